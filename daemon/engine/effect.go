@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Effect is something to do. Effects are carried out in order, facts first:
+// a Record is given to the store before any act of the same step.
+type Effect interface{ effect() }
+
+// Fact is a record to be stored and published.
+type Fact struct{ Record job.Record }
+
+// Roster is the jobs of all tables with the time since which each has been
+// known with its present schedule. The store keeps it whole, so that a later
+// start can tell a missed occurrence from one that nobody asked for yet.
+type Roster struct{ Known []Known }
+
+// Known is one job of a Roster.
+type Known struct {
+	Key   uint64    // hash of the job's ID
+	Spec  uint64    // hash of what names its occurrences: schedule, zone, modifiers
+	Since time.Time // nothing before this is missed
+}
+
+// Start begins a run. Started or Ended comes back.
+type Start struct {
+	Job     job.Job
+	Run     job.Run
+	Timeout time.Duration // for display; the engine itself ends the run
+}
+
+// Kill sends a signal to the process group of a run.
+type Kill struct {
+	Run    job.RunID
+	Signal syscall.Signal
+}
+
+// Answer replies to an event that carried a Token.
+type Answer struct {
+	Token Token
+	Runs  []job.Run // the runs that were created or are being stopped
+	Err   *Refusal  // nil: done
+}
+
+// Refusal is why the engine did not do what was asked.
+type Refusal struct {
+	Kind   RefusalKind
+	Reason string // one sentence
+}
+
+func (r *Refusal) Error() string { return r.Reason }
+
+// RefusalKind tells refusals apart for exit codes.
+type RefusalKind string
+
+// The kinds of refusal.
+const (
+	NotFound RefusalKind = "not-found"
+	Conflict RefusalKind = "conflict" // paused, overlapping, nothing to stop
+	Draining RefusalKind = "draining"
+)
+
+func (Fact) effect()   {}
+func (Roster) effect() {}
+func (Start) effect()  {}
+func (Kill) effect()   {}
+func (Answer) effect() {}

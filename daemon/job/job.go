@@ -1,0 +1,111 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ID names a job for history, dependencies and commands. It is the entry's
+// name= option, or is derived by DeriveID.
+type ID string
+
+// Job is an installed crontab entry as people and programs see it.
+type Job struct {
+	ID       ID                `json:"id"`
+	Table    string            `json:"table"` // the crontab file
+	Line     int               `json:"line"`  // counted from 1
+	User     string            `json:"user"`
+	Schedule string            `json:"schedule"` // as written: "*/5 * * * *", "@daily"
+	Zone     string            `json:"zone"`     // IANA name, or "Local"
+	Command  string            `json:"command"`  // text before the first unescaped %
+	Stdin    string            `json:"stdin,omitempty"`
+	Env      []string          `json:"env,omitempty"`     // NAME=value, in table order
+	Options  map[string]string `json:"options,omitempty"` // effective #@ options as written
+	Disabled bool              `json:"disabled,omitempty"`
+	Held     string            `json:"held,omitempty"`     // why the entry may not run: a guard that could not be read
+	Degraded string            `json:"degraded,omitempty"` // an option that has no effect, and why
+}
+
+// DeriveID makes the identity of an entry without a name= option: the file's
+// stem, the account, eight hex digits of the command's SHA-256, and an ordinal
+// from the second twin on. Time fields and line number are left out, so that
+// changing the time or moving the line keeps the history.
+func DeriveID(table, user, command string, twin int) ID {
+	sum := sha256.Sum256([]byte(command))
+	var b strings.Builder
+	b.WriteString(stem(table))
+	b.WriteByte('.')
+	b.WriteString(user)
+	b.WriteByte('.')
+	b.WriteString(hex.EncodeToString(sum[:4]))
+	if twin > 1 {
+		b.WriteByte('-')
+		b.WriteString(strconv.Itoa(twin))
+	}
+	return ID(b.String())
+}
+
+func stem(path string) string {
+	path = path[strings.LastIndexByte(path, '/')+1:]
+	if path == "" || path == "-" {
+		return "stdin"
+	}
+	if i := strings.LastIndexByte(path, '.'); i > 0 {
+		path = path[:i]
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, path)
+}
+
+// Status is a job as seen now.
+type Status struct {
+	Job     Job       `json:"job"`
+	State   State     `json:"state"`
+	Next    time.Time `json:"next,omitzero"` // zero: nothing planned
+	Hold    *Hold     `json:"hold,omitempty"`
+	Running []Run     `json:"running,omitempty"` // oldest first; queued and waiting runs too
+	Last    *Run      `json:"last,omitempty"`    // newest ended run
+	Recent  []Run     `json:"recent,omitempty"`  // newest first; Last is its head
+}
+
+// State is a job's place in the order of severity that lists are sorted by.
+type State string
+
+// The states of a job, worst first.
+const (
+	StateFailing  State = "failing"  // the newest run failed
+	StateLate     State = "late"     // due, and neither started nor skipped
+	StateRunning  State = "running"  // a run lives
+	StateHeld     State = "held"     // paused by a person, or held because a guard could not be read
+	StateDisabled State = "disabled" // enabled=no
+	StateOK       State = "ok"       // the newest run succeeded
+	StateNew      State = "new"      // never ran
+)
+
+// Hold is a pause that a person asked for. It survives reload and restart.
+type Hold struct {
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until,omitzero"` // zero: until resumed
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Mark is the newest occurrence already decided for a job. It survives reload
+// and restart: nothing at or before it is decided again in the same Era.
+type Mark struct {
+	Job ID        `json:"job"`
+	Due time.Time `json:"due"`
+	Era Era       `json:"era"`
+}
+
+// Era counts how often the clock was set back so far that occurrences repeat.
+// (job, due, era) names one occurrence for ever.
+type Era int64

@@ -1,0 +1,111 @@
+package job
+
+import "time"
+
+// Record is an immutable fact. The engine writes three of them for a run
+// (decided, started, ended), each before the act that it announces; the store
+// keeps them, the event stream sends them.
+type Record struct {
+	At       time.Time  `json:"at"`
+	Kind     RecordKind `json:"kind"`
+	Job      ID         `json:"job,omitempty"`
+	Due      time.Time  `json:"due,omitzero"`
+	Era      Era        `json:"era,omitempty"`
+	Decision Decision   `json:"decision,omitempty"`
+	Reason   Reason     `json:"reason,omitempty"`
+	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names
+	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
+	Hold     *Hold      `json:"hold,omitempty"`
+}
+
+// RecordKind is the closed list of facts.
+type RecordKind string
+
+// The kinds of record.
+const (
+	Decided RecordKind = "decided" // an occurrence: run (with Run) or skip
+	Queued  RecordKind = "queued"  // a run that must wait: behind another, or for its retry
+	Dropped RecordKind = "dropped" // a queued or waiting run that will never start
+	Started RecordKind = "started"
+	Ended   RecordKind = "ended"
+	Paused  RecordKind = "paused"
+	Resumed RecordKind = "resumed"
+	Loaded  RecordKind = "loaded"  // tables were read; Detail counts
+	Stepped RecordKind = "stepped" // the clock was set; Detail says by how much
+	Up      RecordKind = "up"      // the daemon started
+	Down    RecordKind = "down"    // the daemon stops in good order
+)
+
+// Decision is what became of an occurrence.
+type Decision string
+
+// The decisions.
+const (
+	DecideRun  Decision = "run"
+	DecideSkip Decision = "skip"
+	DecideHold Decision = "hold" // queued; a later record starts or drops it
+)
+
+// Reason is why an occurrence was decided as it was: a closed list, one
+// sentence each, shared by command line, dashboard, journal and mail.
+type Reason string
+
+// The reasons. Sentence says each in words.
+const (
+	OnTime        Reason = "on-time"
+	MadeUp        Reason = "made-up"
+	AtBoot        Reason = "at-boot"
+	AskedFor      Reason = "asked-for"
+	Retried       Reason = "retried"
+	RanAfterQueue Reason = "ran-after-queue"
+
+	Late         Reason = "late"          // late, and the catch-up rule makes up none so old
+	Superseded   Reason = "superseded"    // late, and a newer occurrence was made up instead
+	OverLimit    Reason = "over-limit"    // late, and more were missed than catchup=all:N makes up
+	PastDeadline Reason = "past-deadline" // later than deadline=
+	IsPaused     Reason = "paused"
+	IsDisabled   Reason = "disabled"
+	IsHeld       Reason = "held" // an option that guards the job could not be read
+	Overlapping  Reason = "overlapping"
+	QueueFull    Reason = "queue-full" // overlap=queue holds one already
+	Replaced     Reason = "replaced"   // a newer occurrence took its place in the queue
+	JobRemoved   Reason = "job-removed"
+	ClockBack    Reason = "clock-back" // fixed-time entry, already run before the clock was set back
+
+	WaitsForRun   Reason = "waits-for-run"
+	WaitsForRetry Reason = "waits-for-retry"
+	StopAsked     Reason = "stop-asked"
+	OverTime      Reason = "over-time"
+	DaemonStopped Reason = "daemon-stopped"
+	DaemonDied    Reason = "daemon-died"
+)
+
+var sentences = map[Reason]string{
+	OnTime:        "It was due and nothing stood in its way.",
+	MadeUp:        "It was missed at its time and made up afterwards, as catchup= says.",
+	AtBoot:        "The host started, and @reboot entries run once for each start.",
+	AskedFor:      "A person asked for it.",
+	Retried:       "The attempt before it failed, and retry= allows another.",
+	RanAfterQueue: "It waited for an earlier run of the same job to end, and then started.",
+	Late:          "It was noticed too late, and catchup= makes up none so old.",
+	Superseded:    "It was missed, and a newer missed occurrence was made up in its place.",
+	OverLimit:     "It was missed together with more occurrences than catchup=all:N makes up.",
+	PastDeadline:  "It was noticed later than deadline= allows.",
+	IsPaused:      "The job was paused.",
+	IsDisabled:    "The entry says enabled=no.",
+	IsHeld:        "The entry is held: an option that guards it could not be read.",
+	Overlapping:   "The run before it was still going, and overlap= allows no second one.",
+	QueueFull:     "The run before it was still going, and another occurrence was queued already.",
+	Replaced:      "It was queued, and a newer occurrence took its place.",
+	JobRemoved:    "The entry was removed from its table before the run started.",
+	ClockBack:     "The clock was set back, and this occurrence had been decided before.",
+	WaitsForRun:   "It waits for an earlier run of the same job to end.",
+	WaitsForRetry: "The attempt failed; the next one waits for its time.",
+	StopAsked:     "A person asked for it to be stopped.",
+	OverTime:      "It ran longer than timeout= allows.",
+	DaemonStopped: "The daemon was told to stop, and the run did not end in time.",
+	DaemonDied:    "The daemon ended while the run was going, so its end was not seen.",
+}
+
+// Sentence says the reason in one sentence, or is "" for an unknown one.
+func (r Reason) Sentence() string { return sentences[r] }
