@@ -10,6 +10,8 @@ type Record struct {
 	Kind     RecordKind `json:"kind"`
 	Job      ID         `json:"job,omitempty"`
 	Due      time.Time  `json:"due,omitzero"`
+	First    time.Time  `json:"first,omitzero"`  // oldest of several occurrences skipped alike; Due is the newest
+	Count    int        `json:"count,omitempty"` // how many those are, at least; 0 means one
 	Era      Era        `json:"era,omitempty"`
 	Decision Decision   `json:"decision,omitempty"`
 	Reason   Reason     `json:"reason,omitempty"`
@@ -23,9 +25,10 @@ type RecordKind string
 
 // The kinds of record.
 const (
-	Decided RecordKind = "decided" // an occurrence: run (with Run) or skip
-	Queued  RecordKind = "queued"  // a run that must wait: behind another, or for its retry
-	Dropped RecordKind = "dropped" // a queued or waiting run that will never start
+	Decided RecordKind = "decided" // an occurrence: run or hold (with Run), or skip
+	Queued  RecordKind = "queued"  // a further attempt, which waits for its time
+	Ready   RecordKind = "ready"   // a queued or waiting run is started now
+	Dropped RecordKind = "dropped" // a queued or waiting run will never start
 	Started RecordKind = "started"
 	Ended   RecordKind = "ended"
 	Paused  RecordKind = "paused"
@@ -70,7 +73,6 @@ const (
 	QueueFull    Reason = "queue-full" // overlap=queue holds one already
 	Replaced     Reason = "replaced"   // a newer occurrence took its place in the queue
 	JobRemoved   Reason = "job-removed"
-	ClockBack    Reason = "clock-back" // fixed-time entry, already run before the clock was set back
 
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
@@ -98,7 +100,6 @@ var sentences = map[Reason]string{
 	QueueFull:     "The run before it was still going, and another occurrence was queued already.",
 	Replaced:      "It was queued, and a newer occurrence took its place.",
 	JobRemoved:    "The entry was removed from its table before the run started.",
-	ClockBack:     "The clock was set back, and this occurrence had been decided before.",
 	WaitsForRun:   "It waits for an earlier run of the same job to end.",
 	WaitsForRetry: "The attempt failed; the next one waits for its time.",
 	StopAsked:     "A person asked for it to be stopped.",
