@@ -1,0 +1,216 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Client asks one daemon. It may be used from several goroutines.
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+// Dial names the socket to use. It does not connect: each call does, so that
+// a daemon that is restarted in between is found again.
+func Dial(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &Client{
+		socket: socket,
+		http:   &http.Client{Transport: &http.Transport{DialContext: dial}},
+	}
+}
+
+// Close gives up idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Status tells how the daemon and its jobs are.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return get[Status](ctx, c, "see the status", "/v1/status", nil)
+}
+
+// Health tells how the daemon itself is, without looking at jobs.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	return get[Health](ctx, c, "see the health", "/v1/health", nil)
+}
+
+// List gives the jobs that q chooses.
+func (c *Client) List(ctx context.Context, q Query) ([]job.Status, error) {
+	jobs, err := get[Jobs](ctx, c, "list jobs", "/v1/jobs", q.values())
+	return jobs.Jobs, err
+}
+
+// Show gives everything about the one job that ref names.
+func (c *Client) Show(ctx context.Context, ref string) (Job, error) {
+	return get[Job](ctx, c, "show a job", "/v1/job", url.Values{"job": {ref}})
+}
+
+// Why explains the occurrence of a job at the instant at, or within the
+// minute that begins there. A zero time means the newest that was missed or
+// skipped, or else the newest that was decided.
+func (c *Client) Why(ctx context.Context, ref string, at time.Time) (Why, error) {
+	v := url.Values{"job": {ref}}
+	setTime(v, "at", at)
+	return get[Why](ctx, c, "explain a job", "/v1/why", v)
+}
+
+// History gives the runs that f chooses, newest first.
+func (c *Client) History(ctx context.Context, f Filter) (Runs, error) {
+	return get[Runs](ctx, c, "read the history", "/v1/runs", f.values())
+}
+
+// OneRun gives the run that ref names: a number, job@last, job@-2, job@failed.
+func (c *Client) OneRun(ctx context.Context, ref string) (job.Run, error) {
+	r, err := get[Run](ctx, c, "read a run", "/v1/run", url.Values{"run": {ref}})
+	return r.Run, err
+}
+
+// Diagnostics gives the remarks on the loaded crontab files.
+func (c *Client) Diagnostics(ctx context.Context) ([]Diagnostic, error) {
+	d, err := get[Diagnostics](ctx, c, "read remarks", "/v1/diagnostics", nil)
+	return d.Diagnostics, err
+}
+
+// Run starts jobs now. With Wait it returns when they have ended, retries
+// included; the runs are then the last attempts.
+func (c *Client) Run(ctx context.Context, r RunRequest) ([]job.Run, error) {
+	runs, err := post[Runs](ctx, c, "run jobs", "/v1/run", r)
+	return runs.Runs, err
+}
+
+// Stop asks for runs to be ended, and gives those that are being ended.
+func (c *Client) Stop(ctx context.Context, r StopRequest) ([]job.Run, error) {
+	runs, err := post[Runs](ctx, c, "stop runs", "/v1/stop", r)
+	return runs.Runs, err
+}
+
+// Pause lets jobs skip their occurrences.
+func (c *Client) Pause(ctx context.Context, r PauseRequest) ([]job.ID, error) {
+	changed, err := post[Changed](ctx, c, "pause jobs", "/v1/pause", r)
+	return changed.Jobs, err
+}
+
+// Resume ends pauses.
+func (c *Client) Resume(ctx context.Context, r ResumeRequest) ([]job.ID, error) {
+	changed, err := post[Changed](ctx, c, "resume jobs", "/v1/resume", r)
+	return changed.Jobs, err
+}
+
+// Reload makes the daemon read its crontab files again, and gives the remarks
+// on them.
+func (c *Client) Reload(ctx context.Context) ([]Diagnostic, error) {
+	d, err := post[Diagnostics](ctx, c, "reload", "/v1/reload", struct{}{})
+	return d.Diagnostics, err
+}
+
+func (q Query) values() url.Values {
+	v := url.Values{"job": q.Refs}
+	for _, state := range q.States {
+		v.Add("state", string(state))
+	}
+	setText(v, "user", q.User)
+	setText(v, "table", q.Table)
+	return v
+}
+
+func (f Filter) values() url.Values {
+	v := url.Values{"job": f.Refs}
+	setFlag(v, "failed", f.Failed)
+	setFlag(v, "skipped", f.Skipped)
+	setText(v, "trigger", string(f.Trigger))
+	setTime(v, "since", f.Since)
+	setTime(v, "until", f.Until)
+	setNumber(v, "before", int64(f.Before))
+	setNumber(v, "limit", int64(f.Limit))
+	return v
+}
+
+func setText(v url.Values, key, text string) {
+	if text != "" {
+		v.Set(key, text)
+	}
+}
+
+func setFlag(v url.Values, key string, set bool) {
+	if set {
+		v.Set(key, "true")
+	}
+}
+
+func setTime(v url.Values, key string, t time.Time) {
+	if !t.IsZero() {
+		v.Set(key, t.Format(time.RFC3339Nano))
+	}
+}
+
+func setNumber(v url.Values, key string, n int64) {
+	if n != 0 {
+		v.Set(key, strconv.FormatInt(n, 10))
+	}
+}
+
+func get[T any](ctx context.Context, c *Client, purpose, path string, v url.Values) (T, error) {
+	return decode[T](c.do(ctx, purpose, http.MethodGet, path+"?"+v.Encode(), nil))
+}
+
+func post[T any](ctx context.Context, c *Client, purpose, path string, body any) (T, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("encode request: %w", err)
+	}
+	return decode[T](c.do(ctx, purpose, http.MethodPost, path, bytes.NewReader(text)))
+}
+
+func decode[T any](response *http.Response, err error) (T, error) {
+	var document T
+	if err != nil {
+		return document, err
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
+		return document, fmt.Errorf("read answer of %s: %w", response.Request.URL.Path, err)
+	}
+	return document, nil
+}
+
+// do sends one request. Any answer but a success becomes an Error; purpose
+// completes its "cannot ...".
+func (c *Client) do(ctx context.Context, purpose, method, path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://cronring"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.explain(ctx, purpose, err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer response.Body.Close()
+	return nil, refusal(purpose, response)
+}
+
+// refusal reads the Error of an answer. Something else than cronringd may
+// listen on the socket, so the body can be anything.
+func refusal(purpose string, response *http.Response) error {
+	var e Error
+	err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&e)
+	if err != nil || e.What == "" || e.Kind == "" {
+		return &Error{V: Version, Kind: Internal, What: "cannot " + purpose, Why: "the answer was " + response.Status}
+	}
+	return &e
+}

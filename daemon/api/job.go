@@ -1,0 +1,86 @@
+package api
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Query chooses jobs. Each field narrows the choice; the zero value chooses
+// all that the account may see.
+type Query struct {
+	Refs   []string    // job references: name, glob, FILE:LINE, @failed @running @late @paused
+	States []job.State // any of them
+	User   string
+	Table  string // path of a crontab file, or its last element
+}
+
+// Jobs is a list of jobs, worst state first, then by name.
+type Jobs struct {
+	V    int          `json:"v"`
+	Jobs []job.Status `json:"jobs"`
+}
+
+// Job is everything about one job.
+type Job struct {
+	V int `json:"v"`
+	job.Status
+	Meaning     string       `json:"meaning,omitempty"`     // the schedule in plain words
+	Upcoming    []time.Time  `json:"upcoming,omitempty"`    // the next occurrences
+	Diagnostics []Diagnostic `json:"diagnostics,omitempty"` // remarks on its line
+}
+
+// Filter chooses past and present runs. Each field narrows the choice.
+type Filter struct {
+	Refs    []string // job references
+	Failed  bool     // ended, and not with success
+	Skipped bool     // occurrences that were not run, instead of runs
+	Trigger job.Trigger
+	Since   time.Time
+	Until   time.Time
+	Before  job.RunID // older than this run: for the next page
+	Limit   int       // at most so many, the newest; 0 means 100
+}
+
+// Runs is a list of runs, newest first.
+type Runs struct {
+	V       int          `json:"v"`
+	Runs    []job.Run    `json:"runs"`
+	Skipped []job.Record `json:"skipped,omitempty"` // when Filter.Skipped
+}
+
+// Run is one run.
+type Run struct {
+	V int `json:"v"`
+	job.Run
+}
+
+// RunRequest asks for runs now.
+type RunRequest struct {
+	Refs  []string `json:"jobs"`
+	Force bool     `json:"force,omitempty"` // also when paused, held, disabled or overlapping
+	Wait  bool     `json:"wait,omitempty"`  // answer when the last attempt has ended
+}
+
+// StopRequest asks for runs to be ended.
+type StopRequest struct {
+	Refs []string `json:"refs"` // job references: all their runs; or run references
+}
+
+// PauseRequest asks for occurrences to be skipped until the job is resumed.
+type PauseRequest struct {
+	Refs   []string  `json:"jobs"`
+	Until  time.Time `json:"until,omitzero"` // zero: until resumed
+	Reason string    `json:"reason,omitempty"`
+}
+
+// ResumeRequest ends pauses.
+type ResumeRequest struct {
+	Refs []string `json:"jobs"`
+}
+
+// Changed names the jobs that a pause or resume took effect on.
+type Changed struct {
+	V    int      `json:"v"`
+	Jobs []job.ID `json:"jobs"`
+}

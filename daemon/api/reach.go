@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"syscall"
+)
+
+// explain says in words why no daemon was reached. An Error that a daemon
+// sent is kept as it is, and so is the end of ctx, which is the caller's own.
+func (c *Client) explain(ctx context.Context, purpose string, err error) error {
+	if sent, ok := errors.AsType[*Error](err); ok {
+		return sent
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", purpose, context.Cause(ctx))
+	}
+	e := &Error{V: Version, Kind: Unreachable, What: "cannot " + purpose + ": cronringd does not answer on " + c.socket}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Why = "there is no such socket: the daemon is not running, or listens elsewhere"
+		e.Fix = "cronringd FILE...    or name its socket: --socket PATH"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.Why = "the socket is there, but nobody listens: the daemon has ended"
+		e.Fix = "cronringd FILE...    or: systemctl status cronring"
+	case errors.Is(err, fs.ErrPermission):
+		e.Kind, e.What = NotAllowed, "cannot "+purpose+": the socket "+c.socket+" may not be opened"
+		e.Why = "it belongs to another account"
+		e.Fix = "run as that account or as root, or name your own daemon's socket: --socket PATH"
+	case errors.Is(err, syscall.EINVAL):
+		e.Kind, e.What = Usage, "cannot "+purpose+": "+c.socket+" cannot name a socket"
+		e.Why = "a socket's path has at most 107 bytes"
+		e.Fix = "use a shorter path"
+	default:
+		e.Why = cause(err)
+		e.Fix = "systemctl status cronring"
+	}
+	return e
+}
+
+// cause leaves out the request's URL, which is made up for the socket.
+func cause(err error) string {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return err.Error()
+}

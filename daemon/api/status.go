@@ -1,0 +1,89 @@
+package api
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Status is the daemon as seen now, on one screen.
+type Status struct {
+	Health
+	Now      time.Time         `json:"now"`
+	Draining bool              `json:"draining,omitempty"` // starts nothing more, and ends soon
+	Loaded   int               `json:"loaded"`             // jobs of all accounts
+	Jobs     int               `json:"jobs"`               // jobs that the asking account may see
+	Tables   int               `json:"tables"`             // crontab files
+	States   map[job.State]int `json:"states"`             // of the jobs that may be seen
+	Next     *Upcoming         `json:"next,omitempty"`     // the nearest start; nil: none planned
+	Day      Totals            `json:"day"`                // the last 24 hours
+	Errors   int               `json:"errors,omitempty"`   // lines of crontab files that do not count
+	Warnings int               `json:"warnings,omitempty"`
+}
+
+// Upcoming is one start to come.
+type Upcoming struct {
+	Job job.ID    `json:"job"`
+	At  time.Time `json:"at"`
+}
+
+// Totals counts what became of the occurrences of a period.
+type Totals struct {
+	Runs    int           `json:"runs"` // ended runs: OK and Failed
+	OK      int           `json:"ok"`
+	Failed  int           `json:"failed"`
+	Skipped int           `json:"skipped"`
+	LagP99  time.Duration `json:"lag_p99_ns"` // from due time to start, on-time runs only
+}
+
+// Health is the daemon's own well-being.
+type Health struct {
+	V         int       `json:"v"`
+	Version   string    `json:"version"`
+	PID       int       `json:"pid"`
+	Host      string    `json:"host"`
+	Zone      string    `json:"zone,omitempty"` // the host's
+	Started   time.Time `json:"started"`
+	Problems  []Problem `json:"problems,omitempty"`  // empty: all is well
+	Unwritten int       `json:"unwritten,omitempty"` // records that wait for the store to come back
+	Lost      int       `json:"lost,omitempty"`      // records that it could not wait for
+}
+
+// Problem is one standing trouble, in the three parts of an Error.
+type Problem struct {
+	What string `json:"what"`
+	Why  string `json:"why,omitempty"`
+	Fix  string `json:"fix,omitempty"`
+}
+
+// Diagnostic is a crontab.Diagnostic as it is written down.
+type Diagnostic struct {
+	File     string       `json:"file"`
+	Line     int          `json:"line"`
+	Column   int          `json:"column"`
+	Length   int          `json:"length,omitempty"`
+	Severity string       `json:"severity"` // "error", "warning", "notice"
+	Code     crontab.Code `json:"code"`
+	Message  string       `json:"message"`
+	Fix      string       `json:"fix,omitempty"`
+}
+
+// NewDiagnostics gives remarks their written form. It never returns nil, so
+// that an empty list is [] in JSON.
+func NewDiagnostics(remarks []crontab.Diagnostic) []Diagnostic {
+	written := make([]Diagnostic, 0, len(remarks))
+	for _, d := range remarks {
+		written = append(written, Diagnostic{
+			File: d.File, Line: d.Line, Column: d.Column, Length: d.Length,
+			Severity: d.Severity.String(), Code: d.Code, Message: d.Message, Fix: d.Fix,
+		})
+	}
+	return written
+}
+
+// Diagnostics is a list of remarks on crontab files.
+type Diagnostics struct {
+	V           int          `json:"v"`
+	Diagnostics []Diagnostic `json:"diagnostics"`
+}

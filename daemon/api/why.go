@@ -1,0 +1,64 @@
+package api
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Why explains what became of one occurrence of a job: the same eight steps
+// always, in the same order, and the first cross wins.
+type Why struct {
+	V        int          `json:"v"`
+	Job      job.ID       `json:"job"`
+	Table    string       `json:"table"`
+	Line     int          `json:"line"`
+	At       time.Time    `json:"at"`   // the occurrence, or the instant asked about
+	Zone     string       `json:"zone"` // in which the schedule is read
+	Ran      bool         `json:"ran"`
+	Verdict  string       `json:"verdict"` // one or two sentences
+	Decision job.Decision `json:"decision,omitempty"`
+	Reason   job.Reason   `json:"reason,omitempty"`
+	Run      *job.Run     `json:"run,omitempty"`
+	Steps    []Step       `json:"steps"` // eight
+	Facts    []string     `json:"facts,omitempty"`
+	Remedies []Remedy     `json:"remedies,omitempty"`
+}
+
+// Step is one link of the chain.
+type Step struct {
+	Name  StepName  `json:"step"`
+	State StepState `json:"state"`
+	Fact  string    `json:"fact"` // one sentence, or what was not reached
+}
+
+// StepName is the closed list of links.
+type StepName string
+
+// The links, in the order in which an occurrence passes them.
+const (
+	StepEntry    StepName = "entry"
+	StepEnabled  StepName = "enabled"
+	StepSchedule StepName = "schedule"
+	StepClock    StepName = "clock"
+	StepDaemon   StepName = "daemon"
+	StepNode     StepName = "node"
+	StepOverlap  StepName = "overlap"
+	StepGate     StepName = "gate"
+)
+
+// StepState tells how far the occurrence came.
+type StepState string
+
+// The states of a step. After the first crossed one nothing is reached.
+const (
+	Passed     StepState = "passed"
+	Crossed    StepState = "crossed"
+	NotReached StepState = "not-reached"
+)
+
+// Remedy is something to do about it.
+type Remedy struct {
+	What    string `json:"what"`
+	Command string `json:"command"` // for a shell, or the edit to make
+}
