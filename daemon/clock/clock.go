@@ -1,0 +1,235 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// Clock reads the time and keeps one alarm. Its methods may be called from
+// any goroutine.
+type Clock struct {
+	c   chan struct{}
+	set *os.File // cancelled by the kernel when the wall clock is set
+
+	mu    sync.Mutex
+	timer *os.File      // expires when the present stage of the wait is over
+	at    time.Time     // the alarm; zero: none
+	armed engine.Moment // when the present stage began
+}
+
+// Open makes a Clock with no alarm. Run releases what it holds.
+func Open() (*Clock, error) {
+	timer, err := openTimer(unix.CLOCK_BOOTTIME)
+	if err != nil {
+		return nil, err
+	}
+	set, err := openTimer(unix.CLOCK_REALTIME)
+	if err != nil {
+		return nil, errors.Join(err, timer.Close())
+	}
+	c := &Clock{c: make(chan struct{}, 1), timer: timer, set: set}
+	if err := c.watchSet(); err != nil {
+		return nil, errors.Join(err, timer.Close(), set.Close())
+	}
+	return c, nil
+}
+
+// openTimer makes a timer that Go's poller waits for, so that no thread does.
+func openTimer(clockid int) (*os.File, error) {
+	fd, err := unix.TimerfdCreate(clockid, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("create timer: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "timerfd"), nil
+}
+
+// Now reads the clocks.
+func (c *Clock) Now() engine.Moment { return read() }
+
+// read drops the monotonic part of Go's time: two instants are to differ by
+// what the wall clock says, also when it was set in between.
+func read() engine.Moment {
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		panic(fmt.Sprintf("read boot time: %v", err)) // every kernel that Go runs on has it
+	}
+	return engine.Moment{
+		Wall: time.Now().Round(0).UTC(),
+		Up:   time.Duration(up.Nano()),
+	}
+}
+
+// Alarm arms the alarm for an instant of the wall clock, in place of the one
+// before; one in the past rings at once. The zero time disarms. A ring that
+// was under way already may still arrive at C.
+func (c *Clock) Alarm(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = at
+	c.arm(read())
+}
+
+// C receives when the alarm was reached, when the wall clock was set, or
+// both. It is never closed.
+func (c *Clock) C() <-chan struct{} { return c.c }
+
+// Run rings the alarm until ctx is done, and returns when nothing of the
+// Clock is left. It is called once.
+func (c *Clock) Run(ctx context.Context) error {
+	ended := make(chan error, 2)
+	go func() { ended <- c.awaitTimer() }()
+	go func() { ended <- c.awaitSet() }()
+
+	var err error
+	left := 2
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+		left--
+	}
+	err = errors.Join(err, c.timer.Close(), c.set.Close())
+	for range left {
+		err = errors.Join(err, <-ended)
+	}
+	return err
+}
+
+// awaitTimer ends each stage of the wait.
+func (c *Clock) awaitTimer() error {
+	var expirations [8]byte
+	for {
+		switch _, err := c.timer.Read(expirations[:]); {
+		case errors.Is(err, os.ErrClosed):
+			return nil
+		case err != nil:
+			return fmt.Errorf("await alarm: %w", err)
+		}
+		if c.endStage(read()) {
+			c.ring()
+		}
+	}
+}
+
+// endStage reports whether to ring: the alarm is reached, or the wall clock
+// went another way than slewing explains. It begins the next stage otherwise.
+func (c *Clock) endStage(now engine.Moment) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.IsZero() {
+		return false
+	}
+	if !now.Wall.Before(c.at) {
+		c.at = time.Time{}
+		return true
+	}
+	jumped := drift(c.armed, now) > slewed(now.Up-c.armed.Up)
+	c.arm(now)
+	return jumped
+}
+
+// drift is how far the wall clock and the time since boot went apart.
+func drift(from, to engine.Moment) time.Duration {
+	return (to.Wall.Sub(from.Wall) - (to.Up - from.Up)).Abs()
+}
+
+// slewed is the drift that needs no clock to be set: the kernel slews by up to
+// 500 ppm, and a second is allowed for programs that are bolder.
+func slewed(elapsed time.Duration) time.Duration { return time.Second + elapsed/1000 }
+
+// awaitSet rings when the wall clock was set.
+func (c *Clock) awaitSet() error {
+	var expirations [8]byte
+	for {
+		switch _, err := c.set.Read(expirations[:]); {
+		case errors.Is(err, os.ErrClosed):
+			return nil
+		case errors.Is(err, unix.ECANCELED):
+		case err != nil:
+			return fmt.Errorf("await clock change: %w", err)
+		}
+		if err := c.watchSet(); err != nil {
+			return err
+		}
+		c.rearm()
+		c.ring()
+	}
+}
+
+func (c *Clock) rearm() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.arm(read())
+}
+
+func (c *Clock) ring() {
+	select {
+	case c.c <- struct{}{}:
+	default: // one is waiting to be received, and says as much
+	}
+}
+
+// arm begins a stage of the wait. c.mu is held.
+func (c *Clock) arm(now engine.Moment) {
+	var wait time.Duration // 0 disarms the timer
+	if !c.at.IsZero() {
+		wait = max(stage(c.at.Sub(now.Wall)), 1)
+	}
+	c.armed = now
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
+	if err := settime(c.timer, 0, spec); err != nil && !errors.Is(err, os.ErrClosed) {
+		panic(err) // the arguments are always valid
+	}
+}
+
+// stage is how long to wait before the wall clock is looked at again: all of a
+// short wait, and of a long one so much that slewing cannot have passed the
+// alarm by then.
+func stage(remaining time.Duration) time.Duration {
+	if remaining <= time.Minute {
+		return remaining
+	}
+	return remaining - remaining/1000
+}
+
+// farFuture is the year 2242, which no one shall see reached.
+const farFuture = 1 << 33
+
+func (c *Clock) watchSet() error {
+	spec := unix.ItimerSpec{Value: unix.Timespec{Sec: farFuture}}
+	return settime(c.set, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, spec)
+}
+
+// settime reaches the descriptor through the poller, so that it can neither
+// block nor hit a descriptor that took the number of a closed one.
+func settime(f *os.File, flags int, spec unix.ItimerSpec) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("set timer: %w", err)
+	}
+	var failed error
+	err = conn.Control(func(fd uintptr) {
+		failed = unix.TimerfdSettime(int(fd), flags, &spec, nil)
+	})
+	if err = errors.Join(err, ignoreCancel(failed)); err != nil {
+		return fmt.Errorf("set timer: %w", err)
+	}
+	return nil
+}
+
+// ignoreCancel drops the news that the clock was set just before the timer
+// was armed anew: it is armed, and the clock is read after it.
+func ignoreCancel(err error) error {
+	if err == syscall.ECANCELED {
+		return nil
+	}
+	return err
+}
