@@ -17,7 +17,7 @@ type Status struct {
 	Tables   int               `json:"tables"`             // crontab files
 	States   map[job.State]int `json:"states"`             // of the jobs that may be seen
 	Next     *Upcoming         `json:"next,omitempty"`     // the nearest start; nil: none planned
-	Day      Totals            `json:"day"`                // the last 24 hours
+	Day      *Totals           `json:"day,omitempty"`      // the last 24 hours of all jobs; only for accounts that see all
 	Errors   int               `json:"errors,omitempty"`   // lines of crontab files that do not count
 	Warnings int               `json:"warnings,omitempty"`
 }

@@ -8,8 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-
-	"github.com/cronring/cronring/daemon/job"
 )
 
 // Events gives what happens to the jobs that refs name (none: all that may be
@@ -19,25 +17,13 @@ func (c *Client) Events(ctx context.Context, refs ...string) iter.Seq2[Event, er
 	return c.stream(ctx, "follow events", "/v1/events?"+url.Values{"job": refs}.Encode())
 }
 
-// Output gives what a run wrote, in order. With follow, and while the run
-// lives, it goes on until the run has ended. An error is the last item.
-func (c *Client) Output(ctx context.Context, run string, follow bool) iter.Seq2[job.Chunk, error] {
+// Output gives what a run wrote, in order: Chunks. With follow, and while the
+// run lives, it goes on until the run has ended, and then gives the Record of
+// that end. Slow readers get a Gap. An error is the last item.
+func (c *Client) Output(ctx context.Context, run string, follow bool) iter.Seq2[Event, error] {
 	v := url.Values{"run": {run}}
 	setFlag(v, "follow", follow)
-	return func(yield func(job.Chunk, error) bool) {
-		for e, err := range c.stream(ctx, "read output", "/v1/output?"+v.Encode()) {
-			if err == nil && e.Chunk == nil {
-				continue
-			}
-			if err != nil {
-				yield(job.Chunk{}, err)
-				return
-			}
-			if !yield(*e.Chunk, nil) {
-				return
-			}
-		}
-	}
+	return c.stream(ctx, "read output", "/v1/output?"+v.Encode())
 }
 
 func (c *Client) stream(ctx context.Context, purpose, path string) iter.Seq2[Event, error] {
