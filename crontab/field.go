@@ -1,14 +1,18 @@
 package crontab
 
-// fieldSet is what five time fields name, in a form that can be compared and
-// used as a key: two lines with the same fieldSet and zone have the same
-// occurrences.
+import (
+	"math/bits"
+	"strings"
+)
+
+// fieldSet is what five time fields name. It can be compared: two lines with
+// the same fieldSet and zone have the same occurrences.
 type fieldSet struct {
-	minute  uint64
+	minute  uint64 // bit n is value n, in all five
 	hour    uint32
 	day     uint32
 	month   uint16
-	weekday uint8
+	weekday uint8 // Sunday is bit 0
 	flags   fieldFlags
 }
 
@@ -16,15 +20,294 @@ type fieldFlags uint8
 
 const (
 	fieldWildcard fieldFlags = 1 << iota // minute or hour begins with *
-	fieldBothDays                        // day or weekday begins with *: both must match
+	fieldBothDays                        // day or weekday begins with *: both must match, else either
 )
 
-// parseFields reads five fields from line, starting at byte at, and returns
-// what they name and where the fifth ends. It calls report for each remark;
-// ok is false after an error.
-func parseFields(line string, at int, seed uint64, report func(col, length int, code Code, sev Severity, message, fix string)) (f fieldSet, end int, ok bool) {
-	return fieldSet{}, at, false
+const (
+	allDays     = 1<<32 - 1<<1
+	allMonths   = 1<<13 - 1<<1
+	allWeekdays = 1<<7 - 1
+)
+
+func (f *fieldSet) needsBothDays() bool { return f.flags&fieldBothDays != 0 }
+
+// fieldKind is one of the five columns.
+type fieldKind struct {
+	name      string
+	index     int
+	low, high int
+	names     string // three letters each, beginning with that of low
+	star      fieldFlags
 }
 
-// fieldCodes says what each code of this half of the package means.
-var fieldCodes = map[Code]string{}
+var fieldKinds = [5]fieldKind{
+	{name: "minute", index: 0, high: 59, star: fieldWildcard},
+	{name: "hour", index: 1, high: 23, star: fieldWildcard},
+	{name: "day", index: 2, low: 1, high: 31, star: fieldBothDays},
+	{name: "month", index: 3, low: 1, high: 12, names: "janfebmaraprmayjunjulaugsepoctnovdec"},
+	{name: "weekday", index: 4, high: 7, names: "sunmontuewedthufrisat", star: fieldBothDays},
+}
+
+// reporter takes a remark about length bytes of the line from byte col on.
+type reporter = func(col, length int, code Code, sev Severity, message, fix string)
+
+// parseFields reads five fields from line, starting at byte at, and returns
+// what they name and where the fifth ends. The first error ends the reading
+// with ok false. seed fixes the choice that ~ stands for.
+func parseFields(line string, at int, seed uint64, report reporter) (f fieldSet, end int, ok bool) {
+	r := fieldReader{line: line, at: at, seed: seed, report: report}
+	var starts [5]int
+	var masks [5]uint64
+	for i := range fieldKinds {
+		r.kind = &fieldKinds[i]
+		r.at = skipBlanks(line, r.at)
+		starts[i] = r.at
+		if r.at == len(line) {
+			return f, r.at, r.failMissing()
+		}
+		if line[r.at] == '*' {
+			f.flags |= r.kind.star
+		}
+		if masks[i], ok = r.field(); !ok {
+			return f, r.at, false
+		}
+	}
+	f.minute, f.hour, f.day, f.month = masks[0], uint32(masks[1]), uint32(masks[2]), uint16(masks[3])
+	f.weekday = uint8((masks[4] | masks[4]>>7) & allWeekdays)
+	r.remarkOnDays(&f, starts[2], starts[4])
+	return f, r.at, true
+}
+
+// fieldReader reads the fields of one line. Its grammar is that of Debian's
+// cron with cronie's ~ added.
+type fieldReader struct {
+	line   string
+	at     int
+	seed   uint64
+	report reporter
+	kind   *fieldKind
+	start  int    // of the field
+	items  int    // read in this field
+	mask   uint64 // named so far in this field
+}
+
+// field reads a list of items up to a blank.
+func (r *fieldReader) field() (mask uint64, ok bool) {
+	r.start, r.items, r.mask = r.at, 0, 0
+	for {
+		if !r.item() {
+			return 0, false
+		}
+		r.items++
+		if r.peek() != ',' {
+			break
+		}
+		r.at++
+	}
+	if !r.atEnd() {
+		r.skipJunk()
+	}
+	return r.mask, true
+}
+
+// item reads *, N, N-M or N~M, with a step after the first and third.
+func (r *fieldReader) item() bool {
+	start := r.at
+	if r.peek() == '*' {
+		r.at++
+		return r.rangeOf(start, r.kind.low, r.kind.high)
+	}
+	if r.peek() == '~' {
+		return r.random(start, r.kind.low)
+	}
+	first, ok := r.value()
+	if !ok {
+		return false
+	}
+	switch r.peek() {
+	case '-':
+		r.at++
+		last, ok := r.rangeEnd(start)
+		if !ok {
+			return false
+		}
+		return r.rangeOf(start, first, last)
+	case '~':
+		return r.random(start, first)
+	case '/':
+		return r.failStepWithoutRange(start)
+	}
+	r.mask |= 1 << first
+	return true
+}
+
+// rangeEnd reads the value after the dash of the range that begins at start.
+func (r *fieldReader) rangeEnd(start int) (last int, ok bool) {
+	if r.atEnd() || r.peek() == ',' || r.peek() == '*' {
+		return 0, r.failOpenRange(start)
+	}
+	return r.value()
+}
+
+// rangeOf names first to last, by the step that may follow.
+func (r *fieldReader) rangeOf(start, first, last int) bool {
+	step := 1
+	if r.peek() == '/' {
+		r.at++
+		var ok bool
+		if step, ok = r.step(start); !ok {
+			return false
+		}
+	}
+	// cronie reads a range of weekdays that ends in 0 as ending in 7; Debian
+	// takes it to be empty. The job that someone meant to run wins.
+	if r.kind.index == 4 && last == 0 && first > 0 {
+		r.warnSundayEnd(start)
+		last = 7
+	}
+	if first > last {
+		r.warnEmptyRange(start, first, last)
+		return true
+	}
+	if step > last-first && step > 1 {
+		r.warnLongStep(start, first, last, step)
+	}
+	if step == 1 {
+		r.mask |= (2<<last - 1) &^ (1<<first - 1)
+		return true
+	}
+	for v := first; v <= last; v += step {
+		r.mask |= 1 << v
+	}
+	return true
+}
+
+// step reads the number after the slash of the item that begins at start.
+func (r *fieldReader) step(start int) (step int, ok bool) {
+	numberAt := r.at
+	step, ok = r.number()
+	if ok && step > 0 {
+		return step, true
+	}
+	return 0, r.failStep(start, numberAt)
+}
+
+// random names one value from first to the number that may follow the ~.
+// Both crons that know ~ choose anew at each load; here it is fixed by the
+// seed and the place in the line.
+func (r *fieldReader) random(start, first int) bool {
+	r.at++
+	last := r.kind.high
+	if r.kind.index == 4 {
+		last = 6 // 7 would make Sunday twice as likely
+	}
+	if !r.atEnd() && r.peek() != ',' && r.peek() != '/' {
+		var ok bool
+		if last, ok = r.value(); !ok {
+			return false
+		}
+	}
+	if r.peek() == '/' || first > last {
+		return r.failRandom(start)
+	}
+	place := uint64(r.kind.index)<<8 | uint64(r.items)
+	value := first + int(hash(r.seed, place)%uint64(last-first+1))
+	r.warnRandom(start, value)
+	r.mask |= 1 << value
+	return true
+}
+
+// value reads a number or name within the range of the field.
+func (r *fieldReader) value() (v int, ok bool) {
+	start := r.at
+	v, ok = r.number()
+	if !ok {
+		if v, ok = r.name(start); !ok {
+			return 0, r.failValue(start)
+		}
+	}
+	if v < r.kind.low || v > r.kind.high {
+		return 0, r.failRange(start, v)
+	}
+	return v, true
+}
+
+// number reads a run of letters and digits and gives its value if it is one
+// of an int32.
+func (r *fieldReader) number() (v int, ok bool) {
+	start := r.at
+	ok = true
+	for r.at < len(r.line) && isAlnum(r.line[r.at]) {
+		d := int(r.line[r.at]) - '0'
+		if d > 9 || v > (1<<31-1-d)/10 {
+			ok = false
+		} else {
+			v = v*10 + d
+		}
+		r.at++
+	}
+	return v, ok && r.at > start
+}
+
+// name gives the value of the name that ends here.
+func (r *fieldReader) name(start int) (v int, ok bool) {
+	i := indexName(r.kind.names, r.line[start:r.at])
+	return i + r.kind.low, i >= 0
+}
+
+// indexName is the place of a name of three letters, in any case, or -1.
+func indexName(names, name string) int {
+	if len(name) != 3 {
+		return -1
+	}
+	for i := 0; i < len(names); i += 3 {
+		if strings.EqualFold(names[i:i+3], name) {
+			return i / 3
+		}
+	}
+	return -1
+}
+
+// peek is the next byte, or a blank at the end of the line.
+func (r *fieldReader) peek() byte {
+	if r.at == len(r.line) {
+		return ' '
+	}
+	return r.line[r.at]
+}
+
+func (r *fieldReader) atEnd() bool { return isBlank(r.peek()) }
+
+// fieldEnd is where the blank after the field at start is.
+func (r *fieldReader) fieldEnd(start int) int { return wordEnd(r.line, start) }
+
+func isAlnum(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 25 }
+
+// hash mixes a seed with a number (SplitMix64), for choices that must look
+// random and stay the same.
+func hash(seed, n uint64) uint64 {
+	h := seed + (n+1)*0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// runsPerYear is about how many minutes a year have, on average.
+func (f *fieldSet) runsPerYear() int {
+	daysOf := func(month int) (sevenths int) {
+		inMonth := uint32(2)<<daysInMonth[month] - 2
+		byDay := bits.OnesCount32(f.day & inMonth)
+		byWeekday := bits.OnesCount8(f.weekday)
+		if f.needsBothDays() {
+			return byDay * byWeekday
+		}
+		return 7*byDay + (daysInMonth[month]-byDay)*byWeekday
+	}
+	sevenths := 0
+	for month := 1; month <= 12; month++ {
+		if f.month>>month&1 != 0 {
+			sevenths += daysOf(month)
+		}
+	}
+	return sevenths * bits.OnesCount64(f.minute) * bits.OnesCount32(f.hour) / 7
+}

@@ -9,6 +9,9 @@ import (
 // MaxCount is the highest n that Count takes.
 const MaxCount = 1_000_000
 
+// Reboot is the schedule of @reboot: it names no instant.
+var Reboot cron.Schedule = reboot{}
+
 type reboot struct{}
 
 func (reboot) Next(time.Time) time.Time { return time.Time{} }

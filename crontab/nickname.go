@@ -1,12 +1,70 @@
 package crontab
 
-import "github.com/robfig/cron/v3"
+import (
+	"fmt"
+	"strings"
+)
 
-// Reboot is the schedule of @reboot: it names no instant.
-var Reboot cron.Schedule = reboot{}
+// nickname is a word that stands for five fields.
+type nickname struct {
+	name   string
+	fields fieldSet
+}
 
-// parseNickname reads the nickname at byte at of line, @ included. For @reboot
-// reboot is true and f is empty.
-func parseNickname(line string, at int, report func(col, length int, code Code, sev Severity, message, fix string)) (f fieldSet, end int, reboot, ok bool) {
-	return fieldSet{}, at, false, false
+// Of all nicknames only @hourly is a wildcard: Vixie's cron sets the star
+// flags of the hour for it alone.
+var nicknames = [...]nickname{
+	{"@yearly", fieldSet{minute: 1, hour: 1, day: 1 << 1, month: 1 << 1, weekday: allWeekdays, flags: fieldBothDays}},
+	{"@annually", fieldSet{minute: 1, hour: 1, day: 1 << 1, month: 1 << 1, weekday: allWeekdays, flags: fieldBothDays}},
+	{"@monthly", fieldSet{minute: 1, hour: 1, day: 1 << 1, month: allMonths, weekday: allWeekdays, flags: fieldBothDays}},
+	{"@weekly", fieldSet{minute: 1, hour: 1, day: allDays, month: allMonths, weekday: 1, flags: fieldBothDays}},
+	{"@daily", fieldSet{minute: 1, hour: 1, day: allDays, month: allMonths, weekday: allWeekdays, flags: fieldBothDays}},
+	{"@midnight", fieldSet{minute: 1, hour: 1, day: allDays, month: allMonths, weekday: allWeekdays, flags: fieldBothDays}},
+	{"@hourly", fieldSet{minute: 1, hour: 1<<24 - 1, day: allDays, month: allMonths, weekday: allWeekdays, flags: fieldBothDays | fieldWildcard}},
+}
+
+// parseNickname reads the nickname at byte at of line, which has an @ there.
+// For @reboot reboot is true and f names nothing.
+func parseNickname(line string, at int, report reporter) (f fieldSet, end int, reboot, ok bool) {
+	end = wordEnd(line, at)
+	word := line[at:end]
+	if word == "@reboot" {
+		return f, end, true, true
+	}
+	for i := range nicknames {
+		if nicknames[i].name == word {
+			return nicknames[i].fields, end, false, true
+		}
+	}
+	report(at, end-at, codeNickname, Error, fmt.Sprintf("nickname %s is unknown", word), nicknameFix(line[at:], word))
+	return f, end, false, false
+}
+
+// nicknameFix is what to write for word, with which rest begins.
+func nicknameFix(rest, word string) string {
+	if word == "@every" {
+		if d := strings.Fields(rest); len(d) > 1 {
+			return fmt.Sprintf("write `#@ every=%s` on a line above five fields", d[1])
+		}
+		return "write `#@ every=5m` on a line above five fields"
+	}
+	lower := strings.ToLower(word)
+	best, distance := "", 3
+	for _, name := range nicknameWords() {
+		if d := editDistance(name, lower); d < distance {
+			best, distance = name, d
+		}
+	}
+	if best == "" {
+		return "cron knows " + strings.Join(nicknameWords(), " ")
+	}
+	return fmt.Sprintf("did you mean `%s`?", best)
+}
+
+func nicknameWords() []string {
+	words := []string{"@reboot"}
+	for _, n := range nicknames {
+		words = append(words, n.name)
+	}
+	return words
 }

@@ -1,0 +1,86 @@
+package crontab
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestNextAtZoneChanges holds Next to the table of starts that Debian's cron
+// was measured to make, less its repeated starts for one gap. The numbers are
+// those of the table's rows.
+func TestNextAtZoneChanges(t *testing.T) {
+	const newYork, london, lordHowe = "America/New_York", "Europe/London", "Australia/Lord_Howe"
+	const troll, saoPaulo = "Antarctica/Troll", "America/Sao_Paulo"
+	for _, test := range []struct {
+		row, zone, from, until string // until is excluded; both in UTC
+		spec, want             string
+	}{
+		{"1", newYork, "2026-03-08 05:00", "2026-03-08 11:00", "30 2 * * *", "07:00"},
+		{"2", newYork, "2026-03-08 05:00", "2026-03-08 11:00", "0-59/20 2 * * *", "07:00"},
+		{"3", newYork, "2026-03-08 05:00", "2026-03-08 11:00", "0 1-3 * * *", "06:00 07:00"},
+		{"4", newYork, "2026-03-08 05:00", "2026-03-08 11:00", "*/20 2 * * *", ""},
+		{"5", newYork, "2026-03-08 05:00", "2026-03-08 11:00", "0 */2 * * *", "05:00 08:00 10:00"},
+		{"6", newYork, "2026-03-08 05:00", "2026-03-08 11:00", "0 0-23 * * *", "05:00 06:00 07:00 08:00 09:00 10:00"},
+		{"7", newYork, "2026-03-08 05:00", "2026-03-08 11:00", "@hourly", "05:00 06:00 07:00 08:00 09:00 10:00"},
+		{"8", newYork, "2026-11-01 04:00", "2026-11-01 11:00", "30 1 * * *", "05:30"},
+		{"9", newYork, "2026-11-01 04:00", "2026-11-01 11:00", "*/20 1 * * *", "05:00 05:20 05:40 06:00 06:20 06:40"},
+		{"10", newYork, "2026-11-01 04:00", "2026-11-01 11:00", "0 0-23 * * *", "04:00 05:00 07:00 08:00 09:00 10:00"},
+		{"11", newYork, "2026-11-01 04:00", "2026-11-01 11:00", "0 */2 * * *", "04:00 07:00 09:00"},
+		{"12", london, "2026-03-29 00:00", "2026-03-29 04:00", "0,30 1,2 * * *", "01:00 01:30"},
+		{"13", london, "2026-10-25 00:00", "2026-10-25 04:00", "0 1-3 * * *", "00:00 02:00 03:00"},
+		{"14", lordHowe, "2026-10-03 14:00", "2026-10-03 17:00", "0-59/20 2 * * *", "15:30 15:40"},
+		{"15", lordHowe, "2026-04-04 13:30", "2026-04-04 17:00", "0,30 1,2 * * *", "14:00 14:30 15:30 16:00"},
+		{"16", lordHowe, "2026-04-04 13:30", "2026-04-04 17:00", "*/20 1 * * *", "14:00 14:20 14:40 15:10"},
+		{"17", troll, "2026-03-29 00:00", "2026-03-29 04:00", "0 1-3 * * *", "01:00"},
+		{"18", troll, "2026-10-24 23:00", "2026-10-25 04:00", "*/20 2 * * *", "00:00 00:20 00:40 02:00 02:20 02:40"},
+		{"19", troll, "2026-10-24 22:00", "2026-10-25 05:01", "0 0-23 * * *", "22:00 23:00 00:00 03:00 04:00 05:00"},
+		{"20", "Asia/Beirut", "2026-03-28 12:00", "2026-03-29 12:00", "@daily", "22:00"},
+		{"21a", saoPaulo, "2018-11-04 02:00", "2018-11-04 07:01", "0 0 * * *", "03:00"},
+		{"21b", saoPaulo, "2018-11-04 02:00", "2018-11-04 07:01", "0 0-23 * * *", "02:00 03:00 04:00 05:00 06:00 07:00"},
+		{"22a", saoPaulo, "2018-02-18 00:00", "2018-02-18 06:01", "0 0 * * *", "03:00"},
+		{"22b", saoPaulo, "2018-02-18 00:00", "2018-02-18 06:01", "0 0-23 * * *", "00:00 01:00 03:00 04:00 05:00 06:00"},
+		{"22c", saoPaulo, "2018-02-18 00:00", "2018-02-18 06:01", "@hourly", "00:00 01:00 02:00 03:00 04:00 05:00 06:00"},
+		{"23", "Asia/Almaty", "2024-02-29 12:00", "2024-03-01 12:00", "0 0 * * *", "19:00"},
+		{"24", "Pacific/Apia", "2011-12-29 12:00", "2011-12-31 09:00", "0 0 * * *", "10:00"},
+	} {
+		t.Run(test.row, func(t *testing.T) {
+			for name, loc := range zoneFiles(t, test.zone) {
+				s := mustSchedule(t, test.spec, NewZone(loc))
+				from, until := utc(t, test.from), utc(t, test.until)
+				var got []string
+				for at := s.Next(from.Add(-time.Second)); at.Before(until); at = s.Next(at) {
+					got = append(got, at.UTC().Format("15:04"))
+				}
+				if got := strings.Join(got, " "); got != test.want {
+					t.Errorf("%q in %s (%s), %s to %s:\n got %s\nwant %s", test.spec, test.zone, name, test.from, test.until, got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestNextLosesDayThatApiaSkipped(t *testing.T) {
+	s := mustSchedule(t, "0 12 30 12 *", NewZone(zoneFile(t, "slim", "Pacific/Apia")))
+	if got, want := s.Next(utc(t, "2011-12-01 00:00")), utc(t, "2012-12-29 22:00"); !got.Equal(want) {
+		t.Errorf("got %s, want %s: a gap of a day makes nothing up", got, want)
+	}
+}
+
+func utc(t testing.TB, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse("2006-01-02 15:04", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func mustSchedule(t testing.TB, spec string, zone *Zone) *Schedule {
+	t.Helper()
+	s, remarks := ParseSchedule(spec, zone, 1)
+	if s == nil {
+		t.Fatalf("parse %q: %v", spec, remarks)
+	}
+	return s
+}

@@ -1,0 +1,123 @@
+package crontab
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// otherTool is what to write for text, if other schedulers give it a meaning.
+func otherTool(k *fieldKind, text string) string {
+	number := strings.TrimRight(text, "LWlw")
+	letters := text[len(number):]
+	isNumber := number != "" && strings.Trim(number, "0123456789") == ""
+	switch upper := strings.ToUpper(text); {
+	case upper == "H":
+		return "write `~` for a value that is chosen once"
+	case k.index == 2 && (upper == "L" || upper == "LW" || upper == "WL"):
+		return "write `28-31` and let the command test for the last day"
+	case k.index == 4 && upper == "L":
+		return "write `6`"
+	case letters == "":
+		return ""
+	case k.index == 2 && isNumber && strings.EqualFold(letters, "W"):
+		return fmt.Sprintf("write `%s`, or name the days around it and let the command test for the workday", number)
+	case isNumber || indexName(k.names, number) >= 0:
+		return fmt.Sprintf("write `%s`", number)
+	case upper == "W":
+		return "write `1-5` in the weekday field"
+	}
+	return ""
+}
+
+// numberFix is what to write for text that has digits but is no number.
+func numberFix(k *fieldKind, text string) string {
+	if v, err := strconv.ParseInt(text, 0, 32); err == nil && k.low <= int(v) && int(v) <= k.high {
+		return fmt.Sprintf("write `%d`", v)
+	}
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	if digits != "" && strings.Trim(digits, "0123456789") == "" {
+		return fmt.Sprintf("write `%s`", digits)
+	}
+	return fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
+}
+
+// nameFix is what to write for text that is no name of the field.
+func nameFix(k *fieldKind, text string) string {
+	if name := nearestName(k.names, text); name != "" {
+		return fmt.Sprintf("did you mean `%s`?", name)
+	}
+	for _, other := range fieldKinds {
+		if name := nearestName(other.names, text); name != "" {
+			return fmt.Sprintf("`%s` belongs in the %s field, which is number %d", name, other.name, other.index+1)
+		}
+	}
+	return fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
+}
+
+// nearestName is the name that text is a longer form or a misspelling of.
+func nearestName(names, text string) string {
+	if len(text) < 2 {
+		return ""
+	}
+	text = strings.ToLower(text)
+	if i := indexName(names, text[:min(len(text), 3)]); i >= 0 {
+		return names[3*i : 3*i+3]
+	}
+	best, distance := "", 2
+	for i := 0; i < len(names); i += 3 {
+		if d := editDistance(names[i:i+3], text); d < distance {
+			best, distance = names[i:i+3], d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions, changes and swaps of
+// neighbours between a and b.
+func editDistance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			d := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				d++
+			}
+			d = min(d, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// text is v in the manner of like: a name if like is one.
+func (k *fieldKind) text(like string, v int) string {
+	if indexName(k.names, like) < 0 {
+		return strconv.Itoa(v)
+	}
+	return k.valueName(v)
+}
+
+// valueName is the name of v in a field that has names.
+func (k *fieldKind) valueName(v int) string {
+	i := (v - k.low) * 3 % len(k.names)
+	return k.names[i : i+3]
+}
+
+// rangeText joins the ends of a range, or gives the one value that it has.
+func (k *fieldKind) rangeText(from, to, step string) string {
+	if strings.EqualFold(from, to) {
+		return from
+	}
+	return from + "-" + to + step
+}

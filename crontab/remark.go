@@ -1,0 +1,259 @@
+package crontab
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The codes of errors in time fields and nicknames.
+const (
+	codeAbove       Code = "B001"
+	codeBelow       Code = "B002"
+	codeNotNumber   Code = "B003"
+	codeUnknownName Code = "B004"
+	codeEmptyItem   Code = "B005"
+	codeOpenRange   Code = "B006"
+	codeLoneStep    Code = "B007"
+	codeStep        Code = "B008"
+	codeTooLarge    Code = "B009"
+	codeOtherTool   Code = "B010"
+	codeRandom      Code = "B011"
+	codeMissing     Code = "B012"
+	codeNickname    Code = "B013"
+	codeNoTime      Code = "B014"
+	codeMoreFields  Code = "B015"
+)
+
+// The codes of doubtful fields that count all the same.
+const (
+	codeEmptyRange  Code = "B101"
+	codeEitherDay   Code = "B102"
+	codeLongStep    Code = "B103"
+	codeJunk        Code = "B104"
+	codeRandomValue Code = "B105"
+	codeNoDate      Code = "B106"
+	codeSundayEnd   Code = "B107"
+)
+
+// fieldCodes says what each code of time fields and nicknames is about.
+var fieldCodes = map[Code]string{
+	codeAbove:       "value above the highest of its field",
+	codeBelow:       "value below the lowest of its field",
+	codeNotNumber:   "field value that is no number",
+	codeUnknownName: "unknown name of a month or weekday",
+	codeEmptyItem:   "empty item in a list",
+	codeOpenRange:   "range without an end",
+	codeLoneStep:    "step without a range",
+	codeStep:        "step that is missing, zero or no number",
+	codeTooLarge:    "number too large",
+	codeOtherTool:   "spelling of another scheduler",
+	codeRandom:      "random range that is reversed or has a step",
+	codeMissing:     "fewer than five time fields",
+	codeNickname:    "unknown nickname",
+	codeNoTime:      "nickname that names no time",
+	codeMoreFields:  "more than five time fields",
+
+	codeEmptyRange:  "range that is reversed and names nothing",
+	codeEitherDay:   "day and weekday both set: either is enough",
+	codeLongStep:    "step beyond the range: only its first value counts",
+	codeJunk:        "characters after a field value that are ignored",
+	codeRandomValue: "value chosen at random once",
+	codeNoDate:      "date that no year has",
+	codeSundayEnd:   "weekday range that ends in Sunday written as 0",
+}
+
+// fail reports an error about line[from:to]; it is false, so that it can be
+// returned.
+func (r *fieldReader) fail(from, to int, code Code, message, fix string) bool {
+	r.report(from, to-from, code, Error, message, fix)
+	return false
+}
+
+func (r *fieldReader) warn(from, to int, code Code, message, fix string) {
+	r.report(from, to-from, code, Warning, message, fix)
+}
+
+func (r *fieldReader) failMissing() bool {
+	read := make([]string, 0, len(fieldKinds))
+	for _, k := range fieldKinds[:r.kind.index] {
+		read = append(read, k.name)
+	}
+	message := "no time fields"
+	if len(read) > 0 {
+		message = fmt.Sprintf("the line ends after %s, but there is no %s", strings.Join(read, ", "), r.kind.name)
+	}
+	return r.fail(r.at, r.at+1, codeMissing, message, "write five fields: minute hour day month weekday")
+}
+
+func (r *fieldReader) failRange(start, v int) bool {
+	k, text := r.kind, r.line[start:r.at]
+	if v < k.low {
+		fix := fmt.Sprintf("%ss count from %d", k.name, k.low)
+		return r.fail(start, r.at, codeBelow, fmt.Sprintf("%s %s is below %d", k.name, text, k.low), fix)
+	}
+	fix := fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
+	switch {
+	case k.low == 0 && v == k.high+1 && k.index < 2:
+		fix = "write `0`: the " + k.name + " after " + strconv.Itoa(k.high) + " is 0"
+	case k.index == 1 && v <= 59:
+		fix += "; the minute comes first"
+	case k.index == 4:
+		fix += "; 0 and 7 are both Sunday"
+	}
+	return r.fail(start, r.at, codeAbove, fmt.Sprintf("%s %s is above %d", k.name, text, k.high), fix)
+}
+
+// failValue reports what stands at start instead of a number or name; r.at is
+// behind the letters and digits there.
+func (r *fieldReader) failValue(start int) bool {
+	k, text := r.kind, r.line[start:r.at]
+	if text == "" {
+		return r.failSign(start)
+	}
+	if strings.Trim(text, "0123456789") == "" {
+		fix := fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
+		return r.fail(start, r.at, codeTooLarge, fmt.Sprintf("%s %s is too large", k.name, text), fix)
+	}
+	if fix := otherTool(k, text); fix != "" {
+		return r.fail(start, r.at, codeOtherTool, fmt.Sprintf("%q in the %s field is not cron's", text, k.name), fix)
+	}
+	if strings.ContainsAny(text, "0123456789") {
+		return r.fail(start, r.at, codeNotNumber, fmt.Sprintf("%s %q is not a number", k.name, text), numberFix(k, text))
+	}
+	return r.fail(start, r.at, codeUnknownName, fmt.Sprintf("%s %q is not a name that cron knows", k.name, text), nameFix(k, text))
+}
+
+// failSign reports a sign where a value must be.
+func (r *fieldReader) failSign(start int) bool {
+	k, end := r.kind, r.fieldEnd(r.start)
+	if start == end || r.line[start] == ',' || start > r.start && r.line[start-1] == ',' {
+		from, to := start, start+1
+		if start > r.start {
+			from, to = start-1, start
+		}
+		fix := ""
+		if items := strings.FieldsFunc(r.line[r.start:end], func(c rune) bool { return c == ',' }); len(items) > 0 {
+			fix = fmt.Sprintf("write `%s`", strings.Join(items, ","))
+		}
+		return r.fail(from, to, codeEmptyItem, "empty item in the list of "+k.name+"s", fix)
+	}
+	text := r.line[start:end]
+	switch {
+	case text[0] == '?':
+		return r.fail(start, end, codeOtherTool, fmt.Sprintf("\"?\" in the %s field is not cron's", k.name), "write `*`")
+	case text[0] == '+' && len(text) > 1:
+		return r.fail(start, end, codeNotNumber, fmt.Sprintf("%s %q has a sign", k.name, text), fmt.Sprintf("write `%s`", text[1:]))
+	case text[0] == '/':
+		return r.fail(start, end, codeLoneStep, fmt.Sprintf("step %q has no range", text), fmt.Sprintf("write `*%s`", text))
+	}
+	fix := fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
+	return r.fail(start, end, codeNotNumber, fmt.Sprintf("%s %q is not a number", k.name, text), fix)
+}
+
+func (r *fieldReader) failOpenRange(start int) bool {
+	fix := fmt.Sprintf("write `%s%d`", r.line[start:r.at], r.kind.high)
+	end := max(r.fieldEnd(start), r.at)
+	return r.fail(start, end, codeOpenRange, fmt.Sprintf("range %q has no end", r.line[start:end]), fix)
+}
+
+func (r *fieldReader) failStepWithoutRange(start int) bool {
+	first, end := r.line[start:r.at], r.fieldEnd(start)
+	message := fmt.Sprintf("step %q needs a range before it", r.line[r.at:end])
+	fix := fmt.Sprintf("write `%s-%d%s`", first, r.kind.high, r.line[r.at:end])
+	return r.fail(start, end, codeLoneStep, message, fix)
+}
+
+// failStep reports what stands at numberAt instead of a step, in the item that
+// begins at start.
+func (r *fieldReader) failStep(start, numberAt int) bool {
+	base, end := r.line[start:numberAt-1], r.fieldEnd(start)
+	text := r.line[numberAt:end]
+	switch {
+	case text == "":
+		return r.fail(start, end, codeStep, "no number after the slash", fmt.Sprintf("write `%s`", base))
+	case text[0] == '-' && len(text) > 1:
+		return r.fail(numberAt, end, codeStep, fmt.Sprintf("step %s is negative", text), fmt.Sprintf("write `%s/%s`", base, text[1:]))
+	case strings.Trim(text, "0") == "":
+		return r.fail(numberAt, end, codeStep, "step 0 never moves on", fmt.Sprintf("write `%s`", base))
+	case strings.Trim(text, "0123456789") == "":
+		return r.fail(numberAt, end, codeTooLarge, fmt.Sprintf("step %s is too large", text), "")
+	}
+	return r.fail(numberAt, end, codeStep, fmt.Sprintf("step %q is not a number", text), fmt.Sprintf("write `%s/N`", base))
+}
+
+func (r *fieldReader) failRandom(start int) bool {
+	end := r.fieldEnd(start)
+	text := r.line[start:end]
+	if low, high, ok := strings.Cut(r.line[start:r.at], "~"); ok && r.peek() != '/' {
+		return r.fail(start, r.at, codeRandom, fmt.Sprintf("random range %q is reversed", r.line[start:r.at]), fmt.Sprintf("write `%s~%s`", high, low))
+	}
+	return r.fail(start, end, codeRandom, fmt.Sprintf("random range %q cannot have a step", text), fmt.Sprintf("write `%s`", r.line[start:r.at]))
+}
+
+func (r *fieldReader) warnSundayEnd(start int) {
+	text := r.line[start:r.at]
+	r.warn(start, r.at, codeSundayEnd, fmt.Sprintf("%q ends on Sunday here and in cronie, but Debian's cron never ran it", text), "end the range in `7`")
+}
+
+func (r *fieldReader) warnEmptyRange(start, first, last int) {
+	text := r.line[start:r.at]
+	bounds, step, _ := strings.Cut(text, "/")
+	if step != "" {
+		step = "/" + step
+	}
+	from, to, _ := strings.Cut(bounds, "-")
+	k := r.kind
+	high := k.high
+	if k.index == 4 {
+		high = 6
+	}
+	fix := fmt.Sprintf("write `%s,%s`", k.rangeText(from, k.text(from, high), step), k.rangeText(k.text(to, k.low), to, step))
+	if first > high {
+		fix = fmt.Sprintf("write `%s`", k.rangeText(k.text(to, k.low), to, step))
+	}
+	r.warn(start, r.at, codeEmptyRange, fmt.Sprintf("%q never runs", text), fix)
+}
+
+func (r *fieldReader) warnLongStep(start, first, last, step int) {
+	value := strconv.Itoa(first)
+	message := fmt.Sprintf("step %d is beyond the range %d-%d: only %s %s is named", step, first, last, r.kind.name, value)
+	fix := fmt.Sprintf("write `%s`", value)
+	if r.kind.index == 0 && step > 60 {
+		fix += fmt.Sprintf(", or `#@ every=%dm` above the line for every %d minutes", step, step)
+	}
+	r.warn(start, r.at, codeLongStep, message, fix)
+}
+
+// skipJunk passes what follows the list up to the next blank. Debian's cron
+// ignores it; cronie refuses the line. Refusing would stop a running job.
+func (r *fieldReader) skipJunk() {
+	start := r.at
+	kept, end := r.line[r.start:start], r.fieldEnd(start)
+	message := fmt.Sprintf("%q is ignored, as Debian's cron does: the %s is read as %q", r.line[start:end], r.kind.name, kept)
+	r.warn(start, end, codeJunk, message, fmt.Sprintf("write `%s`", kept))
+	r.at = end
+}
+
+func (r *fieldReader) warnRandom(start, value int) {
+	text := r.line[start:r.at]
+	debian := "refuses the line"
+	if low, _, _ := strings.Cut(text, "~"); low != "" {
+		debian = "reads " + low
+	}
+	message := fmt.Sprintf("%s %d was chosen for %q and stays; Debian's cron %s", r.kind.name, value, text, debian)
+	r.warn(start, r.at, codeRandomValue, message, fmt.Sprintf("write `%d` if the line is shared with Debian's cron", value))
+}
+
+// remarkOnDays looks at the two day fields together, which begin at dayAt and
+// weekdayAt; r.at is behind the second.
+func (r *fieldReader) remarkOnDays(f *fieldSet, dayAt, weekdayAt int) {
+	day, weekday := r.line[dayAt:r.fieldEnd(dayAt)], r.line[weekdayAt:r.at]
+	if !f.needsBothDays() && f.day != 0 && f.weekday != 0 && f.month != 0 {
+		message := fmt.Sprintf("day %s or weekday %s: either one is enough, about %d runs a year", day, weekday, f.runsPerYear())
+		r.warn(weekdayAt, r.at, codeEitherDay, message, "write `*` in one of the two; if both must match, test the other in the command")
+	}
+	if f.minute != 0 && f.hour != 0 && f.month != 0 && (f.day != 0 || f.weekday != 0) && !f.namesDate() {
+		r.warn(dayAt, r.at, codeNoDate, fmt.Sprintf("no month that is named has a day %s: never runs", day), "")
+	}
+}
