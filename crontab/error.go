@@ -1,6 +1,9 @@
 package crontab
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Severity tells whether a line counts.
 type Severity uint8
@@ -35,5 +38,84 @@ func (d Diagnostic) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
 }
 
-// Code names a kind of remark for ever. Codes are never given another meaning.
-type Code string
+// remark adds a remark about length bytes of the present line from byte at on.
+func (p *parser) remark(at, length int, code Code, message, fix string) {
+	p.remarkAs(at, length, code, lineCodes[code].severity, message, fix)
+}
+
+// remarkLine adds a remark about a whole line.
+func (p *parser) remarkLine(line int, code Code, message, fix string) {
+	p.add(Diagnostic{Line: line, Code: code, Severity: lineCodes[code].severity, Message: message, Fix: fix})
+}
+
+func (p *parser) remarkAs(at, length int, code Code, severity Severity, message, fix string) {
+	p.add(Diagnostic{
+		Line: p.number, Column: at + 1, Length: length,
+		Code: code, Severity: severity, Message: message, Fix: fix,
+	})
+}
+
+func (p *parser) add(d Diagnostic) {
+	d.File = p.table.Name
+	if len(p.remarks) < maxRemarks {
+		p.remarks = append(p.remarks, d)
+		return
+	}
+	if !p.dropped {
+		p.dropped = true
+		p.remarks = append(p.remarks, Diagnostic{
+			File: d.File, Line: d.Line, Code: "B305", Severity: Error,
+			Message: "more than 10,000 remarks: those below this line are left out",
+			Fix:     "mend what is listed first",
+		})
+	}
+}
+
+// quote puts a word of the file between double quotes, cut if it is long, with
+// unprintable bytes escaped.
+func quote(word string) string {
+	if len(word) > 40 {
+		word = word[:37] + "..."
+	}
+	return fmt.Sprintf("%q", word)
+}
+
+// nearest is the candidate that a person who wrote word most likely meant, or
+// "" when none is near.
+func nearest(word string, candidates []string) string {
+	word = strings.ToLower(word)
+	best, least := "", len(word)/3+1
+	for _, candidate := range candidates {
+		if d := distance(word, candidate, least); d < least || d == least && best == "" {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours that make b of a; beyond limit any larger number may come back.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit || len(a) > 64 {
+		return limit + 1
+	}
+	var before, row, next [65]int // three rows of the matrix: b is at most one key long
+	for j := range len(b) + 1 {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next[j+1] = min(row[j+1]+1, next[j]+1, row[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}

@@ -1,6 +1,11 @@
 package crontab
 
-import "time"
+import (
+	"strconv"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
 
 // Options is what the #@ directives above an entry say, after defaults. Its
 // zero value is not the default: see DefaultOptions.
@@ -73,4 +78,223 @@ func DefaultOptions() *Options {
 		Backoff:     Backoff{Min: time.Second, Max: 5 * time.Minute, Factor: 2},
 		RetryJitter: 10,
 	}
+}
+
+// plain is the options of all entries that nothing is said about.
+var plain = DefaultOptions()
+
+// modifiers is what options do to a schedule. It is a value that can be
+// compared, so that equal schedules can be found and shared.
+type modifiers struct {
+	every, phase   time.Duration
+	at             time.Time
+	from, until    time.Time
+	count          int
+	seconds        uint64
+	jitter, spread time.Duration
+}
+
+// apply wraps the schedule of an entry's time fields, or takes its place.
+func (m *modifiers) apply(s cron.Schedule, seed uint64) cron.Schedule {
+	switch {
+	case !m.at.IsZero():
+		s = At(m.at)
+	case m.every > 0:
+		s = Every(m.every, m.phase)
+	case m.seconds != 0:
+		s = Seconds(s, m.seconds)
+	}
+	if !m.from.IsZero() || !m.until.IsZero() {
+		s = Between(s, m.from, m.until)
+	}
+	if m.count > 0 {
+		s = Count(s, m.from, m.count)
+	}
+	if seconds := uint64(m.spread / time.Second); seconds > 0 {
+		s = Spread(s, time.Duration(mix(seed, "spread")%seconds)*time.Second)
+	}
+	if m.jitter > 0 {
+		s = Jitter(s, m.jitter, seed)
+	}
+	return s
+}
+
+// own tells whether each entry needs a schedule of its own, as chance enters.
+func (m *modifiers) own() bool { return m.jitter > 0 || m.spread > 0 }
+
+// plan is what the options of one entry add up to while they are read.
+type plan struct {
+	Options
+	parser    *parser
+	zone      *Zone
+	modifiers modifiers
+	limited   bool // deadline= is given
+}
+
+func (p *parser) newPlan() *plan {
+	return &plan{Options: *plain, parser: p, zone: p.zone, modifiers: modifiers{jitter: p.delay}}
+}
+
+func (p *plan) setZone(name string) error {
+	zone, err := p.parser.cache.zone(name, p.parser.config.Zone)
+	if err == nil {
+		p.zone = zone
+	}
+	return err
+}
+
+// stand works out what holds for an entry below the present assignments and
+// defaults, with the directives of block.
+func (p *parser) stand(block []item) *standing {
+	plan := p.newPlan()
+	items := effective(p.defaults, block)
+	for _, zoneFirst := range []bool{true, false} { // instants are read in the zone
+		for i := range items {
+			if (items[i].Key == "tz") == zoneFirst {
+				plan.take(&items[i])
+			}
+		}
+	}
+	p.settle(plan, items)
+	for i := range items {
+		if items[i].effective() {
+			plan.Items = append(plan.Items, items[i].Option)
+		}
+	}
+	options := &plan.Options
+	if len(items) == 0 && plan.Held == "" {
+		options = plain
+	}
+	s := &standing{
+		section:   &section{table: p.table, env: p.env, zone: plan.zone, options: options},
+		modifiers: plan.modifiers,
+		items:     items,
+	}
+	if !s.modifiers.own() {
+		s.schedules = p.cache.of(timing{plan.zone, plan.modifiers})
+	}
+	return s
+}
+
+// effective is the defaults that block does not override, then block.
+func effective(defaults, block []item) []item {
+	if len(defaults) == 0 {
+		return block
+	}
+	var items []item
+	for _, d := range defaults {
+		if find(block, d.Key) == nil {
+			items = append(items, d)
+		}
+	}
+	return append(items, block...)
+}
+
+func find(items []item, key string) *item {
+	for i := range items {
+		if items[i].Key == key {
+			return &items[i]
+		}
+	}
+	return nil
+}
+
+// take lets an item act on the plan. It was judged when it was read, so its
+// value is good unless it says otherwise.
+func (p *plan) take(it *item) {
+	switch {
+	case it.held != "":
+		p.hold(it.held)
+	case it.degraded != "":
+		p.degrade(it.degraded)
+	case it.effective() && it.spec != nil && it.spec.Built():
+		if err := it.spec.apply(p, it.Value); err != nil {
+			p.hold("The option " + it.Key + "= cannot be read: " + err.Error() + ".")
+		}
+	}
+}
+
+// hold and degrade keep the first reason.
+
+func (o *Options) hold(why string) {
+	if o.Held == "" {
+		o.Held = why
+	}
+}
+
+func (o *Options) degrade(why string) {
+	if o.Degraded == "" {
+		o.Degraded = why
+	}
+}
+
+// settle looks at the options together: what excludes or needs another.
+func (p *parser) settle(plan *plan, items []item) {
+	if find(items, "tz") == nil && p.zoneHeld != "" {
+		plan.hold(p.zoneHeld)
+	}
+	if !plan.limited && (plan.Catchup == CatchupOnce || plan.Catchup == CatchupAll) {
+		plan.Deadline = 24 * time.Hour
+	}
+	m := &plan.modifiers
+	clash := func(key string, bad bool, why, fix string) {
+		if it := find(items, key); bad && it != nil && it.effective() {
+			p.refuse(it, "B411", why, fix)
+			plan.take(it)
+		}
+	}
+	clash("count", m.from.IsZero(), "count= needs from=: it takes the first occurrences at or after that instant",
+		"write `from=2026-01-01 count=3`")
+	clash("phase", m.every == 0, "phase= needs every=", "write `every=10m phase=3m`")
+	clash("phase", m.every > 0 && m.phase >= m.every, "phase= must be shorter than every=", "")
+	clash("every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
+	clash("sec", m.every > 0 || !m.at.IsZero(), "sec= needs the time fields, which every= and at= replace", "delete `sec`")
+	clash("until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=: nothing is left", "exchange them")
+}
+
+// atReboot is what holds for an @reboot entry: options about instants have no
+// meaning for it.
+func (p *parser) atReboot(above *standing) *standing {
+	changed := false
+	plan := plan{Options: *above.section.options}
+	for i := range above.items {
+		it := &above.items[i]
+		switch it.Key {
+		case "every", "at", "sec", "from", "until", "count", "jitter", "spread":
+		default:
+			continue
+		}
+		if !it.effective() {
+			continue
+		}
+		changed = true
+		refused := *it
+		p.refuse(&refused, "B410", it.Key+"= has no meaning for @reboot, which names no instant", "delete `"+it.Key+"`")
+		plan.take(&refused)
+	}
+	if !changed {
+		return above
+	}
+	section := *above.section
+	section.options = &plan.Options
+	return &standing{section: &section}
+}
+
+// claimName gives an entry its name. A second entry of that name is held, as
+// two histories would become one.
+func (p *parser) claimName(above *standing) {
+	options := above.section.options
+	it := find(above.items, "name")
+	if it == nil || !it.effective() {
+		return
+	}
+	first, taken := p.names[it.Value]
+	if !taken {
+		p.names[it.Value] = p.number
+		return
+	}
+	line := strconv.Itoa(first)
+	p.remarkItem(it, "B409", "the name "+quote(it.Value)+" belongs to the entry in line "+line+": this entry is held", "give it another name")
+	options.Name = ""
+	options.hold("The option name=" + it.Value + " is taken by the entry in line " + line + ".")
 }

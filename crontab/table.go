@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -28,12 +29,13 @@ const (
 // user's crontab in UTC.
 type Config struct {
 	Format     Format
-	Family     Family
+	Family     Family                                    // for remarks only: a line means the same everywhere
 	Owner      string                                    // account of a user's crontab
 	Privileged bool                                      // the table is root's: the - prefix has effect
 	Local      *time.Location                            // the host's zone; nil means UTC
 	Zone       func(name string) (*time.Location, error) // looks up CRON_TZ= and tz=; nil knows none
 	Seed       uint64                                    // fixes what is chosen at random once: ~, jitter, spread
+	Cache      *Cache                                    // shares zones and schedules with other tables; nil: this table alone
 }
 
 // Table is one crontab file. It is immutable.
@@ -42,6 +44,7 @@ type Table struct {
 	Format  Format
 	Entries []Entry // the good lines, in file order
 	text    string
+	owner   string
 }
 
 // Entry is one line that names times and a command. It is a small index into
@@ -52,10 +55,9 @@ type Entry struct {
 	Schedule cron.Schedule // Reboot for @reboot
 	section  *section
 	start    uint32 // offset of the line in the table's text
-	length   uint32
-	spec     uint32 // end of the time fields within the line
-	command  uint32 // start of the command within the line
-	line     int32
+	line     uint32
+	spec     uint16 // end of the time fields within the line
+	command  uint16 // start of the command within the line
 	flags    flags
 }
 
@@ -63,7 +65,7 @@ type Entry struct {
 // entries between two lines that change it.
 type section struct {
 	table   *Table
-	env     []string // NAME=value
+	env     *setting // the nearest assignment above
 	zone    *Zone
 	options *Options
 }
@@ -74,3 +76,77 @@ const (
 	flagQuiet         flags = 1 << iota // cronie's leading -: no log lines
 	flagMailOnFailure                   // cronie's -n after the fields
 )
+
+// Table is the file that the entry stands in.
+func (e *Entry) Table() *Table { return e.section.table }
+
+// Line is the entry's line number, from 1.
+func (e *Entry) Line() int { return int(e.line) }
+
+// Raw is the line as written, without its line end.
+func (e *Entry) Raw() string {
+	rest := e.section.table.text[e.start:]
+	return strings.TrimSuffix(rest[:strings.IndexByte(rest, '\n')], "\r")
+}
+
+// Spec is the time fields or the nickname as written, without a leading -.
+func (e *Entry) Spec() string {
+	s := e.section.table.text[e.start : e.start+uint32(e.spec)]
+	return strings.TrimPrefix(strings.TrimLeft(s, blanks), "-")
+}
+
+// User is the account that the command runs as: the column of the system
+// format, or the owner of a user's crontab.
+func (e *Entry) User() string {
+	t := e.section.table
+	if t.Format == User {
+		return t.owner
+	}
+	between := t.text[e.start+uint32(e.spec) : e.start+uint32(e.command)]
+	between = strings.TrimLeft(between, blanks)
+	return between[:wordEnd(between, 0)]
+}
+
+// Command is what the shell is given: the text up to the first unescaped %,
+// with \% undone and all else untouched.
+func (e *Entry) Command() string {
+	command, _, _ := splitCommand(e.rest())
+	return command
+}
+
+// Stdin is what the command reads, or false when the line has no %.
+func (e *Entry) Stdin() (string, bool) {
+	_, input, ok := splitCommand(e.rest())
+	if !ok {
+		return "", false
+	}
+	return stdinText(input), true
+}
+
+// rest is the line from the command on.
+func (e *Entry) rest() string { return e.Raw()[e.command:] }
+
+// Env is the assignments above the entry as NAME=value, in the order in which
+// the names first appear; the last value of a name counts.
+func (e *Entry) Env() []string { return e.section.env.list() }
+
+// Lookup finds the value of a name that is assigned above the entry.
+func (e *Entry) Lookup(name string) (string, bool) { return e.section.env.lookup(name) }
+
+// Options is what the #@ directives say for the entry. It is shared and must
+// not be changed.
+func (e *Entry) Options() *Options { return e.section.options }
+
+// Zone is the zone that the time fields are read in.
+func (e *Entry) Zone() *Zone { return e.section.zone }
+
+// Quiet tells whether the entry asks for no log line of its start (cronie's
+// leading -, which only root's tables may use).
+func (e *Entry) Quiet() bool { return e.flags&flagQuiet != 0 }
+
+// MailOnFailure tells whether mail is sent only when the command fails
+// (cronie's -n after the fields).
+func (e *Entry) MailOnFailure() bool { return e.flags&flagMailOnFailure != 0 }
+
+// Reboot tells whether the entry runs once at each start of the host.
+func (e *Entry) Reboot() bool { return e.Schedule == Reboot }

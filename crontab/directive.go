@@ -1,0 +1,285 @@
+package crontab
+
+import (
+	"fmt"
+	"strings"
+)
+
+// item is one key=value of a directive line, and what became of it.
+type item struct {
+	Option
+	spec     *OptionSpec // nil for x- keys and those that are not known
+	width    int         // of the item in the line
+	bare     bool        // key alone
+	off      bool        // left out without harm
+	held     string      // why the entry must not run
+	degraded string      // why the entry runs without it
+}
+
+// effective tells whether the item does what it says.
+func (it *item) effective() bool { return !it.off && it.held == "" && it.degraded == "" }
+
+// readComment tells a directive line from a comment. #@ must be followed by a
+// blank, so that #@daily is a commented-out entry.
+func (p *parser) readComment(at int) {
+	if rest := p.line[at:]; len(rest) > 2 && rest[1] == '@' && isBlank(rest[2]) {
+		if first := skipBlanks(p.line, at+2); first < len(p.line) {
+			p.readDirective(first)
+			return
+		}
+	}
+	p.voidBlock("a comment follows")
+}
+
+func (p *parser) readDirective(at int) {
+	first := p.line[at:wordEnd(p.line, at)]
+	switch {
+	case first == "default":
+		p.voidBlock("a #@ default line follows")
+		p.readDefaults(at + len(first))
+	case first == "file":
+		p.voidBlock("a #@ file line follows")
+		p.readProperties(at + len(first))
+	case isProse(first):
+		p.voidBlock("a comment follows")
+		p.remarkProse(at)
+	default:
+		if len(p.block) == 0 {
+			p.blockAt = p.number
+		}
+		p.block = p.readItems(at, p.block)
+	}
+}
+
+// isProse tells whether the first word of a directive line is neither a key
+// nor has a =, so that the line is for people.
+func isProse(word string) bool {
+	if word == "--" || strings.ContainsRune(word, '=') {
+		return false
+	}
+	word = strings.TrimPrefix(word, "?")
+	_, alias := keyAliases[word]
+	return vocabularyByKey[word] == nil && !alias && !strings.HasPrefix(word, "x-")
+}
+
+func (p *parser) remarkProse(at int) {
+	if !p.sawProse {
+		p.sawProse = true
+		p.remark(at, len(p.line)-at, "B401", "the line begins with #@ but with no option: it is taken as a comment", "write `#` without @")
+	}
+}
+
+// voidBlock drops directives that do not touch an entry.
+func (p *parser) voidBlock(why string) {
+	if len(p.block) == 0 {
+		return
+	}
+	p.remarkLine(p.blockAt, "B402", fmt.Sprintf("%s in line %d, before an entry: these directives have no effect", why, p.number),
+		"put them directly above their entry, or write `#@ default`")
+	p.block = nil
+}
+
+// readDefaults reads the items of a #@ default line: they hold for all entries
+// below, each until it is changed; without items all end.
+func (p *parser) readDefaults(at int) {
+	p.common = nil
+	items := p.readItems(at, nil)
+	if len(items) == 0 {
+		p.defaults = nil
+		return
+	}
+	defaults := append([]item(nil), p.defaults...)
+	for _, it := range items {
+		it.Default = true
+		if it.Key == "name" {
+			p.refuse(&it, "B410", "name= is for one entry, not for all below", "write `#@ name="+it.Value+"` directly above the entry")
+			continue
+		}
+		if old := find(defaults, it.Key); old != nil {
+			*old = it
+		} else {
+			defaults = append(defaults, it)
+		}
+	}
+	p.defaults = defaults
+}
+
+// readProperties reads a #@ file line. Its properties are known by name only.
+func (p *parser) readProperties(at int) {
+	for at = skipBlanks(p.line, at); at < len(p.line); at = skipBlanks(p.line, at) {
+		it, end, ok := p.scanItem(at)
+		switch {
+		case it.Key == "--":
+			return
+		case !ok:
+		case it.Key == "strict" || it.Key == "owner":
+			p.remarkItem(&it, "B407", "the file property "+it.Key+" is known, but this version does not act on it", "")
+		case !strings.HasPrefix(it.Key, "x-"):
+			p.remarkItem(&it, "B403", "unknown file property "+quote(it.Key), "the properties are strict and owner")
+		}
+		at = end
+	}
+}
+
+// readItems reads items from byte at on and adds them to those of the lines
+// above.
+func (p *parser) readItems(at int, items []item) []item {
+	for at = skipBlanks(p.line, at); at < len(p.line); at = skipBlanks(p.line, at) {
+		it, end, ok := p.scanItem(at)
+		at = end
+		if it.Key == "--" {
+			break
+		}
+		if ok {
+			p.judge(&it, items)
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// scanItem reads one item and returns where it ends. ok is false when it is
+// not written as one; the remark is made then.
+func (p *parser) scanItem(at int) (it item, end int, ok bool) {
+	line := p.line
+	it.Line, it.Column = p.number, at+1
+	start := at
+	if line[at] == '?' {
+		it.Maybe = true
+		at++
+	}
+	end = at
+	for end < len(line) && !isBlank(line[end]) && line[end] != '=' {
+		end++
+	}
+	it.Key = line[at:end]
+	if end == len(line) || isBlank(line[end]) {
+		next := skipBlanks(line, end)
+		if next < len(line) && line[next] == '=' {
+			return p.badItem(it, start, wordEnd(line, next), "no blank may stand before or after =")
+		}
+		it.Value, it.bare, it.width = "yes", true, end-start
+		return p.named(it), end, true
+	}
+	if end == at {
+		return p.badItem(it, start, wordEnd(line, end), "no key stands before =")
+	}
+	value := end + 1
+	if next := skipBlanks(line, value); next > value && next < len(line) && !strings.Contains(line[next:wordEnd(line, next)], "=") {
+		return p.badItem(it, start, wordEnd(line, next), "no blank may stand before or after =")
+	}
+	if value < len(line) && (line[value] == '"' || line[value] == '\'') {
+		length := strings.IndexByte(line[value+1:], line[value])
+		if length < 0 {
+			return p.badItem(it, start, len(line), "the quoted value is not closed")
+		}
+		end = value + length + 2
+		if end < len(line) && !isBlank(line[end]) {
+			return p.badItem(it, start, wordEnd(line, end), "something stands behind the closing quote")
+		}
+		it.Value = line[value+1 : end-1]
+	} else {
+		end = wordEnd(line, value)
+		it.Value = line[value:end]
+	}
+	it.width = end - start
+	return p.named(it), end, true
+}
+
+// named gives the item its own name here and its row of the vocabulary.
+func (p *parser) named(it item) item {
+	it.Key, it.Value = unalias(it.Key, it.Value)
+	it.spec = vocabularyByKey[it.Key]
+	return it
+}
+
+func (p *parser) badItem(it item, start, end int, why string) (item, int, bool) {
+	it.width = end - start
+	it = p.named(it)
+	p.refuse(&it, "B406", why, "write `key=value`, or `key=\"a value\"`")
+	return it, end, false
+}
+
+// judge says what becomes of an item, once, where it is written. above is the
+// items that it stands beside.
+func (p *parser) judge(it *item, above []item) {
+	spec := it.spec
+	switch {
+	case find(above, it.Key) != nil:
+		p.refuse(it, "B405", it.Key+" is given twice for one entry: the first counts", "delete one of them")
+	case strings.HasPrefix(it.Key, "x-"):
+	case spec == nil:
+		p.refuse(it, "B403", "unknown option "+quote(it.Key), p.keyFix(it))
+	case it.bare && spec.Values != yesNo:
+		p.refuse(it, "B404", it.Key+" needs a value", it.Key+" takes "+spec.Values)
+	case spec.Built():
+		if err := spec.apply(p.newPlan(), it.Value); err != nil {
+			p.refuse(it, "B404", it.Key+": "+err.Error(), valueFix(it))
+		}
+	case spec.check != nil && spec.check(it.Value) != nil:
+		p.refuse(it, "B404", it.Key+": "+spec.check(it.Value).Error(), valueFix(it))
+	case spec.Same != "" && it.Value == spec.Same:
+	case spec.Guard:
+		p.refuse(it, "B408", it.Key+" is known, but not built in this version", "delete `"+it.Key+"` if the entry may run without it")
+	case spec.Extend:
+		p.refuse(it, "B403", it.Key+" is an extension that this version does not have", "write `?"+it.Key+"=...` to have it left out")
+	default:
+		p.refuse(it, "B407", it.Key+" is known, but not built in this version", "write `?"+it.Key+"=...` to have it left out")
+	}
+}
+
+// refuse remarks on an item and says what it means for the entry: nothing when
+// it is marked with ?, a hold when it is a guard, else a run without it.
+func (p *parser) refuse(it *item, code Code, why, fix string) {
+	switch {
+	case it.Maybe && code != "B406":
+		it.off = true
+		p.remarkItem(it, "B412", why+": it is left out, as ? allows", "")
+	case it.spec != nil && it.spec.Guard:
+		it.held = sentence(it, why)
+		p.remarkItem(it, code, why+": the entry is held", fix)
+	default:
+		it.degraded = sentence(it, why)
+		p.remarkItem(it, code, why+": the entry runs without it", fix)
+	}
+}
+
+// sentence makes a reason for people of a remark, naming the option.
+func sentence(it *item, why string) string {
+	return fmt.Sprintf("The option %s in line %d has no effect: %s.", it.Key, it.Line, why)
+}
+
+// remarkItem adds a remark at the place of an item, which may be in a line
+// further up.
+func (p *parser) remarkItem(it *item, code Code, message, fix string) {
+	p.add(Diagnostic{
+		Line: it.Line, Column: it.Column, Length: it.width,
+		Code: code, Severity: lineCodes[code].severity, Message: message, Fix: fix,
+	})
+}
+
+func (p *parser) keyFix(it *item) string {
+	keys := make([]string, len(vocabulary))
+	for i := range vocabulary {
+		keys[i] = vocabulary[i].Key
+	}
+	if key := nearest(it.Key, keys); key != "" {
+		if it.bare {
+			return "write `" + key + "`"
+		}
+		return "write `" + key + "=" + it.Value + "`"
+	}
+	return "keys for other programs begin with x-"
+}
+
+// valueFix names the value that was likely meant, or those that there are.
+func valueFix(it *item) string {
+	values := strings.Split(it.spec.Values, ", ")
+	if value := nearest(it.Value, values); value != "" {
+		return "write `" + it.Key + "=" + value + "`"
+	}
+	if it.spec.Values == aDuration && it.Value != "" && strings.Trim(it.Value, "0123456789") == "" {
+		return "write `" + it.Key + "=" + it.Value + "s`"
+	}
+	return it.Key + " takes " + it.spec.Values
+}

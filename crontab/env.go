@@ -1,0 +1,157 @@
+package crontab
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxSetting is the longest NAME=value in bytes; the kernel takes no longer
+// string in an environment.
+const MaxSetting = 131_071
+
+// setting is one assignment and a link to those above it, so that a file of
+// alternating assignments and entries does not take quadratic memory.
+type setting struct {
+	name, value string
+	above       *setting
+}
+
+func (s *setting) lookup(name string) (string, bool) {
+	for ; s != nil; s = s.above {
+		if s.name == name {
+			return s.value, true
+		}
+	}
+	return "", false
+}
+
+func (s *setting) list() []string {
+	last := map[string]string{}
+	var names []string // from the nearest up, so that each name's first place comes last
+	for ; s != nil; s = s.above {
+		if _, ok := last[s.name]; !ok {
+			last[s.name] = s.value
+		}
+		names = append(names, s.name)
+	}
+	slices.Reverse(names)
+	list := make([]string, 0, len(last))
+	for _, name := range names {
+		if value, ok := last[name]; ok {
+			list = append(list, name+"="+value)
+			delete(last, name)
+		}
+	}
+	return list
+}
+
+// assignment is a line read as NAME = value.
+type assignment struct {
+	name, value string
+	nameAt      int // offsets within the line
+	valueAt     int
+	quoted      bool // the value
+}
+
+// readAssignment reads line as NAME = value. It is tried before the line is
+// read as an entry, so 0=1, *=b and @daily=1 are assignments too. The grammar
+// is the one state machine that Debian's cron and cronie share: no escapes, no
+// expansion; a quoted value must be closed and have nothing but blanks behind
+// it; blanks around = and at the end do not count.
+func readAssignment(line string, at int) (a assignment, ok bool) {
+	a.nameAt = at
+	name, at, ok := readName(line, at)
+	if !ok {
+		return a, false
+	}
+	at = skipBlanks(line, at)
+	if at == len(line) || line[at] != '=' {
+		return a, false
+	}
+	at = skipBlanks(line, at+1)
+	a.name, a.valueAt = name, at
+	if at == len(line) || line[at] != '\'' && line[at] != '"' {
+		a.value = strings.TrimRight(line[at:], blanks)
+		return a, true
+	}
+	length := strings.IndexByte(line[at+1:], line[at])
+	if length < 0 {
+		return a, false
+	}
+	a.value, a.quoted = line[at+1:at+1+length], true
+	return a, skipBlanks(line, at+length+2) == len(line)
+}
+
+// readName reads the name before =, quoted or not. Inside quotes a = ends the
+// name as well, and the closing quote then belongs to the value.
+func readName(line string, at int) (name string, end int, ok bool) {
+	if at == len(line) {
+		return "", at, false
+	}
+	quote := line[at]
+	if quote != '\'' && quote != '"' {
+		end = at
+		for end < len(line) && line[end] != '=' && line[end] != ' ' && line[end] != '\t' {
+			end++
+		}
+		return line[at:end], end, true
+	}
+	at++
+	for end = at; end < len(line); end++ {
+		switch line[end] {
+		case quote:
+			return line[at:end], end + 1, true
+		case '=':
+			return line[at:end], end, true
+		}
+	}
+	return "", end, false
+}
+
+// assign makes the assignment hold for the lines below.
+func (p *parser) assign(a assignment) {
+	switch {
+	case a.name == "":
+		p.remark(a.nameAt, 1, "B203", "an assignment without a name is ignored", "write a name before the =")
+		return
+	case len(a.name)+1+len(a.value) > MaxSetting:
+		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, which no kernel takes: it is left out", "write a shorter value")
+		return
+	case a.name == "CRON_TZ":
+		p.setZone(a)
+	case a.name == "RANDOM_DELAY":
+		p.setDelay(a)
+	}
+	p.lintSetting(a)
+	p.env = &setting{name: a.name, value: a.value, above: p.env}
+	p.common = nil
+}
+
+// setZone takes CRON_TZ, in cronie's sense on all hosts. An empty value is the
+// host's zone again.
+func (p *parser) setZone(a assignment) {
+	p.zone, p.zoneHeld = p.cache.host(p.config.Local), ""
+	if a.value == "" {
+		return
+	}
+	zone, err := p.cache.zone(a.value, p.config.Zone)
+	if err != nil {
+		p.zoneHeld = fmt.Sprintf("CRON_TZ in line %d names an %v.", p.number, err)
+		p.remark(a.valueAt, len(a.value), "B206", err.Error()+": the entries below are held", "write a name of the zone database, as Europe/Paris")
+		return
+	}
+	p.zone = zone
+}
+
+// setDelay takes RANDOM_DELAY, cronie's jitter in minutes.
+func (p *parser) setDelay(a assignment) {
+	minutes, err := strconv.Atoi(a.value)
+	if err != nil || minutes < 0 || minutes > 24*60 {
+		p.remark(a.valueAt, max(1, len(a.value)), "B205", "bad value of RANDOM_DELAY", "write minutes from 0 to 1440")
+		minutes = 0
+	}
+	p.delay = time.Duration(minutes) * time.Minute
+}

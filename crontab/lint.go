@@ -1,0 +1,154 @@
+package crontab
+
+import (
+	"path"
+	"strings"
+)
+
+// lintCommand remarks on commands that run, but hardly as they are meant.
+func (p *parser) lintCommand(account, at int) {
+	command := p.line[at:]
+	p.lintBegin(account, at)
+	if strings.IndexByte(command, '%') >= 0 {
+		p.lintPercent(command, at)
+	}
+	if slash := strings.IndexByte(command, '\\'); slash >= 0 {
+		p.lintBackslash(command, at)
+	}
+}
+
+// lintBegin remarks on a command or account that looks like another column.
+func (p *parser) lintBegin(account, at int) {
+	word := p.line[account:wordEnd(p.line, account)]
+	switch {
+	case looksLikeField(word):
+		p.remark(account, len(word), "B215", quote(word)+" looks like a sixth time field, but there are five: it begins the command",
+			"delete one field; for seconds write `#@ sec=*/10` above the line")
+	case p.config.Format == System && !looksLikeAccount(word):
+		p.remark(account, len(word), "B223", "in this file the sixth column is the account, and "+quote(word)+" cannot be one",
+			"write `root "+word+"`")
+	case p.config.Format == User && account+len(word) < len(p.line) && p.isKnownAccount(word):
+		p.remark(account, len(word), "B214", "a user's crontab has no account column: "+quote(word)+" begins the command",
+			"delete `"+word+"`")
+	}
+	if rest := p.line[at:]; rest[0] == '-' {
+		p.remark(at, wordEnd(rest, 0), "B216", quote(rest[:wordEnd(rest, 0)])+" begins the command: the only flag here is one -n", "")
+	}
+}
+
+// looksLikeField tells whether word is made of what time fields are made of.
+func looksLikeField(word string) bool {
+	return word != "" && strings.Trim(word, "0123456789*/,-?") == "" && strings.ContainsAny(word, "0123456789*")
+}
+
+func looksLikeAccount(word string) bool { return !strings.ContainsAny(word, `/\$=;&|"'(){}<>:[]%`) }
+
+func (p *parser) isKnownAccount(word string) bool {
+	switch word {
+	case "root", "nobody", "daemon", "www-data", "postgres", "mysql", "apache", "nginx":
+		return true
+	}
+	return word == p.config.Owner
+}
+
+// lintPercent tells a date format that lost its backslash from text that is
+// meant as the command's input.
+func (p *parser) lintPercent(command string, at int) {
+	i := firstPercent(command)
+	if i == len(command) {
+		return
+	}
+	if looksLikeFormat(command[i+1:]) {
+		p.remark(at+i, 1, "B210", "an unescaped % ends the command: the text after it becomes its input", "write `\\%`")
+		return
+	}
+	p.remark(at+i, 1, "B211", "the text after % is what the command reads", "")
+}
+
+// looksLikeFormat tells whether text begins like a conversion of date or
+// printf behind its %: one letter and then no other.
+func looksLikeFormat(text string) bool {
+	text = strings.TrimLeft(text, "-_0123456789.#+^:")
+	return text != "" && isLetter(text[0]) && (len(text) == 1 || !isLetter(text[1]))
+}
+
+func isLetter(c byte) bool { return c|0x20-'a' < 26 }
+
+func (p *parser) lintBackslash(command string, at int) {
+	if strings.HasSuffix(command, `\`) {
+		p.remark(at+len(command)-1, 1, "B212", `a \ at the end does not continue the line: the next line is read by itself`,
+			"write the command in one line, or put it into a script")
+	}
+	if double := strings.Index(command, `\\`); double >= 0 && p.config.Family == Debian {
+		p.remark(at+double, 2, "B213", `\\ reaches the shell as it is; Debian's old cron made one \ of it`, "")
+	}
+}
+
+// notAssignment reports a line that was meant as an assignment and is none,
+// where time fields must begin at byte at.
+func (p *parser) notAssignment(at int) bool {
+	word, rest := p.line[at:wordEnd(p.line, at)], p.line[at:]
+	if !isLetter(rest[0]) && rest[0] != '_' && rest[0] != '"' && rest[0] != '\'' {
+		return false
+	}
+	equals := strings.IndexByte(rest, '=')
+	if equals < 0 {
+		return false
+	}
+	name := strings.Trim(rest[:equals], blanks)
+	switch {
+	case word == "export" || word == "set" || word == "setenv":
+		p.remark(at, len(word), "B201", quote(word)+" is the shell's: an assignment here is NAME=value alone",
+			"write `"+strings.TrimLeft(rest[len(word):], blanks)+"`")
+	case strings.ContainsAny(name, blanks):
+		return false
+	default:
+		value := skipBlanks(rest, equals+1)
+		p.remark(at+value, max(1, len(rest)-value), "B201", "the quoted value is not closed, or something stands behind its closing quote",
+			"end the line with the closing quote")
+	}
+	return true
+}
+
+// lintSetting remarks on assignments that count, but hardly as they are meant.
+func (p *parser) lintSetting(a assignment) {
+	switch {
+	case !isIdentifier(a.name):
+		p.remark(a.nameAt, len(a.name), "B204", "the line is an assignment to "+quote(a.name)+", as = follows the first word", "")
+	case a.name == "TZ":
+		p.remark(a.nameAt, 2, "B208", "TZ is for the commands only: it does not change when entries run", "write `CRON_TZ="+a.value+"`")
+	case a.name == "CRON_TZ" && p.config.Family == Debian:
+		p.remark(a.nameAt, 7, "B207", "Debian's old cron ignores CRON_TZ", "")
+	case a.name == "LOGNAME" || a.name == "USER":
+		p.remark(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the account itself: this has no effect", "delete the line")
+	case a.name == "SHELL" && !path.IsAbs(a.value):
+		p.remark(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be a path: it is not searched for", "write `SHELL=/bin/sh`")
+	}
+	p.lintValue(a)
+}
+
+func (p *parser) lintValue(a assignment) {
+	if i := strings.IndexByte(a.value, '$'); i >= 0 && i+1 < len(a.value) && (isIdentifierByte(a.value[i+1]) || a.value[i+1] == '{') {
+		p.remark(a.valueAt+i, 1, "B209", "$ is not expanded in an assignment: the value has it as it is", "write the value out")
+	}
+	if strings.HasPrefix(a.value, "~/") || strings.Contains(a.value, ":~/") {
+		p.remark(a.valueAt, max(1, len(a.value)), "B209", "~ is not expanded in an assignment: the value has it as it is", "write the folder out")
+	}
+	if i := strings.Index(a.value, " #"); i >= 0 && !a.quoted {
+		p.remark(a.valueAt+i+1, len(a.value)-i-1, "B225", "a comment cannot stand behind a value: it is part of it", "put the comment on a line of its own")
+	}
+}
+
+func isIdentifier(name string) bool {
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	for i := range len(name) {
+		if !isIdentifierByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isIdentifierByte(c byte) bool { return c == '_' || isLetter(c) || c >= '0' && c <= '9' }

@@ -1,0 +1,350 @@
+package crontab
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// MaxText is the largest crontab file in bytes.
+const MaxText = 16 << 20
+
+// maxRemarks bounds what a hostile file can make Parse allocate.
+const maxRemarks = 10_000
+
+const (
+	blanks        = " \t"
+	byteOrderMark = "\ufeff"
+)
+
+// Parse reads the text of a crontab file in one pass. It returns the good
+// entries and remarks about all others, in the order of their places: one bad
+// line never costs another. A remark with severity Error means that its line
+// does not count, or that the entry below is held; others are for lint.
+func Parse(name, text string, c Config) (*Table, []Diagnostic) {
+	p := newParser(name, strings.TrimPrefix(text, byteOrderMark), c)
+	if len(text) > MaxText {
+		p.table.text = ""
+		p.remarkLine(1, "B304", "the file has more than 16 MiB, so nothing of it is read", "split the file")
+		return p.table, p.remarks
+	}
+	if strings.HasPrefix(text, byteOrderMark) {
+		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons take as part of the first line", "save the file as UTF-8 without a byte order mark")
+	}
+	p.readLines()
+	p.voidBlock("the file ends")
+	p.table.Entries = slices.Clone(p.table.Entries) // append left spare room, and tables live long
+	slices.SortStableFunc(p.remarks, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return p.table, slices.Compact(p.remarks)
+}
+
+// parser is the state of one Parse.
+type parser struct {
+	config  Config
+	cache   *Cache
+	table   *Table
+	remarks []Diagnostic
+	report  reporter // p.remarkAs, bound once
+	dropped bool     // remarks beyond maxRemarks
+
+	// The present line.
+	line   string // without its line end
+	start  int    // its offset in the text
+	number int    // from 1
+	cut    bool   // the file ends before the line does
+
+	// What the lines so far say about those below.
+	env      *setting
+	zone     *Zone
+	zoneHeld string        // why entries must not run: CRON_TZ names no zone
+	delay    time.Duration // RANDOM_DELAY
+	defaults []item
+	block    []item // directives waiting for the entry below them
+	blockAt  int    // line of the first
+	common   *standing
+	names    map[string]int // name= options and their lines
+
+	sawReturn, sawProse bool // said once for each file
+}
+
+// standing is all that stands above an entry and holds for it.
+type standing struct {
+	section   *section
+	modifiers modifiers
+	items     []item
+	schedules map[string]known // nil when each entry needs a schedule of its own
+}
+
+func newParser(name, text string, c Config) *parser {
+	p := &parser{
+		config: c,
+		cache:  c.Cache,
+		table:  &Table{Name: name, Format: c.Format, text: text, owner: c.Owner},
+		names:  map[string]int{},
+	}
+	if p.cache == nil {
+		p.cache = NewCache()
+	}
+	p.report = p.remarkAs
+	p.zone = p.cache.host(c.Local)
+	return p
+}
+
+func (p *parser) readLines() {
+	text := p.table.text
+	for at := 0; at < len(text); {
+		length := strings.IndexByte(text[at:], '\n')
+		if p.cut = length < 0; p.cut {
+			length = len(text) - at
+		}
+		p.number++
+		p.start = at
+		p.line = p.trimReturn(text[at : at+length])
+		at += length + 1
+		p.readLine()
+	}
+}
+
+// trimReturn drops one carriage return, unlike both crons: it makes the
+// command unknown to the shell, and nobody wants that.
+func (p *parser) trimReturn(line string) string {
+	if !strings.HasSuffix(line, "\r") {
+		return line
+	}
+	if !p.sawReturn {
+		p.sawReturn = true
+		p.remark(len(line)-1, 1, "B302", "lines end with CR LF: the CR is dropped here, but other crons make it part of the command", "convert the file: sed -i 's/\\r$//' FILE")
+	}
+	return line[:len(line)-1]
+}
+
+// readLine tries blank, comment, assignment and entry, in this order.
+func (p *parser) readLine() {
+	at := skipBlanks(p.line, 0)
+	switch {
+	case at == len(p.line):
+		p.voidBlock("a blank line follows")
+	case p.line[at] == '#':
+		p.readComment(at)
+	case strings.IndexByte(p.line, 0) >= 0:
+		p.block = nil
+		p.remark(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
+	case p.cut:
+		p.block = nil
+		p.remarkLine(p.number, "B301", "no newline at the end of the file: crons ignore this line, as it may be cut off", "end the line with a newline")
+	default:
+		if a, ok := readAssignment(p.line, at); ok {
+			p.voidBlock("an assignment follows")
+			p.assign(a)
+			return
+		}
+		p.readEntry(at)
+		p.block = nil
+	}
+}
+
+func (p *parser) readEntry(at int) {
+	e := Entry{start: uint32(p.start), line: uint32(p.number)}
+	if p.line[at] == '-' {
+		if at = p.readQuiet(at, &e); at < 0 {
+			return
+		}
+	}
+	if p.notAssignment(at) {
+		return
+	}
+	above := p.above()
+	schedule, end, ok := p.readTimes(at, above)
+	if !ok {
+		return
+	}
+	command, ok := p.readCommand(end, &e)
+	if !ok {
+		return
+	}
+	if command > 1<<16-1 {
+		p.remark(at, end-at, "B222", "time fields and account take more than 65,535 bytes", "write them shorter")
+		return
+	}
+	e.spec, e.command = uint16(end), uint16(command)
+	if schedule == Reboot {
+		above = p.atReboot(above)
+	}
+	p.claimName(above)
+	e.Schedule, e.section = schedule, above.section
+	p.table.Entries = append(p.table.Entries, e)
+}
+
+// readQuiet reads cronie's - before the time fields and returns where they
+// begin, or -1 after an error.
+func (p *parser) readQuiet(at int, e *Entry) int {
+	if next := at + 1; next == len(p.line) || isBlank(p.line[next]) {
+		p.remark(at, 1, "B224", "a - before the time fields must touch them", "write `-"+strings.TrimLeft(p.line[next:], blanks)+"`")
+		return -1
+	}
+	if p.config.Privileged || p.config.Format == System {
+		e.flags |= flagQuiet
+	} else {
+		p.remark(at, 1, "B217", "the - prefix is for root's tables only: the entry runs and is logged", "delete the -")
+	}
+	return at + 1
+}
+
+// readTimes reads the time fields at byte at. Most lines of a large file
+// repeat the fields of another, so it looks for those before it reads them.
+func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
+	end = timesEnd(p.line, at)
+	if known, ok := above.schedules[p.line[at:end]]; ok && known.clean {
+		return known.schedule, end, true
+	}
+	return p.parseTimes(at, above)
+}
+
+func (p *parser) parseTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
+	before := len(p.remarks)
+	seed := p.seed(timesEnd(p.line, at))
+	var f fieldSet
+	if p.line[at] == '@' {
+		var reboot bool
+		f, end, reboot, ok = parseNickname(p.line, at, p.report)
+		if ok && reboot {
+			return Reboot, end, true
+		}
+	} else {
+		f, end, ok = parseFields(p.line, at, seed, p.report)
+	}
+	if !ok {
+		return nil, end, false
+	}
+	spec := p.line[at:end]
+	if before, ok := above.schedules[spec]; ok {
+		return before.schedule, end, true
+	}
+	spec = strings.Clone(spec) // a schedule may outlive the table's text
+	schedule = above.modifiers.apply(f.schedule(spec, above.section.zone), seed)
+	if above.schedules != nil && strings.IndexByte(spec, '~') < 0 {
+		above.schedules[spec] = known{schedule, len(p.remarks) == before && !p.dropped}
+	}
+	return schedule, end, true
+}
+
+// seed fixes what is random about the entry on this line whose time fields
+// end at byte end. It hangs on the entry's name, or else on account and
+// command, so that other lines and other times do not change it.
+func (p *parser) seed(end int) uint64 {
+	identity := p.config.Owner + "\x00" + strings.Trim(p.line[end:], blanks)
+	for _, item := range p.block {
+		if item.Key == "name" {
+			identity = item.Value
+		}
+	}
+	return mix(p.config.Seed, identity)
+}
+
+// mix is FNV-1a over seed and text with a final scramble, as FNV's high bits
+// hang little on the last bytes.
+func mix(seed uint64, text string) uint64 {
+	const prime = 1_099_511_628_211
+	h := seed ^ 14_695_981_039_346_656_037
+	for i := 0; i < len(text); i++ {
+		h = (h ^ uint64(text[i])) * prime
+	}
+	h = (h ^ h>>32) * 0x9e37_79b9_7f4a_7c15
+	return h ^ h>>29
+}
+
+// readCommand reads account, flag and command behind the time fields that end
+// at byte at, and returns where the command begins.
+func (p *parser) readCommand(at int, e *Entry) (int, bool) {
+	at = skipBlanks(p.line, at)
+	account := at
+	if p.config.Format == System {
+		at = skipBlanks(p.line, wordEnd(p.line, at))
+	}
+	if strings.HasPrefix(p.line[at:], "-n") && (at+2 == len(p.line) || isBlank(p.line[at+2])) {
+		e.flags |= flagMailOnFailure
+		at = skipBlanks(p.line, at+2)
+	}
+	return at, p.checkCommand(account, at)
+}
+
+// checkCommand refuses commands that cannot be meant and remarks on doubtful
+// ones. account is where the account column begins, in the system format.
+func (p *parser) checkCommand(account, at int) bool {
+	command := p.line[at:]
+	switch {
+	case command == "":
+		p.remarkNoCommand(account)
+		return false
+	case p.config.Format == User && command[0] == '*':
+		p.remark(at, wordEnd(command, 0), "B219", "the command begins with *: there are five time fields, and this is a sixth", "delete one field; for seconds write #@ sec=*/10 above the line")
+		return false
+	case len(command) > MaxCommand:
+		p.remark(at, 1, "B220", "the command has more than 131,071 bytes, which no kernel call takes", "put the command into a script")
+		return false
+	}
+	p.lintCommand(account, at)
+	return true
+}
+
+func (p *parser) remarkNoCommand(account int) {
+	word := p.line[account:]
+	switch {
+	case word == "":
+		p.remark(len(p.line), 1, "B218", "no command", "write a command after the time fields")
+	case strings.HasPrefix(word, "-n"):
+		p.remark(account, 2, "B218", "no command after -n", "write a command after -n")
+	default:
+		word = word[:wordEnd(word, 0)]
+		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the account, and nothing follows "+quote(word), "write `root "+word+"`")
+	}
+}
+
+// above is what holds for an entry on the present line.
+func (p *parser) above() *standing {
+	if len(p.block) > 0 {
+		return p.stand(p.block)
+	}
+	if p.common == nil {
+		p.common = p.stand(nil)
+	}
+	return p.common
+}
+
+// timesEnd is where five words end, or one word that begins with @.
+func timesEnd(line string, at int) int {
+	words := 5
+	if line[at] == '@' {
+		words = 1
+	}
+	end := wordEnd(line, at)
+	for ; words > 1; words-- {
+		next := skipBlanks(line, end)
+		if next == len(line) {
+			break
+		}
+		end = wordEnd(line, next)
+	}
+	return end
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+func skipBlanks(line string, at int) int {
+	for at < len(line) && isBlank(line[at]) {
+		at++
+	}
+	return at
+}
+
+func wordEnd(line string, at int) int {
+	for at < len(line) && !isBlank(line[at]) {
+		at++
+	}
+	return at
+}

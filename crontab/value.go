@@ -1,0 +1,328 @@
+package crontab
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var units = map[byte]time.Duration{
+	's': time.Second, 'm': time.Minute, 'h': time.Hour,
+	'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
+}
+
+// ParseDuration reads a duration as directives have it: 90s, 5m, 1h30m, 2d, 1w,
+// or 0. A day is 24 hours.
+func ParseDuration(text string) (time.Duration, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	var sum time.Duration
+	rest := text
+	for rest != "" {
+		n, after := digits(rest)
+		if n < 0 || after == "" {
+			return 0, fmt.Errorf("%s is not a duration", quote(text))
+		}
+		unit, ok := units[after[0]]
+		if !ok {
+			return 0, fmt.Errorf("%s is not a duration", quote(text))
+		}
+		if n > int64((math.MaxInt64-sum)/unit) {
+			return 0, fmt.Errorf("%s is too long a duration", quote(text))
+		}
+		sum += time.Duration(n) * unit
+		rest = after[1:]
+	}
+	if text == "" {
+		return 0, errors.New("no duration")
+	}
+	return sum, nil
+}
+
+// digits reads a decimal number at the start of text; n is -1 if there is none
+// or it is larger than any that an option takes.
+func digits(text string) (n int64, rest string) {
+	end := 0
+	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(text[:end], 10, 64)
+	if err != nil {
+		return -1, text
+	}
+	return n, text[end:]
+}
+
+// parseInstant reads RFC 3339, or a local date with or without time in zone.
+func parseInstant(text string, zone *Zone) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UTC(), nil
+	}
+	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(form, text, zone.Location()); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s is not an instant", quote(text))
+}
+
+// parseSeconds reads a list of seconds in the syntax of a minute field.
+func parseSeconds(text string) (mask uint64, err error) {
+	for item := range strings.SplitSeq(text, ",") {
+		first, last, step := 0, 59, 1
+		span, stepText, stepped := strings.Cut(item, "/")
+		from, to, ranged := strings.Cut(span, "-")
+		if span != "*" {
+			first, err = parseInt(from, 0, 59)
+			last = first
+		}
+		if err == nil && ranged {
+			last, err = parseInt(to, first, 59)
+		}
+		if err == nil && stepped {
+			step, err = parseInt(stepText, 1, 59)
+		}
+		if err != nil || stepped && span != "*" && !ranged {
+			return 0, fmt.Errorf("%s is not a list of seconds", quote(text))
+		}
+		for second := first; second <= last; second += step {
+			mask |= 1 << second
+		}
+	}
+	return mask, nil
+}
+
+func parseInt(text string, low, high int) (int, error) {
+	n, rest := digits(text)
+	if n < 0 || rest != "" {
+		return 0, fmt.Errorf("%s is not a number", quote(text))
+	}
+	if n < int64(low) || n > int64(high) {
+		return 0, fmt.Errorf("%s is not between %d and %d", text, low, high)
+	}
+	return int(n), nil
+}
+
+// parseBackoff reads D, D1..D2 or D1..D2xF. D alone is the same wait each time.
+func parseBackoff(text string) (b Backoff, err error) {
+	low, high, ranged := strings.Cut(text, "..")
+	if b.Min, err = ParseDuration(low); err != nil {
+		return b, err
+	}
+	if !ranged {
+		b.Max, b.Factor = b.Min, 1
+		return b, nil
+	}
+	b.Factor = 2
+	if high, factor, ok := strings.Cut(high, "x"); ok {
+		b.Factor, err = strconv.ParseFloat(factor, 64)
+		if err != nil || !(b.Factor >= 1 && b.Factor <= 100) {
+			return b, fmt.Errorf("%s is not a factor between 1 and 100", quote(factor))
+		}
+		b.Max, err = ParseDuration(high)
+	} else {
+		b.Max, err = ParseDuration(high)
+	}
+	if err == nil && b.Max < b.Min {
+		err = errors.New("the longest wait is shorter than the first")
+	}
+	return b, err
+}
+
+// parseCatchup reads cron, skip, once, all or all:N.
+func parseCatchup(text string, o *Options) error {
+	word, number, limited := strings.Cut(text, ":")
+	rule, err := oneOf(word, catchups)
+	if err != nil || limited && rule != CatchupAll {
+		return fmt.Errorf("%s is not a catch-up rule", quote(text))
+	}
+	made := o.MaxMade
+	if limited {
+		if made, err = parseInt(number, 1, 100_000); err != nil {
+			return err
+		}
+	}
+	o.Catchup, o.MaxMade = rule, made
+	return nil
+}
+
+var catchups = map[string]Catchup{"cron": CatchupCron, "skip": CatchupSkip, "once": CatchupOnce, "all": CatchupAll}
+
+var overlaps = map[string]Overlap{
+	"allow": OverlapAllow, "skip": OverlapSkip, "queue": OverlapQueue,
+	"queue-all": OverlapQueueAll, "replace": OverlapReplace, "kill": OverlapKill,
+}
+
+var answers = map[string]bool{"yes": true, "no": false}
+
+// oneOf is what values has for text.
+func oneOf[T any](text string, values map[string]T) (T, error) {
+	value, ok := values[text]
+	if !ok {
+		return value, fmt.Errorf("%s is not one of the values", quote(text))
+	}
+	return value, nil
+}
+
+// checkName holds what names jobs: 1 to 64 letters, digits, dots, underscores
+// and hyphens.
+func checkName(text string) error {
+	if text == "" || len(text) > 64 {
+		return errors.New("a name has 1 to 64 characters")
+	}
+	for i := range len(text) {
+		if c := text[i]; !isIdentifierByte(c) && c != '.' && c != '-' {
+			return fmt.Errorf("%s has a character that no name has", quote(text))
+		}
+	}
+	return nil
+}
+
+// The checks of values that this version does not act on.
+
+func checkText(text string) error {
+	if text == "" {
+		return errors.New("the value is empty")
+	}
+	return nil
+}
+
+func checkDuration(text string) error {
+	_, err := ParseDuration(text)
+	return err
+}
+
+func checkWords(words ...string) func(string) error {
+	return func(text string) error {
+		for _, word := range words {
+			if text == word {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s is not one of the values", quote(text))
+	}
+}
+
+func checkInt(low, high int) func(string) error {
+	return func(text string) error {
+		_, err := parseInt(text, low, high)
+		return err
+	}
+}
+
+// checkNice takes the priorities of nice(2).
+func checkNice(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < -20 || n > 19 {
+		return fmt.Errorf("%s is not between -20 and 19", quote(text))
+	}
+	return nil
+}
+
+// checkSize takes bytes with an optional unit K, M, G or T.
+func checkSize(text string) error {
+	n, unit := digits(text)
+	if n < 1 || unit != "" && (len(unit) > 1 || !strings.Contains("KMGT", unit)) {
+		return fmt.Errorf("%s is not a size", quote(text))
+	}
+	return nil
+}
+
+// checkCPU takes percent of one core, or a number of cores.
+func checkCPU(text string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(n > 0 && n <= 1e6) {
+		return fmt.Errorf("%s is neither percent nor cores", quote(text))
+	}
+	return nil
+}
+
+// checkList takes items that each pass check, with commas between.
+func checkList(check func(string) error) func(string) error {
+	return func(text string) error {
+		for item := range strings.SplitSeq(text, ",") {
+			if err := check(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// checkEdge takes the name of a job with the outcomes that count.
+func checkEdge(text string) error {
+	name, outcome, ok := strings.Cut(text, ":")
+	if err := checkName(name); err != nil || !ok {
+		return err
+	}
+	return checkWords("ok", "done", "fail", "skip", "lost", "dead")(outcome)
+}
+
+// checkCode takes an exit status.
+var checkCode = checkInt(0, 255)
+
+func checkFailure(text string) error {
+	if text == "timeout" || text == "lost" || text == "any" || text == "none" {
+		return nil
+	}
+	return checkCode(text)
+}
+
+func checkSignal(text string) error {
+	return checkWords("TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2", "ALRM", "ABRT")(strings.TrimPrefix(text, "SIG"))
+}
+
+// checkBreaker takes N/duration.
+func checkBreaker(text string) error {
+	number, length, ok := strings.Cut(text, "/")
+	if !ok {
+		return fmt.Errorf("%s is not N/duration", quote(text))
+	}
+	return errors.Join(checkInt(1, 1000)(number), checkDuration(length))
+}
+
+// checkPool takes NAME or NAME:slots.
+func checkPool(text string) error {
+	name, slots, ok := strings.Cut(text, ":")
+	if err := checkName(name); err != nil || !ok {
+		return err
+	}
+	return checkInt(1, 1_000_000)(slots)
+}
+
+// checkLog takes journal, none or file:PATH.
+func checkLog(text string) error {
+	if strings.HasPrefix(text, "file:/") {
+		return nil
+	}
+	return checkWords("journal", "none")(text)
+}
+
+// checkKeep takes a number of runs, a duration, or both.
+func checkKeep(text string) error {
+	return checkList(func(item string) error {
+		if n, rest := digits(item); n >= 0 && rest == "" {
+			return nil
+		}
+		return checkDuration(item)
+	})(text)
+}
+
+// checkTrigger takes what a run may start on besides the clock.
+func checkTrigger(text string) error {
+	if edge, ok := strings.CutPrefix(text, "job:"); ok {
+		name, outcomes, _ := strings.Cut(edge, ":")
+		if err := checkName(name); err != nil || outcomes == "" {
+			return err
+		}
+		return checkList(checkWords("ok", "fail", "done", "skip", "lost", "dead"))(outcomes)
+	}
+	if strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "event:") {
+		return nil
+	}
+	return checkWords("boot", "resume")(text)
+}
