@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,13 +16,14 @@ import (
 // Clock reads the time and keeps one alarm. Its methods may be called from
 // any goroutine.
 type Clock struct {
-	c   chan struct{}
-	set *os.File // cancelled by the kernel when the wall clock is set
+	c     chan struct{}
+	timer *os.File // expires when the present stage of the wait is over
+	set   *os.File // cancelled by the kernel when the wall clock is set
 
-	mu    sync.Mutex
-	timer *os.File      // expires when the present stage of the wait is over
-	at    time.Time     // the alarm; zero: none
-	armed engine.Moment // when the present stage began
+	mu     sync.Mutex
+	at     time.Time     // the alarm; zero: none
+	armed  engine.Moment // when the present stage began
+	closed bool
 }
 
 // Open makes a Clock with no alarm. Run releases what it holds.
@@ -96,11 +96,18 @@ func (c *Clock) Run(ctx context.Context) error {
 	case err = <-ended:
 		left--
 	}
-	err = errors.Join(err, c.timer.Close(), c.set.Close())
+	err = errors.Join(err, c.close())
 	for range left {
 		err = errors.Join(err, <-ended)
 	}
 	return err
+}
+
+func (c *Clock) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	return errors.Join(c.timer.Close(), c.set.Close())
 }
 
 // awaitTimer ends each stage of the wait.
@@ -156,18 +163,22 @@ func (c *Clock) awaitSet() error {
 		case err != nil:
 			return fmt.Errorf("await clock change: %w", err)
 		}
-		if err := c.watchSet(); err != nil {
+		if err := c.rearm(); err != nil {
 			return err
 		}
-		c.rearm()
 		c.ring()
 	}
 }
 
-func (c *Clock) rearm() {
+func (c *Clock) rearm() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.arm(read())
+	if c.closed {
+		return nil
+	}
+	err := c.watchSet()
+	c.arm(read()) // after it, so that no change falls in between
+	return err
 }
 
 func (c *Clock) ring() {
@@ -177,15 +188,19 @@ func (c *Clock) ring() {
 	}
 }
 
-// arm begins a stage of the wait. c.mu is held.
+// arm begins a stage of the wait; on a closed Clock it does nothing. c.mu is
+// held.
 func (c *Clock) arm(now engine.Moment) {
+	if c.closed {
+		return
+	}
 	var wait time.Duration // 0 disarms the timer
 	if !c.at.IsZero() {
 		wait = max(stage(c.at.Sub(now.Wall)), 1)
 	}
 	c.armed = now
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
-	if err := settime(c.timer, 0, spec); err != nil && !errors.Is(err, os.ErrClosed) {
+	if err := settime(c.timer, 0, spec); err != nil {
 		panic(err) // the arguments are always valid
 	}
 }
@@ -208,8 +223,8 @@ func (c *Clock) watchSet() error {
 	return settime(c.set, unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, spec)
 }
 
-// settime reaches the descriptor through the poller, so that it can neither
-// block nor hit a descriptor that took the number of a closed one.
+// settime reaches the descriptor through its file, as File.Fd would make it
+// blocking.
 func settime(f *os.File, flags int, spec unix.ItimerSpec) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -219,17 +234,13 @@ func settime(f *os.File, flags int, spec unix.ItimerSpec) error {
 	err = conn.Control(func(fd uintptr) {
 		failed = unix.TimerfdSettime(int(fd), flags, &spec, nil)
 	})
-	if err = errors.Join(err, ignoreCancel(failed)); err != nil {
+	// ECANCELED says that the wall clock was set just before. The timer is
+	// armed all the same, and whoever armed it reads the clock after that.
+	if err == nil && failed != unix.ECANCELED {
+		err = failed
+	}
+	if err != nil {
 		return fmt.Errorf("set timer: %w", err)
 	}
 	return nil
-}
-
-// ignoreCancel drops the news that the clock was set just before the timer
-// was armed anew: it is armed, and the clock is read after it.
-func ignoreCancel(err error) error {
-	if err == syscall.ECANCELED {
-		return nil
-	}
-	return err
 }

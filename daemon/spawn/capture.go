@@ -1,0 +1,170 @@
+package spawn
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// capture keeps the head and the tail of a run's output, each up to half of a
+// limit. The zero value is empty and holds no buffer. What it needs in all is
+// bounded by a small multiple of the limit, however the output is cut up.
+type capture struct {
+	head, tail part
+	full       bool // the head is, so that more goes to the tail
+	cut        int64
+}
+
+// part is bytes and how they came. Where there are more bytes than the pieces
+// count, the last ones are meant.
+type part struct {
+	bytes  []byte
+	pieces []piece
+	size   int // of all pieces
+}
+
+// piece is output of one stream that came at about one time. It is small, as
+// a command may print byte by byte, now here and now there.
+type piece struct {
+	at     int64 // when it began, Unix nanoseconds
+	size   int32
+	stream uint8 // index in streams
+}
+
+const pieceBytes = 16
+
+var streams = [...]job.Stream{job.Stdout, job.Stderr, job.System}
+
+// together is how far apart writes to one stream may be and count as one.
+const together = int64(100 * time.Millisecond)
+
+// minOutput keeps the arithmetic of halves and pieces away from nothing.
+const minOutput = 1 << 10
+
+// add takes a piece of output; at most limit bytes are kept of all.
+func (c *capture) add(limit int, name job.Stream, at time.Time, data []byte) {
+	half := max(limit, minOutput) / 2
+	p := piece{at: at.UnixNano(), stream: number(name)}
+	data = data[c.addHead(half, p, data):]
+	if len(data) > 0 {
+		c.full = true
+		c.addTail(half, p, data)
+	}
+}
+
+func number(name job.Stream) uint8 {
+	for i, stream := range streams {
+		if stream == name {
+			return uint8(i)
+		}
+	}
+	panic("unknown stream " + name)
+}
+
+// addHead returns how many bytes it had room for.
+func (c *capture) addHead(half int, p piece, data []byte) int {
+	n := min(half-c.head.size, len(data))
+	if c.full || n == 0 || c.head.crowded(half, p) {
+		return 0
+	}
+	c.head.append(half, p, data[:n])
+	return n
+}
+
+func (c *capture) addTail(half int, p piece, data []byte) {
+	if over := len(data) - half; over > 0 {
+		c.cut += int64(over + c.tail.size)
+		c.tail.reset()
+		data = data[over:]
+	}
+	if c.tail.crowded(half, p) {
+		c.cut += int64(c.tail.drop(int(c.tail.pieces[0].size)))
+	}
+	c.tail.append(half, p, data)
+	if over := c.tail.size - half; over > 0 {
+		c.cut += int64(c.tail.drop(over))
+	}
+}
+
+// chunks gives all that was kept, with the number of bytes left out on the
+// first chunk after the gap.
+func (c *capture) chunks(run job.RunID, id job.ID) []job.Chunk {
+	chunks := make([]job.Chunk, 0, len(c.head.pieces)+len(c.tail.pieces))
+	chunks = c.head.appendChunks(chunks)
+	gap := len(chunks)
+	chunks = c.tail.appendChunks(chunks)
+	if c.cut > 0 {
+		chunks[gap].Cut = c.cut
+	}
+	for i := range chunks {
+		chunks[i].Run, chunks[i].Job = run, id
+	}
+	return chunks
+}
+
+// crowded reports whether the part has no room for the piece's bookkeeping,
+// which may take as much as the bytes do.
+func (p *part) crowded(half int, next piece) bool {
+	return len(p.pieces) >= half/pieceBytes && !p.merges(half, next)
+}
+
+// merges reports whether a piece continues the last one. In a crowded part
+// the time between them does not matter.
+func (p *part) merges(half int, next piece) bool {
+	if len(p.pieces) == 0 {
+		return false
+	}
+	last := p.pieces[len(p.pieces)-1]
+	close := next.at-last.at < together && next.at >= last.at
+	return last.stream == next.stream && (close || len(p.pieces) >= half/pieceBytes)
+}
+
+func (p *part) append(half int, next piece, data []byte) {
+	if p.merges(half, next) {
+		p.pieces[len(p.pieces)-1].size += int32(len(data))
+	} else {
+		next.size = int32(len(data))
+		p.pieces = append(p.pieces, next)
+	}
+	p.bytes = append(p.bytes, data...)
+	p.size += len(data)
+	if len(p.bytes) > 2*half {
+		p.bytes = append(p.bytes[:0], p.kept()...)
+	}
+}
+
+// drop takes n bytes off the front and returns n.
+func (p *part) drop(n int) int {
+	p.size -= n
+	for left := int32(n); left > 0; {
+		first := &p.pieces[0]
+		if first.size > left {
+			first.size -= left
+			break
+		}
+		left -= first.size
+		p.pieces = p.pieces[1:]
+	}
+	return n
+}
+
+func (p *part) reset() {
+	p.bytes, p.pieces, p.size = p.bytes[:0], p.pieces[:0], 0
+}
+
+// kept is the bytes that the pieces speak of.
+func (p *part) kept() []byte { return p.bytes[len(p.bytes)-p.size:] }
+
+func (p *part) appendChunks(chunks []job.Chunk) []job.Chunk {
+	left := p.kept()
+	for _, piece := range p.pieces {
+		n := int(piece.size)
+		chunks = append(chunks, job.Chunk{
+			Stream: streams[piece.stream],
+			At:     time.Unix(0, piece.at).UTC(),
+			Data:   left[:n:n],
+		})
+		left = left[n:]
+	}
+	return chunks
+}

@@ -1,0 +1,283 @@
+package spawn
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// helpers are what the test binary does when it is run as a job's SHELL, or by
+// a test that needs a process of its own.
+var helpers = map[string]func() error{}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "-c" {
+		helper := helpers[os.Args[2]]
+		if helper == nil {
+			fmt.Fprintf(os.Stderr, "no helper %q\n", os.Args[2])
+			os.Exit(125)
+		}
+		if err := helper(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// rig is a running Spawner. As it reaps every child of the test binary, there
+// is one at a time, and no os/exec beside it.
+type rig struct {
+	t       testing.TB
+	spawner *Spawner
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when Run has returned
+	err     error         // what it returned
+	last    job.RunID
+	started map[job.RunID]int
+	ended   map[job.RunID]Ended
+}
+
+func newRig(t testing.TB, options Options) *rig {
+	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
+	r.run()
+	return r
+}
+
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	r.done = make(chan struct{})
+	go func() {
+		defer close(r.done)
+		r.err = r.spawner.Run(ctx)
+	}()
+	r.t.Cleanup(r.stop)
+}
+
+// stop ends what is left and checks that Run returns.
+func (r *rig) stop() {
+	r.t.Helper()
+	r.cancel()
+	for id := job.RunID(1); id <= r.last; id++ {
+		r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+	}
+	for {
+		select {
+		case e := <-r.spawner.Events():
+			r.note(e)
+		case <-r.done:
+			if r.err != nil {
+				r.t.Errorf("Run: %v", r.err)
+			}
+			return
+		}
+	}
+}
+
+func (r *rig) note(e engine.Event) {
+	r.t.Helper()
+	switch e := e.(type) {
+	case engine.Started:
+		if r.started[e.Run] != 0 || r.ended[e.Run].Run != 0 {
+			r.t.Fatalf("run %d: started twice, or after its end", e.Run)
+		}
+		r.started[e.Run] = e.PID
+	case Ended:
+		if r.ended[e.Run].Run != 0 {
+			r.t.Fatalf("run %d ended twice", e.Run)
+		}
+		if r.started[e.Run] == 0 && e.Outcome.Kind != job.NotStarted {
+			r.t.Fatalf("run %d: ended %v before it was reported as started", e.Run, e.Outcome)
+		}
+		r.ended[e.Run] = e
+	default:
+		r.t.Fatalf("unexpected event %T", e)
+	}
+}
+
+// patience is far more than anything here takes.
+const patience = time.Minute
+
+// until takes events until a condition holds.
+func (r *rig) until(what string, reached func() bool) {
+	r.t.Helper()
+	late := time.After(patience)
+	for !reached() {
+		select {
+		case e := <-r.spawner.Events():
+			r.note(e)
+		case <-late:
+			r.t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// start begins a run of a command as whom the test runs as.
+func (r *rig) start(command string, edit ...func(*engine.Start)) job.RunID {
+	r.last++
+	start := engine.Start{
+		Job: job.Job{ID: "test.job", User: ownName(), Zone: "UTC", Command: command, Env: []string{"HOME=/"}},
+		Run: job.Run{ID: r.last, Attempt: 1, Trigger: job.TriggerClock, Due: time.Unix(1_700_000_000, 0)},
+	}
+	for _, e := range edit {
+		e(&start)
+	}
+	r.spawner.Start(start)
+	return r.last
+}
+
+func (r *rig) awaitStart(id job.RunID) (pid int) {
+	r.t.Helper()
+	r.until(fmt.Sprintf("start of run %d", id), func() bool { return r.started[id] != 0 || r.ended[id].Run != 0 })
+	return r.started[id]
+}
+
+func (r *rig) await(id job.RunID) Ended {
+	r.t.Helper()
+	r.until(fmt.Sprintf("end of run %d", id), func() bool { return r.ended[id].Run != 0 })
+	return r.ended[id]
+}
+
+// do runs a command to its end.
+func (r *rig) do(command string, edit ...func(*engine.Start)) Ended {
+	r.t.Helper()
+	return r.await(r.start(command, edit...))
+}
+
+func env(entries ...string) func(*engine.Start) {
+	return func(s *engine.Start) { s.Job.Env = append(s.Job.Env, entries...) }
+}
+
+func as(user string) func(*engine.Start) {
+	return func(s *engine.Start) { s.Job.User = user }
+}
+
+func stdin(text string) func(*engine.Start) {
+	return func(s *engine.Start) { s.Job.Stdin = text }
+}
+
+// text is what came on one stream.
+func text(e Ended, name job.Stream) string {
+	var b strings.Builder
+	for _, chunk := range e.Output {
+		if chunk.Stream == name {
+			b.Write(chunk.Data)
+		}
+	}
+	return b.String()
+}
+
+func wantOutcome(t testing.TB, e Ended, want job.Outcome) {
+	t.Helper()
+	if e.Outcome != want {
+		t.Errorf("run %d: outcome %+v, want %+v; output %+v", e.Run, e.Outcome, want, e.Output)
+	}
+}
+
+func exited(code int) job.Outcome { return job.Outcome{Kind: job.Exited, Code: code} }
+
+// publicBinary copies the test binary to where any account can run it.
+func publicBinary(t *testing.T) string {
+	t.Helper()
+	dir := publicDir(t)
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "spawn.test")
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func publicDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED, NOT TESTED: this test drops privilege and has to be run as root")
+	}
+}
+
+// gate holds any number of jobs that run its command, each until it is opened
+// for one of them.
+type gate struct {
+	t    testing.TB
+	path string
+	file *os.File
+}
+
+func newGate(t testing.TB) *gate {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gate")
+	if err := syscall.Mkfifo(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return &gate{t, path, file}
+}
+
+// command waits in the shell itself, in one process.
+func (g *gate) command() string { return "read x <" + g.path }
+
+func (g *gate) open(n int) {
+	g.t.Helper()
+	if _, err := g.file.WriteString(strings.Repeat("\n", n)); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// status reads a number from /proc/self/status.
+func status(t testing.TB, name string) int {
+	t.Helper()
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name+":"); ok {
+			var n int
+			if _, err := fmt.Sscan(value, &n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("no %s in /proc/self/status", name)
+	return 0
+}
+
+func decode[T any](t *testing.T, e Ended) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text(e, job.Stdout)), &v); err != nil {
+		t.Fatalf("read report: %v; outcome %+v, output %+v", err, e.Outcome, e.Output)
+	}
+	return v
+}

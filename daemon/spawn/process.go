@@ -1,0 +1,57 @@
+package spawn
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+)
+
+// settleProcess sets what children inherit from this process and exec does not
+// reset: umask, descriptors, ignored signals.
+func settleProcess() error {
+	syscall.Umask(0o022)
+	if err := closeOnExec(); err != nil {
+		return err
+	}
+	return catchIgnored()
+}
+
+// closeOnExec marks the descriptors that the daemon's own parent left open.
+func closeOnExec() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return fmt.Errorf("list open files: %w", err)
+	}
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+// catchIgnored puts a handler that does nothing in place of each ignored
+// signal: nohup and the like go on protecting the daemon, but exec passes
+// ignored signals on, and turns handlers into the default.
+func catchIgnored() error {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return fmt.Errorf("read signal state: %w", err)
+	}
+	_, mask, _ := bytes.Cut(status, []byte("\nSigIgn:\t"))
+	mask, _, _ = bytes.Cut(mask, []byte("\n"))
+	ignored, err := strconv.ParseUint(string(mask), 16, 64)
+	if err != nil {
+		return fmt.Errorf("read signal state: %w", err)
+	}
+	drop := make(chan os.Signal, 1)
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		if ignored&(1<<(sig-1)) != 0 {
+			signal.Notify(drop, sig)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package spawn
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipes are our ends of a child's standard output and standard error. The
+// zero value has none.
+type pipes [2]int
+
+// count is how many there are. 0 is never a pipe: it is the daemon's stdin.
+func (p pipes) count() (n int) {
+	for _, fd := range p {
+		if fd != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// stdio is both sides of a child's three standard files.
+type stdio struct {
+	child [3]int
+	ours  pipes
+}
+
+func (io stdio) files() []uintptr {
+	return []uintptr{uintptr(io.child[0]), uintptr(io.child[1]), uintptr(io.child[2])}
+}
+
+const outputLost = "the output of this run is lost: %v"
+
+// openStdio makes a child's standard files. Without descriptors to spare, the
+// job runs all the same, and its output is lost.
+func (s *Spawner) openStdio(c *child, cred *syscall.Credential) (stdio, error) {
+	null := s.files.null
+	io := stdio{child: [3]int{null, null, null}}
+	if text := c.start.Job.Stdin; text != "" {
+		input, err := openInput(text)
+		if err != nil {
+			return stdio{}, err
+		}
+		io.child[0] = input
+	}
+	if err := s.openOutput(&io, cred); err != nil {
+		s.note(c, outputLost, err)
+	}
+	return io, nil
+}
+
+// openInput makes a file of the text after a command's %. Unlike a pipe it
+// needs nobody to feed it, also when the text is long and the command never
+// reads; it goes away with its last reader.
+func openInput(text string) (int, error) {
+	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return 0, fmt.Errorf("make standard input: %w", err)
+	}
+	if err := fill(fd, text); err != nil {
+		return 0, errors.Join(fmt.Errorf("make standard input: %w", err), syscall.Close(fd))
+	}
+	return fd, nil
+}
+
+// fill writes the text and leaves the file offset at its start.
+func fill(fd int, text string) error {
+	for data, at := []byte(text), 0; at < len(data); {
+		n, err := syscall.Pwrite(fd, data[at:], int64(at))
+		if err != nil {
+			return err
+		}
+		at += n
+	}
+	const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
+	return err
+}
+
+var errNoneLeft = errors.New("too many files are open")
+
+func (s *Spawner) openOutput(io *stdio, cred *syscall.Credential) error {
+	if s.pump.count()+len(io.ours) > s.files.pipes {
+		return errNoneLeft
+	}
+	stdout, err := openPipe(cred)
+	if err != nil {
+		return err
+	}
+	stderr, err := openPipe(cred)
+	if err != nil {
+		s.files.release(stdout[:]...)
+		return err
+	}
+	io.ours = pipes{stdout[0], stderr[0]}
+	io.child[1], io.child[2] = stdout[1], stderr[1]
+	return nil
+}
+
+// openPipe makes a pipe whose reading end does not block. It belongs to the
+// account, so that the job may open /dev/stdout and /dev/stderr by name.
+func openPipe(cred *syscall.Credential) (ends [2]int, err error) {
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return ends, err
+	}
+	err = syscall.SetNonblock(ends[0], true)
+	if cred != nil {
+		err = errors.Join(err, syscall.Fchown(ends[0], int(cred.Uid), int(cred.Gid)))
+	}
+	if err != nil {
+		err = errors.Join(err, syscall.Close(ends[0]), syscall.Close(ends[1]))
+	}
+	return ends, err
+}

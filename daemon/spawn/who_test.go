@@ -1,0 +1,316 @@
+package spawn
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// report is what a child sees of itself.
+type report struct {
+	UID, EUID, GID, EGID int
+	Groups               []int
+	Dir                  string
+	Umask                int
+	PID, Session, Group  int
+	Env                  []string
+	Args                 []string
+	Blocked, Ignored     string
+}
+
+func init() {
+	helpers["report"] = func() error {
+		groups, err := syscall.Getgroups()
+		if err != nil {
+			return err
+		}
+		slices.Sort(groups)
+		dir, err := syscall.Getwd()
+		if err != nil {
+			return err
+		}
+		session, _, _ := syscall.RawSyscall(syscall.SYS_GETSID, 0, 0, 0)
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(report{
+			UID: os.Getuid(), EUID: os.Geteuid(), GID: os.Getgid(), EGID: os.Getegid(),
+			Groups: groups, Dir: dir, Umask: syscall.Umask(0),
+			PID: os.Getpid(), Session: int(session), Group: syscall.Getpgrp(),
+			Env: os.Environ(), Args: os.Args,
+			Blocked: field(string(status), "SigBlk:"), Ignored: field(string(status), "SigIgn:"),
+		})
+	}
+}
+
+func field(status, name string) string {
+	_, value, _ := strings.Cut(status, name)
+	value, _, _ = strings.Cut(value, "\n")
+	return strings.TrimSpace(value)
+}
+
+func TestChildSeesWhatCronPromises(t *testing.T) {
+	binary := publicBinary(t)
+	dir := publicDir(t)
+	r := newRig(t, Options{})
+	id := r.start("report", func(s *engine.Start) {
+		s.Job.ID = "nightly"
+		s.Job.Zone = "America/New_York"
+		s.Job.Env = []string{"SHELL=" + binary, "HOME=" + dir, "TZ=Asia/Tokyo", "X=1", "X=2", "LOGNAME=evil", "USER=evil", "CRONRING_JOB=evil", "E="}
+		s.Run.Invocation = "0123456789abcdef0123456789abcdef"
+		s.Run.Attempt = 2
+		s.Run.Trigger = job.TriggerRetry
+	})
+	got := decode[report](t, r.await(id))
+	me := ownName()
+	wantEnv := []string{
+		"SHELL=" + binary, "HOME=" + dir, "PATH=/usr/bin:/bin", "TZ=Asia/Tokyo", "X=2", "LOGNAME=" + me, "USER=" + me,
+		"CRONRING_JOB=nightly", "E=", "CRONRING_INVOCATION_ID=0123456789abcdef0123456789abcdef", "CRONRING_RUN_ID=1",
+		"CRONRING_DUE=2023-11-14T22:13:20Z", "CRONRING_DUE_LOCAL=2023-11-14T17:13:20-05:00",
+		"CRONRING_ATTEMPT=2", "CRONRING_TRIGGER=retry",
+	}
+	slices.Sort(wantEnv)
+	slices.Sort(got.Env)
+	if !slices.Equal(got.Env, wantEnv) {
+		t.Errorf("environment\n%s\nwant\n%s", strings.Join(got.Env, "\n"), strings.Join(wantEnv, "\n"))
+	}
+	if want := []string{binary, "-c", "report"}; !slices.Equal(got.Args, want) {
+		t.Errorf("arguments %q, want %q", got.Args, want)
+	}
+	if got.Dir != dir || got.Umask != 0o022 {
+		t.Errorf("directory %s and umask %03o, want %s and 022", got.Dir, got.Umask, dir)
+	}
+	if pid := r.started[id]; got.PID != pid || got.Session != pid || got.Group != pid {
+		t.Errorf("pid %d, session %d, group %d; want %d for all", got.PID, got.Session, got.Group, pid)
+	}
+	if none := "0000000000000000"; got.Blocked != none || got.Ignored != none {
+		t.Errorf("blocked signals %s, ignored %s; want none", got.Blocked, got.Ignored)
+	}
+}
+
+func TestPrivilegeIsReallyDropped(t *testing.T) {
+	needRoot(t)
+	binary := publicBinary(t)
+	r := newRig(t, Options{})
+	r.spawner.accounts.look = func(name string) (account, error) {
+		a, err := lookUp(name)
+		a.groups = append(a.groups, 4242, 4243)
+		return a, err
+	}
+	got := decode[report](t, r.do("report", as("nobody"), env("SHELL="+binary)))
+	nobody, err := lookUp("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, gid := int(nobody.uid), int(nobody.gid)
+	if got.UID != uid || got.EUID != uid || got.GID != gid || got.EGID != gid {
+		t.Errorf("runs as %d/%d:%d/%d, want %d:%d", got.UID, got.EUID, got.GID, got.EGID, uid, gid)
+	}
+	if want := []int{4242, 4243, gid}; !slices.Equal(got.Groups, want) {
+		t.Errorf("supplementary groups %v, want %v", got.Groups, want)
+	}
+	wantOutcome(t, r.do("echo 0 >/proc/sys/vm/drop_caches || exit 7", as("nobody")), exited(7))
+}
+
+func TestChildInheritsNoFiles(t *testing.T) {
+	leak, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0) // without close-on-exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(leak)
+	r := newRig(t, Options{})
+	g := newGate(t)
+	other := r.start(g.command()) // its pipes are open while the next one starts
+	r.awaitStart(other)
+	e := r.do("ls /proc/$$/fd; :", stdin("text"))
+	if got := strings.Fields(text(e, job.Stdout)); !slices.Equal(got, []string{"0", "1", "2"}) {
+		t.Errorf("open files %v, want 0 1 2", got)
+	}
+	g.open(1)
+	r.await(other)
+}
+
+// TestSignalsAreReset starts a daemon that is run with signals ignored and
+// blocked, as nohup and careless parents do.
+func TestSignalsAreReset(t *testing.T) {
+	binary := publicBinary(t)
+	out, err := exec.Command("/bin/sh", "-c",
+		"trap '' HUP INT QUIT PIPE TERM TSTP TTIN TTOU USR1 CHLD; ulimit -Sn 500; exec "+binary+" -c 'bad parent'").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n500\n"
+	if string(out) != want {
+		t.Errorf("the job sees\n%s\nwant\n%s", out, want)
+	}
+}
+
+func init() {
+	helpers["bad parent"] = func() error {
+		var all unix.Sigset_t
+		for i := range all.Val {
+			all.Val[i] = ^uint64(0)
+		}
+		runtime.LockOSThread()
+		if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil); err != nil {
+			return err
+		}
+		return syscall.Exec("/proc/self/exe", []string{os.Args[0], "-c", "daemon of a bad parent"}, os.Environ())
+	}
+	helpers["daemon of a bad parent"] = func() error {
+		t := &helperT{}
+		defer t.finish()
+		e := newRig(t, Options{}).do("grep -E 'Sig(Blk|Ign)' /proc/self/status; ulimit -Sn")
+		fmt.Print(text(e, job.Stdout), text(e, job.Stderr))
+		return nil
+	}
+}
+
+func TestHomeThatCannotBeEntered(t *testing.T) {
+	r := newRig(t, Options{})
+	for _, home := range []string{"/nonexistent/home", "/etc/passwd", ""} {
+		e := r.do("pwd; echo $HOME", env("HOME="+home))
+		wantOutcome(t, e, exited(0))
+		if got, want := text(e, job.Stdout), "/\n"+home+"\n"; got != want {
+			t.Errorf("HOME=%s: output %q, want %q", home, got, want)
+		}
+		if got := text(e, job.System); !strings.Contains(got, "running in /") || !strings.Contains(got, home) {
+			t.Errorf("HOME=%s: %q does not say where it runs", home, got)
+		}
+	}
+}
+
+func TestHomeOfTheAccount(t *testing.T) {
+	needRoot(t)
+	r := newRig(t, Options{})
+	r.spawner.accounts.look = func(name string) (account, error) {
+		return account{name: name, uid: 65534, gid: 65534, home: "/usr/lib"}, nil
+	}
+	noHome := func(s *engine.Start) { s.Job.Env = nil }
+	e := r.do("pwd; echo $HOME; id -u", as("nobody"), noHome)
+	if got, want := text(e, job.Stdout), "/usr/lib\n/usr/lib\n65534\n"; got != want {
+		t.Errorf("output %q, want %q", got, want)
+	}
+}
+
+func TestUnknownUser(t *testing.T) {
+	r := newRig(t, Options{})
+	for _, name := range []string{"nobody-of-that-name", "4711"} {
+		e := r.do("true", as(name))
+		wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "unknown user " + name})
+	}
+}
+
+func TestOtherUserWithoutPrivilege(t *testing.T) {
+	needRoot(t)
+	binary := publicBinary(t)
+	cmd := exec.Command(binary, "-c", "run as root")
+	cmd.Env = append(os.Environ(), "TMPDIR=/tmp")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if want := "not started: cannot become root: the daemon runs as nobody\nok nobody\n"; string(out) != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
+
+// TestNumberWithoutAName is a container that runs the daemon under a number
+// that /etc/passwd does not have.
+func TestNumberWithoutAName(t *testing.T) {
+	needRoot(t)
+	cmd := exec.Command(publicBinary(t), "-c", "run as myself")
+	cmd.Env = []string{"HOME=/usr/lib"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 987654, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if want := "987654 987654 /usr/lib\n"; string(out) != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
+
+func init() {
+	helpers["run as root"] = func() error {
+		t := &helperT{}
+		defer t.finish()
+		r := newRig(t, Options{})
+		fmt.Println(r.do("true", as("root")).Outcome)
+		e := r.do("id -un", as("nobody"))
+		fmt.Print(e.Outcome, " ", text(e, job.Stdout))
+		return nil
+	}
+	helpers["run as myself"] = func() error {
+		t := &helperT{}
+		defer t.finish()
+		r := newRig(t, Options{})
+		me := strconv.Itoa(os.Geteuid())
+		e := r.do("echo $(id -u) $LOGNAME $PWD", as(me), func(s *engine.Start) { s.Job.Env = nil })
+		fmt.Print(text(e, job.Stdout), text(e, job.System), text(e, job.Stderr))
+		return nil
+	}
+}
+
+func TestAccountsAreReadAnewWhenFilesChange(t *testing.T) {
+	dir := t.TempDir()
+	passwd, group := filepath.Join(dir, "passwd"), filepath.Join(dir, "group")
+	asked := 0
+	a := &accounts{
+		files: []string{passwd, group},
+		known: map[string]account{},
+		look: func(name string) (account, error) {
+			asked++
+			if name == "ghost" {
+				return account{}, errors.New("unknown user ghost")
+			}
+			return account{name: name, uid: uint32(asked)}, nil
+		},
+	}
+	find := func(name string, wantAsked int) {
+		t.Helper()
+		if _, err := a.find(name); (err != nil) != (name == "ghost") {
+			t.Errorf("find %s: %v", name, err)
+		}
+		if asked != wantAsked {
+			t.Errorf("asked %d times, want %d", asked, wantAsked)
+		}
+	}
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find("alice", 1)
+	find("alice", 1)
+	find("ghost", 2)
+	find("ghost", 3) // who is unknown may be known the next time
+	write(passwd, "a")
+	find("alice", 4)
+	find("alice", 4)
+	write(group, "b")
+	find("alice", 5)
+	write(group+"+", "c") // same size, another file, as all tools replace it
+	if err := os.Rename(group+"+", group); err != nil {
+		t.Fatal(err)
+	}
+	find("alice", 6)
+	find("bob", 7)
+}
