@@ -1,5 +1,26 @@
 // Package engine owns every decision: what runs, what is skipped and why,
-// what is queued, retried, stopped, made up. It is a value with one method
-// that matters, Step(now, events) effects, and is pure: it reads no clock, no
-// disk, no lock and no random source.
+// what is queued, retried, stopped, made up.
+//
+// It is a value with one method that matters: Step takes one reading of the
+// clocks and what has happened, and returns what to do. It reads no clock, no
+// disk, no lock and no random source, so a year of jobs, suspends, clock
+// steps, reloads and crashes can be replayed from one seed in seconds.
+//
+// A firing passes, in this order: enabled, held, paused (standing.go);
+// deadline and catch-up (catchup.go); overlap (admit in decide.go); then it
+// starts, and finish.go sees to its end: retry, and whoever queued behind it.
+//
+// # Invariants
+//
+// The simulator asserts them after every step; the numbers are its messages.
+//
+//  1. Each occurrence after a job's mark is decided exactly once, in order.
+//  2. overlap=skip never has two live runs.
+//  3. No start before its record was given to the store.
+//  4. No clock step decides an occurrence twice. Where the clock was set back
+//     so far that occurrences are meant to repeat, a new era begins: an
+//     occurrence is (job, due, era).
+//  5. Loading an unchanged table is a no-op.
+//  6. A finished world is empty.
+//  7. Every skip has a reason that a person can read.
 package engine

@@ -28,9 +28,8 @@ type Known struct {
 
 // Start begins a run. Started or Ended comes back.
 type Start struct {
-	Job     job.Job
-	Run     job.Run
-	Timeout time.Duration // for display; the engine itself ends the run
+	Job job.Job
+	Run job.Run
 }
 
 // Kill sends a signal to the process group of a run.

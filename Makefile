@@ -1,0 +1,52 @@
+# Everything that is run by hand or by CI is a target here; "make help" lists them.
+GO          ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 60s
+SEEDS       ?= 20000
+export CGO_ENABLED ?= 0
+
+.PHONY: help run build test check lint race long fuzz sim crash bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+run: build ## run the demo crontab in the foreground (ask it things from a second terminal: bin/cronring)
+	bin/cronringd testdata/crontab/demo.crontab
+
+build: ## build bin/cronringd and bin/cronring
+	$(GO) build -trimpath -ldflags=-s -o bin/ ./cmd/...
+
+test: lint check race ## all that must pass: linters, tests, the race detector
+
+check: build ## the tests alone
+	$(GO) test -count=1 ./...
+
+lint: ## gofmt, vet, staticcheck, manual pages
+	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
+
+race: ## the packages with goroutines, under the race detector
+	CGO_ENABLED=1 $(GO) test -short -count=1 -race ./daemon/... ./cmd/...
+
+long: fuzz sim crash ## the suites that take long
+
+fuzz: ## each fuzz target for FUZZTIME
+	@for dir in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$dir/*_test.go | sed 's/func //'); do \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+		done; \
+	done
+
+sim: ## SEEDS simulated years against the engine's invariants
+	$(GO) test ./daemon/engine -run Simulation -count=1 -timeout 2h -seeds $(SEEDS)
+
+crash: build ## kill -9 of a busy daemon at 200 random points
+	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v
+
+bench: ## every figure of the README in one run, against its peer or limit
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...
+
+clean: ## remove what was built
+	rm -rf bin dist

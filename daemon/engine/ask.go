@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"syscall"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func (e *Engine) answer(t Token, runs []job.Run, err *Refusal) {
+	if t != 0 {
+		e.emit(Answer{t, runs, err})
+	}
+}
+
+func (e *Engine) refuse(t Token, kind RefusalKind, reason string) {
+	e.answer(t, nil, &Refusal{kind, reason})
+}
+
+func (e *Engine) runNow(ev RunNow) {
+	slot, ok := e.jobs.find(ev.Job)
+	if !ok {
+		e.refuse(ev.Token, NotFound, "no such job")
+		return
+	}
+	if e.draining {
+		e.refuse(ev.Token, Draining, "the daemon is stopping and starts nothing")
+		return
+	}
+	j := e.firing(slot)
+	j.by = ev.By
+	if !ev.Force {
+		if reason := e.objection(j); reason != "" {
+			e.refuse(ev.Token, Conflict, reason)
+			return
+		}
+	}
+	id := e.nextRun
+	if ev.Force {
+		e.begin(j, e.now.Wall, job.TriggerManual, job.AskedFor)
+	} else {
+		e.admit(j, e.now.Wall, job.TriggerManual, job.AskedFor)
+	}
+	e.answer(ev.Token, []job.Run{e.live[id].Run}, nil)
+}
+
+// objection is why a manual run must be forced, or "".
+func (e *Engine) objection(j *firing) string {
+	if reason, detail := e.standing(j); reason != "" {
+		return withDetail(reason, detail)
+	}
+	live := e.byJob[j.id]
+	if len(live) == 0 {
+		return ""
+	}
+	switch j.options.Overlap {
+	case crontab.OverlapSkip:
+		return withDetail(job.Overlapping, e.going(live[0]))
+	case crontab.OverlapQueue:
+		if q := queued(live); q != nil {
+			return withDetail(job.QueueFull, fmt.Sprintf("run %d is queued", q.ID))
+		}
+	}
+	return ""
+}
+
+func withDetail(r job.Reason, detail string) string {
+	if detail == "" {
+		return r.Sentence()
+	}
+	return r.Sentence() + " (" + detail + ")"
+}
+
+func (e *Engine) stopRuns(ev Stop) {
+	var stopped []job.Run
+	id := ev.Job
+	for _, r := range e.sorted() {
+		if ev.Run != 0 && r.ID != ev.Run || ev.Run == 0 && r.Job != ev.Job {
+			continue
+		}
+		id = r.Job
+		if r.State == job.RunQueued || r.State == job.RunWaiting {
+			e.drop(r, job.StopAsked)
+		} else {
+			e.stop(r, job.StopAsked, syscall.SIGTERM, e.config.StopGrace)
+		}
+		stopped = append(stopped, r.Run)
+	}
+	if len(stopped) == 0 {
+		e.refuse(ev.Token, Conflict, "nothing of it is running, queued or waiting")
+		return
+	}
+	e.promote(id)
+	e.answer(ev.Token, stopped, nil)
+}
+
+// sorted is the live runs, oldest first.
+func (e *Engine) sorted() []*run {
+	return slices.SortedFunc(maps.Values(e.live), func(a, b *run) int { return int(a.ID - b.ID) })
+}
+
+func (e *Engine) pause(ev Pause) {
+	if _, ok := e.jobs.find(ev.Job); !ok {
+		e.refuse(ev.Token, NotFound, "no such job")
+		return
+	}
+	h := ev.Hold
+	h.Since = e.now.Wall
+	e.setHold(ev.Job, &h)
+	e.record(job.Record{Kind: job.Paused, Job: ev.Job, Detail: h.Reason, Hold: &h})
+	e.answer(ev.Token, nil, nil)
+}
+
+func (e *Engine) resume(ev Resume) {
+	if _, ok := e.holds[ev.Job]; !ok {
+		e.refuse(ev.Token, Conflict, "it is not paused")
+		return
+	}
+	e.setHold(ev.Job, nil)
+	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, Detail: "by " + ev.By})
+	e.answer(ev.Token, nil, nil)
+}
+
+// setHold replaces the map, as views share the old one.
+func (e *Engine) setHold(id job.ID, h *job.Hold) {
+	e.holds = maps.Clone(e.holds)
+	if h == nil {
+		delete(e.holds, id)
+		return
+	}
+	e.holds[id] = *h
+}

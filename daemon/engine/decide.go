@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// fire decides the occurrences of every schedule that has come due.
+func (e *Engine) fire() {
+	if e.draining {
+		return
+	}
+	e.pending = e.agenda.due(e.now.Wall, e.pending)
+	room, n := e.config.StepSize, 0
+	var seen lookup
+	for n < len(e.pending) && room > 0 {
+		before := len(e.out)
+		e.decide(e.pending[n], &seen)
+		room -= len(e.out) - before
+		n++
+	}
+	e.pending = e.pending[n:]
+}
+
+// lookup remembers the last answer of occurrencesBetween: the jobs of one
+// schedule mostly share their mark.
+type lookup struct {
+	schedule cron.Schedule
+	mark     int64
+	found    occurrences
+}
+
+func (l *lookup) between(s cron.Schedule, mark int64, now time.Time) occurrences {
+	if l.schedule != s || l.mark != mark {
+		*l = lookup{s, mark, occurrencesBetween(s, time.Unix(0, mark).UTC(), now)}
+	}
+	return l.found
+}
+
+// decide says of every occurrence of one job since its mark what becomes of
+// it: the gates, in order.
+func (e *Engine) decide(slot int32, seen *lookup) {
+	entry := e.jobs.entry(slot)
+	due := seen.between(entry.Schedule, e.marks[slot], e.now.Wall)
+	if due.empty() {
+		return
+	}
+	e.marks[slot] = due.last().UnixNano()
+	j := e.firing(slot)
+
+	if reason, detail := e.standing(j); reason != "" {
+		e.skip(j, due.first, due.last(), due.older+len(due.list), reason, detail)
+		return
+	}
+	p := catchup(j.options, crontab.FixedTime(entry.Schedule), due.list, e.now.Wall)
+	e.skipOld(j, due, p)
+	for i, at := range due.list[p.missed:] {
+		if p.missed+i < p.onTime {
+			e.admit(j, at, job.TriggerCatchup, job.MadeUp)
+		} else {
+			e.admit(j, at, job.TriggerClock, job.OnTime)
+		}
+	}
+}
+
+// firing is a job whose occurrence is being decided.
+type firing struct {
+	slot    int32
+	id      job.ID
+	entry   *crontab.Entry
+	options *crontab.Options
+	by      string // who asked, for a manual run
+}
+
+func (e *Engine) firing(slot int32) *firing {
+	return &firing{slot: slot, id: e.jobs.id(slot), entry: e.jobs.entry(slot), options: e.jobs.options(slot)}
+}
+
+// standing is the first gate: it asks whether the job may run at all. No
+// reason means yes.
+func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
+	if !j.options.Enabled {
+		return job.IsDisabled, ""
+	}
+	if j.options.Held != "" {
+		return job.IsHeld, j.options.Held
+	}
+	h, ok := e.holds[j.id]
+	switch {
+	case !ok:
+		return "", ""
+	case !h.Until.IsZero() && !e.now.Wall.Before(h.Until):
+		e.setHold(j.id, nil)
+		e.record(job.Record{Kind: job.Resumed, Job: j.id, Detail: "the pause was until " + h.Until.Format(time.RFC3339)})
+		return "", ""
+	case h.Reason != "":
+		return job.IsPaused, "by " + h.By + ": " + h.Reason
+	default:
+		return job.IsPaused, "by " + h.By
+	}
+}
+
+// skipOld records what the plan leaves out. Those beyond counting come first.
+func (e *Engine) skipOld(j *firing, due occurrences, p plan) {
+	first, count := due.first, due.older
+	pass := func(list []time.Time, reason job.Reason) {
+		count += len(list)
+		if count == 0 {
+			return
+		}
+		last := due.first
+		if len(list) > 0 {
+			last = list[len(list)-1]
+			if count == len(list) {
+				first = list[0]
+			}
+		}
+		e.skip(j, first, last, count, reason, lateness(e.now.Wall, last))
+		count = 0
+	}
+	if p.tooLate > 0 {
+		pass(due.list[:p.tooLate], job.PastDeadline)
+	}
+	pass(due.list[p.tooLate:p.missed], p.reason)
+}
+
+func lateness(now, due time.Time) string {
+	return now.Sub(due).Round(time.Second).String() + " late"
+}
+
+// skip records that count occurrences from first to last do not run.
+func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Reason, detail string) {
+	r := job.Record{
+		Kind: job.Decided, Job: j.id, Due: last, Era: e.era,
+		Decision: job.DecideSkip, Reason: reason, Detail: detail,
+	}
+	if count > 1 {
+		r.First, r.Count = first, count
+	}
+	e.record(r)
+}
+
+// admit is the overlap gate: it starts the occurrence, queues it or skips it.
+func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) {
+	live := e.byJob[j.id]
+	if len(live) == 0 || j.options.Overlap == crontab.OverlapAllow {
+		e.begin(j, due, t, reason)
+		return
+	}
+	behind := e.going(live[0])
+	switch j.options.Overlap {
+	case crontab.OverlapSkip:
+		e.skip(j, due, due, 1, job.Overlapping, behind)
+		return
+	case crontab.OverlapQueue:
+		if q := queued(live); q != nil {
+			e.skip(j, due, due, 1, job.QueueFull, fmt.Sprintf("run %d is queued for %s", q.ID, q.Due.Format(time.RFC3339)))
+			return
+		}
+	case crontab.OverlapReplace:
+		e.clear(live, syscall.SIGTERM)
+	case crontab.OverlapKill:
+		e.clear(live, syscall.SIGKILL)
+	}
+	e.enqueue(j, due, t, behind)
+	e.promote(j.id)
+}
+
+// clear ends all live runs of a job, so that a newer one can start.
+func (e *Engine) clear(live []*run, sig syscall.Signal) {
+	for _, r := range slices.Clone(live) {
+		if r.State == job.RunQueued || r.State == job.RunWaiting {
+			e.drop(r, job.Replaced)
+		} else {
+			e.stop(r, job.Replaced, sig, e.config.TermGrace)
+		}
+	}
+}
+
+// going says in words what stands in the way.
+func (e *Engine) going(r *run) string {
+	switch r.State {
+	case job.RunRunning:
+		return fmt.Sprintf("run %d had been going for %s", r.ID, e.now.Wall.Sub(r.Run.Started).Round(time.Second))
+	case job.RunWaiting:
+		return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))
+	default:
+		return fmt.Sprintf("run %d is about to start", r.ID)
+	}
+}
+
+func queued(live []*run) *run {
+	for _, r := range live {
+		if r.State == job.RunQueued {
+			return r
+		}
+	}
+	return nil
+}
+
+// begin records that an occurrence runs, and starts it.
+func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) {
+	r := e.newRun(j, due, t)
+	r.State, r.Reason = job.RunDecided, reason
+	e.recordRun(job.Decided, job.DecideRun, r, "")
+	e.emit(Start{Job: e.jobs.job(j.slot), Run: r.Run})
+}
+
+// enqueue records that an occurrence waits for another run.
+func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string) {
+	r := e.newRun(j, due, t)
+	r.State, r.Reason = job.RunQueued, job.WaitsForRun
+	e.recordRun(job.Decided, job.DecideHold, r, behind)
+}
+
+// newRun makes the first run of a job's occurrence.
+func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
+	r := &run{options: j.options, Run: job.Run{
+		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
+		User: j.entry.User(), Decided: e.now.Wall,
+	}}
+	var salt job.RunID
+	if t == job.TriggerManual {
+		salt = r.ID
+	}
+	r.Invocation = job.Invocation(j.id, due, e.era, salt)
+	e.add(r)
+	return r
+}
+
+func (e *Engine) add(r *run) {
+	e.nextRun = max(e.nextRun, r.ID+1)
+	e.live[r.ID] = r
+	e.byJob[r.Job] = append(e.byJob[r.Job], r)
+}
+
+func (e *Engine) remove(r *run) {
+	delete(e.live, r.ID)
+	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })
+	if len(rest) == 0 {
+		delete(e.byJob, r.Job)
+		return
+	}
+	e.byJob[r.Job] = rest
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"maps"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Config is how an engine decides where no entry says otherwise.
+type Config struct {
+	// StepSize is how many effects the firing of schedules adds to a step
+	// before it leaves the rest to the next one; 0 means 128, which is 64
+	// starts. The first starts need not wait, then, until the store has
+	// taken the last record.
+	StepSize int
+	// TermGrace is the time between TERM and KILL for a run over its
+	// timeout or being replaced; 0 means 30 s.
+	TermGrace time.Duration
+	// StopGrace is the same for a run that a person stops, or that the
+	// daemon's end stops; 0 means 10 s.
+	StopGrace time.Duration
+}
+
+// State is what outlives a process: the store gives it back to New.
+type State struct {
+	Marks    []job.Mark
+	Live     []job.Run // runs that had not ended
+	Holds    map[job.ID]job.Hold
+	Known    []Known
+	NextRun  job.RunID
+	Era      job.Era
+	LastSeen time.Time // wall time of the newest step that was stored; zero at the very first start
+	Booted   bool      // first start since the host booted: @reboot entries run
+}
+
+// Engine decides. It is not safe for concurrent use; its View is.
+type Engine struct {
+	config   Config
+	now      Moment
+	era      job.Era
+	nextRun  job.RunID
+	draining bool
+
+	jobs    *jobs   // what is installed; immutable
+	marks   []int64 // per slot: the newest decided occurrence, Unix nanoseconds
+	agenda  agenda
+	pending []int32 // slots that came due and that no step had room for yet, in order
+
+	live   map[job.RunID]*run
+	byJob  map[job.ID][]*run // the same, oldest first
+	timers timers
+	holds  map[job.ID]job.Hold // replaced, never changed: views share it
+
+	memory *State // what State said, until the first Load has used it
+	out    []Effect
+}
+
+// run is a live run: what was last recorded of it, and what only the engine
+// needs to know.
+type run struct {
+	job.Run
+	recorded *job.Run         // an immutable copy as of the newest record
+	options  *crontab.Options // of the entry that it was decided by
+	stop     job.Reason       // why it is being stopped, or ""
+}
+
+// New makes an engine that goes on where State ended. It has no jobs until
+// the first Load.
+func New(c Config, s State) *Engine {
+	if c.StepSize == 0 {
+		c.StepSize = 128
+	}
+	if c.TermGrace == 0 {
+		c.TermGrace = 30 * time.Second
+	}
+	if c.StopGrace == 0 {
+		c.StopGrace = 10 * time.Second
+	}
+	e := &Engine{
+		config:  c,
+		now:     Moment{Wall: s.LastSeen},
+		era:     s.Era,
+		nextRun: max(s.NextRun, 1),
+		jobs:    &jobs{},
+		live:    map[job.RunID]*run{},
+		byJob:   map[job.ID][]*run{},
+		holds:   map[job.ID]job.Hold{},
+		memory:  &s,
+	}
+	maps.Copy(e.holds, s.Holds)
+	return e
+}
+
+// Step takes what has happened, in order, then looks at the time, and returns
+// what to do, in order. now is read once by the caller.
+func (e *Engine) Step(now Moment, events ...Event) []Effect {
+	e.out = nil
+	e.readClock(now)
+	for _, ev := range events {
+		e.take(ev)
+	}
+	e.expire()
+	e.fire()
+	return e.out
+}
+
+func (e *Engine) take(ev Event) {
+	switch ev := ev.(type) {
+	case Tick:
+	case Load:
+		e.load(ev.Tables)
+	case Started:
+		e.started(ev)
+	case Ended:
+		e.ended(ev)
+	case RunNow:
+		e.runNow(ev)
+	case Stop:
+		e.stopRuns(ev)
+	case Pause:
+		e.pause(ev)
+	case Resume:
+		e.resume(ev)
+	case Drain:
+		e.draining = true
+	case Abandon:
+		e.abandon()
+	}
+}
+
+// Wake is when the next Step is needed if nothing happens before: the zero
+// time means never.
+func (e *Engine) Wake() time.Time {
+	var wake time.Time
+	if !e.draining {
+		if len(e.pending) > 0 {
+			return e.now.Wall
+		}
+		wake = e.agenda.next()
+	}
+	if at, ok := e.timers.next(); ok {
+		wall := e.now.Wall.Add(at - e.now.Up)
+		if wake.IsZero() || wall.Before(wake) {
+			wake = wall
+		}
+	}
+	return wake
+}
+
+// Idle reports whether no run is live that has or needs a process.
+func (e *Engine) Idle() bool {
+	for _, r := range e.live {
+		if r.State == job.RunDecided || r.State == job.RunRunning {
+			return false
+		}
+	}
+	return true
+}
+
+// Era counts how often the clock was set back so far that occurrences repeat.
+func (e *Engine) Era() job.Era { return e.era }
+
+func (e *Engine) emit(effects ...Effect) { e.out = append(e.out, effects...) }
+
+// record emits a fact, stamped with the step's one instant.
+func (e *Engine) record(r job.Record) {
+	r.At = e.now.Wall
+	e.emit(Fact{r})
+}
+
+// recordRun emits a fact about a run, with the run as it is now.
+func (e *Engine) recordRun(kind job.RecordKind, d job.Decision, r *run, detail string) {
+	snapshot := r.Run
+	r.recorded = &snapshot
+	e.record(job.Record{
+		Kind: kind, Job: r.Job, Due: r.Due, Era: r.Era,
+		Decision: d, Reason: r.Reason, Detail: detail, Run: r.recorded,
+	})
+}

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// abandonGrace is the time between TERM and KILL when the daemon will wait no
+// longer.
+const abandonGrace = 2 * time.Second
+
+func (e *Engine) started(ev Started) {
+	r := e.live[ev.Run]
+	if r == nil {
+		return
+	}
+	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.now.Wall
+	e.recordRun(job.Started, "", r, "")
+	if r.options.Timeout > 0 {
+		e.timers.add(timer{e.now.Up + r.options.Timeout, r.ID, timeout})
+	}
+	if r.stop != "" {
+		e.stop(r, r.stop, syscall.SIGTERM, e.config.TermGrace)
+	}
+}
+
+func (e *Engine) ended(ev Ended) {
+	r := e.live[ev.Run]
+	if r == nil {
+		return
+	}
+	r.State, r.Run.Ended, r.Outcome = job.RunEnded, e.now.Wall, ev.Outcome
+	if r.stop != "" {
+		r.Reason = r.stop
+	}
+	if r.stop == job.OverTime && ev.Outcome.Kind != job.NotStarted {
+		r.Outcome.Kind = job.TimedOut
+	}
+	e.recordRun(job.Ended, "", r, "")
+	e.remove(r)
+	if e.wantsRetry(r) {
+		e.retry(r)
+	}
+	e.promote(r.Job)
+}
+
+// wantsRetry reports whether a failed run is attempted again. A lost run is
+// not: its process may be alive still.
+func (e *Engine) wantsRetry(r *run) bool {
+	if r.Outcome.OK() || r.Outcome.Kind == job.Lost || r.Attempt > r.options.Retry {
+		return false
+	}
+	return r.stop == "" || r.stop == job.OverTime
+}
+
+func (e *Engine) retry(failed *run) {
+	wait := backoff(failed.options, failed.Invocation, failed.Attempt)
+	r := &run{options: failed.options, Run: job.Run{
+		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
+		Attempt: failed.Attempt + 1, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
+		Invocation: failed.Invocation, Decided: e.now.Wall,
+		State: job.RunWaiting, Reason: job.WaitsForRetry, NotBefore: e.now.Wall.Add(wait),
+	}}
+	e.add(r)
+	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String())
+	e.timers.add(timer{e.now.Up + wait, r.ID, retryDue})
+}
+
+// backoff is the wait after a failed attempt, counted from 1. The spread of
+// retry-jitter= is drawn from the invocation, so a replay draws the same.
+func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
+	wait := float64(o.Backoff.Min)
+	for range attempt - 1 {
+		wait = min(wait*o.Backoff.Factor, float64(o.Backoff.Max))
+	}
+	h := fnv.New64a()
+	h.Write([]byte(invocation + "/" + strconv.Itoa(attempt)))
+	draw := float64(h.Sum64()>>11)/(1<<52) - 1 // in [-1, 1)
+	return time.Duration(wait * (1 + draw*float64(o.RetryJitter)/100))
+}
+
+// promote starts the oldest queued run of a job if nothing else of it is live.
+func (e *Engine) promote(id job.ID) {
+	for !e.draining {
+		live := e.byJob[id]
+		if slices.ContainsFunc(live, func(r *run) bool { return r.State != job.RunQueued }) {
+			return
+		}
+		r := queued(live)
+		if r == nil || e.ready(r, job.RanAfterQueue) {
+			return
+		}
+	}
+}
+
+// ready starts a run that was queued or waiting, or drops it and answers
+// false when it may not start any more. The entry's options of today hold.
+func (e *Engine) ready(r *run, reason job.Reason) bool {
+	slot, ok := e.jobs.find(r.Job)
+	if !ok {
+		e.drop(r, job.JobRemoved)
+		return false
+	}
+	if against, _ := e.standing(e.firing(slot)); against != "" {
+		e.drop(r, against)
+		return false
+	}
+	r.options = e.jobs.options(slot)
+	if d := r.options.Deadline; d > 0 && e.now.Wall.Sub(r.Due) > d {
+		e.drop(r, job.PastDeadline)
+		return false
+	}
+	if r.options.Overlap != crontab.OverlapAllow && e.crowded(r) {
+		r.State, r.Reason = job.RunQueued, job.WaitsForRun
+		e.recordRun(job.Queued, "", r, "")
+		return true
+	}
+	r.State, r.Reason = job.RunDecided, reason
+	e.recordRun(job.Ready, "", r, "")
+	e.emit(Start{Job: e.jobs.job(slot), Run: r.Run})
+	return true
+}
+
+// crowded reports whether another run of the same job has a process. Under
+// any rule but allow that is so only if the rule was allow until a reload.
+func (e *Engine) crowded(r *run) bool {
+	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
+		return x != r && (x.State == job.RunDecided || x.State == job.RunRunning)
+	})
+}
+
+// drop records that a queued or waiting run will never start.
+func (e *Engine) drop(r *run, reason job.Reason) {
+	r.State, r.Reason = job.RunDropped, reason
+	e.recordRun(job.Dropped, "", r, "")
+	e.remove(r)
+}
+
+// stop asks a run's processes to end, and makes sure of it after grace.
+func (e *Engine) stop(r *run, reason job.Reason, sig syscall.Signal, grace time.Duration) {
+	r.stop = reason
+	if r.State != job.RunRunning {
+		return // started looks at r.stop
+	}
+	e.emit(Kill{r.ID, sig})
+	if sig != syscall.SIGKILL {
+		e.timers.add(timer{e.now.Up + grace, r.ID, mustDie})
+	}
+}
+
+// expire acts on the timers that have run out.
+func (e *Engine) expire() {
+	for {
+		t, ok := e.timers.pop(e.now.Up)
+		if !ok {
+			return
+		}
+		r := e.live[t.run]
+		switch {
+		case r == nil:
+		case t.kind == timeout && r.stop == "":
+			e.stop(r, job.OverTime, syscall.SIGTERM, e.config.TermGrace)
+		case t.kind == mustDie:
+			e.emit(Kill{r.ID, syscall.SIGKILL})
+		case t.kind == retryDue && r.State == job.RunWaiting && !e.draining:
+			if !e.ready(r, job.Retried) {
+				e.promote(r.Job)
+			}
+		}
+	}
+}
+
+func (e *Engine) abandon() {
+	for _, r := range e.live {
+		e.stop(r, job.DaemonStopped, syscall.SIGTERM, abandonGrace)
+	}
+}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"hash/fnv"
+	"io"
+	"sort"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// jobs is what is installed: the entries of all tables, numbered through as
+// slots. It is immutable. A host may hold a million entries, so it keeps four
+// bytes for each beside the entry itself and makes the rest when asked.
+type jobs struct {
+	tables []*crontab.Table
+	first  []int32         // slot of each table's first entry
+	hashes []uint32        // per slot: short hash of the ID, to find it by
+	twins  map[int32]int   // per slot: ordinal among entries alike, where above 1
+	taken  map[int32]int32 // slots whose name= an earlier slot has
+}
+
+func newJobs(tables []*crontab.Table) (*jobs, []uint64) {
+	n := 0
+	s := &jobs{tables: tables, first: make([]int32, len(tables)), twins: map[int32]int{}, taken: map[int32]int32{}}
+	for i, t := range tables {
+		s.first[i] = int32(n)
+		n += len(t.Entries)
+	}
+	s.hashes = make([]uint32, n)
+	keys := make([]uint64, n)
+	seen := make(map[uint64]int32, n)
+	for slot := range int32(n) {
+		keys[slot] = s.name(slot, seen)
+		s.hashes[slot] = uint32(keys[slot])
+	}
+	return s, keys
+}
+
+// name settles the identity of a slot and returns its key: the ordinal of a
+// twin, or that another entry has its name already.
+func (s *jobs) name(slot int32, seen map[uint64]int32) uint64 {
+	key := hash(string(s.id(slot)))
+	other, dup := seen[key]
+	if dup && s.entry(slot).Options().Name != "" {
+		s.taken[slot] = other
+	}
+	for twin := 2; dup; twin++ {
+		s.twins[slot] = twin
+		key = hash(string(s.id(slot)))
+		_, dup = seen[key]
+	}
+	seen[key] = slot
+	return key
+}
+
+func (s *jobs) len() int32 { return int32(len(s.hashes)) }
+
+func (s *jobs) entry(slot int32) *crontab.Entry {
+	t := sort.Search(len(s.first), func(i int) bool { return s.first[i] > slot }) - 1
+	return &s.tables[t].Entries[slot-s.first[t]]
+}
+
+func (s *jobs) id(slot int32) job.ID {
+	e := s.entry(slot)
+	if name := e.Options().Name; name != "" && s.twins[slot] == 0 {
+		return job.ID(name)
+	}
+	return job.DeriveID(e.Table().Name, e.User(), e.Command(), s.twins[slot])
+}
+
+// options are the entry's own, but for an entry whose name is taken.
+func (s *jobs) options(slot int32) *crontab.Options {
+	o := s.entry(slot).Options()
+	if other, ok := s.taken[slot]; ok && o.Held == "" {
+		held := *o
+		held.Held = "the name " + o.Name + " is taken by an entry of " + s.entry(other).Table().Name
+		return &held
+	}
+	return o
+}
+
+func (s *jobs) find(id job.ID) (slot int32, ok bool) {
+	h := uint32(hash(string(id)))
+	for i, x := range s.hashes {
+		if x == h && s.id(int32(i)) == id {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+func (s *jobs) job(slot int32) job.Job {
+	e, o := s.entry(slot), s.options(slot)
+	stdin, _ := e.Stdin()
+	j := job.Job{
+		ID: s.id(slot), Table: e.Table().Name, Line: e.Line(), User: e.User(),
+		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Env: e.Env(),
+		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
+	}
+	if len(o.Items) > 0 {
+		j.Options = make(map[string]string, len(o.Items))
+		for _, it := range o.Items {
+			j.Options[it.Key] = it.Value
+		}
+	}
+	return j
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, s)
+	return h.Sum64()
+}

@@ -1,0 +1,275 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// past is what is remembered of a job when tables are loaded.
+type past struct {
+	spec uint64
+	mark int64
+}
+
+// load replaces all tables. A job that stays keeps its mark; one that is new,
+// or whose times changed, starts from now: nothing before this instant is
+// missed.
+func (e *Engine) load(tables []*crontab.Table) {
+	first := e.memory != nil
+	before := e.remember()
+	next, keys := newJobs(tables)
+	marks := make([]int64, next.len())
+	changed := len(keys) != len(e.marks) || first
+	specs := specHashes{}
+	now := e.now.Wall.UnixNano()
+	for slot := range next.len() {
+		s := next.entry(slot).Schedule
+		spec := specs.of(s)
+		p, known := before[keys[slot]]
+		switch {
+		case !known:
+			marks[slot] = now
+		case p.spec != spec:
+			marks[slot] = afterEdit(p.mark, now)
+		default:
+			marks[slot] = p.mark
+		}
+		if known && first {
+			marks[slot] = afterSetBack(s, marks[slot], now, e.memory.LastSeen.Sub(e.now.Wall))
+		}
+		changed = changed || !known || p.spec != spec
+	}
+	e.jobs, e.marks = next, marks
+	e.agenda.replace(next.groups(), e.now.Wall)
+	e.pending = e.behind()
+	if changed {
+		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
+		e.emit(e.roster())
+	}
+	if first {
+		e.restore()
+	}
+	e.dropOrphans()
+}
+
+// afterEdit is the mark of a job whose times were changed. One just ahead of
+// the clock, which was set back by a little, stands: the new times may name
+// that instant too.
+func afterEdit(mark, now int64) int64 {
+	if mark > now && mark-now < int64(smallStep) {
+		return mark
+	}
+	return now
+}
+
+// remember gathers what is known of the jobs so far: by the last Load, or
+// before the first one by the store.
+func (e *Engine) remember() map[uint64]past {
+	if e.memory != nil {
+		return e.memory.past()
+	}
+	specs := specHashes{}
+	m := make(map[uint64]past, len(e.marks))
+	for slot, mark := range e.marks {
+		s := int32(slot)
+		m[hash(string(e.jobs.id(s)))] = past{specs.of(e.jobs.entry(s).Schedule), mark}
+	}
+	return m
+}
+
+// past is what the roster and the marks of the store say. The roster is
+// written anew with each era and holds the marks of those before.
+func (s *State) past() map[uint64]past {
+	m := make(map[uint64]past, len(s.Known))
+	for _, k := range s.Known {
+		m[k.Key] = past{k.Spec, k.Since.UnixNano()}
+	}
+	for _, mk := range s.Marks {
+		key := hash(string(mk.Job))
+		if p, ok := m[key]; ok && mk.Era == s.Era {
+			p.mark = max(p.mark, mk.Due.UnixNano())
+			m[key] = p
+		}
+	}
+	return m
+}
+
+// roster is what a later start must know of the jobs.
+func (e *Engine) roster() Roster {
+	specs := specHashes{}
+	known := make([]Known, len(e.marks))
+	for slot, mark := range e.marks {
+		s := int32(slot)
+		known[slot] = Known{
+			Key:   hash(string(e.jobs.id(s))),
+			Spec:  specs.of(e.jobs.entry(s).Schedule),
+			Since: time.Unix(0, mark).UTC(),
+		}
+	}
+	return Roster{known}
+}
+
+// specHashes names schedules by what they say rather than by address, so that
+// a later process knows them again.
+type specHashes map[cron.Schedule]uint64
+
+func (m specHashes) of(s cron.Schedule) uint64 {
+	h, ok := m[s]
+	if !ok {
+		h = hash(spell(s))
+		m[s] = h
+	}
+	return h
+}
+
+// spell says all that the instants of a schedule depend on.
+func spell(s cron.Schedule) string {
+	var b strings.Builder
+	for s != nil {
+		fmt.Fprintf(&b, "%v;", s)
+		if zoned, ok := s.(interface{ Zone() *crontab.Zone }); ok {
+			b.WriteString(zoned.Zone().String())
+		}
+		outer, ok := s.(interface{ Unwrap() cron.Schedule })
+		if !ok {
+			break
+		}
+		s = outer.Unwrap()
+	}
+	return b.String()
+}
+
+// groups sorts the slots by schedule.
+func (s *jobs) groups() []group {
+	var groups []group
+	index := map[cron.Schedule]int{}
+	for slot := range s.len() {
+		sched := s.entry(slot).Schedule
+		if sched == crontab.Reboot {
+			continue
+		}
+		i, ok := index[sched]
+		if !ok {
+			i = len(groups)
+			index[sched] = i
+			groups = append(groups, group{schedule: sched})
+		}
+		groups[i].members = append(groups[i].members, slot)
+	}
+	for i := range groups {
+		groups[i].members = append([]int32(nil), groups[i].members...)
+	}
+	return groups
+}
+
+// behind lists the slots with an occurrence between mark and now: missed
+// while the daemon was away, or left over by the step before.
+func (e *Engine) behind() []int32 {
+	var (
+		slots    []int32
+		schedule cron.Schedule
+		since    int64
+		late     bool
+	)
+	for slot, mark := range e.marks {
+		s := e.jobs.entry(int32(slot)).Schedule
+		if s != schedule || mark != since {
+			next := s.Next(time.Unix(0, mark).UTC())
+			schedule, since, late = s, mark, !next.IsZero() && !next.After(e.now.Wall)
+		}
+		if late {
+			slots = append(slots, int32(slot))
+		}
+	}
+	return slots
+}
+
+// restore deals with the runs that were live when the daemon before this one
+// ended, and runs @reboot entries at the first start after boot.
+func (e *Engine) restore() {
+	memory := e.memory
+	e.memory = nil
+	for _, r := range memory.Live {
+		e.nextRun = max(e.nextRun, r.ID+1)
+		if r.State == job.RunQueued || r.State == job.RunWaiting {
+			e.restoreWaiting(r, memory.LastSeen)
+		} else {
+			e.lose(r)
+		}
+	}
+	for id := range e.byJob {
+		e.promote(id)
+	}
+	if memory.Booted {
+		e.boot()
+	}
+}
+
+// lose records the end of a run whose end nobody saw.
+func (e *Engine) lose(r job.Run) {
+	r.State, r.Ended, r.Reason = job.RunEnded, e.now.Wall, job.DaemonDied
+	r.Outcome = job.Outcome{Kind: job.Lost}
+	e.recordRun(job.Ended, "", &run{Run: r}, "")
+}
+
+// restoreWaiting takes a queued or waiting run back, unless the time that
+// the daemon was away makes it a missed one that catchup= leaves out.
+func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
+	r := &run{Run: old, recorded: &old}
+	slot, ok := e.jobs.find(old.Job)
+	if !ok {
+		r.options = crontab.DefaultOptions()
+		e.add(r)
+		e.drop(r, job.JobRemoved)
+		return
+	}
+	r.options = e.jobs.options(slot)
+	e.add(r)
+	due := lastSeen
+	if old.NotBefore.After(due) {
+		due = old.NotBefore
+	}
+	p := catchup(r.options, crontab.FixedTime(e.jobs.entry(slot).Schedule), []time.Time{due}, e.now.Wall)
+	switch {
+	case p.tooLate == 1:
+		e.drop(r, job.PastDeadline)
+	case p.missed == 1:
+		e.drop(r, p.reason)
+	case old.State == job.RunWaiting:
+		e.timers.add(timer{e.now.Up + old.NotBefore.Sub(e.now.Wall), r.ID, retryDue})
+	}
+}
+
+// boot runs the @reboot entries, in table order.
+func (e *Engine) boot() {
+	for slot := range e.jobs.len() {
+		if e.jobs.entry(slot).Schedule != crontab.Reboot {
+			continue
+		}
+		j := e.firing(slot)
+		if reason, detail := e.standing(j); reason != "" {
+			e.skip(j, e.now.Wall, e.now.Wall, 1, reason, detail)
+			continue
+		}
+		e.admit(j, e.now.Wall, job.TriggerBoot, job.AtBoot)
+	}
+}
+
+// dropOrphans drops queued and waiting runs whose job is gone. Running ones
+// go on: a reload never touches them.
+func (e *Engine) dropOrphans() {
+	for _, r := range e.sorted() {
+		if r.State != job.RunQueued && r.State != job.RunWaiting {
+			continue
+		}
+		if _, ok := e.jobs.find(r.Job); !ok {
+			e.drop(r, job.JobRemoved)
+		}
+	}
+}

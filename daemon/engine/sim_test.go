@@ -1,0 +1,366 @@
+package engine
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+var (
+	seeds = flag.Int("seeds", 300, "worlds to simulate")
+	seed  = flag.Uint64("seed", 0, "simulate this world alone, and print its story")
+)
+
+// TestSimulation lives through random worlds and holds the engine to its
+// invariants after every step. A failing seed is printed; -seed N replays it.
+func TestSimulation(t *testing.T) {
+	if *seed != 0 {
+		simulate(t, *seed, true)
+		return
+	}
+	for s := range uint64(*seeds) {
+		simulate(t, s+1, false)
+		if t.Failed() {
+			t.Fatalf("replay with: go test ./daemon/engine -run Simulation -seed %d -v", s+1)
+		}
+	}
+}
+
+// history is what the invariants are checked against.
+type history struct {
+	w       *world
+	story   strings.Builder
+	decided map[string]string    // (job, due, era) -> decision
+	last    map[job.ID]time.Time // newest decided occurrence in this era
+	since   map[job.ID]time.Time // before this nothing is expected
+	given   map[job.RunID]bool   // runs whose record the store has
+	begun   map[job.RunID]bool   // runs that were started
+	live    map[job.ID]map[job.RunID]bool
+	eraAt   time.Time
+}
+
+func simulate(t *testing.T, seed uint64, verbose bool) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	zones := []string{"UTC", "America/New_York", "Europe/London", "Australia/Lord_Howe", "Asia/Kathmandu"}
+	zone, err := time.LoadLocation(zones[rng.IntN(len(zones))])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1e9), time.UTC)
+	w := newWorld(t, at, zone)
+	w.seed = seed
+	h := &history{
+		w: w, decided: map[string]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{},
+		given: map[job.RunID]bool{}, begun: map[job.RunID]bool{}, live: map[job.ID]map[job.RunID]bool{},
+	}
+	w.check = h.check
+	w.log = func(e Effect) { fmt.Fprintln(&h.story, w.tell(e)) }
+	w.state.Booted = rng.IntN(2) == 0
+
+	w.tables = []*crontab.Table{w.table("sim", randomTable(rng))}
+	h.expect()
+	w.start()
+	for range 60 {
+		h.do(rng)
+		if t.Failed() {
+			break
+		}
+	}
+	h.finish()
+	if t.Failed() || verbose {
+		t.Logf("seed %d in %s\n%s\n%s", seed, zone, w.tables[0].Name, h.story.String())
+	}
+}
+
+// do lets one thing happen.
+func (h *history) do(rng *rand.Rand) {
+	w := h.w
+	say := func(format string, args ...any) { fmt.Fprintf(&h.story, "> "+format+"\n", args...) }
+	switch n := rng.IntN(100); {
+	case n < 45:
+		d := time.Duration(rng.Int64N(int64(3 * time.Hour)))
+		say("pass %s", d)
+		w.advance(w.now.Wall.Add(d))
+	case n < 65:
+		for _, id := range runningRuns(w) {
+			if rng.IntN(4) > 0 {
+				o := job.Outcome{Kind: job.Exited, Code: rng.IntN(2)}
+				say("end %d %s", id, o)
+				w.end(id, o)
+			}
+		}
+		w.step()
+	case n < 72:
+		d := time.Duration(rng.Int64N(int64(6 * time.Hour)))
+		say("sleep %s", d)
+		w.pass(d)
+		w.step(Tick{})
+	case n < 78:
+		d := time.Duration(rng.Int64N(int64(10*time.Hour))) - 5*time.Hour
+		say("clock %s", d)
+		h.set(d)
+	case n < 84:
+		h.die(time.Duration(rng.Int64N(int64(8 * time.Hour))))
+	case n < 88:
+		say("load the same")
+		h.same(w.step(Load{w.tables}))
+	case n < 92:
+		say("load another")
+		w.tables = []*crontab.Table{w.table("sim", randomTable(rng))}
+		h.expect()
+		w.step(Load{w.tables})
+	case n < 96:
+		v := w.engine.View()
+		if v.Len() > 0 {
+			id := v.ID(rng.IntN(v.Len()))
+			say("ask %s", id)
+			asks := []Event{RunNow{Job: id, By: "ann"}, Stop{Job: id, By: "ann"}, Pause{Job: id, Hold: job.Hold{By: "ann"}}, Resume{Job: id, By: "ann"}}
+			w.step(asks[rng.IntN(len(asks))])
+		}
+	default:
+		say("pass a day")
+		w.advance(w.now.Wall.Add(24 * time.Hour))
+	}
+}
+
+func runningRuns(w *world) []job.RunID { return slices.Sorted(maps.Keys(w.running)) }
+
+// set steps the clock; far enough back, occurrences may come again.
+func (h *history) set(d time.Duration) {
+	h.w.set(d)
+	if d <= -smallStep {
+		h.restartEra()
+	}
+	h.w.step(Tick{})
+}
+
+func (h *history) restartEra() {
+	h.eraAt = h.w.now.Wall
+	clear(h.last)
+}
+
+// die kills the daemon and starts it again after a while.
+func (h *history) die(away time.Duration) {
+	fmt.Fprintf(&h.story, "> die for %s\n", away)
+	w := h.w
+	clear(h.live)
+	w.pass(away)
+	w.now.Up = time.Minute // another boot
+	w.start()
+}
+
+// expect notes since when each job's occurrences are to be decided. It comes
+// before a Load, in the words of the rule rather than of the code: a new job,
+// or one whose times changed, starts from now.
+func (h *history) expect() {
+	set, _ := newJobs(h.w.tables)
+	before := map[job.ID]string{}
+	if h.w.engine != nil {
+		v := h.w.engine.View()
+		for i := range v.Len() {
+			before[v.ID(i)] = v.Entry(i).Spec()
+		}
+	}
+	since := map[job.ID]time.Time{}
+	for slot := range set.len() {
+		id := set.id(slot)
+		since[id] = h.w.now.Wall
+		if spec, ok := before[id]; ok && spec == set.entry(slot).Spec() {
+			since[id] = h.since[id]
+		}
+	}
+	h.since = since
+}
+
+// same holds invariant 5: loading an unchanged table is a no-op.
+func (h *history) same(effects []Effect) {
+	for _, e := range effects {
+		if f, ok := e.(Fact); ok && f.Record.Kind == job.Loaded {
+			h.w.t.Errorf("invariant 5: an unchanged table was loaded as new")
+		}
+		if _, ok := e.(Roster); ok {
+			h.w.t.Errorf("invariant 5: an unchanged table made a new roster")
+		}
+	}
+}
+
+func (h *history) check(w *world, effects []Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Fact:
+			h.fact(e.Record)
+		case Start:
+			if !h.given[e.Run.ID] {
+				w.t.Errorf("invariant 3: run %d started before its record", e.Run.ID)
+			}
+			if h.begun[e.Run.ID] {
+				w.t.Errorf("invariant 1: run %d started twice", e.Run.ID)
+			}
+			h.begun[e.Run.ID] = true
+			h.start(e)
+		}
+	}
+	h.complete()
+}
+
+func (h *history) fact(r job.Record) {
+	t := h.w.t
+	if r.Decision == job.DecideSkip || r.Kind == job.Dropped {
+		if r.Reason.Sentence() == "" {
+			t.Errorf("invariant 7: %s of %s at %s has no reason", r.Kind, r.Job, r.Due)
+		}
+	}
+	if r.Run != nil {
+		h.given[r.Run.ID] = true
+		if r.Kind == job.Ended {
+			delete(h.live[r.Job], r.Run.ID)
+		}
+	}
+	scheduled := r.Run == nil || r.Run.Trigger == job.TriggerClock || r.Run.Trigger == job.TriggerCatchup
+	if r.Kind != job.Decided || !scheduled || h.boots(r.Job) {
+		return
+	}
+	key := fmt.Sprintf("%s %s era %d", r.Job, r.Due, r.Era)
+	if before, ok := h.decided[key]; ok {
+		t.Errorf("invariant 1, 4: %s was decided twice: %s, then %s", key, before, r.Decision)
+	}
+	h.decided[key] = string(r.Decision)
+	first := r.Due
+	if r.Count > 1 {
+		first = r.First
+	}
+	if last := h.last[r.Job]; !last.IsZero() && !first.After(last) {
+		t.Errorf("invariant 1: %s at %s was decided after %s", r.Job, first, last)
+	}
+	h.contiguous(r, first)
+	h.last[r.Job] = r.Due
+	if r.Due.After(h.w.now.Wall) {
+		t.Errorf("%s at %s was decided before its time, at %s", r.Job, r.Due, h.w.now.Wall)
+	}
+}
+
+// contiguous holds the other half of invariant 1: no occurrence is left out
+// between one decision and the next.
+func (h *history) contiguous(r job.Record, first time.Time) {
+	last, ok := h.last[r.Job]
+	s := h.schedule(r.Job)
+	if !ok || s == nil || h.since[r.Job].After(last) {
+		return
+	}
+	if want := s.Next(last); !want.Equal(first) {
+		h.w.t.Errorf("invariant 1: %s: after %s comes %s, but %s was decided", r.Job, last, want, first)
+	}
+}
+
+// complete holds that nothing due is left undecided once the engine sleeps.
+func (h *history) complete() {
+	w := h.w
+	if wake := w.engine.Wake(); w.engine.draining || !wake.IsZero() && !wake.After(w.now.Wall) {
+		return
+	}
+	for slot := range w.engine.jobs.len() {
+		id, s := w.engine.jobs.id(slot), w.engine.jobs.entry(slot).Schedule
+		from := h.since[id]
+		if last := h.last[id]; last.After(from) {
+			from = last
+		}
+		if h.eraAt.After(from) || h.eraAt.Before(from) && from.After(w.now.Wall) {
+			continue // the clock was set back: what is expected before the next decision is the stories' business
+		}
+		if next := s.Next(from); !next.IsZero() && !next.After(w.now.Wall) {
+			w.t.Errorf("invariant 1: %s at %s is not decided at %s", id, next, w.now.Wall)
+		}
+	}
+}
+
+// start holds invariant 2.
+func (h *history) start(e Start) {
+	if h.live[e.Job.ID] == nil {
+		h.live[e.Job.ID] = map[job.RunID]bool{}
+	}
+	live := h.live[e.Job.ID]
+	live[e.Run.ID] = true
+	if o := e.Job.Options["overlap"]; len(live) > 1 && o != "" && o != "allow" {
+		h.w.t.Errorf("invariant 2: overlap=%s of %s has %d live runs", o, e.Job.ID, len(live))
+	}
+}
+
+func (h *history) schedule(id job.ID) cron.Schedule {
+	slot, ok := h.w.engine.jobs.find(id)
+	if !ok {
+		return nil
+	}
+	return h.w.engine.jobs.entry(slot).Schedule
+}
+
+func (h *history) boots(id job.ID) bool { return h.schedule(id) == crontab.Reboot }
+
+// finish ends everything and holds invariant 6: a finished world is empty.
+func (h *history) finish() {
+	w := h.w
+	w.step(Drain{})
+	w.step(Abandon{})
+	for range 10 {
+		for _, id := range runningRuns(w) {
+			w.end(id, job.Outcome{Kind: job.Signalled, Signal: 15})
+		}
+		w.step()
+	}
+	if !w.engine.Idle() {
+		w.t.Errorf("invariant 6: runs are left: %v", w.engine.View().Runs())
+	}
+	for _, r := range w.engine.View().Runs() {
+		if r.State != job.RunQueued && r.State != job.RunWaiting {
+			w.t.Errorf("invariant 6: run %d is left in state %s", r.ID, r.State)
+		}
+	}
+}
+
+func randomTable(rng *rand.Rand) string {
+	var b strings.Builder
+	specs := []string{"* * * * *", "*/7 * * * *", "0 * * * *", "@hourly", "30 1 * * *", "0 0-23 * * *", "15 2,3 * * 0", "@daily", "0-59/20 2 * * *", "@reboot", "0 0 30 2 *"}
+	options := []string{
+		"overlap=skip", "overlap=queue", "overlap=queue-all", "overlap=replace", "overlap=kill",
+		"catchup=skip", "catchup=once", "catchup=all:5", "catchup=all", "deadline=2h", "grace=10m", "grace=1s",
+		"timeout=5m", "retry=2 backoff=10s..1m", "enabled=no", "memory=1G",
+	}
+	for i := range 1 + rng.IntN(6) {
+		used := map[string]bool{}
+		for range rng.IntN(4) {
+			o := options[rng.IntN(len(options))]
+			key, _, _ := strings.Cut(o, "=")
+			if !used[key] {
+				used[key] = true
+				fmt.Fprintf(&b, "#@ %s\n", o)
+			}
+		}
+		fmt.Fprintf(&b, "%s command-%d\n", specs[rng.IntN(len(specs))], i)
+	}
+	return b.String()
+}
+
+func TestSimulationSameSeedSameYear(t *testing.T) {
+	once := func() string {
+		rng := rand.New(rand.NewPCG(7, 7))
+		w := newWorld(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC)
+		var b strings.Builder
+		w.log = func(e Effect) { fmt.Fprintln(&b, w.tell(e)) }
+		w.tables = []*crontab.Table{w.table("sim", randomTable(rng))}
+		w.start()
+		w.advance(w.now.Wall.AddDate(0, 0, 2))
+		return b.String()
+	}
+	if a, b := once(), once(); a != b {
+		t.Errorf("the same world went two ways:\n%s\n---\n%s", a, b)
+	}
+}

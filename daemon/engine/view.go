@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// View is the engine's world at one moment. It is immutable and cheap to
+// hold, so readers never wait for decisions.
+type View struct {
+	now      Moment
+	draining bool
+	jobs     *jobs
+	holds    map[job.ID]job.Hold
+	live     []*job.Run
+}
+
+// View returns the world as of the last Step.
+func (e *Engine) View() *View {
+	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds}
+	v.live = make([]*job.Run, 0, len(e.live))
+	for _, r := range e.live {
+		v.live = append(v.live, r.recorded)
+	}
+	return v
+}
+
+// Now is the moment of the last Step.
+func (v *View) Now() Moment { return v.now }
+
+// Draining reports whether nothing is started any more.
+func (v *View) Draining() bool { return v.draining }
+
+// Len is the number of jobs. They are numbered from 0, in table order.
+func (v *View) Len() int { return int(v.jobs.len()) }
+
+// ID names job i.
+func (v *View) ID(i int) job.ID { return v.jobs.id(int32(i)) }
+
+// Job describes job i.
+func (v *View) Job(i int) job.Job { return v.jobs.job(int32(i)) }
+
+// Entry is the crontab entry of job i.
+func (v *View) Entry(i int) *crontab.Entry { return v.jobs.entry(int32(i)) }
+
+// Find returns the number of a job.
+func (v *View) Find(id job.ID) (i int, ok bool) {
+	slot, ok := v.jobs.find(id)
+	return int(slot), ok
+}
+
+// Next is the first occurrence of job i after an instant that is planned to
+// run: the zero time when there is none, because it names none, is disabled
+// or held, or is paused without an end.
+func (v *View) Next(i int, after time.Time) time.Time {
+	o := v.jobs.options(int32(i))
+	if !o.Enabled || o.Held != "" {
+		return time.Time{}
+	}
+	if h := v.Hold(i); h != nil {
+		if h.Until.IsZero() {
+			return time.Time{}
+		}
+		if h.Until.After(after) {
+			after = h.Until.Add(-1)
+		}
+	}
+	return v.Entry(i).Schedule.Next(after)
+}
+
+// Hold is the pause of job i, or nil.
+func (v *View) Hold(i int) *job.Hold {
+	h, ok := v.holds[v.ID(i)]
+	if !ok || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
+		return nil
+	}
+	return &h
+}
+
+// Live is the live runs of job i, oldest first. It looks through all live
+// runs: to ask for many jobs, sort Runs by job once.
+func (v *View) Live(i int) []job.Run {
+	id := v.ID(i)
+	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool { return r.Job != id })
+}
+
+// Runs is all live runs, oldest first: running, about to start, queued,
+// waiting for a retry.
+func (v *View) Runs() []job.Run {
+	runs := make([]job.Run, len(v.live))
+	for i, r := range v.live {
+		runs[i] = *r
+	}
+	slices.SortFunc(runs, func(a, b job.Run) int { return int(a.ID - b.ID) })
+	return runs
+}
+
+// Tables is the loaded crontab files.
+func (v *View) Tables() []*crontab.Table { return v.jobs.tables }

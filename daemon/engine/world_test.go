@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// world is everything around an engine that a test needs: a clock that can be
+// set, a store that outlives the engine, and the processes.
+type world struct {
+	t      testing.TB
+	engine *Engine
+	now    Moment
+	zone   *time.Location
+	seed   uint64
+	tables []*crontab.Table
+
+	// the store
+	state State
+	known []Known
+	marks map[job.ID]job.Mark
+	live  map[job.RunID]job.Run
+
+	running map[job.RunID]job.ID // processes
+	owed    []Event              // what comes back from the acts of the last step
+	log     func(Effect)
+	check   func(*world, []Effect)
+}
+
+func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
+	return &world{
+		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
+		state: State{Holds: map[job.ID]job.Hold{}},
+		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{},
+		running: map[job.RunID]job.ID{},
+	}
+}
+
+// table parses a user's crontab.
+func (w *world) table(name, text string) *crontab.Table {
+	table, _ := crontab.Parse(name, text, crontab.Config{
+		Owner: "ann", Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
+	})
+	return table
+}
+
+// start begins a new life of the daemon with what the store remembers.
+func (w *world) start() {
+	s := w.state
+	s.Known = w.known
+	s.Holds = maps.Clone(w.state.Holds)
+	s.Marks = slices.Collect(maps.Values(w.marks))
+	s.Live = slices.SortedFunc(maps.Values(w.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
+	w.engine = New(Config{}, s)
+	w.owed = nil
+	w.state.Booted = false
+	w.running = map[job.RunID]job.ID{}
+	w.step(Load{w.tables})
+}
+
+// step is the daemon's loop: facts to the store first, then the acts, whose
+// consequences are owed to the next step.
+func (w *world) step(events ...Event) []Effect {
+	events = append(w.owed, events...)
+	w.owed = nil
+	effects := w.engine.Step(w.now, events...)
+	w.state.LastSeen, w.state.Era = w.now.Wall, w.engine.Era()
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Fact:
+			w.store(e.Record)
+		case Roster:
+			w.known = e.Known
+		}
+	}
+	for _, e := range effects {
+		if w.log != nil {
+			w.log(e)
+		}
+		switch e := e.(type) {
+		case Start:
+			w.running[e.Run.ID] = e.Job.ID
+			w.owed = append(w.owed, Started{e.Run.ID, 1000 + int(e.Run.ID)})
+		case Kill:
+			if _, ok := w.running[e.Run]; ok && e.Signal == 9 {
+				w.end(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
+			}
+		}
+	}
+	if w.check != nil {
+		w.check(w, effects)
+	}
+	return effects
+}
+
+// end lets the process of a run end.
+func (w *world) end(id job.RunID, o job.Outcome) {
+	delete(w.running, id)
+	w.owed = append(w.owed, Ended{id, o})
+}
+
+// store keeps what the real store keeps.
+func (w *world) store(r job.Record) {
+	if r.Kind == job.Decided && (r.Run == nil || r.Run.Trigger != job.TriggerManual) {
+		w.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
+	}
+	if r.Kind == job.Paused {
+		w.state.Holds[r.Job] = *r.Hold
+	}
+	if r.Kind == job.Resumed {
+		delete(w.state.Holds, r.Job)
+	}
+	if r.Run == nil {
+		return
+	}
+	w.state.NextRun = max(w.state.NextRun, r.Run.ID+1)
+	if r.Run.State.Live() {
+		w.live[r.Run.ID] = *r.Run
+	} else {
+		delete(w.live, r.Run.ID)
+	}
+}
+
+// advance lets time pass until the wall clock reads at, waking the engine
+// whenever it asks to be woken.
+func (w *world) advance(at time.Time) {
+	for {
+		for len(w.owed) > 0 {
+			w.step()
+		}
+		wake := w.engine.Wake()
+		if wake.IsZero() || wake.After(at) {
+			break
+		}
+		if wake.After(w.now.Wall) {
+			w.pass(wake.Sub(w.now.Wall))
+		}
+		w.step(Tick{})
+	}
+	if at.After(w.now.Wall) {
+		w.pass(at.Sub(w.now.Wall))
+	}
+}
+
+// pass moves both clocks on.
+func (w *world) pass(d time.Duration) {
+	w.now.Wall, w.now.Up = w.now.Wall.Add(d), w.now.Up+d
+}
+
+// set moves the wall clock alone.
+func (w *world) set(by time.Duration) { w.now.Wall = w.now.Wall.Add(by) }
+
+// tell says an effect in one line.
+func (w *world) tell(e Effect) string {
+	switch e := e.(type) {
+	case Fact:
+		return w.tellRecord(e.Record)
+	case Start:
+		return fmt.Sprintf("  start %d %s attempt=%d trigger=%s", e.Run.ID, e.Job.ID, e.Run.Attempt, e.Run.Trigger)
+	case Kill:
+		return fmt.Sprintf("  kill %d %v", e.Run, e.Signal)
+	case Answer:
+		if e.Err != nil {
+			return fmt.Sprintf("  refused (%s): %s", e.Err.Kind, e.Err.Reason)
+		}
+		return "  granted"
+	case Roster:
+		return ""
+	}
+	return fmt.Sprintf("  %T", e)
+}
+
+func (w *world) tellRecord(r job.Record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", w.clock(r.At), r.Kind)
+	if r.Decision != "" {
+		fmt.Fprintf(&b, " %s", r.Decision)
+	}
+	if r.Job != "" {
+		fmt.Fprintf(&b, " %s", r.Job)
+	}
+	if r.Count > 1 {
+		fmt.Fprintf(&b, " %d from %s to", r.Count, w.clock(r.First))
+	}
+	if !r.Due.IsZero() && (!r.Due.Equal(r.At) || r.Kind != job.Decided) {
+		fmt.Fprintf(&b, " %s", w.clock(r.Due))
+	}
+	if r.Run != nil {
+		fmt.Fprintf(&b, " run %d", r.Run.ID)
+		if r.Kind == job.Ended {
+			fmt.Fprintf(&b, " %s", r.Run.Outcome)
+		}
+		if r.Kind == job.Queued {
+			fmt.Fprintf(&b, " attempt %d", r.Run.Attempt)
+		}
+	}
+	if r.Reason != "" {
+		fmt.Fprintf(&b, " %s", r.Reason)
+	}
+	if r.Detail != "" {
+		fmt.Fprintf(&b, " (%s)", r.Detail)
+	}
+	return b.String()
+}
+
+// clock says an instant in the world's zone, with the date where it is not
+// today's.
+func (w *world) clock(t time.Time) string {
+	t = t.In(w.zone)
+	if t.Format(time.DateOnly) == w.now.Wall.In(w.zone).Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
+}

@@ -1,0 +1,197 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/cronring/cronring"
+
+// layers is the order of the house, bottom first. A package imports only from
+// rows before its own: never up, never sideways.
+var layers = [][]string{
+	{"crontab", "daemon/job"},
+	{"daemon/engine"},
+	{"daemon/clock", "daemon/spawn", "daemon/store"},
+	{"daemon/api"},
+	{"daemon/server"},
+	{"daemon"},
+	{"cmd/cronringd", "cmd/cronring"},
+}
+
+// pure are the packages that decide and name: a test can call them a million
+// times, and nothing but their arguments changes what they say.
+var pure = []string{"crontab", "daemon/job", "daemon/engine"}
+
+// impure says why a pure package must not import something.
+var impure = map[string]string{
+	"os":           "files and environment come in as arguments",
+	"net":          "deciding needs no network",
+	"sync":         "one goroutine owns the engine; values that others see are immutable",
+	"log":          "log once, at the rim",
+	"log/slog":     "log once, at the rim",
+	"context":      "nothing here blocks",
+	"math/rand":    "randomness comes in as a seed, so that a run can be replayed",
+	"math/rand/v2": "randomness comes in as a seed, so that a run can be replayed",
+}
+
+// forbidden says what a program must not link, and why.
+var forbidden = map[string]map[string]string{
+	"cmd/cronringd": {
+		"charm.land/bubbletea/v2":             "the daemon draws nothing; a renderer in a root process is attack surface",
+		"charm.land/lipgloss/v2":              "the daemon draws nothing; a renderer in a root process is attack surface",
+		"github.com/charmbracelet/bubbletea":  "the daemon draws nothing, and v1 asks the terminal questions when it is imported",
+		"github.com/spf13/cobra":              "the daemon has five flags; package flag is enough",
+		"github.com/adhocore/gronx":           "gronx is the benchmarks' peer, not part of the product",
+		"github.com/rogpeppe/go-internal/...": "testscript is for tests",
+	},
+	"cmd/cronring": {
+		"modernc.org/sqlite":              "the command line asks the daemon; it never opens the history itself",
+		"github.com/hashicorp/memberlist": "the command line is no member of the ring",
+		module + "/daemon":                "clients reach the daemon through daemon/api alone",
+		module + "/daemon/server":         "clients reach the daemon through daemon/api alone",
+		module + "/daemon/store":          "clients reach the daemon through daemon/api alone",
+		module + "/daemon/spawn":          "clients start no jobs",
+		module + "/daemon/clock":          "simulate has a clock of its own",
+		"github.com/adhocore/gronx":       "gronx is the benchmarks' peer, not part of the product",
+	},
+}
+
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Name       string
+	Doc        string
+	GoFiles    []string
+	Imports    []string
+	Deps       []string
+}
+
+func (p pkg) path() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
+
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,GoFiles,Imports,Deps", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) > 0 {
+			all = append(all, p)
+		}
+	}
+}
+
+func layerOf(path string) int {
+	return slices.IndexFunc(layers, func(row []string) bool { return slices.Contains(row, path) })
+}
+
+func TestLayersImportsGoDown(t *testing.T) {
+	for _, p := range listPackages(t) {
+		own := layerOf(p.path())
+		if own < 0 {
+			t.Errorf("%s has no place in the list of layers in daemon/layers_test.go", p.path())
+			continue
+		}
+		for _, imported := range p.Imports {
+			path, ok := strings.CutPrefix(imported, module+"/")
+			if ok && layerOf(path) >= own {
+				t.Errorf("%s (layer %d) imports %s (layer %d): imports go down", p.path(), own, path, layerOf(path))
+			}
+		}
+	}
+}
+
+func TestLayersForbiddenDependencies(t *testing.T) {
+	for _, p := range listPackages(t) {
+		for name, why := range forbidden[p.path()] {
+			prefix, tree := strings.CutSuffix(name, "/...")
+			for _, dep := range p.Deps {
+				if dep == name || tree && strings.HasPrefix(dep, prefix+"/") {
+					t.Errorf("%s links %s: %s", p.path(), dep, why)
+				}
+			}
+		}
+	}
+}
+
+func TestLayersPurePackages(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if !slices.Contains(pure, p.path()) {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			checkPure(t, filepath.Join(p.Dir, file), p.path()+"/"+file)
+		}
+	}
+}
+
+func checkPure(t *testing.T, path, name string) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, imp := range f.Imports {
+		imported, _ := strconv.Unquote(imp.Path.Value)
+		if why, bad := impure[imported]; bad {
+			t.Errorf("%s imports %s: %s", name, imported, why)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			t.Errorf("%s:%d starts a goroutine: pure packages have none", name, fset.Position(n.Pos()).Line)
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "LoadLocation", "Sleep", "After", "AfterFunc"}, n.Sel.Name) {
+				t.Errorf("%s:%d uses time.%s: the clock and the zones come in as arguments", name, fset.Position(n.Pos()).Line, n.Sel.Name)
+			}
+		}
+		return true
+	})
+}
+
+// TestSigns holds every room to one sign that says what it owns.
+func TestSigns(t *testing.T) {
+	for _, p := range listPackages(t) {
+		comments := 0
+		for _, file := range p.GoFiles {
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.ParseComments|parser.PackageClauseOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Doc != nil {
+				comments++
+			}
+		}
+		want := "Package " + p.Name + " owns "
+		if p.Name == "main" {
+			want = "Command " + filepath.Base(p.Dir) + " "
+		}
+		if comments != 1 || !strings.HasPrefix(p.Doc, want) {
+			t.Errorf("%s has %d package comments, beginning %q; want one, beginning %q", p.path(), comments, p.Doc, want)
+		}
+	}
+}
