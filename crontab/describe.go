@@ -1,9 +1,318 @@
 package crontab
 
-import "github.com/robfig/cron/v3"
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
 
-// Describe says in plain words when s occurs.
-func Describe(s cron.Schedule) string { return "" }
+	"github.com/robfig/cron/v3"
+)
 
-// PerYear counts the occurrences of s in that civil year of its zone.
-func PerYear(s cron.Schedule, year int) int { return 0 }
+// Describe says in plain words when s occurs, in the clock of its zone.
+func Describe(s cron.Schedule) string {
+	switch s := s.(type) {
+	case *Schedule:
+		return s.describe()
+	case reboot:
+		return "when the machine boots"
+	case *every:
+		if s.phase == 0 {
+			return "every " + durationWords(s.period)
+		}
+		return fmt.Sprintf("every %s, shifted by %s", durationWords(s.period), durationText(s.phase))
+	case *once:
+		return "once at " + instantWords(s.at)
+	case *seconds:
+		return s.describe()
+	case *jitter:
+		return fmt.Sprintf("%s, up to %s later at random", Describe(s.inner), durationText(s.limit))
+	case *spread:
+		return fmt.Sprintf("%s, %s later", Describe(s.inner), durationText(s.delay))
+	case *between:
+		return s.describe()
+	case *count:
+		return fmt.Sprintf("%s, the first %s from %s", Describe(s.inner), plural(s.n, "time"), instantWords(s.from))
+	case fmt.Stringer:
+		return s.String()
+	}
+	return fmt.Sprintf("by the rule of %T", s)
+}
+
+func (s *Schedule) describe() string {
+	if s.Never() {
+		return "never"
+	}
+	when, rhythm := s.timeWords()
+	on := s.dateWords()
+	if on == "" && !rhythm {
+		on = " every day"
+	}
+	return when + on + s.monthWords()
+}
+
+func (s *seconds) describe() string {
+	inner := Describe(s.inner)
+	if first, step, ok := progression(s.mask, 59); ok && first == 0 && 60%step == 0 {
+		if rest, found := strings.CutPrefix(inner, "every minute"); found {
+			return "every " + plural(step, "second") + rest
+		}
+	}
+	return inner + ", at " + listWords("second", s.mask)
+}
+
+func (b *between) describe() string {
+	text := Describe(b.inner)
+	if !b.from.IsZero() {
+		text += ", from " + instantWords(b.from)
+	}
+	if !b.until.IsZero() {
+		text += ", until " + instantWords(b.until)
+	}
+	return text
+}
+
+// mostTimes is how many times of day are written out.
+const mostTimes = 6
+
+// timeWords says when in a day; rhythm tells that it goes round the clock, so
+// that "every day" would add nothing.
+func (f *fieldSet) timeWords() (words string, rhythm bool) {
+	const allHours = 1<<24 - 1
+	minutes, hours := bits.OnesCount64(f.minute), bits.OnesCount32(f.hour)
+	if f.hour == allHours {
+		return f.hourlyWords(), true
+	}
+	if minutes*hours <= mostTimes {
+		return "at " + joinWords(f.timesOfDay()), false
+	}
+	firstHour, lastHour := bits.TrailingZeros32(f.hour), 31-bits.LeadingZeros32(f.hour)
+	firstMinute, lastMinute := bits.TrailingZeros64(f.minute), 63-bits.LeadingZeros64(f.minute)
+	if beat, ok := f.beat(); ok && hours == lastHour-firstHour+1 {
+		return fmt.Sprintf("every %s from %02d:%02d to %02d:%02d", beat, firstHour, firstMinute, lastHour, lastMinute), false
+	}
+	if first, step, ok := progression(uint64(f.hour), 23); ok && first == 0 && 24%step == 0 && minutes == 1 {
+		words = "every " + plural(step, "hour")
+		if firstMinute > 0 {
+			words += fmt.Sprintf(" at minute %d", firstMinute)
+		}
+		return words, true
+	}
+	return f.minuteWords() + " of " + listWords("hour", uint64(f.hour)), false
+}
+
+// hourlyWords says when in every hour.
+func (f *fieldSet) hourlyWords() string {
+	if beat, ok := f.beat(); ok && f.minute&1 != 0 {
+		return "every " + beat
+	}
+	return f.minuteWords() + " of every hour"
+}
+
+// minuteWords says which minutes, to be followed by the hours.
+func (f *fieldSet) minuteWords() string {
+	first, step, ok := progression(f.minute, 59)
+	switch {
+	case ok && first == 0 && 60%step == 0:
+		return "every " + plural(step, "minute")
+	case ok:
+		return fmt.Sprintf("every %s from minute %d", plural(step, "minute"), first)
+	}
+	return "at " + listWords("minute", f.minute)
+}
+
+// beat is the even distance between the minutes, across hours too, if there
+// is one.
+func (f *fieldSet) beat() (words string, ok bool) {
+	if bits.OnesCount64(f.minute) == 1 {
+		return "hour", true
+	}
+	first, step, ok := progression(f.minute, 59)
+	return plural(step, "minute"), ok && first == 0 && 60%step == 0
+}
+
+func (f *fieldSet) timesOfDay() []string {
+	var times []string
+	for hour := range 24 {
+		for minute := range 60 {
+			if f.hour>>hour&1 != 0 && f.minute>>minute&1 != 0 {
+				times = append(times, fmt.Sprintf("%02d:%02d", hour, minute))
+			}
+		}
+	}
+	return times
+}
+
+// dateWords says on which days, with a blank before it; "" for every day.
+func (f *fieldSet) dateWords() string {
+	everyDay, everyWeekday := f.day == allDays, f.weekday == allWeekdays
+	byDay := listWords("day", uint64(f.day))
+	if first, step, ok := progression(uint64(f.day), 31); ok && step > 1 {
+		byDay = fmt.Sprintf("every %s day from day %d of the month", ordinal(step), first)
+	}
+	byWeekday := joinWords(runs(uint64(f.weekday), weekdayName))
+	switch {
+	case f.needsBothDays() && everyDay && everyWeekday, !f.needsBothDays() && (everyDay || everyWeekday):
+		return ""
+	case f.needsBothDays() && everyDay, f.day == 0:
+		return " on " + byWeekday
+	case !f.needsBothDays() && f.weekday != 0:
+		return " on " + byDay + " or on " + byWeekday
+	case f.weekday != 0 && !everyWeekday:
+		return " on " + byDay + " if it is " + byWeekday
+	case f.oneDate():
+		return fmt.Sprintf(" on %d %s", bits.TrailingZeros32(f.day), time.Month(bits.TrailingZeros16(f.month)))
+	}
+	return " on " + byDay
+}
+
+// oneDate tells whether one day of one month is all that the fields name.
+func (f *fieldSet) oneDate() bool {
+	return bits.OnesCount32(f.day) == 1 && bits.OnesCount16(f.month) == 1 &&
+		(f.weekday == 0 || f.needsBothDays() && f.weekday == allWeekdays)
+}
+
+// monthWords says in which months, with a blank before it, if dateWords does
+// not.
+func (f *fieldSet) monthWords() string {
+	if f.month == allMonths || f.oneDate() {
+		return ""
+	}
+	return " in " + joinWords(runs(uint64(f.month), func(n int) string { return time.Month(n).String() }))
+}
+
+// progression tells whether mask is first, first+step and so on up to the
+// highest value, at least three of them.
+func progression(mask uint64, highest int) (first, step int, ok bool) {
+	if bits.OnesCount64(mask) < 3 {
+		if mask == 1|1<<30 && highest == 59 {
+			return 0, 30, true
+		}
+		return 0, 1, false
+	}
+	first = bits.TrailingZeros64(mask)
+	step = bits.TrailingZeros64(mask>>first>>1) + 1
+	for v := first; v <= highest; v += step {
+		mask ^= 1 << v
+	}
+	return first, step, mask == 0
+}
+
+// runs names the bits of mask, three or more in a row as "from to".
+func runs(mask uint64, name func(int) string) []string {
+	var words []string
+	for mask != 0 {
+		from := bits.TrailingZeros64(mask)
+		length := bits.TrailingZeros64(^(mask >> from))
+		switch length {
+		case 1:
+			words = append(words, name(from))
+		case 2:
+			words = append(words, name(from), name(from+1))
+		default:
+			words = append(words, name(from)+" to "+name(from+length-1))
+		}
+		mask &^= (1<<length - 1) << from
+	}
+	return words
+}
+
+// listWords is noun with the values of mask behind it.
+func listWords(noun string, mask uint64) string {
+	if bits.OnesCount64(mask) > 1 {
+		noun += "s"
+	}
+	return noun + " " + joinWords(runs(mask, strconv.Itoa))
+}
+
+// joinWords writes "a", "a and b", "a, b and c".
+func joinWords(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+func weekdayName(n int) string { return time.Weekday(n).String() }
+
+// plural is "minute" for 1 and "5 minutes" for 5.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
+}
+
+// durationWords is the largest unit that d is a whole number of, spelled out.
+func durationWords(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
+		if d%unit.size == 0 {
+			return plural(int(d/unit.size), unit.name)
+		}
+	}
+	return d.String()
+}
+
+func instantWords(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") }
+
+// PerYear counts the occurrences of s in a civil year of its zone; UTC if it
+// has none. It counts what Jitter and Spread delay, not where it ends up.
+func PerYear(s cron.Schedule, year int) int {
+	switch inner := s.(type) {
+	case *seconds:
+		return PerYear(inner.inner, year) * bits.OnesCount64(inner.mask)
+	case *jitter:
+		return PerYear(inner.inner, year)
+	case *spread:
+		return PerYear(inner.inner, year)
+	}
+	loc := locationOf(s)
+	just := time.Date(year, time.January, 1, 0, 0, 0, 0, loc).Add(-time.Nanosecond)
+	end := time.Date(year+1, time.January, 1, 0, 0, 0, 0, loc)
+	first := s.Next(just)
+	if first.IsZero() || !first.Before(end) {
+		return 0
+	}
+	if e, ok := s.(*every); ok {
+		return 1 + int(end.Add(-time.Nanosecond).Sub(first)/e.period)
+	}
+	n := 0
+	for at := first; !at.IsZero() && at.Before(end); at = s.Next(at) {
+		n++
+	}
+	return n
+}
+
+// locationOf is the zone that s or what it stands over counts in.
+func locationOf(s cron.Schedule) *time.Location {
+	for {
+		switch at := s.(type) {
+		case *Schedule:
+			return at.zone.Location()
+		case interface{ Unwrap() cron.Schedule }:
+			s = at.Unwrap()
+		default:
+			return time.UTC
+		}
+	}
+}

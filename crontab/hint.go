@@ -6,12 +6,15 @@ import (
 	"strings"
 )
 
-// otherTool is what to write for text, if other schedulers give it a meaning.
-func otherTool(k *fieldKind, text string) string {
+// otherTool is what to write for text, behind which rest stands in the field,
+// if other schedulers give it a meaning.
+func otherTool(k *fieldKind, text, rest string) string {
 	number := strings.TrimRight(text, "LWlw")
 	letters := text[len(number):]
 	isNumber := number != "" && strings.Trim(number, "0123456789") == ""
 	switch upper := strings.ToUpper(text); {
+	case upper == "H" && strings.HasPrefix(rest, "/"):
+		return fmt.Sprintf("write `*%s`", rest)
 	case upper == "H":
 		return "write `~` for a value that is chosen once"
 	case k.index == 2 && (upper == "L" || upper == "LW" || upper == "WL"):
@@ -24,8 +27,10 @@ func otherTool(k *fieldKind, text string) string {
 		return fmt.Sprintf("write `%s`, or name the days around it and let the command test for the workday", number)
 	case isNumber || indexName(k.names, number) >= 0:
 		return fmt.Sprintf("write `%s`", number)
-	case upper == "W":
-		return "write `1-5` in the weekday field"
+	case k.index == 2 && upper == "W":
+		return "write `*`, and `1-5` in the weekday field"
+	case k.index == 4 && upper == "W":
+		return "write `1-5`"
 	}
 	return ""
 }

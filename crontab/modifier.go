@@ -1,13 +1,18 @@
 package crontab
 
 import (
+	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/robfig/cron/v3"
 )
 
-// MaxCount is the highest n that Count takes.
-const MaxCount = 1_000_000
+// The modifiers change a schedule and are schedules themselves. Each stands
+// over any cron.Schedule, is a pointer, so that it can be compared, and has
+// Unwrap() cron.Schedule if it stands over another, and String(). A Schedule
+// names a set of instants: where a modifier moves two occurrences to the same
+// instant, they become one.
 
 // Reboot is the schedule of @reboot: it names no instant.
 var Reboot cron.Schedule = reboot{}
@@ -17,27 +22,261 @@ type reboot struct{}
 func (reboot) Next(time.Time) time.Time { return time.Time{} }
 func (reboot) String() string           { return "@reboot" }
 
-// FixedTime tells whether s names times of day rather than a rhythm.
-func FixedTime(s cron.Schedule) bool { return false }
+// FixedTime tells whether s names times of day, so that it is made up for
+// after a gap and silent in a repeat; other schedules follow the clock minute
+// by minute. It looks through modifiers. A schedule from elsewhere is not
+// fixed-time.
+func FixedTime(s cron.Schedule) bool {
+	for {
+		switch at := s.(type) {
+		case *Schedule:
+			return !at.Wildcard()
+		case *once:
+			return true
+		case interface{ Unwrap() cron.Schedule }:
+			s = at.Unwrap()
+		default:
+			return false
+		}
+	}
+}
 
-// Every occurs at the epoch + n*period + phase.
-func Every(period, phase time.Duration) cron.Schedule { return Reboot }
+// Every occurs at the epoch + n*period + phase, whatever the zone. A period
+// under a second counts as one second.
+func Every(period, phase time.Duration) cron.Schedule {
+	period = max(period, time.Second)
+	phase = (phase%period + period) % period
+	// time.Truncate counts from the zero Time.
+	epoch := time.Unix(0, 0)
+	origin := (epoch.Sub(epoch.Truncate(period)) + phase) % period
+	return &every{period: period, phase: phase, origin: origin}
+}
 
-// At occurs once.
-func At(t time.Time) cron.Schedule { return Reboot }
+type every struct {
+	period, phase time.Duration
+	origin        time.Duration // phase, as counted from the zero Time
+}
 
-// Seconds occurs at the seconds of mask within each minute that s names.
-func Seconds(s cron.Schedule, mask uint64) cron.Schedule { return s }
+func (e *every) Next(t time.Time) time.Time {
+	return t.Add(-e.origin).Truncate(e.period).Add(e.origin + e.period)
+}
 
-// Jitter delays each occurrence by up to max.
-func Jitter(s cron.Schedule, max time.Duration, seed uint64) cron.Schedule { return s }
+func (e *every) String() string {
+	if e.phase == 0 {
+		return "every=" + durationText(e.period)
+	}
+	return fmt.Sprintf("every=%s phase=%s", durationText(e.period), durationText(e.phase))
+}
 
-// Spread delays each occurrence by delay.
-func Spread(s cron.Schedule, delay time.Duration) cron.Schedule { return s }
+// At occurs once, at t. It is fixed-time.
+func At(t time.Time) cron.Schedule { return &once{at: t} }
 
-// Between keeps the occurrences from from to until, both included; a zero
-// Time leaves that end open.
-func Between(s cron.Schedule, from, until time.Time) cron.Schedule { return s }
+type once struct{ at time.Time }
 
-// Count keeps the first n occurrences at or after from.
-func Count(s cron.Schedule, from time.Time, n int) cron.Schedule { return s }
+func (o *once) Next(t time.Time) time.Time {
+	if o.at.After(t) {
+		return o.at.In(t.Location())
+	}
+	return time.Time{}
+}
+
+func (o *once) String() string { return "at=" + o.at.Format(time.RFC3339) }
+
+// Seconds occurs at the seconds of mask (bit 0 to bit 59) after each
+// occurrence of s, which is second 0.
+func Seconds(s cron.Schedule, mask uint64) cron.Schedule {
+	return &seconds{inner: s, mask: mask & (1<<60 - 1)}
+}
+
+type seconds struct {
+	inner cron.Schedule
+	mask  uint64
+}
+
+func (s *seconds) Next(t time.Time) time.Time {
+	if s.mask == 0 {
+		return time.Time{}
+	}
+	return earliest(s.inner, t, 59*time.Second, func(o time.Time) time.Time {
+		passed := t.Sub(o)
+		later := s.mask
+		if passed >= 0 {
+			later &^= 2<<(passed/time.Second) - 1
+		}
+		if later == 0 {
+			return time.Time{}
+		}
+		return o.Add(time.Duration(bits.TrailingZeros64(later)) * time.Second)
+	})
+}
+
+func (s *seconds) Unwrap() cron.Schedule { return s.inner }
+func (s *seconds) String() string        { return fmt.Sprintf("%v sec=%s", s.inner, maskText(s.mask)) }
+
+// Jitter delays each occurrence of s by whole seconds from 0 to limit, drawn
+// from seed and the occurrence: the same each time that it is asked.
+func Jitter(s cron.Schedule, limit time.Duration, seed uint64) cron.Schedule {
+	return &jitter{inner: s, limit: max(limit, 0), seed: seed}
+}
+
+type jitter struct {
+	inner cron.Schedule
+	limit time.Duration
+	seed  uint64
+}
+
+func (j *jitter) Next(t time.Time) time.Time {
+	return earliest(j.inner, t, j.limit, func(o time.Time) time.Time {
+		delay := hash(j.seed, uint64(o.Unix())) % uint64(j.limit/time.Second+1)
+		if delayed := o.Add(time.Duration(delay) * time.Second); delayed.After(t) {
+			return delayed
+		}
+		return time.Time{}
+	})
+}
+
+func (j *jitter) Unwrap() cron.Schedule { return j.inner }
+func (j *jitter) String() string        { return fmt.Sprintf("%v jitter=%s", j.inner, durationText(j.limit)) }
+
+// earliest is the first instant after t among those that move gives for the
+// occurrences of s. move delays an occurrence by at most limit, and gives the
+// zero Time if that is not after t; it may do so only for occurrences up to t.
+func earliest(s cron.Schedule, t time.Time, limit time.Duration, move func(time.Time) time.Time) time.Time {
+	var first time.Time
+	for o := s.Next(t.Add(-limit)); !o.IsZero(); o = s.Next(o) {
+		if !first.IsZero() && !o.Before(first) {
+			break
+		}
+		if moved := move(o); !moved.IsZero() && (first.IsZero() || moved.Before(first)) {
+			first = moved
+		}
+	}
+	return first
+}
+
+// Spread delays each occurrence of s by delay.
+func Spread(s cron.Schedule, delay time.Duration) cron.Schedule {
+	return &spread{inner: s, delay: delay}
+}
+
+type spread struct {
+	inner cron.Schedule
+	delay time.Duration
+}
+
+func (s *spread) Next(t time.Time) time.Time {
+	next := s.inner.Next(t.Add(-s.delay))
+	if next.IsZero() {
+		return next
+	}
+	return next.Add(s.delay)
+}
+
+func (s *spread) Unwrap() cron.Schedule { return s.inner }
+func (s *spread) String() string        { return fmt.Sprintf("%v spread=%s", s.inner, durationText(s.delay)) }
+
+// Between keeps the occurrences of s from from to until, both included, as in
+// RFC 5545. A zero Time leaves its end open.
+func Between(s cron.Schedule, from, until time.Time) cron.Schedule {
+	return &between{inner: s, from: from, until: until}
+}
+
+type between struct {
+	inner       cron.Schedule
+	from, until time.Time
+}
+
+func (b *between) Next(t time.Time) time.Time {
+	if just := b.from.Add(-time.Nanosecond); !b.from.IsZero() && t.Before(just) {
+		t = just.In(t.Location())
+	}
+	next := b.inner.Next(t)
+	if !b.until.IsZero() && next.After(b.until) {
+		return time.Time{}
+	}
+	return next
+}
+
+func (b *between) Unwrap() cron.Schedule { return b.inner }
+
+func (b *between) String() string {
+	text := fmt.Sprint(b.inner)
+	if !b.from.IsZero() {
+		text += " from=" + b.from.Format(time.RFC3339)
+	}
+	if !b.until.IsZero() {
+		text += " until=" + b.until.Format(time.RFC3339)
+	}
+	return text
+}
+
+// MaxCount is the highest n that Count takes, as it walks so far at once.
+const MaxCount = 1_000_000
+
+// Count keeps the first n occurrences of s at or after from; n is at most
+// MaxCount.
+func Count(s cron.Schedule, from time.Time, n int) cron.Schedule {
+	c := &count{inner: s, from: from, n: min(n, MaxCount)}
+	at := from.Add(-time.Nanosecond)
+	for range c.n {
+		if at = s.Next(at); at.IsZero() {
+			break
+		}
+		c.last = at
+	}
+	return c
+}
+
+type count struct {
+	inner cron.Schedule
+	from  time.Time
+	last  time.Time // zero when there is none
+	n     int
+}
+
+func (c *count) Next(t time.Time) time.Time {
+	if just := c.from.Add(-time.Nanosecond); t.Before(just) {
+		t = just.In(t.Location())
+	}
+	next := c.inner.Next(t)
+	if next.After(c.last) {
+		return time.Time{}
+	}
+	return next
+}
+
+func (c *count) Unwrap() cron.Schedule { return c.inner }
+
+func (c *count) String() string {
+	return fmt.Sprintf("%v from=%s count=%d", c.inner, c.from.Format(time.RFC3339), c.n)
+}
+
+// durationText writes d as #@ directives do: 90s, 1h30m, 2d.
+func durationText(d time.Duration) string {
+	text := ""
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}} {
+		if n := d / unit.size; n > 0 {
+			text += fmt.Sprintf("%d%s", n, unit.name)
+			d -= n * unit.size
+		}
+	}
+	if text == "" {
+		return "0s"
+	}
+	return text
+}
+
+// maskText lists the bits of mask: 0,10,20.
+func maskText(mask uint64) string {
+	text := ""
+	for ; mask != 0; mask &= mask - 1 {
+		text += fmt.Sprintf(",%d", bits.TrailingZeros64(mask))
+	}
+	if text == "" {
+		return "none"
+	}
+	return text[1:]
+}

@@ -115,7 +115,7 @@ func (r *fieldReader) failValue(start int) bool {
 		fix := fmt.Sprintf("the %s is %d to %d", k.name, k.low, k.high)
 		return r.fail(start, r.at, codeTooLarge, fmt.Sprintf("%s %s is too large", k.name, text), fix)
 	}
-	if fix := otherTool(k, text); fix != "" {
+	if fix := otherTool(k, text, r.line[r.at:r.fieldEnd(start)]); fix != "" {
 		return r.fail(start, r.at, codeOtherTool, fmt.Sprintf("%q in the %s field is not cron's", text, k.name), fix)
 	}
 	if strings.ContainsAny(text, "0123456789") {
@@ -161,6 +161,9 @@ func (r *fieldReader) failStepWithoutRange(start int) bool {
 	first, end := r.line[start:r.at], r.fieldEnd(start)
 	message := fmt.Sprintf("step %q needs a range before it", r.line[r.at:end])
 	fix := fmt.Sprintf("write `%s-%d%s`", first, r.kind.high, r.line[r.at:end])
+	if strings.Trim(r.line[r.at:end], "/0") == "" {
+		fix = fmt.Sprintf("write `%s`", first)
+	}
 	return r.fail(start, end, codeLoneStep, message, fix)
 }
 
@@ -177,7 +180,7 @@ func (r *fieldReader) failStep(start, numberAt int) bool {
 	case strings.Trim(text, "0") == "":
 		return r.fail(numberAt, end, codeStep, "step 0 never moves on", fmt.Sprintf("write `%s`", base))
 	case strings.Trim(text, "0123456789") == "":
-		return r.fail(numberAt, end, codeTooLarge, fmt.Sprintf("step %s is too large", text), "")
+		return r.fail(numberAt, end, codeTooLarge, fmt.Sprintf("step %s is too large", text), fmt.Sprintf("write `%s/N`", base))
 	}
 	return r.fail(numberAt, end, codeStep, fmt.Sprintf("step %q is not a number", text), fmt.Sprintf("write `%s/N`", base))
 }
@@ -193,16 +196,14 @@ func (r *fieldReader) failRandom(start int) bool {
 
 func (r *fieldReader) warnSundayEnd(start int) {
 	text := r.line[start:r.at]
-	r.warn(start, r.at, codeSundayEnd, fmt.Sprintf("%q ends on Sunday here and in cronie, but Debian's cron never ran it", text), "end the range in `7`")
+	from, _, step := cutRange(text)
+	message := fmt.Sprintf("%q ends on Sunday here and in cronie, but Debian's cron never ran it", text)
+	r.warn(start, r.at, codeSundayEnd, message, fmt.Sprintf("write `%s-7%s`", from, step))
 }
 
 func (r *fieldReader) warnEmptyRange(start, first, last int) {
 	text := r.line[start:r.at]
-	bounds, step, _ := strings.Cut(text, "/")
-	if step != "" {
-		step = "/" + step
-	}
-	from, to, _ := strings.Cut(bounds, "-")
+	from, to, step := cutRange(text)
 	k := r.kind
 	high := k.high
 	if k.index == 4 {
@@ -213,6 +214,16 @@ func (r *fieldReader) warnEmptyRange(start, first, last int) {
 		fix = fmt.Sprintf("write `%s`", k.rangeText(k.text(to, k.low), to, step))
 	}
 	r.warn(start, r.at, codeEmptyRange, fmt.Sprintf("%q never runs", text), fix)
+}
+
+// cutRange splits from-to/step; the slash stays with the step.
+func cutRange(text string) (from, to, step string) {
+	bounds, number, stepped := strings.Cut(text, "/")
+	if stepped {
+		step = "/" + number
+	}
+	from, to, _ = strings.Cut(bounds, "-")
+	return from, to, step
 }
 
 func (r *fieldReader) warnLongStep(start, first, last, step int) {
@@ -253,7 +264,8 @@ func (r *fieldReader) remarkOnDays(f *fieldSet, dayAt, weekdayAt int) {
 		message := fmt.Sprintf("day %s or weekday %s: either one is enough, about %d runs a year", day, weekday, f.runsPerYear())
 		r.warn(weekdayAt, r.at, codeEitherDay, message, "write `*` in one of the two; if both must match, test the other in the command")
 	}
-	if f.minute != 0 && f.hour != 0 && f.month != 0 && (f.day != 0 || f.weekday != 0) && !f.namesDate() {
-		r.warn(dayAt, r.at, codeNoDate, fmt.Sprintf("no month that is named has a day %s: never runs", day), "")
+	// An empty field has had its own remark.
+	if f.day != 0 && f.weekday != 0 && f.month != 0 && !f.namesDate() {
+		r.warn(dayAt, r.at, codeNoDate, fmt.Sprintf("no month that is named has a day %s: never runs", day), "name a day that the month has")
 	}
 }
