@@ -156,6 +156,9 @@ func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 	if end == len(line) || isBlank(line[end]) {
 		next := skipBlanks(line, end)
 		if next < len(line) && line[next] == '=' {
+			if next+1 == len(line) || isBlank(line[next+1]) {
+				next = skipBlanks(line, next+1)
+			}
 			return p.badItem(it, start, wordEnd(line, next), "no blank may stand before or after =")
 		}
 		it.Value, it.bare, it.width = "yes", true, end-start

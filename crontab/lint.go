@@ -38,10 +38,28 @@ func (p *parser) lintBegin(account, at int) {
 
 // looksLikeField tells whether word is made of what time fields are made of.
 func looksLikeField(word string) bool {
-	return word != "" && strings.Trim(word, "0123456789*/,-?") == "" && strings.ContainsAny(word, "0123456789*")
+	values := 0
+	for i := range len(word) {
+		switch c := word[i]; {
+		case c >= '0' && c <= '9', c == '*':
+			values++
+		case c != '/' && c != ',' && c != '-' && c != '?':
+			return false
+		}
+	}
+	return values > 0
 }
 
-func looksLikeAccount(word string) bool { return !strings.ContainsAny(word, `/\$=;&|"'(){}<>:[]%`) }
+// looksLikeAccount tells whether word could be an account of some host; those
+// of directory services have blanks and backslashes at most.
+func looksLikeAccount(word string) bool {
+	for i := range len(word) {
+		if c := word[i]; !isIdentifierByte(c) && c < 0x80 && c != '-' && c != '.' && c != '$' && c != '@' && c != '\\' && c != '+' {
+			return false
+		}
+	}
+	return word[0] != '$' && word[0] != '.'
+}
 
 func (p *parser) isKnownAccount(word string) bool {
 	switch word {

@@ -15,6 +15,10 @@ const MaxText = 16 << 20
 // maxRemarks bounds what a hostile file can make Parse allocate.
 const maxRemarks = 10_000
 
+// typicalLine is a length that makes the first guess of the number of entries
+// good for most large files.
+const typicalLine = 48
+
 const (
 	blanks        = " \t"
 	byteOrderMark = "\ufeff"
@@ -34,9 +38,12 @@ func Parse(name, text string, c Config) (*Table, []Diagnostic) {
 	if strings.HasPrefix(text, byteOrderMark) {
 		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons take as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
+	p.table.Entries = make([]Entry, 0, len(text)/typicalLine)
 	p.readLines()
 	p.voidBlock("the file ends")
-	p.table.Entries = slices.Clone(p.table.Entries) // append left spare room, and tables live long
+	if spare := cap(p.table.Entries) - len(p.table.Entries); spare > len(p.table.Entries)/8 {
+		p.table.Entries = slices.Clone(p.table.Entries) // tables live long
+	}
 	slices.SortStableFunc(p.remarks, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -69,6 +76,7 @@ type parser struct {
 	common   *standing
 	names    map[string]int // name= options and their lines
 
+	hasNUL              bool // somewhere in the file
 	sawReturn, sawProse bool // said once for each file
 }
 
@@ -91,6 +99,7 @@ func newParser(name, text string, c Config) *parser {
 		p.cache = NewCache()
 	}
 	p.report = p.remarkAs
+	p.hasNUL = strings.IndexByte(text, 0) >= 0
 	p.zone = p.cache.host(c.Local)
 	return p
 }
@@ -131,7 +140,7 @@ func (p *parser) readLine() {
 		p.voidBlock("a blank line follows")
 	case p.line[at] == '#':
 		p.readComment(at)
-	case strings.IndexByte(p.line, 0) >= 0:
+	case p.hasNUL && strings.IndexByte(p.line, 0) >= 0:
 		p.block = nil
 		p.remark(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
 	case p.cut:
@@ -199,38 +208,43 @@ func (p *parser) readQuiet(at int, e *Entry) int {
 // repeat the fields of another, so it looks for those before it reads them.
 func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
 	end = timesEnd(p.line, at)
-	if known, ok := above.schedules[p.line[at:end]]; ok && known.clean {
-		return known.schedule, end, true
-	}
-	return p.parseTimes(at, above)
-}
-
-func (p *parser) parseTimes(at int, above *standing) (schedule cron.Schedule, end int, ok bool) {
-	before := len(p.remarks)
-	seed := p.seed(timesEnd(p.line, at))
-	var f fieldSet
-	if p.line[at] == '@' {
-		var reboot bool
-		f, end, reboot, ok = parseNickname(p.line, at, p.report)
-		if ok && reboot {
-			return Reboot, end, true
-		}
-	} else {
-		f, end, ok = parseFields(p.line, at, seed, p.report)
-	}
-	if !ok {
-		return nil, end, false
-	}
 	spec := p.line[at:end]
-	if before, ok := above.schedules[spec]; ok {
+	before, seen := above.schedules[spec]
+	if seen && before.clean {
 		return before.schedule, end, true
 	}
-	spec = strings.Clone(spec) // a schedule may outlive the table's text
+	remarks := len(p.remarks)
+	chance := above.modifiers.own() || strings.IndexByte(spec, '~') >= 0
+	var seed uint64
+	if chance {
+		seed = p.seed(end)
+	}
+	f, reboot, ok := p.parseTimes(at, seed)
+	switch {
+	case !ok:
+		return nil, end, false
+	case reboot:
+		return Reboot, end, true
+	case seen:
+		return before.schedule, end, true
+	}
+	if p.config.Cache != nil {
+		spec = strings.Clone(spec) // the schedule may outlive the table's text
+	}
 	schedule = above.modifiers.apply(f.schedule(spec, above.section.zone), seed)
-	if above.schedules != nil && strings.IndexByte(spec, '~') < 0 {
-		above.schedules[spec] = known{schedule, len(p.remarks) == before && !p.dropped}
+	if !chance {
+		above.schedules[spec] = known{schedule, len(p.remarks) == remarks && !p.dropped}
 	}
 	return schedule, end, true
+}
+
+func (p *parser) parseTimes(at int, seed uint64) (f fieldSet, reboot, ok bool) {
+	if p.line[at] == '@' {
+		f, _, reboot, ok = parseNickname(p.line, at, p.report)
+		return f, reboot, ok
+	}
+	f, _, ok = parseFields(p.line, at, seed, p.report)
+	return f, false, ok
 }
 
 // seed fixes what is random about the entry on this line whose time fields

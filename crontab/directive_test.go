@@ -1,0 +1,343 @@
+package crontab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// optionsOf parses text and returns the options of its last entry with the
+// codes of all remarks.
+func optionsOf(t *testing.T, text string) (*Entry, []string) {
+	t.Helper()
+	table, remarks := Parse("t", text, Config{Zone: time.LoadLocation, Seed: 1})
+	var codes []string
+	for _, d := range remarks {
+		codes = append(codes, string(d.Code))
+	}
+	slices.Sort(codes)
+	if len(table.Entries) == 0 {
+		t.Fatalf("Parse(%q): no entry; %v", text, remarks)
+	}
+	return &table.Entries[len(table.Entries)-1], codes
+}
+
+func TestBuiltOptions(t *testing.T) {
+	tests := []struct {
+		items string
+		want  func(o *Options)
+	}{
+		{"name=a.b_c-9", func(o *Options) { o.Name = "a.b_c-9" }},
+		{"enabled=no", func(o *Options) { o.Enabled = false }},
+		{"enabled", func(o *Options) {}},
+		{"grace=90s", func(o *Options) { o.Grace = 90 * time.Second }},
+		{"grace=0", func(o *Options) { o.Grace = 0 }},
+		{"catchup=cron", func(o *Options) {}},
+		{"catchup=skip", func(o *Options) { o.Catchup = CatchupSkip }},
+		{"catchup=once", func(o *Options) { o.Catchup, o.Deadline = CatchupOnce, 24*time.Hour }},
+		{"catchup=all", func(o *Options) { o.Catchup, o.Deadline = CatchupAll, 24*time.Hour }},
+		{"catchup=all:7", func(o *Options) { o.Catchup, o.MaxMade, o.Deadline = CatchupAll, 7, 24*time.Hour }},
+		{"catchup=once deadline=6h", func(o *Options) { o.Catchup, o.Deadline = CatchupOnce, 6*time.Hour }},
+		{"catchup=once deadline=0", func(o *Options) { o.Catchup = CatchupOnce }},
+		{"deadline=1h30m", func(o *Options) { o.Deadline = 90 * time.Minute }},
+		{"overlap=allow", func(o *Options) {}},
+		{"overlap=skip", func(o *Options) { o.Overlap = OverlapSkip }},
+		{"overlap=queue", func(o *Options) { o.Overlap = OverlapQueue }},
+		{"overlap=queue-all", func(o *Options) { o.Overlap = OverlapQueueAll }},
+		{"overlap=replace", func(o *Options) { o.Overlap = OverlapReplace }},
+		{"overlap=kill", func(o *Options) { o.Overlap = OverlapKill }},
+		{"timeout=2d", func(o *Options) { o.Timeout = 48 * time.Hour }},
+		{"timeout=1w", func(o *Options) { o.Timeout = 7 * 24 * time.Hour }},
+		{"retry=3", func(o *Options) { o.Retry = 3 }},
+		{"retry-jitter=25%", func(o *Options) { o.RetryJitter = 25 }},
+		{"backoff=30s", func(o *Options) { o.Backoff = Backoff{30 * time.Second, 30 * time.Second, 1} }},
+		{"backoff=1s..5m", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 2} }},
+		{"backoff=1s..5mx1.5", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 1.5} }},
+
+		{"concurrencyPolicy=Forbid", func(o *Options) { o.Overlap = OverlapSkip }},
+		{"concurrencyPolicy=Replace", func(o *Options) { o.Overlap = OverlapReplace }},
+		{"overlap=BufferOne", func(o *Options) { o.Overlap = OverlapQueue }},
+		{"overlap=TerminateOther", func(o *Options) { o.Overlap = OverlapKill }},
+		{"misfire=FIRE_ONCE_NOW", func(o *Options) { o.Catchup, o.Deadline = CatchupOnce, 24*time.Hour }},
+		{"misfire-policy=Skip", func(o *Options) { o.Catchup = CatchupSkip }},
+		{"startingDeadlineSeconds=90", func(o *Options) { o.Deadline = 90 * time.Second }},
+
+		{"x-team='a b' x-y", func(o *Options) {}},
+		{"scope=host trigger=clock dst=cron", func(o *Options) {}},
+		{"timeout=5m -- retry=3 is for later", func(o *Options) { o.Timeout = 5 * time.Minute }},
+		{`name="quoted" timeout='5m'`, func(o *Options) { o.Name, o.Timeout = "quoted", 5*time.Minute }},
+		{"\t timeout=5m  \t retry=1 ", func(o *Options) { o.Timeout, o.Retry = 5*time.Minute, 1 }},
+		{"?timeout=5m", func(o *Options) { o.Timeout = 5 * time.Minute }},
+	}
+	for _, tt := range tests {
+		e, codes := optionsOf(t, "#@ "+tt.items+"\n0 1 * * * x\n")
+		want := DefaultOptions()
+		tt.want(want)
+		got := *e.Options()
+		got.Items = nil
+		if fmt.Sprint(got) != fmt.Sprint(*want) || len(codes) > 0 {
+			t.Errorf("%s: got %+v %v, want %+v", tt.items, got, codes, *want)
+		}
+	}
+}
+
+func TestOptionsOfTime(t *testing.T) {
+	const start = "2026-01-01T00:00:00Z"
+	tests := []struct {
+		items, fields string
+		want          []string // the first occurrences after start, UTC
+	}{
+		{"tz=Asia/Tokyo", "0 9 * * *", []string{"2026-01-02T00:00:00Z"}},
+		{"timeZone=Asia/Tokyo", "0 9 * * *", []string{"2026-01-02T00:00:00Z"}},
+		{"sec=*/30", "5 0 * * *", []string{"2026-01-01T00:05:00Z", "2026-01-01T00:05:30Z", "2026-01-02T00:05:00Z"}},
+		{"sec=10,20-24/2", "5 0 * * *", []string{"2026-01-01T00:05:10Z", "2026-01-01T00:05:20Z", "2026-01-01T00:05:22Z", "2026-01-01T00:05:24Z"}},
+		{"every=90s", "* * * * *", []string{"2026-01-01T00:01:30Z", "2026-01-01T00:03:00Z"}},
+		{"every=1h phase=5m", "* * * * *", []string{"2026-01-01T00:05:00Z", "2026-01-01T01:05:00Z"}},
+		{"at=2026-02-03T04:05:06Z", "0 0 3 2 *", []string{"2026-02-03T04:05:06Z", ""}},
+		{"tz=Asia/Tokyo at=2026-02-03T09:00", "0 0 3 2 *", []string{"2026-02-03T00:00:00Z", ""}},
+		{"at=2026-02-03T09:00 tz=Asia/Tokyo", "0 0 3 2 *", []string{"2026-02-03T00:00:00Z", ""}},
+		{"at='2026-02-03 09:00'", "0 0 3 2 *", []string{"2026-02-03T09:00:00Z"}},
+		{"from=2026-03-01", "0 1 * * *", []string{"2026-03-01T01:00:00Z"}},
+		{"until=2026-01-02T01:00:00Z", "0 1 * * *", []string{"2026-01-01T01:00:00Z", "2026-01-02T01:00:00Z", ""}},
+		{"from=2026-03-01 count=2", "0 1 * * *", []string{"2026-03-01T01:00:00Z", "2026-03-02T01:00:00Z", ""}},
+	}
+	for _, tt := range tests {
+		e, codes := optionsOf(t, "#@ "+tt.items+"\n"+tt.fields+" x\n")
+		if len(codes) > 0 {
+			t.Errorf("%s: got remarks %v, want none", tt.items, codes)
+		}
+		at, _ := time.Parse(time.RFC3339, start)
+		for _, want := range tt.want {
+			at = e.Schedule.Next(at)
+			got := at.UTC().Format(time.RFC3339)
+			if at.IsZero() {
+				got = ""
+			}
+			if got != want {
+				t.Errorf("%s on %s: got %q, want %q", tt.items, tt.fields, got, want)
+				break
+			}
+		}
+	}
+}
+
+// TestDirectiveRemarks holds the grammar of directives to its refusals: each
+// line above the same entry, with the remarks it gets and whether the entry is
+// then held or degraded.
+func TestDirectiveRemarks(t *testing.T) {
+	tests := []struct {
+		line, codes    string
+		held, degraded bool
+	}{
+		{"#@ tiemout=5m", "B403", false, true},
+		{"#@ ?tiemout=5m", "B412", false, false},
+		{"#@ timeout=5", "B404", false, true},
+		{"#@ timeout=", "B404", false, true},
+		{"#@ timeout", "B404", false, true},
+		{"#@ timeout=1h30", "B404", false, true},
+		{"#@ timeout=99999999999999w", "B404", false, true},
+		{"#@ timeout=5m timeout=6m", "B405", false, true},
+		{"#@ overlap=skip overlap=kill", "B405", true, false},
+		{"#@ overlap=skpi", "B404", true, false},
+		{"#@ overlap", "B404", true, false},
+		{"#@ ?overlap=skpi", "B412", false, false},
+		{"#@ enabled=maybe", "B404", true, false},
+		{"#@ tz=Mars/Base", "B404", true, false},
+		{"#@ name=a/b", "B404", false, true},
+		{"#@ name=" + strings.Repeat("x", 65), "B404", false, true},
+		{"#@ catchup=all:0", "B404", false, true},
+		{"#@ catchup=once:5", "B404", false, true},
+		{"#@ backoff=5m..1s", "B404", false, true},
+		{"#@ backoff=1s..5mx0.5", "B404", false, true},
+		{"#@ retry=-1", "B404", false, true},
+		{"#@ retry-jitter=101%", "B404", false, true},
+		{"#@ sec=60", "B404", false, true},
+		{"#@ sec=5/10", "B404", false, true},
+		{"#@ sec=*/0", "B404", false, true},
+		{"#@ every=0s", "B404", false, true},
+		{"#@ at=tomorrow", "B404", true, false},
+		{"#@ count=0 from=2026-01-01", "B404", true, false},
+		{"#@ count=3", "B411", true, false},
+		{"#@ phase=3m", "B411", false, true},
+		{"#@ every=5m phase=5m", "B411", false, true},
+		{"#@ every=5m at=2026-01-01", "B411", false, true},
+		{"#@ every=5m sec=30", "B411", false, true},
+		{"#@ from=2026-02-01 until=2026-01-01", "B411", true, false},
+		{"#@ timeout = 5m", "B406", false, true},
+		{"#@ timeout= 5m", "B406", false, true},
+		{"#@ timeout=5m =6m", "B406", false, true},
+		{"#@ name=\"open", "B406", false, true},
+		{"#@ name=\"a\"b", "B406", false, true},
+		{"#@ overlap = skip", "B406", true, false},
+		{"#@ Timeout=5m", "B403", false, true},
+
+		{"#@ priority=5", "B407", false, true},
+		{"#@ priority=11", "B404", false, true},
+		{"#@ ?priority=5", "B412", false, false},
+		{"#@ desc=text", "B403", false, true},
+		{"#@ memory=2G", "B408", true, false},
+		{"#@ memory=2X", "B404", true, false},
+		{"#@ ?memory=2G", "B412", false, false},
+		{"#@ after=dump:ok,load", "B408", true, false},
+		{"#@ AFTER=dump", "B408", true, false},
+		{"#@ after=dump:maybe", "B404", true, false},
+		{"#@ window=08:00-20:00", "B408", true, false},
+		{"#@ scope=ring", "B408", true, false},
+		{"#@ trigger=manual", "B408", true, false},
+		{"#@ on=job:dump:fail", "B408", true, false},
+		{"#@ if='test -e /x'", "B408", true, false},
+		{"#@ dst=literal", "B407", false, true},
+
+		{"#@ Please keep this in order.", "B401", false, false},
+		{"#@ default", "", false, false},
+		{"#@ default name=x", "B410", false, false},
+		{"#@ default tiemout=5m", "B403", false, true},
+		{"#@ file strict", "B407", false, false},
+		{"#@ file strcit owner=ops", "B403 B407", false, false},
+		{"#@daily x", "", false, false},
+		{"#@(#) version 1", "", false, false},
+		{"#@", "", false, false},
+		{"#@ ", "", false, false},
+		{"# @ timeout=x", "", false, false},
+		{"#@ -- for people", "", false, false},
+	}
+	for _, tt := range tests {
+		e, codes := optionsOf(t, tt.line+"\n0 1 * * * x\n")
+		o := e.Options()
+		if got := strings.Join(codes, " "); got != tt.codes || (o.Held != "") != tt.held || (o.Degraded != "") != tt.degraded {
+			t.Errorf("%s\ngot  [%s] held %q degraded %q\nwant [%s] held %v degraded %v", tt.line, got, o.Held, o.Degraded, tt.codes, tt.held, tt.degraded)
+		}
+	}
+}
+
+func TestDirectivesAddUp(t *testing.T) {
+	e, codes := optionsOf(t, "#@ timeout=5m\n#@ retry=2\n0 1 * * * x\n")
+	if o := e.Options(); o.Timeout != 5*time.Minute || o.Retry != 2 || len(codes) > 0 {
+		t.Errorf("got %+v %v, want both options", o, codes)
+	}
+	if _, codes = optionsOf(t, "#@ timeout=5m\n#@ timeout=6m\n0 1 * * * x\n"); !slices.Equal(codes, []string{"B405"}) {
+		t.Errorf("got %v, want B405 for a key repeated in the next line", codes)
+	}
+}
+
+func TestDirectivesMustTouchTheirEntry(t *testing.T) {
+	for _, between := range []string{"", "# note", "A=b", "#@ default", "#@ file owner=x", "#@ for people"} {
+		table, remarks := Parse("t", "#@ timeout=5m\n"+between+"\n0 1 * * * x\n", Config{})
+		i := slices.IndexFunc(remarks, func(d Diagnostic) bool { return d.Code == "B402" })
+		if i < 0 || remarks[i].Line != 1 || !strings.Contains(remarks[i].Message, "in line 2") {
+			t.Errorf("with %q between: got %v, want B402 about line 1 naming line 2", between, remarks)
+		}
+		if got := table.Entries[0].Options().Timeout; got != 0 {
+			t.Errorf("with %q between: got timeout %v, want none", between, got)
+		}
+	}
+	if _, remarks := Parse("t", "#@ timeout=5m\n", Config{}); len(remarks) != 1 || remarks[0].Code != "B402" {
+		t.Errorf("at the end of the file: got %v, want B402", remarks)
+	}
+}
+
+func TestDirectivesEndWithBrokenEntry(t *testing.T) {
+	e, codes := optionsOf(t, "#@ timeout=5m\n61 1 * * * x\n0 1 * * * y\n")
+	if e.Options().Timeout != 0 || !slices.Equal(codes, []string{"B001"}) {
+		t.Errorf("got %+v %v, want no options and B001", e.Options(), codes)
+	}
+}
+
+func TestDefaultsHoldUntilReset(t *testing.T) {
+	text := "#@ default timeout=5m retry=2\n0 1 * * * a\n#@ timeout=1m\n0 1 * * * b\n#@ default retry=3\n0 1 * * * c\n#@ default\n0 1 * * * d\n"
+	table, remarks := Parse("t", text, Config{})
+	if len(remarks) > 0 {
+		t.Fatal(remarks)
+	}
+	want := []string{"5m0s 2", "1m0s 2", "5m0s 3", "0s 0"}
+	for i := range table.Entries {
+		o := table.Entries[i].Options()
+		if got := fmt.Sprint(o.Timeout, " ", o.Retry); got != want[i] {
+			t.Errorf("entry %d: got %s, want %s", i, got, want[i])
+		}
+	}
+	items := table.Entries[1].Options().Items
+	if len(items) != 2 || items[0].Key != "retry" || !items[0].Default || items[1].Key != "timeout" || items[1].Default {
+		t.Errorf("got items %+v, want the default retry, then timeout", items)
+	}
+}
+
+func TestNameBelongsToOneEntry(t *testing.T) {
+	table, remarks := Parse("t", "#@ name=a\n61 1 * * * x\n#@ name=a\n0 1 * * * x\n#@ name=a\n0 2 * * * y\n", Config{})
+	if len(remarks) != 2 || remarks[1].Code != "B409" || remarks[1].Line != 5 {
+		t.Errorf("got %v, want B001 and B409 in line 5", remarks)
+	}
+	first, second := table.Entries[0].Options(), table.Entries[1].Options()
+	if first.Name != "a" || first.Held != "" || second.Name != "" || second.Held == "" {
+		t.Errorf("got %+v and %+v, want the second held without name", first, second)
+	}
+}
+
+func TestRebootHasNoInstants(t *testing.T) {
+	for items, held := range map[string]bool{"jitter=5m": false, "every=5m": false, "at=2026-01-01": true, "from=2026-01-01": true} {
+		e, codes := optionsOf(t, "#@ "+items+"\n@reboot x\n")
+		if o := e.Options(); !slices.Equal(codes, []string{"B410"}) || (o.Held != "") != held || o.Degraded == "" == !held || !e.Reboot() {
+			t.Errorf("%s: got %v %+v, want B410, held %v", items, codes, o, held)
+		}
+	}
+	table, _ := Parse("t", "#@ default jitter=5m\n@reboot x\n0 1 * * * y\n", Config{})
+	if o := table.Entries[1].Options(); o.Degraded != "" {
+		t.Errorf("got %q for the entry below @reboot, want nothing", o.Degraded)
+	}
+}
+
+func TestRandomDelayIsJitter(t *testing.T) {
+	table, _ := Parse("t", "RANDOM_DELAY=45\n0 1 * * * x\n#@ jitter=0\n0 1 * * * y\n", Config{Seed: 7})
+	start := time.Date(2026, 1, 1, 0, 30, 0, 0, time.UTC)
+	delayed := table.Entries[0].Schedule.Next(start).Sub(start) - 30*time.Minute
+	if delayed <= 0 || delayed > 45*time.Minute {
+		t.Errorf("got a delay of %v, want one up to 45m", delayed)
+	}
+	if got := table.Entries[1].Schedule.Next(start).Sub(start); got != 30*time.Minute {
+		t.Errorf("with jitter=0: got %v, want 30m", got)
+	}
+}
+
+// TestSpreadHangsOnIdentity shows that neither the lines around an entry nor
+// its time change its delay, and that its command and the seed do.
+func TestSpreadHangsOnIdentity(t *testing.T) {
+	delay := func(text string, seed uint64) time.Duration {
+		table, _ := Parse("t", text, Config{Seed: seed, Owner: "bob"})
+		e := &table.Entries[len(table.Entries)-1]
+		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		return e.Schedule.Next(start).Sub(start) % time.Hour
+	}
+	base := delay("#@ spread=1h\n0 3 * * * x\n", 1)
+	if got := delay("# other\n0 1 * * * y\n#@ spread=1h\n0 4 * * * x\n", 1); got != base {
+		t.Errorf("moved: got %v, want %v", got, base)
+	}
+	if delay("#@ spread=1h\n0 3 * * * z\n", 1) == base || delay("#@ spread=1h\n0 3 * * * x\n", 2) == base {
+		t.Error("another command or seed: got the same delay")
+	}
+	if delay("#@ spread=1h name=n\n0 3 * * * x\n", 1) != delay("#@ spread=1h name=n\n0 3 * * * z\n", 1) {
+		t.Error("same name: got another delay")
+	}
+}
+
+func TestVocabularyIsWellFormed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Vocabulary() {
+		if seen[s.Key] || s.Meaning == "" || s.Values == "" {
+			t.Errorf("%s: twice, or without meaning or values", s.Key)
+		}
+		seen[s.Key] = true
+		if !s.Extend && !s.Built() && s.check == nil {
+			t.Errorf("%s: a core option without a check of its value", s.Key)
+		}
+		if s.Built() && (s.check != nil || s.Same != "") {
+			t.Errorf("%s: built, and yet has what only others need", s.Key)
+		}
+	}
+	for alias, key := range keyAliases {
+		if !seen[key] {
+			t.Errorf("%s is an alias of %s, which is not known", alias, key)
+		}
+	}
+}
