@@ -12,7 +12,8 @@ import (
 // over any cron.Schedule, is a pointer, so that it can be compared, and has
 // Unwrap() cron.Schedule if it stands over another, and String(). A Schedule
 // names a set of instants: where a modifier moves two occurrences to the same
-// instant, they become one.
+// instant, they become one. (robfig's cron.Every names none: it counts from
+// the instant that it is asked about. Use Every.)
 
 // Reboot is the schedule of @reboot: it names no instant.
 var Reboot cron.Schedule = reboot{}
