@@ -1,0 +1,203 @@
+package server
+
+import (
+	"context"
+
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func (s *Server) runJobs(ctx context.Context, c *call) error {
+	r, err := body[api.RunRequest](c)
+	if err != nil {
+		return err
+	}
+	jobs, err := s.targets(ctx, c, "run", r.Refs)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var happenings <-chan api.Event
+	if r.Wait {
+		c.patient()
+		happenings = s.backend.Subscribe(ctx)
+	}
+	runs, err := s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
+		return engine.RunNow{Job: id, By: c.peer.String(), Force: r.Force}
+	})
+	if err != nil {
+		return err
+	}
+	if r.Wait {
+		if runs, err = s.await(ctx, happenings, runs); err != nil {
+			return err
+		}
+	}
+	return c.answer(api.Runs{V: api.Version, Runs: runs})
+}
+
+func (s *Server) stopRuns(ctx context.Context, c *call) error {
+	r, err := body[api.StopRequest](c)
+	if err != nil {
+		return err
+	}
+	var jobs []string
+	stopped := []job.Run{}
+	for _, text := range r.Refs {
+		ref, err := parseRunRef(text)
+		if err != nil {
+			return err
+		}
+		if ref.id == 0 && ref.job == text {
+			jobs = append(jobs, text)
+			continue
+		}
+		runs, err := s.stopOne(ctx, c, text)
+		if err != nil {
+			return err
+		}
+		stopped = append(stopped, runs...)
+	}
+	if len(jobs) > 0 || len(r.Refs) == 0 {
+		runs, err := s.stopJobs(ctx, c, jobs)
+		if err != nil {
+			return err
+		}
+		stopped = append(stopped, runs...)
+	}
+	return c.answer(api.Runs{V: api.Version, Runs: stopped})
+}
+
+func (s *Server) stopOne(ctx context.Context, c *call, text string) ([]job.Run, error) {
+	r, err := s.oneRun(ctx, c, "stop", text)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.ask(ctx, engine.Stop{Run: r.ID, By: c.peer.String()})
+	if err != nil {
+		return nil, err
+	}
+	if a.Err != nil {
+		return nil, refused("stop", "run "+r.ID.String(), a.Err)
+	}
+	return a.Runs, nil
+}
+
+func (s *Server) stopJobs(ctx context.Context, c *call, refs []string) ([]job.Run, error) {
+	jobs, err := s.targets(ctx, c, "stop", refs)
+	if err != nil {
+		return nil, err
+	}
+	return s.each(ctx, c, "stop", jobs, func(id job.ID) engine.Event {
+		return engine.Stop{Job: id, By: c.peer.String()}
+	})
+}
+
+func (s *Server) pauseJobs(ctx context.Context, c *call) error {
+	r, err := body[api.PauseRequest](c)
+	if err != nil {
+		return err
+	}
+	if !r.Until.IsZero() && !r.Until.After(c.now) {
+		return badRequest("the pause would end before it begins", "now is "+c.now.Format("2006-01-02T15:04:05Z07:00"))
+	}
+	hold := job.Hold{Until: r.Until.UTC(), By: c.peer.String(), Reason: r.Reason}
+	return s.change(ctx, c, "pause", r.Refs, func(id job.ID) engine.Event {
+		return engine.Pause{Job: id, Hold: hold}
+	})
+}
+
+func (s *Server) resumeJobs(ctx context.Context, c *call) error {
+	r, err := body[api.ResumeRequest](c)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, c, "resume", r.Refs, func(id job.ID) engine.Event {
+		return engine.Resume{Job: id, By: c.peer.String()}
+	})
+}
+
+func (s *Server) change(ctx context.Context, c *call, verb string, refs []string, event func(job.ID) engine.Event) error {
+	jobs, err := s.targets(ctx, c, verb, refs)
+	if err != nil {
+		return err
+	}
+	if _, err := s.each(ctx, c, verb, jobs, event); err != nil {
+		return err
+	}
+	return c.answer(api.Changed{V: api.Version, Jobs: jobs})
+}
+
+// targets gives the jobs to act on: at least one.
+func (s *Server) targets(ctx context.Context, c *call, verb string, refs []string) ([]job.ID, error) {
+	if len(refs) == 0 {
+		return nil, badRequest("cannot "+verb+": no job is named", "a name, a glob, FILE:LINE or a set like @failed is wanted")
+	}
+	numbers, err := s.resolve(ctx, c, verb, refs)
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) == 0 {
+		return nil, &api.Error{
+			Kind: api.NotFound,
+			What: fmt.Sprintf("cannot %s %s: there is no such job now", verb, strings.Join(refs, " ")),
+			Why:  "of " + c.loaded(c.visible()) + ", none is in that state",
+			Fix:  "cronring list",
+		}
+	}
+	ids := make([]job.ID, len(numbers))
+	for k, i := range numbers {
+		ids[k] = c.view.ID(i)
+	}
+	return ids, nil
+}
+
+// each asks the engine about one job after the other. What it refuses for one
+// does not keep it from the others; the first refusal is the error.
+func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, event func(job.ID) engine.Event) ([]job.Run, error) {
+	var done []string
+	var first *api.Error
+	runs := []job.Run{}
+	for _, id := range jobs {
+		a, err := s.ask(ctx, event(id))
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case a.Err == nil:
+			done = append(done, string(id))
+			runs = append(runs, a.Runs...)
+		case first == nil:
+			first = refused(verb, strconv.Quote(string(id)), a.Err)
+		}
+	}
+	if first != nil && len(done) > 0 {
+		first.Why += "; done for " + strings.Join(done, ", ")
+	}
+	if first != nil {
+		return nil, first
+	}
+	return runs, nil
+}
+
+// refused says in words what the engine would not do.
+func refused(verb, object string, r *engine.Refusal) *api.Error {
+	e := &api.Error{Kind: api.Conflict, What: "cannot " + verb + " " + object, Why: r.Reason}
+	switch {
+	case r.Kind == engine.NotFound:
+		e.Kind, e.Fix = api.NotFound, "cronring list"
+	case r.Kind == engine.Draining:
+		e.Fix = "wait until the daemon is up again: cronring status"
+	case verb == "run":
+		e.Fix = "cronring run --force ..."
+	default:
+		e.Fix = "cronring list"
+	}
+	return e
+}

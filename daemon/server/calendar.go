@@ -1,0 +1,120 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// mismatch says why a schedule does not name an instant.
+func mismatch(e *crontab.Entry, at time.Time) string {
+	fields := strings.Fields(e.Spec())
+	base, plain := unwrap(e.Schedule).(*crontab.Schedule)
+	if !plain || len(fields) != 5 {
+		return fmt.Sprintf("%s (%s) does not name it", e.Spec(), crontab.Describe(e.Schedule))
+	}
+	wall := at.In(e.Zone().Location())
+	if against := wrongFields(fields, wall); len(against) > 0 {
+		return strings.Join(against, "; ")
+	}
+	if !isOccurrence(base, at.Truncate(time.Minute)) {
+		if fact := repeatFact(e.Zone(), at); fact != "" {
+			return fact + ", and a fixed time is run in the first pass only"
+		}
+		return "the fields match the wall clock, but not this instant"
+	}
+	return "the fields match, but what stands above the entry moves or ends it: " + crontab.Describe(e.Schedule)
+}
+
+// unwrap gives what modifiers stand over.
+func unwrap(s cron.Schedule) cron.Schedule {
+	for {
+		over, ok := s.(interface{ Unwrap() cron.Schedule })
+		if !ok {
+			return s
+		}
+		s = over.Unwrap()
+	}
+}
+
+// wrongFields says which of five fields do not name a wall time. Each is
+// asked by itself, with stars for the others; day and weekday only together,
+// as they are joined by a rule of their own.
+func wrongFields(fields []string, wall time.Time) []string {
+	var wrong []string
+	ask := func(spec, value, written string) {
+		if !names(spec, wall) {
+			wrong = append(wrong, fmt.Sprintf("%s is not in %s", value, written))
+		}
+	}
+	ask(fields[0]+" * * * *", fmt.Sprintf("minute %d", wall.Minute()), quoted(fields[0]))
+	ask("* "+fields[1]+" * * *", fmt.Sprintf("hour %d", wall.Hour()), quoted(fields[1]))
+	ask("* * * "+fields[3]+" *", "month "+wall.Format("Jan"), quoted(fields[3]))
+	day, weekday := fmt.Sprintf("day %d", wall.Day()), "weekday "+wall.Format("Mon")
+	switch {
+	case fields[4] == "*":
+		ask("* * "+fields[2]+" * *", day, quoted(fields[2]))
+	case fields[2] == "*":
+		ask("* * * * "+fields[4], weekday, quoted(fields[4]))
+	default:
+		ask("* * "+fields[2]+" * "+fields[4], day+", "+weekday, quoted(fields[2])+" with "+quoted(fields[4]))
+	}
+	return wrong
+}
+
+// names tells whether fields name a wall time. It is asked in UTC, where each
+// wall time exists once. What ~ was drawn as is not known here, so a field
+// with one is never what is wrong.
+func names(spec string, wall time.Time) bool {
+	s, _ := crontab.ParseSchedule(spec, nil, 0)
+	if s == nil || strings.Contains(spec, "~") {
+		return true
+	}
+	y, m, d := wall.Date()
+	return isOccurrence(s, time.Date(y, m, d, wall.Hour(), wall.Minute(), 0, 0, time.UTC))
+}
+
+func quoted(field string) string { return `"` + field + `"` }
+
+// wallFact says how often the wall time of an instant exists on its day.
+func wallFact(z *crontab.Zone, at time.Time) string {
+	if fact := repeatFact(z, at); fact != "" {
+		return fact
+	}
+	wall := at.In(z.Location())
+	for _, c := range changesOn(z, at) {
+		if c.After > c.Before {
+			from, to := c.At.In(time.FixedZone("", c.Before)).Format("15:04"), c.At.Format("15:04")
+			return fmt.Sprintf("clocks went forward from %s to %s in %s that day; fixed times between run at %s", from, to, z, to)
+		}
+	}
+	return fmt.Sprintf("%s exists once in %s that day", wall.Format("15:04"), z)
+}
+
+// repeatFact says that the wall time of an instant came twice, or is "".
+func repeatFact(z *crontab.Zone, at time.Time) string {
+	for _, c := range changesOn(z, at) {
+		length := time.Duration(c.Before-c.After) * time.Second
+		if length <= 0 || at.Before(c.At.Add(-length)) || !at.Before(c.At.Add(length)) {
+			continue
+		}
+		pass := "first"
+		if !at.Before(c.At) {
+			pass = "second"
+		}
+		return fmt.Sprintf("%s came twice in %s that day, this is the %s pass",
+			at.In(z.Location()).Format("15:04"), z, pass)
+	}
+	return ""
+}
+
+// changesOn gives the changes of offset on the civil day of an instant.
+func changesOn(z *crontab.Zone, at time.Time) []crontab.Change {
+	y, m, d := at.In(z.Location()).Date()
+	day := time.Date(y, m, d, 0, 0, 0, 0, z.Location())
+	return z.Changes(day.Add(-3*time.Hour), day.Add(28*time.Hour))
+}

@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// call is one request: who asks, and the world that all of its answer is
+// about.
+type call struct {
+	peer  peer
+	view  *engine.View
+	now   time.Time
+	query url.Values
+	r     *http.Request
+	w     http.ResponseWriter
+}
+
+func newCall(s *Server, w http.ResponseWriter, r *http.Request) *call {
+	return &call{
+		peer: peerOf(r.Context()), view: s.backend.View(), now: s.now().UTC(),
+		query: r.URL.Query(), r: r, w: w,
+	}
+}
+
+// answer sends a document.
+func (c *call) answer(document any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	c.send(http.StatusOK, text)
+	return nil
+}
+
+// fail sends an error.
+func (c *call) fail(err error) {
+	e := asError(err)
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // four strings and a number
+	}
+	c.send(httpStatus[e.Kind], text)
+}
+
+// asError gives an error its written form. Whatever is not an Error is the
+// daemon's own trouble.
+func asError(err error) *api.Error {
+	e := api.Error{Kind: api.Internal, What: "cannot answer", Why: err.Error(), Fix: "cronring status"}
+	if known, ok := errors.AsType[*api.Error](err); ok {
+		e = *known
+	}
+	e.V = api.Version
+	return &e
+}
+
+var httpStatus = map[api.Kind]int{
+	api.Internal:    http.StatusInternalServerError,
+	api.Usage:       http.StatusBadRequest,
+	api.NotFound:    http.StatusNotFound,
+	api.NotAllowed:  http.StatusForbidden,
+	api.Unreachable: http.StatusServiceUnavailable,
+	api.Conflict:    http.StatusConflict,
+}
+
+// send writes an answer. That it cannot be written concerns only the caller,
+// who is gone or does not read.
+func (c *call) send(status int, text []byte) {
+	http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.WriteHeader(status)
+	c.w.Write(append(text, '\n'))
+}
+
+// patient lets the request take as long as it takes: it has been read whole.
+func (c *call) patient() {
+	http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+}
+
+// body reads the request's document. Unknown fields are refused: a newer
+// program may mean something by them that this daemon would not do.
+func body[T any](c *call) (T, error) {
+	var document T
+	d := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	d.DisallowUnknownFields()
+	err := d.Decode(&document)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows the document")
+		}
+	}
+	if err != nil {
+		return document, badRequest("the request's body cannot be read", err.Error())
+	}
+	return document, nil
+}
+
+func badRequest(what, why string) *api.Error {
+	return &api.Error{Kind: api.Usage, What: what, Why: why, Fix: "cronring help"}
+}
+
+// instant reads a time of the query; none is the zero time.
+func (c *call) instant(key string) (time.Time, error) {
+	text := c.query.Get(key)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, badRequest(fmt.Sprintf("%s=%q is not a time", key, text), "it must look like 2026-11-20T02:30:00Z")
+	}
+	return t.UTC(), nil
+}
+
+// number reads a number of the query; none is 0.
+func (c *call) number(key string) (int64, error) {
+	text := c.query.Get(key)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, badRequest(fmt.Sprintf("%s=%q is not a number", key, text), "it must be 0 or more")
+	}
+	return n, nil
+}
+
+// flag reads a yes or no of the query; none is no.
+func (c *call) flag(key string) (bool, error) {
+	text := c.query.Get(key)
+	if text == "" {
+		return false, nil
+	}
+	set, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, badRequest(fmt.Sprintf("%s=%q is neither true nor false", key, text), "")
+	}
+	return set, nil
+}
+
+// ask hands an event to the loop and waits for the answer, but not for long:
+// the loop does nothing slow, so that something is wrong.
+func (s *Server) ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	a, err := s.backend.Ask(ctx, e)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return a, &api.Error{
+			Kind: api.Internal, What: "the daemon did not take the request",
+			Why: "it answered nothing for " + askTimeout.String() + "; whether it will still act on it is not known",
+			Fix: "cronring status",
+		}
+	}
+	return a, err
+}

@@ -1,0 +1,266 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// links is the chain, in order: the name of each step, and what it says of an
+// occurrence that passes it.
+var links = []struct {
+	name   api.StepName
+	passed func(*evidence) string
+}{
+	{api.StepEntry, (*evidence).entryFact},
+	{api.StepEnabled, func(*evidence) string { return "not disabled, not held, not paused" }},
+	{api.StepSchedule, (*evidence).scheduleFact},
+	{api.StepClock, (*evidence).clockFact},
+	{api.StepDaemon, (*evidence).daemonFact},
+	{api.StepNode, func(ev *evidence) string { return ev.host + " runs it: the entry is this host's own" }},
+	{api.StepOverlap, (*evidence).overlapFact},
+	{api.StepGate, (*evidence).gateFact},
+}
+
+// chain tells of each step; after the crossed one none is reached.
+func (ev *evidence) chain(cross api.StepName) []api.Step {
+	steps := make([]api.Step, 0, len(links))
+	state := api.Passed
+	for _, l := range links {
+		switch {
+		case l.name == cross:
+			state = api.Crossed
+			steps = append(steps, api.Step{Name: l.name, State: state, Fact: ev.crossFact(cross)})
+			state = api.NotReached
+		case state == api.Passed:
+			steps = append(steps, api.Step{Name: l.name, State: state, Fact: l.passed(ev)})
+		default:
+			steps = append(steps, api.Step{Name: l.name, State: state, Fact: "not reached"})
+		}
+	}
+	return steps
+}
+
+// crossed is the step at which the occurrence stopped, or "" when it passed
+// them all, or has yet to come.
+func (ev *evidence) crossed() api.StepName {
+	switch {
+	case !ev.decided && !ev.named:
+		return api.StepSchedule
+	case !ev.decided && (ev.job.Disabled || ev.job.Held != "" || ev.pausedAt()):
+		return api.StepEnabled
+	case !ev.decided && ev.at.After(ev.now):
+		return ""
+	case !ev.decided && (ev.up == nil || ev.stops):
+		return api.StepDaemon
+	case !ev.decided:
+		return api.StepEntry
+	case ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
+		return api.StepGate
+	case ev.run != nil && ev.run.State != job.RunQueued && ev.run.State != job.RunDropped:
+		return ""
+	}
+	return ev.stepOf(ev.reason())
+}
+
+func (ev *evidence) pausedAt() bool {
+	h := ev.hold
+	return h != nil && !ev.at.Before(h.Since) && (h.Until.IsZero() || ev.at.Before(h.Until))
+}
+
+// reason is why the occurrence is where it is: what was decided, or what
+// became of the run afterwards.
+func (ev *evidence) reason() job.Reason {
+	if ev.run != nil && ev.run.Reason != "" && ev.run.State == job.RunDropped {
+		return ev.run.Reason
+	}
+	return ev.record.Reason
+}
+
+// stepOf is the step that a reason belongs to.
+func (ev *evidence) stepOf(r job.Reason) api.StepName {
+	switch r {
+	case job.JobRemoved:
+		return api.StepEntry
+	case job.IsPaused, job.IsDisabled, job.IsHeld:
+		return api.StepEnabled
+	case job.Late, job.Superseded, job.OverLimit:
+		return ev.whyLate()
+	case job.PastDeadline:
+		if ev.run != nil {
+			return api.StepOverlap // it was queued for too long
+		}
+		return ev.whyLate()
+	case job.DaemonStopped, job.DaemonDied:
+		return api.StepDaemon
+	case job.Overlapping, job.QueueFull, job.Replaced, job.WaitsForRun:
+		return api.StepOverlap
+	}
+	return api.StepGate
+}
+
+// whyLate tells a clock that jumped over the occurrence from a daemon that
+// was not there for it.
+func (ev *evidence) whyLate() api.StepName {
+	if ev.stepped != nil && ev.up != nil {
+		return api.StepClock
+	}
+	return api.StepDaemon
+}
+
+// crossFact says why the occurrence stopped at a step.
+func (ev *evidence) crossFact(step api.StepName) string {
+	switch {
+	case step == api.StepSchedule:
+		return mismatch(ev.entry, ev.at) + ev.neighbours()
+	case step == api.StepEntry && !ev.decided:
+		return "no decision is recorded although the daemon was up: " + ev.absence()
+	case step == api.StepEnabled && !ev.decided:
+		return ev.standing()
+	case step == api.StepDaemon && !(ev.up != nil && ev.decided && !ev.late()):
+		return ev.daemonFact()
+	case step == api.StepClock:
+		return ev.stepped.Detail + " at " + ev.stamp(ev.stepped.At)
+	case step == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
+		return "the command could not be started: " + ev.run.Outcome.Error
+	}
+	return ev.because()
+}
+
+// because says a reason with its numbers and names.
+func (ev *evidence) because() string {
+	fact := ev.reason().Sentence()
+	if ev.record.Detail != "" {
+		fact += " (" + ev.record.Detail + ")"
+	}
+	return fact
+}
+
+func (ev *evidence) late() bool {
+	switch ev.reason() {
+	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline:
+		return true
+	}
+	return false
+}
+
+func (ev *evidence) absence() string {
+	if ev.reload != nil {
+		return "the tables were changed at " + ev.stamp(ev.reload.At) + ", so the entry was another then, or was not there"
+	}
+	return "the entry was not loaded then, or the history of that time is no longer kept"
+}
+
+func (ev *evidence) standing() string {
+	switch {
+	case ev.job.Disabled:
+		return job.IsDisabled.Sentence()
+	case ev.job.Held != "":
+		return "The entry is held: " + ev.job.Held
+	}
+	fact := fmt.Sprintf("paused by %s since %s", ev.hold.By, ev.stamp(ev.hold.Since))
+	if !ev.hold.Until.IsZero() {
+		fact += " until " + ev.stamp(ev.hold.Until)
+	}
+	if ev.hold.Reason != "" {
+		fact += ": " + ev.hold.Reason
+	}
+	return fact
+}
+
+func (ev *evidence) neighbours() string {
+	text := ""
+	if before := previous(ev.entry.Schedule, ev.at); !before.IsZero() {
+		text += "; the occurrence before is " + ev.stamp(before)
+	}
+	if after := ev.entry.Schedule.Next(ev.at); !after.IsZero() {
+		text += "; the next one is " + ev.stamp(after)
+	}
+	return text
+}
+
+func (ev *evidence) entryFact() string {
+	return fmt.Sprintf("%s:%d  %s  as %s", ev.job.Table, ev.job.Line, ev.job.Schedule, ev.job.User)
+}
+
+func (ev *evidence) scheduleFact() string {
+	if ev.run != nil {
+		switch ev.run.Trigger {
+		case job.TriggerManual:
+			return "not by the clock: " + ev.run.By + " asked for it"
+		case job.TriggerBoot:
+			return "not by the clock: the host started"
+		}
+	}
+	if !ev.named {
+		return "named when it was decided; the entry says something else now: " + crontab.Describe(ev.entry.Schedule)
+	}
+	return crontab.Describe(ev.entry.Schedule)
+}
+
+func (ev *evidence) clockFact() string {
+	fact := wallFact(ev.entry.Zone(), ev.at)
+	if ev.stepped != nil {
+		return fact + "; " + ev.stepped.Detail
+	}
+	return fact + "; no step of the clock seen"
+}
+
+func (ev *evidence) daemonFact() string {
+	switch {
+	case ev.at.After(ev.now):
+		return "up"
+	case ev.up == nil && ev.before == nil && ev.after == nil:
+		return "nothing is known of that time"
+	case ev.up == nil && ev.before == nil:
+		return "down: its first start on record was at " + ev.stamp(ev.after.Up)
+	case ev.up == nil && ev.after == nil:
+		return "down since " + ev.stamp(ended(*ev.before))
+	case ev.up == nil:
+		return fmt.Sprintf("down from %s%s to %s", ev.stamp(ended(*ev.before)), lastSign(ev.before.Clean), ev.stamp(ev.after.Up))
+	case ev.decided && ev.late():
+		return fmt.Sprintf("up since %s, but it took notice only at %s, %s late: the host slept or stood still",
+			ev.stamp(ev.up.Up), ev.stamp(ev.record.At), length(ev.record.At.Sub(ev.at)))
+	case ev.decided:
+		return fmt.Sprintf("up since %s, decided it %s after its time", ev.stamp(ev.up.Up), length(ev.record.At.Sub(ev.at)))
+	case ev.stops:
+		return "about to stop: it starts nothing any more"
+	}
+	return "up since " + ev.stamp(ev.up.Up)
+}
+
+// lastSign marks the end of a life that nobody wrote down.
+func lastSign(clean bool) string {
+	if clean {
+		return ""
+	}
+	return " (its last sign of life)"
+}
+
+func (ev *evidence) overlapFact() string {
+	rule := ev.job.Options["overlap"]
+	if rule == "" {
+		rule = "allow"
+	}
+	if ev.decided && ev.record.Decision == job.DecideHold {
+		return "waited for the run before it to end, as overlap=" + rule + " says"
+	}
+	if rule == "allow" {
+		return "overlap=allow: other runs of it do not matter"
+	}
+	return "no other run of it was in the way (overlap=" + rule + ")"
+}
+
+func (ev *evidence) gateFact() string {
+	switch {
+	case ev.run == nil:
+		return "nothing is known to stand in its way"
+	case ev.run.Started.IsZero():
+		return "about to be started as " + ev.run.User
+	case ev.run.PID != 0:
+		return fmt.Sprintf("started as %s at %s with pid %d", ev.run.User, ev.stamp(ev.run.Started), ev.run.PID)
+	}
+	return fmt.Sprintf("started as %s at %s", ev.run.User, ev.stamp(ev.run.Started))
+}

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// stream writes NDJSON. A reader may be as slow as it likes: then the
+// backend's bounded channel fills up, and a Gap takes the place of the rest.
+type stream struct {
+	w       *json.Encoder
+	control *http.ResponseController
+}
+
+// newStream begins an answer that goes on. The caller knows from its header
+// that from here on nothing is missed.
+func (c *call) newStream() *stream {
+	c.patient()
+	c.w.Header().Set("Content-Type", "application/x-ndjson")
+	c.w.WriteHeader(http.StatusOK)
+	st := &stream{json.NewEncoder(c.w), http.NewResponseController(c.w)}
+	st.control.SetWriteDeadline(time.Time{})
+	st.control.Flush()
+	return st
+}
+
+// send writes an item at once. An error means that the reader is gone.
+func (st *stream) send(e api.Event) error {
+	return errors.Join(st.w.Encode(e), st.control.Flush())
+}
+
+// relay sends what choose lets through, until events end, the reader is gone
+// or choose says that it is done.
+func (st *stream) relay(events <-chan api.Event, choose func(api.Event) (send, done bool)) {
+	for e := range events {
+		send, done := choose(e)
+		if send && st.send(e) != nil || done {
+			return
+		}
+	}
+}
+
+func (s *Server) events(ctx context.Context, c *call) error {
+	wanted, err := s.wanted(ctx, c)
+	if err != nil {
+		return err
+	}
+	events := s.backend.Subscribe(ctx)
+	c.newStream().relay(events, func(e api.Event) (send, done bool) {
+		return e.Gap != nil || wanted(jobOf(e)) && s.mayHear(c.peer, e), false
+	})
+	return nil
+}
+
+// wanted tells which jobs a stream is about. Names and globs go on choosing
+// among jobs that are loaded later; the other forms mean the jobs of now.
+func (s *Server) wanted(ctx context.Context, c *call) (func(job.ID) bool, error) {
+	refs := c.query["job"]
+	if len(refs) == 0 {
+		return func(job.ID) bool { return true }, nil
+	}
+	now := map[job.ID]bool{}
+	var globs []jobRef
+	for _, text := range refs {
+		found, err := s.resolveOne(ctx, c, "events", text)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range found {
+			now[c.view.ID(i)] = true
+		}
+		if r, err := parseJobRef(text); err == nil && r.glob {
+			globs = append(globs, r)
+		}
+	}
+	return func(id job.ID) bool {
+		return now[id] || slices.ContainsFunc(globs, func(r jobRef) bool { return r.matchesName(id) })
+	}, nil
+}
+
+// mayHear tells whether an event is the peer's business. Facts about the
+// daemon itself are everybody's.
+func (s *Server) mayHear(p peer, e api.Event) bool {
+	if p.keeper {
+		return true
+	}
+	if e.Record != nil && e.Record.Run != nil {
+		return p.sees(e.Record.Run.User)
+	}
+	id := jobOf(e)
+	if id == "" {
+		return e.Record != nil
+	}
+	view := s.backend.View()
+	i, ok := view.Find(id)
+	return ok && p.sees(view.Entry(i).User())
+}
+
+func jobOf(e api.Event) job.ID {
+	switch {
+	case e.Record != nil:
+		return e.Record.Job
+	case e.Chunk != nil:
+		return e.Chunk.Job
+	}
+	return ""
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func (s *Server) listJobs(ctx context.Context, c *call) error {
+	jobs := c.visible()
+	if refs := c.query["job"]; len(refs) > 0 {
+		var err error
+		if jobs, err = s.resolve(ctx, c, "list", refs); err != nil {
+			return err
+		}
+	}
+	jobs = slices.DeleteFunc(jobs, func(i int) bool { return !c.asksFor(i) })
+	found, err := s.census(ctx, c, jobs, aStrip)
+	if err != nil {
+		return err
+	}
+	states := c.query["state"]
+	found = slices.DeleteFunc(found, func(st counted) bool {
+		return len(states) > 0 && !slices.Contains(states, string(st.State))
+	})
+	slices.SortFunc(found, bySeverity)
+	list := api.Jobs{V: api.Version, Jobs: make([]job.Status, len(found))}
+	for i := range found {
+		list.Jobs[i] = found[i].Status
+	}
+	return c.answer(list)
+}
+
+// asksFor applies what narrows a list without looking at history.
+func (c *call) asksFor(i int) bool {
+	e := c.view.Entry(i)
+	user, table := c.query.Get("user"), c.query.Get("table")
+	return (user == "" || user == e.User()) && (table == "" || isTable(table, e.Table().Name))
+}
+
+func (s *Server) showJob(ctx context.Context, c *call) error {
+	i, err := s.only(ctx, c, "show", c.query.Get("job"))
+	if err != nil {
+		return err
+	}
+	found, err := s.census(ctx, c, []int{i}, aStrip)
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Job{
+		V:           api.Version,
+		Status:      found[0].Status,
+		Meaning:     crontab.Describe(c.view.Entry(i).Schedule),
+		Upcoming:    c.upcoming(i),
+		Diagnostics: api.NewDiagnostics(s.remarksOn(c, i)),
+	})
+}
+
+// upcoming gives the next few occurrences that will run.
+func (c *call) upcoming(i int) []time.Time {
+	const few = 5
+	var list []time.Time
+	for t := c.view.Next(i, c.now); !t.IsZero() && len(list) < few; t = c.view.Next(i, t) {
+		list = append(list, t)
+	}
+	return list
+}
+
+func (s *Server) remarksOn(c *call, i int) []crontab.Diagnostic {
+	e := c.view.Entry(i)
+	var remarks []crontab.Diagnostic
+	for _, d := range s.backend.Diagnostics() {
+		if d.File == e.Table().Name && d.Line == e.Line() {
+			remarks = append(remarks, d)
+		}
+	}
+	return remarks
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// maxPath is what fits into the kernel's sockaddr_un, without its final NUL.
+const maxPath = 107
+
+// Listen makes the control socket at path. Root's daemon serves every account
+// (each sees its own jobs only), so all may connect to it; that of another
+// account has jobs of that account only, so nobody else may. The directory
+// must exist. A socket that a daemon left behind is replaced, once it is
+// proved that nobody answers on it. Closing the listener removes the socket.
+func Listen(path string) (net.Listener, error) {
+	mode := fs.FileMode(0o600)
+	if os.Geteuid() == 0 {
+		mode = 0o666
+	}
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("listen on %s: a socket's path has at most %d bytes, this one has %d", path, maxPath, len(path))
+	}
+	unlock, err := lockDir(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	defer unlock()
+	if err := removeStale(path); err != nil {
+		return nil, err
+	}
+	l, err := bind(path, mode)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// lockDir keeps two daemons that start together from each taking the other's
+// new socket for a stale one.
+func lockDir(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// removeStale removes the socket of a daemon that is gone, and nothing else.
+// Only a refused connection proves that: a busy daemon lets callers wait.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at socket: %w", err)
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("listen on %s: something is there that is not a socket", path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return fmt.Errorf("listen on %s: another daemon answers there", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("listen on %s: cannot tell whether another daemon is there: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove stale socket: %w", err)
+	}
+	return nil
+}
+
+// bind makes the socket so that at no instant more accounts can connect than
+// may: Linux gives the new file the mode that the socket had before bind, less
+// the umask (unix(7) does not say so; unix_bind_bsd in net/unix/af_unix.c does).
+func bind(path string, mode fs.FileMode) (net.Listener, error) {
+	closed := func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
+		return errors.Join(err, failed)
+	}
+	l, err := (&net.ListenConfig{Control: closed}).Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}

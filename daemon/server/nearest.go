@@ -1,0 +1,52 @@
+package server
+
+import "strings"
+
+// nearest is the name that a person most likely meant, or "". A name that the
+// text is a part of counts as near, as people leave out what is long.
+func nearest(text string, names []string) string {
+	text = strings.ToLower(text)
+	best, bestDistance := "", max(2, len(text)/3)+1
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		d := distance(text, lower, bestDistance)
+		if d >= bestDistance && len(text) > 2 && strings.Contains(lower, text) {
+			d = bestDistance - 1
+		}
+		if d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove, change or swap with their
+// neighbour to make b of a; limit when there are that many or more.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > maxWord || len(b) > maxWord {
+		return limit
+	}
+	var rows [3][maxWord + 1]int // two rows back, the row before, this row
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := last[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(change, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit)
+}
+
+// maxWord is the length up to which words are compared.
+const maxWord = 128

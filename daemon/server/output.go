@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// output sends what a run wrote; with follow=true it goes on until the run
+// has ended, and sends the record of that last. The store is given a run's
+// output when the run ends, so what is told of a live one begins now.
+func (s *Server) output(ctx context.Context, c *call) error {
+	follow, err := c.flag("follow")
+	if err != nil {
+		return err
+	}
+	r, err := s.oneRun(ctx, c, "logs", c.query.Get("run"))
+	if err != nil {
+		return err
+	}
+	events := s.backend.Subscribe(ctx)
+	if follow && s.isLive(r.ID) { // asked after subscribing: its end cannot be missed
+		return s.follow(ctx, c, r.ID, events)
+	}
+	chunks, err := s.store.Output(ctx, r.ID)
+	if err != nil {
+		return fmt.Errorf("read output: %w", err)
+	}
+	st := c.newStream()
+	for i := range chunks {
+		if st.send(api.Event{Chunk: &chunks[i]}) != nil {
+			return nil
+		}
+	}
+	if follow {
+		s.sendEnd(ctx, c, st, r.ID)
+	}
+	return nil
+}
+
+// follow sends the output that is still to come, and the record of the end.
+func (s *Server) follow(ctx context.Context, c *call, id job.RunID, events <-chan api.Event) error {
+	st := c.newStream()
+	st.relay(events, func(e api.Event) (send, done bool) {
+		switch {
+		case e.Chunk != nil:
+			return e.Chunk.Run == id, false
+		case e.Record != nil:
+			ended := e.Record.Run != nil && e.Record.Run.ID == id && !e.Record.Run.State.Live()
+			return ended, ended
+		}
+		if s.isLive(id) {
+			return true, false
+		}
+		if st.send(e) == nil { // the gap holds the end
+			s.sendEnd(ctx, c, st, id)
+		}
+		return false, true
+	})
+	return nil
+}
+
+func (s *Server) isLive(id job.RunID) bool {
+	_, live := liveRun(s.backend.View(), id)
+	return live
+}
+
+// sendEnd makes the record of a run's end from what the store knows of it.
+func (s *Server) sendEnd(ctx context.Context, c *call, st *stream, id job.RunID) {
+	r, err := s.numbered(ctx, c, "logs", id)
+	if err != nil {
+		st.send(api.Event{Error: asError(err)})
+		return
+	}
+	st.send(api.Event{Record: &job.Record{
+		At: r.Ended, Kind: job.Ended, Job: r.Job, Due: r.Due, Era: r.Era, Reason: r.Reason, Run: &r,
+	}})
+}

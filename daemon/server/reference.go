@@ -1,0 +1,118 @@
+package server
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// jobRef is a job reference as written: a name, a glob, FILE:LINE, or the
+// name of a set.
+type jobRef struct {
+	text string
+	set  jobSet // @failed and so on; ""
+	glob bool
+	file string // FILE:LINE
+	line int
+}
+
+// jobSet is a set of jobs that goes by a name.
+type jobSet string
+
+const (
+	setFailed  jobSet = "@failed"
+	setRunning jobSet = "@running"
+	setLate    jobSet = "@late"
+	setPaused  jobSet = "@paused"
+)
+
+// parseJobRef reads a job reference. A name may look like any other form, so
+// the exact name is tried first wherever a reference is looked up.
+func parseJobRef(text string) (jobRef, error) {
+	r := jobRef{text: text}
+	switch {
+	case text == "":
+		return r, badRequest("a job reference is empty", "")
+	case strings.HasPrefix(text, "@"):
+		r.set = jobSet(text)
+		switch r.set {
+		case setFailed, setRunning, setLate, setPaused:
+			return r, nil
+		}
+		return r, badRequest(strconv.Quote(text)+" names no set of jobs", "the sets are @failed @running @late @paused")
+	case strings.ContainsAny(text, "*?["):
+		r.glob = true
+		if _, err := path.Match(text, ""); err != nil {
+			return r, badRequest(strconv.Quote(text)+" is not a pattern", "a [ has no ]")
+		}
+		return r, nil
+	}
+	if i := strings.LastIndexByte(text, ':'); i > 0 {
+		if line, ok := lineNumber(text[i+1:]); ok {
+			r.file, r.line = text[:i], line
+		}
+	}
+	return r, nil
+}
+
+func lineNumber(text string) (int, bool) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int(n), err == nil && n > 0 && text[0] != '+'
+}
+
+// matchesName tells whether a glob chooses a job.
+func (r jobRef) matchesName(id job.ID) bool {
+	ok, _ := path.Match(r.text, string(id))
+	return ok
+}
+
+// matchesPlace tells whether FILE:LINE is where a job stands. FILE may be any
+// end of the path that begins after a slash.
+func (r jobRef) matchesPlace(table string, line int) bool {
+	return line == r.line && isTable(r.file, table)
+}
+
+func isTable(name, table string) bool {
+	return table == name || strings.HasSuffix(table, "/"+name)
+}
+
+// runRef is a run reference as written: a number, or a job and which of its
+// runs. A bare job means its last.
+type runRef struct {
+	id     job.RunID
+	job    string
+	back   int  // 1 is the last run, 2 the one before
+	failed bool // the last that failed
+}
+
+// parseRunRef reads a run reference. The part after the last @ only counts
+// when it can be one, as derived names may hold an @ (user@domain).
+func parseRunRef(text string) (runRef, error) {
+	if text == "" {
+		return runRef{}, badRequest("a run reference is empty", "")
+	}
+	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
+		return runRef{id: job.RunID(n)}, nil
+	}
+	i := strings.LastIndexByte(text, '@')
+	if i <= 0 {
+		return runRef{job: text, back: 1}, nil
+	}
+	switch which := text[i+1:]; {
+	case which == "last":
+		return runRef{job: text[:i], back: 1}, nil
+	case which == "failed":
+		return runRef{job: text[:i], failed: true}, nil
+	case strings.HasPrefix(which, "-"):
+		if n, ok := lineNumber(which[1:]); ok && n <= maxBack {
+			return runRef{job: text[:i], back: n}, nil
+		}
+		return runRef{}, badRequest(strconv.Quote(text)+" names no run", "after @- comes a number from 1 (the last run) to "+strconv.Itoa(maxBack))
+	}
+	return runRef{job: text, back: 1}, nil
+}
+
+// maxBack is how far job@-N reaches.
+const maxBack = 1000

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// visible gives the numbers of all jobs that the caller sees, in table order.
+func (c *call) visible() []int {
+	seen := make([]int, 0, c.view.Len())
+	for i := range c.view.Len() {
+		if c.seesJob(i) {
+			seen = append(seen, i)
+		}
+	}
+	return seen
+}
+
+func (c *call) seesJob(i int) bool {
+	return c.peer.keeper || c.peer.sees(c.view.Entry(i).User())
+}
+
+// seesRun is stricter than seesJob: the name of a job can have been that of
+// another account's job before.
+func (c *call) seesRun(r job.Run) bool {
+	return c.peer.sees(r.User)
+}
+
+// resolve gives the numbers of the jobs that references name, each once, in
+// the order of the references. A reference that names no job that the caller
+// sees is an error, whether the job exists or not; a set may be empty. verb is
+// the command that asks, for the words of that error.
+func (s *Server) resolve(ctx context.Context, c *call, verb string, refs []string) ([]int, error) {
+	var found []int
+	for _, text := range refs {
+		more, err := s.resolveOne(ctx, c, verb, text)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	return unique(found), nil
+}
+
+func unique(numbers []int) []int {
+	seen := make(map[int]bool, len(numbers))
+	return slices.DeleteFunc(numbers, func(i int) bool {
+		again := seen[i]
+		seen[i] = true
+		return again
+	})
+}
+
+func (s *Server) resolveOne(ctx context.Context, c *call, verb, text string) ([]int, error) {
+	if i, ok := c.view.Find(job.ID(text)); ok && c.seesJob(i) {
+		return []int{i}, nil
+	}
+	r, err := parseJobRef(text)
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	switch {
+	case r.set != "":
+		return s.members(ctx, c, r.set)
+	case r.glob:
+		found = c.where(func(i int) bool { return r.matchesName(c.view.ID(i)) })
+	case r.line > 0:
+		found = c.where(func(i int) bool {
+			e := c.view.Entry(i)
+			return r.matchesPlace(e.Table().Name, e.Line())
+		})
+	}
+	if len(found) == 0 {
+		return nil, c.noSuchJob(verb, text)
+	}
+	return found, nil
+}
+
+// where gives the visible jobs for which choose is true.
+func (c *call) where(choose func(i int) bool) []int {
+	return slices.DeleteFunc(c.visible(), func(i int) bool { return !choose(i) })
+}
+
+// members gives the visible jobs of a set.
+func (s *Server) members(ctx context.Context, c *call, set jobSet) ([]int, error) {
+	if set == setPaused {
+		return c.where(func(i int) bool { return c.view.Hold(i) != nil }), nil
+	}
+	statuses, err := s.census(ctx, c, c.visible(), lastOnly)
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for _, st := range statuses {
+		if set.holds(st) {
+			found = append(found, st.number)
+		}
+	}
+	return found, nil
+}
+
+func (set jobSet) holds(st counted) bool {
+	switch set {
+	case setFailed:
+		return st.State == job.StateFailing
+	case setLate:
+		return st.late
+	}
+	return isRunning(st.Status)
+}
+
+// only gives the one job that a reference names.
+func (s *Server) only(ctx context.Context, c *call, verb, text string) (int, error) {
+	found, err := s.resolveOne(ctx, c, verb, text)
+	if err != nil {
+		return 0, err
+	}
+	if len(found) != 1 {
+		return 0, &api.Error{
+			Kind: api.Usage,
+			What: fmt.Sprintf("cannot %s %q: it names %s, and one is wanted", verb, text, count(len(found), "job")),
+			Why:  c.firstFew(found),
+			Fix:  fmt.Sprintf("cronring list %s", quote(text)),
+		}
+	}
+	return found[0], nil
+}
+
+func (c *call) firstFew(jobs []int) string {
+	const few = 5
+	var names []string
+	for _, i := range jobs[:min(few, len(jobs))] {
+		names = append(names, string(c.view.ID(i)))
+	}
+	if len(jobs) > few {
+		names = append(names, "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// noSuchJob never tells a job that does not exist from one that the caller
+// may not see: it counts and suggests only what is visible.
+func (c *call) noSuchJob(verb, text string) *api.Error {
+	visible := c.visible()
+	e := &api.Error{
+		Kind: api.NotFound,
+		What: fmt.Sprintf("cannot %s %q: no such job", verb, text),
+		Why:  c.loaded(visible) + ", none matches",
+		Fix:  "cronring list",
+	}
+	names := make([]string, 0, len(visible))
+	for _, i := range visible {
+		names = append(names, string(c.view.ID(i)))
+	}
+	if near := nearest(text, names); near != "" {
+		e.Why += fmt.Sprintf("; nearest is %q", near)
+		e.Fix = fmt.Sprintf("cronring %s %s    or list: cronring list", verb, quote(near))
+	}
+	return e
+}
+
+func (c *call) loaded(visible []int) string {
+	verb := " are loaded"
+	if len(visible) == 1 {
+		verb = " is loaded"
+	}
+	jobs := count(len(visible), "job")
+	if c.peer.keeper {
+		return jobs + verb + " from " + count(len(c.view.Tables()), "file")
+	}
+	return jobs + " of " + c.peer.String() + verb
+}

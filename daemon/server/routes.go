@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// may says which accounts a route is for. What a route answers is further
+// narrowed to the jobs that the account sees: see peer.sees.
+type may int
+
+const (
+	anyone may = iota // sees nothing of any job
+	owner             // every account, for its own jobs; root and the daemon's own for all
+	keeper            // root and the daemon's own account
+)
+
+// handler answers one request, or returns why not.
+type handler func(s *Server, ctx context.Context, c *call) error
+
+// routes is everything that can be asked.
+var routes = []struct {
+	method, path string
+	may          may
+	handle       handler
+}{
+	{"GET", "/v1/health", anyone, (*Server).health},
+	{"GET", "/v1/status", owner, (*Server).status},
+	{"GET", "/v1/jobs", owner, (*Server).listJobs},
+	{"GET", "/v1/job", owner, (*Server).showJob},
+	{"GET", "/v1/why", owner, (*Server).why},
+	{"GET", "/v1/runs", owner, (*Server).listRuns},
+	{"GET", "/v1/run", owner, (*Server).showRun},
+	{"GET", "/v1/output", owner, (*Server).output},
+	{"GET", "/v1/events", owner, (*Server).events},
+	{"GET", "/v1/diagnostics", keeper, (*Server).diagnostics},
+	{"POST", "/v1/run", owner, (*Server).runJobs},
+	{"POST", "/v1/stop", owner, (*Server).stopRuns},
+	{"POST", "/v1/pause", owner, (*Server).pauseJobs},
+	{"POST", "/v1/resume", owner, (*Server).resumeJobs},
+	{"POST", "/v1/reload", keeper, (*Server).reload},
+}
+
+func (s *Server) register() {
+	for _, r := range routes {
+		s.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
+			c := newCall(s, w, q)
+			if r.may == keeper && !c.peer.keeper {
+				c.fail(notAllowed(q, c.peer))
+				return
+			}
+			if err := r.handle(s, q.Context(), c); err != nil {
+				c.fail(err)
+			}
+		})
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
+		newCall(s, w, q).fail(&api.Error{
+			Kind: api.Usage,
+			What: "cannot " + q.Method + " " + q.URL.Path + ": there is no such request",
+			Why:  "this daemon speaks version 1 of the interface; a newer program may ask for more",
+			Fix:  "cronring version",
+		})
+	})
+}
+
+func notAllowed(q *http.Request, p peer) *api.Error {
+	return &api.Error{
+		Kind: api.NotAllowed,
+		What: "cannot " + q.Method + " " + q.URL.Path + ": only root and the daemon's own account may",
+		Why:  "you are " + p.String(),
+		Fix:  "ask as root: sudo cronring ...",
+	}
+}

@@ -1,0 +1,239 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// maxRows is how many runs one answer holds at most.
+const maxRows = 10_000
+
+func (s *Server) listRuns(ctx context.Context, c *call) error {
+	f, err := c.filter()
+	if err != nil {
+		return err
+	}
+	if f.Jobs, err = s.historyOf(ctx, c); err != nil {
+		return err
+	}
+	skipped, err := c.flag("skipped")
+	if err != nil {
+		return err
+	}
+	answer := api.Runs{V: api.Version, Runs: []job.Run{}}
+	if skipped {
+		answer.Skipped, err = s.skips(ctx, c, f)
+	} else if f.Jobs == nil || len(f.Jobs) > 0 {
+		answer.Runs, err = s.runs(ctx, c, f)
+	}
+	if err != nil {
+		return err
+	}
+	return c.answer(answer)
+}
+
+// filter reads all of the query but the jobs.
+func (c *call) filter() (f store.Filter, err error) {
+	f.Trigger = job.Trigger(c.query.Get("trigger"))
+	if f.FailedOnly, err = c.flag("failed"); err != nil {
+		return f, err
+	}
+	if f.Since, err = c.instant("since"); err != nil {
+		return f, err
+	}
+	if f.Until, err = c.instant("until"); err != nil {
+		return f, err
+	}
+	before, err := c.number("before")
+	if err != nil {
+		return f, err
+	}
+	limit, err := c.number("limit")
+	if err != nil {
+		return f, err
+	}
+	f.Before = job.RunID(before)
+	f.Limit = int(min(cmp.Or(limit, 100), maxRows))
+	return f, nil
+}
+
+// historyOf gives the jobs whose history is asked for; nil means all. A name
+// may be that of a job which is no longer loaded: its history is still there.
+func (s *Server) historyOf(ctx context.Context, c *call) ([]job.ID, error) {
+	refs := c.query["job"]
+	if len(refs) == 0 && c.peer.keeper {
+		return nil, nil
+	}
+	ids := []job.ID{}
+	if len(refs) == 0 {
+		for _, i := range c.visible() {
+			ids = append(ids, c.view.ID(i))
+		}
+	}
+	for _, text := range refs {
+		found, err := s.resolveOne(ctx, c, "history", text)
+		if err != nil {
+			if gone, ok := s.removed(ctx, c, text); ok {
+				ids = append(ids, gone)
+				continue
+			}
+			return nil, err
+		}
+		for _, i := range found {
+			ids = append(ids, c.view.ID(i))
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// removed tells whether text is the name of a job of which only history is
+// left.
+func (s *Server) removed(ctx context.Context, c *call, text string) (job.ID, bool) {
+	runs, err := s.runs(ctx, c, store.Filter{Jobs: []job.ID{job.ID(text)}, Limit: 1})
+	return job.ID(text), err == nil && len(runs) > 0
+}
+
+func (s *Server) runs(ctx context.Context, c *call, f store.Filter) ([]job.Run, error) {
+	runs, err := s.store.Runs(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	seen := make([]job.Run, 0, len(runs))
+	for _, r := range runs {
+		if c.seesRun(r) {
+			seen = append(seen, r)
+		}
+	}
+	return seen, nil
+}
+
+// skips gives occurrences that were not run, newest first. Without a time to
+// begin at, it looks at the last day.
+func (s *Server) skips(ctx context.Context, c *call, f store.Filter) ([]job.Record, error) {
+	from, to := f.Since, f.Until
+	if to.IsZero() {
+		to = c.now.Add(time.Minute)
+	}
+	if from.IsZero() {
+		from = to.Add(-24 * time.Hour)
+	}
+	ids := f.Jobs
+	if ids == nil {
+		for _, i := range c.visible() {
+			ids = append(ids, c.view.ID(i))
+		}
+	}
+	var skips []job.Record
+	for _, id := range ids {
+		records, err := s.store.Decisions(ctx, id, from, to, maxRows)
+		if err != nil {
+			return nil, fmt.Errorf("read history: %w", err)
+		}
+		for _, r := range records {
+			if r.Decision == job.DecideSkip {
+				skips = append(skips, r)
+			}
+		}
+	}
+	slices.SortFunc(skips, func(a, b job.Record) int { return b.Due.Compare(a.Due) })
+	return skips[:min(f.Limit, len(skips))], nil
+}
+
+func (s *Server) showRun(ctx context.Context, c *call) error {
+	r, err := s.oneRun(ctx, c, "show", c.query.Get("run"))
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Run{V: api.Version, Run: r})
+}
+
+// oneRun gives the run that a reference names.
+func (s *Server) oneRun(ctx context.Context, c *call, verb, text string) (job.Run, error) {
+	ref, err := parseRunRef(text)
+	if err != nil {
+		return job.Run{}, err
+	}
+	if ref.id > 0 {
+		return s.numbered(ctx, c, verb, ref.id)
+	}
+	i, err := s.only(ctx, c, verb, ref.job)
+	if err != nil {
+		return job.Run{}, err
+	}
+	id := c.view.ID(i)
+	runs, err := s.runs(ctx, c, store.Filter{Jobs: []job.ID{id}, FailedOnly: ref.failed, Limit: max(ref.back, 1)})
+	if err != nil {
+		return job.Run{}, err
+	}
+	if !ref.failed {
+		runs = newest(runs, c.liveByJob()[id])
+	}
+	if back := max(ref.back, 1); len(runs) >= back {
+		return runs[back-1], nil
+	}
+	return job.Run{}, c.noSuchRun(verb, text, id, len(runs))
+}
+
+// newest puts live runs over what the store knows of them, newest first. The
+// store can lag behind while its disk is full.
+func newest(stored, live []job.Run) []job.Run {
+	isLive := map[job.RunID]bool{}
+	for _, r := range live {
+		isLive[r.ID] = true
+	}
+	all := slices.Clone(live)
+	for _, r := range stored {
+		if !isLive[r.ID] {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b job.Run) int { return cmp.Compare(b.ID, a.ID) })
+	return all
+}
+
+func (c *call) noSuchRun(verb, text string, id job.ID, have int) *api.Error {
+	return &api.Error{
+		Kind: api.NotFound,
+		What: fmt.Sprintf("cannot %s %q: no such run", verb, text),
+		Why:  fmt.Sprintf("the history of %s has %s of that kind", id, count(have, "run")),
+		Fix:  "cronring history " + quote(string(id)),
+	}
+}
+
+// numbered gives the run of that number, as it is now.
+func (s *Server) numbered(ctx context.Context, c *call, verb string, id job.RunID) (job.Run, error) {
+	r, ok := liveRun(s.backend.View(), id)
+	if !ok {
+		var err error
+		if r, ok, err = s.store.Run(ctx, id); err != nil {
+			return r, fmt.Errorf("read history: %w", err)
+		}
+	}
+	if !ok || !c.seesRun(r) {
+		return job.Run{}, &api.Error{
+			Kind: api.NotFound,
+			What: fmt.Sprintf("cannot %s run %s: no such run", verb, id),
+			Why:  "it never was, is older than the history that is kept, or belongs to another account",
+			Fix:  "cronring history",
+		}
+	}
+	return r, nil
+}
+
+func liveRun(v *engine.View, id job.RunID) (job.Run, bool) {
+	runs := v.Runs()
+	i := slices.IndexFunc(runs, func(r job.Run) bool { return r.ID == id })
+	if i < 0 {
+		return job.Run{}, false
+	}
+	return runs[i], true
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// Backend is the loop, as far as the server sees it. Its methods may be
+// called from many goroutines.
+type Backend interface {
+	// View is the newest view. It never blocks.
+	View() *engine.View
+	// Ask hands an event to the loop, which fills in the Token, and waits for
+	// the Answer until ctx ends. A refusal is in the Answer, not the error.
+	Ask(ctx context.Context, e engine.Event) (engine.Answer, error)
+	// Reload reads all crontab files again.
+	Reload(ctx context.Context) ([]crontab.Diagnostic, error)
+	// Diagnostics are the remarks on the loaded tables.
+	Diagnostics() []crontab.Diagnostic
+	// Health tells how the daemon is.
+	Health() api.Health
+	// Subscribe gives what happens from now on, until ctx ends or the daemon
+	// stops, which closes the channel. It is bounded: what a slow reader has
+	// no room for is replaced by a Gap. An event comes after the View that
+	// knows of it and after it was given to the store, and a run's output
+	// before the record of its end.
+	Subscribe(ctx context.Context) <-chan api.Event
+}
+
+// Store is the history, as far as the server reads it.
+type Store interface {
+	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
+	Runs(ctx context.Context, f store.Filter) ([]job.Run, error)
+	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
+	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
+	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)
+	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
+	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
+	Lives(ctx context.Context, from, to time.Time) ([]store.Life, error)
+	Totals(ctx context.Context, since time.Time) (store.Totals, error)
+}
+
+// Options is what a Server needs. All fields must be set.
+type Options struct {
+	Backend Backend
+	Store   Store
+	Now     func() time.Time
+	SelfUID uint32                           // the daemon's own account
+	Account func(uid uint32) (string, error) // the name of an account
+	Log     *slog.Logger                     // for panics and broken connections
+}
+
+// Server answers on the control socket.
+type Server struct {
+	backend Backend
+	store   Store
+	now     func() time.Time
+	selfUID uint32
+	account func(uid uint32) (string, error)
+	log     *slog.Logger
+	mux     *http.ServeMux
+	active  sync.WaitGroup // handlers
+}
+
+// New makes a server; Serve lets it answer.
+func New(o Options) *Server {
+	s := &Server{
+		backend: o.Backend, store: o.Store, now: o.Now,
+		selfUID: o.SelfUID, account: o.Account, log: o.Log,
+		mux: http.NewServeMux(),
+	}
+	s.register()
+	return s
+}
+
+// Limits on what a caller may take. A caller may follow a stream for ever,
+// and may leave it unread: it costs one connection, which door counts.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 15 * time.Second // the whole request
+	writeTimeout  = 30 * time.Second // an answer that is no stream
+	idleTimeout   = time.Minute      // between requests
+	askTimeout    = 10 * time.Second // for the loop's answer
+	closeTimeout  = time.Second      // from the end of Serve's ctx to closing connections by force
+	maxHeader     = 64 << 10
+	maxBody       = 1 << 20
+)
+
+// Serve answers on l, a unix socket, until ctx ends, and returns when all
+// handlers have. Then the error is nil. It closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	hs := &http.Server{
+		Handler:           s,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       s.withPeer,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- hs.Serve(newDoor(l, s.keeps)) }()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served:
+		cancel()
+	}
+	s.shut(hs)
+	if err == nil {
+		err = <-served
+	}
+	s.active.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve control socket: %w", err)
+}
+
+// shut lets answers that are being written end, but waits for no reader.
+func (s *Server) shut(hs *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if hs.Shutdown(ctx) != nil {
+		hs.Close()
+	}
+}
+
+// ServeHTTP is for http.Server only.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.active.Add(1)
+	defer s.active.Done()
+	s.mux.ServeHTTP(w, r)
+}

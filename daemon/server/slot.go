@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// addDecision settles which occurrence is meant, and what became of it.
+func (s *Server) addDecision(ctx context.Context, c *call, ev *evidence) error {
+	if ev.at.IsZero() {
+		if err := s.addNewest(ctx, ev); err != nil || ev.decided {
+			ev.named = ev.decided && isOccurrence(ev.entry.Schedule, ev.at)
+			s.addRun(c, ev)
+			return err
+		}
+		ev.at = ev.next
+		if ev.at.IsZero() {
+			ev.at = ev.now
+		}
+	}
+	return s.addAt(ctx, c, ev)
+}
+
+// addAt looks at the occurrence at or within the minute from ev.at on; failing
+// that, at a run that somebody asked for in that minute.
+func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
+	from, to := ev.at, ev.at.Add(time.Minute)
+	if first := ev.entry.Schedule.Next(from.Add(-1)); !first.IsZero() && first.Before(to) {
+		ev.at, ev.named = first.UTC(), true
+	}
+	var err error
+	if ev.record, ev.decided, err = s.store.DecisionAt(ctx, ev.job.ID, ev.at); err != nil {
+		return err
+	}
+	if !ev.decided && !ev.named {
+		records, err := s.store.Decisions(ctx, ev.job.ID, from, to, 1)
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			ev.record, ev.decided, ev.at = records[0], true, records[0].Due
+		}
+	}
+	s.addRun(c, ev)
+	return nil
+}
+
+// addNewest finds the newest occurrence of the last month that was not run,
+// or else the newest one.
+func (s *Server) addNewest(ctx context.Context, ev *evidence) error {
+	for _, span := range []time.Duration{time.Hour, 24 * time.Hour, month} {
+		found, err := s.newestSince(ctx, ev, ev.now.Add(-span))
+		if err != nil {
+			return err
+		}
+		if found.Job != "" && (!ev.decided || found.Decision == job.DecideSkip) {
+			ev.record, ev.decided, ev.at = found, true, found.Due
+		}
+		if ev.record.Decision == job.DecideSkip {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *Server) newestSince(ctx context.Context, ev *evidence, from time.Time) (newest job.Record, err error) {
+	for {
+		records, err := s.store.Decisions(ctx, ev.job.ID, from, ev.now.Add(time.Second), maxRows)
+		if err != nil {
+			return newest, err
+		}
+		for _, r := range records {
+			if r.Decision == job.DecideSkip || newest.Decision != job.DecideSkip {
+				newest = r
+			}
+		}
+		if len(records) < maxRows {
+			return newest, nil
+		}
+		from = records[len(records)-1].Due.Add(1)
+	}
+}
+
+// addRun brings the run of the decision up to date.
+func (s *Server) addRun(c *call, ev *evidence) {
+	if ev.record.Run == nil || !c.seesRun(*ev.record.Run) {
+		return
+	}
+	r := *ev.record.Run
+	if live, ok := liveRun(c.view, r.ID); ok {
+		r = live
+	}
+	ev.run = &r
+}
+
+func isOccurrence(s cron.Schedule, at time.Time) bool { return s.Next(at.Add(-1)).Equal(at) }
+
+// previous is the last occurrence before t, or the zero time when there is
+// none within ten years. A schedule only looks forward, so this begins ever
+// further back, until something is there.
+func previous(s cron.Schedule, t time.Time) time.Time {
+	const day = 24 * time.Hour
+	for _, back := range []time.Duration{time.Hour, day, 35 * day, 400 * day, 3700 * day} {
+		var last time.Time
+		for o := s.Next(t.Add(-back)); !o.IsZero() && o.Before(t); o = s.Next(o) {
+			last = o
+		}
+		if !last.IsZero() {
+			return last
+		}
+	}
+	return time.Time{}
+}

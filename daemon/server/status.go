@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func (s *Server) health(_ context.Context, c *call) error {
+	return c.answer(s.healthNow())
+}
+
+func (s *Server) healthNow() api.Health {
+	h := s.backend.Health()
+	h.V = api.Version
+	return h
+}
+
+// status answers even when the history cannot be read: that is when it is
+// needed most.
+func (s *Server) status(ctx context.Context, c *call) error {
+	jobs := c.visible()
+	st := api.Status{
+		Health: s.healthNow(), Now: c.now, Draining: c.view.Draining(),
+		Loaded: c.view.Len(), Jobs: len(jobs), Tables: len(c.view.Tables()),
+		States: map[job.State]int{},
+	}
+	if err := s.addStates(ctx, c, &st, jobs); err != nil {
+		st.Problems = append(st.Problems, unreadable(err))
+	}
+	if c.peer.keeper {
+		st.Errors, st.Warnings = severities(s.backend.Diagnostics())
+		if err := s.addTotals(ctx, &st); err != nil {
+			st.Problems = append(st.Problems, unreadable(err))
+		}
+	}
+	return c.answer(st)
+}
+
+func unreadable(err error) api.Problem {
+	return api.Problem{
+		What: "the history cannot be read: what is counted here leaves it out",
+		Why:  err.Error(),
+		Fix:  "look at the disk that holds the state directory",
+	}
+}
+
+func (s *Server) addStates(ctx context.Context, c *call, st *api.Status, jobs []int) error {
+	for _, i := range jobs {
+		at := c.view.Next(i, c.now)
+		if !at.IsZero() && (st.Next == nil || at.Before(st.Next.At)) {
+			st.Next = &api.Upcoming{Job: c.view.ID(i), At: at}
+		}
+	}
+	all, err := s.census(ctx, c, jobs, lastOnly)
+	for i := range all {
+		st.States[all[i].State]++
+	}
+	return err
+}
+
+func (s *Server) addTotals(ctx context.Context, st *api.Status) error {
+	t, err := s.store.Totals(ctx, st.Now.Add(-24*time.Hour))
+	if err != nil {
+		return err
+	}
+	st.Day = &api.Totals{Runs: t.OK + t.Failed, OK: t.OK, Failed: t.Failed, Skipped: t.Skipped, LagP99: t.LagP99}
+	return nil
+}
+
+func severities(remarks []crontab.Diagnostic) (errors, warnings int) {
+	for _, d := range remarks {
+		switch d.Severity {
+		case crontab.Error:
+			errors++
+		case crontab.Warning:
+			warnings++
+		}
+	}
+	return errors, warnings
+}
+
+func (s *Server) diagnostics(_ context.Context, c *call) error {
+	return c.answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(s.backend.Diagnostics())})
+}
+
+func (s *Server) reload(ctx context.Context, c *call) error {
+	c.patient()
+	remarks, err := s.backend.Reload(ctx)
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Diagnostics{V: api.Version, Diagnostics: api.NewDiagnostics(remarks)})
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// await gives runs as they are after their last attempt. events must have
+// been subscribed to before the runs were asked for.
+func (s *Server) await(ctx context.Context, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
+	left := len(runs)
+	settled := make([]bool, len(runs))
+	settle := func(i int, r job.Run) {
+		runs[i], settled[i] = r, true
+		left--
+	}
+	for left > 0 {
+		e, ok := <-events
+		if !ok {
+			return nil, stoppedWaiting(ctx)
+		}
+		for i := range runs {
+			if settled[i] || !concerns(e, runs[i]) || s.goesOn(runs[i]) {
+				continue
+			}
+			r, err := s.lastAttempt(ctx, e, runs[i])
+			if err != nil {
+				return nil, err
+			}
+			settle(i, r)
+		}
+	}
+	return runs, nil
+}
+
+func stoppedWaiting(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("wait for runs: %w", context.Cause(ctx))
+	}
+	return &api.Error{
+		Kind: api.Conflict, What: "cannot wait for runs any longer: the daemon is stopping",
+		Why: "what becomes of them is in the history when it is up again", Fix: "cronring history",
+	}
+}
+
+// concerns tells whether an event can be the end of a run: a record that says
+// so, or a gap that may hold one.
+func concerns(e api.Event, r job.Run) bool {
+	if e.Gap != nil {
+		return true
+	}
+	return e.Record != nil && e.Record.Run != nil && !e.Record.Run.State.Live() && e.Record.Run.Invocation == r.Invocation
+}
+
+// goesOn tells whether an attempt at a run is live.
+func (s *Server) goesOn(r job.Run) bool {
+	return slices.ContainsFunc(s.backend.View().Runs(), func(other job.Run) bool { return other.Invocation == r.Invocation })
+}
+
+// lastAttempt gives the run that an event tells of, or what the store knows
+// when the event is a gap.
+func (s *Server) lastAttempt(ctx context.Context, e api.Event, r job.Run) (job.Run, error) {
+	if e.Gap == nil {
+		return *e.Record.Run, nil
+	}
+	stored, err := s.store.Runs(ctx, store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided})
+	if err != nil {
+		return r, fmt.Errorf("read history: %w", err)
+	}
+	i := slices.IndexFunc(stored, func(other job.Run) bool { return other.Invocation == r.Invocation })
+	if i < 0 {
+		return r, nil
+	}
+	return stored[i], nil
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+func (s *Server) why(ctx context.Context, c *call) error {
+	i, err := s.only(ctx, c, "why", c.query.Get("job"))
+	if err != nil {
+		return err
+	}
+	at, err := c.instant("at")
+	if err != nil {
+		return err
+	}
+	ev, err := s.gather(ctx, c, i, at)
+	if err != nil {
+		return err
+	}
+	again, err := s.again(ctx, ev)
+	if err != nil {
+		return err
+	}
+	return c.answer(ev.explain(again))
+}
+
+// evidence is all that is known about one occurrence of a job.
+type evidence struct {
+	job   job.Job
+	entry *crontab.Entry
+	now   time.Time
+	host  string
+	hold  *job.Hold
+	next  time.Time
+	stops bool // the daemon is about to end
+
+	at      time.Time // the occurrence, or the instant asked about
+	named   bool      // the schedule names it
+	decided bool
+	record  job.Record
+	run     *job.Run // as it is now; nil if there is none
+
+	stepped *job.Record // the clock was set in the step that decided it
+	reload  *job.Record // the first change of the tables after it
+	up      *store.Life // the life of the daemon at that instant; nil: it was down
+	before  *store.Life // if it was down: the last life before
+	after   *store.Life // and the next
+
+	past []job.Run // recent ended runs
+}
+
+func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evidence, error) {
+	ev := &evidence{
+		job: c.view.Job(i), entry: c.view.Entry(i), now: c.now, host: s.backend.Health().Host,
+		hold: c.view.Hold(i), next: c.view.Next(i, c.now), stops: c.view.Draining(),
+	}
+	steps := []func(context.Context, *call, *evidence) error{s.addDecision, s.addClock, s.addLives, s.addPast}
+	ev.at = at
+	for _, add := range steps {
+		if err := add(ctx, c, ev); err != nil {
+			return nil, fmt.Errorf("read history: %w", err)
+		}
+	}
+	return ev, nil
+}
+
+// addClock finds the facts about clock and tables that bear on it. A clock
+// that jumped over it was noticed by the very step that decided it.
+func (s *Server) addClock(ctx context.Context, _ *call, ev *evidence) error {
+	if ev.at.After(ev.now) {
+		return nil
+	}
+	records, err := s.store.Records(ctx, ev.at, ev.now.Add(time.Second), maxRows)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		switch {
+		case r.Kind == job.Stepped && ev.decided && r.At.Equal(ev.record.At):
+			ev.stepped = &r
+		case r.Kind == job.Loaded && ev.reload == nil:
+			ev.reload = &r
+		}
+	}
+	return nil
+}
+
+// lookBack is how far back the daemon's former life is looked for.
+const lookBack = 366 * 24 * time.Hour
+
+// addLives finds out whether the daemon was up. What a later life decided, no
+// earlier one was there for, whatever it wrote last.
+func (s *Server) addLives(ctx context.Context, _ *call, ev *evidence) error {
+	if ev.at.After(ev.now) {
+		return nil
+	}
+	lives, err := s.store.Lives(ctx, ev.at.Add(-lookBack), ev.now)
+	if err != nil {
+		return err
+	}
+	for k := range lives {
+		life := &lives[k]
+		if life.Up.After(ev.at) {
+			ev.after = life
+			break
+		}
+		ev.before = life
+	}
+	missed := ev.after != nil && ev.decided && !ev.record.At.Before(ev.after.Up)
+	if ev.before != nil && !missed && (ev.after == nil || !ended(*ev.before).Before(ev.at)) {
+		ev.up = ev.before
+	}
+	return nil
+}
+
+// ended is when a life is known to have ended, if it has.
+func ended(l store.Life) time.Time {
+	if l.Down.IsZero() {
+		return l.LastSeen
+	}
+	return l.Down
+}
+
+func (s *Server) addPast(ctx context.Context, c *call, ev *evidence) error {
+	const some = 50
+	recent, err := s.store.Recent(ctx, []job.ID{ev.job.ID}, some)
+	if err != nil {
+		return err
+	}
+	for _, r := range recent[ev.job.ID] {
+		if c.seesRun(r) && r.State == job.RunEnded && !r.Started.IsZero() {
+			ev.past = append(ev.past, r)
+		}
+	}
+	return nil
+}
+
+// again counts how often the same became of the job's occurrences lately.
+func (s *Server) again(ctx context.Context, ev *evidence) (int, error) {
+	const enough = 50_000
+	if !ev.decided {
+		return 0, nil
+	}
+	records, err := s.store.Decisions(ctx, ev.job.ID, ev.now.Add(-month), ev.now.Add(time.Second), enough)
+	if err != nil {
+		return 0, fmt.Errorf("read history: %w", err)
+	}
+	n := 0
+	for _, r := range records {
+		if r.Decision == ev.record.Decision && r.Reason == ev.record.Reason {
+			n += max(1, r.Count)
+		}
+	}
+	return n, nil
+}
+
+const month = 30 * 24 * time.Hour
+
+// explain makes the answer of the evidence.
+func (ev *evidence) explain(again int) api.Why {
+	cross := ev.crossed()
+	w := api.Why{
+		V: api.Version, Job: ev.job.ID, Table: ev.job.Table, Line: ev.job.Line,
+		At: ev.at, Zone: ev.job.Zone,
+		Ran:     ev.run != nil && !ev.run.Started.IsZero(),
+		Verdict: ev.verdict(cross),
+		Run:     ev.run,
+		Steps:   ev.chain(cross),
+		Facts:   ev.facts(cross, again), Remedies: ev.remedies(cross),
+	}
+	if ev.decided {
+		w.Decision, w.Reason = ev.record.Decision, ev.reason()
+	}
+	return w
+}
