@@ -70,14 +70,15 @@ func bruteOffset(loc *time.Location, u int64) int64 {
 // bruteChanges lists the seconds from which another offset holds.
 func bruteChanges(loc *time.Location, from, until int64) []int64 {
 	var changes []int64
-	const step = 12 * 60 * 60
+	const step = 24 * 60 * 60 // no zone here changes twice in a day
 	for u := from; u < until; u += step {
-		if bruteOffset(loc, u) == bruteOffset(loc, u+step) {
+		offset := bruteOffset(loc, u)
+		if offset == bruteOffset(loc, u+step) {
 			continue
 		}
 		at := u
 		for width := int64(step); width > 0; width /= 2 {
-			for at+width <= u+step && bruteOffset(loc, at+width) == bruteOffset(loc, u) {
+			for at+width <= u+step && bruteOffset(loc, at+width) == offset {
 				at += width
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // The codes of errors in time fields and nicknames.
@@ -66,12 +67,23 @@ var fieldCodes = map[Code]string{
 // fail reports an error about line[from:to]; it is false, so that it can be
 // returned.
 func (r *fieldReader) fail(from, to int, code Code, message, fix string) bool {
-	r.report(from, to-from, code, Error, message, fix)
+	r.report(from, to-from, code, Error, printable(message), printable(fix))
 	return false
 }
 
 func (r *fieldReader) warn(from, to int, code Code, message, fix string) {
-	r.report(from, to-from, code, Warning, message, fix)
+	r.report(from, to-from, code, Warning, printable(message), printable(fix))
+}
+
+// printable is text without the control characters that a line may hold, as
+// remarks are shown in terminals.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 func (r *fieldReader) failMissing() bool {

@@ -74,7 +74,7 @@ func (z *Zone) String() string { return z.location.String() }
 // the abbreviation or the DST flag alone is none.
 func (z *Zone) Changes(from, to time.Time) []Change {
 	var changes []Change
-	i, shift := z.find(from.Unix())
+	i, shift := z.find(from.Unix() - 1)
 	for {
 		i++
 		if i == len(z.spans)-1 && z.cycle > 0 {
