@@ -94,6 +94,9 @@ func parseRunRef(text string) (runRef, error) {
 		return runRef{}, badRequest("a run reference is empty", "")
 	}
 	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
+		if n == 0 {
+			return runRef{}, badRequest("0 names no run", "runs are numbered from 1")
+		}
 		return runRef{id: job.RunID(n)}, nil
 	}
 	i := strings.LastIndexByte(text, '@')

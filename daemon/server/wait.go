@@ -15,10 +15,6 @@ import (
 func (s *Server) await(ctx context.Context, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
 	left := len(runs)
 	settled := make([]bool, len(runs))
-	settle := func(i int, r job.Run) {
-		runs[i], settled[i] = r, true
-		left--
-	}
 	for left > 0 {
 		e, ok := <-events
 		if !ok {
@@ -28,11 +24,8 @@ func (s *Server) await(ctx context.Context, events <-chan api.Event, runs []job.
 			if settled[i] || !concerns(e, runs[i]) || s.goesOn(runs[i]) {
 				continue
 			}
-			r, err := s.lastAttempt(ctx, e, runs[i])
-			if err != nil {
-				return nil, err
-			}
-			settle(i, r)
+			runs[i], settled[i] = s.lastAttempt(ctx, e, runs[i]), true
+			left--
 		}
 	}
 	return runs, nil
@@ -62,19 +55,17 @@ func (s *Server) goesOn(r job.Run) bool {
 	return slices.ContainsFunc(s.backend.View().Runs(), func(other job.Run) bool { return other.Invocation == r.Invocation })
 }
 
-// lastAttempt gives the run that an event tells of, or what the store knows
-// when the event is a gap.
-func (s *Server) lastAttempt(ctx context.Context, e api.Event, r job.Run) (job.Run, error) {
+// lastAttempt gives the newest attempt at a run of which none is live. The
+// event can be older than that: attempts may have followed since. The store
+// knows, unless its disk is full; then the event has to do.
+func (s *Server) lastAttempt(ctx context.Context, e api.Event, r job.Run) job.Run {
 	if e.Gap == nil {
-		return *e.Record.Run, nil
+		r = *e.Record.Run
 	}
 	stored, err := s.store.Runs(ctx, store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided})
-	if err != nil {
-		return r, fmt.Errorf("read history: %w", err)
-	}
 	i := slices.IndexFunc(stored, func(other job.Run) bool { return other.Invocation == r.Invocation })
-	if i < 0 {
-		return r, nil
+	if err != nil || i < 0 || stored[i].ID <= r.ID && e.Gap == nil {
+		return r
 	}
-	return stored[i], nil
+	return stored[i]
 }

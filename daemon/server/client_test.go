@@ -1,0 +1,298 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+const etlTable = `
+#@ name=etl-orders
+*/5 * * * * etl /opt/etl/run orders
+#@ name=etl-nightly overlap=skip
+0,30 2 * * * etl /opt/etl/run nightly
+#@ name=certbot retry=1 backoff=10s
+17 3 * * * root certbot renew
+#@ name=old enabled=no
+* * * * * root true
+61 2 * * * etl broken
+`
+
+func states(jobs []job.Status) string {
+	var list []string
+	for _, st := range jobs {
+		list = append(list, string(st.Job.ID)+":"+string(st.State))
+	}
+	return strings.Join(list, " ")
+}
+
+func TestListSortsBySeverity(t *testing.T) {
+	w := newWorld(t, etlTable)
+	w.to("2026-11-20T02:00:00Z") // etl-nightly and etl-orders are due
+	for _, r := range w.allRuns() {
+		w.started(r.ID)
+		if r.Job == "etl-orders" {
+			w.ended(r.ID, 3)
+		}
+	}
+	w.step(engine.Pause{Job: "certbot", Hold: job.Hold{By: "root"}})
+	c := w.client()
+	for _, test := range []struct {
+		query api.Query
+		want  string
+	}{
+		{api.Query{}, "etl-orders:failing etl-nightly:running certbot:held old:disabled"},
+		{api.Query{Refs: []string{"etl-*"}}, "etl-orders:failing etl-nightly:running"},
+		{api.Query{Refs: []string{"@failed"}}, "etl-orders:failing"},
+		{api.Query{Refs: []string{"@running"}}, "etl-nightly:running"},
+		{api.Query{Refs: []string{"@paused", "certbot"}}, "certbot:held"},
+		{api.Query{Refs: []string{"@late"}}, ""},
+		{api.Query{Refs: []string{"etl:5"}}, "etl-nightly:running"},
+		{api.Query{Refs: []string{"/etc/cron.d/etl:5"}}, "etl-nightly:running"},
+		{api.Query{User: "root"}, "certbot:held old:disabled"},
+		{api.Query{Table: "etl", States: []job.State{job.StateHeld, job.StateDisabled}}, "certbot:held old:disabled"},
+	} {
+		jobs, err := c.List(context.Background(), test.query)
+		if err != nil || states(jobs) != test.want {
+			t.Errorf("List(%+v): %q, %v, want %q", test.query, states(jobs), err, test.want)
+		}
+	}
+}
+
+func TestQueuedRunIsLateAfterGrace(t *testing.T) {
+	w := newWorld(t, "#@ name=slow overlap=queue grace=2m\n* * * * * root true\n")
+	w.to("2026-11-20T00:01:00Z")
+	w.started(1)
+	c := w.client()
+	for _, step := range []struct{ at, want string }{
+		{"2026-11-20T00:02:00Z", "slow:running"},
+		{"2026-11-20T00:04:01Z", "slow:late"},
+	} {
+		w.to(step.at)
+		if jobs, err := c.List(context.Background(), api.Query{}); err != nil || states(jobs) != step.want {
+			t.Errorf("at %s: %q, %v, want %q", step.at, states(jobs), err, step.want)
+		}
+	}
+}
+
+func TestNoSuchJobSuggests(t *testing.T) {
+	c := newWorld(t, etlTable).client()
+	for _, test := range []struct{ ref, what, why, fix string }{
+		{"etl-order", `cannot show "etl-order": no such job`, `4 jobs are loaded from 1 file, none matches; nearest is "etl-orders"`, "cronring show etl-orders    or list: cronring list"},
+		{"nightly", `cannot show "nightly": no such job`, `4 jobs are loaded from 1 file, none matches; nearest is "etl-nightly"`, "cronring show etl-nightly    or list: cronring list"},
+		{"zzzzzzzz", `cannot show "zzzzzzzz": no such job`, "4 jobs are loaded from 1 file, none matches", "cronring list"},
+		{"etl:4", `cannot show "etl:4": no such job`, "4 jobs are loaded from 1 file, none matches", "cronring list"},
+	} {
+		_, err := c.Show(context.Background(), test.ref)
+		e, ok := err.(*api.Error)
+		if !ok || e.What != test.what || e.Why != test.why || e.Fix != test.fix || e.Kind != api.NotFound {
+			t.Errorf("Show(%q):\ngot  %+v\nwant %+v", test.ref, err, test)
+		}
+	}
+	if _, err := c.Show(context.Background(), "etl*"); api.KindOf(err) != api.Usage {
+		t.Errorf("Show of two jobs: %v, want a usage error", err)
+	}
+}
+
+func TestRunReferences(t *testing.T) {
+	w := newWorld(t, "#@ name=a\n* * * * * root true\n")
+	for i, code := range []int{0, 3, 0, 0} { // runs 1 to 4, the last of them live
+		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+		w.started(job.RunID(i + 1))
+		if i < 3 {
+			w.ended(job.RunID(i+1), code)
+		}
+	}
+	c := w.client()
+	for ref, want := range map[string]job.RunID{
+		"2": 2, "a": 4, "a@last": 4, "a@-1": 4, "a@-2": 3, "a@failed": 2, "etl:2@last": 4,
+	} {
+		r, err := c.OneRun(context.Background(), ref)
+		if err != nil || r.ID != want {
+			t.Errorf("run %q: %d, %v, want %d", ref, r.ID, err, want)
+		}
+	}
+	for ref, want := range map[string]api.Kind{
+		"99": api.NotFound, "0": api.Usage, "a@-9": api.NotFound, "a@-0": api.Usage, "": api.Usage, "b@last": api.NotFound,
+	} {
+		if r, err := c.OneRun(context.Background(), ref); api.KindOf(err) != want || err == nil {
+			t.Errorf("run %q: %+v, %v, want %s", ref, r, err, want)
+		}
+	}
+}
+
+func TestRunPauseResumeStop(t *testing.T) {
+	w := newWorld(t, etlTable)
+	c, ctx := w.client(), context.Background()
+	runs, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-nightly"}})
+	if err != nil || len(runs) != 1 || runs[0].Trigger != job.TriggerManual || runs[0].By != "root" {
+		t.Fatalf("Run: %+v, %v", runs, err)
+	}
+	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-nightly"}}); api.KindOf(err) != api.Conflict {
+		t.Errorf("Run while overlap=skip forbids it: %v, want a conflict", err)
+	}
+	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-nightly"}, Force: true}); err != nil {
+		t.Errorf("Run with Force: %v", err)
+	}
+	w.started(1)
+	if stopped, err := c.Stop(ctx, api.StopRequest{Refs: []string{"1", "etl-nightly"}}); err != nil || len(stopped) != 3 {
+		t.Errorf("Stop: %+v, %v, want run 1, then runs 1 and 2", stopped, err)
+	}
+	if ids, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"etl*"}, Reason: "move"}); err != nil || !slices.Equal(ids, []job.ID{"etl-orders", "etl-nightly"}) {
+		t.Errorf("Pause: %v, %v", ids, err)
+	}
+	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: w.now}); api.KindOf(err) != api.Usage {
+		t.Errorf("Pause until now: %v, want a usage error", err)
+	}
+	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-orders"}}); api.KindOf(err) != api.Conflict || !strings.Contains(err.Error(), "move") {
+		t.Errorf("Run while paused: %v, want a conflict with the pause's reason", err)
+	}
+	if ids, err := c.Resume(ctx, api.ResumeRequest{Refs: []string{"@paused"}}); err != nil || len(ids) != 2 {
+		t.Errorf("Resume: %v, %v", ids, err)
+	}
+	if _, err := c.Resume(ctx, api.ResumeRequest{Refs: []string{"@paused"}}); api.KindOf(err) != api.NotFound {
+		t.Errorf("Resume of an empty set: %v, want not-found", err)
+	}
+	if _, err := c.Stop(ctx, api.StopRequest{}); api.KindOf(err) != api.Usage {
+		t.Errorf("Stop of nothing: %v, want a usage error", err)
+	}
+	w.step(engine.Drain{})
+	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-orders"}}); api.KindOf(err) != api.Conflict {
+		t.Errorf("Run while draining: %v, want a conflict", err)
+	}
+}
+
+// What is refused for one job does not keep it from the others.
+func TestPartialRefusalSaysWhatWasDone(t *testing.T) {
+	w := newWorld(t, etlTable)
+	w.step(engine.Pause{Job: "etl-orders", Hold: job.Hold{By: "root"}})
+	_, err := w.client().Resume(context.Background(), api.ResumeRequest{Refs: []string{"etl-nightly", "etl-orders"}})
+	if e, ok := err.(*api.Error); !ok || e.Kind != api.Conflict || !strings.Contains(e.Why, "done for etl-orders") {
+		t.Errorf("Resume of one that is not paused: %v, want a conflict that says what was done", err)
+	}
+}
+
+func TestRunWaitFollowsRetries(t *testing.T) {
+	w := newWorld(t, etlTable)
+	c := w.client()
+	type result struct {
+		runs []job.Run
+		err  error
+	}
+	done := make(chan result)
+	go func() {
+		runs, err := c.Run(context.Background(), api.RunRequest{Refs: []string{"certbot"}, Wait: true})
+		done <- result{runs, err}
+	}()
+	<-w.subscribed
+	waitFor(t, w, job.Decided)
+	w.started(1)
+	w.ended(1, 1)
+	waitFor(t, w, job.Queued)
+	w.to("2026-11-20T00:02:00Z") // the retry is due
+	w.started(2)
+	w.ended(2, 0)
+	r := <-done
+	if r.err != nil || len(r.runs) != 1 || r.runs[0].ID != 2 || !r.runs[0].Outcome.OK() {
+		t.Errorf("Run with Wait: %+v, %v, want the second attempt", r.runs, r.err)
+	}
+}
+
+// waitFor returns when a fact of that kind is there.
+func waitFor(t *testing.T, w *world, kind job.RecordKind) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	events := w.Subscribe(ctx)
+	has := func(r job.Record) bool { return r.Kind == kind }
+	if slices.ContainsFunc(w.facts(), has) {
+		return
+	}
+	for e := range events {
+		if e.Record != nil && has(*e.Record) {
+			return
+		}
+	}
+}
+
+func TestRunWaitEndsWithDaemon(t *testing.T) {
+	w := newWorld(t, etlTable)
+	c := w.client()
+	done := make(chan error)
+	go func() {
+		_, err := c.Run(context.Background(), api.RunRequest{Refs: []string{"certbot"}, Wait: true})
+		done <- err
+	}()
+	waitFor(t, w, job.Decided)
+	w.stop()
+	if err := <-done; api.KindOf(err) != api.Conflict {
+		t.Errorf("Run with Wait while the daemon stops: %v, want a conflict", err)
+	}
+}
+
+func TestHistoryFilters(t *testing.T) {
+	w := newWorld(t, "#@ name=a\n* * * * * root true\n#@ name=b overlap=skip\n* * * * * root true\n")
+	w.to("2026-11-20T00:03:00Z") // a: 1 3 4; b: 2, then skipped twice
+	for _, id := range []job.RunID{1, 3} {
+		w.started(id)
+		w.ended(id, int(id)-1)
+	}
+	c := w.client()
+	for _, test := range []struct {
+		filter api.Filter
+		want   []job.RunID
+	}{
+		{api.Filter{}, []job.RunID{4, 3, 2, 1}},
+		{api.Filter{Refs: []string{"a"}}, []job.RunID{4, 3, 1}},
+		{api.Filter{Failed: true}, []job.RunID{3}},
+		{api.Filter{Limit: 1}, []job.RunID{4}},
+		{api.Filter{Before: 3}, []job.RunID{2, 1}},
+		{api.Filter{Since: w.now.Add(-time.Minute)}, []job.RunID{4, 3}},
+		{api.Filter{Trigger: job.TriggerManual}, nil},
+	} {
+		found, err := c.History(context.Background(), test.filter)
+		var got []job.RunID
+		for _, r := range found.Runs {
+			got = append(got, r.ID)
+		}
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("History(%+v): %v, %v, want %v", test.filter, got, err, test.want)
+		}
+	}
+	found, err := c.History(context.Background(), api.Filter{Skipped: true})
+	if err != nil || len(found.Skipped) != 2 || found.Skipped[0].Due.Before(found.Skipped[1].Due) {
+		t.Errorf("History of skips: %+v, %v, want two of b, newest first", found.Skipped, err)
+	}
+}
+
+func TestHistoryOfRemovedJob(t *testing.T) {
+	w := newWorld(t, "#@ name=gone\n* * * * * root true\n")
+	w.to("2026-11-20T00:01:00Z")
+	w.load("0 0 1 1 * root true\n")
+	c := w.client()
+	if found, err := c.History(context.Background(), api.Filter{Refs: []string{"gone"}}); err != nil || len(found.Runs) != 1 {
+		t.Errorf("History: %+v, %v, want the one run", found, err)
+	}
+	if _, err := c.History(context.Background(), api.Filter{Refs: []string{"never"}}); api.KindOf(err) != api.NotFound {
+		t.Errorf("History of a job that never was: %v, want not-found", err)
+	}
+}
+
+func TestStatusWhenHistoryIsUnreadable(t *testing.T) {
+	w := newWorld(t, etlTable)
+	w.broken = context.DeadlineExceeded
+	c := w.client()
+	st, err := c.Status(context.Background())
+	if err != nil || len(st.Problems) == 0 || st.Jobs != 4 {
+		t.Errorf("Status: %+v, %v, want all jobs and a problem", st, err)
+	}
+	if _, err := c.List(context.Background(), api.Query{}); api.KindOf(err) != api.Internal {
+		t.Errorf("List: %v, want an internal error rather than wrong states", err)
+	}
+}

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+const annsTable = `
+#@ name=ann-job
+* * * * * ann ann-secret-command
+#@ name=bob-job
+* * * * * bob true
+`
+
+// annsWorld has a live and an ended run of ann's, each with output.
+func annsWorld(t *testing.T) *world {
+	w := newWorld(t, annsTable)
+	w.to("2026-11-20T00:01:00Z") // runs 1 (ann) and 2 (bob)
+	w.started(1)
+	w.ended(1, 1)
+	w.to("2026-11-20T00:02:00Z") // runs 3 (ann) and 4 (bob)
+	w.started(3)
+	w.chunks[1] = []job.Chunk{{Run: 1, Job: "ann-job", Stream: job.Stdout, At: w.now, Data: []byte("ann-secret-output")}}
+	return w
+}
+
+// request is what a caller who wants ann's things would send to each route.
+var request = map[string]struct {
+	query, body string
+	names       bool // a thing of ann's, which a stranger is told does not exist
+	streams     bool
+}{
+	"GET /v1/health":      {},
+	"GET /v1/status":      {},
+	"GET /v1/jobs":        {},
+	"GET /v1/job":         {query: "job=ann-job", names: true},
+	"GET /v1/why":         {query: "job=ann-job", names: true},
+	"GET /v1/runs":        {},
+	"GET /v1/run":         {query: "run=1", names: true},
+	"GET /v1/output":      {query: "run=1&follow=true", names: true},
+	"GET /v1/events":      {streams: true},
+	"GET /v1/diagnostics": {},
+	"POST /v1/run":        {body: `{"jobs":["ann-job"]}`, names: true},
+	"POST /v1/stop":       {body: `{"refs":["3"]}`, names: true},
+	"POST /v1/pause":      {body: `{"jobs":["ann-job"]}`, names: true},
+	"POST /v1/resume":     {body: `{"jobs":["ann-job"]}`, names: true},
+	"POST /v1/reload":     {},
+}
+
+// Every route is walked, so a new one cannot be added without an answer to
+// who may use it.
+func TestRoutesPerPeer(t *testing.T) {
+	peers := []struct {
+		name   string
+		uid    uint32
+		keeper bool
+		owner  bool // of ann's job
+	}{
+		{"root", 0, true, true},
+		{"daemon's own account", selfUID, true, true},
+		{"ann", annUID, false, true},
+		{"bob", bobUID, false, false},
+		{"uid without account", noneUID, false, false},
+	}
+	for _, r := range routes {
+		for _, p := range peers {
+			t.Run(r.method+r.path+" as "+p.name, func(t *testing.T) {
+				w := annsWorld(t)
+				if r.path == "/v1/resume" {
+					w.Ask(context.Background(), pauseOf("ann-job"))
+				}
+				before := len(w.facts())
+				status, text := w.walk(p.uid, r.method, r.path)
+				want := http.StatusOK
+				switch {
+				case r.may == keeper && !p.keeper:
+					want = http.StatusForbidden
+				case !p.owner && request[r.method+" "+r.path].names:
+					want = http.StatusNotFound
+				}
+				if status != want {
+					t.Errorf("status %d, want %d: %s", status, want, text)
+				}
+				if p.owner {
+					return
+				}
+				if i := strings.Index(text, "ann-"); i >= 0 && !echoesOnly(text) {
+					t.Errorf("a stranger is told of ann's things: %s", text)
+				}
+				if strings.Contains(text, "secret") {
+					t.Errorf("a stranger is told ann's secrets: %s", text)
+				}
+				if after := len(w.facts()); after != before && r.path != "/v1/events" {
+					t.Errorf("a stranger made %d new facts", after-before)
+				}
+			})
+		}
+	}
+}
+
+// echoesOnly tells whether ann's name is in a text only as the caller's own
+// words, which a not-found error repeats.
+func echoesOnly(text string) bool {
+	return strings.Count(text, "ann-") == 1 && strings.Contains(text, `\"ann-job\": no such job`)
+}
+
+// walk sends the request of a route as the account with that uid, and gives
+// the answer. While a stream is read, something happens to ann's job.
+func (w *world) walk(uid uint32, method, path string) (int, string) {
+	w.t.Helper()
+	q, known := request[method+" "+path]
+	if !known {
+		w.t.Fatalf("%s %s has no request in this test: add one", method, path)
+	}
+	r := httptest.NewRequest(method, path+"?"+q.query, strings.NewReader(q.body))
+	s := w.server()
+	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, sync.OnceValue(func() peer {
+		name, _ := account(uid)
+		return peer{uid: uid, name: name, keeper: s.keeps(uid)}
+	})))
+	recorder := httptest.NewRecorder()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.ServeHTTP(recorder, r)
+	}()
+	if q.streams {
+		<-w.subscribed
+		w.ended(3, 0)
+		w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", Data: []byte("ann-secret")}})
+		w.stop()
+	}
+	<-done
+	return recorder.Code, recorder.Body.String()
+}
+
+// The owner's requests do work, so that the strangers' failures mean something.
+func TestEventsPerPeer(t *testing.T) {
+	for uid, want := range map[uint32]int{0: 2, annUID: 2, bobUID: 0, noneUID: 0} {
+		t.Run(fmt.Sprint(uid), func(t *testing.T) {
+			_, text := annsWorld(t).walk(uid, "GET", "/v1/events")
+			if got := strings.Count(text, "\n"); got != want {
+				t.Errorf("%d events, want %d:\n%s", got, want, text)
+			}
+		})
+	}
+}
+
+// A name can pass from one account's job to another's; history does not.
+func TestHistoryStaysWithAccount(t *testing.T) {
+	w := annsWorld(t)
+	w.load("#@ name=ann-job\n* * * * * bob true\n") // bob takes the name
+	for _, path := range []string{"/v1/runs", "/v1/run", "/v1/output"} {
+		if _, text := w.walk(bobUID, "GET", path); strings.Contains(text, "secret") || strings.Contains(text, `"id":1`) {
+			t.Errorf("GET %s tells bob of ann's run: %s", path, text)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// as runs f with the effective uid of another account, on a thread of its
+// own: the kernel tells the daemon the thread's uid, so this is no mock.
+func as(t *testing.T, uid int, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be somebody else")
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); errno != 0 {
+			done <- errno
+			return
+		}
+		f()
+		done <- nil
+	}()
+	if err := <-done; err != nil {
+		t.Fatalf("become uid %d: %v", uid, err)
+	}
+}
+
+func TestPeerIsWhoTheKernelSays(t *testing.T) {
+	w := annsWorld(t)
+	path := w.serve()
+	openDirs(t, path)
+	for uid, want := range map[int]int{annUID: 1, bobUID: 1, noneUID: 0, selfUID: 2, 0: 2} {
+		as(t, uid, func() {
+			st, err := statusOn(path)
+			if err != nil || st.Jobs != want {
+				t.Errorf("uid %d sees %d jobs (%v), want %d", uid, st.Jobs, err, want)
+			}
+		})
+	}
+}
+
+// statusOn asks for the status over a connection that this thread makes.
+func statusOn(path string) (st api.Status, err error) {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return st, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
+		return st, err
+	}
+	if _, err := io.WriteString(f, "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+		return st, err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(f), nil)
+	if err != nil {
+		return st, err
+	}
+	return st, json.NewDecoder(response.Body).Decode(&st)
+}
+
+// openDirs lets every account reach a socket in a test's own directory.
+func openDirs(t *testing.T, path string) {
+	t.Helper()
+	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Skip(err)
+		}
+	}
+}
+
+func TestSocketOfOneAccountRefusesOthers(t *testing.T) {
+	w := annsWorld(t)
+	path := w.serve()
+	openDirs(t, path)
+	if err := os.Chmod(path, 0o600); err != nil { // as Listen makes it for a daemon that is not root's
+		t.Fatal(err)
+	}
+	as(t, bobUID, func() {
+		if _, err := statusOn(path); !errors.Is(err, syscall.EACCES) {
+			t.Errorf("connect as another account: %v, want permission denied", err)
+		}
+	})
+	c := api.Dial(path)
+	if _, err := c.Status(context.Background()); err != nil {
+		t.Errorf("Status as the owner: %v", err)
+	}
+}

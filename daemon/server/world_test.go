@@ -1,0 +1,405 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// world is a real engine behind a Backend and a Store that keep what it says
+// in memory. Its clock moves only when a test moves it.
+type world struct {
+	t          *testing.T
+	mu         sync.Mutex
+	engine     *engine.Engine
+	now        time.Time
+	up         time.Duration
+	remarks    []crontab.Diagnostic
+	problems   []api.Problem
+	records    []job.Record
+	chunks     map[job.RunID][]job.Chunk
+	lives      []store.Life
+	broken     error // of the store
+	mute       bool  // the loop answers nothing
+	reloads    int
+	hub        map[chan api.Event]*int // subscriber: events lost
+	subscribed chan struct{}
+	closed     bool
+}
+
+const firstUp = "2026-11-20T00:00:00Z"
+
+// newWorld has the entries of a system crontab loaded and begins at firstUp.
+func newWorld(t *testing.T, table string) *world {
+	t.Helper()
+	w := &world{
+		t: t, engine: engine.New(engine.Config{}, engine.State{}), now: instant(t, firstUp), up: time.Hour,
+		chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
+		subscribed: make(chan struct{}, 1000),
+	}
+	w.lives = []store.Life{{Up: w.now}}
+	w.load(table)
+	return w
+}
+
+func instant(t *testing.T, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func (w *world) load(table string) {
+	w.t.Helper()
+	parsed, remarks := crontab.Parse("/etc/cron.d/etl", table, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	w.remarks = remarks
+	w.step(engine.Load{Tables: []*crontab.Table{parsed}})
+}
+
+// to lets the time pass until an instant, one minute after the other.
+func (w *world) to(text string) {
+	w.t.Helper()
+	for end := instant(w.t, text); w.now.Before(end); {
+		d := min(time.Minute, end.Sub(w.now))
+		w.now, w.up = w.now.Add(d), w.up+d
+		w.step()
+	}
+}
+
+// jump sets the clock: the time since boot goes on by only a second.
+func (w *world) jump(text string) {
+	w.t.Helper()
+	w.now, w.up = instant(w.t, text), w.up+time.Second
+	w.step()
+}
+
+// down lets the daemon be away until an instant.
+func (w *world) down(text string) {
+	w.t.Helper()
+	last := &w.lives[len(w.lives)-1]
+	last.LastSeen = w.now
+	back := instant(w.t, text)
+	w.up += back.Sub(w.now)
+	w.now = back
+	w.lives = append(w.lives, store.Life{Up: back})
+	w.step()
+}
+
+func (w *world) step(events ...engine.Event) []engine.Effect {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stepLocked(events...)
+}
+
+func (w *world) stepLocked(events ...engine.Event) []engine.Effect {
+	effects := w.engine.Step(engine.Moment{Wall: w.now, Up: w.up}, events...)
+	for _, e := range effects {
+		if f, ok := e.(engine.Fact); ok {
+			w.records = append(w.records, f.Record)
+			w.publishLocked(api.Event{Record: &f.Record})
+		}
+	}
+	return effects
+}
+
+// started and ended are what a spawner would report of a run.
+func (w *world) started(id job.RunID) { w.step(engine.Started{Run: id, PID: 4000 + int(id)}) }
+
+func (w *world) ended(id job.RunID, code int) {
+	w.step(engine.Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited, Code: code}})
+}
+
+func (w *world) publish(e api.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.publishLocked(e)
+}
+
+func (w *world) publishLocked(e api.Event) {
+	for ch, lost := range w.hub {
+		if *lost > 0 {
+			select {
+			case ch <- api.Event{Gap: &api.Gap{Lost: *lost}}:
+				*lost = 0
+			default:
+			}
+		}
+		select {
+		case ch <- e:
+		default:
+			*lost++
+		}
+	}
+}
+
+// stop closes all subscriptions, as a daemon that ends does.
+func (w *world) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for ch := range w.hub {
+		delete(w.hub, ch)
+		close(ch)
+	}
+}
+
+// ---- Backend
+
+func (w *world) View() *engine.View {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.engine.View()
+}
+
+func (w *world) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
+	if w.mute {
+		<-ctx.Done()
+		return engine.Answer{}, ctx.Err()
+	}
+	const token = 1
+	switch ev := e.(type) {
+	case engine.RunNow:
+		ev.Token = token
+		e = ev
+	case engine.Stop:
+		ev.Token = token
+		e = ev
+	case engine.Pause:
+		ev.Token = token
+		e = ev
+	case engine.Resume:
+		ev.Token = token
+		e = ev
+	}
+	for _, effect := range w.step(e) {
+		if a, ok := effect.(engine.Answer); ok {
+			return a, nil
+		}
+	}
+	return engine.Answer{}, errors.New("the engine gave no answer")
+}
+
+func (w *world) Reload(context.Context) ([]crontab.Diagnostic, error) {
+	w.reloads++
+	return w.remarks, nil
+}
+
+func (w *world) Diagnostics() []crontab.Diagnostic { return w.remarks }
+
+func (w *world) Health() api.Health {
+	return api.Health{Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}
+}
+
+func (w *world) Subscribe(ctx context.Context) <-chan api.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := make(chan api.Event, 64)
+	if w.closed {
+		close(ch)
+		return ch
+	}
+	w.hub[ch] = new(int)
+	context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if _, ok := w.hub[ch]; ok {
+			delete(w.hub, ch)
+			close(ch)
+		}
+	})
+	w.subscribed <- struct{}{}
+	return ch
+}
+
+// ---- Store: the facts themselves, searched from end to end
+
+func (w *world) facts() []job.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.records)
+}
+
+// allRuns gives each run as its newest record has it, newest first.
+func (w *world) allRuns() []job.Run {
+	latest := map[job.RunID]job.Run{}
+	for _, r := range w.facts() {
+		if r.Run != nil {
+			latest[r.Run.ID] = *r.Run
+		}
+	}
+	var runs []job.Run
+	for _, r := range latest {
+		runs = append(runs, r)
+	}
+	slices.SortFunc(runs, func(a, b job.Run) int { return cmp.Compare(b.ID, a.ID) })
+	return runs
+}
+
+func (w *world) Run(_ context.Context, id job.RunID) (job.Run, bool, error) {
+	for _, r := range w.allRuns() {
+		if r.ID == id {
+			return r, true, w.broken
+		}
+	}
+	return job.Run{}, false, w.broken
+}
+
+func (w *world) Runs(_ context.Context, f store.Filter) ([]job.Run, error) {
+	var runs []job.Run
+	for _, r := range w.allRuns() {
+		failed := r.State == job.RunEnded && !r.Outcome.OK()
+		switch {
+		case f.Jobs != nil && !slices.Contains(f.Jobs, r.Job), f.FailedOnly && !failed,
+			f.Trigger != "" && f.Trigger != r.Trigger, f.Before > 0 && r.ID >= f.Before,
+			!f.Since.IsZero() && r.Decided.Before(f.Since), !f.Until.IsZero() && !r.Decided.Before(f.Until):
+			continue
+		}
+		runs = append(runs, r)
+	}
+	return runs[:min(len(runs), cmp.Or(f.Limit, 100))], w.broken
+}
+
+func (w *world) Recent(_ context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	recent := map[job.ID][]job.Run{}
+	for _, r := range w.allRuns() {
+		if slices.Contains(jobs, r.Job) && len(recent[r.Job]) < n {
+			recent[r.Job] = append(recent[r.Job], r)
+		}
+	}
+	return recent, w.broken
+}
+
+func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
+	var found []job.Record
+	for _, r := range w.facts() {
+		if r.Kind == job.Decided && r.Job == id && !r.Due.Before(from) && r.Due.Before(to) {
+			found = append(found, w.updated(r))
+		}
+	}
+	return found[:min(len(found), limit)], w.broken
+}
+
+func (w *world) updated(r job.Record) job.Record {
+	if r.Run != nil {
+		run, _, _ := w.Run(context.Background(), r.Run.ID)
+		r.Run = &run
+	}
+	return r
+}
+
+func (w *world) DecisionAt(_ context.Context, id job.ID, due time.Time) (found job.Record, ok bool, err error) {
+	for _, r := range w.facts() {
+		if r.Kind == job.Decided && r.Job == id && !due.After(r.Due) && (r.Due.Equal(due) || r.Count > 1 && !due.Before(r.First)) {
+			found, ok = w.updated(r), true
+		}
+	}
+	return found, ok, w.broken
+}
+
+func (w *world) Records(_ context.Context, from, to time.Time, limit int) ([]job.Record, error) {
+	var found []job.Record
+	for _, r := range w.facts() {
+		if r.Run == nil && r.Kind != job.Decided && !r.At.Before(from) && r.At.Before(to) {
+			found = append(found, r)
+		}
+	}
+	return found[:min(len(found), limit)], w.broken
+}
+
+func (w *world) Output(_ context.Context, id job.RunID) ([]job.Chunk, error) {
+	return w.chunks[id], w.broken
+}
+
+func (w *world) Lives(_ context.Context, from, to time.Time) ([]store.Life, error) {
+	return w.lives, w.broken
+}
+
+func (w *world) Totals(context.Context, time.Time) (store.Totals, error) {
+	var t store.Totals
+	for _, r := range w.allRuns() {
+		switch {
+		case r.Outcome.OK():
+			t.OK++
+		case !r.Outcome.IsZero():
+			t.Failed++
+		}
+	}
+	return t, w.broken
+}
+
+// ---- serving
+
+const ( // uids of the accounts in the tests
+	annUID  = 20001
+	bobUID  = 20002
+	selfUID = 20003
+	noneUID = 20004 // no account
+)
+
+func account(uid uint32) (string, error) {
+	if name, ok := map[uint32]string{0: "root", annUID: "ann", bobUID: "bob", selfUID: "cronring"}[uid]; ok {
+		return name, nil
+	}
+	return "", errors.New("no such uid")
+}
+
+func (w *world) server() *Server {
+	return New(Options{
+		Backend: w, Store: w, Now: func() time.Time { return w.now },
+		SelfUID: selfUID, Account: account, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+}
+
+// serve answers on a real socket until the test ends, and gives its path.
+func (w *world) serve() string {
+	w.t.Helper()
+	path := filepath.Join(w.t.TempDir(), "s")
+	l, err := Listen(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.serveOn(l)
+	return path
+}
+
+func (w *world) serveOn(l net.Listener) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.server().Serve(ctx, l) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	w.t.Cleanup(func() {
+		if err := stop(); err != nil {
+			w.t.Errorf("Serve: %v", err)
+		}
+	})
+	return stop
+}
+
+func (w *world) client() *api.Client {
+	c := api.Dial(w.serve())
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+func pauseOf(id job.ID) engine.Event {
+	return engine.Pause{Job: id, Hold: job.Hold{By: "root"}}
+}
