@@ -7,8 +7,8 @@
 //   - one on CLOCK_BOOTTIME, armed with the time that remains. It counts
 //     suspend, and it does not care whose wall clock Now reads, so a wall clock
 //     simulated for this process alone works as the real one does.
-//   - one on CLOCK_REALTIME in the far future, which is never reached: the
-//     kernel cancels it when the wall clock is set, and after each resume.
+//   - one on CLOCK_REALTIME, far ahead, which is there to be cancelled: the
+//     kernel does that when the wall clock is set, and after each resume.
 //
 // A wall clock that is slewed (by up to 500 ppm) drifts away from
 // CLOCK_BOOTTIME. A long wait is therefore approached in stages, and the end

@@ -146,7 +146,7 @@ func (p *pump) run() error {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			p.expire()
 		case err != nil:
-			return fmt.Errorf("await output: %w", err)
+			panic(fmt.Sprintf("await output: %v", err)) // the epoll instance is ours alone
 		}
 		at := now()
 		for _, event := range events[:n] {
@@ -184,8 +184,13 @@ func (p *pump) read(fd int32, at time.Time) {
 	}
 }
 
-// end closes a pipe, and reports the child if that was the last of it.
+// end closes a pipe, and reports the child if that was the last of it. Closing
+// alone would leave it in the epoll set for as long as a fork elsewhere holds a
+// copy of our descriptors, and the pump would spin.
 func (p *pump) end(fd int32, c *child) {
+	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, int(fd), nil); err != nil {
+		panic(fmt.Sprintf("forget pipe: %v", err)) // it is in the set until here
+	}
 	p.s.mu.Lock()
 	delete(p.streams, fd) // before its number is free for another pipe
 	c.open--

@@ -220,3 +220,44 @@ func TestOutputWithoutDescriptors(t *testing.T) {
 		t.Errorf("report %q, want %q: half of 64 descriptors are for pipes", got, want)
 	}
 }
+
+func init() {
+	helpers["low limit"] = func() error {
+		limit := syscall.Rlimit{Cur: 100, Max: 1000}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			return err
+		}
+		return syscall.Exec("/proc/self/exe", []string{os.Args[0], "-c", "daemon with a low limit"}, os.Environ())
+	}
+	helpers["daemon with a low limit"] = func() error {
+		t := &helperT{}
+		defer t.finish()
+		r := newRig(t, Options{})
+		g := newGate(t)
+		for range 2 {
+			id := r.start(g.command() + "; ulimit -Sn; ulimit -Hn")
+			r.awaitStart(id)
+			g.open(1)
+			fmt.Print(text(r.await(id), job.Stdout))
+		}
+		fmt.Printf("room for %d pipes\n", r.spawner.files.pipes)
+		return nil
+	}
+}
+
+func TestJobsHaveTheLimitThatTheDaemonWasStartedWith(t *testing.T) {
+	r := newRig(t, Options{})
+	e := r.do("low limit", env("SHELL="+publicBinary(t)))
+	wantOutcome(t, e, exited(0))
+	limits, room, _ := strings.Cut(text(e, job.Stdout), "room for ")
+	if want := "100\n1000\n100\n1000\n"; limits != want {
+		t.Errorf("limits of two jobs %q, want %q", limits, want)
+	}
+	switch room {
+	case fmt.Sprintf("%d pipes\n", wantedFiles-reservedFiles):
+	case fmt.Sprintf("%d pipes\n", 999-reservedFiles):
+		t.Skip("SKIPPED, NOT TESTED: raising the limit needs CAP_SYS_RESOURCE")
+	default:
+		t.Errorf("room for %s", room)
+	}
+}

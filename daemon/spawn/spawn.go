@@ -97,6 +97,7 @@ func (s *Spawner) Events() <-chan engine.Event { return s.events }
 // Start begins a run. It never blocks: the run is queued behind those that
 // were given before, and Events tells what comes of it. The queue needs no
 // bound of its own, as it holds nothing but runs that the engine holds too.
+// After Run has returned, Start does nothing.
 func (s *Spawner) Start(start engine.Start) {
 	c := &child{run: start.Run.ID, job: start.Job.ID, start: &start}
 	s.mu.Lock()

@@ -149,17 +149,19 @@ func (a account) isOurs() bool {
 	if err != nil {
 		return false
 	}
-	for _, gid := range gids {
-		if !slices.Contains(a.groups, uint32(gid)) {
-			return false
-		}
+	ours := make([]uint32, len(gids))
+	for i, gid := range gids {
+		ours[i] = uint32(gid)
 	}
-	for _, gid := range a.groups {
-		if !slices.Contains(gids, int(gid)) {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(beyond(a.gid, ours), beyond(a.gid, a.groups))
+}
+
+// beyond is the groups other than the primary one, which a list may name too
+// or not.
+func beyond(primary uint32, groups []uint32) []uint32 {
+	groups = slices.DeleteFunc(slices.Clone(groups), func(gid uint32) bool { return gid == primary })
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 func ownName() string {
