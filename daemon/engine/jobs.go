@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"hash/fnv"
-	"io"
 	"sort"
 
 	"github.com/cronring/cronring/crontab"
@@ -107,8 +105,21 @@ func (s *jobs) job(slot int32) job.Job {
 	return j
 }
 
+// keys is the hash of each slot's ID.
+func (s *jobs) keys() []uint64 {
+	keys := make([]uint64, s.len())
+	for slot := range s.len() {
+		keys[slot] = hash(string(s.id(slot)))
+	}
+	return keys
+}
+
+// hash is FNV-1a, 64 bits, written out because a host may have a million IDs
+// and hash/fnv copies each.
 func hash(s string) uint64 {
-	h := fnv.New64a()
-	io.WriteString(h, s)
-	return h.Sum64()
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
 }

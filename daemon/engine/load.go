@@ -50,7 +50,7 @@ func (e *Engine) load(tables []*crontab.Table) {
 	e.pending = e.behind()
 	if changed {
 		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
-		e.emit(e.roster())
+		e.emit(e.roster(keys))
 	}
 	if first {
 		e.restore()
@@ -76,9 +76,8 @@ func (e *Engine) remember() map[uint64]past {
 	}
 	specs := specHashes{}
 	m := make(map[uint64]past, len(e.marks))
-	for slot, mark := range e.marks {
-		s := int32(slot)
-		m[hash(string(e.jobs.id(s)))] = past{specs.of(e.jobs.entry(s).Schedule), mark}
+	for slot, key := range e.jobs.keys() {
+		m[key] = past{specs.of(e.jobs.entry(int32(slot)).Schedule), e.marks[slot]}
 	}
 	return m
 }
@@ -101,14 +100,13 @@ func (s *State) past() map[uint64]past {
 }
 
 // roster is what a later start must know of the jobs.
-func (e *Engine) roster() Roster {
+func (e *Engine) roster(keys []uint64) Roster {
 	specs := specHashes{}
 	known := make([]Known, len(e.marks))
 	for slot, mark := range e.marks {
-		s := int32(slot)
 		known[slot] = Known{
-			Key:   hash(string(e.jobs.id(s))),
-			Spec:  specs.of(e.jobs.entry(s).Schedule),
+			Key:   keys[slot],
+			Spec:  specs.of(e.jobs.entry(int32(slot)).Schedule),
 			Since: time.Unix(0, mark).UTC(),
 		}
 	}

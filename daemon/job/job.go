@@ -35,34 +35,38 @@ type Job struct {
 // changing the time or moving the line keeps the history.
 func DeriveID(table, user, command string, twin int) ID {
 	sum := sha256.Sum256([]byte(command))
-	var b strings.Builder
-	b.WriteString(stem(table))
-	b.WriteByte('.')
-	b.WriteString(user)
-	b.WriteByte('.')
-	b.WriteString(hex.EncodeToString(sum[:4]))
+	id := make([]byte, 0, len(table)+len(user)+16)
+	id = appendStem(id, table)
+	id = append(id, '.')
+	id = append(id, user...)
+	id = append(id, '.')
+	id = hex.AppendEncode(id, sum[:4])
 	if twin > 1 {
-		b.WriteByte('-')
-		b.WriteString(strconv.Itoa(twin))
+		id = append(id, '-')
+		id = strconv.AppendInt(id, int64(twin), 10)
 	}
-	return ID(b.String())
+	return ID(id)
 }
 
-func stem(path string) string {
+// appendStem appends a file's name without directory and suffix, with each
+// byte that a name= could not hold made a low line.
+func appendStem(id []byte, path string) []byte {
 	path = path[strings.LastIndexByte(path, '/')+1:]
 	if path == "" || path == "-" {
-		return "stdin"
+		return append(id, "stdin"...)
 	}
 	if i := strings.LastIndexByte(path, '.'); i > 0 {
 		path = path[:i]
 	}
-	return strings.Map(func(r rune) rune {
+	for _, c := range []byte(path) {
 		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+			id = append(id, c)
+		default:
+			id = append(id, '_')
 		}
-		return '_'
-	}, path)
+	}
+	return id
 }
 
 // Status is a job as seen now.
