@@ -209,7 +209,7 @@ func (p *parser) judge(it *item, above []item) {
 	spec := it.spec
 	switch {
 	case find(above, it.Key) != nil:
-		p.refuse(it, "B405", it.Key+" is given twice for one entry: the first counts", "delete one of them")
+		p.refuse(it, "B405", "a second "+it.Key+"= for one entry", "delete one of them")
 	case strings.HasPrefix(it.Key, "x-"):
 	case spec == nil:
 		p.refuse(it, "B403", "unknown option "+quote(it.Key), p.keyFix(it))

@@ -3,6 +3,7 @@ package crontab
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Severity tells whether a line counts.
@@ -57,6 +58,7 @@ func (p *parser) remarkAs(at, length int, code Code, severity Severity, message,
 
 func (p *parser) add(d Diagnostic) {
 	d.File = p.table.Name
+	d.Message, d.Fix = harmless(d.Message), harmless(d.Fix)
 	if len(p.remarks) < maxRemarks {
 		p.remarks = append(p.remarks, d)
 		return
@@ -69,6 +71,25 @@ func (p *parser) add(d Diagnostic) {
 			Fix:     "mend what is listed first",
 		})
 	}
+}
+
+// maxSentence bounds a message or fix in bytes.
+const maxSentence = 300
+
+// harmless makes text that may quote the file fit for a terminal and a log.
+func harmless(text string) string {
+	if len(text) > maxSentence {
+		text = text[:maxSentence-3] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case r == '\t':
+			return ' '
+		}
+		return '?'
+	}, text)
 }
 
 // quote puts a word of the file between double quotes, cut if it is long, with

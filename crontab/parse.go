@@ -307,15 +307,18 @@ func (p *parser) checkCommand(account, at int) bool {
 }
 
 func (p *parser) remarkNoCommand(account int) {
-	word := p.line[account:]
+	rest := p.line[account:]
+	word := rest[:wordEnd(rest, 0)]
+	flag := strings.HasSuffix(strings.TrimRight(rest, blanks), "-n")
 	switch {
 	case word == "":
 		p.remark(len(p.line), 1, "B218", "no command", "write a command after the time fields")
-	case strings.HasPrefix(word, "-n"):
-		p.remark(account, 2, "B218", "no command after -n", "write a command after -n")
+	case flag:
+		p.remark(account+strings.LastIndex(rest, "-n"), 2, "B218", "no command after -n", "write a command after -n")
+	case looksLikeAccount(word):
+		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the account, and nothing follows "+quote(word), "write a command after the account")
 	default:
-		word = word[:wordEnd(word, 0)]
-		p.remark(account, len(word), "B218", "no command: in this file the sixth column is the account, and nothing follows "+quote(word), "write `root "+word+"`")
+		p.remark(account, len(word), "B218", "no account: in this file the sixth column is the account, and "+quote(word)+" cannot be one", "write `root "+word+"`")
 	}
 }
 

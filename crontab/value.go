@@ -282,7 +282,10 @@ func checkBreaker(text string) error {
 	if !ok {
 		return fmt.Errorf("%s is not N/duration", quote(text))
 	}
-	return errors.Join(checkInt(1, 1000)(number), checkDuration(length))
+	if err := checkInt(1, 1000)(number); err != nil {
+		return err
+	}
+	return checkDuration(length)
 }
 
 // checkPool takes NAME or NAME:slots.

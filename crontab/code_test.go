@@ -1,0 +1,59 @@
+package crontab
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEachCodeIsListedAndMade reads the tables of testdata and what they
+// cannot hold: each code that is listed must be made by some line, and each
+// that is made must be listed with its severity.
+func TestEachCodeIsListedAndMade(t *testing.T) {
+	texts := []string{
+		"A=" + strings.Repeat("x", MaxSetting) + "\n=b\nRANDOM_DELAY=x\nTZ=UTC\nPATH=$PATH\nA=b # c\nUSER=x\nSHELL=sh\n",
+		"0 1 * * * a \\\n0 1 * * * date +%F\n0 1 * * * " + strings.Repeat("x", MaxCommand+1) + "\n0 1 * * * \x00\n",
+		"0 1 * * *" + strings.Repeat(" ", 70_000) + "a\n",
+		"\ufeff0 1 * * * a\r\n",
+		strings.Repeat("x\n", maxRemarks+1),
+		strings.Repeat("\n", MaxText+1),
+		"#@ for people\n#@ timeout=5m\n\n#@ priority=3\n@reboot a\n#@ jitter=5m\n@reboot a\n",
+		"@@ a\n@ a\n@every a\n0 0 0 12 1 1 a\n* * * * * * a\n",
+	}
+	paths, _ := filepath.Glob(filepath.Join(corpus, "*"))
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil {
+			texts = append(texts, string(text))
+		}
+	}
+	made := map[Code]bool{}
+	for _, text := range texts {
+		for _, format := range []Format{User, System} {
+			_, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation})
+			for _, d := range remarks {
+				made[d.Code] = true
+				if k, ok := lineCodes[d.Code]; d.Code.Meaning() == "" || ok && k.severity != d.Severity {
+					t.Fatalf("%v: code %s is not listed as %v", d, d.Code, d.Severity)
+				}
+			}
+		}
+	}
+	for _, spec := range []string{"@reboot", "0 0 * * * x"} { // these two only where a line is all time fields
+		_, remarks := ParseSchedule(spec, NewZone(nil), 0)
+		for _, d := range remarks {
+			made[d.Code] = true
+		}
+	}
+	for code := range lineCodes {
+		if !made[code] {
+			t.Errorf("%s (%s) is listed, but no line of this test makes it", code, code.Meaning())
+		}
+	}
+	for code := range fieldCodes {
+		if !made[code] {
+			t.Errorf("%s (%s) is listed, but no line of this test makes it", code, code.Meaning())
+		}
+	}
+}

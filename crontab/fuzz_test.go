@@ -1,0 +1,149 @@
+package crontab
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// addCorpus seeds a fuzz target with the real tables and the strange ones.
+func addCorpus(f *testing.F, add func(text string)) {
+	for _, pattern := range []string{"*.crontab", "*.cron.d", "real/*"} {
+		paths, err := filepath.Glob(filepath.Join(corpus, pattern))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			add(string(text))
+		}
+	}
+}
+
+// zones knows two zones and reads no disk, so that fuzzing is fast.
+func zones(name string) (*time.Location, error) {
+	switch name {
+	case "UTC":
+		return time.UTC, nil
+	case "Asia/Kolkata":
+		return time.FixedZone(name, 19800), nil
+	}
+	return nil, os.ErrNotExist
+}
+
+func FuzzParse(f *testing.F) {
+	for _, system := range []bool{false, true} {
+		addCorpus(f, func(text string) { f.Add(text, system) })
+		f.Add("-*/5 0~9 * * mon\t-n x%y\\%z\\\r\n", system)
+		f.Add("CRON_TZ=Asia/Kolkata\nRANDOM_DELAY=9\n0 1 * * * a\x00\n@reboot b", system)
+	}
+	f.Fuzz(func(t *testing.T, text string, system bool) {
+		c := Config{Zone: zones, Seed: 1, Owner: "bob"}
+		if system {
+			c.Format = System
+		}
+		table, remarks := Parse("fuzz", text, c)
+		checkRemarks(t, text, remarks)
+		last := 0
+		for i := range table.Entries {
+			e := &table.Entries[i]
+			if e.Line() <= last {
+				t.Fatalf("entry %d is in line %d, after line %d", i, e.Line(), last)
+			}
+			last = e.Line()
+			checkEntry(t, e, c)
+		}
+	})
+}
+
+func checkRemarks(t *testing.T, text string, remarks []Diagnostic) {
+	t.Helper()
+	lines := strings.Split(strings.TrimPrefix(text, byteOrderMark), "\n")
+	for _, d := range remarks {
+		if d.Line < 1 || d.Line > len(lines) {
+			t.Fatalf("%v %s: the text has %d lines", d, d.Code, len(lines))
+		}
+		if n := len(lines[d.Line-1]); d.Column < 0 || d.Column > n+1 || d.Length < 0 || d.Column+d.Length > n+2 {
+			t.Fatalf("%v %s: length %d is beyond the %d bytes of the line", d, d.Code, d.Length, n)
+		}
+		if d.Code.Meaning() == "" || d.Message == "" || strings.HasSuffix(d.Message, ".") {
+			t.Fatalf("%v: code %q is not listed, or the message is no message", d, d.Code)
+		}
+		if strings.ContainsFunc(d.Message+d.Fix, func(r rune) bool { return r < ' ' }) {
+			t.Fatalf("%q, %q: a control byte would reach the terminal", d.Message, d.Fix)
+		}
+		if excerpt := d.Excerpt(text); excerpt == "" || d.Column > 0 && !strings.Contains(excerpt, "^") {
+			t.Fatalf("%v: got excerpt %q", d, excerpt)
+		}
+	}
+}
+
+// checkEntry reads an entry's line again by itself: it must say the same.
+func checkEntry(t *testing.T, e *Entry, c Config) {
+	t.Helper()
+	if e.Command() == "" && !strings.HasPrefix(e.rest(), "%") {
+		t.Fatalf("line %d: no command in %q", e.Line(), e.Raw())
+	}
+	again, remarks := Parse("again", e.Raw()+"\n", c)
+	if len(again.Entries) != 1 {
+		t.Fatalf("%q: read again, got %d entries: %v", e.Raw(), len(again.Entries), remarks)
+	}
+	a := &again.Entries[0]
+	stdin, has := e.Stdin()
+	stdinAgain, hasAgain := a.Stdin()
+	if a.Spec() != e.Spec() || a.User() != e.User() || a.Command() != e.Command() || stdinAgain != stdin || hasAgain != has ||
+		a.Quiet() != e.Quiet() || a.MailOnFailure() != e.MailOnFailure() || a.Reboot() != e.Reboot() {
+		t.Fatalf("%q: read again, got %q %q %q", e.Raw(), a.Spec(), a.User(), a.Command())
+	}
+	if _, delayed := e.Lookup("RANDOM_DELAY"); delayed || e.Options() != plain || e.Zone().String() != a.Zone().String() {
+		return
+	}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if next, nextAgain := e.Schedule.Next(start), a.Schedule.Next(start); !next.Equal(nextAgain) {
+		t.Fatalf("%q: next is %v, and read again %v", e.Raw(), next, nextAgain)
+	}
+}
+
+// FuzzDirective reads any text behind #@ above a good entry: the entry must be
+// there, and each remark that is an error must hold or degrade it.
+func FuzzDirective(f *testing.F) {
+	for _, s := range Vocabulary() {
+		f.Add(s.Key + "=" + s.Values)
+		f.Add("?" + s.Key + "=\"" + s.Values + "\"")
+	}
+	f.Add("name=a timeout=5m retry=3 backoff=1s..5mx2 -- note")
+	f.Add("default catchup=all:5 from=2026-01-01T00:00 count=3")
+	f.Fuzz(func(t *testing.T, items string) {
+		if strings.ContainsAny(items, "\n") {
+			return
+		}
+		text := "#@ " + items + "\n0 1 * * * x\n"
+		table, remarks := Parse("fuzz", text, Config{Zone: zones})
+		checkRemarks(t, text, remarks)
+		if len(table.Entries) != 1 {
+			t.Fatalf("%q: got %d entries, want 1: %v", items, len(table.Entries), remarks)
+		}
+		e := &table.Entries[0]
+		o := e.Options()
+		if first := strings.TrimLeft(items, blanks); !strings.HasPrefix(first, "file") && !strings.HasPrefix(first, "default") {
+			for _, d := range remarks {
+				if d.Severity == Error && d.Line == 1 && o.Held == "" && o.Degraded == "" {
+					t.Fatalf("%q: %v, but the entry is neither held nor degraded", items, d)
+				}
+			}
+		}
+		if o.Retry < 0 || o.Timeout < 0 || o.Grace < 0 || o.Deadline < 0 || o.MaxMade < 1 || o.RetryJitter < 0 || o.RetryJitter > 100 ||
+			o.Backoff.Min < 0 || o.Backoff.Max < o.Backoff.Min || !(o.Backoff.Factor >= 1) {
+			t.Fatalf("%q: got %+v", items, o)
+		}
+		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		if next := e.Schedule.Next(start); !next.IsZero() && !next.After(start) {
+			t.Fatalf("%q: next after %v is %v", items, start, next)
+		}
+	})
+}
