@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxLine is how much of one line of a job's output is shown, in bytes.
+const maxLine = 8192
+
+// cleanCell makes foreign text (a command, a name, a path) fit for one field of
+// one line. Control characters are shown as escapes, and so are the invisible
+// ones that reorder text on a screen.
+func cleanCell(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case hidden(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// hidden reports runes that change how their neighbours are shown: the C1
+// controls, the separators of lines, and the format characters that set the
+// direction of text.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029
+}
+
+// cleaner passes the output of one stream of one run on, line by line, without
+// what could take over a terminal. Newlines and tabs stay, and so do colours
+// where they are wanted; of a line redrawn with carriage returns the last state
+// stays; a line is cut at maxLine bytes.
+type cleaner struct {
+	w      io.Writer
+	prefix func() string // written before each line; nil for none
+	color  bool
+	line   []byte // since the last newline
+	cut    bool   // the line is longer than maxLine; the rest is left out
+}
+
+func (c *cleaner) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			c.keep(p)
+			break
+		}
+		c.keep(p[:i])
+		p = p[i+1:]
+		if err := c.endLine(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Close ends an unfinished line.
+func (c *cleaner) Close() error {
+	if len(c.line) == 0 {
+		return nil
+	}
+	return c.endLine()
+}
+
+// keep holds a part of a line. What was redrawn need not be held, so that a
+// progress bar of any length shows its end.
+func (c *cleaner) keep(p []byte) {
+	if i := bytes.LastIndexByte(bytes.TrimRight(p, "\r"), '\r'); i >= 0 {
+		c.line, c.cut, p = c.line[:0], false, p[i+1:]
+	}
+	if len(c.line) > 0 && len(p) > 0 && c.line[len(c.line)-1] == '\r' && p[0] != '\r' {
+		c.line, c.cut = c.line[:0], false
+	}
+	if room := maxLine - len(c.line); len(p) > room {
+		p, c.cut = p[:room], true
+	}
+	c.line = append(c.line, p...)
+}
+
+func (c *cleaner) endLine() error {
+	var b []byte
+	if c.prefix != nil {
+		b = append(b, c.prefix()...)
+	}
+	b = appendClean(b, c.line, c.color)
+	if c.cut {
+		b = append(b, " [line cut]"...)
+	}
+	c.line, c.cut = c.line[:0], false
+	_, err := c.w.Write(append(b, '\n'))
+	return err
+}
+
+// appendClean appends line without control characters and escape sequences.
+// With color, sequences that set colours (SGR) stay, and are undone at the end.
+func appendClean(b, line []byte, color bool) []byte {
+	painted := false
+	for len(line) > 0 {
+		if line[0] == 0x1b {
+			n, sgr := escapeLen(line)
+			if sgr && color {
+				b, painted = append(b, line[:n]...), true
+			}
+			line = line[n:]
+			continue
+		}
+		r, n := utf8.DecodeRune(line)
+		switch {
+		case r == '\t':
+			b = append(b, '\t')
+		case r == utf8.RuneError && n == 1:
+			b = utf8.AppendRune(b, utf8.RuneError)
+		case !hidden(r):
+			b = append(b, line[:n]...)
+		}
+		line = line[n:]
+	}
+	if painted {
+		b = append(b, "\x1b[0m"...)
+	}
+	return b
+}
+
+// escapeLen gives the length of the escape sequence at the start of p, and
+// whether it only sets colours. The forms are those of ECMA-48: CSI with
+// parameters and a final byte, strings up to their terminator, and short ones.
+func escapeLen(p []byte) (n int, sgr bool) {
+	if len(p) == 1 {
+		return 1, false
+	}
+	switch p[1] {
+	case '[':
+		return csiLen(p)
+	case ']', 'P', 'X', '^', '_':
+		return stringLen(p), false
+	}
+	for i := 1; i < len(p); i++ {
+		if p[i] < 0x20 || p[i] > 0x2f { // not an intermediate byte: the final one, or no part of it
+			if p[i] >= 0x30 && p[i] <= 0x7e {
+				i++
+			}
+			return i, false
+		}
+	}
+	return len(p), false
+}
+
+func csiLen(p []byte) (n int, sgr bool) {
+	digits := true
+	for i := 2; i < len(p); i++ {
+		switch c := p[i]; {
+		case c >= '0' && c <= '9' || c == ';' || c == ':':
+		case c >= 0x20 && c <= 0x3f:
+			digits = false
+		case c >= 0x40 && c <= 0x7e:
+			return i + 1, c == 'm' && digits
+		default:
+			return i, false
+		}
+	}
+	return len(p), false
+}
+
+// stringLen ends a device string at BEL or ST; without either, the rest of the
+// line is part of it.
+func stringLen(p []byte) int {
+	for i := 2; i < len(p); i++ {
+		switch {
+		case p[i] == 0x07:
+			return i + 1
+		case p[i] == 0x1b && i+1 < len(p) && p[i+1] == '\\':
+			return i + 2
+		}
+	}
+	return len(p)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// choice is a flag that takes one of a few words. The first is its default.
+type choice struct {
+	words []string
+	word  string
+}
+
+func oneOf(words ...string) *choice { return &choice{words: words, word: words[0]} }
+
+func (c *choice) String() string { return c.word }
+func (c *choice) Type() string   { return "WORD" }
+
+// Set refuses a word that is not on the list.
+func (c *choice) Set(word string) error {
+	if !slices.Contains(c.words, word) {
+		return fmt.Errorf("it must be one of %s", strings.Join(c.words, ", "))
+	}
+	c.word = word
+	return nil
+}
+
+// The forms of a result that is a list. Table is for eyes and fits the
+// terminal; wide is the same with nothing cut; plain is for cut and awk: one
+// tab between fields, nothing cut, times in RFC 3339.
+const (
+	formTable = "table"
+	formWide  = "wide"
+	formPlain = "plain"
+	formJSON  = "json"
+	formJSONL = "jsonl"
+	formName  = "name"
+	formText  = "text"
+	formSARIF = "sarif"
+)
+
+// output is the -o flag of one command.
+type output struct {
+	choice
+	noHeader bool
+}
+
+// listOutput adds -o and --no-header to a command whose result is a list. The
+// default is a table on a terminal, else plain.
+func (a *app) listOutput(cmd *cobra.Command, forms ...string) *output {
+	o := &output{choice: choice{words: forms, word: formPlain}}
+	if a.tty {
+		o.word = formTable
+	}
+	cmd.Flags().VarP(&o.choice, "output", "o", "form of the result: "+strings.Join(forms, ", "))
+	cmd.Flags().Lookup("output").DefValue = "table on a terminal, else plain"
+	cmd.Flags().BoolVar(&o.noHeader, "no-header", false, "leave out the line of column names")
+	return o
+}
+
+// textOutput adds -o to a command whose result is a page of text.
+func (a *app) textOutput(cmd *cobra.Command, forms ...string) *output {
+	o := &output{choice: choice{words: forms, word: forms[0]}}
+	cmd.Flags().VarP(&o.choice, "output", "o", "form of the result: "+strings.Join(forms, ", "))
+	return o
+}
+
+// forEyes reports whether a person reads the result: relative times, cut
+// columns and colours are for them.
+func (o *output) forEyes() bool { return o.word == formTable || o.word == formWide }
+
+// cell is one field of a table.
+type cell struct {
+	text string
+	tone tone
+}
+
+// table is a result that is a list.
+type table struct {
+	header []string
+	rows   [][]cell
+}
+
+// add appends a row of cells without colour.
+func (t *table) add(texts ...string) {
+	row := make([]cell, len(texts))
+	for i, text := range texts {
+		row[i].text = text
+	}
+	t.rows = append(t.rows, row)
+}
+
+// printTable writes t as table, wide or plain.
+func (a *app) printTable(t *table, o *output) {
+	for _, row := range t.rows {
+		for i := range row {
+			row[i].text = cleanCell(row[i].text)
+		}
+	}
+	if !o.noHeader {
+		head := make([]cell, len(t.header))
+		for i, name := range t.header {
+			head[i] = cell{strings.ToUpper(name), faint}
+		}
+		t.rows = append([][]cell{head}, t.rows...)
+	}
+	if o.word == formPlain {
+		a.printPlain(t)
+		return
+	}
+	widths := t.widths()
+	for _, row := range t.rows {
+		a.printAligned(row, widths, o.word == formTable)
+	}
+}
+
+func (a *app) printPlain(t *table) {
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i > 0 {
+				a.out.WriteByte('\t')
+			}
+			a.out.WriteString(c.text)
+		}
+		a.out.WriteByte('\n')
+	}
+}
+
+func (t *table) widths() []int {
+	var widths []int
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], cells(c.text))
+		}
+	}
+	return widths
+}
+
+// printAligned writes one row; fit cuts it at the width of the terminal.
+func (a *app) printAligned(row []cell, widths []int, fit bool) {
+	room := a.width
+	if !fit || room == 0 {
+		room = 1 << 30
+	}
+	for i, c := range row {
+		text := cutCells(c.text, room)
+		a.out.WriteString(a.paint(c.tone, text))
+		if room -= widths[i] + 2; i == len(row)-1 || room <= 0 {
+			break
+		}
+		a.out.WriteString(strings.Repeat(" ", widths[i]-cells(text)+2))
+	}
+	a.out.WriteByte('\n')
+}
+
+// printJSON writes v as an indented document.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// printLine writes v as one line of JSON.
+func (a *app) printLine(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// historyFlags are the flags of history that need reading.
+type historyFlags struct {
+	filter       api.Filter
+	since, until string
+	trigger      string
+	out          *output
+}
+
+func newHistory(a *app) *cobra.Command {
+	f := &historyFlags{}
+	cmd := &cobra.Command{
+		Use:     "history [JOB...]",
+		Short:   "List past and present runs, the newest first",
+		Example: "  cronring history backup --failed --since -7d\n  cronring history --skipped",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.filter.Refs = args
+			return a.history(cmd, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.filter.Failed, "failed", false, "only runs that failed")
+	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
+	flags.StringVar(&f.trigger, "trigger", "", "only runs caused by `WORD`: clock, boot, manual, retry, catchup")
+	flags.StringVar(&f.since, "since", "", "only from `T` on: "+whenHelp)
+	flags.StringVar(&f.until, "until", "", "only before `T`")
+	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
+	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
+	a.addZone(cmd, "of the times")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	f.filter.Trigger = job.Trigger(f.trigger)
+	if f.filter.Since, err = a.flagTime("since", f.since, loc); err != nil {
+		return err
+	}
+	if f.filter.Until, err = a.flagTime("until", f.until, loc); err != nil {
+		return err
+	}
+	client := a.dial()
+	defer client.Close()
+	runs, err := client.History(cmd.Context(), f.filter)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.out.word == formJSON:
+		return a.printJSON(runs)
+	case f.out.word == formJSONL && f.filter.Skipped:
+		return printLines(a, runs.Skipped)
+	case f.out.word == formJSONL:
+		return printLines(a, runs.Runs)
+	case f.filter.Skipped:
+		a.printTable(skipTable(runs.Skipped, f.out, loc), f.out)
+	default:
+		a.printTable(a.runTable(runs.Runs, f.out, loc), f.out)
+	}
+	return nil
+}
+
+// flagTime reads the instant of a flag; an unset one is the zero time.
+func (a *app) flagTime(name, text string, loc *time.Location) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := parseWhen(text, a.now(), loc)
+	if err != nil {
+		return t, badUsage("read --"+name+" "+strconv.Quote(text), err.Error(), "")
+	}
+	return t, nil
+}
+
+func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
+	t := &table{header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by"}}
+	form := stampPlain
+	if out.forEyes() {
+		form = "Mon 01-02 15:04:05"
+	}
+	for i := range runs {
+		r := &runs[i]
+		t.add(r.ID.String(), string(r.Job), formatTime(r.Due, form, loc), formatTime(r.Started, form, loc), ending(r), a.took(r),
+			string(r.Trigger), strconv.Itoa(r.Attempt), r.By)
+		t.rows[i][4].tone = runTone(r)
+	}
+	return t
+}
+
+func runTone(r *job.Run) tone {
+	switch {
+	case r.State.Live():
+		return busy
+	case r.State == job.RunDropped:
+		return faint
+	case r.Outcome.OK():
+		return good
+	}
+	return bad
+}
+
+func skipTable(skipped []job.Record, out *output, loc *time.Location) *table {
+	t := &table{header: []string{"job", "due", "count", "reason", "detail"}}
+	form := stampPlain
+	if out.forEyes() {
+		form = "Mon 01-02 15:04:05"
+	}
+	for _, r := range skipped {
+		reason := string(r.Reason)
+		if out.forEyes() {
+			reason = r.Reason.Sentence()
+		}
+		t.add(string(r.Job), formatTime(r.Due, form, loc), strconv.Itoa(max(r.Count, 1)), reason, r.Detail)
+	}
+	return t
+}
+
+// formatTime writes an instant, or "" for none.
+func formatTime(t time.Time, form string, loc *time.Location) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(loc).Format(form)
+}

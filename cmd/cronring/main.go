@@ -1,0 +1,20 @@
+// Command cronring owns what a person types at a shell: it asks the daemon
+// over its socket, and reads, explains and simulates crontab files without one.
+package main
+
+import (
+	"os"
+	"os/signal"
+
+	_ "time/tzdata" // zones on hosts and in containers that have no zone files
+)
+
+func main() {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	go func() {
+		<-interrupted
+		os.Exit(exitInterrupted)
+	}()
+	os.Exit(newApp(os.Stdin, os.Stdout, os.Stderr).run(os.Args[1:]))
+}

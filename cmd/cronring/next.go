@@ -1,0 +1,253 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// nextFlags are the flags of next.
+type nextFlags struct {
+	formatFlags
+	number      int
+	from, until string
+	out         *output
+}
+
+// coming is the result of next.
+type coming struct {
+	V           int              `json:"v"`
+	Schedule    string           `json:"schedule"`
+	Zone        string           `json:"zone"`
+	Meaning     string           `json:"meaning"`
+	PerYear     int              `json:"runs_a_year,omitempty"` // in the year of the start; 0 when not known
+	Next        []time.Time      `json:"next"`
+	Diagnostics []api.Diagnostic `json:"diagnostics"`
+}
+
+func newNext(a *app) *cobra.Command {
+	f := &nextFlags{}
+	cmd := &cobra.Command{
+		Use:   "next 'EXPR'|FILE:LINE|JOB",
+		Short: "Tell when a schedule, an entry or a job runs next",
+		Long: `Tell when a schedule, an entry or a job runs next.
+
+EXPR is five fields or a nickname like @daily; FILE:LINE is an entry of a crontab
+file. Neither needs a daemon. Any other word names a job of the daemon, of which
+the nearest runs are known.`,
+		Example: "  cronring next '0 0 13 * 5' -n 4 --tz Europe/Berlin\n  cronring next /etc/crontab:17",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.next(cmd, args[0], f) },
+	}
+	cmd.Flags().IntVarP(&f.number, "number", "n", 10, "at most `N` runs")
+	cmd.Flags().StringVar(&f.from, "from", "", "begin at `T` instead of now (an EXPR or FILE:LINE only): "+whenHelp)
+	cmd.Flags().StringVar(&f.until, "until", "", "end before `T`")
+	f.add(cmd)
+	f.out = a.textOutput(cmd, formText, formPlain, formJSON, formJSONL)
+	a.addZone(cmd, "of the schedule, where it names none, and of the times")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) next(cmd *cobra.Command, what string, f *nextFlags) error {
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	from, until := a.now(), time.Time{}
+	if f.from != "" {
+		if from, err = a.flagTime("from", f.from, loc); err != nil {
+			return err
+		}
+	}
+	if until, err = a.flagTime("until", f.until, loc); err != nil {
+		return err
+	}
+	var c coming
+	switch {
+	case isSchedule(what):
+		c, err = scheduleNext(what, loc, f.window(from, until))
+	case isEntry(what):
+		c, err = a.entryNext(what, loc, f, f.window(from, until))
+	case f.from != "":
+		return badUsage("begin at "+f.from, "the daemon tells the coming runs of a job from now on only", "name an EXPR or FILE:LINE")
+	default:
+		c, err = a.jobNext(cmd, what, f.window(from, until))
+	}
+	if err != nil {
+		return err
+	}
+	return a.printComing(c, from, loc, f.out)
+}
+
+// isSchedule reports whether a word is meant as a schedule: it has blanks, or
+// begins with @ and is no group of jobs.
+func isSchedule(what string) bool {
+	switch what {
+	case "@failed", "@running", "@late", "@paused":
+		return false
+	}
+	return strings.ContainsAny(what, " \t") || strings.HasPrefix(what, "@")
+}
+
+// isEntry reports whether a word is FILE:LINE of a file that is there.
+func isEntry(what string) bool {
+	name, line, ok := cutLast(what, ":")
+	if !ok || line == "" || strings.Trim(line, "0123456789") != "" {
+		return false
+	}
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// window limits a list of coming runs.
+type window struct {
+	from, until time.Time // until zero: no end
+	number      int
+}
+
+func (f *nextFlags) window(from, until time.Time) window { return window{from, until, f.number} }
+
+// runs lists the occurrences of s in w. The first may be at w.from itself.
+func (w window) runs(s cron.Schedule) []time.Time {
+	list := []time.Time{}
+	for t := s.Next(w.from.Add(-1)); len(list) < w.number && w.includes(t); t = s.Next(t) {
+		list = append(list, t)
+	}
+	return list
+}
+
+func (w window) includes(t time.Time) bool {
+	return !t.IsZero() && (w.until.IsZero() || t.Before(w.until))
+}
+
+func scheduleNext(spec string, loc *time.Location, w window) (coming, error) {
+	s, remarks := crontab.ParseSchedule(spec, crontab.NewZone(loc), 0)
+	if s == nil {
+		return coming{}, badSchedule(spec, remarks)
+	}
+	return newComing(spec, s, loc, w, remarks), nil
+}
+
+// badSchedule makes the first error in a schedule that of the command.
+func badSchedule(spec string, remarks []crontab.Diagnostic) error {
+	for _, d := range remarks {
+		if d.Severity == crontab.Error {
+			return badUsage(fmt.Sprintf("read the schedule %q", spec), fmt.Sprintf("column %d: %s (%s)", d.Column, d.Message, d.Code), d.Fix)
+		}
+	}
+	return badUsage(fmt.Sprintf("read the schedule %q", spec), "it names no time", "")
+}
+
+func newComing(spec string, s cron.Schedule, loc *time.Location, w window, remarks []crontab.Diagnostic) coming {
+	c := coming{V: api.Version, Schedule: spec, Zone: loc.String(), Meaning: crontab.Describe(s), Diagnostics: api.NewDiagnostics(remarks)}
+	c.PerYear = crontab.PerYear(s, w.from.In(loc).Year())
+	for _, t := range w.runs(s) {
+		c.Next = append(c.Next, t.In(loc))
+	}
+	return c
+}
+
+// entryNext is about one line of a crontab file, in the zone that the file
+// gives it.
+func (a *app) entryNext(what string, loc *time.Location, f *nextFlags, w window) (coming, error) {
+	name, number, _ := cutLast(what, ":")
+	line, _ := strconv.Atoi(number)
+	s, err := a.read(name)
+	if err != nil {
+		return coming{}, err
+	}
+	table, remarks := f.parse(s, loc)
+	var about []crontab.Diagnostic
+	for _, d := range remarks {
+		if d.Line == line {
+			about = append(about, d)
+		}
+	}
+	for i := range table.Entries {
+		if e := &table.Entries[i]; e.Line() == line {
+			return newComing(e.Spec(), e.Schedule, e.Zone().Location(), w, about), nil
+		}
+	}
+	e := &api.Error{What: "cannot tell when " + what + " runs", Why: "that line is no entry", Fix: "cronring lint " + name, Kind: api.NotFound}
+	if len(about) > 0 {
+		e.Why = about[0].Message
+	}
+	return coming{}, e
+}
+
+// jobNext asks the daemon.
+func (a *app) jobNext(cmd *cobra.Command, ref string, w window) (coming, error) {
+	client := a.dial()
+	defer client.Close()
+	j, err := client.Show(cmd.Context(), ref)
+	if err != nil {
+		return coming{}, err
+	}
+	c := coming{V: api.Version, Schedule: j.Job.Schedule, Zone: j.Job.Zone, Meaning: j.Meaning, Next: []time.Time{}, Diagnostics: j.Diagnostics}
+	for _, t := range j.Upcoming {
+		if len(c.Next) < w.number && w.includes(t) {
+			c.Next = append(c.Next, t)
+		}
+	}
+	return c, nil
+}
+
+func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *output) error {
+	switch out.word {
+	case formJSON:
+		return a.printJSON(c)
+	case formJSONL:
+		return printLines(a, c.Next)
+	case formPlain:
+		for _, t := range c.Next {
+			a.printf("%s\n", t.Format(stampPlain))
+		}
+		return nil
+	}
+	a.printf("%s", cleanCell(c.Meaning))
+	if c.PerYear > 0 {
+		a.printf(" (%s a year)", plural(c.PerYear, "run"))
+	}
+	a.printf("\n")
+	if c.Zone != loc.String() {
+		a.printf("in the zone %s\n", cleanCell(c.Zone))
+	}
+	width := len(strconv.Itoa(len(c.Next)))
+	for i, t := range c.Next {
+		a.printf("%*d  %s  in %s\n", width, i+1, t.Format(stampEyes), brief(t.Sub(from).Round(time.Second)))
+	}
+	if len(c.Next) == 0 {
+		a.printf("no run\n")
+	}
+	a.printAdvice(c.Diagnostics)
+	return nil
+}
+
+// printAdvice writes remarks on something that has no place in a file.
+func (a *app) printAdvice(remarks []api.Diagnostic) {
+	for _, d := range remarks {
+		a.printf("%s %s %s", a.paint(severityTone[d.Severity], d.Severity), d.Code, cleanCell(d.Message))
+		if d.Fix != "" {
+			a.printf("; fix: %s", cleanCell(d.Fix))
+		}
+		a.printf("\n")
+	}
+}

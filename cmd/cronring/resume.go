@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+func newResume(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "resume JOB...",
+		Short:   "End pauses",
+		Example: "  cronring resume @paused",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client := a.dial()
+			defer client.Close()
+			jobs, err := client.Resume(cmd.Context(), api.ResumeRequest{Refs: args})
+			if err == nil {
+				a.printChanged("resumed", jobs)
+			}
+			return err
+		},
+	}
+	a.addSocket(cmd)
+	return cmd
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newRoot builds the tree of commands. Without an argument it is status.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cronring",
+		Short: "See and steer the jobs of cronringd, and read crontab files without it",
+		Long: `See and steer the jobs of cronringd, and read crontab files without it.
+
+Without a command: cronring status.
+
+JOB is a name, a glob, FILE:LINE, or @failed, @running, @late, @paused.
+RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
+		DisableSuggestions: true, // unknownCommand makes them, in the shape of an error
+		Args:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
+		RunE:               func(cmd *cobra.Command, _ []string) error { return a.status(cmd, &statusFlags{}) },
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(badFlag)
+	root.AddGroup(
+		&cobra.Group{ID: "see", Title: "See (with a daemon):"},
+		&cobra.Group{ID: "do", Title: "Do (with a daemon):"},
+		&cobra.Group{ID: "files", Title: "Files (without a daemon):"},
+		&cobra.Group{ID: "more", Title: "More:"},
+	)
+	root.SetHelpCommandGroupID("more")
+	for group, verbs := range map[string][]*cobra.Command{
+		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newEvents(a)},
+		"do":  {newRun(a), newStop(a), newPause(a), newResume(a), newReload(a)},
+		"files": {
+			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a),
+		},
+		"more": {newVersion(a), newExitCodes()},
+	} {
+		for _, verb := range verbs {
+			verb.GroupID = group
+			verb.DisableFlagsInUseLine = true
+			verb.Args = usageOf(verb.Args)
+			root.AddCommand(verb)
+		}
+	}
+	return root
+}
+
+// newExitCodes is a help topic: it has no Run.
+func newExitCodes() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `Exit codes:
+
+  0    done
+  1    failed (diff: the schedules differ)
+  2    the command line makes no sense (diff: trouble)
+  3    no such job or run
+  4    not allowed
+  5    the daemon cannot be reached
+  6    refused by state: paused, overlapping, draining, nothing to stop
+  8    a check found problems (lint, status --check)
+  125  run --wait: trouble that is not the job's own
+  130  interrupted
+
+run --wait gives the job's own exit code, or 128+n if signal n ended it.`,
+	}
+}
+
+// usageOf turns complaints about arguments into errors of usage.
+func usageOf(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return badUsage("run \""+cmd.CommandPath()+"\" like that", err.Error(), "cronring "+cmd.Use+"    or see: "+cmd.CommandPath()+" --help")
+		}
+		return nil
+	}
+}
+
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var verbs []string
+	for _, c := range root.Commands() {
+		verbs = append(verbs, c.Name())
+	}
+	fix := "cronring --help"
+	if near := nearest(args[0], verbs); near != "" {
+		fix = "cronring " + near + "    or see: " + fix
+	}
+	return badUsage(fmt.Sprintf("do %q: no such command", args[0]), "", fix)
+}
+
+func badFlag(cmd *cobra.Command, err error) error {
+	help := cmd.CommandPath() + " --help"
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := nearest(missing.GetSpecifiedName(), names); near != "" {
+			help = cmd.CommandPath() + " --" + near + "    or see: " + help
+		}
+	}
+	return badUsage("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), help)
+}
+
+// nearest is the word that was probably meant, or "". The distance is cobra's.
+func nearest(typed string, words []string) string {
+	c := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, word := range words {
+		c.AddCommand(&cobra.Command{Use: word, Run: func(*cobra.Command, []string) {}})
+	}
+	near := c.SuggestionsFor(strings.ToLower(typed))
+	if len(near) == 0 {
+		return ""
+	}
+	return near[0]
+}

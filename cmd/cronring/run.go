@@ -1,0 +1,95 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func newRun(a *app) *cobra.Command {
+	var r api.RunRequest
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "run JOB... [--wait]",
+		Short: "Run jobs now, as their user, in their environment",
+		Long: `Run jobs now, as their user, in their environment.
+
+It is refused while a job is paused, held, disabled, or running where overlap=
+forbids a second run; --force runs it all the same.
+
+With --wait the exit code is the job's own, retries included, or 128+n if signal
+n ended it; of several jobs, that of the first which failed. Trouble that is not
+the job's own is 125.`,
+		Example: "  cronring run backup --wait",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Refs = args
+			return a.runJobs(cmd, r, out)
+		},
+	}
+	cmd.Flags().BoolVarP(&r.Wait, "wait", "w", false, "wait for the end")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "run also when paused, held, disabled or overlapping")
+	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
+	client := a.dial()
+	defer client.Close()
+	runs, err := client.Run(cmd.Context(), r)
+	if err == nil {
+		err = a.printRuns(runs, out)
+	}
+	switch {
+	case !r.Wait:
+		return err
+	case err != nil:
+		a.report(err)
+		return exit(exitWaitTrouble)
+	}
+	for i := range runs {
+		if code := exitOf(&runs[i]); code != exitDone {
+			return exit(code)
+		}
+	}
+	return nil
+}
+
+// exitOf is the exit code that stands for the end of a run.
+func exitOf(r *job.Run) int {
+	switch o := r.Outcome; {
+	case r.State != job.RunEnded:
+		return exitWaitTrouble
+	case o.Kind == job.Exited:
+		return o.Code
+	case o.Signal != 0:
+		return 128 + o.Signal
+	}
+	return exitWaitTrouble
+}
+
+// printRuns writes one line for each run.
+func (a *app) printRuns(runs []job.Run, out *output) error {
+	switch out.word {
+	case formJSON:
+		return a.printJSON(api.Runs{V: api.Version, Runs: runs})
+	case formJSONL:
+		return printLines(a, runs)
+	}
+	for i := range runs {
+		r := &runs[i]
+		if out.word == formName {
+			a.printf("%d\n", r.ID)
+			continue
+		}
+		a.printf("run %d  %s  %s", r.ID, cleanCell(string(r.Job)), a.paint(runTone(r), cleanCell(ending(r))))
+		if !r.Ended.IsZero() {
+			a.printf(" in %s", a.took(r))
+		}
+		a.printf("    cronring logs %d\n", r.ID)
+	}
+	return nil
+}

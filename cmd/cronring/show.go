@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+func newShow(a *app) *cobra.Command {
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "show JOB",
+		Short: "Tell everything about one job",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.location()
+			if err != nil {
+				return err
+			}
+			client := a.dial()
+			defer client.Close()
+			j, err := client.Show(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if out.word == formJSON {
+				return a.printJSON(j)
+			}
+			a.printJob(j, loc)
+			return nil
+		},
+	}
+	out = a.textOutput(cmd, formText, formJSON)
+	a.addZone(cmd, "of the times")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) printJob(j api.Job, loc *time.Location) {
+	look := stateLook[j.State]
+	a.printf("%s  %s\n", cleanCell(string(j.Job.ID)), a.paint(look.tone, stateSign(j.State)+" "+string(j.State)))
+	a.printField("schedule", j.Job.Schedule+"   "+j.Meaning)
+	a.printField("zone", j.Job.Zone)
+	a.printField("source", fmt.Sprintf("%s:%d", j.Job.Table, j.Job.Line))
+	a.printField("user", j.Job.User)
+	a.printField("command", j.Job.Command)
+	a.printField("stdin", j.Job.Stdin)
+	a.printField("env", strings.Join(j.Job.Env, "  "))
+	a.printField("options", optionText(j.Job.Options))
+	a.printField("held", j.Job.Held)
+	a.printField("degraded", j.Job.Degraded)
+	if j.Hold != nil {
+		a.printField("paused", "by "+j.Hold.By+pauseEnd(j.Hold, loc)+reasonOf(j.Hold))
+	}
+	for i := range j.Running {
+		r := &j.Running[i]
+		a.printField("running", fmt.Sprintf("run %d, %s for %s, pid %d", r.ID, r.State, a.took(r), r.PID))
+	}
+	for i := range j.Recent {
+		r := &j.Recent[i]
+		a.printField(fieldOnce(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(stampEyes), ending(r), a.took(r)))
+	}
+	for i, t := range j.Upcoming {
+		a.printField(fieldOnce(i, "next"), t.In(loc).Format(stampEyes)+"  "+a.until(t))
+	}
+	for _, d := range j.Diagnostics {
+		a.printRemark(d)
+	}
+}
+
+// printField writes one named line, and nothing for an empty text.
+func (a *app) printField(name, text string) {
+	if text != "" {
+		a.printf("  %-9s %s\n", name, cleanCell(text))
+	}
+}
+
+// fieldOnce names the first line of a list only.
+func fieldOnce(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+func optionText(options map[string]string) string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		fmt.Fprintf(&b, "%s=%s  ", key, options[key])
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// statusFlags are the flags of status.
+type statusFlags struct {
+	check bool
+	out   *output
+}
+
+func newStatus(a *app) *cobra.Command {
+	f := &statusFlags{}
+	cmd := &cobra.Command{
+		Use:   "status [--check]",
+		Short: "Tell on one screen how the daemon and its jobs are",
+		Long: `Tell on one screen how the daemon and its jobs are.
+
+With --check the exit code is 8 if a job fails, is late or is held because an
+option that guards it could not be read, if a line of a crontab file does not
+count, or if the daemon has trouble of its own; else 0.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd, f) },
+	}
+	cmd.Flags().BoolVar(&f.check, "check", false, "exit 8 if there are problems")
+	f.out = a.textOutput(cmd, formText, formJSON)
+	a.addZone(cmd, "of the times")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) status(cmd *cobra.Command, f *statusFlags) error {
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	client := a.dial()
+	defer client.Close()
+	s, err := client.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	jobs, err := client.List(cmd.Context(), api.Query{
+		States: []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld}})
+	if err != nil {
+		return err
+	}
+	if f.out != nil && f.out.word == formJSON {
+		if err := a.printJSON(s); err != nil {
+			return err
+		}
+	} else {
+		a.printStatus(s, jobs, loc)
+	}
+	if f.check && hasProblems(s, jobs) {
+		return exit(exitProblems)
+	}
+	return nil
+}
+
+func hasProblems(s api.Status, jobs []job.Status) bool {
+	for _, j := range jobs {
+		if j.State == job.StateFailing || j.State == job.StateLate || j.Job.Held != "" {
+			return true
+		}
+	}
+	return len(s.Problems) > 0 || s.Errors > 0
+}
+
+func (a *app) printStatus(s api.Status, jobs []job.Status, loc *time.Location) {
+	a.printf("cronringd %s on %s, up %s", s.Version, cleanCell(s.Host), brief(s.Now.Sub(s.Started).Round(time.Second)))
+	if s.Next != nil {
+		a.printf("    next: %s %s %s", cleanCell(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.until(s.Next.At))
+	}
+	a.printf("\n%s%s", plural(s.Jobs, "job"), stateCounts(s.States))
+	if s.Day != nil && s.Day.Runs > 0 {
+		a.printf("    24 h: %s, %.1f %% ok, lag p99 %s", plural(s.Day.Runs, "run"),
+			100*float64(s.Day.OK)/float64(s.Day.Runs), s.Day.LagP99.Round(time.Millisecond))
+	}
+	a.printf("\n")
+	if s.Draining {
+		a.printf("%s the daemon is stopping: it starts nothing more\n", a.paint(doubt, "!"))
+	}
+	for _, p := range s.Problems {
+		a.printf("%s %s\n", a.paint(bad, sign("✗", "x")), cleanCell(p.What))
+		a.printPart("why", p.Why)
+		a.printPart("fix", p.Fix)
+	}
+	if s.Errors+s.Warnings > 0 {
+		a.printf("%s crontab files: %s, %s    cronring reload\n", a.paint(doubt, "!"), plural(s.Errors, "error"), plural(s.Warnings, "warning"))
+	}
+	a.printTroubled(jobs, loc)
+}
+
+func (a *app) printPart(name, text string) {
+	if text != "" {
+		a.printf("  %s   %s\n", name, cleanCell(text))
+	}
+}
+
+// stateCounts lists the states worth a word, worst first.
+func stateCounts(n map[job.State]int) string {
+	var parts []string
+	for _, state := range []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled} {
+		if n[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[state], state))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// printTroubled gives one line for each job that is not simply well.
+func (a *app) printTroubled(jobs []job.Status, loc *time.Location) {
+	width := 0
+	for _, j := range jobs {
+		width = max(width, cells(cleanCell(string(j.Job.ID))))
+	}
+	for _, j := range jobs {
+		a.printf("%s %s  %s\n", a.paint(stateLook[j.State].tone, stateSign(j.State)),
+			padded(cleanCell(string(j.Job.ID)), width), cleanCell(a.trouble(j, loc)))
+	}
+}
+
+// trouble says in one line what is the matter with a job.
+func (a *app) trouble(j job.Status, loc *time.Location) string {
+	why := "    cronring why " + string(j.Job.ID)
+	switch {
+	case j.State == job.StateFailing && j.Last != nil:
+		return j.Last.Outcome.String() + ", " + a.until(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
+	case j.State == job.StateRunning && len(j.Running) > 0:
+		r := &j.Running[0]
+		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.took(r))
+	case j.Hold != nil:
+		return "paused by " + j.Hold.By + pauseEnd(j.Hold, loc) + reasonOf(j.Hold)
+	case j.Job.Held != "":
+		return "held: " + j.Job.Held
+	case j.State == job.StateLate:
+		return "due " + j.Next.In(loc).Format("15:04:05") + ", not started" + why
+	}
+	return string(j.State) + why
+}
+
+func pauseEnd(h *job.Hold, loc *time.Location) string {
+	if h.Until.IsZero() {
+		return " until resumed"
+	}
+	return " until " + h.Until.In(loc).Format(stampEyes)
+}
+
+func reasonOf(h *job.Hold) string {
+	if h.Reason == "" {
+		return ""
+	}
+	return ": " + h.Reason
+}

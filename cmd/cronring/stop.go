@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+func newStop(a *app) *cobra.Command {
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "stop JOB|RUN...",
+		Short: "End running jobs: TERM, then KILL",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client := a.dial()
+			defer client.Close()
+			runs, err := client.Stop(cmd.Context(), api.StopRequest{Refs: args})
+			if err != nil {
+				return err
+			}
+			return a.printRuns(runs, out)
+		},
+	}
+	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}

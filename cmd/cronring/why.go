@@ -1,0 +1,85 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+func newWhy(a *app) *cobra.Command {
+	var at string
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "why JOB [--at T]",
+		Short: "Explain why a job ran or did not",
+		Long: `Explain why a job ran or did not, in eight steps; the first cross wins.
+
+Without --at it is about the newest occurrence that was missed or skipped, or
+else about the newest one.`,
+		Example: "  cronring why backup --at 'yesterday 02:30'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.location()
+			if err != nil {
+				return err
+			}
+			t, err := a.flagTime("at", at, loc)
+			if err != nil {
+				return err
+			}
+			client := a.dial()
+			defer client.Close()
+			w, err := client.Why(cmd.Context(), args[0], t)
+			if err != nil {
+				return err
+			}
+			if out.word == formJSON {
+				return a.printJSON(w)
+			}
+			a.printWhy(w, loc)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+whenHelp)
+	out = a.textOutput(cmd, formText, formJSON)
+	a.addZone(cmd, "of the times")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) printWhy(w api.Why, loc *time.Location) {
+	a.printf("%s at %s\n", cleanCell(string(w.Job)), w.At.In(loc).Format(stampEyes))
+	verdict := a.paint(bad, sign("✗", "x"))
+	if w.Ran {
+		verdict = a.paint(good, sign("✓", "+"))
+	}
+	a.printf("%s %s\n\n", verdict, cleanCell(w.Verdict))
+	for _, step := range w.Steps {
+		a.printf("  %s %-9s %s\n", a.stepSign(step.State), step.Name, cleanCell(step.Fact))
+	}
+	for i, fact := range w.Facts {
+		if i == 0 {
+			a.printf("\n")
+		}
+		a.printf("  %s\n", cleanCell(fact))
+	}
+	for i, r := range w.Remedies {
+		if i == 0 {
+			a.printf("\ndo one of these\n")
+		}
+		a.printf("  %s    %s\n", cleanCell(r.What), cleanCell(r.Command))
+	}
+}
+
+func (a *app) stepSign(s api.StepState) string {
+	switch s {
+	case api.Passed:
+		return a.paint(good, sign("✓", "+"))
+	case api.Crossed:
+		return a.paint(bad, sign("✗", "x"))
+	}
+	return "-"
+}
