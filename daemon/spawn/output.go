@@ -68,8 +68,8 @@ func openPump(s *Spawner) (*pump, error) {
 func (p *pump) stop() {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.stopped = true
 	p.setDeadline(time.Unix(0, 1))
+	p.stopped = true
 }
 
 func (p *pump) isStopped() bool {
@@ -128,8 +128,12 @@ func (p *pump) linger(c *child) {
 	}
 }
 
-// setDeadline interrupts wait at a time; the zero time never does.
+// setDeadline interrupts wait at a time; the zero time never does. After stop
+// nothing puts the end off. Spawner.mu is held.
 func (p *pump) setDeadline(at time.Time) {
+	if p.stopped {
+		return
+	}
 	if err := p.file.SetReadDeadline(at); err != nil {
 		panic(fmt.Sprintf("set deadline: %v", err)) // the poller takes every epoll instance
 	}
