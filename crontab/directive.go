@@ -249,7 +249,7 @@ func (p *parser) refuse(it *item, code Code, why, fix string) {
 
 // sentence makes a reason for people of a remark, naming the option.
 func sentence(it *item, why string) string {
-	return fmt.Sprintf("The option %s in line %d has no effect: %s.", it.Key, it.Line, why)
+	return fmt.Sprintf("The option %s in line %d cannot be followed: %s.", it.Key, it.Line, why)
 }
 
 // remarkItem adds a remark at the place of an item, which may be in a line

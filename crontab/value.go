@@ -59,10 +59,7 @@ func digits(text string) (n int64, rest string) {
 
 // parseInstant reads RFC 3339, or a local date with or without time in zone.
 func parseInstant(text string, zone *Zone) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t.UTC(), nil
-	}
-	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(form, text, zone.Location()); err == nil {
 			return t.UTC(), nil
 		}
