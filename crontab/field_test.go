@@ -164,7 +164,7 @@ func TestParseScheduleRefuses(t *testing.T) {
 	} {
 		s, remarks := ParseSchedule(test.spec, nil, 1)
 		if s != nil || len(remarks) == 0 {
-			t.Errorf("%q: accepted as %q", test.spec, Describe(s))
+			t.Errorf("%q: got %v with remarks %v, want an error", test.spec, s, remarks)
 			continue
 		}
 		last := remarks[len(remarks)-1]

@@ -14,9 +14,9 @@ import (
 // clock at each real minute: it names nothing in a gap of the zone and both
 // passes of a repeat. Any other is fixed-time: each wall minute that it names
 // has one instant, which is its own, or the end of the gap that it lies in, or
-// its first pass. Minutes that share an instant are one occurrence. A change
-// of more than three hours is a correction that fixed-time schedules follow
-// as the wall clock does.
+// its first pass. Minutes that share an instant are one occurrence. A gap of
+// more than three hours is not made up for, and after a repeat of three hours
+// or more fixed-time schedules start afresh.
 type Schedule struct {
 	fieldSet
 	zone *Zone
