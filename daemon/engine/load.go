@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -120,27 +119,10 @@ type specHashes map[cron.Schedule]uint64
 func (m specHashes) of(s cron.Schedule) uint64 {
 	h, ok := m[s]
 	if !ok {
-		h = hash(spell(s))
+		h = hash(crontab.Identity(s))
 		m[s] = h
 	}
 	return h
-}
-
-// spell says all that the instants of a schedule depend on.
-func spell(s cron.Schedule) string {
-	var b strings.Builder
-	for s != nil {
-		fmt.Fprintf(&b, "%v;", s)
-		if zoned, ok := s.(interface{ Zone() *crontab.Zone }); ok {
-			b.WriteString(zoned.Zone().String())
-		}
-		outer, ok := s.(interface{ Unwrap() cron.Schedule })
-		if !ok {
-			break
-		}
-		s = outer.Unwrap()
-	}
-	return b.String()
 }
 
 // groups sorts the slots by schedule.

@@ -1,0 +1,28 @@
+package crontab
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Identity says all that the instants of a schedule depend on: its fields,
+// its zone, its modifiers, but for the seed of a jitter, which does not change
+// during the life of a host. Two schedules with one identity name the same
+// instants, in this process and in a later one.
+func Identity(s cron.Schedule) string {
+	var b strings.Builder
+	for s != nil {
+		fmt.Fprintf(&b, "%v;", s)
+		if zoned, ok := s.(interface{ Zone() *Zone }); ok {
+			b.WriteString(zoned.Zone().String())
+		}
+		outer, ok := s.(interface{ Unwrap() cron.Schedule })
+		if !ok {
+			break
+		}
+		s = outer.Unwrap()
+	}
+	return b.String()
+}
