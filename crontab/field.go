@@ -281,6 +281,12 @@ func (r *fieldReader) atEnd() bool { return isBlank(r.peek()) }
 // fieldEnd is where the blank after the field at start is.
 func (r *fieldReader) fieldEnd(start int) int { return wordEnd(r.line, start) }
 
+// itemEnd is where the comma or blank after the item at start is.
+func (r *fieldReader) itemEnd(start int) int {
+	item, _, _ := strings.Cut(r.line[start:r.fieldEnd(start)], ",")
+	return start + len(item)
+}
+
 func isAlnum(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 25 }
 
 // hash mixes a seed with a number (SplitMix64), for choices that must look

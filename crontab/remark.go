@@ -139,7 +139,7 @@ func (r *fieldReader) failValue(start int) bool {
 // failSign reports a sign where a value must be.
 func (r *fieldReader) failSign(start int) bool {
 	k, end := r.kind, r.fieldEnd(r.start)
-	if start == end || r.line[start] == ',' || start > r.start && r.line[start-1] == ',' {
+	if start == end || r.line[start] == ',' {
 		from, to := start, start+1
 		if start > r.start {
 			from, to = start-1, start
@@ -150,6 +150,7 @@ func (r *fieldReader) failSign(start int) bool {
 		}
 		return r.fail(from, to, codeEmptyItem, "empty item in the list of "+k.name+"s", fix)
 	}
+	end = r.itemEnd(start)
 	text := r.line[start:end]
 	switch {
 	case text[0] == '?':
@@ -165,12 +166,12 @@ func (r *fieldReader) failSign(start int) bool {
 
 func (r *fieldReader) failOpenRange(start int) bool {
 	fix := fmt.Sprintf("write `%s%d`", r.line[start:r.at], r.kind.high)
-	end := max(r.fieldEnd(start), r.at)
+	end := r.itemEnd(start)
 	return r.fail(start, end, codeOpenRange, fmt.Sprintf("range %q has no end", r.line[start:end]), fix)
 }
 
 func (r *fieldReader) failStepWithoutRange(start int) bool {
-	first, end := r.line[start:r.at], r.fieldEnd(start)
+	first, end := r.line[start:r.at], r.itemEnd(start)
 	message := fmt.Sprintf("step %q needs a range before it", r.line[r.at:end])
 	fix := fmt.Sprintf("write `%s-%d%s`", first, r.kind.high, r.line[r.at:end])
 	if strings.Trim(r.line[r.at:end], "/0") == "" {
@@ -182,7 +183,7 @@ func (r *fieldReader) failStepWithoutRange(start int) bool {
 // failStep reports what stands at numberAt instead of a step, in the item that
 // begins at start.
 func (r *fieldReader) failStep(start, numberAt int) bool {
-	base, end := r.line[start:numberAt-1], r.fieldEnd(start)
+	base, end := r.line[start:numberAt-1], r.itemEnd(start)
 	text := r.line[numberAt:end]
 	switch {
 	case text == "":
@@ -198,7 +199,7 @@ func (r *fieldReader) failStep(start, numberAt int) bool {
 }
 
 func (r *fieldReader) failRandom(start int) bool {
-	end := r.fieldEnd(start)
+	end := r.itemEnd(start)
 	text := r.line[start:end]
 	if low, high, ok := strings.Cut(r.line[start:r.at], "~"); ok && r.peek() != '/' {
 		return r.fail(start, r.at, codeRandom, fmt.Sprintf("random range %q is reversed", r.line[start:r.at]), fmt.Sprintf("write `%s~%s`", high, low))
