@@ -143,62 +143,65 @@ func (p *parser) readItems(at int, items []item) []item {
 func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 	line := p.line
 	it.Line, it.Column = p.number, at+1
-	start := at
+	key := at
 	if line[at] == '?' {
 		it.Maybe = true
-		at++
+		key++
 	}
-	end = at
+	end = key
 	for end < len(line) && !isBlank(line[end]) && line[end] != '=' {
 		end++
 	}
-	it.Key = line[at:end]
-	if end == len(line) || isBlank(line[end]) {
-		next := skipBlanks(line, end)
-		if next < len(line) && line[next] == '=' {
-			if next+1 == len(line) || isBlank(line[next+1]) {
-				next = skipBlanks(line, next+1)
-			}
-			return p.badItem(it, start, wordEnd(line, next), "no blank may stand before or after =")
-		}
-		it.Value, it.bare, it.width = "yes", true, end-start
-		return p.named(it), end, true
+	it.Key = line[key:end]
+	switch blank := skipBlanks(line, end); {
+	case end < len(line) && line[end] == '=' && end == key:
+		return p.badItem(it, wordEnd(line, end), "no key stands before =")
+	case end < len(line) && line[end] == '=':
+		return p.scanValue(it, end+1)
+	case blank < len(line) && line[blank] == '=':
+		return p.badItem(it, valueEnd(line, blank+1), "no blank may stand before or after =")
 	}
-	if end == at {
-		return p.badItem(it, start, wordEnd(line, end), "no key stands before =")
-	}
-	value := end + 1
-	if next := skipBlanks(line, value); next > value && next < len(line) && !strings.Contains(line[next:wordEnd(line, next)], "=") {
-		return p.badItem(it, start, wordEnd(line, next), "no blank may stand before or after =")
-	}
-	if value < len(line) && (line[value] == '"' || line[value] == '\'') {
-		length := strings.IndexByte(line[value+1:], line[value])
-		if length < 0 {
-			return p.badItem(it, start, len(line), "the quoted value is not closed")
-		}
-		end = value + length + 2
-		if end < len(line) && !isBlank(line[end]) {
-			return p.badItem(it, start, wordEnd(line, end), "something stands behind the closing quote")
-		}
-		it.Value = line[value+1 : end-1]
-	} else {
-		end = wordEnd(line, value)
-		it.Value = line[value:end]
-	}
-	it.width = end - start
-	return p.named(it), end, true
+	it.Value, it.bare = "yes", true
+	return finishItem(it, end), end, true
 }
 
-// named gives the item its own name here and its row of the vocabulary.
-func (p *parser) named(it item) item {
+// scanValue reads the value of an item, behind its =.
+func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
+	line := p.line
+	if next := skipBlanks(line, at); next > at && next < len(line) && !strings.Contains(line[next:wordEnd(line, next)], "=") {
+		return p.badItem(it, wordEnd(line, next), "no blank may stand before or after =")
+	}
+	if at == len(line) || line[at] != '"' && line[at] != '\'' {
+		end = wordEnd(line, at)
+		it.Value = line[at:end]
+		return finishItem(it, end), end, true
+	}
+	length := strings.IndexByte(line[at+1:], line[at])
+	if length < 0 {
+		return p.badItem(it, len(line), "the quoted value is not closed")
+	}
+	end = at + length + 2
+	if end < len(line) && !isBlank(line[end]) {
+		return p.badItem(it, wordEnd(line, end), "something stands behind the closing quote")
+	}
+	it.Value = line[at+1 : end-1]
+	return finishItem(it, end), end, true
+}
+
+// valueEnd is where the word at byte at ends, or the next one if there is none.
+func valueEnd(line string, at int) int { return wordEnd(line, skipBlanks(line, at)) }
+
+// finishItem gives an item that ends at byte end its width, its own name here and
+// its row of the vocabulary.
+func finishItem(it item, end int) item {
+	it.width = end - (it.Column - 1)
 	it.Key, it.Value = unalias(it.Key, it.Value)
 	it.spec = vocabularyByKey[it.Key]
 	return it
 }
 
-func (p *parser) badItem(it item, start, end int, why string) (item, int, bool) {
-	it.width = end - start
-	it = p.named(it)
+func (p *parser) badItem(it item, end int, why string) (item, int, bool) {
+	it = finishItem(it, end)
 	p.refuse(&it, "B406", why, "write `key=value`, or `key=\"a value\"`")
 	return it, end, false
 }

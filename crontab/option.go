@@ -161,9 +161,10 @@ func (p *parser) stand(block []item) *standing {
 			plan.Items = append(plan.Items, items[i].Option)
 		}
 	}
-	options := &plan.Options
-	if len(items) == 0 && plan.Held == "" {
-		options = plain
+	options := plain
+	if len(items) > 0 || plan.Held != "" {
+		own := plan.Options // a copy, so that the rest of the plan does not live as long
+		options = &own
 	}
 	s := &standing{
 		section:   &section{table: p.table, env: p.env, zone: plan.zone, options: options},
