@@ -108,7 +108,7 @@ func (r *rig) note(e engine.Event) {
 }
 
 // patience is far more than anything here takes.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // until takes events until a condition holds.
 func (r *rig) until(what string, reached func() bool) {

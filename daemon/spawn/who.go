@@ -83,16 +83,23 @@ func lookUp(name string) (account, error) {
 	if err != nil {
 		return account{}, fmt.Errorf("look up groups of %s: %w", name, err)
 	}
-	found := account{name: u.Username, home: u.HomeDir}
-	uid, errUID := id(u.Uid)
-	gid, errGID := id(u.Gid)
-	found.uid, found.gid = uid, gid
-	groups, errGroups := eachID(ids)
-	found.groups = groups
-	if err := errors.Join(errUID, errGID, errGroups); err != nil {
+	n, err := numbers(append([]string{u.Uid, u.Gid}, ids...))
+	if err != nil {
 		return account{}, fmt.Errorf("look up user %s: %w", name, err)
 	}
-	return found, nil
+	return account{name: u.Username, uid: n[0], gid: n[1], groups: n[2:], home: u.HomeDir}, nil
+}
+
+func numbers(texts []string) ([]uint32, error) {
+	ns := make([]uint32, len(texts))
+	for i, text := range texts {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		ns[i] = uint32(n)
+	}
+	return ns, nil
 }
 
 // unlisted makes an account of the daemon's own number, which containers run
@@ -107,23 +114,6 @@ func unlisted(name string) (account, error) {
 		gid:  uint32(os.Getegid()),
 		home: cmp.Or(os.Getenv("HOME"), "/"),
 	}, nil
-}
-
-func id(s string) (uint32, error) {
-	n, err := strconv.ParseUint(s, 10, 32)
-	return uint32(n), err
-}
-
-func eachID(texts []string) ([]uint32, error) {
-	ids := make([]uint32, len(texts))
-	for i, text := range texts {
-		n, err := id(text)
-		if err != nil {
-			return nil, err
-		}
-		ids[i] = n
-	}
-	return ids, nil
 }
 
 // credential is what a child must change to become the account: nil if the

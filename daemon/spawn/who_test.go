@@ -150,7 +150,7 @@ func TestChildInheritsNoFiles(t *testing.T) {
 func TestSignalsAreReset(t *testing.T) {
 	binary := publicBinary(t)
 	out, err := exec.Command("/bin/sh", "-c",
-		"trap '' HUP INT QUIT PIPE TERM TSTP TTIN TTOU USR1 CHLD; ulimit -Sn 500; exec "+binary+" -c 'bad parent'").CombinedOutput()
+		"trap '' HUP INT QUIT PIPE TERM TSTP TTIN TTOU USR1 CHLD; ulimit -Sn 500; exec "+binary+" -c 'bad parent'").Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -222,7 +222,7 @@ func TestOtherUserWithoutPrivilege(t *testing.T) {
 	cmd := exec.Command(binary, "-c", "run as root")
 	cmd.Env = append(os.Environ(), "TMPDIR=/tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -238,7 +238,7 @@ func TestNumberWithoutAName(t *testing.T) {
 	cmd := exec.Command(publicBinary(t), "-c", "run as myself")
 	cmd.Env = []string{"HOME=/usr/lib"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 987654, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
