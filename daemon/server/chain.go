@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
@@ -73,7 +74,7 @@ func (ev *evidence) pausedAt() bool {
 // reason is why the occurrence is where it is: what was decided, or what
 // became of the run afterwards.
 func (ev *evidence) reason() job.Reason {
-	if ev.run != nil && ev.run.Reason != "" && ev.run.State == job.RunDropped {
+	if ev.run != nil && ev.run.Reason != "" {
 		return ev.run.Reason
 	}
 	return ev.record.Reason
@@ -131,9 +132,9 @@ func (ev *evidence) crossFact(step api.StepName) string {
 
 // because says a reason with its numbers and names.
 func (ev *evidence) because() string {
-	fact := ev.reason().Sentence()
-	if ev.record.Detail != "" {
-		fact += " (" + ev.record.Detail + ")"
+	fact := clause(ev.reason().Sentence())
+	if ev.record.Detail != "" && ev.reason() == ev.record.Reason {
+		fact += ": " + clause(ev.record.Detail)
 	}
 	return fact
 }
@@ -156,9 +157,9 @@ func (ev *evidence) absence() string {
 func (ev *evidence) standing() string {
 	switch {
 	case ev.job.Disabled:
-		return job.IsDisabled.Sentence()
+		return clause(job.IsDisabled.Sentence())
 	case ev.job.Held != "":
-		return "The entry is held: " + ev.job.Held
+		return "the entry is held: " + clause(ev.job.Held)
 	}
 	fact := fmt.Sprintf("paused by %s since %s", ev.hold.By, ev.stamp(ev.hold.Since))
 	if !ev.hold.Until.IsZero() {
@@ -202,7 +203,10 @@ func (ev *evidence) scheduleFact() string {
 
 func (ev *evidence) clockFact() string {
 	fact := wallFact(ev.entry.Zone(), ev.at)
-	if ev.stepped != nil {
+	switch {
+	case ev.at.After(ev.now):
+		return fact
+	case ev.stepped != nil:
 		return fact + "; " + ev.stepped.Detail
 	}
 	return fact + "; no step of the clock seen"
@@ -224,11 +228,18 @@ func (ev *evidence) daemonFact() string {
 		return fmt.Sprintf("up since %s, but it took notice only at %s, %s late: the host slept or stood still",
 			ev.stamp(ev.up.Up), ev.stamp(ev.record.At), length(ev.record.At.Sub(ev.at)))
 	case ev.decided:
-		return fmt.Sprintf("up since %s, decided it %s after its time", ev.stamp(ev.up.Up), length(ev.record.At.Sub(ev.at)))
+		return fmt.Sprintf("up since %s, decided it %s", ev.stamp(ev.up.Up), lateness(ev.record.At.Sub(ev.at)))
 	case ev.stops:
 		return "about to stop: it starts nothing any more"
 	}
 	return "up since " + ev.stamp(ev.up.Up)
+}
+
+func lateness(d time.Duration) string {
+	if d < time.Millisecond {
+		return "on the instant"
+	}
+	return length(d) + " after its time"
 }
 
 // lastSign marks the end of a life that nobody wrote down.

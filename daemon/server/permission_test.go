@@ -32,12 +32,15 @@ func annsWorld(t *testing.T) *world {
 	return w
 }
 
-// request is what a caller who wants ann's things would send to each route.
-var request = map[string]struct {
+// walked is the request of one route.
+type walked struct {
 	query, body string
 	names       bool // a thing of ann's, which a stranger is told does not exist
 	streams     bool
-}{
+}
+
+// request is what a caller who wants ann's things would send to each route.
+var request = map[string]walked{
 	"GET /v1/health":      {},
 	"GET /v1/status":      {},
 	"GET /v1/jobs":        {},
@@ -78,12 +81,16 @@ func TestRoutesPerPeer(t *testing.T) {
 					w.Ask(context.Background(), pauseOf("ann-job"))
 				}
 				before := len(w.facts())
-				status, text := w.walk(p.uid, r.method, r.path)
+				q, known := request[r.method+" "+r.path]
+				if !known {
+					t.Fatal("the route has no request in this test: add one")
+				}
+				status, text := w.walk(p.uid, r.method, r.path, q)
 				want := http.StatusOK
 				switch {
 				case r.may == keeper && !p.keeper:
 					want = http.StatusForbidden
-				case !p.owner && request[r.method+" "+r.path].names:
+				case !p.owner && q.names:
 					want = http.StatusNotFound
 				}
 				if status != want {
@@ -114,12 +121,7 @@ func echoesOnly(text string) bool {
 
 // walk sends the request of a route as the account with that uid, and gives
 // the answer. While a stream is read, something happens to ann's job.
-func (w *world) walk(uid uint32, method, path string) (int, string) {
-	w.t.Helper()
-	q, known := request[method+" "+path]
-	if !known {
-		w.t.Fatalf("%s %s has no request in this test: add one", method, path)
-	}
+func (w *world) walk(uid uint32, method, path string, q walked) (int, string) {
 	r := httptest.NewRequest(method, path+"?"+q.query, strings.NewReader(q.body))
 	s := w.server()
 	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, sync.OnceValue(func() peer {
@@ -142,11 +144,10 @@ func (w *world) walk(uid uint32, method, path string) (int, string) {
 	return recorder.Code, recorder.Body.String()
 }
 
-// The owner's requests do work, so that the strangers' failures mean something.
 func TestEventsPerPeer(t *testing.T) {
 	for uid, want := range map[uint32]int{0: 2, annUID: 2, bobUID: 0, noneUID: 0} {
 		t.Run(fmt.Sprint(uid), func(t *testing.T) {
-			_, text := annsWorld(t).walk(uid, "GET", "/v1/events")
+			_, text := annsWorld(t).walk(uid, "GET", "/v1/events", request["GET /v1/events"])
 			if got := strings.Count(text, "\n"); got != want {
 				t.Errorf("%d events, want %d:\n%s", got, want, text)
 			}
@@ -159,7 +160,7 @@ func TestHistoryStaysWithAccount(t *testing.T) {
 	w := annsWorld(t)
 	w.load("#@ name=ann-job\n* * * * * bob true\n") // bob takes the name
 	for _, path := range []string{"/v1/runs", "/v1/run", "/v1/output"} {
-		if _, text := w.walk(bobUID, "GET", path); strings.Contains(text, "secret") || strings.Contains(text, `"id":1`) {
+		if _, text := w.walk(bobUID, "GET", path, request["GET "+path]); strings.Contains(text, "secret") || strings.Contains(text, `"id":1`) {
 			t.Errorf("GET %s tells bob of ann's run: %s", path, text)
 		}
 	}

@@ -124,7 +124,7 @@ func (s *Server) only(ctx context.Context, c *call, verb, text string) (int, err
 	if len(found) != 1 {
 		return 0, &api.Error{
 			Kind: api.Usage,
-			What: fmt.Sprintf("cannot %s %q: it names %s, and one is wanted", verb, text, count(len(found), "job")),
+			What: fmt.Sprintf("cannot %s %q: it names %s, and one is wanted", doing(verb), text, count(len(found), "job")),
 			Why:  c.firstFew(found),
 			Fix:  fmt.Sprintf("cronring list %s", quote(text)),
 		}
@@ -150,7 +150,7 @@ func (c *call) noSuchJob(verb, text string) *api.Error {
 	visible := c.visible()
 	e := &api.Error{
 		Kind: api.NotFound,
-		What: fmt.Sprintf("cannot %s %q: no such job", verb, text),
+		What: fmt.Sprintf("cannot %s %q: no such job", doing(verb), text),
 		Why:  c.loaded(visible) + ", none matches",
 		Fix:  "cronring list",
 	}
@@ -163,6 +163,21 @@ func (c *call) noSuchJob(verb, text string) *api.Error {
 		e.Fix = fmt.Sprintf("cronring %s %s    or list: cronring list", verb, quote(near))
 	}
 	return e
+}
+
+// doing says what a command does, where its name is not a verb.
+func doing(command string) string {
+	switch command {
+	case "why":
+		return "explain"
+	case "logs":
+		return "read the output of"
+	case "history":
+		return "list the runs of"
+	case "events":
+		return "follow"
+	}
+	return command
 }
 
 func (c *call) loaded(visible []int) string {

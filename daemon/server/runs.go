@@ -203,7 +203,7 @@ func newest(stored, live []job.Run) []job.Run {
 func (c *call) noSuchRun(verb, text string, id job.ID, have int) *api.Error {
 	return &api.Error{
 		Kind: api.NotFound,
-		What: fmt.Sprintf("cannot %s %q: no such run", verb, text),
+		What: fmt.Sprintf("cannot %s %q: no such run", doing(verb), text),
 		Why:  fmt.Sprintf("the history of %s has %s of that kind", id, count(have, "run")),
 		Fix:  "cronring history " + quote(string(id)),
 	}
@@ -221,7 +221,7 @@ func (s *Server) numbered(ctx context.Context, c *call, verb string, id job.RunI
 	if !ok || !c.seesRun(r) {
 		return job.Run{}, &api.Error{
 			Kind: api.NotFound,
-			What: fmt.Sprintf("cannot %s run %s: no such run", verb, id),
+			What: fmt.Sprintf("cannot %s run %s: no such run", doing(verb), id),
 			Why:  "it never was, is older than the history that is kept, or belongs to another account",
 			Fix:  "cronring history",
 		}

@@ -70,6 +70,9 @@ func statusOn(path string) (st api.Status, err error) {
 	if err != nil {
 		return st, err
 	}
+	if response.StatusCode != http.StatusOK {
+		return st, errors.New(response.Status)
+	}
 	return st, json.NewDecoder(response.Body).Decode(&st)
 }
 

@@ -20,7 +20,7 @@ func (ev *evidence) verdict(cross api.StepName) string {
 	case ev.run != nil && ev.run.State == job.RunQueued:
 		return "It is late, not lost. " + job.WaitsForRun.Sentence()
 	case cross == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
-		return "It could not be started. " + capital(ev.run.Outcome.Error) + "."
+		return "It could not be started. " + sentence(ev.run.Outcome.Error)
 	case cross == "" && ev.run != nil:
 		return ev.told()
 	case cross == "":
@@ -28,9 +28,11 @@ func (ev *evidence) verdict(cross api.StepName) string {
 	case !ev.decided && cross == api.StepSchedule:
 		return "It was not due then: the schedule does not name that instant."
 	case !ev.decided && ev.at.After(ev.now):
-		return "It will not start. " + capital(ev.crossFact(cross)) + "."
+		return "It will not start. " + sentence(ev.crossFact(cross))
+	case !ev.decided && cross == api.StepEntry:
+		return "It did not start, and no decision about it is recorded."
 	case !ev.decided:
-		return "It did not start. " + capital(ev.crossFact(cross)) + "."
+		return "It did not start. " + sentence(ev.crossFact(cross))
 	}
 	return "It did not start. " + ev.reason().Sentence()
 }
@@ -50,17 +52,10 @@ func (ev *evidence) told() string {
 		ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Outcome)
 }
 
-func capital(text string) string {
-	if text == "" || text[0] < 'a' || text[0] > 'z' {
-		return text
-	}
-	return string(text[0]-'a'+'A') + text[1:]
-}
-
 // facts tells what else bears on it.
 func (ev *evidence) facts(cross api.StepName, again int) []string {
 	var facts []string
-	if again > 1 {
+	if again > 1 && cross != "" {
 		facts = append(facts, fmt.Sprintf("this happened %d times in 30 days", again))
 	}
 	if cross == api.StepOverlap {
@@ -70,7 +65,7 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 		facts = append(facts, fmt.Sprintf("it is one of %d occurrences from %s to %s that were skipped alike",
 			ev.record.Count, ev.stamp(ev.record.First), ev.stamp(ev.record.Due)))
 	}
-	if !ev.next.IsZero() {
+	if !ev.next.IsZero() && cross != api.StepSchedule {
 		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), length(ev.next.Sub(ev.now))))
 	}
 	return facts
@@ -86,62 +81,12 @@ func (ev *evidence) durations() []string {
 		took[i] = r.Ended.Sub(r.Started)
 	}
 	slices.Sort(took)
-	fact := fmt.Sprintf("of its last %s the median took %s, the longest %s",
-		count(len(took), "run"), length(took[len(took)/2]), length(took[len(took)-1]))
+	fact := "its last run took " + length(took[0])
+	if n := len(took); n > 1 {
+		fact = fmt.Sprintf("of its last %d runs the median took %s, the longest %s", n, length(took[n/2]), length(took[n-1]))
+	}
 	if before := previous(ev.entry.Schedule, ev.at); !before.IsZero() {
 		fact += "; the occurrence before was " + length(ev.at.Sub(before)) + " earlier"
 	}
 	return []string{fact}
-}
-
-// remedies tells what can be done about it.
-func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
-	name := quote(string(ev.job.ID))
-	edit := func(what, directive string) api.Remedy {
-		return api.Remedy{
-			What:    what + ": write #@ " + directive + " above the entry",
-			Command: fmt.Sprintf("${EDITOR:-vi} +%d %s", ev.job.Line, quote(ev.job.Table)),
-		}
-	}
-	runNow := api.Remedy{What: "run it now", Command: "cronring run " + name}
-	history := api.Remedy{What: "see what was there instead", Command: "cronring history " + name}
-	lint := api.Remedy{What: "see what is wrong with the entry", Command: "cronring lint " + quote(ev.job.Table)}
-	coming := api.Remedy{What: "see when it is due", Command: "cronring next " + name}
-	switch cross {
-	case "":
-		return ev.afterRun()
-	case api.StepEntry:
-		return []api.Remedy{lint, coming}
-	case api.StepEnabled:
-		switch {
-		case ev.hold != nil:
-			return []api.Remedy{{What: "end the pause", Command: "cronring resume " + name}}
-		case ev.job.Held != "":
-			return []api.Remedy{lint}
-		case ev.job.Disabled:
-			return []api.Remedy{edit("let it run again", "enabled=yes, in place of enabled=no,")}
-		}
-		return []api.Remedy{runNow}
-	case api.StepSchedule:
-		return []api.Remedy{coming, {What: "have the schedule explained", Command: "cronring explain " + name}}
-	case api.StepClock, api.StepDaemon:
-		return []api.Remedy{runNow, edit("have missed occurrences made up", "catchup=once")}
-	case api.StepOverlap:
-		return []api.Remedy{history, edit("queue instead of skip", "overlap=queue")}
-	}
-	if ev.run != nil {
-		return append(ev.afterRun(), runNow)
-	}
-	return []api.Remedy{runNow}
-}
-
-// afterRun is what can be done when there was a run.
-func (ev *evidence) afterRun() []api.Remedy {
-	if ev.run == nil || ev.run.Outcome.OK() {
-		return nil
-	}
-	if ev.run.State.Live() {
-		return []api.Remedy{{What: "watch it", Command: "cronring logs -f " + ev.run.ID.String()}}
-	}
-	return []api.Remedy{{What: "see its output", Command: "cronring logs " + ev.run.ID.String()}}
 }

@@ -62,7 +62,7 @@ func (s *Server) lastAttempt(ctx context.Context, e api.Event, r job.Run) job.Ru
 	if e.Gap == nil {
 		r = *e.Record.Run
 	}
-	stored, err := s.store.Runs(ctx, store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided})
+	stored, err := s.store.Runs(ctx, store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided, Limit: maxRows})
 	i := slices.IndexFunc(stored, func(other job.Run) bool { return other.Invocation == r.Invocation })
 	if err != nil || i < 0 || stored[i].ID <= r.ID && e.Gap == nil {
 		return r

@@ -19,22 +19,43 @@ func count(n int, thing string) string {
 
 // length says a duration in its two largest units: 7h57m, 3d2h, 12.4s.
 func length(d time.Duration) string {
-	const day = 24 * time.Hour
 	switch {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
 	case d < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
 	case d < time.Hour:
-		return d.Round(time.Second).String()
-	case d < day:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		return twoUnits(d.Round(time.Second), time.Minute, "m", time.Second, "s")
+	case d < 24*time.Hour:
+		return twoUnits(d.Round(time.Minute), time.Hour, "h", time.Minute, "m")
 	}
-	text := strconv.Itoa(int(d/day)) + "d"
-	if h := int(d % day / time.Hour); h > 0 {
-		text += strconv.Itoa(h) + "h"
+	return twoUnits(d, 24*time.Hour, "d", time.Hour, "h")
+}
+
+func twoUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+	text := strconv.Itoa(int(d/large)) + largeName
+	if rest := int(d % large / small); rest > 0 {
+		text += strconv.Itoa(rest) + smallName
 	}
 	return text
+}
+
+// clause makes a part of a sentence of one.
+func clause(text string) string {
+	text = strings.TrimSuffix(text, ".")
+	if text == "" || text[0] < 'A' || text[0] > 'Z' {
+		return text
+	}
+	return string(text[0]-'A'+'a') + text[1:]
+}
+
+// sentence makes one of a clause.
+func sentence(text string) string {
+	text = strings.TrimSuffix(text, ".") + "."
+	if text[0] < 'a' || text[0] > 'z' {
+		return text
+	}
+	return string(text[0]-'a'+'A') + text[1:]
 }
 
 // quote makes one word for a shell.

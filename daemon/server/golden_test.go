@@ -1,0 +1,227 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with testdata/NAME.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got); if it should: go test ./daemon/server -update\n%s", path, diff)
+	}
+}
+
+// The documents are part of the product's interface: fields may be added,
+// never renamed.
+func TestDocuments(t *testing.T) {
+	w := newWorld(t, etlTable)
+	w.to("2026-11-20T02:00:00Z")
+	for _, r := range w.allRuns() {
+		w.started(r.ID)
+		if r.Job == "etl-orders" {
+			w.ended(r.ID, int(r.ID%2))
+		}
+	}
+	w.to("2026-11-20T02:30:00Z")
+	w.step(engine.Pause{Job: "certbot", Hold: job.Hold{By: "ann", Reason: "new key", Until: instant(t, "2026-11-21T00:00:00Z")}})
+	w.problems = []api.Problem{{What: "history cannot be written", Why: "no space left on device", Fix: "make room"}}
+	w.remarks = append(w.remarks, crontab.Diagnostic{File: "/etc/cron.d/etl", Line: 5, Column: 1, Severity: crontab.Warning, Code: "B999", Message: "a remark on the line"})
+	w.chunks[1] = []job.Chunk{{Run: 1, Job: "etl-orders", Stream: job.Stderr, At: w.now, Data: []byte("timeout\n"), Cut: 12}}
+	for name, target := range map[string]string{
+		"status": "/v1/status", "jobs": "/v1/jobs?job=etl-nightly&job=certbot", "job": "/v1/job?job=etl:5",
+		"runs": "/v1/runs?limit=2", "skipped": "/v1/runs?skipped=true&job=etl-nightly", "run": "/v1/run?run=1",
+		"output": "/v1/output?run=1&follow=true", "why": "/v1/why?job=etl-nightly", "diagnostics": "/v1/diagnostics",
+		"error": "/v1/job?job=etl",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := w.serve()
+			response := send(t, path, "GET "+target+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			var text bytes.Buffer
+			for d := json.NewDecoder(response.Body); d.More(); {
+				var document json.RawMessage
+				if err := d.Decode(&document); err != nil {
+					t.Fatal(err)
+				}
+				json.Indent(&text, document, "", "  ")
+				text.WriteByte('\n')
+			}
+			golden(t, name+".json", text.String())
+		})
+	}
+}
+
+// TestWhy tells stories, and what why says of them.
+func TestWhy(t *testing.T) {
+	var all strings.Builder
+	for _, s := range whyStories {
+		w := newWorld(t, s.table)
+		s.happens(w)
+		query := "job=j"
+		if s.at != "" {
+			query += "&at=" + strings.ReplaceAll(s.at, "+", "%2B")
+		}
+		status, text := w.walk(0, "GET", "/v1/why", walked{query: query})
+		var why api.Why
+		if err := json.Unmarshal([]byte(text), &why); err != nil || status != 200 || len(why.Steps) != 8 {
+			t.Fatalf("%s: status %d, %v, %s", s.name, status, err, text)
+		}
+		fmt.Fprintf(&all, "# %s\n%s\n", s.name, inWords(why))
+	}
+	golden(t, "why.txt", all.String())
+}
+
+func inWords(w api.Why) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s (ran: %v)\n%s\n", w.Job, w.At.Format("2006-01-02T15:04:05Z07:00"), w.Ran, w.Verdict)
+	sign := map[api.StepState]string{api.Passed: "+", api.Crossed: "X", api.NotReached: "-"}
+	for _, s := range w.Steps {
+		fmt.Fprintf(&b, "  %s %-9s %s\n", sign[s.State], s.Name, s.Fact)
+	}
+	for _, f := range w.Facts {
+		fmt.Fprintf(&b, "  fact: %s\n", f)
+	}
+	for _, r := range w.Remedies {
+		fmt.Fprintf(&b, "  do: %s: %s\n", r.What, r.Command)
+	}
+	return b.String()
+}
+
+// whyStories cover each step as the first cross, and each way to pass.
+var whyStories = []struct {
+	name, table string
+	happens     func(w *world)
+	at          string // "": the newest
+}{
+	{"ran well", "#@ name=j\n0,30 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:30:00Z")
+		w.started(1)
+		w.ended(1, 0)
+		w.to("2026-11-20T02:40:00Z")
+	}, "2026-11-20T02:00:00Z"},
+	{"ran and failed", "#@ name=j tz=Europe/Berlin\n0 3 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.to("2026-11-20T02:05:00Z")
+		w.ended(1, 3)
+	}, ""},
+	{"is running", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.to("2026-11-20T02:05:00Z")
+	}, ""},
+	{"asked for", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T01:00:00Z")
+		w.step(engine.RunNow{Job: "j", By: "ann"})
+		w.started(1)
+		w.ended(1, 0)
+	}, ""},
+	{"to come", "#@ name=j\n0 2 * * * ann run\n", func(*world) {}, ""},
+	{"never was and never comes", "#@ name=j\n0 0 31 2 * ann run\n", func(*world) {}, ""},
+	{"entry: the table was changed since", "0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T03:00:00Z")
+		w.load("#@ name=j\n0 2 * * * ann run\n")
+		w.to("2026-11-20T04:00:00Z")
+	}, "2026-11-20T02:00:00Z"},
+	{"enabled: disabled", "#@ name=j enabled=no\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:10:00Z") }, ""},
+	{"enabled: disabled, to come", "#@ name=j enabled=no\n0 2 * * * ann run\n", func(w *world) {}, "2026-11-21T02:00:00Z"},
+	{"enabled: held", "#@ name=j overlap=maybe\n0 2 * * * ann run\n", func(w *world) { w.to("2026-11-20T02:10:00Z") }, ""},
+	{"enabled: paused", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
+		w.step(engine.Pause{Job: "j", Hold: job.Hold{By: "bob", Reason: "moving house"}})
+		w.to("2026-11-20T02:10:00Z")
+	}, ""},
+	{"enabled: paused, to come", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
+		w.step(engine.Pause{Job: "j", Hold: job.Hold{By: "bob", Until: instant(w.t, "2026-11-22T00:00:00Z")}})
+	}, "2026-11-21T02:00:00Z"},
+	{"schedule: minute and hour differ", "#@ name=j\n0,30 2 * * * ann run\n", func(*world) {}, "2026-11-20T03:31:00Z"},
+	{"schedule: day or weekday", "#@ name=j\n0 2 13 * 5 ann run\n", func(*world) {}, "2026-11-19T02:00:00Z"},
+	{"schedule: weekday alone, and month", "#@ name=j\n0 2 * 1-6 mon ann run\n", func(*world) {}, "2026-11-19T02:00:00Z"},
+	{"schedule: nickname", "#@ name=j\n@daily ann run\n", func(*world) {}, "2026-11-19T02:00:00Z"},
+	{"schedule: fixed period", "#@ name=j every=7m\n* * * * * ann run\n", func(*world) {}, "2026-11-20T02:01:00Z"},
+	{"schedule: second pass", "#@ name=j tz=Europe/Berlin\n30 2 * * * ann run\n", func(*world) {}, "2026-10-25T01:30:00Z"},
+	{"schedule: moved by spread", "#@ name=j spread=20m\n30 2 * * * ann run\n", func(*world) {}, "2026-11-20T02:30:00Z"},
+	{"schedule: gap moved it", "#@ name=j tz=Europe/Berlin\n30 2 * * * ann run\n", func(w *world) {
+		w.jump("2027-03-28T00:00:00Z")
+		w.to("2027-03-28T01:00:00Z")
+		w.started(1)
+	}, "2027-03-28T01:00:00Z"},
+	{"clock: set forward over it", "#@ name=j catchup=skip\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T01:00:00Z")
+		w.jump("2026-11-20T04:00:00Z")
+	}, ""},
+	{"daemon: down", "#@ name=j catchup=skip\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T01:00:00Z")
+		w.down("2026-11-22T12:00:00Z")
+	}, "2026-11-21T02:00:00Z"},
+	{"daemon: down, made up", "#@ name=j catchup=once\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T01:00:00Z")
+		w.down("2026-11-20T12:00:00Z")
+		w.started(1)
+		w.ended(1, 0)
+	}, ""},
+	{"daemon: asleep", "#@ name=j catchup=skip\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T01:00:00Z")
+		w.up += 3 * 60 * 60 * 1e9
+		w.jump("2026-11-20T04:00:00Z")
+	}, ""},
+	{"overlap: skipped", "#@ name=j overlap=skip\n0,30 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.to("2026-11-20T02:41:00Z")
+		w.ended(1, 0)
+	}, "2026-11-20T02:30:00Z"},
+	{"overlap: late, not lost", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.to("2026-11-20T02:41:00Z")
+	}, "2026-11-20T02:30:00Z"},
+	{"overlap: queued, then ran", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.to("2026-11-20T02:41:00Z")
+		w.ended(1, 0)
+		w.started(2)
+		w.ended(2, 0)
+	}, "2026-11-20T02:30:00Z"},
+	{"overlap: queue full", "#@ name=j overlap=queue\n0,20,40 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.to("2026-11-20T02:41:00Z")
+	}, "2026-11-20T02:40:00Z"},
+	{"gate: not started", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.step(engine.Ended{Run: 1, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such user: ann"}})
+	}, ""},
+	{"gate: stopped while it was queued", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.to("2026-11-20T02:31:00Z")
+		w.step(engine.Stop{Run: 2, By: "ann"})
+	}, "2026-11-20T02:30:00Z"},
+}

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// send writes bytes to a fresh connection and gives the whole answer.
+func send(t *testing.T, path, text string) *http.Response {
+	t.Helper()
+	c := connect(t, path)
+	go io.WriteString(c, text) // the server may answer before it has read all
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatalf("no answer to %.80q: %v", text, err)
+	}
+	return response
+}
+
+func connect(t *testing.T, path string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func post(path, body string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+}
+
+func TestMalformedRequests(t *testing.T) {
+	path := newWorld(t, etlTable).serve()
+	get := func(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n" }
+	for _, test := range []struct {
+		name, request string
+		status        int
+	}{
+		{"no such path", get("/v2/jobs"), 400},
+		{"wrong method", get("/v1/pause"), 400},
+		{"path that climbs", get("/v1/../../etc/passwd"), 307},
+		{"no job", get("/v1/job"), 400},
+		{"no such set", get("/v1/jobs?job=@nobody"), 400},
+		{"pattern without end", get("/v1/jobs?job=%5Ba"), 400},
+		{"time that is none", get("/v1/why?job=old&at=yesterday"), 400},
+		{"number that is none", get("/v1/runs?limit=many"), 400},
+		{"negative number", get("/v1/runs?limit=-1"), 400},
+		{"flag that is none", get("/v1/runs?failed=perhaps"), 400},
+		{"run number beyond bounds", get("/v1/run?run=99999999999999999999"), 404},
+		{"empty body", post("/v1/run", ""), 400},
+		{"body that is no JSON", post("/v1/run", "{"), 400},
+		{"body of another type", post("/v1/run", `["a"]`), 400},
+		{"unknown field", post("/v1/run", `{"jobs":["old"],"later":true}`), 400},
+		{"two documents", post("/v1/run", `{"jobs":["old"]}{}`), 400},
+		{"huge body", post("/v1/run", `{"jobs":["`+strings.Repeat("a", 2<<20)+`"]}`), 400},
+		{"huge header", "GET /v1/status HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n", 431},
+		{"no HTTP", "hello\r\n\r\n", 400},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			response := send(t, path, test.request)
+			if response.StatusCode != test.status {
+				t.Errorf("status %d, want %d", response.StatusCode, test.status)
+			}
+			if response.Header.Get("Content-Type") != "application/json" {
+				return // net/http refused it before it came to us
+			}
+			var e api.Error
+			if err := json.NewDecoder(response.Body).Decode(&e); err != nil || e.V != api.Version || e.What == "" || e.Kind == "" {
+				t.Errorf("error document %+v, %v", e, err)
+			}
+		})
+	}
+}
+
+// Connections that say nothing cost their account its own places only.
+func TestSilentConnectionsDelayNobody(t *testing.T) {
+	w := annsWorld(t)
+	path := w.serve()
+	openDirs(t, path)
+	for range 2 * maxAccountConns {
+		as(t, bobUID, func() { connect(t, path) })
+	}
+	as(t, bobUID, func() {
+		if _, err := statusOn(path); err == nil {
+			t.Error("an account got more connections than it may have")
+		}
+	})
+	as(t, annUID, func() {
+		if _, err := statusOn(path); err != nil {
+			t.Errorf("another account: %v", err)
+		}
+	})
+	as(t, 0, func() {
+		if _, err := statusOn(path); err != nil {
+			t.Errorf("root: %v", err)
+		}
+	})
+}
+
+func TestDoorKeepsRoomForKeepers(t *testing.T) {
+	d := newDoor(nil, func(uid uint32) bool { return uid == 0 })
+	guests := 0
+	for uid := uint32(1); uid <= 100; uid++ {
+		for d.enter(uid) {
+			guests++
+		}
+	}
+	if guests != maxGuestConns {
+		t.Errorf("%d guests, want %d", guests, maxGuestConns)
+	}
+	keepers := 0
+	for d.enter(0) {
+		keepers++
+	}
+	if keepers != maxConns-maxGuestConns {
+		t.Errorf("%d keepers, want %d", keepers, maxConns-maxGuestConns)
+	}
+	d.exit(1)
+	if !d.enter(1) {
+		t.Error("no room after somebody left")
+	}
+}
+
+// A reader who does not read gets a Gap, and holds up neither the loop nor
+// the end of the server.
+func TestSlowReaderGetsGap(t *testing.T) {
+	w := newWorld(t, etlTable)
+	l, err := Listen(t.TempDir() + "/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := w.serveOn(l)
+	c := connect(t, l.Addr().String())
+	io.WriteString(c, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-w.subscribed
+	big := make([]byte, 64<<10)
+	for range 1000 { // 64 MB, where the socket and the channel take less than 10
+		w.publish(api.Event{Chunk: &job.Chunk{Run: 1, Job: "old", Data: big}})
+	}
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readGap(t, w, json.NewDecoder(response.Body))
+	for range 1000 {
+		w.publish(api.Event{Chunk: &job.Chunk{Run: 1, Job: "old", Data: big}})
+	}
+	if err := stop(); err != nil { // returns, although the handler is stuck in a write
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// readGap reads a stream up to the first gap. It comes with the next event for
+// which there is room.
+func readGap(t *testing.T, w *world, lines *json.Decoder) {
+	t.Helper()
+	for {
+		var e api.Event
+		if err := lines.Decode(&e); err != nil {
+			t.Fatalf("the stream ended before a gap: %v", err)
+		}
+		if e.Gap != nil {
+			return
+		}
+		w.publish(api.Event{Record: &job.Record{Kind: job.Loaded}})
+	}
+}
+
+// A loop that answers nothing is waited for, but not for ever.
+func TestMuteLoopIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, etlTable)
+		w.mute = true
+		_, err := w.server().ask(context.Background(), engine.Tick{})
+		if api.KindOf(err) != api.Internal || !strings.Contains(err.Error(), "10s") {
+			t.Errorf("ask: %v, want the daemon's own trouble after 10 s", err)
+		}
+	})
+}
+
+func TestStreamsEndWithServer(t *testing.T) {
+	w := newWorld(t, etlTable)
+	l, err := Listen(t.TempDir() + "/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := w.serveOn(l)
+	c := api.Dial(l.Addr().String())
+	defer c.Close()
+	ended := make(chan error)
+	go func() {
+		var last error
+		for _, err := range c.Events(context.Background()) {
+			last = err
+		}
+		ended <- last
+	}()
+	<-w.subscribed
+	began := time.Now()
+	if err := stop(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the stream ended with %v, want a plain end", err)
+	}
+	if took := time.Since(began); took > 10*closeTimeout {
+		t.Errorf("the end took %s", took)
+	}
+}

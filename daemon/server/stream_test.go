@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func TestEventsOfChosenJobs(t *testing.T) {
+	w := newWorld(t, etlTable)
+	c := w.client()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	got := make(chan string)
+	go func() {
+		var seen []string
+		for e, err := range c.Events(ctx, "etl-*") {
+			if err != nil {
+				seen = append(seen, err.Error())
+				break
+			}
+			seen = append(seen, fmt.Sprint(jobOf(e)))
+			if jobOf(e) == "etl-later" {
+				break
+			}
+		}
+		got <- strings.Join(seen, " ")
+	}()
+	<-w.subscribed
+	for _, id := range []job.ID{"certbot", "etl-orders", "etl-later"} {
+		w.publish(api.Event{Record: &job.Record{Kind: job.Paused, Job: id}})
+	}
+	if text := <-got; text != "etl-orders etl-later" {
+		t.Errorf("events of %q, want those of etl-orders and of a job that the glob chooses later", text)
+	}
+}
+
+// tell gives a stream in one line: output as text, the rest by name.
+func tell(events func(func(api.Event, error) bool)) string {
+	var said []string
+	for e, err := range events {
+		switch {
+		case err != nil:
+			said = append(said, err.Error())
+		case e.Chunk != nil:
+			said = append(said, string(e.Chunk.Data))
+		case e.Gap != nil:
+			said = append(said, "gap")
+		case e.Record != nil:
+			said = append(said, string(e.Record.Kind)+" "+e.Record.Run.Outcome.String())
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+func TestOutputOfEndedRun(t *testing.T) {
+	w := annsWorld(t)
+	c := w.client()
+	if got, want := tell(c.Output(context.Background(), "1", false)), "ann-secret-output"; got != want {
+		t.Errorf("Output: %q, want %q", got, want)
+	}
+	if got, want := tell(c.Output(context.Background(), "ann-job@-2", true)), "ann-secret-output, ended exit 1"; got != want {
+		t.Errorf("Output with follow: %q, want %q", got, want)
+	}
+	if got := tell(c.Output(context.Background(), "99", false)); !strings.Contains(got, "no such run") {
+		t.Errorf("Output of no run: %q", got)
+	}
+}
+
+func TestOutputFollowsLiveRun(t *testing.T) {
+	w := annsWorld(t)
+	c := w.client()
+	got := make(chan string)
+	go func() { got <- tell(c.Output(context.Background(), "ann-job", true)) }()
+	<-w.subscribed
+	w.publish(api.Event{Chunk: &job.Chunk{Run: 4, Data: []byte("other")}})
+	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("one")}})
+	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("two")}})
+	w.ended(3, 2)
+	if text, want := <-got, "one, two, ended exit 2"; text != want {
+		t.Errorf("Output with follow: %q, want %q", text, want)
+	}
+}
+
+// The end of a run can be among what a slow reader lost.
+func TestOutputEndsAfterGap(t *testing.T) {
+	w := annsWorld(t)
+	c := w.client()
+	got := make(chan string)
+	go func() { got <- tell(c.Output(context.Background(), "3", true)) }()
+	<-w.subscribed
+	w.mu.Lock()
+	hub := w.hub
+	w.hub = nil // nobody hears of the end
+	w.mu.Unlock()
+	w.ended(3, 2)
+	w.mu.Lock()
+	w.hub = hub
+	w.mu.Unlock()
+	w.publish(api.Event{Gap: &api.Gap{Lost: 1}})
+	if text, want := <-got, "gap, ended exit 2"; text != want {
+		t.Errorf("Output with follow: %q, want %q", text, want)
+	}
+}
+
+func TestClientSaysWhyNobodyAnswers(t *testing.T) {
+	dir := t.TempDir()
+	w := newWorld(t, etlTable)
+	l, err := Listen(dir + "/gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlinkLater(l)
+	if err := w.serveOn(l)(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		socket, why string
+		kind        api.Kind
+	}{
+		{dir + "/never", "there is no such socket", api.Unreachable},
+		{dir + "/gone", "nobody listens", api.Unreachable},
+		{dir + "/" + strings.Repeat("a", 200), "at most 107 bytes", api.Usage},
+	} {
+		_, err := api.Dial(test.socket).Status(context.Background())
+		e, ok := err.(*api.Error)
+		if !ok || e.Kind != test.kind || !strings.Contains(e.Why, test.why) || e.Fix == "" {
+			t.Errorf("Status on %.40s: %+v, want kind %s, why %q and a fix", test.socket, err, test.kind, test.why)
+		}
+	}
+}
+
+func TestKindsHaveExitCodes(t *testing.T) {
+	var got []int
+	for _, k := range []api.Kind{api.Internal, api.Usage, api.NotFound, api.NotAllowed, api.Unreachable, api.Conflict} {
+		got = append(got, k.Exit())
+		if httpStatus[k] == 0 {
+			t.Errorf("kind %s has no HTTP status", k)
+		}
+	}
+	if want := []int{1, 2, 3, 4, 5, 6}; !slices.Equal(got, want) {
+		t.Errorf("exit codes %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"testing"
+	"time"
+)
+
+func TestLength(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                             "0s",
+		1500 * time.Microsecond:       "2ms",
+		12420 * time.Millisecond:      "12.4s",
+		5 * time.Minute:               "5m",
+		62 * time.Second:              "1m2s",
+		20 * time.Hour:                "20h",
+		23*time.Hour + 20*time.Minute: "23h20m",
+		24 * time.Hour:                "1d",
+		74 * time.Hour:                "3d2h",
+	} {
+		if got := length(d); got != want {
+			t.Errorf("length(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{
+		"etl-orders": "etl-orders", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "a*": "'a*'",
+	} {
+		if got := quote(text); got != want {
+			t.Errorf("quote(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
