@@ -105,7 +105,7 @@ func (p *parser) lintBackslash(command string, at int) {
 // notAssignment reports a line that was meant as an assignment and is none,
 // where time fields must begin at byte at.
 func (p *parser) notAssignment(at int) bool {
-	word, rest := p.line[at:wordEnd(p.line, at)], p.line[at:]
+	rest := p.line[at:]
 	if !isLetter(rest[0]) && rest[0] != '_' && rest[0] != '"' && rest[0] != '\'' {
 		return false
 	}
@@ -113,7 +113,7 @@ func (p *parser) notAssignment(at int) bool {
 	if equals < 0 {
 		return false
 	}
-	name := strings.Trim(rest[:equals], blanks)
+	word, name := rest[:wordEnd(rest, 0)], strings.Trim(rest[:equals], blanks)
 	switch {
 	case word == "export" || word == "set" || word == "setenv":
 		p.remark(at, len(word), "B201", quote(word)+" is the shell's: an assignment here is NAME=value alone",

@@ -15,9 +15,9 @@ const MaxText = 16 << 20
 // maxRemarks bounds what a hostile file can make Parse allocate.
 const maxRemarks = 10_000
 
-// typicalLine is a length that makes the first guess of the number of entries
-// good for most large files.
-const typicalLine = 48
+// shortLine is shorter than the entries of most files, so that the lines of a
+// file, but not its bytes, bound what is set aside for entries.
+const shortLine = 16
 
 const (
 	blanks        = " \t"
@@ -38,7 +38,7 @@ func Parse(name, text string, c Config) (*Table, []Diagnostic) {
 	if strings.HasPrefix(text, byteOrderMark) {
 		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons take as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
-	p.table.Entries = make([]Entry, 0, len(text)/typicalLine)
+	p.table.Entries = make([]Entry, 0, min(strings.Count(text, "\n"), len(text)/shortLine))
 	p.readLines()
 	p.voidBlock("the file ends")
 	if spare := cap(p.table.Entries) - len(p.table.Entries); spare > len(p.table.Entries)/8 {
