@@ -72,4 +72,5 @@ var lineCodes = map[Code]kind{
 	"B410": {Error, "an option in a place where it has no meaning"},
 	"B411": {Error, "options that exclude or need each other"},
 	"B412": {Notice, "an option marked with ? is left out"},
+	"B413": {Error, "too many options: the entry is held"},
 }

@@ -20,6 +20,7 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 		strings.Repeat("x\n", maxRemarks+1),
 		strings.Repeat("\n", MaxText+1),
 		"#@ for people\n#@ timeout=5m\n\n#@ priority=3\n@reboot a\n#@ jitter=5m\n@reboot a\n",
+		"#@ " + strings.Repeat("ok=1 ", maxItems+1) + "\n0 1 * * * a\n",
 		"@@ a\n@ a\n@every a\n0 0 0 12 1 1 a\n* * * * * * a\n",
 	}
 	paths, _ := filepath.Glob(filepath.Join(corpus, "*"))

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// maxItems is the most options of one entry or of all #@ default lines above
+// it. It bounds what a hostile file costs.
+const maxItems = 64
+
 // item is one key=value of a directive line, and what became of it.
 type item struct {
 	Option
@@ -97,9 +101,13 @@ func (p *parser) readDefaults(at int) {
 		}
 		if old := find(defaults, it.Key); old != nil {
 			*old = it
-		} else {
-			defaults = append(defaults, it)
+			continue
 		}
+		defaults = append(defaults, it)
+	}
+	if len(defaults) > maxItems {
+		p.refuseRest(&defaults[0], at)
+		defaults = defaults[:maxItems]
 	}
 	p.defaults = defaults
 }
@@ -130,12 +138,24 @@ func (p *parser) readItems(at int, items []item) []item {
 		if it.Key == "--" {
 			break
 		}
+		if len(items) == maxItems {
+			p.refuseRest(&items[0], it.Column-1)
+			break
+		}
 		if ok {
 			p.judge(&it, items)
 		}
 		items = append(items, it)
 	}
 	return items
+}
+
+// refuseRest leaves the rest of the line out. first is held: what stands there
+// may be guards.
+func (p *parser) refuseRest(first *item, at int) {
+	why := fmt.Sprintf("more than %d options for one entry", maxItems)
+	p.remark(at, len(p.line)-at, "B413", why+": the entry is held", "delete those that are not needed")
+	first.held = sentence(first, why)
 }
 
 // scanItem reads one item and returns where it ends. ok is false when it is

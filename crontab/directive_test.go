@@ -321,6 +321,22 @@ func TestSpreadHangsOnIdentity(t *testing.T) {
 	}
 }
 
+// TestTooManyOptionsHold shows that neither one line nor many defaults make
+// parsing slow: without a bound the last of these would take hours.
+func TestTooManyOptionsHold(t *testing.T) {
+	var many, defaults strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&many, "x-%d=1 ", i)
+		fmt.Fprintf(&defaults, "#@ default x-%d=1\n", i)
+	}
+	for name, text := range map[string]string{"one line": "#@ " + many.String() + "\n", "defaults": defaults.String()} {
+		e, codes := optionsOf(t, text+"0 1 * * * x\n")
+		if e.Options().Held == "" || !slices.Contains(codes, "B413") {
+			t.Errorf("%s: got held %q and %d remarks, want held and B413", name, e.Options().Held, len(codes))
+		}
+	}
+}
+
 func TestVocabularyIsWellFormed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range Vocabulary() {

@@ -1,9 +1,6 @@
 package crontab
 
-import (
-	"path"
-	"strings"
-)
+import "strings"
 
 // lintCommand remarks on commands that run, but hardly as they are meant.
 func (p *parser) lintCommand(account, at int) {
@@ -139,7 +136,7 @@ func (p *parser) lintSetting(a assignment) {
 		p.remark(a.nameAt, 7, "B207", "Debian's old cron ignores CRON_TZ", "")
 	case a.name == "LOGNAME" || a.name == "USER":
 		p.remark(a.nameAt, len(a.name), "B226", "cron sets "+a.name+" to the account itself: this has no effect", "delete the line")
-	case a.name == "SHELL" && !path.IsAbs(a.value):
+	case a.name == "SHELL" && !strings.HasPrefix(a.value, "/"):
 		p.remark(a.valueAt, max(1, len(a.value)), "B227", "SHELL must be a path: it is not searched for", "write `SHELL=/bin/sh`")
 	}
 	p.lintValue(a)
