@@ -2,6 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
@@ -23,4 +27,81 @@ type Restored struct {
 }
 
 // Restore reads what the engine starts from.
-func (s *Store) Restore(ctx context.Context) (Restored, error) { return Restored{}, nil }
+func (s *Store) Restore(ctx context.Context) (Restored, error) {
+	r := Restored{Holds: map[job.ID]job.Hold{}}
+	var seed int64
+	err := errors.Join(
+		s.read.QueryRowContext(ctx, "SELECT seed FROM host").Scan(&seed),
+		s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) + 1 FROM run").Scan(&r.NextRun),
+		s.restoreLife(ctx, &r), s.restoreMarks(ctx, &r), s.restoreHolds(ctx, &r), s.restoreRoster(ctx, &r),
+	)
+	if err != nil {
+		return r, fmt.Errorf("read history: %w", err)
+	}
+	r.Seed = uint64(seed)
+	r.Live, err = s.runs(ctx, "WHERE run.state NOT IN ('ended', 'dropped') ORDER BY run.id")
+	return r, err
+}
+
+func (s *Store) restoreLife(ctx context.Context, r *Restored) error {
+	var seen int64
+	row := s.read.QueryRowContext(ctx, "SELECT boot, era, seen FROM life ORDER BY id DESC LIMIT 1")
+	err := row.Scan(&r.BootID, &r.Era, &seen)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	r.LastSeen = fromNanos(seen)
+	return err
+}
+
+func (s *Store) restoreMarks(ctx context.Context, r *Restored) error {
+	return s.each(ctx, func(row *sql.Rows) error {
+		var m job.Mark
+		var due int64
+		err := row.Scan(&m.Job, &due, &m.Era)
+		m.Due = fromNanos(due)
+		r.Marks = append(r.Marks, m)
+		return err
+	}, "SELECT id, due, era FROM job WHERE due IS NOT NULL")
+}
+
+func (s *Store) restoreHolds(ctx context.Context, r *Restored) error {
+	return s.each(ctx, func(row *sql.Rows) error {
+		var id job.ID
+		var text []byte
+		if err := row.Scan(&id, &text); err != nil {
+			return err
+		}
+		var h job.Hold
+		err := json.Unmarshal(text, &h)
+		r.Holds[id] = h
+		return err
+	}, "SELECT job.id, hold FROM hold JOIN job ON job.n = hold.job")
+}
+
+func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {
+	return s.each(ctx, func(row *sql.Rows) error {
+		var blob []byte
+		if err := row.Scan(&blob); err != nil {
+			return err
+		}
+		known, err := decodeKnown(blob)
+		r.Known = append(r.Known, known...)
+		return err
+	}, "SELECT known FROM roster ORDER BY part")
+}
+
+// each calls f for every row of a query.
+func (s *Store) each(ctx context.Context, f func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -2,142 +2,117 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
-	"github.com/cronring/cronring/daemon/job"
+	"modernc.org/sqlite"
 )
 
-// Store is an open history database. Commit and Prune may be called by one
-// goroutine each at a time with any number of readers.
+// fileName is the database in the state directory.
+const fileName = "cronring.db"
+
+// Store is an open history database. Its methods may be called concurrently;
+// commits and slices of Prune take turns, readers wait for neither.
 type Store struct {
-	Notice string // what Open had to do to a damaged database, or ""
+	// Notice says what Open did about a damaged database; "" if it was sound.
+	Notice string
+
+	path  string
+	lock  *os.File
+	mu    sync.Mutex // held by whoever writes
+	write *writer
+	read  *sql.DB
 }
 
-// Open opens or creates DIR/cronring.db and locks DIR against a second
-// daemon (*LockedError). A damaged database is set aside and a new one begun:
-// see Store.Notice. A database from a newer version is refused.
-func Open(ctx context.Context, dir string) (*Store, error) { return &Store{}, nil }
-
-// Close waits for a running Commit and gives up the lock.
-func (s *Store) Close() error { return nil }
-
-// Commit writes the batch in one transaction. An error means that nothing was
-// written and that the store stays usable: *DecidedError names the decisions
-// to leave out, IsFull tells a full disk apart.
-func (s *Store) Commit(ctx context.Context, b Batch) error { return nil }
-
-// DecidedError says that occurrences had been decided before. Records holds
-// their indexes in Batch.Records: the loop drops these, does not start their
-// runs, and commits the rest.
-type DecidedError struct {
-	Records []int
+// Open opens DIR/cronring.db, or creates it, and locks DIR against a second
+// daemon (*LockedError). A damaged database is set aside and a new one begun,
+// as jobs must go on: see Store.Notice. A database from a newer version is
+// refused (*NewerError).
+func Open(ctx context.Context, dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find state directory: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: filepath.Join(dir, fileName), lock: lock}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open history %s: %w", s.path, err), lock.Close())
+	}
+	return s, nil
 }
 
-func (e *DecidedError) Error() string { return "already decided" }
-
-// LockedError says that another process has the directory open.
-type LockedError struct {
-	Dir string
-	PID int // 0: unknown
+func (s *Store) open(ctx context.Context) error {
+	w, err := openWriter(ctx, s.path)
+	if IsDamaged(err) {
+		aside, asideErr := setAside(s.path, time.Now())
+		if asideErr != nil {
+			return errors.Join(err, asideErr)
+		}
+		s.Notice = fmt.Sprintf("the history was damaged (%v) and is kept as %s; a new one was begun", err, aside)
+		w, err = openWriter(ctx, s.path)
+	}
+	if err != nil {
+		return err
+	}
+	if s.read, err = openReaders(s.path); err != nil {
+		return errors.Join(err, w.close())
+	}
+	s.write = w
+	return nil
 }
 
-func (e *LockedError) Error() string { return "locked" }
-
-// IsFull reports whether an error means that the disk took no more.
-func IsFull(err error) bool { return false }
-
-// IsDamaged reports whether an error means that the database is damaged.
-// Closing and opening the store again sets it aside.
-func IsDamaged(err error) bool { return false }
-
-// Policy is how much history is kept. Zero fields keep everything.
-type Policy struct {
-	PerJob int           // runs, and skips, of one job
-	Age    time.Duration // since the decision
+// openReaders makes the pool that queries use. Few connections with small
+// caches: a query is short, and the operating system caches the file.
+func openReaders(path string) (*sql.DB, error) {
+	c, err := sqlite.NewConnector(source(path, "query_only(1)", "cache_size(-256)"))
+	if err != nil {
+		return nil, fmt.Errorf("open readers: %w", err)
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(4)
+	db.SetMaxIdleConns(1)
+	return db, nil
 }
 
-// Pruned counts what Prune removed.
-type Pruned struct {
-	Runs, Skips int
+// source is the driver's name for the database with the given pragmas.
+func source(path string, pragmas ...string) string {
+	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...), "_txlock": {"immediate"}}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
+	return u.String()
 }
 
-// Prune removes history that the policy does not keep, in slices of a few
-// milliseconds so that commits pass in between.
-func (s *Store) Prune(ctx context.Context, now time.Time, p Policy) (Pruned, error) {
-	return Pruned{}, nil
+// Size is the number of bytes that the history takes on disk.
+func (s *Store) Size() (int64, error) {
+	var size int64
+	for _, suffix := range suffixes {
+		info, err := os.Stat(s.path + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("measure history: %w", err)
+		}
+		size += info.Size()
+	}
+	return size, nil
 }
 
-// Filter chooses runs. Zero fields choose all.
-type Filter struct {
-	Job        job.ID
-	Jobs       []job.ID
-	State      job.RunState
-	FailedOnly bool
-	Trigger    job.Trigger
-	Since      time.Time // decided at or after
-	Until      time.Time // decided before
-	Before     job.RunID // the last run of the page before
-	Limit      int       // 0: 100
+// Close waits for the commit under way and gives up the lock.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.read.Close(), s.write.close(), s.lock.Close())
 }
-
-// Run gives one run; ok is false when there is none.
-func (s *Store) Run(ctx context.Context, id job.RunID) (r job.Run, ok bool, err error) { return }
-
-// Runs gives the chosen runs, newest first.
-func (s *Store) Runs(ctx context.Context, f Filter) ([]job.Run, error) { return nil, nil }
-
-// Recent gives up to n newest runs of each job, newest first.
-func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
-	return nil, nil
-}
-
-// Decisions gives what became of a job's occurrences from (inclusive) to
-// (exclusive), in time order; Run is the run as it is now.
-func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
-	return nil, nil
-}
-
-// DecisionAt gives what became of one occurrence, in its newest era.
-func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec job.Record, ok bool, err error) {
-	return
-}
-
-// Records gives the facts that concern no run (paused, resumed, loaded,
-// stepped, up, down) from (inclusive) to (exclusive), in time order.
-func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error) {
-	return nil, nil
-}
-
-// Output gives what a run has written, in order.
-func (s *Store) Output(ctx context.Context, id job.RunID) ([]job.Chunk, error) { return nil, nil }
-
-// Life is one life of the daemon.
-type Life struct {
-	Up       time.Time
-	LastSeen time.Time // its newest commit
-	Down     time.Time // zero: it lives, or died unseen
-	Clean    bool      // it stopped in good order
-	BootID   string
-}
-
-// Lives gives the daemon's lives that touch the time from..to, oldest first.
-func (s *Store) Lives(ctx context.Context, from, to time.Time) ([]Life, error) { return nil, nil }
-
-// Totals sums up what was decided since a time.
-type Totals struct {
-	Runs    int
-	OK      int
-	Failed  int
-	Live    int
-	Dropped int
-	Skipped int
-	LagP50  time.Duration // from due to started, of runs on the clock
-	LagP99  time.Duration
-	LagMax  time.Duration
-}
-
-// Totals sums up what was decided at or after since.
-func (s *Store) Totals(ctx context.Context, since time.Time) (Totals, error) { return Totals{}, nil }
-
-// Size is the bytes that the database takes on disk.
-func (s *Store) Size() (int64, error) { return 0, nil }

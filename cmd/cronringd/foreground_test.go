@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestForegroundPrintsOutputWithJobAndRun(t *testing.T) {
+	d := launch(t, t.TempDir(), table(t, "#@ name=hello every=1s\n* * * * * echo to out; echo to err >&2\n"))
+	d.await(" hello[", "] out: to out")
+	d.await(" hello[", "] err: to err")
+	d.await(" hello[", "] sys: ok in ")
+	if status := d.signal(syscall.SIGTERM); status != 0 {
+		t.Errorf("after SIGTERM: exit status %d, want 0", status)
+	}
+}
+
+func TestForegroundJSONLines(t *testing.T) {
+	d := launch(t, t.TempDir(), "--log", "json", table(t, "#@ name=hello every=1s\n* * * * * printf 'a\\033[31mb\\377\\n'\n"))
+	line := d.await(`"stream":"out"`)
+	var got struct {
+		Job, Line string
+		Run       int64
+	}
+	if err := json.Unmarshal([]byte(line), &got); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	if got.Job != "hello" || got.Run == 0 || got.Line != "a\x1b[31mb\uFFFD" {
+		t.Errorf("got %+v", got)
+	}
+	d.await(`"kind":"ended"`, `"job":"hello"`)
+}
+
+func TestForegroundHidesControlBytes(t *testing.T) {
+	d := launch(t, t.TempDir(), table(t, "#@ name=evil every=1s\n* * * * * printf 'a\\033]0;title\\007b\\n'\n"))
+	if line := d.await("evil[", "out:"); !strings.HasSuffix(line, `a\x1b]0;title\x07b`) {
+		t.Errorf("got %q", line)
+	}
+}
+
+// A stop waits for running jobs, and starts no further ones.
+func TestTermWaitsForRunningJobs(t *testing.T) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := launch(t, t.TempDir(), "--grace", "50s", table(t, "#@ name=slow every=1s overlap=skip\n* * * * * echo up; read x <"+gate+"; echo done\n"))
+	d.await("slow[", "out: up")
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	for !d.status().Draining {
+	}
+	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	d.await("slow[", "out: done")
+	d.await("slow[", "sys: ok in")
+	if status := d.wait(); status != 0 {
+		t.Errorf("exit status %d, want 0", status)
+	}
+}
+
+func TestTermEndsJobsAfterGrace(t *testing.T) {
+	d := launch(t, t.TempDir(), "--grace", "100ms", table(t, "#@ name=deaf every=1s overlap=skip\n* * * * * trap '' TERM; echo up; while :; do sleep 60; done\n"))
+	d.await("deaf[", "out: up")
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	d.await("deaf[", "sys: signal 9 in ")
+	if status := d.wait(); status != 0 {
+		t.Errorf("exit status %d, want 0", status)
+	}
+}
+
+func TestSecondTermDoesNotWait(t *testing.T) {
+	d := launch(t, t.TempDir(), "--grace", "1h", table(t, "#@ name=slow every=1s overlap=skip\n* * * * * echo up; exec sleep 1000\n"))
+	d.await("slow[", "out: up")
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	for !d.status().Draining {
+	}
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	d.await("slow[", "sys: signal 15 in ")
+	if status := d.wait(); status != 0 {
+		t.Errorf("exit status %d, want 0", status)
+	}
+}
+
+func TestHangupReadsTablesAgain(t *testing.T) {
+	file := table(t, "#@ name=old every=1s\n* * * * * echo old\n")
+	d := launch(t, t.TempDir(), file)
+	d.await("old[", "out: old")
+	if err := os.WriteFile(file, []byte("#@ name=new every=1s\n* * * * * echo new\n61 * * * * broken\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.cmd.Process.Signal(syscall.SIGHUP)
+	d.await("new[", "out: new")
+	if s := d.status(); s.Jobs != 1 || s.Errors != 1 {
+		t.Errorf("%d jobs and %d errors, want 1 and 1", s.Jobs, s.Errors)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	d.cmd.Process.Signal(syscall.SIGHUP)
+	for len(d.status().Problems) == 0 {
+	}
+	d.await("new[", "out: new") // the last good version stays
+}
+
+// As process 1 of a container the daemon reaps what others leave behind.
+func TestProcess1ReapsOrphans(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: a process namespace needs root")
+	}
+	d := launchAs(t, t.TempDir(), []string{"unshare", "--fork", "--pid", "--mount-proc", "--kill-child"},
+		table(t, "#@ name=orphans every=1s overlap=skip\n* * * * * test $PPID = 1 || echo not pid 1; (sh -c 'sh -c : & :' &) ; sh -c 'ps -eo stat | grep -c Z; :'\n"))
+	for range 3 { // a zombie may be on its way out, but none stays
+		if strings.HasSuffix(d.await("orphans[", "out:"), "out: 0") {
+			return
+		}
+	}
+	t.Error("zombies stay")
+}
+
+// The history's disk is full: jobs run, the status says so, and history goes
+// on when there is room again.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: mounting a small disk needs root")
+	}
+	dir := t.TempDir()
+	mount(t, dir)
+	d := launch(t, dir, table(t, "#@ name=loud every=1s\n* * * * * echo ran; head -c 30000 /dev/urandom\n"))
+	d.await("loud[", "sys: ok in ")
+	filler := filepath.Join(dir, "filler")
+	fill(t, filler)
+	for len(d.status().Problems) == 0 {
+		d.await("loud[", "sys: ok in ")
+	}
+	problem := d.status().Problems[0]
+	if !strings.Contains(problem.What, "history") || !strings.Contains(problem.Fix, "make room") {
+		t.Errorf("the status says %+v", problem)
+	}
+	waits := d.status().Unwritten
+	if waits == 0 {
+		t.Error("the status counts no waiting records")
+	}
+	d.await("loud[", "out: ran")
+	d.await("loud[", "sys: ok in ")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	for len(d.status().Problems) > 0 {
+		d.await("loud[", "sys: ok in ")
+	}
+	if status := d.signal(syscall.SIGTERM); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	umounted := t.TempDir() // check a copy: the small disk goes with the test
+	copyFile(t, filepath.Join(dir, "cronring.db"), filepath.Join(umounted, "cronring.db"))
+	if wal, err := os.Stat(filepath.Join(dir, "cronring.db-wal")); err == nil && wal.Size() > 0 {
+		copyFile(t, filepath.Join(dir, "cronring.db-wal"), filepath.Join(umounted, "cronring.db-wal"))
+	}
+	s := openStore(t, umounted)
+	checkJob(t, s, "loud")
+}
+
+func mount(t *testing.T, dir string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Fatalf("mount: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+}
+
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The wall clock is set while the daemon runs: back an hour and forward a
+// day, by the lab's clock, which only this process sees.
+func TestClockIsSet(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: the simulated clock needs root")
+	}
+	fake := filepath.Join(t.TempDir(), "fakeclock")
+	if out, err := exec.Command("cc", "-O2", "-o", fake, "../../testdata/lab/fakeclock.c", "-lm").CombinedOutput(); err != nil {
+		t.Fatalf("cc: %v\n%s", err, out)
+	}
+	offset := filepath.Join(t.TempDir(), "offset")
+	set := func(seconds string) {
+		if err := os.WriteFile(offset+".new", []byte(seconds), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(offset+".new", offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("0")
+	dir := t.TempDir()
+	d := launchAs(t, dir, []string{fake, offset}, table(t, `
+#@ name=second every=1s
+* * * * * true
+#@ name=once catchup=once
+0 * * * * echo hour
+`))
+	d.await("second[", "sys: ok in ")
+	set("-3600")
+	d.await("second[", "sys: ok in ")
+	d.await("second[", "sys: ok in ")
+	if got := time.Since(d.status().Now); got < 59*time.Minute || got > 61*time.Minute {
+		t.Errorf("the daemon's clock is behind by %s, want an hour", got)
+	}
+	set("86400")
+	d.await("once[", "out: hour") // made up, once
+	d.await("second[", "sys: ok in ")
+	if status := d.signal(syscall.SIGTERM); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	s := openStore(t, dir)
+	records, err := s.Records(t.Context(), time.Time{}, time.Now().AddDate(0, 0, 2), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps bytes.Buffer
+	for _, r := range records {
+		if r.Kind == "stepped" {
+			steps.WriteString(r.Detail + "\n")
+		}
+	}
+	if got := steps.String(); !strings.Contains(got, "set back by 1h0m0s") || !strings.Contains(got, "set forward by 25h0m0s") {
+		t.Errorf("recorded steps:\n%s", got)
+	}
+	once, err := s.Decisions(t.Context(), "once", time.Time{}, time.Now().AddDate(0, 0, 2), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	for _, r := range once {
+		if r.Decision == "run" {
+			runs++
+		}
+	}
+	if runs < 1 || runs > 2 { // two when the test crosses a full hour
+		t.Errorf("a day was jumped over; catchup=once made up %d runs of 25", runs)
+	}
+}

@@ -1,0 +1,21 @@
+// Package daemon owns the loop: the one goroutine that asks the engine what
+// to do, writes the answer down and then does it.
+//
+// A step is: read the clock once, Step, Commit (one transaction), publish an
+// immutable view, perform the acts in order, set the alarm to Wake. Acts only
+// begin things; what comes of them arrives as events. When the store fails,
+// jobs still run, records wait in a bounded queue, and the status says so.
+//
+// The house, from the bottom up; a package imports only from rows below its
+// own (layers_test.go holds the list):
+//
+//	cmd/cronringd  cmd/cronring                 mains
+//	daemon                                      the loop: sees many packages
+//	daemon/server  daemon/api                   the control socket: server side | wire types and client
+//	daemon/clock  daemon/spawn  daemon/store    hands: what touches the machine
+//	daemon/engine                               decisions, pure
+//	crontab  daemon/job                         nouns, pure
+//
+// Trouble with time has three rooms: daylight saving in crontab, a clock that
+// was set in engine, suspend in clock.
+package daemon

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// perform begins the acts of a step, in order.
+func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case engine.Start:
+			if refused[e.Run.ID] {
+				l.owed = append(l.owed, engine.Ended{Run: e.Run.ID, Outcome: job.Outcome{
+					Kind: job.NotStarted, Error: "the history says that this occurrence was decided before",
+				}})
+				continue
+			}
+			l.spawner.Start(e)
+		case engine.Kill:
+			l.spawner.Kill(e)
+		case engine.Answer:
+			if reply, ok := l.waiting[e.Token]; ok {
+				reply <- e
+				delete(l.waiting, e.Token)
+			}
+		}
+	}
+}
+
+// register takes a question into a step: with a token, if the engine itself
+// answers it.
+func (l *loop) register(in *inbox, a ask) {
+	l.token++
+	switch ev := a.event.(type) {
+	case engine.RunNow:
+		ev.Token = l.token
+		a.event = ev
+	case engine.Stop:
+		ev.Token = l.token
+		a.event = ev
+	case engine.Pause:
+		ev.Token = l.token
+		a.event = ev
+	case engine.Resume:
+		ev.Token = l.token
+		a.event = ev
+	default:
+		in.events = append(in.events, a.event)
+		in.after = append(in.after, a.reply)
+		return
+	}
+	l.waiting[l.token] = a.reply
+	in.events = append(in.events, a.event)
+}

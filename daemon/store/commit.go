@@ -1,0 +1,308 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// statements are prepared once, as preparing costs more than running.
+type statements struct {
+	findJob, addJob, mark     driver.Stmt
+	occurrence, run, output   driver.Stmt
+	hold, unhold, record      driver.Stmt
+	begin, seen, down         driver.Stmt
+	clearRoster, appendRoster driver.Stmt
+	all                       []driver.Stmt
+}
+
+func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
+	for _, p := range []struct {
+		stmt *driver.Stmt
+		text string
+	}{
+		{&s.findJob, "SELECT n FROM job WHERE id = ?"},
+		{&s.addJob, "INSERT INTO job (id) VALUES (?)"},
+		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1"},
+		{&s.occurrence, "INSERT OR IGNORE INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run) VALUES (?,?,?,?,?,?,?,?,?,?)"},
+		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
+			state, reason, not_before, started, ended, pid, outcome, code, signal, error)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason,
+			not_before = excluded.not_before, started = excluded.started, ended = excluded.ended, pid = excluded.pid,
+			outcome = excluded.outcome, code = excluded.code, signal = excluded.signal, error = excluded.error`},
+		{&s.output, "INSERT INTO output (run, stream, at, cut, data) SELECT id, ?2, ?3, ?4, ?5 FROM run WHERE id = ?1"},
+		{&s.hold, "INSERT INTO hold (job, hold) VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET hold = excluded.hold"},
+		{&s.unhold, "DELETE FROM hold WHERE job = ?"},
+		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, hold) VALUES (?,?,?,?,?,?,?)"},
+		{&s.begin, "INSERT OR IGNORE INTO life (id, boot, era, up, seen) VALUES (?,?,?,?,?)"},
+		{&s.seen, "UPDATE life SET boot = ?2, era = ?3, seen = ?4 WHERE id = ?1"},
+		{&s.down, "UPDATE life SET down = ?2 WHERE id = ?1"},
+		{&s.clearRoster, "DELETE FROM roster"},
+		{&s.appendRoster, "INSERT INTO roster (part, known) VALUES (?, ?)"},
+	} {
+		stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(ctx, p.text)
+		if err != nil {
+			return fmt.Errorf("prepare %q: %w", p.text, err)
+		}
+		*p.stmt = stmt
+		s.all = append(s.all, stmt)
+	}
+	return nil
+}
+
+func (s *statements) close() error {
+	var errs []error
+	for _, stmt := range s.all {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Commit writes the batch in one transaction. An error means that nothing was
+// written and that the store stays usable: *DecidedError names the decisions
+// to leave out, IsFull tells a full disk apart.
+func (s *Store) Commit(ctx context.Context, b Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.write.transact(func() error { return s.write.batch(b) }); err != nil {
+		return fmt.Errorf("write history: %w", err)
+	}
+	return nil
+}
+
+func (w *writer) batch(b Batch) error {
+	if err := w.alive(b); err != nil {
+		return err
+	}
+	var refused DecidedError
+	for i := range b.Records {
+		ok, err := w.put(&b.Records[i])
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", b.Records[i].Kind, b.Records[i].Job, err)
+		}
+		if !ok {
+			refused.add(i, &b.Records[i])
+		}
+	}
+	if len(refused.Records) > 0 {
+		return &refused
+	}
+	for _, o := range b.Outputs {
+		if err := w.putOutput(o); err != nil {
+			return fmt.Errorf("output of run %d: %w", o.Run, err)
+		}
+	}
+	if b.Roster != nil {
+		return w.putRoster(b.Roster.Known)
+	}
+	return nil
+}
+
+// alive notes that the daemon lives at the batch's time.
+func (w *writer) alive(b Batch) error {
+	if _, err := w.exec(w.stmts.begin, w.life, b.BootID, int64(b.Era), b.At.UnixNano(), b.At.UnixNano()); err != nil {
+		return err
+	}
+	_, err := w.exec(w.stmts.seen, w.life, b.BootID, int64(b.Era), b.At.UnixNano())
+	return err
+}
+
+func (e *DecidedError) add(i int, r *job.Record) {
+	if len(e.Records) == 0 {
+		e.First = fmt.Sprintf("%s at %s, era %d", r.Job, r.Due.UTC().Format(time.RFC3339), r.Era)
+	}
+	e.Records = append(e.Records, i)
+}
+
+// put writes one record; ok is false for an occurrence that was decided
+// before.
+func (w *writer) put(r *job.Record) (ok bool, err error) {
+	if r.Run == nil && r.Kind != job.Decided {
+		return true, w.putRecord(r)
+	}
+	n, err := w.number(r.Job)
+	if err != nil {
+		return false, err
+	}
+	if r.Kind == job.Decided && inLedger(r.Run) {
+		if ok, err := w.putOccurrence(n, r); !ok || err != nil {
+			return false, err
+		}
+	}
+	if r.Run != nil {
+		return true, w.putRun(n, r.Run)
+	}
+	return true, nil
+}
+
+// inLedger reports whether a decision is about something that the clock, a
+// boot or a catch-up rule named, which happens once. A person may ask twice.
+func inLedger(r *job.Run) bool {
+	if r == nil {
+		return true
+	}
+	switch r.Trigger {
+	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup:
+		return true
+	}
+	return false
+}
+
+func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {
+	var run driver.Value
+	if r.Run != nil {
+		run = int64(r.Run.ID)
+	}
+	rows, err := w.exec(w.stmts.occurrence, r.Due.UnixNano(), n, int64(r.Era), nanos(r.First), int64(r.Count),
+		r.At.UnixNano(), string(r.Decision), string(r.Reason), r.Detail, run)
+	if err != nil || rows == 0 {
+		return false, err
+	}
+	_, err = w.exec(w.stmts.mark, n, r.Due.UnixNano(), int64(r.Era))
+	return err == nil, err
+}
+
+func (w *writer) putRun(n int64, r *job.Run) error {
+	_, err := w.exec(w.stmts.run, int64(r.ID), n, nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
+		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
+		string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
+		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error)
+	return err
+}
+
+// putRecord writes a fact that concerns no run, and what it changes.
+func (w *writer) putRecord(r *job.Record) error {
+	var hold driver.Value
+	switch r.Kind {
+	case job.Paused, job.Resumed:
+		n, err := w.number(r.Job)
+		if err != nil {
+			return err
+		}
+		if hold, err = w.putHold(n, r.Hold); err != nil {
+			return err
+		}
+	case job.Down:
+		if _, err := w.exec(w.stmts.down, w.life, r.At.UnixNano()); err != nil {
+			return err
+		}
+	}
+	_, err := w.exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), r.Detail, hold)
+	return err
+}
+
+// putHold makes h the pause of a job, or removes it when h is nil.
+func (w *writer) putHold(n int64, h *job.Hold) (driver.Value, error) {
+	if h == nil {
+		_, err := w.exec(w.stmts.unhold, n)
+		return nil, err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.exec(w.stmts.hold, n, string(text))
+	return string(text), err
+}
+
+func (w *writer) putOutput(o Output) error {
+	for _, c := range o.Chunks {
+		if _, err := w.exec(w.stmts.output, int64(o.Run), string(c.Stream), nanos(c.At), c.Cut, c.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rosterPart is how many jobs one row of the roster holds.
+const rosterPart = 4096
+
+// knownSize is the length of one job in a roster's row: key, spec, since.
+const knownSize = 24
+
+func (w *writer) putRoster(known []engine.Known) error {
+	if _, err := w.exec(w.stmts.clearRoster); err != nil {
+		return err
+	}
+	blob := make([]byte, 0, rosterPart*knownSize)
+	for part := int64(0); len(known) > 0; part++ {
+		n := min(len(known), rosterPart)
+		blob = blob[:0]
+		for _, k := range known[:n] {
+			blob = binary.LittleEndian.AppendUint64(blob, k.Key)
+			blob = binary.LittleEndian.AppendUint64(blob, k.Spec)
+			blob = binary.LittleEndian.AppendUint64(blob, uint64(k.Since.UnixNano()))
+		}
+		if _, err := w.exec(w.stmts.appendRoster, part, blob); err != nil {
+			return fmt.Errorf("roster: %w", err)
+		}
+		known = known[n:]
+	}
+	return nil
+}
+
+func decodeKnown(blob []byte) ([]engine.Known, error) {
+	if len(blob)%knownSize != 0 {
+		return nil, fmt.Errorf("roster: a row of %d bytes", len(blob))
+	}
+	known := make([]engine.Known, 0, len(blob)/knownSize)
+	for ; len(blob) > 0; blob = blob[knownSize:] {
+		known = append(known, engine.Known{
+			Key:   binary.LittleEndian.Uint64(blob),
+			Spec:  binary.LittleEndian.Uint64(blob[8:]),
+			Since: fromNanos(int64(binary.LittleEndian.Uint64(blob[16:]))),
+		})
+	}
+	return known, nil
+}
+
+// jobNumbers remembers the rows of jobs that were written of lately.
+type jobNumbers map[job.ID]int64
+
+const maxJobNumbers = 10_000
+
+// number is the row of a job, made when it is first written of.
+func (w *writer) number(id job.ID) (int64, error) {
+	if n, ok := w.jobs[id]; ok {
+		return n, nil
+	}
+	v, err := w.lookUp(w.stmts.findJob, string(id))
+	if err != nil {
+		return 0, err
+	}
+	if v == nil {
+		if _, err := w.exec(w.stmts.addJob, string(id)); err != nil {
+			return 0, err
+		}
+		if v, err = w.lookUp(w.stmts.findJob, string(id)); err != nil {
+			return 0, err
+		}
+	}
+	if len(w.jobs) >= maxJobNumbers {
+		clear(w.jobs)
+	}
+	n := v.(int64)
+	w.jobs[id] = n
+	return n, nil
+}
+
+// nanos is how a time is stored: NULL for the zero time.
+func nanos(t time.Time) driver.Value {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time { return time.Unix(0, n).UTC() }

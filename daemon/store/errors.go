@@ -1,0 +1,66 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// IsFull reports whether err means that the disk took no more: it is full, or
+// it fails. The store stays usable; a later Commit may work again.
+func IsFull(err error) bool {
+	code := primaryCode(err)
+	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR
+}
+
+// IsDamaged reports whether err means that the file is no sound database.
+// Opening the store anew sets it aside.
+func IsDamaged(err error) bool {
+	if _, ok := errors.AsType[*damageError](err); ok {
+		return true
+	}
+	code := primaryCode(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+}
+
+// primaryCode is SQLite's result code without the detail in its upper bits,
+// or 0 for other errors.
+func primaryCode(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return sqlite3.SQLITE_OK
+}
+
+// damageError is what quick_check found.
+type damageError struct{ found string }
+
+func (e *damageError) Error() string { return "check database: " + e.found }
+
+// NewerError says that a newer version wrote the database. This one must not
+// touch it, as it cannot know what its rows mean.
+type NewerError struct {
+	Path   string
+	Schema int // of the database
+	Known  int // newest schema of this version
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("%s was written by a newer cronring (schema %d, this one knows %d); "+
+		"run that version, or move the file away to begin a new history", e.Path, e.Schema, e.Known)
+}
+
+// DecidedError says that occurrences had been decided before, by another run
+// or skip. Nothing of the batch was written. Records holds the indexes of the
+// refused decisions in Batch.Records, in order: the caller leaves them out,
+// does not start their runs, and commits the rest.
+type DecidedError struct {
+	Records []int
+	First   string // names the first of them
+}
+
+func (e *DecidedError) Error() string {
+	return fmt.Sprintf("occurrence already decided: %s (%d refused)", e.First, len(e.Records))
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockDir takes DIR/lock for this process. The kernel gives the lock up with
+// the process, however that ends; the number inside is only for people.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock state directory: %w", err)
+	}
+	if err := takeLock(f, dir); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func takeLock(f *os.File, dir string) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return &LockedError{Dir: dir, PID: readPID(f)}
+	}
+	if err != nil {
+		return fmt.Errorf("lock state directory %s: %w", dir, err)
+	}
+	// A full disk must not keep the daemon from starting for want of a number.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return nil
+}
+
+func readPID(f *os.File) int {
+	text, _ := io.ReadAll(io.LimitReader(f, 32))
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
+// LockedError says that another daemon uses the directory.
+type LockedError struct {
+	Dir string
+	PID int // 0: unknown
+}
+
+func (e *LockedError) Error() string {
+	who := "another process"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("state directory %s is in use by %s; stop that daemon or choose another directory", e.Dir, who)
+}

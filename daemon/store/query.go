@@ -1,0 +1,252 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Filter chooses runs. Zero fields choose all.
+type Filter struct {
+	Job        job.ID
+	Jobs       []job.ID
+	State      job.RunState
+	FailedOnly bool
+	Trigger    job.Trigger
+	Since      time.Time // decided at or after
+	Until      time.Time // decided before
+	Before     job.RunID // the last run of the page before
+	Limit      int       // 0: 100
+}
+
+// failed is what FailedOnly means; it is also the condition of an index.
+const failed = "run.outcome <> '' AND (run.outcome <> 'exited' OR run.code <> 0)"
+
+// where says the filter in SQL.
+func (f Filter) where() (text string, args []any) {
+	var conditions []string
+	add := func(condition string, values ...any) {
+		conditions = append(conditions, condition)
+		args = append(args, values...)
+	}
+	if f.Job != "" {
+		add("run.job = (SELECT n FROM job WHERE id = ?)", f.Job)
+	}
+	if f.Jobs != nil {
+		list, _ := json.Marshal(f.Jobs)
+		add("run.job IN (SELECT n FROM job WHERE id IN (SELECT value FROM json_each(?)))", string(list))
+	}
+	if f.State != "" {
+		add("run.state = ?", f.State)
+	}
+	if f.FailedOnly {
+		add(failed)
+	}
+	if f.Trigger != "" {
+		add("run.trigger = ?", f.Trigger)
+	}
+	if !f.Since.IsZero() {
+		add("run.decided >= ?", f.Since.UnixNano())
+	}
+	if !f.Until.IsZero() {
+		add("run.decided < ?", f.Until.UnixNano())
+	}
+	if f.Before != 0 {
+		add("run.id < ?", int64(f.Before))
+	}
+	if len(conditions) > 0 {
+		text = "WHERE " + strings.Join(conditions, " AND ")
+	}
+	limit := f.Limit
+	if limit == 0 {
+		limit = 100
+	}
+	return text + " ORDER BY run.id DESC LIMIT ?", append(args, limit)
+}
+
+// Run gives one run; ok is false when there is none.
+func (s *Store) Run(ctx context.Context, id job.RunID) (r job.Run, ok bool, err error) {
+	runs, err := s.runs(ctx, "WHERE run.id = ?", int64(id))
+	if len(runs) == 0 {
+		return r, false, err
+	}
+	return runs[0], true, nil
+}
+
+// Runs gives the chosen runs, newest first.
+func (s *Store) Runs(ctx context.Context, f Filter) ([]job.Run, error) {
+	where, args := f.where()
+	return s.runs(ctx, where, args...)
+}
+
+// Recent gives up to n newest runs of each job, newest first.
+func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		return nil, err
+	}
+	recent := map[job.ID][]job.Run{}
+	runs, err := s.runs(ctx, `WHERE run.id IN (
+		SELECT newest.id FROM json_each(?) AS wanted JOIN job AS j ON j.id = wanted.value
+		JOIN run AS newest ON newest.id IN (SELECT id FROM run WHERE job = j.n ORDER BY id DESC LIMIT ?))
+		ORDER BY run.id DESC`, string(list), n)
+	for _, r := range runs {
+		recent[r.Job] = append(recent[r.Job], r)
+	}
+	return recent, err
+}
+
+const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, run.by, run.invocation, run.decided, run.user,
+	run.state, run.reason, run.not_before, run.started, run.ended, run.pid, run.outcome, run.code, run.signal, run.error`
+
+// runs gives the runs that the rest of a query chooses.
+func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
+	var runs []job.Run
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var r runRow
+		err := rows.Scan(r.fields()...)
+		runs = append(runs, r.run())
+		return err
+	}, "SELECT "+runColumns+" FROM run JOIN job ON job.n = run.job "+rest, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	return runs, nil
+}
+
+// runRow is a run as SQLite gives it. All may be NULL, for a skip that has none.
+type runRow struct {
+	id, due, era, attempt, decided, notBefore, started, ended, pid, code, signal sql.NullInt64
+	job, trigger, by, invocation, user, state, reason, outcome, error            sql.NullString
+}
+
+func (r *runRow) fields() []any {
+	return []any{
+		&r.id, &r.job, &r.due, &r.era, &r.attempt, &r.trigger, &r.by, &r.invocation, &r.decided, &r.user,
+		&r.state, &r.reason, &r.notBefore, &r.started, &r.ended, &r.pid, &r.outcome, &r.code, &r.signal, &r.error,
+	}
+}
+
+func (r *runRow) run() job.Run {
+	return job.Run{
+		ID: job.RunID(r.id.Int64), Job: job.ID(r.job.String), Due: instant(r.due), Era: job.Era(r.era.Int64),
+		Attempt: int(r.attempt.Int64), Trigger: job.Trigger(r.trigger.String), By: r.by.String,
+		Invocation: r.invocation.String, Decided: instant(r.decided), User: r.user.String,
+		State: job.RunState(r.state.String), Reason: job.Reason(r.reason.String), NotBefore: instant(r.notBefore),
+		Started: instant(r.started), Ended: instant(r.ended), PID: int(r.pid.Int64),
+		Outcome: job.Outcome{
+			Kind: job.OutcomeKind(r.outcome.String), Code: int(r.code.Int64), Signal: int(r.signal.Int64), Error: r.error.String,
+		},
+	}
+}
+
+func instant(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return fromNanos(n.Int64)
+}
+
+// Decisions gives what became of a job's occurrences from (inclusive) to
+// (exclusive), in time order; Run is the run as it is now. When there are
+// more than limit, the newest are given.
+func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
+	records, err := s.decisions(ctx, "WHERE job.id = ? AND o.due >= ? AND coalesce(o.first, o.due) < ? ORDER BY o.due DESC, o.era DESC LIMIT ?",
+		id, lower(from), to.UnixNano(), limit)
+	slices.Reverse(records)
+	return records, err
+}
+
+// lower is a time as the lower end of a range: the zero time lies before all.
+func lower(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// DecisionAt gives what became of one occurrence, in its newest era.
+func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec job.Record, ok bool, err error) {
+	at := due.UnixNano()
+	records, err := s.decisions(ctx, "WHERE job.id = ? AND o.due >= ? AND coalesce(o.first, o.due) <= ? ORDER BY o.era DESC, o.due LIMIT 1", id, at, at)
+	if len(records) == 0 {
+		return rec, false, err
+	}
+	return records[0], true, nil
+}
+
+func (s *Store) decisions(ctx context.Context, rest string, args ...any) ([]job.Record, error) {
+	var records []job.Record
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var due, at int64
+		var first sql.NullInt64
+		rec := job.Record{Kind: job.Decided}
+		var r runRow
+		fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail}, r.fields()...)
+		if err := rows.Scan(fields...); err != nil {
+			return err
+		}
+		rec.Due, rec.First, rec.At, rec.Job = fromNanos(due), instant(first), fromNanos(at), job.ID(r.job.String)
+		if r.id.Valid {
+			run := r.run()
+			rec.Run = &run
+		}
+		records = append(records, rec)
+		return nil
+	}, "SELECT o.due, o.era, o.first, o.count, o.at, o.decision, o.reason, o.detail, "+runColumns+
+		" FROM job JOIN occurrence AS o ON o.job = job.n LEFT JOIN run ON run.id = o.run "+rest, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read decisions: %w", err)
+	}
+	return records, nil
+}
+
+// Records gives the facts that concern no run (paused, resumed, loaded,
+// stepped, up, down) from (inclusive) to (exclusive), in time order.
+func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error) {
+	var records []job.Record
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var r job.Record
+		var at int64
+		var hold sql.NullString
+		if err := rows.Scan(&at, &r.Kind, &r.Job, &r.Era, &r.Reason, &r.Detail, &hold); err != nil {
+			return err
+		}
+		r.At = fromNanos(at)
+		records = append(records, r)
+		if hold.Valid {
+			r.Hold = new(job.Hold)
+			return json.Unmarshal([]byte(hold.String), r.Hold)
+		}
+		return nil
+	}, "SELECT at, kind, job, era, reason, detail, hold FROM record WHERE at >= ? AND at < ? ORDER BY at, id LIMIT ?",
+		lower(from), to.UnixNano(), limit)
+	if err != nil {
+		return nil, fmt.Errorf("read records: %w", err)
+	}
+	return records, nil
+}
+
+// Output gives what a run has written, in order.
+func (s *Store) Output(ctx context.Context, id job.RunID) ([]job.Chunk, error) {
+	var chunks []job.Chunk
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		c := job.Chunk{Run: id}
+		var at sql.NullInt64
+		err := rows.Scan(&c.Job, &c.Stream, &at, &c.Cut, &c.Data)
+		c.At = instant(at)
+		chunks = append(chunks, c)
+		return err
+	}, `SELECT job.id, stream, at, cut, data FROM output JOIN run ON run.id = output.run JOIN job ON job.n = run.job
+		WHERE output.run = ? ORDER BY output.id`, int64(id))
+	if err != nil {
+		return nil, fmt.Errorf("read output: %w", err)
+	}
+	return chunks, nil
+}
