@@ -47,8 +47,8 @@ func looksLikeField(word string) bool {
 	return values > 0
 }
 
-// looksLikeAccount tells whether word could be an account of some host; those
-// of directory services have blanks and backslashes at most.
+// looksLikeAccount tells whether word could be an account of some host, also
+// of a directory service (DOMAIN\bob, bob@example.org).
 func looksLikeAccount(word string) bool {
 	for i := range len(word) {
 		if c := word[i]; !isIdentifierByte(c) && c < 0x80 && c != '-' && c != '.' && c != '$' && c != '@' && c != '\\' && c != '+' {
