@@ -25,7 +25,6 @@ func (s *Server) runJobs(ctx context.Context, c *call) error {
 	defer cancel()
 	var happenings <-chan api.Event
 	if r.Wait {
-		c.patient()
 		happenings = s.backend.Subscribe(ctx)
 	}
 	runs, err := s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
@@ -84,7 +83,7 @@ func (s *Server) stopOne(ctx context.Context, c *call, text string) ([]job.Run, 
 		return nil, err
 	}
 	if a.Err != nil {
-		return nil, refused("stop", "run "+r.ID.String(), a.Err)
+		return nil, refused("stop", r.ID.String(), a.Err)
 	}
 	return a.Runs, nil
 }
@@ -174,7 +173,7 @@ func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, 
 			done = append(done, string(id))
 			runs = append(runs, a.Runs...)
 		case first == nil:
-			first = refused(verb, strconv.Quote(string(id)), a.Err)
+			first = refused(verb, string(id), a.Err)
 		}
 	}
 	if first != nil && len(done) > 0 {
@@ -186,16 +185,16 @@ func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, 
 	return runs, nil
 }
 
-// refused says in words what the engine would not do.
-func refused(verb, object string, r *engine.Refusal) *api.Error {
-	e := &api.Error{Kind: api.Conflict, What: "cannot " + verb + " " + object, Why: r.Reason}
+// refused says in words what the engine would not do to a job or run.
+func refused(verb, name string, r *engine.Refusal) *api.Error {
+	e := &api.Error{Kind: api.Conflict, What: "cannot " + verb + " " + strconv.Quote(name), Why: clause(r.Reason)}
 	switch {
 	case r.Kind == engine.NotFound:
 		e.Kind, e.Fix = api.NotFound, "cronring list"
 	case r.Kind == engine.Draining:
 		e.Fix = "wait until the daemon is up again: cronring status"
 	case verb == "run":
-		e.Fix = "cronring run --force ..."
+		e.Fix = "cronring run --force " + quote(name)
 	default:
 		e.Fix = "cronring list"
 	}

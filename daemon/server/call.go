@@ -82,7 +82,8 @@ func (c *call) send(status int, text []byte) {
 	c.w.Write(append(text, '\n'))
 }
 
-// patient lets the request take as long as it takes: it has been read whole.
+// patient lets the answer take as long as it takes: the request has been read
+// whole, and the time limit on reading would end it.
 func (c *call) patient() {
 	http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 }
@@ -102,6 +103,7 @@ func body[T any](c *call) (T, error) {
 	if err != nil {
 		return document, badRequest("the request's body cannot be read", err.Error())
 	}
+	c.patient() // acting on many jobs is many steps of the loop
 	return document, nil
 }
 

@@ -26,13 +26,18 @@ type counted struct {
 // newest ended runs of each.
 func (s *Server) census(ctx context.Context, c *call, jobs []int, n int) ([]counted, error) {
 	live := c.liveByJob()
-	ended, err := s.ended(ctx, c, jobs, live, n)
+	described := make([]job.Job, len(jobs))
+	for k, i := range jobs {
+		described[k] = c.view.Job(i)
+	}
+	ended, err := s.ended(ctx, c, described, live, n)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]counted, len(jobs))
 	for k, i := range jobs {
-		all[k] = c.count(i, live[c.view.ID(i)], ended)
+		id := described[k].ID
+		all[k] = c.count(i, described[k], live[id], ended[id])
 	}
 	return all, nil
 }
@@ -51,17 +56,16 @@ func (c *call) liveByJob() map[job.ID][]job.Run {
 // ended gives the newest ended runs of jobs. What the store has as newest can
 // be live still, so it is asked for more where runs are; for these few jobs
 // apart, as there can be a million others.
-func (s *Server) ended(ctx context.Context, c *call, jobs []int, live map[job.ID][]job.Run, n int) (map[job.ID][]job.Run, error) {
+func (s *Server) ended(ctx context.Context, c *call, jobs []job.Job, live map[job.ID][]job.Run, n int) (map[job.ID][]job.Run, error) {
 	const enough = 100
 	var idle, busy []job.ID
 	more := 0
-	for _, i := range jobs {
-		id := c.view.ID(i)
-		if runs := live[id]; len(runs) > 0 {
-			busy = append(busy, id)
+	for _, j := range jobs {
+		if runs := live[j.ID]; len(runs) > 0 {
+			busy = append(busy, j.ID)
 			more = max(more, min(len(runs), enough))
 		} else {
-			idle = append(idle, id)
+			idle = append(idle, j.ID)
 		}
 	}
 	recent, err := s.store.Recent(ctx, idle, n)
@@ -82,11 +86,10 @@ func (s *Server) ended(ctx context.Context, c *call, jobs []int, live map[job.ID
 	return all, nil
 }
 
-func (c *call) count(i int, live []job.Run, ended map[job.ID][]job.Run) counted {
-	j := c.view.Job(i)
+func (c *call) count(i int, j job.Job, live, ended []job.Run) counted {
 	st := job.Status{
 		Job: j, Next: c.view.Next(i, c.now), Hold: c.view.Hold(i),
-		Running: live, Recent: ended[j.ID],
+		Running: live, Recent: ended,
 	}
 	if len(st.Recent) > 0 {
 		st.Last = &st.Recent[0]
