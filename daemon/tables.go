@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,13 +36,19 @@ func openTables(o Options, seed uint64) (*tables, error) {
 	if len(o.Files) == 0 {
 		return nil, errors.New("no crontab file is named")
 	}
-	me, err := user.Current()
-	if err != nil {
-		return nil, fmt.Errorf("find own account: %w", err)
-	}
-	t := &tables{files: o.Files, system: o.System, owner: me.Username, seed: seed}
+	t := &tables{files: o.Files, system: o.System, owner: ownAccount(), seed: seed}
 	t.read()
 	return t, errors.Join(t.unread...)
+}
+
+// ownAccount is the name of the account that the daemon runs as, or its
+// number where the system knows no name, as in many containers.
+func ownAccount() string {
+	uid := strconv.Itoa(os.Geteuid())
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return uid
 }
 
 // read reads all files anew. A file that cannot be read keeps what it said
