@@ -14,6 +14,10 @@
 // Every Schedule implements the Schedule interface of robfig/cron v3, the
 // field's standard, and any schedule made for it can stand in here.
 //
+// Options stand in comments, #@ key=value directly above an entry, so that one
+// file serves every cron; Vocabulary lists them. Remarks carry codes that never
+// change their meaning; see Code.
+//
 // The rules of the language are those that Debian's cron 3.0pl1 and cronie 1.7
 // share; where they differ, the comment at the place says which was taken.
 package crontab

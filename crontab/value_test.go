@@ -1,0 +1,129 @@
+package crontab
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestValuesAreChecked holds each option whose value is checked to values that
+// it takes and to some that it does not, also where this version does not act
+// on it.
+func TestValuesAreChecked(t *testing.T) {
+	tests := []struct{ key, good, bad string }{ // values with blanks between
+		{"dst", "cron literal second", "no"},
+		{"on", "job:a job:a:fail,lost file:/x/* event:x boot resume", "x job: job:a/b job:a:maybe"},
+		{"trigger", "clock manual", "x"},
+		{"pause-counts", "yes no", "x"},
+		{"max-instances", "1 100", "0 -1 x"},
+		{"after", "a a:ok,b:done c:fail", "a, a/b a:x"},
+		{"when", "all any none-failed", ""},
+		{"wait", "5m", "5 x"},
+		{"if", "true", ""},
+		{"pool", "a a:3", "a/b a:0 a:x"},
+		{"stop-signal", "TERM SIGINT USR1", "9 TREM"},
+		{"stop-grace", "30s", "30"},
+		{"ok", "0 0,3,255", "256 x 0,"},
+		{"skip-code", "99", "-1"},
+		{"retry-on", "1 timeout lost any 1,2,lost", "x 300"},
+		{"no-retry-on", "none 7", "x"},
+		{"breaker", "5/1h", "5 x/1h 5/x 0/1h"},
+		{"on-exhausted", "dead continue pause", "x"},
+		{"if-lost", "fail rerun leave", "x"},
+		{"priority", "1 10", "0 11"},
+		{"nice", "-20 0 19", "-21 20 x"},
+		{"idle", "yes no", "x"},
+		{"io-weight", "1 10000", "0"},
+		{"cpu-weight", "100", "10001"},
+		{"memory", "512M 2G 1024", "0 2X 2GB M"},
+		{"memory-high", "1T 5K", "x"},
+		{"cpu", "50% 150% 2 0.5", "0 x -1"},
+		{"tasks", "100", "0"},
+		{"nofile", "1024", "x"},
+		{"slice", "batch.slice", "a/b"},
+		{"log", "journal none file:/var/log/x", "file:x x"},
+		{"output-max", "64K", "x"},
+		{"mail", "output always failure never", "x"},
+		{"mailto", "a@b,c", ""},
+		{"notify", "ops", ""},
+		{"notify-on", "fail,dead start", "x fail,x"},
+		{"keep", "1000 90d 1000,90d", "x"},
+		{"max-late", "5m", "x"},
+		{"max-run", "1h", "x"},
+		{"expect", "1d", "x"},
+		{"scope", "host ring all", "x"},
+		{"host", "a,b", ""},
+		{"if-partitioned", "run hold", "x"},
+		{"quorum", "3", "0"},
+	}
+	codeOf := func(item string) Code {
+		_, remarks := Parse("t", "#@ "+item+"\n0 1 * * * x\n", Config{})
+		if len(remarks) == 0 {
+			return ""
+		}
+		return remarks[0].Code
+	}
+	for _, tt := range tests {
+		for good := range strings.FieldsSeq(tt.good) {
+			if code := codeOf(tt.key + "=" + good); code != "" && code != "B407" && code != "B408" && code != "B403" {
+				t.Errorf("%s=%s: got %s, want the value taken", tt.key, good, code)
+			}
+		}
+		for bad := range strings.FieldsSeq(tt.bad) {
+			if code := codeOf(tt.key + "=" + bad); code != "B404" {
+				t.Errorf("%s=%s: got %q, want B404", tt.key, bad, code)
+			}
+		}
+		if code := codeOf(tt.key + "="); code != "B404" {
+			t.Errorf("%s without value: got %q, want B404", tt.key, code)
+		}
+	}
+	tested := map[string]bool{}
+	for _, tt := range tests {
+		tested[tt.key] = true
+	}
+	for _, s := range Vocabulary() {
+		if !s.Extend && !s.Built() && !tested[s.Key] {
+			t.Errorf("%s is a core option without a test of its values", s.Key)
+		}
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "0s": 0, "90s": 90 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute,
+		"2d": 48 * time.Hour, "1w": 168 * time.Hour, "1w1d1h1m1s": 193*time.Hour + 61*time.Second,
+	} {
+		if got, err := ParseDuration(text); got != want || err != nil {
+			t.Errorf("ParseDuration(%q): got %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "5", "m", "5x", "5m3", "-5m", "+5m", "1.5h", "5 m", "99999999999999999999s", "15251w", "15250w15250w"} {
+		if got, err := ParseDuration(text); err == nil {
+			t.Errorf("ParseDuration(%q): got %v, want an error", text, got)
+		}
+	}
+}
+
+func TestDiagnosticsAreHarmless(t *testing.T) {
+	_, remarks := Parse("t", "#@ a\x1b[31m=1\n\x1b[2J\xff"+strings.Repeat("é", 400)+"\n", Config{})
+	if len(remarks) != 2 {
+		t.Fatalf("got %v, want two remarks", remarks)
+	}
+	for _, d := range remarks {
+		if strings.ContainsAny(d.Message+d.Fix, "\x1b\xff") || len(d.Message) > maxSentence {
+			t.Errorf("got %q, want no escape and at most %d bytes", d.Message, maxSentence)
+		}
+	}
+}
+
+func TestDiagnosticAsError(t *testing.T) {
+	d := Diagnostic{File: "/etc/crontab", Line: 7, Column: 3, Message: "hour 24 is above 23"}
+	if got, want := d.Error(), "/etc/crontab:7:3: hour 24 is above 23"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	d.Column = 0
+	if got, want := d.Error(), "/etc/crontab:7: hour 24 is above 23"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
