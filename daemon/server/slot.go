@@ -67,22 +67,15 @@ func (s *Server) addNewest(ctx context.Context, ev *evidence) error {
 	return nil
 }
 
+// newestSince gives the newest decision, one not to run before others.
 func (s *Server) newestSince(ctx context.Context, ev *evidence, from time.Time) (newest job.Record, err error) {
-	for {
-		records, err := s.store.Decisions(ctx, ev.job.ID, from, ev.now.Add(time.Second), maxRows)
-		if err != nil {
-			return newest, err
+	records, err := s.store.Decisions(ctx, ev.job.ID, from, ev.now.Add(time.Second), maxRows)
+	for _, r := range records {
+		if r.Decision == job.DecideSkip || newest.Decision != job.DecideSkip {
+			newest = r
 		}
-		for _, r := range records {
-			if r.Decision == job.DecideSkip || newest.Decision != job.DecideSkip {
-				newest = r
-			}
-		}
-		if len(records) < maxRows {
-			return newest, nil
-		}
-		from = records[len(records)-1].Due.Add(1)
 	}
+	return newest, err
 }
 
 // addRun brings the run of the decision up to date.

@@ -292,7 +292,7 @@ func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limi
 			found = append(found, w.updated(r))
 		}
 	}
-	return found[:min(len(found), limit)], w.broken
+	return found[max(0, len(found)-limit):], w.broken
 }
 
 func (w *world) updated(r job.Record) job.Record {
