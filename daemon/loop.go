@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -73,6 +74,7 @@ func (l *loop) run(ctx context.Context) error {
 	l.announce()
 	l.step(inbox{events: []engine.Event{engine.Load{Tables: l.tables.current()}}}, upRecord(l.clock.Now().Wall, l.options))
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
+	reloads.Go(debug.FreeOSMemory) // reading tables takes several times what they are
 
 	stop := ctx.Done()
 	var giveUp <-chan time.Time

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,6 +135,7 @@ func (l *loop) reload(ctx context.Context) error {
 	l.tables.read()
 	l.announce()
 	_, err := backend{l}.Ask(ctx, engine.Load{Tables: l.tables.current()})
+	debug.FreeOSMemory()
 	return err
 }
 

@@ -30,12 +30,14 @@ type Load struct {
 type Started struct {
 	Run job.RunID
 	PID int
+	At  time.Time // wall clock; zero: the step's
 }
 
 // Ended says how a run ended, or that it could not be started.
 type Ended struct {
 	Run     job.RunID
 	Outcome job.Outcome
+	At      time.Time // wall clock; zero: the step's
 }
 
 // RunNow asks for a run outside the schedule. It is refused while the job is

@@ -20,7 +20,7 @@ func (e *Engine) started(ev Started) {
 	if r == nil {
 		return
 	}
-	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.now.Wall
+	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.seen(ev.At)
 	e.recordRun(job.Started, "", r, "")
 	if r.options.Timeout > 0 {
 		e.timers.add(timer{e.now.Up + r.options.Timeout, r.ID, timeout})
@@ -35,7 +35,7 @@ func (e *Engine) ended(ev Ended) {
 	if r == nil {
 		return
 	}
-	r.State, r.Run.Ended, r.Outcome = job.RunEnded, e.now.Wall, ev.Outcome
+	r.State, r.Run.Ended, r.Outcome = job.RunEnded, e.seen(ev.At), ev.Outcome
 	if r.stop != "" {
 		r.Reason = r.stop
 	}
@@ -48,6 +48,14 @@ func (e *Engine) ended(ev Ended) {
 		e.retry(r)
 	}
 	e.promote(r.Job)
+}
+
+// seen is when something happened that was seen at an instant, or just now.
+func (e *Engine) seen(at time.Time) time.Time {
+	if at.IsZero() {
+		return e.now.Wall
+	}
+	return at.UTC()
 }
 
 // wantsRetry reports whether a failed run is attempted again. A lost run is

@@ -87,7 +87,7 @@ func (w *world) step(events ...Event) []Effect {
 		switch e := e.(type) {
 		case Start:
 			w.running[e.Run.ID] = e.Job.ID
-			w.owed = append(w.owed, Started{e.Run.ID, 1000 + int(e.Run.ID)})
+			w.owed = append(w.owed, Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
 		case Kill:
 			if _, ok := w.running[e.Run]; ok && e.Signal == 9 {
 				w.end(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
@@ -103,7 +103,7 @@ func (w *world) step(events ...Event) []Effect {
 // end lets the process of a run end.
 func (w *world) end(id job.RunID, o job.Outcome) {
 	delete(w.running, id)
-	w.owed = append(w.owed, Ended{id, o})
+	w.owed = append(w.owed, Ended{Run: id, Outcome: o})
 }
 
 // store keeps what the real store keeps.

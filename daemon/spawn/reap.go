@@ -36,7 +36,7 @@ func (s *Spawner) bury() (done *child, more bool) {
 	}
 	delete(s.byPID, pid)
 	delete(s.living, c.run)
-	c.outcome = outcome(status)
+	c.outcome, c.ended = outcome(status), now()
 	if c.open > 0 {
 		s.pump.linger(c)
 		return nil, true

@@ -69,6 +69,7 @@ type child struct {
 	pipes   pipes          // set while they are watched, and after
 	open    int            // pipes that have not come to their end
 	outcome job.Outcome    // zero until reaped
+	ended   time.Time      // when it was reaped
 }
 
 // New makes a Spawner. Nothing is touched before Run.
@@ -232,7 +233,7 @@ func (s *Spawner) begin(c *child) {
 		s.abandon(c, err)
 		return
 	}
-	s.events <- engine.Started{Run: c.run, PID: c.pid}
+	s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
 	s.pump.watch(c, pipes)
 }
 
@@ -240,7 +241,7 @@ func (s *Spawner) begin(c *child) {
 func (s *Spawner) abandon(c *child, why error) {
 	s.mu.Lock()
 	delete(s.living, c.run)
-	c.outcome = job.Outcome{Kind: job.NotStarted, Error: why.Error()}
+	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
 	s.mu.Unlock()
 	s.report(c)
 }
@@ -249,7 +250,7 @@ func (s *Spawner) abandon(c *child, why error) {
 // the last of it, with s.mu free: the receiver may be slow.
 func (s *Spawner) report(c *child) {
 	s.events <- Ended{
-		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome},
+		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended},
 		Output: c.out.chunks(c.run, c.job),
 	}
 	c.out = capture{}
