@@ -18,15 +18,15 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// BenchmarkLoad100k starts a daemon on a crontab of 100,000 lines: from exec
-// until all jobs are loaded (goal: 0.2 s), and what it then holds resident
+// BenchmarkLoad100k starts a daemon on a crontab of 100,000 lines with 10,080
+// distinct schedules, as many as a week has minutes: from exec until all jobs are loaded (goal: 0.2 s), and what it then holds resident
 // (goal: 30 MB). Its peer, in the same run, is robfig/cron's parser alone on
 // the same time fields.
 func BenchmarkLoad100k(b *testing.B) {
 	var text strings.Builder
 	var specs []string
 	for i := range 100_000 {
-		spec := fmt.Sprintf("%d %d %d * *", i%60, i/60%24, 1+i/1440%28)
+		spec := fmt.Sprintf("%d %d * * %d", i%60, i/60%24, i/1440%7)
 		specs = append(specs, spec)
 		fmt.Fprintf(&text, "%s /usr/local/bin/job --number %d --quiet\n", spec, i)
 	}

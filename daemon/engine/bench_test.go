@@ -49,7 +49,6 @@ func BenchmarkTickMillion(b *testing.B) {
 	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	e := New(Config{}, State{})
 	e.Step(now, Load{tables})
-	e.out = nil
 	tables = nil
 	perJob := (float64(heapBytes()-before) - float64(text)) / n
 

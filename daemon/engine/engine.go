@@ -96,14 +96,15 @@ func New(c Config, s State) *Engine {
 // Step takes what has happened, in order, then looks at the time, and returns
 // what to do, in order. now is read once by the caller.
 func (e *Engine) Step(now Moment, events ...Event) []Effect {
-	e.out = nil
 	e.readClock(now)
 	for _, ev := range events {
 		e.take(ev)
 	}
 	e.expire()
 	e.fire()
-	return e.out
+	out := e.out
+	e.out = nil
+	return out
 }
 
 func (e *Engine) take(ev Event) {
