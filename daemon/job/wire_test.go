@@ -1,0 +1,114 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write testdata/wire.golden anew")
+
+// TestWireForm freezes the JSON form of every noun: programs read it from the
+// socket, from -o json and from the event stream.
+func TestWireForm(t *testing.T) {
+	at := time.Date(2026, 11, 20, 2, 30, 0, 4_000_000, time.UTC)
+	run := Run{
+		ID: 4213, Job: "backup", Due: at, Era: 1, Attempt: 2, Trigger: TriggerRetry, By: "ann", State: RunEnded,
+		Reason: OverTime, NotBefore: at, Invocation: Invocation("backup", at, 1, 0), Decided: at,
+		Started: at, Ended: at.Add(time.Minute), PID: 4711, User: "root",
+		Outcome: Outcome{Kind: TimedOut, Code: 1, Signal: 15, Error: "why"},
+	}
+	hold := Hold{Since: at, Until: at.Add(time.Hour), By: "ann", Reason: "moving house"}
+	var got bytes.Buffer
+	enc := json.NewEncoder(&got)
+	enc.SetIndent("", "  ")
+	for _, noun := range []any{
+		Job{
+			ID: "backup", Table: "/etc/crontab", Line: 17, User: "root", Schedule: "30 2 * * *", Zone: "Europe/Berlin",
+			Command: "backup", Stdin: "text\n", Env: []string{"MAILTO=ops"}, Options: map[string]string{"retry": "3"},
+			Disabled: true, Held: "why", Degraded: "what",
+		},
+		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}},
+		run,
+		Run{ID: 1},
+		Mark{Job: "backup", Due: at, Era: 1},
+		Chunk{Run: 1, Job: "backup", Stream: Stderr, At: at, Data: []byte{0, 255}, Cut: 9},
+		Record{
+			At: at, Kind: Decided, Job: "backup", Due: at, First: at, Count: 3, Era: 1, Decision: DecideSkip,
+			Reason: Late, Detail: "2h late", Run: &Run{ID: 1}, Hold: &hold,
+		},
+	} {
+		if err := enc.Encode(noun); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const golden = "testdata/wire.golden"
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("the JSON form has changed; fields may be added (-update), never renamed\ngot:\n%s", got.String())
+	}
+}
+
+func TestDeriveIDLeavesTimeAndPlaceOut(t *testing.T) {
+	for _, c := range []struct {
+		table, user, command string
+		twin                 int
+		want                 ID
+	}{
+		{"/etc/cron.d/etl", "root", "true", 1, "etl.root.b5bea41b"},
+		{"/etc/cron.d/etl", "root", "true", 2, "etl.root.b5bea41b-2"},
+		{"/var/spool/cron/crontabs/ann", "ann", "true", 1, "ann.ann.b5bea41b"},
+		{"my table.crontab", "ann", "true", 1, "my_table.ann.b5bea41b"},
+		{"-", "ann", "true", 1, "stdin.ann.b5bea41b"},
+		{".hidden", "ann", "", 1, ".hidden.ann.e3b0c442"},
+	} {
+		if got := DeriveID(c.table, c.user, c.command, c.twin); got != c.want {
+			t.Errorf("DeriveID(%q, %q, %q, %d) = %q, want %q", c.table, c.user, c.command, c.twin, got, c.want)
+		}
+	}
+}
+
+func TestEveryReasonHasASentence(t *testing.T) {
+	for _, r := range []Reason{
+		OnTime, MadeUp, AtBoot, AskedFor, Retried, RanAfterQueue, Late, Superseded, OverLimit, PastDeadline, IsPaused,
+		IsDisabled, IsHeld, Overlapping, QueueFull, Replaced, JobRemoved, WaitsForRun, WaitsForRetry, StopAsked,
+		OverTime, DaemonStopped, DaemonDied,
+	} {
+		if r.Sentence() == "" {
+			t.Errorf("%s has no sentence", r)
+		}
+	}
+	if len(sentences) != 23 {
+		t.Errorf("%d sentences; list the new reason here too", len(sentences))
+	}
+}
+
+func TestOutcomeInWords(t *testing.T) {
+	for want, o := range map[string]Outcome{
+		"not ended":                 {},
+		"ok":                        {Kind: Exited},
+		"exit 3":                    {Kind: Exited, Code: 3},
+		"signal 9":                  {Kind: Signalled, Signal: 9},
+		"timed out":                 {Kind: TimedOut, Signal: 15},
+		"not started: no such user": {Kind: NotStarted, Error: "no such user"},
+		"lost":                      {Kind: Lost},
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("%+v: got %q, want %q", o, got, want)
+		}
+		if o.OK() != (want == "ok") {
+			t.Errorf("%+v: OK() = %t", o, o.OK())
+		}
+	}
+}
