@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
@@ -303,6 +304,19 @@ func nanos(t time.Time) driver.Value {
 		return nil
 	}
 	return t.UnixNano()
+}
+
+// nanosBound is a time as the end of a range. Times that no row can hold, such
+// as the zero time, are as good as the first or the last one it can.
+func nanosBound(t time.Time) int64 {
+	switch n := t.UnixNano(); {
+	case time.Unix(0, n).Equal(t):
+		return n
+	case t.Year() < 1970:
+		return math.MinInt64
+	default:
+		return math.MaxInt64
+	}
 }
 
 func fromNanos(n int64) time.Time { return time.Unix(0, n).UTC() }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,8 +24,12 @@ type Filter struct {
 	Limit      int       // 0: 100
 }
 
-// failed is what FailedOnly means; it is also the condition of an index.
-const failed = "run.outcome <> '' AND (run.outcome <> 'exited' OR run.code <> 0)"
+// What FailedOnly and job.RunState.Live mean. Both are conditions of indexes
+// as well, which serve a query only if it says the condition in these words.
+const (
+	failed = "outcome <> '' AND (outcome <> 'exited' OR code <> 0)"
+	live   = "state NOT IN ('ended', 'dropped')"
+)
 
 // where says the filter in SQL.
 func (f Filter) where() (text string, args []any) {
@@ -45,6 +48,9 @@ func (f Filter) where() (text string, args []any) {
 	if f.State != "" {
 		add("run.state = ?", f.State)
 	}
+	if f.State != "" && f.State.Live() {
+		add(live)
+	}
 	if f.FailedOnly {
 		add(failed)
 	}
@@ -52,10 +58,10 @@ func (f Filter) where() (text string, args []any) {
 		add("run.trigger = ?", f.Trigger)
 	}
 	if !f.Since.IsZero() {
-		add("run.decided >= ?", f.Since.UnixNano())
+		add("run.decided >= ?", nanosBound(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add("run.decided < ?", f.Until.UnixNano())
+		add("run.decided < ?", nanosBound(f.Until))
 	}
 	if f.Before != 0 {
 		add("run.id < ?", int64(f.Before))
@@ -151,86 +157,6 @@ func instant(n sql.NullInt64) time.Time {
 		return time.Time{}
 	}
 	return fromNanos(n.Int64)
-}
-
-// Decisions gives what became of a job's occurrences from (inclusive) to
-// (exclusive), in time order; Run is the run as it is now. When there are
-// more than limit, the newest are given.
-func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
-	records, err := s.decisions(ctx, "WHERE job.id = ? AND o.due >= ? AND coalesce(o.first, o.due) < ? ORDER BY o.due DESC, o.era DESC LIMIT ?",
-		id, lower(from), to.UnixNano(), limit)
-	slices.Reverse(records)
-	return records, err
-}
-
-// lower is a time as the lower end of a range: the zero time lies before all.
-func lower(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-// DecisionAt gives what became of one occurrence, in its newest era.
-func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec job.Record, ok bool, err error) {
-	at := due.UnixNano()
-	records, err := s.decisions(ctx, "WHERE job.id = ? AND o.due >= ? AND coalesce(o.first, o.due) <= ? ORDER BY o.era DESC, o.due LIMIT 1", id, at, at)
-	if len(records) == 0 {
-		return rec, false, err
-	}
-	return records[0], true, nil
-}
-
-func (s *Store) decisions(ctx context.Context, rest string, args ...any) ([]job.Record, error) {
-	var records []job.Record
-	err := s.each(ctx, func(rows *sql.Rows) error {
-		var due, at int64
-		var first sql.NullInt64
-		rec := job.Record{Kind: job.Decided}
-		var r runRow
-		fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail}, r.fields()...)
-		if err := rows.Scan(fields...); err != nil {
-			return err
-		}
-		rec.Due, rec.First, rec.At, rec.Job = fromNanos(due), instant(first), fromNanos(at), job.ID(r.job.String)
-		if r.id.Valid {
-			run := r.run()
-			rec.Run = &run
-		}
-		records = append(records, rec)
-		return nil
-	}, "SELECT o.due, o.era, o.first, o.count, o.at, o.decision, o.reason, o.detail, "+runColumns+
-		" FROM job JOIN occurrence AS o ON o.job = job.n LEFT JOIN run ON run.id = o.run "+rest, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read decisions: %w", err)
-	}
-	return records, nil
-}
-
-// Records gives the facts that concern no run (paused, resumed, loaded,
-// stepped, up, down) from (inclusive) to (exclusive), in time order.
-func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error) {
-	var records []job.Record
-	err := s.each(ctx, func(rows *sql.Rows) error {
-		var r job.Record
-		var at int64
-		var hold sql.NullString
-		if err := rows.Scan(&at, &r.Kind, &r.Job, &r.Era, &r.Reason, &r.Detail, &hold); err != nil {
-			return err
-		}
-		r.At = fromNanos(at)
-		records = append(records, r)
-		if hold.Valid {
-			r.Hold = new(job.Hold)
-			return json.Unmarshal([]byte(hold.String), r.Hold)
-		}
-		return nil
-	}, "SELECT at, kind, job, era, reason, detail, hold FROM record WHERE at >= ? AND at < ? ORDER BY at, id LIMIT ?",
-		lower(from), to.UnixNano(), limit)
-	if err != nil {
-		return nil, fmt.Errorf("read records: %w", err)
-	}
-	return records, nil
 }
 
 // Output gives what a run has written, in order.

@@ -39,7 +39,7 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 		return r, fmt.Errorf("read history: %w", err)
 	}
 	r.Seed = uint64(seed)
-	r.Live, err = s.runs(ctx, "WHERE run.state NOT IN ('ended', 'dropped') ORDER BY run.id")
+	r.Live, err = s.runs(ctx, "WHERE "+live+" ORDER BY run.id")
 	return r, err
 }
 

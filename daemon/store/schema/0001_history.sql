@@ -80,7 +80,13 @@ CREATE TABLE occurrence (
     run      INTEGER,               -- NULL: skipped
     PRIMARY KEY (due, job, era)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX occurrence_skip ON occurrence (job, due) WHERE run IS NULL;
+CREATE INDEX occurrence_skip ON occurrence (job, due, first) WHERE run IS NULL;
+CREATE INDEX occurrence_skipped ON occurrence (at, count) WHERE run IS NULL;
+
+-- The decision of a run goes with it.
+CREATE TRIGGER run_gone AFTER DELETE ON run BEGIN
+    DELETE FROM occurrence WHERE due = old.due AND job = old.job AND era = old.era AND run = old.id;
+END;
 
 CREATE TABLE output (
     id     INTEGER PRIMARY KEY,

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// decision selects rows of the ledger, each with its run as it is now.
+const decision = `SELECT o.due AS due, o.era AS era, o.first, o.count, o.at, o.decision, o.reason, o.detail, ` + runColumns + `
+	FROM job CROSS JOIN occurrence AS o ON o.job = job.n LEFT JOIN run ON run.id = o.run WHERE job.id = ?1 AND `
+
+// Decisions gives what became of a job's occurrences from (inclusive) to
+// (exclusive), in time order; Run is the run as it is now. When there are
+// more than limit, the newest are given.
+//
+// The ledger is in order of time, not of jobs: what was run is found through
+// the job's runs, what was skipped through an index of its own.
+func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
+	records, err := s.decisions(ctx, decision+`o.run IS NOT NULL AND (o.due, o.era) IN (SELECT r.due, r.era FROM run AS r
+			WHERE r.job = (SELECT n FROM job WHERE id = ?1) AND r.due >= ?2 AND r.due < ?3)
+		UNION ALL `+decision+`o.run IS NULL AND o.due >= ?2 AND coalesce(o.first, o.due) < ?3
+		ORDER BY due DESC, era DESC LIMIT ?4`,
+		id, nanosBound(from), nanosBound(to), limit)
+	slices.Reverse(records)
+	return records, err
+}
+
+// DecisionAt gives what became of one occurrence, in its newest era.
+func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec job.Record, ok bool, err error) {
+	records, err := s.decisions(ctx, decision+"o.due = ?2 UNION ALL "+
+		decision+"o.run IS NULL AND o.due > ?2 AND o.first <= ?2 ORDER BY era DESC LIMIT 1", id, nanosBound(due))
+	if len(records) == 0 {
+		return rec, false, err
+	}
+	return records[0], true, nil
+}
+
+func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job.Record, error) {
+	var records []job.Record
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var due, at int64
+		var first sql.NullInt64
+		rec := job.Record{Kind: job.Decided}
+		var r runRow
+		fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail}, r.fields()...)
+		if err := rows.Scan(fields...); err != nil {
+			return err
+		}
+		rec.Due, rec.First, rec.At, rec.Job = fromNanos(due), instant(first), fromNanos(at), job.ID(r.job.String)
+		if r.id.Valid {
+			run := r.run()
+			rec.Run = &run
+		}
+		records = append(records, rec)
+		return nil
+	}, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read decisions: %w", err)
+	}
+	return records, nil
+}
+
+// Records gives the facts that concern no run (paused, resumed, loaded,
+// stepped, up, down) from (inclusive) to (exclusive), in time order.
+func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error) {
+	var records []job.Record
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var r job.Record
+		var at int64
+		var hold sql.NullString
+		if err := rows.Scan(&at, &r.Kind, &r.Job, &r.Era, &r.Reason, &r.Detail, &hold); err != nil {
+			return err
+		}
+		r.At = fromNanos(at)
+		records = append(records, r)
+		if hold.Valid {
+			r.Hold = new(job.Hold)
+			return json.Unmarshal([]byte(hold.String), r.Hold)
+		}
+		return nil
+	}, "SELECT at, kind, job, era, reason, detail, hold FROM record WHERE at >= ? AND at < ? ORDER BY at, id LIMIT ?",
+		nanosBound(from), nanosBound(to), limit)
+	if err != nil {
+		return nil, fmt.Errorf("read records: %w", err)
+	}
+	return records, nil
+}
