@@ -68,9 +68,9 @@ func gapEffect(c crontab.Change, s cron.Schedule, named []time.Time) string {
 		return "no effect: it names no time in the gap"
 	}
 	if crontab.FixedTime(s) && s.Next(c.At.Add(-1)).Equal(c.At) {
-		return fmt.Sprintf("%s does not exist: it runs once at %s", walls(named), c.At.Format("15:04 -07:00"))
+		return fmt.Sprintf("%s: it runs once at %s", subject(named, "does not exist", "do not exist"), c.At.Format("15:04 -07:00"))
 	}
-	return fmt.Sprintf("%s does not exist: %s fewer that day", walls(named), plural(len(named), "run"))
+	return fmt.Sprintf("%s: %s fewer that day", subject(named, "does not exist", "do not exist"), plural(len(named), "run"))
 }
 
 func repeatEffect(c crontab.Change, s cron.Schedule, named []time.Time) string {
@@ -78,25 +78,29 @@ func repeatEffect(c crontab.Change, s cron.Schedule, named []time.Time) string {
 		return "no effect: it names no repeated time"
 	}
 	span := time.Duration(c.Before-c.After) * time.Second
+	twice := subject(named, "comes twice", "come twice")
 	first, second := len(between(s, c.At.Add(-span), c.At)), len(between(s, c.At, c.At.Add(span)))
 	switch {
 	case second == 0:
-		return fmt.Sprintf("%s comes twice: it runs the first time only", walls(named))
+		return twice + ": it runs the first time only"
 	case first == 0:
-		return fmt.Sprintf("%s comes twice: it runs the second time only", walls(named))
+		return twice + ": it runs the second time only"
 	}
-	return fmt.Sprintf("%s comes twice: it runs both times, %s more that day", walls(named), plural(second, "run"))
+	return twice + ": it runs both times, " + plural(second, "run") + " more that day"
 }
 
-// walls names a few wall times, or the first and last of many.
-func walls(named []time.Time) string {
-	if len(named) > 3 {
-		named = []time.Time{named[0], named[len(named)-1]}
-		return named[0].Format("15:04") + ".." + named[1].Format("15:04")
-	}
+// subject names a few wall times, or the first and last of many, and what is
+// said of one or of several.
+func subject(named []time.Time, one, several string) string {
 	var texts []string
 	for _, t := range named {
 		texts = append(texts, t.Format("15:04"))
 	}
-	return strings.Join(texts, ", ")
+	switch n := len(texts); {
+	case n == 1:
+		return texts[0] + " " + one
+	case n > 3:
+		return texts[0] + ".." + texts[n-1] + " " + several
+	}
+	return strings.Join(texts, ", ") + " " + several
 }

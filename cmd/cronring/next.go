@@ -187,8 +187,10 @@ func (a *app) entryNext(what string, loc *time.Location, f *nextFlags, w window)
 		}
 	}
 	e := &api.Error{What: "cannot tell when " + what + " runs", Why: "that line is no entry", Fix: "cronring lint " + name, Kind: api.NotFound}
-	if len(about) > 0 {
-		e.Why = about[0].Message
+	for _, d := range about {
+		if d.Severity == crontab.Error {
+			e.Why = d.Message
+		}
 	}
 	return coming{}, e
 }

@@ -124,19 +124,19 @@ func changeNote(c crontab.Change, view *engine.View) string {
 	}
 	span := low.Format("15:04") + "-" + high.Format("15:04")
 	if after.After(before) {
-		return fmt.Sprintf("%s does not exist: %s named in it at %s, %s not", span,
-			runsOf(fixed, "fixed-time job"), after.Format("15:04"), runsOf(interval, "interval job"))
+		return fmt.Sprintf("%s does not exist: %s at %s instead, %s nothing for it", span,
+			verbed(fixed, "fixed-time job", "run"), after.Format("15:04"), verbed(interval, "interval job", "start"))
 	}
-	return fmt.Sprintf("%s comes twice: %s named in it once, %s both times", span,
-		runsOf(fixed, "fixed-time job"), runsOf(interval, "interval job"))
+	return fmt.Sprintf("%s comes twice: %s the first time only, %s both times", span,
+		verbed(fixed, "fixed-time job", "run"), verbed(interval, "interval job", "run"))
 }
 
-// runsOf gives the verb its number: "1 job runs", "2 jobs run".
-func runsOf(n int, noun string) string {
+// verbed gives noun and verb their number: "1 job runs", "2 jobs run".
+func verbed(n int, noun, verb string) string {
 	if n == 1 {
-		return plural(n, noun) + " runs"
+		verb += "s"
 	}
-	return plural(n, noun) + " run"
+	return plural(n, noun) + " " + verb
 }
 
 // namesBetween reports whether the fields name a wall time in [low, high).

@@ -65,7 +65,7 @@ func newExitCodes() *cobra.Command {
   0    done
   1    failed (diff: the schedules differ)
   2    the command line makes no sense (diff: trouble)
-  3    no such job or run
+  3    no such job, run or file
   4    not allowed
   5    the daemon cannot be reached
   6    refused by state: paused, overlapping, draining, nothing to stop

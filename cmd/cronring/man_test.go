@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func manPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../man/cronring.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func tree(t *testing.T) *cobra.Command {
+	t.Helper()
+	root := newRoot(newApp(strings.NewReader(""), os.Stdout, os.Stderr))
+	root.InitDefaultHelpCmd()
+	return root
+}
+
+// TestManCommandsAndFlags holds the page to the tree of commands, both ways.
+func TestManCommandsAndFlags(t *testing.T) {
+	var commands, flags []string
+	for _, c := range tree(t).Commands() {
+		commands = append(commands, c.Name())
+		c.InitDefaultHelpFlag()
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			flags = append(flags, "--"+f.Name)
+			if f.Shorthand != "" {
+				flags = append(flags, "-"+f.Shorthand)
+			}
+		})
+	}
+	page := manPage(t)
+	compareSets(t, "commands", commands, submatches(page, `(?m)^\.It Cm (\S+)`))
+	compareSets(t, "flags", flags, flagsIn(page))
+}
+
+func flagsIn(page string) []string {
+	var flags []string
+	for _, item := range submatches(page, `(?m)^\.It (Fl .*)`) {
+		for _, name := range submatches(item, `Fl (\S+)`) {
+			flags = append(flags, "-"+name)
+		}
+	}
+	return flags
+}
+
+func submatches(text, pattern string) []string {
+	var found []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+func compareSets(t *testing.T, what string, inTree, inPage []string) {
+	t.Helper()
+	slices.Sort(inTree)
+	slices.Sort(inPage)
+	if diff := cmp.Diff(slices.Compact(inTree), slices.Compact(inPage)); diff != "" {
+		t.Errorf("%s of the tree and of man/cronring.1 differ (-tree +page):\n%s", what, diff)
+	}
+}
+
+// TestManExitCodes holds the page to the help topic.
+func TestManExitCodes(t *testing.T) {
+	_, section, _ := strings.Cut(manPage(t), ".Sh EXIT STATUS")
+	compareSets(t, "exit codes", submatches(newExitCodes().Long, `(?m)^  (\d+) `), submatches(section, `(?m)^\.It (\d+)$`))
+}
+
+// TestManExamples runs the examples that need no daemon, and reads the command
+// line of the others.
+func TestManExamples(t *testing.T) {
+	_, section, _ := strings.Cut(manPage(t), ".Sh EXAMPLES")
+	examples := submatches(section, `(?m)^cronring (.*)`)
+	if len(examples) == 0 {
+		t.Fatal("got no example in man/cronring.1")
+	}
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"my.crontab": "30 2 * * * true\n", "new.crontab": "0 4 * * * true\n"} {
+		if err := os.WriteFile(filepath.Join(".", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("CRONRING_SOCKET", filepath.Join(t.TempDir(), "none"))
+	for _, example := range examples {
+		args := shellWords(example)
+		want := map[string]int{"diff": exitFailed, "next": exitDone, "explain": exitDone, "lint": exitDone, "simulate": exitDone}
+		code, offline := want[args[0]]
+		if !offline {
+			code = 5
+		}
+		if slices.Contains(args, "--wait") {
+			code = exitWaitTrouble
+		}
+		if stdout, stderr, got := called(t, "", args...); got != code {
+			t.Errorf("cronring %s: got exit %d, want %d\n%s%s", example, got, code, stdout, stderr)
+		}
+	}
+}
+
+// shellWords splits at blanks outside of single quotes.
+func shellWords(line string) []string {
+	words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1)
+	for i := range words {
+		words[i] = strings.Trim(words[i], "'")
+	}
+	return words
+}
+
+func TestManLint(t *testing.T) {
+	mandoc, err := exec.LookPath("mandoc")
+	if err != nil {
+		t.Skip("mandoc is not installed")
+	}
+	if out, err := exec.Command(mandoc, "-T", "lint", "-W", "warning", "../../man/cronring.1").CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("mandoc -T lint -W warning man/cronring.1: got %v\n%s", err, out)
+	}
+}
