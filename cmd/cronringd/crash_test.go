@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-const crashTable = `
+var crashTable = `
 # Every second, made up without limit: each second must have run.
 #@ name=all every=1s catchup=all:10000 deadline=1d grace=1s
 * * * * * true
@@ -27,7 +28,7 @@ const crashTable = `
 # Fails and is tried again.
 #@ name=flaky every=2s retry=2 backoff=1s
 * * * * * false
-`
+` + strings.Repeat("#@ every=1s\n* * * * * echo load\n", 60)
 
 // TestCrash kills the daemon with SIGKILL at random points under load. After
 // all of it no occurrence was decided twice, none is missing, runs that were
@@ -44,7 +45,7 @@ func TestCrash(t *testing.T) {
 
 	for range crashes {
 		d := launch(t, dir, file)
-		for range rng.IntN(40) { // so many lines, and then a part of the way to the next
+		for range rng.IntN(400) { // so many lines, and then a part of the way to the next
 			if _, ok := <-d.lines; !ok {
 				t.Fatal("the daemon ended by itself")
 			}
