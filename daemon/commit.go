@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -15,14 +17,23 @@ import (
 const (
 	maxUnwritten       = 20_000
 	maxUnwrittenOutput = 16 << 20
-	retryAfter         = time.Second
 )
 
-// backlog is what the store could not take yet, as one batch.
+// While the store fails it is asked once in retryAfter, and for a part only,
+// so that a full disk costs the loop next to nothing.
+const (
+	retryAfter = time.Second
+	retryPart  = 500
+)
+
+// backlog is what the store could not take yet, in order.
 type backlog struct {
-	batch store.Batch
-	lost  int
-	timer <-chan time.Time
+	records []job.Record
+	outputs []store.Output
+	roster  *engine.Roster
+	lost    int // records that there was no room for
+	timer   <-chan time.Time
+	due     bool // the timer has rung: ask the store again
 }
 
 // trouble is the state of the store for others to see.
@@ -33,36 +44,67 @@ type trouble struct {
 	lost      int
 }
 
-// commit writes a step's facts, together with any that wait, and returns the
-// runs whose occurrence the history says was decided before. If the store
-// takes nothing the facts wait, and their acts go ahead: a full disk must not
-// stop jobs.
+// commit writes a step's facts and returns the runs whose occurrence the
+// history says was decided before. If the store takes nothing the facts wait,
+// and their acts go ahead: a full disk must not stop jobs.
 func (l *loop) commit(b store.Batch) (refused map[job.RunID]bool) {
-	batch := l.backlog.with(b)
-	if len(batch.Records) == 0 && len(batch.Outputs) == 0 && batch.Roster == nil {
+	if len(b.Records) == 0 && len(b.Outputs) == 0 && b.Roster == nil && !l.backlog.due {
 		return nil
 	}
-	err := l.history.Commit(context.Background(), batch)
-	var decided *store.DecidedError
-	if errors.As(err, &decided) {
-		refused = map[job.RunID]bool{}
-		for _, i := range decided.Records {
-			r := batch.Records[i]
-			l.log.Error("the history says that this was decided before; not starting it again", "job", r.Job, "due", r.Due)
-			if r.Run != nil {
-				refused[r.Run.ID] = true
-			}
+	if l.backlog.empty() {
+		refused, err := l.write(b)
+		if err != nil {
+			l.backlog.add(b)
+			l.backlog.wait()
 		}
-		batch.Records = without(batch.Records, decided.Records)
-		err = l.history.Commit(context.Background(), batch)
+		l.report(err, b.At)
+		return refused
 	}
-	if err != nil {
-		l.backlog.keep(batch)
-	} else {
-		l.backlog = backlog{lost: l.backlog.lost}
+	l.backlog.add(b)
+	if !l.backlog.due {
+		l.report(l.trouble.Load().err, b.At)
+		return nil
 	}
+	refused, err := l.catchUp(b)
 	l.report(err, b.At)
 	return refused
+}
+
+// catchUp writes the backlog, part by part, until it is empty or the store
+// fails again. b tells the time.
+func (l *loop) catchUp(b store.Batch) (refused map[job.RunID]bool, err error) {
+	refused = map[job.RunID]bool{}
+	for !l.backlog.empty() {
+		part := l.backlog.part(b)
+		again, err := l.write(part)
+		if err != nil {
+			l.backlog.wait()
+			return refused, err
+		}
+		maps.Copy(refused, again)
+		l.backlog.done(part)
+	}
+	l.backlog.timer, l.backlog.due = nil, false
+	return refused, nil
+}
+
+// write gives the store a batch, without what it refuses.
+func (l *loop) write(b store.Batch) (refused map[job.RunID]bool, err error) {
+	err = l.history.Commit(context.Background(), b)
+	var decided *store.DecidedError
+	if !errors.As(err, &decided) {
+		return nil, err
+	}
+	refused = map[job.RunID]bool{}
+	for _, i := range decided.Records {
+		r := b.Records[i]
+		l.log.Error("the history says that this was decided before; not starting it again", "job", r.Job, "due", r.Due)
+		if r.Run != nil {
+			refused[r.Run.ID] = true
+		}
+	}
+	b.Records = without(b.Records, decided.Records)
+	return refused, l.history.Commit(context.Background(), b)
 }
 
 func without(records []job.Record, drop []int) []job.Record {
@@ -78,56 +120,78 @@ func without(records []job.Record, drop []int) []job.Record {
 // report keeps the state of the store for the status, and logs its changes.
 func (l *loop) report(err error, now time.Time) {
 	before := l.trouble.Load()
-	t := &trouble{err: err, since: now, unwritten: len(l.backlog.batch.Records), lost: l.backlog.lost}
+	wasBad := before != nil && before.err != nil
 	switch {
-	case err != nil && (before == nil || before.err == nil):
+	case err == nil && !wasBad:
+		return
+	case err == nil:
+		l.log.Info("history is written again", "after", now.Sub(before.since).String(), "lost", l.backlog.lost)
+	case !wasBad:
 		l.log.Error("cannot write history; jobs go on, records wait", "error", err)
-	case err == nil && before != nil && before.err != nil:
-		l.log.Info("history is written again", "after", now.Sub(before.since).String(), "lost", t.lost)
 	}
-	if err != nil && before != nil && before.err != nil {
+	t := &trouble{err: err, since: now, unwritten: len(l.backlog.records), lost: l.backlog.lost}
+	if wasBad {
 		t.since = before.since
 	}
 	l.trouble.Store(t)
 }
 
-// with is what waits and b, in order, as one batch.
-func (k *backlog) with(b store.Batch) store.Batch {
-	b.Records = append(k.batch.Records, b.Records...)
-	b.Outputs = append(k.batch.Outputs, b.Outputs...)
-	if b.Roster == nil {
-		b.Roster = k.batch.Roster
-	}
-	return b
+func (k *backlog) empty() bool {
+	return len(k.records) == 0 && len(k.outputs) == 0 && k.roster == nil
 }
 
-// keep holds a batch for later. The oldest records beyond the bound are lost,
-// and counted.
-func (k *backlog) keep(b store.Batch) {
-	if over := len(b.Records) - maxUnwritten; over > 0 {
-		b.Records = slices.Clone(b.Records[over:])
+// add keeps a batch for later. The oldest records and outputs beyond the
+// bounds are lost; records are counted.
+func (k *backlog) add(b store.Batch) {
+	k.records = append(k.records, b.Records...)
+	if over := len(k.records) - maxUnwritten; over > 0 {
+		k.records = slices.Clone(k.records[over:])
 		k.lost += over
 	}
-	size := 0
-	for i := len(b.Outputs) - 1; i >= 0; i-- {
-		for _, c := range b.Outputs[i].Chunks {
-			size += len(c.Data)
-		}
-		if size > maxUnwrittenOutput {
-			b.Outputs = slices.Clone(b.Outputs[i+1:])
-			break
-		}
+	k.outputs = newest(append(k.outputs, b.Outputs...), maxUnwrittenOutput)
+	if b.Roster != nil {
+		k.roster = b.Roster
 	}
-	k.batch = b
-	k.timer = time.After(retryAfter)
 }
 
-// again tells when the store may be asked once more; never, if nothing waits.
-func (k *backlog) again() <-chan time.Time { return k.timer }
+// newest is as many outputs from the end as have no more than size bytes.
+func newest(outputs []store.Output, size int) []store.Output {
+	for i := len(outputs) - 1; i >= 0; i-- {
+		for _, c := range outputs[i].Chunks {
+			size -= len(c.Data)
+		}
+		if size < 0 {
+			return slices.Clone(outputs[i+1:])
+		}
+	}
+	return outputs
+}
+
+// wait has the store asked again after a while.
+func (k *backlog) wait() { k.due, k.timer = false, time.After(retryAfter) }
+
+// part is the next batch to try: some records, or after the last of them,
+// when all runs are known, outputs and roster.
+func (k *backlog) part(b store.Batch) store.Batch {
+	part := store.Batch{At: b.At, Era: b.Era, BootID: b.BootID}
+	part.Records = k.records[:min(len(k.records), retryPart)]
+	if len(part.Records) == len(k.records) {
+		part.Outputs, part.Roster = k.outputs, k.roster
+	}
+	return part
+}
+
+// done forgets what was written.
+func (k *backlog) done(part store.Batch) {
+	k.records = k.records[len(part.Records):]
+	if len(k.records) == 0 {
+		k.records, k.outputs, k.roster = nil, nil, nil
+	}
+}
 
 // lastWords is the error of a daemon that stops with unwritten records.
 func (k *backlog) lastWords() error {
-	if n := len(k.batch.Records); n > 0 {
+	if n := len(k.records); n > 0 {
 		return fmt.Errorf("write history: %d records are lost, the store took nothing until the end", n)
 	}
 	return nil

@@ -96,7 +96,8 @@ func (l *loop) run(ctx context.Context) error {
 			spawned = l.spawner.Events()
 		case a := <-l.asks:
 			l.register(&in, a)
-		case <-l.backlog.again():
+		case <-l.backlog.timer:
+			l.backlog.due = true
 		case <-stop:
 			stop = nil
 			giveUp = l.drain(&in)
@@ -116,6 +117,7 @@ func (l *loop) run(ctx context.Context) error {
 		l.gather(&in)
 		l.step(in)
 	}
+	l.backlog.due = true // whatever it says, this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
 	return l.backlog.lastWords()
 }
