@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,8 +26,16 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// lastChild is how long a lock may outlive its process: a daemon that was
+// killed while it forked leaves a child that holds the lock until it execs.
+const lastChild = 2 * time.Second
+
 func takeLock(f *os.File, dir string) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for end := time.Now().Add(lastChild); errors.Is(err, unix.EWOULDBLOCK) && gone(readPID(f)) && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return &LockedError{Dir: dir, PID: readPID(f)}
 	}
@@ -40,8 +49,12 @@ func takeLock(f *os.File, dir string) error {
 	return nil
 }
 
+// gone reports whether there is no such process.
+func gone(pid int) bool { return pid != 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+
+// readPID reads the number from the start of the lock's file; 0 is unknown.
 func readPID(f *os.File) int {
-	text, _ := io.ReadAll(io.LimitReader(f, 32))
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return pid
 }
