@@ -78,9 +78,11 @@ func FuzzCleaner(f *testing.F) {
 			t.Errorf("clean %q: got %q in pieces of %d, want %q", text, got, size, whole)
 		}
 		for i := 0; i < len(got); {
-			if n, sgr := escapeLen([]byte(got[i:])); got[i] == 0x1b && sgr && color {
-				i += n
-				continue
+			if got[i] == 0x1b && color {
+				if n, sgr := escapeLen([]byte(got[i:min(i+maxLine, len(got))])); sgr {
+					i += n
+					continue
+				}
 			}
 			r, n := utf8.DecodeRuneInString(got[i:])
 			if r != '\n' && r != '\t' && hidden(r) {

@@ -70,10 +70,13 @@ func (a *app) took(r *job.Run) string {
 
 // ending says how a run ended or how far it has come.
 func ending(r *job.Run) string {
-	if r.State != job.RunEnded {
-		return string(r.State)
+	switch r.State {
+	case job.RunEnded:
+		return r.Outcome.String()
+	case job.RunDecided:
+		return "starting"
 	}
-	return r.Outcome.String()
+	return string(r.State)
 }
 
 // stamp writes an instant for programs: "" for none.

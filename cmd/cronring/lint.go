@@ -31,17 +31,12 @@ too, make the exit code 8.`,
 	cmd.Flags().BoolVar(&strict, "strict", false, "warnings, too, make the exit code 8")
 	f.add(cmd)
 	out = a.textOutput(cmd, formText, formJSON, formSARIF)
-	a.addZone(cmd, "of lines that name none")
 	a.addColor(cmd)
 	a.addQuiet(cmd)
 	return cmd
 }
 
 func (a *app) lint(names []string, f formatFlags, strict bool, out *output) error {
-	loc, err := a.location()
-	if err != nil {
-		return err
-	}
 	var remarks []crontab.Diagnostic
 	texts := map[string]string{}
 	var unread error
@@ -54,7 +49,7 @@ func (a *app) lint(names []string, f formatFlags, strict bool, out *output) erro
 			unread = err
 			continue
 		}
-		_, found := f.parse(s, loc)
+		_, found := f.parse(s, hostZone())
 		texts[name] = s.text
 		remarks = append(remarks, found...)
 	}

@@ -81,7 +81,7 @@ func (a *app) next(cmd *cobra.Command, what string, f *nextFlags) error {
 	case f.from != "":
 		return badUsage("begin at "+f.from, "the daemon tells the coming runs of a job from now on only", "name an EXPR or FILE:LINE")
 	default:
-		c, err = a.jobNext(cmd, what, f.window(from, until))
+		c, err = a.jobNext(cmd, what, loc, f.window(from, until))
 	}
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (a *app) entryNext(what string, loc *time.Location, f *nextFlags, w window)
 }
 
 // jobNext asks the daemon.
-func (a *app) jobNext(cmd *cobra.Command, ref string, w window) (coming, error) {
+func (a *app) jobNext(cmd *cobra.Command, ref string, loc *time.Location, w window) (coming, error) {
 	client := a.dial()
 	defer client.Close()
 	j, err := client.Show(cmd.Context(), ref)
@@ -206,7 +206,7 @@ func (a *app) jobNext(cmd *cobra.Command, ref string, w window) (coming, error) 
 	c := coming{V: api.Version, Schedule: j.Job.Schedule, Zone: j.Job.Zone, Meaning: j.Meaning, Next: []time.Time{}, Diagnostics: j.Diagnostics}
 	for _, t := range j.Upcoming {
 		if len(c.Next) < w.number && w.includes(t) {
-			c.Next = append(c.Next, t)
+			c.Next = append(c.Next, t.In(loc))
 		}
 	}
 	return c, nil

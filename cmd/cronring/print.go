@@ -92,6 +92,7 @@ func (a *app) report(err error) int {
 	if !ok {
 		e = &api.Error{What: err.Error()}
 	}
+	a.out.Flush() // in the order in which it was said; trouble with it shows at the end
 	fmt.Fprintf(a.err, "cronring: %s\n", cleanCell(e.What))
 	for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
 		if part.text != "" {
@@ -109,6 +110,7 @@ func badUsage(what, why, fix string) error {
 // say talks to the person, unless -q.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
+		a.out.Flush() // in the order in which it was said; trouble with it shows at the end
 		fmt.Fprintf(a.err, format+"\n", args...)
 	}
 }

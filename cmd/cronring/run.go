@@ -41,7 +41,7 @@ func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
 	defer client.Close()
 	runs, err := client.Run(cmd.Context(), r)
 	if err == nil {
-		err = a.printRuns(runs, out)
+		err = a.printRuns(runs, out, ending)
 	}
 	switch {
 	case !r.Wait:
@@ -71,8 +71,8 @@ func exitOf(r *job.Run) int {
 	return exitWaitTrouble
 }
 
-// printRuns writes one line for each run.
-func (a *app) printRuns(runs []job.Run, out *output) error {
+// printRuns writes one line for each run; state is the word for how far it is.
+func (a *app) printRuns(runs []job.Run, out *output, state func(*job.Run) string) error {
 	switch out.word {
 	case formJSON:
 		return a.printJSON(api.Runs{V: api.Version, Runs: runs})
@@ -85,7 +85,7 @@ func (a *app) printRuns(runs []job.Run, out *output) error {
 			a.printf("%d\n", r.ID)
 			continue
 		}
-		a.printf("run %d  %s  %s", r.ID, cleanCell(string(r.Job)), a.paint(runTone(r), cleanCell(ending(r))))
+		a.printf("run %d  %s  %s", r.ID, cleanCell(string(r.Job)), a.paint(runTone(r), cleanCell(state(r))))
 		if !r.Ended.IsZero() {
 			a.printf(" in %s", a.took(r))
 		}

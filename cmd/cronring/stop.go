@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 func newStop(a *app) *cobra.Command {
@@ -19,7 +20,7 @@ func newStop(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printRuns(runs, out)
+			return a.printRuns(runs, out, func(*job.Run) string { return "stopping" })
 		},
 	}
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)

@@ -97,7 +97,7 @@ func (d *durationFlag) Set(text string) error {
 	return err
 }
 
-// brief says a duration in at most six characters or so: 0.2s, 49s, 2m49s,
+// brief says a duration in at most six characters or so: 7ms, 0.2s, 49s, 2m49s,
 // 9h14m, 6d05h.
 func brief(d time.Duration) string {
 	switch {
@@ -105,6 +105,8 @@ func brief(d time.Duration) string {
 		return "-" + brief(-d)
 	case d == 0:
 		return "0s"
+	case d < 100*time.Millisecond:
+		return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
 	case d < 10*time.Second && d%time.Second != 0:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	}

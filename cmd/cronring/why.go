@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,11 +53,7 @@ else about the newest one.`,
 
 func (a *app) printWhy(w api.Why, loc *time.Location) {
 	a.printf("%s at %s\n", cleanCell(string(w.Job)), w.At.In(loc).Format(stampEyes))
-	verdict := a.paint(bad, sign("✗", "x"))
-	if w.Ran {
-		verdict = a.paint(good, sign("✓", "+"))
-	}
-	a.printf("%s %s\n\n", verdict, cleanCell(w.Verdict))
+	a.printf("%s %s\n\n", a.stepSign(outcomeOf(w)), cleanCell(w.Verdict))
 	for _, step := range w.Steps {
 		a.printf("  %s %-9s %s\n", a.stepSign(step.State), step.Name, cleanCell(step.Fact))
 	}
@@ -72,6 +69,18 @@ func (a *app) printWhy(w api.Why, loc *time.Location) {
 		}
 		a.printf("  %s    %s\n", cleanCell(r.What), cleanCell(r.Command))
 	}
+}
+
+// outcomeOf sums the steps up: what is still to come has passed none.
+func outcomeOf(w api.Why) api.StepState {
+	crossed := func(s api.Step) bool { return s.State == api.Crossed }
+	switch {
+	case w.Ran:
+		return api.Passed
+	case slices.ContainsFunc(w.Steps, crossed):
+		return api.Crossed
+	}
+	return api.NotReached
 }
 
 func (a *app) stepSign(s api.StepState) string {

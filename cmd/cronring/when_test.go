@@ -1,0 +1,63 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestParseWhen(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 20, 18, 2, 11, 0, berlin)
+	for _, tc := range []struct{ text, want string }{
+		{"2026-03-08T07:00:00Z", "2026-03-08T07:00:00Z"},
+		{"2026-03-08T02:30", "2026-03-08T02:30:00+01:00"},
+		{"2026-07-08 02:30", "2026-07-08T02:30:00+02:00"},
+		{"2026-07-08", "2026-07-08T00:00:00+02:00"},
+		{"02:30", "2026-11-20T02:30:00+01:00"},
+		{"yesterday 02:30", "2026-11-19T02:30:00+01:00"},
+		{"yesterday", "2026-11-19T00:00:00+01:00"},
+		{"tomorrow 9:00", "2026-11-21T09:00:00+01:00"},
+		{"now", "2026-11-20T18:02:11+01:00"},
+		{"-2h", "2026-11-20T16:02:11+01:00"},
+		{"+1d12h", "2026-11-22T06:02:11+01:00"},
+	} {
+		got, err := parseWhen(tc.text, now, berlin)
+		if want, _ := time.Parse(time.RFC3339, tc.want); err != nil || !got.Equal(want) {
+			t.Errorf("parse %q: got %v, %v, want %v", tc.text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", " ", "-", "-2", "+h", "25:00", "yesterday noon", "2026-13-01", "someday"} {
+		if got, err := parseWhen(text, now, berlin); err == nil {
+			t.Errorf("parse %q: got %v, want an error", text, got)
+		}
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour, "1w": 7 * 24 * time.Hour, "0s": 0,
+	} {
+		if got, err := parseDuration(text); err != nil || got != want {
+			t.Errorf("parse %q: got %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "5", "m", "5x", "5m ", "-5m", "99999999999999999999s", "99999999w"} {
+		if got, err := parseDuration(text); err == nil {
+			t.Errorf("parse %q: got %v, want an error", text, got)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 40 * time.Microsecond: "1ms", 7 * time.Millisecond: "7ms", 240 * time.Millisecond: "0.2s", 49 * time.Second: "49s",
+		169 * time.Second: "2m49s", 9*time.Hour + 14*time.Minute: "9h14m", 149 * time.Hour: "6d05h", -time.Minute: "-1m00s",
+	} {
+		if got := brief(d); got != want {
+			t.Errorf("brief(%v): got %q, want %q", d, got, want)
+		}
+	}
+}
