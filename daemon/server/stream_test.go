@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -72,17 +73,35 @@ func TestOutputOfEndedRun(t *testing.T) {
 	}
 }
 
-func TestOutputFollowsLiveRun(t *testing.T) {
-	w := annsWorld(t)
-	c := w.client()
-	got := make(chan string)
-	go func() { got <- tell(c.Output(context.Background(), "ann-job", true)) }()
+// following follows the output of run 3 and returns when the first piece has
+// come through: from then on the server is sure to hear of its end as it
+// happens.
+func following(w *world) (told <-chan string) {
+	c, heard, got := w.client(), make(chan struct{}), make(chan string)
+	first := sync.OnceFunc(func() { close(heard) })
+	go func() {
+		got <- tell(func(yield func(api.Event, error) bool) {
+			for e, err := range c.Output(context.Background(), "3", true) {
+				first()
+				if !yield(e, err) {
+					return
+				}
+			}
+		})
+	}()
 	<-w.subscribed
 	w.publish(api.Event{Chunk: &job.Chunk{Run: 4, Data: []byte("other")}})
 	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("one")}})
+	<-heard
+	return got
+}
+
+func TestOutputFollowsLiveRun(t *testing.T) {
+	w := annsWorld(t)
+	told := following(w)
 	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("two")}})
 	w.ended(3, 2)
-	if text, want := <-got, "one, two, ended exit 2"; text != want {
+	if text, want := <-told, "one, two, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)
 	}
 }
@@ -90,10 +109,7 @@ func TestOutputFollowsLiveRun(t *testing.T) {
 // The end of a run can be among what a slow reader lost.
 func TestOutputEndsAfterGap(t *testing.T) {
 	w := annsWorld(t)
-	c := w.client()
-	got := make(chan string)
-	go func() { got <- tell(c.Output(context.Background(), "3", true)) }()
-	<-w.subscribed
+	told := following(w)
 	w.mu.Lock()
 	hub := w.hub
 	w.hub = nil // nobody hears of the end
@@ -103,7 +119,7 @@ func TestOutputEndsAfterGap(t *testing.T) {
 	w.hub = hub
 	w.mu.Unlock()
 	w.publish(api.Event{Gap: &api.Gap{Lost: 1}})
-	if text, want := <-got, "gap, ended exit 2"; text != want {
+	if text, want := <-told, "one, gap, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)
 	}
 }
