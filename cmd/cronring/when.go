@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func (d *durationFlag) Set(text string) error {
 func brief(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + brief(-d)
+		return "-" + brief(-max(d, -math.MaxInt64)) // the least duration has no opposite
 	case d == 0:
 		return "0s"
 	case d < 100*time.Millisecond:

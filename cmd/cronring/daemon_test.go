@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// scripted listens like a daemon and gives fixed answers by path; what it is
+// asked otherwise is not found.
+func scripted(t *testing.T, answers map[string][]any) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, ok := answers[r.Method+" "+r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			answer = []any{api.Error{V: 1, What: "cannot find that", Kind: api.NotFound}}
+		}
+		for _, part := range answer {
+			if err := json.NewEncoder(w).Encode(part); err != nil {
+				t.Error(err)
+			}
+		}
+	})}
+	done := make(chan error)
+	go func() { done <- s.Serve(l) }()
+	t.Cleanup(func() {
+		s.Close()
+		<-done
+	})
+	return socket
+}
+
+// hostileJob has what can steer a terminal in all that its owner chooses.
+func hostileJob() job.Status {
+	const evil = "x\x1b[2J\u202e\x07\ny"
+	end := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
+	last := job.Run{ID: 7, Job: evil, State: job.RunEnded, Started: end, Ended: end, Outcome: job.Outcome{Kind: job.NotStarted, Error: evil}, By: evil}
+	return job.Status{
+		Job:   job.Job{ID: evil, Table: evil, Command: evil, User: evil, Schedule: evil, Stdin: evil, Env: []string{evil}, Held: evil, Options: map[string]string{"name": evil}},
+		State: job.StateFailing, Last: &last, Recent: []job.Run{last}, Hold: &job.Hold{By: evil, Reason: evil},
+	}
+}
+
+func TestDaemonTextIsCleaned(t *testing.T) {
+	j := hostileJob()
+	evil := string(j.Job.ID)
+	chunk := job.Chunk{Run: 7, Stream: job.Stdout, Data: []byte("out\x1b[31m \x1b]0;t\x07" + evil)}
+	socket := scripted(t, map[string][]any{
+		"GET /v1/status": {api.Status{Health: api.Health{V: 1, Host: evil, Problems: []api.Problem{{What: evil, Why: evil, Fix: evil}}}, Next: &api.Upcoming{Job: j.Job.ID}, States: map[job.State]int{job.StateFailing: 1}}},
+		"GET /v1/jobs":   {api.Jobs{V: 1, Jobs: []job.Status{j}}},
+		"GET /v1/job":    {api.Job{V: 1, Status: j, Meaning: evil}},
+		"GET /v1/runs":   {api.Runs{V: 1, Runs: j.Recent, Skipped: []job.Record{{Job: j.Job.ID, Detail: evil}}}},
+		"GET /v1/why":    {api.Why{V: 1, Job: j.Job.ID, Verdict: evil, Steps: []api.Step{{Name: api.StepEntry, State: api.Crossed, Fact: evil}}, Facts: []string{evil}, Remedies: []api.Remedy{{What: evil, Command: evil}}}},
+		"GET /v1/output": {api.Event{Chunk: &chunk}},
+		"GET /v1/events": {api.Event{Chunk: &chunk}, api.Event{Record: &job.Record{Kind: job.Ended, Job: j.Job.ID, Run: j.Last, Detail: evil}}},
+		"POST /v1/run":   {api.Runs{V: 1, Runs: j.Recent}},
+		"POST /v1/pause": {api.Changed{V: 1, Jobs: []job.ID{j.Job.ID}}},
+		"POST /v1/reload": {api.Diagnostics{V: 1, Diagnostics: []api.Diagnostic{
+			{File: evil, Line: 1, Severity: "error", Message: evil}}}},
+	})
+	for _, line := range []string{
+		"status", "list", "list -o table", "list -o wide", "list -o name", "list -o json", "show x", "history", "history -o table",
+		"history --skipped", "why x", "logs 7", "logs 7 -t", "events", "run x", "pause x", "reload", "next x",
+	} {
+		stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...)
+		all := stdout + stderr
+		if code != exitDone || !strings.Contains(all, "x") {
+			t.Errorf("cronring %s: got exit %d and %q, want 0 and a result", line, code, all)
+		}
+		if strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") && !strings.Contains(line, "json") {
+			t.Errorf("cronring %s: got what can steer a terminal: %q", line, all)
+		}
+	}
+}
+
+func TestDaemonExitCodes(t *testing.T) {
+	failed := job.Run{ID: 1, State: job.RunEnded, Outcome: job.Outcome{Kind: job.Exited, Code: 42}}
+	socket := scripted(t, map[string][]any{
+		"GET /v1/status": {api.Status{}},
+		"GET /v1/jobs":   {api.Jobs{Jobs: []job.Status{{State: job.StateRunning}, {State: job.StateFailing}}}},
+		"POST /v1/run":   {api.Runs{Runs: []job.Run{{State: job.RunEnded, Outcome: job.Outcome{Kind: job.Exited}}, failed}}},
+	})
+	for line, want := range map[string]int{
+		"status": exitDone, "status --check": exitProblems, "run x": exitDone, "run x --wait": 42, "stop x": 3, "show x": 3,
+	} {
+		if stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...); code != want {
+			t.Errorf("cronring %s: got exit %d (%s%s), want %d", line, code, stdout, stderr, want)
+		}
+	}
+}
