@@ -57,7 +57,7 @@ func (b backend) Health() api.Health {
 	host, _ := os.Hostname()
 	h := api.Health{
 		V: api.Version, Version: b.options.Version, PID: os.Getpid(), Host: host,
-		Zone: time.Local.String(), Started: b.begun,
+		Zone: b.tables.host.Zone.String(), Started: b.begun,
 	}
 	if t := b.trouble.Load(); t != nil && t.err != nil {
 		h.Unwritten, h.Lost = t.unwritten, t.lost

@@ -12,7 +12,7 @@
 //	cmd/cronringd  cmd/cronring                 mains
 //	daemon                                      the loop: sees many packages
 //	daemon/server  daemon/api                   the control socket: server side | wire types and client
-//	daemon/clock  daemon/spawn  daemon/store    hands: what touches the machine
+//	daemon/{clock,spawn,spool,store}            hands: what touches the machine
 //	daemon/engine                               decisions, pure
 //	crontab  daemon/job                         nouns, pure
 //

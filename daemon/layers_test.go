@@ -22,7 +22,7 @@ const module = "github.com/cronring/cronring"
 var layers = [][]string{
 	{"crontab", "daemon/job"},
 	{"daemon/engine"},
-	{"daemon/clock", "daemon/spawn", "daemon/store"},
+	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store"},
 	{"daemon/api"},
 	{"daemon/server"},
 	{"daemon"},

@@ -4,25 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/user"
-	"path/filepath"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 // tables reads the crontab files that the daemon was given.
 type tables struct {
 	files  []string
 	system bool
-	owner  string
+	host   spool.Host
 	seed   uint64
 
 	mu       sync.Mutex
@@ -37,19 +32,9 @@ func openTables(o Options, seed uint64) (*tables, error) {
 	if len(o.Files) == 0 {
 		return nil, errors.New("no crontab file is named")
 	}
-	t := &tables{files: o.Files, system: o.System, owner: ownAccount(), seed: seed}
+	t := &tables{files: o.Files, system: o.System, host: spool.ThisHost(), seed: seed}
 	t.read()
 	return t, errors.Join(t.unread...)
-}
-
-// ownAccount is the name of the account that the daemon runs as, or its
-// number where the system knows no name, as in many containers.
-func ownAccount() string {
-	uid := strconv.Itoa(os.Geteuid())
-	if u, err := user.LookupId(uid); err == nil {
-		return u.Username
-	}
-	return uid
 }
 
 // read reads all files anew. A file that cannot be read keeps what it said
@@ -64,7 +49,7 @@ func (t *tables) read() {
 	t.loaded, t.problems, t.unread = nil, nil, nil
 	cache := crontab.NewCache()
 	for _, file := range t.files {
-		text, err := readText(file)
+		text, err := spool.Read(file)
 		if err != nil {
 			t.unread = append(t.unread, fmt.Errorf("read crontab: %w", err))
 			if old := before[file]; old != nil {
@@ -72,42 +57,12 @@ func (t *tables) read() {
 			}
 			continue
 		}
-		table, problems := crontab.Parse(file, text, t.config(file, cache))
+		c := t.host.Config(file, t.system)
+		c.Seed, c.Cache = t.seed, cache
+		table, problems := crontab.Parse(file, text, c)
 		t.loaded = append(t.loaded, table)
 		t.problems = append(t.problems, problems...)
 	}
-}
-
-func (t *tables) config(file string, cache *crontab.Cache) crontab.Config {
-	c := crontab.Config{
-		Format: crontab.User, Owner: t.owner, Privileged: os.Geteuid() == 0,
-		Local: time.Local, Zone: time.LoadLocation, Seed: t.seed, Cache: cache,
-	}
-	if t.system || SystemFile(file) {
-		c.Format = crontab.System
-	}
-	return c
-}
-
-// SystemFile reports whether a file is known by its place to have a column
-// for the account.
-func SystemFile(path string) bool {
-	return path == "/etc/crontab" || filepath.Dir(path) == "/etc/cron.d"
-}
-
-// readText reads a file into one string, in one allocation.
-func readText(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	var b strings.Builder
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		b.Grow(int(min(info.Size(), crontab.MaxText)))
-	}
-	_, err = io.Copy(&b, io.LimitReader(f, crontab.MaxText+1))
-	return b.String(), err
 }
 
 func (t *tables) current() []*crontab.Table {
@@ -122,12 +77,12 @@ func (t *tables) diagnostics() ([]crontab.Diagnostic, []error) {
 	return t.problems, t.unread
 }
 
-// location finds a zone by the name that crontab.Zone gives it.
+// location finds a zone by the name that a job gives it.
 func (t *tables) location(name string) (*time.Location, error) {
-	if name == time.Local.String() {
-		return time.Local, nil
+	if name == t.host.Zone.String() {
+		return t.host.Zone, nil
 	}
-	return time.LoadLocation(name)
+	return spool.LoadZone(name)
 }
 
 // reload reads the tables again and waits until the loop has taken them.
