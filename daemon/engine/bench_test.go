@@ -21,7 +21,7 @@ func million(b *testing.B, n int) (tables []*crontab.Table, text int) {
 		for i := first; i < min(first+chunk, n); i++ {
 			fmt.Fprintf(&s, "%d %d %d * * /usr/local/bin/job --number %d\n", i%60, i/60%8, 1+i/480%3, i)
 		}
-		t, problems := crontab.Parse(fmt.Sprintf("/etc/cron.d/bench%d", first/chunk), s.String(), crontab.Config{Owner: "root", Cache: cache})
+		t, problems := crontab.Parse(fmt.Sprintf("/etc/cron.d/bench%d", first/chunk), strings.Clone(s.String()), crontab.Config{Owner: "root", Cache: cache})
 		if len(problems) > 0 {
 			b.Fatal(problems[0])
 		}
