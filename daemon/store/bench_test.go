@@ -1,6 +1,9 @@
 package store
 
 import (
+	"database/sql/driver"
+	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -49,4 +52,93 @@ func BenchmarkQuery(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkCommit writes what a step of the daemon writes. "bare" is the
+// driver with the least that a row can be, in the same file system: what the
+// records cost beyond that is ours.
+func BenchmarkCommit(b *testing.B) {
+	b.Run("bare100", func(b *testing.B) { benchmarkBare(b, 100) })
+	for _, n := range []int{1, 64, 100} {
+		b.Run(fmt.Sprintf("decided%d", n), func(b *testing.B) { benchmarkDecided(b, n, 0) })
+	}
+	b.Run("decided64after200000", func(b *testing.B) { benchmarkDecided(b, 64, 200_000) })
+	b.Run("ended100", benchmarkEnded)
+}
+
+func benchmarkBare(b *testing.B, n int) {
+	w, err := openWriter(b.Context(), filepath.Join(b.TempDir(), fileName))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.close()
+	if err := w.script(b.Context(), "CREATE TABLE bare (id INTEGER PRIMARY KEY, at INTEGER, text TEXT)"); err != nil {
+		b.Fatal(err)
+	}
+	stmt, err := w.conn.(driver.ConnPrepareContext).PrepareContext(b.Context(), "INSERT INTO bare (at, text) VALUES (?, ?)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer stmt.Close()
+	for b.Loop() {
+		err := w.transact(func() error {
+			for i := range n {
+				if _, err := w.exec(stmt, int64(i), "0123456789abcdef0123456789abcdef"); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	perRow(b, n)
+}
+
+// benchmarkDecided writes n decisions to run, in a history of so many.
+func benchmarkDecided(b *testing.B, n, before int) {
+	s := open(b, b.TempDir())
+	fill(b, s, 200, before)
+	at, id := noon, job.RunID(before)
+	for b.Loop() {
+		b.StopTimer()
+		at = at.Add(time.Second)
+		batch := Batch{At: at}
+		for i := range n {
+			id++
+			batch.Records = append(batch.Records, decided(id, jobName(i), at))
+		}
+		b.StartTimer()
+		commit(b, s, batch)
+	}
+	perRow(b, n)
+}
+
+// benchmarkEnded writes the ends of runs, with some output each.
+func benchmarkEnded(b *testing.B) {
+	s := open(b, b.TempDir())
+	const n = 100
+	at, id := noon, job.RunID(0)
+	for b.Loop() {
+		b.StopTimer()
+		at = at.Add(time.Second)
+		begun, over := Batch{At: at}, Batch{At: at}
+		for i := range n {
+			id++
+			begun.Records = append(begun.Records, decided(id, jobName(i), at))
+			end := ended(id, jobName(i), at, 0)
+			end.Kind = job.Ended
+			over.Records = append(over.Records, end)
+			over.Outputs = append(over.Outputs, Output{id, []job.Chunk{{Stream: job.Stdout, At: at, Data: []byte("done\n")}}})
+		}
+		commit(b, s, begun)
+		b.StartTimer()
+		commit(b, s, over)
+	}
+	perRow(b, n)
+}
+
+func perRow(b *testing.B, n int) {
+	b.ReportMetric(float64(b.N*n)/b.Elapsed().Seconds(), "records/s")
 }

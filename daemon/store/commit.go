@@ -31,7 +31,7 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 	}{
 		{&s.findJob, "SELECT n FROM job WHERE id = ?"},
 		{&s.addJob, "INSERT INTO job (id) VALUES (?)"},
-		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1"},
+		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1 AND (due IS NULL OR due < ?2 OR era < ?3)"},
 		{&s.occurrence, "INSERT OR IGNORE INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run) VALUES (?,?,?,?,?,?,?,?,?,?)"},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error)

@@ -78,11 +78,13 @@ func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]j
 			return err
 		}
 		r.At = fromNanos(at)
-		records = append(records, r)
 		if hold.Valid {
 			r.Hold = new(job.Hold)
-			return json.Unmarshal([]byte(hold.String), r.Hold)
+			if err := json.Unmarshal([]byte(hold.String), r.Hold); err != nil {
+				return err
+			}
 		}
+		records = append(records, r)
 		return nil
 	}, "SELECT at, kind, job, era, reason, detail, hold FROM record WHERE at >= ? AND at < ? ORDER BY at, id LIMIT ?",
 		nanosBound(from), nanosBound(to), limit)

@@ -24,8 +24,8 @@ type Filter struct {
 	Limit      int       // 0: 100
 }
 
-// What FailedOnly and job.RunState.Live mean. Both are conditions of indexes
-// as well, which serve a query only if it says the condition in these words.
+// What FailedOnly and job.RunState.Live mean. failed is the condition of an
+// index as well, which serves only queries that say it in the same words.
 const (
 	failed = "outcome <> '' AND (outcome <> 'exited' OR code <> 0)"
 	live   = "state NOT IN ('ended', 'dropped')"
@@ -47,9 +47,6 @@ func (f Filter) where() (text string, args []any) {
 	}
 	if f.State != "" {
 		add("run.state = ?", f.State)
-	}
-	if f.State != "" && f.State.Live() {
-		add(live)
 	}
 	if f.FailedOnly {
 		add(failed)

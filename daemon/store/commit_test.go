@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func cancelled(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx, cancel
+}
+
+// same compares what was read to what was written; no list is an empty list.
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// life is a run that has every field set, as its records tell it.
+func life(id job.RunID, outcome job.Outcome) []job.Record {
+	due := noon.Add(time.Duration(id) * time.Minute).Add(123456789)
+	r := job.Run{
+		ID: id, Job: "backup", Due: due, Era: 3, Attempt: 2, Trigger: job.TriggerCatchup, By: "ann",
+		State: job.RunQueued, Reason: job.WaitsForRun, Invocation: job.Invocation("backup", due, 3, 0),
+		Decided: due.Add(time.Second), User: "bob",
+	}
+	records := []job.Record{recordOf(job.Decided, job.DecideHold, r)}
+	records[0].Detail = "run 7 had been going for 5s"
+	step := func(kind job.RecordKind, change func(*job.Run)) {
+		change(&r)
+		records = append(records, recordOf(kind, "", r))
+	}
+	step(job.Ready, func(r *job.Run) { r.State, r.Reason = job.RunDecided, job.RanAfterQueue })
+	step(job.Started, func(r *job.Run) { r.State, r.Started, r.PID = job.RunRunning, due.Add(2*time.Second), 4711 })
+	step(job.Ended, func(r *job.Run) { r.State, r.Ended, r.Outcome = job.RunEnded, due.Add(3*time.Second), outcome })
+	return records
+}
+
+func TestCommitRunComesBackAfterEachRecord(t *testing.T) {
+	for n, outcome := range []job.Outcome{
+		{Kind: job.Exited}, {Kind: job.Exited, Code: 3}, {Kind: job.Signalled, Signal: 9},
+		{Kind: job.TimedOut, Signal: 15}, {Kind: job.NotStarted, Error: "no such user"}, {Kind: job.Lost, Error: "died"},
+	} {
+		t.Run(outcome.String(), func(t *testing.T) {
+			s := open(t, t.TempDir())
+			records := life(job.RunID(n+1), outcome)
+			for _, rec := range records {
+				commit(t, s, Batch{Records: []job.Record{rec}})
+				got, ok, err := s.Run(t.Context(), rec.Run.ID)
+				if err != nil || !ok {
+					t.Fatalf("after %s: no run %d: %v", rec.Kind, rec.Run.ID, err)
+				}
+				same(t, "run after "+string(rec.Kind), got, *rec.Run)
+			}
+			want := records[0]
+			want.Run = records[len(records)-1].Run
+			got, ok, err := s.DecisionAt(t.Context(), "backup", want.Due)
+			if err != nil || !ok {
+				t.Fatalf("no decision: %v", err)
+			}
+			same(t, "decision", got, want)
+		})
+	}
+}
+
+func TestCommitRetryAndManualRunsAreNotInLedger(t *testing.T) {
+	s := open(t, t.TempDir())
+	first := ended(1, "a", noon, 1)
+	retry := *first.Run
+	retry.ID, retry.Attempt, retry.Trigger, retry.State = 2, 2, job.TriggerRetry, job.RunWaiting
+	retry.Reason, retry.NotBefore, retry.Outcome = job.WaitsForRetry, noon.Add(time.Minute), job.Outcome{}
+	queued := recordOf(job.Queued, job.DecideHold, retry)
+	dropped := retry
+	dropped.State, dropped.Reason = job.RunDropped, job.JobRemoved
+	manual := retry
+	manual.ID, manual.Trigger, manual.By, manual.NotBefore = 3, job.TriggerManual, "ann", time.Time{}
+	again := manual
+	again.ID = 4
+	commit(t, s, Batch{Records: []job.Record{
+		first, queued, recordOf(job.Dropped, "", dropped),
+		recordOf(job.Decided, job.DecideRun, manual), recordOf(job.Decided, job.DecideRun, again),
+	}})
+	runs, err := s.Runs(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "runs", runs, []job.Run{again, manual, dropped, *first.Run})
+	decisions, err := s.Decisions(t.Context(), "a", time.Time{}, noon.Add(time.Hour), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "decisions", decisions, []job.Record{first})
+}
+
+func TestCommitDecidedBeforeWritesNothing(t *testing.T) {
+	s := open(t, t.TempDir())
+	commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon), skipped("b", noon, job.IsPaused)}})
+	before := restore(t, s)
+
+	next := noon.Add(time.Minute)
+	batch := Batch{At: next, Era: 0, Records: []job.Record{
+		decided(2, "c", noon),               // new
+		decided(3, "a", noon),               // run before
+		decided(4, "b", noon),               // skipped before
+		skipped("a", next, job.Overlapping), // new
+		skipped("a", noon, job.Overlapping), // run before
+		skipped("c", noon, job.Overlapping), // run in this very batch
+		{At: next, Kind: job.Loaded},        // no decision
+		recordOf(job.Started, "", job.Run{ID: 1, Job: "a", Due: noon, Attempt: 1, State: job.RunRunning, Decided: noon}),
+	}, Outputs: []Output{{Run: 1, Chunks: []job.Chunk{{Stream: job.Stdout, Data: []byte("x")}}}}}
+	err := s.Commit(t.Context(), batch)
+	var decidedErr *DecidedError
+	if !errors.As(err, &decidedErr) || !slices.Equal(decidedErr.Records, []int{1, 2, 4, 5}) {
+		t.Fatalf("Commit: %v (%+v), want a DecidedError of 1, 2, 4, 5", err, decidedErr)
+	}
+	if want := "a at 2026-03-14T12:00:00Z, era 0"; decidedErr.First != want {
+		t.Errorf("First = %q, want %q", decidedErr.First, want)
+	}
+	same(t, "restored after a refusal", restore(t, s), before)
+	if chunks, _ := s.Output(t.Context(), 1); len(chunks) != 0 {
+		t.Errorf("output of a refused batch: %v", chunks)
+	}
+
+	batch.Records = []job.Record{batch.Records[0], batch.Records[3], batch.Records[6], batch.Records[7]}
+	commit(t, s, batch)
+	if got := restore(t, s).NextRun; got != 3 {
+		t.Errorf("next run = %d, want 3", got)
+	}
+}
+
+func TestCommitSameTimeInAnotherEraIsAnotherOccurrence(t *testing.T) {
+	s := open(t, t.TempDir())
+	commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}})
+	again := decided(2, "a", noon)
+	again.Era, again.Run.Era = 1, 1
+	commit(t, s, Batch{Era: 1, Records: []job.Record{again}})
+
+	got, ok, err := s.DecisionAt(t.Context(), "a", noon)
+	if err != nil || !ok {
+		t.Fatalf("no decision: %v", err)
+	}
+	same(t, "decision", got, again)
+	all, err := s.Decisions(t.Context(), "a", noon, noon.Add(1), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "decisions", all, []job.Record{decided(1, "a", noon), again})
+}
+
+func TestCommitRecordsComeBack(t *testing.T) {
+	s := open(t, t.TempDir())
+	hold := &job.Hold{Since: noon, Until: noon.Add(time.Hour), By: "ann", Reason: "maintenance"}
+	records := []job.Record{
+		{At: noon, Kind: job.Up, Detail: "version 1"},
+		{At: noon, Kind: job.Loaded, Detail: "2 jobs from 1 tables"},
+		{At: noon.Add(1), Kind: job.Paused, Job: "a", Detail: "maintenance", Hold: hold},
+		{At: noon.Add(2), Kind: job.Resumed, Job: "a", Reason: job.AskedFor, Detail: "by ann"},
+		{At: noon.Add(3), Kind: job.Stepped, Era: 1, Detail: "the clock was set back by 1h0m0s"},
+		{At: noon.Add(4), Kind: job.Down},
+	}
+	commit(t, s, Batch{Records: append(slices.Clone(records), decided(1, "a", noon))})
+	for _, c := range []struct {
+		from, to time.Time
+		limit    int
+		want     []job.Record
+	}{
+		{time.Time{}, noon.Add(time.Hour), 100, records},
+		{noon.Add(1), noon.Add(4), 100, records[2:5]},
+		{noon, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), 3, records[:3]},
+		{noon.Add(time.Hour), noon.Add(2 * time.Hour), 100, nil},
+	} {
+		got, err := s.Records(t.Context(), c.from, c.to, c.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "records", got, c.want)
+	}
+}
+
+func TestCommitOutputComesBackInOrder(t *testing.T) {
+	s := open(t, t.TempDir())
+	chunks := []job.Chunk{
+		{Run: 1, Job: "a", Stream: job.Stdout, At: noon, Data: []byte("one\n\x00\xff")},
+		{Run: 1, Job: "a", Stream: job.Stderr, At: noon.Add(1), Data: []byte("two")},
+		{Run: 1, Job: "a", Stream: job.Stdout, At: noon.Add(2), Cut: 1 << 40},
+		{Run: 1, Job: "a", Stream: job.System, Data: []byte("ended")},
+	}
+	commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}, Outputs: []Output{{1, chunks[:2]}}})
+	commit(t, s, Batch{Outputs: []Output{{2, chunks}, {1, chunks[2:]}}})
+	got, err := s.Output(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "output", got, chunks)
+	if got, err := s.Output(t.Context(), 2); err != nil || len(got) != 0 {
+		t.Errorf("output of a run without a row: %v, %v", got, err)
+	}
+	if _, ok, err := s.Run(t.Context(), 2); ok || err != nil {
+		t.Errorf("run 2 exists: %t, %v", ok, err)
+	}
+}

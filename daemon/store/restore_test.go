@@ -1,0 +1,132 @@
+package store
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func TestRestoreNewDatabaseIsZero(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	r := restore(t, s)
+	if r.Seed == 0 || r.Seed == restore(t, open(t, t.TempDir())).Seed {
+		t.Errorf("seed %d is not random", r.Seed)
+	}
+	same(t, "restored", r, Restored{NextRun: 1, Seed: r.Seed})
+	s = reopen(t, s, dir)
+	same(t, "restored again", restore(t, s), Restored{NextRun: 1, Seed: r.Seed})
+}
+
+func TestRestoreGivesWhatWasCommitted(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	seed := restore(t, s).Seed
+	hold := job.Hold{Since: noon, By: "ann", Reason: "maintenance"}
+	paused := func(id job.ID, h *job.Hold) job.Record {
+		return job.Record{At: noon, Kind: job.Paused, Job: id, Hold: h}
+	}
+	running := decided(1, "a", noon)
+	running.Run.State, running.Run.PID, running.Run.Started = job.RunRunning, 99, noon
+	waiting := *decided(3, "c", noon).Run
+	waiting.Trigger, waiting.State, waiting.NotBefore = job.TriggerRetry, job.RunWaiting, noon.Add(time.Minute)
+	dropped := waiting
+	dropped.ID, dropped.State = 4, job.RunDropped
+	ranges := skipped("b", noon.Add(time.Hour), job.Late)
+	ranges.First, ranges.Count = noon, 61
+	known := []engine.Known{{Key: 1, Spec: 1<<64 - 1, Since: noon}, {Key: 1 << 63, Spec: 2, Since: time.Unix(0, -5).UTC()}}
+
+	commit(t, s, Batch{Era: 7, BootID: "boot-1", Roster: &engine.Roster{Known: known[:1]}, Records: []job.Record{
+		running, ranges, recordOf(job.Queued, job.DecideHold, waiting), recordOf(job.Dropped, "", dropped),
+		paused("a", &job.Hold{By: "bob"}), paused("b", &hold), paused("c", &hold),
+	}})
+	commit(t, s, Batch{
+		At: noon.Add(time.Minute), Era: 8, BootID: "boot-2", Roster: &engine.Roster{Known: known},
+		Records: []job.Record{
+			ended(5, "a", noon.Add(time.Minute), 0), paused("a", &hold),
+			{At: noon, Kind: job.Resumed, Job: "c"}, {At: noon, Kind: job.Resumed, Job: "never paused"},
+		},
+	})
+	s = reopen(t, s, dir)
+	r := restore(t, s)
+	slices.SortFunc(r.Marks, func(a, b job.Mark) int { return strings.Compare(string(a.Job), string(b.Job)) })
+	same(t, "restored", r, Restored{
+		Marks:   []job.Mark{{Job: "a", Due: noon.Add(time.Minute)}, {Job: "b", Due: noon.Add(time.Hour)}},
+		Live:    []job.Run{*running.Run, waiting},
+		Holds:   map[job.ID]job.Hold{"a": hold, "b": hold},
+		Known:   known,
+		NextRun: 6, Era: 8, LastSeen: noon.Add(time.Minute), BootID: "boot-2", Seed: seed,
+	})
+}
+
+func TestRestoreMarkGoesBackOnlyWithTheEra(t *testing.T) {
+	s := open(t, t.TempDir())
+	mark := func() job.Mark {
+		marks := restore(t, s).Marks
+		if len(marks) != 1 {
+			t.Fatalf("marks: %v, want one", marks)
+		}
+		return marks[0]
+	}
+	for _, c := range []struct {
+		due  time.Time
+		era  job.Era
+		want job.Mark
+	}{
+		{noon, 0, job.Mark{Job: "a", Due: noon}},
+		{noon.Add(time.Hour), 0, job.Mark{Job: "a", Due: noon.Add(time.Hour)}},
+		{noon.Add(time.Minute), 0, job.Mark{Job: "a", Due: noon.Add(time.Hour)}},
+		{noon.Add(time.Minute), 1, job.Mark{Job: "a", Due: noon.Add(time.Minute), Era: 1}},
+		{noon.Add(2 * time.Minute), 1, job.Mark{Job: "a", Due: noon.Add(2 * time.Minute), Era: 1}},
+	} {
+		rec := skipped("a", c.due, job.Late)
+		rec.Era = c.era
+		commit(t, s, Batch{Era: c.era, Records: []job.Record{rec}})
+		same(t, "mark", mark(), c.want)
+	}
+}
+
+func TestRestoreRosterOfDamagedRowFails(t *testing.T) {
+	s := open(t, t.TempDir())
+	if err := s.write.script(t.Context(), "INSERT INTO roster VALUES (0, x'010203')"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Restore(t.Context()); err == nil {
+		t.Errorf("Restore gave %v", r.Known)
+	}
+}
+
+// big is a host with 100,000 jobs.
+func bigRoster() *engine.Roster {
+	known := make([]engine.Known, 100_000)
+	for i := range known {
+		key := binary.LittleEndian.Uint64([]byte(jobName(i))[len(jobName(i))-8:])
+		known[i] = engine.Known{Key: key, Spec: uint64(i), Since: noon.Add(time.Duration(i))}
+	}
+	return &engine.Roster{Known: known}
+}
+
+func TestRestoreBigRosterInOrder(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	want := bigRoster()
+	commit(t, s, Batch{Roster: want})
+	s = reopen(t, s, dir)
+	same(t, "roster", restore(t, s).Known, want.Known)
+	size, err := s.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := int64(3 << 20); size > limit {
+		t.Errorf("a roster of 100,000 jobs takes %d bytes, limit %d", size, limit)
+	}
+	commit(t, s, Batch{Roster: &engine.Roster{}})
+	if got := restore(t, s).Known; len(got) != 0 {
+		t.Errorf("%d jobs are left of an empty roster", len(got))
+	}
+}

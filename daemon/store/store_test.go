@@ -1,0 +1,135 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func TestOpenMakesPrivateFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "var", "state")
+	s := open(t, dir)
+	commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}})
+	for name, want := range map[string]os.FileMode{
+		"": 0o700, fileName: 0o600, fileName + "-wal": 0o600, fileName + "-shm": 0o600, "lock": 0o600,
+	} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+		} else if got := info.Mode().Perm(); got != want {
+			t.Errorf("mode of %q = %o, want %o", name, got, want)
+		}
+	}
+	size, err := s.Size()
+	if err != nil || size < 4096 {
+		t.Errorf("Size() = %d, %v", size, err)
+	}
+}
+
+func TestOpenTwiceNamesTheOther(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	_, err := Open(t.Context(), dir)
+	var locked *LockedError
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Dir != dir {
+		t.Fatalf("second Open: %v, want a LockedError of %s with pid %d", err, dir, os.Getpid())
+	}
+	if !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+		t.Errorf("%q does not name the process", err)
+	}
+	reopen(t, s, dir)
+}
+
+func TestOpenDamagedFileSetsItAside(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, path string){
+		"garbage": func(t *testing.T, path string) {
+			write(t, path, []byte(strings.Repeat("this is no database. ", 1000)))
+		},
+		"truncated": func(t *testing.T, path string) {
+			info, err := os.Stat(path)
+			if err == nil {
+				err = os.Truncate(path, info.Size()/2/4096*4096)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"overwritten inside": func(t *testing.T, path string) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range text[4096 : 16*4096] {
+				text[4096+i] ^= 0x5a
+			}
+			write(t, path, text)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir)
+			fill(t, s, 10, 2000)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, filepath.Join(dir, fileName))
+
+			s = open(t, dir)
+			aside, err := filepath.Glob(filepath.Join(dir, fileName+".damaged-*"))
+			if err != nil || len(aside) != 1 || !strings.Contains(s.Notice, aside[0]) {
+				t.Errorf("set aside as %q (%v), notice %q", aside, err, s.Notice)
+			}
+			commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}})
+			if r := restore(t, s); len(r.Marks) != 1 || r.NextRun != 2 {
+				t.Errorf("new history: %d marks, next run %d; want 1 and 2", len(r.Marks), r.NextRun)
+			}
+			s = reopen(t, s, dir)
+			if s.Notice != "" {
+				t.Errorf("notice of a sound database: %s", s.Notice)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenNewerDatabaseRefuses(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if err := s.write.script(t.Context(), "PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	for range 2 { // the first refusal must not keep the lock
+		_, err := Open(t.Context(), dir)
+		var newer *NewerError
+		if !errors.As(err, &newer) || newer.Schema != 99 || newer.Known != 1 {
+			t.Fatalf("Open: %v, want a NewerError of schema 99", err)
+		}
+	}
+	if IsDamaged(&NewerError{}) {
+		t.Error("a newer database counts as damaged")
+	}
+}
+
+func TestCommitAfterEndOfContextWritesNothing(t *testing.T) {
+	s := open(t, t.TempDir())
+	ctx, cancel := cancelled(t)
+	defer cancel()
+	if err := s.Commit(ctx, Batch{At: noon, Records: []job.Record{decided(1, "a", noon)}}); err == nil {
+		t.Error("Commit succeeded")
+	}
+	if r := restore(t, s); len(r.Marks)+len(r.Live) != 0 {
+		t.Errorf("restored %+v, want nothing", r)
+	}
+}
