@@ -52,6 +52,10 @@ func (b backend) Diagnostics() []crontab.Diagnostic {
 
 func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.subscribe(ctx) }
 
+func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
+	return b.hub.follow(ctx, id)
+}
+
 // Health says what is wrong with the daemon itself.
 func (b backend) Health() api.Health {
 	host, _ := os.Hostname()

@@ -8,25 +8,67 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-func TestHubTellsSlowSubscriberOfGap(t *testing.T) {
-	h := newHub()
-	slow, quick := h.subscribe(t.Context()), h.subscribe(t.Context())
-	const sent = backlogEvents + 5
-	for range sent {
-		h.publish(api.Event{Record: &job.Record{}})
-		<-quick
-	}
-	for range backlogEvents {
-		if e := <-slow; e.Record == nil {
-			t.Fatalf("got %+v, want a record", e)
+func output(run job.RunID, text string) api.Event {
+	return api.Event{Chunk: &job.Chunk{Run: run, Data: []byte(text)}}
+}
+
+// drain gives what is in a channel now: texts, and "gap".
+func drain(events <-chan api.Event) (seen []string) {
+	for len(events) > 0 {
+		switch e := <-events; {
+		case e.Gap != nil:
+			seen = append(seen, "gap")
+		case e.Chunk != nil:
+			seen = append(seen, string(e.Chunk.Data))
 		}
 	}
-	h.publish(api.Event{Record: &job.Record{}})
-	if e := <-slow; e.Gap == nil || e.Gap.Lost != 5 {
-		t.Errorf("got %+v, want a gap of 5", e)
+	return seen
+}
+
+// A reader must learn of a loss even when nothing follows it, as it may wait
+// for just what was lost.
+func TestHubEndsFullChannelWithGap(t *testing.T) {
+	h := newHub()
+	events := h.subscribe(t.Context())
+	for range 3 {
+		for range 10 * backlogEvents {
+			h.publish(output(1, "x"))
+		}
+		seen := drain(events)
+		if n := len(seen); n == 0 || n > backlogEvents+1 || seen[n-1] != "gap" {
+			t.Fatalf("a slow reader sees %d events, the last %q, want at most %d and then a gap", n, seen[len(seen)-1], backlogEvents)
+		}
 	}
-	if e := <-slow; e.Record == nil {
-		t.Errorf("got %+v, want the record after the gap", e)
+}
+
+func TestHubFollowMissesNothing(t *testing.T) {
+	h := newHub()
+	h.publish(output(1, "one"))
+	h.publish(output(2, "other"))
+	before, after := h.follow(t.Context(), 1)
+	h.publish(output(1, "two"))
+	if len(before) != 1 || string(before[0].Data) != "one" {
+		t.Errorf("before: %+v, want one piece", before)
+	}
+	if seen := drain(after); len(seen) != 1 || seen[0] != "two" {
+		t.Errorf("after: %q, want one piece", seen)
+	}
+	h.publish(api.Event{Record: &job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}}})
+	if before, _ := h.follow(t.Context(), 1); before != nil || len(h.said) != 1 {
+		t.Errorf("after the end: %+v, and output of %d runs is kept", before, len(h.said))
+	}
+}
+
+func TestHubKeepsNewestOutput(t *testing.T) {
+	h := newHub()
+	big := string(make([]byte, 10_000))
+	for range 100 {
+		h.publish(output(1, big))
+	}
+	before, _ := h.follow(context.Background(), 1)
+	kept := len(before) * len(big)
+	if kept > backlogOutput || kept < backlogOutput/2 || before[0].Cut+int64(kept) != 100*int64(len(big)) {
+		t.Errorf("%d bytes kept, %d left out of %d", kept, before[0].Cut, 100*len(big))
 	}
 }
 

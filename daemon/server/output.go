@@ -9,8 +9,7 @@ import (
 )
 
 // output sends what a run wrote; with follow=true it goes on until the run
-// has ended, and sends the record of that last. The store is given a run's
-// output when the run ends, so what is told of a live one begins now.
+// has ended, and sends the record of that last.
 func (s *Server) output(ctx context.Context, c *call) error {
 	follow, err := c.flag("follow")
 	if err != nil {
@@ -20,13 +19,12 @@ func (s *Server) output(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	events := s.backend.Subscribe(ctx)
-	if follow && s.isLive(r.ID) { // asked after subscribing: its end cannot be missed
-		return s.follow(ctx, c, r.ID, events)
-	}
-	chunks, err := s.store.Output(ctx, r.ID)
-	if err != nil {
-		return fmt.Errorf("read output: %w", err)
+	chunks, events := s.backend.Follow(ctx, r.ID)
+	live := s.isLive(r.ID) // asked after subscribing: its end cannot be missed
+	if !live {
+		if chunks, err = s.store.Output(ctx, r.ID); err != nil {
+			return fmt.Errorf("read output: %w", err)
+		}
 	}
 	st := c.newStream()
 	for i := range chunks {
@@ -34,15 +32,17 @@ func (s *Server) output(ctx context.Context, c *call) error {
 			return nil
 		}
 	}
-	if follow {
+	switch {
+	case follow && live:
+		s.follow(ctx, c, st, r.ID, events)
+	case follow:
 		s.sendEnd(ctx, c, st, r.ID)
 	}
 	return nil
 }
 
 // follow sends the output that is still to come, and the record of the end.
-func (s *Server) follow(ctx context.Context, c *call, id job.RunID, events <-chan api.Event) error {
-	st := c.newStream()
+func (s *Server) follow(ctx context.Context, c *call, st *stream, id job.RunID, events <-chan api.Event) {
 	st.relay(events, func(e api.Event) (send, done bool) {
 		switch {
 		case e.Chunk != nil:
@@ -59,7 +59,6 @@ func (s *Server) follow(ctx context.Context, c *call, id job.RunID, events <-cha
 		}
 		return false, true
 	})
-	return nil
 }
 
 func (s *Server) isLive(id job.RunID) bool {

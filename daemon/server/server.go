@@ -33,10 +33,15 @@ type Backend interface {
 	Health() api.Health
 	// Subscribe gives what happens from now on, until ctx ends or the daemon
 	// stops, which closes the channel. It is bounded: what a slow reader has
-	// no room for is replaced by a Gap. An event comes after the View that
+	// no room for is replaced by a Gap, which comes even when nothing follows.
+	// An event comes after the View that
 	// knows of it and after it was given to the store, and a run's output
 	// before the record of its end.
 	Subscribe(ctx context.Context) <-chan api.Event
+	// Follow also gives the newest output that a live run wrote before; what
+	// comes after it is in the channel. Of a run that is not live it gives
+	// nothing: the store has its output.
+	Follow(ctx context.Context, id job.RunID) (before []job.Chunk, after <-chan api.Event)
 }
 
 // Store is the history, as far as the server reads it.

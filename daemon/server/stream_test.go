@@ -79,10 +79,13 @@ func TestOutputOfEndedRun(t *testing.T) {
 func following(w *world) (told <-chan string) {
 	c, heard, got := w.client(), make(chan struct{}), make(chan string)
 	first := sync.OnceFunc(func() { close(heard) })
+	one := func(e api.Event) bool { return e.Chunk != nil && string(e.Chunk.Data) == "one" }
 	go func() {
 		got <- tell(func(yield func(api.Event, error) bool) {
 			for e, err := range c.Output(context.Background(), "3", true) {
-				first()
+				if one(e) {
+					first()
+				}
 				if !yield(e, err) {
 					return
 				}
@@ -98,10 +101,11 @@ func following(w *world) (told <-chan string) {
 
 func TestOutputFollowsLiveRun(t *testing.T) {
 	w := annsWorld(t)
+	w.chunks[3] = []job.Chunk{{Run: 3, Data: []byte("before")}}
 	told := following(w)
 	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("two")}})
 	w.ended(3, 2)
-	if text, want := <-told, "one, two, ended exit 2"; text != want {
+	if text, want := <-told, "before, one, two, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)
 	}
 }

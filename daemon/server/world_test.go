@@ -227,6 +227,14 @@ func (w *world) Subscribe(ctx context.Context) <-chan api.Event {
 	return ch
 }
 
+func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
+	events := w.Subscribe(ctx)
+	if _, live := liveRun(w.View(), id); !live {
+		return nil, events
+	}
+	return w.chunks[id], events
+}
+
 // ---- Store: the facts themselves, searched from end to end
 
 func (w *world) facts() []job.Record {
