@@ -8,13 +8,13 @@ import (
 )
 
 // Identity says all that the instants of a schedule depend on: its fields,
-// its zone, its modifiers, but for the seed of a jitter, which does not change
+// its zone, its modifiers, but not blanks nor the seed of a jitter, which does not change
 // during the life of a host. Two schedules with one identity name the same
 // instants, in this process and in a later one.
 func Identity(s cron.Schedule) string {
 	var b strings.Builder
 	for s != nil {
-		fmt.Fprintf(&b, "%v;", s)
+		b.WriteString(strings.Join(strings.Fields(fmt.Sprint(s)), " ") + ";")
 		if zoned, ok := s.(interface{ Zone() *Zone }); ok {
 			b.WriteString(zoned.Zone().String())
 		}

@@ -31,6 +31,9 @@ func TestIdentityTellsSchedulesApart(t *testing.T) {
 		}
 		seen[identity] = name
 	}
+	if a, b := Identity(parse("0 0 * * *", utc)), Identity(parse("0  0\t* * *", utc)); a != b {
+		t.Errorf("blanks make another schedule: %q, %q", a, b)
+	}
 	if a, b := Identity(parse("@daily", utc)), Identity(parse("@daily", NewZone(nil))); a != b {
 		t.Errorf("the same schedule has two identities: %q, %q", a, b)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 // diffFlags are the flags of diff.
@@ -111,7 +112,7 @@ func (a *app) sides(name, as string, f *diffFlags, loc *time.Location, week wind
 		return nil, err
 	}
 	format := f.formatFlags
-	format.system = format.system || isSystemTable(name)
+	format.system = format.system || spool.SystemTable(name)
 	table, remarks := format.parse(source{as, s.text}, loc)
 	a.warnBroken(name, remarks)
 	world := engine.New(engine.Config{}, engine.State{})

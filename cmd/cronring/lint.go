@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 func newLint(a *app) *cobra.Command {
@@ -40,6 +41,7 @@ func (a *app) lint(names []string, f formatFlags, strict bool, out *output) erro
 	var remarks []crontab.Diagnostic
 	texts := map[string]string{}
 	var unread error
+	host := spool.ThisHost()
 	for _, name := range names {
 		s, err := a.read(name)
 		if err != nil {
@@ -49,7 +51,7 @@ func (a *app) lint(names []string, f formatFlags, strict bool, out *output) erro
 			unread = err
 			continue
 		}
-		_, found := f.parse(s, hostZone())
+		_, found := f.parse(s, host.Zone)
 		texts[name] = s.text
 		remarks = append(remarks, found...)
 	}

@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/user"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 // source is one crontab file as read from disk.
@@ -33,17 +30,18 @@ func (f *formatFlags) add(cmd *cobra.Command) {
 }
 
 func (a *app) read(name string) (source, error) {
-	var text []byte
-	var err error
 	if name == "-" {
-		text, err = io.ReadAll(a.in)
-	} else {
-		text, err = os.ReadFile(name)
+		text, err := io.ReadAll(a.in)
+		if err != nil {
+			return source{}, fileError(name, err)
+		}
+		return source{name, string(text)}, nil
 	}
+	text, err := spool.Read(name)
 	if err != nil {
 		return source{}, fileError(name, err)
 	}
-	return source{name, string(text)}, nil
+	return source{name, text}, nil
 }
 
 // fileError gives trouble with a file its exit code.
@@ -63,35 +61,7 @@ func fileError(name string, err error) error {
 
 // parse reads a source in the zone loc.
 func (f *formatFlags) parse(s source, loc *time.Location) (*crontab.Table, []crontab.Diagnostic) {
-	c := crontab.Config{
-		Format: crontab.User, Family: hostFamily(), Owner: ownName(), Privileged: os.Geteuid() == 0,
-		Local: loc, Zone: loadZone,
-	}
-	if f.system || isSystemTable(s.name) {
-		c.Format, c.Privileged = crontab.System, true
-	}
+	c := spool.ThisHost().Config(s.name, f.system)
+	c.Local = loc
 	return crontab.Parse(s.name, s.text, c)
-}
-
-// isSystemTable reports whether cron itself would read the file with a column
-// for the account.
-func isSystemTable(name string) bool {
-	path, err := filepath.Abs(name)
-	return err == nil && name != "-" && (path == "/etc/crontab" || filepath.Dir(path) == "/etc/cron.d")
-}
-
-// hostFamily tells which cron's defaults hold here.
-func hostFamily() crontab.Family {
-	if _, err := os.Stat("/etc/redhat-release"); err == nil {
-		return crontab.RHEL
-	}
-	return crontab.Debian
-}
-
-// ownName is the account that a user's crontab is read for.
-func ownName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return strconv.Itoa(os.Geteuid())
 }

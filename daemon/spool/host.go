@@ -32,7 +32,7 @@ func (h Host) Config(path string, system bool) crontab.Config {
 		Format: crontab.User, Family: h.Family, Owner: h.Account, Privileged: h.Root,
 		Local: h.Zone, Zone: LoadZone,
 	}
-	if system || isSystemTable(path) {
+	if system || SystemTable(path) {
 		c.Format, c.Privileged = crontab.System, true
 	}
 	return c
@@ -47,7 +47,9 @@ func LoadZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-func isSystemTable(path string) bool {
+// SystemTable reports whether cron itself would read the file with a column for
+// the account.
+func SystemTable(path string) bool {
 	abs, err := filepath.Abs(path)
 	return err == nil && path != "-" && (abs == "/etc/crontab" || filepath.Dir(abs) == "/etc/cron.d")
 }
