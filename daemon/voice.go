@@ -179,11 +179,11 @@ func (v *voice) sayRecord(r *job.Record) {
 func recordWords(r *job.Record) string {
 	switch {
 	case r.Decision == job.DecideSkip && r.Count > 1:
-		return fmt.Sprintf("skipped %d times up to %s: %s", r.Count, r.Due.Format(time.RFC3339), withDetail(r))
+		return fmt.Sprintf("skipped %d times up to %s: %s", r.Count, r.Due.Format(time.RFC3339), r.Reason.With(r.Detail))
 	case r.Decision == job.DecideSkip:
-		return "skipped: " + withDetail(r)
+		return "skipped: " + r.Reason.With(r.Detail)
 	case r.Decision == job.DecideHold, r.Kind == job.Queued, r.Kind == job.Dropped:
-		return string(r.Kind) + ": " + withDetail(r)
+		return string(r.Kind) + ": " + r.Reason.With(r.Detail)
 	case r.Kind == job.Started:
 		return fmt.Sprintf("started, pid %d", r.Run.PID)
 	case r.Kind == job.Ended && r.Run.Started.IsZero():
@@ -194,13 +194,6 @@ func recordWords(r *job.Record) string {
 		return string(r.Kind)
 	}
 	return ""
-}
-
-func withDetail(r *job.Record) string {
-	if r.Detail == "" {
-		return r.Reason.Sentence()
-	}
-	return r.Reason.Sentence() + " (" + r.Detail + ")"
 }
 
 // jsonLine is a line of output for machines.

@@ -76,7 +76,7 @@ func TestVoiceCountsWhatIsLeftOut(t *testing.T) {
 
 func TestVoiceSaysRecordsInWords(t *testing.T) {
 	for want, r := range map[string]job.Record{
-		"skipped: The job was paused. (by ann)": {Kind: job.Decided, Decision: job.DecideSkip, Reason: job.IsPaused, Detail: "by ann"},
+		"skipped: The job was paused (by ann).": {Kind: job.Decided, Decision: job.DecideSkip, Reason: job.IsPaused, Detail: "by ann"},
 		"skipped 5 times up to 2026-11-20T12:00:00Z: It was noticed too late, and catchup= makes up none so old.": {
 			Kind: job.Decided, Decision: job.DecideSkip, Reason: job.Late, Count: 5, Due: noon},
 		"decided: It waits for an earlier run of the same job to end.":   {Kind: job.Decided, Decision: job.DecideHold, Reason: job.WaitsForRun},

@@ -181,7 +181,7 @@ func changes(o, n *side) []string {
 		name string
 		same bool
 	}{
-		{"schedule", timing(o.schedule) == timing(n.schedule)},
+		{"schedule", crontab.Identity(o.schedule) == crontab.Identity(n.schedule)},
 		{"user", o.User == n.User},
 		{"command", o.Command == n.Command && o.Stdin == n.Stdin},
 		{"environment", slices.Equal(o.Env, n.Env)},
@@ -193,9 +193,6 @@ func changes(o, n *side) []string {
 	}
 	return changed
 }
-
-// timing is what a schedule names, whatever blanks it is written with.
-func timing(s cron.Schedule) string { return strings.Join(strings.Fields(crontab.Identity(s)), " ") }
 
 // firstChange is the first instant of the week that one of the two schedules
 // names and the other does not.

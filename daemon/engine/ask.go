@@ -50,7 +50,7 @@ func (e *Engine) runNow(ev RunNow) {
 // objection is why a manual run must be forced, or "".
 func (e *Engine) objection(j *firing) string {
 	if reason, detail := e.standing(j); reason != "" {
-		return withDetail(reason, detail)
+		return reason.With(detail)
 	}
 	live := e.byJob[j.id]
 	if len(live) == 0 {
@@ -58,20 +58,13 @@ func (e *Engine) objection(j *firing) string {
 	}
 	switch j.options.Overlap {
 	case crontab.OverlapSkip:
-		return withDetail(job.Overlapping, e.going(live[0]))
+		return job.Overlapping.With(e.going(live[0]))
 	case crontab.OverlapQueue:
 		if q := queued(live); q != nil {
-			return withDetail(job.QueueFull, fmt.Sprintf("run %d is queued", q.ID))
+			return job.QueueFull.With(fmt.Sprintf("run %d is queued", q.ID))
 		}
 	}
 	return ""
-}
-
-func withDetail(r job.Reason, detail string) string {
-	if detail == "" {
-		return r.Sentence()
-	}
-	return r.Sentence() + " (" + detail + ")"
 }
 
 func (e *Engine) stopRuns(ev Stop) {

@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Record is an immutable fact. The engine writes three of them for a run
 // (decided, started, ended), each before the act that it announces; the store
@@ -110,3 +113,11 @@ var sentences = map[Reason]string{
 
 // Sentence says the reason in one sentence, or is "" for an unknown one.
 func (r Reason) Sentence() string { return sentences[r] }
+
+// With says the reason in one sentence, with the detail of a record in it.
+func (r Reason) With(detail string) string {
+	if detail == "" {
+		return r.Sentence()
+	}
+	return strings.TrimSuffix(r.Sentence(), ".") + " (" + detail + ")."
+}
