@@ -40,16 +40,18 @@ type cut struct {
 // neither come back to life nor become the newest again, what is over stays so.
 const over = "state IN ('ended', 'dropped') AND run.id < (SELECT max(id) FROM run AS newest WHERE newest.job = run.job)"
 
+// All are in order of time, as rows are on disk: the rows of one transaction
+// lie on few pages then.
 const (
-	oldRuns    = "SELECT id FROM run WHERE decided < ?1 AND " + over + " LIMIT ?2"
-	oldSkips   = "SELECT due, job, era FROM occurrence WHERE run IS NULL AND at < ?1 LIMIT ?2"
+	oldRuns    = "SELECT id FROM run WHERE decided < ?1 AND " + over + " ORDER BY decided LIMIT ?2"
+	oldSkips   = "SELECT due, job, era FROM occurrence WHERE run IS NULL AND at < ?1 ORDER BY at LIMIT ?2"
 	oldRecords = "SELECT id FROM record WHERE at < ?1 LIMIT ?2"
 	oldLives   = "SELECT id FROM life WHERE seen < ?1 AND id < (SELECT max(id) FROM life) LIMIT ?2"
 
 	moreRuns = `SELECT run.id FROM job CROSS JOIN run ON run.job = job.n AND ` + over + ` AND run.id <=
-		(SELECT id FROM run AS kept WHERE kept.job = job.n ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2`
+		(SELECT id FROM run AS kept WHERE kept.job = job.n ORDER BY id DESC LIMIT 1 OFFSET ?1) ORDER BY run.id LIMIT ?2`
 	moreSkips = `SELECT o.due, o.job, o.era FROM job CROSS JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due <=
-		(SELECT due FROM occurrence AS kept WHERE kept.job = job.n AND kept.run IS NULL ORDER BY due DESC LIMIT 1 OFFSET ?1) LIMIT ?2`
+		(SELECT due FROM occurrence AS kept WHERE kept.job = job.n AND kept.run IS NULL ORDER BY due DESC LIMIT 1 OFFSET ?1) ORDER BY o.due LIMIT ?2`
 
 	dropRun    = "DELETE FROM run WHERE id = ?"
 	dropSkip   = "DELETE FROM occurrence WHERE due = ? AND job = ? AND era = ?"

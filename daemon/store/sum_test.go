@@ -23,7 +23,7 @@ func TestTotalsCountWhatWasDecidedSince(t *testing.T) {
 		records = append(records, ended(id, jobName(int(id)), noon, 0))
 	}
 	records = append(records,
-		ended(101, "failed", noon, 1), decided(102, "live", noon), ended(103, "old", noon.Add(-1), 1),
+		ended(101, "failed", noon, 1), decided(102, "live", noon), ended(103, "older", noon.Add(-1), 1),
 		manual, dropped, missed, skipped("s", noon, job.Overlapping), skipped("old", noon.Add(-1), job.Late))
 	commit(t, s, Batch{Records: records})
 
