@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -38,7 +39,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.System, "system", false, "the files have a column for the account, as /etc/crontab has")
 	flags.DurationVar(&o.Grace, "grace", 30*time.Second, "how long running jobs may go on after SIGTERM")
 	format := flags.String("log", "text", "`format` of what is written: text, or json for machines")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
 		return 2
 	}
 	if o.Files = flags.Args(); len(o.Files) == 0 || *format != "text" && *format != "json" {
