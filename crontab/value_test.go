@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // TestValuesAreChecked holds each option whose value is checked to values that
@@ -111,7 +112,7 @@ func TestDiagnosticsAreHarmless(t *testing.T) {
 		t.Fatalf("got %v, want two remarks", remarks)
 	}
 	for _, d := range remarks {
-		if strings.ContainsAny(d.Message+d.Fix, "\x1b\xff") || len(d.Message) > maxSentence {
+		if said := d.Message + d.Fix; strings.Contains(said, "\x1b") || !utf8.ValidString(said) || len(d.Message) > maxSentence {
 			t.Errorf("got %q, want no escape and at most %d bytes", d.Message, maxSentence)
 		}
 	}

@@ -28,7 +28,11 @@ func TestSimulation(t *testing.T) {
 		simulate(t, *seed, true)
 		return
 	}
-	for s := range uint64(*seeds) {
+	worlds := uint64(*seeds)
+	if testing.Short() {
+		worlds = min(worlds, 20)
+	}
+	for s := range worlds {
 		simulate(t, s+1, false)
 		if t.Failed() {
 			t.Fatalf("replay with: go test ./daemon/engine -run Simulation -seed %d -v", s+1)
