@@ -15,8 +15,6 @@ func BenchmarkQuery(b *testing.B) {
 	s := open(b, b.TempDir())
 	const jobs = 200
 	fill(b, s, jobs, 200_000)
-	size, err := s.Size()
-	b.Logf("%d bytes %v", size, err)
 	var all []job.ID
 	for n := range jobs {
 		all = append(all, jobName(n))
@@ -44,13 +42,41 @@ func BenchmarkQuery(b *testing.B) {
 		{"Check", func() error { return s.write.check(b.Context()) }},
 		{"Restore", func() error { _, err := s.Restore(b.Context()); return err }},
 	} {
-		b.Run(q.name, func(b *testing.B) {
-			for b.Loop() {
-				if err := q.ask(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		b.Run(q.name, func(b *testing.B) { benchmarkAsk(b, q.ask) })
+	}
+}
+
+// BenchmarkManyJobs is about a host with 100,000 jobs, each of which has run
+// twice.
+func BenchmarkManyJobs(b *testing.B) {
+	const jobs = 100_000
+	dir := b.TempDir()
+	s := open(b, dir)
+	fill(b, s, jobs, 2*jobs)
+	var all []job.ID
+	for n := range jobs {
+		all = append(all, jobName(n))
+	}
+	roster := bigRoster()
+	for _, q := range []struct {
+		name string
+		ask  func() error
+	}{
+		{"Roster", func() error { return s.Commit(b.Context(), Batch{At: noon, Roster: roster}) }},
+		{"Restore", func() error { _, err := s.Restore(b.Context()); return err }},
+		{"RecentLast", func() error { _, err := s.Recent(b.Context(), all, 1); return err }},
+		{"Open", func() error { s = reopen(b, s, dir); return nil }},
+		{"Prune", func() error { _, err := s.Prune(b.Context(), noon, Policy{PerJob: 1000, Age: 24 * time.Hour}); return err }},
+	} {
+		b.Run(q.name, func(b *testing.B) { benchmarkAsk(b, q.ask) })
+	}
+}
+
+func benchmarkAsk(b *testing.B, ask func() error) {
+	for b.Loop() {
+		if err := ask(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

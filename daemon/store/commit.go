@@ -19,7 +19,7 @@ type statements struct {
 	findJob, addJob, mark     driver.Stmt
 	occurrence, run, output   driver.Stmt
 	hold, unhold, record      driver.Stmt
-	begin, seen, down         driver.Stmt
+	alive, down               driver.Stmt
 	clearRoster, appendRoster driver.Stmt
 	all                       []driver.Stmt
 }
@@ -30,7 +30,7 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 		text string
 	}{
 		{&s.findJob, "SELECT n FROM job WHERE id = ?"},
-		{&s.addJob, "INSERT INTO job (id) VALUES (?)"},
+		{&s.addJob, "INSERT INTO job (id) VALUES (?) RETURNING n"},
 		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1 AND (due IS NULL OR due < ?2 OR era < ?3)"},
 		{&s.occurrence, "INSERT OR IGNORE INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run) VALUES (?,?,?,?,?,?,?,?,?,?)"},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
@@ -43,8 +43,8 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 		{&s.hold, "INSERT INTO hold (job, hold) VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET hold = excluded.hold"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?"},
 		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, hold) VALUES (?,?,?,?,?,?,?)"},
-		{&s.begin, "INSERT OR IGNORE INTO life (id, boot, era, up, seen) VALUES (?,?,?,?,?)"},
-		{&s.seen, "UPDATE life SET boot = ?2, era = ?3, seen = ?4 WHERE id = ?1"},
+		{&s.alive, `INSERT INTO life (id, boot, era, up, seen) VALUES (?1, ?2, ?3, ?4, ?4)
+			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, era = excluded.era, seen = excluded.seen`},
 		{&s.down, "UPDATE life SET down = ?2 WHERE id = ?1"},
 		{&s.clearRoster, "DELETE FROM roster"},
 		{&s.appendRoster, "INSERT INTO roster (part, known) VALUES (?, ?)"},
@@ -112,10 +112,7 @@ func (w *writer) batch(b Batch) error {
 
 // alive notes that the daemon lives at the batch's time.
 func (w *writer) alive(b Batch) error {
-	if _, err := w.exec(w.stmts.begin, w.life, b.BootID, int64(b.Era), b.At.UnixNano(), b.At.UnixNano()); err != nil {
-		return err
-	}
-	_, err := w.exec(w.stmts.seen, w.life, b.BootID, int64(b.Era), b.At.UnixNano())
+	_, err := w.exec(w.stmts.alive, w.life, b.BootID, int64(b.Era), b.At.UnixNano())
 	return err
 }
 
@@ -279,16 +276,11 @@ func (w *writer) number(id job.ID) (int64, error) {
 		return n, nil
 	}
 	v, err := w.lookUp(w.stmts.findJob, string(id))
+	if err == nil && v == nil {
+		v, err = w.lookUp(w.stmts.addJob, string(id))
+	}
 	if err != nil {
 		return 0, err
-	}
-	if v == nil {
-		if _, err := w.exec(w.stmts.addJob, string(id)); err != nil {
-			return 0, err
-		}
-		if v, err = w.lookUp(w.stmts.findJob, string(id)); err != nil {
-			return 0, err
-		}
 	}
 	if len(w.jobs) >= maxJobNumbers {
 		clear(w.jobs)

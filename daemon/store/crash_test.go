@@ -79,8 +79,11 @@ func TestKilledWhileCommittingLeavesWholeSteps(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
-	said := -1
-	for round := range 25 {
+	said, rounds := -1, 25
+	if testing.Short() {
+		rounds = 4
+	}
+	for round := range rounds {
 		said = max(said, killAfter(t, dir, 1+random.IntN(60)))
 		s := open(t, dir)
 		if s.Notice != "" {

@@ -101,7 +101,7 @@ func TestRestoreRosterOfDamagedRowFails(t *testing.T) {
 	}
 }
 
-// big is a host with 100,000 jobs.
+// bigRoster is that of a host with 100,000 jobs.
 func bigRoster() *engine.Roster {
 	known := make([]engine.Known, 100_000)
 	for i := range known {
@@ -117,7 +117,9 @@ func TestRestoreBigRosterInOrder(t *testing.T) {
 	want := bigRoster()
 	commit(t, s, Batch{Roster: want})
 	s = reopen(t, s, dir)
-	same(t, "roster", restore(t, s).Known, want.Known)
+	if !slices.Equal(restore(t, s).Known, want.Known) {
+		t.Error("the roster came back otherwise")
+	}
 	size, err := s.Size()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func openWriter(ctx context.Context, path string) (*writer, error) {
 	if err := createPrivate(path); err != nil {
 		return nil, err
 	}
-	c, err := sqlite.NewConnector(source(path, "cache_size(-1024)", "journal_mode(wal)",
+	c, err := sqlite.NewConnector(source(path, "cache_size(-512)", "journal_mode(wal)",
 		"synchronous(full)", "journal_size_limit(4194304)"))
 	if err != nil {
 		return nil, err
