@@ -66,7 +66,10 @@ func BenchmarkManyJobs(b *testing.B) {
 		{"Restore", func() error { _, err := s.Restore(b.Context()); return err }},
 		{"RecentLast", func() error { _, err := s.Recent(b.Context(), all, 1); return err }},
 		{"Open", func() error { s = reopen(b, s, dir); return nil }},
-		{"Prune", func() error { _, err := s.Prune(b.Context(), noon, Policy{PerJob: 1000, Age: 24 * time.Hour}); return err }},
+		{"Prune", func() error {
+			_, err := s.Prune(b.Context(), noon, Policy{PerJob: 1000, Age: 24 * time.Hour})
+			return err
+		}},
 	} {
 		b.Run(q.name, func(b *testing.B) { benchmarkAsk(b, q.ask) })
 	}

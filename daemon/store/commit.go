@@ -3,14 +3,11 @@ package store
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -223,48 +220,6 @@ func (w *writer) putOutput(o Output) error {
 	return nil
 }
 
-// rosterPart is how many jobs one row of the roster holds.
-const rosterPart = 4096
-
-// knownSize is the length of one job in a roster's row: key, spec, since.
-const knownSize = 24
-
-func (w *writer) putRoster(known []engine.Known) error {
-	if _, err := w.exec(w.stmts.clearRoster); err != nil {
-		return err
-	}
-	blob := make([]byte, 0, rosterPart*knownSize)
-	for part := int64(0); len(known) > 0; part++ {
-		n := min(len(known), rosterPart)
-		blob = blob[:0]
-		for _, k := range known[:n] {
-			blob = binary.LittleEndian.AppendUint64(blob, k.Key)
-			blob = binary.LittleEndian.AppendUint64(blob, k.Spec)
-			blob = binary.LittleEndian.AppendUint64(blob, uint64(k.Since.UnixNano()))
-		}
-		if _, err := w.exec(w.stmts.appendRoster, part, blob); err != nil {
-			return fmt.Errorf("roster: %w", err)
-		}
-		known = known[n:]
-	}
-	return nil
-}
-
-func decodeKnown(blob []byte) ([]engine.Known, error) {
-	if len(blob)%knownSize != 0 {
-		return nil, fmt.Errorf("roster: a row of %d bytes", len(blob))
-	}
-	known := make([]engine.Known, 0, len(blob)/knownSize)
-	for ; len(blob) > 0; blob = blob[knownSize:] {
-		known = append(known, engine.Known{
-			Key:   binary.LittleEndian.Uint64(blob),
-			Spec:  binary.LittleEndian.Uint64(blob[8:]),
-			Since: fromNanos(int64(binary.LittleEndian.Uint64(blob[16:]))),
-		})
-	}
-	return known, nil
-}
-
 // jobNumbers remembers the rows of jobs that were written of lately.
 type jobNumbers map[job.ID]int64
 
@@ -289,26 +244,3 @@ func (w *writer) number(id job.ID) (int64, error) {
 	w.jobs[id] = n
 	return n, nil
 }
-
-// nanos is how a time is stored: NULL for the zero time.
-func nanos(t time.Time) driver.Value {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UnixNano()
-}
-
-// nanosBound is a time as the end of a range. Times that no row can hold, such
-// as the zero time, are as good as the first or the last one it can.
-func nanosBound(t time.Time) int64 {
-	switch n := t.UnixNano(); {
-	case time.Unix(0, n).Equal(t):
-		return n
-	case t.Year() < 1970:
-		return math.MinInt64
-	default:
-		return math.MaxInt64
-	}
-}
-
-func fromNanos(n int64) time.Time { return time.Unix(0, n).UTC() }

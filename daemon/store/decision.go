@@ -43,16 +43,17 @@ func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec j
 
 func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job.Record, error) {
 	var records []job.Record
+	var rec job.Record
+	var due, at int64
+	var first sql.NullInt64
+	var r runRow
+	fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail}, r.fields()...)
 	err := s.each(ctx, func(rows *sql.Rows) error {
-		var due, at int64
-		var first sql.NullInt64
-		rec := job.Record{Kind: job.Decided}
-		var r runRow
-		fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail}, r.fields()...)
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
-		rec.Due, rec.First, rec.At, rec.Job = fromNanos(due), instant(first), fromNanos(at), job.ID(r.job.String)
+		rec.Kind, rec.Job, rec.Run = job.Decided, job.ID(r.job.String), nil
+		rec.Due, rec.First, rec.At = fromNanos(due), instant(first), fromNanos(at)
 		if r.id.Valid {
 			run := r.run()
 			rec.Run = &run

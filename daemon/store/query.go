@@ -111,9 +111,10 @@ const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, 
 // runs gives the runs that the rest of a query chooses.
 func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
 	var runs []job.Run
+	var r runRow
+	fields := r.fields()
 	err := s.each(ctx, func(rows *sql.Rows) error {
-		var r runRow
-		err := rows.Scan(r.fields()...)
+		err := rows.Scan(fields...)
 		runs = append(runs, r.run())
 		return err
 	}, "SELECT "+runColumns+" FROM run JOIN job ON job.n = run.job "+rest, args...)
@@ -147,13 +148,6 @@ func (r *runRow) run() job.Run {
 			Kind: job.OutcomeKind(r.outcome.String), Code: int(r.code.Int64), Signal: int(r.signal.Int64), Error: r.error.String,
 		},
 	}
-}
-
-func instant(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return fromNanos(n.Int64)
 }
 
 // Output gives what a run has written, in order.

@@ -55,12 +55,16 @@ func (s *Store) restoreLife(ctx context.Context, r *Restored) error {
 }
 
 func (s *Store) restoreMarks(ctx context.Context, r *Restored) error {
+	var jobs int
+	if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM job").Scan(&jobs); err != nil {
+		return err
+	}
+	r.Marks = make([]job.Mark, 0, jobs)
+	var id string
+	var due, era int64
 	return s.each(ctx, func(row *sql.Rows) error {
-		var m job.Mark
-		var due int64
-		err := row.Scan(&m.Job, &due, &m.Era)
-		m.Due = fromNanos(due)
-		r.Marks = append(r.Marks, m)
+		err := row.Scan(&id, &due, &era)
+		r.Marks = append(r.Marks, job.Mark{Job: job.ID(id), Due: fromNanos(due), Era: job.Era(era)})
 		return err
 	}, "SELECT id, due, era FROM job WHERE due IS NOT NULL")
 }
@@ -80,13 +84,17 @@ func (s *Store) restoreHolds(ctx context.Context, r *Restored) error {
 }
 
 func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {
-	return s.each(ctx, func(row *sql.Rows) error {
-		var blob []byte
+	var size int
+	if err := s.read.QueryRowContext(ctx, "SELECT coalesce(sum(length(known)), 0) FROM roster").Scan(&size); err != nil {
+		return err
+	}
+	r.Known = make([]engine.Known, 0, size/knownSize)
+	return s.each(ctx, func(row *sql.Rows) (err error) {
+		var blob sql.RawBytes
 		if err := row.Scan(&blob); err != nil {
 			return err
 		}
-		known, err := decodeKnown(blob)
-		r.Known = append(r.Known, known...)
+		r.Known, err = appendKnown(r.Known, blob)
 		return err
 	}, "SELECT known FROM roster ORDER BY part")
 }

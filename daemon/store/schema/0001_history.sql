@@ -32,7 +32,7 @@ CREATE TABLE hold (
 
 CREATE TABLE roster (
     part  INTEGER PRIMARY KEY,
-    known BLOB    NOT NULL          -- see encodeKnown
+    known BLOB    NOT NULL          -- see roster.go
 ) STRICT;
 
 CREATE TABLE run (

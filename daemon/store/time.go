@@ -1,0 +1,38 @@
+package store
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"math"
+	"time"
+)
+
+// nanos is how a time is stored: NULL for the zero time.
+func nanos(t time.Time) driver.Value {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixNano()
+}
+
+// nanosBound is a time as the end of a range. Times that no row can hold, such
+// as the zero time, are as good as the first or the last one it can.
+func nanosBound(t time.Time) int64 {
+	switch n := t.UnixNano(); {
+	case time.Unix(0, n).Equal(t):
+		return n
+	case t.Year() < 1970:
+		return math.MinInt64
+	default:
+		return math.MaxInt64
+	}
+}
+
+func fromNanos(n int64) time.Time { return time.Unix(0, n).UTC() }
+
+func instant(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return fromNanos(n.Int64)
+}
