@@ -95,13 +95,12 @@ func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]
 		return nil, err
 	}
 	recent := map[job.ID][]job.Run{}
-	runs, err := s.runs(ctx, `WHERE run.id IN (
+	err = s.eachRun(ctx, func(r job.Run) {
+		recent[r.Job] = append(recent[r.Job], r)
+	}, `WHERE run.id IN (
 		SELECT newest.id FROM json_each(?) AS wanted JOIN job AS j ON j.id = wanted.value
 		JOIN run AS newest ON newest.id IN (SELECT id FROM run WHERE job = j.n ORDER BY id DESC LIMIT ?))
 		ORDER BY run.id DESC`, string(list), n)
-	for _, r := range runs {
-		recent[r.Job] = append(recent[r.Job], r)
-	}
 	return recent, err
 }
 
@@ -111,17 +110,25 @@ const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, 
 // runs gives the runs that the rest of a query chooses.
 func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
 	var runs []job.Run
+	err := s.eachRun(ctx, func(r job.Run) { runs = append(runs, r) }, rest, args...)
+	return runs, err
+}
+
+// eachRun calls f for each of them.
+func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args ...any) error {
 	var r runRow
 	fields := r.fields()
 	err := s.each(ctx, func(rows *sql.Rows) error {
-		err := rows.Scan(fields...)
-		runs = append(runs, r.run())
-		return err
+		if err := rows.Scan(fields...); err != nil {
+			return err
+		}
+		f(r.run())
+		return nil
 	}, "SELECT "+runColumns+" FROM run JOIN job ON job.n = run.job "+rest, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read runs: %w", err)
+		return fmt.Errorf("read runs: %w", err)
 	}
-	return runs, nil
+	return nil
 }
 
 // runRow is a run as SQLite gives it. All may be NULL, for a skip that has none.
