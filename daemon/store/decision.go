@@ -15,26 +15,29 @@ import (
 const decision = `SELECT o.due AS due, o.era AS era, o.first, o.count, o.at, o.decision, o.reason, o.detail, ` + runColumns + `
 	FROM job CROSS JOIN occurrence AS o ON o.job = job.n LEFT JOIN run ON run.id = o.run WHERE job.id = ?1 AND `
 
+// The ledger is in order of time, not of jobs: what was run is found through
+// the job's runs, what was skipped through an index of its own.
+const decisionsQuery = decision + `o.run IS NOT NULL AND (o.due, o.era) IN (SELECT r.due, r.era FROM run AS r
+		WHERE r.job = (SELECT n FROM job WHERE id = ?1) AND r.due >= ?2 AND r.due < ?3)
+	UNION ALL ` + decision + `o.run IS NULL AND o.due >= ?2 AND coalesce(o.first, o.due) < ?3
+	ORDER BY due DESC, era DESC LIMIT ?4`
+
 // Decisions gives what became of a job's occurrences from (inclusive) to
 // (exclusive), in time order; Run is the run as it is now. When there are
 // more than limit, the newest are given.
-//
-// The ledger is in order of time, not of jobs: what was run is found through
-// the job's runs, what was skipped through an index of its own.
 func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
-	records, err := s.decisions(ctx, decision+`o.run IS NOT NULL AND (o.due, o.era) IN (SELECT r.due, r.era FROM run AS r
-			WHERE r.job = (SELECT n FROM job WHERE id = ?1) AND r.due >= ?2 AND r.due < ?3)
-		UNION ALL `+decision+`o.run IS NULL AND o.due >= ?2 AND coalesce(o.first, o.due) < ?3
-		ORDER BY due DESC, era DESC LIMIT ?4`,
-		id, nanosBound(from), nanosBound(to), limit)
+	records, err := s.decisions(ctx, decisionsQuery, id, nanosBound(from), nanosBound(to), limit)
 	slices.Reverse(records)
 	return records, err
 }
 
+// An occurrence is either a row of its own, or inside a row of skips.
+const decisionAtQuery = decision + "o.due = ?2 UNION ALL " +
+	decision + "o.run IS NULL AND o.due > ?2 AND o.first <= ?2 ORDER BY era DESC LIMIT 1"
+
 // DecisionAt gives what became of one occurrence, in its newest era.
 func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec job.Record, ok bool, err error) {
-	records, err := s.decisions(ctx, decision+"o.due = ?2 UNION ALL "+
-		decision+"o.run IS NULL AND o.due > ?2 AND o.first <= ?2 ORDER BY era DESC LIMIT 1", id, nanosBound(due))
+	records, err := s.decisions(ctx, decisionAtQuery, id, nanosBound(due))
 	if len(records) == 0 {
 		return rec, false, err
 	}
