@@ -28,8 +28,9 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 	}{
 		{&s.findJob, "SELECT n FROM job WHERE id = ?"},
 		{&s.addJob, "INSERT INTO job (id) VALUES (?) RETURNING n"},
-		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1 AND (due IS NULL OR due < ?2 OR era < ?3)"},
-		{&s.occurrence, "INSERT OR IGNORE INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run) VALUES (?,?,?,?,?,?,?,?,?,?)"},
+		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1 AND (due IS NULL OR (era, due) < (?3, ?2))"},
+		{&s.occurrence, `INSERT INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run)
+			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -12,12 +11,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/job"
 )
-
-func cancelled(t *testing.T) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx, cancel
-}
 
 // same compares what was read to what was written; no list is an empty list.
 func same(t *testing.T, what string, got, want any) {

@@ -23,7 +23,7 @@ type Pruned struct {
 // transaction: commits pass in between.
 const (
 	pageRows  = 10_000
-	sliceTime = 2 * time.Millisecond
+	sliceTime = time.Millisecond
 )
 
 // cut is one way in which rows leave the history. Readers find them and the
@@ -40,8 +40,8 @@ type cut struct {
 // neither come back to life nor become the newest again, what is over stays so.
 const over = "state IN ('ended', 'dropped') AND run.id < (SELECT max(id) FROM run AS newest WHERE newest.job = run.job)"
 
-// All are in order of time, as rows are on disk: the rows of one transaction
-// lie on few pages then.
+// Rows come in order of time, as they lie on disk: one transaction touches few
+// pages then.
 const (
 	oldRuns    = "SELECT id FROM run WHERE decided < ?1 AND " + over + " ORDER BY decided LIMIT ?2"
 	oldSkips   = "SELECT due, job, era FROM occurrence WHERE run IS NULL AND at < ?1 ORDER BY at LIMIT ?2"

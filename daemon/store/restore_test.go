@@ -82,6 +82,7 @@ func TestRestoreMarkGoesBackOnlyWithTheEra(t *testing.T) {
 		{noon.Add(time.Hour), 0, job.Mark{Job: "a", Due: noon.Add(time.Hour)}},
 		{noon.Add(time.Minute), 0, job.Mark{Job: "a", Due: noon.Add(time.Hour)}},
 		{noon.Add(time.Minute), 1, job.Mark{Job: "a", Due: noon.Add(time.Minute), Era: 1}},
+		{noon.Add(2 * time.Hour), 0, job.Mark{Job: "a", Due: noon.Add(time.Minute), Era: 1}},
 		{noon.Add(2 * time.Minute), 1, job.Mark{Job: "a", Due: noon.Add(2 * time.Minute), Era: 1}},
 	} {
 		rec := skipped("a", c.due, job.Late)

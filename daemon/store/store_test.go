@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -124,12 +125,23 @@ func TestOpenNewerDatabaseRefuses(t *testing.T) {
 
 func TestCommitAfterEndOfContextWritesNothing(t *testing.T) {
 	s := open(t, t.TempDir())
-	ctx, cancel := cancelled(t)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	if err := s.Commit(ctx, Batch{At: noon, Records: []job.Record{decided(1, "a", noon)}}); err == nil {
 		t.Error("Commit succeeded")
 	}
 	if r := restore(t, s); len(r.Marks)+len(r.Live) != 0 {
 		t.Errorf("restored %+v, want nothing", r)
 	}
+}
+
+func TestCheckOutOfTimeIsNoDamage(t *testing.T) {
+	s := open(t, t.TempDir())
+	fill(t, s, 10, 5000)
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	if err := s.write.check(ctx); err != nil {
+		t.Errorf("check without time: %v", err)
+	}
+	commit(t, s, Batch{Records: []job.Record{decided(5001, "a", noon)}})
 }
