@@ -25,6 +25,8 @@ func BenchmarkQuery(b *testing.B) {
 		ask  func() error
 	}{
 		{"Totals", func() error { _, err := s.Totals(b.Context(), day); return err }},
+		{"TotalsOfNothing", func() error { _, err := s.Totals(b.Context(), noon); return err }},
+		{"TotalsOfMinute", func() error { _, err := s.Totals(b.Context(), noon.Add(-time.Minute)); return err }},
 		{"RecentLastOf200", func() error { _, err := s.Recent(b.Context(), all, 1); return err }},
 		{"Recent12Of200", func() error { _, err := s.Recent(b.Context(), all, 12); return err }},
 		{"RunsNewest100", func() error { _, err := s.Runs(b.Context(), Filter{}); return err }},

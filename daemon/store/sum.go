@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -55,24 +57,11 @@ type Totals struct {
 const ranked = 10_000
 
 // Totals sums up what was decided at or after since.
-func (s *Store) Totals(ctx context.Context, since time.Time) (Totals, error) {
-	var t Totals
+func (s *Store) Totals(ctx context.Context, since time.Time) (t Totals, err error) {
 	from := nanosBound(since)
 	first, err := s.firstRun(ctx, from)
 	if err == nil {
-		err = s.read.QueryRowContext(ctx, `SELECT count(*),
-			count(*) FILTER (WHERE outcome = 'exited' AND code = 0), count(*) FILTER (WHERE `+failed+`),
-			count(*) FILTER (WHERE `+live+`), count(*) FILTER (WHERE state = 'dropped'),
-			coalesce(max(started - due) FILTER (WHERE trigger = 'clock'), 0)
-			FROM run WHERE id >= ? AND +decided >= ?`, first, from).
-			Scan(&t.Runs, &t.OK, &t.Failed, &t.Live, &t.Dropped, &t.LagMax)
-	}
-	if err == nil {
-		err = s.read.QueryRowContext(ctx, "SELECT coalesce(sum(max(count, 1)), 0) FROM occurrence WHERE run IS NULL AND at >= ?", from).
-			Scan(&t.Skipped)
-	}
-	if err == nil {
-		err = s.rankLags(ctx, first, from, &t)
+		err = errors.Join(s.sumRuns(ctx, first, from, &t), s.sumSkips(ctx, from, &t), s.rankLags(ctx, first, from, &t))
 	}
 	if err != nil {
 		return t, fmt.Errorf("sum up history: %w", err)
@@ -80,12 +69,29 @@ func (s *Store) Totals(ctx context.Context, since time.Time) (Totals, error) {
 	return t, nil
 }
 
-// firstRun is the lowest number of the runs decided since. Rows are read much
-// faster by number than by an index on time; numbers follow time but where
-// the clock was set back, so the time must be asked for too.
+// firstRun is the lowest number of the runs decided since; beyond all when
+// there are none. Rows are read much faster by number than by an index on
+// time. Numbers follow time but where the clock was set back, so the time must
+// be asked for too.
 func (s *Store) firstRun(ctx context.Context, since int64) (id job.RunID, err error) {
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(min(id), 0) FROM run WHERE decided >= ?", since).Scan(&id)
+	const none = job.RunID(math.MaxInt64)
+	err = s.read.QueryRowContext(ctx, "SELECT coalesce(min(id), ?) FROM run WHERE decided >= ?", none, since).Scan(&id)
 	return id, err
+}
+
+func (s *Store) sumRuns(ctx context.Context, first job.RunID, since int64, t *Totals) error {
+	row := s.read.QueryRowContext(ctx, `SELECT count(*),
+		count(*) FILTER (WHERE outcome = 'exited' AND code = 0), count(*) FILTER (WHERE `+failed+`),
+		count(*) FILTER (WHERE `+live+`), count(*) FILTER (WHERE state = 'dropped'),
+		coalesce(max(started - due) FILTER (WHERE trigger = 'clock'), 0)
+		FROM run WHERE id >= ? AND +decided >= ?`, first, since)
+	return row.Scan(&t.Runs, &t.OK, &t.Failed, &t.Live, &t.Dropped, &t.LagMax)
+}
+
+func (s *Store) sumSkips(ctx context.Context, since int64, t *Totals) error {
+	row := s.read.QueryRowContext(ctx,
+		"SELECT coalesce(sum(max(count, 1)), 0) FROM occurrence WHERE run IS NULL AND at >= ?", since)
+	return row.Scan(&t.Skipped)
 }
 
 // rankLags takes percentiles of the time from due to started.
