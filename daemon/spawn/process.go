@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"unsafe"
 )
 
 // settleProcess sets what children inherit from this process and exec does not
@@ -49,9 +50,26 @@ func catchIgnored() error {
 	}
 	drop := make(chan os.Signal, 1)
 	for sig := syscall.Signal(1); sig <= 64; sig++ {
-		if ignored&(1<<(sig-1)) != 0 {
-			signal.Notify(drop, sig)
+		if ignored&(1<<(sig-1)) == 0 {
+			continue
+		}
+		signal.Notify(drop, sig)
+		if sig >= firstReserved && sig <= lastReserved {
+			setDefault(sig)
 		}
 	}
 	return nil
+}
+
+// The C library keeps these signals for itself and Go leaves them to it, so
+// package signal cannot catch them. Yet glibc's posix_spawn, and so make,
+// leaves the first two ignored in what it starts.
+const firstReserved, lastReserved = 32, 34
+
+// setDefault gives a signal its default action. All of struct sigaction is
+// zero then, on every architecture.
+func setDefault(sig syscall.Signal) {
+	var action [4]uint64
+	const maskSize = 8
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0)
 }

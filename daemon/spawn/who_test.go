@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -169,6 +170,10 @@ func init() {
 		runtime.LockOSThread()
 		if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil); err != nil {
 			return err
+		}
+		ignore := [4]uint64{1} // SIG_IGN, for a signal of the C library's, as under make
+		if _, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, firstReserved, uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0); e != 0 {
+			return e
 		}
 		return syscall.Exec("/proc/self/exe", []string{os.Args[0], "-c", "daemon of a bad parent"}, os.Environ())
 	}
