@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/cronring/cronring/daemon/job"
 )
 
 // measure prints how much memory a store in use takes, in kB.
@@ -20,10 +18,16 @@ func measure(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	for step := range 20 {
-		b := Batch{At: noon.Add(time.Duration(step) * time.Minute)}
+	r, err := s.Restore(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	id := r.NextRun
+	for range 20 {
+		b := Batch{At: noon.Add(time.Duration(id) * time.Minute)}
 		for n := range 64 {
-			b.Records = append(b.Records, decided(job.RunID(1_000_000+step*64+n), jobName(n), b.At))
+			b.Records = append(b.Records, decided(id, jobName(n), b.At))
+			id++
 		}
 		if err := s.Commit(context.Background(), b); err != nil {
 			panic(err)

@@ -75,7 +75,7 @@ func (s *Store) Totals(ctx context.Context, since time.Time) (t Totals, err erro
 // be asked for too.
 func (s *Store) firstRun(ctx context.Context, since int64) (id job.RunID, err error) {
 	const none = job.RunID(math.MaxInt64)
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(min(id), ?) FROM run WHERE decided >= ?", none, since).Scan(&id)
+	err = s.read.QueryRowContext(ctx, "SELECT coalesce(min(id), ?) FROM run INDEXED BY run_decided WHERE decided >= ?", none, since).Scan(&id)
 	return id, err
 }
 
