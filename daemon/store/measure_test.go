@@ -26,7 +26,7 @@ func measure(dir string) {
 	for range 20 {
 		b := Batch{At: noon.Add(time.Duration(id) * time.Minute)}
 		for n := range 64 {
-			b.Records = append(b.Records, decided(id, jobName(n), b.At))
+			b.Records = append(b.Records, ended(id, jobName(n), b.At, 0))
 			id++
 		}
 		if err := s.Commit(context.Background(), b); err != nil {
