@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -144,4 +146,23 @@ func TestCheckOutOfTimeIsNoDamage(t *testing.T) {
 		t.Errorf("check without time: %v", err)
 	}
 	commit(t, s, Batch{Records: []job.Record{decided(5001, "a", noon)}})
+}
+
+func TestOpenWaitsForTheLastChildOfADeadDaemon(t *testing.T) {
+	dir := t.TempDir()
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.WriteAt(fmt.Appendf(nil, "%-20d\n", dead.Process.Pid), 0); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { lock.Close() })
+	open(t, dir)
 }
