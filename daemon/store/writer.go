@@ -27,7 +27,7 @@ func openWriter(ctx context.Context, path string) (*writer, error) {
 		return nil, err
 	}
 	c, err := sqlite.NewConnector(source(path, "cache_size(-512)", "journal_mode(wal)",
-		"synchronous(full)", "journal_size_limit(4194304)"))
+		"synchronous(full)", "foreign_keys(1)", "journal_size_limit(4194304)"))
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ CREATE TABLE job (
 ) STRICT;
 
 CREATE TABLE hold (
-    job  INTEGER PRIMARY KEY,
+    job  INTEGER PRIMARY KEY REFERENCES job (n),
     hold TEXT    NOT NULL           -- JSON of job.Hold
 ) STRICT;
 
@@ -37,7 +37,7 @@ CREATE TABLE roster (
 
 CREATE TABLE run (
     id         INTEGER PRIMARY KEY,
-    job        INTEGER NOT NULL,
+    job        INTEGER NOT NULL REFERENCES job (n),
     due        INTEGER,
     era        INTEGER NOT NULL,
     attempt    INTEGER NOT NULL,
@@ -68,7 +68,7 @@ CREATE INDEX run_failed ON run (id) WHERE outcome <> '' AND (outcome <> 'exited'
 -- first the oldest, count how many they are at least.
 CREATE TABLE occurrence (
     due      INTEGER NOT NULL,
-    job      INTEGER NOT NULL,
+    job      INTEGER NOT NULL REFERENCES job (n),
     era      INTEGER NOT NULL,
     first    INTEGER,               -- NULL: due alone
     count    INTEGER NOT NULL,
@@ -82,22 +82,20 @@ CREATE TABLE occurrence (
 CREATE INDEX occurrence_skip ON occurrence (job, due, first) WHERE run IS NULL;
 CREATE INDEX occurrence_skipped ON occurrence (at, count) WHERE run IS NULL;
 
+-- The decision of a run goes with it.
+CREATE TRIGGER run_gone AFTER DELETE ON run BEGIN
+    DELETE FROM occurrence WHERE due = old.due AND job = old.job AND era = old.era AND run = old.id;
+END;
+
 CREATE TABLE output (
     id     INTEGER PRIMARY KEY,
-    run    INTEGER NOT NULL,
+    run    INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     stream TEXT    NOT NULL,
     at     INTEGER,
     cut    INTEGER NOT NULL,
     data   BLOB
 ) STRICT;
 CREATE INDEX output_run ON output (run);
-
--- What belongs to a run goes with it. There are no foreign keys: runs are
--- removed here alone, jobs never, and checking each row costs a tenth.
-CREATE TRIGGER run_gone AFTER DELETE ON run BEGIN
-    DELETE FROM output WHERE run = old.id;
-    DELETE FROM occurrence WHERE due = old.due AND job = old.job AND era = old.era AND run = old.id;
-END;
 
 -- Facts that concern no run: paused, resumed, loaded, stepped, up, down.
 CREATE TABLE record (
