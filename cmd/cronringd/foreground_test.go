@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/api"
 )
 
 func TestForegroundPrintsOutputWithJobAndRun(t *testing.T) {
@@ -166,6 +168,35 @@ func TestFullDisk(t *testing.T) {
 	}
 	s := openStore(t, umounted)
 	checkJob(t, s, "loud")
+}
+
+// The disk is full when the daemon starts.
+func TestStartOnFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: mounting a small disk needs root")
+	}
+	dir := t.TempDir()
+	mount(t, dir)
+	filler := filepath.Join(dir, "filler")
+	fill(t, filler)
+	d := launch(t, dir, table(t, "#@ name=loud every=1s\n* * * * * echo ran\n"))
+	d.await("loud[", "sys: ok in ")
+	if s := d.status(); len(s.Problems) == 0 || s.Unwritten == 0 {
+		t.Errorf("%d records wait; problems: %v", s.Unwritten, s.Problems)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	for len(d.status().Problems) > 0 {
+		d.await("loud[", "sys: ok in ")
+	}
+	runs, err := d.client.History(t.Context(), api.Filter{})
+	if err != nil || len(runs.Runs) == 0 || runs.Runs[len(runs.Runs)-1].ID != 1 {
+		t.Errorf("the history begins with %v, error %v; want run 1", runs.Runs, err)
+	}
+	if status := d.signal(syscall.SIGTERM); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
 }
 
 func mount(t *testing.T, dir string) {

@@ -74,7 +74,11 @@ func (s *Store) Commit(ctx context.Context, b Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.write.transact(func() error { return s.write.batch(b) }); err != nil {
+	w, err := s.writer(ctx)
+	if err == nil {
+		err = w.transact(func() error { return w.batch(b) })
+	}
+	if err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
 	return nil

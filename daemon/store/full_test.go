@@ -3,6 +3,7 @@ package store
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,22 +77,44 @@ func TestCommitOnAFullDiskFailsAndRecovers(t *testing.T) {
 	}
 }
 
-func TestOpenOnAFullDiskSetsNothingAside(t *testing.T) {
+// On a disk that is full from the start, a daemon knows what the history says,
+// and writes as soon as there is room.
+func TestOpenOnAFullDiskKnowsTheHistory(t *testing.T) {
 	dir, fill, free := smallDisk(t)
 	s := open(t, dir)
 	commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}})
+	before := restore(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	fill()
-	if s, err := Open(t.Context(), dir); err == nil {
-		s.Close()
-	} else if !IsFull(err) {
-		t.Errorf("Open on a full disk: %v, want one that IsFull", err)
+	s = open(t, dir)
+	if r := restore(t, s); s.Notice != "" || r.NextRun != 2 || r.Seed != before.Seed || !slices.Equal(r.Marks, before.Marks) {
+		t.Errorf("on a full disk: next run %d, seed %d, marks %v, notice %q; want %+v", r.NextRun, r.Seed, r.Marks, s.Notice, before)
+	}
+	next := Batch{Records: []job.Record{decided(2, "a", noon.Add(time.Minute))}}
+	if err := s.Commit(t.Context(), next); !IsFull(err) {
+		t.Errorf("Commit on a full disk: %v", err)
 	}
 	free()
-	s = open(t, dir)
-	if r := restore(t, s); s.Notice != "" || r.NextRun != 2 {
-		t.Errorf("after the disk had room: next run %d, notice %q", r.NextRun, s.Notice)
+	commit(t, s, next)
+	if r := restore(t, s); r.NextRun != 3 {
+		t.Errorf("after the disk had room: next run %d, want 3", r.NextRun)
+	}
+}
+
+func TestOpenOnAFullDiskWithoutHistory(t *testing.T) {
+	dir, fill, free := smallDisk(t)
+	fill()
+	s := open(t, dir)
+	first := restore(t, s)
+	if first.NextRun != 1 || first.Seed == 0 {
+		t.Errorf("next run %d, seed %d", first.NextRun, first.Seed)
+	}
+	free()
+	commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}})
+	s = reopen(t, s, dir)
+	if r := restore(t, s); r.NextRun != 2 || r.Seed != first.Seed {
+		t.Errorf("after the disk had room: next run %d, seed %d; want 2, %d", r.NextRun, r.Seed, first.Seed)
 	}
 }

@@ -131,15 +131,19 @@ func (s *Store) drop(ctx context.Context, text string, keys [][]driver.Value) (n
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w, err := s.writer(ctx)
+	if err != nil {
+		return 0, err
+	}
 	begun := time.Now()
-	err = s.write.transact(func() error {
-		stmt, err := s.write.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
+	err = w.transact(func() error {
+		stmt, err := w.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
 		if err != nil {
 			return err
 		}
 		defer stmt.Close()
 		for n < len(keys) && (n == 0 || time.Since(begun) < sliceTime) {
-			if _, err := s.write.exec(stmt, keys[n]...); err != nil {
+			if _, err := w.exec(stmt, keys[n]...); err != nil {
 				return err
 			}
 			n++

@@ -28,6 +28,9 @@ type Restored struct {
 
 // Restore reads what the engine starts from.
 func (s *Store) Restore(ctx context.Context) (Restored, error) {
+	if s.reserve != nil {
+		return s.reserve.restored, nil
+	}
 	r := Restored{Holds: map[job.ID]job.Hold{}}
 	var seed int64
 	err := errors.Join(

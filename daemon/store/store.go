@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,17 +23,19 @@ type Store struct {
 	// Notice says what Open did about a damaged database; "" if it was sound.
 	Notice string
 
-	path  string
-	lock  *os.File
-	mu    sync.Mutex // held by whoever writes
-	write *writer
-	read  *sql.DB
+	path    string
+	lock    *os.File
+	mu      sync.Mutex // held by whoever writes
+	write   *writer
+	reserve *reserve // in place of write, while there is no room for it
+	read    *sql.DB
 }
 
 // Open opens DIR/cronring.db, or creates it, and locks DIR against a second
 // daemon (*LockedError). A damaged database is set aside and a new one begun,
-// as jobs must go on: see Store.Notice. A database from a newer version is
-// refused (*NewerError).
+// as jobs must go on: see Store.Notice. On a full disk the store is open all
+// the same, and Commit fails until there is room. A database from a newer
+// version is refused (*NewerError).
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -64,14 +65,24 @@ func (s *Store) open(ctx context.Context) error {
 		s.Notice = fmt.Sprintf("the history was damaged (%v) and is kept as %s; a new one was begun", err, aside)
 		w, err = openWriter(ctx, s.path)
 	}
+	if IsFull(err) {
+		s.reserve, err = openReserve(ctx, s.path, err)
+	}
 	if err != nil {
 		return err
 	}
-	if s.read, err = openReaders(s.path); err != nil {
-		return errors.Join(err, w.close())
-	}
 	s.write = w
+	if s.read, err = openReaders(s.path); err != nil {
+		return errors.Join(err, s.closeWriter())
+	}
 	return nil
+}
+
+func (s *Store) closeWriter() error {
+	if s.write == nil {
+		return nil
+	}
+	return s.write.close()
 }
 
 // openReaders makes the pool that queries use. Few connections with small
@@ -94,25 +105,9 @@ func source(path string, pragmas ...string) string {
 	return u.String()
 }
 
-// Size is the number of bytes that the history takes on disk.
-func (s *Store) Size() (int64, error) {
-	var size int64
-	for _, suffix := range suffixes {
-		info, err := os.Stat(s.path + suffix)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return 0, fmt.Errorf("measure history: %w", err)
-		}
-		size += info.Size()
-	}
-	return size, nil
-}
-
 // Close waits for the commit under way and gives up the lock.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.read.Close(), s.write.close(), s.lock.Close())
+	return errors.Join(s.read.Close(), s.closeWriter(), s.lock.Close())
 }
