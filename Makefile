@@ -5,7 +5,7 @@ FUZZTIME    ?= 60s
 SEEDS       ?= 20000
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test check lint race long fuzz sim crash bench clean
+.PHONY: help run build test check lint race long fuzz sim crash zones bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -30,7 +30,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 race: ## the packages with goroutines, under the race detector
 	CGO_ENABLED=1 $(GO) test -short -count=1 -race ./daemon/... ./cmd/...
 
-long: fuzz sim crash ## the suites that take long
+long: fuzz sim crash zones ## the suites that take long
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for dir in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
@@ -44,6 +44,9 @@ sim: ## SEEDS simulated years against the engine's invariants
 
 crash: build ## kill -9 of a busy daemon at 200 random points
 	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v
+
+zones: ## Next against its definition around every change of every zone, to 2200
+	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
 
 bench: ## every figure of the README in one run, against its peer or limit
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...

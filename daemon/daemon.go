@@ -57,15 +57,15 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	alarm, err := clock.Open()
-	if err != nil {
-		return err
-	}
 	listener, err := server.Listen(o.Socket)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(o.Socket)
+	defer listener.Close()
+	alarm, err := clock.Open()
+	if err != nil {
+		return err
+	}
 
 	boot := bootID()
 	l := &loop{
