@@ -71,7 +71,7 @@ func Run(ctx context.Context, o Options) error {
 	l := &loop{
 		options: o, log: log, tables: tables,
 		history: history, clock: alarm, boot: boot,
-		engine: engine.New(engine.Config{}, engine.State{
+		engine: engine.New(engine.State{
 			Marks: memory.Marks, Live: memory.Live, Holds: memory.Holds, Known: memory.Known,
 			NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
 			Booted: memory.BootID != boot,

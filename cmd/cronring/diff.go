@@ -114,7 +114,7 @@ func (a *app) sides(name, as string, f *diffFlags, loc *time.Location, week wind
 	format.system = format.system || spool.SystemTable(name)
 	table, remarks := format.parse(source{as, s.text}, loc)
 	a.warnBroken(name, remarks)
-	world := engine.New(engine.Config{}, engine.State{})
+	world := engine.New(engine.State{})
 	world.Step(engine.Moment{Wall: week.from}, engine.Load{Tables: []*crontab.Table{table}})
 	view := world.View()
 	list := make([]side, view.Len())

@@ -34,7 +34,7 @@ type runEnd struct {
 // not run. seen is told each effect.
 func rehearse(tables []*crontab.Table, from, to time.Time, takes time.Duration, seen func(time.Time, engine.Effect) error) (*engine.View, error) {
 	r := &rehearsal{
-		engine: engine.New(engine.Config{}, engine.State{}),
+		engine: engine.New(engine.State{}),
 		from:   from, to: to, takes: takes, seen: seen, killed: map[job.RunID]bool{},
 	}
 	// What is due at the moment of a load is not missed, so the load comes

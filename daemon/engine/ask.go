@@ -78,7 +78,7 @@ func (e *Engine) stopRuns(ev Stop) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
 			e.drop(r, job.StopAsked)
 		} else {
-			e.stop(r, job.StopAsked, syscall.SIGTERM, e.config.StopGrace)
+			e.stop(r, job.StopAsked, syscall.SIGTERM, stopGrace)
 		}
 		stopped = append(stopped, r.Run)
 	}

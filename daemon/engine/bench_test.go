@@ -47,7 +47,7 @@ func BenchmarkTickMillion(b *testing.B) {
 	before := heapBytes()
 	tables, text := million(b, n)
 	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
-	e := New(Config{}, State{})
+	e := New(State{})
 	e.Step(now, Load{tables})
 	tables = nil
 	perJob := (float64(heapBytes()-before) - float64(text)) / n
@@ -70,13 +70,13 @@ func BenchmarkTickMillion(b *testing.B) {
 func BenchmarkDueMillion(b *testing.B) {
 	tables, _ := million(b, 1_000_000)
 	due := time.Date(2026, 12, 1, 3, 17, 0, 0, time.UTC)
-	e := New(Config{}, State{})
+	e := New(State{})
 	now := Moment{Wall: due.Add(-time.Second), Up: time.Hour}
 	e.Step(now, Load{tables})
 	runs := 0
 	for b.Loop() {
 		b.StopTimer()
-		e = New(Config{}, State{})
+		e = New(State{})
 		now = Moment{Wall: due.Add(-time.Second), Up: time.Hour}
 		e.Step(now, Load{tables})
 		now = Moment{Wall: due, Up: now.Up + time.Second}
@@ -100,11 +100,11 @@ func BenchmarkLoad100k(b *testing.B) {
 	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			New(Config{}, State{}).Step(now, Load{tables})
+			New(State{}).Step(now, Load{tables})
 		}
 	})
 	b.Run("again", func(b *testing.B) {
-		e := New(Config{}, State{})
+		e := New(State{})
 		e.Step(now, Load{tables})
 		for b.Loop() {
 			e.Step(now, Load{tables})

@@ -18,7 +18,7 @@ func (e *Engine) fire() {
 		return
 	}
 	e.pending = e.agenda.due(e.now.Wall, e.pending)
-	room, n := e.config.StepSize, 0
+	room, n := stepSize, 0
 	var seen lookup
 	for n < len(e.pending) && room > 0 {
 		before := len(e.out)
@@ -179,7 +179,7 @@ func (e *Engine) clear(live []*run, sig syscall.Signal) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
 			e.drop(r, job.Replaced)
 		} else {
-			e.stop(r, job.Replaced, sig, e.config.TermGrace)
+			e.stop(r, job.Replaced, sig, termGrace)
 		}
 	}
 }

@@ -8,20 +8,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Config is how an engine decides where no entry says otherwise.
-type Config struct {
-	// StepSize is how many effects the firing of schedules adds to a step
-	// before it leaves the rest to the next one; 0 means 128, which is 64
-	// starts. The first starts need not wait, then, until the store has
-	// taken the last record.
-	StepSize int
-	// TermGrace is the time between TERM and KILL for a run over its
-	// timeout or being replaced; 0 means 30 s.
-	TermGrace time.Duration
-	// StopGrace is the same for a run that a person stops, or that the
-	// daemon's end stops; 0 means 10 s.
-	StopGrace time.Duration
-}
+// stepSize is how many effects the firing of schedules adds to a step before
+// it leaves the rest to the next one: 64 starts. The first starts need not
+// wait, then, until the store has taken the last record.
+const stepSize = 128
 
 // State is what outlives a process: the store gives it back to New.
 type State struct {
@@ -37,7 +27,6 @@ type State struct {
 
 // Engine decides. It is not safe for concurrent use; its View is.
 type Engine struct {
-	config   Config
 	now      Moment
 	era      job.Era
 	nextRun  job.RunID
@@ -68,18 +57,8 @@ type run struct {
 
 // New makes an engine that goes on where State ended. It has no jobs until
 // the first Load.
-func New(c Config, s State) *Engine {
-	if c.StepSize == 0 {
-		c.StepSize = 128
-	}
-	if c.TermGrace == 0 {
-		c.TermGrace = 30 * time.Second
-	}
-	if c.StopGrace == 0 {
-		c.StopGrace = 10 * time.Second
-	}
+func New(s State) *Engine {
 	e := &Engine{
-		config:  c,
 		now:     Moment{Wall: s.LastSeen},
 		era:     s.Era,
 		nextRun: max(s.NextRun, 1),

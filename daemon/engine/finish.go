@@ -11,9 +11,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// abandonGrace is the time between TERM and KILL when the daemon will wait no
+// The time between TERM and KILL: for a run over its timeout or in the way of
+// a newer one, for one that a person stops, and when the daemon will wait no
 // longer.
-const abandonGrace = 2 * time.Second
+const (
+	termGrace    = 30 * time.Second
+	stopGrace    = 10 * time.Second
+	abandonGrace = 2 * time.Second
+)
 
 func (e *Engine) started(ev Started) {
 	r := e.live[ev.Run]
@@ -26,7 +31,7 @@ func (e *Engine) started(ev Started) {
 		e.timers.add(timer{e.now.Up + r.options.Timeout, r.ID, timeout})
 	}
 	if r.stop != "" {
-		e.stop(r, r.stop, syscall.SIGTERM, e.config.TermGrace)
+		e.stop(r, r.stop, syscall.SIGTERM, termGrace)
 	}
 }
 
@@ -173,7 +178,7 @@ func (e *Engine) expire() {
 		switch {
 		case r == nil:
 		case t.kind == timeout && r.stop == "":
-			e.stop(r, job.OverTime, syscall.SIGTERM, e.config.TermGrace)
+			e.stop(r, job.OverTime, syscall.SIGTERM, termGrace)
 		case t.kind == mustDie:
 			e.emit(Kill{r.ID, syscall.SIGKILL})
 		case t.kind == retryDue && r.State == job.RunWaiting && !e.draining:

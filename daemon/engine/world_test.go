@@ -58,7 +58,7 @@ func (w *world) start() {
 	s.Holds = maps.Clone(w.state.Holds)
 	s.Marks = slices.Collect(maps.Values(w.marks))
 	s.Live = slices.SortedFunc(maps.Values(w.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
-	w.engine = New(Config{}, s)
+	w.engine = New(s)
 	w.owed = nil
 	w.state.Booted = false
 	w.running = map[job.RunID]job.ID{}

@@ -47,7 +47,7 @@ const firstUp = "2026-11-20T00:00:00Z"
 func newWorld(t *testing.T, table string) *world {
 	t.Helper()
 	w := &world{
-		t: t, engine: engine.New(engine.Config{}, engine.State{}), now: instant(t, firstUp), up: time.Hour,
+		t: t, engine: engine.New(engine.State{}), now: instant(t, firstUp), up: time.Hour,
 		chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
 		subscribed: make(chan struct{}, 1000),
 	}
