@@ -16,38 +16,15 @@ type past struct {
 	mark int64
 }
 
-// load replaces all tables. A job that stays keeps its mark; one that is new,
-// or whose times changed, starts from now: nothing before this instant is
-// missed.
+// load replaces all tables.
 func (e *Engine) load(tables []*crontab.Table) {
 	first := e.memory != nil
-	before := e.remember()
 	next, keys := newJobs(tables)
-	marks := make([]int64, next.len())
-	changed := len(keys) != len(e.marks) || first
-	specs := specHashes{}
-	now := e.now.Wall.UnixNano()
-	for slot := range next.len() {
-		s := next.entry(slot).Schedule
-		spec := specs.of(s)
-		p, known := before[keys[slot]]
-		switch {
-		case !known:
-			marks[slot] = now
-		case p.spec != spec:
-			marks[slot] = afterEdit(p.mark, now)
-		default:
-			marks[slot] = p.mark
-		}
-		if known && first {
-			marks[slot] = afterSetBack(s, marks[slot], now, e.memory.LastSeen.Sub(e.now.Wall))
-		}
-		changed = changed || !known || p.spec != spec
-	}
+	marks, changed := e.marksOf(next, keys)
 	e.jobs, e.marks = next, marks
 	e.agenda.replace(next.groups(), e.now.Wall)
 	e.pending = e.behind()
-	if changed {
+	if changed || first {
 		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
 		e.emit(e.roster(keys))
 	}
@@ -55,6 +32,33 @@ func (e *Engine) load(tables []*crontab.Table) {
 		e.restore()
 	}
 	e.dropOrphans()
+}
+
+// marksOf gives jobs their marks. A job that stays keeps its own; one that is
+// new, or whose times changed, starts from now: nothing before this instant
+// is missed. changed tells whether there is any of these, or one less.
+func (e *Engine) marksOf(next *jobs, keys []uint64) (marks []int64, changed bool) {
+	before, specs := e.remember(), specHashes{}
+	changed = len(keys) != len(e.marks)
+	marks = make([]int64, len(keys))
+	now := e.now.Wall.UnixNano()
+	for slot, key := range keys {
+		s := next.entry(int32(slot)).Schedule
+		p, known := before[key]
+		same := known && p.spec == specs.of(s)
+		switch {
+		case !known:
+			marks[slot] = now
+		case !same:
+			marks[slot] = afterEdit(p.mark, now)
+		case e.memory != nil: // the clock may have been set while no daemon ran
+			marks[slot] = afterSetBack(s, p.mark, now, e.memory.LastSeen.Sub(e.now.Wall))
+		default:
+			marks[slot] = p.mark
+		}
+		changed = changed || !same
+	}
+	return marks, changed
 }
 
 // afterEdit is the mark of a job whose times were changed. One just ahead of
