@@ -18,7 +18,7 @@ func newWhy(a *app) *cobra.Command {
 		Long: `Explain why a job ran or did not, in eight steps; the first cross wins.
 
 Without --at it is about the newest occurrence that was missed or skipped, or
-else about the newest one.`,
+else about the newest one; or about a run that somebody asked for since.`,
 		Example: "  cronring why backup --at 'yesterday 02:30'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
 )
 
 // addDecision settles which occurrence is meant, and what became of it.
@@ -37,21 +38,42 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 		return err
 	}
 	if !ev.decided && !ev.named {
-		records, err := s.store.Decisions(ctx, ev.job.ID, from, to, 1)
-		if err != nil {
+		if err := s.addAsked(ctx, ev, store.Filter{Since: from, Until: to}); err != nil {
 			return err
-		}
-		if len(records) > 0 {
-			ev.record, ev.decided, ev.at = records[0], true, records[0].Due
 		}
 	}
 	s.addRun(c, ev)
 	return nil
 }
 
-// addNewest finds the newest occurrence of the last month that was not run,
-// or else the newest one.
+// addAsked finds the newest run of those chosen that somebody asked for. It is
+// no occurrence, so the ledger does not know it.
+func (s *Server) addAsked(ctx context.Context, ev *evidence, f store.Filter) error {
+	f.Jobs, f.Trigger, f.Limit = []job.ID{ev.job.ID}, job.TriggerManual, 1
+	runs, err := s.store.Runs(ctx, f)
+	if err != nil || len(runs) == 0 || ev.decided && runs[0].Decided.Before(ev.record.At) {
+		return err
+	}
+	r := runs[0]
+	ev.decided, ev.at = true, r.Due
+	ev.record = job.Record{
+		At: r.Decided, Kind: job.Decided, Job: r.Job, Due: r.Due, Era: r.Era,
+		Decision: job.DecideRun, Reason: job.AskedFor, Run: &r,
+	}
+	return nil
+}
+
+// addNewest finds what was decided last: a run that somebody asked for, or an
+// occurrence, and of the occurrences of the last hour, day or month the newest
+// that was not run, or else the newest.
 func (s *Server) addNewest(ctx context.Context, ev *evidence) error {
+	if err := s.addNewestOccurrence(ctx, ev); err != nil {
+		return err
+	}
+	return s.addAsked(ctx, ev, store.Filter{})
+}
+
+func (s *Server) addNewestOccurrence(ctx context.Context, ev *evidence) error {
 	for _, span := range []time.Duration{time.Hour, 24 * time.Hour, month} {
 		found, err := s.newestSince(ctx, ev, ev.now.Add(-span))
 		if err != nil {

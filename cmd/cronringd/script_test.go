@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// TestScripts runs the online scripts of testdata/script: both programs, as
+// they are shipped, on a real daemon.
+func TestScripts(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+"/", "../...")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	scripts, err := filepath.Glob("../../testdata/script/online_*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	testscript.Run(t, testscript.Params{
+		Files:         scripts,
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("TZ", "UTC")
+			e.Setenv("LANG", "C.UTF-8")
+			e.Setenv("CRONRING_SOCKET", filepath.Join(e.WorkDir, "state", "cronring.sock"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"ready": awaitAnswer,
+		},
+	})
+}
+
+// awaitAnswer is the script command "ready": it waits until the daemon that
+// was started in the background answers.
+func awaitAnswer(ts *testscript.TestScript, _ bool, _ []string) {
+	client := api.Dial(ts.Getenv("CRONRING_SOCKET"))
+	defer client.Close()
+	var err error
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		var s api.Status
+		if s, err = client.Status(context.Background()); err == nil && s.Jobs > 0 {
+			return
+		}
+	}
+	ts.Fatalf("no daemon answers: %v", err)
+}
