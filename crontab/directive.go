@@ -289,7 +289,7 @@ func (p *parser) keyFix(it *item) string {
 	for i := range vocabulary {
 		keys[i] = vocabulary[i].Key
 	}
-	if key := nearest(it.Key, keys); key != "" {
+	if key := Nearest(it.Key, keys); key != "" {
 		if it.bare {
 			return "write `" + key + "`"
 		}
@@ -300,12 +300,12 @@ func (p *parser) keyFix(it *item) string {
 
 // valueFix names the value that was likely meant, or those that there are.
 func valueFix(it *item) string {
-	values := strings.Split(it.spec.Values, ", ")
-	if value := nearest(it.Value, values); value != "" {
-		return "write `" + it.Key + "=" + value + "`"
-	}
 	if it.spec.Values == aDuration && it.Value != "" && strings.Trim(it.Value, "0123456789") == "" {
 		return "write `" + it.Key + "=" + it.Value + "s`"
+	}
+	values := strings.Split(it.spec.Values, ", ")
+	if value := Nearest(it.Value, values); value != "" {
+		return "write `" + it.Key + "=" + value + "`"
 	}
 	return it.Key + " takes " + it.spec.Values
 }

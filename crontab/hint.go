@@ -69,40 +69,13 @@ func nearestName(names, text string) string {
 	if i := indexName(names, text[:min(len(text), 3)]); i >= 0 {
 		return names[3*i : 3*i+3]
 	}
-	best, distance := "", 2
+	best, least := "", 2
 	for i := 0; i < len(names); i += 3 {
-		if d := editDistance(names[i:i+3], text); d < distance {
-			best, distance = names[i:i+3], d
+		if d := distance(names[i:i+3], text, least); d < least {
+			best, least = names[i:i+3], d
 		}
 	}
 	return best
-}
-
-// editDistance counts the insertions, deletions, changes and swaps of
-// neighbours between a and b.
-func editDistance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			d := rows[i-1][j-1]
-			if a[i-1] != b[j-1] {
-				d++
-			}
-			d = min(d, rows[i-1][j]+1, rows[i][j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(a)][len(b)]
 }
 
 // text is v in the manner of like: a name if like is one.

@@ -48,13 +48,7 @@ func nicknameFix(rest, word string) string {
 		}
 		return "write `#@ every=5m` on a line above five fields"
 	}
-	lower := strings.ToLower(word)
-	best, distance := "", 3
-	for _, name := range nicknameWords() {
-		if d := editDistance(name, lower); d < distance {
-			best, distance = name, d
-		}
-	}
+	best := Nearest(word, nicknameWords())
 	if best == "" {
 		return "cron knows " + strings.Join(nicknameWords(), " ")
 	}

@@ -3,10 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/cronring/cronring/crontab"
 )
 
 // newRoot builds the tree of commands. Without an argument it is status.
@@ -96,7 +97,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 		verbs = append(verbs, c.Name())
 	}
 	fix := "cronring --help"
-	if near := nearest(args[0], verbs); near != "" {
+	if near := crontab.Nearest(args[0], verbs); near != "" {
 		fix = "cronring " + near + "    or see: " + fix
 	}
 	return badUsage(fmt.Sprintf("do %q: no such command", args[0]), "", fix)
@@ -107,22 +108,9 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := nearest(missing.GetSpecifiedName(), names); near != "" {
+		if near := crontab.Nearest(missing.GetSpecifiedName(), names); near != "" {
 			help = cmd.CommandPath() + " --" + near + "    or see: " + help
 		}
 	}
 	return badUsage("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), help)
-}
-
-// nearest is the word that was probably meant, or "". The distance is cobra's.
-func nearest(typed string, words []string) string {
-	c := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, word := range words {
-		c.AddCommand(&cobra.Command{Use: word, Run: func(*cobra.Command, []string) {}})
-	}
-	near := c.SuggestionsFor(strings.ToLower(typed))
-	if len(near) == 0 {
-		return ""
-	}
-	return near[0]
 }

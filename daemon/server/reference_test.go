@@ -72,15 +72,3 @@ func FuzzRunRef(f *testing.F) {
 		}
 	})
 }
-
-func TestNearest(t *testing.T) {
-	jobs := []string{"etl-orders", "etl-nightly", "certbot-renew", "pg-backup", strings.Repeat("x", 300)}
-	for text, want := range map[string]string{
-		"etl-order": "etl-orders", "elt-orders": "etl-orders", "backup": "pg-backup", "CERTBOT": "certbot-renew",
-		"nothing-like-it": "", "": "", strings.Repeat("y", 300): "",
-	} {
-		if got := nearest(text, jobs); got != want {
-			t.Errorf("nearest(%.20q) = %q, want %q", text, got, want)
-		}
-	}
-}

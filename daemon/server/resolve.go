@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -158,7 +159,7 @@ func (c *call) noSuchJob(verb, text string) *api.Error {
 	for _, i := range visible {
 		names = append(names, string(c.view.ID(i)))
 	}
-	if near := nearest(text, names); near != "" {
+	if near := crontab.Nearest(text, names); near != "" {
 		e.Why += fmt.Sprintf("; nearest is %q", near)
 		e.Fix = fmt.Sprintf("cronring %s %s    or list: cronring list", verb, quote(near))
 	}

@@ -1,20 +1,21 @@
-package server
+package crontab
 
 import "strings"
 
-// nearest is the name that a person most likely meant, or "". A name that the
-// text is a part of counts as near, as people leave out what is long.
-func nearest(text string, names []string) string {
-	text = strings.ToLower(text)
-	best, bestDistance := "", max(2, len(text)/3)+1
-	for _, name := range names {
-		lower := strings.ToLower(name)
-		d := distance(text, lower, bestDistance)
-		if d >= bestDistance && len(text) > 2 && strings.Contains(lower, text) {
+// Nearest is the candidate that a person who wrote word most likely meant, or
+// "" when none is near. A candidate that word is a part of counts as near, as
+// people leave out what is long.
+func Nearest(word string, candidates []string) string {
+	word = strings.ToLower(word)
+	best, bestDistance := "", max(2, len(word)/3)+1
+	for _, candidate := range candidates {
+		lower := strings.ToLower(candidate)
+		d := distance(word, lower, bestDistance)
+		if d >= bestDistance && len(word) > 2 && strings.Contains(lower, word) {
 			d = bestDistance - 1
 		}
 		if d < bestDistance {
-			best, bestDistance = name, d
+			best, bestDistance = candidate, d
 		}
 	}
 	return best
