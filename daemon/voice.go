@@ -184,8 +184,8 @@ func recordWords(r *job.Record) string {
 		return "skipped: " + r.Reason.With(r.Detail)
 	case r.Decision == job.DecideHold, r.Kind == job.Queued, r.Kind == job.Dropped:
 		return string(r.Kind) + ": " + r.Reason.With(r.Detail)
-	case r.Kind == job.Started:
-		return fmt.Sprintf("started, pid %d", r.Run.PID)
+	case r.Decision == job.DecideRun, r.Kind == job.Ready: // said before it prints anything
+		return starting(r.Run)
 	case r.Kind == job.Ended && r.Run.Started.IsZero():
 		return r.Run.Outcome.String()
 	case r.Kind == job.Ended:
@@ -194,6 +194,13 @@ func recordWords(r *job.Record) string {
 		return string(r.Kind)
 	}
 	return ""
+}
+
+func starting(r *job.Run) string {
+	if r.Trigger == job.TriggerClock {
+		return "starting"
+	}
+	return "starting (" + string(r.Trigger) + ")"
 }
 
 // jsonLine is a line of output for machines.

@@ -82,9 +82,10 @@ func TestVoiceSaysRecordsInWords(t *testing.T) {
 		"decided: It waits for an earlier run of the same job to end.":   {Kind: job.Decided, Decision: job.DecideHold, Reason: job.WaitsForRun},
 		"queued: The attempt failed; the next one waits for its time.":   {Kind: job.Queued, Reason: job.WaitsForRetry},
 		"dropped: It was queued, and a newer occurrence took its place.": {Kind: job.Dropped, Reason: job.Replaced},
-		"started, pid 7":            {Kind: job.Started, Run: &job.Run{PID: 7}},
+		"starting":                  {Kind: job.Decided, Decision: job.DecideRun, Run: &job.Run{Trigger: job.TriggerClock}},
+		"starting (retry)":          {Kind: job.Ready, Run: &job.Run{Trigger: job.TriggerRetry}},
 		"not started: unknown user": {Kind: job.Ended, Run: &job.Run{Outcome: job.Outcome{Kind: job.NotStarted, Error: "unknown user"}}},
-		"":                          {Kind: job.Decided, Decision: job.DecideRun, Run: &job.Run{}},
+		"":                          {Kind: job.Started, Run: &job.Run{PID: 7}},
 	} {
 		if got := recordWords(&r); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -57,7 +57,7 @@ func TestCrash(t *testing.T) {
 		}
 	}
 	d := launch(t, dir, file)
-	d.await("all[", "started")
+	d.await("all[", "starting")
 	if status := d.signal(syscall.SIGTERM); status != 0 {
 		t.Fatalf("after SIGTERM: exit status %d", status)
 	}

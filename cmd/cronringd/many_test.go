@@ -29,9 +29,9 @@ func TestTenThousandSleepingJobs(t *testing.T) {
 		fmt.Fprintf(&text, "@reboot read x <%s; exit %d # %d\n", gate, i%256, i)
 	}
 	dir := t.TempDir()
-	d := launch(t, dir, table(t, text.String()))
+	d := launch(t, dir, "--log", "json", table(t, text.String()))
 	for range jobs {
-		d.await("sys: started")
+		d.await(`"kind":"started"`)
 	}
 	threads := statusField(t, d.cmd.Process.Pid, "Threads")
 	resident := statusField(t, d.cmd.Process.Pid, "VmRSS") / 1024
@@ -50,7 +50,7 @@ func TestTenThousandSleepingJobs(t *testing.T) {
 		if f, err := os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			f.Close()
 		}
-		ended += d.count("sys: ", " in ")
+		ended += d.count(`"kind":"ended"`)
 	}
 	if status := d.signal(syscall.SIGTERM); status != 0 {
 		t.Errorf("exit status %d", status)
