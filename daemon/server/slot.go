@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -18,7 +19,9 @@ func (s *Server) addDecision(ctx context.Context, c *call, ev *evidence) error {
 			s.addRun(c, ev)
 			return err
 		}
-		ev.at = ev.next
+		// What is held or paused has no next start, but an occurrence that it
+		// will not start for.
+		ev.at = cmp.Or(ev.next, ev.entry.Schedule.Next(ev.now).UTC())
 		if ev.at.IsZero() {
 			ev.at = ev.now
 		}
