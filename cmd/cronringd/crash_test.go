@@ -24,7 +24,7 @@ var crashTable = `
 * * * * * echo some output
 # Every second, never made up, and one at a time.
 #@ name=skip every=1s catchup=skip grace=1s overlap=skip
-* * * * * sleep 0.3
+* * * * * sleep 0.9
 # Fails and is tried again.
 #@ name=flaky every=2s retry=2 backoff=1s
 * * * * * false
