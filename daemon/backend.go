@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/user"
-	"strconv"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -13,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -94,16 +93,8 @@ func (l *loop) server() *server.Server {
 		Backend: backend{l}, Store: l.history, Log: l.log,
 		Now:     func() time.Time { return l.clock.Now().Wall },
 		SelfUID: uint32(os.Geteuid()),
-		Account: accountName,
+		Account: spool.AccountName,
 	})
-}
-
-func accountName(uid uint32) (string, error) {
-	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
-	if err != nil {
-		return "", err
-	}
-	return u.Username, nil
 }
 
 // upRecord is the first record of a daemon's life.

@@ -6,9 +6,9 @@
 // disk, no lock and no random source, so a year of jobs, suspends, clock
 // steps, reloads and crashes can be replayed from one seed in seconds.
 //
-// A firing passes, in this order: enabled, held, paused (standing.go);
-// deadline and catch-up (catchup.go); overlap (admit in decide.go); then it
-// starts, and finish.go sees to its end: retry, and whoever queued behind it.
+// A firing passes, in this order: enabled, held, paused (standing in
+// decide.go); deadline and catch-up (catchup.go); overlap (admit in decide.go);
+// then it starts, and finish.go sees to its end: retry, and whoever queued behind it.
 //
 // # Invariants
 //

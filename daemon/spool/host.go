@@ -85,9 +85,20 @@ func zone() *time.Location {
 // account is the name of the account that this process runs as, or its number
 // where the system knows no name, as in many containers.
 func account() string {
-	uid := strconv.Itoa(os.Geteuid())
-	if u, err := user.LookupId(uid); err == nil {
-		return u.Username
+	uid := uint32(os.Geteuid())
+	if name, err := AccountName(uid); err == nil {
+		return name
 	}
-	return uid
+	return formatUID(uid)
 }
+
+// AccountName is the name of an account.
+func AccountName(uid uint32) (string, error) {
+	u, err := user.LookupId(formatUID(uid))
+	if err != nil {
+		return "", err
+	}
+	return u.Username, nil
+}
+
+func formatUID(uid uint32) string { return strconv.FormatUint(uint64(uid), 10) }

@@ -44,15 +44,11 @@ type Totals struct {
 	Runs    int
 	OK      int
 	Failed  int
-	Live    int
-	Dropped int
 	Skipped int
-	LagP50  time.Duration // from due to started, of the newest runs on the clock
-	LagP99  time.Duration
-	LagMax  time.Duration // of all runs on the clock
+	LagP99  time.Duration // from due to started, of the newest runs on the clock
 }
 
-// ranked is how many lags the percentiles are taken of. Ranking all of a busy
+// ranked is how many lags the percentile is taken of. Ranking all of a busy
 // day would take the better part of a second.
 const ranked = 10_000
 
@@ -81,11 +77,9 @@ func (s *Store) firstRun(ctx context.Context, since int64) (id job.RunID, err er
 
 func (s *Store) sumRuns(ctx context.Context, first job.RunID, since int64, t *Totals) error {
 	row := s.read.QueryRowContext(ctx, `SELECT count(*),
-		count(*) FILTER (WHERE outcome = 'exited' AND code = 0), count(*) FILTER (WHERE `+failed+`),
-		count(*) FILTER (WHERE `+live+`), count(*) FILTER (WHERE state = 'dropped'),
-		coalesce(max(started - due) FILTER (WHERE trigger = 'clock'), 0)
+		count(*) FILTER (WHERE outcome = 'exited' AND code = 0), count(*) FILTER (WHERE `+failed+`)
 		FROM run WHERE id >= ? AND +decided >= ?`, first, since)
-	return row.Scan(&t.Runs, &t.OK, &t.Failed, &t.Live, &t.Dropped, &t.LagMax)
+	return row.Scan(&t.Runs, &t.OK, &t.Failed)
 }
 
 func (s *Store) sumSkips(ctx context.Context, since int64, t *Totals) error {
@@ -94,7 +88,7 @@ func (s *Store) sumSkips(ctx context.Context, since int64, t *Totals) error {
 	return row.Scan(&t.Skipped)
 }
 
-// rankLags takes percentiles of the time from due to started.
+// rankLags takes the percentile of the time from due to started.
 func (s *Store) rankLags(ctx context.Context, first job.RunID, since int64, t *Totals) error {
 	var lags []time.Duration
 	err := s.each(ctx, func(row *sql.Rows) error {
@@ -108,7 +102,6 @@ func (s *Store) rankLags(ctx context.Context, first job.RunID, since int64, t *T
 		return err
 	}
 	slices.Sort(lags)
-	t.LagP50 = lags[(len(lags)-1)*50/100]
 	t.LagP99 = lags[(len(lags)-1)*99/100]
 	return nil
 }
