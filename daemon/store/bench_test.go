@@ -30,7 +30,7 @@ func BenchmarkQuery(b *testing.B) {
 		{"RecentLastOf200", func() error { _, err := s.Recent(b.Context(), all, 1); return err }},
 		{"Recent12Of200", func() error { _, err := s.Recent(b.Context(), all, 12); return err }},
 		{"RunsNewest100", func() error { _, err := s.Runs(b.Context(), Filter{}); return err }},
-		{"RunsOfJob", func() error { _, err := s.Runs(b.Context(), Filter{Job: jobName(7)}); return err }},
+		{"RunsOfJob", func() error { _, err := s.Runs(b.Context(), Filter{Jobs: []job.ID{jobName(7)}}); return err }},
 		{"RunsOfJobs", func() error { _, err := s.Runs(b.Context(), Filter{Jobs: all}); return err }},
 		{"RunsOfJobFailed", func() error { _, err := s.Runs(b.Context(), Filter{Jobs: all[:1], FailedOnly: true}); return err }},
 		{"RunsFailed", func() error { _, err := s.Runs(b.Context(), Filter{FailedOnly: true}); return err }},

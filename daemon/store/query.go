@@ -13,7 +13,6 @@ import (
 
 // Filter chooses runs. Zero fields choose all.
 type Filter struct {
-	Job        job.ID
 	Jobs       []job.ID
 	State      job.RunState
 	FailedOnly bool
@@ -37,9 +36,6 @@ func (f Filter) where() (text string, args []any) {
 	add := func(condition string, values ...any) {
 		conditions = append(conditions, condition)
 		args = append(args, values...)
-	}
-	if f.Job != "" {
-		add("run.job = (SELECT n FROM job WHERE id = ?)", f.Job)
 	}
 	if f.Jobs != nil {
 		list, _ := json.Marshal(f.Jobs)

@@ -79,11 +79,10 @@ func TestRunsFilter(t *testing.T) {
 		want   []job.RunID
 	}{
 		"all":            {Filter{}, []job.RunID{5, 4, 3, 2, 1}},
-		"job":            {Filter{Job: "a"}, []job.RunID{5, 4, 1}},
-		"unknown job":    {Filter{Job: "x"}, nil},
+		"job":            {Filter{Jobs: []job.ID{"a"}}, []job.RunID{5, 4, 1}},
+		"unknown job":    {Filter{Jobs: []job.ID{"x"}}, nil},
 		"jobs":           {Filter{Jobs: []job.ID{"b", "c", "x"}}, []job.RunID{3, 2}},
 		"no jobs":        {Filter{Jobs: []job.ID{}}, nil},
-		"job and jobs":   {Filter{Job: "a", Jobs: []job.ID{"a", "b"}}, []job.RunID{5, 4, 1}},
 		"ended":          {Filter{State: job.RunEnded}, []job.RunID{4, 2, 1}},
 		"decided":        {Filter{State: job.RunDecided}, []job.RunID{3}},
 		"failed":         {Filter{FailedOnly: true}, []job.RunID{4, 2}},
