@@ -1,0 +1,126 @@
+package manager
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// given is a descriptor that came with the start.
+type given struct {
+	name string
+	fd   int
+}
+
+// firstGiven is SD_LISTEN_FDS_START.
+const firstGiven = 3
+
+// takeGiven is what go-systemd's activation.Files does, without putting the
+// descriptors into files of package os: these would put the pipes of jobs into
+// Go's poller, and take them out of their non-blocking mode again.
+func takeGiven() []given {
+	defer func() {
+		for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
+			_ = os.Unsetenv(name) // cannot fail for a plain name
+		}
+	}()
+	if pid, err := strconv.Atoi(os.Getenv("LISTEN_PID")); err != nil || pid != os.Getpid() {
+		return nil
+	}
+	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
+	if err != nil {
+		return nil
+	}
+	names := strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")
+	var all []given
+	for i := range n {
+		syscall.CloseOnExec(firstGiven + i)
+		g := given{fd: firstGiven + i}
+		if i < len(names) {
+			g.name = names[i]
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// Listener is the control socket that the manager opened for the daemon, or
+// nil. The socket stays the manager's: closing the listener does not remove
+// it.
+func (m *Manager) Listener() (net.Listener, error) {
+	for _, g := range m.given {
+		if _, _, ok := keptName(g.name); ok || !listens(g.fd) {
+			continue
+		}
+		f := os.NewFile(uintptr(g.fd), g.name)
+		defer f.Close()
+		l, err := net.FileListener(f)
+		if err != nil {
+			return nil, fmt.Errorf("listen on the socket that the service manager gave: %w", err)
+		}
+		return l, nil
+	}
+	return nil, nil
+}
+
+func listens(fd int) bool {
+	n, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN)
+	return err == nil && n == 1
+}
+
+// Kept is what the descriptor store gave back of one run. Descriptors that it
+// had not are 0.
+type Kept struct {
+	Run                 int64
+	Stdout, Stderr, PID int
+}
+
+// Kept lists what the store gave back, by run. The descriptors are the
+// caller's from now on, and still in the store until Forget.
+func (m *Manager) Kept() []Kept {
+	found := map[int64]*Kept{}
+	for _, g := range m.given {
+		what, run, ok := keptName(g.name)
+		if !ok {
+			continue
+		}
+		k := found[run]
+		if k == nil {
+			k = &Kept{Run: run}
+			found[run] = k
+			m.store.remember(run)
+		}
+		*k.field(what) = g.fd
+	}
+	all := make([]Kept, 0, len(found))
+	for _, k := range found {
+		all = append(all, *k)
+	}
+	slices.SortFunc(all, func(a, b Kept) int { return cmp.Compare(a.Run, b.Run) })
+	return all
+}
+
+func (k *Kept) field(what string) *int {
+	switch what {
+	case "out":
+		return &k.Stdout
+	case "err":
+		return &k.Stderr
+	}
+	return &k.PID
+}
+
+// keptName reads a name that keep wrote: "out.123".
+func keptName(name string) (what string, run int64, ok bool) {
+	what, number, _ := strings.Cut(name, ".")
+	if !slices.Contains([]string{"out", "err", "pid"}, what) {
+		return "", 0, false
+	}
+	run, err := strconv.ParseInt(number, 10, 64)
+	return what, run, err == nil && run > 0
+}
