@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pidFile is what Debian's cron and cronie lock, so that there is one cron on
+// a host.
+const pidFile = "/run/crond.pid"
+
+// rebootMarks are what Debian's cron and cronie leave behind when they have
+// run the @reboot entries of this boot.
+var rebootMarks = []string{"/run/crond.reboot", "/run/cron.reboot"}
+
+// lockHost takes the lock of all crons, in both ways: Debian's takes it with
+// flock, cronie with fcntl. It is held until the file is closed; fcntl's goes
+// with any descriptor of the file, so nobody else in this process may open it.
+func lockHost(root string) (*os.File, error) {
+	path := filepath.Join(root, pidFile)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open lock of all crons: %w", err)
+	}
+	if err := lockBoth(f); err != nil {
+		other := whoHolds(f)
+		f.Close()
+		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+			return nil, fmt.Errorf("another cron runs on this host (%s): every job would run twice; stop it first, for instance: systemctl disable --now cron", other)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, writePID(f)
+}
+
+func lockBoth(f *os.File) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return err
+	}
+	whole := unix.Flock_t{Type: unix.F_WRLCK}
+	return unix.FcntlFlock(f.Fd(), unix.F_SETLK, &whole)
+}
+
+// whoHolds says what stands in the file of another cron.
+func whoHolds(f *os.File) string {
+	text := make([]byte, 32)
+	n, _ := f.ReadAt(text, 0) // an empty file is no holder's name
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	if err != nil {
+		return "it holds " + f.Name()
+	}
+	return fmt.Sprintf("process %d holds %s", pid, f.Name())
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// markBoot reports whether a cron has run the @reboot entries of this boot
+// already, and leaves the marks that keep all of them from doing so again.
+func markBoot(root string) (done bool, err error) {
+	var errs []error
+	for _, mark := range rebootMarks {
+		f, err := os.OpenFile(filepath.Join(root, mark), os.O_RDONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			done = true
+		case err != nil:
+			errs = append(errs, fmt.Errorf("mark this boot: %w", err))
+		default:
+			f.Close()
+		}
+	}
+	return done, errors.Join(errs...)
+}

@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func hostRoot(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestLockHostKeepsAnotherCronOut(t *testing.T) {
+	root := hostRoot(t)
+	held, err := lockHost(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(root, pidFile)); err != nil || string(text) != fmt.Sprintln(os.Getpid()) {
+		t.Errorf("the file says %q, error %v", text, err)
+	}
+	_, err = lockHost(root)
+	if want := fmt.Sprintf("process %d holds", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a second daemon: error %v, want %q in it", err, want)
+	}
+	held.Close()
+	again, err := lockHost(root)
+	if err != nil {
+		t.Fatalf("after the first is gone: %v", err)
+	}
+	again.Close()
+}
+
+func TestLockHostFollowsNoLink(t *testing.T) {
+	root := hostRoot(t)
+	victim := filepath.Join(root, "victim")
+	writeFile(t, victim, "precious", 0o600)
+	if err := os.Symlink(victim, filepath.Join(root, pidFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockHost(root); err == nil {
+		t.Error("the lock was taken through a link")
+	}
+	if text, _ := os.ReadFile(victim); string(text) != "precious" {
+		t.Errorf("the link's target says %q", text)
+	}
+}
+
+func TestMarkBootCountsOncePerBoot(t *testing.T) {
+	for name, before := range map[string]string{"no cron before": "", "Debian's cron before": rebootMarks[0], "cronie before": rebootMarks[1]} {
+		t.Run(name, func(t *testing.T) {
+			root := hostRoot(t)
+			if before != "" {
+				writeFile(t, filepath.Join(root, before), "", 0)
+			}
+			for i, want := range []bool{before != "", true} {
+				done, err := markBoot(root)
+				if err != nil || done != want {
+					t.Errorf("start %d: done %t, error %v; want %t", i+1, done, err, want)
+				}
+			}
+			for _, mark := range rebootMarks {
+				var st syscall.Stat_t
+				if err := syscall.Lstat(filepath.Join(root, mark), &st); err != nil || st.Mode&0o777 != 0 {
+					t.Errorf("%s: mode %o, error %v", mark, st.Mode, err)
+				}
+			}
+		})
+	}
+}
