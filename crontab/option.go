@@ -24,6 +24,8 @@ type Options struct {
 	Backoff     Backoff
 	RetryJitter int // percent by which waits are spread
 
+	Period *Period // not nil: runs once in a period, whatever the schedule names
+
 	Held     string   // not "": the entry must not run, and this is why
 	Degraded string   // not "": the entry runs, but something it asks for has no effect
 	Items    []Option // as written and in effect, defaults first

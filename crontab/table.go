@@ -7,13 +7,14 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Format tells whether entries have a column for the account.
+// Format tells what the columns of a file are.
 type Format uint8
 
-// The two formats of crontab files.
+// The formats of files.
 const (
-	User   Format = iota // a user's own crontab
-	System               // /etc/crontab, /etc/cron.d: the sixth column is the account
+	User    Format = iota // a user's own crontab
+	System                // /etc/crontab, /etc/cron.d: the sixth column is the account
+	Anacron               // /etc/anacrontab: period, delay, identifier, command
 )
 
 // Family is the kind of host whose defaults hold where crons differ.
@@ -35,6 +36,7 @@ type Config struct {
 	Local      *time.Location                            // the host's zone; nil means UTC
 	Zone       func(name string) (*time.Location, error) // looks up CRON_TZ= and tz=; nil knows none
 	Seed       uint64                                    // fixes what is chosen at random once: ~, jitter, spread
+	StandIn    bool                                      // anacron is not installed: lines that run /etc/cron.daily and so on take its place
 	Cache      *Cache                                    // shares zones and schedules with other tables; nil: this table alone
 }
 
@@ -99,8 +101,11 @@ func (e *Entry) Spec() string {
 // format, or the owner of a user's crontab.
 func (e *Entry) User() string {
 	t := e.section.table
-	if t.Format == User {
+	switch t.Format {
+	case User:
 		return t.owner
+	case Anacron:
+		return "root"
 	}
 	between := t.text[e.start+uint32(e.spec) : e.start+uint32(e.command)]
 	between = strings.TrimLeft(between, blanks)
@@ -147,6 +152,16 @@ func (e *Entry) Quiet() bool { return e.flags&flagQuiet != 0 }
 // MailOnFailure tells whether mail is sent only when the command fails
 // (cronie's -n after the fields).
 func (e *Entry) MailOnFailure() bool { return e.flags&flagMailOnFailure != 0 }
+
+// Dir is the folder that the command starts in where that is not the account's
+// home: / for the lines of anacrontab, else "". Those also run in /bin/sh,
+// whatever SHELL says: both are how anacron does it.
+func (e *Entry) Dir() string {
+	if e.section.table.Format == Anacron {
+		return "/"
+	}
+	return ""
+}
 
 // Reboot tells whether the entry runs once at each start of the host.
 func (e *Entry) Reboot() bool { return e.Schedule == Reboot }

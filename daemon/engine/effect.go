@@ -4,6 +4,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -24,6 +25,13 @@ type Known struct {
 	Key   uint64    // hash of the job's ID
 	Spec  uint64    // hash of what names its occurrences: schedule, zone, modifiers
 	Since time.Time // nothing before this is missed
+}
+
+// Stamp says that the job of a period ran, and on which day: the file that
+// anacron would find is to say so too.
+type Stamp struct {
+	ID  string // of the Period: no slash, neither . nor ..
+	Day crontab.Day
 }
 
 // Start begins a run. Started or Ended comes back.
@@ -65,6 +73,7 @@ const (
 
 func (Fact) effect()   {}
 func (Roster) effect() {}
+func (Stamp) effect()  {}
 func (Start) effect()  {}
 func (Kill) effect()   {}
 func (Answer) effect() {}

@@ -23,6 +23,18 @@ type State struct {
 	Era      job.Era
 	LastSeen time.Time // wall time of the newest step that was stored; zero at the very first start
 	Booted   bool      // first start since the host booted: @reboot entries run
+	Stamps   map[string]crontab.Day
+	Adopted  []Adopted
+}
+
+// Adopted is a run whose process lived on while the daemon was replaced, and
+// is watched again: how it ends will be told. Without that a run of Live has
+// ended, and nobody knows how.
+type Adopted struct {
+	Run  job.RunID
+	PID  int
+	Up   time.Duration // time since boot at which the process started
+	Stop job.Reason    // why it was being stopped, or ""; see Stopping
 }
 
 // Engine decides. It is not safe for concurrent use; its View is.
@@ -40,7 +52,9 @@ type Engine struct {
 	live   map[job.RunID]*run
 	byJob  map[job.ID][]*run // the same, oldest first
 	timers timers
-	holds  map[job.ID]job.Hold // replaced, never changed: views share it
+	holds  map[job.ID]job.Hold // replaced, never changed: views share these
+	bars   map[string]Barred
+	stamps map[string]crontab.Day
 
 	memory *State // what State said, until the first Load has used it
 	out    []Effect
@@ -66,6 +80,7 @@ func New(s State) *Engine {
 		live:    map[job.RunID]*run{},
 		byJob:   map[job.ID][]*run{},
 		holds:   map[job.ID]job.Hold{},
+		stamps:  maps.Clone(s.Stamps),
 		memory:  &s,
 	}
 	maps.Copy(e.holds, s.Holds)
@@ -105,6 +120,12 @@ func (e *Engine) take(ev Event) {
 		e.resume(ev)
 	case Drain:
 		e.draining = true
+	case Undrain:
+		e.undrain()
+	case Bar:
+		e.bars = maps.Clone(ev.Users)
+	case Stamps:
+		e.stamps = maps.Clone(ev.Days)
 	case Abandon:
 		e.abandon()
 	}
@@ -137,6 +158,18 @@ func (e *Engine) Idle() bool {
 		}
 	}
 	return true
+}
+
+// Stopping is the runs that were asked to end and have not, with the reason:
+// what a daemon that takes over must know to go on with them.
+func (e *Engine) Stopping() map[job.RunID]job.Reason {
+	stopping := map[job.RunID]job.Reason{}
+	for _, r := range e.live {
+		if r.stop != "" {
+			stopping[r.ID] = r.stop
+		}
+	}
+	return stopping
 }
 
 // Era counts how often the clock was set back so far that occurrences repeat.

@@ -75,6 +75,29 @@ type Resume struct {
 // undecided, for the next start to catch up.
 type Drain struct{}
 
+// Undrain takes a Drain back: the daemon that was to take over could not be
+// started.
+type Undrain struct{}
+
+// Bar replaces the set of accounts for which nothing may start now. An account
+// that is absent from it may start jobs.
+type Bar struct {
+	Users map[string]Barred
+}
+
+// Barred is why nothing may start as an account.
+type Barred struct {
+	Reason job.Reason // job.NoAccount, job.AccountRefused
+	Detail string
+}
+
+// Stamps replaces what is known of the days on which the jobs of periods last
+// ran. State has them at the start; this is for when anacron, which wrote them
+// until now, was removed from a host.
+type Stamps struct {
+	Days map[string]crontab.Day
+}
+
 // Abandon, after Drain, ends all running jobs: first TERM, then KILL.
 type Abandon struct{}
 
@@ -88,6 +111,9 @@ func (Pause) event()   {}
 func (Resume) event()  {}
 func (Drain) event()   {}
 func (Abandon) event() {}
+func (Undrain) event() {}
+func (Bar) event()     {}
+func (Stamps) event()  {}
 
 // Token ties an Answer to the question. 0 asks for no answer.
 type Token uint64

@@ -189,6 +189,15 @@ func (e *Engine) expire() {
 	}
 }
 
+// undrain goes on where Drain stopped: with what waited for its time or for
+// another run, and with the occurrences since.
+func (e *Engine) undrain() {
+	e.draining = false
+	for id := range e.byJob {
+		e.promote(id)
+	}
+}
+
 func (e *Engine) abandon() {
 	for _, r := range e.live {
 		e.stop(r, job.DaemonStopped, syscall.SIGTERM, abandonGrace)

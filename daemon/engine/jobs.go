@@ -93,7 +93,7 @@ func (s *jobs) job(slot int32) job.Job {
 	stdin, _ := e.Stdin()
 	j := job.Job{
 		ID: s.id(slot), Table: e.Table().Name, Line: e.Line(), User: e.User(),
-		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Env: e.Env(),
+		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Dir: e.Dir(), Env: e.Env(),
 		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
 	}
 	if len(o.Items) > 0 {

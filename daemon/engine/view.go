@@ -15,12 +15,14 @@ type View struct {
 	draining bool
 	jobs     *jobs
 	holds    map[job.ID]job.Hold
+	bars     map[string]Barred
+	stamps   map[string]crontab.Day
 	live     []*job.Run
 }
 
 // View returns the world as of the last Step.
 func (e *Engine) View() *View {
-	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds}
+	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps}
 	v.live = make([]*job.Run, 0, len(e.live))
 	for _, r := range e.live {
 		v.live = append(v.live, r.recorded)
@@ -78,6 +80,18 @@ func (v *View) Hold(i int) *job.Hold {
 		return nil
 	}
 	return &h
+}
+
+// Barred is why nothing may start as an account, if that is so.
+func (v *View) Barred(user string) (b Barred, ok bool) {
+	b, ok = v.bars[user]
+	return b, ok
+}
+
+// Stamp is the day on which the job of a period last ran, if that is known.
+func (v *View) Stamp(id string) (day crontab.Day, ok bool) {
+	day, ok = v.stamps[id]
+	return day, ok
 }
 
 // Live is the live runs of job i, oldest first. It looks through all live

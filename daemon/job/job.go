@@ -22,6 +22,7 @@ type Job struct {
 	Zone     string            `json:"zone"`     // IANA name, or "Local"
 	Command  string            `json:"command"`  // text before the first unescaped %
 	Stdin    string            `json:"stdin,omitempty"`
+	Dir      string            `json:"dir,omitempty"`     // where it starts if not at home: then /bin/sh runs it, as under anacron
 	Env      []string          `json:"env,omitempty"`     // NAME=value, in table order
 	Options  map[string]string `json:"options,omitempty"` // effective #@ options as written
 	Disabled bool              `json:"disabled,omitempty"`

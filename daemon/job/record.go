@@ -64,6 +64,8 @@ const (
 	AskedFor      Reason = "asked-for"
 	Retried       Reason = "retried"
 	RanAfterQueue Reason = "ran-after-queue"
+	FoundDue      Reason = "found-due"
+	RanAfterDelay Reason = "ran-after-delay"
 
 	Late         Reason = "late"          // late, and the catch-up rule makes up none so old
 	Superseded   Reason = "superseded"    // late, and a newer occurrence was made up instead
@@ -76,9 +78,14 @@ const (
 	QueueFull    Reason = "queue-full" // overlap=queue holds one already
 	Replaced     Reason = "replaced"   // a newer occurrence took its place in the queue
 	JobRemoved   Reason = "job-removed"
+	AlreadyRan   Reason = "already-ran" // its period is not over; the detail names the day
+	NoAccount    Reason = "no-account"
+	// The account may not run jobs: expired, or its password must be changed.
+	AccountRefused Reason = "account-refused"
 
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
+	WaitsForDelay Reason = "waits-for-delay" // and for its hours of the day
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"
 	DaemonStopped Reason = "daemon-stopped"
@@ -86,29 +93,35 @@ const (
 )
 
 var sentences = map[Reason]string{
-	OnTime:        "It was due and nothing stood in its way.",
-	MadeUp:        "It was missed at its time and made up afterwards, as catchup= says.",
-	AtBoot:        "The host started, and @reboot entries run once for each start.",
-	AskedFor:      "A person asked for it.",
-	Retried:       "The attempt before it failed, and retry= allows another.",
-	RanAfterQueue: "It waited for an earlier run of the same job to end, and then started.",
-	Late:          "It was noticed too late, and catchup= makes up none so old.",
-	Superseded:    "It was missed, and a newer missed occurrence was made up in its place.",
-	OverLimit:     "It was missed together with more occurrences than catchup=all:N makes up.",
-	PastDeadline:  "It was noticed later than deadline= allows.",
-	IsPaused:      "The job was paused.",
-	IsDisabled:    "The entry says enabled=no.",
-	IsHeld:        "The entry is held: an option that guards it could not be read.",
-	Overlapping:   "The run before it was still going, and overlap= allows no second one.",
-	QueueFull:     "The run before it was still going, and another occurrence was queued already.",
-	Replaced:      "It was queued, and a newer occurrence took its place.",
-	JobRemoved:    "The entry was removed from its table before the run started.",
-	WaitsForRun:   "It waits for an earlier run of the same job to end.",
-	WaitsForRetry: "The attempt failed; the next one waits for its time.",
-	StopAsked:     "A person asked for it to be stopped.",
-	OverTime:      "It ran longer than timeout= allows.",
-	DaemonStopped: "The daemon was told to stop, and the run did not end in time.",
-	DaemonDied:    "The daemon ended while the run was going, so its end was not seen.",
+	OnTime:         "It was due and nothing stood in its way.",
+	MadeUp:         "It was missed at its time and made up afterwards, as catchup= says.",
+	AtBoot:         "The host started, and @reboot entries run once for each start.",
+	AskedFor:       "A person asked for it.",
+	Retried:        "The attempt before it failed, and retry= allows another.",
+	RanAfterQueue:  "It waited for an earlier run of the same job to end, and then started.",
+	FoundDue:       "Its period was over when the daemon looked.",
+	RanAfterDelay:  "It waited for the delay and the hours that its line names, and then started.",
+	Late:           "It was noticed too late, and catchup= makes up none so old.",
+	Superseded:     "It was missed, and a newer missed occurrence was made up in its place.",
+	OverLimit:      "It was missed together with more occurrences than catchup=all:N makes up.",
+	PastDeadline:   "It was noticed later than deadline= allows.",
+	IsPaused:       "The job was paused.",
+	IsDisabled:     "The entry says enabled=no.",
+	IsHeld:         "The entry is held: an option that guards it could not be read.",
+	Overlapping:    "The run before it was still going, and overlap= allows no second one.",
+	QueueFull:      "The run before it was still going, and another occurrence was queued already.",
+	Replaced:       "It was queued, and a newer occurrence took its place.",
+	JobRemoved:     "The entry was removed from its table before the run started.",
+	AlreadyRan:     "It ran in this period already.",
+	NoAccount:      "The account that it runs as does not exist.",
+	AccountRefused: "The account that it runs as may not run jobs.",
+	WaitsForRun:    "It waits for an earlier run of the same job to end.",
+	WaitsForRetry:  "The attempt failed; the next one waits for its time.",
+	WaitsForDelay:  "It is due, and waits for the delay and the hours that its line names.",
+	StopAsked:      "A person asked for it to be stopped.",
+	OverTime:       "It ran longer than timeout= allows.",
+	DaemonStopped:  "The daemon was told to stop, and the run did not end in time.",
+	DaemonDied:     "The daemon ended while the run was going, so its end was not seen.",
 }
 
 // Sentence says the reason in one sentence, or is "" for an unknown one.

@@ -41,7 +41,7 @@ type RunState string
 // The states of a run. Queued, waiting, decided and running are live.
 const (
 	RunQueued  RunState = "queued"  // waits for an earlier run of its job to end
-	RunWaiting RunState = "waiting" // a retry that waits for NotBefore
+	RunWaiting RunState = "waiting" // waits for NotBefore: a retry, or the delay of a period
 	RunDecided RunState = "decided" // to be started now
 	RunRunning RunState = "running" // a process exists
 	RunEnded   RunState = "ended"   // Outcome is known, or known to be lost

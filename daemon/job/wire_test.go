@@ -28,7 +28,7 @@ func TestWireForm(t *testing.T) {
 	for _, noun := range []any{
 		Job{
 			ID: "backup", Table: "/etc/crontab", Line: 17, User: "root", Schedule: "30 2 * * *", Zone: "Europe/Berlin",
-			Command: "backup", Stdin: "text\n", Env: []string{"MAILTO=ops"}, Options: map[string]string{"retry": "3"},
+			Command: "backup", Stdin: "text\n", Dir: "/", Env: []string{"MAILTO=ops"}, Options: map[string]string{"retry": "3"},
 			Disabled: true, Held: "why", Degraded: "what",
 		},
 		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}},
@@ -83,13 +83,13 @@ func TestEveryReasonHasASentence(t *testing.T) {
 	for _, r := range []Reason{
 		OnTime, MadeUp, AtBoot, AskedFor, Retried, RanAfterQueue, Late, Superseded, OverLimit, PastDeadline, IsPaused,
 		IsDisabled, IsHeld, Overlapping, QueueFull, Replaced, JobRemoved, WaitsForRun, WaitsForRetry, StopAsked,
-		OverTime, DaemonStopped, DaemonDied,
+		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoAccount, AccountRefused, WaitsForDelay,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(sentences) != 23 {
+	if len(sentences) != 29 {
 		t.Errorf("%d sentences; list the new reason here too", len(sentences))
 	}
 }
