@@ -4,11 +4,15 @@
 package account
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os/user"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
 )
 
 // Account is what a command needs to run as someone.
@@ -16,65 +20,195 @@ type Account struct {
 	Name   string
 	UID    uint32
 	GID    uint32
-	Groups []uint32 // supplementary; the primary one may be among them
+	Groups []uint32 // as initgroups would set them: the primary one is among them
 	Home   string
 }
 
-// UnknownError says that the host knows no such account.
+// UnknownError says that the host knows no such account. For one that was
+// looked up by number, Name is the number.
 type UnknownError struct{ Name string }
 
-func (e *UnknownError) Error() string { return "unknown user " + e.Name }
+func (e *UnknownError) Error() string { return "unknown user " + shown(e.Name) }
+
+// shown is a name that is safe to print.
+func shown(name string) string {
+	if name != "" && utf8.ValidString(name) && strings.IndexFunc(name, isUnprintable) < 0 {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+func isUnprintable(r rune) bool { return !strconv.IsPrint(r) }
 
 // Options set up a Directory.
 type Options struct {
 	// Exec runs a program of the host (getent, id) as the caller's own account
 	// and returns what it printed and its exit status. It is given by whoever
 	// owns the process's children: a Go program that reaps with wait4(-1) may
-	// have nobody else wait. nil: only the files are read.
+	// have nobody else wait. It must end the program when ctx is done. nil:
+	// only the files are read.
 	Exec func(ctx context.Context, argv ...string) (stdout []byte, status int, err error)
+
+	// Root is put before the path of every file that is read, for tests.
+	Root string
 }
 
 // Directory answers for accounts. Its methods may be called concurrently.
-type Directory struct{ options Options }
+//
+// Files come first: an account of /etc/passwd is what its line says, in
+// whichever order the name service switch names its sources. Where the switch
+// names sources beyond the files, other accounts, and the groups that those
+// sources add to local ones, are asked for with getent and id. Such an answer
+// is good for a minute, and for a day while the service does not answer, as
+// an outage must not stop jobs. That somebody is unknown is not remembered.
+// root is never asked for: it must run while everything else is down.
+type Directory struct {
+	options Options
+	now     func() time.Time
+	tools   func() tools
+
+	mu      sync.Mutex // guards what was read from files
+	passwd  cached[passwd]
+	group   cached[groups]
+	sources cached[sources]
+	shadow  cached[map[string]shadow]
+	limits  cached[limitsFiles]
+	environ [2]cached[environment] // by what is read: without and with the locale
+
+	people answers[string, Account]
+	names  answers[uint32, string]
+}
 
 // New makes a directory. It reads nothing yet.
-func New(options Options) *Directory { return &Directory{options} }
+func New(options Options) *Directory {
+	return &Directory{options: options, now: time.Now, tools: sync.OnceValue(findTools)}
+}
 
 // Find looks an account up by name. The error is an *UnknownError when every
-// source answered and none knows it. It may wait for a directory service.
-func (d *Directory) Find(_ context.Context, name string) (Account, error) {
-	u, err := user.Lookup(name)
-	var unknown user.UnknownUserError
+// source answered and none knows it. It may wait for a directory service, for
+// ten seconds at most.
+func (d *Directory) Find(ctx context.Context, name string) (Account, error) {
+	f, err := d.files(name)
 	switch {
-	case errors.As(err, &unknown):
-		return Account{}, &UnknownError{name}
 	case err != nil:
-		return Account{}, fmt.Errorf("look up user %s: %w", name, err)
+		return Account{}, err
+	case f.complete:
+		return f.account, nil
+	case f.local:
+		return d.findGroups(ctx, f)
+	case f.elsewhere && askable(name):
+		return d.findElsewhere(ctx, f)
 	}
-	return account(u)
+	return unlisted(name)
 }
 
-// Name is the name of an account. It may wait for a directory service.
-func (d *Directory) Name(_ context.Context, uid uint32) (string, error) {
-	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
-	if err != nil {
-		return "", err
+// Known looks an account up without waiting: in the files, and among the
+// answers of a directory service that are still good. When it is false, Find
+// has to be asked.
+func (d *Directory) Known(name string) (Account, bool) {
+	f, err := d.files(name)
+	switch {
+	case err != nil:
+		return Account{}, false
+	case f.complete:
+		return f.account, true
+	case f.local, f.elsewhere && askable(name):
+		answer, ok := d.people.fresh(name, d.now())
+		return f.merge(answer), ok
 	}
-	return u.Username, nil
+	a, err := unlisted(name)
+	return a, err == nil
 }
 
-func account(u *user.User) (Account, error) {
-	ids, err := u.GroupIds()
+// Name is the name of an account. The error is an *UnknownError when every
+// source answered and none knows the number. It may wait as Find does.
+func (d *Directory) Name(ctx context.Context, uid uint32) (string, error) {
+	name, elsewhere, err := d.nameInFiles(uid)
+	switch {
+	case err != nil || name != "":
+		return name, err
+	case elsewhere:
+		return d.nameElsewhere(ctx, uid)
+	case uid == uint32(os.Geteuid()):
+		return number(uid), nil // as unlisted would have it
+	}
+	return "", &UnknownError{number(uid)}
+}
+
+func number(uid uint32) string { return strconv.FormatUint(uint64(uid), 10) }
+
+// unlisted makes an account of the daemon's own number, which containers run
+// programs under without a line in /etc/passwd.
+func unlisted(name string) (Account, error) {
+	if name != strconv.Itoa(os.Geteuid()) {
+		return Account{}, &UnknownError{name}
+	}
+	gid := uint32(os.Getegid())
+	return Account{
+		Name:   name,
+		UID:    uint32(os.Geteuid()),
+		GID:    gid,
+		Groups: []uint32{gid},
+		Home:   cmp.Or(os.Getenv("HOME"), "/"),
+	}, nil
+}
+
+// found is what the files say about a name.
+type found struct {
+	name      string
+	account   Account  // zero when it is not local
+	local     bool     // it has a line in /etc/passwd
+	complete  bool     // nobody else needs to be asked
+	elsewhere bool     // somebody else may know the name
+	listed    []uint32 // the groups of /etc/group that name it
+}
+
+func (d *Directory) files(name string) (found, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	users, err := d.readPasswd()
 	if err != nil {
-		return Account{}, fmt.Errorf("look up groups of %s: %w", u.Username, err)
+		return found{}, err
 	}
-	n := make([]uint32, 0, len(ids)+2)
-	for _, text := range append([]string{u.Uid, u.Gid}, ids...) {
-		id, err := strconv.ParseUint(text, 10, 32)
-		if err != nil {
-			return Account{}, fmt.Errorf("look up user %s: %w", u.Username, err)
-		}
-		n = append(n, uint32(id))
+	grouped, err := d.readGroup()
+	if err != nil {
+		return found{}, err
 	}
-	return Account{Name: u.Username, UID: n[0], GID: n[1], Groups: n[2:], Home: u.HomeDir}, nil
+	asked := d.asked()
+	f := found{name: name, listed: grouped.of[name], elsewhere: asked.users}
+	if f.account, f.local = users.byName[name]; f.local {
+		f.account.Groups = join(f.account.GID, f.listed)
+		f.complete = f.account.UID == 0 || !asked.groups || !askable(name)
+	}
+	return f, nil
+}
+
+// merge adds what a directory service answered to what the files say. The
+// service's answer holds no group that is there by /etc/group alone, so that
+// leaving such a group counts at once.
+func (f found) merge(answer Account) Account {
+	a := f.account
+	if !f.local {
+		a = answer
+	}
+	a.Groups = join(a.GID, f.listed, answer.Groups)
+	return a
+}
+
+// join puts the primary group first and each other one once, in order.
+func join(primary uint32, more ...[]uint32) []uint32 {
+	rest := slices.Concat(more...)
+	slices.Sort(rest)
+	rest = slices.DeleteFunc(slices.Compact(rest), func(gid uint32) bool { return gid == primary })
+	return append([]uint32{primary}, rest...)
+}
+
+func (d *Directory) nameInFiles(uid uint32) (name string, elsewhere bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	users, err := d.readPasswd()
+	if err != nil {
+		return "", false, err
+	}
+	return users.names[uid], d.asked().users, nil
 }

@@ -1,0 +1,90 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// cached is what some files mean, until one of them changes.
+type cached[T any] struct {
+	stamps []stamp
+	value  T
+}
+
+// stamp changes whenever a file does.
+type stamp struct {
+	dev, inode        uint64
+	size              int64
+	modified, changed syscall.Timespec
+}
+
+// get reads again if a file has another stamp than it had. What could not be
+// read is not remembered.
+func (c *cached[T]) get(paths []string, read func() (T, error)) (T, error) {
+	stamps, settled := stampAll(paths)
+	if c.stamps != nil && slices.Equal(stamps, c.stamps) {
+		return c.value, nil
+	}
+	value, err := read()
+	c.stamps = nil
+	if err == nil && settled {
+		c.stamps, c.value = stamps, value
+	}
+	return value, err
+}
+
+// tick is longer than the kernel takes to give two changes of one file
+// different times.
+const tick = 50 * time.Millisecond
+
+// stampAll also reports whether all changes are old enough for the next one
+// to have another time.
+func stampAll(paths []string) (stamps []stamp, settled bool) {
+	stamps = make([]stamp, len(paths))
+	recent := time.Now().Add(-tick)
+	settled = true
+	for i, path := range paths {
+		var st syscall.Stat_t
+		if err := syscall.Stat(path, &st); err == nil { // a missing file has the zero stamp
+			stamps[i] = stamp{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim}
+			settled = settled && time.Unix(st.Ctim.Unix()).Before(recent)
+		}
+	}
+	return stamps, settled
+}
+
+// fileLimit is more than any of the files that are read here needs.
+const fileLimit = 64 << 20
+
+// read is the text of a file: none, when there is no such file.
+func read(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hold us
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", cmpError(err, fmt.Errorf("read %s: not a regular file", path))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, fileLimit+1))
+	if err == nil && len(data) > fileLimit {
+		err = fmt.Errorf("read %s: larger than %d bytes", path, fileLimit)
+	}
+	return string(data), err
+}
+
+func cmpError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}

@@ -1,0 +1,157 @@
+package account
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// passwd is the meaning of /etc/passwd. Of two lines with one name or number,
+// the first counts, as in the C library.
+type passwd struct {
+	byName map[string]Account // without groups
+	names  map[uint32]string
+}
+
+// groups is the meaning of /etc/group.
+type groups struct {
+	of    map[string][]uint32 // the groups that name somebody as a member
+	named map[string]uint32
+	gids  map[uint32]bool
+}
+
+func (d *Directory) readPasswd() (passwd, error) {
+	path := d.options.Root + "/etc/passwd"
+	return d.passwd.get([]string{path}, func() (passwd, error) {
+		text, err := read(path)
+		if err != nil {
+			return passwd{}, fmt.Errorf("look up users: %w", err)
+		}
+		return parsePasswd(text), nil
+	})
+}
+
+func (d *Directory) readGroup() (groups, error) {
+	path := d.options.Root + "/etc/group"
+	return d.group.get([]string{path}, func() (groups, error) {
+		text, err := read(path)
+		if err != nil {
+			return groups{}, fmt.Errorf("look up groups: %w", err)
+		}
+		return parseGroup(text), nil
+	})
+}
+
+func parsePasswd(text string) passwd {
+	p := passwd{byName: make(map[string]Account), names: make(map[uint32]string)}
+	for line := range strings.Lines(text) {
+		a, ok := parseUser(strings.TrimSuffix(line, "\n"))
+		if !ok {
+			continue
+		}
+		if _, again := p.byName[a.Name]; !again {
+			p.byName[a.Name] = a
+		}
+		if _, again := p.names[a.UID]; !again {
+			p.names[a.UID] = a.Name
+		}
+	}
+	return p
+}
+
+// parseUser reads name:password:uid:gid:gecos:home:shell. The lines of NIS,
+// "+" and "-", are nobody's.
+func parseUser(line string) (Account, bool) {
+	field := strings.Split(line, ":")
+	if len(field) < 6 || !isName(field[0]) || strings.Contains(line, "\x00") {
+		return Account{}, false
+	}
+	uid, okUID := parseID(field[2])
+	gid, okGID := parseID(field[3])
+	return Account{Name: field[0], UID: uid, GID: gid, Home: field[5]}, okUID && okGID
+}
+
+// isName excludes comments and the lines of NIS.
+func isName(name string) bool { return name != "" && !strings.ContainsRune("+-#", rune(name[0])) }
+
+// noID is what the system calls that change an id take for "leave it".
+const noID = 1<<32 - 1
+
+func parseID(text string) (uint32, bool) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return uint32(n), err == nil && n != noID
+}
+
+func parseGroup(text string) groups {
+	g := groups{of: make(map[string][]uint32), named: make(map[string]uint32), gids: make(map[uint32]bool)}
+	for line := range strings.Lines(text) {
+		field := strings.Split(strings.TrimSuffix(line, "\n"), ":") // name:password:gid:members
+		if len(field) < 4 || !isName(field[0]) {
+			continue
+		}
+		gid, ok := parseID(field[2])
+		if !ok {
+			continue
+		}
+		g.gids[gid] = true
+		if _, again := g.named[field[0]]; !again {
+			g.named[field[0]] = gid
+		}
+		for member := range strings.SplitSeq(field[3], ",") {
+			g.of[member] = append(g.of[member], gid)
+		}
+	}
+	return g
+}
+
+// sources tells what is known elsewhere than in the files.
+type sources struct{ users, groups bool }
+
+// asked is whom else to ask: nobody where the switch cannot be read, which the
+// C library takes for files alone.
+func (d *Directory) asked() sources {
+	if d.options.Exec == nil {
+		return sources{}
+	}
+	path := d.options.Root + "/etc/nsswitch.conf"
+	s, _ := d.sources.get([]string{path}, func() (sources, error) {
+		text, err := read(path)
+		return parseSwitch(text), err
+	})
+	return s
+}
+
+// parseSwitch reads nsswitch.conf(5). The groups of an account come from the
+// line initgroups, or without one from the line group.
+func parseSwitch(text string) sources {
+	beyond := make(map[string]bool)
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		if database, list, ok := strings.Cut(line, ":"); ok {
+			beyond[strings.TrimSpace(database)] = isBeyondFiles(list)
+		}
+	}
+	asked := sources{users: beyond["passwd"]}
+	ofMembers, own := beyond["initgroups"]
+	asked.groups = ofMembers || !own && beyond["group"]
+	return asked
+}
+
+// isBeyondFiles looks for a service beside actions in brackets and services
+// that add nobody whom jobs run as: systemd makes names up for its own
+// dynamic users.
+func isBeyondFiles(list string) bool {
+	inAction := false
+	for word := range strings.FieldsSeq(strings.NewReplacer("[", " [ ", "]", " ] ").Replace(list)) {
+		switch word {
+		case "[", "]":
+			inAction = word == "["
+		case "files", "compat", "systemd":
+		default:
+			if !inAction {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// tools are where the programs that ask are; empty when the host has none.
+type tools struct{ getent, id string }
+
+func findTools() tools {
+	return tools{getent: firstFile("/usr/bin/getent", "/bin/getent"), id: firstFile("/usr/bin/id", "/bin/id")}
+}
+
+func firstFile(paths ...string) string {
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// askable keeps away from the argument list what its programs would read as
+// an option or as a number ("+1000" is one to id), what would break the lines
+// that they print, and what no directory has for a name.
+func askable(name string) bool {
+	return isName(name) && len(name) <= 256 && strings.Trim(name, "0123456789") != "" &&
+		strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == ':' }) < 0
+}
+
+// findGroups adds to a local account the groups that a directory service
+// knows, or none while it does not answer.
+func (d *Directory) findGroups(ctx context.Context, f found) (Account, error) {
+	answer, err := d.people.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
+		more, err := d.id(ctx, f.name)
+		return Account{Groups: without(more, f.account.Groups)}, err
+	})
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return Account{}, fmt.Errorf("look up groups of %s: %w", shown(f.name), err)
+	case err != nil:
+		d.people.put(f.name, Account{}, d.now()) // the next starts are not to wait as this one did
+	}
+	return f.merge(answer), nil
+}
+
+// findElsewhere looks for an account that is not local.
+func (d *Directory) findElsewhere(ctx context.Context, f found) (Account, error) {
+	answer, err := d.people.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
+		a, err := d.lookUp(ctx, f.name)
+		a.Groups = without(a.Groups, f.listed)
+		return a, err
+	})
+	var unknown *UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		return Account{}, unknown
+	case err != nil:
+		return Account{}, fmt.Errorf("look up user %s: %w", shown(f.name), err)
+	}
+	return f.merge(answer), nil
+}
+
+func (d *Directory) nameElsewhere(ctx context.Context, uid uint32) (string, error) {
+	name, err := d.names.ask(ctx, d.now, uid, func(ctx context.Context) (string, error) {
+		a, err := d.getent(ctx, number(uid))
+		if err == nil && a.UID != uid {
+			err = fmt.Errorf("getent answered for uid %d", a.UID)
+		}
+		return a.Name, err
+	})
+	var unknown *UnknownError
+	if err != nil && !errors.As(err, &unknown) {
+		err = fmt.Errorf("look up uid %d: %w", uid, err)
+	}
+	return name, err
+}
+
+func without(all, those []uint32) []uint32 {
+	return slices.DeleteFunc(slices.Clone(all), func(gid uint32) bool { return slices.Contains(those, gid) })
+}
+
+// lookUp asks for an account and its groups.
+func (d *Directory) lookUp(ctx context.Context, name string) (Account, error) {
+	a, err := d.getent(ctx, name)
+	var unknown *UnknownError
+	if errors.As(err, &unknown) && !d.isGone(ctx, name) {
+		return Account{}, errors.New("no source knows the name any more, and none shows that it answers")
+	}
+	if err != nil {
+		return Account{}, err
+	}
+	a.Groups, err = d.id(ctx, a.Name)
+	return a, err
+}
+
+// isGone tells an account that was deleted from a service that is down, of
+// which getent says the same: that there is no such user. Somebody who was
+// never seen is simply unknown. Of somebody who was, the service is asked for
+// the primary group: when it knows that one still, it answers, and the account
+// is gone.
+func (d *Directory) isGone(ctx context.Context, name string) bool {
+	last, ok := d.people.last(name)
+	if !ok {
+		return true
+	}
+	if d.isLocalGroup(last.GID) {
+		return false
+	}
+	_, status, err := d.run(ctx, d.tools().getent, "--", "group", number(last.GID))
+	return err == nil && status == 0
+}
+
+func (d *Directory) isLocalGroup(gid uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, err := d.readGroup()
+	return err != nil || g.gids[gid]
+}
+
+// getent looks for a line as in /etc/passwd, by name or by number.
+func (d *Directory) getent(ctx context.Context, key string) (Account, error) {
+	const found, absent = 0, 2 // getent(1)
+	out, status, err := d.run(ctx, d.tools().getent, "--", "passwd", key)
+	switch {
+	case err != nil:
+		return Account{}, err
+	case status == absent:
+		return Account{}, &UnknownError{key}
+	case status != found:
+		return Account{}, fmt.Errorf("getent exited with status %d", status)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	a, ok := parseUser(line)
+	switch {
+	case !ok || !askable(a.Name):
+		return Account{}, errors.New("getent printed no account")
+	case a.UID == 0:
+		return Account{}, errors.New("a directory service says that this is root, which only /etc/passwd may")
+	}
+	return a, nil
+}
+
+// id lists all groups of an account.
+func (d *Directory) id(ctx context.Context, name string) ([]uint32, error) {
+	out, status, err := d.run(ctx, d.tools().id, "-G", "--", name)
+	switch {
+	case err != nil:
+		return nil, err
+	case status != 0:
+		return nil, fmt.Errorf("id exited with status %d", status)
+	}
+	var gids []uint32
+	for word := range strings.FieldsSeq(string(out)) {
+		gid, ok := parseID(word)
+		if !ok {
+			return nil, errors.New("id printed no groups")
+		}
+		gids = append(gids, gid)
+	}
+	return gids, nil
+}
+
+// run runs one of the tools.
+func (d *Directory) run(ctx context.Context, argv ...string) ([]byte, int, error) {
+	if argv[0] == "" {
+		return nil, 0, errors.New("the host has no getent or id to ask a directory service with")
+	}
+	out, status, err := d.options.Exec(ctx, argv...)
+	if err == nil {
+		err = ctx.Err() // killed at the end of the time: its status says nothing
+	}
+	return out, status, err
+}
