@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/engine"
@@ -16,24 +13,6 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/store"
 )
-
-// Options say how a daemon runs.
-type Options struct {
-	Files   []string      // crontab files
-	System  bool          // all of them have a column for the account
-	State   string        // directory of the history; made if it is missing
-	Socket  string        // control socket; "" is cronring.sock in State
-	Grace   time.Duration // how long running jobs may go on after the signal to stop
-	JSON    bool          // write for machines: one JSON object a line
-	Stdout  io.Writer     // what jobs do and print
-	Stderr  io.Writer     // what the daemon has to say of itself
-	Version string
-
-	// Signals tells the daemon what an administrator wants: SIGHUP reads the
-	// tables again; any other stops in good order, and a second one stops
-	// without waiting for running jobs.
-	Signals <-chan os.Signal
-}
 
 // Run is the daemon. It opens everything in order, loops until it is told to
 // stop (a signal, or the end of ctx), and closes everything in reverse. It

@@ -18,8 +18,8 @@ func TestManPageHasTheFlags(t *testing.T) {
 	if status := run([]string{"--help"}, nil, &help); status != 0 {
 		t.Errorf("--help: exit status %d", status)
 	}
-	inHelp := flagsIn(regexp.MustCompile(`(?m)^  -([a-z]+)`), help.Bytes())
-	inPage := flagsIn(regexp.MustCompile(`(?m)^\.It Fl -([a-z]+)`), page)
+	inHelp := flagsIn(regexp.MustCompile(`(?m)^ +--([a-z-]+)`), help.Bytes())
+	inPage := flagsIn(regexp.MustCompile(`(?m)^\.It Fl -([a-z-]+)`), page)
 	if !slices.Equal(inHelp, inPage) {
 		t.Errorf("flags of the program: %q, of the page: %q", inHelp, inPage)
 	}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+const usage = `usage: cronringd [options]            root: run the tables of this host, in place of cron
+       cronringd [options] FILE...    run the jobs of these crontabs as the current user
+
+Stays in the foreground. SIGHUP reads the tables again. SIGTERM or SIGINT
+starts no further job, waits for running ones up to --grace, and exits 0; a
+second one ends them at once. Under a service manager it does not wait: jobs
+go on without it, and the next start takes them over. SIGUSR2 executes the
+program anew in place, as after an upgrade; running jobs notice nothing.
+
+The options of cron and crond that stand in EXTRA_OPTS and CRONDARGS are
+understood as this host's own cron does: see cronringd(8).
+
+`
+
+// verb is what a command line asks for.
+type verb int
+
+const (
+	runDaemon verb = iota
+	showVersion
+	checkConfig
+)
+
+// hostState and hostRuntime are the directories of a host's own daemon.
+const (
+	hostState   = "/var/lib/cronring"
+	hostRuntime = "/run/cronring"
+	configDir   = "/etc/cronring"
+)
+
+// logForms are the words that --log takes.
+var logForms = []string{"auto", "text", "json", "journal", "syslog"}
+
+// ownFlags are the options of cronringd itself.
+func ownFlags(o *daemon.Options, version, check *bool) *pflag.FlagSet {
+	f := pflag.NewFlagSet("cronringd", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.StringVar(&o.State, "state", "", "`directory` of the history (default "+hostState+" for the host's tables)")
+	f.StringVar(&o.Socket, "socket", "", "`path` of the control socket (default "+api.SystemSocket+" for the host's tables, else cronring.sock in the state directory)")
+	f.BoolVar(&o.System, "system", false, "the FILEs have a column for the account, as /etc/crontab has")
+	f.DurationVar(&o.Grace, "grace", 30*time.Second, "how long running jobs may go on after SIGTERM")
+	f.StringVar(&o.Log, "log", "", "`where` to write: auto, text, json (both to standard output), journal or syslog")
+	f.StringVar(&o.ConfigDir, "config", configDir, "`directory` of cronring.toml and conf.d")
+	f.BoolVar(check, "check-config", false, "read the configuration, say what is wrong, and exit")
+	f.BoolVar(version, "version", false, "print the version and exit")
+	return f
+}
+
+func flagsHelp() string {
+	var o daemon.Options
+	var b bool
+	return ownFlags(&o, &b, &b).FlagUsages()
+}
+
+// cronFlags adds the options of the family's own cron, so that what stands in
+// /etc/default/cron or /etc/sysconfig/crond goes on to hold. They are not in
+// --help: the manual page has them.
+func cronFlags(f *pflag.FlagSet, o *daemon.Options, family crontab.Family, version *bool) {
+	var ignored bool
+	var text string
+	f.BoolVarP(&ignored, "foreground", "f", false, "")
+	f.StringVarP(&text, "debug", "x", "", "")
+	if family == crontab.RHEL {
+		f.BoolVarP(&ignored, "no-daemon", "n", false, "")
+		f.StringVarP(&o.Cron.Mailer, "mailer", "m", "", "")
+		f.BoolVarP(&o.Cron.ToSyslog, "mail-to-syslog", "s", false, "")
+		f.BoolVarP(&o.Cron.InheritPath, "inherit-path", "P", false, "")
+		f.BoolVarP(&o.Cron.NoWatch, "no-inotify", "i", false, "")
+		f.BoolVarP(&o.Cron.Permissive, "permissive", "p", false, "")
+		f.BoolVarP(&o.Cron.Cluster, "cluster", "c", false, "")
+		f.BoolVarP(version, "print-version", "V", false, "")
+		return
+	}
+	f.BoolVarP(&o.Cron.LSBNames, "lsb-names", "l", false, "")
+	f.IntVarP(&o.Cron.LogLevel, "log-level", "L", 1, "")
+	f.BoolVarP(&o.Cron.FullHost, "full-host-name", "n", false, "")
+}
+
+// parse reads a command line into o.
+func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error) {
+	var version, check bool
+	f := ownFlags(o, &version, &check)
+	f.Usage = func() {}
+	help := f.BoolP("help", "h", false, "")
+	cronFlags(f, o, family, &version)
+	if err := f.Parse(args); err != nil {
+		return runDaemon, err
+	}
+	o.Files = f.Args()
+	switch {
+	case *help:
+		return runDaemon, pflag.ErrHelp
+	case version:
+		return showVersion, nil
+	case check:
+		return checkConfig, nil
+	case o.Log != "" && !slices.Contains(logForms, o.Log):
+		return runDaemon, fmt.Errorf("--log %s: want %s", o.Log, strings.Join(logForms, ", "))
+	case o.Cron.Cluster:
+		return runDaemon, errors.New("-c: cronie's cluster is the ring of cronring: mark the jobs with scope=ring instead")
+	case len(o.Files) == 0 && os.Geteuid() != 0:
+		return runDaemon, errors.New("no crontab file is named, and only root takes over the tables of the host")
+	case len(o.Files) == 0 && o.System:
+		return runDaemon, errors.New("--system is for FILEs: the tables of the host are read each in its own format")
+	}
+	o.Family, o.JSON = family, o.Log == "json"
+	place(o)
+	return runDaemon, nil
+}
+
+// place fills in the directories that were not named.
+func place(o *daemon.Options) {
+	if len(o.Files) > 0 {
+		if o.State == "" {
+			o.State = filepath.Dir(api.UserSocket(os.Getenv))
+		}
+		return
+	}
+	o.Runtime = hostRuntime
+	if o.State == "" {
+		o.State = hostState
+	}
+	if o.Socket == "" {
+		o.Socket = api.SystemSocket
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon"
+)
+
+func TestFlagsOfTheHostsOwnCron(t *testing.T) {
+	for _, c := range []struct {
+		family crontab.Family
+		args   string
+		want   daemon.Cron
+	}{
+		{crontab.Debian, "-f", daemon.Cron{LogLevel: 1}},
+		{crontab.Debian, "-L 15 -l -n", daemon.Cron{LogLevel: 15, LSBNames: true, FullHost: true}},
+		{crontab.Debian, "-fL5", daemon.Cron{LogLevel: 5}},
+		{crontab.RHEL, "-n", daemon.Cron{}},
+		{crontab.RHEL, "-s -P -i -p -m off", daemon.Cron{ToSyslog: true, InheritPath: true, NoWatch: true, Permissive: true, Mailer: "off"}},
+		{crontab.RHEL, "-f -m /usr/bin/mailer", daemon.Cron{Mailer: "/usr/bin/mailer"}},
+	} {
+		var o daemon.Options
+		_, err := parse(&o, append(strings.Fields(c.args), "FILE"), c.family)
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+		}
+		if diff := cmp.Diff(c.want, o.Cron); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.args, diff)
+		}
+	}
+}
+
+func TestFlagsThatMakeNoSense(t *testing.T) {
+	for args, want := range map[string]string{
+		"--nonsense FILE":   "nonsense",
+		"--log paper FILE":  "want auto, text, json, journal, syslog",
+		"--grace soon FILE": "invalid argument",
+		"-P FILE":           "unknown shorthand",
+		"-L x FILE":         "invalid argument",
+	} {
+		var o daemon.Options
+		if _, err := parse(&o, strings.Fields(args), crontab.Debian); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", args, err, want)
+		}
+	}
+	var o daemon.Options
+	if _, err := parse(&o, []string{"-c", "FILE"}, crontab.RHEL); err == nil || !strings.Contains(err.Error(), "scope=ring") {
+		t.Errorf("cronie's cluster: error %v", err)
+	}
+}
+
+func TestFlagsPlaceTheHostsDaemon(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root takes over the tables of the host")
+	}
+	var o daemon.Options
+	if _, err := parse(&o, nil, crontab.Debian); err != nil {
+		t.Fatal(err)
+	}
+	if o.State != "/var/lib/cronring" || o.Socket != "/run/cronring/cronring.sock" || o.Runtime != "/run/cronring" {
+		t.Errorf("state %s, socket %s, runtime %s", o.State, o.Socket, o.Runtime)
+	}
+	o = daemon.Options{}
+	if _, err := parse(&o, []string{"--state", "/x", "FILE"}, crontab.Debian); err != nil || o.State != "/x" || o.Socket != "" || o.Runtime != "" {
+		t.Errorf("with a FILE: state %s, socket %s, runtime %s, error %v", o.State, o.Socket, o.Runtime, err)
+	}
+}

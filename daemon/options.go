@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// Options say how a daemon runs.
+type Options struct {
+	Files   []string       // crontab files; none: the tables of the host, as cron reads them
+	System  bool           // all of Files have a column for the account
+	Family  crontab.Family // whose cron the daemon stands in for
+	State   string         // directory of the history; made if it is missing
+	Runtime string         // directory of what outlives the daemon but not the boot; "": nothing does
+	Socket  string         // control socket; "" is cronring.sock in State
+	Grace   time.Duration  // how long running jobs may go on after the signal to stop
+	JSON    bool           // write for machines: one JSON object a line
+	Log     string         // "", auto, text, json, journal, syslog: where to write; "" leaves it to Config
+	Stdout  io.Writer      // what jobs do and print, when it is written there
+	Stderr  io.Writer      // what the daemon has to say of itself then
+	Version string
+
+	ConfigDir string // directory that Config was read from
+	Config    Config
+	Cron      Cron
+	Root      string // put before each path of the host's own: "" but in tests
+
+	// Signals tells the daemon what an administrator wants: SIGHUP reads the
+	// tables again, SIGUSR2 executes the program anew in place; any other stops
+	// in good order, and a second one stops without waiting for running jobs.
+	Signals <-chan os.Signal
+}
+
+// Cron is what the options of cron and cronie ask for. The names of their
+// letters are in cronringd(8).
+type Cron struct {
+	LSBNames    bool   // names in cron.d as run-parts --lsbsysinit takes them
+	LogLevel    int    // bits: 1 start, 2 end, 4 failures, 8 process numbers
+	FullHost    bool   // the host's full name in the subject of mails
+	Mailer      string // command that gets mails instead of sendmail; "off": none
+	ToSyslog    bool   // output goes to the log instead of mail
+	InheritPath bool   // jobs start with the daemon's own PATH
+	NoWatch     bool   // tables are looked at once a minute
+	Permissive  bool   // tables are read whoever owns them; the configuration must say so too
+	Cluster     bool   // cronie's cluster, which is refused
+}
+
+// host reports whether the daemon stands in for the host's cron.
+func (o *Options) host() bool { return len(o.Files) == 0 }
+
+// path is a path of the host.
+func (o *Options) path(name string) string { return filepath.Join(o.Root, name) }
