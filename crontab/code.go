@@ -7,6 +7,7 @@ package crontab
 //	B2xx  assignments and commands
 //	B3xx  the file as a whole
 //	B4xx  #@ directives
+//	B5xx  anacrontab
 type Code string
 
 // Meaning says what the code is about, in one line, or is "" for an unknown
@@ -73,4 +74,14 @@ var lineCodes = map[Code]kind{
 	"B411": {Error, "options that exclude or need each other"},
 	"B412": {Notice, "an option marked with ? is left out"},
 	"B413": {Error, "too many options: the entry is held"},
+
+	"B501": {Error, "a line of anacrontab that is no job"},
+	"B502": {Error, "an unknown name of a period"},
+	"B503": {Error, "a period or delay out of range"},
+	"B504": {Error, "an identifier that cannot name a stamp"},
+	"B505": {Error, "an identifier twice: the later job is held"},
+	"B506": {Warning, "a setting of anacron that cannot be read"},
+	"B507": {Warning, "a backslash that anacron drops"},
+	"B508": {Notice, "a setting that Debian's anacron does not know"},
+	"B509": {Warning, "hours that exclude each other"},
 }

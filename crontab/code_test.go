@@ -41,6 +41,16 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 			}
 		}
 	}
+	for _, family := range []Family{Debian, RHEL} {
+		_, remarks := Parse("codes", "x\n@daily 1 a b\n@sometimes 1 a b\n99999999999 1 a b\n1 1 .. b\n1 1 a b\n1 1 a c\\d\n"+
+			"START_HOURS_RANGE=3-5\nPREFERRED_HOUR=7\nRANDOM_DELAY=x\n", Config{Format: Anacron, Family: family})
+		for _, d := range remarks {
+			made[d.Code] = true
+			if lineCodes[d.Code].severity != d.Severity {
+				t.Fatalf("%v: code %s is not listed as %v", d, d.Code, d.Severity)
+			}
+		}
+	}
 	for _, spec := range []string{"@reboot", "0 0 * * * x"} { // these two only where a line is all time fields
 		_, remarks := ParseSchedule(spec, NewZone(nil), 0)
 		for _, d := range remarks {

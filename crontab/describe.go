@@ -22,6 +22,8 @@ func Describe(s cron.Schedule) string {
 			return "every " + durationWords(s.period)
 		}
 		return fmt.Sprintf("every %s, shifted by %s", durationWords(s.period), durationText(s.phase))
+	case *periodic:
+		return s.period.describe()
 	case *once:
 		return "once at " + instantWords(s.at)
 	case *seconds:
@@ -38,6 +40,25 @@ func Describe(s cron.Schedule) string {
 		return s.String()
 	}
 	return fmt.Sprintf("by the rule of %T", s)
+}
+
+func (p *Period) describe() string {
+	words := "once in " + plural(p.Days, "day")
+	switch {
+	case p.Month:
+		words = "once a month"
+	case p.Year:
+		words = "once a year"
+	case p.Days <= 1:
+		words = "once a day"
+	}
+	if p.Delay > 0 {
+		words += fmt.Sprintf(", %s after it is found due", durationText(p.Delay))
+	}
+	if p.Until > 0 {
+		words += fmt.Sprintf(", between %02d:00 and %02d:00", p.From, p.Until)
+	}
+	return words
 }
 
 func (s *Schedule) describe() string {
@@ -285,6 +306,8 @@ func PerYear(s cron.Schedule, year int) int {
 		return PerYear(inner.inner, year)
 	case *spread:
 		return PerYear(inner.inner, year)
+	case *periodic:
+		return inner.period.perYear(year)
 	}
 	loc := locationOf(s)
 	just := time.Date(year, time.January, 1, 0, 0, 0, 0, loc).Add(-time.Nanosecond)
@@ -301,6 +324,17 @@ func PerYear(s cron.Schedule, year int) int {
 		n++
 	}
 	return n
+}
+
+// perYear is how often a host that is always up runs the job.
+func (p *Period) perYear(year int) int {
+	switch {
+	case p.Month:
+		return 12
+	case p.Year:
+		return 1
+	}
+	return (daysInYear(year) + p.Days/2) / max(p.Days, 1)
 }
 
 // locationOf is the zone that s or what it stands over counts in.

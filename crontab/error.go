@@ -50,8 +50,9 @@ func (p *parser) remarkLine(line int, code Code, message, fix string) {
 }
 
 func (p *parser) remarkAs(at, length int, code Code, severity Severity, message, fix string) {
+	line, column, length := p.spot(at, length)
 	p.add(Diagnostic{
-		Line: p.number, Column: at + 1, Length: length,
+		Line: line, Column: column, Length: length,
 		Code: code, Severity: severity, Message: message, Fix: fix,
 	})
 }

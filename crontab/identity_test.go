@@ -31,6 +31,13 @@ func TestIdentityTellsSchedulesApart(t *testing.T) {
 		}
 		seen[identity] = name
 	}
+	east, west := time.FixedZone("Local", 3600), time.FixedZone("Local", -3600)
+	if a, b := Identity(parse("@daily", NewZone(east))), Identity(parse("@daily", NewZone(west))); a == b {
+		t.Errorf("a host that moved has one identity before and after: %s", a)
+	}
+	if a, b := Identity(parse("@daily", NewZone(east))), Identity(parse("@daily", NewZone(time.FixedZone("Local", 3600)))); a != b {
+		t.Errorf("a host that stayed has two identities: %q, %q", a, b)
+	}
 	if a, b := Identity(parse("0 0 * * *", utc)), Identity(parse("0  0\t* * *", utc)); a != b {
 		t.Errorf("blanks make another schedule: %q, %q", a, b)
 	}

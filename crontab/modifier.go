@@ -83,6 +83,33 @@ func (o *once) Next(t time.Time) time.Time {
 
 func (o *once) String() string { return "at=" + o.at.Format(time.RFC3339) }
 
+// periodic is the schedule of a line of anacrontab: each midnight, when it is
+// asked whether its period is over.
+type periodic struct {
+	inner  *Schedule
+	period *Period
+}
+
+func (p *periodic) Next(t time.Time) time.Time { return p.inner.Next(t) }
+func (p *periodic) Unwrap() cron.Schedule      { return p.inner }
+
+func (p *periodic) String() string {
+	text := fmt.Sprintf("period=%d", p.period.Days)
+	switch {
+	case p.period.Month:
+		text = "period=month"
+	case p.period.Year:
+		text = "period=year"
+	}
+	if p.period.Delay > 0 {
+		text += " delay=" + durationText(p.period.Delay)
+	}
+	if p.period.Until > 0 {
+		text += fmt.Sprintf(" hours=%d-%d", p.period.From, p.period.Until)
+	}
+	return text
+}
+
 // Seconds occurs at the seconds of mask (bit 0 to bit 59) after each
 // occurrence of s, which is second 0.
 func Seconds(s cron.Schedule, mask uint64) cron.Schedule {

@@ -255,9 +255,9 @@ func (p *parser) settle(plan *plan, items []item) {
 	clash("until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=: nothing is left", "exchange them")
 }
 
-// atReboot is what holds for an @reboot entry: options about instants have no
-// meaning for it.
-func (p *parser) atReboot(above *standing) *standing {
+// withoutTimes is what holds for an entry that has no times of its own, as
+// @reboot: options about instants have no meaning for it.
+func (p *parser) withoutTimes(above *standing, entry string) *standing {
 	changed := false
 	plan := plan{Options: *above.section.options}
 	for i := range above.items {
@@ -272,7 +272,7 @@ func (p *parser) atReboot(above *standing) *standing {
 		}
 		changed = true
 		refused := *it
-		p.refuse(&refused, "B410", it.Key+"= has no meaning for @reboot, which names no instant", "delete `"+it.Key+"`")
+		p.refuse(&refused, "B410", it.Key+"= has no meaning for "+entry, "delete `"+it.Key+"`")
 		plan.take(&refused)
 	}
 	if !changed {
@@ -280,7 +280,7 @@ func (p *parser) atReboot(above *standing) *standing {
 	}
 	section := *above.section
 	section.options = &plan.Options
-	return &standing{section: &section}
+	return &standing{section: &section, items: above.items}
 }
 
 // claimName gives an entry its name. A second entry of that name is held, as

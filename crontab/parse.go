@@ -38,8 +38,12 @@ func Parse(name, text string, c Config) (*Table, []Diagnostic) {
 	if strings.HasPrefix(text, byteOrderMark) {
 		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons take as part of the first line", "save the file as UTF-8 without a byte order mark")
 	}
-	p.table.Entries = make([]Entry, 0, min(strings.Count(text, "\n"), len(text)/shortLine))
-	p.readLines()
+	if c.Format == Anacron {
+		p.readAnacrontab()
+	} else {
+		p.table.Entries = make([]Entry, 0, min(strings.Count(text, "\n"), len(text)/shortLine))
+		p.readLines()
+	}
 	p.voidBlock("the file ends")
 	if spare := cap(p.table.Entries) - len(p.table.Entries); spare > len(p.table.Entries)/8 {
 		p.table.Entries = slices.Clone(p.table.Entries) // tables live long
@@ -60,10 +64,11 @@ type parser struct {
 	dropped bool     // remarks beyond maxRemarks
 
 	// The present line.
-	line   string // without its line end
-	start  int    // its offset in the text
-	number int    // from 1
-	cut    bool   // the file ends before the line does
+	line   string  // without its line end
+	start  int     // its offset in the text
+	number int     // from 1
+	cut    bool    // the file ends before the line does
+	places []place // where the pieces of a joined line stand; nil: the line is as in the file
 
 	// What the lines so far say about those below.
 	env      *setting
@@ -75,6 +80,8 @@ type parser struct {
 	blockAt  int    // line of the first
 	common   *standing
 	names    map[string]int // name= options and their lines
+
+	anacron anacrontab
 
 	hasNUL              bool // somewhere in the file
 	sawReturn, sawProse bool // said once for each file
@@ -182,10 +189,15 @@ func (p *parser) readEntry(at int) {
 	}
 	e.spec, e.command = uint16(end), uint16(command)
 	if schedule == Reboot {
-		above = p.atReboot(above)
+		above = p.withoutTimes(above, "@reboot, which names no instant")
 	}
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
+	if p.config.StandIn && p.config.Format == System && schedule != Reboot {
+		if period := standsIn(p.line[command:]); period != nil {
+			e.section = p.oncePer(above, period)
+		}
+	}
 	p.table.Entries = append(p.table.Entries, e)
 }
 

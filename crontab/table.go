@@ -30,7 +30,7 @@ const (
 // user's crontab in UTC.
 type Config struct {
 	Format     Format
-	Family     Family                                    // for remarks only: a line means the same everywhere
+	Family     Family                                    // for remarks, and for anacrontab: a line of a crontab means the same everywhere
 	Owner      string                                    // account of a user's crontab
 	Privileged bool                                      // the table is root's: the - prefix has effect
 	Local      *time.Location                            // the host's zone; nil means UTC
@@ -85,13 +85,15 @@ func (e *Entry) Table() *Table { return e.section.table }
 // Line is the entry's line number, from 1.
 func (e *Entry) Line() int { return int(e.line) }
 
-// Raw is the line as written, without its line end.
+// Raw is the line as written, without its line end. Lines of anacrontab are
+// joined first.
 func (e *Entry) Raw() string {
 	rest := e.section.table.text[e.start:]
 	return strings.TrimSuffix(rest[:strings.IndexByte(rest, '\n')], "\r")
 }
 
-// Spec is the time fields or the nickname as written, without a leading -.
+// Spec is the time fields or the nickname as written, without a leading -; in
+// anacrontab period and delay.
 func (e *Entry) Spec() string {
 	s := e.section.table.text[e.start : e.start+uint32(e.spec)]
 	return strings.TrimPrefix(strings.TrimLeft(s, blanks), "-")
@@ -115,12 +117,18 @@ func (e *Entry) User() string {
 // Command is what the shell is given: the text up to the first unescaped %,
 // with \% undone and all else untouched.
 func (e *Entry) Command() string {
+	if e.section.table.Format == Anacron {
+		return e.rest() // to anacron % is a character as any other
+	}
 	command, _, _ := splitCommand(e.rest())
 	return command
 }
 
 // Stdin is what the command reads, or false when the line has no %.
 func (e *Entry) Stdin() (string, bool) {
+	if e.section.table.Format == Anacron {
+		return "", false
+	}
 	_, input, ok := splitCommand(e.rest())
 	if !ok {
 		return "", false

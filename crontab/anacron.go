@@ -1,0 +1,453 @@
+package crontab
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// anacron's two families read its table differently. Both join lines at a
+// backslash; Debian's 2.3 then drops every other backslash as well. The names
+// @daily, @weekly and @annually, and the settings START_HOURS_RANGE,
+// PREFERRED_HOUR, RANDOM_DELAY and NO_MAIL_OUTPUT, are cronie's: on Debian
+// they are unknown, and plain variables.
+
+// Bounds of the numbers of anacrontab. anacron takes delays of four thousand
+// years, which nobody waits for.
+const (
+	maxDelay = 366 * 24 * 60 // minutes
+	maxDays  = 1<<31 - 1
+)
+
+// anacrontab is what the lines so far say about others.
+type anacrontab struct {
+	delay       time.Duration // RANDOM_DELAY's draw, for the lines below
+	noMail      bool          // NO_MAIL_OUTPUT, for the lines below
+	from, until int           // START_HOURS_RANGE, wherever it stands
+	preferred   int           // PREFERRED_HOUR plus one, wherever it stands
+	periods     []*Period
+}
+
+// readAnacrontab reads the lines of /etc/anacrontab, joined first. Unlike in
+// crontabs a last line without newline counts, as it does for anacron.
+func (p *parser) readAnacrontab() {
+	lines := p.joinLines()
+	var text strings.Builder
+	text.Grow(len(p.table.text) + 1)
+	for i := range lines {
+		text.WriteString(lines[i].text)
+		text.WriteByte('\n')
+	}
+	p.table.text = text.String()
+	at := 0
+	for i := range lines {
+		l := &lines[i]
+		p.start, p.number, p.line, p.places = at, l.places[0].line, l.text, l.places
+		at += len(l.text) + 1
+		p.readAnacronLine()
+	}
+	p.settleHours()
+}
+
+// joined is a line as anacron sees it.
+type joined struct {
+	text   string
+	places []place
+}
+
+// place tells where the text of a joined line from byte at on stands.
+type place struct{ at, line, column int }
+
+// joinLines cuts the text into lines. One that ends with a backslash goes on
+// in the next, with a blank between.
+func (p *parser) joinLines() []joined {
+	var lines []joined
+	var text strings.Builder
+	var places []place
+	rest := p.table.text
+	for number := 1; rest != "" || text.Len() > 0 || len(places) > 0; number++ {
+		line, after, ended := strings.Cut(rest, "\n")
+		rest = after
+		p.number, p.line = number, line
+		line = p.trimReturn(line)
+		more := ended && strings.HasSuffix(line, `\`)
+		if more {
+			line = line[:len(line)-1]
+		}
+		places = p.addPieces(&text, places, line)
+		if more {
+			text.WriteByte(' ')
+			continue
+		}
+		lines = append(lines, joined{text.String(), places})
+		text.Reset()
+		places = nil
+	}
+	return lines
+}
+
+// addPieces adds a line of the file to a joined one, without the backslashes
+// that Debian's anacron drops.
+func (p *parser) addPieces(text *strings.Builder, places []place, line string) []place {
+	drop := p.config.Family == Debian
+	for column := 1; ; {
+		places = append(places, place{text.Len(), p.number, column})
+		slash := strings.IndexByte(line, '\\')
+		if slash < 0 || !drop {
+			text.WriteString(line)
+			return places
+		}
+		text.WriteString(line[:slash])
+		line = line[slash+1:]
+		column += slash + 1
+	}
+}
+
+// spot is where byte at of the present line stands in the file, and how much
+// of length bytes stands there in a row.
+func (p *parser) spot(at, length int) (line, column, in int) {
+	if p.places == nil {
+		return p.number, at + 1, length
+	}
+	i := sort.Search(len(p.places), func(i int) bool { return p.places[i].at > at }) - 1
+	s := p.places[i]
+	if i+1 < len(p.places) {
+		length = max(1, min(length, p.places[i+1].at-at))
+	}
+	return s.line, s.column + at - s.at, length
+}
+
+// readAnacronLine tries blank, comment, assignment and job, in this order.
+func (p *parser) readAnacronLine() {
+	at := skipBlanks(p.line, 0)
+	switch {
+	case at == len(p.line):
+		p.voidBlock("a blank line follows")
+	case p.line[at] == '#':
+		p.readAnacronComment(at)
+	case strings.IndexByte(p.line, 0) >= 0:
+		p.block = nil
+		p.remark(strings.IndexByte(p.line, 0), 1, "B221", "the line has a NUL byte", "delete the byte")
+	default:
+		p.lintDropped()
+		if a, ok := readAnacronSetting(p.line, at); ok {
+			p.voidBlock("an assignment follows")
+			p.assignAnacron(a)
+			return
+		}
+		p.readAnacronJob(at)
+		p.block = nil
+	}
+}
+
+// readAnacronComment reads options in a comment, as in crontabs, but not in
+// one that goes on over several lines.
+func (p *parser) readAnacronComment(at int) {
+	if last := p.places[len(p.places)-1]; last.line != p.number {
+		p.remarkLine(p.number, "B507", "the comment ends with a backslash, so the next line is part of it", "delete the backslash")
+		p.voidBlock("a comment follows")
+		return
+	}
+	if len(p.places) > 1 {
+		p.voidBlock("a comment follows")
+		return
+	}
+	p.readComment(at)
+}
+
+// lintDropped remarks on a backslash within a line, which Debian's anacron
+// does not hand on.
+func (p *parser) lintDropped() {
+	for i, s := range p.places[1:] {
+		if s.line == p.places[i].line {
+			p.add(Diagnostic{
+				Line: s.line, Column: s.column - 1, Length: 1, Code: "B507", Severity: Warning,
+				Message: "Debian's anacron drops every backslash: the command does not get this one",
+				Fix:     "put the command into a script",
+			})
+			return
+		}
+	}
+}
+
+// readAnacronSetting reads line as NAME=value. There is no quoting, and all
+// behind = is the value: blanks and quotes are part of it.
+func readAnacronSetting(line string, at int) (a assignment, ok bool) {
+	end := at
+	for end < len(line) && !isBlank(line[end]) && line[end] != '=' {
+		end++
+	}
+	equals := skipBlanks(line, end)
+	if end == at || equals == len(line) || line[equals] != '=' {
+		return a, false
+	}
+	return assignment{name: line[at:end], value: line[equals+1:], nameAt: at, valueAt: equals + 1}, true
+}
+
+// assignAnacron makes an assignment hold for the lines below, or for all.
+func (p *parser) assignAnacron(a assignment) {
+	if len(a.name)+1+len(a.value) > MaxSetting {
+		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, which no kernel takes: it is left out", "write a shorter value")
+		return
+	}
+	switch a.name {
+	case "START_HOURS_RANGE", "PREFERRED_HOUR", "RANDOM_DELAY", "NO_MAIL_OUTPUT":
+		if p.config.Family == Debian {
+			p.remark(a.nameAt, len(a.name), "B508", "only cronie's anacron knows "+a.name+": here it is a variable for the commands", "")
+			break
+		}
+		if !p.setAnacron(a) {
+			return
+		}
+	}
+	p.env = &setting{name: a.name, value: a.value, above: p.env}
+	p.common = nil
+}
+
+// setAnacron acts on a setting of cronie's anacron. One that cannot be read is
+// left out, as a variable too.
+func (p *parser) setAnacron(a assignment) bool {
+	t, ok, fix := &p.anacron, false, ""
+	switch a.name {
+	case "NO_MAIL_OUTPUT":
+		t.noMail = a.value != ""
+		return true
+	case "START_HOURS_RANGE":
+		low, high, _ := strings.Cut(a.value, "-")
+		from, ok1 := wholeNumber(low, 24)
+		until, ok2 := wholeNumber(high, 24)
+		if ok = ok1 && ok2 && from < until; ok {
+			t.from, t.until = from, until
+		}
+		fix = "write `START_HOURS_RANGE=3-22`"
+	case "PREFERRED_HOUR":
+		var hour int
+		if hour, ok = wholeNumber(a.value, 23); ok {
+			t.preferred = hour + 1
+		}
+		fix = "write an hour from 0 to 23"
+	case "RANDOM_DELAY":
+		var minutes int
+		if minutes, ok = wholeNumber(a.value, maxDelay); ok {
+			t.delay = time.Duration(mix(p.config.Seed, a.name)%uint64(minutes+1)) * time.Minute
+		}
+		fix = "write a number of minutes"
+	}
+	if !ok {
+		p.remark(a.valueAt, len(a.value), "B506", "bad value of "+a.name+": the line is left out", fix)
+	}
+	return ok
+}
+
+// wholeNumber reads a number of nothing but digits.
+func wholeNumber(text string, most int) (n int, ok bool) {
+	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n <= most
+}
+
+// settleHours gives all jobs the hours of the day, which count wherever in the
+// file they stand. PREFERRED_HOUR is one hour of START_HOURS_RANGE; where it
+// lies outside, anacron would never run anything again, and it alone counts
+// here.
+func (p *parser) settleHours() {
+	t := &p.anacron
+	from, until := t.from, t.until
+	if t.preferred > 0 {
+		from, until = t.preferred-1, t.preferred
+		if t.until > 0 && (from < t.from || until > t.until) {
+			p.remarkLine(1, "B509", fmt.Sprintf("PREFERRED_HOUR %d lies outside START_HOURS_RANGE %d-%d: anacron would run nothing; the hour counts", from, t.from, t.until),
+				"delete one of them")
+		}
+	}
+	for _, period := range t.periods {
+		period.From, period.Until = from, until
+	}
+}
+
+// anacronNames are the names of periods. The misspelled one is cronie's own.
+var anacronNames = []struct {
+	name   string
+	family Family // RHEL: cronie's alone
+	period Period
+}{
+	{"@monthly", Debian, Period{Month: true}},
+	{"@yearly", Debian, Period{Year: true}},
+	{"@annually", RHEL, Period{Year: true}},
+	{"@annualy", RHEL, Period{Year: true}},
+	{"@daily", RHEL, Period{Days: 1}},
+	{"@weekly", RHEL, Period{Days: 7}},
+}
+
+// readAnacronJob reads PERIOD DELAY IDENTIFIER COMMAND.
+func (p *parser) readAnacronJob(at int) {
+	period, end, ok := p.readPeriod(at)
+	if !ok {
+		return
+	}
+	e := Entry{start: uint32(p.start), line: uint32(p.number)}
+	id := skipBlanks(p.line, end)
+	idEnd := wordEnd(p.line, id)
+	command := skipBlanks(p.line, idEnd)
+	period.ID = p.line[id:idEnd]
+	switch {
+	case period.ID == "":
+		p.remark(len(p.line), 1, "B501", "no identifier", "write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
+		return
+	case !namesStamp(period.ID):
+		p.remark(id, len(period.ID), "B504", quote(period.ID)+" cannot name a stamp: it is a file name of printable characters, without slash", "write a word")
+		return
+	case command == len(p.line):
+		p.remark(command, 1, "B218", "no command", "write a command after the identifier")
+		return
+	case len(p.line)-command > MaxCommand:
+		p.remark(command, 1, "B220", "the command has more than 131,071 bytes, which no kernel call takes", "put the command into a script")
+		return
+	case command > 1<<16-1:
+		p.remark(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
+		return
+	}
+	e.spec, e.command = uint16(end), uint16(command)
+	above := p.withoutTimes(p.above(), "a line of anacrontab, which names no instant")
+	e.section = p.oncePer(above, &period)
+	p.nameAfter(&period, e.section.options, above, id)
+	if p.anacron.noMail {
+		e.section.env = &setting{name: "MAILTO", above: e.section.env}
+	}
+	daily, _, _, _ := parseNickname("@daily", 0, nil)
+	e.Schedule = &periodic{inner: daily.schedule("@daily", e.section.zone), period: &period}
+	p.anacron.periods = append(p.anacron.periods, &period)
+	p.table.Entries = append(p.table.Entries, e)
+}
+
+// readPeriod reads the first two columns, and returns where they end.
+func (p *parser) readPeriod(at int) (period Period, end int, ok bool) {
+	wordAt := at
+	word := p.line[wordAt:wordEnd(p.line, wordAt)]
+	delayAt := skipBlanks(p.line, wordAt+len(word))
+	delay := p.line[delayAt:wordEnd(p.line, delayAt)]
+	end = delayAt + len(delay)
+	if !strings.HasPrefix(word, "@") && strings.Trim(word, "0123456789") != "" || delay == "" || strings.Trim(delay, "0123456789") != "" {
+		p.remark(at, len(word), "B501", "the line is neither an assignment nor a job: it is left out",
+			"write period, delay, identifier and command: `1 5 backup /usr/bin/backup`")
+		return period, end, false
+	}
+	switch days, inRange := wholeNumber(word, maxDays); {
+	case word[0] == '@':
+		if period, ok = p.periodNamed(word); !ok {
+			p.remarkPeriodName(at, word)
+			return period, end, false
+		}
+	case !inRange:
+		p.remark(at, len(word), "B503", "the period "+quote(word)+" is out of range", "write a number of days")
+		return period, end, false
+	default:
+		period.Days = days
+	}
+	minutes, inRange := wholeNumber(delay, maxDelay)
+	if !inRange {
+		p.remark(delayAt, len(delay), "B503", "the delay "+quote(delay)+" is out of range", "write a number of minutes, at most 527040")
+		return period, end, false
+	}
+	period.Delay = time.Duration(minutes)*time.Minute + p.anacron.delay
+	return period, end, true
+}
+
+func (p *parser) periodNamed(word string) (period Period, ok bool) {
+	for _, n := range anacronNames {
+		if n.name == word && (n.family == Debian || p.config.Family == RHEL) {
+			return n.period, true
+		}
+	}
+	return period, false
+}
+
+func (p *parser) remarkPeriodName(at int, word string) {
+	for _, n := range anacronNames {
+		if n.name == word {
+			fix := "write the number of days"
+			if n.period.Year {
+				fix = "write `@yearly`"
+			} else if n.period.Days > 0 {
+				fix = fmt.Sprintf("write `%d`", n.period.Days)
+			}
+			p.remark(at, len(word), "B502", "Debian's anacron does not know "+word, fix)
+			return
+		}
+	}
+	p.remark(at, len(word), "B502", "the name "+quote(word)+" of a period is unknown", "write a number of days, `@monthly` or `@yearly`")
+}
+
+// namesStamp tells whether id can be the name of a file among the stamps.
+func namesStamp(id string) bool {
+	if id == "." || id == ".." || len(id) > 255 {
+		return false
+	}
+	return !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '/' || r == '\ufffd' })
+}
+
+// nameAfter makes the identifier of a line the name of its job, unless it has
+// one of its own or the identifier cannot be a name. An identifier that an
+// earlier line has holds the later one: two jobs cannot share a period's stamp
+// and both run.
+func (p *parser) nameAfter(period *Period, options *Options, above *standing, at int) {
+	if first, taken := p.names[period.ID]; taken {
+		p.remark(at, len(period.ID), "B505", fmt.Sprintf("the identifier %s belongs to the job in line %d: this one is held", quote(period.ID), first), "give it another identifier")
+		options.Name = ""
+		options.hold(fmt.Sprintf("The identifier %s is taken by the job in line %d.", period.ID, first))
+		return
+	}
+	if given := find(above.items, "name"); given != nil && given.effective() {
+		p.claimName(&standing{section: &section{options: options}, items: above.items})
+	} else if checkName(period.ID) == nil {
+		options.Name = period.ID
+	}
+	p.names[period.ID] = p.number
+}
+
+// oncePer is what holds for an entry that runs once in a period: missed runs
+// are made up whenever that may be, and never two run at once, unless the
+// author says otherwise.
+func (p *parser) oncePer(above *standing, period *Period) *section {
+	s := *above.section
+	options := *s.options
+	options.Period = period
+	if says := find(above.items, "catchup"); says == nil || !says.effective() {
+		options.Catchup = CatchupOnce
+	}
+	if says := find(above.items, "overlap"); says == nil || !says.effective() {
+		options.Overlap = OverlapSkip
+	}
+	s.options = &options
+	return &s
+}
+
+// standsIn finds the period of an entry that takes anacron's place: one that
+// has run-parts run the scripts of /etc/cron.daily, cron.weekly or
+// cron.monthly, as the tables of Debian and RHEL have it. It keeps its times.
+func standsIn(command string) *Period {
+	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t;&|(){}", r) })
+	for i, word := range words {
+		if word != "run-parts" && !strings.HasSuffix(word, "/run-parts") {
+			continue
+		}
+		for _, of := range words[i+1:] {
+			switch strings.TrimSuffix(of, "/") {
+			case "/etc/cron.daily":
+				return &Period{ID: "cron.daily", Days: 1}
+			case "/etc/cron.weekly":
+				return &Period{ID: "cron.weekly", Days: 7}
+			case "/etc/cron.monthly":
+				return &Period{ID: "cron.monthly", Month: true}
+			}
+			if !strings.HasPrefix(of, "-") {
+				break
+			}
+		}
+	}
+	return nil
+}
