@@ -73,7 +73,10 @@ type Directory struct {
 	sources cached[sources]
 	shadow  cached[map[string]shadow]
 	limits  cached[limitsFiles]
-	environ [2]cached[environment] // by what is read: without and with the locale
+	environ [2]cached[environment] // by family
+
+	limitsDir       []string          // the files of limits.d
+	groupsElsewhere map[string]uint32 // groups that limits mention and a directory service knows
 
 	people answers[string, Account]
 	names  answers[uint32, string]

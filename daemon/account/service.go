@@ -38,6 +38,7 @@ func askable(name string) bool {
 func (d *Directory) findGroups(ctx context.Context, f found) (Account, error) {
 	answer, err := d.people.ask(ctx, d.now, f.name, func(ctx context.Context) (Account, error) {
 		more, err := d.id(ctx, f.name)
+		d.learnGroups(ctx)
 		return Account{Groups: without(more, f.account.Groups)}, err
 	})
 	switch {
@@ -96,7 +97,34 @@ func (d *Directory) lookUp(ctx context.Context, name string) (Account, error) {
 		return Account{}, err
 	}
 	a.Groups, err = d.id(ctx, a.Name)
+	d.learnGroups(ctx)
 	return a, err
+}
+
+// learnGroups asks for the numbers of the groups that limits mention, as
+// Limits cannot wait. One that cannot be had bounds nobody.
+func (d *Directory) learnGroups(ctx context.Context) {
+	argv := append([]string{d.tools().getent, "--", "group"}, d.strangeGroups()...)
+	if len(argv) == 3 {
+		return
+	}
+	out, _, err := d.run(ctx, argv...) // it fails as well when some are unknown
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.groupsElsewhere = parseGroup(string(out)).named
+}
+
+func (d *Directory) strangeGroups() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g, _ := d.readGroup() // unreadable: there is nothing to compare with
+	return slices.DeleteFunc(slices.Clone(d.readLimits().groups), func(name string) bool {
+		_, local := g.named[name]
+		return local || !askable(name)
+	})
 }
 
 // isGone tells an account that was deleted from a service that is down, of

@@ -1,0 +1,227 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+var resourceNames = map[int]string{
+	unix.RLIMIT_CORE: "core", unix.RLIMIT_DATA: "data", unix.RLIMIT_FSIZE: "fsize", unix.RLIMIT_MEMLOCK: "memlock",
+	unix.RLIMIT_NOFILE: "nofile", unix.RLIMIT_RSS: "rss", unix.RLIMIT_STACK: "stack", unix.RLIMIT_CPU: "cpu",
+	unix.RLIMIT_NPROC: "nproc", unix.RLIMIT_AS: "as", unix.RLIMIT_LOCKS: "locks", unix.RLIMIT_SIGPENDING: "sigpending",
+	unix.RLIMIT_MSGQUEUE: "msgqueue", unix.RLIMIT_NICE: "nice", unix.RLIMIT_RTPRIO: "rtprio", unix.RLIMIT_RTTIME: "rttime",
+}
+
+// said is limits in words: "nofile 10/20", with - for a half that is kept.
+func said(l Limits) string {
+	var words []string
+	for _, limit := range l.Resources {
+		words = append(words, fmt.Sprintf("%s %s/%s", resourceNames[limit.Resource], saidHalf(limit.Soft), saidHalf(limit.Hard)))
+	}
+	if l.Nice != nil {
+		words = append(words, fmt.Sprintf("priority %d", *l.Nice))
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
+}
+
+func saidHalf(value *uint64) string {
+	switch {
+	case value == nil:
+		return "-"
+	case *value == unix.RLIM_INFINITY:
+		return "inf"
+	}
+	return fmt.Sprint(*value)
+}
+
+func TestLimits(t *testing.T) {
+	for _, test := range []struct {
+		text, user, want string
+	}{
+		{"", "bob", ""},
+		{"# bob - nofile 1\n\n \t\n", "bob", ""},
+		{"bob soft nofile 10\nbob hard nofile 20", "bob", "nofile 10/20"},
+		{"bob soft nofile 10", "bob", "nofile 10/-"},
+		{"  bob\t-  nofile\t10 # ten", "bob", "nofile 10/10"},
+		{"bob - nofile 10", "rob", ""},
+		{"BOB - nofile 10", "bob", ""},
+		{"bob HARD NOFILE 10", "bob", "nofile -/10"},
+
+		// units
+		{"bob - core 2\nbob - data 2\nbob - fsize 2\nbob - memlock 2\nbob - rss 2\nbob - stack 2\nbob - as 2", "bob",
+			"as 2048/2048, core 2048/2048, data 2048/2048, fsize 2048/2048, memlock 2048/2048, rss 2048/2048, stack 2048/2048"},
+		{"bob - cpu 2\nbob - nproc 2\nbob - locks 2\nbob - sigpending 2\nbob - msgqueue 2\nbob - rtprio 2", "bob",
+			"cpu 120/120, locks 2/2, msgqueue 2/2, nproc 2/2, rtprio 2/2, sigpending 2/2"},
+		{"bob - nice -5\nbob - priority 3", "bob", "nice 25/25, priority 3"},
+		{"bob - nice -99\nbob - priority 99", "bob", "nice 40/40, priority 19"},
+		{"bob - core -1\nbob soft fsize Unlimited\nbob hard as infinity\nbob - stack -", "bob",
+			"as -/inf, core inf/inf, fsize inf/-, stack inf/inf"},
+		{"bob - nofile unlimited", "bob", "nofile 1048576/1048576"}, // nr_open
+		{"bob - core 99999999999999999999", "bob", "core inf/inf"},
+		{"bob - core 18014398509481984", "bob", "core inf/inf"}, // 2^54 KiB
+		{"bob - nofile 10k", "bob", "nofile 10/10"},
+		{"bob - nofile 10 20 30", "bob", "nofile 10/10"},
+
+		// whom
+		{"@adm - nofile 1", "bob", "nofile 1/1"},
+		{"@adm - nofile 1", "rob", ""},
+		{"@bob - nofile 1", "bob", "nofile 1/1"}, // the primary group
+		{"@nosuch - nofile 1", "bob", ""},
+		{"1000:1000 - nofile 1", "bob", "nofile 1/1"},
+		{"1001:2000 - nofile 1", "bob", ""},
+		{"500: - nofile 1", "bob", "nofile 1/1"},
+		{":1000 - nofile 1", "bob", "nofile 1/1"},
+		{":2000 - nofile 1", "bob", ""}, // exactly 2000, not up to it
+		{"@:4 - nofile 1", "bob", "nofile 1/1"},
+		{"@0:99 - nofile 1", "bob", ""}, // of a range only the primary group counts
+		{"@1000:1000 - nofile 1", "bob", "nofile 1/1"},
+		{"@900: - nofile 1", "bob", "nofile 1/1"},
+		{"%adm - maxlogins 1\n% - maxlogins 2\nbob - maxlogins 3\n* - maxsyslogins 1\n%:4 - nofile 2", "bob", ""},
+
+		// root
+		{"* - nofile 1\n@root - nofile 2\n@:0 - nofile 4", "root", ""},
+		{"root - nofile 1", "root", "nofile 1/1"},
+		{"root - priority 5", "root", "priority 0"},
+		{"root - priority -5", "root", "priority -5"},
+
+		// which counts
+		{"bob - nofile 1\n@adm - nofile 2\n* - nofile 3", "bob", "nofile 1/1"},
+		{"* - nofile 3\n@adm - nofile 2\nbob - nofile 1", "bob", "nofile 1/1"},
+		{"@adm - nofile 2\n* - nofile 3", "bob", "nofile 2/2"},
+		{"@adm - nofile 2\n@sudo - nofile 3", "bob", "nofile 3/3"},
+		{"bob soft nofile 2\n* hard nofile 3", "bob", "nofile 2/3"},
+		{"bob soft nofile 2\n* - nofile 3", "bob", "nofile 2/-"}, // the soft half lost, so the line did
+		{"bob - priority 1\n* - priority 2", "bob", "priority 2"},
+		{"* - nofile 3\nbob -", "bob", ""},
+		{"* - nofile 3\n@adm -", "bob", ""},
+		{"* - nofile 3\n:1000 -", "bob", ""},
+		{"* - nofile 3\n* -", "bob", "nofile 3/3"},
+		{"* - nofile 3\nrob -", "bob", "nofile 3/3"},
+	} {
+		files := basic(switchFiles)
+		files["/etc/security/limits.conf"] = test.text
+		files["/proc/sys/fs/nr_open"] = "1048576\n"
+		h := newHost(t, files)
+		if got := said(h.Limits(h.find(test.user))); got != test.want {
+			t.Errorf("%s in\n%s\ngot  %s\nwant %s", test.user, test.text, got, test.want)
+		}
+		if remarks := h.Remarks(0); len(remarks) > 0 {
+			t.Errorf("%q: remarks %v, want none", test.text, remarks)
+		}
+	}
+}
+
+func TestLimitsBadLines(t *testing.T) {
+	bad := []string{
+		"bob", "bob soft", "bob - nofile", "bob sort nofile 1", "bob - files 1", "bob - nofile x", "bob - nofile -5", "bob - nofile --5",
+		"bob - nice high", "@ - nofile 1", ": - nofile 1", "@: - nofile 1", "1:2:3 - nofile 1", "a:b - nofile 1", "-1: - nofile 1",
+		"bob - nofile unlimited", "\x1b[2J - \x1b 1",
+	}
+	files := basic(switchFiles)
+	files["/etc/security/limits.conf"] = strings.Join(bad, "\n") + "\nbob - core 1\n"
+	h := newHost(t, files)
+	if got, want := said(h.Limits(h.find("bob"))), "core 1024/1024"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	remarks := h.Remarks(0)
+	if len(remarks) != len(bad) {
+		t.Fatalf("%d remarks on %d lines: %v", len(remarks), len(bad), remarks)
+	}
+	for i, remark := range remarks {
+		place := fmt.Sprintf("%s/etc/security/limits.conf:%d: ", h.root, i+1)
+		if text := remark.Error(); !strings.HasPrefix(text, place) || strings.Contains(text, "\x1b") {
+			t.Errorf("line %q: remark %q, want one that begins with %s and shows no control bytes", bad[i], text, place)
+		}
+	}
+}
+
+func TestLimitsFolder(t *testing.T) {
+	files := basic(switchFiles)
+	files["/etc/security/limits.conf"] = "bob - nofile 1\nbob - core 1\n"
+	files["/etc/security/limits.d/20.conf"] = "bob - nofile 20\n"
+	files["/etc/security/limits.d/10.conf"] = "bob - nofile 10\n"
+	files["/etc/security/limits.d/.30.conf"] = "bob - nofile 30\n"
+	files["/etc/security/limits.d/40.conf.dpkg-old"] = "bob - nofile 40\n"
+	h := newHost(t, files)
+	want := func(want string) {
+		t.Helper()
+		if got := said(h.Limits(h.find("bob"))); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	want("core 1024/1024, nofile 20/20")
+	h.write("/etc/security/limits.d/20.conf", "bob - nofile 21\n")
+	want("core 1024/1024, nofile 21/21")
+	h.write("/etc/security/limits.d/30.conf", "bob - nofile 30\n")
+	want("core 1024/1024, nofile 30/30")
+	h.write("/etc/security/limits.d/50.conf", "bob -\n")
+	want("")
+}
+
+// TestLimitsOfGroupsElsewhere resolves a group that only a directory service
+// knows while it asks for the account, as Limits cannot wait.
+func TestLimitsOfGroupsElsewhere(t *testing.T) {
+	s := lenasService()
+	h := served(t, s)
+	h.write("/etc/security/limits.conf", "@staff - nofile 7\n@-x - nofile 8\n@none - nofile 9\n@adm - core 1\n")
+	if got, want := said(h.Limits(h.find("lena"))), "nofile 7/7"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := s.asked()[2], "getent -- group staff none"; got != want {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+}
+
+func TestLimitOver(t *testing.T) {
+	n := func(v uint64) *uint64 { return &v }
+	for _, test := range []struct {
+		limit Limit
+		want  unix.Rlimit
+	}{
+		{Limit{}, unix.Rlimit{Cur: 10, Max: 20}},
+		{Limit{Soft: n(15)}, unix.Rlimit{Cur: 15, Max: 20}},
+		{Limit{Soft: n(30)}, unix.Rlimit{Cur: 20, Max: 20}},
+		{Limit{Hard: n(5)}, unix.Rlimit{Cur: 5, Max: 5}},
+		{Limit{Hard: n(50)}, unix.Rlimit{Cur: 10, Max: 50}},
+		{Limit{Soft: n(60), Hard: n(50)}, unix.Rlimit{Cur: 50, Max: 50}},
+	} {
+		if got := test.limit.Over(unix.Rlimit{Cur: 10, Max: 20}); got != test.want {
+			t.Errorf("%s over 10/20 is %+v, want %+v", said(Limits{Resources: []Limit{test.limit}}), got, test.want)
+		}
+	}
+}
+
+func FuzzLimits(f *testing.F) {
+	f.Add("bob soft nofile 10\n@adm - core -1\n500:1000 hard cpu 9 # x\n:4 -\n* - nice -5\n")
+	d := New(Options{Root: f.TempDir()})
+	bob := Account{Name: "bob", UID: 1000, GID: 1000, Groups: []uint32{1000, 4}}
+	f.Fuzz(func(t *testing.T, text string) {
+		p := limitsParser{ceiling: 1 << 20}
+		p.text("limits.conf", text)
+		var set setting
+		for _, r := range p.rules {
+			if d.isFor(r.domain, bob) && !r.exempt {
+				set.apply(r)
+			}
+		}
+		l := set.limits(bob)
+		if l.Nice != nil && (*l.Nice < -20 || *l.Nice > 19) {
+			t.Errorf("nice %d", *l.Nice)
+		}
+		for _, limit := range l.Resources {
+			if resourceNames[limit.Resource] == "" {
+				t.Errorf("resource %d", limit.Resource)
+			}
+		}
+		for _, remark := range p.remarks {
+			if strings.ContainsAny(remark.Error(), "\x1b\n\x00") {
+				t.Errorf("remark %q", remark)
+			}
+		}
+	})
+}
