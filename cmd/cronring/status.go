@@ -91,14 +91,21 @@ func (a *app) printStatus(s api.Status, jobs []job.Status, loc *time.Location) {
 		a.printf("%s the daemon is stopping: it starts nothing more\n", a.paint(doubt, "!"))
 	}
 	for _, p := range s.Problems {
-		a.printf("%s %s\n", a.paint(bad, sign("✗", "x")), cleanCell(p.What))
-		a.printPart("why", p.Why)
-		a.printPart("fix", p.Fix)
+		a.printProblem(a.paint(bad, sign("✗", "x")), p)
+	}
+	for _, p := range s.Notices {
+		a.printProblem(a.paint(calm, sign("·", ".")), p)
 	}
 	if s.Errors+s.Warnings > 0 {
 		a.printf("%s crontab files: %s, %s    cronring reload\n", a.paint(doubt, "!"), plural(s.Errors, "error"), plural(s.Warnings, "warning"))
 	}
 	a.printTroubled(jobs, loc)
+}
+
+func (a *app) printProblem(sign string, p api.Problem) {
+	a.printf("%s %s\n", sign, cleanCell(p.What))
+	a.printPart("why", p.Why)
+	a.printPart("fix", p.Fix)
 }
 
 func (a *app) printPart(name, text string) {

@@ -46,6 +46,7 @@ type Health struct {
 	Zone      string    `json:"zone,omitempty"` // the host's
 	Started   time.Time `json:"started"`
 	Problems  []Problem `json:"problems,omitempty"`  // empty: all is well
+	Notices   []Problem `json:"notices,omitempty"`   // what is worth knowing and may be meant so: files whose names are ignored
 	Unwritten int       `json:"unwritten,omitempty"` // records that wait for the store to come back
 	Lost      int       `json:"lost,omitempty"`      // records that it could not wait for
 }
