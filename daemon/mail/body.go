@@ -1,0 +1,102 @@
+package mail
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Output is what a run printed, for a Report: both streams as they came,
+// without the daemon's own words, and a line where bytes are missing. The size
+// is that of the job's own bytes; 0 means that it printed nothing.
+func Output(chunks []job.Chunk) (output io.Reader, size int64) {
+	var pieces []io.Reader
+	for _, c := range chunks {
+		if c.Cut > 0 {
+			pieces = append(pieces, bytes.NewReader(fmt.Appendf(nil, "\n[cronring: %d bytes are left out here]\n", c.Cut)))
+			size += c.Cut
+		}
+		if c.Stream != job.System {
+			pieces = append(pieces, bytes.NewReader(c.Data))
+			size += int64(len(c.Data))
+		}
+	}
+	return io.MultiReader(pieces...), size
+}
+
+// body is a run's output as mail carries it.
+func body(family crontab.Family, r Report) io.Reader {
+	output := r.Output
+	if family == crontab.RHEL && r.Anacron == "" {
+		output = dropCR{output} // cronie does
+	}
+	notice := fmt.Sprintf("[cronring: cut here after %d MiB; see cronring logs %s]\n", MaxBody>>20, r.Run.ID)
+	return &capped{from: output, left: MaxBody, notice: []byte(notice)}
+}
+
+// dropCR leaves out each carriage return.
+type dropCR struct{ from io.Reader }
+
+func (d dropCR) Read(p []byte) (int, error) {
+	n, err := d.from.Read(p)
+	kept := p[:0]
+	for _, c := range p[:n] {
+		if c != '\r' {
+			kept = append(kept, c)
+		}
+	}
+	return len(kept), err
+}
+
+// capped reads so many bytes, and if there are more, a notice instead.
+type capped struct {
+	from   io.Reader
+	left   int
+	last   byte
+	notice []byte // nil when there is nothing more to say
+	over   bool
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	if c.left == 0 && !c.over {
+		if err := c.look(); err != nil {
+			return 0, err
+		}
+	}
+	if c.over {
+		n := copy(p, c.notice)
+		c.notice = c.notice[n:]
+		if n == 0 && len(p) > 0 {
+			return 0, io.EOF
+		}
+		return n, nil
+	}
+	n, err := c.from.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	if n > 0 {
+		c.last = p[n-1]
+	}
+	return n, err
+}
+
+// look sees whether a full letter is all that there is, and then returns EOF.
+func (c *capped) look() error {
+	var one [1]byte
+	for {
+		n, err := c.from.Read(one[:])
+		if n > 0 {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.over = true
+	if c.last != '\n' {
+		c.notice = append([]byte{'\n'}, c.notice...)
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// deliverAll hands letters over, one at a time, until ctx ends.
+func (p *Post) deliverAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		it, at := p.lanes.pick(time.Now())
+		p.mu.Unlock()
+		if it != nil {
+			p.deliver(ctx, it)
+			continue
+		}
+		p.rest(ctx, at)
+	}
+}
+
+// rest waits for a new letter, for the time, or for the end.
+func (p *Post) rest(ctx context.Context, until time.Time) {
+	var due <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-p.wake:
+	case <-due:
+	case <-ctx.Done():
+	}
+}
+
+func (p *Post) deliver(ctx context.Context, it *item) {
+	e, message, err := open(p.options.Dir, it)
+	var damaged *damagedError
+	switch {
+	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist):
+		p.options.Log.Error("a letter of the mail queue is damaged", "letter", fileName(it.number), "error", err)
+		p.giveUp(it)
+		return
+	case err != nil:
+		p.later(it, err.Error(), false)
+		return
+	}
+	defer message.Close()
+	if !p.available(e.Argv) {
+		p.later(it, e.Argv[0]+" is not there", false)
+		return
+	}
+	status, output, err := p.send(ctx, Delivery{User: e.User, Argv: e.Argv, Env: e.Env, Dir: e.Dir, Message: message})
+	switch {
+	case err == nil && status == 0:
+		p.done(it)
+	case ctx.Err() != nil && err != nil:
+		return // the daemon stops; the letter stays as it is
+	default:
+		p.failed(it, status, output, err)
+	}
+}
+
+// send gives the mailer its time, and only a little more once the daemon
+// stops: a mailer that is cut off might have taken the letter.
+func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
+	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
+	defer cancel()
+	stopped := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(stopTime):
+			cancel()
+		case <-stopped:
+		}
+	})()
+	defer close(stopped)
+	status, output, err := p.options.Send(timed, d)
+	if err == nil {
+		return status, output, nil
+	}
+	if timed.Err() != nil {
+		err = fmt.Errorf("the mailer did not end: %w", errHung)
+	}
+	return status, output, err
+}
+
+var errHung = errors.New("out of time")
+
+func (p *Post) done(it *item) {
+	if err := remove(p.options.Dir, it); err != nil {
+		p.options.Log.Error("mail was sent and cannot be taken out of the queue: it will be sent again", "letter", fileName(it.number), "error", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lanes.remove(it)
+	p.state.why = ""
+}
+
+// failed deals with a mailer that did not take a letter.
+func (p *Post) failed(it *item, status int, output string, err error) {
+	if errors.Is(err, errHung) {
+		p.mu.Lock()
+		if l := p.lanes.of[it.user]; l != nil {
+			l.until = time.Now().Add(wait(it.tries))
+		}
+		p.mu.Unlock()
+	}
+	why := cut(visible(strings.Join(strings.Fields(output), " ")), 300)
+	if why == "" {
+		why = fmt.Sprintf("it ended with status 0x%04x", status)
+	}
+	if err != nil {
+		why = err.Error()
+	}
+	if it.tries == 0 && err == nil {
+		p.sayFailed(it, status)
+	}
+	if err == nil && permanent(status) || p.tooOld(it) {
+		p.options.Log.Error("mail could not be delivered", "user", it.user, "letter", fileName(it.number), "error", why)
+		p.giveUp(it)
+		return
+	}
+	p.later(it, why, true)
+}
+
+func (p *Post) sayFailed(it *item, status int) {
+	plural := "s"
+	if it.output == 1 {
+		plural = ""
+	}
+	p.options.Say(Line{it.user, "MAIL", fmt.Sprintf("mailed %d byte%s of output but got status 0x%04x from MTA", it.output, plural, status)})
+}
+
+// permanent tells of the exit codes that say that another try would fail, too
+// (sysexits.h): usage, data, unknown recipient, unknown host. Trying again
+// would only have the agent send its refusal again.
+func permanent(status int) bool {
+	switch ws := syscall.WaitStatus(status); {
+	case !ws.Exited():
+		return false
+	default:
+		return ws.ExitStatus() == 64 || ws.ExitStatus() == 65 || ws.ExitStatus() == 67 || ws.ExitStatus() == 68
+	}
+}
+
+// tooOld asks for some tries as well, as the clock may have been set by years
+// since the letter was born.
+func (p *Post) tooOld(it *item) bool {
+	return it.tries >= fewestTries && time.Since(it.born) > lifetime
+}
+
+func wait(tries int) time.Duration { return min(firstWait<<min(tries, 10), longestWait) }
+
+func (p *Post) later(it *item, why string, tried bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	it.next = time.Now().Add(wait(it.tries))
+	it.tries++
+	if tried {
+		p.state.why = why
+	}
+}
+
+// giveUp puts a letter with the dead. One that is only in memory is lost.
+func (p *Post) giveUp(it *item) {
+	if it.direct == nil {
+		bury(p.options.Dir, it.number)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lanes.remove(it)
+	if it.direct == nil {
+		p.state.dead = min(p.state.dead+1, maxDead)
+	} else {
+		p.state.lost++
+	}
+}
+
+// available looks for the mailer, each time anew: it may be installed at any
+// moment. A change is said once, in the family's words.
+func (p *Post) available(argv []string) bool {
+	there := len(argv) > 0 && findProgram(argv[0])
+	p.mu.Lock()
+	was := p.state.missing.program
+	switch {
+	case there:
+		p.state.missing = missing{}
+	case was == "":
+		p.state.missing = missing{program: strings.Join(argv[:min(1, len(argv))], ""), since: time.Now()}
+	}
+	p.mu.Unlock()
+	switch {
+	case there && was != "":
+		p.options.Log.Info("mail can be sent again", "program", argv[0])
+	case !there && was == "" && p.options.Family == crontab.RHEL:
+		p.options.Say(Line{"CRON", "INFO", "Syslog will be used instead of sendmail."})
+	case !there && was == "":
+		p.options.Say(Line{"CRON", "info", "No MTA installed, discarding output"})
+	}
+	return there
+}
+
+// Ready reports whether the mailer is there now.
+func (c Config) Ready() bool {
+	argv := mailer(c, Report{}, "", "")
+	return len(argv) > 0 && findProgram(argv[0])
+}
+
+// findProgram looks where execvp would with the path of administrators.
+func findProgram(name string) bool {
+	if strings.Contains(name, "/") {
+		return executable(name)
+	}
+	for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+		if executable(filepath.Join(dir, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

@@ -1,0 +1,196 @@
+package mail
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// longestLine bounds a header line in bytes. RFC 5322 allows 998, and an agent
+// that breaks a longer one makes a header of what follows.
+const longestLine = 900
+
+// mostVariables bounds the X-Cron-Env headers; cronie reads no more from a
+// table.
+const mostVariables = 1000
+
+// header is the lines above a body.
+type header struct{ bytes.Buffer }
+
+// line adds one header. Whatever text holds, it stays one line: control bytes
+// are shown as cron shows them. tail stays whole when the text is cut.
+func (h *header) line(name, text, tail string) {
+	text = cut(visible(text), longestLine-len(name)-len(": ")-len(tail))
+	h.WriteString(name + ": " + text + tail + "\n")
+}
+
+// addresses adds a header of addresses, folded between them where the line
+// gets long.
+func (h *header) addresses(name, list string) {
+	h.WriteString(name + ":")
+	width := len(name) + 1
+	for i, address := range strings.Split(list, ",") {
+		switch {
+		case i == 0:
+			h.WriteByte(' ')
+		case width+len(address) > longestLine:
+			h.WriteString(",\n ")
+			width = 0
+		default:
+			h.WriteByte(',')
+		}
+		h.WriteString(address)
+		width += len(address) + 1
+	}
+	h.WriteByte('\n')
+}
+
+func debianHeader(c Config, r Report, env *variables, from, to string) []byte {
+	var h header
+	if from == "" {
+		from = "root (Cron Daemon)"
+	}
+	h.line("From", from, "")
+	h.addresses("To", to)
+	h.subject(c, r)
+	h.mime(c, env)
+	h.WriteString("Auto-Submitted: auto-generated\n")
+	h.environment(env)
+	return h.end()
+}
+
+func cronieHeader(c Config, r Report, env *variables, from, to string) []byte {
+	var h header
+	h.line("From", `"(Cron Daemon)" <`+from, ">")
+	h.addresses("To", to)
+	h.subject(c, r)
+	h.mime(c, env)
+	h.WriteString("Auto-Submitted: auto-generated\nPrecedence: bulk\n")
+	h.environment(env)
+	return h.end()
+}
+
+// anacronHeader is what anacron writes; cronie's has the MIME headers that
+// Debian's goes without.
+func anacronHeader(c Config, r Report, from, to string) []byte {
+	var h header
+	charset := charset(c)
+	if c.Family == crontab.RHEL {
+		charset = `"` + charset + `"`
+	} else {
+		from = r.Account.Name // that of Debian knows no MAILFROM
+	}
+	h.line("From", "Anacron <"+from, ">")
+	h.addresses("To", to)
+	if c.Family == crontab.RHEL {
+		h.WriteString("MIME-Version: 1.0\n")
+	}
+	h.line("Content-Type", "text/plain; charset="+charset, "")
+	if c.Family == crontab.RHEL {
+		h.WriteString("Content-Transfer-Encoding: 8bit\n")
+	}
+	h.line("Subject", "Anacron job '"+r.Anacron+"' on "+c.Host, failed(r))
+	h.WriteString("Auto-Submitted: auto-generated\n")
+	return h.end()
+}
+
+func (h *header) subject(c Config, r Report) {
+	h.line("Subject", fmt.Sprintf("Cron <%s@%s> %s", r.Account.Name, hostIn(c), r.Job.Command), failed(r))
+}
+
+func failed(r Report) string {
+	if r.Run.Outcome.OK() {
+		return ""
+	}
+	return " (failed)"
+}
+
+// mime adds the headers on the form of the body, which a table may set. An
+// empty value is set, too, as in the crons.
+func (h *header) mime(c Config, env *variables) {
+	kind, encoding := "text/plain; charset="+charset(c), "8bit"
+	if env.has("CONTENT_TYPE") {
+		kind = spaced(env.value("CONTENT_TYPE"))
+	}
+	if env.has("CONTENT_TRANSFER_ENCODING") {
+		encoding = spaced(env.value("CONTENT_TRANSFER_ENCODING"))
+	}
+	h.WriteString("MIME-Version: 1.0\n")
+	h.line("Content-Type", kind, "")
+	h.line("Content-Transfer-Encoding", encoding, "")
+}
+
+// charset is the codeset of the daemon's locale; that of the C locale has a
+// name in mail, which Debian's cron writes.
+func charset(c Config) string {
+	name := c.Charset
+	if name == "" {
+		name = "ANSI_X3.4-1968"
+	}
+	if name == "ANSI_X3.4-1968" && c.Family == crontab.Debian {
+		return "US-ASCII"
+	}
+	return name
+}
+
+func (h *header) environment(env *variables) {
+	for _, entry := range env.list[:min(len(env.list), mostVariables)] {
+		h.line("X-Cron-Env", "<"+entry, ">")
+	}
+}
+
+func (h *header) end() []byte {
+	h.WriteByte('\n')
+	return h.Bytes()
+}
+
+// visible shows control bytes as ^X, those of the upper half in octal. A tab
+// stays, as in the crons' own mail: it is harmless within a line.
+func visible(text string) string {
+	if strings.IndexFunc(text, control) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case !control(r):
+			_, size := utf8.DecodeRuneInString(text[i:])
+			b.WriteString(text[i : i+size]) // also bytes that are no UTF-8
+		case r < 0x80:
+			b.WriteByte('^')
+			b.WriteByte(byte(r) ^ '@')
+		default:
+			fmt.Fprintf(&b, `\%03o\%03o`, text[i], text[i+1])
+		}
+	}
+	return b.String()
+}
+
+func control(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 }
+
+// spaced makes a blank of what would end a header.
+func spaced(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == '\t' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// cut leaves at most size bytes and does not split a character.
+func cut(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	size = max(size, 0)
+	for back := range min(utf8.UTFMax, size+1) {
+		if utf8.RuneStart(text[size-back]) {
+			return text[:size-back]
+		}
+	}
+	return text[:size]
+}

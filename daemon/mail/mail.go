@@ -1,0 +1,83 @@
+// Package mail owns how the output of jobs becomes mail: what a letter says,
+// who it goes to, and the queue on disk in which it waits for the host's mail
+// transfer agent.
+//
+// Compose decides and writes: it is pure. Post keeps and hands over: a letter
+// that was taken is not lost by a restart, a kill or an agent that fails for
+// days. A letter may be handed over twice when the daemon is killed between
+// the agent's success and the removal of the file, never not at all.
+//
+// Whatever a letter is made of is a stranger's text. No byte of a command, an
+// assignment or a host's name can begin a header line of its own, and no
+// address can be read as an option of the mailer, which runs as the account
+// whose job printed, never as root for another.
+package mail
+
+import (
+	"io"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Sendmail is where mail transfer agents put their program.
+const Sendmail = "/usr/sbin/sendmail"
+
+// MaxBody is how many bytes of output a letter carries; the history has the
+// rest.
+const MaxBody = 10 << 20
+
+// Config is how this host's cron sends mail.
+type Config struct {
+	Family   crontab.Family
+	Host     string              // the host's name as the kernel gives it
+	FullHost bool                // Debian's -n: all of the name stands in the Subject, not its first part
+	Charset  string              // codeset of the daemon's locale; "" is US-ASCII
+	Sendmail string              // "" is the constant
+	Command  string              // cronie's -m: takes sendmail's place; "off" sends nothing
+	Syslog   bool                // cronie's -s: output goes to the log, not into mail
+	Getenv   func(string) string // the daemon's environment; nil is an empty one
+}
+
+// Report is a run that has ended, with what its mail is made of.
+type Report struct {
+	Job           *job.Job
+	Run           *job.Run
+	Account       account.Account // whose job it is
+	Path          string          // PATH of jobs whose table sets none
+	Session       []string        // NAME=value that the session adds (PAM); cronie shows them
+	MailOnFailure bool            // the entry's -n
+	Anacron       string          // the stamp's name of an anacrontab's entry; "" for all others
+	Output        io.Reader       // both streams as they came; see Output
+	Size          int64           // bytes of Output
+}
+
+// Letter is one mail and how to hand it over.
+type Letter struct {
+	User   string   // the account that the mailer runs as
+	Dir    string   // its working directory
+	Argv   []string // its program and arguments
+	Env    []string // all of its environment
+	Header []byte   // with the empty line
+	Body   io.Reader
+	Output int64 // bytes that the job printed
+}
+
+// Line is one of cron's own log lines: (WHO) WORD (TEXT).
+type Line struct{ Who, Word, Text string }
+
+// Problem is one standing trouble: what, why, and what to do about it.
+type Problem struct{ What, Why, Fix string }
+
+// envelope is what stands in the first line of a queued file, as JSON; the
+// message follows.
+type envelope struct {
+	User   string    `json:"user"`
+	Dir    string    `json:"dir"`
+	Argv   []string  `json:"argv"`
+	Env    []string  `json:"env"`
+	Output int64     `json:"output"`
+	Born   time.Time `json:"born"`
+}

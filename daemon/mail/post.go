@@ -1,0 +1,286 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// Options set up a Post.
+type Options struct {
+	Dir    string // of the queue; made if it is missing
+	Family crontab.Family
+
+	// Send runs the mailer as the account, with the message as its standard
+	// input, and waits for its end: the wait status, and what it printed. The
+	// error says that it could not be run or did not end before ctx did. It is
+	// called by one goroutine, one call at a time.
+	Send func(ctx context.Context, d Delivery) (status int, output string, err error)
+
+	Say      func(Line)   // takes cron's own log lines; nil drops them
+	Log      *slog.Logger // nil is silent
+	Messages int          // most letters in the queue; 0 is 10,000. One account may hold a quarter
+	Bytes    int64        // most bytes in the queue; 0 is 256 MiB. One account may hold a quarter
+}
+
+// Delivery is one run of a mailer. Message is positioned at the first header
+// and is closed by the Post.
+type Delivery struct {
+	User    string
+	Argv    []string
+	Env     []string
+	Dir     string
+	Message *os.File
+}
+
+// How long a letter is tried.
+const (
+	firstWait   = time.Minute
+	longestWait = time.Hour
+	lifetime    = 4 * 24 * time.Hour
+	fewestTries = 8               // also where a clock that was set makes the letter look old
+	sendTime    = 5 * time.Minute // for the mailer; it is to queue, not to talk
+	stopTime    = 10 * time.Second
+)
+
+// Bounds on what waits in memory: letters not yet written down, and letters
+// that the disk has no room for.
+const (
+	maxIntake      = 4096
+	maxDirect      = 64
+	maxDirectBytes = 32 << 20
+)
+
+// Post is the queue. Its methods may be called from any goroutine.
+type Post struct {
+	options Options
+	taken   chan struct{} // intake is not empty
+	wake    chan struct{} // the lanes have something new
+
+	mu     sync.Mutex
+	intake []*Letter
+	lanes  lanes
+	next   uint64 // number of the next letter
+	state  state
+}
+
+// Open reads the queue that an earlier daemon left in the directory. A
+// directory that cannot be used is no error: letters are then handed over
+// without being kept, and Problems says so.
+func Open(o Options) *Post {
+	o.Messages = cmp.Or(o.Messages, 10_000)
+	o.Bytes = cmp.Or(o.Bytes, 256<<20)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Say == nil {
+		o.Say = func(Line) {}
+	}
+	p := &Post{options: o, taken: make(chan struct{}, 1), wake: make(chan struct{}, 1), lanes: newLanes()}
+	found, err := scan(o.Dir)
+	if err != nil {
+		p.state.disk.note(err)
+		o.Log.Error("cannot read the mail queue; mail is sent without being kept", "dir", o.Dir, "error", err)
+	}
+	for _, it := range found.items {
+		p.lanes.add(it)
+	}
+	p.next, p.state.dead = found.next, found.dead
+	if n := len(found.items); n > 0 {
+		o.Log.Info("mail waits in the queue", "letters", n)
+	}
+	return p
+}
+
+// Give takes a letter. It never blocks: the letter's body is read and written
+// down by Run's goroutine.
+func (p *Post) Give(l *Letter) {
+	p.mu.Lock()
+	full := len(p.intake) >= maxIntake
+	if full {
+		p.state.refused++
+	} else {
+		p.intake = append(p.intake, l)
+	}
+	p.mu.Unlock()
+	if full {
+		closeBody(l)
+	}
+	signal(p.taken)
+}
+
+// Count is how many letters wait.
+func (p *Post) Count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.intake) + p.lanes.count
+}
+
+// Run writes down what Give takes and hands it to the mailer, until ctx ends.
+// It is called once. What was given until then is in the queue when it
+// returns.
+func (p *Post) Run(ctx context.Context) error {
+	filed := make(chan struct{})
+	go func() {
+		defer close(filed)
+		p.fileAll(ctx)
+	}()
+	p.deliverAll(ctx)
+	<-filed
+	return nil
+}
+
+func (p *Post) fileAll(ctx context.Context) {
+	for {
+		for l := p.takeOne(); l != nil; l = p.takeOne() {
+			p.file(l)
+		}
+		select {
+		case <-p.taken:
+			continue
+		case <-ctx.Done():
+		}
+		for l := p.takeOne(); l != nil; l = p.takeOne() {
+			p.file(l)
+		}
+		return
+	}
+}
+
+func (p *Post) takeOne() *Letter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.intake) == 0 {
+		p.intake = nil
+		return nil
+	}
+	l := p.intake[0]
+	p.intake[0] = nil
+	p.intake = p.intake[1:]
+	return l
+}
+
+// file puts a letter into the queue: on disk, or where the disk takes nothing
+// into memory, so that it is at least tried.
+func (p *Post) file(l *Letter) {
+	defer closeBody(l)
+	if !p.available(l.Argv) {
+		p.mu.Lock()
+		p.state.missing.lost++
+		p.mu.Unlock()
+		return
+	}
+	message := text(l)
+	if !p.room(l.User, int64(len(message))) {
+		return
+	}
+	it, err := p.keep(l, message)
+	if err != nil {
+		it, err = p.hold(l, message)
+	}
+	if err != nil {
+		p.options.Log.Error("mail is lost", "user", l.User, "bytes", l.Output, "error", err)
+		p.mu.Lock()
+		p.state.lost++
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Lock()
+	p.lanes.add(it)
+	p.mu.Unlock()
+	signal(p.wake)
+}
+
+// text is the whole message. Output that cannot be read to its end is sent as
+// far as it goes.
+func text(l *Letter) []byte {
+	message := append([]byte(nil), l.Header...)
+	body, err := io.ReadAll(io.LimitReader(l.Body, MaxBody+1<<10))
+	message = append(message, body...)
+	if err != nil {
+		message = append(message, "\n[cronring: the rest of the output cannot be read: "+visible(err.Error())+"]\n"...)
+	}
+	return message
+}
+
+func closeBody(l *Letter) {
+	if c, ok := l.Body.(io.Closer); ok {
+		c.Close()
+	}
+}
+
+// room refuses a letter of a queue that is full, or of an account that has
+// its share in it. The first of several refusals is logged.
+func (p *Post) room(user string, size int64) bool {
+	p.mu.Lock()
+	fits := p.lanes.fits(user, size, p.options.Messages, p.options.Bytes)
+	first := !fits && !p.state.full
+	p.state.full = !fits
+	if !fits {
+		p.state.refused++
+	}
+	p.mu.Unlock()
+	if first {
+		p.options.Log.Warn("the mail queue has no room; output stays in the history", "user", user)
+	}
+	return fits
+}
+
+// keep writes a letter to the disk.
+func (p *Post) keep(l *Letter, message []byte) (*item, error) {
+	it := p.newItem(l, message)
+	err := write(p.options.Dir, it, newEnvelope(l, it.born), message)
+	p.mu.Lock()
+	was := p.state.disk
+	p.state.disk.note(err)
+	p.mu.Unlock()
+	switch {
+	case err != nil && was.err == nil:
+		p.options.Log.Error("cannot write the mail queue; mail is sent without being kept", "dir", p.options.Dir, "error", err)
+	case err == nil && was.err != nil:
+		p.options.Log.Info("the mail queue is written again")
+	}
+	return it, err
+}
+
+// hold keeps a letter in memory for as long as the daemon lives.
+func (p *Post) hold(l *Letter, message []byte) (*item, error) {
+	p.mu.Lock()
+	crowded := p.lanes.direct >= maxDirect || p.lanes.directBytes+int64(len(message)) > maxDirectBytes
+	err := p.state.disk.err
+	p.mu.Unlock()
+	if crowded {
+		return nil, err
+	}
+	it := p.newItem(l, message)
+	it.direct = &direct{envelope: newEnvelope(l, it.born), message: message}
+	return it, nil
+}
+
+func (p *Post) newItem(l *Letter, message []byte) *item {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next++
+	return &item{
+		number: p.next, user: l.User, size: int64(len(message)), output: l.Output,
+		born: time.Now().UTC().Round(0), // without the monotonic reading: it is compared with files' times
+	}
+}
+
+func newEnvelope(l *Letter, born time.Time) envelope {
+	return envelope{User: l.User, Dir: l.Dir, Argv: l.Argv, Env: l.Env, Output: l.Output, Born: born}
+}
+
+// signal makes c readable without waiting.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

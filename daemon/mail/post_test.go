@@ -1,0 +1,445 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// mta is a mailer for tests: it says what it was given, and answers.
+type mta struct {
+	answer func(user string) (int, string, error)
+	got    chan string // user: message
+}
+
+func newMTA(answer func(user string) (int, string, error)) *mta {
+	return &mta{answer, make(chan string, 1000)}
+}
+
+func (m *mta) send(_ context.Context, d Delivery) (int, string, error) {
+	text, err := io.ReadAll(d.Message)
+	if err != nil {
+		return 0, "", err
+	}
+	m.got <- d.User + ": " + string(text)
+	return m.answer(d.User)
+}
+
+func fine(string) (int, string, error) { return 0, "", nil }
+
+// lines collects cron's log lines.
+type lines struct {
+	mu  sync.Mutex
+	all []Line
+}
+
+func (l *lines) say(line Line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, line)
+}
+
+func (l *lines) take() []Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.all
+	l.all = nil
+	return all
+}
+
+func letter(user, text string) *Letter {
+	return &Letter{
+		User: user, Dir: "/", Argv: []string{"/bin/sh", "arg"}, Env: []string{"A=b"}, Header: []byte("Subject: x\n\n"),
+		Body: strings.NewReader(text), Output: int64(len(text)),
+	}
+}
+
+// running runs the post until the test ends, or until stop is called.
+func running(t *testing.T, p *Post) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPostRunsSendmail hands letters to a real program, as the daemon's spawn
+// does.
+func TestPostRunsSendmail(t *testing.T) {
+	dir := t.TempDir()
+	sendmail := filepath.Join(dir, "sendmail")
+	script := "#!/bin/sh\n{ printf '<%s>' \"$@\"; echo; env; cat; } > " + dir + "/sent\necho complaint >&2\nexit $STATUS\n"
+	if err := os.WriteFile(sendmail, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{}, 10)
+	var said lines
+	p := Open(Options{Dir: filepath.Join(dir, "queue"), Say: said.say, Send: func(ctx context.Context, d Delivery) (int, string, error) {
+		cmd := exec.CommandContext(ctx, d.Argv[0], d.Argv[1:]...)
+		cmd.Env, cmd.Dir, cmd.Stdin = d.Env, d.Dir, d.Message
+		out, err := cmd.CombinedOutput()
+		defer func() { ended <- struct{}{} }()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return int(exit.Sys().(syscall.WaitStatus)), string(out), nil
+		}
+		return 0, string(out), err
+	}})
+	stop := running(t, p)
+
+	config := debian
+	config.Sendmail = sendmail
+	l, _ := Compose(config, report("echo hi", "hi\n"))
+	l.Env = append(l.Env, "STATUS=0")
+	l.Dir = "/"
+	p.Give(l)
+	<-ended
+	sent, err := os.ReadFile(filepath.Join(dir, "sent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<-FCronDaemon><-i><-B8BITMIME><-oem><bob>\n", "LOGNAME=bob\n", "\nSubject: Cron <bob@lab> echo hi\n", "\n\nhi\n"} {
+		if !strings.Contains(string(sent), want) {
+			t.Errorf("sendmail was given\n%s\nwithout %q", sent, want)
+		}
+	}
+
+	l, _ = Compose(config, report("echo hi", "hi\n"))
+	l.Env = append(l.Env, "STATUS=75")
+	l.Dir = "/"
+	p.Give(l)
+	<-ended
+	stop()
+	if got, want := p.Problems()[0].Why, "the mailer said: complaint"; got != want || p.Count() != 1 {
+		t.Errorf("%d wait, why %q, want 1 and %q", p.Count(), got, want)
+	}
+	if got, want := said.take(), []Line{{"bob", "MAIL", "mailed 3 bytes of output but got status 0x4b00 from MTA"}}; !slices.Equal(got, want) {
+		t.Errorf("said %q, want %q", got, want)
+	}
+}
+
+func TestPostSurvivesRestart(t *testing.T) {
+	dir := t.TempDir()
+	down := newMTA(func(string) (int, string, error) { return 75 << 8, "later", nil })
+	p := Open(Options{Dir: dir, Send: down.send})
+	stop := running(t, p)
+	for i := range 3 {
+		p.Give(letter("bob", fmt.Sprint("number ", i)))
+		<-down.got
+	}
+	stop()
+	p.Give(letter("bob", "given to nobody")) // after the end: not taken
+	files, _ := filepath.Glob(dir + "/*")
+	for _, file := range files {
+		info, _ := os.Stat(file)
+		if info.Mode() != 0o600 {
+			t.Errorf("%s has mode %v", file, info.Mode())
+		}
+	}
+	// What a daemon that died left half done, and what is no letter.
+	for name, text := range map[string]string{
+		fileName(50) + tmpSuffix: "half", fileName(51): "no envelope", fileName(52): `{"user":"x"}` + "\n", "README": "not ours",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, fileName(53))); err != nil {
+		t.Fatal(err)
+	}
+
+	up := newMTA(fine)
+	var got []Delivery
+	p = Open(Options{Dir: dir, Send: func(ctx context.Context, d Delivery) (int, string, error) {
+		got = append(got, d)
+		return up.send(ctx, d)
+	}})
+	if n := p.Count(); n != 3 {
+		t.Fatalf("%d letters are left, want 3", n)
+	}
+	stop = running(t, p)
+	for i := range 3 {
+		if text, want := <-up.got, fmt.Sprintf("bob: Subject: x\n\nnumber %d", i); text != want {
+			t.Errorf("got %q, want %q", text, want)
+		}
+	}
+	p.Give(letter("bob", "new"))
+	if text := <-up.got; text != "bob: Subject: x\n\nnew" {
+		t.Errorf("got %q", text)
+	}
+	stop()
+	if d := got[0]; d.User != "bob" || d.Dir != "/" || !slices.Equal(d.Argv, []string{"/bin/sh", "arg"}) || !slices.Equal(d.Env, []string{"A=b"}) {
+		t.Errorf("delivery %+v", d)
+	}
+	left := []string{}
+	files, _ = filepath.Glob(dir + "/*")
+	for _, file := range files {
+		left = append(left, filepath.Base(file))
+	}
+	if want := []string{fileName(51) + deadSuffix, fileName(52) + deadSuffix, fileName(53), "README"}; !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
+	}
+}
+
+// TestPostRetries sees the waits grow to an hour, the letter given up after
+// four days, and what is said of it.
+func TestPostRetries(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var said lines
+		var waits []time.Duration
+		last := time.Now()
+		p := Open(Options{Dir: dir, Say: said.say, Send: func(context.Context, Delivery) (int, string, error) {
+			waits = append(waits, time.Since(last))
+			last = time.Now()
+			return 75 << 8, "try \x1b[2J\nlater", nil
+		}})
+		stop := running(t, p)
+		p.Give(letter("bob", "x"))
+		time.Sleep(time.Second)
+		if got, want := p.Problems(), (Problem{"1 mail waits to be sent", "the mailer said: try ^[[2J later", "look at the mail transfer agent's own log"}); len(got) != 1 || got[0] != want {
+			t.Errorf("problems %q, want %q", got, want)
+		}
+		time.Sleep(5 * 24 * time.Hour)
+		stop()
+		if p.Count() != 0 {
+			t.Errorf("%d letters wait after five days", p.Count())
+		}
+		m := time.Minute
+		if want := []time.Duration{0, m, 2 * m, 4 * m, 8 * m, 16 * m, 32 * m, 60 * m, 60 * m}; !slices.Equal(waits[:9], want) || len(waits) < 95 || len(waits) > 105 {
+			t.Errorf("%d tries, waits %v, want %v", len(waits), waits[:9], want)
+		}
+		if got, want := said.take(), []Line{{"bob", "MAIL", "mailed 1 byte of output but got status 0x4b00 from MTA"}}; !slices.Equal(got, want) {
+			t.Errorf("said %q, want %q", got, want)
+		}
+		if got := p.Problems(); len(got) != 1 || got[0].What != "1 mail was given up" {
+			t.Errorf("problems %q", got)
+		}
+	})
+	if p := Open(Options{Dir: dir}); p.Count() != 0 || len(p.Problems()) != 1 {
+		t.Errorf("after a restart: %d letters, problems %q; want the dead one alone", p.Count(), p.Problems())
+	}
+}
+
+func TestPostGivesUpWhereTheAnswerIsFinal(t *testing.T) {
+	m := newMTA(func(string) (int, string, error) { return 67 << 8, "no such user", nil })
+	synctest.Test(t, func(t *testing.T) {
+		p := Open(Options{Dir: t.TempDir(), Send: m.send})
+		defer running(t, p)()
+		p.Give(letter("bob", "x"))
+		time.Sleep(10 * time.Hour)
+		if p.Count() != 0 || len(m.got) != 1 {
+			t.Errorf("%d wait, %d tries; want one try", p.Count(), len(m.got))
+		}
+	})
+}
+
+// A busy account delays the others by a letter at a time, and one whose
+// mailer hangs by what a mailer may take.
+func TestPostIsFair(t *testing.T) {
+	m := newMTA(fine)
+	p := Open(Options{Dir: t.TempDir(), Send: m.send})
+	for i := range 50 {
+		p.file(letter("chatty", fmt.Sprint(i)))
+	}
+	p.file(letter("ann", "0"))
+	p.file(letter("bob", "0"))
+	defer running(t, p)()
+	var users []string
+	for range 5 {
+		user, _, _ := strings.Cut(<-m.got, ":")
+		users = append(users, user)
+	}
+	if want := []string{"chatty", "ann", "bob", "chatty", "chatty"}; !slices.Equal(users, want) {
+		t.Errorf("order %q, want %q", users, want)
+	}
+}
+
+func TestPostMailerHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMTA(fine)
+		p := Open(Options{Dir: t.TempDir(), Send: func(ctx context.Context, d Delivery) (int, string, error) {
+			if d.User == "evil" {
+				<-ctx.Done()
+				return 0, "", ctx.Err()
+			}
+			return m.send(ctx, d)
+		}})
+		defer running(t, p)()
+		for range 100 {
+			p.Give(letter("evil", "x"))
+		}
+		for range 20 {
+			p.Give(letter("ann", "x"))
+		}
+		time.Sleep(20 * time.Minute)
+		if got := len(m.got); got != 20 {
+			t.Errorf("%d of 20 letters were sent within 20 minutes", got)
+		}
+	})
+}
+
+// The agent is looked for at each letter; a change is said once.
+func TestPostWithoutMTA(t *testing.T) {
+	for family, want := range map[crontab.Family]Line{
+		crontab.Debian: {"CRON", "info", "No MTA installed, discarding output"},
+		crontab.RHEL:   {"CRON", "INFO", "Syslog will be used instead of sendmail."},
+	} {
+		dir := t.TempDir()
+		sendmail := filepath.Join(dir, "sendmail")
+		var said lines
+		m := newMTA(fine)
+		p := Open(Options{Dir: filepath.Join(dir, "queue"), Family: family, Say: said.say, Send: m.send})
+		give := func() {
+			l := letter("bob", "x")
+			l.Argv[0] = sendmail
+			p.file(l)
+		}
+		give()
+		give()
+		if got := said.take(); !slices.Equal(got, []Line{want}) {
+			t.Errorf("said %q, want %q", got, want)
+		}
+		got := p.Problems()
+		if len(got) != 1 || got[0].Why != "there is no "+sendmail || !strings.Contains(got[0].What, "2 mails were not sent") || got[0].Fix == "" {
+			t.Errorf("problems %q", got)
+		}
+		if p.Count() != 0 {
+			t.Errorf("%d letters wait", p.Count())
+		}
+		if err := os.WriteFile(sendmail, []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Problems(); len(got) > 0 {
+			t.Errorf("problems %q though it was installed", got)
+		}
+		give()
+		stop := running(t, p)
+		<-m.got
+		stop()
+		if got := said.take(); len(got) > 0 || p.Count() != 0 {
+			t.Errorf("said %q, %d wait", got, p.Count())
+		}
+		os.Remove(sendmail)
+		give()
+		if got := said.take(); !slices.Equal(got, []Line{want}) {
+			t.Errorf("said %q, want %q again", got, want)
+		}
+	}
+}
+
+// A directory that takes nothing costs the queue, not the mail.
+func TestPostDiskTakesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newMTA(fine)
+	var sealed error
+	p := Open(Options{Dir: dir, Send: func(ctx context.Context, d Delivery) (int, string, error) {
+		again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", d.Message.Fd()), os.O_RDWR, 0)
+		if err == nil {
+			_, sealed = again.Write([]byte("x"))
+			again.Close()
+		}
+		return m.send(ctx, d)
+	}})
+	stop := running(t, p)
+	p.Give(letter("bob", "text"))
+	if got, want := <-m.got, "bob: Subject: x\n\ntext"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	stop()
+	if !errors.Is(sealed, syscall.EPERM) {
+		t.Errorf("a mailer could change the message: %v", sealed)
+	}
+	if got := p.Problems(); len(got) != 1 || !strings.HasPrefix(got[0].What, "mail is not kept on disk since ") {
+		t.Errorf("problems %q", got)
+	}
+	for range maxDirect + 3 {
+		p.file(letter("bob", "text"))
+	}
+	if got := p.Problems(); p.Count() != maxDirect || !strings.HasPrefix(got[len(got)-1].What, "3 mails were lost") {
+		t.Errorf("%d wait, problems %q", p.Count(), got)
+	}
+}
+
+func TestPostBounds(t *testing.T) {
+	p := Open(Options{Dir: t.TempDir(), Messages: 8, Bytes: 4000})
+	for range 5 {
+		p.file(letter("chatty", "x"))
+	}
+	for range 2 {
+		p.file(letter("big", strings.Repeat("x", 700)))
+	}
+	p.file(letter("ann", "x"))
+	got := map[string]int{}
+	for user, l := range p.lanes.of {
+		got[user] = len(l.items)
+	}
+	if want := map[string]int{"chatty": 2, "big": 1, "ann": 1}; !reflect.DeepEqual(got, want) {
+		t.Errorf("queue %v, want %v", got, want)
+	}
+	if n := p.state.refused; n != 4 {
+		t.Errorf("%d refused, want 4", n)
+	}
+	for range maxIntake + 2 {
+		p.Give(letter("ann", "x"))
+	}
+	if n := p.state.refused; n != 6 {
+		t.Errorf("%d refused, want 6", n)
+	}
+}
+
+// What is given before the end is on the disk after it.
+func TestPostFilesAllBeforeItEnds(t *testing.T) {
+	dir := t.TempDir()
+	p := Open(Options{Dir: dir})
+	for range 100 {
+		p.Give(letter("bob", "x"))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := Open(Options{Dir: dir}).Count(); n != 100 {
+		t.Errorf("%d letters are on the disk, want 100", n)
+	}
+}
+
+func TestPostSendsWhatItCanRead(t *testing.T) {
+	m := newMTA(fine)
+	p := Open(Options{Dir: t.TempDir(), Send: m.send})
+	defer running(t, p)()
+	l := letter("bob", "")
+	l.Body = io.MultiReader(strings.NewReader("half"), broken{})
+	p.Give(l)
+	if got, want := <-m.got, "bob: Subject: x\n\nhalf\n[cronring: the rest of the output cannot be read: gone]\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("gone") }

@@ -1,0 +1,74 @@
+package mail
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// state is what Problems speaks of.
+type state struct {
+	missing missing
+	disk    trouble
+	full    bool
+	refused int    // letters that a bound kept out
+	lost    int    // letters that neither disk nor memory could keep
+	dead    int    // letters that nobody took; they are kept
+	why     string // what the mailer said last, while it fails
+}
+
+type missing struct {
+	program string // "" while the mailer is there
+	since   time.Time
+	lost    int // letters since
+}
+
+type trouble struct {
+	err   error
+	since time.Time
+}
+
+func (t *trouble) note(err error) {
+	if err == nil || t.err == nil {
+		t.since = time.Now()
+	}
+	t.err = err
+}
+
+// Problems says what is wrong with mail, for the status.
+func (p *Post) Problems() []Problem {
+	p.mu.Lock()
+	s, waiting := p.state, p.lanes.count
+	p.mu.Unlock()
+	var all []Problem
+	add := func(what, why, fix string) { all = append(all, Problem{what, why, fix}) }
+	if m := s.missing; m.program != "" && !findProgram(m.program) {
+		add(fmt.Sprintf("mail cannot be sent since %s; %s", stamp(m.since), letters(m.lost, "was", "were")+" not sent, the output stays in the history"),
+			"there is no "+m.program,
+			"install a mail transfer agent (postfix, exim4, msmtp-mta), or write MAILTO=\"\" into the tables")
+	}
+	if s.why != "" && waiting > 0 {
+		add(letters(waiting, "waits", "wait")+" to be sent", "the mailer said: "+s.why, "look at the mail transfer agent's own log")
+	}
+	if s.dead > 0 {
+		add(letters(s.dead, "was", "were")+" given up", "the mailer refused, or failed for four days",
+			"look at "+filepath.Join(p.options.Dir, "*"+deadSuffix)+", and remove them when they are dealt with")
+	}
+	if s.disk.err != nil {
+		add("mail is not kept on disk since "+stamp(s.disk.since)+"; it is sent at once or lost", s.disk.err.Error(), "make room on the disk of "+p.options.Dir)
+	}
+	if s.refused+s.lost > 0 {
+		add(letters(s.refused+s.lost, "was", "were")+" lost since the daemon started; the output stays in the history",
+			fmt.Sprintf("%d for lack of room in the queue, %d for lack of disk", s.refused, s.lost), "see why jobs print so much, or why mail is not taken")
+	}
+	return all
+}
+
+func letters(n int, one, many string) string {
+	if n == 1 {
+		return "1 mail " + one
+	}
+	return fmt.Sprintf("%d mails %s", n, many)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
