@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // given is a descriptor that came with the start.
@@ -76,14 +78,14 @@ func listens(fd int) bool {
 // Kept is what the descriptor store gave back of one run. Descriptors that it
 // had not are 0.
 type Kept struct {
-	Run                 int64
+	Run                 job.RunID
 	Stdout, Stderr, PID int
 }
 
 // Kept lists what the store gave back, by run. The descriptors are the
 // caller's from now on, and still in the store until Forget.
 func (m *Manager) Kept() []Kept {
-	found := map[int64]*Kept{}
+	found := map[job.RunID]*Kept{}
 	for _, g := range m.given {
 		what, run, ok := keptName(g.name)
 		if !ok {
@@ -93,7 +95,7 @@ func (m *Manager) Kept() []Kept {
 		if k == nil {
 			k = &Kept{Run: run}
 			found[run] = k
-			m.store.remember(run)
+			m.Remember(run)
 		}
 		*k.field(what) = g.fd
 	}
@@ -116,11 +118,11 @@ func (k *Kept) field(what string) *int {
 }
 
 // keptName reads a name that keep wrote: "out.123".
-func keptName(name string) (what string, run int64, ok bool) {
+func keptName(name string) (what string, run job.RunID, ok bool) {
 	what, number, _ := strings.Cut(name, ".")
 	if !slices.Contains([]string{"out", "err", "pid"}, what) {
 		return "", 0, false
 	}
-	run, err := strconv.ParseInt(number, 10, 64)
-	return what, run, err == nil && run > 0
+	n, err := strconv.ParseInt(number, 10, 64)
+	return what, job.RunID(n), err == nil && n > 0
 }

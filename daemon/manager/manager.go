@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Manager is the service manager as the daemon sees it. Its methods may be
@@ -25,8 +27,8 @@ type Manager struct {
 func Open() (*Manager, error) {
 	m := &Manager{given: takeGiven()}
 	m.store.wake = make(chan struct{}, 1)
-	m.store.waiting = map[int64]waiting{}
-	m.store.kept = map[int64]bool{}
+	m.store.waiting = map[job.RunID]waiting{}
+	m.store.kept = map[job.RunID]bool{}
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
 		return m, nil

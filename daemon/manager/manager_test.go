@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // TestMain lets the test binary be a daemon that was given descriptors: they
@@ -157,7 +159,7 @@ func TestStoreIsNotToldOfAShortRun(t *testing.T) {
 
 func TestStoreSendsAtOnceWhenManyWait(t *testing.T) {
 	m, hear := listen(t)
-	for run := range int64(maxWaiting) {
+	for run := range job.RunID(maxWaiting) {
 		m.Keep(run+1, 1, 0, 0)
 	}
 	m.Keep(maxWaiting+1, 1, 0, 0)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // settle is how long a run must have lived before its descriptors are worth a
@@ -22,9 +24,9 @@ const maxWaiting = 200
 type store struct {
 	mu      sync.Mutex
 	wake    chan struct{}
-	queue   []int64           // runs in waiting, oldest first; some may be over already
-	waiting map[int64]waiting // not yet sent
-	kept    map[int64]bool    // sent
+	queue   []job.RunID           // runs in waiting, oldest first; some may be over already
+	waiting map[job.RunID]waiting // not yet sent
+	kept    map[job.RunID]bool    // sent
 }
 
 // waiting is a run whose descriptors are not sent yet.
@@ -38,7 +40,7 @@ var keptWords = [3]string{"out", "err", "pid"}
 // Keep gives copies of a run's descriptors to the store, so that a daemon
 // that comes after a crash finds them in Kept. A descriptor of 0 is none. It
 // keeps copies of its own, so that the caller may close these at any time.
-func (m *Manager) Keep(run int64, stdout, stderr, pidfd int) {
+func (m *Manager) Keep(run job.RunID, stdout, stderr, pidfd int) {
 	if m.conn == nil {
 		return
 	}
@@ -68,7 +70,7 @@ func (m *Manager) Keep(run int64, stdout, stderr, pidfd int) {
 }
 
 // Forget takes a run that is over out of the store.
-func (m *Manager) Forget(run int64) {
+func (m *Manager) Forget(run job.RunID) {
 	if m.conn == nil {
 		return
 	}
@@ -137,7 +139,7 @@ func (m *Manager) flush(now time.Time) time.Duration {
 // send gives descriptors away. FDPOLL=0 has the manager keep a pipe whose
 // writer has ended: what it wrote last is still in there. The store's lock is
 // held.
-func (m *Manager) send(run int64, w waiting) {
+func (m *Manager) send(run job.RunID, w waiting) {
 	defer w.close()
 	for i, fd := range w.fds {
 		if fd == 0 {
@@ -169,7 +171,10 @@ func (w waiting) close() {
 	}
 }
 
-func (s *store) remember(run int64) {
+// Remember says that the store has descriptors of a run which another life of
+// this process gave it.
+func (m *Manager) Remember(run job.RunID) {
+	s := &m.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept[run] = true
