@@ -3,9 +3,13 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 60s
 SEEDS       ?= 20000
+BIN         ?= bin
+PREFIX      ?= /usr
+DESTDIR     ?=
+FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
 export CGO_ENABLED ?= 0
 
-.PHONY: help run build test check lint race long fuzz sim crash zones bench clean
+.PHONY: help run build test check lint race long fuzz sim crash zones lab compare clock bench install uninstall clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -14,7 +18,7 @@ run: build ## run the demo crontab in the foreground (ask it things from a secon
 	bin/cronringd testdata/crontab/demo.crontab
 
 build: ## build bin/cronringd and bin/cronring
-	$(GO) build -trimpath -ldflags=-s -o bin/ ./cmd/...
+	$(GO) build -trimpath -ldflags=-s -o $(BIN)/ ./cmd/...
 
 test: lint check race ## all that must pass: linters, tests, the race detector
 
@@ -25,6 +29,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 
 race: ## the packages with goroutines, under the race detector
@@ -48,8 +53,42 @@ crash: build ## kill -9 of a busy daemon at 200 random points
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
 
+lab: ## what an installed daemon does in a booted systemd: every short proof (root, mmdebstrap)
+	$(GO) test ./packaging -count=1 -timeout 30m -v
+
+compare: ## ten real minutes beside Debian's cron on the same tables, in two machines
+	CRONRING_LONG=1 $(GO) test ./packaging -run Compare -count=1 -timeout 1h -v
+
+clock: ## the same at midnight, a month's end and changes of the clock, in emulated machines
+	CRONRING_LONG=1 $(GO) test ./packaging -run Clock -count=1 -timeout 2h -v
+
 bench: ## every figure of the README in one run, against its peer or limit
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...
+
+# Paths inside DESTDIR; units name /usr/sbin, so another PREFIX edits them.
+UNITS    = $(DESTDIR)$(PREFIX)/lib/systemd/system
+SETTINGS = $(DESTDIR)/etc/cronring/cronring.toml
+
+install: $(BIN)/cronringd ## install programs, units, manual pages, PAM file: DESTDIR= PREFIX=/usr FAMILY=debian|rhel
+	install -Dm755 -t $(DESTDIR)$(PREFIX)/sbin $(BIN)/cronringd
+	install -Dm755 -t $(DESTDIR)$(PREFIX)/bin $(BIN)/cronring
+	ln -sfn cronring $(DESTDIR)$(PREFIX)/bin/crontab
+	install -d $(UNITS)
+	sed 's|/usr/sbin/|$(PREFIX)/sbin/|' packaging/cronring.service >$(UNITS)/cronring.service
+	install -Dm644 -t $(UNITS) packaging/cronring.socket
+	install -Dm644 packaging/pam.d/$(FAMILY) $(DESTDIR)/etc/pam.d/cronring
+	test -e $(SETTINGS) || install -Dm644 packaging/cronring.toml $(SETTINGS)
+	for page in man/*.[1-9]; do install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit; done
+
+# Built by whoever builds; a root without Go only installs.
+$(BIN)/cronringd:
+	$(MAKE) build
+
+uninstall: ## remove what install installed; settings, history and crontabs stay
+	rm -f $(DESTDIR)$(PREFIX)/sbin/cronringd $(DESTDIR)$(PREFIX)/bin/cronring
+	test "$$(readlink $(DESTDIR)$(PREFIX)/bin/crontab)" != cronring || rm $(DESTDIR)$(PREFIX)/bin/crontab
+	rm -f $(UNITS)/cronring.service $(UNITS)/cronring.socket $(DESTDIR)/etc/pam.d/cronring
+	for page in man/*.[1-9]; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit; done
 
 clean: ## remove what was built
 	rm -rf bin dist

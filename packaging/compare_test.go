@@ -1,0 +1,284 @@
+package packaging
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tenPackages ship a table in /etc/cron.d; with dma and e2fsprogs they are twelve.
+const tenPackages = "cron sysstat php-common e2fsprogs mdadm atop popularity-contest backupninja rsnapshot awstats dma logcheck munin-node"
+
+// difference is one way in which cronring did something else than Debian's cron.
+type difference struct {
+	where string // what it was seen on
+	what  string // how it differs: "NAME: OLD -> NEW"
+}
+
+// allowed are the differences that are meant, and why.
+var allowed = []struct {
+	what *regexp.Regexp
+	why  string
+}{
+	{regexp.MustCompile(`^env USER: `), "lines: USER is always set, to the account; scripts expect it"},
+	{regexp.MustCompile(`^env CRONRING_\w+: none -> `), "a job is told about its run"},
+	{regexp.MustCompile(`^parent: "cron" -> "cronringd"`), "running: there is no process of cron's own between daemon and job"},
+	{regexp.MustCompile(`^fd [12]: "/tmp/X \(deleted\)" -> `), "running: output goes to the daemon and not to a deleted file"},
+	{regexp.MustCompile(`^fd 0: "pipe:X" -> "(/dev/null|/memfd:.*)"`), "command: without % standard input is at its end; with %, the text in memory"},
+	{regexp.MustCompile(`^mail header X-Cron-Env <(USER|CRONRING_\w+)=.*>: none -> `), "mail: one header for each variable, so also for these"},
+	{regexp.MustCompile(`^mail header X-Cron-Env <USER=evil>: .* -> none`), "lines: USER is always set, to the account"},
+	{regexp.MustCompile(`^mail header Auto-Submitted: none -> "auto-generated"`), "mail: automatic answers must not answer"},
+	{regexp.MustCompile(`^mail header Subject: "(.*)" -> "(.*) \(failed\)"`), "mail: a failure is told in the subject"},
+	{regexp.MustCompile(`^mail body: "no-such-command`), "the shell's words carry its own line number"},
+	{regexp.MustCompile(`^mail body: .*escaped percent %d \\\\ `), "command: \\\\ reaches the shell untouched"},
+}
+
+// TestCompareWithDebianCron lets Debian's cron and cronring run the same
+// tables in two machines at the same time, and compares everything they did.
+func TestCompareWithDebianCron(t *testing.T) {
+	needLab(t)
+	minutes := 2
+	if long() {
+		minutes = 10
+	}
+	m := comparable(t, minutes)
+	theirs, ours := runBoth(t, asDebian(m), m)
+	window := commonMinutes(t, minutes, theirs, ours)
+	compare(t, collect(t, theirs, window), collect(t, ours, window), 20*minutes)
+}
+
+// TestCompareDebianCronWithItself shows that what is compared says something:
+// two equal machines do not differ.
+func TestCompareDebianCronWithItself(t *testing.T) {
+	needLab(t)
+	if !long() {
+		t.Skip("SKIPPED: the control takes minutes, and what it shows changes with the tables only: CRONRING_LONG=1")
+	}
+	m := asDebian(comparable(t, 2))
+	one, other := runBoth(t, m, m)
+	window := commonMinutes(t, 2, one, other)
+	if d := differences(collect(t, one, window), collect(t, other, window)); len(d) > 0 {
+		t.Errorf("Debian's cron differs from itself: %+v", d)
+	}
+}
+
+func comparable(t *testing.T, minutes int) machine {
+	return machine{
+		packages: tenPackages, files: comparedTables(t, "compare"),
+		proof: "compare", args: []string{fmt.Sprint(minutes)},
+		limit: time.Duration(minutes+5) * time.Minute,
+	}
+}
+
+func asDebian(m machine) machine {
+	m.debian = true
+	return m
+}
+
+// runBoth runs two machines at the same time, each with a root of its own.
+func runBoth(t *testing.T, one, other machine) (result, result) {
+	binaries(t)
+	both := []machine{one, other}
+	var results [2]result
+	for i := range both {
+		both[i].dir = t.TempDir()
+	}
+	t.Run("machines", func(t *testing.T) {
+		for i, m := range both {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				results[i] = m.run(t)
+			})
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return results[0], results[1]
+}
+
+// comparedTables are the files of testdata/lab/NAME as machine.files.
+func comparedTables(t *testing.T, name string) map[string]string {
+	files := map[string]string{}
+	for _, path := range glob(t, filepath.Join(lab, name, "*", "*")) {
+		kind := filepath.Base(filepath.Dir(path))
+		files["tables/"+kind+"/"+filepath.Base(path)] = text(t, path)
+	}
+	files["sendmail"] = text(t, filepath.Join(lab, "sendmail"))
+	return files
+}
+
+// commonMinutes are those that both machines saw from beginning to end.
+func commonMinutes(t *testing.T, want int, machines ...result) map[string]bool {
+	common := map[string]bool{}
+	for i, m := range machines {
+		marks := strings.Fields(m.file(t, "minutes"))
+		whole := map[string]bool{}
+		for _, minute := range marks[:max(0, len(marks)-1)] {
+			if i == 0 || common[minute] {
+				whole[minute] = true
+			}
+		}
+		common = whole
+	}
+	if len(common) < want {
+		t.Fatalf("both machines saw only the minutes %v whole, want %d", slices.Sorted(maps.Keys(common)), want)
+	}
+	t.Logf("compared: %v", slices.Sorted(maps.Keys(common)))
+	return common
+}
+
+// deeds is what a cron did: facts by the thing that they are about.
+type deeds map[string]map[string]string
+
+// collect gathers a machine's deeds of the given minutes, and of its boot.
+func collect(t *testing.T, m result, window map[string]bool) deeds {
+	all := deeds{}
+	for _, path := range glob(t, filepath.Join(m.out, "probe", "*")) {
+		var r report
+		if err := json.Unmarshal([]byte(text(t, path)), &r); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if boot := strings.HasPrefix(r.Name, "reboot"); boot || window[r.Minute] {
+			if boot {
+				r.Minute = "boot"
+			}
+			all.add(r.Minute+" job "+r.Name, r.Facts)
+		}
+	}
+	for _, path := range glob(t, filepath.Join(m.out, "mail", "*")) {
+		all.addMail(t, text(t, path), window)
+	}
+	logged := regexp.MustCompile(`T(\d\d:\d\d):\d\d\S* \S+ CRON\[\d+\]: (\(.*\) (?:CMD|MAIL|ERROR|error|info) ?\(.*)`)
+	for line := range strings.Lines(m.file(t, "cron.log")) {
+		if f := logged.FindStringSubmatch(line); f != nil && window[f[1]] {
+			all.add(f[1]+" log "+f[2], map[string]string{"logged": "yes"})
+		}
+	}
+	return all
+}
+
+// add numbers what happened more than once.
+func (d deeds) add(key string, facts map[string]string) {
+	numbered := key
+	for n := 2; d[numbered] != nil; n++ {
+		numbered = fmt.Sprintf("%s #%d", key, n)
+	}
+	d[numbered] = facts
+}
+
+func (d deeds) addMail(t *testing.T, raw string, window map[string]bool) {
+	letter, err := mail.ReadMessage(strings.NewReader(raw))
+	if err != nil {
+		t.Fatalf("not a mail: %v\n%s", err, raw)
+	}
+	minute := letter.Header.Get("Lab-Minute")
+	if !window[minute] {
+		return
+	}
+	facts := map[string]string{}
+	for name, values := range letter.Header {
+		if name == "X-Cron-Env" {
+			for _, value := range values {
+				facts["mail header X-Cron-Env "+value] = "yes"
+			}
+		} else if name != "Lab-Minute" {
+			facts["mail header "+name] = strings.Join(values, " ")
+		}
+	}
+	_, facts["mail body"], _ = strings.Cut(raw, "\n\n")
+	subject := strings.TrimSuffix(letter.Header.Get("Subject"), " (failed)")
+	d.add(minute+" mail to "+letter.Header.Get("To")+": "+subject, facts)
+}
+
+// compare prints the differences as a table, and fails for each one that is
+// not allowed. atLeast is how many deeds make the comparison worth something.
+func compare(t *testing.T, theirs, ours deeds, atLeast int) {
+	t.Helper()
+	if len(theirs) < atLeast {
+		t.Errorf("Debian's cron did only %d things, want %d: nothing was compared", len(theirs), atLeast)
+	}
+	seen := map[string][]string{}
+	for _, d := range differences(theirs, ours) {
+		seen[d.what] = append(seen[d.what], d.where)
+	}
+	t.Logf("%d deeds of Debian's cron, %d of cronring; %d kinds of difference", len(theirs), len(ours), len(seen))
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		where := seen[what]
+		if why := reason(what); why != "" {
+			t.Logf("meant    %4d x %.200s\n             because %s", len(where), what, why)
+			continue
+		}
+		t.Errorf("DIFFERS  %4d x %.400s\n             first on %.200s", len(where), what, where[0])
+	}
+}
+
+func reason(what string) string {
+	for _, a := range allowed {
+		if a.what.MatchString(what) {
+			return a.why
+		}
+	}
+	return ""
+}
+
+func differences(theirs, ours deeds) []difference {
+	var all []difference
+	for _, key := range union(theirs, ours) {
+		_, deed, _ := strings.Cut(key, " ") // without the minute
+		was, is := theirs[key], ours[key]
+		switch {
+		case is == nil:
+			all = append(all, difference{key, "missing: " + deed})
+			continue
+		case was == nil:
+			all = append(all, difference{key, "added: " + deed})
+			continue
+		}
+		for _, fact := range union(was, is) {
+			if old, new := quoted(was, fact), quoted(is, fact); old != new {
+				all = append(all, difference{key, fact + ": " + old + " -> " + new})
+			}
+		}
+	}
+	return all
+}
+
+func union[V any](a, b map[string]V) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func quoted(facts map[string]string, name string) string {
+	if value, ok := facts[name]; ok {
+		return fmt.Sprintf("%q", value)
+	}
+	return "none"
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no %s: %v", pattern, err)
+	}
+	return paths
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

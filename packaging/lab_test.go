@@ -1,0 +1,207 @@
+// Package packaging owns what a host is given beside the programs: units, PAM
+// file, settings; and the proofs that all of it works in a booted systemd.
+package packaging
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the machines run the test binary as a tool: see tool_test.go.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "labtool" {
+		os.Exit(tool(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+const lab = "../testdata/lab"
+
+// machine is a booted systemd with our files in it, pristine at each start.
+//
+// Inside, /lab holds what the proof needs: the script itself, lib.sh, labtool
+// (this test binary), tree (what "make install" installs), and files; the
+// script leaves what the test wants to see in /lab/out.
+type machine struct {
+	engine   string            // "ns" (the default) or "qemu": see boot-systemd.sh
+	packages string            // of Debian, beside the lab's own
+	proof    string            // NAME of testdata/lab/proof-NAME.sh
+	args     []string          // its arguments
+	files    map[string]string // by path below /lab; tables/ is installed, see setup.sh
+	debian   bool              // Debian's cron runs there, and not ours
+	limit    time.Duration     // for all of it; 0 is five minutes
+	dir      string            // where out/ is put; "" is a directory of the test
+}
+
+// result is what a machine leaves behind.
+type result struct {
+	said string // by the script
+	out  string // the directory that was /lab/out
+}
+
+func (r result) file(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.out, name))
+	if err != nil {
+		t.Fatalf("the machine left no %s: %v", name, err)
+	}
+	return string(text)
+}
+
+// run boots the machine, runs the proof in it and shuts it down. Each line "NOT
+// OK" of the script is an error of the test.
+func (m machine) run(t *testing.T) result {
+	t.Helper()
+	r, err := m.boot(t)
+	t.Logf("%s", r.said)
+	if err != nil {
+		t.Errorf("%s: %v", m.proof, err)
+	}
+	oks := 0
+	for line := range strings.Lines(r.said) {
+		switch {
+		case strings.HasPrefix(line, "NOT OK"):
+			t.Error(strings.TrimSpace(line))
+		case strings.HasPrefix(line, "ok "):
+			oks++
+		}
+	}
+	if oks == 0 {
+		t.Errorf("%s showed nothing", m.proof)
+	}
+	return r
+}
+
+func (m machine) boot(t *testing.T) (result, error) {
+	t.Helper()
+	if m.limit == 0 {
+		m.limit = 5 * time.Minute
+	}
+	dir := t.TempDir()
+	if m.dir == "" {
+		m.dir = dir
+	}
+	r := result{out: filepath.Join(m.dir, "out")}
+	m.furnish(t, filepath.Join(dir, "lab"))
+	args := []string{"run", "--setup", "--copy", filepath.Join(dir, "lab") + ":/lab", "--out", r.out, "--pkgs", m.packages}
+	if m.engine != "" {
+		args = append(args, "--engine", m.engine)
+	}
+	args = append(args, "--", filepath.Join(lab, "proof-"+m.proof+".sh"))
+	ctx, cancel := context.WithTimeout(t.Context(), m.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(lab, "boot-systemd.sh"), append(args, m.args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it cleans up
+	cmd.WaitDelay = 20 * time.Second
+	said, err := cmd.CombinedOutput()
+	r.said = string(said)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("not done after %v: %w", m.limit, err)
+	}
+	return r, err
+}
+
+// furnish lays out the folder that becomes /lab.
+func (m machine) furnish(t *testing.T, dir string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, filepath.Join(lab, "lib.sh"), filepath.Join(dir, "lib.sh"))
+	install(t, filepath.Join(lab, "setup.sh"), filepath.Join(dir, "setup"))
+	install(t, self, filepath.Join(dir, "labtool"))
+	for name, text := range m.files {
+		write(t, filepath.Join(dir, name), text)
+	}
+	if m.debian {
+		return
+	}
+	make := exec.Command("make", "-s", "-C", "..", "install", "BIN="+binaries(t), "DESTDIR="+filepath.Join(dir, "tree"), "FAMILY=debian")
+	if said, err := make.CombinedOutput(); err != nil {
+		t.Fatalf("make install: %v\n%s", err, said)
+	}
+}
+
+// built is where the programs are: static, as they are shipped, and built once.
+var built = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv("CRONRING_BIN"); dir != "" {
+		return dir, nil
+	}
+	dir, err := filepath.Abs("../bin/lab")
+	if err != nil {
+		return "", err
+	}
+	make := exec.Command("make", "-s", "-C", "..", "build", "BIN="+dir)
+	make.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := make.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make build: %w\n%s", err, said)
+	}
+	return dir, nil
+})
+
+func binaries(t *testing.T) string {
+	t.Helper()
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// needLab skips, loudly, where no machine can be booted; in CI that is an
+// error, or the proofs would be lost one day and nobody would notice.
+func needLab(t *testing.T, programs ...string) {
+	t.Helper()
+	without := ""
+	switch {
+	case testing.Short():
+		without = "without -short"
+	case os.Geteuid() != 0:
+		without = "as root"
+	}
+	for _, name := range append(programs, "mmdebstrap", "unshare", "nsenter") {
+		if _, err := exec.LookPath(name); err != nil && without == "" {
+			without = "with " + name + " installed"
+		}
+	}
+	switch {
+	case without == "":
+	case os.Getenv("CI") == "true":
+		t.Fatalf("a machine can be booted only %s, and CI must", without)
+	default:
+		t.Skipf("SKIPPED: a machine can be booted only %s", without)
+	}
+}
+
+// long says whether the proofs that take their time are wanted.
+func long() bool { return os.Getenv("CRONRING_LONG") != "" }
+
+func install(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, string(text))
+}
+
+// write makes everything executable: it does no harm, and files that come
+// from a map have no mode of their own.
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

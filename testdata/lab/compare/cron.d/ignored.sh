@@ -1,0 +1,1 @@
+* * * * * root echo a dot in the name
