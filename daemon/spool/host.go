@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -22,18 +20,24 @@ type Host struct {
 
 // ThisHost looks at the machine and at the process's own account.
 func ThisHost() Host {
-	return Host{Family: family(), Zone: zone(), Account: account(), Root: os.Geteuid() == 0}
+	return Host{Family: family(), Zone: zone(), Account: ownAccount(), Root: os.Geteuid() == 0}
 }
 
 // Config is how to parse the crontab at path. system says that it has a
-// column for the account, which /etc/crontab and /etc/cron.d/* always do.
+// column for the account, which /etc/crontab and /etc/cron.d/* always do; a
+// file in the spool is its account's, and /etc/anacrontab has anacron's form.
 func (h Host) Config(path string, system bool) crontab.Config {
 	c := crontab.Config{
 		Format: crontab.User, Family: h.Family, Owner: h.Account, Privileged: h.Root,
 		Local: h.Zone, Zone: LoadZone,
 	}
-	if system || SystemTable(path) {
+	switch k, name := h.Places("").kindOf(path); {
+	case system, k == systemTable:
 		c.Format, c.Privileged = crontab.System, true
+	case k == anacronTable:
+		c.Format, c.Privileged = crontab.Anacron, true
+	case k == userTable:
+		c.Owner, c.Privileged = name, name == "root"
 	}
 	return c
 }
@@ -50,8 +54,8 @@ func LoadZone(name string) (*time.Location, error) {
 // SystemTable reports whether cron itself would read the file with a column for
 // the account.
 func SystemTable(path string) bool {
-	abs, err := filepath.Abs(path)
-	return err == nil && path != "-" && (abs == "/etc/crontab" || filepath.Dir(abs) == "/etc/cron.d")
+	k, _ := Host{}.Places("").kindOf(path)
+	return k == systemTable
 }
 
 // family tells which cron's defaults hold here.
@@ -62,29 +66,17 @@ func family() crontab.Family {
 	return crontab.Debian
 }
 
-// zone is the host's zone under its real name. Go calls it "Local", which
-// tells a reader nothing; that name stays only when the real one is not known.
+// zone is the host's zone as it is now.
 func zone() *time.Location {
-	name, set := os.LookupEnv("TZ")
-	if set && name == "" {
-		return time.UTC
-	}
-	if !set {
-		target, err := os.Readlink("/etc/localtime")
-		if err != nil {
-			return time.Local
-		}
-		_, name, _ = strings.Cut(target, "zoneinfo/")
-	}
-	if loc, err := LoadZone(strings.TrimPrefix(name, ":")); err == nil {
-		return loc
-	}
-	return time.Local
+	p := Host{}.Places("")
+	z := hostZone{localtime: p.Localtime, timezone: p.Timezone}
+	z.refresh(time.Now())
+	return z.location
 }
 
-// account is the name of the account that this process runs as, or its number
+// ownAccount is the name of the account that this process runs as, or its number
 // where the system knows no name, as in many containers.
-func account() string {
+func ownAccount() string {
 	uid := uint32(os.Geteuid())
 	if name, err := AccountName(uid); err == nil {
 		return name

@@ -1,0 +1,177 @@
+package spool
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// shape is what an inode shows of itself that changes when somebody changes
+// the file. The change time cannot be set by hand, so that an edit that puts
+// size and modification time back still shows.
+type shape struct {
+	dev, ino     uint64
+	mode, uid    uint32
+	links        uint64
+	size         int64
+	mtime, ctime int64 // nanoseconds
+}
+
+func shapeOf(st *unix.Stat_t) shape {
+	return shape{
+		dev: st.Dev, ino: st.Ino, mode: st.Mode, uid: st.Uid, links: uint64(st.Nlink), size: st.Size,
+		mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(),
+	}
+}
+
+func (s shape) isLink() bool { return s.mode&unix.S_IFMT == unix.S_IFLNK }
+
+// look is the shape of what stands at a path, and of what it leads to when it
+// is a symbolic link.
+type look struct{ self, target shape }
+
+// lookAt looks at a name in an open directory, or at a path with unix.AT_FDCWD.
+// What a broken link leads to has the zero shape.
+func lookAt(dir int, name string) (look, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return look{}, err
+	}
+	l := look{self: shapeOf(&st)}
+	if l.self.isLink() && unix.Fstatat(dir, name, &st, 0) == nil {
+		l.target = shapeOf(&st)
+	}
+	return l, nil
+}
+
+// freshness is how old a change must be for the next one to be sure to leave
+// another time behind: clocks of file systems tick every few milliseconds, or
+// every two seconds.
+const freshness = 2 * time.Second
+
+// fresh reports whether the next change may leave the same look.
+func (l look) fresh(now time.Time, within time.Duration) bool {
+	edge := now.Add(-within).UnixNano()
+	return l.self.ctime > edge || l.target.ctime > edge
+}
+
+// found is a file that a scan came across.
+type found struct {
+	candidate
+	look look
+}
+
+// placeholder keeps dpkg from deleting an empty directory. It stands on each
+// Debian host, so it is not worth a word.
+const placeholder = ".placeholder"
+
+// scanned is what a scan of the host's places saw.
+type scanned struct {
+	found   []found
+	ignored []Ignored
+	failed  []*Refusal // directories that could not be listed
+}
+
+// file looks at one file that need not be there.
+func (s *scanned) file(c candidate, t trust) {
+	l, err := lookAt(unix.AT_FDCWD, c.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+	case err != nil:
+		s.failed = append(s.failed, t.say(&facts{candidate: c, err: pathError("lstat", c.path, err)}, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", "it cannot be looked at: "+reason(err), ""))
+	default:
+		s.found = append(s.found, found{c, l})
+	}
+}
+
+// directory looks at all files of a directory, in the order of their names. A
+// directory that is not there is empty.
+func (s *scanned) directory(k kind, path string, t trust, lsb bool) {
+	dir, names, err := list(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		s.failed = append(s.failed, t.unlisted(k, path, err))
+		return
+	}
+	defer dir.Close()
+	fd := int(dir.Fd())
+	prefix := path + "/"
+	for _, name := range names {
+		if why := ignore(k, t.family, lsb, name); why != "" {
+			if name != placeholder {
+				s.ignored = append(s.ignored, Ignored{prefix + name, why})
+			}
+			continue
+		}
+		l, err := lookAt(fd, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		// Any other trouble shows again, and with words, when it is opened.
+		s.found = append(s.found, found{candidate{k, prefix + name, name}, l})
+	}
+}
+
+func list(path string) (*os.File, []string, error) {
+	fd, err := openRetry(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC)
+	if err != nil {
+		return nil, nil, pathError("open", path, err)
+	}
+	dir := os.NewFile(uintptr(fd), path)
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		dir.Close()
+		return nil, nil, err
+	}
+	slices.Sort(names)
+	return dir, names, nil
+}
+
+// unlisted is the refusal of a whole directory. What its files said before
+// stays loaded.
+func (t trust) unlisted(k kind, path string, err error) *Refusal {
+	fix := ""
+	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
+		fix = "ask as root"
+	}
+	return &Refusal{
+		Path: path, Who: "CRON", Code: CodeDirectory, Word: "OPENDIR FAILED", Kept: true,
+		Why: "the directory cannot be listed: " + reason(err), Fix: fix,
+		Log: logLine("CRON", "OPENDIR FAILED", path),
+	}
+}
+
+// regular reports whether what is looked at is a regular file in the end.
+func (l look) regular() bool {
+	end := l.self
+	if end.isLink() {
+		end = l.target
+	}
+	return end.mode&unix.S_IFMT == unix.S_IFREG
+}
+
+// leadsTo is the path of what a symbolic link leads to, also where nothing
+// stands there, or "" for what is no link.
+func leadsTo(path string, l look) string {
+	if !l.self.isLink() {
+		return ""
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	target, err := os.Readlink(path)
+	if err != nil {
+		return ""
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	return filepath.Clean(target)
+}

@@ -1,0 +1,293 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+)
+
+// The codes of refusals. As the codes of package crontab they are never given
+// another meaning.
+const (
+	CodeOrphan    crontab.Code = "F101" // no such account
+	CodeOpen      crontab.Code = "F102" // cannot be opened or read
+	CodeLinkOwner crontab.Code = "F103" // a symbolic link that is not root's
+	CodeOwner     crontab.Code = "F104" // a file of somebody else
+	CodeType      crontab.Code = "F105" // not a regular file
+	CodeMode      crontab.Code = "F106" // others may write it
+	CodeLinks     crontab.Code = "F107" // more than one name
+	CodeSize      crontab.Code = "F108" // too large
+	CodeDirectory crontab.Code = "F109" // a directory of tables that cannot be listed
+)
+
+// Refusal is a file, or a directory of files, that is not read.
+type Refusal struct {
+	Path string
+	Who  string // as cron's log names it: the account, *system*NAME or root; "" for files named by hand
+	Code crontab.Code
+	Word string // cron's own: "WRONG FILE OWNER"
+	Why  string // lower case, no full stop
+	Fix  string
+	Kept bool   // what the file said before stays loaded
+	Log  string // cron's line: "(bob) WRONG FILE OWNER (crontabs/bob)"
+
+	gone bool // the file is not there any more
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s: %s", r.Path, r.Word, r.Why) }
+
+// Diagnostic is the form in which lint shows it.
+func (r *Refusal) Diagnostic() crontab.Diagnostic {
+	message := fmt.Sprintf("refused, %s: %s", r.Word, r.Why)
+	if r.Kept {
+		message += "; what it said before stays loaded"
+	}
+	return crontab.Diagnostic{File: r.Path, Severity: crontab.Error, Code: r.Code, Message: message, Fix: r.Fix}
+}
+
+// kind is which rules hold for a file.
+type kind uint8
+
+const (
+	namedTable   kind = iota // named by hand: it need only be readable
+	userTable                // in the spool
+	systemTable              // /etc/crontab and /etc/cron.d/*
+	anacronTable             // /etc/anacrontab
+)
+
+// candidate is a file that may be a table.
+type candidate struct {
+	kind kind
+	path string
+	name string // last element of path: the account of a user's table; "" for /etc/crontab
+}
+
+// trust is the host's rules.
+type trust struct {
+	family     crontab.Family
+	permissive bool // cronie's -p: whose file it is and who may write it is nobody's business
+}
+
+// facts are what a refusal can hang on.
+type facts struct {
+	candidate
+	account *account.Account // of a user's table; nil when there is none
+	unknown error            // why there is none
+	link    *unix.Stat_t     // the symbolic link that stands at path, if one does
+	file    unix.Stat_t      // of the open descriptor
+	err     error            // why the file cannot be opened
+}
+
+// refuse is every reason not to read a table, in cron's own order, and cron's
+// own word for it; nil when the table is good. The words of Debian's cron 3.0
+// and of cronie 1.7 differ, as do their rules and the order of them, so that
+// a file that breaks two rules gets the word that its host's cron would give.
+func (t trust) refuse(f *facts) *Refusal {
+	var (
+		debian   = t.family == crontab.Debian
+		user     = f.kind == userTable
+		strict   = !t.permissive
+		stranger = strict && f.file.Uid != 0 && !(user && f.account != nil && f.file.Uid == f.account.UID)
+		regular  = f.file.Mode&unix.S_IFMT == unix.S_IFREG
+		mode     = f.file.Mode & 0o7777
+	)
+	switch {
+	case user && f.account == nil:
+		return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", f.orphan(), "delete the file, or create the account")
+	case debian && strict && !user && f.link != nil && f.link.Uid != 0:
+		return t.say(f, CodeLinkOwner, "WRONG SYMLINK OWNER", "", fmt.Sprintf("the symbolic link belongs to %s, not to root", uid(f.link.Uid)), "chown -h root "+quoted(f.path))
+	case f.err != nil && f.link != nil && !user:
+		return t.say(f, CodeOpen, "CAN'T OPEN SYMLINK", "CAN'T OPEN", "what the symbolic link leads to cannot be opened: "+reason(f.err), "")
+	case f.err != nil:
+		return t.say(f, CodeOpen, "CAN'T OPEN", "CAN'T OPEN", f.unopened(), "")
+	case debian && stranger:
+		return t.say(f, CodeOwner, "WRONG FILE OWNER", "", f.stranger(), f.owned())
+	case !regular:
+		return t.say(f, CodeType, "NOT A REGULAR FILE", "NOT REGULAR", "it is "+typeName(f.file.Mode)+", not a regular file", "")
+	case strict && debian && user && mode != 0o600:
+		return t.say(f, CodeMode, "INSECURE MODE (mode 0600 expected)", "", fmt.Sprintf("its mode is %04o, not 0600", mode), "chmod 600 "+quoted(f.path))
+	case strict && (debian || f.kind == anacronTable) && mode&0o022 != 0:
+		return t.say(f, CodeMode, "INSECURE MODE (group/other writable)", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: others than the owner may write it", mode), "chmod go-w "+quoted(f.path))
+	case strict && !debian && f.kind != anacronTable && mode&0o7533 != 0o400:
+		return t.say(f, CodeMode, "", "BAD FILE MODE", fmt.Sprintf("its mode is %04o: it must be readable for its owner, neither executable nor set-id, and nobody else's to write", mode), "chmod "+f.goodMode()+" "+quoted(f.path))
+	case stranger:
+		return t.say(f, CodeOwner, "", "WRONG FILE OWNER", f.stranger(), f.owned())
+	case strict && (debian || user) && f.file.Nlink != 1:
+		return t.say(f, CodeLinks, "NUMBER OF HARD LINKS > 1", "BAD LINK COUNT", fmt.Sprintf("the file has %d names, and its owner may not know them all", f.file.Nlink), "find the others and delete them: find / -xdev -samefile "+quoted(f.path))
+	case f.file.Size > crontab.MaxText:
+		return t.say(f, CodeSize, "FILE TOO LARGE", "FILE TOO LARGE", "the file has more than 16 MiB, which no crontab has", "split the file")
+	}
+	return nil
+}
+
+// say makes a refusal in the words of the host's family.
+func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string) *Refusal {
+	word := debian
+	if t.family == crontab.RHEL {
+		word = cronie
+	}
+	r := &Refusal{Path: f.path, Who: t.who(f.candidate), Code: code, Word: word, Why: why, Fix: fix}
+	r.gone = errors.Is(f.err, fs.ErrNotExist) && code == CodeOpen
+	if f.kind == namedTable {
+		return r
+	}
+	detail := t.logPath(f.candidate)
+	if code == CodeOrphan {
+		detail = "no passwd entry"
+	}
+	r.Log = logLine(r.Who, word, detail)
+	if code == CodeOpen && t.family == crontab.RHEL {
+		r.Log += ": " + reason(f.err)
+	}
+	return r
+}
+
+func (f *facts) orphan() string {
+	var none *account.UnknownError
+	if f.unknown == nil || errors.As(f.unknown, &none) {
+		return "there is no account of that name"
+	}
+	return "it is not known whether there is an account of that name: " + f.unknown.Error()
+}
+
+func (f *facts) unopened() string {
+	if errors.Is(f.err, unix.ELOOP) && f.link != nil {
+		return "it is a symbolic link, which a user's table must not be"
+	}
+	return "it cannot be opened: " + reason(f.err)
+}
+
+func (f *facts) stranger() string {
+	if f.kind == userTable {
+		return fmt.Sprintf("it belongs to %s, neither to %s (uid %d) nor to root: see what it says before you mend that", uid(f.file.Uid), quoted(f.name), f.account.UID)
+	}
+	return fmt.Sprintf("it belongs to %s, not to root: see what it says before you mend that", uid(f.file.Uid))
+}
+
+func (f *facts) owned() string {
+	if f.kind == userTable {
+		return "chown " + quoted(f.name) + " " + quoted(f.path)
+	}
+	return "chown root " + quoted(f.path)
+}
+
+func (f *facts) goodMode() string {
+	if f.kind == userTable {
+		return "600"
+	}
+	return "644"
+}
+
+// who is the name before a refusal in cron's log.
+func (t trust) who(c candidate) string {
+	switch {
+	case c.kind == namedTable:
+		return ""
+	case c.kind == userTable:
+		return c.name
+	case t.family == crontab.RHEL:
+		return "root"
+	}
+	return "*system*" + c.name
+}
+
+// whoReloads is the name before RELOAD, where cronie has another.
+func (t trust) whoReloads(c candidate) string {
+	if t.family == crontab.RHEL && (c.kind == systemTable || c.kind == anacronTable) {
+		return "*system*"
+	}
+	return t.who(c)
+}
+
+// logPath is the path in cron's log: Debian's cron stands in the directory
+// above its spool.
+func (t trust) logPath(c candidate) string {
+	if t.family == crontab.Debian && c.kind == userTable {
+		return filepath.Base(filepath.Dir(c.path)) + "/" + c.name
+	}
+	return c.path
+}
+
+// reload is the line that cron logs when it reads a table again.
+func (t trust) reload(c candidate) string {
+	if c.kind == namedTable {
+		return ""
+	}
+	return logLine(t.whoReloads(c), "RELOAD", t.logPath(c))
+}
+
+// logLine is one line of cron's log, with unprintable bytes as cron has them.
+func logLine(who, word, detail string) string {
+	line := "(" + who + ") " + word + " (" + detail + ")"
+	var b strings.Builder
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c < ' ':
+			b.WriteByte('^')
+			b.WriteByte(c + '@')
+		case c == 0x7f:
+			b.WriteString("^?")
+		case c >= 0x80:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func uid(n uint32) string {
+	if n == 0 {
+		return "root"
+	}
+	return "uid " + formatUID(n)
+}
+
+// reason is an error without the path, which stands beside it anyway.
+func reason(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// quoted is a word of a command for people to copy: as it is when it is plain,
+// else between quotes. What no terminal should see is a question mark.
+func quoted(word string) string {
+	plain := word != ""
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f {
+			plain = false
+			return '?'
+		}
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=", r) {
+			plain = false
+		}
+		return r
+	}, word)
+	if plain {
+		return clean
+	}
+	return "'" + strings.ReplaceAll(clean, "'", `'\''`) + "'"
+}
+
+func typeName(mode uint32) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return "a directory"
+	case unix.S_IFIFO:
+		return "a named pipe"
+	case unix.S_IFSOCK:
+		return "a socket"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return "a device"
+	}
+	return "something else"
+}
