@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -100,6 +101,19 @@ func (c *capture) chunks(run job.RunID, id job.ID) []job.Chunk {
 		chunks[i].Run, chunks[i].Job = run, id
 	}
 	return chunks
+}
+
+// restore takes what chunks gave, so that it goes on where that left off.
+func (c *capture) restore(limit int, chunks []job.Chunk) {
+	for _, chunk := range chunks {
+		if chunk.Cut > 0 {
+			c.full = true
+			c.cut += chunk.Cut
+		}
+		if len(chunk.Data) > 0 && slices.Contains(streams[:], chunk.Stream) {
+			c.add(limit, chunk.Stream, chunk.At, chunk.Data)
+		}
+	}
 }
 
 // crowded reports whether the part has no room for the piece's bookkeeping,

@@ -5,8 +5,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 )
+
+// familyPath is the PATH of jobs whose table sets none.
+func familyPath(family crontab.Family) string {
+	if family == crontab.RHEL {
+		return "/usr/bin:/bin:/usr/sbin:/sbin"
+	}
+	return "/usr/bin:/bin"
+}
 
 // environment is a process environment in which each name stands once: what
 // two values of one name mean differs from shell to shell.
@@ -25,6 +35,13 @@ func (e *environment) set(name, value string) {
 	e.vars = append(e.vars, entry)
 }
 
+func (e *environment) setAll(entries []string) {
+	for _, entry := range entries {
+		name, value, _ := strings.Cut(entry, "=")
+		e.set(name, value)
+	}
+}
+
 func (e *environment) get(name string) string {
 	i, ok := e.index[name]
 	if !ok {
@@ -33,25 +50,29 @@ func (e *environment) get(name string) string {
 	return e.vars[i][len(name)+1:]
 }
 
-// environ builds a job's environment: cron's five variables, the table's over
-// them, and then those that no table may forge. The daemon's own environment
-// has no part in it, as in the crons before.
-func (s *Spawner) environ(start *engine.Start, a account) environment {
-	e := environment{
-		vars:  make([]string, 0, len(start.Job.Env)+12),
-		index: make(map[string]int, len(start.Job.Env)+12),
-	}
+// environ builds a job's environment: the host's, cron's variables and the
+// table's over it, and then those that no table may forge. As PATH is always
+// among cron's, one in /etc/environment has no effect, as in the crons before.
+// The daemon's own environment has no part in it.
+func (s *Spawner) environ(start *engine.Start, who account.Account, base []string) environment {
+	n := len(base) + len(start.Job.Env) + 12
+	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
+	e.setAll(base)
 	e.set("SHELL", "/bin/sh")
-	e.set("HOME", a.home)
+	e.set("HOME", who.Home)
 	e.set("PATH", s.options.Path)
-	for _, entry := range start.Job.Env {
-		name, value, _ := strings.Cut(entry, "=")
-		e.set(name, value)
-	}
-	e.set("LOGNAME", a.name)
-	e.set("USER", a.name)
+	e.setAll(start.Job.Env)
+	e.set("LOGNAME", who.Name)
+	e.set("USER", who.Name)
 	s.describeRun(&e, start)
 	return e
+}
+
+func (s *Spawner) baseEnv(who account.Account) []string {
+	if s.options.BaseEnv == nil {
+		return nil
+	}
+	return s.options.BaseEnv(who)
 }
 
 // describeRun tells a job about itself.

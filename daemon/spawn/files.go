@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"fmt"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,9 @@ const (
 // files is the daemon's stock of descriptors.
 type files struct {
 	null     int
-	pipes    int          // how many output pipes may be open
+	pipes    atomic.Int64 // how many descriptors runs may take: pipes above all
 	jobLimit *unix.Rlimit // what children are given back; nil: Go sees to it
+	started  *unix.Rlimit // what the daemon was started with, once that was asked for
 	mayRaise bool
 }
 
@@ -41,7 +43,7 @@ func (f *files) open() error {
 }
 
 func (f *files) budget(limit uint64) {
-	f.pipes = int(limit - min(reservedFiles, limit/2))
+	f.pipes.Store(int64(limit - min(reservedFiles, limit/2)))
 }
 
 func (f *files) close() { _ = syscall.Close(f.null) }
@@ -74,6 +76,54 @@ func (f *files) settleLimit(pid int) {
 	if f.jobLimit != nil {
 		_ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, f.jobLimit, nil) // fails only for one that ended
 	}
+}
+
+// original is the limit that the daemon was started with. Go knows, but gives
+// it to nobody except a child, so that one is made which waits to be looked at.
+// Where that fails, the daemon's own limit has to do.
+func (f *files) original() unix.Rlimit {
+	switch {
+	case f.jobLimit != nil:
+		return *f.jobLimit
+	case f.started == nil:
+		f.started = new(unix.Rlimit)
+		if f.probe(f.started) != nil {
+			_ = unix.Getrlimit(unix.RLIMIT_NOFILE, f.started) // it worked in open
+		}
+	}
+	return *f.started
+}
+
+// probe looks at the limit of a child that ends as soon as its input does. It
+// is reaped like any orphan.
+func (f *files) probe(limit *unix.Rlimit) error {
+	var input [2]int
+	if err := syscall.Pipe2(input[:], syscall.O_CLOEXEC); err != nil {
+		return err
+	}
+	defer f.release(input[:]...)
+	pid, err := forkExec(command{
+		path: "/bin/sh",
+		argv: []string{"/bin/sh", "-c", "read x"},
+		dir:  "/",
+	}, []uintptr{uintptr(input[0]), uintptr(f.null), uintptr(f.null)})
+	if err != nil {
+		return err
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, limit)
+}
+
+// lend puts the limit that was raised back for the program that takes this
+// one's place, or raises it again. What is open stays open.
+func (f *files) lend(back bool) {
+	limit := &unix.Rlimit{Cur: wantedFiles, Max: wantedFiles}
+	switch {
+	case f.jobLimit == nil:
+		return
+	case back:
+		limit = f.jobLimit
+	}
+	_ = unix.Prlimit(0, unix.RLIMIT_NOFILE, limit, nil) // it went the same way before
 }
 
 func (f *files) raise(first int) {

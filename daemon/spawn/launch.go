@@ -9,67 +9,85 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine"
 )
 
 // command is what launch hands to the kernel.
 type command struct {
-	shell string
-	text  string
-	dir   string
-	env   []string
-	cred  *syscall.Credential
-	stdio stdio
+	path   string
+	argv   []string
+	dir    string
+	env    []string
+	cred   *syscall.Credential
+	limits account.Limits
+	anyhow bool // it runs in / where dir cannot be entered
+	tool   bool // it is the daemon's, not a job
 }
 
-// launch makes the process of a run and returns our ends of its output.
-func (s *Spawner) launch(c *child) (pipes, error) {
-	if s.cancelled(c) {
-		return pipes{}, errors.New("stopped before it started")
-	}
-	account, err := s.accounts.find(c.start.Job.User)
+// launch makes the process of a run and returns our ends of what it prints.
+func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
+	cmd, err := s.command(c.start, who, s.baseEnv(who))
 	if err != nil {
-		return pipes{}, err
+		return stdio{}, err
 	}
-	cred, err := account.credential()
+	if s.options.Limits != nil {
+		cmd.limits = s.options.Limits(who)
+	}
+	io, err := s.openStdio(c, cmd.cred)
 	if err != nil {
-		return pipes{}, err
+		return stdio{}, err
 	}
-	env := s.environ(c.start, account)
-	stdio, err := s.openStdio(c, cred)
+	pid, err := s.fork(c, cmd, &io)
+	s.files.release(io.child[:]...)
 	if err != nil {
-		return pipes{}, err
+		s.files.release(io.ours[:]...)
+		return stdio{}, err
 	}
-	pid, err := s.fork(c, command{
-		shell: cmp.Or(env.get("SHELL"), "/bin/sh"),
-		text:  c.start.Job.Command,
-		dir:   env.get("HOME"),
-		env:   env.vars,
-		cred:  cred,
-		stdio: stdio,
-	})
-	s.files.release(stdio.child[:]...)
-	if err != nil {
-		s.files.release(stdio.ours[:]...)
-		return pipes{}, err
+	if io.stage == nil {
+		s.files.settleLimit(pid)
 	}
-	s.files.settleLimit(pid)
-	s.register(c, pid, stdio.ours)
-	return stdio.ours, nil
+	s.register(c, pid, io)
+	return io, nil
 }
 
-func (s *Spawner) cancelled(c *child) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return c.kill != 0
+// command is what a run is to the kernel: under anacron always /bin/sh, and
+// never in anybody's home.
+func (s *Spawner) command(start *engine.Start, who account.Account, base []string) (command, error) {
+	cred, err := credential(who)
+	if err != nil {
+		return command{}, err
+	}
+	env := s.environ(start, who, base)
+	cmd := command{
+		path:   cmp.Or(env.get("SHELL"), "/bin/sh"),
+		dir:    env.get("HOME"),
+		env:    env.vars,
+		cred:   cred,
+		anyhow: s.options.Family != crontab.RHEL,
+	}
+	if start.Job.Dir != "" {
+		cmd.path, cmd.dir = "/bin/sh", start.Job.Dir
+	}
+	cmd.argv = []string{cmd.path, "-c", start.Job.Command}
+	return cmd, nil
 }
 
 // register makes a child known to Kill and reap.
-func (s *Spawner) register(c *child, pid int, ours pipes) {
+func (s *Spawner) register(c *child, pid int, io stdio) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.start = nil
+	c.found = nil
 	c.pid = pid
-	c.open = ours.count()
+	c.open = io.ours.count()
+	if io.status != 0 {
+		c.open++
+		c.stage = io.stage
+		s.staged++
+	}
 	s.byPID[pid] = c
 	if c.kill != 0 {
 		signalGroup(pid, c.kill)
@@ -80,23 +98,31 @@ func (s *Spawner) register(c *child, pid int, ours pipes) {
 // as Debian's cron runs jobs without a home too. The first attempt is the only
 // test that is right in all cases: it is made as the account, which may see
 // directories that root does not.
-func (s *Spawner) fork(c *child, cmd command) (pid int, err error) {
+func (s *Spawner) fork(c *child, cmd command, io *stdio) (pid int, err error) {
 	home := cmd.dir
-	if home == "" {
+	switch {
+	case home == "" && !cmd.anyhow:
+		return 0, errors.New("chdir HOME failed: HOME is empty")
+	case home == "":
 		cmd.dir = "/"
 		s.note(c, "HOME is empty; running in /")
 	}
-	pid, err = forkExec(cmd)
-	if cmd.dir == "/" || !slices.Contains(pathErrors, err) {
+	if cmd.needsStage() {
+		return s.forkStage(cmd, io)
+	}
+	pid, err = forkExec(cmd, io.files())
+	if cmd.dir == "/" || !slices.Contains(pathErrors, err) || !cmd.anyhow {
 		return pid, explain(cmd, err)
 	}
 	inHome := err
 	cmd.dir = "/"
-	if pid, err = forkExec(cmd); err == nil {
-		s.note(c, "cannot enter %s: %v; running in /", home, inHome)
+	if pid, err = forkExec(cmd, io.files()); err == nil {
+		s.note(c, inRoot, home, inHome)
 	}
 	return pid, explain(cmd, err)
 }
+
+const inRoot = "cannot enter %s: %v; running in /"
 
 // pathErrors may come from the directory as well as from the shell.
 var pathErrors = []error{
@@ -106,7 +132,7 @@ var pathErrors = []error{
 
 // forkExec makes a process in a session of its own. The signal mask is the
 // thread's, and a daemon may have been started with signals blocked.
-func forkExec(cmd command) (int, error) {
+func forkExec(cmd command, files []uintptr) (int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var none, own unix.Sigset_t
@@ -114,10 +140,10 @@ func forkExec(cmd command) (int, error) {
 		return 0, fmt.Errorf("set signal mask: %w", err)
 	}
 	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &own, nil) }() // what was set once can be set again
-	return syscall.ForkExec(cmd.shell, []string{cmd.shell, "-c", cmd.text}, &syscall.ProcAttr{
+	return syscall.ForkExec(cmd.path, cmd.argv, &syscall.ProcAttr{
 		Dir:   cmd.dir,
 		Env:   cmd.env,
-		Files: cmd.stdio.files(),
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Credential: cmd.cred},
 	})
 }
@@ -133,8 +159,19 @@ func explain(cmd command, err error) error {
 		return fmt.Errorf("start process: command and environment are too long: %w", err)
 	case errors.Is(err, syscall.EPERM) && cmd.cred != nil:
 		return fmt.Errorf("become uid %d: %w", cmd.cred.Uid, err)
+	case slices.Contains(pathErrors, err) && cmd.blamesHome():
+		return fmt.Errorf("chdir HOME failed: %s: %w", cmd.dir, err)
+	case (slices.Contains(pathErrors, err) || errors.Is(err, syscall.ENOEXEC)) && cmd.tool:
+		return fmt.Errorf("run %s: %w", cmd.path, err)
 	case slices.Contains(pathErrors, err), errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("run SHELL %s: %w", cmd.shell, err)
+		return fmt.Errorf("run SHELL %s: %w", cmd.path, err)
 	}
 	return fmt.Errorf("start process: %w", err)
+}
+
+// blamesHome reports whether an error about a path is about the directory,
+// where that one is needed. The kernel's answer does not tell; the shell is
+// looked at, as whom it mostly is in everybody's sight.
+func (cmd command) blamesHome() bool {
+	return !cmd.anyhow && !cmd.tool && unix.Access(cmd.path, unix.X_OK) == nil
 }

@@ -24,14 +24,21 @@ type pump struct {
 	// Guarded by Spawner.mu.
 	streams   map[int32]stream // by descriptor, which the pump alone closes
 	lingering []lingerer       // reaped children with an open pipe, oldest first
+	parking   *hold
 	stopped   bool
 }
 
-// stream is one output pipe of one child.
+// stream is one descriptor of one child: an output pipe, or one of two others
+// that tell something of it.
 type stream struct {
 	child *child
 	name  job.Stream
 }
+
+const (
+	stageStream job.Stream = "stage" // how far a first stage came
+	deathStream job.Stream = "death" // a pidfd
+)
 
 // lingerer is a child that is read until a time.
 type lingerer struct {
@@ -58,7 +65,7 @@ func openPump(s *Spawner) (*pump, error) {
 		fd:      fd,
 		file:    file,
 		conn:    conn,
-		buf:     make([]byte, 64<<10),
+		buf:     make([]byte, frameHead+64<<10),
 		streams: make(map[int32]stream),
 	}, nil
 }
@@ -78,43 +85,102 @@ func (p *pump) isStopped() bool {
 	return p.stopped
 }
 
-// count is how many pipes are open.
-func (p *pump) count() int {
+// room reports whether there are descriptors to spare for n more.
+func (p *pump) room(n int) bool {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	return len(p.streams)
+	return p.hasRoom(n)
 }
 
-// watch takes the pipes of a child over.
-func (p *pump) watch(c *child, ends pipes) {
-	if ends.count() == 0 {
+func (p *pump) hasRoom(n int) bool {
+	return int64(len(p.streams)+p.s.extra+n) <= p.s.files.pipes.Load()
+}
+
+// spare takes n descriptors that the pump does not read into account, if there
+// is room for them; a negative n gives them back.
+func (p *pump) spare(n int) bool {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if n > 0 && !p.hasRoom(n) {
+		return false
+	}
+	p.s.extra += n
+	return true
+}
+
+// watch takes the pipes of a child over, and the reports of its first stage.
+func (p *pump) watch(c *child, ends pipes, status int) {
+	err := p.addAll(c, ends, status)
+	if err == nil {
 		return
 	}
-	if err := p.addBoth(c, ends); err != nil {
-		p.s.files.release(ends[:]...)
-		p.s.note(c, outputLost, err)
+	p.s.files.release(ends[:]...)
+	p.s.note(c, outputLost, err)
+	if status != 0 {
+		p.awaitStage(c, status)
 	}
 }
 
-// addBoth holds the lock throughout, so that the pump sees nothing of a child
-// before both pipes, or neither, are in the epoll set.
-func (p *pump) addBoth(c *child, ends pipes) error {
+// addAll holds the lock throughout, so that the pump sees nothing of a child
+// before all of it, or nothing, is in the epoll set.
+func (p *pump) addAll(c *child, ends pipes, status int) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	c.pipes = ends
-	err := errors.Join(p.add(ends[0], c, job.Stdout), p.add(ends[1], c, job.Stderr))
+	err := errors.Join(p.add(ends[0], c, job.Stdout), p.add(ends[1], c, job.Stderr), p.add(status, c, stageStream))
+	if err == nil {
+		return nil
+	}
+	for _, fd := range []int{ends[0], ends[1], status} {
+		_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil) // it may not be in the set
+		delete(p.streams, int32(fd))
+	}
+	c.open -= ends.count()
+	return err
+}
+
+func (p *pump) addOne(fd int, c *child, name job.Stream) error {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	err := p.add(fd, c, name)
 	if err != nil {
-		delete(p.streams, int32(ends[0]))
-		delete(p.streams, int32(ends[1]))
-		c.open = 0
+		delete(p.streams, int32(fd))
 	}
 	return err
 }
 
+// add does nothing about 0, which stands for none. A pidfd is readable for as
+// long as nobody has reaped the process, which may be a while: it is to tell
+// of each change once.
 func (p *pump) add(fd int, c *child, name job.Stream) error {
+	if fd == 0 {
+		return nil
+	}
 	p.streams[int32(fd)] = stream{c, name}
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
+	if name == deathStream {
+		event.Events |= unix.EPOLLET
+	}
 	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &event)
+}
+
+// awaitStage reads a first stage to its end where epoll cannot: it takes a few
+// milliseconds.
+func (p *pump) awaitStage(c *child, status int) {
+	var report [stepBytes]byte
+	_ = syscall.SetNonblock(status, false)
+	for {
+		n, err := unix.Read(status, report[:])
+		if err != unix.EINTR && n <= 0 {
+			break
+		}
+		c.stage.Reports = append(c.stage.Reports, report[:max(n, 0)]...)
+	}
+	p.s.files.release(status)
+	p.s.endStage(c)
+	p.s.mu.Lock()
+	c.open--
+	p.s.mu.Unlock()
 }
 
 // linger lets a reaped child be read for a while longer: what it printed last
@@ -131,7 +197,7 @@ func (p *pump) linger(c *child) {
 // setDeadline interrupts wait at a time; the zero time never does. After stop
 // nothing puts the end off. Spawner.mu is held.
 func (p *pump) setDeadline(at time.Time) {
-	if p.stopped {
+	if p.stopped || p.parking != nil {
 		return
 	}
 	if err := p.file.SetReadDeadline(at); err != nil {
@@ -147,6 +213,8 @@ func (p *pump) run() error {
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded) && p.isStopped():
 			return p.file.Close()
+		case errors.Is(err, os.ErrDeadlineExceeded) && p.isParking():
+			p.pause()
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			p.expire()
 		case err != nil:
@@ -154,7 +222,7 @@ func (p *pump) run() error {
 		}
 		at := now()
 		for _, event := range events[:n] {
-			p.read(event.Fd, at)
+			p.read(event, at)
 		}
 	}
 }
@@ -171,34 +239,41 @@ func (p *pump) wait(events []unix.EpollEvent) (n int, err error) {
 
 // read takes what one pipe has ready, a buffer's worth at most: a job that
 // never stops printing must not keep the others waiting.
-func (p *pump) read(fd int32, at time.Time) {
+func (p *pump) read(event unix.EpollEvent, at time.Time) {
+	fd := event.Fd
 	p.s.mu.Lock()
 	stream, ok := p.streams[fd]
 	p.s.mu.Unlock()
-	if !ok {
-		return // closed in this round
-	}
-	n, err := unix.Read(int(fd), p.buf)
 	switch {
+	case !ok: // closed in this round
+		return
+	case stream.name == deathStream:
+		p.s.seeDeath(stream.child, event.Events&unix.EPOLLHUP != 0)
+		return
+	}
+	n, err := unix.Read(int(fd), p.buf[frameHead:])
+	switch {
+	case n > 0 && stream.name == stageStream:
+		stream.child.stage.Reports = append(stream.child.stage.Reports, p.buf[frameHead:frameHead+n]...)
 	case n > 0:
-		p.s.keep(stream.child, stream.name, at, p.buf[:n])
+		p.s.keep(stream.child, stream.name, at, p.buf[:frameHead+n])
 	case err == unix.EAGAIN || err == unix.EINTR:
 	default:
-		p.end(fd, stream.child)
+		p.end(fd, stream)
 	}
 }
 
-// end closes a pipe, and reports the child if that was the last of it. Closing
-// alone would leave it in the epoll set for as long as a fork elsewhere holds a
-// copy of our descriptors, and the pump would spin.
-func (p *pump) end(fd int32, c *child) {
-	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, int(fd), nil); err != nil {
-		panic(fmt.Sprintf("forget pipe: %v", err)) // it is in the set until here
+// end closes a pipe, and reports the child if that was the last of it. A first
+// stage is dealt with before that, so that no run ends before it began.
+func (p *pump) end(fd int32, stream stream) {
+	c := stream.child
+	if stream.name == stageStream {
+		p.s.endStage(c)
 	}
 	p.s.mu.Lock()
-	delete(p.streams, fd) // before its number is free for another pipe
+	p.forget(fd)
 	c.open--
-	done := c.open == 0 && !c.outcome.IsZero()
+	done := c.open == 0 && (!c.outcome.IsZero() || p.s.loseUnseen(c))
 	p.s.mu.Unlock()
 	p.s.files.release(int(fd))
 	if done {
@@ -206,12 +281,23 @@ func (p *pump) end(fd int32, c *child) {
 	}
 }
 
+// forget takes a descriptor out of the epoll set. Closing alone would leave it
+// there for as long as somebody holds a copy, as a fork elsewhere does, and
+// the pump would spin. Spawner.mu is held, and the number is not free for
+// another pipe before this.
+func (p *pump) forget(fd int32) {
+	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, int(fd), nil); err != nil {
+		panic(fmt.Sprintf("forget pipe: %v", err)) // it is in the set until here
+	}
+	delete(p.streams, fd)
+}
+
 // expire ends the pipes of children that have lingered long enough.
 func (p *pump) expire() {
 	for _, l := range p.overdue(time.Now()) {
 		for _, fd := range l.pipes {
-			if p.holds(int32(fd), l.child) {
-				p.end(int32(fd), l.child)
+			if stream, ok := p.holds(int32(fd), l.child); ok {
+				p.end(int32(fd), stream)
 			}
 		}
 	}
@@ -227,19 +313,23 @@ func (p *pump) overdue(at time.Time) []lingerer {
 	}
 	due := p.lingering[:n:n]
 	p.lingering = p.lingering[n:]
-	var next time.Time
-	if len(p.lingering) > 0 {
-		next = p.lingering[0].until
-	}
-	p.setDeadline(next)
+	p.setDeadline(p.nextDeadline())
 	return due
 }
 
+func (p *pump) nextDeadline() (next time.Time) {
+	if len(p.lingering) > 0 {
+		next = p.lingering[0].until
+	}
+	return next
+}
+
 // holds tells an open pipe of a child from a later one with the same number.
-func (p *pump) holds(fd int32, c *child) bool {
+func (p *pump) holds(fd int32, c *child) (stream, bool) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	return p.streams[fd].child == c
+	stream, ok := p.streams[fd]
+	return stream, ok && stream.child == c
 }
 
 func now() time.Time { return time.Now().UTC().Round(0) }

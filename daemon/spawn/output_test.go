@@ -244,7 +244,7 @@ func init() {
 			g.open(1)
 			fmt.Print(text(r.await(id), job.Stdout))
 		}
-		fmt.Printf("room for %d pipes\n", r.spawner.files.pipes)
+		fmt.Printf("room for %d pipes\n", r.spawner.files.pipes.Load())
 		return nil
 	}
 }

@@ -35,10 +35,8 @@ func (s *Spawner) bury() (done *child, more bool) {
 		return nil, true // an orphan that came to us, as PID 1
 	}
 	delete(s.byPID, pid)
-	delete(s.living, c.run)
-	c.outcome, c.ended = outcome(status), now()
-	if c.open > 0 {
-		s.pump.linger(c)
+	s.dropPidfd(c)
+	if !s.settle(c, outcome(status)) {
 		return nil, true
 	}
 	return c, true

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -27,9 +29,50 @@ type Options struct {
 	// time.LoadLocation.
 	Location func(zone string) (*time.Location, error)
 
-	Path   string        // PATH of jobs whose table sets none; "" is /usr/bin:/bin
+	// Accounts knows whom jobs run as; nil reads the host's files alone.
+	Accounts Accounts
+
+	// BaseEnv is what the host gives an account before cron's own variables
+	// and the table's: /etc/environment, the locale. nil is nothing. It is
+	// called by the goroutine that starts every run, and must not wait.
+	BaseEnv func(account.Account) []string
+
+	// Limits is what the host grants an account; nil is what the daemon has.
+	// It must not wait either.
+	Limits func(account.Account) account.Limits
+
+	// Family decides where crons differ: a job whose HOME cannot be entered
+	// runs in / on Debian and not at all on RHEL.
+	Family crontab.Family
+
+	Path   string        // PATH of jobs whose table sets none; "" is the family's
 	Output int           // bytes of output kept for each run; 0 is 64 KiB
 	Linger time.Duration // how long output is read after a run's end; 0 is 2 s
+
+	// Keep is told of the descriptors of running jobs; nil keeps none.
+	Keep Keeper
+
+	// Runs is a directory for the output of running jobs, one file each, so
+	// that it outlives a crash of the daemon and is there whole; "" is none.
+	// It should be in memory, and must be writable by nobody else.
+	Runs string
+
+	// Claim is asked when a run with a file in Runs is over, and says whether
+	// somebody takes the file, and with it the duty to remove it; nil is
+	// nobody. It is called before the end is reported and must not wait.
+	Claim func(job.RunID) bool
+
+	// Sessions starts jobs through somebody else; nil starts all of them here.
+	Sessions Sessions
+}
+
+// Accounts is what a Spawner asks an *account.Directory.
+type Accounts interface {
+	// Known answers at once, or not at all.
+	Known(name string) (account.Account, bool)
+
+	// Find may wait for a directory service.
+	Find(ctx context.Context, name string) (account.Account, error)
 }
 
 // Ended is the engine's event together with what the run printed: the first
@@ -37,34 +80,57 @@ type Options struct {
 type Ended struct {
 	engine.Ended
 	Output []job.Chunk
+	File   string // of all that it printed, for ReadOutput, if Options.Claim took it
 }
 
 // Spawner starts commands and reports their ends. Its methods may be called
 // from any goroutine.
 type Spawner struct {
-	options  Options
-	events   chan engine.Event
-	wake     chan struct{} // something is queued, or the last run was reported
-	accounts *accounts     // the hand's
-	files    files         // the hand's
-	pump     *pump
+	options Options
+	events  chan engine.Event
+	wake    chan struct{} // something is queued, or the last run was reported
+	files   files         // the hand's
+	pump    *pump
+	crew    sync.WaitGroup // of all but the hand and the pump
 
-	mu     sync.Mutex
-	queue  []*child             // given and not yet begun, oldest first
-	living map[job.RunID]*child // queued, or with a process not yet reaped
-	byPID  map[int]*child       // with a process not yet reaped
-	owed   int                  // runs whose end is not yet reported
+	mu      sync.Mutex
+	queue   []*child             // given and not yet begun, oldest first
+	tools   []*child             // the same for programs of the daemon's
+	acts    []func()             // for the hand, whatever else it may not do
+	living  map[job.RunID]*child // queued, or with a process not yet reaped
+	byPID   map[int]*child       // with a process of ours not yet reaped
+	taken   []adoption           // from another daemon, before Run
+	owed    int                  // runs whose end is not yet reported
+	busy    map[*child]bool      // programs of the daemon's, queued or going
+	callers int                  // goroutines that call Sessions.Start
+	calls   []func()             // to be made by them, oldest first
+	unsure  int                  // sessions of which it is not known whether they began
+	staged  int                  // the same for children with a first stage
+	extra   int                  // descriptors besides those that the pump reads
+	ask     inquiry              // accounts to be found
+	hold    *hold                // nil: nobody asked for it
+	closed  bool                 // Run has returned, or is about to
 }
 
-// child is a run from Start to its report.
+// child is a run from Start to its report, or a program of the daemon's.
 type child struct {
 	run   job.RunID
 	job   job.ID
 	start *engine.Start // nil from the fork on: a sleeping job is to cost little
 	out   capture       // the hand's until the pipes are watched, then the pump's
+	file  recording     // likewise
+	tool  *tool         // nil: a run
+	stage *staging      // nil: none, or none any more
 
 	// Guarded by Spawner.mu.
-	pid     int
+	found   *found         // what became of asking for the account
+	pid     int            // 0: no process, or none that is known
+	pidfd   int            // 0: none
+	foreign bool           // somebody else reaps it
+	session bool           // Options.Sessions tells of its end
+	unsure  bool           // whether the session began is not known yet
+	early   *SessionEnd    // it ended before that
+	kept    bool           // Options.Keep has to forget it
 	kill    syscall.Signal // asked for while there was no process
 	pipes   pipes          // set while they are watched, and after
 	open    int            // pipes that have not come to their end
@@ -74,19 +140,23 @@ type child struct {
 
 // New makes a Spawner. Nothing is touched before Run.
 func New(options Options) *Spawner {
-	options.Path = cmp.Or(options.Path, "/usr/bin:/bin")
+	options.Path = cmp.Or(options.Path, familyPath(options.Family))
 	options.Output = cmp.Or(options.Output, 64<<10)
 	options.Linger = cmp.Or(options.Linger, 2*time.Second)
 	if options.Location == nil {
 		options.Location = time.LoadLocation
 	}
+	if options.Accounts == nil {
+		options.Accounts = account.New(account.Options{})
+	}
 	return &Spawner{
-		options:  options,
-		events:   make(chan engine.Event, 256),
-		wake:     make(chan struct{}, 1),
-		accounts: newAccounts(),
-		living:   make(map[job.RunID]*child),
-		byPID:    make(map[int]*child),
+		options: options,
+		events:  make(chan engine.Event, 256),
+		wake:    make(chan struct{}, 1),
+		living:  make(map[job.RunID]*child),
+		byPID:   make(map[int]*child),
+		busy:    make(map[*child]bool),
+		ask:     inquiry{waiting: make(map[string][]*child)},
 	}
 }
 
@@ -110,13 +180,19 @@ func (s *Spawner) Start(start engine.Start) {
 }
 
 // Kill sends a signal to the process group of a run. A run that still waits to
-// be started never is; one that has ended is left alone.
+// be started never is; one that has ended is left alone. Where there is no
+// sure way to signal a process that another daemon began, nothing is sent, and
+// SIGKILL gives the run up as lost.
 func (s *Spawner) Kill(kill engine.Kill) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.living[kill.Run]
 	switch {
 	case c == nil:
+	case c.session && !c.unsure:
+		s.options.Sessions.Kill(c.run, kill.Signal)
+	case c.foreign:
+		s.killForeign(c, kill.Signal)
 	case c.pid == 0:
 		c.kill = kill.Signal
 	default:
@@ -137,10 +213,19 @@ func (s *Spawner) nudge() {
 	}
 }
 
+// later has the hand do something, without waiting for it.
+func (s *Spawner) later(act func()) {
+	s.mu.Lock()
+	s.acts = append(s.acts, act)
+	s.mu.Unlock()
+	s.nudge()
+}
+
 // Run starts, reads and reaps until ctx is done. Then it starts no more, and
 // returns once every run has ended and been reported: who wants that soon
 // kills them. It is called once.
 func (s *Spawner) Run(ctx context.Context) error {
+	defer s.shut()
 	if err := settleProcess(); err != nil {
 		return err
 	}
@@ -157,12 +242,15 @@ func (s *Spawner) Run(ctx context.Context) error {
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
 	defer signal.Stop(died)
+	s.takeIn()
 
 	pumped := make(chan error, 1)
 	go func() { pumped <- pump.run() }()
 	s.hand(ctx, died)
 	pump.stop()
-	return <-pumped
+	err = <-pumped
+	s.crew.Wait()
+	return err
 }
 
 // burst is the number of starts between two looks at the dead.
@@ -172,88 +260,203 @@ const burst = 16
 // a start costs is mostly the kernel's exec, on whatever core is free.
 func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 	stop := ctx.Done()
-	begin := s.begin
+	begin := func(c *child) { s.begin(ctx, c) }
+	ends := s.sessionEnds()
+	s.reap() // those that died while one daemon took the other's place
 	for {
+		s.act()
 		if s.beginSome(begin) {
 			s.nudge()
+		}
+		s.parkIfQuiet()
+		if stop == nil && s.close() {
+			return
 		}
 		select {
 		case <-s.wake:
 		case <-died:
 			s.reap()
+		case end := <-ends:
+			s.endSession(end)
 		case <-stop:
 			stop = nil
 			begin = s.refuse
 		}
-		if stop == nil && s.idle() {
-			return
-		}
 	}
 }
 
-// beginSome begins some of the queued runs and reports whether more wait.
+func (s *Spawner) act() {
+	s.mu.Lock()
+	acts := s.acts
+	s.acts = nil
+	s.mu.Unlock()
+	for _, act := range acts {
+		act()
+	}
+}
+
+// beginSome begins some of what is queued and reports whether more waits.
 func (s *Spawner) beginSome(begin func(*child)) bool {
 	for range burst {
 		c := s.next()
-		if c == nil {
+		switch {
+		case c == nil:
 			return false
+		case c.tool != nil:
+			s.beginTool(c)
+		default:
+			begin(c)
 		}
-		begin(c)
 	}
 	return true
 }
 
+// next prefers the programs of the daemon's, as runs may wait for them.
 func (s *Spawner) next() *child {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		s.queue = nil // let the memory of a great burst go
+	if s.hold != nil {
 		return nil
 	}
-	c := s.queue[0]
-	s.queue[0] = nil
-	s.queue = s.queue[1:]
+	if c := take(&s.tools); c != nil {
+		return c
+	}
+	return take(&s.queue)
+}
+
+func take(queue *[]*child) *child {
+	q := *queue
+	if len(q) == 0 {
+		*queue = nil // let the memory of a great burst go
+		return nil
+	}
+	c := q[0]
+	q[0] = nil
+	*queue = q[1:]
 	return c
 }
 
-func (s *Spawner) refuse(c *child) {
-	s.abandon(c, errors.New("the daemon is stopping"))
-}
+var (
+	errStopping  = errors.New("the daemon is stopping")
+	errCancelled = errors.New("stopped before it started")
+)
 
-func (s *Spawner) idle() bool {
+func (s *Spawner) refuse(c *child) { s.abandon(c, errStopping) }
+
+// close says whether nothing is left to do, and takes nothing on if so.
+func (s *Spawner) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.owed == 0
+	s.closed = s.owed == 0 && len(s.busy) == 0 && len(s.acts) == 0
+	return s.closed
+}
+
+// shut answers those who came too late, or for nothing.
+func (s *Spawner) shut() {
+	s.mu.Lock()
+	s.closed = true
+	tools := s.tools
+	s.tools = nil
+	held := s.hold
+	s.mu.Unlock()
+	for _, c := range tools {
+		s.abandon(c, errStopping)
+	}
+	if held != nil {
+		held.fail()
+	}
 }
 
 // begin starts one run and reports that, or that it could not be started.
-func (s *Spawner) begin(c *child) {
-	pipes, err := s.launch(c)
+func (s *Spawner) begin(ctx context.Context, c *child) {
+	if s.cancelled(c) {
+		s.refuseCancelled(c)
+		return
+	}
+	who, ok, err := s.account(c)
+	switch {
+	case err != nil:
+		s.abandon(c, err)
+	case !ok:
+		s.inquire(ctx, c)
+	case s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job):
+		s.beginSession(ctx, c, who)
+	default:
+		s.beginHere(c, who)
+	}
+}
+
+func (s *Spawner) refuseCancelled(c *child) {
+	s.abandon(c, errCancelled)
+}
+
+func (s *Spawner) cancelled(c *child) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.kill != 0
+}
+
+func (s *Spawner) beginHere(c *child, who account.Account) {
+	io, err := s.launch(c, who)
 	if err != nil {
 		s.abandon(c, err)
 		return
 	}
-	s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
-	s.pump.watch(c, pipes)
+	s.tellKeeper(c, io.ours)
+	if c.stage == nil {
+		s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
+	}
+	s.pump.watch(c, io.ours, io.status)
 }
 
-// abandon reports a run that never had a process.
+// abandon reports a child that never had a process.
 func (s *Spawner) abandon(c *child, why error) {
 	s.mu.Lock()
 	delete(s.living, c.run)
 	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
 	s.mu.Unlock()
+	if c.tool != nil {
+		c.tool.err = why
+		s.files.release(c.tool.stdin)
+	}
 	s.report(c)
+}
+
+// settle takes down how a child ended, and says whether nothing more is to
+// come of it. Spawner.mu is held.
+func (s *Spawner) settle(c *child, outcome job.Outcome) (done bool) {
+	if s.living[c.run] == c {
+		delete(s.living, c.run)
+	}
+	c.outcome, c.ended = outcome, now()
+	if c.open > 0 {
+		s.pump.linger(c)
+		return false
+	}
+	return true
 }
 
 // report tells of a run's end. It is called once for each run, by whoever saw
 // the last of it, with s.mu free: the receiver may be slow.
 func (s *Spawner) report(c *child) {
+	if c.tool != nil {
+		s.finish(c)
+		return
+	}
+	if c.stage != nil {
+		c.outcome = c.stage.judge(c.outcome)
+	}
+	path, remove := s.endRecording(c)
 	s.events <- Ended{
 		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended},
 		Output: c.out.chunks(c.run, c.job),
+		File:   path,
 	}
+	remove()
 	c.out = capture{}
+	if c.kept {
+		s.options.Keep.Forget(c.run)
+	}
 	s.mu.Lock()
 	s.owed--
 	idle := s.owed == 0
@@ -265,12 +468,22 @@ func (s *Spawner) report(c *child) {
 
 // note adds the daemon's own words to a run's output.
 func (s *Spawner) note(c *child, format string, args ...any) {
-	s.keep(c, job.System, now(), fmt.Appendf(nil, format+"\n", args...))
+	room := make([]byte, frameHead, 256)
+	s.keep(c, job.System, now(), fmt.Appendf(room, format+"\n", args...))
 }
 
-// keep takes a piece of output. The data is the caller's again afterwards.
-func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, data []byte) {
+// keep takes a piece of output, which has room for a frame's head before it.
+// The memory is the caller's again afterwards.
+func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
+	data := room[frameHead:]
+	if c.tool != nil {
+		c.tool.keep(stream, data)
+		return
+	}
 	c.out.add(s.options.Output, stream, at, data)
+	if s.options.Runs != "" {
+		s.record(c, stream, at, room)
+	}
 	if s.options.Live != nil {
 		data = bytes.Clone(data)
 		s.options.Live(job.Chunk{Run: c.run, Job: c.job, Stream: stream, At: at, Data: data})

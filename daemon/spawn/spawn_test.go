@@ -57,7 +57,7 @@ func TestStartWithTooLongCommand(t *testing.T) {
 }
 
 func TestExplainTellsWhatWentWrong(t *testing.T) {
-	cmd := command{shell: "/bin/zsh", cred: &syscall.Credential{Uid: 33}}
+	cmd := command{path: "/bin/zsh", anyhow: true, cred: &syscall.Credential{Uid: 33}}
 	for err, want := range map[error]string{
 		syscall.EAGAIN:  "start process: the limit of processes is reached: resource temporarily unavailable",
 		syscall.E2BIG:   "start process: command and environment are too long: argument list too long",
@@ -240,7 +240,7 @@ func TestTenThousandSleepers(t *testing.T) {
 			lost++
 		}
 	}
-	if room := r.spawner.files.pipes / 2; lost != max(n-room, 0) {
+	if room := int(r.spawner.files.pipes.Load()) / 2; lost != max(n-room, 0) {
 		t.Errorf("%d runs without a pipe for their output, want %d: there is room for %d", lost, max(n-room, 0), room)
 	}
 }

@@ -24,8 +24,10 @@ func (p pipes) count() (n int) {
 
 // stdio is both sides of a child's three standard files.
 type stdio struct {
-	child [3]int
-	ours  pipes
+	child  [3]int
+	ours   pipes
+	status int // where a first stage says how far it came; 0 is none
+	stage  *staging
 }
 
 func (io stdio) files() []uintptr {
@@ -46,7 +48,11 @@ func (s *Spawner) openStdio(c *child, cred *syscall.Credential) (stdio, error) {
 		}
 		io.child[0] = input
 	}
-	if err := s.openOutput(&io, cred); err != nil {
+	err := errNoneLeft
+	if s.pump.room(len(io.ours)) {
+		err = io.openOutput(cred)
+	}
+	if err != nil {
 		s.note(c, outputLost, err)
 	}
 	return io, nil
@@ -82,18 +88,14 @@ func fill(fd int, text string) error {
 
 var errNoneLeft = errors.New("too many files are open")
 
-func (s *Spawner) openOutput(io *stdio, cred *syscall.Credential) error {
-	if s.pump.count()+len(io.ours) > s.files.pipes {
-		return errNoneLeft
-	}
+func (io *stdio) openOutput(cred *syscall.Credential) error {
 	stdout, err := openPipe(cred)
 	if err != nil {
 		return err
 	}
 	stderr, err := openPipe(cred)
 	if err != nil {
-		s.files.release(stdout[:]...)
-		return err
+		return errors.Join(err, syscall.Close(stdout[0]), syscall.Close(stdout[1]))
 	}
 	io.ours = pipes{stdout[0], stderr[0]}
 	io.child[1], io.child[2] = stdout[1], stderr[1]

@@ -1,138 +1,116 @@
 package spawn
 
 import (
-	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"os/user"
 	"slices"
 	"strconv"
 	"syscall"
+
+	"github.com/cronring/cronring/daemon/account"
 )
 
-// account is what a command needs to run as someone.
-type account struct {
-	name   string
-	uid    uint32
-	gid    uint32
-	groups []uint32 // supplementary, the primary one among them
-	home   string
+// inquirers is how many accounts may be asked for at once. Each is a program
+// or a connection to a directory service, which may be slow or dead.
+const inquirers = 4
+
+// inquiry is the accounts that no answer is at hand for. It is guarded by
+// Spawner.mu.
+type inquiry struct {
+	waiting map[string][]*child // by name, those asked for now among them
+	names   []string            // not yet asked for, oldest first
+	busy    int                 // goroutines that ask
 }
 
-// accounts remembers whom it was asked for until the files change.
-type accounts struct {
-	files  []string
-	look   func(name string) (account, error)
-	stamps []stamp
-	known  map[string]account
+// found is what became of asking for an account.
+type found struct {
+	account account.Account
+	err     error
 }
 
-// stamp changes whenever a file does.
-type stamp struct {
-	dev, inode        uint64
-	size              int64
-	modified, changed syscall.Timespec
+// account is whom a run is to run as, if that is known yet.
+func (s *Spawner) account(c *child) (who account.Account, ok bool, err error) {
+	s.mu.Lock()
+	found := c.found
+	s.mu.Unlock()
+	if found != nil {
+		return found.account, true, found.err
+	}
+	who, ok = s.options.Accounts.Known(c.start.Job.User)
+	return who, ok, nil
 }
 
-func newAccounts() *accounts {
-	return &accounts{
-		files: []string{"/etc/passwd", "/etc/group"},
-		look:  lookUp,
-		known: make(map[string]account),
+// inquire has an account found for a run, which is queued again afterwards.
+// Runs of one account wait together.
+func (s *Spawner) inquire(ctx context.Context, c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := c.start.Job.User
+	_, asked := s.ask.waiting[name]
+	s.ask.waiting[name] = append(s.ask.waiting[name], c)
+	if asked {
+		return
+	}
+	s.ask.names = append(s.ask.names, name)
+	if s.ask.busy < inquirers {
+		s.ask.busy++
+		s.crew.Go(func() { s.inquireAll(ctx) })
 	}
 }
 
-// find looks an account up by name.
-func (a *accounts) find(name string) (account, error) {
-	if stamps := stampAll(a.files); !slices.Equal(stamps, a.stamps) {
-		a.stamps = stamps
-		clear(a.known)
-	}
-	if found, ok := a.known[name]; ok {
-		return found, nil
-	}
-	found, err := a.look(name)
-	if err == nil {
-		a.known[name] = found
-	}
-	return found, err
-}
-
-func stampAll(files []string) []stamp {
-	stamps := make([]stamp, len(files))
-	for i, file := range files {
-		var st syscall.Stat_t
-		if err := syscall.Stat(file, &st); err == nil { // a missing file has the zero stamp
-			stamps[i] = stamp{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim}
+func (s *Spawner) inquireAll(ctx context.Context) {
+	for {
+		name, ok := s.nextName()
+		if !ok {
+			return
 		}
+		who, err := s.options.Accounts.Find(ctx, name)
+		s.deliver(name, found{who, err})
 	}
-	return stamps
 }
 
-func lookUp(name string) (account, error) {
-	u, err := user.Lookup(name)
-	var unknown user.UnknownUserError
-	switch {
-	case errors.As(err, &unknown):
-		return unlisted(name)
-	case err != nil:
-		return account{}, fmt.Errorf("look up user %s: %w", name, err)
+func (s *Spawner) nextName() (name string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ask.names) == 0 {
+		s.ask.busy--
+		return "", false
 	}
-	ids, err := u.GroupIds()
-	if err != nil {
-		return account{}, fmt.Errorf("look up groups of %s: %w", name, err)
-	}
-	n, err := numbers(append([]string{u.Uid, u.Gid}, ids...))
-	if err != nil {
-		return account{}, fmt.Errorf("look up user %s: %w", name, err)
-	}
-	return account{name: u.Username, uid: n[0], gid: n[1], groups: n[2:], home: u.HomeDir}, nil
+	name = s.ask.names[0]
+	s.ask.names = s.ask.names[1:]
+	return name, true
 }
 
-func numbers(texts []string) ([]uint32, error) {
-	ns := make([]uint32, len(texts))
-	for i, text := range texts {
-		n, err := strconv.ParseUint(text, 10, 32)
-		if err != nil {
-			return nil, err
-		}
-		ns[i] = uint32(n)
+func (s *Spawner) deliver(name string, f found) {
+	s.mu.Lock()
+	for _, c := range s.ask.waiting[name] {
+		c.found = &f
+		s.queue = append(s.queue, c)
 	}
-	return ns, nil
+	delete(s.ask.waiting, name)
+	s.mu.Unlock()
+	s.nudge()
 }
 
-// unlisted makes an account of the daemon's own number, which containers run
-// programs under without a line in /etc/passwd.
-func unlisted(name string) (account, error) {
-	if name != strconv.Itoa(os.Geteuid()) {
-		return account{}, fmt.Errorf("unknown user %s", name)
-	}
-	return account{
-		name: name,
-		uid:  uint32(os.Geteuid()),
-		gid:  uint32(os.Getegid()),
-		home: cmp.Or(os.Getenv("HOME"), "/"),
-	}, nil
-}
-
-// credential is what a child must change to become the account: nil if the
+// credential is what a child must change to become an account: nil if the
 // daemon is it already. Groups are always given, as Go drops all of them
 // otherwise.
-func (a account) credential() (*syscall.Credential, error) {
+func credential(who account.Account) (*syscall.Credential, error) {
 	own := os.Geteuid()
 	switch {
-	case own == 0 && !a.isOurs():
-		return &syscall.Credential{Uid: a.uid, Gid: a.gid, Groups: a.groups}, nil
-	case uint32(own) == a.uid:
+	case own == 0 && !isOurs(who):
+		return &syscall.Credential{Uid: who.UID, Gid: who.GID, Groups: who.Groups}, nil
+	case uint32(own) == who.UID:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("cannot become %s: the daemon runs as %s", a.name, ownName())
+	return nil, fmt.Errorf("cannot become %s: the daemon runs as %s", who.Name, ownName())
 }
 
 // isOurs spares setgroups, which root may not call in some containers.
-func (a account) isOurs() bool {
-	if a.uid != uint32(os.Geteuid()) || a.gid != uint32(os.Getegid()) {
+func isOurs(who account.Account) bool {
+	if who.UID != uint32(os.Geteuid()) || who.GID != uint32(os.Getegid()) {
 		return false
 	}
 	gids, err := os.Getgroups()
@@ -143,7 +121,7 @@ func (a account) isOurs() bool {
 	for i, gid := range gids {
 		ours[i] = uint32(gid)
 	}
-	return slices.Equal(beyond(a.gid, ours), beyond(a.gid, a.groups))
+	return slices.Equal(beyond(who.GID, ours), beyond(who.GID, who.Groups))
 }
 
 // beyond is the groups other than the primary one, which a list may name too

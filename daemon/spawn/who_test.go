@@ -1,12 +1,11 @@
 package spawn
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -57,6 +58,29 @@ func init() {
 			Blocked: field(string(status), "SigBlk:"), Ignored: field(string(status), "SigIgn:"),
 		})
 	}
+}
+
+// fakeAccounts knows one account at once, and finds others slowly.
+type fakeAccounts struct {
+	known account.Account
+	find  func(ctx context.Context, name string) (account.Account, error)
+}
+
+func (f fakeAccounts) Known(name string) (account.Account, bool) {
+	return f.known, name == f.known.Name
+}
+
+func (f fakeAccounts) Find(ctx context.Context, name string) (account.Account, error) {
+	return f.find(ctx, name)
+}
+
+func accountOf(t *testing.T, name string) account.Account {
+	t.Helper()
+	a, err := account.New(account.Options{}).Find(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func field(status, name string) string {
@@ -107,18 +131,11 @@ func TestChildSeesWhatCronPromises(t *testing.T) {
 func TestPrivilegeIsReallyDropped(t *testing.T) {
 	needRoot(t)
 	binary := publicBinary(t)
-	r := newRig(t, Options{})
-	r.spawner.accounts.look = func(name string) (account, error) {
-		a, err := lookUp(name)
-		a.groups = append(a.groups, 4242, 4243)
-		return a, err
-	}
+	nobody := accountOf(t, "nobody")
+	uid, gid := int(nobody.UID), int(nobody.GID)
+	nobody.Groups = append(nobody.Groups, 4242, 4243)
+	r := newRig(t, Options{Accounts: fakeAccounts{known: nobody}})
 	got := decode[report](t, r.do("report", as("nobody"), env("SHELL="+binary)))
-	nobody, err := lookUp("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
-	uid, gid := int(nobody.uid), int(nobody.gid)
 	if got.UID != uid || got.EUID != uid || got.GID != gid || got.EGID != gid {
 		t.Errorf("runs as %d/%d:%d/%d, want %d:%d", got.UID, got.EUID, got.GID, got.EGID, uid, gid)
 	}
@@ -202,10 +219,7 @@ func TestHomeThatCannotBeEntered(t *testing.T) {
 
 func TestHomeOfTheAccount(t *testing.T) {
 	needRoot(t)
-	r := newRig(t, Options{})
-	r.spawner.accounts.look = func(name string) (account, error) {
-		return account{name: name, uid: 65534, gid: 65534, home: "/usr/lib"}, nil
-	}
+	r := newRig(t, Options{Accounts: fakeAccounts{known: account.Account{Name: "nobody", UID: 65534, GID: 65534, Home: "/usr/lib"}}})
 	noHome := func(s *engine.Start) { s.Job.Env = nil }
 	e := r.do("pwd; echo $HOME; id -u", as("nobody"), noHome)
 	if got, want := text(e, job.Stdout), "/usr/lib\n/usr/lib\n65534\n"; got != want {
@@ -273,49 +287,46 @@ func init() {
 	}
 }
 
-func TestAccountsAreReadAnewWhenFilesChange(t *testing.T) {
-	dir := t.TempDir()
-	passwd, group := filepath.Join(dir, "passwd"), filepath.Join(dir, "group")
-	asked := 0
-	a := &accounts{
-		files: []string{passwd, group},
-		known: map[string]account{},
-		look: func(name string) (account, error) {
-			asked++
-			if name == "ghost" {
-				return account{}, errors.New("unknown user ghost")
-			}
-			return account{name: name, uid: uint32(asked)}, nil
+func TestEnvironmentInItsOrder(t *testing.T) {
+	me := accountOf(t, ownName())
+	r := newRig(t, Options{
+		Accounts: fakeAccounts{known: me},
+		Family:   crontab.RHEL,
+		BaseEnv: func(a account.Account) []string {
+			return []string{"PATH=/from/etc", "LANG=C", "SHELL=/from/etc", "LOGNAME=etc", "EDITOR=ed", "FOR=" + a.Name}
 		},
-	}
-	find := func(name string, wantAsked int) {
-		t.Helper()
-		if _, err := a.find(name); (err != nil) != (name == "ghost") {
-			t.Errorf("find %s: %v", name, err)
-		}
-		if asked != wantAsked {
-			t.Errorf("asked %d times, want %d", asked, wantAsked)
-		}
-	}
-	write := func(path, text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+	})
+	e := r.do("/usr/bin/env", env("EDITOR=vi", "USER=evil", "B=2"))
+	for _, want := range []string{
+		"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "SHELL=/bin/sh", "LANG=C", "EDITOR=vi", "B=2",
+		"FOR=" + me.Name, "LOGNAME=" + me.Name, "USER=" + me.Name,
+	} {
+		if out := "\n" + text(e, job.Stdout); strings.Count(out, "\n"+want+"\n") != 1 {
+			t.Errorf("%s is not in the environment once:%s", want, out)
 		}
 	}
-	find("alice", 1)
-	find("alice", 1)
-	find("ghost", 2)
-	find("ghost", 3) // who is unknown may be known the next time
-	write(passwd, "a")
-	find("alice", 4)
-	find("alice", 4)
-	write(group, "b")
-	find("alice", 5)
-	write(group+"+", "c") // same size, another file, as all tools replace it
-	if err := os.Rename(group+"+", group); err != nil {
-		t.Fatal(err)
+}
+
+func TestHomeThatCannotBeEnteredOnRHEL(t *testing.T) {
+	r := newRig(t, Options{Family: crontab.RHEL})
+	for home, want := range map[string]string{
+		"/nonexistent/home": "chdir HOME failed: /nonexistent/home: no such file or directory",
+		"/etc/passwd":       "chdir HOME failed: /etc/passwd: not a directory",
+		"":                  "chdir HOME failed: HOME is empty",
+	} {
+		wantOutcome(t, r.do("true", env("HOME="+home)), job.Outcome{Kind: job.NotStarted, Error: want})
 	}
-	find("alice", 6)
-	find("bob", 7)
+	e := r.do("true", env("SHELL=/nonexistent/shell"))
+	wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "run SHELL /nonexistent/shell: no such file or directory"})
+}
+
+func TestDirectoryOfAnEntryWithOne(t *testing.T) {
+	for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
+		r := newRig(t, Options{Family: family})
+		e := r.do("pwd; echo $SHELL $HOME; echo $0", env("SHELL=/bin/false", "HOME=/nonexistent"), func(s *engine.Start) { s.Job.Dir = "/usr" })
+		if got, want := text(e, job.Stdout), "/usr\n/bin/false /nonexistent\n/bin/sh\n"; got != want {
+			t.Errorf("output %q, want %q: Dir comes before HOME, and /bin/sh runs it", got, want)
+		}
+		r.stop()
+	}
 }

@@ -1,0 +1,194 @@
+package spawn
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// adoption is a run of another daemon until Run takes it in.
+type adoption struct {
+	child *child
+	from  Handed
+}
+
+// Adopt takes over the processes of another daemon: all that Handover gave
+// before exec, or, after a crash, what the service manager kept. It is called
+// before Run, which then reports their ends as it does for its own; none of
+// them is reported as started again.
+//
+// After a crash Child is false, and PID, Out, Err and PIDFD are what there is:
+//   - With a pidfd the outcome is known if the kernel tells it (Linux 6.15),
+//     and lost if not; either way the end is seen, and Kill works.
+//   - With pipes alone the run is lost when both come to their end.
+//   - With neither it is lost at once.
+//
+// What was captured until the crash comes from Options.Runs. A run that is
+// over by the time of Adopt is read to its end all the same.
+func (s *Spawner) Adopt(handed []Handed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range handed {
+		c := s.adopted(&h)
+		s.taken = append(s.taken, adoption{c, h})
+		if c.outcome.IsZero() {
+			s.living[c.run] = c
+		}
+		s.owed++
+	}
+}
+
+// adopted makes a child of what is known of it, with only those descriptors
+// that are what they are said to be. Spawner.mu is held.
+func (s *Spawner) adopted(h *Handed) *child {
+	c := &child{
+		run: h.Run, job: h.Job, pid: h.PID, stage: h.Stage,
+		outcome: h.Outcome, ended: h.Ended,
+		session: h.Session && s.options.Sessions != nil,
+		kept:    s.options.Keep != nil,
+	}
+	ours := h.Child && !h.Session && (!h.Outcome.IsZero() || isChild(h.PID))
+	c.foreign = !ours && !c.session
+	if ours && h.Outcome.IsZero() {
+		s.byPID[h.PID] = c
+	}
+	for _, fd := range []*int{&h.Out, &h.Err, &h.Status} {
+		if !isPipe(*fd) {
+			*fd = 0
+			continue
+		}
+		c.open++
+	}
+	switch {
+	case h.Status == 0 && c.stage != nil:
+		c.stage = nil
+	case h.Status != 0 && c.stage == nil: // nothing is to be read there
+		c.open--
+		h.Status = 0
+	case h.Status != 0:
+		s.staged++
+	}
+	if isPidfd(h.PIDFD) {
+		c.pidfd = h.PIDFD
+	}
+	s.remember(c, h)
+	return c
+}
+
+// isChild asks without reaping.
+func isChild(pid int) bool {
+	const options = unix.WEXITED | unix.WNOHANG | unix.WNOWAIT
+	return pid > 0 && unix.Waitid(unix.P_PID, pid, nil, options, nil) == nil
+}
+
+// isPipe looks at a descriptor from elsewhere and makes it fit to be read.
+func isPipe(fd int) bool {
+	var st syscall.Stat_t
+	if fd <= 2 || syscall.Fstat(fd, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
+		return false
+	}
+	return syscall.SetNonblock(fd, true) == nil
+}
+
+// isPidfd sends no signal: any answer but that the file is of another kind
+// will do.
+func isPidfd(fd int) bool {
+	if fd <= 2 {
+		return false
+	}
+	err := unix.PidfdSendSignal(fd, 0, nil, 0)
+	return err != unix.EBADF && err != unix.ENOSYS && err != unix.EINVAL
+}
+
+// remember gives a run back what it printed. Spawner.mu is held.
+func (s *Spawner) remember(c *child, h *Handed) {
+	output := h.Output
+	if s.options.Runs != "" {
+		loaded := s.resumeRecording(c)
+		if !h.Child && len(output) == 0 {
+			output = loaded
+		}
+	}
+	c.out.restore(s.options.Output, output)
+}
+
+// resumeRecording finds the file of a run, and cuts off what a daemon that was
+// killed did not write to its end.
+func (s *Spawner) resumeRecording(c *child) []job.Chunk {
+	path := s.recordPath(c.run)
+	chunks, whole, cut, err := readFrames(path)
+	if err != nil {
+		return chunks
+	}
+	c.file.begun = true
+	if cut {
+		c.file.over = true
+		return chunks
+	}
+	_ = os.Truncate(path, whole) // else a reader stops there
+	return chunks
+}
+
+// takeIn has the pump watch what was adopted. It runs before the pump and the
+// hand do.
+func (s *Spawner) takeIn() {
+	for _, a := range s.taken {
+		s.takeOne(a.child, a.from)
+	}
+	s.taken = nil
+}
+
+func (s *Spawner) takeOne(c *child, from Handed) {
+	s.pump.watchAdopted(c, pipes{from.Out, from.Err}, from.Status)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case c.pidfd != 0 && (!c.foreign || !c.outcome.IsZero()):
+		s.extra++
+		if !c.outcome.IsZero() {
+			s.dropPidfd(c)
+		}
+	case c.pidfd != 0 && s.pump.add(c.pidfd, c, deathStream) != nil:
+		delete(s.pump.streams, int32(c.pidfd))
+		s.files.release(c.pidfd)
+		c.pidfd = 0
+	}
+	switch {
+	case !c.outcome.IsZero() && c.open > 0:
+		s.pump.linger(c)
+	case !c.outcome.IsZero():
+		s.acts = append(s.acts, func() { s.report(c) })
+	case c.open == 0 && c.foreign && c.pidfd == 0:
+		s.acts = append(s.acts, func() { s.giveUpUnseen(c) })
+	}
+}
+
+func (s *Spawner) giveUpUnseen(c *child) {
+	s.mu.Lock()
+	done := c.outcome.IsZero() && s.loseUnseen(c)
+	s.mu.Unlock()
+	if done {
+		s.report(c)
+	}
+}
+
+// watchAdopted does without a pipe that cannot be watched.
+func (p *pump) watchAdopted(c *child, ends pipes, status int) {
+	c.pipes = ends
+	for i, name := range []job.Stream{job.Stdout, job.Stderr} {
+		if ends[i] == 0 {
+			continue
+		}
+		if err := p.addOne(ends[i], c, name); err != nil {
+			p.s.files.release(ends[i])
+			p.s.note(c, outputLost, err)
+			c.open--
+		}
+	}
+	if status != 0 && p.addOne(status, c, stageStream) != nil {
+		p.awaitStage(c, status)
+	}
+}

@@ -1,0 +1,292 @@
+package spawn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Handed is a run with a process, as one daemon leaves it to the next. It goes
+// through JSON. Descriptors are numbers in this process, and stay what they
+// are over exec; 0 stands for one that there is not.
+type Handed struct {
+	Run job.RunID
+	Job job.ID
+	PID int
+
+	// Child says that the process is this process's child, as after exec. It
+	// is false after a crash, when the process has gone to another parent.
+	Child   bool
+	Session bool `json:",omitempty"` // Options.Sessions started it, and tells of its end
+	Unsure  bool `json:",omitempty"` // a session that may not have begun; Started was not sent
+
+	Out   int `json:",omitempty"` // reading end of standard output
+	Err   int `json:",omitempty"` // reading end of standard error
+	PIDFD int `json:",omitempty"`
+
+	// Output is what was read so far, Cut and all. After a crash it is not
+	// known, and Adopt takes it from Options.Runs.
+	Output []job.Chunk `json:",omitempty"`
+
+	// Outcome and Ended are set for a process that is gone already and whose
+	// pipes are still read.
+	Outcome job.Outcome `json:",omitzero"`
+	Ended   time.Time   `json:",omitzero"`
+
+	Stage  *staging `json:",omitempty"` // a first stage under way; Started was not sent
+	Status int      `json:",omitempty"` // where it reports
+}
+
+// hold is one request to stand still.
+type hold struct {
+	pumped  chan struct{} // closed when the pump stands still
+	parked  chan struct{} // closed when the hand does too
+	resumed chan struct{} // closed to go on
+	forced  bool          // guarded by Spawner.mu: do not wait for anything
+	once    sync.Once
+	failed  bool // Run ended instead; set before parked is closed
+}
+
+func (h *hold) fail() {
+	h.once.Do(func() {
+		h.failed = true
+		close(h.parked)
+	})
+}
+
+// Hold has the Spawner stand still, so that another program can take this
+// one's place: nothing is forked, reaped, read or reported from its return
+// until Resume. It returns the runs that were given to Start and have no
+// process; they are begun after Resume, and otherwise are the caller's to give
+// to the next Spawner.
+//
+// To hand over without losing an event, the caller
+//
+//  1. calls Hold on another goroutine, and drains Events until it returns;
+//  2. takes what is left in Events, without waiting for more, and deals with
+//     it: no run that Handover gives has an event outstanding, except that
+//     Started is still to come for one with Stage or Unsure set;
+//  3. gives neither Start nor Exec anything more: they only queue;
+//  4. calls Handover, writes down what it and Hold gave, and calls exec;
+//  5. calls Resume if that fails.
+//
+// Before it stands still the Spawner waits for programs that Exec started, for
+// first stages and for sessions being begun. When ctx is done it waits no
+// longer, and kills those programs: what they were to do is to be done again.
+//
+// Hold is for a Spawner whose Run is going, and is called by one goroutine at
+// a time. While it holds, Run does not see the end of its own context.
+func (s *Spawner) Hold(ctx context.Context) ([]engine.Start, error) {
+	h := &hold{pumped: make(chan struct{}), parked: make(chan struct{}), resumed: make(chan struct{})}
+	s.mu.Lock()
+	if s.closed || s.hold != nil {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("hold processes: %w", errStopping)
+	}
+	s.hold = h
+	s.mu.Unlock()
+	s.nudge()
+	select {
+	case <-h.parked:
+	case <-ctx.Done():
+		s.force(h)
+		<-h.parked
+	}
+	if h.failed {
+		return nil, fmt.Errorf("hold processes: %w", errStopping)
+	}
+	return s.waitingStarts(), nil
+}
+
+func (s *Spawner) force(h *hold) {
+	s.mu.Lock()
+	h.forced = true
+	for c := range s.busy {
+		if c.pid != 0 && c.outcome.IsZero() {
+			signalGroup(c.pid, syscall.SIGKILL)
+		}
+	}
+	s.mu.Unlock()
+	s.nudge()
+}
+
+// parkIfQuiet stands still if that is asked for and nothing is under way that
+// cannot be handed over.
+func (s *Spawner) parkIfQuiet() {
+	h, cancelled := s.quiet()
+	if h == nil {
+		return
+	}
+	for _, c := range cancelled {
+		s.refuseCancelled(c)
+	}
+	s.pump.park(h)
+	<-h.pumped
+	h.once.Do(func() { close(h.parked) })
+	<-h.resumed
+}
+
+// quiet takes the runs that were stopped before they started out of the queue:
+// nobody is to start them elsewhere.
+func (s *Spawner) quiet() (h *hold, cancelled []*child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h = s.hold
+	going := len(s.busy) - len(s.tools)
+	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || s.staged > 0) {
+		return nil, nil
+	}
+	isCancelled := func(c *child) bool {
+		if c.kill != 0 {
+			cancelled = append(cancelled, c)
+		}
+		return c.kill != 0
+	}
+	s.queue = slices.DeleteFunc(s.queue, isCancelled)
+	for name, waiting := range s.ask.waiting {
+		s.ask.waiting[name] = slices.DeleteFunc(waiting, isCancelled)
+	}
+	return h, cancelled
+}
+
+func (s *Spawner) waitingStarts() []engine.Start {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var starts []engine.Start
+	for _, c := range s.queue {
+		starts = append(starts, *c.start)
+	}
+	for _, children := range s.ask.waiting {
+		for _, c := range children {
+			starts = append(starts, *c.start)
+		}
+	}
+	slices.SortFunc(starts, func(a, b engine.Start) int { return cmp.Compare(a.Run.ID, b.Run.ID) })
+	return starts
+}
+
+// Resume ends a Hold: everything goes on as if it had not been.
+func (s *Spawner) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hold == nil || s.hold.failed {
+		return
+	}
+	s.inherit(s.processes(), false)
+	close(s.hold.resumed)
+	s.hold = nil
+	s.nudge()
+}
+
+// Handover gives all runs with a process, for Adopt in the program that takes
+// this one's place, and leaves their descriptors open for it. Hold must have
+// returned.
+func (s *Spawner) Handover() []Handed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.processes()
+	for fd, stream := range s.pump.streams {
+		h := all[stream.child]
+		switch {
+		case h == nil:
+		case stream.name == job.Stdout:
+			h.Out = int(fd)
+		case stream.name == job.Stderr:
+			h.Err = int(fd)
+		case stream.name == stageStream:
+			h.Status = int(fd)
+		}
+	}
+	s.inherit(all, true)
+	byRun := func(a, b Handed) int { return cmp.Compare(a.Run, b.Run) }
+	list := make([]Handed, 0, len(all))
+	for _, h := range all {
+		list = append(list, *h)
+	}
+	slices.SortFunc(list, byRun)
+	return list
+}
+
+// processes are the runs that began: those that live, and those that are dead
+// and still read. Spawner.mu is held.
+func (s *Spawner) processes() map[*child]*Handed {
+	all := make(map[*child]*Handed)
+	for _, c := range s.living {
+		if c.pid != 0 || c.session || c.foreign {
+			all[c] = handed(c)
+		}
+	}
+	for _, stream := range s.pump.streams {
+		if c := stream.child; c.tool == nil && all[c] == nil {
+			all[c] = handed(c)
+		}
+	}
+	return all
+}
+
+// handed leaves out the descriptors that the pump knows.
+func handed(c *child) *Handed {
+	return &Handed{
+		Run: c.run, Job: c.job, PID: c.pid, PIDFD: c.pidfd,
+		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
+		Output:  c.out.chunks(c.run, c.job),
+		Outcome: c.outcome, Ended: c.ended,
+		Stage: c.stage,
+	}
+}
+
+// inherit says whether the descriptors of runs outlive exec. The limit of open
+// files that the daemon raised for itself must not: the next one would take it
+// for what it was started with, and give it to jobs. Spawner.mu is held.
+func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
+	flag := unix.FD_CLOEXEC
+	if yes {
+		flag = 0
+	}
+	for c := range all {
+		if c.pidfd != 0 {
+			_, _ = unix.FcntlInt(uintptr(c.pidfd), unix.F_SETFD, flag) // it is open
+		}
+	}
+	for fd, stream := range s.pump.streams {
+		if all[stream.child] != nil {
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, flag)
+		}
+	}
+	s.files.lend(yes)
+}
+
+// park has the pump stand still once it is through with what it does.
+func (p *pump) park(h *hold) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.setDeadline(time.Unix(0, 1))
+	p.parking = h
+}
+
+func (p *pump) isParking() bool {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	return p.parking != nil
+}
+
+func (p *pump) pause() {
+	p.s.mu.Lock()
+	h := p.parking
+	p.s.mu.Unlock()
+	close(h.pumped)
+	<-h.resumed
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.parking = nil
+	p.setDeadline(p.nextDeadline())
+}

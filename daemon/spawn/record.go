@@ -1,0 +1,189 @@
+package spawn
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// maxRecording is how much of a run's output its file holds, bookkeeping
+// included. Then comes a mark.
+const maxRecording = 10 << 20
+
+// A file is frames: the stream, three bytes of nothing, the length of the
+// data, the time in Unix nanoseconds, the data; numbers begin with the lowest
+// byte. A daemon that is killed leaves a whole number of frames, as each is
+// one write to a file in memory; a reader does not rely on it.
+const frameHead = 16
+
+// markFrame stands in place of a stream where the rest was left out.
+const markFrame = 0xff
+
+// recording is the file of one run's output. The zero value is one that was
+// not begun.
+type recording struct {
+	fd    int // 0: not open
+	size  int
+	begun bool // there is a file
+	over  bool // it takes no more: it is full, or it failed
+}
+
+func (s *Spawner) recordPath(run job.RunID) string {
+	return filepath.Join(s.options.Runs, run.String())
+}
+
+// record appends a piece of output to the run's file. room is the data with
+// space for a frame's head before it. What goes wrong costs the file and not
+// the run; in a file system that is full, its space as well.
+func (s *Spawner) record(c *child, stream job.Stream, at time.Time, room []byte) {
+	f := &c.file
+	if f.over || f.fd == 0 && !s.openRecording(c) {
+		return
+	}
+	if f.size+len(room)+frameHead > maxRecording {
+		var mark [frameHead]byte
+		putHead(mark[:], markFrame, at, 0)
+		_, _ = unix.Write(f.fd, mark[:]) // without it the end is only missing its word
+		s.closeRecording(c)
+		f.over = true
+		return
+	}
+	putHead(room, number(stream), at, len(room)-frameHead)
+	if n, err := unix.Write(f.fd, room); n != len(room) || err != nil {
+		s.dropRecording(c)
+		return
+	}
+	f.size += len(room)
+}
+
+func putHead(frame []byte, stream uint8, at time.Time, size int) {
+	frame[0], frame[1], frame[2], frame[3] = stream, 0, 0, 0
+	binary.LittleEndian.PutUint32(frame[4:], uint32(size))
+	binary.LittleEndian.PutUint64(frame[8:], uint64(at.UnixNano()))
+}
+
+// openRecording begins the file, or goes on with that of a daemon before.
+func (s *Spawner) openRecording(c *child) bool {
+	f := &c.file
+	if !s.pump.spare(1) {
+		f.over = true
+		return false
+	}
+	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	fd, err := syscall.Open(s.recordPath(c.run), flags, 0o600)
+	if err != nil {
+		s.pump.spare(-1)
+		f.over = true
+		return false
+	}
+	f.fd, f.begun = fd, true
+	var st syscall.Stat_t
+	if syscall.Fstat(fd, &st) == nil {
+		f.size = int(min(st.Size, maxRecording))
+	}
+	return true
+}
+
+func (s *Spawner) closeRecording(c *child) {
+	if c.file.fd != 0 {
+		s.files.release(c.file.fd)
+		s.pump.spare(-1)
+		c.file.fd = 0
+	}
+}
+
+func (s *Spawner) dropRecording(c *child) {
+	s.closeRecording(c)
+	_ = os.Remove(s.recordPath(c.run)) // nobody can do better
+	c.file = recording{over: true}
+}
+
+// endRecording gives the file of an ended run to who claims it, or says how to
+// remove it once the end is reported.
+func (s *Spawner) endRecording(c *child) (path string, remove func()) {
+	s.closeRecording(c)
+	if !c.file.begun {
+		return "", func() {}
+	}
+	path = s.recordPath(c.run)
+	if s.options.Claim != nil && s.options.Claim(c.run) {
+		return path, func() {}
+	}
+	return "", func() { _ = os.Remove(path) }
+}
+
+// ReadOutput reads the file of a run's output, and whether the run printed
+// more than it holds. What follows the last whole frame is left out: a daemon
+// was killed while it wrote that.
+func ReadOutput(path string) (chunks []job.Chunk, cut bool, err error) {
+	chunks, _, cut, err = readFrames(path)
+	return chunks, cut, err
+}
+
+// readFrames reads a file up to its mark or its last whole frame, and says how
+// much of it that is. Without a mark the run may not be over.
+func readFrames(path string) (chunks []job.Chunk, whole int64, marked bool, err error) {
+	data, err := readRecording(path)
+	if err != nil {
+		return nil, 0, false, fmt.Errorf("read output: %w", err)
+	}
+	for int(whole) < len(data) {
+		chunk, n, err := readFrame(data[whole:])
+		switch {
+		case errors.Is(err, errMark):
+			return chunks, whole, true, nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return chunks, whole, false, nil
+		case err != nil:
+			return chunks, whole, false, fmt.Errorf("read output: %s: %w", path, err)
+		}
+		chunks = append(chunks, chunk)
+		whole += int64(n)
+	}
+	return chunks, whole, false, nil
+}
+
+func readRecording(path string) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return io.ReadAll(io.LimitReader(file, maxRecording))
+}
+
+var errMark = errors.New("the rest was left out")
+
+func readFrame(data []byte) (chunk job.Chunk, n int, err error) {
+	if len(data) < frameHead {
+		return chunk, 0, io.ErrUnexpectedEOF
+	}
+	if data[0] == markFrame {
+		return chunk, 0, errMark
+	}
+	if int(data[0]) >= len(streams) {
+		return chunk, 0, fmt.Errorf("no stream %d", data[0])
+	}
+	size := int64(binary.LittleEndian.Uint32(data[4:]))
+	if size > int64(len(data)-frameHead) {
+		return chunk, 0, io.ErrUnexpectedEOF
+	}
+	n = frameHead + int(size)
+	return job.Chunk{
+		Stream: streams[data[0]],
+		At:     time.Unix(0, int64(binary.LittleEndian.Uint64(data[8:]))).UTC(),
+		Data:   data[frameHead:n:n],
+	}, n, nil
+}

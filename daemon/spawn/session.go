@@ -1,0 +1,173 @@
+package spawn
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Sessions starts jobs through somebody else, who is their parent: the service
+// manager, which gives each a unit and a PAM session.
+type Sessions interface {
+	// Takes says whether a job is started that way.
+	Takes(*job.Job) bool
+
+	// Start begins a session and returns the process of its command. It may
+	// wait, and has to give up by itself. An error says that there is no
+	// session and will be none.
+	Start(ctx context.Context, session Session) (pid int, err error)
+
+	// Kill signals all processes of a run's session. It must not wait.
+	Kill(run job.RunID, sig syscall.Signal)
+
+	// Ends tells of the end of each session that began, adopted ones too, once.
+	Ends() <-chan SessionEnd
+}
+
+// Session is what to start. The descriptors are good until Start returns.
+type Session struct {
+	Run     job.RunID
+	Job     job.ID
+	Account account.Account
+	Argv    []string // Argv[0] is the path
+	Env     []string // without Options.BaseEnv, as PAM has its own
+	Dir     string
+	Anyhow  bool   // it runs in / where Dir cannot be entered
+	Files   [3]int // standard input, output and error
+}
+
+// SessionEnd is how a session ended.
+type SessionEnd struct {
+	Run     job.RunID
+	Outcome job.Outcome
+	At      time.Time // zero: now
+}
+
+// sessionCallers is how many calls of Sessions.Start there are at once.
+const sessionCallers = 4
+
+func (s *Spawner) sessionEnds() <-chan SessionEnd {
+	if s.options.Sessions == nil {
+		return nil
+	}
+	return s.options.Sessions.Ends()
+}
+
+// beginSession has a session begun without waiting for it.
+func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Account) {
+	cmd, err := s.command(c.start, who, nil)
+	if err != nil {
+		s.abandon(c, err)
+		return
+	}
+	io, err := s.openStdio(c, cmd.cred)
+	if err != nil {
+		s.abandon(c, err)
+		return
+	}
+	session := Session{
+		Run: c.run, Job: c.job, Account: who,
+		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.anyhow,
+		Files: io.child,
+	}
+	s.call(c, func() {
+		pid, err := s.callSession(ctx, c, session)
+		s.later(func() { s.sessionBegan(c, io, pid, err) })
+	})
+}
+
+// call queues a call for goroutines of which there are only a few.
+func (s *Spawner) call(c *child, call func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.session, c.unsure = true, true
+	s.unsure++
+	s.calls = append(s.calls, call)
+	if s.callers < sessionCallers {
+		s.callers++
+		s.crew.Go(s.makeCalls)
+	}
+}
+
+func (s *Spawner) makeCalls() {
+	for {
+		s.mu.Lock()
+		if len(s.calls) == 0 {
+			s.callers--
+			s.mu.Unlock()
+			return
+		}
+		call := s.calls[0]
+		s.calls = s.calls[1:]
+		s.mu.Unlock()
+		call()
+	}
+}
+
+// callSession does not begin what is no longer wanted. A call that is made is
+// not cut off, as nobody would know what came of it.
+func (s *Spawner) callSession(ctx context.Context, c *child, session Session) (int, error) {
+	switch {
+	case ctx.Err() != nil:
+		return 0, errStopping
+	case s.cancelled(c):
+		return 0, errCancelled
+	}
+	return s.options.Sessions.Start(context.WithoutCancel(ctx), session)
+}
+
+// sessionBegan is called by the hand.
+func (s *Spawner) sessionBegan(c *child, io stdio, pid int, err error) {
+	s.files.release(io.child[:]...)
+	s.mu.Lock()
+	s.unsure--
+	c.unsure = false
+	c.session = err == nil
+	c.start, c.found = nil, nil
+	if err == nil {
+		c.pid = pid
+		c.open = io.ours.count()
+	}
+	kill, end := c.kill, c.early
+	s.mu.Unlock()
+	if err != nil {
+		s.files.release(io.ours[:]...)
+		s.abandon(c, err)
+		return
+	}
+	if kill != 0 {
+		s.options.Sessions.Kill(c.run, kill)
+	}
+	s.tellKeeper(c, io.ours)
+	s.events <- engine.Started{Run: c.run, PID: pid, At: now()}
+	s.pump.watch(c, io.ours, 0)
+	if end != nil {
+		s.endSession(*end)
+	}
+}
+
+// endSession is called by the hand. An end may come before it is known that
+// the session began.
+func (s *Spawner) endSession(end SessionEnd) {
+	s.mu.Lock()
+	c := s.living[end.Run]
+	done := false
+	switch {
+	case c == nil || !c.session:
+	case c.unsure:
+		c.early = &end
+	default:
+		done = s.settle(c, end.Outcome)
+		if !end.At.IsZero() {
+			c.ended = end.At
+		}
+	}
+	s.mu.Unlock()
+	if done {
+		s.report(c)
+	}
+}

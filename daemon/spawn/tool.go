@@ -1,0 +1,211 @@
+package spawn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Tool is a program that the daemon itself has use for: getent, id, sendmail.
+type Tool struct {
+	Argv      []string         // a name without a slash is looked for in the host's own directories
+	Env       []string         // all of it: nothing of the daemon's is added
+	Dir       string           // "" is /
+	As        *account.Account // nil: whom the daemon runs as
+	Stdin     io.Reader        // nil is /dev/null; an *os.File is passed on, others are read to their end first
+	MaxOutput int              // bytes kept of each stream, the rest is thrown away; 0 is 1 MiB
+}
+
+// Result is what came of a Tool.
+type Result struct {
+	Output  []byte // standard output
+	Errput  []byte // standard error
+	Outcome job.Outcome
+}
+
+// Exec runs a program and waits for its end. An exit status other than 0 is no
+// error. When ctx is done the program's process group is killed, and Exec
+// returns without waiting for what that brings.
+//
+// Exec may be called before Run and while Run waits for its last runs; Run
+// waits for programs as it does for runs. Whoever drains Events must not call
+// it, as it is ended by goroutines that send events.
+func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
+	c, err := newTool(t)
+	if err != nil {
+		return Result{}, err
+	}
+	if !s.submit(c) {
+		s.files.release(c.tool.stdin)
+		return Result{}, errStopping
+	}
+	select {
+	case <-c.tool.done:
+		return c.tool.result, c.tool.err
+	case <-ctx.Done():
+		s.endTool(c)
+		return Result{}, fmt.Errorf("run %s: %w", t.Argv[0], context.Cause(ctx))
+	}
+}
+
+// tool is the part of a child that only a program of the daemon's has.
+type tool struct {
+	command command
+	stdin   int // the child's; 0 is /dev/null
+	limit   int
+	result  Result        // of the pump and the hand until done
+	err     error         // likewise: it did not start
+	done    chan struct{} // closed at the end
+}
+
+func newTool(t Tool) (*child, error) {
+	if len(t.Argv) == 0 {
+		return nil, errors.New("run a program: no program is named")
+	}
+	path, err := findProgram(t.Argv[0])
+	if err != nil {
+		return nil, err
+	}
+	cmd := command{path: path, argv: t.Argv, dir: t.Dir, env: t.Env, tool: true}
+	if cmd.dir == "" {
+		cmd.dir = "/"
+	}
+	if t.As != nil {
+		if cmd.cred, err = credential(*t.As); err != nil {
+			return nil, err
+		}
+	}
+	stdin, err := toolInput(t.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", t.Argv[0], err)
+	}
+	limit := t.MaxOutput
+	if limit == 0 {
+		limit = 1 << 20
+	}
+	return &child{tool: &tool{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}, nil
+}
+
+// programDirs is where the host keeps its own programs. No environment has a
+// say in it, as root may run them.
+var programDirs = []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+func findProgram(name string) (string, error) {
+	if strings.ContainsRune(name, '/') {
+		return name, nil
+	}
+	for _, dir := range programDirs {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("run %s: not in %s: %w", name, strings.Join(programDirs, ", "), os.ErrNotExist)
+}
+
+func toolInput(r io.Reader) (int, error) {
+	switch r := r.(type) {
+	case nil:
+		return 0, nil
+	case *os.File:
+		return duplicate(r)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return 0, fmt.Errorf("read standard input: %w", err)
+	}
+	return openInput(string(data))
+}
+
+// duplicate makes a descriptor that lives as long as the hand needs it.
+func duplicate(file *os.File) (fd int, err error) {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := conn.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 3) })
+	return fd, errors.Join(failed, err)
+}
+
+func (s *Spawner) submit(c *child) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.tools = append(s.tools, c)
+	s.busy[c] = true
+	s.nudge()
+	return true
+}
+
+// endTool kills a program, or keeps it from being started.
+func (s *Spawner) endTool(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.kill = syscall.SIGKILL
+	if c.pid != 0 && c.outcome.IsZero() {
+		signalGroup(c.pid, syscall.SIGKILL)
+	}
+}
+
+// beginTool starts a program. A cancelled one is not worth a fork.
+func (s *Spawner) beginTool(c *child) {
+	if s.cancelled(c) {
+		s.abandon(c, context.Canceled)
+		return
+	}
+	io := stdio{child: [3]int{s.files.null, s.files.null, s.files.null}}
+	if c.tool.stdin != 0 {
+		io.child[0] = c.tool.stdin
+	}
+	if err := io.openOutput(c.tool.command.cred); err != nil {
+		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.path, err))
+		return
+	}
+	pid, err := forkExec(c.tool.command, io.files())
+	s.files.release(io.child[1:]...)
+	if err != nil {
+		s.files.release(io.ours[:]...)
+		s.abandon(c, explain(c.tool.command, err))
+		return
+	}
+	s.files.release(c.tool.stdin)
+	s.files.settleLimit(pid)
+	s.register(c, pid, io)
+	s.pump.watch(c, io.ours, 0)
+}
+
+// keep takes what there is room for.
+func (t *tool) keep(stream job.Stream, data []byte) {
+	into := &t.result.Output
+	switch stream {
+	case job.Stderr:
+		into = &t.result.Errput
+	case job.System:
+		t.err = errors.New(string(bytes.TrimSpace(data))) // its output is lost, and with it its use
+		return
+	}
+	*into = append(*into, data[:min(len(data), t.limit-len(*into))]...)
+}
+
+// finish tells Exec. Nobody may listen any more.
+func (s *Spawner) finish(c *child) {
+	c.tool.result.Outcome = c.outcome
+	close(c.tool.done)
+	s.mu.Lock()
+	delete(s.busy, c)
+	s.mu.Unlock()
+	s.nudge() // the hand may wait for this in order to return, or to hold
+}
