@@ -1,0 +1,266 @@
+package spool
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+)
+
+// tempPrefix begins the names of tables that are being written. Both families
+// pass over names that begin with a dot, and so does this daemon.
+const tempPrefix = ".cronring-"
+
+// UserTable is where the table of an account stands. An account whose name is
+// no name of a file, or one that cron would pass over, has none.
+func (p Places) UserTable(name string) (string, error) {
+	if name == "" || strings.ContainsAny(name, "/\x00\n") || cronieIgnores(name) != "" {
+		return "", fmt.Errorf("name table of %q: no table can have that name", name)
+	}
+	return filepath.Join(p.Users, name), nil
+}
+
+// ReadTable reads the table of an account as it is on disk; the error is
+// fs.ErrNotExist when there is none. It reads nothing that the account could
+// have planted to be shown somebody else's file: no link, and no file of a
+// third account or with a second name.
+func (p Places) ReadTable(who account.Account) (string, error) {
+	path, err := p.UserTable(who.Name)
+	if err != nil {
+		return "", err
+	}
+	dir, err := openDirectory(p.Users)
+	if err != nil {
+		return "", fmt.Errorf("open spool: %w", err)
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat(dir, who.Name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return "", fmt.Errorf("read %s: it is %s, not a regular file", path, typeName(st.Mode))
+	case st.Uid != who.UID && st.Uid != uint32(os.Geteuid()):
+		return "", fmt.Errorf("read %s: it belongs to %s", path, uid(st.Uid))
+	case st.Nlink != 1:
+		return "", fmt.Errorf("read %s: it has %d names", path, st.Nlink)
+	case st.Size > crontab.MaxText+headerRoom:
+		return "", fmt.Errorf("read %s: it has more than 16 MiB", path)
+	}
+	var b strings.Builder
+	b.Grow(int(st.Size))
+	_, err = io.Copy(&b, io.LimitReader(f, crontab.MaxText+headerRoom))
+	return b.String(), err
+}
+
+// headerRoom is more than a header takes.
+const headerRoom = 1 << 10
+
+// Install makes text, which is written as it is, the table of an account. The
+// table is the old one or the new one at every instant, whatever happens; after
+// an error it is the old one, unless the error is that of "sync directory". A link or another strange thing that
+// stands in its place is replaced, not followed. The spool is made if it is
+// missing, with the rights that the family's cron gives it.
+func Install(p Places, who account.Account, text string) error {
+	if _, err := p.UserTable(who.Name); err != nil {
+		return err
+	}
+	group, shared := p.group()
+	dir, err := openDirectory(p.Users)
+	if errors.Is(err, fs.ErrNotExist) {
+		dir, err = makeSpool(p.Users, group, shared)
+	}
+	if err != nil {
+		return fmt.Errorf("open spool: %w", err)
+	}
+	defer unix.Close(dir)
+	if !shared {
+		group = int(who.GID)
+	}
+	if err := put(dir, who.Name, text, int(who.UID), group, 0o600); err != nil {
+		return fmt.Errorf("install crontab of %s: %w", who.Name, err)
+	}
+	return nil
+}
+
+// Remove removes the table of an account; fs.ErrNotExist when there is none.
+func Remove(p Places, who account.Account) error {
+	if _, err := p.UserTable(who.Name); err != nil {
+		return err
+	}
+	return withdraw(p.Users, who.Name)
+}
+
+// Restore writes a system table. Its owner and mode stay; one that is not
+// there becomes root's, for all to read. A symbolic link is refused: what it
+// leads to may serve others than cron.
+func Restore(p Places, path, text string) error {
+	dir, name, err := p.systemTable(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	owner, group, mode := os.Geteuid(), os.Getegid(), uint32(0o644)
+	var st unix.Stat_t
+	switch err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); {
+	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fmt.Errorf("restore %s: it is no regular file now", path)
+	case err == nil:
+		owner, group, mode = int(st.Uid), int(st.Gid), st.Mode&0o7777
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("restore %s: %w", path, err)
+	}
+	if err := put(dir, name, text, owner, group, mode); err != nil {
+		return fmt.Errorf("restore %s: %w", path, err)
+	}
+	return nil
+}
+
+// Withdraw removes a system table; fs.ErrNotExist when there is none.
+func Withdraw(p Places, path string) error {
+	dir, name, err := p.systemTable(path)
+	if err != nil {
+		return err
+	}
+	unix.Close(dir)
+	return withdraw(filepath.Dir(path), name)
+}
+
+// systemTable opens the directory of a table that root keeps. Any other path
+// is refused.
+func (p Places) systemTable(path string) (dir int, name string, err error) {
+	kind, _ := p.kindOf(path)
+	if path != filepath.Clean(path) || kind != systemTable && kind != anacronTable {
+		return -1, "", fmt.Errorf("write %s: it is no table of the system", path)
+	}
+	dir, err = openDirectory(filepath.Dir(path))
+	return dir, filepath.Base(path), err
+}
+
+// IsUserTable tells whether path is in the spool, and whose table it is.
+func (p Places) IsUserTable(path string) (name string, ok bool) {
+	kind, name := p.kindOf(path)
+	return name, kind == userTable
+}
+
+func withdraw(path, name string) error {
+	dir, err := openDirectory(path)
+	if err != nil {
+		return fmt.Errorf("open spool: %w", err)
+	}
+	defer unix.Close(dir)
+	if err := unix.Unlinkat(dir, name, 0); err != nil {
+		return &fs.PathError{Op: "remove", Path: filepath.Join(path, name), Err: err}
+	}
+	return seal(dir)
+}
+
+// group is the group that the spool's tables share; without one each has its
+// owner's.
+func (p Places) group() (gid int, shared bool) {
+	if p.Group == "" {
+		return 0, false
+	}
+	g, err := user.LookupGroup(p.Group)
+	if err != nil {
+		return 0, false
+	}
+	gid, err = strconv.Atoi(g.Gid)
+	return gid, err == nil
+}
+
+func openDirectory(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// makeSpool makes the directory of users' tables: where tables have a group of
+// their own, its members may add and find names but not list them, and the
+// sticky bit keeps them from each other's.
+func makeSpool(path string, group int, shared bool) (int, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return -1, err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return -1, err
+	}
+	dir, err := openDirectory(path)
+	if err != nil || !shared {
+		return dir, err
+	}
+	err = unix.Fchown(dir, -1, group)
+	if err == nil {
+		err = unix.Fchmod(dir, 0o1730)
+	}
+	if err != nil {
+		unix.Close(dir)
+		return -1, &fs.PathError{Op: "make", Path: path, Err: err}
+	}
+	return dir, nil
+}
+
+// put writes a file under another name, to disk, and then gives it its own.
+func put(dir int, name, text string, uid, gid int, mode uint32) error {
+	temp := tempPrefix + rand.Text()
+	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return fmt.Errorf("make temporary file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), temp)
+	err = fill(f, text, uid, gid, mode)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = unix.Renameat(dir, temp, dir, name)
+	}
+	if err != nil {
+		return errors.Join(err, unix.Unlinkat(dir, temp, 0))
+	}
+	return seal(dir)
+}
+
+// fill gives the file its owner before its mode, as a change of the owner may
+// take bits of the mode away.
+func fill(f *os.File, text string, uid, gid int, mode uint32) error {
+	if _, err := io.WriteString(f, text); err != nil {
+		return err
+	}
+	if err := f.Chown(uid, gid); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(int(f.Fd()), mode); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// seal makes a change of names last, and shows it to crons that look at the
+// directory's time alone.
+func seal(dir int) error {
+	now := unix.NsecToTimespec(time.Now().UnixNano())
+	_ = unix.UtimesNanoAt(dir, ".", []unix.Timespec{now, now}, 0) // the rename has done as much already
+	if err := unix.Fsync(dir); err != nil {
+		return fmt.Errorf("sync directory: %w", err)
+	}
+	return nil
+}
