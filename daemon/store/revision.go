@@ -1,0 +1,218 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Revision is one version of a crontab file.
+type Revision struct {
+	ID   int64 // never given again
+	File string
+	User string // whose table it is
+	At   time.Time
+	By   string // who did it; "" when that is not known
+	How  string // RevisionInstalled and so on
+	Gone bool   // the file was not there: Text is empty
+	Size int    // of Text, in bytes
+	Text []byte // Revisions leaves it out
+}
+
+// What made a version.
+const (
+	RevisionInstalled = "install" // crontab(1)
+	RevisionRemoved   = "remove"  // crontab -r
+	RevisionUndone    = "undo"    // an older version was restored
+	RevisionSeen      = "seen"    // somebody else wrote the file
+)
+
+// RevisionFilter chooses revisions. Zero fields choose all.
+type RevisionFilter struct {
+	File   string
+	User   string
+	Before int64 // the last revision of the page before
+	Limit  int   // 0: 100
+}
+
+// How many revisions of one file are kept. The newest few stay whatever
+// their age, and the newest two whatever their size: of those one can be
+// undone.
+const (
+	revisionsKept  = 100
+	revisionsFew   = 10
+	revisionsAge   = 90 * 24 * time.Hour
+	revisionsBytes = 32 << 20 // as stored
+)
+
+// SaveRevision keeps a version of a file and gives its number. A version that
+// says what the newest one of that file says is no new one: then the number is
+// that one's. Old versions go by the way.
+func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err error) {
+	if r.Gone {
+		r.Text = nil
+	}
+	sum, packed, err := pack(r)
+	if err != nil {
+		return 0, fmt.Errorf("save revision: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, err := s.writer(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("save revision: %w", err)
+	}
+	newest, known, err := s.newestRevision(ctx, r.File)
+	if err != nil {
+		return 0, fmt.Errorf("save revision: %w", err)
+	}
+	if newest != 0 && bytes.Equal(known, sum) {
+		return newest, nil
+	}
+	err = w.transact(func() error {
+		id, err = w.putRevision(ctx, r, sum, packed)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("save revision: %w", err)
+	}
+	return id, nil
+}
+
+// pack makes the sum and the stored form of a revision's text, outside of any
+// transaction.
+func pack(r Revision) (sum, packed []byte, err error) {
+	if r.Gone {
+		return nil, nil, nil
+	}
+	digest := sha256.Sum256(r.Text)
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := w.Write(r.Text); err != nil {
+		return nil, nil, err
+	}
+	err = w.Close()
+	return digest[:], b.Bytes(), err
+}
+
+// newestRevision gives number and sum of a file's newest revision; 0 when
+// there is none.
+func (s *Store) newestRevision(ctx context.Context, file string) (id int64, sum []byte, err error) {
+	err = s.read.QueryRowContext(ctx, "SELECT id, sum FROM revision WHERE file = ? ORDER BY id DESC LIMIT 1", file).Scan(&id, &sum)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil, nil
+	}
+	return id, sum, err
+}
+
+const addRevision = "INSERT INTO revision (file, user, at, by, how, size, sum, text) VALUES (?,?,?,?,?,?,?,?)"
+
+const oldRevisions = `DELETE FROM revision WHERE id IN (SELECT id FROM (
+	SELECT id, at, row_number() OVER newest AS place, sum(length(text)) OVER newest AS bytes
+	FROM revision WHERE file = ?1 WINDOW newest AS (ORDER BY id DESC))
+	WHERE place > ?2 OR place > ?3 AND at < ?4 OR place > 2 AND bytes > ?5)`
+
+func (w *writer) putRevision(ctx context.Context, r Revision, sum, packed []byte) (id int64, err error) {
+	err = w.once(ctx, addRevision, r.File, r.User, r.At.UnixNano(), r.By, r.How, int64(len(r.Text)), blob(sum), blob(packed))
+	if err != nil {
+		return 0, err
+	}
+	v, err := w.value(ctx, "SELECT last_insert_rowid()")
+	if err != nil {
+		return 0, err
+	}
+	return v.(int64), w.once(ctx, oldRevisions, r.File, int64(revisionsKept), int64(revisionsFew),
+		nanosBound(r.At.Add(-revisionsAge)), int64(revisionsBytes))
+}
+
+// blob is NULL for nil, which the driver would store as an empty one.
+func blob(b []byte) driver.Value {
+	if b == nil {
+		return nil
+	}
+	return b
+}
+
+// once runs a statement that is not worth keeping prepared.
+func (w *writer) once(ctx context.Context, text string, args ...driver.Value) error {
+	stmt, err := w.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(stmt, args...)
+	return errors.Join(err, stmt.Close())
+}
+
+// Revision gives one revision, with its text; ok is false when there is none.
+func (s *Store) Revision(ctx context.Context, id int64) (r Revision, ok bool, err error) {
+	var packed []byte
+	err = s.each(ctx, func(rows *sql.Rows) error {
+		ok = true
+		return r.scan(rows, &packed)
+	}, "SELECT "+revisionColumns+", text FROM revision WHERE id = ?", id)
+	if err == nil && ok && !r.Gone {
+		r.Text, err = io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("read revision: %w", err)
+	}
+	return r, ok, nil
+}
+
+// Revisions gives the chosen revisions without their texts, newest first.
+func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, error) {
+	where, args := f.where()
+	var found []Revision
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var r Revision
+		err := r.scan(rows)
+		found = append(found, r)
+		return err
+	}, "SELECT "+revisionColumns+" FROM revision "+where, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read revisions: %w", err)
+	}
+	return found, nil
+}
+
+const revisionColumns = "id, file, user, at, by, how, size, sum IS NULL"
+
+func (r *Revision) scan(rows *sql.Rows, more ...any) error {
+	var at int64
+	err := rows.Scan(append([]any{&r.ID, &r.File, &r.User, &at, &r.By, &r.How, &r.Size, &r.Gone}, more...)...)
+	r.At = fromNanos(at)
+	return err
+}
+
+func (f RevisionFilter) where() (text string, args []any) {
+	conditions := []string{"true"}
+	add := func(condition string, value any) {
+		conditions = append(conditions, condition)
+		args = append(args, value)
+	}
+	if f.File != "" {
+		add("file = ?", f.File)
+	}
+	if f.User != "" {
+		add("user = ?", f.User)
+	}
+	if f.Before != 0 {
+		add("id < ?", f.Before)
+	}
+	limit := f.Limit
+	if limit == 0 {
+		limit = 100
+	}
+	return "WHERE " + strings.Join(conditions, " AND ") + " ORDER BY id DESC LIMIT ?", append(args, limit)
+}
