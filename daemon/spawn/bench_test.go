@@ -102,3 +102,22 @@ func BenchmarkCapture(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkStage500 is BenchmarkStart500 by way of a first stage.
+func BenchmarkStage500(b *testing.B) {
+	const n = 500
+	var took time.Duration
+	for b.Loop() {
+		r := newRig(b, Options{Limits: limited(0)})
+		begun := time.Now()
+		for range n {
+			r.start("true")
+		}
+		r.until("the starts", func() bool { return len(r.started) == n })
+		took += time.Since(begun)
+		r.until("the ends", func() bool { return len(r.ended) == n })
+		r.stop()
+	}
+	b.ReportMetric(n*float64(b.N)/took.Seconds(), "starts/s")
+	b.ReportMetric(0, "ns/op")
+}
