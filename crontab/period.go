@@ -70,24 +70,32 @@ func daysInYear(year int) int {
 }
 
 // Start is when a run may start that was found due at an instant: after Delay,
-// in the hours from From to Until on the clocks of loc. Where no day has those
-// hours it is after Delay.
+// and if that is not in the hours from From to Until on the clocks of loc, so
+// long after the first full hour for which it is. That is what anacron does
+// where something starts it each hour, and keeps apart what delays keep apart.
+// Where no day has those hours, Delay alone counts.
 func (p *Period) Start(found time.Time, loc *time.Location) time.Time {
-	at := found.Add(p.Delay)
 	if p.Until == 0 {
-		return at
+		return found.Add(p.Delay)
 	}
 	if loc == nil {
 		loc = time.UTC
 	}
 	const aWeek = 7*24 + 2 // hours, with room for a change of the clock
-	for t, n := at, 0; n < aWeek; n++ {
-		hour, minute, second := t.In(loc).Clock()
-		if hour >= p.From && hour < p.Until {
-			return t.UTC()
+	look := found
+	for range aWeek {
+		if p.InHours(look.Add(p.Delay), loc) {
+			return look.Add(p.Delay)
 		}
-		into := time.Duration(minute)*time.Minute + time.Duration(second)*time.Second + time.Duration(t.Nanosecond())
-		t = t.Add(time.Hour - into)
+		_, minute, second := look.In(loc).Clock()
+		into := time.Duration(minute)*time.Minute + time.Duration(second)*time.Second + time.Duration(look.Nanosecond())
+		look = look.Add(time.Hour - into)
 	}
-	return at
+	return found.Add(p.Delay)
+}
+
+// InHours tells whether a run may start at an instant.
+func (p *Period) InHours(at time.Time, loc *time.Location) bool {
+	hour := at.In(loc).Hour()
+	return p.Until == 0 || hour >= p.From && hour < p.Until
 }

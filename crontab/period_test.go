@@ -87,7 +87,7 @@ func TestPeriodStartKeepsDelayAndHours(t *testing.T) {
 		{"in its hours", Period{From: 3, Until: 22}, nil, "2026-11-20T21:59:59Z", "2026-11-20T21:59:59Z"},
 		{"too late in the day", Period{From: 3, Until: 22}, nil, "2026-11-20T22:00:00Z", "2026-11-21T03:00:00Z"},
 		{"too early", Period{From: 3, Until: 22}, nil, "2026-11-20T00:00:30Z", "2026-11-20T03:00:00Z"},
-		{"the delay leads out of them", Period{Delay: 45 * time.Minute, From: 3, Until: 22}, nil, "2026-11-20T21:30:00Z", "2026-11-21T03:00:00Z"},
+		{"the delay leads out of them", Period{Delay: 45 * time.Minute, From: 3, Until: 22}, nil, "2026-11-20T21:30:00Z", "2026-11-21T03:45:00Z"},
 		{"the delay leads into them", Period{Delay: 45 * time.Minute, From: 3, Until: 22}, nil, "2026-11-20T02:30:00Z", "2026-11-20T03:15:00Z"},
 		{"on the clocks of the zone", Period{From: 3, Until: 22}, kolkata, "2026-11-20T16:30:00Z", "2026-11-20T21:30:00Z"},
 		{"hours that no day has", Period{Delay: time.Minute, From: 24, Until: 25}, nil, "2026-11-20T00:00:00Z", "2026-11-20T00:01:00Z"},

@@ -32,6 +32,10 @@ func (e *Engine) runNow(ev RunNow) {
 	}
 	j := e.firing(slot)
 	j.by = ev.By
+	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: there is no one to be
+		e.refuse(ev.Token, Conflict, b.Reason.With(b.Detail))
+		return
+	}
 	if !ev.Force {
 		if reason := e.objection(j); reason != "" {
 			e.refuse(ev.Token, Conflict, reason)
@@ -51,6 +55,11 @@ func (e *Engine) runNow(ev RunNow) {
 func (e *Engine) objection(j *firing) string {
 	if reason, detail := e.standing(j); reason != "" {
 		return reason.With(detail)
+	}
+	if p := j.options.Period; p != nil {
+		if other := e.holder(p, nil); other != nil {
+			return job.Overlapping.With(e.going(other))
+		}
 	}
 	live := e.byJob[j.id]
 	if len(live) == 0 {

@@ -59,6 +59,10 @@ func (e *Engine) decide(slot int32, seen *lookup) {
 		e.skip(j, due.first, due.last(), due.older+len(due.list), reason, detail)
 		return
 	}
+	if j.options.Period != nil {
+		e.decidePeriod(j, due)
+		return
+	}
 	p := catchup(j.options, crontab.FixedTime(entry.Schedule), due.list, e.now.Wall)
 	e.skipOld(j, due, p)
 	for i, at := range due.list[p.missed:] {
@@ -91,6 +95,9 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	}
 	if j.options.Held != "" {
 		return job.IsHeld, j.options.Held
+	}
+	if b, ok := e.bars[j.entry.User()]; ok {
+		return b.Reason, b.Detail
 	}
 	h, ok := e.holds[j.id]
 	switch {
@@ -190,6 +197,9 @@ func (e *Engine) going(r *run) string {
 	case job.RunRunning:
 		return fmt.Sprintf("run %d had been going for %s", r.ID, e.now.Wall.Sub(r.Run.Started).Round(time.Second))
 	case job.RunWaiting:
+		if r.Reason == job.WaitsForDelay {
+			return fmt.Sprintf("run %d waits for its time at %s", r.ID, r.NotBefore.Format(time.RFC3339))
+		}
 		return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))
 	default:
 		return fmt.Sprintf("run %d is about to start", r.ID)
@@ -222,7 +232,7 @@ func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string)
 
 // newRun makes the first run of a job's occurrence.
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
-	r := &run{options: j.options, Run: job.Run{
+	r := &run{options: j.options, zone: j.entry.Zone().Location(), Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
 		User: j.entry.User(), Decided: e.now.Wall,
 	}}

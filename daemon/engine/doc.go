@@ -6,9 +6,14 @@
 // disk, no lock and no random source, so a year of jobs, suspends, clock
 // steps, reloads and crashes can be replayed from one seed in seconds.
 //
-// A firing passes, in this order: enabled, held, paused (standing in
-// decide.go); deadline and catch-up (catchup.go); overlap (admit in decide.go);
-// then it starts, and finish.go sees to its end: retry, and whoever queued behind it.
+// A firing passes, in this order: enabled, held, the account, paused (standing
+// in decide.go); the period (period.go); deadline and catch-up (catchup.go);
+// overlap (admit in decide.go); then it starts, and finish.go sees to its end:
+// stamp, retry, and whoever queued behind it.
+//
+// A daemon that is replaced while jobs run is told to Drain; what is due from
+// then on stays undecided, what waits stays waiting, and the daemon that takes
+// over finds all of it in State, with the runs that it watches as Adopted.
 //
 // # Invariants
 //

@@ -66,6 +66,7 @@ type run struct {
 	job.Run
 	recorded *job.Run         // an immutable copy as of the newest record
 	options  *crontab.Options // of the entry that it was decided by
+	zone     *time.Location   // the entry's
 	stop     job.Reason       // why it is being stopped, or ""
 }
 
@@ -158,18 +159,6 @@ func (e *Engine) Idle() bool {
 		}
 	}
 	return true
-}
-
-// Stopping is the runs that were asked to end and have not, with the reason:
-// what a daemon that takes over must know to go on with them.
-func (e *Engine) Stopping() map[job.RunID]job.Reason {
-	stopping := map[job.RunID]job.Reason{}
-	for _, r := range e.live {
-		if r.stop != "" {
-			stopping[r.ID] = r.stop
-		}
-	}
-	return stopping
 }
 
 // Era counts how often the clock was set back so far that occurrences repeat.

@@ -80,7 +80,8 @@ type Drain struct{}
 type Undrain struct{}
 
 // Bar replaces the set of accounts for which nothing may start now. An account
-// that is absent from it may start jobs.
+// that is absent from it may start jobs. Before the first Load, in the same
+// step, it counts for @reboot entries too.
 type Bar struct {
 	Users map[string]Barred
 }

@@ -41,18 +41,26 @@ func (e *Engine) ended(ev Ended) {
 		return
 	}
 	r.State, r.Run.Ended, r.Outcome = job.RunEnded, e.seen(ev.At), ev.Outcome
-	if r.stop != "" {
+	lost := ev.Outcome.Kind == job.Lost
+	switch {
+	case r.stop != "":
 		r.Reason = r.stop
+	case lost:
+		r.Reason = job.DaemonDied // nothing else hides the end of a process
 	}
-	if r.stop == job.OverTime && ev.Outcome.Kind != job.NotStarted {
+	if r.stop == job.OverTime && ev.Outcome.Kind != job.NotStarted && !lost {
 		r.Outcome.Kind = job.TimedOut
 	}
 	e.recordRun(job.Ended, "", r, "")
+	stamped := e.stamp(r)
 	e.remove(r)
 	if e.wantsRetry(r) {
 		e.retry(r)
 	}
 	e.promote(r.Job)
+	if stamped {
+		e.lookAgain(r)
+	}
 }
 
 // seen is when something happened that was seen at an instant, or just now.
@@ -74,7 +82,7 @@ func (e *Engine) wantsRetry(r *run) bool {
 
 func (e *Engine) retry(failed *run) {
 	wait := backoff(failed.options, failed.Invocation, failed.Attempt)
-	r := &run{options: failed.options, Run: job.Run{
+	r := &run{options: failed.options, zone: failed.zone, Run: job.Run{
 		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
 		Attempt: failed.Attempt + 1, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
 		Invocation: failed.Invocation, Decided: e.now.Wall,
@@ -82,7 +90,7 @@ func (e *Engine) retry(failed *run) {
 	}}
 	e.add(r)
 	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String())
-	e.timers.add(timer{e.now.Up + wait, r.ID, retryDue})
+	e.timers.add(timer{e.now.Up + wait, r.ID, waitOver})
 }
 
 // backoff is the wait after a failed attempt, counted from 1. The spread of
@@ -120,14 +128,21 @@ func (e *Engine) ready(r *run, reason job.Reason) bool {
 		e.drop(r, job.JobRemoved)
 		return false
 	}
-	if against, _ := e.standing(e.firing(slot)); against != "" {
-		e.drop(r, against)
+	j := e.firing(slot)
+	if against, detail := e.standing(j); against != "" {
+		e.dropFor(r, against, detail)
 		return false
 	}
-	r.options = e.jobs.options(slot)
+	r.options, r.zone = j.options, j.entry.Zone().Location()
+	if !e.stillDue(r, j) {
+		return false
+	}
 	if d := r.options.Deadline; d > 0 && e.now.Wall.Sub(r.Due) > d {
 		e.drop(r, job.PastDeadline)
 		return false
+	}
+	if e.outOfHours(r, j) {
+		return true
 	}
 	if r.options.Overlap != crontab.OverlapAllow && e.crowded(r) {
 		r.State, r.Reason = job.RunQueued, job.WaitsForRun
@@ -149,9 +164,12 @@ func (e *Engine) crowded(r *run) bool {
 }
 
 // drop records that a queued or waiting run will never start.
-func (e *Engine) drop(r *run, reason job.Reason) {
+func (e *Engine) drop(r *run, reason job.Reason) { e.dropFor(r, reason, "") }
+
+// dropFor is drop with the reason's numbers and names.
+func (e *Engine) dropFor(r *run, reason job.Reason, detail string) {
 	r.State, r.Reason = job.RunDropped, reason
-	e.recordRun(job.Dropped, "", r, "")
+	e.recordRun(job.Dropped, "", r, detail)
 	e.remove(r)
 }
 
@@ -181,8 +199,12 @@ func (e *Engine) expire() {
 			e.stop(r, job.OverTime, syscall.SIGTERM, termGrace)
 		case t.kind == mustDie:
 			e.emit(Kill{r.ID, syscall.SIGKILL})
-		case t.kind == retryDue && r.State == job.RunWaiting && !e.draining:
-			if !e.ready(r, job.Retried) {
+		case t.kind == waitOver && r.State == job.RunWaiting && !e.draining:
+			reason := job.Retried
+			if r.Reason == job.WaitsForDelay {
+				reason = job.RanAfterDelay
+			}
+			if !e.ready(r, reason) {
 				e.promote(r.Job)
 			}
 		}
@@ -193,8 +215,11 @@ func (e *Engine) expire() {
 // another run, and with the occurrences since.
 func (e *Engine) undrain() {
 	e.draining = false
-	for id := range e.byJob {
-		e.promote(id)
+	for _, r := range e.sorted() {
+		if r.State == job.RunWaiting { // its timer may have run out meanwhile
+			e.timers.add(timer{e.now.Up + r.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
+		}
+		e.promote(r.Job)
 	}
 }
 

@@ -16,6 +16,7 @@ type jobs struct {
 	hashes []uint32        // per slot: short hash of the ID, to find it by
 	twins  map[int32]int   // per slot: ordinal among entries alike, where above 1
 	taken  map[int32]int32 // slots whose name= an earlier slot has
+	once   []int32         // slots of entries that run once in a period
 }
 
 func newJobs(tables []*crontab.Table) (*jobs, []uint64) {
@@ -31,6 +32,9 @@ func newJobs(tables []*crontab.Table) (*jobs, []uint64) {
 	for slot := range int32(n) {
 		keys[slot] = s.name(slot, seen)
 		s.hashes[slot] = uint32(keys[slot])
+		if s.entry(slot).Options().Period != nil {
+			s.once = append(s.once, slot)
+		}
 	}
 	return s, keys
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -20,7 +21,7 @@ type past struct {
 func (e *Engine) load(tables []*crontab.Table) {
 	first := e.memory != nil
 	next, keys := newJobs(tables)
-	marks, changed := e.marksOf(next, keys)
+	marks, fresh, changed := e.marksOf(next, keys)
 	e.jobs, e.marks = next, marks
 	e.agenda.replace(next.groups(), e.now.Wall)
 	e.pending = e.behind()
@@ -29,26 +30,39 @@ func (e *Engine) load(tables []*crontab.Table) {
 		e.emit(e.roster(keys))
 	}
 	if first {
+		if e.memory.Booted {
+			fresh = next.once
+		}
 		e.restore()
+	} else { // what a crontab's line missed before it was written is not missed
+		fresh = slices.DeleteFunc(fresh, func(slot int32) bool { return !anacronLine(next.entry(slot)) })
 	}
 	e.dropOrphans()
+	for _, slot := range fresh {
+		e.look(slot)
+	}
 }
 
 // marksOf gives jobs their marks. A job that stays keeps its own; one that is
 // new, or whose times changed, starts from now: nothing before this instant
-// is missed. changed tells whether there is any of these, or one less.
-func (e *Engine) marksOf(next *jobs, keys []uint64) (marks []int64, changed bool) {
+// is missed. fresh lists the new ones that have a period; changed tells whether
+// there is any new or changed job, or one less.
+func (e *Engine) marksOf(next *jobs, keys []uint64) (marks []int64, fresh []int32, changed bool) {
 	before, specs := e.remember(), specHashes{}
 	changed = len(keys) != len(e.marks)
 	marks = make([]int64, len(keys))
 	now := e.now.Wall.UnixNano()
 	for slot, key := range keys {
-		s := next.entry(int32(slot)).Schedule
+		entry := next.entry(int32(slot))
+		s := entry.Schedule
 		p, known := before[key]
 		same := known && p.spec == specs.of(s)
 		switch {
 		case !known:
 			marks[slot] = now
+			if entry.Options().Period != nil {
+				fresh = append(fresh, int32(slot))
+			}
 		case !same:
 			marks[slot] = afterEdit(p.mark, now)
 		case e.memory != nil: // the clock may have been set while no daemon ran
@@ -58,7 +72,7 @@ func (e *Engine) marksOf(next *jobs, keys []uint64) (marks []int64, changed bool
 		}
 		changed = changed || !same
 	}
-	return marks, changed
+	return marks, fresh, changed
 }
 
 // afterEdit is the mark of a job whose times were changed. One just ahead of
@@ -179,11 +193,19 @@ func (e *Engine) behind() []int32 {
 func (e *Engine) restore() {
 	memory := e.memory
 	e.memory = nil
+	adopted := make(map[job.RunID]Adopted, len(memory.Adopted))
+	for _, a := range memory.Adopted {
+		adopted[a.Run] = a
+	}
 	for _, r := range memory.Live {
 		e.nextRun = max(e.nextRun, r.ID+1)
-		if r.State == job.RunQueued || r.State == job.RunWaiting {
+		a, lives := adopted[r.ID]
+		switch {
+		case lives:
+			e.adopt(r, a)
+		case r.State == job.RunQueued || r.State == job.RunWaiting:
 			e.restoreWaiting(r, memory.LastSeen)
-		} else {
+		default:
 			e.lose(r)
 		}
 	}
@@ -213,7 +235,7 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 		e.drop(r, job.JobRemoved)
 		return
 	}
-	r.options = e.jobs.options(slot)
+	r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	e.add(r)
 	due := lastSeen
 	if old.NotBefore.After(due) {
@@ -225,8 +247,11 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 		e.drop(r, job.PastDeadline)
 	case p.missed == 1:
 		e.drop(r, p.reason)
+	case old.Reason == job.WaitsForDelay && old.NotBefore.Before(e.now.Wall): // the delay is there to spare a host that starts
+		e.waitUntil(r, startOf(e.stamps, r.options.Period, e.now.Wall, r.zone))
+		e.recordRun(job.Queued, "", r, waiting(r))
 	case old.State == job.RunWaiting:
-		e.timers.add(timer{e.now.Up + old.NotBefore.Sub(e.now.Wall), r.ID, retryDue})
+		e.timers.add(timer{e.now.Up + old.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
 	}
 }
 

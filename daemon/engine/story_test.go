@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -20,15 +21,23 @@ var update = flag.Bool("update", false, "write what the stories really say")
 // TestStories replays testdata/engine/*.txt: blocks of a command, its input,
 // ---- and what the engine says to it. A bug report can be pasted in as one.
 //
-//	start T [zone=Z] [booted]   a daemon starts at local time T; what earlier daemons stored is still there
-//	load [NAME]                 the tables are replaced by the text that follows
+//	start T [zone=Z] [booted] [adopted] [family=rhel]
+//	                            a daemon starts at local time T; what earlier daemons stored is still there,
+//	                            and with adopted it watches the processes that they left
+//	load [NAME] [system]        the tables are replaced by the text that follows
+//	load anacrontab             the same, in that format
+//	also NAME [system]          one more table
+//	zone Z                      the host moves to another zone: its tables are read anew
+//	stamps ID=DAY ...           what anacron left
+//	bar USER REASON [DETAIL]    nothing may start as the user; without USER all may
 //	until T                     time passes; the engine is woken when it asks
-//	end N exit=C | signal=S     the process of run N ends
+//	end N exit=C | signal=S | lost   the process of run N ends
 //	clock +1h | -1h             the wall clock is set
 //	sleep 2h                    the machine is suspended
 //	die                         the daemon is killed
 //	run|pause|resume|stop JOB   somebody asks; force, until=T, by=NAME
-//	drain, abandon              the daemon is told to stop
+//	drain, abandon              the daemon is told to stop; undrain: it goes on
+//	next JOB [N]                what is planned
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/engine/*.txt")
 	if err != nil || len(files) == 0 {
@@ -78,6 +87,81 @@ type story struct {
 	t   *testing.T
 	out *bytes.Buffer
 	w   *world
+
+	texts []tableText
+}
+
+// tableText is a table as a story gives it: the words behind load, the text.
+type tableText struct {
+	words []string
+	text  string
+}
+
+// parse reads all tables, as a daemon does when one of them changes or the
+// host moves.
+func (s *story) parse() {
+	s.w.tables = nil
+	for _, x := range s.texts {
+		name := "story"
+		if len(x.words) > 0 {
+			name = x.words[0]
+		}
+		if name == "anacrontab" || slices.Contains(x.words, "system") {
+			s.w.tables = append(s.w.tables, s.w.system(name, x.text))
+		} else {
+			s.w.tables = append(s.w.tables, s.w.table(name, x.text))
+		}
+	}
+}
+
+func (s *story) zone(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return zone
+}
+
+// stamps writes what anacron left. A daemon that lives already is told.
+func (s *story) stamps(words []string) {
+	for _, word := range words {
+		id, day, _ := strings.Cut(word, "=")
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			s.t.Fatalf("story: %v", err)
+		}
+		s.w.state.Stamps[id] = crontab.DayOf(at, nil)
+	}
+	if s.w.engine != nil {
+		s.w.step(Stamps{s.w.state.Stamps})
+	}
+}
+
+func (s *story) bar(words []string) {
+	users := map[string]Barred{}
+	if len(words) > 1 {
+		users[words[0]] = Barred{job.Reason(words[1]), strings.Join(words[2:], " ")}
+	}
+	s.w.step(Bar{users})
+}
+
+// next says when a job is planned to start.
+func (s *story) next(words []string) {
+	v, n := s.w.engine.View(), 1
+	if len(words) > 1 {
+		n = int(s.run(words[1]))
+	}
+	i, ok := v.Find(job.ID(words[0]))
+	if !ok {
+		s.t.Fatalf("story: no job %s", words[0])
+	}
+	for at := s.w.now.Wall; n > 0; n-- {
+		if at = v.Next(i, at); at.IsZero() {
+			fmt.Fprintln(s.out, "  never")
+			return
+		}
+		fmt.Fprintln(s.out, "  "+at.In(s.w.zone).Format(time.DateTime))
+	}
 }
 
 func (s *story) command(words []string, body string) {
@@ -86,20 +170,31 @@ func (s *story) command(words []string, body string) {
 	case "start":
 		s.start(words[1:])
 		return
-	case "load":
-		name := "story"
-		if len(words) > 1 {
-			name = words[1]
+	case "load", "also":
+		if verb == "load" {
+			s.texts = nil
 		}
-		w.tables = nil
 		if body != "" {
-			w.tables = append(w.tables, w.table(name, body+"\n"))
+			s.texts = append(s.texts, tableText{words[1:], body + "\n"})
 		}
+		s.parse()
 		if w.engine == nil {
 			w.start()
 			return
 		}
 		w.step(Load{w.tables})
+	case "zone":
+		w.zone = s.zone(words[1])
+		s.parse()
+		w.step(Load{w.tables})
+	case "stamps":
+		s.stamps(words[1:])
+		return
+	case "bar":
+		s.bar(words[1:])
+	case "next":
+		s.next(words[1:])
+		return
 	case "until":
 		w.advance(s.time(words[1]))
 		return
@@ -114,6 +209,8 @@ func (s *story) command(words []string, body string) {
 		return
 	case "drain":
 		w.step(Drain{})
+	case "undrain":
+		w.step(Undrain{})
 	case "abandon":
 		w.step(Abandon{})
 	default:
@@ -150,10 +247,7 @@ func (s *story) start(words []string) {
 	zone := time.UTC
 	for _, word := range words[1:] {
 		if name, ok := strings.CutPrefix(word, "zone="); ok {
-			var err error
-			if zone, err = time.LoadLocation(name); err != nil {
-				s.t.Fatal(err)
-			}
+			zone = s.zone(name)
 		}
 	}
 	if s.w == nil {
@@ -164,9 +258,17 @@ func (s *story) start(words []string) {
 			}
 		}
 	}
+	before := s.w.now.Wall
 	s.w.zone = zone
 	s.w.now.Wall = s.time(words[0])
 	s.w.state.Booted = slices.Contains(words, "booted")
+	s.w.adopted = slices.Contains(words, "adopted")
+	if slices.Contains(words, "family=rhel") {
+		s.w.family = crontab.RHEL
+	}
+	if s.w.adopted {
+		s.w.now.Up += s.w.now.Wall.Sub(before)
+	}
 	if s.w.tables != nil {
 		s.w.start()
 		for len(s.w.owed) > 0 {
@@ -204,6 +306,9 @@ func (s *story) run(text string) job.RunID {
 
 func (s *story) outcome(text string) job.Outcome {
 	kind, value, _ := strings.Cut(text, "=")
+	if kind == "lost" {
+		return job.Outcome{Kind: job.Lost, Error: "the kernel does not tell"}
+	}
 	n, err := strconv.Atoi(value)
 	if err != nil {
 		s.t.Fatalf("story: %v", err)

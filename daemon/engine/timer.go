@@ -21,7 +21,7 @@ type timerKind uint8
 const (
 	timeout  timerKind = iota // the run is over its timeout=
 	mustDie                   // TERM was sent long enough ago
-	retryDue                  // the wait before the next attempt is over
+	waitOver                  // the wait before the next attempt, or of a period, is over
 )
 
 // timers is a heap, soonest first. A timer whose run has moved on is ignored

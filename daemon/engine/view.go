@@ -17,6 +17,7 @@ type View struct {
 	holds    map[job.ID]job.Hold
 	bars     map[string]Barred
 	stamps   map[string]crontab.Day
+	busy     map[string]bool // periods of which a run lives
 	live     []*job.Run
 }
 
@@ -26,6 +27,12 @@ func (e *Engine) View() *View {
 	v.live = make([]*job.Run, 0, len(e.live))
 	for _, r := range e.live {
 		v.live = append(v.live, r.recorded)
+		if p := r.options.Period; p != nil {
+			if v.busy == nil {
+				v.busy = map[string]bool{}
+			}
+			v.busy[p.ID] = true
+		}
 	}
 	return v
 }
@@ -56,10 +63,14 @@ func (v *View) Find(id job.ID) (i int, ok bool) {
 
 // Next is the first occurrence of job i after an instant that is planned to
 // run: the zero time when there is none, because it names none, is disabled
-// or held, or is paused without an end.
+// or held, its account may not run jobs, or it is paused without an end. For an
+// entry with a period it is the instant of the start, after delay and hours.
 func (v *View) Next(i int, after time.Time) time.Time {
 	o := v.jobs.options(int32(i))
 	if !o.Enabled || o.Held != "" {
+		return time.Time{}
+	}
+	if _, barred := v.bars[v.Entry(i).User()]; barred {
 		return time.Time{}
 	}
 	if h := v.Hold(i); h != nil {
@@ -69,6 +80,9 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		if h.Until.After(after) {
 			after = h.Until.Add(-1)
 		}
+	}
+	if o.Period != nil {
+		return v.nextOfPeriod(v.Entry(i), after)
 	}
 	return v.Entry(i).Schedule.Next(after)
 }

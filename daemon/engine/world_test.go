@@ -12,6 +12,12 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// process is what a run looks like from outside.
+type process struct {
+	job job.ID
+	up  time.Duration // since boot, when it started
+}
+
 // world is everything around an engine that a test needs: a clock that can be
 // set, a store that outlives the engine, and the processes.
 type world struct {
@@ -28,18 +34,22 @@ type world struct {
 	marks map[job.ID]job.Mark
 	live  map[job.RunID]job.Run
 
-	running map[job.RunID]job.ID // processes
-	owed    []Event              // what comes back from the acts of the last step
-	log     func(Effect)
-	check   func(*world, []Effect)
+	family crontab.Family
+
+	running  map[job.RunID]process
+	stopping map[job.RunID]job.Reason // what the last daemon told the next one
+	adopted  bool                     // the next life of the daemon finds the processes again
+	owed     []Event                  // what comes back from the acts of the last step
+	log      func(Effect)
+	check    func(*world, []Effect)
 }
 
 func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	return &world{
 		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
-		state: State{Holds: map[job.ID]job.Hold{}},
+		state: State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{},
-		running: map[job.RunID]job.ID{},
+		running: map[job.RunID]process{},
 	}
 }
 
@@ -51,6 +61,19 @@ func (w *world) table(name, text string) *crontab.Table {
 	return table
 }
 
+// system parses a table of the host: anacrontab by that name, else one with a
+// column for the account.
+func (w *world) system(name, text string) *crontab.Table {
+	c := crontab.Config{
+		Format: crontab.System, Family: w.family, Local: w.zone, Zone: time.LoadLocation, Seed: w.seed, StandIn: true,
+	}
+	if name == "anacrontab" {
+		c.Format = crontab.Anacron
+	}
+	table, _ := crontab.Parse(name, text, c)
+	return table
+}
+
 // start begins a new life of the daemon with what the store remembers.
 func (w *world) start() {
 	s := w.state
@@ -58,11 +81,27 @@ func (w *world) start() {
 	s.Holds = maps.Clone(w.state.Holds)
 	s.Marks = slices.Collect(maps.Values(w.marks))
 	s.Live = slices.SortedFunc(maps.Values(w.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
+	s.Stamps = maps.Clone(w.state.Stamps)
+	s.Adopted = w.adopt()
 	w.engine = New(s)
 	w.owed = nil
 	w.state.Booted = false
-	w.running = map[job.RunID]job.ID{}
 	w.step(Load{w.tables})
+}
+
+// adopt lists the processes that the next daemon watches. Others it never
+// hears of again.
+func (w *world) adopt() []Adopted {
+	var adopted []Adopted
+	for id, p := range w.running {
+		if w.adopted {
+			adopted = append(adopted, Adopted{Run: id, PID: 1000 + int(id), Up: p.up, Stop: w.stopping[id]})
+		} else {
+			delete(w.running, id)
+		}
+	}
+	w.adopted = false
+	return adopted
 }
 
 // step is the daemon's loop: facts to the store first, then the acts, whose
@@ -78,15 +117,18 @@ func (w *world) step(events ...Event) []Effect {
 			w.store(e.Record)
 		case Roster:
 			w.known = e.Known
+		case Stamp:
+			w.state.Stamps[e.ID] = e.Day
 		}
 	}
+	w.stopping = w.engine.Stopping()
 	for _, e := range effects {
 		if w.log != nil {
 			w.log(e)
 		}
 		switch e := e.(type) {
 		case Start:
-			w.running[e.Run.ID] = e.Job.ID
+			w.running[e.Run.ID] = process{e.Job.ID, w.now.Up}
 			w.owed = append(w.owed, Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
 		case Kill:
 			if _, ok := w.running[e.Run]; ok && e.Signal == 9 {
@@ -171,6 +213,8 @@ func (w *world) tell(e Effect) string {
 			return fmt.Sprintf("  refused (%s): %s", e.Err.Kind, e.Err.Reason)
 		}
 		return "  granted"
+	case Stamp:
+		return fmt.Sprintf("  stamp %s %s", e.ID, e.Day)
 	case Roster:
 		return ""
 	}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"syscall"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// adopt goes on with a run whose process outlived the daemon before this one.
+// Its time limit counts from the start of the process; a run that was being
+// stopped is given the longest grace once more and then killed.
+func (e *Engine) adopt(old job.Run, a Adopted) {
+	r := &run{Run: old, recorded: &old, options: crontab.DefaultOptions(), stop: a.Stop}
+	if slot, ok := e.jobs.find(old.Job); ok {
+		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
+	}
+	e.add(r)
+	unsaid := old.State != job.RunRunning // the daemon ended before it could say that the process exists
+	if unsaid {
+		r.State, r.PID = job.RunRunning, a.PID
+		r.Run.Started = e.now.Wall.Add(a.Up - e.now.Up)
+		e.recordRun(job.Started, "", r, "")
+	}
+	switch {
+	case r.stop != "" && unsaid: // and before it could ask it to end
+		e.stop(r, r.stop, syscall.SIGTERM, termGrace)
+	case r.stop != "":
+		e.timers.add(timer{e.now.Up + termGrace, r.ID, mustDie})
+	case r.options.Timeout > 0:
+		e.timers.add(timer{a.Up + r.options.Timeout, r.ID, timeout})
+	}
+}
+
+// Stopping is the runs that were asked to end and have not, with the reason:
+// what a daemon that takes over must know to go on with them.
+func (e *Engine) Stopping() map[job.RunID]job.Reason {
+	stopping := map[job.RunID]job.Reason{}
+	for _, r := range e.live {
+		if r.stop != "" {
+			stopping[r.ID] = r.stop
+		}
+	}
+	return stopping
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// successor is an engine that finds one run of the job j in the store.
+func successor(t *testing.T, table string, state job.RunState, a Adopted) (*Engine, []Effect) {
+	t.Helper()
+	w := newWorld(t, noon, time.UTC)
+	e := New(State{
+		LastSeen: noon.Add(-10 * time.Second), NextRun: 8, Adopted: []Adopted{a},
+		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: state, Decided: noon.Add(-time.Minute)}},
+	})
+	return e, e.Step(Moment{Wall: noon, Up: time.Hour}, Load{[]*crontab.Table{w.table("t", table)}})
+}
+
+func recordsOf(effects []Effect, kind job.RecordKind) []job.Record {
+	var found []job.Record
+	for _, e := range effects {
+		if f, ok := e.(Fact); ok && f.Record.Kind == kind {
+			found = append(found, f.Record)
+		}
+	}
+	return found
+}
+
+func killsOf(effects []Effect) []Kill {
+	var kills []Kill
+	for _, e := range effects {
+		if k, ok := e.(Kill); ok {
+			kills = append(kills, k)
+		}
+	}
+	return kills
+}
+
+func TestAdoptedBeforeItsStartWasStored(t *testing.T) {
+	for _, state := range []job.RunState{job.RunDecided, job.RunQueued, job.RunWaiting} {
+		e, effects := successor(t, "#@ name=j timeout=1m overlap=skip\n0 1 * * * x\n", state, Adopted{Run: 7, PID: 77, Up: time.Hour - 20*time.Second})
+		started := recordsOf(effects, job.Started)
+		if len(started) != 1 {
+			t.Fatalf("%s: got effects %+v, want one record of its start", state, effects)
+		}
+		if r := started[0].Run; r.PID != 77 || r.State != job.RunRunning || !r.Started.Equal(noon.Add(-20*time.Second)) {
+			t.Errorf("%s: got %+v, want it running as 77 for 20 seconds", state, r)
+		}
+		for _, x := range effects {
+			if _, ok := x.(Start); ok {
+				t.Errorf("%s: it was started again", state)
+			}
+		}
+		if got := killsOf(e.Step(Moment{Wall: noon.Add(39 * time.Second), Up: time.Hour + 39*time.Second})); len(got) > 0 {
+			t.Errorf("%s: after 59 of 60 seconds it was stopped: %v", state, got)
+		}
+		if got := killsOf(e.Step(Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM}) {
+			t.Errorf("%s: over its limit got %v, want TERM", state, got)
+		}
+	}
+}
+
+func TestAdoptedOverItsLimitIsStoppedAtOnce(t *testing.T) {
+	_, effects := successor(t, "#@ name=j timeout=1m\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
+	if got := killsOf(effects); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM}) {
+		t.Errorf("got %v, want TERM", got)
+	}
+}
+
+func TestAdoptedWhileItIsStopped(t *testing.T) {
+	for _, c := range []struct {
+		state job.RunState
+		terms int
+	}{{job.RunRunning, 0}, {job.RunDecided, 1}} {
+		e, effects := successor(t, "#@ name=j timeout=1m retry=3\n0 1 * * * x\n", c.state, Adopted{Run: 7, PID: 77, Up: time.Hour, Stop: job.StopAsked})
+		if got := killsOf(effects); len(got) != c.terms {
+			t.Errorf("%s: got %v, want %d of TERM", c.state, got, c.terms)
+		}
+		if got := e.Stopping(); len(got) != 1 || got[7] != job.StopAsked {
+			t.Errorf("%s: Stopping() = %v, want run 7 as asked", c.state, got)
+		}
+		if got := killsOf(e.Step(Moment{Wall: noon.Add(termGrace), Up: time.Hour + termGrace})); len(got) != 1 || got[0].Signal != syscall.SIGKILL {
+			t.Errorf("%s: after the grace got %v, want KILL", c.state, got)
+		}
+		ended := recordsOf(e.Step(Moment{Wall: noon.Add(time.Minute), Up: time.Hour + time.Minute}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}}), job.Ended)
+		if len(ended) != 1 || ended[0].Reason != job.StopAsked || len(e.Stopping()) > 0 || len(e.View().Runs()) > 0 {
+			t.Errorf("%s: got %+v, want it ended as asked, and no retry", c.state, ended)
+		}
+	}
+}
+
+func TestAdoptedOfARemovedJobRunsOn(t *testing.T) {
+	e, effects := successor(t, "0 1 * * * other\n", job.RunRunning, Adopted{Run: 7, PID: 77})
+	if got := recordsOf(effects, job.Ended); len(got) > 0 {
+		t.Fatalf("it ended: %+v", got)
+	}
+	ended := recordsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Exited}}), job.Ended)
+	if len(ended) != 1 || !ended[0].Run.Outcome.OK() {
+		t.Errorf("got %+v, want it ended well", ended)
+	}
+}
+
+// A lost run over its time limit stays lost: it might be alive, and is not
+// retried.
+func TestAdoptedAndLostStaysLost(t *testing.T) {
+	e, _ := successor(t, "#@ name=j timeout=1m retry=3\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
+	ended := recordsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Lost}}), job.Ended)
+	if len(ended) != 1 || ended[0].Run.Outcome.Kind != job.Lost || len(e.View().Runs()) > 0 {
+		t.Errorf("got %+v and %v, want it lost, and no retry", ended, e.View().Runs())
+	}
+}
+
+func TestBarBeforeTheFirstLoadHoldsBootEntries(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	table := w.system("t", "@reboot ghost x\n")
+	e := New(State{Booted: true})
+	effects := e.Step(w.now, Bar{map[string]Barred{"ghost": {job.NoAccount, "no such user"}}}, Load{[]*crontab.Table{table}})
+	decided := recordsOf(effects, job.Decided)
+	if len(decided) != 1 || decided[0].Reason != job.NoAccount || decided[0].Detail != "no such user" {
+		t.Errorf("got %+v, want it skipped for want of an account", decided)
+	}
+	if b, barred := e.View().Barred("ghost"); !barred || b.Reason != job.NoAccount {
+		t.Errorf("Barred(ghost) = %v, %t", b, barred)
+	}
+	if _, barred := e.View().Barred("root"); barred {
+		t.Error("root is barred")
+	}
+}
