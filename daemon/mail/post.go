@@ -216,17 +216,19 @@ func closeBody(l *Letter) {
 }
 
 // room refuses a letter of a queue that is full, or of an account that has
-// its share in it. The first of several refusals is logged.
+// its share in it. Refusals are counted, and logged once an hour.
 func (p *Post) room(user string, size int64) bool {
 	p.mu.Lock()
 	fits := p.lanes.fits(user, size, p.options.Messages, p.options.Bytes)
-	first := !fits && !p.state.full
-	p.state.full = !fits
+	say := !fits && time.Since(p.state.saidFull) > time.Hour
+	if say {
+		p.state.saidFull = time.Now()
+	}
 	if !fits {
 		p.state.refused++
 	}
 	p.mu.Unlock()
-	if first {
+	if say {
 		p.options.Log.Warn("the mail queue has no room; output stays in the history", "user", user)
 	}
 	return fits

@@ -8,13 +8,13 @@ import (
 
 // state is what Problems speaks of.
 type state struct {
-	missing missing
-	disk    trouble
-	full    bool
-	refused int    // letters that a bound kept out
-	lost    int    // letters that neither disk nor memory could keep
-	dead    int    // letters that nobody took; they are kept
-	why     string // what the mailer said last, while it fails
+	missing  missing
+	disk     trouble
+	saidFull time.Time
+	refused  int    // letters that a bound kept out
+	lost     int    // letters that neither disk nor memory could keep
+	dead     int    // letters that nobody took; they are kept
+	why      string // what the mailer said last, while it fails
 }
 
 type missing struct {
