@@ -114,11 +114,11 @@ func (s *Spawner) endRecording(c *child) (path string, remove func()) {
 	if !c.file.begun {
 		return "", func() {}
 	}
-	path = s.recordPath(c.run)
+	file := s.recordPath(c.run)
 	if s.options.Claim != nil && s.options.Claim(c.run) {
-		return path, func() {}
+		return file, func() {}
 	}
-	return "", func() { _ = os.Remove(path) }
+	return "", func() { _ = os.Remove(file) }
 }
 
 // ReadOutput reads the file of a run's output, and whether the run printed
