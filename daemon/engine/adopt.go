@@ -9,13 +9,17 @@ import (
 
 // adopt goes on with a run whose process outlived the daemon before this one.
 // Its time limit counts from the start of the process; a run that was being
-// stopped is given the longest grace once more and then killed.
+// stopped is given the longest grace once more and then killed. One without a
+// process is about to be started by whoever adopted it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
 	r := &run{Run: old, recorded: &old, options: crontab.DefaultOptions(), stop: a.Stop}
 	if slot, ok := e.jobs.find(old.Job); ok {
 		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	}
 	e.add(r)
+	if a.PID == 0 && old.State == job.RunDecided {
+		return
+	}
 	unsaid := old.State != job.RunRunning // the daemon ended before it could say that the process exists
 	if unsaid {
 		r.State, r.PID = job.RunRunning, a.PID

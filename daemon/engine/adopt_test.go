@@ -132,3 +132,36 @@ func TestBarBeforeTheFirstLoadHoldsBootEntries(t *testing.T) {
 		t.Error("root is barred")
 	}
 }
+
+// A run that was decided, and that whoever adopted it is about to start, is
+// neither lost nor started by the engine once more.
+func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
+	e, effects := successor(t, "#@ name=j overlap=skip\n0 1 * * * x\n", job.RunDecided, Adopted{Run: 7})
+	for _, x := range effects {
+		switch x := x.(type) {
+		case Start:
+			t.Errorf("it was started again: %+v", x)
+		case Fact:
+			if x.Record.Run != nil {
+				t.Errorf("something was recorded of it: %+v", x.Record)
+			}
+		}
+	}
+	effects = e.Step(Moment{Wall: noon.Add(time.Second), Up: time.Hour + time.Second}, Started{Run: 7, PID: 77})
+	if got := recordsOf(effects, job.Started); len(got) != 1 || got[0].Run.PID != 77 {
+		t.Errorf("when it started: %+v, want one record of that", effects)
+	}
+}
+
+func TestBarredJobIsHeldInTheView(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	e := New(State{})
+	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{map[string]Barred{"ann": {job.NoAccount, "unknown user ann"}}}, Load{[]*crontab.Table{w.table("t", "* * * * * x\n")}})
+	if got := e.View().Job(0).Held; got != "unknown user ann" {
+		t.Errorf("held: %q, want the reason of the bar", got)
+	}
+	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{})
+	if got := e.View().Job(0).Held; got != "" {
+		t.Errorf("held: %q although nothing bars the account", got)
+	}
+}

@@ -220,7 +220,7 @@ func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 	r := e.newRun(j, due, t)
 	r.State, r.Reason = job.RunDecided, reason
 	e.recordRun(job.Decided, job.DecideRun, r, "")
-	e.emit(Start{Job: e.jobs.job(j.slot), Run: r.Run})
+	e.emit(Start{Job: e.jobs.job(j.slot), Run: r.Run, Entry: j.entry})
 }
 
 // enqueue records that an occurrence waits for another run.

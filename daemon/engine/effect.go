@@ -36,8 +36,9 @@ type Stamp struct {
 
 // Start begins a run. Started or Ended comes back.
 type Start struct {
-	Job job.Job
-	Run job.Run
+	Job   job.Job
+	Run   job.Run
+	Entry *crontab.Entry `json:"-"` // what Job was made of; see Describe
 }
 
 // Kill sends a signal to the process group of a run.

@@ -32,7 +32,7 @@ type State struct {
 // ended, and nobody knows how.
 type Adopted struct {
 	Run  job.RunID
-	PID  int
+	PID  int           // 0 for one that was decided: Started is still to come
 	Up   time.Duration // time since boot at which the process started
 	Stop job.Reason    // why it was being stopped, or ""; see Stopping
 }

@@ -151,7 +151,7 @@ func (e *Engine) ready(r *run, reason job.Reason) bool {
 	}
 	r.State, r.Reason = job.RunDecided, reason
 	e.recordRun(job.Ready, "", r, "")
-	e.emit(Start{Job: e.jobs.job(slot), Run: r.Run})
+	e.emit(Start{Job: e.jobs.job(slot), Run: r.Run, Entry: e.jobs.entry(slot)})
 	return true
 }
 

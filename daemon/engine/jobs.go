@@ -92,11 +92,16 @@ func (s *jobs) find(id job.ID) (slot int32, ok bool) {
 	return 0, false
 }
 
-func (s *jobs) job(slot int32) job.Job {
-	e, o := s.entry(slot), s.options(slot)
+func (s *jobs) job(slot int32) job.Job { return describe(s.id(slot), s.entry(slot), s.options(slot)) }
+
+// Describe makes the job of an entry. It is for who keeps the entry of a run,
+// which is small, rather than the Job that came with its Start.
+func Describe(id job.ID, e *crontab.Entry) job.Job { return describe(id, e, e.Options()) }
+
+func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 	stdin, _ := e.Stdin()
 	j := job.Job{
-		ID: s.id(slot), Table: e.Table().Name, Line: e.Line(), User: e.User(),
+		ID: id, Table: e.Table().Name, Line: e.Line(), User: e.User(),
 		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Dir: e.Dir(), Env: e.Env(),
 		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
 	}

@@ -50,28 +50,32 @@ type history struct {
 	given   map[job.RunID]bool   // runs whose record the store has
 	begun   map[job.RunID]bool   // runs that were started
 	live    map[job.ID]map[job.RunID]bool
+	texts   []tableText
+	adopted map[job.RunID]bool   // runs that a later daemon watches
+	periods map[job.RunID]string // live runs of periods
+	bars    map[string]Barred
 }
 
 func simulate(t *testing.T, seed uint64, verbose bool) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	zones := []string{"UTC", "America/New_York", "Europe/London", "Australia/Lord_Howe", "Asia/Kathmandu"}
-	zone, err := time.LoadLocation(zones[rng.IntN(len(zones))])
-	if err != nil {
-		t.Fatal(err)
-	}
+	zone := randomZone(t, rng)
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1e9), time.UTC)
 	w := newWorld(t, at, zone)
 	w.seed = seed
 	h := &history{
 		w: w, decided: map[string]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{},
 		given: map[job.RunID]bool{}, begun: map[job.RunID]bool{}, live: map[job.ID]map[job.RunID]bool{},
+		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{},
 	}
 	w.check = h.check
 	w.log = func(e Effect) { fmt.Fprintln(&h.story, w.tell(e)) }
 	w.state.Booted = rng.IntN(2) == 0
 
-	w.tables = []*crontab.Table{w.table("sim", randomTable(rng))}
+	w.family = crontab.Family(rng.IntN(2))
+	h.texts = randomTables(rng)
+	h.parse()
 	h.expect()
+	h.stamps(rng)
 	w.start()
 	for range 60 {
 		h.do(rng)
@@ -81,7 +85,27 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	}
 	h.finish()
 	if t.Failed() || verbose {
-		t.Logf("seed %d in %s\n%s\n%s", seed, zone, w.tables[0].Name, h.story.String())
+		t.Logf("seed %d in %s\n%v\n%s", seed, zone, h.texts, h.story.String())
+	}
+}
+
+func randomZone(t *testing.T, rng *rand.Rand) *time.Location {
+	zones := []string{"UTC", "America/New_York", "Europe/London", "Australia/Lord_Howe", "Asia/Kathmandu"}
+	zone, err := time.LoadLocation(zones[rng.IntN(len(zones))])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
+}
+
+func (h *history) parse() { h.w.tables = h.w.parse(h.texts) }
+
+// stamps is what anacron left on some hosts.
+func (h *history) stamps(rng *rand.Rand) {
+	for _, id := range []string{"cron.daily", "cron.weekly", "cron.monthly"} {
+		if rng.IntN(3) == 0 {
+			h.w.state.Stamps[id] = crontab.DayOf(h.w.now.Wall, nil) - crontab.Day(rng.IntN(40))
+		}
 	}
 }
 
@@ -112,14 +136,33 @@ func (h *history) do(rng *rand.Rand) {
 		d := time.Duration(rng.Int64N(int64(10*time.Hour))) - 5*time.Hour
 		say("clock %s", d)
 		h.set(d)
+	case n < 82:
+		h.die(rng)
 	case n < 84:
-		h.die(time.Duration(rng.Int64N(int64(8 * time.Hour))))
-	case n < 88:
+		h.replace(rng)
+	case n < 86:
+		users := map[string]Barred{}
+		for _, user := range []string{"ann", "root"} {
+			if rng.IntN(3) == 0 {
+				users[user] = Barred{job.NoAccount, "simulated"}
+			}
+		}
+		say("bar %v", users)
+		h.bars = users
+		w.step(Bar{users})
+	case n < 87:
+		w.zone = randomZone(w.t.(*testing.T), rng)
+		say("move to %s", w.zone)
+		h.parse()
+		h.expect()
+		w.step(Load{w.tables})
+	case n < 89:
 		say("load the same")
 		h.same(w.step(Load{w.tables}))
 	case n < 92:
 		say("load another")
-		w.tables = []*crontab.Table{w.table("sim", randomTable(rng))}
+		h.texts = randomTables(rng)
+		h.parse()
 		h.expect()
 		w.step(Load{w.tables})
 	case n < 96:
@@ -152,14 +195,72 @@ func (h *history) restartEra() {
 	clear(h.since)
 }
 
-// die kills the daemon and starts it again after a while.
-func (h *history) die(away time.Duration) {
-	fmt.Fprintf(&h.story, "> die for %s\n", away)
+// die kills the daemon and starts it again after a while: with the processes
+// that live on, without them, or after a boot.
+func (h *history) die(rng *rand.Rand) {
+	away := time.Duration(rng.Int64N(int64(8 * time.Hour)))
 	w := h.w
-	clear(h.live)
 	w.pass(away)
-	w.now.Up = time.Minute // another boot
-	w.start()
+	switch rng.IntN(3) {
+	case 0:
+		fmt.Fprintf(&h.story, "> die and boot for %s\n", away)
+		w.now.Up, w.state.Booted = time.Minute, true
+	case 1:
+		fmt.Fprintf(&h.story, "> die for %s\n", away)
+	default:
+		fmt.Fprintf(&h.story, "> die for %s, processes live on\n", away)
+		h.adopt(rng)
+	}
+	h.successor()
+}
+
+// replace drains the daemon, and lets another take over or fail to.
+func (h *history) replace(rng *rand.Rand) {
+	w := h.w
+	fmt.Fprintf(&h.story, "> replace\n")
+	w.step(Drain{})
+	w.advance(w.now.Wall.Add(time.Duration(rng.Int64N(int64(2 * time.Hour)))))
+	if rng.IntN(3) == 0 {
+		fmt.Fprintf(&h.story, "> in vain\n")
+		w.step(Undrain{})
+		return
+	}
+	h.adopt(rng)
+	h.successor()
+}
+
+// adopt lets the next daemon watch most of the processes.
+func (h *history) adopt(rng *rand.Rand) {
+	w := h.w
+	w.adopted = true
+	for _, id := range runningRuns(w) {
+		if rng.IntN(5) == 0 {
+			delete(w.running, id)
+		} else {
+			h.adopted[id] = true
+		}
+	}
+}
+
+// successor starts the next daemon; of all runs it knows only those that it
+// watches to be alive.
+func (h *history) successor() {
+	for id := range h.periods {
+		if _, waits := h.w.live[id]; !waits || !h.watched(id) {
+			delete(h.periods, id)
+		}
+	}
+	for _, live := range h.live {
+		maps.DeleteFunc(live, func(id job.RunID, _ bool) bool { return !h.watched(id) })
+	}
+	maps.DeleteFunc(h.adopted, func(id job.RunID, _ bool) bool { return !h.watched(id) })
+	h.bars = nil
+	h.w.start()
+}
+
+func (h *history) watched(id job.RunID) bool {
+	_, runs := h.w.running[id]
+	return h.w.adopted && runs
 }
 
 // expect notes since when each job's occurrences are to be decided. It comes
@@ -171,14 +272,14 @@ func (h *history) expect() {
 	if h.w.engine != nil {
 		v := h.w.engine.View()
 		for i := range v.Len() {
-			before[v.ID(i)] = v.Entry(i).Spec()
+			before[v.ID(i)] = timing(v.Entry(i))
 		}
 	}
 	since := map[job.ID]time.Time{}
 	for slot := range set.len() {
 		id := set.id(slot)
 		since[id] = h.w.now.Wall
-		if spec, ok := before[id]; ok && spec == set.entry(slot).Spec() {
+		if times, ok := before[id]; ok && times == timing(set.entry(slot)) {
 			if since[id], ok = h.since[id]; !ok {
 				delete(since, id)
 			}
@@ -186,6 +287,9 @@ func (h *history) expect() {
 	}
 	h.since = since
 }
+
+// timing is all that the times of a job hang on.
+func timing(e *crontab.Entry) string { return fmt.Sprint(e.Schedule, " ", e.Spec(), " ", e.Zone()) }
 
 // same holds invariant 5: loading an unchanged table is a no-op.
 func (h *history) same(effects []Effect) {
@@ -213,9 +317,65 @@ func (h *history) check(w *world, effects []Effect) {
 			}
 			h.begun[e.Run.ID] = true
 			h.start(e)
+			h.period(e.Run)
 		}
 	}
+	h.stamped(effects)
 	h.complete()
+}
+
+// period holds invariant 8: a period runs at most once in it, and one run of it
+// at a time. A person may ask for more.
+func (h *history) period(r job.Run) {
+	slot, ok := h.w.engine.jobs.find(r.Job)
+	if !ok {
+		return
+	}
+	entry := h.w.engine.jobs.entry(slot)
+	p := entry.Options().Period
+	if p == nil {
+		return
+	}
+	if r.Trigger == job.TriggerClock || r.Trigger == job.TriggerCatchup {
+		today := crontab.DayOf(h.w.now.Wall, entry.Zone().Location())
+		if stamp, known := h.w.state.Stamps[p.ID]; known && !p.Due(stamp, today) {
+			h.w.t.Errorf("invariant 8: run %d of %s starts on %s, and it ran on %s", r.ID, p.ID, today, stamp)
+		}
+		for other, id := range h.periods {
+			if id == p.ID {
+				h.w.t.Errorf("invariant 8: run %d of %s starts beside run %d", r.ID, p.ID, other)
+			}
+		}
+	}
+	h.periods[r.ID] = p.ID
+}
+
+// stamped holds the other half of invariant 8: each run of a period that ended
+// leaves a stamp, of a day between that on which it was decided and today.
+func (h *history) stamped(effects []Effect) {
+	for i, x := range effects {
+		f, ok := x.(Fact)
+		if !ok || f.Record.Kind != job.Ended {
+			continue
+		}
+		r := f.Record.Run
+		id, once := h.periods[r.ID]
+		delete(h.periods, r.ID)
+		var s Stamp
+		if i+1 < len(effects) {
+			s, _ = effects[i+1].(Stamp)
+		}
+		if slot, known := h.w.engine.jobs.find(r.Job); !known || h.w.engine.jobs.options(slot).Period == nil {
+			continue // adopted by a daemon that has no such entry any more
+		}
+		wants := once && r.Outcome.Kind != job.Lost && r.Outcome.Kind != job.NotStarted && r.Reason != job.DaemonStopped
+		if wants != (s.ID != "") || wants && s.ID != id {
+			h.w.t.Errorf("invariant 8: run %d of %q ended %s and left %+v", r.ID, id, r.Outcome, s)
+		}
+		if wants && (s.Day < crontab.DayOf(r.Decided, nil)-1 || s.Day > crontab.DayOf(h.w.now.Wall, nil)+1) {
+			h.w.t.Errorf("invariant 8: run %d was decided at %s and left the stamp %s at %s", r.ID, r.Decided, s.Day, h.w.now.Wall)
+		}
+	}
 }
 
 func (h *history) fact(r job.Record) {
@@ -229,6 +389,9 @@ func (h *history) fact(r job.Record) {
 		h.given[r.Run.ID] = true
 		if r.Kind == job.Ended {
 			delete(h.live[r.Job], r.Run.ID)
+			if r.Run.Outcome.Kind == job.Lost && h.adopted[r.Run.ID] {
+				t.Errorf("invariant 9: run %d is watched, and lost", r.Run.ID)
+			}
 		}
 	}
 	scheduled := r.Run == nil || r.Run.Trigger == job.TriggerClock || r.Run.Trigger == job.TriggerCatchup
@@ -247,7 +410,9 @@ func (h *history) fact(r job.Record) {
 	if last := h.last[r.Job]; !last.IsZero() && !first.After(last) {
 		t.Errorf("invariant 1: %s at %s was decided after %s", r.Job, first, last)
 	}
-	h.contiguous(r, first)
+	if s := h.schedule(r.Job); r.Reason != job.FoundDue && (s == nil || s.Next(r.Due.Add(-1)).Equal(r.Due)) {
+		h.contiguous(r, first)
+	} // else the period was looked at, between two occurrences
 	h.last[r.Job] = r.Due
 	if r.Due.After(h.w.now.Wall) {
 		t.Errorf("%s at %s was decided before its time, at %s", r.Job, r.Due, h.w.now.Wall)
@@ -288,8 +453,14 @@ func (h *history) complete() {
 	}
 }
 
-// start holds invariant 2.
+// start holds invariants 2 and 10.
 func (h *history) start(e Start) {
+	if h.w.engine.draining {
+		h.w.t.Errorf("invariant 10: run %d started while the daemon drains", e.Run.ID)
+	}
+	if b, barred := h.bars[e.Job.User]; barred {
+		h.w.t.Errorf("invariant 10: run %d started as %s: %v", e.Run.ID, e.Job.User, b)
+	}
 	if h.live[e.Job.ID] == nil {
 		h.live[e.Job.ID] = map[job.RunID]bool{}
 	}
@@ -329,6 +500,28 @@ func (h *history) finish() {
 			w.t.Errorf("invariant 6: run %d is left in state %s", r.ID, r.State)
 		}
 	}
+}
+
+// randomTables is a user's table, and often those of the host.
+func randomTables(rng *rand.Rand) []tableText {
+	texts := []tableText{{[]string{"sim"}, randomTable(rng)}}
+	if rng.IntN(2) == 0 {
+		texts = append(texts, tableText{[]string{"crontab", "system"}, "25 6 * * * root run-parts /etc/cron.daily\n" +
+			"47 6 * * 7 root run-parts /etc/cron.weekly\n52 6 1 * * root { run-parts --report /etc/cron.monthly; }\n* * * * * ann x\n"})
+	}
+	if rng.IntN(2) == 0 {
+		var b strings.Builder
+		for _, line := range []string{"RANDOM_DELAY=45", "START_HOURS_RANGE=3-22", "PREFERRED_HOUR=4", "1 5 cron.daily a", "7 500 cron.weekly b", "@monthly 45 cron.monthly c", "@yearly 0 yearly d", "2 0 two e"} {
+			if rng.IntN(3) > 0 {
+				if rng.IntN(4) == 0 && !strings.Contains(line, "=") {
+					b.WriteString("#@ retry=2 timeout=5m backoff=10s..1m\n")
+				}
+				b.WriteString(line + "\n")
+			}
+		}
+		texts = append(texts, tableText{[]string{"anacrontab"}, b.String()})
+	}
+	return texts
 }
 
 func randomTable(rng *rand.Rand) string {

@@ -91,28 +91,9 @@ type story struct {
 	texts []tableText
 }
 
-// tableText is a table as a story gives it: the words behind load, the text.
-type tableText struct {
-	words []string
-	text  string
-}
-
 // parse reads all tables, as a daemon does when one of them changes or the
 // host moves.
-func (s *story) parse() {
-	s.w.tables = nil
-	for _, x := range s.texts {
-		name := "story"
-		if len(x.words) > 0 {
-			name = x.words[0]
-		}
-		if name == "anacrontab" || slices.Contains(x.words, "system") {
-			s.w.tables = append(s.w.tables, s.w.system(name, x.text))
-		} else {
-			s.w.tables = append(s.w.tables, s.w.table(name, x.text))
-		}
-	}
-}
+func (s *story) parse() { s.w.tables = s.w.parse(s.texts) }
 
 func (s *story) zone(name string) *time.Location {
 	zone, err := time.LoadLocation(name)

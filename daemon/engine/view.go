@@ -49,8 +49,14 @@ func (v *View) Len() int { return int(v.jobs.len()) }
 // ID names job i.
 func (v *View) ID(i int) job.ID { return v.jobs.id(int32(i)) }
 
-// Job describes job i.
-func (v *View) Job(i int) job.Job { return v.jobs.job(int32(i)) }
+// Job describes job i. It is held, too, while nothing may start as its account.
+func (v *View) Job(i int) job.Job {
+	j := v.jobs.job(int32(i))
+	if b, barred := v.bars[j.User]; barred && j.Held == "" {
+		j.Held = b.Detail
+	}
+	return j
+}
 
 // Entry is the crontab entry of job i.
 func (v *View) Entry(i int) *crontab.Entry { return v.jobs.entry(int32(i)) }

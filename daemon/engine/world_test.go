@@ -61,6 +61,29 @@ func (w *world) table(name, text string) *crontab.Table {
 	return table
 }
 
+// tableText is a table as a story gives it: the words behind load, the text.
+type tableText struct {
+	words []string
+	text  string
+}
+
+// parse reads all tables anew.
+func (w *world) parse(texts []tableText) []*crontab.Table {
+	var tables []*crontab.Table
+	for _, x := range texts {
+		name := "story"
+		if len(x.words) > 0 {
+			name = x.words[0]
+		}
+		if name == "anacrontab" || slices.Contains(x.words, "system") {
+			tables = append(tables, w.system(name, x.text))
+		} else {
+			tables = append(tables, w.table(name, x.text))
+		}
+	}
+	return tables
+}
+
 // system parses a table of the host: anacrontab by that name, else one with a
 // column for the account.
 func (w *world) system(name, text string) *crontab.Table {
