@@ -65,7 +65,7 @@ func probe(args []string) error {
 	facts["stdin"] = string(typed)
 	fmt.Println("probe", args[0])
 
-	r := report{Name: args[0], User: facts["Uid"], Minute: time.Now().Format("15:04"), Facts: facts}
+	r := report{Name: args[0], User: facts["Uid"], Minute: time.Now().UTC().Format("15:04"), Facts: facts}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func describeSession(facts map[string]string, proc string) {
 		facts["parent"] = strings.TrimSpace(read("/proc/"+f[1], "comm"))
 	}
 	fds, _ := os.ReadDir(proc + "/fd")
-	digits := regexp.MustCompile(`\[\d+\]|tmpf?[A-Za-z0-9]{6}`)
+	digits := regexp.MustCompile(`\[\d+\]|#\d+|tmpf?[A-Za-z0-9]{6}`)
 	for _, fd := range fds {
 		target, _ := os.Readlink(proc + "/fd/" + fd.Name())
 		facts["fd "+fd.Name()] = digits.ReplaceAllString(target, "X")

@@ -1,0 +1,38 @@
+#!/bin/bash
+# N jobs run while the daemon is restarted, reloaded, killed and upgraded. What
+# became of them is left in out/ACTION for the test to judge.
+. /lab/lib.sh
+n=$1; shift
+await 20 "the daemon is ready" systemctl is-active cronring || finish
+await 20 "it knows its $n jobs" sh -c "test \$(timeout 20 cronring list -o name | grep -c '^j[0-9]') -eq $n" || finish
+for action in "$@"; do
+	mkdir -p "out/$action"
+	rm -f started survived; touch started survived
+	rm -f gate; mkfifo gate
+	cronring run 'j*' >/dev/null
+	await 60 "$action: $n jobs have started" sh -c "test \$(wc -l </lab/started) -eq $n"
+	old=$(main_pid)
+	case $action in
+	restart) systemctl restart cronring ;;
+	reload) systemctl reload cronring ;;
+	kill) kill -9 "$old" ;;
+	upgrade)
+		cp /usr/sbin/cronringd new; echo newer >>new; chmod 755 new
+		mv new /usr/sbin/cronringd; systemctl reload cronring ;;
+	esac
+	case $action in
+	restart | kill) await 20 "$action: a new daemon" sh -c "p=\$(systemctl show -P MainPID cronring); test \$p != $old && test \$p != 0" ;;
+	upgrade) await 20 "$action: the new program runs" sh -c 'cmp -s /proc/$(systemctl show -P MainPID cronring)/exe /usr/sbin/cronringd' ;;
+	esac
+	case $action in reload | upgrade) claim "$action: the process is the same" same "$(main_pid)" "$old" ;; esac
+	await 20 "$action: it answers" cronring status
+	claim "$action: no job was killed" same "$(wc -l <survived) $(pgrep -c -x job)" "0 $n"
+	await 20 "$action: it knows that they run" sh -c "test \$(timeout 20 cronring list --state running -o name | grep -c '^j') -eq $n"
+	timeout 60 sh -c 'exec 9>gate; while [ $(wc -l <survived) -lt '"$n"' ] && pgrep -x job >/dev/null; do sleep 0.1; done'
+	claim "$action: no job was blocked" same "$(wc -l <survived)" "$n"
+	await 30 "$action: all ends are seen" sh -c "! timeout 20 cronring list --state running -o name | grep -q '^j'"
+	cronring history 'j*' -n "$n" -o jsonl >"out/$action/history.jsonl"
+	for i in $(seq "$n"); do cronring logs "j$i" >"out/$action/j$i" 2>&1; done
+done
+said >out/journal.txt
+finish
