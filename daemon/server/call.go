@@ -88,11 +88,20 @@ func (c *call) patient() {
 	http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 }
 
+// hurry takes patience back: the rest of the request must come within the
+// limit on reading.
+func (c *call) hurry() {
+	http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(readTimeout))
+}
+
 // body reads the request's document. Unknown fields are refused: a newer
 // program may mean something by them that this daemon would not do.
-func body[T any](c *call) (T, error) {
+func body[T any](c *call) (T, error) { return bodyOf[T](c, maxBody) }
+
+// bodyOf is body for a document of at most so many bytes.
+func bodyOf[T any](c *call, limit int64) (T, error) {
 	var document T
-	d := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	d := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, limit))
 	d.DisallowUnknownFields()
 	err := d.Decode(&document)
 	if err == nil {

@@ -36,6 +36,7 @@ func annsWorld(t *testing.T) *world {
 type walked struct {
 	query, body string
 	names       bool // a thing of ann's, which a stranger is told does not exist
+	private     bool // ann's own table: nobody else may ask about it
 	streams     bool
 }
 
@@ -56,6 +57,14 @@ var request = map[string]walked{
 	"POST /v1/pause":      {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/resume":     {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/reload":     {},
+
+	"GET /v1/crontab":          {query: "user=ann", private: true},
+	"POST /v1/crontab/install": {body: `{"user":"ann","text":"Iwo="}`, private: true},
+	"POST /v1/crontab/remove":  {body: `{"user":"ann"}`, private: true},
+	"POST /v1/crontab/edited":  {body: `{"user":"ann"}`, private: true},
+	"GET /v1/revisions":        {query: "user=ann", private: true},
+	"GET /v1/revision":         {query: "revision=1", names: true},
+	"POST /v1/undo":            {body: `{"revision":1}`, names: true},
 }
 
 // Every route is walked, so a new one cannot be added without an answer to
@@ -77,6 +86,7 @@ func TestRoutesPerPeer(t *testing.T) {
 		for _, p := range peers {
 			t.Run(r.method+r.path+" as "+p.name, func(t *testing.T) {
 				w := annsWorld(t)
+				annsCrontab(t, w)
 				if r.path == "/v1/resume" {
 					w.Ask(context.Background(), pauseOf("ann-job"))
 				}
@@ -88,7 +98,7 @@ func TestRoutesPerPeer(t *testing.T) {
 				status, text := w.walk(p.uid, r.method, r.path, q)
 				want := http.StatusOK
 				switch {
-				case r.may == keeper && !p.keeper:
+				case r.may == keeper && !p.keeper, !p.owner && q.private:
 					want = http.StatusForbidden
 				case !p.owner && q.names:
 					want = http.StatusNotFound
@@ -122,10 +132,13 @@ func echoesOnly(text string) bool {
 // walk sends the request of a route as the account with that uid, and gives
 // the answer. While a stream is read, something happens to ann's job.
 func (w *world) walk(uid uint32, method, path string, q walked) (int, string) {
+	return w.walkOn(w.server(), uid, method, path, q)
+}
+
+func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (int, string) {
 	r := httptest.NewRequest(method, path+"?"+q.query, strings.NewReader(q.body))
-	s := w.server()
 	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, sync.OnceValue(func() peer {
-		name, _ := account(uid)
+		name, _ := accountName(uid)
 		return peer{uid: uid, name: name, keeper: s.keeps(uid)}
 	})))
 	recorder := httptest.NewRecorder()

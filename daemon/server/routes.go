@@ -41,6 +41,13 @@ var routes = []struct {
 	{"POST", "/v1/pause", owner, (*Server).pauseJobs},
 	{"POST", "/v1/resume", owner, (*Server).resumeJobs},
 	{"POST", "/v1/reload", keeper, (*Server).reload},
+	{"GET", "/v1/crontab", owner, (*Server).showCrontab},
+	{"POST", "/v1/crontab/install", owner, (*Server).installCrontab},
+	{"POST", "/v1/crontab/remove", owner, (*Server).removeCrontab},
+	{"POST", "/v1/crontab/edited", owner, (*Server).endEdit},
+	{"GET", "/v1/revisions", owner, (*Server).listRevisions},
+	{"GET", "/v1/revision", owner, (*Server).showRevision},
+	{"POST", "/v1/undo", owner, (*Server).undo},
 }
 
 func (s *Server) register() {

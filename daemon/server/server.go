@@ -57,7 +57,7 @@ type Store interface {
 	Totals(ctx context.Context, since time.Time) (store.Totals, error)
 }
 
-// Options is what a Server needs. All fields must be set.
+// Options is what a Server needs. All fields but Crontabs must be set.
 type Options struct {
 	Backend Backend
 	Store   Store
@@ -65,6 +65,8 @@ type Options struct {
 	SelfUID uint32                           // the daemon's own account
 	Account func(uid uint32) (string, error) // the name of an account
 	Log     *slog.Logger                     // for panics and broken connections
+
+	Crontabs *Crontabs // users' tables; nil when the daemon was given its files by name
 }
 
 // Server answers on the control socket.
@@ -75,6 +77,7 @@ type Server struct {
 	selfUID uint32
 	account func(uid uint32) (string, error)
 	log     *slog.Logger
+	desk    *desk
 	mux     *http.ServeMux
 	active  sync.WaitGroup // handlers
 }
@@ -83,7 +86,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		backend: o.Backend, store: o.Store, now: o.Now,
-		selfUID: o.SelfUID, account: o.Account, log: o.Log,
+		selfUID: o.SelfUID, account: o.Account, log: o.Log, desk: newDesk(o.Crontabs),
 		mux: http.NewServeMux(),
 	}
 	s.register()
@@ -111,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
 		Handler:           s,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       s.withPeer,
+		ConnContext:       s.withCaller,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		IdleTimeout:       idleTimeout,

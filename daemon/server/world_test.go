@@ -36,6 +36,7 @@ type world struct {
 	broken     error // of the store
 	mute       bool  // the loop answers nothing
 	reloads    int
+	crontabs   *Crontabs               // nil: a daemon that was given its files by name
 	hub        map[chan api.Event]*int // subscriber: events lost
 	subscribed chan struct{}
 	closed     bool
@@ -196,6 +197,8 @@ func (w *world) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) 
 }
 
 func (w *world) Reload(context.Context) ([]crontab.Diagnostic, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.reloads++
 	return w.remarks, nil
 }
@@ -366,7 +369,7 @@ const ( // uids of the accounts in the tests
 	noneUID = 20004 // no account
 )
 
-func account(uid uint32) (string, error) {
+func accountName(uid uint32) (string, error) {
 	if name, ok := map[uint32]string{0: "root", annUID: "ann", bobUID: "bob", selfUID: "cronring"}[uid]; ok {
 		return name, nil
 	}
@@ -376,7 +379,8 @@ func account(uid uint32) (string, error) {
 func (w *world) server() *Server {
 	return New(Options{
 		Backend: w, Store: w, Now: func() time.Time { return w.now },
-		SelfUID: selfUID, Account: account, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		SelfUID: selfUID, Account: accountName, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Crontabs: w.crontabs,
 	})
 }
 

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"syscall"
+)
+
+// Crontab gives the table of a user; "" is the caller. With edit the log says
+// that an edit begins rather than that the table was listed; with header the
+// text has the lines that crontab(1) itself put above it.
+func (c *Client) Crontab(ctx context.Context, user string, edit, header bool) (Crontab, error) {
+	v := url.Values{}
+	setText(v, "user", user)
+	setFlag(v, "edit", edit)
+	setFlag(v, "header", header)
+	return get[Crontab](ctx, c, "read the crontab", "/v1/crontab", v)
+}
+
+// InstallCrontab puts a table in place. It returns when the daemon has loaded
+// it.
+func (c *Client) InstallCrontab(ctx context.Context, r InstallRequest) (Installed, error) {
+	return post[Installed](ctx, c, "install the crontab", "/v1/crontab/install", r)
+}
+
+// RemoveCrontab removes the table of a user; "" is the caller.
+func (c *Client) RemoveCrontab(ctx context.Context, user string) (Installed, error) {
+	return post[Installed](ctx, c, "remove the crontab", "/v1/crontab/remove", UserRequest{User: user})
+}
+
+// EndEdit has the log say that an edit of a table is over, whatever came of it.
+func (c *Client) EndEdit(ctx context.Context, user string) error {
+	_, err := post[Crontab](ctx, c, "end the edit", "/v1/crontab/edited", UserRequest{User: user})
+	return err
+}
+
+// Revisions gives the versions of tables that q chooses, newest first.
+func (c *Client) Revisions(ctx context.Context, q RevisionQuery) ([]Revision, error) {
+	v := url.Values{}
+	setText(v, "file", q.File)
+	setText(v, "user", q.User)
+	setNumber(v, "before", q.Before)
+	setNumber(v, "limit", int64(q.Limit))
+	r, err := get[Revisions](ctx, c, "list revisions", "/v1/revisions", v)
+	return r.Revisions, err
+}
+
+// Revision gives one version of a table, with its text.
+func (c *Client) Revision(ctx context.Context, id int64) (Revision, error) {
+	v := url.Values{}
+	setNumber(v, "revision", id)
+	r, err := get[OneRevision](ctx, c, "read a revision", "/v1/revision", v)
+	return r.Revision, err
+}
+
+// Undo restores a version of a table.
+func (c *Client) Undo(ctx context.Context, r UndoRequest) (Installed, error) {
+	return post[Installed](ctx, c, "undo", "/v1/undo", r)
+}
+
+// ServerUID asks the kernel which account listens on the socket. A caller that
+// was given the socket's name by its environment can so tell its own or root's
+// daemon from a stranger that would read its tables.
+func (c *Client) ServerUID(ctx context.Context) (uint32, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
+	if err != nil {
+		return 0, c.explain(ctx, "reach the daemon", err)
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *syscall.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return 0, c.explain(ctx, "reach the daemon", err)
+	}
+	return cred.Uid, nil
+}

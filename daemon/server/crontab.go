@@ -1,0 +1,499 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// Crontabs is what crontab(1) needs of a daemon that has taken the host's
+// tables over.
+type Crontabs struct {
+	Host      spool.Host
+	Places    spool.Places
+	Accounts  spool.Accounts
+	Revisions Revisions
+	Version   string // for the header of tables
+
+	// Note writes a line of cron's log: crontab[PID]: (WHO) WORD (TEXT). pid
+	// is the caller's, 0 when it is in another name space. nil: no log.
+	Note func(pid int, who, word, text string)
+}
+
+// Revisions keeps versions of tables; store.Store does.
+type Revisions interface {
+	SaveRevision(ctx context.Context, r store.Revision) (id int64, err error)
+	Revision(ctx context.Context, id int64) (r store.Revision, ok bool, err error)
+	Revisions(ctx context.Context, f store.RevisionFilter) ([]store.Revision, error)
+}
+
+// Limits on tables that come over the socket. A table is base64 in JSON, and
+// what is read of it lies in memory several times over, so that few large
+// ones may come at a time: a caller waits for room.
+const (
+	maxInstall   = crontab.MaxText/3*4 + 64<<10
+	maxLarge     = 2 // bodies of more than maxBody, of callers that are no keepers
+	largeTimeout = 10 * time.Second
+)
+
+// desk is where tables are changed: one at a time, so that what was compared
+// is what is replaced.
+type desk struct {
+	*Crontabs
+	mu      sync.Mutex
+	large   chan struct{}
+	reloads sharedReload
+}
+
+func newDesk(c *Crontabs) *desk {
+	return &desk{Crontabs: c, large: make(chan struct{}, maxLarge)}
+}
+
+// sharedReload lets callers that wait for a reload share one: a caller that
+// installs tables in a loop must not make the daemon read all of them as often.
+type sharedReload struct {
+	mu          sync.Mutex
+	done        uint64 // the newest change that a reload has covered
+	changesLock sync.Mutex
+	changes     uint64
+}
+
+// after returns when a reload that began after the call has ended.
+func (s *sharedReload) after(reload func() error) error {
+	mine := s.count(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done >= mine {
+		return nil
+	}
+	covered := s.count(0)
+	if err := reload(); err != nil {
+		return err
+	}
+	s.done = covered
+	return nil
+}
+
+func (s *sharedReload) count(n uint64) uint64 {
+	s.changesLock.Lock()
+	defer s.changesLock.Unlock()
+	s.changes += n
+	return s.changes
+}
+
+// callerKey finds the pid of who is at the other end of a connection.
+type callerKey struct{}
+
+// withCaller is the http.Server's ConnContext.
+func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
+	ctx = s.withPeer(ctx, c)
+	return context.WithValue(ctx, callerKey{}, sync.OnceValue(func() int { return peerPID(c.(*guest).Conn) }))
+}
+
+func peerPID(c net.Conn) (pid int) {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
+			pid = int(cred.Pid)
+		}
+	})
+	return pid
+}
+
+// note writes a line of cron's log about the caller.
+func (d *desk) note(ctx context.Context, c *call, word, text string) {
+	if d.Note == nil {
+		return
+	}
+	pid := 0
+	if find, ok := ctx.Value(callerKey{}).(func() int); ok {
+		pid = find()
+	}
+	d.Note(pid, c.peer.String(), word, text)
+}
+
+// hostDesk is the desk, where there is one.
+func (s *Server) hostDesk() (*desk, error) {
+	if s.desk.Crontabs == nil {
+		return nil, &api.Error{
+			Kind: api.Conflict, What: "this daemon keeps no users' crontabs",
+			Why: "it was given its files by name, and reads those alone",
+			Fix: "edit the files and: cronring reload    or ask the host's daemon: systemctl start cronring",
+		}
+	}
+	return s.desk, nil
+}
+
+// owner decides whether the caller may touch the table of a user, and says
+// whose that is. "" is the caller.
+func (d *desk) owner(ctx context.Context, c *call, name string) (account.Account, error) {
+	if c.peer.name == "" {
+		return account.Account{}, &api.Error{
+			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.peer.String(),
+			Why: "the host knows no account of that number",
+		}
+	}
+	if name == "" {
+		name = c.peer.name
+	}
+	if !c.peer.keeper && name != c.peer.name {
+		return account.Account{}, &api.Error{Kind: api.NotAllowed, What: "must be privileged to use -u", Why: "you are " + c.peer.String()}
+	}
+	if _, err := d.Places.UserTable(name); err != nil {
+		return account.Account{}, unknownUser(name)
+	}
+	who, err := d.Accounts.Find(ctx, name)
+	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
+		return account.Account{}, unknownUser(name)
+	}
+	if err != nil {
+		return account.Account{}, fmt.Errorf("find account: %w", err)
+	}
+	if !c.peer.keeper && who.UID != c.peer.uid {
+		return account.Account{}, &api.Error{
+			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.peer.String(),
+			Why: fmt.Sprintf("the host says that you are uid %d, and that the account of that name is uid %d", c.peer.uid, who.UID),
+		}
+	}
+	return who, d.admit(ctx, c, name)
+}
+
+func unknownUser(name string) error {
+	return &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}
+}
+
+// admit asks cron.allow and cron.deny, and answers in the words of the
+// family's crontab(1).
+func (d *desk) admit(ctx context.Context, c *call, target string) error {
+	caller := c.peer.name
+	if c.peer.keeper {
+		caller = "root"
+	}
+	err := d.Places.MayUse(d.Host.Family, caller, target)
+	barred, ok := errors.AsType[*spool.BarredError](err)
+	if !ok {
+		return err
+	}
+	d.note(ctx, c, "AUTH", "crontab command not allowed")
+	e := &api.Error{
+		Kind: api.NotAllowed, What: "You (" + c.peer.name + ") are not allowed to use this program (crontab)",
+		Why: barred.Why, Fix: "See crontab(1) for more information",
+	}
+	if barred.Name != c.peer.name {
+		e.What, e.Fix = "The user "+barred.Name+" cannot use this program (crontab)", ""
+	}
+	return e
+}
+
+func (s *Server) showCrontab(ctx context.Context, c *call) error {
+	d, err := s.hostDesk()
+	if err != nil {
+		return err
+	}
+	edit, err := c.flag("edit")
+	if err != nil {
+		return err
+	}
+	header, err := c.flag("header")
+	if err != nil {
+		return err
+	}
+	who, err := d.owner(ctx, c, c.query.Get("user"))
+	if err != nil {
+		return err
+	}
+	word := "LIST"
+	if edit {
+		word = "BEGIN EDIT"
+	}
+	d.note(ctx, c, word, who.Name)
+	t, err := d.look(who)
+	if err != nil {
+		return err
+	}
+	text := t.body
+	if header {
+		text = t.raw
+	}
+	return c.answer(api.Crontab{
+		V: api.Version, User: who.Name, File: t.path, Missing: t.missing, Text: []byte(text), Sum: t.sum(),
+	})
+}
+
+func (s *Server) endEdit(ctx context.Context, c *call) error {
+	d, err := s.hostDesk()
+	if err != nil {
+		return err
+	}
+	r, err := body[api.UserRequest](c)
+	if err != nil {
+		return err
+	}
+	who, err := d.owner(ctx, c, r.User)
+	if err != nil {
+		return err
+	}
+	d.note(ctx, c, "END EDIT", who.Name)
+	return c.answer(api.Crontab{V: api.Version, User: who.Name})
+}
+
+// installed is a user's table as it is on disk.
+type installed struct {
+	path    string
+	missing bool
+	raw     string
+	body    string // what its owner wrote
+}
+
+// look reads the table of an account; none is no error.
+func (d *desk) look(who account.Account) (t installed, err error) {
+	if t.path, err = d.Places.UserTable(who.Name); err != nil {
+		return t, err
+	}
+	t.raw, err = d.Places.ReadTable(who)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.missing, err = true, nil
+	}
+	t.body = d.Places.Body(t.path, t.raw)
+	return t, err
+}
+
+// sum tells versions of a table apart.
+func (t installed) sum() string {
+	if t.missing {
+		return "none"
+	}
+	sum := sha256.Sum256([]byte(t.body))
+	return hex.EncodeToString(sum[:])
+}
+
+// parse reads a user's table as the daemon will.
+func (d *desk) parse(name string, who account.Account, text string) (*crontab.Table, []crontab.Diagnostic) {
+	c := d.Host.Config(name, false)
+	c.Format, c.Owner, c.Privileged = crontab.User, who.Name, who.UID == 0
+	return crontab.Parse(name, text, c)
+}
+
+func (s *Server) installCrontab(ctx context.Context, c *call) error {
+	d, err := s.hostDesk()
+	if err != nil {
+		return err
+	}
+	leave, err := d.enter(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	r, err := bodyOf[api.InstallRequest](c, maxInstall)
+	if err != nil {
+		return err
+	}
+	who, err := d.owner(ctx, c, r.User)
+	if err != nil {
+		return err
+	}
+	table, remarks := d.parse(r.File, who, string(r.Text))
+	if err := flawless(who.Name, remarks); err != nil {
+		return err
+	}
+	answer := api.Installed{
+		V: api.Version, User: who.Name, Entries: len(table.Entries), Remarks: api.NewDiagnostics(remarks),
+	}
+	if err := d.install(ctx, c, who, r, &answer); err != nil {
+		return err
+	}
+	d.note(ctx, c, "REPLACE", who.Name)
+	s.takeIn(ctx, c, &answer)
+	return c.answer(answer)
+}
+
+// enter waits for room for a large body.
+func (d *desk) enter(ctx context.Context, c *call) (leave func(), err error) {
+	if c.peer.keeper || c.r.ContentLength >= 0 && c.r.ContentLength <= maxBody {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
+	defer cancel()
+	c.patient()
+	select {
+	case d.large <- struct{}{}:
+		c.hurry()
+		return func() { <-d.large }, nil
+	case <-ctx.Done():
+		return nil, &api.Error{
+			Kind: api.Conflict, What: "cannot install the crontab now",
+			Why: "others install large tables, and took longer than " + largeTimeout.String(), Fix: "try again",
+		}
+	}
+}
+
+// flawless refuses a table with an error, as crontab(1) always has: the daemon
+// would run the good lines, but here is a person who can mend the others.
+func flawless(user string, remarks []crontab.Diagnostic) error {
+	n, first := 0, ""
+	for _, d := range remarks {
+		if d.Severity == crontab.Error {
+			if n++; n == 1 {
+				first = d.Error()
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	why := first
+	if n > 1 {
+		why = fmt.Sprintf("%d errors, the first: %s", n, first)
+	}
+	return &api.Error{Kind: api.Usage, What: "errors in the crontab of " + user + ", it is not installed", Why: why, Fix: "cronring lint FILE"}
+}
+
+// install replaces the table of a user, keeping what it said.
+func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.InstallRequest, answer *api.Installed) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old, err := d.look(who)
+	if answer.File = old.path; r.Base != "" {
+		if err != nil {
+			return err
+		}
+		if r.Base != old.sum() {
+			return &api.Error{
+				Kind: api.Conflict, What: "the crontab of " + who.Name + " was changed meanwhile",
+				Why: "it does not say what it said when this edit began", Fix: "cronring revisions --user " + quote(who.Name),
+			}
+		}
+	}
+	if err == nil { // what cannot be read, because somebody planted it, is not kept
+		d.remember(ctx, answer, c.now, who, old)
+	}
+	if err := spool.Install(d.Places, who, d.dress(r.File, string(r.Text), c.now)); err != nil {
+		return err
+	}
+	d.save(ctx, answer, store.Revision{
+		File: old.path, User: who.Name, At: c.now, By: c.peer.String(), How: store.RevisionInstalled, Text: r.Text,
+	})
+	return nil
+}
+
+// dress puts the header above a table, where the family has one.
+func (d *desk) dress(file, text string, now time.Time) string {
+	if !d.Places.Header {
+		return text
+	}
+	return spool.Header(file, now.In(d.zone()), d.Version) + text
+}
+
+func (d *desk) zone() *time.Location {
+	if d.Host.Zone == nil {
+		return time.UTC
+	}
+	return d.Host.Zone
+}
+
+func (s *Server) removeCrontab(ctx context.Context, c *call) error {
+	d, err := s.hostDesk()
+	if err != nil {
+		return err
+	}
+	r, err := body[api.UserRequest](c)
+	if err != nil {
+		return err
+	}
+	who, err := d.owner(ctx, c, r.User)
+	if err != nil {
+		return err
+	}
+	answer := api.Installed{V: api.Version, User: who.Name, Gone: true}
+	if err := d.remove(ctx, c, who, store.RevisionRemoved, &answer); err != nil {
+		return err
+	}
+	s.takeIn(ctx, c, &answer)
+	return c.answer(answer)
+}
+
+// remove removes the table of a user, keeping what it said.
+func (d *desk) remove(ctx context.Context, c *call, who account.Account, how string, answer *api.Installed) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old, err := d.look(who)
+	answer.File = old.path
+	if old.missing {
+		return &api.Error{Kind: api.NotFound, What: noCrontab + who.Name}
+	}
+	if err == nil {
+		d.remember(ctx, answer, c.now, who, old)
+		table, _ := d.parse(old.path, who, old.body)
+		answer.Entries = len(table.Entries)
+	}
+	if err := spool.Remove(d.Places, who); err != nil {
+		return fmt.Errorf("remove crontab: %w", err)
+	}
+	d.note(ctx, c, "DELETE", who.Name)
+	d.save(ctx, answer, store.Revision{
+		File: old.path, User: who.Name, At: c.now, By: c.peer.String(), How: how, Gone: true,
+	})
+	return nil
+}
+
+const noCrontab = "no crontab for "
+
+// remember makes sure that what is about to be replaced can be had back.
+func (d *desk) remember(ctx context.Context, answer *api.Installed, now time.Time, who account.Account, old installed) {
+	if old.missing {
+		newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: old.path, Limit: 1})
+		if err == nil && len(newest) == 0 {
+			return // before the first version there was none: undo knows that
+		}
+	}
+	answer.Before = d.save(ctx, answer, store.Revision{
+		File: old.path, User: who.Name, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
+	})
+}
+
+// save keeps a version. A history that cannot be written keeps nobody from
+// changing a table; they are told.
+func (d *desk) save(ctx context.Context, answer *api.Installed, r store.Revision) int64 {
+	id, err := d.Revisions.SaveRevision(context.WithoutCancel(ctx), r)
+	if err != nil {
+		answer.Before = 0
+		answer.Notice = join(answer.Notice, "this change cannot be undone, as the history cannot be written: "+err.Error())
+	}
+	return id
+}
+
+func join(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
+
+// takeIn waits until the daemon has read the tables again.
+func (s *Server) takeIn(ctx context.Context, c *call, answer *api.Installed) {
+	err := s.desk.reloads.after(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		_, err := s.backend.Reload(ctx)
+		return err
+	})
+	if err != nil && c.peer.keeper { // it may be about files that are not the caller's business
+		answer.Notice = join(answer.Notice, "the daemon says while it reads its tables: "+err.Error())
+	}
+}

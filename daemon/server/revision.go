@@ -1,0 +1,102 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// sees tells whether a version of a table is the caller's business: the whole
+// host's are a keeper's, and the versions of their own table everybody's.
+func (d *desk) sees(c *call, r store.Revision) bool {
+	name, ok := d.Places.IsUserTable(r.File)
+	return c.peer.keeper || ok && c.peer.name != "" && name == c.peer.name && r.User == name
+}
+
+func (s *Server) listRevisions(ctx context.Context, c *call) error {
+	d, err := s.hostDesk()
+	if err != nil {
+		return err
+	}
+	f := store.RevisionFilter{File: c.query.Get("file"), User: c.query.Get("user")}
+	if f.Before, err = c.number("before"); err != nil {
+		return err
+	}
+	limit, err := c.number("limit")
+	if err != nil {
+		return err
+	}
+	f.Limit = int(min(cmp.Or(limit, 100), maxRows))
+	if !c.peer.keeper {
+		who, err := d.owner(ctx, c, f.User)
+		if err != nil {
+			return err
+		}
+		path, err := d.Places.UserTable(who.Name)
+		if err != nil {
+			return err
+		}
+		if f.File != "" && f.File != path {
+			return &api.Error{
+				Kind: api.NotAllowed, What: "cannot list the revisions of " + strconv.Quote(f.File),
+				Why: "you are " + c.peer.String() + ", and see those of your own crontab only", Fix: "cronring revisions",
+			}
+		}
+		f.User, f.File = who.Name, path
+	}
+	found, err := d.Revisions.Revisions(ctx, f)
+	if err != nil {
+		return err
+	}
+	answer := api.Revisions{V: api.Version, Revisions: []api.Revision{}}
+	for _, r := range found {
+		answer.Revisions = append(answer.Revisions, written(r))
+	}
+	return c.answer(answer)
+}
+
+func (s *Server) showRevision(ctx context.Context, c *call) error {
+	d, err := s.hostDesk()
+	if err != nil {
+		return err
+	}
+	id, err := c.number("revision")
+	if err != nil {
+		return err
+	}
+	r, err := d.revision(ctx, c, "read", id)
+	if err != nil {
+		return err
+	}
+	return c.answer(api.OneRevision{V: api.Version, Revision: written(r)})
+}
+
+// revision gives one version. One that is not the caller's business is not
+// there.
+func (d *desk) revision(ctx context.Context, c *call, verb string, id int64) (store.Revision, error) {
+	r, ok, err := d.Revisions.Revision(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	if !ok || !d.sees(c, r) {
+		return r, &api.Error{
+			Kind: api.NotFound, What: fmt.Sprintf("cannot %s revision %d: there is none", verb, id),
+			Why: "old revisions go, and each account sees those of its own crontab only", Fix: "cronring revisions",
+		}
+	}
+	if c.peer.keeper {
+		return r, nil
+	}
+	_, err = d.owner(ctx, c, r.User)
+	return r, err
+}
+
+func written(r store.Revision) api.Revision {
+	return api.Revision{
+		ID: r.ID, File: r.File, User: r.User, At: r.At, By: r.By, How: r.How, Gone: r.Gone, Size: r.Size, Text: r.Text,
+	}
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+func (h *host) revisions(uid uint32, query string) string {
+	h.t.Helper()
+	var list api.Revisions
+	if _, e := h.ask(uid, "GET", "/v1/revisions?"+query, "", &list); e != nil {
+		return string(e.Kind)
+	}
+	var lines []string
+	for _, r := range list.Revisions {
+		line := fmt.Sprintf("%d %s %s", r.ID, r.How, r.By)
+		if r.Gone {
+			line += " gone"
+		}
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestUndoGoesBackAndForth(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	must := func(e *api.Error) {
+		t.Helper()
+		if e != nil {
+			t.Fatal(e)
+		}
+	}
+	says := func(want string) {
+		t.Helper()
+		c := h.table(annUID, "")
+		got := string(c.Text)
+		if c.Missing {
+			got = "none"
+		}
+		if got != want {
+			t.Errorf("the table says %q, want %q", got, want)
+		}
+	}
+	_, e := h.install(annUID, "", "# 1\n")
+	must(e)
+	_, e = h.install(annUID, "", "# 2\n")
+	must(e)
+	gone, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{})
+	must(e)
+	says("none")
+	done, e := h.post(annUID, "/v1/undo", api.UndoRequest{}) // the removal
+	must(e)
+	if says("# 2\n"); done.Restored != gone.Before {
+		t.Errorf("restored %d, the removal named %d", done.Restored, gone.Before)
+	}
+	_, e = h.post(annUID, "/v1/undo", api.UndoRequest{}) // the undo
+	must(e)
+	says("none")
+	_, e = h.post(annUID, "/v1/undo", api.UndoRequest{Revision: 1})
+	must(e)
+	says("# 1\n")
+	want := "6 undo ann\n5 undo ann gone\n4 undo ann\n3 remove ann gone\n2 install ann\n1 install ann"
+	if got := h.revisions(annUID, ""); got != want {
+		t.Errorf("revisions:\n%s\nwant:\n%s", got, want)
+	}
+	if disk, _ := os.ReadFile(filepath.Join(h.places.Users, "ann")); !strings.HasPrefix(string(disk), "# DO NOT EDIT") {
+		t.Errorf("the restored table has no header: %q", disk)
+	}
+}
+
+func TestUndoOfFirstInstallRemoves(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	if _, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e == nil || e.Kind != api.Conflict {
+		t.Errorf("undo of nothing: %v, want a conflict", e)
+	}
+	if _, e := h.install(annUID, "", "# 1\n"); e != nil {
+		t.Fatal(e)
+	}
+	if done, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e != nil || !done.Gone || !h.table(annUID, "").Missing {
+		t.Errorf("undo of the first: %+v, %v", done, e)
+	}
+}
+
+// What somebody wrote past the daemon is kept before it is replaced.
+func TestInstallKeepsWhatTheDaemonHasNotSeen(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	if _, e := h.install(annUID, "", "# 1\n"); e != nil {
+		t.Fatal(e)
+	}
+	if err := os.WriteFile(filepath.Join(h.places.Users, "ann"), []byte("# by hand\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done, e := h.install(annUID, "", "# 2\n")
+	if e != nil || done.Before != 2 {
+		t.Errorf("install: %+v, %v; want revision 2 to undo it", done, e)
+	}
+	if _, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e != nil {
+		t.Error(e)
+	}
+	if c := h.table(annUID, ""); string(c.Text) != "# by hand\n" {
+		t.Errorf("after undo the table says %q", c.Text)
+	}
+}
+
+func TestRevisionsPerPeer(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	if _, e := h.install(annUID, "", "# ann\n"); e != nil {
+		t.Fatal(e)
+	}
+	if _, e := h.install(bobUID, "", "# bob\n"); e != nil {
+		t.Fatal(e)
+	}
+	// Bob's daemon-wide things: a system table in whose account column bob is.
+	if _, err := h.crontabs.Revisions.SaveRevision(t.Context(), store.Revision{File: h.places.Crontab, User: "bob", At: h.now, How: "seen"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		uid         uint32
+		query, want string
+	}{
+		{0, "", "3 seen\n2 install bob\n1 install ann"},
+		{0, "user=ann", "1 install ann"},
+		{annUID, "", "1 install ann"},
+		{bobUID, "user=bob", "2 install bob"},
+		{bobUID, "file=" + h.places.Users + "/bob", "2 install bob"},
+		{bobUID, "file=" + h.places.Users + "/ann", "not-allowed"},
+		{bobUID, "file=" + h.places.Crontab, "not-allowed"},
+		{bobUID, "user=ann", "not-allowed"},
+		{noneUID, "", "not-allowed"},
+	} {
+		if got := h.revisions(test.uid, test.query); got != test.want {
+			t.Errorf("uid %d, %q:\n%s\nwant:\n%s", test.uid, test.query, got, test.want)
+		}
+	}
+	for _, id := range []int64{1, 3, 99} {
+		if _, e := h.post(bobUID, "/v1/undo", api.UndoRequest{Revision: id}); e == nil || e.Kind != api.NotFound {
+			t.Errorf("bob undoes to revision %d: %v, want not-found", id, e)
+		}
+	}
+	if _, e := h.post(bobUID, "/v1/undo", api.UndoRequest{User: "ann"}); e == nil || e.Kind != api.NotAllowed {
+		t.Errorf("bob undoes ann's: %v", e)
+	}
+}
+
+func TestUndoRestoresSystemTables(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	path := filepath.Join(h.places.CronD, "backup")
+	if err := os.MkdirAll(h.places.CronD, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("1 * * * * root new\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	old, err := h.crontabs.Revisions.SaveRevision(t.Context(), store.Revision{File: path, User: "root", At: h.now, How: "seen", Text: []byte("1 * * * * root old\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, e := h.post(0, "/v1/undo", api.UndoRequest{Revision: old})
+	if e != nil || done.Entries != 1 || done.Before == 0 {
+		t.Fatalf("undo: %+v, %v", done, e)
+	}
+	text, _ := os.ReadFile(path)
+	info, err := os.Stat(path)
+	if err != nil || string(text) != "1 * * * * root old\n" || info.Mode().Perm() != 0o640 {
+		t.Errorf("restored: %q, %v, %v", text, info.Mode(), err)
+	}
+	if _, e := h.post(0, "/v1/undo", api.UndoRequest{Revision: done.Before}); e != nil {
+		t.Error(e)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "1 * * * * root new\n" {
+		t.Errorf("back again: %q", text)
+	}
+	// The history is not trusted to name what may be written.
+	victim := filepath.Join(filepath.Dir(h.places.CronD), "passwd")
+	evil, err := h.crontabs.Revisions.SaveRevision(t.Context(), store.Revision{File: victim, User: "root", At: h.now, How: "seen", Text: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, e := h.post(0, "/v1/undo", api.UndoRequest{Revision: evil}); e == nil {
+		t.Error("a file that is no table was written")
+	}
+	if _, err := os.Lstat(victim); err == nil {
+		t.Error("the file is there")
+	}
+}
