@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +16,8 @@ import (
 const socket = "/run/cronring/cronring.sock"
 
 // malformed are requests that no honest client sends. Each is written as it
-// is, and must get an answer of the 400s, or the end of the connection.
+// is, and must be refused (a path with ".." may be redirected to the clean one),
+// or find the connection ended.
 var malformed = []struct{ name, text string }{
 	{"no HTTP", "hello\r\n\r\n"},
 	{"empty line first", "\r\n\r\n\r\n"},
@@ -76,7 +78,7 @@ func knock(text string, patience time.Duration) (string, error) {
 func attack([]string) error {
 	for _, m := range malformed {
 		answer, err := knock(m.text, 20*time.Second)
-		switch refused := strings.HasPrefix(answer, "HTTP/1.1 4") || answer == ""; {
+		switch refused := answer == "" || regexp.MustCompile(`^HTTP/1\.1 ([34]\d\d|505) `).MatchString(answer); {
 		case err != nil:
 			fmt.Printf("NOT OK  request %q: no answer: %v\n", m.name, err)
 		case refused || m.name == "somebody else's name" && strings.HasPrefix(answer, "HTTP/1.1 200"):
