@@ -42,9 +42,9 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newEvents(a)},
 		"do":  {newRun(a), newStop(a), newPause(a), newResume(a), newReload(a)},
 		"files": {
-			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a),
+			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
 		},
-		"more": {newVersion(a), newExitCodes()},
+		"more": {newDoctor(a), newVersion(a), newExitCodes()},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
@@ -70,7 +70,7 @@ func newExitCodes() *cobra.Command {
   4    not allowed
   5    the daemon cannot be reached
   6    refused by state: paused, overlapping, draining, nothing to stop
-  8    a check found problems (lint, status --check)
+  8    a check found problems (lint, doctor, import, status --check)
   125  run --wait: trouble that is not the job's own
   130  interrupted
 

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// The years in which a clock can be right. Before the first this program was
+// not written.
+const firstYear, lastYear = 2025, 2100
+
+// checkClock looks at the time that the host believes in.
+func checkClock(_ context.Context, e *examination) []finding {
+	now := e.now()
+	if y := now.UTC().Year(); y < firstYear || y > lastYear {
+		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("the clock says %s", now.UTC().Format(time.DateOnly)),
+			Why: "jobs run at the wrong times until it is set", Fix: advice("timedatectl set-ntp true")}}
+	}
+	found := e.synchronised()
+	if text, err := e.read("/etc/adjtime"); err == nil && hardwareLocal(text) {
+		found = append(found, finding{Grade: gradeWarning, What: "the hardware clock is kept in local time",
+			Why: "until the clock is set after a boot it can be off by hours, and @reboot jobs see that",
+			Fix: advice("timedatectl set-local-rtc 0")})
+	}
+	return append(found, e.hardwareClock(now)...)
+}
+
+// synchronised asks the kernel whether anybody keeps the clock right.
+func (e *examination) synchronised() []finding {
+	t, err := e.adjtimex()
+	switch {
+	case err != nil:
+		return []finding{{Grade: gradeUnseen, What: "the kernel does not tell about its clock", Why: err.Error()}}
+	case t.Status&unix.STA_UNSYNC != 0:
+		return []finding{{Grade: gradeWarning, What: "the clock is not synchronised", Why: "no NTP service keeps it right",
+			Fix: advice("timedatectl set-ntp true    or install chrony")}}
+	}
+	most := time.Duration(t.Maxerror) * time.Microsecond
+	return []finding{{Grade: gradeOK, What: "the clock is synchronised, to " + brief(most) + " at worst"}}
+}
+
+// hardwareLocal reads the third line of /etc/adjtime.
+func hardwareLocal(text string) bool {
+	lines := strings.Split(text, "\n")
+	return len(lines) > 2 && strings.TrimSpace(lines[2]) == "LOCAL"
+}
+
+// hardwareClock compares the clock that outlives a power cut.
+func (e *examination) hardwareClock(now time.Time) []finding {
+	text, err := e.read("/sys/class/rtc/rtc0/since_epoch")
+	if err != nil {
+		return []finding{{Grade: gradeOK, What: "no hardware clock is seen: after a boot the time is not known until it comes over the network"}}
+	}
+	seconds, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return nil
+	}
+	off := time.Unix(seconds, 0).Sub(now).Abs()
+	if adjust, _ := e.read("/etc/adjtime"); hardwareLocal(adjust) || off < time.Minute {
+		return nil
+	}
+	return []finding{{Grade: gradeWarning, What: "the hardware clock differs by " + brief(off.Round(time.Second)),
+		Why: "the next boot begins with that time", Fix: advice("hwclock --systohc")}}
+}
+
+// checkZone looks at the zone that local times are read in.
+func checkZone(_ context.Context, e *examination) []finding {
+	target, err := os.Readlink(e.path("/etc/localtime"))
+	_, name, linked := strings.Cut(target, "zoneinfo/")
+	switch {
+	case os.IsNotExist(err):
+		return []finding{{Grade: gradeOK, What: "there is no /etc/localtime: times are UTC"}}
+	case err != nil || !linked:
+		return []finding{{Grade: gradeWarning, What: "/etc/localtime is no link to a zone: its name is not known",
+			Fix: advice("timedatectl set-timezone ZONE")}}
+	}
+	if _, err := spool.LoadZone(name); err != nil {
+		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("/etc/localtime leads to %s, which cannot be loaded", shellWord(name)),
+			Why: "times are read as UTC", Fix: advice("timedatectl set-timezone ZONE    or install tzdata")}}
+	}
+	if text, err := e.read("/etc/timezone"); err == nil {
+		if other := strings.TrimSpace(text); other != "" && other != name {
+			return []finding{{Grade: gradeWarning, What: fmt.Sprintf("/etc/localtime says %s, /etc/timezone says %s", shellWord(name), shellWord(other)),
+				Why: "/etc/localtime counts", Fix: advice("timedatectl set-timezone " + shellWord(name))}}
+		}
+	}
+	return []finding{{Grade: gradeOK, What: "local time is that of " + name}}
+}
+
+// capWakeAlarm is the bit of CAP_WAKE_ALARM in a process's capabilities.
+const capWakeAlarm = 1 << 35
+
+// checkTimers looks at the timers of the kernel that outlive a suspend and a
+// change of the clock. The daemon needs the first two; the third is what would
+// wake a sleeping machine.
+func checkTimers(_ context.Context, e *examination) []finding {
+	for _, clock := range []struct {
+		name string
+		id   int
+	}{{"CLOCK_BOOTTIME", unix.CLOCK_BOOTTIME}, {"CLOCK_REALTIME", unix.CLOCK_REALTIME}} {
+		if err := e.timerfd(clock.id); err != nil {
+			return []finding{{Grade: gradeProblem, What: "the kernel gives no timer of " + clock.name, Why: err.Error()}}
+		}
+	}
+	found := finding{Grade: gradeOK, What: "timers count through a suspend"}
+	switch wake, known := e.mayWake(); {
+	case !known:
+	case wake:
+		found.What += ", and the daemon may wake the machine"
+	default:
+		found.What += "; the daemon may not wake the machine (CAP_WAKE_ALARM), so what was due meanwhile is caught up"
+	}
+	return []finding{found}
+}
+
+// mayWake reads the daemon's capabilities.
+func (e *examination) mayWake() (wake, known bool) {
+	if !e.answers() || e.status.PID <= 0 {
+		return false, false
+	}
+	text, err := e.read(filepath.Join("/proc", strconv.Itoa(e.status.PID), "status"))
+	if err != nil {
+		return false, false
+	}
+	for line := range strings.Lines(text) {
+		if hex, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			bits, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+			return bits&capWakeAlarm != 0, err == nil
+		}
+	}
+	return false, false
+}

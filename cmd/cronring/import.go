@@ -1,0 +1,495 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// formCrontab is the lines that would do the same, ready for a file in
+// /etc/cron.d.
+const formCrontab = "crontab"
+
+// importFlags are the flags of import.
+type importFlags struct {
+	strict  bool
+	shadow  bool
+	length  durationFlag
+	against string
+	root    string
+	out     *output
+}
+
+// importSources are what import looks at.
+var importSources = []string{"cron", "anacron", "systemd"}
+
+func newImport(a *app) *cobra.Command {
+	f := &importFlags{}
+	cmd := &cobra.Command{
+		Use:   "import [cron|anacron|systemd]...",
+		Short: "Report what the host has scheduled, and what changes under cronring",
+		Long: `Report what the host has scheduled, and what changes under cronring: the crontabs
+of the system and of users, the settings of the old cron, anacron's jobs, and the
+timers of systemd with the lines of a crontab that would do the same. Nothing is
+written or changed; cronringd reads the crontabs where they stand.
+
+A line that begins with ~ says what is different under cronring, one that begins
+with - what cannot be had. With --strict the exit code is 8 if anything is
+different.
+
+-o crontab prints the lines for the timers, in the format of /etc/cron.d.
+
+--shadow computes and logs, and runs nothing: it stays in the foreground and
+prints each start that cronring would make, until it is interrupted or --for is
+over, as if each job ended at once. With --against it then compares these starts
+with the CMD lines that the host's own cron logged meanwhile; the exit code is 1
+if they differ.`,
+		Example: "  cronring import\n  cronring import systemd -o crontab\n  cronring import --shadow --for 1h --against journal",
+		Args: func(_ *cobra.Command, args []string) error {
+			for _, arg := range args {
+				if !slices.Contains(importSources, arg) {
+					return fmt.Errorf("%q is none of %s", arg, strings.Join(importSources, ", "))
+				}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(f.root); f.root != "" && (err != nil || !info.IsDir()) {
+				return &api.Error{What: fmt.Sprintf("cannot look at the host in %q", f.root), Why: "there is no such directory", Kind: api.NotFound}
+			}
+			if f.shadow && f.root != "" {
+				return badUsage("shadow that host", "--root names one that does not run", "cronring import --shadow")
+			}
+			if f.shadow {
+				return a.runShadow(cmd.Context(), f)
+			}
+			if f.against != "" || f.length != 0 {
+				return badUsage("compare or wait", "--for and --against go with --shadow", "cronring import --shadow --for 1h --against journal")
+			}
+			m := thisMachine(a)
+			if f.root != "" {
+				m = machineAt(filepath.Clean(f.root), a.now)
+			}
+			return a.importHost(cmd.Context(), m, args, f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit 8 if anything would behave differently")
+	cmd.Flags().BoolVar(&f.shadow, "shadow", false, "print what would start, as time goes on, and run nothing")
+	cmd.Flags().Var(&f.length, "for", "with --shadow: end after `D`")
+	cmd.Flags().StringVar(&f.against, "against", "", "with --shadow: compare with the log of the running cron, `journal|FILE`")
+	cmd.Flags().StringVar(&f.root, "root", "", "look at a host whose files are in `DIR`, as a mounted disk or a container's")
+	f.out = a.textOutput(cmd, formText, formJSON, formCrontab)
+	a.addColor(cmd)
+	a.addQuiet(cmd)
+	return cmd
+}
+
+// imported is what a host has.
+type imported struct {
+	V       int              `json:"v"`
+	Family  string           `json:"family"`
+	Zone    string           `json:"zone"`
+	Cron    *importedCron    `json:"cron,omitempty"`
+	Anacron *importedAnacron `json:"anacron,omitempty"`
+	Timers  []timer          `json:"timers,omitempty"`
+}
+
+type importedCron struct {
+	Tables   []importedTable   `json:"tables"`
+	Settings []importedSetting `json:"settings,omitempty"`
+	Silent   []silentScript    `json:"silent_scripts,omitempty"` // that run-parts leaves out
+}
+
+type importedTable struct {
+	Path     string          `json:"path"`
+	Ignored  string          `json:"ignored,omitempty"` // why its name is passed over
+	Refused  string          `json:"refused,omitempty"` // cron's word
+	Why      string          `json:"why,omitempty"`
+	Errors   int             `json:"errors,omitempty"` // lines that do not count, or count only in part
+	Changes  []change        `json:"changes,omitempty"`
+	NotRun   []change        `json:"not_run,omitempty"` // lines that the old cron ran
+	Entries  []importedEntry `json:"entries,omitempty"`
+	readable bool
+}
+
+type importedEntry struct {
+	Line     int      `json:"line"`
+	Schedule string   `json:"schedule"`
+	User     string   `json:"user"`
+	Command  string   `json:"command"`
+	Changes  []change `json:"changes,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+type importedAnacron struct {
+	Installed bool            `json:"installed"` // and then it goes on with its jobs
+	Table     string          `json:"table,omitempty"`
+	Refused   string          `json:"refused,omitempty"`
+	Jobs      []importedPhase `json:"jobs,omitempty"`
+}
+
+// importedPhase is one job of anacron.
+type importedPhase struct {
+	ID      string `json:"id"`
+	Line    int    `json:"line"`
+	Period  string `json:"period"`
+	Delay   string `json:"delay"`
+	Command string `json:"command"`
+	Stamp   string `json:"stamp,omitempty"` // the day on which it ran last
+	Due     bool   `json:"due"`             // today
+}
+
+func (a *app) importHost(ctx context.Context, m *machine, sources []string, f *importFlags) error {
+	if len(sources) == 0 {
+		sources = importSources
+	}
+	if f.out.word == formCrontab {
+		sources = []string{"systemd"}
+	}
+	r := m.report(ctx, sources)
+	switch f.out.word {
+	case formJSON:
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+	case formCrontab:
+		a.printCandidates(r.Timers)
+	default:
+		a.printImported(&r)
+	}
+	n := r.changes()
+	if r.Cron != nil {
+		a.say("%s under cronring", strings.Replace(plural(n, "thing")+" different", "0 things", "nothing", 1))
+	}
+	if f.strict && n > 0 {
+		return exit(exitProblems)
+	}
+	return nil
+}
+
+// report looks at all sources that are asked for.
+func (m *machine) report(ctx context.Context, sources []string) imported {
+	r := imported{V: api.Version, Family: familyName(m.host.Family), Zone: m.host.Zone.String()}
+	tables := m.tables(ctx)
+	if slices.Contains(sources, "cron") {
+		r.Cron = &importedCron{Settings: m.settings(), Silent: m.silentScripts(), Tables: []importedTable{}}
+		again := twins(tables)
+		for i := range tables {
+			if !tables[i].anacron() && tables[i].path != "/etc/anacrontab" {
+				r.Cron.Tables = append(r.Cron.Tables, m.importTable(ctx, &tables[i], again))
+			}
+		}
+	}
+	if slices.Contains(sources, "anacron") {
+		r.Anacron = m.importAnacron(tables)
+	}
+	if slices.Contains(sources, "systemd") {
+		r.Timers = m.timers(ctx)
+	}
+	return r
+}
+
+func familyName(f crontab.Family) string {
+	if f == crontab.RHEL {
+		return "rhel"
+	}
+	return "debian"
+}
+
+func (m *machine) importTable(ctx context.Context, t *hostTable, again map[*crontab.Entry]string) importedTable {
+	r := importedTable{Path: t.path, Refused: t.refused, Why: t.why}
+	if t.ignored {
+		r.Ignored, r.Why = t.why, ""
+	}
+	if !t.counts() {
+		return r
+	}
+	r.readable, r.Errors = true, errorsIn(t.remarks)
+	c := compareOld(t, m.host.Family, m.now())
+	r.Changes, r.NotRun = c.table, c.dead
+	strangers := map[string]bool{}
+	for _, name := range t.accounts() {
+		_, err := m.find(ctx, name)
+		strangers[name] = unknown(err)
+	}
+	refused := false
+	for i := range t.table.Entries {
+		e := &t.table.Entries[i]
+		entry := importedEntry{Line: e.Line(), Schedule: e.Spec(), User: e.User(), Command: e.Command(), Changes: c.entries[e.Line()], Notes: notes(t, e)}
+		if place, ok := again[e]; ok {
+			entry.Notes = append(entry.Notes, "the same command at the same times as "+place)
+		}
+		if strangers[e.User()] {
+			entry.Notes = append(entry.Notes, "held until there is an account "+e.User())
+			refused = refused || m.host.Family == crontab.Debian && t.table.Format == crontab.System
+		}
+		r.Entries = append(r.Entries, entry)
+	}
+	if refused {
+		r.Changes = append(r.Changes, change{Text: "the old cron ignored the whole table for an account that is not known; now the other lines run"})
+	}
+	return r
+}
+
+func (m *machine) importAnacron(tables []hostTable) *importedAnacron {
+	r := &importedAnacron{Installed: m.anacronInstalled()}
+	for i := range tables {
+		if tables[i].path == "/etc/anacrontab" && !tables[i].counts() {
+			r.Table, r.Refused = tables[i].path, tables[i].refused+": "+tables[i].why
+		}
+	}
+	t := anacrontab(tables)
+	if t == nil {
+		return r
+	}
+	r.Table = t.path
+	for i := range t.table.Entries {
+		e := &t.table.Entries[i]
+		p := e.Options().Period
+		if p == nil {
+			continue
+		}
+		today := crontab.DayOf(m.now(), m.host.Zone)
+		phase := importedPhase{ID: p.ID, Line: e.Line(), Period: periodText(p), Delay: brief(p.Delay), Command: e.Command(), Due: true}
+		if stamp, ok := m.stamp(p.ID); ok {
+			phase.Stamp, phase.Due = stamp.String(), p.Due(stamp, today)
+		}
+		r.Jobs = append(r.Jobs, phase)
+	}
+	return r
+}
+
+func periodText(p *crontab.Period) string {
+	switch {
+	case p.Month:
+		return "monthly"
+	case p.Year:
+		return "yearly"
+	case p.Days == 1:
+		return "daily"
+	}
+	return fmt.Sprintf("every %d days", p.Days)
+}
+
+// stamp reads the day on which a job of anacron ran last.
+func (m *machine) stamp(id string) (crontab.Day, bool) {
+	const form = "20060102"
+	text, err := m.read(m.shown(filepath.Join(m.places().Stamps, filepath.Base(id))))
+	if err != nil || len(text) < len(form) {
+		return 0, false
+	}
+	t, err := time.Parse(form, text[:len(form)])
+	return crontab.DayOf(t, time.UTC), err == nil
+}
+
+// changes counts what is different.
+func (r *imported) changes() int {
+	if r.Cron == nil {
+		return 0
+	}
+	n := 0
+	for _, t := range r.Cron.Tables {
+		n += len(t.Changes) + len(t.NotRun)
+		for _, e := range t.Entries {
+			n += len(e.Changes)
+		}
+	}
+	for _, s := range r.Cron.Settings {
+		if s.Differs {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *app) printImported(r *imported) {
+	if r.Cron != nil {
+		a.printImportedCron(r.Cron)
+	}
+	if r.Anacron != nil {
+		a.printAnacron(r.Anacron)
+	}
+	if r.Timers != nil {
+		a.printTimers(r.Timers)
+	}
+}
+
+func (a *app) printImportedCron(c *importedCron) {
+	n, read := 0, 0
+	for _, t := range c.Tables {
+		n += len(t.Entries)
+		if t.readable {
+			read++
+		}
+	}
+	a.printf("%s in %s\n", entries(n), plural(read, "table"))
+	for i := range c.Tables {
+		a.printImportedTable(&c.Tables[i])
+	}
+	for _, s := range c.Silent {
+		a.printf("%s  never runs: %s\n", cleanCell(s.Path), s.Why)
+	}
+	file := ""
+	for _, s := range c.Settings {
+		if s.File != file {
+			file = s.File
+			a.printf("%s  settings\n", file)
+		}
+		mark := " "
+		if s.Differs {
+			mark = a.paint(doubt, "~")
+		}
+		a.printf("   %s %s\n", mark, cleanCell(s.text()))
+	}
+}
+
+func (a *app) printImportedTable(t *importedTable) {
+	path := cleanCell(t.Path)
+	switch {
+	case t.Ignored != "":
+		a.printf("%s  %s\n", path, cleanCell(t.Ignored))
+		return
+	case !t.readable:
+		a.printf("%s  refused, %s: %s\n", path, t.Refused, cleanCell(t.Why))
+		return
+	}
+	a.printf("%s  %s", path, entries(len(t.Entries)))
+	if t.Errors > 0 {
+		a.printf(", %s    cronring lint %s", plural(t.Errors, "error"), cleanCell(shellWord(t.Path)))
+	}
+	a.printf("\n")
+	a.printChanges("  ", t.Changes)
+	for _, c := range t.NotRun {
+		a.printf("  %s %s, and does not run\n", a.paint(bad, "-"), cleanCell(c.Text))
+	}
+	for _, e := range t.Entries {
+		a.printf("%5d  %s  %s  %s\n", e.Line, cleanCell(strings.Join(strings.Fields(e.Schedule), " ")), cleanCell(e.User), cleanCell(e.Command))
+		a.printChanges("       ", e.Changes)
+		for _, note := range e.Notes {
+			a.printf("         %s\n", cleanCell(note))
+		}
+	}
+}
+
+func (a *app) printChanges(indent string, changes []change) {
+	for _, c := range changes {
+		a.printf("%s%s %s\n", indent, a.paint(doubt, "~"), cleanCell(c.Text))
+	}
+}
+
+func (a *app) printAnacron(r *importedAnacron) {
+	switch {
+	case r.Table == "" && !r.Installed:
+		return
+	case r.Table == "":
+		a.printf("anacron is installed, without a table\n")
+		return
+	case r.Refused != "":
+		a.printf("%s  refused, %s\n", r.Table, cleanCell(r.Refused))
+		return
+	case r.Installed:
+		a.printf("%s  %s of anacron, which is installed and goes on with them\n", r.Table, plural(len(r.Jobs), "job"))
+	default:
+		a.printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Table, plural(len(r.Jobs), "job"))
+	}
+	for _, j := range r.Jobs {
+		last := "never ran"
+		if j.Stamp != "" {
+			last = "last ran on " + j.Stamp
+		}
+		if j.Due {
+			last += ", due"
+		}
+		a.printf("%5d  %s  %s after %s, %s  %s\n", j.Line, cleanCell(j.ID), j.Period, j.Delay, last, cleanCell(j.Command))
+	}
+}
+
+func (a *app) printTimers(timers []timer) {
+	enabled := 0
+	for i := range timers {
+		if timers[i].Enabled {
+			enabled++
+		}
+	}
+	a.printf("%s of systemd, %d enabled: they go on as they are\n", plural(len(timers), "timer"), enabled)
+	for i := range timers {
+		a.printTimer(&timers[i])
+	}
+}
+
+func (a *app) printTimer(t *timer) {
+	a.printf("%s", cleanCell(t.Unit))
+	for _, c := range t.Calendar {
+		a.printf("  %s", cleanCell(c))
+	}
+	for _, o := range t.Other {
+		a.printf("  %s", cleanCell(o))
+	}
+	if !t.Enabled {
+		a.printf("  (not enabled)")
+	}
+	if !t.Next.IsZero() {
+		a.printf("  next %s", a.until(t.Next))
+	}
+	a.printf("\n")
+	if t.Problem != "" {
+		a.printf("       %s cannot be read: %s\n", a.paint(bad, "-"), cleanCell(t.Problem))
+	}
+	for _, line := range t.Lines {
+		a.printf("       %s\n", cleanCell(line))
+	}
+	for _, why := range t.WhyNot {
+		a.printf("       %s no line does the same: %s\n", a.paint(faint, "-"), cleanCell(why))
+	}
+	for _, loss := range t.Loses {
+		a.printf("       %s %s\n", a.paint(doubt, "~"), cleanCell(loss))
+	}
+}
+
+// printCandidates writes the lines for the timers as a file for /etc/cron.d.
+func (a *app) printCandidates(timers []timer) {
+	for i := range timers {
+		t := &timers[i]
+		if len(t.Lines) == 0 {
+			why := strings.Join(t.WhyNot, "; ")
+			if t.Problem != "" {
+				why = t.Problem
+			}
+			a.printf("# %s: no line does the same: %s\n", cleanCell(t.Unit), cleanCell(why))
+			continue
+		}
+		state := "with it: systemctl disable --now " + t.Unit
+		if !t.Enabled {
+			state = "the timer is not enabled"
+		}
+		a.printf("# %s; %s\n", cleanCell(t.Unit), cleanCell(state))
+		for _, line := range t.Lines {
+			if !t.Enabled {
+				line = "# " + line
+			}
+			a.printf("%s\n", cleanCell(line))
+		}
+	}
+}
+
+// cronLogs are where a host without a journal keeps the lines of cron.
+var cronLogs = []string{"/var/log/syslog", "/var/log/cron", "/var/log/cron.log", "/var/log/messages"}
+
+// likelyLog is the first of them that exists.
+func likelyLog() string {
+	for _, path := range cronLogs {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return cronLogs[0]
+}
