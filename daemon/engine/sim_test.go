@@ -148,6 +148,7 @@ func (h *history) do(rng *rand.Rand) {
 			}
 		}
 		say("bar %v", users)
+		w.settle()
 		h.bars = users
 		w.step(Bar{users})
 	case n < 87:
@@ -218,6 +219,7 @@ func (h *history) die(rng *rand.Rand) {
 func (h *history) replace(rng *rand.Rand) {
 	w := h.w
 	fmt.Fprintf(&h.story, "> replace\n")
+	w.settle()
 	w.step(Drain{})
 	w.advance(w.now.Wall.Add(time.Duration(rng.Int64N(int64(2 * time.Hour)))))
 	if rng.IntN(3) == 0 {
@@ -245,9 +247,11 @@ func (h *history) adopt(rng *rand.Rand) {
 // successor starts the next daemon; of all runs it knows only those that it
 // watches to be alive.
 func (h *history) successor() {
+	set, _ := newJobs(h.w.tables)
 	for id := range h.periods {
-		if _, waits := h.w.live[id]; !waits || !h.watched(id) {
-			delete(h.periods, id)
+		slot, known := set.find(h.w.live[id].Job)
+		if !h.watched(id) || !known || set.options(slot).Period == nil {
+			delete(h.periods, id) // an entry that is gone has no period either
 		}
 	}
 	for _, live := range h.live {
@@ -304,10 +308,17 @@ func (h *history) same(effects []Effect) {
 }
 
 func (h *history) check(w *world, effects []Effect) {
-	for _, e := range effects {
+	for i, e := range effects {
 		switch e := e.(type) {
 		case Fact:
 			h.fact(e.Record)
+			if e.Record.Kind == job.Ended {
+				var left Stamp
+				if i+1 < len(effects) {
+					left, _ = effects[i+1].(Stamp)
+				}
+				h.stamped(e.Record.Run, left)
+			}
 		case Start:
 			if !h.given[e.Run.ID] {
 				w.t.Errorf("invariant 3: run %d started before its record", e.Run.ID)
@@ -320,7 +331,6 @@ func (h *history) check(w *world, effects []Effect) {
 			h.period(e.Run)
 		}
 	}
-	h.stamped(effects)
 	h.complete()
 }
 
@@ -352,29 +362,18 @@ func (h *history) period(r job.Run) {
 
 // stamped holds the other half of invariant 8: each run of a period that ended
 // leaves a stamp, of a day between that on which it was decided and today.
-func (h *history) stamped(effects []Effect) {
-	for i, x := range effects {
-		f, ok := x.(Fact)
-		if !ok || f.Record.Kind != job.Ended {
-			continue
-		}
-		r := f.Record.Run
-		id, once := h.periods[r.ID]
-		delete(h.periods, r.ID)
-		var s Stamp
-		if i+1 < len(effects) {
-			s, _ = effects[i+1].(Stamp)
-		}
-		if slot, known := h.w.engine.jobs.find(r.Job); !known || h.w.engine.jobs.options(slot).Period == nil {
-			continue // adopted by a daemon that has no such entry any more
-		}
-		wants := once && r.Outcome.Kind != job.Lost && r.Outcome.Kind != job.NotStarted && r.Reason != job.DaemonStopped
-		if wants != (s.ID != "") || wants && s.ID != id {
-			h.w.t.Errorf("invariant 8: run %d of %q ended %s and left %+v", r.ID, id, r.Outcome, s)
-		}
-		if wants && (s.Day < crontab.DayOf(r.Decided, nil)-1 || s.Day > crontab.DayOf(h.w.now.Wall, nil)+1) {
-			h.w.t.Errorf("invariant 8: run %d was decided at %s and left the stamp %s at %s", r.ID, r.Decided, s.Day, h.w.now.Wall)
-		}
+func (h *history) stamped(r *job.Run, left Stamp) {
+	id, once := h.periods[r.ID]
+	delete(h.periods, r.ID)
+	if slot, known := h.w.engine.jobs.find(r.Job); !known || h.w.engine.jobs.options(slot).Period == nil {
+		return // adopted by a daemon that has no such entry any more
+	}
+	wants := once && r.Outcome.Kind != job.Lost && r.Outcome.Kind != job.NotStarted && r.Reason != job.DaemonStopped
+	if wants != (left.ID != "") || wants && left.ID != id {
+		h.w.t.Errorf("invariant 8: run %d of %q ended %s and left %+v", r.ID, id, r.Outcome, left)
+	}
+	if wants && (left.Day < crontab.DayOf(r.Decided, nil)-1 || left.Day > crontab.DayOf(h.w.now.Wall, nil)+1) {
+		h.w.t.Errorf("invariant 8: run %d was decided at %s and left the stamp %s at %s", r.ID, r.Decided, left.Day, h.w.now.Wall)
 	}
 }
 
@@ -484,6 +483,7 @@ func (h *history) boots(id job.ID) bool { return h.schedule(id) == crontab.Reboo
 // finish ends everything and holds invariant 6: a finished world is empty.
 func (h *history) finish() {
 	w := h.w
+	w.settle()
 	w.step(Drain{})
 	w.step(Abandon{})
 	for range 10 {
@@ -507,7 +507,7 @@ func randomTables(rng *rand.Rand) []tableText {
 	texts := []tableText{{[]string{"sim"}, randomTable(rng)}}
 	if rng.IntN(2) == 0 {
 		texts = append(texts, tableText{[]string{"crontab", "system"}, "25 6 * * * root run-parts /etc/cron.daily\n" +
-			"47 6 * * 7 root run-parts /etc/cron.weekly\n52 6 1 * * root { run-parts --report /etc/cron.monthly; }\n* * * * * ann x\n"})
+			"47 6 * * 7 root run-parts /etc/cron.weekly\n52 6 1 * * root { run-parts --report /etc/cron.monthly; }\n15 * * * * ann x\n"})
 	}
 	if rng.IntN(2) == 0 {
 		var b strings.Builder

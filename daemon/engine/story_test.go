@@ -186,7 +186,7 @@ func (s *story) command(words []string, body string) {
 	case "sleep":
 		w.pass(s.duration(words[1]))
 	case "die":
-		w.engine = nil
+		w.die()
 		return
 	case "drain":
 		w.step(Drain{})
@@ -198,9 +198,7 @@ func (s *story) command(words []string, body string) {
 		s.ask(words)
 	}
 	w.step()
-	for len(w.owed) > 0 {
-		w.step()
-	}
+	w.settle()
 }
 
 func (s *story) ask(words []string) {
@@ -252,9 +250,7 @@ func (s *story) start(words []string) {
 	}
 	if s.w.tables != nil {
 		s.w.start()
-		for len(s.w.owed) > 0 {
-			s.w.step()
-		}
+		s.w.settle()
 	}
 }
 

@@ -97,8 +97,16 @@ func (w *world) system(name, text string) *crontab.Table {
 	return table
 }
 
+// die ends the life of a daemon; what it was stopping is told to the next one.
+func (w *world) die() {
+	if w.engine != nil {
+		w.stopping, w.engine = w.engine.Stopping(), nil
+	}
+}
+
 // start begins a new life of the daemon with what the store remembers.
 func (w *world) start() {
+	w.die()
 	s := w.state
 	s.Known = w.known
 	s.Holds = maps.Clone(w.state.Holds)
@@ -144,7 +152,6 @@ func (w *world) step(events ...Event) []Effect {
 			w.state.Stamps[e.ID] = e.Day
 		}
 	}
-	w.stopping = w.engine.Stopping()
 	for _, e := range effects {
 		if w.log != nil {
 			w.log(e)
@@ -163,6 +170,13 @@ func (w *world) step(events ...Event) []Effect {
 		w.check(w, effects)
 	}
 	return effects
+}
+
+// settle tells the engine what came of its acts.
+func (w *world) settle() {
+	for len(w.owed) > 0 {
+		w.step()
+	}
 }
 
 // end lets the process of a run end.
@@ -197,9 +211,7 @@ func (w *world) store(r job.Record) {
 // whenever it asks to be woken.
 func (w *world) advance(at time.Time) {
 	for {
-		for len(w.owed) > 0 {
-			w.step()
-		}
+		w.settle()
 		wake := w.engine.Wake()
 		if wake.IsZero() || wake.After(at) {
 			break
