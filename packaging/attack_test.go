@@ -64,9 +64,6 @@ func knock(text string, patience time.Duration) (string, error) {
 		return "", err
 	}
 	_, _ = io.WriteString(c, text) // it may hang up in the middle of a huge one
-	if u, ok := c.(*net.UnixConn); ok {
-		_ = u.CloseWrite()
-	}
 	line, err := bufio.NewReader(c).ReadString('\n')
 	if err != nil && (errors.Is(err, io.EOF) || strings.Contains(err.Error(), "reset by peer")) {
 		return "", nil
