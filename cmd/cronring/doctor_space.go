@@ -44,7 +44,7 @@ func checkMail(_ context.Context, e *examination) []finding {
 // mailing counts the entries that name a MAILTO, and all that mail.
 func (e *examination) mailing() (named, wanted int) {
 	for i := range e.tables {
-		if !e.tables[i].counts() {
+		if !e.tables[i].counts() || e.tables[i].anacron() && e.anacronInstalled() {
 			continue
 		}
 		for j := range e.tables[i].table.Entries {
@@ -86,17 +86,29 @@ func (e *examination) mailConfigured() bool {
 	return false
 }
 
-// mailQueue looks for messages that wait for too long.
+// The ends of names in the queue: of a letter that is being written, and of one
+// that nobody could be made to take.
+const (
+	mailUnwritten = ".tmp"
+	mailDead      = ".dead"
+)
+
+// mailQueue looks for messages that wait for too long, or wait no more.
 func (e *examination) mailQueue() []finding {
 	entries, err := os.ReadDir(e.path(stateDirectory + "/mail"))
 	if errors.Is(err, fs.ErrPermission) {
 		return []finding{{Grade: gradeUnseen, What: "the queue of mail cannot be looked at by this account"}}
 	}
+	var found []finding
 	var oldest time.Time
-	n := 0
+	n, dead := 0, 0
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() {
+		switch {
+		case err != nil || !info.Mode().IsRegular() || strings.HasSuffix(entry.Name(), mailUnwritten):
+			continue
+		case strings.HasSuffix(entry.Name(), mailDead):
+			dead++
 			continue
 		}
 		if n++; oldest.IsZero() || info.ModTime().Before(oldest) {
@@ -104,10 +116,14 @@ func (e *examination) mailQueue() []finding {
 		}
 	}
 	if age := e.now().Sub(oldest); n > 0 && age > mailStuck {
-		return []finding{{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", plural(n, "message"), brief(age.Round(time.Second))),
-			Why: sendmail + " refuses, or is missing", Fix: advice("journalctl -u cronring -g mail")}}
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", plural(n, "message"), brief(age.Round(time.Second))),
+			Why: sendmail + " refuses, or is missing", Fix: advice("journalctl -u cronring -g mail")})
 	}
-	return nil
+	if dead > 0 {
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s was given up: nobody took it", plural(dead, "message")),
+			Why: "such files are kept for a person to look at", Fix: advice("ls " + stateDirectory + "/mail/*" + mailDead)})
+	}
+	return found
 }
 
 // The room that the daemon needs to write down what it does. Below the first

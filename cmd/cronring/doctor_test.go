@@ -155,7 +155,7 @@ func TestDoctorFinds(t *testing.T) {
 			spoil: func(e *examination) { lock(e, 5) },
 			want:  "problem second cron: process 5 (mycron) holds the lock of crons, /run/crond.pid, and so a second cron is also active: 1 entry would run twice"},
 		{name: "our own daemon holds the lock", files: hostFiles{"/run/crond.pid": "77\n"}, spoil: func(e *examination) { lock(e, 77) }},
-		{name: "anacron without its timer", files: hostFiles{"/usr/sbin/anacron": "program"}, units: map[string]string{"anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=inactive\n"},
+		{name: "anacron without its timer", files: hostFiles{"/usr/sbin/anacron": "program"}, spoil: func(e *examination) { chmod(e, "/usr/sbin/anacron", 0o755) }, units: map[string]string{"anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=inactive\n"},
 			want: "warning second cron: anacron is installed, but anacron.timer is not active: its jobs run only when something else starts it"},
 
 		{name: "no unit", units: map[string]string{"cronring.service": "Id=cronring.service\nLoadState=not-found\n"}, want: "warning unit: there is no cronring.service"},
@@ -205,6 +205,8 @@ func TestDoctorFinds(t *testing.T) {
 				panic(err)
 			}
 		}, want: "warning mail: 1 message could not be handed over, the oldest since 3h00m"},
+		{name: "mail was given up", files: hostFiles{"/var/lib/cronring/mail/00000000000000000001.dead": "x", "/var/lib/cronring/mail/00000000000000000002.tmp": "x"},
+			want: "warning mail: 1 message was given up: nobody took it"},
 		{name: "no room", spoil: func(e *examination) {
 			e.statfs = func(string) (unix.Statfs_t, error) { return unix.Statfs_t{Bsize: 4096, Bavail: 1024}, nil }
 		}, want: "problem disk: /var/lib/cronring has 4.0 MiB free\nwarning disk: /run/cronring has 4.0 MiB free"},
@@ -338,6 +340,31 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 	want := "unseen daemon: no\nunseen second cron: no second cron is seen, but processes of other accounts are hidden here"
 	if got := told(t, e); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestDoctorLeavesAnacronAlone counts the lines of anacrontab only where
+// cronring runs them.
+func TestDoctorLeavesAnacronAlone(t *testing.T) {
+	table := hostFiles{"/etc/anacrontab": "1 5 cron.daily true\n1 5 slip\n"}
+	for _, tc := range []struct {
+		name  string
+		files hostFiles
+		want  string
+	}{
+		{"not installed", nil, "problem tables: /etc/anacrontab: 1 error, so something in it does not run\nwarning mail: no sendmail is found: what 2 entries would mail, 0 of them by MAILTO, goes nowhere"},
+		{"installed", hostFiles{"/usr/sbin/anacron": "program"}, "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
+	} {
+		e := patient(t, map[string]string{"cronring.service": goodUnit, "anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=active\n"}, healthy(t), table, tc.files)
+		if err := os.Remove(e.path(sendmail)); err != nil {
+			t.Fatal(err)
+		}
+		if tc.files != nil {
+			chmod(e, "/usr/sbin/anacron", 0o755)
+		}
+		if got := told(t, e); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
 	}
 }
 

@@ -181,4 +181,4 @@ func countEntries(tables []hostTable) int {
 }
 
 // anacronInstalled reports whether anacron itself does its jobs here.
-func (m *machine) anacronInstalled() bool { return m.exists("/usr/sbin/anacron") }
+func (m *machine) anacronInstalled() bool { return m.places().AnacronInstalled() }
