@@ -226,6 +226,13 @@ func TestAnacrontabTakesOptions(t *testing.T) {
 	}
 }
 
+func TestAnacrontabIdentifierThatIsNoName(t *testing.T) {
+	table, remarks := Parse("a", "1 5 a+b c\n", Config{Format: Anacron})
+	if o := table.Entries[0].Options(); o.Name != "" || o.Period.ID != "a+b" || o.Held != "" || len(remarks) > 0 {
+		t.Errorf("got %+v, remarks %v; want the period a+b of a job without name", o, remarks)
+	}
+}
+
 func TestAnacrontabIdentifierTwiceHoldsTheLater(t *testing.T) {
 	table, remarks := Parse("a", "1 5 a b\n7 5 a c\n", Config{Format: Anacron})
 	if first := table.Entries[0].Options(); first.Held != "" || first.Name != "a" {

@@ -23,22 +23,28 @@ func readManual(t *testing.T) string {
 type example struct {
 	line   int
 	format Format
+	family Family
 	text   string
 }
 
 // examples finds the literal blocks; a comment `.\" system` stands above those
-// with an account column.
+// with an account column, `.\" anacrontab` or `.\" anacrontab rhel` above those of
+// anacron.
 func examples(manual string) []example {
 	var found []example
 	var block *example
-	format := User
+	var next example
 	for i, line := range strings.Split(manual, "\n") {
 		switch {
 		case line == `.\" system`:
-			format = System
+			next.format = System
+		case line == `.\" anacrontab`:
+			next.format = Anacron
+		case line == `.\" anacrontab rhel`:
+			next.format, next.family = Anacron, RHEL
 		case strings.HasPrefix(line, ".Bd -literal"):
-			block = &example{line: i + 1, format: format}
-			format = User
+			block = &example{line: i + 1, format: next.format, family: next.family}
+			next = example{}
 		case line == ".Ed":
 			found = append(found, *block)
 			block = nil
@@ -55,10 +61,15 @@ func TestManualExamplesParse(t *testing.T) {
 		t.Fatalf("got %d examples, want at least 12", len(found))
 	}
 	for _, x := range found {
-		table, remarks := Parse("example", x.text, Config{Format: x.format, Zone: time.LoadLocation})
+		table, remarks := Parse("example", x.text, Config{Format: x.format, Family: x.family, StandIn: true, Zone: time.LoadLocation})
 		for _, d := range remarks {
 			if d.Severity == Error || d.Severity == Warning && d.Code != codeEitherDay && d.Code != codeRandomValue {
 				t.Errorf("%s:%d: %v (%s)\n%s", manualPath, x.line+d.Line, d, d.Code, d.Excerpt(x.text))
+			}
+		}
+		for i := range table.Entries {
+			if o := table.Entries[i].Options(); x.format == Anacron && o.Period == nil {
+				t.Errorf("%s:%d: a line of anacrontab without period", manualPath, x.line)
 			}
 		}
 		if len(table.Entries) == 0 {
@@ -88,7 +99,13 @@ func TestManualNamesAllThatIsBuilt(t *testing.T) {
 			t.Errorf("%s is not on the page", n.name)
 		}
 	}
-	for _, name := range []string{"@reboot", "CRON_TZ", "RANDOM_DELAY"} {
+	names := []string{"@reboot", "CRON_TZ", "RANDOM_DELAY", "START_HOURS_RANGE", "PREFERRED_HOUR", "NO_MAIL_OUTPUT"}
+	for _, n := range anacronNames {
+		if n.name != "@annualy" { // cronie's slip
+			names = append(names, n.name)
+		}
+	}
+	for _, name := range names {
 		if !words[name] {
 			t.Errorf("%s is not on the page", name)
 		}
