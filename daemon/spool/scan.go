@@ -103,6 +103,7 @@ func (s *scanned) directory(k kind, path string, t trust, lsb bool) {
 	defer dir.Close()
 	fd := int(dir.Fd())
 	prefix := path + "/"
+	s.found = slices.Grow(s.found, len(names))
 	for _, name := range names {
 		if why := ignore(k, t.family, lsb, name); why != "" {
 			if name != placeholder {

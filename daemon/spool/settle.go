@@ -1,0 +1,55 @@
+package spool
+
+import "time"
+
+// settling waits until nothing has happened for a quiet period, but never longer
+// than a maximum: a package manager that unpacks for a minute must not starve
+// the tables that it installed first.
+type settling struct {
+	quiet, most time.Duration
+	first, last time.Time // zero when nothing is waiting
+}
+
+// touch says that something happened.
+func (s *settling) touch(now time.Time) {
+	if s.first.IsZero() {
+		s.first = now
+	}
+	s.last = now
+}
+
+// due is when to act; false when nothing is waiting. What happened before the
+// minute is over is due in that minute, as a change before second 0 counts for
+// the minute that begins there.
+func (s *settling) due() (time.Time, bool) {
+	if s.first.IsZero() {
+		return time.Time{}, false
+	}
+	at := s.last.Add(s.quiet)
+	if end := s.first.Add(s.most); end.Before(at) {
+		at = end
+	}
+	if edge := beforeMinute(s.first); at.After(edge) && s.last.Before(edge) {
+		at = edge
+	}
+	return at, true
+}
+
+// done says that the waiting is over.
+func (s *settling) done() { s.first, s.last = time.Time{}, time.Time{} }
+
+// lastMoment is how long before the minute a change is still taken for it.
+const lastMoment = 100 * time.Millisecond
+
+func beforeMinute(t time.Time) time.Time { return t.Add(untilSecond(t, 60) - lastMoment) }
+
+// untilSecond is how long it is from t to the next time that the wall clock
+// shows that second of a minute; never 0.
+func untilSecond(t time.Time, second int) time.Duration {
+	into := time.Duration(t.Unix()%60)*time.Second + time.Duration(t.Nanosecond())
+	wait := time.Duration(second)*time.Second - into
+	if wait <= 0 {
+		wait += time.Minute
+	}
+	return wait
+}

@@ -1,0 +1,449 @@
+package spool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+)
+
+// Accounts finds accounts by name; account.Directory is one.
+type Accounts interface {
+	Find(ctx context.Context, name string) (account.Account, error)
+}
+
+// SourceOptions say which tables a Source reads.
+type SourceOptions struct {
+	Host       Host
+	Places     Places   // of the host's tables; the zero value is Host.Places("")
+	Accounts   Accounts // whose tables the spool holds; nil looks in the host's files
+	Seed       uint64   // of what is chosen at random once
+	LSBNames   bool     // names as Debian's cron takes them with -l
+	Permissive bool     // cronie's -p: trust every file that can be read
+
+	// Files are read instead of the host's tables, whoever owns them. System
+	// says that they have a column for the account.
+	Files  []string
+	System bool
+
+	// AnacronInstalled is asked at each scan; while it is true the anacrontab
+	// is left alone. nil looks for the program.
+	AnacronInstalled func() bool
+}
+
+// Source is the tables of a host, or a few files, as they change. Its methods
+// may be called concurrently.
+type Source struct {
+	options SourceOptions
+	trust   trust
+	fresh   time.Duration // see freshness; shorter in tests
+	open    func() (watcher, error)
+	replan  chan struct{} // what must be watched is not the same any more
+
+	mu         sync.Mutex
+	files      map[string]*file
+	zone       hostZone
+	standIn    bool
+	generation int // counts what makes every table be parsed again
+	cache      *crontab.Cache
+	parsed     int // tables parsed with the cache
+	cacheOf    int // generation
+	shown      *time.Location
+	notice     string
+	targets    []string // what links in places of tables lead to
+}
+
+// Snapshot is what one scan found. It is immutable and shares tables that did
+// not change with the snapshots before.
+type Snapshot struct {
+	Tables  []*crontab.Table     // /etc/crontab, cron.d, users, anacrontab; each directory by name
+	Remarks []crontab.Diagnostic // on their lines, in the same order
+	Refused []Refusal            // not read; all that hold now, not only new ones
+	Ignored []Ignored            // passed over for their names
+	Changes []Change             // since the scan before
+	Changed bool                 // tables or zone are not those of the scan before
+	Zone    *time.Location       // of the host
+	Notice  string               // why changes are not noticed at once, or ""
+}
+
+// ChangeKind is what became of a file.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	Loaded   ChangeKind = "loaded"   // it is new
+	Reloaded ChangeKind = "reloaded" // its text is another
+	Gone     ChangeKind = "gone"     // its entries end, its running jobs do not
+	Refused  ChangeKind = "refused"  // or refused for another reason than before
+	Accepted ChangeKind = "accepted" // no longer refused, and it says what it said before
+)
+
+// Change is one file that is not what it was at the scan before. What follows
+// from a change of the host's zone alone is none.
+type Change struct {
+	Kind    ChangeKind
+	Path    string
+	Who     string               // the account of a user's table, *system*NAME or root; "" for files named by hand
+	Text    string               // the whole text, of what was loaded or reloaded
+	Remarks []crontab.Diagnostic // on that text
+	Refusal *Refusal             // of what was refused
+	Log     string               // the line that cron logs: RELOAD or a refusal; "" where it logs none
+}
+
+// file is one file that a Source knows.
+type file struct {
+	candidate
+	look       look
+	again      bool // look again even if nothing seems to have changed
+	owner      account.Account
+	unknown    error // why the owner is not known
+	text       string
+	table      *crontab.Table // nil: nothing is loaded
+	remarks    []crontab.Diagnostic
+	generation int // of the table
+	privileged bool
+	refusal    *Refusal
+	target     string   // what a symbolic link leads to
+	scan       *scanned // the last one that saw it
+}
+
+// OpenSource makes a Source. It reads nothing yet.
+func OpenSource(o SourceOptions) *Source {
+	if o.Places == (Places{}) {
+		o.Places = o.Host.Places("")
+	}
+	if o.Accounts == nil {
+		o.Accounts = account.New(account.Options{})
+	}
+	if o.AnacronInstalled == nil {
+		o.AnacronInstalled = o.Places.AnacronInstalled
+	}
+	return &Source{
+		options: o,
+		trust:   trust{family: o.Host.Family, permissive: o.Permissive},
+		fresh:   freshness,
+		open:    openInotify,
+		replan:  make(chan struct{}, 1),
+		files:   map[string]*file{},
+		zone:    hostZone{localtime: o.Places.Localtime, timezone: o.Places.Timezone},
+		cache:   crontab.NewCache(),
+	}
+}
+
+// patience bounds how long all accounts of one scan together may be waited
+// for, when a directory service does not answer.
+const patience = 20 * time.Second
+
+// Scan reads what changed since the scan before. A newer version that is
+// refused or cannot be read leaves the last good one loaded, also where
+// somebody else may have written it: what was good once stays, what may be
+// forged is never taken. A file that is not there any more ends its entries,
+// and so does an account that is not.
+func (s *Source) Scan(ctx context.Context) Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s.refreshHost(now)
+	scan := s.look()
+	var changes []Change
+	var order []*file
+	moved := false
+	for _, found := range scan.found {
+		f := s.files[found.path]
+		if f == nil {
+			f = &file{candidate: found.candidate, again: true}
+			s.files[found.path] = f
+		}
+		if f.scan == scan {
+			continue // named twice
+		}
+		before := f.table
+		changes = s.refresh(ctx, f, found.look, now, changes)
+		moved = moved || f.table != before
+		f.scan, order = scan, append(order, f)
+	}
+	order, changes, ended := s.forget(scan, order, changes)
+	return s.snapshot(scan, order, changes, moved || ended)
+}
+
+// refreshHost sees whether the meaning of all tables changed.
+func (s *Source) refreshHost(now time.Time) {
+	standIn := s.options.Files == nil && !s.options.AnacronInstalled()
+	if s.zone.refresh(now) || standIn != s.standIn {
+		s.generation++
+	}
+	s.standIn = standIn
+	// A cache never shrinks, and its zones never change. Tables that stay keep
+	// the schedules of the cache that they were parsed with.
+	if most := 1000 + 2*len(s.files); s.parsed > most || s.cacheOf != s.generation {
+		s.cache, s.parsed, s.cacheOf = crontab.NewCache(), 0, s.generation
+	}
+}
+
+// look lists the files that may be tables, in the order of a snapshot.
+func (s *Source) look() *scanned {
+	scan := &scanned{}
+	if s.options.Files != nil {
+		for _, path := range s.options.Files {
+			l, _ := lookAt(unix.AT_FDCWD, path) // trouble shows when it is read
+			scan.found = append(scan.found, found{candidate{namedTable, path, path}, l})
+		}
+		return scan
+	}
+	p := s.options.Places
+	scan.file(candidate{systemTable, p.Crontab, ""}, s.trust)
+	scan.directory(systemTable, p.CronD, s.trust, s.options.LSBNames)
+	scan.directory(userTable, p.Users, s.trust, false)
+	if s.standIn {
+		scan.file(candidate{anacronTable, p.Anacrontab, filepath.Base(p.Anacrontab)}, s.trust)
+	}
+	return scan
+}
+
+// refresh reads the file if it may have changed, and adds what became of it to
+// the changes.
+func (s *Source) refresh(ctx context.Context, f *file, l look, now time.Time, changes []Change) []Change {
+	if asked := f.kind == userTable && s.askOwner(ctx, f); asked || f.again || f.look != l {
+		return s.read(f, l, now, changes)
+	}
+	s.renew(f)
+	return changes
+}
+
+// askOwner looks the account of a user's table up and reports whether the
+// answer is another than before. While a directory service is out of reach
+// what it said before holds.
+func (s *Source) askOwner(ctx context.Context, f *file) bool {
+	who, err := s.options.Accounts.Find(ctx, f.name)
+	if err == nil {
+		changed := f.unknown != nil || who.UID != f.owner.UID
+		f.owner, f.unknown = who, nil
+		return changed
+	}
+	if known := f.unknown == nil && f.owner.Name != ""; known && !isUnknown(err) {
+		return false
+	}
+	changed := f.unknown == nil || isUnknown(f.unknown) != isUnknown(err)
+	f.owner, f.unknown = account.Account{}, err
+	return changed
+}
+
+func isUnknown(err error) bool {
+	_, ok := errors.AsType[*account.UnknownError](err)
+	return ok
+}
+
+func (s *Source) read(f *file, l look, now time.Time, changes []Change) []Change {
+	if f.kind == namedTable && f.table != nil && l.self != (shape{}) && !l.regular() {
+		// A pipe says what it has to say once.
+		s.renew(f)
+		return changes
+	}
+	f.look, f.again, f.target = l, l.fresh(now, s.fresh), leadsTo(f.path, l)
+	text, refusal := s.load(f)
+	if refusal != nil {
+		return s.refuse(f, refusal, changes)
+	}
+	return s.accept(f, text, changes)
+}
+
+func (s *Source) load(f *file) (string, *Refusal) {
+	if f.kind == namedTable {
+		text, err := Read(f.path)
+		if err != nil {
+			return "", s.trust.refuse(&facts{candidate: f.candidate, err: err})
+		}
+		return text, nil
+	}
+	var owner *account.Account
+	if f.kind == userTable && f.unknown == nil {
+		owner = &f.owner
+	}
+	return s.trust.load(f.candidate, owner, f.unknown)
+}
+
+// refuse notes that the file is refused. What it said before stays, unless the
+// file itself or its account is not there any more.
+func (s *Source) refuse(f *file, r *Refusal, changes []Change) []Change {
+	before := f.refusal
+	f.refusal = r
+	f.again = f.again || r.Code == CodeOpen
+	if over := r.gone && f.kind != namedTable || r.Code == CodeOrphan && isUnknown(f.unknown); over && f.table != nil {
+		changes = append(changes, s.change(Gone, f))
+		f.drop()
+	}
+	r.Kept = f.table != nil
+	s.renew(f)
+	if before != nil && before.Word == r.Word && before.Kept == r.Kept || f.temporary() {
+		return changes
+	}
+	c := s.change(Refused, f)
+	c.Refusal, c.Log = r, r.Log
+	return append(changes, c)
+}
+
+func (s *Source) accept(f *file, text string, changes []Change) []Change {
+	refused := f.refusal != nil
+	f.refusal = nil
+	switch {
+	case f.table == nil:
+		s.parse(f, text)
+		return append(changes, s.changeTo(Loaded, f))
+	case f.text != text:
+		s.parse(f, text)
+		c := s.changeTo(Reloaded, f)
+		c.Log = s.trust.reload(f.candidate)
+		return append(changes, c)
+	case refused:
+		s.renew(f)
+		c := s.change(Accepted, f)
+		c.Log = s.trust.reload(f.candidate)
+		return append(changes, c)
+	}
+	s.renew(f)
+	return changes
+}
+
+// renew parses a text that is loaded anew if it means something else by now.
+func (s *Source) renew(f *file) {
+	if f.table != nil && (f.generation != s.generation || f.privileged != f.isPrivileged()) {
+		s.parse(f, f.text)
+	}
+}
+
+func (s *Source) parse(f *file, text string) {
+	c := s.config(f)
+	c.Seed, c.Cache, c.Local, c.StandIn = s.options.Seed, s.cache, s.zone.location, s.standIn
+	f.text, f.generation, f.privileged = text, s.generation, f.isPrivileged()
+	f.table, f.remarks = crontab.Parse(f.path, text, c)
+	s.parsed++
+}
+
+func (s *Source) config(f *file) crontab.Config {
+	if f.kind == namedTable {
+		return s.options.Host.Config(f.path, s.options.System)
+	}
+	c := crontab.Config{Family: s.options.Host.Family, Owner: "root", Privileged: f.isPrivileged(), Zone: LoadZone}
+	switch f.kind {
+	case userTable:
+		c.Owner = f.name
+	case systemTable:
+		c.Format = crontab.System
+	case anacronTable:
+		c.Format = crontab.Anacron
+	}
+	return c
+}
+
+// isPrivileged reports whether the table is root's.
+func (f *file) isPrivileged() bool { return f.kind != userTable || f.owner.UID == 0 }
+
+func (f *file) drop() { f.table, f.text, f.remarks = nil, "", nil }
+
+// temporary reports whether the file is one that crontab(1) is about to
+// rename, which crons log nothing about.
+func (f *file) temporary() bool {
+	return f.kind == userTable && strings.HasPrefix(f.name, "tmp.") && f.refusal != nil && f.refusal.Code == CodeOrphan
+}
+
+func (s *Source) change(kind ChangeKind, f *file) Change {
+	return Change{Kind: kind, Path: f.path, Who: s.trust.who(f.candidate)}
+}
+
+func (s *Source) changeTo(kind ChangeKind, f *file) Change {
+	c := s.change(kind, f)
+	c.Text, c.Remarks = f.text, f.remarks
+	return c
+}
+
+// forget ends what the scan did not see, but not what stands where it could
+// not look.
+func (s *Source) forget(scan *scanned, order []*file, changes []Change) ([]*file, []Change, bool) {
+	if len(order) == len(s.files) {
+		return order, changes, false
+	}
+	ended, kept := false, false
+	for path, f := range s.files {
+		switch {
+		case f.scan == scan:
+		case slices.ContainsFunc(scan.failed, func(r *Refusal) bool { return path == r.Path || filepath.Dir(path) == r.Path }):
+			s.renew(f)
+			order, kept = append(order, f), true
+		default:
+			delete(s.files, path)
+			if f.table != nil {
+				changes, ended = append(changes, s.change(Gone, f)), true
+			}
+		}
+	}
+	if kept {
+		slices.SortFunc(order, byPlace)
+	}
+	if ended {
+		slices.SortStableFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	}
+	return order, changes, ended
+}
+
+// byPlace is the order of a snapshot.
+func byPlace(a, b *file) int {
+	rank := func(f *file) int {
+		switch {
+		case f.kind == systemTable && f.name == "":
+			return 0
+		case f.kind == systemTable:
+			return 1
+		case f.kind == userTable:
+			return 2
+		}
+		return 3
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.path, b.path))
+}
+
+func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved bool) Snapshot {
+	snap := Snapshot{
+		Ignored: scan.ignored, Changes: changes, Changed: moved || s.shown != s.zone.location,
+		Zone: s.zone.location, Notice: s.notice,
+		Tables: make([]*crontab.Table, 0, len(order)),
+	}
+	s.shown = s.zone.location
+	for _, r := range scan.failed {
+		snap.Refused = append(snap.Refused, *r)
+	}
+	var targets []string
+	for _, f := range order {
+		if f.target != "" {
+			targets = append(targets, f.target)
+		}
+		if f.table != nil {
+			snap.Tables = append(snap.Tables, f.table)
+			snap.Remarks = append(snap.Remarks, f.remarks...)
+		}
+		switch {
+		case f.temporary():
+			snap.Ignored = append(snap.Ignored, Ignored{f.path, "ignored: a temporary file of crontab(1)"})
+		case f.refusal != nil:
+			snap.Refused = append(snap.Refused, *f.refusal)
+		}
+	}
+	if !slices.Equal(targets, s.targets) {
+		s.targets = targets
+		select {
+		case s.replan <- struct{}{}:
+		default:
+		}
+	}
+	return snap
+}

@@ -1,0 +1,343 @@
+package spool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	quietPeriod   = 200 * time.Millisecond
+	longestPeriod = 2 * time.Second
+
+	// scanSecond is the second of each minute at which everything is looked
+	// at, whatever the kernel says: late enough that a change before the
+	// minute counts for it, early enough to read a few thousand tables.
+	scanSecond = 58
+
+	// maxTargets bounds the directories that are watched because links lead
+	// there. What is beyond is looked at once a minute.
+	maxTargets = 1000
+)
+
+// watcher is what Watch needs of fsnotify.
+type watcher interface {
+	Add(dir string) error
+	Remove(dir string) error
+	Events() <-chan fsnotify.Event
+	Errors() <-chan error
+	Close() error
+}
+
+type inotify struct{ *fsnotify.Watcher }
+
+func (w inotify) Events() <-chan fsnotify.Event { return w.Watcher.Events }
+func (w inotify) Errors() <-chan error          { return w.Watcher.Errors }
+
+func openInotify() (watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return inotify{w}, nil
+}
+
+// Watch calls changed when Scan may find something new: soon after the kernel
+// says so, and just before each minute in any case. Where the kernel cannot
+// tell, the minutes are all there is; Snapshot.Notice then says why, and each
+// minute it is tried again. changed is called from this goroutine, one call
+// at a time; it may Scan. Watch returns when ctx is done.
+//
+// Minutes are counted on the wall clock. After the clock was set, or the host
+// slept, the first of them may be up to a minute late: whoever notices that
+// may scan at once.
+func (s *Source) Watch(ctx context.Context, changed func()) error {
+	w := &watch{
+		source: s, changed: changed, dirs: map[string]watched{},
+		settle: settling{quiet: quietPeriod, most: longestPeriod},
+	}
+	defer w.lose("")
+	now := time.Now()
+	w.minute = now.Add(untilSecond(now, scanSecond))
+	w.sync(now)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(time.Until(w.next()))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.replan:
+			w.sync(time.Now())
+		case e, ok := <-w.events():
+			w.event(e, ok)
+		case err, ok := <-w.errors():
+			w.fail(err, ok)
+		case <-timer.C:
+			w.tick(time.Now())
+		}
+	}
+}
+
+// watch is the state of one Watch.
+type watch struct {
+	source  *Source
+	changed func()
+	w       watcher // nil: lost, or not to be had
+	dirs    map[string]watched
+	settle  settling
+	minute  time.Time // next scan in any case
+	flooded bool      // the kernel dropped events since the last minute
+}
+
+// watched is a directory that the kernel watches for us.
+type watched struct {
+	id        [2]uint64 // device and inode
+	interests []interest
+}
+
+// interest is the names in a directory that matter.
+type interest struct {
+	accept func(name string) bool
+	way    bool // on the way to a directory that is to be watched
+}
+
+func (w *watch) events() <-chan fsnotify.Event {
+	if w.w == nil {
+		return nil
+	}
+	return w.w.Events()
+}
+
+func (w *watch) errors() <-chan error {
+	if w.w == nil {
+		return nil
+	}
+	return w.w.Errors()
+}
+
+// next is when the timer must ring.
+func (w *watch) next() time.Time {
+	if at, ok := w.settle.due(); ok && at.Before(w.minute) {
+		return at
+	}
+	return w.minute
+}
+
+func (w *watch) tick(now time.Time) {
+	minute := !now.Before(w.minute)
+	if minute {
+		w.minute = now.Add(untilSecond(now, scanSecond))
+		w.flooded = false
+		w.sync(now)
+	}
+	if at, waiting := w.settle.due(); minute || waiting && !now.Before(at) {
+		w.settle.done()
+		w.changed()
+	}
+}
+
+// event takes note of what concerns a table.
+func (w *watch) event(e fsnotify.Event, ok bool) {
+	now := time.Now()
+	if !ok {
+		w.lose("the kernel's watch ended")
+		return
+	}
+	if _, own := w.dirs[e.Name]; own && e.Has(fsnotify.Remove|fsnotify.Rename) {
+		// The kernel's watch went with the directory, even if another of that
+		// name stands there already.
+		delete(w.dirs, e.Name)
+		w.sync(now)
+		w.settle.touch(now)
+		return
+	}
+	base := filepath.Base(e.Name)
+	for _, i := range w.dirs[filepath.Dir(e.Name)].interests {
+		if i.accept(base) {
+			w.settle.touch(now)
+			if i.way {
+				w.sync(now)
+			}
+			return
+		}
+	}
+}
+
+func (w *watch) fail(err error, ok bool) {
+	switch {
+	case !ok:
+		w.lose("the kernel's watch ended")
+	case errors.Is(err, fsnotify.ErrEventOverflow):
+		// Nothing is known of what was dropped, but the watch goes on.
+		w.flooded = true
+		w.settle.touch(time.Now())
+		w.say("changes come faster than the kernel can tell: crontabs are looked at once a minute, too")
+	default:
+		w.lose("the kernel's watch failed: " + err.Error())
+	}
+}
+
+// lose gives the watch up until the next minute.
+func (w *watch) lose(why string) {
+	if w.w != nil {
+		w.w.Close()
+	}
+	w.w, w.dirs = nil, map[string]watched{}
+	if why != "" {
+		w.settle.touch(time.Now())
+		w.say(why + ": crontabs are looked at once a minute")
+	}
+}
+
+// say sets the notice, and has it shown if it is another.
+func (w *watch) say(notice string) {
+	if w.source.setNotice(notice) {
+		w.settle.touch(time.Now())
+	}
+}
+
+// sync makes the kernel watch what is to be watched by now.
+func (w *watch) sync(now time.Time) {
+	if w.w == nil {
+		opened, err := w.source.open()
+		if err != nil {
+			w.say("the kernel cannot watch directories (" + err.Error() + "): crontabs are looked at once a minute")
+			return
+		}
+		w.w = opened
+	}
+	plan := w.source.plan()
+	for dir := range w.dirs {
+		if plan.dirs[dir] == nil {
+			_ = w.w.Remove(dir) // it may be gone already
+			delete(w.dirs, dir)
+		}
+	}
+	notice := plan.notice
+	for _, dir := range slices.Sorted(maps.Keys(plan.dirs)) {
+		err := w.add(dir, plan.dirs[dir], now)
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			notice = fmt.Sprintf("the kernel cannot watch %s (%v): it is looked at once a minute", quoted(dir), err)
+			delete(w.dirs, dir)
+		}
+	}
+	if !w.flooded || notice != "" {
+		w.say(notice)
+	}
+}
+
+// add watches one directory. Adding one that is watched already does nothing;
+// one that took the place of another is watched in its stead.
+func (w *watch) add(dir string, interests []interest, now time.Time) error {
+	if err := w.w.Add(dir); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return err
+	}
+	id := [2]uint64{st.Dev, st.Ino}
+	if before, ok := w.dirs[dir]; !ok || before.id != id {
+		w.settle.touch(now) // something may have happened before it was watched
+	}
+	w.dirs[dir] = watched{id, interests}
+	return nil
+}
+
+// plan is the directories to watch, and which names in them matter.
+type plan struct {
+	dirs   map[string][]interest
+	notice string
+}
+
+// setNotice reports whether the notice is another than before.
+func (s *Source) setNotice(notice string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.notice != notice
+	s.notice = notice
+	return changed
+}
+
+// plan says what to watch as far as the last scan knows.
+func (s *Source) plan() plan {
+	s.mu.Lock()
+	targets := s.targets
+	s.mu.Unlock()
+	p := plan{dirs: map[string][]interest{}}
+	o := s.options
+	if o.Files != nil {
+		for _, path := range o.Files {
+			p.file(path)
+		}
+	} else {
+		for _, path := range []string{o.Places.Crontab, o.Places.Anacrontab, o.Places.Passwd} {
+			p.file(path)
+		}
+		p.directory(o.Places.CronD, s.accepts(systemTable, o.LSBNames))
+		p.directory(o.Places.Users, s.accepts(userTable, false))
+	}
+	p.file(o.Places.Localtime)
+	p.file(o.Places.Timezone)
+	if target, err := filepath.EvalSymlinks(o.Places.Localtime); err == nil && target != o.Places.Localtime {
+		p.file(target)
+	}
+	for _, target := range targets {
+		if len(p.dirs) > maxTargets {
+			p.notice = "links lead to more than 1,000 directories: what the others lead to is looked at once a minute"
+			break
+		}
+		p.file(target)
+	}
+	return p
+}
+
+// accepts tells names of tables in a directory from others.
+func (s *Source) accepts(k kind, lsb bool) func(string) bool {
+	return func(name string) bool { return ignore(k, s.trust.family, lsb, name) == "" }
+}
+
+func (p *plan) file(path string) { p.directory(filepath.Dir(path), exactly(filepath.Base(path))) }
+
+func exactly(name string) func(string) bool {
+	return func(other string) bool { return other == name }
+}
+
+// directory watches a directory, and from the one above it whether it is
+// replaced. Where it does not exist yet, the nearest one above is watched for
+// what is on the way to it.
+func (p *plan) directory(dir string, accept func(string) bool) {
+	i := interest{accept: accept}
+	for !p.watch(dir, i) {
+		above := filepath.Dir(dir)
+		if above == dir {
+			return
+		}
+		dir, i = above, interest{exactly(filepath.Base(dir)), true}
+	}
+	if above := filepath.Dir(dir); above != dir {
+		p.watch(above, interest{exactly(filepath.Base(dir)), true})
+	}
+}
+
+// watch is false when there is no such directory. The kernel tells of events
+// by the real path.
+func (p *plan) watch(dir string, i interest) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	if abs, err := filepath.Abs(real); err == nil {
+		real = abs
+	}
+	p.dirs[real] = append(p.dirs[real], i)
+	return true
+}
