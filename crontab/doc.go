@@ -14,6 +14,9 @@
 // Every Schedule implements the Schedule interface of robfig/cron v3, the
 // field's standard, and any schedule made for it can stand in here.
 //
+// /etc/anacrontab is read as well: its entries have a Period, as have lines of
+// a crontab that take anacron's place on a host without it.
+//
 // Options stand in comments, #@ key=value directly above an entry, so that one
 // file serves every cron; Vocabulary lists them. Remarks carry codes that never
 // change their meaning; see Code.

@@ -93,21 +93,15 @@ type periodic struct {
 func (p *periodic) Next(t time.Time) time.Time { return p.inner.Next(t) }
 func (p *periodic) Unwrap() cron.Schedule      { return p.inner }
 
+// String leaves delay and hours out: they do not change when it is asked.
 func (p *periodic) String() string {
-	text := fmt.Sprintf("period=%d", p.period.Days)
 	switch {
 	case p.period.Month:
-		text = "period=month"
+		return "period=month"
 	case p.period.Year:
-		text = "period=year"
+		return "period=year"
 	}
-	if p.period.Delay > 0 {
-		text += " delay=" + durationText(p.period.Delay)
-	}
-	if p.period.Until > 0 {
-		text += fmt.Sprintf(" hours=%d-%d", p.period.From, p.period.Until)
-	}
-	return text
+	return fmt.Sprintf("period=%dd", p.period.Days)
 }
 
 // Seconds occurs at the seconds of mask (bit 0 to bit 59) after each

@@ -20,6 +20,12 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	if a.PID == 0 && old.State == job.RunDecided {
 		return
 	}
+	if a.Up == 0 { // not known: what the store says is nearly that
+		a.Up = e.now.Up
+		if !old.Started.IsZero() {
+			a.Up -= e.now.Wall.Sub(old.Started)
+		}
+	}
 	unsaid := old.State != job.RunRunning // the daemon ended before it could say that the process exists
 	if unsaid {
 		r.State, r.PID = job.RunRunning, a.PID

@@ -66,6 +66,20 @@ func TestAdoptedBeforeItsStartWasStored(t *testing.T) {
 	}
 }
 
+func TestAdoptedSinceNobodyKnowsWhen(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	e := New(State{Adopted: []Adopted{{Run: 7, PID: 77}}, LastSeen: noon, Live: []job.Run{
+		{ID: 7, Job: "j", Attempt: 1, State: job.RunRunning, Decided: noon, Started: noon.Add(-20 * time.Second)},
+	}})
+	load := Load{[]*crontab.Table{w.table("t", "#@ name=j timeout=1m\n0 1 * * * x\n")}}
+	if got := killsOf(e.Step(Moment{Wall: noon, Up: time.Hour}, load)); len(got) > 0 {
+		t.Errorf("after 20 of 60 seconds it was stopped: %v", got)
+	}
+	if got := killsOf(e.Step(Moment{Wall: noon.Add(40 * time.Second), Up: time.Hour + 40*time.Second})); len(got) != 1 {
+		t.Errorf("over its limit got %v, want TERM", got)
+	}
+}
+
 func TestAdoptedOverItsLimitIsStoppedAtOnce(t *testing.T) {
 	_, effects := successor(t, "#@ name=j timeout=1m\n0 1 * * * x\n", job.RunRunning, Adopted{Run: 7, PID: 77, Up: time.Minute})
 	if got := killsOf(effects); len(got) != 1 || got[0] != (Kill{7, syscall.SIGTERM}) {

@@ -33,7 +33,7 @@ type State struct {
 type Adopted struct {
 	Run  job.RunID
 	PID  int           // 0 for one that was decided: Started is still to come
-	Up   time.Duration // time since boot at which the process started
+	Up   time.Duration // time since boot at which the process started; 0: not known
 	Stop job.Reason    // why it was being stopped, or ""; see Stopping
 }
 
