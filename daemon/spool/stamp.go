@@ -1,0 +1,174 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// ErrStampLocked says that somebody else, anacron for one, is at the job.
+var ErrStampLocked = errors.New("the job is locked by another anacron")
+
+// stampLength is that of "20261120\n".
+const stampLength = 9
+
+// ReadStamps reads the dates on which anacron's jobs last ran, by their IDs. A
+// stamp that anacron could not read is left out, so that its job is due; so is
+// everything when the directory cannot be read.
+func ReadStamps(dir string) map[string]crontab.Day {
+	stamps := map[string]crontab.Day{}
+	open, ids, err := list(dir)
+	if err != nil {
+		return stamps
+	}
+	defer open.Close()
+	for _, id := range ids {
+		if day, err := readStamp(int(open.Fd()), id); err == nil {
+			stamps[id] = day
+		}
+	}
+	return stamps
+}
+
+func readStamp(dir int, id string) (crontab.Day, error) {
+	if err := checkStampID(id); err != nil {
+		return 0, err
+	}
+	f, err := openStamp(dir, id, unix.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var text [8]byte
+	if _, err := io.ReadFull(f, text[:]); err != nil {
+		return 0, err
+	}
+	date, err := time.Parse("20060102", string(text[:]))
+	if err != nil {
+		return 0, err
+	}
+	return crontab.DayOf(date, time.UTC), nil
+}
+
+// checkStampID refuses what cannot be the name of a stamp: a job's ID comes
+// from a file, and becomes a path.
+func checkStampID(id string) error {
+	if id == "" || len(id) > unix.NAME_MAX || id[0] == '.' || strings.ContainsFunc(id, func(r rune) bool { return r == '/' || r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("name stamp: %q cannot name a file", id)
+	}
+	return nil
+}
+
+// openStamp opens a stamp in a directory. It follows no link, blocks on no
+// pipe, and takes no file that has another name, as that may be anything.
+func openStamp(dir int, id string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(dir, id, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, pathError("open", id, err)
+	}
+	f := os.NewFile(uintptr(fd), id)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 {
+		f.Close()
+		return nil, fmt.Errorf("open stamp %q: not a regular file of one name", id)
+	}
+	return f, nil
+}
+
+// StampLock is anacron's lock on a job's stamp: it is held from the decision
+// to run until the run ended, so that no second anacron runs the job.
+type StampLock struct {
+	file *os.File
+	id   string
+}
+
+// LockStamp locks a job's stamp, and makes it, empty, as anacron does, where
+// there is none. The error is ErrStampLocked when somebody else has it.
+//
+// The lock hangs on the open file and not on the process, as anacron's does:
+// the process may read the stamp meanwhile, and anacron sees it all the same.
+func LockStamp(dir, id string) (*StampLock, error) {
+	f, err := createStamp(dir, id)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart})
+	switch {
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
+		f.Close()
+		return nil, ErrStampLocked
+	case err != nil:
+		f.Close()
+		return nil, fmt.Errorf("lock stamp %q: %w", id, err)
+	}
+	return &StampLock{f, id}, nil
+}
+
+func createStamp(dir, id string) (*os.File, error) {
+	if err := checkStampID(id); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make directory of stamps: %w", err)
+	}
+	fd, err := openRetry(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("open directory of stamps: %w", pathError("open", dir, err))
+	}
+	defer unix.Close(fd)
+	return openStamp(fd, id, unix.O_RDWR|unix.O_CREAT)
+}
+
+// Read is what the stamp says; false when it says nothing yet.
+func (l *StampLock) Read() (crontab.Day, bool) {
+	var text [8]byte
+	if _, err := l.file.ReadAt(text[:], 0); err != nil {
+		return 0, false
+	}
+	date, err := time.Parse("20060102", string(text[:]))
+	return crontab.DayOf(date, time.UTC), err == nil
+}
+
+// Write notes the day on which the run began.
+func (l *StampLock) Write(day crontab.Day) error { return writeStamp(l.file, l.id, day) }
+
+// Close gives the lock back.
+func (l *StampLock) Close() error { return l.file.Close() }
+
+// WriteStamp notes the day on which a job ran, without asking for its lock.
+func WriteStamp(dir, id string, day crontab.Day) error {
+	f, err := createStamp(dir, id)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeStamp(f, id, day), f.Close())
+}
+
+// writeStamp writes into the file and puts none in its place: anacron's lock
+// hangs on it. Nine bytes in one call to one block are old or new, never both.
+func writeStamp(f *os.File, id string, day crontab.Day) error {
+	year, month, date := day.Date()
+	text := fmt.Sprintf("%04d%02d%02d\n", year, month, date)
+	if len(text) != stampLength {
+		return fmt.Errorf("write stamp %q: year %d has no four digits", id, year)
+	}
+	_, err := f.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = f.Truncate(stampLength)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("write stamp %q: %w", id, err)
+	}
+	return nil
+}
