@@ -215,7 +215,7 @@ type examined struct {
 
 // examine makes all checks.
 func (e *examination) examine(ctx context.Context) []finding {
-	e.status, e.statusErr = e.ask(ctx)
+	e.status, e.statusErr = e.greet(ctx)
 	e.tables = e.machine.tables(ctx)
 	var all []finding
 	for _, c := range checks {

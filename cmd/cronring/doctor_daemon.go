@@ -4,10 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
 )
+
+// greet asks the daemon for its status. systemd starts one that is down when
+// somebody connects to its socket, and stops another cron for that, so a daemon
+// that systemd knows to be down is not asked.
+func (e *examination) greet(ctx context.Context) (api.Status, error) {
+	if e.socket == api.SystemSocket && e.booted() {
+		units, err := e.show(ctx, []string{"Id", "LoadState", "ActiveState"}, "cronring.service")
+		if err == nil && units[0]["LoadState"] == "loaded" && slices.Contains([]string{"inactive", "failed"}, units[0]["ActiveState"]) {
+			return api.Status{}, &api.Error{
+				Kind: api.Unreachable, What: "cronringd does not run", Why: "cronring.service is " + units[0]["ActiveState"],
+				Fix: "systemctl start cronring",
+			}
+		}
+	}
+	return e.ask(ctx)
+}
 
 // checkDaemon asks the daemon how it is.
 func checkDaemon(_ context.Context, e *examination) []finding {
@@ -76,7 +93,7 @@ func checkUnit(ctx context.Context, e *examination) []finding {
 	if e.answers() && socket["LoadState"] == "loaded" && socket["ActiveState"] == "failed" {
 		found = append(found, finding{Grade: gradeWarning, What: "cronring.socket failed", Fix: advice("systemctl restart cronring.socket")})
 	}
-	if len(found) == 0 {
+	if len(found) == 0 && service["ActiveState"] != "inactive" { // which checkDaemon tells
 		found = []finding{{Grade: gradeOK, What: fmt.Sprintf("cronring.service is %s and %s, with watchdog and KillMode=process",
 			service["ActiveState"], service["UnitFileState"])}}
 	}
@@ -101,8 +118,6 @@ func unitState(service map[string]string) []finding {
 		What: "cronring.service cannot be loaded: " + service["LoadState"], Fix: advice("systemd-analyze verify cronring.service")})
 	add(service["ActiveState"] == "failed", finding{Grade: gradeProblem, What: "cronring.service failed: " + service["Result"],
 		Fix: advice("journalctl -u cronring -n 50")})
-	add(service["ActiveState"] == "inactive", finding{Grade: gradeProblem, What: "cronring.service is not active",
-		Fix: advice("systemctl start cronring")})
 	add(state == "disabled", finding{Grade: gradeProblem, What: "cronring.service is not enabled: it does not start at boot",
 		Fix: advice("systemctl enable cronring")})
 	add(service["KillMode"] != "process", finding{Grade: gradeProblem, What: "KillMode=" + service["KillMode"] + " is in effect",

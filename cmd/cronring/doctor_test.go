@@ -162,7 +162,8 @@ func TestDoctorFinds(t *testing.T) {
 		{name: "not enabled", units: unitWith("UnitFileState=enabled", "UnitFileState=disabled"), want: "problem unit: cronring.service is not enabled: it does not start at boot"},
 		{name: "jobs die with it", units: unitWith("KillMode=process", "KillMode=control-group"), want: "problem unit: KillMode=control-group is in effect"},
 		{name: "no watchdog", units: unitWith("WatchdogUSec=1min", "WatchdogUSec=0"), want: "warning unit: no watchdog is in effect"},
-		{name: "it failed", units: unitWith("ActiveState=active", "ActiveState=failed"), want: "problem unit: cronring.service failed: success"},
+		{name: "it failed", units: unitWith("ActiveState=active", "ActiveState=failed"), want: "problem daemon: cronringd does not run\nproblem unit: cronring.service failed: success"},
+		{name: "it is down", units: unitWith("ActiveState=active", "ActiveState=inactive"), want: "problem daemon: cronringd does not run"},
 		{name: "it crashes", units: unitWith("NRestarts=0", "NRestarts=3"), want: "warning unit: systemd had to restart the daemon 3 times since it was started"},
 		{name: "systemd does not answer", spoil: func(e *examination) {
 			e.exec = func(context.Context, ...string) (string, int, error) { return "", 0, errors.New("no bus") }
@@ -366,6 +367,17 @@ func TestDoctorLeavesAnacronAlone(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 	}
+}
+
+// TestDoctorStartsNoDaemon holds that a look at a host changes nothing there:
+// to connect to the socket of a daemon that is down would start it.
+func TestDoctorStartsNoDaemon(t *testing.T) {
+	e := patient(t, unitWith("ActiveState=active", "ActiveState=inactive"), healthy(t))
+	e.ask = func(context.Context) (api.Status, error) {
+		t.Error("the daemon was asked")
+		return silent(context.Background())
+	}
+	e.examine(context.Background())
 }
 
 func TestDoctorJSON(t *testing.T) {

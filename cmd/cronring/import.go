@@ -50,7 +50,8 @@ different.
 
 --shadow computes and logs, and runs nothing: it stays in the foreground and
 prints each start that cronring would make, until it is interrupted or --for is
-over, as if each job ended at once. With --against it then compares these starts
+over, as if each job ended at once; -o json gives an object for each, one a line:
+at, due, job, table, line, user, command. With --against it then compares these starts
 with the CMD lines that the host's own cron logged meanwhile; the exit code is 1
 if they differ.`,
 		Example: "  cronring import\n  cronring import systemd -o crontab\n  cronring import --shadow --for 1h --against journal",
