@@ -1,0 +1,206 @@
+package spawn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// fakeSessions stands for the service manager. A session is what the test says
+// it is.
+type fakeSessions struct {
+	ends chan SessionEnd
+	asks chan *fakeSession
+
+	mu    sync.Mutex
+	kills []engine.Kill
+}
+
+type fakeSession struct {
+	Session
+	stdin string
+	out   *os.File // its standard output, as the manager has it
+	reply chan error
+	pid   int
+}
+
+func newFakeSessions() *fakeSessions {
+	return &fakeSessions{ends: make(chan SessionEnd), asks: make(chan *fakeSession, 100)}
+}
+
+func (f *fakeSessions) Takes(j *job.Job) bool { return j.Command != "here" }
+
+func (f *fakeSessions) Start(_ context.Context, s Session) (int, error) {
+	out, err := syscall.Dup(s.Files[1])
+	if err != nil {
+		return 0, err
+	}
+	stdin := make([]byte, 100)
+	n, _ := syscall.Pread(s.Files[0], stdin, 0)
+	ask := &fakeSession{Session: s, stdin: string(stdin[:max(n, 0)]), out: os.NewFile(uintptr(out), "out"), reply: make(chan error)}
+	f.asks <- ask
+	return 4711, <-ask.reply
+}
+
+func (f *fakeSessions) Kill(run job.RunID, sig syscall.Signal) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kills = append(f.kills, engine.Kill{Run: run, Signal: sig})
+}
+
+func (f *fakeSessions) Ends() <-chan SessionEnd { return f.ends }
+
+// print is what the session's command writes before it ends.
+func (s *fakeSession) print(t *testing.T, text string) {
+	t.Helper()
+	if _, err := s.out.WriteString(text); err != nil {
+		t.Error(err)
+	}
+	s.out.Close()
+}
+
+func TestSessionIsSomebodyElsesChild(t *testing.T) {
+	f := newFakeSessions()
+	me := accountOf(t, ownName())
+	r := newRig(t, Options{Sessions: f, BaseEnv: func(account.Account) []string { return []string{"ETC=yes"} }})
+	id := r.start("work", stdin("text"), env("A=b"))
+	s := <-f.asks
+	if got := strings.Join(s.Argv, " "); got != "/bin/sh -c work" || s.Run != id || s.Account.Name != me.Name || s.Dir != "/" || s.stdin != "text" {
+		t.Errorf("asked for %+v with %q", s.Session, s.stdin)
+	}
+	if vars := strings.Join(s.Env, " "); !strings.Contains(vars, "A=b") || strings.Contains(vars, "ETC=") {
+		t.Errorf("environment %q, want the table's without the host's", vars)
+	}
+	wantOutcome(t, r.do("here"), exited(127)) // a call that waits holds nobody up
+	s.reply <- nil
+	if pid := r.awaitStart(id); pid != 4711 {
+		t.Errorf("pid %d, want 4711", pid)
+	}
+	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+	if want := []engine.Kill{{Run: id, Signal: syscall.SIGTERM}}; fmt.Sprint(f.kills) != fmt.Sprint(want) {
+		t.Errorf("signals %v, want %v", f.kills, want)
+	}
+	f.ends <- SessionEnd{Run: id, Outcome: exited(5), At: noon}
+	s.print(t, "last words\n")
+	e := r.await(id)
+	wantOutcome(t, e, exited(5))
+	if got := text(e, job.Stdout); got != "last words\n" || !e.At.Equal(noon) {
+		t.Errorf("output %q at %v, want the last words at the manager's time", got, e.At)
+	}
+}
+
+func TestSessionThatEndsBeforeItsStartIsKnown(t *testing.T) {
+	f := newFakeSessions()
+	r := newRig(t, Options{Sessions: f})
+	id := r.start("work")
+	s := <-f.asks
+	s.print(t, "quick\n")
+	f.ends <- SessionEnd{Run: id, Outcome: exited(3)}
+	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGINT})
+	s.reply <- nil
+	e := r.await(id) // the rig fails if that comes before the start
+	wantOutcome(t, e, exited(3))
+	if got := text(e, job.Stdout); got != "quick\n" {
+		t.Errorf("output %q", got)
+	}
+	if len(f.kills) != 1 || f.kills[0].Signal != syscall.SIGINT {
+		t.Errorf("signals %v, want the one that was asked for before the start", f.kills)
+	}
+}
+
+func TestSessionThatCannotBegin(t *testing.T) {
+	f := newFakeSessions()
+	r := newRig(t, Options{Sessions: f})
+	id := r.start("work")
+	s := <-f.asks
+	s.out.Close()
+	s.reply <- errors.New("PAM refused")
+	wantOutcome(t, r.await(id), job.Outcome{Kind: job.NotStarted, Error: "PAM refused"})
+	if r.started[id] != 0 {
+		t.Error("reported as started")
+	}
+	r.stop()
+	if n := len(r.spawner.pump.streams); n != 0 {
+		t.Errorf("%d pipes are left", n)
+	}
+}
+
+func TestSessionsAreBegunAFewAtATime(t *testing.T) {
+	f := newFakeSessions()
+	r := newRig(t, Options{Sessions: f})
+	const n = 10
+	for range n {
+		r.start("work")
+	}
+	var first []*fakeSession
+	for range sessionCallers {
+		first = append(first, <-f.asks)
+	}
+	if more := len(f.asks); more != 0 {
+		t.Errorf("%d calls beyond %d at once", more, sessionCallers)
+	}
+	stopped := job.RunID(n)
+	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
+	end := func(s *fakeSession) {
+		s.out.Close()
+		s.reply <- nil
+		r.awaitStart(s.Run)
+		f.ends <- SessionEnd{Run: s.Run, Outcome: exited(0)}
+		r.await(s.Run)
+	}
+	for _, s := range first {
+		end(s)
+	}
+	for range n - 1 - sessionCallers {
+		end(<-f.asks)
+	}
+	wantOutcome(t, r.await(stopped), job.Outcome{Kind: job.NotStarted, Error: errCancelled.Error()})
+}
+
+func TestSessionIsHandedOver(t *testing.T) {
+	f := newFakeSessions()
+	first := newRig(t, Options{Sessions: f})
+	id := first.start("work")
+	s := <-f.asks
+	s.reply <- nil
+	first.awaitStart(id)
+	first.hold(t.Context())
+	handed := first.spawner.Handover()
+	if len(handed) != 1 || handed[0].Child || !handed[0].Session || handed[0].Unsure || handed[0].PID != 4711 {
+		t.Fatalf("handed over %+v", handed)
+	}
+	// The next one is in this process too, and so has descriptors of its own.
+	for _, fd := range []*int{&handed[0].Out, &handed[0].Err} {
+		var err error
+		if *fd, err = syscall.Dup(*fd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{id: 4711}, ended: map[job.RunID]Ended{}}
+	next.spawner.Adopt(handed)
+	next.run()
+	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGHUP})
+	if len(f.kills) != 1 {
+		t.Errorf("signals %v, want the one given to the second Spawner", f.kills)
+	}
+	s.print(t, "still here\n")
+	f.ends <- SessionEnd{Run: id, Outcome: exited(6)}
+	e := next.await(id)
+	wantOutcome(t, e, exited(6))
+	if got := text(e, job.Stdout); got != "still here\n" {
+		t.Errorf("output %q", got)
+	}
+	next.stop() // there is one channel of ends
+	first.spawner.Resume()
+	f.ends <- SessionEnd{Run: id, Outcome: exited(6)}
+	first.await(id)
+}
