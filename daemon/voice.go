@@ -1,35 +1,32 @@
 package daemon
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
 )
 
-// voice writes what jobs do and print to standard output, a line at a time:
-// for people
-//
-//	2026-11-20T12:00:00Z backup[12] out: 3 files copied
-//
-// or for machines, one JSON object a line.
+// voice passes what jobs do and print, and what the daemon says of itself, to
+// a sink of package journal: lines of output whole, and all in order.
 type voice struct {
-	out   *bufio.Writer
-	json  bool
+	sink  journal.Sink
 	begun map[stream][]byte // lines that have no end yet
+	slow  string            // what keeps us waiting
 
 	mu    sync.Mutex
-	queue []any // job.Chunk or *job.Record, in order
+	queue []any // job.Chunk, *job.Record, *journal.CronLine or *journal.Entry, in order
 	size  int   // bytes of output in queue
 	lost  int
-	wake  chan struct{} // queue is not empty
-	room  chan struct{} // queue was emptied
+	runs  map[job.RunID]*journal.Run // what is known of runs that live
+	over  []job.RunID                // runs whose end there was no room for
+	wake  chan struct{}              // queue is not empty
+	room  chan struct{}              // queue was emptied
 }
 
 type stream struct {
@@ -47,11 +44,48 @@ const (
 	patience   = time.Second
 )
 
+// newVoice makes a voice that speaks to standard output.
 func newVoice(o Options) *voice {
+	v := newVoiceTo(journal.NewText(o.Stdout))
+	if o.JSON {
+		v.sink = journal.NewJSON(o.Stdout)
+	}
+	v.slow = "standard output is read too slowly"
+	return v
+}
+
+// newVoiceTo makes a voice that speaks to a sink.
+func newVoiceTo(sink journal.Sink) *voice {
 	return &voice{
-		out: bufio.NewWriterSize(o.Stdout, 32<<10), json: o.JSON, begun: map[stream][]byte{},
+		sink: sink, begun: map[stream][]byte{}, runs: map[job.RunID]*journal.Run{}, slow: "the log takes them too slowly",
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
+}
+
+// begin tells what a run is, before it starts; it is forgotten when the run
+// ends. It is called by the loop. quiet says that the entry wants no CMD line.
+func (v *voice) begin(run *job.Run, j *job.Job, quiet bool) {
+	v.know(journal.NewRun(run, j, quiet))
+}
+
+// beginAnacron is begin for an entry of the anacrontab, which has the name of
+// its stamp in the log.
+func (v *voice) beginAnacron(run *job.Run, j *job.Job, stamp string) {
+	r := journal.NewRun(run, j, false)
+	r.Anacron = stamp
+	v.know(r)
+}
+
+func (v *voice) know(r *journal.Run) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.runs[r.ID] = r
+}
+
+func (v *voice) about(id job.RunID) *journal.Run {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.runs[id]
 }
 
 // chunk is called by the goroutine that reads the output of jobs.
@@ -66,7 +100,23 @@ func (v *voice) chunk(c job.Chunk) {
 }
 
 // record is called by the loop.
-func (v *voice) record(r *job.Record) { v.add(r, 0, true) }
+func (v *voice) record(r *job.Record) {
+	if !v.add(r, 0, true) && r.Kind == job.Ended {
+		v.mu.Lock()
+		v.over = append(v.over, r.Run.ID)
+		v.mu.Unlock()
+	}
+}
+
+// cron says lines of cron's own log, in their place among the records.
+func (v *voice) cron(lines ...journal.CronLine) {
+	for i := range lines {
+		v.add(&lines[i], 0, true)
+	}
+}
+
+// log says what the daemon logs. It can be called from any goroutine.
+func (v *voice) log(e *journal.Entry) { v.add(e, 0, true) }
 
 // add queues an item if there is room; last says that it is lost otherwise.
 func (v *voice) add(item any, size int, last bool) bool {
@@ -92,13 +142,14 @@ func signal(c chan struct{}) {
 	}
 }
 
-func (v *voice) takeAll() (items []any, lost int) {
+// takeAll empties the queue. over is the runs whose end is not in it.
+func (v *voice) takeAll() (items []any, lost int, over []job.RunID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	items, lost = v.queue, v.lost
-	v.queue, v.size, v.lost = nil, 0, 0
+	items, lost, over = v.queue, v.lost, v.over
+	v.queue, v.size, v.lost, v.over = nil, 0, 0, nil
 	signal(v.room)
-	return items, lost
+	return items, lost, over
 }
 
 // run writes until ctx ends, and then what is left. That standard output is
@@ -109,40 +160,58 @@ func (v *voice) run(ctx context.Context) error {
 		case <-v.wake:
 			v.sayAll()
 		case <-ctx.Done():
-			v.sayAll()
+			v.close()
 			return nil
 		}
 	}
 }
 
+// close says what is left. It is for the goroutine that runs, or when none
+// does; what is said later needs another close.
+func (v *voice) close() {
+	v.sayAll()
+	v.sink.Close()
+}
+
 func (v *voice) sayAll() {
-	items, lost := v.takeAll()
+	items, lost, over := v.takeAll()
 	for _, item := range items {
 		switch item := item.(type) {
 		case job.Chunk:
 			v.sayChunk(item)
 		case *job.Record:
 			v.sayRecord(item)
+		case *journal.CronLine:
+			v.sink.Cron(item)
+		case *journal.Entry:
+			v.sink.Log(item)
 		}
 	}
-	if lost > 0 {
-		v.line(time.Now(), "cronringd", 0, job.System, fmt.Appendf(nil, "%d items are left out here: standard output is read too slowly", lost))
+	for _, id := range over {
+		v.forget(id)
 	}
-	v.out.Flush()
+	if lost > 0 {
+		v.sink.Log(&journal.Entry{At: time.Now(), Level: slog.LevelWarn, Message: fmt.Sprintf("%d items are left out here: %s", lost, v.slow)})
+	}
+	v.sink.Flush()
 }
 
 func (v *voice) sayChunk(c job.Chunk) {
 	key := stream{c.Run, c.Stream}
+	line := journal.Line{At: c.At, Job: c.Job, Run: c.Run, Stream: c.Stream, About: v.about(c.Run)}
+	if line.About != nil && c.Stream != job.System {
+		line.About.Printed = true
+	}
 	text := append(v.begun[key], c.Data...)
 	for {
-		line, rest, whole := bytes.Cut(text, []byte{'\n'})
+		first, rest, whole := bytes.Cut(text, []byte{'\n'})
 		if !whole && len(text) < maxLine {
 			break
 		}
-		if len(line) > maxLine {
-			line, rest = text[:maxLine], text[maxLine:]
+		if len(first) > maxLine {
+			first, rest = text[:maxLine], text[maxLine:]
 		}
-		v.line(c.At, c.Job, c.Run, c.Stream, line)
+		v.sayLine(line, first)
 		text = rest
 	}
 	if len(text) == 0 {
@@ -152,27 +221,45 @@ func (v *voice) sayChunk(c job.Chunk) {
 	v.begun[key] = bytes.Clone(text)
 }
 
+func (v *voice) sayLine(line journal.Line, text []byte) {
+	line.Text = bytes.TrimSuffix(text, []byte{'\r'})
+	v.sink.Line(&line)
+}
+
 func (v *voice) sayRecord(r *job.Record) {
+	said := journal.Record{Record: r, Words: recordWords(r)}
+	if r.Run != nil {
+		said.About = v.about(r.Run.ID)
+	}
+	switch {
+	case r.Kind == job.Started && said.About != nil:
+		said.About.PID = r.Run.PID
+	case r.Kind == job.Ended:
+		v.sayRest(r, said.About)
+	}
+	v.sink.Record(&said)
 	if r.Kind == job.Ended {
-		for _, of := range []job.Stream{job.Stdout, job.Stderr, job.System} {
-			key := stream{r.Run.ID, of}
-			if text := v.begun[key]; len(text) > 0 {
-				v.line(r.At, r.Job, r.Run.ID, of, text)
-				delete(v.begun, key)
-			}
+		v.forget(r.Run.ID)
+	}
+}
+
+// sayRest says the lines that will have no end any more.
+func (v *voice) sayRest(r *job.Record, about *journal.Run) {
+	for _, of := range []job.Stream{job.Stdout, job.Stderr, job.System} {
+		if text := v.begun[stream{r.Run.ID, of}]; len(text) > 0 {
+			v.sayLine(journal.Line{At: r.At, Job: r.Job, Run: r.Run.ID, Stream: of, About: about}, text)
 		}
 	}
-	if v.json {
-		v.encode(r)
-		return
+}
+
+// forget lets go of all that is kept of a run.
+func (v *voice) forget(id job.RunID) {
+	for _, of := range []job.Stream{job.Stdout, job.Stderr, job.System} {
+		delete(v.begun, stream{id, of})
 	}
-	if words := recordWords(r); words != "" {
-		var run job.RunID
-		if r.Run != nil {
-			run = r.Run.ID
-		}
-		v.line(r.At, r.Job, run, job.System, []byte(words))
-	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.runs, id)
 }
 
 // recordWords says a record that concerns a job in a few words.
@@ -201,49 +288,4 @@ func starting(r *job.Run) string {
 		return "starting"
 	}
 	return "starting (" + string(r.Trigger) + ")"
-}
-
-// jsonLine is a line of output for machines.
-type jsonLine struct {
-	At     time.Time  `json:"at"`
-	Job    job.ID     `json:"job"`
-	Run    job.RunID  `json:"run,omitempty"`
-	Stream job.Stream `json:"stream"`
-	Line   string     `json:"line"`
-}
-
-func (v *voice) line(at time.Time, id job.ID, run job.RunID, of job.Stream, text []byte) {
-	text = bytes.TrimSuffix(text, []byte{'\r'})
-	if v.json {
-		v.encode(jsonLine{at, id, run, of, strings.ToValidUTF8(string(text), "\uFFFD")})
-		return
-	}
-	var number string
-	if run != 0 {
-		number = "[" + run.String() + "]"
-	}
-	fmt.Fprintf(v.out, "%s %s%s %s: %s\n", at.UTC().Format(time.RFC3339), id, number, of, printable(text))
-}
-
-func (v *voice) encode(document any) {
-	text, err := json.Marshal(document)
-	if err != nil {
-		panic(err) // plain data
-	}
-	v.out.Write(append(text, '\n'))
-}
-
-// printable makes control bytes visible: the output of a job is a stranger's
-// text, and this may be a terminal.
-func printable(text []byte) string {
-	var b strings.Builder
-	for _, r := range string(text) {
-		switch {
-		case r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, "\\x%02x", r)
-		}
-	}
-	return b.String()
 }

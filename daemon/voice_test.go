@@ -2,12 +2,19 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -90,5 +97,118 @@ func TestVoiceSaysRecordsInWords(t *testing.T) {
 		if got := recordWords(&r); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// heard is a sink that keeps what it is told.
+type heard struct {
+	journal.Sink // Flush and Close
+	said         []string
+}
+
+func (h *heard) Line(l *journal.Line) {
+	h.said = append(h.said, fmt.Sprintf("line %s %s", l.Text, of(l.About)))
+}
+
+func (h *heard) Record(r *journal.Record) {
+	h.said = append(h.said, fmt.Sprintf("%s %s", r.Kind, of(r.About)))
+}
+
+func (h *heard) Cron(l *journal.CronLine) { h.said = append(h.said, "cron "+l.Word) }
+
+func (h *heard) Log(e *journal.Entry) { h.said = append(h.said, "log "+e.Message) }
+
+func of(r *journal.Run) string {
+	if r == nil {
+		return "of nothing known"
+	}
+	return fmt.Sprintf("of %s line %d, process %d, quiet %t, printed %t, stamp %q", r.Table, r.Line, r.PID, r.Quiet, r.Printed, r.Anacron)
+}
+
+// What the loop tells of a run reaches the sink with all that the run does,
+// and is forgotten with it.
+func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
+	h := &heard{Sink: journal.NewText(io.Discard)}
+	v := newVoiceTo(h)
+	j := &job.Job{ID: "j", Table: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
+	v.begin(&job.Run{ID: 1, Job: "j"}, j, true)
+	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
+	v.record(&job.Record{At: noon, Kind: job.Started, Job: "j", Run: &job.Run{ID: 1, PID: 4711}})
+	v.cron(journal.CronLine{Word: "RELOAD"})
+	v.chunk(piece(1, job.Stdout, "begun"))
+	v.log(&journal.Entry{Message: "ready"})
+	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 1}})
+	v.chunk(piece(1, job.Stdout, "late\n"))
+	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 2}})
+	v.sayAll()
+	const known = "of /etc/crontab line 7, process 4711, quiet true, printed "
+	want := []string{
+		"started " + known + `false, stamp ""`, "cron RELOAD", "log ready", "line begun " + known + `true, stamp ""`,
+		"ended " + known + `true, stamp ""`, "line late of nothing known",
+		`ended of /etc/crontab line 7, process 0, quiet false, printed false, stamp "cron.daily"`,
+	}
+	if !slices.Equal(h.said, want) {
+		t.Errorf("said:\n%s\nwant:\n%s", strings.Join(h.said, "\n"), strings.Join(want, "\n"))
+	}
+	if len(v.runs)+len(v.begun) > 0 {
+		t.Errorf("%d runs and %d lines are kept for ever", len(v.runs), len(v.begun))
+	}
+}
+
+// A run whose end there was no room for is forgotten all the same.
+func TestVoiceForgetsRunsWhoseEndIsLost(t *testing.T) {
+	v := newVoiceTo(&heard{Sink: journal.NewText(io.Discard)})
+	v.begin(&job.Run{ID: 1}, &job.Job{}, false)
+	v.chunk(piece(1, job.Stdout, "begun"))
+	for range maxRecords {
+		v.record(&job.Record{Kind: job.Paused})
+	}
+	v.record(&job.Record{Kind: job.Ended, Run: &job.Run{ID: 1}})
+	v.sayAll()
+	if len(v.runs)+len(v.begun) > 0 {
+		t.Errorf("%d runs and %d lines are kept for ever", len(v.runs), len(v.begun))
+	}
+}
+
+// TestVoiceSpeaksToTheJournal follows one run from the loop to the journal's
+// socket, with the loop and the reader of output at work at once.
+func TestVoiceSpeaksToTheJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(time.Minute))
+	sink, mode, err := journal.Open(journal.Options{Mode: journal.ModeJournal, Journal: path})
+	if err != nil || mode != journal.ModeJournal {
+		t.Fatal(mode, err)
+	}
+	v := newVoiceTo(sink)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- v.run(ctx) }()
+
+	v.begin(&job.Run{ID: 12, Job: "backup"}, &job.Job{ID: "backup", User: "bob", Command: "tar c /"}, false)
+	v.record(&job.Record{At: noon, Kind: job.Started, Job: "backup", Run: &job.Run{ID: 12, PID: 4711}})
+	v.chunk(job.Chunk{Run: 12, Job: "backup", Stream: job.Stdout, Data: []byte("one\ntwo")})
+	slog.New(journal.NewHandler(v.log, nil)).Info("ready")
+	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "backup", Run: &job.Run{ID: 12, Outcome: job.Outcome{Kind: job.Exited}, Started: noon, Ended: noon}})
+	for _, want := range []string{
+		"MESSAGE=(bob) CMD (tar c /)\nPRIORITY=6\nSYSLOG_FACILITY=9\nSYSLOG_IDENTIFIER=CRON\nSYSLOG_PID=4711\nCRONRING_JOB=backup\nCRONRING_RUN=12\n",
+		"MESSAGE=one\nPRIORITY=6\nSYSLOG_FACILITY=9\nSYSLOG_IDENTIFIER=backup\n", "MESSAGE=ready\n", "MESSAGE=two\n", "MESSAGE=backup[12]: ok in 0s\n",
+	} {
+		b := make([]byte, 1<<16)
+		n, err := conn.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(b[:n]); !strings.HasPrefix(got, want) {
+			t.Errorf("got\n%s\nwant\n%s...", got, want)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

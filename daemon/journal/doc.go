@@ -1,0 +1,50 @@
+// Package journal owns how what happens is written down outside the history:
+// cron's own log lines in the words that log watchers know, what jobs print,
+// what became of them, and the daemon's own log. It writes to systemd's
+// journal with fields, to a syslog daemon, or to standard output.
+//
+// An entry of the journal has, beside MESSAGE, PRIORITY, SYSLOG_FACILITY=9
+// (cron), SYSLOG_IDENTIFIER and SYSLOG_PID, what is known of
+//
+//	CRONRING_JOB            the job's name; with it `journalctl CRONRING_JOB=backup` is the job's own log
+//	CRONRING_RUN            the run's number
+//	CRONRING_INVOCATION_ID  the occurrence, shared by its attempts
+//	CRONRING_DUE            the occurrence's time, RFC 3339 in UTC
+//	CRONRING_ATTEMPT        from 1
+//	CRONRING_TRIGGER        clock, boot, manual, retry, catchup, ...
+//	CRONRING_USER           the account
+//	CRONRING_TABLE          the crontab file
+//	CRONRING_LINE           the line in it
+//	CRONRING_STREAM         out or err, of a line that a job printed; sys for the daemon's words about it
+//	CRONRING_KIND           started, ended, decided, ...: the record that this is
+//	CRONRING_OUTCOME        of an ended run: ok, exit 3, signal 9, timed out, lost, ...
+//	CRONRING_DECISION       run, skip, hold
+//	CRONRING_REASON         why, one word of the closed list
+//	CRONRING_DETAIL         the reason's numbers and names
+//	CRONRING_COUNT          how many occurrences are meant, if not one
+//	CRONRING_...            an attribute of the daemon's own log, under its name in capitals
+//
+// and one of the MESSAGE_IDs below. The names are the JSON names of job.Record
+// and its parts. A value that has a line feed is written in the protocol's
+// binary form, so that nothing a job prints or is called can forge a field.
+//
+// The identifier is the family's for cron's own lines (cron, CRON, crond,
+// CROND), the job's name for what it prints, and cronringd for all else.
+//
+// Nothing here waits for a reader for more than a moment: what a full or
+// absent journal does not take is counted, and said when it takes entries
+// again.
+package journal
+
+// IDKey is the attribute that gives an entry of the daemon's own log one of
+// the MESSAGE_IDs. It is for machines only.
+const IDKey = "MESSAGE_ID"
+
+// The MESSAGE_IDs, one for each kind of entry.
+const (
+	StartedID = "96081cf748e7461f9229a3a0a8638837" // a run has started
+	EndedID   = "72798f6ebd4d4ff0b56741dc720f6219" // a run has ended well
+	FailedID  = "15cf73869a9c4152840897c21224b246" // a run has ended otherwise, or could not be started
+	SkippedID = "9045e335267345ffa583a2d3d5a3e39c" // an occurrence was skipped, or a queued run dropped
+	RefusedID = "3e2d778f11b949329630ce5bdecffe19" // a table is not read, in the daemon's own log
+)

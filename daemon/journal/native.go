@@ -1,0 +1,130 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// native speaks the journal's own protocol
+// (https://systemd.io/JOURNAL_NATIVE_PROTOCOL): a datagram of fields, or where
+// that is too large a descriptor of a sealed memory file that holds them.
+type native struct {
+	path string
+	conn *net.UnixConn
+	buf  []byte
+}
+
+func (j *native) write(n *note, wait time.Duration) error {
+	deadline := time.Now().Add(wait)
+	j.buf = encodeNote(j.buf[:0], n)
+	err := j.send(deadline)
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	j.close() // a journal that was started anew has another socket
+	return j.send(deadline)
+}
+
+func (j *native) send(deadline time.Time) error {
+	if j.conn == nil {
+		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: j.path, Net: "unixgram"})
+		if err != nil {
+			return err
+		}
+		j.conn = conn
+	}
+	if err := j.conn.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	_, err := j.conn.Write(j.buf)
+	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.ENOBUFS) {
+		return j.sendFile()
+	}
+	return err
+}
+
+func (j *native) sendFile() error {
+	fd, err := unix.MemfdCreate("journal", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return fmt.Errorf("make memory file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "journal")
+	defer f.Close()
+	if _, err := f.Write(j.buf); err != nil {
+		return fmt.Errorf("write memory file: %w", err)
+	}
+	// The journal maps the file, and so takes none that could still change.
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return fmt.Errorf("seal memory file: %w", err)
+	}
+	return j.sendRights(int(f.Fd()))
+}
+
+// sendRights sends a descriptor. UnixConn does that for streams alone, once it
+// is connected.
+func (j *native) sendRights(fd int) error {
+	raw, err := j.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = raw.Write(func(to uintptr) bool {
+		sent = unix.Sendmsg(int(to), nil, unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
+		return sent != unix.EAGAIN
+	})
+	if err != nil {
+		return err
+	}
+	return os.NewSyscallError("sendmsg", sent)
+}
+
+func (j *native) close() error {
+	if j.conn == nil {
+		return nil
+	}
+	err := j.conn.Close()
+	j.conn = nil
+	return err
+}
+
+// facility is cron's number in syslog.
+const facility = 9
+
+func encodeNote(b []byte, n *note) []byte {
+	b = appendField(b, "MESSAGE", n.message)
+	b = appendField(b, "PRIORITY", []byte{'0' + byte(n.priority)})
+	b = appendField(b, "SYSLOG_FACILITY", strconv.AppendInt(nil, facility, 10))
+	b = appendField(b, "SYSLOG_IDENTIFIER", []byte(n.from))
+	if n.pid != 0 {
+		b = appendField(b, "SYSLOG_PID", strconv.AppendInt(nil, int64(n.pid), 10))
+	}
+	for _, f := range n.fields {
+		b = appendField(b, f.name, []byte(f.value))
+	}
+	return b
+}
+
+// appendField adds a field: NAME=value and a line feed, or for a value that
+// has one itself the name, a line feed, the length in 64 bits little endian,
+// the value and a line feed.
+func appendField(b []byte, name string, value []byte) []byte {
+	b = append(b, name...)
+	if strings.IndexByte(string(value), '\n') < 0 {
+		b = append(b, '=')
+	} else {
+		b = append(b, '\n')
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(value)))
+	}
+	b = append(b, value...)
+	return append(b, '\n')
+}

@@ -1,0 +1,135 @@
+package journal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Mode is where entries go.
+type Mode string
+
+// The modes. Auto chooses one of the others.
+const (
+	ModeAuto    Mode = "auto"
+	ModeJournal Mode = "journal"
+	ModeSyslog  Mode = "syslog"
+	ModeText    Mode = "text"
+	ModeJSON    Mode = "json"
+)
+
+// Paths are where the host's logs listen.
+const (
+	JournalSocket = "/run/systemd/journal/socket"
+	SyslogSocket  = "/dev/log"
+)
+
+// Options say how to write down what happens.
+type Options struct {
+	Mode    Mode // "" is auto
+	Host    bool // the daemon stands in for the host's cron, rather than in the foreground
+	Words   Words
+	NoCron  bool        // cron's own lines are not wanted
+	CMDOUT  func() bool // cronie sends no mail now, so that output is logged; nil: it does
+	Stdout  io.Writer
+	Stderr  io.Writer // hears that the log takes nothing
+	Getenv  func(string) string
+	Journal string         // "" is JournalSocket
+	Syslog  string         // "" is SyslogSocket
+	Zone    *time.Location // of syslog's time stamps; nil is the process's
+}
+
+// Open makes the sink, and tells which it is. A log that is not there is no
+// error: it may come, and until then Trouble tells.
+func Open(o Options) (Sink, Mode, error) {
+	if o.Journal == "" {
+		o.Journal = JournalSocket
+	}
+	if o.Syslog == "" {
+		o.Syslog = SyslogSocket
+	}
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	if o.CMDOUT == nil {
+		o.CMDOUT = func() bool { return false }
+	}
+	mode := choose(o.Mode, look(&o))
+	switch mode {
+	case ModeText:
+		return NewText(o.Stdout), mode, nil
+	case ModeJSON:
+		return NewJSON(o.Stdout), mode, nil
+	case ModeJournal:
+		return newScribe(o, &native{path: o.Journal}), mode, nil
+	case ModeSyslog:
+		s := newScribe(o, &syslog{path: o.Syslog, zone: o.Zone})
+		s.terse = true
+		return s, mode, nil
+	}
+	return nil, mode, fmt.Errorf("unknown log %q: it is auto, journal, syslog, text or json", o.Mode)
+}
+
+func newScribe(o Options, to transport) *scribe {
+	return &scribe{
+		to: to, words: o.Words, cron: !o.NoCron, fallback: o.Stderr, cmdout: o.CMDOUT, pid: os.Getpid(), now: time.Now,
+		patience: patience,
+	}
+}
+
+// surroundings is what auto depends on.
+type surroundings struct {
+	host    bool
+	stream  bool // what we print goes to the journal
+	journal bool // the journal's socket is there
+	syslog  bool // a syslog daemon's socket is there
+}
+
+// choose settles auto. A daemon in the foreground prints, unless the journal
+// would get that anyway, and then it gets it with fields; one that stands in
+// for the host's cron logs where that did.
+func choose(m Mode, s surroundings) Mode {
+	switch {
+	case m != ModeAuto && m != "":
+		return m
+	case s.journal && (s.stream || s.host):
+		return ModeJournal
+	case s.host && s.syslog:
+		return ModeSyslog
+	}
+	return ModeText
+}
+
+func look(o *Options) surroundings {
+	return surroundings{
+		host: o.Host, stream: toJournal(o, o.Stdout) || toJournal(o, o.Stderr),
+		journal: isSocket(o.Journal), syslog: isSocket(o.Syslog),
+	}
+}
+
+func isSocket(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Type() == os.ModeSocket
+}
+
+// toJournal reports whether w is what JOURNAL_STREAM names. The variable alone
+// says nothing: it is inherited, for example by a terminal that runs as a
+// service of the user's.
+func toJournal(o *Options, w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || f == nil || o.Getenv == nil {
+		return false
+	}
+	var dev, ino uint64
+	if n, _ := fmt.Sscanf(o.Getenv("JOURNAL_STREAM"), "%d:%d", &dev, &ino); n != 2 {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Dev == dev && stat.Ino == ino
+}

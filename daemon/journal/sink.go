@@ -1,0 +1,79 @@
+package journal
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Sink takes what happens. One goroutine calls it, but for Trouble, which any
+// may call. What is handed over is not kept.
+type Sink interface {
+	Line(*Line)     // a job printed
+	Record(*Record) // something became of a job
+	Cron(*CronLine) // cron would write this
+	Log(*Entry)     // the daemon says something of itself
+	Flush()         // pass on what is held back
+	Close() error
+
+	// Trouble tells how many entries were lost so far, and why the last one
+	// was not taken; nil when all is well.
+	Trouble() (lost int64, err error)
+}
+
+// Run is what entries about a run are marked with. It is kept for each run
+// that lives.
+type Run struct {
+	Job        job.ID
+	ID         job.RunID
+	Invocation string
+	Due        time.Time
+	Attempt    int
+	Trigger    job.Trigger
+	User       string
+	Table      string
+	Line       int
+	Command    string
+	Quiet      bool   // the entry wants no CMD line
+	Anacron    string // the stamp's name of an anacrontab's entry; "" for all others
+
+	PID     int  // of the job's shell; 0 until it is known
+	Printed bool // it has printed something
+}
+
+// NewRun gathers what is to be known of a run.
+func NewRun(r *job.Run, j *job.Job, quiet bool) *Run {
+	return &Run{
+		Job: r.Job, ID: r.ID, Invocation: r.Invocation, Due: r.Due, Attempt: r.Attempt, Trigger: r.Trigger,
+		User: j.User, Table: j.Table, Line: j.Line, Command: j.Command, Quiet: quiet, PID: r.PID,
+	}
+}
+
+// Line is one line that a job printed, without its end.
+type Line struct {
+	At     time.Time
+	Job    job.ID
+	Run    job.RunID
+	Stream job.Stream
+	Text   []byte
+	About  *Run // nil: no more is known
+}
+
+// Record is a fact, and how people say it; "" is not worth saying to them.
+type Record struct {
+	*job.Record
+	Words string
+	About *Run // nil: no more is known than the record says
+}
+
+// Entry is something that the daemon says of itself.
+type Entry struct {
+	At      time.Time
+	Level   slog.Level
+	Message string
+	Attrs   []Attr
+}
+
+// Attr is a name and a value of an Entry.
+type Attr struct{ Key, Value string }

@@ -1,0 +1,126 @@
+package journal
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// own is the name that the daemon's words stand under.
+const own = "cronringd"
+
+// Text writes a line at a time for people:
+//
+//	2026-11-20T12:00:00Z backup[12] out: 3 files copied
+//
+// Cron's own lines have no place there. That the writer fails is no reason to
+// stop jobs.
+type Text struct{ out *bufio.Writer }
+
+// NewText makes a Text.
+func NewText(w io.Writer) *Text { return &Text{bufio.NewWriterSize(w, 32<<10)} }
+
+// Line writes a line of output.
+func (t *Text) Line(l *Line) { t.line(l.At, l.Job, l.Run, l.Stream, l.Text) }
+
+// Record writes a record's words.
+func (t *Text) Record(r *Record) {
+	if r.Words == "" {
+		return
+	}
+	var run job.RunID
+	if r.Run != nil {
+		run = r.Run.ID
+	}
+	t.line(r.At, r.Job, run, job.System, []byte(r.Words))
+}
+
+// Cron writes nothing.
+func (t *Text) Cron(*CronLine) {}
+
+// Log writes what the daemon says.
+func (t *Text) Log(e *Entry) { t.line(e.At, own, 0, job.System, []byte(e.text())) }
+
+// Flush passes on what is held back.
+func (t *Text) Flush() { t.out.Flush() }
+
+// Close passes on what is held back; the writer stays open.
+func (t *Text) Close() error { return t.out.Flush() }
+
+// Trouble is never known here.
+func (t *Text) Trouble() (int64, error) { return 0, nil }
+
+func (t *Text) line(at time.Time, id job.ID, run job.RunID, of job.Stream, text []byte) {
+	var number string
+	if run != 0 {
+		number = "[" + run.String() + "]"
+	}
+	fmt.Fprintf(t.out, "%s %s%s %s: %s\n", at.UTC().Format(time.RFC3339), id, number, of, visible(text))
+}
+
+// JSON writes one JSON object a line for machines: records as they are, and
+// lines of output.
+type JSON struct{ out *bufio.Writer }
+
+// NewJSON makes a JSON.
+func NewJSON(w io.Writer) *JSON { return &JSON{bufio.NewWriterSize(w, 32<<10)} }
+
+// jsonLine is a line of output for machines.
+type jsonLine struct {
+	At     time.Time  `json:"at"`
+	Job    job.ID     `json:"job"`
+	Run    job.RunID  `json:"run,omitempty"`
+	Stream job.Stream `json:"stream"`
+	Line   string     `json:"line"`
+}
+
+// Line writes a line of output.
+func (j *JSON) Line(l *Line) {
+	j.encode(jsonLine{l.At, l.Job, l.Run, l.Stream, strings.ToValidUTF8(string(l.Text), "\uFFFD")})
+}
+
+// Record writes a record.
+func (j *JSON) Record(r *Record) { j.encode(r.Record) }
+
+// Cron writes nothing.
+func (j *JSON) Cron(*CronLine) {}
+
+// Log writes what the daemon says.
+func (j *JSON) Log(e *Entry) { j.encode(jsonLine{e.At, own, 0, job.System, e.text()}) }
+
+// Flush passes on what is held back.
+func (j *JSON) Flush() { j.out.Flush() }
+
+// Close passes on what is held back; the writer stays open.
+func (j *JSON) Close() error { return j.out.Flush() }
+
+// Trouble is never known here.
+func (j *JSON) Trouble() (int64, error) { return 0, nil }
+
+func (j *JSON) encode(document any) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		panic(err) // plain data
+	}
+	j.out.Write(append(text, '\n'))
+}
+
+// visible makes control bytes visible: the output of a job is a stranger's
+// text, and this may be a terminal.
+func visible(text []byte) string {
+	var b strings.Builder
+	for _, r := range string(text) {
+		switch {
+		case r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "\\x%02x", r)
+		}
+	}
+	return b.String()
+}

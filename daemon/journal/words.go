@@ -1,0 +1,225 @@
+package journal
+
+import (
+	"fmt"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Identifier is who a line of cron's log comes from.
+type Identifier uint8
+
+// The identifiers. How they are spelled depends on the family.
+const (
+	Daemon  Identifier = iota // cron, crond
+	Child                     // CRON, CROND: what runs a job
+	Crontab                   // crontab(1)
+	Anacron
+)
+
+// The priorities of syslog that are used here.
+const (
+	prioErr     = 3
+	prioWarning = 4
+	prioNotice  = 5
+	prioInfo    = 6
+	prioDebug   = 7
+)
+
+// CronLine is a line of cron's own log: IDENT[PID]: (WHO) WORD (TEXT).
+// Watchers match it byte by byte.
+type CronLine struct {
+	From      Identifier
+	PID       int // 0 is the daemon's
+	Who       string
+	Word      string // "": Text stands alone, as anacron writes
+	Text      string // any bytes; what cannot be printed is shown as cron shows it
+	MessageID string
+	About     *Run
+}
+
+// message is the line without identifier and process.
+func (l *CronLine) message() string {
+	if l.Word == "" {
+		return Printable(l.Text)
+	}
+	return "(" + Printable(l.Who) + ") " + Printable(l.Word) + " (" + Printable(l.Text) + ")"
+}
+
+// priority is info but for errors, and notice for all that anacron says.
+func (l *CronLine) priority() int {
+	switch {
+	case l.From == Anacron:
+		return prioNotice
+	case l.Word == "ERROR":
+		return prioErr
+	}
+	return prioInfo
+}
+
+// Printable shows a text as cron's mkprints does: a control byte as ^X, one of
+// the upper half as three octal digits.
+func Printable(text string) string {
+	plain := 0
+	for plain < len(text) && text[plain] >= ' ' && text[plain] < 0x7f {
+		plain++
+	}
+	if plain == len(text) {
+		return text
+	}
+	b := []byte(text[:plain])
+	for _, c := range []byte(text[plain:]) {
+		switch {
+		case c < ' ' || c == 0x7f:
+			b = append(b, '^', c^'@')
+		case c < 0x7f:
+			b = append(b, c)
+		default:
+			b = fmt.Appendf(b, `\%03o`, c)
+		}
+	}
+	return string(b)
+}
+
+// Level is the bits of Debian's -L.
+type Level int
+
+// The bits. Silent stands for -L 0, as the zero Level is the default: starts.
+const (
+	Starts   Level = 1
+	Ends     Level = 2
+	Failures Level = 4
+	PIDs     Level = 8
+	Silent   Level = 16
+)
+
+// Words knows what the family's cron says.
+type Words struct {
+	Family crontab.Family
+	Level  Level // Debian's; cronie has none
+}
+
+func (w Words) has(bit Level) bool {
+	if w.Level == 0 {
+		return bit == Starts
+	}
+	return w.Level&bit != 0
+}
+
+func (w Words) spell(i Identifier) string {
+	names := [...]string{"cron", "CRON", "crontab", "anacron"}
+	if w.Family == crontab.RHEL {
+		names = [...]string{"crond", "CROND", "crontab", "anacron"}
+	}
+	return names[i]
+}
+
+// Started is what is said when a run has its process.
+func (w Words) Started(r *Run) []CronLine {
+	switch {
+	case r.Anacron != "":
+		return []CronLine{{From: Anacron, Text: "Job `" + r.Anacron + "' started", MessageID: StartedID, About: r}}
+	case r.Quiet, w.Family == crontab.Debian && !w.has(Starts):
+		return nil
+	}
+	return []CronLine{w.command("CMD", StartedID, r)}
+}
+
+// command is a line about a run's command: with the process of its shell, or
+// with that in the text and the daemon's outside.
+func (w Words) command(word, id string, r *Run) CronLine {
+	if w.Family == crontab.Debian && w.has(PIDs) {
+		return CronLine{From: Child, Who: r.User, Word: word, Text: fmt.Sprintf("[%d] %s", r.PID, r.Command), MessageID: id, About: r}
+	}
+	return CronLine{From: Child, PID: r.PID, Who: r.User, Word: word, Text: r.Command, MessageID: id, About: r}
+}
+
+// Ended is what is said when a run has ended. One without a process never
+// started, for cron.
+func (w Words) Ended(r *Run, o job.Outcome) []CronLine {
+	switch {
+	case r.Anacron != "":
+		return []CronLine{{From: Anacron, Text: w.anacronEnded(r, o), About: r}}
+	case r.PID == 0:
+		return nil
+	case w.Family == crontab.RHEL && r.Quiet:
+		return nil
+	case w.Family == crontab.RHEL:
+		return []CronLine{w.command("CMDEND", "", r)}
+	}
+	var lines []CronLine
+	if text := grandchild(r, o); text != "" && w.has(Failures) {
+		lines = append(lines, CronLine{From: Child, Who: "CRON", Word: "error", Text: text, About: r})
+	}
+	if w.has(Ends) && !r.Quiet {
+		lines = append(lines, w.command("END", "", r))
+	}
+	return lines
+}
+
+func grandchild(r *Run, o job.Outcome) string {
+	switch {
+	case o.Kind == job.Exited && o.Code != 0:
+		return fmt.Sprintf("grandchild #%d failed with exit status %d", r.PID, o.Code)
+	case o.Kind == job.Signalled, o.Kind == job.TimedOut && o.Signal != 0:
+		return fmt.Sprintf("grandchild #%d terminated by signal %d", r.PID, o.Signal)
+	}
+	return ""
+}
+
+func (w Words) anacronEnded(r *Run, o job.Outcome) string {
+	output := ""
+	switch {
+	case r.Printed && w.Family == crontab.RHEL:
+		output = " (produced output)"
+	case r.Printed:
+		output = " (mailing output)"
+	}
+	how := " abnormally"
+	switch {
+	case o.OK():
+		how = ""
+	case o.Kind == job.Exited:
+		how = fmt.Sprintf(" (exit status: %d)", o.Code)
+	case o.Signal != 0:
+		how = fmt.Sprintf(" due to signal %d", o.Signal)
+	}
+	return "Job `" + r.Anacron + "' terminated" + how + output
+}
+
+// Output is a line that a job printed, as cronie logs it when it sends no
+// mail.
+func (w Words) Output(r *Run, text []byte) CronLine {
+	return CronLine{From: Child, PID: r.PID, Who: r.User, Word: "CMDOUT", Text: string(text), About: r}
+}
+
+// Up is what is said when the daemon has started. Debian's cron says nothing
+// in the foreground, which is where an init system runs it.
+func (w Words) Up(version string) []CronLine {
+	if w.Family == crontab.Debian {
+		return nil
+	}
+	return []CronLine{{Who: "CRON", Word: "STARTUP", Text: version}}
+}
+
+// Down is what is said when the daemon stops.
+func (w Words) Down() []CronLine {
+	if w.Family == crontab.Debian {
+		return nil
+	}
+	return []CronLine{{Who: "CRON", Word: "INFO", Text: "Shutting down"}}
+}
+
+// Reboot is what is said about @reboot entries: whether this start of the
+// daemon is one of the host.
+func (w Words) Reboot(run bool) CronLine {
+	l := CronLine{Who: "CRON", Word: "INFO", Text: "Running @reboot jobs"}
+	switch {
+	case !run && w.Family == crontab.RHEL:
+		l.Text = "@reboot jobs will be run at computer's startup."
+	case !run:
+		l.Text = "Skipping @reboot jobs -- not system startup"
+	}
+	return l
+}
