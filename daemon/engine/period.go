@@ -178,7 +178,8 @@ func (e *Engine) lookAgain(r *run) {
 // look asks outside the schedule whether a period is over: at the first start
 // after boot, as anacron does; when a job is new, which therefore has no missed
 // occurrence; and when a run has lasted into another day. An entry of which an occurrence waits to be decided is
-// left to that. At other restarts nothing is asked: what ran when the daemon
+// left to that. anacron itself is started each hour, as it sleeps in between;
+// here nothing that the answer hangs on changes unseen. At other restarts nothing is asked: what ran when the daemon
 // ended may live on, and is not to run twice.
 //
 // A line of anacrontab without stamp is due, as under anacron. A crontab's
