@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,25 +14,42 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
+type lintFlags struct {
+	formatFlags
+	strict bool
+	host   bool
+	root   string
+}
+
 func newLint(a *app) *cobra.Command {
-	var f formatFlags
-	var strict bool
+	var f lintFlags
 	var out *output
 	cmd := &cobra.Command{
-		Use:   "lint FILE...|- [--strict]",
+		Use:   "lint FILE...|-|--host [--strict]",
 		Short: "Find errors and doubtful lines in crontab files",
 		Long: `Find errors and doubtful lines in crontab files; - is standard input.
 
 An error means that the line does not count, or that its entry is held; the exit
 code is then 8. Lines with warnings and notices do count; with --strict warnings,
-too, make the exit code 8.`,
-		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.lint(args, f, strict, out)
+too, make the exit code 8.
+
+A file where cron looks for tables may be refused as a whole, for its owner, its
+mode, a link or its type: that is an error, too. One that is passed over for its
+name is a notice. --host looks at all tables of this host.`,
+		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -\n  cronring lint --host",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.host {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.lint(cmd.Context(), args, f, out)
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "warnings, too, make the exit code 8")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
+	cmd.Flags().BoolVar(&f.host, "host", false, "all tables of the host, as the daemon reads them")
+	cmd.Flags().StringVar(&f.root, "root", "", "of a host whose files are in `DIR`, as a mounted disk or a container's")
 	f.add(cmd)
 	out = a.textOutput(cmd, formText, formJSON, formSARIF)
 	a.addColor(cmd)
@@ -37,36 +57,105 @@ too, make the exit code 8.`,
 	return cmd
 }
 
-func (a *app) lint(names []string, f formatFlags, strict bool, out *output) error {
-	var remarks []crontab.Diagnostic
-	texts := map[string]string{}
-	var unread error
-	host := spool.ThisHost()
-	for _, name := range names {
-		s, err := a.read(name)
-		if err != nil {
-			if unread != nil {
-				a.report(unread)
-			}
-			unread = err
-			continue
-		}
-		_, found := f.parse(s, host.Zone)
-		texts[name] = s.text
-		remarks = append(remarks, found...)
-	}
-	if err := a.printLint(remarks, texts, out); err != nil {
+func (a *app) lint(ctx context.Context, names []string, f lintFlags, out *output) error {
+	source, err := a.tablesAt(f.root)
+	if err != nil {
 		return err
 	}
-	written := api.NewDiagnostics(remarks)
-	a.say("%s, %s", plural(len(texts), "file"), counts(written))
+	l := &linted{texts: map[string]string{}}
+	if f.host {
+		l.host(ctx, source)
+	} else {
+		l.files(ctx, a, names, f, source)
+	}
+	if err := a.printLint(l.remarks, l.texts, out); err != nil {
+		return err
+	}
+	a.say("%s, %s", plural(len(l.texts), "file"), counts(api.NewDiagnostics(l.remarks)))
 	switch {
-	case unread != nil:
-		return unread
-	case fails(remarks, strict):
+	case l.unread != nil:
+		return l.unread
+	case fails(l.remarks, f.strict):
 		return exit(exitProblems)
 	}
 	return nil
+}
+
+// tablesAt is the tables of this host, or of one whose root is at a directory.
+func (a *app) tablesAt(root string) (spool.SourceOptions, error) {
+	m := thisMachine(a)
+	if root != "" {
+		root, err := filepath.Abs(root)
+		if err == nil {
+			_, err = os.Stat(root)
+		}
+		if err != nil {
+			return spool.SourceOptions{}, fileError(root, err)
+		}
+		m = machineAt(root, a.now)
+	}
+	return spool.SourceOptions{Host: m.host, Places: m.places(), Accounts: finder(m.find), LSBNames: m.lsbNames()}, nil
+}
+
+// linted is what was found in all files.
+type linted struct {
+	remarks []crontab.Diagnostic
+	texts   map[string]string // of the files that were read
+	unread  error             // the last file that was not
+}
+
+// files looks at files one by one: at what stands in them and, where cron
+// itself would look for them, at whether it would read them.
+func (l *linted) files(ctx context.Context, a *app, names []string, f lintFlags, source spool.SourceOptions) {
+	for _, name := range names {
+		refusal := l.judge(ctx, name, source)
+		if refusal != nil && (refusal.Code == spool.CodeType || refusal.Code == spool.CodeSize) {
+			l.remarks = append(l.remarks, refusal.Diagnostic())
+			continue // a pipe would be waited for
+		}
+		s, err := a.read(name)
+		if err != nil {
+			if l.unread != nil {
+				a.report(l.unread)
+			}
+			l.unread = err
+			continue
+		}
+		if refusal != nil {
+			l.remarks = append(l.remarks, refusal.Diagnostic())
+		}
+		_, found := crontab.Parse(s.name, s.text, source.Config(s.name, f.system))
+		l.texts[name] = s.text
+		l.remarks = append(l.remarks, found...)
+	}
+}
+
+func (l *linted) judge(ctx context.Context, name string, source spool.SourceOptions) *spool.Refusal {
+	if name == "-" {
+		return nil
+	}
+	refusal, ignored := source.Judge(ctx, name)
+	if ignored != nil {
+		l.remarks = append(l.remarks, ignored.Diagnostic())
+	}
+	return refusal
+}
+
+// host looks at all tables that the daemon would read.
+func (l *linted) host(ctx context.Context, source spool.SourceOptions) {
+	found := spool.OpenSource(source).Scan(ctx)
+	for _, r := range found.Refused {
+		l.remarks = append(l.remarks, r.Diagnostic())
+	}
+	for _, i := range found.Ignored {
+		l.remarks = append(l.remarks, i.Diagnostic())
+	}
+	l.remarks = append(l.remarks, found.Remarks...)
+	for _, c := range found.Changes {
+		if c.Kind == spool.Loaded {
+			l.texts[c.Path] = c.Text
+		}
+	}
 }
 
 func fails(remarks []crontab.Diagnostic, strict bool) bool {
@@ -105,7 +194,10 @@ var severityTone = map[string]tone{"error": bad, "warning": doubt, "notice": fai
 
 // printRemark writes one remark in one line, as compilers do.
 func (a *app) printRemark(d api.Diagnostic) {
-	place := fmt.Sprintf("%s:%d", cleanCell(d.File), d.Line)
+	place := cleanCell(d.File)
+	if d.Line > 0 { // else it is about the file as a whole
+		place += fmt.Sprintf(":%d", d.Line)
+	}
 	if d.Column > 0 {
 		place += fmt.Sprintf(":%d", d.Column)
 	}

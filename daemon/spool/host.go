@@ -27,11 +27,15 @@ func ThisHost() Host {
 // column for the account, which /etc/crontab and /etc/cron.d/* always do; a
 // file in the spool is its account's, and /etc/anacrontab has anacron's form.
 func (h Host) Config(path string, system bool) crontab.Config {
+	return h.configAt(h.Places(""), path, system)
+}
+
+func (h Host) configAt(p Places, path string, system bool) crontab.Config {
 	c := crontab.Config{
 		Format: crontab.User, Family: h.Family, Owner: h.Account, Privileged: h.Root,
 		Local: h.Zone, Zone: LoadZone,
 	}
-	switch k, name := h.Places("").kindOf(path); {
+	switch k, name := p.kindOf(path); {
 	case system, k == systemTable:
 		c.Format, c.Privileged = crontab.System, true
 	case k == anacronTable:

@@ -118,9 +118,7 @@ type file struct {
 
 // OpenSource makes a Source. It reads nothing yet.
 func OpenSource(o SourceOptions) *Source {
-	if o.Places == (Places{}) {
-		o.Places = o.Host.Places("")
-	}
+	o.Places = o.places()
 	if o.Accounts == nil {
 		o.Accounts = account.New(account.Options{})
 	}
@@ -446,4 +444,39 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 		}
 	}
 	return snap
+}
+
+// Config is how to parse the file at path where it stands, as Host.Config
+// says, but for the places of these options.
+func (o SourceOptions) Config(path string, system bool) crontab.Config {
+	return o.Host.configAt(o.places(), path, system)
+}
+
+func (o SourceOptions) places() Places {
+	if o.Places == (Places{}) {
+		return o.Host.Places("")
+	}
+	return o.Places
+}
+
+// Judge says what a Source would think of the file at path where it stands:
+// that it is refused, or passed over for its name. Of a file that stands in
+// none of the host's places it thinks nothing.
+func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignored) {
+	s := OpenSource(o)
+	k, name := s.options.Places.kindOf(path)
+	switch {
+	case k == namedTable:
+		return nil, nil
+	case k == userTable || k == systemTable && name != "":
+		if why := ignore(k, s.trust.family, o.LSBNames, name); why != "" {
+			return nil, &Ignored{path, why}
+		}
+	}
+	f := &file{candidate: candidate{k, path, name}}
+	if k == userTable {
+		s.askOwner(ctx, f)
+	}
+	_, refusal := s.load(f)
+	return refusal, nil
 }
