@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
@@ -120,4 +121,38 @@ func BenchmarkStage500(b *testing.B) {
 	}
 	b.ReportMetric(n*float64(b.N)/took.Seconds(), "starts/s")
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkOutput is what a job's output costs from its write to its end, with
+// and without a file for it, in writes of 4 KiB and of 80 bytes.
+func BenchmarkOutput(b *testing.B) {
+	for _, size := range []int{4096, 80} {
+		for _, where := range []string{"", "file"} {
+			b.Run(fmt.Sprintf("%d%s", size, where), func(b *testing.B) { benchmarkOutput(b, size, where != "") })
+		}
+	}
+}
+
+func benchmarkOutput(b *testing.B, size int, file bool) {
+	var options Options
+	if file {
+		options.Runs = memoryDir(b)
+	}
+	r := newRig(b, options)
+	const total = 8 << 20
+	command := fmt.Sprintf("dd if=/dev/zero bs=%d count=%d 2>/dev/null", size, total/size)
+	b.SetBytes(total)
+	for b.Loop() {
+		r.do(command)
+	}
+}
+
+// memoryDir is where a host has its /run.
+func memoryDir(b *testing.B) string {
+	dir, err := os.MkdirTemp("/dev/shm", "spawn")
+	if err != nil {
+		b.Skip("SKIPPED: ", err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }

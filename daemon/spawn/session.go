@@ -16,10 +16,11 @@ type Sessions interface {
 	// Takes says whether a job is started that way.
 	Takes(*job.Job) bool
 
-	// Start begins a session and returns the process of its command. It may
-	// wait, and has to give up by itself. An error says that there is no
-	// session and will be none.
-	Start(ctx context.Context, session Session) (pid int, err error)
+	// Start begins a session and returns the process of its command, 0 if
+	// that is not known, and what the job's output should say about the start,
+	// if anything. It may wait, and has to give up by itself. An error says
+	// that there is no session and will be none.
+	Start(ctx context.Context, session Session) (pid int, note string, err error)
 
 	// Kill signals all processes of a run's session. It must not wait.
 	Kill(run job.RunID, sig syscall.Signal)
@@ -31,7 +32,7 @@ type Sessions interface {
 // Session is what to start. The descriptors are good until Start returns.
 type Session struct {
 	Run     job.RunID
-	Job     job.ID
+	Job     job.Job
 	Account account.Account
 	Argv    []string // Argv[0] is the path
 	Env     []string // without Options.BaseEnv, as PAM has its own
@@ -70,13 +71,13 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 		return
 	}
 	session := Session{
-		Run: c.run, Job: c.job, Account: who,
+		Run: c.run, Job: c.start.Job, Account: who,
 		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.anyhow,
 		Files: io.child,
 	}
 	s.call(c, func() {
-		pid, err := s.callSession(ctx, c, session)
-		s.later(func() { s.sessionBegan(c, io, pid, err) })
+		pid, note, err := s.callSession(ctx, c, session)
+		s.later(func() { s.sessionBegan(c, io, pid, note, err) })
 	})
 }
 
@@ -110,18 +111,18 @@ func (s *Spawner) makeCalls() {
 
 // callSession does not begin what is no longer wanted. A call that is made is
 // not cut off, as nobody would know what came of it.
-func (s *Spawner) callSession(ctx context.Context, c *child, session Session) (int, error) {
+func (s *Spawner) callSession(ctx context.Context, c *child, session Session) (pid int, note string, err error) {
 	switch {
 	case ctx.Err() != nil:
-		return 0, errStopping
+		return 0, "", errStopping
 	case s.cancelled(c):
-		return 0, errCancelled
+		return 0, "", errCancelled
 	}
 	return s.options.Sessions.Start(context.WithoutCancel(ctx), session)
 }
 
 // sessionBegan is called by the hand.
-func (s *Spawner) sessionBegan(c *child, io stdio, pid int, err error) {
+func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err error) {
 	s.files.release(io.child[:]...)
 	s.mu.Lock()
 	s.unsure--
@@ -141,6 +142,9 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, err error) {
 	}
 	if kill != 0 {
 		s.options.Sessions.Kill(c.run, kill)
+	}
+	if note != "" {
+		s.note(c, "%s", note)
 	}
 	s.tellKeeper(c, io.ours)
 	s.events <- engine.Started{Run: c.run, PID: pid, At: now()}

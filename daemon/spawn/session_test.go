@@ -30,7 +30,6 @@ type fakeSession struct {
 	stdin string
 	out   *os.File // its standard output, as the manager has it
 	reply chan error
-	pid   int
 }
 
 func newFakeSessions() *fakeSessions {
@@ -39,16 +38,16 @@ func newFakeSessions() *fakeSessions {
 
 func (f *fakeSessions) Takes(j *job.Job) bool { return j.Command != "here" }
 
-func (f *fakeSessions) Start(_ context.Context, s Session) (int, error) {
+func (f *fakeSessions) Start(_ context.Context, s Session) (int, string, error) {
 	out, err := syscall.Dup(s.Files[1])
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	stdin := make([]byte, 100)
 	n, _ := syscall.Pread(s.Files[0], stdin, 0)
 	ask := &fakeSession{Session: s, stdin: string(stdin[:max(n, 0)]), out: os.NewFile(uintptr(out), "out"), reply: make(chan error)}
 	f.asks <- ask
-	return 4711, <-ask.reply
+	return 4711, "by the way", <-ask.reply
 }
 
 func (f *fakeSessions) Kill(run job.RunID, sig syscall.Signal) {
@@ -93,6 +92,9 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	s.print(t, "last words\n")
 	e := r.await(id)
 	wantOutcome(t, e, exited(5))
+	if got := text(e, job.System); got != "by the way\n" {
+		t.Errorf("the daemon's words %q, want what the manager said", got)
+	}
 	if got := text(e, job.Stdout); got != "last words\n" || !e.At.Equal(noon) {
 		t.Errorf("output %q at %v, want the last words at the manager's time", got, e.At)
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -179,13 +180,14 @@ func runStage() error {
 	}
 	debug.SetGCPercent(-1)
 	runtime.LockOSThread()
-	onHeap = ready
-	ready.exec()
+	onHeap.Store(ready)
+	onHeap.Load().exec()
 	return nil
 }
 
-// onHeap keeps what the kernel is told the address of from moving.
-var onHeap *prepared
+// onHeap keeps what the kernel is told the address of from moving, as things
+// on a stack may.
+var onHeap atomic.Pointer[prepared]
 
 func readPlan() (p plan, err error) {
 	if _, err := unix.FcntlInt(stagePlan, unix.F_GET_SEALS, 0); err != nil {

@@ -165,8 +165,7 @@ func TestAccountIsFoundByAProgram(t *testing.T) {
 
 func TestAccountsAreAskedForAFewAtATime(t *testing.T) {
 	begun := make(chan string, 100)
-	var r *rig
-	r = newRig(t, Options{Accounts: fakeAccounts{find: func(ctx context.Context, name string) (account.Account, error) {
+	r := newRig(t, Options{Accounts: fakeAccounts{find: func(ctx context.Context, name string) (account.Account, error) {
 		begun <- name
 		<-ctx.Done() // a service that never answers
 		return account.Account{}, ctx.Err()
