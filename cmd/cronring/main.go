@@ -5,11 +5,15 @@ package main
 import (
 	"os"
 	"os/signal"
+	"path/filepath"
 
 	_ "time/tzdata" // zones on hosts and in containers that have no zone files
 )
 
 func main() {
+	if filepath.Base(os.Args[0]) == "crontab" {
+		os.Exit(newCrontab().run(os.Args[1:]))
+	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	go func() {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"cronring": main})
+	testscript.Main(m, map[string]func(){"cronring": main, "crontab": main})
 }
 
 // TestScript runs the scripts of testdata/script that need no daemon. With

@@ -3,8 +3,11 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"net/url"
+	"slices"
 	"syscall"
 )
 
@@ -60,18 +63,30 @@ func (c *Client) Undo(ctx context.Context, r UndoRequest) (Installed, error) {
 	return post[Installed](ctx, c, "undo", "/v1/undo", r)
 }
 
-// ServerUID asks the kernel which account listens on the socket. A caller that
-// was given the socket's name by its environment can so tell its own or root's
-// daemon from a stranger that would read its tables.
-func (c *Client) ServerUID(ctx context.Context) (uint32, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
-	if err != nil {
-		return 0, c.explain(ctx, "reach the daemon", err)
+// DialOf is Dial for a socket whose name cannot be trusted, as it comes from
+// the environment: each connection is asked, of the kernel, which account
+// listens, and nothing is said to another one than those given.
+func DialOf(socket string, uids ...uint32) *Client {
+	c := Dial(socket)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, err
+		}
+		if err := listensAs(conn, socket, uids); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return conn, nil
 	}
-	defer conn.Close()
+	c.http = &http.Client{Transport: &http.Transport{DialContext: dial}}
+	return c
+}
+
+func listensAs(conn net.Conn, socket string, uids []uint32) error {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var cred *syscall.Ucred
 	var failed error
@@ -79,7 +94,14 @@ func (c *Client) ServerUID(ctx context.Context) (uint32, error) {
 		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
 	if err := errors.Join(err, failed); err != nil {
-		return 0, c.explain(ctx, "reach the daemon", err)
+		return err
 	}
-	return cred.Uid, nil
+	if slices.Contains(uids, cred.Uid) {
+		return nil
+	}
+	return &Error{
+		V: Version, Kind: NotAllowed, What: "cannot ask the daemon: " + socket + " is not the host's",
+		Why: fmt.Sprintf("the account that listens there has uid %d, and would learn what is in the crontab", cred.Uid),
+		Fix: "unset CRONRING_SOCKET",
+	}
 }

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -282,10 +280,9 @@ func (d *desk) look(who account.Account) (t installed, err error) {
 // sum tells versions of a table apart.
 func (t installed) sum() string {
 	if t.missing {
-		return "none"
+		return spool.NoTable
 	}
-	sum := sha256.Sum256([]byte(t.body))
-	return hex.EncodeToString(sum[:])
+	return spool.Sum(t.body)
 }
 
 // parse reads a user's table as the daemon will.

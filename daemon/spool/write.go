@@ -2,6 +2,8 @@ package spool
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +72,15 @@ func (p Places) ReadTable(who account.Account) (string, error) {
 	b.Grow(int(st.Size))
 	_, err = io.Copy(&b, io.LimitReader(f, crontab.MaxText+headerRoom))
 	return b.String(), err
+}
+
+// NoTable is the sum of a table that is not there.
+const NoTable = "none"
+
+// Sum tells versions of a table apart by what their owner wrote.
+func Sum(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(sum[:])
 }
 
 // headerRoom is more than a header takes.

@@ -1,0 +1,416 @@
+package main
+
+// crontab(1), as the same program under that name. Scripts of thirty years
+// depend on its words and on its two exit codes, so it does not follow the
+// rules of speech of print.go where cron has words of its own.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// tables is where crontab(1) finds tables and puts them: the daemon, or for
+// root, when there is none, the spool itself.
+type tables interface {
+	Crontab(ctx context.Context, user string, edit, header bool) (api.Crontab, error)
+	InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error)
+	RemoveCrontab(ctx context.Context, user string) (api.Installed, error)
+	EndEdit(ctx context.Context, user string) error
+}
+
+// crontabApp is one call of crontab(1).
+type crontabApp struct {
+	in, out, err *os.File
+	env          func(string) string
+	uid          uint32
+	host         spool.Host
+	places       spool.Places
+	socket       string
+	args         crontabArgs
+}
+
+func newCrontab() *crontabApp {
+	host := spool.ThisHost()
+	c := &crontabApp{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, uid: uint32(os.Geteuid()),
+		host: host, places: host.Places(""), socket: api.SystemSocket,
+	}
+	// Root's environment may be somebody else's (sudo -E, su), and root's
+	// tables are nobody else's business.
+	if named := os.Getenv("CRONRING_SOCKET"); named != "" && c.uid != 0 {
+		c.socket = named
+	}
+	return c
+}
+
+// run carries out one command line and gives the exit code: 0 or 1.
+func (c *crontabApp) run(args []string) int {
+	parsed, err := c.parse(args)
+	if err == nil {
+		c.args = parsed
+		err = c.do(context.Background())
+	}
+	return c.report(err)
+}
+
+func (c *crontabApp) do(ctx context.Context) error {
+	switch c.args.op {
+	case opHelp:
+		return errUsageShown{c.usage()}
+	case opVersion:
+		_, err := fmt.Fprintf(c.out, "cronring %s\n", version())
+		return err
+	case opTest:
+		return c.test()
+	case opList:
+		return c.list(ctx)
+	case opRemove:
+		return c.remove(ctx)
+	case opEdit:
+		return c.edit(ctx)
+	}
+	return c.replace(ctx)
+}
+
+// probeTime is how long a daemon may take for its first answer.
+const probeTime = 20 * time.Second
+
+// tables finds the daemon, or goes without it.
+func (c *crontabApp) tables(ctx context.Context) (tables, error) {
+	trusted := []uint32{0}
+	if c.uid != 0 {
+		trusted = append(trusted, c.uid)
+	}
+	client := api.DialOf(c.socket, trusted...)
+	probe, cancel := context.WithTimeoutCause(ctx, probeTime, errSaid{fmt.Sprintf("cronringd did not answer for %s on %s", probeTime, c.socket)})
+	defer cancel()
+	_, err := client.Health(probe)
+	switch {
+	case err == nil:
+		return client, nil
+	case api.KindOf(err) != api.Unreachable:
+		return nil, err
+	case c.uid == 0:
+		c.say("crontab: cronringd does not answer on %s; going on without it", c.socket)
+		return newDirect(c), nil
+	}
+	e, _ := errors.AsType[*api.Error](err)
+	return nil, &api.Error{
+		Kind: api.Unreachable, What: "cannot reach the crontabs: cronringd does not answer on " + c.socket,
+		Why: e.Why, Fix: "ask the administrator: systemctl start cronring",
+	}
+}
+
+func (c *crontabApp) list(ctx context.Context) error {
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	header := c.places.Header && c.env("CRONTAB_NOHEADER") == "N"
+	table, err := t.Crontab(ctx, c.args.user, false, header)
+	if err != nil {
+		return err
+	}
+	if table.Missing {
+		return &api.Error{Kind: api.NotFound, What: "no crontab for " + table.User}
+	}
+	text := string(table.Text)
+	if isTerminal(c.out) {
+		text = visible(text)
+	}
+	_, err = io.WriteString(c.out, text)
+	return err
+}
+
+// visible makes a table fit for a terminal: what could steer it is shown as an
+// escape.
+func visible(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		bare, ended := strings.CutSuffix(line, "\n")
+		for i, part := range strings.Split(bare, "\t") {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			b.WriteString(cleanCell(part))
+		}
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func (c *crontabApp) remove(ctx context.Context) error {
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	if c.args.ask && !c.asked("crontab: really delete "+cleanCell(c.userName())+"'s crontab? (y/n) ") {
+		return nil
+	}
+	done, err := t.RemoveCrontab(ctx, c.args.user)
+	if err != nil {
+		return err
+	}
+	c.notice(done)
+	if isTerminal(c.err) && done.Before != 0 {
+		c.say("removed %s; undo: cronring undo %d", entryCount(done.Entries), done.Before)
+	}
+	return nil
+}
+
+func entryCount(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// userName is whose table this is about.
+func (c *crontabApp) userName() string {
+	if c.args.user != "" {
+		return c.args.user
+	}
+	return c.host.Account
+}
+
+func (c *crontabApp) replace(ctx context.Context) error {
+	text, err := c.readFile(c.args.file)
+	if err != nil {
+		return err
+	}
+	if err := c.check(c.args.file, text); err != nil {
+		return err
+	}
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: c.args.file, Text: []byte(text)})
+	if err != nil {
+		return err
+	}
+	c.notice(done)
+	return nil
+}
+
+// notice says what did not go well beside what was asked for.
+func (c *crontabApp) notice(done api.Installed) {
+	if done.Notice != "" {
+		c.say("crontab: %s", cleanCell(done.Notice))
+	}
+}
+
+func (c *crontabApp) test() error {
+	text, err := c.readFile(c.args.file)
+	if err != nil {
+		return err
+	}
+	err = c.check(c.args.file, text)
+	switch {
+	case err != nil && c.debian():
+		return err
+	case err != nil:
+		return errSaid{"Invalid crontab file. Syntax issues were found."}
+	case c.debian():
+		c.say("The syntax of the crontab file was successfully checked.")
+	default:
+		c.say("No syntax issues were found in the crontab file.")
+	}
+	return nil
+}
+
+func (c *crontabApp) debian() bool { return c.host.Family == crontab.Debian }
+
+// readFile reads a new table: "-" is standard input.
+func (c *crontabApp) readFile(name string) (string, error) {
+	f := c.in
+	if name == "-" {
+		if isTerminal(f) {
+			c.say("crontab: type the new crontab, then Ctrl-D; Ctrl-C leaves the old one")
+		}
+	} else {
+		var err error
+		if f, err = os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
+			return "", errSaid{cleanCell(name) + ": " + errnoText(err)}
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			return "", errSaid{cleanCell(name) + ": Not a regular file."}
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
+	if err != nil {
+		return "", errSaid{cleanCell(name) + ": " + errnoText(err)}
+	}
+	return string(text), nil
+}
+
+// errnoText is the C library's words for an error.
+func errnoText(err error) string {
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		text := []rune(errno.Error())
+		text[0] = unicode.ToUpper(text[0])
+		return string(text)
+	}
+	return err.Error()
+}
+
+// shownRemarks bounds what a bad table makes the terminal scroll.
+const shownRemarks = 20
+
+// check reads a table as the daemon will, shows what is wrong with it, and
+// fails if a line has an error: here is a person who can mend it.
+func (c *crontabApp) check(name, text string) error {
+	config := c.host.Config(name, false)
+	config.Format, config.Owner = crontab.User, c.userName()
+	config.Privileged = config.Owner == "root"
+	_, remarks := crontab.Parse(name, text, config)
+	failed, cut, shown := false, false, 0
+	for _, d := range remarks {
+		if d.Severity == crontab.Notice {
+			continue
+		}
+		failed = failed || d.Severity == crontab.Error
+		if cut = cut || d.Code == "B301"; d.Code == "B301" && c.debian() {
+			continue
+		}
+		if shown++; shown <= shownRemarks {
+			c.showRemark(name, text, d)
+		}
+	}
+	if shown > shownRemarks {
+		c.say("%d more of the kind", shown-shownRemarks)
+	}
+	switch {
+	case !failed:
+		return nil
+	case cut && c.debian():
+		return errSaid{"new crontab file is missing newline before EOF, can't install."}
+	case c.debian():
+		return errSaid{"errors in crontab file, can't install."}
+	}
+	return errSaid{"Invalid crontab file, can't install."}
+}
+
+// showRemark begins as cron does, with the file's name in quotes; unlike
+// Debian's cron it counts lines from 1.
+func (c *crontabApp) showRemark(name, text string, d crontab.Diagnostic) {
+	line := fmt.Sprintf("\"%s\":%d: ", cleanCell(name), d.Line)
+	if d.Severity == crontab.Warning {
+		line += "warning: "
+	}
+	line += d.Message
+	if d.Column > 0 {
+		line += fmt.Sprintf(" (column %d)", d.Column)
+	}
+	c.say("%s", cleanCell(line))
+	if !isTerminal(c.err) {
+		return
+	}
+	for part := range strings.Lines(d.Excerpt(text)) {
+		c.say("    %s", cleanCell(strings.TrimSuffix(part, "\n")))
+	}
+	if d.Fix != "" {
+		c.say("    fix: %s", cleanCell(d.Fix))
+	}
+}
+
+// errSaid is an error in cron's own words.
+type errSaid struct{ text string }
+
+func (e errSaid) Error() string { return e.text }
+
+// errUsageShown is an error that is a page of help.
+type errUsageShown struct{ text string }
+
+func (e errUsageShown) Error() string { return e.text }
+
+// report says what went wrong, and gives the exit code.
+func (c *crontabApp) report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	e, ok := errors.AsType[*api.Error](err)
+	switch {
+	case !ok:
+		c.say("%s", strings.TrimSuffix(err.Error(), "\n"))
+	case e.Kind == api.NotFound && strings.HasPrefix(e.What, "user `"):
+		c.say("crontab:  %s", cleanCell(e.What))
+	case e.Kind == api.NotFound, e.Kind == api.NotAllowed && !strings.HasPrefix(e.What, "cannot "):
+		c.say("%s", cleanCell(e.What))
+		if e.Fix != "" {
+			c.say("%s", cleanCell(e.Fix))
+		}
+	default:
+		c.say("crontab: %s", cleanCell(e.What))
+		for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
+			if part.text != "" {
+				c.say("  %s   %s", part.name, cleanCell(part.text))
+			}
+		}
+	}
+	return exitFailed
+}
+
+// say talks to the person.
+func (c *crontabApp) say(format string, args ...any) { fmt.Fprintf(c.err, format+"\n", args...) }
+
+// asked puts a question until it is answered with yes or no; the end of the
+// input is a no.
+func (c *crontabApp) asked(question string) bool {
+	fmt.Fprint(c.out, question)
+	for {
+		answer, ok := c.readAnswer()
+		switch {
+		case !ok:
+			fmt.Fprintln(c.out)
+			return false
+		case strings.HasPrefix(strings.ToLower(answer), "y"):
+			return true
+		case strings.HasPrefix(strings.ToLower(answer), "n"):
+			return false
+		}
+		fmt.Fprint(c.out, "Please enter Y or N: ")
+	}
+}
+
+// longestAnswer is longer than any answer.
+const longestAnswer = 1 << 10
+
+// readAnswer reads one line byte by byte, as what follows may be the editor's.
+func (c *crontabApp) readAnswer() (string, bool) {
+	var line []byte
+	one := make([]byte, 1)
+	for len(line) < longestAnswer {
+		n, err := c.in.Read(one)
+		if n == 1 && one[0] == '\n' {
+			return strings.TrimSpace(string(line)), true
+		}
+		if n == 1 {
+			line = append(line, one[0])
+		}
+		if err != nil {
+			return strings.TrimSpace(string(line)), len(line) > 0
+		}
+	}
+	return "", false
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// firstLines is what an editor shows to somebody who has no table yet.
+const firstLines = `# One line for each task: when, and what.
+#
+# m h dom mon dow  command
+#
+# minute (0-59), hour (0-23), day of month (1-31), month (1-12), day of week
+# (0-7, 0 and 7 are Sunday); * is any. At 5:00 every Monday:
+#
+# 0 5 * * 1  tar -czf /var/backups/home.tgz /home
+#
+# What a task prints is mailed to you. See crontab(5); for one task's next runs:
+# cronring next '0 5 * * 1'
+#
+`
+
+// edit lets a person change a table with an editor. No signal of the terminal
+// ends it in between, as the edits would be lost.
+func (c *crontabApp) edit(ctx context.Context) error {
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	table, err := t.Crontab(ctx, c.args.user, true, false)
+	if err != nil {
+		return err
+	}
+	defer t.EndEdit(ctx, c.args.user)
+	start := table.Text
+	if table.Missing {
+		c.say("no crontab for %s - using an empty one", cleanCell(table.User))
+		start = nil
+		if c.debian() {
+			start = []byte(firstLines)
+		}
+	}
+	d, err := c.newDraft(start)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return c.editDraft(ctx, t, d, table.Sum)
+}
+
+func (c *crontabApp) editDraft(ctx context.Context, t tables, d *draft, base string) error {
+	for {
+		if err := c.runEditor(d); err != nil {
+			return c.leave(d, err)
+		}
+		text, err := d.read()
+		if err != nil {
+			return c.leave(d, err)
+		}
+		if bytes.Equal(text, d.start) {
+			if c.debian() {
+				c.say("No modification made")
+			} else {
+				c.say("crontab: no changes made to crontab")
+			}
+			return nil
+		}
+		c.say("crontab: installing new crontab")
+		if err := c.check(d.path, string(text)); err != nil {
+			c.say("%s", err)
+			if c.asked("Do you want to retry the same edit? (y/n) ") {
+				continue
+			}
+			return c.leave(d, errSaid{})
+		}
+		return c.leave(d, c.installDraft(ctx, t, text, d.path, base))
+	}
+}
+
+// installDraft installs over the version that the edit began with, or asks.
+func (c *crontabApp) installDraft(ctx context.Context, t tables, text []byte, path, base string) error {
+	for {
+		done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: path, Text: text, Base: base})
+		if err == nil {
+			c.notice(done)
+			return nil
+		}
+		if api.KindOf(err) != api.Conflict {
+			return err
+		}
+		now, e := t.Crontab(ctx, c.args.user, true, false)
+		if e != nil || now.Sum == base {
+			return err
+		}
+		if !c.asked("crontab: " + cleanCell(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
+			return errSaid{}
+		}
+		base = now.Sum
+	}
+}
+
+// leave ends an edit: after an error the draft stays, as it may be an hour's
+// work, and its place is said.
+func (c *crontabApp) leave(d *draft, err error) error {
+	if err == nil {
+		return nil
+	}
+	if text, e := d.read(); e == nil && bytes.Equal(text, d.start) {
+		return err
+	}
+	d.keep = true
+	if said, ok := err.(errSaid); !ok || said.text != "" {
+		c.report(err)
+	}
+	return errSaid{"crontab: edits left in " + cleanCell(d.path)}
+}
+
+// draft is a table in the making: a file in a directory that only the caller
+// can enter.
+type draft struct {
+	dir   *os.File
+	path  string
+	start []byte
+	keep  bool
+}
+
+func (c *crontabApp) newDraft(start []byte) (*draft, error) {
+	dir, err := os.MkdirTemp(c.tempDir(), "crontab.")
+	if err != nil {
+		return nil, errSaid{cleanCell(c.tempDir()) + ": " + errnoText(err)}
+	}
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, errSaid{cleanCell(dir) + ": " + errnoText(err)}
+	}
+	d := &draft{dir: f, path: filepath.Join(dir, "crontab"), start: start}
+	if err := os.WriteFile(d.path, start, 0o600); err != nil {
+		d.close()
+		return nil, errSaid{cleanCell(d.path) + ": " + errnoText(err)}
+	}
+	return d, nil
+}
+
+// close removes the draft, unless it is kept. An editor may have left files of
+// its own beside it.
+func (d *draft) close() {
+	d.dir.Close()
+	if !d.keep {
+		os.RemoveAll(filepath.Dir(d.path))
+	}
+}
+
+// read reads what the editor left, in the directory that was made and nowhere
+// else, if it is still the caller's own.
+func (d *draft) read() ([]byte, error) {
+	fd, err := unix.Openat(int(d.dir.Fd()), "crontab", unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, errSaid{cleanCell(d.path) + ": " + errnoText(err)}
+	}
+	f := os.NewFile(uintptr(fd), d.path)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, errSaid{cleanCell(d.path) + ": " + errnoText(err)}
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, errSaid{cleanCell(d.path) + ": Not a regular file."}
+	case st.Uid != uint32(os.Geteuid()):
+		return nil, errSaid{"crontab: " + cleanCell(d.path) + " belongs to somebody else now"}
+	}
+	return io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
+}
+
+const defaultTemp = "/tmp"
+
+// tempDir is TMPDIR, unless others than the caller and root could exchange
+// what is made in it: an editor goes by names, and would write into what
+// somebody else put there.
+func (c *crontabApp) tempDir() string {
+	dir := c.env("TMPDIR")
+	if dir == "" || !filepath.IsAbs(dir) {
+		return defaultTemp
+	}
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil {
+			return defaultTemp
+		}
+		shared := st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR || shared || st.Uid != 0 && st.Uid != c.uid {
+			c.say("crontab: TMPDIR is not used, as others can change %s", cleanCell(at))
+			return defaultTemp
+		}
+		if at == "/" {
+			return dir
+		}
+	}
+}
+
+// editor is the person's choice, or the family's, or what there is.
+func (c *crontabApp) editor() string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if editor := c.env(name); editor != "" {
+			return editor
+		}
+	}
+	choices := []string{"/usr/bin/vi", "/usr/bin/editor"}
+	if c.debian() {
+		choices = []string{"/usr/bin/sensible-editor", "/usr/bin/editor", "/usr/bin/vi"}
+	}
+	for _, path := range choices {
+		if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return path
+		}
+	}
+	return choices[0]
+}
+
+// runEditor runs the editor as the shell would, with the draft's name as one
+// word whatever is in it.
+func (c *crontabApp) runEditor(d *draft) error {
+	editor := c.editor()
+	cmd := exec.Command("/bin/sh", "-c", editor+` "$1"`, "sh", d.path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = c.in, c.out, c.err, defaultTemp
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP)
+	defer signal.Stop(caught)
+	err := cmd.Run()
+	exited, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return err
+	}
+	status := exited.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		core := "no core dumped"
+		if status.CoreDump() {
+			core = "core dumped"
+		}
+		return errSaid{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", cleanCell(editor), status.Signal(), core)}
+	}
+	return errSaid{fmt.Sprintf("crontab: \"%s\" exited with status %d", cleanCell(strings.TrimSpace(editor)), status.ExitStatus())}
+}
