@@ -27,10 +27,10 @@ for action in "$@"; do
 	case $action in reload | upgrade) claim "$action: the process is the same" same "$(main_pid)" "$old" ;; esac
 	await 20 "$action: it answers" cronring status
 	claim "$action: no job was killed" same "$(wc -l <survived) $(pgrep -c -x job)" "0 $n"
-	await 20 "$action: it knows that they run" sh -c "test \$(timeout 20 cronring list --state running -o name | grep -c '^j') -eq $n"
+	await 20 "$action: it knows that they run" sh -c "test \$(timeout 20 cronring list @running -o name | grep -c '^j') -eq $n"
 	timeout 60 sh -c 'exec 9>gate; while [ $(wc -l <survived) -lt '"$n"' ] && pgrep -x job >/dev/null; do sleep 0.1; done'
 	claim "$action: no job was blocked" same "$(wc -l <survived)" "$n"
-	await 30 "$action: all ends are seen" sh -c "! timeout 20 cronring list --state running -o name | grep -q '^j'"
+	await 30 "$action: all ends are seen" sh -c "! timeout 20 cronring list @running -o name | grep -q '^j'"
 	cronring history 'j*' -n "$n" -o jsonl >"out/$action/history.jsonl"
 	for i in $(seq "$n"); do cronring logs "j$i" >"out/$action/j$i" 2>&1; done
 done
