@@ -260,7 +260,7 @@ func (m *machine) importAnacron(tables []hostTable) *importedAnacron {
 			continue
 		}
 		today := crontab.DayOf(m.now(), m.host.Zone)
-		phase := importedPhase{ID: p.ID, Line: e.Line(), Period: periodText(p), Delay: brief(p.Delay), Command: e.Command(), Due: true}
+		phase := importedPhase{ID: p.ID, Line: e.Line(), Period: periodText(p), Delay: m.delayText(e, p), Command: e.Command(), Due: true}
 		if stamp, ok := m.stamp(p.ID); ok {
 			phase.Stamp, phase.Due = stamp.String(), p.Due(stamp, today)
 		}
@@ -279,6 +279,20 @@ func periodText(p *crontab.Period) string {
 		return "daily"
 	}
 	return fmt.Sprintf("every %d days", p.Days)
+}
+
+// delayText is a delay as written. The part of it that is drawn at random is
+// not what the daemon draws.
+func (m *machine) delayText(e *crontab.Entry, p *crontab.Period) string {
+	text := brief(p.Delay)
+	random, _ := e.Lookup("RANDOM_DELAY")
+	if columns := strings.Fields(e.Raw()); random != "" && len(columns) > 1 && m.host.Family == crontab.RHEL {
+		text = fmt.Sprintf("%sm and up to %sm at random", columns[1], random)
+	}
+	if p.Until > 0 {
+		text += fmt.Sprintf(" from %d to %d o'clock", p.From, p.Until)
+	}
+	return text
 }
 
 // stamp reads the day on which a job of anacron ran last.

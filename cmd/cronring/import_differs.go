@@ -151,6 +151,9 @@ func (c *tableChanges) entry(e *crontab.Entry, family crontab.Family, now time.T
 	if e.MailOnFailure() && family == crontab.Debian {
 		c.add(line, "", "-n is read as a flag, mail only on failure: it began the command for the old cron")
 	}
+	if p := e.Options().Period; p != nil {
+		c.add(line, "", fmt.Sprintf("runs once a period (%s), also when %s of /etc/anacrontab did it, and is made up after the host was off", periodText(p), p.ID))
+	}
 	if n, at := gapMinutes(e, now); n > 1 {
 		c.add(line, "", fmt.Sprintf("runs once, not %d times, when the clock skips an hour on %s", n, at.Format(time.DateOnly)))
 	}

@@ -44,14 +44,11 @@ type shadow struct {
 	scanned time.Time // when tables are to be read next
 }
 
-// newShadow makes a shadow that has not begun. The tables of anacron are those
-// that the daemon would take over.
+// newShadow makes a shadow that has not begun.
 func newShadow(m *machine) *shadow {
 	return &shadow{
 		machine: m, engine: engine.New(engine.State{}), up: sinceBoot, wait: waitUntil,
-		source: spool.OpenSource(spool.SourceOptions{
-			Host: m.host, Places: m.places(), Accounts: finder(m.find), LSBNames: m.lsbNames(),
-		}),
+		source: m.source(),
 	}
 }
 
@@ -164,7 +161,7 @@ func (s *shadow) shadowed(now time.Time, start engine.Start) shadowed {
 	view := s.engine.View()
 	if i, ok := view.Find(start.Job.ID); ok {
 		e := view.Entry(i)
-		one.quiet = e.Quiet() || e.Options().Period != nil // anacron's jobs are not logged by cron
+		one.quiet = e.Quiet() || e.Table().Format == crontab.Anacron // which cron never runs
 	}
 	return one
 }

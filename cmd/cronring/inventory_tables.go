@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"regexp"
 
@@ -15,7 +16,6 @@ import (
 func (m *machine) source() *spool.Source {
 	return spool.OpenSource(spool.SourceOptions{
 		Host: m.host, Places: m.places(), Accounts: finder(m.find), LSBNames: m.lsbNames(),
-		AnacronInstalled: func() bool { return false }, // its table is told of in any case
 	})
 }
 
@@ -42,7 +42,30 @@ func (f finder) Find(ctx context.Context, name string) (account.Account, error) 
 // tables reads the crontabs of the host, in the order in which the daemon
 // loads them, and after them what is refused or ignored.
 func (m *machine) tables(ctx context.Context) []hostTable {
-	return m.tablesOf(m.source().Scan(ctx))
+	list := m.tablesOf(m.source().Scan(ctx))
+	if m.anacronInstalled() {
+		list = append(list, m.ownAnacrontab()...)
+	}
+	return list
+}
+
+// ownAnacrontab reads the table of an anacron that is installed. The daemon
+// leaves it alone then.
+func (m *machine) ownAnacrontab() []hostTable {
+	path := m.places().Anacrontab
+	text, err := spool.Read(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	t := hostTable{path: m.shown(path), text: text}
+	if err != nil {
+		t.refused, t.why = "CAN'T OPEN", reason(err)
+		return []hostTable{t}
+	}
+	c := m.host.Config(path, false)
+	c.Format, c.Privileged = crontab.Anacron, true
+	t.table, t.remarks = crontab.Parse(t.path, text, c)
+	return []hostTable{t}
 }
 
 func (m *machine) tablesOf(scan spool.Snapshot) []hostTable {
