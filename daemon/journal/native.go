@@ -23,8 +23,14 @@ type native struct {
 	buf  []byte
 }
 
+// maxKept is how large a buffer is kept between entries.
+const maxKept = 1 << 20
+
 func (j *native) write(n *note, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
+	if cap(j.buf) > maxKept {
+		j.buf = nil
+	}
 	j.buf = encodeNote(j.buf[:0], n)
 	err := j.send(deadline)
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -46,9 +46,9 @@ func whole(t *testing.T, l *Letter) string {
 	return string(l.Header) + string(body)
 }
 
-// The letters for Debian are those that its cron 3.0pl1-162 gave to a
-// sendmail that wrote them down, for the same lines; ours have Auto-Submitted
-// and " (failed)" besides.
+// The letters for Debian are those that its cron 3.0pl1-162 and its anacron
+// 2.3-36 gave to a sendmail that wrote them down, for the same lines; ours have
+// Auto-Submitted and " (failed)" besides.
 func TestComposeGolden(t *testing.T) {
 	withFailure := func(r Report) Report { r.Run.Outcome.Code = 3; return r }
 	anacron := func(r Report) Report {

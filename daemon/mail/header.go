@@ -73,26 +73,24 @@ func cronieHeader(c Config, r Report, env *variables, from, to string) []byte {
 	return h.end()
 }
 
-// anacronHeader is what anacron writes; cronie's has the MIME headers that
-// Debian's goes without.
+// anacronHeader is what anacron writes. Debian's knows no MAILFROM and has
+// fewer headers on the form, and in another place.
 func anacronHeader(c Config, r Report, from, to string) []byte {
 	var h header
-	charset := charset(c)
+	subject := "Anacron job '" + r.Anacron + "' on " + c.Host
 	if c.Family == crontab.RHEL {
-		charset = `"` + charset + `"`
-	} else {
-		from = r.Account.Name // that of Debian knows no MAILFROM
-	}
-	h.line("From", "Anacron <"+from, ">")
-	h.addresses("To", to)
-	if c.Family == crontab.RHEL {
+		h.line("From", "Anacron <"+from, ">")
+		h.addresses("To", to)
 		h.WriteString("MIME-Version: 1.0\n")
-	}
-	h.line("Content-Type", "text/plain; charset="+charset, "")
-	if c.Family == crontab.RHEL {
+		h.line("Content-Type", `text/plain; charset="`+charset(c), `"`)
 		h.WriteString("Content-Transfer-Encoding: 8bit\n")
+		h.line("Subject", subject, failed(r))
+	} else {
+		h.line("From", "Anacron <"+r.Account.Name, ">")
+		h.addresses("To", to)
+		h.line("Subject", subject, failed(r))
+		h.line("Content-Type", "text/plain; charset="+charset(c), "")
 	}
-	h.line("Subject", "Anacron job '"+r.Anacron+"' on "+c.Host, failed(r))
 	h.WriteString("Auto-Submitted: auto-generated\n")
 	return h.end()
 }

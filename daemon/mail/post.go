@@ -46,7 +46,7 @@ const (
 	lifetime    = 4 * 24 * time.Hour
 	fewestTries = 8               // also where a clock that was set makes the letter look old
 	sendTime    = 5 * time.Minute // for the mailer; it is to queue, not to talk
-	stopTime    = 10 * time.Second
+	stopTime    = 5 * time.Second
 )
 
 // Bounds on what waits in memory: letters not yet written down, and letters
