@@ -118,16 +118,36 @@ func (m *machine) places() spool.Places { return m.host.Places(m.root) }
 // is read.
 const maxSettings = 1 << 20
 
-// read gives the text of a small file that is not a crontab. A FIFO that
-// somebody put there does not make it wait.
-func (m *machine) read(name string) (string, error) {
-	f, err := os.OpenFile(m.path(name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+// read gives the text of a small file that is not a crontab.
+func (m *machine) read(name string) (string, error) { return m.readUpTo(name, maxSettings) }
+
+func (m *machine) readUpTo(name string, most int64) (string, error) {
+	f, err := m.open(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSettings))
+	text, err := io.ReadAll(io.LimitReader(f, most))
 	return string(text), err
+}
+
+// open opens a file of the host. A FIFO that somebody put there does not make
+// it wait, and links of a host in a directory lead nowhere but into that.
+func (m *machine) open(name string) (*os.File, error) {
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	if m.root == "" {
+		return os.OpenFile(name, flags, 0)
+	}
+	root, err := unix.Open(m.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: m.root, Err: err}
+	}
+	defer unix.Close(root)
+	fd, err := unix.Openat2(root, name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_IN_ROOT})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // exists reports whether there is such a file.

@@ -53,7 +53,7 @@ func (m *machine) tables(ctx context.Context) []hostTable {
 // leaves it alone then.
 func (m *machine) ownAnacrontab() []hostTable {
 	path := m.places().Anacrontab
-	text, err := spool.Read(path)
+	text, err := m.readUpTo(m.shown(path), crontab.MaxText+1)
 	if os.IsNotExist(err) {
 		return nil
 	}

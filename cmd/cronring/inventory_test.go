@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -199,5 +200,21 @@ func golden(t *testing.T, name, got string) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestMachineReadsWithinItsRoot(t *testing.T) {
+	root := plant(t, hostFiles{
+		"/etc/outside": "-> /etc/passwd", "/etc/above": "-> ../../../../../../../../etc/passwd",
+		"/etc/inside": "-> /usr/lib/there", "/usr/lib/there": "text",
+	})
+	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := planted(t, root, crontab.Debian, "UTC")
+	for name, want := range map[string]string{"/etc/outside": "", "/etc/above": "", "/etc/inside": "text", "/fifo": ""} {
+		if got, err := m.read(name); got != want || (err == nil) != (want != "" || name == "/fifo") {
+			t.Errorf("%s: got %q, %v; want %q", name, got, err, want)
+		}
 	}
 }
