@@ -91,11 +91,12 @@ CRONRING_JOB=secret
 NOTIFY_SOCKET=/run/systemd/notify
 LISTEN_FDS=99
 #@ name=who
-* * * * * id -u; id -G; pwd; grep -E 'CapEff|Groups' /proc/self/status; ls -l /proc/self/fd; echo "$LOGNAME $USER $CRONRING_JOB"
+* * * * * /usr/bin/id -u; /usr/bin/id -G; pwd; grep -E 'CapEff|Groups' /proc/self/status; ls -l /proc/self/fd; echo "$LOGNAME $USER $CRONRING_JOB"
 SHELL=/tmp/suid
 #@ name=suid
 * * * * * id
 SHELL=/bin/sh
+HOME=/home/mallory
 MAILTO=-oQ/tmp -X/tmp/pwned
 #@ name=mail1
 * * * * * echo x
@@ -126,7 +127,7 @@ m 'mkdir -p /tmp/evilbin; for p in sendmail getent id run-parts logger sh; do pr
 claim "her own table is installed" m "crontab $PWD/table"
 await 8 "and read" cronring show who
 for job in who suid mail1 mail2 mail3 mail4 mail5 mail6 mail7 journal; do m "timeout 20 cronring run $job --wait" >"said.$job" 2>&1; done
-cronring logs who --raw >who.out 2>&1; sed 's/^/  | /' who.out
+cronring logs who --raw --stream out >who.out 2>&1; sed 's/^/  | /' who.out
 claim "her job has her id and no other group" same "$(head -2 who.out | tr '\n' ' ')" "2004 2004 "
 claim "and no capability" grep -q 'CapEff:.*0000000000000000' who.out
 refute "it has no descriptor of the daemon's" grep -E 'cronring.db|socket:|eventpoll|cronring.sock' who.out
