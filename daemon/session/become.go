@@ -1,0 +1,171 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// order is what the helper gets to do. Byte slices, as a crontab's bytes need
+// not be UTF-8, which JSON strings have to be.
+type order struct {
+	Argv     [][]byte
+	Env      [][]byte
+	Dir      []byte
+	Fallback bool
+}
+
+// The descriptors that come with an order.
+const (
+	orderFile  = iota // the order itself, as JSON
+	reportPipe        // takes what the helper has to say
+	stdin
+	stdout
+	stderr
+	orderFiles
+)
+
+// The first byte of each line of a report. After a line of reportReady, the end
+// of the report means that the job runs.
+const (
+	reportNote  = 'N'
+	reportError = 'E'
+	reportReady = 'R'
+)
+
+// reportLimit is as much as is read of a report: the process that writes it is
+// the user's.
+const reportLimit = 4 << 10
+
+// orderLimit is more than the kernel takes for a command and its environment.
+const orderLimit = 64 << 20
+
+// failed is the helper's exit status when there is no job.
+const failed = 203
+
+// Become turns the process into the job that is ordered on its standard input.
+// It is what the program of Options.Helper has to call first of all, and never
+// returns. A process that nobody gave an order ends with status 203.
+func Become() {
+	runtime.LockOSThread() // exec gives the signal mask of its thread away
+	var report io.Writer = io.Discard
+	fds, err := receive(0)
+	if err == nil {
+		report = os.NewFile(uintptr(fds[reportPipe]), "report")
+		err = become(fds, report)
+	}
+	say(report, reportError, err.Error())
+	fmt.Fprintln(os.Stderr, "become a job:", err) // to the journal, unless it is the job's already
+	os.Exit(failed)
+}
+
+// become returns only when it could not.
+func become(fds []int, report io.Writer) error {
+	var o order
+	file := os.NewFile(uintptr(fds[orderFile]), "order")
+	if err := json.NewDecoder(io.NewSectionReader(file, 0, orderLimit)).Decode(&o); err != nil {
+		return fmt.Errorf("read order: %w", err)
+	}
+	for standard, fd := range fds[stdin:] {
+		// Whoever made the pipe may use it through a poller, but few programs can.
+		err := errors.Join(unix.SetNonblock(fd, false), unix.Dup3(fd, standard, 0))
+		if err != nil {
+			return fmt.Errorf("set descriptor %d up: %w", standard, err)
+		}
+	}
+	if err := enter(o, report); err != nil {
+		return err
+	}
+	argv := asStrings(o.Argv)
+	if len(argv) == 0 {
+		return errors.New("the order has no command")
+	}
+	env := merge(os.Environ(), asStrings(o.Env))
+	say(report, reportReady, "")
+	err := syscall.Exec(argv[0], argv, env) // closes the report
+	return fmt.Errorf("run SHELL %s: %w", argv[0], err)
+}
+
+// receive takes the descriptors of an order from a socket. They are closed by
+// exec, but for those that are put in place.
+func receive(socket int) ([]int, error) {
+	control := make([]byte, unix.CmsgSpace(orderFiles*4))
+	_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("receive order: %w", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(control[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.New("receive order: no descriptors came with it")
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != orderFiles {
+		return nil, errors.New("receive order: other descriptors came with it than there should be")
+	}
+	return fds, nil
+}
+
+// enter changes to the job's directory as the user, which may see directories
+// that root does not.
+func enter(o order, report io.Writer) error {
+	err := os.Chdir(string(o.Dir))
+	switch {
+	case err == nil:
+		return nil
+	case !o.Fallback:
+		return fmt.Errorf("cannot enter %s: %w", o.Dir, errors.Unwrap(err))
+	}
+	say(report, reportNote, fmt.Sprintf("cannot enter %s: %v; running in /", o.Dir, errors.Unwrap(err)))
+	return os.Chdir("/")
+}
+
+// say writes a line of the report. Where nobody reads it any more, it is of no
+// use to anybody.
+func say(report io.Writer, kind byte, text string) {
+	line := append([]byte{kind}, strings.ReplaceAll(text, "\n", " ")...)
+	_, _ = report.Write(append(line, '\n'))
+}
+
+// fromSystemd are the variables that systemd itself adds. cron's jobs never had
+// them, and some make programs believe that they are the service.
+var fromSystemd = []string{
+	"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE",
+	"NOTIFY_SOCKET", "MAINPID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "MANAGERPID",
+}
+
+// merge puts the job's variables over those of PAM.
+func merge(session, job []string) []string {
+	var env []string
+	for _, entry := range session {
+		name, _, _ := strings.Cut(entry, "=")
+		isSet := func(entry string) bool { return strings.HasPrefix(entry, name+"=") }
+		if !slices.Contains(fromSystemd, name) && !slices.ContainsFunc(job, isSet) {
+			env = append(env, entry)
+		}
+	}
+	return append(env, job...)
+}
+
+func asStrings(all [][]byte) []string {
+	texts := make([]string, len(all))
+	for i, b := range all {
+		texts[i] = string(b)
+	}
+	return texts
+}
+
+func asBytes(all []string) [][]byte {
+	texts := make([][]byte, len(all))
+	for i, s := range all {
+		texts[i] = []byte(s)
+	}
+	return texts
+}

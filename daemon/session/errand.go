@@ -1,0 +1,203 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// errand is what Start and the helper have between them.
+type errand struct {
+	pamName string
+	socket  *os.File // the helper's standard input; the order lies in it
+	report  *os.File // what the helper says
+}
+
+// newErrand sends the order before there is anybody to receive it.
+func (m *Manager) newErrand(spec Spec) (*errand, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	o := order{asBytes(spec.Argv), asBytes(spec.Env), []byte(spec.Dir), spec.Fallback}
+	file, err := orderIn(o)
+	if err != nil {
+		return nil, fmt.Errorf("write order: %w", err)
+	}
+	defer file.Close()
+	report, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open report: %w", err)
+	}
+	defer write.Close()
+	socket, err := post(file, write, spec.Files[0], spec.Files[1], spec.Files[2])
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("send order: %w", err), report.Close())
+	}
+	return &errand{spec.PAMName, socket, report}, nil
+}
+
+func (e *errand) close() {
+	_ = e.socket.Close() // systemd and the helper have their own
+	_ = e.report.Close() // all was read
+}
+
+// orderIn is a file without a name, which nobody finds in any folder.
+func orderIn(o order) (*os.File, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > orderLimit {
+		return nil, errors.New("command and environment are too long")
+	}
+	fd, err := unix.MemfdCreate("cronring-order", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "order")
+	if _, err := file.Write(text); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// post leaves descriptors in a socket, one byte with them, and returns the end
+// at which they can be received.
+func post(files ...*os.File) (*os.File, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(ends[1])
+	socket := os.NewFile(uintptr(ends[0]), "order socket")
+	conns := make([]int, len(files))
+	for i, file := range files {
+		raw, err := file.SyscallConn() // Fd would make the file blocking
+		if err != nil {
+			return nil, errors.Join(err, socket.Close())
+		}
+		_ = raw.Control(func(fd uintptr) { conns[i] = int(fd) })
+	}
+	err = unix.Sendmsg(ends[1], []byte{0}, unix.UnixRights(conns...), nil, unix.MSG_NOSIGNAL)
+	runtime.KeepAlive(files)
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	return socket, nil
+}
+
+// await waits until the job is executed, or for the reason why it is not.
+func (e *errand) await(ctx context.Context, f *follow) (note string, err error) {
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-f.over: // the end of the report need not come: systemd may hold the order, and with it the report, open
+		case <-ctx.Done():
+		case <-done:
+		}
+		_ = e.report.SetReadDeadline(time.Unix(0, 1)) // a pipe takes deadlines
+	}()
+	said := e.read()
+	switch {
+	case said.failure != "":
+		return "", errors.New(said.failure)
+	case said.ready:
+		return said.note, nil
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("start the session: %w", ctx.Err())
+	}
+	select { // it came to no job, so that the unit ends too
+	case <-f.over:
+		return "", e.whyNot(f.state)
+	case <-ctx.Done():
+		return "", fmt.Errorf("start the session: %w", ctx.Err())
+	}
+}
+
+// whyNot explains how a unit ended that was to start a job.
+func (e *errand) whyNot(s state) error {
+	s.wasUp = false // systemd takes every exit status for a success
+	o := s.outcome()
+	switch {
+	case o.Kind == job.NotStarted && o.Error == setupStep(pamStatus):
+		return fmt.Errorf("%s: see what it says of %s in the journal", o.Error, e.pamName)
+	case o.Error != "":
+		return errors.New(o.Error)
+	}
+	return fmt.Errorf("the helper of the daemon ended: %s", o)
+}
+
+// said is a report.
+type said struct {
+	note, failure string
+	ready         bool
+}
+
+// read reads to the end of the report, or to the deadline and then what has
+// come so far.
+func (e *errand) read() said {
+	var text []byte
+	buffer := make([]byte, reportLimit)
+	for len(text) < reportLimit {
+		n, err := e.report.Read(buffer)
+		text = append(text, buffer[:n]...)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			text = append(text, e.rest()...)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return parseReport(text)
+}
+
+// rest is what is in the pipe. It does not wait.
+func (e *errand) rest() []byte {
+	buffer := make([]byte, reportLimit)
+	n := 0
+	conn, err := e.report.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	_ = conn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), buffer) }) // nothing there: an error
+	return buffer[:max(n, 0)]
+}
+
+// parseReport believes nothing but that a job runs or does not: the process
+// that has written the report is the user's.
+func parseReport(text []byte) said {
+	var s said
+	for line := range bytes.Lines(text[:min(len(text), reportLimit)]) {
+		words := plain(string(line[1:]))
+		switch line[0] {
+		case reportNote:
+			s.note = words
+		case reportError:
+			s.failure = words
+		case reportReady:
+			s.ready = true
+		}
+	}
+	return s
+}
+
+// plain is text that is safe to print, on one line.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,349 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Options set up a Manager.
+type Options struct {
+	// Helper is the argument list of a program that calls Become, by its
+	// absolute path. Every account must be allowed to execute it.
+	Helper []string
+}
+
+// Manager starts and follows units. Its methods may be called concurrently;
+// Run has to run meanwhile.
+type Manager struct {
+	options Options
+	ends    chan End
+	wake    chan struct{} // tells Run that there is something to report
+
+	mu    sync.Mutex
+	bus   *bus          // nil while there is no connection
+	ready chan struct{} // closed while there is one
+	units map[string]*follow
+	told  []End // not yet received from ends
+}
+
+// follow is a unit whose end somebody waits for.
+type follow struct {
+	over  chan struct{} // closed when the unit has ended
+	state state         // the last; set before over is closed
+	ended bool          // over is closed
+	asked bool          // systemd was asked to start it, and has answered
+	held  bool          // Start has not returned: the end is not reported yet
+}
+
+// End is how the main process of a unit ended.
+type End struct {
+	Unit    string
+	PID     int // 0: there never was a process
+	Outcome job.Outcome
+	At      time.Time
+}
+
+// Open connects to systemd.
+func Open(ctx context.Context, options Options) (*Manager, error) {
+	b, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{
+		options: options,
+		ends:    make(chan End),
+		wake:    make(chan struct{}, 1),
+		bus:     b,
+		ready:   make(chan struct{}),
+		units:   make(map[string]*follow),
+	}
+	close(m.ready)
+	return m, nil
+}
+
+// Ends are the ends of units that were started or adopted. That of a unit may
+// be received before its Start has returned in another goroutine.
+func (m *Manager) Ends() <-chan End { return m.ends }
+
+// Run follows the units until ctx is done; those that run then go on. When the
+// connection is lost, as it is whenever systemd executes itself again, Run
+// makes a new one and looks at all units.
+func (m *Manager) Run(ctx context.Context) error {
+	defer m.disconnect()
+	for {
+		b := m.current()
+		if b == nil {
+			if err := m.reconnect(ctx); err != nil {
+				return nil // ctx is done
+			}
+			m.lookAtAll(ctx)
+			continue
+		}
+		out, end := m.next()
+		select {
+		case <-ctx.Done():
+			return nil
+		case out <- end:
+			m.received()
+		case <-m.wake:
+		case signal, ok := <-b.signals:
+			if !ok {
+				m.disconnect()
+				continue
+			}
+			if unit := unitOf(signal); m.follows(unit) {
+				m.look(ctx, unit)
+			}
+		}
+	}
+}
+
+func (m *Manager) current() *bus {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bus
+}
+
+func (m *Manager) disconnect() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bus != nil {
+		_ = m.bus.conn.Close() // it is lost, or not needed any more
+		m.bus = nil
+		m.ready = make(chan struct{})
+	}
+}
+
+// The time between two attempts to reach systemd.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+func (m *Manager) reconnect(ctx context.Context) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		if b, err := dial(ctx); err == nil {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.bus = b
+			close(m.ready)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// connected waits for a connection.
+func (m *Manager) connected(ctx context.Context) (*bus, error) {
+	for {
+		m.mu.Lock()
+		b, ready := m.bus, m.ready
+		m.mu.Unlock()
+		if b != nil {
+			return b, nil
+		}
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for systemd: %w", ctx.Err())
+		}
+	}
+}
+
+// following are the units that systemd has, and whose end is not known.
+func (m *Manager) following() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var units []string
+	for unit, f := range m.units {
+		if f.isOpen() {
+			units = append(units, unit)
+		}
+	}
+	return units
+}
+
+func (m *Manager) follows(unit string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.units[unit]
+	return f != nil && f.isOpen()
+}
+
+// isOpen is called with Manager.mu held.
+func (f *follow) isOpen() bool { return f.asked && !f.ended }
+
+func (m *Manager) lookAtAll(ctx context.Context) {
+	for _, unit := range m.following() {
+		m.look(ctx, unit)
+	}
+}
+
+// answer is how long systemd may take to say something that it knows. It is
+// silent for seconds while it reloads.
+const answer = time.Minute
+
+// look asks how a unit is, and reports its end. It is called by Run alone,
+// after Adopt and Start have made sure that Run gets to it.
+func (m *Manager) look(ctx context.Context, unit string) {
+	b := m.current()
+	if b == nil {
+		return // Run looks again when there is a connection
+	}
+	limited, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	s, err := b.observe(limited, unit)
+	if err != nil {
+		_ = b.conn.Close() // it is lost already, or of no use; Run makes another one
+		return
+	}
+	m.note(unit, s)
+}
+
+// note takes a state, and reports it when it is the last.
+func (m *Manager) note(unit string, s state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.units[unit]
+	if f == nil || f.ended || !s.hasEnded() {
+		return
+	}
+	f.state, f.ended = s, true
+	close(f.over)
+	if !f.held {
+		m.report(unit, f)
+	}
+}
+
+// report is called once for each unit that has ended, with Manager.mu held.
+func (m *Manager) report(unit string, f *follow) {
+	at := f.state.exitedAt
+	if at.IsZero() {
+		at = time.Now().UTC()
+	}
+	m.told = append(m.told, End{Unit: unit, PID: f.state.pid, Outcome: f.state.outcome(), At: at})
+	select {
+	case m.wake <- struct{}{}:
+	default: // it will be awake
+	}
+}
+
+// next is what Run has to send; there is no channel when that is nothing.
+func (m *Manager) next() (chan<- End, End) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.told) == 0 {
+		return nil, End{}
+	}
+	return m.ends, m.told[0]
+}
+
+func (m *Manager) received() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told = m.told[1:]
+}
+
+// Adopt follows units that another process has started. The end of one that
+// has ended meanwhile, or of which systemd knows nothing, comes at once.
+func (m *Manager) Adopt(ctx context.Context, units ...string) error {
+	for _, unit := range units {
+		m.mu.Lock()
+		if m.units[unit] == nil {
+			m.units[unit] = &follow{over: make(chan struct{}), asked: true}
+		}
+		m.mu.Unlock()
+		if err := m.lookNow(ctx, unit); err != nil {
+			return fmt.Errorf("adopt %s: %w", unit, err)
+		}
+	}
+	return nil
+}
+
+// lookNow looks at a unit from outside of Run. A signal between the two is not
+// missed, as the unit is in the map already.
+func (m *Manager) lookNow(ctx context.Context, unit string) error {
+	for {
+		b, err := m.connected(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := b.observe(ctx, unit)
+		switch {
+		case isClosed(err):
+			m.lost(b)
+			continue
+		case err != nil:
+			return err
+		}
+		m.note(unit, s)
+		return nil
+	}
+}
+
+// lost closes a connection whose end somebody else than Run has seen, and
+// waits until Run has seen it too.
+func (m *Manager) lost(b *bus) {
+	_ = b.conn.Close() // it is lost
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bus == b {
+		m.bus = nil
+		m.ready = make(chan struct{})
+	}
+}
+
+// ErrEnded says that a unit has no process any more.
+var ErrEnded = errors.New("the process has ended")
+
+// Kill sends a signal to the process of a unit and what it has started in its
+// process group, as the end of a time limit does to other jobs. systemd's own
+// way would miss what PAM has moved to another control group, and take what
+// the job has left behind on purpose.
+func (m *Manager) Kill(ctx context.Context, unit string, signal syscall.Signal) error {
+	b, err := m.connected(ctx)
+	if err != nil {
+		return fmt.Errorf("kill %s: %w", unit, err)
+	}
+	g := &getter{ctx: ctx, bus: b, path: pathOf(unit)}
+	pid := int(value[uint32](g, serviceInterface, "MainPID"))
+	switch {
+	case g.err != nil:
+		return fmt.Errorf("kill %s: %w", unit, g.err)
+	case pid <= 1:
+		return fmt.Errorf("kill %s: %w", unit, ErrEnded)
+	}
+	// systemd names the process until it has reaped it, so that the number is
+	// not somebody else's. The process leads a session from its first moment.
+	if err := unix.Kill(-pid, signal); err != nil {
+		return fmt.Errorf("kill %s: %w", unit, err)
+	}
+	return nil
+}
+
+// Release has systemd forget a unit that has ended. It has to be called for
+// each End, after that was written down: until then another daemon can learn
+// of it. What the job has left running goes on.
+func (m *Manager) Release(ctx context.Context, unit string) error {
+	m.mu.Lock()
+	delete(m.units, unit)
+	m.mu.Unlock()
+	b, err := m.connected(ctx)
+	if err != nil {
+		return fmt.Errorf("release %s: %w", unit, err)
+	}
+	b.stop(ctx, unit)
+	return nil
+}

@@ -1,0 +1,226 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func TestOutcome(t *testing.T) {
+	for _, test := range []struct {
+		what  string
+		state state
+		want  job.Outcome
+	}{
+		{"success", state{wasUp: true, code: exited, result: "success"}, job.Outcome{Kind: job.Exited}},
+		{"own status of setup", state{wasUp: true, code: exited, status: 217}, job.Outcome{Kind: job.Exited, Code: 217}},
+		{"setup", state{code: exited, status: 217}, job.Outcome{Kind: job.NotStarted, Error: setupSteps[217]}},
+		{"unnamed setup", state{code: exited, status: 234}, job.Outcome{Kind: job.NotStarted, Error: "systemd could not set the process up (status 234)"}},
+		{"helper", state{code: exited, status: 1}, job.Outcome{Kind: job.Exited, Code: 1}},
+		{"signal", state{wasUp: true, code: killed, status: 15}, job.Outcome{Kind: job.Signalled, Signal: 15}},
+		{"core", state{wasUp: true, code: dumped, status: 11, result: "core-dump"}, job.Outcome{Kind: job.Signalled, Signal: 11}},
+		{"memory", state{wasUp: true, code: killed, status: 9, result: "oom-kill"},
+			job.Outcome{Kind: job.Signalled, Signal: 9, Error: "killed for want of memory"}},
+		{"no process", state{active: "failed", result: "resources"}, job.Outcome{Kind: job.NotStarted, Error: "systemd did not start the unit (resources)"}},
+		{"no answer", state{wasUp: true, active: "active", sub: "exited", result: "success"},
+			job.Outcome{Kind: job.Lost, Error: "systemd does not say how the process ended (success)"}},
+		{"no unit", state{load: notFound}, job.Outcome{Kind: job.Lost, Error: "systemd no longer knows the unit"}},
+	} {
+		if got := test.state.outcome(); got != test.want {
+			t.Errorf("%s: got %+v, want %+v", test.what, got, test.want)
+		}
+	}
+}
+
+func TestStateEnds(t *testing.T) {
+	for _, test := range []struct {
+		state          state
+		pending, ended bool
+	}{
+		{state{active: "activating", sub: "start"}, true, false},
+		{state{active: "inactive", sub: "dead", job: 7}, true, false},
+		{state{active: "inactive", sub: "dead"}, false, true},
+		{state{active: "active", sub: "running"}, false, false},
+		{state{active: "active", sub: "exited"}, false, true},
+		{state{active: "deactivating", sub: "stop-sigterm"}, true, false},
+		{state{active: "failed", sub: "failed"}, false, true},
+		{state{load: notFound}, false, true},
+	} {
+		if test.state.isPending() != test.pending || test.state.hasEnded() != test.ended {
+			t.Errorf("%+v: pending %v, ended %v; want %v, %v", test.state, test.state.isPending(), test.state.hasEnded(), test.pending, test.ended)
+		}
+	}
+}
+
+func TestUnitPaths(t *testing.T) {
+	for unit, want := range map[string]dbus.ObjectPath{
+		"cronring-run-123.service": "/org/freedesktop/systemd1/unit/cronring_2drun_2d123_2eservice",
+		"1_ä.service":              "/org/freedesktop/systemd1/unit/_31_5f_c3_a4_2eservice",
+	} {
+		if got := pathOf(unit); got != want || unitAt(got) != unit || !got.IsValid() {
+			t.Errorf("pathOf(%q) = %s, which is of %q; want %s", unit, got, unitAt(got), want)
+		}
+	}
+	for _, path := range []dbus.ObjectPath{"/", root, unitRoot + "a_zz", "/org/freedesktop/systemd1/job/5"} {
+		if got := unitAt(path); got != "" {
+			t.Errorf("unitAt(%s) = %q, want nothing", path, got)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	for text, want := range map[string]said{
+		"":                                       {},
+		"R\n":                                    {ready: true},
+		"Nno home\nR\n":                          {note: "no home", ready: true},
+		"R\nErun SHELL: no\n":                    {failure: "run SHELL: no", ready: true},
+		"X\n\nR":                                 {ready: true},
+		"N\x1b[2J\xff\x00a\u009bb\n":             {note: "[2Jab"},
+		"E" + strings.Repeat("x", 2*reportLimit): {failure: strings.Repeat("x", reportLimit-1)},
+	} {
+		if got := parseReport([]byte(text)); got != want {
+			t.Errorf("%.40q: got %.80v, want %.80v", text, got, want)
+		}
+	}
+}
+
+func FuzzReport(f *testing.F) {
+	f.Add([]byte("Nx\nR\nEy\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s := parseReport(text)
+		if strings.ContainsAny(s.note+s.failure, "\n\x1b\x00") || len(s.note)+len(s.failure) > reportLimit {
+			t.Errorf("%q is read as %+v", text, s)
+		}
+	})
+}
+
+func TestMergePutsTheJobOverTheSession(t *testing.T) {
+	got := merge([]string{"A=pam", "B=pam", "INVOCATION_ID=1", "AB=pam"}, []string{"A=job", "PATH=/bin", "C="})
+	if want := []string{"B=pam", "AB=pam", "A=job", "PATH=/bin", "C="}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSessionClass(t *testing.T) {
+	for entry, want := range map[string]bool{
+		"XDG_SESSION_CLASS=background": true, "XDG_SESSION_CLASS=user-early": true, "XDG_SESSION_CLASS=": false,
+		"XDG_SESSION_CLASS=a b": false, "XDG_SESSION_CLASS=A": false, "PASSWORD=x": false,
+	} {
+		if got := isSessionClass(entry); got != want {
+			t.Errorf("isSessionClass(%q) = %v", entry, got)
+		}
+	}
+}
+
+// helped runs the helper as systemd would, and reads its report.
+func helped(t *testing.T, o order) (said, string) {
+	t.Helper()
+	file, err := orderIn(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	pipe := func() (*os.File, *os.File) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		return r, w
+	}
+	report, says := pipe()
+	stdout, out := pipe()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	socket, err := post(file, says, null, out, null)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says.Close()
+	out.Close()
+	cmd := exec.Command("/proc/self/exe", "become")
+	cmd.Stdin = socket
+	cmd.Env = []string{"FROM=session", "OVER=session", "JOURNAL_STREAM=1:2"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	socket.Close()
+	e := &errand{report: report}
+	s := e.read()
+	text, err := io.ReadAll(stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil && s.failure == "" {
+		t.Errorf("the helper: %v", err)
+	}
+	return s, string(text)
+}
+
+func TestBecome(t *testing.T) {
+	o := order{
+		Argv: asBytes([]string{"/bin/sh", "-c", "pwd; echo $FROM $OVER $JOURNAL_STREAM $RAW"}),
+		Env:  asBytes([]string{"OVER=job", "RAW=\xff"}),
+		Dir:  []byte("/tmp"),
+	}
+	s, out := helped(t, o)
+	if want := (said{ready: true}); s != want || out != "/tmp\nsession job \xff\n" {
+		t.Errorf("report %+v, output %q", s, out)
+	}
+	o.Argv[0] = []byte("/no/such")
+	s, out = helped(t, o)
+	if want := "run SHELL /no/such: no such file or directory"; s.failure != want || out != "" {
+		t.Errorf("report %+v, output %q; want %s", s, out, want)
+	}
+	o.Argv[0], o.Dir = []byte("/bin/sh"), []byte("/no/such")
+	if s, _ := helped(t, o); s.failure != "cannot enter /no/such: no such file or directory" || s.ready {
+		t.Errorf("report %+v", s)
+	}
+	o.Fallback = true
+	s, out = helped(t, o)
+	if want := "cannot enter /no/such: no such file or directory; running in /"; s.note != want || !strings.HasPrefix(out, "/\n") {
+		t.Errorf("report %+v, output %q; want %s", s, out, want)
+	}
+	if s, _ := helped(t, order{Dir: []byte("/")}); s.failure != "the order has no command" {
+		t.Errorf("report %+v", s)
+	}
+}
+
+func TestBecomeWithoutOrder(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "become")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != failed || !strings.Contains(string(out), "receive order") {
+		t.Errorf("%v: %s; want status %d and why", err, out, failed)
+	}
+}
+
+func TestSpecCheck(t *testing.T) {
+	good := Spec{Name: "a.service", User: "bob", PAMName: "cron", Argv: []string{"/bin/sh"}, Files: [3]*os.File{os.Stdin, os.Stdin, os.Stdin}}
+	if err := good.check(); err != nil {
+		t.Errorf("a good one: %v", err)
+	}
+	for i, spoil := range []func(*Spec){
+		func(s *Spec) { s.Name = "a" }, func(s *Spec) { s.Name = "a/b.service" }, func(s *Spec) { s.User = "" },
+		func(s *Spec) { s.User = "1000" }, func(s *Spec) { s.PAMName = "" }, func(s *Spec) { s.Argv = nil },
+		func(s *Spec) { s.Argv = []string{"sh"} }, func(s *Spec) { s.Files[2] = nil },
+	} {
+		bad := good
+		spoil(&bad)
+		if err := bad.check(); err == nil {
+			t.Errorf("no complaint about bad one %d: %s", i, fmt.Sprintf("%+v", bad))
+		}
+	}
+}
