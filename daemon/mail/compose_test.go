@@ -232,6 +232,28 @@ func FuzzComposeStaysOneHeader(f *testing.F) {
 	})
 }
 
+func TestCharsetOfLocale(t *testing.T) {
+	for _, c := range []struct {
+		env    map[string]string
+		debian string
+		rhel   string
+	}{
+		{nil, "US-ASCII", "ANSI_X3.4-1968"},
+		{map[string]string{"LANG": "C"}, "US-ASCII", "ANSI_X3.4-1968"},
+		{map[string]string{"LANG": "C.UTF-8"}, "UTF-8", "UTF-8"},
+		{map[string]string{"LANG": "C", "LC_ALL": "de_DE.utf8@euro"}, "UTF-8", "UTF-8"},
+		{map[string]string{"LANG": "C.UTF-8", "LC_CTYPE": "de_DE.iso-8859-15"}, "ISO-8859-15", "ISO-8859-15"},
+		{map[string]string{"LANG": "de_DE"}, "UTF-8", "UTF-8"},
+		{map[string]string{"LANG": "x.y\nBcc: z"}, "UTF-8", "UTF-8"},
+	} {
+		getenv := func(name string) string { return c.env[name] }
+		d, r := charset(Config{Family: crontab.Debian, Getenv: getenv}), charset(Config{Family: crontab.RHEL, Getenv: getenv})
+		if d != c.debian || r != c.rhel {
+			t.Errorf("%v: %s and %s, want %s and %s", c.env, d, r, c.debian, c.rhel)
+		}
+	}
+}
+
 func TestComposeFoldsManyAddresses(t *testing.T) {
 	to := strings.Repeat("someone@example.org,", 500) + "last@example.org"
 	l, _ := Compose(rhel, report("x", "x", "MAILTO="+to))

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -126,12 +127,33 @@ func (h *header) mime(c Config, env *variables) {
 func charset(c Config) string {
 	name := c.Charset
 	if name == "" {
-		name = "ANSI_X3.4-1968"
+		name = codeset(c.Getenv)
 	}
 	if name == "ANSI_X3.4-1968" && c.Family == crontab.Debian {
 		return "US-ASCII"
 	}
 	return name
+}
+
+// codeset is what nl_langinfo(CODESET) would say of the locale that the
+// environment names, taking it as installed. One without a codeset in its name
+// is taken for UTF-8, as nearly all are today.
+func codeset(getenv func(string) string) string {
+	var locale string
+	if getenv != nil {
+		locale = cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
+	}
+	locale, _, _ = strings.Cut(locale, "@")
+	name, set, found := strings.Cut(locale, ".")
+	switch {
+	case found && (strings.EqualFold(set, "UTF-8") || strings.EqualFold(set, "utf8")):
+		return "UTF-8"
+	case found && plain(set, crontab.RHEL):
+		return strings.ToUpper(set)
+	case name == "", name == "C", name == "POSIX":
+		return "ANSI_X3.4-1968"
+	}
+	return "UTF-8"
 }
 
 func (h *header) environment(env *variables) {

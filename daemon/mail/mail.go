@@ -34,7 +34,7 @@ type Config struct {
 	Family   crontab.Family
 	Host     string              // the host's name as the kernel gives it
 	FullHost bool                // Debian's -n: all of the name stands in the Subject, not its first part
-	Charset  string              // codeset of the daemon's locale; "" is US-ASCII
+	Charset  string              // codeset of the daemon's locale; "" is what Getenv says of it
 	Sendmail string              // "" is the constant
 	Command  string              // cronie's -m: takes sendmail's place; "off" sends nothing
 	Syslog   bool                // cronie's -s: output goes to the log, not into mail
