@@ -54,10 +54,15 @@ func lookAt(dir int, name string) (look, error) {
 // every two seconds.
 const freshness = 2 * time.Second
 
-// fresh reports whether the next change may leave the same look.
+// fresh reports whether the next change may leave the same look. A change that
+// lies well ahead was made before the clock was set back: the next one will
+// have an earlier time.
 func (l look) fresh(now time.Time, within time.Duration) bool {
-	edge := now.Add(-within).UnixNano()
-	return l.self.ctime > edge || l.target.ctime > edge
+	near := func(ctime int64) bool {
+		age := now.UnixNano() - ctime
+		return age < int64(within) && -age < int64(within)
+	}
+	return near(l.self.ctime) || near(l.target.ctime)
 }
 
 // found is a file that a scan came across.

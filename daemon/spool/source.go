@@ -95,6 +95,7 @@ type Change struct {
 	Who     string               // the account of a user's table, *system*NAME or root; "" for files named by hand
 	Text    string               // the whole text, of what was loaded or reloaded
 	Remarks []crontab.Diagnostic // on that text
+	Errors  []string             // for cron's log, as "(WHO) ERROR (TEXT)": each line that is left out
 	Refusal *Refusal             // of what was refused
 	Log     string               // the line that cron logs: RELOAD or a refusal; "" where it logs none
 }
@@ -149,10 +150,9 @@ const patience = 20 * time.Second
 func (s *Source) Scan(ctx context.Context) Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s.refreshHost(now)
+	s.refreshHost(time.Now())
 	scan := s.look()
 	var changes []Change
 	var order []*file
@@ -167,7 +167,7 @@ func (s *Source) Scan(ctx context.Context) Snapshot {
 			continue // named twice
 		}
 		before := f.table
-		changes = s.refresh(ctx, f, found.look, now, changes)
+		changes = s.refresh(ctx, f, found.look, changes)
 		moved = moved || f.table != before
 		f.scan, order = scan, append(order, f)
 	}
@@ -211,9 +211,9 @@ func (s *Source) look() *scanned {
 
 // refresh reads the file if it may have changed, and adds what became of it to
 // the changes.
-func (s *Source) refresh(ctx context.Context, f *file, l look, now time.Time, changes []Change) []Change {
+func (s *Source) refresh(ctx context.Context, f *file, l look, changes []Change) []Change {
 	if asked := f.kind == userTable && s.askOwner(ctx, f); asked || f.again || f.look != l {
-		return s.read(f, l, now, changes)
+		return s.read(f, l, changes)
 	}
 	s.renew(f)
 	return changes
@@ -242,13 +242,13 @@ func isUnknown(err error) bool {
 	return ok
 }
 
-func (s *Source) read(f *file, l look, now time.Time, changes []Change) []Change {
+func (s *Source) read(f *file, l look, changes []Change) []Change {
 	if f.kind == namedTable && f.table != nil && l.self != (shape{}) && !l.regular() {
 		// A pipe says what it has to say once.
 		s.renew(f)
 		return changes
 	}
-	f.look, f.again, f.target = l, l.fresh(now, s.fresh), leadsTo(f.path, l)
+	f.look, f.again, f.target = l, l.fresh(time.Now(), s.fresh), leadsTo(f.path, l)
 	text, refusal := s.load(f)
 	if refusal != nil {
 		return s.refuse(f, refusal, changes)
@@ -362,6 +362,7 @@ func (s *Source) change(kind ChangeKind, f *file) Change {
 func (s *Source) changeTo(kind ChangeKind, f *file) Change {
 	c := s.change(kind, f)
 	c.Text, c.Remarks = f.text, f.remarks
+	c.Errors = cronErrors(f.path, f.text, f.table.Format, f.remarks)
 	return c
 }
 

@@ -279,7 +279,11 @@ func (s *Source) plan() plan {
 			p.file(path)
 		}
 	} else {
-		for _, path := range []string{o.Places.Crontab, o.Places.Anacrontab, o.Places.Passwd} {
+		accounts := filepath.Dir(o.Places.Passwd)
+		for _, path := range []string{
+			o.Places.Crontab, o.Places.Anacrontab,
+			o.Places.Passwd, filepath.Join(accounts, "shadow"), filepath.Join(accounts, "group"),
+		} {
 			p.file(path)
 		}
 		p.directory(o.Places.CronD, s.accepts(systemTable, o.LSBNames))

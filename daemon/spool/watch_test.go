@@ -26,8 +26,13 @@ type watching struct {
 
 func (h *host) watch() *watching {
 	h.Helper()
+	return h.watchSource(OpenSource(h.options()))
+}
+
+func (h *host) watchSource(s *Source) *watching {
+	h.Helper()
 	ctx, cancel := context.WithCancel(h.Context())
-	w := &watching{reads: h.open(), snaps: make(chan Snapshot)}
+	w := &watching{reads: &reads{host: h, Source: s}, snaps: make(chan Snapshot)}
 	w.scan()
 	ended := make(chan error, 1)
 	go func() {
@@ -158,6 +163,24 @@ func TestWatchSettlesAThousandEdits(t *testing.T) {
 	if scans > 8 {
 		t.Errorf("1,000 edits led to %d scans, want 8 at most", scans)
 	}
+}
+
+func TestWatchSeesFilesNamedByHand(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "table")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(file, []byte("1 1 * * * one\n"), 0o600))
+	h := &host{TB: t}
+	w := h.watchSource(OpenSource(SourceOptions{Host: Host{Account: "ann"}, Files: []string{file}}))
+	w.runs("ann:one")
+	must(os.WriteFile(file+".new", []byte("1 1 * * * two\n"), 0o600))
+	must(os.Rename(file+".new", file))
+	w.awaitCommands("ann:two")
 }
 
 // fake is a watcher whose events are the test's.
