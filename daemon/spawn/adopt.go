@@ -71,7 +71,11 @@ func (s *Spawner) adopted(h *Handed) *child {
 	case h.Status != 0:
 		s.staged++
 	}
-	if isPidfd(h.PIDFD) {
+	switch {
+	case !isPidfd(h.PIDFD):
+	case c.session: // whose end comes another way
+		s.files.release(h.PIDFD)
+	default:
 		c.pidfd = h.PIDFD
 	}
 	s.remember(c, h)

@@ -1,13 +1,23 @@
 // Package spawn owns the processes of runs: it starts a command as its
-// account, signals it, keeps what it prints, and reaps it.
+// account, signals it, keeps what it prints, and reaps it. It also starts the
+// programs that the daemon itself has use for.
 //
 // A run costs no thread and no goroutine. Two goroutines do the work of all:
 // the hand forks and reaps (so that no child can end before it is known), and
 // the pump reads every output pipe through one epoll instance. os/exec and
 // os.Process are of no use here: each Wait parks a thread, and ten thousand
-// sleeping jobs would be ten thousand threads.
+// sleeping jobs would be ten thousand threads. Only what waits for somebody
+// else has goroutines of its own, a few for all: accounts that a directory
+// service is asked for, and sessions that the service manager begins.
 //
 // While Run runs, it reaps every child of this process, orphans too when the
 // process is PID 1. Nothing else in the process may wait for a child, which
-// rules out os/exec elsewhere.
+// rules out os/exec elsewhere: Exec is for that.
+//
+// Runs outlive the daemon in two ways. Hold, Handover and Adopt give them to
+// the program that takes this one's place by exec: they stay its children, and
+// nothing is lost. After a crash Adopt takes what the service manager kept
+// (Options.Keep), the kernel tells through a pidfd how they ended, and what
+// they printed is in files (Options.Runs); what nobody can tell is lost, and
+// never a success.
 package spawn

@@ -27,7 +27,7 @@ type Handed struct {
 	// is false after a crash, when the process has gone to another parent.
 	Child   bool
 	Session bool `json:",omitempty"` // Options.Sessions started it, and tells of its end
-	Unsure  bool `json:",omitempty"` // a session that may not have begun; Started was not sent
+	Unsure  bool `json:",omitempty"` // a session that may not have begun; Started is never sent
 
 	Out   int `json:",omitempty"` // reading end of standard output
 	Err   int `json:",omitempty"` // reading end of standard error
@@ -73,8 +73,8 @@ func (h *hold) fail() {
 //
 //  1. calls Hold on another goroutine, and drains Events until it returns;
 //  2. takes what is left in Events, without waiting for more, and deals with
-//     it: no run that Handover gives has an event outstanding, except that
-//     Started is still to come for one with Stage or Unsure set;
+//     it: of the runs that Handover gives Started was sent then, and Ended
+//     not, except that Started is still to come for one with Stage set;
 //  3. gives neither Start nor Exec anything more: they only queue;
 //  4. calls Handover, writes down what it and Hold gave, and calls exec;
 //  5. calls Resume if that fails.
@@ -194,25 +194,12 @@ func (s *Spawner) Handover() []Handed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.processes()
-	for fd, stream := range s.pump.streams {
-		h := all[stream.child]
-		switch {
-		case h == nil:
-		case stream.name == job.Stdout:
-			h.Out = int(fd)
-		case stream.name == job.Stderr:
-			h.Err = int(fd)
-		case stream.name == stageStream:
-			h.Status = int(fd)
-		}
-	}
 	s.inherit(all, true)
-	byRun := func(a, b Handed) int { return cmp.Compare(a.Run, b.Run) }
 	list := make([]Handed, 0, len(all))
 	for _, h := range all {
 		list = append(list, *h)
 	}
-	slices.SortFunc(list, byRun)
+	slices.SortFunc(list, func(a, b Handed) int { return cmp.Compare(a.Run, b.Run) })
 	return list
 }
 
@@ -225,23 +212,39 @@ func (s *Spawner) processes() map[*child]*Handed {
 			all[c] = handed(c)
 		}
 	}
-	for _, stream := range s.pump.streams {
-		if c := stream.child; c.tool == nil && all[c] == nil {
+	for fd, stream := range s.pump.streams {
+		c := stream.child
+		if c.tool != nil {
+			continue
+		}
+		if all[c] == nil {
 			all[c] = handed(c)
+		}
+		switch stream.name {
+		case job.Stdout:
+			all[c].Out = int(fd)
+		case job.Stderr:
+			all[c].Err = int(fd)
+		case stageStream:
+			all[c].Status = int(fd)
 		}
 	}
 	return all
 }
 
-// handed leaves out the descriptors that the pump knows.
+// handed leaves out the descriptors that the pump has.
 func handed(c *child) *Handed {
-	return &Handed{
+	h := &Handed{
 		Run: c.run, Job: c.job, PID: c.pid, PIDFD: c.pidfd,
 		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
 		Output:  c.out.chunks(c.run, c.job),
 		Outcome: c.outcome, Ended: c.ended,
 		Stage: c.stage,
 	}
+	if c.unsure { // the pump does not have its pipes yet
+		h.Out, h.Err = c.pipes[0], c.pipes[1]
+	}
+	return h
 }
 
 // inherit says whether the descriptors of runs outlive exec. The limit of open
@@ -252,14 +255,11 @@ func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
 	if yes {
 		flag = 0
 	}
-	for c := range all {
-		if c.pidfd != 0 {
-			_, _ = unix.FcntlInt(uintptr(c.pidfd), unix.F_SETFD, flag) // it is open
-		}
-	}
-	for fd, stream := range s.pump.streams {
-		if all[stream.child] != nil {
-			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, flag)
+	for c, h := range all {
+		for _, fd := range []int{c.pidfd, h.Out, h.Err, h.Status} {
+			if fd != 0 {
+				_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, flag) // it is open
+			}
 		}
 	}
 	s.files.lend(yes)

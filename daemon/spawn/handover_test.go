@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -69,12 +70,26 @@ func replacedCommand(gate string, i int) string {
 	return fmt.Sprintf("echo before %d; echo BEFORE %d >&2; %s; echo after %d; echo AFTER %d >&2; exit %d", i, i, gate, i, i, i)
 }
 
+// countingKeeper keeps nothing, but has pidfds made.
+type countingKeeper struct {
+	mu        sync.Mutex
+	forgotten []job.RunID
+}
+
+func (*countingKeeper) Keep(job.RunID, int, int, int) {}
+
+func (k *countingKeeper) Forget(run job.RunID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.forgotten = append(k.forgotten, run)
+}
+
 func init() {
 	helpers["replace yourself"] = func() error {
 		t := &helperT{}
 		dir, gate := os.Getenv("SPAWN_TEST_DIR"), "read x <"+os.Getenv("SPAWN_TEST_GATE")
 		printed := make(chan struct{}, 1000)
-		r := newRig(t, Options{Runs: dir, Live: func(job.Chunk) { printed <- struct{}{} }})
+		r := newRig(t, Options{Runs: dir, Keep: new(countingKeeper), Live: func(job.Chunk) { printed <- struct{}{} }})
 		for i := range replaced {
 			r.start(replacedCommand(gate, i))
 		}
@@ -118,7 +133,8 @@ func init() {
 		if err := json.Unmarshal(data, &left); err != nil {
 			return err
 		}
-		r := &rig{t: t, spawner: New(Options{Runs: left.Runs, Linger: time.Hour}), started: map[job.RunID]int{}, ended: left.Ended}
+		keeper := new(countingKeeper)
+		r := &rig{t: t, spawner: New(Options{Runs: left.Runs, Keep: keeper, Linger: time.Hour}), started: map[job.RunID]int{}, ended: left.Ended}
 		for _, h := range left.Handed {
 			r.started[h.Run] = h.PID
 		}
@@ -142,6 +158,9 @@ func init() {
 		r.stop()
 		if r.spawner.extra != 0 || len(r.spawner.pump.streams) != 0 {
 			return fmt.Errorf("%d descriptors and %d pipes are left", r.spawner.extra, len(r.spawner.pump.streams))
+		}
+		if want := len(left.Handed) + len(left.Starts); len(keeper.forgotten) != want {
+			return fmt.Errorf("%d runs are forgotten, want %d", len(keeper.forgotten), want)
 		}
 		files, err := os.ReadDir(left.Runs)
 		if err != nil || len(files) != 0 {

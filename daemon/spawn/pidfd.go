@@ -1,7 +1,6 @@
 package spawn
 
 import (
-	"errors"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -135,8 +134,6 @@ func exitOf(pidfd int, reaped bool) (end job.Outcome, known bool) {
 		return outcome(syscall.WaitStatus(info.Exit_code)), true
 	case err == nil && !reaped:
 		return job.Outcome{}, false
-	case errors.Is(err, unix.ESRCH):
-		return lost(lostUnseen), true // reaped before anybody asked for a pidfd
 	}
 	return lost(lostMute), true
 }

@@ -22,7 +22,8 @@ type Sessions interface {
 	// that there is no session and will be none.
 	Start(ctx context.Context, session Session) (pid int, note string, err error)
 
-	// Kill signals all processes of a run's session. It must not wait.
+	// Kill signals all processes of a run's session. It must not wait, nor
+	// call the Spawner.
 	Kill(run job.RunID, sig syscall.Signal)
 
 	// Ends tells of the end of each session that began, adopted ones too, once.
@@ -75,17 +76,17 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.anyhow,
 		Files: io.child,
 	}
-	s.call(c, func() {
+	s.call(c, io.ours, func() {
 		pid, note, err := s.callSession(ctx, c, session)
 		s.later(func() { s.sessionBegan(c, io, pid, note, err) })
 	})
 }
 
 // call queues a call for goroutines of which there are only a few.
-func (s *Spawner) call(c *child, call func()) {
+func (s *Spawner) call(c *child, ours pipes, call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.session, c.unsure = true, true
+	c.session, c.unsure, c.pipes = true, true, ours
 	s.unsure++
 	s.calls = append(s.calls, call)
 	if s.callers < sessionCallers {

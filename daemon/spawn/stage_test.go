@@ -132,6 +132,16 @@ func TestStageTellsWhyItCouldNot(t *testing.T) {
 	wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "chdir HOME failed: /nonexistent/home: no such file or directory"})
 }
 
+func TestStageAtTheLimitOfProcesses(t *testing.T) {
+	needLimits(t)
+	r := newRig(t, Options{Limits: limited(0, limit(unix.RLIMIT_NPROC, 0, 0))})
+	r.awaitStart(r.start("exec sleep 1000", as("nobody")))
+	e := r.do("true", as("nobody"))
+	if e.Outcome.Kind != job.NotStarted || !strings.Contains(e.Outcome.Error, "limit of processes") {
+		t.Errorf("outcome %+v, want one not started at the limit", e.Outcome)
+	}
+}
+
 func TestStageStoppedHalfWay(t *testing.T) {
 	r := newRig(t, Options{Limits: limited(0)})
 	for range 20 {
@@ -143,6 +153,41 @@ func TestStageStoppedHalfWay(t *testing.T) {
 		if !killed && !before || killed != (r.started[id] != 0) {
 			t.Errorf("outcome %+v, started %t", e.Outcome, r.started[id] != 0)
 		}
+	}
+}
+
+// TestStageIsHandedOver holds a Spawner that will wait no longer while a first
+// stage is under way, as one may be that waits for a dead file server.
+func TestStageIsHandedOver(t *testing.T) {
+	status, err := openPipe(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var input [2]int
+	if err := syscall.Pipe2(input[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := forkExec(command{path: "/bin/sh", argv: []string{"sh", "-c", "read x; exit 9"}, dir: "/"}, []uintptr{uintptr(input[0]), 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.Close(input[0])
+	r := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, last: 1}
+	r.spawner.Adopt([]Handed{{Run: 1, PID: pid, Child: true, Status: status[0], Stage: &staging{Command: "/bin/sh", Dir: "/home"}}})
+	r.run()
+	reports := []byte{stepDir, 0, byte(syscall.ENOENT), 0, 0, 0, stepReady, 0, 0, 0, 0, 0}
+	if _, err := syscall.Write(status[1], reports); err != nil {
+		t.Fatal(err)
+	}
+	syscall.Close(status[1])
+	if got := r.awaitStart(1); got != pid {
+		t.Errorf("started as %d, want %d", got, pid)
+	}
+	syscall.Close(input[1])
+	e := r.await(1)
+	wantOutcome(t, e, exited(9))
+	if got, want := text(e, job.System), "cannot enter /home: no such file or directory; running in /\n"; got != want {
+		t.Errorf("remarks %q, want %q", got, want)
 	}
 }
 
