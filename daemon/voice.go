@@ -108,10 +108,13 @@ func (v *voice) record(r *job.Record) {
 	}
 }
 
-// cron says lines of cron's own log, in their place among the records.
+// cron says lines of cron's own log, in their place among the records. One
+// without words is none.
 func (v *voice) cron(lines ...journal.CronLine) {
 	for i := range lines {
-		v.add(&lines[i], 0, true)
+		if lines[i].Word+lines[i].Text != "" {
+			v.add(&lines[i], 0, true)
+		}
 	}
 }
 

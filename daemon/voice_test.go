@@ -134,7 +134,7 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 	v.begin(&job.Run{ID: 1, Job: "j"}, j, true)
 	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
 	v.record(&job.Record{At: noon, Kind: job.Started, Job: "j", Run: &job.Run{ID: 1, PID: 4711}})
-	v.cron(journal.CronLine{Word: "RELOAD"})
+	v.cron(journal.CronLine{Word: "RELOAD"}, journal.CronLine{})
 	v.chunk(piece(1, job.Stdout, "begun"))
 	v.log(&journal.Entry{Message: "ready"})
 	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 1}})

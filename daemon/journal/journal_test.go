@@ -501,6 +501,20 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
+func TestCronLinePriority(t *testing.T) {
+	for want, lines := range map[int][]CronLine{
+		prioErr:    {{Who: "a", Word: "ERROR", Text: "x"}, {Text: "(*system*x) ERROR (bad minute)"}},
+		prioInfo:   {{Who: "a", Word: "CMD", Text: ") ERROR ("}, {Text: "(bob) RELOAD (crontabs/bob)"}, {Text: "(bob) RELOAD (a) ERROR (b)"}, {}},
+		prioNotice: {{From: Anacron, Text: "x"}},
+	} {
+		for _, l := range lines {
+			if got := l.priority(); got != want {
+				t.Errorf("%+v: %d, want %d", l, got, want)
+			}
+		}
+	}
+}
+
 func TestAnacronEnded(t *testing.T) {
 	for want, c := range map[string]struct {
 		family  crontab.Family

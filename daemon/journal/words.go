@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
@@ -33,7 +34,7 @@ type CronLine struct {
 	From      Identifier
 	PID       int // 0 is the daemon's
 	Who       string
-	Word      string // "": Text stands alone, as anacron writes
+	Word      string // "": Text is all of the line, as anacron writes it
 	Text      string // any bytes; what cannot be printed is shown as cron shows it
 	MessageID string
 	About     *Run
@@ -52,10 +53,20 @@ func (l *CronLine) priority() int {
 	switch {
 	case l.From == Anacron:
 		return prioNotice
-	case l.Word == "ERROR":
+	case l.word() == "ERROR":
 		return prioErr
 	}
 	return prioInfo
+}
+
+// word is the line's, also where Text is the whole line.
+func (l *CronLine) word() string {
+	if l.Word != "" {
+		return l.Word
+	}
+	_, after, _ := strings.Cut(l.Text, ") ")
+	word, _, _ := strings.Cut(after, " (")
+	return word
 }
 
 // Printable shows a text as cron's mkprints does: a control byte as ^X, one of
