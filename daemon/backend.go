@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -40,14 +42,15 @@ func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 	if err := b.reload(ctx); err != nil {
 		return nil, err
 	}
-	problems, unread := b.tables.diagnostics()
-	return problems, errors.Join(unread...)
+	s := b.tables.current()
+	var refused []error
+	for _, r := range s.Refused {
+		refused = append(refused, fmt.Errorf("%s is not read: %s", r.Path, r.Why))
+	}
+	return s.Remarks, errors.Join(refused...)
 }
 
-func (b backend) Diagnostics() []crontab.Diagnostic {
-	problems, _ := b.tables.diagnostics()
-	return problems
-}
+func (b backend) Diagnostics() []crontab.Diagnostic { return b.tables.current().Remarks }
 
 func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.subscribe(ctx) }
 
@@ -58,9 +61,10 @@ func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan 
 // Health says what is wrong with the daemon itself.
 func (b backend) Health() api.Health {
 	host, _ := os.Hostname()
+	s := b.tables.current()
 	h := api.Health{
 		V: api.Version, Version: b.options.Version, PID: os.Getpid(), Host: host,
-		Zone: b.tables.host.Zone.String(), Started: b.begun,
+		Zone: s.Zone.String(), Started: b.begun,
 	}
 	if t := b.trouble.Load(); t != nil && t.err != nil {
 		h.Unwritten, h.Lost = t.unwritten, t.lost
@@ -69,11 +73,39 @@ func (b backend) Health() api.Health {
 	if b.history.Notice != "" {
 		h.Problems = append(h.Problems, api.Problem{What: "the history was damaged and begun anew", Why: b.history.Notice})
 	}
-	_, unread := b.tables.diagnostics()
-	for _, err := range unread {
-		h.Problems = append(h.Problems, api.Problem{What: "a crontab cannot be read; what it said before stays", Why: err.Error()})
+	if b.options.ConfigErr != nil {
+		h.Problems = append(h.Problems, api.Problem{What: "part of the configuration does not count", Why: b.options.ConfigErr.Error(), Fix: "cronringd --check-config"})
+	}
+	if b.noPAM != nil {
+		h.Problems = append(h.Problems, api.Problem{What: "jobs run without a PAM session", Why: b.noPAM.Error(), Fix: "see session in " + b.options.ConfigDir})
+	}
+	h.Problems = append(h.Problems, tableProblems(s)...)
+	if b.post != nil {
+		for _, p := range b.post.Problems() {
+			h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
+		}
+	}
+	for _, i := range s.Ignored {
+		h.Notices = append(h.Notices, api.Problem{What: i.Path + " is passed over", Why: i.Why})
 	}
 	return h
+}
+
+// tableProblems says which tables do not count, and that changes of them may
+// be seen late.
+func tableProblems(s spool.Snapshot) []api.Problem {
+	var all []api.Problem
+	for _, r := range s.Refused {
+		what := r.Path + " is not read: " + r.Word
+		if r.Kept {
+			what += "; what it said before stays"
+		}
+		all = append(all, api.Problem{What: what, Why: r.Why, Fix: r.Fix})
+	}
+	if s.Notice != "" {
+		all = append(all, api.Problem{What: "changes of crontabs are noticed once a minute", Why: s.Notice})
+	}
+	return all
 }
 
 func storeProblem(t *trouble, dir string) api.Problem {
@@ -89,12 +121,29 @@ func storeProblem(t *trouble, dir string) api.Problem {
 
 // server answers for the loop on the control socket.
 func (l *loop) server() *server.Server {
-	return server.New(server.Options{
+	o := server.Options{
 		Backend: backend{l}, Store: l.history, Log: l.log,
 		Now:     func() time.Time { return l.clock.Now().Wall },
 		SelfUID: uint32(os.Geteuid()),
-		Account: spool.AccountName,
-	})
+		Account: l.accountName,
+	}
+	if l.options.host() {
+		o.Crontabs = &server.Crontabs{
+			Host: l.tables.host, Places: l.tables.places, Accounts: l.accounts,
+			Revisions: l.history, Version: l.options.Version, Note: l.noteCrontab,
+		}
+	}
+	return server.New(o)
+}
+
+// noteCrontab writes what crontab(1) does into cron's log.
+func (l *loop) noteCrontab(pid int, who, word, text string) {
+	l.voice.cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
+}
+
+// accountName is the name of who asks on the socket.
+func (l *loop) accountName(uid uint32) (string, error) {
+	return l.accounts.Name(context.Background(), uid)
 }
 
 // upRecord is the first record of a daemon's life.

@@ -1,85 +1,167 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/cronring/cronring/daemon/clock"
-	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/daemon/server"
-	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/store"
 )
 
 // Run is the daemon. It opens everything in order, loops until it is told to
 // stop (a signal, or the end of ctx), and closes everything in reverse. It
-// returns when all that it started is gone.
+// returns when all that it started is gone, but for running jobs where it
+// leaves them to a daemon that comes later. When the program is executed anew
+// it does not return at all.
 func Run(ctx context.Context, o Options) error {
-	if o.Socket == "" {
-		o.Socket = filepath.Join(o.State, "cronring.sock")
+	before, err := takeHandover()
+	if err != nil {
+		return err
 	}
-	log := newLog(o)
+	lock, err := holdHost(&o, before)
+	if err != nil {
+		return err
+	}
+	service, err := manager.Open()
+	if err != nil {
+		return err
+	}
+	next, err := live(ctx, &o, before, service)
+	service.Close()
+	if next == nil {
+		return errors.Join(err, release(lock))
+	}
+	if lock != nil {
+		next.Lock = int(lock.Fd())
+	}
+	return become(next)
+}
 
-	history, err := store.Open(ctx, o.State)
-	if err != nil {
-		return err
+// become executes the program that stands where this one was started from. If
+// an upgrade left something there that cannot be executed, this one goes on.
+func become(next *handover) error {
+	path, err := program()
+	if err == nil {
+		err = next.execute(path)
 	}
-	defer history.Close()
-	memory, err := history.Restore(ctx)
-	if err != nil {
-		return fmt.Errorf("read history: %w", err)
+	slog.Error("cannot execute the program that stands where this one did; going on with this one", "error", err)
+	return next.execute("/proc/self/exe")
+}
+
+// holdHost makes sure that no other cron runs on the host, if this daemon is
+// to be its cron; otherwise the lock is nil.
+func holdHost(o *Options, before *handover) (lock *os.File, err error) {
+	switch {
+	case !o.host():
+		return nil, nil
+	case before != nil && before.Lock != 0:
+		return os.NewFile(uintptr(before.Lock), o.path(pidFile)), nil
 	}
-	tables, err := openTables(o, memory.Seed)
-	if err != nil {
-		return err
+	return lockHost(o.Root)
+}
+
+func release(lock *os.File) error {
+	if lock == nil {
+		return nil
 	}
-	listener, err := server.Listen(o.Socket)
+	return lock.Close()
+}
+
+// live is one life of the daemon. It returns what the next one needs if the
+// program is to be executed anew.
+func live(ctx context.Context, o *Options, before *handover, service *manager.Manager) (next *handover, err error) {
+	o.Socket = cmp.Or(o.Socket, filepath.Join(o.State, "cronring.sock"))
+	l, err := newLoop(o, service)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if l.runs, err = makeRuntime(o.Runtime); err != nil {
+		return nil, err
+	}
+	if l.history, err = store.Open(ctx, o.State); err != nil {
+		return nil, err
+	}
+	defer l.history.Close()
+	memory, err := l.history.Restore(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	if l.clock, err = clock.Open(); err != nil {
+		return nil, err
+	}
+	l.begun = l.clock.Now().Wall
+	listener, err := l.listen(before)
+	if err != nil {
+		return nil, err
 	}
 	defer listener.Close()
-	alarm, err := clock.Open()
-	if err != nil {
-		return err
-	}
-
-	boot := bootID()
-	l := &loop{
-		options: o, log: log, tables: tables,
-		history: history, clock: alarm, boot: boot,
-		engine: engine.New(engine.State{
-			Marks: memory.Marks, Live: memory.Live, Holds: memory.Holds, Known: memory.Known,
-			NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
-			Booted: memory.BootID != boot,
-		}),
-		asks:     make(chan ask, 64),
-		waiting:  map[engine.Token]chan<- engine.Answer{},
-		pruneNow: make(chan struct{}, 1),
-		hub:      newHub(),
-		voice:    newVoice(o),
-		begun:    alarm.Now().Wall,
-	}
-	l.spawner = spawn.New(spawn.Options{Live: l.chunk, Location: tables.location})
-	l.view.Store(l.engine.View())
 
 	hands, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
+	inherited := l.inherit(before, memory.Live)
+	if l.noPAM = l.openSessions(hands, inherited.children); l.noPAM != nil {
+		l.log.Error("jobs run without a PAM session", "error", l.noPAM)
+	}
+	spawning := l.spawn(hands, inherited)
+	if err := l.openTables(ctx, memory.Seed); err != nil {
+		letGo()
+		return nil, errors.Join(err, spawning.wait())
+	}
+	l.remember(memory, inherited)
+	l.openPost()
+
 	var crew crew
-	crew.start(func() error { return alarm.Run(hands) })
-	crew.start(func() error { return l.spawner.Run(hands) })
+	crew.start(func() error { return l.clock.Run(hands) })
+	crew.start(func() error { return l.manager.Run(hands) })
 	crew.start(func() error { return l.voice.run(hands) })
 	crew.start(func() error { return l.prune(hands) })
+	if l.sessions != nil {
+		crew.start(func() error { return l.sessions.run(hands) })
+	}
+	if l.post != nil {
+		crew.start(func() error { return l.post.Run(hands) })
+	}
 	serving, stopServing := context.WithCancel(hands)
 	crew.start(func() error { return l.server().Serve(serving, listener) })
+	crew.start(func() error { return l.tend(serving) })
 
-	err = l.run(ctx)
+	how, err := l.run(ctx, spawning.handBack())
+	l.chores.Wait()
 	l.hub.close()
+	switch how {
+	case renewal:
+		next, err = l.handOver(listener)
+	case parting:
+		err = errors.Join(err, l.leaveKeeper())
+	}
 	stopServing()
 	letGo()
-	return errors.Join(err, crew.wait())
+	if how == waiting {
+		err = errors.Join(err, spawning.wait())
+	}
+	return next, errors.Join(err, crew.wait())
+}
+
+// makeRuntime makes the directory of what outlives the daemon but not the
+// boot, and in it the one for the output of running jobs.
+func makeRuntime(dir string) (runs string, err error) {
+	if dir == "" {
+		return "", nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make runtime directory: %w", err)
+	}
+	runs = filepath.Join(dir, "runs")
+	if err := os.Mkdir(runs, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", fmt.Errorf("make runtime directory: %w", err)
+	}
+	return runs, nil
 }
 
 // crew is the goroutines of a run.
@@ -98,11 +180,4 @@ func (c *crew) wait() error {
 		errs = append(errs, <-c.done[i])
 	}
 	return errors.Join(errs...)
-}
-
-func newLog(o Options) *slog.Logger {
-	if o.JSON {
-		return slog.New(slog.NewJSONHandler(o.Stderr, nil))
-	}
-	return slog.New(slog.NewTextHandler(o.Stderr, nil))
 }

@@ -2,18 +2,25 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/mail"
+	"github.com/cronring/cronring/daemon/manager"
 	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -34,27 +41,48 @@ type loop struct {
 	backlog    backlog
 	waiting    map[engine.Token]chan<- engine.Answer
 	token      engine.Token
-	owed       []engine.Event // consequences of acts that could not even begin
-	draining   bool
+	owed       []engine.Event               // consequences of acts that could not even begin
+	entries    map[job.RunID]*crontab.Entry // what live runs were started from
+	locks      map[string]*spool.StampLock  // anacron's, by period
+	leaving    departure
+	parted     bool           // the spawner stands still
+	unstarted  []engine.Start // what it had not come to then
 	sincePrune int
 
 	// ----
 
 	options  Options
 	log      *slog.Logger
+	runs     string // directory of the output of running jobs, or ""
+	manager  *manager.Manager
+	accounts *account.Directory
 	tables   *tables
 	history  *store.Store
 	clock    *clock.Clock
 	spawner  *spawn.Spawner
+	post     *mail.Post // nil: no mail is sent
+	sessions *sessions  // nil: jobs run without
+	noPAM    error      // why they do, although they should not
 	boot     string
 	begun    time.Time
 	asks     chan ask
+	chores   sync.WaitGroup // goroutines that wait for a directory service
 	hub      *hub
 	voice    *voice
 	view     atomic.Pointer[engine.View]
 	trouble  atomic.Pointer[trouble]
 	pruneNow chan struct{}
 }
+
+// departure is how the loop ends.
+type departure int
+
+const (
+	staying departure = iota
+	waiting           // when no job runs any more
+	parting           // at once: jobs go on, and a later start of the daemon takes them over
+	renewal           // at once: the program is executed anew in this process
+)
 
 // ask is a question from outside, with the place where the answer goes.
 type ask struct {
@@ -64,27 +92,36 @@ type ask struct {
 
 // inbox is what one step works on.
 type inbox struct {
-	events  []engine.Event
-	outputs []store.Output
-	after   []chan<- engine.Answer // who waits for the step, rather than for an answer of the engine
+	events []engine.Event
+	ended  []spawn.Ended          // of events, those that are the end of a run
+	after  []chan<- engine.Answer // who waits for the step, rather than for an answer of the engine
 }
 
-// run steps until the daemon is told to stop and no job of it runs.
-func (l *loop) run(ctx context.Context) error {
+// run steps until the daemon is told to stop, and leaves as it was told to.
+// early is what the spawner has said already.
+func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	var reloads sync.WaitGroup
 	defer reloads.Wait()
-	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	l.announce()
-	l.step(inbox{events: []engine.Event{engine.Load{Tables: l.tables.current()}}}, upRecord(l.clock.Now().Wall, l.options))
+	l.step(inbox{events: l.firstEvents(ctx)}, upRecord(l.clock.Now().Wall, l.options))
+	l.recall()
+	var first inbox
+	for _, ev := range early {
+		first.take(ev)
+	}
+	l.step(first)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
+	l.manager.Ready(l.statusLine())
 	reloads.Go(debug.FreeOSMemory) // reading tables takes several times what they are
 
 	stop := ctx.Done()
 	var giveUp, rested <-chan time.Time
+	var parted <-chan []engine.Start
+	alive := every(l.manager.Watchdog())
 	spawned := l.spawner.Events()
-	for !l.draining || !l.engine.Idle() {
+	for !l.gone() {
 		var in inbox
 		select {
 		case <-l.ready():
@@ -98,17 +135,25 @@ func (l *loop) run(ctx context.Context) error {
 			l.register(&in, a)
 		case <-l.backlog.timer:
 			l.backlog.due = true
+		case <-alive:
+			l.manager.Alive()
+			l.manager.Status(l.statusLine())
+		case l.unstarted = <-parted:
+			parted, l.parted = nil, true
 		case <-stop:
 			stop = nil
-			giveUp = l.drain(&in)
+			l.drain(&in, waiting)
+			giveUp = time.After(l.options.Grace)
 		case s := <-l.options.Signals:
-			switch {
-			case s == syscall.SIGHUP:
-				reloads.Go(func() { l.reload(ctx) })
-			case !l.draining:
-				giveUp = l.drain(&in)
-			default:
-				in.events = append(in.events, engine.Abandon{})
+			switch how := l.heed(s, &in); how {
+			case waiting:
+				giveUp = time.After(l.options.Grace)
+			case parting, renewal:
+				parted = l.part()
+			case staying:
+				if s == syscall.SIGHUP {
+					reloads.Go(func() { l.mustReload(ctx) })
+				}
 			}
 		case <-giveUp:
 			l.log.Warn("grace is over, ending running jobs", "grace", l.options.Grace.String())
@@ -119,7 +164,50 @@ func (l *loop) run(ctx context.Context) error {
 	}
 	l.backlog.due = true // whatever it says, this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
-	return l.backlog.lastWords()
+	if l.leaving == renewal {
+		return renewal, nil // what is not written yet is handed over
+	}
+	return l.leaving, l.backlog.lastWords()
+}
+
+// recall finds out again what the runs that live on were started from.
+func (l *loop) recall() {
+	v := l.view.Load()
+	for _, r := range v.Runs() {
+		if i, ok := v.Find(r.Job); ok {
+			j := v.Job(i)
+			l.tell(&r, &j, v.Entry(i))
+		}
+	}
+}
+
+// tell lets those know of a run who speak of it until its end.
+func (l *loop) tell(r *job.Run, j *job.Job, entry *crontab.Entry) {
+	l.entries[r.ID] = entry
+	if p := entry.Options().Period; p != nil && entry.Table().Format == crontab.Anacron {
+		l.voice.beginAnacron(r, j, p.ID)
+		return
+	}
+	l.voice.begin(r, j, entry.Quiet())
+}
+
+// every is a channel that is readable once in a while; never, if that is 0.
+func every(d time.Duration) <-chan time.Time {
+	if d == 0 {
+		return nil
+	}
+	return time.Tick(d)
+}
+
+// gone tells whether the loop may end.
+func (l *loop) gone() bool {
+	switch l.leaving {
+	case staying:
+		return false
+	case waiting:
+		return l.engine.Idle()
+	}
+	return l.parted && len(l.owed) == 0 && len(l.spawner.Events()) == 0
 }
 
 // ready is a channel that is readable when the engine wants to step at once.
@@ -150,19 +238,28 @@ func (l *loop) gather(in *inbox) {
 
 func (in *inbox) take(ev engine.Event) {
 	if e, ok := ev.(spawn.Ended); ok {
-		if len(e.Output) > 0 {
-			in.outputs = append(in.outputs, store.Output{Run: e.Run, Chunks: e.Output})
-		}
+		in.ended = append(in.ended, e)
 		ev = e.Ended
 	}
 	in.events = append(in.events, ev)
+}
+
+// outputs is what the runs that ended have printed.
+func (in *inbox) outputs() []store.Output {
+	var all []store.Output
+	for _, e := range in.ended {
+		if len(e.Output) > 0 {
+			all = append(all, store.Output{Run: e.Run, Chunks: e.Output})
+		}
+	}
+	return all
 }
 
 // step is the heart: decide, write down, show, do, set the alarm.
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
 	effects := l.engine.Step(now, in.events...)
-	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more, Outputs: in.outputs}
+	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more, Outputs: in.outputs()}
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.Fact:
@@ -175,6 +272,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	l.view.Store(l.engine.View())
 	l.publish(batch.Records)
 	l.perform(effects, refused)
+	l.deliverAll(batch.Records, in.ended)
 	for _, reply := range in.after {
 		reply <- engine.Answer{}
 	}
@@ -197,11 +295,77 @@ func (l *loop) chunk(c job.Chunk) {
 	l.voice.chunk(c)
 }
 
-// drain begins the end, and returns the channel that tells when the running
-// jobs' grace is over.
-func (l *loop) drain(in *inbox) <-chan time.Time {
-	l.draining = true
-	l.log.Info("stopping, no further job is started", "grace", l.options.Grace.String())
+// heed does what a signal asks for and returns the departure that begins with
+// it, if one does.
+func (l *loop) heed(s os.Signal, in *inbox) departure {
+	switch {
+	case s == syscall.SIGHUP:
+		return staying
+	case l.leaving == staying && s == syscall.SIGUSR2:
+		l.manager.Reloading()
+		return l.drain(in, renewal)
+	case s == syscall.SIGUSR2:
+		return staying
+	case l.leaving == staying && l.manager.Present():
+		l.manager.Stopping()
+		return l.drain(in, parting)
+	case l.leaving == staying:
+		return l.drain(in, waiting)
+	case l.leaving == renewal:
+		l.leaving = parting
+		return staying // it is under way
+	}
+	in.events = append(in.events, engine.Abandon{})
+	return staying
+}
+
+// drain begins the end.
+func (l *loop) drain(in *inbox, how departure) departure {
+	l.leaving = how
 	in.events = append(in.events, engine.Drain{})
-	return time.After(l.options.Grace)
+	switch how {
+	case waiting:
+		l.log.Info("stopping, no further job is started", "grace", l.options.Grace.String())
+	case parting:
+		l.log.Info("stopping; running jobs go on, and the next start takes them over")
+	case renewal:
+		l.log.Info("executing the program anew; running jobs go on")
+	}
+	return how
+}
+
+// holdTime bounds how long programs that the daemon runs for itself, such as
+// sendmail, may hold up its departure.
+const holdTime = 10 * time.Second
+
+// part has the spawner stand still. What it still has to tell comes before the
+// channel is readable.
+func (l *loop) part() <-chan []engine.Start {
+	parted := make(chan []engine.Start, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), holdTime)
+		defer cancel()
+		starts, err := l.spawner.Hold(ctx)
+		if err != nil {
+			l.log.Error("cannot leave running jobs in good order", "error", err)
+		}
+		parted <- starts
+	}()
+	return parted
+}
+
+// statusLine says in one line how the daemon is.
+func (l *loop) statusLine() string {
+	v := l.view.Load()
+	running := 0
+	for _, r := range v.Runs() {
+		if r.State == job.RunRunning {
+			running++
+		}
+	}
+	line := fmt.Sprintf("%d jobs, %d running", v.Len(), running)
+	if n := len(backend{l}.Health().Problems); n > 0 {
+		line += fmt.Sprintf(", %d problems: see cronring status", n)
+	}
+	return line
 }

@@ -26,6 +26,7 @@ type Options struct {
 
 	ConfigDir string // directory that Config was read from
 	Config    Config
+	ConfigErr error // what of it does not count
 	Cron      Cron
 	Root      string // put before each path of the host's own: "" but in tests
 
@@ -54,3 +55,15 @@ func (o *Options) host() bool { return len(o.Files) == 0 }
 
 // path is a path of the host.
 func (o *Options) path(name string) string { return filepath.Join(o.Root, name) }
+
+// jobPath is the PATH of jobs whose table sets none: by family, or the
+// daemon's own where cronie's -P asks for it.
+func (o *Options) jobPath() string {
+	switch {
+	case o.Cron.InheritPath:
+		return os.Getenv("PATH")
+	case o.Family == crontab.RHEL:
+		return "/usr/bin:/bin:/usr/sbin:/sbin"
+	}
+	return "/usr/bin:/bin"
+}

@@ -10,15 +10,11 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.Start:
-			if refused[e.Run.ID] {
-				l.owed = append(l.owed, engine.Ended{Run: e.Run.ID, Outcome: job.Outcome{
-					Kind: job.NotStarted, Error: "the history says that this occurrence was decided before",
-				}})
-				continue
-			}
-			l.spawner.Start(e)
+			l.begin(e, refused[e.Run.ID])
 		case engine.Kill:
 			l.spawner.Kill(e)
+		case engine.Stamp:
+			l.stamp(e)
 		case engine.Answer:
 			if reply, ok := l.waiting[e.Token]; ok {
 				reply <- e
@@ -26,6 +22,24 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 			}
 		}
 	}
+}
+
+// begin gives a run to the spawner, if nothing speaks against it.
+func (l *loop) begin(s engine.Start, refused bool) {
+	switch {
+	case refused:
+		l.failToStart(s, "the history says that this occurrence was decided before")
+	case !l.lockStamp(s.Entry):
+		l.failToStart(s, "another anacron is at this job")
+	default:
+		l.tell(&s.Run, &s.Job, s.Entry)
+		l.spawner.Start(s)
+	}
+}
+
+// failToStart lets the engine know that a run has no process.
+func (l *loop) failToStart(s engine.Start, why string) {
+	l.owed = append(l.owed, engine.Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.NotStarted, Error: why}})
 }
 
 // register takes a question into a step: with a token, if the engine itself

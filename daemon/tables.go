@@ -5,107 +5,183 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store"
 )
 
-// tables reads the crontab files that the daemon was given.
+// tables reads the crontabs that the daemon runs.
 type tables struct {
-	files  []string
-	system bool
 	host   spool.Host
-	seed   uint64
+	places spool.Places
+	source *spool.Source
+	bars   bars
 
-	mu       sync.Mutex
-	loaded   []*crontab.Table
-	problems []crontab.Diagnostic
-	unread   []error // files whose newest version could not be read
+	anacron bool // was installed when the tables were read before
+
+	reading sync.Mutex // held while they are read and the loop takes them
+	mu      sync.Mutex
+	now     spool.Snapshot
 }
 
-// openTables reads all files for the first time; one that cannot be read is
-// an error then, as nothing is known of it.
-func openTables(o Options, seed uint64) (*tables, error) {
-	if len(o.Files) == 0 {
-		return nil, errors.New("no crontab file is named")
+// openTables reads all tables for the first time. One of those that were named
+// by hand and cannot be read is an error then, as nothing is known of it.
+func (l *loop) openTables(ctx context.Context, seed uint64) error {
+	o := &l.options
+	host := spool.ThisHost()
+	host.Family = o.Family
+	places := host.Places(o.Root)
+	l.tables = &tables{
+		host: host, places: places,
+		bars: bars{accounts: l.accounts},
+		source: spool.OpenSource(spool.SourceOptions{
+			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
+			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
+			Files: o.Files, System: o.System,
+		}),
 	}
-	t := &tables{files: o.Files, system: o.System, host: spool.ThisHost(), seed: seed}
-	t.read()
-	return t, errors.Join(t.unread...)
+	s := l.tables.read(ctx)
+	if o.host() {
+		return nil
+	}
+	var unread []error
+	for _, r := range s.Refused {
+		unread = append(unread, fmt.Errorf("read crontab %s: %s", r.Path, r.Why))
+	}
+	return errors.Join(unread...)
 }
 
-// read reads all files anew. A file that cannot be read keeps what it said
-// before.
-func (t *tables) read() {
+// tend reads tables again whenever they changed, until ctx ends.
+func (l *loop) tend(ctx context.Context) error {
+	return l.tables.source.Watch(ctx, func() { l.mustReload(ctx) })
+}
+
+// mustReload is reload where nobody waits for what comes of it.
+func (l *loop) mustReload(ctx context.Context) {
+	if err := l.reload(ctx); err != nil && ctx.Err() == nil {
+		l.log.Error("the tables could not be read again", "error", err)
+	}
+}
+
+func (t *tables) read(ctx context.Context) spool.Snapshot {
+	s := t.source.Scan(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := map[string]*crontab.Table{}
-	for _, table := range t.loaded {
-		before[table.Name] = table
-	}
-	t.loaded, t.problems, t.unread = nil, nil, nil
-	cache := crontab.NewCache()
-	for _, file := range t.files {
-		text, err := spool.Read(file)
-		if err != nil {
-			t.unread = append(t.unread, fmt.Errorf("read crontab: %w", err))
-			if old := before[file]; old != nil {
-				t.loaded = append(t.loaded, old)
-			}
-			continue
-		}
-		c := t.host.Config(file, t.system)
-		c.Seed, c.Cache = t.seed, cache
-		table, problems := crontab.Parse(file, text, c)
-		t.loaded = append(t.loaded, table)
-		t.problems = append(t.problems, problems...)
-	}
+	t.now = s
+	return s
 }
 
-func (t *tables) current() []*crontab.Table {
+func (t *tables) current() spool.Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.loaded
-}
-
-func (t *tables) diagnostics() ([]crontab.Diagnostic, []error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.problems, t.unread
+	return t.now
 }
 
 // location finds a zone by the name that a job gives it.
 func (t *tables) location(name string) (*time.Location, error) {
-	if name == t.host.Zone.String() {
-		return t.host.Zone, nil
+	if zone := t.current().Zone; name == zone.String() {
+		return zone, nil
 	}
 	return spool.LoadZone(name)
 }
 
-// reload reads the tables again and waits until the loop has taken them.
-func (l *loop) reload(ctx context.Context) error {
-	l.tables.read()
-	l.announce()
-	_, err := backend{l}.Ask(ctx, engine.Load{Tables: l.tables.current()})
-	debug.FreeOSMemory()
-	return err
+// firstEvents is what the engine is told at the start.
+func (l *loop) firstEvents(ctx context.Context) []engine.Event {
+	s := l.tables.current()
+	l.standsIn()
+	l.announce(s)
+	l.keepVersions(ctx, s.Changes)
+	barred, _ := l.tables.bars.find(ctx, s.Tables, l.clock.Now().Wall)
+	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables}}
 }
 
-// announce logs what was read.
-func (l *loop) announce() {
-	problems, unread := l.tables.diagnostics()
-	for _, err := range unread {
-		l.log.Error("a crontab cannot be read; what it said before stays", "error", err)
+// reload reads the tables again, and the accounts that they name, and waits
+// until the loop has taken what changed.
+func (l *loop) reload(ctx context.Context) error {
+	t := l.tables
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	s := t.read(ctx)
+	l.announce(s)
+	l.keepVersions(ctx, s.Changes)
+	var changes []engine.Event
+	if barred, changed := t.bars.find(ctx, s.Tables, l.clock.Now().Wall); changed {
+		changes = append(changes, engine.Bar{Users: barred}) // first: a new table may name nobody
 	}
-	for _, p := range problems {
-		if p.Severity == crontab.Error {
-			l.log.Warn("line left out", "at", p.Error(), "code", p.Code, "fix", p.Fix)
+	if s.Changed {
+		if l.standsIn() {
+			changes = append(changes, engine.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
+		}
+		changes = append(changes, engine.Load{Tables: s.Tables})
+	}
+	for _, e := range changes {
+		if _, err := (backend{l}).Ask(ctx, e); err != nil {
+			return err
 		}
 	}
-	for _, table := range l.tables.current() {
-		l.log.Info("crontab read", "table", table.Name, "entries", len(table.Entries))
+	if s.Changed {
+		debug.FreeOSMemory() // reading tables takes several times what they are
+	}
+	return nil
+}
+
+// standsIn reports whether anacron was removed since it was asked before.
+func (l *loop) standsIn() bool {
+	before := l.tables.anacron
+	l.tables.anacron = l.options.host() && l.tables.places.AnacronInstalled()
+	return before && !l.tables.anacron
+}
+
+// announce says what became of the tables since they were read before.
+func (l *loop) announce(s spool.Snapshot) {
+	for _, c := range s.Changes {
+		if c.Log != "" {
+			l.voice.cron(journal.CronLine{Text: c.Log})
+		}
+		if r := c.Refusal; r != nil {
+			l.log.Error("a crontab is not read", "table", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept)
+			continue
+		}
+		for _, remark := range c.Remarks {
+			if remark.Severity == crontab.Error {
+				l.log.Warn("line left out", "at", remark.Error(), "code", remark.Code, "fix", remark.Fix)
+			}
+		}
+		switch i := slices.IndexFunc(s.Tables, func(t *crontab.Table) bool { return t.Name == c.Path }); {
+		case i >= 0:
+			l.log.Info("crontab read", "table", c.Path, "entries", len(s.Tables[i].Entries))
+		case c.Kind == spool.Gone:
+			l.log.Info("crontab gone", "table", c.Path)
+		}
+	}
+}
+
+// keepVersions keeps what changed in the history, whoever changed it, so that
+// it can be undone.
+func (l *loop) keepVersions(ctx context.Context, changes []spool.Change) {
+	if !l.options.host() {
+		return
+	}
+	for _, c := range changes {
+		if c.Kind != spool.Loaded && c.Kind != spool.Reloaded && c.Kind != spool.Gone {
+			continue
+		}
+		user, ok := l.tables.places.IsUserTable(c.Path)
+		if !ok {
+			user = "root"
+		}
+		_, err := l.history.SaveRevision(ctx, store.Revision{
+			File: c.Path, User: user, At: l.clock.Now().Wall, How: store.RevisionSeen,
+			Gone: c.Kind == spool.Gone, Text: []byte(l.tables.places.Body(c.Path, c.Text)),
+		})
+		if err != nil {
+			l.log.Warn("a version of a table is not kept", "table", c.Path, "error", err)
+		}
 	}
 }

@@ -104,7 +104,9 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 	if err := f.Parse(args); err != nil {
 		return runDaemon, err
 	}
-	o.Files = f.Args()
+	if f.NArg() > 0 {
+		o.Files = f.Args()
+	}
 	switch {
 	case *help:
 		return runDaemon, pflag.ErrHelp

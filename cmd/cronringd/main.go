@@ -15,10 +15,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/daemon"
+	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	spawn.Stage()
+	daemon.Keep()
+	daemon.Become()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 func run(args []string, stdout, stderr io.Writer) int {
 	o := daemon.Options{Stdout: stdout, Stderr: stderr, Version: version()}
@@ -36,8 +42,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case verb == checkConfig:
 		return check(&o, stdout, stderr)
 	}
-	if o.Config, err = daemon.ReadConfig(o.ConfigDir); err != nil {
-		fmt.Fprintln(stderr, "cronringd:", err)
+	if o.Config, o.ConfigErr = daemon.ReadConfig(o.ConfigDir); o.ConfigErr != nil {
+		fmt.Fprintln(stderr, "cronringd:", o.ConfigErr)
 	}
 
 	signals := make(chan os.Signal, 4)

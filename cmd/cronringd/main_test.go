@@ -16,13 +16,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spawn"
 )
 
 // The tests run the real program: the test binary under another name.
 const beDaemon = "CRONRINGD_TEST_MAIN"
 
 func TestMain(m *testing.M) {
+	spawn.Stage()
+	daemon.Keep()
 	if os.Getenv(beDaemon) != "" {
 		main()
 		return

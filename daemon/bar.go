@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// bars finds the accounts that tables name and for which nothing may start.
+// It is asked by one goroutine at a time.
+type bars struct {
+	accounts *account.Directory
+	tables   []*crontab.Table // that users were taken from
+	users    []string
+	said     map[string]engine.Barred
+}
+
+// lookupsAtOnce bounds how many accounts a slow directory service is asked
+// for together.
+const lookupsAtOnce = 4
+
+// find looks all accounts of the tables up and reports whether the answer
+// differs from the one before. An account that cannot be looked up now is not
+// barred: its runs find out themselves.
+func (b *bars) find(ctx context.Context, tables []*crontab.Table, now time.Time) (barred map[string]engine.Barred, changed bool) {
+	if !slices.Equal(b.tables, tables) {
+		b.tables, b.users = tables, usersOf(tables)
+	}
+	barred = map[string]engine.Barred{}
+	var mu sync.Mutex
+	var lookups sync.WaitGroup
+	slots := make(chan struct{}, lookupsAtOnce)
+	for _, user := range b.users {
+		if a, ok := b.accounts.Known(user); ok {
+			if why := b.accounts.Refusal(a, now); why != "" {
+				mu.Lock()
+				barred[user] = engine.Barred{Reason: job.AccountRefused, Detail: why}
+				mu.Unlock()
+			}
+			continue
+		}
+		slots <- struct{}{}
+		lookups.Go(func() {
+			defer func() { <-slots }()
+			if bar, ok := b.lookUp(ctx, user, now); ok {
+				mu.Lock()
+				barred[user] = bar
+				mu.Unlock()
+			}
+		})
+	}
+	lookups.Wait()
+	changed = !maps.Equal(barred, b.said)
+	b.said = barred
+	return barred, changed
+}
+
+func (b *bars) lookUp(ctx context.Context, user string, now time.Time) (engine.Barred, bool) {
+	a, err := b.accounts.Find(ctx, user)
+	var unknown *account.UnknownError
+	if errors.As(err, &unknown) {
+		return engine.Barred{Reason: job.NoAccount, Detail: unknown.Error()}, true
+	}
+	if err != nil {
+		return engine.Barred{}, false
+	}
+	why := b.accounts.Refusal(a, now)
+	return engine.Barred{Reason: job.AccountRefused, Detail: why}, why != ""
+}
+
+// usersOf names the accounts of tables, but for the daemon's own number, which
+// in a container may have no name.
+func usersOf(tables []*crontab.Table) []string {
+	seen := map[string]bool{}
+	for _, t := range tables {
+		for i := range t.Entries {
+			seen[t.Entries[i].User()] = true
+		}
+	}
+	delete(seen, strconv.Itoa(os.Geteuid()))
+	return slices.Sorted(maps.Keys(seen))
+}

@@ -1,0 +1,228 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
+	l = &loop{
+		options: *o, manager: service, boot: bootID(), hub: newHub(),
+		asks:     make(chan ask, 64),
+		waiting:  map[engine.Token]chan<- engine.Answer{},
+		entries:  map[job.RunID]*crontab.Entry{},
+		locks:    map[string]*spool.StampLock{},
+		pruneNow: make(chan struct{}, 1),
+	}
+	l.voice, l.log, err = openVoice(o, func() bool { return l.mailConfig().Ready() })
+	return l, err
+}
+
+// listen opens the control socket: the one that the daemon before listened
+// on, or that the service manager opened, or one of our own.
+func (l *loop) listen(before *handover) (net.Listener, error) {
+	if before != nil {
+		return before.listener()
+	}
+	given, err := l.manager.Listener()
+	if given != nil || err != nil {
+		return given, err
+	}
+	return server.Listen(l.options.Socket)
+}
+
+// inheritance is what lives on from a daemon before this one.
+type inheritance struct {
+	children []spawn.Handed
+	starts   []engine.Start // decided and given to a spawner that did not come to them
+	stopping map[job.RunID]job.Reason
+	backlog  backlog
+}
+
+// inherit gathers it: from the daemon that this process was, or after a crash
+// from the service manager's store of descriptors.
+func (l *loop) inherit(before *handover, live []job.Run) inheritance {
+	if before != nil {
+		for _, c := range before.Children {
+			l.manager.Remember(c.Run)
+		}
+		return inheritance{
+			children: before.Children, starts: before.Starts, stopping: before.Stopping,
+			backlog: backlog{records: before.Records, outputs: before.Outputs, lost: before.Lost},
+		}
+	}
+	runs := map[job.RunID]job.Run{}
+	for _, r := range live {
+		runs[r.ID] = r
+	}
+	found, err := takeFromKeeper(l.runs)
+	if err != nil {
+		l.log.Error("some of the jobs that ran on are out of sight", "error", err)
+	}
+	for _, k := range l.manager.Kept() {
+		found = append(found, spawn.Handed{Run: k.Run, Out: k.Stdout, Err: k.Stderr, PIDFD: k.PID})
+	}
+	var in inheritance
+	for _, h := range found {
+		r, lives := runs[h.Run]
+		if !lives { // the history knows its end, or it was found before
+			letGo(h)
+			continue
+		}
+		delete(runs, h.Run)
+		h.Job, h.PID = r.Job, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
+		in.children = append(in.children, h)
+	}
+	l.forgetOthers(live)
+	return in
+}
+
+// letGo closes what is left of a run that nobody waits for.
+func letGo(h spawn.Handed) {
+	for _, fd := range handedFiles(&h) {
+		_ = syscall.Close(fd) // nothing was written to it
+	}
+}
+
+// forgetOthers removes what was kept of runs whose end is in the history.
+func (l *loop) forgetOthers(live []job.Run) {
+	lives := map[job.RunID]bool{}
+	for _, r := range live {
+		lives[r.ID] = true
+	}
+	for _, k := range l.manager.Kept() {
+		if !lives[k.Run] {
+			l.manager.Forget(k.Run)
+		}
+	}
+	ended, _ := readEnds(l.runs) // what is wrong with them was said
+	for _, h := range ended {
+		if !lives[h.Run] {
+			discard(endFile(l.runs, h.Run))
+			discard(filepath.Join(l.runs, h.Run.String()))
+		}
+	}
+}
+
+// spawning is a spawner at work. What it says before the loop listens is kept.
+type spawning struct {
+	crew
+	stop  chan struct{}
+	early chan []engine.Event
+}
+
+// spawn sets the spawner to work, as accounts may have to be looked up through
+// it before anything else can go on.
+func (l *loop) spawn(ctx context.Context, in inheritance) *spawning {
+	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
+	l.spawner = spawn.New(l.spawnOptions())
+	l.spawner.Adopt(in.children)
+	s := &spawning{stop: make(chan struct{}), early: make(chan []engine.Event, 1)}
+	s.start(func() error { return l.spawner.Run(ctx) })
+	go s.listen(l.spawner.Events())
+	return s
+}
+
+func (s *spawning) listen(said <-chan engine.Event) {
+	var events []engine.Event
+	for {
+		select {
+		case ev := <-said:
+			events = append(events, ev)
+		case <-s.stop:
+			s.early <- events
+			return
+		}
+	}
+}
+
+// handBack ends the listening and returns what was heard.
+func (s *spawning) handBack() []engine.Event {
+	close(s.stop)
+	return <-s.early
+}
+
+func (l *loop) spawnOptions() spawn.Options {
+	o := spawn.Options{
+		Live:     l.chunk,
+		Location: func(name string) (*time.Location, error) { return l.tables.location(name) },
+		Accounts: l.accounts,
+		Family:   l.options.Family,
+		Runs:     l.runs,
+		Claim:    l.claims,
+		Path:     l.options.jobPath(),
+	}
+	if l.manager.Present() {
+		o.Keep = l.manager
+	}
+	if l.sessions != nil {
+		o.Sessions = l.sessions
+	}
+	if l.options.host() {
+		o.BaseEnv = func(account.Account) []string { return l.accounts.Environment(l.options.Family) }
+		o.Limits = l.accounts.Limits
+	}
+	return o
+}
+
+// execTool runs a program of the host for account.
+func (l *loop) execTool(ctx context.Context, argv ...string) (stdout []byte, status int, err error) {
+	r, err := l.spawner.Exec(ctx, spawn.Tool{Argv: argv, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}})
+	if err == nil && r.Outcome.Kind != job.Exited {
+		status = -1
+	}
+	return r.Output, cmp.Or(status, r.Outcome.Code), err
+}
+
+// remember makes the engine go on where the history ends.
+func (l *loop) remember(memory store.Restored, in inheritance) {
+	now := l.clock.Now()
+	state := engine.State{
+		Marks: memory.Marks, Live: memory.Live, Holds: memory.Holds, Known: memory.Known,
+		NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
+		Booted: memory.BootID != l.boot,
+	}
+	if l.options.host() {
+		state.Booted = l.bootsNow(state.Booted)
+		state.Stamps = spool.ReadStamps(l.tables.places.Stamps)
+	}
+	for _, c := range in.children {
+		state.Adopted = append(state.Adopted, engine.Adopted{
+			Run: c.Run, PID: c.PID, Up: startOf(c.PID, now.Up), Stop: in.stopping[c.Run],
+		})
+	}
+	for _, s := range in.starts {
+		state.Adopted = append(state.Adopted, engine.Adopted{Run: s.Run.ID})
+		l.spawner.Start(s)
+	}
+	l.engine = engine.New(state)
+	l.backlog = in.backlog
+	l.backlog.due = !l.backlog.empty()
+	l.view.Store(l.engine.View())
+}
+
+// bootsNow tells whether this is the first start of any cron since the host
+// booted.
+func (l *loop) bootsNow(first bool) bool {
+	done, err := markBoot(l.options.Root)
+	if err != nil {
+		l.log.Warn("another cron may run the @reboot entries of this boot again", "error", err)
+	}
+	first = first && !done
+	l.voice.cron(l.options.words().Reboot(first))
+	return first
+}

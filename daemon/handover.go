@@ -1,0 +1,192 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// handover is what a daemon leaves to the one that it becomes when it executes
+// its program anew. The process stays the same one, so children stay children,
+// locks stay held, and descriptors keep their numbers. What the history knows
+// is not in here.
+type handover struct {
+	Children []spawn.Handed           `json:"children,omitempty"`
+	Starts   []engine.Start           `json:"starts,omitempty"` // given to the spawner, which did not come to them
+	Stopping map[job.RunID]job.Reason `json:"stopping,omitempty"`
+	Socket   int                      `json:"socket"`         // the control socket, listening
+	Lock     int                      `json:"lock,omitempty"` // of all crons; 0: not held
+	Records  []job.Record             `json:"records,omitempty"`
+	Outputs  []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
+	Lost     int                      `json:"lost,omitempty"`
+}
+
+// handoverName is the variable that holds the number of the descriptor with
+// the handover.
+const handoverName = "CRONRING_HANDOVER"
+
+// takeHandover reads what the daemon before left, or returns nil.
+func takeHandover() (*handover, error) {
+	text, ok := os.LookupEnv(handoverName)
+	if !ok {
+		return nil, nil
+	}
+	if err := os.Unsetenv(handoverName); err != nil {
+		return nil, err
+	}
+	fd, err := strconv.Atoi(text)
+	if err != nil || fd <= 2 {
+		return nil, fmt.Errorf("take over: %s=%q is no descriptor", handoverName, text)
+	}
+	f := os.NewFile(uintptr(fd), "handover")
+	defer f.Close()
+	h := &handover{}
+	if err := json.NewDecoder(f).Decode(h); err != nil {
+		return nil, fmt.Errorf("take over: %w", err)
+	}
+	for _, fd := range h.descriptors() {
+		syscall.CloseOnExec(fd)
+	}
+	return h, nil
+}
+
+// asked are the signals that people send to the daemon. Others must not be
+// blocked in the successor: Go's runtime needs some of them.
+var asked = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR2}
+
+const bitsPerWord = int(8 * unsafe.Sizeof(unix.Sigset_t{}.Val[0]))
+
+// descriptors are those that must live through exec, beside those of Children,
+// which the spawner sees to.
+func (h *handover) descriptors() []int {
+	if h.Lock == 0 {
+		return []int{h.Socket}
+	}
+	return []int{h.Socket, h.Lock}
+}
+
+// execute ends this program and begins the one at path in its place. It
+// returns only if that failed.
+//
+// The signals that people send are blocked across it: what arrives before the successor has its
+// handlers would end it otherwise. They stay pending, and its call of
+// signal.Notify lets them in.
+func (h *handover) execute(path string) error {
+	fd, err := memoryFile("handover", h)
+	if err != nil {
+		return err
+	}
+	for _, keep := range append(h.descriptors(), fd) {
+		if _, err := unix.FcntlInt(uintptr(keep), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("hand over descriptor %d: %w", keep, err)
+		}
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var deadly, own unix.Sigset_t
+	for _, s := range asked {
+		deadly.Val[(int(s)-1)/bitsPerWord] |= 1 << ((int(s) - 1) % bitsPerWord)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &deadly, &own); err != nil {
+		return fmt.Errorf("block signals: %w", err)
+	}
+	env := append(os.Environ(), handoverName+"="+strconv.Itoa(fd))
+	err = syscall.Exec(path, os.Args, env)
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &own, nil) // what was set once can be set again
+	return fmt.Errorf("execute %s: %w", path, err)
+}
+
+// memoryFile puts a document into a file in memory, ready to be read.
+func memoryFile(name string, document any) (fd int, err error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return 0, fmt.Errorf("write %s: %w", name, err)
+	}
+	fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return 0, fmt.Errorf("write %s: %w", name, err)
+	}
+	for at := 0; at < len(text); {
+		n, err := syscall.Pwrite(fd, text[at:], int64(at))
+		if err != nil {
+			return 0, errors.Join(fmt.Errorf("write %s: %w", name, err), syscall.Close(fd))
+		}
+		at += n
+	}
+	return fd, nil
+}
+
+// handOver gathers what the next life needs. The socket goes on listening, so
+// that whoever connects meanwhile only waits.
+func (l *loop) handOver(listener net.Listener) (*handover, error) {
+	own, ok := listener.(*net.UnixListener)
+	if !ok {
+		return nil, errors.New("hand over: the control socket is none of unix")
+	}
+	own.SetUnlinkOnClose(false)
+	socket, err := copyOf(own)
+	if err != nil {
+		return nil, fmt.Errorf("hand over: %w", err)
+	}
+	return &handover{
+		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
+		Records: l.backlog.records, Outputs: l.backlog.outputs, Lost: l.backlog.lost,
+	}, nil
+}
+
+// copyOf is a second descriptor of a socket: the first one's goes with it.
+func copyOf(c syscall.Conn) (fd int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(own uintptr) { fd, failed = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 3) })
+	return fd, errors.Join(err, failed)
+}
+
+// listener is the control socket as it was left.
+func (h *handover) listener() (net.Listener, error) {
+	f := os.NewFile(uintptr(h.Socket), "socket")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("take over the control socket: %w", err)
+	}
+	return l, nil
+}
+
+// pidOf is the process that a pidfd names, or 0 when it is gone; see
+// pidfd_open(2).
+func pidOf(pidfd int) int {
+	info, _ := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
+	_, after, _ := strings.Cut(string(info), "\nPid:")
+	line, _, _ := strings.Cut(after, "\n")
+	pid, _ := strconv.Atoi(strings.TrimSpace(line))
+	return max(pid, 0)
+}
+
+// program is the path of the daemon's program as it was started, and where an
+// upgrade puts the next one. The kernel marks it when that has happened.
+func program() (string, error) {
+	path, err := os.Executable()
+	const gone = " (deleted)"
+	if n := len(path) - len(gone); n > 0 && path[n:] == gone {
+		path = path[:n]
+	}
+	return path, err
+}

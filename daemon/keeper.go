@@ -1,0 +1,327 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn"
+)
+
+// A daemon that is told to stop leaves running jobs alone. But without anybody
+// who reads what they print they would be killed by their next line, and
+// without anybody who watches nobody could tell how they ended. So it leaves a
+// keeper behind: this program under another name, which reads their output
+// into their files, writes down their ends, and goes when the last one ends or
+// a daemon comes and takes them over.
+//
+// The service manager's store of descriptors does the same after a crash, but
+// it is emptied when the service is stopped.
+
+// keeperName is argv[0] of a keeper.
+const keeperName = "cronring-keeper"
+
+// keeperVariable holds two numbers of descriptors: the file with a keeping,
+// and a pipe that is closed when the keeper is at work.
+const keeperVariable = "CRONRING_KEEPER"
+
+// keeping is what a keeper is told.
+type keeping struct {
+	Runs     string         `json:"runs"` // directory of the output of runs
+	Children []spawn.Handed `json:"children"`
+}
+
+// keeperSocket is where a keeper waits for a daemon.
+func keeperSocket(runs string) string { return filepath.Join(runs, "keeper.sock") }
+
+// endFile is where a keeper writes how a run ended.
+func endFile(runs string, id job.RunID) string { return filepath.Join(runs, id.String()+endSuffix) }
+
+const endSuffix = ".end"
+
+// ending is what stands there.
+type ending struct {
+	Outcome job.Outcome `json:"outcome"`
+	Ended   time.Time   `json:"ended"`
+}
+
+// leaveKeeper starts a keeper for what the spawner, which stands still, hands
+// over, and returns when the keeper is at work.
+func (l *loop) leaveKeeper() error {
+	children := l.spawner.Handover()
+	if len(children) == 0 || l.runs == "" {
+		return nil
+	}
+	for i := range children {
+		children[i].Child, children[i].Output = false, nil // the output is in the run's file
+	}
+	plan, err := memoryFile("keeping", keeping{l.runs, children})
+	if err != nil {
+		return fmt.Errorf("leave a keeper: %w", err)
+	}
+	var ready [2]int
+	if err := syscall.Pipe2(ready[:], syscall.O_CLOEXEC); err != nil {
+		return fmt.Errorf("leave a keeper: %w", err)
+	}
+	for _, fd := range []int{plan, ready[1]} {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("leave a keeper: %w", err)
+		}
+	}
+	_, err = syscall.ForkExec("/proc/self/exe", []string{keeperName}, &syscall.ProcAttr{
+		Dir: "/", Env: []string{fmt.Sprintf("%s=%d %d", keeperVariable, plan, ready[1])},
+		Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("leave a keeper: %w", err)
+	}
+	if err := syscall.Close(ready[1]); err != nil {
+		return fmt.Errorf("leave a keeper: %w", err)
+	}
+	f := os.NewFile(uintptr(ready[0]), "ready")
+	defer f.Close()
+	_, _ = f.Read(make([]byte, 1)) // until it closes its end, or has ended
+	return nil
+}
+
+// Keep is the whole program of a keeper, and nothing in any other process. It
+// has to be called first.
+func Keep() {
+	if len(os.Args) != 1 || os.Args[0] != keeperName {
+		return
+	}
+	if err := keep(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", keeperName, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func keep() error {
+	var plan, ready int
+	if _, err := fmt.Sscanf(os.Getenv(keeperVariable), "%d %d", &plan, &ready); err != nil || plan <= 2 || ready <= 2 {
+		return errors.New("this is a part of the daemon, not a command")
+	}
+	_ = os.WriteFile("/proc/self/comm", []byte(keeperName), 0) // for ps; it was exe
+	var k keeping
+	f := os.NewFile(uintptr(plan), "keeping")
+	err := json.NewDecoder(f).Decode(&k)
+	f.Close()
+	if err != nil {
+		return fmt.Errorf("read what to keep: %w", err)
+	}
+	socket := keeperSocket(k.Runs)
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove an older keeper's socket: %w", err)
+	}
+	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: socket, Net: "unixpacket"})
+	if err != nil {
+		return fmt.Errorf("wait for a daemon: %w", err)
+	}
+	defer listener.Close()
+	s := spawn.New(spawn.Options{Runs: k.Runs, Claim: func(job.RunID) bool { return true }})
+	s.Adopt(k.Children)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() {
+		if err := s.Run(ctx); err != nil {
+			failed <- err
+		}
+	}()
+	came := make(chan *net.UnixConn, 1)
+	go func() {
+		if c, err := listener.AcceptUnix(); err == nil {
+			came <- c
+		}
+	}()
+	if err := syscall.Close(ready); err != nil {
+		return fmt.Errorf("say that all is well: %w", err)
+	}
+	for left := len(k.Children); left > 0; {
+		select {
+		case ev := <-s.Events():
+			left -= k.note(ev)
+		case c := <-came:
+			defer c.Close()
+			return k.giveUp(s, c)
+		case err := <-failed:
+			return err
+		}
+	}
+	return nil
+}
+
+// note writes down the end of a run, and counts it.
+func (k *keeping) note(ev engine.Event) int {
+	e, ok := ev.(spawn.Ended)
+	if !ok {
+		return 0
+	}
+	text, err := json.Marshal(ending{e.Outcome, e.At})
+	if err == nil {
+		err = os.WriteFile(endFile(k.Runs, e.Run), text, 0o600)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: write down the end of run %d: %v\n", keeperName, e.Run, err)
+	}
+	return 1
+}
+
+// giveUp hands everything to a daemon that came. Ends that are seen until then
+// are written down first.
+func (k *keeping) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
+	still := make(chan error, 1)
+	go func() {
+		_, err := s.Hold(context.Background())
+		still <- err
+	}()
+	for held := false; !held; {
+		select {
+		case ev := <-s.Events():
+			k.note(ev)
+		case err := <-still:
+			if err != nil {
+				return err
+			}
+			held = true
+		}
+	}
+	for len(s.Events()) > 0 {
+		k.note(<-s.Events())
+	}
+	for _, h := range s.Handover() {
+		h.Output = nil
+		text, err := json.Marshal(h)
+		if err != nil {
+			return fmt.Errorf("hand a run over: %w", err)
+		}
+		if _, _, err := to.WriteMsgUnix(text, unix.UnixRights(handedFiles(&h)...), nil); err != nil {
+			return fmt.Errorf("hand run %d over: %w", h.Run, err)
+		}
+	}
+	return nil
+}
+
+// handedFiles are the descriptors of a run, in the order in which they travel.
+func handedFiles(h *spawn.Handed) (fds []int) {
+	for _, fd := range []int{h.Out, h.Err, h.PIDFD} {
+		if fd != 0 {
+			fds = append(fds, fd)
+		}
+	}
+	return fds
+}
+
+// takeFromKeeper takes over what a keeper has, if there is one, and then the
+// ends that keepers wrote down.
+func takeFromKeeper(runs string) (children []spawn.Handed, err error) {
+	if runs == "" {
+		return nil, nil
+	}
+	socket := keeperSocket(runs)
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: socket, Net: "unixpacket"})
+	if err == nil {
+		children, err = receive(c)
+		c.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("take running jobs over from their keeper: %w", err)
+	}
+	ended, endErr := readEnds(runs)
+	return append(children, ended...), errors.Join(err, endErr)
+}
+
+// receive reads what giveUp sends, until the keeper has ended.
+func receive(c *net.UnixConn) (children []spawn.Handed, err error) {
+	if err := c.SetReadDeadline(time.Now().Add(holdTime)); err != nil {
+		return nil, err
+	}
+	text, rights := make([]byte, 64<<10), make([]byte, 256)
+	for {
+		n, rn, _, _, err := c.ReadMsgUnix(text, rights)
+		if err != nil || n == 0 {
+			return children, ignoreEnd(err)
+		}
+		h, err := unpack(text[:n], rights[:rn])
+		if err != nil {
+			return children, err
+		}
+		children = append(children, h)
+	}
+}
+
+func ignoreEnd(err error) error {
+	if errors.Is(err, syscall.ECONNRESET) || err != nil && strings.HasSuffix(err.Error(), "EOF") {
+		return nil
+	}
+	return err
+}
+
+// unpack makes a run of a packet, with the numbers that its descriptors have
+// here.
+func unpack(text, rights []byte) (h spawn.Handed, err error) {
+	var fds []int
+	messages, err := unix.ParseSocketControlMessage(rights)
+	for i := 0; err == nil && i < len(messages); i++ {
+		var some []int
+		some, err = unix.ParseUnixRights(&messages[i])
+		fds = append(fds, some...)
+	}
+	if err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal(text, &h); err != nil {
+		return h, err
+	}
+	for _, fd := range []*int{&h.Out, &h.Err, &h.PIDFD} {
+		if *fd == 0 {
+			continue
+		}
+		if len(fds) == 0 {
+			return h, fmt.Errorf("a descriptor of run %d is missing", h.Run)
+		}
+		*fd, fds = fds[0], fds[1:]
+	}
+	return h, nil
+}
+
+// readEnds reads what keepers wrote down. The files stay until the runs are
+// known to have ended: see dropEnds.
+func readEnds(runs string) (ended []spawn.Handed, err error) {
+	files, err := filepath.Glob(filepath.Join(runs, "*"+endSuffix))
+	errs := []error{err}
+	for _, file := range files {
+		id, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(file), endSuffix), 10, 64)
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		var e ending
+		if err == nil {
+			err = json.Unmarshal(text, &e)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read how run %d ended: %w", id, err))
+			continue
+		}
+		ended = append(ended, spawn.Handed{Run: job.RunID(id), Outcome: e.Outcome, Ended: e.Ended})
+	}
+	return ended, errors.Join(errs...)
+}

@@ -1,0 +1,44 @@
+package daemon
+
+import (
+	"cmp"
+	"log/slog"
+	"os"
+
+	"github.com/cronring/cronring/daemon/journal"
+)
+
+// openVoice opens what the daemon says things to, and a log that goes the same
+// way. Where that is standard output, the log goes to standard error instead.
+func openVoice(o *Options, mailReady func() bool) (*voice, *slog.Logger, error) {
+	lines := o.Config.Log.CronLines
+	sink, mode, err := journal.Open(journal.Options{
+		Mode: journal.Mode(cmp.Or(o.Log, o.Config.Log.To)), Host: o.host(),
+		Words:  o.words(),
+		NoCron: lines != nil && !*lines,
+		CMDOUT: func() bool { return !mailReady() },
+		Stdout: o.Stdout, Stderr: o.Stderr, Getenv: os.Getenv,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	v := newVoiceTo(sink)
+	switch mode {
+	case journal.ModeText:
+		v.slow = "standard output is read too slowly"
+		return v, slog.New(slog.NewTextHandler(o.Stderr, nil)), nil
+	case journal.ModeJSON:
+		v.slow = "standard output is read too slowly"
+		return v, slog.New(slog.NewJSONHandler(o.Stderr, nil)), nil
+	}
+	return v, slog.New(journal.NewHandler(v.log, nil)), nil
+}
+
+// words is what the host's own cron says.
+func (o *Options) words() journal.Words {
+	w := journal.Words{Family: o.Family, Level: journal.Level(o.Cron.LogLevel)}
+	if w.Level == 0 {
+		w.Level = journal.Silent
+	}
+	return w
+}

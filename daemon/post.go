@@ -1,0 +1,177 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/mail"
+	"github.com/cronring/cronring/daemon/spawn"
+)
+
+// mailConfig is how this host's cron sends mail, or not.
+func (l *loop) mailConfig() mail.Config {
+	o := &l.options
+	host, _ := os.Hostname() // a host without a name is Cron <root@>
+	c := mail.Config{
+		Family: o.Family, Host: host, FullHost: o.Cron.FullHost,
+		Command: o.Cron.Mailer, Syslog: o.Cron.ToSyslog, Getenv: os.Getenv,
+	}
+	if o.Config.Mail.Command != "" {
+		c.Command = o.Config.Mail.Command
+	}
+	if o.Config.Mail.Off {
+		c.Command = "off"
+	}
+	return c
+}
+
+// openPost opens the queue of mails. A daemon that was given files by name
+// prints what jobs print, and mails nothing.
+func (l *loop) openPost() {
+	if !l.options.host() {
+		return
+	}
+	l.post = mail.Open(mail.Options{
+		Dir: filepath.Join(l.options.State, "mail"), Family: l.options.Family,
+		Send: l.send, Log: l.log, Say: l.sayMail,
+	})
+}
+
+func (l *loop) sayMail(line mail.Line) {
+	l.voice.cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
+}
+
+// send runs a mailer as the account whose job printed.
+func (l *loop) send(ctx context.Context, d mail.Delivery) (status int, output string, err error) {
+	a, err := l.accounts.Find(ctx, d.User)
+	if err != nil {
+		return 0, "", err
+	}
+	r, err := l.spawner.Exec(ctx, spawn.Tool{Argv: d.Argv, Env: d.Env, Dir: d.Dir, As: &a, Stdin: d.Message, MaxOutput: 4 << 10})
+	if err != nil {
+		return 0, "", err
+	}
+	return r.Outcome.Code<<8 | r.Outcome.Signal, string(r.Output) + string(r.Errput), nil
+}
+
+// claims has the spawner leave the file with a run's output to deliver.
+func (l *loop) claims(job.RunID) bool { return l.post != nil }
+
+// deliverAll mails what the runs that ended in a step have printed.
+func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {
+	out := make(map[job.RunID]spawn.Ended, len(ended))
+	for _, e := range ended {
+		out[e.Run] = e
+	}
+	for i := range records {
+		if r := records[i].Run; records[i].Kind == job.Ended && r != nil {
+			l.deliver(r, out[r.ID])
+			delete(out, r.ID)
+		}
+	}
+	for _, e := range out {
+		discard(e.File) // of a run that the engine does not know
+	}
+}
+
+// deliver mails what a run printed, if the host's cron would.
+func (l *loop) deliver(r *job.Run, out spawn.Ended) {
+	entry := l.entries[r.ID]
+	delete(l.entries, r.ID)
+	if entry != nil {
+		l.unlockStamp(entry)
+	}
+	if l.sessions != nil && !r.Started.IsZero() {
+		l.chores.Go(func() { l.sessions.release(r.ID) })
+	}
+	switch {
+	case l.post == nil:
+		return
+	case entry == nil || len(out.Output) == 0:
+		discard(out.File)
+		return
+	}
+	if a, ok := l.accounts.Known(r.User); ok {
+		l.mail(r, entry, a, out)
+		return
+	}
+	l.chores.Go(func() {
+		a, err := l.accounts.Find(context.Background(), r.User)
+		if err != nil {
+			l.log.Warn("what a run printed is not mailed", "job", r.Job, "run", r.ID, "error", err)
+			discard(out.File)
+			return
+		}
+		l.mail(r, entry, a, out)
+	})
+}
+
+// mail gives the post a letter, if one is due.
+func (l *loop) mail(r *job.Run, entry *crontab.Entry, a account.Account, out spawn.Ended) {
+	j := engine.Describe(r.Job, entry)
+	report := mail.Report{
+		Job: &j, Run: r, Account: a, Path: l.options.jobPath(),
+		MailOnFailure: entry.MailOnFailure(),
+	}
+	if p := entry.Options().Period; p != nil && entry.Table().Format == crontab.Anacron {
+		report.Anacron = p.ID
+	}
+	report.Output, report.Size = mail.Output(out.Output)
+	if out.File != "" && wasCut(out.Output) {
+		report.Output = &whole{file: out.File}
+	} else {
+		discard(out.File)
+	}
+	letter, lines := mail.Compose(l.mailConfig(), report)
+	for _, line := range lines {
+		l.sayMail(line)
+	}
+	if letter == nil {
+		discard(out.File)
+		return
+	}
+	l.post.Give(letter)
+}
+
+func wasCut(chunks []job.Chunk) bool {
+	for _, c := range chunks {
+		if c.Cut > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// whole is the output of a run that printed more than is kept in memory. It is
+// read, and its file removed, when the letter is written down.
+type whole struct {
+	file string
+	text io.Reader
+}
+
+func (w *whole) Read(p []byte) (int, error) {
+	if w.text == nil {
+		chunks, _, err := spawn.ReadOutput(w.file) // Compose says what is beyond its own, smaller, limit
+		discard(w.file)
+		if err != nil {
+			return 0, err
+		}
+		w.text, _ = mail.Output(chunks)
+	}
+	return w.text.Read(p)
+}
+
+// discard removes a run's file. It lies in memory, and ends with the boot at
+// the latest.
+func discard(file string) {
+	if file != "" {
+		_ = os.Remove(file)
+	}
+}
