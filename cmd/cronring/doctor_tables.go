@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // checkTables looks at each file that cron would read.
@@ -57,9 +58,12 @@ func (e *examination) checkTable(ctx context.Context, t *hostTable) []finding {
 			Fix: advice("cronring lint " + shellWord(t.path))})
 	}
 	for _, name := range t.accounts() {
-		if _, err := e.find(ctx, name); unknown(err) {
-			found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s: the account %s is not known", t.path, shellWord(name)),
-				Why: "its entries are held until it is"})
+		switch reason, why := e.barred(ctx, name); reason {
+		case job.NoAccount:
+			found = append(found, finding{Grade: gradeWarning, What: t.path + ": " + why, Why: "its entries are held until there is one"})
+		case job.AccountRefused:
+			found = append(found, finding{Grade: gradeWarning, What: t.path + ": " + why, Why: "its entries are skipped until it may",
+				Fix: advice("chage -l " + shellWord(name))})
 		}
 	}
 	return found

@@ -185,7 +185,9 @@ func TestDoctorFinds(t *testing.T) {
 			want: "problem tables: /etc/cron.d/open is refused: INSECURE MODE (group/other writable)"},
 		{name: "a table with a slip", files: hostFiles{"/etc/cron.d/slip": "61 * * * * root true\n"}, want: "problem tables: /etc/cron.d/slip: 1 error, so something in it does not run"},
 		{name: "a name with a dot", files: hostFiles{"/etc/cron.d/x.sh": "* * * * * root true\n"}, want: "warning tables: /etc/cron.d/x.sh is ignored: a dot in the name; Debian's cron does the same"},
-		{name: "an account that is not there", files: hostFiles{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning tables: /etc/cron.d/x: the account ghost is not known"},
+		{name: "an account that is not there", files: hostFiles{"/etc/cron.d/x": "* * * * * ghost true\n"}, want: "warning tables: /etc/cron.d/x: there is no account ghost"},
+		{name: "an account that expired", files: hostFiles{"/etc/cron.d/x": "* * * * * eve true\n"},
+			want: "warning tables: /etc/cron.d/x: the account eve may not run jobs: account expired on 2026-01-01"},
 		{name: "a script with a dot", files: hostFiles{"/etc/cron.daily/x.sh": ""}, want: "warning tables: /etc/cron.daily/x.sh never runs: run-parts takes names of letters, digits, _ and - only"},
 
 		{name: "1970", spoil: func(e *examination) { e.now = func() time.Time { return time.Unix(60, 0) } }, want: "problem clock: the clock says 1970-01-01"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // formCrontab is the lines that would do the same, ready for a file in
@@ -217,10 +218,9 @@ func (m *machine) importTable(ctx context.Context, t *hostTable, again map[*cron
 	r.readable, r.Errors = true, errorsIn(t.remarks)
 	c := compareOld(t, m.host.Family, m.now())
 	r.Changes, r.NotRun = c.table, c.dead
-	strangers := map[string]bool{}
+	reasons, whys := map[string]job.Reason{}, map[string]string{}
 	for _, name := range t.accounts() {
-		_, err := m.find(ctx, name)
-		strangers[name] = unknown(err)
+		reasons[name], whys[name] = m.barred(ctx, name)
 	}
 	refused := false
 	for i := range t.table.Entries {
@@ -229,9 +229,9 @@ func (m *machine) importTable(ctx context.Context, t *hostTable, again map[*cron
 		if place, ok := again[e]; ok {
 			entry.Notes = append(entry.Notes, "the same command at the same times as "+place)
 		}
-		if strangers[e.User()] {
-			entry.Notes = append(entry.Notes, "held until there is an account "+e.User())
-			refused = refused || m.host.Family == crontab.Debian && t.table.Format == crontab.System
+		if reason := reasons[e.User()]; reason != "" {
+			entry.Notes = append(entry.Notes, "does not run: "+whys[e.User()])
+			refused = refused || reason == job.NoAccount && m.host.Family == crontab.Debian && t.table.Format == crontab.System
 		}
 		r.Entries = append(r.Entries, entry)
 	}

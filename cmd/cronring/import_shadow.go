@@ -132,7 +132,7 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 // of anacron's jobs.
 func (s *shadow) load(ctx context.Context) []engine.Event {
 	scan := s.source.Scan(ctx)
-	barred, stamps := map[string]engine.Barred{}, map[string]crontab.Day{}
+	barred, asked, stamps := map[string]engine.Barred{}, map[string]bool{}, map[string]crontab.Day{}
 	for _, table := range scan.Tables {
 		for i := range table.Entries {
 			e := &table.Entries[i]
@@ -142,11 +142,12 @@ func (s *shadow) load(ctx context.Context) []engine.Event {
 				}
 			}
 			name := e.User()
-			if _, known := barred[name]; known {
+			if asked[name] {
 				continue
 			}
-			if _, err := s.find(ctx, name); unknown(err) {
-				barred[name] = engine.Barred{Reason: job.NoAccount}
+			asked[name] = true
+			if reason, why := s.barred(ctx, name); reason != "" {
+				barred[name] = engine.Barred{Reason: reason, Detail: why}
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func shadowed1(t *testing.T, root string, length time.Duration, at func(time.Tim
 func TestShadowStartsWhatIsDue(t *testing.T) {
 	needRoot(t)
 	root := plant(t, hostFiles{
-		"/etc/cron.d/a":                "*/2 * * * * root a\n0 12 * * * root not at the moment of the load\n@reboot root never\n* * * * * stranger never\n",
+		"/etc/cron.d/a":                "*/2 * * * * root a\n0 12 * * * root not at the moment of the load\n@reboot root never\n* * * * * stranger never\n* * * * * eve never\n",
 		"/var/spool/cron/crontabs/ann": "3 12 * * * b%input\n#@ overlap=skip\n* * * * * c\n",
 	})
 	want := []string{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -28,8 +29,10 @@ type machine struct {
 	root string // put before each path: "" for the machine itself
 	host spool.Host
 	exec execution
-	find func(ctx context.Context, name string) (account.Account, error)
 	now  func() time.Time
+
+	find   func(ctx context.Context, name string) (account.Account, error)
+	refuse func(a account.Account, now time.Time) string // why no job may run as an account, or ""
 }
 
 func thisMachine(a *app) *machine {
@@ -37,17 +40,16 @@ func thisMachine(a *app) *machine {
 		out, status, err := runProgram(ctx, argv...)
 		return []byte(out), status, err
 	}
-	return &machine{
-		host: spool.ThisHost(), exec: runProgram, now: a.now,
-		find: account.New(account.Options{Exec: run}).Find,
-	}
+	accounts := account.New(account.Options{Exec: run})
+	return &machine{host: spool.ThisHost(), exec: runProgram, now: a.now, find: accounts.Find, refuse: accounts.Refusal}
 }
 
 // machineAt is a host whose root is mounted at a directory. It does not run, so
 // its programs cannot be asked, and only its files know accounts.
 func machineAt(root string, now func() time.Time) *machine {
+	accounts := account.New(account.Options{Root: root})
 	m := &machine{
-		root: root, now: now, find: account.New(account.Options{Root: root}).Find,
+		root: root, now: now, find: accounts.Find, refuse: accounts.Refusal,
 		exec: func(context.Context, ...string) (string, int, error) { return "", 0, errNotRunning },
 	}
 	m.host = spool.Host{Family: crontab.Debian, Zone: time.UTC, Account: "root", Root: true}
@@ -64,6 +66,22 @@ func machineAt(root string, now func() time.Time) *machine {
 }
 
 var errNotRunning = errors.New("the host does not run")
+
+// barred is why nothing starts as an account now: it is not there, or expired.
+// A directory service that does not answer bars nobody.
+func (m *machine) barred(ctx context.Context, name string) (job.Reason, string) {
+	a, err := m.find(ctx, name)
+	if unknown(err) {
+		return job.NoAccount, "there is no account " + name
+	}
+	if err != nil {
+		return "", ""
+	}
+	if why := m.refuse(a, m.now()); why != "" {
+		return job.AccountRefused, "the account " + name + " may not run jobs: " + why
+	}
+	return "", ""
+}
 
 // patience is how long a program of the host may take. A directory service or
 // a D-Bus that hangs is a finding, not a reason to hang too.

@@ -82,11 +82,17 @@ func planted(t *testing.T, root string, family crontab.Family, zone string) *mac
 		t.Fatal(err)
 	}
 	t.Setenv("TZ", zone)
-	accounts := map[string]uint32{"root": 0, "ann": 1000, "bob": 1001, "logcheck": 110, "munin": 111, "list": 38}
+	accounts := map[string]uint32{"root": 0, "ann": 1000, "bob": 1001, "logcheck": 110, "munin": 111, "list": 38, "eve": 1002}
 	return &machine{
 		root: root, now: func() time.Time { return noon },
 		host: spool.Host{Family: family, Zone: loc, Account: "root", Root: true},
 		exec: func(context.Context, ...string) (string, int, error) { return "", 0, errNotRunning },
+		refuse: func(a account.Account, _ time.Time) string {
+			if a.Name == "eve" {
+				return "account expired on 2026-01-01"
+			}
+			return ""
+		},
 		find: func(_ context.Context, name string) (account.Account, error) {
 			uid, ok := accounts[name]
 			if !ok {
@@ -107,7 +113,7 @@ func debian(t *testing.T) hostFiles {
 		"/etc/cron.d/cron-apt":       "#\n# Regular cron jobs for the cron-apt package\n#\n# Every night at 4 o'clock.\n0 4\t* * *\troot\ttest -x /usr/sbin/cron-apt && /usr/sbin/cron-apt\n",
 		"/etc/cron.d/backup.sh":      "0 5 * * * root backup\n",
 		"/etc/cron.d/.placeholder":   "# DO NOT EDIT OR REMOVE\n",
-		"/etc/cron.d/stranger":       "0 5 * * * nobodyhere true\n5 5 * * * root true\n",
+		"/etc/cron.d/stranger":       "0 5 * * * nobodyhere true\n5 5 * * * root true\n6 5 * * * eve true\n",
 		"/etc/cron.daily/apt-compat": "#!/bin/sh\n", "/etc/cron.daily/report.sh": "#!/bin/sh\n",
 		"/etc/default/cron": "# Cron configuration options\nREAD_ENV=\"yes\"\n#EXTRA_OPTS=\"\"\nEXTRA_OPTS='-L 5 -n'\n",
 		"/etc/anacrontab": "SHELL=/bin/sh\nHOME=/root\nLOGNAME=root\n\n1\t5\tcron.daily\trun-parts --report /etc/cron.daily\n" +
