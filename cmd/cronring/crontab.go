@@ -372,6 +372,11 @@ func (c *crontabApp) say(format string, args ...any) { fmt.Fprintf(c.err, format
 // asked puts a question until it is answered with yes or no; the end of the
 // input is a no.
 func (c *crontabApp) asked(question string) bool {
+	return c.askedOr(question, func() { fmt.Fprint(c.out, "Please enter Y or N: ") })
+}
+
+// askedOr is asked with another complaint about answers that are neither.
+func (c *crontabApp) askedOr(question string, neither func()) bool {
 	fmt.Fprint(c.out, question)
 	for {
 		answer, ok := c.readAnswer()
@@ -384,7 +389,7 @@ func (c *crontabApp) asked(question string) bool {
 		case strings.HasPrefix(strings.ToLower(answer), "n"):
 			return false
 		}
-		fmt.Fprint(c.out, "Please enter Y or N: ")
+		neither()
 	}
 }
 

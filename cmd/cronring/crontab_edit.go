@@ -83,7 +83,8 @@ func (c *crontabApp) editDraft(ctx context.Context, t tables, d *draft, base str
 		c.say("crontab: installing new crontab")
 		if err := c.check(d.path, string(text)); err != nil {
 			c.say("%s", err)
-			if c.asked("Do you want to retry the same edit? (y/n) ") {
+			const retry = "Do you want to retry the same edit? (y/n) "
+			if c.askedOr(retry, func() { c.say("Enter Y or N"); fmt.Fprint(c.out, retry) }) {
 				continue
 			}
 			return c.leave(d, errSaid{})
@@ -120,7 +121,8 @@ func (c *crontabApp) leave(d *draft, err error) error {
 	if err == nil {
 		return nil
 	}
-	if text, e := d.read(); e == nil && bytes.Equal(text, d.start) {
+	text, e := d.read()
+	if e == nil && bytes.Equal(text, d.start) || errors.Is(e, fs.ErrNotExist) {
 		return err
 	}
 	d.keep = true
@@ -129,6 +131,15 @@ func (c *crontabApp) leave(d *draft, err error) error {
 	}
 	return errSaid{"crontab: edits left in " + cleanCell(d.path)}
 }
+
+// unopened says, as cron does, that there is nothing to install.
+type unopened struct{ err error }
+
+func (e unopened) Error() string {
+	return "Can't open tempfile after edit: " + errnoText(e.err) + "\nError while editing crontab"
+}
+
+func (e unopened) Unwrap() error { return e.err }
 
 // draft is a table in the making: a file in a directory that only the caller
 // can enter.
@@ -170,7 +181,7 @@ func (d *draft) close() {
 func (d *draft) read() ([]byte, error) {
 	fd, err := unix.Openat(int(d.dir.Fd()), "crontab", unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, errSaid{cleanCell(d.path) + ": " + errnoText(err)}
+		return nil, unopened{err}
 	}
 	f := os.NewFile(uintptr(fd), d.path)
 	defer f.Close()

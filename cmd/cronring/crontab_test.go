@@ -400,11 +400,12 @@ func TestCrontabEdits(t *testing.T) {
 		t.Errorf("a bad edit and no answer: %+v", bad)
 	}
 	again := h.callWith(annUID, "perhaps\ny\n", []string{"VISUAL=" + h.script(`test -e "$1.seen" && echo "3 * * * * three" >"$1" || { echo 61 >"$1"; touch "$1.seen"; }`)}, "-e")
-	if again.code != 0 || again.out != "Do you want to retry the same edit? (y/n) Please enter Y or N: " {
+	if again.code != 0 || again.out != strings.Repeat("Do you want to retry the same edit? (y/n) ", 2) || !strings.Contains(again.err, "\nEnter Y or N\n") {
 		t.Errorf("a second try: %+v", again)
 	}
 	h.call(annUID, "", "-l").expect(t, "after it", callResult{"3 * * * * three\n", "", 0})
 
+	edit(`rm "$1"`).expect(t, "an editor that deletes", callResult{"", "Can't open tempfile after edit: No such file or directory\nError while editing crontab\n", 1})
 	failing := edit("exit 3")
 	failing.expect(t, "an editor that fails", callResult{"", "crontab: \"" + h.dir + "/script\" exited with status 3\n", 1})
 	if r := edit(`echo "# an hour's work" >"$1"; kill -9 $$`); r.code != 1 || !strings.Contains(r.err, "script\" exited with status 137") || left(r) != "# an hour's work\n" {
@@ -414,8 +415,8 @@ func TestCrontabEdits(t *testing.T) {
 		t.Errorf("an editor that leaves a link: %+v", r)
 	}
 	h.call(annUID, "", "-l").expect(t, "after all that", callResult{"3 * * * * three\n", "", 0})
-	if log := h.logged(); strings.Count(log, "BEGIN EDIT") != 9 || strings.Count(log, "END EDIT") != 9 {
-		t.Errorf("the log of nine edits:\n%s", log)
+	if log := h.logged(); strings.Count(log, "BEGIN EDIT") != 10 || strings.Count(log, "END EDIT") != 10 {
+		t.Errorf("the log of ten edits:\n%s", log)
 	}
 }
 
