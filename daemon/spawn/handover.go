@@ -189,10 +189,16 @@ func (s *Spawner) Resume() {
 
 // Handover gives all runs with a process, for Adopt in the program that takes
 // this one's place, and leaves their descriptors open for it. Hold must have
-// returned.
+// returned. Each child has a pidfd then, where the kernel has them, so that
+// the other program may as well be no parent of theirs.
 func (s *Spawner) Handover() []Handed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, c := range s.byPID {
+		if c.tool == nil && c.pidfd == 0 {
+			s.openPidfd(c)
+		}
+	}
 	all := s.processes()
 	s.inherit(all, true)
 	list := make([]Handed, 0, len(all))

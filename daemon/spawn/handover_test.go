@@ -221,7 +221,7 @@ func TestHoldIsUndone(t *testing.T) {
 	if len(handed) != 1 || handed[0].Run != running || handed[0].PID != r.started[running] || !handed[0].Child {
 		t.Fatalf("handed over %+v, want run %d", handed, running)
 	}
-	for _, fd := range []int{handed[0].Out, handed[0].Err} {
+	for _, fd := range []int{handed[0].Out, handed[0].Err, handed[0].PIDFD} {
 		if flags := descriptorFlags(t, fd); flags != 0 {
 			t.Errorf("descriptor %d has flags %d, want it to outlive exec", fd, flags)
 		}
@@ -237,6 +237,10 @@ func TestHoldIsUndone(t *testing.T) {
 	wantOutcome(t, r.await(stopped), job.Outcome{Kind: job.NotStarted, Error: errCancelled.Error()})
 	if got := strings.Fields(text(r.do("ls /proc/$$/fd; :"), job.Stdout)); len(got) != 3 {
 		t.Errorf("open files %v of a job after a hold, want three", got)
+	}
+	r.stop()
+	if r.spawner.extra != 0 {
+		t.Errorf("%d pidfds are left", r.spawner.extra)
 	}
 }
 

@@ -29,18 +29,24 @@ func (s *Spawner) tellKeeper(c *child, ours pipes) {
 	if s.options.Keep == nil {
 		return
 	}
-	pidfd := 0
-	if !c.session && s.pump.spare(1) {
-		var err error
-		if pidfd, err = unix.PidfdOpen(c.pid, 0); err != nil {
-			s.pump.spare(-1)
-			pidfd = 0 // a kernel without: the pipes have to do
-		}
-	}
 	s.mu.Lock()
-	c.pidfd, c.kept = pidfd, true
+	if !c.session && s.pump.hasRoom(1) {
+		s.openPidfd(c)
+	}
+	c.kept = true
+	pidfd := c.pidfd
 	s.mu.Unlock()
 	s.options.Keep.Keep(c.run, ours[0], ours[1], pidfd)
+}
+
+// openPidfd makes one if it can: without, the pipes have to do. Spawner.mu is
+// held.
+func (s *Spawner) openPidfd(c *child) {
+	fd, err := unix.PidfdOpen(c.pid, 0)
+	if err == nil {
+		c.pidfd = fd
+		s.extra++
+	}
 }
 
 // dropPidfd closes the pidfd of a child of ours. Spawner.mu is held.
