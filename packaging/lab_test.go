@@ -32,7 +32,8 @@ const lab = "../testdata/lab"
 // script leaves what the test wants to see in /lab/out.
 type machine struct {
 	engine   string            // "ns" (the default) or "qemu": see boot-systemd.sh
-	packages string            // of Debian, beside the lab's own
+	suite    string            // of Debian; "" is bookworm
+	packages string            // of it, beside the lab's own
 	proof    string            // NAME of testdata/lab/proof-NAME.sh
 	args     []string          // its arguments
 	files    map[string]string // by path below /lab; tables/ is installed, see setup.sh
@@ -94,6 +95,9 @@ func (m machine) boot(t *testing.T) (result, error) {
 	args := []string{"run", "--setup", "--copy", filepath.Join(dir, "lab") + ":/lab", "--out", r.out, "--pkgs", m.packages}
 	if m.engine != "" {
 		args = append(args, "--engine", m.engine)
+	}
+	if m.suite != "" {
+		args = append(args, "--suite", m.suite)
 	}
 	args = append(args, "--", filepath.Join(lab, "proof-"+m.proof+".sh"))
 	ctx, cancel := context.WithTimeout(t.Context(), m.limit)
