@@ -6,14 +6,20 @@
 // begin things; what comes of them arrives as events. When the store fails,
 // jobs still run, records wait in a bounded queue, and the status says so.
 //
+// A daemon without files stands in for the host's cron. It hands running jobs
+// on whatever becomes of it: over exec (handover.go), through the service
+// manager's store of descriptors after a crash (birth.go), through a keeper
+// when it is stopped (keeper.go).
+//
 // The house, from the bottom up; a package imports only from rows below its
 // own (layers_test.go holds the list):
 //
 //	cmd/cronringd  cmd/cronring                 mains
 //	daemon                                      the loop: sees many packages
 //	daemon/server  daemon/api                   the control socket: server side | wire types and client
-//	daemon/{clock,spawn,spool,store}            hands: what touches the machine
-//	daemon/engine                               decisions, pure
+//	daemon/{clock,spawn,spool,store,            hands: what touches the machine
+//	        mail,journal,session,manager}
+//	daemon/engine  daemon/account               decisions, pure | who the accounts are
 //	crontab  daemon/job                         nouns, pure
 //
 // Trouble with time has three rooms: daylight saving in crontab, a clock that
