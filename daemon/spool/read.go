@@ -84,7 +84,12 @@ func (t trust) open(f *facts) *os.File {
 	} else {
 		flags |= unix.O_NOFOLLOW
 	}
-	if f.file = st; st.Mode&unix.S_IFMT != unix.S_IFREG {
+	switch f.file = st; st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFSOCK:
+		f.err = pathError("open", f.path, unix.ENXIO) // what cron comes to before it sees the type
+		return nil
+	default:
 		return nil
 	}
 	fd, err := openRetry(f.path, flags)

@@ -160,7 +160,7 @@ var rows = []struct {
 		h.must(err)
 		h.Cleanup(func() { l.Close() })
 		h.must(os.Chown(path, owner, -1))
-	}, "NOT A REGULAR FILE", "NOT A REGULAR FILE", "NOT REGULAR", "NOT REGULAR"},
+	}, "CAN'T OPEN", "CAN'T OPEN", "CAN'T OPEN", "CAN'T OPEN"},
 	{"a gigabyte", func(h *host, path string, _ int) { h.must(os.Truncate(path, 1<<30)) },
 		"FILE TOO LARGE", "FILE TOO LARGE", "FILE TOO LARGE", "FILE TOO LARGE"},
 	{"one byte too many", func(h *host, path string, _ int) { h.must(os.Truncate(path, crontab.MaxText+1)) },
