@@ -17,6 +17,7 @@ import (
 type voice struct {
 	sink  journal.Sink
 	begun map[stream][]byte // lines that have no end yet
+	early early             // output that came before word of its run's start
 	slow  string            // what keeps us waiting
 
 	mu    sync.Mutex
@@ -34,12 +35,21 @@ type stream struct {
 	of  job.Stream
 }
 
+// early is output of runs that were begun and are not known to have started:
+// the loop may hear of a start some milliseconds after the first line was
+// read. A log that has the line before the command would surprise its readers.
+type early struct {
+	of   map[job.RunID][]job.Chunk
+	size int
+}
+
 // Bounds: a line without end is cut; a reader of standard output that does
 // not read holds jobs up for patience at most before it loses lines, and
 // never holds up the loop.
 const (
 	maxLine    = 16 << 10
 	maxQueued  = 4 << 20
+	maxEarly   = 1 << 20
 	maxRecords = 100_000
 	patience   = time.Second
 )
@@ -57,7 +67,8 @@ func newVoice(o Options) *voice {
 // newVoiceTo makes a voice that speaks to a sink.
 func newVoiceTo(sink journal.Sink) *voice {
 	return &voice{
-		sink: sink, begun: map[stream][]byte{}, runs: map[job.RunID]*journal.Run{}, slow: "the log takes them too slowly",
+		sink: sink, begun: map[stream][]byte{}, early: early{of: map[job.RunID][]job.Chunk{}},
+		runs: map[job.RunID]*journal.Run{}, slow: "the log takes them too slowly",
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 }
@@ -181,7 +192,9 @@ func (v *voice) sayAll() {
 	for _, item := range items {
 		switch item := item.(type) {
 		case job.Chunk:
-			v.sayChunk(item)
+			if !v.wait(item) {
+				v.sayChunk(item)
+			}
 		case *job.Record:
 			v.sayRecord(item)
 		case *journal.CronLine:
@@ -191,12 +204,40 @@ func (v *voice) sayAll() {
 		}
 	}
 	for _, id := range over {
+		v.sayEarly(id)
 		v.forget(id)
 	}
 	if lost > 0 {
 		v.sink.Log(&journal.Entry{At: time.Now(), Level: slog.LevelWarn, Message: fmt.Sprintf("%d items are left out here: %s", lost, v.slow)})
 	}
 	v.sink.Flush()
+}
+
+// wait lays output aside until its run is known to have started.
+func (v *voice) wait(c job.Chunk) bool {
+	about := v.about(c.Run)
+	if about == nil || about.PID != 0 {
+		return false
+	}
+	before := v.early.of[c.Run]
+	long := len(before) > 0 && c.At.Sub(before[0].At) > patience // word of the start is lost
+	if long || v.early.size+len(c.Data) > maxEarly {
+		v.sayEarly(c.Run)
+		return false
+	}
+	v.early.of[c.Run] = append(before, c)
+	v.early.size += len(c.Data)
+	return true
+}
+
+// sayEarly says what was laid aside for a run.
+func (v *voice) sayEarly(id job.RunID) {
+	chunks := v.early.of[id]
+	delete(v.early.of, id)
+	for _, c := range chunks {
+		v.early.size -= len(c.Data)
+		v.sayChunk(c)
+	}
 }
 
 func (v *voice) sayChunk(c job.Chunk) {
@@ -238,10 +279,14 @@ func (v *voice) sayRecord(r *job.Record) {
 	case r.Kind == job.Started && said.About != nil:
 		said.About.PID = r.Run.PID
 	case r.Kind == job.Ended:
+		v.sayEarly(r.Run.ID)
 		v.sayRest(r, said.About)
 	}
 	v.sink.Record(&said)
-	if r.Kind == job.Ended {
+	switch r.Kind {
+	case job.Started:
+		v.sayEarly(r.Run.ID)
+	case job.Ended:
 		v.forget(r.Run.ID)
 	}
 }

@@ -133,25 +133,49 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 	j := &job.Job{ID: "j", Table: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
 	v.begin(&job.Run{ID: 1, Job: "j"}, j, true)
 	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
+	v.chunk(piece(1, job.Stdout, "early\n"))
 	v.record(&job.Record{At: noon, Kind: job.Started, Job: "j", Run: &job.Run{ID: 1, PID: 4711}})
 	v.cron(journal.CronLine{Word: "RELOAD"}, journal.CronLine{})
 	v.chunk(piece(1, job.Stdout, "begun"))
 	v.log(&journal.Entry{Message: "ready"})
 	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 1}})
 	v.chunk(piece(1, job.Stdout, "late\n"))
+	v.chunk(piece(2, job.Stdout, "never started\n"))
 	v.record(&job.Record{At: noon, Kind: job.Ended, Job: "j", Run: &job.Run{ID: 2}})
 	v.sayAll()
 	const known = "of /etc/crontab line 7, process 4711, quiet true, printed "
 	want := []string{
-		"started " + known + `false, stamp ""`, "cron RELOAD", "log ready", "line begun " + known + `true, stamp ""`,
+		"started " + known + `false, stamp ""`, "line early " + known + `true, stamp ""`, "cron RELOAD", "log ready", "line begun " + known + `true, stamp ""`,
 		"ended " + known + `true, stamp ""`, "line late of nothing known",
-		`ended of /etc/crontab line 7, process 0, quiet false, printed false, stamp "cron.daily"`,
+		`line never started of /etc/crontab line 7, process 0, quiet false, printed true, stamp "cron.daily"`,
+		`ended of /etc/crontab line 7, process 0, quiet false, printed true, stamp "cron.daily"`,
 	}
 	if !slices.Equal(h.said, want) {
 		t.Errorf("said:\n%s\nwant:\n%s", strings.Join(h.said, "\n"), strings.Join(want, "\n"))
 	}
-	if len(v.runs)+len(v.begun) > 0 {
-		t.Errorf("%d runs and %d lines are kept for ever", len(v.runs), len(v.begun))
+	if len(v.runs)+len(v.begun)+len(v.early.of)+v.early.size > 0 {
+		t.Errorf("%d runs, %d lines, %d bytes are kept for ever", len(v.runs), len(v.begun), v.early.size)
+	}
+}
+
+// Output that waits for word of a start is bounded.
+func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
+	h := &heard{Sink: journal.NewText(io.Discard)}
+	v := newVoiceTo(h)
+	v.begin(&job.Run{ID: 1}, &job.Job{}, false)
+	const lines = 2 * maxEarly / 1000
+	for i := range lines {
+		v.chunk(piece(1, job.Stdout, fmt.Sprintf("%0999d\n", i)))
+		v.sayAll()
+	}
+	if v.early.size > maxEarly {
+		t.Errorf("%d bytes wait", v.early.size)
+	}
+	v.record(&job.Record{Kind: job.Started, Run: &job.Run{ID: 1, PID: 1}})
+	v.sayAll()
+	h.said = slices.DeleteFunc(h.said, func(s string) bool { return !strings.HasPrefix(s, "line ") })
+	if len(h.said) != lines || !slices.IsSorted(h.said) {
+		t.Errorf("%d lines of %d, in order: %t", len(h.said), lines, slices.IsSorted(h.said))
 	}
 }
 
