@@ -85,6 +85,9 @@ func TestRestartsUnderRunningJobs(t *testing.T) {
 	needLab(t)
 	const n = 200
 	actions := []string{"reload", "upgrade", "restart", "kill"}
+	if long() { // the moments between a start and its record are short
+		actions = append(actions, "kill-2", "kill-3", "kill-4", "kill-5", "kill-6")
+	}
 	r := restarts(t, "", n, actions)
 	for _, action := range actions {
 		judgeRuns(t, r, action, n, false)

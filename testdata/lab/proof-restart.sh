@@ -15,13 +15,13 @@ for action in "$@"; do
 	case $action in
 	restart) systemctl restart cronring ;;
 	reload) systemctl reload cronring ;;
-	kill) kill -9 "$old" ;;
+	kill*) kill -9 "$old" ;;
 	upgrade)
 		cp /usr/sbin/cronringd new; echo newer >>new; chmod 755 new
 		mv new /usr/sbin/cronringd; systemctl reload cronring ;;
 	esac
 	case $action in
-	restart | kill) await 20 "$action: a new daemon" sh -c "p=\$(systemctl show -P MainPID cronring); test \$p != $old && test \$p != 0" ;;
+	restart | kill*) await 20 "$action: a new daemon" sh -c "p=\$(systemctl show -P MainPID cronring); test \$p != $old && test \$p != 0" ;;
 	upgrade) await 20 "$action: the new program runs" sh -c 'cmp -s /proc/$(systemctl show -P MainPID cronring)/exe /usr/sbin/cronringd' ;;
 	esac
 	case $action in reload | upgrade) claim "$action: the process is the same" same "$(main_pid)" "$old" ;; esac
