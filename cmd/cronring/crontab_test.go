@@ -660,12 +660,12 @@ func TestCrontabOnTerminal(t *testing.T) {
 	if code := c.run([]string{"-u", ann, "-r"}); code != 0 {
 		t.Errorf("-r: exit %d", code)
 	}
-	if got := read("\n"); got != "removed 1 entry; undo: cronring undo 1\r\n" {
+	if got := read("\n"); got != "removed 1 entry; undo: cronring undo 2\r\n" {
 		t.Errorf("-r says %q", got)
 	}
-	stdout, stderr, code := called(t, "", "undo", "1", "--socket", h.socket)
-	if code != 0 || !strings.HasPrefix(stdout, "restored "+h.places.Users+"/"+ann+", 1 entry; undo: cronring undo 2\n") {
-		t.Errorf("cronring undo 1: %d, %q, %q", code, stdout, stderr)
+	stdout, stderr, code := called(t, "", "undo", "2", "--socket", h.socket)
+	if code != 0 || !strings.HasPrefix(stdout, "restored "+h.places.Users+"/"+ann+", 1 entry; undo: cronring undo 3\n") {
+		t.Errorf("cronring undo 2: %d, %q, %q", code, stdout, stderr)
 	}
 	h.call(annUID, "", "-l").expect(t, "restored", callResult{hostile, "", 0})
 }
@@ -677,16 +677,16 @@ func TestRevisionsCommand(t *testing.T) {
 	h.call(annUID, "", "-r")
 	stdout, _, code := called(t, "", "revisions", "--user", ann, "--socket", h.socket, "--utc")
 	lines := strings.Split(stdout, "\n")
-	if code != 0 || len(lines) != 5 || !strings.HasPrefix(lines[1], "3\t") || !strings.Contains(lines[1], "\tremove\t"+ann+"\tnone\t") || !strings.Contains(lines[3], "\tinstall\t"+ann+"\t4\t"+h.places.Users+"/"+ann) {
+	if code != 0 || len(lines) != 6 || !strings.HasPrefix(lines[1], "4\t") || !strings.Contains(lines[1], "\tremove\t"+ann+"\tnone\t") || !strings.Contains(lines[3], "\tinstall\t"+ann+"\t4\t"+h.places.Users+"/"+ann) {
 		t.Errorf("cronring revisions: %d\n%s", code, stdout)
 	}
 	for args, want := range map[string]callResult{
-		"revisions 1":        {"# 1\n", "", 0},
+		"revisions 2":        {"# 1\n", "", 0},
 		"revisions 99":       {"", "cronring: cannot read revision 99: there is none", 3},
 		"revisions x":        {"", "cronring: cannot find revision \"x\"", 2},
 		"undo 1 --user x":    {"", "cronring: cannot undo to revision 1 of x", 2},
 		"undo --user " + bob: {"", "cronring: cannot undo: no older version", 6},
-		"revisions 3":        {"", "revision 3: from then on there was no " + h.places.Users + "/" + ann, 0},
+		"revisions 4":        {"", "revision 4: from then on there was no " + h.places.Users + "/" + ann, 0},
 	} {
 		stdout, stderr, code := called(t, "", append(strings.Fields(args), "--socket", h.socket)...)
 		if stdout != want.out || !strings.HasPrefix(stderr, want.err) || code != want.code {

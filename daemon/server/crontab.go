@@ -456,14 +456,9 @@ func (d *desk) remove(ctx context.Context, c *call, who account.Account, how str
 
 const noCrontab = "no crontab for "
 
-// remember makes sure that what is about to be replaced can be had back.
+// remember makes sure that what is about to be replaced can be had back, also
+// when that is nothing.
 func (d *desk) remember(ctx context.Context, answer *api.Installed, now time.Time, who account.Account, old installed) {
-	if old.missing {
-		newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: old.path, Limit: 1})
-		if err == nil && len(newest) == 0 {
-			return // before the first version there was none: undo knows that
-		}
-	}
 	answer.Before = d.save(ctx, answer, store.Revision{
 		File: old.path, User: who.Name, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
 	})

@@ -121,7 +121,7 @@ func (h *host) table(uid uint32, query string) api.Crontab {
 	return c
 }
 
-// annsCrontab gives ann a table with a secret, which is revision 1.
+// annsCrontab gives ann a table with a secret; revision 1 is that she had none.
 func annsCrontab(t *testing.T, w *world) {
 	h := newHost(t, w)
 	if _, e := h.install(annUID, "", "* * * * * ann-secret\n"); e != nil {
@@ -136,7 +136,7 @@ func TestCrontabComesAndGoes(t *testing.T) {
 	}
 	const text = "# mine\n0 5 * * * true\n#@ name=x\n@daily true\n"
 	done, e := h.install(annUID, "", text)
-	if e != nil || done.Entries != 2 || done.Before != 0 || h.reloads != 1 {
+	if e != nil || done.Entries != 2 || done.Before != 1 || h.reloads != 1 {
 		t.Errorf("install: %+v, %v, %d reloads", done, e, h.reloads)
 	}
 	disk, err := os.ReadFile(filepath.Join(h.places.Users, "ann"))
@@ -151,8 +151,8 @@ func TestCrontabComesAndGoes(t *testing.T) {
 		t.Errorf("listed with its header: %q", c.Text)
 	}
 	gone, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{})
-	if e != nil || !gone.Gone || gone.Entries != 2 || gone.Before != 1 {
-		t.Errorf("remove: %+v, %v; want 2 entries, to be undone with revision 1", gone, e)
+	if e != nil || !gone.Gone || gone.Entries != 2 || gone.Before != 2 {
+		t.Errorf("remove: %+v, %v; want 2 entries, to be undone with revision 2", gone, e)
 	}
 	if _, e := h.post(annUID, "/v1/crontab/remove", api.UserRequest{}); e == nil || e.Kind != api.NotFound || e.What != "no crontab for ann" {
 		t.Errorf("remove again: %v", e)

@@ -67,9 +67,6 @@ func (d *desk) previous(ctx context.Context, c *call, user string) (store.Revisi
 			return full, nil
 		}
 	}
-	if len(newest) == 1 && newest[0].How == store.RevisionInstalled {
-		return store.Revision{File: now.path, User: who.Name, Gone: true}, nil // there was none before it
-	}
 	return store.Revision{}, &api.Error{
 		Kind: api.Conflict, What: "cannot undo: no older version of the crontab of " + who.Name + " is known",
 		Fix: "cronring revisions --user " + quote(who.Name),

@@ -19,11 +19,14 @@ func (h *host) revisions(uid uint32, query string) string {
 	}
 	var lines []string
 	for _, r := range list.Revisions {
-		line := fmt.Sprintf("%d %s %s", r.ID, r.How, r.By)
+		line := fmt.Sprintf("%d %s", r.ID, r.How)
+		if r.By != "" {
+			line += " " + r.By
+		}
 		if r.Gone {
 			line += " gone"
 		}
-		lines = append(lines, strings.TrimSpace(line))
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -62,10 +65,10 @@ func TestUndoGoesBackAndForth(t *testing.T) {
 	_, e = h.post(annUID, "/v1/undo", api.UndoRequest{}) // the undo
 	must(e)
 	says("none")
-	_, e = h.post(annUID, "/v1/undo", api.UndoRequest{Revision: 1})
+	_, e = h.post(annUID, "/v1/undo", api.UndoRequest{Revision: 2})
 	must(e)
 	says("# 1\n")
-	want := "6 undo ann\n5 undo ann gone\n4 undo ann\n3 remove ann gone\n2 install ann\n1 install ann"
+	want := "7 undo ann\n6 undo ann gone\n5 undo ann\n4 remove ann gone\n3 install ann\n2 install ann\n1 seen gone"
 	if got := h.revisions(annUID, ""); got != want {
 		t.Errorf("revisions:\n%s\nwant:\n%s", got, want)
 	}
@@ -97,8 +100,8 @@ func TestInstallKeepsWhatTheDaemonHasNotSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, e := h.install(annUID, "", "# 2\n")
-	if e != nil || done.Before != 2 {
-		t.Errorf("install: %+v, %v; want revision 2 to undo it", done, e)
+	if e != nil || done.Before != 3 {
+		t.Errorf("install: %+v, %v; want revision 3 to undo it", done, e)
 	}
 	if _, e := h.post(annUID, "/v1/undo", api.UndoRequest{}); e != nil {
 		t.Error(e)
@@ -124,11 +127,11 @@ func TestRevisionsPerPeer(t *testing.T) {
 		uid         uint32
 		query, want string
 	}{
-		{0, "", "3 seen\n2 install bob\n1 install ann"},
-		{0, "user=ann", "1 install ann"},
-		{annUID, "", "1 install ann"},
-		{bobUID, "user=bob", "2 install bob"},
-		{bobUID, "file=" + h.places.Users + "/bob", "2 install bob"},
+		{0, "", "5 seen\n4 install bob\n3 seen gone\n2 install ann\n1 seen gone"},
+		{0, "user=ann", "2 install ann\n1 seen gone"},
+		{annUID, "", "2 install ann\n1 seen gone"},
+		{bobUID, "user=bob", "4 install bob\n3 seen gone"},
+		{bobUID, "file=" + h.places.Users + "/bob", "4 install bob\n3 seen gone"},
 		{bobUID, "file=" + h.places.Users + "/ann", "not-allowed"},
 		{bobUID, "file=" + h.places.Crontab, "not-allowed"},
 		{bobUID, "user=ann", "not-allowed"},
@@ -138,7 +141,7 @@ func TestRevisionsPerPeer(t *testing.T) {
 			t.Errorf("uid %d, %q:\n%s\nwant:\n%s", test.uid, test.query, got, test.want)
 		}
 	}
-	for _, id := range []int64{1, 3, 99} {
+	for _, id := range []int64{2, 5, 99} {
 		if _, e := h.post(bobUID, "/v1/undo", api.UndoRequest{Revision: id}); e == nil || e.Kind != api.NotFound {
 			t.Errorf("bob undoes to revision %d: %v, want not-found", id, e)
 		}

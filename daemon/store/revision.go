@@ -55,7 +55,9 @@ const (
 
 // SaveRevision keeps a version of a file and gives its number. A version that
 // says what the newest one of that file says is no new one: then the number is
-// that one's. Old versions go by the way.
+// that one's. If that one was only seen a moment ago, it is now known who made
+// it: a watcher can be faster than the one who tells. Old versions go by the
+// way.
 func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err error) {
 	if r.Gone {
 		r.Text = nil
@@ -74,10 +76,15 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
-	if newest != 0 && bytes.Equal(known, sum) {
-		return newest, nil
+	same := newest.ID != 0 && bytes.Equal(known, sum)
+	if same && !newest.isMadeBy(r) {
+		return newest.ID, nil
 	}
+	id = newest.ID
 	err = w.transact(func() error {
+		if same {
+			return w.once(ctx, "UPDATE revision SET how = ?2, by = ?3 WHERE id = ?1", id, r.How, r.By)
+		}
 		id, err = w.putRevision(ctx, r, sum, packed)
 		return err
 	})
@@ -106,14 +113,22 @@ func pack(r Revision) (sum, packed []byte, err error) {
 	return digest[:], b.Bytes(), err
 }
 
-// newestRevision gives number and sum of a file's newest revision; 0 when
-// there is none.
-func (s *Store) newestRevision(ctx context.Context, file string) (id int64, sum []byte, err error) {
-	err = s.read.QueryRowContext(ctx, "SELECT id, sum FROM revision WHERE file = ? ORDER BY id DESC LIMIT 1", file).Scan(&id, &sum)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil, nil
-	}
-	return id, sum, err
+// aMoment is how much earlier than its maker tells of it a version may be seen.
+const aMoment = time.Minute
+
+// isMadeBy tells whether a version that was seen is the one that its maker
+// tells of only now.
+func (r Revision) isMadeBy(maker Revision) bool {
+	late := maker.At.Sub(r.At)
+	return r.How == RevisionSeen && maker.How != RevisionSeen && -aMoment < late && late < aMoment
+}
+
+// newestRevision gives the newest revision of a file, without its text, and
+// its sum; number 0 when there is none.
+func (s *Store) newestRevision(ctx context.Context, file string) (r Revision, sum []byte, err error) {
+	err = s.each(ctx, func(rows *sql.Rows) error { return r.scan(rows, &sum) },
+		"SELECT "+revisionColumns+", sum FROM revision WHERE file = ? ORDER BY id DESC LIMIT 1", file)
+	return r, sum, err
 }
 
 const addRevision = "INSERT INTO revision (file, user, at, by, how, size, sum, text) VALUES (?,?,?,?,?,?,?,?)"

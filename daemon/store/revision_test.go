@@ -65,6 +65,29 @@ func TestSaveRevisionOfSameTextIsNoNewOne(t *testing.T) {
 	}
 }
 
+// A watcher may see a version before the one who made it tells.
+func TestSaveRevisionLearnsWhoMadeIt(t *testing.T) {
+	s := open(t, t.TempDir())
+	for n, test := range []struct {
+		late time.Duration
+		how  string
+		want string
+	}{
+		{time.Second, RevisionInstalled, "install bob"},
+		{-time.Second, RevisionUndone, "undo bob"},
+		{time.Hour, RevisionInstalled, "seen "},
+		{time.Second, RevisionSeen, "seen "},
+	} {
+		text := fmt.Append(nil, n)
+		id := save(t, s, Revision{Text: text, How: RevisionSeen})
+		again := save(t, s, Revision{Text: text, How: test.how, By: "bob", At: noon.Add(test.late)})
+		r, _, err := s.Revision(t.Context(), id)
+		if got := r.How + " " + r.By; again != id || err != nil || got != test.want || !bytes.Equal(r.Text, text) {
+			t.Errorf("told as %s %s later: revision %d is %q, %v; want %d, %q", test.how, test.late, again, got, err, id, test.want)
+		}
+	}
+}
+
 func TestRevisionsChooses(t *testing.T) {
 	s := open(t, t.TempDir())
 	var ids []int64
