@@ -27,9 +27,10 @@ type Manager struct {
 	ends    chan End
 	wake    chan struct{} // tells Run that there is something to report
 
+	dialling chan struct{} // held by who makes a connection
+
 	mu    sync.Mutex
-	bus   *bus          // nil while there is no connection
-	ready chan struct{} // closed while there is one
+	bus   *bus // nil while there is no connection
 	units map[string]*follow
 	told  []End // not yet received from ends
 }
@@ -57,16 +58,14 @@ func Open(ctx context.Context, options Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{
-		options: options,
-		ends:    make(chan End),
-		wake:    make(chan struct{}, 1),
-		bus:     b,
-		ready:   make(chan struct{}),
-		units:   make(map[string]*follow),
-	}
-	close(m.ready)
-	return m, nil
+	return &Manager{
+		options:  options,
+		ends:     make(chan End),
+		wake:     make(chan struct{}, 1),
+		dialling: make(chan struct{}, 1),
+		bus:      b,
+		units:    make(map[string]*follow),
+	}, nil
 }
 
 // Ends are the ends of units that were started or adopted. That of a unit may
@@ -77,48 +76,33 @@ func (m *Manager) Ends() <-chan End { return m.ends }
 // connection is lost, as it is whenever systemd executes itself again, Run
 // makes a new one and looks at all units.
 func (m *Manager) Run(ctx context.Context) error {
-	defer m.disconnect()
+	var last *bus
 	for {
-		b := m.current()
-		if b == nil {
-			if err := m.reconnect(ctx); err != nil {
-				return nil // ctx is done
-			}
-			m.lookAtAll(ctx)
-			continue
+		b, err := m.connected(ctx)
+		if err != nil {
+			return nil // ctx is done
+		}
+		if b != last {
+			m.lookAtAll(ctx, b) // signals of before are lost
+			last = b
 		}
 		out, end := m.next()
 		select {
 		case <-ctx.Done():
+			m.lost(b)
 			return nil
 		case out <- end:
 			m.received()
 		case <-m.wake:
 		case signal, ok := <-b.signals:
 			if !ok {
-				m.disconnect()
+				m.lost(b)
 				continue
 			}
 			if unit := unitOf(signal); m.follows(unit) {
-				m.look(ctx, unit)
+				m.look(ctx, b, unit)
 			}
 		}
-	}
-}
-
-func (m *Manager) current() *bus {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.bus
-}
-
-func (m *Manager) disconnect() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.bus != nil {
-		_ = m.bus.conn.Close() // it is lost, or not needed any more
-		m.bus = nil
-		m.ready = make(chan struct{})
 	}
 }
 
@@ -128,37 +112,53 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-func (m *Manager) reconnect(ctx context.Context) error {
+// connected gives the connection, and makes one where there is none: whoever
+// needs it first, so that nobody waits for somebody who is not there yet. The
+// error is that ctx is done.
+func (m *Manager) connected(ctx context.Context) (*bus, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		if b, err := dial(ctx); err == nil {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.bus = b
-			close(m.ready)
-			return nil
+		if b, err := m.connect(ctx); err == nil {
+			return b, nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, fmt.Errorf("wait for systemd: %w", ctx.Err())
 		case <-time.After(pause):
 		}
 	}
 }
 
-// connected waits for a connection.
-func (m *Manager) connected(ctx context.Context) (*bus, error) {
-	for {
-		m.mu.Lock()
-		b, ready := m.bus, m.ready
-		m.mu.Unlock()
-		if b != nil {
-			return b, nil
-		}
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for systemd: %w", ctx.Err())
-		}
+func (m *Manager) connect(ctx context.Context) (*bus, error) {
+	select {
+	case m.dialling <- struct{}{}:
+		defer func() { <-m.dialling }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	m.mu.Lock()
+	b := m.bus
+	m.mu.Unlock()
+	if b != nil {
+		return b, nil
+	}
+	b, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.bus = b
+	m.mu.Unlock()
+	return b, nil
+}
+
+// lost drops a connection that somebody has seen the end of, or that is not
+// needed any more.
+func (m *Manager) lost(b *bus) {
+	_ = b.conn.Close() // as said
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bus == b {
+		m.bus = nil
 	}
 }
 
@@ -185,9 +185,9 @@ func (m *Manager) follows(unit string) bool {
 // isOpen is called with Manager.mu held.
 func (f *follow) isOpen() bool { return f.asked && !f.ended }
 
-func (m *Manager) lookAtAll(ctx context.Context) {
+func (m *Manager) lookAtAll(ctx context.Context, b *bus) {
 	for _, unit := range m.following() {
-		m.look(ctx, unit)
+		m.look(ctx, b, unit)
 	}
 }
 
@@ -195,18 +195,14 @@ func (m *Manager) lookAtAll(ctx context.Context) {
 // silent for seconds while it reloads.
 const answer = time.Minute
 
-// look asks how a unit is, and reports its end. It is called by Run alone,
-// after Adopt and Start have made sure that Run gets to it.
-func (m *Manager) look(ctx context.Context, unit string) {
-	b := m.current()
-	if b == nil {
-		return // Run looks again when there is a connection
-	}
+// look asks how a unit is. A connection that fails is dropped, and Run looks
+// at all units over the next.
+func (m *Manager) look(ctx context.Context, b *bus, unit string) {
 	limited, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	s, err := b.observe(limited, unit)
 	if err != nil {
-		_ = b.conn.Close() // it is lost already, or of no use; Run makes another one
+		m.lost(b)
 		return
 	}
 	m.note(unit, s)
@@ -290,18 +286,6 @@ func (m *Manager) lookNow(ctx context.Context, unit string) error {
 		}
 		m.note(unit, s)
 		return nil
-	}
-}
-
-// lost closes a connection whose end somebody else than Run has seen, and
-// waits until Run has seen it too.
-func (m *Manager) lost(b *bus) {
-	_ = b.conn.Close() // it is lost
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.bus == b {
-		m.bus = nil
-		m.ready = make(chan struct{})
 	}
 }
 
