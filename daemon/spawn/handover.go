@@ -293,6 +293,8 @@ func (p *pump) pause() {
 	<-h.resumed
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.parking = nil
-	p.setDeadline(p.nextDeadline())
+	if p.parking == h { // and not the next one already
+		p.parking = nil
+		p.setDeadline(p.nextDeadline())
+	}
 }

@@ -89,8 +89,11 @@ func (s *Spawner) register(c *child, pid int, io stdio) {
 		s.staged++
 	}
 	s.byPID[pid] = c
-	if c.kill != 0 {
+	switch {
+	case c.kill != 0:
 		signalGroup(pid, c.kill)
+	case c.tool != nil && s.hold != nil && s.hold.forced: // force came just before
+		signalGroup(pid, syscall.SIGKILL)
 	}
 }
 
