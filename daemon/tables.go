@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +42,7 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 		source: spool.OpenSource(spool.SourceOptions{
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
-			Files: o.Files, System: o.System,
+			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch,
 		}),
 	}
 	s := l.tables.read(ctx)
@@ -140,24 +139,35 @@ func (l *loop) standsIn() bool {
 
 // announce says what became of the tables since they were read before.
 func (l *loop) announce(s spool.Snapshot) {
+	entries := make(map[string]int, len(s.Tables))
+	for _, t := range s.Tables {
+		entries[t.Name] = len(t.Entries)
+	}
 	for _, c := range s.Changes {
 		if c.Log != "" {
 			l.voice.cron(journal.CronLine{Text: c.Log})
 		}
-		if r := c.Refusal; r != nil {
+		for _, text := range c.Errors {
+			l.voice.cron(journal.CronLine{Who: c.Who, Word: "ERROR", Text: text})
+		}
+		n, loaded := entries[c.Path]
+		switch r := c.Refusal; {
+		case r != nil:
 			l.log.Error("a crontab is not read", "table", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept)
-			continue
-		}
-		for _, remark := range c.Remarks {
-			if remark.Severity == crontab.Error {
-				l.log.Warn("line left out", "at", remark.Error(), "code", remark.Code, "fix", remark.Fix)
-			}
-		}
-		switch i := slices.IndexFunc(s.Tables, func(t *crontab.Table) bool { return t.Name == c.Path }); {
-		case i >= 0:
-			l.log.Info("crontab read", "table", c.Path, "entries", len(s.Tables[i].Entries))
 		case c.Kind == spool.Gone:
 			l.log.Info("crontab gone", "table", c.Path)
+		case loaded:
+			l.warnOfErrors(c.Remarks)
+			l.log.Info("crontab read", "table", c.Path, "entries", n)
+		}
+	}
+}
+
+// warnOfErrors says which lines were left out, and what to write instead.
+func (l *loop) warnOfErrors(remarks []crontab.Diagnostic) {
+	for _, r := range remarks {
+		if r.Severity == crontab.Error {
+			l.log.Warn("line left out", "at", r.Error(), "code", r.Code, "fix", r.Fix)
 		}
 	}
 }

@@ -22,10 +22,10 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such socket: the daemon is not running, or listens elsewhere"
-		e.Fix = "cronringd FILE...    or name its socket: --socket PATH"
+		e.Fix = c.howToStart() + "    or name its socket: --socket PATH"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Why = "the socket is there, but nobody listens: the daemon has ended"
-		e.Fix = "cronringd FILE...    or: systemctl status cronring"
+		e.Fix = c.howToStart() + "    or: systemctl status cronring"
 	case errors.Is(err, fs.ErrPermission):
 		e.Kind, e.What = NotAllowed, "cannot "+purpose+": the socket "+c.socket+" may not be opened"
 		e.Why = "it belongs to another account"
@@ -39,6 +39,14 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 		e.Fix = "systemctl status cronring"
 	}
 	return e
+}
+
+// howToStart is the command that starts the daemon of this socket.
+func (c *Client) howToStart() string {
+	if c.socket == SystemSocket {
+		return "systemctl start cronring"
+	}
+	return "cronringd FILE..."
 }
 
 // cause leaves out the request's URL, which is made up for the socket.

@@ -30,6 +30,8 @@ type SourceOptions struct {
 	LSBNames   bool     // names as Debian's cron takes them with -l
 	Permissive bool     // cronie's -p: trust every file that can be read
 
+	NoWatch bool // cronie's -i: look once a minute only
+
 	// Files are read instead of the host's tables, whoever owns them. System
 	// says that they have a column for the account.
 	Files  []string
@@ -130,7 +132,7 @@ func OpenSource(o SourceOptions) *Source {
 		options: o,
 		trust:   trust{family: o.Host.Family, permissive: o.Permissive},
 		fresh:   freshness,
-		open:    openInotify,
+		open:    opener(o.NoWatch),
 		replan:  make(chan struct{}, 1),
 		files:   map[string]*file{},
 		zone:    hostZone{localtime: o.Places.Localtime, timezone: o.Places.Timezone},

@@ -41,6 +41,16 @@ type inotify struct{ *fsnotify.Watcher }
 func (w inotify) Events() <-chan fsnotify.Event { return w.Watcher.Events }
 func (w inotify) Errors() <-chan error          { return w.Watcher.Errors }
 
+// errNoWatch is why a Source that was told not to watch does not.
+var errNoWatch = errors.New("watching was turned off, with -i")
+
+func opener(none bool) func() (watcher, error) {
+	if none {
+		return func() (watcher, error) { return nil, errNoWatch }
+	}
+	return openInotify
+}
+
 func openInotify() (watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -400,3 +400,11 @@ func TestWatchScansAfterAnOverflow(t *testing.T) {
 		b.called(58*time.Second, 59*time.Second+200*ms)
 	})
 }
+
+func TestWatchCanBeTurnedOff(t *testing.T) {
+	inBubble(t, opener(true), func(b *bubble) {
+		b.wait(2 * time.Minute)
+		b.notice("turned off, with -i")
+		b.called(200*ms, 58*time.Second, 118*time.Second)
+	})
+}
