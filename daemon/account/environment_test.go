@@ -9,28 +9,32 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
+// environmentCases are /etc/environment and what it means; they are also tried
+// on PAM.
+var environmentCases = []struct {
+	text string
+	want []string
+}{
+	{"", nil},
+	{"A=b", []string{"A=b"}},
+	{"A=b\n\n  # c\n\tB=c d # comment\nC=\n", []string{"A=b", "B=c d ", "C="}},
+	{"export A=b\nexport  B=c\nexportC=d", []string{"A=b", "exportC=d"}},
+	{`A="b c"` + "\n" + `B='c "d" e'` + "\n" + `C="d` + "\n" + `D=d"e"` + "\n" + `E=""` + "\n" + `F="` + "\n" + `G="a'`,
+		[]string{"A=b c", `B=c "d" e`, "C=d", `D=d"e"`, "E=", "F=", "G=a"}},
+	{`A="b#c"`, []string{"A=b"}},
+	{"A=$B ${C} @{D} `x`", []string{"A=$B ${C} @{D} `x`"}},
+	{"A=b=c\nB==", []string{"A=b=c", "B=="}},
+	{"A=1\nB=2\nA=3", []string{"A=3", "B=2"}},
+	{"A=1\nB=2\nA\nC", []string{"B=2"}},
+	{"A=b\\\n  c\\  \n\nd\nE=f", []string{"A=b  cd", "E=f"}},
+	{"A=b#\\\nB=c", []string{"A=b", "B=c"}},
+	{"A=b\\", nil},
+	{"0=1\n_=2\na1_B=3", []string{"0=1", "_=2", "a1_B=3"}},
+	{"A=\xff\x1b\r", []string{"A=\xff\x1b\r"}},
+}
+
 func TestEnvironment(t *testing.T) {
-	for _, test := range []struct {
-		text string
-		want []string
-	}{
-		{"", nil},
-		{"A=b", []string{"A=b"}},
-		{"A=b\n\n  # c\n\tB=c d # comment\nC=\n", []string{"A=b", "B=c d ", "C="}},
-		{"export A=b\nexport  B=c\nexportC=d", []string{"A=b", "exportC=d"}},
-		{`A="b c"` + "\n" + `B='c "d" e'` + "\n" + `C="d` + "\n" + `D=d"e"` + "\n" + `E=""` + "\n" + `F="` + "\n" + `G="a'`,
-			[]string{"A=b c", `B=c "d" e`, "C=d", `D=d"e"`, "E=", "F=", "G=a"}},
-		{`A="b#c"`, []string{"A=b"}},
-		{"A=$B ${C} @{D} `x`", []string{"A=$B ${C} @{D} `x`"}},
-		{"A=b=c\nB==", []string{"A=b=c", "B=="}},
-		{"A=1\nB=2\nA=3", []string{"A=3", "B=2"}},
-		{"A=1\nB=2\nA\nC", []string{"B=2"}},
-		{"A=b\\\n  c\\  \n\nd\nE=f", []string{"A=b  cd", "E=f"}},
-		{"A=b#\\\nB=c", []string{"A=b", "B=c"}},
-		{"A=b\\", nil},
-		{"0=1\n_=2\na1_B=3", []string{"0=1", "_=2", "a1_B=3"}},
-		{"A=\xff\x1b\r", []string{"A=\xff\x1b\r"}},
-	} {
+	for _, test := range environmentCases {
 		h := newHost(t, map[string]string{"/etc/environment": test.text})
 		if got := h.Environment(crontab.RHEL); !slices.Equal(got, test.want) {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)

@@ -124,11 +124,12 @@ func (d *Directory) Limits(a Account) Limits {
 		}
 		set.apply(r)
 	}
-	return set.limits(a)
+	return set.limits()
 }
 
-// isFor decides as pam_limits does: of the groups in a range only the primary
-// one counts, and root is only who is named. Directory.mu is held.
+// isFor decides as Debian's pam_limits does: of the groups in a range only the
+// primary one counts, and neither the name of a group nor the wildcard means
+// root. Directory.mu is held.
 func (d *Directory) isFor(who domain, a Account) bool {
 	isIn := func(n uint32) bool { return who.min <= uint64(n) && uint64(n) <= who.max }
 	switch who.kind {
@@ -136,11 +137,9 @@ func (d *Directory) isFor(who domain, a Account) bool {
 		return who.name == a.Name || who.name == "" && isIn(a.UID)
 	case groupDomain:
 		switch {
-		case a.UID == 0:
-			return false
 		case who.name != "":
 			gid, ok := d.groupNamed(who.name)
-			return ok && (gid == a.GID || slices.Contains(a.Groups, gid))
+			return ok && a.UID != 0 && (gid == a.GID || slices.Contains(a.Groups, gid))
 		case who.exact:
 			return isIn(a.GID) || slices.ContainsFunc(a.Groups, isIn)
 		}
@@ -198,7 +197,7 @@ func (h *half) set(r rule) bool {
 	return true
 }
 
-func (s *setting) limits(a Account) Limits {
+func (s *setting) limits() Limits {
 	var all Limits
 	for resource := range s.soft {
 		l := Limit{resource, s.soft[resource].value, s.hard[resource].value}
@@ -207,9 +206,6 @@ func (s *setting) limits(a Account) Limits {
 		}
 	}
 	all.Nice = s.nice
-	if a.UID == 0 && s.nice != nil && *s.nice > 0 {
-		all.Nice = new(int) // root is never made slower
-	}
 	return all
 }
 

@@ -39,70 +39,78 @@ func saidHalf(value *uint64) string {
 	return fmt.Sprint(*value)
 }
 
+// limitCases are limits.conf and what it means for a user, with numbers that a
+// process can live with: they are also tried on PAM.
+var limitCases = []struct {
+	text, user, want string
+}{
+	{"", "bob", ""},
+	{"# bob - msgqueue 1\n\n \t\n", "bob", ""},
+	{"bob soft msgqueue 10\nbob hard msgqueue 20", "bob", "msgqueue 10/20"},
+	{"bob soft msgqueue 10", "bob", "msgqueue 10/-"},
+	{"  bob\t-  msgqueue\t10 # ten", "bob", "msgqueue 10/10"},
+	{"bob - msgqueue 10", "rob", ""},
+	{"BOB - msgqueue 10", "bob", ""},
+	{"bob HARD MSGQUEUE 10", "bob", "msgqueue -/10"},
+
+	// units
+	{"bob - core 4000000\nbob - data 4000000\nbob - fsize 4000000\nbob - memlock 4000\nbob - rss 4000\nbob - stack 4000\nbob - as 4000000", "bob",
+		"as 4096000000/4096000000, core 4096000000/4096000000, data 4096000000/4096000000, fsize 4096000000/4096000000, " +
+			"memlock 4096000/4096000, rss 4096000/4096000, stack 4096000/4096000"},
+	{"bob - cpu 2\nbob - nproc 2000\nbob - locks 2\nbob - sigpending 2\nbob - msgqueue 2\nbob - rtprio 2", "bob",
+		"cpu 120/120, locks 2/2, msgqueue 2/2, nproc 2000/2000, rtprio 2/2, sigpending 2/2"},
+	{"bob - nice -5\nbob - priority 3", "bob", "nice 25/25, priority 3"},
+	{"bob - nice -99\nbob - priority 99", "bob", "nice 40/40, priority 19"},
+	{"bob - core -1\nbob soft fsize Unlimited\nbob hard as infinity\nbob - stack -", "bob",
+		"as -/inf, core inf/inf, fsize inf/-, stack inf/inf"},
+	{"bob - nofile unlimited", "bob", "nofile 1048576/1048576"}, // nr_open
+	{"bob - core 99999999999999999999", "bob", "core inf/inf"},
+	{"bob - core 18014398509481984", "bob", "core inf/inf"}, // 2^54 KiB
+	{"bob - msgqueue 10k", "bob", "msgqueue 10/10"},
+	{"bob - msgqueue 10 20 30", "bob", "msgqueue 10/10"},
+
+	// whom
+	{"@adm - msgqueue 1", "bob", "msgqueue 1/1"},
+	{"@adm - msgqueue 1", "rob", ""},
+	{"@bob - msgqueue 1", "bob", "msgqueue 1/1"}, // the primary group
+	{"@nosuch - msgqueue 1", "bob", ""},
+	{"1000:1000 - msgqueue 1", "bob", "msgqueue 1/1"},
+	{"1001:2000 - msgqueue 1", "bob", ""},
+	{"500: - msgqueue 1", "bob", "msgqueue 1/1"},
+	{":1000 - msgqueue 1", "bob", "msgqueue 1/1"},
+	{":2000 - msgqueue 1", "bob", ""}, // exactly 2000, not up to it
+	{"@:4 - msgqueue 1", "bob", "msgqueue 1/1"},
+	{"@0:99 - msgqueue 1", "bob", ""}, // of a range only the primary group counts
+	{"@1000:1000 - msgqueue 1", "bob", "msgqueue 1/1"},
+	{"@900: - msgqueue 1", "bob", "msgqueue 1/1"},
+	{"%adm - maxlogins 1\n% - maxlogins 2\nbob - maxlogins 3\n* - maxsyslogins 1\n%:4 - msgqueue 2", "bob", ""},
+
+	// root
+	{"* - msgqueue 1\n@root - msgqueue 2", "root", ""},
+	{"* - msgqueue 1\n@:0 - msgqueue 4", "root", "msgqueue 4/4"},
+	{"0:0 - msgqueue 5", "root", "msgqueue 5/5"},
+	{"@0:0 - msgqueue 6", "root", "msgqueue 6/6"},
+	{"root - msgqueue 1", "root", "msgqueue 1/1"},
+	{"root - priority 5", "root", "priority 5"},
+	{"root - priority -5", "root", "priority -5"},
+
+	// which counts
+	{"bob - msgqueue 1\n@adm - msgqueue 2\n* - msgqueue 3", "bob", "msgqueue 1/1"},
+	{"* - msgqueue 3\n@adm - msgqueue 2\nbob - msgqueue 1", "bob", "msgqueue 1/1"},
+	{"@adm - msgqueue 2\n* - msgqueue 3", "bob", "msgqueue 2/2"},
+	{"@adm - msgqueue 2\n@sudo - msgqueue 3", "bob", "msgqueue 3/3"},
+	{"bob soft msgqueue 2\n* hard msgqueue 3", "bob", "msgqueue 2/3"},
+	{"bob soft msgqueue 2\n* - msgqueue 3", "bob", "msgqueue 2/-"}, // the soft half lost, so the line did
+	{"bob - priority 1\n* - priority 2", "bob", "priority 2"},
+	{"* - msgqueue 3\nbob -", "bob", ""},
+	{"* - msgqueue 3\n@adm -", "bob", ""},
+	{"* - msgqueue 3\n:1000 -", "bob", ""},
+	{"* - msgqueue 3\n* -", "bob", "msgqueue 3/3"},
+	{"* - msgqueue 3\nrob -", "bob", "msgqueue 3/3"},
+}
+
 func TestLimits(t *testing.T) {
-	for _, test := range []struct {
-		text, user, want string
-	}{
-		{"", "bob", ""},
-		{"# bob - nofile 1\n\n \t\n", "bob", ""},
-		{"bob soft nofile 10\nbob hard nofile 20", "bob", "nofile 10/20"},
-		{"bob soft nofile 10", "bob", "nofile 10/-"},
-		{"  bob\t-  nofile\t10 # ten", "bob", "nofile 10/10"},
-		{"bob - nofile 10", "rob", ""},
-		{"BOB - nofile 10", "bob", ""},
-		{"bob HARD NOFILE 10", "bob", "nofile -/10"},
-
-		// units
-		{"bob - core 2\nbob - data 2\nbob - fsize 2\nbob - memlock 2\nbob - rss 2\nbob - stack 2\nbob - as 2", "bob",
-			"as 2048/2048, core 2048/2048, data 2048/2048, fsize 2048/2048, memlock 2048/2048, rss 2048/2048, stack 2048/2048"},
-		{"bob - cpu 2\nbob - nproc 2\nbob - locks 2\nbob - sigpending 2\nbob - msgqueue 2\nbob - rtprio 2", "bob",
-			"cpu 120/120, locks 2/2, msgqueue 2/2, nproc 2/2, rtprio 2/2, sigpending 2/2"},
-		{"bob - nice -5\nbob - priority 3", "bob", "nice 25/25, priority 3"},
-		{"bob - nice -99\nbob - priority 99", "bob", "nice 40/40, priority 19"},
-		{"bob - core -1\nbob soft fsize Unlimited\nbob hard as infinity\nbob - stack -", "bob",
-			"as -/inf, core inf/inf, fsize inf/-, stack inf/inf"},
-		{"bob - nofile unlimited", "bob", "nofile 1048576/1048576"}, // nr_open
-		{"bob - core 99999999999999999999", "bob", "core inf/inf"},
-		{"bob - core 18014398509481984", "bob", "core inf/inf"}, // 2^54 KiB
-		{"bob - nofile 10k", "bob", "nofile 10/10"},
-		{"bob - nofile 10 20 30", "bob", "nofile 10/10"},
-
-		// whom
-		{"@adm - nofile 1", "bob", "nofile 1/1"},
-		{"@adm - nofile 1", "rob", ""},
-		{"@bob - nofile 1", "bob", "nofile 1/1"}, // the primary group
-		{"@nosuch - nofile 1", "bob", ""},
-		{"1000:1000 - nofile 1", "bob", "nofile 1/1"},
-		{"1001:2000 - nofile 1", "bob", ""},
-		{"500: - nofile 1", "bob", "nofile 1/1"},
-		{":1000 - nofile 1", "bob", "nofile 1/1"},
-		{":2000 - nofile 1", "bob", ""}, // exactly 2000, not up to it
-		{"@:4 - nofile 1", "bob", "nofile 1/1"},
-		{"@0:99 - nofile 1", "bob", ""}, // of a range only the primary group counts
-		{"@1000:1000 - nofile 1", "bob", "nofile 1/1"},
-		{"@900: - nofile 1", "bob", "nofile 1/1"},
-		{"%adm - maxlogins 1\n% - maxlogins 2\nbob - maxlogins 3\n* - maxsyslogins 1\n%:4 - nofile 2", "bob", ""},
-
-		// root
-		{"* - nofile 1\n@root - nofile 2\n@:0 - nofile 4", "root", ""},
-		{"root - nofile 1", "root", "nofile 1/1"},
-		{"root - priority 5", "root", "priority 0"},
-		{"root - priority -5", "root", "priority -5"},
-
-		// which counts
-		{"bob - nofile 1\n@adm - nofile 2\n* - nofile 3", "bob", "nofile 1/1"},
-		{"* - nofile 3\n@adm - nofile 2\nbob - nofile 1", "bob", "nofile 1/1"},
-		{"@adm - nofile 2\n* - nofile 3", "bob", "nofile 2/2"},
-		{"@adm - nofile 2\n@sudo - nofile 3", "bob", "nofile 3/3"},
-		{"bob soft nofile 2\n* hard nofile 3", "bob", "nofile 2/3"},
-		{"bob soft nofile 2\n* - nofile 3", "bob", "nofile 2/-"}, // the soft half lost, so the line did
-		{"bob - priority 1\n* - priority 2", "bob", "priority 2"},
-		{"* - nofile 3\nbob -", "bob", ""},
-		{"* - nofile 3\n@adm -", "bob", ""},
-		{"* - nofile 3\n:1000 -", "bob", ""},
-		{"* - nofile 3\n* -", "bob", "nofile 3/3"},
-		{"* - nofile 3\nrob -", "bob", "nofile 3/3"},
-	} {
+	for _, test := range limitCases {
 		files := basic(switchFiles)
 		files["/etc/security/limits.conf"] = test.text
 		files["/proc/sys/fs/nr_open"] = "1048576\n"
@@ -209,7 +217,7 @@ func FuzzLimits(f *testing.F) {
 				set.apply(r)
 			}
 		}
-		l := set.limits(bob)
+		l := set.limits()
 		if l.Nice != nil && (*l.Nice < -20 || *l.Nice > 19) {
 			t.Errorf("nice %d", *l.Nice)
 		}

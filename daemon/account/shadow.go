@@ -35,6 +35,9 @@ func (d *Directory) Refusal(a Account, now time.Time) string {
 	return line.refusal(now.Unix() / (24 * 60 * 60))
 }
 
+// refusal lets jobs run where they run under any version of PAM: older ones let
+// a password live one day longer, newer ones do not take a password of unknown
+// age for one of 1970.
 func (s shadow) refusal(today int64) string {
 	age := today - s.changed
 	switch {
@@ -44,9 +47,9 @@ func (s shadow) refusal(today int64) string {
 		return "password must be changed before the account can be used"
 	case s.changed < 0, age < 0, s.longest < 0: // never changed, changed tomorrow, never too old
 		return ""
-	case s.inactive >= 0 && age >= s.longest+s.inactive:
+	case s.inactive >= 0 && age > s.longest+s.inactive:
 		return "account is inactive: its password is too old since " + date(s.changed+s.longest)
-	case age >= s.longest:
+	case age > s.longest:
 		return "password must be changed: it is too old since " + date(s.changed+s.longest)
 	}
 	return ""
