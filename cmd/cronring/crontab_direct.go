@@ -24,8 +24,9 @@ func newDirect(c *crontabApp) *direct {
 	return &direct{host: c.host, places: c.places, accounts: account.New(account.Options{})}
 }
 
-// Said when a change was made that no daemon has seen.
-const directNotice = "written without the daemon: it counts from the daemon's next start on, and this change cannot be undone"
+// directNotice is said when a change was made that no daemon has seen. The next
+// one finds it, and keeps it beside the versions that it knows.
+const directNotice = "written without the daemon: it counts from the daemon's next start on"
 
 func (d *direct) owner(ctx context.Context, name string) (account.Account, error) {
 	if name == "" {

@@ -56,8 +56,8 @@ const (
 // SaveRevision keeps a version of a file and gives its number. A version that
 // says what the newest one of that file says is no new one: then the number is
 // that one's. If that one was only seen a moment ago, it is now known who made
-// it: a watcher can be faster than the one who tells. Old versions go by the
-// way.
+// it: a watcher can be faster than the one who tells, or so slow that what it
+// has seen is a moment old. Old versions go by the way.
 func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err error) {
 	if r.Gone {
 		r.Text = nil
@@ -79,6 +79,11 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	same := newest.ID != 0 && bytes.Equal(known, sum)
 	if same && !newest.isMadeBy(r) {
 		return newest.ID, nil
+	}
+	if r.How == RevisionSeen {
+		if late, err := s.lately(ctx, r, sum); err != nil || late != 0 {
+			return late, err
+		}
 	}
 	id = newest.ID
 	err = w.transact(func() error {
@@ -129,6 +134,18 @@ func (s *Store) newestRevision(ctx context.Context, file string) (r Revision, su
 	err = s.each(ctx, func(rows *sql.Rows) error { return r.scan(rows, &sum) },
 		"SELECT "+revisionColumns+", sum FROM revision WHERE file = ? ORDER BY id DESC LIMIT 1", file)
 	return r, sum, err
+}
+
+// lately finds what a version says among those of the last moment; 0 when it
+// is none of them.
+func (s *Store) lately(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
+	err = s.each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
+		"SELECT id FROM revision WHERE file = ? AND at > ? AND sum IS ? ORDER BY id DESC LIMIT 1",
+		r.File, r.At.Add(-aMoment).UnixNano(), blob(sum))
+	if err != nil {
+		return 0, fmt.Errorf("read revisions: %w", err)
+	}
+	return id, nil
 }
 
 const addRevision = "INSERT INTO revision (file, user, at, by, how, size, sum, text) VALUES (?,?,?,?,?,?,?,?)"

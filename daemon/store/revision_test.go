@@ -88,6 +88,22 @@ func TestSaveRevisionLearnsWhoMadeIt(t *testing.T) {
 	}
 }
 
+// A watcher may tell of a version only when a newer one is there already.
+func TestSaveRevisionSeenLateIsNoNewOne(t *testing.T) {
+	s := open(t, t.TempDir())
+	old := save(t, s, Revision{Text: []byte("old"), How: RevisionInstalled, By: "bob"})
+	gone := save(t, s, Revision{Gone: true, How: RevisionRemoved, By: "bob"})
+	save(t, s, Revision{Text: []byte("new"), How: RevisionInstalled, By: "bob"})
+	for text, want := range map[string]int64{"old": old, "": gone} {
+		if id := save(t, s, Revision{Text: []byte(text), Gone: text == "", How: RevisionSeen, At: noon.Add(time.Second)}); id != want {
+			t.Errorf("%q, seen late, is revision %d, want %d", text, id, want)
+		}
+	}
+	if id := save(t, s, Revision{Text: []byte("old"), How: RevisionSeen, At: noon.Add(time.Hour)}); id == old {
+		t.Error("what somebody wrote again an hour later is not kept")
+	}
+}
+
 func TestRevisionsChooses(t *testing.T) {
 	s := open(t, t.TempDir())
 	var ids []int64

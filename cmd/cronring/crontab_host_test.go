@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestHostScript runs the scripts of testdata/script that need a host of their
+// own: both programs as they are shipped, and the daemon as root's.
+func TestHostScript(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can make a host")
+	}
+	probe := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-ec", `
+		mount -t tmpfs tmpfs /run; mkdir /run/u /run/w
+		mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/u,workdir=/run/w /etc
+		mount -t tmpfs tmpfs /var/spool; mount -t tmpfs tmpfs /var/lib`)
+	if out, err := probe.CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: no mount name space can be made here: %v: %s", err, out)
+	}
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin+"/", "../...").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	scripts, err := filepath.Glob("../../testdata/script/host_*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	testscript.Run(t, testscript.Params{
+		Files:         scripts,
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Vars = append(e.Vars, "TZ=UTC", "NO_COLOR=", "LANG=C.UTF-8")
+			return nil
+		},
+	})
+}
