@@ -73,6 +73,9 @@ func (b backend) Health() api.Health {
 	if b.history.Notice != "" {
 		h.Problems = append(h.Problems, api.Problem{What: "the history was damaged and begun anew", Why: b.history.Notice})
 	}
+	if lost, err := b.voice.sink.Trouble(); err != nil {
+		h.Problems = append(h.Problems, api.Problem{What: fmt.Sprintf("the log takes nothing; %d entries are lost", lost), Why: err.Error()})
+	}
 	if b.options.ConfigErr != nil {
 		h.Problems = append(h.Problems, api.Problem{What: "part of the configuration does not count", Why: b.options.ConfigErr.Error(), Fix: "cronringd --check-config"})
 	}

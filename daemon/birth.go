@@ -27,8 +27,9 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 		entries:  map[job.RunID]*crontab.Entry{},
 		locks:    map[string]*spool.StampLock{},
 		pruneNow: make(chan struct{}, 1),
+		away:     make(chan struct{}),
 	}
-	l.voice, l.log, err = openVoice(o, func() bool { return l.mailConfig().Ready() })
+	l.voice, l.log, err = openVoice(o, l.mailTakes)
 	return l, err
 }
 

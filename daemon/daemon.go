@@ -81,6 +81,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	if err != nil {
 		return nil, err
 	}
+	defer l.voice.close()
 	if l.runs, err = makeRuntime(o.Runtime); err != nil {
 		return nil, err
 	}

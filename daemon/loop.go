@@ -72,6 +72,7 @@ type loop struct {
 	view     atomic.Pointer[engine.View]
 	trouble  atomic.Pointer[trouble]
 	pruneNow chan struct{}
+	away     chan struct{} // closed when running jobs are about to be left
 }
 
 // departure is how the loop ends.
@@ -112,6 +113,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		first.take(ev)
 	}
 	l.step(first)
+	l.voice.cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.manager.Ready(l.statusLine())
 	reloads.Go(debug.FreeOSMemory) // reading tables takes several times what they are
@@ -161,6 +163,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		}
 		l.gather(&in)
 		l.step(in)
+	}
+	if l.leaving != renewal {
+		l.voice.cron(l.options.words().Down()...)
 	}
 	l.backlog.due = true // whatever it says, this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
@@ -341,6 +346,7 @@ const holdTime = 10 * time.Second
 // part has the spawner stand still. What it still has to tell comes before the
 // channel is readable.
 func (l *loop) part() <-chan []engine.Start {
+	close(l.away)
 	parted := make(chan []engine.Start, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), holdTime)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,6 +33,13 @@ func (l *loop) mailConfig() mail.Config {
 	return c
 }
 
+// mailTakes reports whether output goes into mail now, or is not wanted there;
+// otherwise cronie logs it.
+func (l *loop) mailTakes() bool {
+	c := l.mailConfig()
+	return !c.Syslog && (c.Command == "off" || c.Ready())
+}
+
 // openPost opens the queue of mails. A daemon that was given files by name
 // prints what jobs print, and mails nothing.
 func (l *loop) openPost() {
@@ -48,8 +56,16 @@ func (l *loop) sayMail(line mail.Line) {
 	l.voice.cron(journal.CronLine{From: journal.Child, Who: line.Who, Word: line.Word, Text: line.Text})
 }
 
-// send runs a mailer as the account whose job printed.
+var errAway = errors.New("the daemon is being replaced")
+
+// send runs a mailer as the account whose job printed. The one that is running
+// when the daemon leaves is waited for; further ones are the next daemon's.
 func (l *loop) send(ctx context.Context, d mail.Delivery) (status int, output string, err error) {
+	select {
+	case <-l.away:
+		return 0, "", errAway
+	default:
+	}
 	a, err := l.accounts.Find(ctx, d.User)
 	if err != nil {
 		return 0, "", err

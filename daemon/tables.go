@@ -153,7 +153,7 @@ func (l *loop) announce(s spool.Snapshot) {
 		n, loaded := entries[c.Path]
 		switch r := c.Refusal; {
 		case r != nil:
-			l.log.Error("a crontab is not read", "table", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept)
+			l.log.Error("a crontab is not read", "table", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
 		case c.Kind == spool.Gone:
 			l.log.Info("crontab gone", "table", c.Path)
 		case loaded:
