@@ -45,15 +45,22 @@ func (s *Spawner) Adopt(handed []Handed) {
 // that are what they are said to be. Spawner.mu is held.
 func (s *Spawner) adopted(h *Handed) *child {
 	c := &child{
-		run: h.Run, job: h.Job, pid: h.PID, stage: h.Stage,
+		run: h.Run, job: h.Job, pid: h.PID,
 		outcome: h.Outcome, ended: h.Ended,
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
+	}
+	if c.session && h.Outcome.Kind == job.Lost { // by somebody who could not ask its manager
+		h.Outcome = job.Outcome{}
+		c.outcome = h.Outcome
 	}
 	ours := h.Child && !h.Session && (!h.Outcome.IsZero() || isChild(h.PID))
 	c.foreign = !ours && !c.session
 	if ours && h.Outcome.IsZero() {
 		s.byPID[h.PID] = c
+	}
+	if !ours || h.Stage == nil {
+		h.Status = 0 // nobody waits for it; a number from another process is none here
 	}
 	for _, fd := range []*int{&h.Out, &h.Err, &h.Status} {
 		if !isPipe(*fd) {
@@ -62,13 +69,8 @@ func (s *Spawner) adopted(h *Handed) *child {
 		}
 		c.open++
 	}
-	switch {
-	case h.Status == 0 && c.stage != nil:
-		c.stage = nil
-	case h.Status != 0 && c.stage == nil: // nothing is to be read there
-		c.open--
-		h.Status = 0
-	case h.Status != 0:
+	if h.Status != 0 {
+		c.stage = h.Stage
 		s.staged++
 	}
 	switch {

@@ -42,8 +42,10 @@ type Handed struct {
 	Outcome job.Outcome `json:",omitzero"`
 	Ended   time.Time   `json:",omitzero"`
 
-	Stage  *staging `json:",omitempty"` // a first stage under way; Started was not sent
-	Status int      `json:",omitempty"` // where it reports
+	// Stage and Status are a first stage under way and where it reports:
+	// Started was not sent. Only the parent makes use of them.
+	Stage  *staging `json:",omitempty"`
+	Status int      `json:",omitempty"`
 }
 
 // hold is one request to stand still.
@@ -195,7 +197,7 @@ func (s *Spawner) Handover() []Handed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.byPID {
-		if c.tool == nil && c.pidfd == 0 {
+		if c.tool == nil && c.pidfd == 0 && s.pump.hasRoom(1) {
 			s.openPidfd(c)
 		}
 	}

@@ -78,8 +78,7 @@ func (s *Spawner) openRecording(c *child) bool {
 		f.over = true
 		return false
 	}
-	const flags = syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CREAT | syscall.O_CLOEXEC | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
-	fd, err := syscall.Open(s.recordPath(c.run), flags, 0o600)
+	fd, err := openRecordingAt(s.recordPath(c.run), f.begun)
 	if err != nil {
 		s.pump.spare(-1)
 		f.over = true
@@ -91,6 +90,20 @@ func (s *Spawner) openRecording(c *child) bool {
 		f.size = int(min(st.Size, maxRecording))
 	}
 	return true
+}
+
+// openRecordingAt makes room for a new file: one that is in its place belongs
+// to a history that is gone, in which another run had this number.
+func openRecordingAt(path string, begun bool) (int, error) {
+	flags := syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CLOEXEC | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	if !begun {
+		flags |= syscall.O_CREAT | syscall.O_EXCL
+	}
+	fd, err := syscall.Open(path, flags, 0o600)
+	if err == syscall.EEXIST && syscall.Unlink(path) == nil {
+		fd, err = syscall.Open(path, flags, 0o600)
+	}
+	return fd, err
 }
 
 func (s *Spawner) closeRecording(c *child) {

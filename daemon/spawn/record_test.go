@@ -110,8 +110,9 @@ func TestRecordingThatFailsCostsTheFile(t *testing.T) {
 	}
 }
 
-// TestRecordingNeverFollowsALink has somebody's link in the place of a file.
-func TestRecordingNeverFollowsALink(t *testing.T) {
+// TestRecordingOfANumberThatWasUsed finds a file and a link in the place of
+// the files of two runs, as a history that was thrown away leaves them.
+func TestRecordingOfANumberThatWasUsed(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
@@ -120,13 +121,23 @@ func TestRecordingNeverFollowsALink(t *testing.T) {
 	if err := os.Symlink(victim, filepath.Join(dir, "1")); err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, Options{Runs: dir})
-	wantOutcome(t, r.do("echo out"), exited(0))
-	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
-		t.Errorf("the link's target holds %q, %v", data, err)
-	}
 	if _, _, err := ReadOutput(filepath.Join(dir, "1")); err == nil {
 		t.Error("a link is read")
+	}
+	frame := append(make([]byte, frameHead), "old\n"...)
+	putHead(frame, 0, noon, 4)
+	if err := os.WriteFile(filepath.Join(dir, "2"), frame, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})
+	for range 2 {
+		e := r.do("echo new")
+		if out, _ := written(t, e.File, job.Stdout); out != "new\n" {
+			t.Errorf("file of run %d says %q, want its own output alone", e.Run, out)
+		}
+	}
+	if data, err := os.ReadFile(victim); err != nil || string(data) != "precious" {
+		t.Errorf("the link's target holds %q, %v", data, err)
 	}
 }
 

@@ -206,3 +206,12 @@ func TestSessionIsHandedOver(t *testing.T) {
 	f.ends <- SessionEnd{Run: id, Outcome: exited(6)}
 	first.await(id)
 }
+
+func TestSessionIsLostByItsManagerAlone(t *testing.T) {
+	f := newFakeSessions()
+	r := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: 4711}, ended: map[job.RunID]Ended{}}
+	r.spawner.Adopt([]Handed{{Run: 1, PID: 4711, Session: true, Outcome: lost(lostUnseen), Ended: noon}})
+	r.run()
+	f.ends <- SessionEnd{Run: 1, Outcome: exited(4)}
+	wantOutcome(t, r.await(1), exited(4))
+}
