@@ -26,7 +26,7 @@ var environmentCases = []struct {
 	{"A=b=c\nB==", []string{"A=b=c", "B=="}},
 	{"A=1\nB=2\nA=3", []string{"A=3", "B=2"}},
 	{"A=1\nB=2\nA\nC", []string{"B=2"}},
-	{"A=b\\\n  c\\  \n\nd\nE=f", []string{"A=b  cd", "E=f"}},
+	{"A=b\\\nc\\\nd\nE=f", []string{"A=bcd", "E=f"}},
 	{"A=b#\\\nB=c", []string{"A=b", "B=c"}},
 	{"A=b\\", nil},
 	{"0=1\n_=2\na1_B=3", []string{"0=1", "_=2", "a1_B=3"}},
@@ -39,6 +39,15 @@ func TestEnvironment(t *testing.T) {
 		if got := h.Environment(crontab.RHEL); !slices.Equal(got, test.want) {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
 		}
+	}
+}
+
+// TestEnvironmentJoinedLines has a blank line and blanks between the parts, which
+// newer versions of PAM do not take as older ones do.
+func TestEnvironmentJoinedLines(t *testing.T) {
+	h := newHost(t, map[string]string{"/etc/environment": "A=b\\\n  c\\  \n\nd\nE=f"})
+	if got, want := h.Environment(crontab.RHEL), []string{"A=b  cd", "E=f"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

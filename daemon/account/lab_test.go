@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -63,13 +64,13 @@ func inMachine(binary string) (string, error) {
 	runtime.LockOSThread() // the death of the thread would be taken for ours
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command("bash", "-euc", `
-		machine=$("$1" boot --copy "$2:/lab/account.test")
+		machine=$("$1" boot --suite "$3" --copy "$2:/lab/account.test")
 		trap '"$1" stop "$machine"' EXIT
 		trap 'exit 1' TERM
 		nsenter --target "$(cat "$machine/leader.pid")" --all --root --wd -- \
 			env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin ACCOUNT_LAB=1 \
 			/lab/account.test -test.v -test.timeout 5m -test.run '^TestIn' &
-		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary)
+		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary, cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -257,10 +258,13 @@ func TestInRefusalAgreesWithPAM(t *testing.T) {
 
 // ofToday moves the dates of a case, which are of the year 2024, to the present.
 // It is false for a line that the C library does not understand, as PAM refuses
-// whom it cannot judge, and for a password of unknown age: see refusal.
+// whom it cannot judge, and where the versions of PAM differ: see refusal.
 func ofToday(line string) (string, bool) {
 	field := strings.Split(line, ":")
 	if len(field) != 9 || field[0] != "bob" || field[2] == "" && field[4] != "" {
+		return "", false
+	}
+	if days(field[2])+days(field[4]) == today {
 		return "", false
 	}
 	for i, text := range field[2:8] {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,13 +68,13 @@ func inMachine(t *testing.T, binary string) (string, error) {
 	runtime.LockOSThread() // the death of the thread would be taken for ours
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command("bash", "-euc", `
-		machine=$("$1" boot --copy "$2:/lab/session.test")
+		machine=$("$1" boot --suite "$3" --copy "$2:/lab/session.test")
 		trap '"$1" stop "$machine"' EXIT
 		trap 'exit 1' TERM
 		nsenter --target "$(cat "$machine/leader.pid")" --all --root --wd -- \
 			env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin SESSION_LAB=1 \
 			/lab/session.test -test.v -test.timeout 5m -test.run '^TestIn' &
-		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary)
+		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary, cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
