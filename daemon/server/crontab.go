@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,12 +40,12 @@ type Revisions interface {
 	Revisions(ctx context.Context, f store.RevisionFilter) ([]store.Revision, error)
 }
 
-// Limits on tables that come over the socket. A table is base64 in JSON, and
-// what is read of it lies in memory several times over, so that few large
-// ones may come at a time: a caller waits for room.
+// Limits on tables that go over the socket. A table is base64 in JSON, and
+// lies in memory several times over on its way, so that few large ones may be
+// under way at a time, one of each account: a caller waits for room.
 const (
 	maxInstall   = crontab.MaxText/3*4 + 64<<10
-	maxLarge     = 2 // bodies of more than maxBody, of callers that are no keepers
+	maxLarge     = 3 // of more than maxBody, of callers that are no keepers
 	largeTimeout = 10 * time.Second
 )
 
@@ -54,11 +55,43 @@ type desk struct {
 	*Crontabs
 	mu      sync.Mutex
 	large   chan struct{}
+	largeOf sync.Map // uid: chan struct{}
 	reloads sharedReload
 }
 
 func newDesk(c *Crontabs) *desk {
 	return &desk{Crontabs: c, large: make(chan struct{}, maxLarge)}
+}
+
+// enter waits for room for a table of that many bytes; fewer than 0 is not
+// known.
+func (d *desk) enter(ctx context.Context, c *call, size int64) (leave func(), err error) {
+	if c.peer.keeper || size >= 0 && size <= maxBody {
+		return func() {}, nil
+	}
+	c.patient()
+	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
+	defer cancel()
+	own, _ := d.largeOf.LoadOrStore(c.peer.uid, make(chan struct{}, 1))
+	var entered []chan struct{}
+	leave = func() {
+		for _, room := range entered {
+			<-room
+		}
+	}
+	for _, room := range []chan struct{}{own.(chan struct{}), d.large} {
+		select {
+		case room <- struct{}{}:
+			entered = append(entered, room)
+		case <-ctx.Done():
+			leave()
+			return nil, &api.Error{
+				Kind: api.Conflict, What: "no room for a crontab as large now",
+				Why: "others are under way, and took longer than " + largeTimeout.String(), Fix: "try again",
+			}
+		}
+	}
+	return leave, nil
 }
 
 // sharedReload lets callers that wait for a reload share one: a caller that
@@ -226,6 +259,11 @@ func (s *Server) showCrontab(ctx context.Context, c *call) error {
 		word = "BEGIN EDIT"
 	}
 	d.note(ctx, c, word, who.Name)
+	leave, err := d.enter(ctx, c, d.size(who))
+	if err != nil {
+		return err
+	}
+	defer leave()
 	t, err := d.look(who)
 	if err != nil {
 		return err
@@ -277,6 +315,19 @@ func (d *desk) look(who account.Account) (t installed, err error) {
 	return t, err
 }
 
+// size is how much there is to look at.
+func (d *desk) size(who account.Account) int64 {
+	path, err := d.Places.UserTable(who.Name)
+	if err != nil {
+		return 0
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // sum tells versions of a table apart.
 func (t installed) sum() string {
 	if t.missing {
@@ -297,11 +348,12 @@ func (s *Server) installCrontab(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	leave, err := d.enter(ctx, c)
+	leave, err := d.enter(ctx, c, c.r.ContentLength)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	c.hurry()
 	r, err := bodyOf[api.InstallRequest](c, maxInstall)
 	if err != nil {
 		return err
@@ -323,26 +375,6 @@ func (s *Server) installCrontab(ctx context.Context, c *call) error {
 	d.note(ctx, c, "REPLACE", who.Name)
 	s.takeIn(ctx, c, &answer)
 	return c.answer(answer)
-}
-
-// enter waits for room for a large body.
-func (d *desk) enter(ctx context.Context, c *call) (leave func(), err error) {
-	if c.peer.keeper || c.r.ContentLength >= 0 && c.r.ContentLength <= maxBody {
-		return func() {}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
-	defer cancel()
-	c.patient()
-	select {
-	case d.large <- struct{}{}:
-		c.hurry()
-		return func() { <-d.large }, nil
-	case <-ctx.Done():
-		return nil, &api.Error{
-			Kind: api.Conflict, What: "cannot install the crontab now",
-			Why: "others install large tables, and took longer than " + largeTimeout.String(), Fix: "try again",
-		}
-	}
 }
 
 // flawless refuses a table with an error, as crontab(1) always has: the daemon

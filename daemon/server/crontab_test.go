@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -387,27 +388,61 @@ func (w *world) serveServer(s *Server) string {
 	return path
 }
 
-// A caller that sends a large table slowly keeps large ones waiting, and
-// nobody else.
-func TestLargeInstallsWaitForRoom(t *testing.T) {
+// Callers with large tables, sent or read slowly, keep large ones waiting, and
+// nobody else; one account alone keeps only its own waiting.
+func TestLargeTablesWaitForRoom(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	s := h.server()
+	if _, e := h.install(bobUID, "", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", maxBody/1024+1)); e != nil {
+		t.Fatal(e)
+	}
+	large := walked{body: `{"text":"Iwo="}` + strings.Repeat(" ", maxBody)}
+	ask := func(uid uint32, method, path string, q walked, want int) {
+		t.Helper()
+		if status, text := h.walkOn(s, uid, method, path, q); status != want {
+			t.Errorf("uid %d, %s %s: status %d, want %d: %.200s", uid, method, path, status, want, text)
+		}
+	}
+	own := make(chan struct{}, 1)
+	own <- struct{}{}
+	s.desk.largeOf.Store(uint32(annUID), own) // ann has one under way
+	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
+	ask(annUID, "POST", "/v1/crontab/install", walked{body: `{"text":"Iwo="}`}, http.StatusOK)
+
 	for range maxLarge {
 		s.desk.large <- struct{}{}
 	}
-	large := string(make([]byte, maxBody))
-	go func() { <-s.desk.large }() // one leaves
-	h.crontabs.Accounts = people{}
-	status, text := h.walkOn(s, annUID, "POST", "/v1/crontab/install", walked{body: large})
-	if status != http.StatusBadRequest { // it was read, and is no JSON
-		t.Errorf("when room comes: status %d, %s", status, text)
+	ask(0, "POST", "/v1/crontab/install", large, http.StatusOK)
+	ask(bobUID, "GET", "/v1/crontab", walked{}, http.StatusOK) // it is small now
+	go func() { <-s.desk.large }()                             // one leaves
+	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
+	if len(s.desk.large) != maxLarge-1 || len(own) != 1 {
+		t.Errorf("%d are under way, and %d of ann's; want %d and 1", len(s.desk.large), len(own), maxLarge-1)
 	}
-	s.desk.large <- struct{}{}
-	if status, text := h.walkOn(s, annUID, "POST", "/v1/crontab/install", walked{body: `{"text":"Iwo="}`}); status != http.StatusOK {
-		t.Errorf("a small one without room for large ones: status %d, %s", status, text)
+}
+
+func TestLargeTablesWithoutRoomAreRefused(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	if _, e := h.install(0, "ann", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", maxBody/1024+1)); e != nil {
+		t.Fatal(e)
 	}
-	if status, text := h.walkOn(s, 0, "POST", "/v1/crontab/install", walked{body: `{"text":"Iwo="}` + strings.Repeat(" ", maxBody)}); status != http.StatusOK {
-		t.Errorf("a large one of root: status %d, %s", status, text)
+	d := h.server().desk
+	for range maxLarge {
+		d.large <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // as if the time were over
+	c := &call{peer: peer{uid: annUID, name: "ann"}, w: httptest.NewRecorder()}
+	if size := d.size(account.Account{Name: "ann"}); size <= maxBody {
+		t.Fatalf("the table has %d bytes", size)
+	}
+	for _, size := range []int64{-1, maxBody + 1} {
+		if _, err := d.enter(ctx, c, size); api.KindOf(err) != api.Conflict {
+			t.Errorf("%d bytes: %v, want a conflict", size, err)
+		}
+	}
+	if own, _ := d.largeOf.Load(uint32(annUID)); len(own.(chan struct{})) != 0 {
+		t.Error("who is refused still has a place")
 	}
 }
 

@@ -68,6 +68,11 @@ func (s *Server) showRevision(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	leave, err := d.enter(ctx, c, -1)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	r, err := d.revision(ctx, c, "read", id)
 	if err != nil {
 		return err

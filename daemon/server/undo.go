@@ -22,6 +22,11 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	leave, err := d.enter(ctx, c, -1)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	var target store.Revision
 	if r.Revision != 0 {
 		target, err = d.revision(ctx, c, "undo to", r.Revision)
