@@ -22,7 +22,7 @@ func openVoice(o *Options, mailReady func() bool) (*voice, *slog.Logger, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	v := newVoiceTo(sink)
+	v := newVoice(sink)
 	switch mode {
 	case journal.ModeText:
 		v.slow = "standard output is read too slowly"

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -18,7 +19,6 @@ type Options struct {
 	Runtime string         // directory of what outlives the daemon but not the boot; "": nothing does
 	Socket  string         // control socket; "" is cronring.sock in State
 	Grace   time.Duration  // how long running jobs may go on after the signal to stop
-	JSON    bool           // write for machines: one JSON object a line
 	Log     string         // "", auto, text, json, journal, syslog: where to write; "" leaves it to Config
 	Stdout  io.Writer      // what jobs do and print, when it is written there
 	Stderr  io.Writer      // what the daemon has to say of itself then
@@ -66,4 +66,18 @@ func (o *Options) jobPath() string {
 		return "/usr/bin:/bin:/usr/sbin:/sbin"
 	}
 	return "/usr/bin:/bin"
+}
+
+// locale is all that jobs get of the daemon's own environment: the names of
+// the locale, as from cronie. Debian has a file for them.
+func (o *Options) locale() (vars []string) {
+	if o.Family != crontab.RHEL {
+		return nil
+	}
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); name == "LANG" || name == "LANGUAGE" || strings.HasPrefix(name, "LC_") {
+			vars = append(vars, v)
+		}
+	}
+	return vars
 }

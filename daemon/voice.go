@@ -54,18 +54,8 @@ const (
 	patience   = time.Second
 )
 
-// newVoice makes a voice that speaks to standard output.
-func newVoice(o Options) *voice {
-	v := newVoiceTo(journal.NewText(o.Stdout))
-	if o.JSON {
-		v.sink = journal.NewJSON(o.Stdout)
-	}
-	v.slow = "standard output is read too slowly"
-	return v
-}
-
-// newVoiceTo makes a voice that speaks to a sink.
-func newVoiceTo(sink journal.Sink) *voice {
+// newVoice makes a voice that speaks to a sink.
+func newVoice(sink journal.Sink) *voice {
 	return &voice{
 		sink: sink, begun: map[stream][]byte{}, early: early{of: map[job.RunID][]job.Chunk{}},
 		runs: map[job.RunID]*journal.Run{}, slow: "the log takes them too slowly",

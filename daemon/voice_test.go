@@ -25,7 +25,7 @@ func piece(run job.RunID, of job.Stream, text string) job.Chunk {
 
 func TestVoiceJoinsPiecesToLines(t *testing.T) {
 	var out bytes.Buffer
-	v := newVoice(Options{Stdout: &out})
+	v := newVoice(journal.NewText(&out))
 	v.chunk(piece(1, job.Stdout, "one\ntw"))
 	v.chunk(piece(2, job.Stdout, "other\r\n"))
 	v.chunk(piece(1, job.Stderr, "err"))
@@ -52,7 +52,7 @@ func TestVoiceJoinsPiecesToLines(t *testing.T) {
 
 func TestVoiceCutsLinesWithoutEnd(t *testing.T) {
 	var out bytes.Buffer
-	v := newVoice(Options{Stdout: &out})
+	v := newVoice(journal.NewText(&out))
 	for range 100 {
 		v.chunk(piece(1, job.Stdout, strings.Repeat("x", 1000)))
 	}
@@ -71,7 +71,7 @@ func TestVoiceCutsLinesWithoutEnd(t *testing.T) {
 // number of what is missing is said.
 func TestVoiceCountsWhatIsLeftOut(t *testing.T) {
 	var out bytes.Buffer
-	v := newVoice(Options{Stdout: &out})
+	v := newVoice(journal.NewText(&out))
 	for i := range maxRecords + 7 {
 		v.record(&job.Record{At: noon, Kind: job.Paused, Job: job.ID(fmt.Sprint(i))})
 	}
@@ -129,7 +129,7 @@ func of(r *journal.Run) string {
 // and is forgotten with it.
 func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
-	v := newVoiceTo(h)
+	v := newVoice(h)
 	j := &job.Job{ID: "j", Table: "/etc/crontab", Line: 7, User: "bob", Command: "true"}
 	v.begin(&job.Run{ID: 1, Job: "j"}, j, true)
 	v.beginAnacron(&job.Run{ID: 2, Job: "j"}, j, "cron.daily")
@@ -161,7 +161,7 @@ func TestVoiceKnowsRunsUntilTheyEnd(t *testing.T) {
 // Output that waits for word of a start is bounded.
 func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
 	h := &heard{Sink: journal.NewText(io.Discard)}
-	v := newVoiceTo(h)
+	v := newVoice(h)
 	v.begin(&job.Run{ID: 1}, &job.Job{}, false)
 	const lines = 2 * maxEarly / 1000
 	for i := range lines {
@@ -181,7 +181,7 @@ func TestVoiceBoundsWhatWaitsForAStart(t *testing.T) {
 
 // A run whose end there was no room for is forgotten all the same.
 func TestVoiceForgetsRunsWhoseEndIsLost(t *testing.T) {
-	v := newVoiceTo(&heard{Sink: journal.NewText(io.Discard)})
+	v := newVoice(&heard{Sink: journal.NewText(io.Discard)})
 	v.begin(&job.Run{ID: 1}, &job.Job{}, false)
 	v.chunk(piece(1, job.Stdout, "begun"))
 	for range maxRecords {
@@ -208,7 +208,7 @@ func TestVoiceSpeaksToTheJournal(t *testing.T) {
 	if err != nil || mode != journal.ModeJournal {
 		t.Fatal(mode, err)
 	}
-	v := newVoiceTo(sink)
+	v := newVoice(sink)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- v.run(ctx) }()

@@ -123,7 +123,7 @@ func parse(o *daemon.Options, args []string, family crontab.Family) (verb, error
 	case len(o.Files) == 0 && o.System:
 		return runDaemon, errors.New("--system is for FILEs: the tables of the host are read each in its own format")
 	}
-	o.Family, o.JSON = family, o.Log == "json"
+	o.Family = family
 	place(o)
 	return runDaemon, nil
 }
