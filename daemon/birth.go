@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -174,7 +175,10 @@ func (l *loop) spawnOptions() spawn.Options {
 		o.Sessions = l.sessions
 	}
 	if l.options.host() {
-		o.BaseEnv = func(account.Account) []string { return l.accounts.Environment(l.options.Family) }
+		locale := l.options.locale()
+		o.BaseEnv = func(account.Account) []string {
+			return slices.Concat(l.accounts.Environment(l.options.Family), locale)
+		}
 		o.Limits = l.accounts.Limits
 	}
 	return o

@@ -1,0 +1,181 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// showCommand prints what a job is and has, but for its description of the
+// run.
+const showCommand = `id -u; id -g; id -G; pwd; umask; ulimit -n; nice; env | grep -v -e ^CRONRING_ -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | LC_ALL=C sort`
+
+func TestHostRunsTablesOfAllKindsAsTheirUsers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		family crontab.Family
+		path   string
+		locale []string
+	}{
+		{"Debian", crontab.Debian, "/usr/bin:/bin", []string{"LANG=fr_FR.UTF-8"}},
+		{"RHEL", crontab.RHEL, "/usr/bin:/bin:/usr/sbin:/sbin", []string{"LANG=de_DE.UTF-8"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.Family = c.family
+			h.env = []string{"LANG=de_DE.UTF-8", "SECRET=of the daemon"}
+			h.write("etc/environment", "ENVIRON=yes\nPATH=/nowhere\n")
+			h.write("etc/default/locale", "LANG=fr_FR.UTF-8\n")
+			h.write("etc/security/limits.d/90-test.conf", "ann - nofile 200\n@staff - priority 5\n")
+			line := "0 0 1 1 * ann " + showCommand + "\n"
+			h.write("etc/crontab", "#@ name=system\n"+line)
+			h.write("etc/cron.d/package", "LOGNAME=evil\nUSER=evil\nHOME=/tmp\nPATH=/usr/sbin:/usr/bin:/bin\nFOO=\" b c \"\n#@ name=package\n"+line)
+			h.write("etc/anacrontab", "BAR= raw\n1 0 period "+showCommand+"\n")
+			h.userTable("ann", annID, "#@ name=own\n0 0 1 1 * "+showCommand+"\n")
+			h.start()
+			home := h.path("home/ann")
+			ann := func(dir, path string, vars ...string) string {
+				vars = slices.Concat(vars, c.locale, []string{"ENVIRON=yes", "LOGNAME=ann", "PATH=" + path, "SHELL=/bin/sh", "USER=ann"})
+				slices.Sort(vars)
+				return fmt.Sprintf("%d\n%d\n%d %d %d\n%s\n0022\n200\n5\n%s\n", annID, annID, annID, staffID, extraID, dir, strings.Join(vars, "\n"))
+			}
+			for ref, want := range map[string]string{
+				"system":  ann(home, c.path, "HOME="+home),
+				"package": ann("/tmp", "/usr/sbin:/usr/bin:/bin", "HOME=/tmp", "FOO= b c "),
+				"own":     ann(home, c.path, "HOME="+home),
+			} {
+				if r, got := h.do(ref); got != want || !r.Outcome.OK() {
+					t.Errorf("%s: %v, printed\n%s\nwant\n%s", ref, r.Outcome, got, want)
+				}
+			}
+			_, got := h.do("period")
+			for _, want := range []string{"0\n0\n0\n/\n0022\n", "BAR= raw", "ENVIRON=yes", "SHELL=/bin/sh"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("anacron's job printed\n%s\nwant %q in it", got, want)
+				}
+			}
+			if strings.Contains(got, "SECRET") {
+				t.Errorf("the daemon's own environment reached a job:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestHostWithoutHomeDecidesByFamily(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		family        crontab.Family
+		outcome, said string
+	}{
+		{"Debian", crontab.Debian, "ok", "/\n"},
+		{"RHEL", crontab.RHEL, "not started: chdir HOME failed", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.Family = c.family
+			h.write("etc/crontab", "HOME=/nowhere/at/all\n#@ name=homeless\n0 0 1 1 * ann pwd\n")
+			h.start()
+			r, out := h.do("homeless")
+			if !strings.HasPrefix(r.Outcome.String(), c.outcome) || !strings.HasSuffix(out, c.said) {
+				t.Errorf("%v, printed %q; want %s, %q", r.Outcome, out, c.outcome, c.said)
+			}
+		})
+	}
+}
+
+func TestHostMailsOutputAsItsUser(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withMailer()
+	h.write("etc/crontab", "MAILTO=team@example.org\n#@ name=loud\n0 0 1 1 * ann echo out; echo err >&2; exit 3\n"+
+		"#@ name=silent\n0 0 1 1 * ann exit 4\nMAILTO=\n#@ name=nobody\n0 0 1 1 * ann echo unheard\n"+
+		"MAILTO=\"\"\n#@ name=big\n0 0 1 1 * bob true\n")
+	h.userTable("bob", bobID, "#@ name=own\n0 0 1 1 * echo from bob; id -u\n#@ name=much\n0 0 1 1 * i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done\n")
+	h.start()
+	for _, ref := range []string{"silent", "nobody", "loud"} {
+		h.do(ref)
+	}
+	letter := h.letter()
+	for _, want := range []string{fmt.Sprint(annID, "\n"), "To: team@example.org\n", "Subject: Cron <ann@", "(failed)", "\n\nout\nerr\n"} {
+		if !strings.Contains(letter, want) {
+			t.Errorf("the first letter is\n%s\nwant %q in it", letter, want)
+		}
+	}
+	h.do("own")
+	letter = h.letter()
+	for _, want := range []string{fmt.Sprint(bobID, "\n"), "To: bob\n", fmt.Sprintf("\n\nfrom bob\n%d\n", bobID)} {
+		if !strings.Contains(letter, want) {
+			t.Errorf("the second letter is\n%s\nwant %q in it", letter, want)
+		}
+	}
+	h.do("much")
+	letter = h.letter()
+	if n := strings.Count(letter, "\nline "); n != 20000 || !strings.HasSuffix(letter, "\nline 19999\n") {
+		t.Errorf("a long output of 20000 lines was mailed with %d", n)
+	}
+	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
+		t.Errorf("files are left of runs that ended and were mailed: %v", left)
+	}
+}
+
+func TestHostFollowsItsTables(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate := h.fifo("gate")
+	wait := func(text string) string {
+		return "echo " + text + "; read x <" + gate.Name() + "; echo " + text + " ends"
+	}
+	h.write("etc/crontab", "#@ name=a\n0 0 1 1 * ann "+wait("first")+"\n")
+	h.userTable("bob", bobID, "#@ name=b\n0 0 1 1 * "+wait("bob")+"\n")
+	h.start()
+	a, b := h.run("a")[0], h.run("b")[0]
+	h.printed(a.ID, "first")
+	h.printed(b.ID, "bob")
+
+	w := h.watch()
+	loaded := func(r job.Record) bool { return r.Kind == job.Loaded }
+	h.write("etc/crontab", "#@ name=a\n0 0 2 1 * ann echo second\n")
+	w.await("the edited table is loaded", loaded)
+	if _, out := h.do("a"); out != "second\n" {
+		t.Errorf("after the edit the job printed %q", out)
+	}
+	if err := os.Chmod(h.path("etc/crontab"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	h.said("a crontab is not read", "/etc/crontab", "mode is 0666", "kept=true")
+	if err := os.WriteFile(h.path("etc/crontab"), []byte("#@ name=a\n0 0 1 1 * root echo evil\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	h.reload()
+	if r, out := h.do("a"); out != "second\n" || r.User != "ann" {
+		t.Errorf("a table that anybody may write was taken: printed %q as %s", out, r.User)
+	}
+	if s := h.status(); !slices.ContainsFunc(s.Problems, hasWords("INSECURE MODE")) {
+		t.Errorf("the status does not tell of the refused table: %+v", s.Problems)
+	}
+	if err := os.Chmod(h.path("etc/crontab"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the mended table is loaded", loaded)
+	for _, name := range []string{"etc/crontab", "var/spool/cron/crontabs/bob"} {
+		if err := os.Remove(h.path(name)); err != nil {
+			t.Fatal(err)
+		}
+		w.await(name+" is gone", loaded)
+	}
+	if s := h.status(); s.Loaded != 0 {
+		t.Errorf("%d jobs are loaded after their tables were removed", s.Loaded)
+	}
+	h.open(gate, 2)
+	h.wantRun(a.ID, "ok", "first\nfirst ends\n")
+	h.wantRun(b.ID, "ok", "bob\nbob ends\n")
+}
