@@ -110,7 +110,9 @@ func (f *files) probe(limit *unix.Rlimit) error {
 	if err != nil {
 		return err
 	}
-	return unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, limit)
+	err = unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, limit)
+	f.settleLimit(pid)
+	return err
 }
 
 // lend puts the limit that was raised back for the program that takes this

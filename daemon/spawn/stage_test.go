@@ -134,9 +134,14 @@ func TestStageTellsWhyItCouldNot(t *testing.T) {
 
 func TestStageAtTheLimitOfProcesses(t *testing.T) {
 	needLimits(t)
-	r := newRig(t, Options{Limits: limited(0, limit(unix.RLIMIT_NPROC, 0, 0))})
-	r.awaitStart(r.start("exec sleep 1000", as("nobody")))
-	e := r.do("true", as("nobody"))
+	r := newRig(t, Options{
+		Accounts: fakeAccounts{known: account.Account{Name: "crowd", UID: 987651, GID: 65534, Home: "/"}}, // who has no other processes
+		Limits:   limited(0, limit(unix.RLIMIT_NPROC, 0, 0)),
+	})
+	if r.awaitStart(r.start("exec sleep 1000", as("crowd"))) == 0 {
+		t.Fatal("the first process is one too many")
+	}
+	e := r.do("true", as("crowd"))
 	if e.Outcome.Kind != job.NotStarted || !strings.Contains(e.Outcome.Error, "limit of processes") {
 		t.Errorf("outcome %+v, want one not started at the limit", e.Outcome)
 	}
