@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"context"
+	"errors"
 	"syscall"
 	"time"
 
@@ -118,8 +119,19 @@ func (s *Spawner) callSession(ctx context.Context, c *child, session Session) (p
 		return 0, "", errStopping
 	case s.cancelled(c):
 		return 0, "", errCancelled
+	case s.isHeld():
+		return 0, "", errHeld
 	}
 	return s.options.Sessions.Start(context.WithoutCancel(ctx), session)
+}
+
+// errHeld says that a session is to be begun another time.
+var errHeld = errors.New("the daemon is being replaced")
+
+func (s *Spawner) isHeld() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hold != nil
 }
 
 // sessionBegan is called by the hand.
@@ -129,15 +141,24 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 	s.unsure--
 	c.unsure = false
 	c.session = err == nil
-	c.start, c.found = nil, nil
-	if err == nil {
+	switch err {
+	case nil:
+		c.start, c.found = nil, nil
 		c.pid = pid
 		c.open = io.ours.count()
+	case errHeld:
+		s.queue = append(s.queue, c)
 	}
 	kill, end := c.kill, c.early
 	s.mu.Unlock()
 	if err != nil {
 		s.files.release(io.ours[:]...)
+	}
+	switch err {
+	case nil:
+	case errHeld:
+		return
+	default:
 		s.abandon(c, err)
 		return
 	}

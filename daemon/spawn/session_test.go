@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -214,4 +215,46 @@ func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 	r.run()
 	f.ends <- SessionEnd{Run: 1, Outcome: exited(4)}
 	wantOutcome(t, r.await(1), exited(4))
+}
+
+// TestHoldBeginsNoMoreSessions holds a Spawner with more sessions to begin than
+// there are calls at once.
+func TestHoldBeginsNoMoreSessions(t *testing.T) {
+	f := newFakeSessions()
+	r := newRig(t, Options{Sessions: f})
+	const n = sessionCallers + 3
+	for range n {
+		r.start("work")
+	}
+	var begun []*fakeSession
+	for range sessionCallers {
+		begun = append(begun, <-f.asks)
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		for !r.spawner.isHeld() {
+			runtime.Gosched()
+		}
+		for _, s := range begun {
+			s.reply <- nil
+		}
+	}()
+	starts := r.hold(t.Context())
+	<-answered
+	if len(starts) != n-sessionCallers || len(r.spawner.Handover()) != sessionCallers {
+		t.Errorf("%d runs not begun and %d handed over, want %d and %d", len(starts), len(r.spawner.Handover()), n-sessionCallers, sessionCallers)
+	}
+	r.spawner.Resume()
+	for range n - sessionCallers {
+		s := <-f.asks
+		s.reply <- nil
+		begun = append(begun, s)
+	}
+	for _, s := range begun {
+		s.out.Close()
+		r.awaitStart(s.Run)
+		f.ends <- SessionEnd{Run: s.Run, Outcome: exited(0)}
+		wantOutcome(t, r.await(s.Run), exited(0))
+	}
 }
