@@ -28,8 +28,6 @@ func TestOutcome(t *testing.T) {
 		{"helper", state{code: exited, status: 1}, job.Outcome{Kind: job.Exited, Code: 1}},
 		{"signal", state{wasUp: true, code: killed, status: 15}, job.Outcome{Kind: job.Signalled, Signal: 15}},
 		{"core", state{wasUp: true, code: dumped, status: 11, result: "core-dump"}, job.Outcome{Kind: job.Signalled, Signal: 11}},
-		{"memory", state{wasUp: true, code: killed, status: 9, result: "oom-kill"},
-			job.Outcome{Kind: job.Signalled, Signal: 9, Error: "killed for want of memory"}},
 		{"no process", state{active: "failed", result: "resources"}, job.Outcome{Kind: job.NotStarted, Error: "systemd did not start the unit (resources)"}},
 		{"no answer", state{wasUp: true, active: "active", sub: "exited", result: "success"},
 			job.Outcome{Kind: job.Lost, Error: "systemd does not say how the process ended (success)"}},

@@ -222,6 +222,9 @@ func (m *Manager) properties(spec Spec, e *errand) []property {
 		// KillMode=process would say so, but systemd refuses it beside PAMName.
 		{"KillMode", dbus.MakeVariant("mixed")},
 		{"SendSIGKILL", dbus.MakeVariant(false)},
+		// So does the rest of a job of which the kernel kills one process for want
+		// of memory. systemd then speaks of signal 9 here, and of the memory in the
+		// journal alone.
 		{"OOMPolicy", dbus.MakeVariant("continue")},
 		{"TimeoutStopUSec", dbus.MakeVariant(uint64(shutdown.Microseconds()))},
 		// The unit stays until Release, and a job that fails is no failed unit:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -113,11 +112,7 @@ func (s state) outcome() job.Outcome {
 	case s.code == exited:
 		return job.Outcome{Kind: job.Exited, Code: int(s.status)}
 	case s.code == killed || s.code == dumped:
-		o := job.Outcome{Kind: job.Signalled, Signal: int(s.status)}
-		if s.result == "oom-kill" {
-			o.Signal, o.Error = int(syscall.SIGKILL), "killed for want of memory"
-		}
-		return o
+		return job.Outcome{Kind: job.Signalled, Signal: int(s.status)}
 	case !s.wasUp:
 		return job.Outcome{Kind: job.NotStarted, Error: fmt.Sprintf("systemd did not start the unit (%s)", s.result)}
 	}
