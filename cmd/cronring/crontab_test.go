@@ -707,3 +707,17 @@ func TestCrontabLargest(t *testing.T) {
 		t.Errorf("larger: %d, %q", r.code, r.err)
 	}
 }
+
+func TestRevisionTextIsCleaned(t *testing.T) {
+	const evil = "x\x1b[2J\u202e\x07\ny"
+	socket := scripted(t, map[string][]any{
+		"GET /v1/revisions": {api.Revisions{V: 1, Revisions: []api.Revision{{ID: 1, File: evil, User: evil, By: evil, How: evil}}}},
+		"POST /v1/undo":     {api.Installed{V: 1, User: evil, File: evil, Notice: evil, Remarks: []api.Diagnostic{{File: evil, Severity: "error", Message: evil}}}},
+	})
+	for _, line := range []string{"revisions", "revisions -o table", "undo", "undo 1"} {
+		stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...)
+		if all := stdout + stderr; code != exitDone || !strings.Contains(all, "x") || strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") {
+			t.Errorf("cronring %s: got exit %d and what can steer a terminal: %q", line, code, all)
+		}
+	}
+}
