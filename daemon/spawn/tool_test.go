@@ -180,6 +180,7 @@ func TestAccountsAreAskedForAFewAtATime(t *testing.T) {
 		t.Errorf("%d accounts beyond %d are asked for at once", n, inquirers)
 	}
 	r.stop() // Run gives them up
+	r.drain()
 	for id, e := range r.ended {
 		if e.Outcome.Kind != job.NotStarted {
 			t.Errorf("run %d: %v, want none started", id, e.Outcome)
