@@ -266,7 +266,7 @@ func (s *Server) showCrontab(ctx context.Context, c *call) error {
 	defer leave()
 	t, err := d.look(who)
 	if err != nil {
-		return err
+		return cannot("read", who, err)
 	}
 	text := t.body
 	if header {
@@ -313,6 +313,15 @@ func (d *desk) look(who account.Account) (t installed, err error) {
 	}
 	t.body = d.Places.Body(t.path, t.raw)
 	return t, err
+}
+
+// cannot says what the disk kept from being done.
+func cannot(verb string, who account.Account, err error) error {
+	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " the crontab of " + who.Name, Why: err.Error(), Fix: "cronring doctor"}
+	if store.IsFull(err) {
+		e.Fix = "make room on the disk"
+	}
+	return e
 }
 
 // size is how much there is to look at.
@@ -405,7 +414,7 @@ func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.
 	old, err := d.look(who)
 	if answer.File = old.path; r.Base != "" {
 		if err != nil {
-			return err
+			return cannot("read", who, err)
 		}
 		if r.Base != old.sum() {
 			return &api.Error{
@@ -418,7 +427,7 @@ func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.
 		d.remember(ctx, answer, c.now, who, old)
 	}
 	if err := spool.Install(d.Places, who, d.dress(r.File, string(r.Text), c.now)); err != nil {
-		return err
+		return cannot("install", who, err)
 	}
 	d.save(ctx, answer, store.Revision{
 		File: old.path, User: who.Name, At: c.now, By: c.peer.String(), How: store.RevisionInstalled, Text: r.Text,
@@ -477,7 +486,7 @@ func (d *desk) remove(ctx context.Context, c *call, who account.Account, how str
 		answer.Entries = len(table.Entries)
 	}
 	if err := spool.Remove(d.Places, who); err != nil {
-		return fmt.Errorf("remove crontab: %w", err)
+		return cannot("remove", who, err)
 	}
 	d.note(ctx, c, "DELETE", who.Name)
 	d.save(ctx, answer, store.Revision{

@@ -462,6 +462,32 @@ func TestInstallWithoutHistoryIsSaid(t *testing.T) {
 	}
 }
 
+// The spool's disk is full: the old table stays, and the error says why.
+func TestInstallOnFullDiskSaysSo(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	if err := os.MkdirAll(h.places.Users, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", h.places.Users, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("SKIPPED: no small disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(h.places.Users, 0) })
+	if _, e := h.install(annUID, "", "# old\n"); e != nil {
+		t.Fatal(e)
+	}
+	h.lines()
+	_, e := h.install(annUID, "", strings.Repeat("# new\n", 20_000))
+	if e == nil || e.What != "cannot install the crontab of ann" || !strings.Contains(e.Why, "no space left") || e.Fix != "make room on the disk" {
+		t.Errorf("install: %+v", e)
+	}
+	if got := h.lines(); got != "" {
+		t.Errorf("what did not happen is logged: %q", got)
+	}
+	if c := h.table(annUID, ""); string(c.Text) != "# old\n" {
+		t.Errorf("the table says %.20q", c.Text)
+	}
+}
+
 type readable = Revisions
 
 type fullHistory struct{ readable }

@@ -57,7 +57,7 @@ func (d *desk) previous(ctx context.Context, c *call, user string) (store.Revisi
 	}
 	now, err := d.look(who)
 	if err != nil {
-		return store.Revision{}, err
+		return store.Revision{}, cannot("read", who, err)
 	}
 	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: now.path, Limit: 2})
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *desk) restoreUser(ctx context.Context, c *call, target store.Revision, 
 	}
 	text := d.dress(fmt.Sprintf("revision %d", target.ID), string(target.Text), c.now)
 	if err := spool.Install(d.Places, who, text); err != nil {
-		return err
+		return cannot("restore", who, err)
 	}
 	d.note(ctx, c, "REPLACE", who.Name)
 	d.save(ctx, answer, undone(c, target))
