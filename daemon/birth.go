@@ -120,6 +120,18 @@ func (l *loop) forgetOthers(live []job.Run) {
 	}
 }
 
+// printed is what a run that lives on has printed until now.
+func (l *loop) printed(h *spawn.Handed) []job.Chunk {
+	if len(h.Output) > 0 || l.runs == "" {
+		return h.Output
+	}
+	chunks, _, _ := spawn.ReadOutput(filepath.Join(l.runs, h.Run.String())) // many print nothing, and have none
+	for i := range chunks {
+		chunks[i].Run, chunks[i].Job = h.Run, h.Job
+	}
+	return chunks
+}
+
 // spawning is a spawner at work. What it says before the loop listens is kept.
 type spawning struct {
 	crew
@@ -132,6 +144,9 @@ type spawning struct {
 func (l *loop) spawn(ctx context.Context, in inheritance) *spawning {
 	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
 	l.spawner = spawn.New(l.spawnOptions())
+	for i := range in.children {
+		l.hub.restore(l.printed(&in.children[i]))
+	}
 	l.spawner.Adopt(in.children)
 	s := &spawning{stop: make(chan struct{}), early: make(chan []engine.Event, 1)}
 	s.start(func() error { return l.spawner.Run(ctx) })

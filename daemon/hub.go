@@ -90,6 +90,16 @@ func (h *hub) publish(e api.Event) {
 	}
 }
 
+// restore takes what a run printed under a daemon before this one, for those
+// who follow it.
+func (h *hub) restore(before []job.Chunk) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range before {
+		h.remember(api.Event{Chunk: &before[i]})
+	}
+}
+
 func (h *hub) remember(e api.Event) {
 	switch {
 	case e.Chunk != nil:

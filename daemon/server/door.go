@@ -23,10 +23,11 @@ type door struct {
 	inside int
 	guests int
 	by     map[uint32]int
+	left   chan struct{} // readable after the last one left
 }
 
 func newDoor(l net.Listener, keeps func(uid uint32) bool) *door {
-	return &door{Listener: l, keeps: keeps, by: map[uint32]int{}}
+	return &door{Listener: l, keeps: keeps, by: map[uint32]int{}, left: make(chan struct{}, 1)}
 }
 
 // guest is a connection that came through the door.
@@ -89,6 +90,12 @@ func (d *door) exit(uid uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.inside--
+	if d.inside == 0 {
+		select {
+		case d.left <- struct{}{}:
+		default:
+		}
+	}
 	if d.keeps(uid) {
 		return
 	}
@@ -96,4 +103,23 @@ func (d *door) exit(uid uint32) {
 	if d.by[uid]--; d.by[uid] == 0 {
 		delete(d.by, uid)
 	}
+}
+
+// empty waits until nobody is inside any more, but no longer than a limit. It
+// is for a door that is closed.
+func (d *door) empty(limit time.Duration) {
+	late := time.After(limit)
+	for d.count() > 0 {
+		select {
+		case <-d.left:
+		case <-late:
+			return
+		}
+	}
+}
+
+func (d *door) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inside
 }

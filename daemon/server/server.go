@@ -121,32 +121,34 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+	door := newDoor(l, s.keeps)
 	served := make(chan error, 1)
-	go func() { served <- hs.Serve(newDoor(l, s.keeps)) }()
+	go func() { served <- hs.Serve(door) }()
 	var err error
 	select {
 	case <-ctx.Done():
+		door.Close()
+		if err = <-served; errors.Is(err, net.ErrClosed) {
+			err = nil
+		}
 	case err = <-served:
 		cancel()
 	}
-	s.shut(hs)
-	if err == nil {
-		err = <-served
-	}
+	s.shut(hs, door)
 	s.active.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
+	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("serve control socket: %w", err)
 }
 
-// shut lets answers that are being written end, but waits for no reader.
-func (s *Server) shut(hs *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	if hs.Shutdown(ctx) != nil {
-		hs.Close()
-	}
+// shut lets those who came in time have their answers, but waits for no
+// reader. It is not http.Server.Shutdown, which drops who is about to ask: a
+// daemon that is replaced is to be missed by nobody.
+func (s *Server) shut(hs *http.Server, door *door) {
+	hs.SetKeepAlivesEnabled(false)
+	door.empty(closeTimeout)
+	hs.Close()
 }
 
 // ServeHTTP is for http.Server only.

@@ -1,0 +1,166 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// renew has the daemon execute its program anew and waits until that serves.
+func (h *host) renew() {
+	h.t.Helper()
+	h.signal(syscall.SIGUSR2)
+	h.said("msg=ready")
+}
+
+// table writes /etc/crontab with jobs that only start when they are asked to,
+// by their names, as ann.
+func (h *host) table(jobs ...string) {
+	h.t.Helper()
+	var b strings.Builder
+	for i := 0; i < len(jobs); i += 2 {
+		fmt.Fprintf(&b, "#@ name=%s\n0 0 1 1 * ann %s\n", jobs[i], jobs[i+1])
+	}
+	h.write("etc/crontab", b.String())
+}
+
+func TestRenewalGoesUnnoticedByRunningJobs(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	first, second := h.fifo("first"), h.fifo("second")
+	const n = 10
+	var table strings.Builder
+	add := func(options, command string) {
+		for i := range n {
+			kind, _, _ := strings.Cut(options, " ")
+			fmt.Fprintf(&table, "#@ name=%s-%d %s\n0 0 1 1 * ann %s\n", kind, i, strings.TrimPrefix(options, kind), strings.ReplaceAll(command, "I", fmt.Sprint(i)))
+		}
+	}
+	read := func(f *os.File) string { return "read x <" + f.Name() + "; " }
+	add("quiet", read(second)+"exit I")
+	add("steady", "echo 1; "+read(first)+"echo 2; "+read(second)+"echo 3 >&2; exit I")
+	add("loud", read(first)+"i=0; while [ $i -lt 5000 ]; do echo $i; i=$((i+1)); done; "+read(second)+"echo end")
+	add("timed timeout=3s", "echo timed; exec sleep 1000")
+	add("stubborn", "trap 'echo asked' TERM; echo there; "+read(second)+"echo after; "+read(second)+"exit 7")
+	h.write("etc/crontab", table.String())
+	h.start()
+	pid := h.cmd.Process.Pid
+	runs := map[string]job.Run{}
+	for _, r := range h.run("*") {
+		runs[string(r.Job)] = r
+	}
+	if len(runs) != 5*n {
+		t.Fatalf("%d jobs were started, want %d", len(runs), 5*n)
+	}
+	of := func(kind string, i int) job.Run { return runs[fmt.Sprintf("crontab.%s-%d", kind, i)] }
+	if _, ok := runs["crontab.quiet-0"]; !ok {
+		of = func(kind string, i int) job.Run { return runs[fmt.Sprintf("%s-%d", kind, i)] }
+	}
+	for i := range n {
+		h.printed(of("steady", i).ID, "1\n")
+		h.printed(of("timed", i).ID, "timed\n")
+		h.printed(of("stubborn", i).ID, "there\n")
+	}
+	if _, err := h.client.Stop(h.context(), api.StopRequest{Refs: []string{"stubborn-*"}}); err != nil {
+		t.Fatal(err)
+	}
+	calm := h.hammer()
+	h.open(first, 2*n) // half of the jobs print while the daemon is replaced
+	h.renew()
+	h.renew()
+	calm()
+	if s := h.status(); s.PID != pid {
+		t.Errorf("the daemon is process %d, and was %d", s.PID, pid)
+	}
+	var numbers strings.Builder
+	for i := range 5000 {
+		fmt.Fprintln(&numbers, i)
+	}
+	for i := range n {
+		h.printed(of("steady", i).ID, "2\n")
+		h.printed(of("loud", i).ID, "4999\n")
+	}
+	for range 5 {
+		h.open(second, n)
+	}
+	status := func(i int) string {
+		return job.Outcome{Kind: job.Exited, Code: i}.String()
+	}
+	for i := range n {
+		h.wantRun(of("quiet", i).ID, status(i), "")
+		h.wantRun(of("steady", i).ID, status(i), "1\n2\n3\n")
+		h.wantRun(of("loud", i).ID, "ok", numbers.String()+"end\n")
+		timed, out := h.ended(of("timed", i).ID)
+		if lasted := timed.Ended.Sub(timed.Started).Seconds(); timed.Outcome.Kind != job.TimedOut || out != "timed\n" || lasted < 2.9 || lasted > 6 {
+			t.Errorf("a run with timeout=3s: %v after %.1f s, printed %q", timed.Outcome, lasted, out)
+		}
+		stubborn, out := h.ended(of("stubborn", i).ID)
+		if want := "there\nasked\nafter\n"; out != want || stubborn.Outcome.OK() {
+			t.Errorf("a run that was being stopped: %v, printed %q, want %q", stubborn.Outcome, out, want)
+		}
+	}
+	h.stop()
+	if up, down := h.count("msg=ready"), h.count("panic"); up != 3 || down != 0 {
+		t.Errorf("the daemon was ready %d times, want 3; panicked %d times", up, down)
+	}
+}
+
+// hammer has clients ask all the time. The function that it returns ends that,
+// and fails the test if one of them was not answered.
+func (h *host) hammer() (calm func()) {
+	var asking sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		asking.Go(func() {
+			client := api.Dial(h.path("run/cronring/s"))
+			defer client.Close()
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					if n == 0 {
+						h.t.Error("a client was not answered at all")
+					}
+					return
+				default:
+				}
+				if _, err := client.Health(h.t.Context()); err != nil {
+					h.t.Errorf("a client was not answered: %v", err)
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		close(stop)
+		asking.Wait()
+	}
+}
+
+func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate := h.fifo("gate")
+	h.table("a", "while read x; do echo $x; done <"+gate.Name())
+	h.start()
+	a := h.run("a")[0]
+	calm := h.hammer()
+	const renewals = 20
+	var want strings.Builder
+	for i := range renewals {
+		fmt.Fprintln(&want, i)
+		fmt.Fprintln(gate, i)
+		h.renew()
+	}
+	calm()
+	h.printed(a.ID, fmt.Sprint(renewals-1))
+	if _, err := h.client.Stop(h.context(), api.StopRequest{Refs: []string{"a"}}); err != nil {
+		t.Fatal(err)
+	}
+	h.wantRun(a.ID, "signal 15", want.String())
+}
