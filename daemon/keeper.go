@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -66,7 +67,8 @@ func (l *loop) leaveKeeper() error {
 		return nil
 	}
 	for i := range children {
-		children[i].Child, children[i].Output = false, nil // the output is in the run's file
+		h := &children[i]
+		h.Child, h.Output, h.Stage, h.Status = false, nil, nil, 0 // the output is in the run's file
 	}
 	plan, err := memoryFile("keeping", keeping{l.runs, children})
 	if err != nil {
@@ -171,6 +173,9 @@ func (k *keeping) note(ev engine.Event) int {
 	if !ok {
 		return 0
 	}
+	if e.Outcome.Kind == job.Lost && k.inSession(e.Run) {
+		return 1 // systemd knows better
+	}
 	text, err := json.Marshal(ending{e.Outcome, e.At})
 	if err == nil {
 		err = os.WriteFile(endFile(k.Runs, e.Run), text, 0o600)
@@ -179,6 +184,10 @@ func (k *keeping) note(ev engine.Event) int {
 		fmt.Fprintf(os.Stderr, "%s: write down the end of run %d: %v\n", keeperName, e.Run, err)
 	}
 	return 1
+}
+
+func (k *keeping) inSession(run job.RunID) bool {
+	return slices.ContainsFunc(k.Children, func(h spawn.Handed) bool { return h.Run == run && h.Session })
 }
 
 // giveUp hands everything to a daemon that came. Ends that are seen until then
