@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/manager"
@@ -40,6 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	if lock != nil {
 		next.Lock = int(lock.Fd())
 	}
+	defer runtime.KeepAlive(lock) // else it may be closed, and another cron start
 	return become(next)
 }
 

@@ -159,6 +159,10 @@ func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
 	}
 	calm()
 	h.printed(a.ID, fmt.Sprint(renewals-1))
+	if lock, err := lockHost(h.Root); err == nil {
+		lock.Close()
+		t.Error("the lock of all crons was lost on the way")
+	}
 	if _, err := h.client.Stop(h.context(), api.StopRequest{Refs: []string{"a"}}); err != nil {
 		t.Fatal(err)
 	}
