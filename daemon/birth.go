@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -59,6 +60,10 @@ type inheritance struct {
 // from the service manager's store of descriptors.
 func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 	if before != nil {
+		l.foreseen = make(chan os.Signal, len(before.signals))
+		for _, s := range before.signals {
+			l.foreseen <- s
+		}
 		for _, c := range before.Children {
 			l.manager.Remember(c.Run)
 		}

@@ -42,18 +42,18 @@ func Run(ctx context.Context, o Options) error {
 		next.Lock = int(lock.Fd())
 	}
 	defer runtime.KeepAlive(lock) // else it may be closed, and another cron start
-	return become(next)
+	return become(next, o.Signals)
 }
 
 // become executes the program that stands where this one was started from. If
 // an upgrade left something there that cannot be executed, this one goes on.
-func become(next *handover) error {
+func become(next *handover, signals <-chan os.Signal) error {
 	path, err := program()
 	if err == nil {
-		err = next.execute(path)
+		err = next.execute(path, signals)
 	}
 	slog.Error("cannot execute the program that stands where this one did; going on with this one", "error", err)
-	return next.execute("/proc/self/exe")
+	return next.execute("/proc/self/exe", signals)
 }
 
 // holdHost makes sure that no other cron runs on the host, if this daemon is

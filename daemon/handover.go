@@ -33,11 +33,17 @@ type handover struct {
 	Records  []job.Record             `json:"records,omitempty"`
 	Outputs  []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
 	Lost     int                      `json:"lost,omitempty"`
+
+	signals []os.Signal // that came too late to be heeded; they travel in the environment
 }
 
 // handoverName is the variable that holds the number of the descriptor with
 // the handover.
 const handoverName = "CRONRING_HANDOVER"
+
+// signalsName is the variable with the numbers of signals that came too late
+// to be heeded. It is written at the last moment.
+const signalsName = "CRONRING_SIGNALS"
 
 // takeHandover reads what the daemon before left, or returns nil.
 func takeHandover() (*handover, error) {
@@ -45,7 +51,8 @@ func takeHandover() (*handover, error) {
 	if !ok {
 		return nil, nil
 	}
-	if err := os.Unsetenv(handoverName); err != nil {
+	late := os.Getenv(signalsName)
+	if err := errors.Join(os.Unsetenv(handoverName), os.Unsetenv(signalsName)); err != nil {
 		return nil, err
 	}
 	fd, err := strconv.Atoi(text)
@@ -55,6 +62,11 @@ func takeHandover() (*handover, error) {
 	f := os.NewFile(uintptr(fd), "handover")
 	defer f.Close()
 	h := &handover{}
+	for number := range strings.FieldsSeq(late) {
+		if n, err := strconv.Atoi(number); err == nil {
+			h.signals = append(h.signals, syscall.Signal(n))
+		}
+	}
 	if err := json.NewDecoder(f).Decode(h); err != nil {
 		return nil, fmt.Errorf("take over: %w", err)
 	}
@@ -82,10 +94,11 @@ func (h *handover) descriptors() []int {
 // execute ends this program and begins the one at path in its place. It
 // returns only if that failed.
 //
-// The signals that people send are blocked across it: what arrives before the successor has its
-// handlers would end it otherwise. They stay pending, and its call of
-// signal.Notify lets them in.
-func (h *handover) execute(path string) error {
+// The signals that people send are blocked across it: what arrives before the
+// successor has its handlers would end it otherwise. They stay pending, and its
+// call of signal.Notify lets them in. Those that other threads took until then
+// are in arrived, and handed over by their numbers.
+func (h *handover) execute(path string, arrived <-chan os.Signal) error {
 	fd, err := memoryFile("handover", h)
 	if err != nil {
 		return err
@@ -105,9 +118,25 @@ func (h *handover) execute(path string) error {
 		return fmt.Errorf("block signals: %w", err)
 	}
 	env := append(os.Environ(), handoverName+"="+strconv.Itoa(fd))
+	env = append(env, signalsName+"="+h.late(arrived))
 	err = syscall.Exec(path, os.Args, env)
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &own, nil) // what was set once can be set again
 	return fmt.Errorf("execute %s: %w", path, err)
+}
+
+// late numbers the signals that the successor has to heed in this one's place.
+// That the program be executed anew is what is about to happen.
+func (h *handover) late(arrived <-chan os.Signal) string {
+	for len(arrived) > 0 {
+		h.signals = append(h.signals, <-arrived)
+	}
+	var numbers []string
+	for _, s := range h.signals {
+		if n, ok := s.(syscall.Signal); ok && n != syscall.SIGUSR2 {
+			numbers = append(numbers, strconv.Itoa(int(n)))
+		}
+	}
+	return strings.Join(numbers, " ")
 }
 
 // memoryFile puts a document into a file in memory, ready to be read.
@@ -145,6 +174,7 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	return &handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
 		Records: l.backlog.records, Outputs: l.backlog.outputs, Lost: l.backlog.lost,
+		signals: l.unheeded,
 	}, nil
 }
 

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,6 +102,7 @@ type host struct {
 	mu    sync.Mutex
 	more  chan struct{} // closed when there is another line
 	lines []string      // that all daemons said
+	by    []*exec.Cmd   // which of them said each
 	seen  int           // of lines
 }
 
@@ -276,7 +276,7 @@ func (h *host) launch() {
 		h.t.Fatal(err)
 	}
 	h.cmd = cmd
-	go h.listen(out)
+	go h.listen(cmd, out)
 	h.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // most have ended long ago
@@ -284,7 +284,7 @@ func (h *host) launch() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.t.Logf("the daemon said:\n%s", strings.Join(h.lines, "\n"))
-			h.lines = nil
+			h.lines, h.by, h.seen = nil, nil, 0
 		}
 	})
 }
@@ -296,18 +296,18 @@ func (h *host) start() {
 	h.said("msg=ready")
 }
 
-func (h *host) listen(out *os.File) {
+func (h *host) listen(cmd *exec.Cmd, out *os.File) {
 	defer out.Close()
 	for s := bufio.NewScanner(out); s.Scan(); {
 		h.mu.Lock()
-		h.lines = append(h.lines, s.Text())
+		h.lines, h.by = append(h.lines, s.Text()), append(h.by, cmd)
 		close(h.more)
 		h.more = make(chan struct{})
 		h.mu.Unlock()
 	}
 }
 
-// said waits for the next line with all of the words.
+// said waits for the next line of the present daemon with all of the words.
 func (h *host) said(words ...string) string {
 	h.t.Helper()
 	late := time.After(hostPatience)
@@ -328,9 +328,9 @@ func (h *host) nextSaid(words []string) (string, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for h.seen < len(h.lines) {
-		line := h.lines[h.seen]
+		line, by := h.lines[h.seen], h.by[h.seen]
 		h.seen++
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+		if by == h.cmd && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
 			return line, nil
 		}
 	}
@@ -776,11 +776,6 @@ func (h *host) newest(ref string) job.Run {
 		h.t.Fatal(err)
 	}
 	return r
-}
-
-func sorted(runs []job.Run) []job.Run {
-	slices.SortFunc(runs, func(a, b job.Run) int { return cmp.Compare(a.ID, b.ID) })
-	return runs
 }
 
 // hasWords chooses problems that speak of something.

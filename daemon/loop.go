@@ -47,6 +47,8 @@ type loop struct {
 	leaving    departure
 	parted     bool           // the spawner stands still
 	unstarted  []engine.Start // what it had not come to then
+	foreseen   chan os.Signal // signals that came to the daemon before this one; full at first
+	unheeded   []os.Signal    // for the daemon after this one
 	sincePrune int
 
 	// ----
@@ -146,7 +148,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			stop = nil
 			l.drain(&in, waiting)
 			giveUp = time.After(l.options.Grace)
-		case s := <-l.options.Signals:
+		case s := <-l.signals():
 			switch how := l.heed(s, &in); how {
 			case waiting:
 				giveUp = time.After(l.options.Grace)
@@ -300,12 +302,20 @@ func (l *loop) chunk(c job.Chunk) {
 	l.voice.chunk(c)
 }
 
+// signals gives first what the daemon before this one did not come to.
+func (l *loop) signals() <-chan os.Signal {
+	if len(l.foreseen) > 0 {
+		return l.foreseen
+	}
+	return l.options.Signals
+}
+
 // heed does what a signal asks for and returns the departure that begins with
 // it, if one does.
 func (l *loop) heed(s os.Signal, in *inbox) departure {
 	switch {
 	case s == syscall.SIGHUP:
-		return staying
+		return staying // the one after a renewal reads everything anyway
 	case l.leaving == staying && s == syscall.SIGUSR2:
 		l.manager.Reloading()
 		return l.drain(in, renewal)
@@ -317,8 +327,10 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	case l.leaving == staying:
 		return l.drain(in, waiting)
 	case l.leaving == renewal:
-		l.leaving = parting
-		return staying // it is under way
+		l.unheeded = append(l.unheeded, s)
+		return staying
+	case l.leaving == parting:
+		return staying // jobs are left alone however often we are told
 	}
 	in.events = append(in.events, engine.Abandon{})
 	return staying

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -167,4 +168,55 @@ func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.wantRun(a.ID, "signal 15", want.String())
+}
+
+func TestRenewalPassesSignalsOn(t *testing.T) {
+	t.Parallel()
+	for name, managed := range map[string]bool{"with a manager": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			if managed {
+				h.withManager()
+			}
+			gate := h.fifo("gate")
+			h.table("a", "echo begun; read x <"+gate.Name()+"; echo ended")
+			h.start()
+			a := h.run("a")[0]
+			h.printed(a.ID, "begun")
+			h.signal(syscall.SIGUSR2)
+			h.signal(syscall.SIGTERM)
+			h.signal(syscall.SIGHUP)
+			if !managed {
+				h.said("stopping, no further job is started")
+				h.open(gate, 1)
+			}
+			if code := h.wait(); code != 0 {
+				t.Errorf("the daemon ended with status %d", code)
+			}
+			h.start()
+			if managed {
+				h.open(gate, 1)
+			}
+			h.wantRun(a.ID, "ok", "begun\nended\n")
+			h.stop()
+		})
+	}
+}
+
+// TestRenewalLosesNoSignal sends the signal to stop at ever another moment of
+// an execution anew.
+func TestRenewalLosesNoSignal(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.table("a", "true")
+	for range 10 {
+		h.start()
+		h.signal(syscall.SIGUSR2)
+		h.said("executing the program anew")
+		for range rand.IntN(60) {
+			h.client.Health(t.Context()) // which takes a while, or until the next one serves
+		}
+		h.stop()
+	}
 }
