@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -56,7 +58,7 @@ func takeGiven() []given {
 // it.
 func (m *Manager) Listener() (net.Listener, error) {
 	for _, g := range m.given {
-		if _, _, ok := keptName(g.name); ok || !listens(g.fd) {
+		if _, ok := keptName(g.name); ok || !listens(g.fd) {
 			continue
 		}
 		f := os.NewFile(uintptr(g.fd), g.name)
@@ -87,7 +89,7 @@ type Kept struct {
 func (m *Manager) Kept() []Kept {
 	found := map[job.RunID]*Kept{}
 	for _, g := range m.given {
-		what, run, ok := keptName(g.name)
+		run, ok := keptName(g.name)
 		if !ok {
 			continue
 		}
@@ -97,7 +99,7 @@ func (m *Manager) Kept() []Kept {
 			found[run] = k
 			m.Remember(run)
 		}
-		*k.field(what) = g.fd
+		*k.field(g.fd) = g.fd
 	}
 	all := make([]Kept, 0, len(found))
 	for _, k := range found {
@@ -107,22 +109,21 @@ func (m *Manager) Kept() []Kept {
 	return all
 }
 
-func (k *Kept) field(what string) *int {
-	switch what {
-	case "out":
-		return &k.Stdout
-	case "err":
+// field is what a descriptor that Keep gave away is; see there.
+func (k *Kept) field(fd int) *int {
+	var st syscall.Stat_t
+	if syscall.Fstat(fd, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
+		return &k.PID
+	}
+	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && flags&unix.O_APPEND != 0 {
 		return &k.Stderr
 	}
-	return &k.PID
+	return &k.Stdout
 }
 
-// keptName reads a name that keep wrote: "out.123".
-func keptName(name string) (what string, run job.RunID, ok bool) {
-	what, number, _ := strings.Cut(name, ".")
-	if !slices.Contains([]string{"out", "err", "pid"}, what) {
-		return "", 0, false
-	}
+// keptName reads a name that Keep wrote: "run.123".
+func keptName(name string) (run job.RunID, ok bool) {
+	number, ok := strings.CutPrefix(name, "run.")
 	n, err := strconv.ParseInt(number, 10, 64)
-	return what, job.RunID(n), err == nil && n > 0
+	return job.RunID(n), ok && err == nil && n > 0
 }

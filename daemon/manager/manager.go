@@ -12,13 +12,13 @@ import (
 )
 
 // Manager is the service manager as the daemon sees it. Its methods may be
-// called concurrently. That a message is not delivered is nobody's business
-// but the manager's: it watches us, not we it.
+// called concurrently, and never wait for it. That a message is not delivered
+// is nobody's business but the manager's: it watches us, not we it.
 type Manager struct {
 	conn     *net.UnixConn // nil: none
 	watchdog time.Duration
 	given    []given
-	store    store
+	outbox   outbox
 }
 
 // Open reads what the environment says. The descriptors that came with the
@@ -26,9 +26,8 @@ type Manager struct {
 // stays for who executes this program anew.
 func Open() (*Manager, error) {
 	m := &Manager{given: takeGiven()}
-	m.store.wake = make(chan struct{}, 1)
-	m.store.waiting = map[job.RunID]waiting{}
-	m.store.kept = map[job.RunID]bool{}
+	m.outbox.wake = make(chan struct{}, 1)
+	m.outbox.kept = map[job.RunID]bool{}
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
 		return m, nil
@@ -77,7 +76,10 @@ func (m *Manager) Reloading() {
 func (m *Manager) Stopping() { m.tell(daemon.SdNotifyStopping) }
 
 func (m *Manager) tell(state string) {
-	if m.conn != nil {
-		_, _ = m.conn.Write([]byte(state)) // see Manager
+	if m.conn == nil {
+		return
 	}
+	m.outbox.mu.Lock()
+	defer m.outbox.mu.Unlock()
+	m.send(message{state: []byte(state)})
 }

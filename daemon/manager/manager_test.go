@@ -102,15 +102,11 @@ func TestWithoutManagerNothingHappens(t *testing.T) {
 	m.Ready("x")
 	m.Keep(1, 1, 2, 0)
 	m.Forget(1)
-	m.Flush()
 	m.Close()
 }
 
-func TestStoreKeepsALongRunUntilItIsForgotten(t *testing.T) {
+func TestStoreKeepsARunUntilItIsForgotten(t *testing.T) {
 	m, hear := listen(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- m.Run(ctx) }()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +115,7 @@ func TestStoreKeepsALongRunUntilItIsForgotten(t *testing.T) {
 	m.Keep(7, int(r.Fd()), 0, 0)
 	r.Close() // the store has copies of its own
 	h := hear()
-	if h.text != "FDSTORE=1\nFDPOLL=0\nFDNAME=out.7" || len(h.fds) != 1 {
+	if h.text != "FDSTORE=1\nFDPOLL=0\nFDNAME=run.7" || len(h.fds) != 1 {
 		t.Fatalf("the manager heard %q with %d descriptors", h.text, len(h.fds))
 	}
 	if _, err := w.WriteString("x"); err != nil {
@@ -131,43 +127,53 @@ func TestStoreKeepsALongRunUntilItIsForgotten(t *testing.T) {
 	}
 	unix.Close(h.fds[0])
 	m.Forget(7)
-	for _, what := range keptWords {
-		if got, want := hear().text, "FDSTOREREMOVE=1\nFDNAME="+what+".7"; got != want {
+	m.Forget(7)
+	m.Status("next")
+	for _, want := range []string{"FDSTOREREMOVE=1\nFDNAME=run.7", "STATUS=next"} {
+		if got := hear().text; got != want {
 			t.Errorf("the manager heard %q, want %q", got, want)
 		}
+	}
+}
+
+// A manager that does not read must hold nobody up. What it has no room for
+// is told when it has, in order, but for what is over by then.
+func TestStoreWaitsForAManagerWithABacklog(t *testing.T) {
+	m, hear := listen(t)
+	before := openFiles(t)
+	sent := job.RunID(0)
+	for len(m.outbox.queue) == 0 {
+		sent++
+		m.Keep(sent, 0, 2, 0)
+	}
+	waits, over := sent, sent+1
+	m.Keep(over, 0, 2, 0)
+	m.Forget(over)
+	m.Status("last")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	var heardLast string
+	for range waits {
+		h := hear()
+		for _, fd := range h.fds {
+			unix.Close(fd)
+		}
+		heardLast = h.text
+	}
+	if want := fmt.Sprintf("FDNAME=run.%d", waits); !strings.HasSuffix(heardLast, want) {
+		t.Errorf("after %d messages the manager heard %q, want %s", waits, heardLast, want)
+	}
+	if got := hear().text; got != "STATUS=last" {
+		t.Errorf("then it heard %q, want the status, and nothing of run %d, which was over", got, over)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-}
-
-func TestStoreIsNotToldOfAShortRun(t *testing.T) {
-	m, hear := listen(t)
-	before := openFiles(t)
-	m.Keep(1, 1, 2, 0)
-	m.Forget(1)
-	m.Flush()
-	m.Status("next")
-	if got := hear().text; got != "STATUS=next" {
-		t.Errorf("the manager heard %q of a run that had ended", got)
-	}
 	if after := openFiles(t); after != before {
 		t.Errorf("%d descriptors are open, %d were before", after, before)
 	}
-}
-
-func TestStoreSendsAtOnceWhenManyWait(t *testing.T) {
-	m, hear := listen(t)
-	for run := range job.RunID(maxWaiting) {
-		m.Keep(run+1, 1, 0, 0)
-	}
-	m.Keep(maxWaiting+1, 1, 0, 0)
-	h := hear()
-	if want := fmt.Sprintf("FDNAME=out.%d", maxWaiting+1); !strings.HasSuffix(h.text, want) {
-		t.Errorf("the manager heard %q, want %s", h.text, want)
-	}
-	unix.Close(h.fds[0])
 }
 
 func openFiles(t *testing.T) int {
@@ -196,9 +202,18 @@ func TestKeptComesBackByRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0"`, os.Args[0])
-	cmd.ExtraFiles = []*os.File{r, listening, r, w, r}
+	mark(int(r.Fd()))
+	out2, _, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{r, listening, out2, null, w}
 	cmd.Env = append(os.Environ(), "MANAGER_TEST_GIVEN=1", "NOTIFY_SOCKET=",
-		"LISTEN_FDS=5", "LISTEN_FDNAMES=err.12:cronring.socket:out.12:pid.9:junk.x")
+		"LISTEN_FDS=5", "LISTEN_FDNAMES=run.12:control:run.12:run.9:run.x")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

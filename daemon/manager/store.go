@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,61 +12,51 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// settle is how long a run must have lived before its descriptors are worth a
-// message: most jobs end sooner, and a message costs the manager more than the
-// start cost us.
-const settle = 50 * time.Millisecond
-
-// maxWaiting bounds the copies of descriptors that wait for settle; in a burst
-// beyond it they are sent at once.
-const maxWaiting = 200
-
-// store is the daemon's side of the descriptor store.
-type store struct {
-	mu      sync.Mutex
-	wake    chan struct{}
-	queue   []job.RunID           // runs in waiting, oldest first; some may be over already
-	waiting map[job.RunID]waiting // not yet sent
-	kept    map[job.RunID]bool    // sent
+// outbox is what the manager is told, and what it keeps for us.
+type outbox struct {
+	mu    sync.Mutex
+	wake  chan struct{}      // queue is not empty
+	queue []message          // what the manager had no room for, in order
+	kept  map[job.RunID]bool // what it was told to keep, or is about to be
 }
 
-// waiting is a run whose descriptors are not sent yet.
-type waiting struct {
-	fds   [3]int // copies; 0: none
-	since time.Time
+// message is one that waits for room.
+type message struct {
+	run   job.RunID // 0: of none
+	state []byte
+	fds   []int // copies of our own
 }
-
-var keptWords = [3]string{"out", "err", "pid"}
 
 // Keep gives copies of a run's descriptors to the store, so that a daemon
-// that comes after a crash finds them in Kept. A descriptor of 0 is none. It
-// keeps copies of its own, so that the caller may close these at any time.
+// that comes after a crash finds them in Kept. A descriptor of 0 is none. They
+// are as good as stored when it returns, as what was sent is not lost with the
+// sender; only where the manager has a backlog do they wait with us. The
+// caller may close its own at any time.
+//
+// The manager does not tell descriptors of one name apart, so standard error
+// gets O_APPEND, which means nothing at the reading end of a pipe.
 func (m *Manager) Keep(run job.RunID, stdout, stderr, pidfd int) {
 	if m.conn == nil {
 		return
 	}
-	w := waiting{since: time.Now()}
-	for i, fd := range []int{stdout, stderr, pidfd} {
-		if fd == 0 {
-			continue
-		}
-		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, firstGiven)
-		if err != nil {
-			continue // out of descriptors: this one is lost with the daemon
-		}
-		w.fds[i] = copied
+	if stderr != 0 {
+		mark(stderr)
 	}
-	s := &m.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) >= maxWaiting {
-		m.send(run, w)
+	fds := slices.DeleteFunc([]int{stdout, stderr, pidfd}, func(fd int) bool { return fd == 0 })
+	if len(fds) == 0 {
 		return
 	}
-	s.waiting[run] = w
-	s.queue = append(s.queue, run)
-	if len(s.queue) == 1 {
-		s.nudge()
+	m.outbox.mu.Lock()
+	defer m.outbox.mu.Unlock()
+	m.outbox.kept[run] = true
+	// FDPOLL=0 has the manager keep a pipe whose writer has ended: what it
+	// wrote last is still in there.
+	m.send(message{run, fmt.Appendf(nil, "FDSTORE=1\nFDPOLL=0\nFDNAME=run.%d", run), fds})
+}
+
+func mark(fd int) {
+	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil {
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags|unix.O_APPEND) // a flag of every file
 	}
 }
 
@@ -74,115 +65,102 @@ func (m *Manager) Forget(run job.RunID) {
 	if m.conn == nil {
 		return
 	}
-	s := &m.store
+	s := &m.outbox
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w, ok := s.waiting[run]; ok {
-		w.close()
-		delete(s.waiting, run)
-		return
-	}
 	if !s.kept[run] {
 		return
 	}
 	delete(s.kept, run)
-	for _, what := range keptWords {
-		m.tell(fmt.Sprintf("FDSTOREREMOVE=1\nFDNAME=%s.%d", what, run))
+	if i := slices.IndexFunc(s.queue, func(x message) bool { return x.run == run }); i >= 0 {
+		s.queue[i].close()
+		s.queue = slices.Delete(s.queue, i, i+1)
+		return
+	}
+	m.send(message{run, fmt.Appendf(nil, "FDSTOREREMOVE=1\nFDNAME=run.%d", run), nil})
+}
+
+// Remember says that the store has descriptors of a run which another life of
+// this process gave it.
+func (m *Manager) Remember(run job.RunID) {
+	m.outbox.mu.Lock()
+	defer m.outbox.mu.Unlock()
+	m.outbox.kept[run] = true
+}
+
+// send gives a message to the manager, or queues it with copies of its
+// descriptors. The outbox's lock is held.
+func (m *Manager) send(x message) {
+	s := &m.outbox
+	if len(s.queue) == 0 && m.try(x) {
+		return
+	}
+	copies := message{run: x.run, state: x.state}
+	for _, fd := range x.fds {
+		if own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, firstGiven); err == nil {
+			copies.fds = append(copies.fds, own) // else out of descriptors: this one is lost with the daemon
+		}
+	}
+	s.queue = append(s.queue, copies)
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 
-// Run sends what has settled, until ctx ends; then everything.
+// try sends a message without waiting, and reports whether it is out of our
+// hands. UnixConn.WriteMsgUnix refuses a datagram socket that is connected.
+func (m *Manager) try(x message) (gone bool) {
+	raw, err := m.conn.SyscallConn()
+	if err != nil {
+		return true // closed
+	}
+	_ = raw.Write(func(conn uintptr) bool { // see Manager
+		gone = unix.Sendmsg(int(conn), x.state, unix.UnixRights(x.fds...), nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT) != unix.EAGAIN
+		return true
+	})
+	return gone
+}
+
+func (x message) close() {
+	for _, fd := range x.fds {
+		_ = unix.Close(fd) // a copy of our own
+	}
+}
+
+// room is how long a manager with a backlog is left alone.
+const room = 20 * time.Millisecond
+
+// Run sends what waits for room, until ctx ends.
 func (m *Manager) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			m.flush(time.Time{})
+			m.flush()
 			return nil
-		case <-m.store.wake:
+		case <-m.outbox.wake:
 		case <-timer.C:
 		}
-		if next := m.flush(time.Now()); next > 0 {
-			timer.Reset(next)
+		if !m.flush() {
+			timer.Reset(room)
 		}
 	}
 }
 
-// Flush sends everything that waits: a successor must find it.
-func (m *Manager) Flush() { m.flush(time.Time{}) }
-
-// flush sends what has settled by now, or all if now is zero, and returns how
-// long the next one still has to wait.
-func (m *Manager) flush(now time.Time) time.Duration {
-	s := &m.store
+// flush sends what there is room for and reports whether that was all.
+func (m *Manager) flush() bool {
+	s := &m.outbox
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.queue) > 0 {
-		run := s.queue[0]
-		w, ok := s.waiting[run]
-		if ok && !now.IsZero() {
-			if left := settle - now.Sub(w.since); left > 0 {
-				return left
-			}
+		if !m.try(s.queue[0]) {
+			return false
 		}
+		s.queue[0].close()
 		s.queue = s.queue[1:]
-		if ok {
-			delete(s.waiting, run)
-			m.send(run, w)
-		}
 	}
 	s.queue = nil
-	return 0
-}
-
-// send gives descriptors away. FDPOLL=0 has the manager keep a pipe whose
-// writer has ended: what it wrote last is still in there. The store's lock is
-// held.
-func (m *Manager) send(run job.RunID, w waiting) {
-	defer w.close()
-	for i, fd := range w.fds {
-		if fd == 0 {
-			continue
-		}
-		state := fmt.Appendf(nil, "FDSTORE=1\nFDPOLL=0\nFDNAME=%s.%d", keptWords[i], run)
-		m.tellWith(state, fd)
-	}
-	m.store.kept[run] = true
-}
-
-// tellWith sends a descriptor along. UnixConn.WriteMsgUnix refuses a datagram
-// socket that is connected.
-func (m *Manager) tellWith(state []byte, fd int) {
-	raw, err := m.conn.SyscallConn()
-	if err != nil {
-		return // closed
-	}
-	_ = raw.Write(func(conn uintptr) bool { // see Manager
-		return unix.Sendmsg(int(conn), state, unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL) != unix.EAGAIN
-	})
-}
-
-func (w waiting) close() {
-	for _, fd := range w.fds {
-		if fd != 0 {
-			_ = unix.Close(fd) // a copy of our own
-		}
-	}
-}
-
-// Remember says that the store has descriptors of a run which another life of
-// this process gave it.
-func (m *Manager) Remember(run job.RunID) {
-	s := &m.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept[run] = true
-}
-
-func (s *store) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	return true
 }
