@@ -26,17 +26,25 @@ type bars struct {
 }
 
 // lookupsAtOnce bounds how many accounts a slow directory service is asked
-// for together.
-const lookupsAtOnce = 4
+// for together, and barPatience how long for all of them: the daemon is not
+// ready before, and a change of a table does not count before.
+const (
+	lookupsAtOnce = 4
+	barPatience   = 10 * time.Second
+)
 
 // find looks all accounts of the tables up and reports whether the answer
-// differs from the one before. An account that cannot be looked up now is not
-// barred: its runs find out themselves.
+// differs from the one before. Of an account that cannot be looked up now, what
+// was said before holds; at first it is not barred, and its runs find out
+// themselves.
 func (b *bars) find(ctx context.Context, tables []*crontab.Table, now time.Time) (barred map[string]engine.Barred, changed bool) {
 	if !slices.Equal(b.tables, tables) {
 		b.tables, b.users = tables, usersOf(tables)
 	}
+	ctx, cancel := context.WithTimeout(ctx, barPatience)
+	defer cancel()
 	barred = map[string]engine.Barred{}
+	before := b.said
 	var mu sync.Mutex
 	var lookups sync.WaitGroup
 	slots := make(chan struct{}, lookupsAtOnce)
@@ -52,7 +60,7 @@ func (b *bars) find(ctx context.Context, tables []*crontab.Table, now time.Time)
 		slots <- struct{}{}
 		lookups.Go(func() {
 			defer func() { <-slots }()
-			if bar, ok := b.lookUp(ctx, user, now); ok {
+			if bar, ok := b.lookUp(ctx, user, now, before[user]); ok {
 				mu.Lock()
 				barred[user] = bar
 				mu.Unlock()
@@ -65,14 +73,17 @@ func (b *bars) find(ctx context.Context, tables []*crontab.Table, now time.Time)
 	return barred, changed
 }
 
-func (b *bars) lookUp(ctx context.Context, user string, now time.Time) (engine.Barred, bool) {
+func (b *bars) lookUp(ctx context.Context, user string, now time.Time, before engine.Barred) (engine.Barred, bool) {
+	if ctx.Err() != nil {
+		return before, before != engine.Barred{}
+	}
 	a, err := b.accounts.Find(ctx, user)
 	var unknown *account.UnknownError
 	if errors.As(err, &unknown) {
 		return engine.Barred{Reason: job.NoAccount, Detail: unknown.Error()}, true
 	}
 	if err != nil {
-		return engine.Barred{}, false
+		return before, before != engine.Barred{}
 	}
 	why := b.accounts.Refusal(a, now)
 	return engine.Barred{Reason: job.AccountRefused, Detail: why}, why != ""
