@@ -70,7 +70,12 @@ func (l *loop) send(ctx context.Context, d mail.Delivery) (status int, output st
 	if err != nil {
 		return 0, "", err
 	}
-	r, err := l.spawner.Exec(ctx, spawn.Tool{Argv: d.Argv, Env: d.Env, Dir: d.Dir, As: &a, Stdin: d.Message, MaxOutput: 4 << 10})
+	tool := spawn.Tool{Argv: d.Argv, Env: d.Env, Dir: d.Dir, As: &a, Stdin: d.Message, MaxOutput: 4 << 10}
+	r, err := l.spawner.Exec(ctx, tool)
+	if err != nil && ctx.Err() == nil && tool.Dir != "/" { // a home that cannot be entered keeps no job from running, either
+		tool.Dir = "/"
+		r, err = l.spawner.Exec(ctx, tool)
+	}
 	if err != nil {
 		return 0, "", err
 	}

@@ -102,7 +102,7 @@ func newVariables(family crontab.Family, r Report) *variables {
 		v.add("PATH=" + r.Path)
 	}
 	v.set("LOGNAME=" + r.Account.Name)
-	if family == crontab.RHEL {
+	if family == crontab.RHEL || v.has("USER") { // jobs get no other
 		v.set("USER=" + r.Account.Name)
 	}
 	return v

@@ -167,7 +167,7 @@ func explain(cmd command, err error) error {
 	case (slices.Contains(pathErrors, err) || errors.Is(err, syscall.ENOEXEC)) && cmd.tool:
 		return fmt.Errorf("run %s: %w", cmd.path, err)
 	case slices.Contains(pathErrors, err), errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("run SHELL %s: %w", cmd.path, err)
+		return &shellError{cmd.path, err}
 	}
 	return fmt.Errorf("start process: %w", err)
 }
@@ -178,3 +178,13 @@ func explain(cmd command, err error) error {
 func (cmd command) blamesHome() bool {
 	return !cmd.anyhow && !cmd.tool && unix.Access(cmd.path, unix.X_OK) == nil
 }
+
+// shellError says that a job's SHELL cannot be executed.
+type shellError struct {
+	shell string
+	err   error
+}
+
+func (e *shellError) Error() string { return "run SHELL " + e.shell + ": " + e.err.Error() }
+
+func (e *shellError) Unwrap() error { return e.err }

@@ -410,7 +410,13 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 }
 
 // abandon reports a child that never had a process.
+//
+// Where cron finds no SHELL it has forked already, so that its words on that
+// are output, and reach whoever gets the mail. They do here, too.
 func (s *Spawner) abandon(c *child, why error) {
+	if shell, ok := errors.AsType[*shellError](why); ok && c.tool == nil {
+		s.say(c, job.Stderr, "%s: execle: %v", shell.shell, shell.err)
+	}
 	s.mu.Lock()
 	delete(s.living, c.run)
 	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
@@ -468,8 +474,12 @@ func (s *Spawner) report(c *child) {
 
 // note adds the daemon's own words to a run's output.
 func (s *Spawner) note(c *child, format string, args ...any) {
+	s.say(c, job.System, format, args...)
+}
+
+func (s *Spawner) say(c *child, stream job.Stream, format string, args ...any) {
 	room := make([]byte, frameHead, 256)
-	s.keep(c, job.System, now(), fmt.Appendf(room, format+"\n", args...))
+	s.keep(c, stream, now(), fmt.Appendf(room, format+"\n", args...))
 }
 
 // keep takes a piece of output, which has room for a frame's head before it.

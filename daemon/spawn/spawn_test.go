@@ -41,6 +41,9 @@ func TestStartWithoutShell(t *testing.T) {
 		if e.Outcome.Kind != job.NotStarted || !strings.HasPrefix(e.Outcome.Error, "run SHELL "+shell+": ") {
 			t.Errorf("SHELL=%s: outcome %+v, want one not started, with the shell and the reason", shell, e.Outcome)
 		}
+		if len(e.Output) != 1 || e.Output[0].Stream != job.Stderr || !strings.HasPrefix(string(e.Output[0].Data), shell+": execle: ") {
+			t.Errorf("SHELL=%s: output %+v, want cron's words on that, which are mailed", shell, e.Output)
+		}
 		if r.started[e.Run] != 0 {
 			t.Errorf("SHELL=%s: reported as started", shell)
 		}

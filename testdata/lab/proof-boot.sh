@@ -55,7 +55,10 @@ echo go >gate
 await 10 "and its end is seen" sh -c 'timeout 20 cronring history sleeper -o jsonl | grep -E "\"code\":7|\"lost\""'
 refute "and not as success" sh -c 'timeout 20 cronring history sleeper -o jsonl | grep -E "\"kind\":\"ok\""'
 
-systemctl stop cronring.service 2>/dev/null
+systemctl stop cronring.service
+refute "a daemon that was stopped is not started by whoever asks" timeout 5 su mallory -c 'cronring status'
+refute "it stays stopped" systemctl is-active cronring
+systemctl start cronring.socket
 claim "the socket waits without the daemon" test -S /run/cronring/cronring.sock
 claim "asking starts the daemon" cronring status
 claim "it is active" systemctl is-active cronring
