@@ -17,8 +17,9 @@ import (
 
 // Client asks one daemon. It may be used from several goroutines.
 type Client struct {
-	socket string
-	http   *http.Client
+	socket   string
+	http     *http.Client
+	patience time.Duration // for the answer to a question
 }
 
 // Dial names the socket to use. It does not connect: each call does, so that
@@ -28,8 +29,9 @@ func Dial(socket string) *Client {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &Client{
-		socket: socket,
-		http:   &http.Client{Transport: &http.Transport{DialContext: dial}},
+		socket:   socket,
+		http:     &http.Client{Transport: &http.Transport{DialContext: dial}},
+		patience: answerTime,
 	}
 }
 
@@ -161,7 +163,13 @@ func setNumber(v url.Values, key string, n int64) {
 	}
 }
 
+// answerTime bounds how long a daemon may take to answer a question. One that
+// the service manager tries in vain to start would take for ever.
+const answerTime = 30 * time.Second
+
 func get[T any](ctx context.Context, c *Client, purpose, path string, v url.Values) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errNoAnswer)
+	defer cancel()
 	return decode[T](c.do(ctx, purpose, http.MethodGet, path+"?"+v.Encode(), nil))
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answering listens on a socket and writes the same bytes to whoever asks.
@@ -79,6 +80,22 @@ func TestClientEndsWithContext(t *testing.T) {
 	_, err := answering(t, "").Status(ctx)
 	if !errors.Is(err, context.Canceled) || KindOf(err) == Unreachable {
 		t.Errorf("Status: %v, want the ctx's error", err)
+	}
+}
+
+// A socket that the service manager holds is there although nobody accepts.
+func TestClientWaitsForNoDaemonForEver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := Dial(path)
+	c.patience = 20 * time.Millisecond
+	_, err = c.Status(t.Context())
+	if KindOf(err) != Unreachable || !strings.Contains(err.Error(), "no answer came in time") {
+		t.Errorf("error %v (%s), want that no answer came", err, KindOf(err))
 	}
 }
 

@@ -9,11 +9,19 @@ import (
 	"syscall"
 )
 
+var errNoAnswer = errors.New("no answer came in time: it stands still, or systemd tries in vain to start it")
+
 // explain says in words why no daemon was reached. An Error that a daemon
 // sent is kept as it is, and so is the end of ctx, which is the caller's own.
 func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	if sent, ok := errors.AsType[*Error](err); ok {
 		return sent
+	}
+	if errors.Is(context.Cause(ctx), errNoAnswer) {
+		return &Error{
+			V: Version, Kind: Unreachable, What: "cannot " + purpose + ": cronringd does not answer on " + c.socket,
+			Why: errNoAnswer.Error(), Fix: "systemctl status cronring",
+		}
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", purpose, context.Cause(ctx))
