@@ -108,7 +108,8 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	defer reloads.Wait()
 	defer cancel()
 
-	l.step(inbox{events: l.firstEvents(ctx)}, upRecord(l.clock.Now().Wall, l.options))
+	events, changes := l.firstEvents(ctx)
+	l.step(inbox{events: events}, upRecord(l.clock.Now().Wall, l.options))
 	l.recall()
 	var first inbox
 	for _, ev := range early {
@@ -118,7 +119,11 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	l.voice.cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.manager.Ready(l.statusLine())
-	reloads.Go(debug.FreeOSMemory) // reading tables takes several times what they are
+	keep := l.keepFirst(ctx, changes)
+	reloads.Go(func() {
+		keep()
+		debug.FreeOSMemory() // reading tables takes several times what they are
+	})
 
 	stop := ctx.Done()
 	var giveUp, rested <-chan time.Time

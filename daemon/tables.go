@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -24,7 +27,8 @@ type tables struct {
 
 	anacron bool // was installed when the tables were read before
 
-	reading sync.Mutex // held while they are read and the loop takes them
+	reading sync.Mutex // held while they are read and the loop takes them; at first until firstEvents is through
+	keeping sync.Mutex // held while their versions are written down, in order
 	mu      sync.Mutex
 	now     spool.Snapshot
 }
@@ -45,6 +49,7 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch,
 		}),
 	}
+	l.tables.reading.Lock()
 	s := l.tables.read(ctx)
 	if o.host() {
 		return nil
@@ -90,14 +95,34 @@ func (t *tables) location(name string) (*time.Location, error) {
 	return spool.LoadZone(name)
 }
 
-// firstEvents is what the engine is told at the start.
-func (l *loop) firstEvents(ctx context.Context) []engine.Event {
+// firstEvents is what the engine is told at the start, and what keepFirst is
+// to be told when the daemon is ready: each version costs a write to the disk,
+// and a host may have ten thousand tables.
+func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change) {
+	defer l.tables.reading.Unlock()
 	s := l.tables.current()
 	l.standsIn()
 	l.announce(s)
-	l.keepVersions(ctx, s.Changes)
-	barred, _ := l.tables.bars.find(ctx, s.Tables, l.clock.Now().Wall)
-	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables}}
+	barred, _ := l.findBars(ctx, s.Tables)
+	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables}}, s.Changes
+}
+
+// findBars looks for accounts that nothing may start as, and says which are new.
+func (l *loop) findBars(ctx context.Context, tables []*crontab.Table) (barred map[string]engine.Barred, changed bool) {
+	before := l.tables.bars.said
+	barred, changed = l.tables.bars.find(ctx, tables, l.clock.Now().Wall)
+	for _, user := range slices.Sorted(maps.Keys(barred)) {
+		bar := barred[user]
+		if before[user] == bar {
+			continue
+		}
+		text := bar.Detail
+		if bar.Reason == job.NoAccount {
+			text = "getpwnam() failed - user unknown" // cronie's words, once instead of at each start
+		}
+		l.voice.cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})
+	}
+	return barred, changed
 }
 
 // reload reads the tables again, and the accounts that they name, and waits
@@ -108,9 +133,9 @@ func (l *loop) reload(ctx context.Context) error {
 	defer t.reading.Unlock()
 	s := t.read(ctx)
 	l.announce(s)
-	l.keepVersions(ctx, s.Changes)
+	defer l.keepVersions(ctx, s.Changes)
 	var changes []engine.Event
-	if barred, changed := t.bars.find(ctx, s.Tables, l.clock.Now().Wall); changed {
+	if barred, changed := l.findBars(ctx, s.Tables); changed {
 		changes = append(changes, engine.Bar{Users: barred}) // first: a new table may name nobody
 	}
 	if s.Changed {
@@ -175,10 +200,31 @@ func (l *loop) warnOfErrors(remarks []crontab.Diagnostic) {
 // keepVersions keeps what changed in the history, whoever changed it, so that
 // it can be undone.
 func (l *loop) keepVersions(ctx context.Context, changes []spool.Change) {
-	if !l.options.host() {
+	if !l.options.host() || len(changes) == 0 {
 		return
 	}
+	l.tables.keeping.Lock()
+	defer l.tables.keeping.Unlock()
+	l.keepAll(ctx, changes)
+}
+
+// keepFirst is keepVersions for those of the start, aside. What changes from
+// now on comes after them.
+func (l *loop) keepFirst(ctx context.Context, changes []spool.Change) (keep func()) {
+	l.tables.keeping.Lock()
+	return func() {
+		defer l.tables.keeping.Unlock()
+		if l.options.host() {
+			l.keepAll(ctx, changes)
+		}
+	}
+}
+
+func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 	for _, c := range changes {
+		if ctx.Err() != nil {
+			return // the next start finds them as new
+		}
 		if c.Kind != spool.Loaded && c.Kind != spool.Reloaded && c.Kind != spool.Gone {
 			continue
 		}

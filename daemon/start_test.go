@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/clock"
+	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+func TestBarsAreSaidOncePerChange(t *testing.T) {
+	root := t.TempDir()
+	passwd := "root:x:0:0::/root:/bin/sh\nold:x:1002:1002::/home/old:/bin/sh\n"
+	writeFile(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
+	writeFile(t, filepath.Join(root, "etc/group"), "root:x:0:\n", 0o644)
+	writeFile(t, filepath.Join(root, "etc/shadow"), "old:*:19000:0:99999:7::19001:\n", 0o600)
+	table, _ := crontab.Parse("x", "* * * * * later true\n* * * * * old true\n", crontab.Config{Format: crontab.System})
+	c, err := clock.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{clock: c, voice: newVoice(nil), tables: &tables{bars: bars{accounts: account.New(account.Options{Root: root})}}}
+	find := func(want ...string) {
+		t.Helper()
+		l.findBars(t.Context(), []*crontab.Table{table})
+		items, _, _ := l.voice.takeAll()
+		var got []string
+		for _, item := range items {
+			line := item.(*journal.CronLine)
+			got = append(got, fmt.Sprintf("(%s) %s (%s)", line.Who, line.Word, line.Text))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("said %q, want %q", got, want)
+		}
+	}
+	find("(later) ERROR (getpwnam() failed - user unknown)", "(old) ERROR (account expired on 2022-01-09)")
+	find()
+	writeFile(t, filepath.Join(root, "etc/passwd"), passwd+"later:x:1003:1003::/:/bin/sh\n", 0o644)
+	find()
+	writeFile(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
+	find("(later) ERROR (getpwnam() failed - user unknown)")
+}
+
+func TestHostKeepsVersionsOfTablesThatItFinds(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("etc/cron.d/first", "0 0 1 1 * root true\n")
+	h.start()
+	h.write("etc/cron.d/first", "0 0 2 2 * root true\n")
+	h.reload()
+	h.stop()
+	s, err := store.Open(t.Context(), h.path("var/lib/cronring"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	found, err := s.Revisions(t.Context(), store.RevisionFilter{File: h.path("etc/cron.d/first")})
+	if err != nil || len(found) != 2 {
+		t.Errorf("kept %d versions (%v), want the one of the start and the one after", len(found), err)
+	}
+}
