@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -415,7 +416,8 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 // are output, and reach whoever gets the mail. They do here, too.
 func (s *Spawner) abandon(c *child, why error) {
 	if shell, ok := errors.AsType[*shellError](why); ok && c.tool == nil {
-		s.say(c, job.Stderr, "%s: execle: %v", shell.shell, shell.err)
+		reason := shell.err.Error() // as strerror(3) spells it, but for its capital
+		s.say(c, job.Stderr, "%s: execle: %s", shell.shell, strings.ToUpper(reason[:1])+reason[1:])
 	}
 	s.mu.Lock()
 	delete(s.living, c.run)
