@@ -69,7 +69,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		}
 		return inheritance{
 			children: before.Children, starts: before.Starts, stopping: before.Stopping,
-			backlog: backlog{records: before.Records, outputs: before.Outputs, lost: before.Lost},
+			backlog: backlog{records: before.Records, outputs: before.Outputs, roster: before.Roster, lost: before.Lost},
 		}
 	}
 	runs := map[job.RunID]job.Run{}
@@ -93,6 +93,12 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		delete(runs, h.Run)
 		h.Job, h.PID = r.Job, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
 		in.children = append(in.children, h)
+	}
+	for id, r := range runs { // nobody has them; what they printed until then is known
+		began := r.State == job.RunRunning || r.State == job.RunDecided
+		if began && l.printed(&spawn.Handed{Run: id}) != nil {
+			in.children = append(in.children, spawn.Handed{Run: id, Job: r.Job, PID: r.PID})
+		}
 	}
 	l.forgetOthers(live)
 	return in

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,6 +166,53 @@ func newest(outputs []store.Output, size int) []store.Output {
 		}
 	}
 	return outputs
+}
+
+// replay makes what the history says what it would say, had it taken what the
+// daemon before this one had to tell it. Otherwise runs that it started would
+// be started again, and the ends that it saw be unknown.
+func (h *handover) replay(m *store.Restored, boot string) {
+	m.BootID = boot // it is the same process
+	if h.Roster != nil {
+		m.Known = h.Roster.Known
+	}
+	live := map[job.RunID]job.Run{}
+	for _, r := range m.Live {
+		live[r.ID] = r
+	}
+	for i := range h.Records {
+		r := &h.Records[i]
+		m.Era = max(m.Era, r.Era)
+		if r.At.After(m.LastSeen) {
+			m.LastSeen = r.At
+		}
+		switch {
+		case r.Kind == job.Paused || r.Kind == job.Resumed:
+			replayHold(m, r)
+		case r.Kind == job.Decided && happensOnce(r.Run):
+			m.Marks = append(m.Marks, job.Mark{Job: r.Job, Due: r.Due, Era: r.Era})
+		}
+		if r.Run != nil {
+			m.NextRun = max(m.NextRun, r.Run.ID+1)
+			live[r.Run.ID] = *r.Run
+		}
+	}
+	m.Live = slices.DeleteFunc(slices.Collect(maps.Values(live)), func(r job.Run) bool { return !r.State.Live() })
+	slices.SortFunc(m.Live, func(a, b job.Run) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func replayHold(m *store.Restored, r *job.Record) {
+	if r.Hold == nil {
+		delete(m.Holds, r.Job)
+		return
+	}
+	m.Holds[r.Job] = *r.Hold
+}
+
+// happensOnce tells decisions about what the clock or a boot named from what a
+// person may ask for twice.
+func happensOnce(r *job.Run) bool {
+	return r == nil || r.Trigger == job.TriggerClock || r.Trigger == job.TriggerBoot || r.Trigger == job.TriggerCatchup
 }
 
 // wait has the store asked again after a while.

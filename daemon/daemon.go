@@ -95,6 +95,9 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
+	if before != nil {
+		before.replay(&memory, l.boot)
+	}
 	if l.clock, err = clock.Open(); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ type handover struct {
 	Lock     int                      `json:"lock,omitempty"` // of all crons; 0: not held
 	Records  []job.Record             `json:"records,omitempty"`
 	Outputs  []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
+	Roster   *engine.Roster           `json:"roster,omitempty"`  // likewise
 	Lost     int                      `json:"lost,omitempty"`
 
 	signals []os.Signal // that came too late to be heeded; they travel in the environment
@@ -173,7 +174,7 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	}
 	return &handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
-		Records: l.backlog.records, Outputs: l.backlog.outputs, Lost: l.backlog.lost,
+		Records: l.backlog.records, Outputs: l.backlog.outputs, Roster: l.backlog.roster, Lost: l.backlog.lost,
 		signals: l.unheeded,
 	}, nil
 }

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -218,5 +221,112 @@ func TestRenewalLosesNoSignal(t *testing.T) {
 			h.client.Health(t.Context()) // which takes a while, or until the next one serves
 		}
 		h.stop()
+	}
+}
+
+func TestRenewalGoesOnWithTheOldProgramIfTheNewOneIsNone(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.program = h.path("usr/sbin/cronringd")
+	h.write("usr/sbin/cronringd", string(program))
+	if err := os.Chmod(h.program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	gate := h.fifo("gate")
+	h.table("a", "echo one; read x <"+gate.Name()+"; echo two")
+	h.start()
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	h.write("usr/sbin/cronringd", "this is no program\n")
+	h.renew() // not executable
+	if err := os.Chmod(h.program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.renew() // of no format
+	if err := os.Remove(h.program); err != nil {
+		t.Fatal(err)
+	}
+	h.renew()
+	if n := h.count("going on with this one"); n != 3 {
+		t.Errorf("the daemon complained %d times of a program that cannot be executed, want 3", n)
+	}
+	h.write("usr/sbin/cronringd", string(program))
+	if err := os.Chmod(h.program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.renew()
+	if to, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", h.cmd.Process.Pid)); err != nil || to != h.program {
+		t.Errorf("the daemon is %s, error %v; want the new %s", to, err, h.program)
+	}
+	h.open(gate, 1)
+	h.wantRun(a.ID, "ok", "one\ntwo\n")
+	h.stop()
+}
+
+func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	disk := h.path("var/lib/cronring")
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("SKIPPED, NOT TESTED: a disk that is full is made by mounting one: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	gate, late := h.fifo("gate"), h.fifo("late")
+	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; exit 6", "b", "echo b",
+		"c", "echo three; read x <"+late.Name()+"; echo four", "d every=1s", "echo d")
+	h.start()
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	h.fill("var/lib/cronring/ballast")
+	w := h.watch()
+	for h.count("cannot write history") == 0 { // until what is left of the last page is full, too
+		b := h.run("b")[0]
+		w.await("the end of b", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.ID == b.ID })
+	}
+	h.open(gate, 1)
+	w.await("the end of a", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.ID == a.ID })
+	c := h.run("c")[0] // of which the history knows nothing
+	w.await("the start of c", func(r job.Record) bool { return r.Kind == job.Started && r.Run.ID == c.ID })
+	if _, err := h.client.Pause(h.context(), api.PauseRequest{Refs: []string{"b"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("an occurrence of d", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.Trigger == job.TriggerClock })
+	h.renew()
+	s := h.status()
+	if s.Unwritten == 0 || !slices.ContainsFunc(s.Problems, hasWords("history cannot be written")) {
+		t.Errorf("the successor has %d unwritten records, problems %+v", s.Unwritten, s.Problems)
+	}
+	if err := os.Remove(h.path("var/lib/cronring/ballast")); err != nil {
+		t.Fatal(err)
+	}
+	h.said("history is written again", "lost=0")
+	h.wantRun(a.ID, "exit 6", "one\ntwo\n")
+	h.open(late, 1)
+	h.wantRun(c.ID, "ok", "three\nfour\n")
+	if s := h.status(); s.States[job.StateHeld] != 1 {
+		t.Errorf("the pause was forgotten: %v", s.States)
+	}
+	h.stop()
+	if n := h.count("decided before"); n != 0 {
+		t.Errorf("%d occurrences were decided twice", n)
+	}
+}
+
+// fill writes a file until the disk is full.
+func (h *host) fill(name string) {
+	h.t.Helper()
+	f, err := os.Create(h.path(name))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 16; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
 	}
 }

@@ -1,0 +1,197 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// keeperHost is a host under a service manager, with a job that prints, waits
+// at the gate and prints again.
+func keeperHost(t *testing.T) (h *host, gate *os.File) {
+	h = newHost(t)
+	h.withManager()
+	h.withMailer()
+	gate = h.fifo("gate")
+	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; echo three >&2; exit 3", "b", "echo quick",
+		"long", "echo begun; read x <"+gate.Name()+"; i=0; while [ $i -lt 5000 ]; do echo $i; i=$((i+1)); done")
+	h.start()
+	return h, gate
+}
+
+// stopUnder stops a daemon whose jobs go on, as the service manager does.
+func (h *host) stopUnder() {
+	h.t.Helper()
+	h.stop()
+	h.manager.empty()
+}
+
+// keeper is the one keeper's process.
+func (h *host) keeper() int {
+	h.t.Helper()
+	pids := h.keepers()
+	if len(pids) != 1 {
+		h.t.Fatalf("%d keepers are there, want one", len(pids))
+	}
+	return pids[0]
+}
+
+func TestKeeperSeesEndsWhileNoDaemonIsThere(t *testing.T) {
+	t.Parallel()
+	h, gate := keeperHost(t)
+	a, long := h.run("a")[0], h.run("long")[0]
+	h.printed(a.ID, "one")
+	h.printed(long.ID, "begun")
+	h.stopUnder()
+	keeper := h.keeper()
+	h.open(gate, 2)
+	gone(t, keeper) // it goes with the last of them
+	h.start()
+	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
+	r, out := h.ended(long.ID)
+	if !r.Outcome.OK() || !strings.HasPrefix(out, "begun\n0\n1\n") || !strings.HasSuffix(out, "\n4999\n") {
+		t.Errorf("a run with much output: %v, printed %d bytes that end in %q", r.Outcome, len(out), out[max(0, len(out)-20):])
+	}
+	letters := []string{h.letter(), h.letter()}
+	for _, want := range []string{"\n\none\ntwo\nthree\n", "\n4998\n4999\n"} {
+		if !slices.ContainsFunc(letters, func(l string) bool { return strings.HasSuffix(l, want) }) {
+			t.Errorf("no letter ends in %q", want)
+		}
+	}
+	h.stop()
+	h.start() // what a keeper wrote down stays until the next start
+	h.stop()
+	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
+		t.Errorf("files are left when all is over: %v", left)
+	}
+}
+
+func TestKeeperGivesRunningJobsToTheNextDaemon(t *testing.T) {
+	t.Parallel()
+	h, gate := keeperHost(t)
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	h.stopUnder()
+	first := h.keeper()
+	h.start()
+	gone(t, first)
+	h.stopUnder() // and once more
+	second := h.keeper()
+	h.start()
+	gone(t, second)
+	h.renew()
+	if r, err := h.client.OneRun(h.context(), a.ID.String()); err != nil || r.State != job.RunRunning {
+		t.Errorf("the run is %s, error %v; want running", r.State, err)
+	}
+	h.open(gate, 1)
+	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
+	if letter := h.letter(); !strings.HasSuffix(letter, "\n\none\ntwo\nthree\n") {
+		t.Errorf("the letter is\n%s", letter)
+	}
+	h.stop()
+	if pids := h.keepers(); len(pids) != 0 {
+		t.Errorf("keepers %v are left with nothing to keep", pids)
+	}
+}
+
+func TestKeeperIsNotLeftWhenNothingRuns(t *testing.T) {
+	t.Parallel()
+	h, _ := keeperHost(t)
+	h.do("b")
+	h.stopUnder()
+	if pids := h.keepers(); len(pids) != 0 || exists(keeperSocket(h.path("run/cronring/runs"))) {
+		t.Errorf("keepers %v, or their socket, are left", pids)
+	}
+}
+
+func TestSecondStopLeavesRunningJobsAlone(t *testing.T) {
+	t.Parallel()
+	h, gate := keeperHost(t)
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	h.signal(syscall.SIGTERM)
+	h.signal(syscall.SIGINT)
+	_ = h.cmd.Process.Signal(syscall.SIGTERM) // unless it has ended
+	h.wait()
+	h.manager.empty()
+	h.start()
+	h.open(gate, 1)
+	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
+}
+
+func TestKilledKeeperLosesRuns(t *testing.T) {
+	t.Parallel()
+	h, gate := keeperHost(t)
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	h.stopUnder()
+	keeper := h.keeper()
+	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, keeper)
+	h.start()
+	r, out := h.ended(a.ID)
+	if r.Outcome.Kind != job.Lost || out != "one\n" {
+		t.Errorf("a run whose keeper was killed: %v, printed %q; want lost, and what was seen of it", r.Outcome, out)
+	}
+	h.open(gate, 1)
+	if r, _ := h.do("b"); !r.Outcome.OK() {
+		t.Errorf("another job afterwards: %v", r.Outcome)
+	}
+}
+
+func TestKilledDaemonFindsItsRunsInTheManagersStore(t *testing.T) {
+	t.Parallel()
+	h, gate := keeperHost(t)
+	over := h.fifo("over")
+	h.write("etc/cron.d/more", "#@ name=ends\n0 0 1 1 * bob echo before; read x <"+over.Name()+"; echo after; exit 5\n")
+	h.reload()
+	w := h.watch()
+	a, ends := h.run("a")[0], h.run("ends")[0]
+	h.printed(a.ID, "one")
+	h.printed(ends.ID, "before")
+	h.manager.keeps("both runs", func(names []string) bool {
+		return len(names) == 6 && slices.Contains(names, fmt.Sprint("run.", a.ID)) && slices.Contains(names, fmt.Sprint("run.", ends.ID))
+	})
+	pid := w.await("the start of ends", func(r job.Record) bool { return r.Kind == job.Started && r.Run.ID == ends.ID }).Run.PID
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.open(over, 1) // it ends while nobody looks
+	gone(t, pid)
+	h.start()
+	h.wantRun(ends.ID, "exit 5", "before\nafter\n")
+	h.renew()
+	h.open(gate, 1)
+	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
+	if letters := h.letter() + h.letter(); !strings.Contains(letters, "\n\none\ntwo\nthree\n") || !strings.Contains(letters, "\n\nbefore\nafter\n") {
+		t.Errorf("the letters are\n%s", letters)
+	}
+	h.manager.keeps("nothing of runs that are over", func(names []string) bool { return len(names) == 0 })
+}
+
+func TestKilledDaemonWithoutManagerLosesRuns(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate := h.fifo("gate")
+	h.table("a", "echo one; read x <"+gate.Name()+"; exit 0", "b", "true")
+	h.start()
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.open(gate, 1)
+	h.start()
+	r, out := h.ended(a.ID)
+	if r.Outcome.Kind != job.Lost || out != "one\n" {
+		t.Errorf("a run whose daemon was killed: %v, printed %q; want lost", r.Outcome, out)
+	}
+	if r, _ := h.do("b"); !r.Outcome.OK() {
+		t.Errorf("another job afterwards: %v", r.Outcome)
+	}
+}
