@@ -141,8 +141,12 @@ func OpenSource(o SourceOptions) *Source {
 }
 
 // patience bounds how long all accounts of one scan together may be waited
-// for, when a directory service does not answer.
-const patience = 20 * time.Second
+// for, when a directory service does not answer, and asksAtOnce how many it is
+// asked for together.
+const (
+	patience   = 10 * time.Second
+	asksAtOnce = 8
+)
 
 // Scan reads what changed since the scan before. A newer version that is
 // refused or cannot be read leaves the last good one loaded, also where
@@ -156,6 +160,7 @@ func (s *Source) Scan(ctx context.Context) Snapshot {
 	defer cancel()
 	s.refreshHost(time.Now())
 	scan := s.look()
+	owners := s.askOwners(ctx, scan)
 	var changes []Change
 	var order []*file
 	moved := false
@@ -169,7 +174,7 @@ func (s *Source) Scan(ctx context.Context) Snapshot {
 			continue // named twice
 		}
 		before := f.table
-		changes = s.refresh(ctx, f, found.look, changes)
+		changes = s.refresh(f, found.look, owners, changes)
 		moved = moved || f.table != before
 		f.scan, order = scan, append(order, f)
 	}
@@ -213,29 +218,60 @@ func (s *Source) look() *scanned {
 
 // refresh reads the file if it may have changed, and adds what became of it to
 // the changes.
-func (s *Source) refresh(ctx context.Context, f *file, l look, changes []Change) []Change {
-	if asked := f.kind == userTable && s.askOwner(ctx, f); asked || f.again || f.look != l {
+func (s *Source) refresh(f *file, l look, owners map[string]owner, changes []Change) []Change {
+	if other := f.kind == userTable && f.takeOwner(owners[f.name]); other || f.again || f.look != l {
 		return s.read(f, l, changes)
 	}
 	s.renew(f)
 	return changes
 }
 
-// askOwner looks the account of a user's table up and reports whether the
-// answer is another than before. While a directory service is out of reach
-// what it said before holds.
-func (s *Source) askOwner(ctx context.Context, f *file) bool {
-	who, err := s.options.Accounts.Find(ctx, f.name)
-	if err == nil {
-		changed := f.unknown != nil || who.UID != f.owner.UID
-		f.owner, f.unknown = who, nil
+// owner is what is known of the account of a user's table.
+type owner struct {
+	account account.Account
+	err     error
+}
+
+// askOwners looks the accounts of all users' tables up.
+func (s *Source) askOwners(ctx context.Context, scan *scanned) map[string]owner {
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	owners, slots := map[string]owner{}, make(chan struct{}, asksAtOnce)
+	for _, f := range scan.found {
+		if f.kind != userTable {
+			continue
+		}
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			o := s.askOwner(ctx, f.name)
+			mu.Lock()
+			defer mu.Unlock()
+			owners[f.name] = o
+		})
+	}
+	asking.Wait()
+	return owners
+}
+
+func (s *Source) askOwner(ctx context.Context, name string) owner {
+	a, err := s.options.Accounts.Find(ctx, name)
+	return owner{a, err}
+}
+
+// takeOwner reports whether the answer is another than before. While a
+// directory service is out of reach what it said before holds.
+func (f *file) takeOwner(now owner) bool {
+	if now.err == nil {
+		changed := f.unknown != nil || now.account.UID != f.owner.UID
+		f.owner, f.unknown = now.account, nil
 		return changed
 	}
-	if known := f.unknown == nil && f.owner.Name != ""; known && !isUnknown(err) {
+	if known := f.unknown == nil && f.owner.Name != ""; known && !isUnknown(now.err) {
 		return false
 	}
-	changed := f.unknown == nil || isUnknown(f.unknown) != isUnknown(err)
-	f.owner, f.unknown = account.Account{}, err
+	changed := f.unknown == nil || isUnknown(f.unknown) != isUnknown(now.err)
+	f.owner, f.unknown = account.Account{}, now.err
 	return changed
 }
 
@@ -478,7 +514,7 @@ func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignor
 	}
 	f := &file{candidate: candidate{k, path, name}}
 	if k == userTable {
-		s.askOwner(ctx, f)
+		f.takeOwner(s.askOwner(ctx, name))
 	}
 	_, refusal := s.load(f)
 	return refusal, nil

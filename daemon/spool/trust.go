@@ -38,6 +38,10 @@ type Refusal struct {
 	Kept bool   // what the file said before stays loaded
 	Log  string // cron's line: "(bob) WRONG FILE OWNER (crontabs/bob)"
 
+	// Unsure says, of a CodeOrphan, that nobody could say whether there is
+	// such an account.
+	Unsure bool
+
 	gone bool // the file is not there any more
 }
 
@@ -141,6 +145,7 @@ func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string)
 	detail := t.logPath(f.candidate)
 	if code == CodeOrphan {
 		detail = "no passwd entry"
+		r.Unsure = f.unknown != nil && !isUnknown(f.unknown)
 	}
 	r.Log = logLine(r.Who, word, detail)
 	if code == CodeOpen && t.family == crontab.RHEL {

@@ -1,0 +1,68 @@
+package spool
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+)
+
+// slowService knows everybody, after a while.
+type slowService struct {
+	people
+	takes time.Duration
+}
+
+func (s slowService) Find(ctx context.Context, name string) (account.Account, error) {
+	select {
+	case <-time.After(s.takes):
+		return s.people.Find(ctx, name)
+	case <-ctx.Done():
+		return account.Account{}, ctx.Err()
+	}
+}
+
+func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
+	needRoot(t)
+	h := newHost(t, crontab.Debian)
+	h.write(h.system("root"), "* * * * * root true\n", 0o644, 0)
+	const users = 50
+	for i := range users {
+		name := fmt.Sprintf("user%d", i)
+		h.people[name] = 5000 + i
+		h.write(h.user(name), "* * * * * true\n", 0o600, 5000+i)
+	}
+	for _, c := range []struct {
+		takes  time.Duration
+		tables int
+	}{{time.Second, 1 + users}, {time.Hour, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			o := h.options()
+			o.Accounts = slowService{h.people, c.takes}
+			before := time.Now()
+			s := OpenSource(o).Scan(t.Context())
+			if took := time.Since(before); took > patience {
+				t.Errorf("an answer takes %v: the scan took %v, want %v at most", c.takes, took, patience)
+			}
+			if len(s.Tables) != c.tables || len(s.Refused) != 1+users-c.tables {
+				t.Errorf("an answer takes %v: %d tables, %d refused; want %d tables", c.takes, len(s.Tables), len(s.Refused), c.tables)
+			}
+			for _, r := range s.Refused {
+				if r.Code != CodeOrphan || !r.Unsure {
+					t.Errorf("%s is refused for %s, unsure %t; want an account that nobody can tell of", r.Path, r.Code, r.Unsure)
+				}
+			}
+		})
+	}
+	delete(h.people, "user0")
+	o := h.options()
+	for _, r := range OpenSource(o).Scan(t.Context()).Refused {
+		if r.Unsure {
+			t.Errorf("%s: there is no such account, and it is said not to be known", r.Path)
+		}
+	}
+}
