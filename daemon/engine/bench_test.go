@@ -48,7 +48,7 @@ func BenchmarkTickMillion(b *testing.B) {
 	tables, text := million(b, n)
 	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	e := New(State{})
-	e.Step(now, Load{tables})
+	e.Step(now, Load{Tables: tables})
 	tables = nil
 	perJob := (float64(heapBytes()-before) - float64(text)) / n
 
@@ -72,13 +72,13 @@ func BenchmarkDueMillion(b *testing.B) {
 	due := time.Date(2026, 12, 1, 3, 17, 0, 0, time.UTC)
 	e := New(State{})
 	now := Moment{Wall: due.Add(-time.Second), Up: time.Hour}
-	e.Step(now, Load{tables})
+	e.Step(now, Load{Tables: tables})
 	runs := 0
 	for b.Loop() {
 		b.StopTimer()
 		e = New(State{})
 		now = Moment{Wall: due.Add(-time.Second), Up: time.Hour}
-		e.Step(now, Load{tables})
+		e.Step(now, Load{Tables: tables})
 		now = Moment{Wall: due, Up: now.Up + time.Second}
 		runs = 0
 		b.StartTimer()
@@ -100,14 +100,14 @@ func BenchmarkLoad100k(b *testing.B) {
 	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			New(State{}).Step(now, Load{tables})
+			New(State{}).Step(now, Load{Tables: tables})
 		}
 	})
 	b.Run("again", func(b *testing.B) {
 		e := New(State{})
-		e.Step(now, Load{tables})
+		e.Step(now, Load{Tables: tables})
 		for b.Loop() {
-			e.Step(now, Load{tables})
+			e.Step(now, Load{Tables: tables})
 		}
 	})
 }

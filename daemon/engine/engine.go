@@ -56,8 +56,9 @@ type Engine struct {
 	bars   map[string]Barred
 	stamps map[string]crontab.Day
 
-	memory *State // what State said, until the first Load has used it
-	out    []Effect
+	memory  *State   // what State said, until the first Load has used it
+	awaited *awaited // what of it later ones may use
+	out     []Effect
 }
 
 // run is a live run: what was last recorded of it, and what only the engine
@@ -106,7 +107,7 @@ func (e *Engine) take(ev Event) {
 	switch ev := ev.(type) {
 	case Tick:
 	case Load:
-		e.load(ev.Tables)
+		e.load(ev)
 	case Started:
 		e.started(ev)
 	case Ended:

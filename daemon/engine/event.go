@@ -24,6 +24,11 @@ type Tick struct{}
 // Load replaces all tables. Jobs keep mark, hold and live runs by identity.
 type Load struct {
 	Tables []*crontab.Table
+
+	// Awaited, of the first Load, names tables that cannot be had yet, as
+	// nobody knows their accounts: when they come, they are taken as if they
+	// had come with it. True: so are their @reboot entries.
+	Awaited map[string]bool
 }
 
 // Started says that the process of a run exists.

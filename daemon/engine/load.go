@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,8 +19,11 @@ type past struct {
 }
 
 // load replaces all tables.
-func (e *Engine) load(tables []*crontab.Table) {
-	first := e.memory != nil
+func (e *Engine) load(ev Load) {
+	tables, first := ev.Tables, e.memory != nil
+	if first && len(ev.Awaited) > 0 {
+		e.awaited = e.memory.await(ev.Awaited)
+	}
 	next, keys := newJobs(tables)
 	marks, fresh, changed := e.marksOf(next, keys)
 	e.jobs, e.marks = next, marks
@@ -36,6 +40,7 @@ func (e *Engine) load(tables []*crontab.Table) {
 		e.restore()
 	} else { // what a crontab's line missed before it was written is not missed
 		fresh = slices.DeleteFunc(fresh, func(slot int32) bool { return !anacronLine(next.entry(slot)) })
+		e.welcome()
 	}
 	e.dropOrphans()
 	for _, slot := range fresh {
@@ -56,6 +61,10 @@ func (e *Engine) marksOf(next *jobs, keys []uint64) (marks []int64, fresh []int3
 		entry := next.entry(int32(slot))
 		s := entry.Schedule
 		p, known := before[key]
+		late := !known && e.awaited.has(entry)
+		if late {
+			p, known = e.awaited.past[key]
+		}
 		same := known && p.spec == specs.of(s)
 		switch {
 		case !known:
@@ -65,6 +74,8 @@ func (e *Engine) marksOf(next *jobs, keys []uint64) (marks []int64, fresh []int3
 			}
 		case !same:
 			marks[slot] = afterEdit(p.mark, now)
+		case late:
+			marks[slot] = afterSetBack(s, p.mark, now, e.awaited.lastSeen.Sub(e.now.Wall))
 		case e.memory != nil: // the clock may have been set while no daemon ran
 			marks[slot] = afterSetBack(s, p.mark, now, e.memory.LastSeen.Sub(e.now.Wall))
 		default:
@@ -83,6 +94,43 @@ func afterEdit(mark, now int64) int64 {
 		return mark
 	}
 	return now
+}
+
+// awaited is what is remembered for tables that come later than the first
+// Load, because nobody knew their accounts then.
+type awaited struct {
+	tables   map[string]bool
+	past     map[uint64]past
+	lastSeen time.Time
+	booted   bool
+}
+
+func (s *State) await(tables map[string]bool) *awaited {
+	return &awaited{maps.Clone(tables), s.past(), s.LastSeen, s.Booted}
+}
+
+func (a *awaited) has(entry *crontab.Entry) bool {
+	if a == nil {
+		return false
+	}
+	_, ok := a.tables[entry.Table().Name]
+	return ok
+}
+
+// welcome deals with awaited tables that have come.
+func (e *Engine) welcome() {
+	if e.awaited == nil {
+		return
+	}
+	if e.awaited.booted {
+		e.boot(func(t *crontab.Table) bool { return e.awaited.tables[t.Name] })
+	}
+	for _, t := range e.jobs.tables {
+		delete(e.awaited.tables, t.Name)
+	}
+	if len(e.awaited.tables) == 0 {
+		e.awaited = nil
+	}
 }
 
 // remember gathers what is known of the jobs so far: by the last Load, or
@@ -213,7 +261,7 @@ func (e *Engine) restore() {
 		e.promote(id)
 	}
 	if memory.Booted {
-		e.boot()
+		e.boot(func(*crontab.Table) bool { return true })
 	}
 }
 
@@ -255,10 +303,10 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	}
 }
 
-// boot runs the @reboot entries, in table order.
-func (e *Engine) boot() {
+// boot runs the @reboot entries of some tables, in table order.
+func (e *Engine) boot(of func(*crontab.Table) bool) {
 	for slot := range e.jobs.len() {
-		if e.jobs.entry(slot).Schedule != crontab.Reboot {
+		if entry := e.jobs.entry(slot); entry.Schedule != crontab.Reboot || !of(entry.Table()) {
 			continue
 		}
 		j := e.firing(slot)

@@ -156,16 +156,16 @@ func (h *history) do(rng *rand.Rand) {
 		say("move to %s", w.zone)
 		h.parse()
 		h.expect()
-		w.step(Load{w.tables})
+		w.step(Load{Tables: w.tables})
 	case n < 89:
 		say("load the same")
-		h.same(w.step(Load{w.tables}))
+		h.same(w.step(Load{Tables: w.tables}))
 	case n < 92:
 		say("load another")
 		h.texts = randomTables(rng)
 		h.parse()
 		h.expect()
-		w.step(Load{w.tables})
+		w.step(Load{Tables: w.tables})
 	case n < 96:
 		v := w.engine.View()
 		if v.Len() > 0 {

@@ -163,11 +163,11 @@ func (s *story) command(words []string, body string) {
 			w.start()
 			return
 		}
-		w.step(Load{w.tables})
+		w.step(Load{Tables: w.tables})
 	case "zone":
 		w.zone = s.zone(words[1])
 		s.parse()
-		w.step(Load{w.tables})
+		w.step(Load{Tables: w.tables})
 	case "stamps":
 		s.stamps(words[1:])
 		return

@@ -117,7 +117,7 @@ func (w *world) start() {
 	w.engine = New(s)
 	w.owed = nil
 	w.state.Booted = false
-	w.step(Load{w.tables})
+	w.step(Load{Tables: w.tables})
 }
 
 // adopt lists the processes that the next daemon watches. Others it never
