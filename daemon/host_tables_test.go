@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -178,4 +180,132 @@ func TestHostFollowsItsTables(t *testing.T) {
 	h.open(gate, 2)
 	h.wantRun(a.ID, "ok", "first\nfirst ends\n")
 	h.wantRun(b.ID, "ok", "bob\nbob ends\n")
+}
+
+func TestThousandEditsAreFewLoads(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	table := func(i int) string {
+		return fmt.Sprintf("#@ name=a\n%d %d 1 1 * ann echo %d\n", i%60, i/60, i)
+	}
+	h.write("etc/crontab", table(0))
+	h.start()
+	w := h.watch()
+	const edits = 1000
+	for i := range edits {
+		h.write("etc/crontab", table(i+1))
+	}
+	loads := 0
+	for out := ""; out != fmt.Sprintln(edits); loads++ {
+		w.await("the edited table is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
+		_, out = h.do("a")
+	}
+	if loads > 20 {
+		t.Errorf("%d edits were loaded %d times", edits, loads)
+	}
+}
+
+func TestHostKeepsEachVersionOfATable(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	file := h.path("var/spool/cron/crontabs/bob")
+	texts := []string{"#@ name=a\n0 0 1 1 * echo 1\n", "#@ name=a\n0 0 2 1 * echo 2\n", "#@ name=a\n0 0 3 1 * echo 3\n"}
+	h.userTable("bob", bobID, texts[0])
+	h.start()
+	for _, text := range texts[1:] {
+		h.userTable("bob", bobID, text)
+		h.reload()
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	h.reload()
+	revisions, err := h.client.Revisions(h.context(), api.RevisionQuery{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(revisions) != 4 || !revisions[0].Gone || revisions[0].User != "bob" || revisions[0].How != "seen" {
+		t.Fatalf("the versions are %+v, want three and an end", revisions)
+	}
+	for i, want := range texts {
+		r, err := h.client.Revision(h.context(), revisions[3-i].ID)
+		if err != nil || string(r.Text) != want {
+			t.Errorf("version %d is %q, error %v; want %q", i, r.Text, err, want)
+		}
+	}
+	if _, err := h.client.Undo(h.context(), api.UndoRequest{Revision: revisions[2].ID}); err != nil {
+		t.Fatal(err)
+	}
+	if r, out := h.do("a"); out != "2\n" || r.User != "bob" {
+		t.Errorf("the restored table's job printed %q as %s", out, r.User)
+	}
+	if text := h.read("var/spool/cron/crontabs/bob"); !strings.HasSuffix(text, texts[1]) {
+		t.Errorf("the restored file says %q", text)
+	}
+}
+
+func TestHostRunsNobodyWhoIsNotThere(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("etc/shadow", "root:*:19000:0:99999:7:::\nann:*:19000:0:99999:7:::\nbob:!:19000:0:99999:7::1:\n")
+	h.write("etc/crontab", "#@ name=later every=1s\n* * * * * carol id -u\n#@ name=expired every=1s\n* * * * * bob true\n#@ name=locked every=1s\n* * * * * ann true\n")
+	h.start()
+	w := h.watch()
+	skipped := func(reason job.Reason, detail string) {
+		t.Helper()
+		r := w.await("an occurrence is skipped", func(r job.Record) bool { return r.Decision == job.DecideSkip && r.Reason == reason })
+		if !strings.Contains(r.Detail, detail) {
+			t.Errorf("it was skipped because %s (%s), want %s", r.Reason, r.Detail, detail)
+		}
+	}
+	skipped(job.NoAccount, "carol")
+	skipped(job.AccountRefused, "expired")
+	h.write("etc/passwd", h.read("etc/passwd")+fmt.Sprintf("carol:x:61003:61003::%s:/bin/sh\n", h.path("home")))
+	r := w.await("carol's job ends", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.User == "carol" })
+	h.wantRun(r.Run.ID, "ok", "61003\n")
+	h.write("etc/shadow", strings.ReplaceAll(h.read("etc/shadow"), "::1:", ":::"))
+	r = w.await("bob's job ends", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.User == "bob" })
+	if !r.Run.Outcome.OK() {
+		t.Errorf("a job of an account with a locked password: %v", r.Run.Outcome)
+	}
+}
+
+func TestHostFollowsItsZone(t *testing.T) {
+	t.Parallel()
+	const zones = "/usr/share/zoneinfo/"
+	if !exists(zones + "Asia/Tokyo") {
+		t.Skip("SKIPPED, NOT TESTED: there are no zones in " + zones)
+	}
+	h := newHost(t)
+	link := func(zone string) {
+		t.Helper()
+		if err := os.Symlink(zones+zone, h.path("etc/new")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(h.path("etc/new"), h.path("etc/localtime")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("America/New_York")
+	h.table("a", "true")
+	h.start()
+	w := h.watch()
+	for i, zone := range []string{"America/New_York", "Asia/Tokyo", "Etc/UTC"} {
+		if i > 0 {
+			link(zone)
+			w.await("the tables are read in "+zone, func(r job.Record) bool { return r.Kind == job.Loaded })
+		}
+		shown, err := h.client.Show(h.context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		where, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := shown.Upcoming[0].In(where)
+		if next.Hour() != 0 || next.Minute() != 0 || next.Day() != 1 || h.status().Zone != zone {
+			t.Errorf("in %s the job for 00:00 on 1 January is due at %s; the host's zone is %s", zone, next, h.status().Zone)
+		}
+	}
 }

@@ -189,6 +189,9 @@ func (l *loop) recall() {
 		if i, ok := v.Find(r.Job); ok {
 			j := v.Job(i)
 			l.tell(&r, &j, v.Entry(i))
+			if r.State == job.RunRunning || r.State == job.RunDecided {
+				l.lockStamp(v.Entry(i)) // somebody else may have it by now; the job runs all the same
+			}
 		}
 	}
 }
