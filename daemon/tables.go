@@ -50,6 +50,11 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 		}),
 	}
 	l.tables.reading.Lock()
+	if o.host() {
+		soon, cancel := context.WithTimeout(ctx, startPatience)
+		defer cancel()
+		ctx = soon
+	}
 	s := l.tables.read(ctx)
 	if o.host() {
 		return nil
@@ -59,6 +64,23 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 		unread = append(unread, fmt.Errorf("read crontab %s: %s", r.Path, r.Why))
 	}
 	return errors.Join(unread...)
+}
+
+// startPatience bounds twice how long a start waits for a directory service:
+// for the owners of tables, and for whom they name. Those whom it does not know
+// by then come when it does, and root's jobs run meanwhile.
+const startPatience = 3 * time.Second
+
+// awaited names the tables whose accounts are not known yet, and whether that
+// is because nobody could tell.
+func awaited(s spool.Snapshot) map[string]bool {
+	tables := map[string]bool{}
+	for _, r := range s.Refused {
+		if r.Code == spool.CodeOrphan {
+			tables[r.Path] = r.Unsure
+		}
+	}
+	return tables
 }
 
 // tend reads tables again whenever they changed, until ctx ends.
@@ -103,8 +125,10 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 	s := l.tables.current()
 	l.standsIn()
 	l.announce(s)
-	barred, _ := l.findBars(ctx, s.Tables)
-	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables}}, s.Changes
+	soon, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	barred, _ := l.findBars(soon, s.Tables)
+	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables, Awaited: awaited(s)}}, s.Changes
 }
 
 // findBars looks for accounts that nothing may start as, and says which are new.

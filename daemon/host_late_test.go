@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// withService puts a directory service in place of the machine's, for the
+// daemon alone. It knows the account net, number 61003, and says nothing while
+// there is a file "dead".
+func (h *host) withService() {
+	h.t.Helper()
+	if err := exec.Command("unshare", "-m", "mount", "--bind", h.Root, h.Root).Run(); err != nil {
+		h.t.Skipf("SKIPPED, NOT TESTED: a directory service cannot be put in place: %v", err)
+	}
+	h.write("etc/nsswitch.conf", "passwd: files sss\ngroup: files sss\n")
+	program := func(name, text string) {
+		h.write(name, text)
+		if err := os.Chmod(h.path(name), 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	dead := "[ ! -e " + h.path("dead") + " ] || exec sleep 1000\n"
+	program("getent", "#!/bin/sh\n"+dead+`[ "$3" = net ] || exit 2; echo net:x:61003:61003::/:/bin/sh`+"\n")
+	program("id", "#!/bin/sh\n"+dead+"echo 61003\n")
+	program("daemon", "#!/bin/sh\nexec unshare -m sh -c 'mount --bind "+h.path("getent")+" /usr/bin/getent && mount --bind "+
+		h.path("id")+" /usr/bin/id && exec "+h.program+"'\n")
+	h.program = h.path("daemon")
+}
+
+func TestHostStartsWhileADirectoryServiceIsDead(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withService()
+	h.write("etc/crontab", "#@ name=root\n0 0 1 1 * root echo root runs\n#@ name=named\n0 0 1 1 * net id -u >/dev/null; echo named\n")
+	h.userTable("net", 61003, "#@ name=own\n@reboot echo own\n")
+	h.userTable("other", 61004, "#@ name=other\n@reboot echo other\n")
+	h.write("dead", "")
+	before := time.Now()
+	h.start()
+	if took := time.Since(before); took > 2*startPatience+2*time.Second {
+		t.Errorf("the start took %v, with %v of patience twice", took, startPatience)
+	}
+	if r, out := h.do("root"); out != "root runs\n" {
+		t.Errorf("root's job: %v, printed %q", r.Outcome, out)
+	}
+	if err := os.Remove(h.path("dead")); err != nil {
+		t.Fatal(err)
+	}
+	h.reload()
+	if _, out := h.do("named"); out != "named\n" {
+		t.Errorf("the job of a system table printed %q", out)
+	}
+	own, err := h.client.History(h.context(), api.Filter{Refs: []string{"own"}})
+	if err != nil || len(own.Runs) != 1 {
+		t.Fatalf("the @reboot entry of an account that came late ran %d times (%v)", len(own.Runs), err)
+	}
+	h.wantRun(own.Runs[0].ID, "ok", "own\n")
+}
