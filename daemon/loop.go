@@ -190,9 +190,6 @@ func (l *loop) recall() {
 			j := v.Job(i)
 			l.tell(&r, &j, v.Entry(i))
 			if r.State == job.RunRunning || r.State == job.RunDecided {
-				l.lockStamp(v.Entry(i)) // it went with the daemon before this one
-			}
-			if r.State == job.RunRunning || r.State == job.RunDecided {
 				l.lockStamp(v.Entry(i)) // somebody else may have it by now; the job runs all the same
 			}
 		}
