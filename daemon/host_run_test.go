@@ -271,7 +271,9 @@ func (h *host) launch() {
 		h.manager.prepare(cmd)
 	}
 	err = cmd.Start()
-	in.Close()
+	for _, f := range append(cmd.ExtraFiles, in) {
+		f.Close()
+	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -678,7 +680,7 @@ func (m *fakeManager) empty() {
 	m.store = nil
 }
 
-// prepare gives what is stored to a daemon.
+// prepare gives copies of what is stored to a daemon.
 func (m *fakeManager) prepare(cmd *exec.Cmd) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -688,8 +690,12 @@ func (m *fakeManager) prepare(cmd *exec.Cmd) {
 	}
 	var names []string
 	for _, s := range m.store {
+		fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			m.t.Fatal(err)
+		}
 		names = append(names, s.name)
-		cmd.ExtraFiles = append(cmd.ExtraFiles, s.file)
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fd), s.name))
 	}
 	cmd.Env = append(cmd.Env, fmt.Sprint("LISTEN_FDS=", len(names)), "LISTEN_FDNAMES="+strings.Join(names, ":"))
 	cmd.Args = append([]string{"/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`}, append([]string{cmd.Path}, cmd.Args[1:]...)...)

@@ -82,8 +82,9 @@ func (l *loop) send(ctx context.Context, d mail.Delivery) (status int, output st
 	return r.Outcome.Code<<8 | r.Outcome.Signal, string(r.Output) + string(r.Errput), nil
 }
 
-// claims has the spawner leave the file with a run's output to deliver.
-func (l *loop) claims(job.RunID) bool { return l.post != nil }
+// claims has the spawner leave the file with a run's output to deliver. It may
+// be asked before there is a post.
+func (l *loop) claims(job.RunID) bool { return l.options.host() }
 
 // deliverAll mails what the runs that ended in a step have printed.
 func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {

@@ -260,7 +260,7 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 			File: c.Path, User: user, At: l.clock.Now().Wall, How: store.RevisionSeen,
 			Gone: c.Kind == spool.Gone, Text: []byte(l.tables.places.Body(c.Path, c.Text)),
 		})
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			l.log.Warn("a version of a table is not kept", "table", c.Path, "error", err)
 		}
 	}
