@@ -31,8 +31,18 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 		pruneNow: make(chan struct{}, 1),
 		away:     make(chan struct{}),
 	}
-	l.voice, l.log, err = openVoice(o, l.mailTakes)
+	l.voice, l.log, err = openVoice(o, l.mailTakes, l.zone)
 	return l, err
+}
+
+// zone is the host's, as it is now.
+func (l *loop) zone() *time.Location {
+	if l.tables != nil {
+		if zone := l.tables.current().Zone; zone != nil {
+			return zone
+		}
+	}
+	return time.Local // nothing was read yet
 }
 
 // listen opens the control socket: the one that the daemon before listened

@@ -4,20 +4,21 @@ import (
 	"cmp"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/cronring/cronring/daemon/journal"
 )
 
 // openVoice opens what the daemon says things to, and a log that goes the same
 // way. Where that is standard output, the log goes to standard error instead.
-func openVoice(o *Options, mailReady func() bool) (*voice, *slog.Logger, error) {
+func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*voice, *slog.Logger, error) {
 	lines := o.Config.Log.CronLines
 	sink, mode, err := journal.Open(journal.Options{
 		Mode: journal.Mode(cmp.Or(o.Log, o.Config.Log.To)), Host: o.host(),
 		Words:  o.words(),
 		NoCron: lines != nil && !*lines,
 		CMDOUT: func() bool { return !mailReady() },
-		Stdout: o.Stdout, Stderr: o.Stderr, Getenv: os.Getenv,
+		Stdout: o.Stdout, Stderr: o.Stderr, Getenv: os.Getenv, Zone: zone,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -120,7 +120,7 @@ func value(fields []field, name string) string {
 
 func openScribe(t *testing.T, o Options) *scribe {
 	t.Helper()
-	o.Zone = time.UTC
+	o.Zone = func() *time.Location { return time.UTC }
 	sink, _, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

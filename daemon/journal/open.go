@@ -36,9 +36,9 @@ type Options struct {
 	Stdout  io.Writer
 	Stderr  io.Writer // hears that the log takes nothing
 	Getenv  func(string) string
-	Journal string         // "" is JournalSocket
-	Syslog  string         // "" is SyslogSocket
-	Zone    *time.Location // of syslog's time stamps; nil is the process's
+	Journal string                // "" is JournalSocket
+	Syslog  string                // "" is SyslogSocket
+	Zone    func() *time.Location // of syslog's time stamps, now; nil is the process's
 }
 
 // Open makes the sink, and tells which it is. A log that is not there is no
@@ -51,7 +51,7 @@ func Open(o Options) (Sink, Mode, error) {
 		o.Syslog = SyslogSocket
 	}
 	if o.Zone == nil {
-		o.Zone = time.Local
+		o.Zone = func() *time.Location { return time.Local }
 	}
 	if o.CMDOUT == nil {
 		o.CMDOUT = func() bool { return false }

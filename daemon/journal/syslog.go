@@ -18,7 +18,7 @@ const maxSyslog = 8 << 10
 // library's syslog(3) has (RFC 3164 without the host's name).
 type syslog struct {
 	path   string
-	zone   *time.Location // of the time stamps
+	zone   func() *time.Location // of the time stamps
 	conn   net.Conn
 	stream bool // the daemon has a stream socket, where a NUL ends a message
 }
@@ -41,7 +41,7 @@ func (s *syslog) write(n *note, wait time.Duration) error {
 }
 
 func (s *syslog) writePart(n *note, text string, deadline time.Time) error {
-	b := appendPart(nil, n, text, s.zone)
+	b := appendPart(nil, n, text, s.zone())
 	err := s.send(b, deadline)
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
