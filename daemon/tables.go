@@ -25,7 +25,8 @@ type tables struct {
 	source *spool.Source
 	bars   bars
 
-	anacron bool // was installed when the tables were read before
+	anacron bool           // was installed when the tables were read before
+	zone    *time.Location // of the host then
 
 	reading sync.Mutex // held while they are read and the loop takes them; at first until firstEvents is through
 	keeping sync.Mutex // held while their versions are written down, in order
@@ -186,8 +187,13 @@ func (l *loop) standsIn() bool {
 	return before && !l.tables.anacron
 }
 
-// announce says what became of the tables since they were read before.
+// announce says what became of the tables since they were read before, and of
+// the zone that their times are in.
 func (l *loop) announce(s spool.Snapshot) {
+	if before := l.tables.zone; before != nil && before.String() != s.Zone.String() {
+		l.log.Info("the host's time zone is another", "zone", s.Zone.String(), "before", before.String())
+	}
+	l.tables.zone = s.Zone
 	entries := make(map[string]int, len(s.Tables))
 	for _, t := range s.Tables {
 		entries[t.Name] = len(t.Entries)
