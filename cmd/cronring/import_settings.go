@@ -111,7 +111,7 @@ func (m *machine) anacronSetting(name, value string) importedSetting {
 	case m.anacronInstalled():
 		s.Becomes = "anacron's own: it stays installed and does its jobs"
 	case name == "ANACRON_RUN_ON_BATTERY_POWER":
-		s.Becomes = "honoured when cronring stands in for anacron"
+		s.Becomes, s.Differs = "not read: cronring does anacron's jobs on battery too", value != "" && value != "yes"
 	case name == "ANACRON_ARGS":
 		s.Becomes, s.Differs = "not read: cronring keeps the delays of each line, and starts lines side by side", strings.TrimSpace(value) != "" && value != "-s"
 	default:
