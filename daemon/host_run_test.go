@@ -763,7 +763,10 @@ func gone(t testing.TB, pid int) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(hostPatience/time.Millisecond))
+	n, err := 0, error(unix.EINTR)
+	for err == unix.EINTR {
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(hostPatience/time.Millisecond))
+	}
 	if err != nil || n != 1 {
 		t.Fatalf("process %d does not end: %d, %v", pid, n, err)
 	}
