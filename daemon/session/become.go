@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,10 +89,23 @@ func become(fds []int, report io.Writer) error {
 	if len(argv) == 0 {
 		return errors.New("the order has no command")
 	}
+	defaultReserved()
 	env := merge(os.Environ(), asStrings(o.Env))
 	say(report, reportReady, "")
 	err := syscall.Exec(argv[0], argv, env) // closes the report
 	return fmt.Errorf("run SHELL %s: %w", argv[0], err)
+}
+
+// defaultReserved gives the signals that the C library keeps for itself their
+// default action. Exec passes on that they are ignored, as glibc's posix_spawn
+// leaves them in what it starts, and package signal cannot set them. All of
+// struct sigaction is zero for that, on every architecture.
+func defaultReserved() {
+	const first, last, maskSize = 32, 34, 8
+	var action [4]uint64
+	for sig := uintptr(first); sig <= last; sig++ {
+		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0)
+	}
 }
 
 // receive takes the descriptors of an order from a socket. They are closed by
