@@ -330,3 +330,24 @@ func (h *host) fill(name string) {
 		}
 	}
 }
+
+func TestManagerHearsHowTheDaemonIs(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	m := h.withManager()
+	h.table("a", "true")
+	h.start()
+	pid := fmt.Sprintf("MAINPID=%d", h.cmd.Process.Pid)
+	if text := m.hears("READY=1"); !strings.Contains(text, "STATUS=1 job") || !strings.Contains(text, pid) {
+		t.Errorf("the service manager heard %q, want one job and %s", text, pid)
+	}
+	h.renew()
+	if text := m.hears("RELOADING=1"); !strings.Contains(text, "MONOTONIC_USEC=") {
+		t.Errorf("the service manager heard %q", text)
+	}
+	if text := m.hears("READY=1"); !strings.Contains(text, pid) {
+		t.Errorf("the service manager heard %q, want %s as before", text, pid)
+	}
+	h.stop()
+	m.hears("STOPPING=1")
+}
