@@ -88,9 +88,23 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		}
 	}
 	if o.Period != nil {
+		if at := v.waitsUntil(v.ID(i)); at.After(after) {
+			return at
+		}
 		return v.nextOfPeriod(v.Entry(i), after)
 	}
 	return v.Entry(i).Schedule.Next(after)
+}
+
+// waitsUntil is when a run of a period starts that waits for its delay and
+// hours; the zero time where none does.
+func (v *View) waitsUntil(id job.ID) time.Time {
+	for _, r := range v.live {
+		if r.Job == id && r.State == job.RunWaiting && r.Reason == job.WaitsForDelay {
+			return r.NotBefore
+		}
+	}
+	return time.Time{}
 }
 
 // Hold is the pause of job i, or nil.

@@ -43,6 +43,10 @@ func (ev *evidence) enable() []api.Remedy {
 	switch {
 	case ev.hold != nil:
 		return []api.Remedy{ev.command("end the pause", "resume")}
+	case ev.bar == job.NoAccount:
+		return []api.Remedy{{What: "see whether the host knows the account", Command: "getent passwd " + quote(ev.job.User)}}
+	case ev.bar == job.AccountRefused:
+		return []api.Remedy{{What: "see the dates of the account", Command: "chage -l " + quote(ev.job.User)}}
 	case ev.job.Held != "":
 		return []api.Remedy{ev.lint()}
 	case ev.job.Disabled:

@@ -35,6 +35,8 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 	from, to := ev.at, ev.at.Add(time.Minute)
 	if first := ev.entry.Schedule.Next(from.Add(-1)); !first.IsZero() && first.Before(to) {
 		ev.at, ev.named = first.UTC(), true
+	} else {
+		ev.findStart(c, from, to)
 	}
 	var err error
 	if ev.record, ev.decided, err = s.store.DecisionAt(ctx, ev.job.ID, ev.at); err != nil {
@@ -47,6 +49,26 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 	}
 	s.addRun(c, ev)
 	return nil
+}
+
+// findStart looks for the occurrence of an entry with a period that starts
+// within a time: it comes before, by the delay and the hours of its line.
+func (ev *evidence) findStart(c *call, from, to time.Time) {
+	p := ev.entry.Options().Period
+	if p == nil {
+		return
+	}
+	within := func(start time.Time) bool { return !start.Before(from) && start.Before(to) }
+	for _, r := range c.view.Runs() {
+		if r.Job == ev.job.ID && within(r.NotBefore) && c.seesRun(r) {
+			ev.at = r.Due
+			return
+		}
+	}
+	due := previous(ev.entry.Schedule, to)
+	if !due.IsZero() && (within(due.Add(p.Delay)) || within(p.Start(due, ev.entry.Zone().Location()))) {
+		ev.at, ev.named = due.UTC(), true
+	}
 }
 
 // addAsked finds the newest run of those chosen that somebody asked for. It is

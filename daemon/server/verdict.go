@@ -41,6 +41,8 @@ func (ev *evidence) verdict(cross api.StepName) string {
 func (ev *evidence) told() string {
 	r := ev.run
 	switch {
+	case r.State == job.RunWaiting:
+		return "It has not started yet: it is to at " + ev.stamp(r.NotBefore) + ". " + ev.reason().Sentence()
 	case r.Started.IsZero():
 		return "It is about to start. " + ev.reason().Sentence()
 	case r.State.Live():

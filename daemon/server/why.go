@@ -38,6 +38,7 @@ type evidence struct {
 	now   time.Time
 	host  string
 	hold  *job.Hold
+	bar   job.Reason // why nothing may start as its account, or ""
 	next  time.Time
 	stops bool // the daemon is about to end
 
@@ -60,6 +61,9 @@ func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evi
 	ev := &evidence{
 		job: c.view.Job(i), entry: c.view.Entry(i), now: c.now, host: s.backend.Health().Host,
 		hold: c.view.Hold(i), next: c.view.Next(i, c.now), stops: c.view.Draining(),
+	}
+	if b, barred := c.view.Barred(ev.job.User); barred {
+		ev.bar = b.Reason
 	}
 	steps := []func(context.Context, *call, *evidence) error{s.addDecision, s.addClock, s.addLives, s.addPast}
 	ev.at = at

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// An entry with a period starts later than the instant that its schedule
+// names. Both are asked about.
+func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
+	w := newWorld(t, "")
+	table, _ := crontab.Parse("/etc/anacrontab", "1 5 daily true\n7 10 weekly true\n", crontab.Config{Format: crontab.Anacron, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	w.step(engine.Load{Tables: []*crontab.Table{table}}) // found due, without stamps
+	client := w.client()
+	ask := func(ref, at string) api.Why {
+		t.Helper()
+		when := time.Time{}
+		if at != "" {
+			when = instant(t, at)
+		}
+		why, err := client.Why(t.Context(), ref, when)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return why
+	}
+	said := func(ref, at, want string) {
+		t.Helper()
+		if got := ask(ref, at); !strings.Contains(got.Verdict, want) {
+			t.Errorf("%s at %q: got %q, want %q in it", ref, at, got.Verdict, want)
+		}
+	}
+	const waits = "it is to at Fri 20 Nov 2026 00:10:00"
+	said("weekly", "", waits)
+	said("weekly", "2026-11-20T00:10:00Z", waits)
+	said("daily", "2026-11-21T00:05:00Z", "It has not come yet: it is due in 1d")
+	said("daily", "2026-11-21T00:06:00Z", "the schedule does not name that instant")
+	w.to("2026-11-20T00:05:00Z")
+	for _, r := range w.View().Runs() {
+		if r.Job == "daily" {
+			w.started(r.ID)
+			w.ended(r.ID, 0)
+		}
+	}
+	w.to("2026-11-20T00:06:00Z")
+	said("daily", "", "It ran")
+	if next := w.View().Next(0, w.now); !next.Equal(instant(t, "2026-11-21T00:05:00Z")) {
+		t.Errorf("after its run the next start is %s", next)
+	}
+}
+
+func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
+	w := newWorld(t, "#@ name=ghost\n* * * * * ghost true\n#@ name=old\n* * * * * old true\n")
+	w.step(engine.Bar{Users: map[string]engine.Barred{
+		"ghost": {Reason: job.NoAccount, Detail: "unknown user ghost"},
+		"old":   {Reason: job.AccountRefused, Detail: "account expired on 2022-01-09"},
+	}})
+	client := w.client()
+	for ref, want := range map[string]string{"ghost": "getent passwd ghost", "old": "chage -l old"} {
+		for _, skipped := range []bool{false, true} {
+			if skipped {
+				w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+			}
+			why, err := client.Why(t.Context(), ref, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(why.Remedies) != 1 || why.Remedies[0].Command != want {
+				t.Errorf("%s, skipped %t: got remedies %+v, want %s", ref, skipped, why.Remedies, want)
+			}
+		}
+	}
+}
