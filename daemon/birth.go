@@ -90,8 +90,10 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 	if err != nil {
 		l.log.Error("some of the jobs that ran on are out of sight", "error", err)
 	}
+	stored := map[job.RunID]bool{}
 	for _, k := range l.manager.Kept() {
 		found = append(found, spawn.Handed{Run: k.Run, Out: k.Stdout, Err: k.Stderr, PIDFD: k.PID})
+		stored[k.Run] = true
 	}
 	var in inheritance
 	for _, h := range found {
@@ -103,6 +105,9 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		delete(runs, h.Run)
 		h.Job, h.PID = r.Job, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
 		in.children = append(in.children, h)
+		if !stored[h.Run] { // the store was emptied when the daemon stopped
+			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
+		}
 	}
 	for id, r := range runs { // nobody has them; what they printed until then is known
 		began := r.State == job.RunRunning || r.State == job.RunDecided

@@ -195,3 +195,48 @@ func TestKilledDaemonWithoutManagerLosesRuns(t *testing.T) {
 		t.Errorf("another job afterwards: %v", r.Outcome)
 	}
 }
+
+// TestJobsOutliveWhateverBecomesOfTheDaemon takes many jobs through all that
+// happens to a service.
+func TestJobsOutliveWhateverBecomesOfTheDaemon(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withManager()
+	gate := h.fifo("gate")
+	const n = 200
+	var table strings.Builder
+	for i := range n {
+		fmt.Fprintf(&table, "#@ name=j%d\n0 0 1 1 * ann echo %d; read x <%s; echo end; exit %d\n", i, i, gate.Name(), i%100)
+	}
+	h.write("etc/crontab", table.String())
+	h.start()
+	w := h.watch()
+	runs := h.run("*")
+	for range runs {
+		w.await("a start", func(r job.Record) bool { return r.Kind == job.Started })
+	}
+	h.stopUnder()
+	h.start()
+	h.renew()
+	h.manager.keeps("three descriptors of each", func(names []string) bool { return len(names) >= 3*n })
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.start()
+	h.stopUnder()
+	h.start()
+	if got := h.status().States[job.StateRunning]; got != n {
+		t.Errorf("%d jobs run, want %d", got, n)
+	}
+	h.open(gate, n)
+	for _, r := range runs {
+		var i int
+		if _, err := fmt.Sscanf(string(r.Job)[strings.LastIndex(string(r.Job), "j"):], "j%d", &i); err != nil {
+			t.Fatal(err)
+		}
+		h.wantRun(r.ID, job.Outcome{Kind: job.Exited, Code: i % 100}.String(), fmt.Sprintf("%d\nend\n", i))
+	}
+	h.stop()
+	if pids := h.keepers(); len(pids) != 0 {
+		t.Errorf("keepers %v are left", pids)
+	}
+}

@@ -131,6 +131,13 @@ func (x message) close() {
 // room is how long a manager with a backlog is left alone.
 const room = 20 * time.Millisecond
 
+// A manager that has no room at the end is given so long, in such steps: who
+// comes after us takes what we were told to store for stored.
+const (
+	lastRoom = time.Second
+	lastStep = time.Millisecond
+)
+
 // Run sends what waits for room, until ctx ends.
 func (m *Manager) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
@@ -138,7 +145,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			m.flush()
+			for end := time.Now().Add(lastRoom); !m.flush() && time.Now().Before(end); {
+				<-time.After(lastStep)
+			}
 			return nil
 		case <-m.outbox.wake:
 		case <-timer.C:
