@@ -61,7 +61,7 @@ func (e *Engine) objection(j *firing) string {
 			return job.Overlapping.With(e.going(other))
 		}
 	}
-	live := e.byJob[j.id]
+	live := e.liveOf(j)
 	if len(live) == 0 {
 		return ""
 	}
@@ -79,8 +79,12 @@ func (e *Engine) objection(j *firing) string {
 func (e *Engine) stopRuns(ev Stop) {
 	var stopped []job.Run
 	id := ev.Job
+	slot, known := e.jobs.find(id)
 	for _, r := range e.sorted() {
 		if ev.Run != 0 && r.ID != ev.Run || ev.Run == 0 && r.Job != ev.Job {
+			continue
+		}
+		if ev.Run == 0 && known && !isOf(r, e.jobs.entry(slot).User()) {
 			continue
 		}
 		id = r.Job
@@ -105,12 +109,13 @@ func (e *Engine) sorted() []*run {
 }
 
 func (e *Engine) pause(ev Pause) {
-	if _, ok := e.jobs.find(ev.Job); !ok {
+	slot, ok := e.jobs.find(ev.Job)
+	if !ok {
 		e.refuse(ev.Token, NotFound, "no such job")
 		return
 	}
 	h := ev.Hold
-	h.Since = e.now.Wall
+	h.Since, h.User = e.now.Wall, e.jobs.entry(slot).User()
 	e.setHold(ev.Job, &h)
 	e.record(job.Record{Kind: job.Paused, Job: ev.Job, Detail: h.Reason, Hold: &h})
 	e.answer(ev.Token, nil, nil)

@@ -101,7 +101,7 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	}
 	h, ok := e.holds[j.id]
 	switch {
-	case !ok:
+	case !ok, !h.Binds(j.entry.User()):
 		return "", ""
 	case !h.Until.IsZero() && !e.now.Wall.Before(h.Until):
 		e.setHold(j.id, nil)
@@ -156,7 +156,7 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 
 // admit is the overlap gate: it starts the occurrence, queues it or skips it.
 func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) {
-	live := e.byJob[j.id]
+	live := e.liveOf(j)
 	if len(live) == 0 || j.options.Overlap == crontab.OverlapAllow {
 		e.begin(j, due, t, reason)
 		return
@@ -250,6 +250,22 @@ func (e *Engine) add(r *run) {
 	e.live[r.ID] = r
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)
 }
+
+// liveOf is the live runs of a job, oldest first. What ran under its name when
+// that was another account's is not its business.
+func (e *Engine) liveOf(j *firing) []*run {
+	var live []*run
+	for _, r := range e.byJob[j.id] {
+		if isOf(r, j.entry.User()) {
+			live = append(live, r)
+		}
+	}
+	return live
+}
+
+// isOf tells whether a run is an account's. Names of jobs are anybody's to
+// choose: that a run has the name of a job does not make it that job's.
+func isOf(r *run, user string) bool { return r.User == "" || r.User == user }
 
 func (e *Engine) remove(r *run) {
 	delete(e.live, r.ID)

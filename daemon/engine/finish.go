@@ -109,15 +109,26 @@ func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
 // promote starts the oldest queued run of a job if nothing else of it is live.
 func (e *Engine) promote(id job.ID) {
 	for !e.draining {
-		live := e.byJob[id]
-		if slices.ContainsFunc(live, func(r *run) bool { return r.State != job.RunQueued }) {
-			return
-		}
-		r := queued(live)
+		r := e.nextQueued(id)
 		if r == nil || e.ready(r, job.RanAfterQueue) {
 			return
 		}
 	}
+}
+
+// nextQueued is the oldest queued run of a job of which its account has no
+// other under way.
+func (e *Engine) nextQueued(id job.ID) *run {
+	live := e.byJob[id]
+	i := slices.IndexFunc(live, func(r *run) bool {
+		return r.State == job.RunQueued && !slices.ContainsFunc(live, func(x *run) bool {
+			return x.State != job.RunQueued && x.User == r.User
+		})
+	})
+	if i < 0 {
+		return nil
+	}
+	return live[i]
 }
 
 // ready starts a run that was queued or waiting, or drops it and answers
@@ -129,6 +140,10 @@ func (e *Engine) ready(r *run, reason job.Reason) bool {
 		return false
 	}
 	j := e.firing(slot)
+	if !isOf(r, j.entry.User()) { // the name is another account's by now
+		e.drop(r, job.JobRemoved)
+		return false
+	}
 	if against, detail := e.standing(j); against != "" {
 		e.dropFor(r, against, detail)
 		return false
@@ -159,7 +174,7 @@ func (e *Engine) ready(r *run, reason job.Reason) bool {
 // any rule but allow that is so only if the rule was allow until a reload.
 func (e *Engine) crowded(r *run) bool {
 	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
-		return x != r && (x.State == job.RunDecided || x.State == job.RunRunning)
+		return x != r && x.User == r.User && (x.State == job.RunDecided || x.State == job.RunRunning)
 	})
 }
 

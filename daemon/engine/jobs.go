@@ -71,15 +71,31 @@ func (s *jobs) id(slot int32) job.ID {
 	return job.DeriveID(e.Table().Name, e.User(), e.Command(), s.twins[slot])
 }
 
-// options are the entry's own, but for an entry whose name is taken.
+// options are the entry's own, but for an entry whose name is taken: it is held
+// if the other one is of the same hand, and else runs without the name.
 func (s *jobs) options(slot int32) *crontab.Options {
 	o := s.entry(slot).Options()
-	if other, ok := s.taken[slot]; ok && o.Held == "" {
+	other, ok := s.taken[slot]
+	switch {
+	case ok && o.Degraded == "" && owner(s.entry(slot)) != owner(s.entry(other)):
+		degraded := *o
+		degraded.Degraded = "name=" + o.Name + " is the name of another account's job; this one goes by another"
+		return &degraded
+	case ok && o.Held == "" && owner(s.entry(slot)) == owner(s.entry(other)):
 		held := *o
 		held.Held = "the name " + o.Name + " is taken by an entry of " + s.entry(other).Table().Name
 		return &held
 	}
 	return o
+}
+
+// owner is who wrote an entry. Nobody else may keep it from running by taking
+// its name.
+func owner(e *crontab.Entry) string {
+	if e.Table().Format == crontab.User {
+		return e.User()
+	}
+	return "root"
 }
 
 func (s *jobs) find(id job.ID) (slot int32, ok bool) {

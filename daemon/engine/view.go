@@ -110,9 +110,10 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 // Hold is the pause of job i, or nil.
 func (v *View) Hold(i int) *job.Hold {
 	h, ok := v.holds[v.ID(i)]
-	if !ok || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
+	if !ok || !h.Binds(v.Entry(i).User()) || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
 		return nil
 	}
+	h.User = "" // who asks knows the job
 	return &h
 }
 
@@ -131,8 +132,8 @@ func (v *View) Stamp(id string) (day crontab.Day, ok bool) {
 // Live is the live runs of job i, oldest first. It looks through all live
 // runs: to ask for many jobs, sort Runs by job once.
 func (v *View) Live(i int) []job.Run {
-	id := v.ID(i)
-	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool { return r.Job != id })
+	id, user := v.ID(i), v.Entry(i).User()
+	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool { return r.Job != id || r.User != "" && r.User != user })
 }
 
 // Runs is all live runs, oldest first: running, about to start, queued,

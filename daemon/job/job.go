@@ -101,7 +101,12 @@ type Hold struct {
 	Until  time.Time `json:"until,omitzero"` // zero: until resumed
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
+	User   string    `json:"user,omitempty"` // whose job it was
 }
+
+// Binds tells whether the pause is of a job of that account, and not of one
+// that another account had under the same name.
+func (h Hold) Binds(user string) bool { return h.User == "" || h.User == user }
 
 // Mark is the newest occurrence already decided for a job. It survives reload
 // and restart: nothing at or before it is decided again in the same Era.

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// tableOf parses the table of an account.
+func tableOf(owner, text string) *crontab.Table {
+	t, _ := crontab.Parse(owner, text, crontab.Config{Owner: owner, Local: time.UTC, Zone: time.LoadLocation, Seed: 1})
+	return t
+}
+
+// strangers is an engine at noon with a live run of zoe's job "backup", whose
+// name ann, who comes first, has taken since.
+func strangers(t *testing.T, anns, zoes string) *Engine {
+	t.Helper()
+	e := New(State{NextRun: 1, Holds: map[job.ID]job.Hold{}})
+	zoe := tableOf("zoe", zoes)
+	e.Step(Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}, Load{Tables: []*crontab.Table{zoe}})
+	e.Step(Moment{Wall: noon.Add(-60 * time.Second), Up: time.Hour + 30*time.Second})
+	e.Step(Moment{Wall: noon.Add(-50 * time.Second), Up: time.Hour + 40*time.Second}, Started{Run: 1, PID: 77, At: noon.Add(-60 * time.Second)})
+	e.Step(Moment{Wall: noon.Add(-40 * time.Second), Up: time.Hour + 50*time.Second}, Load{Tables: []*crontab.Table{tableOf("ann", anns), zoe}})
+	if got := e.View().Runs(); len(got) != 1 || got[0].User != "zoe" || got[0].State != job.RunRunning {
+		t.Fatalf("live runs: %+v, want one of zoe's", got)
+	}
+	return e
+}
+
+const zoesBackup = "#@ name=backup\n* * * * * zoe\n"
+
+func atNoon() Moment { return Moment{Wall: noon, Up: time.Hour + 90*time.Second} }
+
+func startsOf(effects []Effect) (commands []string) {
+	for _, e := range effects {
+		if s, ok := e.(Start); ok {
+			commands = append(commands, s.Job.Command)
+		}
+	}
+	return commands
+}
+
+func TestNameTakenByAnotherAccountKeepsNoJobFromRunning(t *testing.T) {
+	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
+	if got := startsOf(e.Step(atNoon())); len(got) != 1 || got[0] != "zoe" {
+		t.Errorf("started %q, want zoe's job although ann has its name", got)
+	}
+	j := e.View().Job(1)
+	if j.Held != "" || !strings.Contains(j.Degraded, "another account") {
+		t.Errorf("held %q, degraded %q, want it degraded with a word about the name", j.Held, j.Degraded)
+	}
+}
+
+func TestOverlapMindsNoRunOfAnotherAccount(t *testing.T) {
+	for _, overlap := range []string{"kill", "replace", "skip", "queue"} {
+		e := strangers(t, "#@ name=backup overlap="+overlap+"\n* * * * * ann\n", "#@ name=backup\n59 11 * * * zoe\n")
+		effects := e.Step(atNoon())
+		if kills := killsOf(effects); len(kills) > 0 {
+			t.Errorf("overlap=%s of ann's job sent %+v, want zoe's run left alone", overlap, kills)
+		}
+		if got := startsOf(effects); len(got) != 1 || got[0] != "ann" {
+			t.Errorf("overlap=%s: started %q, want ann's job, which zoe's run does not concern", overlap, got)
+		}
+	}
+}
+
+func TestStopEndsNoRunOfAnotherAccount(t *testing.T) {
+	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
+	effects := e.Step(atNoon(), Stop{Token: 1, Job: "backup", By: "ann"})
+	if kills := killsOf(effects); len(kills) > 0 {
+		t.Errorf("ann's stop of her job sent %+v, want zoe's run left alone", kills)
+	}
+	if got := e.View().Live(0); len(got) > 0 {
+		t.Errorf("ann's job shows the runs %+v, want none", got)
+	}
+}
+
+func TestPauseBindsNoJobOfAnotherAccount(t *testing.T) {
+	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
+	e.Step(Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "ann"}})
+	if e.View().Hold(0) == nil {
+		t.Fatal("ann's job is not paused")
+	}
+	e.Step(Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 70*time.Second}, Load{Tables: []*crontab.Table{tableOf("zoe", zoesBackup)}})
+	if h := e.View().Hold(0); h != nil {
+		t.Errorf("zoe's job is paused by %+v, want it free", h)
+	}
+	if got := startsOf(e.Step(atNoon())); len(got) != 1 {
+		t.Errorf("started %q, want zoe's job", got)
+	}
+}
+
+func TestQueuedRunStartsNoJobOfAnotherAccount(t *testing.T) {
+	e := strangers(t, "0 0 1 1 * ann\n", "#@ name=backup overlap=queue\n* * * * * zoe\n")
+	e.Step(atNoon()) // queues the second run
+	e.Step(Moment{Wall: noon.Add(time.Second), Up: 2 * time.Hour}, Load{Tables: []*crontab.Table{tableOf("ann", "#@ name=backup\n0 0 1 1 * ann\n")}})
+	effects := e.Step(Moment{Wall: noon.Add(2 * time.Second), Up: 2 * time.Hour}, Ended{Run: 1, Outcome: job.Outcome{Kind: job.Exited}, At: noon})
+	if got := startsOf(effects); len(got) > 0 {
+		t.Errorf("zoe's queued run started %q, which is ann's", got)
+	}
+	if got := recordsOf(effects, job.Dropped); len(got) != 1 {
+		t.Errorf("records of what was dropped: %+v, want one", got)
+	}
+}
