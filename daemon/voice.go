@@ -89,8 +89,14 @@ func (v *voice) about(id job.RunID) *journal.Run {
 	return v.runs[id]
 }
 
-// chunk is called by the goroutine that reads the output of jobs.
+// chunk is called by the goroutine that reads the output of jobs, which may
+// wait, and, with a word of the daemon's own, by the one that starts all jobs,
+// which may not: a job that floods the log must hold up no other's start.
 func (v *voice) chunk(c job.Chunk) {
+	if c.Stream == job.System {
+		v.add(c, 0, true)
+		return
+	}
 	if !v.add(c, len(c.Data), false) {
 		select {
 		case <-v.room:
