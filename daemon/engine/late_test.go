@@ -59,3 +59,19 @@ func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	here, late := w.table("here", "* * * * * x\n1 * * * * x\n"), w.table("late", "2 * * * * x\n")
+	var known []Known
+	for _, e := range New(State{}).Step(Moment{Wall: noon, Up: time.Hour}, Load{Tables: []*crontab.Table{here, late}}) {
+		if r, ok := e.(Roster); ok {
+			known = r.Known
+		}
+	}
+	e := New(State{Known: known, LastSeen: noon, NextRun: 1})
+	e.Step(Moment{Wall: noon.Add(time.Second), Up: time.Hour}, Load{Tables: []*crontab.Table{here}, Awaited: map[string]bool{"late": false}})
+	if n := len(e.awaited.past); n != 1 {
+		t.Errorf("%d jobs are remembered, want the one of the table that has not come", n)
+	}
+}

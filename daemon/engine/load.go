@@ -26,6 +26,9 @@ func (e *Engine) load(ev Load) {
 	}
 	next, keys := newJobs(tables)
 	marks, fresh, changed := e.marksOf(next, keys)
+	if first {
+		e.awaited.forget(keys)
+	}
 	e.jobs, e.marks = next, marks
 	e.agenda.replace(next.groups(), e.now.Wall)
 	e.pending = e.behind()
@@ -107,6 +110,18 @@ type awaited struct {
 
 func (s *State) await(tables map[string]bool) *awaited {
 	return &awaited{maps.Clone(tables), s.past(), s.LastSeen, s.Booted}
+}
+
+// forget lets go of what is known of jobs that did not have to be waited for:
+// a table of an account that was deleted may be awaited for ever.
+func (a *awaited) forget(keys []uint64) {
+	if a == nil {
+		return
+	}
+	for _, key := range keys {
+		delete(a.past, key)
+	}
+	a.past = maps.Clone(a.past) // a map never shrinks
 }
 
 func (a *awaited) has(entry *crontab.Entry) bool {
