@@ -385,7 +385,8 @@ run)
 	say "script ended with $rc"
 	if [ -n "$OUTDIR" ]; then
 		mkdir -p "$OUTDIR"
-		ns_enter "$HANDLE" sh -c 'mkdir -p /lab/out && tar -C /lab/out -cf - .' | tar -C "$OUTDIR" -xf -
+		# Status 1: the machine still lives, and something changed while it was read.
+		ns_enter "$HANDLE" sh -c 'mkdir -p /lab/out && tar -C /lab/out -cf - . || test $? -eq 1' | tar -C "$OUTDIR" -xf -
 	fi
 	exit $rc
 	;;
