@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -126,7 +127,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	})
 
 	stop := ctx.Done()
-	var giveUp, rested <-chan time.Time
+	var giveUp, rested, begun <-chan time.Time
 	var parted <-chan []engine.Start
 	alive := every(l.manager.Watchdog())
 	spawned := l.spawner.Events()
@@ -149,6 +150,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			l.manager.Status(l.statusLine())
 		case l.unstarted = <-parted:
 			parted, l.parted = nil, true
+			l.refuseUnstarted()
+		case <-begun:
+			begun, parted = nil, l.part()
 		case <-stop:
 			stop = nil
 			l.drain(&in, waiting)
@@ -157,7 +161,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			switch how := l.heed(s, &in); how {
 			case waiting:
 				giveUp = time.After(l.options.Grace)
-			case parting, renewal:
+			case parting:
+				begun = time.After(holdTime)
+			case renewal:
 				parted = l.part()
 			case staying:
 				if s == syscall.SIGHUP {
@@ -170,6 +176,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		}
 		l.gather(&in)
 		l.step(in)
+		if begun != nil && !l.starting() {
+			begun, parted = nil, l.part()
+		}
 	}
 	if l.leaving != renewal {
 		l.voice.cron(l.options.words().Down()...)
@@ -378,6 +387,24 @@ func (l *loop) part() <-chan []engine.Start {
 		parted <- starts
 	}()
 	return parted
+}
+
+// starting tells whether runs are about to begin. A daemon that stops begins
+// them first: a keeper does not, and the next start may be far off.
+func (l *loop) starting() bool {
+	return slices.ContainsFunc(l.view.Load().Runs(), func(r job.Run) bool { return r.State == job.RunDecided })
+}
+
+// refuseUnstarted ends the runs that did not even begin within holdTime, unless
+// there is somebody to hand them to.
+func (l *loop) refuseUnstarted() {
+	if l.leaving != parting {
+		return
+	}
+	for _, s := range l.unstarted {
+		l.failToStart(s, "the daemon was stopped before it came to it")
+	}
+	l.unstarted = nil
 }
 
 // statusLine says in one line how the daemon is.

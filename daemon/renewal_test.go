@@ -351,3 +351,35 @@ func TestManagerHearsHowTheDaemonIs(t *testing.T) {
 	h.stop()
 	m.hears("STOPPING=1")
 }
+
+// TestStartsUnderWayAreNotLost has the daemon leave while it is busy starting
+// jobs, by way of a first stage, as limits ask for one.
+func TestStartsUnderWayAreNotLost(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*host){
+		"executing the program anew": func(h *host) { h.signal(syscall.SIGUSR2); h.said("msg=ready") },
+		"stopping":                   func(h *host) { h.stopUnder(); h.start() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.withManager()
+			h.write("etc/security/limits.d/90-test.conf", "ann - nofile 200\n")
+			gate := h.fifo("gate")
+			const n = 100
+			var table strings.Builder
+			for i := range n {
+				fmt.Fprintf(&table, "#@ name=j%d\n0 0 1 1 * ann echo %d; ulimit -n; read x <%s; echo end\n", i, i, gate.Name())
+			}
+			h.write("etc/crontab", table.String())
+			h.start()
+			runs := h.run("*")
+			leave(h)
+			h.open(gate, n)
+			for _, r := range runs {
+				i := strings.TrimLeft(string(r.Job)[strings.LastIndex(string(r.Job), "j"):], "j")
+				h.wantRun(r.ID, "ok", i+"\n200\nend\n")
+			}
+		})
+	}
+}
