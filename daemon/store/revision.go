@@ -62,7 +62,12 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	if r.Gone {
 		r.Text = nil
 	}
-	sum, packed, err := pack(r)
+	sum := sumOf(r)
+	newest, known, err := s.newestRevision(ctx, r.File)
+	if err == nil && newest.ID != 0 && bytes.Equal(known, sum) && !newest.isMadeBy(r) {
+		return newest.ID, nil // nearly always so: a host that starts tells of all its files
+	}
+	packed, err := pack(r)
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
@@ -72,7 +77,7 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
-	newest, known, err := s.newestRevision(ctx, r.File)
+	newest, known, err = s.newestRevision(ctx, r.File) // somebody else may have saved one
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
@@ -99,23 +104,30 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	return id, nil
 }
 
-// pack makes the sum and the stored form of a revision's text, outside of any
-// transaction.
-func pack(r Revision) (sum, packed []byte, err error) {
+// sumOf tells texts apart; nil is that of no file.
+func sumOf(r Revision) []byte {
 	if r.Gone {
-		return nil, nil, nil
+		return nil
 	}
 	digest := sha256.Sum256(r.Text)
+	return digest[:]
+}
+
+// pack makes the stored form of a revision's text, outside of any transaction.
+func pack(r Revision) ([]byte, error) {
+	if r.Gone {
+		return nil, nil
+	}
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestSpeed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if _, err := w.Write(r.Text); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	err = w.Close()
-	return digest[:], b.Bytes(), err
+	return b.Bytes(), err
 }
 
 // aMoment is how much earlier than its maker tells of it a version may be seen.
