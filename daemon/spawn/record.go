@@ -57,12 +57,30 @@ func (s *Spawner) record(c *child, stream job.Stream, at time.Time, room []byte)
 		f.over = true
 		return
 	}
+	if (f.size == 0 || f.size/spaceStep != (f.size+len(room))/spaceStep) && !hasSpace(f.fd) {
+		s.dropRecording(c)
+		return
+	}
 	putHead(room, number(stream), at, len(room)-frameHead)
 	if n, err := unix.Write(f.fd, room); n != len(room) || err != nil {
 		s.dropRecording(c)
 		return
 	}
 	f.size += len(room)
+}
+
+// spaceStep is how much of a file is written between two looks at the space.
+const spaceStep = 64 << 10
+
+// hasSpace reports whether a file in memory may grow. What is in memory with
+// it, /run as a rule, the whole host needs: what jobs print, and any account
+// can have jobs that print, takes half of it at most.
+func hasSpace(fd int) bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.TMPFS_MAGIC {
+		return true
+	}
+	return fs.Blocks == 0 || fs.Bavail > fs.Blocks/2 // 0: no limit is set
 }
 
 func putHead(frame []byte, stream uint8, at time.Time, size int) {
