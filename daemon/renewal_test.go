@@ -296,6 +296,7 @@ func TestRenewalTakesUnwrittenRecordsAlong(t *testing.T) {
 	}
 	w.await("an occurrence of d", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.Trigger == job.TriggerClock })
 	h.renew()
+	h.renew() // and once more
 	s := h.status()
 	if s.Unwritten == 0 || !slices.ContainsFunc(s.Problems, hasWords("history cannot be written")) {
 		t.Errorf("the successor has %d unwritten records, problems %+v", s.Unwritten, s.Problems)
