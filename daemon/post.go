@@ -120,7 +120,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 		discard(out.File)
 		return
 	}
-	if a, ok := l.accounts.Known(r.User); ok {
+	if a, ok := l.accounts.Last(r.User); ok { // who sends it looks again
 		l.mail(r, entry, a, out)
 		return
 	}

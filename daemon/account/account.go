@@ -123,6 +123,20 @@ func (d *Directory) Known(name string) (Account, bool) {
 	return a, err == nil
 }
 
+// Last is Known, but the last answer of a directory service will do, however
+// old. It is for what comes of a run that somebody was looked up for before.
+func (d *Directory) Last(name string) (Account, bool) {
+	if a, ok := d.Known(name); ok {
+		return a, true
+	}
+	f, err := d.files(name)
+	if err != nil || !f.local && !(f.elsewhere && askable(name)) {
+		return Account{}, false
+	}
+	answer, ok := d.people.last(name)
+	return f.merge(answer), ok || f.local
+}
+
 // Name is the name of an account. The error is an *UnknownError when every
 // source answered and none knows the number. It may wait as Find does.
 func (d *Directory) Name(ctx context.Context, uid uint32) (string, error) {
