@@ -49,12 +49,14 @@ func (l *loop) zone() *time.Location {
 // on, or that the service manager opened, or one of our own.
 func (l *loop) listen(before *handover) (net.Listener, error) {
 	if before != nil {
+		l.ownSocket = before.OwnSocket
 		return before.listener()
 	}
 	given, err := l.manager.Listener()
 	if given != nil || err != nil {
 		return given, err
 	}
+	l.ownSocket = true
 	return server.Listen(l.options.Socket)
 }
 

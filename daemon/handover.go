@@ -25,15 +25,16 @@ import (
 // locks stay held, and descriptors keep their numbers. What the history knows
 // is not in here.
 type handover struct {
-	Children []spawn.Handed           `json:"children,omitempty"`
-	Starts   []engine.Start           `json:"starts,omitempty"` // given to the spawner, which did not come to them
-	Stopping map[job.RunID]job.Reason `json:"stopping,omitempty"`
-	Socket   int                      `json:"socket"`         // the control socket, listening
-	Lock     int                      `json:"lock,omitempty"` // of all crons; 0: not held
-	Records  []job.Record             `json:"records,omitempty"`
-	Outputs  []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
-	Roster   *engine.Roster           `json:"roster,omitempty"`  // likewise
-	Lost     int                      `json:"lost,omitempty"`
+	Children  []spawn.Handed           `json:"children,omitempty"`
+	Starts    []engine.Start           `json:"starts,omitempty"` // given to the spawner, which did not come to them
+	Stopping  map[job.RunID]job.Reason `json:"stopping,omitempty"`
+	Socket    int                      `json:"socket"`               // the control socket, listening
+	OwnSocket bool                     `json:"own_socket,omitempty"` // the daemon made it, and is to remove it
+	Lock      int                      `json:"lock,omitempty"`       // of all crons; 0: not held
+	Records   []job.Record             `json:"records,omitempty"`
+	Outputs   []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
+	Roster    *engine.Roster           `json:"roster,omitempty"`  // likewise
+	Lost      int                      `json:"lost,omitempty"`
 
 	signals []os.Signal // that came too late to be heeded; they travel in the environment
 }
@@ -175,7 +176,8 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	return &handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
 		Records: l.backlog.records, Outputs: l.backlog.outputs, Roster: l.backlog.roster, Lost: l.backlog.lost,
-		signals: l.unheeded,
+		OwnSocket: l.ownSocket,
+		signals:   l.unheeded,
 	}, nil
 }
 
@@ -197,6 +199,9 @@ func (h *handover) listener() (net.Listener, error) {
 	l, err := net.FileListener(f)
 	if err != nil {
 		return nil, fmt.Errorf("take over the control socket: %w", err)
+	}
+	if own, ok := l.(*net.UnixListener); ok {
+		own.SetUnlinkOnClose(h.OwnSocket)
 	}
 	return l, nil
 }

@@ -54,28 +54,29 @@ type loop struct {
 
 	// ----
 
-	options  Options
-	log      *slog.Logger
-	runs     string // directory of the output of running jobs, or ""
-	manager  *manager.Manager
-	accounts *account.Directory
-	tables   *tables
-	history  *store.Store
-	clock    *clock.Clock
-	spawner  *spawn.Spawner
-	post     *mail.Post // nil: no mail is sent
-	sessions *sessions  // nil: jobs run without
-	noPAM    error      // why they do, although they should not
-	boot     string
-	begun    time.Time
-	asks     chan ask
-	chores   sync.WaitGroup // goroutines that wait for a directory service
-	hub      *hub
-	voice    *voice
-	view     atomic.Pointer[engine.View]
-	trouble  atomic.Pointer[trouble]
-	pruneNow chan struct{}
-	away     chan struct{} // closed when running jobs are about to be left
+	options   Options
+	log       *slog.Logger
+	runs      string // directory of the output of running jobs, or ""
+	manager   *manager.Manager
+	accounts  *account.Directory
+	tables    *tables
+	history   *store.Store
+	clock     *clock.Clock
+	spawner   *spawn.Spawner
+	post      *mail.Post // nil: no mail is sent
+	sessions  *sessions  // nil: jobs run without
+	noPAM     error      // why they do, although they should not
+	boot      string
+	begun     time.Time
+	ownSocket bool // the control socket is removed at the end
+	asks      chan ask
+	chores    sync.WaitGroup // goroutines that wait for a directory service
+	hub       *hub
+	voice     *voice
+	view      atomic.Pointer[engine.View]
+	trouble   atomic.Pointer[trouble]
+	pruneNow  chan struct{}
+	away      chan struct{} // closed when running jobs are about to be left
 }
 
 // departure is how the loop ends.

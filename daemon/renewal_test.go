@@ -171,6 +171,10 @@ func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.wantRun(a.ID, "signal 15", want.String())
+	h.stop()
+	if exists(h.path("run/cronring/s")) {
+		t.Error("the control socket is left behind")
+	}
 }
 
 func TestRenewalPassesSignalsOn(t *testing.T) {
