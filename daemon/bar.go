@@ -30,7 +30,7 @@ type bars struct {
 // ready before, and a change of a table does not count before.
 const (
 	lookupsAtOnce = 4
-	barPatience   = 10 * time.Second
+	barPatience   = 6 * time.Second
 )
 
 // find looks all accounts of the tables up and reports whether the answer

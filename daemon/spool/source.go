@@ -94,6 +94,7 @@ const (
 type Change struct {
 	Kind    ChangeKind
 	Path    string
+	UID     uint32               // of the account of a user's table, while that is known
 	Who     string               // the account of a user's table, *system*NAME or root; "" for files named by hand
 	Text    string               // the whole text, of what was loaded or reloaded
 	Remarks []crontab.Diagnostic // on that text
@@ -144,7 +145,7 @@ func OpenSource(o SourceOptions) *Source {
 // for, when a directory service does not answer, and asksAtOnce how many it is
 // asked for together.
 const (
-	patience   = 10 * time.Second
+	patience   = 6 * time.Second
 	asksAtOnce = 8
 )
 
@@ -232,22 +233,30 @@ type owner struct {
 	err     error
 }
 
-// askOwners looks the accounts of all users' tables up.
+// askOwners looks the accounts of all users' tables up: first those that are
+// not known, as the others stay what they were if the time runs out.
 func (s *Source) askOwners(ctx context.Context, scan *scanned) map[string]owner {
+	var names, known []string
+	for _, found := range scan.found {
+		switch f := s.files[found.path]; {
+		case found.kind != userTable:
+		case f != nil && f.unknown == nil:
+			known = append(known, found.name)
+		default:
+			names = append(names, found.name)
+		}
+	}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	owners, slots := map[string]owner{}, make(chan struct{}, asksAtOnce)
-	for _, f := range scan.found {
-		if f.kind != userTable {
-			continue
-		}
+	for _, name := range append(names, known...) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			o := s.askOwner(ctx, f.name)
+			o := s.askOwner(ctx, name)
 			mu.Lock()
 			defer mu.Unlock()
-			owners[f.name] = o
+			owners[name] = o
 		})
 	}
 	asking.Wait()
@@ -394,7 +403,7 @@ func (f *file) temporary() bool {
 }
 
 func (s *Source) change(kind ChangeKind, f *file) Change {
-	return Change{Kind: kind, Path: f.path, Who: s.trust.who(f.candidate)}
+	return Change{Kind: kind, Path: f.path, UID: f.owner.UID, Who: s.trust.who(f.candidate)}
 }
 
 func (s *Source) changeTo(kind ChangeKind, f *file) Change {

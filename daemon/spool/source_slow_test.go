@@ -39,7 +39,7 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		takes  time.Duration
 		tables int
-	}{{time.Second, 1 + users}, {time.Hour, 1}} {
+	}{{500 * time.Millisecond, 1 + users}, {time.Hour, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := h.options()
 			o.Accounts = slowService{h.people, c.takes}
@@ -58,6 +58,18 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 			}
 		})
 	}
+	synctest.Test(t, func(t *testing.T) { // too slow for all of them in one scan, and nothing is remembered
+		o := h.options()
+		o.Accounts = slowService{h.people, 2 * time.Second}
+		s := OpenSource(o)
+		for range 3 {
+			s.Scan(t.Context())
+			time.Sleep(time.Minute)
+		}
+		if n := len(s.Scan(t.Context()).Tables); n != 1+users {
+			t.Errorf("after four scans there are %d tables, want %d", n, 1+users)
+		}
+	})
 	delete(h.people, "user0")
 	o := h.options()
 	for _, r := range OpenSource(o).Scan(t.Context()).Refused {
