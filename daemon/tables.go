@@ -263,7 +263,7 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 			user = "root"
 		}
 		_, err := l.history.SaveRevision(ctx, store.Revision{
-			File: c.Path, User: user, At: l.clock.Now().Wall, How: store.RevisionSeen,
+			File: c.Path, User: user, UID: c.UID, At: l.clock.Now().Wall, How: store.RevisionSeen,
 			Gone: c.Kind == spool.Gone, Text: []byte(l.tables.places.Body(c.Path, c.Text)),
 		})
 		if err != nil && ctx.Err() == nil {

@@ -430,7 +430,7 @@ func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.
 		return cannot("install", who, err)
 	}
 	d.save(ctx, answer, store.Revision{
-		File: old.path, User: who.Name, At: c.now, By: c.peer.String(), How: store.RevisionInstalled, Text: r.Text,
+		File: old.path, User: who.Name, UID: who.UID, At: c.now, By: c.peer.String(), How: store.RevisionInstalled, Text: r.Text,
 	})
 	return nil
 }
@@ -490,7 +490,7 @@ func (d *desk) remove(ctx context.Context, c *call, who account.Account, how str
 	}
 	d.note(ctx, c, "DELETE", who.Name)
 	d.save(ctx, answer, store.Revision{
-		File: old.path, User: who.Name, At: c.now, By: c.peer.String(), How: how, Gone: true,
+		File: old.path, User: who.Name, UID: who.UID, At: c.now, By: c.peer.String(), How: how, Gone: true,
 	})
 	return nil
 }
@@ -501,7 +501,7 @@ const noCrontab = "no crontab for "
 // when that is nothing.
 func (d *desk) remember(ctx context.Context, answer *api.Installed, now time.Time, who account.Account, old installed) {
 	answer.Before = d.save(ctx, answer, store.Revision{
-		File: old.path, User: who.Name, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
+		File: old.path, User: who.Name, UID: who.UID, At: now, How: store.RevisionSeen, Gone: old.missing, Text: []byte(old.body),
 	})
 }
 

@@ -11,10 +11,11 @@ import (
 )
 
 // sees tells whether a version of a table is the caller's business: the whole
-// host's are a keeper's, and the versions of their own table everybody's.
+// host's are a keeper's, and the versions of their own table everybody's. Those
+// of somebody who had the name before are not: tables hold passwords.
 func (d *desk) sees(c *call, r store.Revision) bool {
 	name, ok := d.Places.IsUserTable(r.File)
-	return c.peer.keeper || ok && c.peer.name != "" && name == c.peer.name && r.User == name
+	return c.peer.keeper || ok && c.peer.name != "" && name == c.peer.name && r.User == name && r.UID == c.peer.uid
 }
 
 func (s *Server) listRevisions(ctx context.Context, c *call) error {
@@ -54,6 +55,9 @@ func (s *Server) listRevisions(ctx context.Context, c *call) error {
 	}
 	answer := api.Revisions{V: api.Version, Revisions: []api.Revision{}}
 	for _, r := range found {
+		if !d.sees(c, r) {
+			continue
+		}
 		answer.Revisions = append(answer.Revisions, written(r))
 	}
 	return c.answer(answer)

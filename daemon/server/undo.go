@@ -64,6 +64,9 @@ func (d *desk) previous(ctx context.Context, c *call, user string) (store.Revisi
 		return store.Revision{}, err
 	}
 	for _, r := range newest {
+		if r.UID != who.UID {
+			break // the name was another's then
+		}
 		full, ok, err := d.Revisions.Revision(ctx, r.ID)
 		if err != nil || !ok {
 			return full, errors.Join(err, fs.ErrNotExist)
@@ -106,7 +109,7 @@ func (d *desk) restoreUser(ctx context.Context, c *call, target store.Revision, 
 
 func undone(c *call, target store.Revision) store.Revision {
 	return store.Revision{
-		File: target.File, User: target.User, At: c.now, By: c.peer.String(), How: store.RevisionUndone,
+		File: target.File, User: target.User, UID: target.UID, At: c.now, By: c.peer.String(), How: store.RevisionUndone,
 		Gone: target.Gone, Text: target.Text,
 	}
 }
@@ -123,7 +126,7 @@ func (d *desk) restoreSystem(ctx context.Context, c *call, target store.Revision
 	}
 	if err == nil || gone {
 		answer.Before = d.save(ctx, answer, store.Revision{
-			File: target.File, User: target.User, At: c.now, How: store.RevisionSeen,
+			File: target.File, User: target.User, UID: target.UID, At: c.now, How: store.RevisionSeen,
 			Gone: gone, Text: []byte(text),
 		})
 	}

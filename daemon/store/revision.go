@@ -19,6 +19,7 @@ type Revision struct {
 	ID   int64 // never given again
 	File string
 	User string // whose table it is
+	UID  uint32 // of User, as it was then: names are given again
 	At   time.Time
 	By   string // who did it; "" when that is not known
 	How  string // RevisionInstalled and so on
@@ -64,7 +65,7 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	}
 	sum := sumOf(r)
 	newest, known, err := s.newestRevision(ctx, r.File)
-	if err == nil && newest.ID != 0 && bytes.Equal(known, sum) && !newest.isMadeBy(r) {
+	if err == nil && newest.ID != 0 && newest.UID == r.UID && bytes.Equal(known, sum) && !newest.isMadeBy(r) {
 		return newest.ID, nil // nearly always so: a host that starts tells of all its files
 	}
 	packed, err := pack(r)
@@ -152,15 +153,15 @@ func (s *Store) newestRevision(ctx context.Context, file string) (r Revision, su
 // is none of them.
 func (s *Store) lately(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
 	err = s.each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
-		"SELECT id FROM revision WHERE file = ? AND at > ? AND sum IS ? ORDER BY id DESC LIMIT 1",
-		r.File, r.At.Add(-aMoment).UnixNano(), blob(sum))
+		"SELECT id FROM revision WHERE file = ? AND uid = ? AND at > ? AND sum IS ? ORDER BY id DESC LIMIT 1",
+		r.File, int64(r.UID), r.At.Add(-aMoment).UnixNano(), blob(sum))
 	if err != nil {
 		return 0, fmt.Errorf("read revisions: %w", err)
 	}
 	return id, nil
 }
 
-const addRevision = "INSERT INTO revision (file, user, at, by, how, size, sum, text) VALUES (?,?,?,?,?,?,?,?)"
+const addRevision = "INSERT INTO revision (file, user, uid, at, by, how, size, sum, text) VALUES (?,?,?,?,?,?,?,?,?)"
 
 const oldRevisions = `DELETE FROM revision WHERE id IN (SELECT id FROM (
 	SELECT id, at, row_number() OVER newest AS place, sum(length(text)) OVER newest AS bytes
@@ -168,7 +169,7 @@ const oldRevisions = `DELETE FROM revision WHERE id IN (SELECT id FROM (
 	WHERE place > ?2 OR place > ?3 AND at < ?4 OR place > 2 AND bytes > ?5)`
 
 func (w *writer) putRevision(ctx context.Context, r Revision, sum, packed []byte) (id int64, err error) {
-	err = w.once(ctx, addRevision, r.File, r.User, r.At.UnixNano(), r.By, r.How, int64(len(r.Text)), blob(sum), blob(packed))
+	err = w.once(ctx, addRevision, r.File, r.User, int64(r.UID), r.At.UnixNano(), r.By, r.How, int64(len(r.Text)), blob(sum), blob(packed))
 	if err != nil {
 		return 0, err
 	}
@@ -230,11 +231,11 @@ func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, er
 	return found, nil
 }
 
-const revisionColumns = "id, file, user, at, by, how, size, sum IS NULL"
+const revisionColumns = "id, file, user, uid, at, by, how, size, sum IS NULL"
 
 func (r *Revision) scan(rows *sql.Rows, more ...any) error {
 	var at int64
-	err := rows.Scan(append([]any{&r.ID, &r.File, &r.User, &at, &r.By, &r.How, &r.Size, &r.Gone}, more...)...)
+	err := rows.Scan(append([]any{&r.ID, &r.File, &r.User, &r.UID, &at, &r.By, &r.How, &r.Size, &r.Gone}, more...)...)
 	r.At = fromNanos(at)
 	return err
 }
