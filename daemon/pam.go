@@ -64,7 +64,12 @@ func (l *loop) openSessions(ctx context.Context, before []spawn.Handed) error {
 		manager: m, family: l.options.Family, runs: l.runs, ends: make(chan spawn.SessionEnd),
 		fail: func(what string, err error) { l.log.Warn(what, "error", err) },
 	}
-	return l.sessions.adopt(ctx, before)
+	soon, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if err := l.sessions.adopt(soon, before); err != nil {
+		l.log.Warn("systemd does not tell yet how sessions are that live on", "error", err)
+	}
+	return nil
 }
 
 // Takes leaves root's entries of system tables out where cronie does.

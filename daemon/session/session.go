@@ -253,14 +253,17 @@ func (m *Manager) received() {
 }
 
 // Adopt follows units that another process has started. The end of one that
-// has ended meanwhile, or of which systemd knows nothing, comes at once.
+// has ended meanwhile, or of which systemd knows nothing, comes at once. After
+// an error they are followed all the same, as soon as systemd answers Run.
 func (m *Manager) Adopt(ctx context.Context, units ...string) error {
+	m.mu.Lock()
 	for _, unit := range units {
-		m.mu.Lock()
 		if m.units[unit] == nil {
 			m.units[unit] = &follow{over: make(chan struct{}), asked: true}
 		}
-		m.mu.Unlock()
+	}
+	m.mu.Unlock()
+	for _, unit := range units {
 		if err := m.lookNow(ctx, unit); err != nil {
 			return fmt.Errorf("adopt %s: %w", unit, err)
 		}
