@@ -190,6 +190,13 @@ func (w *whole) Read(p []byte) (int, error) {
 	return w.text.Read(p)
 }
 
+// Close removes the file where no letter is written down: there is no mailer,
+// or no room in the queue.
+func (w *whole) Close() error {
+	discard(w.file)
+	return nil
+}
+
 // discard removes a run's file. It lies in memory, and ends with the boot at
 // the latest.
 func discard(file string) {

@@ -51,6 +51,19 @@ func (d dropCR) Read(p []byte) (int, error) {
 	return len(kept), err
 }
 
+// Close lets go of output that nobody will read.
+func (d dropCR) Close() error { return letGo(d.from) }
+
+// Close lets go of output that nobody will read.
+func (c *capped) Close() error { return letGo(c.from) }
+
+func letGo(output io.Reader) error {
+	if c, ok := output.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
 // capped reads so many bytes, and if there are more, a notice instead.
 type capped struct {
 	from   io.Reader
