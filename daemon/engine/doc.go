@@ -29,7 +29,8 @@
 //  6. A finished world is empty.
 //  7. Every skip has a reason that a person can read.
 //  8. A period runs at most once in it, one run at a time, and each run that
-//     ended leaves a stamp. What a person asks for comes on top.
+//     ended leaves a stamp; where no anacrontab asks about it daily, at most
+//     once a day. What a person asks for comes on top.
 //  9. A run that is adopted is neither lost nor started again.
 //  10. Nothing starts while the daemon drains, nor as an account that is barred.
 package engine

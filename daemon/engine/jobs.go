@@ -17,11 +17,12 @@ type jobs struct {
 	twins  map[int32]int   // per slot: ordinal among entries alike, where above 1
 	taken  map[int32]int32 // slots whose name= an earlier slot has
 	once   []int32         // slots of entries that run once in a period
+	daily  map[string]bool // IDs of periods that an anacrontab asks about each day
 }
 
 func newJobs(tables []*crontab.Table) (*jobs, []uint64) {
 	n := 0
-	s := &jobs{tables: tables, first: make([]int32, len(tables)), twins: map[int32]int{}, taken: map[int32]int32{}}
+	s := &jobs{tables: tables, first: make([]int32, len(tables)), twins: map[int32]int{}, taken: map[int32]int32{}, daily: map[string]bool{}}
 	for i, t := range tables {
 		s.first[i] = int32(n)
 		n += len(t.Entries)
@@ -32,8 +33,9 @@ func newJobs(tables []*crontab.Table) (*jobs, []uint64) {
 	for slot := range int32(n) {
 		keys[slot] = s.name(slot, seen)
 		s.hashes[slot] = uint32(keys[slot])
-		if s.entry(slot).Options().Period != nil {
+		if p := s.entry(slot).Options().Period; p != nil {
 			s.once = append(s.once, slot)
+			s.daily[p.ID] = s.daily[p.ID] || anacronLine(s.entry(slot))
 		}
 	}
 	return s, keys

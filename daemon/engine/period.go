@@ -39,7 +39,21 @@ func (e *Engine) decidePeriod(j *firing, due occurrences) {
 // ranOn tells whether the period of a job is not over yet, and on which day it
 // ran. Without a stamp it is over.
 func (e *Engine) ranOn(j *firing) (day string, ran bool) {
-	return ranOn(e.stamps, j.options.Period, crontab.DayOf(e.now.Wall, j.entry.Zone().Location()))
+	return ranOn(e.stamps, e.jobs.rule(j.entry), crontab.DayOf(e.now.Wall, j.entry.Zone().Location()))
+}
+
+// rule is the period that an occurrence of an entry is held against. A line of
+// anacrontab is asked about each day, so that a period which is not over costs
+// it nothing. A crontab's line beside it leaves the work to it by the same
+// measure. But a line that stands alone is asked about at its own times only: a
+// weekly one made up on Wednesday would not run on Sunday, and next in eleven
+// days. It runs at its times, and no more than once a day.
+func (s *jobs) rule(entry *crontab.Entry) *crontab.Period {
+	p := entry.Options().Period
+	if s.daily[p.ID] {
+		return p
+	}
+	return &crontab.Period{ID: p.ID, Days: 1, Delay: p.Delay, From: p.From, Until: p.Until}
 }
 
 func ranOn(stamps map[string]crontab.Day, p *crontab.Period, today crontab.Day) (day string, ran bool) {
@@ -180,7 +194,7 @@ func (e *Engine) lookAgain(r *run) {
 // occurrence; and when a run has lasted into another day. An entry of which an occurrence waits to be decided is
 // left to that. anacron itself is started each hour, as it sleeps in between;
 // here nothing that the answer hangs on changes unseen. At other restarts nothing is asked: what ran when the daemon
-// ended may live on, and is not to run twice.
+// ended may live on, and is not to run twice. Here the whole period counts.
 //
 // A line of anacrontab without stamp is due, as under anacron. A crontab's
 // line is made up only for a stamp that says that today's run is missing: a
@@ -195,7 +209,8 @@ func (e *Engine) look(slot int32) {
 	if reason, _ := e.standing(j); reason != "" || e.holder(j.options.Period, nil) != nil {
 		return
 	}
-	if _, ran := e.ranOn(j); ran || !anacronLine(j.entry) && !e.missesToday(j) {
+	today := crontab.DayOf(now, j.entry.Zone().Location())
+	if _, ran := ranOn(e.stamps, j.options.Period, today); ran || !anacronLine(j.entry) && !e.missesToday(j) {
 		return
 	}
 	e.marks[slot] = now.UnixNano()
@@ -219,7 +234,7 @@ func (e *Engine) missesToday(j *firing) bool {
 // the first occurrence of each period, later by its delay and hours.
 func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 	const patience = 10_000 // occurrences: 27 years of midnights
-	p, zone := entry.Options().Period, entry.Zone().Location()
+	p, zone := v.jobs.rule(entry), entry.Zone().Location()
 	stamps := v.stamps
 	if v.busy[p.ID] { // the run that lives is today's
 		stamps = map[string]crontab.Day{p.ID: crontab.DayOf(v.now.Wall, zone)}

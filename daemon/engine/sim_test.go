@@ -335,17 +335,18 @@ func (h *history) check(w *world, effects []Effect) {
 }
 
 // period holds invariant 8: a period runs at most once in it, and one run of it
-// at a time. A person may ask for more.
+// at a time; once a day where nothing asks about the period daily. A person may
+// ask for more.
 func (h *history) period(r job.Run) {
 	slot, ok := h.w.engine.jobs.find(r.Job)
 	if !ok {
 		return
 	}
 	entry := h.w.engine.jobs.entry(slot)
-	p := entry.Options().Period
-	if p == nil {
+	if entry.Options().Period == nil {
 		return
 	}
+	p := h.w.engine.jobs.rule(entry)
 	if r.Trigger == job.TriggerClock || r.Trigger == job.TriggerCatchup {
 		today := crontab.DayOf(h.w.now.Wall, entry.Zone().Location())
 		if stamp, known := h.w.state.Stamps[p.ID]; known && !p.Due(stamp, today) {
