@@ -53,8 +53,9 @@ func (s *Server) events(ctx context.Context, c *call) error {
 		return err
 	}
 	events := s.backend.Subscribe(ctx)
+	prints := s.printers(ctx, c.peer)
 	c.newStream().relay(events, func(e api.Event) (send, done bool) {
-		return e.Gap != nil || wanted(jobOf(e)) && s.mayHear(c.peer, e), false
+		return e.Gap != nil || wanted(jobOf(e)) && s.mayHear(c.peer, e, prints), false
 	})
 	return nil
 }
@@ -85,14 +86,42 @@ func (s *Server) wanted(ctx context.Context, c *call) (func(job.ID) bool, error)
 	}, nil
 }
 
+// printers tells whether the output of a run is the peer's business. That goes
+// by the run and not by its job: a name can be another account's by now.
+func (s *Server) printers(ctx context.Context, p peer) func(job.RunID) bool {
+	const most = 1000
+	known := map[job.RunID]bool{}
+	return func(id job.RunID) bool {
+		sees, ok := known[id]
+		if ok {
+			return sees
+		}
+		r, ok := liveRun(s.backend.View(), id)
+		if !ok { // it has just ended
+			var err error
+			if r, ok, err = s.store.Run(ctx, id); err != nil || !ok {
+				return false
+			}
+		}
+		if len(known) >= most {
+			clear(known)
+		}
+		known[id] = p.sees(r.User)
+		return known[id]
+	}
+}
+
 // mayHear tells whether an event is the peer's business. Facts about the
 // daemon itself are everybody's.
-func (s *Server) mayHear(p peer, e api.Event) bool {
+func (s *Server) mayHear(p peer, e api.Event, prints func(job.RunID) bool) bool {
 	if p.keeper {
 		return true
 	}
 	if e.Record != nil && e.Record.Run != nil {
 		return p.sees(e.Record.Run.User)
+	}
+	if e.Chunk != nil {
+		return prints(e.Chunk.Run)
 	}
 	id := jobOf(e)
 	if id == "" {

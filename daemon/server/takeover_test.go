@@ -1,0 +1,29 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Whoever takes the name of another account's job must not hear what a run of
+// that one still prints.
+func TestOutputIsHeardByTheRunsAccountAlone(t *testing.T) {
+	w := annsWorld(t) // run 3 is ann's, of ann-job, and lives
+	w.load("#@ name=ann-job\n0 0 1 1 * bob true\n")
+	s := w.server()
+	e := api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", Stream: job.Stdout, Data: []byte("ann-secret-output")}}
+	for _, test := range []struct {
+		who   peer
+		hears bool
+	}{
+		{peer{uid: bobUID, name: "bob"}, false},
+		{peer{uid: annUID, name: "ann"}, true},
+		{peer{uid: 0, name: "root", keeper: true}, true},
+	} {
+		if got := s.mayHear(test.who, e, s.printers(t.Context(), test.who)); got != test.hears {
+			t.Errorf("%s hears the output of ann's run: %t, want %t", test.who, got, test.hears)
+		}
+	}
+}
