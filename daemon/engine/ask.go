@@ -122,7 +122,8 @@ func (e *Engine) pause(ev Pause) {
 }
 
 func (e *Engine) resume(ev Resume) {
-	if _, ok := e.holds[ev.Job]; !ok {
+	h, ok := e.holds[ev.Job]
+	if slot, loaded := e.jobs.find(ev.Job); !ok || loaded && !h.Binds(e.jobs.entry(slot).User()) {
 		e.refuse(ev.Token, Conflict, "it is not paused")
 		return
 	}

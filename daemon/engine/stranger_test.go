@@ -106,3 +106,17 @@ func TestQueuedRunStartsNoJobOfAnotherAccount(t *testing.T) {
 		t.Errorf("records of what was dropped: %+v, want one", got)
 	}
 }
+
+func TestResumeEndsNoPauseOfAnotherAccount(t *testing.T) {
+	e := strangers(t, "0 0 1 1 * ann\n", zoesBackup)
+	e.Step(Moment{Wall: noon.Add(-30 * time.Second), Up: time.Hour + time.Minute}, Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
+	load := func(second time.Duration, anns string) {
+		e.Step(Moment{Wall: noon.Add(second * time.Second), Up: time.Hour + 90*time.Second}, Load{Tables: []*crontab.Table{tableOf("ann", anns), tableOf("zoe", zoesBackup)}})
+	}
+	load(-25, "#@ name=backup\n0 0 1 1 * ann\n")
+	e.Step(Moment{Wall: noon.Add(-20 * time.Second), Up: time.Hour + 90*time.Second}, Resume{Token: 2, Job: "backup", By: "ann"})
+	load(-15, "0 0 1 1 * ann\n")
+	if e.View().Hold(1) == nil {
+		t.Error("ann's resume of a job that she called so ended zoe's pause")
+	}
+}
