@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// manyTables is a host with 10,000 files in cron.d.
+func manyTables(b *testing.B) *host {
+	h := newHost(b)
+	for i := range 10_000 {
+		path := h.path(fmt.Sprintf("etc/cron.d/t%d", i))
+		if err := os.WriteFile(path, fmt.Appendf(nil, "0 0 1 1 * root : %d\n", i), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return h
+}
+
+// BenchmarkStartOfManyTables is a start of the daemon until it serves, beside
+// reading the same files and doing nothing with them.
+func BenchmarkStartOfManyTables(b *testing.B) {
+	h := manyTables(b)
+	h.start()
+	h.stop() // the first start of all keeps each table's version, too
+	var bare time.Duration
+	for b.Loop() {
+		h.start()
+		b.StopTimer()
+		h.stop()
+		begin := time.Now()
+		for i := range 10_000 {
+			if _, err := os.ReadFile(h.path(fmt.Sprintf("etc/cron.d/t%d", i))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		bare += time.Since(begin)
+		b.StartTimer()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/bare.Seconds(), "x-reading")
+}
+
+// BenchmarkEditAmongManyTables is the time from an edit until the new entry
+// counts, beside the quiet that editors and package managers are given.
+func BenchmarkEditAmongManyTables(b *testing.B) {
+	h := manyTables(b)
+	h.start()
+	records := h.watch()
+	const quiet = 200 * time.Millisecond
+	n := 0
+	edit := func() {
+		n++
+		h.write("etc/cron.d/t1", fmt.Sprintf("0 0 1 1 * root : edit %d\n", n))
+		records.await("the edited table is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
+	}
+	edit()
+	edit() // it waits until the first version of each table is kept, which is once in a host's life
+	for b.Loop() {
+		edit()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/quiet.Seconds(), "x-quiet")
+}
+
+// BenchmarkRenewal is an execution of the program anew until it serves again,
+// beside a start of it from nothing.
+func BenchmarkRenewal(b *testing.B) {
+	h := manyTables(b)
+	h.start()
+	h.stop()
+	begin := time.Now()
+	h.start()
+	start := time.Since(begin)
+	for b.Loop() {
+		h.renew()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/start.Seconds(), "x-start")
+}
