@@ -277,16 +277,21 @@ func (s *Server) showCrontab(ctx context.Context, c *call) error {
 	})
 }
 
-func (s *Server) endEdit(ctx context.Context, c *call) error {
-	d, err := s.hostDesk()
-	if err != nil {
-		return err
+// askedFor is whose table a request is about that names nothing else.
+func (s *Server) askedFor(ctx context.Context, c *call) (d *desk, who account.Account, err error) {
+	if d, err = s.hostDesk(); err != nil {
+		return nil, who, err
 	}
 	r, err := body[api.UserRequest](c)
 	if err != nil {
-		return err
+		return nil, who, err
 	}
-	who, err := d.owner(ctx, c, r.User)
+	who, err = d.owner(ctx, c, r.User)
+	return d, who, err
+}
+
+func (s *Server) endEdit(ctx context.Context, c *call) error {
+	d, who, err := s.askedFor(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -451,15 +456,7 @@ func (d *desk) zone() *time.Location {
 }
 
 func (s *Server) removeCrontab(ctx context.Context, c *call) error {
-	d, err := s.hostDesk()
-	if err != nil {
-		return err
-	}
-	r, err := body[api.UserRequest](c)
-	if err != nil {
-		return err
-	}
-	who, err := d.owner(ctx, c, r.User)
+	d, who, err := s.askedFor(ctx, c)
 	if err != nil {
 		return err
 	}
