@@ -14,8 +14,12 @@ if [ "$1" = run ]; then
 	claim "crontab(1) is no set-id program" same "$(stat -Lc %a /usr/bin/crontab)" 755
 	claim "it answers" cronring status
 	refute "nothing is broken at first" journalctl -q -u cronring -p err --grep .
-	# What a package ships for scripts that know the old name.
+	# What a package ships for scripts that know the old name. It is there before
+	# the daemon runs: systemd 252 may take a running service for dead when a
+	# name that it knew as another's is merged into it.
+	systemctl stop cronring
 	ln -s cronring.service /usr/lib/systemd/system/cron.service; systemctl daemon-reload
+	systemctl start cronring
 	old=$(main_pid)
 	claim "'systemctl restart cron' restarts us through a link" systemctl restart cron
 	claim "and is not refused as a conflict with ourselves" systemctl is-active cronring.service cron.service
