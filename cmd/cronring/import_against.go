@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -102,25 +102,9 @@ func compareStarts(ours []shadowed, theirs []logged, from, to time.Time) (same i
 	return same, differ
 }
 
-// logText is a command as cron logs it: control characters as ^X, bytes beyond
-// ASCII in octal. Blanks around it are no part of what is compared.
-func logText(command string) string {
-	var b strings.Builder
-	for i := range len(command) {
-		switch c := command[i]; {
-		case c < ' ':
-			b.WriteByte('^')
-			b.WriteByte(c + '@')
-		case c == 0x7f:
-			b.WriteString("^?")
-		case c >= 0x80:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
+// logText is a command as cron logs it. Blanks around it are no part of what is
+// compared.
+func logText(command string) string { return strings.TrimSpace(crontab.Printable(command)) }
 
 // logged reads the CMD lines of a period, from the journal or from a file.
 func (m *machine) logged(ctx context.Context, against string, from, to time.Time) ([]logged, error) {

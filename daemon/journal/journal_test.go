@@ -491,16 +491,6 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain": "plain", "a\tb": "a^Ib", "\x00\x1b\x7f": "^@^[^?", "ü": `\303\274`, "": "", `\`: `\`,
-	} {
-		if got := Printable(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
-	}
-}
-
 func TestCronLinePriority(t *testing.T) {
 	for want, lines := range map[int][]CronLine{
 		prioErr:    {{Who: "a", Word: "ERROR", Text: "x"}, {Text: "(*system*x) ERROR (bad minute)"}},

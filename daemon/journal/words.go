@@ -43,9 +43,9 @@ type CronLine struct {
 // message is the line without identifier and process.
 func (l *CronLine) message() string {
 	if l.Word == "" {
-		return Printable(l.Text)
+		return crontab.Printable(l.Text)
 	}
-	return "(" + Printable(l.Who) + ") " + Printable(l.Word) + " (" + Printable(l.Text) + ")"
+	return "(" + crontab.Printable(l.Who) + ") " + crontab.Printable(l.Word) + " (" + crontab.Printable(l.Text) + ")"
 }
 
 // priority is info but for errors, and notice for all that anacron says.
@@ -67,30 +67,6 @@ func (l *CronLine) word() string {
 	_, after, _ := strings.Cut(l.Text, ") ")
 	word, _, _ := strings.Cut(after, " (")
 	return word
-}
-
-// Printable shows a text as cron's mkprints does: a control byte as ^X, one of
-// the upper half as three octal digits.
-func Printable(text string) string {
-	plain := 0
-	for plain < len(text) && text[plain] >= ' ' && text[plain] < 0x7f {
-		plain++
-	}
-	if plain == len(text) {
-		return text
-	}
-	b := []byte(text[:plain])
-	for _, c := range []byte(text[plain:]) {
-		switch {
-		case c < ' ' || c == 0x7f:
-			b = append(b, '^', c^'@')
-		case c < 0x7f:
-			b = append(b, c)
-		default:
-			b = fmt.Appendf(b, `\%03o`, c)
-		}
-	}
-	return string(b)
 }
 
 // Level is the bits of Debian's -L.

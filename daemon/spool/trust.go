@@ -230,22 +230,7 @@ func (t trust) reload(c candidate) string {
 
 // logLine is one line of cron's log, with unprintable bytes as cron has them.
 func logLine(who, word, detail string) string {
-	line := "(" + who + ") " + word + " (" + detail + ")"
-	var b strings.Builder
-	for i := range len(line) {
-		switch c := line[i]; {
-		case c < ' ':
-			b.WriteByte('^')
-			b.WriteByte(c + '@')
-		case c == 0x7f:
-			b.WriteString("^?")
-		case c >= 0x80:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
+	return crontab.Printable("(" + who + ") " + word + " (" + detail + ")")
 }
 
 func uid(n uint32) string {
