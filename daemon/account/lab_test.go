@@ -1,80 +1,27 @@
 package account
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/testdata/lab/machine"
 )
 
 // TestLab boots a machine with systemd and runs the tests named TestIn there,
 // each of which has to pass. They hold what is decided here to what PAM itself
 // makes of the same files.
-func TestLab(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: boots a machine, which -short leaves out")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root can boot a machine")
-	}
-	for _, tool := range []string{"mmdebstrap", "unshare", "nsenter", "bash"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED, NOT TESTED: booting a machine needs %s", tool)
-		}
-	}
-	inside, err := exec.Command("/proc/self/exe", "-test.list", "^TestIn").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(t.TempDir(), "account.test")
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(binary, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	out, err := inMachine(binary)
-	t.Logf("in the machine:\n%s", out)
-	if err != nil {
-		t.Errorf("the machine: %v", err)
-	}
-	for name := range strings.FieldsSeq(string(inside)) {
-		if !strings.Contains(out, "--- PASS: "+name+" ") {
-			t.Errorf("%s did not pass in the machine", name)
-		}
-	}
-}
-
-func inMachine(binary string) (string, error) {
-	runtime.LockOSThread() // the death of the thread would be taken for ours
-	defer runtime.UnlockOSThread()
-	cmd := exec.Command("bash", "-euc", `
-		machine=$("$1" boot --suite "$3" --copy "$2:/lab/account.test")
-		trap '"$1" stop "$machine"' EXIT
-		trap 'exit 1' TERM
-		nsenter --target "$(cat "$machine/leader.pid")" --all --root --wd -- \
-			env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin ACCOUNT_LAB=1 \
-			/lab/account.test -test.v -test.timeout 5m -test.run '^TestIn' &
-		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary, cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
+func TestLab(t *testing.T) { machine.Tests(t, "ACCOUNT_LAB") }
 
 // furnish makes the accounts that the cases speak of, and a service of PAM with
 // nothing in it but what is imitated here. It spoils the machine.

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/testdata/lab/machine"
 )
 
 // TestMain is also the helper of the units that the tests start.
@@ -32,64 +30,7 @@ func TestMain(m *testing.M) {
 
 // TestLab boots a machine with systemd and runs the tests named TestIn there,
 // each of which has to pass.
-func TestLab(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: boots a machine, which -short leaves out")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: only root can boot a machine")
-	}
-	for _, tool := range []string{"mmdebstrap", "unshare", "nsenter", "bash"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED, NOT TESTED: booting a machine needs %s", tool)
-		}
-	}
-	inside, err := exec.Command("/proc/self/exe", "-test.list", "^TestIn").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(t.TempDir(), "session.test")
-	copyFile(t, "/proc/self/exe", binary)
-	out, err := inMachine(t, binary)
-	t.Logf("in the machine:\n%s", out)
-	if err != nil {
-		t.Errorf("the machine: %v", err)
-	}
-	for name := range strings.FieldsSeq(string(inside)) {
-		if !strings.Contains(out, "--- PASS: "+name+" ") {
-			t.Errorf("%s did not pass in the machine", name)
-		}
-	}
-}
-
-// inMachine runs the tests as a process that is no service of the machine's, so
-// that it can have systemd do what it wants.
-func inMachine(t *testing.T, binary string) (string, error) {
-	runtime.LockOSThread() // the death of the thread would be taken for ours
-	defer runtime.UnlockOSThread()
-	cmd := exec.Command("bash", "-euc", `
-		machine=$("$1" boot --suite "$3" --copy "$2:/lab/session.test")
-		trap '"$1" stop "$machine"' EXIT
-		trap 'exit 1' TERM
-		nsenter --target "$(cat "$machine/leader.pid")" --all --root --wd -- \
-			env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin SESSION_LAB=1 \
-			/lab/session.test -test.v -test.timeout 5m -test.run '^TestIn' &
-		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary, cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
+func TestLab(t *testing.T) { machine.Tests(t, "SESSION_LAB") }
 
 // patience is far more than anything here takes.
 const patience = time.Minute
@@ -142,7 +83,7 @@ func newLab(t *testing.T) *lab {
 	if err := furnish(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Open(t.Context(), Options{Helper: []string{"/lab/session.test", "become"}})
+	m, err := Open(t.Context(), Options{Helper: []string{"/lab/lab.test", "become"}})
 	if err != nil {
 		t.Fatal(err)
 	}
