@@ -302,7 +302,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 		reply <- engine.Answer{}
 	}
 	l.wantPrune(batch.Records)
-	l.clock.Alarm(l.engine.Wake())
+	l.clock.Alarm(now, l.engine.Wake())
 }
 
 // publish tells everybody who watches.

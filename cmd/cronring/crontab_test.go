@@ -525,6 +525,9 @@ func TestCrontabAsksOnlyTheHostsDaemon(t *testing.T) {
 func (h *crontabHost) fakeDaemon(uid int, heard chan<- string) string {
 	h.t.Helper()
 	path := filepath.Join(h.dir, "fake")
+	if err := os.Chmod(h.dir, 0o777); err != nil {
+		h.t.Fatal(err)
+	}
 	made := make(chan error)
 	fds := make(chan int, 1)
 	go func() {
@@ -544,9 +547,6 @@ func (h *crontabHost) fakeDaemon(uid int, heard chan<- string) string {
 		fds <- fd
 		made <- err
 	}()
-	if err := os.Chmod(h.dir, 0o777); err != nil {
-		h.t.Fatal(err)
-	}
 	if err := <-made; err != nil {
 		h.t.Fatal(err)
 	}

@@ -69,13 +69,15 @@ func read() engine.Moment {
 }
 
 // Alarm arms the alarm for an instant of the wall clock, in place of the one
-// before; one in the past rings at once. The zero time disarms. A ring that
-// was under way already may still arrive at C.
-func (c *Clock) Alarm(at time.Time) {
+// before; one in the past rings at once. The zero time disarms. now is the
+// reading that at was decided by: a clock that was set since then cannot make
+// the wait longer than what was decided. A ring that was under way already may
+// still arrive at C.
+func (c *Clock) Alarm(now engine.Moment, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = at
-	c.arm(read())
+	c.arm(now)
 }
 
 // C receives when the alarm was reached, when the wall clock was set, or
@@ -194,25 +196,25 @@ func (c *Clock) arm(now engine.Moment) {
 	if c.closed {
 		return
 	}
-	var wait time.Duration // 0 disarms the timer
+	var end time.Duration // 0 disarms the timer
 	if !c.at.IsZero() {
-		wait = max(stage(c.at.Sub(now.Wall)), 1)
+		end = now.Up + max(stage(c.at.Sub(now.Wall)), 1)
 	}
 	c.armed = now
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
-	if err := settime(c.timer, 0, spec); err != nil {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(end))}
+	if err := settime(c.timer, unix.TFD_TIMER_ABSTIME, spec); err != nil {
 		panic(err) // the arguments are always valid
 	}
 }
 
 // stage is how long to wait before the wall clock is looked at again: all of a
 // short wait, and of a long one so much that slewing cannot have passed the
-// alarm by then.
+// alarm by then. A year is the longest, so that no sum overflows.
 func stage(remaining time.Duration) time.Duration {
 	if remaining <= time.Minute {
 		return remaining
 	}
-	return remaining - remaining/1000
+	return min(remaining-remaining/1000, 365*24*time.Hour)
 }
 
 // watchSet arms the timer that the kernel cancels. Its time is a year ahead:

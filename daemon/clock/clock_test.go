@@ -68,7 +68,7 @@ func TestNowIsUTCAndGrows(t *testing.T) {
 func TestAlarmInThePastRingsAtOnce(t *testing.T) {
 	c := running(t)
 	for _, at := range []time.Time{c.Now().Wall, c.Now().Wall.Add(-time.Hour), time.Unix(0, 0), time.Unix(-1<<40, 0)} {
-		c.Alarm(at)
+		c.Alarm(c.Now(), at)
 		wantRing(t, c)
 	}
 }
@@ -77,7 +77,7 @@ func TestAlarmRingsOnTime(t *testing.T) {
 	c := running(t)
 	for _, wait := range []time.Duration{time.Nanosecond, time.Millisecond, 30 * time.Millisecond} {
 		at := c.Now().Wall.Add(wait)
-		c.Alarm(at)
+		c.Alarm(c.Now(), at)
 		wantRing(t, c)
 		if late := c.Now().Wall.Sub(at); late < 0 {
 			t.Errorf("alarm in %v: rang %v early", wait, -late)
@@ -87,26 +87,39 @@ func TestAlarmRingsOnTime(t *testing.T) {
 
 func TestAlarmTakesThePlaceOfTheOneBefore(t *testing.T) {
 	c := running(t)
-	c.Alarm(c.Now().Wall.Add(time.Hour))
+	c.Alarm(c.Now(), c.Now().Wall.Add(time.Hour))
 	at := c.Now().Wall.Add(20 * time.Millisecond)
-	c.Alarm(at)
+	c.Alarm(c.Now(), at)
 	wantRing(t, c)
 
 	// A later one in place of a sooner one: the sooner does not ring.
 	sooner := c.Now().Wall.Add(10 * time.Millisecond)
 	later := sooner.Add(20 * time.Millisecond)
-	c.Alarm(sooner)
-	c.Alarm(later)
+	c.Alarm(c.Now(), sooner)
+	c.Alarm(c.Now(), later)
 	wantRing(t, c)
 	if now := c.Now().Wall; now.Before(later) {
 		t.Errorf("rang at %v, before the later alarm %v", now, later)
 	}
 }
 
+// The clock is set back an hour between the decision and the alarm: the wait
+// stays as it was decided, and its end sees the new time.
+func TestAlarmWaitsFromTheReadingItWasDecidedBy(t *testing.T) {
+	c := running(t)
+	now := c.Now()
+	now.Wall = now.Wall.Add(time.Hour)
+	c.Alarm(now, now.Wall.Add(20*time.Millisecond))
+	wantRing(t, c)
+	if waited := c.Now().Up - now.Up; waited < 20*time.Millisecond {
+		t.Errorf("rang after %v, want 20ms", waited)
+	}
+}
+
 func TestAlarmIsDisarmed(t *testing.T) {
 	c := running(t)
-	c.Alarm(c.Now().Wall.Add(time.Hour))
-	c.Alarm(time.Time{})
+	c.Alarm(c.Now(), c.Now().Wall.Add(time.Hour))
+	c.Alarm(c.Now(), time.Time{})
 	var left unix.ItimerSpec
 	conn, err := c.timer.SyscallConn()
 	if err != nil {
@@ -120,6 +133,12 @@ func TestAlarmIsDisarmed(t *testing.T) {
 	}
 }
 
+func TestAlarmThatIsAgesAhead(t *testing.T) {
+	c := running(t)
+	up := 10 * 365 * 24 * time.Hour
+	c.Alarm(engine.Moment{Wall: time.Unix(0, 0), Up: up}, time.Unix(1<<40, 0)) // panics if the kernel refuses it
+}
+
 func TestAlarmAfterRunDoesNothing(t *testing.T) {
 	c, err := Open()
 	if err != nil {
@@ -130,7 +149,7 @@ func TestAlarmAfterRunDoesNothing(t *testing.T) {
 	if err := c.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	c.Alarm(time.Now())
+	c.Alarm(c.Now(), time.Now())
 	if err := c.rearm(); err != nil {
 		t.Error(err)
 	}
@@ -157,7 +176,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		c.Alarm(time.Now())
+		c.Alarm(c.Now(), time.Now())
 		go func() { <-c.C(); cancel() }()
 		if err := c.Run(ctx); err != nil {
 			t.Fatal(err)
@@ -313,7 +332,7 @@ func followsTo(c *Clock, file string, offset, jump time.Duration) error {
 		return fmt.Errorf("offset %v: the clock went %v, want %v", offset, went, jump)
 	}
 	at := now.Wall.Add(200 * time.Millisecond)
-	c.Alarm(at)
+	c.Alarm(now, at)
 	<-c.C()
 	after := c.Now()
 	if early, waited := at.Sub(after.Wall), after.Up-now.Up; early > 0 || waited > 30*time.Second {
