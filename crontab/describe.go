@@ -17,6 +17,8 @@ func Describe(s cron.Schedule) string {
 		return s.describe()
 	case reboot:
 		return "when the machine boots"
+	case never:
+		return "never by the clock"
 	case *every:
 		if s.phase == 0 {
 			return "every " + durationWords(s.period)

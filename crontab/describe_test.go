@@ -69,6 +69,7 @@ func TestDescribeModifiers(t *testing.T) {
 		want     string
 	}{
 		{Reboot, "when the machine boots"},
+		{Never, "never by the clock"},
 		{Every(90*time.Minute, 0), "every 90 minutes"},
 		{Every(24*time.Hour, 5*time.Minute), "every day, shifted by 5m"},
 		{At(benchStart), "once at 2026-11-20 21:07:31 +00:00"},

@@ -94,7 +94,7 @@ func (p *parser) readDefaults(at int) {
 	}
 	defaults := append([]item(nil), p.defaults...)
 	for _, it := range items {
-		it.Default = true
+		it.Origin = FromDefault
 		if it.Key == "name" {
 			p.refuse(&it, "B410", "name= is for one entry, not for all below", "write `#@ name="+it.Value+"` directly above the entry")
 			continue
@@ -162,7 +162,7 @@ func (p *parser) refuseRest(first *item, at int) {
 // not written as one; the remark is made then.
 func (p *parser) scanItem(at int) (it item, end int, ok bool) {
 	line := p.line
-	it.Line, it.Column = p.number, at+1
+	it.Line, it.Column, it.Origin = p.number, at+1, FromDirective
 	key := at
 	if line[at] == '?' {
 		it.Maybe = true

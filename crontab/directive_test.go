@@ -259,7 +259,7 @@ func TestDefaultsHoldUntilReset(t *testing.T) {
 		}
 	}
 	items := table.Entries[1].Options().Items
-	if len(items) != 2 || items[0].Key != "retry" || !items[0].Default || items[1].Key != "timeout" || items[1].Default {
+	if len(items) != 2 || items[0].Key != "retry" || items[0].Origin != FromDefault || items[1].Key != "timeout" || items[1].Origin != FromDirective {
 		t.Errorf("got items %+v, want the default retry, then timeout", items)
 	}
 }

@@ -18,10 +18,19 @@ import (
 // Reboot is the schedule of @reboot: it names no instant.
 var Reboot cron.Schedule = reboot{}
 
+// Never is the schedule of entries that only an event or a person starts: it
+// names no instant either, and the start of the host does not concern it.
+var Never cron.Schedule = never{}
+
 type reboot struct{}
 
 func (reboot) Next(time.Time) time.Time { return time.Time{} }
 func (reboot) String() string           { return "@reboot" }
+
+type never struct{}
+
+func (never) Next(time.Time) time.Time { return time.Time{} }
+func (never) String() string           { return "never" }
 
 // FixedTime tells whether s names times of day, so that it is made up for
 // after a gap and silent in a repeat; other schedules follow the clock minute

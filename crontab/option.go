@@ -2,6 +2,7 @@ package crontab
 
 import (
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -12,23 +13,58 @@ import (
 type Options struct {
 	Name    string // "" when derived
 	Enabled bool
+	Hosts   []string // only on hosts of these names; nil: on any
 
-	Overlap  Overlap
-	Catchup  Catchup
-	MaxMade  int           // for CatchupAll: at most so many, the newest
-	Grace    time.Duration // lateness that still counts as on time
-	Deadline time.Duration // never start later than this; 0 means no limit
-	Timeout  time.Duration // 0 means no limit
+	Manual bool   // started by hand only; its schedule is Never
+	On     []Edge // started by the end of these jobs' runs; its schedule is Never
 
-	Retry       int // further attempts
+	Overlap      Overlap
+	MaxInstances int // most runs at once; 0 means no limit
+	Catchup      Catchup
+	MaxMade      int           // for CatchupAll: at most so many, the newest
+	Grace        time.Duration // lateness that still counts as on time
+	Deadline     time.Duration // never start later than this; 0 means no limit
+	Timeout      time.Duration // 0 means no limit
+
+	After []Edge        // runs of these jobs are waited for
+	When  Join          // how many of After must hold
+	Wait  time.Duration // how long After may take; 0: until the entry's next occurrence
+	If    string        // a command that allows the run with exit status 0; "" allows
+	Pool  string        // takes Slots of this pool; "" takes none
+	Slots int
+
+	StopSignal  syscall.Signal
+	StopGrace   time.Duration // from StopSignal to SIGKILL
+	OK          []uint8       // exit statuses that are success
+	SkipCodes   []uint8       // exit statuses that are neither success nor failure
+	Retry       int           // further attempts
 	Backoff     Backoff
-	RetryJitter int // percent by which waits are spread
+	RetryJitter int       // percent by which waits are spread
+	RetryOn     *Failures // only these are tried again; nil: all but lost runs
+	NoRetryOn   *Failures // these are not tried again; nil: none
+	Breaker     Breaker
+	Exhausted   Exhausted
+	IfLost      IfLost
+
+	Priority  int        // 1 to 10; the larger goes first
+	Resources *Resources // nil: the host's own limits
+
+	Log       Log
+	OutputMax int // bytes of output kept of a run; 0 leaves it to the daemon
+	Mail      MailWhen
+	MailTo    *string // nil: MAILTO of the table
+	Notify    []string
+	NotifyOn  Notices
+	Keep      Keep
+	MaxLate   time.Duration // warn of a later start; 0 never
+	MaxRun    time.Duration // warn of a longer run; 0 never
+	Expect    time.Duration // warn without a success for so long; 0 never
 
 	Period *Period // not nil: runs once in a period, whatever the schedule names
 
 	Held     string   // not "": the entry must not run, and this is why
 	Degraded string   // not "": the entry runs, but something it asks for has no effect
-	Items    []Option // as written and in effect, defaults first
+	Items    []Option // as written and in effect, lowest precedence first
 }
 
 // Option is one key=value item as written.
@@ -37,8 +73,20 @@ type Option struct {
 	Line       int
 	Column     int
 	Maybe      bool // written ?key=value: older versions may ignore it
-	Default    bool // from a #@ default line
+	Origin     Origin
+	File       string // of a sidecar's item; "": the table itself
 }
+
+// Origin is where an item stands, lowest precedence first.
+type Origin uint8
+
+// The origins of items.
+const (
+	FromSidecarDefault Origin = iota // [default] of the daemon's configuration
+	FromDefault                      // a #@ default line
+	FromDirective                    // a #@ line above the entry
+	FromSidecar                      // [job.NAME] or [[match]]
+)
 
 // Overlap says what an occurrence does while a run of its job lives.
 type Overlap uint8
@@ -77,8 +125,14 @@ func DefaultOptions() *Options {
 		Enabled:     true,
 		Grace:       time.Minute,
 		MaxMade:     100,
+		StopSignal:  syscall.SIGTERM,
+		StopGrace:   30 * time.Second,
+		OK:          []uint8{0},
 		Backoff:     Backoff{Min: time.Second, Max: 5 * time.Minute, Factor: 2},
 		RetryJitter: 10,
+		Priority:    5,
+		NotifyOn:    NoticeFail | NoticeDead | NoticeLost | NoticeRecover,
+		Keep:        Keep{Runs: 1000, Age: 90 * 24 * time.Hour},
 	}
 }
 

@@ -37,6 +37,7 @@ type Config struct {
 	Zone       func(name string) (*time.Location, error) // looks up CRON_TZ= and tz=; nil knows none
 	Seed       uint64                                    // fixes what is chosen at random once: ~, jitter, spread
 	StandIn    bool                                      // anacron is not installed: lines that run /etc/cron.daily and so on take its place
+	Sidecar    *Sidecar                                  // options from elsewhere; nil: none
 	Cache      *Cache                                    // shares zones and schedules with other tables; nil: this table alone
 }
 

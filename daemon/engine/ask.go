@@ -12,7 +12,7 @@ import (
 
 func (e *Engine) answer(t Token, runs []job.Run, err *Refusal) {
 	if t != 0 {
-		e.emit(Answer{t, runs, err})
+		e.emit(Answer{Token: t, Runs: runs, Err: err})
 	}
 }
 

@@ -39,7 +39,23 @@ type Start struct {
 	Job   job.Job
 	Run   job.Run
 	Entry *crontab.Entry `json:"-"` // what Job was made of; see Describe
+
+	LastSuccess time.Time // end of the job's newest success; zero: none is known
 }
+
+// Check asks the command of if= whether a run may start. Checked comes back.
+// The command is run as the run's account and in its environment, and what it
+// prints is dropped.
+type Check struct {
+	Start
+	Command string
+}
+
+// Ledger is to be stored: what the engine remembers of a job has changed.
+type Ledger struct{ Ledger job.Ledger }
+
+// Tell hands a notice on to whom it concerns.
+type Tell struct{ Notice job.Notice }
 
 // Kill sends a signal to the process group of a run.
 type Kill struct {
@@ -49,9 +65,10 @@ type Kill struct {
 
 // Answer replies to an event that carried a Token.
 type Answer struct {
-	Token Token
-	Runs  []job.Run // the runs that were created or are being stopped
-	Err   *Refusal  // nil: done
+	Token    Token
+	Runs     []job.Run     // the runs that were created or are being stopped
+	Backfill *job.Backfill // the one that was begun or stopped
+	Err      *Refusal      // nil: done
 }
 
 // Refusal is why the engine did not do what was asked.
@@ -78,3 +95,6 @@ func (Stamp) effect()  {}
 func (Start) effect()  {}
 func (Kill) effect()   {}
 func (Answer) effect() {}
+func (Check) effect()  {}
+func (Ledger) effect() {}
+func (Tell) effect()   {}

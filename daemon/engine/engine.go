@@ -25,6 +25,11 @@ type State struct {
 	Booted   bool      // first start since the host booted: @reboot entries run
 	Stamps   map[string]crontab.Day
 	Adopted  []Adopted
+	Ledgers  []job.Ledger
+
+	Backfills    []job.Backfill                  // those that are going
+	Ran          map[int64]map[int64]job.Verdict // of each of them by ID; see Backfill.Ran
+	NextBackfill int64
 }
 
 // Adopted is a run whose process lived on while the daemon was replaced, and

@@ -29,6 +29,27 @@ type Load struct {
 	// nobody knows their accounts: when they come, they are taken as if they
 	// had come with it. True: so are their @reboot entries.
 	Awaited map[string]bool
+
+	Limits Limits
+	Node   string // the host's name, for host=
+}
+
+// Limits are the bounds of the host's configuration on what runs at once. The
+// zero value bounds nothing.
+type Limits struct {
+	MaxRunning int             // runs at once; 0: no limit
+	MaxPerUser int             // of them, those of one account; 0: no limit
+	QueueMax   int             // runs that wait for a place; 0: 10,000
+	Pools      map[string]Pool // those that the configuration declares
+}
+
+// Pool is slots that runs share. One that is not declared has a single slot; a
+// user's own table has such a pool for itself.
+type Pool struct {
+	Size  int
+	Rate  int           // starts in each Per; 0: no limit
+	Per   time.Duration // at least a second
+	Users []string      // accounts whose own tables may use it, beside root's tables
 }
 
 // Started says that the process of a run exists.
@@ -42,7 +63,15 @@ type Started struct {
 type Ended struct {
 	Run     job.RunID
 	Outcome job.Outcome
-	At      time.Time // wall clock; zero: the step's
+	At      time.Time  // wall clock; zero: the step's
+	Usage   job.Usage  // of all its processes
+	Limit   job.Reason // the limit that it ran into: job.OverMemory, job.OverTasks, or ""
+}
+
+// Checked says what the command of if= answered.
+type Checked struct {
+	Run     job.RunID
+	Outcome job.Outcome // exit status 0 allows the run
 }
 
 // RunNow asks for a run outside the schedule. It is refused while the job is
@@ -72,6 +101,36 @@ type Pause struct {
 // Resume ends a Pause.
 type Resume struct {
 	Job   job.ID
+	By    string
+	Token Token
+}
+
+// Redrive asks for a dead letter to be run again, as its occurrence.
+type Redrive struct {
+	Dead  job.Run
+	By    string
+	Token Token
+}
+
+// Bury asks for a dead letter to be forgotten.
+type Bury struct {
+	Dead  job.Run
+	By    string
+	Token Token
+}
+
+// Backfill asks for occurrences of the past to be run. Of Request, Job, By,
+// From, To, Overlap, Reprocess and MaxActive are given.
+type Backfill struct {
+	Request job.Backfill
+	Ran     map[int64]job.Verdict // occurrences of that time that ran, Unix nanoseconds, and how the newest run of each ended
+	Token   Token
+}
+
+// StopBackfill asks for a backfill to decide no further occurrence. Its runs
+// go on.
+type StopBackfill struct {
+	ID    int64
 	By    string
 	Token Token
 }
@@ -107,19 +166,24 @@ type Stamps struct {
 // Abandon, after Drain, ends all running jobs: first TERM, then KILL.
 type Abandon struct{}
 
-func (Tick) event()    {}
-func (Load) event()    {}
-func (Started) event() {}
-func (Ended) event()   {}
-func (RunNow) event()  {}
-func (Stop) event()    {}
-func (Pause) event()   {}
-func (Resume) event()  {}
-func (Drain) event()   {}
-func (Abandon) event() {}
-func (Undrain) event() {}
-func (Bar) event()     {}
-func (Stamps) event()  {}
+func (Tick) event()         {}
+func (Load) event()         {}
+func (Started) event()      {}
+func (Ended) event()        {}
+func (RunNow) event()       {}
+func (Stop) event()         {}
+func (Pause) event()        {}
+func (Resume) event()       {}
+func (Drain) event()        {}
+func (Abandon) event()      {}
+func (Undrain) event()      {}
+func (Bar) event()          {}
+func (Stamps) event()       {}
+func (Checked) event()      {}
+func (Redrive) event()      {}
+func (Bury) event()         {}
+func (Backfill) event()     {}
+func (StopBackfill) event() {}
 
 // Token ties an Answer to the question. 0 asks for no answer.
 type Token uint64

@@ -21,6 +21,7 @@ type Record struct {
 	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names
 	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
 	Hold     *Hold      `json:"hold,omitempty"`
+	Backfill *Backfill  `json:"backfill,omitempty"` // as it is after this fact
 }
 
 // RecordKind is the closed list of facts.
@@ -38,6 +39,9 @@ const (
 	Resumed RecordKind = "resumed"
 	Loaded  RecordKind = "loaded"  // tables were read; Detail counts
 	Stepped RecordKind = "stepped" // the clock was set; Detail says by how much
+	Filled  RecordKind = "filled"  // a backfill was begun, has gone on, or is over
+	Redrove RecordKind = "redrove" // Run, a dead letter, was run again: Detail names the new run
+	Buried  RecordKind = "buried"  // Run, a dead letter, was discarded
 	Up      RecordKind = "up"      // the daemon started
 	Down    RecordKind = "down"    // the daemon stops in good order
 )
@@ -67,6 +71,14 @@ const (
 	FoundDue      Reason = "found-due"
 	RanAfterDelay Reason = "ran-after-delay"
 
+	ParentEnded     Reason = "parent-ended" // on=
+	RanAfterParents Reason = "ran-after-parents"
+	RanAfterCheck   Reason = "ran-after-check"
+	RanAfterPlace   Reason = "ran-after-place"
+	Backfilled      Reason = "backfilled"
+	Redriven        Reason = "redriven"
+	Rerun           Reason = "rerun" // if-lost=rerun
+
 	Late         Reason = "late"          // late, and the catch-up rule makes up none so old
 	Superseded   Reason = "superseded"    // late, and a newer occurrence was made up instead
 	OverLimit    Reason = "over-limit"    // late, and more were missed than catchup=all:N makes up
@@ -83,45 +95,82 @@ const (
 	// The account may not run jobs: expired, or its password must be changed.
 	AccountRefused Reason = "account-refused"
 
+	OtherHost        Reason = "other-host"
+	TooMany          Reason = "too-many"       // max-instances=
+	QueueOverflow    Reason = "queue-overflow" // queue-max of the configuration
+	Broken           Reason = "broken"         // breaker=
+	CheckRefused     Reason = "check-refused"  // if=
+	ParentFailed     Reason = "parent-failed"
+	ParentSkipped    Reason = "parent-skipped"
+	ParentMissed     Reason = "parent-missed"
+	AlreadyProcessed Reason = "already-processed" // --reprocess of a backfill leaves it out
+
+	WaitsForParents Reason = "waits-for-parents"
+	WaitsForCheck   Reason = "waits-for-check"
+	WaitsForPlace   Reason = "waits-for-place" // of a pool, or under max-running
+
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
 	WaitsForDelay Reason = "waits-for-delay" // and for its hours of the day
 	StopAsked     Reason = "stop-asked"
 	OverTime      Reason = "over-time"
+	OverMemory    Reason = "over-memory"
+	OverTasks     Reason = "over-tasks"
 	DaemonStopped Reason = "daemon-stopped"
 	DaemonDied    Reason = "daemon-died"
 )
 
 var sentences = map[Reason]string{
-	OnTime:         "It was due and nothing stood in its way.",
-	MadeUp:         "It was missed at its time and made up afterwards, as catchup= says.",
-	AtBoot:         "The host started, and @reboot entries run once for each start.",
-	AskedFor:       "A person asked for it.",
-	Retried:        "The attempt before it failed, and retry= allows another.",
-	RanAfterQueue:  "It waited for an earlier run of the same job to end, and then started.",
-	FoundDue:       "Its period was over when the daemon looked.",
-	RanAfterDelay:  "It waited for the delay and the hours that its line names, and then started.",
-	Late:           "It was noticed too late, and catchup= makes up none so old.",
-	Superseded:     "It was missed, and a newer missed occurrence was made up in its place.",
-	OverLimit:      "It was missed together with more occurrences than catchup=all:N makes up.",
-	PastDeadline:   "It was noticed later than deadline= allows.",
-	IsPaused:       "The job was paused.",
-	IsDisabled:     "The entry says enabled=no.",
-	IsHeld:         "The entry is held: an option that guards it could not be read.",
-	Overlapping:    "The run before it was still going, and overlap= allows no second one.",
-	QueueFull:      "The run before it was still going, and another occurrence was queued already.",
-	Replaced:       "It was queued, and a newer occurrence took its place.",
-	JobRemoved:     "The entry was removed from its table before the run started.",
-	AlreadyRan:     "It ran in this period already.",
-	NoAccount:      "The account that it runs as does not exist.",
-	AccountRefused: "The account that it runs as may not run jobs.",
-	WaitsForRun:    "It waits for an earlier run of the same job to end.",
-	WaitsForRetry:  "The attempt failed; the next one waits for its time.",
-	WaitsForDelay:  "It is due, and waits for the delay and the hours that its line names.",
-	StopAsked:      "A person asked for it to be stopped.",
-	OverTime:       "It ran longer than timeout= allows.",
-	DaemonStopped:  "The daemon was told to stop, and the run did not end in time.",
-	DaemonDied:     "The daemon ended while the run was going, so its end was not seen.",
+	OnTime:           "It was due and nothing stood in its way.",
+	MadeUp:           "It was missed at its time and made up afterwards, as catchup= says.",
+	AtBoot:           "The host started, and @reboot entries run once for each start.",
+	AskedFor:         "A person asked for it.",
+	Retried:          "The attempt before it failed, and retry= allows another.",
+	RanAfterQueue:    "It waited for an earlier run of the same job to end, and then started.",
+	FoundDue:         "Its period was over when the daemon looked.",
+	RanAfterDelay:    "It waited for the delay and the hours that its line names, and then started.",
+	ParentEnded:      "A run of a job that it starts on ended, as on= says.",
+	RanAfterParents:  "The runs that it waited for ended as after= asks, and then it started.",
+	RanAfterCheck:    "The command of if= allowed it.",
+	RanAfterPlace:    "It waited for a place, and then started.",
+	Backfilled:       "A person asked for this occurrence to be run again, by backfill.",
+	Redriven:         "A person took it from the dead letters and ran it again.",
+	Rerun:            "The run before it was lost, and if-lost=rerun starts another.",
+	Late:             "It was noticed too late, and catchup= makes up none so old.",
+	Superseded:       "It was missed, and a newer missed occurrence was made up in its place.",
+	OverLimit:        "It was missed together with more occurrences than catchup=all:N makes up.",
+	PastDeadline:     "It was noticed later than deadline= allows.",
+	IsPaused:         "The job was paused.",
+	IsDisabled:       "The entry says enabled=no.",
+	IsHeld:           "The entry is held: an option that guards it could not be read.",
+	Overlapping:      "The run before it was still going, and overlap= allows no second one.",
+	QueueFull:        "The run before it was still going, and another occurrence was queued already.",
+	Replaced:         "It was queued, and a newer occurrence took its place.",
+	JobRemoved:       "The entry was removed from its table before the run started.",
+	AlreadyRan:       "It ran in this period already.",
+	NoAccount:        "The account that it runs as does not exist.",
+	AccountRefused:   "The account that it runs as may not run jobs.",
+	OtherHost:        "host= names other hosts than this one.",
+	TooMany:          "As many runs as max-instances= allows were going.",
+	QueueOverflow:    "As many runs waited for a place as queue-max of the configuration allows.",
+	Broken:           "The job failed so often in a row that breaker= holds it.",
+	CheckRefused:     "The command of if= did not allow it.",
+	ParentFailed:     "A run that it waited for failed, and after= asks for another end.",
+	ParentSkipped:    "A run that it waited for was skipped, and after= asks for another end.",
+	ParentMissed:     "A run that it waited for did not end within wait=.",
+	AlreadyProcessed: "It has run before, and --reprocess leaves it out.",
+	WaitsForParents:  "It waits for the runs that after= names.",
+	WaitsForCheck:    "It waits for the command of if= to answer.",
+	WaitsForPlace:    "It is due, and waits for a place among the runs of its pool, its account or the host.",
+	WaitsForRun:      "It waits for an earlier run of the same job to end.",
+	WaitsForRetry:    "The attempt failed; the next one waits for its time.",
+	WaitsForDelay:    "It is due, and waits for the delay and the hours that its line names.",
+	StopAsked:        "A person asked for it to be stopped.",
+	OverTime:         "It ran longer than timeout= allows.",
+	OverMemory:       "It was killed as it used more memory than memory= allows.",
+	OverTasks:        "It failed when it had as many processes as tasks= allows.",
+	DaemonStopped:    "The daemon was told to stop, and the run did not end in time.",
+	DaemonDied:       "The daemon ended while the run was going, so its end was not seen.",
 }
 
 // Sentence says the reason in one sentence, or is "" for an unknown one.

@@ -33,6 +33,62 @@ type Run struct {
 	PID        int       `json:"pid,omitempty"`
 	User       string    `json:"user,omitempty"`
 	Outcome    Outcome   `json:"outcome,omitzero"`
+	Verdict    Verdict   `json:"verdict,omitempty"`
+	Usage      Usage     `json:"usage,omitzero"`
+	Parents    []Parent  `json:"parents,omitempty"`  // the runs that after= waited for, or that on= started it for
+	Backfill   int64     `json:"backfill,omitempty"` // the Backfill that it is of
+}
+
+// OK reports success: what ok= counts as one, or exit status 0.
+func (r *Run) OK() bool {
+	if r.Verdict != "" {
+		return r.Verdict == VerdictOK
+	}
+	return r.Outcome.OK()
+}
+
+// Failed reports that the run ended and was neither a success nor skipped.
+func (r *Run) Failed() bool {
+	return !r.Outcome.IsZero() && !r.OK() && r.Verdict != VerdictSkip
+}
+
+// Verdict is what the end of a run means for its occurrence. It is empty for a
+// live run, and for one that was dropped without meaning anything to others.
+type Verdict string
+
+// The verdicts. All but VerdictRetry are final: no attempt follows.
+const (
+	VerdictOK       Verdict = "ok"
+	VerdictFail     Verdict = "fail"
+	VerdictDead     Verdict = "dead"     // failed, and lies among the dead letters
+	VerdictLost     Verdict = "lost"     // its process vanished, and that counts as failed
+	VerdictLeft     Verdict = "left"     // its process vanished, and that counts as nothing
+	VerdictSkip     Verdict = "skip"     // it skipped itself, or if= or a skipped parent kept it from running
+	VerdictUpstream Verdict = "upstream" // a parent failed or did not come, so it did not run
+	VerdictRetry    Verdict = "retry"    // failed, and another attempt follows
+)
+
+// Final reports whether the occurrence is over.
+func (v Verdict) Final() bool { return v != "" && v != VerdictRetry }
+
+// Bad reports whether the occurrence failed, for streaks and breakers.
+func (v Verdict) Bad() bool {
+	return v == VerdictFail || v == VerdictDead || v == VerdictLost || v == VerdictUpstream
+}
+
+// Parent is a run that another depended on.
+type Parent struct {
+	Job     ID      `json:"job"`
+	Run     RunID   `json:"run,omitempty"`     // 0: none came
+	Verdict Verdict `json:"verdict,omitempty"` // empty: it had not ended
+}
+
+// Usage is what the processes of a run have used. Zero values are not known.
+type Usage struct {
+	CPU    time.Duration `json:"cpu,omitempty"`    // user and system time, nanoseconds
+	Memory int64         `json:"memory,omitempty"` // peak, bytes
+	Read   int64         `json:"read,omitempty"`   // bytes from disks
+	Write  int64         `json:"write,omitempty"`  // bytes to disks
 }
 
 // RunState tells how far a run has come.
@@ -40,8 +96,8 @@ type RunState string
 
 // The states of a run. Queued, waiting, decided and running are live.
 const (
-	RunQueued  RunState = "queued"  // waits for an earlier run of its job to end
-	RunWaiting RunState = "waiting" // waits for NotBefore: a retry, or the delay of a period
+	RunQueued  RunState = "queued"  // waits for a place: other runs must end first
+	RunWaiting RunState = "waiting" // waits for a time, for parents or for the command of if=; NotBefore is the latest
 	RunDecided RunState = "decided" // to be started now
 	RunRunning RunState = "running" // a process exists
 	RunEnded   RunState = "ended"   // Outcome is known, or known to be lost

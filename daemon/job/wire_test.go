@@ -20,6 +20,8 @@ func TestWireForm(t *testing.T) {
 		Reason: OverTime, NotBefore: at, Invocation: Invocation("backup", at, 1, 0), Decided: at,
 		Started: at, Ended: at.Add(time.Minute), PID: 4711, User: "root",
 		Outcome: Outcome{Kind: TimedOut, Code: 1, Signal: 15, Error: "why"},
+		Verdict: VerdictDead, Usage: Usage{CPU: time.Second, Memory: 1 << 20, Read: 3, Write: 4},
+		Parents: []Parent{{Job: "dump", Run: 4212, Verdict: VerdictOK}}, Backfill: 7,
 	}
 	hold := Hold{Since: at, Until: at.Add(time.Hour), By: "ann", Reason: "moving house"}
 	var got bytes.Buffer
@@ -35,6 +37,18 @@ func TestWireForm(t *testing.T) {
 		run,
 		Run{ID: 1},
 		Mark{Job: "backup", Due: at, Era: 1},
+		Backfill{
+			ID: 7, Job: "backup", User: "root", By: "ann", Asked: at, From: at, To: at, Overlap: "queue-all",
+			Reprocess: ReprocessFailed, MaxActive: 2, Cursor: at, Started: 3, Skipped: 2, Failed: 1, State: BackfillGoing,
+		},
+		Ledger{
+			Job: "backup", User: "root", Verdict: VerdictOK, Run: 4213, Due: at, Ended: at, Success: at,
+			Bad: 2, Told: ToldFailure | ToldLate, Open: at, Watched: at,
+		},
+		Notice{
+			At: at, On: OnDead, Job: "backup", User: "root", Due: at, Reason: OverTime, Text: "what", Streak: 3,
+			Run: &Run{ID: 1}, Channels: []string{"ops"},
+		},
 		Chunk{Run: 1, Job: "backup", Stream: Stderr, At: at, Data: []byte{0, 255}, Cut: 9},
 		Record{
 			At: at, Kind: Decided, Job: "backup", Due: at, First: at, Count: 3, Era: 1, Decision: DecideSkip,
@@ -84,12 +98,15 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		OnTime, MadeUp, AtBoot, AskedFor, Retried, RanAfterQueue, Late, Superseded, OverLimit, PastDeadline, IsPaused,
 		IsDisabled, IsHeld, Overlapping, QueueFull, Replaced, JobRemoved, WaitsForRun, WaitsForRetry, StopAsked,
 		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoAccount, AccountRefused, WaitsForDelay,
+		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterPlace, Backfilled, Redriven, Rerun, OtherHost, TooMany,
+		QueueOverflow, Broken, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
+		WaitsForParents, WaitsForCheck, WaitsForPlace, OverMemory, OverTasks,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(sentences) != 29 {
+	if len(sentences) != 50 {
 		t.Errorf("%d sentences; list the new reason here too", len(sentences))
 	}
 }

@@ -1,0 +1,43 @@
+package job
+
+import "time"
+
+// Backfill is a request to run occurrences of the past. It survives restarts.
+type Backfill struct {
+	ID        int64     `json:"id"` // from 1, never used twice
+	Job       ID        `json:"job"`
+	User      string    `json:"user"` // whose job it was when it was asked for
+	By        string    `json:"by"`
+	Asked     time.Time `json:"asked"`
+	From      time.Time `json:"from"`    // the occurrences from this instant
+	To        time.Time `json:"to"`      // to this one, both included
+	Overlap   string    `json:"overlap"` // as overlap= of an entry, among the runs of the backfill
+	Reprocess Reprocess `json:"reprocess"`
+	MaxActive int       `json:"max_active"` // most runs of it at once, at least 1
+
+	Cursor  time.Time     `json:"cursor"` // the newest occurrence that was decided; From or earlier: none
+	Started int           `json:"started"`
+	Skipped int           `json:"skipped"`
+	Failed  int           `json:"failed"`
+	State   BackfillState `json:"state"`
+}
+
+// Reprocess says which occurrences a backfill runs that ran before.
+type Reprocess string
+
+// The answers. An occurrence that never ran is always run.
+const (
+	ReprocessNone   Reprocess = "none"
+	ReprocessFailed Reprocess = "failed"
+	ReprocessAll    Reprocess = "all"
+)
+
+// BackfillState tells how far a backfill has come.
+type BackfillState string
+
+// The states of a backfill.
+const (
+	BackfillGoing   BackfillState = "going"
+	BackfillDone    BackfillState = "done"
+	BackfillStopped BackfillState = "stopped" // by a person, or as the job is gone
+)

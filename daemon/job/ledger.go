@@ -1,0 +1,36 @@
+package job
+
+import "time"
+
+// Ledger is what the engine remembers of a job from run to run, beside its
+// mark. It survives reload and restart.
+type Ledger struct {
+	Job  ID     `json:"job"`
+	User string `json:"user"` // whose runs these were
+
+	Verdict Verdict   `json:"verdict,omitempty"` // of the newest occurrence that is over
+	Run     RunID     `json:"run,omitempty"`
+	Due     time.Time `json:"due,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+
+	Success time.Time `json:"success,omitzero"` // end of the newest success
+	Bad     int       `json:"bad,omitempty"`    // occurrences in a row that failed
+	Told    Told      `json:"told,omitempty"`   // what channels were told of and not yet of its end
+	Open    time.Time `json:"open,omitzero"`    // until then breaker= holds the job; in the past: the next run is a probe
+	Watched time.Time `json:"watched,omitzero"` // since when expect= counts, where no success is known
+}
+
+// Binds tells whether the ledger is of a job of that account, and not of one
+// that another account had under the same name.
+func (l Ledger) Binds(user string) bool { return l.User == "" || l.User == user }
+
+// Told is a set of troubles that channels know of.
+type Told uint8
+
+// The troubles that last until something ends them.
+const (
+	ToldFailure Told = 1 << iota // a streak of failures
+	ToldLate                     // starts later than max-late=
+	ToldExpect                   // no success within expect=
+	ToldMissed
+)
