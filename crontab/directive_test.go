@@ -187,7 +187,6 @@ func TestDirectiveRemarks(t *testing.T) {
 		{"#@ scope=ring", "B408", true, false},
 		{"#@ trigger=manual", "B408", true, false},
 		{"#@ on=job:dump:fail", "B408", true, false},
-		{"#@ if='test -e /x'", "B408", true, false},
 		{"#@ dst=literal", "B407", false, true},
 
 		{"#@ Please keep this in order.", "B401", false, false},

@@ -94,7 +94,8 @@ var vocabulary = []OptionSpec{
 	{Key: "after", Values: "NAME[:ok|done|fail],...", Guard: true, Meaning: "wait for runs of other jobs", check: checkList(checkEdge)},
 	{Key: "when", Values: "all, any, none-failed", Guard: true, Same: "all", Meaning: "how many of after= must hold", check: checkText},
 	{Key: "wait", Values: aDuration, Meaning: "how long after= may take", check: checkDuration},
-	{Key: "if", Values: "a command", Guard: true, Meaning: "run only if the command succeeds", check: checkText},
+	{Key: "if", Values: "a command", Guard: true, Meaning: "run only if the command succeeds",
+		apply: func(p *plan, v string) error { p.If = v; return checkText(v) }},
 	{Key: "pool", Values: "NAME[:slots]", Guard: true, Meaning: "take slots of a named pool", check: checkPool},
 
 	// Running.

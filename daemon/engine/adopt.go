@@ -12,7 +12,7 @@ import (
 // stopped is given the longest grace once more and then killed. One without a
 // process is about to be started by whoever adopted it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
-	r := &run{Run: old, recorded: &old, options: crontab.DefaultOptions(), stop: a.Stop}
+	r := &run{Run: old, recorded: &old, gate: gateOpen, options: crontab.DefaultOptions(), stop: a.Stop}
 	if slot, ok := e.jobs.find(old.Job); ok {
 		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	}

@@ -31,7 +31,7 @@ func (e *Engine) runNow(ev RunNow) {
 		return
 	}
 	j := e.firing(slot)
-	j.by = ev.By
+	j.by, j.forced = ev.By, ev.Force
 	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: there is no one to be
 		e.refuse(ev.Token, Conflict, b.Reason.With(b.Detail))
 		return
@@ -42,13 +42,13 @@ func (e *Engine) runNow(ev RunNow) {
 			return
 		}
 	}
-	id := e.nextRun
+	var r *run
 	if ev.Force {
-		e.begin(j, e.now.Wall, job.TriggerManual, job.AskedFor)
+		r = e.begin(j, e.now.Wall, job.TriggerManual, job.AskedFor)
 	} else {
-		e.admit(j, e.now.Wall, job.TriggerManual, job.AskedFor)
+		r = e.admit(j, e.now.Wall, job.TriggerManual, job.AskedFor)
 	}
-	e.answer(ev.Token, []job.Run{e.live[id].Run}, nil)
+	e.answer(ev.Token, []job.Run{r.Run}, nil)
 }
 
 // objection is why a manual run must be forced, or "".

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,6 +82,19 @@ type firing struct {
 	entry   *crontab.Entry
 	options *crontab.Options
 	by      string // who asked, for a manual run
+	forced  bool   // and insists
+}
+
+// isHere tells whether host= lets the job run on a host of that name, which
+// may be given with or without its domain.
+func (j *firing) isHere(node string) bool {
+	if j.options.Hosts == nil {
+		return true
+	}
+	short, _, _ := strings.Cut(node, ".")
+	return slices.ContainsFunc(j.options.Hosts, func(host string) bool {
+		return strings.EqualFold(host, node) || strings.EqualFold(host, short)
+	})
 }
 
 func (e *Engine) firing(slot int32) *firing {
@@ -95,6 +109,9 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	}
 	if j.options.Held != "" {
 		return job.IsHeld, j.options.Held
+	}
+	if !j.isHere(e.node) {
+		return job.OtherHost, "this is " + e.node
 	}
 	if b, ok := e.bars[j.entry.User()]; ok {
 		return b.Reason, b.Detail
@@ -155,29 +172,30 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 }
 
 // admit is the overlap gate: it starts the occurrence, queues it or skips it.
-func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) {
+// The run that it makes is nil if it skips.
+func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
 	live := e.liveOf(j)
 	if len(live) == 0 || j.options.Overlap == crontab.OverlapAllow {
-		e.begin(j, due, t, reason)
-		return
+		return e.begin(j, due, t, reason)
 	}
 	behind := e.going(live[0])
 	switch j.options.Overlap {
 	case crontab.OverlapSkip:
 		e.skip(j, due, due, 1, job.Overlapping, behind)
-		return
+		return nil
 	case crontab.OverlapQueue:
 		if q := queued(live); q != nil {
 			e.skip(j, due, due, 1, job.QueueFull, fmt.Sprintf("run %d is queued for %s", q.ID, q.Due.Format(time.RFC3339)))
-			return
+			return nil
 		}
 	case crontab.OverlapReplace:
 		e.clear(live, syscall.SIGTERM)
 	case crontab.OverlapKill:
 		e.clear(live, syscall.SIGKILL)
 	}
-	e.enqueue(j, due, t, behind)
+	r := e.enqueue(j, due, t, behind)
 	e.promote(j.id)
+	return r
 }
 
 // clear ends all live runs of a job, so that a newer one can start.
@@ -196,43 +214,56 @@ func (e *Engine) going(r *run) string {
 	switch r.State {
 	case job.RunRunning:
 		return fmt.Sprintf("run %d had been going for %s", r.ID, e.now.Wall.Sub(r.Run.Started).Round(time.Second))
-	case job.RunWaiting:
-		if r.Reason == job.WaitsForDelay {
+	case job.RunWaiting, job.RunQueued:
+		switch r.Reason {
+		case job.WaitsForDelay:
 			return fmt.Sprintf("run %d waits for its time at %s", r.ID, r.NotBefore.Format(time.RFC3339))
+		case job.WaitsForRetry:
+			return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))
+		case job.WaitsForCheck:
+			return fmt.Sprintf("run %d waits for the command of if=", r.ID)
+		case job.WaitsForParents:
+			return fmt.Sprintf("run %d waits for the runs that after= names", r.ID)
+		case job.WaitsForPlace:
+			return fmt.Sprintf("run %d waits for a place", r.ID)
 		}
-		return fmt.Sprintf("run %d waits for its retry at %s", r.ID, r.NotBefore.Format(time.RFC3339))
+		return fmt.Sprintf("run %d waits for an earlier one", r.ID)
 	default:
 		return fmt.Sprintf("run %d is about to start", r.ID)
 	}
 }
 
+// inLine tells whether a run waits for an earlier one of its job.
+func (r *run) inLine() bool { return r.State == job.RunQueued && r.gate == gateOverlap }
+
 func queued(live []*run) *run {
 	for _, r := range live {
-		if r.State == job.RunQueued {
+		if r.inLine() {
 			return r
 		}
 	}
 	return nil
 }
 
-// begin records that an occurrence runs, and starts it.
-func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) {
+// begin makes the run of an occurrence that no other run of its job keeps
+// back, and takes it through the gates.
+func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
 	r := e.newRun(j, due, t)
-	r.State, r.Reason = job.RunDecided, reason
-	e.recordRun(job.Decided, job.DecideRun, r, "")
-	e.emit(Start{Job: e.jobs.job(j.slot), Run: r.Run, Entry: j.entry})
+	r.gate, r.cause = gateOverlap+1, reason
+	e.pass(r)
+	return r
 }
 
 // enqueue records that an occurrence waits for another run.
-func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string) {
+func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string) *run {
 	r := e.newRun(j, due, t)
-	r.State, r.Reason = job.RunQueued, job.WaitsForRun
-	e.recordRun(job.Decided, job.DecideHold, r, behind)
+	e.wait(r, job.RunQueued, job.WaitsForRun, behind)
+	return r
 }
 
 // newRun makes the first run of a job's occurrence.
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
-	r := &run{options: j.options, zone: j.entry.Zone().Location(), Run: job.Run{
+	r := &run{options: j.options, zone: j.entry.Zone().Location(), forced: j.forced, Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
 		User: j.entry.User(), Decided: e.now.Wall,
 	}}

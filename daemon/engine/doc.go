@@ -8,8 +8,10 @@
 //
 // A firing passes, in this order: enabled, held, the account, paused (standing
 // in decide.go); the period (period.go); deadline and catch-up (catchup.go);
-// overlap (admit in decide.go); then it starts, and finish.go sees to its end:
-// stamp, retry, and whoever queued behind it.
+// overlap (admit in decide.go). From there it is a run, which the gates of
+// gates.go hold back one after the other: the command of if= (check.go), a
+// place (place.go). Then it starts, and finish.go sees to its end: stamp,
+// verdict (verdict.go), retry, ledger (ledger.go), and whoever queued behind it.
 //
 // A daemon that is replaced while jobs run is told to Drain; what is due from
 // then on stays undecided, what waits stays waiting, and the daemon that takes

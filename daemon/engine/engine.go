@@ -54,12 +54,15 @@ type Engine struct {
 	agenda  agenda
 	pending []int32 // slots that came due and that no step had room for yet, in order
 
-	live   map[job.RunID]*run
-	byJob  map[job.ID][]*run // the same, oldest first
-	timers timers
-	holds  map[job.ID]job.Hold // replaced, never changed: views share these
-	bars   map[string]Barred
-	stamps map[string]crontab.Day
+	live    map[job.RunID]*run
+	byJob   map[job.ID][]*run // the same, oldest first
+	timers  timers
+	holds   map[job.ID]job.Hold // replaced, never changed: views share these
+	ledgers map[job.ID]job.Ledger
+	limits  Limits
+	node    string
+	bars    map[string]Barred
+	stamps  map[string]crontab.Day
 
 	memory  *State   // what State said, until the first Load has used it
 	awaited *awaited // what of it later ones may use
@@ -70,10 +73,16 @@ type Engine struct {
 // needs to know.
 type run struct {
 	job.Run
-	recorded *job.Run         // an immutable copy as of the newest record
+	recorded *job.Run         // an immutable copy as of the newest record; nil: none
 	options  *crontab.Options // of the entry that it was decided by
 	zone     *time.Location   // the entry's
 	stop     job.Reason       // why it is being stopped, or ""
+	gate     gate             // the one that it stands before
+	cause    job.Reason       // why it starts, once it has passed them all
+	detail   string           // cause's numbers and names
+	forced   bool             // a person insists
+	asking   bool             // the command of if= has not answered
+	limit    job.Reason       // the limit that it ran into, or ""
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until
@@ -87,10 +96,14 @@ func New(s State) *Engine {
 		live:    map[job.RunID]*run{},
 		byJob:   map[job.ID][]*run{},
 		holds:   map[job.ID]job.Hold{},
+		ledgers: map[job.ID]job.Ledger{},
 		stamps:  maps.Clone(s.Stamps),
 		memory:  &s,
 	}
 	maps.Copy(e.holds, s.Holds)
+	for _, l := range s.Ledgers {
+		e.ledgers[l.Job] = l
+	}
 	return e
 }
 
@@ -117,6 +130,8 @@ func (e *Engine) take(ev Event) {
 		e.started(ev)
 	case Ended:
 		e.ended(ev)
+	case Checked:
+		e.checked(ev)
 	case RunNow:
 		e.runNow(ev)
 	case Stop:

@@ -47,16 +47,18 @@ func (e *Engine) ended(ev Ended) {
 		r.Reason = r.stop
 	case lost:
 		r.Reason = job.DaemonDied // nothing else hides the end of a process
+	case ev.Limit != "":
+		r.Reason = ev.Limit
 	}
 	if r.stop == job.OverTime && ev.Outcome.Kind != job.NotStarted && !lost {
 		r.Outcome.Kind = job.TimedOut
 	}
+	r.Usage, r.limit = ev.Usage, ev.Limit
+	r.Verdict = judge(r)
 	e.recordRun(job.Ended, "", r, "")
 	stamped := e.stamp(r)
 	e.remove(r)
-	if e.wantsRetry(r) {
-		e.retry(r)
-	}
+	e.conclude(r)
 	e.promote(r.Job)
 	if stamped {
 		e.lookAgain(r)
@@ -71,24 +73,18 @@ func (e *Engine) seen(at time.Time) time.Time {
 	return at.UTC()
 }
 
-// wantsRetry reports whether a failed run is attempted again. A lost run is
-// not: its process may be alive still.
-func (e *Engine) wantsRetry(r *run) bool {
-	if r.Outcome.OK() || r.Outcome.Kind == job.Lost || r.Attempt > r.options.Retry {
-		return false
-	}
-	return r.stop == "" || r.stop == job.OverTime
-}
-
+// retry makes the next attempt of an occurrence, which waits for its time.
 func (e *Engine) retry(failed *run) {
 	wait := backoff(failed.options, failed.Invocation, failed.Attempt)
 	r := &run{options: failed.options, zone: failed.zone, Run: job.Run{
 		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
 		Attempt: failed.Attempt + 1, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
 		Invocation: failed.Invocation, Decided: e.now.Wall,
-		State: job.RunWaiting, Reason: job.WaitsForRetry, NotBefore: e.now.Wall.Add(wait),
+		NotBefore: e.now.Wall.Add(wait), Parents: failed.Parents, Backfill: failed.Backfill,
 	}}
+	r.gate = gatePlace
 	e.add(r)
+	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
 	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String())
 	e.timers.add(timer{e.now.Up + wait, r.ID, waitOver})
 }
@@ -110,7 +106,7 @@ func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
 func (e *Engine) promote(id job.ID) {
 	for !e.draining {
 		r := e.nextQueued(id)
-		if r == nil || e.ready(r, job.RanAfterQueue) {
+		if r == nil || e.goOn(r, job.RanAfterQueue) {
 			return
 		}
 	}
@@ -121,53 +117,14 @@ func (e *Engine) promote(id job.ID) {
 func (e *Engine) nextQueued(id job.ID) *run {
 	live := e.byJob[id]
 	i := slices.IndexFunc(live, func(r *run) bool {
-		return r.State == job.RunQueued && !slices.ContainsFunc(live, func(x *run) bool {
-			return x.State != job.RunQueued && x.User == r.User
+		return r.inLine() && !slices.ContainsFunc(live, func(x *run) bool {
+			return !x.inLine() && x.User == r.User
 		})
 	})
 	if i < 0 {
 		return nil
 	}
 	return live[i]
-}
-
-// ready starts a run that was queued or waiting, or drops it and answers
-// false when it may not start any more. The entry's options of today hold.
-func (e *Engine) ready(r *run, reason job.Reason) bool {
-	slot, ok := e.jobs.find(r.Job)
-	if !ok {
-		e.drop(r, job.JobRemoved)
-		return false
-	}
-	j := e.firing(slot)
-	if !isOf(r, j.entry.User()) { // the name is another account's by now
-		e.drop(r, job.JobRemoved)
-		return false
-	}
-	if against, detail := e.standing(j); against != "" {
-		e.dropFor(r, against, detail)
-		return false
-	}
-	r.options, r.zone = j.options, j.entry.Zone().Location()
-	if !e.stillDue(r, j) {
-		return false
-	}
-	if d := r.options.Deadline; d > 0 && e.now.Wall.Sub(r.Due) > d {
-		e.drop(r, job.PastDeadline)
-		return false
-	}
-	if e.outOfHours(r, j) {
-		return true
-	}
-	if r.options.Overlap != crontab.OverlapAllow && e.crowded(r) {
-		r.State, r.Reason = job.RunQueued, job.WaitsForRun
-		e.recordRun(job.Queued, "", r, "")
-		return true
-	}
-	r.State, r.Reason = job.RunDecided, reason
-	e.recordRun(job.Ready, "", r, "")
-	e.emit(Start{Job: e.jobs.job(slot), Run: r.Run, Entry: e.jobs.entry(slot)})
-	return true
 }
 
 // crowded reports whether another run of the same job has a process. Under
@@ -178,14 +135,16 @@ func (e *Engine) crowded(r *run) bool {
 	})
 }
 
-// drop records that a queued or waiting run will never start.
+// drop records that a run that was held back will never start.
 func (e *Engine) drop(r *run, reason job.Reason) { e.dropFor(r, reason, "") }
 
 // dropFor is drop with the reason's numbers and names.
 func (e *Engine) dropFor(r *run, reason job.Reason, detail string) {
+	e.unask(r)
 	r.State, r.Reason = job.RunDropped, reason
 	e.recordRun(job.Dropped, "", r, detail)
 	e.remove(r)
+	e.conclude(r)
 }
 
 // stop asks a run's processes to end, and makes sure of it after grace.
@@ -214,16 +173,21 @@ func (e *Engine) expire() {
 			e.stop(r, job.OverTime, syscall.SIGTERM, termGrace)
 		case t.kind == mustDie:
 			e.emit(Kill{r.ID, syscall.SIGKILL})
-		case t.kind == waitOver && r.State == job.RunWaiting && !e.draining:
+		case t.kind == waitOver && r.waitsForTime() && !e.draining:
 			reason := job.Retried
 			if r.Reason == job.WaitsForDelay {
 				reason = job.RanAfterDelay
 			}
-			if !e.ready(r, reason) {
+			if !e.goOn(r, reason) {
 				e.promote(r.Job)
 			}
 		}
 	}
+}
+
+// waitsForTime tells whether nothing but time must pass before a run starts.
+func (r *run) waitsForTime() bool {
+	return r.State == job.RunWaiting && (r.Reason == job.WaitsForRetry || r.Reason == job.WaitsForDelay)
 }
 
 // undrain goes on where Drain stopped: with what waited for its time or for
@@ -231,8 +195,11 @@ func (e *Engine) expire() {
 func (e *Engine) undrain() {
 	e.draining = false
 	for _, r := range e.sorted() {
-		if r.State == job.RunWaiting { // its timer may have run out meanwhile
+		switch {
+		case r.waitsForTime(): // its timer may have run out meanwhile
 			e.timers.add(timer{e.now.Up + r.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
+		case r.Reason == job.WaitsForPlace:
+			e.goOn(r, job.RanAfterPlace)
 		}
 		e.promote(r.Job)
 	}

@@ -21,6 +21,7 @@ type past struct {
 // load replaces all tables.
 func (e *Engine) load(ev Load) {
 	tables, first := ev.Tables, e.memory != nil
+	e.limits, e.node = ev.Limits, ev.Node
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
 	}
@@ -212,7 +213,7 @@ func (s *jobs) groups() []group {
 	index := map[cron.Schedule]int{}
 	for slot := range s.len() {
 		sched := s.entry(slot).Schedule
-		if sched == crontab.Reboot {
+		if sched == crontab.Reboot || sched == crontab.Never {
 			continue
 		}
 		i, ok := index[sched]
@@ -283,14 +284,16 @@ func (e *Engine) restore() {
 // lose records the end of a run whose end nobody saw.
 func (e *Engine) lose(r job.Run) {
 	r.State, r.Ended, r.Reason = job.RunEnded, e.now.Wall, job.DaemonDied
-	r.Outcome = job.Outcome{Kind: job.Lost}
-	e.recordRun(job.Ended, "", &run{Run: r}, "")
+	r.Outcome, r.Verdict = job.Outcome{Kind: job.Lost}, job.VerdictLost
+	lost := &run{Run: r, options: crontab.DefaultOptions()}
+	e.recordRun(job.Ended, "", lost, "")
+	e.conclude(lost)
 }
 
 // restoreWaiting takes a queued or waiting run back, unless the time that
 // the daemon was away makes it a missed one that catchup= leaves out.
 func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
-	r := &run{Run: old, recorded: &old}
+	r := &run{Run: old, recorded: &old, gate: queuedAt(old.Reason, old.Attempt)}
 	slot, ok := e.jobs.find(old.Job)
 	if !ok {
 		r.options = crontab.DefaultOptions()
@@ -313,7 +316,11 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	case old.Reason == job.WaitsForDelay && old.NotBefore.Before(e.now.Wall): // the delay is there to spare a host that starts
 		e.waitUntil(r, startOf(e.stamps, r.options.Period, e.now.Wall, r.zone))
 		e.recordRun(job.Queued, "", r, waiting(r))
-	case old.State == job.RunWaiting:
+	case old.Reason == job.WaitsForCheck: // nobody knows what the command answered
+		e.goOn(r, job.RanAfterCheck)
+	case old.Reason == job.WaitsForPlace:
+		e.goOn(r, job.RanAfterPlace)
+	case r.waitsForTime():
 		e.timers.add(timer{e.now.Up + old.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
 	}
 }

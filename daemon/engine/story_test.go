@@ -163,11 +163,11 @@ func (s *story) command(words []string, body string) {
 			w.start()
 			return
 		}
-		w.step(Load{Tables: w.tables})
+		w.step(w.load())
 	case "zone":
 		w.zone = s.zone(words[1])
 		s.parse()
-		w.step(Load{Tables: w.tables})
+		w.step(w.load())
 	case "stamps":
 		s.stamps(words[1:])
 		return
@@ -181,6 +181,8 @@ func (s *story) command(words []string, body string) {
 		return
 	case "end":
 		w.end(s.run(words[1]), s.outcome(words[2]))
+	case "check":
+		w.answer(s.run(words[1]), s.outcome(words[2]))
 	case "clock":
 		w.set(s.duration(words[1]))
 	case "sleep":

@@ -29,13 +29,16 @@ type world struct {
 	tables []*crontab.Table
 
 	// the store
-	state State
-	known []Known
-	marks map[job.ID]job.Mark
-	live  map[job.RunID]job.Run
+	state   State
+	known   []Known
+	ledgers map[job.ID]job.Ledger
+	marks   map[job.ID]job.Mark
+	live    map[job.RunID]job.Run
 
 	family crontab.Family
+	limits Limits
 
+	checking map[job.RunID]bool // commands of if= that have not answered
 	running  map[job.RunID]process
 	stopping map[job.RunID]job.Reason // what the last daemon told the next one
 	adopted  bool                     // the next life of the daemon finds the processes again
@@ -49,7 +52,7 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
 		state: State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{},
-		running: map[job.RunID]process{},
+		ledgers: map[job.ID]job.Ledger{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}
 }
 
@@ -113,12 +116,16 @@ func (w *world) start() {
 	s.Marks = slices.Collect(maps.Values(w.marks))
 	s.Live = slices.SortedFunc(maps.Values(w.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
 	s.Stamps = maps.Clone(w.state.Stamps)
+	s.Ledgers = slices.Collect(maps.Values(w.ledgers))
 	s.Adopted = w.adopt()
 	w.engine = New(s)
-	w.owed = nil
+	w.owed, w.checking = nil, map[job.RunID]bool{}
 	w.state.Booted = false
-	w.step(Load{Tables: w.tables})
+	w.step(w.load())
 }
+
+// load is the event that says what the tables and the configuration are.
+func (w *world) load() Load { return Load{Tables: w.tables, Limits: w.limits, Node: "box.example.org"} }
 
 // adopt lists the processes that the next daemon watches. Others it never
 // hears of again.
@@ -150,6 +157,8 @@ func (w *world) step(events ...Event) []Effect {
 			w.known = e.Known
 		case Stamp:
 			w.state.Stamps[e.ID] = e.Day
+		case Ledger:
+			w.ledgers[e.Ledger.Job] = e.Ledger
 		}
 	}
 	for _, e := range effects {
@@ -160,7 +169,12 @@ func (w *world) step(events ...Event) []Effect {
 		case Start:
 			w.running[e.Run.ID] = process{e.Job.ID, w.now.Up}
 			w.owed = append(w.owed, Started{Run: e.Run.ID, PID: 1000 + int(e.Run.ID)})
+		case Check:
+			w.checking[e.Run.ID] = true
 		case Kill:
+			if w.checking[e.Run] {
+				w.answer(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
+			}
 			if _, ok := w.running[e.Run]; ok && e.Signal == 9 {
 				w.end(e.Run, job.Outcome{Kind: job.Signalled, Signal: 9})
 			}
@@ -177,6 +191,12 @@ func (w *world) settle() {
 	for len(w.owed) > 0 {
 		w.step()
 	}
+}
+
+// answer lets the command of if= end.
+func (w *world) answer(id job.RunID, o job.Outcome) {
+	delete(w.checking, id)
+	w.owed = append(w.owed, Checked{Run: id, Outcome: o})
 }
 
 // end lets the process of a run end.
@@ -250,7 +270,11 @@ func (w *world) tell(e Effect) string {
 		return "  granted"
 	case Stamp:
 		return fmt.Sprintf("  stamp %s %s", e.ID, e.Day)
-	case Roster:
+	case Check:
+		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
+	case Tell:
+		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
+	case Roster, Ledger:
 		return ""
 	}
 	return fmt.Sprintf("  %T", e)

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"syscall"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// check is the gate of if=: a command says whether an occurrence runs. A person
+// who forces a run is not asked again, nor is a further attempt.
+func (e *Engine) check(r *run) answer {
+	if r.options.If == "" || r.forced {
+		return passes
+	}
+	r.NotBefore = e.now.Wall
+	e.wait(r, job.RunWaiting, job.WaitsForCheck, "")
+	r.asking = true
+	e.emit(Check{e.starting(r), r.options.If})
+	return waits
+}
+
+// checked takes the answer of the command. One that could not be run, or was
+// killed, allows nothing.
+func (e *Engine) checked(ev Checked) {
+	r := e.live[ev.Run]
+	if r == nil || !r.asking {
+		return
+	}
+	r.asking = false
+	if !ev.Outcome.OK() {
+		r.Verdict = job.VerdictSkip
+		e.dropFor(r, job.CheckRefused, ev.Outcome.String())
+		e.promote(r.Job)
+		return
+	}
+	r.gate = gateCheck + 1
+	if !e.goOn(r, job.RanAfterCheck) {
+		e.promote(r.Job)
+	}
+}
+
+// unask ends the command of if= for a run that is dropped while it is asked.
+func (e *Engine) unask(r *run) {
+	if r.asking {
+		e.emit(Kill{r.ID, syscall.SIGKILL})
+	}
+}
