@@ -201,8 +201,10 @@ func (p *parser) assignAnacron(a assignment) {
 		if !p.setAnacron(a) {
 			return
 		}
+	case "MAILTO":
+		p.said.mail = true
 	}
-	p.env = &setting{name: a.name, value: a.value, above: p.env}
+	p.env = &setting{name: a.name, value: a.value, line: p.number, above: p.env}
 	p.common = nil
 }
 
@@ -213,6 +215,7 @@ func (p *parser) setAnacron(a assignment) bool {
 	switch a.name {
 	case "NO_MAIL_OUTPUT":
 		t.noMail = a.value != ""
+		p.said.mail = true
 		return true
 	case "START_HOURS_RANGE":
 		low, high, _ := strings.Cut(a.value, "-")
@@ -312,7 +315,7 @@ func (p *parser) readAnacronJob(at int) {
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
-	above := p.withoutTimes(p.above(), "a line of anacrontab, which names no instant")
+	above := p.withoutTimes(p.aboveJob(period.ID, p.line[command:]), "a line of anacrontab, which names no instant")
 	e.section = p.oncePer(above, &period)
 	p.nameAfter(&period, e.section.options, above, id)
 	if p.anacron.noMail {
@@ -390,6 +393,18 @@ func namesStamp(id string) bool {
 	return !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '/' || r == '\ufffd' })
 }
 
+// aboveJob is what holds for the line of anacrontab with that identifier, which
+// is its name unless it has one of its own.
+func (p *parser) aboveJob(id, command string) *standing {
+	if it := find(p.block, "name"); it != nil && it.effective() {
+		id = it.Value
+	}
+	if p.isSubject(id) {
+		return p.under(subject{id, "root", command})
+	}
+	return p.byItself()
+}
+
 // nameAfter makes the identifier of a line the name of its job, unless it has
 // one of its own or the identifier cannot be a name. An identifier that an
 // earlier line has holds the later one: two jobs cannot share a period's stamp
@@ -411,15 +426,22 @@ func (p *parser) nameAfter(period *Period, options *Options, above *standing, at
 
 // oncePer is what holds for an entry that runs once in a period: missed runs
 // are made up whenever that may be, and never two run at once, unless the
-// author says otherwise.
+// author says otherwise. What a host has for all entries is not meant for it.
 func (p *parser) oncePer(above *standing, period *Period) *section {
 	s := *above.section
 	options := *s.options
 	options.Period = period
-	if says := find(above.items, "catchup"); says == nil || !says.effective() {
-		options.Catchup = CatchupOnce
+	says := func(key string) bool {
+		it := find(above.items, key)
+		return it != nil && it.effective() && it.Origin != FromSidecarDefault
 	}
-	if says := find(above.items, "overlap"); says == nil || !says.effective() {
+	if !says("catchup") {
+		options.Catchup = CatchupOnce
+		if !says("deadline") {
+			options.Deadline = 0
+		}
+	}
+	if !says("overlap") {
 		options.Overlap = OverlapSkip
 	}
 	s.options = &options

@@ -8,6 +8,7 @@ package crontab
 //	B3xx  the file as a whole
 //	B4xx  #@ directives
 //	B5xx  anacrontab
+//	B6xx  options in the daemon's configuration
 type Code string
 
 // Meaning says what the code is about, in one line, or is "" for an unknown
@@ -84,4 +85,7 @@ var lineCodes = map[Code]kind{
 	"B507": {Warning, "a backslash that anacron drops"},
 	"B508": {Notice, "a setting that Debian's anacron does not know"},
 	"B509": {Warning, "hours that exclude each other"},
+
+	"B601": {Notice, "a part of the configuration that is for no entry"},
+	"B602": {Error, "a part of the configuration that can be for no entry"},
 }

@@ -51,6 +51,10 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 			}
 		}
 	}
+	side := &Sidecar{Jobs: map[string]JobConfig{"a b": {}}}
+	for _, d := range append(side.Check(Config{}), side.Unused(nil)...) {
+		made[d.Code] = true
+	}
 	for _, spec := range []string{"@reboot", "0 0 * * * x"} { // these two only where a line is all time fields
 		_, remarks := ParseSchedule(spec, NewZone(nil), 0)
 		for _, d := range remarks {

@@ -272,12 +272,27 @@ func (p *parser) refuse(it *item, code Code, why, fix string) {
 
 // sentence makes a reason for people of a remark, naming the option.
 func sentence(it *item, why string) string {
-	return fmt.Sprintf("The option %s in line %d cannot be followed: %s.", it.Key, it.Line, why)
+	return fmt.Sprintf("The option %s in %s cannot be followed: %s.", it.Key, it.where(), why)
+}
+
+// where is the place of an item, for people.
+func (it *item) where() string {
+	if it.File != "" {
+		return fmt.Sprintf("%s:%d", it.File, it.Line)
+	}
+	return fmt.Sprintf("line %d", it.Line)
 }
 
 // remarkItem adds a remark at the place of an item, which may be in a line
-// further up.
+// further up; for one of the sidecar, at the entry that it is for.
 func (p *parser) remarkItem(it *item, code Code, message, fix string) {
+	if it.File != "" {
+		if it.File != p.table.Name {
+			message = it.where() + ": " + message
+		}
+		p.remarkLine(p.number, code, message, fix)
+		return
+	}
 	p.add(Diagnostic{
 		Line: it.Line, Column: it.Column, Length: it.width,
 		Code: code, Severity: lineCodes[code].severity, Message: message, Fix: fix,
@@ -293,7 +308,7 @@ func (p *parser) keyFix(it *item) string {
 		if it.bare {
 			return "write `" + key + "`"
 		}
-		return "write `" + key + "=" + it.Value + "`"
+		return it.written(key, it.Value)
 	}
 	return "keys for other programs begin with x-"
 }
@@ -301,11 +316,19 @@ func (p *parser) keyFix(it *item) string {
 // valueFix names the value that was likely meant, or those that there are.
 func valueFix(it *item) string {
 	if it.spec.Values == aDuration && it.Value != "" && strings.Trim(it.Value, "0123456789") == "" {
-		return "write `" + it.Key + "=" + it.Value + "s`"
+		return it.written(it.Key, it.Value+"s")
 	}
 	values := strings.Split(it.spec.Values, ", ")
 	if value := Nearest(it.Value, values); value != "" {
-		return "write `" + it.Key + "=" + value + "`"
+		return it.written(it.Key, value)
 	}
 	return it.Key + " takes " + it.spec.Values
+}
+
+// written is a fix that has another key or value in the place of the item.
+func (it *item) written(key, value string) string {
+	if it.File != "" {
+		return "write `" + key + " = \"" + value + "\"`"
+	}
+	return "write `" + key + "=" + value + "`"
 }

@@ -16,6 +16,7 @@ const MaxSetting = 131_071
 // alternating assignments and entries does not take quadratic memory.
 type setting struct {
 	name, value string
+	line        int
 	above       *setting
 }
 
@@ -46,6 +47,30 @@ func (s *setting) list() []string {
 		}
 	}
 	return list
+}
+
+// Settings is what the assignments above the entry say that cron itself acts
+// on, as options: CRON_TZ, RANDOM_DELAY and MAILTO, whether or not something of
+// higher precedence overrides them.
+func (e *Entry) Settings() []Option {
+	var options []Option
+	add := func(name, key string, value func(string) (string, bool)) {
+		for s := e.section.env; s != nil; s = s.above {
+			if s.name != name {
+				continue
+			}
+			if v, ok := value(s.value); ok {
+				options = append(options, Option{Key: key, Value: v, Line: s.line, Origin: FromSetting})
+			}
+			return
+		}
+	}
+	if e.section.table.Format != Anacron { // to anacron these two mean nothing, or another thing
+		add("CRON_TZ", "tz", func(v string) (string, bool) { return v, v != "" })
+		add("RANDOM_DELAY", "jitter", func(v string) (string, bool) { return v + "m", strings.Trim(v, "0123456789") == "" && v != "" })
+	}
+	add("MAILTO", "mailto", func(v string) (string, bool) { return v, true })
+	return options
 }
 
 // assignment is a line read as NAME = value.
@@ -124,16 +149,18 @@ func (p *parser) assign(a assignment) {
 		p.setZone(a)
 	case a.name == "RANDOM_DELAY":
 		p.setDelay(a)
+	case a.name == "MAILTO":
+		p.said.mail = true
 	}
 	p.lintSetting(a)
-	p.env = &setting{name: a.name, value: a.value, above: p.env}
+	p.env = &setting{name: a.name, value: a.value, line: p.number, above: p.env}
 	p.common = nil
 }
 
 // setZone takes CRON_TZ, in cronie's sense on all hosts. An empty value is the
 // host's zone again.
 func (p *parser) setZone(a assignment) {
-	p.zone, p.zoneHeld = p.cache.host(p.config.Local), ""
+	p.zone, p.zoneHeld, p.said.zone = p.cache.host(p.config.Local), "", true
 	if a.value == "" {
 		return
 	}
@@ -153,5 +180,5 @@ func (p *parser) setDelay(a assignment) {
 		p.remark(a.valueAt, max(1, len(a.value)), "B205", "bad value of RANDOM_DELAY", "write minutes from 0 to 1440")
 		minutes = 0
 	}
-	p.delay = time.Duration(minutes) * time.Minute
+	p.delay, p.said.delay = time.Duration(minutes)*time.Minute, true
 }

@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -83,6 +84,7 @@ type Origin uint8
 // The origins of items.
 const (
 	FromSidecarDefault Origin = iota // [default] of the daemon's configuration
+	FromSetting                      // an assignment above the entry
 	FromDefault                      // a #@ default line
 	FromDirective                    // a #@ line above the entry
 	FromSidecar                      // [job.NAME] or [[match]]
@@ -200,10 +202,14 @@ func (p *plan) setZone(name string) error {
 }
 
 // stand works out what holds for an entry below the present assignments and
-// defaults, with the directives of block.
-func (p *parser) stand(block []item) *standing {
+// defaults, with the directives of block and what the sidecar says over them.
+func (p *parser) stand(block []item, over ...[]item) *standing {
 	plan := p.newPlan()
-	items := effective(p.defaults, block)
+	below := p.hostDefaults()
+	items := block // nobody else has it, unlike the others
+	if len(below) > 0 || len(p.defaults) > 0 || len(over) > 0 {
+		items = effective(append([][]item{below, p.defaults, block}, over...))
+	}
 	for _, zoneFirst := range []bool{true, false} { // instants are read in the zone
 		for i := range items {
 			if (items[i].Key == "tz") == zoneFirst {
@@ -221,6 +227,9 @@ func (p *parser) stand(block []item) *standing {
 	if len(items) > 0 || plan.Held != "" {
 		own := plan.Options // a copy, so that the rest of the plan does not live as long
 		options = &own
+		if len(p.defaults)+len(block)+len(over) == 0 && p.zoneHeld == "" {
+			options = p.cache.share(defaulted{p.ruling, p.isRoots(), p.said}, options)
+		}
 	}
 	s := &standing{
 		section:   &section{table: p.table, env: p.env, zone: plan.zone, options: options},
@@ -233,18 +242,17 @@ func (p *parser) stand(block []item) *standing {
 	return s
 }
 
-// effective is the defaults that block does not override, then block.
-func effective(defaults, block []item) []item {
-	if len(defaults) == 0 {
-		return block
-	}
-	var items []item
-	for _, d := range defaults {
-		if find(block, d.Key) == nil {
-			items = append(items, d)
+// effective is the items of all layers, lowest first, without those that a
+// higher layer overrides.
+func effective(layers [][]item) (items []item) {
+	for i, layer := range layers {
+		for _, it := range layer {
+			if !slices.ContainsFunc(layers[i+1:], func(higher []item) bool { return find(higher, it.Key) != nil }) {
+				items = append(items, it)
+			}
 		}
 	}
-	return append(items, block...)
+	return items
 }
 
 func find(items []item, key string) *item {
@@ -321,7 +329,7 @@ func (p *parser) withoutTimes(above *standing, entry string) *standing {
 		default:
 			continue
 		}
-		if !it.effective() {
+		if !it.effective() || it.Origin == FromSidecarDefault && !it.spec.Guard { // a host's default is for entries that it can be for
 			continue
 		}
 		changed = true

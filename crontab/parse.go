@@ -81,6 +81,11 @@ type parser struct {
 	common   *standing
 	names    map[string]int // name= options and their lines
 
+	// What the sidecar says.
+	ruling  *ruling // nil: nothing
+	matches []int   // those that may be for entries of this table
+	said    said
+
 	anacron anacrontab
 
 	hasNUL              bool // somewhere in the file
@@ -92,7 +97,8 @@ type standing struct {
 	section   *section
 	modifiers modifiers
 	items     []item
-	schedules map[string]known // nil when each entry needs a schedule of its own
+	schedules map[string]known     // nil when each entry needs a schedule of its own
+	under     map[string]*standing // by parts of the sidecar that are for entries, too
 }
 
 func newParser(name, text string, c Config) *parser {
@@ -108,6 +114,9 @@ func newParser(name, text string, c Config) *parser {
 	p.report = p.remarkAs
 	p.hasNUL = strings.IndexByte(text, 0) >= 0
 	p.zone = p.cache.host(c.Local)
+	if p.ruling = p.cache.ruling(c.Sidecar, c); p.ruling != nil {
+		p.matches = p.forTable()
+	}
 	return p
 }
 
@@ -174,7 +183,7 @@ func (p *parser) readEntry(at int) {
 	if p.notAssignment(at) {
 		return
 	}
-	above := p.above()
+	above := p.above(at)
 	schedule, end, ok := p.readTimes(at, above)
 	if !ok {
 		return
@@ -229,7 +238,7 @@ func (p *parser) readTimes(at int, above *standing) (schedule cron.Schedule, end
 	chance := above.modifiers.own() || strings.IndexByte(spec, '~') >= 0
 	var seed uint64
 	if chance {
-		seed = p.seed(end)
+		seed = p.seed(end, above)
 	}
 	f, reboot, ok := p.parseTimes(at, seed)
 	switch {
@@ -262,12 +271,10 @@ func (p *parser) parseTimes(at int, seed uint64) (f fieldSet, reboot, ok bool) {
 // seed fixes what is random about the entry on this line whose time fields
 // end at byte end. It hangs on the entry's name, or else on account and
 // command, so that other lines and other times do not change it.
-func (p *parser) seed(end int) uint64 {
+func (p *parser) seed(end int, above *standing) uint64 {
 	identity := p.config.Owner + "\x00" + strings.Trim(p.line[end:], blanks)
-	for _, item := range p.block {
-		if item.Key == "name" {
-			identity = item.Value
-		}
+	if it := find(above.items, "name"); it != nil {
+		identity = it.Value
 	}
 	return mix(p.config.Seed, identity)
 }
@@ -287,16 +294,25 @@ func mix(seed uint64, text string) uint64 {
 // readCommand reads account, flag and command behind the time fields that end
 // at byte at, and returns where the command begins.
 func (p *parser) readCommand(at int, e *Entry) (int, bool) {
-	at = skipBlanks(p.line, at)
-	account := at
+	account, at, onFailure := p.columns(at)
+	if onFailure {
+		e.flags |= flagMailOnFailure
+	}
+	return at, p.checkCommand(account, at)
+}
+
+// columns finds account and command behind the time fields that end at byte
+// at, and tells whether the flag -n stands before the command.
+func (p *parser) columns(at int) (account, command int, onFailure bool) {
+	account = skipBlanks(p.line, at)
+	at = account
 	if p.config.Format == System {
 		at = skipBlanks(p.line, wordEnd(p.line, at))
 	}
 	if strings.HasPrefix(p.line[at:], "-n") && (at+2 == len(p.line) || isBlank(p.line[at+2])) {
-		e.flags |= flagMailOnFailure
-		at = skipBlanks(p.line, at+2)
+		return account, skipBlanks(p.line, at+2), true
 	}
-	return at, p.checkCommand(account, at)
+	return account, at, false
 }
 
 // checkCommand refuses commands that cannot be meant and remarks on doubtful
@@ -334,8 +350,22 @@ func (p *parser) remarkNoCommand(account int) {
 	}
 }
 
-// above is what holds for an entry on the present line.
-func (p *parser) above() *standing {
+// above is what holds for an entry on the present line whose time fields begin
+// at byte at.
+func (p *parser) above(at int) *standing {
+	name := ""
+	if it := find(p.block, "name"); it != nil && it.effective() {
+		name = it.Value
+	}
+	if p.isSubject(name) {
+		return p.under(p.subjectAt(name, at))
+	}
+	return p.byItself()
+}
+
+// byItself is what the table itself and [default] of the sidecar say of an
+// entry on the present line.
+func (p *parser) byItself() *standing {
 	if len(p.block) > 0 {
 		return p.stand(p.block)
 	}

@@ -48,6 +48,7 @@ type Table struct {
 	Entries []Entry // the good lines, in file order
 	text    string
 	owner   string
+	touched *touched // nil: no part of the sidecar is for an entry of it
 }
 
 // Entry is one line that names times and a command. It is a small index into

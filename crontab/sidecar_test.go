@@ -1,0 +1,358 @@
+package crontab
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// set makes settings of key=value words, each in a line of its own of c.toml.
+func set(words ...string) []Setting {
+	var list []Setting
+	for i, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		list = append(list, Setting{Key: key, Value: value, File: "c.toml", Line: i + 1})
+	}
+	return list
+}
+
+// parseWith reads a table of root's with an account column.
+func parseWith(t *testing.T, s *Sidecar, text string) (*Table, []Diagnostic) {
+	t.Helper()
+	table, remarks := Parse("/etc/cron.d/t", text, Config{Format: System, Zone: time.LoadLocation, Sidecar: s})
+	if len(table.Entries) == 0 {
+		t.Fatalf("Parse(%q): no entry; %v", text, remarks)
+	}
+	return table, remarks
+}
+
+// TestPrecedence gives one option at each level in turn, and at all below it:
+// the highest counts.
+func TestPrecedence(t *testing.T) {
+	const entry = "0 1 * * * root x\n"
+	job := func(words ...string) map[string]JobConfig { return map[string]JobConfig{"j": {Set: set(words...)}} }
+	match := []Match{{Command: "x", Set: set("jitter=6m", "name=j")}}
+	levels := []struct {
+		level   string
+		sidecar *Sidecar
+		text    string
+		want    time.Duration
+		from    string // origin of the item that counts
+	}{
+		{"built-in", nil, entry, 0, ""},
+		{"[default]", &Sidecar{Default: set("jitter=1m")}, entry, time.Minute, "FromSidecarDefault"},
+		{"setting line", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n" + entry, 2 * time.Minute, ""},
+		{"#@ default", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n" + entry, 3 * time.Minute, "FromDefault"},
+		{"#@", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ name=j jitter=4m\n" + entry, 4 * time.Minute, "FromDirective"},
+		{"[[match]]", &Sidecar{Default: set("jitter=1m"), Matches: match}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 6 * time.Minute, "FromSidecar"},
+		{"a later [[match]]", &Sidecar{Default: set("jitter=1m"), Matches: append(slices.Clone(match), Match{User: "root", Set: set("jitter=7m")})},
+			"RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 7 * time.Minute, "FromSidecar"},
+		{"[job.NAME]", &Sidecar{Default: set("jitter=1m"), Matches: match, Jobs: job("jitter=8m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 8 * time.Minute, "FromSidecar"},
+	}
+	names := map[Origin]string{FromSidecarDefault: "FromSidecarDefault", FromDefault: "FromDefault", FromDirective: "FromDirective", FromSidecar: "FromSidecar"}
+	for _, l := range levels {
+		table, remarks := parseWith(t, l.sidecar, l.text)
+		e := &table.Entries[len(table.Entries)-1]
+		var got time.Duration
+		if j, ok := e.Schedule.(*jitter); ok {
+			got = j.limit
+		}
+		from := ""
+		for _, it := range e.Options().Items {
+			if it.Key == "jitter" {
+				from += names[it.Origin]
+			}
+		}
+		if got != l.want || from != l.from || len(remarks) > 0 {
+			t.Errorf("%s: got jitter %v from %q %v, want %v from %q", l.level, got, from, remarks, l.want, l.from)
+		}
+	}
+}
+
+func TestPrecedenceOfSettingsOverHostDefaults(t *testing.T) {
+	s := &Sidecar{Default: set("tz=Asia/Tokyo", "jitter=5m", "output-max=1K")}
+	table, _ := parseWith(t, s, "0 1 * * * root a\nCRON_TZ=Asia/Kolkata\n0 1 * * * root b\nCRON_TZ=\n0 1 * * * root c\nRANDOM_DELAY=0\n0 1 * * * root d\n")
+	var got []string
+	for i := range table.Entries {
+		e := &table.Entries[i]
+		_, delayed := e.Schedule.(*jitter)
+		got = append(got, fmt.Sprint(e.Zone(), " ", delayed, " ", len(e.Settings())))
+	}
+	want := []string{"Asia/Tokyo true 0", "Asia/Kolkata true 1", "UTC true 0", "UTC false 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got zone, delay and settings %q, want %q", got, want)
+	}
+	for _, text := range []string{"CRON_TZ=Mars/Base\n0 1 * * * root x\n"} {
+		table, _ := parseWith(t, s, text)
+		if table.Entries[0].Options().Held == "" {
+			t.Errorf("%q: [default] let an entry run in another zone than the one that its table asks for", text)
+		}
+	}
+}
+
+func TestSidecarItemsKeepTheirPlace(t *testing.T) {
+	s := &Sidecar{Default: set("retry=2"), Jobs: map[string]JobConfig{"j": {Set: set("timeout=1m", "grace=9s")}}}
+	table, _ := parseWith(t, s, "#@ name=j timeout=5m\n0 1 * * * root x\n")
+	want := []Option{
+		{Key: "retry", Value: "2", Line: 1, Origin: FromSidecarDefault, File: "c.toml"},
+		{Key: "name", Value: "j", Line: 1, Column: 4, Origin: FromDirective},
+		{Key: "timeout", Value: "1m", Line: 1, Origin: FromSidecar, File: "c.toml"},
+		{Key: "grace", Value: "9s", Line: 2, Origin: FromSidecar, File: "c.toml"},
+	}
+	o := table.Entries[0].Options()
+	if !reflect.DeepEqual(o.Items, want) || o.Timeout != time.Minute || o.Retry != 2 || o.Grace != 9*time.Second {
+		t.Errorf("got %+v\nwant items %+v", *o, want)
+	}
+}
+
+// TestSidecarFindsEntries holds each way to mean an entry against tables of
+// root's and of users'.
+func TestSidecarFindsEntries(t *testing.T) {
+	const tables = "/var/spool/cron/crontabs/"
+	entries := []struct {
+		id   string
+		path string
+		c    Config
+		text string
+	}{
+		{"vendor", "/etc/cron.d/certbot", Config{Format: System}, "0 1 * * * root  test -x /a && /a -q \n"},
+		{"www", "/etc/cron.d/php", Config{Format: System}, "0 1 * * * www-data /usr/lib/php/clean\n"},
+		{"backup", "/etc/crontab", Config{Format: System}, "#@ name=backup\n@daily root -n /b 50% in\n"},
+		{"root", tables + "root", Config{Owner: "root", Privileged: true}, "#@ name=sync\n0 1 * * * /sync\n"},
+		{"bob", tables + "bob", Config{Owner: "bob"}, "#@ name=backup\n0 1 * * * /usr/lib/php/clean\n"},
+		{"anacron", "/etc/anacrontab", Config{Format: Anacron}, "1 5 cron.daily run-parts /etc/cron.daily\n"},
+	}
+	tests := []struct {
+		what, found, unused string
+		sidecar             Sidecar
+	}{
+		{"a file", "vendor", "", Sidecar{Matches: []Match{{File: "/etc/cron.d/certbot"}}}},
+		{"a pattern of files", "vendor www", "", Sidecar{Matches: []Match{{File: "/etc/cron.d/*"}}}},
+		{"a user's file", "bob", "", Sidecar{Matches: []Match{{File: tables + "bob"}}}},
+		{"a user", "bob", "", Sidecar{Matches: []Match{{User: "bob"}}}},
+		{"root", "vendor backup root anacron", "", Sidecar{Matches: []Match{{User: "root"}}}},
+		{"a command, which users' tables may have too", "www", "", Sidecar{Matches: []Match{{Command: "/usr/lib/php/clean"}}}},
+		{"that command of bob's", "bob", "", Sidecar{Matches: []Match{{Command: "/usr/lib/php/*", User: "bob"}}}},
+		{"a pattern in the middle", "vendor", "", Sidecar{Matches: []Match{{Command: "test * /a*-q"}}}},
+		{"what overlaps itself", "", "1", Sidecar{Matches: []Match{{Command: "/usr/lib/*/lib/php/clean"}}}},
+		{"a command without its input", "backup", "", Sidecar{Matches: []Match{{Command: "/b 50"}}}},
+		{"file and another user", "", "1", Sidecar{Matches: []Match{{File: "/etc/cron.d/certbot", User: "bob"}}}},
+		{"nothing", "", "1", Sidecar{Matches: []Match{{}}}},
+		{"a bad pattern", "", "1", Sidecar{Matches: []Match{{File: "/etc/cron.d/["}}}},
+		{"a name of root's", "backup", "", Sidecar{Jobs: map[string]JobConfig{"backup": {}}}},
+		{"root's own table", "root", "", Sidecar{Jobs: map[string]JobConfig{"sync": {}}}},
+		{"a name of bob's", "bob", "", Sidecar{Jobs: map[string]JobConfig{"backup": {User: "bob"}}}},
+		{"a name of nobody's", "", "1", Sidecar{Jobs: map[string]JobConfig{"backup": {User: "eve"}}}},
+		{"an identifier of anacron", "anacron", "", Sidecar{Jobs: map[string]JobConfig{"cron.daily": {}}}},
+		{"no name", "", "1", Sidecar{Jobs: map[string]JobConfig{"nobody": {}}}},
+	}
+	for _, tt := range tests {
+		s := tt.sidecar
+		at := Place{"c.toml", 1}
+		for i := range s.Matches {
+			s.Matches[i].Set, s.Matches[i].At = set("grace=7s"), at
+		}
+		for name, j := range s.Jobs {
+			j.Set, j.At = set("grace=7s"), at
+			s.Jobs[name] = j
+		}
+		var found []string
+		var all []*Table
+		for _, e := range entries {
+			c := e.c
+			c.Sidecar = &s
+			table, _ := Parse(e.path, e.text, c)
+			if all = append(all, table); table.Entries[0].Options().Grace == 7*time.Second {
+				found = append(found, e.id)
+			}
+		}
+		unused := s.Unused(all)
+		for _, d := range unused {
+			if d.File != "c.toml" || d.Line != 1 || d.Code != "B601" || d.Severity != Notice {
+				t.Errorf("%s: got %v %s, want B601 at c.toml:1", tt.what, d, d.Code)
+			}
+		}
+		if got := strings.Join(found, " "); got != tt.found || (len(unused) > 0) != (tt.unused != "") {
+			t.Errorf("%s: found %q with %v, want %q", tt.what, got, unused, tt.found)
+		}
+	}
+}
+
+func TestSidecarSaysWhoseTheNameIs(t *testing.T) {
+	s := &Sidecar{Jobs: map[string]JobConfig{"backup": {Set: set("nice=1"), At: Place{"c.toml", 4}}}}
+	table, _ := Parse("bob", "#@ name=backup\n0 1 * * * x\n", Config{Owner: "bob", Sidecar: s})
+	got := s.Unused([]*Table{table})
+	if len(got) != 1 || got[0].Line != 4 || !strings.Contains(got[0].Message, "runs as bob") || got[0].Fix != "write `user = \"bob\"` if it is meant" {
+		t.Errorf("got %+v, want a hint at bob's table", got)
+	}
+	if o := table.Entries[0].Options(); len(o.Items) != 1 {
+		t.Errorf("got items %+v: bob took what is root's job's", o.Items)
+	}
+}
+
+func TestMatchGivesNames(t *testing.T) {
+	s := &Sidecar{
+		Matches: []Match{{File: "/etc/cron.d/t", Command: "a", Set: set("name=j", "grace=7s")}},
+		Jobs:    map[string]JobConfig{"j": {Set: set("timeout=1m")}},
+	}
+	table, remarks := parseWith(t, s, "#@ name=own\n0 1 * * * root a\n0 1 * * * root b\n")
+	if o := table.Entries[0].Options(); o.Name != "j" || o.Timeout != time.Minute || o.Grace != 7*time.Second || len(remarks) > 0 {
+		t.Errorf("got %+v %v, want the name of the sidecar and what it says of it", *o, remarks)
+	}
+	table, remarks = parseWith(t, s, "0 1 * * * root a\n0 1 * * * root b\n0 2 * * * root a\n")
+	first, third := table.Entries[0].Options(), table.Entries[2].Options()
+	if first.Held != "" || third.Held == "" || third.Name != "" || len(remarks) != 1 || remarks[0].Code != "B409" || remarks[0].Line != 3 || !strings.HasPrefix(remarks[0].Message, "c.toml:1: ") {
+		t.Errorf("got %+v, %+v, %v; want the second entry of that name held, said at its line", *first, *third, remarks)
+	}
+}
+
+// TestSidecarValuesAreChecked holds them to the rules of directives: a bad
+// guard holds, all else is left out.
+func TestSidecarValuesAreChecked(t *testing.T) {
+	tests := []struct {
+		word, code, fix string
+		held, degraded  bool
+	}{
+		{"timeout=5m", "", "", false, false},
+		{"concurrencyPolicy=Forbid", "", "", false, false},
+		{"x-team=ops", "", "", false, false},
+		{"timeout=5", "B404", "write `timeout = \"5s\"`", false, true},
+		{"tiemout=5m", "B403", "write `timeout = \"5m\"`", false, true},
+		{"overlap=skpi", "B404", "write `overlap = \"skip\"`", true, false},
+		{"?overlap=skpi", "B412", "", false, false},
+		{"tz=Mars/Base", "B404", "tz takes a name of the zone database, as Europe/Paris", true, false},
+		{"window=08:00-20:00", "B408", "delete `window` if the entry may run without it", true, false},
+		{"name=other", "B410", "write it in a [[match]], or `#@ name=other` above the entry", false, false},
+	}
+	for _, tt := range tests {
+		for _, s := range []*Sidecar{
+			{Default: set("grace=1s", tt.word)},
+			{Jobs: map[string]JobConfig{"j": {Set: set("grace=1s", tt.word)}}},
+			{Matches: []Match{{User: "root", Set: set("grace=1s", tt.word)}}},
+		} {
+			if s.Matches != nil && strings.HasPrefix(tt.word, "name=") {
+				continue
+			}
+			got := s.Check(Config{Zone: time.LoadLocation})
+			if tt.code == "" && len(got) > 0 || tt.code != "" && (len(got) != 1 || string(got[0].Code) != tt.code || got[0].Fix != tt.fix || got[0].File != "c.toml" || got[0].Line != 2) {
+				t.Errorf("%s: got %+v, want %s at c.toml:2 with fix %q", tt.word, got, tt.code, tt.fix)
+			}
+			table, remarks := parseWith(t, s, "#@ name=j\n0 1 * * * root x\n")
+			o := table.Entries[0].Options()
+			if len(remarks) > 0 || (o.Held != "") != tt.held || (o.Degraded != "") != tt.degraded {
+				t.Errorf("%s: got held %q degraded %q %v, want held %v degraded %v", tt.word, o.Held, o.Degraded, remarks, tt.held, tt.degraded)
+			}
+			if why := o.Held + o.Degraded; why != "" && !strings.Contains(why, " in c.toml:2 ") {
+				t.Errorf("%s: got %q, want the place in the configuration", tt.word, why)
+			}
+		}
+	}
+}
+
+func TestSidecarMendsAndOverridesGuards(t *testing.T) {
+	s := &Sidecar{Jobs: map[string]JobConfig{"j": {Set: set("overlap=skip", "enabled=no")}}}
+	table, _ := parseWith(t, s, "#@ name=j overlap=skpi\n0 1 * * * root x\n")
+	if o := table.Entries[0].Options(); o.Held != "" || o.Overlap != OverlapSkip || o.Enabled {
+		t.Errorf("got %+v, want the administrator's word", *o)
+	}
+}
+
+func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
+	s := &Sidecar{Default: set("phase=3m")}
+	table, remarks := parseWith(t, s, "# one\n0 1 * * * root x\n")
+	if len(remarks) != 1 || remarks[0].Code != "B411" || remarks[0].Line != 2 || remarks[0].File != "/etc/cron.d/t" || !strings.HasPrefix(remarks[0].Message, "c.toml:1: phase=") {
+		t.Errorf("got %+v, want B411 in line 2 that names c.toml:1", remarks)
+	}
+	if o := table.Entries[0].Options(); !strings.Contains(o.Degraded, "c.toml:1") {
+		t.Errorf("got degraded %q", o.Degraded)
+	}
+	if table, remarks := parseWith(t, s, "#@ every=1h\n0 1 * * * root x\n"); len(remarks) > 0 || table.Entries[0].Options().Degraded != "" {
+		t.Errorf("a good pair of options: got %v", remarks)
+	}
+}
+
+// TestHostDefaultsAreForEntriesThatTheyCanBeFor: @reboot and the lines of
+// anacrontab have no instants, and those have catch-up rules of their own.
+func TestHostDefaultsAreForEntriesThatTheyCanBeFor(t *testing.T) {
+	s := &Sidecar{Default: set("jitter=5m", "catchup=skip", "deadline=1h", "overlap=kill")}
+	table, remarks := parseWith(t, s, "@reboot root x\n")
+	if o := table.Entries[0].Options(); len(remarks) > 0 || o.Degraded != "" || !table.Entries[0].Reboot() || o.Overlap != OverlapKill {
+		t.Errorf("@reboot: got %+v %v", *o, remarks)
+	}
+	table, remarks = Parse("/etc/anacrontab", "1 5 cron.daily x\n", Config{Format: Anacron, Sidecar: s})
+	if o := table.Entries[0].Options(); len(remarks) > 0 || o.Catchup != CatchupOnce || o.Deadline != 0 || o.Overlap != OverlapSkip {
+		t.Errorf("anacrontab: got %+v %v; want anacron's own rules", *o, remarks)
+	}
+	held := &Sidecar{Default: set("from=2030-01-01")}
+	if table, _ = parseWith(t, held, "@reboot root x\n"); table.Entries[0].Options().Held == "" {
+		t.Error("@reboot runs although [default] forbids it until 2030")
+	}
+}
+
+// TestSidecarIsShared counts what a sidecar costs the entries of a large host.
+func TestSidecarIsShared(t *testing.T) {
+	s := &Sidecar{Default: set("catchup=once", "grace=5s"), Matches: []Match{{Command: "m*", User: "root", Set: set("retry=1")}}}
+	cache := NewCache()
+	options, sections := map[*Options]bool{}, map[*section]bool{}
+	schedules := map[any]bool{}
+	const tables, lines = 20, 500
+	for i := range tables {
+		var text strings.Builder
+		for j := range lines {
+			fmt.Fprintf(&text, "0 %d * * * root %s%d\n", j%4, []string{"m", "x"}[j%2], j)
+		}
+		table, remarks := Parse(fmt.Sprint("/etc/cron.d/t", i), text.String(), Config{Format: System, Sidecar: s, Cache: cache})
+		if len(remarks) > 0 {
+			t.Fatal(remarks)
+		}
+		for k := range table.Entries {
+			e := &table.Entries[k]
+			options[e.section.options], sections[e.section], schedules[e.Schedule] = true, true, true
+			if o := e.Options(); o.Catchup != CatchupOnce || o.Deadline != 24*time.Hour || o.Retry != 1-k%2 {
+				t.Fatalf("entry %d: got %+v", k, *o)
+			}
+		}
+	}
+	if len(options) != 1+tables || len(sections) != 2*tables || len(schedules) != 4 {
+		t.Errorf("got %d options, %d sections, %d schedules for %d entries; want %d, %d, 4", len(options), len(sections), len(schedules), tables*lines, 1+tables, 2*tables)
+	}
+	if table, _ := parseWith(t, &Sidecar{}, "0 1 * * * root x\n"); table.Entries[0].Options() != plain {
+		t.Error("an empty sidecar gives an entry options of its own")
+	}
+}
+
+// FuzzSidecar reads any value of any option from a sidecar: what Check refuses
+// holds or degrades the entry, and nothing else does.
+func FuzzSidecar(f *testing.F) {
+	for _, s := range Vocabulary() {
+		f.Add(s.Key, s.Values, "x")
+	}
+	f.Add("?timeout", "5m", "a*b")
+	f.Add("name", "j", "*")
+	f.Fuzz(func(t *testing.T, key, value, command string) {
+		at := []Setting{{Key: key, Value: value, File: "c.toml", Line: 3}}
+		text := "0 1 * * * root x\n"
+		for _, s := range []*Sidecar{{Default: at}, {Matches: []Match{{User: "root", Command: command, Set: at}}}, {Jobs: map[string]JobConfig{"j": {Set: at}}}} {
+			table, remarks := Parse("fuzz", "#@ name=j\n"+text, Config{Format: System, Zone: zones, Sidecar: s})
+			checkRemarks(t, "#@ name=j\n"+text, remarks)
+			if len(table.Entries) != 1 {
+				t.Fatalf("%q = %q: got %d entries, want 1", key, value, len(table.Entries))
+			}
+			found := len(s.Matches) == 0 || table.touched != nil
+			refused := slices.ContainsFunc(s.Check(Config{Zone: zones}), func(d Diagnostic) bool {
+				if d.File != "c.toml" || d.Line != 3 && d.Code != "B602" || d.Message == "" || d.Code.Meaning() == "" {
+					t.Fatalf("%q = %q: got %+v", key, value, d)
+				}
+				return d.Severity == Error || d.Severity == Warning
+			})
+			clash := len(remarks) > 0
+			o := table.Entries[0].Options()
+			if bad := o.Held != "" || o.Degraded != ""; found && key != "name" && bad != (refused || clash) {
+				t.Fatalf("%q = %q: refused %t, %v, but held %q, degraded %q", key, value, refused, remarks, o.Held, o.Degraded)
+			}
+		}
+	})
+}
