@@ -315,7 +315,12 @@ func (p *parser) readAnacronJob(at int) {
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
-	above := p.withoutTimes(p.aboveJob(period.ID, p.line[command:]), "a line of anacrontab, which names no instant")
+	above := p.aboveJob(period.ID, p.line[command:])
+	further := []string{"on"}
+	if above.section.options.Manual {
+		further = append(further, "trigger")
+	}
+	above = p.withoutTimes(above, "a line of anacrontab, which names no instant", further...)
 	e.section = p.oncePer(above, &period)
 	p.nameAfter(&period, e.section.options, above, id)
 	if p.anacron.noMail {

@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -22,6 +23,10 @@ type item struct {
 
 // effective tells whether the item does what it says.
 func (it *item) effective() bool { return !it.off && it.held == "" && it.degraded == "" }
+
+// isDefault tells whether the item is for many entries, so that it need not make
+// sense for each.
+func (it *item) isDefault() bool { return it.Origin == FromDefault || it.Origin == FromSidecarDefault }
 
 // readComment tells a directive line from a comment. #@ must be followed by a
 // blank, so that #@daily is a commented-out entry.
@@ -239,7 +244,10 @@ func (p *parser) judge(it *item, above []item) {
 	case it.bare && spec.Values != yesNo:
 		p.refuse(it, "B404", it.Key+" needs a value", it.Key+" takes "+spec.Values)
 	case spec.Built():
-		if err := spec.apply(p.newPlan(), it.Value); err != nil {
+		switch err := spec.apply(p.newPlan(), it.Value); {
+		case errors.Is(err, errLater):
+			p.refuse(it, "B408", it.Key+"="+it.Value+" is known, but not built in this version", "delete `"+it.Key+"` if the entry may run without it")
+		case err != nil:
 			p.refuse(it, "B404", it.Key+": "+err.Error(), valueFix(it))
 		}
 	case spec.check != nil && spec.check(it.Value) != nil:

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // optionsOf parses text and returns the options of its last entry with the
@@ -50,11 +53,71 @@ func TestBuiltOptions(t *testing.T) {
 		{"overlap=kill", func(o *Options) { o.Overlap = OverlapKill }},
 		{"timeout=2d", func(o *Options) { o.Timeout = 48 * time.Hour }},
 		{"timeout=1w", func(o *Options) { o.Timeout = 7 * 24 * time.Hour }},
-		{"retry=3", func(o *Options) { o.Retry = 3 }},
+		{"retry=3", func(o *Options) { o.Retry, o.Exhausted = 3, ExhaustedDead }},
 		{"retry-jitter=25%", func(o *Options) { o.RetryJitter = 25 }},
 		{"backoff=30s", func(o *Options) { o.Backoff = Backoff{30 * time.Second, 30 * time.Second, 1} }},
 		{"backoff=1s..5m", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 2} }},
 		{"backoff=1s..5mx1.5", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 1.5} }},
+
+		{"host=a,B.example.org", func(o *Options) { o.Hosts = []string{"a", "b.example.org"} }},
+		{"trigger=manual", func(o *Options) { o.Manual = true }},
+		{"trigger=clock", func(o *Options) {}},
+		{"on=job:a", func(o *Options) { o.On = []Edge{{"a", OutcomeOK}} }},
+		{"on=job:a:fail,lost", func(o *Options) { o.On = []Edge{{"a", OutcomeFail | OutcomeLost}} }},
+		{"on=job:a:done,job:b,job:c:skip", func(o *Options) {
+			o.On = []Edge{{"a", OutcomeDone}, {"b", OutcomeOK}, {"c", OutcomeSkip}}
+		}},
+		{"max-instances=3", func(o *Options) { o.MaxInstances = 3 }},
+		{"after=a", func(o *Options) { o.After = []Edge{{"a", OutcomeOK}} }},
+		{"AFTER=a", func(o *Options) { o.After = []Edge{{"a", OutcomeOK}} }},
+		{"after=a:done,b:fail,c:dead when=one_success wait=3h", func(o *Options) {
+			o.After, o.When, o.Wait = []Edge{{"a", OutcomeDone}, {"b", OutcomeFail}, {"c", OutcomeDead}}, JoinOneSuccess, 3*time.Hour
+		}},
+		{"after=a when=none_failed", func(o *Options) { o.After, o.When = []Edge{{"a", OutcomeOK}}, JoinNoneFailed }},
+		{"if='test -e /x'", func(o *Options) { o.If = "test -e /x" }},
+		{"pool=wan", func(o *Options) { o.Pool, o.Slots = "wan", 1 }},
+		{"pool=wan:3", func(o *Options) { o.Pool, o.Slots = "wan", 3 }},
+		{"stop-signal=INT stop-grace=5s", func(o *Options) { o.StopSignal, o.StopGrace = syscall.SIGINT, 5*time.Second }},
+		{"stop-signal=SIGKILL", func(o *Options) { o.StopSignal = syscall.SIGKILL }},
+		{"ok=3,0,3", func(o *Options) { o.OK = []uint8{0, 3} }},
+		{"ok=1 skip-code=0,99", func(o *Options) { o.OK, o.SkipCodes = []uint8{1}, []uint8{0, 99} }},
+		{"retry=1 retry-on=35,10,timeout", func(o *Options) {
+			o.Retry, o.Exhausted, o.RetryOn = 1, ExhaustedDead, &Failures{Codes: []uint8{10, 35}, Timeout: true}
+		}},
+		{"retry=1 retry-on=any,lost no-retry-on=none", func(o *Options) {
+			o.Retry, o.Exhausted, o.RetryOn, o.NoRetryOn = 1, ExhaustedDead, &Failures{Any: true, Lost: true}, &Failures{}
+		}},
+		{"breaker=3/6h", func(o *Options) { o.Breaker = Breaker{3, 6 * time.Hour} }},
+		{"retry=2 on-exhausted=pause", func(o *Options) { o.Retry, o.Exhausted = 2, ExhaustedPause }},
+		{"on-exhausted=dead", func(o *Options) { o.Exhausted = ExhaustedDead }},
+		{"if-lost=rerun", func(o *Options) { o.IfLost = LostReruns }},
+		{"if-lost=leave", func(o *Options) { o.IfLost = LostStays }},
+		{"priority=2", func(o *Options) { o.Priority = 2 }},
+		{"idle=no", func(o *Options) {}},
+		{"nice=5 idle io-weight=50 cpu-weight=20", func(o *Options) {
+			nice := 5
+			o.Resources = &Resources{Nice: &nice, Idle: true, IOWeight: 50, CPUWeight: 20}
+		}},
+		{"memory=2G memory-high=1536M cpu=50% tasks=20 nofile=256", func(o *Options) {
+			o.Resources = &Resources{Memory: 2 << 30, MemoryHigh: 1536 << 20, CPU: 500, Tasks: 20, NoFile: 256}
+		}},
+		{"cpu=1.5", func(o *Options) { o.Resources = &Resources{CPU: 1500} }},
+		{"cpu=150%", func(o *Options) { o.Resources = &Resources{CPU: 1500} }},
+		{"log=none", func(o *Options) { o.Log = Log{Off: true} }},
+		{"log=journal", func(o *Options) {}},
+		{"log=file:/var/log/x", func(o *Options) { o.Log = Log{File: "/var/log/x"} }},
+		{"output-max=1M", func(o *Options) { o.OutputMax = 1 << 20 }},
+		{"mail=failure mailto=ops@example.org,bob", func(o *Options) {
+			to := "ops@example.org,bob"
+			o.Mail, o.MailTo = MailFailure, &to
+		}},
+		{"notify=ops,chat notify-on=fail,each,held", func(o *Options) {
+			o.Notify, o.NotifyOn = []string{"ops", "chat"}, NoticeFail|NoticeEach|NoticeHeld
+		}},
+		{"keep=12", func(o *Options) { o.Keep = Keep{Runs: 12} }},
+		{"keep=1d", func(o *Options) { o.Keep = Keep{Age: 24 * time.Hour} }},
+		{"keep=30d,50", func(o *Options) { o.Keep = Keep{Runs: 50, Age: 30 * 24 * time.Hour} }},
+		{"max-late=5m max-run=1h expect=2d", func(o *Options) { o.MaxLate, o.MaxRun, o.Expect = 5*time.Minute, time.Hour, 48*time.Hour }},
 
 		{"concurrencyPolicy=Forbid", func(o *Options) { o.Overlap = OverlapSkip }},
 		{"concurrencyPolicy=Replace", func(o *Options) { o.Overlap = OverlapReplace }},
@@ -68,7 +131,7 @@ func TestBuiltOptions(t *testing.T) {
 		{"scope=host trigger=clock dst=cron", func(o *Options) {}},
 		{"timeout=5m -- retry=3 is for later", func(o *Options) { o.Timeout = 5 * time.Minute }},
 		{`name="quoted" timeout='5m'`, func(o *Options) { o.Name, o.Timeout = "quoted", 5*time.Minute }},
-		{"\t timeout=5m  \t retry=1 ", func(o *Options) { o.Timeout, o.Retry = 5*time.Minute, 1 }},
+		{"\t timeout=5m  \t retry=1 ", func(o *Options) { o.Timeout, o.Retry, o.Exhausted = 5*time.Minute, 1, ExhaustedDead }},
 		{"?timeout=5m", func(o *Options) { o.Timeout = 5 * time.Minute }},
 	}
 	for _, tt := range tests {
@@ -77,8 +140,8 @@ func TestBuiltOptions(t *testing.T) {
 		tt.want(want)
 		got := *e.Options()
 		got.Items = nil
-		if fmt.Sprint(got) != fmt.Sprint(*want) || len(codes) > 0 {
-			t.Errorf("%s: got %+v %v, want %+v", tt.items, got, codes, *want)
+		if diff := cmp.Diff(*want, got); diff != "" || len(codes) > 0 {
+			t.Errorf("%s: got remarks %v and options (-want +got)\n%s", tt.items, codes, diff)
 		}
 	}
 }
@@ -173,20 +236,42 @@ func TestDirectiveRemarks(t *testing.T) {
 		{"#@ overlap = skip", "B406", true, false},
 		{"#@ Timeout=5m", "B403", false, true},
 
-		{"#@ priority=5", "B407", false, true},
+		{"#@ quorum=3", "B407", false, true},
 		{"#@ priority=11", "B404", false, true},
-		{"#@ ?priority=5", "B412", false, false},
+		{"#@ ?quorum=3", "B412", false, false},
 		{"#@ desc=text", "B403", false, true},
-		{"#@ memory=2G", "B408", true, false},
 		{"#@ memory=2X", "B404", true, false},
-		{"#@ ?memory=2G", "B412", false, false},
-		{"#@ after=dump:ok,load", "B408", true, false},
-		{"#@ AFTER=dump", "B408", true, false},
+		{"#@ ?memory=2X", "B412", false, false},
 		{"#@ after=dump:maybe", "B404", true, false},
 		{"#@ window=08:00-20:00", "B408", true, false},
 		{"#@ scope=ring", "B408", true, false},
-		{"#@ trigger=manual", "B408", true, false},
-		{"#@ on=job:dump:fail", "B408", true, false},
+		{"#@ ?scope=ring", "B412", false, false},
+		{"#@ on=file:/srv/*", "B408", true, false},
+		{"#@ on=boot", "B408", true, false},
+		{"#@ ?on=resume", "B412", false, false},
+
+		{"#@ phase=3m every=10m after=a wait=5m when=any", "", false, false},
+		{"#@ when=any", "B411", true, false},
+		{"#@ wait=5m", "B411", false, true},
+		{"#@ retry-on=1", "B411", false, true},
+		{"#@ no-retry-on=1", "B411", false, true},
+		{"#@ notify-on=fail", "B411", false, true},
+		{"#@ max-instances=3 overlap=skip", "B411", true, false},
+		{"#@ max-instances=3 overlap=allow", "", false, false},
+		{"#@ stop-signal=KILL stop-grace=5s", "B411", false, true},
+		{"#@ memory=1G memory-high=2G", "B411", true, false},
+		{"#@ memory=1G memory-high=1G", "", false, false},
+		{"#@ skip-code=0", "B411", false, true},
+		{"#@ ok=0,3 skip-code=2,3", "B411", false, true},
+		{"#@ trigger=manual on=job:a", "B411", true, false},
+		{"#@ trigger=manual every=5m", "B410", false, true},
+		{"#@ trigger=manual at=2026-01-01", "B410", true, false},
+		{"#@ on=job:a sec=30", "B410", false, true},
+		{"#@ default wait=5m retry-on=1 stop-grace=5s max-instances=2 phase=1m", "", false, false},
+		{"#@ default wait=5m\n#@ stop-signal=KILL overlap=skip", "", false, false},
+		{"#@ default skip-code=99\n#@ ok=99", "B411", false, true},
+		{"#@ default jitter=5m\n#@ trigger=manual", "", false, false},
+		{"#@ default from=2026-01-01\n#@ trigger=manual", "B410", true, false},
 		{"#@ dst=literal", "B407", false, true},
 
 		{"#@ Please keep this in order.", "B401", false, false},

@@ -1,6 +1,8 @@
 package crontab
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"syscall"
@@ -14,7 +16,7 @@ import (
 type Options struct {
 	Name    string // "" when derived
 	Enabled bool
-	Hosts   []string // only on hosts of these names; nil: on any
+	Hosts   []string // only on hosts of these names, in small letters; nil: on any
 
 	Manual bool   // started by hand only; its schedule is Never
 	On     []Edge // started by the end of these jobs' runs; its schedule is Never
@@ -36,8 +38,8 @@ type Options struct {
 
 	StopSignal  syscall.Signal
 	StopGrace   time.Duration // from StopSignal to SIGKILL
-	OK          []uint8       // exit statuses that are success
-	SkipCodes   []uint8       // exit statuses that are neither success nor failure
+	OK          []uint8       // exit statuses that are success, in order
+	SkipCodes   []uint8       // exit statuses that are neither success nor failure, in order; none is in OK
 	Retry       int           // further attempts
 	Backoff     Backoff
 	RetryJitter int       // percent by which waits are spread
@@ -114,13 +116,6 @@ const (
 	CatchupAll                 // each, oldest first, at most MaxMade newest
 )
 
-// Backoff is the wait between attempts: Min, then times Factor each time, at
-// most Max.
-type Backoff struct {
-	Min, Max time.Duration
-	Factor   float64
-}
-
 // DefaultOptions is what holds for an entry without directives.
 func DefaultOptions() *Options {
 	return &Options{
@@ -132,6 +127,7 @@ func DefaultOptions() *Options {
 		OK:          []uint8{0},
 		Backoff:     Backoff{Min: time.Second, Max: 5 * time.Minute, Factor: 2},
 		RetryJitter: 10,
+		Exhausted:   ExhaustedContinue,
 		Priority:    5,
 		NotifyOn:    NoticeFail | NoticeDead | NoticeLost | NoticeRecover,
 		Keep:        Keep{Runs: 1000, Age: 90 * 24 * time.Hour},
@@ -190,10 +186,15 @@ type plan struct {
 }
 
 func (p *parser) newPlan() *plan {
-	return &plan{Options: *plain, parser: p, zone: p.zone, modifiers: modifiers{jitter: p.delay}}
+	plan := &plan{Options: *plain, parser: p, zone: p.zone, modifiers: modifiers{jitter: p.delay}}
+	plan.Exhausted = ExhaustedDefault
+	return plan
 }
 
 func (p *plan) setZone(name string) error {
+	if name == "" {
+		return errors.New("the name is empty")
+	}
 	zone, err := p.parser.cache.zone(name, p.parser.config.Zone)
 	if err == nil {
 		p.zone = zone
@@ -301,35 +302,79 @@ func (p *parser) settle(plan *plan, items []item) {
 	if !plan.limited && (plan.Catchup == CatchupOnce || plan.Catchup == CatchupAll) {
 		plan.Deadline = 24 * time.Hour
 	}
-	m := &plan.modifiers
-	clash := func(key string, bad bool, why, fix string) {
-		if it := find(items, key); bad && it != nil && it.effective() {
-			p.refuse(it, "B411", why, fix)
-			plan.take(it)
-		}
-	}
-	clash("count", m.from.IsZero(), "count= needs from=: it takes the first occurrences at or after that instant",
-		"write `from=2026-01-01 count=3`")
-	clash("phase", m.every == 0, "phase= needs every=", "write `every=10m phase=3m`")
-	clash("phase", m.every > 0 && m.phase >= m.every, "phase= must be shorter than every=", "")
-	clash("every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
-	clash("sec", m.every > 0 || !m.at.IsZero(), "sec= needs the time fields, which every= and at= replace", "delete `sec`")
-	clash("until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=: nothing is left", "exchange them")
+	plan.settleExhausted()
+	plan.settleResources()
+	p.settleTimes(plan, items)
+	p.settleRuns(plan, items)
 }
 
+// clash refuses the option key if it is bad beside others.
+func (p *parser) clash(plan *plan, items []item, key string, bad bool, why, fix string) {
+	if it := find(items, key); bad && it != nil && it.effective() {
+		p.refuse(it, "B411", why, fix)
+		plan.take(it)
+	}
+}
+
+// idle is clash for an option that has nothing to act on. Among defaults that is
+// no mistake: they are for entries that give it something.
+func (p *parser) idle(plan *plan, items []item, key string, bad bool, why, fix string) {
+	if it := find(items, key); bad && it != nil && !it.isDefault() {
+		p.clash(plan, items, key, bad, why, fix)
+	}
+}
+
+func (p *parser) settleTimes(plan *plan, items []item) {
+	m := &plan.modifiers
+	p.clash(plan, items, "count", m.from.IsZero(), "count= needs from=: it takes the first occurrences at or after that instant",
+		"write `from=2026-01-01 count=3`")
+	p.idle(plan, items, "phase", m.every == 0, "phase= needs every=", "write `every=10m phase=3m`")
+	p.clash(plan, items, "phase", m.every > 0 && m.phase >= m.every, "phase= must be shorter than every=", "")
+	p.clash(plan, items, "every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
+	p.clash(plan, items, "sec", m.every > 0 || !m.at.IsZero(), "sec= needs the time fields, which every= and at= replace", "delete `sec`")
+	p.clash(plan, items, "until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=: nothing is left", "exchange them")
+	p.clash(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
+}
+
+func (p *parser) settleRuns(plan *plan, items []item) {
+	idle := func(key, other string, bad bool) {
+		p.idle(plan, items, key, bad, key+"= needs "+other+"=", "delete `"+key+"`, or write `"+other+"=...` too")
+	}
+	idle("when", "after", len(plan.After) == 0)
+	idle("wait", "after", len(plan.After) == 0)
+	idle("retry-on", "retry", plan.Retry == 0)
+	idle("no-retry-on", "retry", plan.Retry == 0)
+	idle("notify-on", "notify", len(plan.Notify) == 0)
+	p.idle(plan, items, "max-instances", plan.Overlap != OverlapAllow, "max-instances= needs overlap=allow: every other rule lets one run live at once", "delete `max-instances`")
+	p.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no meaning with stop-signal=KILL, which no program outlives", "delete `stop-grace`")
+	if r := plan.Resources; r != nil {
+		p.clash(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that nothing is slowed before it is ended", "exchange them")
+	}
+	if both := inBoth(plan.OK, plan.SkipCodes); len(both) > 0 {
+		p.clash(plan, items, "skip-code", true, fmt.Sprintf("exit status %d counts as success already", both[0]), fmt.Sprintf("leave %d out, or write `ok=` without it", both[0]))
+		plan.SkipCodes = nil
+	}
+}
+
+// inBoth is what two lists have in common.
+func inBoth(a, b []uint8) []uint8 {
+	return slices.DeleteFunc(slices.Clone(a), func(code uint8) bool { return !slices.Contains(b, code) })
+}
+
+// timeKeys are the options about instants.
+var timeKeys = []string{"every", "phase", "at", "sec", "from", "until", "count", "jitter", "spread"}
+
 // withoutTimes is what holds for an entry that has no times of its own, as
-// @reboot: options about instants have no meaning for it.
-func (p *parser) withoutTimes(above *standing, entry string) *standing {
+// @reboot: options about instants have no meaning for it. Those that stand as
+// defaults are for other entries, unless they are guards. further are options
+// that have none either.
+func (p *parser) withoutTimes(above *standing, entry string, further ...string) *standing {
 	changed := false
 	plan := plan{Options: *above.section.options}
 	for i := range above.items {
 		it := &above.items[i]
-		switch it.Key {
-		case "every", "at", "sec", "from", "until", "count", "jitter", "spread":
-		default:
-			continue
-		}
-		if !it.effective() || it.Origin == FromSidecarDefault && !it.spec.Guard { // a host's default is for entries that it can be for
+		if !slices.Contains(timeKeys, it.Key) && !slices.Contains(further, it.Key) ||
+			!it.effective() || it.isDefault() && !it.spec.Guard {
 			continue
 		}
 		changed = true

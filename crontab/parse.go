@@ -197,17 +197,29 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
-	if schedule == Reboot {
-		above = p.withoutTimes(above, "@reboot, which names no instant")
-	}
+	schedule, above = p.timeless(schedule, above)
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
-	if p.config.StandIn && p.config.Format == System && schedule != Reboot {
+	if p.config.StandIn && p.config.Format == System && schedule != Reboot && schedule != Never {
 		if period := standsIn(p.line[command:]); period != nil {
 			e.section = p.oncePer(above, period)
 		}
 	}
 	p.table.Entries = append(p.table.Entries, e)
+}
+
+// timeless is what holds for an entry that names no instant, if it is one: what
+// an event or a person starts does so whatever its fields name.
+func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
+	switch o := above.section.options; {
+	case len(o.On) > 0:
+		return Never, p.withoutTimes(above, "an entry that on= starts")
+	case o.Manual:
+		return Never, p.withoutTimes(above, "an entry that is started by hand")
+	case schedule == Reboot:
+		return Reboot, p.withoutTimes(above, "@reboot, which names no instant")
+	}
+	return schedule, above
 }
 
 // readQuiet reads cronie's - before the time fields and returns where they

@@ -261,7 +261,7 @@ func TestSidecarMendsAndOverridesGuards(t *testing.T) {
 }
 
 func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
-	s := &Sidecar{Default: set("phase=3m")}
+	s := &Sidecar{Default: set("phase=2h", "every=1h")}
 	table, remarks := parseWith(t, s, "# one\n0 1 * * * root x\n")
 	if len(remarks) != 1 || remarks[0].Code != "B411" || remarks[0].Line != 2 || remarks[0].File != "/etc/cron.d/t" || !strings.HasPrefix(remarks[0].Message, "c.toml:1: phase=") {
 		t.Errorf("got %+v, want B411 in line 2 that names c.toml:1", remarks)
@@ -269,7 +269,7 @@ func TestSidecarClashIsSaidAtTheEntry(t *testing.T) {
 	if o := table.Entries[0].Options(); !strings.Contains(o.Degraded, "c.toml:1") {
 		t.Errorf("got degraded %q", o.Degraded)
 	}
-	if table, remarks := parseWith(t, s, "#@ every=1h\n0 1 * * * root x\n"); len(remarks) > 0 || table.Entries[0].Options().Degraded != "" {
+	if table, remarks := parseWith(t, s, "#@ every=3h\n0 1 * * * root x\n"); len(remarks) > 0 || table.Entries[0].Options().Degraded != "" {
 		t.Errorf("a good pair of options: got %v", remarks)
 	}
 }

@@ -104,32 +104,6 @@ func parseInt(text string, low, high int) (int, error) {
 	return int(n), nil
 }
 
-// parseBackoff reads D, D1..D2 or D1..D2xF. D alone is the same wait each time.
-func parseBackoff(text string) (b Backoff, err error) {
-	low, high, ranged := strings.Cut(text, "..")
-	if b.Min, err = ParseDuration(low); err != nil {
-		return b, err
-	}
-	if !ranged {
-		b.Max, b.Factor = b.Min, 1
-		return b, nil
-	}
-	b.Factor = 2
-	if high, factor, ok := strings.Cut(high, "x"); ok {
-		b.Factor, err = strconv.ParseFloat(factor, 64)
-		if err != nil || !(b.Factor >= 1 && b.Factor <= 100) {
-			return b, fmt.Errorf("%s is not a factor between 1 and 100", quote(factor))
-		}
-		b.Max, err = ParseDuration(high)
-	} else {
-		b.Max, err = ParseDuration(high)
-	}
-	if err == nil && b.Max < b.Min {
-		err = errors.New("the longest wait is shorter than the first")
-	}
-	return b, err
-}
-
 // parseCatchup reads cron, skip, once, all or all:N.
 func parseCatchup(text string, o *Options) error {
 	word, number, limited := strings.Cut(text, ":")
@@ -156,6 +130,8 @@ var overlaps = map[string]Overlap{
 
 var answers = map[string]bool{"yes": true, "no": false}
 
+var triggers = map[string]bool{"clock": false, "manual": true}
+
 // oneOf is what values has for text.
 func oneOf[T any](text string, values map[string]T) (T, error) {
 	value, ok := values[text]
@@ -179,19 +155,18 @@ func checkName(text string) error {
 	return nil
 }
 
-// The checks of values that this version does not act on.
-
+// checkText holds text to what a program can be given.
 func checkText(text string) error {
 	if text == "" {
 		return errors.New("the value is empty")
 	}
+	if strings.IndexByte(text, 0) >= 0 {
+		return errors.New("the value has a NUL byte")
+	}
 	return nil
 }
 
-func checkDuration(text string) error {
-	_, err := ParseDuration(text)
-	return err
-}
+// The checks of values that this version does not act on.
 
 func checkWords(words ...string) func(string) error {
 	return func(text string) error {
@@ -209,120 +184,4 @@ func checkInt(low, high int) func(string) error {
 		_, err := parseInt(text, low, high)
 		return err
 	}
-}
-
-// checkNice takes the priorities of nice(2).
-func checkNice(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < -20 || n > 19 {
-		return fmt.Errorf("%s is not between -20 and 19", quote(text))
-	}
-	return nil
-}
-
-// checkSize takes bytes with an optional unit K, M, G or T.
-func checkSize(text string) error {
-	n, unit := digits(text)
-	if n < 1 || unit != "" && (len(unit) > 1 || !strings.Contains("KMGT", unit)) {
-		return fmt.Errorf("%s is not a size", quote(text))
-	}
-	return nil
-}
-
-// checkCPU takes percent of one core, or a number of cores.
-func checkCPU(text string) error {
-	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil || !(n > 0 && n <= 1e6) {
-		return fmt.Errorf("%s is neither percent nor cores", quote(text))
-	}
-	return nil
-}
-
-// checkList takes items that each pass check, with commas between.
-func checkList(check func(string) error) func(string) error {
-	return func(text string) error {
-		for item := range strings.SplitSeq(text, ",") {
-			if err := check(item); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// checkEdge takes the name of a job with the outcomes that count.
-func checkEdge(text string) error {
-	name, outcome, ok := strings.Cut(text, ":")
-	if err := checkName(name); err != nil || !ok {
-		return err
-	}
-	return checkWords("ok", "done", "fail", "skip", "lost", "dead")(outcome)
-}
-
-// checkCode takes an exit status.
-var checkCode = checkInt(0, 255)
-
-func checkFailure(text string) error {
-	if text == "timeout" || text == "lost" || text == "any" || text == "none" {
-		return nil
-	}
-	return checkCode(text)
-}
-
-func checkSignal(text string) error {
-	return checkWords("TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2", "ALRM", "ABRT")(strings.TrimPrefix(text, "SIG"))
-}
-
-// checkBreaker takes N/duration.
-func checkBreaker(text string) error {
-	number, length, ok := strings.Cut(text, "/")
-	if !ok {
-		return fmt.Errorf("%s is not N/duration", quote(text))
-	}
-	if err := checkInt(1, 1000)(number); err != nil {
-		return err
-	}
-	return checkDuration(length)
-}
-
-// checkPool takes NAME or NAME:slots.
-func checkPool(text string) error {
-	name, slots, ok := strings.Cut(text, ":")
-	if err := checkName(name); err != nil || !ok {
-		return err
-	}
-	return checkInt(1, 1_000_000)(slots)
-}
-
-// checkLog takes journal, none or file:PATH.
-func checkLog(text string) error {
-	if strings.HasPrefix(text, "file:/") {
-		return nil
-	}
-	return checkWords("journal", "none")(text)
-}
-
-// checkKeep takes a number of runs, a duration, or both.
-func checkKeep(text string) error {
-	return checkList(func(item string) error {
-		if n, rest := digits(item); n >= 0 && rest == "" {
-			return nil
-		}
-		return checkDuration(item)
-	})(text)
-}
-
-// checkTrigger takes what a run may start on besides the clock.
-func checkTrigger(text string) error {
-	if edge, ok := strings.CutPrefix(text, "job:"); ok {
-		name, outcomes, _ := strings.Cut(edge, ":")
-		if err := checkName(name); err != nil || outcomes == "" {
-			return err
-		}
-		return checkList(checkWords("ok", "fail", "done", "skip", "lost", "dead"))(outcomes)
-	}
-	if strings.HasPrefix(text, "file:") || strings.HasPrefix(text, "event:") {
-		return nil
-	}
-	return checkWords("boot", "resume")(text)
 }

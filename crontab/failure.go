@@ -1,0 +1,164 @@
+package crontab
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Failures is a set of ways to fail.
+type Failures struct {
+	Any     bool    // all but lost runs
+	Codes   []uint8 // exit statuses, in order
+	Timeout bool
+	Lost    bool
+}
+
+// parseFailures reads exit statuses, timeout, lost and any; none alone is the
+// empty set.
+func parseFailures(text string) (*Failures, error) {
+	f := &Failures{}
+	if text == "none" {
+		return f, nil
+	}
+	var codes []string
+	for item := range strings.SplitSeq(text, ",") {
+		switch item {
+		case "any":
+			f.Any = true
+		case "timeout":
+			f.Timeout = true
+		case "lost":
+			f.Lost = true
+		default:
+			codes = append(codes, item)
+		}
+	}
+	if len(codes) == 0 {
+		return f, nil
+	}
+	var err error
+	f.Codes, err = parseCodes(strings.Join(codes, ","))
+	return f, err
+}
+
+// parseCodes reads exit statuses with commas between, and gives each once, in
+// order.
+func parseCodes(text string) ([]uint8, error) {
+	var set [256]bool
+	for item := range strings.SplitSeq(text, ",") {
+		code, err := parseInt(item, 0, 255)
+		if err != nil {
+			return nil, err
+		}
+		set[code] = true
+	}
+	var codes []uint8
+	for code, in := range set {
+		if in {
+			codes = append(codes, uint8(code))
+		}
+	}
+	return codes, nil
+}
+
+// Breaker holds a job for Hold after Failures occurrences in a row have failed.
+// The zero value never does.
+type Breaker struct {
+	Failures int
+	Hold     time.Duration
+}
+
+// parseBreaker reads N/duration.
+func parseBreaker(text string) (b Breaker, err error) {
+	number, length, ok := strings.Cut(text, "/")
+	if !ok {
+		return b, fmt.Errorf("%s is not N/duration", quote(text))
+	}
+	if b.Failures, err = parseInt(number, 1, 1000); err != nil {
+		return b, err
+	}
+	return b, positive(&b.Hold, length)
+}
+
+// Exhausted says what becomes of a run whose last attempt has failed.
+type Exhausted uint8
+
+// What on-exhausted= can say.
+const (
+	ExhaustedDefault  Exhausted = iota // dead with retry=, else continue; Parse leaves it in no entry
+	ExhaustedDead                      // it goes to the dead letters
+	ExhaustedContinue                  // nothing
+	ExhaustedPause                     // the job is paused
+)
+
+var exhausteds = map[string]Exhausted{"dead": ExhaustedDead, "continue": ExhaustedContinue, "pause": ExhaustedPause}
+
+// settleExhausted puts what holds in place of the default.
+func (o *Options) settleExhausted() {
+	if o.Exhausted != ExhaustedDefault {
+		return
+	}
+	o.Exhausted = ExhaustedContinue
+	if o.Retry > 0 {
+		o.Exhausted = ExhaustedDead
+	}
+}
+
+// IfLost says what becomes of a run whose process vanished with its daemon.
+type IfLost uint8
+
+// What if-lost= can say.
+const (
+	LostFails  IfLost = iota // it counts as failed
+	LostReruns               // it is started again
+	LostStays                // it counts as nothing
+)
+
+var ifLosts = map[string]IfLost{"fail": LostFails, "rerun": LostReruns, "leave": LostStays}
+
+// stopSignals are those that ask a program to end, or that some take for it.
+var stopSignals = map[string]syscall.Signal{
+	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "KILL": syscall.SIGKILL,
+	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "ALRM": syscall.SIGALRM, "ABRT": syscall.SIGABRT, "WINCH": syscall.SIGWINCH,
+}
+
+func parseSignal(text string) (syscall.Signal, error) {
+	return oneOf(strings.TrimPrefix(text, "SIG"), stopSignals)
+}
+
+// Backoff is the wait between attempts: Min, then times Factor each time, at
+// most Max.
+type Backoff struct {
+	Min, Max time.Duration
+	Factor   float64
+}
+
+// parseBackoff reads D, D1..D2 or D1..D2xF. D alone is the same wait each time.
+func parseBackoff(text string) (b Backoff, err error) {
+	low, high, ranged := strings.Cut(text, "..")
+	if b.Min, err = ParseDuration(low); err != nil {
+		return b, err
+	}
+	if !ranged {
+		b.Max, b.Factor = b.Min, 1
+		return b, nil
+	}
+	b.Factor = 2
+	if high, factor, ok := strings.Cut(high, "x"); ok {
+		b.Factor, err = strconv.ParseFloat(factor, 64)
+		if err != nil || !(b.Factor >= 1 && b.Factor <= 100) {
+			return b, fmt.Errorf("%s is not a factor between 1 and 100", quote(factor))
+		}
+		b.Max, err = ParseDuration(high)
+	} else {
+		b.Max, err = ParseDuration(high)
+	}
+	if err == nil && b.Max < b.Min {
+		err = errors.New("the longest wait is shorter than the first")
+	}
+	return b, err
+}

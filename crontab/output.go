@@ -1,0 +1,181 @@
+package crontab
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The bounds of what is kept of runs and of whom they are told to.
+const (
+	mostOutput     = 16 << 20
+	mostRuns       = 100_000
+	mostAge        = 3660 * 24 * time.Hour
+	mostPath       = 4095 // of Linux
+	mostAddresses  = 32
+	longestAddress = 254 // of SMTP
+	mostChannels   = 16
+	mostHosts      = 1000
+	longestHost    = 253 // of DNS
+)
+
+// Log says where output goes besides the history.
+type Log struct {
+	Off  bool   // nowhere
+	File string // appended to this file, as the run's account; "": the journal
+}
+
+// parseLog reads journal, none or file:PATH.
+func parseLog(text string) (Log, error) {
+	path, ok := strings.CutPrefix(text, "file:")
+	switch {
+	case !ok:
+		off, err := oneOf(text, map[string]bool{"journal": false, "none": true})
+		return Log{Off: off}, err
+	case !strings.HasPrefix(path, "/"):
+		return Log{}, errors.New("the path of the file must begin with /")
+	case len(path) > mostPath:
+		return Log{}, fmt.Errorf("the path has more than %d bytes", mostPath)
+	}
+	return Log{File: path}, checkText(path)
+}
+
+// MailWhen says when a run's output is mailed.
+type MailWhen uint8
+
+// When mail is sent.
+const (
+	MailOutput  MailWhen = iota // when there is output, as cron does
+	MailAlways                  // after each run
+	MailFailure                 // after failures
+	MailNever
+)
+
+var mailWhens = map[string]MailWhen{"output": MailOutput, "always": MailAlways, "failure": MailFailure, "never": MailNever}
+
+// checkAddresses holds a list of mail addresses, or accounts, to what every
+// family of hosts lets into a header and onto a command line.
+func checkAddresses(text string) error {
+	list := strings.Split(text, ",")
+	if len(list) > mostAddresses {
+		return fmt.Errorf("more than %d addresses", mostAddresses)
+	}
+	for _, address := range list {
+		if address == "" || len(address) > longestAddress {
+			return fmt.Errorf("an address has 1 to %d characters", longestAddress)
+		}
+		for i := range len(address) {
+			c := address[i]
+			if !isLetter(c) && (c < '0' || c > '9') && (i == 0 || strings.IndexByte("@!:%-._+", c) < 0) {
+				return fmt.Errorf("%s has a character that no address has", quote(address))
+			}
+		}
+	}
+	return nil
+}
+
+// Notices is a set of happenings that channels are told of.
+type Notices uint16
+
+// The happenings.
+const (
+	NoticeFail    Notices = 1 << iota // failed for good
+	NoticeDead                        // went to the dead letters
+	NoticeLost                        // its process vanished
+	NoticeMissed                      // an occurrence was missed and will not run
+	NoticeLate                        // started or ended later than max-late=, max-run= or expect= allows
+	NoticeRecover                     // the first success after failures
+	NoticeSuccess
+	NoticeStart
+	NoticeHeld // the entry is held: a guard cannot be followed
+	NoticeEach // not a happening: each failure of a streak, not only the first
+)
+
+var notices = map[string]Notices{
+	"fail": NoticeFail, "dead": NoticeDead, "lost": NoticeLost, "missed": NoticeMissed, "late": NoticeLate,
+	"recover": NoticeRecover, "success": NoticeSuccess, "start": NoticeStart, "held": NoticeHeld, "each": NoticeEach,
+}
+
+// parseNotices reads happenings with commas between.
+func parseNotices(text string) (set Notices, err error) {
+	for item := range strings.SplitSeq(text, ",") {
+		one, err := oneOf(item, notices)
+		if err != nil {
+			return 0, err
+		}
+		set |= one
+	}
+	if set&NoticeEach != 0 && set&(NoticeFail|NoticeDead|NoticeLost) == 0 {
+		return 0, errors.New("each is about failures: it needs fail, dead or lost beside it")
+	}
+	return set, nil
+}
+
+// parseChannels reads names of channels, each once.
+func parseChannels(text string) ([]string, error) {
+	list := strings.Split(text, ",")
+	if len(list) > mostChannels {
+		return nil, fmt.Errorf("more than %d channels", mostChannels)
+	}
+	for i, name := range list {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(list[:i], name) {
+			return nil, fmt.Errorf("%s is named twice", quote(name))
+		}
+	}
+	return list, nil
+}
+
+// parseHosts reads names of hosts, and gives them in small letters.
+func parseHosts(text string) ([]string, error) {
+	list := strings.Split(strings.ToLower(text), ",")
+	if len(list) > mostHosts {
+		return nil, fmt.Errorf("more than %d hosts", mostHosts)
+	}
+	for _, name := range list {
+		if name == "" || len(name) > longestHost {
+			return nil, fmt.Errorf("the name of a host has 1 to %d characters", longestHost)
+		}
+		for i := range len(name) {
+			if c := name[i]; !isIdentifierByte(c) && (i == 0 || c != '.' && c != '-') {
+				return nil, fmt.Errorf("%s has a character that no host's name has", quote(name))
+			}
+		}
+	}
+	return list, nil
+}
+
+// Keep says how much history is kept of a job: a run goes when it is beyond
+// either bound. 0 is no bound.
+type Keep struct {
+	Runs int
+	Age  time.Duration
+}
+
+// parseKeep reads a number of runs, a duration, or both. One alone is the only
+// bound.
+func parseKeep(text string) (k Keep, err error) {
+	first, second, both := strings.Cut(text, ",")
+	if err = k.read(first); err == nil && both {
+		err = k.read(second)
+	}
+	if err == nil && both && (k.Runs == 0 || k.Age == 0) {
+		err = fmt.Errorf("%s names one bound twice", quote(text))
+	}
+	return k, err
+}
+
+func (k *Keep) read(text string) (err error) {
+	if n, rest := digits(text); n >= 0 && rest == "" {
+		k.Runs, err = parseInt(text, 1, mostRuns)
+		return err
+	}
+	if err = positive(&k.Age, text); err == nil && k.Age > mostAge {
+		err = fmt.Errorf("%s is more than %s", quote(text), durationText(mostAge))
+	}
+	return err
+}

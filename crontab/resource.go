@@ -1,0 +1,120 @@
+package crontab
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Resources are limits and priorities of a run's processes. Zero values and
+// nils leave the host's own.
+type Resources struct {
+	Memory     int64  // most bytes
+	MemoryHigh int64  // bytes from which the run is slowed
+	CPU        int    // thousandths of one processor
+	Tasks      int    // most processes and threads
+	NoFile     int    // most open files, of each process
+	Slice      string // a unit's name, with .slice
+	Nice       *int
+	Idle       bool
+	IOWeight   int // 1 to 10000; the host's own is 100
+	CPUWeight  int // likewise
+}
+
+// The bounds of limits.
+const (
+	leastMemory = 1 << 20   // less starts no program
+	mostWeight  = 10_000    // systemd's and the kernel's
+	usualWeight = 100       // likewise
+	mostTasks   = 4_194_304 // the kernel's most process IDs
+	mostFiles   = 1_073_741_816
+	leastCPU    = 10        // thousandths: the kernel takes no less than 1 % of a processor
+	mostCPU     = 1_000_000 // thousandths
+)
+
+// resources is those of the plan, to be changed.
+func (p *plan) resources() *Resources {
+	if p.Resources == nil {
+		p.Resources = &Resources{}
+	}
+	return p.Resources
+}
+
+// settleResources drops resources that say nothing.
+func (o *Options) settleResources() {
+	if o.Resources != nil && *o.Resources == (Resources{}) {
+		o.Resources = nil
+	}
+}
+
+// parseNice reads the priorities of nice(2).
+func parseNice(text string) (*int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < -20 || n > 19 {
+		return nil, fmt.Errorf("%s is not between -20 and 19", quote(text))
+	}
+	return &n, nil
+}
+
+// parseSize reads bytes with an optional unit K, M, G or T.
+func parseSize(text string, low, high int64) (int64, error) {
+	n, unit := digits(text)
+	shift := 0
+	if unit != "" {
+		shift = 10 * (1 + strings.Index("KMGT", unit))
+	}
+	if n < 1 || len(unit) > 1 || unit != "" && shift == 0 {
+		return 0, fmt.Errorf("%s is not a size", quote(text))
+	}
+	size := n << shift
+	if size>>shift != n || size < low || size > high {
+		return 0, fmt.Errorf("%s is not between %s and %s", quote(text), sizeText(low), sizeText(high))
+	}
+	return size, nil
+}
+
+// sizeText writes bytes as directives do: 512M.
+func sizeText(size int64) string {
+	unit := ""
+	for _, next := range []string{"K", "M", "G", "T"} {
+		if size%1024 != 0 || size == 0 {
+			break
+		}
+		size, unit = size/1024, next
+	}
+	return strconv.FormatInt(size, 10) + unit
+}
+
+// parseMemory reads a limit of memory.
+func parseMemory(text string) (int64, error) { return parseSize(text, leastMemory, 1<<50) }
+
+// parseCPU reads percent of one processor, or a number of processors, with a
+// decimal point if need be.
+func parseCPU(text string) (int, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	thousandths := 1000.0
+	if percent {
+		thousandths = 10
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || strings.Trim(number, "0123456789.") != "" {
+		return 0, fmt.Errorf("%s is neither percent nor processors", quote(text))
+	}
+	if n *= thousandths; !(n >= leastCPU && n <= mostCPU) {
+		return 0, fmt.Errorf("%s is not between 1%% and %d processors", quote(text), mostCPU/1000)
+	}
+	return int(n + 0.5), nil
+}
+
+// parseSlice reads the name of a systemd slice, with or without its suffix. In
+// such names a hyphen stands between a slice and the one within it.
+func parseSlice(text string) (string, error) {
+	stem := strings.TrimSuffix(text, ".slice")
+	if err := checkName(stem); err != nil {
+		return "", err
+	}
+	if strings.HasPrefix(stem, "-") || strings.HasSuffix(stem, "-") || strings.Contains(stem, "--") {
+		return "", fmt.Errorf("%s has a hyphen without a name on both sides", quote(text))
+	}
+	return stem + ".slice", nil
+}
