@@ -116,7 +116,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 	switch {
 	case l.post == nil:
 		return
-	case entry == nil || len(out.Output) == 0:
+	case entry == nil || len(out.Output) == 0 && !mailsSilence(entry):
 		discard(out.File)
 		return
 	}
@@ -135,12 +135,19 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 	})
 }
 
+// mailsSilence tells whether a run that printed nothing may be worth a mail:
+// looking its account up for each would cost a busy host dear.
+func mailsSilence(entry *crontab.Entry) bool {
+	when := entry.Options().Mail
+	return when == crontab.MailAlways || when == crontab.MailFailure
+}
+
 // mail gives the post a letter, if one is due.
 func (l *loop) mail(r *job.Run, entry *crontab.Entry, a account.Account, out spawn.Ended) {
 	j := engine.Describe(r.Job, entry)
 	report := mail.Report{
 		Job: &j, Run: r, Account: a, Path: l.options.jobPath(),
-		MailOnFailure: entry.MailOnFailure(),
+		MailOnFailure: entry.MailOnFailure(), When: entry.Options().Mail, To: entry.Options().MailTo,
 	}
 	if p := entry.Options().Period; p != nil && entry.Table().Format == crontab.Anacron {
 		report.Anacron = p.ID

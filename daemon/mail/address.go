@@ -14,14 +14,17 @@ type addresses struct {
 	lines  []Line
 }
 
-// recipient is MAILTO, or the account where the table does not set it; "" is
-// nobody.
-func (a *addresses) recipient(env *variables) string {
-	to := a.user
-	if env.has("MAILTO") {
+// recipient is whom mailto= names, MAILTO, or the account where the table sets
+// neither; "" is nobody.
+func (a *addresses) recipient(env *variables, mailto *string) string {
+	to, name := a.user, "MAILTO"
+	switch {
+	case mailto != nil:
+		to, name = *mailto, "mailto"
+	case env.has("MAILTO"):
 		to = a.expand(env.value("MAILTO"))
 	}
-	if to == "" || !a.safe("MAILTO", to) {
+	if to == "" || !a.safe(name, to) {
 		return ""
 	}
 	return to

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
@@ -30,6 +31,9 @@ func Output(chunks []job.Chunk) (output io.Reader, size int64) {
 // body is a run's output as mail carries it.
 func body(family crontab.Family, r Report) io.Reader {
 	output := r.Output
+	if r.Size == 0 {
+		output = strings.NewReader("[cronring: the run printed nothing; it ended with: " + visible(r.Run.Outcome.String()) + "]\n")
+	}
 	if family == crontab.RHEL && r.Anacron == "" {
 		output = dropCR{output} // cronie does
 	}

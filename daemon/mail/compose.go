@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Compose writes the letter that the family's cron would send, or returns nil
@@ -12,7 +13,7 @@ import (
 // mail only of failures, mail is off, the address is not safe. The lines are
 // for cron's log.
 func Compose(c Config, r Report) (*Letter, []Line) {
-	if r.Size == 0 || r.MailOnFailure && r.Run.Outcome.OK() || c.Syslog || c.Command == "off" {
+	if !r.Due() || c.off() {
 		return nil, nil
 	}
 	env := newVariables(c.Family, r)
@@ -20,7 +21,7 @@ func Compose(c Config, r Report) (*Letter, []Line) {
 		return nil, nil
 	}
 	a := addresses{config: c, user: r.Account.Name}
-	to := a.recipient(env)
+	to := a.recipient(env, r.To)
 	if to == "" {
 		return nil, a.lines
 	}
@@ -38,6 +39,24 @@ func Compose(c Config, r Report) (*Letter, []Line) {
 	}
 	l.Argv = mailer(c, r, from, to)
 	return l, a.lines
+}
+
+// off tells whether the host sends no mail at all.
+func (c Config) off() bool { return c.Syslog || c.Command == "off" }
+
+// Due tells whether the entry asks for a letter about this run. An attempt that
+// another one follows is no failure yet to mail=failure, and each is a run of
+// its own to all else, as a cron knows nothing of attempts.
+func (r *Report) Due() bool {
+	switch r.When {
+	case crontab.MailNever:
+		return false
+	case crontab.MailAlways:
+		return true
+	case crontab.MailFailure:
+		return r.Run.Failed() && r.Run.Verdict != job.VerdictRetry
+	}
+	return r.Size > 0 && !(r.MailOnFailure && r.Run.OK())
 }
 
 // mailer is the family's command line. The addresses begin with a letter or a

@@ -101,10 +101,10 @@ func (h *header) subject(c Config, r Report) {
 }
 
 func failed(r Report) string {
-	if r.Run.Outcome.OK() {
-		return ""
+	if r.Run.Failed() {
+		return " (failed)"
 	}
-	return " (failed)"
+	return ""
 }
 
 // mime adds the headers on the form of the body, which a table may set. An

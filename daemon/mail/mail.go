@@ -49,9 +49,11 @@ type Report struct {
 	Path          string          // PATH of jobs whose table sets none
 	Session       []string        // NAME=value that the session adds (PAM); cronie shows them
 	MailOnFailure bool            // the entry's -n
-	Anacron       string          // the stamp's name of an anacrontab's entry; "" for all others
-	Output        io.Reader       // both streams as they came; see Output
-	Size          int64           // bytes of Output
+	When          crontab.MailWhen
+	To            *string   // the entry's mailto=, in the place of MAILTO; nil: it has none
+	Anacron       string    // the stamp's name of an anacrontab's entry; "" for all others
+	Output        io.Reader // both streams as they came; see Output
+	Size          int64     // bytes of Output
 }
 
 // Letter is one mail and how to hand it over.
