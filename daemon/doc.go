@@ -18,8 +18,8 @@
 //	daemon                                      the loop: sees many packages
 //	daemon/server  daemon/api                   the control socket: server side | wire types and client
 //	daemon/{clock,spawn,spool,store,            hands: what touches the machine
-//	        mail,journal,session,manager}
-//	daemon/engine  daemon/account               decisions, pure | who the accounts are
+//	        mail,notify,journal,session,manager}
+//	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
 //	crontab  daemon/job                         nouns, pure
 //
 // Trouble with time has three rooms: daylight saving in crontab, a clock that

@@ -21,8 +21,8 @@ const module = "github.com/cronring/cronring"
 // rows before its own: never up, never sideways.
 var layers = [][]string{
 	{"crontab", "daemon/job"},
-	{"daemon/engine", "daemon/account"},
-	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/journal", "daemon/session", "daemon/manager"},
+	{"daemon/engine", "daemon/account", "daemon/queue"},
+	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager"},
 	{"daemon/api"},
 	{"daemon/server"},
 	{"daemon"},

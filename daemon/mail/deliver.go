@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/queue"
 )
 
 // deliverAll hands letters over, one at a time, until ctx ends.
@@ -44,11 +45,11 @@ func (p *Post) rest(ctx context.Context, until time.Time) {
 }
 
 func (p *Post) deliver(ctx context.Context, it *item) {
-	e, message, err := open(p.options.Dir, it)
-	var damaged *damagedError
+	e, message, err := open(p.dir, it)
+	var damaged *queue.DamagedError
 	switch {
 	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist):
-		p.options.Log.Error("a letter of the mail queue is damaged", "letter", fileName(it.number), "error", err)
+		p.options.Log.Error("a letter of the mail queue is damaged", "letter", queue.Name(it.number), "error", err)
 		p.giveUp(it)
 		return
 	case err != nil:
@@ -71,20 +72,10 @@ func (p *Post) deliver(ctx context.Context, it *item) {
 	}
 }
 
-// send gives the mailer its time, and only a little more once the daemon
-// stops: a mailer that is cut off might have taken the letter.
+// send gives the mailer its time, and only a little more once the daemon stops.
 func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
-	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
+	timed, cancel := queue.Patient(ctx, sendTime, stopTime)
 	defer cancel()
-	stopped := make(chan struct{})
-	defer context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(stopTime):
-			cancel()
-		case <-stopped:
-		}
-	})()
-	defer close(stopped)
 	status, output, err := p.options.Send(timed, d)
 	if err == nil {
 		return status, output, nil
@@ -98,8 +89,8 @@ func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
 var errHung = errors.New("out of time")
 
 func (p *Post) done(it *item) {
-	if err := remove(p.options.Dir, it); err != nil {
-		p.options.Log.Error("mail was sent and cannot be taken out of the queue: it will be sent again", "letter", fileName(it.number), "error", err)
+	if err := remove(p.dir, it); err != nil {
+		p.options.Log.Error("mail was sent and cannot be taken out of the queue: it will be sent again", "letter", queue.Name(it.number), "error", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +118,7 @@ func (p *Post) failed(it *item, status int, output string, err error) {
 		p.sayFailed(it, status)
 	}
 	if err == nil && permanent(status) || p.tooOld(it) {
-		p.options.Log.Error("mail could not be delivered", "user", it.user, "letter", fileName(it.number), "error", why)
+		p.options.Log.Error("mail could not be delivered", "user", it.user, "letter", queue.Name(it.number), "error", why)
 		p.giveUp(it)
 		return
 	}
@@ -175,13 +166,13 @@ func (p *Post) later(it *item, why string, tried bool) {
 // giveUp puts a letter with the dead. One that is only in memory is lost.
 func (p *Post) giveUp(it *item) {
 	if it.direct == nil {
-		bury(p.options.Dir, it.number)
+		p.dir.Bury(it.number)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lanes.remove(it)
 	if it.direct == nil {
-		p.state.dead = min(p.state.dead+1, maxDead)
+		p.state.dead = min(p.state.dead+1, queue.MaxDead)
 	} else {
 		p.state.lost++
 	}

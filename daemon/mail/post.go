@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/queue"
 )
 
 // Options set up a Post.
@@ -60,6 +61,7 @@ const (
 // Post is the queue. Its methods may be called from any goroutine.
 type Post struct {
 	options Options
+	dir     queue.Dir
 	taken   chan struct{} // intake is not empty
 	wake    chan struct{} // the lanes have something new
 
@@ -82,17 +84,17 @@ func Open(o Options) *Post {
 	if o.Say == nil {
 		o.Say = func(Line) {}
 	}
-	p := &Post{options: o, taken: make(chan struct{}, 1), wake: make(chan struct{}, 1), lanes: newLanes()}
-	found, err := scan(o.Dir)
+	p := &Post{options: o, dir: queue.Dir(o.Dir), taken: make(chan struct{}, 1), wake: make(chan struct{}, 1), lanes: newLanes()}
+	items, newest, err := scan(p.dir)
 	if err != nil {
 		p.state.disk.note(err)
 		o.Log.Error("cannot read the mail queue; mail is sent without being kept", "dir", o.Dir, "error", err)
 	}
-	for _, it := range found.items {
+	for _, it := range items {
 		p.lanes.add(it)
 	}
-	p.next, p.state.dead = found.next, found.dead
-	if n := len(found.items); n > 0 {
+	p.next, p.state.dead = newest, p.dir.Dead()
+	if n := len(items); n > 0 {
 		o.Log.Info("mail waits in the queue", "letters", n)
 	}
 	return p
@@ -237,7 +239,7 @@ func (p *Post) room(user string, size int64) bool {
 // keep writes a letter to the disk.
 func (p *Post) keep(l *Letter, message []byte) (*item, error) {
 	it := p.newItem(l, message)
-	err := write(p.options.Dir, it, newEnvelope(l, it.born), message)
+	err := write(p.dir, it, newEnvelope(l, it.born), message)
 	p.mu.Lock()
 	was := p.state.disk
 	p.state.disk.note(err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/queue"
 )
 
 // mta is a mailer for tests: it says what it was given, and answers.
@@ -158,13 +159,13 @@ func TestPostSurvivesRestart(t *testing.T) {
 	}
 	// What a daemon that died left half done, and what is no letter.
 	for name, text := range map[string]string{
-		fileName(50) + tmpSuffix: "half", fileName(51): "no envelope", fileName(52): `{"user":"x"}` + "\n", "README": "not ours",
+		queue.Name(50) + ".tmp": "half", queue.Name(51): "no envelope", queue.Name(52): `{"user":"x"}` + "\n", "README": "not ours",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, fileName(53))); err != nil {
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, queue.Name(53))); err != nil {
 		t.Fatal(err)
 	}
 
@@ -196,7 +197,7 @@ func TestPostSurvivesRestart(t *testing.T) {
 	for _, file := range files {
 		left = append(left, filepath.Base(file))
 	}
-	if want := []string{fileName(51) + deadSuffix, fileName(52) + deadSuffix, fileName(53), "README"}; !slices.Equal(left, want) {
+	if want := []string{queue.Name(51) + ".dead", queue.Name(52) + ".dead", queue.Name(53), "README"}; !slices.Equal(left, want) {
 		t.Errorf("left %q, want %q", left, want)
 	}
 }

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"fmt"
-	"path/filepath"
 	"time"
 )
 
@@ -52,7 +51,7 @@ func (p *Post) Problems() []Problem {
 	}
 	if s.dead > 0 {
 		add(letters(s.dead, "was", "were")+" given up", "the mailer refused, or failed for four days",
-			"look at "+filepath.Join(p.options.Dir, "*"+deadSuffix)+", and remove them when they are dealt with")
+			"look at "+p.dir.DeadPattern()+", and remove them when they are dealt with")
 	}
 	if s.disk.err != nil {
 		add("mail is not kept on disk since "+stamp(s.disk.since)+"; it is sent at once or lost", s.disk.err.Error(), "make room on the disk of "+p.options.Dir)
