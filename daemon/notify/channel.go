@@ -1,0 +1,228 @@
+// Package notify owns how people and programs outside are told of what
+// happened to jobs: the channels that the configuration names, what each of
+// them is sent, and the queue on disk in which a notice waits until it was
+// taken.
+//
+// A notice that was given is not lost by a restart, nor by a channel that does
+// not answer for a day. It may be sent twice when the daemon ends while a
+// channel takes it: both carry the same ID. Each channel has a queue of its
+// own, so that one that hangs holds up no other, and no account can fill it.
+//
+// What a notice says is a stranger's text: no byte of it begins a variable, a
+// header or a line of its own, or ends a string of a JSON document. A URL is a
+// secret as much as what stands in a file of secrets: no error and no problem
+// says more of it than its scheme and host.
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Type is how a channel tells.
+type Type string
+
+// The types of channels.
+const (
+	Mail    Type = "mail"    // a letter to To
+	Command Type = "command" // a program, which gets the notice as JSON and in variables
+	Webhook Type = "webhook" // a POST
+)
+
+// BuiltIn is the channel that every table may name and that no configuration
+// declares: a letter to whom the job's mail goes, or to its account.
+const BuiltIn = "mail"
+
+// Channel is one way to tell, as the administrator declares it. The zero value
+// of each field but Name and Type leaves it to the daemon.
+type Channel struct {
+	Name  string
+	Type  Type
+	Users []string // accounts whose own tables may name it, "*" for all; root's tables always may
+
+	To      []string // Mail: addresses
+	Command []string // Command: the program and its arguments; no shell has a part in it
+	User    string   // Mail, Command: the account that the program runs as; "" is nobody
+
+	URL        string            // Webhook: http or https
+	URLFile    string            // Webhook: a file with the URL, in the place of URL
+	SecretFile string            // Webhook: a file with the key of the signature
+	Header     map[string]string // Webhook: further headers
+	Template   string            // Webhook: the body, as text/template; "" is a JSON document
+
+	Timeout time.Duration // Command, Webhook: for one try; 0 is 30s
+	Retry   time.Duration // Command, Webhook: how long a notice is tried; 0 is a day
+}
+
+// Nobody is the account that programs of channels run as where the channel
+// names none. Root has to be named to be used.
+const Nobody = "nobody"
+
+// Bounds on what a configuration can ask for, and what holds where it asks for
+// nothing.
+const (
+	defaultTimeout = 30 * time.Second
+	longestTimeout = 5 * time.Minute
+	defaultRetry   = 24 * time.Hour
+	longestRetry   = 7 * 24 * time.Hour
+	longestURL     = 8 << 10
+)
+
+// Allows tells whether an account's own table may name the channel.
+func (c *Channel) Allows(user string) bool {
+	return slices.Contains(c.Users, "*") || slices.Contains(c.Users, user)
+}
+
+// Check says what is wrong with a channel: what it lacks, what its type has no
+// use for, what makes no sense. The error shows no secret.
+func (c *Channel) Check() error {
+	if err := checkName(c.Name); err != nil {
+		return err
+	}
+	err := c.check()
+	if err != nil {
+		return fmt.Errorf("channel %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+func (c *Channel) check() error {
+	used := map[Type][]string{
+		Mail:    {"to", "user"},
+		Command: {"command", "user", "timeout", "retry"},
+		Webhook: {"url", "url-file", "secret-file", "header", "template", "timeout", "retry"},
+	}[c.Type]
+	if used == nil {
+		return fmt.Errorf("type is %q, want mail, command or webhook", c.Type)
+	}
+	for _, f := range c.fields() {
+		if f.set && !slices.Contains(used, f.name) {
+			return fmt.Errorf("%s has no meaning for a channel of type %s", f.name, c.Type)
+		}
+	}
+	switch {
+	case c.Timeout < 0 || c.Timeout > longestTimeout:
+		return fmt.Errorf("timeout is longer than %s", longestTimeout)
+	case c.Retry < 0 || c.Retry > longestRetry:
+		return fmt.Errorf("retry is longer than %s", longestRetry)
+	}
+	switch c.Type {
+	case Mail:
+		return c.checkMail()
+	case Command:
+		return c.checkCommand()
+	}
+	return c.checkWebhook()
+}
+
+type field struct {
+	name string
+	set  bool
+}
+
+// fields are those that not every type has.
+func (c *Channel) fields() []field {
+	return []field{
+		{"to", len(c.To) > 0}, {"command", len(c.Command) > 0}, {"user", c.User != ""},
+		{"url", c.URL != ""}, {"url-file", c.URLFile != ""}, {"secret-file", c.SecretFile != ""},
+		{"header", len(c.Header) > 0}, {"template", c.Template != ""},
+		{"timeout", c.Timeout != 0}, {"retry", c.Retry != 0},
+	}
+}
+
+func checkName(name string) error {
+	if name == BuiltIn {
+		return errors.New("channel mail: the name is that of the built-in channel; give this one another")
+	}
+	if name == "" || len(name) > 64 || strings.IndexFunc(name, func(r rune) bool { return !wordRune(r) && r != '.' }) >= 0 {
+		return fmt.Errorf("channel %q: a name has 1 to 64 letters, digits, dots, low lines and hyphens", name)
+	}
+	return nil
+}
+
+func wordRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+}
+
+func (c *Channel) checkMail() error {
+	if len(c.To) == 0 {
+		return errors.New("to is missing")
+	}
+	for _, address := range c.To {
+		if address == "" || strings.IndexFunc(address[:1], func(r rune) bool { return !wordRune(r) || r == '-' }) >= 0 ||
+			strings.IndexFunc(address, func(r rune) bool { return !wordRune(r) && !strings.ContainsRune("@.+%!:", r) }) >= 0 {
+			return fmt.Errorf("to: %q is no plain address", address)
+		}
+	}
+	return nil
+}
+
+func (c *Channel) checkCommand() error {
+	switch {
+	case len(c.Command) == 0:
+		return errors.New("command is missing")
+	case !filepath.IsAbs(c.Command[0]):
+		return fmt.Errorf("command: %q is no absolute path; it is a list of a program and its arguments", c.Command[0])
+	case slices.ContainsFunc(c.Command, func(s string) bool { return strings.ContainsRune(s, 0) }):
+		return errors.New("command has a NUL in it")
+	}
+	return nil
+}
+
+func (c *Channel) checkWebhook() error {
+	if (c.URL == "") == (c.URLFile == "") {
+		return errors.New("one of url and url-file is needed")
+	}
+	if c.URL != "" {
+		if _, err := parseURL(c.URL); err != nil {
+			return fmt.Errorf("url: %w", err)
+		}
+	}
+	for _, file := range []string{c.URLFile, c.SecretFile} {
+		if file != "" && !filepath.IsAbs(file) {
+			return fmt.Errorf("%q is no absolute path", file)
+		}
+	}
+	for name, value := range c.Header {
+		if err := checkHeader(name, value); err != nil {
+			return err
+		}
+	}
+	_, err := c.template()
+	return err
+}
+
+// parseURL reads a URL without showing it in its errors.
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || len(text) > longestURL:
+		return nil, errors.New("it makes no sense")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("it begins neither with https:// nor with http://")
+	case u.Hostname() == "":
+		return nil, errors.New("it has no host")
+	}
+	return u, nil
+}
+
+// checkHeader keeps to itself what a header says.
+func checkHeader(name, value string) error {
+	if name == "" || strings.IndexFunc(name, func(r rune) bool { return !wordRune(r) }) >= 0 {
+		return fmt.Errorf("header: %q is no name of one", name)
+	}
+	for _, own := range []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", signatureHeader, idHeader} {
+		if strings.EqualFold(name, own) {
+			return fmt.Errorf("header: %s is not to be set", own)
+		}
+	}
+	if strings.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0 {
+		return fmt.Errorf("header: the value of %s has control characters in it", name)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package notify
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Program is one run of a channel's command.
+type Program struct {
+	User  string // whom it runs as
+	Argv  []string
+	Env   []string // beside what the account itself brings: HOME, LOGNAME, USER, SHELL, PATH
+	Stdin []byte
+}
+
+// run gives a message to a channel's program once.
+func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *failure {
+	text, err := m.json()
+	if err != nil {
+		return &failure{why: err.Error(), final: true}
+	}
+	outcome, errput, err := n.options.Run(ctx, Program{
+		User: cmp.Or(c.User, Nobody), Argv: c.Command, Env: m.environ(), Stdin: append(text, '\n'),
+	})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &failure{why: "the program did not end in time and was killed", silent: true}
+	case err != nil:
+		return &failure{why: oneLine(err.Error())}
+	case !outcome.OK():
+		return &failure{why: exitText(outcome, errput)}
+	}
+	return nil
+}
+
+func exitText(o job.Outcome, errput []byte) string {
+	text := "the program ended with " + o.String()
+	if said := hint(errput); said != "" {
+		text += ": " + said
+	}
+	return text
+}
+
+// hint is what a program may say of itself in one line of the log.
+func hint(output []byte) string {
+	const most = 300
+	words := bytes.Join(bytes.Fields(output), []byte(" "))
+	text := oneLine(strings.ToValidUTF8(string(words[:min(len(words), most)]), ""))
+	if len(words) > most {
+		text += "…"
+	}
+	return text
+}

@@ -1,0 +1,160 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/cronring/cronring/daemon/queue"
+)
+
+// serve has a lane worked off, unless somebody is at it. The lock is held.
+func (n *Notifier) serve(ctx context.Context, name string, l *lane) {
+	if l.served || len(l.items) == 0 || ctx.Err() != nil {
+		return
+	}
+	l.served = true
+	n.serving.Go(func() { n.work(ctx, name, l) })
+}
+
+// work sends what waits in a lane, one message at a time, until it is empty or
+// ctx ends.
+func (n *Notifier) work(ctx context.Context, name string, l *lane) {
+	for ctx.Err() == nil {
+		it, at := n.pick(name, l)
+		switch {
+		case it != nil:
+			n.deliver(ctx, l, it)
+		case at.IsZero():
+			return
+		default:
+			rest(ctx, l.wake, at)
+		}
+	}
+}
+
+// pick is the lane's; one that is empty is left and forgotten, but for what was
+// wrong with it.
+func (n *Notifier) pick(name string, l *lane) (*item, time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	it, at := l.pick(time.Now())
+	if it == nil && at.IsZero() {
+		l.served = false
+		delete(n.lanes, name)
+	}
+	return it, at
+}
+
+// rest waits for the time, for news or for the end.
+func rest(ctx context.Context, wake <-chan struct{}, until time.Time) {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-wake:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (n *Notifier) deliver(ctx context.Context, l *lane, it *item) {
+	c, ok := n.find(it.message.Channel)
+	f := &failure{why: "the configuration does not name the channel any more"}
+	if ok {
+		f = n.send(ctx, &c, &it.message)
+	}
+	switch {
+	case f == nil:
+		n.done(l, it)
+	case ctx.Err() != nil:
+		return // the daemon stops; the message stays as it is
+	case f.final || it.tooOld(&c):
+		n.giveUp(l, it, f)
+	default:
+		n.later(l, it, &c, f)
+	}
+}
+
+// send tries a message once.
+func (n *Notifier) send(ctx context.Context, c *Channel, m *Message) *failure {
+	timed, cancel := queue.Patient(ctx, cmp.Or(c.Timeout, defaultTimeout), stopTime)
+	defer cancel()
+	if c.Type == Command {
+		return n.run(timed, c, m)
+	}
+	return n.post(timed, c, m)
+}
+
+func (n *Notifier) done(l *lane, it *item) {
+	if it.kept {
+		if err := n.dir.Remove(it.number); err != nil {
+			n.options.Log.Error("a notice was sent and cannot be taken out of the queue: it will be sent again", "channel", it.message.Channel, "error", err)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drop(l, it)
+	if l.why != "" {
+		l.until, l.fails, l.why = time.Time{}, 0, ""
+		n.options.Log.Info("a channel takes notices again", "channel", it.message.Channel)
+	}
+}
+
+// drop takes a message out. The lock is held.
+func (n *Notifier) drop(l *lane, it *item) {
+	l.remove(it)
+	n.count(it, -1)
+}
+
+// tooOld asks for some tries as well, as the clock may have been set by years
+// since the message was born.
+func (it *item) tooOld(c *Channel) bool {
+	return it.tries+1 >= fewestTries && !time.Now().Before(it.end(c))
+}
+
+// end is when a message is tried for the last time.
+func (it *item) end(c *Channel) time.Time { return it.born.Add(cmp.Or(c.Retry, defaultRetry)) }
+
+func wait(tries int) time.Duration { return min(firstWait<<min(tries, 10), longestWait) }
+
+// later has a message wait for another try. Where the channel answered nobody,
+// or asks for rest, all others wait with it.
+func (n *Notifier) later(l *lane, it *item, c *Channel, f *failure) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l.why == "" {
+		n.options.Log.Warn("a channel did not take a notice; it is tried again", "channel", c.Name, "job", it.message.Job, "error", f.why)
+	}
+	l.why = f.why
+	now := time.Now()
+	it.next = now.Add(max(wait(it.tries), f.after))
+	if end := it.end(c); it.next.After(end) && end.After(now) {
+		it.next = end
+	}
+	it.tries++
+	if f.silent || f.after > 0 {
+		l.until = now.Add(max(wait(l.fails), f.after))
+		l.fails++
+		if it.next.Before(l.until) {
+			l.until = it.next // it ends earlier
+		}
+	}
+}
+
+// giveUp puts a message with the dead.
+func (n *Notifier) giveUp(l *lane, it *item, f *failure) {
+	n.options.Log.Error("a notice could not be sent and is given up", "channel", it.message.Channel, "job", it.message.Job,
+		"on", it.message.On, "text", oneLine(it.message.Text), "error", f.why)
+	if it.kept {
+		n.dir.Bury(it.number)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drop(l, it)
+	n.state.gaveUp = it.message.Channel + ": " + f.why
+	if it.kept {
+		n.state.dead = min(n.state.dead+1, queue.MaxDead)
+	} else {
+		n.state.lost++
+	}
+}

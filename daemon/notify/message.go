@@ -1,0 +1,212 @@
+package notify
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Message is what a channel is told, and the document that hooks and webhooks
+// get as JSON. Its ID is the same at each try.
+type Message struct {
+	V       int    `json:"v"` // 1; fields may be added
+	ID      string `json:"id"`
+	Host    string `json:"host"`
+	Channel string `json:"channel"`
+	Test    bool   `json:"test,omitempty"` // somebody tries the channel; nothing happened
+	job.Notice
+}
+
+// longestText bounds each text of a message, in bytes.
+const longestText = 4 << 10
+
+// newMessage is a notice for one channel, with bounds on what it says.
+func newMessage(n job.Notice, id, host, channel string) Message {
+	n.Channels = nil
+	n.Text = clip(n.Text)
+	if n.Run != nil {
+		run := *n.Run
+		run.Outcome.Error = clip(run.Outcome.Error)
+		run.Parents = run.Parents[:min(len(run.Parents), 100)]
+		n.Run = &run
+	}
+	return Message{V: 1, ID: id, Host: host, Channel: channel, Notice: n}
+}
+
+// clip bounds a text and splits no character.
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= longestText {
+		return text
+	}
+	end := longestText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+func (m *Message) json() ([]byte, error) { return json.Marshal(m) }
+
+// fact is one thing that a message says, under the name that it has in
+// variables (CRONRING_NOTICE_NAME) and in templates (.Name).
+type fact struct{ variable, name, value string }
+
+// facts is what a message says, each as one line.
+func (m *Message) facts() []fact {
+	r := cmp.Or(m.Run, &job.Run{})
+	list := []fact{
+		{"ID", "ID", m.ID},
+		{"HOST", "Host", m.Host},
+		{"CHANNEL", "Channel", m.Channel},
+		{"TEST", "Test", word(m.Test, "yes")},
+		{"ON", "On", string(m.On)},
+		{"AT", "At", instant(m.At)},
+		{"JOB", "Job", string(m.Job)},
+		{"USER", "User", m.User},
+		{"DUE", "Due", instant(m.Due)},
+		{"REASON", "Reason", string(m.Reason)},
+		{"TEXT", "Text", m.Text},
+		{"STREAK", "Streak", number(m.Streak)},
+		{"RUN", "Run", number(int(r.ID))},
+		{"ATTEMPT", "Attempt", number(r.Attempt)},
+		{"OUTCOME", "Outcome", word(m.Run != nil, r.Outcome.String())},
+	}
+	for i := range list {
+		list[i].value = oneLine(list[i].value)
+	}
+	return list
+}
+
+func word(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// oneLine makes a blank of each control character, and of what else ends a
+// line somewhere.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// environ is a message as variables, all of which are set.
+func (m *Message) environ() []string {
+	var list []string
+	for _, f := range m.facts() {
+		list = append(list, "CRONRING_NOTICE_"+f.variable+"="+f.value)
+	}
+	return list
+}
+
+// inside is a text that a template puts between the quotes of a JSON string:
+// printed, it cannot end the string. To the functions of templates it is a
+// string like any other.
+type inside string
+
+func (s inside) String() string {
+	text, _ := json.Marshal(string(s)) // a string always has a JSON form
+	return string(text[1 : len(text)-1])
+}
+
+// longestBody bounds what a template makes.
+const longestBody = 256 << 10
+
+var errLongBody = errors.New("the body is longer than 256 KiB")
+
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > longestBody {
+		return 0, errLongBody
+	}
+	return b.Buffer.Write(p)
+}
+
+// template reads the channel's template, and tries it, so that a slip is found
+// when the configuration is read and not when a job fails. nil: it has none.
+func (c *Channel) template() (*template.Template, error) {
+	if c.Template == "" {
+		return nil, nil
+	}
+	t, err := template.New("template").Option("missingkey=error").Funcs(template.FuncMap{
+		"json": func(v any) (string, error) {
+			text, err := json.Marshal(v)
+			return string(text), err
+		},
+	}).Parse(c.Template)
+	if err != nil {
+		return nil, err
+	}
+	full := job.Notice{At: time.Unix(0, 0), Due: time.Unix(0, 0), On: job.OnFail, Job: "job", User: "user", Reason: job.OverTime, Text: "text", Run: &job.Run{ID: 1}}
+	for _, sample := range []job.Notice{full, {At: full.At, On: job.OnMissed, Job: full.Job}} {
+		m := newMessage(sample, "id", "host", c.Name)
+		if _, err := c.render(t, &m); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// isJSON tells whether the body is to be a JSON document, which it is where the
+// headers say nothing else.
+func (c *Channel) isJSON() bool {
+	kind := "application/json"
+	for name, value := range c.Header {
+		if http.CanonicalHeaderKey(name) == "Content-Type" {
+			kind = value
+		}
+	}
+	return strings.Contains(strings.ToLower(kind), "json")
+}
+
+// render is the body that a webhook is sent.
+func (c *Channel) render(t *template.Template, m *Message) ([]byte, error) {
+	if t == nil {
+		return m.json()
+	}
+	data := map[string]any{}
+	for _, f := range m.facts() {
+		data[f.name] = f.value
+		if c.isJSON() {
+			data[f.name] = inside(f.value)
+		}
+	}
+	var b bounded
+	if err := t.Execute(&b, data); err != nil {
+		return nil, err
+	}
+	if c.isJSON() && !json.Valid(b.Bytes()) {
+		return nil, errors.New("the template makes no JSON document; another kind of body has a header Content-Type that says so")
+	}
+	return b.Bytes(), nil
+}

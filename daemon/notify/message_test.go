@@ -1,0 +1,155 @@
+package notify
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// chat is a template as people write them: texts between quotes, and whole
+// values by json.
+const chat = `{"text": "*{{.Job}}* on {{.Host}}: {{.Text}}", "all": {{json .Text}}, "color": "{{if eq .On "recover"}}green{{else}}red{{end}}", "n": {{or .Streak "null"}}}`
+
+func TestTemplateIsABody(t *testing.T) {
+	c := Channel{Name: "ops", Type: Webhook, URL: "https://example.org", Template: chat}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := c.template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMessage(notice("backup"), "id", "lab", "ops")
+	m.Text = `It said "no" <&> \`
+	got, err := c.render(tmpl, &m)
+	want := `{"text": "*backup* on lab: It said \"no\" \u003c\u0026\u003e \\", "all": "It said \"no\" \u003c\u0026\u003e \\", "color": "red", "n": 3}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, error %v\nwant %s", got, err, want)
+	}
+
+	c.Template, c.Header = "{{.Job}}: {{.Text}}", map[string]string{"content-type": "text/plain"}
+	if tmpl, err = c.template(); err != nil {
+		t.Fatal(err)
+	}
+	m.Text = "a \"b\"\r\nc"
+	if got, err := c.render(tmpl, &m); err != nil || string(got) != `backup: a "b"  c` {
+		t.Errorf("as text: %q, error %v", got, err)
+	}
+}
+
+func TestChannelCheck(t *testing.T) {
+	webhook := func(change func(*Channel)) Channel {
+		c := Channel{Name: "ops", Type: Webhook, URL: "https://example.org/" + secret}
+		change(&c)
+		return c
+	}
+	for _, c := range []struct {
+		channel Channel
+		want    string // in the error; "": none
+	}{
+		{webhook(func(*Channel) {}), ""},
+		{Channel{Name: "ops", Type: Mail, To: []string{"ops@example.org", "root"}}, ""},
+		{Channel{Name: "ops", Type: Command, Command: []string{"/bin/page", "-v"}, User: "root", Timeout: time.Second}, ""},
+		{Channel{Name: "mail", Type: Mail, To: []string{"x"}}, "built-in"},
+		{Channel{Name: "a b", Type: Mail, To: []string{"x"}}, `channel "a b": a name has`},
+		{Channel{Name: "", Type: Mail, To: []string{"x"}}, "a name has"},
+		{Channel{Name: "ops", Type: "pigeon"}, `channel ops: type is "pigeon"`},
+		{Channel{Name: "ops", Type: Mail}, "to is missing"},
+		{Channel{Name: "ops", Type: Mail, To: []string{"-oQ/tmp"}}, "no plain address"},
+		{Channel{Name: "ops", Type: Mail, To: []string{"a,b"}}, "no plain address"},
+		{Channel{Name: "ops", Type: Mail, To: []string{""}}, "no plain address"},
+		{Channel{Name: "ops", Type: Mail, To: []string{"x"}, URL: "https://" + secret}, "url has no meaning for a channel of type mail"},
+		{Channel{Name: "ops", Type: Command}, "command is missing"},
+		{Channel{Name: "ops", Type: Command, Command: []string{"page -v"}}, "no absolute path"},
+		{Channel{Name: "ops", Type: Command, Command: []string{"/bin/x", "a\x00b"}}, "NUL"},
+		{Channel{Name: "ops", Type: Command, Command: []string{"/bin/x"}, Template: "x"}, "template has no meaning"},
+		{webhook(func(c *Channel) { c.URL = "" }), "one of url and url-file"},
+		{webhook(func(c *Channel) { c.URLFile = "/x" }), "one of url and url-file"},
+		{webhook(func(c *Channel) { c.URL = "ftp://h/" + secret }), "neither with https://"},
+		{webhook(func(c *Channel) { c.URL = "https:///" + secret }), "no host"},
+		{webhook(func(c *Channel) { c.URL = "https://h:" + secret + "/" }), "makes no sense"},
+		{webhook(func(c *Channel) { c.URL += strings.Repeat("x", longestURL) }), "makes no sense"},
+		{webhook(func(c *Channel) { c.SecretFile = "key" }), "no absolute path"},
+		{webhook(func(c *Channel) { c.Header = map[string]string{"A b": secret} }), "no name"},
+		{webhook(func(c *Channel) { c.Header = map[string]string{"X": secret + "\nY: z"} }), "control characters"},
+		{webhook(func(c *Channel) { c.Header = map[string]string{"host": secret} }), "Host is not to be set"},
+		{webhook(func(c *Channel) { c.Header = map[string]string{"cronring-signature": secret} }), "not to be set"},
+		{webhook(func(c *Channel) { c.Template = "{{.Jobb}}" }), "Jobb"},
+		{webhook(func(c *Channel) { c.Template = "{{" }), "template"},
+		{webhook(func(c *Channel) { c.Template = "{{.Text}}" }), "no JSON document"},
+		{webhook(func(c *Channel) { c.Template = `{"n": {{.Run}}}` }), "no JSON document"}, // not every notice has a run
+		{webhook(func(c *Channel) { c.Template = `"{{range 9999999999}}x{{end}}"` }), "longer than 256 KiB"},
+		{webhook(func(c *Channel) { c.User = "root" }), "user has no meaning"},
+		{webhook(func(c *Channel) { c.Timeout = time.Hour }), "timeout is longer than 5m"},
+		{webhook(func(c *Channel) { c.Retry = -1 }), "retry"},
+	} {
+		err := c.channel.Check()
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if (err != nil) != (c.want != "") || !strings.Contains(text, c.want) || strings.Contains(text, secret) {
+			t.Errorf("%+v: error %v, want %q", c.channel, err, c.want)
+		}
+	}
+}
+
+func TestChannelAllows(t *testing.T) {
+	for _, c := range []struct {
+		users []string
+		want  bool
+	}{{nil, false}, {[]string{"bob"}, false}, {[]string{"bob", "ann"}, true}, {[]string{"*"}, true}} {
+		if got := (&Channel{Users: c.users}).Allows("ann"); got != c.want {
+			t.Errorf("users %q allow ann: %t, want %t", c.users, got, c.want)
+		}
+	}
+}
+
+// FuzzMessage holds every form of a message to what its readers rely on,
+// whatever a job is called and says.
+func FuzzMessage(f *testing.F) {
+	f.Add("backup", "It failed.", "exit 3", 3)
+	f.Add(`", "x": "`, "\"}\n{{.Job}}\x00", "a\r\nb\u2028c", -1)
+	f.Add("\xff\xfe", `</script>\u0022\`, strings.Repeat("é", longestText), 0)
+	tmpl, err := (&Channel{Template: chat}).template()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, name, text, failure string, streak int) {
+		n := notice(name)
+		n.Text, n.Streak = text, streak
+		n.User = failure
+		n.Run.Outcome = job.Outcome{Kind: job.NotStarted, Error: failure}
+		m := newMessage(n, "id", "lab", "ops")
+		for _, v := range m.environ() {
+			if !strings.HasPrefix(v, "CRONRING_NOTICE_") || strings.IndexFunc(v, unicode.IsControl) >= 0 {
+				t.Errorf("the variable %q", v)
+			}
+		}
+		whole, err := m.json()
+		var back Message
+		if err != nil || json.Unmarshal(whole, &back) != nil || back.Text != m.Text || strings.ContainsRune(string(whole), '\n') {
+			t.Errorf("the document %s, error %v", whole, err)
+		}
+		if len(m.Text) > longestText+len("…") || !utf8.ValidString(m.Text) {
+			t.Errorf("the text has %d bytes", len(m.Text))
+		}
+		body, err := (&Channel{Template: chat}).render(tmpl, &m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(body, &got); err != nil || len(got) != 4 {
+			t.Fatalf("the template makes %s: %v", body, err)
+		}
+		clean := strings.ToValidUTF8(oneLine(m.Text), "\uFFFD")
+		if got["all"] != clean || !strings.HasSuffix(got["text"].(string), " on lab: "+clean) || got["color"] != "red" {
+			t.Errorf("the template makes %s of %q", body, m.Text)
+		}
+	})
+}
