@@ -19,7 +19,9 @@ type agenda struct {
 // group is the jobs of one schedule.
 type group struct {
 	schedule cron.Schedule
-	next     int64 // Unix nanoseconds
+	spec     uint64 // what names its occurrences; see specHashes
+	next     int64  // Unix nanoseconds
+	size     int32
 	members  []int32
 }
 

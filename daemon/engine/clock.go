@@ -48,7 +48,7 @@ func (e *Engine) setBack(by time.Duration) {
 		e.marks[slot] = afterSetBack(e.jobs.entry(int32(slot)).Schedule, e.marks[slot], now, by)
 	}
 	e.agenda.reset(e.now.Wall)
-	e.emit(e.roster(e.jobs.keys()))
+	e.emit(e.roster())
 }
 
 // afterSetBack is the mark of a job when the clock, set back, reads now.

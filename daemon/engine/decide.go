@@ -263,7 +263,7 @@ func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string)
 
 // newRun makes the first run of a job's occurrence.
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
-	r := &run{options: j.options, zone: j.entry.Zone().Location(), forced: j.forced, Run: job.Run{
+	r := &run{options: j.options, zone: j.entry.Zone().Location(), jobs: e.jobs, slot: j.slot, forced: j.forced, Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
 		User: j.entry.User(), Decided: e.now.Wall,
 	}}

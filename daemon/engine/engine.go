@@ -76,13 +76,15 @@ type run struct {
 	recorded *job.Run         // an immutable copy as of the newest record; nil: none
 	options  *crontab.Options // of the entry that it was decided by
 	zone     *time.Location   // the entry's
-	stop     job.Reason       // why it is being stopped, or ""
-	gate     gate             // the one that it stands before
-	cause    job.Reason       // why it starts, once it has passed them all
-	detail   string           // cause's numbers and names
-	forced   bool             // a person insists
-	asking   bool             // the command of if= has not answered
-	limit    job.Reason       // the limit that it ran into, or ""
+	jobs     *jobs            // those in which slot is its job's; nil: none yet
+	slot     int32
+	stop     job.Reason // why it is being stopped, or ""
+	gate     gate       // the one that it stands before
+	cause    job.Reason // why it starts, once it has passed them all
+	detail   string     // cause's numbers and names
+	forced   bool       // a person insists
+	asking   bool       // the command of if= has not answered
+	limit    job.Reason // the limit that it ran into, or ""
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until

@@ -73,15 +73,27 @@ func (e *Engine) start(r *run) {
 
 // starting is the Start of a run whose job is installed.
 func (e *Engine) starting(r *run) Start {
-	slot, _ := e.jobs.find(r.Job)
+	slot, _ := e.slotOf(r)
 	return Start{Job: e.jobs.job(slot), Run: r.Run, Entry: e.jobs.entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
+}
+
+// slotOf finds the job of a run, which is far to seek among a million, once for
+// each load of the tables.
+func (e *Engine) slotOf(r *run) (slot int32, ok bool) {
+	if r.jobs != e.jobs {
+		if slot, ok = e.jobs.find(r.Job); !ok {
+			return 0, false
+		}
+		r.jobs, r.slot = e.jobs, slot
+	}
+	return r.slot, true
 }
 
 // goOn takes up a run that was held back, now that what held it has
 // changed: the job of today is asked anew whether it may run at all. It reports
 // false if the run was dropped.
 func (e *Engine) goOn(r *run, cause job.Reason) bool {
-	slot, ok := e.jobs.find(r.Job)
+	slot, ok := e.slotOf(r)
 	if !ok {
 		e.drop(r, job.JobRemoved)
 		return false

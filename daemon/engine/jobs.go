@@ -8,45 +8,88 @@ import (
 )
 
 // jobs is what is installed: the entries of all tables, numbered through as
-// slots. It is immutable. A host may hold a million entries, so it keeps four
+// slots. It is immutable. A host may hold a million entries, so it keeps eight
 // bytes for each beside the entry itself and makes the rest when asked.
 type jobs struct {
 	tables []*crontab.Table
 	first  []int32         // slot of each table's first entry
-	hashes []uint32        // per slot: short hash of the ID, to find it by
+	keys   []uint64        // per slot: hash of the ID, to find it by
 	twins  map[int32]int   // per slot: ordinal among entries alike, where above 1
 	taken  map[int32]int32 // slots whose name= an earlier slot has
 	once   []int32         // slots of entries that run once in a period
 	daily  map[string]bool // IDs of periods that an anacrontab asks about each day
 }
 
-func newJobs(tables []*crontab.Table) (*jobs, []uint64) {
+// newJobs numbers the entries of tables. What before knows of a table that has
+// not changed is used again.
+func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 	n := 0
 	s := &jobs{tables: tables, first: make([]int32, len(tables)), twins: map[int32]int{}, taken: map[int32]int32{}, daily: map[string]bool{}}
 	for i, t := range tables {
 		s.first[i] = int32(n)
 		n += len(t.Entries)
 	}
-	s.hashes = make([]uint32, n)
-	keys := make([]uint64, n)
+	s.keys = make([]uint64, n)
 	seen := make(map[uint64]int32, n)
-	for slot := range int32(n) {
-		keys[slot] = s.name(slot, seen)
-		s.hashes[slot] = uint32(keys[slot])
-		if p := s.entry(slot).Options().Period; p != nil {
-			s.once = append(s.once, slot)
-			s.daily[p.ID] = s.daily[p.ID] || anacronLine(s.entry(slot))
+	known := before.starts()
+	for i, t := range tables {
+		old, same := known[t]
+		for k := range t.Entries {
+			slot := s.first[i] + int32(k)
+			s.keys[slot] = s.name(slot, &t.Entries[k], before.natural(old+int32(k), same), seen)
+			if p := t.Entries[k].Options().Period; p != nil {
+				s.once = append(s.once, slot)
+				s.daily[p.ID] = s.daily[p.ID] || anacronLine(&t.Entries[k])
+			}
 		}
 	}
-	return s, keys
+	return s
+}
+
+// carried is, for each slot, the one that the same entry of the same table had
+// before, under the same key, or -1.
+func (s *jobs) carried(before *jobs) []int32 {
+	from := make([]int32, s.len())
+	known := before.starts()
+	for i, t := range s.tables {
+		old, same := known[t]
+		for k := range int32(len(t.Entries)) {
+			slot := s.first[i] + k
+			if from[slot] = -1; same && s.keys[slot] == before.keys[old+k] {
+				from[slot] = old + k
+			}
+		}
+	}
+	return from
+}
+
+// starts is where each table begins.
+func (s *jobs) starts() map[*crontab.Table]int32 {
+	first := make(map[*crontab.Table]int32, len(s.tables))
+	for i, t := range s.tables {
+		first[t] = s.first[i]
+	}
+	return first
+}
+
+// natural is the key of a slot as if it had no twin, or 0 where that is not
+// known.
+func (s *jobs) natural(slot int32, known bool) uint64 {
+	if !known || s.twins[slot] > 0 {
+		return 0
+	}
+	return s.keys[slot]
 }
 
 // name settles the identity of a slot and returns its key: the ordinal of a
-// twin, or that another entry has its name already.
-func (s *jobs) name(slot int32, seen map[uint64]int32) uint64 {
-	key := hash(string(s.id(slot)))
+// twin, or that another entry has its name already. key is the one without
+// that, if it is known.
+func (s *jobs) name(slot int32, entry *crontab.Entry, key uint64, seen map[uint64]int32) uint64 {
+	if key == 0 {
+		key = hash(string(s.id(slot)))
+	}
 	other, dup := seen[key]
-	if dup && s.entry(slot).Options().Name != "" {
+	if dup && entry.Options().Name != "" {
 		s.taken[slot] = other
 	}
 	for twin := 2; dup; twin++ {
@@ -58,7 +101,7 @@ func (s *jobs) name(slot int32, seen map[uint64]int32) uint64 {
 	return key
 }
 
-func (s *jobs) len() int32 { return int32(len(s.hashes)) }
+func (s *jobs) len() int32 { return int32(len(s.keys)) }
 
 func (s *jobs) entry(slot int32) *crontab.Entry {
 	t := sort.Search(len(s.first), func(i int) bool { return s.first[i] > slot }) - 1
@@ -101,8 +144,8 @@ func owner(e *crontab.Entry) string {
 }
 
 func (s *jobs) find(id job.ID) (slot int32, ok bool) {
-	h := uint32(hash(string(id)))
-	for i, x := range s.hashes {
+	h := hash(string(id))
+	for i, x := range s.keys {
 		if x == h && s.id(int32(i)) == id {
 			return int32(i), true
 		}
@@ -130,15 +173,6 @@ func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 		}
 	}
 	return j
-}
-
-// keys is the hash of each slot's ID.
-func (s *jobs) keys() []uint64 {
-	keys := make([]uint64, s.len())
-	for slot := range s.len() {
-		keys[slot] = hash(string(s.id(slot)))
-	}
-	return keys
 }
 
 // hash is FNV-1a, 64 bits, written out because a host may have a million IDs

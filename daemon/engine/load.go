@@ -25,17 +25,19 @@ func (e *Engine) load(ev Load) {
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
 	}
-	next, keys := newJobs(tables)
-	marks, fresh, changed := e.marksOf(next, keys)
+	next := newJobs(tables, e.jobs)
+	from := next.carried(e.jobs)
+	marks, fresh, changed := e.marksOf(next, from)
 	if first {
-		e.awaited.forget(keys)
+		e.awaited.forget(next.keys)
 	}
+	late := e.agenda.due(e.now.Wall, e.pending)
 	e.jobs, e.marks = next, marks
-	e.agenda.replace(next.groups(), e.now.Wall)
-	e.pending = e.behind()
+	e.agenda.replace(next.groups(e.agenda.groups), e.now.Wall)
+	e.pending = e.behind(from, late)
 	if changed || first {
 		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
-		e.emit(e.roster(keys))
+		e.emit(e.roster())
 	}
 	if first {
 		if e.memory.Booted {
@@ -55,13 +57,17 @@ func (e *Engine) load(ev Load) {
 // marksOf gives jobs their marks. A job that stays keeps its own; one that is
 // new, or whose times changed, starts from now: nothing before this instant
 // is missed. fresh lists the new ones that have a period; changed tells whether
-// there is any new or changed job, or one less.
-func (e *Engine) marksOf(next *jobs, keys []uint64) (marks []int64, fresh []int32, changed bool) {
-	before, specs := e.remember(), specHashes{}
-	changed = len(keys) != len(e.marks)
-	marks = make([]int64, len(keys))
+// there is any new or changed job, or one less. from is what next carries over.
+func (e *Engine) marksOf(next *jobs, from []int32) (marks []int64, fresh []int32, changed bool) {
+	before, specs := e.remember(from), specHashes{}
+	changed = len(next.keys) != len(e.marks)
+	marks = make([]int64, len(next.keys))
 	now := e.now.Wall.UnixNano()
-	for slot, key := range keys {
+	for slot, key := range next.keys {
+		if from[slot] >= 0 {
+			marks[slot] = e.marks[from[slot]]
+			continue
+		}
 		entry := next.entry(int32(slot))
 		s := entry.Schedule
 		p, known := before[key]
@@ -150,15 +156,22 @@ func (e *Engine) welcome() {
 }
 
 // remember gathers what is known of the jobs so far: by the last Load, or
-// before the first one by the store.
-func (e *Engine) remember() map[uint64]past {
+// before the first one by the store. What is carried over is left out.
+func (e *Engine) remember(from []int32) map[uint64]past {
 	if e.memory != nil {
 		return e.memory.past()
 	}
-	specs := specHashes{}
-	m := make(map[uint64]past, len(e.marks))
-	for slot, key := range e.jobs.keys() {
-		m[key] = past{specs.of(e.jobs.entry(int32(slot)).Schedule), e.marks[slot]}
+	carried := make([]bool, len(e.marks))
+	for _, old := range from {
+		if old >= 0 {
+			carried[old] = true
+		}
+	}
+	specs, m := specHashes{}, map[uint64]past{}
+	for slot, key := range e.jobs.keys {
+		if !carried[slot] {
+			m[key] = past{specs.of(e.jobs.entry(int32(slot)).Schedule), e.marks[slot]}
+		}
 	}
 	return m
 }
@@ -181,14 +194,14 @@ func (s *State) past() map[uint64]past {
 }
 
 // roster is what a later start must know of the jobs.
-func (e *Engine) roster(keys []uint64) Roster {
-	specs := specHashes{}
+func (e *Engine) roster() Roster {
 	known := make([]Known, len(e.marks))
-	for slot, mark := range e.marks {
-		known[slot] = Known{
-			Key:   keys[slot],
-			Spec:  specs.of(e.jobs.entry(int32(slot)).Schedule),
-			Since: time.Unix(0, mark).UTC(),
+	for slot, key := range e.jobs.keys {
+		known[slot].Key, known[slot].Since = key, time.Unix(0, e.marks[slot]).UTC()
+	}
+	for _, g := range e.agenda.groups {
+		for _, slot := range g.members {
+			known[slot].Spec = g.spec
 		}
 	}
 	return Roster{known}
@@ -207,32 +220,45 @@ func (m specHashes) of(s cron.Schedule) uint64 {
 	return h
 }
 
-// groups sorts the slots by schedule.
-func (s *jobs) groups() []group {
+// groups sorts the slots by schedule. What before knows of a schedule is used
+// again.
+func (s *jobs) groups(before []group) []group {
+	specs := make(specHashes, len(before))
+	for _, g := range before {
+		specs[g.schedule] = g.spec
+	}
 	var groups []group
-	index := map[cron.Schedule]int{}
-	for slot := range s.len() {
-		sched := s.entry(slot).Schedule
-		if sched == crontab.Reboot || sched == crontab.Never {
-			continue
+	index := make(map[cron.Schedule]int, len(before))
+	of := make([]int32, s.len()) // per slot: its group
+	for i, t := range s.tables {
+		for k := range t.Entries {
+			sched := t.Entries[k].Schedule
+			at, ok := index[sched]
+			if !ok {
+				at = len(groups)
+				index[sched] = at
+				groups = append(groups, group{schedule: sched, spec: specs.of(sched)})
+			}
+			groups[at].size++
+			of[s.first[i]+int32(k)] = int32(at)
 		}
-		i, ok := index[sched]
-		if !ok {
-			i = len(groups)
-			index[sched] = i
-			groups = append(groups, group{schedule: sched})
-		}
-		groups[i].members = append(groups[i].members, slot)
 	}
 	for i := range groups {
-		groups[i].members = append([]int32(nil), groups[i].members...)
+		groups[i].members = make([]int32, 0, groups[i].size)
+	}
+	for slot, at := range of {
+		groups[at].members = append(groups[at].members, int32(slot))
 	}
 	return groups
 }
 
-// behind lists the slots with an occurrence between mark and now: missed
-// while the daemon was away, or left over by the step before.
-func (e *Engine) behind() []int32 {
+// behind lists the slots with an occurrence between mark and now: missed while
+// the daemon was away, or, of those that are carried over, late already.
+func (e *Engine) behind(from, pending []int32) []int32 {
+	waits := make(map[int32]bool, len(pending))
+	for _, old := range pending {
+		waits[old] = true
+	}
 	var (
 		slots    []int32
 		schedule cron.Schedule
@@ -240,6 +266,12 @@ func (e *Engine) behind() []int32 {
 		late     bool
 	)
 	for slot, mark := range e.marks {
+		if old := from[slot]; old >= 0 {
+			if waits[old] {
+				slots = append(slots, int32(slot))
+			}
+			continue
+		}
 		s := e.jobs.entry(int32(slot)).Schedule
 		if s != schedule || mark != since {
 			next := s.Next(time.Unix(0, mark).UTC())

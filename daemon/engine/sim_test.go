@@ -247,7 +247,7 @@ func (h *history) adopt(rng *rand.Rand) {
 // successor starts the next daemon; of all runs it knows only those that it
 // watches to be alive.
 func (h *history) successor() {
-	set, _ := newJobs(h.w.tables)
+	set := newJobs(h.w.tables, &jobs{})
 	for id := range h.periods {
 		slot, known := set.find(h.w.live[id].Job)
 		if !h.watched(id) || !known || set.options(slot).Period == nil {
@@ -271,7 +271,7 @@ func (h *history) watched(id job.RunID) bool {
 // before a Load, in the words of the rule rather than of the code: a new job,
 // or one whose times changed, starts from now.
 func (h *history) expect() {
-	set, _ := newJobs(h.w.tables)
+	set := newJobs(h.w.tables, &jobs{})
 	before := map[job.ID]string{}
 	if h.w.engine != nil {
 		v := h.w.engine.View()
