@@ -79,10 +79,12 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		for _, c := range before.Children {
 			l.manager.Remember(c.Run)
 		}
-		return inheritance{
+		in := inheritance{
 			children: before.Children, starts: before.Starts, stopping: before.Stopping,
 			backlog: backlog{records: before.Records, outputs: before.Outputs, roster: before.Roster, lost: before.Lost},
 		}
+		in.backlog.ledgers.keep(before.Ledgers)
+		return in
 	}
 	runs := map[job.RunID]job.Run{}
 	for _, r := range live {
@@ -242,7 +244,8 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 	state := engine.State{
 		Marks: memory.Marks, Live: memory.Live, Holds: memory.Holds, Known: memory.Known,
 		NextRun: memory.NextRun, Era: memory.Era, LastSeen: memory.LastSeen,
-		Booted: memory.BootID != l.boot,
+		Booted:  memory.BootID != l.boot,
+		Ledgers: memory.Ledgers, Backfills: memory.Backfills, Ran: memory.Ran, NextBackfill: memory.NextBackfill,
 	}
 	if l.options.host() {
 		state.Booted = l.bootsNow(state.Booted)

@@ -31,6 +31,7 @@ const (
 type backlog struct {
 	records []job.Record
 	outputs []store.Output
+	ledgers ledgers
 	roster  *engine.Roster
 	lost    int // records that there was no room for
 	timer   <-chan time.Time
@@ -49,7 +50,7 @@ type trouble struct {
 // history says was decided before. If the store takes nothing the facts wait,
 // and their acts go ahead: a full disk must not stop jobs.
 func (l *loop) commit(b store.Batch) (refused map[job.RunID]bool) {
-	if len(b.Records) == 0 && len(b.Outputs) == 0 && b.Roster == nil && !l.backlog.due {
+	if len(b.Records) == 0 && len(b.Outputs) == 0 && len(b.Ledgers) == 0 && b.Roster == nil && !l.backlog.due {
 		return nil
 	}
 	if l.backlog.empty() {
@@ -138,7 +139,7 @@ func (l *loop) report(err error, now time.Time) {
 }
 
 func (k *backlog) empty() bool {
-	return len(k.records) == 0 && len(k.outputs) == 0 && k.roster == nil
+	return len(k.records) == 0 && len(k.outputs) == 0 && len(k.ledgers) == 0 && k.roster == nil
 }
 
 // add keeps a batch for later. The oldest records and outputs beyond the
@@ -150,10 +151,33 @@ func (k *backlog) add(b store.Batch) {
 		k.lost += over
 	}
 	k.outputs = newest(append(k.outputs, b.Outputs...), maxUnwrittenOutput)
+	k.ledgers.keep(b.Ledgers)
 	if b.Roster != nil {
 		k.roster = b.Roster
 	}
 }
+
+// ledgers are the newest ones of jobs: never more than there are jobs, however
+// long nothing can be written.
+type ledgers map[ledgerOf]job.Ledger
+
+type ledgerOf struct {
+	job  job.ID
+	user string
+}
+
+// keep takes ledgers in the place of older ones.
+func (m *ledgers) keep(changed []job.Ledger) {
+	if *m == nil && len(changed) > 0 {
+		*m = ledgers{}
+	}
+	for _, l := range changed {
+		(*m)[ledgerOf{l.Job, l.User}] = l
+	}
+}
+
+// list is all of them, in no order.
+func (m ledgers) list() []job.Ledger { return slices.Collect(maps.Values(m)) }
 
 // newest is as many outputs from the end as have no more than size bytes.
 func newest(outputs []store.Output, size int) []store.Output {
@@ -176,6 +200,7 @@ func (h *handover) replay(m *store.Restored, boot string) {
 	if h.Roster != nil {
 		m.Known = h.Roster.Known
 	}
+	m.Ledgers = append(m.Ledgers, h.Ledgers...) // the engine takes the last one
 	live := map[job.RunID]job.Run{}
 	for _, r := range m.Live {
 		live[r.ID] = r
@@ -189,8 +214,10 @@ func (h *handover) replay(m *store.Restored, boot string) {
 		switch {
 		case r.Kind == job.Paused || r.Kind == job.Resumed:
 			replayHold(m, r)
-		case r.Kind == job.Decided && happensOnce(r.Run):
+		case r.Kind == job.Decided && store.HappensOnce(r):
 			m.Marks = append(m.Marks, job.Mark{Job: r.Job, Due: r.Due, Era: r.Era})
+		case r.Kind == job.Filled && r.Backfill != nil:
+			replayBackfill(m, r.Backfill)
 		}
 		if r.Run != nil {
 			m.NextRun = max(m.NextRun, r.Run.ID+1)
@@ -201,6 +228,24 @@ func (h *handover) replay(m *store.Restored, boot string) {
 	slices.SortFunc(m.Live, func(a, b job.Run) int { return cmp.Compare(a.ID, b.ID) })
 }
 
+// replayRan adds to what is known of the time of each backfill. history is asked
+// about those that it does not know yet.
+func (h *handover) replayRan(ctx context.Context, history *store.Store, m *store.Restored) (err error) {
+	for _, b := range m.Backfills {
+		if m.Ran[b.ID] == nil {
+			if m.Ran[b.ID], err = history.Ran(ctx, b.Job, b.User, b.From, b.To); err != nil {
+				return err
+			}
+		}
+		for _, r := range h.Records {
+			if r.Run != nil && r.Run.Job == b.Job && r.Run.User == b.User && !r.Run.Due.Before(b.From) && !r.Run.Due.After(b.To) {
+				m.Ran[b.ID][r.Run.Due.UnixNano()] = r.Run.Verdict
+			}
+		}
+	}
+	return nil
+}
+
 func replayHold(m *store.Restored, r *job.Record) {
 	if r.Hold == nil {
 		delete(m.Holds, r.Job)
@@ -209,22 +254,27 @@ func replayHold(m *store.Restored, r *job.Record) {
 	m.Holds[r.Job] = *r.Hold
 }
 
-// happensOnce tells decisions about what the clock or a boot named from what a
-// person may ask for twice.
-func happensOnce(r *job.Run) bool {
-	return r == nil || r.Trigger == job.TriggerClock || r.Trigger == job.TriggerBoot || r.Trigger == job.TriggerCatchup
+// replayBackfill puts a backfill as it is after a record in the place of what
+// the history knows of it. Once it is over the engine has no use for it.
+func replayBackfill(m *store.Restored, b *job.Backfill) {
+	m.NextBackfill = max(m.NextBackfill, b.ID+1)
+	m.Backfills = slices.DeleteFunc(m.Backfills, func(old job.Backfill) bool { return old.ID == b.ID })
+	if b.State == job.BackfillGoing {
+		m.Backfills = append(m.Backfills, *b)
+	}
+	slices.SortFunc(m.Backfills, func(a, b job.Backfill) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // wait has the store asked again after a while.
 func (k *backlog) wait() { k.due, k.timer = false, time.After(retryAfter) }
 
-// part is the next batch to try: some records, or after the last of them,
-// when all runs are known, outputs and roster.
+// part is the next batch to try: some records, and with the last of them, when
+// all runs are known, outputs, ledgers and roster.
 func (k *backlog) part(b store.Batch) store.Batch {
 	part := store.Batch{At: b.At, Era: b.Era, BootID: b.BootID}
 	part.Records = k.records[:min(len(k.records), retryPart)]
 	if len(part.Records) == len(k.records) {
-		part.Outputs, part.Roster = k.outputs, k.roster
+		part.Outputs, part.Ledgers, part.Roster = k.outputs, k.ledgers.list(), k.roster
 	}
 	return part
 }
@@ -233,7 +283,7 @@ func (k *backlog) part(b store.Batch) store.Batch {
 func (k *backlog) done(part store.Batch) {
 	k.records = k.records[len(part.Records):]
 	if len(k.records) == 0 {
-		k.records, k.outputs, k.roster = nil, nil, nil
+		k.records, k.outputs, k.ledgers, k.roster = nil, nil, nil, nil
 	}
 }
 

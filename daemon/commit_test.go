@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -66,5 +68,76 @@ func TestWithoutLeavesOutRefused(t *testing.T) {
 	got := without([]job.Record{{Detail: "a"}, {Detail: "b"}, {Detail: "c"}}, []int{1})
 	if len(got) != 2 || got[0].Detail != "a" || got[1].Detail != "c" {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestBacklogKeepsTheNewestLedgerOfAnAccountsJob(t *testing.T) {
+	var k backlog
+	k.add(store.Batch{Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 1}, {Job: "a", User: "bob", Bad: 5}}})
+	if k.empty() {
+		t.Error("a ledger is forgotten")
+	}
+	k.add(store.Batch{Records: make([]job.Record, retryPart+1), Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 2}}})
+	first := k.part(store.Batch{})
+	if len(first.Ledgers) != 0 {
+		t.Error("ledgers are written before the runs that they speak of")
+	}
+	k.done(first)
+	last := k.part(store.Batch{})
+	got := map[string]int{}
+	for _, l := range last.Ledgers {
+		got[l.User] = l.Bad
+	}
+	if len(last.Ledgers) != 2 || got["ann"] != 2 || got["bob"] != 5 {
+		t.Errorf("ledgers: %v", last.Ledgers)
+	}
+	if k.done(last); !k.empty() {
+		t.Error("what was written still waits")
+	}
+}
+
+// A daemon that takes over from one whose store took nothing knows all the same
+// which backfills are under way, and what ran in their time.
+func TestReplayKnowsBackfillsThatWereNotWritten(t *testing.T) {
+	history, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer history.Close()
+	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	fill := func(id int64, state job.BackfillState) job.Record {
+		return job.Record{Kind: job.Filled, Job: "a", Backfill: &job.Backfill{
+			ID: id, Job: "a", User: "ann", From: from, To: from.Add(time.Hour), State: state,
+		}}
+	}
+	run := func(id job.RunID, user string, due time.Time, v job.Verdict) *job.Run {
+		return &job.Run{ID: id, Job: "a", User: user, Due: due, Attempt: 1, Trigger: job.TriggerBackfill, State: job.RunEnded, Verdict: v}
+	}
+	ended := func(r *job.Run) job.Record { return job.Record{Kind: job.Ended, Job: "a", Run: r} }
+	batch := store.Batch{Records: []job.Record{
+		fill(1, job.BackfillGoing), ended(run(1, "ann", from, job.VerdictOK)), ended(run(2, "ann", from.Add(time.Minute), job.VerdictFail)),
+	}}
+	if err := history.Commit(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	m, err := history.Restore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := handover{Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 3}}, Records: []job.Record{
+		fill(1, job.BackfillDone), fill(2, job.BackfillGoing),
+		ended(run(3, "ann", from.Add(time.Minute), job.VerdictOK)), ended(run(4, "bob", from, job.VerdictDead)),
+		ended(run(5, "ann", from.Add(2*time.Hour), job.VerdictOK)),
+	}}
+	h.replay(&m, "boot")
+	if err := h.replayRan(t.Context(), history, &m); err != nil {
+		t.Fatal(err)
+	}
+	want := map[int64]job.Verdict{from.UnixNano(): job.VerdictOK, from.Add(time.Minute).UnixNano(): job.VerdictOK}
+	if len(m.Backfills) != 1 || m.Backfills[0].ID != 2 || m.NextBackfill != 3 || !maps.Equal(m.Ran[2], want) {
+		t.Errorf("backfills %v, next %d, ran %v; want number 2 alone and %v", m.Backfills, m.NextBackfill, m.Ran, want)
+	}
+	if len(m.Ledgers) != 1 || m.Ledgers[0].Bad != 3 {
+		t.Errorf("ledgers: %v", m.Ledgers)
 	}
 }

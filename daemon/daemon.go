@@ -97,6 +97,9 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	}
 	if before != nil {
 		before.replay(&memory, l.boot)
+		if err := before.replayRan(ctx, l.history, &memory); err != nil {
+			return nil, fmt.Errorf("read history: %w", err)
+		}
 	}
 	if l.clock, err = clock.Open(); err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ type handover struct {
 	Lock      int                      `json:"lock,omitempty"`       // of all crons; 0: not held
 	Records   []job.Record             `json:"records,omitempty"`
 	Outputs   []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
+	Ledgers   []job.Ledger             `json:"ledgers,omitempty"` // likewise
 	Roster    *engine.Roster           `json:"roster,omitempty"`  // likewise
 	Lost      int                      `json:"lost,omitempty"`
 
@@ -175,7 +176,8 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	}
 	return &handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
-		Records: l.backlog.records, Outputs: l.backlog.outputs, Roster: l.backlog.roster, Lost: l.backlog.lost,
+		Records: l.backlog.records, Outputs: l.backlog.outputs, Ledgers: l.backlog.ledgers.list(),
+		Roster: l.backlog.roster, Lost: l.backlog.lost,
 		OwnSocket: l.ownSocket,
 		signals:   l.unheeded,
 	}, nil

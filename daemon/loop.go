@@ -289,6 +289,8 @@ func (l *loop) step(in inbox, more ...job.Record) {
 		switch e := e.(type) {
 		case engine.Fact:
 			batch.Records = append(batch.Records, e.Record)
+		case engine.Ledger:
+			batch.Ledgers = append(batch.Ledgers, e.Ledger)
 		case engine.Roster:
 			batch.Roster = &e
 		}

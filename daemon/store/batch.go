@@ -14,6 +14,7 @@ type Batch struct {
 	Era     job.Era   // the era after the step
 	BootID  string    // the kernel's boot_id, to tell a restart from a reboot
 	Records []job.Record
+	Ledgers []job.Ledger   // of one job and account the last one counts
 	Roster  *engine.Roster // nil: unchanged
 	Outputs []Output
 }

@@ -16,6 +16,9 @@ type statements struct {
 	findJob, addJob, mark     driver.Stmt
 	occurrence, run, output   driver.Stmt
 	hold, unhold, record      driver.Stmt
+	ledger                    driver.Stmt
+	beginFill, goOnFill       driver.Stmt
+	die, undie                driver.Stmt
 	alive, down               driver.Stmt
 	clearRoster, appendRoster driver.Stmt
 	all                       []driver.Stmt
@@ -32,15 +35,26 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 		{&s.occurrence, `INSERT INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run)
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
-			state, reason, not_before, started, ended, pid, outcome, code, signal, error)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+			state, reason, not_before, started, ended, pid, outcome, code, signal, error,
+			verdict, cpu, memory, read, write, parents, backfill)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason,
 			not_before = excluded.not_before, started = excluded.started, ended = excluded.ended, pid = excluded.pid,
-			outcome = excluded.outcome, code = excluded.code, signal = excluded.signal, error = excluded.error`},
+			outcome = excluded.outcome, code = excluded.code, signal = excluded.signal, error = excluded.error,
+			verdict = excluded.verdict, cpu = excluded.cpu, memory = excluded.memory, read = excluded.read,
+			write = excluded.write, parents = excluded.parents`},
 		{&s.output, "INSERT INTO output (run, stream, at, cut, data) SELECT id, ?2, ?3, ?4, ?5 FROM run WHERE id = ?1"},
 		{&s.hold, "INSERT INTO hold (job, hold) VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET hold = excluded.hold"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?"},
-		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, hold) VALUES (?,?,?,?,?,?,?)"},
+		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, hold, backfill, run) VALUES (?,?,?,?,?,?,?,?,?)"},
+		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
+			due = excluded.due, ended = excluded.ended, success = excluded.success, bad = excluded.bad, told = excluded.told,
+			open = excluded.open, watched = excluded.watched`},
+		{&s.beginFill, "INSERT INTO backfill (id, job, user, asked, state, backfill) VALUES (?,?,?,?,?,?)"},
+		{&s.goOnFill, "UPDATE backfill SET state = ?2, backfill = ?3 WHERE id = ?1"},
+		{&s.die, "INSERT INTO dead (run, user, at, why) VALUES (?,?,?,?) ON CONFLICT DO NOTHING"},
+		{&s.undie, "DELETE FROM dead WHERE run = ?"},
 		{&s.alive, `INSERT INTO life (id, boot, era, up, seen) VALUES (?1, ?2, ?3, ?4, ?4)
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, era = excluded.era, seen = excluded.seen`},
 		{&s.down, "UPDATE life SET down = ?2 WHERE id = ?1"},
@@ -101,6 +115,11 @@ func (w *writer) batch(b Batch) error {
 	if len(refused.Records) > 0 {
 		return &refused
 	}
+	for i := range b.Ledgers {
+		if err := w.putLedger(&b.Ledgers[i]); err != nil {
+			return fmt.Errorf("ledger of %s: %w", b.Ledgers[i].Job, err)
+		}
+	}
 	for _, o := range b.Outputs {
 		if err := w.putOutput(o); err != nil {
 			return fmt.Errorf("output of run %d: %w", o.Run, err)
@@ -128,31 +147,44 @@ func (e *DecidedError) add(i int, r *job.Record) {
 // put writes one record; ok is false for an occurrence that was decided
 // before.
 func (w *writer) put(r *job.Record) (ok bool, err error) {
-	if r.Run == nil && r.Kind != job.Decided {
+	switch {
+	case r.Kind == job.Filled && r.Backfill != nil:
+		return true, w.putBackfill(r)
+	case r.Kind == job.Redrove && r.Run != nil, r.Kind == job.Buried && r.Run != nil:
+		return true, w.takeOff(r)
+	case r.Run == nil && r.Kind != job.Decided:
 		return true, w.putRecord(r)
 	}
 	n, err := w.number(r.Job)
 	if err != nil {
 		return false, err
 	}
-	if r.Kind == job.Decided && inLedger(r.Run) {
+	if r.Kind == job.Decided && HappensOnce(r) {
 		if ok, err := w.putOccurrence(n, r); !ok || err != nil {
 			return false, err
 		}
 	}
-	if r.Run != nil {
-		return true, w.putRun(n, r.Run)
+	if r.Run == nil {
+		return true, nil
+	}
+	if err := w.putRun(n, r.Run); err != nil {
+		return false, err
+	}
+	if r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead {
+		return true, w.putDead(r)
 	}
 	return true, nil
 }
 
-// inLedger reports whether a decision is about something that the clock, a
-// boot or a catch-up rule named, which happens once. A person may ask twice.
-func inLedger(r *job.Run) bool {
-	if r == nil {
-		return true
+// HappensOnce reports whether a decision is about something that the clock, a
+// boot or a catch-up rule named, which happens once. A person may ask twice,
+// and a backfill goes over what was decided in its time: what it leaves out it
+// counts itself.
+func HappensOnce(r *job.Record) bool {
+	if r.Run == nil {
+		return r.Backfill == nil && r.Reason != job.AlreadyProcessed
 	}
-	switch r.Trigger {
+	switch r.Run.Trigger {
 	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup:
 		return true
 	}
@@ -174,11 +206,25 @@ func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {
 }
 
 func (w *writer) putRun(n int64, r *job.Run) error {
-	_, err := w.exec(w.stmts.run, int64(r.ID), n, nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
+	parents, err := parentsText(r.Parents)
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(w.stmts.run, int64(r.ID), n, nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
 		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
 		string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
-		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error)
+		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
+		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill)
 	return err
+}
+
+// parentsText is how parents are stored: NULL for none, as nearly all runs have.
+func parentsText(parents []job.Parent) (driver.Value, error) {
+	if len(parents) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(parents)
+	return string(text), err
 }
 
 // putRecord writes a fact that concerns no run, and what it changes.
@@ -198,7 +244,17 @@ func (w *writer) putRecord(r *job.Record) error {
 			return err
 		}
 	}
-	_, err := w.exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), r.Detail, hold)
+	return w.note(r, hold, nil)
+}
+
+// note keeps a fact for Records to tell.
+func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
+	var run driver.Value
+	if r.Run != nil {
+		run = int64(r.Run.ID)
+	}
+	_, err := w.exec(w.stmts.record, r.At.UnixNano(), string(r.Kind), string(r.Job), int64(r.Era), string(r.Reason), r.Detail,
+		hold, backfill, run)
 	return err
 }
 

@@ -26,7 +26,7 @@ func life(id job.RunID, outcome job.Outcome) []job.Record {
 	r := job.Run{
 		ID: id, Job: "backup", Due: due, Era: 3, Attempt: 2, Trigger: job.TriggerCatchup, By: "ann",
 		State: job.RunQueued, Reason: job.WaitsForRun, Invocation: job.Invocation("backup", due, 3, 0),
-		Decided: due.Add(time.Second), User: "bob",
+		Decided: due.Add(time.Second), User: "bob", Backfill: 12,
 	}
 	records := []job.Record{recordOf(job.Decided, job.DecideHold, r)}
 	records[0].Detail = "run 7 had been going for 5s"
@@ -34,9 +34,15 @@ func life(id job.RunID, outcome job.Outcome) []job.Record {
 		change(&r)
 		records = append(records, recordOf(kind, "", r))
 	}
-	step(job.Ready, func(r *job.Run) { r.State, r.Reason = job.RunDecided, job.RanAfterQueue })
+	step(job.Ready, func(r *job.Run) {
+		r.State, r.Reason = job.RunDecided, job.RanAfterQueue
+		r.Parents = []job.Parent{{Job: "dump", Run: 5, Verdict: job.VerdictOK}, {Job: "load"}}
+	})
 	step(job.Started, func(r *job.Run) { r.State, r.Started, r.PID = job.RunRunning, due.Add(2*time.Second), 4711 })
-	step(job.Ended, func(r *job.Run) { r.State, r.Ended, r.Outcome = job.RunEnded, due.Add(3*time.Second), outcome })
+	step(job.Ended, func(r *job.Run) {
+		r.State, r.Ended, r.Outcome = job.RunEnded, due.Add(3*time.Second), outcome
+		r.Verdict, r.Usage = job.VerdictRetry, job.Usage{CPU: time.Second, Memory: 1 << 40, Read: 3, Write: 4}
+	})
 	return records
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -58,7 +59,10 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 		rec.Kind, rec.Job, rec.Run = job.Decided, job.ID(r.job.String), nil
 		rec.Due, rec.First, rec.At = fromNanos(due), instant(first), fromNanos(at)
 		if r.id.Valid {
-			run := r.run()
+			run, err := r.run()
+			if err != nil {
+				return err
+			}
 			rec.Run = &run
 		}
 		records = append(records, rec)
@@ -70,27 +74,40 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 	return records, nil
 }
 
-// Records gives the facts that concern no run (paused, resumed, loaded,
-// stepped, up, down) from (inclusive) to (exclusive), in time order.
+// Records gives the facts that are no steps in the life of a run (paused,
+// resumed, loaded, stepped, up, down; a backfill begun and over; a dead letter
+// taken off) from (inclusive) to (exclusive), in time order. The run of a dead
+// letter is as it is now, and nil once it is forgotten.
 func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error) {
 	var records []job.Record
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		var r job.Record
 		var at int64
-		var hold sql.NullString
-		if err := rows.Scan(&at, &r.Kind, &r.Job, &r.Era, &r.Reason, &r.Detail, &hold); err != nil {
+		var hold, backfill []byte
+		var of runRow
+		fields := append([]any{&at, &r.Kind, &r.Job, &r.Era, &r.Reason, &r.Detail, &hold, &backfill}, of.fields()...)
+		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
 		r.At = fromNanos(at)
-		if hold.Valid {
+		var err error
+		if hold != nil {
 			r.Hold = new(job.Hold)
-			if err := json.Unmarshal([]byte(hold.String), r.Hold); err != nil {
-				return err
-			}
+			err = json.Unmarshal(hold, r.Hold)
+		}
+		if backfill != nil {
+			r.Backfill = new(job.Backfill)
+			err = errors.Join(err, json.Unmarshal(backfill, r.Backfill))
+		}
+		if of.id.Valid {
+			run, unread := of.run()
+			r.Run, r.Due, err = &run, run.Due, errors.Join(err, unread)
 		}
 		records = append(records, r)
-		return nil
-	}, "SELECT at, kind, job, era, reason, detail, hold FROM record WHERE at >= ? AND at < ? ORDER BY at, id LIMIT ?",
+		return err
+	}, `SELECT record.at, record.kind, record.job, record.era, record.reason, record.detail, record.hold, record.backfill, `+runColumns+`
+		FROM record LEFT JOIN run ON run.id = record.run LEFT JOIN job ON job.n = run.job
+		WHERE record.at >= ? AND record.at < ? ORDER BY record.at, record.id LIMIT ?`,
 		nanosBound(from), nanosBound(to), limit)
 	if err != nil {
 		return nil, fmt.Errorf("read records: %w", err)

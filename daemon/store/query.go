@@ -23,10 +23,12 @@ type Filter struct {
 	Limit      int       // 0: 100
 }
 
-// What FailedOnly and job.RunState.Live mean. failed is the condition of an
-// index as well, which serves only queries that say it in the same words.
+// What job.Run.Failed, job.Run.OK and job.RunState.Live mean. failed is the
+// condition of an index as well, which serves only queries that say it in the
+// same words. Attempts that others follow are among the failed.
 const (
-	failed = "outcome <> '' AND (outcome <> 'exited' OR code <> 0)"
+	failed = "outcome <> '' AND verdict NOT IN ('ok', 'skip') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0)"
+	wasOK  = "(verdict = 'ok' OR verdict = '' AND outcome = 'exited' AND code = 0)"
 	live   = "state NOT IN ('ended', 'dropped')"
 )
 
@@ -101,7 +103,8 @@ func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]
 }
 
 const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, run.by, run.invocation, run.decided, run.user,
-	run.state, run.reason, run.not_before, run.started, run.ended, run.pid, run.outcome, run.code, run.signal, run.error`
+	run.state, run.reason, run.not_before, run.started, run.ended, run.pid, run.outcome, run.code, run.signal, run.error,
+	run.verdict, run.cpu, run.memory, run.read, run.write, run.parents, run.backfill`
 
 // runs gives the runs that the rest of a query chooses.
 func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
@@ -118,7 +121,11 @@ func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args 
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
-		f(r.run())
+		run, err := r.run()
+		if err != nil {
+			return err
+		}
+		f(run)
 		return nil
 	}, "SELECT "+runColumns+" FROM run JOIN job ON job.n = run.job "+rest, args...)
 	if err != nil {
@@ -130,18 +137,21 @@ func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args 
 // runRow is a run as SQLite gives it. All may be NULL, for a skip that has none.
 type runRow struct {
 	id, due, era, attempt, decided, notBefore, started, ended, pid, code, signal sql.NullInt64
-	job, trigger, by, invocation, user, state, reason, outcome, error            sql.NullString
+	cpu, memory, read, write, backfill                                           sql.NullInt64
+	job, trigger, by, invocation, user, state, reason, outcome, error, verdict   sql.NullString
+	parents                                                                      []byte
 }
 
 func (r *runRow) fields() []any {
 	return []any{
 		&r.id, &r.job, &r.due, &r.era, &r.attempt, &r.trigger, &r.by, &r.invocation, &r.decided, &r.user,
 		&r.state, &r.reason, &r.notBefore, &r.started, &r.ended, &r.pid, &r.outcome, &r.code, &r.signal, &r.error,
+		&r.verdict, &r.cpu, &r.memory, &r.read, &r.write, &r.parents, &r.backfill,
 	}
 }
 
-func (r *runRow) run() job.Run {
-	return job.Run{
+func (r *runRow) run() (job.Run, error) {
+	run := job.Run{
 		ID: job.RunID(r.id.Int64), Job: job.ID(r.job.String), Due: instant(r.due), Era: job.Era(r.era.Int64),
 		Attempt: int(r.attempt.Int64), Trigger: job.Trigger(r.trigger.String), By: r.by.String,
 		Invocation: r.invocation.String, Decided: instant(r.decided), User: r.user.String,
@@ -150,7 +160,15 @@ func (r *runRow) run() job.Run {
 		Outcome: job.Outcome{
 			Kind: job.OutcomeKind(r.outcome.String), Code: int(r.code.Int64), Signal: int(r.signal.Int64), Error: r.error.String,
 		},
+		Verdict:  job.Verdict(r.verdict.String),
+		Usage:    job.Usage{CPU: time.Duration(r.cpu.Int64), Memory: r.memory.Int64, Read: r.read.Int64, Write: r.write.Int64},
+		Backfill: r.backfill.Int64,
 	}
+	if len(r.parents) == 0 {
+		return run, nil
+	}
+	err := json.Unmarshal(r.parents, &run.Parents)
+	return run, err
 }
 
 // Output gives what a run has written, in order.

@@ -24,7 +24,7 @@ type reserve struct {
 func openReserve(ctx context.Context, path string, why error) (*reserve, error) {
 	// An exclusive reader needs no shared memory file, for which there may be
 	// no room either.
-	c, err := sqlite.NewConnector(source(path, "locking_mode(exclusive)", "query_only(1)"))
+	c, err := sqlite.NewConnector(source(path, "locking_mode(exclusive)", "temp_store(memory)"))
 	if err != nil {
 		return nil, fmt.Errorf("read full disk: %w", err)
 	}
@@ -35,6 +35,9 @@ func openReserve(ctx context.Context, path string, why error) (*reserve, error) 
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == 0 {
 		return freshReserve(), nil
 	}
+	if err := seeAsNew(ctx, db, version); err != nil {
+		return nil, fmt.Errorf("%w; and read it: %w", why, err)
+	}
 	restored, err := (&Store{read: db}).Restore(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w; and read it: %w", why, err)
@@ -44,8 +47,32 @@ func openReserve(ctx context.Context, path string, why error) (*reserve, error) 
 
 func freshReserve() *reserve {
 	return &reserve{fresh: true, restored: Restored{
-		Holds: map[job.ID]job.Hold{}, NextRun: 1, Seed: rand.Uint64(),
+		Holds: map[job.ID]job.Hold{}, Ran: map[int64]map[int64]job.Verdict{},
+		NextRun: 1, NextBackfill: 1, Seed: rand.Uint64(),
 	}}
+}
+
+// seeAsNew has a database of an older version look like one of this version to
+// whoever asks through the connection, without writing to it: names of the
+// temporary database, which is in memory, go before those of the file.
+func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
+	if version >= 5 {
+		return nil
+	}
+	ledgers, err := schemas.ReadFile("schema/0005_ledger.sql")
+	if err != nil {
+		return err
+	}
+	text := `CREATE TEMP TABLE ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched);
+		CREATE TEMP TABLE backfill (id, state, backfill);`
+	if version < 4 {
+		text += `CREATE TEMP VIEW run AS SELECT *, '' AS verdict, 0 AS cpu, 0 AS memory, 0 AS read, 0 AS write,
+			NULL AS parents, 0 AS backfill FROM main.run;`
+	}
+	if _, err := db.ExecContext(ctx, text+string(ledgers)); err != nil {
+		return fmt.Errorf("look at an older database: %w", err)
+	}
+	return nil
 }
 
 // writer is the one that writes, opened now if there was no room before. The

@@ -19,11 +19,16 @@ type Restored struct {
 	Live     []job.Run // queued, waiting, decided or running when last seen; oldest first
 	Holds    map[job.ID]job.Hold
 	Known    []engine.Known
-	NextRun  job.RunID // the first number that no run has had
+	Ledgers  []job.Ledger // those that changed last are last
+	NextRun  job.RunID    // the first number that no run has had
 	Era      job.Era
 	LastSeen time.Time // wall time of the newest commit
 	BootID   string    // of the newest commit
 	Seed     uint64    // random, made with the database, never changed
+
+	Backfills    []job.Backfill                  // those that are going, oldest first
+	Ran          map[int64]map[int64]job.Verdict // of each of them by ID; see Store.Ran
+	NextBackfill int64                           // the first number that no backfill has had
 }
 
 // Restore reads what the engine starts from.
@@ -31,12 +36,14 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 	if s.reserve != nil {
 		return s.reserve.restored, nil
 	}
-	r := Restored{Holds: map[job.ID]job.Hold{}}
+	r := Restored{Holds: map[job.ID]job.Hold{}, Ran: map[int64]map[int64]job.Verdict{}}
 	var seed int64
 	err := errors.Join(
 		s.read.QueryRowContext(ctx, "SELECT seed FROM host").Scan(&seed),
 		s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) + 1 FROM run").Scan(&r.NextRun),
+		s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) + 1 FROM backfill").Scan(&r.NextBackfill),
 		s.restoreLife(ctx, &r), s.restoreMarks(ctx, &r), s.restoreHolds(ctx, &r), s.restoreRoster(ctx, &r),
+		s.restoreLedgers(ctx, &r), s.restoreBackfills(ctx, &r),
 	)
 	if err != nil {
 		return r, fmt.Errorf("read history: %w", err)
@@ -100,6 +107,35 @@ func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {
 		r.Known, err = appendKnown(r.Known, blob)
 		return err
 	}, "SELECT known FROM roster ORDER BY part")
+}
+
+func (s *Store) restoreLedgers(ctx context.Context, r *Restored) error {
+	var ledgers int
+	if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM ledger").Scan(&ledgers); err != nil {
+		return err
+	}
+	r.Ledgers = make([]job.Ledger, 0, ledgers)
+	var l job.Ledger
+	var due, ended, success, open, watched sql.NullInt64
+	return s.each(ctx, func(row *sql.Rows) error {
+		err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Told, &open, &watched)
+		l.Due, l.Ended, l.Success, l.Open, l.Watched = instant(due), instant(ended), instant(success), instant(open), instant(watched)
+		r.Ledgers = append(r.Ledgers, l)
+		return err
+	}, `SELECT job.id, user, verdict, run, ledger.due, ended, success, bad, told, open, watched
+		FROM ledger JOIN job ON job.n = ledger.job ORDER BY run`)
+}
+
+func (s *Store) restoreBackfills(ctx context.Context, r *Restored) (err error) {
+	if r.Backfills, err = s.backfills(ctx, "WHERE state = 'going' ORDER BY id"); err != nil {
+		return err
+	}
+	for _, b := range r.Backfills {
+		if r.Ran[b.ID], err = s.Ran(ctx, b.Job, b.User, b.From, b.To); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // each calls f for every row of a query.

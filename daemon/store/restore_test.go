@@ -20,9 +20,9 @@ func TestRestoreNewDatabaseIsZero(t *testing.T) {
 	if r.Seed == 0 || r.Seed == restore(t, open(t, t.TempDir())).Seed {
 		t.Errorf("seed %d is not random", r.Seed)
 	}
-	same(t, "restored", r, Restored{NextRun: 1, Seed: r.Seed})
+	same(t, "restored", r, Restored{NextRun: 1, NextBackfill: 1, Seed: r.Seed})
 	s = reopen(t, s, dir)
-	same(t, "restored again", restore(t, s), Restored{NextRun: 1, Seed: r.Seed})
+	same(t, "restored again", restore(t, s), Restored{NextRun: 1, NextBackfill: 1, Seed: r.Seed})
 }
 
 func TestRestoreGivesWhatWasCommitted(t *testing.T) {
@@ -62,7 +62,7 @@ func TestRestoreGivesWhatWasCommitted(t *testing.T) {
 		Live:    []job.Run{*running.Run, waiting},
 		Holds:   map[job.ID]job.Hold{"a": hold, "b": hold},
 		Known:   known,
-		NextRun: 6, Era: 8, LastSeen: noon.Add(time.Minute), BootID: "boot-2", Seed: seed,
+		NextRun: 6, NextBackfill: 1, Era: 8, LastSeen: noon.Add(time.Minute), BootID: "boot-2", Seed: seed,
 	})
 }
 

@@ -43,8 +43,8 @@ func (s *Store) Lives(ctx context.Context, from, to time.Time) ([]Life, error) {
 type Totals struct {
 	Runs    int
 	OK      int
-	Failed  int
-	Skipped int
+	Failed  int           // attempts that others follow, and runs that were left alone, are none
+	Skipped int           // occurrences
 	LagP99  time.Duration // from due to started, of the newest runs on the clock
 }
 
@@ -77,7 +77,7 @@ func (s *Store) firstRun(ctx context.Context, since int64) (id job.RunID, err er
 
 func (s *Store) sumRuns(ctx context.Context, first job.RunID, since int64, t *Totals) error {
 	row := s.read.QueryRowContext(ctx, `SELECT count(*),
-		count(*) FILTER (WHERE outcome = 'exited' AND code = 0), count(*) FILTER (WHERE `+failed+`)
+		count(*) FILTER (WHERE `+wasOK+`), count(*) FILTER (WHERE `+failed+` AND verdict NOT IN ('retry', 'left'))
 		FROM run WHERE id >= ? AND +decided >= ?`, first, since)
 	return row.Scan(&t.Runs, &t.OK, &t.Failed)
 }

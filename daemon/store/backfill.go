@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Of chooses what belongs to jobs. Zero fields choose all.
+type Of struct {
+	Jobs  []job.ID
+	User  string // whose job it was
+	Limit int    // 0: 100
+}
+
+// where says it in SQL, for a query that names the job's name and the user so.
+func (o Of) where(name, user string) (text string, args []any) {
+	text = "WHERE true"
+	if o.Jobs != nil {
+		list, _ := json.Marshal(o.Jobs)
+		text, args = text+" AND "+name+" IN (SELECT value FROM json_each(?))", append(args, string(list))
+	}
+	if o.User != "" {
+		text, args = text+" AND "+user+" = ?", append(args, o.User)
+	}
+	return text, args
+}
+
+func (o Of) limit() int {
+	if o.Limit == 0 {
+		return 100
+	}
+	return o.Limit
+}
+
+// putBackfill writes how far a backfill has come. That it was begun, and that
+// it is over, are facts to be told later; the steps between are too many.
+func (w *writer) putBackfill(r *job.Record) error {
+	b := r.Backfill
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	known, err := w.exec(w.stmts.goOnFill, b.ID, string(b.State), string(text))
+	if err != nil || known > 0 && b.State == job.BackfillGoing {
+		return err
+	}
+	if known == 0 {
+		if _, err := w.exec(w.stmts.beginFill, b.ID, string(b.Job), b.User, b.Asked.UnixNano(), string(b.State), string(text)); err != nil {
+			return err
+		}
+	}
+	return w.note(r, nil, string(text))
+}
+
+// Backfills gives those of some jobs, newest first.
+func (s *Store) Backfills(ctx context.Context, of Of) ([]job.Backfill, error) {
+	where, args := of.where("job", "user")
+	return s.backfills(ctx, where+" ORDER BY id DESC LIMIT ?", append(args, of.limit())...)
+}
+
+func (s *Store) backfills(ctx context.Context, rest string, args ...any) ([]job.Backfill, error) {
+	var all []job.Backfill
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var text sql.RawBytes
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		var b job.Backfill
+		err := json.Unmarshal(text, &b)
+		all = append(all, b)
+		return err
+	}, "SELECT backfill FROM backfill "+rest, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read backfills: %w", err)
+	}
+	return all, nil
+}
+
+const ranQuery = `SELECT due, state, ` + verdict + ` FROM run
+	WHERE job = (SELECT n FROM job WHERE id = ?) AND user = ? AND due >= ? AND due <= ? ORDER BY id`
+
+// verdict is that of a run, also of one from before there were verdicts.
+const verdict = `CASE WHEN verdict <> '' OR outcome = '' THEN verdict WHEN outcome = 'exited' AND code = 0 THEN 'ok'
+	WHEN outcome = 'lost' THEN 'lost' ELSE 'fail' END`
+
+// Ran gives the occurrences of a job that ran as an account from one instant
+// to another, both included, by their due times in Unix nanoseconds, and how
+// the newest run of each ended: "" for one that is live. One whose last
+// attempt was dropped ended as the attempt before.
+func (s *Store) Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error) {
+	ran := map[int64]job.Verdict{}
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var due int64
+		var state job.RunState
+		var v job.Verdict
+		err := rows.Scan(&due, &state, &v)
+		switch {
+		case state != job.RunDropped || v != "":
+			ran[due] = v
+		case ran[due] == job.VerdictRetry:
+			ran[due] = job.VerdictFail
+		}
+		return err
+	}, ranQuery, id, user, nanosBound(from), nanosBound(to))
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	return ran, nil
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// older makes a database as the version with so many steps of the schema left
+// it, filled by a script.
+func older(t testing.TB, dir string, steps int, script string) {
+	t.Helper()
+	c, err := sqlite.NewConnector(source(filepath.Join(dir, fileName), "journal_mode(wal)"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := c.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &writer{conn: conn}
+	names, err := fs.Glob(schemas, "schema/*.sql")
+	for i := 0; i < steps && err == nil; i++ {
+		err = w.apply(t.Context(), names[i], i+1)
+	}
+	if err = errors.Join(err, w.script(t.Context(), script), conn.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// row is a run in an older database.
+func row(id int, name int, user, invocation, state, outcome string, code int) string {
+	return fmt.Sprintf(`INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, state, reason, decided, ended,
+		pid, user, outcome, code, signal, error) VALUES (%d, %d, %d, 0, 1, 'clock', '', '%s', '%s', '', %[3]d, %[3]d + 5,
+		0, '%[6]s', '%[7]s', %[8]d, 0, '');`, id, name, id*1000, invocation, state, user, outcome, code)
+}
+
+// past is a history from before there were ledgers, and what they are to say.
+func past() (script string, want []job.Ledger) {
+	script = "INSERT INTO job (n, id) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e');" +
+		// an attempt that another followed is no failure of its own
+		row(1, 1, "ann", "i1", "ended", "exited", 0) + row(2, 1, "ann", "i2", "ended", "exited", 1) +
+		row(3, 1, "ann", "i2", "ended", "exited", 1) + row(4, 1, "ann", "i4", "ended", "exited", 3) +
+		// nothing is over while an attempt lives
+		row(6, 2, "ann", "i6", "ended", "exited", 0) + row(7, 2, "ann", "i7", "ended", "exited", 1) +
+		row(8, 2, "ann", "i7", "waiting", "", 0) +
+		// a dropped attempt leaves what the one before it said
+		row(9, 3, "ann", "i9", "ended", "lost", 0) + row(10, 3, "ann", "i9", "dropped", "", 0) +
+		// of the account before nothing is known: its runs were another job's
+		row(5, 4, "bob", "i5", "ended", "exited", 0) + row(11, 4, "ann", "i11", "dropped", "", 0) + row(12, 5, "ann", "i12", "running", "", 0)
+	at := func(n int64) time.Time { return fromNanos(n) }
+	want = []job.Ledger{
+		{Job: "a", User: "ann", Verdict: job.VerdictFail, Run: 4, Due: at(4000), Ended: at(4005), Success: at(1005), Bad: 2},
+		{Job: "b", User: "ann", Verdict: job.VerdictOK, Run: 6, Due: at(6000), Ended: at(6005), Success: at(6005)},
+		{Job: "c", User: "ann", Verdict: job.VerdictLost, Run: 9, Due: at(9000), Ended: at(9005), Bad: 1},
+	}
+	return script, want
+}
+
+func TestOlderDatabaseGetsItsLedgers(t *testing.T) {
+	script, want := past()
+	for _, steps := range []int{3, 4} { // 4: it was stopped between the steps
+		dir := t.TempDir()
+		older(t, dir, steps, script)
+		s := open(t, dir)
+		r := restore(t, s)
+		same(t, "ledgers", r.Ledgers, want)
+		if len(r.Live) != 2 || r.NextRun != 13 || s.Notice != "" {
+			t.Errorf("%d live runs, next %d, notice %q", len(r.Live), r.NextRun, s.Notice)
+		}
+		failed, err := s.Runs(t.Context(), Filter{FailedOnly: true})
+		if err != nil || len(failed) != 5 {
+			t.Errorf("%d failed runs, %v; want 5", len(failed), err)
+		}
+		commit(t, s, Batch{Ledgers: []job.Ledger{{Job: "c", User: "ann", Run: 13}}})
+		s = reopen(t, s, dir)
+		if got := restore(t, s).Ledgers; got[2].Run != 13 || got[2].Bad != 0 {
+			t.Errorf("ledgers are derived again: %+v", got[2])
+		}
+	}
+}
+
+// A daemon that is new on a disk that is full cannot bring the database up to
+// date, and needs what it says all the same.
+func TestOpenOlderDatabaseOnAFullDisk(t *testing.T) {
+	script, want := past()
+	for _, steps := range []int{3, 4} {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			dir, fill, free := smallDisk(t)
+			older(t, dir, steps, script)
+			fill()
+			s := open(t, dir)
+			if s.reserve == nil {
+				t.Fatal("the disk is not full")
+			}
+			r := restore(t, s)
+			same(t, "ledgers", r.Ledgers, want)
+			if len(r.Live) != 2 || r.NextRun != 13 || r.NextBackfill != 1 {
+				t.Errorf("%d live runs, next %d, next backfill %d", len(r.Live), r.NextRun, r.NextBackfill)
+			}
+			free()
+			commit(t, s, Batch{Records: []job.Record{decided(13, "a", noon)}})
+			same(t, "ledgers later", restore(t, s).Ledgers, want)
+		})
+	}
+}
+
+// manyRuns is a history of so many runs of 200 jobs, one in so many of which
+// failed.
+func manyRuns(runs, failing int) string {
+	return fmt.Sprintf(`INSERT INTO job (id) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT 'job' || i FROM n;
+		INSERT INTO run WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		SELECT i, i %% 200 + 1, i * 1000000000, 0, 1, 'clock', '', hex(randomblob(16)), 'ended', 'on-time', NULL, i * 1000000000,
+			i * 1000000000, i * 1000000000, i, 'root', 'exited', i %% %d = 0, 0, '' FROM n;`, runs, failing)
+}
+
+// BenchmarkMigrate brings a history of 200,000 runs up to date.
+func BenchmarkMigrate(b *testing.B) {
+	for _, failing := range []int{20, 1} {
+		b.Run(fmt.Sprintf("OneFailsIn%d", failing), func(b *testing.B) {
+			dir := b.TempDir()
+			older(b, dir, 3, manyRuns(200_000, failing))
+			for b.Loop() {
+				b.StopTimer()
+				fresh := b.TempDir()
+				copyFile(b, filepath.Join(dir, fileName), filepath.Join(fresh, fileName))
+				b.StartTimer()
+				w, err := openWriter(context.Background(), filepath.Join(fresh, fileName))
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if err := w.close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
