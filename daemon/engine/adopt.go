@@ -17,6 +17,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	}
 	e.add(r)
+	e.occupy(r)
 	if a.PID == 0 && old.State == job.RunDecided {
 		return
 	}

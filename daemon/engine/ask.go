@@ -65,6 +65,9 @@ func (e *Engine) objection(j *firing) string {
 	if len(live) == 0 {
 		return ""
 	}
+	if many := tooMany(j.options, live); many != "" {
+		return job.TooMany.With(many)
+	}
 	switch j.options.Overlap {
 	case crontab.OverlapSkip:
 		return job.Overlapping.With(e.going(live[0]))

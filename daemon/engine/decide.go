@@ -175,6 +175,10 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 // The run that it makes is nil if it skips.
 func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
 	live := e.liveOf(j)
+	if many := tooMany(j.options, live); many != "" {
+		e.skip(j, due, due, 1, job.TooMany, many)
+		return nil
+	}
 	if len(live) == 0 || j.options.Overlap == crontab.OverlapAllow {
 		return e.begin(j, due, t, reason)
 	}
@@ -196,6 +200,23 @@ func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 	r := e.enqueue(j, due, t, behind)
 	e.promote(j.id)
 	return r
+}
+
+// tooMany says which runs leave no room for another one under max-instances=,
+// or is "". The other rules of overlap= allow one at most.
+func tooMany(o *crontab.Options, live []*run) string {
+	if o.MaxInstances == 0 || len(live) < o.MaxInstances || o.Overlap != crontab.OverlapAllow {
+		return ""
+	}
+	const few = 3
+	var names []string
+	for _, r := range live[:min(few, len(live))] {
+		names = append(names, r.ID.String())
+	}
+	if len(live) > few {
+		names = append(names, fmt.Sprintf("%d more", len(live)-few))
+	}
+	return fmt.Sprintf("%d of %d: run %s", len(live), o.MaxInstances, strings.Join(names, ", "))
 }
 
 // clear ends all live runs of a job, so that a newer one can start.
@@ -300,6 +321,7 @@ func isOf(r *run, user string) bool { return r.User == "" || r.User == user }
 
 func (e *Engine) remove(r *run) {
 	delete(e.live, r.ID)
+	e.vacate(r)
 	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })
 	if len(rest) == 0 {
 		delete(e.byJob, r.Job)

@@ -59,7 +59,7 @@ type Engine struct {
 	timers  timers
 	holds   map[job.ID]job.Hold // replaced, never changed: views share these
 	ledgers map[job.ID]job.Ledger
-	limits  Limits
+	places  places
 	node    string
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
@@ -85,6 +85,7 @@ type run struct {
 	forced   bool       // a person insists
 	asking   bool       // the command of if= has not answered
 	limit    job.Reason // the limit that it ran into, or ""
+	claim    *claim     // what it holds or waits for; nil: nothing
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until
@@ -113,11 +114,14 @@ func New(s State) *Engine {
 // what to do, in order. now is read once by the caller.
 func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.readClock(now)
+	e.places.left = turnsPerStep
 	for _, ev := range events {
 		e.take(ev)
 	}
 	e.expire()
+	e.dispatch(nil)
 	e.fire()
+	e.dispatch(nil)
 	out := e.out
 	e.out = nil
 	return out
@@ -160,16 +164,22 @@ func (e *Engine) take(ev Event) {
 func (e *Engine) Wake() time.Time {
 	var wake time.Time
 	if !e.draining {
-		if len(e.pending) > 0 {
+		if len(e.pending) > 0 || e.places.hasMore() {
 			return e.now.Wall
 		}
-		wake = e.agenda.next()
+		wake = e.sooner(e.agenda.next(), e.places.next)
 	}
-	if at, ok := e.timers.next(); ok {
-		wall := e.now.Wall.Add(at - e.now.Up)
-		if wake.IsZero() || wall.Before(wake) {
-			wake = wall
-		}
+	return e.sooner(wake, e.timers.next)
+}
+
+// sooner is wake, or the time of a timer if that comes before.
+func (e *Engine) sooner(wake time.Time, next func() (time.Duration, bool)) time.Time {
+	at, ok := next()
+	if !ok {
+		return wake
+	}
+	if wall := e.now.Wall.Add(at - e.now.Up); wake.IsZero() || wall.Before(wake) {
+		return wall
 	}
 	return wake
 }

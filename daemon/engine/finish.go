@@ -195,11 +195,8 @@ func (r *run) waitsForTime() bool {
 func (e *Engine) undrain() {
 	e.draining = false
 	for _, r := range e.sorted() {
-		switch {
-		case r.waitsForTime(): // its timer may have run out meanwhile
+		if r.waitsForTime() { // its timer may have run out meanwhile
 			e.timers.add(timer{e.now.Up + r.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
-		case r.Reason == job.WaitsForPlace:
-			e.goOn(r, job.RanAfterPlace)
 		}
 		e.promote(r.Job)
 	}

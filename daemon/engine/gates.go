@@ -26,23 +26,26 @@ const (
 	refused        // the gate has dropped the run
 )
 
-// gates asks. A gate that is absent lets every run pass.
-var gates = [gateOpen]func(*Engine, *run) answer{
-	gateCheck: (*Engine).check,
-	gatePlace: (*Engine).place,
+// ask asks the gate that a run stands before.
+func (e *Engine) ask(r *run) answer {
+	switch r.gate {
+	case gateCheck:
+		return e.check(r)
+	case gatePlace:
+		return e.place(r)
+	}
+	return passes
 }
 
 // pass takes a run through the gates that are left, and starts it behind the
 // last one. It reports false if one of them dropped the run.
 func (e *Engine) pass(r *run) bool {
 	for ; r.gate < gateOpen; r.gate++ {
-		if ask := gates[r.gate]; ask != nil {
-			switch ask(e, r) {
-			case waits:
-				return true
-			case refused:
-				return false
-			}
+		switch e.ask(r) {
+		case waits:
+			return true
+		case refused:
+			return false
 		}
 	}
 	e.start(r)
@@ -63,6 +66,7 @@ func (e *Engine) wait(r *run, state job.RunState, reason job.Reason, detail stri
 // start records that a run begins, and begins it.
 func (e *Engine) start(r *run) {
 	r.State, r.Reason = job.RunDecided, r.cause
+	e.occupy(r)
 	if r.recorded == nil {
 		e.recordRun(job.Decided, job.DecideRun, r, r.detail)
 	} else {

@@ -12,12 +12,14 @@ import (
 // bytes for each beside the entry itself and makes the rest when asked.
 type jobs struct {
 	tables []*crontab.Table
-	first  []int32         // slot of each table's first entry
-	keys   []uint64        // per slot: hash of the ID, to find it by
-	twins  map[int32]int   // per slot: ordinal among entries alike, where above 1
-	taken  map[int32]int32 // slots whose name= an earlier slot has
-	once   []int32         // slots of entries that run once in a period
-	daily  map[string]bool // IDs of periods that an anacrontab asks about each day
+	first  []int32          // slot of each table's first entry
+	keys   []uint64         // per slot: hash of the ID, to find it by
+	twins  map[int32]int    // per slot: ordinal among entries alike, where above 1
+	taken  map[int32]int32  // slots whose name= an earlier slot has
+	once   []int32          // slots of entries that run once in a period
+	daily  map[string]bool  // IDs of periods that an anacrontab asks about each day
+	pooled []int32          // slots of entries with pool=
+	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
 }
 
 // newJobs numbers the entries of tables. What before knows of a table that has
@@ -37,6 +39,9 @@ func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 		for k := range t.Entries {
 			slot := s.first[i] + int32(k)
 			s.keys[slot] = s.name(slot, &t.Entries[k], before.natural(old+int32(k), same), seen)
+			if t.Entries[k].Options().Pool != "" {
+				s.pooled = append(s.pooled, slot)
+			}
 			if p := t.Entries[k].Options().Period; p != nil {
 				s.once = append(s.once, slot)
 				s.daily[p.ID] = s.daily[p.ID] || anacronLine(&t.Entries[k])
@@ -129,6 +134,11 @@ func (s *jobs) options(slot int32) *crontab.Options {
 	case ok && o.Held == "" && owner(s.entry(slot)) == owner(s.entry(other)):
 		held := *o
 		held.Held = "the name " + o.Name + " is taken by an entry of " + s.entry(other).Table().Name
+		return &held
+	}
+	if why, short := s.short[slot]; short && o.Held == "" {
+		held := *o
+		held.Held = why
 		return &held
 	}
 	return o

@@ -21,7 +21,7 @@ type past struct {
 // load replaces all tables.
 func (e *Engine) load(ev Load) {
 	tables, first := ev.Tables, e.memory != nil
-	e.limits, e.node = ev.Limits, ev.Node
+	e.node = ev.Node
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
 	}
@@ -32,7 +32,10 @@ func (e *Engine) load(ev Load) {
 		e.awaited.forget(next.keys)
 	}
 	late := e.agenda.due(e.now.Wall, e.pending)
+	next.judgePools(ev.Limits)
 	e.jobs, e.marks = next, marks
+	e.locate()
+	e.measure(ev.Limits)
 	e.agenda.replace(next.groups(e.agenda.groups), e.now.Wall)
 	e.pending = e.behind(from, late)
 	if changed || first {
@@ -293,7 +296,7 @@ func (e *Engine) restore() {
 	for _, a := range memory.Adopted {
 		adopted[a.Run] = a
 	}
-	for _, r := range memory.Live {
+	for _, r := range watchedFirst(memory.Live, adopted) {
 		e.nextRun = max(e.nextRun, r.ID+1)
 		a, lives := adopted[r.ID]
 		switch {
@@ -351,7 +354,7 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	case old.Reason == job.WaitsForCheck: // nobody knows what the command answered
 		e.goOn(r, job.RanAfterCheck)
 	case old.Reason == job.WaitsForPlace:
-		e.goOn(r, job.RanAfterPlace)
+		e.lineUp(r)
 	case r.waitsForTime():
 		e.timers.add(timer{e.now.Up + old.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
 	}
@@ -379,8 +382,32 @@ func (e *Engine) dropOrphans() {
 		if r.State != job.RunQueued && r.State != job.RunWaiting {
 			continue
 		}
-		if _, ok := e.jobs.find(r.Job); !ok {
+		if _, ok := e.slotOf(r); !ok {
 			e.drop(r, job.JobRemoved)
+		}
+	}
+}
+
+// locate finds the jobs of all live runs in one look at what is installed, as
+// each find is one.
+func (e *Engine) locate() {
+	if len(e.byJob) == 0 {
+		return
+	}
+	wanted := make(map[uint64]job.ID, len(e.byJob))
+	for id, runs := range e.byJob {
+		wanted[hash(string(id))] = id
+		for _, r := range runs {
+			r.jobs = nil
+		}
+	}
+	for slot, key := range e.jobs.keys {
+		id, ok := wanted[key]
+		if !ok || e.jobs.id(int32(slot)) != id {
+			continue
+		}
+		for _, r := range e.byJob[id] {
+			r.jobs, r.slot = e.jobs, int32(slot)
 		}
 	}
 }

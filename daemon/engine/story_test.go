@@ -27,6 +27,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	load [NAME] [system]        the tables are replaced by the text that follows
 //	load anacrontab             the same, in that format
 //	also NAME [system]          one more table
+//	limits [running=N] [per-user=N] [queue=N] [pool=NAME:SIZE[:RATE/PER][:USER,...]]
+//	                            what the configuration says from the next load on
 //	zone Z                      the host moves to another zone: its tables are read anew
 //	stamps ID=DAY ...           what anacron left
 //	bar USER REASON [DETAIL]    nothing may start as the user; without USER all may
@@ -118,6 +120,35 @@ func (s *story) stamps(words []string) {
 	}
 }
 
+func (s *story) limits(words []string) Limits {
+	l := Limits{Pools: map[string]Pool{}}
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "running":
+			l.MaxRunning = int(s.run(value))
+		case "per-user":
+			l.MaxPerUser = int(s.run(value))
+		case "queue":
+			l.QueueMax = int(s.run(value))
+		case "pool":
+			parts := strings.Split(value, ":")
+			p := Pool{Size: int(s.run(parts[1]))}
+			for _, part := range parts[2:] {
+				if rate, per, ok := strings.Cut(part, "/"); ok {
+					p.Rate, p.Per = int(s.run(rate)), s.duration(per)
+				} else {
+					p.Users = strings.Split(part, ",")
+				}
+			}
+			l.Pools[parts[0]] = p
+		default:
+			s.t.Fatalf("story: no such limit: %s", word)
+		}
+	}
+	return l
+}
+
 func (s *story) bar(words []string) {
 	users := map[string]Barred{}
 	if len(words) > 1 {
@@ -170,6 +201,9 @@ func (s *story) command(words []string, body string) {
 		w.step(w.load())
 	case "stamps":
 		s.stamps(words[1:])
+		return
+	case "limits":
+		w.limits = s.limits(words[1:])
 		return
 	case "bar":
 		s.bar(words[1:])
