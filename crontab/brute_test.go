@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,8 +20,35 @@ import (
 type moment struct {
 	u     int64
 	wall  time.Time // its clock and date, written in UTC
-	real  bool      // the clock shows it: wildcard schedules match it
+	real  bool      // the clock shows it: wildcard schedules match it, and those of dst=literal
 	heard bool      // it is the one instant of its wall minute: fixed-time schedules match it
+	last  bool      // the clock never comes to this minute again: those of dst=second match it
+}
+
+// markLast finds out which moments are the last of their wall minutes. Those of
+// a gap are listed if no rule but this has them.
+func markLast(loc *time.Location, list []moment, until int64) []moment {
+	last := map[int64]int{} // wall minute to place in list
+	for i := range list {
+		last[list[i].wall.Unix()] = i
+	}
+	var gaps []moment
+	if len(list) > 0 {
+		for _, at := range bruteChanges(loc, list[0].u, until) {
+			for wall := at + bruteOffset(loc, at-1); wall < at+bruteOffset(loc, at); wall++ {
+				if i, ok := last[wall]; wall%60 == 0 && (!ok || list[i].u < at) {
+					delete(last, wall)
+					gaps = append(gaps, moment{u: at, wall: time.Unix(wall, 0).UTC(), last: true})
+				}
+			}
+		}
+	}
+	for _, i := range last {
+		list[i].last = true
+	}
+	list = append(list, gaps...)
+	slices.SortStableFunc(list, func(a, b moment) int { return cmp.Compare(a.u, b.u) })
+	return list
 }
 
 // moments lists all wall minutes with instants in [from, until), which lie no
@@ -29,7 +57,7 @@ func moments(loc *time.Location, from, until int64) []moment {
 	var list []moment
 	heard := map[int64]bool{}
 	hear := func(u, wall int64, real bool) {
-		list = append(list, moment{u, time.Unix(wall, 0).UTC(), real, !heard[wall]})
+		list = append(list, moment{u: u, wall: time.Unix(wall, 0).UTC(), real: real, heard: !heard[wall]})
 		heard[wall] = true
 	}
 	offset := bruteOffset(loc, from)
@@ -105,15 +133,15 @@ func (s *bruteSchedule) spec() string {
 
 func (s *bruteSchedule) star(field int) bool { return s[field].text[0] == '*' }
 
-func (s *bruteSchedule) matches(m *moment) bool {
-	if s.star(0) || s.star(1) {
-		if !m.real {
-			return false
-		}
-	} else if !m.heard {
-		return false
+func (s *bruteSchedule) matches(m *moment, d DST) bool {
+	listens := m.heard
+	switch {
+	case d == DSTSecond:
+		listens = m.last
+	case d == DSTLiteral, s.star(0), s.star(1):
+		listens = m.real
 	}
-	if !s[0].allowed[m.wall.Minute()] || !s[1].allowed[m.wall.Hour()] || !s[3].allowed[m.wall.Month()] {
+	if !listens || !s[0].allowed[m.wall.Minute()] || !s[1].allowed[m.wall.Hour()] || !s[3].allowed[m.wall.Month()] {
 		return false
 	}
 	day := s[2].allowed[m.wall.Day()]
@@ -250,15 +278,16 @@ func TestNextEqualsBruteForce(t *testing.T) {
 func checkWindow(t *testing.T, r *rand.Rand, z *Zone, from, until, near int64) {
 	t.Helper()
 	seed, _ := bruteSettings(t)
-	const warmUp = 6 * 3600 // a repeat may have begun before the window
-	all := moments(z.Location(), from-warmUp, until)
-	for range 8 {
+	const margin = 6 * 3600 // a repeat may have begun before the window, and may follow it
+	all := markLast(z.Location(), moments(z.Location(), from-margin, until+margin), until+margin)
+	for i := range 8 {
 		b := randomSchedule(r, time.Unix(near+int64(r.IntN(3)-1)*3600, 0).In(z.Location()))
-		s := mustSchedule(t, b.spec(), z)
+		rule := [...]DST{DSTCron, DSTLiteral, DSTCron, DSTSecond}[i%4]
+		s := mustSchedule(t, b.spec(), z).follow(rule)
 		var want []int64
 		for i := range all {
 			m := &all[i]
-			if m.u >= from && b.matches(m) && (len(want) == 0 || want[len(want)-1] != m.u) {
+			if m.u >= from && m.u < until && b.matches(m, rule) && (len(want) == 0 || want[len(want)-1] != m.u) {
 				want = append(want, m.u)
 			}
 		}
@@ -267,7 +296,7 @@ func checkWindow(t *testing.T, r *rand.Rand, z *Zone, from, until, near int64) {
 			got = append(got, at.Unix())
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%q in %s from %s (CRONRING_SEED=%d):\n got %v\nwant %v", b.spec(), z,
+			t.Errorf("%q dst=%s in %s from %s (CRONRING_SEED=%d):\n got %v\nwant %v", b.spec(), rule, z,
 				time.Unix(from, 0).UTC().Format(time.RFC3339), seed, instants(got), instants(want))
 		}
 	}
@@ -297,7 +326,7 @@ func TestNextEqualsBruteForceOnDates(t *testing.T) {
 		start := time.Date(1970+r.IntN(230), time.Month(1+r.IntN(12)), 1, 12, 0, 0, 0, time.UTC)
 		next := s.Next(start.Add(-1))
 		for day := start; day.Before(start.AddDate(30, 0, 0)); day = day.AddDate(0, 0, 1) {
-			if !b.matches(&moment{wall: day, real: true, heard: true}) {
+			if !b.matches(&moment{wall: day, real: true, heard: true}, DSTCron) {
 				continue
 			}
 			if !next.Equal(day) {

@@ -75,6 +75,7 @@ var lineCodes = map[Code]kind{
 	"B411": {Error, "options that exclude or need each other"},
 	"B412": {Notice, "an option marked with ? is left out"},
 	"B413": {Error, "too many options: the entry is held"},
+	"B414": {Error, "an option beyond what a user may choose for his own jobs"},
 
 	"B501": {Error, "a line of anacrontab that is no job"},
 	"B502": {Error, "an unknown name of a period"},

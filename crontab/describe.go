@@ -72,7 +72,19 @@ func (s *Schedule) describe() string {
 	if on == "" && !rhythm {
 		on = " every day"
 	}
-	return when + on + s.monthWords()
+	return when + on + s.monthWords() + s.dst.words()
+}
+
+// words says what a change of the clock does, with a comma before it, where it
+// is not what cron does.
+func (d DST) words() string {
+	switch d {
+	case DSTLiteral:
+		return ", skipped where clocks are set forward and repeated where they are set back"
+	case DSTSecond:
+		return ", the second time where clocks are set back"
+	}
+	return ""
 }
 
 func (s *seconds) describe() string {

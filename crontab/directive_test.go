@@ -152,6 +152,9 @@ func TestOptionsOfTime(t *testing.T) {
 		items, fields string
 		want          []string // the first occurrences after start, UTC
 	}{
+		{"dst=literal tz=America/New_York from=2026-03-08", "30 2 * * *", []string{"2026-03-09T06:30:00Z"}},
+		{"dst=second tz=America/New_York from=2026-11-01", "30 1 * * *", []string{"2026-11-01T06:30:00Z", "2026-11-02T06:30:00Z"}},
+		{"dst=literal tz=America/New_York from=2026-03-08 sec=15", "30 2 * * *", []string{"2026-03-09T06:30:15Z"}},
 		{"tz=Asia/Tokyo", "0 9 * * *", []string{"2026-01-02T00:00:00Z"}},
 		{"timeZone=Asia/Tokyo", "0 9 * * *", []string{"2026-01-02T00:00:00Z"}},
 		{"sec=*/30", "5 0 * * *", []string{"2026-01-01T00:05:00Z", "2026-01-01T00:05:30Z", "2026-01-02T00:05:00Z"}},
@@ -272,7 +275,8 @@ func TestDirectiveRemarks(t *testing.T) {
 		{"#@ default skip-code=99\n#@ ok=99", "B411", false, true},
 		{"#@ default jitter=5m\n#@ trigger=manual", "", false, false},
 		{"#@ default from=2026-01-01\n#@ trigger=manual", "B410", true, false},
-		{"#@ dst=literal", "B407", false, true},
+		{"#@ dst=literal every=5m", "B411", false, true},
+		{"#@ dst=literal trigger=manual", "B410", false, true},
 
 		{"#@ Please keep this in order.", "B401", false, false},
 		{"#@ default", "", false, false},
@@ -292,6 +296,50 @@ func TestDirectiveRemarks(t *testing.T) {
 		o := e.Options()
 		if got := strings.Join(codes, " "); got != tt.codes || (o.Held != "") != tt.held || (o.Degraded != "") != tt.degraded {
 			t.Errorf("%s\ngot  [%s] held %q degraded %q\nwant [%s] held %v degraded %v", tt.line, got, o.Held, o.Degraded, tt.codes, tt.held, tt.degraded)
+		}
+	}
+}
+
+// TestUsersCannotGoBeforeOthers holds options that put a job before those of
+// others to root's tables and the administrator's configuration.
+func TestUsersCannotGoBeforeOthers(t *testing.T) {
+	nice := -5
+	granted := []Setting{{Key: "nice", Value: "-5"}, {Key: "priority", Value: "9"}, {Key: "io-weight", Value: "200"}, {Key: "cpu-weight", Value: "300"}, {Key: "slice", Value: "batch"}}
+	all := func(o *Options) {
+		o.Priority, o.Resources = 9, &Resources{Nice: &nice, IOWeight: 200, CPUWeight: 300, Slice: "batch.slice"}
+	}
+	const line = "nice=-5 priority=9 io-weight=200 cpu-weight=300 slice=batch"
+	tests := []struct {
+		what, items    string
+		config         Config
+		want           func(*Options)
+		codes          int
+		held, degraded bool
+	}{
+		{"a user", line, Config{Owner: "bob"}, func(*Options) {}, 5, true, true},
+		{"a user by default", "default " + line, Config{Owner: "bob"}, func(*Options) {}, 5, true, true},
+		{"a user who marks them", "?nice=-5 ?priority=9 ?slice=batch", Config{Owner: "bob"}, func(*Options) {}, 3, false, false},
+		{"a user, not his slice", "nice=-5 priority=9", Config{Owner: "bob"}, func(*Options) {}, 2, false, true},
+		{"a user who gives way", "nice=5 priority=1 io-weight=100 cpu-weight=1", Config{Owner: "bob"}, func(o *Options) {
+			gives := 5
+			o.Priority, o.Resources = 1, &Resources{Nice: &gives, IOWeight: 100, CPUWeight: 1}
+		}, 0, false, false},
+		{"root", line, Config{Owner: "root", Privileged: true}, all, 0, false, false},
+		{"the administrator", "name=j", Config{Owner: "bob", Sidecar: &Sidecar{Jobs: map[string]JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
+		{"the administrator for all", "name=j", Config{Owner: "bob", Sidecar: &Sidecar{Default: granted}}, all, 0, false, false},
+		{"the administrator over a user", "name=j priority=10 slice=x", Config{Owner: "bob", Sidecar: &Sidecar{Jobs: map[string]JobConfig{"j": {User: "bob", Set: granted}}}}, all, 0, false, false},
+	}
+	for _, tt := range tests {
+		table, remarks := Parse("t", "#@ "+tt.items+"\n0 1 * * * x\n", tt.config)
+		got := *table.Entries[0].Options()
+		if len(remarks) != tt.codes || (got.Held != "") != tt.held || (got.Degraded != "") != tt.degraded {
+			t.Errorf("%s: got held %q, degraded %q, remarks %v; want held %v, degraded %v, %d remarks", tt.what, got.Held, got.Degraded, remarks, tt.held, tt.degraded, tt.codes)
+		}
+		want := DefaultOptions()
+		tt.want(want)
+		want.Name, got.Items, got.Held, got.Degraded = got.Name, nil, "", ""
+		if diff := cmp.Diff(*want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
 		}
 	}
 }

@@ -20,6 +20,8 @@ func TestIdentityTellsSchedulesApart(t *testing.T) {
 		"daily":        Identity(parse("@daily", utc)),
 		"other minute": Identity(parse("1 0 * * *", utc)),
 		"in New York":  Identity(parse("@daily", local)),
+		"dst=literal":  Identity(parse("@daily", utc).follow(DSTLiteral)),
+		"dst=second":   Identity(parse("@daily", utc).follow(DSTSecond)),
 		"with jitter":  Identity(Jitter(parse("@daily", utc), time.Minute, 1)),
 		"with spread":  Identity(Spread(parse("@daily", utc), time.Minute)),
 		"with seconds": Identity(Seconds(parse("@daily", utc), 1<<30)),

@@ -325,6 +325,10 @@ func TestEqualTimesShareSchedule(t *testing.T) {
 	if s(a, 0) != s(a, 1) || s(a, 0) != s(b, 0) || s(a, 4) != s(b, 1) {
 		t.Error("equal times in the same zone are not shared")
 	}
+	d, _ := Parse("d", "#@ dst=literal\n0 1 * * * x\n#@ dst=literal\n0 1 * * * y\n#@ dst=second\n0 1 * * * x\n#@ dst=cron\n0 1 * * * x\n", c)
+	if s(d, 0) != s(d, 1) || s(d, 0) == s(d, 2) || s(d, 0) == s(a, 0) || s(d, 3) != s(a, 0) {
+		t.Error("schedules are shared, or not, whatever dst= says")
+	}
 	if s(a, 0) == s(a, 2) || s(a, 0) == s(a, 3) || s(a, 3) == s(a, 4) || s(b, 2) == s(b, 3) {
 		t.Error("different times are shared")
 	}

@@ -51,6 +51,21 @@ func FixedTime(s cron.Schedule) bool {
 	}
 }
 
+// PassesOf tells which passes of a wall minute s occurs at. It looks through
+// modifiers. What does not go by the clock on the wall occurs at each.
+func PassesOf(s cron.Schedule) Passes {
+	for {
+		switch at := s.(type) {
+		case *Schedule:
+			return at.passes
+		case interface{ Unwrap() cron.Schedule }:
+			s = at.Unwrap()
+		default:
+			return PassEach
+		}
+	}
+}
+
 // Every occurs at the epoch + n*period + phase, whatever the zone. A period
 // under a second counts as one second.
 func Every(period, phase time.Duration) cron.Schedule {

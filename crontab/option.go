@@ -146,10 +146,12 @@ type modifiers struct {
 	count          int
 	seconds        uint64
 	jitter, spread time.Duration
+	dst            DST
 }
 
 // apply wraps the schedule of an entry's time fields, or takes its place.
-func (m *modifiers) apply(s cron.Schedule, seed uint64) cron.Schedule {
+func (m *modifiers) apply(fields *Schedule, seed uint64) cron.Schedule {
+	var s cron.Schedule = fields.follow(m.dst)
 	switch {
 	case !m.at.IsZero():
 		s = At(m.at)
@@ -302,6 +304,9 @@ func (p *parser) settle(plan *plan, items []item) {
 	if !plan.limited && (plan.Catchup == CatchupOnce || plan.Catchup == CatchupAll) {
 		plan.Deadline = 24 * time.Hour
 	}
+	if !p.isRoots() {
+		p.settleRights(plan, items)
+	}
 	plan.settleExhausted()
 	plan.settleResources()
 	p.settleTimes(plan, items)
@@ -324,6 +329,48 @@ func (p *parser) idle(plan *plan, items []item, key string, bad bool, why, fix s
 	}
 }
 
+// needs is idle for an option that only another gives a meaning.
+func (p *parser) needs(plan *plan, items []item, key, other string, met bool) {
+	if !met && find(items, key) != nil {
+		p.idle(plan, items, key, true, key+"= needs "+other+"=", "delete `"+key+"`, or write `"+other+"=...` too")
+	}
+}
+
+// settleRights refuses what would put a user's own jobs before those of others.
+// What the sidecar says is the administrator's.
+func (p *parser) settleRights(plan *plan, items []item) {
+	above := func(key string, bad bool, why, fix string) bool {
+		it := find(items, key)
+		if it == nil || !bad || it.Origin != FromDefault && it.Origin != FromDirective {
+			return false
+		}
+		if it.effective() {
+			p.refuse(it, "B414", why+" is not a user's to choose", fix)
+			plan.take(it)
+		}
+		return true
+	}
+	if above("priority", plan.Priority > plain.Priority, "a priority above 5", "write `priority=5`, or less") {
+		plan.Priority = plain.Priority
+	}
+	r := plan.Resources
+	if r == nil {
+		return
+	}
+	if above("nice", r.Nice != nil && *r.Nice < 0, "a nice value below 0", "write `nice=0`, or more") {
+		r.Nice = nil
+	}
+	if above("io-weight", r.IOWeight > usualWeight, "an io-weight above 100", "write `io-weight=100`, or less") {
+		r.IOWeight = 0
+	}
+	if above("cpu-weight", r.CPUWeight > usualWeight, "a cpu-weight above 100", "write `cpu-weight=100`, or less") {
+		r.CPUWeight = 0
+	}
+	if above("slice", r.Slice != "", "the slice", "delete `slice`, or ask the administrator to set it for this job") {
+		r.Slice = ""
+	}
+}
+
 func (p *parser) settleTimes(plan *plan, items []item) {
 	m := &plan.modifiers
 	p.clash(plan, items, "count", m.from.IsZero(), "count= needs from=: it takes the first occurrences at or after that instant",
@@ -332,37 +379,33 @@ func (p *parser) settleTimes(plan *plan, items []item) {
 	p.clash(plan, items, "phase", m.every > 0 && m.phase >= m.every, "phase= must be shorter than every=", "")
 	p.clash(plan, items, "every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
 	p.clash(plan, items, "sec", m.every > 0 || !m.at.IsZero(), "sec= needs the time fields, which every= and at= replace", "delete `sec`")
+	p.idle(plan, items, "dst", m.every > 0 || !m.at.IsZero(), "dst= needs the time fields, which every= and at= replace", "delete `dst`")
 	p.clash(plan, items, "until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=: nothing is left", "exchange them")
 	p.clash(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
 }
 
 func (p *parser) settleRuns(plan *plan, items []item) {
-	idle := func(key, other string, bad bool) {
-		p.idle(plan, items, key, bad, key+"= needs "+other+"=", "delete `"+key+"`, or write `"+other+"=...` too")
-	}
-	idle("when", "after", len(plan.After) == 0)
-	idle("wait", "after", len(plan.After) == 0)
-	idle("retry-on", "retry", plan.Retry == 0)
-	idle("no-retry-on", "retry", plan.Retry == 0)
-	idle("notify-on", "notify", len(plan.Notify) == 0)
+	p.needs(plan, items, "when", "after", len(plan.After) > 0)
+	p.needs(plan, items, "wait", "after", len(plan.After) > 0)
+	p.needs(plan, items, "retry-on", "retry", plan.Retry > 0)
+	p.needs(plan, items, "no-retry-on", "retry", plan.Retry > 0)
+	p.needs(plan, items, "notify-on", "notify", len(plan.Notify) > 0)
 	p.idle(plan, items, "max-instances", plan.Overlap != OverlapAllow, "max-instances= needs overlap=allow: every other rule lets one run live at once", "delete `max-instances`")
 	p.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no meaning with stop-signal=KILL, which no program outlives", "delete `stop-grace`")
 	if r := plan.Resources; r != nil {
 		p.clash(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that nothing is slowed before it is ended", "exchange them")
 	}
-	if both := inBoth(plan.OK, plan.SkipCodes); len(both) > 0 {
-		p.clash(plan, items, "skip-code", true, fmt.Sprintf("exit status %d counts as success already", both[0]), fmt.Sprintf("leave %d out, or write `ok=` without it", both[0]))
-		plan.SkipCodes = nil
+	for _, code := range plan.SkipCodes {
+		if slices.Contains(plan.OK, code) {
+			p.clash(plan, items, "skip-code", true, fmt.Sprintf("exit status %d counts as success already", code), fmt.Sprintf("leave %d out, or write `ok=` without it", code))
+			plan.SkipCodes = nil
+			break
+		}
 	}
 }
 
-// inBoth is what two lists have in common.
-func inBoth(a, b []uint8) []uint8 {
-	return slices.DeleteFunc(slices.Clone(a), func(code uint8) bool { return !slices.Contains(b, code) })
-}
-
 // timeKeys are the options about instants.
-var timeKeys = []string{"every", "phase", "at", "sec", "from", "until", "count", "jitter", "spread"}
+var timeKeys = []string{"dst", "every", "phase", "at", "sec", "from", "until", "count", "jitter", "spread"}
 
 // withoutTimes is what holds for an entry that has no times of its own, as
 // @reboot: options about instants have no meaning for it. Those that stand as

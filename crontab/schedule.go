@@ -17,12 +17,42 @@ import (
 // its first pass. Minutes that share an instant are one occurrence. A gap of
 // more than three hours is not made up for, and after a repeat of three hours
 // or more fixed-time schedules start afresh.
+//
+// That is what cron does. A schedule of another DST has its rule instead,
+// wildcard or not, however large the change.
 type Schedule struct {
 	fieldSet
-	zone *Zone
-	spec string
-	days dayRule
+	zone   *Zone
+	spec   string
+	days   dayRule
+	dst    DST
+	passes Passes
 }
+
+// DST says what changes of a zone's offset do to a schedule.
+type DST uint8
+
+// The rules for changes.
+const (
+	DSTCron    DST = iota // as cron does, see Schedule
+	DSTLiteral            // each instant at which the clock shows a minute: none in a gap, both of a repeat
+	DSTSecond             // one instant for each minute: the end of the gap that it lies in, or the last pass of a repeat
+)
+
+var dsts = map[string]DST{"cron": DSTCron, "literal": DSTLiteral, "second": DSTSecond}
+
+func (d DST) String() string { return [...]string{"cron", "literal", "second"}[d] }
+
+// Passes tells which of the instants at which the clock passes a wall minute
+// are its occurrences.
+type Passes uint8
+
+// The passes. The end of a gap is the one pass of the minutes in it.
+const (
+	PassFirst Passes = iota
+	PassEach         // each at which the clock shows the minute: none for those in a gap
+	PassLast
+)
 
 // dayRule tells what must be looked at to find the days of a schedule.
 type dayRule uint8
@@ -50,7 +80,19 @@ func (f fieldSet) schedule(spec string, zone *Zone) *Schedule {
 	if zone == nil {
 		zone = NewZone(nil)
 	}
-	return &Schedule{fieldSet: f, zone: zone, spec: spec, days: f.dayRule()}
+	return (&Schedule{fieldSet: f, zone: zone, spec: spec, days: f.dayRule()}).follow(DSTCron)
+}
+
+// follow gives s its rule for changes of the zone, before it is used.
+func (s *Schedule) follow(d DST) *Schedule {
+	s.dst = d
+	switch {
+	case d == DSTSecond:
+		s.passes = PassLast
+	case d == DSTLiteral || s.Wildcard():
+		s.passes = PassEach
+	}
+	return s
 }
 
 func (f *fieldSet) dayRule() dayRule {
@@ -118,8 +160,14 @@ func (s *Schedule) Next(t time.Time) time.Time {
 	return time.Unix(u, 0).In(t.Location())
 }
 
-// String is the text that the schedule was read from.
-func (s *Schedule) String() string { return s.spec }
+// String is the text that the schedule was read from, and the rule for changes
+// of its zone if that is not cron's.
+func (s *Schedule) String() string {
+	if s.dst == DSTCron {
+		return s.spec
+	}
+	return s.spec + " dst=" + s.dst.String()
+}
 
 // Zone is the zone that the fields are read in.
 func (s *Schedule) Zone() *Zone { return s.zone }
@@ -152,15 +200,17 @@ func (s *Schedule) search(from int64) (u int64, ok bool) {
 			low, m = 0, 0
 		}
 		span := &z.spans[i]
-		start, offset := max(from, span.start), int64(span.offset)
+		start, offset, end := max(from, span.start), int64(span.offset), z.spans[i+1].start
+		if s.passes == PassLast {
+			end -= int64(span.silent)
+		}
 		w := s.firstWall(span, from)
 		if w < low || w > m {
 			m = s.nextWall(w)
 		}
 		low = w
-		u = max(m*60-wallEpoch-offset, start)
-		if u < z.spans[i+1].start {
-			return u + shift, true
+		if u = m*60 - wallEpoch - offset; u < end {
+			return max(u, start) + shift, true
 		}
 	}
 }
@@ -170,8 +220,13 @@ func (s *Schedule) search(from int64) (u int64, ok bool) {
 func (s *Schedule) firstWall(span *span, from int64) int64 {
 	start := max(from, span.start)
 	wall := start + int64(span.offset)
-	if !s.Wildcard() {
-		resume := span.start + int64(span.offset) + int64(span.resume)
+	if s.passes != PassEach {
+		resume := span.start + int64(span.offset)
+		if s.passes == PassFirst {
+			resume += int64(span.resume)
+		} else {
+			resume += int64(span.made)
+		}
 		if from <= span.start {
 			wall = resume
 		} else {

@@ -65,9 +65,11 @@ func TestNextDoesNotAllocate(t *testing.T) {
 		loc := zoneFile(t, "slim", zone)
 		at := benchStart.In(loc)
 		for _, spec := range benchSpecs {
-			s := mustSchedule(t, spec, NewZone(loc))
-			if n := testing.AllocsPerRun(10, func() { s.Next(at) }); n != 0 {
-				t.Errorf("%q in %s: %v allocations", spec, zone, n)
+			for _, rule := range dsts {
+				s := mustSchedule(t, spec, NewZone(loc)).follow(rule)
+				if n := testing.AllocsPerRun(10, func() { s.Next(at) }); n != 0 {
+					t.Errorf("%q dst=%s in %s: %v allocations", spec, rule, zone, n)
+				}
 			}
 		}
 	}

@@ -47,9 +47,9 @@ func TestValuesAreChecked(t *testing.T) {
 		{"on-exhausted", "dead continue pause", "x"},
 		{"if-lost", "fail rerun leave", "x"},
 		{"priority", "1 10", "0 11"},
-		{"nice", "0 19", "-21 20 x"},
+		{"nice", "-20 0 19", "-21 20 x"},
 		{"idle", "yes no", "x"},
-		{"io-weight", "1 100", "0"},
+		{"io-weight", "1 10000", "0"},
 		{"cpu-weight", "100", "10001"},
 		{"memory", "512M 2G 1048576", "0 2X 2GB M 512 1023K 9999999T 9223372036854775807G"},
 		{"memory-high", "1T 5M", "x 5K"},
@@ -73,7 +73,7 @@ func TestValuesAreChecked(t *testing.T) {
 		{"quorum", "3", "0"},
 	}
 	codeOf := func(item string) Code {
-		_, remarks := Parse("t", "#@ "+item+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation})
+		_, remarks := Parse("t", "#@ "+item+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation, Privileged: true})
 		if len(remarks) == 0 {
 			return ""
 		}

@@ -46,7 +46,8 @@ var vocabulary = []OptionSpec{
 	// When.
 	{Key: "tz", Values: "a name of the zone database, as Europe/Paris", Guard: true, Meaning: "zone of the time fields",
 		apply: func(p *plan, v string) error { return p.setZone(v) }},
-	{Key: "dst", Values: "cron, literal, second", Same: "cron", Meaning: "what zone changes do", check: checkWords("cron", "literal", "second")},
+	{Key: "dst", Values: "cron, literal, second", Meaning: "what zone changes do",
+		apply: func(p *plan, v string) (err error) { p.modifiers.dst, err = oneOf(v, dsts); return err }},
 	{Key: "sec", Values: "seconds: 0,30 or */10 or 0-30/5", Extend: true, Meaning: "seconds within each minute that the fields name",
 		apply: func(p *plan, v string) (err error) { p.modifiers.seconds, err = parseSeconds(v); return err }},
 	{Key: "year", Values: "years", Extend: true, Guard: true, Meaning: "only in these years"},

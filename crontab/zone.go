@@ -23,6 +23,10 @@ type span struct {
 	// start plus so many seconds. It is negative after a gap that is made up,
 	// positive where a repeat is silent.
 	resume int32
+	// made and silent do the same for dst=second: made is what its resume is,
+	// zero or negative, and for so many seconds the end of the span is silent,
+	// as the clock will show them again.
+	made, silent int32
 }
 
 // Change is one change of a zone's offset from UTC.
@@ -60,6 +64,7 @@ func NewZone(loc *time.Location) *Zone {
 	z := &Zone{location: loc}
 	z.collect()
 	z.markResumes()
+	z.markRepeats()
 	z.markHints()
 	return z
 }
@@ -154,6 +159,32 @@ func (z *Zone) markResumes() {
 		s.resume = int32(high - after)
 		high = max(high, after)
 	}
+}
+
+// markRepeats sets each span's made and silent. Where markResumes follows the
+// highest wall clock so far, this follows the lowest one yet to come.
+func (z *Zone) markRepeats() {
+	last := len(z.spans) - 2
+	low := int64(math.MaxInt64)
+	for i := last; i >= 0; i-- {
+		s := &z.spans[i]
+		if i < last || z.cycle > 0 { // else nothing follows
+			next := z.spans[i+1].start
+			s.silent = int32(max(0, next+int64(s.offset)-min(low, next+int64(z.offsetAfter(i)))))
+		}
+		if i > 0 {
+			s.made = min(0, z.spans[i-1].offset-s.offset)
+			low = min(low, s.start+int64(s.offset))
+		}
+	}
+}
+
+// offsetAfter is the offset of the span that follows the one at i.
+func (z *Zone) offsetAfter(i int) int32 {
+	if i == len(z.spans)-2 {
+		i = z.cycle - 1
+	}
+	return z.spans[i+1].offset
 }
 
 // markHints sets hints up to the last change; nothing follows it but the span

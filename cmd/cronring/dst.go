@@ -67,7 +67,7 @@ func gapEffect(c crontab.Change, s cron.Schedule, named []time.Time) string {
 	if len(named) == 0 {
 		return "no effect: it names no time in the gap"
 	}
-	if crontab.FixedTime(s) && s.Next(c.At.Add(-1)).Equal(c.At) {
+	if crontab.PassesOf(s) != crontab.PassEach && s.Next(c.At.Add(-1)).Equal(c.At) {
 		return fmt.Sprintf("%s: it runs once at %s", subject(named, "does not exist", "do not exist"), c.At.Format("15:04 -07:00"))
 	}
 	return fmt.Sprintf("%s: %s fewer that day", subject(named, "does not exist", "do not exist"), plural(len(named), "run"))

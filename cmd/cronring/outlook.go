@@ -110,25 +110,32 @@ func changeNote(c crontab.Change, view *engine.View) string {
 	if after.Before(before) {
 		low, high = after, before
 	}
-	fixed, interval := 0, 0
+	fixed, interval, second := 0, 0, 0
 	for i := range view.Len() {
 		e := view.Entry(i)
 		if e.Zone().String() != c.At.Location().String() || !namesBetween(e.Spec(), low, high) {
 			continue
 		}
-		if crontab.FixedTime(e.Schedule) {
+		switch crontab.PassesOf(e.Schedule) {
+		case crontab.PassFirst:
 			fixed++
-		} else {
+		case crontab.PassEach:
 			interval++
+		case crontab.PassLast:
+			second++
 		}
 	}
 	span := low.Format("15:04") + "-" + high.Format("15:04")
 	if after.After(before) {
 		return fmt.Sprintf("%s does not exist: %s at %s instead, %s nothing for it", span,
-			verbed(fixed, "fixed-time job", "run"), after.Format("15:04"), verbed(interval, "interval job", "start"))
+			verbed(fixed+second, "fixed-time job", "run"), after.Format("15:04"), verbed(interval, "interval job", "start"))
 	}
-	return fmt.Sprintf("%s comes twice: %s the first time only, %s both times", span,
+	note := fmt.Sprintf("%s comes twice: %s the first time only, %s both times", span,
 		verbed(fixed, "fixed-time job", "run"), verbed(interval, "interval job", "run"))
+	if second > 0 {
+		note += ", " + verbed(second, "job", "run") + " the second time only"
+	}
+	return note
 }
 
 // verbed gives noun and verb their number: "1 job runs", "2 jobs run".
