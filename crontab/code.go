@@ -76,6 +76,7 @@ var lineCodes = map[Code]kind{
 	"B412": {Notice, "an option marked with ? is left out"},
 	"B413": {Error, "too many options: the entry is held"},
 	"B414": {Error, "an option beyond what a user may choose for his own jobs"},
+	"B415": {Error, "a channel that the table may not name: it is not told"},
 
 	"B501": {Error, "a line of anacrontab that is no job"},
 	"B502": {Error, "an unknown name of a period"},

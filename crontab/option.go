@@ -311,6 +311,7 @@ func (p *parser) settle(plan *plan, items []item) {
 	plan.settleResources()
 	p.settleTimes(plan, items)
 	p.settleRuns(plan, items)
+	p.settleChannels(plan, items)
 }
 
 // clash refuses the option key if it is bad beside others.

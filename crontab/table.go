@@ -38,6 +38,7 @@ type Config struct {
 	Seed       uint64                                    // fixes what is chosen at random once: ~, jitter, spread
 	StandIn    bool                                      // anacron is not installed: lines that run /etc/cron.daily and so on take its place
 	Sidecar    *Sidecar                                  // options from elsewhere; nil: none
+	Channels   map[string][]string                       // what notify= may name, and the accounts whose own tables may, "*" for all; nil: anything
 	Cache      *Cache                                    // shares zones and schedules with other tables; nil: this table alone
 }
 

@@ -22,27 +22,23 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/crontab"
 )
 
-// Type is how a channel tells.
-type Type string
-
-// The types of channels.
+// The types of channels: how they tell.
 const (
-	Mail    Type = "mail"    // a letter to To
-	Command Type = "command" // a program, which gets the notice as JSON and in variables
-	Webhook Type = "webhook" // a POST
+	Mail    = "mail"    // a letter to To
+	Command = "command" // a program, which gets the notice as JSON and in variables
+	Webhook = "webhook" // a POST
 )
-
-// BuiltIn is the channel that every table may name and that no configuration
-// declares: a letter to whom the job's mail goes, or to its account.
-const BuiltIn = "mail"
 
 // Channel is one way to tell, as the administrator declares it. The zero value
-// of each field but Name and Type leaves it to the daemon.
+// of each field but Name and Type leaves it to the daemon. crontab.MailChannel
+// is declared by nobody and always there.
 type Channel struct {
 	Name  string
-	Type  Type
+	Type  string
 	Users []string // accounts whose own tables may name it, "*" for all; root's tables always may
 
 	To      []string // Mail: addresses
@@ -73,11 +69,6 @@ const (
 	longestURL     = 8 << 10
 )
 
-// Allows tells whether an account's own table may name the channel.
-func (c *Channel) Allows(user string) bool {
-	return slices.Contains(c.Users, "*") || slices.Contains(c.Users, user)
-}
-
 // Check says what is wrong with a channel: what it lacks, what its type has no
 // use for, what makes no sense. The error shows no secret.
 func (c *Channel) Check() error {
@@ -92,7 +83,7 @@ func (c *Channel) Check() error {
 }
 
 func (c *Channel) check() error {
-	used := map[Type][]string{
+	used := map[string][]string{
 		Mail:    {"to", "user"},
 		Command: {"command", "user", "timeout", "retry"},
 		Webhook: {"url", "url-file", "secret-file", "header", "template", "timeout", "retry"},
@@ -136,7 +127,7 @@ func (c *Channel) fields() []field {
 }
 
 func checkName(name string) error {
-	if name == BuiltIn {
+	if name == crontab.MailChannel {
 		return errors.New("channel mail: the name is that of the built-in channel; give this one another")
 	}
 	if name == "" || len(name) > 64 || strings.IndexFunc(name, func(r rune) bool { return !wordRune(r) && r != '.' }) >= 0 {

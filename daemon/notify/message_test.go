@@ -99,17 +99,6 @@ func TestChannelCheck(t *testing.T) {
 	}
 }
 
-func TestChannelAllows(t *testing.T) {
-	for _, c := range []struct {
-		users []string
-		want  bool
-	}{{nil, false}, {[]string{"bob"}, false}, {[]string{"bob", "ann"}, true}, {[]string{"*"}, true}} {
-		if got := (&Channel{Users: c.users}).Allows("ann"); got != c.want {
-			t.Errorf("users %q allow ann: %t, want %t", c.users, got, c.want)
-		}
-	}
-}
-
 // FuzzMessage holds every form of a message to what its readers rely on,
 // whatever a job is called and says.
 func FuzzMessage(f *testing.F) {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/queue"
 )
@@ -26,7 +27,7 @@ type Options struct {
 	Version string
 
 	// Mail takes a notice that is to be a letter: for the channel's addresses,
-	// or of BuiltIn for whom the job's mail goes to. It must not block.
+	// or without any for whom the job's mail goes to. It must not block.
 	Mail func(c Channel, m Message)
 
 	// Run runs a channel's program and waits for its end: how it ended, and
@@ -183,8 +184,8 @@ func (n *Notifier) Give(notice job.Notice) {
 }
 
 func (n *Notifier) find(name string) (Channel, bool) {
-	if name == BuiltIn {
-		return Channel{Name: BuiltIn, Type: Mail}, true
+	if name == crontab.MailChannel {
+		return Channel{Name: name, Type: Mail}, true
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

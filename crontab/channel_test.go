@@ -1,0 +1,72 @@
+package crontab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestChannelsOfTables(t *testing.T) {
+	channels := map[string][]string{"ops": nil, "team": {"ann", "bob"}, "all": {"*"}}
+	for name, c := range map[string]struct {
+		config Config
+		notify string
+		want   string // the channels that are told
+		why    string // in the remark; "": none
+	}{
+		"nobody says which there are": {Config{}, "opps", "opps", ""},
+		"root's table":                {Config{Owner: "root", Privileged: true, Channels: channels}, "ops,mail", "ops mail", ""},
+		"a package's table":           {Config{Owner: "root", Format: System, Channels: channels}, "ops", "ops", ""},
+		"unknown in root's table":     {Config{Owner: "root", Privileged: true, Channels: channels}, "opps,mail", "mail", `no channel "opps"`},
+		"a user's, for all":           {Config{Owner: "eve", Channels: channels}, "all,mail", "all mail", ""},
+		"a user's, named":             {Config{Owner: "bob", Channels: channels}, "team", "team", ""},
+		"a user's, for others":        {Config{Owner: "eve", Channels: channels}, "team,mail", "mail", `channel "team" is not for tables of "eve"`},
+		"a user's, for root":          {Config{Owner: "ann", Channels: channels}, "ops", "", `channel "ops" is not for tables of "ann"`},
+		"no channels, mail":           {Config{Owner: "ann", Channels: map[string][]string{}}, "mail", "mail", ""},
+	} {
+		entry := "0 1 * * * x\n"
+		if c.config.Format == System {
+			entry = "0 1 * * * eve x\n"
+		}
+		table, remarks := Parse("t", "#@ notify="+c.notify+"\n"+entry, c.config)
+		o := table.Entries[0].Options()
+		if got := strings.Join(o.Notify, " "); got != c.want || (o.Degraded != "") != (c.why != "") || o.Held != "" {
+			t.Errorf("%s: tells %q, degraded %q, held %q; want %q", name, got, o.Degraded, o.Held, c.want)
+		}
+		if c.why == "" {
+			if len(remarks) > 0 {
+				t.Errorf("%s: remarks %v", name, remarks)
+			}
+			continue
+		}
+		if len(remarks) != 1 || remarks[0].Code != "B415" || remarks[0].Line != 1 || !strings.Contains(remarks[0].Message, c.why) {
+			t.Errorf("%s: remarks %v, want one with %q", name, remarks, c.why)
+		}
+	}
+}
+
+// A default is remarked on once, however many entries it is for.
+func TestChannelsOfDefaultsAndSidecar(t *testing.T) {
+	config := Config{Owner: "ann", Channels: map[string][]string{"ops": nil}}
+	text := "#@ default notify=ops,opps\n"
+	for i := range 20 {
+		text += fmt.Sprintf("#@ grace=%ds\n%d 1 * * * x\n", i+1, i)
+	}
+	table, remarks := Parse("t", text, config)
+	if len(remarks) != 2 || remarks[0].Line != 1 || remarks[1].Line != 1 {
+		t.Errorf("remarks %v, want one for each channel", remarks)
+	}
+	for i := range table.Entries {
+		if o := table.Entries[i].Options(); len(o.Notify) > 0 || o.Degraded == "" {
+			t.Fatalf("entry %d tells %q, degraded %q", i, o.Notify, o.Degraded)
+		}
+	}
+
+	config.Sidecar = &Sidecar{Default: []Setting{{Key: "notify", Value: "ops,opps", File: "c.toml", Line: 3}}}
+	table, remarks = Parse("t", "0 1 * * * x\n", config)
+	o := table.Entries[0].Options()
+	if !slices.Equal(o.Notify, []string{"ops"}) || !strings.Contains(o.Degraded, `c.toml:3`) || !strings.Contains(o.Degraded, `"opps"`) || len(remarks) > 0 {
+		t.Errorf("the administrator's word: tells %q, degraded %q, remarks %v", o.Notify, o.Degraded, remarks)
+	}
+}
