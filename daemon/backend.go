@@ -88,6 +88,9 @@ func (b backend) Health() api.Health {
 			h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
 		}
 	}
+	for _, p := range b.notices.Problems() {
+		h.Problems = append(h.Problems, api.Problem{What: p.What, Why: p.Why, Fix: p.Fix})
+	}
 	if b.options.host() {
 		for _, err := range b.accounts.Remarks(b.options.Family) {
 			h.Notices = append(h.Notices, api.Problem{What: "a line that jobs should be bound by does not count", Why: err.Error()})

@@ -124,6 +124,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	}
 	l.remember(memory, inherited)
 	l.openPost()
+	l.openNotices()
 
 	var crew crew
 	crew.start(func() error { return l.clock.Run(hands) })
@@ -136,6 +137,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	if l.post != nil {
 		crew.start(func() error { return l.post.Run(hands) })
 	}
+	crew.start(func() error { return l.notices.Run(hands) })
 	serving, stopServing := context.WithCancel(hands)
 	crew.start(func() error { return l.server().Serve(serving, listener) })
 	crew.start(func() error { return l.tend(serving) })

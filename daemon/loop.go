@@ -20,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/mail"
 	"github.com/cronring/cronring/daemon/manager"
+	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -64,8 +65,9 @@ type loop struct {
 	clock     *clock.Clock
 	spawner   *spawn.Spawner
 	post      *mail.Post // nil: no mail is sent
-	sessions  *sessions  // nil: jobs run without
-	noPAM     error      // why they do, although they should not
+	notices   *notify.Notifier
+	sessions  *sessions // nil: jobs run without
+	noPAM     error     // why they do, although they should not
 	boot      string
 	begun     time.Time
 	ownSocket bool // the control socket is removed at the end

@@ -15,6 +15,8 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 			l.spawner.Kill(e)
 		case engine.Stamp:
 			l.stamp(e)
+		case engine.Tell:
+			l.notify(e.Notice)
 		case engine.Answer:
 			if reply, ok := l.waiting[e.Token]; ok {
 				reply <- e

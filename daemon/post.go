@@ -61,10 +61,8 @@ var errAway = errors.New("the daemon is being replaced")
 // send runs a mailer as the account whose job printed. The one that is running
 // when the daemon leaves is waited for; further ones are the next daemon's.
 func (l *loop) send(ctx context.Context, d mail.Delivery) (status int, output string, err error) {
-	select {
-	case <-l.away:
+	if l.isAway() {
 		return 0, "", errAway
-	default:
 	}
 	a, err := l.accounts.Find(ctx, d.User)
 	if err != nil {

@@ -65,15 +65,17 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 		"GET /v1/runs":   {api.Runs{V: 1, Runs: j.Recent, Skipped: []job.Record{{Job: j.Job.ID, Detail: evil}}}},
 		"GET /v1/why":    {api.Why{V: 1, Job: j.Job.ID, Verdict: evil, Steps: []api.Step{{Name: api.StepEntry, State: api.Crossed, Fact: evil}}, Facts: []string{evil}, Remedies: []api.Remedy{{What: evil, Command: evil}}}},
 		"GET /v1/output": {api.Event{Chunk: &chunk}},
-		"GET /v1/events": {api.Event{Chunk: &chunk}, api.Event{Record: &job.Record{Kind: job.Ended, Job: j.Job.ID, Run: j.Last, Detail: evil}}},
-		"POST /v1/run":   {api.Runs{V: 1, Runs: j.Recent}},
-		"POST /v1/pause": {api.Changed{V: 1, Jobs: []job.ID{j.Job.ID}}},
+		"GET /v1/events": {api.Event{Chunk: &chunk}, api.Event{Record: &job.Record{Kind: job.Ended, Job: j.Job.ID, Run: j.Last, Detail: evil}},
+			api.Event{Notice: &job.Notice{On: job.OnFail, Job: j.Job.ID, Text: evil}}},
+		"POST /v1/notify": {api.Notified{V: 1, Channel: evil}},
+		"POST /v1/run":    {api.Runs{V: 1, Runs: j.Recent}},
+		"POST /v1/pause":  {api.Changed{V: 1, Jobs: []job.ID{j.Job.ID}}},
 		"POST /v1/reload": {api.Diagnostics{V: 1, Diagnostics: []api.Diagnostic{
 			{File: evil, Line: 1, Severity: "error", Message: evil}}}},
 	})
 	for _, line := range []string{
 		"status", "list", "list -o table", "list -o wide", "list -o name", "list -o json", "show x", "history", "history -o table",
-		"history --skipped", "why x", "logs 7", "logs 7 -t", "events", "run x", "pause x", "reload", "next x",
+		"history --skipped", "why x", "logs 7", "logs 7 -t", "events", "run x", "pause x", "reload", "notify x", "next x",
 	} {
 		stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...)
 		all := stdout + stderr

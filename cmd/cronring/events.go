@@ -15,7 +15,7 @@ func newEvents(a *app) *cobra.Command {
 	var out *output
 	cmd := &cobra.Command{
 		Use:   "events [JOB...]",
-		Short: "Print everything as it happens: decisions, starts, ends, output",
+		Short: "Print everything as it happens: decisions, starts, ends, output, notices",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loc, err := a.location()
@@ -56,6 +56,9 @@ func (a *app) printEvent(e api.Event, out *output, loc *time.Location) error {
 			a.printf("%s run %d %s  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Run, e.Chunk.Stream,
 				appendClean(nil, []byte(strings.TrimRight(line, "\r\n")), false))
 		}
+	case e.Notice != nil:
+		a.printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
+			cleanCell(string(e.Notice.Job)), cleanCell(e.Notice.Text))
 	case e.Gap != nil:
 		a.printf("[%s left out: this reader was too slow]\n", plural(e.Gap.Lost, "event"))
 	}

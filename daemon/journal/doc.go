@@ -46,5 +46,6 @@ const (
 	EndedID   = "72798f6ebd4d4ff0b56741dc720f6219" // a run has ended well
 	FailedID  = "15cf73869a9c4152840897c21224b246" // a run has ended otherwise, or could not be started
 	SkippedID = "9045e335267345ffa583a2d3d5a3e39c" // an occurrence was skipped, or a queued run dropped
+	NoticeID  = "b1c7a4f05d0e4a7f9b3c2f6d8e1a5c74" // channels are told of something, in the daemon's own log
 	RefusedID = "3e2d778f11b949329630ce5bdecffe19" // a table is not read, in the daemon's own log
 )

@@ -31,7 +31,7 @@ func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *failure {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{why: "the program did not end in time and was killed", silent: true}
 	case err != nil:
-		return &failure{why: oneLine(err.Error())}
+		return failed(err)
 	case !outcome.OK():
 		return &failure{why: exitText(outcome, errput)}
 	}

@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cronring/cronring/daemon/queue"
@@ -68,6 +69,8 @@ func (n *Notifier) deliver(ctx context.Context, l *lane, it *item) {
 		n.done(l, it)
 	case ctx.Err() != nil:
 		return // the daemon stops; the message stays as it is
+	case f.away:
+		n.leave(it)
 	case f.final || it.tooOld(&c):
 		n.giveUp(l, it, f)
 	default:
@@ -79,10 +82,23 @@ func (n *Notifier) deliver(ctx context.Context, l *lane, it *item) {
 func (n *Notifier) send(ctx context.Context, c *Channel, m *Message) *failure {
 	timed, cancel := queue.Patient(ctx, cmp.Or(c.Timeout, defaultTimeout), stopTime)
 	defer cancel()
-	if c.Type == Command {
+	switch c.Type {
+	case Mail:
+		return failed(n.options.Mail(timed, c, m))
+	case Command:
 		return n.run(timed, c, m)
 	}
 	return n.post(timed, c, m)
+}
+
+// failed is what the error of a hand means.
+func failed(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	f := &failure{why: oneLine(err.Error()), away: errors.Is(err, ErrAway)}
+	_, f.final = errors.AsType[*FinalError](err)
+	return f
 }
 
 func (n *Notifier) done(l *lane, it *item) {
@@ -116,6 +132,13 @@ func (it *item) tooOld(c *Channel) bool {
 func (it *item) end(c *Channel) time.Time { return it.born.Add(cmp.Or(c.Retry, defaultRetry)) }
 
 func wait(tries int) time.Duration { return min(firstWait<<min(tries, 10), longestWait) }
+
+// leave has a message wait for the next daemon, or for this one if it stays.
+func (n *Notifier) leave(it *item) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	it.next = time.Now().Add(firstWait)
+}
 
 // later has a message wait for another try. Where the channel answered nobody,
 // or asks for rest, all others wait with it.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -126,6 +127,23 @@ func (m *Message) environ() []string {
 		list = append(list, "CRONRING_NOTICE_"+f.variable+"="+f.value)
 	}
 	return list
+}
+
+// Letter is a message as mail: its subject, after the name of account and host,
+// and its text.
+func (m *Message) Letter() (subject, text string) {
+	subject = fmt.Sprintf("%s: %s", m.Job, m.On)
+	if m.Test {
+		subject = "a test of channel " + m.Channel
+	}
+	var b strings.Builder
+	b.WriteString(oneLine(m.Text) + "\n\n")
+	for _, f := range m.facts() {
+		if f.value != "" && f.name != "Text" {
+			fmt.Fprintf(&b, "%-9s%s\n", strings.ToLower(f.name)+":", f.value)
+		}
+	}
+	return oneLine(subject), b.String()
 }
 
 // inside is a text that a template puts between the quotes of a JSON string:

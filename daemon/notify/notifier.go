@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,14 +27,17 @@ type Options struct {
 	Host    string // the host's name
 	Version string
 
-	// Mail takes a notice that is to be a letter: for the channel's addresses,
-	// or without any for whom the job's mail goes to. It must not block.
-	Mail func(c Channel, m Message)
+	// Mail makes a letter of a message, for the channel's addresses, or without
+	// any for whom the job's mail goes to, and has it kept until it is sent.
+	Mail func(ctx context.Context, c *Channel, m *Message) error
 
 	// Run runs a channel's program and waits for its end: how it ended, and
 	// what it complained of. The error says that it could not be run, or did
-	// not end before ctx did. It is called by several goroutines.
+	// not end before ctx did.
 	Run func(ctx context.Context, p Program) (outcome job.Outcome, errput []byte, err error)
+
+	// Both are called by several goroutines. Of their errors ErrAway and a
+	// *FinalError have a meaning of their own.
 
 	Log   *slog.Logger   // nil is silent
 	Roots *x509.CertPool // whom webhooks' certificates are verified by; nil: the host's authorities
@@ -170,16 +174,12 @@ func (n *Notifier) Configure(channels []Channel) {
 // to wait is written down by Run's goroutine.
 func (n *Notifier) Give(notice job.Notice) {
 	for _, name := range notice.Channels {
-		c, ok := n.find(name)
 		m := newMessage(notice, newID(), n.options.Host, name)
-		switch {
-		case !ok:
+		if _, ok := n.find(name); !ok {
 			n.lose(&m)
-		case c.Type == Mail:
-			n.options.Mail(c, m)
-		default:
-			n.take(&item{born: time.Now().UTC().Round(0), message: m})
+			continue
 		}
+		n.take(&item{born: time.Now().UTC().Round(0), message: m})
 	}
 }
 
@@ -322,10 +322,6 @@ func (n *Notifier) Try(ctx context.Context, name string, notice job.Notice) erro
 	}
 	m := newMessage(notice, newID(), n.options.Host, name)
 	m.Test = true
-	if c.Type == Mail {
-		n.options.Mail(c, m)
-		return nil
-	}
 	if f := n.send(ctx, &c, &m); f != nil {
 		return fmt.Errorf("send through channel %s: %s", name, f.why)
 	}
@@ -336,6 +332,15 @@ func (n *Notifier) Try(ctx context.Context, name string, notice job.Notice) erro
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return "there is no channel " + e.Name }
+
+// ErrAway says that the daemon is about to be replaced: the message is left to
+// the next one.
+var ErrAway = errors.New("the daemon is being replaced")
+
+// FinalError says that another try would end as this one did.
+type FinalError struct{ Why string }
+
+func (e *FinalError) Error() string { return e.Why }
 
 // signal makes c readable without waiting.
 func signal(c chan struct{}) {

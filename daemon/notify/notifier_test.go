@@ -31,10 +31,11 @@ import (
 // world is a notifier under test, with what it said and ran.
 type world struct {
 	*Notifier
-	t    *testing.T
-	log  *syncBuffer
-	ran  chan Program
-	does func(ctx context.Context, p Program) (job.Outcome, []byte, error)
+	t       *testing.T
+	log     *syncBuffer
+	ran     chan Program
+	letters []string // one channel writes at a time
+	does    func(ctx context.Context, p Program) (job.Outcome, []byte, error)
 }
 
 type syncBuffer struct {
@@ -93,7 +94,14 @@ func newTrusting(t *testing.T, dir string, roots *x509.CertPool, channels ...Cha
 			w.ran <- p
 			return w.does(ctx, p)
 		},
-		Mail: func(Channel, Message) { t.Error("a letter was written") },
+		Mail: func(_ context.Context, c *Channel, m *Message) error {
+			if m.User == "ghost" {
+				return &FinalError{"mail is off"}
+			}
+			subject, text := m.Letter()
+			w.letters = append(w.letters, fmt.Sprintf("%q as %s: %s\n%s", c.To, c.User, subject, text))
+			return nil
+		},
 	})
 	for _, c := range channels {
 		if err := c.Check(); err != nil {
@@ -389,6 +397,42 @@ func TestUnknownChannelIsSaid(t *testing.T) {
 	if err := w.Try(t.Context(), "nope", job.Notice{}); !errors.As(err, new(*UnknownError)) {
 		t.Errorf("trying one: %v", err)
 	}
+}
+
+func TestMailIsALetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := newWorld(t, dir, Channel{Name: "ops", Type: Mail, To: []string{"ops@example.org"}, User: "pager"})
+		defer w.start()()
+		w.Give(notice("backup", "ops"))
+		synctest.Wait()
+		n := notice("backup\nBcc: all", "mail")
+		w.Give(n)
+		synctest.Wait()
+		if len(w.letters) != 2 || !strings.HasPrefix(w.letters[0], "[\"ops@example.org\"] as pager: backup: fail\nIt failed.\n\nid:      ") ||
+			!strings.HasPrefix(w.letters[1], "[] as : backup Bcc: all: fail\nIt failed.\n") || !strings.Contains(w.letters[0], "\nstreak:  3\nrun:     7\n") {
+			t.Errorf("letters %q", w.letters)
+		}
+		n.User = "ghost"
+		w.Give(n)
+		synctest.Wait()
+		wantProblem(t, w.Notifier, "1 notice was given up", "mail: mail is off")
+	})
+}
+
+// A message that a daemon on its way out does not try is left to the next one,
+// without a word.
+func TestNoticeIsLeftToTheNextDaemon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, t.TempDir(), hook("ops"))
+		w.does = func(context.Context, Program) (job.Outcome, []byte, error) { return job.Outcome{}, nil, ErrAway }
+		defer w.start()()
+		w.Give(notice("backup", "ops"))
+		time.Sleep(20 * time.Second)
+		if w.Waiting() != 1 || len(w.ran) != 2 || w.log.String() != "" || len(w.Problems()) > 0 {
+			t.Errorf("%d wait after %d tries, log %q, problems %q", w.Waiting(), len(w.ran), w.log.String(), w.Problems())
+		}
+	})
 }
 
 // A channel that was mended is not made to wait for its next turn.

@@ -29,6 +29,7 @@ const (
 type failure struct {
 	why    string        // shows no secret
 	final  bool          // another try would end as this one did
+	away   bool          // it was not tried, as the daemon is about to be replaced
 	silent bool          // it did not answer at all, and would not to others
 	after  time.Duration // what it asks to be left alone for
 }

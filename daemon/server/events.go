@@ -123,6 +123,9 @@ func (s *Server) mayHear(p peer, e api.Event, prints func(job.RunID) bool) bool 
 	if e.Chunk != nil {
 		return prints(e.Chunk.Run)
 	}
+	if e.Notice != nil {
+		return p.sees(e.Notice.User)
+	}
 	id := jobOf(e)
 	if id == "" {
 		return e.Record != nil
@@ -138,6 +141,8 @@ func jobOf(e api.Event) job.ID {
 		return e.Record.Job
 	case e.Chunk != nil:
 		return e.Chunk.Job
+	case e.Notice != nil:
+		return e.Notice.Job
 	}
 	return ""
 }

@@ -57,6 +57,7 @@ var request = map[string]walked{
 	"POST /v1/pause":      {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/resume":     {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/reload":     {},
+	"POST /v1/notify":     {body: `{"channel":"ops"}`},
 
 	"GET /v1/crontab":          {query: "user=ann", private: true},
 	"POST /v1/crontab/install": {body: `{"user":"ann","text":"Iwo="}`, private: true},
@@ -151,6 +152,7 @@ func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (in
 		<-w.subscribed
 		w.ended(3, 0)
 		w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Job: "ann-job", Data: []byte("ann-secret")}})
+		w.publish(api.Event{Notice: &job.Notice{Job: "ann-job", User: "ann", Text: "ann-secret"}})
 		w.stop()
 	}
 	<-done
@@ -158,7 +160,7 @@ func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (in
 }
 
 func TestEventsPerPeer(t *testing.T) {
-	for uid, want := range map[uint32]int{0: 2, annUID: 2, bobUID: 0, noneUID: 0} {
+	for uid, want := range map[uint32]int{0: 3, annUID: 3, bobUID: 0, noneUID: 0} {
 		t.Run(fmt.Sprint(uid), func(t *testing.T) {
 			_, text := annsWorld(t).walk(uid, "GET", "/v1/events", request["GET /v1/events"])
 			if got := strings.Count(text, "\n"); got != want {

@@ -41,6 +41,7 @@ var routes = []struct {
 	{"POST", "/v1/pause", owner, (*Server).pauseJobs},
 	{"POST", "/v1/resume", owner, (*Server).resumeJobs},
 	{"POST", "/v1/reload", keeper, (*Server).reload},
+	{"POST", "/v1/notify", keeper, (*Server).tryChannel},
 	{"GET", "/v1/crontab", owner, (*Server).showCrontab},
 	{"POST", "/v1/crontab/install", owner, (*Server).installCrontab},
 	{"POST", "/v1/crontab/remove", owner, (*Server).removeCrontab},

@@ -42,6 +42,9 @@ type Backend interface {
 	// comes after it is in the channel. Of a run that is not live it gives
 	// nothing: the store has its output.
 	Follow(ctx context.Context, id job.RunID) (before []job.Chunk, after <-chan api.Event)
+	// TryChannel sends a test notice through a channel and waits for what comes
+	// of it. The error is an api.Error of kind NotFound if there is none.
+	TryChannel(ctx context.Context, name string) error
 }
 
 // Store is the history, as far as the server reads it.

@@ -238,6 +238,17 @@ func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan a
 	return w.chunks[id], events
 }
 
+// TryChannel knows one channel that takes all, and one that is broken.
+func (w *world) TryChannel(_ context.Context, name string) error {
+	switch name {
+	case "ops":
+		return nil
+	case "broken":
+		return errors.New("https://example.org answered 500")
+	}
+	return &api.Error{Kind: api.NotFound, What: "there is no channel"}
+}
+
 // ---- Store: the facts themselves, searched from end to end
 
 func (w *world) facts() []job.Record {

@@ -1,0 +1,29 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func newNotify(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notify CHANNEL",
+		Short: "Send a test notice through a channel of the configuration",
+		Long: `Send a test notice through a channel of the configuration, once and at once,
+and say whether the channel took it. A letter is queued like all mail.
+
+Only root may.`,
+		Example: "  cronring notify ops",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client := a.dial()
+			defer client.Close()
+			if err := client.Notify(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			a.say("channel %s took a test notice", cleanCell(args[0]))
+			return nil
+		},
+	}
+	a.addColor(cmd)
+	a.addQuiet(cmd)
+	a.addSocket(cmd)
+	return cmd
+}

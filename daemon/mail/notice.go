@@ -1,0 +1,67 @@
+package mail
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Notice is something that people are told beside what their jobs print.
+type Notice struct {
+	Account account.Account // whom the mailer runs as
+	To      []string        // addresses; none: those of the job
+	MailTo  *string         // the job's mailto=; nil: it has none
+	Env     []string        // the assignments of its table, for MAILTO and MAILFROM
+	Subject string          // what follows the names of account and host
+	Text    string
+}
+
+// ComposeNotice writes the letter, or says why there is none. A job that names
+// nobody for its output is not silenced by that: it asks for the notice, so its
+// account gets it.
+func ComposeNotice(c Config, n Notice) (*Letter, error) {
+	if c.off() {
+		return nil, errOff
+	}
+	r := Report{Job: &job.Job{Env: n.Env}, Run: &job.Run{}, Account: n.Account}
+	env := newVariables(c.Family, r)
+	a := addresses{config: c, user: n.Account.Name}
+	from := a.sender(env)
+	to := strings.Join(n.To, ",")
+	if to == "" {
+		to = cmp.Or(a.recipient(env, n.MailTo), n.Account.Name)
+	}
+	if !plain(to, c.Family) {
+		return nil, errUnsafe
+	}
+	return &Letter{
+		User: n.Account.Name, Dir: "/", Argv: mailer(c, r, from, to), Env: noticeEnv(c, n.Account),
+		Header: noticeHeader(c, n, from, to), Body: strings.NewReader(n.Text), Output: int64(len(n.Text)),
+	}, nil
+}
+
+// noticeEnv is the mailer's environment of Debian's family: what the job's table
+// sets is none of a notice's business.
+func noticeEnv(c Config, a account.Account) []string {
+	c.Family = crontab.Debian
+	return mailerEnv(c, Report{Account: a}, nil)
+}
+
+func noticeHeader(c Config, n Notice, from, to string) []byte {
+	var h header
+	h.line("From", cmp.Or(from, "root")+" (Cron Daemon)", "")
+	h.addresses("To", to)
+	h.line("Subject", fmt.Sprintf("Cron <%s@%s> %s", n.Account.Name, hostIn(c), n.Subject), "")
+	h.WriteString("MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\nAuto-Submitted: auto-generated\nPrecedence: bulk\n")
+	return h.end()
+}
+
+var (
+	errOff    = errors.New("this host sends no mail")
+	errUnsafe = errors.New("the address is not safe")
+)

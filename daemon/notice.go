@@ -1,0 +1,137 @@
+package daemon
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
+	"github.com/cronring/cronring/daemon/mail"
+	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/daemon/spawn"
+)
+
+// openNotices opens the queue of what channels are to be told.
+func (l *loop) openNotices() {
+	host, _ := os.Hostname()
+	l.notices = notify.Open(notify.Options{
+		Dir: filepath.Join(l.options.State, "notices"), Host: host, Version: l.options.Version,
+		Mail: l.mailNotice, Run: l.runHook, Log: l.log,
+	})
+}
+
+// notify says a notice in the log and to who watches, and hands it to its
+// channels.
+func (l *loop) notify(n job.Notice) {
+	attrs := []slog.Attr{
+		slog.String("on", string(n.On)), slog.String("job", string(n.Job)), slog.String("user", n.User),
+		slog.String(journal.IDKey, journal.NoticeID),
+	}
+	if n.Run != nil {
+		attrs = append(attrs, slog.Int64("run", int64(n.Run.ID)))
+	}
+	if n.Reason != "" {
+		attrs = append(attrs, slog.String("reason", string(n.Reason)))
+	}
+	if n.Streak > 0 {
+		attrs = append(attrs, slog.Int("streak", n.Streak))
+	}
+	l.log.LogAttrs(context.Background(), noticeLevel(n.On), n.Text, attrs...)
+	l.hub.publish(api.Event{Notice: &n})
+	l.notices.Give(n)
+}
+
+func noticeLevel(on job.NoticeOn) slog.Level {
+	switch on {
+	case job.OnRecover, job.OnSuccess, job.OnStart:
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
+// runHook runs a channel's program. As with mailers, the one that is running
+// when the daemon leaves is waited for, and further ones are the next daemon's.
+func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []byte, error) {
+	if l.isAway() {
+		return job.Outcome{}, nil, notify.ErrAway
+	}
+	a, err := l.accounts.Find(ctx, p.User)
+	if err != nil {
+		return job.Outcome{}, nil, err
+	}
+	env := []string{
+		"HOME=" + cmp.Or(a.Home, "/"), "LOGNAME=" + a.Name, "USER=" + a.Name, "SHELL=/bin/sh",
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	}
+	r, err := l.spawner.Exec(ctx, spawn.Tool{
+		Argv: p.Argv, Env: append(env, p.Env...), As: &a, Stdin: bytes.NewReader(p.Stdin), MaxOutput: 4 << 10,
+	})
+	return r.Outcome, r.Errput, err
+}
+
+// mailNotice makes a letter of a notice and gives it to the post, which keeps
+// it. Letters of a channel with addresses are the administrator's, those of the
+// built-in one the job's.
+func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
+	if l.post == nil {
+		return &notify.FinalError{Why: "a daemon that was given crontabs by name sends no mail"}
+	}
+	n := mail.Notice{To: c.To}
+	user := cmp.Or(c.User, notify.Nobody)
+	if len(c.To) == 0 {
+		user = m.User
+		if entry := l.entryOf(m.Job, m.User); entry != nil {
+			n.MailTo, n.Env = entry.Options().MailTo, entry.Env()
+		}
+	}
+	var err error
+	if n.Account, err = l.accounts.Find(ctx, user); err != nil {
+		return err
+	}
+	n.Subject, n.Text = m.Letter()
+	letter, err := mail.ComposeNotice(l.mailConfig(), n)
+	if err != nil {
+		return &notify.FinalError{Why: err.Error()}
+	}
+	l.post.Give(letter)
+	return nil
+}
+
+// entryOf is what an account's job is made of now, or nil.
+func (l *loop) entryOf(id job.ID, user string) *crontab.Entry {
+	v := l.view.Load()
+	i, ok := v.Find(id)
+	if !ok || v.Entry(i).User() != user {
+		return nil
+	}
+	return v.Entry(i)
+}
+
+// isAway tells whether running jobs are about to be left.
+func (l *loop) isAway() bool {
+	select {
+	case <-l.away:
+		return true
+	default:
+		return false
+	}
+}
+
+// TryChannel sends a test notice through a channel; one to a job's own mail goes
+// to root.
+func (b backend) TryChannel(ctx context.Context, name string) error {
+	err := b.notices.Try(ctx, name, job.Notice{
+		At: b.clock.Now().Wall, On: job.OnSuccess, Job: "test", User: "root", Text: "This is a test: nothing has happened.",
+	})
+	if unknown, ok := errors.AsType[*notify.UnknownError](err); ok {
+		return &api.Error{Kind: api.NotFound, What: "cannot send a test notice: " + unknown.Error(), Fix: "cronring config show"}
+	}
+	return err
+}
