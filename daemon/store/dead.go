@@ -17,9 +17,6 @@ type Letter struct {
 	Why string    // the detail of the record of its end
 }
 
-// lettersKept is how many dead letters of one account are kept.
-const lettersKept = 10_000
-
 // putDead lays a run among the dead letters.
 func (w *writer) putDead(r *job.Record) error {
 	_, err := w.exec(w.stmts.die, int64(r.Run.ID), r.Run.User, r.At.UnixNano(), r.Detail)

@@ -4,19 +4,36 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Policy is how much history is kept. Zero fields keep everything.
 type Policy struct {
-	PerJob int           // runs, and skips, of one job
-	Age    time.Duration // since the decision
+	PerJob  int           // runs, and skips, of one job
+	Age     time.Duration // since the decision
+	Other   []Keep        // of jobs for which PerJob and Age do not count
+	Letters int           // dead letters of one account
+
+	// Installed tells whether an account has a job of that name. What is
+	// remembered of one that is gone goes once it is as old as Age. It is
+	// called by the goroutine of Prune; nil keeps it.
+	Installed func(id job.ID, user string) bool
+}
+
+// Keep is how much history is kept of some jobs. Zero bounds keep everything.
+type Keep struct {
+	Jobs   []job.ID // each is in one Keep at most
+	PerJob int
+	Age    time.Duration
 }
 
 // Pruned counts what Prune removed.
 type Pruned struct {
-	Runs, Skips int
+	Runs, Skips, Letters int
 }
 
 // Prune looks for so many rows in one go, and removes them for so long in one
@@ -30,50 +47,115 @@ const (
 // writer only removes them: commits wait for what is removed, not for what is
 // looked at.
 type cut struct {
-	find  string // up to three numbers that name a row; ?1 is keep, ?2 how many rows
+	find  string // up to three numbers that name a row; ?1 is keep, ?2 how many rows, ?3 jobs
 	keep  int64
+	jobs  string // a list in JSON, where find asks for it
 	drop  string // removes that row
 	count *int
 }
 
-// over is what Prune may take: no live run, and never a job's newest. As runs
-// neither come back to life nor become the newest again, what is over stays so.
-const over = "state IN ('ended', 'dropped') AND run.id < (SELECT max(id) FROM run AS newest WHERE newest.job = run.job)"
+// over is what Prune may take: no live run, never a job's newest, nor the one
+// by which its newest occurrence was over, and no dead letter. As runs neither
+// come back to life nor become any of that again, what is over stays so.
+const over = `state IN ('ended', 'dropped') AND run.id < (SELECT max(id) FROM run AS newest WHERE newest.job = run.job)
+	AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.job = run.job AND ledger.run = run.id)
+	AND NOT EXISTS (SELECT 1 FROM dead WHERE dead.run = run.id)`
+
+// listed are the jobs that a cut names: those that it is about, or those that
+// it leaves to others.
+const (
+	listed = "(SELECT value FROM json_each(?3))"
+	others = "NOT IN (SELECT n FROM job WHERE id IN " + listed + ")"
+	these  = "(SELECT n FROM job WHERE id IN " + listed + ") AS these CROSS JOIN "
+)
 
 // Rows come in order of time, as they lie on disk: one transaction touches few
 // pages then.
 const (
-	oldRuns    = "SELECT id FROM run WHERE decided < ?1 AND " + over + " ORDER BY decided LIMIT ?2"
-	oldSkips   = "SELECT due, job, era FROM occurrence WHERE run IS NULL AND at < ?1 ORDER BY at LIMIT ?2"
-	oldRecords = "SELECT id FROM record WHERE at < ?1 LIMIT ?2"
-	oldLives   = "SELECT id FROM life WHERE seen < ?1 AND id < (SELECT max(id) FROM life) LIMIT ?2"
+	oldRuns      = "SELECT id FROM run WHERE decided < ?1 AND " + over + " AND run.job " + others + " ORDER BY decided LIMIT ?2"
+	oldSkips     = "SELECT due, job, era FROM occurrence AS o WHERE run IS NULL AND at < ?1 AND o.job " + others + " ORDER BY at LIMIT ?2"
+	oldRecords   = "SELECT id FROM record WHERE at < ?1 LIMIT ?2"
+	oldLives     = "SELECT id FROM life WHERE seen < ?1 AND id < (SELECT max(id) FROM life) LIMIT ?2"
+	oldBackfills = "SELECT id FROM backfill WHERE asked < ?1 AND state <> 'going' AND id < (SELECT max(id) FROM backfill) LIMIT ?2"
+	moreLetters  = `SELECT run FROM (SELECT run, row_number() OVER (PARTITION BY user ORDER BY run DESC) AS place FROM dead)
+		WHERE place > ?1 ORDER BY run LIMIT ?2`
 
-	moreRuns = `SELECT run.id FROM job CROSS JOIN run ON run.job = job.n AND ` + over + ` AND run.id <=
-		(SELECT id FROM run AS kept WHERE kept.job = job.n ORDER BY id DESC LIMIT 1 OFFSET ?1) ORDER BY run.id LIMIT ?2`
-	moreSkips = `SELECT o.due, o.job, o.era FROM job CROSS JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due <=
-		(SELECT due FROM occurrence AS kept WHERE kept.job = job.n AND kept.run IS NULL ORDER BY due DESC LIMIT 1 OFFSET ?1) ORDER BY o.due LIMIT ?2`
+	oldRunsOfThese  = "SELECT run.id FROM " + these + "run ON run.job = these.n AND decided < ?1 AND " + over + " ORDER BY run.id LIMIT ?2"
+	oldSkipsOfThese = `SELECT o.due, o.job, o.era FROM ` + these + `occurrence AS o
+		ON o.job = these.n AND o.run IS NULL AND o.at < ?1 ORDER BY o.due LIMIT ?2`
 
-	dropRun    = "DELETE FROM run WHERE id = ?"
-	dropSkip   = "DELETE FROM occurrence WHERE due = ? AND job = ? AND era = ?"
-	dropRecord = "DELETE FROM record WHERE id = ?"
-	dropLife   = "DELETE FROM life WHERE id = ?"
+	dropRun      = "DELETE FROM run WHERE id = ?"
+	dropSkip     = "DELETE FROM occurrence WHERE due = ? AND job = ? AND era = ?"
+	dropRecord   = "DELETE FROM record WHERE id = ?"
+	dropLife     = "DELETE FROM life WHERE id = ?"
+	dropBackfill = "DELETE FROM backfill WHERE id = ?"
+	dropLetter   = "DELETE FROM dead WHERE run = ?"
 )
 
+// moreRuns and moreSkips find what is beyond the number that is kept, of the
+// jobs that which chooses.
+func moreRuns(which string) string {
+	return `SELECT run.id FROM job CROSS JOIN run ON run.job = job.n AND ` + over + ` AND run.id <=
+		(SELECT id FROM run AS kept WHERE kept.job = job.n ORDER BY id DESC LIMIT 1 OFFSET ?1)
+		WHERE job.id ` + which + listed + ` ORDER BY run.id LIMIT ?2`
+}
+
+func moreSkips(which string) string {
+	return `SELECT o.due, o.job, o.era FROM job CROSS JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due <=
+		(SELECT due FROM occurrence AS kept WHERE kept.job = job.n AND kept.run IS NULL ORDER BY due DESC LIMIT 1 OFFSET ?1)
+		WHERE job.id ` + which + listed + ` ORDER BY o.due LIMIT ?2`
+}
+
 func (p Policy) cuts(now time.Time, done *Pruned) (cuts []cut) {
+	var exempt []job.ID
+	for _, k := range p.Other {
+		exempt = append(exempt, k.Jobs...)
+		cuts = append(cuts, k.cuts(now, done)...)
+	}
+	jobs, uncounted := list(exempt), new(int)
 	if p.Age > 0 {
-		before, uncounted := nanosBound(now.Add(-p.Age)), new(int)
+		before := nanosBound(now.Add(-p.Age))
 		cuts = append(cuts,
-			cut{oldRuns, before, dropRun, &done.Runs},
-			cut{oldSkips, before, dropSkip, &done.Skips},
-			cut{oldRecords, before, dropRecord, uncounted},
-			cut{oldLives, before, dropLife, uncounted})
+			cut{oldRuns, before, jobs, dropRun, &done.Runs},
+			cut{oldSkips, before, jobs, dropSkip, &done.Skips},
+			cut{oldRecords, before, "", dropRecord, uncounted},
+			cut{oldLives, before, "", dropLife, uncounted},
+			cut{oldBackfills, before, "", dropBackfill, uncounted})
 	}
 	if p.PerJob > 0 {
 		cuts = append(cuts,
-			cut{moreRuns, int64(p.PerJob), dropRun, &done.Runs},
-			cut{moreSkips, int64(p.PerJob), dropSkip, &done.Skips})
+			cut{moreRuns("NOT IN "), int64(p.PerJob), jobs, dropRun, &done.Runs},
+			cut{moreSkips("NOT IN "), int64(p.PerJob), jobs, dropSkip, &done.Skips})
+	}
+	if p.Letters > 0 {
+		cuts = append(cuts, cut{moreLetters, int64(p.Letters), "", dropLetter, &done.Letters})
 	}
 	return cuts
+}
+
+func (k Keep) cuts(now time.Time, done *Pruned) (cuts []cut) {
+	jobs := list(k.Jobs)
+	if k.Age > 0 {
+		before := nanosBound(now.Add(-k.Age))
+		cuts = append(cuts,
+			cut{oldRunsOfThese, before, jobs, dropRun, &done.Runs},
+			cut{oldSkipsOfThese, before, jobs, dropSkip, &done.Skips})
+	}
+	if k.PerJob > 0 {
+		cuts = append(cuts,
+			cut{moreRuns("IN "), int64(k.PerJob), jobs, dropRun, &done.Runs},
+			cut{moreSkips("IN "), int64(k.PerJob), jobs, dropSkip, &done.Skips})
+	}
+	return cuts
+}
+
+// list is names of jobs as json_each takes them.
+func list(jobs []job.ID) string {
+	if len(jobs) == 0 {
+		return "[]"
+	}
+	text, _ := json.Marshal(jobs)
+	return string(text)
 }
 
 // Prune removes history that the policy does not keep. Marks are no history:
@@ -84,7 +166,49 @@ func (s *Store) Prune(ctx context.Context, now time.Time, p Policy) (done Pruned
 			return done, fmt.Errorf("prune history: %w", err)
 		}
 	}
+	if err := s.forget(ctx, now, p); err != nil {
+		return done, fmt.Errorf("prune history: %w", err)
+	}
 	return done, nil
+}
+
+// What is remembered of jobs, with the time of its newest change, and how it is
+// removed.
+const (
+	oldLedgers = `SELECT ledger.job, user, job.id FROM ledger JOIN job ON job.n = ledger.job
+		WHERE coalesce(ended, watched, 0) < ?1`
+	oldStates = `SELECT state.job, user, job.id FROM state JOIN job ON job.n = state.job
+		GROUP BY state.job, user HAVING max(at) < ?1`
+
+	dropLedger = "DELETE FROM ledger WHERE job = ? AND user = ?"
+	dropStates = "DELETE FROM state WHERE job = ? AND user = ?"
+)
+
+// forget removes what is remembered of jobs that are gone.
+func (s *Store) forget(ctx context.Context, now time.Time, p Policy) error {
+	if p.Age == 0 || p.Installed == nil {
+		return nil
+	}
+	for find, drop := range map[string]string{oldLedgers: dropLedger, oldStates: dropStates} {
+		var gone [][]driver.Value
+		err := s.each(ctx, func(rows *sql.Rows) error {
+			var n int64
+			var user string
+			var id job.ID
+			err := rows.Scan(&n, &user, &id)
+			if err == nil && !p.Installed(id, user) {
+				gone = append(gone, []driver.Value{n, user})
+			}
+			return err
+		}, find, nanosBound(now.Add(-p.Age)))
+		if err == nil {
+			_, err = s.dropAll(ctx, drop, gone)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Store) cut(ctx context.Context, c cut) error {
@@ -93,18 +217,32 @@ func (s *Store) cut(ctx context.Context, c cut) error {
 		if err != nil {
 			return err
 		}
-		for rest := rows; len(rest) > 0; {
-			n, err := s.drop(ctx, c.drop, rest)
-			if err != nil {
-				return err
-			}
-			*c.count += n
-			rest = rest[n:]
-		}
-		if len(rows) < pageRows {
-			return nil
+		n, err := s.dropAll(ctx, c.drop, rows)
+		*c.count += n
+		if err != nil || len(rows) < pageRows {
+			return err
 		}
 	}
+}
+
+// dropAll removes rows and counts them. Commits pass in between.
+func (s *Store) dropAll(ctx context.Context, text string, keys [][]driver.Value) (dropped int, err error) {
+	for dropped < len(keys) {
+		n, err := s.drop(ctx, text, keys[dropped:])
+		if err != nil {
+			return dropped, err
+		}
+		dropped += n
+	}
+	return dropped, nil
+}
+
+// args are those of find. The driver refuses one that the query does not name.
+func (c *cut) args() []any {
+	if c.jobs == "" {
+		return []any{c.keep, pageRows}
+	}
+	return []any{c.keep, pageRows, c.jobs}
 }
 
 // keys names the rows that a cut takes, or some of them if they are many.
@@ -120,7 +258,7 @@ func (s *Store) keys(ctx context.Context, c cut) (keys [][]driver.Value, err err
 		}
 		keys = append(keys, key)
 		return rows.Scan(dest...)
-	}, c.find, c.keep, pageRows)
+	}, c.find, c.args()...)
 	return keys, err
 }
 

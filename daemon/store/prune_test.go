@@ -160,10 +160,10 @@ func TestPruneManyLetsCommitsPass(t *testing.T) {
 
 func TestQueriesLookThroughIndexes(t *testing.T) {
 	s := open(t, t.TempDir())
-	rows := 1
-	for _, c := range (Policy{PerJob: 1, Age: 1}).cuts(noon, &Pruned{}) {
-		if c.find != oldLives { // there are few
-			holdPlan(t, s, c.find, c.keep, rows)
+	few := []string{oldLives, oldBackfills, moreLetters}
+	for _, c := range (Policy{PerJob: 1, Age: 1, Letters: 1, Other: []Keep{{[]job.ID{"a"}, 1, 1}}}).cuts(noon, &Pruned{}) {
+		if !slices.Contains(few, c.find) {
+			holdPlan(t, s, c.find, c.args()...)
 		}
 		holdPlan(t, s, c.drop, []any{1, 2, 3}[:strings.Count(c.drop, "?")]...)
 	}
@@ -190,5 +190,114 @@ func holdPlan(t *testing.T, s *Store, query string, args ...any) {
 	}, "EXPLAIN QUERY PLAN "+query, args...)
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// keep= of a job goes before what is usual, whether it keeps more or less.
+func TestPruneKeepsOfEachJobWhatItAsksFor(t *testing.T) {
+	s := open(t, t.TempDir())
+	names := []job.ID{"usual", "few", "young", "all"}
+	id := job.RunID(0)
+	for minute := 30; minute > 0; minute-- {
+		var records []job.Record
+		for _, name := range names {
+			id++
+			due := noon.Add(-time.Duration(minute) * time.Minute)
+			records = append(records, ended(id, name, due, 0), skipped(name, due.Add(time.Second), job.Overlapping))
+		}
+		commit(t, s, Batch{Records: records})
+	}
+	p := Policy{PerJob: 10, Age: 20 * time.Minute, Other: []Keep{
+		{Jobs: []job.ID{"few", "unknown"}, PerJob: 3}, {Jobs: []job.ID{"young"}, Age: 5*time.Minute + time.Second}, {Jobs: []job.ID{"all"}},
+	}}
+	same(t, "pruned", prune(t, s, p), Pruned{Runs: 20 + 27 + 25, Skips: 20 + 27 + 25})
+	for name, want := range map[job.ID]int{"usual": 10, "few": 3, "young": 5, "all": 30} {
+		runs, err := s.Runs(t.Context(), Filter{Jobs: []job.ID{name}})
+		if err != nil || len(runs) != want {
+			t.Errorf("%d runs of %s are left, %v; want %d", len(runs), name, err, want)
+		}
+	}
+	same(t, "pruned again", prune(t, s, p), Pruned{})
+}
+
+func TestPruneKeepsDeadLettersAndWhatWasConcludedLast(t *testing.T) {
+	s := open(t, t.TempDir())
+	hour := func(rec job.Record, n int) job.Record {
+		rec.Run.Decided = noon.Add(-time.Duration(n) * time.Hour)
+		return rec
+	}
+	commit(t, s, Batch{Records: []job.Record{
+		hour(dies(1, "a", "root"), 9), hour(concluded(2, "a", noon, 0, job.VerdictOK), 8), hour(concluded(3, "a", noon, 1, job.VerdictFail), 7),
+		hour(concluded(4, "a", noon, 1, job.VerdictRetry), 6), hour(concluded(5, "a", noon, 1, job.VerdictRetry), 5),
+		hour(decided(6, "a", noon.Add(time.Hour)), 4),
+	}, Ledgers: []job.Ledger{{Job: "a", User: "root", Run: 3, Verdict: job.VerdictFail, Ended: noon}}})
+	chatter(t, s, 6)
+	prune(t, s, Policy{Age: time.Hour, PerJob: 1})
+	runs, err := s.Runs(t.Context(), Filter{})
+	if err != nil || !slices.Equal(ids(runs), []job.RunID{6, 3, 1}) {
+		t.Errorf("left are %v, %v; want the live 6, the newest that was over 3, and the dead letter 1", ids(runs), err)
+	}
+	if chunks, err := s.Output(t.Context(), 1); err != nil || len(chunks) != 1 {
+		t.Errorf("output of the dead letter: %v, %v", chunks, err)
+	}
+	commit(t, s, Batch{Records: []job.Record{{At: noon, Kind: job.Buried, Job: "a", Run: &runs[2]}}})
+	same(t, "pruned once it was buried", prune(t, s, Policy{Age: time.Hour}), Pruned{Runs: 1})
+}
+
+func TestPruneDiscardsOldestDeadLettersOfTheAccountThatHasTooMany(t *testing.T) {
+	s := open(t, t.TempDir())
+	var records []job.Record
+	for id := range job.RunID(6) {
+		records = append(records, dies(id+1, "a", []string{"ann", "bob", "ann"}[id%3]))
+	}
+	commit(t, s, Batch{Records: records})
+	same(t, "pruned", prune(t, s, Policy{Letters: 2}), Pruned{Letters: 2})
+	letters, err := s.Letters(t.Context(), Of{})
+	var left []job.RunID
+	for _, l := range letters {
+		left = append(left, l.Run.ID)
+	}
+	if err != nil || !slices.Equal(left, []job.RunID{6, 5, 4, 2}) {
+		t.Errorf("left are %v, %v; want 6 and 4 of ann, 5 and 2 of bob", left, err)
+	}
+}
+
+func TestPruneForgetsJobsThatAreGone(t *testing.T) {
+	s := open(t, t.TempDir())
+	old := noon.Add(-2 * time.Hour)
+	commit(t, s, Batch{Ledgers: []job.Ledger{
+		{Job: "gone", User: "ann", Ended: old}, {Job: "gone", User: "bob", Ended: noon}, {Job: "here", User: "ann", Watched: old},
+	}})
+	installed := func(id job.ID, user string) bool { return id == "here" && user == "ann" }
+	prune(t, s, Policy{Age: time.Hour})
+	if got := restore(t, s).Ledgers; len(got) != 3 {
+		t.Errorf("ledgers are forgotten although nobody knows what is installed: %v", got)
+	}
+	prune(t, s, Policy{Age: time.Hour, Installed: installed})
+	got := restore(t, s).Ledgers
+	if len(got) != 2 || got[0].User != "bob" && got[1].User != "bob" {
+		t.Errorf("ledgers left: %v; want bob's, which is young, and that of here", got)
+	}
+}
+
+func TestPruneOfBackfillsKeepsTheNewestAndThoseThatGo(t *testing.T) {
+	s := open(t, t.TempDir())
+	var records []job.Record
+	for id := range int64(3) {
+		b := backfill(id+1, "a", "ann")
+		b.Asked = noon.Add(-time.Hour)
+		if id != 1 {
+			b.State = job.BackfillDone
+		}
+		records = append(records, filled(b, ""))
+	}
+	commit(t, s, Batch{Records: records})
+	prune(t, s, Policy{Age: time.Minute})
+	left, err := s.Backfills(t.Context(), Of{})
+	if err != nil || len(left) != 2 || left[0].ID != 3 || left[1].ID != 2 {
+		t.Errorf("backfills left: %v, %v; want 3 and 2", left, err)
+	}
+	if next := restore(t, s).NextBackfill; next != 4 {
+		t.Errorf("next backfill is %d, want 4", next)
 	}
 }

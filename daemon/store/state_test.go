@@ -1,0 +1,111 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func TestStateComesBackToItsJobAndAccountAlone(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	set := func(id job.ID, user, key string, value []byte, at time.Time) {
+		t.Helper()
+		if err := s.SetState(t.Context(), id, user, key, value, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("a", "ann", "cursor", []byte("old"), noon)
+	set("a", "ann", "cursor", []byte("x\x00\xff"), noon.Add(1))
+	set("a", "ann", "Empty_.-1", nil, noon.Add(2))
+	set("a", "bob", "cursor", []byte("bob's"), noon)
+	set("b", "ann", "cursor", []byte("b's"), noon)
+	s = reopen(t, s, dir)
+	for _, c := range []struct {
+		id              job.ID
+		user, key, want string
+		ok              bool
+	}{
+		{"a", "ann", "cursor", "x\x00\xff", true}, {"a", "ann", "Empty_.-1", "", true}, {"a", "bob", "cursor", "bob's", true},
+		{"b", "ann", "cursor", "b's", true}, {"b", "bob", "cursor", "", false}, {"x", "ann", "cursor", "", false}, {"a", "ann", "x", "", false},
+	} {
+		got, ok, err := s.State(t.Context(), c.id, c.user, c.key)
+		if err != nil || ok != c.ok || string(got) != c.want {
+			t.Errorf("%s of %s, %s: %q, %t, %v; want %q, %t", c.id, c.user, c.key, got, ok, err, c.want, c.ok)
+		}
+	}
+	all, err := s.States(t.Context(), "a", "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "keys", all, []StateEntry{{"Empty_.-1", 0, noon.Add(2)}, {"cursor", 3, noon.Add(1)}})
+	for _, want := range []bool{true, false} {
+		if ok, err := s.DeleteState(t.Context(), "a", "ann", "cursor"); ok != want || err != nil {
+			t.Errorf("deleted: %t, %v; want %t", ok, err, want)
+		}
+	}
+	if got, ok, _ := s.State(t.Context(), "a", "bob", "cursor"); !ok || string(got) != "bob's" {
+		t.Errorf("ann deleted bob's: %q, %t", got, ok)
+	}
+}
+
+func TestStateIsBounded(t *testing.T) {
+	s := open(t, t.TempDir())
+	refused := func(what string, err error, words string) {
+		t.Helper()
+		if e, ok := errors.AsType[*StateError](err); !ok || !strings.Contains(e.Error(), words) {
+			t.Errorf("%s: %v, want a StateError that says %q", what, err, words)
+		}
+	}
+	set := func(id job.ID, key string, size int) error {
+		return s.SetState(t.Context(), id, "ann", key, bytes.Repeat([]byte("x"), size), noon)
+	}
+	for _, key := range []string{"", "a b", "a/b", "ä", "a\n", strings.Repeat("k", 129), strings.Repeat("k", 1<<20)} {
+		refused(fmt.Sprintf("key %.20q", key), set("a", key, 1), "key")
+	}
+	if err := set("a", strings.Repeat("k", 128), stateValue); err != nil {
+		t.Error(err)
+	}
+	refused("a big value", set("a", "k", stateValue+1), "65537 bytes")
+	for i := range 15 {
+		if err := set("a", fmt.Sprint("big", i), stateValue-100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused("more than 1 MiB", set("a", "more", stateValue), "1048576")
+	if err := set("a", "big3", stateValue-200); err != nil {
+		t.Errorf("a smaller value in the place of another: %v", err)
+	}
+	for i := range stateKeys {
+		if err := set("b", fmt.Sprint("key", i), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused("a key too many", set("b", "more", 1), "256 keys")
+	if err := set("b", "key7", 5); err != nil {
+		t.Errorf("another value of a key that is there: %v", err)
+	}
+	if err := set("c", "more", 1); err != nil {
+		t.Errorf("a job beside one that is full: %v", err)
+	}
+}
+
+func TestPruneForgetsTheStateOfJobsThatAreGone(t *testing.T) {
+	s := open(t, t.TempDir())
+	for id, at := range map[job.ID]time.Time{"gone": noon.Add(-2 * time.Hour), "lately gone": noon, "here": noon.Add(-2 * time.Hour)} {
+		if err := s.SetState(t.Context(), id, "ann", "k", nil, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune(t, s, Policy{Age: time.Hour, Installed: func(id job.ID, user string) bool { return id == "here" && user == "ann" }})
+	for id, want := range map[job.ID]bool{"gone": false, "lately gone": true, "here": true} {
+		if _, ok, err := s.State(t.Context(), id, "ann", "k"); ok != want || err != nil {
+			t.Errorf("state of %s is there: %t, %v; want %t", id, ok, err, want)
+		}
+	}
+}
