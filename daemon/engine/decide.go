@@ -77,12 +77,13 @@ func (e *Engine) decide(slot int32, seen *lookup) {
 
 // firing is a job whose occurrence is being decided.
 type firing struct {
-	slot    int32
-	id      job.ID
-	entry   *crontab.Entry
-	options *crontab.Options
-	by      string // who asked, for a manual run
-	forced  bool   // and insists
+	slot     int32
+	id       job.ID
+	entry    *crontab.Entry
+	options  *crontab.Options
+	by       string // who asked, for a manual run
+	forced   bool   // and insists
+	backfill int64  // the backfill that it is of, or 0
 }
 
 // isHere tells whether host= lets the job run on a host of that name, which
@@ -286,7 +287,7 @@ func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string)
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	r := &run{options: j.options, zone: j.entry.Zone().Location(), jobs: e.jobs, slot: j.slot, forced: j.forced, Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
-		User: j.entry.User(), Decided: e.now.Wall,
+		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill,
 	}}
 	var salt job.RunID
 	if t == job.TriggerManual {
@@ -300,6 +301,7 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 func (e *Engine) add(r *run) {
 	e.nextRun = max(e.nextRun, r.ID+1)
 	e.live[r.ID] = r
+	e.countFill(r, 1)
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)
 }
 
@@ -321,6 +323,7 @@ func isOf(r *run, user string) bool { return r.User == "" || r.User == user }
 
 func (e *Engine) remove(r *run) {
 	delete(e.live, r.ID)
+	e.countFill(r, -1)
 	e.vacate(r)
 	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })
 	if len(rest) == 0 {

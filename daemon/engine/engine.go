@@ -60,6 +60,7 @@ type Engine struct {
 	holds   map[job.ID]job.Hold // replaced, never changed: views share these
 	ledgers map[job.ID]job.Ledger
 	places  places
+	fills   fills
 	node    string
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
@@ -101,6 +102,7 @@ func New(s State) *Engine {
 		holds:   map[job.ID]job.Hold{},
 		ledgers: map[job.ID]job.Ledger{},
 		stamps:  maps.Clone(s.Stamps),
+		fills:   restoreFills(&s),
 		memory:  &s,
 	}
 	maps.Copy(e.holds, s.Holds)
@@ -121,6 +123,7 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.expire()
 	e.dispatch(nil)
 	e.fire()
+	e.fill()
 	e.dispatch(nil)
 	out := e.out
 	e.out = nil
@@ -156,6 +159,10 @@ func (e *Engine) take(ev Event) {
 		e.stamps = maps.Clone(ev.Days)
 	case Abandon:
 		e.abandon()
+	case Backfill:
+		e.backfill(ev)
+	case StopBackfill:
+		e.stopBackfill(ev)
 	}
 }
 
@@ -164,10 +171,10 @@ func (e *Engine) take(ev Event) {
 func (e *Engine) Wake() time.Time {
 	var wake time.Time
 	if !e.draining {
-		if len(e.pending) > 0 || e.places.hasMore() {
+		if len(e.pending) > 0 || e.places.hasMore() || e.fills.busy {
 			return e.now.Wall
 		}
-		wake = e.sooner(e.agenda.next(), e.places.next)
+		wake = e.sooner(e.sooner(e.agenda.next(), e.places.next), e.fills.wake)
 	}
 	return e.sooner(wake, e.timers.next)
 }

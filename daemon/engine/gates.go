@@ -115,7 +115,7 @@ func (e *Engine) goOn(r *run, cause job.Reason) bool {
 	if !e.stillDue(r, j) {
 		return false
 	}
-	if d := r.options.Deadline; d > 0 && e.now.Wall.Sub(r.Due) > d {
+	if d := r.options.Deadline; d > 0 && r.Backfill == 0 && e.now.Wall.Sub(r.Due) > d {
 		e.drop(r, job.PastDeadline)
 		return false
 	}

@@ -24,6 +24,8 @@ func (e *Engine) conclude(r *run) {
 	switch {
 	case r.Verdict == job.VerdictRetry:
 		e.retry(r)
+	case r.Backfill != 0:
+		e.filled(r)
 	case r.Verdict.Final():
 		e.enter(r)
 	}

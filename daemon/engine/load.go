@@ -343,6 +343,9 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 		due = old.NotBefore
 	}
 	p := catchup(r.options, crontab.FixedTime(e.jobs.entry(slot).Schedule), []time.Time{due}, e.now.Wall)
+	if old.Backfill != 0 { // of the past it is anyway
+		p = plan{}
+	}
 	switch {
 	case p.tooLate == 1:
 		e.drop(r, job.PastDeadline)

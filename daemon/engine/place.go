@@ -57,6 +57,9 @@ type Overflow struct {
 	Last  time.Time // zero: none was
 }
 
+// Overflow tells whether runs were dropped as too many waited.
+func (v *View) Overflow() Overflow { return v.over }
+
 // turnKey names the runs of an account that have one priority.
 type turnKey struct {
 	account  string
@@ -114,6 +117,14 @@ type pool struct {
 
 // bounds tells whether every run needs a place.
 func (l *Limits) bounds() bool { return l.MaxRunning > 0 || l.MaxPerUser > 0 }
+
+// queue is how many runs may wait for a place.
+func (l *Limits) queue() int {
+	if l.QueueMax == 0 {
+		return defaultQueue
+	}
+	return l.QueueMax
+}
 
 // pool is the pool that an entry means. A pool that is declared is there for
 // root's tables, and for the tables of the accounts that it lists. Other
@@ -191,10 +202,7 @@ func (e *Engine) place(r *run) answer {
 // the account of which most wait, so that no account crowds out another.
 func (e *Engine) overflow(r *run) answer {
 	p := &e.places
-	most := p.limits.QueueMax
-	if most == 0 {
-		most = defaultQueue
-	}
+	most := p.limits.queue()
 	if p.waiting <= most {
 		return waits
 	}

@@ -38,6 +38,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	sleep 2h                    the machine is suspended
 //	die                         the daemon is killed
 //	run|pause|resume|stop JOB   somebody asks; force, until=T, by=NAME
+//	backfill JOB FROM TO [overlap=W] [reprocess=W] [active=N]
+//	fillstop ID                 a backfill is stopped
 //	drain, abandon              the daemon is told to stop; undrain: it goes on
 //	next JOB [N]                what is planned
 func TestStories(t *testing.T) {
@@ -118,6 +120,25 @@ func (s *story) stamps(words []string) {
 	if s.w.engine != nil {
 		s.w.step(Stamps{s.w.state.Stamps})
 	}
+}
+
+func (s *story) backfill(words []string) {
+	b := job.Backfill{
+		Job: job.ID(words[0]), By: "ann", From: s.time(words[1]), To: s.time(words[2]),
+		Overlap: "queue-all", Reprocess: job.ReprocessNone, MaxActive: 1,
+	}
+	for _, word := range words[3:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "overlap":
+			b.Overlap = value
+		case "reprocess":
+			b.Reprocess = job.Reprocess(value)
+		case "active":
+			b.MaxActive = int(s.run(value))
+		}
+	}
+	s.w.step(Backfill{Request: b, Ran: s.w.ranIn(b.Job, b.From, b.To), Token: 1})
 }
 
 func (s *story) limits(words []string) Limits {
@@ -224,6 +245,10 @@ func (s *story) command(words []string, body string) {
 	case "die":
 		w.die()
 		return
+	case "backfill":
+		s.backfill(words[1:])
+	case "fillstop":
+		w.step(StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
 	case "drain":
 		w.step(Drain{})
 	case "undrain":

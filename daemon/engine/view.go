@@ -19,11 +19,13 @@ type View struct {
 	stamps   map[string]crontab.Day
 	busy     map[string]bool // periods of which a run lives
 	live     []*job.Run
+	fills    []job.Backfill
+	over     Overflow
 }
 
 // View returns the world as of the last Step.
 func (e *Engine) View() *View {
-	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps}
+	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, fills: e.fills.list(), over: e.places.over}
 	v.live = make([]*job.Run, 0, len(e.live))
 	for _, r := range e.live {
 		v.live = append(v.live, r.recorded)

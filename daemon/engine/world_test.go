@@ -32,6 +32,7 @@ type world struct {
 	state   State
 	known   []Known
 	ledgers map[job.ID]job.Ledger
+	ran     map[job.ID][]job.Run // all that was recorded of runs
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
 
@@ -52,7 +53,7 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
 		state: State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{},
-		ledgers: map[job.ID]job.Ledger{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
+		ledgers: map[job.ID]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}
 }
 
@@ -118,10 +119,25 @@ func (w *world) start() {
 	s.Stamps = maps.Clone(w.state.Stamps)
 	s.Ledgers = slices.Collect(maps.Values(w.ledgers))
 	s.Adopted = w.adopt()
+	s.Ran = map[int64]map[int64]job.Verdict{}
+	for _, b := range s.Backfills {
+		s.Ran[b.ID] = w.ranIn(b.Job, b.From, b.To)
+	}
 	w.engine = New(s)
 	w.owed, w.checking = nil, map[job.RunID]bool{}
 	w.state.Booted = false
 	w.step(w.load())
+}
+
+// ranIn is how the occurrences of some time ended, by the newest runs.
+func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
+	ran := map[int64]job.Verdict{}
+	for _, r := range w.ran[id] {
+		if !r.Due.Before(from) && !r.Due.After(to) && r.State != job.RunDropped {
+			ran[r.Due.UnixNano()] = r.Verdict
+		}
+	}
+	return ran
 }
 
 // load is the event that says what the tables and the configuration are.
@@ -205,9 +221,21 @@ func (w *world) end(id job.RunID, o job.Outcome) {
 	w.owed = append(w.owed, Ended{Run: id, Outcome: o})
 }
 
+// fill keeps how far a backfill has come.
+func (w *world) fill(b job.Backfill) {
+	w.state.NextBackfill = max(w.state.NextBackfill, b.ID+1)
+	w.state.Backfills = slices.DeleteFunc(w.state.Backfills, func(x job.Backfill) bool { return x.ID == b.ID })
+	if b.State == job.BackfillGoing {
+		w.state.Backfills = append(w.state.Backfills, b)
+	}
+}
+
 // store keeps what the real store keeps.
 func (w *world) store(r job.Record) {
-	if r.Kind == job.Decided && (r.Run == nil || r.Run.Trigger != job.TriggerManual) {
+	if r.Kind == job.Filled {
+		w.fill(*r.Backfill)
+	}
+	if r.Kind == job.Decided && r.Backfill == nil && (r.Run == nil || r.Run.Trigger != job.TriggerManual && r.Run.Trigger != job.TriggerBackfill) {
 		w.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
 	}
 	if r.Kind == job.Paused {
@@ -220,6 +248,7 @@ func (w *world) store(r job.Record) {
 		return
 	}
 	w.state.NextRun = max(w.state.NextRun, r.Run.ID+1)
+	w.ran[r.Job] = append(w.ran[r.Job], *r.Run)
 	if r.Run.State.Live() {
 		w.live[r.Run.ID] = *r.Run
 	} else {
@@ -267,6 +296,9 @@ func (w *world) tell(e Effect) string {
 		if e.Err != nil {
 			return fmt.Sprintf("  refused (%s): %s", e.Err.Kind, e.Err.Reason)
 		}
+		if b := e.Backfill; b != nil {
+			return fmt.Sprintf("  backfill %d is %s", b.ID, b.State)
+		}
 		return "  granted"
 	case Stamp:
 		return fmt.Sprintf("  stamp %s %s", e.ID, e.Day)
@@ -303,6 +335,9 @@ func (w *world) tellRecord(r job.Record) string {
 		if r.Kind == job.Queued {
 			fmt.Fprintf(&b, " attempt %d", r.Run.Attempt)
 		}
+	}
+	if f := r.Backfill; f != nil && r.Kind == job.Filled {
+		fmt.Fprintf(&b, " %d %s: %d started, %d skipped, %d failed", f.ID, f.State, f.Started, f.Skipped, f.Failed)
 	}
 	if r.Reason != "" {
 		fmt.Fprintf(&b, " %s", r.Reason)

@@ -15,10 +15,10 @@ type Backfill struct {
 	Reprocess Reprocess `json:"reprocess"`
 	MaxActive int       `json:"max_active"` // most runs of it at once, at least 1
 
-	Cursor  time.Time     `json:"cursor"` // the newest occurrence that was decided; From or earlier: none
+	Cursor  time.Time     `json:"cursor"` // the newest occurrence that was decided; before From: none
 	Started int           `json:"started"`
-	Skipped int           `json:"skipped"`
-	Failed  int           `json:"failed"`
+	Skipped int           `json:"skipped"` // left out, as Reprocess says
+	Failed  int           `json:"failed"`  // of those started: failed for good, or dropped
 	State   BackfillState `json:"state"`
 }
 
