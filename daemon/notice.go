@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/mail"
@@ -60,7 +61,7 @@ func noticeLevel(on job.NoticeOn) slog.Level {
 // when the daemon leaves is waited for, and further ones are the next daemon's.
 func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []byte, error) {
 	if l.isAway() {
-		return job.Outcome{}, nil, notify.ErrAway
+		return job.Outcome{}, nil, notify.ErrNotNow
 	}
 	a, err := l.accounts.Find(ctx, p.User)
 	if err != nil {
@@ -80,14 +81,18 @@ func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []by
 // it. Letters of a channel with addresses are the administrator's, those of the
 // built-in one the job's.
 func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
-	if l.post == nil {
+	v := l.view.Load()
+	switch {
+	case v == nil: // no table is read yet
+		return notify.ErrNotNow
+	case l.post == nil:
 		return &notify.FinalError{Why: "a daemon that was given crontabs by name sends no mail"}
 	}
 	n := mail.Notice{To: c.To}
 	user := cmp.Or(c.User, notify.Nobody)
 	if len(c.To) == 0 {
 		user = m.User
-		if entry := l.entryOf(m.Job, m.User); entry != nil {
+		if entry := entryOf(v, m.Job, m.User); entry != nil {
 			n.MailTo, n.Env = entry.Options().MailTo, entry.Env()
 		}
 	}
@@ -105,8 +110,7 @@ func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Mess
 }
 
 // entryOf is what an account's job is made of now, or nil.
-func (l *loop) entryOf(id job.ID, user string) *crontab.Entry {
-	v := l.view.Load()
+func entryOf(v *engine.View, id job.ID, user string) *crontab.Entry {
 	i, ok := v.Find(id)
 	if !ok || v.Entry(i).User() != user {
 		return nil

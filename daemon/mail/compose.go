@@ -13,7 +13,7 @@ import (
 // mail only of failures, mail is off, the address is not safe. The lines are
 // for cron's log.
 func Compose(c Config, r Report) (*Letter, []Line) {
-	if !r.Due() || c.off() {
+	if !r.due() || c.off() {
 		return nil, nil
 	}
 	env := newVariables(c.Family, r)
@@ -44,10 +44,10 @@ func Compose(c Config, r Report) (*Letter, []Line) {
 // off tells whether the host sends no mail at all.
 func (c Config) off() bool { return c.Syslog || c.Command == "off" }
 
-// Due tells whether the entry asks for a letter about this run. An attempt that
+// due tells whether the entry asks for a letter about this run. An attempt that
 // another one follows is no failure yet to mail=failure, and each is a run of
 // its own to all else, as a cron knows nothing of attempts.
-func (r *Report) Due() bool {
+func (r *Report) due() bool {
 	switch r.When {
 	case crontab.MailNever:
 		return false

@@ -69,7 +69,7 @@ func (n *Notifier) deliver(ctx context.Context, l *lane, it *item) {
 		n.done(l, it)
 	case ctx.Err() != nil:
 		return // the daemon stops; the message stays as it is
-	case f.away:
+	case f.untried:
 		n.leave(it)
 	case f.final || it.tooOld(&c):
 		n.giveUp(l, it, f)
@@ -96,7 +96,7 @@ func failed(err error) *failure {
 	if err == nil {
 		return nil
 	}
-	f := &failure{why: oneLine(err.Error()), away: errors.Is(err, ErrAway)}
+	f := &failure{why: oneLine(err.Error()), untried: errors.Is(err, ErrNotNow)}
 	_, f.final = errors.AsType[*FinalError](err)
 	return f
 }
@@ -133,7 +133,7 @@ func (it *item) end(c *Channel) time.Time { return it.born.Add(cmp.Or(c.Retry, d
 
 func wait(tries int) time.Duration { return min(firstWait<<min(tries, 10), longestWait) }
 
-// leave has a message wait for the next daemon, or for this one if it stays.
+// leave has a message wait as if nothing had happened.
 func (n *Notifier) leave(it *item) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -36,7 +36,7 @@ type Options struct {
 	// not end before ctx did.
 	Run func(ctx context.Context, p Program) (outcome job.Outcome, errput []byte, err error)
 
-	// Both are called by several goroutines. Of their errors ErrAway and a
+	// Both are called by several goroutines. Of their errors ErrNotNow and a
 	// *FinalError have a meaning of their own.
 
 	Log   *slog.Logger   // nil is silent
@@ -48,8 +48,8 @@ const (
 	maxWaiting  = 1000 // messages; one account may have a quarter
 	firstWait   = 15 * time.Second
 	longestWait = time.Hour
-	fewestTries = 5 // also where a clock that was set makes a message look old
-	stopTime    = 5 * time.Second
+	fewestTries = 5           // also where a clock that was set makes a message look old
+	stopTime    = time.Second // a daemon that is executed anew starts no job meanwhile
 )
 
 // longestFile bounds a file of the queue.
@@ -333,9 +333,9 @@ type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return "there is no channel " + e.Name }
 
-// ErrAway says that the daemon is about to be replaced: the message is left to
-// the next one.
-var ErrAway = errors.New("the daemon is being replaced")
+// ErrNotNow says that nothing was tried, as the daemon is about to be replaced
+// or has only begun: the message waits, and nothing is wrong with the channel.
+var ErrNotNow = errors.New("not now")
 
 // FinalError says that another try would end as this one did.
 type FinalError struct{ Why string }

@@ -425,7 +425,7 @@ func TestMailIsALetter(t *testing.T) {
 func TestNoticeIsLeftToTheNextDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, t.TempDir(), hook("ops"))
-		w.does = func(context.Context, Program) (job.Outcome, []byte, error) { return job.Outcome{}, nil, ErrAway }
+		w.does = func(context.Context, Program) (job.Outcome, []byte, error) { return job.Outcome{}, nil, ErrNotNow }
 		defer w.start()()
 		w.Give(notice("backup", "ops"))
 		time.Sleep(20 * time.Second)

@@ -27,11 +27,11 @@ const (
 
 // failure is why a channel did not take a message.
 type failure struct {
-	why    string        // shows no secret
-	final  bool          // another try would end as this one did
-	away   bool          // it was not tried, as the daemon is about to be replaced
-	silent bool          // it did not answer at all, and would not to others
-	after  time.Duration // what it asks to be left alone for
+	why     string        // shows no secret
+	final   bool          // another try would end as this one did
+	untried bool          // nothing was tried
+	silent  bool          // it did not answer at all, and would not to others
+	after   time.Duration // what it asks to be left alone for
 }
 
 // newClient makes the client of all webhooks. Certificates are verified by the
