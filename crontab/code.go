@@ -77,6 +77,7 @@ var lineCodes = map[Code]kind{
 	"B413": {Error, "too many options: the entry is held"},
 	"B414": {Error, "an option beyond what a user may choose for his own jobs"},
 	"B415": {Error, "a channel that the table may not name: it is not told"},
+	"B416": {Warning, "an option that a plain cron takes for a comment; only where lint is asked for it"},
 
 	"B501": {Error, "a line of anacrontab that is no job"},
 	"B502": {Error, "an unknown name of a period"},

@@ -32,8 +32,8 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 	made := map[Code]bool{}
 	for _, text := range texts {
 		for _, format := range []Format{User, System} {
-			_, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation, Channels: map[string][]string{}})
-			for _, d := range remarks {
+			table, remarks := Parse("codes", text, Config{Format: format, Zone: time.LoadLocation, Channels: map[string][]string{}})
+			for _, d := range append(remarks, table.Losses()...) {
 				made[d.Code] = true
 				if k, ok := lineCodes[d.Code]; d.Code.Meaning() == "" || ok && k.severity != d.Severity {
 					t.Fatalf("%v: code %s is not listed as %v", d, d.Code, d.Severity)

@@ -14,7 +14,6 @@ const maxItems = 64
 type item struct {
 	Option
 	spec     *OptionSpec // nil for x- keys and those that are not known
-	width    int         // of the item in the line
 	bare     bool        // key alone
 	off      bool        // left out without harm
 	held     string      // why the entry must not run
@@ -216,10 +215,10 @@ func (p *parser) scanValue(it item, at int) (_ item, end int, ok bool) {
 // valueEnd is where the word at byte at ends, or the next one if there is none.
 func valueEnd(line string, at int) int { return wordEnd(line, skipBlanks(line, at)) }
 
-// finishItem gives an item that ends at byte end its width, its own name here and
+// finishItem gives an item that ends at byte end its length, its own name here and
 // its row of the vocabulary.
 func finishItem(it item, end int) item {
-	it.width = end - (it.Column - 1)
+	it.Length = end - (it.Column - 1)
 	it.Key, it.Value = unalias(it.Key, it.Value)
 	it.spec = vocabularyByKey[it.Key]
 	return it
@@ -302,7 +301,7 @@ func (p *parser) remarkItem(it *item, code Code, message, fix string) {
 		return
 	}
 	p.add(Diagnostic{
-		Line: it.Line, Column: it.Column, Length: it.width,
+		Line: it.Line, Column: it.Column, Length: it.Length,
 		Code: code, Severity: lineCodes[code].severity, Message: message, Fix: fix,
 	})
 }

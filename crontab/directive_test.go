@@ -472,15 +472,20 @@ func TestTooManyOptionsHold(t *testing.T) {
 func TestVocabularyIsWellFormed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range Vocabulary() {
-		if seen[s.Key] || s.Meaning == "" || s.Values == "" {
-			t.Errorf("%s: twice, or without meaning or values", s.Key)
+		if seen[s.Key] || s.Meaning == "" || s.Values == "" || s.Loss == "" || strings.HasSuffix(s.Loss, ".") {
+			t.Errorf("%s: twice, or without meaning, values or what a plain cron does", s.Key)
 		}
 		seen[s.Key] = true
 		if !s.Extend && !s.Built() && s.check == nil {
 			t.Errorf("%s: a core option without a check of its value", s.Key)
 		}
-		if s.Built() && (s.check != nil || s.Same != "") {
+		if s.Built() && s.check != nil {
 			t.Errorf("%s: built, and yet has what only others need", s.Key)
+		}
+		if s.Same != "" && !s.Extend {
+			if _, codes := optionsOf(t, "#@ "+s.Key+"="+s.Same+"\n0 1 * * * x\n"); len(codes) > 0 {
+				t.Errorf("%s=%s: got %v", s.Key, s.Same, codes)
+			}
 		}
 	}
 	for alias, key := range keyAliases {

@@ -74,7 +74,8 @@ type Options struct {
 type Option struct {
 	Key, Value string
 	Line       int
-	Column     int
+	Column     int  // from 1, in bytes
+	Length     int  // likewise
 	Maybe      bool // written ?key=value: older versions may ignore it
 	Origin     Origin
 	File       string // of a sidecar's item; "": the table itself

@@ -98,7 +98,7 @@ func TestSidecarItemsKeepTheirPlace(t *testing.T) {
 	table, _ := parseWith(t, s, "#@ name=j timeout=5m\n0 1 * * * root x\n")
 	want := []Option{
 		{Key: "retry", Value: "2", Line: 1, Origin: FromSidecarDefault, File: "c.toml"},
-		{Key: "name", Value: "j", Line: 1, Column: 4, Origin: FromDirective},
+		{Key: "name", Value: "j", Line: 1, Column: 4, Length: 6, Origin: FromDirective},
 		{Key: "timeout", Value: "1m", Line: 1, Origin: FromSidecar, File: "c.toml"},
 		{Key: "grace", Value: "9s", Line: 2, Origin: FromSidecar, File: "c.toml"},
 	}

@@ -16,16 +16,17 @@ import (
 
 type lintFlags struct {
 	formatFlags
-	strict bool
-	host   bool
-	root   string
+	strict   bool
+	portable bool
+	host     bool
+	root     string
 }
 
 func newLint(a *app) *cobra.Command {
 	var f lintFlags
 	var out *output
 	cmd := &cobra.Command{
-		Use:   "lint FILE...|-|--host [--strict]",
+		Use:   "lint FILE...|-|--host [--strict] [--portable]",
 		Short: "Find errors and doubtful lines in crontab files",
 		Long: `Find errors and doubtful lines in crontab files; - is standard input.
 
@@ -35,8 +36,11 @@ too, make the exit code 8.
 
 A file where cron looks for tables may be refused as a whole, for its owner, its
 mode, a link or its type: that is an error, too. One that is passed over for its
-name is a notice. --host looks at all tables of this host.`,
-		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -\n  cronring lint --host",
+name is a notice. --host looks at all tables of this host.
+
+Other crons take #@ options for comments. --portable tells for each entry what it
+does there without them, as warnings.`,
+		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -\n  cronring lint --host\n  cronring lint --portable --strict my.crontab",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.host {
 				return cobra.NoArgs(cmd, args)
@@ -48,6 +52,7 @@ name is a notice. --host looks at all tables of this host.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
+	cmd.Flags().BoolVar(&f.portable, "portable", false, "tell what entries do under a cron that takes options for comments")
 	cmd.Flags().BoolVar(&f.host, "host", false, "all tables of the host, as the daemon reads them")
 	cmd.Flags().StringVar(&f.root, "root", "", "of a host whose files are in `DIR`, as a mounted disk or a container's")
 	f.add(cmd)
@@ -64,7 +69,7 @@ func (a *app) lint(ctx context.Context, names []string, f lintFlags, out *output
 	}
 	l := &linted{texts: map[string]string{}}
 	if f.host {
-		l.host(ctx, source)
+		l.host(ctx, source, f)
 	} else {
 		l.files(ctx, a, names, f, source)
 	}
@@ -124,9 +129,18 @@ func (l *linted) files(ctx context.Context, a *app, names []string, f lintFlags,
 		if refusal != nil {
 			l.remarks = append(l.remarks, refusal.Diagnostic())
 		}
-		_, found := crontab.Parse(s.name, s.text, source.Config(s.name, f.system))
+		table, found := crontab.Parse(s.name, s.text, source.Config(s.name, f.system))
 		l.texts[name] = s.text
 		l.remarks = append(l.remarks, found...)
+		l.addLosses(table, f)
+	}
+}
+
+// addLosses adds what the entries of a table lose under other crons, if that is
+// asked for.
+func (l *linted) addLosses(table *crontab.Table, f lintFlags) {
+	if f.portable {
+		l.remarks = append(l.remarks, table.Losses()...)
 	}
 }
 
@@ -142,7 +156,7 @@ func (l *linted) judge(ctx context.Context, name string, source spool.SourceOpti
 }
 
 // host looks at all tables that the daemon would read.
-func (l *linted) host(ctx context.Context, source spool.SourceOptions) {
+func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags) {
 	found := spool.OpenSource(source).Scan(ctx)
 	for _, r := range found.Refused {
 		l.remarks = append(l.remarks, r.Diagnostic())
@@ -151,6 +165,9 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions) {
 		l.remarks = append(l.remarks, i.Diagnostic())
 	}
 	l.remarks = append(l.remarks, found.Remarks...)
+	for _, table := range found.Tables {
+		l.addLosses(table, f)
+	}
 	for _, c := range found.Changes {
 		if c.Kind == spool.Loaded {
 			l.texts[c.Path] = c.Text

@@ -1,0 +1,53 @@
+package crontab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Losses tells, for each entry, what it does under a cron that takes options
+// for comments. An option in a line above the entry is shown where it stands,
+// any other at the entry.
+func (t *Table) Losses() []Diagnostic {
+	var losses []Diagnostic
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		for _, o := range e.Options().Items {
+			if d, ok := o.loss(e); ok {
+				losses = append(losses, d)
+			}
+		}
+	}
+	slices.SortStableFunc(losses, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return losses
+}
+
+// longestShown is how much of a value is shown beside what is lost.
+const longestShown = 40
+
+func (o *Option) loss(e *Entry) (d Diagnostic, ok bool) {
+	spec := vocabularyByKey[o.Key]
+	if spec == nil || !spec.Built() || spec.Loss == nothingLost || spec.Same == o.Value {
+		return d, false
+	}
+	const code = "B416"
+	d = Diagnostic{File: e.Table().Name, Line: e.Line(), Code: code, Severity: lineCodes[code].severity}
+	value := o.Value
+	if len(value) > longestShown {
+		value = value[:longestShown-3] + "..."
+	}
+	said := o.Key + "=" + value
+	switch o.Origin {
+	case FromDirective:
+		d.Line, d.Column, d.Length = o.Line, o.Column, o.Length
+	case FromDefault:
+		said += fmt.Sprintf(" of line %d", o.Line)
+	default:
+		said += fmt.Sprintf(" of %s:%d", o.File, o.Line)
+	}
+	d.Message = harmless(fmt.Sprintf("%s: under a plain cron %s", said, spec.Loss))
+	return d, true
+}
