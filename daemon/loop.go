@@ -407,7 +407,7 @@ func (l *loop) refuseUnstarted() {
 		return
 	}
 	for _, s := range l.unstarted {
-		l.failToStart(s, "the daemon was stopped before it came to it")
+		l.failToStart(s, "the daemon was stopped before it came to it", false)
 	}
 	l.unstarted = nil
 }

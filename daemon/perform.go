@@ -30,18 +30,19 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 func (l *loop) begin(s engine.Start, refused bool) {
 	switch {
 	case refused:
-		l.failToStart(s, "the history says that this occurrence was decided before")
+		l.failToStart(s, "the history says that this occurrence was decided before", true)
 	case !l.lockStamp(s.Entry):
-		l.failToStart(s, "another anacron is at this job")
+		l.failToStart(s, "another anacron is at this job", false)
 	default:
 		l.tell(&s.Run, &s.Job, s.Entry)
 		l.spawner.Start(s)
 	}
 }
 
-// failToStart lets the engine know that a run has no process.
-func (l *loop) failToStart(s engine.Start, why string) {
-	l.owed = append(l.owed, engine.Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.NotStarted, Error: why}})
+// failToStart lets the engine know that a run has no process, and whether it is
+// to have none ever.
+func (l *loop) failToStart(s engine.Start, why string, refused bool) {
+	l.owed = append(l.owed, engine.Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.NotStarted, Error: why}, Refused: refused})
 }
 
 // register takes a question into a step: with a token, if the engine itself
@@ -59,6 +60,12 @@ func (l *loop) register(in *inbox, a ask) {
 		ev.Token = l.token
 		a.event = ev
 	case engine.Resume:
+		ev.Token = l.token
+		a.event = ev
+	case engine.Redrive:
+		ev.Token = l.token
+		a.event = ev
+	case engine.Bury:
 		ev.Token = l.token
 		a.event = ev
 	default:

@@ -1,15 +1,13 @@
 package engine
 
 import (
-	"syscall"
-
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // adopt goes on with a run whose process outlived the daemon before this one.
 // Its time limit counts from the start of the process; a run that was being
-// stopped is given the longest grace once more and then killed. One without a
+// stopped is given its grace once more and then killed. One without a
 // process is about to be started by whoever adopted it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
 	r := &run{Run: old, recorded: &old, gate: gateOpen, options: crontab.DefaultOptions(), stop: a.Stop}
@@ -33,13 +31,14 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 		r.Run.Started = e.now.Wall.Add(a.Up - e.now.Up)
 		e.recordRun(job.Started, "", r, "")
 	}
+	e.watchRun(r, a.Up)
 	switch {
 	case r.stop != "" && unsaid: // and before it could ask it to end
-		e.stop(r, r.stop, syscall.SIGTERM, termGrace)
+		e.press(r)
 	case r.stop != "":
-		e.timers.add(timer{e.now.Up + termGrace, r.ID, mustDie})
+		e.timers.add(timer{at: e.now.Up + r.grace(), run: r.ID, kind: mustDie})
 	case r.options.Timeout > 0:
-		e.timers.add(timer{a.Up + r.options.Timeout, r.ID, timeout})
+		e.timers.add(timer{at: a.Up + r.options.Timeout, run: r.ID, kind: timeout})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"syscall"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
@@ -26,21 +25,11 @@ func (e *Engine) runNow(ev RunNow) {
 		e.refuse(ev.Token, NotFound, "no such job")
 		return
 	}
-	if e.draining {
-		e.refuse(ev.Token, Draining, "the daemon is stopping and starts nothing")
-		return
-	}
 	j := e.firing(slot)
 	j.by, j.forced = ev.By, ev.Force
-	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: there is no one to be
-		e.refuse(ev.Token, Conflict, b.Reason.With(b.Detail))
+	if refusal := e.refusal(j); refusal != nil {
+		e.answer(ev.Token, nil, refusal)
 		return
-	}
-	if !ev.Force {
-		if reason := e.objection(j); reason != "" {
-			e.refuse(ev.Token, Conflict, reason)
-			return
-		}
 	}
 	var r *run
 	if ev.Force {
@@ -49,6 +38,20 @@ func (e *Engine) runNow(ev RunNow) {
 		r = e.admit(j, e.now.Wall, job.TriggerManual, job.AskedFor)
 	}
 	e.answer(ev.Token, []job.Run{r.Run}, nil)
+}
+
+// refusal is why a run that a person asks for does not begin, or nil.
+func (e *Engine) refusal(j *firing) *Refusal {
+	if e.draining {
+		return &Refusal{Draining, "the daemon is stopping and starts nothing"}
+	}
+	if b, barred := e.bars[j.entry.User()]; barred { // not even by force: there is no one to be
+		return &Refusal{Conflict, b.Reason.With(b.Detail)}
+	}
+	if reason := e.objection(j); reason != "" && !j.forced {
+		return &Refusal{Conflict, reason}
+	}
+	return nil
 }
 
 // objection is why a manual run must be forced, or "".
@@ -94,7 +97,7 @@ func (e *Engine) stopRuns(ev Stop) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
 			e.drop(r, job.StopAsked)
 		} else {
-			e.stop(r, job.StopAsked, syscall.SIGTERM, stopGrace)
+			e.stopForPerson(r)
 		}
 		stopped = append(stopped, r.Run)
 	}
@@ -125,12 +128,20 @@ func (e *Engine) pause(ev Pause) {
 }
 
 func (e *Engine) resume(ev Resume) {
-	h, ok := e.holds[ev.Job]
-	if slot, loaded := e.jobs.find(ev.Job); !ok || loaded && !h.Binds(e.jobs.entry(slot).User()) {
+	h, paused := e.holds[ev.Job]
+	mended := false
+	if slot, loaded := e.jobs.find(ev.Job); loaded {
+		j := e.firing(slot)
+		paused = paused && h.Binds(j.entry.User())
+		mended = e.mend(j)
+	}
+	if !paused && !mended {
 		e.refuse(ev.Token, Conflict, "it is not paused")
 		return
 	}
-	e.setHold(ev.Job, nil)
+	if paused {
+		e.setHold(ev.Job, nil)
+	}
 	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, Detail: "by " + ev.By})
 	e.answer(ev.Token, nil, nil)
 }

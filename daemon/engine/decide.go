@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -84,6 +83,8 @@ type firing struct {
 	by       string // who asked, for a manual run
 	forced   bool   // and insists
 	backfill int64  // the backfill that it is of, or 0
+	dead     *job.Run // the dead letter that is run again, or nil
+	run      *run     // the one that is asked anew, or nil
 }
 
 // isHere tells whether host= lets the job run on a host of that name, which
@@ -117,6 +118,17 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	if b, ok := e.bars[j.entry.User()]; ok {
 		return b.Reason, b.Detail
 	}
+	if reason, detail = e.paused(j); reason != "" {
+		return reason, detail
+	}
+	if detail = e.broken(j); detail != "" {
+		return job.Broken, detail
+	}
+	return "", ""
+}
+
+// paused is the part of standing that people decide. A pause that is over ends.
+func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
 	h, ok := e.holds[j.id]
 	switch {
 	case !ok, !h.Binds(j.entry.User()):
@@ -170,6 +182,7 @@ func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Re
 		r.First, r.Count = first, count
 	}
 	e.record(r)
+	e.tellMissed(j.id, j.entry.User(), j.options, missed{first, last, count, reason, detail, j.entry.Zone().Location(), nil})
 }
 
 // admit is the overlap gate: it starts the occurrence, queues it or skips it.
@@ -193,10 +206,8 @@ func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 			e.skip(j, due, due, 1, job.QueueFull, fmt.Sprintf("run %d is queued for %s", q.ID, q.Due.Format(time.RFC3339)))
 			return nil
 		}
-	case crontab.OverlapReplace:
-		e.clear(live, syscall.SIGTERM)
-	case crontab.OverlapKill:
-		e.clear(live, syscall.SIGKILL)
+	case crontab.OverlapReplace, crontab.OverlapKill:
+		e.clear(live)
 	}
 	r := e.enqueue(j, due, t, behind)
 	e.promote(j.id)
@@ -221,12 +232,12 @@ func tooMany(o *crontab.Options, live []*run) string {
 }
 
 // clear ends all live runs of a job, so that a newer one can start.
-func (e *Engine) clear(live []*run, sig syscall.Signal) {
+func (e *Engine) clear(live []*run) {
 	for _, r := range slices.Clone(live) {
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
 			e.drop(r, job.Replaced)
 		} else {
-			e.stop(r, job.Replaced, sig, termGrace)
+			e.stop(r, job.Replaced)
 		}
 	}
 }
@@ -289,12 +300,16 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
 		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill,
 	}}
-	var salt job.RunID
-	if t == job.TriggerManual {
-		salt = r.ID
+	switch {
+	case j.dead != nil:
+		r.Era, r.Invocation, r.Parents = j.dead.Era, j.dead.Invocation, j.dead.Parents
+	case t == job.TriggerManual:
+		r.Invocation = job.Invocation(j.id, due, e.era, r.ID)
+	default:
+		r.Invocation = job.Invocation(j.id, due, e.era, 0)
 	}
-	r.Invocation = job.Invocation(j.id, due, e.era, salt)
 	e.add(r)
+	e.watchStart(r)
 	return r
 }
 

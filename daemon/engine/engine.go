@@ -65,6 +65,10 @@ type Engine struct {
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
 
+	troubles map[job.ID]owned         // see noteTrouble
+	shown    bool                     // a view has troubles as it is
+	expected map[job.ID]time.Duration // when the next timer of expect= runs out
+
 	memory  *State   // what State said, until the first Load has used it
 	awaited *awaited // what of it later ones may use
 	out     []Effect
@@ -87,6 +91,8 @@ type run struct {
 	asking   bool       // the command of if= has not answered
 	limit    job.Reason // the limit that it ran into, or ""
 	claim    *claim     // what it holds or waits for; nil: nothing
+	refused  bool       // the history says that it ran before
+	hurry    bool       // the daemon waits no longer for it to end
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until
@@ -104,10 +110,13 @@ func New(s State) *Engine {
 		stamps:  maps.Clone(s.Stamps),
 		fills:   restoreFills(&s),
 		memory:  &s,
+		troubles: map[job.ID]owned{},
+		expected: map[job.ID]time.Duration{},
 	}
 	maps.Copy(e.holds, s.Holds)
 	for _, l := range s.Ledgers {
 		e.ledgers[l.Job] = l
+		e.noteTrouble(l)
 	}
 	return e
 }
@@ -163,6 +172,10 @@ func (e *Engine) take(ev Event) {
 		e.backfill(ev)
 	case StopBackfill:
 		e.stopBackfill(ev)
+	case Redrive:
+		e.redrive(ev)
+	case Bury:
+		e.bury(ev)
 	}
 }
 

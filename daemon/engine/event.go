@@ -66,6 +66,7 @@ type Ended struct {
 	At      time.Time  // wall clock; zero: the step's
 	Usage   job.Usage  // of all its processes
 	Limit   job.Reason // the limit that it ran into: job.OverMemory, job.OverTasks, or ""
+	Refused bool       // the history has its occurrence already, so that it was not started and never is
 }
 
 // Checked says what the command of if= answered.

@@ -1,23 +1,11 @@
 package engine
 
 import (
-	"hash/fnv"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
-)
-
-// The time between TERM and KILL: for a run over its timeout or in the way of
-// a newer one, for one that a person stops, and when the daemon will wait no
-// longer.
-const (
-	termGrace    = 30 * time.Second
-	stopGrace    = 10 * time.Second
-	abandonGrace = 2 * time.Second
 )
 
 func (e *Engine) started(ev Started) {
@@ -28,10 +16,12 @@ func (e *Engine) started(ev Started) {
 	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.seen(ev.At)
 	e.recordRun(job.Started, "", r, "")
 	if r.options.Timeout > 0 {
-		e.timers.add(timer{e.now.Up + r.options.Timeout, r.ID, timeout})
+		e.timers.add(timer{at: e.now.Up + r.options.Timeout, run: r.ID, kind: timeout})
 	}
+	e.watchRun(r, e.now.Up)
+	e.tellStart(r)
 	if r.stop != "" {
-		e.stop(r, r.stop, syscall.SIGTERM, termGrace)
+		e.press(r)
 	}
 }
 
@@ -53,7 +43,7 @@ func (e *Engine) ended(ev Ended) {
 	if r.stop == job.OverTime && ev.Outcome.Kind != job.NotStarted && !lost {
 		r.Outcome.Kind = job.TimedOut
 	}
-	r.Usage, r.limit = ev.Usage, ev.Limit
+	r.Usage, r.limit, r.refused = ev.Usage, ev.Limit, ev.Refused
 	r.Verdict = judge(r)
 	e.recordRun(job.Ended, "", r, "")
 	stamped := e.stamp(r)
@@ -71,35 +61,6 @@ func (e *Engine) seen(at time.Time) time.Time {
 		return e.now.Wall
 	}
 	return at.UTC()
-}
-
-// retry makes the next attempt of an occurrence, which waits for its time.
-func (e *Engine) retry(failed *run) {
-	wait := backoff(failed.options, failed.Invocation, failed.Attempt)
-	r := &run{options: failed.options, zone: failed.zone, Run: job.Run{
-		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
-		Attempt: failed.Attempt + 1, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
-		Invocation: failed.Invocation, Decided: e.now.Wall,
-		NotBefore: e.now.Wall.Add(wait), Parents: failed.Parents, Backfill: failed.Backfill,
-	}}
-	r.gate = gatePlace
-	e.add(r)
-	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
-	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String())
-	e.timers.add(timer{e.now.Up + wait, r.ID, waitOver})
-}
-
-// backoff is the wait after a failed attempt, counted from 1. The spread of
-// retry-jitter= is drawn from the invocation, so a replay draws the same.
-func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
-	wait := float64(o.Backoff.Min)
-	for range attempt - 1 {
-		wait = min(wait*o.Backoff.Factor, float64(o.Backoff.Max))
-	}
-	h := fnv.New64a()
-	h.Write([]byte(invocation + "/" + strconv.Itoa(attempt)))
-	draw := float64(h.Sum64()>>11)/(1<<52) - 1 // in [-1, 1)
-	return time.Duration(wait * (1 + draw*float64(o.RetryJitter)/100))
 }
 
 // promote starts the oldest queued run of a job if nothing else of it is live.
@@ -142,21 +103,10 @@ func (e *Engine) drop(r *run, reason job.Reason) { e.dropFor(r, reason, "") }
 func (e *Engine) dropFor(r *run, reason job.Reason, detail string) {
 	e.unask(r)
 	r.State, r.Reason = job.RunDropped, reason
+	r.Verdict = judgeDropped(r)
 	e.recordRun(job.Dropped, "", r, detail)
 	e.remove(r)
 	e.conclude(r)
-}
-
-// stop asks a run's processes to end, and makes sure of it after grace.
-func (e *Engine) stop(r *run, reason job.Reason, sig syscall.Signal, grace time.Duration) {
-	r.stop = reason
-	if r.State != job.RunRunning {
-		return // started looks at r.stop
-	}
-	e.emit(Kill{r.ID, sig})
-	if sig != syscall.SIGKILL {
-		e.timers.add(timer{e.now.Up + grace, r.ID, mustDie})
-	}
 }
 
 // expire acts on the timers that have run out.
@@ -168,19 +118,21 @@ func (e *Engine) expire() {
 		}
 		r := e.live[t.run]
 		switch {
+		case t.kind == expects:
+			e.miss(t)
 		case r == nil:
 		case t.kind == timeout && r.stop == "":
-			e.stop(r, job.OverTime, syscall.SIGTERM, termGrace)
+			e.stop(r, job.OverTime)
 		case t.kind == mustDie:
 			e.emit(Kill{r.ID, syscall.SIGKILL})
 		case t.kind == waitOver && r.waitsForTime() && !e.draining:
-			reason := job.Retried
-			if r.Reason == job.WaitsForDelay {
-				reason = job.RanAfterDelay
-			}
-			if !e.goOn(r, reason) {
+			if !e.goOn(r, r.again()) {
 				e.promote(r.Job)
 			}
+		case t.kind == startsLate && r.startedLate(e.now.Wall):
+			e.tellLate(r, e.notStarted(r))
+		case t.kind == runsLong:
+			e.tellLate(r, runningFor(r))
 		}
 	}
 }
@@ -196,14 +148,8 @@ func (e *Engine) undrain() {
 	e.draining = false
 	for _, r := range e.sorted() {
 		if r.waitsForTime() { // its timer may have run out meanwhile
-			e.timers.add(timer{e.now.Up + r.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
+			e.timers.add(timer{at: e.now.Up + r.NotBefore.Sub(e.now.Wall), run: r.ID, kind: waitOver})
 		}
 		e.promote(r.Job)
-	}
-}
-
-func (e *Engine) abandon() {
-	for _, r := range e.live {
-		e.stop(r, job.DaemonStopped, syscall.SIGTERM, abandonGrace)
 	}
 }

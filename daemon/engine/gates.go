@@ -103,6 +103,7 @@ func (e *Engine) goOn(r *run, cause job.Reason) bool {
 		return false
 	}
 	j := e.firing(slot)
+	j.run = r
 	if !isOf(r, j.entry.User()) { // the name is another account's by now
 		e.drop(r, job.JobRemoved)
 		return false
@@ -115,7 +116,7 @@ func (e *Engine) goOn(r *run, cause job.Reason) bool {
 	if !e.stillDue(r, j) {
 		return false
 	}
-	if d := r.options.Deadline; d > 0 && r.Backfill == 0 && e.now.Wall.Sub(r.Due) > d {
+	if d := r.options.Deadline; d > 0 && !r.asked() && e.now.Wall.Sub(r.Due) > d {
 		e.drop(r, job.PastDeadline)
 		return false
 	}

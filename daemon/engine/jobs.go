@@ -20,6 +20,7 @@ type jobs struct {
 	daily  map[string]bool  // IDs of periods that an anacrontab asks about each day
 	pooled []int32          // slots of entries with pool=
 	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
+	watch  []int32          // slots with expect=, or of whose hold channels want to know
 }
 
 // newJobs numbers the entries of tables. What before knows of a table that has
@@ -39,8 +40,12 @@ func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 		for k := range t.Entries {
 			slot := s.first[i] + int32(k)
 			s.keys[slot] = s.name(slot, &t.Entries[k], before.natural(old+int32(k), same), seen)
-			if t.Entries[k].Options().Pool != "" {
+			o := t.Entries[k].Options()
+			if o.Pool != "" {
 				s.pooled = append(s.pooled, slot)
+			}
+			if o.Expect > 0 || tells(o, crontab.NoticeHeld) {
+				s.watch = append(s.watch, slot)
 			}
 			if p := t.Entries[k].Options().Period; p != nil {
 				s.once = append(s.once, slot)

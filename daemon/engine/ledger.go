@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -15,6 +19,7 @@ func (e *Engine) ledger(id job.ID, user string) job.Ledger {
 
 func (e *Engine) setLedger(l job.Ledger) {
 	e.ledgers[l.Job] = l
+	e.noteTrouble(l)
 	e.emit(Ledger{l})
 }
 
@@ -28,21 +33,83 @@ func (e *Engine) conclude(r *run) {
 		e.filled(r)
 	case r.Verdict.Final():
 		e.enter(r)
+	case !r.asked():
+		e.tellMissed(r.Job, r.User, r.options, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
 	}
 }
 
-// enter writes the end of an occurrence into its job's ledger.
+// asked tells whether a person wanted the run. What he asked for he watches
+// himself: it makes no streak of failures, and channels hear of it only that a
+// success ended one.
+func (r *run) asked() bool { return r.By != "" || r.Backfill != 0 }
+
+// enter writes the end of an occurrence into its job's ledger. One of the past,
+// from the dead letters, is not the newest.
 func (e *Engine) enter(r *run) {
 	l := e.ledger(r.Job, r.User)
-	l.Verdict, l.Run, l.Due, l.Ended = r.Verdict, r.ID, r.Due, e.now.Wall
+	ended := e.now.Wall
 	if !r.Run.Ended.IsZero() {
-		l.Ended = r.Run.Ended
+		ended = r.Run.Ended
+	}
+	if !r.Due.Before(l.Due) || l.Due.After(e.now.Wall) { // or the clock was set back
+		l.Verdict, l.Run, l.Due, l.Ended = r.Verdict, r.ID, r.Due, ended
 	}
 	switch {
 	case r.Verdict == job.VerdictOK:
-		l.Success, l.Bad = l.Ended, 0
-	case r.Verdict.Bad():
+		e.succeed(&l, r, ended)
+	case r.Verdict.Bad() && r.counts(l.Open):
 		l.Bad++
+		e.trip(&l, r, ended)
+		e.tellFailure(&l, r)
 	}
 	e.setLedger(l)
+	e.pauseFailed(r)
+}
+
+// counts tells whether a failure is the job's own: not the wish of whoever
+// stopped or dropped the run, nor, unless it was the breaker's probe, of
+// something that a person tried.
+func (r *run) counts(open time.Time) bool {
+	switch {
+	case r.stop == job.StopAsked, r.stop == job.DaemonStopped:
+		return false
+	case r.State == job.RunDropped && r.Verdict == job.VerdictFail:
+		return isMissed(r.Reason)
+	}
+	return !r.asked() || r.probes(open)
+}
+
+// succeed ends streak, breaker and what channels were told of.
+func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
+	before := *l
+	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
+	over := job.ToldFailure | job.ToldExpect | job.ToldMissed
+	if !r.asked() && !r.wasLate() {
+		over |= job.ToldLate
+	}
+	l.Told &^= over
+	e.tellSuccess(before, *l, r)
+	e.expect(r.Job, r.options, *l)
+}
+
+// pauseFailed pauses the job whose run failed for good, where on-exhausted=
+// says so. What a person ran to see what happens does not.
+func (e *Engine) pauseFailed(r *run) {
+	if r.options.Exhausted != crontab.ExhaustedPause || r.Verdict != job.VerdictFail || r.stop != "" && r.stop != job.OverTime ||
+		r.State != job.RunEnded || r.refused || r.asked() {
+		return
+	}
+	slot, ok := e.jobs.find(r.Job)
+	if !ok || !isOf(r, e.jobs.entry(slot).User()) {
+		return
+	}
+	if h, held := e.holds[r.Job]; held && h.Binds(r.User) && h.Until.IsZero() {
+		return
+	}
+	h := job.Hold{
+		Since: e.now.Wall, By: "cronring", User: r.User,
+		Reason: fmt.Sprintf("run %d failed for good: %s", r.ID, r.Outcome),
+	}
+	e.setHold(r.Job, &h)
+	e.record(job.Record{Kind: job.Paused, Job: r.Job, Detail: h.Reason, Hold: &h})
 }

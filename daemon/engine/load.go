@@ -52,6 +52,7 @@ func (e *Engine) load(ev Load) {
 		e.welcome()
 	}
 	e.dropOrphans()
+	e.watchJobs()
 	for _, slot := range fresh {
 		e.look(slot)
 	}
@@ -296,8 +297,10 @@ func (e *Engine) restore() {
 	for _, a := range memory.Adopted {
 		adopted[a.Run] = a
 	}
+	for _, r := range memory.Live {
+		e.nextRun = max(e.nextRun, r.ID+1) // before a lost one makes another
+	}
 	for _, r := range watchedFirst(memory.Live, adopted) {
-		e.nextRun = max(e.nextRun, r.ID+1)
 		a, lives := adopted[r.ID]
 		switch {
 		case lives:
@@ -316,11 +319,16 @@ func (e *Engine) restore() {
 	}
 }
 
-// lose records the end of a run whose end nobody saw.
+// lose records the end of a run whose end nobody saw. The entry of today says
+// what that means.
 func (e *Engine) lose(r job.Run) {
 	r.State, r.Ended, r.Reason = job.RunEnded, e.now.Wall, job.DaemonDied
-	r.Outcome, r.Verdict = job.Outcome{Kind: job.Lost}, job.VerdictLost
+	r.Outcome = job.Outcome{Kind: job.Lost}
 	lost := &run{Run: r, options: crontab.DefaultOptions()}
+	if slot, ok := e.jobs.find(r.Job); ok && isOf(lost, e.jobs.entry(slot).User()) {
+		lost.options, lost.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
+	}
+	lost.Verdict = judge(lost)
 	e.recordRun(job.Ended, "", lost, "")
 	e.conclude(lost)
 }
@@ -338,6 +346,7 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	}
 	r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	e.add(r)
+	e.watchStart(r)
 	due := lastSeen
 	if old.NotBefore.After(due) {
 		due = old.NotBefore
@@ -359,7 +368,7 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	case old.Reason == job.WaitsForPlace:
 		e.lineUp(r)
 	case r.waitsForTime():
-		e.timers.add(timer{e.now.Up + old.NotBefore.Sub(e.now.Wall), r.ID, waitOver})
+		e.timers.add(timer{at: e.now.Up + old.NotBefore.Sub(e.now.Wall), run: r.ID, kind: waitOver})
 	}
 }
 

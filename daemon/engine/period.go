@@ -97,7 +97,7 @@ func startOf(stamps map[string]crontab.Day, p *crontab.Period, now time.Time, zo
 
 func (e *Engine) waitUntil(r *run, at time.Time) {
 	r.Reason, r.NotBefore = job.WaitsForDelay, at
-	e.timers.add(timer{e.now.Up + at.Sub(e.now.Wall), r.ID, waitOver})
+	e.timers.add(timer{at: e.now.Up + at.Sub(e.now.Wall), run: r.ID, kind: waitOver})
 }
 
 // holder is the oldest live run of a period other than one, or nil.

@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	stamps ID=DAY ...           what anacron left
 //	bar USER REASON [DETAIL]    nothing may start as the user; without USER all may
 //	until T                     time passes; the engine is woken when it asks
-//	end N exit=C | signal=S | lost   the process of run N ends
+//	end N exit=C | signal=S | lost | unstarted   the process of run N ends
 //	clock +1h | -1h             the wall clock is set
 //	sleep 2h                    the machine is suspended
 //	die                         the daemon is killed
@@ -42,6 +42,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	fillstop ID                 a backfill is stopped
 //	drain, abandon              the daemon is told to stop; undrain: it goes on
 //	next JOB [N]                what is planned
+//	redrive N, drop N           somebody asks it of the dead letter of run N
+//	trouble JOB                 what views say is wrong with it
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/engine/*.txt")
 	if err != nil || len(files) == 0 {
@@ -197,6 +199,24 @@ func (s *story) next(words []string) {
 	}
 }
 
+// trouble says what a view tells of a job beyond its runs.
+func (s *story) trouble(id job.ID) {
+	v := s.w.engine.View()
+	i, ok := v.Find(id)
+	if !ok {
+		s.t.Fatalf("story: no job %s", id)
+	}
+	t := v.Trouble(i)
+	fmt.Fprintf(s.out, "  late %t, unseen %t\n", t.Late, t.Unseen)
+	if h := v.Hold(i); h != nil {
+		until := "it is resumed"
+		if !h.Until.IsZero() {
+			until = s.w.clock(h.Until)
+		}
+		fmt.Fprintf(s.out, "  held since %s until %s by %s: %s\n", s.w.clock(h.Since), until, h.By, h.Reason)
+	}
+}
+
 func (s *story) command(words []string, body string) {
 	w := s.w
 	switch verb := words[0]; verb {
@@ -230,6 +250,9 @@ func (s *story) command(words []string, body string) {
 		s.bar(words[1:])
 	case "next":
 		s.next(words[1:])
+		return
+	case "trouble":
+		s.trouble(job.ID(words[1]))
 		return
 	case "until":
 		w.advance(s.time(words[1]))
@@ -278,6 +301,10 @@ func (s *story) ask(words []string) {
 		s.w.step(Pause{Job: id, Hold: h, Token: token})
 	case "resume":
 		s.w.step(Resume{Job: id, By: by, Token: token})
+	case "redrive":
+		s.w.step(Redrive{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
+	case "drop":
+		s.w.step(Bury{Dead: s.w.dead[s.run(words[1])], By: by, Token: token})
 	default:
 		s.t.Fatalf("story: no such command: %q", words)
 	}
@@ -344,8 +371,11 @@ func (s *story) run(text string) job.RunID {
 
 func (s *story) outcome(text string) job.Outcome {
 	kind, value, _ := strings.Cut(text, "=")
-	if kind == "lost" {
+	switch kind {
+	case "lost":
 		return job.Outcome{Kind: job.Lost, Error: "the kernel does not tell"}
+	case "unstarted":
+		return job.Outcome{Kind: job.NotStarted, Error: "no such shell"}
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil {

@@ -14,6 +14,7 @@ type timer struct {
 	at   time.Duration // Moment.Up
 	run  job.RunID
 	kind timerKind
+	job  job.ID // of expects, which is of no run
 }
 
 type timerKind uint8
@@ -22,6 +23,10 @@ const (
 	timeout  timerKind = iota // the run is over its timeout=
 	mustDie                   // TERM was sent long enough ago
 	waitOver                  // the wait before the next attempt, or of a period, is over
+
+	startsLate // by max-late= the run should have started
+	runsLong   // by max-run= it should have ended
+	expects    // by expect= the job should have had a success
 )
 
 // timers is a heap, soonest first. A timer whose run has moved on is ignored
@@ -50,7 +55,7 @@ func (t timers) Less(i, j int) bool {
 	if t[i].at != t[j].at {
 		return t[i].at < t[j].at
 	}
-	return t[i].run < t[j].run
+	return t[i].run < t[j].run || t[i].run == t[j].run && t[i].job < t[j].job
 }
 func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 func (t *timers) Push(x any)   { *t = append(*t, x.(timer)) }

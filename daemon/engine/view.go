@@ -21,11 +21,14 @@ type View struct {
 	live     []*job.Run
 	fills    []job.Backfill
 	over     Overflow
+	troubles map[job.ID]owned
 }
 
 // View returns the world as of the last Step.
 func (e *Engine) View() *View {
-	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, fills: e.fills.list(), over: e.places.over}
+	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, fills: e.fills.list(), over: e.places.over,
+		troubles: e.troubles}
+	e.shown = true
 	v.live = make([]*job.Run, 0, len(e.live))
 	for _, r := range e.live {
 		v.live = append(v.live, r.recorded)
@@ -109,11 +112,11 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 	return time.Time{}
 }
 
-// Hold is the pause of job i, or nil.
+// Hold is the pause of job i, or nil. An open breaker is one.
 func (v *View) Hold(i int) *job.Hold {
 	h, ok := v.holds[v.ID(i)]
 	if !ok || !h.Binds(v.Entry(i).User()) || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
-		return nil
+		return v.brokenHold(i)
 	}
 	h.User = "" // who asks knows the job
 	return &h

@@ -35,6 +35,7 @@ type world struct {
 	ran     map[job.ID][]job.Run // all that was recorded of runs
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
+	dead    map[job.RunID]job.Run // the dead letters, those that were run again too
 
 	family crontab.Family
 	limits Limits
@@ -52,7 +53,7 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	return &world{
 		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
 		state: State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}},
-		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{},
+		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
 		ledgers: map[job.ID]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}
 }
@@ -249,6 +250,9 @@ func (w *world) store(r job.Record) {
 	}
 	w.state.NextRun = max(w.state.NextRun, r.Run.ID+1)
 	w.ran[r.Job] = append(w.ran[r.Job], *r.Run)
+	if r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead {
+		w.dead[r.Run.ID] = *r.Run
+	}
 	if r.Run.State.Live() {
 		w.live[r.Run.ID] = *r.Run
 	} else {
@@ -330,7 +334,7 @@ func (w *world) tellRecord(r job.Record) string {
 	if r.Run != nil {
 		fmt.Fprintf(&b, " run %d", r.Run.ID)
 		if r.Kind == job.Ended {
-			fmt.Fprintf(&b, " %s", r.Run.Outcome)
+			fmt.Fprintf(&b, " %s", r.Run.Ending())
 		}
 		if r.Kind == job.Queued {
 			fmt.Fprintf(&b, " attempt %d", r.Run.Attempt)

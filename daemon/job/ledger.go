@@ -32,5 +32,6 @@ const (
 	ToldFailure Told = 1 << iota // a streak of failures
 	ToldLate                     // starts later than max-late=
 	ToldExpect                   // no success within expect=
-	ToldMissed
+	ToldMissed                   // an occurrence that will not run
+	ToldHeld                     // an entry that is held or degraded
 )

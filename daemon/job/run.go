@@ -20,7 +20,8 @@ type Run struct {
 	Job        ID        `json:"job"`
 	Due        time.Time `json:"due"` // the occurrence, UTC
 	Era        Era       `json:"era,omitempty"`
-	Attempt    int       `json:"attempt"` // from 1
+	Attempt    int       `json:"attempt"`        // from 1
+	Lost       int       `json:"lost,omitempty"` // attempts before it that were lost and, by if-lost=rerun, count for nothing against retry=
 	Trigger    Trigger   `json:"trigger"`
 	By         string    `json:"by,omitempty"` // who asked, for a manual run
 	State      RunState  `json:"state"`
@@ -47,9 +48,38 @@ func (r *Run) OK() bool {
 	return r.Outcome.OK()
 }
 
-// Failed reports that the run ended and was neither a success nor skipped.
+// Failed reports that the run ended and was neither a success nor skipped, nor
+// lost where that counts as nothing.
 func (r *Run) Failed() bool {
-	return !r.Outcome.IsZero() && !r.OK() && r.Verdict != VerdictSkip
+	return !r.Outcome.IsZero() && !r.OK() && r.Verdict != VerdictSkip && r.Verdict != VerdictLeft
+}
+
+// Ending says how the run ended, and what that counts as where the outcome
+// alone would tell otherwise: "exit 3 (counts as success)".
+func (r *Run) Ending() string {
+	how := r.Outcome.String()
+	switch {
+	case r.Outcome.IsZero():
+	case r.Verdict == VerdictOK && !r.Outcome.OK():
+		return how + " (counts as success)"
+	case r.Verdict == VerdictSkip:
+		return r.status() + " (counts as skipped)"
+	case r.Verdict == VerdictLeft:
+		return how + " (counts as nothing)"
+	case r.Outcome.OK() && r.Failed():
+		return r.status() + " (counts as failed)"
+	case r.Verdict == VerdictDead:
+		return how + " (dead letter)"
+	}
+	return how
+}
+
+// status is the outcome in words, without a judgement of exit status 0.
+func (r *Run) status() string {
+	if r.Outcome.OK() {
+		return "exit 0"
+	}
+	return r.Outcome.String()
 }
 
 // Verdict is what the end of a run means for its occurrence. It is empty for a

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// breaker=N/D holds a job for D once N occurrences in a row have failed. The
+// first occurrence after that is a probe: while it lives no other starts, its
+// success closes the breaker, its failure opens it for D again. What a person
+// asks for passes, and may be the probe; further attempts pass with the
+// occurrence that they are of.
+
+// broken is the breaker's word on an occurrence: why it does not run, or "".
+func (e *Engine) broken(j *firing) (detail string) {
+	b := j.options.Breaker
+	if b.Failures == 0 || j.by != "" || j.run != nil && (j.run.Attempt > 1 || j.run.asked()) {
+		return ""
+	}
+	l := e.ledger(j.id, j.entry.User())
+	if l.Open.IsZero() {
+		return ""
+	}
+	if l.Open.Sub(e.now.Wall) > b.Hold { // the clock was set back, or D is shorter now
+		l.Open = e.now.Wall.Add(b.Hold)
+		e.setLedger(l)
+	}
+	if e.now.Wall.Before(l.Open) {
+		return fmt.Sprintf("until %s, after %d failures in a row", l.Open.In(j.entry.Zone().Location()).Format(time.RFC3339), l.Bad)
+	}
+	for _, r := range e.liveOf(j) {
+		if r != j.run && r.probes(l.Open) {
+			return fmt.Sprintf("run %d tries whether it works again", r.ID)
+		}
+	}
+	return ""
+}
+
+// probes tells whether a run began after the hold of a breaker was over. One
+// that waits since before it only does so when it starts.
+func (r *run) probes(open time.Time) bool {
+	began := r.Run.Started
+	switch {
+	case open.IsZero():
+		return false
+	case r.State == job.RunQueued, r.State == job.RunWaiting, r.State == job.RunDropped:
+		began = r.Decided
+	case r.State == job.RunDecided: // asked for now
+		return true
+	case began.IsZero(): // it could not be started
+		began = r.Run.Ended
+	}
+	return !began.Before(open)
+}
+
+// trip opens the breaker after a failure that the ledger counts already.
+func (e *Engine) trip(l *job.Ledger, r *run, ended time.Time) {
+	b := r.options.Breaker
+	if b.Failures > 0 && (l.Open.IsZero() && l.Bad >= b.Failures || r.probes(l.Open)) {
+		l.Open = ended.Add(b.Hold)
+	}
+}
+
+// mend closes a breaker that a person sees no need of.
+func (e *Engine) mend(j *firing) bool {
+	l := e.ledger(j.id, j.entry.User())
+	if j.options.Breaker.Failures == 0 || !e.now.Wall.Before(l.Open) {
+		return false
+	}
+	l.Open, l.Bad = time.Time{}, 0
+	e.setLedger(l)
+	return true
+}
+
+// Trouble is what is wrong with a job beyond its newest run.
+type Trouble struct {
+	Broken time.Time // until then breaker= holds the job; zero: it does not
+	Bad    int       // failures in a row
+	Late   bool      // it started later than max-late= or ran longer than max-run=, and has not done better since
+	Unseen bool      // no success within expect=
+}
+
+// owned is the trouble of a job that an account has, or had.
+type owned struct {
+	Trouble
+	user string
+}
+
+// noteTrouble keeps for views what a ledger says of trouble. Views share the
+// map, so it is replaced, once between two of them.
+func (e *Engine) noteTrouble(l job.Ledger) {
+	t := owned{Trouble{Broken: l.Open, Late: l.Told&job.ToldLate != 0, Unseen: l.Told&job.ToldExpect != 0}, l.User}
+	before, was := e.troubles[l.Job]
+	is := t.Trouble != Trouble{}
+	if is {
+		t.Bad = l.Bad
+	}
+	if is == was && t == before {
+		return
+	}
+	if e.shown {
+		e.troubles, e.shown = maps.Clone(e.troubles), false
+	}
+	if is {
+		e.troubles[l.Job] = t
+	} else {
+		delete(e.troubles, l.Job)
+	}
+}
+
+// Trouble is what is wrong with job i beyond its newest run. Its options of
+// today decide: where breaker= was taken away nothing holds the job.
+func (v *View) Trouble(i int) Trouble {
+	t := v.troubles[v.ID(i)]
+	o := v.jobs.options(int32(i))
+	if t.user != "" && t.user != v.Entry(i).User() || !o.Enabled {
+		return Trouble{}
+	}
+	if o.Breaker.Failures == 0 || !v.now.Wall.Before(t.Broken) {
+		t.Broken = time.Time{}
+	}
+	t.Late = t.Late && (o.MaxLate > 0 || o.MaxRun > 0)
+	t.Unseen = t.Unseen && o.Expect > 0
+	return t.Trouble
+}
+
+// brokenHold says an open breaker as the pause that it amounts to, or is nil.
+func (v *View) brokenHold(i int) *job.Hold {
+	t := v.Trouble(i)
+	if t.Broken.IsZero() {
+		return nil
+	}
+	b := v.jobs.options(int32(i)).Breaker
+	return &job.Hold{
+		Since: t.Broken.Add(-b.Hold), Until: t.Broken, By: "cronring",
+		Reason: fmt.Sprintf("breaker=, after %d failures in a row", t.Bad),
+	}
+}

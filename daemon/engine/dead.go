@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// redrive runs the occurrence of a dead letter again: with its due time, its
+// invocation and its parents, but else as a run that a person asks for.
+func (e *Engine) redrive(ev Redrive) {
+	dead := ev.Dead
+	slot, ok := e.jobs.find(dead.Job)
+	if !ok || dead.User != "" && dead.User != e.jobs.entry(slot).User() {
+		e.refuse(ev.Token, NotFound, "its job is no longer installed")
+		return
+	}
+	j := e.firing(slot)
+	j.by, j.dead = ev.By, &dead
+	if refusal := e.refusal(j); refusal != nil {
+		e.answer(ev.Token, nil, refusal)
+		return
+	}
+	for _, r := range e.liveOf(j) {
+		if r.Invocation == dead.Invocation {
+			e.refuse(ev.Token, Conflict, fmt.Sprintf("run %d of the same occurrence is under way", r.ID))
+			return
+		}
+	}
+	r := e.admit(j, dead.Due, job.TriggerManual, job.Redriven)
+	e.record(job.Record{
+		Kind: job.Redrove, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead,
+		Detail: fmt.Sprintf("as run %d, by %s", r.ID, ev.By),
+	})
+	e.answer(ev.Token, []job.Run{r.Run}, nil)
+}
+
+// bury forgets a dead letter. Its job may be gone.
+func (e *Engine) bury(ev Bury) {
+	dead := ev.Dead
+	e.record(job.Record{Kind: job.Buried, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead, Detail: "by " + ev.By})
+	e.answer(ev.Token, nil, nil)
+}

@@ -1,0 +1,322 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Channels are told of what notify-on= names, and of trouble once: the ledger
+// remembers, over restarts, what they were told of and not yet of its end. A
+// failure that is tried again tells nothing, nor does what a person asked for.
+
+// tells tells whether an entry wants channels to be told of a happening.
+func tells(o *crontab.Options, on crontab.Notices) bool {
+	return len(o.Notify) > 0 && o.NotifyOn&on != 0
+}
+
+// tell hands a notice on.
+func (e *Engine) tell(o *crontab.Options, n job.Notice) {
+	n.At, n.Channels = e.now.Wall, o.Notify
+	e.emit(Tell{n})
+}
+
+// tellOf is tell of a run.
+func (e *Engine) tellOf(r *run, on job.NoticeOn, streak int, format string, args ...any) {
+	n := job.Notice{
+		On: on, Job: r.Job, User: r.User, Due: r.Due, Reason: r.Reason, Streak: streak,
+		Text: string(r.Job) + " " + fmt.Sprintf(format, args...) + ".",
+	}
+	run := r.Run
+	n.Run = &run
+	e.tell(r.options, n)
+}
+
+// at writes an instant on the clock of an entry.
+func at(t time.Time, zone *time.Location) string {
+	return t.In(zone).Format("Mon 2 Jan 2006 15:04:05 MST")
+}
+
+// occurrence says which one a run is of, and with which attempt it ended.
+func (r *run) occurrence() string {
+	text := fmt.Sprintf("run %d, due %s", r.ID, at(r.Due, r.zone))
+	if r.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", r.Attempt)
+	}
+	return text
+}
+
+// tellFailure tells of an occurrence that failed for good. Where notify-on=
+// lacks the word for its kind, it counts as any failure.
+func (e *Engine) tellFailure(l *job.Ledger, r *run) {
+	o := r.options
+	on, word := job.OnFail, crontab.NoticeFail
+	text := "failed: " + r.how()
+	switch {
+	case r.Verdict == job.VerdictUpstream:
+		e.tellMissedBy(l, o, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
+		return
+	case r.Verdict == job.VerdictDead:
+		text += ", and lies among the dead letters"
+		if tells(o, crontab.NoticeDead) {
+			on, word = job.OnDead, crontab.NoticeDead
+		}
+	case r.Verdict == job.VerdictLost:
+		text = "was lost: how its run ended is not known"
+		if tells(o, crontab.NoticeLost) {
+			on, word = job.OnLost, crontab.NoticeLost
+		}
+	case o.Exhausted == crontab.ExhaustedPause && r.State == job.RunEnded:
+		text += ", and the job is paused"
+	}
+	if r.asked() || !tells(o, word) || l.Told&job.ToldFailure != 0 && !tells(o, crontab.NoticeEach) {
+		return
+	}
+	l.Told |= job.ToldFailure
+	text += " (" + r.occurrence() + ")"
+	if l.Open.After(e.now.Wall) {
+		text += fmt.Sprintf("; breaker= holds it until %s", at(l.Open, r.zone))
+	}
+	e.tellOf(r, on, l.Bad, "%s", text)
+}
+
+// how says what the failure was.
+func (r *run) how() string {
+	switch {
+	case r.State == job.RunDropped:
+		return "its next attempt did not come: " + string(r.Reason)
+	case r.limit != "":
+		return r.Outcome.String() + ", " + string(r.limit)
+	}
+	return r.Outcome.String()
+}
+
+// tellSuccess tells of a success, and of the trouble that it ended.
+func (e *Engine) tellSuccess(before, now job.Ledger, r *run) {
+	const lasting = job.ToldFailure | job.ToldLate | job.ToldExpect
+	if over := before.Told &^ now.Told & lasting; over != 0 && tells(r.options, crontab.NoticeRecover) {
+		after := ""
+		if before.Bad > 0 {
+			after = fmt.Sprintf(" after %d in a row had failed", before.Bad)
+		}
+		e.tellOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.occurrence())
+	}
+	if tells(r.options, crontab.NoticeSuccess) && !r.asked() {
+		e.tellOf(r, job.OnSuccess, 0, "succeeded: %s after %s (%s)", r.Outcome, r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.occurrence())
+	}
+}
+
+// tellStart tells that an occurrence has begun.
+func (e *Engine) tellStart(r *run) {
+	if tells(r.options, crontab.NoticeStart) && !r.asked() && r.Attempt == 1 {
+		e.tellOf(r, job.OnStart, 0, "started (%s)", r.occurrence())
+	}
+}
+
+// missed is occurrences that will not run.
+type missed struct {
+	first, due time.Time // due is the newest
+	count      int
+	reason     job.Reason
+	detail     string
+	zone       *time.Location
+	run        *job.Run // that was to be it, if there was one
+}
+
+// isMissed tells whether an occurrence that does not run is one that somebody
+// may wait for. What the entry itself forbids, what a person wanted and what an
+// open breaker holds back, of which the failures before have told, is none.
+func isMissed(r job.Reason) bool {
+	switch r {
+	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline, job.QueueOverflow,
+		job.ParentFailed, job.ParentMissed, job.NoAccount, job.AccountRefused:
+		return true
+	}
+	return false
+}
+
+// tellMissed tells of occurrences that will not run, once until a success.
+func (e *Engine) tellMissed(id job.ID, user string, o *crontab.Options, m missed) {
+	if !tells(o, crontab.NoticeMissed) || !isMissed(m.reason) {
+		return
+	}
+	l := e.ledger(id, user)
+	if before := l; e.tellMissedBy(&l, o, m) && l != before {
+		e.setLedger(l)
+	}
+}
+
+// tellMissedBy is tellMissed with a ledger that is about to be written.
+func (e *Engine) tellMissedBy(l *job.Ledger, o *crontab.Options, m missed) bool {
+	if !tells(o, crontab.NoticeMissed) || l.Told&job.ToldMissed != 0 || m.run != nil && m.run.By != "" {
+		return false
+	}
+	l.Told |= job.ToldMissed
+	text := fmt.Sprintf("%s will not run as due %s: %s", l.Job, at(m.due, m.zone), m.reason.With(m.detail))
+	if m.count > 1 {
+		text = fmt.Sprintf("%s will not run %d times from %s to %s: %s", l.Job, m.count, at(m.first, m.zone), at(m.due, m.zone), m.reason.With(m.detail))
+	}
+	e.tell(o, job.Notice{On: job.OnMissed, Job: l.Job, User: l.User, Due: m.due, Reason: m.reason, Text: text, Streak: l.Bad, Run: m.run})
+	return true
+}
+
+// watchStart sees to it that a run which does not start within max-late= of
+// its time is told of. What catches up may be late already.
+func (e *Engine) watchStart(r *run) {
+	if r.options.MaxLate == 0 || r.Attempt > 1 || r.asked() || r.Trigger == job.TriggerBackfill {
+		return
+	}
+	left := r.Due.Add(r.options.MaxLate).Sub(e.now.Wall)
+	if left <= 0 {
+		e.tellLate(r, fmt.Sprintf("it comes %s after its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
+		return
+	}
+	e.timers.add(timer{at: e.now.Up + left, run: r.ID, kind: startsLate})
+}
+
+// watchRun is watchStart for max-run=, of a process that began at a time since
+// boot.
+func (e *Engine) watchRun(r *run, began time.Duration) {
+	if r.options.MaxRun > 0 && !r.asked() {
+		e.timers.add(timer{at: began + r.options.MaxRun, run: r.ID, kind: runsLong})
+	}
+}
+
+// startedLate tells whether a run began later than max-late= allows, or has
+// not begun by now.
+func (r *run) startedLate(now time.Time) bool {
+	began := r.Run.Started
+	if began.IsZero() {
+		began = now
+	}
+	return r.options.MaxLate > 0 && r.Attempt == 1 && !began.Before(r.Due.Add(r.options.MaxLate))
+}
+
+// wasLate tells of a run that is over whether it was late.
+func (r *run) wasLate() bool {
+	return r.startedLate(r.Run.Started) || r.options.MaxRun > 0 && r.Run.Ended.Sub(r.Run.Started) >= r.options.MaxRun
+}
+
+// tellLate tells that a run starts late or lasts too long, once until one is on
+// time and succeeds. The ledger notes it where no channel is told, too.
+func (e *Engine) tellLate(r *run, text string) {
+	l := e.ledger(r.Job, r.User)
+	if l.Told&job.ToldLate != 0 {
+		return
+	}
+	l.Told |= job.ToldLate
+	e.setLedger(l)
+	if tells(r.options, crontab.NoticeLate) {
+		e.tellOf(r, job.OnLate, l.Bad, "is late: %s", text)
+	}
+}
+
+func (e *Engine) notStarted(r *run) string {
+	if r.Run.Started.IsZero() {
+		return fmt.Sprintf("it has not started %s after its time (%s): %s", r.options.MaxLate, r.occurrence(), e.going(r))
+	}
+	return fmt.Sprintf("it started %s after its time (%s)", r.Run.Started.Sub(r.Due).Round(time.Second), r.occurrence())
+}
+
+func runningFor(r *run) string {
+	return fmt.Sprintf("it has been going for %s, which is all that max-run= allows (%s)", r.options.MaxRun, r.occurrence())
+}
+
+// watchJobs begins what is watched beyond single runs, when tables were loaded:
+// the next success that expect= asks for, and entries that are held.
+func (e *Engine) watchJobs() {
+	for _, slot := range e.jobs.watch {
+		j := e.firing(slot)
+		l := e.ledger(j.id, j.entry.User())
+		e.tellHeld(j, &l)
+		if j.options.Expect == 0 || !j.options.Enabled || !j.isHere(e.node) {
+			continue
+		}
+		if l.Success.IsZero() && l.Watched.IsZero() {
+			l.Watched = e.now.Wall
+			e.setLedger(l)
+		}
+		e.expect(j.id, j.options, l)
+	}
+}
+
+// tellHeld tells that an entry may not run, or not as it says, once until it
+// may.
+func (e *Engine) tellHeld(j *firing, l *job.Ledger) {
+	o := j.options
+	isHeld := o.Held != "" || o.Degraded != ""
+	if !tells(o, crontab.NoticeHeld) || isHeld == (l.Told&job.ToldHeld != 0) {
+		return
+	}
+	l.Told ^= job.ToldHeld
+	e.setLedger(*l)
+	if !isHeld {
+		return
+	}
+	text := "is held: " + o.Held
+	if o.Held == "" {
+		text = "runs, but not as it says: " + o.Degraded
+	}
+	e.tell(o, job.Notice{On: job.OnHeld, Job: j.id, User: j.entry.User(), Reason: job.IsHeld, Text: string(j.id) + " " + text})
+}
+
+// expect sees to it that the want of a success is noticed.
+func (e *Engine) expect(id job.ID, o *crontab.Options, l job.Ledger) {
+	if o.Expect == 0 || l.Told&job.ToldExpect != 0 {
+		return
+	}
+	at := e.now.Up + expectedBy(o, l).Sub(e.now.Wall)
+	if before, waits := e.expected[id]; waits && before <= at {
+		return // that one looks again
+	}
+	e.expected[id] = at
+	e.timers.add(timer{at: at, job: id, kind: expects})
+}
+
+// expectedBy is when the next success is overdue.
+func expectedBy(o *crontab.Options, l job.Ledger) time.Time {
+	since := l.Success
+	if since.IsZero() {
+		since = l.Watched
+	}
+	return since.Add(o.Expect)
+}
+
+// miss looks whether the job of a timer has had the success that expect= asks
+// for. The job is that of today: tables may have changed.
+func (e *Engine) miss(t timer) {
+	if e.expected[t.job] != t.at {
+		return
+	}
+	delete(e.expected, t.job)
+	slot, ok := e.jobs.find(t.job)
+	if !ok {
+		return
+	}
+	j := e.firing(slot)
+	l := e.ledger(j.id, j.entry.User())
+	if j.options.Expect == 0 || !j.options.Enabled || !j.isHere(e.node) {
+		return
+	}
+	if e.now.Wall.Before(expectedBy(j.options, l)) {
+		e.expect(j.id, j.options, l)
+		return
+	}
+	l.Told |= job.ToldExpect
+	e.setLedger(l)
+	if tells(j.options, crontab.NoticeLate) {
+		e.tell(j.options, job.Notice{
+			On: job.OnLate, Job: j.id, User: j.entry.User(), Streak: l.Bad, Text: j.unseen(l),
+		})
+	}
+}
+
+func (j *firing) unseen(l job.Ledger) string {
+	zone := j.entry.Zone().Location()
+	if l.Success.IsZero() {
+		return fmt.Sprintf("%s has had no success within expect=%s, since %s.", j.id, j.options.Expect, at(l.Watched, zone))
+	}
+	return fmt.Sprintf("%s has had no success within expect=%s: the last was at %s.", j.id, j.options.Expect, at(l.Success, zone))
+}

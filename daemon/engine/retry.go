@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// retry makes the next attempt of an occurrence, which waits for its time. That
+// of a lost run which if-lost=rerun starts again is now.
+func (e *Engine) retry(failed *run) {
+	r := &run{options: failed.options, zone: failed.zone, Run: job.Run{
+		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
+		Attempt: failed.Attempt + 1, Lost: failed.Lost, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
+		Invocation: failed.Invocation, Decided: e.now.Wall,
+		Parents: failed.Parents, Backfill: failed.Backfill,
+	}}
+	var wait time.Duration
+	if failed.reruns() {
+		r.Lost++
+	} else {
+		wait = backoff(failed.options, failed.Invocation, failed.Attempt-failed.Lost)
+	}
+	r.gate, r.NotBefore = gatePlace, e.now.Wall.Add(wait)
+	e.add(r)
+	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
+	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String()) // its occurrence was decided before
+	e.timers.add(timer{at: e.now.Up + wait, run: r.ID, kind: waitOver})
+}
+
+// again is why an attempt starts that waited for its time.
+func (r *run) again() job.Reason {
+	switch {
+	case r.Reason == job.WaitsForDelay:
+		return job.RanAfterDelay
+	case r.Lost > 0 && !r.NotBefore.After(r.Decided):
+		return job.Rerun
+	}
+	return job.Retried
+}
+
+// backoff is the wait after a failed attempt, counted from 1. The spread of
+// retry-jitter= is drawn from the invocation, so a replay draws the same.
+func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
+	wait := float64(o.Backoff.Min)
+	for range attempt - 1 {
+		wait = min(wait*o.Backoff.Factor, float64(o.Backoff.Max))
+	}
+	h := fnv.New64a()
+	h.Write([]byte(invocation + "/" + strconv.Itoa(attempt)))
+	draw := float64(h.Sum64()>>11)/(1<<52) - 1 // in [-1, 1)
+	return time.Duration(wait * (1 + draw*float64(o.RetryJitter)/100))
+}
