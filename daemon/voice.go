@@ -318,9 +318,13 @@ func recordWords(r *job.Record) string {
 	case r.Decision == job.DecideRun, r.Kind == job.Ready: // said before it prints anything
 		return starting(r.Run)
 	case r.Kind == job.Ended && r.Run.Started.IsZero():
-		return r.Run.Outcome.String()
+		return r.Run.Ending()
 	case r.Kind == job.Ended:
-		return fmt.Sprintf("%s in %s", r.Run.Outcome, r.Run.Ended.Sub(r.Run.Started).Round(time.Millisecond))
+		return fmt.Sprintf("%s in %s", r.Run.Ending(), r.Run.Ended.Sub(r.Run.Started).Round(time.Millisecond))
+	case r.Kind == job.Redrove:
+		return "the dead letter was run again " + r.Detail
+	case r.Kind == job.Buried:
+		return "the dead letter was dropped " + r.Detail
 	case r.Kind == job.Paused, r.Kind == job.Resumed:
 		return string(r.Kind)
 	}

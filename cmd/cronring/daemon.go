@@ -72,7 +72,7 @@ func (a *app) took(r *job.Run) string {
 func ending(r *job.Run) string {
 	switch r.State {
 	case job.RunEnded:
-		return r.Outcome.String()
+		return r.Ending()
 	case job.RunDecided:
 		return "starting"
 	}

@@ -78,7 +78,7 @@ func recordText(r *job.Record) string {
 		parts = append(parts, string(r.Decision))
 	}
 	if r.Kind == job.Ended && r.Run != nil {
-		parts = append(parts, r.Run.Outcome.String())
+		parts = append(parts, r.Run.Ending())
 	}
 	if r.Reason != "" {
 		parts = append(parts, string(r.Reason))

@@ -110,8 +110,10 @@ func runTone(r *job.Run) tone {
 		return busy
 	case r.State == job.RunDropped:
 		return faint
-	case r.Outcome.OK():
+	case r.OK():
 		return good
+	case !r.Failed():
+		return faint
 	}
 	return bad
 }

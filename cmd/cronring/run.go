@@ -19,7 +19,8 @@ It is refused while a job is paused, held, disabled, or running where overlap=
 forbids a second run; --force runs it all the same.
 
 With --wait the exit code is the job's own, retries included, or 128+n if signal
-n ended it; of several jobs, that of the first which failed. Trouble that is not
+n ended it; of several jobs, that of the first which failed. It is 0 where ok= or
+skip-code= of the entry say that it counts as no failure. Trouble that is not
 the job's own is 125.`,
 		Example: "  cronring run backup --wait",
 		Args:    cobra.MinimumNArgs(1),
@@ -63,7 +64,9 @@ func exitOf(r *job.Run) int {
 	switch o := r.Outcome; {
 	case r.State != job.RunEnded:
 		return exitWaitTrouble
-	case o.Kind == job.Exited:
+	case !r.Failed():
+		return exitDone
+	case o.Kind == job.Exited && o.Code != 0:
 		return o.Code
 	case o.Signal != 0:
 		return 128 + o.Signal

@@ -103,14 +103,23 @@ func (s *scribe) Record(r *Record) {
 	case r.Decision == job.DecideRun, r.Kind == job.Ready:
 		return // that it has started comes next
 	case r.Kind == job.Ended && s.cron && r.About != nil:
-		s.sayCron(r, s.words.Ended(r.About, r.Run.Outcome))
+		s.sayCron(r, s.words.Ended(r.About, cronsOutcome(r.Run)))
 	}
-	if r.Kind == job.Ended && r.Run.Outcome.OK() && (s.terse && s.cron || r.About != nil && r.About.Quiet) {
+	if r.Kind == job.Ended && r.Run.OK() && (s.terse && s.cron || r.About != nil && r.About.Quiet) {
 		return
 	}
 	if r.Words != "" {
 		s.sayOwn(r, r.Words)
 	}
+}
+
+// cronsOutcome is an end as cron's log knows it: there is no ok= for cron, only
+// exit status 0.
+func cronsOutcome(r *job.Run) job.Outcome {
+	if r.OK() {
+		return job.Outcome{Kind: job.Exited}
+	}
+	return r.Outcome
 }
 
 // sayCron writes cron's lines about a record.
@@ -140,7 +149,7 @@ func (s *scribe) sayOwn(r *Record, words string) {
 	n.fields = recordFields(n.fields, r.Record)
 	id := ""
 	switch {
-	case r.Kind == job.Ended && r.Run.Outcome.OK():
+	case r.Kind == job.Ended && !r.Run.Failed():
 		id = EndedID
 	case r.Kind == job.Ended:
 		id, n.priority = FailedID, prioWarning

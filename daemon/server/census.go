@@ -111,7 +111,7 @@ func (c *call) isLate(i int, r job.Run) bool {
 // stateOf is the worst of what can be said of a job.
 func stateOf(st job.Status, late bool) job.State {
 	switch {
-	case st.Last != nil && !st.Last.Outcome.OK():
+	case st.Last != nil && st.Last.Failed():
 		return job.StateFailing
 	case late:
 		return job.StateLate

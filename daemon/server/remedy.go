@@ -75,7 +75,7 @@ func (ev *evidence) makeRoom() []api.Remedy {
 func (ev *evidence) afterRun() []api.Remedy {
 	r := ev.run
 	switch {
-	case r == nil, r.Outcome.OK(), r.State == job.RunDropped:
+	case r == nil, r.State == job.RunDropped, !r.State.Live() && !r.Failed():
 		return nil
 	case r.State.Live():
 		return []api.Remedy{{What: "watch it", Command: "cronring logs -f " + r.ID.String()}}

@@ -47,11 +47,22 @@ func (ev *evidence) told() string {
 		return "It is about to start. " + ev.reason().Sentence()
 	case r.State.Live():
 		return fmt.Sprintf("It is running, since %s. %s", length(ev.now.Sub(r.Started)), ev.reason().Sentence())
-	case r.Outcome.OK():
+	case r.Outcome.OK() && r.OK():
 		return fmt.Sprintf("It ran. %s Run %s ended well after %s.", ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)))
+	case !r.Failed():
+		return fmt.Sprintf("It ran. %s Run %s ended after %s: %s.",
+			ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Ending())
 	}
-	return fmt.Sprintf("It ran, and failed. %s Run %s ended after %s: %s.",
-		ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Outcome)
+	return fmt.Sprintf("It ran, and failed. %s Run %s ended after %s: %s.%s",
+		ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
+}
+
+// follows says what comes after a failure.
+func (ev *evidence) follows() string {
+	if ev.run.Verdict == job.VerdictRetry {
+		return " Another attempt follows."
+	}
+	return ""
 }
 
 // facts tells what else bears on it.
