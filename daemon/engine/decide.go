@@ -80,9 +80,9 @@ type firing struct {
 	id       job.ID
 	entry    *crontab.Entry
 	options  *crontab.Options
-	by       string // who asked, for a manual run
-	forced   bool   // and insists
-	backfill int64  // the backfill that it is of, or 0
+	by       string   // who asked, for a manual run
+	forced   bool     // and insists
+	backfill int64    // the backfill that it is of, or 0
 	dead     *job.Run // the dead letter that is run again, or nil
 	run      *run     // the one that is asked anew, or nil
 }

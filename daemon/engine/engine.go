@@ -99,17 +99,17 @@ type run struct {
 // the first Load.
 func New(s State) *Engine {
 	e := &Engine{
-		now:     Moment{Wall: s.LastSeen},
-		era:     s.Era,
-		nextRun: max(s.NextRun, 1),
-		jobs:    &jobs{},
-		live:    map[job.RunID]*run{},
-		byJob:   map[job.ID][]*run{},
-		holds:   map[job.ID]job.Hold{},
-		ledgers: map[job.ID]job.Ledger{},
-		stamps:  maps.Clone(s.Stamps),
-		fills:   restoreFills(&s),
-		memory:  &s,
+		now:      Moment{Wall: s.LastSeen},
+		era:      s.Era,
+		nextRun:  max(s.NextRun, 1),
+		jobs:     &jobs{},
+		live:     map[job.RunID]*run{},
+		byJob:    map[job.ID][]*run{},
+		holds:    map[job.ID]job.Hold{},
+		ledgers:  map[job.ID]job.Ledger{},
+		stamps:   maps.Clone(s.Stamps),
+		fills:    restoreFills(&s),
+		memory:   &s,
 		troubles: map[job.ID]owned{},
 		expected: map[job.ID]time.Duration{},
 	}
