@@ -37,8 +37,8 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error,
-			verdict, cpu, memory, read, write, parents, backfill)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+			verdict, cpu, memory, read, write, parents, backfill, lost)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason,
 			not_before = excluded.not_before, started = excluded.started, ended = excluded.ended, pid = excluded.pid,
 			outcome = excluded.outcome, code = excluded.code, signal = excluded.signal, error = excluded.error,
@@ -243,7 +243,7 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
 		string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
 		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
-		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill)
+		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill, int64(r.Lost))
 	return err
 }
 
