@@ -68,6 +68,12 @@ func (l *loop) register(in *inbox, a ask) {
 	case engine.Bury:
 		ev.Token = l.token
 		a.event = ev
+	case engine.Backfill:
+		ev.Token = l.token
+		a.event = ev
+	case engine.StopBackfill:
+		ev.Token = l.token
+		a.event = ev
 	default:
 		in.events = append(in.events, a.event)
 		in.after = append(in.after, a.reply)
