@@ -1,0 +1,167 @@
+package cgroup
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// limit is one option and the files that carry it out, by version.
+type limit struct {
+	option     string
+	controller string
+	first      string // of version 1; "" has none
+	files      []file // of version 2: the first that exists is written, and has to be
+	old        []file // of version 1, likewise
+	before     []file // of either version: those that exist are written too
+	after      []file
+}
+
+// file is what to write where.
+type file struct{ name, text string }
+
+// period is that of the processor's quota, in microseconds; longPeriod is for
+// quotas below the kernel's least.
+const (
+	period     = 100_000
+	longPeriod = 1_000_000
+	leastQuota = 1_000
+)
+
+// needed says what a run's limits mean in files. The memory of a run is its
+// swap as well: else one that is held to some memory fills the host's swap.
+func needed(r *crontab.Resources) (all []limit) {
+	if r == nil {
+		return nil
+	}
+	if r.Memory > 0 {
+		bytes := strconv.FormatInt(r.Memory, 10)
+		all = append(all, limit{
+			option: "memory", controller: "memory", first: "memory",
+			files: []file{{"memory.max", bytes}},
+			old:   []file{{"memory.limit_in_bytes", bytes}},
+			after: []file{{"memory.swap.max", "0"}, {"memory.oom.group", "1"}, {"memory.memsw.limit_in_bytes", bytes}},
+		})
+	}
+	if r.MemoryHigh > 0 {
+		all = append(all, limit{
+			option: "memory-high", controller: "memory",
+			files: []file{{"memory.high", strconv.FormatInt(r.MemoryHigh, 10)}},
+		})
+	}
+	if r.Tasks > 0 {
+		most := strconv.Itoa(r.Tasks)
+		all = append(all, limit{
+			option: "tasks", controller: "pids", first: "pids",
+			files: []file{{"pids.max", most}}, old: []file{{"pids.max", most}},
+		})
+	}
+	if r.CPU > 0 {
+		quota, of := quota(r.CPU)
+		all = append(all, limit{
+			option: "cpu", controller: "cpu", first: "cpu",
+			before: []file{{"cpu.cfs_period_us", of}},
+			files:  []file{{"cpu.max", quota + " " + of}},
+			old:    []file{{"cpu.cfs_quota_us", quota}},
+		})
+	}
+	if r.CPUWeight > 0 {
+		all = append(all, limit{
+			option: "cpu-weight", controller: "cpu", first: "cpu",
+			files: []file{{"cpu.weight", strconv.Itoa(r.CPUWeight)}},
+			old:   []file{{"cpu.shares", strconv.Itoa(max(2, r.CPUWeight*1024/100))}},
+		})
+	}
+	if r.IOWeight > 0 {
+		weight := strconv.Itoa(r.IOWeight)
+		all = append(all, limit{
+			option: "io-weight", controller: "io", first: "blkio",
+			files: []file{{"io.weight", "default " + weight}, {"io.bfq.weight", "default " + bfq(r.IOWeight)}},
+			old:   []file{{"blkio.bfq.weight", bfq(r.IOWeight)}, {"blkio.weight", bfq(r.IOWeight)}},
+		})
+	}
+	return all
+}
+
+// quota is how many microseconds of a period a number of thousandths of one
+// processor is.
+func quota(thousandths int) (quota, of string) {
+	p := period
+	if thousandths*p/1000 < leastQuota {
+		p = longPeriod
+	}
+	return strconv.Itoa(max(leastQuota, thousandths*(p/1000))), strconv.Itoa(p)
+}
+
+// bfq has weights of 1 to 1000, with the same in the middle.
+func bfq(weight int) string {
+	if weight <= 100 {
+		return strconv.Itoa(weight)
+	}
+	return strconv.Itoa(min(1000, 100+(weight-100)*900/9900))
+}
+
+// place is where groups are made: a group that was given away, in each
+// hierarchy that has it.
+type place map[string]string
+
+// of is where a limit is set, and the files that do it; neither if nothing can.
+func (p place) of(l limit) (hierarchy string, files []file) {
+	if has(p[v2], l.files) != (file{}) {
+		return v2, l.files
+	}
+	if l.first != "" && has(p[l.first], l.old) != (file{}) {
+		return l.first, l.old
+	}
+	return "", nil
+}
+
+// has is the first of the files that a group has.
+func has(dir string, files []file) file {
+	if dir == "" {
+		return file{}
+	}
+	for _, f := range files {
+		if exists(dir, f.name) {
+			return f
+		}
+	}
+	return file{}
+}
+
+// missing says which of a run's limits cannot be set here.
+func (p place) missing(r *crontab.Resources) string {
+	for _, l := range needed(r) {
+		if _, files := p.of(l); files != nil {
+			continue
+		}
+		if l.first == "" && p[l.controller] != "" {
+			return l.option + "= needs control groups of version 2, and this host has version 1"
+		}
+		return fmt.Sprintf("the kernel cannot enforce %s= here: control groups are without %s; delete the option, or boot a kernel that has it", l.option, l.controller)
+	}
+	return ""
+}
+
+// set writes a limit into a group.
+func set(dir string, l limit, files []file) error {
+	all := present(dir, l.before)
+	all = append(all, has(dir, files))
+	all = append(all, present(dir, l.after)...)
+	for _, f := range all {
+		if err := write(dir, f.name, f.text); err != nil {
+			return fmt.Errorf("set %s=: %w", l.option, err)
+		}
+	}
+	return nil
+}
+
+func present(dir string, files []file) (all []file) {
+	for _, f := range files {
+		if exists(dir, f.name) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
