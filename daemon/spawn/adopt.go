@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"cmp"
 	"os"
 	"syscall"
 
@@ -46,7 +47,8 @@ func (s *Spawner) Adopt(handed []Handed) {
 func (s *Spawner) adopted(h *Handed) *child {
 	c := &child{
 		run: h.Run, job: h.Job, pid: h.PID,
-		outcome: h.Outcome, ended: h.Ended,
+		outcome: h.Outcome, ended: h.Ended, usage: h.Usage, reached: h.Limit,
+		limit: cmp.Or(h.OutputMax, s.options.Output), stopped: h.Stopped,
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
 	}
@@ -62,7 +64,12 @@ func (s *Spawner) adopted(h *Handed) *child {
 	if !ours || h.Stage == nil {
 		h.Status = 0 // nobody waits for it; a number from another process is none here
 	}
-	for _, fd := range []*int{&h.Out, &h.Err, &h.Status} {
+	c.group = s.groupOf(h)
+	if h.LogStatus != 0 && isPipe(h.Log) {
+		c.log.fd = h.Log
+		s.extra++
+	}
+	for _, fd := range []*int{&h.Out, &h.Err, &h.Status, &h.LogStatus} {
 		if !isPipe(*fd) {
 			*fd = 0
 			continue
@@ -90,7 +97,8 @@ func isChild(pid int) bool {
 	return pid > 0 && unix.Waitid(unix.P_PID, pid, nil, options, nil) == nil
 }
 
-// isPipe looks at a descriptor from elsewhere and makes it fit to be read.
+// isPipe looks at a descriptor from elsewhere and makes it fit to be read, or
+// written.
 func isPipe(fd int) bool {
 	var st syscall.Stat_t
 	if fd <= 2 || syscall.Fstat(fd, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFIFO {
@@ -118,7 +126,7 @@ func (s *Spawner) remember(c *child, h *Handed) {
 			output = loaded
 		}
 	}
-	c.out.restore(s.options.Output, output)
+	c.out.restore(c.limit, output)
 }
 
 // resumeRecording finds the file of a run, and cuts off what a daemon that was
@@ -148,7 +156,7 @@ func (s *Spawner) takeIn() {
 }
 
 func (s *Spawner) takeOne(c *child, from Handed) {
-	s.pump.watchAdopted(c, pipes{from.Out, from.Err}, from.Status)
+	s.pump.watchAdopted(c, pipes{from.Out, from.Err, from.LogStatus}, from.Status)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -184,7 +192,7 @@ func (s *Spawner) giveUpUnseen(c *child) {
 // watchAdopted does without a pipe that cannot be watched.
 func (p *pump) watchAdopted(c *child, ends pipes, status int) {
 	c.pipes = ends
-	for i, name := range []job.Stream{job.Stdout, job.Stderr} {
+	for i, name := range pipeStreams {
 		if ends[i] == 0 {
 			continue
 		}

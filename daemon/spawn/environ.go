@@ -1,6 +1,8 @@
 package spawn
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // familyPath is the PATH of jobs whose table sets none.
@@ -55,7 +58,7 @@ func (e *environment) get(name string) string {
 // among cron's, one in /etc/environment has no effect, as in the crons before.
 // The daemon's own environment has no part in it.
 func (s *Spawner) environ(start *engine.Start, who account.Account, base []string) environment {
-	n := len(base) + len(start.Job.Env) + 12
+	n := len(base) + len(start.Job.Env) + 18
 	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
 	e.setAll(base)
 	e.set("SHELL", "/bin/sh")
@@ -87,4 +90,46 @@ func (s *Spawner) describeRun(e *environment, start *engine.Start) {
 	}
 	e.set("CRONRING_ATTEMPT", strconv.Itoa(run.Attempt))
 	e.set("CRONRING_TRIGGER", string(run.Trigger))
+	e.set("CRONRING_NODE", s.options.Node)
+	e.set("CRONRING_SHARD", "0")
+	e.set("CRONRING_SHARDS", "1")
+	e.set("CRONRING_LAST_SUCCESS", instant(start.LastSuccess))
+	e.set("CRONRING_PARENTS", parents(run.Parents))
+	e.set("TRACEPARENT", traceparent(s.options.Node, run))
+}
+
+// instant is empty for one that is not known.
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// mostParents bounds a variable: the kernel takes none of 128 KiB.
+const mostParents = 64 << 10
+
+// parents is name:outcome:run-id of each, with a comma between. Without an
+// outcome the run had not ended, and with 0 for its number none came.
+func parents(all []job.Parent) string {
+	var b strings.Builder
+	for _, p := range all {
+		if b.Len() > mostParents {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(string(p.Job) + ":" + string(p.Verdict) + ":" + p.Run.String())
+	}
+	return b.String()
+}
+
+// traceparent is the header of W3C's Trace Context: a trace for an occurrence,
+// a span for each attempt of each host. Neither is ever zero, as that is no
+// identity there.
+func traceparent(node string, run *job.Run) string {
+	span := sha256.Sum256([]byte(node + "\x00" + run.ID.String()))
+	span[0] |= 1
+	return "00-" + run.Invocation + "-" + hex.EncodeToString(span[:8]) + "-01"
 }

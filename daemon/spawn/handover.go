@@ -3,7 +3,9 @@ package spawn
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"syscall"
@@ -37,10 +39,18 @@ type Handed struct {
 	// known, and Adopt takes it from Options.Runs.
 	Output []job.Chunk `json:",omitempty"`
 
-	// Outcome and Ended are set for a process that is gone already and whose
-	// pipes are still read.
+	// Outcome, Ended, Usage and Limit are set for a process that is gone already
+	// and whose pipes are still read.
 	Outcome job.Outcome `json:",omitzero"`
 	Ended   time.Time   `json:",omitzero"`
+	Usage   job.Usage   `json:",omitzero"`
+	Limit   job.Reason  `json:",omitempty"` // that a session ran into, or a run that its keeper saw the end of
+
+	OutputMax int             `json:",omitempty"` // bytes of output kept; 0 leaves it to Options
+	Log       int             `json:",omitempty"` // writing end of what goes to the file of log=
+	LogStatus int             `json:",omitempty"` // reading end of what is said about that file
+	Group     json.RawMessage `json:",omitempty"` // the control group; after a crash a file in Options.Runs knows it
+	Stopped   bool            `json:",omitempty"` // it was asked to end
 
 	// Stage and Status are a first stage under way and where it reports:
 	// Started was not sent. Only the parent makes use of them.
@@ -144,8 +154,13 @@ func (s *Spawner) quiet() (h *hold, cancelled []*child) {
 	defer s.mu.Unlock()
 	h = s.hold
 	going := len(s.busy) - len(s.tools)
-	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || s.staged > 0) {
+	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || s.staged > 0 || len(s.groups.all) > 0) {
 		return nil, nil
+	}
+	s.dropChecks()
+	for c := range s.groups.all { // their groups come too late
+		delete(s.groups.all, c)
+		s.queue = append(s.queue, c)
 	}
 	isCancelled := func(c *child) bool {
 		if c.kill != 0 {
@@ -164,12 +179,11 @@ func (s *Spawner) waitingStarts() []engine.Start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var starts []engine.Start
-	for _, c := range s.queue {
-		starts = append(starts, *c.start)
-	}
-	for _, children := range s.ask.waiting {
+	for _, children := range append(slices.Collect(maps.Values(s.ask.waiting)), s.queue) {
 		for _, c := range children {
-			starts = append(starts, *c.start)
+			if !c.check {
+				starts = append(starts, *c.start)
+			}
 		}
 	}
 	slices.SortFunc(starts, func(a, b engine.Start) int { return cmp.Compare(a.Run.ID, b.Run.ID) })
@@ -197,7 +211,7 @@ func (s *Spawner) Handover() []Handed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.byPID {
-		if c.tool == nil && c.pidfd == 0 && s.pump.hasRoom(1) {
+		if c.tool == nil && !c.check && c.pidfd == 0 && s.pump.hasRoom(1) {
 			s.openPidfd(c)
 		}
 	}
@@ -216,13 +230,13 @@ func (s *Spawner) Handover() []Handed {
 func (s *Spawner) processes() map[*child]*Handed {
 	all := make(map[*child]*Handed)
 	for _, c := range s.living {
-		if c.pid != 0 || c.session || c.foreign {
+		if !c.check && (c.pid != 0 || c.session || c.foreign) {
 			all[c] = handed(c)
 		}
 	}
 	for fd, stream := range s.pump.streams {
 		c := stream.child
-		if c.tool != nil {
+		if c.tool != nil || c.check {
 			continue
 		}
 		if all[c] == nil {
@@ -235,6 +249,8 @@ func (s *Spawner) processes() map[*child]*Handed {
 			all[c].Err = int(fd)
 		case stageStream:
 			all[c].Status = int(fd)
+		case logStream:
+			all[c].LogStatus = int(fd)
 		}
 	}
 	return all
@@ -246,11 +262,14 @@ func handed(c *child) *Handed {
 		Run: c.run, Job: c.job, PID: c.pid, PIDFD: c.pidfd,
 		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
 		Output:  c.out.chunks(c.run, c.job),
-		Outcome: c.outcome, Ended: c.ended,
-		Stage: c.stage,
+		Outcome: c.outcome, Ended: c.ended, Usage: c.usage, Limit: c.reached,
+		Stage: c.stage, OutputMax: c.limit, Log: c.log.fd, Stopped: c.stopped,
+	}
+	if c.group != nil {
+		h.Group, _ = c.group.MarshalJSON() // without it the group is only not known
 	}
 	if c.unsure { // the pump does not have its pipes yet
-		h.Out, h.Err = c.pipes[0], c.pipes[1]
+		h.Out, h.Err, h.LogStatus = c.pipes[0], c.pipes[1], c.pipes[2]
 	}
 	return h
 }
@@ -264,7 +283,7 @@ func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
 		flag = 0
 	}
 	for c, h := range all {
-		for _, fd := range []int{c.pidfd, h.Out, h.Err, h.Status} {
+		for _, fd := range []int{c.pidfd, h.Out, h.Err, h.Status, h.Log, h.LogStatus} {
 			if fd != 0 {
 				_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, flag) // it is open
 			}

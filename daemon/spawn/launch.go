@@ -23,8 +23,11 @@ type command struct {
 	env    []string
 	cred   *syscall.Credential
 	limits account.Limits
-	anyhow bool // it runs in / where dir cannot be entered
-	tool   bool // it is the daemon's, not a job
+	wants  wants
+	doors  []string // of the control group that it enters, if not at birth
+	group  int      // the directory of one that it enters at birth; 0 is none
+	anyhow bool     // it runs in / where dir cannot be entered
+	tool   bool     // it is the daemon's, not a job
 }
 
 // launch makes the process of a run and returns our ends of what it prints.
@@ -36,7 +39,12 @@ func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
 	if s.options.Limits != nil {
 		cmd.limits = s.options.Limits(who)
 	}
-	io, err := s.openStdio(c, cmd.cred)
+	cmd.wants = wanted(c.start)
+	if err := s.join(c, &cmd); err != nil {
+		return stdio{}, err
+	}
+	defer s.files.release(cmd.group)
+	io, err := s.openStdio(c, cmd)
 	if err != nil {
 		return stdio{}, err
 	}
@@ -51,6 +59,27 @@ func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
 	}
 	s.register(c, pid, io)
 	return io, nil
+}
+
+// join has a command enter the group that was made for its run.
+func (s *Spawner) join(c *child, cmd *command) (err error) {
+	m := s.made(c)
+	switch {
+	case m == nil:
+		return nil
+	case m.err != nil:
+		return m.err
+	case m.group == nil:
+		return nil
+	}
+	c.group = m.group
+	s.markGroup(c)
+	if c.group.Dir() == "" || cmd.needsStage() {
+		cmd.doors = c.group.Doors()
+		return nil
+	}
+	cmd.group, err = enter(c.group)
+	return err
 }
 
 // command is what a run is to the kernel: under anacron always /bin/sh, and
@@ -79,8 +108,12 @@ func (s *Spawner) command(start *engine.Start, who account.Account, base []strin
 func (s *Spawner) register(c *child, pid int, io stdio) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.start = nil
-	c.found = nil
+	if c.check {
+		s.limitCheck(c)
+	} else {
+		c.start = nil
+	}
+	c.found, c.made = nil, nil
 	c.pid = pid
 	c.open = io.ours.count()
 	if io.status != 0 {
@@ -91,7 +124,7 @@ func (s *Spawner) register(c *child, pid int, io stdio) {
 	s.byPID[pid] = c
 	switch {
 	case c.kill != 0:
-		signalGroup(pid, c.kill)
+		s.kill(c, c.kill)
 	case c.tool != nil && s.hold != nil && s.hold.forced: // force came just before
 		signalGroup(pid, syscall.SIGKILL)
 	}
@@ -147,7 +180,10 @@ func forkExec(cmd command, files []uintptr) (int, error) {
 		Dir:   cmd.dir,
 		Env:   cmd.env,
 		Files: files,
-		Sys:   &syscall.SysProcAttr{Setsid: true, Credential: cmd.cred},
+		Sys: &syscall.SysProcAttr{
+			Setsid: true, Credential: cmd.cred,
+			UseCgroupFD: cmd.group != 0, CgroupFD: cmd.group,
+		},
 	})
 }
 

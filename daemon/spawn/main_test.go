@@ -48,10 +48,11 @@ type rig struct {
 	last    job.RunID
 	started map[job.RunID]int
 	ended   map[job.RunID]Ended
+	checked map[job.RunID]job.Outcome
 }
 
 func newRig(t testing.TB, options Options) *rig {
-	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}}
+	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{}}
 	r.run()
 	return r
 }
@@ -103,6 +104,8 @@ func (r *rig) note(e engine.Event) {
 			r.t.Fatalf("run %d: ended %v before it was reported as started", e.Run, e.Outcome)
 		}
 		r.ended[e.Run] = e
+	case engine.Checked:
+		r.checked[e.Run] = e.Outcome
 	default:
 		r.t.Fatalf("unexpected event %T", e)
 	}

@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ type pump struct {
 	stopped   bool
 }
 
-// stream is one descriptor of one child: an output pipe, or one of two others
+// stream is one descriptor of one child: an output pipe, or one of three others
 // that tell something of it.
 type stream struct {
 	child *child
@@ -37,6 +38,7 @@ type stream struct {
 
 const (
 	stageStream job.Stream = "stage" // how far a first stage came
+	logStream   job.Stream = "log"   // what is wrong with the file of log=
 	deathStream job.Stream = "death" // a pidfd
 )
 
@@ -127,11 +129,14 @@ func (p *pump) addAll(c *child, ends pipes, status int) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	c.pipes = ends
-	err := errors.Join(p.add(ends[0], c, job.Stdout), p.add(ends[1], c, job.Stderr), p.add(status, c, stageStream))
+	err := p.add(status, c, stageStream)
+	for i, name := range pipeStreams {
+		err = errors.Join(err, p.add(ends[i], c, name))
+	}
 	if err == nil {
 		return nil
 	}
-	for _, fd := range []int{ends[0], ends[1], status} {
+	for _, fd := range append(ends[:], status) {
 		_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil) // it may not be in the set
 		delete(p.streams, int32(fd))
 	}
@@ -255,6 +260,8 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	switch {
 	case n > 0 && stream.name == stageStream:
 		stream.child.stage.Reports = append(stream.child.stage.Reports, p.buf[frameHead:frameHead+n]...)
+	case n > 0 && stream.name == logStream:
+		p.s.note(stream.child, "%s", bytes.TrimSpace(p.buf[frameHead:frameHead+min(n, mostLogWords)]))
 	case n > 0:
 		p.s.keep(stream.child, stream.name, at, p.buf[:frameHead+n])
 	case err == unix.EAGAIN || err == unix.EINTR:
@@ -273,6 +280,9 @@ func (p *pump) end(fd int32, stream stream) {
 	p.s.mu.Lock()
 	p.forget(fd)
 	c.open--
+	if c.log.fd != 0 && p.hasPrinted(c) {
+		p.s.closeLog(c)
+	}
 	done := c.open == 0 && (!c.outcome.IsZero() || p.s.loseUnseen(c))
 	p.s.mu.Unlock()
 	p.s.files.release(int(fd))

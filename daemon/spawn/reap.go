@@ -26,7 +26,7 @@ func (s *Spawner) reap() {
 func (s *Spawner) bury() (done *child, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pid, status, err := waitAny()
+	pid, status, used, err := waitAny()
 	if err != nil || pid == 0 {
 		return nil, false
 	}
@@ -36,17 +36,18 @@ func (s *Spawner) bury() (done *child, more bool) {
 	}
 	delete(s.byPID, pid)
 	s.dropPidfd(c)
+	c.usage = usageOf(&used)
 	if !s.settle(c, outcome(status)) {
 		return nil, true
 	}
 	return c, true
 }
 
-func waitAny() (pid int, status syscall.WaitStatus, err error) {
+func waitAny() (pid int, status syscall.WaitStatus, used syscall.Rusage, err error) {
 	for {
-		pid, err = syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		pid, err = syscall.Wait4(-1, &status, syscall.WNOHANG, &used)
 		if err != syscall.EINTR {
-			return pid, status, err
+			return pid, status, used, err
 		}
 	}
 }

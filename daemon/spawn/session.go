@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -41,6 +42,7 @@ type Session struct {
 	Dir     string
 	Anyhow  bool   // it runs in / where Dir cannot be entered
 	Files   [3]int // standard input, output and error
+	Options *crontab.Options
 }
 
 // SessionEnd is how a session ended.
@@ -48,6 +50,8 @@ type SessionEnd struct {
 	Run     job.RunID
 	Outcome job.Outcome
 	At      time.Time // zero: now
+	Usage   job.Usage
+	Limit   job.Reason // that it ran into, or ""
 }
 
 // sessionCallers is how many calls of Sessions.Start there are at once.
@@ -67,7 +71,7 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 		s.abandon(c, err)
 		return
 	}
-	io, err := s.openStdio(c, cmd.cred)
+	io, err := s.openStdio(c, cmd)
 	if err != nil {
 		s.abandon(c, err)
 		return
@@ -75,7 +79,7 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 	session := Session{
 		Run: c.run, Job: c.start.Job, Account: who,
 		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.anyhow,
-		Files: io.child,
+		Files: io.child, Options: options(c.start),
 	}
 	s.call(c, io.ours, func() {
 		pid, note, err := s.callSession(ctx, c, session)
@@ -187,6 +191,7 @@ func (s *Spawner) endSession(end SessionEnd) {
 	case c.unsure:
 		c.early = &end
 	default:
+		c.usage, c.reached = end.Usage, end.Limit
 		done = s.settle(c, end.Outcome)
 		if !end.At.IsZero() {
 			c.ended = end.At

@@ -47,7 +47,8 @@ type Options struct {
 	Family crontab.Family
 
 	Path   string        // PATH of jobs whose table sets none; "" is the family's
-	Output int           // bytes of output kept for each run; 0 is 64 KiB
+	Node   string        // the host's name, for CRONRING_NODE
+	Output int           // bytes of output kept for each run that says nothing of it; 0 is 64 KiB
 	Linger time.Duration // how long output is read after a run's end; 0 is 2 s
 
 	// Keep is told of the descriptors of running jobs; nil keeps none.
@@ -65,6 +66,9 @@ type Options struct {
 
 	// Sessions starts jobs through somebody else; nil starts all of them here.
 	Sessions Sessions
+
+	// Groups makes control groups; nil makes none, and no run may ask for one.
+	Groups Groups
 }
 
 // Accounts is what a Spawner asks an *account.Directory.
@@ -93,6 +97,9 @@ type Spawner struct {
 	files   files         // the hand's
 	pump    *pump
 	crew    sync.WaitGroup // of all but the hand and the pump
+	left    left           // the hand's
+
+	checkTime time.Duration // how long the command of if= may take
 
 	mu      sync.Mutex
 	queue   []*child             // given and not yet begun, oldest first
@@ -109,6 +116,7 @@ type Spawner struct {
 	staged  int                  // the same for children with a first stage
 	extra   int                  // descriptors besides those that the pump reads
 	ask     inquiry              // accounts to be found
+	groups  preparing            // groups to be made
 	hold    *hold                // nil: nobody asked for it
 	closed  bool                 // Run has returned, or is about to
 }
@@ -117,14 +125,20 @@ type Spawner struct {
 type child struct {
 	run   job.RunID
 	job   job.ID
-	start *engine.Start // nil from the fork on: a sleeping job is to cost little
+	check bool          // it is the command of if=
+	limit int           // bytes of output kept
+	start *engine.Start // nil from the fork on, but of a check: a sleeping job is to cost little
 	out   capture       // the hand's until the pipes are watched, then the pump's
 	file  recording     // likewise
 	tool  *tool         // nil: a run
 	stage *staging      // nil: none, or none any more
+	group Group         // nil: none; set before there is a process
+	log   logFile       // of log=file:PATH; the pump's
+	timer *time.Timer   // of a check
 
 	// Guarded by Spawner.mu.
 	found   *found         // what became of asking for the account
+	made    *made          // what became of making the group
 	pid     int            // 0: no process, or none that is known
 	pidfd   int            // 0: none
 	foreign bool           // somebody else reaps it
@@ -133,10 +147,15 @@ type child struct {
 	early   *SessionEnd    // it ended before that
 	kept    bool           // Options.Keep has to forget it
 	kill    syscall.Signal // asked for while there was no process
+	stopped bool           // it was asked to end
+	again   bool           // a check that was ended for a hold
+	late    bool           // a check whose time was over
 	pipes   pipes          // set while they are watched, and after
 	open    int            // pipes that have not come to their end
 	outcome job.Outcome    // zero until reaped
 	ended   time.Time      // when it was reaped
+	usage   job.Usage      // as far as the kernel told then
+	reached job.Reason     // the limit that a session ran into
 }
 
 // New makes a Spawner. Nothing is touched before Run.
@@ -156,8 +175,11 @@ func New(options Options) *Spawner {
 		wake:    make(chan struct{}, 1),
 		living:  make(map[job.RunID]*child),
 		byPID:   make(map[int]*child),
-		busy:    make(map[*child]bool),
-		ask:     inquiry{waiting: make(map[string][]*child)},
+
+		checkTime: defaultCheckTime,
+		busy:      make(map[*child]bool),
+		ask:       inquiry{waiting: make(map[string][]*child)},
+		groups:    preparing{all: make(map[*child]bool)},
 	}
 }
 
@@ -170,8 +192,17 @@ func (s *Spawner) Events() <-chan engine.Event { return s.events }
 // were given before, and Events tells what comes of it. The queue needs no
 // bound of its own, as it holds nothing but runs that the engine holds too.
 // After Run has returned, Start does nothing.
-func (s *Spawner) Start(start engine.Start) {
-	c := &child{run: start.Run.ID, job: start.Job.ID, start: &start}
+func (s *Spawner) Start(start engine.Start) { s.take(s.newChild(&start)) }
+
+// mostOutput bounds what a table may have kept of a run: it is in memory.
+const mostOutput = 1 << 20
+
+func (s *Spawner) newChild(start *engine.Start) *child {
+	limit := min(cmp.Or(options(start).OutputMax, s.options.Output), max(s.options.Output, mostOutput))
+	return &child{run: start.Run.ID, job: start.Job.ID, limit: limit, start: start}
+}
+
+func (s *Spawner) take(c *child) {
 	s.mu.Lock()
 	s.queue = append(s.queue, c)
 	s.living[c.run] = c
@@ -180,24 +211,34 @@ func (s *Spawner) Start(start engine.Start) {
 	s.nudge()
 }
 
-// Kill sends a signal to the process group of a run. A run that still waits to
-// be started never is; one that has ended is left alone. Where there is no
-// sure way to signal a process that another daemon began, nothing is sent, and
-// SIGKILL gives the run up as lost.
+// Kill sends a signal to the process group of a run, and SIGKILL to all of its
+// control group, where it has one: whoever left the session does not survive a
+// stop. A run that still waits to be started never is; one that has ended is
+// left alone. Where there is no sure way to signal a process that another
+// daemon began, nothing is sent, and SIGKILL gives the run up as lost.
 func (s *Spawner) Kill(kill engine.Kill) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.living[kill.Run]
+	if c := s.living[kill.Run]; c != nil {
+		c.stopped = true
+		s.kill(c, kill.Signal)
+	}
+}
+
+// kill is called with Spawner.mu held.
+func (s *Spawner) kill(c *child, sig syscall.Signal) {
 	switch {
-	case c == nil:
 	case c.session && !c.unsure:
-		s.options.Sessions.Kill(c.run, kill.Signal)
+		s.options.Sessions.Kill(c.run, sig)
 	case c.foreign:
-		s.killForeign(c, kill.Signal)
+		s.killForeign(c, sig)
 	case c.pid == 0:
-		c.kill = kill.Signal
+		c.kill = sig
 	default:
-		signalGroup(c.pid, kill.Signal)
+		signalGroup(c.pid, sig)
+	}
+	if sig == syscall.SIGKILL && c.group != nil {
+		s.crew.Go(c.group.Kill)
 	}
 }
 
@@ -279,6 +320,8 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 			s.reap()
 		case end := <-ends:
 			s.endSession(end)
+		case <-s.left.timer:
+			s.left.sweep()
 		case <-stop:
 			stop = nil
 			begin = s.refuse
@@ -380,8 +423,10 @@ func (s *Spawner) begin(ctx context.Context, c *child) {
 		s.abandon(c, err)
 	case !ok:
 		s.inquire(ctx, c)
-	case s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job):
+	case !c.check && s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job):
 		s.beginSession(ctx, c, who)
+	case s.needsGroup(c) && s.made(c) == nil:
+		s.prepare(ctx, c)
 	default:
 		s.beginHere(c, who)
 	}
@@ -403,9 +448,11 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 		s.abandon(c, err)
 		return
 	}
-	s.tellKeeper(c, io.ours)
-	if c.stage == nil {
-		s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
+	if !c.check {
+		s.tellKeeper(c, io.ours)
+		if c.stage == nil {
+			s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
+		}
 	}
 	s.pump.watch(c, io.ours, io.status)
 }
@@ -454,9 +501,15 @@ func (s *Spawner) report(c *child) {
 	if c.stage != nil {
 		c.outcome = c.stage.judge(c.outcome)
 	}
+	if c.check {
+		s.endCheck(c)
+		return
+	}
+	s.endLog(c)
+	used, reached := s.endGroup(c)
 	path, remove := s.endRecording(c)
 	s.events <- Ended{
-		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended},
+		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
 		Output: c.out.chunks(c.run, c.job),
 		File:   path,
 	}
@@ -465,6 +518,10 @@ func (s *Spawner) report(c *child) {
 	if c.kept {
 		s.options.Keep.Forget(c.run)
 	}
+	s.settleOwed()
+}
+
+func (s *Spawner) settleOwed() {
 	s.mu.Lock()
 	s.owed--
 	idle := s.owed == 0
@@ -488,11 +545,17 @@ func (s *Spawner) say(c *child, stream job.Stream, format string, args ...any) {
 // The memory is the caller's again afterwards.
 func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
 	data := room[frameHead:]
-	if c.tool != nil {
+	switch {
+	case c.tool != nil:
 		c.tool.keep(stream, data)
 		return
+	case c.check:
+		return
 	}
-	c.out.add(s.options.Output, stream, at, data)
+	c.out.add(c.limit, stream, at, data)
+	if stream != job.System {
+		c.log.write(data)
+	}
 	if s.options.Runs != "" {
 		s.record(c, stream, at, room)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -50,10 +51,34 @@ type plan struct {
 	Groups []uint32
 	Limits []account.Limit
 	Nice   *int
+	Doors  [][]byte // files of control groups that it enters
+	Wants  wants
 }
 
+// wants is what an entry's options ask of its process, by whose word.
+type wants struct {
+	NoFile int // most open files; 0 leaves it
+	Nice   *int
+	Idle   bool
+
+	// Own says that they are the account's own, which the kernel holds to what
+	// the account may do; else they are root's.
+	Own bool
+}
+
+func wanted(start *engine.Start) wants {
+	r := options(start).Resources
+	if r == nil {
+		return wants{}
+	}
+	own := start.Entry.Table().Format == crontab.User
+	return wants{NoFile: r.NoFile, Nice: r.Nice, Idle: r.Idle, Own: own}
+}
+
+func (w wants) any() bool { return w.NoFile != 0 || w.Nice != nil || w.Idle }
+
 func (cmd command) needsStage() bool {
-	return len(cmd.limits.Resources) > 0 || cmd.limits.Nice != nil
+	return len(cmd.limits.Resources) > 0 || cmd.limits.Nice != nil || cmd.wants.any() || len(cmd.doors) > 0
 }
 
 // forkStage starts a command by way of a first stage. It does not wait until
@@ -99,6 +124,8 @@ func (cmd command) plan(files unix.Rlimit) plan {
 		Anyhow: cmd.anyhow,
 		Limits: slices.Clone(cmd.limits.Resources),
 		Nice:   cmd.limits.Nice,
+		Doors:  texts(cmd.doors),
+		Wants:  cmd.wants,
 	}
 	if cmd.cred != nil {
 		p.Become, p.UID, p.GID, p.Groups = true, cmd.cred.Uid, cmd.cred.Gid, cmd.cred.Groups
@@ -108,7 +135,9 @@ func (cmd command) plan(files unix.Rlimit) plan {
 		files = p.Limits[i].Over(files)
 		p.Limits = slices.Delete(p.Limits, i, i+1)
 	}
-	p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &files.Cur, Hard: &files.Max})
+	if cmd.wants.NoFile == 0 || cmd.wants.Own { // root's word takes the place of the account's limit
+		p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &files.Cur, Hard: &files.Max})
+	}
 	return p
 }
 
@@ -133,6 +162,10 @@ const (
 	stepHome   = 'h'
 	stepExec   = 'x'
 	stepMask   = 'm'
+	stepDoor   = 'c'
+	stepFiles  = 'f'
+	stepWorth  = 'p'
+	stepIdle   = 'i'
 )
 
 const stepBytes = 6
@@ -151,7 +184,12 @@ type staging struct {
 // That it can be reached by a name is no danger: it has no rights but its
 // caller's, and the plan is its caller's too.
 func Stage() {
-	if len(os.Args) != 1 || os.Args[0] != stageName {
+	switch {
+	case len(os.Args) != 1:
+		return
+	case os.Args[0] == logName:
+		logStage()
+	case os.Args[0] != stageName:
 		return
 	}
 	if err := runStage(); err != nil {
@@ -209,6 +247,10 @@ type prepared struct {
 	argv, env       []*byte
 	groups          []uint32
 	limits          []unix.Rlimit
+	doors           []int // open
+	files           unix.Rlimit
+	zero            [1]byte
+	idle            int32 // struct sched_param
 	report          [stepBytes]byte
 	mask            unix.Sigset_t
 }
@@ -228,6 +270,16 @@ func (p plan) prepare() (*prepared, error) {
 			return nil, fmt.Errorf("read limit %d: %w", limit.Resource, err)
 		}
 		r.limits = append(r.limits, limit.Over(present))
+	}
+	r.zero[0] = '0'
+	r.files = unix.Rlimit{Cur: uint64(p.Wants.NoFile), Max: uint64(p.Wants.NoFile)}
+	for _, door := range p.Doors {
+		fd, err := unix.Open(string(door), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			r.tell(stepDoor, 0, errnoOf(err))
+			return nil, fmt.Errorf("open %s: %w", door, err)
+		}
+		r.doors = append(r.doors, fd)
 	}
 	return r, errors.Join(err[:]...)
 }
@@ -254,7 +306,13 @@ func (r *prepared) exec() {
 		return
 	}
 	r.setLimits()
+	if !r.enterGroups() || !r.Wants.Own && !r.setWants() {
+		return
+	}
 	if r.Become && !r.call(stepUID, sysSetresuid, uintptr(r.UID), uintptr(r.UID), uintptr(r.UID)) {
+		return
+	}
+	if r.Wants.Own && !r.setWants() {
 		return
 	}
 	if !r.enter() || !r.call(stepMask, unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0) {
@@ -303,6 +361,34 @@ func (r *prepared) setLimits() {
 	}
 }
 
+// enterGroups comes late, when this program makes no thread any more: the group
+// may allow one process alone, and memory for that one.
+func (r *prepared) enterGroups() bool {
+	for _, fd := range r.doors {
+		if !r.call(stepDoor, unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&r.zero[0])), 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// The numbers of sched_setscheduler(2) and ioprio_set(2).
+const (
+	schedIdle      = 5
+	ioprioProcess  = 1
+	ioprioIdleOnly = 3 << 13
+)
+
+// setWants does what the options of the entry ask for. What cannot be done is
+// not left out: the run does not begin.
+func (r *prepared) setWants() bool {
+	w := &r.Wants
+	return (w.NoFile == 0 || r.call(stepFiles, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&r.files)))) &&
+		(w.Nice == nil || r.call(stepWorth, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(*w.Nice))) &&
+		(!w.Idle || r.call(stepIdle, unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&r.idle))) &&
+			r.call(stepIdle, unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdleOnly))
+}
+
 func (r *prepared) enter() bool {
 	_, _, e := syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(r.dir)), 0, 0)
 	switch {
@@ -317,8 +403,11 @@ func (r *prepared) enter() bool {
 }
 
 func (r *prepared) call(step byte, trap, a1, a2, a3 uintptr) bool {
-	const maskSize = 8 // of rt_sigprocmask; the others take three arguments
-	_, _, e := syscall.RawSyscall6(trap, a1, a2, a3, maskSize, 0, 0)
+	a4 := uintptr(0)
+	if trap == unix.SYS_RT_SIGPROCMASK {
+		a4 = 8 // the size of the mask; the others take three arguments
+	}
+	_, _, e := syscall.RawSyscall6(trap, a1, a2, a3, a4, 0, 0)
 	if e != 0 {
 		r.tell(step, 0, e)
 	}
@@ -342,6 +431,8 @@ func (s *Spawner) endStage(c *child) {
 	began := c.stage.began()
 	if began {
 		c.stage = nil
+	}
+	if began && !c.check {
 		s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
 	}
 	s.mu.Lock()
@@ -363,6 +454,11 @@ func (g *staging) remark(report []byte) string {
 		return fmt.Sprintf("cannot set nice value: %v", err)
 	}
 	return ""
+}
+
+func errnoOf(err error) syscall.Errno {
+	e, _ := errors.AsType[syscall.Errno](err)
+	return e
 }
 
 func stepError(report []byte) syscall.Errno {
@@ -415,6 +511,14 @@ func (g *staging) why(end job.Outcome) string {
 		return fmt.Sprintf("chdir HOME failed: %s: %v", g.Dir, err)
 	case stepMask:
 		return fmt.Sprintf("set signal mask: %v", err)
+	case stepDoor:
+		return fmt.Sprintf("enter control group: %v", err)
+	case stepFiles:
+		return fmt.Sprintf("set nofile=: %v; ask for no more than the account's hard limit, see ulimit -Hn", err)
+	case stepWorth:
+		return fmt.Sprintf("set nice=: %v; an account may not raise its own priority", err)
+	case stepIdle:
+		return fmt.Sprintf("set idle: %v", err)
 	case stepExec:
 		return explain(command{path: g.Command, anyhow: true}, err).Error()
 	}

@@ -6,11 +6,16 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
-// pipes are our ends of a child's standard output and standard error. The
-// zero value has none.
-type pipes [2]int
+// pipes are our ends of a child's standard output and standard error, and of
+// what is said about the file of log=. The zero value has none.
+type pipes [3]int
+
+// pipeStreams are the streams of pipes.
+var pipeStreams = [len(pipes{})]job.Stream{job.Stdout, job.Stderr, logStream}
 
 // count is how many there are. 0 is never a pipe: it is the daemon's stdin.
 func (p pipes) count() (n int) {
@@ -38,7 +43,7 @@ const outputLost = "the output of this run is lost: %v"
 
 // openStdio makes a child's standard files. Without descriptors to spare, the
 // job runs all the same, and its output is lost.
-func (s *Spawner) openStdio(c *child, cred *syscall.Credential) (stdio, error) {
+func (s *Spawner) openStdio(c *child, cmd command) (stdio, error) {
 	null := s.files.null
 	io := stdio{child: [3]int{null, null, null}}
 	if text := c.start.Job.Stdin; text != "" {
@@ -48,12 +53,19 @@ func (s *Spawner) openStdio(c *child, cred *syscall.Credential) (stdio, error) {
 		}
 		io.child[0] = input
 	}
+	if c.check {
+		return io, nil
+	}
 	err := errNoneLeft
-	if s.pump.room(len(io.ours)) {
-		err = io.openOutput(cred)
+	if s.pump.room(2) {
+		err = io.openOutput(cmd.cred)
 	}
 	if err != nil {
 		s.note(c, outputLost, err)
+		return io, nil
+	}
+	if file := options(c.start).Log.File; file != "" {
+		s.openLog(c, &io, file, cmd)
 	}
 	return io, nil
 }
@@ -97,7 +109,7 @@ func (io *stdio) openOutput(cred *syscall.Credential) error {
 	if err != nil {
 		return errors.Join(err, syscall.Close(stdout[0]), syscall.Close(stdout[1]))
 	}
-	io.ours = pipes{stdout[0], stderr[0]}
+	io.ours[0], io.ours[1] = stdout[0], stderr[0]
 	io.child[1], io.child[2] = stdout[1], stderr[1]
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -92,11 +93,13 @@ func field(status, name string) string {
 func TestChildSeesWhatCronPromises(t *testing.T) {
 	binary := publicBinary(t)
 	dir := publicDir(t)
-	r := newRig(t, Options{})
+	r := newRig(t, Options{Node: "alpha"})
 	id := r.start("report", func(s *engine.Start) {
 		s.Job.ID = "nightly"
+		s.LastSuccess = time.Date(2023, 11, 14, 7, 13, 20, 0, time.FixedZone("", 9*3600))
+		s.Run.Parents = []job.Parent{{Job: "dump", Run: 7, Verdict: job.VerdictOK}, {Job: "load"}}
 		s.Job.Zone = "America/New_York"
-		s.Job.Env = []string{"SHELL=" + binary, "HOME=" + dir, "TZ=Asia/Tokyo", "X=1", "X=2", "LOGNAME=evil", "USER=evil", "CRONRING_JOB=evil", "E="}
+		s.Job.Env = []string{"SHELL=" + binary, "HOME=" + dir, "TZ=Asia/Tokyo", "X=1", "X=2", "LOGNAME=evil", "USER=evil", "CRONRING_JOB=evil", "CRONRING_NODE=evil", "TRACEPARENT=evil", "E="}
 		s.Run.Invocation = "0123456789abcdef0123456789abcdef"
 		s.Run.Attempt = 2
 		s.Run.Trigger = job.TriggerRetry
@@ -107,7 +110,9 @@ func TestChildSeesWhatCronPromises(t *testing.T) {
 		"SHELL=" + binary, "HOME=" + dir, "PATH=/usr/bin:/bin", "TZ=Asia/Tokyo", "X=2", "LOGNAME=" + me, "USER=" + me,
 		"CRONRING_JOB=nightly", "E=", "CRONRING_INVOCATION_ID=0123456789abcdef0123456789abcdef", "CRONRING_RUN_ID=1",
 		"CRONRING_DUE=2023-11-14T22:13:20Z", "CRONRING_DUE_LOCAL=2023-11-14T17:13:20-05:00",
-		"CRONRING_ATTEMPT=2", "CRONRING_TRIGGER=retry",
+		"CRONRING_ATTEMPT=2", "CRONRING_TRIGGER=retry", "CRONRING_NODE=alpha", "CRONRING_SHARD=0", "CRONRING_SHARDS=1",
+		"CRONRING_LAST_SUCCESS=2023-11-13T22:13:20Z", "CRONRING_PARENTS=dump:ok:7,load::0",
+		"TRACEPARENT=00-0123456789abcdef0123456789abcdef-6d2cc645b035e518-01",
 	}
 	slices.Sort(wantEnv)
 	slices.Sort(got.Env)

@@ -1,0 +1,259 @@
+package spawn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Groups makes control groups: what bounds a run, and ends all of it.
+type Groups interface {
+	// Needs says whether a run is to have a group.
+	Needs(*engine.Start) bool
+
+	// Make makes the group of a run, with its limits set. It may wait, and is
+	// called by several goroutines. An error says that the run must not begin;
+	// no group and no error, that it may without.
+	Make(ctx context.Context, name string, start *engine.Start) (Group, error)
+
+	// Find is for a group that another daemon has made; text is of its
+	// MarshalJSON.
+	Find(text []byte) (Group, error)
+}
+
+// Group is the control group of one run.
+type Group interface {
+	json.Marshaler
+
+	Dir() string       // that a process can enter at birth, or ""
+	Doors() []string   // files into which a process writes 0 to enter
+	Kill()             // all processes; it may wait
+	Usage() job.Usage  // so far
+	Limit() job.Reason // that it ran into: job.OverMemory, job.OverTasks, or ""
+	Remove() bool      // false: there are processes left in it
+}
+
+// prepareCallers is how many groups are made at once.
+const prepareCallers = 2
+
+// preparing is the runs whose groups are being made. It is guarded by
+// Spawner.mu.
+type preparing struct {
+	all     map[*child]bool
+	waiting []*child // of all, those that nobody is at yet
+	busy    int      // goroutines
+}
+
+// made is what became of making a group.
+type made struct {
+	group Group
+	err   error
+}
+
+func (s *Spawner) needsGroup(c *child) bool {
+	return s.options.Groups != nil && s.options.Groups.Needs(c.start)
+}
+
+// made is what became of a run's group, if that is known yet.
+func (s *Spawner) made(c *child) *made {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.made
+}
+
+// prepare has the group of a run made, which is queued again afterwards: a
+// service manager may have to be asked.
+func (s *Spawner) prepare(ctx context.Context, c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.groups.all[c] = true
+	s.groups.waiting = append(s.groups.waiting, c)
+	if s.groups.busy < prepareCallers {
+		s.groups.busy++
+		s.crew.Go(func() { s.prepareAll(ctx) })
+	}
+}
+
+func (s *Spawner) prepareAll(ctx context.Context) {
+	for {
+		c, ok := s.nextToPrepare()
+		if !ok {
+			return
+		}
+		group, err := s.options.Groups.Make(ctx, c.groupName(), c.start)
+		s.prepared(c, made{group, err})
+	}
+}
+
+func (c *child) groupName() string {
+	if c.check {
+		return c.run.String() + "-if"
+	}
+	return c.run.String()
+}
+
+func (s *Spawner) nextToPrepare() (c *child, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.groups.waiting) > 0 {
+		c, s.groups.waiting = s.groups.waiting[0], s.groups.waiting[1:]
+		if s.groups.all[c] {
+			return c, true
+		}
+	}
+	s.groups.busy--
+	return nil, false
+}
+
+// prepared queues a run again, unless it was given back meanwhile.
+func (s *Spawner) prepared(c *child, m made) {
+	s.mu.Lock()
+	wanted := s.groups.all[c]
+	delete(s.groups.all, c)
+	if wanted {
+		c.made = &m
+		s.queue = append(s.queue, c)
+	}
+	s.mu.Unlock()
+	if !wanted && m.group != nil {
+		m.group.Remove()
+	}
+	s.nudge()
+}
+
+// enter opens the directory of a group that a process can enter at birth.
+func enter(g Group) (fd int, err error) {
+	fd, err = syscall.Open(g.Dir(), syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("enter control group: %w", err)
+	}
+	return fd, nil
+}
+
+const groupSuffix = ".group"
+
+// markGroup writes down which group a run has, for a daemon that comes after a
+// crash. Without it that daemon cannot end the whole run, but nothing else.
+func (s *Spawner) markGroup(c *child) {
+	if s.options.Runs == "" || c.check {
+		return
+	}
+	if text, err := c.group.MarshalJSON(); err == nil {
+		_ = os.WriteFile(s.recordPath(c.run)+groupSuffix, text, 0o600) // as said
+	}
+}
+
+// groupOf finds the group of a run of another daemon.
+func (s *Spawner) groupOf(h *Handed) Group {
+	text := []byte(h.Group)
+	if len(text) == 0 && s.options.Runs != "" {
+		text, _ = os.ReadFile(s.recordPath(h.Run) + groupSuffix) // most have none
+	}
+	if len(text) == 0 || s.options.Groups == nil {
+		return nil
+	}
+	g, err := s.options.Groups.Find(text)
+	if err != nil {
+		return nil
+	}
+	return g
+}
+
+// killAll ends every process of a run's group, aside.
+func (s *Spawner) killAll(c *child) {
+	if c.group != nil {
+		s.crew.Go(c.group.Kill)
+	}
+}
+
+// endGroup takes a last look at the group of a run that is over, and removes
+// it. What a run leaves behind on purpose goes on in it, as under cron; not so
+// after a stop.
+func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
+	used = c.usage
+	if c.group == nil {
+		return used, ""
+	}
+	all := c.group.Usage()
+	used = job.Usage{
+		CPU: max(used.CPU, all.CPU), Memory: max(used.Memory, all.Memory),
+		Read: max(used.Read, all.Read), Write: max(used.Write, all.Write),
+	}
+	if !c.outcome.OK() {
+		limit = c.group.Limit()
+	}
+	if s.options.Runs != "" {
+		_ = os.Remove(s.recordPath(c.run) + groupSuffix) // not all have one
+	}
+	if c.stopped {
+		c.group.Kill()
+	}
+	if g := c.group; !g.Remove() {
+		s.later(func() { s.left.add(g) })
+	}
+	return used, limit
+}
+
+// left is groups in which background processes live on. It is the hand's.
+type left struct {
+	groups []Group
+	pause  time.Duration
+	timer  <-chan time.Time // nil: none is left
+}
+
+// The pauses between two looks at groups that are not empty.
+const (
+	leastPause = time.Second
+	mostPause  = time.Minute
+)
+
+func (l *left) add(g Group) {
+	l.groups = append(l.groups, g)
+	l.pause = leastPause
+	l.timer = time.After(l.pause)
+}
+
+// sweep removes the groups that have become empty.
+func (l *left) sweep() {
+	kept := l.groups[:0]
+	for _, g := range l.groups {
+		if !g.Remove() {
+			kept = append(kept, g)
+		}
+	}
+	clear(l.groups[len(kept):])
+	l.groups, l.timer = kept, nil
+	if len(kept) > 0 {
+		l.pause = min(2*l.pause, mostPause)
+		l.timer = time.After(l.pause)
+	}
+}
+
+// usageOf is what the kernel says of a process that was reaped, and of those
+// that it has waited for itself.
+func usageOf(r *syscall.Rusage) job.Usage {
+	const block = 512
+	return job.Usage{
+		CPU:    time.Duration(r.Utime.Nano() + r.Stime.Nano()),
+		Memory: int64(r.Maxrss) << 10,
+		Read:   int64(r.Inblock) * block,
+		Write:  int64(r.Oublock) * block,
+	}
+}
+
+// options are those of a run's entry.
+func options(start *engine.Start) *crontab.Options {
+	if start.Entry == nil {
+		return &noOptions
+	}
+	return start.Entry.Options()
+}
+
+var noOptions crontab.Options

@@ -1,0 +1,240 @@
+package spawn
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/cgroup"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// kernelGroups are groups of this machine's kernel.
+type kernelGroups struct{ tree *cgroup.Tree }
+
+func (g kernelGroups) Needs(*engine.Start) bool { return true }
+
+func (g kernelGroups) Make(ctx context.Context, name string, s *engine.Start) (Group, error) {
+	made, err := g.tree.Make(ctx, name, options(s).Resources)
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func (g kernelGroups) Find(text []byte) (Group, error) {
+	found := &cgroup.Group{}
+	return found, found.UnmarshalJSON(text)
+}
+
+// newGroups skips, loudly, where the kernel gives no groups with these limits.
+func newGroups(t testing.TB, r *crontab.Resources) kernelGroups {
+	t.Helper()
+	name := fmt.Sprintf("cronring-spawn-test-%d", os.Getpid())
+	tree, err := cgroup.Open(cgroup.Options{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := tree.Missing(context.Background(), r); why != "" {
+		t.Skip("SKIPPED, NOT TESTED: ", why)
+	}
+	t.Cleanup(func() {
+		left, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
+		more, _ := filepath.Glob("/sys/fs/cgroup/memory/*/*/" + name)
+		for _, dir := range append(left, more...) {
+			_ = os.Remove(filepath.Join(dir, "unlimited"))
+			if err := os.Remove(dir); err != nil {
+				t.Errorf("a group is left: %v", err)
+			}
+		}
+	})
+	return kernelGroups{tree}
+}
+
+// entry gives a run the options of a line, in a table of its account's own or
+// in one of the host's.
+func entry(t testing.TB, directives string, format crontab.Format) func(*engine.Start) {
+	t.Helper()
+	return func(s *engine.Start) {
+		line := "* * * * * true\n"
+		if format == crontab.System {
+			line = "* * * * * " + s.Job.User + " true\n"
+		}
+		table, remarks := crontab.Parse("test", directives+"\n"+line, crontab.Config{Format: format, Owner: s.Job.User})
+		if len(table.Entries) != 1 || table.Entries[0].Options().Held != "" {
+			t.Fatalf("%s: %v", directives, remarks)
+		}
+		s.Entry = &table.Entries[0]
+	}
+}
+
+func TestGroupTellsWhatARunUsed(t *testing.T) {
+	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Memory: 1})})
+	e := r.do("head -c 40M /dev/zero | tail -n 1 | wc -c", entry(t, "#@ memory=200M", crontab.User))
+	wantOutcome(t, e, exited(0))
+	if e.Usage.Memory < 40<<20 || e.Usage.Memory > 200<<20 || e.Usage.CPU <= 0 {
+		t.Errorf("used %+v, want 40 MiB and more, and some time", e.Usage)
+	}
+	if e.Limit != "" {
+		t.Errorf("limit %q of a run within it", e.Limit)
+	}
+}
+
+func TestGroupLimitsMemory(t *testing.T) {
+	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Memory: 1})})
+	e := r.do("head -c 200M /dev/zero | tail -n 1 | wc -c; exit 3", entry(t, "#@ memory=32M", crontab.User))
+	if e.Limit != job.OverMemory || e.Outcome.OK() {
+		t.Errorf("outcome %+v, limit %q; want a failure, %q", e.Outcome, e.Limit, job.OverMemory)
+	}
+}
+
+func TestGroupLimitsTasks(t *testing.T) {
+	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Tasks: 1})})
+	e := r.do("for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; exit 3", entry(t, "#@ tasks=4", crontab.User))
+	if e.Limit != job.OverTasks || e.Outcome.OK() {
+		t.Errorf("outcome %+v, limit %q; want a failure, %q", e.Outcome, e.Limit, job.OverTasks)
+	}
+	r.spawner.endStray(t)
+}
+
+// endStray ends what runs have left behind, so that nothing is left.
+func (s *Spawner) endStray(t *testing.T) {
+	t.Helper()
+	done := make(chan bool)
+	s.later(func() {
+		for _, g := range s.left.groups {
+			g.Kill()
+			for !g.Remove() {
+				s.reap() // else they are zombies of ours, where we are PID 1
+			}
+		}
+		s.left.groups = nil
+		close(done)
+	})
+	<-done
+}
+
+func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
+	r := newRig(t, Options{Groups: newGroups(t, nil)})
+	pids := filepath.Join(t.TempDir(), "pids")
+	script := "trap '' TERM; setsid sh -c 'echo $$ >>" + pids + "; echo ready; exec sleep 1000' & wait"
+	for _, kill := range []func(job.RunID){
+		func(id job.RunID) { r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL}) },
+		func(id job.RunID) { // it obeys, but its child has gone elsewhere
+			r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+		},
+	} {
+		ready := make(chan bool, 8)
+		r.spawner.options.Live = func(job.Chunk) { ready <- true }
+		id := r.start(script, entry(t, "#@ tasks=50", crontab.User))
+		r.awaitStart(id)
+		<-ready
+		kill(id)
+		e := r.await(id)
+		if e.Outcome.Kind != job.Signalled {
+			t.Errorf("outcome %+v, want a signal", e.Outcome)
+		}
+		script = strings.TrimPrefix(script, "trap '' TERM; ")
+	}
+	text, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range strings.Fields(string(text)) {
+		pid, _ := strconv.Atoi(field)
+		awaitGone(t, pid)
+	}
+	r.spawner.endStray(t)
+}
+
+// awaitGone waits for the end of a process that was killed: by its handle, or
+// there is none any more.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	fd, _, e := syscall.Syscall(434, uintptr(pid), 0, 0) // pidfd_open
+	if e != 0 {
+		return
+	}
+	defer syscall.Close(int(fd))
+	var set syscall.FdSet
+	set.Bits[fd/64] |= 1 << (fd % 64)
+	if n, err := syscall.Select(int(fd)+1, &set, nil, nil, &syscall.Timeval{Sec: 60}); n == 0 && err == nil {
+		t.Errorf("process %d lives on", pid)
+	}
+}
+
+func TestGroupOfWhatStaysBehindGoesLater(t *testing.T) {
+	r := newRig(t, Options{Groups: newGroups(t, nil), Linger: 1})
+	pids := filepath.Join(t.TempDir(), "pids")
+	e := r.do("sleep 1000 >/dev/null 2>&1 & echo $! >"+pids, entry(t, "#@ tasks=50", crontab.User))
+	wantOutcome(t, e, exited(0))
+	text, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	if syscall.Kill(pid, 0) != nil {
+		t.Error("a background process was ended with its run, want it left alone, as under cron")
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	awaitGone(t, pid)
+	r.spawner.endStray(t)
+}
+
+func TestGroupThatCannotBeMade(t *testing.T) {
+	r := newRig(t, Options{Groups: refusing{}})
+	e := r.do("echo it runs", entry(t, "#@ memory=1G", crontab.User))
+	wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "no group for you"})
+}
+
+type refusing struct{ kernelGroups }
+
+func (refusing) Make(context.Context, string, *engine.Start) (Group, error) {
+	return nil, fmt.Errorf("no group for you")
+}
+
+func TestWantsByTheWordOfRootAndOfUsers(t *testing.T) {
+	needLimits(t)
+	const show = "ulimit -Sn; ulimit -Hn; nice; grep ^policy /proc/self/sched | tr -dc 0-9"
+	hard := limited(0, limit(7, 50, 100)) // RLIMIT_NOFILE
+	for _, c := range []struct {
+		directives string
+		format     crontab.Format
+		want       string
+		not        string
+	}{
+		{"#@ nofile=60 nice=5", crontab.User, "60\n60\n5\n0", ""},
+		{"#@ nofile=200 nice=-5", crontab.System, "200\n200\n-5\n0", ""},
+		{"#@ idle", crontab.User, "50\n100\n0\n5", ""},
+		{"#@ nofile=200", crontab.User, "", "set nofile="},
+		{"#@ nice=-5", crontab.User, "", "set nice="},
+	} {
+		r := newRig(t, Options{Limits: hard})
+		e := r.do(show, as("nobody"), entry(t, c.directives, c.format))
+		if got := text(e, job.Stdout); got != c.want {
+			t.Errorf("%s: got %q, want %q; %+v", c.directives, got, c.want, e.Outcome)
+		}
+		if c.not != "" && (e.Outcome.Kind != job.NotStarted || !strings.Contains(e.Outcome.Error, c.not)) {
+			t.Errorf("%s: outcome %+v, want not started, %q", c.directives, e.Outcome, c.not)
+		}
+		r.stop()
+	}
+}
+
+func TestOutputMaxBoundsWhatIsKept(t *testing.T) {
+	r := newRig(t, Options{})
+	e := r.do("seq 100000", entry(t, "#@ output-max=4K", crontab.User))
+	if n := len(text(e, job.Stdout)); n > 4<<10 || n < 2<<10 {
+		t.Errorf("%d bytes are kept, want 4 KiB", n)
+	}
+	if e = r.do("seq 1000000", entry(t, "#@ output-max=512K", crontab.User)); len(text(e, job.Stdout)) != 512<<10 {
+		t.Errorf("%d bytes are kept, want 512 KiB", len(text(e, job.Stdout)))
+	}
+}

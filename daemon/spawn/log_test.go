@@ -1,0 +1,103 @@
+package spawn
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// nobodys is a directory in which nobody may write.
+func nobodys(t *testing.T) string {
+	t.Helper()
+	needRoot(t)
+	dir := filepath.Join(publicDir(t), "own")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestLogFileIsTheAccountsOwn(t *testing.T) {
+	dir := nobodys(t)
+	r := newRig(t, Options{})
+	path := filepath.Join(dir, "log")
+	for range 2 {
+		wantOutcome(t, r.do("echo out; echo err >&2", as("nobody"), entry(t, "#@ log=file:"+path, crontab.User)), exited(0))
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(got), "out\n") != 2 || strings.Count(string(got), "err\n") != 2 {
+		t.Errorf("the file is %q, %v; want both runs", got, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != 65534 || info.Mode() != 0o600 {
+		t.Errorf("it belongs to %d, mode %v; want nobody's, 0600", st.Uid, info.Mode())
+	}
+}
+
+func TestLogFileThatCannotBeHad(t *testing.T) {
+	dir := nobodys(t)
+	secret := filepath.Join(t.TempDir(), "secret") // root's, where nobody may not go
+	if err := os.WriteFile(secret, []byte("shadow\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link, fifo := filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
+	if err := os.Symlink(secret, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o666), os.Chmod(fifo, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, Options{})
+	for path, want := range map[string]string{
+		secret:             "permission denied",
+		link:               "permission denied",
+		dir:                "is a directory",
+		fifo:               "no such device or address",
+		"/dev/null":        "not a regular file",
+		dir + "/no/where":  "no such file",
+		"/proc/self/mem/x": "not a directory",
+	} {
+		e := r.do("echo it runs", as("nobody"), entry(t, "#@ log=file:"+path, crontab.User))
+		if got := text(e, job.System); !strings.Contains(got, want) || !strings.Contains(got, path) {
+			t.Errorf("%s: the run says %q, want %q", path, got, want)
+		}
+		if text(e, job.Stdout) != "it runs\n" || !e.Outcome.OK() {
+			t.Errorf("%s: outcome %+v, output %+v; want the run to go on", path, e.Outcome, e.Output)
+		}
+	}
+	if got, _ := os.ReadFile(secret); string(got) != "shadow\n" {
+		t.Errorf("root's file is %q now", got)
+	}
+}
+
+func TestLogFileLivesThroughAHold(t *testing.T) {
+	dir := nobodys(t)
+	r := newRig(t, Options{})
+	g := newGate(t)
+	path := filepath.Join(dir, "log")
+	id := r.start("echo before; "+g.command()+"; echo after", entry(t, "#@ log=file:"+path, crontab.User))
+	r.awaitStart(id)
+	r.hold(t.Context())
+	handed := r.spawner.Handover()
+	if len(handed) != 1 || handed[0].Log == 0 || handed[0].LogStatus == 0 {
+		t.Errorf("handed over: %+v, want the way to the file too", handed)
+	}
+	r.spawner.Resume()
+	g.open(1)
+	r.await(id)
+	if got, err := os.ReadFile(path); string(got) != "before\nafter\n" {
+		t.Errorf("the file is %q, %v", got, err)
+	}
+}
