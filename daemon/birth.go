@@ -212,6 +212,7 @@ func (l *loop) spawnOptions() spawn.Options {
 		Runs:     l.runs,
 		Claim:    l.claims,
 		Path:     l.options.jobPath(),
+		Groups:   l.groups,
 	}
 	if l.manager.Present() {
 		o.Keep = l.manager
@@ -219,6 +220,7 @@ func (l *loop) spawnOptions() spawn.Options {
 	if l.sessions != nil {
 		o.Sessions = l.sessions
 	}
+	o.Node, _ = os.Hostname() // a host without a name has none
 	if l.options.host() {
 		locale := l.options.locale()
 		o.BaseEnv = func(account.Account) []string {
@@ -258,12 +260,29 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 	}
 	for _, s := range in.starts {
 		state.Adopted = append(state.Adopted, engine.Adopted{Run: s.Run.ID})
-		l.spawner.Start(s)
 	}
+	l.unstarted = in.starts
 	l.engine = engine.New(state)
 	l.backlog = in.backlog
 	l.backlog.due = !l.backlog.empty()
 	l.view.Store(l.engine.View())
+}
+
+// resume begins the runs that the daemon before was given and did not come to.
+// What an entry limits must be known for that: a run whose entry is gone does
+// not begin.
+func (l *loop) resume() {
+	v := l.view.Load()
+	for _, s := range l.unstarted {
+		i, ok := v.Find(s.Job.ID)
+		if !ok {
+			l.failToStart(s, "its entry was removed while the daemon was executed anew", true)
+			continue
+		}
+		s.Entry = v.Entry(i)
+		l.spawner.Start(s)
+	}
+	l.unstarted = nil
 }
 
 // bootsNow tells whether this is the first start of any cron since the host

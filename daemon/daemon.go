@@ -111,6 +111,10 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	}
 	defer listener.Close()
 
+	if err := l.openGroups(); err != nil {
+		return nil, err
+	}
+	defer l.groups.close()
 	hands, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	inherited := l.inherit(before, memory.Live)

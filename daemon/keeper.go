@@ -57,6 +57,8 @@ const endSuffix = ".end"
 type ending struct {
 	Outcome job.Outcome `json:"outcome"`
 	Ended   time.Time   `json:"ended"`
+	Usage   job.Usage   `json:"usage,omitzero"`
+	Limit   job.Reason  `json:"limit,omitempty"`
 }
 
 // leaveKeeper starts a keeper for what the spawner, which stands still, hands
@@ -134,7 +136,7 @@ func keep() error {
 		return fmt.Errorf("wait for a daemon: %w", err)
 	}
 	defer listener.Close()
-	s := spawn.New(spawn.Options{Runs: k.Runs, Claim: func(job.RunID) bool { return true }})
+	s := spawn.New(spawn.Options{Runs: k.Runs, Groups: &groups{}, Claim: func(job.RunID) bool { return true }})
 	s.Adopt(k.Children)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -176,7 +178,7 @@ func (k *keeping) note(ev engine.Event) int {
 	if e.Outcome.Kind == job.Lost && k.inSession(e.Run) {
 		return 1 // systemd knows better
 	}
-	text, err := json.Marshal(ending{e.Outcome, e.At})
+	text, err := json.Marshal(ending{e.Outcome, e.At, e.Usage, e.Limit})
 	if err == nil {
 		err = os.WriteFile(endFile(k.Runs, e.Run), text, 0o600)
 	}
@@ -227,7 +229,7 @@ func (k *keeping) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
 
 // handedFiles are the descriptors of a run, in the order in which they travel.
 func handedFiles(h *spawn.Handed) (fds []int) {
-	for _, fd := range []int{h.Out, h.Err, h.PIDFD} {
+	for _, fd := range []int{h.Out, h.Err, h.PIDFD, h.Log, h.LogStatus} {
 		if fd != 0 {
 			fds = append(fds, fd)
 		}
@@ -299,7 +301,7 @@ func unpack(text, rights []byte) (h spawn.Handed, err error) {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return h, err
 	}
-	for _, fd := range []*int{&h.Out, &h.Err, &h.PIDFD} {
+	for _, fd := range []*int{&h.Out, &h.Err, &h.PIDFD, &h.Log, &h.LogStatus} {
 		if *fd == 0 {
 			continue
 		}
@@ -330,7 +332,9 @@ func readEnds(runs string) (ended []spawn.Handed, err error) {
 			errs = append(errs, fmt.Errorf("read how run %d ended: %w", id, err))
 			continue
 		}
-		ended = append(ended, spawn.Handed{Run: job.RunID(id), Outcome: e.Outcome, Ended: e.Ended})
+		ended = append(ended, spawn.Handed{
+			Run: job.RunID(id), Outcome: e.Outcome, Ended: e.Ended, Usage: e.Usage, Limit: e.Limit,
+		})
 	}
 	return ended, errors.Join(errs...)
 }

@@ -67,7 +67,8 @@ type loop struct {
 	post      *mail.Post // nil: no mail is sent
 	notices   *notify.Notifier
 	sessions  *sessions // nil: jobs run without
-	noPAM     error     // why they do, although they should not
+	groups    *groups
+	noPAM     error // why they do, although they should not
 	boot      string
 	begun     time.Time
 	ownSocket bool // the control socket is removed at the end
@@ -115,6 +116,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	events, changes := l.firstEvents(ctx)
 	l.step(inbox{events: events}, upRecord(l.clock.Now().Wall, l.options))
 	l.recall()
+	l.resume()
 	var first inbox
 	for _, ev := range early {
 		first.take(ev)
@@ -215,7 +217,7 @@ func (l *loop) tell(r *job.Run, j *job.Job, entry *crontab.Entry) {
 		l.voice.beginAnacron(r, j, p.ID)
 		return
 	}
-	l.voice.begin(r, j, entry.Quiet())
+	l.voice.begin(r, j, entry)
 }
 
 // every is a channel that is readable once in a while; never, if that is 0.

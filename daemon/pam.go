@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/session"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -37,11 +38,19 @@ const pamService = "cronring"
 // become a job.
 const becomeFlag = "--become-a-job"
 
-// Become is the whole program of a session until it becomes the job, and
-// nothing in any other process. It has to be called first.
+// Become is the whole program of a session until it becomes the job, and that
+// of a holder of control groups; it is nothing in any other process. It has to
+// be called first.
 func Become() {
-	if len(os.Args) == 2 && os.Args[1] == becomeFlag {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == becomeFlag:
 		session.Become()
+	case len(os.Args) == 3 && os.Args[1] == holdFlag:
+		if err := cgroup.Hold(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 }
 

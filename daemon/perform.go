@@ -11,6 +11,8 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 		switch e := e.(type) {
 		case engine.Start:
 			l.begin(e, refused[e.Run.ID])
+		case engine.Check:
+			l.spawner.Check(e)
 		case engine.Kill:
 			l.spawner.Kill(e)
 		case engine.Stamp:

@@ -129,7 +129,7 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 	soon, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	barred, _ := l.findBars(soon, s.Tables)
-	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables, Awaited: awaited(s)}}, s.Changes
+	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables, Awaited: awaited(s), Unfit: l.unfit(soon, s.Tables)}}, s.Changes
 }
 
 // findBars looks for accounts that nothing may start as, and says which are new.
@@ -167,7 +167,7 @@ func (l *loop) reload(ctx context.Context) error {
 		if l.standsIn() {
 			changes = append(changes, engine.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
 		}
-		changes = append(changes, engine.Load{Tables: s.Tables})
+		changes = append(changes, engine.Load{Tables: s.Tables, Unfit: l.unfit(ctx, s.Tables)})
 	}
 	for _, e := range changes {
 		if _, err := (backend{l}).Ask(ctx, e); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 )
@@ -64,9 +65,12 @@ func newVoice(sink journal.Sink) *voice {
 }
 
 // begin tells what a run is, before it starts; it is forgotten when the run
-// ends. It is called by the loop. quiet says that the entry wants no CMD line.
-func (v *voice) begin(run *job.Run, j *job.Job, quiet bool) {
-	v.know(journal.NewRun(run, j, quiet))
+// ends. It is called by the loop.
+func (v *voice) begin(run *job.Run, j *job.Job, entry *crontab.Entry) {
+	r := journal.NewRun(run, j, entry.Quiet())
+	log := entry.Options().Log
+	r.Unheard = log.Off || log.File != ""
+	v.know(r)
 }
 
 // beginAnacron is begin for an entry of the anacrontab, which has the name of
@@ -241,6 +245,9 @@ func (v *voice) sayChunk(c job.Chunk) {
 	line := journal.Line{At: c.At, Job: c.Job, Run: c.Run, Stream: c.Stream, About: v.about(c.Run)}
 	if line.About != nil && c.Stream != job.System {
 		line.About.Printed = true
+		if line.About.Unheard {
+			return
+		}
 	}
 	text := append(v.begun[key], c.Data...)
 	for {

@@ -21,6 +21,7 @@ type jobs struct {
 	pooled []int32          // slots of entries with pool=
 	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
 	watch  []int32          // slots with expect=, or of whose hold channels want to know
+	unfit  map[*crontab.Options]string
 }
 
 // newJobs numbers the entries of tables. What before knows of a table that has
@@ -141,7 +142,11 @@ func (s *jobs) options(slot int32) *crontab.Options {
 		held.Held = "the name " + o.Name + " is taken by an entry of " + s.entry(other).Table().Name
 		return &held
 	}
-	if why, short := s.short[slot]; short && o.Held == "" {
+	why, short := s.short[slot]
+	if !short {
+		why, short = s.unfit[o]
+	}
+	if short && o.Held == "" {
 		held := *o
 		held.Held = why
 		return &held

@@ -33,6 +33,7 @@ func (e *Engine) load(ev Load) {
 	}
 	late := e.agenda.due(e.now.Wall, e.pending)
 	next.judgePools(ev.Limits)
+	next.unfit = ev.Unfit
 	e.jobs, e.marks = next, marks
 	e.locate()
 	e.measure(ev.Limits)

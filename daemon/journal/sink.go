@@ -36,6 +36,7 @@ type Run struct {
 	Line       int
 	Command    string
 	Quiet      bool   // the entry wants no CMD line
+	Unheard    bool   // what it prints goes elsewhere, or nowhere
 	Anacron    string // the stamp's name of an anacrontab's entry; "" for all others
 
 	PID     int  // of the job's shell; 0 until it is known

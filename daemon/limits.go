@@ -1,0 +1,207 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/cgroup"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/session"
+	"github.com/cronring/cronring/daemon/spawn"
+)
+
+// groups has control groups made for runs.
+type groups struct {
+	tree *cgroup.Tree
+
+	mu    sync.Mutex
+	holds []*os.File // what holders wait for the end of
+}
+
+// holdFlag is the argument with which systemd starts this program to hold
+// control groups; the name of its unit follows.
+const holdFlag = "--hold-groups"
+
+// groupPatience bounds how long a run waits for systemd. One that only should
+// have a group does not wait for long.
+const (
+	groupPatience = 30 * time.Second
+	shortPatience = 2 * time.Second
+)
+
+// openGroups looks at the host's control groups.
+func (l *loop) openGroups() error {
+	g := &groups{}
+	o := cgroup.Options{Name: "cronring-runs-" + stateName(l.options.State)}
+	if hasSystemd() {
+		o.Delegate = g.delegate
+	}
+	tree, err := cgroup.Open(o)
+	if err != nil {
+		return err
+	}
+	g.tree = tree
+	l.groups = g
+	return nil
+}
+
+// stateName tells daemons of one host apart.
+func stateName(state string) string {
+	path, err := filepath.Abs(state)
+	if err != nil {
+		path = state
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(path)) // it never fails
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// hasSystemd tells whether systemd runs here and takes our word.
+func hasSystemd() bool {
+	_, err := os.Stat("/run/systemd/system")
+	return err == nil && os.Geteuid() == 0
+}
+
+// delegate has systemd give a part of the tree away, to a holder that goes when
+// this daemon is gone and the last of its runs too.
+func (g *groups) delegate(ctx context.Context, slice string) (cgroup.Unit, error) {
+	path, err := program()
+	if err != nil {
+		return cgroup.Unit{}, fmt.Errorf("find our own program: %w", err)
+	}
+	wait, hold, err := os.Pipe()
+	if err != nil {
+		return cgroup.Unit{}, err
+	}
+	defer wait.Close()
+	unit := fmt.Sprintf("cronring-runs-%x.service", time.Now().UnixNano())
+	group, pid, err := session.Delegate(ctx, session.Delegation{
+		Unit: unit, Slice: slice, Description: "Jobs of cronring with limits, in " + slice,
+		Argv: []string{path, holdFlag, unit}, Stdin: wait,
+	})
+	if err != nil {
+		return cgroup.Unit{}, errors.Join(err, hold.Close())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds = append(g.holds, hold)
+	return cgroup.Unit{Group: group, PID: pid}, nil
+}
+
+// close lets the holders go, and removes what is empty.
+func (g *groups) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, hold := range g.holds {
+		_ = hold.Close() // nothing was written to it
+	}
+	g.tree.Close()
+}
+
+// Needs says that a run is to have a group for its limits, and should have one
+// where the daemon itself may have to end it: then all of it ends.
+func (g *groups) Needs(s *engine.Start) bool {
+	o := s.Entry.Options()
+	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Overlap == crontab.OverlapReplace || o.Overlap == crontab.OverlapKill
+}
+
+// Make leaves a run without limits to itself where there are no groups.
+func (g *groups) Make(ctx context.Context, name string, s *engine.Start) (spawn.Group, error) {
+	r := s.Entry.Options().Resources
+	must := cgroup.Needs(r)
+	patience := shortPatience
+	if must {
+		patience = groupPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	made, err := g.tree.Make(ctx, name, r)
+	switch {
+	case err == nil:
+		return made, nil
+	case must:
+		return nil, err
+	}
+	return nil, nil
+}
+
+// Find finds the group of a run of a daemon before this one.
+func (g *groups) Find(text []byte) (spawn.Group, error) {
+	found := &cgroup.Group{}
+	if err := found.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("find control group: %w", err)
+	}
+	return found, nil
+}
+
+// unfit finds the entries whose limits cannot be enforced on this host, or are
+// not theirs to set, and says why. Entries with the same options ask once.
+func (l *loop) unfit(ctx context.Context, tables []*crontab.Table) map[*crontab.Options]string {
+	all := map[*crontab.Options]string{}
+	asked := map[crontab.Resources]string{}
+	for _, t := range tables {
+		for i := range t.Entries {
+			o := t.Entries[i].Options()
+			if _, known := all[o]; known || o.Resources == nil {
+				continue
+			}
+			why := notTheirs(&t.Entries[i], l.accounts)
+			if why == "" {
+				why = l.missing(ctx, o.Resources, asked)
+			}
+			if why != "" {
+				all[o] = "Its limits cannot be enforced: " + why + "."
+			}
+		}
+	}
+	return all
+}
+
+// missing asks once for each set of limits, whatever their sizes.
+func (l *loop) missing(ctx context.Context, r *crontab.Resources, asked map[crontab.Resources]string) string {
+	kind := crontab.Resources{
+		Memory: min(r.Memory, 1), MemoryHigh: min(r.MemoryHigh, 1), CPU: min(r.CPU, 1), Tasks: min(r.Tasks, 1),
+		IOWeight: min(r.IOWeight, 1), CPUWeight: min(r.CPUWeight, 1), Slice: r.Slice,
+	}
+	why, known := asked[kind]
+	if !known {
+		why = l.groups.tree.Missing(ctx, &kind)
+		asked[kind] = why
+	}
+	return why
+}
+
+// usualWeight is what everybody has.
+const usualWeight = 100
+
+// notTheirs says why an account's own table may not ask for something: nobody
+// is to raise himself above others, nor to use up what is theirs.
+func notTheirs(e *crontab.Entry, accounts *account.Directory) string {
+	r := e.Options().Resources
+	if e.Table().Format != crontab.User || e.User() == "root" {
+		return ""
+	}
+	switch {
+	case r.CPUWeight > usualWeight:
+		return fmt.Sprintf("cpu-weight= above %d is for root's tables", usualWeight)
+	case r.IOWeight > usualWeight:
+		return fmt.Sprintf("io-weight= above %d is for root's tables", usualWeight)
+	case r.Slice == "":
+		return ""
+	}
+	who, ok := accounts.Known(e.User())
+	own := fmt.Sprintf("user-%d", who.UID)
+	if name := strings.TrimSuffix(r.Slice, ".slice"); ok && (name == own || strings.HasPrefix(name, own+"-")) {
+		return ""
+	}
+	return "slice= in an account's own table names its own slice, " + own + ".slice, or one below"
+}
