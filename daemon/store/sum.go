@@ -77,7 +77,7 @@ func (s *Store) firstRun(ctx context.Context, since int64) (id job.RunID, err er
 
 func (s *Store) sumRuns(ctx context.Context, first job.RunID, since int64, t *Totals) error {
 	row := s.read.QueryRowContext(ctx, `SELECT count(*),
-		count(*) FILTER (WHERE `+wasOK+`), count(*) FILTER (WHERE `+failed+` AND verdict NOT IN ('retry', 'left'))
+		count(*) FILTER (WHERE `+wasOK+`), count(*) FILTER (WHERE `+failed+` AND verdict <> 'retry')
 		FROM run WHERE id >= ? AND +decided >= ?`, first, since)
 	return row.Scan(&t.Runs, &t.OK, &t.Failed)
 }
