@@ -51,36 +51,12 @@ func (l *loop) failToStart(s engine.Start, why string, refused bool) {
 // answers it.
 func (l *loop) register(in *inbox, a ask) {
 	l.token++
-	switch ev := a.event.(type) {
-	case engine.RunNow:
-		ev.Token = l.token
-		a.event = ev
-	case engine.Stop:
-		ev.Token = l.token
-		a.event = ev
-	case engine.Pause:
-		ev.Token = l.token
-		a.event = ev
-	case engine.Resume:
-		ev.Token = l.token
-		a.event = ev
-	case engine.Redrive:
-		ev.Token = l.token
-		a.event = ev
-	case engine.Bury:
-		ev.Token = l.token
-		a.event = ev
-	case engine.Backfill:
-		ev.Token = l.token
-		a.event = ev
-	case engine.StopBackfill:
-		ev.Token = l.token
-		a.event = ev
-	default:
+	question, ok := a.event.(engine.Question)
+	if !ok {
 		in.events = append(in.events, a.event)
 		in.after = append(in.after, a.reply)
 		return
 	}
 	l.waiting[l.token] = a.reply
-	in.events = append(in.events, a.event)
+	in.events = append(in.events, question.With(l.token))
 }

@@ -35,13 +35,15 @@ func TestManCommandsAndFlags(t *testing.T) {
 	var commands, flags []string
 	for _, c := range tree(t).Commands() {
 		commands = append(commands, c.Name())
-		c.InitDefaultHelpFlag()
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			flags = append(flags, "--"+f.Name)
-			if f.Shorthand != "" {
-				flags = append(flags, "-"+f.Shorthand)
-			}
-		})
+		for _, verb := range append(c.Commands(), c) {
+			verb.InitDefaultHelpFlag()
+			verb.Flags().VisitAll(func(f *pflag.Flag) {
+				flags = append(flags, "--"+f.Name)
+				if f.Shorthand != "" {
+					flags = append(flags, "-"+f.Shorthand)
+				}
+			})
+		}
 	}
 	page := manPage(t)
 	compareSets(t, "commands", commands, submatches(page, `(?m)^\.It Cm (\S+)`))

@@ -39,8 +39,11 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newEvents(a)},
-		"do":  {newRun(a), newStop(a), newPause(a), newResume(a), newBackfill(a), newReload(a), newNotify(a), newRevisions(a), newUndo(a)},
+		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newDead(a), newEvents(a)},
+		"do": {
+			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newReload(a), newState(a), newNotify(a),
+			newRevisions(a), newUndo(a),
+		},
 		"files": {
 			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
 		},

@@ -192,3 +192,33 @@ func (StopBackfill) event() {}
 
 // Token ties an Answer to the question. 0 asks for no answer.
 type Token uint64
+
+// Question is an event that the engine answers.
+type Question interface {
+	Event
+	With(Token) Event // the same, to be answered under that token
+}
+
+// With sets the token.
+func (ev RunNow) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Stop) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Pause) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Resume) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Redrive) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Bury) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Backfill) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev StopBackfill) With(t Token) Event { ev.Token = t; return ev }

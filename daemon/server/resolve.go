@@ -177,6 +177,8 @@ func doing(command string) string {
 		return "list the runs of"
 	case "events":
 		return "follow"
+	case "state":
+		return "reach the state of"
 	}
 	return command
 }

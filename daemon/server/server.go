@@ -57,9 +57,13 @@ type Store interface {
 	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
 	Lives(ctx context.Context, from, to time.Time) ([]store.Life, error)
+	State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error)
+	States(ctx context.Context, id job.ID, user string) ([]store.StateEntry, error)
+	SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error
+	DeleteState(ctx context.Context, id job.ID, user, key string) (ok bool, err error)
+	Letters(ctx context.Context, of store.Of) ([]store.Letter, error)
+	Letter(ctx context.Context, id job.RunID) (store.Letter, bool, error)
 	Totals(ctx context.Context, since time.Time) (store.Totals, error)
-	Backfills(ctx context.Context, of store.Of) ([]job.Backfill, error)
-	Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error)
 }
 
 // Options is what a Server needs. All fields but Crontabs must be set.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,8 +35,9 @@ type world struct {
 	records    []job.Record
 	chunks     map[job.RunID][]job.Chunk
 	lives      []store.Life
-	broken     error // of the store
-	mute       bool  // the loop answers nothing
+	states     map[string]string // by job, account and key
+	broken     error             // of the store
+	mute       bool              // the loop answers nothing
 	reloads    int
 	crontabs   *Crontabs               // nil: a daemon that was given its files by name
 	hub        map[chan api.Event]*int // subscriber: events lost
@@ -173,20 +176,8 @@ func (w *world) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) 
 		<-ctx.Done()
 		return engine.Answer{}, ctx.Err()
 	}
-	const token = 1
-	switch ev := e.(type) {
-	case engine.RunNow:
-		ev.Token = token
-		e = ev
-	case engine.Stop:
-		ev.Token = token
-		e = ev
-	case engine.Pause:
-		ev.Token = token
-		e = ev
-	case engine.Resume:
-		ev.Token = token
-		e = ev
+	if q, ok := e.(engine.Question); ok {
+		e = q.With(1)
 	}
 	for _, effect := range w.step(e) {
 		if a, ok := effect.(engine.Answer); ok {
@@ -320,7 +311,7 @@ func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limi
 // inLedger tells decisions about occurrences from those about what somebody
 // asked for, which is no occurrence: the store's ledger has only the former.
 func inLedger(r job.Record) bool {
-	return r.Kind == job.Decided && store.HappensOnce(&r)
+	return r.Kind == job.Decided && (r.Run == nil || r.Run.Trigger != job.TriggerManual)
 }
 
 func (w *world) updated(r job.Record) job.Record {
@@ -358,6 +349,63 @@ func (w *world) Lives(_ context.Context, from, to time.Time) ([]store.Life, erro
 	return w.lives, w.broken
 }
 
+func stateKey(id job.ID, user, key string) string { return string(id) + "/" + user + "/" + key }
+
+func (w *world) State(_ context.Context, id job.ID, user, key string) ([]byte, bool, error) {
+	value, ok := w.states[stateKey(id, user, key)]
+	return []byte(value), ok, w.broken
+}
+
+func (w *world) States(_ context.Context, id job.ID, user string) (all []store.StateEntry, err error) {
+	for _, path := range slices.Sorted(maps.Keys(w.states)) {
+		if key, ok := strings.CutPrefix(path, stateKey(id, user, "")); ok {
+			all = append(all, store.StateEntry{Key: key, Size: len(w.states[path]), At: w.now})
+		}
+	}
+	return all, w.broken
+}
+
+func (w *world) SetState(_ context.Context, id job.ID, user, key string, value []byte, _ time.Time) error {
+	if w.states == nil {
+		w.states = map[string]string{}
+	}
+	w.states[stateKey(id, user, key)] = string(value)
+	return w.broken
+}
+
+func (w *world) DeleteState(_ context.Context, id job.ID, user, key string) (bool, error) {
+	path := stateKey(id, user, key)
+	_, ok := w.states[path]
+	delete(w.states, path)
+	return ok, w.broken
+}
+
+// Letters and Letter know the dead letters from the facts, as the store does.
+func (w *world) Letters(_ context.Context, of store.Of) ([]store.Letter, error) {
+	var found []store.Letter
+	for _, r := range w.facts() {
+		switch {
+		case r.Run == nil:
+		case r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead:
+			if (of.Jobs == nil || slices.Contains(of.Jobs, r.Job)) && (of.User == "" || of.User == r.Run.User) {
+				found = slices.Insert(found, 0, store.Letter{Run: *r.Run, At: r.At, Why: r.Detail})
+			}
+		case r.Kind == job.Redrove || r.Kind == job.Buried:
+			found = slices.DeleteFunc(found, func(l store.Letter) bool { return l.Run.ID == r.Run.ID })
+		}
+	}
+	return found[:min(len(found), of.Limit)], w.broken
+}
+
+func (w *world) Letter(ctx context.Context, id job.RunID) (store.Letter, bool, error) {
+	all, err := w.Letters(ctx, store.Of{Limit: 1000})
+	i := slices.IndexFunc(all, func(l store.Letter) bool { return l.Run.ID == id })
+	if i < 0 {
+		return store.Letter{}, false, err
+	}
+	return all[i], true, err
+}
+
 func (w *world) Totals(context.Context, time.Time) (store.Totals, error) {
 	var t store.Totals
 	for _, r := range w.allRuns() {
@@ -369,27 +417,6 @@ func (w *world) Totals(context.Context, time.Time) (store.Totals, error) {
 		}
 	}
 	return t, w.broken
-}
-
-func (w *world) Backfills(_ context.Context, of store.Of) (found []job.Backfill, err error) {
-	seen := map[int64]bool{}
-	for _, r := range slices.Backward(w.facts()) {
-		if b := r.Backfill; r.Kind == job.Filled && !seen[b.ID] && (of.Jobs == nil || slices.Contains(of.Jobs, b.Job)) && (of.User == "" || of.User == b.User) {
-			seen[b.ID] = true
-			found = append(found, *b)
-		}
-	}
-	return found, w.broken
-}
-
-func (w *world) Ran(_ context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error) {
-	ran := map[int64]job.Verdict{}
-	for _, r := range slices.Backward(w.allRuns()) {
-		if r.Job == id && r.User == user && !r.Due.Before(from) && !r.Due.After(to) {
-			ran[r.Due.UnixNano()] = r.Verdict
-		}
-	}
-	return ran, w.broken
 }
 
 // ---- serving

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// maxState is more than the daemon keeps under one key: what is larger need
+// not be sent.
+const maxState = 128 << 10
+
+func newState(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "state get|set|list|delete",
+		Short: "A job's own memory: small values from run to run",
+		Long: `A job's own memory: checkpoints and the like, kept from run to run. Within a run
+the job is the run's own, by CRONRING_JOB; elsewhere --job names it. An account
+reaches the memory of its own jobs, and root of all.
+
+A key is 1 to 128 letters, digits, dots, low lines and hyphens. A value has at most
+64 KiB, and a job keeps at most 256 of them and 1 MiB.`,
+		Example: "  last=$(cronring state get last-id) || last=0\n  cronring state set last-id 4711",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, verb := range []*cobra.Command{newStateGet(a), newStateSet(a), newStateList(a), newStateDelete(a)} {
+		verb.DisableFlagsInUseLine = true
+		verb.Args = usageOf(verb.Args)
+		cmd.AddCommand(verb)
+	}
+	return cmd
+}
+
+// jobFlag names the job whose memory is meant.
+type jobFlag struct{ name string }
+
+func (a *app) addJob(cmd *cobra.Command) *jobFlag {
+	f := &jobFlag{}
+	cmd.Flags().StringVar(&f.name, "job", "", "the job `JOB`; within a run it is the run's own")
+	return f
+}
+
+func (f *jobFlag) ref() (string, error) {
+	if f.name != "" {
+		return f.name, nil
+	}
+	if name := os.Getenv("CRONRING_JOB"); name != "" {
+		return name, nil
+	}
+	return "", badUsage("tell whose state is meant", "this is no run of cronring, as CRONRING_JOB is not set", "add --job JOB")
+}
+
+func newStateGet(a *app) *cobra.Command {
+	var job *jobFlag
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "get KEY [--job JOB]",
+		Short: "Print what is kept under KEY, as it is",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := job.ref()
+			if err != nil {
+				return err
+			}
+			client := a.dial()
+			defer client.Close()
+			s, err := client.State(cmd.Context(), ref, args[0])
+			switch {
+			case err != nil:
+				return err
+			case out.word == formJSON:
+				return a.printJSON(s)
+			case a.tty:
+				a.printf("%s\n", visible(string(s.Entries[0].Value)))
+				return nil
+			}
+			_, err = a.out.Write(s.Entries[0].Value)
+			return err
+		},
+	}
+	job = a.addJob(cmd)
+	out = a.textOutput(cmd, formText, formJSON)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func newStateSet(a *app) *cobra.Command {
+	var job *jobFlag
+	cmd := &cobra.Command{
+		Use:   "set KEY VALUE|- [--job JOB]",
+		Short: "Keep VALUE, or for - what stands on standard input, under KEY",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := job.ref()
+			if err != nil {
+				return err
+			}
+			value := []byte(args[1])
+			if args[1] == "-" {
+				if value, err = io.ReadAll(io.LimitReader(a.in, maxState)); err != nil {
+					return fmt.Errorf("read standard input: %w", err)
+				}
+			}
+			client := a.dial()
+			defer client.Close()
+			_, err = client.SetState(cmd.Context(), api.StateRequest{Job: ref, Key: args[0], Value: value})
+			return err
+		},
+	}
+	job = a.addJob(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func newStateList(a *app) *cobra.Command {
+	var job *jobFlag
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "list [--job JOB]",
+		Short: "List the keys",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ref, err := job.ref()
+			if err != nil {
+				return err
+			}
+			loc, err := a.location()
+			if err != nil {
+				return err
+			}
+			client := a.dial()
+			defer client.Close()
+			s, err := client.State(cmd.Context(), ref, "")
+			switch {
+			case err != nil:
+				return err
+			case out.word == formJSON:
+				return a.printJSON(s)
+			case out.word == formJSONL:
+				return printLines(a, s.Entries)
+			}
+			t := &table{header: []string{"key", "bytes", "set"}}
+			for _, e := range s.Entries {
+				t.add(e.Key, strconv.Itoa(e.Size), stamp(e.At, loc))
+			}
+			a.printTable(t, out)
+			return nil
+		},
+	}
+	job = a.addJob(cmd)
+	out = a.listOutput(cmd, formTable, formPlain, formJSON, formJSONL)
+	a.addZone(cmd, "of the times")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func newStateDelete(a *app) *cobra.Command {
+	var job *jobFlag
+	cmd := &cobra.Command{
+		Use:   "delete KEY [--job JOB]",
+		Short: "Forget what is kept under KEY",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := job.ref()
+			if err != nil {
+				return err
+			}
+			client := a.dial()
+			defer client.Close()
+			_, err = client.SetState(cmd.Context(), api.StateRequest{Job: ref, Key: args[0], Delete: true})
+			return err
+		},
+	}
+	job = a.addJob(cmd)
+	a.addSocket(cmd)
+	return cmd
+}

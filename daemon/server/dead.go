@@ -1,0 +1,186 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+func (s *Server) listDead(ctx context.Context, c *call) error {
+	limit, err := c.number("limit")
+	if err != nil {
+		return err
+	}
+	jobs, err := s.historyOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	found, err := s.lettersOf(ctx, c, jobs, int(min(cmp.Or(limit, 100), maxRows)))
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Letters{V: api.Version, Letters: found})
+}
+
+func (s *Server) redrive(ctx context.Context, c *call) error {
+	letters, err := s.named(ctx, c, "redrive")
+	if err != nil {
+		return err
+	}
+	runs := []job.Run{}
+	err = s.eachLetter(ctx, "redrive", letters, func(l api.Letter) engine.Event {
+		return engine.Redrive{Dead: l.Run, By: c.peer.String()}
+	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Runs{V: api.Version, Runs: runs})
+}
+
+func (s *Server) drop(ctx context.Context, c *call) error {
+	letters, err := s.named(ctx, c, "drop")
+	if err != nil {
+		return err
+	}
+	dropped := []api.Letter{}
+	err = s.eachLetter(ctx, "drop", letters, func(l api.Letter) engine.Event {
+		return engine.Bury{Dead: l.Run, By: c.peer.String()}
+	}, func(l api.Letter, _ engine.Answer) { dropped = append(dropped, l) })
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Letters{V: api.Version, Letters: dropped})
+}
+
+// eachLetter asks the engine about one letter after the other. What it refuses
+// for one does not keep it from the others; the first refusal is the error.
+func (s *Server) eachLetter(ctx context.Context, verb string, letters []api.Letter, event func(api.Letter) engine.Event, done func(api.Letter, engine.Answer)) error {
+	var first *api.Error
+	count := 0
+	for _, l := range letters {
+		a, err := s.ask(ctx, event(l))
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.Err == nil:
+			done(l, a)
+			count++
+		case first == nil:
+			first = refused(verb, "run "+l.Run.ID.String(), a.Err)
+			first.Fix = "cronring dead"
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	if count > 0 {
+		first.Why += fmt.Sprintf("; done for %d of %d", count, len(letters))
+	}
+	return first
+}
+
+// named gives the letters that a request names: at least one.
+func (s *Server) named(ctx context.Context, c *call, verb string) ([]api.Letter, error) {
+	r, err := body[api.LetterRequest](c)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Refs) > 0 == r.All {
+		return nil, badRequest("cannot "+verb+": name runs or jobs, or say all", "neither was named, or both were")
+	}
+	var found []api.Letter
+	if r.All {
+		jobs, err := s.historyOf(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		found, err = s.lettersOf(ctx, c, jobs, maxRows)
+		if err != nil {
+			return nil, err
+		}
+	}
+	seen := map[job.RunID]bool{}
+	for _, text := range r.Refs {
+		more, err := s.lettersBy(ctx, c, verb, text)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range more {
+			if !seen[l.Run.ID] {
+				seen[l.Run.ID] = true
+				found = append(found, l)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, noLetter(verb, "that")
+	}
+	return found, nil
+}
+
+// lettersBy gives the letters of one reference: a run's, or all of a job.
+func (s *Server) lettersBy(ctx context.Context, c *call, verb, text string) ([]api.Letter, error) {
+	if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+		l, ok, err := s.store.Letter(ctx, job.RunID(id))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("read history: %w", err)
+		case !ok || !c.seesRun(l.Run):
+			return nil, noLetter(verb, "run "+text)
+		}
+		return []api.Letter{posted(l)}, nil
+	}
+	var ids []job.ID
+	found, err := s.resolveOne(ctx, c, verb, text)
+	gone, ok := job.ID(""), false
+	if err != nil {
+		if gone, ok = s.removed(ctx, c, text); !ok {
+			return nil, err
+		}
+		ids = []job.ID{gone}
+	}
+	for _, i := range found {
+		ids = append(ids, c.view.ID(i))
+	}
+	letters, err := s.lettersOf(ctx, c, ids, maxRows)
+	if err == nil && len(letters) == 0 {
+		err = noLetter(verb, quote(text))
+	}
+	return letters, err
+}
+
+// lettersOf gives the letters of jobs, or of all where jobs is nil, that the
+// caller sees.
+func (s *Server) lettersOf(ctx context.Context, c *call, jobs []job.ID, limit int) ([]api.Letter, error) {
+	of := store.Of{Jobs: jobs, Limit: limit}
+	if !c.peer.keeper {
+		of.User = c.peer.name
+	}
+	found, err := s.store.Letters(ctx, of)
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	letters := make([]api.Letter, 0, len(found))
+	for _, l := range found {
+		if c.seesRun(l.Run) {
+			letters = append(letters, posted(l))
+		}
+	}
+	return letters, nil
+}
+
+func posted(l store.Letter) api.Letter { return api.Letter{Run: l.Run, Since: l.At, Why: l.Why} }
+
+func noLetter(verb, what string) *api.Error {
+	return &api.Error{
+		Kind: api.NotFound, What: fmt.Sprintf("cannot %s %s: it is not among the dead letters", verb, what),
+		Why: "only runs that failed for good under on-exhausted=dead are, until they are run again or discarded", Fix: "cronring dead",
+	}
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// deadWorld has runs 1 (ann) and 3 (bob) among the dead letters.
+func deadWorld(t *testing.T) *world {
+	w := newWorld(t, `
+#@ name=ann-job on-exhausted=dead
+* * * * * ann true
+#@ name=bob-job retry=1 backoff=1s
+* * * * * bob true
+`)
+	w.to("2026-11-20T00:01:00Z")
+	w.started(1)
+	w.ended(1, 3)
+	w.started(2)
+	w.ended(2, 3)
+	w.to("2026-11-20T00:01:02Z")
+	w.started(3) // bob's second attempt
+	w.ended(3, 4)
+	return w
+}
+
+// asked gives the answer to an account's request.
+func asked[T any](w *world, uid uint32, method, path, query, body string) (document T, status int) {
+	w.t.Helper()
+	status, text := w.walk(uid, method, path, walked{query: query, body: body})
+	if status == http.StatusOK {
+		if err := json.Unmarshal([]byte(text), &document); err != nil {
+			w.t.Fatalf("%s %s: %v in %s", method, path, err, text)
+		}
+	}
+	return document, status
+}
+
+func runsOf(letters api.Letters) []job.RunID {
+	ids := []job.RunID{}
+	for _, l := range letters.Letters {
+		ids = append(ids, l.Run.ID)
+	}
+	return ids
+}
+
+func TestDeadLettersAreListedForTheirAccounts(t *testing.T) {
+	w := deadWorld(t)
+	for _, c := range []struct {
+		uid   uint32
+		query string
+		want  []job.RunID
+	}{
+		{0, "", []job.RunID{3, 1}},
+		{0, "limit=1", []job.RunID{3}},
+		{annUID, "", []job.RunID{1}},
+		{bobUID, "job=bob-job", []job.RunID{3}},
+		{noneUID, "", []job.RunID{}},
+	} {
+		letters, _ := asked[api.Letters](w, c.uid, "GET", "/v1/dead", c.query, "")
+		if got := runsOf(letters); !slices.Equal(got, c.want) {
+			t.Errorf("uid %d, query %q: got %v, want %v", c.uid, c.query, got, c.want)
+		}
+	}
+	if _, status := asked[api.Letters](w, annUID, "GET", "/v1/dead", "job=bob-job", ""); status != http.StatusNotFound {
+		t.Errorf("ann asks for bob's: status %d, want 404", status)
+	}
+}
+
+func TestRedriveRunsTheOccurrenceAgain(t *testing.T) {
+	w := deadWorld(t)
+	letters, _ := asked[api.Letters](w, bobUID, "GET", "/v1/dead", "", "")
+	dead := letters.Letters[0].Run
+	runs, status := asked[api.Runs](w, bobUID, "POST", "/v1/redrive", "", `{"refs":["bob-job"]}`)
+	if len(runs.Runs) != 1 {
+		t.Fatalf("status %d, got %v, want one run", status, runs)
+	}
+	if r := runs.Runs[0]; !r.Due.Equal(dead.Due) || r.Invocation != dead.Invocation || r.Attempt != 1 || r.By != "bob" {
+		t.Errorf("got %+v, want the occurrence of %+v anew", r, dead)
+	}
+	if _, status := asked[api.Runs](w, bobUID, "POST", "/v1/redrive", "", `{"refs":["3"]}`); status != http.StatusNotFound {
+		t.Errorf("again: status %d, want 404", status)
+	}
+}
+
+func TestDropTakesOnlyWhatIsNamed(t *testing.T) {
+	w := deadWorld(t)
+	for _, c := range []struct {
+		uid    uint32
+		body   string
+		status int
+	}{
+		{annUID, `{"refs":["3"]}`, http.StatusNotFound}, // bob's
+		{annUID, `{"refs":["bob-job"]}`, http.StatusNotFound},
+		{0, `{}`, http.StatusBadRequest},
+		{0, `{"refs":["1"],"all":true}`, http.StatusBadRequest},
+	} {
+		if _, status := asked[api.Letters](w, c.uid, "POST", "/v1/drop", "", c.body); status != c.status {
+			t.Errorf("uid %d, %s: status %d, want %d", c.uid, c.body, status, c.status)
+		}
+	}
+	dropped, _ := asked[api.Letters](w, annUID, "POST", "/v1/drop", "", `{"all":true}`)
+	if got := runsOf(dropped); !slices.Equal(got, []job.RunID{1}) {
+		t.Errorf("ann drops all: got %v, want run 1", got)
+	}
+	left, _ := asked[api.Letters](w, 0, "GET", "/v1/dead", "", "")
+	if got := runsOf(left); !slices.Equal(got, []job.RunID{3}) {
+		t.Errorf("left %v, want run 3", got)
+	}
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// memory gives the job of a reference and the account that it runs as: what a
+// job keeps is its account's.
+func (s *Server) memory(ctx context.Context, c *call, ref string) (job.ID, string, error) {
+	i, err := s.only(ctx, c, "state", ref)
+	if err != nil {
+		return "", "", err
+	}
+	return c.view.ID(i), c.view.Entry(i).User(), nil
+}
+
+func (s *Server) readState(ctx context.Context, c *call) error {
+	id, user, err := s.memory(ctx, c, c.query.Get("job"))
+	if err != nil {
+		return err
+	}
+	key := c.query.Get("key")
+	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
+	if key == "" {
+		all, err := s.store.States(ctx, id, user)
+		if err != nil {
+			return fmt.Errorf("read state: %w", err)
+		}
+		for _, e := range all {
+			answer.Entries = append(answer.Entries, api.StateEntry{Key: e.Key, Size: e.Size, At: e.At})
+		}
+		return c.answer(answer)
+	}
+	value, ok, err := s.store.State(ctx, id, user, key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read state: %w", err)
+	case !ok:
+		return noState(id, key)
+	}
+	answer.Entries = append(answer.Entries, api.StateEntry{Key: key, Size: len(value), Value: value})
+	return c.answer(answer)
+}
+
+func noState(id job.ID, key string) *api.Error {
+	return &api.Error{
+		Kind: api.NotFound, What: fmt.Sprintf("cannot find %s of %s: it keeps nothing by that name", quote(key), quote(string(id))),
+		Fix: "cronring state list --job " + quote(string(id)),
+	}
+}
+
+func (s *Server) writeState(ctx context.Context, c *call) error {
+	r, err := body[api.StateRequest](c)
+	if err != nil {
+		return err
+	}
+	id, user, err := s.memory(ctx, c, r.Job)
+	if err != nil {
+		return err
+	}
+	answer := api.State{V: api.Version, Job: id, Entries: []api.StateEntry{}}
+	if r.Delete {
+		found, err := s.store.DeleteState(ctx, id, user, r.Key)
+		switch {
+		case err != nil:
+			return fmt.Errorf("delete state: %w", err)
+		case !found:
+			return noState(id, r.Key)
+		}
+		return c.answer(answer)
+	}
+	err = s.store.SetState(ctx, id, user, r.Key, r.Value, c.now)
+	if bound, ok := errors.AsType[*store.StateError](err); ok {
+		return badRequest("cannot keep "+quote(r.Key), bound.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("keep state: %w", err)
+	}
+	answer.Entries = append(answer.Entries, api.StateEntry{Key: r.Key, Size: len(r.Value), At: c.now})
+	return c.answer(answer)
+}
