@@ -78,6 +78,9 @@ var lineCodes = map[Code]kind{
 	"B414": {Error, "an option beyond what a user may choose for his own jobs"},
 	"B415": {Error, "a channel that the table may not name: it is not told"},
 	"B416": {Warning, "an option that a plain cron takes for a comment; only where lint is asked for it"},
+	"B417": {Error, "after= or on= names a job that is not there: the entry is held"},
+	"B418": {Error, "after= and on= make a circle: its entries are held"},
+	"B419": {Error, "after= and on= name too many jobs: the entry is held"},
 
 	"B501": {Error, "a line of anacrontab that is no job"},
 	"B502": {Error, "an unknown name of a period"},

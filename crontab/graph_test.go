@@ -1,0 +1,223 @@
+package crontab
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// connectNamed connects the entries of tables by their names alone.
+func connectNamed(tables ...*Table) (*Graph, []*Entry) {
+	var entries []*Entry
+	var edged []int32
+	names := map[string][]int32{}
+	for _, t := range tables {
+		for i := range t.Entries {
+			e, n := &t.Entries[i], int32(len(entries))
+			entries = append(entries, e)
+			names[e.Options().Name] = append(names[e.Options().Name], n)
+			if o := e.Options(); len(o.After)+len(o.On) > 0 {
+				edged = append(edged, n)
+			}
+		}
+	}
+	return Connect(edged, func(i int32) *Entry { return entries[i] }, func(name string) []int32 { return names[name] }), entries
+}
+
+func userTable(t testing.TB, owner, text string) *Table {
+	t.Helper()
+	table, remarks := Parse("crontabs/"+owner, text, Config{Owner: owner})
+	if len(remarks) > 0 {
+		t.Fatal(remarks)
+	}
+	return table
+}
+
+func systemTable(t testing.TB, text string) *Table {
+	t.Helper()
+	table, remarks := Parse("etc/crontab", text, Config{Format: System})
+	if len(remarks) > 0 {
+		t.Fatal(remarks)
+	}
+	return table
+}
+
+func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		tables []*Table
+		want   map[string]string // by name of the entry
+	}{
+		{"a chain", []*Table{userTable(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
+		{"an unknown name", []*Table{userTable(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemTable(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
+			map[string]string{"a": "after= names dumb, which no entry of ann is called", "c": "on= names dumb, which no entry is called"}},
+		{"itself", []*Table{userTable(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= makes a circle: a -> a"}},
+		{"a circle", []*Table{userTable(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
+			map[string]string{
+				"dump":   "after= makes a circle: dump -> report -> dump",
+				"upload": "after= makes a circle: dump -> report -> dump",
+				"report": "after= makes a circle: dump -> report -> dump",
+			}},
+		{"a circle of both words", []*Table{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n")},
+			map[string]string{"a": "after= and on= make a circle: a -> b -> a", "b": "after= and on= make a circle: a -> b -> a"}},
+		{"a circle of on=", []*Table{userTable(t, "ann", "#@ name=a on=job:b\n* * * * * a\n#@ name=b on=job:a\n* * * * * b\n")},
+			map[string]string{"a": "on= makes a circle: a -> b -> a", "b": "on= makes a circle: a -> b -> a"}},
+		{"two circles", []*Table{userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c after=d\n* * * * * c\n#@ name=d after=c\n* * * * * d\n")},
+			map[string]string{
+				"a": "after= makes a circle: a -> b -> a", "b": "after= makes a circle: a -> b -> a",
+				"c": "after= makes a circle: c -> d -> c", "d": "after= makes a circle: c -> d -> c",
+			}},
+		{"another account's", []*Table{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+			map[string]string{"a": "after= names b, which no entry of ann is called"}},
+		{"root's, that runs as the account", []*Table{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
+		{"anybody's, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=b\n* * * * * root a\n")}, nil},
+		{"a circle that an account closes around root's", []*Table{systemTable(t, "#@ name=b after=a\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+			map[string]string{"a": "after= makes a circle: b -> a -> b"}},
+		{"root's own circle, and one of an account around it", []*Table{
+			systemTable(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,a\n* * * * * ann y\n"), userTable(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
+		}, map[string]string{"x": "after= makes a circle: x -> y -> x", "y": "after= makes a circle: x -> y -> x"}},
+	} {
+		g, entries := connectNamed(c.tables...)
+		got := map[string]string{}
+		for i, f := range g.Faults {
+			got[entries[i].Options().Name] = f.Text
+		}
+		if fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s:\ngot  %v\nwant %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestConnectPrefersTheSameHand(t *testing.T) {
+	mine := userTable(t, "ann", "#@ name=b\n* * * * * mine\n#@ name=a after=b\n* * * * * a\n")
+	for _, tables := range [][]*Table{{systemTable(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemTable(t, "#@ name=b\n* * * * * ann theirs\n")}} {
+		g, entries := connectNamed(tables...)
+		for i, links := range g.After {
+			if parent := entries[links[0].Parent]; parent.Command() != "mine" {
+				t.Errorf("after=b of entry %d means %q, want that of the same table", i, parent.Command())
+			}
+		}
+		if len(g.After) != 1 {
+			t.Errorf("got %d entries with after=, want 1", len(g.After))
+		}
+	}
+}
+
+func TestConnectCutsLongCircles(t *testing.T) {
+	var b strings.Builder
+	const n = 20_000
+	for i := range n {
+		fmt.Fprintf(&b, "#@ name=n%d after=n%d\n* * * * * x\n", i, (i+1)%n)
+	}
+	g, _ := connectNamed(userTable(t, "ann", b.String()))
+	want := "after= makes a circle: n0 -> n19999 -> n19998 -> n19997 -> n19996 -> n19995 -> 19989 more -> n5 -> n4 -> n3 -> n2 -> n1 -> n0"
+	if len(g.Faults) != n || g.Faults[7].Text != want {
+		t.Errorf("got %d faults, %q\nwant %d, %q", len(g.Faults), g.Faults[7].Text, n, want)
+	}
+}
+
+func TestConnectBoundsTheEdgesOfAHand(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("#@ name=p\n0 1 * * * p\n")
+	for i := range 1000 - 1 {
+		fmt.Fprintf(&b, "#@ name=p%d\n0 1 * * * p\n", i)
+	}
+	b.WriteString("#@ default after=p")
+	for i := range 1000 - 1 {
+		fmt.Fprintf(&b, ",p%d", i)
+	}
+	b.WriteString("\n" + strings.Repeat("0 2 * * * x\n", maxLinks/1000+2))
+	g, entries := connectNamed(userTable(t, "ann", b.String()), userTable(t, "bob", "#@ name=p\n0 1 * * * p\n#@ after=p\n0 1 * * * q\n"))
+	remarks := g.Remarks(func(i int32) *Entry { return entries[i] })
+	if len(remarks) != 2 || remarks[0].Code != "B419" {
+		t.Errorf("got %v, want the last two entries of ann refused", remarks)
+	}
+}
+
+func TestConnectRemarksPointAtTheOption(t *testing.T) {
+	g, entries := connectNamed(userTable(t, "ann", "#@ name=b\n* * * * * b\n"), userTable(t, "bob", "#@ overlap=skip\n#@ name=a  after=a\n* * * * * a\n"))
+	if len(g.Faults) != 1 {
+		t.Fatalf("got %v", g.Faults)
+	}
+	remarks := g.Remarks(func(i int32) *Entry { return entries[i] })
+	if got, want := fmt.Sprint(remarks), "[crontabs/bob:2:12: after= makes a circle: a -> a: the entry is held]"; got != want || remarks[0].Length != len("after=a") {
+		t.Errorf("got %s, length %d\nwant %s", got, remarks[0].Length, want)
+	}
+}
+
+// TestConnectHoldsJustTheMembersOfCircles compares with the plain definition:
+// an entry is in a circle if a way leads from it back to it.
+func TestConnectHoldsJustTheMembersOfCircles(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		n := 2 + rng.IntN(9)
+		reach := make([][]bool, n)
+		var b strings.Builder
+		for i := range n {
+			reach[i] = make([]bool, n)
+			var names []string
+			for j := range n {
+				if rng.IntN(n) == 0 {
+					names, reach[i][j] = append(names, fmt.Sprintf("n%d", j)), true
+				}
+			}
+			fmt.Fprintf(&b, "#@ name=n%d", i)
+			if len(names) > 0 {
+				fmt.Fprintf(&b, " after=%s", strings.Join(names, ","))
+			}
+			b.WriteString("\n* * * * * x\n")
+		}
+		for k := range n {
+			for i := range n {
+				for j := range n {
+					reach[i][j] = reach[i][j] || reach[i][k] && reach[k][j]
+				}
+			}
+		}
+		g, _ := connectNamed(userTable(t, "ann", b.String()))
+		for i := range n {
+			if _, held := g.Faults[int32(i)]; held != reach[i][i] {
+				t.Fatalf("seed %d: entry %d held: %t, in a circle: %t\n%s", seed, i, held, reach[i][i], b.String())
+			}
+		}
+	}
+}
+
+// graphTable is n entries in layers, each waiting for all of the layer before.
+func graphTable(t testing.TB, layers, width int) *Table {
+	var b strings.Builder
+	for l := range layers {
+		for w := range width {
+			fmt.Fprintf(&b, "#@ name=n%d-%d", l, w)
+			if l > 0 {
+				names := make([]string, width)
+				for i := range names {
+					names[i] = fmt.Sprintf("n%d-%d", l-1, i)
+				}
+				fmt.Fprintf(&b, " after=%s", strings.Join(names, ","))
+			}
+			b.WriteString("\n0 3 * * * x\n")
+		}
+	}
+	table, remarks := Parse("bench", b.String(), Config{Owner: "ann", Zone: time.LoadLocation})
+	if len(remarks) > 0 {
+		t.Fatal(remarks)
+	}
+	return table
+}
+
+// BenchmarkConnect finds whom 1,000 entries mean, in a chain and in layers.
+func BenchmarkConnect(b *testing.B) {
+	for _, c := range []struct{ layers, width int }{{1000, 1}, {10, 100}} {
+		b.Run(fmt.Sprintf("%dx%d", c.layers, c.width), func(b *testing.B) {
+			table := graphTable(b, c.layers, c.width)
+			for b.Loop() {
+				if g, _ := connectNamed(table); len(g.Faults) > 0 {
+					b.Fatal(g.Faults)
+				}
+			}
+		})
+	}
+}
