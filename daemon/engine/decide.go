@@ -23,6 +23,9 @@ func (e *Engine) fire() {
 	for n < len(e.pending) && room > 0 {
 		before := len(e.out)
 		e.decide(e.pending[n], &seen)
+		if e.jobs.family != nil {
+			e.heed(e.jobs.id(e.pending[n]))
+		}
 		room -= len(e.out) - before
 		n++
 	}
@@ -80,11 +83,13 @@ type firing struct {
 	id       job.ID
 	entry    *crontab.Entry
 	options  *crontab.Options
-	by       string   // who asked, for a manual run
-	forced   bool     // and insists
-	backfill int64    // the backfill that it is of, or 0
-	dead     *job.Run // the dead letter that is run again, or nil
-	run      *run     // the one that is asked anew, or nil
+	by       string       // who asked, for a manual run
+	forced   bool         // and insists
+	backfill int64        // the backfill that it is of, or 0
+	dead     *job.Run     // the dead letter that is run again, or nil
+	run      *run         // the one that is asked anew, or nil
+	parents  []job.Parent // whose end starts it, by on=
+	detail   string       // how they ended
 }
 
 // isHere tells whether host= lets the job run on a host of that name, which
@@ -282,7 +287,7 @@ func queued(live []*run) *run {
 // back, and takes it through the gates.
 func (e *Engine) begin(j *firing, due time.Time, t job.Trigger, reason job.Reason) *run {
 	r := e.newRun(j, due, t)
-	r.gate, r.cause = gateOverlap+1, reason
+	r.gate, r.cause, r.detail = gateOverlap+1, reason, j.detail
 	e.pass(r)
 	return r
 }
@@ -298,12 +303,12 @@ func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string)
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	r := &run{options: j.options, zone: j.entry.Zone().Location(), jobs: e.jobs, slot: j.slot, forced: j.forced, Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
-		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill,
+		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill, Parents: j.parents,
 	}}
 	switch {
 	case j.dead != nil:
 		r.Era, r.Invocation, r.Parents = j.dead.Era, j.dead.Invocation, j.dead.Parents
-	case t == job.TriggerManual:
+	case t == job.TriggerManual || t == job.TriggerDependency:
 		r.Invocation = job.Invocation(j.id, due, e.era, r.ID)
 	default:
 		r.Invocation = job.Invocation(j.id, due, e.era, 0)

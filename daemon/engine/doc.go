@@ -9,9 +9,11 @@
 // A firing passes, in this order: enabled, held, the account, paused (standing
 // in decide.go); the period (period.go); deadline and catch-up (catchup.go);
 // overlap (admit in decide.go). From there it is a run, which the gates of
-// gates.go hold back one after the other: the command of if= (check.go), a
-// place (place.go). Then it starts, and finish.go sees to its end: stamp,
-// verdict (verdict.go), retry, ledger (ledger.go), and whoever queued behind it.
+// gates.go hold back one after the other: the command of if= (check.go), the
+// runs that after= names (depend.go, join.go), a place (place.go). Then it starts,
+// and finish.go sees to its end: stamp, verdict (verdict.go), retry, ledger
+// (ledger.go), whoever waits for it or starts on it (follow in depend.go), and
+// whoever queued behind it.
 //
 // A daemon that is replaced while jobs run is told to Drain; what is due from
 // then on stays undecided, what waits stays waiting, and the daemon that takes
@@ -35,4 +37,11 @@
 //     once a day. What a person asks for comes on top.
 //  9. A run that is adopted is neither lost nor started again.
 //  10. Nothing starts while the daemon drains, nor as an account that is barred.
+//  11. No run starts before its parents have ended as after= and when= ask: each
+//     by its newest occurrence since the run's own last one, of which none lives.
+//  12. Each end of a run that on= names starts, queues or skips its child once,
+//     in the same step.
+//  13. Each run is decided once and ends once, and nothing is said of it
+//     afterwards.
+//  14. No member of a circle of after= and on= starts, unless a person insists.
 package engine

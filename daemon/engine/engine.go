@@ -69,6 +69,9 @@ type Engine struct {
 	shown    bool                     // a view has troubles as it is
 	expected map[job.ID]time.Duration // when the next timer of expect= runs out
 
+	over      []*run // runs of whose end others are to be told; see follow
+	following bool   // somebody sees to that
+
 	memory  *State   // what State said, until the first Load has used it
 	awaited *awaited // what of it later ones may use
 	out     []Effect
@@ -83,16 +86,18 @@ type run struct {
 	zone     *time.Location   // the entry's
 	jobs     *jobs            // those in which slot is its job's; nil: none yet
 	slot     int32
-	stop     job.Reason // why it is being stopped, or ""
-	gate     gate       // the one that it stands before
-	cause    job.Reason // why it starts, once it has passed them all
-	detail   string     // cause's numbers and names
-	forced   bool       // a person insists
-	asking   bool       // the command of if= has not answered
-	limit    job.Reason // the limit that it ran into, or ""
-	claim    *claim     // what it holds or waits for; nil: nothing
-	refused  bool       // the history says that it ran before
-	hurry    bool       // the daemon waits no longer for it to end
+	stop     job.Reason    // why it is being stopped, or ""
+	gate     gate          // the one that it stands before
+	cause    job.Reason    // why it starts, once it has passed them all
+	detail   string        // cause's numbers and names
+	forced   bool          // a person insists
+	asking   bool          // the command of if= has not answered
+	await    *awaiting     // what it knows of the parents that it waits for; nil: it waits for none
+	until    time.Duration // Moment.Up, when it waits for parents no longer; 0: it has no end
+	limit    job.Reason    // the limit that it ran into, or ""
+	claim    *claim        // what it holds or waits for; nil: nothing
+	refused  bool          // the history says that it ran before
+	hurry    bool          // the daemon waits no longer for it to end
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until

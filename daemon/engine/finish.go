@@ -125,6 +125,8 @@ func (e *Engine) expire() {
 			e.stop(r, job.OverTime)
 		case t.kind == mustDie:
 			e.emit(Kill{r.ID, syscall.SIGKILL})
+		case t.kind == parentsOver && t.at == r.until && r.await != nil && r.waitsForParents() && !e.draining:
+			e.missParents(r)
 		case t.kind == waitOver && r.waitsForTime() && !e.draining:
 			if !e.goOn(r, r.again()) {
 				e.promote(r.Job)
@@ -147,8 +149,11 @@ func (r *run) waitsForTime() bool {
 func (e *Engine) undrain() {
 	e.draining = false
 	for _, r := range e.sorted() {
-		if r.waitsForTime() { // its timer may have run out meanwhile
+		switch {
+		case r.waitsForTime(): // its timer may have run out meanwhile
 			e.timers.add(timer{at: e.now.Up + r.NotBefore.Sub(e.now.Wall), run: r.ID, kind: waitOver})
+		case r.waitsForParents() && r.until > 0:
+			e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
 		}
 		e.promote(r.Job)
 	}

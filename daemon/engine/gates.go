@@ -26,11 +26,14 @@ const (
 	refused        // the gate has dropped the run
 )
 
-// ask asks the gate that a run stands before.
+// ask is what the gate says that a run stands before. One without a word of
+// its own lets every run pass.
 func (e *Engine) ask(r *run) answer {
 	switch r.gate {
 	case gateCheck:
 		return e.check(r)
+	case gateParents:
+		return e.parents(r)
 	case gatePlace:
 		return e.place(r)
 	}

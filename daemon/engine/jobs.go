@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"sort"
 
 	"github.com/cronring/cronring/crontab"
@@ -22,6 +23,7 @@ type jobs struct {
 	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
 	watch  []int32          // slots with expect=, or of whose hold channels want to know
 	unfit  map[*crontab.Options]string
+	family *family // whom after= and on= connect; nil: nobody
 }
 
 // newJobs numbers the entries of tables. What before knows of a table that has
@@ -35,6 +37,7 @@ func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 	}
 	s.keys = make([]uint64, n)
 	seen := make(map[uint64]int32, n)
+	var edged []int32
 	known := before.starts()
 	for i, t := range tables {
 		old, same := known[t]
@@ -48,12 +51,16 @@ func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 			if o.Expect > 0 || tells(o, crontab.NoticeHeld) {
 				s.watch = append(s.watch, slot)
 			}
-			if p := t.Entries[k].Options().Period; p != nil {
+			if p := o.Period; p != nil {
 				s.once = append(s.once, slot)
 				s.daily[p.ID] = s.daily[p.ID] || anacronLine(&t.Entries[k])
 			}
+			if len(o.After)+len(o.On) > 0 {
+				edged = append(edged, slot)
+			}
 		}
 	}
+	s.family = s.connect(edged, seen)
 	return s
 }
 
@@ -128,39 +135,27 @@ func (s *jobs) id(slot int32) job.ID {
 }
 
 // options are the entry's own, but for an entry whose name is taken: it is held
-// if the other one is of the same hand, and else runs without the name.
+// if the other one is of the same hand, and else runs without the name; and for
+// one whose edges are at fault, which is held.
 func (s *jobs) options(slot int32) *crontab.Options {
 	o := s.entry(slot).Options()
-	other, ok := s.taken[slot]
-	switch {
-	case ok && o.Degraded == "" && owner(s.entry(slot)) != owner(s.entry(other)):
-		degraded := *o
-		degraded.Degraded = "name=" + o.Name + " is the name of another account's job; this one goes by another"
-		return &degraded
-	case ok && o.Held == "" && owner(s.entry(slot)) == owner(s.entry(other)):
-		held := *o
-		held.Held = "the name " + o.Name + " is taken by an entry of " + s.entry(other).Table().Name
-		return &held
-	}
-	why, short := s.short[slot]
-	if !short {
-		why, short = s.unfit[o]
-	}
-	if short && o.Held == "" {
+	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o]); why != "" && o.Held == "" {
 		held := *o
 		held.Held = why
 		return &held
 	}
-	return o
-}
-
-// owner is who wrote an entry. Nobody else may keep it from running by taking
-// its name.
-func owner(e *crontab.Entry) string {
-	if e.Table().Format == crontab.User {
-		return e.User()
+	other, ok := s.taken[slot]
+	switch {
+	case ok && o.Degraded == "" && s.entry(slot).Hand() != s.entry(other).Hand():
+		degraded := *o
+		degraded.Degraded = "name=" + o.Name + " is the name of another account's job; this one goes by another"
+		return &degraded
+	case ok && o.Held == "" && s.entry(slot).Hand() == s.entry(other).Hand():
+		held := *o
+		held.Held = "the name " + o.Name + " is taken by an entry of " + s.entry(other).Table().Name
+		return &held
 	}
-	return "root"
+	return o
 }
 
 func (s *jobs) find(id job.ID) (slot int32, ok bool) {

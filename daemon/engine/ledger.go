@@ -29,6 +29,7 @@ func (e *Engine) conclude(r *run) {
 	switch {
 	case r.Verdict == job.VerdictRetry:
 		e.retry(r)
+		return
 	case r.Backfill != 0:
 		e.filled(r)
 	case r.Verdict.Final():
@@ -36,6 +37,7 @@ func (e *Engine) conclude(r *run) {
 	case !r.asked():
 		e.tellMissed(r.Job, r.User, r.options, missed{due: r.Due, reason: r.Reason, zone: r.zone, run: &r.Run})
 	}
+	e.follow(r)
 }
 
 // asked tells whether a person wanted the run. What he asked for he watches

@@ -36,6 +36,7 @@ func (e *Engine) load(ev Load) {
 	next.unfit = ev.Unfit
 	e.jobs, e.marks = next, marks
 	e.locate()
+	e.forgetParents()
 	e.measure(ev.Limits)
 	e.agenda.replace(next.groups(e.agenda.groups), e.now.Wall)
 	e.pending = e.behind(from, late)
@@ -53,6 +54,7 @@ func (e *Engine) load(ev Load) {
 		e.welcome()
 	}
 	e.dropOrphans()
+	e.reconsider()
 	e.watchJobs()
 	for _, slot := range fresh {
 		e.look(slot)
@@ -298,6 +300,7 @@ func (e *Engine) restore() {
 	for _, a := range memory.Adopted {
 		adopted[a.Run] = a
 	}
+	e.following = true // what follows from an end depends on all that lives
 	for _, r := range memory.Live {
 		e.nextRun = max(e.nextRun, r.ID+1) // before a lost one makes another
 	}
@@ -312,6 +315,7 @@ func (e *Engine) restore() {
 			e.lose(r)
 		}
 	}
+	e.followAll()
 	for id := range e.byJob {
 		e.promote(id)
 	}
@@ -348,6 +352,10 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	e.add(r)
 	e.watchStart(r)
+	if old.Reason == job.WaitsForParents { // see reconsider
+		e.giveUpLater(r)
+		return
+	}
 	due := lastSeen
 	if old.NotBefore.After(due) {
 		due = old.NotBefore

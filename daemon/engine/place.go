@@ -132,7 +132,7 @@ func (l *Limits) queue() int {
 // of others by a word.
 func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, declared bool) {
 	p, declared = l.Pools[name]
-	by := owner(entry)
+	by := entry.Hand()
 	if declared && (by == "root" || slices.Contains(p.Users, by) || slices.Contains(p.Users, "*")) {
 		return name, p, true
 	}
@@ -155,7 +155,7 @@ func (s *jobs) judgePools(l Limits) {
 		why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", o.Pool, o.Slots, p.Size)
 		switch {
 		case declared && key != o.Pool:
-			why += ": the pool that the configuration declares is not for tables of " + owner(entry)
+			why += ": the pool that the configuration declares is not for tables of " + entry.Hand()
 		case !declared:
 			why += ": the configuration declares no such pool"
 		}

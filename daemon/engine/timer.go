@@ -20,9 +20,10 @@ type timer struct {
 type timerKind uint8
 
 const (
-	timeout  timerKind = iota // the run is over its timeout=
-	mustDie                   // TERM was sent long enough ago
-	waitOver                  // the wait before the next attempt, or of a period, is over
+	timeout     timerKind = iota // the run is over its timeout=
+	mustDie                      // TERM was sent long enough ago
+	waitOver                     // the wait before the next attempt, or of a period, is over
+	parentsOver                  // the wait for parents is over
 
 	startsLate // by max-late= the run should have started
 	runsLong   // by max-run= it should have ended

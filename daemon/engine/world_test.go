@@ -293,7 +293,11 @@ func (w *world) tell(e Effect) string {
 	case Fact:
 		return w.tellRecord(e.Record)
 	case Start:
-		return fmt.Sprintf("  start %d %s attempt=%d trigger=%s", e.Run.ID, e.Job.ID, e.Run.Attempt, e.Run.Trigger)
+		line := fmt.Sprintf("  start %d %s attempt=%d trigger=%s", e.Run.ID, e.Job.ID, e.Run.Attempt, e.Run.Trigger)
+		for _, p := range e.Run.Parents {
+			line += fmt.Sprintf(" parent=%s:%s:%d", p.Job, p.Verdict, p.Run)
+		}
+		return line
 	case Kill:
 		return fmt.Sprintf("  kill %d %v", e.Run, e.Signal)
 	case Answer:

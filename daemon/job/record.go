@@ -156,7 +156,7 @@ var sentences = map[Reason]string{
 	Broken:           "The job failed so often in a row that breaker= holds it.",
 	CheckRefused:     "The command of if= did not allow it.",
 	ParentFailed:     "A run that it waited for failed, and after= asks for another end.",
-	ParentSkipped:    "A run that it waited for was skipped, and after= asks for another end.",
+	ParentSkipped:    "A run that it waited for did not fail, and after= asks for another end.",
 	ParentMissed:     "A run that it waited for did not end within wait=.",
 	AlreadyProcessed: "It has run before, and --reprocess leaves it out.",
 	WaitsForParents:  "It waits for the runs that after= names.",

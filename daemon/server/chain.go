@@ -173,7 +173,7 @@ func (ev *evidence) standing() string {
 
 func (ev *evidence) neighbours() string {
 	text := ""
-	if before := previous(ev.entry.Schedule, ev.at); !before.IsZero() {
+	if before := crontab.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
 		text += "; the occurrence before is " + ev.stamp(before)
 	}
 	if after := ev.entry.Schedule.Next(ev.at); !after.IsZero() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -65,7 +66,7 @@ func (ev *evidence) findStart(c *call, from, to time.Time) {
 			return
 		}
 	}
-	due := previous(ev.entry.Schedule, to)
+	due := crontab.Previous(ev.entry.Schedule, to)
 	if !due.IsZero() && (within(due.Add(p.Delay)) || within(p.Start(due, ev.entry.Zone().Location()))) {
 		ev.at, ev.named = due.UTC(), true
 	}
@@ -138,20 +139,3 @@ func (s *Server) addRun(c *call, ev *evidence) {
 }
 
 func isOccurrence(s cron.Schedule, at time.Time) bool { return s.Next(at.Add(-1)).Equal(at) }
-
-// previous is the last occurrence before t, or the zero time when there is
-// none within ten years. A schedule only looks forward, so this begins ever
-// further back, until something is there.
-func previous(s cron.Schedule, t time.Time) time.Time {
-	const day = 24 * time.Hour
-	for _, back := range []time.Duration{time.Hour, day, 35 * day, 400 * day, 3700 * day} {
-		var last time.Time
-		for o := s.Next(t.Add(-back)); !o.IsZero() && o.Before(t); o = s.Next(o) {
-			last = o
-		}
-		if !last.IsZero() {
-			return last
-		}
-	}
-	return time.Time{}
-}

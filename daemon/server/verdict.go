@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -98,7 +99,7 @@ func (ev *evidence) durations() []string {
 	if n := len(took); n > 1 {
 		fact = fmt.Sprintf("of its last %d runs the median took %s, the longest %s", n, length(took[n/2]), length(took[n-1]))
 	}
-	if before := previous(ev.entry.Schedule, ev.at); !before.IsZero() {
+	if before := crontab.Previous(ev.entry.Schedule, ev.at); !before.IsZero() {
 		fact += "; the occurrence before was " + length(ev.at.Sub(before)) + " earlier"
 	}
 	return []string{fact}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// layered is a table of jobs in layers, each of which waits for all of the
+// layer before.
+func layered(layers, width int) string {
+	var b strings.Builder
+	for l := range layers {
+		for w := range width {
+			fmt.Fprintf(&b, "#@ name=n%d-%d", l, w)
+			for i := range width {
+				switch {
+				case l > 0 && i == 0:
+					fmt.Fprintf(&b, " after=n%d-%d", l-1, i)
+				case l > 0:
+					fmt.Fprintf(&b, ",n%d-%d", l-1, i)
+				}
+			}
+			b.WriteString("\n0 3 * * * x\n")
+		}
+	}
+	return b.String()
+}
+
+var dags = []struct{ layers, width int }{{1000, 1}, {100, 10}, {10, 100}}
+
+// TestDAGOfAThousandRunsInOrder lets a thousand jobs come due at once and end
+// one after the other: each starts in the step in which its last parent ends.
+func TestDAGOfAThousandRunsInOrder(t *testing.T) {
+	for _, dag := range dags {
+		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
+		w.tables = []*crontab.Table{w.table("dag", layered(dag.layers, dag.width))}
+		w.start()
+		w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
+		for l := range dag.layers {
+			running := runningRuns(w)
+			if len(running) != dag.width {
+				t.Fatalf("%v: %d runs in layer %d, want %d", dag, len(running), l, dag.width)
+			}
+			for _, id := range running {
+				if !strings.HasPrefix(string(w.running[id].job), fmt.Sprintf("n%d-", l)) {
+					t.Fatalf("%v: %s runs in layer %d", dag, w.running[id].job, l)
+				}
+				w.end(id, job.Outcome{Kind: job.Exited})
+				w.step()
+			}
+			w.settle()
+		}
+		if len(w.running) > 0 || len(w.engine.live) > 0 {
+			t.Errorf("%v: %d runs are left", dag, len(w.engine.live))
+		}
+	}
+}
+
+// TestLongChainFailsWithoutDeepCalls lets the first of a long chain fail: all
+// that wait fall in one step.
+func TestLongChainFailsWithoutDeepCalls(t *testing.T) {
+	const n = 20_000
+	w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
+	w.tables = []*crontab.Table{w.table("chain", layered(n, 1))}
+	w.start()
+	w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
+	w.end(1, job.Outcome{Kind: job.Exited, Code: 1})
+	dropped := 0
+	for _, e := range w.step() {
+		if f, ok := e.(Fact); ok && f.Record.Kind == job.Dropped && f.Record.Reason == job.ParentFailed {
+			dropped++
+		}
+	}
+	if dropped != n-1 {
+		t.Errorf("%d runs were dropped, want %d", dropped, n-1)
+	}
+}
+
+// BenchmarkDAG is a night of a thousand jobs: load, due, and all ends.
+func BenchmarkDAG(b *testing.B) {
+	for _, dag := range dags {
+		tables := []*crontab.Table{newWorld(b, time.Time{}, time.UTC).table("dag", layered(dag.layers, dag.width))}
+		b.Run(fmt.Sprintf("load/%dx%d", dag.layers, dag.width), func(b *testing.B) {
+			now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+			for b.Loop() {
+				New(State{}).Step(now, Load{Tables: tables})
+			}
+		})
+		b.Run(fmt.Sprintf("night/%dx%d", dag.layers, dag.width), func(b *testing.B) {
+			for b.Loop() {
+				now := Moment{Wall: time.Date(2026, 11, 20, 2, 59, 59, 0, time.UTC), Up: time.Hour}
+				e := New(State{})
+				e.Step(now, Load{Tables: tables})
+				now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
+				var ends []Event
+				for wake := now.Wall; len(ends) > 0 || !wake.IsZero() && !wake.After(now.Wall); wake = e.Wake() {
+					effects := e.Step(now, ends...)
+					ends = nil
+					for _, effect := range effects {
+						if s, ok := effect.(Start); ok {
+							ends = append(ends, Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
+						}
+					}
+				}
+				if len(e.live) > 0 {
+					b.Fatalf("%d runs are left", len(e.live))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// kin is what the invariants about after= and on= are checked against.
+type kin struct {
+	runs map[job.RunID]job.Run // as of their newest record
+	live map[job.ID]map[job.RunID]bool
+	met  map[string]bool // "run 4 -> child": ends that started a child, or passed it over
+}
+
+func newKin() kin {
+	return kin{map[job.RunID]job.Run{}, map[job.ID]map[job.RunID]bool{}, map[string]bool{}}
+}
+
+// randomEdges names the entries of a table, mostly, and lets them wait for or
+// start on each other: each on those before it, and sometimes in circles.
+func randomEdges(rng *rand.Rand, n int) []string {
+	edges := make([]string, n)
+	if rng.IntN(2) == 0 {
+		return edges
+	}
+	circles := rng.IntN(4) == 0
+	outcomes := []string{"", "", ":ok", ":fail", ":done", ":skip", ":lost"}
+	joins := []string{
+		"all", "any", "none-failed", "all-success", "all-failed", "all-done", "all-done-min-one-success", "all-skipped",
+		"one-failed", "one-success", "one-done", "none-failed-min-one-success", "none-skipped", "always",
+	}
+	for i := range edges {
+		edges[i] = fmt.Sprintf("#@ name=n%d\n", i)
+		var after, on []string
+		for p := range n {
+			if p >= i && !circles || rng.IntN(3) > 0 {
+				continue
+			}
+			edge := fmt.Sprintf("n%d%s", p, outcomes[rng.IntN(len(outcomes))])
+			if rng.IntN(4) == 0 {
+				on = append(on, "job:"+edge)
+			} else {
+				after = append(after, edge)
+			}
+		}
+		if len(on) > 0 {
+			edges[i] += "#@ on=" + strings.Join(on, ",") + "\n"
+		}
+		if len(after) > 0 {
+			edges[i] += "#@ after=" + strings.Join(after, ",") + "\n"
+			if rng.IntN(2) == 0 {
+				edges[i] += "#@ when=" + joins[rng.IntN(len(joins))] + "\n"
+			}
+			if rng.IntN(2) == 0 {
+				edges[i] += fmt.Sprintf("#@ wait=%dm\n", 1+rng.IntN(90))
+			}
+		}
+	}
+	return edges
+}
+
+// relatives holds the invariants about after= and on= to one step.
+func (h *history) relatives(effects []Effect) {
+	var want, got map[job.ID]int // children of on=
+	begin := func() { want, got = map[job.ID]int{}, map[job.ID]int{} }
+	begin()
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case Fact:
+			r := effect.Record
+			if r.Kind == job.Loaded {
+				begin() // what was named before may mean others now
+			}
+			h.single(r)
+			if r.Kind == job.Decided && (r.Run == nil || r.Run.Trigger == job.TriggerDependency) && len(h.startsOn(r.Job)) > 0 {
+				got[r.Job]++
+			}
+			if r.Run != nil && (r.Kind == job.Ended || r.Kind == job.Dropped) {
+				h.ends(*r.Run, want)
+			}
+		case Start:
+			h.join(effect)
+		}
+	}
+	for _, counts := range []map[job.ID]int{want, got} {
+		for child := range counts {
+			if want[child] != got[child] {
+				h.w.t.Errorf("invariant 12: %s was to start %d times, and %d were decided", child, want[child], got[child])
+			}
+		}
+	}
+}
+
+// single holds invariant 13, and keeps the run.
+func (h *history) single(r job.Record) {
+	if r.Run == nil {
+		return
+	}
+	before, known := h.kin.runs[r.Run.ID]
+	first := r.Kind == job.Decided || r.Kind == job.Queued && r.Run.Attempt > 1
+	switch {
+	case known && r.Kind == job.Decided:
+		h.w.t.Errorf("invariant 13: run %d was decided twice", r.Run.ID)
+	case known && !before.State.Live():
+		h.w.t.Errorf("invariant 13: run %d is over, and then %s", r.Run.ID, r.Kind)
+	case !known && !first:
+		h.w.t.Errorf("invariant 13: run %d begins with %s", r.Run.ID, r.Kind)
+	}
+	h.kin.runs[r.Run.ID] = *r.Run
+	if h.kin.live[r.Job] == nil {
+		h.kin.live[r.Job] = map[job.RunID]bool{}
+	}
+	if h.kin.live[r.Job][r.Run.ID] = true; !r.Run.State.Live() {
+		delete(h.kin.live[r.Job], r.Run.ID)
+	}
+}
+
+func (h *history) startsOn(child job.ID) []crontab.Edge {
+	slot, ok := h.w.engine.jobs.find(child)
+	if !ok || h.w.engine.jobs.options(slot).Held != "" {
+		return nil
+	}
+	return h.w.engine.jobs.options(slot).On
+}
+
+// ends notes which children the end of a run is to start.
+func (h *history) ends(r job.Run, want map[job.ID]int) {
+	if !r.Verdict.Final() {
+		return
+	}
+	jobs := h.w.engine.jobs
+	if _, ok := jobs.find(r.Job); !ok {
+		return
+	}
+	for slot := range jobs.len() {
+		for _, edge := range h.startsOn(jobs.id(slot)) {
+			if job.ID(edge.Job) == r.Job && edge.Outcomes&ends(r.Verdict) != 0 {
+				want[jobs.id(slot)]++
+			}
+		}
+	}
+}
+
+// ends says which outcomes a verdict is, in the words of the manual.
+func ends(v job.Verdict) crontab.Outcomes {
+	return map[job.Verdict]crontab.Outcomes{
+		job.VerdictOK:       crontab.OutcomeOK,
+		job.VerdictFail:     crontab.OutcomeFail,
+		job.VerdictDead:     crontab.OutcomeFail | crontab.OutcomeDead,
+		job.VerdictLost:     crontab.OutcomeFail | crontab.OutcomeLost,
+		job.VerdictLeft:     crontab.OutcomeLost,
+		job.VerdictUpstream: crontab.OutcomeFail,
+		job.VerdictSkip:     crontab.OutcomeSkip,
+	}[v]
+}
+
+// join holds invariants 11 and 14.
+func (h *history) join(s Start) {
+	w, r := h.w, s.Run
+	slot, ok := w.engine.jobs.find(r.Job)
+	if !ok {
+		return
+	}
+	o := w.engine.jobs.options(slot)
+	if strings.Contains(o.Held, "circle") && r.Trigger != job.TriggerManual {
+		w.t.Errorf("invariant 14: run %d of %s started, which is in a circle", r.ID, r.Job)
+	}
+	parents := r.Parents
+	if r.Trigger == job.TriggerDependency {
+		h.met12(r, parents)
+		parents = parents[min(1, len(parents)):]
+	}
+	switch {
+	case r.Trigger == job.TriggerManual, r.Trigger == job.TriggerRetry, len(o.After) == 0:
+		return
+	case r.Reason == job.RanAfterPlace: // they were asked before it waited for a place
+		return
+	case len(parents) != len(o.After):
+		w.t.Errorf("invariant 11: run %d of %s started with parents %v", r.ID, r.Job, parents)
+		return
+	}
+	var verdicts []job.Verdict
+	var holding int
+	for i, p := range parents {
+		edge := o.After[i]
+		h.parent(r, edge, p)
+		verdicts = append(verdicts, p.Verdict)
+		if ends(p.Verdict)&edge.Outcomes != 0 {
+			holding++
+		}
+	}
+	if !joined(o.When, verdicts, holding) {
+		w.t.Errorf("invariant 11: run %d of %s started, when=%d, with parents %v", r.ID, r.Job, o.When, parents)
+	}
+}
+
+func (h *history) met12(r job.Run, parents []job.Parent) {
+	if len(parents) == 0 {
+		h.w.t.Errorf("invariant 12: run %d of %s has no parent", r.ID, r.Job)
+		return
+	}
+	key := fmt.Sprintf("run %d -> %s", parents[0].Run, r.Job)
+	if h.kin.met[key] {
+		h.w.t.Errorf("invariant 12: %s twice", key)
+	}
+	h.kin.met[key] = true
+	if got := h.kin.runs[parents[0].Run]; got.State.Live() || got.Verdict != parents[0].Verdict {
+		h.w.t.Errorf("invariant 12: %s on %v, which is %s, %s", key, parents[0], got.State, got.Verdict)
+	}
+}
+
+// parent holds one edge against all runs that there were.
+func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
+	t := h.w.t
+	if string(p.Job) != edge.Job {
+		t.Errorf("invariant 11: run %d waited for %s, not %s", r.ID, p.Job, edge.Job)
+	}
+	if p.Verdict == "" {
+		return
+	}
+	slot, _ := h.w.engine.jobs.find(r.Job)
+	since := crontab.Previous(h.w.engine.jobs.entry(slot).Schedule, r.Due) // zero for those without a schedule
+	was, known := h.kin.runs[p.Run]
+	if !known || was.Verdict != p.Verdict || was.State.Live() || !was.Due.After(since) {
+		t.Errorf("invariant 11: run %d of %s, due %s, takes %v for its parent since %s, which is %+v", r.ID, r.Job, r.Due, p, since, was)
+	}
+	for id := range h.kin.live[p.Job] {
+		x := h.kin.runs[id]
+		if _, lives := h.w.engine.live[id]; lives && x.Due.After(since) && !x.Due.After(r.Due) && x.Decided.Before(r.Decided) {
+			t.Errorf("invariant 11: run %d of %s started beside run %d of %s, which lives", r.ID, r.Job, x.ID, p.Job)
+		}
+	}
+}
+
+// joined says in the words of the manual whether the ends of parents let a run
+// start.
+func joined(join crontab.Join, verdicts []job.Verdict, holding int) bool {
+	var ended, ok, failed, ran, skipped int
+	for _, v := range verdicts {
+		switch v {
+		case "":
+			continue
+		case job.VerdictOK:
+			ok++
+			ran++
+		case job.VerdictSkip:
+			skipped++
+		case job.VerdictUpstream:
+			failed++
+		case job.VerdictFail, job.VerdictDead, job.VerdictLost:
+			failed++
+			ran++
+		}
+		ended++
+	}
+	n := len(verdicts)
+	switch join {
+	case crontab.JoinAll:
+		return holding == n
+	case crontab.JoinAny:
+		return holding > 0
+	case crontab.JoinNoneFailed:
+		return ended == n && failed == 0
+	case crontab.JoinAllSuccess:
+		return ok == n
+	case crontab.JoinAllFailed:
+		return failed == n
+	case crontab.JoinAllDone:
+		return ended == n
+	case crontab.JoinAllDoneMinOneSuccess:
+		return ended == n && skipped == 0 && ok > 0
+	case crontab.JoinAllSkipped:
+		return skipped == n
+	case crontab.JoinOneFailed:
+		return failed > 0
+	case crontab.JoinOneSuccess:
+		return ok > 0
+	case crontab.JoinOneDone:
+		return ran > 0
+	case crontab.JoinNoneFailedMinOneSuccess:
+		return ended == n && failed == 0 && ok > 0
+	case crontab.JoinNoneSkipped:
+		return ended == n && skipped == 0
+	}
+	return true
+}
