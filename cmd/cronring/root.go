@@ -41,8 +41,8 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	for group, verbs := range map[string][]*cobra.Command{
 		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newDead(a), newEvents(a)},
 		"do": {
-			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newReload(a), newState(a), newNotify(a),
-			newRevisions(a), newUndo(a),
+			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newBackfill(a), newReload(a),
+			newState(a), newNotify(a), newRevisions(a), newUndo(a),
 		},
 		"files": {
 			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),

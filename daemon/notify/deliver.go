@@ -108,10 +108,11 @@ func (n *Notifier) done(l *lane, it *item) {
 		}
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.drop(l, it)
-	if l.why != "" {
-		l.until, l.fails, l.why = time.Time{}, 0, ""
+	again := l.why != ""
+	l.until, l.fails, l.why = time.Time{}, 0, ""
+	n.mu.Unlock()
+	if again {
 		n.options.Log.Info("a channel takes notices again", "channel", it.message.Channel)
 	}
 }
@@ -144,11 +145,17 @@ func (n *Notifier) leave(it *item) {
 // or asks for rest, all others wait with it.
 func (n *Notifier) later(l *lane, it *item, c *Channel, f *failure) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if l.why == "" {
-		n.options.Log.Warn("a channel did not take a notice; it is tried again", "channel", c.Name, "job", it.message.Job, "error", f.why)
-	}
+	first := l.why == ""
 	l.why = f.why
+	l.delay(it, c, f)
+	n.mu.Unlock()
+	if first {
+		n.options.Log.Warn("a channel did not take a notice; it is tried again", "channel", it.message.Channel, "job", it.message.Job, "error", f.why)
+	}
+}
+
+// delay is when a message is tried again, and perhaps its channel.
+func (l *lane) delay(it *item, c *Channel, f *failure) {
 	now := time.Now()
 	it.next = now.Add(max(wait(it.tries), f.after))
 	if end := it.end(c); it.next.After(end) && end.After(now) {

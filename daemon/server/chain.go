@@ -96,7 +96,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return ev.whyLate()
 	case job.DaemonStopped, job.DaemonDied:
 		return api.StepDaemon
-	case job.Overlapping, job.QueueFull, job.Replaced, job.WaitsForRun:
+	case job.Overlapping, job.QueueFull, job.Replaced, job.WaitsForRun, job.TooMany:
 		return api.StepOverlap
 	}
 	return api.StepGate

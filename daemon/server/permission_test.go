@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -57,12 +59,16 @@ var request = map[string]walked{
 	"POST /v1/pause":      {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/resume":     {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/reload":     {},
-	"POST /v1/notify":     {body: `{"channel":"ops"}`},
-	"GET /v1/dead":        {},
-	"GET /v1/state":       {query: "job=ann-job", names: true},
-	"POST /v1/state":      {body: `{"job":"ann-job","key":"k","value":"dg=="}`, names: true},
-	"POST /v1/redrive":    {body: `{"refs":["1"]}`, names: true},
-	"POST /v1/drop":       {body: `{"refs":["1"]}`, names: true},
+	"GET /v1/backfills":   {},
+	"POST /v1/backfill":   {body: `{"job":"ann-job","from":"2026-11-20","to":"2026-11-20"}`, names: true},
+
+	"POST /v1/backfill/stop": {body: `{"id":1}`, names: true},
+	"POST /v1/notify":        {body: `{"channel":"ops"}`},
+	"GET /v1/dead":           {},
+	"GET /v1/state":          {query: "job=ann-job", names: true},
+	"POST /v1/state":         {body: `{"job":"ann-job","key":"k","value":"dg=="}`, names: true},
+	"POST /v1/redrive":       {body: `{"refs":["1"]}`, names: true},
+	"POST /v1/drop":          {body: `{"refs":["1"]}`, names: true},
 
 	"GET /v1/crontab":          {query: "user=ann", private: true},
 	"POST /v1/crontab/install": {body: `{"user":"ann","text":"Iwo="}`, private: true},
@@ -95,6 +101,11 @@ func TestRoutesPerPeer(t *testing.T) {
 				annsCrontab(t, w)
 				if r.path == "/v1/resume" {
 					w.Ask(context.Background(), pauseOf("ann-job"))
+				}
+				if r.path == "/v1/backfill/stop" {
+					w.step(engine.Backfill{Request: job.Backfill{
+						Job: "ann-job", By: "ann", From: w.now.Add(-time.Hour), To: w.now, Overlap: "queue-all", Reprocess: job.ReprocessAll, MaxActive: 1,
+					}})
 				}
 				before := len(w.facts())
 				q, known := request[r.method+" "+r.path]

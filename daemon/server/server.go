@@ -64,6 +64,8 @@ type Store interface {
 	Letters(ctx context.Context, of store.Of) ([]store.Letter, error)
 	Letter(ctx context.Context, id job.RunID) (store.Letter, bool, error)
 	Totals(ctx context.Context, since time.Time) (store.Totals, error)
+	Backfills(ctx context.Context, of store.Of) ([]job.Backfill, error)
+	Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error)
 }
 
 // Options is what a Server needs. All fields but Crontabs must be set.

@@ -311,7 +311,7 @@ func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limi
 // inLedger tells decisions about occurrences from those about what somebody
 // asked for, which is no occurrence: the store's ledger has only the former.
 func inLedger(r job.Record) bool {
-	return r.Kind == job.Decided && (r.Run == nil || r.Run.Trigger != job.TriggerManual)
+	return r.Kind == job.Decided && store.HappensOnce(&r)
 }
 
 func (w *world) updated(r job.Record) job.Record {
@@ -417,6 +417,27 @@ func (w *world) Totals(context.Context, time.Time) (store.Totals, error) {
 		}
 	}
 	return t, w.broken
+}
+
+func (w *world) Backfills(_ context.Context, of store.Of) (found []job.Backfill, err error) {
+	seen := map[int64]bool{}
+	for _, r := range slices.Backward(w.facts()) {
+		if b := r.Backfill; r.Kind == job.Filled && !seen[b.ID] && (of.Jobs == nil || slices.Contains(of.Jobs, b.Job)) && (of.User == "" || of.User == b.User) {
+			seen[b.ID] = true
+			found = append(found, *b)
+		}
+	}
+	return found, w.broken
+}
+
+func (w *world) Ran(_ context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error) {
+	ran := map[int64]job.Verdict{}
+	for _, r := range slices.Backward(w.allRuns()) {
+		if r.Job == id && r.User == user && !r.Due.Before(from) && !r.Due.After(to) {
+			ran[r.Due.UnixNano()] = r.Verdict
+		}
+	}
+	return ran, w.broken
 }
 
 // ---- serving

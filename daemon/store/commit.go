@@ -14,7 +14,8 @@ import (
 // statements are prepared once, as preparing costs more than running.
 type statements struct {
 	findJob, addJob, mark     driver.Stmt
-	occurrence, run, output   driver.Stmt
+	occurrence, output        driver.Stmt
+	decide, begin, goOn, run  driver.Stmt
 	hold, unhold, record      driver.Stmt
 	ledger                    driver.Stmt
 	beginFill, goOnFill       driver.Stmt
@@ -36,13 +37,19 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error,
-			verdict, cpu, memory, read, write, parents, backfill)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+			verdict, cpu, memory, read, write, parents, backfill, lost)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason,
 			not_before = excluded.not_before, started = excluded.started, ended = excluded.ended, pid = excluded.pid,
 			outcome = excluded.outcome, code = excluded.code, signal = excluded.signal, error = excluded.error,
 			verdict = excluded.verdict, cpu = excluded.cpu, memory = excluded.memory, read = excluded.read,
 			write = excluded.write, parents = excluded.parents`},
+		{&s.decide, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user, state, reason,
+			pid, outcome, code, signal, error) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,0,'',0,0,'') ON CONFLICT DO NOTHING`},
+		{&s.begin, "UPDATE run SET state = ?2, reason = ?3, started = ?4, pid = ?5 WHERE id = ?1"},
+		{&s.goOn, `UPDATE run SET state = ?2, reason = ?3, not_before = ?4, started = ?5, ended = ?6, pid = ?7,
+			outcome = ?8, code = ?9, signal = ?10, error = ?11,
+			verdict = ?12, cpu = ?13, memory = ?14, read = ?15, write = ?16, parents = ?17 WHERE id = ?1`},
 		{&s.output, "INSERT INTO output (run, stream, at, cut, data) SELECT id, ?2, ?3, ?4, ?5 FROM run WHERE id = ?1"},
 		{&s.hold, "INSERT INTO hold (job, hold) VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET hold = excluded.hold"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?"},
@@ -167,7 +174,7 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 	if r.Run == nil {
 		return true, nil
 	}
-	if err := w.putRun(n, r.Run); err != nil {
+	if err := w.putRun(n, r); err != nil {
 		return false, err
 	}
 	if r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead {
@@ -205,17 +212,46 @@ func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {
 	return err == nil, err
 }
 
-func (w *writer) putRun(n int64, r *job.Run) error {
+// putRun writes a run as it is after a record: in the usual cases only what the
+// record can have changed, which costs less. The whole is written where that
+// finds no row, as records were lost on a full disk, or finds one where there
+// should be none.
+func (w *writer) putRun(n int64, rec *job.Record) error {
+	r := rec.Run
 	parents, err := parentsText(r.Parents)
 	if err != nil {
+		return err
+	}
+	var written int64
+	switch {
+	case isFresh(r):
+		written, err = w.exec(w.stmts.decide, int64(r.ID), n, nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
+			r.By, r.Invocation, r.Decided.UnixNano(), r.User, string(r.State), string(r.Reason))
+	case rec.Kind == job.Decided, rec.Kind == job.Queued:
+	case rec.Kind == job.Started:
+		written, err = w.exec(w.stmts.begin, int64(r.ID), string(r.State), string(r.Reason), nanos(r.Started), int64(r.PID))
+	default:
+		written, err = w.exec(w.stmts.goOn, int64(r.ID),
+			string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
+			string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
+			string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents)
+	}
+	if err != nil || written > 0 {
 		return err
 	}
 	_, err = w.exec(w.stmts.run, int64(r.ID), n, nanos(r.Due), int64(r.Era), int64(r.Attempt), string(r.Trigger),
 		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
 		string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
 		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
-		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill)
+		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill, int64(r.Lost))
 	return err
+}
+
+// isFresh tells whether a run has nothing yet but its decision to start now, as
+// most have when they are first written.
+func isFresh(r *job.Run) bool {
+	return r.State == job.RunDecided && r.Started.IsZero() && r.PID == 0 && r.Outcome.IsZero() &&
+		r.NotBefore.IsZero() && r.Verdict == "" && r.Usage == (job.Usage{}) && len(r.Parents) == 0 && r.Backfill == 0
 }
 
 // parentsText is how parents are stored: NULL for none, as nearly all runs have.

@@ -24,7 +24,7 @@ func same(t *testing.T, what string, got, want any) {
 func life(id job.RunID, outcome job.Outcome) []job.Record {
 	due := noon.Add(time.Duration(id) * time.Minute).Add(123456789)
 	r := job.Run{
-		ID: id, Job: "backup", Due: due, Era: 3, Attempt: 2, Trigger: job.TriggerCatchup, By: "ann",
+		ID: id, Job: "backup", Due: due, Era: 3, Attempt: 2, Lost: 1, Trigger: job.TriggerCatchup, By: "ann",
 		State: job.RunQueued, Reason: job.WaitsForRun, Invocation: job.Invocation("backup", due, 3, 0),
 		Decided: due.Add(time.Second), User: "bob", Backfill: 12,
 	}

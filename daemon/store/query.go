@@ -27,7 +27,7 @@ type Filter struct {
 // condition of an index as well, which serves only queries that say it in the
 // same words. Attempts that others follow are among the failed.
 const (
-	failed = "outcome <> '' AND verdict NOT IN ('ok', 'skip') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0)"
+	failed = "outcome <> '' AND verdict NOT IN ('ok', 'skip', 'left') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0)"
 	wasOK  = "(verdict = 'ok' OR verdict = '' AND outcome = 'exited' AND code = 0)"
 	live   = "state NOT IN ('ended', 'dropped')"
 )
@@ -104,7 +104,7 @@ func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]
 
 const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, run.by, run.invocation, run.decided, run.user,
 	run.state, run.reason, run.not_before, run.started, run.ended, run.pid, run.outcome, run.code, run.signal, run.error,
-	run.verdict, run.cpu, run.memory, run.read, run.write, run.parents, run.backfill`
+	run.verdict, run.cpu, run.memory, run.read, run.write, run.parents, run.backfill, run.lost`
 
 // runs gives the runs that the rest of a query chooses.
 func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
@@ -137,7 +137,7 @@ func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args 
 // runRow is a run as SQLite gives it. All may be NULL, for a skip that has none.
 type runRow struct {
 	id, due, era, attempt, decided, notBefore, started, ended, pid, code, signal sql.NullInt64
-	cpu, memory, read, write, backfill                                           sql.NullInt64
+	cpu, memory, read, write, backfill, lost                                     sql.NullInt64
 	job, trigger, by, invocation, user, state, reason, outcome, error, verdict   sql.NullString
 	parents                                                                      []byte
 }
@@ -146,14 +146,14 @@ func (r *runRow) fields() []any {
 	return []any{
 		&r.id, &r.job, &r.due, &r.era, &r.attempt, &r.trigger, &r.by, &r.invocation, &r.decided, &r.user,
 		&r.state, &r.reason, &r.notBefore, &r.started, &r.ended, &r.pid, &r.outcome, &r.code, &r.signal, &r.error,
-		&r.verdict, &r.cpu, &r.memory, &r.read, &r.write, &r.parents, &r.backfill,
+		&r.verdict, &r.cpu, &r.memory, &r.read, &r.write, &r.parents, &r.backfill, &r.lost,
 	}
 }
 
 func (r *runRow) run() (job.Run, error) {
 	run := job.Run{
 		ID: job.RunID(r.id.Int64), Job: job.ID(r.job.String), Due: instant(r.due), Era: job.Era(r.era.Int64),
-		Attempt: int(r.attempt.Int64), Trigger: job.Trigger(r.trigger.String), By: r.by.String,
+		Attempt: int(r.attempt.Int64), Lost: int(r.lost.Int64), Trigger: job.Trigger(r.trigger.String), By: r.by.String,
 		Invocation: r.invocation.String, Decided: instant(r.decided), User: r.user.String,
 		State: job.RunState(r.state.String), Reason: job.Reason(r.reason.String), NotBefore: instant(r.notBefore),
 		Started: instant(r.started), Ended: instant(r.ended), PID: int(r.pid.Int64),

@@ -67,7 +67,7 @@ func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
 		CREATE TEMP TABLE backfill (id, state, backfill);`
 	if version < 4 {
 		text += `CREATE TEMP VIEW run AS SELECT *, '' AS verdict, 0 AS cpu, 0 AS memory, 0 AS read, 0 AS write,
-			NULL AS parents, 0 AS backfill FROM main.run;`
+			NULL AS parents, 0 AS backfill, 0 AS lost FROM main.run;`
 	}
 	if _, err := db.ExecContext(ctx, text+string(ledgers)); err != nil {
 		return fmt.Errorf("look at an older database: %w", err)

@@ -7,9 +7,10 @@ ALTER TABLE run ADD COLUMN read     INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE run ADD COLUMN write    INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE run ADD COLUMN parents  TEXT;                       -- JSON of []job.Parent; NULL: none
 ALTER TABLE run ADD COLUMN backfill INTEGER NOT NULL DEFAULT 0; -- 0: of none
+ALTER TABLE run ADD COLUMN lost     INTEGER NOT NULL DEFAULT 0; -- attempts before it that were lost and run again
 DROP INDEX run_failed;
 CREATE INDEX run_failed ON run (id)
-    WHERE outcome <> '' AND verdict NOT IN ('ok', 'skip') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0);
+    WHERE outcome <> '' AND verdict NOT IN ('ok', 'skip', 'left') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0);
 
 -- What the engine remembers of a job from run to run: job.Ledger.
 CREATE TABLE ledger (

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// askFrom is how many occurrences a backfill may have before a person is asked
+// whether they are meant.
+const askFrom = 10
+
+// backfillFlags are the flags of backfill.
+type backfillFlags struct {
+	at        string
+	overlap   string
+	reprocess *choice
+	maxActive int
+	dryRun    bool
+	wait      bool
+	yes       bool
+	out       *output
+}
+
+func newBackfill(a *app) *cobra.Command {
+	f := &backfillFlags{reprocess: oneOf("none", "failed", "all")}
+	cmd := &cobra.Command{
+		Use:   "backfill JOB FROM..TO|--at T",
+		Short: "Run occurrences of a job's past",
+		Long: `Run occurrences of a job's past, oldest first.
+
+FROM and TO are dates, as 2026-03-01, or times, as 2026-03-01T02:30 in the
+entry's zone or in RFC 3339, and both are included. Runs are told the historic
+time in CRONRING_DUE, and CRONRING_TRIGGER is backfill. A backfill goes on after
+a restart of the daemon where it stood.
+
+With --overlap=queue-all, the default, one occurrence runs after the other; with
+allow, the default if --max-active is above 1, as many at once as --max-active
+says. Unless overlap= of the entry itself is allow, none starts beside another
+run of the job. A paused job keeps its backfill waiting. after= is not waited
+for; if=, pools, retries and limits count as ever. What becomes of the runs
+changes nothing in when and whether the clock starts the job.`,
+		Example: "  cronring backfill report 2026-03-01..2026-03-31 --reprocess=failed --dry-run\n" +
+			"  cronring backfill list\n  cronring backfill stop 3",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.backfill(cmd, args, f) },
+	}
+	cmd.Flags().StringVar(&f.at, "at", "", "only the occurrence at or in the minute of `T`, in the place of FROM..TO")
+	cmd.Flags().StringVar(&f.overlap, "overlap", "", "how its runs are to each other: `W` is queue-all or allow")
+	cmd.Flags().Var(f.reprocess, "reprocess", "which of those that ran before run again: none, failed, all")
+	cmd.Flags().IntVar(&f.maxActive, "max-active", 1, "at most `N` runs of it at once")
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "only tell what would run")
+	cmd.Flags().BoolVarP(&f.wait, "wait", "w", false, "wait for the end; the exit code is 1 if one failed")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, fmt.Sprintf("do not ask, also if there are more than %d", askFrom))
+	f.out = a.textOutput(cmd, formText, formJSON)
+	a.addZone(cmd, "of the times that are shown")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	for _, sub := range []*cobra.Command{newBackfillList(a), newBackfillStop(a)} {
+		sub.DisableFlagsInUseLine = true
+		sub.Args = usageOf(sub.Args)
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+func newBackfillList(a *app) *cobra.Command {
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "list [JOB...]",
+		Short: "List backfills, the newest first",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.location()
+			if err != nil {
+				return err
+			}
+			client := a.dial()
+			defer client.Close()
+			found, err := client.Backfills(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			switch out.word {
+			case formJSON:
+				return a.printJSON(api.Backfills{V: api.Version, Backfills: found})
+			case formJSONL:
+				return printLines(a, found)
+			}
+			a.printTable(backfillTable(found, out, loc), out)
+			return nil
+		},
+	}
+	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
+	a.addZone(cmd, "of the times")
+	a.addColor(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func newBackfillStop(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stop ID",
+		Short: "Let a backfill begin no further run; its runs go on",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || id < 1 {
+				return badUsage("stop backfill "+strconv.Quote(args[0]), "a backfill is a number", "cronring backfill list")
+			}
+			client := a.dial()
+			defer client.Close()
+			b, err := client.StopBackfill(cmd.Context(), id)
+			if err == nil {
+				a.printf("stopped %s\n", backfillLine(&b.Backfill))
+			}
+			return err
+		},
+	}
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) backfill(cmd *cobra.Command, args []string, f *backfillFlags) error {
+	r, err := f.request(args)
+	if err != nil {
+		return err
+	}
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	client := a.dial()
+	defer client.Close()
+	r.DryRun = true
+	b, err := client.Backfill(cmd.Context(), r)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.printPlan(b, loc, f.out)
+	}
+	if err := a.mayBackfill(b, f.yes); err != nil {
+		return err
+	}
+	r.DryRun, r.Wait = false, f.wait
+	if b, err = client.Backfill(cmd.Context(), r); err != nil {
+		return err
+	}
+	if f.out.word == formJSON {
+		err = a.printJSON(b)
+	} else {
+		a.printf("%s    cronring backfill list\n", backfillLine(&b.Backfill))
+	}
+	if err == nil && f.wait && (b.Failed > 0 || b.State != job.BackfillDone) {
+		return exit(exitFailed)
+	}
+	return err
+}
+
+// request is what the command line asks for.
+func (f *backfillFlags) request(args []string) (api.BackfillRequest, error) {
+	r := api.BackfillRequest{
+		Ref: args[0], Overlap: f.overlap, Reprocess: job.Reprocess(f.reprocess.word), MaxActive: f.maxActive,
+	}
+	const fix = "cronring backfill JOB 2026-03-01..2026-03-31"
+	switch {
+	case f.at != "" && len(args) == 1:
+		r.From, r.To = f.at, f.at
+	case f.at != "":
+		return r, badUsage("backfill "+strconv.Quote(args[0]), "--at and FROM..TO exclude each other", fix)
+	case len(args) == 1:
+		return r, badUsage("backfill "+strconv.Quote(args[0]), "no time is named", fix)
+	default:
+		from, to, ok := strings.Cut(args[1], "..")
+		if !ok {
+			to = from
+		}
+		r.From, r.To = from, to
+	}
+	if f.maxActive < 1 {
+		return r, badUsage("backfill "+strconv.Quote(args[0]), "--max-active is at least 1", fix)
+	}
+	return r, nil
+}
+
+// mayBackfill asks the person whether many runs are meant. Where nobody can be
+// asked, --yes must have said so.
+func (a *app) mayBackfill(b api.Backfill, yes bool) error {
+	runs := b.Plan.Count - b.Plan.LeftOut
+	if runs <= askFrom || yes {
+		return nil
+	}
+	what := fmt.Sprintf("backfill %q: these are %d runs", string(b.Job), runs)
+	in, ok := a.in.(*os.File)
+	if ok {
+		_, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)
+		ok = err == nil
+	}
+	if !ok {
+		return badUsage(what, fmt.Sprintf("more than %d are begun only if --yes says so", askFrom), "the same with --yes; or see them: with --dry-run")
+	}
+	a.out.Flush()
+	fmt.Fprintf(a.err, "%s will run %d times, from %s on. Type yes to begin: ",
+		cleanCell(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339))
+	answer, _ := bufio.NewReader(in).ReadString('\n')
+	if strings.TrimSpace(answer) != "yes" {
+		a.say("nothing was begun")
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+func (a *app) printPlan(b api.Backfill, loc *time.Location, out *output) error {
+	if out.word == formJSON {
+		return a.printJSON(b)
+	}
+	runs := b.Plan.Count - b.Plan.LeftOut
+	a.printf("%s: %d occurrences, %d would run, %d are left out by --reprocess=%s\n",
+		cleanCell(string(b.Job)), b.Plan.Count, runs, b.Plan.LeftOut, cleanCell(string(b.Reprocess)))
+	for _, at := range b.Plan.First {
+		a.printf("  %s\n", at.In(loc).Format(stampEyes))
+	}
+	if more := runs - len(b.Plan.First); more > 0 {
+		a.printf("  and %d more\n", more)
+	}
+	return nil
+}
+
+func backfillLine(b *job.Backfill) string {
+	return fmt.Sprintf("backfill %d  %s  %s: %d started, %d left out, %d failed",
+		b.ID, cleanCell(string(b.Job)), cleanCell(string(b.State)), b.Started, b.Skipped, b.Failed)
+}
+
+func backfillTable(found []job.Backfill, out *output, loc *time.Location) *table {
+	form := stampPlain
+	if out.forEyes() {
+		form = "Mon 2006-01-02 15:04:05"
+	}
+	t := &table{header: []string{"id", "job", "state", "from", "to", "at", "started", "left-out", "failed", "overlap", "max-active", "by"}}
+	for i := range found {
+		b := &found[i]
+		at := ""
+		if !b.Cursor.Before(b.From) {
+			at = b.Cursor.In(loc).Format(form)
+		}
+		t.add(strconv.FormatInt(b.ID, 10), string(b.Job), string(b.State), b.From.In(loc).Format(form), b.To.In(loc).Format(form), at,
+			strconv.Itoa(b.Started), strconv.Itoa(b.Skipped), strconv.Itoa(b.Failed), b.Overlap, strconv.Itoa(b.MaxActive), b.By)
+	}
+	return t
+}

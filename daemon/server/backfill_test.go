@@ -1,0 +1,107 @@
+package server
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func TestParseSpan(t *testing.T) {
+	loc, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, first, last string }{
+		{"2026-03-08", "2026-03-08T05:00:00Z", "2026-03-09T03:59:59.999999999Z"}, // a day of 23 hours
+		{"2026-11-01", "2026-11-01T04:00:00Z", "2026-11-02T04:59:59.999999999Z"}, // one of 25
+		{"2026-03-01T02:30", "2026-03-01T07:30:00Z", "2026-03-01T07:30:59.999999999Z"},
+		{"2026-03-01 02:30:15", "2026-03-01T07:30:15Z", "2026-03-01T07:30:15Z"},
+		{"2026-03-01T02:30:00+01:00", "2026-03-01T01:30:00Z", "2026-03-01T01:30:00Z"},
+	} {
+		first, last, ok := parseSpan(c.text, loc)
+		if got := first.UTC().Format(time.RFC3339Nano); !ok || got != c.first {
+			t.Errorf("%s begins at %s, %v, want %s", c.text, got, ok, c.first)
+		}
+		if got := last.UTC().Format(time.RFC3339Nano); got != c.last {
+			t.Errorf("%s ends at %s, want %s", c.text, got, c.last)
+		}
+	}
+	for _, text := range []string{"", "2026-13-01", "yesterday", "2026-03-01..2026-03-02"} {
+		if _, _, ok := parseSpan(text, loc); ok {
+			t.Errorf("%q is read as a time", text)
+		}
+	}
+}
+
+// TestBackfill asks for what a backfill would do, begins it, waits for its end
+// and finds it in the list.
+func TestBackfill(t *testing.T) {
+	w := newWorld(t, "#@ name=report\n*/10 * * * * ann report\n")
+	w.to("2026-11-20T00:25:00Z")
+	for _, id := range []job.RunID{1, 2} {
+		w.started(id)
+		w.ended(id, int(id)-1) // the one of 00:20 failed
+	}
+	client := api.Dial(w.serve())
+	defer client.Close()
+	ask := api.BackfillRequest{
+		Ref: "report", From: "2026-11-19T23:50", To: "2026-11-20", Reprocess: job.ReprocessFailed, DryRun: true,
+	}
+	b, err := client.Backfill(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []time.Time{instant(t, "2026-11-19T23:50:00Z"), instant(t, "2026-11-20T00:00:00Z"), instant(t, "2026-11-20T00:20:00Z")}
+	if b.Plan.Count != 4 || b.Plan.LeftOut != 1 || !slices.EqualFunc(b.Plan.First, want, time.Time.Equal) {
+		t.Errorf("the plan is %+v, want 4 occurrences, 1 left out, and %v", b.Plan, want)
+	}
+	if live := w.View().Backfills(); len(live) > 0 {
+		t.Fatalf("a dry run began %+v", live)
+	}
+
+	ask.DryRun, ask.Wait = false, true
+	done := make(chan api.Backfill, 1)
+	go func() {
+		b, err := client.Backfill(t.Context(), ask)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- b
+	}()
+	<-w.subscribed
+	waitFor(t, w, job.Filled)
+	for id := job.RunID(3); id <= 5; id++ { // each is begun when the one before has ended
+		w.started(id)
+		w.ended(id, int(id)%2)
+	}
+	over := <-done
+	if over.State != job.BackfillDone || over.Started != 3 || over.Skipped != 1 || over.Failed != 2 {
+		t.Errorf("it ended as %+v, want 3 started, 1 skipped, 2 failed", over.Backfill)
+	}
+	all, err := client.Backfills(t.Context(), []string{"report"})
+	if err != nil || len(all) != 1 || all[0].State != job.BackfillDone {
+		t.Errorf("the list is %+v, %v", all, err)
+	}
+	if _, err := client.StopBackfill(t.Context(), over.ID); kindOf(err) != api.NotFound {
+		t.Errorf("stop what is over: %v, want that there is none", err)
+	}
+	ask.Overlap = "replace"
+	if _, err := client.Backfill(t.Context(), ask); kindOf(err) != api.Conflict {
+		t.Errorf("a rule that drops: %v, want a refusal", err)
+	}
+	ask.To = "tomorrow"
+	if _, err := client.Backfill(t.Context(), ask); kindOf(err) != api.Usage {
+		t.Errorf("no time: %v, want a complaint", err)
+	}
+}
+
+func kindOf(err error) api.Kind {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
