@@ -146,6 +146,8 @@ func (a *app) trouble(j job.Status, loc *time.Location) string {
 	switch {
 	case j.State == job.StateFailing && j.Last != nil:
 		return j.Last.Ending() + ", " + a.until(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
+	case j.State == job.StateLate && j.Trouble != "":
+		return j.Trouble + why
 	case j.State == job.StateRunning && len(j.Running) > 0:
 		r := &j.Running[0]
 		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.took(r))

@@ -83,6 +83,17 @@ type Trouble struct {
 	Unseen bool      // no success within expect=
 }
 
+// Words says what max-late=, max-run= and expect= warn of, or "".
+func (t Trouble) Words() string {
+	switch {
+	case t.Unseen:
+		return "no success within the time that expect= gives"
+	case t.Late:
+		return "a run was later than max-late= or longer than max-run=, and none has been in time since"
+	}
+	return ""
+}
+
 // owned is the trouble of a job that an account has, or had.
 type owned struct {
 	Trouble
@@ -136,6 +147,6 @@ func (v *View) brokenHold(i int) *job.Hold {
 	b := v.jobs.options(int32(i)).Breaker
 	return &job.Hold{
 		Since: t.Broken.Add(-b.Hold), Until: t.Broken, By: "cronring",
-		Reason: fmt.Sprintf("breaker=, after %d failures in a row", t.Bad),
+		Reason: fmt.Sprintf("breaker=, %d failures in a row", t.Bad),
 	}
 }

@@ -86,7 +86,7 @@ func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
 	before := *l
 	l.Success, l.Bad, l.Open = ended, 0, time.Time{}
 	over := job.ToldFailure | job.ToldExpect | job.ToldMissed
-	if !r.asked() && !r.wasLate() {
+	if !r.asked() && !r.wasLate() && !e.stillLate(r) {
 		over |= job.ToldLate
 	}
 	l.Told &^= over

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -44,6 +45,9 @@ func (r *run) occurrence() string {
 	text := fmt.Sprintf("run %d, due %s", r.ID, at(r.Due, r.zone))
 	if r.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", r.Attempt)
+	}
+	if !r.Run.Ended.IsZero() {
+		text += ", ended " + at(r.Run.Ended, r.zone)
 	}
 	return text
 }
@@ -98,13 +102,16 @@ func (e *Engine) tellSuccess(before, now job.Ledger, r *run) {
 	const lasting = job.ToldFailure | job.ToldLate | job.ToldExpect
 	if over := before.Told &^ now.Told & lasting; over != 0 && tells(r.options, crontab.NoticeRecover) {
 		after := ""
-		if before.Bad > 0 {
-			after = fmt.Sprintf(" after %d in a row had failed", before.Bad)
+		switch {
+		case before.Bad == 1:
+			after = " after a failure"
+		case before.Bad > 1:
+			after = fmt.Sprintf(" after %d failures in a row", before.Bad)
 		}
 		e.tellOf(r, job.OnRecover, before.Bad, "is well again: it succeeded%s (%s)", after, r.occurrence())
 	}
 	if tells(r.options, crontab.NoticeSuccess) && !r.asked() {
-		e.tellOf(r, job.OnSuccess, 0, "succeeded: %s after %s (%s)", r.Outcome, r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.occurrence())
+		e.tellOf(r, job.OnSuccess, 0, "succeeded in %s (%s)", r.Run.Ended.Sub(r.Run.Started).Round(time.Second), r.occurrence())
 	}
 }
 
@@ -170,7 +177,7 @@ func (e *Engine) watchStart(r *run) {
 	}
 	left := r.Due.Add(r.options.MaxLate).Sub(e.now.Wall)
 	if left <= 0 {
-		e.tellLate(r, fmt.Sprintf("it comes %s after its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
+		e.tellLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
 		return
 	}
 	e.timers.add(timer{at: e.now.Up + left, run: r.ID, kind: startsLate})
@@ -197,6 +204,14 @@ func (r *run) startedLate(now time.Time) bool {
 // wasLate tells of a run that is over whether it was late.
 func (r *run) wasLate() bool {
 	return r.startedLate(r.Run.Started) || r.options.MaxRun > 0 && r.Run.Ended.Sub(r.Run.Started) >= r.options.MaxRun
+}
+
+// stillLate tells whether a live run of a job is late.
+func (e *Engine) stillLate(r *run) bool {
+	return slices.ContainsFunc(e.byJob[r.Job], func(x *run) bool {
+		long := x.options.MaxRun > 0 && x.State == job.RunRunning && e.now.Wall.Sub(x.Run.Started) >= x.options.MaxRun
+		return x.User == r.User && !x.asked() && (long || x.startedLate(e.now.Wall))
+	})
 }
 
 // tellLate tells that a run starts late or lasts too long, once until one is on

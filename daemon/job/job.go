@@ -79,6 +79,7 @@ type Status struct {
 	Running []Run     `json:"running,omitempty"` // oldest first; queued and waiting runs too
 	Last    *Run      `json:"last,omitempty"`    // newest ended run
 	Recent  []Run     `json:"recent,omitempty"`  // newest first; Last is its head
+	Trouble string    `json:"trouble,omitempty"` // what max-late=, max-run= or expect= warn of
 }
 
 // State is a job's place in the order of severity that lists are sorted by.
@@ -87,7 +88,7 @@ type State string
 // The states of a job, worst first.
 const (
 	StateFailing  State = "failing"  // the newest run failed
-	StateLate     State = "late"     // due, and neither started nor skipped
+	StateLate     State = "late"     // due, and neither started nor skipped; or Trouble says why
 	StateRunning  State = "running"  // a run lives
 	StateHeld     State = "held"     // paused by a person, or held because a guard could not be read
 	StateDisabled State = "disabled" // enabled=no

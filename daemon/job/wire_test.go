@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write testdata/wire.golden anew")
 func TestWireForm(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 30, 0, 4_000_000, time.UTC)
 	run := Run{
-		ID: 4213, Job: "backup", Due: at, Era: 1, Attempt: 2, Trigger: TriggerRetry, By: "ann", State: RunEnded,
+		ID: 4213, Job: "backup", Due: at, Era: 1, Attempt: 2, Lost: 1, Trigger: TriggerRetry, By: "ann", State: RunEnded,
 		Reason: OverTime, NotBefore: at, Invocation: Invocation("backup", at, 1, 0), Decided: at,
 		Started: at, Ended: at.Add(time.Minute), PID: 4711, User: "root",
 		Outcome: Outcome{Kind: TimedOut, Code: 1, Signal: 15, Error: "why"},
@@ -33,7 +33,7 @@ func TestWireForm(t *testing.T) {
 			Command: "backup", Stdin: "text\n", Dir: "/", Env: []string{"MAILTO=ops"}, Options: map[string]string{"retry": "3"},
 			Disabled: true, Held: "why", Degraded: "what",
 		},
-		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}},
+		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}, Trouble: "what"},
 		run,
 		Run{ID: 1},
 		Mark{Job: "backup", Due: at, Era: 1},

@@ -89,12 +89,12 @@ func (s *Server) ended(ctx context.Context, c *call, jobs []job.Job, live map[jo
 func (c *call) count(i int, j job.Job, live, ended []job.Run) counted {
 	st := job.Status{
 		Job: j, Next: c.view.Next(i, c.now), Hold: c.view.Hold(i),
-		Running: live, Recent: ended,
+		Running: live, Recent: ended, Trouble: c.view.Trouble(i).Words(),
 	}
 	if len(st.Recent) > 0 {
 		st.Last = &st.Recent[0]
 	}
-	late := slices.ContainsFunc(live, func(r job.Run) bool { return c.isLate(i, r) })
+	late := st.Trouble != "" || slices.ContainsFunc(live, func(r job.Run) bool { return c.isLate(i, r) })
 	st.State = stateOf(st, late)
 	return counted{Status: st, number: i, late: late}
 }
