@@ -2,6 +2,7 @@ package crontab
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -449,6 +450,9 @@ func (p *parser) oncePer(above *standing, period *Period) *section {
 	if !says("overlap") {
 		options.Overlap = OverlapSkip
 	}
+	options.Items = slices.DeleteFunc(slices.Clone(options.Items), func(it Option) bool {
+		return it.Origin == FromSidecarDefault && (it.Key == "overlap" || it.Key == "catchup" || it.Key == "deadline" && options.Deadline == 0)
+	})
 	s.options = &options
 	return &s
 }

@@ -86,12 +86,18 @@ type Origin uint8
 
 // The origins of items.
 const (
-	FromSidecarDefault Origin = iota // [default] of the daemon's configuration
+	BuiltIn            Origin = iota // no item: what holds where nothing is said
+	FromSidecarDefault               // [default] of the daemon's configuration
 	FromSetting                      // an assignment above the entry
 	FromDefault                      // a #@ default line
 	FromDirective                    // a #@ line above the entry
-	FromSidecar                      // [job.NAME] or [[match]]
+	FromMatch                        // [[match]] of the daemon's configuration
+	FromSidecar                      // [job.NAME] of it
 )
+
+func (o Origin) String() string {
+	return [...]string{"built-in", "[default]", "assignment", "#@ default", "#@", "[[match]]", "[job.NAME]"}[o]
+}
 
 // Overlap says what an occurrence does while a run of its job lives.
 type Overlap uint8

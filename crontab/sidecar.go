@@ -153,7 +153,7 @@ func newRuling(s *Sidecar, c Config) (*ruling, []Diagnostic) {
 		if err := m.check(); err != nil {
 			p.remarks = append(p.remarks, m.At.remark("B602", err.Error(), ""))
 		}
-		ruled := ruledMatch{Match: m, items: p.readSettings(m.Set, FromSidecar, "")}
+		ruled := ruledMatch{Match: m, items: p.readSettings(m.Set, FromMatch, "")}
 		if m.Command != "" {
 			ruled.command = strings.Split(m.Command, "*")
 		}

@@ -43,16 +43,15 @@ func TestPrecedence(t *testing.T) {
 		from    string // origin of the item that counts
 	}{
 		{"built-in", nil, entry, 0, ""},
-		{"[default]", &Sidecar{Default: set("jitter=1m")}, entry, time.Minute, "FromSidecarDefault"},
+		{"[default]", &Sidecar{Default: set("jitter=1m")}, entry, time.Minute, "[default]"},
 		{"setting line", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n" + entry, 2 * time.Minute, ""},
-		{"#@ default", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n" + entry, 3 * time.Minute, "FromDefault"},
-		{"#@", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ name=j jitter=4m\n" + entry, 4 * time.Minute, "FromDirective"},
-		{"[[match]]", &Sidecar{Default: set("jitter=1m"), Matches: match}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 6 * time.Minute, "FromSidecar"},
+		{"#@ default", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n" + entry, 3 * time.Minute, "#@ default"},
+		{"#@", &Sidecar{Default: set("jitter=1m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ name=j jitter=4m\n" + entry, 4 * time.Minute, "#@"},
+		{"[[match]]", &Sidecar{Default: set("jitter=1m"), Matches: match}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 6 * time.Minute, "[[match]]"},
 		{"a later [[match]]", &Sidecar{Default: set("jitter=1m"), Matches: append(slices.Clone(match), Match{User: "root", Set: set("jitter=7m")})},
-			"RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 7 * time.Minute, "FromSidecar"},
-		{"[job.NAME]", &Sidecar{Default: set("jitter=1m"), Matches: match, Jobs: job("jitter=8m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 8 * time.Minute, "FromSidecar"},
+			"RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 7 * time.Minute, "[[match]]"},
+		{"[job.NAME]", &Sidecar{Default: set("jitter=1m"), Matches: match, Jobs: job("jitter=8m")}, "RANDOM_DELAY=2\n#@ default jitter=3m\n#@ jitter=4m\n" + entry, 8 * time.Minute, "[job.NAME]"},
 	}
-	names := map[Origin]string{FromSidecarDefault: "FromSidecarDefault", FromDefault: "FromDefault", FromDirective: "FromDirective", FromSidecar: "FromSidecar"}
 	for _, l := range levels {
 		table, remarks := parseWith(t, l.sidecar, l.text)
 		e := &table.Entries[len(table.Entries)-1]
@@ -63,7 +62,7 @@ func TestPrecedence(t *testing.T) {
 		from := ""
 		for _, it := range e.Options().Items {
 			if it.Key == "jitter" {
-				from += names[it.Origin]
+				from += it.Origin.String()
 			}
 		}
 		if got != l.want || from != l.from || len(remarks) > 0 {

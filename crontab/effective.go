@@ -1,0 +1,78 @@
+package crontab
+
+import "slices"
+
+// Effective is each option that this version acts on as it holds for the
+// entry, in the order of the vocabulary, with where its value comes from. The
+// name of an entry that has none is "".
+func (e *Entry) Effective() []Option {
+	said := map[string]Option{}
+	for _, it := range e.Settings() {
+		said[it.Key] = it
+	}
+	for _, it := range e.Options().Items { // of one that an assignment overrides there is none
+		if it.Origin == FromSidecarDefault && e.timeless() && slices.Contains(timeKeys, it.Key) {
+			continue // a host's default is for entries that it can be for
+		}
+		said[it.Key] = it
+	}
+	var all []Option
+	for i := range vocabulary {
+		s := &vocabulary[i]
+		if !s.Built() {
+			continue
+		}
+		it, ok := said[s.Key]
+		if !ok {
+			it = Option{Key: s.Key, Value: e.builtIn(s.Key)}
+		}
+		all = append(all, it)
+	}
+	return all
+}
+
+// timeless tells whether the entry has no times of its own.
+func (e *Entry) timeless() bool {
+	return e.Schedule == Reboot || e.Schedule == Never || e.section.table.Format == Anacron
+}
+
+// builtIn is what holds for the entry where nothing is said of an option, as
+// the option would be written, or in words.
+func (e *Entry) builtIn(key string) string {
+	o := e.Options()
+	anacron := o.Period != nil
+	switch {
+	case key == "tz":
+		return e.Zone().String()
+	case key == "catchup" && anacron:
+		return "once"
+	case key == "overlap" && anacron:
+		return "skip"
+	case key == "deadline" && o.Deadline > 0:
+		return durationText(o.Deadline)
+	case key == "on-exhausted" && o.Retry > 0:
+		return "dead"
+	case key == "trigger" && len(o.On) > 0:
+		return "(the events of on=)"
+	}
+	return builtIns[key]
+}
+
+// builtIns is what holds where nothing is said. What no option could say is
+// between parentheses.
+var builtIns = map[string]string{
+	"name": "", "enabled": "yes",
+	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",
+	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",
+	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",
+	"after": "(none)", "when": "all", "wait": "(until the next occurrence)", "if": "(none)", "pool": "(none)",
+	"timeout": "(none)", "stop-signal": "TERM", "stop-grace": "30s", "ok": "0", "skip-code": "(none)",
+	"retry": "0", "backoff": "1s..5mx2", "retry-jitter": "10%", "retry-on": "(all but lost runs)", "no-retry-on": "(none)",
+	"breaker": "(none)", "on-exhausted": "continue", "if-lost": "fail",
+	"priority": "5", "nice": "(the host's)", "idle": "no", "io-weight": "(the host's)", "cpu-weight": "(the host's)",
+	"memory": "(no limit)", "memory-high": "(no limit)", "cpu": "(no limit)", "tasks": "(the host's)", "nofile": "(the host's)", "slice": "(the host's)",
+	"log": "journal", "output-max": "64K", "mail": "output", "mailto": "(the account)",
+	"notify": "(none)", "notify-on": "fail,dead,lost,recover", "keep": "1000,90d",
+	"max-late": "(none)", "max-run": "(none)", "expect": "(none)",
+	"host": "(any)",
+}
