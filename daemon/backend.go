@@ -39,7 +39,7 @@ func (b backend) Ask(ctx context.Context, e engine.Event) (engine.Answer, error)
 }
 
 func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
-	if err := b.reload(ctx); err != nil {
+	if err := b.reload(ctx, true); err != nil {
 		return nil, err
 	}
 	s := b.tables.current()
@@ -47,10 +47,16 @@ func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 	for _, r := range s.Refused {
 		refused = append(refused, fmt.Errorf("%s is not read: %s", r.Path, r.Why))
 	}
-	return s.Remarks, errors.Join(refused...)
+	problems, _ := b.config.problems()
+	for _, p := range problems {
+		refused = append(refused, fmt.Errorf("%s: %s", p.What, p.Why))
+	}
+	return b.Diagnostics(), errors.Join(refused...)
 }
 
-func (b backend) Diagnostics() []crontab.Diagnostic { return b.tables.current().Remarks }
+func (b backend) Diagnostics() []crontab.Diagnostic {
+	return append(b.config.remarks(), b.tables.current().Remarks...)
+}
 
 func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.subscribe(ctx) }
 
@@ -76,9 +82,8 @@ func (b backend) Health() api.Health {
 	if lost, err := b.voice.sink.Trouble(); err != nil {
 		h.Problems = append(h.Problems, api.Problem{What: fmt.Sprintf("the log takes nothing; %d entries are lost", lost), Why: err.Error()})
 	}
-	if b.options.ConfigErr != nil {
-		h.Problems = append(h.Problems, api.Problem{What: "part of the configuration does not count", Why: b.options.ConfigErr.Error(), Fix: "cronringd --check-config"})
-	}
+	problems, notices := b.config.problems()
+	h.Problems, h.Notices = append(h.Problems, problems...), append(h.Notices, notices...)
 	if b.noPAM != nil {
 		h.Problems = append(h.Problems, api.Problem{What: "jobs run without a PAM session", Why: b.noPAM.Error(), Fix: "see session in " + b.options.ConfigDir})
 	}

@@ -79,10 +79,12 @@ func release(lock *os.File) error {
 // program is to be executed anew.
 func live(ctx context.Context, o *Options, before *handover, service *manager.Manager) (next *handover, err error) {
 	o.Socket = cmp.Or(o.Socket, filepath.Join(o.State, "cronring.sock"))
+	inForce := openConfiguration(o, before)
 	l, err := newLoop(o, service)
 	if err != nil {
 		return nil, err
 	}
+	l.config = inForce
 	defer l.voice.close()
 	if l.runs, err = makeRuntime(o.Runtime); err != nil {
 		return nil, err

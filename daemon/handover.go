@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -36,6 +37,7 @@ type handover struct {
 	Ledgers   []job.Ledger             `json:"ledgers,omitempty"` // likewise
 	Roster    *engine.Roster           `json:"roster,omitempty"`  // likewise
 	Lost      int                      `json:"lost,omitempty"`
+	Config    *config.Config           `json:"config,omitempty"` // what is in force
 
 	signals []os.Signal // that came too late to be heeded; they travel in the environment
 }
@@ -174,12 +176,13 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hand over: %w", err)
 	}
+	current := l.config.current()
 	return &handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
 		Records: l.backlog.records, Outputs: l.backlog.outputs, Ledgers: l.backlog.ledgers.list(),
 		Roster: l.backlog.roster, Lost: l.backlog.lost,
-		OwnSocket: l.ownSocket,
-		signals:   l.unheeded,
+		OwnSocket: l.ownSocket, Config: &current,
+		signals: l.unheeded,
 	}, nil
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
 )
@@ -67,6 +68,8 @@ func runHost(text string) int {
 		State: s.path("var/lib/cronring"), Runtime: s.path("run/cronring"), Socket: s.path("run/cronring/s"),
 		Grace: time.Minute, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
+	o.ConfigDir = s.path("etc/cronring")
+	o.Config = config.Read(o.ConfigDir)
 	o.Config.Mail.Command, o.Config.Mail.Off = s.Mailer, s.Mailer == ""
 	if s.NoState {
 		o.Runtime = ""

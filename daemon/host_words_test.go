@@ -65,7 +65,7 @@ func TestAnnounceSaysWhatCronWouldOfItsTables(t *testing.T) {
 			sink := &cronSink{}
 			l := &loop{
 				options: Options{Root: h.Root, Family: c.family}, voice: newVoice(sink), log: slog.New(slog.DiscardHandler),
-				accounts: account.New(account.Options{Root: h.Root}),
+				accounts: account.New(account.Options{Root: h.Root}), config: &configuration{},
 			}
 			if err := l.openTables(t.Context(), 1); err != nil {
 				t.Fatal(err)

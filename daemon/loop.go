@@ -61,6 +61,7 @@ type loop struct {
 	manager   *manager.Manager
 	accounts  *account.Directory
 	tables    *tables
+	config    *configuration
 	history   *store.Store
 	clock     *clock.Clock
 	spawner   *spawn.Spawner
@@ -172,7 +173,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 				parted = l.part()
 			case staying:
 				if s == syscall.SIGHUP {
-					reloads.Go(func() { l.mustReload(ctx) })
+					reloads.Go(func() { l.must(ctx, l.reload(ctx, true)) })
 				}
 			}
 		case <-giveUp:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/config"
 )
 
 // Options say how a daemon runs.
@@ -24,9 +25,8 @@ type Options struct {
 	Stderr  io.Writer      // what the daemon has to say of itself then
 	Version string
 
-	ConfigDir string // directory that Config was read from
-	Config    Config
-	ConfigErr error // what of it does not count
+	ConfigDir string // directory that Config was read from; "": it is never read again
+	Config    config.Config
 	Cron      Cron
 	Root      string // put before each path of the host's own: "" but in tests
 

@@ -47,7 +47,7 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 		source: spool.OpenSource(spool.SourceOptions{
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
-			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch,
+			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar,
 		}),
 	}
 	l.tables.reading.Lock()
@@ -57,6 +57,7 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 		ctx = soon
 	}
 	s := l.tables.read(ctx)
+	l.config.look(s.Tables)
 	if o.host() {
 		return nil
 	}
@@ -86,12 +87,12 @@ func awaited(s spool.Snapshot) map[string]bool {
 
 // tend reads tables again whenever they changed, until ctx ends.
 func (l *loop) tend(ctx context.Context) error {
-	return l.tables.source.Watch(ctx, func() { l.mustReload(ctx) })
+	return l.tables.source.Watch(ctx, func() { l.must(ctx, l.reload(ctx, false)) })
 }
 
-// mustReload is reload where nobody waits for what comes of it.
-func (l *loop) mustReload(ctx context.Context) {
-	if err := l.reload(ctx); err != nil && ctx.Err() == nil {
+// must takes what came of reading tables where nobody waits for it.
+func (l *loop) must(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
 		l.log.Error("the tables could not be read again", "error", err)
 	}
 }
@@ -129,7 +130,9 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 	soon, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	barred, _ := l.findBars(soon, s.Tables)
-	return []engine.Event{engine.Bar{Users: barred}, engine.Load{Tables: s.Tables, Awaited: awaited(s), Unfit: l.unfit(soon, s.Tables)}}, s.Changes
+	load := l.loadOf(soon, s.Tables)
+	load.Awaited = awaited(s)
+	return []engine.Event{engine.Bar{Users: barred}, load}, s.Changes
 }
 
 // findBars looks for accounts that nothing may start as, and says which are new.
@@ -151,23 +154,26 @@ func (l *loop) findBars(ctx context.Context, tables []*crontab.Table) (barred ma
 }
 
 // reload reads the tables again, and the accounts that they name, and waits
-// until the loop has taken what changed.
-func (l *loop) reload(ctx context.Context) error {
+// until the loop has taken what changed. The configuration is read again only
+// when that is asked for, as nobody is to meet one that is being written.
+func (l *loop) reload(ctx context.Context, all bool) error {
 	t := l.tables
 	t.reading.Lock()
 	defer t.reading.Unlock()
+	renewed := all && l.configure()
 	s := t.read(ctx)
+	l.config.look(s.Tables)
 	l.announce(s)
 	defer l.keepVersions(ctx, s.Changes)
 	var changes []engine.Event
 	if barred, changed := l.findBars(ctx, s.Tables); changed {
 		changes = append(changes, engine.Bar{Users: barred}) // first: a new table may name nobody
 	}
-	if s.Changed {
+	if s.Changed || renewed {
 		if l.standsIn() {
 			changes = append(changes, engine.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
 		}
-		changes = append(changes, engine.Load{Tables: s.Tables, Unfit: l.unfit(ctx, s.Tables)})
+		changes = append(changes, l.loadOf(ctx, s.Tables))
 	}
 	for _, e := range changes {
 		if _, err := (backend{l}).Ask(ctx, e); err != nil {

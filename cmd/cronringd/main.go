@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/daemon"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -42,8 +43,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case verb == checkConfig:
 		return check(&o, stdout, stderr)
 	}
-	if o.Config, o.ConfigErr = daemon.ReadConfig(o.ConfigDir); o.ConfigErr != nil {
-		fmt.Fprintln(stderr, "cronringd:", o.ConfigErr)
+	o.Config = config.Read(o.ConfigDir)
+	if err := o.Config.Err(); err != nil {
+		fmt.Fprintln(stderr, "cronringd:", err)
 	}
 
 	signals := make(chan os.Signal, 4)
@@ -61,7 +63,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // check is --check-config.
 func check(o *daemon.Options, stdout, stderr io.Writer) int {
-	if _, err := daemon.ReadConfig(o.ConfigDir); err != nil {
+	c := config.Read(o.ConfigDir)
+	if err := c.Err(); err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
 		return 1
 	}

@@ -37,6 +37,8 @@ type SourceOptions struct {
 	Files  []string
 	System bool
 
+	Sidecar *crontab.Sidecar // what the configuration says of entries; nil: nothing
+
 	// AnacronInstalled is asked at each scan; while it is true the anacrontab
 	// is left alone. nil looks for the program.
 	AnacronInstalled func() bool
@@ -138,6 +140,17 @@ func OpenSource(o SourceOptions) *Source {
 		files:   map[string]*file{},
 		zone:    hostZone{localtime: o.Places.Localtime, timezone: o.Places.Timezone},
 		cache:   crontab.NewCache(),
+	}
+}
+
+// SetSidecar changes what the configuration says of entries. At the next scan
+// all tables are parsed again, unless it is what was set before.
+func (s *Source) SetSidecar(sidecar *crontab.Sidecar) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.options.Sidecar != sidecar {
+		s.options.Sidecar = sidecar
+		s.generation++
 	}
 }
 
@@ -370,6 +383,7 @@ func (s *Source) renew(f *file) {
 func (s *Source) parse(f *file, text string) {
 	c := s.config(f)
 	c.Seed, c.Cache, c.Local, c.StandIn = s.options.Seed, s.cache, s.zone.location, s.standIn
+	c.Sidecar = s.options.Sidecar
 	f.text, f.generation, f.privileged = text, s.generation, f.isPrivileged()
 	f.table, f.remarks = crontab.Parse(f.path, text, c)
 	s.parsed++

@@ -554,3 +554,34 @@ func BenchmarkScan(b *testing.B) {
 		}
 	})
 }
+
+func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
+	needRoot(t)
+	h := newHost(t, crontab.Debian)
+	h.write(h.system("a"), "1 1 * * * root a1\n", 0o644, 0)
+	h.write(h.system("b"), "1 1 * * * root b1\n", 0o644, 0)
+	r := h.open()
+	r.scan()
+	same := func(want bool, what string) {
+		t.Helper()
+		before := r.Tables
+		if r.scan(); slices.Equal(before, r.Tables) != want || r.Changed == want || len(r.Changes) > 0 {
+			t.Errorf("%s: same tables %t, changed %t, changes %v; want the same: %t", what, slices.Equal(before, r.Tables), r.Changed, r.Changes, want)
+		}
+	}
+	sidecar := &crontab.Sidecar{Default: []crontab.Setting{{Key: "retry", Value: "3"}}}
+	r.SetSidecar(sidecar)
+	same(false, "another sidecar")
+	if got := r.Tables[1].Entries[0].Options().Retry; got != 3 {
+		t.Errorf("got retry %d, want that of the sidecar", got)
+	}
+	r.SetSidecar(sidecar)
+	same(true, "the same sidecar")
+	b := r.Tables[1]
+	h.write(h.system("a"), "1 1 * * * root a2\n", 0o644, 0)
+	if r.scan(); r.Tables[1] != b || r.Tables[0].Entries[0].Options() != b.Entries[0].Options() {
+		t.Error("an edit of one table: the other was parsed again, or they do not share their options")
+	}
+	r.SetSidecar(nil)
+	same(false, "no sidecar")
+}

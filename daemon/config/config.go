@@ -1,0 +1,227 @@
+// Package config owns what the administrator decides for a host: it reads
+// cronring.toml and, over it, the files of conf.d beside it in the order of
+// their names. What they say of jobs becomes a crontab.Sidecar, what they say
+// of bounds engine.Limits; each value keeps its file and line.
+//
+// Only root's word counts, and only words that are known: an unknown key is an
+// error with its line. What is right counts all the same, so that one slip does
+// not stop a host's jobs.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// Config is what the files of a directory say.
+type Config struct {
+	Session string // "none", or "pam": jobs run in a session that PAM opened
+	Mail    struct {
+		Command string // gets the message on its standard input, instead of sendmail
+		Off     bool
+	}
+	Log struct {
+		CronLines *bool  // the lines that log watchers know; nil: yes
+		To        string // "", auto, journal, syslog, text or json
+	}
+	Permissive bool // with cronie's -p: tables may be anybody's
+
+	Limits   engine.Limits
+	Sidecar  *crontab.Sidecar // nil: nothing is said of entries
+	Channels []Channel        // by name
+	Remarks  []crontab.Diagnostic
+
+	Places map[string]crontab.Place // where each setting stands that is not the built-in one
+}
+
+// Read reads the configuration in a directory; what is missing is no error.
+func Read(dir string) Config {
+	c := Config{Session: sessionNone, Places: map[string]crontab.Place{}}
+	r := reader{Config: &c, channels: map[string]*Channel{}, jobs: map[string]crontab.JobConfig{}}
+	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
+	if err != nil {
+		r.remark(crontab.Place{File: dir}, unread, err.Error(), "")
+	}
+	for _, file := range append([]string{filepath.Join(dir, "cronring.toml")}, files...) {
+		r.read(file)
+	}
+	r.finish()
+	return c
+}
+
+// Err is what is wrong, if that makes something not count that was meant to.
+func (c *Config) Err() error {
+	var errs []error
+	for _, d := range c.Remarks {
+		if d.Severity == crontab.Error {
+			errs = append(errs, sentence(d))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func sentence(d crontab.Diagnostic) error {
+	text := d.File
+	if d.Line > 0 {
+		text = fmt.Sprintf("%s:%d", d.File, d.Line)
+	}
+	return fmt.Errorf("read configuration: %s: %s", text, d.Message)
+}
+
+// The codes of remarks on files, beside those of crontab on what a Sidecar says.
+const (
+	unread  crontab.Code = "B603" // a file
+	unknown crontab.Code = "B604" // a key or a value
+)
+
+// reader gathers what the files say, one after the other.
+type reader struct {
+	*Config
+	sidecar  crontab.Sidecar
+	jobs     map[string]crontab.JobConfig
+	channels map[string]*Channel
+	matches  int // of the files before this one
+}
+
+func (r *reader) remark(at crontab.Place, code crontab.Code, message, fix string) {
+	r.Remarks = append(r.Remarks, crontab.Diagnostic{
+		File: at.File, Line: at.Line, Severity: crontab.Error, Code: code, Message: message, Fix: fix,
+	})
+}
+
+func (r *reader) read(file string) {
+	text, err := readTrusted(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	at := crontab.Place{File: file}
+	if err != nil {
+		r.remark(at, unread, err.Error(), "")
+		return
+	}
+	document := map[string]any{}
+	_, err = toml.Decode(text, &document)
+	var bad toml.ParseError
+	switch {
+	case errors.As(err, &bad):
+		at.Line = bad.Position.Line
+		r.remark(at, unread, cmp.Or(bad.Message, "this is not TOML")+": nothing of this file counts", "")
+		return
+	case err != nil:
+		r.remark(at, unread, err.Error()+": nothing of this file counts", "")
+		return
+	}
+	r.matches = len(r.sidecar.Matches)
+	r.take(document, scan(text), file)
+}
+
+// take acts on each key of a file, in the order in which they stand there.
+func (r *reader) take(document map[string]any, keys []key, file string) {
+	var strange []string // a table that is not known
+	for _, k := range keys {
+		at := crontab.Place{File: file, Line: k.line}
+		if len(strange) > 0 && len(k.path) >= len(strange) && slices.Equal(k.path[:len(strange)], strange) {
+			continue
+		}
+		v := find(document, k.path)
+		if isTable(v) {
+			if !r.open(k.path, at) {
+				strange = k.path
+				r.remarkUnknown(k.path, at)
+			}
+			continue
+		}
+		err := r.set(k.path, value{v}, at)
+		if errors.Is(err, errUnknown) {
+			r.remarkUnknown(k.path, at)
+		} else if err != nil {
+			r.remark(at, unknown, dotted(k.path)+": "+err.Error(), "")
+		}
+	}
+}
+
+func (r *reader) remarkUnknown(path []string, at crontab.Place) {
+	fix := ""
+	if near := crontab.Nearest(path[len(path)-1], knownKeys(path)); near != "" {
+		fix = "write `" + dotted(append(slices.Clone(path[:len(path)-1]), near)) + "`"
+	}
+	r.remark(at, unknown, "unknown key "+dotted(path), fix)
+}
+
+// dotted is a path as TOML writes it.
+func dotted(path []string) string { return toml.Key(path).String() }
+
+// finish looks at all files together.
+func (r *reader) finish() {
+	for _, name := range sortedKeys(r.channels) {
+		r.Channels = append(r.Channels, *r.channels[name])
+	}
+	for name, p := range r.Limits.Pools {
+		p.Size = max(p.Size, 1)
+		r.Limits.Pools[name] = p
+	}
+	if len(r.jobs) > 0 {
+		r.sidecar.Jobs = r.jobs
+	}
+	if s := &r.sidecar; len(s.Default)+len(s.Jobs)+len(s.Matches) > 0 {
+		r.Sidecar = s
+		r.Remarks = append(r.Remarks, s.Check(crontab.Config{Zone: loadZone})...)
+	}
+	slices.SortStableFunc(r.Remarks, func(a, b crontab.Diagnostic) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+}
+
+// loadZone looks a zone up by its IANA name. Go's two special names are none.
+func loadZone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return nil, fmt.Errorf("unknown time zone %q", name)
+	}
+	return time.LoadLocation(name)
+}
+
+// readTrusted reads a file that only root, or whoever the daemon runs as, may
+// have written.
+func readTrusted(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	uid := info.Sys().(*syscall.Stat_t).Uid
+	switch {
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is not a regular file")
+	case uid != 0 && int(uid) != os.Geteuid():
+		return "", fmt.Errorf("it belongs to uid %d: only root's configuration counts; chown root %s", uid, path)
+	case info.Mode().Perm()&0o022 != 0:
+		return "", fmt.Errorf("it may be written by others: chmod go-w %s", path)
+	}
+	const most = 1 << 20
+	if info.Size() > most {
+		return "", errors.New("it is larger than 1 MiB")
+	}
+	text := make([]byte, info.Size())
+	n, err := f.ReadAt(text, 0)
+	if n == len(text) {
+		err = nil
+	}
+	return string(text[:n]), err
+}

@@ -1,0 +1,318 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+func writeFile(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read reads texts as cronring.toml and then files of conf.d. In the places the
+// directory is left out.
+func read(t *testing.T, texts ...string) Config {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range texts {
+		name := "cronring.toml"
+		if i > 0 {
+			name = fmt.Sprintf("conf.d/%d0.toml", i)
+		}
+		writeFile(t, filepath.Join(dir, name), text, 0o644)
+	}
+	c := Read(dir)
+	for i := range c.Remarks {
+		c.Remarks[i].File = strings.TrimPrefix(c.Remarks[i].File, dir+"/")
+	}
+	return c
+}
+
+func TestReadOfAHostWithoutConfiguration(t *testing.T) {
+	c := Read(t.TempDir())
+	if c.Err() != nil || c.Session != "none" || c.Log.CronLines != nil || c.Sidecar != nil || !reflect.DeepEqual(c.Limits, engine.Limits{}) {
+		t.Errorf("got %+v, error %v", c, c.Err())
+	}
+}
+
+func TestReadDropInsCountOverTheMainFile(t *testing.T) {
+	c := read(t,
+		"session = \"pam\"\nmax-running = 5\n[mail]\noff = true\n[log]\nto = \"syslog\"\n[default]\ngrace = \"5s\"\nretry = 1\n[job.a]\nuser = \"bob\"\ntimeout = \"1m\"\n[pool.wan]\nsize = 2\nrate = \"10/m\"\n[[match]]\nuser = \"ann\"\n",
+		"[log]\ncron-lines = false\n[default]\nretry = 2\n[job.a]\ntimeout = \"2m\"\n[pool.wan]\nsize = 3\n",
+		"max-running = 6\n[log]\nto = \"journal\"\n[[match]]\nuser = \"eve\"\n")
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if c.Session != "pam" || !c.Mail.Off || c.Log.To != "journal" || c.Log.CronLines == nil || *c.Log.CronLines || c.Limits.MaxRunning != 6 {
+		t.Errorf("got %+v", c)
+	}
+	if want := (engine.Pool{Size: 3, Rate: 10, Per: time.Minute}); !reflect.DeepEqual(c.Limits.Pools["wan"], want) {
+		t.Errorf("got pool %+v, want %+v", c.Limits.Pools["wan"], want)
+	}
+	s := c.Sidecar
+	if len(s.Default) != 2 || s.Default[1].Value != "2" || filepath.Base(s.Default[1].File) != "10.toml" || s.Default[1].Line != 4 {
+		t.Errorf("got defaults %+v, want retry of line 4 of 10.toml", s.Default)
+	}
+	if j := s.Jobs["a"]; j.User != "bob" || len(j.Set) != 1 || j.Set[0].Value != "2m" {
+		t.Errorf("got job %+v, want the timeout of the drop-in", j)
+	}
+	if len(s.Matches) != 2 || s.Matches[0].User != "ann" || s.Matches[1].User != "eve" || s.Matches[0].At.Line != 16 {
+		t.Errorf("got matches %+v, want ann's and eve's", s.Matches)
+	}
+}
+
+// TestReadTakesAllThatThereIs is the example of every kind of key.
+func TestReadTakesAllThatThereIs(t *testing.T) {
+	c := read(t, `max-running-per-user = 4
+queue-max = 100
+[default]
+grace = "64s"
+enabled = true
+retry = 3
+catchup = "once"
+
+[job.sysstat-collect]
+overlap = "skip"
+[job."cron.daily"]
+user = "root"
+
+[[match]]
+file = "/etc/cron.d/certbot"
+command = "certbot *"
+set = { name = "certbot", jitter = "1h" }
+[[match]]
+user = "ann"
+[match.set]
+timeout = "2m"
+
+[pool.wan]
+size = 2
+rate = "5/30s"
+users = ["ann", "bob"]
+
+[channel.ops]
+type = "webhook"
+url-file = "/etc/credstore/ops-hook"
+header = { "X-Team" = "ops" }
+timeout = "10s"
+retry = "1h"
+[channel.pager]
+type = "command"
+command = ["/usr/bin/page", "--now"]
+user = "pager"
+users = ["*"]
+`)
+	if len(c.Remarks) > 0 {
+		t.Fatal(c.Remarks)
+	}
+	limits := engine.Limits{MaxPerUser: 4, QueueMax: 100, Pools: map[string]engine.Pool{"wan": {Size: 2, Rate: 5, Per: 30 * time.Second, Users: []string{"ann", "bob"}}}}
+	channels := []Channel{
+		{Name: "ops", Type: "webhook", URLFile: "/etc/credstore/ops-hook", Header: map[string]string{"X-Team": "ops"}, Timeout: 10 * time.Second, Retry: time.Hour},
+		{Name: "pager", Type: "command", Command: []string{"/usr/bin/page", "--now"}, User: "pager", Users: []string{"*"}},
+	}
+	if !reflect.DeepEqual(c.Limits, limits) || !reflect.DeepEqual(c.Channels, channels) {
+		t.Errorf("got %+v\n%+v\nwant %+v\n%+v", c.Limits, c.Channels, limits, channels)
+	}
+	var got []string
+	for _, row := range sidecarRows(c.Sidecar) {
+		got = append(got, fmt.Sprintf("%d %s=%s", row.At.Line, row.Key, row.Value))
+	}
+	want := []string{
+		"4 default.grace=64s", "5 default.enabled=yes", "6 default.retry=3", "7 default.catchup=once",
+		"14 match.1.file=/etc/cron.d/certbot", "14 match.1.command=certbot *", "17 match.1.set.name=certbot", "17 match.1.set.jitter=1h",
+		"18 match.2.user=ann", "21 match.2.set.timeout=2m",
+		`11 job."cron.daily".user=root`, "10 job.sysstat-collect.overlap=skip",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"unknown key":       {"session = \"pam\"\n[mail]\nofff = true\n", "cronring.toml:3: unknown key mail.offf"},
+		"unknown top":       {"session = \"pam\"\nmax-runing = 3\n", "cronring.toml:2: unknown key max-runing"},
+		"unknown table":     {"session = \"pam\"\n\n[calendar.cn]\nfile = \"x\"\n", "cronring.toml:3: unknown key calendar.cn"},
+		"ring":              {"session = \"pam\"\n[ring]\nlabels = { zone = \"a\" }\n", "cronring.toml:2: unknown key ring"},
+		"pool key":          {"session = \"pam\"\n[pool.a]\nsize = 1\nspeed = 2\n", "cronring.toml:4: unknown key pool.a.speed"},
+		"second match":      {"session = \"pam\"\n[[match]]\nuser = \"a\"\n[[match]]\nusr = \"b\"\nuser = \"b\"\n", "cronring.toml:5: unknown key match.1.usr"},
+		"channel key":       {"session = \"pam\"\n[channel.a]\ntyp = \"mail\"\n", "cronring.toml:3: unknown key channel.a.typ"},
+		"deep":              {"session = \"pam\"\n[job.a.b]\nc = 1\n", "cronring.toml:2: unknown key job.a.b"},
+		"syntax":            {"session = \"pam\"\nmail = [\n", "nothing of this file counts"},
+		"session":           {"session = \"ldap\"\n", `cronring.toml:1: session: it is "ldap", want "none" or "pam"`},
+		"log":               {"session = \"pam\"\n[log]\nto = \"printer\"\n", `cronring.toml:3: log.to: it is "printer", want "auto",`},
+		"type":              {"session = \"pam\"\n[mail]\noff = \"yes\"\n", "cronring.toml:3: mail.off: want true or false"},
+		"number":            {"session = \"pam\"\nmax-running = -1\n", "cronring.toml:2: max-running: want a number from 0 to"},
+		"rate":              {"session = \"pam\"\n[pool.a]\nrate = \"10/ms\"\n", "cronring.toml:3: pool.a.rate: want a rate"},
+		"rate of 0":         {"session = \"pam\"\n[pool.a]\nrate = \"0/m\"\n", "cronring.toml:3: pool.a.rate: want a rate"},
+		"words":             {"session = \"pam\"\n[pool.a]\nusers = \"bob\"\n", "cronring.toml:3: pool.a.users: want a list"},
+		"list":              {"session = \"pam\"\n[default]\nok = [0, 1]\n", "cronring.toml:3: default.ok: want a text"},
+		"option":            {"session = \"pam\"\n[default]\n\nretry = 3\ntimeout = \"x\"\n", "cronring.toml:5: timeout: "},
+		"guard":             {"session = \"pam\"\n[job.a]\noverlap = \"skpi\"\n", "cronring.toml:3: overlap: "},
+		"match of nothing":  {"session = \"pam\"\n[[match]]\nset = { nice = 5 }\n", "cronring.toml:2: a [[match]] needs file, user or command"},
+		"several in a line": {"session = \"pam\"\n[[match]]\nuser = \"a\"\nset = { timeout = \"1m\", tiemout = \"2m\" }\n", "cronring.toml:4: unknown option \"tiemout\""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := read(t, c.text)
+			if err := got.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+			if name != "session" && name != "syntax" && got.Session != "pam" {
+				t.Errorf("session is %q: what was right does not count", got.Session)
+			}
+		})
+	}
+}
+
+func TestReadHintsAtWhatWasMeant(t *testing.T) {
+	c := read(t, "[mail]\nofff = true\n[pool.a]\nsise = 1\n[jbo.a]\nretry = 1\n")
+	var got []string
+	for _, d := range c.Remarks {
+		got = append(got, d.Fix)
+	}
+	if want := []string{"write `mail.off`", "write `pool.a.size`", ""}; !slices.Equal(got, want) {
+		t.Errorf("got fixes %q, want %q", got, want)
+	}
+}
+
+func TestReadOfAnybodyElseIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "cronring.toml")
+	writeFile(t, file, "session = \"pam\"\n", 0o666)
+	if c := Read(dir); c.Err() == nil || c.Session != "none" || !strings.Contains(c.Err().Error(), "chmod go-w "+file) {
+		t.Errorf("a file that everybody may write counts: session %q, error %v", c.Session, c.Err())
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can give a file away")
+	}
+	writeFile(t, file, "session = \"pam\"\n", 0o644)
+	if err := os.Chown(file, 12345, 0); err != nil {
+		t.Fatal(err)
+	}
+	if c := Read(dir); c.Err() == nil || c.Session != "none" || !strings.Contains(c.Err().Error(), "uid 12345") {
+		t.Errorf("a stranger's file counts: session %q, error %v", c.Session, c.Err())
+	}
+}
+
+func TestRowsShowNoSecret(t *testing.T) {
+	c := read(t, "[channel.ops]\ntype = \"webhook\"\nurl = \"https://hooks.example.org/T0/s3cret\"\nheader = { Authorization = \"Bearer s3cret\" }\n[channel.odd]\nurl = \"s3cret\"\n")
+	text := fmt.Sprint(c.Rows())
+	if strings.Contains(text, "s3cret") || !strings.Contains(text, "https://hooks.example.org/...") || !strings.Contains(text, "Authorization") {
+		t.Errorf("got %s", text)
+	}
+	for _, row := range c.Rows() {
+		if row.Key == "channel.ops.header" && row.At.Line != 4 || row.Key == "max-running" && (row.Value != "none" || row.At.Line != 0) {
+			t.Errorf("got %+v", row)
+		}
+	}
+}
+
+// FuzzScan holds the finder of places to the decoder: it must find each value
+// of a text that is taken, once, in a line that the text has.
+func FuzzScan(f *testing.F) {
+	for _, text := range []string{
+		"a = 1\n[b.c] # x\n\"d.e\" = 'f'\n[[g]]\nh = { i = 1, j.k = [ { l = 2 }, { l = 3 } ] }\n[[g]]\n[g.m]\nn = \"\"\"\\\n x\"\"\"\"\n",
+		"[ a . \"b\\u0041\" ]\nc=[1,#]\n[2,3]]\nd = '''\n'x'''\ne.f = 2024-01-01 00:00:00\n",
+		"x = \"a\\\"]\" # = [\r\ny = [\n\t'#',\n]\n",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		document := map[string]any{}
+		_, err := toml.Decode(text, &document)
+		keys := scan(text) // must come back whatever the text is
+		if err != nil {
+			return
+		}
+		found, lines := map[string]bool{}, 1+strings.Count(text, "\n")
+		for _, k := range keys {
+			id := dotted(k.path)
+			if v := find(document, k.path); !isTable(v) && found[id] || k.line < 1 || k.line > lines {
+				t.Fatalf("%q: found %s in line %d, again %t", text, id, k.line, found[id])
+			}
+			found[id] = true
+		}
+		if missed := missing(document, nil, found); missed != nil {
+			t.Fatalf("%q: %q was not found among %v", text, missed, keys)
+		}
+	})
+}
+
+// missing is the path of a value that was not found.
+func missing(v any, path []string, found map[string]bool) []string {
+	under := func(part string, v any) []string { return missing(v, append(slices.Clone(path), part), found) }
+	switch v := v.(type) {
+	case map[string]any:
+		for name, v := range v {
+			if m := under(name, v); m != nil {
+				return m
+			}
+		}
+		return nil
+	case []map[string]any:
+		for i, v := range v {
+			if m := under(fmt.Sprint(i), v); m != nil {
+				return m
+			}
+		}
+		return nil
+	}
+	if isTable(v) {
+		for i, v := range v.([]any) {
+			if m := under(fmt.Sprint(i), v); m != nil {
+				return m
+			}
+		}
+		return nil
+	}
+	if !found[dotted(path)] {
+		return path
+	}
+	return nil
+}
+
+// FuzzRead reads any file: nothing of it may end the daemon.
+func FuzzRead(f *testing.F) {
+	f.Add("[default]\nretry = 3\n[[match]]\nuser = \"a\"\nset = { name = \"b\" }\n[pool.x]\nrate = \"1/m\"\n[channel.c]\nheader = { a = \"b\" }\n")
+	f.Add("match = [ { user = \"a\" }, 1 ]\nmail = 3\njob = { a = { retry = 1.5 } }\n")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(filepath.Join(dir, "cronring.toml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c := Read(dir)
+		c.Rows()
+		for _, d := range c.Remarks {
+			if d.Line < 0 || d.Line > 1+strings.Count(text, "\n") || d.Message == "" || d.Code == "" {
+				t.Fatalf("%q: %+v", text, d)
+			}
+		}
+		if err := c.Err(); err != nil && errors.Unwrap(err) != nil {
+			t.Fatal(err)
+		}
+		if s := c.Sidecar; s != nil {
+			crontab.Parse("t", "#@ name=a\n0 1 * * * x\n", crontab.Config{Sidecar: s, Owner: "a"})
+		}
+	})
+}

@@ -1,0 +1,295 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// Bounds on what a configuration can ask for.
+const (
+	mostRuns  = 1_000_000
+	mostSlots = 1_000_000
+	mostRate  = 1_000_000
+)
+
+const (
+	sessionNone = "none"
+	sessionPAM  = "pam"
+)
+
+// setting is one key that stands by itself: how it is read, and how its
+// effective value is shown.
+type setting struct {
+	key     string
+	atStart bool // what is running goes on with what it began with
+	read    func(*Config, value) error
+	show    func(*Config) string
+}
+
+// settings is all of them, in the order of the manual page.
+var settings = []setting{
+	{"session", true, func(c *Config, v value) error { return oneOf(&c.Session, v, sessionNone, sessionPAM) },
+		func(c *Config) string { return c.Session }},
+	{"permissive", true, func(c *Config, v value) (err error) { c.Permissive, err = v.truth(); return err },
+		func(c *Config) string { return strconv.FormatBool(c.Permissive) }},
+	{"max-running", false, func(c *Config, v value) (err error) { c.Limits.MaxRunning, err = v.number(0, mostRuns); return err },
+		func(c *Config) string { return limit(c.Limits.MaxRunning) }},
+	{"max-running-per-user", false, func(c *Config, v value) (err error) { c.Limits.MaxPerUser, err = v.number(0, mostRuns); return err },
+		func(c *Config) string { return limit(c.Limits.MaxPerUser) }},
+	{"queue-max", false, func(c *Config, v value) (err error) { c.Limits.QueueMax, err = v.number(1, mostRuns); return err },
+		func(c *Config) string { return strconv.Itoa(cmp.Or(c.Limits.QueueMax, queueMax)) }},
+	{"mail.command", true, func(c *Config, v value) (err error) { c.Mail.Command, err = v.text(); return err },
+		func(c *Config) string { return cmp.Or(c.Mail.Command, "sendmail") }},
+	{"mail.off", true, func(c *Config, v value) (err error) { c.Mail.Off, err = v.truth(); return err },
+		func(c *Config) string { return strconv.FormatBool(c.Mail.Off) }},
+	{"log.cron-lines", true, readCronLines,
+		func(c *Config) string { return strconv.FormatBool(c.Log.CronLines == nil || *c.Log.CronLines) }},
+	{"log.to", true, func(c *Config, v value) error {
+		return oneOf(&c.Log.To, v, "auto", "journal", "syslog", "text", "json")
+	},
+		func(c *Config) string { return cmp.Or(c.Log.To, "auto") }},
+}
+
+// KeepStarted has what only a start of the daemon can change stay as it is in
+// old, and names what would be another.
+func (c *Config) KeepStarted(old *Config) (waiting []string) {
+	for _, s := range settings {
+		if !s.atStart {
+			continue
+		}
+		if s.show(c) != s.show(old) {
+			waiting = append(waiting, s.key)
+		}
+		delete(c.Places, s.key)
+		if at, ok := old.Places[s.key]; ok {
+			c.Places[s.key] = at
+		}
+	}
+	c.Session, c.Permissive, c.Mail, c.Log = old.Session, old.Permissive, old.Mail, old.Log
+	return waiting
+}
+
+func readCronLines(c *Config, v value) error {
+	yes, err := v.truth()
+	if err == nil {
+		c.Log.CronLines = &yes
+	}
+	return err
+}
+
+// queueMax is what holds where queue-max says nothing: see engine.Limits.
+const queueMax = 10_000
+
+func limit(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+func oneOf(to *string, v value, words ...string) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(words, text) {
+		return fmt.Errorf("it is %q, want %s", text, list(words))
+	}
+	*to = text
+	return nil
+}
+
+// list is words with or before the last.
+func list(words []string) string {
+	text := strconv.Quote(words[0])
+	for _, word := range words[1 : len(words)-1] {
+		text += ", " + strconv.Quote(word)
+	}
+	return text + " or " + strconv.Quote(words[len(words)-1])
+}
+
+var errUnknown = errors.New("unknown key")
+
+// tables are the shapes of tables that are known; * is any name or number.
+var tables = [][]string{
+	{"mail"}, {"log"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
+	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"},
+}
+
+// open takes note of a table. It is false for one that is not known.
+func (r *reader) open(path []string, at crontab.Place) bool {
+	known := slices.ContainsFunc(tables, func(shape []string) bool {
+		return slices.EqualFunc(shape, path, func(want, got string) bool { return want == "*" || want == got })
+	})
+	if !known || len(path) < 2 {
+		return known
+	}
+	switch name := path[1]; path[0] {
+	case "job":
+		r.job(name, at)
+	case "match":
+		r.match(name, at)
+	case "pool":
+		r.pool(name)
+	case "channel":
+		r.channel(name)
+	}
+	return true
+}
+
+// set acts on a key and its value.
+func (r *reader) set(path []string, v value, at crontab.Place) error {
+	key := dotted(path)
+	for _, s := range settings {
+		if s.key == key {
+			return r.placed(key, at, s.read(r.Config, v))
+		}
+	}
+	switch last := path[len(path)-1]; {
+	case path[0] == "default" && len(path) == 2:
+		return addOption(&r.sidecar.Default, last, v, at)
+	case path[0] == "job" && len(path) == 3:
+		return r.setJob(path[1], last, v, at)
+	case path[0] == "match" && len(path) == 4 && path[2] == "set":
+		return addOption(&r.match(path[1], at).Set, last, v, at)
+	case path[0] == "match" && len(path) == 3:
+		return r.setMatch(path[1], last, v, at)
+	case path[0] == "pool" && len(path) == 3:
+		return r.placed(key, at, r.setPool(path[1], last, v))
+	case path[0] == "channel" && len(path) == 3:
+		return r.placed(key, at, r.channel(path[1]).set(last, v))
+	case path[0] == "channel" && len(path) == 4 && path[2] == "header":
+		return r.placed(key, at, r.channel(path[1]).setHeader(last, v))
+	}
+	return errUnknown
+}
+
+// placed notes where a value stands that counts.
+func (r *reader) placed(key string, at crontab.Place, err error) error {
+	if err == nil {
+		r.Places[key] = at
+	}
+	return err
+}
+
+// knownKeys is what may stand in the place of the last part of a path.
+func knownKeys(path []string) []string {
+	var keys []string
+	switch {
+	case len(path) == 1:
+		for _, s := range settings {
+			keys = append(keys, s.key)
+		}
+		return append(keys, "default", "job", "match", "pool", "channel")
+	case path[0] == "pool":
+		return []string{"size", "rate", "users"}
+	case path[0] == "match":
+		return []string{"file", "user", "command", "set"}
+	case path[0] == "channel":
+		return channelKeys
+	}
+	for _, s := range settings {
+		if key, ok := strings.CutPrefix(s.key, path[0]+"."); ok {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// addOption adds an option to a set, or takes the place of one of the same key.
+func addOption(set *[]crontab.Setting, key string, v value, at crontab.Place) error {
+	text, err := v.option()
+	if err != nil {
+		return err
+	}
+	s := crontab.Setting{Key: key, Value: text, File: at.File, Line: at.Line}
+	if i := slices.IndexFunc(*set, func(old crontab.Setting) bool { return old.Key == key }); i >= 0 {
+		(*set)[i] = s
+		return nil
+	}
+	*set = append(*set, s)
+	return nil
+}
+
+func (r *reader) job(name string, at crontab.Place) crontab.JobConfig {
+	j, ok := r.jobs[name]
+	if !ok {
+		j.At = at
+		r.jobs[name] = j
+	}
+	return j
+}
+
+func (r *reader) setJob(name, key string, v value, at crontab.Place) (err error) {
+	j := r.job(name, at)
+	if key == "user" {
+		j.User, err = v.text()
+	} else {
+		err = addOption(&j.Set, key, v, at)
+	}
+	r.jobs[name] = j
+	return err
+}
+
+// match is the [[match]] of that number in the present file.
+func (r *reader) match(number string, at crontab.Place) *crontab.Match {
+	i, _ := strconv.Atoi(number)
+	for len(r.sidecar.Matches) <= r.matches+i {
+		r.sidecar.Matches = append(r.sidecar.Matches, crontab.Match{At: at})
+	}
+	return &r.sidecar.Matches[r.matches+i]
+}
+
+func (r *reader) setMatch(number, key string, v value, at crontab.Place) (err error) {
+	m := r.match(number, at)
+	switch key {
+	case "file":
+		m.File, err = v.text()
+	case "user":
+		m.User, err = v.text()
+	case "command":
+		m.Command, err = v.text()
+	default:
+		return errUnknown
+	}
+	return err
+}
+
+func (r *reader) pool(name string) engine.Pool {
+	if r.Limits.Pools == nil {
+		r.Limits.Pools = map[string]engine.Pool{}
+	}
+	p, ok := r.Limits.Pools[name]
+	if !ok {
+		r.Limits.Pools[name] = p
+	}
+	return p
+}
+
+func (r *reader) setPool(name, key string, v value) (err error) {
+	p := r.pool(name)
+	switch key {
+	case "size":
+		p.Size, err = v.number(1, mostSlots)
+	case "rate":
+		p.Rate, p.Per, err = v.rate()
+	case "users":
+		p.Users, err = v.texts()
+	default:
+		return errUnknown
+	}
+	if err == nil {
+		r.Limits.Pools[name] = p
+	}
+	return err
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

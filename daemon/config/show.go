@@ -1,0 +1,136 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// Row is one effective setting, for people. Secrets are left out of it.
+type Row struct {
+	Key, Value string
+	At         crontab.Place // where it stands; the zero Place: it is built in
+}
+
+// Rows is all that is in effect: first what has a value on every host, then
+// what this one declares.
+func (c *Config) Rows() []Row {
+	var rows []Row
+	for _, s := range settings {
+		rows = append(rows, Row{s.key, s.show(c), c.Places[s.key]})
+	}
+	add := func(kind, name, key, value string) {
+		if path := dotted([]string{kind, name, key}); value != "" {
+			rows = append(rows, Row{path, value, c.place(path)})
+		}
+	}
+	for _, name := range sortedKeys(c.Limits.Pools) {
+		p := c.Limits.Pools[name]
+		add("pool", name, "size", strconv.Itoa(p.Size))
+		if p.Rate > 0 {
+			add("pool", name, "rate", fmt.Sprintf("%d/%s", p.Rate, short(p.Per)))
+		}
+		add("pool", name, "users", strings.Join(p.Users, ", "))
+	}
+	for i := range c.Channels {
+		ch := &c.Channels[i]
+		for _, f := range ch.fields() {
+			add("channel", ch.Name, f[0], f[1])
+		}
+	}
+	return append(rows, sidecarRows(c.Sidecar)...)
+}
+
+// place is where a setting stands; of a table of headers, where its first does.
+func (c *Config) place(path string) crontab.Place {
+	at := c.Places[path]
+	for key, p := range c.Places {
+		if strings.HasPrefix(key, path+".") && (at.Line == 0 || p.Line < at.Line) {
+			at = p
+		}
+	}
+	return at
+}
+
+// fields is what a channel says, by key. Of a URL, which often is a secret as a
+// whole, only scheme and host are shown, and of headers the names.
+func (c *Channel) fields() [][2]string {
+	return [][2]string{
+		{"type", c.Type}, {"users", strings.Join(c.Users, ", ")}, {"to", strings.Join(c.To, ", ")},
+		{"command", strings.Join(c.Command, " ")}, {"user", c.User},
+		{"url", host(c.URL)}, {"url-file", c.URLFile}, {"secret-file", c.SecretFile},
+		{"header", strings.Join(sortedKeys(c.Header), ", ")}, {"template", firstLine(c.Template)},
+		{"timeout", given(c.Timeout)}, {"retry", given(c.Retry)},
+	}
+}
+
+func host(text string) string {
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "(not shown)"
+	}
+	return u.Scheme + "://" + u.Host + "/..."
+}
+
+func firstLine(text string) string {
+	line, _, more := strings.Cut(text, "\n")
+	if more {
+		line += " ..."
+	}
+	return line
+}
+
+func given(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return short(d)
+}
+
+// short is a duration without the units that are 0: 1m0s is 1m.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"0s", "0m"} {
+		if cut, ok := strings.CutSuffix(text, zero); ok && cut != "" && strings.Trim(cut[len(cut)-1:], "0123456789") != "" {
+			text = cut
+		}
+	}
+	return text
+}
+
+func sidecarRows(s *crontab.Sidecar) (rows []Row) {
+	if s == nil {
+		return nil
+	}
+	add := func(table []string, set []crontab.Setting) {
+		for _, o := range set {
+			rows = append(rows, Row{dotted(append(table[:len(table):len(table)], o.Key)), o.Value, crontab.Place{File: o.File, Line: o.Line}})
+		}
+	}
+	one := func(table []string, key, value string, at crontab.Place) {
+		if value != "" {
+			add(table, []crontab.Setting{{Key: key, Value: value, File: at.File, Line: at.Line}})
+		}
+	}
+	add([]string{"default"}, s.Default)
+	for i, m := range s.Matches {
+		table := []string{"match", strconv.Itoa(i + 1)}
+		one(table, "file", m.File, m.At)
+		one(table, "user", m.User, m.At)
+		one(table, "command", m.Command, m.At)
+		add(append(table, "set"), m.Set)
+	}
+	for _, name := range sortedKeys(s.Jobs) {
+		j := s.Jobs[name]
+		one([]string{"job", name}, "user", j.User, j.At)
+		add([]string{"job", name}, j.Set)
+	}
+	return rows
+}

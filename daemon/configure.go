@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// configuration is what the administrator decided, as it is in force.
+type configuration struct {
+	dir string // "": there is none to be read again
+
+	mu      sync.Mutex
+	now     config.Config
+	waiting []string             // keys that were changed and count from the next start
+	refused []crontab.Diagnostic // of a newer version, which is not taken for this
+	unused  []crontab.Diagnostic // parts that are for no entry of the tables
+}
+
+// openConfiguration begins with what was read at the start. A daemon that was
+// executed anew goes on with what held before, rather than with a part of
+// something broken.
+func openConfiguration(o *Options, before *handover) *configuration {
+	c := &configuration{dir: o.ConfigDir, now: o.Config}
+	if before != nil && before.Config != nil && o.Config.Err() != nil {
+		c.now, c.refused = *before.Config, o.Config.Remarks
+		o.Config = c.now
+	}
+	return c
+}
+
+func (c *configuration) current() config.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// readAgain takes the configuration as it stands now, unless something is wrong
+// with it: then all of what held before holds. It reports whether what is in
+// force is another. What is the same stays the same value, so that tables that
+// it is said of need not be parsed again.
+func (c *configuration) readAgain() (changed bool) {
+	if c.dir == "" {
+		return false
+	}
+	next := config.Read(c.dir)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if next.Err() != nil {
+		c.refused = next.Remarks
+		return false
+	}
+	c.refused = nil
+	c.waiting = next.KeepStarted(&c.now)
+	if reflect.DeepEqual(next.Sidecar, c.now.Sidecar) {
+		next.Sidecar = c.now.Sidecar
+	}
+	changed = !reflect.DeepEqual(next, c.now)
+	c.now = next
+	return changed
+}
+
+// look finds out which parts are for no entry of the tables.
+func (c *configuration) look(tables []*crontab.Table) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unused = nil
+	if c.now.Sidecar != nil {
+		c.unused = c.now.Sidecar.Unused(tables)
+	}
+}
+
+// remarks is all there is to say of the configuration.
+func (c *configuration) remarks() []crontab.Diagnostic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append(append(append([]crontab.Diagnostic(nil), c.now.Remarks...), c.refused...), c.unused...)
+}
+
+// problems is what of it does not count, and notices what is worth knowing.
+func (c *configuration) problems() (problems, notices []api.Problem) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.now.Err(); err != nil {
+		problems = append(problems, api.Problem{What: "part of the configuration does not count", Why: err.Error(), Fix: "cronring config check"})
+	}
+	if len(c.refused) > 0 {
+		broken := config.Config{Remarks: c.refused}
+		problems = append(problems, api.Problem{
+			What: "the configuration is not taken; what it said before holds", Why: broken.Err().Error(), Fix: "cronring config check",
+		})
+	}
+	if len(c.waiting) > 0 {
+		notices = append(notices, api.Problem{
+			What: "changed in the configuration, and in force from the next start: " + strings.Join(c.waiting, ", "), Fix: "systemctl reload cronring",
+		})
+	}
+	for _, d := range c.unused {
+		notices = append(notices, api.Problem{What: d.Error(), Fix: d.Fix})
+	}
+	return problems, notices
+}
+
+// configure takes the configuration as it stands now and reports whether what is
+// in force is another. One that is not taken is said in the log, and in the
+// status until it is mended.
+func (l *loop) configure() (changed bool) {
+	changed = l.config.readAgain()
+	l.tables.source.SetSidecar(l.config.current().Sidecar)
+	if changed {
+		l.log.Info("configuration read", "directory", l.config.dir)
+	}
+	problems, _ := l.config.problems()
+	for _, p := range problems {
+		l.log.Error(p.What, "why", p.Why, "fix", p.Fix)
+	}
+	return changed
+}
+
+// loadOf is the tables with what the host says of them.
+func (l *loop) loadOf(ctx context.Context, tables []*crontab.Table) engine.Load {
+	node, _ := os.Hostname() // on a host without a name nothing is meant for a name
+	return engine.Load{Tables: tables, Limits: l.config.current().Limits, Node: node, Unfit: l.unfit(ctx, tables)}
+}

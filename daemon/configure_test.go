@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// configure writes cronring.toml, with what the harness says of mail.
+func (h *host) configure(text string) {
+	h.t.Helper()
+	if err := os.MkdirAll(h.path("etc/cronring/conf.d"), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write("etc/cronring/cronring.toml", text+"[mail]\noff = true\n")
+}
+
+// wantOption checks what the daemon goes by.
+func (h *host) wantOption(ref, key, want string) {
+	h.t.Helper()
+	j, err := h.client.Show(h.context(), ref)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if got := j.Job.Options[key]; got != want {
+		h.t.Errorf("%s: %s is %q, want %q", ref, key, got, want)
+	}
+}
+
+func (h *host) problem(words string) bool {
+	h.t.Helper()
+	for _, p := range h.status().Problems {
+		if strings.Contains(p.What+" "+p.Why, words) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestHostTakesConfigurationAtReload(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("etc/cron.d/a", "#@ name=a grace=7s\n0 0 1 1 * ann true\n")
+	h.userTable("bob", bobID, "#@ name=b\n0 0 1 1 * true\n")
+	h.configure("[default]\nretry = 2\n[job.a]\ngrace = \"9s\"\n[job.b]\ntimeout = \"1m\"\n[job.nobody]\nretry = 1\n")
+	h.start()
+	h.wantOption("a", "grace", "9s")
+	h.wantOption("a", "retry", "2")
+	h.wantOption("b", "timeout", "") // the job of that name is root's: bob may call his as he likes
+	notices := ""
+	for _, p := range h.status().Notices {
+		notices += p.What + "\n"
+	}
+	for _, want := range []string{"cronring.toml:7: [job.nobody] is for no entry", "cronring.toml:5: [job.b] is for no entry: the one of that name runs as bob"} {
+		if !strings.Contains(notices, want) {
+			t.Errorf("notices %s\nwant %q among them", notices, want)
+		}
+	}
+
+	h.configure("session = \"pam\"\n[default]\nretry = 3\n[job.b]\nuser = \"bob\"\ntimeout = \"1m\"\n")
+	h.signal(syscall.SIGHUP)
+	h.said("configuration read")
+	h.reload() // comes after that of the signal
+	h.wantOption("a", "grace", "7s")
+	h.wantOption("a", "retry", "3")
+	h.wantOption("b", "timeout", "1m")
+	if n := h.status().Notices; len(n) != 1 || !strings.HasSuffix(n[0].What, "from the next start: session") {
+		t.Errorf("notices %+v, want that the session waits for a start", n)
+	}
+
+	h.configure("[default]\nretry = 4\nretri = 5\n")
+	if _, err := h.client.Reload(h.context()); err == nil || !strings.Contains(err.Error(), "cronring.toml:3: unknown option") {
+		t.Errorf("a broken configuration: reload says %v", err)
+	}
+	h.said("the configuration is not taken", "retri")
+	h.wantOption("a", "retry", "3")
+	if !h.problem("cronring.toml:3: unknown option \"retri\"") {
+		t.Errorf("status does not say what is wrong: %+v", h.status().Problems)
+	}
+
+	// Executed anew it goes on with what was good, rather than with a part.
+	h.signal(syscall.SIGUSR2)
+	h.said("msg=ready")
+	h.wantOption("a", "retry", "3")
+	if !h.problem("the configuration is not taken") {
+		t.Errorf("status forgot what is wrong: %+v", h.status().Problems)
+	}
+
+	h.configure("[default]\nretry = 4\n")
+	h.reload()
+	h.wantOption("a", "retry", "4")
+	h.wantOption("b", "timeout", "")
+	if s := h.status(); len(s.Problems) > 0 || len(s.Notices) > 0 {
+		t.Errorf("problems %+v, notices %+v; want none", s.Problems, s.Notices)
+	}
+	h.stop()
+}
+
+// TestHostStartsWithWhatIsRightInItsConfiguration: at a start nothing held
+// before, and one slip is not to stop a host's jobs; but a guard that cannot be
+// read holds those that it is for.
+func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("etc/cron.d/a", "#@ name=a\n0 0 1 1 * ann true\n#@ name=b\n0 0 1 1 * ann true\n")
+	h.configure("[default]\nretry = 2\n[job.a]\noverlap = \"skpi\"\n[ring]\n")
+	h.start()
+	h.wantOption("b", "retry", "2")
+	j, err := h.client.Show(h.context(), "a")
+	if err != nil || !strings.Contains(j.Job.Held, "overlap in "+h.path("etc/cronring/cronring.toml:4")) {
+		t.Errorf("got held %q, error %v; want the place of the guard", j.Job.Held, err)
+	}
+	if !h.problem("cronring.toml:5: unknown key ring") {
+		t.Errorf("problems %+v, want the unknown key", h.status().Problems)
+	}
+	var codes []crontab.Code
+	remarks, err := h.client.Diagnostics(h.context())
+	for _, d := range remarks {
+		codes = append(codes, d.Code)
+	}
+	if err != nil || len(codes) != 2 || codes[0] != "B404" || codes[1] != "B604" {
+		t.Errorf("got remarks %v %v, want B404 and B604", codes, err)
+	}
+	h.stop()
+}
