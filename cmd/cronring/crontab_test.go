@@ -59,6 +59,7 @@ func (quietLoop) Health() api.Health { return api.Health{V: api.Version} }
 
 func (quietLoop) View() *engine.View { return engine.New(engine.State{}).View() }
 
+func (q quietLoop) Config() api.Config { return api.Config{} }
 func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	q.h.mu.Lock()
 	defer q.h.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -69,7 +70,12 @@ func (a *app) lint(ctx context.Context, names []string, f lintFlags, out *output
 	}
 	l := &linted{texts: map[string]string{}}
 	if f.host {
-		l.host(ctx, source, f)
+		var c config.Config
+		if f.root == "" {
+			c = config.Read(configDir)
+			l.texts = configTexts(configDir)
+		}
+		l.host(ctx, source, f, c)
 	} else {
 		l.files(ctx, a, names, f, source)
 	}
@@ -155,9 +161,12 @@ func (l *linted) judge(ctx context.Context, name string, source spool.SourceOpti
 	return refusal
 }
 
-// host looks at all tables that the daemon would read.
-func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags) {
+// host looks at all tables that the daemon would read, and at what the
+// configuration says of their entries.
+func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags, c config.Config) {
+	source.Sidecar = c.Sidecar
 	found := spool.OpenSource(source).Scan(ctx)
+	l.remarks = append(append(l.remarks, c.Remarks...), unusedOf(c, found)...)
 	for _, r := range found.Refused {
 		l.remarks = append(l.remarks, r.Diagnostic())
 	}

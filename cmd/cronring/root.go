@@ -39,7 +39,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newDead(a), newEvents(a)},
+		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newDead(a), newEvents(a), newConfig(a)},
 		"do": {
 			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newBackfill(a), newReload(a),
 			newState(a), newNotify(a), newRevisions(a), newUndo(a),
@@ -73,7 +73,7 @@ func newExitCodes() *cobra.Command {
   4    not allowed
   5    the daemon cannot be reached
   6    refused by state: paused, overlapping, draining, nothing to stop
-  8    a check found problems (lint, doctor, import, status --check)
+  8    a check found problems (lint, config check, doctor, import, status --check)
   125  run --wait: trouble that is not the job's own
   130  interrupted
 

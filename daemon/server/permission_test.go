@@ -54,6 +54,8 @@ var request = map[string]walked{
 	"GET /v1/output":      {query: "run=1&follow=true", names: true},
 	"GET /v1/events":      {streams: true},
 	"GET /v1/diagnostics": {},
+	"GET /v1/config":      {},
+	"GET /v1/config/job":  {query: "job=ann-job", names: true},
 	"POST /v1/run":        {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/stop":       {body: `{"refs":["3"]}`, names: true},
 	"POST /v1/pause":      {body: `{"jobs":["ann-job"]}`, names: true},

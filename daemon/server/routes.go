@@ -36,6 +36,8 @@ var routes = []struct {
 	{"GET", "/v1/output", owner, (*Server).output},
 	{"GET", "/v1/events", owner, (*Server).events},
 	{"GET", "/v1/diagnostics", keeper, (*Server).diagnostics},
+	{"GET", "/v1/config", keeper, (*Server).config},
+	{"GET", "/v1/config/job", owner, (*Server).jobConfig},
 	{"POST", "/v1/run", owner, (*Server).runJobs},
 	{"POST", "/v1/stop", owner, (*Server).stopRuns},
 	{"POST", "/v1/pause", owner, (*Server).pauseJobs},

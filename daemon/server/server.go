@@ -29,6 +29,8 @@ type Backend interface {
 	Reload(ctx context.Context) ([]crontab.Diagnostic, error)
 	// Diagnostics are the remarks on the loaded tables.
 	Diagnostics() []crontab.Diagnostic
+	// Config is what the daemon goes by.
+	Config() api.Config
 	// Health tells how the daemon is.
 	Health() api.Health
 	// Subscribe gives what happens from now on, until ctx ends or the daemon

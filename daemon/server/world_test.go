@@ -187,6 +187,10 @@ func (w *world) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) 
 	return engine.Answer{}, errors.New("the engine gave no answer")
 }
 
+func (w *world) Config() api.Config {
+	return api.Config{Directory: "/etc/cronring", Settings: []api.Setting{{Key: "max-running", Value: "none", Origin: "built-in"}}}
+}
+
 func (w *world) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
