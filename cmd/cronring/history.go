@@ -90,7 +90,7 @@ func (a *app) flagTime(name, text string, loc *time.Location) (time.Time, error)
 }
 
 func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
-	t := &table{header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by"}}
+	t := &table{header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by", "cpu", "memory", "read", "written"}}
 	form := stampPlain
 	if out.forEyes() {
 		form = "Mon 01-02 15:04:05"
@@ -98,7 +98,8 @@ func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
 	for i := range runs {
 		r := &runs[i]
 		t.add(r.ID.String(), string(r.Job), formatTime(r.Due, form, loc), formatTime(r.Started, form, loc), ending(r), a.took(r),
-			string(r.Trigger), strconv.Itoa(r.Attempt), r.By)
+			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
+			cpuTime(r.Usage.CPU), size(r.Usage.Memory), size(r.Usage.Read), size(r.Usage.Write))
 		t.rows[i][4].tone = runTone(r)
 	}
 	return t

@@ -82,7 +82,7 @@ func (a *app) jobTable(jobs []job.Status, out *output, loc *time.Location) *tabl
 	for i := range jobs {
 		j := &jobs[i]
 		look := stateLook[j.State]
-		t.add(string(j.State), string(j.Job.ID), j.Job.Schedule, stamp(j.Next, loc), "", a.took(j.Last),
+		t.add(string(j.State), string(j.Job.ID), startsOn(&j.Job), stamp(j.Next, loc), "", a.took(j.Last),
 			j.Job.User, fmt.Sprintf("%s:%d", j.Job.Table, j.Job.Line), j.Job.Command)
 		row := t.rows[len(t.rows)-1]
 		if j.Last != nil {
@@ -94,6 +94,20 @@ func (a *app) jobTable(jobs []job.Status, out *output, loc *time.Location) *tabl
 		}
 	}
 	return t
+}
+
+// startsOn is what starts a job, as written: its time fields, or the option in
+// their place.
+func startsOn(j *job.Job) string {
+	for _, key := range []string{"on", "at", "every"} {
+		if value := j.Options[key]; value != "" {
+			return key + "=" + value
+		}
+	}
+	if j.Options["trigger"] == "manual" {
+		return "by hand"
+	}
+	return j.Schedule
 }
 
 // away says how far off an instant is, in as few cells as can be.

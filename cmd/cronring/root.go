@@ -81,8 +81,12 @@ run --wait gives the job's own exit code, or 128+n if signal n ended it.`,
 	}
 }
 
-// usageOf turns complaints about arguments into errors of usage.
+// usageOf turns complaints about arguments into errors of usage. Without a
+// check any arguments will do.
 func usageOf(check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		return cobra.ArbitraryArgs
+	}
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
 			return badUsage("run \""+cmd.CommandPath()+"\" like that", err.Error(), "cronring "+cmd.Use+"    or see: "+cmd.CommandPath()+" --help")

@@ -46,7 +46,7 @@ func newShow(a *app) *cobra.Command {
 func (a *app) printJob(j api.Job, loc *time.Location) {
 	look := stateLook[j.State]
 	a.printf("%s  %s\n", cleanCell(string(j.Job.ID)), a.paint(look.tone, stateSign(j.State)+" "+string(j.State)))
-	a.printField("schedule", j.Job.Schedule+"   "+j.Meaning)
+	a.printField("schedule", startsOn(&j.Job)+"   "+j.Meaning)
 	a.printField("zone", j.Job.Zone)
 	a.printField("source", fmt.Sprintf("%s:%d", j.Job.Table, j.Job.Line))
 	a.printField("user", j.Job.User)
@@ -65,7 +65,7 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 	}
 	for i := range j.Recent {
 		r := &j.Recent[i]
-		a.printField(fieldOnce(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(stampEyes), ending(r), a.took(r)))
+		a.printField(fieldOnce(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(stampEyes), ending(r), a.took(r))+used(&r.Usage))
 	}
 	for i, t := range j.Upcoming {
 		a.printField(fieldOnce(i, "next"), t.In(loc).Format(stampEyes)+"  "+a.until(t))
