@@ -252,7 +252,7 @@ func TestNextEqualsBruteForce(t *testing.T) {
 						checkWindow(t, r, z, at-6*3600, at+30*3600, at)
 					}
 				}
-				windows := 60
+				windows := 40
 				if long {
 					windows = 2000
 				}

@@ -159,3 +159,31 @@ func TestRealTablesLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestOptionsTablesHaveEveryCoreOption reads the tables that other crons are
+// shown: all that they say has effect here.
+func TestOptionsTablesHaveEveryCoreOption(t *testing.T) {
+	for _, name := range []string{"options.crontab", "options.cron.d"} {
+		table, remarks := Parse(name, readCorpus(t, name), Config{Format: formatOf(name), Owner: "root", Privileged: true, Zone: time.LoadLocation})
+		for _, d := range remarks {
+			if d.Severity != Notice && d.Code != "B407" { // the file property owner is known by name only
+				t.Errorf("got %v (%s), want notices at most", d, d.Code)
+			}
+		}
+		used := map[string]bool{}
+		for i := range table.Entries {
+			o := table.Entries[i].Options()
+			if o.Held != "" || o.Degraded != "" {
+				t.Errorf("%s:%d: held %q, degraded %q", name, table.Entries[i].Line(), o.Held, o.Degraded)
+			}
+			for _, it := range o.Items {
+				used[it.Key] = true
+			}
+		}
+		for _, s := range Vocabulary() {
+			if s.Built() && !s.Extend && !used[s.Key] {
+				t.Errorf("%s: no entry has %s=", name, s.Key)
+			}
+		}
+	}
+}

@@ -319,3 +319,23 @@ func text(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// TestCompareOptionsUnderOtherCrons shows the tables that have every core option
+// to other crons: to them options are comments.
+func TestCompareOptionsUnderOtherCrons(t *testing.T) {
+	needLab(t)
+	files := map[string]string{
+		"tables/cron.d/options": text(t, "../testdata/crontab/options.cron.d"),
+		"tables/users/root":     text(t, "../testdata/crontab/options.crontab"),
+	}
+	for _, m := range []machine{
+		{packages: "cron busybox-static", args: []string{"debian", "busybox"}},
+		{suite: "trixie", packages: "cronie", args: []string{"cronie"}},
+	} {
+		m.proof, m.files, m.debian, m.limit = "options", files, true, 10*time.Minute
+		t.Run(m.args[0], func(t *testing.T) {
+			t.Parallel() // they wait for the next minute
+			m.run(t)
+		})
+	}
+}
