@@ -300,6 +300,27 @@ func TestDirectiveRemarks(t *testing.T) {
 	}
 }
 
+// TestEntriesOfNoTimeNameNone shows that what an event or a person starts does
+// not go by its fields, whatever they are, and that a date that never comes is
+// no mistake there.
+func TestEntriesOfNoTimeNameNone(t *testing.T) {
+	for _, items := range []string{"on=job:a", "trigger=manual"} {
+		for _, times := range []string{"* * * * *", "@reboot", "@daily", "~ 3 * * *", "0 0 31 2 *"} {
+			e, codes := optionsOf(t, "RANDOM_DELAY=5\n#@ "+items+"\n"+times+" x\n")
+			if e.Schedule != Never || e.Reboot() || slices.Contains(codes, string(codeNoDate)) {
+				t.Errorf("%s above %s: got %v %v, want Never", items, times, e.Schedule, codes)
+			}
+		}
+	}
+	if _, codes := optionsOf(t, "0 0 31 2 * x\n"); !slices.Contains(codes, string(codeNoDate)) {
+		t.Errorf("0 0 31 2 *: got %v, want %s", codes, codeNoDate)
+	}
+	table, remarks := Parse("t", "#@ trigger=manual\n1 5 a x\n#@ on=job:a\n1 5 b x\n#@ trigger=clock\n1 5 c x\n", Config{Format: Anacron})
+	if o := table.Entries[0].Options(); o.Held == "" || table.Entries[1].Options().Held == "" || table.Entries[2].Options().Held != "" {
+		t.Errorf("anacrontab: got %v, want the first two lines held", remarks)
+	}
+}
+
 // TestUsersCannotGoBeforeOthers holds options that put a job before those of
 // others to root's tables and the administrator's configuration.
 func TestUsersCannotGoBeforeOthers(t *testing.T) {

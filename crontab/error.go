@@ -2,6 +2,7 @@ package crontab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -72,6 +73,12 @@ func (p *parser) add(d Diagnostic) {
 			Fix:     "mend what is listed first",
 		})
 	}
+}
+
+// forgive takes back the remarks of a code from the number on.
+func (p *parser) forgive(number int, code Code) {
+	tail := slices.DeleteFunc(p.remarks[number:], func(d Diagnostic) bool { return d.Code == code })
+	p.remarks = p.remarks[:number+len(tail)]
 }
 
 // maxSentence bounds a message or fix in bytes.

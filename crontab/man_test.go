@@ -3,6 +3,7 @@ package crontab
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,12 +30,13 @@ type example struct {
 	line   int
 	format Format
 	family Family
+	void   bool
 	text   string
 }
 
 // examples finds the literal blocks; a comment `.\" system` stands above those
-// with an account column, `.\" anacrontab` or `.\" anacrontab rhel` above those of
-// anacron.
+// with an account column, with `void` behind it if their directives have no
+// effect, `.\" anacrontab` or `.\" anacrontab rhel` above those of anacron.
 func examples(manual string) []example {
 	var found []example
 	var block *example
@@ -43,12 +45,14 @@ func examples(manual string) []example {
 		switch {
 		case line == `.\" system`:
 			next.format = System
+		case line == `.\" system void`:
+			next.format, next.void = System, true
 		case line == `.\" anacrontab`:
 			next.format = Anacron
 		case line == `.\" anacrontab rhel`:
 			next.format, next.family = Anacron, RHEL
 		case strings.HasPrefix(line, ".Bd -literal"):
-			block = &example{line: i + 1, format: next.format, family: next.family}
+			block = &example{line: i + 1, format: next.format, family: next.family, void: next.void}
 			next = example{}
 		case line == ".Ed":
 			found = append(found, *block)
@@ -61,38 +65,113 @@ func examples(manual string) []example {
 }
 
 func TestManualExamplesParse(t *testing.T) {
-	found := examples(readManual(t))
-	if len(found) < 12 {
-		t.Fatalf("got %d examples, want at least 12", len(found))
+	for path, least := range map[string]int{manualPath: 12, optionsPath: 6} {
+		found := examples(readPage(t, path))
+		if len(found) < least {
+			t.Errorf("%s: got %d examples, want at least %d", path, len(found), least)
+		}
+		for _, x := range found {
+			x.check(t, path)
+		}
 	}
-	for _, x := range found {
-		table, remarks := Parse("example", x.text, Config{Format: x.format, Family: x.family, StandIn: true, Zone: time.LoadLocation})
-		for _, d := range remarks {
-			if d.Severity == Error || d.Severity == Warning && d.Code != codeEitherDay && d.Code != codeRandomValue {
-				t.Errorf("%s:%d: %v (%s)\n%s", manualPath, x.line+d.Line, d, d.Code, d.Excerpt(x.text))
+}
+
+func (x *example) check(t *testing.T, path string) {
+	table, remarks := Parse("example", x.text, Config{Format: x.format, Family: x.family, StandIn: true, Zone: time.LoadLocation})
+	void := false
+	for _, d := range remarks {
+		void = void || d.Code == "B402"
+		if d.Severity == Error || d.Severity == Warning && d.Code != codeEitherDay && d.Code != codeRandomValue && (d.Code != "B402" || !x.void) {
+			t.Errorf("%s:%d: %v (%s)\n%s", path, x.line+d.Line, d, d.Code, d.Excerpt(x.text))
+		}
+	}
+	if void != x.void {
+		t.Errorf("%s:%d: directives without effect: got %v, want %v", path, x.line, void, x.void)
+	}
+	if len(table.Entries) == 0 {
+		t.Errorf("%s:%d: an example without entry", path, x.line)
+	}
+	for i := range table.Entries {
+		o := table.Entries[i].Options()
+		if o.Held != "" || o.Degraded != "" {
+			t.Errorf("%s:%d: held %q, degraded %q", path, x.line, o.Held, o.Degraded)
+		}
+		if x.format == Anacron && o.Period == nil {
+			t.Errorf("%s:%d: a line of anacrontab without period", path, x.line)
+		}
+		if x.void && o != plain {
+			t.Errorf("%s:%d: got options %+v, want none", path, x.line, *o)
+		}
+	}
+}
+
+// TestOptionsPageSaysWhatTheVocabularySays holds the page of options to the
+// table that the parser reads by, both ways.
+func TestOptionsPageSaysWhatTheVocabularySays(t *testing.T) {
+	page := readPage(t, optionsPath)
+	items := map[string]string{} // by option
+	for _, item := range strings.Split(page, "\n.It Cm ")[1:] {
+		item, _, _ = strings.Cut(item, "\n.El\n")
+		head, _, _ := strings.Cut(item, "\n")
+		for _, part := range strings.Split(head, " , Cm ") {
+			key, _, _ := strings.Cut(part, " Ns = Ns ")
+			if spec := vocabularyByKey[key]; spec == nil || !spec.Built() || items[key] != "" {
+				t.Errorf("%s: %s is twice on the page, or no option that is built", optionsPath, key)
 			}
+			items[key] = item + "\n"
 		}
-		for i := range table.Entries {
-			if o := table.Entries[i].Options(); x.format == Anacron && o.Period == nil {
-				t.Errorf("%s:%d: a line of anacrontab without period", manualPath, x.line)
-			}
+	}
+	for _, s := range Vocabulary() {
+		if !s.Built() {
+			continue
 		}
-		if len(table.Entries) == 0 {
-			t.Errorf("%s:%d: an example without entry", manualPath, x.line)
+		if want := "\n.Em Plain cron :\n" + s.Loss + ".\n"; !strings.Contains(items[s.Key], want) {
+			t.Errorf("%s: got\n%s\nwant %s", s.Key, items[s.Key], want)
 		}
-		for i := range table.Entries {
-			if o := table.Entries[i].Options(); o.Held != "" || o.Degraded != "" {
-				t.Errorf("%s:%d: held %q, degraded %q", manualPath, x.line, o.Held, o.Degraded)
+		values := strings.Split(s.Values, ", ")
+		if slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, " :./") }) {
+			continue // told in words
+		}
+		for _, value := range values {
+			if !slices.Contains(strings.Fields(items[s.Key]), value) {
+				t.Errorf("%s: the page does not have the value %s", s.Key, value)
 			}
 		}
 	}
 }
 
-func TestOptionsPageNamesAllThatIsBuilt(t *testing.T) {
+func TestOptionsPageNamesGuardsAndAliases(t *testing.T) {
 	page := readPage(t, optionsPath)
+	_, after, _ := strings.Cut(page, "The guards are\n")
+	list, _, _ := strings.Cut(after, ".Pp")
+	var got, want []string
+	for _, word := range strings.Fields(list) {
+		if word != ".Cm" && word != "," && word != "." && word != "and" {
+			got = append(got, word)
+		}
+	}
 	for _, s := range Vocabulary() {
-		if s.Built() && !strings.Contains(page, "Cm "+s.Key+" Ns") {
-			t.Errorf("%s is built, and the page does not say what it does", s.Key)
+		if s.Guard && (s.Built() || !s.Extend) {
+			want = append(want, s.Key)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("guards: got %v, want %v", got, want)
+	}
+	_, after, _ = strings.Cut(page, ".Sh COMPATIBILITY")
+	words := strings.Fields(after)
+	for alias := range keyAliases {
+		if !slices.Contains(words, alias) {
+			t.Errorf("%s is read, but not on the page", alias)
+		}
+	}
+	for key, values := range valueAliases {
+		for alias := range values {
+			if !slices.Contains(words, alias) {
+				t.Errorf("%s=%s is read, but not on the page", key, alias)
+			}
 		}
 	}
 }

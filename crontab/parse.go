@@ -185,6 +185,7 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	above := p.above(at)
+	remarks := len(p.remarks)
 	schedule, end, ok := p.readTimes(at, above)
 	if !ok {
 		return
@@ -198,7 +199,9 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
-	schedule, above = p.timeless(schedule, above)
+	if schedule, above = p.timeless(schedule, above); schedule == Never {
+		p.forgive(remarks, codeNoDate) // a date that never comes is how other crons are told
+	}
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
 	if p.config.StandIn && p.config.Format == System && schedule != Reboot && schedule != Never {

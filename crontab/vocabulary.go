@@ -252,7 +252,7 @@ var vocabulary = []OptionSpec{
 		Loss: "it always starts"},
 	{Key: "need-disk", Values: "SIZE:PATH", Extend: true, Guard: true, Meaning: "start only with so much disk free",
 		Loss: "it always starts"},
-	{Key: "load", Values: "<N", Extend: true, Guard: true, Meaning: "start only below this load",
+	{Key: "load", Values: "<N", Extend: true, Meaning: "start only below this load",
 		Loss: "it always starts"},
 	{Key: "on-battery", Values: "run, skip, wait", Extend: true, Guard: true, Same: "run", Meaning: "what a start on battery does",
 		Loss: "it always starts", check: checkWords("run", "skip", "wait")},
@@ -367,7 +367,9 @@ var keyAliases = map[string]string{
 	"timeZone":                "tz",       // Kubernetes
 	"misfire":                 "catchup",  // Quartz
 	"misfire-policy":          "catchup",
-	"AFTER":                   "after", // dcron
+	"AFTER":                   "after",    // dcron
+	"overlap-policy":          "overlap",  // Temporal
+	"catchup-window":          "deadline", // Temporal
 }
 
 // valueAliases are other schedulers' words for values.
