@@ -115,7 +115,7 @@ func (a *app) sides(name, as string, f *diffFlags, loc *time.Location, week wind
 	table, remarks := format.parse(source{as, s.text}, loc)
 	a.warnBroken(name, remarks)
 	world := engine.New(engine.State{})
-	world.Step(engine.Moment{Wall: week.from}, engine.Load{Tables: []*crontab.Table{table}})
+	world.Step(engine.Moment{Wall: week.from}, engine.Load{Tables: []*crontab.Table{table}, Node: hostName()})
 	view := world.View()
 	list := make([]side, view.Len())
 	for i := range list {

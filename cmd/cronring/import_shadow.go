@@ -115,6 +115,9 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 		effects := s.engine.Step(engine.Moment{Wall: now.UTC(), Up: s.up()}, events...)
 		events = nil
 		for _, e := range effects {
+			if check, ok := e.(engine.Check); ok { // only the real cron runs things
+				events = append(events, engine.Checked{Run: check.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
+			}
 			start, ok := e.(engine.Start)
 			if !ok {
 				continue
@@ -151,7 +154,7 @@ func (s *shadow) load(ctx context.Context) []engine.Event {
 			}
 		}
 	}
-	return []engine.Event{engine.Stamps{Days: stamps}, engine.Bar{Users: barred}, engine.Load{Tables: scan.Tables}}
+	return []engine.Event{engine.Stamps{Days: stamps}, engine.Bar{Users: barred}, engine.Load{Tables: scan.Tables, Node: hostName()}}
 }
 
 func (s *shadow) shadowed(now time.Time, start engine.Start) shadowed {

@@ -53,7 +53,7 @@ func (o *outlook) fact(r job.Record) {
 	switch {
 	case r.Kind == job.Ended:
 		o.live[r.Job]--
-	case r.Kind == job.Decided && r.Decision == job.DecideHold:
+	case r.Kind == job.Decided && r.Decision == job.DecideHold && r.Reason == job.WaitsForRun:
 		o.overlap(r.Job).queued++
 	case r.Kind == job.Decided && r.Decision == job.DecideSkip:
 		o.skips[r.Reason] += max(r.Count, 1)

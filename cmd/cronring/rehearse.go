@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -40,7 +41,7 @@ func rehearse(tables []*crontab.Table, from, to time.Time, takes time.Duration, 
 	// What is due at the moment of a load is not missed, so the load comes
 	// just before the first instant that counts.
 	r.at = from.Add(-1)
-	r.events = []engine.Event{engine.Load{Tables: tables}}
+	r.events = []engine.Event{engine.Load{Tables: tables, Node: hostName()}}
 	for ok := true; ok; r.at, ok = r.next() {
 		if err := r.step(); err != nil {
 			return nil, err
@@ -82,6 +83,12 @@ func (r *rehearsal) step() error {
 	return nil
 }
 
+// hostName is this host's name for host=, or "" where it has none.
+func hostName() string {
+	name, _ := os.Hostname()
+	return name
+}
+
 // perform stands in for the hands of the daemon.
 func (r *rehearsal) perform(e engine.Effect) {
 	switch e := e.(type) {
@@ -92,6 +99,8 @@ func (r *rehearsal) perform(e engine.Effect) {
 			return
 		}
 		r.ends = append(r.ends, runEnd{r.at.Add(r.takes), e.Run.ID})
+	case engine.Check: // nothing is run here: the command of if= always allows
+		r.events = append(r.events, engine.Checked{Run: e.Run.ID, Outcome: job.Outcome{Kind: job.Exited}})
 	case engine.Kill:
 		if !r.killed[e.Run] {
 			r.killed[e.Run] = true

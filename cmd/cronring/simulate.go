@@ -43,8 +43,8 @@ func newSimulate(a *app) *cobra.Command {
 the daemon had been up all along; - is standard input.
 
 --from is inclusive, --to is exclusive. What is chosen at random (~, jitter=,
-spread=) is not what the daemon of a host has chosen. Lines with errors are left
-out; see lint.
+spread=) is not what the daemon of a host has chosen. Runs succeed, and the
+commands of if= allow them. Lines with errors are left out; see lint.
 
 -o json and jsonl give one object for each start: due (UTC), at, local, table,
 line, command, user, job, schedule, trigger, attempt.`,

@@ -87,6 +87,29 @@ func TestSimulateOverlapSkips(t *testing.T) {
 	}
 }
 
+// Dependencies, conditions and pools hold in a simulation as they do in the
+// daemon: upload waits for dump until 01:10, and then for report, which has the
+// only slot of the pool.
+func TestSimulateChain(t *testing.T) {
+	stdout, _, _ := called(t, `#@ name=dump if='test -e /nowhere'
+0 1 * * * dump
+#@ name=upload after=dump pool=wan
+0 1 * * * upload
+#@ name=report pool=wan
+5 1 * * * report
+#@ name=page on=job:report
+0 0 31 2 * page
+`, "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z", "--durations", "10m")
+	var got []string
+	for _, s := range simulatedLines(t, stdout) {
+		got = append(got, s.At.Format("15:04 ")+string(s.Job)+" "+string(s.Trigger))
+	}
+	want := []string{"01:00 dump clock", "01:05 report clock", "01:15 page dependency", "01:15 upload clock"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a chain of runs of 10 minutes (-want +got):\n%s", diff)
+	}
+}
+
 func TestSimulateRebootNotRun(t *testing.T) {
 	stdout, stderr, code := called(t, "@reboot true\n", "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01")
 	if stdout != "" || code != 0 {
