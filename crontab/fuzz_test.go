@@ -3,6 +3,7 @@ package crontab
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,14 @@ func FuzzDirective(f *testing.F) {
 		f.Add(s.Key + "=" + s.Values)
 		f.Add("?" + s.Key + "=\"" + s.Values + "\"")
 	}
+	for _, v := range optionValues {
+		for value := range strings.FieldsSeq(v.good + " " + v.bad) {
+			f.Add(v.key + "=" + value)
+		}
+	}
+	f.Add("after=a:done,b when=one_success wait=5m pool=x:2 if='test -e /x' on=job:c:fail,lost trigger=manual")
+	f.Add("retry=2 retry-on=1,timeout no-retry-on=lost skip-code=0 ok=0,1 stop-signal=KILL stop-grace=1s max-instances=3 overlap=skip")
+	f.Add("nice=-5 idle slice=x io-weight=9 cpu=50% memory=1G memory-high=2G output-max=1M keep=1d notify=a notify-on=fail,each")
 	f.Add("name=a timeout=5m retry=3 backoff=1s..5mx2 -- note")
 	f.Add("default catchup=all:5 from=2026-01-01T00:00 count=3")
 	f.Fuzz(func(t *testing.T, items string) {
@@ -138,8 +147,28 @@ func FuzzDirective(f *testing.F) {
 			}
 		}
 		if o.Retry < 0 || o.Timeout < 0 || o.Grace < 0 || o.Deadline < 0 || o.MaxMade < 1 || o.RetryJitter < 0 || o.RetryJitter > 100 ||
-			o.Backoff.Min < 0 || o.Backoff.Max < o.Backoff.Min || !(o.Backoff.Factor >= 1) {
+			o.Backoff.Min < 0 || o.Backoff.Max < o.Backoff.Min || !(o.Backoff.Factor >= 1) ||
+			o.Priority < 1 || o.Priority > plain.Priority || o.Slots < 0 || o.MaxInstances < 0 || o.OutputMax < 0 || o.OutputMax > mostOutput ||
+			o.Exhausted == ExhaustedDefault || len(o.OK) == 0 || o.StopSignal == 0 || o.Wait < 0 || o.Breaker.Hold < 0 ||
+			o.Keep.Runs < 0 || o.Keep.Age < 0 || o.Keep == (Keep{}) || o.NotifyOn == 0 {
 			t.Fatalf("%q: got %+v", items, o)
+		}
+		for _, code := range o.SkipCodes {
+			if slices.Contains(o.OK, code) {
+				t.Fatalf("%q: exit status %d is success and skipped", items, code)
+			}
+		}
+		if r := o.Resources; r != nil && (r.Memory < 0 || r.MemoryHigh < 0 || r.CPU < 0 || r.Tasks < 0 || r.NoFile < 0 || r.Slice != "" ||
+			r.Nice != nil && *r.Nice < 0 || r.IOWeight > usualWeight || r.CPUWeight > usualWeight) {
+			t.Fatalf("%q: a user's entry got %+v", items, *r)
+		}
+		if started := len(o.On) > 0 || o.Manual; started != (e.Schedule == Never) {
+			t.Fatalf("%q: got schedule %v with on= %v, trigger=manual %v", items, e.Schedule, o.On, o.Manual)
+		}
+		for _, d := range table.Losses() {
+			if d.Line < 1 || d.Line > 2 || d.Code.Meaning() == "" {
+				t.Fatalf("%q: got %v", items, d)
+			}
 		}
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		if next := e.Schedule.Next(start); !next.IsZero() && !next.After(start) {

@@ -7,71 +7,74 @@ import (
 	"unicode/utf8"
 )
 
+// optionValues are values that each core option takes, and some that it does
+// not, with blanks between.
+var optionValues = []struct{ key, good, bad string }{
+	{"name", "a A.b_c-9", "a/b"},
+	{"enabled", "yes no", "x"},
+	{"tz", "Europe/Paris UTC", "Mars/Base"},
+	{"dst", "cron literal second", "no"},
+	{"every", "90s 5m", "0 5 x"},
+	{"phase", "90s 0", "5"},
+	{"at", "2026-01-01 2026-01-01T08:00 2026-01-01T08:00:00Z", "tomorrow 2026-13-01"},
+	{"jitter", "5m 0", "5"},
+	{"grace", "5m 0", "5"},
+	{"catchup", "cron skip once all all:7", "x all:0 once:2"},
+	{"deadline", "5m 0", "5"},
+	{"overlap", "allow skip queue queue-all replace kill", "x"},
+	{"timeout", "5m 0", "5"},
+	{"retry", "0 1000", "-1 1001 x"},
+	{"backoff", "1s 1s..5m 1s..5mx1.5", "x 5m..1s 1s..5mx0"},
+	{"retry-jitter", "0% 100% 5", "101% x"},
+	{"on", "job:a job:a:fail,lost job:a:ok,job:b", "x job: job:a/b job:a:maybe job:a,fail job:a: job:a,job:a job:a,boot"},
+	{"trigger", "clock manual", "x"},
+	{"pause-counts", "yes no", "x"},
+	{"max-instances", "1 100", "0 -1 x"},
+	{"after", "a a:ok,b:done c:fail", "a, a/b a:x a: a,a a:ok,a:fail"},
+	{"when", "all any none-failed one_success all-done always", "ALL some"},
+	{"wait", "5m", "5 x 0"},
+	{"if", "true", ""},
+	{"pool", "a a:3", "a/b a:0 a:x a:"},
+	{"stop-signal", "TERM SIGINT USR1", "9 TREM SIGSIGINT"},
+	{"stop-grace", "30s 0", "30"},
+	{"ok", "0 0,3,255", "256 x 0,"},
+	{"skip-code", "99", "-1"},
+	{"retry-on", "1 timeout lost any none 1,2,lost", "x 300 none,1"},
+	{"no-retry-on", "none 7", "x"},
+	{"breaker", "5/1h", "5 x/1h 5/x 0/1h 5/0 1001/1h"},
+	{"on-exhausted", "dead continue pause", "x"},
+	{"if-lost", "fail rerun leave", "x"},
+	{"priority", "1 10", "0 11"},
+	{"nice", "-20 0 19", "-21 20 x"},
+	{"idle", "yes no", "x"},
+	{"io-weight", "1 10000", "0"},
+	{"cpu-weight", "100", "10001"},
+	{"memory", "512M 2G 1048576", "0 2X 2GB M 512 1023K 9999999T 9223372036854775807G"},
+	{"memory-high", "1T 5M", "x 5K"},
+	{"cpu", "50% 150% 2 0.5 1%", "0 x -1 0.5% 1e3 0x1p3 Inf 1001 1.2.3"},
+	{"tasks", "100", "0"},
+	{"nofile", "1024", "x"},
+	{"slice", "batch.slice batch a-b", "a/b -.slice .slice a--b a-"},
+	{"log", "journal none file:/var/log/x", "file:x x file:"},
+	{"output-max", "64K 16M 1", "x 17M 0"},
+	{"mail", "output always failure never", "x"},
+	{"mailto", "a@b,c root+cron@example.org", "a,,b -oQ a;b a@b,-x |x"},
+	{"notify", "ops a,b", "a,a a/b a,"},
+	{"notify-on", "fail,dead start held fail,each", "x fail,x each each,start"},
+	{"keep", "1000 90d 1000,90d 90d,1", "x 0 1,2 1d,2d 1,2d,3 100001 4000d"},
+	{"max-late", "5m 0", "x"},
+	{"max-run", "1h", "x"},
+	{"expect", "1d", "x"},
+	{"scope", "host ring all", "x"},
+	{"host", "a,b web-1.example.org", "a,,b -x a/b a*"},
+	{"if-partitioned", "run hold", "x"},
+	{"quorum", "3", "0"},
+}
+
 // TestValuesAreChecked holds each option whose value is checked to values that
 // it takes and to some that it does not, also where this version does not act
 // on it.
 func TestValuesAreChecked(t *testing.T) {
-	tests := []struct{ key, good, bad string }{ // values with blanks between
-		{"name", "a A.b_c-9", "a/b"},
-		{"enabled", "yes no", "x"},
-		{"tz", "Europe/Paris UTC", "Mars/Base"},
-		{"dst", "cron literal second", "no"},
-		{"every", "90s 5m", "0 5 x"},
-		{"phase", "90s 0", "5"},
-		{"at", "2026-01-01 2026-01-01T08:00 2026-01-01T08:00:00Z", "tomorrow 2026-13-01"},
-		{"jitter", "5m 0", "5"},
-		{"grace", "5m 0", "5"},
-		{"catchup", "cron skip once all all:7", "x all:0 once:2"},
-		{"deadline", "5m 0", "5"},
-		{"overlap", "allow skip queue queue-all replace kill", "x"},
-		{"timeout", "5m 0", "5"},
-		{"retry", "0 1000", "-1 1001 x"},
-		{"backoff", "1s 1s..5m 1s..5mx1.5", "x 5m..1s 1s..5mx0"},
-		{"retry-jitter", "0% 100% 5", "101% x"},
-		{"on", "job:a job:a:fail,lost job:a:ok,job:b", "x job: job:a/b job:a:maybe job:a,fail job:a: job:a,job:a job:a,boot"},
-		{"trigger", "clock manual", "x"},
-		{"pause-counts", "yes no", "x"},
-		{"max-instances", "1 100", "0 -1 x"},
-		{"after", "a a:ok,b:done c:fail", "a, a/b a:x a: a,a a:ok,a:fail"},
-		{"when", "all any none-failed one_success all-done always", "ALL some"},
-		{"wait", "5m", "5 x 0"},
-		{"if", "true", ""},
-		{"pool", "a a:3", "a/b a:0 a:x a:"},
-		{"stop-signal", "TERM SIGINT USR1", "9 TREM SIGSIGINT"},
-		{"stop-grace", "30s 0", "30"},
-		{"ok", "0 0,3,255", "256 x 0,"},
-		{"skip-code", "99", "-1"},
-		{"retry-on", "1 timeout lost any none 1,2,lost", "x 300 none,1"},
-		{"no-retry-on", "none 7", "x"},
-		{"breaker", "5/1h", "5 x/1h 5/x 0/1h 5/0 1001/1h"},
-		{"on-exhausted", "dead continue pause", "x"},
-		{"if-lost", "fail rerun leave", "x"},
-		{"priority", "1 10", "0 11"},
-		{"nice", "-20 0 19", "-21 20 x"},
-		{"idle", "yes no", "x"},
-		{"io-weight", "1 10000", "0"},
-		{"cpu-weight", "100", "10001"},
-		{"memory", "512M 2G 1048576", "0 2X 2GB M 512 1023K 9999999T 9223372036854775807G"},
-		{"memory-high", "1T 5M", "x 5K"},
-		{"cpu", "50% 150% 2 0.5 1%", "0 x -1 0.5% 1e3 0x1p3 Inf 1001 1.2.3"},
-		{"tasks", "100", "0"},
-		{"nofile", "1024", "x"},
-		{"slice", "batch.slice batch a-b", "a/b -.slice .slice a--b a-"},
-		{"log", "journal none file:/var/log/x", "file:x x file:"},
-		{"output-max", "64K 16M 1", "x 17M 0"},
-		{"mail", "output always failure never", "x"},
-		{"mailto", "a@b,c root+cron@example.org", "a,,b -oQ a;b a@b,-x |x"},
-		{"notify", "ops a,b", "a,a a/b a,"},
-		{"notify-on", "fail,dead start held fail,each", "x fail,x each each,start"},
-		{"keep", "1000 90d 1000,90d 90d,1", "x 0 1,2 1d,2d 1,2d,3 100001 4000d"},
-		{"max-late", "5m 0", "x"},
-		{"max-run", "1h", "x"},
-		{"expect", "1d", "x"},
-		{"scope", "host ring all", "x"},
-		{"host", "a,b web-1.example.org", "a,,b -x a/b a*"},
-		{"if-partitioned", "run hold", "x"},
-		{"quorum", "3", "0"},
-	}
 	codeOf := func(item string) Code {
 		_, remarks := Parse("t", "#@ "+item+"\n0 1 * * * x\n", Config{Zone: time.LoadLocation, Privileged: true})
 		if len(remarks) == 0 {
@@ -79,7 +82,7 @@ func TestValuesAreChecked(t *testing.T) {
 		}
 		return remarks[0].Code
 	}
-	for _, tt := range tests {
+	for _, tt := range optionValues {
 		for good := range strings.FieldsSeq(tt.good) {
 			if code := codeOf(tt.key + "=" + good); code != "" && code != "B407" && code != "B408" && code != "B403" && code != "B411" {
 				t.Errorf("%s=%s: got %s, want the value taken", tt.key, good, code)
@@ -95,7 +98,7 @@ func TestValuesAreChecked(t *testing.T) {
 		}
 	}
 	tested := map[string]bool{}
-	for _, tt := range tests {
+	for _, tt := range optionValues {
 		tested[tt.key] = true
 	}
 	for _, s := range Vocabulary() {

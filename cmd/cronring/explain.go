@@ -33,6 +33,17 @@ type explanation struct {
 	User        string           `json:"user,omitempty"`
 	Command     string           `json:"command,omitempty"`
 	Stdin       string           `json:"stdin,omitempty"`
+	Options     []optionMeaning  `json:"options,omitempty"`
+	Held        string           `json:"held,omitempty"`
+	Degraded    string           `json:"degraded,omitempty"`
+}
+
+// optionMeaning is one option of a line in plain words.
+type optionMeaning struct {
+	Key       string `json:"key"`
+	Value     string `json:"value"`
+	Meaning   string `json:"meaning"`
+	PlainCron string `json:"plain_cron"` // what the line does under a cron that takes options for comments
 }
 
 func newExplain(a *app) *cobra.Command {
@@ -42,7 +53,8 @@ func newExplain(a *app) *cobra.Command {
 		Short: "Say in plain words what a schedule or a whole line means",
 		Long: `Say in plain words what a schedule or a whole line means: when it runs, how
 often a year, what the next two changes of the zone do to it, what the command
-gets on its standard input (the text after %), and what lint has to say.`,
+gets on its standard input (the text after %), and what lint has to say. Options
+may stand above the line.`,
 		Example: "  cronring explain '30 2 * * *' --tz America/New_York\n  cronring explain '0 9 * * mon mail -s report ann%Hello'",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.explain(args[0], f) },
@@ -99,7 +111,21 @@ func explainText(text string, f *explainFlags, loc *time.Location, from time.Tim
 	if table.Format == crontab.System {
 		x.User = e.User()
 	}
+	o := e.Options()
+	x.Options, x.Held, x.Degraded = meanings(o), o.Held, o.Degraded
 	return x, nil
+}
+
+func meanings(o *crontab.Options) []optionMeaning {
+	var list []optionMeaning
+	for _, spec := range crontab.Vocabulary() {
+		for _, it := range o.Items {
+			if it.Key == spec.Key {
+				list = append(list, optionMeaning{it.Key, it.Value, spec.Meaning, spec.Loss})
+			}
+		}
+	}
+	return list
 }
 
 func newExplanation(spec string, s cron.Schedule, zone *crontab.Zone, remarks []crontab.Diagnostic, from time.Time) explanation {
@@ -109,7 +135,7 @@ func newExplanation(spec string, s cron.Schedule, zone *crontab.Zone, remarks []
 		Next: window{from: from, number: 3}.runs(s), Diagnostics: api.NewDiagnostics(remarks),
 		Changes: []zoneChange{},
 	}
-	if s != crontab.Reboot {
+	if s != crontab.Reboot && s != crontab.Never {
 		x.Changes = nextChanges(spec, s, zone, from)
 	}
 	return x
@@ -126,6 +152,11 @@ func (a *app) printExplanation(x explanation, from time.Time) {
 	if x.Stdin != "" {
 		a.printField("stdin", strconv.Quote(x.Stdin))
 	}
+	for i, o := range x.Options {
+		a.printField(fieldOnce(i, "options"), o.Key+"="+o.Value+"  "+o.Meaning)
+	}
+	a.printField("held", x.Held)
+	a.printField("degraded", x.Degraded)
 	a.printField("a year", plural(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
 	for i, t := range x.Next {
 		a.printField(fieldOnce(i, "next"), t.Format(stampEyes)+"  in "+brief(t.Sub(from).Round(time.Second)))

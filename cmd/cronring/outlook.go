@@ -113,7 +113,7 @@ func changeNote(c crontab.Change, view *engine.View) string {
 	fixed, interval, second := 0, 0, 0
 	for i := range view.Len() {
 		e := view.Entry(i)
-		if e.Zone().String() != c.At.Location().String() || !namesBetween(e.Spec(), low, high) {
+		if e.Schedule == crontab.Never || e.Zone().String() != c.At.Location().String() || !namesBetween(e.Spec(), low, high) {
 			continue
 		}
 		switch crontab.PassesOf(e.Schedule) {
