@@ -316,3 +316,42 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestManual holds the page to what is read, both ways, and reads its example.
+func TestManual(t *testing.T) {
+	text, err := os.ReadFile("../../man/cronring.toml.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	var want []string
+	for _, s := range settings {
+		want = append(want, s.key)
+	}
+	for _, path := range [][]string{{"match", "x"}, {"pool", "x"}, {"channel", "x"}} {
+		want = append(want, knownKeys(path)...)
+	}
+	want = append(want, "user") // of a job
+	var got []string
+	for line := range strings.Lines(page) {
+		if item, ok := strings.CutPrefix(line, ".It Cm "); ok {
+			key, _, _ := strings.Cut(item, " ")
+			got = append(got, key)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the page has the keys\n%q\nwant\n%q", got, want)
+	}
+	for _, table := range []string{"[default]", "[job. Ns Ar name", "[[match]]", "[pool. Ns Ar name", "[channel. Ns Ar name"} {
+		if !strings.Contains(page, ".It Li "+table) {
+			t.Errorf("the page does not tell of %s", table)
+		}
+	}
+	_, example, _ := strings.Cut(page, ".Bd -literal -offset indent\n")
+	example, _, _ = strings.Cut(example, ".Ed\n")
+	if c := read(t, example); len(c.Remarks) > 0 || c.Limits.MaxRunning != 20 || c.Sidecar == nil || len(c.Channels) != 1 {
+		t.Errorf("the example gives %+v", c)
+	}
+}
