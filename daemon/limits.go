@@ -7,12 +7,10 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/cgroup"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/session"
@@ -143,8 +141,8 @@ func (g *groups) Find(text []byte) (spawn.Group, error) {
 	return found, nil
 }
 
-// unfit finds the entries whose limits cannot be enforced on this host, or are
-// not theirs to set, and says why. Entries with the same options ask once.
+// unfit finds the options whose limits cannot be enforced on this host, and says
+// why.
 func (l *loop) unfit(ctx context.Context, tables []*crontab.Table) map[*crontab.Options]string {
 	all := map[*crontab.Options]string{}
 	asked := map[crontab.Resources]string{}
@@ -154,11 +152,7 @@ func (l *loop) unfit(ctx context.Context, tables []*crontab.Table) map[*crontab.
 			if _, known := all[o]; known || o.Resources == nil {
 				continue
 			}
-			why := notTheirs(&t.Entries[i], l.accounts)
-			if why == "" {
-				why = l.missing(ctx, o.Resources, asked)
-			}
-			if why != "" {
+			if why := l.missing(ctx, o.Resources, asked); why != "" {
 				all[o] = "Its limits cannot be enforced: " + why + "."
 			}
 		}
@@ -178,30 +172,4 @@ func (l *loop) missing(ctx context.Context, r *crontab.Resources, asked map[cron
 		asked[kind] = why
 	}
 	return why
-}
-
-// usualWeight is what everybody has.
-const usualWeight = 100
-
-// notTheirs says why an account's own table may not ask for something: nobody
-// is to raise himself above others, nor to use up what is theirs.
-func notTheirs(e *crontab.Entry, accounts *account.Directory) string {
-	r := e.Options().Resources
-	if e.Table().Format != crontab.User || e.User() == "root" {
-		return ""
-	}
-	switch {
-	case r.CPUWeight > usualWeight:
-		return fmt.Sprintf("cpu-weight= above %d is for root's tables", usualWeight)
-	case r.IOWeight > usualWeight:
-		return fmt.Sprintf("io-weight= above %d is for root's tables", usualWeight)
-	case r.Slice == "":
-		return ""
-	}
-	who, ok := accounts.Known(e.User())
-	own := fmt.Sprintf("user-%d", who.UID)
-	if name := strings.TrimSuffix(r.Slice, ".slice"); ok && (name == own || strings.HasPrefix(name, own+"-")) {
-		return ""
-	}
-	return "slice= in an account's own table names its own slice, " + own + ".slice, or one below"
 }

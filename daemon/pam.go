@@ -29,6 +29,7 @@ type sessions struct {
 	ends    chan spawn.SessionEnd
 	kills   sync.WaitGroup
 	fail    func(what string, err error)
+	missing func(context.Context, *crontab.Resources) string // why limits cannot be enforced here
 }
 
 // pamService is the file in /etc/pam.d.
@@ -71,6 +72,7 @@ func (l *loop) openSessions(ctx context.Context, before []spawn.Handed) error {
 	}
 	l.sessions = &sessions{
 		manager: m, family: l.options.Family, runs: l.runs, ends: make(chan spawn.SessionEnd),
+		missing: l.groups.tree.Missing,
 		fail: func(what string, err error) { l.log.Warn(what, "error", err) },
 	}
 	soon, cancel := context.WithTimeout(ctx, callTime)
@@ -91,7 +93,7 @@ func (s *sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 	spec := session.Spec{
 		Name: unitOf(what.Run), Description: "cronring: " + string(what.Job.ID), User: what.Account.Name,
 		PAMName: pamService, Argv: what.Argv, Env: what.Env, Dir: what.Dir, Fallback: what.Anyhow,
-		Umask: 0o022, Identifier: string(what.Job.ID),
+		Umask: 0o022, Identifier: string(what.Job.ID), Resources: what.Options.Resources,
 	}
 	for i, fd := range what.Files {
 		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) // a file of os closes what it is given
@@ -103,6 +105,9 @@ func (s *sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	if why := s.missing(ctx, what.Options.Resources); why != "" {
+		return 0, "", errors.New(why) // systemd would start it without
+	}
 	if err := os.WriteFile(s.mark(what.Run), nil, 0o600); err != nil {
 		return 0, "", fmt.Errorf("start session: %w", err)
 	}
@@ -147,7 +152,7 @@ func (s *sessions) run(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			end := spawn.SessionEnd{Run: run, Outcome: e.Outcome, At: e.At}
+			end := spawn.SessionEnd{Run: run, Outcome: e.Outcome, At: e.At, Usage: e.Usage, Limit: e.Limit}
 			if time.Since(e.At) < fresh {
 				end.At = time.Time{}
 			}

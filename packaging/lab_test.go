@@ -33,6 +33,7 @@ const lab = "../testdata/lab"
 type machine struct {
 	engine   string            // "ns" (the default) or "qemu": see boot-systemd.sh
 	suite    string            // of Debian; "" is bookworm
+	kernel   string            // words for its command line; qemu only
 	packages string            // of it, beside the lab's own
 	proof    string            // NAME of testdata/lab/proof-NAME.sh
 	args     []string          // its arguments
@@ -95,6 +96,9 @@ func (m machine) boot(t *testing.T) (result, error) {
 	args := []string{"run", "--setup", "--copy", filepath.Join(dir, "lab") + ":/lab", "--out", r.out, "--pkgs", m.packages}
 	if m.engine != "" {
 		args = append(args, "--engine", m.engine)
+	}
+	if m.kernel != "" {
+		args = append(args, "--kernel-args", m.kernel)
 	}
 	if m.suite != "" {
 		args = append(args, "--suite", m.suite)

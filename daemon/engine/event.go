@@ -30,8 +30,8 @@ type Load struct {
 	// had come with it. True: so are their @reboot entries.
 	Awaited map[string]bool
 
-	// Unfit are options that the host cannot carry out, or that are not the
-	// table's to set, and why: their entries are held.
+	// Unfit are options that the host cannot carry out, and why: their entries
+	// are held.
 	Unfit map[*crontab.Options]string
 
 	Limits Limits

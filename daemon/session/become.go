@@ -22,6 +22,7 @@ type order struct {
 	Env      [][]byte
 	Dir      []byte
 	Fallback bool
+	Wants    wants
 }
 
 // The descriptors that come with an order.
@@ -82,7 +83,7 @@ func become(fds []int, report io.Writer) error {
 			return fmt.Errorf("set descriptor %d up: %w", standard, err)
 		}
 	}
-	if err := enter(o, report); err != nil {
+	if err := errors.Join(enter(o, report), o.Wants.do()); err != nil {
 		return err
 	}
 	argv := asStrings(o.Argv)

@@ -28,7 +28,7 @@ func (m *Manager) newErrand(spec Spec) (*errand, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	o := order{asBytes(spec.Argv), asBytes(spec.Env), []byte(spec.Dir), spec.Fallback}
+	o := order{asBytes(spec.Argv), asBytes(spec.Env), []byte(spec.Dir), spec.Fallback, wanted(spec)}
 	file, err := orderIn(o)
 	if err != nil {
 		return nil, fmt.Errorf("write order: %w", err)

@@ -50,6 +50,8 @@ type End struct {
 	PID     int // 0: there never was a process
 	Outcome job.Outcome
 	At      time.Time
+	Usage   job.Usage  // of all its processes, as far as systemd tells
+	Limit   job.Reason // job.OverMemory, if that was its end
 }
 
 // Open connects to systemd.
@@ -229,7 +231,7 @@ func (m *Manager) report(unit string, f *follow) {
 	if at.IsZero() {
 		at = time.Now().UTC()
 	}
-	m.told = append(m.told, End{Unit: unit, PID: f.state.pid, Outcome: f.state.outcome(), At: at})
+	m.told = append(m.told, End{Unit: unit, PID: f.state.pid, Outcome: f.state.outcome(), At: at, Usage: f.state.used, Limit: f.state.limit()})
 	select {
 	case m.wake <- struct{}{}:
 	default: // it will be awake
@@ -298,7 +300,8 @@ var ErrEnded = errors.New("the process has ended")
 // Kill sends a signal to the process of a unit and what it has started in its
 // process group, as the end of a time limit does to other jobs. systemd's own
 // way would miss what PAM has moved to another control group, and take what
-// the job has left behind on purpose.
+// the job has left behind on purpose. It comes on top with SIGKILL, which is the
+// last word: whoever left the group is not to survive that.
 func (m *Manager) Kill(ctx context.Context, unit string, signal syscall.Signal) error {
 	b, err := m.connected(ctx)
 	if err != nil {
@@ -316,6 +319,9 @@ func (m *Manager) Kill(ctx context.Context, unit string, signal syscall.Signal) 
 	// not somebody else's. The process leads a session from its first moment.
 	if err := unix.Kill(-pid, signal); err != nil {
 		return fmt.Errorf("kill %s: %w", unit, err)
+	}
+	if signal == unix.SIGKILL {
+		_, _ = b.call(ctx, root, managerInterface+".KillUnit", unit, "all", int32(signal)) // refused where nothing is left
 	}
 	return nil
 }

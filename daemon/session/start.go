@@ -12,6 +12,7 @@ import (
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -26,8 +27,8 @@ type Spec struct {
 	Dir         string
 	Fallback    bool // run in / where Dir cannot be entered
 	Umask       uint32
-	Slice       string // empty: system.slice
-	Identifier  string // of what PAM's modules print, in the journal
+	Resources   *crontab.Resources // nil: no limits
+	Identifier  string             // of what PAM's modules print, in the journal
 	// Files become standard input, output and error. Start does not close them.
 	Files [3]*os.File
 }
@@ -232,9 +233,10 @@ func (m *Manager) properties(spec Spec, e *errand) []property {
 		{"RemainAfterExit", dbus.MakeVariant(true)},
 		{"SuccessExitStatus", dbus.MakeVariant(everything())},
 	}
-	if spec.Slice != "" {
-		all = append(all, property{"Slice", dbus.MakeVariant(spec.Slice)})
+	if r := spec.Resources; r != nil && r.Slice != "" { // else system.slice
+		all = append(all, property{"Slice", dbus.MakeVariant(r.Slice)})
 	}
+	all = append(all, limits(spec.Resources)...)
 	for _, entry := range spec.Env {
 		if isSessionClass(entry) { // the one that PAM has to see, and anybody may
 			all = append(all, property{"Environment", dbus.MakeVariant([]string{entry})})

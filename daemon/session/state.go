@@ -23,6 +23,7 @@ type state struct {
 	status   int32  // exit status or signal
 	result   string
 	exitedAt time.Time
+	used     job.Usage
 }
 
 // notFound is what load says of a unit that systemd does not have.
@@ -63,7 +64,19 @@ func (b *bus) ask(ctx context.Context, unit string) (state, error) {
 	if at := value[uint64](g, serviceInterface, "ExecMainExitTimestamp"); at != 0 {
 		s.exitedAt = time.UnixMicro(int64(at)).UTC()
 	}
+	if g.err == nil && s.hasEnded() {
+		b.used(*g, &s)
+	}
 	return s, g.err
+}
+
+// limit is what the unit ran into: of its memory systemd tells, and of nothing
+// else.
+func (s state) limit() job.Reason {
+	if s.result == "oom-kill" {
+		return job.OverMemory
+	}
+	return ""
 }
 
 func queued(job []any) uint32 {

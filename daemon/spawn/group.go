@@ -166,16 +166,10 @@ func (s *Spawner) groupOf(h *Handed) Group {
 	return g
 }
 
-// killAll ends every process of a run's group, aside.
-func (s *Spawner) killAll(c *child) {
-	if c.group != nil {
-		s.crew.Go(c.group.Kill)
-	}
-}
-
 // endGroup takes a last look at the group of a run that is over, and removes
 // it. What a run leaves behind on purpose goes on in it, as under cron; not so
-// after a stop.
+// after a stop, nor when a limit was its end: what a fork bomb leaves behind is
+// more of it.
 func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 	used = c.usage
 	if c.group == nil {
@@ -192,7 +186,7 @@ func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 	if s.options.Runs != "" {
 		_ = os.Remove(s.recordPath(c.run) + groupSuffix) // not all have one
 	}
-	if c.stopped {
+	if c.stopped || limit != "" {
 		c.group.Kill()
 	}
 	if g := c.group; !g.Remove() {

@@ -214,7 +214,6 @@ func TestWantsByTheWordOfRootAndOfUsers(t *testing.T) {
 		{"#@ nofile=200 nice=-5", crontab.System, "200\n200\n-5\n0", ""},
 		{"#@ idle", crontab.User, "50\n100\n0\n5", ""},
 		{"#@ nofile=200", crontab.User, "", "set nofile="},
-		{"#@ nice=-5", crontab.User, "", "set nice="},
 	} {
 		r := newRig(t, Options{Limits: hard})
 		e := r.do(show, as("nobody"), entry(t, c.directives, c.format))

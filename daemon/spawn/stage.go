@@ -61,9 +61,9 @@ type wants struct {
 	Nice   *int
 	Idle   bool
 
-	// Own says that they are the account's own, which the kernel holds to what
-	// the account may do; else they are root's.
-	Own bool
+	// These say that it is the account's own word, which the kernel holds to
+	// what the account may do; else it is root's.
+	OwnNoFile, OwnNice bool
 }
 
 func wanted(start *engine.Start) wants {
@@ -71,8 +71,21 @@ func wanted(start *engine.Start) wants {
 	if r == nil {
 		return wants{}
 	}
-	own := start.Entry.Table().Format == crontab.User
-	return wants{NoFile: r.NoFile, Nice: r.Nice, Idle: r.Idle, Own: own}
+	return wants{
+		NoFile: r.NoFile, Nice: r.Nice, Idle: r.Idle,
+		OwnNoFile: isOwn(start.Entry, "nofile"), OwnNice: isOwn(start.Entry, "nice"),
+	}
+}
+
+// isOwn says that an option is the word of the account itself: it stands in its
+// table, and not in the daemon's configuration.
+func isOwn(e *crontab.Entry, key string) (own bool) {
+	for _, it := range e.Options().Items {
+		if it.Key == key { // the last one counts
+			own = it.Origin == crontab.FromDefault || it.Origin == crontab.FromDirective
+		}
+	}
+	return own && e.Table().Format == crontab.User
 }
 
 func (w wants) any() bool { return w.NoFile != 0 || w.Nice != nil || w.Idle }
@@ -135,7 +148,7 @@ func (cmd command) plan(files unix.Rlimit) plan {
 		files = p.Limits[i].Over(files)
 		p.Limits = slices.Delete(p.Limits, i, i+1)
 	}
-	if cmd.wants.NoFile == 0 || cmd.wants.Own { // root's word takes the place of the account's limit
+	if cmd.wants.NoFile == 0 || cmd.wants.OwnNoFile { // root's word takes the place of the account's limit
 		p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &files.Cur, Hard: &files.Max})
 	}
 	return p
@@ -306,13 +319,13 @@ func (r *prepared) exec() {
 		return
 	}
 	r.setLimits()
-	if !r.enterGroups() || !r.Wants.Own && !r.setWants() {
+	if !r.enterGroups() || !r.setWants(false) {
 		return
 	}
 	if r.Become && !r.call(stepUID, sysSetresuid, uintptr(r.UID), uintptr(r.UID), uintptr(r.UID)) {
 		return
 	}
-	if r.Wants.Own && !r.setWants() {
+	if !r.setWants(true) || !r.setIdle() {
 		return
 	}
 	if !r.enter() || !r.call(stepMask, unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&r.mask)), 0) {
@@ -379,13 +392,16 @@ const (
 	ioprioIdleOnly = 3 << 13
 )
 
-// setWants does what the options of the entry ask for. What cannot be done is
-// not left out: the run does not begin.
-func (r *prepared) setWants() bool {
+// setWants does what the options of the entry ask for, by one of the two words.
+// What cannot be done is not left out: the run does not begin.
+func (r *prepared) setWants(own bool) bool {
 	w := &r.Wants
-	return (w.NoFile == 0 || r.call(stepFiles, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&r.files)))) &&
-		(w.Nice == nil || r.call(stepWorth, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(*w.Nice))) &&
-		(!w.Idle || r.call(stepIdle, unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&r.idle))) &&
+	return (w.NoFile == 0 || w.OwnNoFile != own || r.call(stepFiles, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&r.files)))) &&
+		(w.Nice == nil || w.OwnNice != own || r.call(stepWorth, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(*w.Nice)))
+}
+
+func (r *prepared) setIdle() bool {
+	return !r.Wants.Idle || (r.call(stepIdle, unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&r.idle))) &&
 			r.call(stepIdle, unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdleOnly))
 }
 

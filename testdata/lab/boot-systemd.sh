@@ -24,6 +24,7 @@
 #   --netns NAME        ns: join this network namespace instead of a fresh one
 #   --name NAME         host name inside                              (default lab)
 #   --mem MIB           qemu: memory                                  (default 1024)
+#   --kernel-args WORDS qemu: more words for the kernel's command line
 #   -v                  say what takes how long
 #
 # Environment: LAB_CACHE (default ~/.cache/lab): cached roots. LAB_SOURCES: an apt
@@ -43,7 +44,7 @@
 # ignored. CAP_SYS_TIME is dropped: the clock is the host's.
 set -euo pipefail
 
-ENGINE=ns SUITE=bookworm PKGS="" NETNS="" NAME=lab MEM=1024 VERBOSE=0 SETUP=0
+ENGINE=ns SUITE=bookworm PKGS="" NETNS="" NAME=lab MEM=1024 KARGS="" VERBOSE=0 SETUP=0
 COPIES=() OUTDIR="" HANDLE=""
 CACHE=${LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lab}
 BASE_PKGS="systemd systemd-sysv dbus libpam-systemd procps iproute2 tzdata"
@@ -325,7 +326,7 @@ qemu_run() { # qemu_run SCRIPT ARGS...
 	truncate -s 256M "$st/out.tar"
 	qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m "$MEM" -nographic -no-reboot -nodefaults \
 		-kernel "$d/vmlinuz" -initrd "$d/initrd" \
-		-append "root=/dev/vda rw console=ttyS0 quiet mitigations=off audit=0 random.trust_cpu=on systemd.show_status=no fsck.mode=skip" \
+		-append "root=/dev/vda rw console=ttyS0 quiet mitigations=off audit=0 random.trust_cpu=on systemd.show_status=no fsck.mode=skip $KARGS" \
 		-drive "file=$st/disk.qcow2,if=virtio,format=qcow2,cache=unsafe" \
 		-drive "file=$st/in.tar,if=virtio,format=raw,read-only=on" \
 		-drive "file=$st/out.tar,if=virtio,format=raw,cache=unsafe" \
@@ -362,6 +363,7 @@ while [ $# -gt 0 ]; do
 	--netns) NETNS=$2; shift 2 ;;
 	--name) NAME=$2; shift 2 ;;
 	--mem) MEM=$2; shift 2 ;;
+	--kernel-args) KARGS=$2; shift 2 ;;
 	--setup) SETUP=1; shift ;;
 	-v) VERBOSE=1; shift ;;
 	--) shift; break ;;

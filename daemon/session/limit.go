@@ -1,0 +1,138 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// A unit has a keeper of its PAM session beside the job, and the helper has as
+// many threads, at most, before it becomes the job.
+const (
+	keepers = 1
+	helpers = 10
+)
+
+// limits are the properties of a unit that carry resources out:
+// systemd.resource-control(5). Swap counts as memory, and a run that has too
+// much of it is ended whole.
+func limits(r *crontab.Resources) (all []property) {
+	if r == nil {
+		return nil
+	}
+	add := func(name string, value int64) {
+		if value > 0 {
+			all = append(all, property{name, dbus.MakeVariant(uint64(value))})
+		}
+	}
+	add("MemoryMax", r.Memory)
+	add("MemoryHigh", r.MemoryHigh)
+	add("CPUQuotaPerSecUSec", int64(r.CPU)*1000)
+	add("CPUWeight", int64(r.CPUWeight))
+	add("IOWeight", int64(r.IOWeight))
+	if r.Tasks > 0 {
+		add("TasksMax", int64(max(r.Tasks+keepers, helpers)))
+	}
+	if r.Memory > 0 {
+		all = append(all, property{"MemorySwapMax", dbus.MakeVariant(uint64(0))}, property{"OOMPolicy", dbus.MakeVariant("kill")})
+	}
+	return all
+}
+
+// wants is what the helper does itself, with no rights but the account's.
+type wants struct {
+	NoFile int  `json:",omitempty"`
+	Nice   *int `json:",omitempty"`
+	Idle   bool `json:",omitempty"`
+
+	// Unit is the one that limits the job, if any does: PAM may have moved the
+	// process to another, where nothing does.
+	Unit string `json:",omitempty"`
+}
+
+func wanted(spec Spec) (w wants) {
+	r := spec.Resources
+	if r == nil {
+		return w
+	}
+	w = wants{NoFile: r.NoFile, Nice: r.Nice, Idle: r.Idle}
+	if len(limits(r)) > 0 {
+		w.Unit = spec.Name
+	}
+	return w
+}
+
+const (
+	schedIdle      = 5
+	ioprioProcess  = 1
+	ioprioIdleOnly = 3 << 13
+)
+
+// do is for the thread that becomes the job.
+func (w wants) do() error {
+	if w.Unit != "" {
+		if err := isIn(w.Unit); err != nil {
+			return err
+		}
+	}
+	if w.NoFile > 0 {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(w.NoFile), Max: uint64(w.NoFile)}); err != nil {
+			return fmt.Errorf("set nofile=: %w; ask for no more than the account's hard limit, see ulimit -Hn", err)
+		}
+	}
+	if w.Nice != nil {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, *w.Nice); err != nil {
+			return fmt.Errorf("set nice=: %w; an account may not raise its own priority", err)
+		}
+	}
+	if w.Idle {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedIdle}
+		if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
+			return fmt.Errorf("set idle: %w", err)
+		}
+		if _, _, e := syscall.RawSyscall(unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdleOnly); e != 0 {
+			return fmt.Errorf("set idle: %w", e)
+		}
+	}
+	return nil
+}
+
+// isIn looks for a unit in the hierarchies of systemd.
+func isIn(unit string) error {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return fmt.Errorf("look for the unit: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		_, rest, _ := strings.Cut(line, ":")
+		name, group, _ := strings.Cut(rest, ":")
+		if (name == "" || name == "name=systemd") && strings.HasSuffix(group, "/"+unit) {
+			return nil
+		}
+	}
+	return errors.New("PAM moved the session out of its unit, where its limits hold nothing; leave pam_systemd out of the PAM file of cronring, or say session = \"none\"")
+}
+
+// unset is what systemd says of a number that it does not know.
+const unset = math.MaxUint64
+
+// used reads what a unit has used. Not every systemd knows all of it.
+func (b *bus) used(g getter, s *state) {
+	for name, into := range map[string]*int64{
+		"CPUUsageNSec": (*int64)(&s.used.CPU), "MemoryPeak": &s.used.Memory, "IOReadBytes": &s.used.Read, "IOWriteBytes": &s.used.Write,
+	} {
+		one := g
+		if v := value[uint64](&one, serviceInterface, name); one.err == nil && v != unset {
+			*into = int64(min(v, math.MaxInt64))
+		}
+	}
+}
