@@ -73,7 +73,7 @@ func (l *loop) openSessions(ctx context.Context, before []spawn.Handed) error {
 	l.sessions = &sessions{
 		manager: m, family: l.options.Family, runs: l.runs, ends: make(chan spawn.SessionEnd),
 		missing: l.groups.tree.Missing,
-		fail: func(what string, err error) { l.log.Warn(what, "error", err) },
+		fail:    func(what string, err error) { l.log.Warn(what, "error", err) },
 	}
 	soon, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()

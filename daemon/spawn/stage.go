@@ -402,7 +402,7 @@ func (r *prepared) setWants(own bool) bool {
 
 func (r *prepared) setIdle() bool {
 	return !r.Wants.Idle || (r.call(stepIdle, unix.SYS_SCHED_SETSCHEDULER, 0, schedIdle, uintptr(unsafe.Pointer(&r.idle))) &&
-			r.call(stepIdle, unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdleOnly))
+		r.call(stepIdle, unix.SYS_IOPRIO_SET, ioprioProcess, 0, ioprioIdleOnly))
 }
 
 func (r *prepared) enter() bool {

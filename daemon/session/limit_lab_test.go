@@ -1,0 +1,72 @@
+package session
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+func limitedTo(r crontab.Resources) func(*Spec) { return func(s *Spec) { s.Resources = &r } }
+
+func TestInLimits(t *testing.T) {
+	l := newLab(t)
+	nice := 7
+	stdout, stderr, e := l.finish(l.start("ulimit -Sn; ulimit -Hn; nice; cat /proc/self/cgroup",
+		limitedTo(crontab.Resources{NoFile: 33, Nice: &nice, Slice: "jobs.slice", Tasks: 50})))
+	if !e.Outcome.OK() || !strings.HasPrefix(stdout, "33\n33\n7\n") || !strings.Contains(stdout, "/jobs.slice/"+e.Unit) {
+		t.Errorf("ended %+v, said %q, %q", e.Outcome, stdout, stderr)
+	}
+	if stdout, _, _ = l.finish(l.start("grep ^policy /proc/self/sched | tr -dc 0-9", limitedTo(crontab.Resources{Idle: true}))); stdout != "5" {
+		t.Errorf("scheduled by policy %q, want 5", stdout)
+	}
+	stdout, _, e = l.finish(l.start("head -c 300M /dev/zero | tail -n 1 | wc -c; exit 3", limitedTo(crontab.Resources{Memory: 64 << 20})))
+	if stdout != "0\n" && e.Outcome.Signal != int(syscall.SIGKILL) {
+		t.Errorf("300 MB under a limit of 64: ended %+v, said %q", e.Outcome, stdout)
+	}
+	_, stderr, _ = l.finish(l.start("for i in $(seq 40); do sleep 1 & done; wait", limitedTo(crontab.Resources{Tasks: 12})))
+	if !strings.Contains(stderr, "fork") {
+		t.Errorf("40 processes where 12 are allowed: said %q", stderr)
+	}
+	// systemd has no figures of the processor where cpu and cpuacct are apart.
+	_, _, e = l.finish(l.start("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", limitedTo(crontab.Resources{Tasks: 12})))
+	t.Logf("used %+v", e.Usage)
+	if e.Usage.CPU < 0 || e.Usage.CPU > time.Minute || e.Usage.Memory < 0 {
+		t.Errorf("used %+v", e.Usage)
+	}
+}
+
+func TestInLimitsThatCannotBeSet(t *testing.T) {
+	l := newLab(t)
+	up := -5
+	for want, edit := range map[string]func(*Spec){
+		"set nofile=": limitedTo(crontab.Resources{NoFile: 100000}), // above the account's hard limit
+		"set nice=":   limitedTo(crontab.Resources{Nice: &up}),
+		"PAM moved the session out of its unit": func(s *Spec) {
+			s.PAMName = "lab-logind"
+			s.Resources = &crontab.Resources{Memory: 1 << 30}
+		},
+	} {
+		_, err := l.try(spec("echo it runs", edit))
+		var not *NotStartedError
+		if !errors.As(err, &not) || !strings.Contains(not.Reason, want) {
+			t.Errorf("got %v, want not started: %s", err, want)
+		}
+	}
+}
+
+// What left the process group does not survive the last signal.
+func TestInKillOfAll(t *testing.T) {
+	l := newLab(t)
+	r := l.start("setsid sh -c 'echo ready; exec sleep 1000' & wait")
+	if _, err := r.stdout.Read(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Kill(t.Context(), r.Unit, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	l.finish(r) // when the child is gone too, as it has standard output open
+}
