@@ -1,8 +1,11 @@
 package session
 
 import (
+	"context"
 	"errors"
+	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -69,4 +72,66 @@ func TestInKillOfAll(t *testing.T) {
 		t.Error(err)
 	}
 	l.finish(r) // when the child is gone too, as it has standard output open
+}
+
+// BenchmarkUnits starts jobs in units of systemd, four at a time, as package
+// spawn has them started: what control groups of our own are measured against
+// in its BenchmarkGroups500. It needs a host with systemd that may be spoilt,
+// such as the machine that TestLab boots.
+func BenchmarkUnits(b *testing.B) {
+	if os.Getenv("SESSION_LAB") == "" {
+		b.Skip("SKIPPED: runs in a machine that may be spoilt, with SESSION_LAB set")
+	}
+	if err := furnish(); err != nil {
+		b.Fatal(err)
+	}
+	m, err := Open(b.Context(), Options{Helper: []string{"/lab/lab.test", "become"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	followed := make(chan error, 1)
+	go func() { followed <- m.Run(ctx) }()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer null.Close()
+	const n, callers = 100, 4
+	var took time.Duration
+	for b.Loop() {
+		specs := make(chan Spec, n)
+		for range n {
+			specs <- spec("true", limitedTo(crontab.Resources{Tasks: 50}), func(s *Spec) { s.Files = [3]*os.File{null, null, null} })
+		}
+		close(specs)
+		var crew sync.WaitGroup
+		begun := time.Now()
+		for range callers {
+			crew.Go(func() {
+				for s := range specs {
+					if _, err := m.Start(b.Context(), s); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		ended := make(chan bool)
+		go func() {
+			for range n {
+				e := <-m.Ends()
+				_ = m.Release(context.Background(), e.Unit) // the machine is thrown away
+			}
+			close(ended)
+		}()
+		crew.Wait()
+		took += time.Since(begun)
+		<-ended
+	}
+	b.ReportMetric(n*float64(b.N)/took.Seconds(), "starts/s")
+	b.ReportMetric(0, "ns/op")
+	cancel()
+	if err := <-followed; err != nil {
+		b.Error(err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -155,4 +156,32 @@ func memoryDir(b *testing.B) string {
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// BenchmarkGroups500 is BenchmarkStart500 with a control group for each run:
+// one that is entered at birth and limits nothing, and one with limits.
+func BenchmarkGroups500(b *testing.B) {
+	for name, directives := range map[string]string{"kill": "#@ timeout=1h", "limits": "#@ tasks=50 memory=1G"} {
+		b.Run(name, func(b *testing.B) { benchmarkGroups(b, directives) })
+	}
+}
+
+func benchmarkGroups(b *testing.B, directives string) {
+	const n = 500
+	of := entry(b, directives, crontab.User)
+	groups := newGroups(b, &crontab.Resources{Tasks: 1, Memory: 1})
+	var took time.Duration
+	for b.Loop() {
+		r := newRig(b, Options{Groups: groups})
+		begun := time.Now()
+		for range n {
+			r.start("true", of)
+		}
+		r.until("the starts", func() bool { return len(r.started) == n })
+		took += time.Since(begun)
+		r.until("the ends", func() bool { return len(r.ended) == n })
+		r.stop()
+	}
+	b.ReportMetric(n*float64(b.N)/took.Seconds(), "starts/s")
+	b.ReportMetric(0, "ns/op")
 }
