@@ -13,7 +13,7 @@
 // group beside the daemon's own.
 //
 // The other way would be a unit of systemd for each run. It was measured: see
-// BenchmarkStart500 of package spawn, BenchmarkUnits of package session. A
+// BenchmarkGroups500 of package spawn, BenchmarkUnits of package session. A
 // group costs a tenth of a millisecond and a unit several of them, and systemd
 // removes a unit's group before anybody can read what was used in it.
 //
