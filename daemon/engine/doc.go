@@ -11,8 +11,9 @@
 // overlap (admit in decide.go). From there it is a run, which the gates of
 // gates.go hold back one after the other: the command of if= (check.go), the
 // runs that after= names (depend.go, join.go), a place (place.go). Then it starts,
-// and finish.go sees to its end: stamp, verdict (verdict.go), retry, ledger
-// (ledger.go), whoever waits for it or starts on it (follow in depend.go), and
+// and finish.go sees to its end: stamp, verdict (verdict.go), the next attempt
+// (retry.go), the ledger (ledger.go) with what channels are told of (notice.go)
+// and the breaker that standing asks (breaker.go), whoever waits for it or starts on it (follow in depend.go), and
 // whoever queued behind it.
 //
 // A daemon that is replaced while jobs run is told to Drain; what is due from
@@ -44,4 +45,12 @@
 //  13. Each run is decided once and ends once, and nothing is said of it
 //     afterwards.
 //  14. No member of a circle of after= and on= starts, unless a person insists.
+//  15. No occurrence has more attempts than retry= says, but for those, three at
+//     most, that were lost and started again.
+//  16. Each run that ends has a verdict, and each occurrence one that is final; a
+//     dead letter that is run again has another.
+//  17. Nothing starts by itself while breaker= holds its job, and then one probe
+//     at a time.
+//  18. What the engine remembers of jobs is what the store has, over restarts.
+//  19. Channels are told once of a trouble, until a success.
 package engine

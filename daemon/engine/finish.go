@@ -77,11 +77,13 @@ func (e *Engine) promote(id job.ID) {
 // other under way.
 func (e *Engine) nextQueued(id job.ID) *run {
 	live := e.byJob[id]
-	i := slices.IndexFunc(live, func(r *run) bool {
-		return r.inLine() && !slices.ContainsFunc(live, func(x *run) bool {
-			return !x.inLine() && x.User == r.User
-		})
-	})
+	var busy []string // accounts; there is hardly ever more than one
+	for _, r := range live {
+		if !r.inLine() && !slices.Contains(busy, r.User) {
+			busy = append(busy, r.User)
+		}
+	}
+	i := slices.IndexFunc(live, func(r *run) bool { return r.inLine() && !slices.Contains(busy, r.User) })
 	if i < 0 {
 		return nil
 	}

@@ -97,7 +97,7 @@ func (h *history) relatives(effects []Effect) {
 
 // single holds invariant 13, and keeps the run.
 func (h *history) single(r job.Record) {
-	if r.Run == nil {
+	if r.Run == nil || r.Kind == job.Redrove || r.Kind == job.Buried { // these are about runs that are over
 		return
 	}
 	before, known := h.kin.runs[r.Run.ID]

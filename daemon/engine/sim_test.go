@@ -55,6 +55,7 @@ type history struct {
 	periods map[job.RunID]string // live runs of periods
 	bars    map[string]Barred
 	kin     kin
+	trials  trials
 }
 
 func simulate(t *testing.T, seed uint64, verbose bool) {
@@ -66,7 +67,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	h := &history{
 		w: w, decided: map[string]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{},
 		given: map[job.RunID]bool{}, begun: map[job.RunID]bool{}, live: map[job.ID]map[job.RunID]bool{},
-		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(),
+		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(),
 	}
 	w.check = h.check
 	w.log = func(e Effect) { fmt.Fprintln(&h.story, w.tell(e)) }
@@ -122,7 +123,7 @@ func (h *history) do(rng *rand.Rand) {
 	case n < 65:
 		for _, id := range runningRuns(w) {
 			if rng.IntN(4) > 0 {
-				o := job.Outcome{Kind: job.Exited, Code: rng.IntN(2)}
+				o := h.randomEnd(rng, id)
 				say("end %d %s", id, o)
 				w.end(id, o)
 			}
@@ -174,6 +175,9 @@ func (h *history) do(rng *rand.Rand) {
 			say("ask %s", id)
 			asks := []Event{RunNow{Job: id, By: "ann"}, Stop{Job: id, By: "ann"}, Pause{Job: id, Hold: job.Hold{By: "ann"}}, Resume{Job: id, By: "ann"}}
 			w.step(asks[rng.IntN(len(asks))])
+			if rng.IntN(2) == 0 {
+				w.step(h.randomLetter(rng))
+			}
 		}
 	default:
 		say("pass a day")
@@ -260,6 +264,7 @@ func (h *history) successor() {
 	}
 	maps.DeleteFunc(h.adopted, func(id job.RunID, _ bool) bool { return !h.watched(id) })
 	h.bars = nil
+	h.restart()
 	h.w.start()
 }
 
@@ -310,6 +315,7 @@ func (h *history) same(effects []Effect) {
 
 func (h *history) check(w *world, effects []Effect) {
 	h.relatives(effects)
+	h.failures(effects)
 	for i, e := range effects {
 		switch e := e.(type) {
 		case Fact:
@@ -535,17 +541,19 @@ func randomTable(rng *rand.Rand) string {
 		"catchup=skip", "catchup=once", "catchup=all:5", "catchup=all", "deadline=2h", "grace=10m", "grace=1s",
 		"timeout=5m", "retry=2 backoff=10s..1m", "enabled=no", "memory=1G",
 	}
+	options = append(options, randomPolicies...)
 	n := 1 + rng.IntN(6)
 	edges := randomEdges(rng, n)
 	for i := range n {
 		used := map[string]bool{}
 		b.WriteString(edges[i])
-		for range rng.IntN(4) {
-			o := options[rng.IntN(len(options))]
-			key, _, _ := strings.Cut(o, "=")
-			if !used[key] {
-				used[key] = true
-				fmt.Fprintf(&b, "#@ %s\n", o)
+		for range rng.IntN(7) {
+			for _, o := range strings.Fields(options[rng.IntN(len(options))]) {
+				key, _, _ := strings.Cut(o, "=")
+				if !used[key] {
+					used[key] = true
+					fmt.Fprintf(&b, "#@ %s\n", o)
+				}
 			}
 		}
 		fmt.Fprintf(&b, "%s command-%d\n", specs[rng.IntN(len(specs))], i)

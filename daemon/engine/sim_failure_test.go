@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// trials is what the invariants about failures are checked against.
+type trials struct {
+	verdicts map[string]job.RunID       // occurrences that are over, and the run that was their last
+	ledgers  map[job.ID]job.Ledger      // as of the effect that is looked at
+	began    map[job.RunID]job.Run      // live processes, as started
+	told     map[job.ID]map[string]bool // what channels know of, and not yet of its end
+}
+
+func newTrials() trials {
+	return trials{map[string]job.RunID{}, map[job.ID]job.Ledger{}, map[job.RunID]job.Run{}, map[job.ID]map[string]bool{}}
+}
+
+// randomPolicies are options about failures; of each key the first is used.
+var randomPolicies = []string{
+	"ok=0,2", "skip-code=1", "retry=1 backoff=5m", "retry=3 backoff=1s..10m", "retry-on=1,lost", "no-retry-on=2",
+	"breaker=1/40m", "breaker=2/3h", "on-exhausted=dead", "on-exhausted=pause", "on-exhausted=continue",
+	"if-lost=rerun", "if-lost=leave", "stop-signal=INT", "stop-grace=1m", "max-late=10m", "max-run=20m", "expect=5h",
+	"notify=ops", "max-late=10m max-run=20m expect=5h notify=ops notify-on=late,missed,recover,held",
+	"retry=1 backoff=1s..10m breaker=2/40m on-exhausted=dead notify=ops notify-on=dead,lost,recover,success,start",
+	"if-lost=rerun retry=1 retry-on=1,lost backoff=5m", "breaker=1/1h overlap=allow notify=ops",
+}
+
+// mostRetries is the largest retry= among the random options.
+const mostRetries = 3
+
+// randomEnd is how a process may end. One that a later daemon watches is not
+// lost: that it never is is an invariant of its own.
+func (h *history) randomEnd(rng *rand.Rand, id job.RunID) job.Outcome {
+	switch n := rng.IntN(12); {
+	case n == 0:
+		return job.Outcome{Kind: job.Signalled, Signal: 11}
+	case n == 1:
+		return job.Outcome{Kind: job.NotStarted, Error: "simulated"}
+	case n == 2 && !h.adopted[id]:
+		return job.Outcome{Kind: job.Lost, Error: "simulated"}
+	}
+	return job.Outcome{Kind: job.Exited, Code: rng.IntN(3)}
+}
+
+// randomLetter asks for something with a dead letter, if there is one.
+func (h *history) randomLetter(rng *rand.Rand) Event {
+	letters := slices.Sorted(maps.Keys(h.w.dead))
+	if len(letters) == 0 {
+		return Tick{}
+	}
+	id := letters[rng.IntN(len(letters))]
+	if dead := h.w.dead[id]; rng.IntN(3) > 0 {
+		return Redrive{Dead: dead, By: "ann"}
+	}
+	return Bury{Dead: h.w.dead[id], By: "ann"}
+}
+
+// failures holds the invariants about failures to one step.
+func (h *history) failures(effects []Effect) {
+	for i, effect := range effects {
+		switch effect := effect.(type) {
+		case Fact:
+			h.judged(effect.Record, effects[i+1:])
+		case Start:
+			h.tried(effect)
+		case Ledger:
+			h.trials.ledgers[effect.Ledger.Job] = effect.Ledger
+		case Tell:
+			h.toldOnce(effect.Notice)
+		}
+	}
+	if e := h.w.engine; !maps.Equal(e.ledgers, h.w.ledgers) {
+		h.w.t.Errorf("invariant 18: the engine remembers %v, and the store %v", e.ledgers, h.w.ledgers)
+	}
+}
+
+// judged holds invariants 15 and 16 to the end of a run; rest is what the step
+// says after it.
+func (h *history) judged(r job.Record, rest []Effect) {
+	t := h.w.t
+	if r.Kind == job.Redrove {
+		delete(h.trials.verdicts, occurrenceOf(r.Run)) // it begins anew
+	}
+	if r.Run == nil || r.Kind == job.Redrove || r.Kind == job.Buried {
+		return
+	}
+	if r.Kind == job.Started {
+		h.trials.began[r.Run.ID] = *r.Run
+	}
+	if r.Kind == job.Queued && (r.Run.Attempt > mostRetries+1+maxReruns || r.Run.Lost > maxReruns || r.Run.Attempt-r.Run.Lost > mostRetries+1) {
+		t.Errorf("invariant 15: run %d is attempt %d, after %d that were lost", r.Run.ID, r.Run.Attempt, r.Run.Lost)
+	}
+	if r.Run.State.Live() {
+		return
+	}
+	delete(h.trials.began, r.Run.ID)
+	if r.Kind == job.Ended && r.Run.Verdict == "" {
+		t.Errorf("invariant 16: run %d ended without a verdict", r.Run.ID)
+	}
+	if r.Kind == job.Dropped && r.Run.Attempt > 1 && !r.Run.Verdict.Final() {
+		t.Errorf("invariant 16: run %d was the next attempt, was dropped, and leaves the occurrence open", r.Run.ID)
+	}
+	h.over(r.Run)
+	if r.Run.Verdict == job.VerdictRetry && !slices.ContainsFunc(rest, func(e Effect) bool {
+		f, ok := e.(Fact)
+		return ok && f.Record.Kind == job.Queued && f.Record.Run.Attempt == r.Run.Attempt+1 && f.Record.Run.Invocation == r.Run.Invocation
+	}) {
+		t.Errorf("invariant 16: run %d is to be tried again, and is not", r.Run.ID)
+	}
+	if r.Run.Verdict == job.VerdictOK && r.Run.Backfill == 0 {
+		h.trials.told[r.Job] = map[string]bool{"late": r.Run.By != "" && h.trials.told[r.Job]["late"]}
+	}
+}
+
+// over notes the final verdict on an occurrence.
+func (h *history) over(r *job.Run) {
+	if !r.Verdict.Final() {
+		return
+	}
+	key := occurrenceOf(r)
+	if before, ok := h.trials.verdicts[key]; ok && before != r.ID {
+		h.w.t.Errorf("invariant 16: run %d is the last of %s at %s, as was run %d", r.ID, r.Job, r.Due, before)
+	}
+	h.trials.verdicts[key] = r.ID
+}
+
+func occurrenceOf(r *job.Run) string { return fmt.Sprintf("%s of %d", r.Invocation, r.Backfill) }
+
+// tried holds invariant 17: what breaker= lets through.
+func (h *history) tried(s Start) {
+	r, now := s.Run, h.w.now.Wall
+	l := h.trials.ledgers[r.Job]
+	if s.Entry.Options().Breaker.Failures == 0 || r.Attempt > 1 || r.By != "" || r.Backfill != 0 || l.Open.IsZero() || l.User != r.User {
+		return
+	}
+	if now.Before(l.Open) {
+		h.w.t.Errorf("invariant 17: run %d starts, and the breaker holds until %s", r.ID, l.Open)
+	}
+	for _, other := range h.trials.began {
+		if other.Job == r.Job && other.User == r.User && !other.Started.Before(l.Open) {
+			h.w.t.Errorf("invariant 17: run %d starts as a probe beside run %d", r.ID, other.ID)
+		}
+	}
+}
+
+// toldOnce holds invariant 19: channels hear once of a trouble, and of an end
+// only of what they heard of.
+func (h *history) toldOnce(n job.Notice) {
+	what := map[job.NoticeOn]string{job.OnFail: "failure", job.OnDead: "failure", job.OnLost: "failure", job.OnMissed: "missed", job.OnLate: "late"}[n.On]
+	if n.On == job.OnLate && n.Run == nil {
+		what = "unseen"
+	}
+	if len(n.Channels) == 0 || n.Text == "" {
+		h.w.t.Errorf("invariant 19: nobody is told, or nothing: %+v", n)
+	}
+	known := h.trials.told[n.Job]
+	if known == nil {
+		known = map[string]bool{}
+		h.trials.told[n.Job] = known
+	}
+	switch {
+	case what == "":
+	case known[what]:
+		h.w.t.Errorf("invariant 19: %s told again of %s: %s", n.On, n.Job, n.Text)
+	default:
+		known[what] = true
+	}
+}
+
+// restart holds the other half of invariant 18: what a daemon remembers is what
+// the one before it did.
+func (h *history) restart() {
+	h.trials.began = map[job.RunID]job.Run{}
+	for id := range h.w.running {
+		if r, ok := h.w.live[id]; ok && h.w.adopted {
+			h.trials.began[id] = r
+		}
+	}
+	h.trials.ledgers = maps.Clone(h.w.ledgers)
+}
