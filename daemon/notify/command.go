@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-
-	"github.com/cronring/cronring/daemon/job"
 )
 
 // Program is one run of a channel's command.
@@ -33,20 +31,12 @@ func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *failure {
 	case err != nil:
 		return failed(err)
 	case !outcome.OK():
-		return &failure{why: exitText(outcome, errput)}
+		return &failure{why: "the program ended with " + outcome.String(), said: hint(errput)}
 	}
 	return nil
 }
 
-func exitText(o job.Outcome, errput []byte) string {
-	text := "the program ended with " + o.String()
-	if said := hint(errput); said != "" {
-		text += ": " + said
-	}
-	return text
-}
-
-// hint is what a program may say of itself in one line of the log.
+// hint is what a program complained of, as one line.
 func hint(output []byte) string {
 	const most = 300
 	words := bytes.Join(bytes.Fields(output), []byte(" "))

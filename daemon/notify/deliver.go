@@ -150,7 +150,7 @@ func (n *Notifier) later(l *lane, it *item, c *Channel, f *failure) {
 	l.delay(it, c, f)
 	n.mu.Unlock()
 	if first {
-		n.options.Log.Warn("a channel did not take a notice; it is tried again", "channel", it.message.Channel, "job", it.message.Job, "error", f.why)
+		n.options.Log.Warn("a channel did not take a notice; it is tried again", "channel", it.message.Channel, "job", it.message.Job, "error", f.full())
 	}
 }
 
@@ -174,7 +174,7 @@ func (l *lane) delay(it *item, c *Channel, f *failure) {
 // giveUp puts a message with the dead.
 func (n *Notifier) giveUp(l *lane, it *item, f *failure) {
 	n.options.Log.Error("a notice could not be sent and is given up", "channel", it.message.Channel, "job", it.message.Job,
-		"on", it.message.On, "text", oneLine(it.message.Text), "error", f.why)
+		"on", it.message.On, "text", oneLine(it.message.Text), "error", f.full())
 	if it.kept {
 		n.dir.Bury(it.number)
 	}

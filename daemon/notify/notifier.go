@@ -323,7 +323,7 @@ func (n *Notifier) Try(ctx context.Context, name string, notice job.Notice) erro
 	m := newMessage(notice, newID(), n.options.Host, name)
 	m.Test = true
 	if f := n.send(ctx, &c, &m); f != nil {
-		return fmt.Errorf("send through channel %s: %s", name, f.why)
+		return fmt.Errorf("send through channel %s: %s", name, f.full())
 	}
 	return nil
 }

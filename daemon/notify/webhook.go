@@ -27,11 +27,20 @@ const (
 
 // failure is why a channel did not take a message.
 type failure struct {
-	why     string        // shows no secret
+	why     string        // everybody may read it in the status: it shows no secret
+	said    string        // what the other side complained of, which is for root and for the log
 	final   bool          // another try would end as this one did
 	untried bool          // nothing was tried
 	silent  bool          // it did not answer at all, and would not to others
 	after   time.Duration // what it asks to be left alone for
+}
+
+// full is all that there is to say.
+func (f *failure) full() string {
+	if f.said == "" {
+		return f.why
+	}
+	return f.why + ": " + f.said
 }
 
 // newClient makes the client of all webhooks. Certificates are verified by the
