@@ -50,7 +50,7 @@ func (c *configuration) readAgain() (changed bool) {
 	if c.dir == "" {
 		return false
 	}
-	next := config.Read(c.dir)
+	next := ReadConfig(c.dir)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if next.Err() != nil {
@@ -113,7 +113,10 @@ func (c *configuration) problems() (problems, notices []api.Problem) {
 // status until it is mended.
 func (l *loop) configure() (changed bool) {
 	changed = l.config.readAgain()
-	l.tables.source.SetSidecar(l.config.current().Sidecar)
+	inForce := l.config.current()
+	l.tables.source.SetSidecar(inForce.Sidecar)
+	l.tables.source.SetChannels(channelUsers(&inForce))
+	l.notices.Configure(channelsOf(&inForce))
 	if changed {
 		l.log.Info("configuration read", "directory", l.config.dir)
 	}

@@ -1,10 +1,26 @@
 package daemon
 
 import (
+	"bufio"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/notify"
 )
 
 // A letter comes when mail= says, to whom mailto= says, and of an occurrence
@@ -43,5 +59,224 @@ func TestHostMailsWhenAsked(t *testing.T) {
 	h.stop()
 	if len(h.letters) > 0 {
 		t.Errorf("one letter too many:\n%s", <-h.letters)
+	}
+}
+
+// told is what a hook was told: whom it ran as, its variables, and the document.
+type told struct {
+	uid       string
+	variables map[string]string
+	message   notify.Message
+}
+
+// withHook writes a program for channels, and gives what it is told.
+func (h *host) withHook() <-chan told {
+	h.t.Helper()
+	fifo := h.fifo("told")
+	h.write("hook", fmt.Sprintf("#!/bin/sh\n{ id -u; env | sed -n 's/^CRONRING_NOTICE_//p'; echo; cat; printf '\\0'; } >%s.$$\ncat %[1]s.$$ >%[1]s\nrm %[1]s.$$\n", fifo.Name()))
+	if err := errors.Join(os.Chmod(h.path("hook"), 0o755), os.Chmod(h.Root, 0o777)); err != nil {
+		h.t.Fatal(err)
+	}
+	all := make(chan told, 1000)
+	go func() {
+		for r := bufio.NewReader(fifo); ; {
+			text, err := r.ReadString(0)
+			if err != nil {
+				return
+			}
+			head, document, _ := strings.Cut(strings.TrimSuffix(text, "\x00"), "\n\n")
+			lines := strings.Split(head, "\n")
+			one := told{uid: lines[0], variables: map[string]string{}}
+			for _, line := range lines[1:] {
+				name, value, _ := strings.Cut(line, "=")
+				one.variables[name] = value
+			}
+			if err := json.Unmarshal([]byte(document), &one.message); err != nil {
+				h.t.Errorf("a hook got %s: %v", document, err)
+			}
+			all <- one
+		}
+	}()
+	return all
+}
+
+// next is what a hook is told next.
+func next(t *testing.T, all <-chan told) told {
+	t.Helper()
+	select {
+	case one := <-all:
+		return one
+	case <-time.After(hostPatience):
+		t.Fatal("no hook was told")
+	}
+	return told{}
+}
+
+// channels writes the configuration.
+func (h *host) channels(text string) {
+	h.t.Helper()
+	if err := os.MkdirAll(h.path("etc/cronring"), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	h.write("etc/cronring/cronring.toml", text)
+}
+
+// secretFile writes a file that a channel reads.
+func (h *host) secretFile(name, text string) string {
+	h.t.Helper()
+	if err := os.WriteFile(h.path(name), []byte(text+"\n"), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return h.path(name)
+}
+
+// A job that fails again and again is told of once, and once that it is well
+// again, by a program that runs as the account of its channel.
+func TestHostTellsOfAStreakOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	all := h.withHook()
+	h.channels(fmt.Sprintf("[channel.ops]\ntype = \"command\"\ncommand = [%q]\nuser = \"bob\"\nusers = [\"ann\"]\n", h.path("hook")))
+	h.userTable("ann", annID, "#@ name=flaky every=1s overlap=skip notify=ops notify-on=fail,recover\n* * * * * test -e "+h.path("mended")+"\n")
+	h.start()
+	records := h.watch()
+	ended := func(ok bool) func(job.Record) bool {
+		return func(r job.Record) bool { return r.Kind == job.Ended && r.Job == "flaky" && r.Run.OK() == ok }
+	}
+	for range 3 {
+		records.await("a failure", ended(false))
+	}
+	first := next(t, all)
+	h.write("mended", "")
+	for range 3 {
+		records.await("a success", ended(true))
+	}
+	second := next(t, all)
+	h.stop()
+	if n := len(all); n > 0 {
+		t.Errorf("%d notices too many: %+v", n, <-all)
+	}
+	for i, c := range []struct {
+		got told
+		on  job.NoticeOn
+	}{{first, job.OnFail}, {second, job.OnRecover}} {
+		v, m := c.got.variables, c.got.message
+		if c.got.uid != fmt.Sprint(bobID) || v["ON"] != string(c.on) || v["JOB"] != "flaky" || v["USER"] != "ann" || v["CHANNEL"] != "ops" || v["TEXT"] == "" || v["RUN"] == "" {
+			t.Errorf("notice %d: as %s, %v; want %s of flaky, as bob", i, c.got.uid, v, c.on)
+		}
+		if m.On != c.on || m.ID != v["ID"] || m.Run == nil || m.Text != v["TEXT"] {
+			t.Errorf("notice %d: document %+v, variables %v", i, m, v)
+		}
+	}
+	if h.count("level=WARN", "on=fail", "job=flaky") != 1 || h.count("level=INFO", "on=recover", "job=flaky") != 1 {
+		t.Error("the notices are not in the log once")
+	}
+}
+
+// A notice that nobody takes goes on to the next daemon, whether it comes by
+// exec or by a restart; it keeps its ID, and nothing that people read shows
+// where it is sent to.
+func TestHostKeepsNoticesOverRestarts(t *testing.T) {
+	t.Parallel()
+	const secret = "t0p-s3cret"
+	var open atomic.Bool
+	ids := make(chan string, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(body)
+		if r.URL.Path != "/"+secret || r.Header.Get("Cronring-Signature") != "sha256="+hex.EncodeToString(mac.Sum(nil)) {
+			t.Errorf("%s with signature %q", r.URL.Path, r.Header.Get("Cronring-Signature"))
+		}
+		ids <- r.Header.Get("Cronring-Notice")
+		if !open.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	h := newHost(t)
+	h.channels(fmt.Sprintf("[channel.web]\ntype = \"webhook\"\nurl-file = %q\nsecret-file = %q\n", h.secretFile("url", server.URL+"/"+secret), h.secretFile("key", secret)))
+	h.write("etc/cron.d/a", "#@ name=a every=1s notify=web\n* * * * * ann false\n")
+	h.start()
+	tried := func() string {
+		t.Helper()
+		select {
+		case id := <-ids:
+			return id
+		case <-time.After(hostPatience):
+			t.Fatal("nothing was sent")
+		}
+		return ""
+	}
+	id := tried()
+	h.said("did not take a notice", "answered 503")
+	if !contains(h.status().Problems, "channel web: 1 notice waits") {
+		t.Errorf("problems %+v", h.status().Problems)
+	}
+	h.signal(syscall.SIGUSR2)
+	if again := tried(); again != id {
+		t.Errorf("after an execution anew the notice has the ID %s, want %s", again, id)
+	}
+	h.said("msg=ready")
+	h.stop()
+	open.Store(true)
+	h.start()
+	if again := tried(); again != id {
+		t.Errorf("after a restart the notice has the ID %s, want %s", again, id)
+	}
+	status, err := json.Marshal(h.status())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	if n := h.count(secret); n > 0 || strings.Contains(string(status), secret) {
+		t.Errorf("%d lines of the log show the secret; the status is %s", n, status)
+	}
+}
+
+func contains(problems []api.Problem, words string) bool {
+	for _, p := range problems {
+		if strings.Contains(p.What, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// Root tries channels, and hears what comes of it.
+func TestHostTriesAChannel(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	all := h.withHook()
+	h.channels(fmt.Sprintf("[channel.ops]\ntype = \"command\"\ncommand = [%q]\nuser = \"ann\"\n[channel.gone]\ntype = \"command\"\ncommand = [\"/nowhere/x\"]\nuser = \"ann\"\n[channel.nobodys]\ntype = \"command\"\ncommand = [%[1]q]\n", h.path("hook")))
+	h.write("etc/cron.d/a", "#@ name=a notify=opps\n0 0 1 1 * ann true\n")
+	h.userTable("bob", bobID, "#@ name=b notify=ops,mail\n0 0 1 1 * true\n")
+	h.start()
+	if err := h.client.Notify(h.context(), "ops"); err != nil {
+		t.Errorf("a channel that works: %v", err)
+	}
+	if got := next(t, all); got.uid != fmt.Sprint(annID) || got.variables["TEST"] != "yes" || !got.message.Test {
+		t.Errorf("told %+v, want a test as ann", got)
+	}
+	for channel, want := range map[string]string{
+		"none": "there is no channel none", "gone": "/nowhere/x", "nobodys": "nobody", "mail": "sends no mail",
+	} {
+		if err := h.client.Notify(h.context(), channel); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("channel %s: error %v, want %q", channel, err, want)
+		}
+	}
+	for ref, want := range map[string]string{"a": `no channel \"opps\"`, "b": `channel \"ops\" is not for tables of \"bob\"`} {
+		j, err := h.client.Show(h.context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(j.Job.Degraded, strings.ReplaceAll(want, `\`, "")) {
+			t.Errorf("%s is degraded by %q, want %q", ref, j.Job.Degraded, want)
+		}
+	}
+	h.channels("") // the daemon takes what is in force at once
+	h.reload()
+	if err := h.client.Notify(h.context(), "ops"); err == nil || !strings.Contains(err.Error(), "there is no channel ops") {
+		t.Errorf("a channel that was taken out: %v", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/daemon"
-	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -43,7 +42,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case verb == checkConfig:
 		return check(&o, stdout, stderr)
 	}
-	o.Config = config.Read(o.ConfigDir)
+	o.Config = daemon.ReadConfig(o.ConfigDir)
 	if err := o.Config.Err(); err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
 	}
@@ -63,7 +62,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // check is --check-config.
 func check(o *daemon.Options, stdout, stderr io.Writer) int {
-	c := config.Read(o.ConfigDir)
+	c := daemon.ReadConfig(o.ConfigDir)
 	if err := c.Err(); err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
 		return 1

@@ -1,6 +1,11 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
 
 // Channel is one way to tell people and programs of what happened, as it is
 // declared. Whether it makes sense is for those to say who use it.
@@ -20,6 +25,21 @@ type Channel struct {
 
 	Timeout time.Duration
 	Retry   time.Duration
+}
+
+// CheckChannels leaves out the channels that make no sense to those who use
+// them, and remarks on each at its place.
+func (c *Config) CheckChannels(check func(Channel) error) {
+	c.Channels = slices.DeleteFunc(c.Channels, func(ch Channel) bool {
+		err := check(ch)
+		if err != nil {
+			at := c.place("channel." + ch.Name)
+			c.Remarks = append(c.Remarks, crontab.Diagnostic{
+				File: at.File, Line: at.Line, Severity: crontab.Error, Code: unknown, Message: err.Error(),
+			})
+		}
+		return err != nil
+	})
 }
 
 var channelKeys = []string{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +38,8 @@ type SourceOptions struct {
 	Files  []string
 	System bool
 
-	Sidecar *crontab.Sidecar // what the configuration says of entries; nil: nothing
+	Sidecar  *crontab.Sidecar    // what the configuration says of entries; nil: nothing
+	Channels map[string][]string // that tables may name, and whose; see crontab.Config
 
 	// AnacronInstalled is asked at each scan; while it is true the anacrontab
 	// is left alone. nil looks for the program.
@@ -150,6 +152,17 @@ func (s *Source) SetSidecar(sidecar *crontab.Sidecar) {
 	defer s.mu.Unlock()
 	if s.options.Sidecar != sidecar {
 		s.options.Sidecar = sidecar
+		s.generation++
+	}
+}
+
+// SetChannels changes what tables may name. At the next scan all are parsed
+// again, unless it is the same.
+func (s *Source) SetChannels(channels map[string][]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !maps.EqualFunc(s.options.Channels, channels, slices.Equal) {
+		s.options.Channels = channels
 		s.generation++
 	}
 }
@@ -383,7 +396,7 @@ func (s *Source) renew(f *file) {
 func (s *Source) parse(f *file, text string) {
 	c := s.config(f)
 	c.Seed, c.Cache, c.Local, c.StandIn = s.options.Seed, s.cache, s.zone.location, s.standIn
-	c.Sidecar = s.options.Sidecar
+	c.Sidecar, c.Channels = s.options.Sidecar, s.options.Channels
 	f.text, f.generation, f.privileged = text, s.generation, f.isPrivileged()
 	f.table, f.remarks = crontab.Parse(f.path, text, c)
 	s.parsed++
