@@ -55,7 +55,7 @@ crash: build ## kill -9 of a busy daemon at 200 random points
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
 
-minutes: ## two real minutes beside Debian's cron on the same tables (root, mmdebstrap): mostly waiting
+minutes: ## real minutes beside Debian's cron on the same tables, and of other crons on ours (root, mmdebstrap): mostly waiting
 	$(GO) test ./packaging -run Compare -count=1 -timeout 30m -v
 
 lab: ## what an installed daemon does in a booted systemd: every other short proof (root, mmdebstrap)

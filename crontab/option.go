@@ -329,8 +329,8 @@ func (p *parser) clash(plan *plan, items []item, key string, bad bool, why, fix 
 	}
 }
 
-// idle is clash for an option that has nothing to act on. Among defaults that is
-// no mistake: they are for entries that give it something.
+// idle is clash for an option that has nothing to act on, or gives way to another.
+// Among defaults that is no mistake: they are for entries that let it act.
 func (p *parser) idle(plan *plan, items []item, key string, bad bool, why, fix string) {
 	if it := find(items, key); bad && it != nil && !it.isDefault() {
 		p.clash(plan, items, key, bad, why, fix)
@@ -385,11 +385,12 @@ func (p *parser) settleTimes(plan *plan, items []item) {
 		"write `from=2026-01-01 count=3`")
 	p.idle(plan, items, "phase", m.every == 0, "phase= needs every=", "write `every=10m phase=3m`")
 	p.clash(plan, items, "phase", m.every > 0 && m.phase >= m.every, "phase= must be shorter than every=", "")
-	p.clash(plan, items, "every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
-	p.clash(plan, items, "sec", m.every > 0 || !m.at.IsZero(), "sec= needs the time fields, which every= and at= replace", "delete `sec`")
+	p.idle(plan, items, "every", !m.at.IsZero(), "every= and at= exclude each other", "delete one of them")
+	p.idle(plan, items, "sec", m.every > 0 || !m.at.IsZero(), "sec= needs the time fields, which every= and at= replace", "delete `sec`")
 	p.idle(plan, items, "dst", m.every > 0 || !m.at.IsZero(), "dst= needs the time fields, which every= and at= replace", "delete `dst`")
 	p.clash(plan, items, "until", !m.until.IsZero() && m.until.Before(m.from), "until= is before from=: nothing is left", "exchange them")
-	p.clash(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
+	p.idle(plan, items, "trigger", plan.Manual && len(plan.On) > 0, "trigger=manual and on= exclude each other", "delete one of them")
+	plan.Manual = plan.Manual && len(plan.On) == 0
 }
 
 func (p *parser) settleRuns(plan *plan, items []item) {
@@ -401,15 +402,25 @@ func (p *parser) settleRuns(plan *plan, items []item) {
 	p.idle(plan, items, "max-instances", plan.Overlap != OverlapAllow, "max-instances= needs overlap=allow: every other rule lets one run live at once", "delete `max-instances`")
 	p.idle(plan, items, "stop-grace", plan.StopSignal == syscall.SIGKILL, "stop-grace= has no meaning with stop-signal=KILL, which no program outlives", "delete `stop-grace`")
 	if r := plan.Resources; r != nil {
-		p.clash(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that nothing is slowed before it is ended", "exchange them")
+		p.idle(plan, items, "memory-high", r.Memory > 0 && r.MemoryHigh > r.Memory, "memory-high= is above memory=, so that nothing is slowed before it is ended", "exchange them")
 	}
-	for _, code := range plan.SkipCodes {
-		if slices.Contains(plan.OK, code) {
-			p.clash(plan, items, "skip-code", true, fmt.Sprintf("exit status %d counts as success already", code), fmt.Sprintf("leave %d out, or write `ok=` without it", code))
-			plan.SkipCodes = nil
-			break
-		}
+	p.settleCodes(plan, items)
+}
+
+// settleCodes sees to it that no exit status is a success and skipped: ok= wins.
+func (p *parser) settleCodes(plan *plan, items []item) {
+	both := slices.IndexFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
+	if both < 0 {
+		return
 	}
+	code := plan.SkipCodes[both]
+	p.idle(plan, items, "skip-code", true, fmt.Sprintf("exit status %d counts as success already", code),
+		fmt.Sprintf("leave %d out, or write `ok=` without it", code))
+	if find(items, "skip-code").isDefault() { // what is left of it counts
+		plan.SkipCodes = slices.DeleteFunc(plan.SkipCodes, func(code uint8) bool { return slices.Contains(plan.OK, code) })
+		return
+	}
+	plan.SkipCodes = nil
 }
 
 // timeKeys are the options about instants.
