@@ -11,6 +11,9 @@ import (
 // on= together: a short default above many entries names many.
 const maxLinks = 200_000
 
+// CodeNobody is that of a name that no entry has.
+const CodeNobody Code = "B417"
+
 // Graph is how after= and on= connect entries, which are numbered by whoever
 // asks. Entries that nothing connects are not in it.
 type Graph struct {
@@ -86,7 +89,7 @@ func (c *connecting) find(to map[int32][]Link, i int32, key string, edges []Edge
 	for n, edge := range edges {
 		parent, ok := c.parent(child, edge.Job)
 		if !ok {
-			c.refuse(i, Fault{key, "B417", key + "= names " + edge.Job + ", which no entry " + whoseEntry(child) + "is called"})
+			c.refuse(i, Fault{key, CodeNobody, key + "= names " + edge.Job + ", which no entry " + whoseEntry(child) + "is called"})
 			return
 		}
 		links[n] = Link{parent, edge.Outcomes}

@@ -118,6 +118,7 @@ type linted struct {
 // files looks at files one by one: at what stands in them and, where cron
 // itself would look for them, at whether it would read them.
 func (l *linted) files(ctx context.Context, a *app, names []string, f lintFlags, source spool.SourceOptions) {
+	var tables []*crontab.Table
 	for _, name := range names {
 		refusal := l.judge(ctx, name, source)
 		if refusal != nil && (refusal.Code == spool.CodeType || refusal.Code == spool.CodeSize) {
@@ -139,7 +140,9 @@ func (l *linted) files(ctx context.Context, a *app, names []string, f lintFlags,
 		l.texts[name] = s.text
 		l.remarks = append(l.remarks, found...)
 		l.addLosses(table, f)
+		tables = append(tables, table)
 	}
+	l.addEdges(tables, false)
 }
 
 // addLosses adds what the entries of a table lose under other crons, if that is
@@ -177,6 +180,7 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFla
 	for _, table := range found.Tables {
 		l.addLosses(table, f)
 	}
+	l.addEdges(found.Tables, true)
 	for _, c := range found.Changes {
 		if c.Kind == spool.Loaded {
 			l.texts[c.Path] = c.Text
