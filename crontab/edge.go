@@ -163,3 +163,17 @@ func parsePool(text string, o *Options) (err error) {
 	o.Pool, o.Slots = name, slots
 	return nil
 }
+
+// Words names the outcomes as after= and on= do.
+func (o Outcomes) Words() []string {
+	if o == OutcomeDone {
+		return []string{"done"}
+	}
+	var words []string
+	for _, word := range []string{"ok", "fail", "skip", "lost", "dead"} {
+		if o&outcomes[word] != 0 {
+			words = append(words, word)
+		}
+	}
+	return words
+}

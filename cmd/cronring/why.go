@@ -15,7 +15,8 @@ func newWhy(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why JOB [--at T]",
 		Short: "Explain why a job ran or did not",
-		Long: `Explain why a job ran or did not, in eight steps; the first cross wins.
+		Long: `Explain why a job ran or did not, in eight steps, and one more for each of if=
+and after= that the entry has; the first cross wins.
 
 Without --at it is about the newest occurrence that was missed or skipped, or
 else about the newest one; or about a run that somebody asked for since.`,

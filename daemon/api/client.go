@@ -68,6 +68,15 @@ func (c *Client) Why(ctx context.Context, ref string, at time.Time) (Why, error)
 	return get[Why](ctx, c, "explain a job", "/v1/why", v)
 }
 
+// Graph tells how the jobs that q chooses, and all that are connected with
+// them, wait for and start on each other. all asks for those, too, that nothing
+// connects.
+func (c *Client) Graph(ctx context.Context, q Query, all bool) (Graph, error) {
+	v := q.values()
+	setFlag(v, "all", all)
+	return get[Graph](ctx, c, "see the graph", "/v1/graph", v)
+}
+
 // History gives the runs that f chooses, newest first.
 func (c *Client) History(ctx context.Context, f Filter) (Runs, error) {
 	return get[Runs](ctx, c, "read the history", "/v1/runs", f.values())

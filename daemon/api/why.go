@@ -7,7 +7,8 @@ import (
 )
 
 // Why explains what became of one occurrence of a job: the same eight steps
-// always, in the same order, and the first cross wins.
+// always, and those of if= and after= where the entry has them, in the same
+// order, and the first cross wins.
 type Why struct {
 	V        int          `json:"v"`
 	Job      job.ID       `json:"job"`
@@ -20,7 +21,7 @@ type Why struct {
 	Decision job.Decision `json:"decision,omitempty"`
 	Reason   job.Reason   `json:"reason,omitempty"`
 	Run      *job.Run     `json:"run,omitempty"`
-	Steps    []Step       `json:"steps"` // eight
+	Steps    []Step       `json:"steps"` // eight to ten
 	Facts    []string     `json:"facts,omitempty"`
 	Remedies []Remedy     `json:"remedies,omitempty"`
 }
@@ -44,6 +45,8 @@ const (
 	StepDaemon   StepName = "daemon"
 	StepNode     StepName = "node"
 	StepOverlap  StepName = "overlap"
+	StepCheck    StepName = "check"   // if=
+	StepParents  StepName = "parents" // after=
 	StepGate     StepName = "gate"
 )
 

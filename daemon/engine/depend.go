@@ -400,11 +400,5 @@ func (w *awaiting) culprit(join crontab.Join, c chance) string {
 
 // endWords says how a parent ended.
 func endWords(p job.Parent) string {
-	return fmt.Sprintf("%s %s (run %d)", p.Job, endings[p.Verdict], p.Run)
-}
-
-var endings = map[job.Verdict]string{
-	job.VerdictOK: "succeeded", job.VerdictFail: "failed", job.VerdictDead: "failed for good",
-	job.VerdictLost: "was lost", job.VerdictLeft: "was lost from sight", job.VerdictSkip: "was skipped",
-	job.VerdictUpstream: "could not run",
+	return fmt.Sprintf("%s %s (run %d)", p.Job, p.Verdict.Words(), p.Run)
 }

@@ -12,6 +12,7 @@ import (
 // of jobs that name nobody and that nobody names.
 type family struct {
 	waits  map[job.ID][]parent // by child: whom after= names, in its order
+	begins map[job.ID][]parent // by child: whom on= names
 	held   map[job.ID][]bond   // by parent: whose after= names it
 	starts map[job.ID][]bond   // by parent: whose on= names it
 	faults map[int32]string    // slots that must not run, and why
@@ -67,7 +68,7 @@ func (s *jobs) connect(edged []int32, seen map[uint64]int32) *family {
 		return slots
 	})
 	f := &family{
-		waits: map[job.ID][]parent{}, held: map[job.ID][]bond{}, starts: map[job.ID][]bond{},
+		waits: map[job.ID][]parent{}, begins: map[job.ID][]parent{}, held: map[job.ID][]bond{}, starts: map[job.ID][]bond{},
 		faults: make(map[int32]string, len(g.Faults)),
 	}
 	parents := map[int32]parent{}
@@ -77,23 +78,24 @@ func (s *jobs) connect(edged []int32, seen map[uint64]int32) *family {
 			continue
 		}
 		id := s.id(slot)
-		waits := make([]parent, len(g.After[slot]))
-		for edge, link := range g.After[slot] {
+		parentOf := func(link crontab.Link) parent {
 			p, ok := parents[link.Parent]
 			if !ok {
 				p = parent{link.Parent, s.id(link.Parent), entry(link.Parent).User(), 0}
 				parents[link.Parent] = p
 			}
 			p.outcomes = link.Outcomes
-			waits[edge] = p
+			return p
+		}
+		for edge, link := range g.After[slot] {
+			p := parentOf(link)
+			f.waits[id] = append(f.waits[id], p)
 			f.held[p.id] = append(f.held[p.id], bond{slot, id, edge, link.Outcomes})
 		}
-		if len(waits) > 0 {
-			f.waits[id] = waits
-		}
 		for edge, link := range g.On[slot] {
-			p := s.id(link.Parent)
-			f.starts[p] = append(f.starts[p], bond{slot, id, edge, link.Outcomes})
+			p := parentOf(link)
+			f.begins[id] = append(f.begins[id], p)
+			f.starts[p.id] = append(f.starts[p.id], bond{slot, id, edge, link.Outcomes})
 		}
 	}
 	return f
@@ -129,4 +131,34 @@ func (f *family) started(parent job.ID) []bond {
 		return nil
 	}
 	return f.starts[parent]
+}
+
+// Edge is a job that another waits for or starts on.
+type Edge struct {
+	Job      job.ID
+	Outcomes crontab.Outcomes
+}
+
+// Edges are the jobs that after= and on= of job i name. Those of a job that is
+// held for its edges are as written.
+func (v *View) Edges(i int) (after, on []Edge) {
+	o := v.jobs.options(int32(i))
+	if len(o.After)+len(o.On) == 0 {
+		return nil, nil
+	}
+	id := v.ID(i)
+	edges := func(found []parent, written []crontab.Edge) []Edge {
+		edges := make([]Edge, len(written))
+		for k, w := range written {
+			edges[k] = Edge{job.ID(w.Job), w.Outcomes}
+			if len(found) == len(written) {
+				edges[k].Job = found[k].id
+			}
+		}
+		return edges
+	}
+	if v.jobs.family == nil {
+		return edges(nil, o.After), edges(nil, o.On)
+	}
+	return edges(v.jobs.family.waits[id], o.After), edges(v.jobs.family.begins[id], o.On)
 }

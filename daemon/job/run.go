@@ -98,6 +98,29 @@ const (
 	VerdictRetry    Verdict = "retry"    // failed, and another attempt follows
 )
 
+// Words says the verdict as the end of a sentence about the run's job.
+func (v Verdict) Words() string {
+	switch v {
+	case VerdictOK:
+		return "succeeded"
+	case VerdictFail:
+		return "failed"
+	case VerdictDead:
+		return "failed for good"
+	case VerdictLost:
+		return "was lost"
+	case VerdictLeft:
+		return "was lost from sight"
+	case VerdictSkip:
+		return "was skipped"
+	case VerdictUpstream:
+		return "could not run"
+	case VerdictRetry:
+		return "failed, and is tried again"
+	}
+	return "has not ended"
+}
+
 // Final reports whether the occurrence is over.
 func (v Verdict) Final() bool { return v != "" && v != VerdictRetry }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -14,15 +15,18 @@ import (
 var links = []struct {
 	name   api.StepName
 	passed func(*evidence) string
+	option string // of the entry, without which the step is left out; "": never
 }{
-	{api.StepEntry, (*evidence).entryFact},
-	{api.StepEnabled, func(*evidence) string { return "not disabled, not held, not paused" }},
-	{api.StepSchedule, (*evidence).scheduleFact},
-	{api.StepClock, (*evidence).clockFact},
-	{api.StepDaemon, (*evidence).daemonFact},
-	{api.StepNode, func(ev *evidence) string { return ev.host + " runs it: the entry is this host's own" }},
-	{api.StepOverlap, (*evidence).overlapFact},
-	{api.StepGate, (*evidence).gateFact},
+	{api.StepEntry, (*evidence).entryFact, ""},
+	{api.StepEnabled, func(*evidence) string { return "not disabled, not held, not paused" }, ""},
+	{api.StepSchedule, (*evidence).scheduleFact, ""},
+	{api.StepClock, (*evidence).clockFact, ""},
+	{api.StepDaemon, (*evidence).daemonFact, ""},
+	{api.StepNode, func(ev *evidence) string { return ev.host + " runs it: the entry is this host's own" }, ""},
+	{api.StepOverlap, (*evidence).overlapFact, ""},
+	{api.StepCheck, (*evidence).checkFact, "if"},
+	{api.StepParents, (*evidence).parentsFact, "after"},
+	{api.StepGate, (*evidence).gateFact, ""},
 }
 
 // chain tells of each step; after the crossed one none is reached.
@@ -30,6 +34,9 @@ func (ev *evidence) chain(cross api.StepName) []api.Step {
 	steps := make([]api.Step, 0, len(links))
 	state := api.Passed
 	for _, l := range links {
+		if l.option != "" && ev.job.Options[l.option] == "" && l.name != cross {
+			continue
+		}
 		switch {
 		case l.name == cross:
 			state = api.Crossed
@@ -60,10 +67,15 @@ func (ev *evidence) crossed() api.StepName {
 		return api.StepEntry
 	case ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return api.StepGate
-	case ev.run != nil && ev.run.State != job.RunQueued && ev.run.State != job.RunDropped:
+	case ev.run != nil && ev.run.State != job.RunQueued && ev.run.State != job.RunDropped && !ev.waitsForOthers():
 		return ""
 	}
 	return ev.stepOf(ev.reason())
+}
+
+// waitsForOthers tells whether the run waits for more than a time.
+func (ev *evidence) waitsForOthers() bool {
+	return ev.run.State == job.RunWaiting && (ev.run.Reason == job.WaitsForParents || ev.run.Reason == job.WaitsForCheck)
 }
 
 func (ev *evidence) pausedAt() bool {
@@ -98,6 +110,10 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return api.StepDaemon
 	case job.Overlapping, job.QueueFull, job.Replaced, job.WaitsForRun, job.TooMany:
 		return api.StepOverlap
+	case job.CheckRefused, job.WaitsForCheck:
+		return api.StepCheck
+	case job.ParentFailed, job.ParentSkipped, job.ParentMissed, job.WaitsForParents:
+		return api.StepParents
 	}
 	return api.StepGate
 }
@@ -124,6 +140,8 @@ func (ev *evidence) crossFact(step api.StepName) string {
 		return ev.daemonFact()
 	case step == api.StepClock:
 		return ev.stepped.Detail + " at " + ev.stamp(ev.stepped.At)
+	case step == api.StepParents && ev.run != nil && len(ev.run.Parents) > 0:
+		return clause(ev.reason().Sentence()) + ": " + ev.parentWords(ev.run.Parents)
 	case step == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return "the command could not be started: " + ev.run.Outcome.Error
 	}
@@ -193,6 +211,8 @@ func (ev *evidence) scheduleFact() string {
 			return "not by the clock: " + ev.run.By + " asked for it"
 		case job.TriggerBoot:
 			return "not by the clock: the host started"
+		case job.TriggerDependency:
+			return "not by the clock: " + ev.parentWords(ev.run.Parents[:min(1, len(ev.run.Parents))])
 		}
 	}
 	if !ev.named {
@@ -255,13 +275,51 @@ func (ev *evidence) overlapFact() string {
 	if rule == "" {
 		rule = "allow"
 	}
-	if ev.decided && ev.record.Decision == job.DecideHold {
+	if ev.decided && ev.record.Decision == job.DecideHold && ev.record.Reason == job.WaitsForRun {
 		return "waited for the run before it to end, as overlap=" + rule + " says"
 	}
 	if rule == "allow" {
 		return "overlap=allow: other runs of it do not matter"
 	}
 	return "no other run of it was in the way (overlap=" + rule + ")"
+}
+
+// checkFact says whether the command of if= was asked.
+func (ev *evidence) checkFact() string {
+	if ev.run == nil || ev.run.Trigger == job.TriggerRetry {
+		return "the command of if= was not asked"
+	}
+	return "the command of if= did not stand in its way"
+}
+
+// parentsFact says how the runs ended that it waited for.
+func (ev *evidence) parentsFact() string {
+	if ev.run == nil || len(ev.run.Parents) == 0 {
+		return "it waited for nobody"
+	}
+	return ev.parentWords(ev.run.Parents)
+}
+
+// mostParents is how many runs an answer names.
+const mostParents = 20
+
+func (ev *evidence) parentWords(parents []job.Parent) string {
+	var words []string
+	for i, p := range parents {
+		if i == mostParents {
+			words = append(words, fmt.Sprintf("and %d more", len(parents)-i))
+			break
+		}
+		word := string(p.Job) + " " + p.Verdict.Words()
+		if p.Run != 0 {
+			word += fmt.Sprintf(" (run %d)", p.Run)
+		}
+		if at := ev.ends[p.Run]; !at.IsZero() {
+			word += " at " + ev.stamp(at)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (ev *evidence) gateFact() string {

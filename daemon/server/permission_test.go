@@ -49,6 +49,7 @@ var request = map[string]walked{
 	"GET /v1/jobs":        {},
 	"GET /v1/job":         {query: "job=ann-job", names: true},
 	"GET /v1/why":         {query: "job=ann-job", names: true},
+	"GET /v1/graph":       {query: "job=ann-job", names: true},
 	"GET /v1/runs":        {},
 	"GET /v1/run":         {query: "run=1", names: true},
 	"GET /v1/output":      {query: "run=1&follow=true", names: true},

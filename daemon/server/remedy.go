@@ -22,6 +22,8 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 		return []api.Remedy{ev.command("run it now", "run"), ev.edit("make up what was missed: write #@ catchup=once above the entry")}
 	case api.StepOverlap:
 		return ev.makeRoom()
+	case api.StepParents:
+		return []api.Remedy{ev.command("see whom it waits for, and how they are", "graph"), ev.command("run it now, without waiting", "run")}
 	}
 	return append(ev.afterRun(), ev.command("run it now", "run"))
 }

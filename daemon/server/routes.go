@@ -31,6 +31,7 @@ var routes = []struct {
 	{"GET", "/v1/jobs", owner, (*Server).listJobs},
 	{"GET", "/v1/job", owner, (*Server).showJob},
 	{"GET", "/v1/why", owner, (*Server).why},
+	{"GET", "/v1/graph", owner, (*Server).graph},
 	{"GET", "/v1/runs", owner, (*Server).listRuns},
 	{"GET", "/v1/run", owner, (*Server).showRun},
 	{"GET", "/v1/output", owner, (*Server).output},

@@ -19,7 +19,9 @@ func (ev *evidence) stamp(t time.Time) string {
 func (ev *evidence) verdict(cross api.StepName) string {
 	switch {
 	case ev.run != nil && ev.run.State == job.RunQueued:
-		return "It is late, not lost. " + job.WaitsForRun.Sentence()
+		return "It is late, not lost. " + ev.reason().Sentence()
+	case ev.run != nil && ev.waitsForOthers():
+		return "It has not started yet. " + ev.reason().Sentence()
 	case cross == api.StepGate && ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
 		return "It could not be started. " + sentence(ev.run.Outcome.Error)
 	case cross == "" && ev.run != nil:

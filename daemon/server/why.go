@@ -54,7 +54,8 @@ type evidence struct {
 	before  *store.Life // if it was down: the last life before
 	after   *store.Life // and the next
 
-	past []job.Run // recent ended runs
+	past []job.Run               // recent ended runs
+	ends map[job.RunID]time.Time // of the runs that it depends on
 }
 
 func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evidence, error) {
@@ -65,7 +66,7 @@ func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evi
 	if b, barred := c.view.Barred(ev.job.User); barred {
 		ev.bar = b.Reason
 	}
-	steps := []func(context.Context, *call, *evidence) error{s.addDecision, s.addClock, s.addLives, s.addPast}
+	steps := []func(context.Context, *call, *evidence) error{s.addDecision, s.addClock, s.addLives, s.addPast, s.addParents}
 	ev.at = at
 	for _, add := range steps {
 		if err := add(ctx, c, ev); err != nil {
@@ -141,6 +142,24 @@ func (s *Server) addPast(ctx context.Context, c *call, ev *evidence) error {
 	for _, r := range recent[ev.job.ID] {
 		if c.seesRun(r) && r.State == job.RunEnded && !r.Started.IsZero() {
 			ev.past = append(ev.past, r)
+		}
+	}
+	return nil
+}
+
+// addParents finds out when the runs ended that this one depends on.
+func (s *Server) addParents(ctx context.Context, c *call, ev *evidence) error {
+	if ev.run == nil {
+		return nil
+	}
+	ev.ends = map[job.RunID]time.Time{}
+	for _, p := range ev.run.Parents[:min(len(ev.run.Parents), mostParents)] {
+		r, ok, err := s.store.Run(ctx, p.Run)
+		if err != nil {
+			return err
+		}
+		if ok && c.seesRun(r) && p.Verdict != "" {
+			ev.ends[p.Run] = r.Ended
 		}
 	}
 	return nil

@@ -184,7 +184,8 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 }
 
 // HappensOnce reports whether a decision is about something that the clock, a
-// boot or a catch-up rule named, which happens once. A person may ask twice,
+// boot, a catch-up rule or the end of another job's run named, which happens
+// once. A person may ask twice,
 // and a backfill goes over what was decided in its time: what it leaves out it
 // counts itself.
 func HappensOnce(r *job.Record) bool {
@@ -192,7 +193,7 @@ func HappensOnce(r *job.Record) bool {
 		return r.Backfill == nil && r.Reason != job.AlreadyProcessed
 	}
 	switch r.Run.Trigger {
-	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup:
+	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup, job.TriggerDependency:
 		return true
 	}
 	return false

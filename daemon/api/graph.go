@@ -1,0 +1,25 @@
+package api
+
+import "github.com/cronring/cronring/daemon/job"
+
+// Graph is how jobs wait for and start on each other.
+type Graph struct {
+	V    int    `json:"v"`
+	Jobs []Node `json:"jobs"` // in the order of their tables
+}
+
+// Node is a job of a Graph. Parents that are not in the graph are those that the
+// account may not see, or that nobody is called.
+type Node struct {
+	job.Status
+	Newest *job.Run `json:"newest,omitempty"` // the newest run that is over, also one that never started
+	After  []Edge   `json:"after,omitempty"`  // whom it waits for
+	When   string   `json:"when,omitempty"`   // how many of them, as written; empty: all
+	On     []Edge   `json:"on,omitempty"`     // whose end starts it
+}
+
+// Edge is a job that another waits for, or starts on.
+type Edge struct {
+	Job      job.ID   `json:"job"`
+	Outcomes []string `json:"outcomes"` // any of these: ok, fail, skip, lost, dead; done stands for all
+}

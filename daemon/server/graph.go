@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// graph tells how the jobs that the caller sees wait for and start on each
+// other: all that are connected, or with those that are asked for.
+func (s *Server) graph(ctx context.Context, c *call) error {
+	g := c.newWeb()
+	chosen := g.jobs
+	if refs := c.query["job"]; len(refs) > 0 {
+		asked, err := s.resolve(ctx, c, "see the graph of", refs)
+		if err != nil {
+			return err
+		}
+		chosen = g.connected(asked)
+	} else if c.query.Get("all") != "true" {
+		chosen = slices.DeleteFunc(slices.Clone(g.jobs), func(i int) bool { return len(g.near[i]) == 0 && !g.edged[i] })
+	}
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return !c.asksFor(i) })
+	nodes, err := s.nodes(ctx, c, chosen)
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Graph{V: api.Version, Jobs: nodes})
+}
+
+// web is whom the jobs that a caller sees are connected with, either way.
+type web struct {
+	jobs  []int
+	near  map[int][]int
+	edged map[int]bool // those that name others, whether or not there are any
+}
+
+func (c *call) newWeb() *web {
+	g := &web{jobs: c.visible(), near: map[int][]int{}, edged: map[int]bool{}}
+	var ids map[job.ID]int // made when it is needed: few hosts have edges, and some a million jobs
+	for _, i := range g.jobs {
+		o := c.view.Entry(i).Options()
+		if len(o.After)+len(o.On) == 0 {
+			continue
+		}
+		if ids == nil {
+			ids = make(map[job.ID]int, len(g.jobs))
+			for _, k := range g.jobs {
+				ids[c.view.ID(k)] = k
+			}
+		}
+		g.edged[i] = true
+		after, on := c.view.Edges(i)
+		for _, e := range slices.Concat(after, on) {
+			if parent, ok := ids[e.Job]; ok {
+				g.near[i], g.near[parent] = append(g.near[i], parent), append(g.near[parent], i)
+			}
+		}
+	}
+	return g
+}
+
+// connected is all that a way leads to from some jobs, in table order.
+func (g *web) connected(from []int) []int {
+	seen := map[int]bool{}
+	var all []int
+	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
+		if i := queue[0]; !seen[i] {
+			seen[i] = true
+			all = append(all, i)
+			queue = append(queue, g.near[i]...)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (s *Server) nodes(ctx context.Context, c *call, jobs []int) ([]api.Node, error) {
+	found, err := s.census(ctx, c, jobs, lastOnly)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := s.newest(ctx, c, found)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]api.Node, len(found))
+	for k, st := range found {
+		after, on := c.view.Edges(st.number)
+		st.Recent = nil // Last is all of it
+		nodes[k] = api.Node{
+			Status: st.Status, Newest: newest[st.Job.ID],
+			After: edges(after), On: edges(on), When: st.Job.Options["when"],
+		}
+	}
+	return nodes, nil
+}
+
+// newest gives the newest run of each job that is over and means something to
+// others.
+func (s *Server) newest(ctx context.Context, c *call, jobs []counted) (map[job.ID]*job.Run, error) {
+	const enough = 20 // above which nobody waits: those before it live, were dropped, or are tried again
+	ids := make([]job.ID, len(jobs))
+	for k, st := range jobs {
+		ids[k] = st.Job.ID
+	}
+	recent, err := s.store.Recent(ctx, ids, enough)
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	newest := make(map[job.ID]*job.Run, len(recent))
+	for id, runs := range recent {
+		k := slices.IndexFunc(runs, func(r job.Run) bool { return !r.State.Live() && r.Verdict.Final() && c.seesRun(r) })
+		if k >= 0 {
+			newest[id] = &runs[k]
+		}
+	}
+	return newest, nil
+}
+
+func edges(from []engine.Edge) []api.Edge {
+	var all []api.Edge
+	for _, e := range from {
+		all = append(all, api.Edge{Job: e.Job, Outcomes: e.Outcomes.Words()})
+	}
+	return all
+}
