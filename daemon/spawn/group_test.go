@@ -233,6 +233,12 @@ func TestOutputMaxBoundsWhatIsKept(t *testing.T) {
 	if n := len(text(e, job.Stdout)); n > 4<<10 || n < 2<<10 {
 		t.Errorf("%d bytes are kept, want 4 KiB", n)
 	}
+	if e = r.do("seq 1000000", entry(t, "#@ output-max=2M", crontab.User)); len(text(e, job.Stdout)) != 1<<20 {
+		t.Errorf("%d bytes are kept for an account that wants 2 MiB, want 1", len(text(e, job.Stdout)))
+	}
+	if e = r.do("seq 1000000", entry(t, "#@ output-max=2M", crontab.System)); len(text(e, job.Stdout)) != 2<<20 {
+		t.Errorf("%d bytes are kept for root, want 2 MiB", len(text(e, job.Stdout)))
+	}
 	if e = r.do("seq 1000000", entry(t, "#@ output-max=512K", crontab.User)); len(text(e, job.Stdout)) != 512<<10 {
 		t.Errorf("%d bytes are kept, want 512 KiB", len(text(e, job.Stdout)))
 	}

@@ -72,7 +72,9 @@ func (s *Spawner) join(c *child, cmd *command) (err error) {
 	case m.group == nil:
 		return nil
 	}
+	s.mu.Lock()
 	c.group = m.group
+	s.mu.Unlock()
 	s.markGroup(c)
 	if c.group.Dir() == "" || cmd.needsStage() {
 		cmd.doors = c.group.Doors()

@@ -194,12 +194,20 @@ func (s *Spawner) Events() <-chan engine.Event { return s.events }
 // After Run has returned, Start does nothing.
 func (s *Spawner) Start(start engine.Start) { s.take(s.newChild(&start)) }
 
-// mostOutput bounds what a table may have kept of a run: it is in memory.
-const mostOutput = 1 << 20
-
 func (s *Spawner) newChild(start *engine.Start) *child {
-	limit := min(cmp.Or(options(start).OutputMax, s.options.Output), max(s.options.Output, mostOutput))
-	return &child{run: start.Run.ID, job: start.Job.ID, limit: limit, start: start}
+	return &child{run: start.Run.ID, job: start.Job.ID, limit: s.outputOf(start), start: start}
+}
+
+// ownOutput bounds what an account's own table may have kept of a run, as it is
+// kept in the daemon's memory.
+const ownOutput = 1 << 20
+
+func (s *Spawner) outputOf(start *engine.Start) int {
+	wanted := cmp.Or(options(start).OutputMax, s.options.Output)
+	if isOwn(start.Entry, "output-max") {
+		return min(wanted, max(ownOutput, s.options.Output))
+	}
+	return wanted
 }
 
 func (s *Spawner) take(c *child) {

@@ -80,12 +80,15 @@ func wanted(start *engine.Start) wants {
 // isOwn says that an option is the word of the account itself: it stands in its
 // table, and not in the daemon's configuration.
 func isOwn(e *crontab.Entry, key string) (own bool) {
+	if e == nil || e.Table().Format != crontab.User {
+		return false
+	}
 	for _, it := range e.Options().Items {
 		if it.Key == key { // the last one counts
 			own = it.Origin == crontab.FromDefault || it.Origin == crontab.FromDirective
 		}
 	}
-	return own && e.Table().Format == crontab.User
+	return own
 }
 
 func (w wants) any() bool { return w.NoFile != 0 || w.Nice != nil || w.Idle }

@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/cgroup"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+func groupsWithoutSystemd(t *testing.T) *groups {
+	t.Helper()
+	tree, err := cgroup.Open(cgroup.Options{Name: "cronring-runs-" + stateName(t.TempDir())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &groups{tree: tree}
+	t.Cleanup(g.close)
+	return g
+}
+
+func tableOf(t *testing.T, text string) *crontab.Table {
+	t.Helper()
+	table, remarks := crontab.Parse("test", text, crontab.Config{Format: crontab.System, Privileged: true})
+	if len(table.Entries) == 0 {
+		t.Fatal(remarks)
+	}
+	return table
+}
+
+// What the host cannot enforce is said when the tables are loaded, and the
+// entry is held.
+func TestEntriesThatTheHostCannotLimitAreHeld(t *testing.T) {
+	l := &loop{groups: groupsWithoutSystemd(t)}
+	table := tableOf(t, "#@ name=a slice=jobs\n* * * * * root true\n#@ name=b nofile=7 idle\n* * * * * root true\n#@ name=c\n* * * * * root true\n")
+	unfit := l.unfit(t.Context(), []*crontab.Table{table})
+	if len(unfit) != 1 || !strings.Contains(unfit[table.Entries[0].Options()], "slice= needs systemd") {
+		t.Errorf("got %v, want the first entry alone", unfit)
+	}
+	e := engine.New(engine.State{NextRun: 1})
+	e.Step(engine.Moment{Wall: noon}, engine.Load{Tables: []*crontab.Table{table}, Unfit: unfit})
+	v := e.View()
+	for i, want := range []bool{true, false, false} {
+		if j := v.Job(i); (j.Held != "") != want {
+			t.Errorf("%s: held %q, want held: %t", j.ID, j.Held, want)
+		}
+	}
+}
+
+func TestWhichRunsHaveAGroup(t *testing.T) {
+	g := groupsWithoutSystemd(t)
+	for directives, want := range map[string]bool{
+		"": false, "#@ tasks=5\n": true, "#@ nofile=5\n": false, "#@ timeout=1h\n": true, "#@ overlap=replace\n": true, "#@ overlap=skip\n": false,
+	} {
+		entry := &tableOf(t, directives+"* * * * * root true\n").Entries[0]
+		if got := g.Needs(&engine.Start{Entry: entry}); got != want {
+			t.Errorf("%q: a group: %t, want %t", directives, got, want)
+		}
+	}
+}
+
+// A run that only should have a group happens without one; a run with limits
+// does not.
+func TestRunWithoutLimitsNeedsNoGroup(t *testing.T) {
+	g := groupsWithoutSystemd(t)
+	start := func(directives string) *engine.Start {
+		return &engine.Start{Entry: &tableOf(t, directives+"* * * * * root true\n").Entries[0]}
+	}
+	if _, err := g.Make(t.Context(), "1", start("#@ slice=jobs timeout=1m\n")); err == nil {
+		t.Error("a run got no slice, and happens")
+	}
+	made, err := g.Make(t.Context(), "2", start("#@ timeout=1m\n"))
+	if err != nil {
+		t.Error(err)
+	}
+	if made != nil && !made.Remove() {
+		t.Error("the group is left")
+	}
+}
