@@ -9,7 +9,7 @@ import (
 func newResume(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume JOB...",
-		Short:   "End pauses",
+		Short:   "End pauses, and what breaker= holds",
 		Example: "  cronring resume @paused",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
