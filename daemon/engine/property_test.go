@@ -1,0 +1,78 @@
+package engine_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/testdata/worlds"
+)
+
+// things is how much happens in a world.
+const things = 60
+
+// TestSimulationTrails lives through random worlds in which every option
+// occurs, and holds that each occurrence leaves one trail of records. A failing
+// seed is printed; -seed N replays it.
+func TestSimulationTrails(t *testing.T) {
+	number := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
+	if seed := number("seed"); seed != 0 {
+		followTrails(t, seed, true)
+		return
+	}
+	worlds := uint64(flag.Lookup("seeds").Value.(flag.Getter).Get().(int)) / 3 // more happens in one than in those of TestSimulation
+	if testing.Short() {
+		worlds = min(worlds, 20)
+	}
+	for seed := range worlds {
+		followTrails(t, seed+1, false)
+		if t.Failed() {
+			t.Fatalf("replay with: go test ./daemon/engine -run SimulationTrails -seed %d -v", seed+1)
+		}
+	}
+}
+
+func followTrails(t *testing.T, seed uint64, verbose bool) {
+	w, trail := worlds.New(seed), worlds.NewTrail()
+	w.Watch = trail
+	tables := w.Tables()
+	w.Live(things)
+	if len(trail.Faults) > 0 {
+		t.Errorf("seed %d:\n%s", seed, strings.Join(trail.Faults, "\n"))
+	}
+	if verbose {
+		t.Logf("%s\n%s", tables, w.Story())
+	}
+}
+
+func TestSimulationTrailsSameSeedSameWorld(t *testing.T) {
+	once := func() string {
+		w := worlds.New(7)
+		w.Live(20)
+		return w.Story()
+	}
+	if a, b := once(), once(); a != b {
+		t.Errorf("the same world went two ways:\n%s\n---\n%s", a, b)
+	}
+}
+
+// Worlds without an option would prove nothing of it.
+func TestSimulationTrailsKnowTheCoreVocabulary(t *testing.T) {
+	used := map[string]bool{}
+	for seed := range uint64(200) {
+		w := worlds.New(seed + 1)
+		w.Live(0)
+		v := w.Engine.View()
+		for i := range v.Len() {
+			for _, o := range v.Entry(i).Options().Items {
+				used[o.Key] = used[o.Key] || v.Job(i).Held == ""
+			}
+		}
+	}
+	for _, o := range crontab.Vocabulary() {
+		if o.Built() && !used[o.Key] && !strings.Contains("sec year count name-of-nothing", o.Key) {
+			t.Errorf("no entry that may run has %s=", o.Key)
+		}
+	}
+}

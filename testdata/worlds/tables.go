@@ -1,0 +1,268 @@
+package worlds
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// Node is the name of the host.
+const Node = "box.example.org"
+
+// file is one crontab of the host.
+type file struct {
+	name   string
+	owner  string // of a user's crontab
+	format crontab.Format
+	text   string
+	table  *crontab.Table
+}
+
+// option draws values of a key.
+type option struct {
+	key    string
+	chance int // one entry in so many has it
+	value  func(g *generator) string
+}
+
+// generator draws the text of one table.
+type generator struct {
+	rng   *rand.Rand
+	now   time.Time
+	named []string // jobs that an entry may wait for, oldest first
+}
+
+func (g *generator) pick(words ...string) string { return words[g.rng.IntN(len(words))] }
+
+func (g *generator) list(most int, words ...string) string {
+	g.rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+	return strings.Join(words[:1+g.rng.IntN(min(most, len(words)))], ",")
+}
+
+func (g *generator) seconds(from, to int) string {
+	return fmt.Sprintf("%ds", from+g.rng.IntN(to-from+1))
+}
+
+// edges draws jobs, each with or without an outcome.
+func (g *generator) edges(prefix string, outcomes ...string) string {
+	var edges []string
+	seen := map[string]bool{}
+	for range 1 + g.rng.IntN(3) {
+		name := g.pick(g.named...)
+		if g.rng.IntN(25) == 0 {
+			name = "nobody" // there is none of that name
+		}
+		if !seen[name] {
+			seen[name] = true
+			edges = append(edges, prefix+name+g.pick(outcomes...))
+		}
+	}
+	return strings.Join(edges, ",")
+}
+
+// options is the core vocabulary, and those of the rest that have an effect. What
+// belongs together is drawn together, as "every=... phase=...".
+var options = []option{
+	{"enabled", 40, func(g *generator) string { return g.pick("no", "yes") }},
+	{"host", 30, func(g *generator) string { return g.pick("box", "other", Node, "other,box") }},
+	{"tz", 12, func(g *generator) string {
+		return g.pick("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC", "Asia/Kathmandu")
+	}},
+	{"dst", 12, func(g *generator) string { return g.pick("cron", "literal", "second") }},
+	{"every", 15, func(g *generator) string {
+		value := g.seconds(90, 20_000)
+		if g.rng.IntN(2) == 0 {
+			value += " phase=" + g.seconds(0, 90)
+		}
+		return value
+	}},
+	{"at", 40, func(g *generator) string {
+		return g.now.Add(time.Duration(g.rng.IntN(72)-8) * time.Hour).Format("2006-01-02T15:04")
+	}},
+	{"from", 40, func(g *generator) string {
+		return g.now.Add(time.Duration(g.rng.IntN(72)-24) * time.Hour).Format("2006-01-02T15:04")
+	}},
+	{"until", 40, func(g *generator) string {
+		return g.now.Add(time.Duration(g.rng.IntN(96)) * time.Hour).Format("2006-01-02T15:04")
+	}},
+	{"trigger", 30, func(g *generator) string { return g.pick("manual", "clock") }},
+	{"on", 8, func(g *generator) string { return g.edges("job:", "", ":ok", ":fail", ":done", ":skip,lost", ":dead") }},
+	{"jitter", 12, func(g *generator) string { return g.seconds(1, 600) }},
+	{"spread", 30, func(g *generator) string { return g.seconds(1, 600) }},
+	{"grace", 10, func(g *generator) string { return g.seconds(0, 900) }},
+	{"catchup", 4, func(g *generator) string { return g.pick("cron", "skip", "once", "all", "all:3") }},
+	{"deadline", 10, func(g *generator) string { return g.seconds(30, 20_000) }},
+	{"overlap", 2, func(g *generator) string { return g.pick("allow", "skip", "queue", "queue-all", "replace", "kill") }},
+	{"max-instances", 2, func(g *generator) string { return g.pick("1", "2", "3") }},
+	{"after", 5, func(g *generator) string {
+		value := g.edges("", "", ":ok", ":fail", ":done", ":skip", ":lost", ":dead")
+		if g.rng.IntN(2) == 0 {
+			value += " when=" + g.pick("all", "any", "none-failed", "all-success", "all-failed", "all-done", "all-done-min-one-success",
+				"all-skipped", "one-failed", "one-success", "one-done", "none-failed-min-one-success", "none-skipped", "always")
+		}
+		if g.rng.IntN(2) == 0 {
+			value += " wait=" + g.seconds(30, 7000)
+		}
+		return value
+	}},
+	{"if", 8, func(g *generator) string { return g.pick("'test -e /run/go'", "true") }},
+	{"pool", 5, func(g *generator) string { return g.pick("wan", "wan:2", "own", "one", "wan:9") }},
+	{"timeout", 5, func(g *generator) string { return g.seconds(1, 3000) }},
+	{"stop-signal", 15, func(g *generator) string { return g.pick("TERM", "INT", "KILL", "USR1") }},
+	{"stop-grace", 15, func(g *generator) string { return g.seconds(0, 60) }},
+	{"ok", 8, func(g *generator) string { return g.pick("0", "0,3", "1", "3,75") }},
+	{"skip-code", 8, func(g *generator) string { return g.pick("99", "99,10") }},
+	{"retry", 4, func(g *generator) string { return g.pick("0", "1", "2", "5") }},
+	{"backoff", 5, func(g *generator) string { return g.pick("5s", "1s..10m", "30s..2hx3") }},
+	{"retry-jitter", 15, func(g *generator) string { return g.pick("0%", "50%", "100%") }},
+	{"retry-on", 12, func(g *generator) string { return g.pick("any", "none", "timeout", "lost", "1,2,timeout", "10,lost") }},
+	{"no-retry-on", 15, func(g *generator) string { return g.pick("none", "timeout", "2", "lost,10") }},
+	{"breaker", 8, func(g *generator) string { return g.pick("1/10m", "2/2h", "3/30s") }},
+	{"on-exhausted", 6, func(g *generator) string { return g.pick("dead", "continue", "pause") }},
+	{"if-lost", 4, func(g *generator) string { return g.pick("fail", "rerun", "leave") }},
+	{"priority", 6, func(g *generator) string { return g.pick("1", "4", "5", "9", "10") }},
+	{"nice", 20, func(g *generator) string { return g.pick("0", "10", "19") }},
+	{"idle", 20, func(g *generator) string { return g.pick("yes", "no") }},
+	{"io-weight", 20, func(g *generator) string { return g.pick("1", "10000") }},
+	{"cpu-weight", 20, func(g *generator) string { return g.pick("1", "10000") }},
+	{"memory", 20, func(g *generator) string { return g.pick("64M", "2G") }},
+	{"memory-high", 20, func(g *generator) string { return g.pick("32M", "1G") }},
+	{"cpu", 20, func(g *generator) string { return g.pick("50%", "2") }},
+	{"tasks", 20, func(g *generator) string { return g.pick("10", "1000") }},
+	{"nofile", 20, func(g *generator) string { return g.pick("64", "4096") }},
+	{"slice", 20, func(g *generator) string { return g.pick("batch.slice", "jobs-night.slice") }},
+	{"log", 20, func(g *generator) string { return g.pick("journal", "none", "file:/var/log/x") }},
+	{"output-max", 20, func(g *generator) string { return g.pick("0", "1K", "4M") }},
+	{"mail", 20, func(g *generator) string { return g.pick("output", "always", "failure", "never") }},
+	{"mailto", 20, func(g *generator) string { return g.pick("ops", "a@example.org,b") }},
+	{"notify", 3, func(g *generator) string {
+		value := g.list(2, "ops", "pager")
+		if g.rng.IntN(2) == 0 {
+			value += " notify-on=" + g.list(6, "fail", "dead", "lost", "missed", "late", "recover", "success", "start", "held")
+		}
+		return value
+	}},
+	{"keep", 20, func(g *generator) string { return g.pick("10", "30d", "100,2d") }},
+	{"max-late", 8, func(g *generator) string { return g.seconds(1, 600) }},
+	{"max-run", 8, func(g *generator) string { return g.seconds(1, 3000) }},
+	{"expect", 8, func(g *generator) string { return g.seconds(600, 90_000) }},
+}
+
+// specs are times to choose from: often, at changes of zones, once a day, never.
+var specs = []string{
+	"* * * * *", "*/7 * * * *", "*/20 * * * *", "0 * * * *", "5 */2 * * *", "@hourly", "30 1 * * *", "15 2 * * *", "0-59/20 2 * * *",
+	"15 2,3 * * 0", "30 6,18 * * *", "@daily", "0 3 1 * *", "@reboot", "0 0 31 2 *", "~ 4 * * *",
+}
+
+// entries writes so many entries for an account.
+func (g *generator) entries(n int, prefix, account string) string {
+	var b strings.Builder
+	for i := range n {
+		name := ""
+		if g.rng.IntN(4) > 0 {
+			name = fmt.Sprintf("%s%d", prefix, i)
+			fmt.Fprintf(&b, "#@ name=%s\n", name)
+		}
+		manyAtOnce := g.rng.IntN(5) == 0 // max-instances= goes with overlap=allow alone
+		for _, o := range options {
+			if o.key == "overlap" && manyAtOnce || o.key == "max-instances" && !manyAtOnce {
+				continue
+			}
+			if g.rng.IntN(o.chance) > 0 || (o.key == "after" || o.key == "on") && len(g.named) == 0 {
+				continue
+			}
+			fmt.Fprintf(&b, "#@ %s=%s\n", o.key, o.value(g))
+		}
+		fmt.Fprintf(&b, "%s%s command-%s%d\n", g.pick(specs...), account, prefix, g.rng.IntN(n))
+		if name != "" {
+			g.named = append(g.named, name)
+		}
+	}
+	return b.String()
+}
+
+// draw writes a table anew.
+func (w *World) draw(f *file) {
+	g := &generator{rng: w.rng, now: w.Now.Wall}
+	switch {
+	case f.format == crontab.Anacron:
+		f.text = w.drawAnacrontab()
+	case f.format == crontab.System:
+		f.text = g.entries(1+w.rng.IntN(4), "root", " root") + g.entries(w.rng.IntN(3), "sys", " ann")
+		if w.rng.IntN(2) == 0 {
+			f.text += "25 6 * * * root run-parts /etc/cron.daily\n47 6 * * 7 root run-parts /etc/cron.weekly\n"
+		}
+	default:
+		f.text = g.entries(1+w.rng.IntN(6), f.owner, "")
+		if w.rng.IntN(6) == 0 { // in a circle
+			f.text += "#@ name=" + f.owner + "x after=" + f.owner + "y\n3 * * * * x\n#@ name=" + f.owner + "y after=" + f.owner + "x:done\n4 * * * * y\n"
+		}
+	}
+}
+
+func (w *World) drawAnacrontab() string {
+	var b strings.Builder
+	for _, line := range []string{
+		"RANDOM_DELAY=45", "START_HOURS_RANGE=3-22", "1 5 cron.daily a", "7 500 cron.weekly b", "@monthly 45 cron.monthly c", "2 0 two e",
+	} {
+		if w.rng.IntN(3) > 0 {
+			if w.rng.IntN(4) == 0 && !strings.Contains(line, "=") {
+				b.WriteString("#@ retry=2 timeout=5m backoff=10s..1m notify=ops\n")
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// parse reads a table.
+func (w *World) parse(f *file) {
+	c := crontab.Config{
+		Format: f.format, Owner: f.owner, Local: w.zone, Zone: time.LoadLocation, Seed: w.Seed, StandIn: true,
+		Sidecar: w.sidecar, Channels: map[string][]string{"ops": {"*"}, "pager": {"ann"}},
+	}
+	f.table, _ = crontab.Parse(f.name, f.text, c)
+}
+
+// drawSidecar is what the configuration says of entries.
+func (w *World) drawSidecar() {
+	set := func(pairs ...string) (s []crontab.Setting) {
+		for i := 0; i < len(pairs); i += 2 {
+			s = append(s, crontab.Setting{Key: pairs[i], Value: pairs[i+1], File: "/etc/cronring/cronring.toml", Line: i + 1})
+		}
+		return s
+	}
+	w.sidecar = &crontab.Sidecar{}
+	if w.rng.IntN(2) == 0 {
+		return
+	}
+	at := crontab.Place{File: "/etc/cronring/cronring.toml", Line: 9}
+	g := &generator{rng: w.rng, now: w.Now.Wall}
+	w.sidecar.Default = [][]crontab.Setting{nil, set("catchup", "once"), set("notify", "ops", "retry", "1"), set("overlap", "queue")}[w.rng.IntN(4)]
+	w.sidecar.Jobs = map[string]crontab.JobConfig{
+		"root0": {Set: set("overlap", g.pick("skip", "replace"), "timeout", "2m"), At: at},
+		"ann1":  {User: "ann", Set: set("pool", "wan", "priority", "9"), At: at},
+	}
+	w.sidecar.Matches = []crontab.Match{{User: "bob", Set: set("breaker", "2/1h", "on-exhausted", g.pick("pause", "dead")), At: at}}
+}
+
+// drawLimits is what the configuration says of places.
+func (w *World) drawLimits() {
+	w.limits = engine.Limits{Pools: map[string]engine.Pool{}}
+	if w.rng.IntN(3) > 0 {
+		w.limits.Pools["wan"] = engine.Pool{Size: 1 + w.rng.IntN(3), Users: []string{"ann"}}
+	}
+	if w.rng.IntN(4) == 0 {
+		w.limits.Pools["own"] = engine.Pool{Size: 4, Rate: 2, Per: time.Minute, Users: []string{"*"}}
+	}
+	if w.rng.IntN(3) == 0 {
+		w.limits.MaxRunning, w.limits.MaxPerUser = w.rng.IntN(6), w.rng.IntN(4)
+	}
+	if w.rng.IntN(3) == 0 {
+		w.limits.QueueMax = 1 + w.rng.IntN(5)
+	}
+}

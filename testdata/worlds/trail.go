@@ -1,0 +1,389 @@
+package worlds
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Trail watches a world and holds that every occurrence leaves exactly one trail
+// of records. It takes the tables and the records for what they are, and knows
+// of the engine only which jobs it has and which of their runs it shows as live.
+//
+// An occurrence is expected if a schedule names it later than since: the
+// instant at which the job was new or its times changed, or that to which
+// a clock set back leads it again.
+type Trail struct {
+	Faults []string // at most a few
+
+	installed map[job.ID]*installed
+	decided   map[occurrence]job.Record
+	runs      map[job.RunID]*run
+	alive     map[job.RunID]bool
+	due       map[link]job.Run // attempts that failed and are to be followed by another one in the same step
+	over      map[string]job.RunID
+	newestRun job.RunID
+	era       job.Era
+	steps     int
+}
+
+// installed is a job as of the newest load.
+type installed struct {
+	schedule cron.Schedule
+	timing   string
+	period   bool      // it is asked about between the times of its schedule, too
+	newest   time.Time // no occurrence up to here is to come
+}
+
+type occurrence struct {
+	job job.ID
+	due int64
+	era job.Era
+}
+
+// link is what attempts of one occurrence share.
+type link struct {
+	invocation string
+	backfill   int64
+	attempt    int
+}
+
+// run is what is known of a run.
+type run struct {
+	job.Run
+	kinds []job.RecordKind
+}
+
+// NewTrail makes a Trail for a world that has not lived yet.
+func NewTrail() *Trail {
+	return &Trail{
+		installed: map[job.ID]*installed{}, decided: map[occurrence]job.Record{}, runs: map[job.RunID]*run{}, alive: map[job.RunID]bool{},
+		due: map[link]job.Run{}, over: map[string]job.RunID{},
+	}
+}
+
+func (t *Trail) fault(format string, args ...any) {
+	if len(t.Faults) < 10 {
+		t.Faults = append(t.Faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// Step follows the records of a step.
+func (t *Trail) Step(w *World, s Step, back time.Duration, loaded bool) {
+	now := s.At
+	if back >= smallStep {
+		if s.Era != t.era+1 {
+			t.fault("the clock was set back by %s to %s, and the era is %d after %d", back, now, s.Era, t.era)
+		}
+		t.setBack(now, back)
+	} else if s.Era != t.era {
+		t.fault("a new era %d at %s, for a clock set back by %s", s.Era, now, back)
+	}
+	t.era = s.Era
+	if loaded {
+		t.load(w, now)
+	}
+	for i, e := range s.Effects {
+		switch e := e.(type) {
+		case engine.Fact:
+			t.record(now, e.Record)
+		case engine.Tell:
+			t.notice(e.Notice, s.Effects[:i])
+		case engine.Start:
+			t.start(e)
+		}
+	}
+	for l, r := range t.due {
+		t.fault("attempt %d of %s (run %d) is to be tried again, and no attempt follows", l.attempt-1, r.Job, r.ID)
+	}
+	clear(t.due)
+	if t.steps++; t.steps%32 == 0 || loaded {
+		t.live(w)
+	}
+}
+
+// The rule of cron for a clock that is set back: by less than smallStep nobody
+// notices; by less than correction entries with fixed times stay silent until
+// the old time is passed; else all begin from what the clock reads.
+const (
+	smallStep  = time.Minute
+	correction = 3 * time.Hour
+)
+
+func (t *Trail) setBack(now time.Time, by time.Duration) {
+	for _, j := range t.installed {
+		if j.newest.After(now) && (by >= correction || !crontab.FixedTime(j.schedule)) {
+			j.newest = now
+		}
+	}
+}
+
+// load takes what is installed now. A job that is new, or whose times changed,
+// begins from now; but not anew with an instant that it was decided for, where
+// the clock was set back too little for anybody to notice.
+func (t *Trail) load(w *World, now time.Time) {
+	before := t.installed
+	t.installed = map[job.ID]*installed{}
+	v := w.Engine.View()
+	for i := range v.Len() {
+		s := v.Entry(i).Schedule
+		j := &installed{s, crontab.Identity(s), v.Entry(i).Options().Period != nil, now}
+		old := before[v.ID(i)]
+		switch {
+		case old == nil:
+		case old.timing == j.timing:
+			j.newest = old.newest
+		case old.newest.After(now) && old.newest.Sub(now) < smallStep:
+			j.newest = old.newest
+		}
+		t.installed[v.ID(i)] = j
+	}
+}
+
+func (t *Trail) record(now time.Time, r job.Record) {
+	if !r.At.Equal(now) {
+		t.fault("a record of %s is of %s, in a step of %s", r.Job, r.At, now)
+	}
+	switch r.Kind {
+	case job.Decided, job.Queued, job.Ready, job.Dropped:
+		if r.Reason.Sentence() == "" {
+			t.fault("%s: no reason that a person can read: %q", tell(r), r.Reason)
+		}
+	case job.Ended:
+		if r.Reason != "" && r.Reason.Sentence() == "" {
+			t.fault("%s: no reason that a person can read: %q", tell(r), r.Reason)
+		}
+	case job.Started:
+	default:
+		return
+	}
+	if r.Kind == job.Decided {
+		t.decide(now, r)
+	}
+	if r.Run != nil {
+		t.follow(r)
+	}
+}
+
+// decide holds that each occurrence is decided once, after the one before it.
+func (t *Trail) decide(now time.Time, r job.Record) {
+	if (r.Decision == job.DecideSkip) != (r.Run == nil) {
+		t.fault("%s: a skip has no run, and all else has one", tell(r))
+	}
+	if !HappensOnce(&r) {
+		return
+	}
+	key := occurrence{r.Job, r.Due.UnixNano(), r.Era}
+	if before, twice := t.decided[key]; twice {
+		t.fault("decided twice: %s; before: %s", tell(r), tell(before))
+	}
+	t.decided[key] = r
+	j := t.installed[r.Job]
+	if j == nil || j.schedule == crontab.Reboot || j.schedule == crontab.Never {
+		return
+	}
+	if j.period && !j.schedule.Next(r.Due.Add(-1)).Equal(r.Due) {
+		j.newest = r.Due
+		return
+	}
+	if r.Due.After(now) {
+		t.fault("decided before its time: %s", tell(r))
+	}
+	first := r.Due
+	if r.Count > 1 {
+		first = r.First
+	}
+	if want := j.schedule.Next(j.newest); !want.Equal(first) {
+		t.fault("after %s comes %s, but this was decided: %s", j.newest.UTC(), want.UTC(), tell(r))
+	}
+	if r.Count > 1 {
+		t.stretch(j, r)
+	}
+	j.newest = r.Due
+}
+
+// stretch counts the occurrences of a record that is of several, unless there
+// are many.
+func (t *Trail) stretch(j *installed, r job.Record) {
+	n := 1
+	at := r.First
+	for ; at.Before(r.Due) && n < 20_000; n++ {
+		at = j.schedule.Next(at)
+	}
+	if n < 20_000 && (!at.Equal(r.Due) || n != r.Count) {
+		t.fault("the schedule names %d occurrences, the last %s: %s", n, at.UTC(), tell(r))
+	}
+}
+
+// follows are the kinds of record that may come next in the life of a run.
+var follows = map[job.RecordKind][]job.RecordKind{
+	"hold":      {job.Queued, job.Ready, job.Dropped},
+	job.Queued:  {job.Queued, job.Ready, job.Dropped},
+	"run":       {job.Started, job.Ended},
+	job.Ready:   {job.Started, job.Ended},
+	job.Started: {job.Ended},
+}
+
+// follow holds that the records of a run make a path from its decision to its
+// one end.
+func (t *Trail) follow(r job.Record) {
+	kind := r.Kind
+	if kind == job.Decided {
+		kind = job.RecordKind(r.Decision)
+	}
+	x := t.runs[r.Run.ID]
+	switch {
+	case x == nil:
+		x = &run{}
+		t.runs[r.Run.ID] = x
+		t.begin(r)
+	case !slices.Contains(follows[x.kinds[len(x.kinds)-1]], kind):
+		t.fault("after %v comes %s", x.kinds, tell(r))
+	case x.Job != r.Job || !x.Due.Equal(r.Due) || x.Invocation != r.Run.Invocation || x.Attempt != r.Run.Attempt || x.Trigger != r.Run.Trigger:
+		t.fault("another occurrence than before: %s", tell(r))
+	}
+	x.Run, x.kinds = *r.Run, append(x.kinds, kind)
+	t.alive[r.Run.ID] = true
+	t.parents(r)
+	if !r.Run.State.Live() {
+		delete(t.alive, r.Run.ID)
+		t.end(r)
+	}
+}
+
+// begin holds how a run comes to be: by a decision, or as a further attempt.
+func (t *Trail) begin(r job.Record) {
+	if r.Run.ID <= t.newestRun {
+		t.fault("its number is not new: %s", tell(r))
+	}
+	t.newestRun = r.Run.ID
+	if r.Kind == job.Decided {
+		if r.Run.Attempt != 1 {
+			t.fault("it begins with attempt %d: %s", r.Run.Attempt, tell(r))
+		}
+		return
+	}
+	l := link{r.Run.Invocation, r.Run.Backfill, r.Run.Attempt}
+	if _, follows := t.due[l]; !follows || r.Kind != job.Queued {
+		t.fault("an attempt that follows none: %s", tell(r))
+	}
+	delete(t.due, l)
+}
+
+// end holds that an attempt is over once, and is followed by another one if,
+// and only if, its verdict says so.
+func (t *Trail) end(r job.Record) {
+	switch {
+	case r.Kind == job.Ended && r.Run.Outcome.IsZero(), r.Kind == job.Ended && r.Run.Verdict == "":
+		t.fault("an end without outcome or verdict: %s", tell(r))
+	case r.Kind == job.Dropped && r.Run.Verdict == job.VerdictRetry:
+		t.fault("what never ran is to be tried again: %s", tell(r))
+	}
+	if r.Run.Verdict == job.VerdictRetry {
+		t.due[link{r.Run.Invocation, r.Run.Backfill, r.Run.Attempt + 1}] = *r.Run
+		return
+	}
+	if r.Run.Trigger == job.TriggerManual || r.Run.Attempt > 1 {
+		return // a dead letter may be run again as often as people like
+	}
+	key := fmt.Sprintf("%s of backfill %d", r.Run.Invocation, r.Run.Backfill)
+	if before, twice := t.over[key]; twice {
+		t.fault("the occurrence ended with run %d before: %s", before, tell(r))
+	}
+	t.over[key] = r.Run.ID
+}
+
+// parents holds that a run names as its parents runs that there were.
+func (t *Trail) parents(r job.Record) {
+	for _, p := range r.Run.Parents {
+		if p.Run == 0 {
+			continue
+		}
+		x := t.runs[p.Run]
+		switch {
+		case x == nil || x.Job != p.Job:
+			t.fault("its parent %+v never was: %s", p, tell(r))
+		case p.Verdict != "" && (x.State.Live() || x.Verdict != p.Verdict):
+			t.fault("its parent %+v is %s, %s: %s", p, x.State, x.Verdict, tell(r))
+		}
+	}
+}
+
+// start holds that what is started was said to be started.
+func (t *Trail) start(s engine.Start) {
+	x := t.runs[s.Run.ID]
+	if x == nil || x.State != job.RunDecided {
+		t.fault("run %d of %s is started, and nothing has said so", s.Run.ID, s.Run.Job)
+	}
+}
+
+// notice holds that a notice comes after what it tells, in the same step, and
+// goes to somebody.
+func (t *Trail) notice(n job.Notice, before []engine.Effect) {
+	said := func(is func(job.Record) bool) bool {
+		return slices.ContainsFunc(before, func(e engine.Effect) bool {
+			f, ok := e.(engine.Fact)
+			return ok && f.Record.Job == n.Job && is(f.Record)
+		})
+	}
+	of := func(r job.Record) bool { return n.Run != nil && r.Run != nil && r.Run.ID == n.Run.ID }
+	ok := true
+	switch n.On {
+	case job.OnFail, job.OnDead, job.OnLost:
+		ok = said(func(r job.Record) bool {
+			return of(r) && (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict.Bad()
+		})
+	case job.OnRecover, job.OnSuccess:
+		ok = said(func(r job.Record) bool { return of(r) && r.Kind == job.Ended && r.Run.Verdict == job.VerdictOK })
+	case job.OnStart:
+		ok = said(func(r job.Record) bool { return of(r) && r.Kind == job.Started })
+	case job.OnMissed:
+		ok = said(func(r job.Record) bool {
+			return r.Decision == job.DecideSkip && r.Due.Equal(n.Due) || of(r) && r.Kind == job.Dropped
+		})
+	}
+	if !ok {
+		t.fault("nothing in its step is what the notice tells: %s: %s", n.On, n.Text)
+	}
+	if len(n.Channels) == 0 || n.Text == "" {
+		t.fault("a notice for %v of %s says %q", n.Channels, n.Job, n.Text)
+	}
+}
+
+// live holds that the engine shows the runs that the records leave alive, as
+// the records have them.
+func (t *Trail) live(w *World) {
+	shown := map[job.RunID]job.Run{}
+	for _, r := range w.Engine.View().Runs() {
+		shown[r.ID] = r
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.alive)) {
+		x := t.runs[id]
+		if r, ok := shown[id]; !ok || r.State != x.State || r.Reason != x.Reason {
+			t.fault("run %d of %s is %s (%s) by its records, and shown as %q (%s)", id, x.Job, x.State, x.Reason, r.State, r.Reason)
+		}
+		delete(shown, id)
+	}
+	for id, r := range shown {
+		t.fault("run %d of %s is shown as %s, and over by its records", id, r.Job, r.State)
+	}
+}
+
+// Sleeps holds that nothing that was due is left without a decision.
+func (t *Trail) Sleeps(w *World) {
+	if w.Engine.View().Draining() {
+		return
+	}
+	for id, j := range t.installed {
+		if next := j.schedule.Next(j.newest); !next.IsZero() && !next.After(w.Now.Wall) {
+			t.fault("%s at %s is not decided at %s", id, next.UTC(), w.Now.Wall)
+		}
+	}
+}
