@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // configure writes cronring.toml, with what the harness says of mail.
@@ -124,5 +127,32 @@ func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
 	if err != nil || len(codes) != 2 || codes[0] != "B404" || codes[1] != "B604" {
 		t.Errorf("got remarks %v %v, want B404 and B604", codes, err)
 	}
+	h.stop()
+}
+
+// TestHostTakesBoundsAtReload has a run wait for a place that the next version
+// of the configuration gives.
+func TestHostTakesBoundsAtReload(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate := h.fifo("gate")
+	for _, name := range []string{"a", "b"} {
+		h.write("etc/cron.d/"+name, fmt.Sprintf("#@ name=%s\n0 0 1 1 * ann echo in; read line <%s\n", name, gate.Name()))
+	}
+	h.configure("max-running = 1\n")
+	h.start()
+	first := h.run("a")[0].ID
+	h.printed(first, "in\n")
+	runs, err := h.client.Run(h.context(), api.RunRequest{Refs: []string{"b"}})
+	if err != nil || len(runs) != 1 || runs[0].Reason != job.WaitsForPlace {
+		t.Fatalf("the second run is %+v (%v), want it to wait for a place", runs, err)
+	}
+	second := runs[0]
+	h.configure("max-running = 2\n")
+	h.reload()
+	h.printed(second.ID, "in\n")
+	h.open(gate, 2)
+	h.ended(first)
+	h.ended(second.ID)
 	h.stop()
 }
