@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -120,6 +121,13 @@ func settingTable(what string, settings []api.Setting) *table {
 	return t
 }
 
+// readConfig reads the configuration as the daemon does.
+func readConfig(dir string) config.Config {
+	c := config.Read(dir)
+	c.CheckChannels(func(ch config.Channel) error { return (*notify.Channel)(&ch).Check() })
+	return c
+}
+
 // configCheck reads the configuration and, where that is possible, the tables
 // that it is for.
 func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
@@ -127,7 +135,7 @@ func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
 	if err != nil {
 		return err
 	}
-	c := config.Read(dir)
+	c := readConfig(dir)
 	source.Sidecar = c.Sidecar
 	remarks := c.Remarks
 	if c.Sidecar != nil {

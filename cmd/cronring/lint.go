@@ -72,7 +72,7 @@ func (a *app) lint(ctx context.Context, names []string, f lintFlags, out *output
 	if f.host {
 		var c config.Config
 		if f.root == "" {
-			c = config.Read(configDir)
+			c = readConfig(configDir)
 			l.texts = configTexts(configDir)
 		}
 		l.host(ctx, source, f, c)

@@ -351,7 +351,7 @@ func TestManual(t *testing.T) {
 	}
 	_, example, _ := strings.Cut(page, ".Bd -literal -offset indent\n")
 	example, _, _ = strings.Cut(example, ".Ed\n")
-	if c := read(t, example); len(c.Remarks) > 0 || c.Limits.MaxRunning != 20 || c.Sidecar == nil || len(c.Channels) != 1 {
+	if c := read(t, example); len(c.Remarks) > 0 || c.Limits.MaxRunning != 20 || c.Sidecar == nil || len(c.Channels) != 2 {
 		t.Errorf("the example gives %+v", c)
 	}
 }
