@@ -255,9 +255,9 @@ func (p *parser) judge(it *item, above []item) {
 	case spec.Guard:
 		p.refuse(it, "B408", it.Key+" is known, but not built in this version", "delete `"+it.Key+"` if the entry may run without it")
 	case spec.Extend:
-		p.refuse(it, "B403", it.Key+" is an extension that this version does not have", "write `?"+it.Key+"=...` to have it left out")
+		p.refuse(it, "B403", it.Key+" is an extension that this version does not have", "write `?"+it.text(it.Key)+"` to have it left out")
 	default:
-		p.refuse(it, "B407", it.Key+" is known, but not built in this version", "write `?"+it.Key+"=...` to have it left out")
+		p.refuse(it, "B407", it.Key+" is known, but not built in this version", "write `?"+it.text(it.Key)+"` to have it left out")
 	}
 }
 
@@ -304,6 +304,18 @@ func (p *parser) remarkItem(it *item, code Code, message, fix string) {
 		Line: it.Line, Column: it.Column, Length: it.Length,
 		Code: code, Severity: lineCodes[code].severity, Message: message, Fix: fix,
 	})
+}
+
+// text is the option as it is written, under a key.
+func (o *Option) text(key string) string {
+	quotes := ""
+	if strings.ContainsAny(o.Value, blanks) {
+		quotes = `"`
+		if strings.Contains(o.Value, quotes) {
+			quotes = "'"
+		}
+	}
+	return key + "=" + quotes + o.Value + quotes
 }
 
 func (p *parser) keyFix(it *item) string {

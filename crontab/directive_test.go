@@ -123,6 +123,7 @@ func TestBuiltOptions(t *testing.T) {
 		{"concurrencyPolicy=Replace", func(o *Options) { o.Overlap = OverlapReplace }},
 		{"overlap=BufferOne", func(o *Options) { o.Overlap = OverlapQueue }},
 		{"overlap=TerminateOther", func(o *Options) { o.Overlap = OverlapKill }},
+		{"overlap-policy=BufferAll catchup-window=1h", func(o *Options) { o.Overlap, o.Deadline = OverlapQueueAll, time.Hour }},
 		{"misfire=FIRE_ONCE_NOW", func(o *Options) { o.Catchup, o.Deadline = CatchupOnce, 24*time.Hour }},
 		{"misfire-policy=Skip", func(o *Options) { o.Catchup = CatchupSkip }},
 		{"startingDeadlineSeconds=90", func(o *Options) { o.Deadline = 90 * time.Second }},
@@ -364,6 +365,19 @@ func TestUsersCannotGoBeforeOthers(t *testing.T) {
 		want.Name, got.Items, got.Held, got.Degraded = got.Name, nil, "", ""
 		if diff := cmp.Diff(*want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
+		}
+	}
+}
+
+func TestFixesQuoteAsTheLineDoes(t *testing.T) {
+	for items, want := range map[string]string{
+		`desc="a b"`:    "write `?desc=\"a b\"` to have it left out",
+		`desc='a "b'`:   "write `?desc='a \"b'` to have it left out",
+		`desc=a`:        "write `?desc=a` to have it left out",
+		`nottify="a b"`: "write `notify=\"a b\"`",
+	} {
+		if _, remarks := Parse("t", "#@ "+items+"\n0 1 * * * x\n", Config{}); len(remarks) != 1 || remarks[0].Fix != want {
+			t.Errorf("%s: got %+v, want the fix %s", items, remarks, want)
 		}
 	}
 }

@@ -1,0 +1,27 @@
+package spawn
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestOptionsPageNamesEachVariable holds the manual to what jobs are told.
+func TestOptionsPageNamesEachVariable(t *testing.T) {
+	find := func(path, pattern string) (names []string) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range regexp.MustCompile(pattern).FindAllString(string(text), -1) {
+			names = append(names, regexp.MustCompile(`\b(CRONRING_[A-Z_]+|TRACEPARENT)`).FindAllString(line, -1)...)
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
+	set, told := find("environ.go", `e\.set\("[A-Z_]+"`), find("../../man/cronring-options.7", `(?m)^\.It Ev .*`)
+	if len(set) == 0 || !slices.Equal(set, told) {
+		t.Errorf("variables: the program sets %v, the page names %v", set, told)
+	}
+}
