@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // million is a table of n jobs on 1,440 distinct schedules, none of which
@@ -163,5 +164,51 @@ func BenchmarkReloadOneOf100k(b *testing.B) {
 	for b.Loop() {
 		e.Step(now, Load{Tables: after})
 		before, after = after, before
+	}
+}
+
+// BenchmarkDispatch is the end of one of ten runs while 100,000 of 50 accounts
+// wait for its place, and the start of the next one.
+func BenchmarkDispatch(b *testing.B) {
+	const waiting, places, jobs, accounts = 100_000, 10, 2000, 50
+	for _, pooled := range []bool{false, true} {
+		b.Run(fmt.Sprintf("pools=%v", pooled), func(b *testing.B) {
+			var text strings.Builder
+			for i := range jobs {
+				if pooled && i%2 == 0 {
+					fmt.Fprintf(&text, "#@ pool=p%d\n", i%10)
+				}
+				fmt.Fprintf(&text, "#@ name=job%d priority=%d\n* * * * * user%d job\n", i, 1+i%10, i%accounts)
+			}
+			table, _ := crontab.Parse("/etc/cron.d/bench", text.String(), crontab.Config{Format: crontab.System})
+			limits := Limits{MaxRunning: places, QueueMax: 10 * waiting, Pools: map[string]Pool{}}
+			for i := range 10 {
+				limits.Pools[fmt.Sprintf("p%d", i)] = Pool{Size: 3}
+			}
+			e := New(State{})
+			now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+			e.Step(now, Load{Tables: []*crontab.Table{table}, Limits: limits})
+			var running []job.RunID
+			note := func(effects []Effect) {
+				for _, x := range effects {
+					if s, ok := x.(Start); ok {
+						running = append(running, s.Run.ID)
+					}
+				}
+			}
+			for e.places.waiting < waiting {
+				now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute
+				note(e.Step(now))
+			}
+			b.ResetTimer()
+			for b.Loop() {
+				if e.places.waiting == 0 || len(running) == 0 {
+					b.Fatal("nobody waits any more")
+				}
+				id := running[0]
+				running = running[1:]
+				note(e.Step(now, Ended{Run: id, Outcome: job.Outcome{Kind: job.Exited}}))
+			}
+		})
 	}
 }

@@ -53,4 +53,12 @@
 //     at a time.
 //  18. What the engine remembers of jobs is what the store has, over restarts.
 //  19. Channels are told once of a trouble, until a success.
+//  20. No start takes more places or slots than there are, nor exceeds a pool's
+//     rate, unless a person insists.
+//  21. Nobody starts before another that waits for the same place and comes
+//     first: see place.go.
+//  22. Nobody waits for a place while there is room, and no more than queue-max
+//     allows.
+//  23. A backfill decides each of its occurrences once, in order, and has no more
+//     live runs than it may.
 package engine

@@ -175,7 +175,7 @@ func (h *history) join(s Start) {
 		parents = parents[min(1, len(parents)):]
 	}
 	switch {
-	case r.Trigger == job.TriggerManual, r.Trigger == job.TriggerRetry, len(o.After) == 0:
+	case r.Trigger == job.TriggerManual, r.Trigger == job.TriggerRetry, r.Backfill != 0, len(o.After) == 0:
 		return
 	case r.Reason == job.RanAfterPlace: // they were asked before it waited for a place
 		return

@@ -56,6 +56,8 @@ type history struct {
 	bars    map[string]Barred
 	kin     kin
 	trials  trials
+
+	queueing queueing
 }
 
 func simulate(t *testing.T, seed uint64, verbose bool) {
@@ -67,7 +69,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	h := &history{
 		w: w, decided: map[string]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{},
 		given: map[job.RunID]bool{}, begun: map[job.RunID]bool{}, live: map[job.ID]map[job.RunID]bool{},
-		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(),
+		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(), queueing: newQueueing(),
 	}
 	w.check = h.check
 	w.log = func(e Effect) { fmt.Fprintln(&h.story, w.tell(e)) }
@@ -75,6 +77,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 
 	w.family = crontab.Family(rng.IntN(2))
 	h.texts = randomTables(rng)
+	w.limits = randomLimits(rng)
 	h.parse()
 	h.expect()
 	h.stamps(rng)
@@ -158,17 +161,21 @@ func (h *history) do(rng *rand.Rand) {
 		say("move to %s", w.zone)
 		h.parse()
 		h.expect()
-		w.step(Load{Tables: w.tables})
+		w.step(w.load())
 	case n < 89:
 		say("load the same")
-		h.same(w.step(Load{Tables: w.tables}))
+		h.same(w.step(w.load()))
 	case n < 92:
 		say("load another")
 		h.texts = randomTables(rng)
+		w.limits = randomLimits(rng)
+		clear(h.queueing.rates)
 		h.parse()
 		h.expect()
-		w.step(Load{Tables: w.tables})
-	case n < 96:
+		w.step(w.load())
+	case n < 94:
+		h.randomFill(rng)
+	case n < 97:
 		v := w.engine.View()
 		if v.Len() > 0 {
 			id := v.ID(rng.IntN(v.Len()))
@@ -265,6 +272,7 @@ func (h *history) successor() {
 	maps.DeleteFunc(h.adopted, func(id job.RunID, _ bool) bool { return !h.watched(id) })
 	h.bars = nil
 	h.restart()
+	h.placesKept()
 	h.w.start()
 }
 
@@ -316,6 +324,7 @@ func (h *history) same(effects []Effect) {
 func (h *history) check(w *world, effects []Effect) {
 	h.relatives(effects)
 	h.failures(effects)
+	h.places(effects)
 	for i, e := range effects {
 		switch e := e.(type) {
 		case Fact:
@@ -402,7 +411,7 @@ func (h *history) fact(r job.Record) {
 			}
 		}
 	}
-	scheduled := r.Run == nil || r.Run.Trigger == job.TriggerClock || r.Run.Trigger == job.TriggerCatchup
+	scheduled := r.Run == nil && r.Backfill == nil || r.Run != nil && (r.Run.Trigger == job.TriggerClock || r.Run.Trigger == job.TriggerCatchup)
 	if r.Kind != job.Decided || !scheduled || h.boots(r.Job) {
 		return
 	}
@@ -542,6 +551,7 @@ func randomTable(rng *rand.Rand) string {
 		"timeout=5m", "retry=2 backoff=10s..1m", "enabled=no", "memory=1G",
 	}
 	options = append(options, randomPolicies...)
+	options = append(options, placeOptions...)
 	n := 1 + rng.IntN(6)
 	edges := randomEdges(rng, n)
 	for i := range n {

@@ -1,0 +1,311 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// queueing is what the invariants about places and backfills are checked
+// against, in the words of the rules.
+type queueing struct {
+	held   map[job.RunID]seat // runs that have a process, or are to have one
+	waits  map[job.RunID]seat // runs that wait for a place
+	waited int                // how many those were when the engine last slept
+	fills  map[int64]*filling
+	rates  map[string][]time.Duration
+}
+
+// seat is what a run needs.
+type seat struct {
+	job                  job.ID
+	account, owner, pool string
+	slots, priority      int
+}
+
+// filling is what is known of a backfill.
+type filling struct {
+	job.Backfill
+	cursor  time.Time
+	decided int
+}
+
+func newQueueing() queueing {
+	return queueing{
+		held: map[job.RunID]seat{}, waits: map[job.RunID]seat{}, fills: map[int64]*filling{}, rates: map[string][]time.Duration{},
+	}
+}
+
+// randomLimits bounds some hosts.
+func randomLimits(rng *rand.Rand) Limits {
+	l := Limits{Pools: map[string]Pool{}}
+	if rng.IntN(3) == 0 {
+		l.MaxRunning = 1 + rng.IntN(4)
+	}
+	if rng.IntN(3) == 0 {
+		l.MaxPerUser = 1 + rng.IntN(3)
+	}
+	l.QueueMax = 1 + rng.IntN(20)
+	if rng.IntN(2) == 0 {
+		l.Pools["p"] = Pool{Size: 1 + rng.IntN(3), Users: []string{"ann"}}
+	}
+	if rng.IntN(2) == 0 {
+		l.Pools["q"] = Pool{Size: 2, Rate: 1 + rng.IntN(3), Per: time.Duration(1+rng.IntN(20)) * time.Minute}
+	}
+	return l
+}
+
+var placeOptions = []string{"pool=p", "pool=p:2", "pool=q", "priority=4", "priority=2", "max-instances=2"}
+
+// randomFill asks for a backfill, or for one to end.
+func (h *history) randomFill(rng *rand.Rand) {
+	w := h.w
+	v := w.engine.View()
+	if v.Len() == 0 {
+		return
+	}
+	if going := v.Backfills(); len(going) > 0 && rng.IntN(4) == 0 {
+		w.step(StopBackfill{ID: going[rng.IntN(len(going))].ID, By: "ann"})
+		return
+	}
+	to := w.now.Wall.Add(-time.Duration(rng.Int64N(int64(48 * time.Hour))))
+	b := job.Backfill{
+		Job: v.ID(rng.IntN(v.Len())), By: "ann", To: to, From: to.Add(-time.Duration(rng.Int64N(int64(6 * time.Hour)))),
+		Overlap: []string{"allow", "queue-all"}[rng.IntN(2)], MaxActive: 1 + rng.IntN(3),
+		Reprocess: []job.Reprocess{job.ReprocessNone, job.ReprocessFailed, job.ReprocessAll}[rng.IntN(3)],
+	}
+	fmt.Fprintf(&h.story, "> backfill %+v\n", b)
+	w.step(Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To)})
+}
+
+// places holds the invariants about places to one step, effect by effect.
+func (h *history) places(effects []Effect) {
+	for id, s := range h.queueing.waits { // for what their entries say now
+		h.queueing.waits[id] = h.seatOf(job.Run{Job: s.job, User: s.account})
+	}
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case Fact:
+			h.filling(effect.Record)
+			h.queue(effect.Record)
+		case Start:
+			h.takesPlace(effect.Run)
+		}
+	}
+	h.allServed()
+	h.fillsBounded()
+}
+
+func (h *history) queue(r job.Record) {
+	q := &h.queueing
+	if r.Run == nil {
+		return
+	}
+	id := r.Run.ID
+	switch {
+	case r.Run.State == job.RunQueued && r.Run.Reason == job.WaitsForPlace:
+		q.waits[id] = h.seatOf(*r.Run)
+		return
+	case r.Kind == job.Ended:
+		delete(q.held, id)
+	}
+	delete(q.waits, id)
+}
+
+// seatOf is what a run needs by what its entry says.
+func (h *history) seatOf(r job.Run) seat {
+	s := seat{job: r.Job, account: r.User, priority: 5}
+	slot, ok := h.w.engine.jobs.find(r.Job)
+	if !ok {
+		return s
+	}
+	entry := h.w.engine.jobs.entry(slot)
+	o := entry.Options()
+	s.priority, s.pool, s.slots, s.owner = o.Priority, o.Pool, o.Slots, "root"
+	if entry.Table().Format == crontab.User {
+		s.owner = entry.User()
+	}
+	return s
+}
+
+// poolOf names the pool of a seat, and its bounds.
+func (h *history) poolOf(s seat) (string, Pool) {
+	p, declared := h.w.engine.places.limits.Pools[s.pool]
+	if declared && (s.owner == "root" || slices.Contains(p.Users, s.owner)) {
+		return s.pool, p
+	}
+	return s.owner + "'s " + s.pool, Pool{Size: 1}
+}
+
+// usage is what is held of everything.
+type usage struct {
+	running  int
+	accounts map[string]int
+	slots    map[string]int // by pool
+}
+
+func (h *history) usage() usage {
+	u := usage{accounts: map[string]int{}, slots: map[string]int{}}
+	for _, x := range h.queueing.held {
+		u.running++
+		u.accounts[x.account]++
+		if x.pool != "" {
+			name, _ := h.poolOf(x)
+			u.slots[name] += x.slots
+		}
+	}
+	return u
+}
+
+// takesPlace holds invariants 20 and 21 at a start.
+func (h *history) takesPlace(r job.Run) {
+	q, l, t := &h.queueing, h.w.engine.places.limits, h.w.t
+	mine := h.seatOf(r)
+	q.held[r.ID] = mine
+	if mine.pool == "" && !l.bounds() {
+		return // it needs nothing, so it takes nobody's turn
+	}
+	u := h.usage()
+	name, pool := h.poolOf(mine)
+	running, account, slots := u.running, u.accounts[mine.account], u.slots[name]
+	if l.MaxRunning > 0 && running > l.MaxRunning || l.MaxPerUser > 0 && account > l.MaxPerUser || mine.pool != "" && slots > pool.Size {
+		t.Errorf("invariant 20: with run %d there are %d runs, %d of %s, and %d slots of pool %s in use: %+v", r.ID, running, account, r.User, slots, name, l)
+	}
+	if mine.pool != "" && pool.Rate > 0 {
+		now := h.w.now.Up
+		q.rates[name] = append(slices.DeleteFunc(q.rates[name], func(at time.Duration) bool { return at+pool.Per <= now || at > now }), now)
+		if len(q.rates[name]) > pool.Rate {
+			t.Errorf("invariant 20: run %d is start %d of pool %s in %s, and %d are allowed", r.ID, len(q.rates[name]), name, pool.Per, pool.Rate)
+		}
+	}
+	for id, other := range q.waits {
+		otherName, _ := h.poolOf(other)
+		if other.pool != "" && (mine.pool == "" || otherName != name) {
+			continue // it waits for something else
+		}
+		canGo := l.MaxPerUser == 0 || u.accounts[other.account] < l.MaxPerUser || other.account == r.User
+		first := other.priority > mine.priority ||
+			other.priority == mine.priority && other.account == mine.account && other.pool == mine.pool && id < r.ID
+		if canGo && first {
+			t.Errorf("invariant 21: run %d (%+v) starts before run %d (%+v)", r.ID, mine, id, other)
+		}
+	}
+}
+
+// allServed holds invariant 22 once the engine sleeps.
+func (h *history) allServed() {
+	w, l := h.w, h.w.engine.places.limits
+	if wake := w.engine.Wake(); w.engine.draining || !wake.IsZero() && !wake.After(w.now.Wall) {
+		return
+	}
+	if len(h.queueing.waits) == 0 {
+		h.queueing.waited = 0
+		return
+	}
+	u := h.usage()
+	for id, s := range h.queueing.waits {
+		name, pool := h.poolOf(s)
+		busy := l.MaxRunning > 0 && u.running >= l.MaxRunning || l.MaxPerUser > 0 && u.accounts[s.account] >= l.MaxPerUser
+		if !busy && (s.pool == "" || u.slots[name] == 0 && pool.Rate == 0) {
+			w.t.Errorf("invariant 22: run %d (%+v) waits, and nothing is in its way: %+v, held %+v", id, s, l, h.queueing.held)
+		}
+	}
+	if n := len(h.queueing.waits); n > max(l.QueueMax, h.queueing.waited) { // as many as before, if the queue was longer then
+		w.t.Errorf("invariant 22: %d runs wait, %d may", n, l.QueueMax)
+	}
+	h.queueing.waited = len(h.queueing.waits)
+}
+
+// filling holds invariant 23: a backfill decides each of its occurrences once,
+// in order.
+func (h *history) filling(r job.Record) {
+	q, t := &h.queueing, h.w.t
+	if r.Kind == job.Filled {
+		b := *r.Backfill
+		f := q.fills[b.ID]
+		if f == nil {
+			f = &filling{cursor: b.From.Add(-1)}
+			q.fills[b.ID] = f
+		}
+		f.Backfill = b
+		if !b.Cursor.Equal(f.cursor) {
+			t.Errorf("invariant 23: backfill %d is at %s by its own count, and has decided up to %s", b.ID, b.Cursor, f.cursor)
+		}
+		if b.Started+b.Skipped != f.decided {
+			t.Errorf("invariant 23: backfill %d counts %d and %d occurrences, and has decided %d", b.ID, b.Started, b.Skipped, f.decided)
+		}
+		if s := h.schedule(b.Job); b.State == job.BackfillDone && s != nil {
+			if next := s.Next(f.cursor); !next.IsZero() && !next.After(b.To) {
+				t.Errorf("invariant 23: backfill %d is done, and %s is not decided", b.ID, next)
+			}
+		}
+		return
+	}
+	var id int64
+	switch {
+	case r.Kind != job.Decided:
+		return
+	case r.Run != nil:
+		id = r.Run.Backfill
+	case r.Backfill != nil:
+		id = r.Backfill.ID
+	}
+	if id == 0 {
+		return
+	}
+	f := q.fills[id]
+	first, count := r.Due, max(r.Count, 1)
+	if r.Count > 1 {
+		first = r.First
+	}
+	s := h.schedule(r.Job)
+	for range count {
+		want := s.Next(f.cursor)
+		if first.After(f.cursor) && !want.Equal(first) {
+			t.Errorf("invariant 23: backfill %d decides %s after %s, and %s is between them", id, first, f.cursor, want)
+		}
+		if !want.After(f.cursor) || want.After(r.Due) {
+			t.Errorf("invariant 23: backfill %d decides %s again", id, r.Due)
+		}
+		f.cursor, first = want.UTC(), s.Next(want)
+		f.decided++
+	}
+}
+
+// fillsBounded holds that no more runs of a backfill live than it may have.
+func (h *history) fillsBounded() {
+	going := h.w.engine.fills.list()
+	if len(going) == 0 {
+		return
+	}
+	live := map[int64]int{}
+	for _, r := range h.w.engine.live {
+		live[r.Backfill]++
+	}
+	for _, b := range going {
+		most := b.MaxActive
+		if b.Overlap == fillQueueAll {
+			most = 1
+		}
+		if live[b.ID] > most {
+			h.w.t.Errorf("invariant 23: %d runs of backfill %d live, and %d may", live[b.ID], b.ID, most)
+		}
+	}
+}
+
+// placesKept is what the next daemon finds of all this: only the processes
+// that it watches hold places, for what their entries say by then.
+func (h *history) placesKept() {
+	for id := range h.queueing.held {
+		if !h.watched(id) {
+			delete(h.queueing.held, id)
+			continue
+		}
+		h.queueing.held[id] = h.seatOf(h.w.live[id])
+	}
+	clear(h.queueing.rates)
+}
