@@ -113,6 +113,24 @@ func parseAfter(text string) ([]Edge, error) {
 	return e.list, nil
 }
 
+// edges reads key=value once for all entries below a default: it may name a
+// thousand jobs, and stand above half a million entries.
+func (p *plan) edges(item string, read func(string) ([]Edge, error)) ([]Edge, error) {
+	if known, ok := p.parser.edges[item]; ok {
+		return known, nil
+	}
+	_, value, _ := strings.Cut(item, "=")
+	list, err := read(value)
+	if err != nil {
+		return nil, err
+	}
+	if p.parser.edges == nil {
+		p.parser.edges = map[string][]Edge{}
+	}
+	p.parser.edges[item] = list
+	return list, nil
+}
+
 // errLater is what the reader of a value says of one that the language has,
 // but this version does not act on.
 var errLater = errors.New("not built in this version")

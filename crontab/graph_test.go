@@ -221,3 +221,24 @@ func BenchmarkConnect(b *testing.B) {
 		})
 	}
 }
+
+// TestDefaultOfManyEdgesIsReadOnce lets many entries stand below a default that
+// names many jobs: a small text must not fill the memory.
+func TestDefaultOfManyEdgesIsReadOnce(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("#@ default after=n0")
+	for i := 1; i < maxEdges; i++ {
+		fmt.Fprintf(&b, ",n%d", i)
+	}
+	b.WriteString("\n" + strings.Repeat("#@ retry=1\n0 1 * * * x\n", 100) + "#@ on=job:ok\n0 1 * * * x\n#@ after=job:ok\n0 1 * * * x\n")
+	entries := userTable(t, "ann", b.String()).Entries
+	first := entries[0].Options().After
+	for _, e := range entries[1:100] {
+		if after := e.Options().After; len(after) != maxEdges || &after[0] != &first[0] {
+			t.Fatalf("line %d has %d edges of its own", e.Line(), len(after))
+		}
+	}
+	if on, after := entries[100].Options().On, entries[101].Options().After; on[0].Job != "ok" || after[0].Job != "job" {
+		t.Errorf("one text for two options: on=%v, after=%v", on, after)
+	}
+}

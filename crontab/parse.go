@@ -79,8 +79,9 @@ type parser struct {
 	block    []item // directives waiting for the entry below them
 	blockAt  int    // line of the first
 	common   *standing
-	names    map[string]int  // name= options and their lines
-	barredAt map[string]bool // channels that were remarked on, by place
+	names    map[string]int    // name= options and their lines
+	edges    map[string][]Edge // values of after= and on= that were read
+	barredAt map[string]bool   // channels that were remarked on, by place
 
 	// What the sidecar says.
 	ruling  *ruling // nil: nothing

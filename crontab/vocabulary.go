@@ -100,7 +100,7 @@ var vocabulary = []OptionSpec{
 		apply: func(p *plan, v string) (err error) { p.modifiers.at, err = parseInstant(v, p.zone); return err }},
 	{Key: "on", Values: "job:NAME[:OUTCOME,...], file:GLOB, event:NAME, boot, resume", Guard: true, Meaning: "start on an event",
 		Loss:  "it goes by its fields; give those of 31 February for never",
-		apply: func(p *plan, v string) (err error) { p.On, err = parseOn(v); return err }},
+		apply: func(p *plan, v string) (err error) { p.On, err = p.edges("on="+v, parseOn); return err }},
 	{Key: "trigger", Values: "clock, manual", Guard: true, Same: "clock", Meaning: "manual: only by hand",
 		Loss:  "it goes by its fields; give those of 31 February for never",
 		apply: func(p *plan, v string) (err error) { p.Manual, err = oneOf(v, triggers); return err }},
@@ -135,7 +135,7 @@ var vocabulary = []OptionSpec{
 	// Dependencies and guards.
 	{Key: "after", Values: "NAME[:OUTCOME],...; an outcome is ok, fail, done, skip, lost, dead", Guard: true, Meaning: "wait for runs of other jobs",
 		Loss:  "it goes by the clock, whatever became of other jobs",
-		apply: func(p *plan, v string) (err error) { p.After, err = parseAfter(v); return err }},
+		apply: func(p *plan, v string) (err error) { p.After, err = p.edges("after="+v, parseAfter); return err }},
 	{Key: "when", Values: "all, any, none-failed, or a rule of Airflow as one-success", Guard: true, Meaning: "how many of after= must hold",
 		Loss:  "it goes by the clock, whatever became of other jobs",
 		apply: func(p *plan, v string) (err error) { p.When, err = parseJoin(v); return err }},
