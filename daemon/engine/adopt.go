@@ -11,7 +11,7 @@ import (
 // process is about to be started by whoever adopted it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
 	r := &run{Run: old, recorded: &old, gate: gateOpen, options: crontab.DefaultOptions(), stop: a.Stop}
-	if slot, ok := e.jobs.find(old.Job); ok {
+	if slot, ok := e.jobs.find(old.Job); ok && isOf(r, e.jobs.entry(slot).User()) {
 		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	}
 	e.add(r)

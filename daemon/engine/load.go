@@ -343,7 +343,7 @@ func (e *Engine) lose(r job.Run) {
 func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r := &run{Run: old, recorded: &old, gate: queuedAt(old.Reason, old.Attempt)}
 	slot, ok := e.jobs.find(old.Job)
-	if !ok {
+	if !ok || !isOf(r, e.jobs.entry(slot).User()) { // or the name is another account's by now
 		r.options = crontab.DefaultOptions()
 		e.add(r)
 		e.drop(r, job.JobRemoved)

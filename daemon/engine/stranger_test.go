@@ -120,3 +120,31 @@ func TestResumeEndsNoPauseOfAnotherAccount(t *testing.T) {
 		t.Error("ann's resume of a job that she called so ended zoe's pause")
 	}
 }
+
+// What ann writes under the name of zoe's job says nothing of zoe's runs from
+// before the restart.
+func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
+	anns := "#@ name=backup notify=anns timeout=1m if-lost=rerun max-run=1m max-late=1m retry=5 retry-on=lost,any\n0 0 1 1 * ann\n"
+	old := job.Run{ID: 1, Job: "backup", User: "zoe", Due: noon.Add(-time.Hour), Attempt: 1, State: job.RunRunning, Decided: noon.Add(-time.Hour), Started: noon.Add(-time.Hour)}
+	waiting := old
+	waiting.ID, waiting.State, waiting.Reason, waiting.Started = 2, job.RunWaiting, job.WaitsForRetry, time.Time{}
+	for _, adopted := range [][]Adopted{nil, {{Run: 1, PID: 77, Up: time.Minute}}} {
+		e := New(State{LastSeen: noon, NextRun: 3, Live: []job.Run{old, waiting}, Adopted: adopted})
+		effects := e.Step(atNoon(), Load{Tables: []*crontab.Table{tableOf("ann", anns)}})
+		effects = append(effects, e.Step(atNoon())...)
+		if kills := killsOf(effects); len(kills) > 0 {
+			t.Errorf("ann's timeout= sent %v to zoe's run", kills)
+		}
+		if got := recordsOf(effects, job.Queued); len(got) > 0 {
+			t.Errorf("ann's options made another attempt of zoe's run: %+v", got)
+		}
+		for _, x := range effects {
+			if n, ok := x.(Tell); ok {
+				t.Errorf("ann's channel is told of zoe's run: %+v", n.Notice)
+			}
+		}
+		if got := recordsOf(effects, job.Dropped); len(got) != 1 || got[0].Reason != job.JobRemoved {
+			t.Errorf("of the run that waited: %+v, want it dropped as its job is gone", got)
+		}
+	}
+}
