@@ -87,6 +87,7 @@ func (b backend) Health() api.Health {
 	if b.noPAM != nil {
 		h.Problems = append(h.Problems, api.Problem{What: "jobs run without a PAM session", Why: b.noPAM.Error(), Fix: "see session in " + b.options.ConfigDir})
 	}
+	h.Problems = append(h.Problems, b.queueProblems()...)
 	h.Problems = append(h.Problems, tableProblems(s)...)
 	if b.post != nil {
 		for _, p := range b.post.Problems() {
@@ -105,6 +106,22 @@ func (b backend) Health() api.Health {
 		h.Notices = append(h.Notices, api.Problem{What: i.Path + " is passed over", Why: i.Why})
 	}
 	return h
+}
+
+// overflowShown is how long it is a problem that runs were dropped.
+const overflowShown = time.Hour
+
+// queueProblems says that runs were dropped lately, as too many waited.
+func (b backend) queueProblems() []api.Problem {
+	over := b.view.Load().Overflow()
+	if over.Count == 0 || b.clock.Now().Wall.Sub(over.Last) > overflowShown {
+		return nil
+	}
+	return []api.Problem{{
+		What: fmt.Sprintf("%d runs were dropped since the daemon started, the last at %s", over.Count, over.Last.Format(time.RFC3339)),
+		Why:  "as many waited for a place as queue-max of the configuration allows",
+		Fix:  "raise queue-max, or see who waits: cronring list --state late,running",
+	}}
 }
 
 // tableProblems says which tables do not count, and that changes of them may
