@@ -255,9 +255,9 @@ func (p *parser) judge(it *item, above []item) {
 	case spec.Guard:
 		p.refuse(it, "B408", it.Key+" is known, but not built in this version", "delete `"+it.Key+"` if the entry may run without it")
 	case spec.Extend:
-		p.refuse(it, "B403", it.Key+" is an extension that this version does not have", "write `?"+it.text(it.Key)+"` to have it left out")
+		p.refuse(it, "B403", it.Key+" is an extension that this version does not have", it.written("?"+it.Key, it.Value)+" to have it left out")
 	default:
-		p.refuse(it, "B407", it.Key+" is known, but not built in this version", "write `?"+it.text(it.Key)+"` to have it left out")
+		p.refuse(it, "B407", it.Key+" is known, but not built in this version", it.written("?"+it.Key, it.Value)+" to have it left out")
 	}
 }
 
@@ -306,18 +306,6 @@ func (p *parser) remarkItem(it *item, code Code, message, fix string) {
 	})
 }
 
-// text is the option as it is written, under a key.
-func (o *Option) text(key string) string {
-	quotes := ""
-	if strings.ContainsAny(o.Value, blanks) {
-		quotes = `"`
-		if strings.Contains(o.Value, quotes) {
-			quotes = "'"
-		}
-	}
-	return key + "=" + quotes + o.Value + quotes
-}
-
 func (p *parser) keyFix(it *item) string {
 	keys := make([]string, len(vocabulary))
 	for i := range vocabulary {
@@ -347,7 +335,17 @@ func valueFix(it *item) string {
 // written is a fix that has another key or value in the place of the item.
 func (it *item) written(key, value string) string {
 	if it.File != "" {
+		if strings.HasPrefix(key, "?") {
+			key = `"` + key + `"` // to TOML a bare key is letters
+		}
 		return "write `" + key + " = \"" + value + "\"`"
 	}
-	return "write `" + key + "=" + value + "`"
+	quotes := ""
+	if strings.ContainsAny(value, blanks) {
+		quotes = `"`
+		if strings.Contains(value, quotes) {
+			quotes = "'"
+		}
+	}
+	return "write `" + key + "=" + quotes + value + quotes + "`"
 }
