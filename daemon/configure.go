@@ -50,7 +50,7 @@ func (c *configuration) readAgain() (changed bool) {
 	if c.dir == "" {
 		return false
 	}
-	next := ReadConfig(c.dir)
+	next := config.Read(c.dir)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if next.Err() != nil {
@@ -115,8 +115,8 @@ func (l *loop) configure() (changed bool) {
 	changed = l.config.readAgain()
 	inForce := l.config.current()
 	l.tables.source.SetSidecar(inForce.Sidecar)
-	l.tables.source.SetChannels(channelUsers(&inForce))
-	l.notices.Configure(channelsOf(&inForce))
+	l.tables.source.SetChannels(inForce.ChannelUsers())
+	l.notices.Configure(inForce.Channels)
 	if changed {
 		l.log.Info("configuration read", "directory", l.config.dir)
 	}

@@ -17,7 +17,8 @@
 //	cmd/cronringd  cmd/cronring                 mains
 //	daemon                                      the loop: sees many packages
 //	daemon/server  daemon/api                   the control socket: server side | wire types and client
-//	daemon/{clock,config,spawn,spool,store,     hands: what touches the machine
+//	daemon/config                               what the administrator decides, checked
+//	daemon/{clock,spawn,spool,store,            hands: what touches the machine
 //	        mail,notify,journal,session,manager}
 //	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
 //	crontab  daemon/job                         nouns, pure

@@ -25,6 +25,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spawn"
 )
@@ -68,7 +69,7 @@ func runHost(text string) int {
 		Grace: time.Minute, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	o.ConfigDir = s.path("etc/cronring")
-	o.Config = ReadConfig(o.ConfigDir)
+	o.Config = config.Read(o.ConfigDir)
 	o.Config.Mail.Command, o.Config.Mail.Off = s.Mailer, s.Mailer == ""
 	if s.NoState {
 		o.Runtime = ""

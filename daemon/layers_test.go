@@ -22,7 +22,8 @@ const module = "github.com/cronring/cronring"
 var layers = [][]string{
 	{"crontab", "daemon/job"},
 	{"daemon/engine", "daemon/account", "daemon/queue"},
-	{"daemon/config", "daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup"},
+	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup"},
+	{"daemon/config"},
 	{"daemon/api"},
 	{"daemon/server"},
 	{"daemon"},

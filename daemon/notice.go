@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
@@ -20,32 +19,6 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// ReadConfig reads the configuration in a directory, and leaves out the channels
-// that make no sense.
-func ReadConfig(dir string) config.Config {
-	c := config.Read(dir)
-	c.CheckChannels(func(ch config.Channel) error { return (*notify.Channel)(&ch).Check() })
-	return c
-}
-
-// channelsOf is the channels of a configuration for those who tell them.
-func channelsOf(c *config.Config) []notify.Channel {
-	all := make([]notify.Channel, len(c.Channels))
-	for i := range c.Channels {
-		all[i] = notify.Channel(c.Channels[i])
-	}
-	return all
-}
-
-// channelUsers is whose tables may name each channel, for those who read them.
-func channelUsers(c *config.Config) map[string][]string {
-	users := make(map[string][]string, len(c.Channels))
-	for i := range c.Channels {
-		users[c.Channels[i].Name] = c.Channels[i].Users
-	}
-	return users
-}
-
 // openNotices opens the queue of what channels are to be told.
 func (l *loop) openNotices() {
 	host, _ := os.Hostname()
@@ -53,8 +26,7 @@ func (l *loop) openNotices() {
 		Dir: filepath.Join(l.options.State, "notices"), Host: host, Version: l.options.Version,
 		Mail: l.mailNotice, Run: l.runHook, Log: l.log,
 	})
-	inForce := l.config.current()
-	l.notices.Configure(channelsOf(&inForce))
+	l.notices.Configure(l.config.current().Channels)
 }
 
 // notify says a notice in the log and to who watches, and hands it to its

@@ -12,7 +12,6 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/daemon/notify"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -121,13 +120,6 @@ func settingTable(what string, settings []api.Setting) *table {
 	return t
 }
 
-// readConfig reads the configuration as the daemon does.
-func readConfig(dir string) config.Config {
-	c := config.Read(dir)
-	c.CheckChannels(func(ch config.Channel) error { return (*notify.Channel)(&ch).Check() })
-	return c
-}
-
 // configCheck reads the configuration and, where that is possible, the tables
 // that it is for.
 func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
@@ -135,8 +127,8 @@ func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
 	if err != nil {
 		return err
 	}
-	c := readConfig(dir)
-	source.Sidecar = c.Sidecar
+	c := config.Read(dir)
+	source.Sidecar, source.Channels = c.Sidecar, c.ChannelUsers()
 	remarks := c.Remarks
 	if c.Sidecar != nil {
 		remarks = append(remarks, unusedOf(c, spool.OpenSource(source).Scan(ctx))...)

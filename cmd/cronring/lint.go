@@ -72,7 +72,7 @@ func (a *app) lint(ctx context.Context, names []string, f lintFlags, out *output
 	if f.host {
 		var c config.Config
 		if f.root == "" {
-			c = readConfig(configDir)
+			c = config.Read(configDir)
 			l.texts = configTexts(configDir)
 		}
 		l.host(ctx, source, f, c)
@@ -168,6 +168,9 @@ func (l *linted) judge(ctx context.Context, name string, source spool.SourceOpti
 // configuration says of their entries.
 func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags, c config.Config) {
 	source.Sidecar = c.Sidecar
+	if f.root == "" {
+		source.Channels = c.ChannelUsers()
+	}
 	found := spool.OpenSource(source).Scan(ctx)
 	l.remarks = append(append(l.remarks, c.Remarks...), unusedOf(c, found)...)
 	for _, r := range found.Refused {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/daemon"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -42,7 +43,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case verb == checkConfig:
 		return check(&o, stdout, stderr)
 	}
-	o.Config = daemon.ReadConfig(o.ConfigDir)
+	o.Config = config.Read(o.ConfigDir)
 	if err := o.Config.Err(); err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
 	}
@@ -62,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // check is --check-config.
 func check(o *daemon.Options, stdout, stderr io.Writer) int {
-	c := daemon.ReadConfig(o.ConfigDir)
+	c := config.Read(o.ConfigDir)
 	if err := c.Err(); err != nil {
 		fmt.Fprintln(stderr, "cronringd:", err)
 		return 1

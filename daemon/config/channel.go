@@ -1,61 +1,21 @@
 package config
 
-import (
-	"slices"
-	"time"
-
-	"github.com/cronring/cronring/crontab"
-)
-
-// Channel is one way to tell people and programs of what happened, as it is
-// declared. Whether it makes sense is for those to say who use it.
-type Channel struct {
-	Name, Type string
-	Users      []string // accounts whose own tables may name it, "*" for all
-
-	To      []string
-	Command []string
-	User    string
-
-	URL        string // a secret
-	URLFile    string
-	SecretFile string
-	Header     map[string]string // its values are secrets
-	Template   string
-
-	Timeout time.Duration
-	Retry   time.Duration
-}
-
-// CheckChannels leaves out the channels that make no sense to those who use
-// them, and remarks on each at its place.
-func (c *Config) CheckChannels(check func(Channel) error) {
-	c.Channels = slices.DeleteFunc(c.Channels, func(ch Channel) bool {
-		err := check(ch)
-		if err != nil {
-			at := c.place("channel." + ch.Name)
-			c.Remarks = append(c.Remarks, crontab.Diagnostic{
-				File: at.File, Line: at.Line, Severity: crontab.Error, Code: unknown, Message: err.Error(),
-			})
-		}
-		return err != nil
-	})
-}
+import "github.com/cronring/cronring/daemon/notify"
 
 var channelKeys = []string{
 	"type", "users", "to", "command", "user", "url", "url-file", "secret-file", "header", "template", "timeout", "retry",
 }
 
-func (r *reader) channel(name string) *Channel {
+func (r *reader) channel(name string) *notify.Channel {
 	c, ok := r.channels[name]
 	if !ok {
-		c = &Channel{Name: name}
+		c = &notify.Channel{Name: name}
 		r.channels[name] = c
 	}
 	return c
 }
 
-func (c *Channel) set(key string, v value) (err error) {
+func setChannel(c *notify.Channel, key string, v value) (err error) {
 	switch key {
 	case "type":
 		c.Type, err = v.text()
@@ -85,7 +45,7 @@ func (c *Channel) set(key string, v value) (err error) {
 	return err
 }
 
-func (c *Channel) setHeader(name string, v value) error {
+func setHeader(c *notify.Channel, name string, v value) error {
 	text, err := v.text()
 	if err != nil {
 		return err
@@ -95,4 +55,23 @@ func (c *Channel) setHeader(name string, v value) error {
 	}
 	c.Header[name] = text
 	return nil
+}
+
+// addChannel takes a channel that makes sense. Another is left out, and remarked
+// on at its first line.
+func (r *reader) addChannel(c *notify.Channel) {
+	if err := c.Check(); err != nil {
+		r.remark(r.place(dotted([]string{"channel", c.Name})), unknown, err.Error(), "")
+		return
+	}
+	r.Channels = append(r.Channels, *c)
+}
+
+// ChannelUsers is the accounts whose own tables may name each channel.
+func (c *Config) ChannelUsers() map[string][]string {
+	users := make(map[string][]string, len(c.Channels))
+	for i := range c.Channels {
+		users[c.Channels[i].Name] = c.Channels[i].Users
+	}
+	return users
 }

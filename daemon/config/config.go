@@ -24,6 +24,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/notify"
 )
 
 // Config is what the files of a directory say.
@@ -41,7 +42,7 @@ type Config struct {
 
 	Limits   engine.Limits
 	Sidecar  *crontab.Sidecar // nil: nothing is said of entries
-	Channels []Channel        // by name
+	Channels []notify.Channel // that make sense, by name
 	Remarks  []crontab.Diagnostic
 
 	Places map[string]crontab.Place // where each setting stands that is not the built-in one
@@ -50,7 +51,7 @@ type Config struct {
 // Read reads the configuration in a directory; what is missing is no error.
 func Read(dir string) Config {
 	c := Config{Session: sessionNone, Places: map[string]crontab.Place{}}
-	r := reader{Config: &c, channels: map[string]*Channel{}, jobs: map[string]crontab.JobConfig{}}
+	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]crontab.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {
 		r.remark(crontab.Place{File: dir}, unread, err.Error(), "")
@@ -92,7 +93,7 @@ type reader struct {
 	*Config
 	sidecar  crontab.Sidecar
 	jobs     map[string]crontab.JobConfig
-	channels map[string]*Channel
+	channels map[string]*notify.Channel
 	matches  int // of the files before this one
 }
 
@@ -167,7 +168,7 @@ func dotted(path []string) string { return toml.Key(path).String() }
 // finish looks at all files together.
 func (r *reader) finish() {
 	for _, name := range sortedKeys(r.channels) {
-		r.Channels = append(r.Channels, *r.channels[name])
+		r.addChannel(r.channels[name])
 	}
 	for name, p := range r.Limits.Pools {
 		p.Size = max(p.Size, 1)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/notify"
 )
 
 func writeFile(t *testing.T, path, text string, mode os.FileMode) {
@@ -127,7 +128,7 @@ users = ["*"]
 		t.Fatal(c.Remarks)
 	}
 	limits := engine.Limits{MaxPerUser: 4, QueueMax: 100, Pools: map[string]engine.Pool{"wan": {Size: 2, Rate: 5, Per: 30 * time.Second, Users: []string{"ann", "bob"}}}}
-	channels := []Channel{
+	channels := []notify.Channel{
 		{Name: "ops", Type: "webhook", URLFile: "/etc/credstore/ops-hook", Header: map[string]string{"X-Team": "ops"}, Timeout: 10 * time.Second, Retry: time.Hour},
 		{Name: "pager", Type: "command", Command: []string{"/usr/bin/page", "--now"}, User: "pager", Users: []string{"*"}},
 	}
@@ -217,7 +218,10 @@ func TestReadOfAnybodyElseIsRefused(t *testing.T) {
 
 func TestRowsShowNoSecret(t *testing.T) {
 	c := read(t, "[channel.ops]\ntype = \"webhook\"\nurl = \"https://hooks.example.org/T0/s3cret\"\nheader = { Authorization = \"Bearer s3cret\" }\n[channel.odd]\nurl = \"s3cret\"\n")
-	text := fmt.Sprint(c.Rows())
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "cronring.toml:6: channel odd: type is") {
+		t.Errorf("error %v, want what is wrong with the second channel at its line", err)
+	}
+	text := fmt.Sprint(c.Rows(), c.Err())
 	if strings.Contains(text, "s3cret") || !strings.Contains(text, "https://hooks.example.org/...") || !strings.Contains(text, "Authorization") {
 		t.Errorf("got %s", text)
 	}

@@ -165,9 +165,9 @@ func (r *reader) set(path []string, v value, at crontab.Place) error {
 	case path[0] == "pool" && len(path) == 3:
 		return r.placed(key, at, r.setPool(path[1], last, v))
 	case path[0] == "channel" && len(path) == 3:
-		return r.placed(key, at, r.channel(path[1]).set(last, v))
+		return r.placed(key, at, setChannel(r.channel(path[1]), last, v))
 	case path[0] == "channel" && len(path) == 4 && path[2] == "header":
-		return r.placed(key, at, r.channel(path[1]).setHeader(last, v))
+		return r.placed(key, at, setHeader(r.channel(path[1]), last, v))
 	}
 	return errUnknown
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/notify"
 )
 
 // Row is one effective setting, for people. Secrets are left out of it.
@@ -38,7 +39,7 @@ func (c *Config) Rows() []Row {
 	}
 	for i := range c.Channels {
 		ch := &c.Channels[i]
-		for _, f := range ch.fields() {
+		for _, f := range channelFields(ch) {
 			add("channel", ch.Name, f[0], f[1])
 		}
 	}
@@ -56,9 +57,9 @@ func (c *Config) place(path string) crontab.Place {
 	return at
 }
 
-// fields is what a channel says, by key. Of a URL, which often is a secret as a
+// channelFields is what a channel says, by key. Of a URL, which often is a secret as a
 // whole, only scheme and host are shown, and of headers the names.
-func (c *Channel) fields() [][2]string {
+func channelFields(c *notify.Channel) [][2]string {
 	return [][2]string{
 		{"type", c.Type}, {"users", strings.Join(c.Users, ", ")}, {"to", strings.Join(c.To, ", ")},
 		{"command", strings.Join(c.Command, " ")}, {"user", c.User},
