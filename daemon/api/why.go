@@ -47,6 +47,7 @@ const (
 	StepOverlap  StepName = "overlap"
 	StepCheck    StepName = "check"   // if=
 	StepParents  StepName = "parents" // after=
+	StepPlace    StepName = "place"   // pool=, max-running
 	StepGate     StepName = "gate"
 )
 

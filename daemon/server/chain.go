@@ -26,6 +26,7 @@ var links = []struct {
 	{api.StepOverlap, (*evidence).overlapFact, ""},
 	{api.StepCheck, (*evidence).checkFact, "if"},
 	{api.StepParents, (*evidence).parentsFact, "after"},
+	{api.StepPlace, (*evidence).placeFact, "pool"},
 	{api.StepGate, (*evidence).gateFact, ""},
 }
 
@@ -114,6 +115,10 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return api.StepCheck
 	case job.ParentFailed, job.ParentSkipped, job.ParentMissed, job.WaitsForParents:
 		return api.StepParents
+	case job.WaitsForPlace, job.QueueOverflow:
+		return api.StepPlace
+	case job.OtherHost:
+		return api.StepNode
 	}
 	return api.StepGate
 }
@@ -298,6 +303,18 @@ func (ev *evidence) parentsFact() string {
 		return "it waited for nobody"
 	}
 	return ev.parentWords(ev.run.Parents)
+}
+
+// placeFact says whether the run had to wait for others of its pool.
+func (ev *evidence) placeFact() string {
+	pool := ev.job.Options["pool"]
+	switch {
+	case ev.run == nil:
+		return "pool=" + pool + ": it never came to ask for a place"
+	case ev.run.Reason == job.RanAfterPlace:
+		return "it waited for a place in pool=" + pool
+	}
+	return "there was a place in pool=" + pool
 }
 
 // mostParents is how many runs an answer names.

@@ -46,6 +46,8 @@ func (ev *evidence) told() string {
 	switch {
 	case r.State == job.RunWaiting:
 		return "It has not started yet: it is to at " + ev.stamp(r.NotBefore) + ". " + ev.reason().Sentence()
+	case r.State == job.RunEnded && r.Started.IsZero():
+		return fmt.Sprintf("It is lost: nobody saw whether run %s started. %s%s", r.ID, ev.reason().Sentence(), ev.follows())
 	case r.Started.IsZero():
 		return "It is about to start. " + ev.reason().Sentence()
 	case r.State.Live():

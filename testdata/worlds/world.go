@@ -287,13 +287,13 @@ func (k *kept) record(r job.Record) {
 }
 
 // HappensOnce tells decisions about what happens once from those about what
-// somebody asked for, or that follow from the end of a run.
+// somebody asked for.
 func HappensOnce(r *job.Record) bool {
 	if r.Run == nil {
 		return r.Backfill == nil && r.Reason != job.AlreadyProcessed
 	}
 	switch r.Run.Trigger {
-	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup:
+	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup, job.TriggerDependency:
 		return true
 	}
 	return false

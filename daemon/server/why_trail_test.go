@@ -1,0 +1,276 @@
+package server
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/testdata/worlds"
+)
+
+var seeds = flag.Uint64("seeds", 10, "worlds to ask why of")
+
+// interview is a world whose history is in a real store, and the server over it.
+type interview struct {
+	t      *testing.T
+	seed   uint64
+	server *Server
+	call   *call
+	runs   map[job.RunID]job.Run // as of their newest record
+}
+
+// TestWhyOfEveryOccurrence lives through random worlds in which every option
+// occurs, and then asks why of each occurrence that there was.
+func TestWhyOfEveryOccurrence(t *testing.T) {
+	seeds := *seeds
+	if testing.Short() {
+		seeds = min(seeds, 4)
+	}
+	for seed := range seeds {
+		askWorld(t, seed+1)
+		if t.Failed() {
+			break
+		}
+	}
+}
+
+func askWorld(t *testing.T, seed uint64) {
+	lived := worlds.New(seed)
+	lived.Live(25)
+	dir := t.TempDir()
+	a := &interview{t: t, seed: seed, runs: map[job.RunID]job.Run{}}
+	var records []job.Record
+	var history *store.Store
+	for i, life := range lived.Lives {
+		if history != nil {
+			if err := history.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		if history, err = store.Open(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		for b := range batches(lived.Lives[i]) {
+			b.BootID = life.Boot
+			if err := history.Commit(t.Context(), b); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			records = append(records, b.Records...)
+		}
+	}
+	defer history.Close()
+	w := &world{t: t, engine: lived.Engine, now: lived.Now.Wall, lives: []store.Life{{Up: lived.Now.Wall}}}
+	a.server = New(Options{Backend: w, Store: history, Now: func() time.Time { return w.now }, SelfUID: selfUID, Account: accountName})
+	a.call = &call{peer: peer{keeper: true}, view: w.View(), now: w.now}
+	a.about(records)
+}
+
+// batches is what the store was given in a life, some steps at a time.
+func batches(l worlds.Life) func(func(store.Batch) bool) {
+	return func(yield func(store.Batch) bool) {
+		var b store.Batch
+		for i, s := range l.Steps {
+			b.At, b.Era = s.At, s.Era
+			for _, e := range s.Effects {
+				if f, ok := e.(engine.Fact); ok {
+					b.Records = append(b.Records, f.Record)
+				}
+			}
+			last := i == len(l.Steps)-1 || l.Steps[i+1].Era != s.Era
+			if len(b.Records) > 500 || last {
+				if !yield(b) {
+					return
+				}
+				b = store.Batch{}
+			}
+		}
+	}
+}
+
+// about asks of the decisions that the history can tell apart: the newest of an
+// instant, by its job. Of those of one job that went alike a few are enough.
+func (a *interview) about(records []job.Record) {
+	const alike = 2
+	type instant struct {
+		job job.ID
+		due int64
+	}
+	newest := map[instant]int{}
+	for i, r := range records {
+		if r.Run != nil {
+			a.runs[r.Run.ID] = *r.Run
+		}
+		if r.Kind == job.Decided && store.HappensOnce(&r) {
+			newest[instant{r.Job, r.Due.UnixNano()}] = i
+		}
+	}
+	kinds := map[string]int{}
+	for i, r := range records {
+		if n, ok := newest[instant{r.Job, r.Due.UnixNano()}]; !ok || n != i {
+			continue
+		}
+		kind := fmt.Sprint(r.Job, r.Decision, r.Reason, r.Count > 1)
+		if r.Run != nil {
+			run := a.runs[r.Run.ID]
+			kind += fmt.Sprint(run.State, run.Reason, run.Verdict, run.Outcome.Kind)
+		}
+		if kinds[kind]++; kinds[kind] <= alike {
+			a.ask(r)
+		}
+		if a.t.Failed() {
+			return
+		}
+	}
+}
+
+func (a *interview) ask(r job.Record) {
+	i, ok := a.call.view.Find(r.Job)
+	if !ok {
+		return // the job is gone, and cannot be asked about
+	}
+	ev, err := a.server.gather(a.t.Context(), a.call, i, r.Due)
+	if err != nil {
+		a.t.Errorf("seed %d: why %s at %s: %v", a.seed, r.Job, r.Due, err)
+		return
+	}
+	again, err := a.server.again(a.t.Context(), ev)
+	if err != nil {
+		a.t.Errorf("seed %d: why %s at %s: %v", a.seed, r.Job, r.Due, err)
+		return
+	}
+	answer := ev.explain(again)
+	what := a.legible(answer)
+	if !ev.at.Equal(r.Due) {
+		return // the entry has other times now, one of which is in the same minute
+	}
+	if ev.record.Era != r.Era {
+		return // a stretch of a later era has it, too
+	}
+	what = append(what, a.fits(r, answer)...)
+	if len(what) > 0 {
+		a.t.Errorf("seed %d: why %s at %s:\n\t%s\nof %+v\nrun %+v\nsays %q\nsteps %+v\nfacts %q", a.seed, r.Job, r.Due.Format(time.RFC3339Nano),
+			strings.Join(what, "\n\t"), r, answer.Run, answer.Verdict, answer.Steps, answer.Facts)
+	}
+}
+
+// legible holds what is true of every answer.
+func (a *interview) legible(w api.Why) (faults []string) {
+	texts := append([]string{w.Verdict}, w.Facts...)
+	crossed := 0
+	for _, s := range w.Steps {
+		texts = append(texts, s.Fact)
+		if s.State == api.Crossed {
+			crossed++
+		}
+	}
+	if crossed > 1 {
+		faults = append(faults, fmt.Sprintf("%d steps are crossed out", crossed))
+	}
+	for _, text := range texts {
+		for _, bad := range []string{"%!", " 0001 ", "  as  ", "()", ": .", "..", "<nil>"} {
+			if strings.Contains(text, bad) {
+				faults = append(faults, fmt.Sprintf("%q is in %q", bad, text))
+			}
+		}
+		if strings.TrimSpace(text) == "" || strings.HasSuffix(strings.TrimSpace(text), ":") {
+			faults = append(faults, fmt.Sprintf("a text says nothing: %q", text))
+		}
+	}
+	return faults
+}
+
+// stopsAt is the steps at which an occurrence may stop for a reason.
+var stopsAt = map[job.Reason][]api.StepName{
+	job.Late: {api.StepDaemon, api.StepClock}, job.Superseded: {api.StepDaemon, api.StepClock}, job.OverLimit: {api.StepDaemon, api.StepClock},
+	job.PastDeadline: {api.StepDaemon, api.StepClock, api.StepOverlap},
+	job.IsPaused:     {api.StepEnabled}, job.IsDisabled: {api.StepEnabled}, job.IsHeld: {api.StepEnabled}, job.Broken: {api.StepEnabled},
+	job.NoAccount: {api.StepEnabled}, job.AccountRefused: {api.StepEnabled}, job.OtherHost: {api.StepNode}, job.JobRemoved: {api.StepEntry},
+	job.Overlapping: {api.StepOverlap}, job.QueueFull: {api.StepOverlap}, job.Replaced: {api.StepOverlap}, job.TooMany: {api.StepOverlap},
+	job.WaitsForRun: {api.StepOverlap}, job.AlreadyRan: {api.StepGate}, job.StopAsked: {api.StepGate},
+	job.CheckRefused: {api.StepCheck}, job.WaitsForCheck: {api.StepCheck},
+	job.ParentFailed: {api.StepParents}, job.ParentSkipped: {api.StepParents}, job.ParentMissed: {api.StepParents}, job.WaitsForParents: {api.StepParents},
+	job.QueueOverflow: {api.StepPlace}, job.WaitsForPlace: {api.StepPlace},
+}
+
+// fits holds an answer against the decision and the run's newest record.
+func (a *interview) fits(r job.Record, w api.Why) (faults []string) {
+	wants := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	says := func(text string) { wants(strings.Contains(w.Verdict, text), "the verdict should say %q", text) }
+	crossed := api.StepName("")
+	for _, s := range w.Steps {
+		if s.State == api.Crossed {
+			crossed = s.Name
+		}
+	}
+	stops := func(reason job.Reason) {
+		steps, known := stopsAt[reason]
+		wants(known, "no step is known for %s", reason)
+		wants(slices.Contains(steps, crossed), "%s should cross out one of %v, and %q is", reason, steps, crossed)
+		says(reason.Sentence())
+	}
+	wants(w.Decision == r.Decision, "the decision is %s, not %q", r.Decision, w.Decision)
+	if r.Run == nil {
+		wants(!w.Ran, "a skip did not run")
+		says("It did not start.")
+		stops(r.Reason)
+		return faults
+	}
+	run := a.runs[r.Run.ID]
+	wants(w.Ran == !run.Started.IsZero(), "it ran: %t", !run.Started.IsZero())
+	switch run.State {
+	case job.RunQueued:
+		says("It is late, not lost.")
+		stops(run.Reason)
+	case job.RunWaiting:
+		says("It has not started yet")
+		says(run.Reason.Sentence())
+	case job.RunDropped:
+		says("It did not start.")
+		stops(run.Reason)
+	case job.RunDecided:
+		says("It is about to start.")
+	case job.RunRunning:
+		says("It is running")
+		wants(crossed == "", "%s is crossed out, and it runs", crossed)
+	case job.RunEnded:
+		a.fitsEnd(run, crossed, says, wants)
+	}
+	return faults
+}
+
+func (a *interview) fitsEnd(run job.Run, crossed api.StepName, says func(string), wants func(bool, string, ...any)) {
+	switch {
+	case run.Outcome.Kind == job.NotStarted:
+		says("It could not be started.")
+		wants(crossed == api.StepGate, "%q is crossed out", crossed)
+		return
+	case run.Started.IsZero(): // nobody saw whether it did
+		says("lost")
+	default:
+		says("It ran")
+		if ending := run.Ending(); ending == "ok" {
+			says("ended well")
+		} else {
+			says(ending)
+		}
+	}
+	wants(crossed == "", "%s is crossed out, and it ended", crossed)
+	if run.Failed() && !run.Started.IsZero() {
+		says("and failed")
+	}
+	if run.Reason != "" {
+		says(run.Reason.Sentence())
+	}
+}
