@@ -691,11 +691,20 @@ func takers(holders []*run, user string) string {
 	return " by " + strings.Join(names, ", ")
 }
 
-// order is a heap, the first on top, of what knows where it stands.
-type order[T interface {
+// ranked is what knows who comes first, and where it stands itself.
+type ranked[T any] interface {
 	before(T) bool
 	stand(int)
-}] []T
+}
+
+var (
+	_ ranked[*claim] = (*claim)(nil)
+	_ ranked[*line]  = (*line)(nil)
+	_ ranked[*turn]  = (*turn)(nil)
+)
+
+// order is a heap of such, the first on top.
+type order[T ranked[T]] []T
 
 func (c *claim) before(x *claim) bool { return c.run.ID < x.run.ID }
 func (c *claim) stand(at int)         { c.at = at }
