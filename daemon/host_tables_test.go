@@ -15,7 +15,7 @@ import (
 
 // showCommand prints what a job is and has, but for its description of the
 // run.
-const showCommand = `id -u; id -g; id -G; pwd; umask; ulimit -n; nice; env | grep -v -e ^CRONRING_ -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | LC_ALL=C sort`
+const showCommand = `id -u; id -g; id -G; pwd; umask; ulimit -n; nice; env | grep -v -e ^CRONRING_ -e ^TRACEPARENT= -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | LC_ALL=C sort`
 
 func TestHostRunsTablesOfAllKindsAsTheirUsers(t *testing.T) {
 	t.Parallel()

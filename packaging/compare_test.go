@@ -29,13 +29,13 @@ var allowed = []struct {
 	why  string
 }{
 	{regexp.MustCompile(`^env USER: `), "lines: USER is always set, to the account; scripts expect it"},
-	{regexp.MustCompile(`^env CRONRING_\w+: none -> `), "a job is told about its run"},
+	{regexp.MustCompile(`^env (CRONRING_\w+|TRACEPARENT): none -> `), "a job is told about its run"},
 	{regexp.MustCompile(`^parent: "cron" -> "cronringd"`), "running: there is no process of cron's own between daemon and job"},
 	{regexp.MustCompile(`^fd [12]: "/tmp/X \(deleted\)" -> `), "running: output goes to the daemon and not to a deleted file"},
 	{regexp.MustCompile(`^fd 0: "pipe:X" -> "(/dev/null|/memfd:.*)"`), "command: without % standard input is at its end; with %, the text in memory"},
 	{regexp.MustCompile(`^Groups: "0" -> ""$`), "running: root's only group is its primary one; naming it a second time gives nothing"},
 	{regexp.MustCompile(`^cwd: "/var/spool/cron" -> "/"`), "running: without its HOME a job runs in / and not in the daemon's directory"},
-	{regexp.MustCompile(`^mail header X-Cron-Env <(USER|CRONRING_\w+)=.*>: none -> `), "mail: one header for each variable, so also for these"},
+	{regexp.MustCompile(`^mail header X-Cron-Env <(USER|CRONRING_\w+|TRACEPARENT)=.*>: none -> `), "mail: one header for each variable, so also for these"},
 	{regexp.MustCompile(`^mail header X-Cron-Env <USER=evil>: .* -> none`), "lines: USER is always set, to the account"},
 	{regexp.MustCompile(`^mail header Auto-Submitted: none -> "auto-generated"`), "mail: automatic answers must not answer"},
 	{regexp.MustCompile(`^mail header Subject: "(.*)" -> "(.*) \(failed\)"`), "mail: a failure is told in the subject"},
