@@ -113,60 +113,6 @@ func BenchmarkLoad100k(b *testing.B) {
 	})
 }
 
-// mixed is n jobs with options of all kinds in tables of 100, as crontabs of
-// many hands have them; change is how table number 0 differs.
-func mixed(b *testing.B, n int, change string) []*crontab.Table {
-	b.Helper()
-	cache := crontab.NewCache()
-	var tables []*crontab.Table
-	for first := 0; first < n; first += 100 {
-		tables = append(tables, mixedTable(b, cache, first, ""))
-	}
-	tables[0] = mixedTable(b, cache, 0, change)
-	return tables
-}
-
-func mixedTable(b *testing.B, cache *crontab.Cache, first int, extra string) *crontab.Table {
-	b.Helper()
-	options := []string{
-		"", "", "#@ overlap=skip timeout=10m\n", "#@ retry=3 backoff=10s..5m\n", "#@ catchup=once deadline=2h\n",
-		"#@ jitter=30s\n", "#@ name=job%[1]d\n", "#@ every=7m\n", "#@ tz=Europe/Berlin overlap=queue\n", "#@ if=/bin/true timeout=1h\n",
-	}
-	var s strings.Builder
-	for i := first; i < first+100; i++ {
-		if o := options[i%len(options)]; strings.Contains(o, "%") {
-			fmt.Fprintf(&s, o, i)
-		} else {
-			s.WriteString(o)
-		}
-		fmt.Fprintf(&s, "%d %d * * * /usr/local/bin/job --number %d\n", i%60, i/60%24, i)
-	}
-	s.WriteString(extra)
-	t, problems := crontab.Parse(fmt.Sprintf("/etc/cron.d/bench%d", first), s.String(), crontab.Config{Owner: "root", Cache: cache, Zone: time.LoadLocation})
-	for _, p := range problems {
-		if p.Severity == crontab.Error {
-			b.Fatal(p)
-		}
-	}
-	return t
-}
-
-// BenchmarkReloadOneOf100k takes an edit of one table among 1,000 with 100,000
-// jobs of mixed options (goal: under 50 ms from the edit that was read to the
-// step's end).
-func BenchmarkReloadOneOf100k(b *testing.B) {
-	before := mixed(b, 100_000, "")
-	after := append([]*crontab.Table(nil), before...)
-	after[0] = mixedTable(b, crontab.NewCache(), 0, "0 0 1 1 * new\n")
-	now := Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
-	e := New(State{})
-	e.Step(now, Load{Tables: before})
-	for b.Loop() {
-		e.Step(now, Load{Tables: after})
-		before, after = after, before
-	}
-}
-
 // BenchmarkDispatch is the end of one of ten runs while 100,000 of 50 accounts
 // wait for its place, and the start of the next one.
 func BenchmarkDispatch(b *testing.B) {

@@ -1,0 +1,122 @@
+package engine_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/testdata/worlds"
+)
+
+// quiet is an hour at which nothing of a mixed table is due but by every=.
+var quiet = engine.Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+
+// mixed is n jobs with options of all kinds, or none, in tables of 100, and the
+// size of their text.
+func mixed(b *testing.B, n int, plain bool) (tables []*crontab.Table, text int) {
+	b.Helper()
+	cache := crontab.NewCache()
+	for first := 0; first < n; first += 100 {
+		t := worlds.Mixed(first, 100, "")
+		if plain {
+			t = worlds.Plain(first, 100)
+		}
+		text += len(t)
+		tables = append(tables, parsed(b, cache, first, t))
+	}
+	return tables, text
+}
+
+func parsed(b *testing.B, cache *crontab.Cache, first int, text string) *crontab.Table {
+	b.Helper()
+	t, problems := crontab.Parse(fmt.Sprintf("/etc/cron.d/bench%d", first), text, crontab.Config{Owner: "root", Cache: cache, Zone: time.LoadLocation})
+	for _, p := range problems {
+		if p.Severity == crontab.Error {
+			b.Fatal(p)
+		}
+	}
+	return t
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkReloadOneOf100k takes an edit of one table among 1,000 with 100,000
+// jobs of mixed options: what the engine has of the goal of 50 ms from the
+// edit to its end (BenchmarkReloadOneOfThousand of the daemon is all of it).
+func BenchmarkReloadOneOf100k(b *testing.B) {
+	before, _ := mixed(b, 100_000, false)
+	after := append([]*crontab.Table(nil), before...)
+	after[0] = parsed(b, crontab.NewCache(), 0, worlds.Mixed(0, 100, "")+"0 0 1 1 * new\n")
+	e := engine.New(engine.State{})
+	e.Step(quiet, engine.Load{Tables: before})
+	for b.Loop() {
+		e.Step(quiet, engine.Load{Tables: after})
+		before, after = after, before
+	}
+}
+
+// BenchmarkTickMixed is a tick at which nothing of 100,000 jobs is due, and what
+// a job takes beyond its text: with options of all kinds, and with none.
+func BenchmarkTickMixed(b *testing.B) {
+	const n = 100_000
+	for _, plain := range []bool{false, true} {
+		b.Run(fmt.Sprintf("plain=%t", plain), func(b *testing.B) {
+			empty := heap()
+			tables, text := mixed(b, n, plain)
+			e, now := engine.New(engine.State{}), quiet
+			e.Step(now, engine.Load{Tables: tables})
+			tables = nil
+			perJob := (float64(heap()-empty) - float64(text)) / n
+			for b.Loop() { // nothing is due within the minute
+				now.Wall, now.Up = now.Wall.Add(time.Nanosecond), now.Up+time.Nanosecond
+				if effects := e.Step(now, engine.Tick{}); len(effects) > 0 {
+					b.Fatalf("something was due: %v", effects[0])
+				}
+			}
+			b.ReportMetric(perJob, "B/job")
+		})
+	}
+}
+
+// BenchmarkDueMixed is five minutes of 100,000 jobs by night, in which each that is due
+// is decided and, unless an option keeps it back, started: with options of all
+// kinds, and with none.
+func BenchmarkDueMixed(b *testing.B) {
+	due := time.Date(2026, 12, 1, 3, 0, 0, 0, time.UTC)
+	for _, plain := range []bool{false, true} {
+		b.Run(fmt.Sprintf("plain=%t", plain), func(b *testing.B) {
+			tables, _ := mixed(b, 100_000, plain)
+			var facts int
+			for b.Loop() {
+				b.StopTimer()
+				now := engine.Moment{Wall: due.Add(-time.Second), Up: time.Hour}
+				e := engine.New(engine.State{})
+				e.Step(now, engine.Load{Tables: tables})
+				facts = 0
+				b.StartTimer()
+				for minute := range 5 {
+					at := due.Add(time.Duration(minute) * time.Minute)
+					now = engine.Moment{Wall: at, Up: time.Hour + at.Sub(due) + time.Second}
+					for wake := at; !wake.IsZero() && !wake.After(at); wake = e.Wake() {
+						for _, effect := range e.Step(now, engine.Tick{}) {
+							if _, ok := effect.(engine.Fact); ok {
+								facts++
+							}
+						}
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(facts), "ns/record")
+			b.ReportMetric(float64(facts), "records")
+		})
+	}
+}
