@@ -46,8 +46,9 @@ fuzz: ## each fuzz target for FUZZTIME
 		done; \
 	done
 
-sim: ## SEEDS simulated years against the engine's invariants
+sim: ## SEEDS simulated years against the engine's invariants, a third of them with every option, and why of their occurrences
 	$(GO) test ./daemon/engine -run Simulation -count=1 -timeout 2h -seeds $(SEEDS)
+	$(GO) test ./daemon/server -run WhyOfEvery -count=1 -timeout 2h -seeds $$(($(SEEDS) / 100))
 
 crash: build ## kill -9 of a busy daemon at 200 random points
 	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v

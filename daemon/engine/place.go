@@ -194,6 +194,9 @@ func (e *Engine) place(r *run) answer {
 	if e.dispatch(r) {
 		return passes
 	}
+	if r.claim == nil || r.claim.line == nil { // its turn came while one before it was dropped and another took up its job
+		return waits
+	}
 	e.wait(r, job.RunQueued, job.WaitsForPlace, e.crowd(r))
 	return e.overflow(r)
 }

@@ -25,13 +25,21 @@ func TestSimulationTrails(t *testing.T) {
 	if testing.Short() {
 		worlds = min(worlds, 20)
 	}
+	seeds := found
 	for seed := range worlds {
-		followTrails(t, seed+1, false)
+		seeds = append(seeds, seed+1)
+	}
+	for _, seed := range seeds {
+		followTrails(t, seed, false)
 		if t.Failed() {
-			t.Fatalf("replay with: go test ./daemon/engine -run SimulationTrails -seed %d -v", seed+1)
+			t.Fatalf("replay with: go test ./daemon/engine -run SimulationTrails -seed %d -v", seed)
 		}
 	}
 }
+
+// found is seeds that once told of a fault. In 1226 a run was started and said to
+// wait, as its turn for a place came while it asked for one.
+var found = []uint64{1226}
 
 func followTrails(t *testing.T, seed uint64, verbose bool) {
 	w, trail := worlds.New(seed), worlds.NewTrail()
