@@ -56,7 +56,7 @@
 //  20. No start takes more places or slots than there are, nor exceeds a pool's
 //     rate, unless a person insists.
 //  21. Nobody starts before another that waits for the same place and comes
-//     first: see place.go.
+//     first: see place.go, line.go and pool.go.
 //  22. Nobody waits for a place while there is room, and no more than queue-max
 //     allows.
 //  23. A backfill decides each of its occurrences once, in order, and has no more

@@ -1,0 +1,251 @@
+package engine
+
+import "container/heap"
+
+// account is what one account holds and waits for.
+type account struct {
+	name    string
+	holders []*run
+	waiting int
+	turns   [topPriority + 1]*turn
+	full    bool // found to have all its places: its turns are not in order
+}
+
+// turnKey names the runs of an account that have one priority.
+type turnKey struct {
+	account  string
+	priority int
+}
+
+// turn is the lines of an account at one priority, which takes turns with others.
+type turn struct {
+	account *account
+	key     turnKey
+	served  int
+	lines   map[*pool]*line
+	ready   order[*line] // without those that are parked
+	at      int          // where it stands in its tier; -1: it does not
+}
+
+// line is runs that wait with the same account, priority and pool: if the
+// first cannot go on, none can.
+type line struct {
+	turn *turn
+	pool *pool // nil: of no pool
+	runs order[*claim]
+	at   int // where it stands in its turn; -1: its pool has parked it
+}
+
+// claim is what a run holds or waits for.
+type claim struct {
+	run   *run
+	pool  *pool
+	slots int
+	line  *line // nil: it has it
+	at    int   // where it stands in the line
+}
+
+// lineUp lets a run wait for what it needs.
+func (e *Engine) lineUp(r *run) {
+	e.vacate(r)
+	p := &e.places
+	c := &claim{run: r}
+	if c.pool = e.poolOf(r); c.pool != nil {
+		c.slots = min(r.options.Slots, c.pool.Size) // more is asked for only if the entry is held by now, which its turn will tell
+		c.pool.waiting++
+	}
+	r.claim = c
+	p.waiting++
+	a := p.account(r.User)
+	a.waiting++
+	p.join(c, p.turn(a, r.options.Priority))
+	if c.pool != nil && c.pool.taken < c.pool.Size {
+		p.wake(c.pool)
+	}
+}
+
+func (p *places) account(name string) *account {
+	a := p.accounts[name]
+	if a == nil {
+		a = &account{name: name}
+		p.accounts[name] = a
+	}
+	return a
+}
+
+func (p *places) turn(a *account, priority int) *turn {
+	if a.turns[priority] == nil {
+		key := turnKey{a.name, priority}
+		a.turns[priority] = &turn{account: a, key: key, served: p.served[key], lines: map[*pool]*line{}, at: -1}
+	}
+	return a.turns[priority]
+}
+
+// join puts a claim into its line.
+func (p *places) join(c *claim, t *turn) {
+	l := t.lines[c.pool]
+	if l == nil {
+		l = &line{turn: t, pool: c.pool, at: -1}
+		t.lines[c.pool] = l
+	}
+	c.line = l
+	heap.Push(&l.runs, c)
+	if !l.parked() {
+		p.show(l)
+	}
+}
+
+func (l *line) parked() bool { return l.pool != nil && l.pool.parked[l] }
+
+// show lets a line take part, at the place that is its.
+func (p *places) show(l *line) {
+	t := l.turn
+	if l.at < 0 {
+		heap.Push(&t.ready, l)
+	} else {
+		heap.Fix(&t.ready, l.at)
+	}
+	p.seat(t)
+}
+
+// hide takes a line out of the order.
+func (p *places) hide(l *line) {
+	if l.at >= 0 {
+		heap.Remove(&l.turn.ready, l.at)
+		p.seat(l.turn)
+	}
+}
+
+// seat puts a turn where it belongs in its tier.
+func (p *places) seat(t *turn) {
+	tier := &p.tiers[t.key.priority]
+	takesPart := len(t.ready) > 0 && !t.account.full
+	switch {
+	case takesPart && t.at < 0:
+		heap.Push(tier, t)
+	case takesPart:
+		heap.Fix(tier, t.at)
+	case t.at >= 0:
+		heap.Remove(tier, t.at)
+	}
+}
+
+// first is the line whose turn it is, or nil.
+func (p *places) first() *line {
+	for priority := topPriority; priority > 0; priority-- {
+		if tier := p.tiers[priority]; len(tier) > 0 {
+			return tier[0].ready[0]
+		}
+	}
+	return nil
+}
+
+// setFull keeps an account out of the order, or brings it back.
+func (p *places) setFull(a *account, full bool) {
+	a.full = full
+	for _, t := range a.turns {
+		if t != nil {
+			p.seat(t)
+		}
+	}
+}
+
+// serve takes the run whose turn it is out of its line, and puts its account
+// behind the others.
+func (p *places) serve(c *claim) {
+	t := c.line.turn
+	p.rounds++
+	p.served[t.key], t.served = p.rounds, p.rounds
+	p.leave(c)
+	if a := t.account; a.turns[t.key.priority] == t {
+		p.seat(t)
+	}
+	c.run.claim = nil
+}
+
+// leave takes a claim out of its line.
+func (p *places) leave(c *claim) {
+	l, t := c.line, c.line.turn
+	heap.Remove(&l.runs, c.at)
+	switch {
+	case len(l.runs) == 0:
+		p.hide(l)
+		delete(t.lines, l.pool)
+		if l.pool != nil {
+			delete(l.pool.parked, l)
+		}
+	case l.at >= 0:
+		p.show(l)
+	}
+	if len(t.lines) == 0 {
+		t.account.turns[t.key.priority] = nil
+	}
+	if c.pool != nil {
+		c.pool.waiting--
+		if c.pool.taken < c.pool.Size { // it may have kept others back
+			p.wake(c.pool)
+		}
+		p.forgetPool(c.pool)
+	}
+	t.account.waiting--
+	p.forgetAccount(t.account)
+	p.waiting--
+	if p.waiting == 0 {
+		clear(p.served)
+	}
+}
+
+func (p *places) forgetAccount(a *account) {
+	if a.waiting == 0 && len(a.holders) == 0 {
+		delete(p.accounts, a.name)
+	}
+}
+
+// ranked is what knows who comes first, and where it stands itself.
+type ranked[T any] interface {
+	before(T) bool
+	stand(int)
+}
+
+var (
+	_ ranked[*claim] = (*claim)(nil)
+	_ ranked[*line]  = (*line)(nil)
+	_ ranked[*turn]  = (*turn)(nil)
+)
+
+// order is a heap of such, the first on top.
+type order[T ranked[T]] []T
+
+func (c *claim) before(x *claim) bool { return c.run.ID < x.run.ID }
+func (c *claim) stand(at int)         { c.at = at }
+func (l *line) before(x *line) bool   { return l.runs[0].before(x.runs[0]) }
+func (l *line) stand(at int)          { l.at = at }
+func (t *turn) stand(at int)          { t.at = at }
+func (t *turn) before(x *turn) bool {
+	if t.served != x.served {
+		return t.served < x.served
+	}
+	return t.ready[0].before(x.ready[0])
+}
+
+// Len, Less, Swap, Push and Pop are heap.Interface.
+func (o order[T]) Len() int           { return len(o) }
+func (o order[T]) Less(i, j int) bool { return o[i].before(o[j]) }
+func (o order[T]) Swap(i, j int) {
+	o[i], o[j] = o[j], o[i]
+	o[i].stand(i)
+	o[j].stand(j)
+}
+func (o *order[T]) Push(x any) {
+	x.(T).stand(len(*o))
+	*o = append(*o, x.(T))
+}
+func (o *order[T]) Pop() any {
+	old := *o
+	last := old[len(old)-1]
+	var none T
+	old[len(old)-1] = none
+	last.stand(-1)
+	*o = old[:len(old)-1]
+	return last
+}

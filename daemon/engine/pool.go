@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// pool is slots that runs share.
+type pool struct {
+	key, name string
+	Pool
+	taken   int
+	waiting int
+	holders []*run
+	parked  map[*line]bool  // that found too few slots
+	starts  []time.Duration // of the last Per, if Rate bounds them; oldest first
+	until   time.Duration   // time since boot at which Rate allows another start; 0: it does
+}
+
+// pool is the pool that an entry means. A pool that is declared is there for
+// root's tables, and for the tables of the accounts that it lists. Other
+// accounts have a pool of that name for themselves: nobody may hold up the jobs
+// of others by a word.
+func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, declared bool) {
+	p, declared = l.Pools[name]
+	by := entry.Hand()
+	if declared && (by == "root" || slices.Contains(p.Users, by) || slices.Contains(p.Users, "*")) {
+		return name, p, true
+	}
+	return by + "\x00" + name, Pool{Size: 1}, declared
+}
+
+// judgePools finds the entries that can never start, as they ask for more
+// slots than their pool has.
+func (s *jobs) judgePools(l Limits) {
+	for _, slot := range s.pooled {
+		entry := s.entry(slot)
+		o := entry.Options()
+		key, p, declared := l.pool(entry, o.Pool)
+		if o.Slots <= p.Size {
+			continue
+		}
+		if s.short == nil {
+			s.short = map[int32]string{}
+		}
+		why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", o.Pool, o.Slots, p.Size)
+		switch {
+		case declared && key != o.Pool:
+			why += ": the pool that the configuration declares is not for tables of " + entry.Hand()
+		case !declared:
+			why += ": the configuration declares no such pool"
+		}
+		s.short[slot] = why
+	}
+}
+
+// poolOf is the pool that a run needs slots of; nil: none.
+func (e *Engine) poolOf(r *run) *pool {
+	slot, ok := e.slotOf(r)
+	if !ok || r.options.Pool == "" {
+		return nil
+	}
+	key, what, _ := e.places.limits.pool(e.jobs.entry(slot), r.options.Pool)
+	return e.places.poolBy(key, r.options.Pool, what)
+}
+
+func (p *places) poolBy(key, name string, what Pool) *pool {
+	if p.pools[key] == nil {
+		p.pools[key] = &pool{key: key, name: name, Pool: what, parked: map[*line]bool{}}
+	}
+	return p.pools[key]
+}
+
+func (p *places) forgetPool(x *pool) {
+	if x.waiting == 0 && len(x.holders) == 0 && len(x.starts) == 0 {
+		delete(p.pools, x.key)
+	}
+}
+
+// wake lets all lines of a pool be asked again.
+func (p *places) wake(x *pool) {
+	for l := range x.parked {
+		delete(x.parked, l)
+		p.show(l)
+	}
+}
+
+// fits tells whether a claim's pool has room for it and nobody before it waits
+// for the pool.
+func (p *places) fits(c *claim, now time.Duration) bool {
+	x := c.pool
+	if len(x.parked) > 0 || x.taken+c.slots > x.Size {
+		return false
+	}
+	x.forgetStarts(now)
+	if x.Rate > 0 && len(x.starts) >= x.Rate {
+		if x.until == 0 {
+			p.slow = append(p.slow, x)
+		}
+		x.until = x.starts[len(x.starts)-x.Rate] + x.Per
+		return false
+	}
+	return true
+}
+
+func (x *pool) forgetStarts(now time.Duration) {
+	old := 0
+	for old < len(x.starts) && x.starts[old]+x.Per <= now {
+		old++
+	}
+	x.starts = x.starts[old:]
+}
+
+func (x *pool) noteStart(at time.Duration) {
+	x.starts = append(x.starts, at)
+	slices.Sort(x.starts)
+}
+
+// hurry wakes the pools whose rate allows another start.
+func (p *places) hurry(now time.Duration) {
+	p.slow = slices.DeleteFunc(p.slow, func(x *pool) bool {
+		if x.until > now {
+			return false
+		}
+		x.until = 0
+		p.wake(x)
+		return true
+	})
+}
+
+// next is when a pool's rate allows another start.
+func (p *places) next() (at time.Duration, ok bool) {
+	for _, x := range p.slow {
+		if !ok || x.until < at {
+			at, ok = x.until, true
+		}
+	}
+	return at, ok
+}
