@@ -214,7 +214,7 @@ func (h *handover) replay(m *store.Restored, boot string) {
 		switch {
 		case r.Kind == job.Paused || r.Kind == job.Resumed:
 			replayHold(m, r)
-		case r.Kind == job.Decided && store.HappensOnce(r):
+		case r.DecidesOccurrence():
 			m.Marks = append(m.Marks, job.Mark{Job: r.Job, Due: r.Due, Era: r.Era})
 		case r.Kind == job.Filled && r.Backfill != nil:
 			replayBackfill(m, r.Backfill)

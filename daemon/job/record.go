@@ -24,6 +24,24 @@ type Record struct {
 	Backfill *Backfill  `json:"backfill,omitempty"` // as it is after this fact
 }
 
+// DecidesOccurrence tells the decisions about what happens once, as the clock, a
+// boot, a catch-up rule or the end of another job's run named it, from those
+// about what somebody asked for. A person may ask twice, and a backfill goes
+// over what was decided in its time: what it leaves out it counts itself.
+func (r *Record) DecidesOccurrence() bool {
+	switch {
+	case r.Kind != Decided:
+		return false
+	case r.Run == nil:
+		return r.Backfill == nil && r.Reason != AlreadyProcessed
+	}
+	switch r.Run.Trigger {
+	case TriggerClock, TriggerBoot, TriggerCatchup, TriggerDependency:
+		return true
+	}
+	return false
+}
+
 // RecordKind is the closed list of facts.
 type RecordKind string
 

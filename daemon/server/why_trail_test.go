@@ -108,7 +108,7 @@ func (a *interview) about(records []job.Record) {
 		if r.Run != nil {
 			a.runs[r.Run.ID] = *r.Run
 		}
-		if r.Kind == job.Decided && store.HappensOnce(&r) {
+		if r.DecidesOccurrence() {
 			newest[instant{r.Job, r.Due.UnixNano()}] = i
 		}
 	}

@@ -305,17 +305,11 @@ func (w *world) Recent(_ context.Context, jobs []job.ID, n int) (map[job.ID][]jo
 func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
 	var found []job.Record
 	for _, r := range w.facts() {
-		if inLedger(r) && r.Job == id && !r.Due.Before(from) && r.Due.Before(to) {
+		if r.DecidesOccurrence() && r.Job == id && !r.Due.Before(from) && r.Due.Before(to) {
 			found = append(found, w.updated(r))
 		}
 	}
 	return found[max(0, len(found)-limit):], w.broken
-}
-
-// inLedger tells decisions about occurrences from those about what somebody
-// asked for, which is no occurrence: the store's ledger has only the former.
-func inLedger(r job.Record) bool {
-	return r.Kind == job.Decided && store.HappensOnce(&r)
 }
 
 func (w *world) updated(r job.Record) job.Record {
@@ -328,7 +322,7 @@ func (w *world) updated(r job.Record) job.Record {
 
 func (w *world) DecisionAt(_ context.Context, id job.ID, due time.Time) (found job.Record, ok bool, err error) {
 	for _, r := range w.facts() {
-		if inLedger(r) && r.Job == id && !due.After(r.Due) && (r.Due.Equal(due) || r.Count > 1 && !due.Before(r.First)) {
+		if r.DecidesOccurrence() && r.Job == id && !due.After(r.Due) && (r.Due.Equal(due) || r.Count > 1 && !due.Before(r.First)) {
 			found, ok = w.updated(r), true
 		}
 	}

@@ -166,7 +166,7 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if r.Kind == job.Decided && HappensOnce(r) {
+	if r.DecidesOccurrence() {
 		if ok, err := w.putOccurrence(n, r); !ok || err != nil {
 			return false, err
 		}
@@ -181,22 +181,6 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 		return true, w.putDead(r)
 	}
 	return true, nil
-}
-
-// HappensOnce reports whether a decision is about something that the clock, a
-// boot, a catch-up rule or the end of another job's run named, which happens
-// once. A person may ask twice,
-// and a backfill goes over what was decided in its time: what it leaves out it
-// counts itself.
-func HappensOnce(r *job.Record) bool {
-	if r.Run == nil {
-		return r.Backfill == nil && r.Reason != job.AlreadyProcessed
-	}
-	switch r.Run.Trigger {
-	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup, job.TriggerDependency:
-		return true
-	}
-	return false
 }
 
 func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {

@@ -177,7 +177,7 @@ func (t *Trail) decide(now time.Time, r job.Record) {
 	if (r.Decision == job.DecideSkip) != (r.Run == nil) {
 		t.fault("%s: a skip has no run, and all else has one", tell(r))
 	}
-	if !HappensOnce(&r) {
+	if !r.DecidesOccurrence() {
 		return
 	}
 	key := occurrence{r.Job, r.Due.UnixNano(), r.Era}

@@ -265,7 +265,7 @@ func (k *kept) record(r job.Record) {
 	case r.Kind == job.Redrove || r.Kind == job.Buried:
 		delete(k.dead, r.Run.ID)
 		return
-	case r.Kind == job.Decided && HappensOnce(&r):
+	case r.DecidesOccurrence():
 		if m := k.marks[r.Job]; r.Era > m.Era || r.Era == m.Era && r.Due.After(m.Due) {
 			k.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
 		}
@@ -284,19 +284,6 @@ func (k *kept) record(r job.Record) {
 	if k.live[r.Run.ID] = *r.Run; !r.Run.State.Live() {
 		delete(k.live, r.Run.ID)
 	}
-}
-
-// HappensOnce tells decisions about what happens once from those about what
-// somebody asked for.
-func HappensOnce(r *job.Record) bool {
-	if r.Run == nil {
-		return r.Backfill == nil && r.Reason != job.AlreadyProcessed
-	}
-	switch r.Run.Trigger {
-	case job.TriggerClock, job.TriggerBoot, job.TriggerCatchup, job.TriggerDependency:
-		return true
-	}
-	return false
 }
 
 // act is what the daemon does for an effect, and how the host takes it.
