@@ -148,15 +148,14 @@ func parseBackoff(text string) (b Backoff, err error) {
 		return b, nil
 	}
 	b.Factor = 2
-	if high, factor, ok := strings.Cut(high, "x"); ok {
+	high, factor, scaled := strings.Cut(high, "x")
+	if scaled {
 		b.Factor, err = strconv.ParseFloat(factor, 64)
 		if err != nil || !(b.Factor >= 1 && b.Factor <= 100) {
 			return b, fmt.Errorf("%s is not a factor between 1 and 100", quote(factor))
 		}
-		b.Max, err = ParseDuration(high)
-	} else {
-		b.Max, err = ParseDuration(high)
 	}
+	b.Max, err = ParseDuration(high)
 	if err == nil && b.Max < b.Min {
 		err = errors.New("the longest wait is shorter than the first")
 	}
