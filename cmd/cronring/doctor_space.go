@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cronring/cronring/daemon/config"
 )
 
 // sendmail is what cron mails with.
@@ -62,28 +64,9 @@ func (e *examination) mailing() (named, wanted int) {
 }
 
 // mailConfigured reports whether the configuration says what to do with mail.
-// Which part of it counts is for the daemon to say.
 func (e *examination) mailConfigured() bool {
-	files, _ := filepath.Glob(e.path("/etc/cronring/conf.d/*.toml"))
-	for _, path := range append(files, e.path("/etc/cronring/cronring.toml")) {
-		text, _ := e.read(e.shown(path))
-		section := ""
-		for line := range strings.Lines(text) {
-			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "[") {
-				section = strings.Trim(line, "[] ")
-			}
-			key, value, _ := strings.Cut(line, "=")
-			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-			if section == "mail" {
-				key = "mail." + key
-			}
-			if key == "mail.command" && strings.Trim(value, `"'`) != "" || key == "mail.off" && strings.HasPrefix(value, "true") {
-				return true
-			}
-		}
-	}
-	return false
+	mail := config.Read(e.path(configDir)).Mail
+	return mail.Off || mail.Command != ""
 }
 
 // The ends of names in the queue: of a letter that is being written, and of one

@@ -202,6 +202,7 @@ func TestDoctorFinds(t *testing.T) {
 
 		{name: "no sendmail", spoil: func(e *examination) { os.Remove(e.path(sendmail)) }, want: "warning mail: no sendmail is found: what 1 entry would mail, 0 of them by MAILTO, goes nowhere"},
 		{name: "no sendmail, but a command", files: hostFiles{"/etc/cronring/cronring.toml": "[mail]\ncommand = \"msmtp -t\"\n"}, spoil: func(e *examination) { os.Remove(e.path(sendmail)) }},
+		{name: "no sendmail, and no mail in a file of conf.d", files: hostFiles{"/etc/cronring/conf.d/mail.toml": "mail = { off = true }\n"}, spoil: func(e *examination) { os.Remove(e.path(sendmail)) }},
 		{name: "mail waits", files: hostFiles{"/var/lib/cronring/mail/1": "x"}, spoil: func(e *examination) {
 			old := noon.Add(-3 * time.Hour)
 			if err := os.Chtimes(e.path("/var/lib/cronring/mail/1"), old, old); err != nil {
