@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -81,7 +82,7 @@ func (c *configuration) look(tables []*crontab.Table) {
 func (c *configuration) remarks() []crontab.Diagnostic {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append(append(append([]crontab.Diagnostic(nil), c.now.Remarks...), c.refused...), c.unused...)
+	return slices.Concat(c.now.Remarks, c.refused, c.unused)
 }
 
 // problems is what of it does not count, and notices what is worth knowing.

@@ -45,7 +45,7 @@ var settings = []setting{
 	{"max-running-per-user", false, func(c *Config, v value) (err error) { c.Limits.MaxPerUser, err = v.number(0, mostRuns); return err },
 		func(c *Config) string { return limit(c.Limits.MaxPerUser) }},
 	{"queue-max", false, func(c *Config, v value) (err error) { c.Limits.QueueMax, err = v.number(1, mostRuns); return err },
-		func(c *Config) string { return strconv.Itoa(cmp.Or(c.Limits.QueueMax, queueMax)) }},
+		func(c *Config) string { return strconv.Itoa(c.Limits.Queue()) }},
 	{"mail.command", true, func(c *Config, v value) (err error) { c.Mail.Command, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Mail.Command, "sendmail") }},
 	{"mail.off", true, func(c *Config, v value) (err error) { c.Mail.Off, err = v.truth(); return err },
@@ -84,9 +84,6 @@ func readCronLines(c *Config, v value) error {
 	}
 	return err
 }
-
-// queueMax is what holds where queue-max says nothing: see engine.Limits.
-const queueMax = 10_000
 
 func limit(n int) string {
 	if n == 0 {

@@ -314,7 +314,7 @@ func (e *Engine) recordLeft(f *fill) {
 // to see it dropped. What time alone can change is asked again after a while.
 func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	against, _ := e.standing(j)
-	if against != "" || e.places.waiting >= e.places.limits.queue() {
+	if against != "" || e.places.waiting >= e.places.limits.Queue() {
 		e.fills.look = e.now.Up + fillPatience
 		return false
 	}

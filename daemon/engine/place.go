@@ -60,8 +60,8 @@ func (v *View) Overflow() Overflow { return v.over }
 // bounds tells whether every run needs a place.
 func (l *Limits) bounds() bool { return l.MaxRunning > 0 || l.MaxPerUser > 0 }
 
-// queue is how many runs may wait for a place.
-func (l *Limits) queue() int {
+// Queue is how many runs may wait for a place.
+func (l *Limits) Queue() int {
 	if l.QueueMax == 0 {
 		return defaultQueue
 	}
@@ -96,7 +96,7 @@ func (e *Engine) place(r *run) answer {
 // the account of which most wait, so that no account crowds out another.
 func (e *Engine) overflow(r *run) answer {
 	p := &e.places
-	most := p.limits.queue()
+	most := p.limits.Queue()
 	if p.waiting <= most {
 		return waits
 	}
