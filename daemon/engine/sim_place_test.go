@@ -183,6 +183,9 @@ func (h *history) takesPlace(r job.Run) {
 		}
 	}
 	for id, other := range q.waits {
+		if other.owner == "" {
+			continue // its job is gone in the same step, and it is about to be dropped
+		}
 		otherName, _ := h.poolOf(other)
 		if other.pool != "" && (mine.pool == "" || otherName != name) {
 			continue // it waits for something else
