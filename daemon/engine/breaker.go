@@ -94,18 +94,13 @@ func (t Trouble) Words() string {
 	return ""
 }
 
-// owned is the trouble of a job that an account has, or had.
-type owned struct {
-	Trouble
-	user string
-}
-
 // noteTrouble keeps for views what a ledger says of trouble. Views share the
 // map, so it is replaced, once between two of them.
 func (e *Engine) noteTrouble(l job.Ledger) {
-	t := owned{Trouble{Broken: l.Open, Late: l.Told&job.ToldLate != 0, Unseen: l.Told&job.ToldExpect != 0}, l.User}
-	before, was := e.troubles[l.Job]
-	is := t.Trouble != Trouble{}
+	key := owned{l.Job, l.User}
+	t := Trouble{Broken: l.Open, Late: l.Told&job.ToldLate != 0, Unseen: l.Told&job.ToldExpect != 0}
+	before, was := e.troubles[key]
+	is := t != Trouble{}
 	if is {
 		t.Bad = l.Bad
 	}
@@ -116,18 +111,18 @@ func (e *Engine) noteTrouble(l job.Ledger) {
 		e.troubles, e.shown = maps.Clone(e.troubles), false
 	}
 	if is {
-		e.troubles[l.Job] = t
+		e.troubles[key] = t
 	} else {
-		delete(e.troubles, l.Job)
+		delete(e.troubles, key)
 	}
 }
 
 // Trouble is what is wrong with job i beyond its newest run. Its options of
 // today decide: where breaker= was taken away nothing holds the job.
 func (v *View) Trouble(i int) Trouble {
-	t := v.troubles[v.ID(i)]
+	t := v.troubles[owned{v.ID(i), v.Entry(i).User()}]
 	o := v.jobs.options(int32(i))
-	if t.user != "" && t.user != v.Entry(i).User() || !o.Enabled {
+	if !o.Enabled {
 		return Trouble{}
 	}
 	if o.Breaker.Failures == 0 || !v.now.Wall.Before(t.Broken) {
@@ -135,7 +130,7 @@ func (v *View) Trouble(i int) Trouble {
 	}
 	t.Late = t.Late && (o.MaxLate > 0 || o.MaxRun > 0)
 	t.Unseen = t.Unseen && o.Expect > 0
-	return t.Trouble
+	return t
 }
 
 // brokenHold says an open breaker as the pause that it amounts to, or is nil.

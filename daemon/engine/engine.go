@@ -58,16 +58,16 @@ type Engine struct {
 	byJob   map[job.ID][]*run // the same, oldest first
 	timers  timers
 	holds   map[job.ID]job.Hold // replaced, never changed: views share these
-	ledgers map[job.ID]job.Ledger
+	ledgers map[owned]job.Ledger
 	places  places
 	fills   fills
 	node    string
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
 
-	troubles map[job.ID]owned         // see noteTrouble
-	shown    bool                     // a view has troubles as it is
-	expected map[job.ID]time.Duration // when the next timer of expect= runs out
+	troubles map[owned]Trouble       // see noteTrouble
+	shown    bool                    // a view has troubles as it is
+	expected map[owned]time.Duration // when the next timer of expect= runs out
 
 	over      []*run // runs of whose end others are to be told; see follow
 	following bool   // somebody sees to that
@@ -111,16 +111,16 @@ func New(s State) *Engine {
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
 		holds:    map[job.ID]job.Hold{},
-		ledgers:  map[job.ID]job.Ledger{},
+		ledgers:  map[owned]job.Ledger{},
 		stamps:   maps.Clone(s.Stamps),
 		fills:    restoreFills(&s),
 		memory:   &s,
-		troubles: map[job.ID]owned{},
-		expected: map[job.ID]time.Duration{},
+		troubles: map[owned]Trouble{},
+		expected: map[owned]time.Duration{},
 	}
 	maps.Copy(e.holds, s.Holds)
 	for _, l := range s.Ledgers {
-		e.ledgers[l.Job] = l
+		e.ledgers[owned{l.Job, l.User}] = l
 		e.noteTrouble(l)
 	}
 	return e

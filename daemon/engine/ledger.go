@@ -8,17 +8,25 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// ledger is what is remembered of a job, if that is of the same account's.
+// owned names a job of an account. A name may pass to another account and back:
+// what is remembered of the one says nothing of the other.
+type owned struct {
+	job  job.ID
+	user string
+}
+
+func (o owned) before(x owned) bool { return o.job < x.job || o.job == x.job && o.user < x.user }
+
+// ledger is what is remembered of an account's job.
 func (e *Engine) ledger(id job.ID, user string) job.Ledger {
-	l, ok := e.ledgers[id]
-	if !ok || !l.Binds(user) {
-		return job.Ledger{Job: id, User: user}
+	if l, ok := e.ledgers[owned{id, user}]; ok {
+		return l
 	}
-	return l
+	return job.Ledger{Job: id, User: user}
 }
 
 func (e *Engine) setLedger(l job.Ledger) {
-	e.ledgers[l.Job] = l
+	e.ledgers[owned{l.Job, l.User}] = l
 	e.noteTrouble(l)
 	e.emit(Ledger{l})
 }
@@ -75,7 +83,7 @@ func (r *run) counts(open time.Time) bool {
 	switch {
 	case r.stop == job.StopAsked, r.stop == job.DaemonStopped:
 		return false
-	case r.State == job.RunDropped && r.Verdict == job.VerdictFail:
+	case r.State == job.RunDropped && r.Verdict != job.VerdictUpstream:
 		return isMissed(r.Reason)
 	}
 	return !r.asked() || r.probes(open)
@@ -91,7 +99,7 @@ func (e *Engine) succeed(l *job.Ledger, r *run, ended time.Time) {
 	}
 	l.Told &^= over
 	e.tellSuccess(before, *l, r)
-	e.expect(r.Job, r.options, *l)
+	e.expect(r.options, *l)
 }
 
 // pauseFailed pauses the job whose run failed for good, where on-exhausted=

@@ -253,7 +253,7 @@ func (e *Engine) watchJobs() {
 			l.Watched = e.now.Wall
 			e.setLedger(l)
 		}
-		e.expect(j.id, j.options, l)
+		e.expect(j.options, l)
 	}
 }
 
@@ -278,16 +278,16 @@ func (e *Engine) tellHeld(j *firing, l *job.Ledger) {
 }
 
 // expect sees to it that the want of a success is noticed.
-func (e *Engine) expect(id job.ID, o *crontab.Options, l job.Ledger) {
+func (e *Engine) expect(o *crontab.Options, l job.Ledger) {
 	if o.Expect == 0 || l.Told&job.ToldExpect != 0 {
 		return
 	}
-	at := e.now.Up + expectedBy(o, l).Sub(e.now.Wall)
-	if before, waits := e.expected[id]; waits && before <= at {
+	key, at := owned{l.Job, l.User}, e.now.Up+expectedBy(o, l).Sub(e.now.Wall)
+	if before, waits := e.expected[key]; waits && before <= at {
 		return // that one looks again
 	}
-	e.expected[id] = at
-	e.timers.add(timer{at: at, job: id, kind: expects})
+	e.expected[key] = at
+	e.timers.add(timer{at: at, of: key, kind: expects})
 }
 
 // expectedBy is when the next success is overdue.
@@ -302,21 +302,21 @@ func expectedBy(o *crontab.Options, l job.Ledger) time.Time {
 // miss looks whether the job of a timer has had the success that expect= asks
 // for. The job is that of today: tables may have changed.
 func (e *Engine) miss(t timer) {
-	if e.expected[t.job] != t.at {
+	if e.expected[t.of] != t.at {
 		return
 	}
-	delete(e.expected, t.job)
-	slot, ok := e.jobs.find(t.job)
-	if !ok {
+	delete(e.expected, t.of)
+	slot, ok := e.jobs.find(t.of.job)
+	if !ok || e.jobs.entry(slot).User() != t.of.user {
 		return
 	}
 	j := e.firing(slot)
-	l := e.ledger(j.id, j.entry.User())
+	l := e.ledger(j.id, t.of.user)
 	if j.options.Expect == 0 || !j.options.Enabled || !j.isHere(e.node) {
 		return
 	}
 	if e.now.Wall.Before(expectedBy(j.options, l)) {
-		e.expect(j.id, j.options, l)
+		e.expect(j.options, l)
 		return
 	}
 	l.Told |= job.ToldExpect

@@ -12,13 +12,13 @@ import (
 // trials is what the invariants about failures are checked against.
 type trials struct {
 	verdicts map[string]job.RunID       // occurrences that are over, and the run that was their last
-	ledgers  map[job.ID]job.Ledger      // as of the effect that is looked at
+	ledgers  map[owned]job.Ledger       // as of the effect that is looked at
 	began    map[job.RunID]job.Run      // live processes, as started
 	told     map[job.ID]map[string]bool // what channels know of, and not yet of its end
 }
 
 func newTrials() trials {
-	return trials{map[string]job.RunID{}, map[job.ID]job.Ledger{}, map[job.RunID]job.Run{}, map[job.ID]map[string]bool{}}
+	return trials{map[string]job.RunID{}, map[owned]job.Ledger{}, map[job.RunID]job.Run{}, map[job.ID]map[string]bool{}}
 }
 
 // randomPolicies are options about failures; of each key the first is used.
@@ -70,7 +70,7 @@ func (h *history) failures(effects []Effect) {
 		case Start:
 			h.tried(effect)
 		case Ledger:
-			h.trials.ledgers[effect.Ledger.Job] = effect.Ledger
+			h.trials.ledgers[owned{effect.Ledger.Job, effect.Ledger.User}] = effect.Ledger
 		case Tell:
 			h.toldOnce(effect.Notice)
 		}
@@ -135,8 +135,8 @@ func occurrenceOf(r *job.Run) string { return fmt.Sprintf("%s of %d", r.Invocati
 // tried holds invariant 17: what breaker= lets through.
 func (h *history) tried(s Start) {
 	r, now := s.Run, h.w.now.Wall
-	l := h.trials.ledgers[r.Job]
-	if s.Entry.Options().Breaker.Failures == 0 || r.Attempt > 1 || r.By != "" || r.Backfill != 0 || l.Open.IsZero() || l.User != r.User {
+	l := h.trials.ledgers[owned{r.Job, r.User}]
+	if s.Entry.Options().Breaker.Failures == 0 || r.Attempt > 1 || r.By != "" || r.Backfill != 0 || l.Open.IsZero() {
 		return
 	}
 	if now.Before(l.Open) {

@@ -148,3 +148,30 @@ func TestRunsOfAnotherAccountAreNotJudgedByItsOptions(t *testing.T) {
 		}
 	}
 }
+
+// A name that passes to another account and back brings its job's past back.
+func TestNameThatComesBackBringsItsStreak(t *testing.T) {
+	e := New(State{NextRun: 1})
+	const job1 = "#@ name=backup breaker=1/6h max-run=1s expect=1d\n* * * * * zoe\n"
+	now := Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}
+	step := func(d time.Duration, events ...Event) []Effect {
+		now.Wall, now.Up = now.Wall.Add(d), now.Up+d
+		return e.Step(now, events...)
+	}
+	zoes, anns := Load{Tables: []*crontab.Table{tableOf("zoe", job1)}}, Load{Tables: []*crontab.Table{tableOf("ann", "#@ name=backup breaker=1/1m\n* * * * * ann\n")}}
+	step(0, zoes)
+	for run, load := range []Load{anns, zoes} {
+		if got := startsOf(step(time.Minute)); len(got) != 1 {
+			t.Fatalf("started %q, want one run", got)
+		}
+		step(0, Started{Run: job.RunID(run + 1), PID: 77})
+		step(time.Second, Ended{Run: job.RunID(run + 1), Outcome: job.Outcome{Kind: job.Exited, Code: 1 - run}})
+		step(time.Second, load)
+	}
+	if got := e.View().Trouble(0); got.Bad != 1 || got.Broken.IsZero() {
+		t.Errorf("trouble of zoe's job: %+v, want its breaker open after one failure", got)
+	}
+	if got := startsOf(step(time.Minute)); len(got) > 0 {
+		t.Errorf("started %q, want zoe's breaker to hold", got)
+	}
+}

@@ -14,7 +14,7 @@ type timer struct {
 	at   time.Duration // Moment.Up
 	run  job.RunID
 	kind timerKind
-	job  job.ID // of expects, which is of no run
+	of   owned // of expects, which is of no run
 }
 
 type timerKind uint8
@@ -56,7 +56,7 @@ func (t timers) Less(i, j int) bool {
 	if t[i].at != t[j].at {
 		return t[i].at < t[j].at
 	}
-	return t[i].run < t[j].run || t[i].run == t[j].run && t[i].job < t[j].job
+	return t[i].run < t[j].run || t[i].run == t[j].run && t[i].of.before(t[j].of)
 }
 func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 func (t *timers) Push(x any)   { *t = append(*t, x.(timer)) }

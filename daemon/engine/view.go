@@ -21,7 +21,7 @@ type View struct {
 	live     []*job.Run
 	fills    []job.Backfill
 	over     Overflow
-	troubles map[job.ID]owned
+	troubles map[owned]Trouble
 }
 
 // View returns the world as of the last Step.

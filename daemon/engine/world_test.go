@@ -31,7 +31,7 @@ type world struct {
 	// the store
 	state   State
 	known   []Known
-	ledgers map[job.ID]job.Ledger
+	ledgers map[owned]job.Ledger
 	ran     map[job.ID][]job.Run // all that was recorded of runs
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
@@ -54,7 +54,7 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
 		state: State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
-		ledgers: map[job.ID]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
+		ledgers: map[owned]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}
 }
 
@@ -175,7 +175,7 @@ func (w *world) step(events ...Event) []Effect {
 		case Stamp:
 			w.state.Stamps[e.ID] = e.Day
 		case Ledger:
-			w.ledgers[e.Ledger.Job] = e.Ledger
+			w.ledgers[owned{e.Ledger.Job, e.Ledger.User}] = e.Ledger
 		}
 	}
 	for _, e := range effects {
@@ -250,7 +250,7 @@ func (w *world) store(r job.Record) {
 	}
 	w.state.NextRun = max(w.state.NextRun, r.Run.ID+1)
 	w.ran[r.Job] = append(w.ran[r.Job], *r.Run)
-	if r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead {
+	if (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead {
 		w.dead[r.Run.ID] = *r.Run
 	}
 	if r.Run.State.Live() {

@@ -20,10 +20,6 @@ type Ledger struct {
 	Watched time.Time `json:"watched,omitzero"` // since when expect= counts, where no success is known
 }
 
-// Binds tells whether the ledger is of a job of that account, and not of one
-// that another account had under the same name.
-func (l Ledger) Binds(user string) bool { return l.User == "" || l.User == user }
-
 // Told is a set of troubles that channels know of.
 type Told uint8
 

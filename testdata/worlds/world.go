@@ -67,10 +67,16 @@ type kept struct {
 	state   engine.State
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
-	ledgers map[job.ID]job.Ledger
+	ledgers map[jobOf]job.Ledger
 	ran     map[job.ID][]job.Run
 	dead    map[job.RunID]job.Run
 	fills   map[int64]job.Backfill
+}
+
+// jobOf is a job of an account.
+type jobOf struct {
+	job  job.ID
+	user string
 }
 
 // process is one that runs.
@@ -88,7 +94,7 @@ func New(seed uint64) *World {
 		Seed: seed, rng: rng, Now: engine.Moment{Wall: at, Up: time.Hour}, booted: rng.IntN(2) == 0,
 		kept: kept{
 			state: engine.State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}, NextRun: 1, NextBackfill: 1},
-			marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, ledgers: map[job.ID]job.Ledger{},
+			marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, ledgers: map[jobOf]job.Ledger{},
 			ran: map[job.ID][]job.Run{}, dead: map[job.RunID]job.Run{}, fills: map[int64]job.Backfill{},
 		},
 		processes: map[job.RunID]*process{}, checks: map[job.RunID]*process{},
@@ -245,7 +251,7 @@ func (w *World) keep(s Step) {
 		case engine.Stamp:
 			k.state.Stamps[e.ID] = e.Day
 		case engine.Ledger:
-			k.ledgers[e.Ledger.Job] = e.Ledger
+			k.ledgers[jobOf{e.Ledger.Job, e.Ledger.User}] = e.Ledger
 		case engine.Tell:
 			fmt.Fprintf(&w.story, "  tell %s %s\n", e.Notice.On, e.Notice.Text)
 		}
@@ -278,7 +284,7 @@ func (k *kept) record(r job.Record) {
 	}
 	k.state.NextRun = max(k.state.NextRun, r.Run.ID+1)
 	k.ran[r.Job] = append(k.ran[r.Job], *r.Run)
-	if r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead {
+	if (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead {
 		k.dead[r.Run.ID] = *r.Run
 	}
 	if k.live[r.Run.ID] = *r.Run; !r.Run.State.Live() {
