@@ -76,13 +76,16 @@ func among(set *crontab.Failures, end job.Outcome) bool {
 }
 
 // judgeDropped is the verdict on a run that will never start: its own, if a
-// gate gave one. A further attempt leaves its occurrence failed.
+// gate gave one. A further attempt leaves its occurrence failed, which is parked
+// as one that failed for good unless somebody wanted it dropped.
 func judgeDropped(r *run) job.Verdict {
 	switch {
 	case r.Verdict != "" || r.Attempt == 1:
 		return r.Verdict
 	case r.Reason == job.Replaced:
 		return job.VerdictSkip
+	case r.options.Exhausted == crontab.ExhaustedDead && isMissed(r.Reason):
+		return job.VerdictDead
 	}
 	return job.VerdictFail
 }

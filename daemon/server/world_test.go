@@ -384,7 +384,7 @@ func (w *world) Letters(_ context.Context, of store.Of) ([]store.Letter, error) 
 	for _, r := range w.facts() {
 		switch {
 		case r.Run == nil:
-		case r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead:
+		case (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead:
 			if (of.Jobs == nil || slices.Contains(of.Jobs, r.Job)) && (of.User == "" || of.User == r.Run.User) {
 				found = slices.Insert(found, 0, store.Letter{Run: *r.Run, At: r.At, Why: r.Detail})
 			}

@@ -177,7 +177,7 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 	if err := w.putRun(n, r); err != nil {
 		return false, err
 	}
-	if r.Kind == job.Ended && r.Run.Verdict == job.VerdictDead {
+	if (r.Kind == job.Ended || r.Kind == job.Dropped) && r.Run.Verdict == job.VerdictDead {
 		return true, w.putDead(r)
 	}
 	return true, nil

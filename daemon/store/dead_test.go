@@ -18,6 +18,7 @@ func TestDeadLettersLieThereUntilTakenOff(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	deaths := []job.Record{dies(1, "a", "ann"), dies(2, "b", "bob"), dies(3, "a", "ann"), dies(4, "a", "bob")}
+	deaths[2].Kind, deaths[2].Run.State = job.Dropped, job.RunDropped // its next attempt never came
 	printed := []job.Chunk{{Run: 1, Job: "a", Stream: job.Stderr, At: noon, Data: []byte("no route\n")}}
 	commit(t, s, Batch{Records: append(deaths, concluded(5, "a", noon, 1, job.VerdictFail)), Outputs: []Output{{1, printed}}})
 	commit(t, s, Batch{Records: deaths[:1]}) // told again
