@@ -316,7 +316,7 @@ func (e *Engine) restore() {
 		}
 	}
 	e.followAll()
-	for id := range e.byJob {
+	for _, id := range slices.Sorted(maps.Keys(e.byJob)) {
 		e.promote(id)
 	}
 	if memory.Booted {
