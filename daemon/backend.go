@@ -38,9 +38,23 @@ func (b backend) Ask(ctx context.Context, e engine.Event) (engine.Answer, error)
 	}
 }
 
+// Reload has the tables read again, and waits for that. Once begun it goes on
+// without whoever asked: what was read and not taken would not be seen as a
+// change by the next one.
 func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
-	if err := b.reload(ctx, true); err != nil {
-		return nil, err
+	done := make(chan error, 1)
+	select {
+	case b.rereads <- done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	s := b.tables.current()
 	var refused []error

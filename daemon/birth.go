@@ -25,6 +25,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 	l = &loop{
 		options: *o, manager: service, boot: bootID(), hub: newHub(),
 		asks:     make(chan ask, 64),
+		rereads:  make(chan chan<- error),
 		waiting:  map[engine.Token]chan<- engine.Answer{},
 		entries:  map[job.RunID]*crontab.Entry{},
 		locks:    map[string]*spool.StampLock{},

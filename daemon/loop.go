@@ -74,6 +74,7 @@ type loop struct {
 	begun     time.Time
 	ownSocket bool // the control socket is removed at the end
 	asks      chan ask
+	rereads   chan chan<- error
 	chores    sync.WaitGroup // goroutines that wait for a directory service
 	hub       *hub
 	voice     *voice
@@ -109,9 +110,11 @@ type inbox struct {
 // run steps until the daemon is told to stop, and leaves as it was told to.
 // early is what the spawner has said already.
 func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error) {
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // runs may take long to end once ctx is done
 	ctx, cancel := context.WithCancel(ctx)
 	var reloads sync.WaitGroup
 	defer reloads.Wait()
+	defer end()
 	defer cancel()
 
 	events, changes := l.firstEvents(ctx)
@@ -149,6 +152,8 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			spawned = l.spawner.Events()
 		case a := <-l.asks:
 			l.register(&in, a)
+		case done := <-l.rereads:
+			reloads.Go(func() { done <- l.reload(life, true) })
 		case <-l.backlog.timer:
 			l.backlog.due = true
 		case <-alive:
@@ -173,7 +178,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 				parted = l.part()
 			case staying:
 				if s == syscall.SIGHUP {
-					reloads.Go(func() { l.must(ctx, l.reload(ctx, true)) })
+					reloads.Go(func() { l.must(life, l.reload(life, true)) })
 				}
 			}
 		case <-giveUp:
