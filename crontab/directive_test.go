@@ -316,6 +316,11 @@ func TestEntriesOfNoTimeNameNone(t *testing.T) {
 			}
 		}
 	}
+	for _, items := range []string{"every=5m", "at=2027-01-01T00:00"} {
+		if e, codes := optionsOf(t, "#@ "+items+"\n0 0 31 2 * x\n"); slices.Contains(codes, string(codeNoDate)) {
+			t.Errorf("%s in place of a date that never comes: got %v, and it is %v", items, codes, e.Schedule)
+		}
+	}
 	if _, codes := optionsOf(t, "0 0 31 2 * x\n"); !slices.Contains(codes, string(codeNoDate)) {
 		t.Errorf("0 0 31 2 *: got %v, want %s", codes, codeNoDate)
 	}

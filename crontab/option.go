@@ -182,6 +182,9 @@ func (m *modifiers) apply(fields *Schedule, seed uint64) cron.Schedule {
 	return s
 }
 
+// replaceFields tells whether an entry does not go by its time fields.
+func (m *modifiers) replaceFields() bool { return !m.at.IsZero() || m.every > 0 }
+
 // own tells whether each entry needs a schedule of its own, as chance enters.
 func (m *modifiers) own() bool { return m.jitter > 0 || m.spread > 0 }
 

@@ -200,7 +200,7 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	e.spec, e.command = uint16(end), uint16(command)
-	if schedule, above = p.timeless(schedule, above); schedule == Never {
+	if schedule, above = p.timeless(schedule, above); schedule == Never || above.modifiers.replaceFields() {
 		p.forgive(remarks, codeNoDate) // a date that never comes is how other crons are told
 	}
 	p.claimName(above)
