@@ -1,5 +1,7 @@
 package crontab
 
+import "strings"
+
 // Code names a kind of remark for ever. Codes are never given another meaning.
 //
 //	B0xx  errors in time fields
@@ -18,6 +20,12 @@ func (c Code) Meaning() string {
 		return k.meaning
 	}
 	return fieldCodes[c]
+}
+
+// OfOption tells whether the code is about an option: its entry is there, held
+// or without the option.
+func (c Code) OfOption() bool {
+	return strings.HasPrefix(string(c), "B4") || strings.HasPrefix(string(c), "B6")
 }
 
 // kind is a code's severity and what it is about.

@@ -224,11 +224,16 @@ func (l *loop) announce(s spool.Snapshot) {
 	}
 }
 
-// warnOfErrors says which lines were left out, and what to write instead.
+// warnOfErrors says which lines were left out, and which options are not
+// followed, and what to write instead.
 func (l *loop) warnOfErrors(remarks []crontab.Diagnostic) {
 	for _, r := range remarks {
 		if r.Severity == crontab.Error {
-			l.log.Warn("line left out", "at", r.Error(), "code", r.Code, "fix", r.Fix)
+			what := "line left out"
+			if r.Code.OfOption() {
+				what = "option not followed"
+			}
+			l.log.Warn(what, "at", r.Error(), "code", r.Code, "fix", r.Fix)
 		}
 	}
 }

@@ -25,8 +25,8 @@ func newStatus(a *app) *cobra.Command {
 		Long: `Tell on one screen how the daemon and its jobs are.
 
 With --check the exit code is 8 if a job fails, is late or is held because an
-option that guards it could not be read, if a line of a crontab file does not
-count, or if the daemon has trouble of its own; else 0.`,
+option that guards or limits it cannot be followed, if a line of a crontab
+file does not count, or if the daemon has trouble of its own; else 0.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd, f) },
 	}

@@ -26,7 +26,7 @@ type Job struct {
 	Env      []string          `json:"env,omitempty"`     // NAME=value, in table order
 	Options  map[string]string `json:"options,omitempty"` // effective #@ options as written
 	Disabled bool              `json:"disabled,omitempty"`
-	Held     string            `json:"held,omitempty"`     // why the entry may not run: a guard that could not be read
+	Held     string            `json:"held,omitempty"`     // why the entry may not run: a guard that cannot be followed
 	Degraded string            `json:"degraded,omitempty"` // an option that has no effect, and why
 }
 
@@ -90,7 +90,7 @@ const (
 	StateFailing  State = "failing"  // the newest run failed
 	StateLate     State = "late"     // due, and neither started nor skipped; or Trouble says why
 	StateRunning  State = "running"  // a run lives
-	StateHeld     State = "held"     // paused by a person, or held because a guard could not be read
+	StateHeld     State = "held"     // paused by a person, or held because a guard cannot be followed
 	StateDisabled State = "disabled" // enabled=no
 	StateOK       State = "ok"       // the newest run succeeded
 	StateNew      State = "new"      // never ran

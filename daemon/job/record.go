@@ -103,7 +103,7 @@ const (
 	PastDeadline Reason = "past-deadline" // later than deadline=
 	IsPaused     Reason = "paused"
 	IsDisabled   Reason = "disabled"
-	IsHeld       Reason = "held" // an option that guards the job could not be read
+	IsHeld       Reason = "held" // an option that guards the job, or limits it, cannot be followed
 	Overlapping  Reason = "overlapping"
 	QueueFull    Reason = "queue-full" // overlap=queue holds one already
 	Replaced     Reason = "replaced"   // a newer occurrence took its place in the queue
@@ -160,7 +160,7 @@ var sentences = map[Reason]string{
 	PastDeadline:     "It was noticed later than deadline= allows.",
 	IsPaused:         "The job was paused.",
 	IsDisabled:       "The entry says enabled=no.",
-	IsHeld:           "The entry is held: an option that guards it could not be read.",
+	IsHeld:           "The entry is held: what it says of when or how it may run cannot be followed.",
 	Overlapping:      "The run before it was still going, and overlap= allows no second one.",
 	QueueFull:        "The run before it was still going, and another occurrence was queued already.",
 	Replaced:         "It was queued, and a newer occurrence took its place.",
