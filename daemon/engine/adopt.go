@@ -28,6 +28,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	unsaid := old.State != job.RunRunning // the daemon ended before it could say that the process exists
 	if unsaid {
 		r.State, r.PID = job.RunRunning, a.PID
+		e.stalled.leave(r)
 		r.Run.Started = e.now.Wall.Add(a.Up - e.now.Up)
 		e.recordRun(job.Started, "", r, "")
 	}

@@ -71,6 +71,9 @@ func (e *Engine) objection(j *firing) string {
 	if many := tooMany(j.options, live); many != "" {
 		return job.TooMany.With(many)
 	}
+	if many := e.flooded(j, live); many != "" {
+		return job.TooManyWait.With(many)
+	}
 	switch j.options.Overlap {
 	case crontab.OverlapSkip:
 		return job.Overlapping.With(e.going(live[0]))

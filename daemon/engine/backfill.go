@@ -314,7 +314,8 @@ func (e *Engine) recordLeft(f *fill) {
 // to see it dropped. What time alone can change is asked again after a while.
 func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	against, _ := e.standing(j)
-	if against != "" || e.places.waiting >= e.places.limits.Queue() {
+	live := e.liveOf(j)
+	if against != "" || e.places.waiting >= e.places.limits.Queue() || e.flooded(j, live) != "" {
 		e.fills.look = e.now.Up + fillPatience
 		return false
 	}
@@ -325,7 +326,6 @@ func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	if f.live >= most {
 		return false
 	}
-	live := e.liveOf(j)
 	return (len(live) == 0 || j.options.Overlap == crontab.OverlapAllow) && tooMany(j.options, live) == ""
 }
 

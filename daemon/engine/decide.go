@@ -198,6 +198,10 @@ func (e *Engine) admit(j *firing, due time.Time, t job.Trigger, reason job.Reaso
 		e.skip(j, due, due, 1, job.TooMany, many)
 		return nil
 	}
+	if many := e.flooded(j, live); many != "" {
+		e.skip(j, due, due, 1, job.TooManyWait, many)
+		return nil
+	}
 	if len(live) == 0 || j.options.Overlap == crontab.OverlapAllow {
 		return e.begin(j, due, t, reason)
 	}
@@ -321,6 +325,7 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 func (e *Engine) add(r *run) {
 	e.nextRun = max(e.nextRun, r.ID+1)
 	e.live[r.ID] = r
+	e.stalled.join(r)
 	e.countFill(r, 1)
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)
 }
@@ -343,6 +348,7 @@ func isOf(r *run, user string) bool { return r.User == "" || r.User == user }
 
 func (e *Engine) remove(r *run) {
 	delete(e.live, r.ID)
+	e.stalled.leave(r)
 	e.countFill(r, -1)
 	e.vacate(r)
 	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })

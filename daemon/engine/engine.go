@@ -56,6 +56,7 @@ type Engine struct {
 
 	live    map[job.RunID]*run
 	byJob   map[job.ID][]*run // the same, oldest first
+	stalled crowd             // of them, those without a process, by account
 	timers  timers
 	holds   map[job.ID]job.Hold // replaced, never changed: views share these
 	ledgers map[owned]job.Ledger
@@ -97,6 +98,7 @@ type run struct {
 	limit    job.Reason    // the limit that it ran into, or ""
 	claim    *claim        // what it holds or waits for; nil: nothing
 	refused  bool          // the history says that it ran before
+	crowds   bool          // Engine.stalled counts it
 	hurry    bool          // the daemon waits no longer for it to end
 }
 
@@ -110,6 +112,7 @@ func New(s State) *Engine {
 		jobs:     &jobs{},
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
+		stalled:  crowd{},
 		holds:    map[job.ID]job.Hold{},
 		ledgers:  map[owned]job.Ledger{},
 		stamps:   maps.Clone(s.Stamps),

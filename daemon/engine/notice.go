@@ -137,7 +137,7 @@ type missed struct {
 // open breaker holds back, of which the failures before have told, is none.
 func isMissed(r job.Reason) bool {
 	switch r {
-	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline, job.QueueOverflow,
+	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline, job.QueueOverflow, job.TooManyWait,
 		job.ParentFailed, job.ParentMissed, job.NoAccount, job.AccountRefused:
 		return true
 	}

@@ -116,6 +116,7 @@ const (
 	OtherHost        Reason = "other-host"
 	TooMany          Reason = "too-many"       // max-instances=
 	QueueOverflow    Reason = "queue-overflow" // queue-max of the configuration
+	TooManyWait      Reason = "too-many-wait"  // runs of the account without a process
 	Broken           Reason = "broken"         // breaker=
 	CheckRefused     Reason = "check-refused"  // if=
 	ParentFailed     Reason = "parent-failed"
@@ -171,6 +172,7 @@ var sentences = map[Reason]string{
 	OtherHost:        "host= names other hosts than this one.",
 	TooMany:          "As many runs as max-instances= allows were going.",
 	QueueOverflow:    "As many runs waited for a place as queue-max of the configuration allows.",
+	TooManyWait:      "As many runs of the account waited to start as one account may have.",
 	Broken:           "The job failed so often in a row that breaker= holds it.",
 	CheckRefused:     "The command of if= did not allow it.",
 	ParentFailed:     "A run that it waited for failed, and after= asks for another end.",

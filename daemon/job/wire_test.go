@@ -99,7 +99,7 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		IsDisabled, IsHeld, Overlapping, QueueFull, Replaced, JobRemoved, WaitsForRun, WaitsForRetry, StopAsked,
 		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoAccount, AccountRefused, WaitsForDelay,
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterPlace, Backfilled, Redriven, Rerun, OtherHost, TooMany,
-		QueueOverflow, Broken, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
+		QueueOverflow, TooManyWait, Broken, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
 		WaitsForParents, WaitsForCheck, WaitsForPlace, OverMemory, OverTasks,
 	} {
 		if r.Sentence() == "" {

@@ -115,7 +115,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return api.StepCheck
 	case job.ParentFailed, job.ParentSkipped, job.ParentMissed, job.WaitsForParents:
 		return api.StepParents
-	case job.WaitsForPlace, job.QueueOverflow:
+	case job.WaitsForPlace, job.QueueOverflow, job.TooManyWait:
 		return api.StepPlace
 	case job.OtherHost:
 		return api.StepNode

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// flooding is an engine with ann's table, and a plain job of root's.
+func flooding(anns string) *Engine {
+	e := New(State{NextRun: 1, Holds: map[job.ID]job.Hold{}})
+	root, _ := crontab.Parse("root", "* * * * * root\n", crontab.Config{Owner: "root", Privileged: true, Local: time.UTC, Zone: time.LoadLocation})
+	e.Step(Moment{Wall: noon.Add(-time.Second), Up: time.Hour}, Load{Tables: []*crontab.Table{root, tableOf("ann", anns)}})
+	return e
+}
+
+// settled goes through the seconds. All that starts ends at once as outcome says,
+// and what that brings is left to the next step.
+func settled(t *testing.T, e *Engine, seconds int, outcome job.Outcome) (starts map[string]int) {
+	t.Helper()
+	starts = map[string]int{}
+	now := Moment{Wall: noon, Up: time.Hour + time.Second}
+	for range seconds {
+		var events []Event
+		for range 500 { // steps of one instant
+			var next []Event
+			for _, x := range e.Step(now, events...) {
+				if s, ok := x.(Start); ok {
+					starts[s.Job.User]++
+					next = append(next, Ended{Run: s.Run.ID, Outcome: outcome})
+				}
+			}
+			if events = next; len(events) == 0 && e.Wake().After(now.Wall) {
+				break
+			}
+		}
+		now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
+	}
+	return starts
+}
+
+// An account cannot have the daemon remember more and more of its runs, however
+// it has them wait.
+func TestRunsThatWaitAreBounded(t *testing.T) {
+	for name, anns := range map[string]string{
+		"for a retry":    "#@ default every=1s retry=5 backoff=100d\n" + strings.Repeat("* * * * * fail\n", 250),
+		"for parents":    "#@ name=never trigger=manual\n0 0 1 1 * x\n#@ default every=1s after=never wait=100d\n" + strings.Repeat("* * * * * child\n", 250),
+		"for each other": "#@ default every=1s overlap=queue-all retry=5 backoff=100d\n" + strings.Repeat("* * * * * fail\n", 250),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := flooding(anns)
+			starts := settled(t, e, 61, job.Outcome{Kind: job.Exited, Code: 1})
+			if got := len(e.live); got > mostHeld+500 {
+				t.Errorf("%d runs are live after a minute, want %d or a little more", got, mostHeld)
+			}
+			if starts["root"] != 2 {
+				t.Errorf("root's job started %d times at two minutes", starts["root"])
+			}
+		})
+	}
+}
+
+// Two jobs that both start on each of two others have each end start two, and
+// so on: their runs become many at each stage, though there is no circle.
+func TestRunsStartedByOthersAreBounded(t *testing.T) {
+	var anns strings.Builder
+	anns.WriteString("#@ name=a0\n0 12 * * * x\n#@ name=b0\n0 12 * * * x\n")
+	for stage := 1; stage <= 16; stage++ {
+		for _, letter := range "ab" {
+			fmt.Fprintf(&anns, "#@ name=%c%d on=job:a%d:done,job:b%d:done\n0 0 31 2 * x\n", letter, stage, stage-1, stage-1)
+		}
+	}
+	e := flooding(anns.String())
+	settled(t, e, 1, job.Outcome{Kind: job.Exited})
+	if got := len(e.live); got > mostHeld+500 {
+		t.Errorf("%d runs are live, want %d or a little more", got, mostHeld)
+	}
+}
