@@ -477,10 +477,12 @@ func byPlace(a, b *file) int {
 			return 0
 		case f.kind == systemTable:
 			return 1
-		case f.kind == userTable:
+		case f.kind == userTable && f.name == "root":
 			return 2
+		case f.kind == userTable:
+			return 3
 		}
-		return 3
+		return 4
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.path, b.path))
 }
