@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +30,7 @@ const mostLogWords = 512
 // logFile is the way to a run's file. The zero value is one that has none.
 type logFile struct {
 	fd   int   // 0: none, or none any more
+	pid  int   // of the process that writes; 0: it has ended
 	lost int64 // bytes that it did not take
 }
 
@@ -57,7 +59,7 @@ const cannotLog = "cannot append to %s: %v"
 
 // openLog starts the process of a run's file. Without it the run goes on.
 func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command) {
-	status, input, err := s.startLog(file, cmd)
+	status, input, err := s.startLog(c, file, cmd)
 	if err != nil {
 		s.note(c, cannotLog, file, err)
 		return
@@ -65,7 +67,7 @@ func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command) {
 	c.log.fd, io.ours[2] = input, status
 }
 
-func (s *Spawner) startLog(file string, cmd command) (status, input int, err error) {
+func (s *Spawner) startLog(c *child, file string, cmd command) (status, input int, err error) {
 	p := logPlan{Path: []byte(file)}
 	if cred := cmd.cred; cred != nil {
 		p.Become, p.UID, p.GID = true, int(cred.Uid), int(cred.Gid)
@@ -102,15 +104,24 @@ func (s *Spawner) startLog(file string, cmd command) (status, input int, err err
 		s.files.release(in[1], said[0])
 		return 0, 0, err
 	}
-	_, err = forkExec(command{path: "/proc/self/exe", argv: []string{logName}, env: stageEnviron, dir: "/"},
+	pid, err := forkExec(command{path: "/proc/self/exe", argv: []string{logName}, env: stageEnviron, dir: "/"},
 		[]uintptr{uintptr(in[0]), uintptr(s.files.null), uintptr(s.files.null), uintptr(told), uintptr(said[1])})
 	if err != nil {
 		s.pump.spare(-1)
 		s.files.release(in[1], said[0])
 		return 0, 0, err
 	}
+	s.mu.Lock()
+	c.log.pid, s.logs[pid] = pid, c
+	s.mu.Unlock()
 	return said[0], in[1], nil
 }
+
+// logPatience is how long the process of a file has for what is in its pipe
+// when the run is over. An account may have a file system of its own that
+// answers nothing: without an end its processes would become ever more, outside
+// of the account's own limits.
+const logPatience = time.Minute
 
 // endLog is called when a run is over.
 func (s *Spawner) endLog(c *child) {
@@ -118,9 +129,21 @@ func (s *Spawner) endLog(c *child) {
 	if c.log.fd != 0 {
 		s.closeLog(c)
 	}
+	if c.log.pid != 0 {
+		time.AfterFunc(s.logPatience, func() { s.killLog(c) })
+	}
 	s.mu.Unlock()
 	if c.log.lost > 0 {
 		s.note(c, "%d bytes are missing in the file of log=, which did not take them in time", c.log.lost)
+	}
+}
+
+// killLog ends the process of a run's file, if it is still there.
+func (s *Spawner) killLog(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.log.pid != 0 {
+		signalGroup(c.log.pid, syscall.SIGKILL)
 	}
 }
 

@@ -2,11 +2,16 @@ package spawn
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
@@ -99,5 +104,37 @@ func TestLogFileLivesThroughAHold(t *testing.T) {
 	r.await(id)
 	if got, err := os.ReadFile(path); string(got) != "before\nafter\n" {
 		t.Errorf("the file is %q, %v", got, err)
+	}
+}
+
+// An account may stop the process that writes its file, or keep it waiting with
+// a file system of its own: such processes must not become ever more.
+func TestLogProcessThatHangsIsEnded(t *testing.T) {
+	dir := nobodys(t)
+	r := newRig(t, Options{})
+	r.spawner.logPatience = time.Millisecond
+	g := newGate(t)
+	id := r.start(g.command(), as("nobody"), entry(t, "#@ log=file:"+filepath.Join(dir, "log"), crontab.User))
+	r.awaitStart(id)
+	r.spawner.mu.Lock()
+	pids := slices.Collect(maps.Keys(r.spawner.logs))
+	r.spawner.mu.Unlock()
+	if len(pids) != 1 {
+		t.Fatalf("%d processes write files, want 1", len(pids))
+	}
+	fd, err := unix.PidfdOpen(pids[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if err := syscall.Kill(pids[0], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	g.open(1)
+	wantOutcome(t, r.await(id), exited(0))
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if n, err := unix.Poll(poll, 30_000); n != 1 {
+		t.Errorf("the process lives on: %v", err)
+		_ = syscall.Kill(pids[0], syscall.SIGKILL)
 	}
 }

@@ -30,6 +30,11 @@ func (s *Spawner) bury() (done *child, more bool) {
 	if err != nil || pid == 0 {
 		return nil, false
 	}
+	if c := s.logs[pid]; c != nil {
+		delete(s.logs, pid)
+		c.log.pid = 0
+		return nil, true
+	}
 	c := s.byPID[pid]
 	if c == nil {
 		return nil, true // an orphan that came to us, as PID 1

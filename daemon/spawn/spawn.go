@@ -99,7 +99,8 @@ type Spawner struct {
 	crew    sync.WaitGroup // of all but the hand and the pump
 	left    left           // the hand's
 
-	checkTime time.Duration // how long the command of if= may take
+	checkTime   time.Duration // how long the command of if= may take
+	logPatience time.Duration
 
 	mu      sync.Mutex
 	queue   []*child             // given and not yet begun, oldest first
@@ -107,6 +108,7 @@ type Spawner struct {
 	acts    []func()             // for the hand, whatever else it may not do
 	living  map[job.RunID]*child // queued, or with a process not yet reaped
 	byPID   map[int]*child       // with a process of ours not yet reaped
+	logs    map[int]*child       // with a process that writes its file of log=, by that one
 	taken   []adoption           // from another daemon, before Run
 	owed    int                  // runs whose end is not yet reported
 	busy    map[*child]bool      // programs of the daemon's, queued or going
@@ -176,10 +178,11 @@ func New(options Options) *Spawner {
 		living:  make(map[job.RunID]*child),
 		byPID:   make(map[int]*child),
 
-		checkTime: defaultCheckTime,
-		busy:      make(map[*child]bool),
-		ask:       inquiry{waiting: make(map[string][]*child)},
-		groups:    preparing{all: make(map[*child]bool)},
+		checkTime: defaultCheckTime, logPatience: logPatience,
+		logs:   make(map[int]*child),
+		busy:   make(map[*child]bool),
+		ask:    inquiry{waiting: make(map[string][]*child)},
+		groups: preparing{all: make(map[*child]bool)},
 	}
 }
 
