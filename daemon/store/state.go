@@ -15,6 +15,10 @@ const (
 	stateValue = 64 << 10
 	stateKeys  = 256
 	stateBytes = 1 << 20 // keys and values of one job
+
+	// All jobs of one account but root together: it may have as many as it likes.
+	accountKeys  = 20_000
+	accountBytes = 64 << 20
 )
 
 var stateKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
@@ -71,6 +75,23 @@ func (s *Store) roomForState(ctx context.Context, id job.ID, user, key string, s
 		return &StateError{fmt.Sprintf("%s keeps %d keys already, and may keep no more; delete some", id, keys)}
 	case bytes+len(key)+size > stateBytes:
 		return &StateError{fmt.Sprintf("%s would keep %d bytes, and may keep %d; delete some", id, bytes+len(key)+size, stateBytes)}
+	case user == "root":
+		return nil
+	}
+	return s.roomForAccount(ctx, id, user, key, size)
+}
+
+func (s *Store) roomForAccount(ctx context.Context, id job.ID, user, key string, size int) error {
+	var keys, bytes int
+	err := s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(length(key) + length(value)), 0) FROM state
+		WHERE user = ?2 AND (key <> ?3 OR job IS NOT (SELECT n FROM job WHERE id = ?1))`, id, user, key).Scan(&keys, &bytes)
+	switch {
+	case err != nil:
+		return err
+	case keys >= accountKeys:
+		return &StateError{fmt.Sprintf("the jobs of %s keep %d keys, and may keep no more; delete some", user, keys)}
+	case bytes+len(key)+size > accountBytes:
+		return &StateError{fmt.Sprintf("the jobs of %s would keep %d bytes, and may keep %d; delete some", user, bytes+len(key)+size, accountBytes)}
 	}
 	return nil
 }

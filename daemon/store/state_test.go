@@ -109,3 +109,32 @@ func TestPruneForgetsTheStateOfJobsThatAreGone(t *testing.T) {
 		}
 	}
 }
+
+// An account has as many jobs as it likes.
+func TestStateOfAllJobsOfAnAccountIsBounded(t *testing.T) {
+	s := open(t, t.TempDir())
+	set := func(id job.ID, user string, size int) error {
+		return s.SetState(t.Context(), id, user, "k", make([]byte, size), noon)
+	}
+	for user, rows := range map[string]struct{ keys, size int }{
+		"ann": {accountKeys, 1}, "bob": {accountBytes/stateValue - 1, stateValue}, "root": {accountKeys, 1}, "zoe": {1, 1},
+	} {
+		if err := set("first", user, rows.size); err != nil {
+			t.Fatal(err)
+		}
+		err := s.changeState(t.Context(), func(w *writer) error {
+			return w.once(t.Context(), `INSERT INTO state (job, user, key, at, value)
+				WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+				SELECT job, user, 'k' || i, at, value FROM n CROSS JOIN state WHERE user = ?2 AND i <= ?1`, int64(rows.keys), user)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for user, words := range map[string]string{"ann": "20000 keys", "bob": "67108864", "root": "", "zoe": ""} {
+		err := set("second", user, stateValue)
+		if e, ok := errors.AsType[*StateError](err); ok != (words != "") || ok && !strings.Contains(e.Error(), words) || !ok && err != nil {
+			t.Errorf("%s: %v, want %q", user, err, words)
+		}
+	}
+}

@@ -55,6 +55,7 @@ CREATE TABLE state (
     value BLOB    NOT NULL,
     UNIQUE (job, user, key)
 ) STRICT;
+CREATE INDEX state_user ON state (user);
 
 -- A fact may be about a backfill, or about a run that was over before.
 ALTER TABLE record ADD COLUMN backfill TEXT; -- JSON of job.Backfill
