@@ -9,11 +9,13 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// How many dead letters of one account are kept, and after how many records
-// what is beyond keep= is looked for. There is no timer: a host where nothing
+// How many dead letters of one account are kept, how much of what the runs of
+// one account but root have printed, whatever keep= and output-max= of its jobs
+// add up to, and after how many records what is beyond is looked for. There is no timer: a host where nothing
 // happens is left alone.
 const (
 	keepLetters = 10_000
+	keepOutput  = 1 << 30 // bytes
 	pruneEvery  = 5000
 )
 
@@ -29,6 +31,9 @@ func (l *loop) prune(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("cannot remove old history", "error", err)
 		}
+		if done.Outputs > 0 {
+			l.log.Warn("the oldest output of runs was discarded; the runs of an account may keep so many bytes", "runs", done.Outputs, "kept", keepOutput)
+		}
 		if done.Letters > 0 {
 			l.log.Warn("the oldest dead letters were discarded; an account may have so many", "discarded", done.Letters, "kept", keepLetters)
 		}
@@ -39,18 +44,24 @@ func (l *loop) prune(ctx context.Context) error {
 // those that are gone.
 func policy(v *engine.View) store.Policy {
 	usual := crontab.DefaultOptions().Keep
-	other := map[crontab.Keep][]job.ID{}
+	type keeps struct {
+		crontab.Keep
+		user string
+	}
+	other := map[keeps][]job.ID{}
 	for i := range v.Len() {
-		if keep := v.Entry(i).Options().Keep; keep != usual {
-			other[keep] = append(other[keep], v.ID(i))
+		entry := v.Entry(i)
+		if keep := entry.Options().Keep; keep != usual {
+			k := keeps{keep, entry.User()}
+			other[k] = append(other[k], v.ID(i))
 		}
 	}
-	p := store.Policy{PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Installed: func(id job.ID, user string) bool {
+	p := store.Policy{PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Output: keepOutput, Installed: func(id job.ID, user string) bool {
 		i, ok := v.Find(id)
 		return ok && v.Entry(i).User() == user
 	}}
 	for keep, jobs := range other {
-		p.Other = append(p.Other, store.Keep{Jobs: jobs, PerJob: keep.Runs, Age: keep.Age})
+		p.Other = append(p.Other, store.Keep{User: keep.user, Jobs: jobs, PerJob: keep.Runs, Age: keep.Age})
 	}
 	return p
 }

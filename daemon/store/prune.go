@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -17,6 +18,7 @@ type Policy struct {
 	Age     time.Duration // since the decision
 	Other   []Keep        // of jobs for which PerJob and Age do not count
 	Letters int           // dead letters of one account
+	Output  int64         // bytes that runs of one account but root have printed
 
 	// Installed tells whether an account has a job of that name. What is
 	// remembered of one that is gone goes once it is as old as Age. It is
@@ -24,8 +26,11 @@ type Policy struct {
 	Installed func(id job.ID, user string) bool
 }
 
-// Keep is how much history is kept of some jobs. Zero bounds keep everything.
+// Keep is how much history is kept of some jobs of an account. Zero bounds keep
+// everything. Runs that another account had under the name of such a job stay:
+// it is not for this one to say how long.
 type Keep struct {
+	User   string
 	Jobs   []job.ID // each is in one Keep at most
 	PerJob int
 	Age    time.Duration
@@ -34,6 +39,7 @@ type Keep struct {
 // Pruned counts what Prune removed.
 type Pruned struct {
 	Runs, Skips, Letters int
+	Outputs              int // runs of which what they printed was removed
 }
 
 // Prune looks for so many rows in one go, and removes them for so long in one
@@ -47,9 +53,10 @@ const (
 // writer only removes them: commits wait for what is removed, not for what is
 // looked at.
 type cut struct {
-	find  string // up to three numbers that name a row; ?1 is keep, ?2 how many rows, ?3 jobs
+	find  string // up to three numbers that name a row; ?1 is keep, ?2 how many rows, ?3 jobs, ?4 user
 	keep  int64
 	jobs  string // a list in JSON, where find asks for it
+	user  string // likewise
 	drop  string // removes that row
 	count *int
 }
@@ -79,8 +86,11 @@ const (
 	oldBackfills = "SELECT id FROM backfill WHERE asked < ?1 AND state <> 'going' AND id < (SELECT max(id) FROM backfill) LIMIT ?2"
 	moreLetters  = `SELECT run FROM (SELECT run, row_number() OVER (PARTITION BY user ORDER BY run DESC) AS place FROM dead)
 		WHERE place > ?1 ORDER BY run LIMIT ?2`
+	moreOutput = `SELECT id FROM (SELECT id, sum(size) OVER (PARTITION BY user ORDER BY id DESC) AS total FROM
+		(SELECT run.id, user, sum(length(data)) AS size FROM output CROSS JOIN run ON run.id = output.run AND user <> 'root' GROUP BY output.run))
+		WHERE total > ?1 ORDER BY id LIMIT ?2`
 
-	oldRunsOfThese  = "SELECT run.id FROM " + these + "run ON run.job = these.n AND decided < ?1 AND " + over + " ORDER BY run.id LIMIT ?2"
+	oldRunsOfThese  = "SELECT run.id FROM " + these + "run ON run.job = these.n AND run.user = ?4 AND decided < ?1 AND " + over + " ORDER BY run.id LIMIT ?2"
 	oldSkipsOfThese = `SELECT o.due, o.job, o.era FROM ` + these + `occurrence AS o
 		ON o.job = these.n AND o.run IS NULL AND o.at < ?1 ORDER BY o.due LIMIT ?2`
 
@@ -90,13 +100,16 @@ const (
 	dropLife     = "DELETE FROM life WHERE id = ?"
 	dropBackfill = "DELETE FROM backfill WHERE id = ?"
 	dropLetter   = "DELETE FROM dead WHERE run = ?"
+	dropOutput   = "DELETE FROM output WHERE run = ?"
 )
 
 // moreRuns and moreSkips find what is beyond the number that is kept, of the
-// jobs that which chooses.
-func moreRuns(which string) string {
-	return `SELECT run.id FROM job CROSS JOIN run ON run.job = job.n AND ` + over + ` AND run.id <=
-		(SELECT id FROM run AS kept WHERE kept.job = job.n ORDER BY id DESC LIMIT 1 OFFSET ?1)
+// jobs that which chooses, or of their runs those of one account.
+func moreRuns(which string) string { return moreRunsOf(which, "", "") }
+
+func moreRunsOf(which, own, keptOwn string) string {
+	return `SELECT run.id FROM job CROSS JOIN run ON run.job = job.n` + own + ` AND ` + over + ` AND run.id <=
+		(SELECT id FROM run AS kept WHERE kept.job = job.n` + keptOwn + ` ORDER BY id DESC LIMIT 1 OFFSET ?1)
 		WHERE job.id ` + which + listed + ` ORDER BY run.id LIMIT ?2`
 }
 
@@ -116,19 +129,22 @@ func (p Policy) cuts(now time.Time, done *Pruned) (cuts []cut) {
 	if p.Age > 0 {
 		before := nanosBound(now.Add(-p.Age))
 		cuts = append(cuts,
-			cut{oldRuns, before, jobs, dropRun, &done.Runs},
-			cut{oldSkips, before, jobs, dropSkip, &done.Skips},
-			cut{oldRecords, before, "", dropRecord, uncounted},
-			cut{oldLives, before, "", dropLife, uncounted},
-			cut{oldBackfills, before, "", dropBackfill, uncounted})
+			cut{oldRuns, before, jobs, "", dropRun, &done.Runs},
+			cut{oldSkips, before, jobs, "", dropSkip, &done.Skips},
+			cut{oldRecords, before, "", "", dropRecord, uncounted},
+			cut{oldLives, before, "", "", dropLife, uncounted},
+			cut{oldBackfills, before, "", "", dropBackfill, uncounted})
 	}
 	if p.PerJob > 0 {
 		cuts = append(cuts,
-			cut{moreRuns("NOT IN "), int64(p.PerJob), jobs, dropRun, &done.Runs},
-			cut{moreSkips("NOT IN "), int64(p.PerJob), jobs, dropSkip, &done.Skips})
+			cut{moreRuns("NOT IN "), int64(p.PerJob), jobs, "", dropRun, &done.Runs},
+			cut{moreSkips("NOT IN "), int64(p.PerJob), jobs, "", dropSkip, &done.Skips})
 	}
 	if p.Letters > 0 {
-		cuts = append(cuts, cut{moreLetters, int64(p.Letters), "", dropLetter, &done.Letters})
+		cuts = append(cuts, cut{moreLetters, int64(p.Letters), "", "", dropLetter, &done.Letters})
+	}
+	if p.Output > 0 {
+		cuts = append(cuts, cut{moreOutput, p.Output, "", "", dropOutput, &done.Outputs})
 	}
 	return cuts
 }
@@ -138,13 +154,13 @@ func (k Keep) cuts(now time.Time, done *Pruned) (cuts []cut) {
 	if k.Age > 0 {
 		before := nanosBound(now.Add(-k.Age))
 		cuts = append(cuts,
-			cut{oldRunsOfThese, before, jobs, dropRun, &done.Runs},
-			cut{oldSkipsOfThese, before, jobs, dropSkip, &done.Skips})
+			cut{oldRunsOfThese, before, jobs, k.User, dropRun, &done.Runs},
+			cut{oldSkipsOfThese, before, jobs, "", dropSkip, &done.Skips})
 	}
 	if k.PerJob > 0 {
 		cuts = append(cuts,
-			cut{moreRuns("IN "), int64(k.PerJob), jobs, dropRun, &done.Runs},
-			cut{moreSkips("IN "), int64(k.PerJob), jobs, dropSkip, &done.Skips})
+			cut{moreRunsOf("IN ", " AND run.user = ?4", " AND kept.user = ?4"), int64(k.PerJob), jobs, k.User, dropRun, &done.Runs},
+			cut{moreSkips("IN "), int64(k.PerJob), jobs, "", dropSkip, &done.Skips})
 	}
 	return cuts
 }
@@ -239,10 +255,14 @@ func (s *Store) dropAll(ctx context.Context, text string, keys [][]driver.Value)
 
 // args are those of find. The driver refuses one that the query does not name.
 func (c *cut) args() []any {
-	if c.jobs == "" {
-		return []any{c.keep, pageRows}
+	args := []any{c.keep, pageRows}
+	if c.jobs != "" {
+		args = append(args, c.jobs)
 	}
-	return []any{c.keep, pageRows, c.jobs}
+	if strings.Contains(c.find, "?4") {
+		args = append(args, c.user)
+	}
+	return args
 }
 
 // keys names the rows that a cut takes, or some of them if they are many.

@@ -161,7 +161,7 @@ func TestPruneManyLetsCommitsPass(t *testing.T) {
 func TestQueriesLookThroughIndexes(t *testing.T) {
 	s := open(t, t.TempDir())
 	few := []string{oldLives, oldBackfills, moreLetters}
-	for _, c := range (Policy{PerJob: 1, Age: 1, Letters: 1, Other: []Keep{{[]job.ID{"a"}, 1, 1}}}).cuts(noon, &Pruned{}) {
+	for _, c := range (Policy{PerJob: 1, Age: 1, Letters: 1, Other: []Keep{{"ann", []job.ID{"a"}, 1, 1}}}).cuts(noon, &Pruned{}) {
 		if !slices.Contains(few, c.find) {
 			holdPlan(t, s, c.find, c.args()...)
 		}
@@ -208,7 +208,7 @@ func TestPruneKeepsOfEachJobWhatItAsksFor(t *testing.T) {
 		commit(t, s, Batch{Records: records})
 	}
 	p := Policy{PerJob: 10, Age: 20 * time.Minute, Other: []Keep{
-		{Jobs: []job.ID{"few", "unknown"}, PerJob: 3}, {Jobs: []job.ID{"young"}, Age: 5*time.Minute + time.Second}, {Jobs: []job.ID{"all"}},
+		{User: "root", Jobs: []job.ID{"few", "unknown"}, PerJob: 3}, {User: "root", Jobs: []job.ID{"young"}, Age: 5*time.Minute + time.Second}, {User: "root", Jobs: []job.ID{"all"}},
 	}}
 	same(t, "pruned", prune(t, s, p), Pruned{Runs: 20 + 27 + 25, Skips: 20 + 27 + 25})
 	for name, want := range map[job.ID]int{"usual": 10, "few": 3, "young": 5, "all": 30} {
@@ -300,4 +300,50 @@ func TestPruneOfBackfillsKeepsTheNewestAndThoseThatGo(t *testing.T) {
 	if next := restore(t, s).NextBackfill; next != 4 {
 		t.Errorf("next backfill is %d, want 4", next)
 	}
+}
+
+// A name that was another account's is anybody's to take, and what keep= says
+// then is not about the runs that the other one had.
+func TestPruneHoldsNoRunsOfOthersToWhatAnAccountKeeps(t *testing.T) {
+	s := open(t, t.TempDir())
+	var records []job.Record
+	for id := range job.RunID(12) {
+		r := ended(id+1, "backup", noon.Add(time.Duration(id)*time.Minute-time.Hour), 0)
+		r.Run.User = "root"
+		if id >= 8 {
+			r.Run.User = "ann"
+		}
+		records = append(records, r)
+	}
+	commit(t, s, Batch{Records: records})
+	for _, k := range []Keep{{User: "ann", PerJob: 2}, {User: "ann", Age: time.Second}} {
+		k.Jobs = []job.ID{"backup"}
+		prune(t, s, Policy{PerJob: 5, Age: time.Minute, Other: []Keep{k}})
+	}
+	runs, err := s.Runs(t.Context(), Filter{})
+	if err != nil || !slices.Equal(ids(runs), []job.RunID{12, 8, 7, 6, 5, 4, 3, 2, 1}) {
+		t.Errorf("left are %v, %v; want the newest and all of root's", ids(runs), err)
+	}
+}
+
+func TestPruneBoundsWhatAnAccountsRunsHavePrinted(t *testing.T) {
+	s := open(t, t.TempDir())
+	batch := Batch{}
+	for id := range job.RunID(30) {
+		r := ended(id+1, jobName(int(id)), noon, 0)
+		r.Run.User = []string{"ann", "bob", "root"}[id%3]
+		size := map[string]int{"ann": 1000, "bob": 400, "root": 9000}[r.Run.User]
+		chunk := job.Chunk{Stream: job.Stdout, At: noon, Data: make([]byte, size/2)}
+		batch.Records = append(batch.Records, r)
+		batch.Outputs = append(batch.Outputs, Output{id + 1, []job.Chunk{chunk, chunk}})
+	}
+	commit(t, s, batch)
+	same(t, "pruned", prune(t, s, Policy{Output: 4000}), Pruned{Outputs: 6})
+	for id := range job.RunID(30) {
+		chunks, err := s.Output(t.Context(), id+1)
+		if want := id%3 != 0 || id >= 18; err != nil || (len(chunks) > 0) != want {
+			t.Errorf("run %d: %d pieces of output, %v; want some: %t", id+1, len(chunks), err, want)
+		}
+	}
+	same(t, "pruned again", prune(t, s, Policy{Output: 4000}), Pruned{})
 }
