@@ -108,6 +108,7 @@ type Spawner struct {
 	acts    []func()             // for the hand, whatever else it may not do
 	living  map[job.RunID]*child // queued, or with a process not yet reaped
 	byPID   map[int]*child       // with a process of ours not yet reaped
+	granted map[string]int       // bytes of output that runs keep more than is usual, by account
 	logs    map[int]*child       // with a process that writes its file of log=, by that one
 	taken   []adoption           // from another daemon, before Run
 	owed    int                  // runs whose end is not yet reported
@@ -129,6 +130,7 @@ type child struct {
 	job   job.ID
 	check bool          // it is the command of if=
 	limit int           // bytes of output kept
+	user  string        // who is granted some of them
 	start *engine.Start // nil from the fork on, but of a check: a sleeping job is to cost little
 	out   capture       // the hand's until the pipes are watched, then the pump's
 	file  recording     // likewise
@@ -158,6 +160,7 @@ type child struct {
 	ended   time.Time      // when it was reaped
 	usage   job.Usage      // as far as the kernel told then
 	reached job.Reason     // the limit that a session ran into
+	granted int            // bytes of output more than is usual
 }
 
 // New makes a Spawner. Nothing is touched before Run.
@@ -179,10 +182,11 @@ func New(options Options) *Spawner {
 		byPID:   make(map[int]*child),
 
 		checkTime: defaultCheckTime, logPatience: logPatience,
-		logs:   make(map[int]*child),
-		busy:   make(map[*child]bool),
-		ask:    inquiry{waiting: make(map[string][]*child)},
-		groups: preparing{all: make(map[*child]bool)},
+		granted: make(map[string]int),
+		logs:    make(map[int]*child),
+		busy:    make(map[*child]bool),
+		ask:     inquiry{waiting: make(map[string][]*child)},
+		groups:  preparing{all: make(map[*child]bool)},
 	}
 }
 
@@ -211,6 +215,38 @@ func (s *Spawner) outputOf(start *engine.Start) int {
 		return min(wanted, max(ownOutput, s.options.Output))
 	}
 	return wanted
+}
+
+// ownMemory is what the runs of one account may add to that together by its own
+// word. Those that begin when so much is given keep what runs keep that say
+// nothing.
+const ownMemory = 64 << 20
+
+// grant takes down what a run that begins may keep.
+func (s *Spawner) grant(c *child) {
+	more := c.limit - s.options.Output
+	if more <= 0 || !isOwn(c.start.Entry, "output-max") {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user := c.start.Job.User
+	if s.granted[user]+more > ownMemory {
+		c.limit = s.options.Output
+		return
+	}
+	c.granted, c.user = more, user
+	s.granted[user] += more
+}
+
+// giveBack is grant undone, when the run is over.
+func (s *Spawner) giveBack(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.granted[c.user] -= c.granted; s.granted[c.user] <= 0 {
+		delete(s.granted, c.user)
+	}
+	c.granted = 0
 }
 
 func (s *Spawner) take(c *child) {
@@ -526,6 +562,7 @@ func (s *Spawner) report(c *child) {
 	}
 	remove()
 	c.out = capture{}
+	s.giveBack(c)
 	if c.kept {
 		s.options.Keep.Forget(c.run)
 	}
