@@ -11,6 +11,8 @@ for action in "$@"; do
 	rm -f gate; mkfifo gate
 	cronring run 'j*' >/dev/null
 	await 60 "$action: $n jobs have started" sh -c "test \$(wc -l </lab/started) -eq $n"
+	# A killed process says nothing more: what systemd has not read by then is lost.
+	await 20 "$action: systemd keeps their descriptors" sh -c "test \$(systemctl show -P NFileDescriptorStore cronring) -ge $((3 * n))"
 	old=$(main_pid)
 	case $action in
 	restart) systemctl restart cronring ;;
