@@ -18,8 +18,9 @@
 //	daemon                                      the loop: sees many packages
 //	daemon/server  daemon/api                   the control socket: server side | wire types and client
 //	daemon/config                               what the administrator decides, checked
-//	daemon/{clock,spawn,spool,store,            hands: what touches the machine
-//	        mail,notify,journal,session,manager}
+//	daemon/{clock,spawn,spool,store,mail,       hands: what touches the machine
+//	        notify,journal,session,manager,
+//	        cgroup}
 //	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
 //	crontab  daemon/job                         nouns, pure
 //

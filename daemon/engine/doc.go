@@ -10,11 +10,14 @@
 // in decide.go); the period (period.go); deadline and catch-up (catchup.go);
 // overlap (admit in decide.go). From there it is a run, which the gates of
 // gates.go hold back one after the other: the command of if= (check.go), the
-// runs that after= names (depend.go, join.go), a place (place.go). Then it starts,
-// and finish.go sees to its end: stamp, verdict (verdict.go), the next attempt
-// (retry.go), the ledger (ledger.go) with what channels are told of (notice.go)
-// and the breaker that standing asks (breaker.go), whoever waits for it or starts on it (follow in depend.go), and
-// whoever queued behind it.
+// runs that after= names (depend.go, join.go), a place (place.go; who is next
+// is in line.go and pool.go). Then it starts, and finish.go sees to its end:
+// stamp, verdict (verdict.go), the next attempt (retry.go), the ledger
+// (ledger.go) with what channels are told of (notice.go) and the breaker that
+// standing asks (breaker.go), whoever waits for it or starts on it (follow in
+// depend.go), and whoever queued behind it. A dead letter that is run again
+// (dead.go) and the past that a backfill goes over (backfill.go) pass the same
+// gates.
 //
 // A daemon that is replaced while jobs run is told to Drain; what is due from
 // then on stays undecided, what waits stays waiting, and the daemon that takes
@@ -56,7 +59,7 @@
 //  20. No start takes more places or slots than there are, nor exceeds a pool's
 //     rate, unless a person insists.
 //  21. Nobody starts before another that waits for the same place and comes
-//     first: see place.go, line.go and pool.go.
+//     first: see place.go.
 //  22. Nobody waits for a place while there is room, and no more than queue-max
 //     allows.
 //  23. A backfill decides each of its occurrences once, in order, and has no more
