@@ -92,14 +92,14 @@ type firing struct {
 	detail   string       // how they ended
 }
 
-// isHere tells whether host= lets the job run on a host of that name, which
-// may be given with or without its domain.
-func (j *firing) isHere(node string) bool {
-	if j.options.Hosts == nil {
+// isHere tells whether host= lets a job run on a host of that name, which may be
+// given with or without its domain.
+func isHere(o *crontab.Options, node string) bool {
+	if o.Hosts == nil {
 		return true
 	}
 	short, _, _ := strings.Cut(node, ".")
-	return slices.ContainsFunc(j.options.Hosts, func(host string) bool {
+	return slices.ContainsFunc(o.Hosts, func(host string) bool {
 		return strings.EqualFold(host, node) || strings.EqualFold(host, short)
 	})
 }
@@ -117,7 +117,7 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	if j.options.Held != "" {
 		return job.IsHeld, j.options.Held
 	}
-	if !j.isHere(e.node) {
+	if !isHere(j.options, e.node) {
 		return job.OtherHost, "this is " + e.node
 	}
 	if b, ok := e.bars[j.entry.User()]; ok {

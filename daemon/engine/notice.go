@@ -246,7 +246,7 @@ func (e *Engine) watchJobs() {
 		j := e.firing(slot)
 		l := e.ledger(j.id, j.entry.User())
 		e.tellHeld(j, &l)
-		if j.options.Expect == 0 || !j.options.Enabled || !j.isHere(e.node) {
+		if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
 			continue
 		}
 		if l.Success.IsZero() && l.Watched.IsZero() {
@@ -312,7 +312,7 @@ func (e *Engine) miss(t timer) {
 	}
 	j := e.firing(slot)
 	l := e.ledger(j.id, t.of.user)
-	if j.options.Expect == 0 || !j.options.Enabled || !j.isHere(e.node) {
+	if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
 		return
 	}
 	if e.now.Wall.Before(expectedBy(j.options, l)) {

@@ -13,6 +13,7 @@ import (
 type View struct {
 	now      Moment
 	draining bool
+	node     string
 	jobs     *jobs
 	holds    map[job.ID]job.Hold
 	bars     map[string]Barred
@@ -26,7 +27,7 @@ type View struct {
 
 // View returns the world as of the last Step.
 func (e *Engine) View() *View {
-	v := &View{now: e.now, draining: e.draining, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, fills: e.fills.list(), over: e.places.over,
+	v := &View{now: e.now, draining: e.draining, node: e.node, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, fills: e.fills.list(), over: e.places.over,
 		troubles: e.troubles}
 	e.shown = true
 	v.live = make([]*job.Run, 0, len(e.live))
@@ -74,11 +75,11 @@ func (v *View) Find(id job.ID) (i int, ok bool) {
 
 // Next is the first occurrence of job i after an instant that is planned to
 // run: the zero time when there is none, because it names none, is disabled
-// or held, its account may not run jobs, or it is paused without an end. For an
+// or held or for other hosts, its account may not run jobs, or it is paused without an end. For an
 // entry with a period it is the instant of the start, after delay and hours.
 func (v *View) Next(i int, after time.Time) time.Time {
 	o := v.jobs.options(int32(i))
-	if !o.Enabled || o.Held != "" {
+	if !o.Enabled || o.Held != "" || !isHere(o, v.node) {
 		return time.Time{}
 	}
 	if _, barred := v.bars[v.Entry(i).User()]; barred {
