@@ -37,7 +37,10 @@ func (e *Engine) parents(r *run) answer {
 	if !r.hasParents() {
 		return passes
 	}
-	w := e.await(r)
+	w := r.await // what it saw of a parent may have a successor by now, which is not its own
+	if w == nil {
+		w = e.await(r)
+	}
 	switch chance := chanceOf(r.options.When, w.tally); chance {
 	case holds:
 		if r.waitsForParents() {
@@ -138,6 +141,9 @@ func (e *Engine) endOf(p parent, since, due time.Time) job.Parent {
 	return job.Parent{Job: p.id}
 }
 
+// newestDue is when the newest occurrence of a parent that is over was due.
+func (e *Engine) newestDue(p parent) time.Time { return e.ledger(p.id, p.user).Due }
+
 // undecided tells whether a job has an occurrence, due by now, that waits to be
 // decided.
 func (e *Engine) undecided(slot int32, due time.Time) bool {
@@ -229,7 +235,11 @@ func (e *Engine) heed(id job.ID) {
 			if r.await == nil || !r.waitsForParents() || b.edge >= len(r.await.parents) || r.await.parents[b.edge].id != id {
 				continue
 			}
-			r.await.update(b.edge, e.endOf(r.await.parents[b.edge], r.await.since, r.Due))
+			now := e.endOf(r.await.parents[b.edge], r.await.since, r.Due)
+			if r.await.known[b.edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.await.parents[b.edge]).After(r.Due) {
+				continue // that it came later on does not take back what this run waited for
+			}
+			r.await.update(b.edge, now)
 			if chanceOf(r.options.When, r.await.tally) != open {
 				woken = append(woken, r)
 			}
