@@ -56,6 +56,7 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 	a.printField("options", optionText(j.Job.Options))
 	a.printField("held", j.Job.Held)
 	a.printField("degraded", j.Job.Degraded)
+	a.printField("late", j.Trouble)
 	if j.Hold != nil {
 		a.printField("paused", "by "+j.Hold.By+pauseEnd(j.Hold, loc)+reasonOf(j.Hold))
 	}
