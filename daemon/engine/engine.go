@@ -98,7 +98,7 @@ type run struct {
 	limit    job.Reason    // the limit that it ran into, or ""
 	claim    *claim        // what it holds or waits for; nil: nothing
 	refused  bool          // the history says that it ran before
-	crowds   bool          // Engine.stalled counts it
+	crowds   int           // as how many Engine.stalled counts it
 	hurry    bool          // the daemon waits no longer for it to end
 }
 

@@ -80,3 +80,23 @@ func TestRunsStartedByOthersAreBounded(t *testing.T) {
 		t.Errorf("%d runs are live, want %d or a little more", got, mostHeld)
 	}
 }
+
+// A run remembers of each job that it waits for how that ended.
+func TestParentsOfRunsThatWaitAreBounded(t *testing.T) {
+	var anns strings.Builder
+	var names []string
+	for i := range 500 {
+		fmt.Fprintf(&anns, "#@ name=p%d trigger=manual\n0 0 1 1 * x\n", i)
+		names = append(names, fmt.Sprint("p", i))
+	}
+	anns.WriteString("#@ default every=1s wait=100d after=" + strings.Join(names, ",") + "\n" + strings.Repeat("* * * * * child\n", 10))
+	e := flooding(anns.String())
+	settled(t, e, 61, job.Outcome{})
+	known := 0
+	for _, r := range e.live {
+		known += len(r.Parents)
+	}
+	if least, most := 10*500, mostHeld+20*500; known < least || known > most {
+		t.Errorf("runs that wait know of %d parents, want %d to %d", known, least, most)
+	}
+}
