@@ -149,9 +149,12 @@ func (e *Engine) resume(ev Resume) {
 	e.answer(ev.Token, nil, nil)
 }
 
-// setHold replaces the map, as views share the old one.
+// setHold replaces the map, as views share the old one, once between two of them:
+// as many jobs as one account likes may be paused together.
 func (e *Engine) setHold(id job.ID, h *job.Hold) {
-	e.holds = maps.Clone(e.holds)
+	if e.lent {
+		e.holds, e.lent = maps.Clone(e.holds), false
+	}
 	if h == nil {
 		delete(e.holds, id)
 		return

@@ -68,6 +68,8 @@ type Engine struct {
 
 	troubles map[owned]Trouble       // see noteTrouble
 	shown    bool                    // a view has troubles as it is
+	lent     bool                    // a view has holds as it is
+	watched  map[job.ID]int32        // slots of jobs.watch, found quickly: as many as one account likes may be due together
 	expected map[owned]time.Duration // when the next timer of expect= runs out
 
 	over      []*run // runs of whose end others are to be told; see follow

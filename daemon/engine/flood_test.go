@@ -100,3 +100,28 @@ func TestParentsOfRunsThatWaitAreBounded(t *testing.T) {
 		t.Errorf("runs that wait know of %d parents, want %d to %d", known, least, most)
 	}
 }
+
+// As many jobs as an account likes may fail at one instant: the holds of the host
+// are not copied for each of them, but once between two views.
+func TestManyPausesCopyHoldsOnce(t *testing.T) {
+	e := flooding("#@ default on-exhausted=pause\n" + strings.Repeat("* * * * * fail\n", 50))
+	before := e.View()
+	now := Moment{Wall: noon, Up: time.Hour + time.Second}
+	var ends []Event
+	for _, x := range e.Step(now) {
+		if s, ok := x.(Start); ok && s.Job.User == "ann" {
+			ends = append(ends, Ended{Run: s.Run.ID, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})
+		}
+	}
+	e.Step(now, ends[0])
+	holds := e.holds
+	e.Step(now, ends[1:]...)
+	if len(e.holds) != len(ends) || len(holds) != len(ends) || len(before.holds) != 0 {
+		t.Errorf("%d jobs are held, %d in the map of the first, %d in the view before; want %d, the same and none", len(e.holds), len(holds), len(before.holds), len(ends))
+	}
+	seen := e.View()
+	e.setHold("another", &job.Hold{})
+	if len(seen.holds) != len(ends) {
+		t.Error("a view changed")
+	}
+}

@@ -109,7 +109,7 @@ func (e *Engine) pauseFailed(r *run) {
 		r.State != job.RunEnded || r.refused || r.asked() {
 		return
 	}
-	slot, ok := e.jobs.find(r.Job)
+	slot, ok := e.slotOf(r)
 	if !ok || !isOf(r, e.jobs.entry(slot).User()) {
 		return
 	}

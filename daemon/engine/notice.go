@@ -242,8 +242,10 @@ func runningFor(r *run) string {
 // watchJobs begins what is watched beyond single runs, when tables were loaded:
 // the next success that expect= asks for, and entries that are held.
 func (e *Engine) watchJobs() {
+	e.watched = make(map[job.ID]int32, len(e.jobs.watch))
 	for _, slot := range e.jobs.watch {
 		j := e.firing(slot)
+		e.watched[j.id] = slot
 		l := e.ledger(j.id, j.entry.User())
 		e.tellHeld(j, &l)
 		if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
@@ -306,7 +308,7 @@ func (e *Engine) miss(t timer) {
 		return
 	}
 	delete(e.expected, t.of)
-	slot, ok := e.jobs.find(t.of.job)
+	slot, ok := e.watched[t.of.job]
 	if !ok || e.jobs.entry(slot).User() != t.of.user {
 		return
 	}

@@ -29,7 +29,7 @@ type View struct {
 func (e *Engine) View() *View {
 	v := &View{now: e.now, draining: e.draining, node: e.node, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, fills: e.fills.list(), over: e.places.over,
 		troubles: e.troubles}
-	e.shown = true
+	e.shown, e.lent = true, true
 	v.live = make([]*job.Run, 0, len(e.live))
 	for _, r := range e.live {
 		v.live = append(v.live, r.recorded)
