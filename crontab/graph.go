@@ -17,9 +17,9 @@ const CodeNobody Code = "B417"
 // Graph is how after= and on= connect entries, which are numbered by whoever
 // asks. Entries that nothing connects are not in it.
 type Graph struct {
-	After  map[int32][]Link // whom an entry waits for, as its Options.After
-	On     map[int32][]Link // whose end starts it, as its Options.On
-	Faults map[int32]Fault  // entries that must not run
+	After  [][]Link        // by place in edged: whom an entry waits for, as its Options.After
+	On     [][]Link        // likewise: whose end starts it, as its Options.On
+	Faults map[int32]Fault // by number: entries that must not run
 }
 
 // Link is an Edge whose job was found.
@@ -55,46 +55,55 @@ func (e *Entry) Hand() string {
 // root did not write: nobody holds root's entries by joining them.
 func Connect(edged []int32, entry func(int32) *Entry, called func(string) []int32) *Graph {
 	c := &connecting{
-		Graph: Graph{After: map[int32][]Link{}, On: map[int32][]Link{}, Faults: map[int32]Fault{}},
-		entry: entry, called: called, links: map[string]int{},
+		Graph: Graph{After: make([][]Link, len(edged)), On: make([][]Link, len(edged)), Faults: map[int32]Fault{}},
+		edged: edged, entry: entry, called: called, entries: make([]*Entry, len(edged)), links: map[string]int{},
 	}
-	for _, i := range edged {
-		o := entry(i).Options()
-		c.find(c.After, i, "after", o.After)
-		c.find(c.On, i, "on", o.On)
+	for at, i := range edged {
+		c.entries[at] = entry(i)
+		o := c.entries[at].Options()
+		c.After[at] = c.find(at, "after", o.After)
+		c.On[at] = c.find(at, "on", o.On)
 	}
-	c.refuseCircles(edged, func(i int32) bool { return entry(i).Hand() == "root" }, func(int32) bool { return true })
-	c.refuseCircles(edged, func(int32) bool { return true }, func(i int32) bool { return entry(i).Hand() != "root" })
+	c.lead()
+	isRoots := func(at int) bool { return c.entries[at].Hand() == "root" }
+	c.refuseCircles(isRoots, func(int) bool { return true })
+	c.refuseCircles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
 	return &c.Graph
 }
 
+// connecting speaks of the entries of edged by their place there, and of others
+// by their number: a host may have very many, and each load connects all.
 type connecting struct {
 	Graph
-	entry  func(int32) *Entry
-	called func(string) []int32
-	links  map[string]int // by hand
+	edged   []int32
+	entries []*Entry
+	ways    [][]int // by place: the places of its parents, each once for each edge; see lead
+	entry   func(int32) *Entry
+	called  func(string) []int32
+	links   map[string]int // by hand
 }
 
 // find works out whom the edges of an entry mean.
-func (c *connecting) find(to map[int32][]Link, i int32, key string, edges []Edge) {
+func (c *connecting) find(at int, key string, edges []Edge) []Link {
 	if len(edges) == 0 {
-		return
+		return nil
 	}
-	child := c.entry(i)
-	if c.links[child.Hand()] += len(edges); c.links[child.Hand()] > maxLinks {
-		c.refuse(i, Fault{key, "B419", fmt.Sprintf("after= and on= of %s name more than %d jobs in all", child.Hand(), maxLinks)})
-		return
+	child := c.entries[at]
+	hand := child.Hand()
+	if c.links[hand] += len(edges); c.links[hand] > maxLinks {
+		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s name more than %d jobs in all", hand, maxLinks)})
+		return nil
 	}
 	links := make([]Link, len(edges))
 	for n, edge := range edges {
 		parent, ok := c.parent(child, edge.Job)
 		if !ok {
-			c.refuse(i, Fault{key, CodeNobody, key + "= names " + edge.Job + ", which no entry " + whoseEntry(child) + "is called"})
-			return
+			c.refuse(at, Fault{key, CodeNobody, key + "= names " + edge.Job + ", which no entry " + whoseEntry(child) + "is called"})
+			return nil
 		}
 		links[n] = Link{parent, edge.Outcomes}
 	}
-	to[i] = links
+	return links
 }
 
 func whoseEntry(child *Entry) string {
@@ -118,73 +127,79 @@ func (c *connecting) parent(child *Entry, name string) (parent int32, ok bool) {
 }
 
 // refuse keeps the first fault.
-func (c *connecting) refuse(i int32, f Fault) {
-	if _, ok := c.Faults[i]; !ok {
-		c.Faults[i] = f
+func (c *connecting) refuse(at int, f Fault) {
+	if _, ok := c.Faults[c.edged[at]]; !ok {
+		c.Faults[c.edged[at]] = f
 	}
 }
 
-// refuseCircles finds the circles of those entries that among holds for and
-// that are not at fault already, and refuses the members that at holds for.
-func (c *connecting) refuseCircles(edged []int32, among, at func(int32) bool) {
-	in := map[int32]bool{}
-	for _, i := range edged {
-		if _, faulty := c.Faults[i]; !faulty && among(i) {
-			in[i] = true
-		}
+// lead fills ways. A parent without edges of its own is in no circle, and left
+// out.
+func (c *connecting) lead() {
+	places := make(map[int32]int, len(c.edged))
+	for at, i := range c.edged {
+		places[i] = at
 	}
-	for _, knot := range c.knots(edged, in) {
-		if !slices.ContainsFunc(knot, at) {
-			continue
-		}
-		fault := c.circle(knot)
-		for _, i := range knot {
-			if at(i) {
-				c.refuse(i, fault)
+	c.ways = make([][]int, len(c.edged))
+	for at := range c.edged {
+		for _, links := range [][]Link{c.After[at], c.On[at]} {
+			for _, link := range links {
+				if parent, ok := places[link.Parent]; ok {
+					c.ways[at] = append(c.ways[at], parent)
+				}
 			}
 		}
 	}
 }
 
-// parents are the entries that one waits for or starts on.
-func (c *connecting) parents(i int32, n int) (parent int32, ok bool) {
-	after, on := c.After[i], c.On[i]
-	switch {
-	case n < len(after):
-		return after[n].Parent, true
-	case n < len(after)+len(on):
-		return on[n-len(after)].Parent, true
+// refuseCircles finds the circles of those entries that among holds for and
+// that are not at fault already, and refuses the members that hit holds for.
+func (c *connecting) refuseCircles(among, hit func(at int) bool) {
+	in := make([]bool, len(c.edged))
+	for at, i := range c.edged {
+		_, faulty := c.Faults[i]
+		in[at] = !faulty && among(at)
 	}
-	return 0, false
+	for _, knot := range c.knots(in) {
+		if !slices.ContainsFunc(knot, hit) {
+			continue
+		}
+		fault := c.circle(knot)
+		for _, at := range knot {
+			if hit(at) {
+				c.refuse(at, fault)
+			}
+		}
+	}
 }
 
 // knots lists the sets of entries that each wait for all of their set, by
 // Tarjan's algorithm. It goes without recursion, as a chain is as long as a
 // stranger makes it.
-func (c *connecting) knots(edged []int32, in map[int32]bool) (knots [][]int32) {
-	type visit struct {
-		i         int32
-		next, low int
-	}
+func (c *connecting) knots(in []bool) (knots [][]int) {
+	type visit struct{ at, next, low int }
 	var (
-		order = map[int32]int{} // when an entry was first seen, from 1
-		done  = map[int32]bool{}
-		stack []int32
+		order = make([]int, len(c.edged)) // when an entry was first seen, from 1
+		done  = make([]bool, len(c.edged))
+		seen  int
+		stack []int
 		path  []visit
 	)
-	enter := func(i int32) {
-		order[i] = len(order) + 1
-		stack = append(stack, i)
-		path = append(path, visit{i: i, low: order[i]})
+	enter := func(at int) {
+		seen++
+		order[at] = seen
+		stack = append(stack, at)
+		path = append(path, visit{at: at, low: seen})
 	}
-	for _, root := range edged {
+	for root := range c.edged {
 		if !in[root] || order[root] != 0 {
 			continue
 		}
 		enter(root)
 		for len(path) > 0 {
 			v := &path[len(path)-1]
-			if parent, more := c.parents(v.i, v.next); more {
+			if ways := c.ways[v.at]; v.next < len(ways) {
+				parent := ways[v.next]
 				v.next++
 				switch {
 				case !in[parent] || done[parent]:
@@ -200,19 +215,20 @@ func (c *connecting) knots(edged []int32, in map[int32]bool) (knots [][]int32) {
 			if len(path) > 0 {
 				path[len(path)-1].low = min(path[len(path)-1].low, left.low)
 			}
-			if left.low != order[left.i] {
+			if left.low != order[left.at] {
 				continue
 			}
 			first := len(stack) - 1
-			for stack[first] != left.i {
+			for stack[first] != left.at {
 				first--
 			}
-			knot := slices.Clone(stack[first:])
+			knot := stack[first:]
 			stack = stack[:first]
-			for _, i := range knot {
-				done[i] = true
+			for _, at := range knot {
+				done[at] = true
 			}
-			if len(knot) > 1 || c.waitsFor(left.i, left.i) {
+			if len(knot) > 1 || slices.Contains(c.ways[left.at], left.at) {
+				knot = slices.Clone(knot)
 				slices.Sort(knot)
 				knots = append(knots, knot)
 			}
@@ -221,42 +237,29 @@ func (c *connecting) knots(edged []int32, in map[int32]bool) (knots [][]int32) {
 	return knots
 }
 
-func (c *connecting) waitsFor(child, parent int32) bool {
-	for n := 0; ; n++ {
-		p, more := c.parents(child, n)
-		if !more || p == parent {
-			return more
-		}
-	}
-}
-
 // circle says the shortest way through a knot from its first entry back to it.
-func (c *connecting) circle(knot []int32) Fault {
-	in := make(map[int32]bool, len(knot))
-	for _, i := range knot {
-		in[i] = true
+func (c *connecting) circle(knot []int) Fault {
+	in := make(map[int]bool, len(knot))
+	for _, at := range knot {
+		in[at] = true
 	}
 	start := knot[0]
-	child := map[int32]int32{} // of a parent: the entry through which it was first come upon
-	var last int32
-	for queue := []int32{start}; len(queue) > 0; queue = queue[1:] {
-		i := queue[0]
-		if c.waitsFor(i, start) {
-			last = i
+	child := map[int]int{} // of a parent: the entry through which it was first come upon
+	var last int
+	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if slices.Contains(c.ways[at], start) {
+			last = at
 			break
 		}
-		for n := 0; ; n++ {
-			parent, more := c.parents(i, n)
-			if !more {
-				break
-			}
+		for _, parent := range c.ways[at] {
 			if _, seen := child[parent]; in[parent] && !seen && parent != start {
-				child[parent] = i
+				child[parent] = at
 				queue = append(queue, parent)
 			}
 		}
 	}
-	way := []int32{start, last}
+	way := []int{start, last}
 	for way[len(way)-1] != start {
 		way = append(way, child[way[len(way)-1]])
 	}
@@ -265,7 +268,7 @@ func (c *connecting) circle(knot []int32) Fault {
 
 // tell says a circle in words. way begins and ends with the same entry, and
 // each one waits for the one before it.
-func (c *connecting) tell(way []int32) Fault {
+func (c *connecting) tell(way []int) Fault {
 	const most = 12 // names
 	var after, on bool
 	names := make([]string, len(way))
@@ -290,15 +293,15 @@ func (c *connecting) tell(way []int32) Fault {
 }
 
 // named is the word and the name by which an entry names its parent.
-func (c *connecting) named(child, parent int32) (key, name string) {
-	o := c.entry(child).Options()
+func (c *connecting) named(child, parent int) (key, name string) {
+	o := c.entries[child].Options()
 	for n, link := range c.After[child] {
-		if link.Parent == parent {
+		if link.Parent == c.edged[parent] {
 			return "after", o.After[n].Job
 		}
 	}
 	for n, link := range c.On[child] {
-		if link.Parent == parent {
+		if link.Parent == c.edged[parent] {
 			return "on", o.On[n].Job
 		}
 	}

@@ -21,7 +21,6 @@ type group struct {
 	schedule cron.Schedule
 	spec     uint64 // what names its occurrences; see specHashes
 	next     int64  // Unix nanoseconds
-	size     int32
 	members  []int32
 }
 

@@ -34,71 +34,83 @@ type bond struct {
 	outcomes crontab.Outcomes
 }
 
-// connect finds whom the entries at the slots of edged mean. seen finds a slot
-// by the hash of its ID.
-func (s *jobs) connect(edged []int32, seen map[uint64]int32) *family {
+// connect finds whom the entries at the slots of edged mean.
+func (s *jobs) connect(edged []int32) *family {
 	if len(edged) == 0 {
 		return nil
 	}
-	named := map[string][]int32{} // slots whose name another one has
-	for _, slot := range slices.Sorted(maps.Keys(s.taken)) {
-		name := s.entry(slot).Options().Name
-		named[name] = append(named[name], slot)
-	}
-	entries := map[int32]*crontab.Entry{}
-	entry := func(slot int32) *crontab.Entry {
-		e, ok := entries[slot]
-		if !ok {
-			e = s.entry(slot)
-			entries[slot] = e
-		}
-		return e
-	}
-	called := map[string][]int32{}
-	g := crontab.Connect(edged, entry, func(name string) []int32 {
-		slots, known := called[name]
-		if known {
-			return slots
-		}
-		if slot, ok := seen[hash(name)]; ok && string(s.id(slot)) == name {
-			slots = append(slots, slot)
-		}
-		slots = append(slots, named[name]...)
-		called[name] = slots
-		return slots
-	})
+	g := crontab.Connect(edged, s.entry, s.caller(edged))
 	f := &family{
-		waits: map[job.ID][]parent{}, begins: map[job.ID][]parent{}, held: map[job.ID][]bond{}, starts: map[job.ID][]bond{},
+		waits: make(map[job.ID][]parent, len(edged)), begins: map[job.ID][]parent{},
+		held: make(map[job.ID][]bond, len(edged)), starts: map[job.ID][]bond{},
 		faults: make(map[int32]string, len(g.Faults)),
 	}
-	parents := map[int32]parent{}
-	for _, slot := range edged {
+	for at, slot := range edged {
 		if fault, ok := g.Faults[slot]; ok {
 			f.faults[slot] = fault.Text
 			continue
 		}
 		id := s.id(slot)
-		parentOf := func(link crontab.Link) parent {
-			p, ok := parents[link.Parent]
-			if !ok {
-				p = parent{link.Parent, s.id(link.Parent), entry(link.Parent).User(), 0}
-				parents[link.Parent] = p
-			}
-			p.outcomes = link.Outcomes
-			return p
-		}
-		for edge, link := range g.After[slot] {
-			p := parentOf(link)
-			f.waits[id] = append(f.waits[id], p)
-			f.held[p.id] = append(f.held[p.id], bond{slot, id, edge, link.Outcomes})
-		}
-		for edge, link := range g.On[slot] {
-			p := parentOf(link)
-			f.begins[id] = append(f.begins[id], p)
-			f.starts[p.id] = append(f.starts[p.id], bond{slot, id, edge, link.Outcomes})
-		}
+		s.bind(f.waits, f.held, slot, id, g.After[at])
+		s.bind(f.begins, f.starts, slot, id, g.On[at])
 	}
 	return f
+}
+
+// bind writes down the edges of a child, as it sees them and as its parents do.
+func (s *jobs) bind(parents map[job.ID][]parent, bonds map[job.ID][]bond, child int32, id job.ID, links []crontab.Link) {
+	if len(links) == 0 {
+		return
+	}
+	found := make([]parent, len(links))
+	for edge, link := range links {
+		p := parent{link.Parent, s.id(link.Parent), s.entry(link.Parent).User(), link.Outcomes}
+		found[edge] = p
+		bonds[p.id] = append(bonds[p.id], bond{child, id, edge, link.Outcomes})
+	}
+	parents[id] = found
+}
+
+// caller finds the slots of the entries that are called by a name which one of
+// edged names.
+func (s *jobs) caller(edged []int32) func(name string) []int32 {
+	named := make(map[uint64]int32, len(edged)) // by hash of the name: who has it as its ID, or -1
+	for _, slot := range edged {
+		o := s.entry(slot).Options()
+		for _, edges := range [][]crontab.Edge{o.After, o.On} {
+			for _, edge := range edges {
+				named[hash(edge.Job)] = -1
+			}
+		}
+	}
+	for slot, key := range s.keys {
+		if _, ok := named[key]; ok {
+			named[key] = int32(slot)
+		}
+	}
+	others := map[string][]int32{} // those whose name another one has
+	for _, slot := range slices.Sorted(maps.Keys(s.taken)) {
+		name := s.entry(slot).Options().Name
+		others[name] = append(others[name], slot)
+	}
+	called := map[string][]int32{} // all of a name that several have
+	var one [1]int32
+	return func(name string) []int32 {
+		if all, ok := called[name]; ok {
+			return all
+		}
+		slot, ok := named[hash(name)]
+		ok = ok && slot >= 0 && string(s.id(slot)) == name
+		switch {
+		case !ok:
+			return others[name]
+		case others[name] == nil:
+			one[0] = slot
+			return one[:]
+		}
+		called[name] = append([]int32{slot}, others[name]...)
+		return called[name]
+	}
 }
 
 // fault is why a slot must not run, or "".

@@ -14,8 +14,9 @@ import (
 type jobs struct {
 	tables []*crontab.Table
 	first  []int32          // slot of each table's first entry
+	sheets []*sheet         // what is rare in each table; nil: nothing
 	keys   []uint64         // per slot: hash of the ID, to find it by
-	twins  map[int32]int    // per slot: ordinal among entries alike, where above 1
+	twins  map[int32]twin   // by slot, but for the first of entries alike
 	taken  map[int32]int32  // slots whose name= an earlier slot has
 	once   []int32          // slots of entries that run once in a period
 	daily  map[string]bool  // IDs of periods that an anacrontab asks about each day
@@ -26,112 +27,272 @@ type jobs struct {
 	family *family // whom after= and on= connect; nil: nobody
 }
 
+// twin is an entry that is not the first one of its ID.
+type twin struct {
+	ordinal int
+	natural uint64 // its key if it were
+}
+
+// sheet is the entries of a table that more is to be asked about than when they
+// are due. It is immutable, and as long good as the table.
+type sheet struct {
+	once, pooled, watch, edged []int32 // by place in the table
+}
+
+func newSheet(t *crontab.Table) *sheet {
+	var s sheet
+	for k := range t.Entries {
+		o, k := t.Entries[k].Options(), int32(k)
+		if o.Period != nil {
+			s.once = append(s.once, k)
+		}
+		if o.Pool != "" {
+			s.pooled = append(s.pooled, k)
+		}
+		if o.Expect > 0 || tells(o, crontab.NoticeHeld) {
+			s.watch = append(s.watch, k)
+		}
+		if len(o.After)+len(o.On) > 0 {
+			s.edged = append(s.edged, k)
+		}
+	}
+	if len(s.once)+len(s.pooled)+len(s.watch)+len(s.edged) == 0 {
+		return nil
+	}
+	return &s
+}
+
 // newJobs numbers the entries of tables. What before knows of a table that has
 // not changed is used again.
 func newJobs(tables []*crontab.Table, before *jobs) *jobs {
-	n := 0
-	s := &jobs{tables: tables, first: make([]int32, len(tables)), twins: map[int32]int{}, taken: map[int32]int32{}, daily: map[string]bool{}}
-	for i, t := range tables {
-		s.first[i] = int32(n)
-		n += len(t.Entries)
+	s := &jobs{tables: tables, daily: map[string]bool{}}
+	from := s.number(before)
+	if !s.settleNew(before, from) {
+		s.settle(before, from)
 	}
-	s.keys = make([]uint64, n)
-	seen := make(map[uint64]int32, n)
-	var edged []int32
-	known := before.starts()
-	for i, t := range tables {
-		old, same := known[t]
-		for k := range t.Entries {
-			slot := s.first[i] + int32(k)
-			s.keys[slot] = s.name(slot, &t.Entries[k], before.natural(old+int32(k), same), seen)
-			o := t.Entries[k].Options()
-			if o.Pool != "" {
-				s.pooled = append(s.pooled, slot)
+	s.family = s.connect(s.gather())
+	return s
+}
+
+// number gives slots to all entries, and finds where before has each table: -1
+// is nowhere.
+func (s *jobs) number(before *jobs) (from []int) {
+	n := len(s.tables)
+	s.first, s.sheets, from = make([]int32, n), make([]*sheet, n), make([]int, n)
+	places := before.places()
+	slots := 0
+	for i, t := range s.tables {
+		s.first[i] = int32(slots)
+		slots += len(t.Entries)
+		at, same := places[t]
+		if !same {
+			from[i], s.sheets[i] = -1, newSheet(t)
+			continue
+		}
+		from[i], s.sheets[i] = at, before.sheets[at]
+	}
+	s.keys = make([]uint64, slots)
+	return from
+}
+
+// gather lists what the sheets list, and returns the slots with edges.
+func (s *jobs) gather() (edged []int32) {
+	for i, sheet := range s.sheets {
+		if sheet == nil {
+			continue
+		}
+		slots := func(to, places []int32) []int32 {
+			for _, k := range places {
+				to = append(to, s.first[i]+k)
 			}
-			if o.Expect > 0 || tells(o, crontab.NoticeHeld) {
-				s.watch = append(s.watch, slot)
-			}
-			if p := o.Period; p != nil {
-				s.once = append(s.once, slot)
-				s.daily[p.ID] = s.daily[p.ID] || anacronLine(&t.Entries[k])
-			}
-			if len(o.After)+len(o.On) > 0 {
-				edged = append(edged, slot)
-			}
+			return to
+		}
+		s.once, s.pooled, s.watch = slots(s.once, sheet.once), slots(s.pooled, sheet.pooled), slots(s.watch, sheet.watch)
+		edged = slots(edged, sheet.edged)
+		for _, k := range sheet.once {
+			e := &s.tables[i].Entries[k]
+			id := e.Options().Period.ID
+			s.daily[id] = s.daily[id] || anacronLine(e)
 		}
 	}
-	s.family = s.connect(edged, seen)
-	return s
+	return edged
+}
+
+// settle settles the identity of all slots.
+func (s *jobs) settle(before *jobs, from []int) {
+	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
+	seen := make(map[uint64]int32, len(s.keys))
+	for i, t := range s.tables {
+		for k := range int32(len(t.Entries)) {
+			var natural uint64
+			if from[i] >= 0 {
+				natural = before.natural(before.first[from[i]] + k)
+			}
+			s.name(s.first[i]+k, natural, seen)
+		}
+	}
+}
+
+// settleNew does what settle does, but settles only what is new, and lets
+// identities that were settled before stand. It reports whether it could: not
+// if any of those that stay has something to do with one that comes or goes.
+// Who takes his ordinal asks for no keys but those of his own kind, and they
+// are all in touched: if none of them is another's, both kinds would have been
+// settled as they are without the other.
+func (s *jobs) settleNew(before *jobs, from []int) bool {
+	to := make([]int, len(before.tables)) // where s has a table of before, or -1
+	for at := range to {
+		to[at] = -1
+	}
+	last := -1
+	for i, at := range from {
+		if at < 0 {
+			continue
+		}
+		if at <= last { // another order
+			return false
+		}
+		last, to[at] = at, i
+	}
+	if last < 0 {
+		return false
+	}
+	touched := map[uint64]bool{}
+	for at, i := range to {
+		if i >= 0 {
+			continue
+		}
+		for k := range before.tables[at].Entries {
+			slot := before.first[at] + int32(k)
+			touched[before.keys[slot]], touched[before.natural(slot)] = true, true
+		}
+	}
+	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
+	seen := map[uint64]int32{}
+	for i, t := range s.tables {
+		if from[i] >= 0 {
+			continue
+		}
+		for k := range t.Entries {
+			slot := s.first[i] + int32(k)
+			s.name(slot, 0, seen)
+			touched[s.keys[slot]], touched[s.natural(slot)] = true, true
+		}
+	}
+	for i, at := range from {
+		if at < 0 {
+			continue
+		}
+		kept := before.keys[before.first[at]:][:len(s.tables[i].Entries)]
+		for _, key := range kept {
+			if touched[key] {
+				return false
+			}
+		}
+		copy(s.keys[s.first[i]:], kept)
+	}
+	return s.keepTwins(before, to, touched)
+}
+
+// keepTwins takes over those of before who stay, unless one of touched is their
+// natural key.
+func (s *jobs) keepTwins(before *jobs, to []int, touched map[uint64]bool) bool {
+	now := func(slot int32) (int32, bool) {
+		at := before.table(slot)
+		if to[at] < 0 {
+			return 0, false
+		}
+		return slot - before.first[at] + s.first[to[at]], true
+	}
+	for old, twin := range before.twins {
+		slot, stays := now(old)
+		switch {
+		case !stays:
+			continue
+		case touched[twin.natural]:
+			return false
+		}
+		s.twins[slot] = twin
+		if other, ok := before.taken[old]; ok {
+			s.taken[slot], _ = now(other) // it stays too: its key is the natural one
+		}
+	}
+	return true
 }
 
 // carried is, for each slot, the one that the same entry of the same table had
 // before, under the same key, or -1.
 func (s *jobs) carried(before *jobs) []int32 {
 	from := make([]int32, s.len())
-	known := before.starts()
+	known := before.places()
 	for i, t := range s.tables {
-		old, same := known[t]
+		at, same := known[t]
 		for k := range int32(len(t.Entries)) {
 			slot := s.first[i] + k
-			if from[slot] = -1; same && s.keys[slot] == before.keys[old+k] {
-				from[slot] = old + k
+			if from[slot] = -1; same && s.keys[slot] == before.keys[before.first[at]+k] {
+				from[slot] = before.first[at] + k
 			}
 		}
 	}
 	return from
 }
 
-// starts is where each table begins.
-func (s *jobs) starts() map[*crontab.Table]int32 {
-	first := make(map[*crontab.Table]int32, len(s.tables))
+// places is where each table stands.
+func (s *jobs) places() map[*crontab.Table]int {
+	at := make(map[*crontab.Table]int, len(s.tables))
 	for i, t := range s.tables {
-		first[t] = s.first[i]
+		at[t] = i
 	}
-	return first
+	return at
 }
 
-// natural is the key of a slot as if it had no twin, or 0 where that is not
-// known.
-func (s *jobs) natural(slot int32, known bool) uint64 {
-	if !known || s.twins[slot] > 0 {
-		return 0
+// natural is the key of a slot as if it had no twin.
+func (s *jobs) natural(slot int32) uint64 {
+	if t, ok := s.twins[slot]; ok {
+		return t.natural
 	}
 	return s.keys[slot]
 }
 
-// name settles the identity of a slot and returns its key: the ordinal of a
-// twin, or that another entry has its name already. key is the one without
-// that, if it is known.
-func (s *jobs) name(slot int32, entry *crontab.Entry, key uint64, seen map[uint64]int32) uint64 {
-	if key == 0 {
-		key = hash(string(s.id(slot)))
+// name settles the identity of a slot: its key, the ordinal of a twin, or that
+// another entry has its name already. natural is its key without that, or 0
+// where it is not known.
+func (s *jobs) name(slot int32, natural uint64, seen map[uint64]int32) {
+	if natural == 0 {
+		natural = hash(string(s.id(slot)))
 	}
+	key := natural
 	other, dup := seen[key]
-	if dup && entry.Options().Name != "" {
+	if dup && s.entry(slot).Options().Name != "" {
 		s.taken[slot] = other
 	}
-	for twin := 2; dup; twin++ {
-		s.twins[slot] = twin
+	for ordinal := 2; dup; ordinal++ {
+		s.twins[slot] = twin{ordinal, natural}
 		key = hash(string(s.id(slot)))
 		_, dup = seen[key]
 	}
 	seen[key] = slot
-	return key
+	s.keys[slot] = key
 }
 
 func (s *jobs) len() int32 { return int32(len(s.keys)) }
 
 func (s *jobs) entry(slot int32) *crontab.Entry {
-	t := sort.Search(len(s.first), func(i int) bool { return s.first[i] > slot }) - 1
+	t := s.table(slot)
 	return &s.tables[t].Entries[slot-s.first[t]]
+}
+
+// table is the place of the table that a slot is of.
+func (s *jobs) table(slot int32) int {
+	return sort.Search(len(s.first), func(i int) bool { return s.first[i] > slot }) - 1
 }
 
 func (s *jobs) id(slot int32) job.ID {
 	e := s.entry(slot)
-	if name := e.Options().Name; name != "" && s.twins[slot] == 0 {
+	if name := e.Options().Name; name != "" && s.twins[slot].ordinal == 0 {
 		return job.ID(name)
 	}
-	return job.DeriveID(e.Table().Name, e.User(), e.Command(), s.twins[slot])
+	return job.DeriveID(e.Table().Name, e.User(), e.Command(), s.twins[slot].ordinal)
 }
 
 // options are the entry's own, but for an entry whose name is taken: it is held

@@ -38,7 +38,7 @@ func (e *Engine) load(ev Load) {
 	e.locate()
 	e.forgetParents()
 	e.measure(ev.Limits)
-	e.agenda.replace(next.groups(e.agenda.groups), e.now.Wall)
+	e.agenda.replace(next.groups(e.agenda.groups, from), e.now.Wall)
 	e.pending = e.behind(from, late)
 	if changed || first {
 		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
@@ -227,36 +227,81 @@ func (m specHashes) of(s cron.Schedule) uint64 {
 	return h
 }
 
-// groups sorts the slots by schedule. What before knows of a schedule is used
-// again.
-func (s *jobs) groups(before []group) []group {
-	specs := make(specHashes, len(before))
+// groups sorts the slots by schedule. from is what they carry over from those
+// of before, which serve no more after this.
+func (s *jobs) groups(before []group, from []int32) []group {
+	came, index := s.newGroups(from)
+	to := successors(from)
+	groups := make([]group, 0, len(before)+len(came))
 	for _, g := range before {
-		specs[g.schedule] = g.spec
-	}
-	var groups []group
-	index := make(map[cron.Schedule]int, len(before))
-	of := make([]int32, s.len()) // per slot: its group
-	for i, t := range s.tables {
-		for k := range t.Entries {
-			sched := t.Entries[k].Schedule
-			at, ok := index[sched]
-			if !ok {
-				at = len(groups)
-				index[sched] = at
-				groups = append(groups, group{schedule: sched, spec: specs.of(sched)})
+		stay := g.members[:0]
+		for _, old := range g.members {
+			if int(old) < len(to) && to[old] >= 0 {
+				stay = append(stay, to[old])
 			}
-			groups[at].size++
-			of[s.first[i]+int32(k)] = int32(at)
+		}
+		g.members = stay
+		if at, ok := index[g.schedule]; ok {
+			g.members = slices.Concat(stay, came[at].members)
+			slices.Sort(g.members)
+			came[at].members = nil
+		}
+		if len(g.members) > 0 {
+			groups = append(groups, g)
 		}
 	}
-	for i := range groups {
-		groups[i].members = make([]int32, 0, groups[i].size)
-	}
-	for slot, at := range of {
-		groups[at].members = append(groups[at].members, int32(slot))
+	specs := specHashes{}
+	for _, g := range came {
+		if len(g.members) > 0 {
+			g.spec = specs.of(g.schedule)
+			groups = append(groups, g)
+		}
 	}
 	return groups
+}
+
+// newGroups sorts the slots that carry nothing over. index is where a schedule
+// stands.
+func (s *jobs) newGroups(from []int32) (groups []group, index map[cron.Schedule]int32) {
+	index = map[cron.Schedule]int32{}
+	var slots, of []int32 // of each of these: its group
+	var sizes []int
+	for slot, old := range from {
+		if old >= 0 {
+			continue
+		}
+		schedule := s.entry(int32(slot)).Schedule
+		at, ok := index[schedule]
+		if !ok {
+			at = int32(len(groups))
+			index[schedule] = at
+			groups, sizes = append(groups, group{schedule: schedule}), append(sizes, 0)
+		}
+		sizes[at]++
+		slots, of = append(slots, int32(slot)), append(of, at)
+	}
+	for at, n := range sizes {
+		groups[at].members = make([]int32, 0, n)
+	}
+	for i, at := range of {
+		groups[at].members = append(groups[at].members, slots[i])
+	}
+	return groups, index
+}
+
+// successors is, for each slot of before, the one that carries it over, or -1.
+// None does after its end.
+func successors(from []int32) []int32 {
+	var to []int32
+	for slot, old := range from {
+		for int(old) >= len(to) {
+			to = append(to, -1)
+		}
+		if old >= 0 {
+			to[old] = int32(slot)
+		}
+	}
+	return to
 }
 
 // behind lists the slots with an occurrence between mark and now: missed while

@@ -36,25 +36,44 @@ func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, de
 // judgePools finds the entries that can never start, as they ask for more
 // slots than their pool has.
 func (s *jobs) judgePools(l Limits) {
+	type ask struct {
+		hand, pool string
+		slots      int
+	}
+	judged := map[ask]string{}
 	for _, slot := range s.pooled {
 		entry := s.entry(slot)
 		o := entry.Options()
-		key, p, declared := l.pool(entry, o.Pool)
-		if o.Slots <= p.Size {
+		this := ask{entry.Hand(), o.Pool, o.Slots}
+		why, ok := judged[this]
+		if !ok {
+			why = l.shortOf(entry, o)
+			judged[this] = why
+		}
+		if why == "" {
 			continue
 		}
 		if s.short == nil {
 			s.short = map[int32]string{}
 		}
-		why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", o.Pool, o.Slots, p.Size)
-		switch {
-		case declared && key != o.Pool:
-			why += ": the pool that the configuration declares is not for tables of " + entry.Hand()
-		case !declared:
-			why += ": the configuration declares no such pool"
-		}
 		s.short[slot] = why
 	}
+}
+
+// shortOf is why there are never slots enough for an entry, or "".
+func (l *Limits) shortOf(entry *crontab.Entry, o *crontab.Options) string {
+	key, p, declared := l.pool(entry, o.Pool)
+	if o.Slots <= p.Size {
+		return ""
+	}
+	why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", o.Pool, o.Slots, p.Size)
+	switch {
+	case declared && key != o.Pool:
+		why += ": the pool that the configuration declares is not for tables of " + entry.Hand()
+	case !declared:
+		why += ": the configuration declares no such pool"
+	}
+	return why
 }
 
 // poolOf is the pool that a run needs slots of; nil: none.

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// Tables that were loaded one edit after the other are as if they had been
+// loaded at once: names, ordinals and edges, whatever an edit takes away, brings
+// or puts elsewhere.
+func TestEditedTablesAreAsLoadedAtOnce(t *testing.T) {
+	kept := 0
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		now, tables := &jobs{}, []*crontab.Table{}
+		for edit := range 30 {
+			tables = edited(t, rng, tables)
+			next := newJobs(tables, now)
+			if s := (&jobs{tables: tables}); s.settleNew(now, s.number(now)) {
+				kept++
+			}
+			fresh := newJobs(tables, &jobs{})
+			if !reflect.DeepEqual(next, fresh) {
+				var texts strings.Builder
+				for _, table := range tables {
+					fmt.Fprintf(&texts, "%s:\n", table.Name)
+					for i := range table.Entries {
+						fmt.Fprintf(&texts, "  %v %s\n", table.Entries[i].Options().Items, table.Entries[i].Command())
+					}
+				}
+				t.Fatalf("seed %d, edit %d: got %+v, want %+v\nfamilies: got %+v, want %+v\n%s", seed, edit, next, fresh, next.family, fresh.family, &texts)
+			}
+			now = next
+		}
+	}
+	if kept < 500 {
+		t.Errorf("only %d of 6000 edits let the identities of other tables stand", kept)
+	}
+}
+
+// edited is tables after one of them was written, removed, or put elsewhere.
+func edited(t *testing.T, rng *rand.Rand, tables []*crontab.Table) []*crontab.Table {
+	tables = slices.Clone(tables)
+	switch at := rng.IntN(8); {
+	case at >= len(tables):
+		return slices.Insert(tables, rng.IntN(len(tables)+1), drawn(t, rng))
+	case rng.IntN(6) == 0:
+		return slices.Delete(tables, at, at+1)
+	case rng.IntN(10) == 0:
+		other := rng.IntN(len(tables))
+		tables[at], tables[other] = tables[other], tables[at]
+	default:
+		tables[at] = drawn(t, rng)
+	}
+	return tables
+}
+
+func drawn(t *testing.T, rng *rand.Rand) *crontab.Table {
+	name := func() string { return fmt.Sprintf("job%d", rng.IntN(30)) }
+	var b strings.Builder
+	for range rng.IntN(6) {
+		if rng.IntN(4) == 0 {
+			fmt.Fprintf(&b, "#@ name=%s\n", name())
+		}
+		if rng.IntN(6) == 0 {
+			fmt.Fprintf(&b, "#@ after=%s\n", name())
+		}
+		option := []string{"pool=p slots=2", "on=" + name(), "expect=1h", "retry=1"}[rng.IntN(4)]
+		if rng.IntN(3) == 0 {
+			fmt.Fprintf(&b, "#@ %s\n", option)
+		}
+		fmt.Fprintf(&b, "%d 0 * * * command %d\n", rng.IntN(60), rng.IntN(200))
+	}
+	owner := []string{"root", "ann"}[rng.IntN(2)]
+	table, _ := crontab.Parse(fmt.Sprintf("table%d", rng.IntN(4)), b.String(), crontab.Config{Owner: owner, Cache: crontab.NewCache()})
+	return table
+}
