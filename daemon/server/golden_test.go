@@ -116,6 +116,8 @@ func inWords(w api.Why) string {
 // parentTable has a job that waits for another.
 const parentTable = "#@ name=d\n15 2 * * * root dump\n#@ name=j after=d\n15 3 * * * root run\n"
 
+const retryTable = "#@ name=j retry=1 backoff=1m..1m retry-jitter=0\n0 2 * * * ann run\n"
+
 // whyStories cover each step as the first cross, and each way to pass.
 var whyStories = []struct {
 	name, table string
@@ -217,6 +219,19 @@ var whyStories = []struct {
 		w.started(1)
 		w.to("2026-11-20T02:41:00Z")
 	}, "2026-11-20T02:40:00Z"},
+	{"attempts: the next one waits", retryTable, func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.ended(1, 1)
+	}, ""},
+	{"attempts: the last one failed", retryTable, func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.started(1)
+		w.ended(1, 1)
+		w.to("2026-11-20T02:01:00Z")
+		w.started(2)
+		w.ended(2, 3)
+	}, "2026-11-20T02:00:00Z"},
 	{"check: refused", "#@ name=j if='test -e /srv'\n0 2 * * * ann run\n", func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
 		w.step(engine.Checked{Run: 1, Outcome: job.Outcome{Kind: job.Exited, Code: 1}})

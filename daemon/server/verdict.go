@@ -64,10 +64,21 @@ func (ev *evidence) told() string {
 
 // follows says what comes after a failure.
 func (ev *evidence) follows() string {
-	if ev.run.Verdict == job.VerdictRetry {
-		return " Another attempt follows."
+	if ev.run.Verdict != job.VerdictRetry {
+		return ""
 	}
-	return ""
+	switch r := ev.last; {
+	case r == nil:
+		return " Another attempt follows."
+	case r.State == job.RunWaiting:
+		return fmt.Sprintf(" Attempt %d, run %s, is to start at %s.", r.Attempt, r.ID, ev.stamp(r.NotBefore))
+	case r.State.Live():
+		return fmt.Sprintf(" Attempt %d, run %s, is under way.", r.Attempt, r.ID)
+	case r.State == job.RunDropped:
+		return fmt.Sprintf(" Attempt %d, run %s, did not come: %s.", r.Attempt, r.ID, clause(r.Reason.Sentence()))
+	default:
+		return fmt.Sprintf(" Attempt %d, run %s, was the last: %s.", r.Attempt, r.ID, r.Ending())
+	}
 }
 
 // facts tells what else bears on it.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -47,6 +48,7 @@ type evidence struct {
 	decided bool
 	record  job.Record
 	run     *job.Run // as it is now; nil if there is none
+	last    *job.Run // the newest attempt that followed run, or nil
 
 	stepped *job.Record // the clock was set in the step that decided it
 	reload  *job.Record // the first change of the tables after it
@@ -66,7 +68,7 @@ func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evi
 	if b, barred := c.view.Barred(ev.job.User); barred {
 		ev.bar = b.Reason
 	}
-	steps := []func(context.Context, *call, *evidence) error{s.addDecision, s.addClock, s.addLives, s.addPast, s.addParents}
+	steps := []func(context.Context, *call, *evidence) error{s.addDecision, s.addAttempts, s.addClock, s.addLives, s.addPast, s.addParents}
 	ev.at = at
 	for _, add := range steps {
 		if err := add(ctx, c, ev); err != nil {
@@ -74,6 +76,21 @@ func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evi
 		}
 	}
 	return ev, nil
+}
+
+// addAttempts finds what came of the attempts that followed the run.
+func (s *Server) addAttempts(ctx context.Context, c *call, ev *evidence) error {
+	if ev.run == nil || ev.run.Verdict != job.VerdictRetry {
+		return nil
+	}
+	attempts, err := s.store.Runs(ctx, store.Filter{Jobs: []job.ID{ev.job.ID}, Trigger: job.TriggerRetry, Since: ev.run.Decided, Limit: maxRows})
+	i := slices.IndexFunc(attempts, func(r job.Run) bool {
+		return r.Invocation == ev.run.Invocation && r.Backfill == ev.run.Backfill && c.seesRun(r)
+	})
+	if i >= 0 {
+		ev.last = &attempts[i]
+	}
+	return err
 }
 
 // addClock finds the facts about clock and tables that bear on it. A clock
