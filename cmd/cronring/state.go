@@ -56,6 +56,27 @@ func (f *jobFlag) ref() (string, error) {
 	return "", badUsage("tell whose state is meant", "this is no run of cronring, as CRONRING_JOB is not set", "add --job JOB")
 }
 
+// stateOf asks for what is kept under a key; for "" it lists the keys.
+func (a *app) stateOf(cmd *cobra.Command, job *jobFlag, key string) (s api.State, err error) {
+	ref, err := job.ref()
+	if err != nil {
+		return s, err
+	}
+	client := a.dial()
+	defer client.Close()
+	return client.State(cmd.Context(), ref, key)
+}
+
+func (a *app) setState(cmd *cobra.Command, job *jobFlag, r api.StateRequest) (err error) {
+	if r.Job, err = job.ref(); err != nil {
+		return err
+	}
+	client := a.dial()
+	defer client.Close()
+	_, err = client.SetState(cmd.Context(), r)
+	return err
+}
+
 func newStateGet(a *app) *cobra.Command {
 	var job *jobFlag
 	var out *output
@@ -64,13 +85,7 @@ func newStateGet(a *app) *cobra.Command {
 		Short: "Print what is kept under KEY, as it is",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := job.ref()
-			if err != nil {
-				return err
-			}
-			client := a.dial()
-			defer client.Close()
-			s, err := client.State(cmd.Context(), ref, args[0])
+			s, err := a.stateOf(cmd, job, args[0])
 			switch {
 			case err != nil:
 				return err
@@ -97,20 +112,14 @@ func newStateSet(a *app) *cobra.Command {
 		Short: "Keep VALUE, or for - what stands on standard input, under KEY",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := job.ref()
-			if err != nil {
-				return err
-			}
 			value := []byte(args[1])
 			if args[1] == "-" {
+				var err error
 				if value, err = io.ReadAll(io.LimitReader(a.in, maxState)); err != nil {
 					return fmt.Errorf("read standard input: %w", err)
 				}
 			}
-			client := a.dial()
-			defer client.Close()
-			_, err = client.SetState(cmd.Context(), api.StateRequest{Job: ref, Key: args[0], Value: value})
-			return err
+			return a.setState(cmd, job, api.StateRequest{Key: args[0], Value: value})
 		},
 	}
 	job = a.addJob(cmd)
@@ -126,17 +135,11 @@ func newStateList(a *app) *cobra.Command {
 		Short: "List the keys",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ref, err := job.ref()
-			if err != nil {
-				return err
-			}
 			loc, err := a.location()
 			if err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			s, err := client.State(cmd.Context(), ref, "")
+			s, err := a.stateOf(cmd, job, "")
 			switch {
 			case err != nil:
 				return err
@@ -168,14 +171,7 @@ func newStateDelete(a *app) *cobra.Command {
 		Short: "Forget what is kept under KEY",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := job.ref()
-			if err != nil {
-				return err
-			}
-			client := a.dial()
-			defer client.Close()
-			_, err = client.SetState(cmd.Context(), api.StateRequest{Job: ref, Key: args[0], Delete: true})
-			return err
+			return a.setState(cmd, job, api.StateRequest{Key: args[0], Delete: true})
 		},
 	}
 	job = a.addJob(cmd)
