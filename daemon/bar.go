@@ -94,8 +94,11 @@ func (b *bars) lookUp(ctx context.Context, user string, now time.Time, before en
 func usersOf(tables []*crontab.Table) []string {
 	seen := map[string]bool{}
 	for _, t := range tables {
+		last := "" // mostly the same for all of a table
 		for i := range t.Entries {
-			seen[t.Entries[i].User()] = true
+			if user := t.Entries[i].User(); user != last {
+				seen[user], last = true, user
+			}
 		}
 	}
 	delete(seen, strconv.Itoa(os.Geteuid()))

@@ -149,7 +149,10 @@ func (l *loop) unfit(ctx context.Context, tables []*crontab.Table) map[*crontab.
 	for _, t := range tables {
 		for i := range t.Entries {
 			o := t.Entries[i].Options()
-			if _, known := all[o]; known || o.Resources == nil {
+			if o.Resources == nil {
+				continue
+			}
+			if _, known := all[o]; known {
 				continue
 			}
 			if why := l.missing(ctx, o.Resources, asked); why != "" {
