@@ -239,7 +239,7 @@ func (s *Spawner) grant(c *child) {
 	s.granted[user] += more
 }
 
-// giveBack is grant undone, when the run is over.
+// giveBack is grant undone, before the end of the run is reported.
 func (s *Spawner) giveBack(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -555,6 +555,7 @@ func (s *Spawner) report(c *child) {
 	s.endLog(c)
 	used, reached := s.endGroup(c)
 	path, remove := s.endRecording(c)
+	s.giveBack(c) // what was kept goes with the report
 	s.events <- Ended{
 		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
 		Output: c.out.chunks(c.run, c.job),
@@ -562,7 +563,6 @@ func (s *Spawner) report(c *child) {
 	}
 	remove()
 	c.out = capture{}
-	s.giveBack(c)
 	if c.kept {
 		s.options.Keep.Forget(c.run)
 	}
