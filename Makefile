@@ -20,9 +20,9 @@ run: build ## run the demo crontab in the foreground (ask it things from a secon
 build: ## build bin/cronringd and bin/cronring
 	$(GO) build -trimpath -ldflags=-s -o $(BIN)/ ./cmd/...
 
-test: lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
-	$(MAKE) --output-sync=target -j2 check lab
+test: lint check ## all that must pass: linters, tests, the race detector, booted machines
 	$(MAKE) --output-sync=target -j2 race minutes
+	$(MAKE) lab
 
 check: build ## the tests alone, without booted machines
 	$(GO) test -count=1 $$($(GO) list ./... | grep -v /packaging$$)
