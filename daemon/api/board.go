@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// BoardUpdate is one piece of what Client.Board gives: first the jobs that the
+// account sees, worst first, in several pieces, then what has changed. The one
+// with Complete ends the first part; it comes again after a daemon could not
+// tell what had changed and has sent everything anew.
+type BoardUpdate struct {
+	Now      time.Time // the daemon's clock
+	Head     *Status   // when it changed
+	Rows     []Row     // new ones, and those that changed
+	Gone     []job.ID  // jobs that are no more
+	Complete bool      // every job has been given
+}
+
+// Row is a job on the board: as Status describes it, in one line.
+type Row struct {
+	Job       job.ID
+	User      string
+	Table     string
+	Line      int
+	Schedule  string // as written
+	Zone      string // IANA name, or "Local"
+	Command   string
+	State     job.State
+	Protected bool          // a person is asked twice before it is changed
+	Acked     bool          // the newest run failed, and a person has seen it
+	Next      time.Time     // zero: nothing planned
+	Began     time.Time     // start of the oldest run that lives; zero: none has started
+	Live      int           // runs that live, waiting ones too
+	LastRun   job.RunID     // the newest ended run; 0: none
+	Last      time.Time     // its start, or its end if it could not start
+	Took      time.Duration // from its start to its end
+	Ending    string        // how it failed: "exit 1"; empty if it succeeded
+	Streak    int           // occurrences in a row that failed
+	HeldUntil time.Time     // zero: not held, or without an end
+	Why       string        // one line: what it is held, late or waiting for
+}
+
+// Board gives the jobs that the account sees as rows, and then what changes of
+// them, until ctx ends, the daemon stops or the caller breaks off. An error is
+// the last item; that the daemon stopped is one.
+func (c *Client) Board(ctx context.Context) iter.Seq2[BoardUpdate, error] {
+	const purpose = "see the board"
+	return func(yield func(BoardUpdate, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		response, err := c.do(ctx, purpose, http.MethodGet, "/v1/board", nil)
+		if err != nil {
+			yield(BoardUpdate{}, err)
+			return
+		}
+		defer response.Body.Close()
+		frames, err := newBoardDecoder(response.Body)
+		for err == nil {
+			var u BoardUpdate
+			if u, err = frames.next(); err == nil && !yield(u, nil) {
+				return
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = errBoardEnded
+		}
+		yield(BoardUpdate{}, c.explain(ctx, purpose, err))
+	}
+}
+
+var errBoardEnded = errors.New("it ended the connection: it stops, or was replaced")
