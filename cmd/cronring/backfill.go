@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // askFrom is how many occurrences a backfill may have before a person is asked
@@ -211,7 +212,7 @@ func (a *app) mayBackfill(b api.Backfill, yes bool) error {
 	}
 	a.out.Flush()
 	fmt.Fprintf(a.err, "%s will run %d times, from %s on. Type yes to begin: ",
-		cleanCell(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339))
+		safe.Text(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339))
 	answer, _ := bufio.NewReader(in).ReadString('\n')
 	if strings.TrimSpace(answer) != "yes" {
 		a.say("nothing was begun")
@@ -226,7 +227,7 @@ func (a *app) printPlan(b api.Backfill, loc *time.Location, out *output) error {
 	}
 	runs := b.Plan.Count - b.Plan.LeftOut
 	a.printf("%s: %d occurrences, %d would run, %d are left out by --reprocess=%s\n",
-		cleanCell(string(b.Job)), b.Plan.Count, runs, b.Plan.LeftOut, cleanCell(string(b.Reprocess)))
+		safe.Text(string(b.Job)), b.Plan.Count, runs, b.Plan.LeftOut, safe.Text(string(b.Reprocess)))
 	for _, at := range b.Plan.First {
 		a.printf("  %s\n", at.In(loc).Format(stampEyes))
 	}
@@ -238,7 +239,7 @@ func (a *app) printPlan(b api.Backfill, loc *time.Location, out *output) error {
 
 func backfillLine(b *job.Backfill) string {
 	return fmt.Sprintf("backfill %d  %s  %s: %d started, %d left out, %d failed",
-		b.ID, cleanCell(string(b.Job)), cleanCell(string(b.State)), b.Started, b.Skipped, b.Failed)
+		b.ID, safe.Text(string(b.Job)), safe.Text(string(b.State)), b.Started, b.Skipped, b.Failed)
 }
 
 func backfillTable(found []job.Backfill, out *output, loc *time.Location) *table {

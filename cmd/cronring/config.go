@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // configDir is where the daemon looks without --config.
@@ -96,7 +97,7 @@ func (a *app) configOfJob(ctx context.Context, ref string, out *output) error {
 	a.printTable(settingTable("option", c.Options), out)
 	for _, why := range []string{c.Held, c.Degraded} {
 		if why != "" {
-			a.say("%s", cleanCell(why))
+			a.say("%s", safe.Text(why))
 		}
 	}
 	return nil
@@ -174,7 +175,7 @@ func (a *app) configPath(dir string, out *output) error {
 		return a.printJSON(files)
 	}
 	for _, path := range files {
-		a.printf("%s\n", cleanCell(path))
+		a.printf("%s\n", safe.Text(path))
 	}
 	return nil
 }

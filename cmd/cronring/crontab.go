@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // tables is where crontab(1) finds tables and puts them: the daemon, or for
@@ -144,7 +145,7 @@ func visible(text string) string {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(cleanCell(part))
+			b.WriteString(safe.Text(part))
 		}
 		if ended {
 			b.WriteByte('\n')
@@ -158,7 +159,7 @@ func (c *crontabApp) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.args.ask && !c.asked("crontab: really delete "+cleanCell(c.userName())+"'s crontab? (y/n) ") {
+	if c.args.ask && !c.asked("crontab: really delete "+safe.Text(c.userName())+"'s crontab? (y/n) ") {
 		return nil
 	}
 	done, err := t.RemoveCrontab(ctx, c.args.user)
@@ -210,7 +211,7 @@ func (c *crontabApp) replace(ctx context.Context) error {
 // notice says what did not go well beside what was asked for.
 func (c *crontabApp) notice(done api.Installed) {
 	if done.Notice != "" {
-		c.say("crontab: %s", cleanCell(done.Notice))
+		c.say("crontab: %s", safe.Text(done.Notice))
 	}
 }
 
@@ -245,16 +246,16 @@ func (c *crontabApp) readFile(name string) (string, error) {
 	} else {
 		var err error
 		if f, err = os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
-			return "", errSaid{cleanCell(name) + ": " + errnoText(err)}
+			return "", errSaid{safe.Text(name) + ": " + errnoText(err)}
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			return "", errSaid{cleanCell(name) + ": Not a regular file."}
+			return "", errSaid{safe.Text(name) + ": Not a regular file."}
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
 	if err != nil {
-		return "", errSaid{cleanCell(name) + ": " + errnoText(err)}
+		return "", errSaid{safe.Text(name) + ": " + errnoText(err)}
 	}
 	return string(text), nil
 }
@@ -309,7 +310,7 @@ func (c *crontabApp) check(name, text string) error {
 // showRemark begins as cron does, with the file's name in quotes; unlike
 // Debian's cron it counts lines from 1.
 func (c *crontabApp) showRemark(name, text string, d crontab.Diagnostic) {
-	line := fmt.Sprintf("\"%s\":%d: ", cleanCell(name), d.Line)
+	line := fmt.Sprintf("\"%s\":%d: ", safe.Text(name), d.Line)
 	if d.Severity == crontab.Warning {
 		line += "warning: "
 	}
@@ -317,15 +318,15 @@ func (c *crontabApp) showRemark(name, text string, d crontab.Diagnostic) {
 	if d.Column > 0 {
 		line += fmt.Sprintf(" (column %d)", d.Column)
 	}
-	c.say("%s", cleanCell(line))
+	c.say("%s", safe.Text(line))
 	if !isTerminal(c.err) {
 		return
 	}
 	for part := range strings.Lines(d.Excerpt(text)) {
-		c.say("    %s", cleanCell(strings.TrimSuffix(part, "\n")))
+		c.say("    %s", safe.Text(strings.TrimSuffix(part, "\n")))
 	}
 	if d.Fix != "" {
-		c.say("    fix: %s", cleanCell(d.Fix))
+		c.say("    fix: %s", safe.Text(d.Fix))
 	}
 }
 
@@ -349,17 +350,17 @@ func (c *crontabApp) report(err error) int {
 	case !ok:
 		c.say("%s", strings.TrimSuffix(err.Error(), "\n"))
 	case e.Kind == api.NotFound && strings.HasPrefix(e.What, "user `"):
-		c.say("crontab:  %s", cleanCell(e.What))
+		c.say("crontab:  %s", safe.Text(e.What))
 	case e.Kind == api.NotFound, e.Kind == api.NotAllowed && !strings.HasPrefix(e.What, "cannot "):
-		c.say("%s", cleanCell(e.What))
+		c.say("%s", safe.Text(e.What))
 		if e.Fix != "" {
-			c.say("%s", cleanCell(e.Fix))
+			c.say("%s", safe.Text(e.Fix))
 		}
 	default:
-		c.say("crontab: %s", cleanCell(e.What))
+		c.say("crontab: %s", safe.Text(e.What))
 		for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
 			if part.text != "" {
-				c.say("  %s   %s", part.name, cleanCell(part.text))
+				c.say("  %s   %s", part.name, safe.Text(part.text))
 			}
 		}
 	}

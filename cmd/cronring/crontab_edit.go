@@ -18,6 +18,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // firstLines is what an editor shows to somebody who has no table yet.
@@ -49,7 +50,7 @@ func (c *crontabApp) edit(ctx context.Context) error {
 	defer t.EndEdit(ctx, c.args.user)
 	start := table.Text
 	if table.Missing {
-		c.say("no crontab for %s - using an empty one", cleanCell(table.User))
+		c.say("no crontab for %s - using an empty one", safe.Text(table.User))
 		start = nil
 		if c.debian() {
 			start = []byte(firstLines)
@@ -108,7 +109,7 @@ func (c *crontabApp) installDraft(ctx context.Context, t tables, text []byte, pa
 		if e != nil || now.Sum == base {
 			return err
 		}
-		if !c.asked("crontab: " + cleanCell(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
+		if !c.asked("crontab: " + safe.Text(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
 			return errSaid{}
 		}
 		base = now.Sum
@@ -129,7 +130,7 @@ func (c *crontabApp) leave(d *draft, err error) error {
 	if said, ok := err.(errSaid); !ok || said.text != "" {
 		c.report(err)
 	}
-	return errSaid{"crontab: edits left in " + cleanCell(d.path)}
+	return errSaid{"crontab: edits left in " + safe.Text(d.path)}
 }
 
 // unopened says, as cron does, that there is nothing to install.
@@ -153,16 +154,16 @@ type draft struct {
 func (c *crontabApp) newDraft(start []byte) (*draft, error) {
 	dir, err := os.MkdirTemp(c.tempDir(), "crontab.")
 	if err != nil {
-		return nil, errSaid{cleanCell(c.tempDir()) + ": " + errnoText(err)}
+		return nil, errSaid{safe.Text(c.tempDir()) + ": " + errnoText(err)}
 	}
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, errSaid{cleanCell(dir) + ": " + errnoText(err)}
+		return nil, errSaid{safe.Text(dir) + ": " + errnoText(err)}
 	}
 	d := &draft{dir: f, path: filepath.Join(dir, "crontab"), start: start}
 	if err := os.WriteFile(d.path, start, 0o600); err != nil {
 		d.close()
-		return nil, errSaid{cleanCell(d.path) + ": " + errnoText(err)}
+		return nil, errSaid{safe.Text(d.path) + ": " + errnoText(err)}
 	}
 	return d, nil
 }
@@ -187,13 +188,13 @@ func (d *draft) read() ([]byte, error) {
 	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, errSaid{cleanCell(d.path) + ": " + errnoText(err)}
+		return nil, errSaid{safe.Text(d.path) + ": " + errnoText(err)}
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, errSaid{cleanCell(d.path) + ": Not a regular file."}
+		return nil, errSaid{safe.Text(d.path) + ": Not a regular file."}
 	case st.Uid != uint32(os.Geteuid()):
-		return nil, errSaid{"crontab: " + cleanCell(d.path) + " belongs to somebody else now"}
+		return nil, errSaid{"crontab: " + safe.Text(d.path) + " belongs to somebody else now"}
 	}
 	return io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
 }
@@ -215,7 +216,7 @@ func (c *crontabApp) tempDir() string {
 		}
 		shared := st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR || shared || st.Uid != 0 && st.Uid != c.uid {
-			c.say("crontab: TMPDIR is not used, as others can change %s", cleanCell(at))
+			c.say("crontab: TMPDIR is not used, as others can change %s", safe.Text(at))
 			return defaultTemp
 		}
 		if at == "/" {
@@ -263,7 +264,7 @@ func (c *crontabApp) runEditor(d *draft) error {
 		if status.CoreDump() {
 			core = "core dumped"
 		}
-		return errSaid{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", cleanCell(editor), status.Signal(), core)}
+		return errSaid{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", safe.Text(editor), status.Signal(), core)}
 	}
-	return errSaid{fmt.Sprintf("crontab: \"%s\" exited with status %d", cleanCell(strings.TrimSpace(editor)), status.ExitStatus())}
+	return errSaid{fmt.Sprintf("crontab: \"%s\" exited with status %d", safe.Text(strings.TrimSpace(editor)), status.ExitStatus())}
 }

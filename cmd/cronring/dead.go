@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newDead(a *app) *cobra.Command {
@@ -129,7 +130,7 @@ func newDrop(a *app) *cobra.Command {
 				return printLines(a, letters)
 			}
 			for _, l := range letters {
-				a.printf("discarded run %d of %s\n", l.Run.ID, cleanCell(string(l.Run.Job)))
+				a.printf("discarded run %d of %s\n", l.Run.ID, safe.Text(string(l.Run.Job)))
 			}
 			return nil
 		},

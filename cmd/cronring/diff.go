@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // diffFlags are the flags of diff.
@@ -137,7 +138,7 @@ func (a *app) warnBroken(name string, remarks []crontab.Diagnostic) {
 		}
 	}
 	if n > 0 {
-		a.say("%s: %s, those lines are left out    cronring lint %s", cleanCell(name), plural(n, "error"), cleanCell(name))
+		a.say("%s: %s, those lines are left out    cronring lint %s", safe.Text(name), plural(n, "error"), safe.Text(name))
 	}
 }
 
@@ -215,10 +216,10 @@ func firstChange(o, n *side, week window) *time.Time {
 func (a *app) printDifferences(found []difference, loc *time.Location) {
 	width := 0
 	for _, d := range found {
-		width = max(width, cells(cleanCell(string(d.Job))))
+		width = max(width, safe.Width(safe.Text(string(d.Job))))
 	}
 	for _, d := range found {
-		name := cleanCell(string(d.Job))
+		name := safe.Text(string(d.Job))
 		mark, tone := "~", doubt
 		switch d.Kind {
 		case "added":
@@ -226,7 +227,7 @@ func (a *app) printDifferences(found []difference, loc *time.Location) {
 		case "removed":
 			mark, tone = "-", bad
 		}
-		a.printf("%s %s  %s\n", a.paint(tone, mark), padded(name, width), cleanCell(d.text(loc)))
+		a.printf("%s %s  %s\n", a.paint(tone, mark), safe.Pad(name, width), safe.Text(d.text(loc)))
 	}
 }
 

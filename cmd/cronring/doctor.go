@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // grade is how well a thing is that doctor looked at.
@@ -238,17 +239,17 @@ func (a *app) mend(ctx context.Context, e *examination, findings []finding, dry 
 		for _, r := range found.Fix {
 			switch {
 			case !r.Harmless:
-				a.say("left to you: %s", cleanCell(r.Command))
+				a.say("left to you: %s", safe.Text(r.Command))
 			case dry:
-				a.say("would run: %s", cleanCell(r.Command))
+				a.say("would run: %s", safe.Text(r.Command))
 			default:
 				ran = true
 				out, status, err := e.exec(ctx, r.argv...)
 				if err != nil || status != 0 {
-					a.say("tried: %s: it failed: %s", cleanCell(r.Command), cleanCell(strings.TrimSpace(failure(out, status, err))))
+					a.say("tried: %s: it failed: %s", safe.Text(r.Command), safe.Text(strings.TrimSpace(failure(out, status, err))))
 					continue
 				}
-				a.say("ran: %s", cleanCell(r.Command))
+				a.say("ran: %s", safe.Text(r.Command))
 			}
 		}
 	}
@@ -262,7 +263,7 @@ func (a *app) printFindings(findings []finding) {
 	}
 	for _, found := range findings {
 		look := gradeLook[found.Grade]
-		a.printf("%s %s  %s\n", a.paint(look.tone, sign(look.full, look.ascii)), padded(found.Check, width), cleanCell(found.What))
+		a.printf("%s %s  %s\n", a.paint(look.tone, sign(look.full, look.ascii)), safe.Pad(found.Check, width), safe.Text(found.What))
 		a.printPart("why", found.Why)
 		for _, r := range found.Fix {
 			a.printPart("fix", r.Command)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newEvents(a *app) *cobra.Command {
@@ -50,15 +51,15 @@ func (a *app) printEvent(e api.Event, out *output, loc *time.Location) error {
 	}
 	switch {
 	case e.Record != nil:
-		a.printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), cleanCell(recordText(e.Record)))
+		a.printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), safe.Text(recordText(e.Record)))
 	case e.Chunk != nil:
 		for line := range strings.Lines(string(e.Chunk.Data)) {
 			a.printf("%s run %d %s  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Run, e.Chunk.Stream,
-				appendClean(nil, []byte(strings.TrimRight(line, "\r\n")), false))
+				safe.AppendLine(nil, []byte(strings.TrimRight(line, "\r\n")), false))
 		}
 	case e.Notice != nil:
 		a.printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
-			cleanCell(string(e.Notice.Job)), cleanCell(e.Notice.Text))
+			safe.Text(string(e.Notice.Job)), safe.Text(e.Notice.Text))
 	case e.Gap != nil:
 		a.printf("[%s left out: this reader was too slow]\n", plural(e.Gap.Lost, "event"))
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // choice is a flag that takes one of a few words. The first is its default.
@@ -98,7 +100,7 @@ func (t *table) add(texts ...string) {
 func (a *app) printTable(t *table, o *output) {
 	for _, row := range t.rows {
 		for i := range row {
-			row[i].text = cleanCell(row[i].text)
+			row[i].text = safe.Text(row[i].text)
 		}
 	}
 	if !o.noHeader {
@@ -137,7 +139,7 @@ func (t *table) widths() []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], cells(c.text))
+			widths[i] = max(widths[i], safe.Width(c.text))
 		}
 	}
 	return widths
@@ -150,12 +152,12 @@ func (a *app) printAligned(row []cell, widths []int, fit bool) {
 		room = 1 << 30
 	}
 	for i, c := range row {
-		text := cutCells(c.text, room)
+		text := safe.Cut(c.text, room)
 		a.out.WriteString(a.paint(c.tone, text))
 		if room -= widths[i] + 2; i == len(row)-1 || room <= 0 {
 			break
 		}
-		a.out.WriteString(strings.Repeat(" ", widths[i]-cells(text)+2))
+		a.out.WriteString(strings.Repeat(" ", widths[i]-safe.Width(text)+2))
 	}
 	a.out.WriteByte('\n')
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // formDot is the language of Graphviz.
@@ -166,7 +167,7 @@ func (t *drawing) draw(root int) {
 
 func (t *drawing) line(prefix string, depth int, l link, again bool) {
 	a, n := t.a, &t.nodes[l.child]
-	words := []string{cleanCell(string(n.Job.ID))}
+	words := []string{safe.Text(string(n.Job.ID))}
 	if l.label != "" {
 		words = append(words, a.paint(faint, l.label))
 	}
@@ -186,20 +187,20 @@ func (t *drawing) facts(n *api.Node) []string {
 	a, look := t.a, stateLook[n.State]
 	words := []string{a.paint(look.tone, stateSign(n.State)+" "+look.word)}
 	if n.When != "" {
-		words = append(words, "when="+cleanCell(n.When))
+		words = append(words, "when="+safe.Text(n.When))
 	}
 	if r := n.Newest; r != nil {
 		words = append(words, fmt.Sprintf("run %d %s%s", r.ID, r.Verdict.Words(), t.ago(r.Ended)))
 	}
 	for _, r := range n.Running {
-		words = append(words, cleanCell(t.going(r)))
+		words = append(words, safe.Text(t.going(r)))
 	}
 	if n.Job.Held != "" {
-		return append(words, cleanCell(n.Job.Held))
+		return append(words, safe.Text(n.Job.Held))
 	}
 	for _, e := range slices.Concat(n.After, n.On) {
 		if _, ok := t.index[e.Job]; !ok {
-			words = append(words, "not shown here: "+cleanCell(string(e.Job)))
+			words = append(words, "not shown here: "+safe.Text(string(e.Job)))
 		}
 	}
 	return words
@@ -264,7 +265,7 @@ func (a *app) printDotEdge(e api.Edge, child job.ID, style string) {
 func dotText(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		line = strings.ReplaceAll(cleanCell(line), `\`, `\\`)
+		line = strings.ReplaceAll(safe.Text(line), `\`, `\\`)
 		lines[i] = strings.ReplaceAll(line, `"`, `\"`)
 	}
 	return `"` + strings.Join(lines, `\n`) + `"`

@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // formCrontab is the lines that would do the same, ready for a file in
@@ -351,7 +352,7 @@ func (a *app) printImportedCron(c *importedCron) {
 		a.printImportedTable(&c.Tables[i])
 	}
 	for _, s := range c.Silent {
-		a.printf("%s  never runs: %s\n", cleanCell(s.Path), s.Why)
+		a.printf("%s  never runs: %s\n", safe.Text(s.Path), s.Why)
 	}
 	file := ""
 	for _, s := range c.Settings {
@@ -363,41 +364,41 @@ func (a *app) printImportedCron(c *importedCron) {
 		if s.Differs {
 			mark = a.paint(doubt, "~")
 		}
-		a.printf("   %s %s\n", mark, cleanCell(s.text()))
+		a.printf("   %s %s\n", mark, safe.Text(s.text()))
 	}
 }
 
 func (a *app) printImportedTable(t *importedTable) {
-	path := cleanCell(t.Path)
+	path := safe.Text(t.Path)
 	switch {
 	case t.Ignored != "":
-		a.printf("%s  %s\n", path, cleanCell(t.Ignored))
+		a.printf("%s  %s\n", path, safe.Text(t.Ignored))
 		return
 	case !t.readable:
-		a.printf("%s  refused, %s: %s\n", path, t.Refused, cleanCell(t.Why))
+		a.printf("%s  refused, %s: %s\n", path, t.Refused, safe.Text(t.Why))
 		return
 	}
 	a.printf("%s  %s", path, entries(len(t.Entries)))
 	if t.Errors > 0 {
-		a.printf(", %s    cronring lint %s", plural(t.Errors, "error"), cleanCell(shellWord(t.Path)))
+		a.printf(", %s    cronring lint %s", plural(t.Errors, "error"), safe.Text(shellWord(t.Path)))
 	}
 	a.printf("\n")
 	a.printChanges("  ", t.Changes)
 	for _, c := range t.NotRun {
-		a.printf("  %s %s, and does not run\n", a.paint(bad, "-"), cleanCell(c.Text))
+		a.printf("  %s %s, and does not run\n", a.paint(bad, "-"), safe.Text(c.Text))
 	}
 	for _, e := range t.Entries {
-		a.printf("%5d  %s  %s  %s\n", e.Line, cleanCell(strings.Join(strings.Fields(e.Schedule), " ")), cleanCell(e.User), cleanCell(e.Command))
+		a.printf("%5d  %s  %s  %s\n", e.Line, safe.Text(strings.Join(strings.Fields(e.Schedule), " ")), safe.Text(e.User), safe.Text(e.Command))
 		a.printChanges("       ", e.Changes)
 		for _, note := range e.Notes {
-			a.printf("         %s\n", cleanCell(note))
+			a.printf("         %s\n", safe.Text(note))
 		}
 	}
 }
 
 func (a *app) printChanges(indent string, changes []change) {
 	for _, c := range changes {
-		a.printf("%s%s %s\n", indent, a.paint(doubt, "~"), cleanCell(c.Text))
+		a.printf("%s%s %s\n", indent, a.paint(doubt, "~"), safe.Text(c.Text))
 	}
 }
 
@@ -409,7 +410,7 @@ func (a *app) printAnacron(r *importedAnacron) {
 		a.printf("anacron is installed, without a table\n")
 		return
 	case r.Refused != "":
-		a.printf("%s  refused, %s\n", r.Table, cleanCell(r.Refused))
+		a.printf("%s  refused, %s\n", r.Table, safe.Text(r.Refused))
 		return
 	case r.Installed:
 		a.printf("%s  %s of anacron, which is installed and goes on with them\n", r.Table, plural(len(r.Jobs), "job"))
@@ -424,7 +425,7 @@ func (a *app) printAnacron(r *importedAnacron) {
 		if j.Due {
 			last += ", due"
 		}
-		a.printf("%5d  %s  %s after %s, %s  %s\n", j.Line, cleanCell(j.ID), j.Period, j.Delay, last, cleanCell(j.Command))
+		a.printf("%5d  %s  %s after %s, %s  %s\n", j.Line, safe.Text(j.ID), j.Period, j.Delay, last, safe.Text(j.Command))
 	}
 }
 
@@ -442,12 +443,12 @@ func (a *app) printTimers(timers []timer) {
 }
 
 func (a *app) printTimer(t *timer) {
-	a.printf("%s", cleanCell(t.Unit))
+	a.printf("%s", safe.Text(t.Unit))
 	for _, c := range t.Calendar {
-		a.printf("  %s", cleanCell(c))
+		a.printf("  %s", safe.Text(c))
 	}
 	for _, o := range t.Other {
-		a.printf("  %s", cleanCell(o))
+		a.printf("  %s", safe.Text(o))
 	}
 	if !t.Enabled {
 		a.printf("  (not enabled)")
@@ -457,16 +458,16 @@ func (a *app) printTimer(t *timer) {
 	}
 	a.printf("\n")
 	if t.Problem != "" {
-		a.printf("       %s cannot be read: %s\n", a.paint(bad, "-"), cleanCell(t.Problem))
+		a.printf("       %s cannot be read: %s\n", a.paint(bad, "-"), safe.Text(t.Problem))
 	}
 	for _, line := range t.Lines {
-		a.printf("       %s\n", cleanCell(line))
+		a.printf("       %s\n", safe.Text(line))
 	}
 	for _, why := range t.WhyNot {
-		a.printf("       %s no line does the same: %s\n", a.paint(faint, "-"), cleanCell(why))
+		a.printf("       %s no line does the same: %s\n", a.paint(faint, "-"), safe.Text(why))
 	}
 	for _, loss := range t.Loses {
-		a.printf("       %s %s\n", a.paint(doubt, "~"), cleanCell(loss))
+		a.printf("       %s %s\n", a.paint(doubt, "~"), safe.Text(loss))
 	}
 }
 
@@ -479,19 +480,19 @@ func (a *app) printCandidates(timers []timer) {
 			if t.Problem != "" {
 				why = t.Problem
 			}
-			a.printf("# %s: no line does the same: %s\n", cleanCell(t.Unit), cleanCell(why))
+			a.printf("# %s: no line does the same: %s\n", safe.Text(t.Unit), safe.Text(why))
 			continue
 		}
 		state := "with it: systemctl disable --now " + t.Unit
 		if !t.Enabled {
 			state = "the timer is not enabled"
 		}
-		a.printf("# %s; %s\n", cleanCell(t.Unit), cleanCell(state))
+		a.printf("# %s; %s\n", safe.Text(t.Unit), safe.Text(state))
 		for _, line := range t.Lines {
 			if !t.Enabled {
 				line = "# " + line
 			}
-			a.printf("%s\n", cleanCell(line))
+			a.printf("%s\n", safe.Text(line))
 		}
 	}
 }

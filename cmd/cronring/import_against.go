@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // logged is one start that the host's own cron logged.
@@ -57,7 +58,7 @@ func (a *app) compareShadow(ctx context.Context, s *shadow, starts []shadowed, b
 		if d.ours {
 			who = "only cronring"
 		}
-		a.printf("  %s  (%s) CMD (%s)  %s\n", d.at.In(zone).Format(time.DateTime), cleanCell(d.user), cleanCell(d.command), who)
+		a.printf("  %s  (%s) CMD (%s)  %s\n", d.at.In(zone).Format(time.DateTime), safe.Text(d.user), safe.Text(d.command), who)
 	}
 	if len(differ) > 0 {
 		return exit(exitFailed)

@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // shadowed is one start that cronring would make.
@@ -215,7 +216,7 @@ func (a *app) printShadowed(one shadowed, out *output) error {
 		}
 		return a.out.Flush()
 	}
-	a.printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), cleanCell(filepath.Base(one.Table)), one.Line, cleanCell(one.User), cleanCell(one.Command))
+	a.printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), safe.Text(filepath.Base(one.Table)), one.Line, safe.Text(one.User), safe.Text(one.Command))
 	return a.out.Flush()
 }
 

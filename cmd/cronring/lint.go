@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 type lintFlags struct {
@@ -217,7 +218,7 @@ func (a *app) printLint(remarks []crontab.Diagnostic, texts map[string]string, o
 			a.printExcerpt(d, strings.TrimSuffix(lines[d.File][d.Line-1], "\r"))
 		}
 		if d.Fix != "" {
-			a.printf("      fix: %s\n", cleanCell(d.Fix))
+			a.printf("      fix: %s\n", safe.Text(d.Fix))
 		}
 	}
 	return nil
@@ -227,14 +228,14 @@ var severityTone = map[string]tone{"error": bad, "warning": doubt, "notice": fai
 
 // printRemark writes one remark in one line, as compilers do.
 func (a *app) printRemark(d api.Diagnostic) {
-	place := cleanCell(d.File)
+	place := safe.Text(d.File)
 	if d.Line > 0 { // else it is about the file as a whole
 		place += fmt.Sprintf(":%d", d.Line)
 	}
 	if d.Column > 0 {
 		place += fmt.Sprintf(":%d", d.Column)
 	}
-	a.printf("%s %s %s %s\n", place, a.paint(severityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, cleanCell(d.Message))
+	a.printf("%s %s %s %s\n", place, a.paint(severityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, safe.Text(d.Message))
 }
 
 // excerptSide is how much of a long line is shown on either side of the place.
@@ -255,12 +256,12 @@ func (a *app) printExcerpt(d api.Diagnostic, line string) {
 	}
 	a.printf("      %s%s%s\n", before, marked, after)
 	if d.Column > 0 {
-		a.printf("      %s%s\n", strings.Repeat(" ", cells(before)), a.paint(severityTone[d.Severity], strings.Repeat("^", max(cells(marked), 1))))
+		a.printf("      %s%s\n", strings.Repeat(" ", safe.Width(before)), a.paint(severityTone[d.Severity], strings.Repeat("^", max(safe.Width(marked), 1))))
 	}
 }
 
 // shown is a part of a line in which a tab takes one cell, so that carets fit.
-func shown(text string) string { return cleanCell(strings.ReplaceAll(text, "\t", " ")) }
+func shown(text string) string { return safe.Text(strings.ReplaceAll(text, "\t", " ")) }
 
 // counts sums remarks up: "1 error, 2 warnings".
 func counts(remarks []api.Diagnostic) string {

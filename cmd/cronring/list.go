@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newList(a *app) *cobra.Command {
@@ -59,7 +60,7 @@ func (a *app) list(cmd *cobra.Command, q api.Query, out *output) error {
 		return printLines(a, jobs)
 	case formName:
 		for _, j := range jobs {
-			a.printf("%s\n", cleanCell(string(j.Job.ID)))
+			a.printf("%s\n", safe.Text(string(j.Job.ID)))
 		}
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // logFlags are the flags of logs.
@@ -60,7 +61,7 @@ func (a *app) logs(cmd *cobra.Command, ref string, f *logFlags) error {
 	}
 	client := a.dial()
 	defer client.Close()
-	p := &outputPrinter{app: a, flags: f, loc: loc, cleaners: map[job.Stream]*cleaner{}}
+	p := &outputPrinter{app: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
 	for e, err := range client.Output(cmd.Context(), runRef(ref), f.follow) {
 		if err == nil {
 			err = p.event(e)
@@ -80,7 +81,7 @@ type outputPrinter struct {
 	flags    *logFlags
 	loc      *time.Location
 	at       time.Time // of the chunk being printed
-	cleaners map[job.Stream]*cleaner
+	cleaners map[job.Stream]*safe.Lines
 }
 
 // event prints one item of the stream. The record that ends a followed one is
@@ -120,12 +121,12 @@ func (p *outputPrinter) print(c job.Chunk) error {
 	return err
 }
 
-func (p *outputPrinter) cleaner(s job.Stream) *cleaner {
+func (p *outputPrinter) cleaner(s job.Stream) *safe.Lines {
 	c := p.cleaners[s]
 	if c == nil {
-		c = &cleaner{w: p.out, color: p.colored()}
+		c = &safe.Lines{W: p.out, Color: p.colored()}
 		if p.flags.times {
-			c.prefix = func() string { return p.at.In(p.loc).Format("15:04:05.000 ") + string(s) + "  " }
+			c.Prefix = func() string { return p.at.In(p.loc).Format("15:04:05.000 ") + string(s) + "  " }
 		}
 		p.cleaners[s] = c
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // nextFlags are the flags of next.
@@ -224,13 +225,13 @@ func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *out
 		}
 		return nil
 	}
-	a.printf("%s", cleanCell(c.Meaning))
+	a.printf("%s", safe.Text(c.Meaning))
 	if c.PerYear > 0 {
 		a.printf(" (%s a year)", plural(c.PerYear, "run"))
 	}
 	a.printf("\n")
 	if c.Zone != loc.String() {
-		a.printf("in the zone %s\n", cleanCell(c.Zone))
+		a.printf("in the zone %s\n", safe.Text(c.Zone))
 	}
 	width := len(strconv.Itoa(len(c.Next)))
 	for i, t := range c.Next {
@@ -246,9 +247,9 @@ func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *out
 // printAdvice writes remarks on something that has no place in a file.
 func (a *app) printAdvice(remarks []api.Diagnostic) {
 	for _, d := range remarks {
-		a.printf("%s %s %s", a.paint(severityTone[d.Severity], d.Severity), d.Code, cleanCell(d.Message))
+		a.printf("%s %s %s", a.paint(severityTone[d.Severity], d.Severity), d.Code, safe.Text(d.Message))
 		if d.Fix != "" {
-			a.printf("; fix: %s", cleanCell(d.Fix))
+			a.printf("; fix: %s", safe.Text(d.Fix))
 		}
 		a.printf("\n")
 	}

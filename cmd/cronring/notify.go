@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/tui/safe"
+)
 
 func newNotify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -18,7 +22,7 @@ Only root may.`,
 			if err := client.Notify(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			a.say("channel %s took a test notice", cleanCell(args[0]))
+			a.say("channel %s took a test notice", safe.Text(args[0]))
 			return nil
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // outlook sums a rehearsal up.
@@ -162,7 +163,7 @@ func (o *outlook) overlapText() string {
 	}
 	var texts []string
 	for _, id := range slices.Sorted(maps.Keys(o.overlaps)) {
-		texts = append(texts, cleanCell(string(id))+" "+o.overlaps[id].text())
+		texts = append(texts, safe.Text(string(id))+" "+o.overlaps[id].text())
 	}
 	const most = 10
 	if len(texts) > most {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newPause(a *app) *cobra.Command {
@@ -52,6 +53,6 @@ func newPause(a *app) *cobra.Command {
 
 func (a *app) printChanged(what string, jobs []job.ID) {
 	for _, id := range jobs {
-		a.printf("%s %s\n", what, cleanCell(string(id)))
+		a.printf("%s %s\n", what, safe.Text(string(id)))
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // The exit codes that are not those of an api.Kind. 125 and 130 are those of
@@ -93,10 +94,10 @@ func (a *app) report(err error) int {
 		e = &api.Error{What: err.Error()}
 	}
 	a.out.Flush() // in the order in which it was said; trouble with it shows at the end
-	fmt.Fprintf(a.err, "cronring: %s\n", cleanCell(e.What))
+	fmt.Fprintf(a.err, "cronring: %s\n", safe.Text(e.What))
 	for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
 		if part.text != "" {
-			fmt.Fprintf(a.err, "  %s   %s\n", part.name, cleanCell(part.text))
+			fmt.Fprintf(a.err, "  %s   %s\n", part.name, safe.Text(part.text))
 		}
 	}
 	return e.Kind.Exit()

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newRevisions(a *app) *cobra.Command {
@@ -95,7 +96,7 @@ func (a *app) printRevision(cmd *cobra.Command, number string, out *output) erro
 	case out.word == formJSONL:
 		return a.printLine(r)
 	case r.Gone:
-		a.say("revision %d: from then on there was no %s", r.ID, cleanCell(r.File))
+		a.say("revision %d: from then on there was no %s", r.ID, safe.Text(r.File))
 	case a.tty:
 		a.printf("%s", visible(string(r.Text)))
 	default:

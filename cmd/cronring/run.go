@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newRun(a *app) *cobra.Command {
@@ -88,7 +89,7 @@ func (a *app) printRuns(runs []job.Run, out *output, state func(*job.Run) string
 			a.printf("%d\n", r.ID)
 			continue
 		}
-		a.printf("run %d  %s  %s", r.ID, cleanCell(string(r.Job)), a.paint(runTone(r), cleanCell(state(r))))
+		a.printf("run %d  %s  %s", r.ID, safe.Text(string(r.Job)), a.paint(runTone(r), safe.Text(state(r))))
 		if !r.Ended.IsZero() {
 			a.printf(" in %s", a.took(r))
 		}

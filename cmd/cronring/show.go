@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -45,7 +46,7 @@ func newShow(a *app) *cobra.Command {
 
 func (a *app) printJob(j api.Job, loc *time.Location) {
 	look := stateLook[j.State]
-	a.printf("%s  %s\n", cleanCell(string(j.Job.ID)), a.paint(look.tone, stateSign(j.State)+" "+string(j.State)))
+	a.printf("%s  %s\n", safe.Text(string(j.Job.ID)), a.paint(look.tone, stateSign(j.State)+" "+string(j.State)))
 	a.printField("schedule", startsOn(&j.Job)+"   "+j.Meaning)
 	a.printField("zone", j.Job.Zone)
 	a.printField("source", fmt.Sprintf("%s:%d", j.Job.Table, j.Job.Line))
@@ -79,7 +80,7 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 // printField writes one named line, and nothing for an empty text.
 func (a *app) printField(name, text string) {
 	if text != "" {
-		a.printf("  %-9s %s\n", name, cleanCell(text))
+		a.printf("  %-9s %s\n", name, safe.Text(text))
 	}
 }
 

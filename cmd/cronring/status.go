@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // statusFlags are the flags of status.
@@ -77,9 +78,9 @@ func hasProblems(s api.Status, jobs []job.Status) bool {
 }
 
 func (a *app) printStatus(s api.Status, jobs []job.Status, loc *time.Location) {
-	a.printf("cronringd %s on %s, up %s", s.Version, cleanCell(s.Host), brief(s.Now.Sub(s.Started).Round(time.Second)))
+	a.printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), brief(s.Now.Sub(s.Started).Round(time.Second)))
 	if s.Next != nil {
-		a.printf("    next: %s %s %s", cleanCell(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.until(s.Next.At))
+		a.printf("    next: %s %s %s", safe.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.until(s.Next.At))
 	}
 	a.printf("\n%s%s", plural(s.Jobs, "job"), stateCounts(s.States))
 	if s.Day != nil && s.Day.Runs > 0 {
@@ -103,14 +104,14 @@ func (a *app) printStatus(s api.Status, jobs []job.Status, loc *time.Location) {
 }
 
 func (a *app) printProblem(sign string, p api.Problem) {
-	a.printf("%s %s\n", sign, cleanCell(p.What))
+	a.printf("%s %s\n", sign, safe.Text(p.What))
 	a.printPart("why", p.Why)
 	a.printPart("fix", p.Fix)
 }
 
 func (a *app) printPart(name, text string) {
 	if text != "" {
-		a.printf("  %s   %s\n", name, cleanCell(text))
+		a.printf("  %s   %s\n", name, safe.Text(text))
 	}
 }
 
@@ -132,11 +133,11 @@ func stateCounts(n map[job.State]int) string {
 func (a *app) printTroubled(jobs []job.Status, loc *time.Location) {
 	width := 0
 	for _, j := range jobs {
-		width = max(width, cells(cleanCell(string(j.Job.ID))))
+		width = max(width, safe.Width(safe.Text(string(j.Job.ID))))
 	}
 	for _, j := range jobs {
 		a.printf("%s %s  %s\n", a.paint(stateLook[j.State].tone, stateSign(j.State)),
-			padded(cleanCell(string(j.Job.ID)), width), cleanCell(a.trouble(j, loc)))
+			safe.Pad(safe.Text(string(j.Job.ID)), width), safe.Text(a.trouble(j, loc)))
 	}
 }
 

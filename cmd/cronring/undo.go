@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newUndo(a *app) *cobra.Command {
@@ -51,15 +52,15 @@ func (a *app) printUndone(done api.Installed) {
 			a.printRemark(d)
 		}
 	}
-	what := fmt.Sprintf("restored %s, %s", cleanCell(done.File), entryCount(done.Entries))
+	what := fmt.Sprintf("restored %s, %s", safe.Text(done.File), entryCount(done.Entries))
 	if done.Gone {
-		what = fmt.Sprintf("removed %s, as before", cleanCell(done.File))
+		what = fmt.Sprintf("removed %s, as before", safe.Text(done.File))
 	}
 	if done.Before != 0 {
 		what += fmt.Sprintf("; undo: cronring undo %d", done.Before)
 	}
 	a.printf("%s\n", what)
 	if done.Notice != "" {
-		a.say("%s", cleanCell(done.Notice))
+		a.say("%s", safe.Text(done.Notice))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 func newWhy(a *app) *cobra.Command {
@@ -53,22 +54,22 @@ else about the newest one; or about a run that somebody asked for since.`,
 }
 
 func (a *app) printWhy(w api.Why, loc *time.Location) {
-	a.printf("%s at %s\n", cleanCell(string(w.Job)), w.At.In(loc).Format(stampEyes))
-	a.printf("%s %s\n\n", a.stepSign(outcomeOf(w)), cleanCell(w.Verdict))
+	a.printf("%s at %s\n", safe.Text(string(w.Job)), w.At.In(loc).Format(stampEyes))
+	a.printf("%s %s\n\n", a.stepSign(outcomeOf(w)), safe.Text(w.Verdict))
 	for _, step := range w.Steps {
-		a.printf("  %s %-9s %s\n", a.stepSign(step.State), step.Name, cleanCell(step.Fact))
+		a.printf("  %s %-9s %s\n", a.stepSign(step.State), step.Name, safe.Text(step.Fact))
 	}
 	for i, fact := range w.Facts {
 		if i == 0 {
 			a.printf("\n")
 		}
-		a.printf("  %s\n", cleanCell(fact))
+		a.printf("  %s\n", safe.Text(fact))
 	}
 	for i, r := range w.Remedies {
 		if i == 0 {
 			a.printf("\ndo one of these\n")
 		}
-		a.printf("  %s    %s\n", cleanCell(r.What), cleanCell(r.Command))
+		a.printf("  %s    %s\n", safe.Text(r.What), safe.Text(r.Command))
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package safe
 
 import (
 	"bytes"
@@ -40,10 +40,10 @@ func TestCleanerKeepsTextOnly(t *testing.T) {
 	}
 }
 
-// cleaned passes text through a cleaner in pieces.
+// cleaned passes text through a Lines in pieces.
 func cleaned(text string, color bool, size int) string {
 	var out bytes.Buffer
-	c := &cleaner{w: &out, color: color}
+	c := &Lines{W: &out, Color: color}
 	for len(text) > 0 {
 		n := min(size, len(text))
 		c.Write([]byte(text[:n]))
@@ -54,15 +54,15 @@ func cleaned(text string, color bool, size int) string {
 }
 
 func TestCleanerCutsLongLine(t *testing.T) {
-	got := cleaned(strings.Repeat("x", 3*maxLine)+"\nnext\n", false, 1000)
-	want := strings.Repeat("x", maxLine) + " [line cut]\nnext\n"
+	got := cleaned(strings.Repeat("x", 3*MaxLine)+"\nnext\n", false, 1000)
+	want := strings.Repeat("x", MaxLine) + " [line cut]\nnext\n"
 	if got != want {
-		t.Errorf("clean a line of %d bytes: got %d bytes, want %d", 3*maxLine, len(got), len(want))
+		t.Errorf("clean a line of %d bytes: got %d bytes, want %d", 3*MaxLine, len(got), len(want))
 	}
 }
 
 func TestCleanCellShowsControls(t *testing.T) {
-	got := cleanCell("a\x1b[2Jb\tc\nd\u202ee\xff\u0085ü")
+	got := Text("a\x1b[2Jb\tc\nd\u202ee\xff\u0085ü")
 	if want := `a\x1b[2Jb\x09c\x0ad\u202ee\xff\u0085ü`; got != want {
 		t.Errorf("clean a cell: got %q, want %q", got, want)
 	}
@@ -79,7 +79,7 @@ func FuzzCleaner(f *testing.F) {
 		}
 		for i := 0; i < len(got); {
 			if got[i] == 0x1b && color {
-				if n, sgr := escapeLen([]byte(got[i:min(i+maxLine, len(got))])); sgr {
+				if n, sgr := escapeLen([]byte(got[i:min(i+MaxLine, len(got))])); sgr {
 					i += n
 					continue
 				}
@@ -90,7 +90,7 @@ func FuzzCleaner(f *testing.F) {
 			}
 			i += n
 		}
-		cell := cleanCell(string(text))
+		cell := Text(string(text))
 		if strings.ContainsFunc(cell, hidden) || !utf8.ValidString(cell) {
 			t.Errorf("clean cell %q: got %q", text, cell)
 		}

@@ -1,4 +1,6 @@
-package main
+// Package safe owns how foreign text (names, commands, output of jobs) becomes
+// fit for a terminal: without what could take it over, and measured in cells.
+package safe
 
 import (
 	"bytes"
@@ -9,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is how much of one line of a job's output is shown, in bytes.
-const maxLine = 8192
+// MaxLine is how much of one line of a job's output is shown, in bytes.
+const MaxLine = 8192
 
-// cleanCell makes foreign text (a command, a name, a path) fit for one field of
+// Text makes foreign text (a command, a name, a path) fit for one field of
 // one line. Control characters are shown as escapes, and so are the invisible
 // ones that reorder text on a screen.
-func cleanCell(s string) string {
+func Text(s string) string {
 	if isPlain(s) {
 		return s
 	}
@@ -53,19 +55,19 @@ func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029
 }
 
-// cleaner passes the output of one stream of one run on, line by line, without
+// Lines passes the output of one stream of one run on, line by line, without
 // what could take over a terminal. Newlines and tabs stay, and so do colours
 // where they are wanted; of a line redrawn with carriage returns the last state
-// stays; a line is cut at maxLine bytes.
-type cleaner struct {
-	w      io.Writer
-	prefix func() string // written before each line; nil for none
-	color  bool
-	line   []byte // since the last newline
-	cut    bool   // the line is longer than maxLine; the rest is left out
+// stays; a line is cut at MaxLine bytes.
+type Lines struct {
+	W      io.Writer
+	Prefix func() string // written before each line; nil for none
+	Color  bool          // colours stay
+	line   []byte        // since the last newline
+	cut    bool          // the line is longer than MaxLine; the rest is left out
 }
 
-func (c *cleaner) Write(p []byte) (int, error) {
+func (c *Lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
 		i := bytes.IndexByte(p, '\n')
@@ -83,7 +85,7 @@ func (c *cleaner) Write(p []byte) (int, error) {
 }
 
 // Close ends an unfinished line.
-func (c *cleaner) Close() error {
+func (c *Lines) Close() error {
 	if len(c.line) == 0 {
 		return nil
 	}
@@ -92,36 +94,36 @@ func (c *cleaner) Close() error {
 
 // keep holds a part of a line. What was redrawn need not be held, so that a
 // progress bar of any length shows its end.
-func (c *cleaner) keep(p []byte) {
+func (c *Lines) keep(p []byte) {
 	if i := bytes.LastIndexByte(bytes.TrimRight(p, "\r"), '\r'); i >= 0 {
 		c.line, c.cut, p = c.line[:0], false, p[i+1:]
 	}
 	if len(c.line) > 0 && len(p) > 0 && c.line[len(c.line)-1] == '\r' && p[0] != '\r' {
 		c.line, c.cut = c.line[:0], false
 	}
-	if room := maxLine - len(c.line); len(p) > room {
+	if room := MaxLine - len(c.line); len(p) > room {
 		p, c.cut = p[:room], true
 	}
 	c.line = append(c.line, p...)
 }
 
-func (c *cleaner) endLine() error {
+func (c *Lines) endLine() error {
 	var b []byte
-	if c.prefix != nil {
-		b = append(b, c.prefix()...)
+	if c.Prefix != nil {
+		b = append(b, c.Prefix()...)
 	}
-	b = appendClean(b, c.line, c.color)
+	b = AppendLine(b, c.line, c.Color)
 	if c.cut {
 		b = append(b, " [line cut]"...)
 	}
 	c.line, c.cut = c.line[:0], false
-	_, err := c.w.Write(append(b, '\n'))
+	_, err := c.W.Write(append(b, '\n'))
 	return err
 }
 
-// appendClean appends line without control characters and escape sequences.
+// AppendLine appends line without control characters and escape sequences.
 // With color, sequences that set colours (SGR) stay, and are undone at the end.
-func appendClean(b, line []byte, color bool) []byte {
+func AppendLine(b, line []byte, color bool) []byte {
 	painted := false
 	for len(line) > 0 {
 		if line[0] == 0x1b {
