@@ -27,6 +27,10 @@ var layers = [][]string{
 	{"daemon/api"},
 	{"daemon/server"},
 	{"daemon"},
+	{"tui/safe", "tui/keys"},
+	{"tui/canvas", "tui/board", "tui/edit"},
+	{"tui/screen"},
+	{"tui"},
 	{"cmd/cronringd", "cmd/cronring"},
 }
 

@@ -1,0 +1,221 @@
+// Package canvas owns a screenful of cells: text is drawn into rectangles of
+// it, never outside, and the whole is written out as one frame or as plain text.
+package canvas
+
+import (
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// cell is one place on the screen. A grapheme of two cells stands in the first;
+// the second has an empty text.
+type cell struct {
+	text  string
+	style Style
+}
+
+// Canvas is a screenful. The zero value has no cells; Resize gives it some.
+type Canvas struct {
+	width, height int
+	cells         []cell
+}
+
+// New makes an empty canvas.
+func New(width, height int) *Canvas {
+	c := new(Canvas)
+	c.Resize(width, height)
+	return c
+}
+
+// Resize gives the canvas another size and clears it.
+func (c *Canvas) Resize(width, height int) {
+	c.width, c.height = max(width, 0), max(height, 0)
+	if n := c.width * c.height; cap(c.cells) >= n {
+		c.cells = c.cells[:n]
+	} else {
+		c.cells = make([]cell, n)
+	}
+	c.Clear()
+}
+
+// Clear blanks all cells.
+func (c *Canvas) Clear() {
+	for i := range c.cells {
+		c.cells[i] = cell{text: " "}
+	}
+}
+
+// View is the whole canvas to draw on.
+func (c *Canvas) View() View { return View{canvas: c, width: c.width, height: c.height} }
+
+// Palette says how a style is written to a terminal: the sequence that sets it
+// after a reset, or nothing. See the tui package for those of each tier.
+type Palette interface{ Sequence(Style) string }
+
+// AppendFrame appends all lines, parted by newlines. Where the style changes it
+// is reset and set anew, and each line ends without one.
+func (c *Canvas) AppendFrame(b []byte, p Palette) []byte {
+	for y := range c.height {
+		if y > 0 {
+			b = append(b, '\n')
+		}
+		var now Style
+		for _, cell := range c.cells[y*c.width : (y+1)*c.width] {
+			if cell.text == "" {
+				continue
+			}
+			if cell.style != now {
+				b = appendChange(b, p, now, cell.style)
+				now = cell.style
+			}
+			b = append(b, cell.text...)
+		}
+		b = appendChange(b, p, now, Style{})
+	}
+	return b
+}
+
+func appendChange(b []byte, p Palette, from, to Style) []byte {
+	old, sequence := p.Sequence(from), p.Sequence(to)
+	if old == sequence {
+		return b
+	}
+	if old != "" {
+		b = append(b, "\x1b[0m"...)
+	}
+	return append(b, sequence...)
+}
+
+// Text is what the canvas shows, without styles: lines with trailing blanks.
+func (c *Canvas) Text() string {
+	var b strings.Builder
+	for y := range c.height {
+		for _, cell := range c.cells[y*c.width : (y+1)*c.width] {
+			b.WriteString(cell.text)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// View is a rectangle of a canvas. Places are counted from its own corner, and
+// what does not fit in is left out.
+type View struct {
+	canvas        *Canvas
+	x, y          int
+	width, height int
+}
+
+// Width and Height are in cells.
+func (v View) Width() int  { return v.width }
+func (v View) Height() int { return v.height }
+
+// In is a part of the view, cut at its borders.
+func (v View) In(x, y, width, height int) View {
+	left, top := max(x, 0), max(y, 0)
+	right, bottom := min(x+width, v.width), min(y+height, v.height)
+	return View{v.canvas, v.x + left, v.y + top, max(right-left, 0), max(bottom-top, 0)}
+}
+
+// Row is one line of the view.
+func (v View) Row(y int) View { return v.In(0, y, v.width, 1) }
+
+// Below is the view without its first n lines, Above the first n alone.
+func (v View) Below(n int) View { return v.In(0, n, v.width, v.height-n) }
+func (v View) Above(n int) View { return v.In(0, 0, v.width, n) }
+
+// Fill gives every cell one text of one cell.
+func (v View) Fill(text string, s Style) {
+	for y := range v.height {
+		for x := range v.width {
+			v.set(x, y, text, s)
+		}
+	}
+}
+
+// Restyle changes the style of cells that are drawn already: a cursor line.
+func (v View) Restyle(change func(Style) Style) {
+	for y := range v.height {
+		row := v.canvas.cells[(v.y+y)*v.canvas.width+v.x:][:v.width]
+		for x := range row {
+			row[x].style = change(row[x].style)
+		}
+	}
+}
+
+// Put draws text, which may be foreign, at a place, and gives the column after
+// it. What is beyond the right border is left out.
+func (v View) Put(x, y int, text string, s Style) int {
+	if y < 0 || y >= v.height {
+		return x + safe.Width(text)
+	}
+	if isASCII(text) {
+		for i := range len(text) {
+			v.set(x+i, y, text[i:i+1], s)
+		}
+		return x + len(text)
+	}
+	text = safe.Text(text)
+	for g := displaywidth.StringGraphemes(text); g.Next(); {
+		n := g.Width()
+		if n == 0 {
+			continue
+		}
+		if x+n > v.width {
+			return x + n
+		}
+		text := g.Value()
+		if x < 0 {
+			text = " " // half of it is outside
+		}
+		v.set(x, y, text, s)
+		for i := 1; i < n; i++ {
+			if text != " " {
+				text = ""
+			}
+			v.set(x+i, y, text, s)
+		}
+		x += n
+	}
+	return x
+}
+
+// PutRight draws text so that it ends at the right border, and gives the column
+// before it.
+func (v View) PutRight(y int, text string, s Style) int {
+	x := v.width - safe.Width(text)
+	v.Put(x, y, text, s)
+	return x - 1
+}
+
+// PutCut draws text in a field of a width, with an ellipsis for what is missing.
+func (v View) PutCut(x, y, width int, text string, s Style) {
+	v.In(x, y, width, 1).Put(0, 0, safe.Cut(safe.Text(text), width), s)
+}
+
+func (v View) set(x, y int, text string, s Style) {
+	if x < 0 || x >= v.width || y < 0 || y >= v.height {
+		return
+	}
+	row := v.canvas.cells[(v.y+y)*v.canvas.width:][:v.canvas.width]
+	x += v.x
+	if text != "" && row[x].text == "" && x > 0 { // the second half of what stood here goes, and so does the first
+		row[x-1].text = " "
+	}
+	if x+1 < len(row) && row[x+1].text == "" {
+		row[x+1].text = " "
+	}
+	row[x] = cell{text, s}
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,71 @@
+package canvas
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func TestPutStaysInsideItsView(t *testing.T) {
+	for _, text := range []string{"abcdefgh", "中文字符", "a\u0301bcdefgh", "\x1b[2Jxyz", "\u202eabcdef", "\xff\xfe", "👨‍👩‍👧‍👦abc", "日"} {
+		for width := range 6 {
+			for x := -3; x < 8; x++ {
+				c := New(6, 3)
+				c.View().In(1, 1, width, 1).Put(x, 0, text, Style{})
+				lines := strings.Split(c.Text(), "\n")
+				for y, line := range lines[:3] {
+					if got := safe.Width(line); got != 6 {
+						t.Fatalf("put %q at %d in %d cells: line %d is %d cells wide (%q), want 6", text, x, width, y, got, line)
+					}
+				}
+				if lines[0] != "      " || lines[2] != "      " || lines[1][0] != ' ' {
+					t.Fatalf("put %q at %d in %d cells drew outside: %q", text, x, width, lines)
+				}
+			}
+		}
+	}
+}
+
+func TestPutCutMarksWhatIsMissing(t *testing.T) {
+	c := New(8, 1)
+	c.View().PutCut(1, 0, 5, "abcdefgh", Style{})
+	if got, want := c.Text(), " abcd…  \n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type brackets struct{}
+
+func (brackets) Sequence(s Style) string {
+	if s == (Style{}) {
+		return ""
+	}
+	return "<" + string('0'+rune(s.Role)) + ">"
+}
+
+func TestFrameChangesStyleOnlyWhereItChanges(t *testing.T) {
+	c := New(4, 2)
+	c.View().Put(0, 0, "ab", Style{Role: Bad})
+	c.View().Put(2, 0, "cd", Style{Role: Good})
+	c.View().Put(1, 1, "x", Style{Role: Bad})
+	want := "<2>ab\x1b[0m<1>cd\x1b[0m\n <2>x\x1b[0m  "
+	if got := string(c.AppendFrame(nil, brackets{})); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestGlyphsTakeOneCell(t *testing.T) {
+	for tier := range glyphs {
+		g := glyphs[tier]
+		all := append([]string{
+			g.OK, g.Failed, g.Late, g.Running, g.Held, g.New, g.Skipped, g.Planned, g.Expected, g.Long, g.Ran,
+			g.Across, g.Down, g.Tee, g.Foot, g.Cursor, g.Mark, g.Ellipsis, g.Caret,
+		}, g.Bars[:]...)
+		for _, glyph := range all {
+			if got := safe.Width(glyph); got != 1 {
+				t.Errorf("tier %d: %q takes %d cells, want 1", tier, glyph, got)
+			}
+		}
+	}
+}

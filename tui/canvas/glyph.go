@@ -1,0 +1,58 @@
+package canvas
+
+// Tier is which characters a terminal can draw.
+type Tier uint8
+
+// The tiers. Full has blocks and braille, Safe no braille, ASCII nothing beyond
+// its name.
+const (
+	Full Tier = iota
+	Safe
+	ASCII
+)
+
+// Glyphs are the signs in use. Each takes one cell, and none is drawn as an
+// emoji by any terminal.
+type Glyphs struct {
+	Tier Tier
+
+	OK, Failed, Late, Running, Held, New string // states
+	Skipped, Planned, Expected, Long     string // cells of strips and of the timeline
+	Ran                                  string
+	Bars                                 [8]string // low to high
+	Across, Down, Tee, Foot              string    // lines: ─ │ ┬ ┴
+	Cursor, Mark                         string
+	Ellipsis                             string
+	Caret                                string // where text is typed
+}
+
+// GlyphsOf gives the signs of a tier.
+func GlyphsOf(t Tier) *Glyphs { return &glyphs[t] }
+
+var glyphs = [...]Glyphs{
+	Full:  withTier(blocks, Full),
+	Safe:  withTier(blocks, Safe),
+	ASCII: letters,
+}
+
+func withTier(g Glyphs, t Tier) Glyphs {
+	g.Tier = t
+	return g
+}
+
+var blocks = Glyphs{
+	OK: "✓", Failed: "✗", Late: "!", Running: "►", Held: "‖", New: "·",
+	Skipped: "·", Planned: "∙", Expected: "┄", Long: "━", Ran: "■",
+	Bars:   [8]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	Across: "─", Down: "│", Tee: "┬", Foot: "┴",
+	Cursor: ">", Mark: "*", Ellipsis: "…", Caret: "▏",
+}
+
+var letters = Glyphs{
+	Tier: ASCII,
+	OK:   "+", Failed: "X", Late: "!", Running: ">", Held: "=", New: ".",
+	Skipped: ".", Planned: ":", Expected: "~", Long: "=", Ran: "#",
+	Bars:   [8]string{".", ".", ":", "-", "=", "+", "#", "#"},
+	Across: "-", Down: "|", Tee: "+", Foot: "+",
+	Cursor: ">", Mark: "*", Ellipsis: "~", Caret: "_",
+}

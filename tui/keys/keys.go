@@ -1,0 +1,181 @@
+// Package keys owns which key does what: one table of actions, from which the
+// dashboard, its help, the manual page and the key file are made.
+package keys
+
+// Action is what a key does, by a name that a key file can use.
+type Action string
+
+// Scope is where a binding counts. The narrower one wins: the screen's own,
+// then Subject if something is selected there, then Everywhere.
+type Scope string
+
+// The scopes.
+const (
+	Everywhere Scope = "everywhere"
+	Subject    Scope = "job or run" // what acts on a selected job or run, on any screen
+	List       Scope = "lists"      // moving, filtering, marking
+
+	Jobs     Scope = "jobs"
+	Detail   Scope = "job"
+	Runs     Scope = "runs"
+	Timeline Scope = "timeline"
+	Ring     Scope = "ring"
+	Files    Scope = "files"
+	Editor   Scope = "editor"
+	Output   Scope = "output"
+	Why      Scope = "why"
+	DST      Scope = "dst"
+	Incident Scope = "incident"
+)
+
+// The actions.
+const (
+	ShowJobs     Action = "jobs"
+	ShowRuns     Action = "runs"
+	ShowTimeline Action = "timeline"
+	ShowRing     Action = "ring"
+	ShowFiles    Action = "files"
+	Palette      Action = "palette"
+	Help         Action = "help"
+	CommandLog   Action = "command-log"
+	Undo         Action = "undo"
+	Previous     Action = "previous-view"
+	Times        Action = "times"
+	Zone         Action = "zone"
+	Mouse        Action = "mouse"
+	Reload       Action = "reload"
+	Redraw       Action = "redraw"
+	Wide         Action = "wide"
+	Back         Action = "back"
+	Leave        Action = "leave"
+	Quit         Action = "quit"
+
+	Down         Action = "down"
+	Up           Action = "up"
+	First        Action = "first"
+	Last         Action = "last"
+	HalfDown     Action = "half-page-down"
+	HalfUp       Action = "half-page-up"
+	PageDown     Action = "page-down"
+	PageUp       Action = "page-up"
+	NextPane     Action = "next-pane"
+	PreviousPane Action = "previous-pane"
+	Open         Action = "open"
+	Filter       Action = "filter"
+	NextMatch    Action = "next-match"
+	PrevMatch    Action = "previous-match"
+	States       Action = "states"
+	Sort         Action = "sort"
+	Reverse      Action = "reverse"
+	Mark         Action = "mark"
+	Range        Action = "range"
+	MarkAll      Action = "mark-all"
+	Views        Action = "views"
+
+	Run         Action = "run"
+	Stop        Action = "stop"
+	Pause       Action = "pause"
+	Explain     Action = "why"
+	ShowOutput  Action = "output"
+	PageOutput  Action = "output-pager"
+	Edit        Action = "edit"
+	Add         Action = "add"
+	Delete      Action = "delete"
+	Acknowledge Action = "acknowledge"
+	Backfill    Action = "backfill"
+	Retry       Action = "retry"
+	Copy        Action = "copy"
+	NextRun     Action = "next-run"
+	PreviousRun Action = "previous-run"
+	ShowDST     Action = "dst"
+	ShowGroups  Action = "incident"
+
+	Follow     Action = "follow"
+	Wrap       Action = "wrap"
+	Timestamps Action = "timestamps"
+	Diff       Action = "diff"
+	Streams    Action = "streams"
+	Raw        Action = "raw"
+
+	Earlier   Action = "earlier"
+	Later     Action = "later"
+	ZoomIn    Action = "zoom-in"
+	ZoomOut   Action = "zoom-out"
+	Now       Action = "now"
+	Clashes   Action = "clashes"
+	Write     Action = "write"
+	Save      Action = "save"
+	Try       Action = "try"
+	Problem   Action = "next-problem"
+	Form      Action = "form"
+	Revisions Action = "revisions"
+	Remedy1   Action = "remedy-1"
+	Remedy2   Action = "remedy-2"
+	Remedy3   Action = "remedy-3"
+	Remedy4   Action = "remedy-4"
+)
+
+// Binding is one row of the table.
+type Binding struct {
+	Action  Action
+	Scope   Scope
+	Keys    []string // as Bubble Tea names them: "j", "ctrl+d", "esc", "space"
+	Short   string   // one or two words for the foot of a screen
+	Long    string   // what it does, for help and the manual page
+	Command string   // the command that does the same; empty where it only moves or shows
+}
+
+// Map finds actions by key.
+type Map struct {
+	bindings []Binding
+	byKey    map[Scope]map[string]Action
+}
+
+// Default is the table without a key file.
+func Default() *Map { return newMap(table) }
+
+func newMap(bindings []Binding) *Map {
+	m := &Map{bindings: bindings, byKey: map[Scope]map[string]Action{}}
+	for _, b := range bindings {
+		if m.byKey[b.Scope] == nil {
+			m.byKey[b.Scope] = map[string]Action{}
+		}
+		for _, key := range b.Keys {
+			m.byKey[b.Scope][key] = b.Action
+		}
+	}
+	return m
+}
+
+// Find gives the action of a key in the first of some scopes that knows it.
+func (m *Map) Find(key string, scopes ...Scope) (a Action, ok bool) {
+	for _, s := range scopes {
+		if a, ok = m.byKey[s][key]; ok {
+			return a, true
+		}
+	}
+	return "", false
+}
+
+// Of gives the bindings of scopes, in the order of the table.
+func (m *Map) Of(scopes ...Scope) []Binding {
+	var all []Binding
+	for _, s := range scopes {
+		for _, b := range m.bindings {
+			if b.Scope == s {
+				all = append(all, b)
+			}
+		}
+	}
+	return all
+}
+
+// Binding gives the row of an action in the first of some scopes that has it.
+func (m *Map) Binding(a Action, scopes ...Scope) (b Binding, ok bool) {
+	for _, b := range m.Of(scopes...) {
+		if b.Action == a {
+			return b, true
+		}
+	}
+	return Binding{}, false
+}

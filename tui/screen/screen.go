@@ -1,0 +1,176 @@
+package screen
+
+import (
+	"context"
+	"iter"
+	"os/exec"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// Screen is one of the dashboard's screens. Its methods are called by the shell,
+// one at a time.
+type Screen interface {
+	// Scope names the screen, and where its keys stand in the table.
+	Scope() keys.Scope
+	// Open is called when it comes to the front, also when it comes back.
+	Open(w *World) []Effect
+	// Act answers to a key of List, of Subject that the shell left to it, or of
+	// its own scope. ok is false for an action that it does not know.
+	Act(w *World, a keys.Action) (effects []Effect, ok bool)
+	// Take receives what came of an Ask or a Follow of this screen.
+	Take(w *World, a Answer) []Effect
+	// Refresh is called after the board, the status or the link have changed,
+	// and once a second.
+	Refresh(w *World) []Effect
+	// Draw draws everything but the shell's first and last line.
+	Draw(v canvas.View, w *World)
+	// Subject is what is selected.
+	Subject(w *World) Subject
+	// Refuses says why an action does nothing now; empty: it does something. The
+	// key is shown dim, and pressing it shows the reason.
+	Refuses(w *World, a keys.Action) string
+}
+
+// Typist is a screen with a place to type in. While Typing, keys come here
+// first.
+type Typist interface {
+	Typing() bool
+	// Type answers to a key. ok is false for one that means nothing to text: it
+	// is looked up in the table then.
+	Type(w *World, k Key) (effects []Effect, ok bool)
+}
+
+// Modal is a screen with a heading of its own in place of the line of screens.
+type Modal interface {
+	Heading(w *World) string
+}
+
+// Foot is a screen that chooses the keys of its last line; otherwise the shell
+// does.
+type Foot interface {
+	Foot(w *World) []keys.Action
+}
+
+// Key is a key as Bubble Tea names it, and the text that it types, if any.
+type Key struct {
+	Name string
+	Text string
+}
+
+// Subject is what an action is about.
+type Subject struct {
+	Jobs   []job.ID  // the marked ones, or the one under the cursor
+	Marked bool      // Jobs are marked, be it one
+	Run    job.RunID // 0: the newest of the job
+	At     time.Time // an occurrence; zero: none
+	File   string
+	Line   int
+}
+
+// Answer is what came of an Ask, or one of the things that came of a Follow.
+type Answer struct {
+	Slot  string
+	Value any
+	Err   error
+	Done  bool // nothing more comes
+}
+
+// Effect is what a screen wants done. The list is closed.
+type Effect interface{ effect() }
+
+// Ask asks the daemon. A newer one of the same screen and slot replaces it: its
+// answer is dropped then.
+type Ask struct {
+	Slot string
+	Call func(ctx context.Context, d Daemon) (any, error)
+}
+
+// Follow asks for what comes again and again, until the slot is asked anew,
+// the screen is left, or the end.
+type Follow struct {
+	Slot string
+	Call func(ctx context.Context, d Daemon) iter.Seq2[any, error]
+}
+
+// Forget ends what a slot waits for.
+type Forget struct{ Slot string }
+
+// Goto brings another screen to the front. Back leaves the front one.
+type Goto struct{ Screen Screen }
+
+// Back goes back to the screen before.
+type Back struct{}
+
+// Do changes something. It stands on the confirm ladder by its class, in the
+// command log, and can be undone if its Undo is set.
+type Do struct {
+	Class    Class
+	Question string   // for the strip; for Undoable what the toast says was done
+	Detail   []string // more lines: what exactly, what stays
+	Count    int      // to be typed where the class wants it
+	Name     string   // of a protected job, to be typed
+	Command  []string // the shell command that does the same, as arguments
+	Call     func(ctx context.Context, d Daemon) (said string, err error)
+	Watch    func(w *World) []Effect // for "run and watch"; nil: there is none
+	Preview  func(w *World) []Effect // for "dry run"; nil: there is none
+	Undo     *Do                     // what takes it back; nil: nothing does
+}
+
+// Class is how far an action reaches, and so how it is confirmed.
+type Class uint8
+
+// The classes of the ladder.
+const (
+	Undoable  Class = iota // done at once; a toast tells how to undo it
+	Effects                // y
+	Kills                  // y, with what it means
+	Removes                // type the count
+	Protected              // type the name
+)
+
+// Execute gives the terminal to a program, a pager or an editor, and tells the
+// screen when it has ended.
+type Execute struct {
+	Slot    string
+	Program func() *exec.Cmd
+}
+
+// Clip puts text on the clipboard. Say shows a line for a while.
+type Clip struct{ Text, What string }
+
+// Say tells the person something for a few seconds.
+type Say struct{ Text string }
+
+func (Ask) effect()     {}
+func (Follow) effect()  {}
+func (Forget) effect()  {}
+func (Goto) effect()    {}
+func (Back) effect()    {}
+func (Do) effect()      {}
+func (Execute) effect() {}
+func (Clip) effect()    {}
+func (Say) effect()     {}
+
+// Daemon is what screens ask; api.Client is one.
+type Daemon interface {
+	Status(ctx context.Context) (api.Status, error)
+	Show(ctx context.Context, ref string) (api.Job, error)
+	Why(ctx context.Context, ref string, at time.Time) (api.Why, error)
+	History(ctx context.Context, f api.Filter) (api.Runs, error)
+	OneRun(ctx context.Context, ref string) (job.Run, error)
+	Output(ctx context.Context, run string, follow bool) iter.Seq2[api.Event, error]
+	Run(ctx context.Context, r api.RunRequest) ([]job.Run, error)
+	Stop(ctx context.Context, r api.StopRequest) ([]job.Run, error)
+	Pause(ctx context.Context, r api.PauseRequest) ([]job.ID, error)
+	Resume(ctx context.Context, r api.ResumeRequest) ([]job.ID, error)
+	Reload(ctx context.Context) ([]api.Diagnostic, error)
+	Past(ctx context.Context, jobs []job.ID, n int) ([]api.JobPast, error)
+	Timeline(ctx context.Context, q api.TimelineQuery) (api.Timeline, error)
+	Clashes(ctx context.Context, q api.ClashQuery) (api.Clashes, error)
+	Ack(ctx context.Context, r api.AckRequest) ([]job.ID, error)
+}

@@ -1,0 +1,50 @@
+package screen
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// World is what all screens see. The shell alone changes it.
+type World struct {
+	Now    time.Time // the daemon's clock; frozen while Link is not live
+	Status api.Status
+	Board  *board.Board
+	Link   Link
+	Keys   *keys.Map
+	Glyphs *canvas.Glyphs
+
+	Local    *time.Location // where the person is
+	Zone     ZoneMode
+	Absolute bool   // times are shown as such, not by their distance
+	Still    bool   // nothing moves by itself: animation is off
+	ReadOnly string // why nothing may be changed; empty: it may
+
+	// Busy says that the person moved within the last two seconds, so that
+	// lists do not re-sort under the cursor.
+	Busy bool
+}
+
+// Link is how the daemon can be reached.
+type Link struct {
+	Live   bool
+	Socket string
+	Since  time.Time     // since when it is not live
+	Err    error         // why
+	Retry  time.Duration // until the next attempt
+	Tried  bool          // an attempt has ended; before the first one nothing is known
+}
+
+// ZoneMode is the zone in which times are shown.
+type ZoneMode uint8
+
+// The zone modes, in the order in which a key goes through them.
+const (
+	ZoneLocal ZoneMode = iota
+	ZoneJob
+	ZoneUTC
+)
