@@ -35,6 +35,8 @@ func TestBuiltOptions(t *testing.T) {
 		{"name=a.b_c-9", func(o *Options) { o.Name = "a.b_c-9" }},
 		{"enabled=no", func(o *Options) { o.Enabled = false }},
 		{"enabled", func(o *Options) {}},
+		{"protect", func(o *Options) { o.Protect = true }},
+		{"protect=no", func(o *Options) {}},
 		{"grace=90s", func(o *Options) { o.Grace = 90 * time.Second }},
 		{"grace=0", func(o *Options) { o.Grace = 0 }},
 		{"catchup=cron", func(o *Options) {}},

@@ -16,6 +16,7 @@ import (
 type Options struct {
 	Name    string // "" when derived
 	Enabled bool
+	Protect bool     // people are asked for its name before they run, stop or remove it
 	Hosts   []string // only on hosts of these names, in small letters; nil: on any
 
 	Manual bool   // started by hand only; its schedule is Never

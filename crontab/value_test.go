@@ -12,6 +12,7 @@ import (
 var optionValues = []struct{ key, good, bad string }{
 	{"name", "a A.b_c-9", "a/b"},
 	{"enabled", "yes no", "x"},
+	{"protect", "yes no", "x"},
 	{"tz", "Europe/Paris UTC", "Mars/Base"},
 	{"dst", "cron literal second", "no"},
 	{"every", "90s 5m", "0 5 x"},

@@ -52,6 +52,10 @@ var vocabulary = []OptionSpec{
 		Loss:  "it runs",
 		apply: func(p *plan, v string) (err error) { p.Enabled, err = oneOf(v, answers); return err }},
 
+	{Key: "protect", Values: yesNo, Same: "no", Meaning: "people are asked for its name before they run, stop or remove it",
+		Loss:  nothingLost,
+		apply: func(p *plan, v string) (err error) { p.Protect, err = oneOf(v, answers); return err }},
+
 	// When.
 	{Key: "tz", Values: "a name of the zone database, as Europe/Paris", Guard: true, Meaning: "zone of the time fields",
 		Loss:  "its fields are read in the host's zone",

@@ -42,7 +42,7 @@ MAILTO=""
 #@ memory=2G memory-high=1536M cpu=150% tasks=64 nofile=1024
 * * * * * root echo system-limits >>/tmp/fired
 
-#@ name=system-idle idle
+#@ name=system-idle idle protect
 * * * * * root echo system-idle >>/tmp/fired
 
 #@ name=system-notice log=file:/tmp/system.log mail=failure mailto=ops@example.org,root
