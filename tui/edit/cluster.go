@@ -1,0 +1,149 @@
+package edit
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// tabStop is how far apart the columns are that a tab leads to.
+const tabStop = 8
+
+// cluster is what people take for one character.
+type cluster struct {
+	size  int    // bytes of the text
+	shown string // what stands for it on the screen
+	width int    // cells of that
+}
+
+// first is the cluster that text, which is not empty, begins with, when it
+// stands in a column.
+func first(text string, column int) cluster {
+	if text[0] == '\t' {
+		width := tabStop - column%tabStop
+		return cluster{1, strings.Repeat(" ", width), width}
+	}
+	if isPrintable(text[0]) && (len(text) == 1 || text[1] < utf8.RuneSelf) {
+		return cluster{1, text[:1], 1}
+	}
+	g := displaywidth.StringGraphemes(text)
+	g.Next()
+	c := cluster{size: len(g.Value()), shown: safe.Text(g.Value())}
+	if c.width = safe.Width(c.shown); c.width == 0 {
+		c.shown = escaped(g.Value()) // a mark that has nothing to stand on
+		c.width = len(c.shown)
+	}
+	return c
+}
+
+func isPrintable(b byte) bool { return ' ' <= b && b < 0x7f }
+
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		fmt.Fprintf(&b, `\u%04x`, r)
+	}
+	return b.String()
+}
+
+// width is how many cells text takes from column 0 on.
+func width(text string) int {
+	column := 0
+	for text != "" {
+		c := first(text, column)
+		column += c.width
+		text = text[c.size:]
+	}
+	return column
+}
+
+// before is where the cluster begins that ends at byte at, or 0.
+func before(text string, at int) int {
+	begin, column := 0, 0
+	for next := 0; next < at; {
+		begin = next
+		c := first(text[next:], column)
+		column += c.width
+		next += c.size
+	}
+	return begin
+}
+
+// after is where the cluster ends that begins at byte at, or the text's end.
+func after(text string, at int) int {
+	if at >= len(text) {
+		return len(text)
+	}
+	return at + first(text[at:], 0).size
+}
+
+// at is the byte where the cluster begins that covers a column, or the text's
+// end.
+func at(text string, column int) int {
+	begin, reached := 0, 0
+	for begin < len(text) {
+		c := first(text[begin:], reached)
+		if reached+c.width > column {
+			break
+		}
+		reached += c.width
+		begin += c.size
+	}
+	return begin
+}
+
+// Shown is the part of text from column left on that fits into room cells, fit
+// for a terminal. A wide character that is cut leaves blanks.
+func Shown(text string, left, room int) string {
+	var b strings.Builder
+	column := 0
+	for text != "" && column < left+room {
+		c := first(text, column)
+		end := column + c.width
+		switch {
+		case end <= left:
+		case column < left:
+			b.WriteString(strings.Repeat(" ", min(end-left, room)))
+		case end <= left+room:
+			b.WriteString(c.shown)
+		}
+		column = end
+		text = text[c.size:]
+	}
+	return b.String()
+}
+
+// wordBefore is where the word begins that ends at or before byte at.
+func wordBefore(text string, at int) int {
+	word, inside := 0, false
+	for next := 0; next < at; next = after(text, next) {
+		if now := inWord(text, next); now != inside {
+			inside = now
+			if now {
+				word = next
+			}
+		}
+	}
+	return word
+}
+
+// wordAfter is where the word ends that begins at or after byte at.
+func wordAfter(text string, at int) int {
+	for at < len(text) && !inWord(text, at) {
+		at = after(text, at)
+	}
+	for at < len(text) && inWord(text, at) {
+		at = after(text, at)
+	}
+	return at
+}
+
+func inWord(text string, at int) bool {
+	r, _ := utf8.DecodeRuneInString(text[at:])
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_'
+}
