@@ -133,6 +133,13 @@ const (
 	Protected              // type the name
 )
 
+// Press has the shell do what a key of Subject does, to a subject that the
+// screen names: what is proposed to do about a run that did not come.
+type Press struct {
+	Action  keys.Action
+	Subject Subject
+}
+
 // Execute gives the terminal to a program, a pager or an editor, and tells the
 // screen when it has ended.
 type Execute struct {
@@ -152,6 +159,7 @@ func (Forget) effect()  {}
 func (Goto) effect()    {}
 func (Back) effect()    {}
 func (Do) effect()      {}
+func (Press) effect()   {}
 func (Execute) effect() {}
 func (Clip) effect()    {}
 func (Say) effect()     {}
