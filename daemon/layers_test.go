@@ -22,6 +22,7 @@ const module = "github.com/cronring/cronring"
 var layers = [][]string{
 	{"crontab", "daemon/job"},
 	{"daemon/engine", "daemon/account", "daemon/queue"},
+	{"daemon/review"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup"},
 	{"daemon/config"},
 	{"daemon/api"},
@@ -36,7 +37,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab", "daemon/job", "daemon/engine"}
+var pure = []string{"crontab", "daemon/job", "daemon/engine", "daemon/review"}
 
 // impure says why a pure package must not import something.
 var impure = map[string]string{

@@ -1,0 +1,251 @@
+// Package review owns what a change of crontabs would do: which jobs it adds,
+// changes and removes, how often they would run then, and which errors it brings.
+// It is pure: whoever shows a person an edit before it counts says the same.
+package review
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// The kinds of differences.
+const (
+	Added   = "added"
+	Removed = "removed"
+	Changed = "changed"
+)
+
+// The parts that two entries of one job can differ in.
+const (
+	Schedule    = "schedule"
+	User        = "user"
+	Command     = "command"
+	Environment = "environment"
+	Options     = "options"
+)
+
+// Difference is one job that two versions of a crontab do not agree on.
+type Difference struct {
+	Job     job.ID     `json:"job"`
+	Kind    string     `json:"kind"`
+	Old     *Side      `json:"old,omitempty"`
+	New     *Side      `json:"new,omitempty"`
+	First   *time.Time `json:"first,omitempty"` // the first instant that only one of the two names, if within the week
+	Changed []string   `json:"changed,omitempty"`
+}
+
+// Side is a job as one of the two versions has it.
+type Side struct {
+	job.Job
+	Meaning  string         `json:"meaning"`
+	Runs     int            `json:"runs"` // in seven days
+	Entry    *crontab.Entry `json:"-"`
+	schedule cron.Schedule
+}
+
+// Version is the jobs of one version of some tables, in their order.
+type Version struct{ view *engine.View }
+
+// NewVersion finds the jobs of tables, as the daemon would name them.
+func NewVersion(tables ...*crontab.Table) Version {
+	world := engine.New(engine.State{})
+	world.Step(engine.Moment{}, engine.Load{Tables: tables})
+	return Version{world.View()}
+}
+
+// Jobs gives the names of the jobs, in the order of their entries.
+func (v Version) Jobs() []job.ID {
+	list := make([]job.ID, v.view.Len())
+	for i := range list {
+		list[i] = v.view.ID(i)
+	}
+	return list
+}
+
+// JobAt is the job whose entry stands in a line of a table.
+func (v Version) JobAt(table string, line int) (id job.ID, e *crontab.Entry, ok bool) {
+	for i := range v.view.Len() {
+		if e := v.view.Entry(i); e.Line() == line && e.Table().Name == table {
+			return v.view.ID(i), e, true
+		}
+	}
+	return "", nil, false
+}
+
+// Entry is the entry of a job.
+func (v Version) Entry(id job.ID) (*crontab.Entry, bool) {
+	i, ok := v.view.Find(id)
+	if !ok {
+		return nil, false
+	}
+	return v.view.Entry(i), true
+}
+
+func (v Version) side(i int, from time.Time) *Side {
+	e := v.view.Entry(i)
+	s := &Side{Job: v.view.Job(i), Meaning: crontab.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
+	s.Runs = s.count(from)
+	return s
+}
+
+// week is how far a difference looks.
+func week(from time.Time) time.Time { return from.AddDate(0, 0, 7) }
+
+func (s *Side) count(from time.Time) int {
+	n, end := 0, week(from)
+	for t := s.schedule.Next(from.Add(-1)); !t.IsZero() && t.Before(end); t = s.schedule.Next(t) {
+		n++
+	}
+	return n
+}
+
+// Compare lists what differs: jobs of the new version in its order, then those
+// that are gone. Runs are counted over the seven days from an instant on.
+func Compare(old, now Version, from time.Time) []Difference {
+	found := []Difference{}
+	for i := range now.view.Len() {
+		id := now.view.ID(i)
+		k, ok := old.view.Find(id)
+		switch {
+		case !ok:
+			found = append(found, Difference{Job: id, Kind: Added, New: now.side(i, from)})
+		case !same(old.view.Entry(k), now.view.Entry(i)):
+			if changed := changes(old.view, k, now.view, i); len(changed) > 0 {
+				d := Difference{Job: id, Kind: Changed, Old: old.side(k, from), New: now.side(i, from), Changed: changed}
+				d.First = firstChange(d.Old.schedule, d.New.schedule, from)
+				found = append(found, d)
+			}
+		}
+	}
+	for i := range old.view.Len() {
+		if id := old.view.ID(i); !now.has(id) {
+			found = append(found, Difference{Job: id, Kind: Removed, Old: old.side(i, from)})
+		}
+	}
+	return found
+}
+
+func (v Version) has(id job.ID) bool {
+	_, ok := v.view.Find(id)
+	return ok
+}
+
+// same tells entries that are plainly the same from those that are worth a
+// closer look: most of a large file.
+func same(a, b *crontab.Entry) bool {
+	return a.Raw() == b.Raw() && a.User() == b.User() && a.Zone().String() == b.Zone().String() &&
+		slices.EqualFunc(a.Options().Items, b.Options().Items, func(x, y crontab.Option) bool {
+			return x.Key == y.Key && x.Value == y.Value && x.Origin == y.Origin
+		}) && slices.Equal(a.Env(), b.Env())
+}
+
+// changes names what two entries of one job differ in.
+func changes(old *engine.View, k int, now *engine.View, i int) []string {
+	a, b := old.Job(k), now.Job(i)
+	var changed []string
+	for _, part := range []struct {
+		name string
+		same bool
+	}{
+		{Schedule, crontab.Identity(old.Entry(k).Schedule) == crontab.Identity(now.Entry(i).Schedule)},
+		{User, a.User == b.User},
+		{Command, a.Command == b.Command && a.Stdin == b.Stdin},
+		{Environment, slices.Equal(a.Env, b.Env)},
+		{Options, maps.Equal(a.Options, b.Options)},
+	} {
+		if !part.same {
+			changed = append(changed, part.name)
+		}
+	}
+	return changed
+}
+
+// firstChange is the first instant of the week that one of the two schedules
+// names and the other does not.
+func firstChange(old, now cron.Schedule, from time.Time) *time.Time {
+	end := week(from)
+	within := func(t time.Time) bool { return !t.IsZero() && t.Before(end) }
+	at := from.Add(-1)
+	for {
+		a, b := old.Next(at), now.Next(at)
+		switch {
+		case !within(a) && !within(b):
+			return nil
+		case a.Equal(b):
+			at = a
+			continue
+		case within(a) && (b.IsZero() || a.Before(b)):
+			return &a
+		}
+		return &b
+	}
+}
+
+// IsNew tells whether the new version names the first instant that differs, so
+// that it is added, and not dropped.
+func (d Difference) IsNew() bool {
+	return d.First != nil && d.New.schedule.Next(d.First.Add(-1)).Equal(*d.First)
+}
+
+// Text is one version of a file's text, with the remarks on it.
+type Text struct {
+	Text    string
+	Remarks []crontab.Diagnostic
+}
+
+// NewErrors gives the errors that were not there before: those keep nobody from
+// changing something else in the file.
+func NewErrors(old, now Text) []crontab.Diagnostic {
+	known := map[mistake]int{}
+	for _, m := range old.mistakes() {
+		known[m]++
+	}
+	var fresh []crontab.Diagnostic
+	all := now.mistakes()
+	for i, d := range now.errors() {
+		if known[all[i]]--; known[all[i]] < 0 {
+			fresh = append(fresh, d)
+		}
+	}
+	return fresh
+}
+
+// mistake is an error wherever in the file it stands.
+type mistake struct {
+	code crontab.Code
+	line string
+}
+
+func (t Text) errors() []crontab.Diagnostic {
+	var errors []crontab.Diagnostic
+	for _, d := range t.Remarks {
+		if d.Severity == crontab.Error {
+			errors = append(errors, d)
+		}
+	}
+	return errors
+}
+
+func (t Text) mistakes() []mistake {
+	errors := t.errors()
+	if len(errors) == 0 {
+		return nil
+	}
+	lines := strings.Split(t.Text, "\n")
+	list := make([]mistake, len(errors))
+	for i, d := range errors {
+		list[i].code = d.Code
+		if d.Line >= 1 && d.Line <= len(lines) {
+			list[i].line = lines[d.Line-1]
+		}
+	}
+	return list
+}
