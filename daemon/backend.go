@@ -72,6 +72,8 @@ func (b backend) Diagnostics() []crontab.Diagnostic {
 	return append(b.config.remarks(), b.tables.current().Remarks...)
 }
 
+func (b backend) Refused() []spool.Refusal { return b.tables.current().Refused }
+
 func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.subscribe(ctx) }
 
 func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
@@ -174,11 +176,10 @@ func (l *loop) server() *server.Server {
 		SelfUID: uint32(os.Geteuid()),
 		Account: l.accountName,
 	}
-	if l.options.host() {
-		o.Crontabs = &server.Crontabs{
-			Host: l.tables.host, Places: l.tables.places, Accounts: l.accounts,
-			Revisions: l.history, Version: l.options.Version, Note: l.noteCrontab,
-		}
+	o.Crontabs = &server.Crontabs{
+		Host: l.tables.host, Places: l.tables.places, Accounts: l.accounts,
+		Revisions: l.history, Version: l.options.Version, LSBNames: l.options.Cron.LSBNames, Note: l.noteCrontab,
+		Files: l.options.Files, System: l.options.System,
 	}
 	return server.New(o)
 }

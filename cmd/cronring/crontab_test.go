@@ -59,6 +59,10 @@ func (quietLoop) Health() api.Health { return api.Health{V: api.Version} }
 
 func (quietLoop) View() *engine.View { return engine.New(engine.State{}).View() }
 
+func (quietLoop) Diagnostics() []crontab.Diagnostic { return nil }
+
+func (quietLoop) Refused() []spool.Refusal { return nil }
+
 func (q quietLoop) Config() api.Config { return api.Config{} }
 func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	q.h.mu.Lock()

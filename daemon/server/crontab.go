@@ -19,14 +19,20 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// Crontabs is what crontab(1) needs of a daemon that has taken the host's
-// tables over.
+// Crontabs is what is needed to change tables: those of the host, or those that
+// the daemon was given by name.
 type Crontabs struct {
 	Host      spool.Host
 	Places    spool.Places
 	Accounts  spool.Accounts
 	Revisions Revisions
 	Version   string // for the header of tables
+	LSBNames  bool   // names as Debian's cron takes them with -l
+
+	// Files are the tables that the daemon was given by name instead of the
+	// host's. System says that they have a column for the account.
+	Files  []string
+	System bool
 
 	// Note writes a line of cron's log: crontab[PID]: (WHO) WORD (TEXT). pid
 	// is the caller's, 0 when it is in another name space. nil: no log.
@@ -38,6 +44,7 @@ type Revisions interface {
 	SaveRevision(ctx context.Context, r store.Revision) (id int64, err error)
 	Revision(ctx context.Context, id int64) (r store.Revision, ok bool, err error)
 	Revisions(ctx context.Context, f store.RevisionFilter) ([]store.Revision, error)
+	NewestRevisions(ctx context.Context) (map[string]store.Revision, error)
 }
 
 // Limits on tables that go over the socket. A table is base64 in JSON, and
@@ -164,9 +171,9 @@ func (d *desk) note(ctx context.Context, c *call, word, text string) {
 	d.Note(pid, c.peer.String(), word, text)
 }
 
-// hostDesk is the desk, where there is one.
+// hostDesk is the desk, where there are users' tables on it.
 func (s *Server) hostDesk() (*desk, error) {
-	if s.desk.Crontabs == nil {
+	if s.desk.Crontabs == nil || len(s.desk.Files) > 0 {
 		return nil, &api.Error{
 			Kind: api.Conflict, What: "this daemon keeps no users' crontabs",
 			Why: "it was given its files by name, and reads those alone",

@@ -19,7 +19,7 @@ func (d *desk) sees(c *call, r store.Revision) bool {
 }
 
 func (s *Server) listRevisions(ctx context.Context, c *call) error {
-	d, err := s.hostDesk()
+	d, err := s.anyDesk()
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Server) listRevisions(ctx context.Context, c *call) error {
 }
 
 func (s *Server) showRevision(ctx context.Context, c *call) error {
-	d, err := s.hostDesk()
+	d, err := s.anyDesk()
 	if err != nil {
 		return err
 	}

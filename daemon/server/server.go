@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -29,6 +30,8 @@ type Backend interface {
 	Reload(ctx context.Context) ([]crontab.Diagnostic, error)
 	// Diagnostics are the remarks on the loaded tables.
 	Diagnostics() []crontab.Diagnostic
+	// Refused are the crontab files that are not read now.
+	Refused() []spool.Refusal
 	// Config is what the daemon goes by.
 	Config() api.Config
 	// Health tells how the daemon is.
@@ -79,7 +82,7 @@ type Options struct {
 	Account func(uid uint32) (string, error) // the name of an account
 	Log     *slog.Logger                     // for panics and broken connections
 
-	Crontabs *Crontabs // users' tables; nil when the daemon was given its files by name
+	Crontabs *Crontabs // the tables that can be changed; nil for none
 }
 
 // Server answers on the control socket.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
@@ -14,13 +13,18 @@ import (
 )
 
 func (s *Server) undo(ctx context.Context, c *call) error {
-	d, err := s.hostDesk()
+	d, err := s.anyDesk()
 	if err != nil {
 		return err
 	}
 	r, err := body[api.UndoRequest](c)
 	if err != nil {
 		return err
+	}
+	if r.Revision == 0 {
+		if d, err = s.hostDesk(); err != nil {
+			return err
+		}
 	}
 	leave, err := d.enter(ctx, c, -1)
 	if err != nil {
@@ -37,10 +41,10 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 		return err
 	}
 	answer := api.Installed{V: api.Version, User: target.User, File: target.File, Gone: target.Gone, Restored: target.ID}
-	if _, ok := d.Places.IsUserTable(target.File); ok {
+	if _, ok := d.Places.IsUserTable(target.File); !ok {
+		err = d.restoreOther(ctx, c, target, &answer)
+	} else if d, err = s.hostDesk(); err == nil {
 		err = d.restoreUser(ctx, c, target, &answer)
-	} else {
-		err = d.restoreSystem(ctx, c, target, &answer)
 	}
 	if err != nil {
 		return err
@@ -114,39 +118,19 @@ func undone(c *call, target store.Revision) store.Revision {
 	}
 }
 
-// restoreSystem writes a table of the system; only keepers come here.
-func (d *desk) restoreSystem(ctx context.Context, c *call, target store.Revision, answer *api.Installed) error {
+// restoreOther writes a table that is no user's; only keepers come here.
+func (d *desk) restoreOther(ctx context.Context, c *call, target store.Revision, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	info, err := os.Lstat(target.File)
-	gone := errors.Is(err, fs.ErrNotExist)
-	var text string
-	if err == nil && info.Mode().IsRegular() {
-		text, err = spool.Read(target.File)
+	p := place{path: target.File}
+	if old, err := d.see(p); err == nil {
+		d.rememberAt(ctx, answer, c.now, p, old)
 	}
-	if err == nil || gone {
-		answer.Before = d.save(ctx, answer, store.Revision{
-			File: target.File, User: target.User, UID: target.UID, At: c.now, How: store.RevisionSeen,
-			Gone: gone, Text: []byte(text),
-		})
-	}
-	if err := d.writeSystem(target); err != nil {
+	if err := d.write(p, string(target.Text), target.Gone); err != nil {
 		return &api.Error{Kind: api.Conflict, What: fmt.Sprintf("cannot undo to revision %d", target.ID), Why: err.Error(), Fix: fmt.Sprintf("cronring revisions %d", target.ID)}
 	}
-	config := d.Host.Config(target.File, target.File != d.Places.Anacrontab)
-	table, remarks := crontab.Parse(target.File, string(target.Text), config)
+	table, remarks := crontab.Parse(target.File, string(target.Text), d.config(p))
 	answer.Entries, answer.Remarks = len(table.Entries), api.NewDiagnostics(remarks)
 	d.save(ctx, answer, undone(c, target))
 	return nil
-}
-
-func (d *desk) writeSystem(target store.Revision) error {
-	if !target.Gone {
-		return spool.Restore(d.Places, target.File, string(target.Text))
-	}
-	err := spool.Withdraw(d.Places, target.File)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }

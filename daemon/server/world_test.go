@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -31,6 +32,7 @@ type world struct {
 	now        time.Time
 	up         time.Duration
 	remarks    []crontab.Diagnostic
+	refused    []spool.Refusal
 	problems   []api.Problem
 	records    []job.Record
 	chunks     map[job.RunID][]job.Chunk
@@ -73,8 +75,10 @@ func (w *world) load(table string) {
 	w.t.Helper()
 	parsed, remarks := crontab.Parse("/etc/cron.d/etl", table, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.remarks = remarks
-	w.step(engine.Load{Tables: []*crontab.Table{parsed}})
+	w.loadTable(parsed)
 }
+
+func (w *world) loadTable(t *crontab.Table) { w.step(engine.Load{Tables: []*crontab.Table{t}}) }
 
 // to lets the time pass until an instant, one minute after the other.
 func (w *world) to(text string) {
@@ -199,6 +203,8 @@ func (w *world) Reload(context.Context) ([]crontab.Diagnostic, error) {
 }
 
 func (w *world) Diagnostics() []crontab.Diagnostic { return w.remarks }
+
+func (w *world) Refused() []spool.Refusal { return w.refused }
 
 func (w *world) Health() api.Health {
 	return api.Health{Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}

@@ -542,13 +542,11 @@ func (o SourceOptions) places() Places {
 func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignored) {
 	s := OpenSource(o)
 	k, name := s.options.Places.kindOf(path)
-	switch {
-	case k == namedTable:
+	if k == namedTable {
 		return nil, nil
-	case k == userTable || k == systemTable && name != "":
-		if why := ignore(k, s.trust.family, o.LSBNames, name); why != "" {
-			return nil, &Ignored{path, why}
-		}
+	}
+	if passed := o.Passes(path); passed != nil {
+		return nil, passed
 	}
 	f := &file{candidate: candidate{k, path, name}}
 	if k == userTable {
@@ -556,4 +554,18 @@ func (o SourceOptions) Judge(ctx context.Context, path string) (*Refusal, *Ignor
 	}
 	_, refusal := s.load(f)
 	return refusal, nil
+}
+
+// Passes says that a Source would pass over a file at path for its name, whether
+// there is one or not; nil when it would not.
+func (o SourceOptions) Passes(path string) *Ignored {
+	k, name := o.places().kindOf(path)
+	if k != userTable && (k != systemTable || name == "") {
+		return nil
+	}
+	why := ignore(k, o.Host.Family, o.LSBNames, name)
+	if why == "" {
+		return nil
+	}
+	return &Ignored{path, why}
 }

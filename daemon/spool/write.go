@@ -130,18 +130,32 @@ func Restore(p Places, path, text string) error {
 		return err
 	}
 	defer unix.Close(dir)
+	return rewrite(dir, name, path, text)
+}
+
+// Overwrite writes a table that the daemon was given by name, as Restore does.
+func Overwrite(path, text string) error {
+	dir, err := openDirectory(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return rewrite(dir, filepath.Base(path), path, text)
+}
+
+func rewrite(dir int, name, path, text string) error {
 	owner, group, mode := os.Geteuid(), os.Getegid(), uint32(0o644)
 	var st unix.Stat_t
 	switch err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); {
 	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return fmt.Errorf("restore %s: it is no regular file now", path)
+		return fmt.Errorf("write %s: it is no regular file", path)
 	case err == nil:
 		owner, group, mode = int(st.Uid), int(st.Gid), st.Mode&0o7777
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("restore %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := put(dir, name, text, owner, group, mode); err != nil {
-		return fmt.Errorf("restore %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
@@ -159,12 +173,17 @@ func Withdraw(p Places, path string) error {
 // systemTable opens the directory of a table that root keeps. Any other path
 // is refused.
 func (p Places) systemTable(path string) (dir int, name string, err error) {
-	kind, _ := p.kindOf(path)
-	if path != filepath.Clean(path) || kind != systemTable && kind != anacronTable {
+	if !p.IsSystemTable(path) {
 		return -1, "", fmt.Errorf("write %s: it is no table of the system", path)
 	}
 	dir, err = openDirectory(filepath.Dir(path))
 	return dir, filepath.Base(path), err
+}
+
+// IsSystemTable tells whether path is where a table that root keeps stands.
+func (p Places) IsSystemTable(path string) bool {
+	kind, _ := p.kindOf(path)
+	return path == filepath.Clean(path) && (kind == systemTable || kind == anacronTable)
 }
 
 // IsUserTable tells whether path is in the spool, and whose table it is.

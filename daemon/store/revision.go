@@ -231,6 +231,21 @@ func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, er
 	return found, nil
 }
 
+// NewestRevisions gives the newest revision of each file, without the texts.
+func (s *Store) NewestRevisions(ctx context.Context) (map[string]Revision, error) {
+	found := map[string]Revision{}
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var r Revision
+		err := r.scan(rows)
+		found[r.File] = r
+		return err
+	}, "SELECT "+revisionColumns+" FROM revision WHERE id IN (SELECT max(id) FROM revision GROUP BY file)")
+	if err != nil {
+		return nil, fmt.Errorf("read revisions: %w", err)
+	}
+	return found, nil
+}
+
 const revisionColumns = "id, file, user, uid, at, by, how, size, sum IS NULL"
 
 func (r *Revision) scan(rows *sql.Rows, more ...any) error {

@@ -202,3 +202,15 @@ func BenchmarkSaveLargeRevision(b *testing.B) {
 		}
 	}
 }
+
+func TestNewestRevisionsAreOnePerFile(t *testing.T) {
+	s := open(t, t.TempDir())
+	save(t, s, Revision{File: "/a", Text: []byte("1\n")})
+	save(t, s, Revision{File: "/b", Text: []byte("1\n")})
+	a := save(t, s, Revision{File: "/a", Text: []byte("2\n"), By: "ann"})
+	b := save(t, s, Revision{File: "/b", Gone: true})
+	got, err := s.NewestRevisions(t.Context())
+	if err != nil || len(got) != 2 || got["/a"].ID != a || got["/a"].By != "ann" || got["/b"].ID != b || !got["/b"].Gone {
+		t.Errorf("got %+v, %v; want revisions %d and %d", got, err, a, b)
+	}
+}

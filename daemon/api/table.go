@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// Table is one crontab file that the daemon reads, or would read if it were
+// there.
+type Table struct {
+	File     string    `json:"file"`
+	User     string    `json:"user,omitempty"`     // whose a user's own table is; "" for others
+	Missing  bool      `json:"missing,omitempty"`  // there is none yet
+	Owner    string    `json:"owner,omitempty"`    // of the file
+	Mode     uint32    `json:"mode,omitempty"`     // its permissions: 0o644
+	Entries  int       `json:"entries"`            // that count
+	Errors   int       `json:"errors,omitempty"`   // remarks on its lines
+	Warnings int       `json:"warnings,omitempty"` // likewise
+	Revision int64     `json:"revision,omitempty"` // of what it says; 0: none is kept
+	Changed  time.Time `json:"changed,omitzero"`   // when that came
+	By       string    `json:"by,omitempty"`       // who wrote it, when that is known
+	Refused  string    `json:"refused,omitempty"`  // why it is not read
+	Fix      string    `json:"fix,omitempty"`      // of what it is refused for
+}
+
+// Tables is the crontab files that the caller may read and change.
+type Tables struct {
+	V      int     `json:"v"`
+	Tables []Table `json:"tables"`
+}
+
+// TableText is a crontab file with what it says, and how to read that.
+type TableText struct {
+	V int `json:"v"`
+	Table
+	Text       []byte `json:"text,omitempty"`
+	Sum        string `json:"sum"`             // for TableRequest.Base
+	Above      int    `json:"above,omitempty"` // lines of the file above the text, which are crontab(1)'s
+	Format     string `json:"format"`          // FormatUser and so on
+	Family     string `json:"family"`          // of the host: FamilyDebian, FamilyRHEL
+	Account    string `json:"account"`         // of entries that name none
+	Privileged bool   `json:"privileged,omitempty"`
+	Zone       string `json:"zone"` // of the host
+	StandsIn   bool   `json:"stands_in,omitempty"`
+}
+
+// The formats of crontab files.
+const (
+	FormatUser    = "user"
+	FormatSystem  = "system" // with a column for the account
+	FormatAnacron = "anacron"
+)
+
+var formats = map[string]crontab.Format{FormatUser: crontab.User, FormatSystem: crontab.System, FormatAnacron: crontab.Anacron}
+
+// The families of hosts.
+const (
+	FamilyDebian = "debian"
+	FamilyRHEL   = "rhel"
+)
+
+// FormatOf is the written form of a format.
+func FormatOf(f crontab.Format) string {
+	for word, format := range formats {
+		if format == f {
+			return word
+		}
+	}
+	return ""
+}
+
+// Config is how to parse the text. zone finds the zones that it names.
+func (t *TableText) Config(zone func(string) (*time.Location, error)) crontab.Config {
+	c := crontab.Config{
+		Format: formats[t.Format], Owner: t.Account, Privileged: t.Privileged, Zone: zone, StandIn: t.StandsIn,
+	}
+	if t.Family == FamilyRHEL {
+		c.Family = crontab.RHEL
+	}
+	local, err := zone(t.Zone)
+	if err != nil {
+		local = time.Local // the host's has no name
+	}
+	c.Local = local
+	return c
+}
+
+// TableRequest puts a text in the place of a crontab file.
+type TableRequest struct {
+	File string `json:"file,omitempty"` // by its whole path, as in Table
+	User string `json:"user,omitempty"` // instead: that account's own table; with neither the caller's
+	Text []byte `json:"text,omitempty"`
+	Gone bool   `json:"gone,omitempty"` // remove it
+	Base string `json:"base,omitempty"` // refuse unless the file has this sum; "": whatever it says
+}
+
+// Tables gives the crontab files that the caller may read and change.
+func (c *Client) Tables(ctx context.Context) ([]Table, error) {
+	t, err := get[Tables](ctx, c, "list crontabs", "/v1/tables", nil)
+	return t.Tables, err
+}
+
+// Table gives a crontab file with its text: the one at a path, or a user's own;
+// with neither the caller's own.
+func (c *Client) Table(ctx context.Context, file, user string) (TableText, error) {
+	v := url.Values{}
+	setText(v, "file", file)
+	setText(v, "user", user)
+	return get[TableText](ctx, c, "read the crontab", "/v1/table", v)
+}
+
+// InstallTable changes a crontab file. It returns when the daemon has loaded it.
+func (c *Client) InstallTable(ctx context.Context, r TableRequest) (Installed, error) {
+	return post[Installed](ctx, c, "change the crontab", "/v1/table/install", r)
+}
