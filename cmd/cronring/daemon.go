@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // addSocket adds the flag of all commands that ask the daemon.
@@ -63,9 +64,9 @@ func (a *app) took(r *job.Run) string {
 	case r == nil || r.Started.IsZero():
 		return ""
 	case r.Ended.IsZero():
-		return brief(a.now().Sub(r.Started).Truncate(time.Second))
+		return when.Brief(a.now().Sub(r.Started).Truncate(time.Second))
 	}
-	return brief(r.Ended.Sub(r.Started))
+	return when.Brief(r.Ended.Sub(r.Started))
 }
 
 // ending says how a run ended or how far it has come.
@@ -91,9 +92,9 @@ func stamp(t time.Time, loc *time.Location) string {
 func (a *app) until(t time.Time) string {
 	d := t.Sub(a.now())
 	if d < 0 {
-		return brief(-d.Round(time.Second)) + " ago"
+		return when.Brief(-d.Round(time.Second)) + " ago"
 	}
-	return "in " + brief(d.Round(time.Second))
+	return "in " + when.Brief(d.Round(time.Second))
 }
 
 func plural(n int, noun string) string {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // The years in which a clock can be right. Before the first this program was
@@ -45,7 +46,7 @@ func (e *examination) synchronised() []finding {
 			Fix: advice("timedatectl set-ntp true    or install chrony")}}
 	}
 	most := time.Duration(t.Maxerror) * time.Microsecond
-	return []finding{{Grade: gradeOK, What: "the clock is synchronised, to " + brief(most) + " at worst"}}
+	return []finding{{Grade: gradeOK, What: "the clock is synchronised, to " + when.Brief(most) + " at worst"}}
 }
 
 // hardwareLocal reads the third line of /etc/adjtime.
@@ -68,7 +69,7 @@ func (e *examination) hardwareClock(now time.Time) []finding {
 	if adjust, _ := e.read("/etc/adjtime"); hardwareLocal(adjust) || off < time.Minute {
 		return nil
 	}
-	return []finding{{Grade: gradeWarning, What: "the hardware clock differs by " + brief(off.Round(time.Second)),
+	return []finding{{Grade: gradeWarning, What: "the hardware clock differs by " + when.Brief(off.Round(time.Second)),
 		Why: "the next boot begins with that time", Fix: advice("hwclock --systohc")}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // sendmail is what cron mails with.
@@ -99,7 +100,7 @@ func (e *examination) mailQueue() []finding {
 		}
 	}
 	if age := e.now().Sub(oldest); n > 0 && age > mailStuck {
-		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", plural(n, "message"), brief(age.Round(time.Second))),
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", plural(n, "message"), when.Brief(age.Round(time.Second))),
 			Why: sendmail + " refuses, or is missing", Fix: advice("journalctl -u cronring -g mail")})
 	}
 	if dead > 0 {

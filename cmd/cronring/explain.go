@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // explainFlags are the flags of explain.
@@ -159,7 +160,7 @@ func (a *app) printExplanation(x explanation, from time.Time) {
 	a.printField("degraded", x.Degraded)
 	a.printField("a year", plural(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
 	for i, t := range x.Next {
-		a.printField(fieldOnce(i, "next"), t.Format(stampEyes)+"  in "+brief(t.Sub(from).Round(time.Second)))
+		a.printField(fieldOnce(i, "next"), t.Format(stampEyes)+"  in "+when.Brief(t.Sub(from).Round(time.Second)))
 	}
 	for i, c := range x.Changes {
 		a.printField(fieldOnce(i, "clock"), c.title())

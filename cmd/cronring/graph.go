@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // formDot is the language of Graphviz.
@@ -210,7 +211,7 @@ func (t *drawing) ago(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return " " + brief(t.a.now().Sub(at).Round(time.Second)) + " ago"
+	return " " + when.Brief(t.a.now().Sub(at).Round(time.Second)) + " ago"
 }
 
 // going says what a live run does.

@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // formCrontab is the lines that would do the same, ready for a file in
@@ -285,7 +286,7 @@ func periodText(p *crontab.Period) string {
 // delayText is a delay as written. The part of it that is drawn at random is
 // not what the daemon draws.
 func (m *machine) delayText(e *crontab.Entry, p *crontab.Period) string {
-	text := brief(p.Delay)
+	text := when.Brief(p.Delay)
 	random, _ := e.Lookup("RANDOM_DELAY")
 	if columns := strings.Fields(e.Raw()); random != "" && len(columns) > 1 && m.host.Family == crontab.RHEL {
 		text = fmt.Sprintf("%sm and up to %sm at random", columns[1], random)

@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
 )
 
 func newList(a *app) *cobra.Command {
@@ -91,7 +92,7 @@ func (a *app) jobTable(jobs []job.Status, out *output, loc *time.Location) *tabl
 		}
 		if out.forEyes() {
 			row[0] = cell{stateSign(j.State) + " " + look.word, look.tone}
-			row[3].text, row[4].text = a.away(j.Next), a.since(j.Last)
+			row[3].text, row[4].text = when.Away(j.Next, a.now()), a.since(j.Last)
 		}
 	}
 	return t
@@ -111,23 +112,12 @@ func startsOn(j *job.Job) string {
 	return j.Schedule
 }
 
-// away says how far off an instant is, in as few cells as can be.
-func (a *app) away(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	if d := t.Sub(a.now()); d > 0 {
-		return brief(d.Round(time.Second))
-	}
-	return "due"
-}
-
 // since says how long ago a run began.
 func (a *app) since(r *job.Run) string {
-	if r == nil || r.Started.IsZero() {
+	if r == nil {
 		return "never"
 	}
-	return brief(a.now().Sub(r.Started).Round(time.Second))
+	return when.Ago(r.Started, a.now())
 }
 
 // printLines writes one JSON object per line.

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // nextFlags are the flags of next.
@@ -235,7 +236,7 @@ func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *out
 	}
 	width := len(strconv.Itoa(len(c.Next)))
 	for i, t := range c.Next {
-		a.printf("%*d  %s  in %s\n", width, i+1, t.Format(stampEyes), brief(t.Sub(from).Round(time.Second)))
+		a.printf("%*d  %s  in %s\n", width, i+1, t.Format(stampEyes), when.Brief(t.Sub(from).Round(time.Second)))
 	}
 	if len(c.Next) == 0 {
 		a.printf("no run\n")

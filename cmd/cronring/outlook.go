@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // outlook sums a rehearsal up.
@@ -92,7 +93,7 @@ func (a *app) printOutlook(o *outlook, view *engine.View, takes time.Duration) {
 // period names the time that was simulated. A civil day need not have 24 hours.
 func (o *outlook) period() string {
 	length := o.to.Sub(o.from)
-	hours := brief(length)
+	hours := when.Brief(length)
 	if length%time.Hour == 0 {
 		hours = plural(int(length/time.Hour), "real hour")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
 )
 
 // statusFlags are the flags of status.
@@ -78,7 +79,7 @@ func hasProblems(s api.Status, jobs []job.Status) bool {
 }
 
 func (a *app) printStatus(s api.Status, jobs []job.Status, loc *time.Location) {
-	a.printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), brief(s.Now.Sub(s.Started).Round(time.Second)))
+	a.printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), when.Brief(s.Now.Sub(s.Started).Round(time.Second)))
 	if s.Next != nil {
 		a.printf("    next: %s %s %s", safe.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.until(s.Next.At))
 	}

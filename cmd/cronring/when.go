@@ -3,10 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/tui/when"
 )
 
 // whenForms are the ways to write an instant besides RFC 3339, read in the zone
@@ -88,7 +89,7 @@ func parseDuration(text string) (time.Duration, error) {
 // durationFlag is a flag of the form that parseDuration reads.
 type durationFlag time.Duration
 
-func (d *durationFlag) String() string { return brief(time.Duration(*d)) }
+func (d *durationFlag) String() string { return when.Brief(time.Duration(*d)) }
 func (d *durationFlag) Type() string   { return "D" }
 
 // Set reads the flag's value.
@@ -96,31 +97,6 @@ func (d *durationFlag) Set(text string) error {
 	v, err := parseDuration(text)
 	*d = durationFlag(v)
 	return err
-}
-
-// brief says a duration in at most six characters or so: 7ms, 0.2s, 49s, 2m49s,
-// 9h14m, 6d05h.
-func brief(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-" + brief(-max(d, -math.MaxInt64)) // the least duration has no opposite
-	case d == 0:
-		return "0s"
-	case d < 100*time.Millisecond:
-		return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
-	case d < 10*time.Second && d%time.Second != 0:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
-	}
-	s := int(d.Round(time.Second) / time.Second)
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 3600:
-		return fmt.Sprintf("%dm%02ds", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
-	}
-	return fmt.Sprintf("%dd%02dh", s/86400, s/3600%24)
 }
 
 // The forms of an instant: for eyes, and for programs.

@@ -1,0 +1,139 @@
+// Package when owns how lengths of time and instants are said to people: in few
+// cells, and with the same words on the command line and on the dashboard.
+//
+// What has an Append form can be said without allocating, as a screenful of them
+// is with every key that is pressed.
+package when
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// Brief says a length of time in six cells or so: 7ms, 12.4s, 49s, 2m49s, 9h14m,
+// 6d05h.
+func Brief(d time.Duration) string { return string(AppendBrief(nil, d)) }
+
+// AppendBrief appends what Brief says.
+func AppendBrief(b []byte, d time.Duration) []byte {
+	switch {
+	case d < 0:
+		return AppendBrief(append(b, '-'), -max(d, -math.MaxInt64)) // the least length has no opposite
+	case d == 0:
+		return append(b, "0s"...)
+	case d < 100*time.Millisecond:
+		return append(strconv.AppendInt(b, max(d.Milliseconds(), 1), 10), "ms"...)
+	case d < time.Minute-50*time.Millisecond && d%time.Second != 0:
+		return append(strconv.AppendFloat(b, d.Seconds(), 'f', 1, 64), 's')
+	}
+	s := int64(d.Round(time.Second) / time.Second)
+	switch {
+	case s < 60:
+		return append(strconv.AppendInt(b, s, 10), 's')
+	case s < 3600:
+		return appendPair(b, s/60, 'm', s%60, 's')
+	case s < 86400:
+		return appendPair(b, s/3600, 'h', s/60%60, 'm')
+	}
+	return appendPair(b, s/86400, 'd', s/3600%24, 'h')
+}
+
+func appendPair(b []byte, n int64, unit byte, rest int64, restUnit byte) []byte {
+	b = append(strconv.AppendInt(b, n, 10), unit)
+	return append(b, byte('0'+rest/10), byte('0'+rest%10), restUnit)
+}
+
+// Away says how far off an instant is, in whole seconds: "2m49s"; "due" where it
+// has come, "-" where there is none.
+func Away(t, now time.Time) string { return string(AppendAway(nil, t, now)) }
+
+// AppendAway appends what Away says.
+func AppendAway(b []byte, t, now time.Time) []byte {
+	d := t.Sub(now).Round(time.Second)
+	switch {
+	case t.IsZero():
+		return append(b, '-')
+	case d <= 0:
+		return append(b, "due"...)
+	}
+	return AppendBrief(b, d)
+}
+
+// Ago says how long an instant is past, in whole seconds: "2m11s"; "now" where it
+// is not, "never" where there is none.
+func Ago(t, now time.Time) string { return string(AppendAgo(nil, t, now)) }
+
+// AppendAgo appends what Ago says.
+func AppendAgo(b []byte, t, now time.Time) []byte {
+	d := now.Sub(t).Round(time.Second)
+	switch {
+	case t.IsZero():
+		return append(b, "never"...)
+	case d <= 0:
+		return append(b, "now"...)
+	}
+	return AppendBrief(b, d)
+}
+
+// PointWidth is the most cells that Point takes.
+const PointWidth = 10
+
+// Point says an instant, in its own zone, in at most PointWidth cells: "18:05:00"
+// on the day of now, "Mon 18:05" within six days of it, "2027-03-28" further off.
+func Point(t, now time.Time) string { return string(AppendPoint(nil, t, now)) }
+
+// AppendPoint appends what Point says.
+func AppendPoint(b []byte, t, now time.Time) []byte {
+	switch days(t, now) {
+	case 0:
+		return t.AppendFormat(b, "15:04:05")
+	case near:
+		return t.AppendFormat(b, "Mon 15:04")
+	}
+	return t.AppendFormat(b, time.DateOnly)
+}
+
+// AppendHour appends an instant, in its own zone, in at most six cells, to the
+// hour: "18:05" on the day of now, "Mon 09" within six days of it, "13 Aug" within
+// half a year, "2027" further off.
+func AppendHour(b []byte, t, now time.Time) []byte {
+	switch days(t, now) {
+	case 0:
+		return t.AppendFormat(b, "15:04")
+	case near:
+		return t.AppendFormat(b, "Mon 15")
+	}
+	if t.Sub(now).Abs() < 183*24*time.Hour {
+		return t.AppendFormat(b, "2 Jan")
+	}
+	return t.AppendFormat(b, "2006")
+}
+
+// near is what days says of another day that its name alone tells from the others
+// around now.
+const near = 1
+
+// days is 0 on the same day, in the zone of t, near within six days, and 2 beyond.
+func days(t, now time.Time) int {
+	now = now.In(t.Location())
+	y, m, d := t.Date()
+	year, month, day := now.Date()
+	away := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Sub(time.Date(year, month, day, 0, 0, 0, 0, time.UTC)).Abs()
+	switch {
+	case away == 0:
+		return 0
+	case away <= 6*24*time.Hour:
+		return near
+	}
+	return 2
+}
+
+// Stamp says an instant, in its own zone, in full: "Fri 20 Nov 02:30:00 CET", with
+// the year where it is not that of now.
+func Stamp(t, now time.Time) string {
+	if t.Year() == now.In(t.Location()).Year() {
+		return t.Format("Mon 2 Jan 15:04:05 MST")
+	}
+	return t.Format("Mon 2 Jan 2006 15:04:05 MST")
+}
