@@ -192,9 +192,33 @@ func (v View) PutRight(y int, text string, s Style) int {
 }
 
 // PutCut draws text in a field of a width, with an ellipsis for what is missing.
-func (v View) PutCut(x, y, width int, text string, s Style) {
-	v.In(x, y, width, 1).Put(0, 0, safe.Cut(safe.Text(text), width), s)
+func (v View) PutCut(x, y, width int, text, ellipsis string, s Style) {
+	field := v.In(x, y, width, 1)
+	switch {
+	case !isASCII(text):
+		field.Put(0, 0, displaywidth.TruncateString(safe.Text(text), width, ellipsis), s)
+	case len(text) > width && width > 0:
+		field.Put(width-1, 0, ellipsis, s)
+		text = text[:width-1]
+		fallthrough
+	default:
+		field.Put(0, 0, text, s)
+	}
 }
+
+// PutBytes draws ASCII text, and keeps nothing of it: a number that is made in a
+// buffer is drawn without allocating.
+func (v View) PutBytes(x, y int, text []byte, s Style) int {
+	for i, c := range text {
+		if c < ' ' || c > '~' {
+			c = '?'
+		}
+		v.set(x+i, y, printable[c-' ':][:1], s)
+	}
+	return x + len(text)
+}
+
+const printable = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
 func (v View) set(x, y int, text string, s Style) {
 	if x < 0 || x >= v.width || y < 0 || y >= v.height {

@@ -28,10 +28,47 @@ func TestPutStaysInsideItsView(t *testing.T) {
 }
 
 func TestPutCutMarksWhatIsMissing(t *testing.T) {
-	c := New(8, 1)
-	c.View().PutCut(1, 0, 5, "abcdefgh", Style{})
-	if got, want := c.Text(), " abcd…  \n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for _, tc := range []struct {
+		text     string
+		width    int
+		ellipsis string
+		want     string
+	}{
+		{"abcdefgh", 5, "…", " abcd…  "},
+		{"abcdefgh", 5, "~", " abcd~  "},
+		{"abcde", 5, "…", " abcde  "},
+		{"äbcdefgh", 5, "…", " äbcd…  "},
+		{"日本語", 5, "~", " 日本~  "},
+		{"abc", 0, "…", "        "},
+		{"äöü", 0, "…", "        "},
+		{"abc", 1, "…", " …      "},
+	} {
+		c := New(8, 1)
+		c.View().PutCut(1, 0, tc.width, tc.text, tc.ellipsis, Style{})
+		if got := strings.TrimSuffix(c.Text(), "\n"); got != tc.want {
+			t.Errorf("%q in %d cells: got %q, want %q", tc.text, tc.width, got, tc.want)
+		}
+	}
+}
+
+func TestPutBytesDrawsWithoutAllocating(t *testing.T) {
+	c := New(100, 1)
+	var room [95]byte
+	for i := range room {
+		room[i] = byte(' ' + i)
+	}
+	if got := c.View().PutBytes(0, 0, room[:], Style{}); got != len(room) {
+		t.Errorf("column after it: got %d, want %d", got, len(room))
+	}
+	if got := c.Text()[:len(room)]; got != string(room[:]) {
+		t.Errorf("got %q, want %q", got, room)
+	}
+	if got := testing.AllocsPerRun(10, func() { c.View().PutBytes(0, 0, room[:], Style{}) }); got != 0 {
+		t.Errorf("allocations: got %v, want none", got)
+	}
+	c.View().PutBytes(0, 0, []byte("a\x1bb\xff"), Style{})
+	if got := c.Text()[:4]; got != "a?b?" {
+		t.Errorf("control bytes: got %q, want %q", got, "a?b?")
 	}
 }
 
