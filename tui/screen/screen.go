@@ -20,7 +20,8 @@ type Screen interface {
 	// Open is called when it comes to the front, also when it comes back.
 	Open(w *World) []Effect
 	// Act answers to a key of List, of Subject that the shell left to it, or of
-	// its own scope. ok is false for an action that it does not know.
+	// its own scope, and to keys.Back before the shell leaves it. ok is false for
+	// an action that it does not know, and for Back where nothing is to be cleared.
 	Act(w *World, a keys.Action) (effects []Effect, ok bool)
 	// Take receives what came of an Ask or a Follow of this screen.
 	Take(w *World, a Answer) []Effect

@@ -27,6 +27,8 @@ type World struct {
 	// Busy says that the person moved within the last two seconds, so that
 	// lists do not re-sort under the cursor.
 	Busy bool
+
+	zones map[string]*time.Location // by name, as far as they were shown
 }
 
 // Link is how the daemon can be reached.

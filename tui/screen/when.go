@@ -1,0 +1,85 @@
+package screen
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/tui/when"
+)
+
+// maxZones bounds the zones that a world remembers: their names come from
+// crontabs.
+const maxZones = 1024
+
+// In is the zone in which a time of a job is shown, which has the zone of that
+// name: "Local" and "" are the host's.
+func (w *World) In(zone string) *time.Location {
+	switch w.Zone {
+	case ZoneUTC:
+		return time.UTC
+	case ZoneJob:
+		return w.zone(zone)
+	}
+	return w.Local
+}
+
+// zone is a zone by its name. One that is not known here is the person's own.
+func (w *World) zone(name string) *time.Location {
+	if name == "" || name == "Local" {
+		name = w.Status.Zone
+	}
+	if loc, ok := w.zones[name]; ok {
+		return loc
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil || name == "" {
+		loc = w.Local
+	}
+	if w.zones == nil || len(w.zones) >= maxZones {
+		w.zones = map[string]*time.Location{}
+	}
+	w.zones[name] = loc
+	return loc
+}
+
+// ZoneWord says once on a screen in which zone its times are: "CET", "UTC", "job
+// zones".
+func (w *World) ZoneWord() string {
+	switch w.Zone {
+	case ZoneUTC:
+		return "UTC"
+	case ZoneJob:
+		return "job zones"
+	}
+	return w.Now.In(w.Local).Format("MST")
+}
+
+// Next says an instant to come, of a job of that zone: "2m49s", or "18:05:00"
+// where times are shown as such.
+func (w *World) Next(t time.Time, zone string) string { return string(w.AppendNext(nil, t, zone)) }
+
+// AppendNext appends what Next says.
+func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
+	if w.Absolute && !t.IsZero() {
+		return when.AppendPoint(b, t.In(w.In(zone)), w.Now)
+	}
+	return when.AppendAway(b, t, w.Now)
+}
+
+// Past says an instant that is past, of a job of that zone: "2m11s", or
+// "18:00:00" where times are shown as such.
+func (w *World) Past(t time.Time, zone string) string { return string(w.AppendPast(nil, t, zone)) }
+
+// AppendPast appends what Past says.
+func (w *World) AppendPast(b []byte, t time.Time, zone string) []byte {
+	if w.Absolute && !t.IsZero() {
+		return when.AppendPoint(b, t.In(w.In(zone)), w.Now)
+	}
+	return when.AppendAgo(b, t, w.Now)
+}
+
+// Point says an instant, of a job of that zone, as such: "18:05:00", "Mon 18:05".
+func (w *World) Point(t time.Time, zone string) string { return when.Point(t.In(w.In(zone)), w.Now) }
+
+// Stamp says an instant, of a job of that zone, in full: "Fri 20 Nov 02:30:00
+// CET".
+func (w *World) Stamp(t time.Time, zone string) string { return when.Stamp(t.In(w.In(zone)), w.Now) }
