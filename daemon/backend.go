@@ -80,6 +80,8 @@ func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan 
 	return b.hub.follow(ctx, id)
 }
 
+func (b backend) Tap(f func([]job.Record, []job.Ledger)) { b.tap.Store(&f) }
+
 // Health says what is wrong with the daemon itself.
 func (b backend) Health() api.Health {
 	host, _ := os.Hostname()

@@ -79,6 +79,7 @@ type loop struct {
 	hub       *hub
 	voice     *voice
 	view      atomic.Pointer[engine.View]
+	tap       atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
 	trouble   atomic.Pointer[trouble]
 	pruneNow  chan struct{}
 	away      chan struct{} // closed when running jobs are about to be left
@@ -308,6 +309,9 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	refused := l.commit(batch)
 	l.view.Store(l.engine.View())
 	l.publish(batch.Records)
+	if tap := l.tap.Load(); tap != nil {
+		(*tap)(batch.Records, batch.Ledgers)
+	}
 	l.perform(effects, refused)
 	l.deliverAll(batch.Records, in.ended)
 	for _, reply := range in.after {

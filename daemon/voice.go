@@ -334,6 +334,10 @@ func recordWords(r *job.Record) string {
 		return "the dead letter was dropped " + r.Detail
 	case r.Kind == job.Paused, r.Kind == job.Resumed:
 		return string(r.Kind)
+	case r.Kind == job.Acked:
+		return "failure acknowledged"
+	case r.Kind == job.Unacked:
+		return "failure no longer acknowledged"
 	case r.Kind == job.Filled && r.Backfill.State != job.BackfillGoing:
 		return fmt.Sprintf("backfill %d %s: %d started, %d left out, %d failed",
 			r.Backfill.ID, r.Backfill.State, r.Backfill.Started, r.Backfill.Skipped, r.Backfill.Failed)

@@ -101,15 +101,7 @@ func (a *app) jobTable(jobs []job.Status, out *output, loc *time.Location) *tabl
 // startsOn is what starts a job, as written: its time fields, or the option in
 // their place.
 func startsOn(j *job.Job) string {
-	for _, key := range []string{"on", "at", "every"} {
-		if value := j.Options[key]; value != "" {
-			return key + "=" + value
-		}
-	}
-	if j.Options["trigger"] == "manual" {
-		return "by hand"
-	}
-	return j.Schedule
+	return job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] })
 }
 
 // since says how long ago a run began.

@@ -59,7 +59,10 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 	a.printField("degraded", j.Job.Degraded)
 	a.printField("late", j.Trouble)
 	if j.Hold != nil {
-		a.printField("paused", "by "+j.Hold.By+pauseEnd(j.Hold, loc)+reasonOf(j.Hold))
+		a.printField("paused", "by "+j.Hold.By+pauseEnd(j.Hold, loc)+because(j.Hold.Reason))
+	}
+	if j.Ack != nil {
+		a.printField("seen", fmt.Sprintf("that run %d failed, by %s at %s", j.Ack.Run, j.Ack.By, j.Ack.At.In(loc).Format(stampEyes))+because(j.Ack.Reason))
 	}
 	for i := range j.Running {
 		r := &j.Running[i]

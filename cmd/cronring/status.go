@@ -154,7 +154,7 @@ func (a *app) trouble(j job.Status, loc *time.Location) string {
 		r := &j.Running[0]
 		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.took(r))
 	case j.Hold != nil:
-		return "paused by " + j.Hold.By + pauseEnd(j.Hold, loc) + reasonOf(j.Hold)
+		return "paused by " + j.Hold.By + pauseEnd(j.Hold, loc) + because(j.Hold.Reason)
 	case j.Job.Held != "":
 		return "held: " + j.Job.Held
 	case j.State == job.StateLate:
@@ -170,9 +170,10 @@ func pauseEnd(h *job.Hold, loc *time.Location) string {
 	return " until " + h.Until.In(loc).Format(stampEyes)
 }
 
-func reasonOf(h *job.Hold) string {
-	if h.Reason == "" {
+// because appends a reason, if there is one.
+func because(reason string) string {
+	if reason == "" {
 		return ""
 	}
-	return ": " + h.Reason
+	return ": " + reason
 }

@@ -81,6 +81,7 @@ type Trouble struct {
 	Bad    int       // failures in a row
 	Late   bool      // it started later than max-late= or ran longer than max-run=, and has not done better since
 	Unseen bool      // no success within expect=
+	Ack    *job.Ack  // of its failures
 }
 
 // Words says what max-late=, max-run= and expect= warn of, or "".
@@ -98,7 +99,7 @@ func (t Trouble) Words() string {
 // map, so it is replaced, once between two of them.
 func (e *Engine) noteTrouble(l job.Ledger) {
 	key := owned{l.Job, l.User}
-	t := Trouble{Broken: l.Open, Late: l.Told&job.ToldLate != 0, Unseen: l.Told&job.ToldExpect != 0}
+	t := Trouble{Broken: l.Open, Late: l.Told&job.ToldLate != 0, Unseen: l.Told&job.ToldExpect != 0, Ack: l.Ack}
 	before, was := e.troubles[key]
 	is := t != Trouble{}
 	if is {
@@ -135,6 +136,9 @@ func (v *View) Trouble(i int) Trouble {
 
 // brokenHold says an open breaker as the pause that it amounts to, or is nil.
 func (v *View) brokenHold(i int) *job.Hold {
+	if len(v.troubles) == 0 {
+		return nil
+	}
 	t := v.Trouble(i)
 	if t.Broken.IsZero() {
 		return nil

@@ -168,6 +168,10 @@ func (e *Engine) take(ev Event) {
 		e.pause(ev)
 	case Resume:
 		e.resume(ev)
+	case Ack:
+		e.acknowledge(ev)
+	case Unack:
+		e.unacknowledge(ev)
 	case Drain:
 		e.draining = true
 	case Undrain:

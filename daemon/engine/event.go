@@ -110,6 +110,21 @@ type Resume struct {
 	Token Token
 }
 
+// Ack says that a person has seen that a job failed, up to the run Seen.Run. Of
+// Seen, Run, By and Reason are given.
+type Ack struct {
+	Job   job.ID
+	Seen  job.Ack
+	Token Token
+}
+
+// Unack takes an Ack back.
+type Unack struct {
+	Job   job.ID
+	By    string
+	Token Token
+}
+
 // Redrive asks for a dead letter to be run again, as its occurrence.
 type Redrive struct {
 	Dead  job.Run
@@ -186,6 +201,8 @@ func (Bar) event()          {}
 func (Stamps) event()       {}
 func (Checked) event()      {}
 func (Redrive) event()      {}
+func (Ack) event()          {}
+func (Unack) event()        {}
 func (Bury) event()         {}
 func (Backfill) event()     {}
 func (StopBackfill) event() {}
@@ -210,6 +227,12 @@ func (ev Pause) With(t Token) Event { ev.Token = t; return ev }
 
 // With sets the token.
 func (ev Resume) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Ack) With(t Token) Event { ev.Token = t; return ev }
+
+// With sets the token.
+func (ev Unack) With(t Token) Event { ev.Token = t; return ev }
 
 // With sets the token.
 func (ev Redrive) With(t Token) Event { ev.Token = t; return ev }

@@ -64,6 +64,9 @@ func (e *Engine) enter(r *run) {
 	if !r.Due.Before(l.Due) || l.Due.After(e.now.Wall) { // or the clock was set back
 		l.Verdict, l.Run, l.Due, l.Ended = r.Verdict, r.ID, r.Due, ended
 	}
+	if !l.Ack.Covers(r.ID) {
+		l.Ack = nil
+	}
 	switch {
 	case r.Verdict == job.VerdictOK:
 		e.succeed(&l, r, ended)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -115,12 +116,23 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 
 // Hold is the pause of job i, or nil. An open breaker is one.
 func (v *View) Hold(i int) *job.Hold {
+	if len(v.holds) == 0 {
+		return v.brokenHold(i)
+	}
 	h, ok := v.holds[v.ID(i)]
 	if !ok || !h.Binds(v.Entry(i).User()) || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
 		return v.brokenHold(i)
 	}
 	h.User = "" // who asks knows the job
 	return &h
+}
+
+// Ack is what a person has seen of the failures of job i, or nil.
+func (v *View) Ack(i int) *job.Ack {
+	if len(v.troubles) == 0 {
+		return nil
+	}
+	return v.troubles[owned{v.ID(i), v.Entry(i).User()}].Ack
 }
 
 // Barred is why nothing may start as an account, if that is so.
@@ -140,6 +152,36 @@ func (v *View) Stamp(id string) (day crontab.Day, ok bool) {
 func (v *View) Live(i int) []job.Run {
 	id, user := v.ID(i), v.Entry(i).User()
 	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool { return r.Job != id || r.User != "" && r.User != user })
+}
+
+// SameJobs reports that both views have the same jobs under the same numbers.
+func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
+
+// SameRules reports that, but for pauses, runs and troubles, the same is to be
+// said of all jobs in both views.
+func (v *View) SameRules(o *View) bool {
+	return v.jobs == o.jobs && v.node == o.node && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
+}
+
+// Marked lists the jobs that a pause or a trouble is known of, of whatever
+// account: of all others Hold and Trouble have nothing to say.
+func (v *View) Marked() []job.ID {
+	ids := make([]job.ID, 0, len(v.holds)+len(v.troubles))
+	for id := range v.holds {
+		ids = append(ids, id)
+	}
+	for o := range v.troubles {
+		ids = append(ids, o.job)
+	}
+	return ids
+}
+
+// EachRun calls f for each live run, in no order. What it points to never
+// changes.
+func (v *View) EachRun(f func(r *job.Run)) {
+	for _, r := range v.live {
+		f(r)
+	}
 }
 
 // Runs is all live runs, oldest first: running, about to start, queued,

@@ -30,6 +30,20 @@ type Job struct {
 	Degraded string            `json:"degraded,omitempty"` // an option that has no effect, and why
 }
 
+// StartsOn is what starts a job, as written: its time fields, or the option in
+// their place. option gives the text of an option, or "".
+func StartsOn(schedule string, option func(key string) string) string {
+	for _, key := range []string{"on", "at", "every"} {
+		if value := option(key); value != "" {
+			return key + "=" + value
+		}
+	}
+	if option("trigger") == "manual" {
+		return "by hand"
+	}
+	return schedule
+}
+
 // DeriveID makes the identity of an entry without a name= option: the file's
 // stem, the account, eight hex digits of the command's SHA-256, and an ordinal
 // from the second twin on. Time fields and line number are left out, so that
@@ -80,6 +94,7 @@ type Status struct {
 	Last    *Run      `json:"last,omitempty"`    // newest ended run
 	Recent  []Run     `json:"recent,omitempty"`  // newest first; Last is its head
 	Trouble string    `json:"trouble,omitempty"` // what max-late=, max-run= or expect= warn of
+	Ack     *Ack      `json:"ack,omitempty"`     // Last failed, and a person has seen that
 }
 
 // State is a job's place in the order of severity that lists are sorted by.
@@ -87,12 +102,12 @@ type State string
 
 // The states of a job, worst first.
 const (
-	StateFailing  State = "failing"  // the newest run failed
+	StateFailing  State = "failing"  // the newest run failed, and nobody has acknowledged that
 	StateLate     State = "late"     // due, and neither started nor skipped; or Trouble says why
 	StateRunning  State = "running"  // a run lives
 	StateHeld     State = "held"     // paused by a person, or held because a guard cannot be followed
 	StateDisabled State = "disabled" // enabled=no
-	StateOK       State = "ok"       // the newest run succeeded
+	StateOK       State = "ok"       // the newest run succeeded, or its failure is acknowledged
 	StateNew      State = "new"      // never ran
 )
 

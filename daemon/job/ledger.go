@@ -18,7 +18,21 @@ type Ledger struct {
 	Told    Told      `json:"told,omitempty"`   // what channels were told of and not yet of its end
 	Open    time.Time `json:"open,omitzero"`    // until then breaker= holds the job; in the past: the next run is a probe
 	Watched time.Time `json:"watched,omitzero"` // since when expect= counts, where no success is known
+	Ack     *Ack      `json:"ack,omitempty"`
 }
+
+// Ack says that a person has seen that a job failed. It covers the runs up to
+// one: the next that fails counts again, and any that ends an occurrence takes
+// it away.
+type Ack struct {
+	Run    RunID     `json:"run"` // the newest that it covers
+	At     time.Time `json:"at"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Covers tells whether a failed run has been seen.
+func (a *Ack) Covers(id RunID) bool { return a != nil && id <= a.Run }
 
 // Told is a set of troubles that channels know of.
 type Told uint8

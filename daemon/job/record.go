@@ -60,6 +60,8 @@ const (
 	Filled  RecordKind = "filled"  // a backfill was begun, has gone on, or is over
 	Redrove RecordKind = "redrove" // Run, a dead letter, was run again: Detail names the new run
 	Buried  RecordKind = "buried"  // Run, a dead letter, was discarded
+	Acked   RecordKind = "acked"   // a person has seen that the job failed
+	Unacked RecordKind = "unacked" // and has taken that back
 	Up      RecordKind = "up"      // the daemon started
 	Down    RecordKind = "down"    // the daemon stops in good order
 )

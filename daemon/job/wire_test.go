@@ -23,6 +23,7 @@ func TestWireForm(t *testing.T) {
 		Verdict: VerdictDead, Usage: Usage{CPU: time.Second, Memory: 1 << 20, Read: 3, Write: 4},
 		Parents: []Parent{{Job: "dump", Run: 4212, Verdict: VerdictOK}}, Backfill: 7,
 	}
+	ack := Ack{Run: 4213, At: at, By: "ann", Reason: "known"}
 	hold := Hold{Since: at, Until: at.Add(time.Hour), By: "ann", Reason: "moving house"}
 	var got bytes.Buffer
 	enc := json.NewEncoder(&got)
@@ -33,7 +34,7 @@ func TestWireForm(t *testing.T) {
 			Command: "backup", Stdin: "text\n", Dir: "/", Env: []string{"MAILTO=ops"}, Options: map[string]string{"retry": "3"},
 			Disabled: true, Held: "why", Degraded: "what",
 		},
-		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}, Trouble: "what"},
+		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}, Trouble: "what", Ack: &ack},
 		run,
 		Run{ID: 1},
 		Mark{Job: "backup", Due: at, Era: 1},
@@ -43,7 +44,7 @@ func TestWireForm(t *testing.T) {
 		},
 		Ledger{
 			Job: "backup", User: "root", Verdict: VerdictOK, Run: 4213, Due: at, Ended: at, Success: at,
-			Bad: 2, Told: ToldFailure | ToldLate, Open: at, Watched: at,
+			Bad: 2, Told: ToldFailure | ToldLate, Open: at, Watched: at, Ack: &ack,
 		},
 		Notice{
 			At: at, On: OnDead, Job: "backup", User: "root", Due: at, Reason: OverTime, Text: "what", Streak: 3,

@@ -187,7 +187,7 @@ func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, 
 
 // refused says in words what the engine would not do to a job or run.
 func refused(verb, name string, r *engine.Refusal) *api.Error {
-	e := &api.Error{Kind: api.Conflict, What: "cannot " + verb + " " + strconv.Quote(name), Why: clause(r.Reason)}
+	e := &api.Error{Kind: api.Conflict, What: "cannot " + doing(verb) + " " + strconv.Quote(name), Why: clause(r.Reason)}
 	switch {
 	case r.Kind == engine.NotFound:
 		e.Kind, e.Fix = api.NotFound, "cronring list"

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -30,7 +32,7 @@ func (s *Server) census(ctx context.Context, c *call, jobs []int, n int) ([]coun
 	for k, i := range jobs {
 		described[k] = c.view.Job(i)
 	}
-	ended, err := s.ended(ctx, c, described, live, n)
+	ended, err := s.ended(ctx, c, described, n)
 	if err != nil {
 		return nil, err
 	}
@@ -53,37 +55,20 @@ func (c *call) liveByJob() map[job.ID][]job.Run {
 	return live
 }
 
-// ended gives the newest ended runs of jobs. What the store has as newest can
-// be live still, so it is asked for more where runs are; for these few jobs
-// apart, as there can be a million others.
-func (s *Server) ended(ctx context.Context, c *call, jobs []job.Job, live map[job.ID][]job.Run, n int) (map[job.ID][]job.Run, error) {
-	const enough = 100
-	var idle, busy []job.ID
-	more := 0
-	for _, j := range jobs {
-		if runs := live[j.ID]; len(runs) > 0 {
-			busy = append(busy, j.ID)
-			more = max(more, min(len(runs), enough))
-		} else {
-			idle = append(idle, j.ID)
-		}
+// ended gives the newest ended runs of jobs.
+func (s *Server) ended(ctx context.Context, c *call, jobs []job.Job, n int) (map[job.ID][]job.Run, error) {
+	ids := make([]job.ID, len(jobs))
+	for k, j := range jobs {
+		ids[k] = j.ID
 	}
-	recent, err := s.store.Recent(ctx, idle, n)
+	ended, err := s.store.Ended(ctx, ids, n)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
 	}
-	busyRecent, err := s.store.Recent(ctx, busy, n+more)
-	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
+	for id, runs := range ended {
+		ended[id] = slices.DeleteFunc(runs, func(r job.Run) bool { return !c.seesRun(r) })
 	}
-	all := make(map[job.ID][]job.Run, len(recent)+len(busyRecent))
-	for _, some := range []map[job.ID][]job.Run{recent, busyRecent} {
-		for id, runs := range some {
-			runs = slices.DeleteFunc(runs, func(r job.Run) bool { return r.State != job.RunEnded || !c.seesRun(r) })
-			all[id] = runs[:min(n, len(runs))]
-		}
-	}
-	return all, nil
+	return ended, nil
 }
 
 func (c *call) count(i int, j job.Job, live, ended []job.Run) counted {
@@ -94,34 +79,64 @@ func (c *call) count(i int, j job.Job, live, ended []job.Run) counted {
 	if len(st.Recent) > 0 {
 		st.Last = &st.Recent[0]
 	}
-	late := st.Trouble != "" || slices.ContainsFunc(live, func(r job.Run) bool { return c.isLate(i, r) })
-	st.State = stateOf(st, late)
-	return counted{Status: st, number: i, late: late}
-}
-
-// isLate tells whether a run should have started by now: it is due, its grace
-// is over, and it waits behind another or for a process.
-func (c *call) isLate(i int, r job.Run) bool {
-	if r.State != job.RunQueued && r.State != job.RunDecided {
-		return false
+	if st.Last != nil && st.Last.Failed() {
+		if a := c.view.Ack(i); a.Covers(st.Last.ID) {
+			st.Ack = a
+		}
 	}
-	return c.now.Sub(r.Due) > c.view.Entry(i).Options().Grace
+	p := condition{
+		ended: st.Last != nil, failed: st.Last != nil && st.Last.Failed() && st.Ack == nil,
+		late: st.Trouble != "", held: st.Hold != nil || st.Job.Held != "", disabled: st.Job.Disabled,
+	}
+	for k := range live {
+		p.add(c.view, i, &live[k], c.now)
+	}
+	st.State = p.state()
+	return counted{Status: st, number: i, late: p.late}
 }
 
-// stateOf is the worst of what can be said of a job.
-func stateOf(st job.Status, late bool) job.State {
+// condition is what a job's state is made of.
+type condition struct {
+	ended, failed bool // its newest run; a failure that nobody has acknowledged
+	late, running bool
+	held          bool
+	disabled      bool
+}
+
+// add takes a live run of job i into account. It is late when it should have
+// started by now: it is due, its grace is over, and it waits behind another or
+// for a process.
+func (p *condition) add(v *engine.View, i int, r *job.Run, now time.Time) {
+	switch r.State {
+	case job.RunRunning:
+		p.running = true
+	case job.RunDecided:
+		p.running = true
+		p.late = p.late || now.After(lateAt(v, i, r))
+	case job.RunQueued:
+		p.late = p.late || now.After(lateAt(v, i, r))
+	}
+}
+
+// lateAt is after when a run of job i that has no process is late.
+func lateAt(v *engine.View, i int, r *job.Run) time.Time {
+	return r.Due.Add(v.Entry(i).Options().Grace)
+}
+
+// state is the worst of what can be said of a job.
+func (p condition) state() job.State {
 	switch {
-	case st.Last != nil && st.Last.Failed():
+	case p.failed:
 		return job.StateFailing
-	case late:
+	case p.late:
 		return job.StateLate
-	case isRunning(st):
+	case p.running:
 		return job.StateRunning
-	case st.Hold != nil || st.Job.Held != "":
+	case p.held:
 		return job.StateHeld
-	case st.Job.Disabled:
+	case p.disabled:
 		return job.StateDisabled
-	case st.Last != nil:
+	case p.ended:
 		return job.StateOK
 	}
 	return job.StateNew
@@ -133,12 +148,13 @@ func isRunning(st job.Status) bool {
 	})
 }
 
-// severity is the order of lists, worst first.
-var severity = map[job.State]int{
-	job.StateFailing: 0, job.StateLate: 1, job.StateRunning: 2, job.StateHeld: 3,
-	job.StateDisabled: 4, job.StateOK: 5, job.StateNew: 6,
+// severities is the order of lists, worst first.
+var severities = []job.State{
+	job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled, job.StateOK, job.StateNew,
 }
 
+func severity(s job.State) int { return slices.Index(severities, s) }
+
 func bySeverity(a, b counted) int {
-	return cmp.Or(cmp.Compare(severity[a.State], severity[b.State]), cmp.Compare(a.Job.ID, b.Job.ID))
+	return cmp.Or(cmp.Compare(severity(a.State), severity(b.State)), cmp.Compare(a.Job.ID, b.Job.ID))
 }

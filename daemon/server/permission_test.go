@@ -61,6 +61,7 @@ var request = map[string]walked{
 	"POST /v1/stop":       {body: `{"refs":["3"]}`, names: true},
 	"POST /v1/pause":      {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/resume":     {body: `{"jobs":["ann-job"]}`, names: true},
+	"POST /v1/ack":        {body: `{"jobs":["ann-job"]}`, names: true},
 	"POST /v1/reload":     {},
 	"GET /v1/backfills":   {},
 	"POST /v1/backfill":   {body: `{"job":"ann-job","from":"2026-11-20","to":"2026-11-20"}`, names: true},

@@ -169,6 +169,10 @@ func (c *call) noSuchJob(verb, text string) *api.Error {
 // doing says what a command does, where its name is not a verb.
 func doing(command string) string {
 	switch command {
+	case "ack":
+		return "acknowledge a failure of"
+	case "ack --undo":
+		return "take back an acknowledgement of"
 	case "why":
 		return "explain"
 	case "logs":

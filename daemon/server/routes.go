@@ -43,6 +43,7 @@ var routes = []struct {
 	{"POST", "/v1/stop", owner, (*Server).stopRuns},
 	{"POST", "/v1/pause", owner, (*Server).pauseJobs},
 	{"POST", "/v1/resume", owner, (*Server).resumeJobs},
+	{"POST", "/v1/ack", owner, (*Server).ack},
 	{"GET", "/v1/backfills", owner, (*Server).listBackfills},
 	{"POST", "/v1/backfill", owner, (*Server).backfill},
 	{"POST", "/v1/backfill/stop", owner, (*Server).stopBackfill},

@@ -43,6 +43,10 @@ type Backend interface {
 	// knows of it and after it was given to the store, and a run's output
 	// before the record of its end.
 	Subscribe(ctx context.Context) <-chan api.Event
+	// Tap has f called with the facts and ledgers of each step from now on,
+	// after the View that knows of them. The loop stands still meanwhile, so f
+	// must not wait for anything. There is one tap: the last.
+	Tap(f func(facts []job.Record, ledgers []job.Ledger))
 	// Follow also gives the newest output that a live run wrote before; what
 	// comes after it is in the channel. Of a run that is not live it gives
 	// nothing: the store has its output.
@@ -57,6 +61,10 @@ type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Runs(ctx context.Context, f store.Filter) ([]job.Run, error)
 	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
+	Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
+	Last(ctx context.Context, f func(job.Run)) error
+	LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error
+	Streaks(ctx context.Context, f func(id job.ID, user string, bad int)) error
 	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
 	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)
 	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)

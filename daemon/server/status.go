@@ -32,7 +32,7 @@ func (s *Server) status(ctx context.Context, c *call) error {
 		st.Problems = append(st.Problems, unreadable(err))
 	}
 	if c.peer.keeper {
-		st.Errors, st.Warnings = severities(s.backend.Diagnostics())
+		st.Errors, st.Warnings = remarkCounts(s.backend.Diagnostics())
 		if err := s.addTotals(ctx, &st); err != nil {
 			st.Problems = append(st.Problems, unreadable(err))
 		}
@@ -71,7 +71,7 @@ func (s *Server) addTotals(ctx context.Context, st *api.Status) error {
 	return nil
 }
 
-func severities(remarks []crontab.Diagnostic) (errors, warnings int) {
+func remarkCounts(remarks []crontab.Diagnostic) (errors, warnings int) {
 	for _, d := range remarks {
 		switch d.Severity {
 		case crontab.Error:

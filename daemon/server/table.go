@@ -200,7 +200,7 @@ func (s *Server) showTable(ctx context.Context, c *call) error {
 		answer.Family = api.FamilyRHEL
 	}
 	answer.Missing, answer.Entries = t.missing, len(table.Entries)
-	answer.Errors, answer.Warnings = severities(remarks)
+	answer.Errors, answer.Warnings = remarkCounts(remarks)
 	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: p.path, Limit: 1})
 	if err != nil {
 		return err

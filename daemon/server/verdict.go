@@ -90,6 +90,9 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 	if cross == api.StepOverlap {
 		facts = append(facts, ev.durations()...)
 	}
+	if r := ev.run; r != nil && r.Failed() && ev.ack.Covers(r.ID) {
+		facts = append(facts, ev.acknowledged())
+	}
 	if ev.record.Count > 1 {
 		facts = append(facts, fmt.Sprintf("it is one of %d occurrences from %s to %s that were skipped alike",
 			ev.record.Count, ev.stamp(ev.record.First), ev.stamp(ev.record.Due)))
@@ -98,6 +101,16 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), length(ev.next.Sub(ev.now))))
 	}
 	return facts
+}
+
+// acknowledged says who has seen that the run failed.
+func (ev *evidence) acknowledged() string {
+	a := ev.ack
+	fact := fmt.Sprintf("%s acknowledged at %s that run %d failed", a.By, ev.stamp(a.At), a.Run)
+	if a.Reason != "" {
+		fact += ": " + a.Reason
+	}
+	return fact
 }
 
 // durations compares how long runs take with how far apart they are.

@@ -39,6 +39,7 @@ type evidence struct {
 	now   time.Time
 	host  string
 	hold  *job.Hold
+	ack   *job.Ack
 	bar   job.Reason // why nothing may start as its account, or ""
 	next  time.Time
 	stops bool // the daemon is about to end
@@ -63,7 +64,7 @@ type evidence struct {
 func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evidence, error) {
 	ev := &evidence{
 		job: c.view.Job(i), entry: c.view.Entry(i), now: c.now, host: s.backend.Health().Host,
-		hold: c.view.Hold(i), next: c.view.Next(i, c.now), stops: c.view.Draining(),
+		hold: c.view.Hold(i), ack: c.view.Ack(i), next: c.view.Next(i, c.now), stops: c.view.Draining(),
 	}
 	if b, barred := c.view.Barred(ev.job.User); barred {
 		ev.bar = b.Reason

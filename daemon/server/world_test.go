@@ -35,6 +35,8 @@ type world struct {
 	refused    []spool.Refusal
 	problems   []api.Problem
 	records    []job.Record
+	ledgers    map[string]job.Ledger // by job and account
+	tap        func([]job.Record, []job.Ledger)
 	chunks     map[job.RunID][]job.Chunk
 	lives      []store.Life
 	states     map[string]string // by job, account and key
@@ -54,7 +56,7 @@ func newWorld(t *testing.T, table string) *world {
 	t.Helper()
 	w := &world{
 		t: t, engine: engine.New(engine.State{}), now: instant(t, firstUp), up: time.Hour,
-		chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
+		ledgers: map[string]job.Ledger{}, chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
 		subscribed: make(chan struct{}, 1000),
 	}
 	w.lives = []store.Life{{Up: w.now}}
@@ -117,11 +119,21 @@ func (w *world) step(events ...engine.Event) []engine.Effect {
 
 func (w *world) stepLocked(events ...engine.Event) []engine.Effect {
 	effects := w.engine.Step(engine.Moment{Wall: w.now, Up: w.up}, events...)
+	var facts []job.Record
+	var ledgers []job.Ledger
 	for _, e := range effects {
-		if f, ok := e.(engine.Fact); ok {
-			w.records = append(w.records, f.Record)
-			w.publishLocked(api.Event{Record: &f.Record})
+		switch e := e.(type) {
+		case engine.Fact:
+			facts = append(facts, e.Record)
+			w.records = append(w.records, e.Record)
+			w.publishLocked(api.Event{Record: &e.Record})
+		case engine.Ledger:
+			ledgers = append(ledgers, e.Ledger)
+			w.ledgers[string(e.Ledger.Job)+"/"+e.Ledger.User] = e.Ledger
 		}
+	}
+	if w.tap != nil {
+		w.tap(facts, ledgers)
 	}
 	return effects
 }
@@ -231,6 +243,12 @@ func (w *world) Subscribe(ctx context.Context) <-chan api.Event {
 	return ch
 }
 
+func (w *world) Tap(f func([]job.Record, []job.Ledger)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tap = f
+}
+
 func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
 	events := w.Subscribe(ctx)
 	if _, live := liveRun(w.View(), id); !live {
@@ -306,6 +324,46 @@ func (w *world) Recent(_ context.Context, jobs []job.ID, n int) (map[job.ID][]jo
 		}
 	}
 	return recent, w.broken
+}
+
+func (w *world) Ended(_ context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	ended := map[job.ID][]job.Run{}
+	for _, r := range w.allRuns() {
+		if r.State == job.RunEnded && slices.Contains(jobs, r.Job) && len(ended[r.Job]) < n {
+			ended[r.Job] = append(ended[r.Job], r)
+		}
+	}
+	return ended, w.broken
+}
+
+func (w *world) Last(_ context.Context, f func(job.Run)) error {
+	seen := map[job.ID]bool{}
+	for _, r := range w.allRuns() {
+		if r.State == job.RunEnded && !seen[r.Job] {
+			seen[r.Job] = true
+			f(r)
+		}
+	}
+	return w.broken
+}
+
+func (w *world) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error {
+	return w.Last(ctx, func(r job.Run) {
+		if slices.Contains(jobs, r.Job) {
+			f(r)
+		}
+	})
+}
+
+func (w *world) Streaks(_ context.Context, f func(id job.ID, user string, bad int)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.ledgers {
+		if l.Bad > 0 {
+			f(l.Job, l.User, l.Bad)
+		}
+	}
+	return w.broken
 }
 
 func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {

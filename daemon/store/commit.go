@@ -54,10 +54,10 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 		{&s.hold, "INSERT INTO hold (job, hold) VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET hold = excluded.hold"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?"},
 		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, hold, backfill, run) VALUES (?,?,?,?,?,?,?,?,?)"},
-		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
+		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
 			due = excluded.due, ended = excluded.ended, success = excluded.success, bad = excluded.bad, told = excluded.told,
-			open = excluded.open, watched = excluded.watched`},
+			open = excluded.open, watched = excluded.watched, ack = excluded.ack`},
 		{&s.beginFill, "INSERT INTO backfill (id, job, user, asked, state, backfill) VALUES (?,?,?,?,?,?)"},
 		{&s.goOnFill, "UPDATE backfill SET state = ?2, backfill = ?3 WHERE id = ?1"},
 		{&s.die, "INSERT INTO dead (run, user, at, why) VALUES (?,?,?,?) ON CONFLICT DO NOTHING"},

@@ -1,6 +1,11 @@
 package store
 
-import "github.com/cronring/cronring/daemon/job"
+import (
+	"database/sql/driver"
+	"encoding/json"
+
+	"github.com/cronring/cronring/daemon/job"
+)
 
 // putLedger replaces what is remembered of a job.
 func (w *writer) putLedger(l *job.Ledger) error {
@@ -8,7 +13,28 @@ func (w *writer) putLedger(l *job.Ledger) error {
 	if err != nil {
 		return err
 	}
+	ack, err := ackText(l.Ack)
+	if err != nil {
+		return err
+	}
 	_, err = w.exec(w.stmts.ledger, n, l.User, string(l.Verdict), int64(l.Run), nanos(l.Due), nanos(l.Ended),
-		nanos(l.Success), int64(l.Bad), int64(l.Told), nanos(l.Open), nanos(l.Watched))
+		nanos(l.Success), int64(l.Bad), int64(l.Told), nanos(l.Open), nanos(l.Watched), ack)
 	return err
+}
+
+// ackText is how an acknowledgement is stored: NULL for none.
+func ackText(a *job.Ack) (driver.Value, error) {
+	if a == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(a)
+	return string(text), err
+}
+
+func ackOf(text []byte) (*job.Ack, error) {
+	if text == nil {
+		return nil, nil
+	}
+	a := new(job.Ack)
+	return a, json.Unmarshal(text, a)
 }

@@ -88,6 +88,15 @@ func (s *Store) Runs(ctx context.Context, f Filter) ([]job.Run, error) {
 
 // Recent gives up to n newest runs of each job, newest first.
 func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	return s.newest(ctx, "", jobs, n)
+}
+
+// Ended gives up to n newest ended runs of each job, newest first.
+func (s *Store) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	return s.newest(ctx, "AND state = 'ended' ", jobs, n)
+}
+
+func (s *Store) newest(ctx context.Context, which string, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
 	list, err := json.Marshal(jobs)
 	if err != nil {
 		return nil, err
@@ -97,7 +106,7 @@ func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]
 		recent[r.Job] = append(recent[r.Job], r)
 	}, `WHERE run.id IN (
 		SELECT newest.id FROM json_each(?) AS wanted JOIN job AS j ON j.id = wanted.value
-		JOIN run AS newest ON newest.id IN (SELECT id FROM run WHERE job = j.n ORDER BY id DESC LIMIT ?))
+		JOIN run AS newest ON newest.id IN (SELECT id FROM run WHERE job = j.n `+which+`ORDER BY id DESC LIMIT ?))
 		ORDER BY run.id DESC`, string(list), n)
 	return recent, err
 }

@@ -56,14 +56,20 @@ func freshReserve() *reserve {
 // whoever asks through the connection, without writing to it: names of the
 // temporary database, which is in memory, go before those of the file.
 func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
-	if version >= 5 {
+	if version >= 6 {
+		return nil
+	}
+	if version == 5 {
+		if _, err := db.ExecContext(ctx, "CREATE TEMP VIEW ledger AS SELECT *, NULL AS ack FROM main.ledger"); err != nil {
+			return fmt.Errorf("look at an older database: %w", err)
+		}
 		return nil
 	}
 	ledgers, err := schemas.ReadFile("schema/0005_ledger.sql")
 	if err != nil {
 		return err
 	}
-	text := `CREATE TEMP TABLE ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched);
+	text := `CREATE TEMP TABLE ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack);
 		CREATE TEMP TABLE backfill (id, state, backfill);`
 	if version < 4 {
 		text += `CREATE TEMP VIEW run AS SELECT *, '' AS verdict, 0 AS cpu, 0 AS memory, 0 AS read, 0 AS write,

@@ -118,11 +118,16 @@ func (s *Store) restoreLedgers(ctx context.Context, r *Restored) error {
 	var l job.Ledger
 	var due, ended, success, open, watched sql.NullInt64
 	return s.each(ctx, func(row *sql.Rows) error {
-		err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Told, &open, &watched)
+		var ack []byte
+		if err := row.Scan(&l.Job, &l.User, &l.Verdict, &l.Run, &due, &ended, &success, &l.Bad, &l.Told, &open, &watched, &ack); err != nil {
+			return err
+		}
+		var err error
+		l.Ack, err = ackOf(ack)
 		l.Due, l.Ended, l.Success, l.Open, l.Watched = instant(due), instant(ended), instant(success), instant(open), instant(watched)
 		r.Ledgers = append(r.Ledgers, l)
 		return err
-	}, `SELECT job.id, user, verdict, run, ledger.due, ended, success, bad, told, open, watched
+	}, `SELECT job.id, user, verdict, run, ledger.due, ended, success, bad, told, open, watched, ack
 		FROM ledger JOIN job ON job.n = ledger.job ORDER BY run`)
 }
 

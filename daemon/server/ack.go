@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// maxAckReason bounds what is kept with each acknowledgement.
+const maxAckReason = 1000
+
+// ack notes that a person has seen that jobs failed, or takes that back.
+func (s *Server) ack(ctx context.Context, c *call) error {
+	r, err := body[api.AckRequest](c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(r.Reason) > maxAckReason:
+		return badRequest("the reason is too long", fmt.Sprintf("it has %d bytes, at most %d are kept", len(r.Reason), maxAckReason))
+	case r.All && len(r.Refs) > 0:
+		return badRequest("cannot ack: both all jobs and some are named", "one or the other is wanted")
+	case r.Undo:
+		return s.unack(ctx, c, r)
+	}
+	failed, err := s.failing(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	ids := make([]job.ID, len(failed))
+	newest := map[job.ID]job.RunID{}
+	for k, st := range failed {
+		ids[k], newest[st.Job.ID] = st.Job.ID, st.Last.ID
+	}
+	_, err = s.each(ctx, c, "ack", ids, func(id job.ID) engine.Event {
+		return engine.Ack{Job: id, Seen: job.Ack{Run: newest[id], By: c.peer.String(), Reason: r.Reason}}
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Changed{V: api.Version, Jobs: ids})
+}
+
+// failing gives the jobs whose failure is to be acknowledged. One that is named
+// and does not fail is an error; with All there may be none.
+func (s *Server) failing(ctx context.Context, c *call, r api.AckRequest) ([]counted, error) {
+	jobs := c.visible()
+	if !r.All {
+		ids, err := s.targets(ctx, c, "ack", r.Refs)
+		if err != nil {
+			return nil, err
+		}
+		jobs = jobs[:0]
+		for _, id := range ids {
+			if i, ok := c.view.Find(id); ok {
+				jobs = append(jobs, i)
+			}
+		}
+	}
+	all, err := s.census(ctx, c, jobs, lastOnly)
+	if err != nil {
+		return nil, err
+	}
+	var failed []counted
+	for _, st := range all {
+		switch {
+		case st.State == job.StateFailing:
+			failed = append(failed, st)
+		case !r.All:
+			return nil, notFailing(st)
+		}
+	}
+	return failed, nil
+}
+
+func notFailing(st counted) *api.Error {
+	e := &api.Error{
+		Kind: api.Conflict, What: fmt.Sprintf("cannot acknowledge a failure of %q: it does not fail", st.Job.ID),
+		Why: "its newest run did not fail", Fix: "cronring list --state failing",
+	}
+	switch {
+	case st.Ack != nil:
+		e.Why = fmt.Sprintf("%s has acknowledged run %d already", st.Ack.By, st.Ack.Run)
+	case st.Last == nil:
+		e.Why = "it has not ended a run yet"
+	}
+	return e
+}
+
+func (s *Server) unack(ctx context.Context, c *call, r api.AckRequest) error {
+	if r.All {
+		r.Refs = nil
+		for _, i := range c.where(func(i int) bool { return c.view.Ack(i) != nil }) {
+			r.Refs = append(r.Refs, string(c.view.ID(i)))
+		}
+		if len(r.Refs) == 0 {
+			return c.answer(api.Changed{V: api.Version, Jobs: []job.ID{}})
+		}
+	}
+	return s.change(ctx, c, "ack --undo", r.Refs, func(id job.ID) engine.Event {
+		return engine.Unack{Job: id, By: c.peer.String()}
+	})
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// readers is how many connections share a look at all jobs.
+const readers = 2
+
+// Last calls f for the newest ended run of each job, in no order. Of a run it
+// gives what tells how it went: ID, Job, User, Started, Ended, Outcome, Verdict.
+func (s *Store) Last(ctx context.Context, f func(job.Run)) error {
+	var jobs int64
+	if err := s.read.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM job").Scan(&jobs); err != nil {
+		return fmt.Errorf("count jobs: %w", err)
+	}
+	var mu sync.Mutex
+	one := func(r job.Run) {
+		mu.Lock()
+		defer mu.Unlock()
+		f(r)
+	}
+	share := jobs/readers + 1
+	failed := make([]error, readers)
+	var all sync.WaitGroup
+	for i := range failed {
+		all.Go(func() {
+			first := int64(i) * share
+			failed[i] = s.last(ctx, one, "job.n > ? AND job.n <= ?", first, first+share)
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// LastOf is Last for some jobs.
+func (s *Store) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error {
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	return s.last(ctx, f, "job.id IN (SELECT value FROM json_each(?))", string(list))
+}
+
+func (s *Store) last(ctx context.Context, f func(job.Run), which string, args ...any) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var r job.Run
+		var started, ended sql.NullInt64
+		o := &r.Outcome
+		err := rows.Scan(&r.Job, &r.ID, &r.User, &started, &ended, &o.Kind, &o.Code, &o.Signal, &o.Error, &r.Verdict)
+		r.State, r.Started, r.Ended = job.RunEnded, instant(started), instant(ended)
+		f(r)
+		return err
+	}, `SELECT job.id, run.id, run.user, run.started, run.ended, run.outcome, run.code, run.signal, run.error, run.verdict
+		FROM job CROSS JOIN run ON run.id = (SELECT newest.id FROM run AS newest
+			WHERE newest.job = job.n AND newest.state = 'ended' ORDER BY newest.id DESC LIMIT 1)
+		WHERE `+which, args...)
+	if err != nil {
+		return fmt.Errorf("read newest runs: %w", err)
+	}
+	return nil
+}
+
+// Streaks calls f for each job that failed in its newest occurrences: how many
+// in a row.
+func (s *Store) Streaks(ctx context.Context, f func(id job.ID, user string, bad int)) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var id job.ID
+		var user string
+		var bad int
+		err := rows.Scan(&id, &user, &bad)
+		f(id, user, bad)
+		return err
+	}, "SELECT job.id, user, bad FROM ledger JOIN job ON job.n = ledger.job WHERE bad > 0")
+	if err != nil {
+		return fmt.Errorf("read streaks: %w", err)
+	}
+	return nil
+}
