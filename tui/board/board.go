@@ -4,6 +4,9 @@
 package board
 
 import (
+	"iter"
+	"maps"
+
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -74,6 +77,11 @@ func (b *Board) Count(s job.State) int { return b.counts[s] }
 func (b *Board) Complete() bool        { return b.complete }
 func (b *Board) Version() uint64       { return b.version }
 func (b *Board) Row(s Slot) api.Row    { return b.rows[s] }
+
+// Jobs gives all jobs, in no order.
+func (b *Board) Jobs() iter.Seq[job.ID] { return maps.Keys(b.slots) }
+
+// Find gives the place of a job.
 func (b *Board) Find(id job.ID) (Slot, bool) {
 	s, ok := b.slots[id]
 	return s, ok

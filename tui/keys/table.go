@@ -8,7 +8,7 @@ var table = []Binding{
 	{ShowTimeline, Everywhere, []string{"3"}, "timeline", "past and coming runs on one axis", "cronring timeline"},
 	{ShowRing, Everywhere, []string{"4"}, "ring", "the ring of hosts", ""},
 	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --host"},
-	{Palette, Everywhere, []string{":", "ctrl+p"}, "command", "type a command", ""},
+	{Palette, Everywhere, []string{":", "ctrl+p"}, "cmd", "type a command", ""},
 	{Help, Everywhere, []string{"?"}, "help", "the keys of this screen", "man cronring"},
 	{CommandLog, Everywhere, []string{"@"}, "log", "what was done, as shell commands", ""},
 	{ShowGroups, Everywhere, []string{"i"}, "incident", "failures by shared cause", "cronring history --failed"},

@@ -51,6 +51,12 @@ type Modal interface {
 	Heading(w *World) string
 }
 
+// Clicker is a screen that answers to a click of the mouse on a cell of what it
+// has drawn.
+type Clicker interface {
+	Click(w *World, x, y int) []Effect
+}
+
 // Foot is a screen that chooses the keys of its last line; otherwise the shell
 // does.
 type Foot interface {
@@ -120,6 +126,7 @@ type Do struct {
 	Watch    func(w *World) []Effect // for "run and watch"; nil: there is none
 	Preview  func(w *World) []Effect // for "dry run"; nil: there is none
 	Undo     *Do                     // what takes it back; nil: nothing does
+	Slot     string                  // the screen is told the end under this name, too; empty: it is not
 }
 
 // Class is how far an action reaches, and so how it is confirmed.

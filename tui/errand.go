@@ -1,0 +1,101 @@
+package tui
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// errands are the questions that screens have asked and wait for. Of each screen
+// and slot the newest counts: the one before it is ended, and what still comes of
+// it is dropped.
+type errands struct {
+	ctx    context.Context
+	daemon screen.Daemon
+	send   func(tea.Msg)
+	number uint64
+	open   map[errandKey]errand
+}
+
+type errandKey struct {
+	owner screen.Screen
+	slot  string
+}
+
+type errand struct {
+	number  uint64
+	cancel  context.CancelFunc
+	follows bool
+}
+
+// answered is what came of an errand.
+type answered struct {
+	key    errandKey
+	number uint64
+	answer screen.Answer
+}
+
+// begin makes room for a new errand.
+func (e *errands) begin(key errandKey, follows bool) (context.Context, uint64) {
+	e.end(key)
+	e.number++
+	ctx, cancel := context.WithCancel(e.ctx)
+	e.open[key] = errand{e.number, cancel, follows}
+	return ctx, e.number
+}
+
+func (e *errands) end(key errandKey) {
+	if old, ok := e.open[key]; ok {
+		old.cancel()
+		delete(e.open, key)
+	}
+}
+
+// endOf ends what a screen waits for: all of it, or only what it follows.
+func (e *errands) endOf(owner screen.Screen, all bool) {
+	for key, open := range e.open {
+		if key.owner == owner && (all || open.follows) {
+			e.end(key)
+		}
+	}
+}
+
+// ask carries out one question.
+func (e *errands) ask(owner screen.Screen, a screen.Ask) tea.Cmd {
+	key := errandKey{owner, a.Slot}
+	ctx, number := e.begin(key, false)
+	return func() tea.Msg {
+		value, err := a.Call(ctx, e.daemon)
+		return answered{key, number, screen.Answer{Slot: a.Slot, Value: value, Err: err, Done: true}}
+	}
+}
+
+// follow passes on what comes, one by one, as fast as the program takes it.
+func (e *errands) follow(owner screen.Screen, f screen.Follow) tea.Cmd {
+	key := errandKey{owner, f.Slot}
+	ctx, number := e.begin(key, true)
+	return func() tea.Msg {
+		for value, err := range f.Call(ctx, e.daemon) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			e.send(answered{key, number, screen.Answer{Slot: f.Slot, Value: value, Err: err}})
+		}
+		return answered{key, number, screen.Answer{Slot: f.Slot, Done: true}}
+	}
+}
+
+// counts reports whether an answer is still waited for, and ends the errand if it
+// was the last.
+func (e *errands) counts(a answered) bool {
+	open, ok := e.open[a.key]
+	if !ok || open.number != a.number {
+		return false
+	}
+	if a.answer.Done {
+		e.end(a.key)
+	}
+	return true
+}

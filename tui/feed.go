@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// The pause before the daemon is tried again: doubled from the first to the last.
+const (
+	firstPause = time.Second
+	lastPause  = 10 * time.Second
+)
+
+// feed follows the daemon's board. What comes is folded until the program is
+// ready for it, so that a flood costs one drawing and not one each.
+type feed struct {
+	client *api.Client
+	send   func(tea.Msg)
+
+	mu      sync.Mutex
+	pending []api.BoardUpdate
+	told    bool // the program knows that something is pending
+}
+
+// Messages of the feed to the program.
+type (
+	fed  struct{}
+	lost struct {
+		err   error
+		retry time.Duration
+	}
+)
+
+// run follows the board until ctx ends, and begins anew when it breaks off.
+func (f *feed) run(ctx context.Context) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		var broken error
+		for u, err := range f.client.Board(ctx) {
+			if err != nil {
+				broken = err
+				break
+			}
+			pause = firstPause
+			f.put(u)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		f.send(lost{broken, pause})
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+func (f *feed) put(u api.BoardUpdate) {
+	f.mu.Lock()
+	f.pending = append(f.pending, u)
+	tell := !f.told
+	f.told = true
+	f.mu.Unlock()
+	if tell {
+		f.send(fed{})
+	}
+}
+
+// take gives what has come since it was asked last.
+func (f *feed) take() []api.BoardUpdate {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.pending
+	f.pending, f.told = nil, false
+	return all
+}

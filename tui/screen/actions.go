@@ -1,0 +1,262 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// do does what is done to jobs and runs, the same on every screen. It reports
+// whether the action was one of those.
+func (s *Shell) do(a keys.Action, about Subject) bool {
+	front := s.front()
+	if open, ok := openers[a]; ok {
+		s.push(open(s.w, about))
+		return true
+	}
+	switch a {
+	case keys.Run:
+		s.confirm(front, s.w.run(about))
+	case keys.Stop:
+		s.confirm(front, s.w.stop(about))
+	case keys.Pause:
+		s.confirm(front, s.w.pause(about))
+	case keys.Acknowledge:
+		s.confirm(front, s.w.acknowledge(about))
+	case keys.Copy:
+		s.over = newCopyMenu(s.w, about)
+	default:
+		return false
+	}
+	return true
+}
+
+// refusesSubject says why an action has nothing to act on.
+func (s *Shell) refusesSubject(a keys.Action, about Subject) string {
+	if _, isSubject := s.w.Keys.Binding(a, keys.Subject); !isSubject || a == keys.Add {
+		return ""
+	}
+	if len(about.Jobs) == 0 && about.Run == 0 {
+		return "nothing is selected"
+	}
+	rows := s.w.rows(about)
+	switch a {
+	case keys.Stop:
+		if about.Run == 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.Live > 0 }) {
+			return "not running"
+		}
+	case keys.Acknowledge:
+		if !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State == job.StateFailing }) {
+			return "nothing has failed since it was acknowledged"
+		}
+	case keys.ShowOutput, keys.PageOutput:
+		if about.Run == 0 && len(rows) > 0 && rows[0].LastRun == 0 && rows[0].Live == 0 {
+			return "has not run yet"
+		}
+	}
+	return ""
+}
+
+// rows are those of the jobs that an action is about.
+func (w *World) rows(about Subject) []api.Row {
+	rows := make([]api.Row, 0, len(about.Jobs))
+	for _, id := range about.Jobs {
+		if slot, ok := w.Board.Find(id); ok {
+			rows = append(rows, w.Board.Row(slot))
+		}
+	}
+	return rows
+}
+
+// on makes an action on several jobs, or on a protected one, harder to begin.
+func (w *World) on(about Subject, d Do) Do {
+	if len(about.Jobs) > 1 {
+		d.Detail = append(d.Detail, names(about.Jobs))
+		if d.Class != Undoable {
+			d.Class, d.Count = Removes, len(about.Jobs)
+		}
+	}
+	for _, r := range w.rows(about) {
+		if r.Protected {
+			d.Class, d.Name = Protected, string(r.Job)
+			d.Detail = append(d.Detail, string(r.Job)+" is protected: its entry says so")
+			break
+		}
+	}
+	return d
+}
+
+// names lists some of many jobs.
+func names(jobs []job.ID) string {
+	const shown = 20
+	words := make([]string, 0, shown)
+	for _, id := range jobs[:min(len(jobs), shown)] {
+		words = append(words, string(id))
+	}
+	text := strings.Join(words, ", ")
+	if more := len(jobs) - shown; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}
+
+// what names the jobs of an action: the one, or how many.
+func what(about Subject) string {
+	if len(about.Jobs) == 1 {
+		return string(about.Jobs[0])
+	}
+	return fmt.Sprintf("%d jobs", len(about.Jobs))
+}
+
+func refs(about Subject) []string {
+	all := make([]string, len(about.Jobs))
+	for i, id := range about.Jobs {
+		all[i] = string(id)
+	}
+	return all
+}
+
+// command is the one that does the same to all jobs of an action.
+func command(verb string, about Subject, flags ...string) []string {
+	return append(append([]string{"cronring", verb}, refs(about)...), flags...)
+}
+
+func (w *World) run(about Subject) Do {
+	question := "Run " + what(about) + " now?"
+	var detail []string
+	if rows := w.rows(about); len(rows) == 1 {
+		r := rows[0]
+		question = fmt.Sprintf("Run %s now as %s?", r.Job, r.User)
+		if r.Took > 0 {
+			question += "  took " + when.Brief(r.Took) + " last time"
+		}
+		if !r.Next.IsZero() {
+			question += ", the next one at " + w.Point(r.Next, r.Zone) + " stays"
+		}
+		if r.Live > 0 {
+			detail = append(detail, "It is running already: overlap= of its entry decides whether a second one may start.")
+		}
+	}
+	request := api.RunRequest{Refs: refs(about)}
+	return w.on(about, Do{
+		Class: Effects, Question: question, Detail: detail, Command: command("run", about),
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			runs, err := d.Run(ctx, request)
+			return runsSaid("started", runs), err
+		},
+		Watch: w.watch(about),
+	})
+}
+
+// watch shows the output of what was begun, where a screen can.
+func (w *World) watch(about Subject) func(*World) []Effect {
+	open, ok := openers[keys.ShowOutput]
+	if !ok || len(about.Jobs) != 1 {
+		return nil
+	}
+	return func(w *World) []Effect {
+		return []Effect{Goto{open(w, Subject{Jobs: about.Jobs})}}
+	}
+}
+
+func runsSaid(verb string, runs []job.Run) string {
+	switch len(runs) {
+	case 0:
+		return "nothing " + verb
+	case 1:
+		return fmt.Sprintf("%s run %d of %s", verb, runs[0].ID, runs[0].Job)
+	}
+	return fmt.Sprintf("%s %d runs", verb, len(runs))
+}
+
+func (w *World) stop(about Subject) Do {
+	request := api.StopRequest{Refs: refs(about)}
+	d := Do{
+		Class: Kills, Question: "Stop " + what(about) + "?", Command: command("stop", about),
+		Detail: []string{"TERM goes to all its processes, and KILL to those that are left after its kill-after= (10 s unless the entry says otherwise)."},
+	}
+	if about.Run != 0 && !about.Marked {
+		number := fmt.Sprint(about.Run)
+		request.Refs = []string{number}
+		d.Question, d.Command = "Stop run "+number+"?", []string{"cronring", "stop", number}
+	}
+	if rows := w.rows(about); len(rows) == 1 && !rows[0].Began.IsZero() {
+		d.Question += fmt.Sprintf("  it has been running for %s", when.Brief(w.Now.Sub(rows[0].Began).Truncate(time.Second)))
+	}
+	d.Call = func(ctx context.Context, daemon Daemon) (string, error) {
+		runs, err := daemon.Stop(ctx, request)
+		return runsSaid("stopping", runs), err
+	}
+	return w.on(about, d)
+}
+
+// pause pauses jobs, or resumes them if all are paused.
+func (w *World) pause(about Subject) Do {
+	rows := w.rows(about)
+	paused := len(rows) > 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State != job.StateHeld })
+	stop, start := pauseDo(about), resumeDo(about)
+	if paused {
+		start.Undo = &stop
+		return w.on(about, start)
+	}
+	stop.Undo = &start
+	return w.on(about, stop)
+}
+
+func pauseDo(about Subject) Do {
+	return Do{
+		Class: Undoable, Question: "paused " + what(about), Command: command("pause", about),
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			_, err := d.Pause(ctx, api.PauseRequest{Refs: refs(about)})
+			return "paused " + what(about), err
+		},
+	}
+}
+
+func resumeDo(about Subject) Do {
+	return Do{
+		Class: Undoable, Question: "resumed " + what(about), Command: command("resume", about),
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			_, err := d.Resume(ctx, api.ResumeRequest{Refs: refs(about)})
+			return "resumed " + what(about), err
+		},
+	}
+}
+
+func (w *World) acknowledge(about Subject) Do {
+	seen, unseen := ackDo(about, false), ackDo(about, true)
+	seen.Undo = &unseen
+	return w.on(about, seen)
+}
+
+func ackDo(about Subject, undo bool) Do {
+	said, line := "acknowledged "+what(about), command("ack", about)
+	if undo {
+		said, line = what(about)+" counts as failing again", command("ack", about, "--undo")
+	}
+	return Do{
+		Class: Undoable, Question: said, Command: line,
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			_, err := d.Ack(ctx, api.AckRequest{Refs: refs(about), Undo: undo})
+			return said, err
+		},
+	}
+}
+
+// reload has the daemon read all crontab files again.
+func reload() Do {
+	return Do{
+		Class: Undoable, Question: "read all crontab files again", Command: []string{"cronring", "reload"},
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			remarks, err := d.Reload(ctx)
+			return fmt.Sprintf("read all crontab files again: %d remarks", len(remarks)), err
+		},
+	}
+}

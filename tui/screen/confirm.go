@@ -1,0 +1,179 @@
+package screen
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/edit"
+)
+
+// question is a Do that waits for the person's word, as a strip at the bottom.
+type question struct {
+	owner Screen
+	do    Do
+	yes   string    // the key that confirms: never the one that brought this up
+	typed edit.Line // for the classes that want something typed
+}
+
+// confirm does a Do, or asks first, by its class.
+func (s *Shell) confirm(owner Screen, d Do) {
+	if s.w.ReadOnly != "" {
+		s.warn(s.w.ReadOnly)
+		return
+	}
+	if d.Class == Undoable {
+		s.carryOut(owner, d)
+		return
+	}
+	q := &question{owner: owner, do: d, yes: "y"}
+	if s.trigger == q.yes {
+		q.yes = "Y"
+	}
+	s.over = q
+}
+
+// wanted is what has to be typed; empty: a key is enough.
+func (q *question) wanted() string {
+	switch q.do.Class {
+	case Removes:
+		return strconv.Itoa(q.do.Count)
+	case Protected:
+		return q.do.Name
+	}
+	return ""
+}
+
+func (q *question) key(s *Shell, k Key) {
+	if k.Name == "esc" {
+		s.over = nil
+		return
+	}
+	if q.wanted() != "" {
+		q.write(s, k)
+		return
+	}
+	switch {
+	case k.Name == q.yes:
+		s.over = nil
+		s.carryOut(q.owner, q.do)
+	case k.Name == "w" && q.do.Watch != nil:
+		s.over = nil
+		s.carryOut(q.owner, q.do)
+		s.perform(q.owner, q.do.Watch(s.w))
+	case k.Name == "d" && q.do.Preview != nil:
+		s.over = nil
+		s.perform(q.owner, q.do.Preview(s.w))
+	case k.Name == "n" || k.Name == "q":
+		s.over = nil
+	}
+}
+
+// write types into the question. What is asked for confirms as soon as it is
+// there, so that no other key does.
+func (q *question) write(s *Shell, k Key) {
+	typeInto(&q.typed, k)
+	if q.typed.Text() == q.wanted() {
+		s.over = nil
+		s.carryOut(q.owner, q.do)
+	}
+}
+
+func (q *question) height(_ *Shell, _, room int) int {
+	return min(len(q.do.Detail)+2, room)
+}
+
+func (q *question) draw(v canvas.View, s *Shell) {
+	last := v.Height() - 1
+	v.PutCut(1, 0, v.Width()-2, q.do.Question, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	for i, line := range q.do.Detail {
+		if i+1 >= last {
+			break
+		}
+		v.PutCut(1, i+1, v.Width()-2, line, s.w.Glyphs.Ellipsis, canvas.Style{})
+	}
+	if wanted := q.wanted(); wanted != "" {
+		x := v.Put(1, last, "Type "+wanted+" to confirm: ", canvas.Style{})
+		drawInput(v, x, last, v.Width()-x-9, &q.typed, s.w)
+		v.PutRight(last, "esc no ", canvas.Style{})
+		return
+	}
+	keys := []string{q.yes + " " + q.word()}
+	if q.do.Watch != nil {
+		keys = append(keys, "w "+q.word()+" and watch")
+	}
+	if q.do.Preview != nil {
+		keys = append(keys, "d dry run")
+	}
+	v.PutCut(1, last, v.Width()-2, strings.Join(append(keys, "n/esc no"), "   "), s.w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// word is the verb of the command: what y does.
+func (q *question) word() string {
+	if len(q.do.Command) > 1 {
+		return q.do.Command[1]
+	}
+	return "yes"
+}
+
+// doSlot is where the shell's own answers come to.
+const doSlot = "do"
+
+// carryOut does it, notes it in the command log, and tells what came of it.
+func (s *Shell) carryOut(owner Screen, d Do) {
+	e := s.note(d)
+	slot := fmt.Sprintf("%s %d", doSlot, e.number)
+	s.waiting[slot] = waiting{owner, d, e}
+	s.order(nil, Ask{Slot: slot, Call: callOf(d)})
+}
+
+// waiting is a Do whose end has not come yet.
+type waiting struct {
+	owner Screen
+	do    Do
+	entry *entry
+}
+
+// took is what came of a Do.
+func (s *Shell) took(a Answer) {
+	w, ok := s.waiting[a.Slot]
+	if !ok {
+		return
+	}
+	delete(s.waiting, a.Slot)
+	said, _ := a.Value.(string)
+	w.entry.end(said, a.Err)
+	if a.Err != nil {
+		s.warn(plainError(a.Err))
+	} else {
+		s.say(w.toast(said))
+	}
+	if a.Err == nil && w.do.Undo != nil {
+		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], *w.do.Undo)
+	}
+	if w.do.Slot != "" && w.owner != nil {
+		s.perform(w.owner, w.owner.Take(s.w, Answer{Slot: w.do.Slot, Value: a.Value, Err: a.Err, Done: true}))
+	}
+}
+
+// maxUndo bounds how many changes are remembered.
+const maxUndo = 100
+
+// toast tells what was done, how it is undone, and the command for it.
+func (w waiting) toast(said string) string {
+	if said == "" {
+		said = w.do.Question
+	}
+	if w.do.Undo != nil {
+		said += "   z undo"
+	}
+	return said + "   " + w.entry.command
+}
+
+// takeBack undoes the last change.
+func (s *Shell) takeBack() {
+	last := s.undo[len(s.undo)-1]
+	s.undo = s.undo[:len(s.undo)-1]
+	s.carryOut(nil, last)
+}

@@ -1,0 +1,14 @@
+package screen
+
+import "github.com/cronring/cronring/tui/keys"
+
+// roots are the screens that a key brings to the front, in the order of the
+// first line. The first one is where the dashboard begins.
+var roots = []struct {
+	action keys.Action
+	name   string
+	make   func() Screen
+}{}
+
+// openers make the screens that a key opens about what is selected.
+var openers = map[keys.Action]func(w *World, s Subject) Screen{}

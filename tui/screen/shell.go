@@ -1,0 +1,303 @@
+package screen
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// Order is something that the shell cannot do itself: an effect, and the screen
+// that its answers go back to; nil: the shell's own.
+type Order struct {
+	Owner  Screen
+	Effect Effect
+}
+
+// Quit ends the dashboard, Redraw draws every cell anew, and Mouse gives the
+// mouse to the dashboard or back to the terminal.
+type (
+	Quit   struct{}
+	Redraw struct{}
+	Mouse  struct{ On bool }
+)
+
+// Unfollow ends all that a screen follows, Drop all that it has asked, too: it
+// is gone.
+type (
+	Unfollow struct{}
+	Drop     struct{}
+)
+
+func (Quit) effect()     {}
+func (Redraw) effect()   {}
+func (Mouse) effect()    {}
+func (Unfollow) effect() {}
+func (Drop) effect()     {}
+
+// stillTime is how long a list does not re-sort after the person has moved.
+const stillTime = 2 * time.Second
+
+// maxDepth bounds how many screens lie on each other.
+const maxDepth = 32
+
+// Shell is the dashboard without its terminal: it holds the screens, hands keys
+// and answers to them, and does what is the same on all.
+type Shell struct {
+	w       *World
+	now     time.Time     // of this host, as told last
+	offset  time.Duration // from it to the daemon's clock
+	tried   time.Time     // when the daemon was tried last, in vain
+	moved   time.Time     // when the person moved last
+	trigger string        // the key that is being handled
+
+	roots    map[keys.Action]Screen
+	stack    []Screen // the front one last
+	previous []Screen // what was there before the last switch
+	over     overlay  // nil: nothing lies over the front
+	toast    toast
+	log      []*entry
+	waiting  map[string]waiting // by slot
+	undo     []Do
+	count    int // of entries of the log, ever
+	mouse    bool
+	tabs     []tab // as drawn last
+	bodyTop  int   // the line that the front screen was drawn from
+	orders   []Order
+}
+
+// overlay lies over the front screen and gets every key.
+type overlay interface {
+	key(s *Shell, k Key)
+	draw(v canvas.View, s *Shell)
+	// height is how many lines it wants of those that there are.
+	height(s *Shell, width, room int) int
+}
+
+// Start is how the dashboard begins.
+type Start struct {
+	World  World       // without a board
+	Screen keys.Action // of the first screen; empty: the jobs
+	Job    string      // to begin with; empty: whichever is first
+}
+
+// NewShell makes a shell with all screens, of which one is in front.
+func NewShell(start Start) *Shell {
+	w := start.World
+	w.Board = board.New()
+	s := &Shell{w: &w, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
+	for _, r := range roots {
+		s.roots[r.action] = r.make()
+	}
+	first := s.roots[start.Screen]
+	if first == nil {
+		first = s.roots[roots[0].action]
+	}
+	s.stack = []Screen{first}
+	return s
+}
+
+// World is what the screens see.
+func (s *Shell) World() *World { return s.w }
+
+// Init opens the first screen.
+func (s *Shell) Init(now time.Time) []Order {
+	s.at(now)
+	s.perform(s.front(), s.front().Open(s.w))
+	return s.flush()
+}
+
+// Key answers to a key.
+func (s *Shell) Key(now time.Time, k Key) []Order {
+	s.at(now)
+	s.trigger = k.Name
+	s.toast.hide()
+	switch front := s.front(); {
+	case k.Name == quitKey:
+		s.order(nil, Quit{})
+	case s.over != nil:
+		s.over.key(s, k)
+	case !s.typed(front, k):
+		if a, ok := s.w.Keys.Find(k.Name, s.scopes()...); ok {
+			s.act(a)
+		}
+	}
+	return s.flush()
+}
+
+// Paste types a text where text is typed; elsewhere it is no command.
+func (s *Shell) Paste(now time.Time, text string) []Order {
+	s.at(now)
+	switch k := (Key{Name: "paste", Text: text}); {
+	case s.over != nil:
+		s.over.key(s, k)
+	default:
+		s.typed(s.front(), k)
+	}
+	return s.flush()
+}
+
+// quitKey ends the dashboard whatever is going on.
+const quitKey = "ctrl+c"
+
+// typed hands a key to a screen that is being typed in.
+func (s *Shell) typed(front Screen, k Key) bool {
+	typist, ok := front.(Typist)
+	if !ok || !typist.Typing() {
+		return false
+	}
+	effects, ok := typist.Type(s.w, k)
+	s.perform(front, effects)
+	return ok
+}
+
+// scopes are those of the front screen, the narrowest first.
+func (s *Shell) scopes() []keys.Scope {
+	scopes := []keys.Scope{s.front().Scope()}
+	if subject := s.front().Subject(s.w); len(subject.Jobs) > 0 || subject.Run != 0 {
+		scopes = append(scopes, keys.Subject)
+	}
+	return append(scopes, keys.List, keys.Everywhere)
+}
+
+// Take hands an answer to who has asked.
+func (s *Shell) Take(now time.Time, owner Screen, a Answer) []Order {
+	s.at(now)
+	if owner == nil {
+		s.took(a)
+	} else {
+		s.perform(owner, owner.Take(s.w, a))
+	}
+	return s.flush()
+}
+
+// Update takes in what the daemon has sent, which proves that it is there.
+func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
+	back := !s.w.Link.Live && s.w.Link.Tried
+	s.w.Link = Link{Live: true, Tried: true, Socket: s.w.Link.Socket}
+	for _, u := range updates {
+		if !u.Now.IsZero() {
+			s.offset = u.Now.Sub(now)
+		}
+		if u.Head != nil {
+			s.w.Status = *u.Head
+		}
+		s.w.Board.Apply(u)
+	}
+	s.at(now)
+	if back {
+		s.say("connected again")
+	}
+	s.refresh()
+	return s.flush()
+}
+
+// Lost says that the daemon does not answer, and when it is tried again.
+func (s *Shell) Lost(now time.Time, err error, retry time.Duration) []Order {
+	l := &s.w.Link
+	if l.Live || !l.Tried {
+		l.Since = now
+	}
+	l.Live, l.Tried, l.Err, l.Retry = false, true, err, retry
+	s.tried = now
+	s.now = now
+	s.refresh()
+	return s.flush()
+}
+
+// Tick says that time has passed.
+func (s *Shell) Tick(now time.Time) []Order {
+	s.at(now)
+	s.toast.age(now)
+	s.refresh()
+	return s.flush()
+}
+
+// refresh lets the front screen follow what has changed. Those behind it do when
+// they come back.
+func (s *Shell) refresh() { s.perform(s.front(), s.front().Refresh(s.w)) }
+
+// at sets the clocks. While the daemon cannot be reached, its own stands still.
+func (s *Shell) at(now time.Time) {
+	s.now = now
+	if s.w.Link.Live {
+		s.w.Now = now.Add(s.offset)
+	}
+	s.w.Busy = now.Sub(s.moved) < stillTime
+}
+
+func (s *Shell) front() Screen { return s.stack[len(s.stack)-1] }
+
+func (s *Shell) order(owner Screen, e Effect) { s.orders = append(s.orders, Order{owner, e}) }
+
+func (s *Shell) flush() []Order {
+	orders := s.orders
+	s.orders = nil
+	return orders
+}
+
+// perform does what a screen wants, as far as that needs no terminal and no
+// daemon.
+func (s *Shell) perform(owner Screen, effects []Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Goto:
+			s.push(e.Screen)
+		case Back:
+			s.pop()
+		case Do:
+			s.confirm(owner, e)
+		case Press:
+			s.press(e.Action, e.Subject)
+		case Say:
+			s.say(e.Text)
+		case Clip:
+			s.order(owner, e)
+			s.say("copied " + e.What)
+		default:
+			s.order(owner, e)
+		}
+	}
+}
+
+// push brings a screen to the front of the others.
+func (s *Shell) push(next Screen) {
+	s.order(s.front(), Unfollow{})
+	if len(s.stack) == maxDepth {
+		s.order(s.stack[1], Drop{})
+		s.stack = slices.Delete(s.stack, 1, 2)
+	}
+	s.stack = append(s.stack, next)
+	s.open()
+}
+
+// pop leaves the front screen, unless it is the last.
+func (s *Shell) pop() bool {
+	if len(s.stack) == 1 {
+		return false
+	}
+	s.order(s.front(), Drop{})
+	s.stack = s.stack[:len(s.stack)-1]
+	s.open()
+	return true
+}
+
+// turn brings other screens to the front; a key goes back to those before.
+func (s *Shell) turn(stack []Screen) {
+	if slices.Equal(stack, s.stack) {
+		return
+	}
+	s.order(s.front(), Unfollow{})
+	for _, old := range s.previous[min(len(s.previous), 1):] {
+		if !slices.Contains(stack, old) {
+			s.order(old, Drop{})
+		}
+	}
+	s.previous, s.stack = s.stack, stack
+	s.open()
+}
+
+func (s *Shell) open() { s.perform(s.front(), s.front().Open(s.w)) }

@@ -1,0 +1,385 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// plainScreen is a screen that shows its name, for tests of the shell.
+type plainScreen struct {
+	name    string
+	about   Subject
+	refuse  map[keys.Action]string
+	acted   []keys.Action
+	opened  int
+	answers []Answer
+	on      map[keys.Action][]Effect // what it answers to keys
+	typing  bool
+	text    string
+}
+
+func (p *plainScreen) Scope() keys.Scope { return keys.Jobs }
+
+func (p *plainScreen) Open(*World) []Effect {
+	p.opened++
+	return nil
+}
+
+func (p *plainScreen) Act(_ *World, a keys.Action) ([]Effect, bool) {
+	p.acted = append(p.acted, a)
+	effects, ok := p.on[a]
+	return effects, ok
+}
+
+func (p *plainScreen) Take(_ *World, a Answer) []Effect {
+	p.answers = append(p.answers, a)
+	return nil
+}
+
+func (p *plainScreen) Refresh(*World) []Effect                { return nil }
+func (p *plainScreen) Subject(*World) Subject                 { return p.about }
+func (p *plainScreen) Refuses(_ *World, a keys.Action) string { return p.refuse[a] }
+func (p *plainScreen) Typing() bool                           { return p.typing }
+func (p *plainScreen) Draw(v canvas.View, _ *World)           { v.Put(0, 0, p.name, canvas.Style{}) }
+func (p *plainScreen) Type(_ *World, k Key) (e []Effect, ok bool) {
+	p.text += k.Text
+	return nil, k.Text != ""
+}
+
+// newTestShell is a shell with the jobs of the fixture and one plain screen for
+// each root.
+func newTestShell(t *testing.T) (*Shell, *plainScreen) {
+	t.Helper()
+	w := newWorld(t)
+	s := &Shell{w: w, now: now, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
+	front := &plainScreen{name: "jobs", about: Subject{Jobs: []job.ID{"etl-orders"}}}
+	s.roots[keys.ShowJobs] = front
+	s.roots[keys.ShowRuns] = &plainScreen{name: "runs"}
+	s.stack = []Screen{front}
+	return s, front
+}
+
+// typeKeys gives keys to a shell, and what it wants done.
+func typeKeys(s *Shell, names ...string) []Order {
+	var all []Order
+	for _, name := range names {
+		k := Key{Name: name}
+		if len(name) == 1 {
+			k.Text = name
+		}
+		all = append(all, s.Key(s.now.Add(time.Millisecond), k)...)
+	}
+	return all
+}
+
+// carry carries out what the shell asked for itself.
+func carry(t *testing.T, s *Shell, d Daemon, orders []Order) {
+	t.Helper()
+	for _, o := range orders {
+		if ask, ok := o.Effect.(Ask); ok {
+			value, err := ask.Call(t.Context(), d)
+			carry(t, s, d, s.Take(s.now, o.Owner, Answer{Slot: ask.Slot, Value: value, Err: err, Done: true}))
+		}
+	}
+}
+
+func shown(s *Shell, width, height int) string {
+	c := canvas.New(width, height)
+	s.Draw(c.View())
+	return c.Text()
+}
+
+func TestConfirmLadderNeedsItsOwnKey(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		job  job.ID
+		keys string
+		want []string // what reached the daemon
+	}{
+		{"run, then y", "etl-orders", "r y", []string{"run etl-orders"}},
+		{"run, the same key again", "etl-orders", "r r", nil},
+		{"run, enter", "etl-orders", "r enter", nil},
+		{"run, space", "etl-orders", "r space", nil},
+		{"run, then no", "etl-orders", "r n y", nil},
+		{"run, then esc", "etl-orders", "r esc y", nil},
+		{"stop, the same key again", "zfs-scrub", "x x enter", nil},
+		{"stop, then y", "zfs-scrub", "x y", []string{"stop zfs-scrub"}},
+		{"stop what does not run", "etl-orders", "x y", nil},
+		{"pause at once", "etl-orders", "p", []string{"pause etl-orders"}},
+		{"pause, then undo", "etl-orders", "p z", []string{"pause etl-orders", "resume etl-orders"}},
+		{"resume what is paused", "report-daily", "p", []string{"resume report-daily"}},
+		{"acknowledge, then undo", "etl-orders", "a z", []string{"ack etl-orders", "ack etl-orders"}},
+		{"protected: y is not enough", "pg-backup", "r y", nil},
+		{"protected: its name", "pg-backup", "r p g - b a c k u p", []string{"run pg-backup"}},
+		{"protected: pause wants it, too", "pg-backup", "p y", nil},
+		{"reload", "etl-orders", "R", []string{"reload"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, front := newTestShell(t)
+			front.about = Subject{Jobs: []job.ID{tc.job}}
+			d := &fakeDaemon{}
+			for _, key := range strings.Fields(tc.keys) {
+				carry(t, s, d, typeKeys(s, key))
+			}
+			if !slices.Equal(d.asked, tc.want) {
+				t.Errorf("got %q, want %q", d.asked, tc.want)
+			}
+		})
+	}
+}
+
+func TestConfirmBulkWantsTheCount(t *testing.T) {
+	s, front := newTestShell(t)
+	front.about = Subject{Jobs: []job.ID{"etl-orders", "sitemap", "ntp-check"}, Marked: true}
+	d := &fakeDaemon{}
+	carry(t, s, d, typeKeys(s, "r", "y", "2", "enter"))
+	if len(d.asked) != 0 {
+		t.Fatalf("got %q before the count was typed, want nothing", d.asked)
+	}
+	carry(t, s, d, typeKeys(s, "backspace", "backspace", "3"))
+	if want := []string{"run etl-orders sitemap ntp-check"}; !slices.Equal(d.asked, want) {
+		t.Errorf("got %q, want %q", d.asked, want)
+	}
+}
+
+func TestConfirmKeyIsNotTheTrigger(t *testing.T) {
+	s, front := newTestShell(t)
+	front.on = map[keys.Action][]Effect{keys.Open: {Do{Class: Effects, Question: "Sure?", Command: []string{"cronring", "run"},
+		Call: func(context.Context, Daemon) (string, error) { return "", errors.New("it was done") }}}}
+	s.trigger = "y"
+	s.perform(front, front.on[keys.Open])
+	if orders := typeKeys(s, "y"); len(orders) != 0 {
+		t.Errorf("the key that asked also confirmed: got %v, want nothing", orders)
+	}
+	if orders := typeKeys(s, "Y"); len(orders) != 1 {
+		t.Errorf("got %d orders for Y, want 1", len(orders))
+	}
+}
+
+func TestReadOnlyRefusesWithItsReason(t *testing.T) {
+	s, _ := newTestShell(t)
+	s.w.ReadOnly = "nothing is changed: --read-only"
+	for _, key := range []string{"r", "x", "p", "a", "D", "b", "R", "e", "A"} {
+		if orders := typeKeys(s, key); len(orders) != 0 {
+			t.Errorf("%s, read-only: got %v, want nothing", key, orders)
+		}
+		if got := shown(s, 80, 24); !strings.Contains(got, "--read-only") {
+			t.Errorf("%s, read-only: the reason is not shown:\n%s", key, got)
+		}
+	}
+}
+
+func TestRefusedKeySaysWhy(t *testing.T) {
+	s, _ := newTestShell(t)
+	typeKeys(s, "x")
+	if got, want := s.toast.text, "stop: not running"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s, _ = newTestShell(t)
+	s.Lost(s.now, errors.New("connection refused"), time.Second)
+	typeKeys(s, "r")
+	if got, want := s.toast.text, "run: the daemon does not answer"; got != want {
+		t.Errorf("offline: got %q, want %q", got, want)
+	}
+}
+
+func TestStackGoesBackTheWayItCame(t *testing.T) {
+	s, front := newTestShell(t)
+	deeper := &plainScreen{name: "deeper"}
+	s.perform(front, []Effect{Goto{deeper}})
+	if s.front() != deeper || deeper.opened != 1 {
+		t.Fatal("a screen that was gone to is not in front")
+	}
+	typeKeys(s, "2")
+	if got := s.front().(*plainScreen).name; got != "runs" {
+		t.Errorf("after 2: got %s in front, want runs", got)
+	}
+	typeKeys(s, "-")
+	if s.front() != deeper {
+		t.Errorf("after -: got %s in front, want deeper", s.front().(*plainScreen).name)
+	}
+	orders := typeKeys(s, "esc")
+	if s.front() != front || front.opened != 1 {
+		t.Errorf("after esc: got %s in front, opened %d times; want jobs, once", s.front().(*plainScreen).name, front.opened)
+	}
+	if !slices.Contains(orders, Order{deeper, Drop{}}) {
+		t.Errorf("got %v, want what deeper waits for dropped", orders)
+	}
+	if orders := typeKeys(s, "esc"); len(orders) != 0 {
+		t.Errorf("esc at the top: got %v, want nothing", orders)
+	}
+	if orders := typeKeys(s, "q"); !slices.Contains(orders, Order{nil, Quit{}}) {
+		t.Errorf("q at the top: got %v, want the end", orders)
+	}
+}
+
+func TestDeepStackIsBounded(t *testing.T) {
+	s, front := newTestShell(t)
+	for range 3 * maxDepth {
+		s.perform(s.front(), []Effect{Goto{&plainScreen{}}})
+	}
+	if len(s.stack) != maxDepth || s.stack[0] != front {
+		t.Errorf("got %d screens, want %d on the first", len(s.stack), maxDepth)
+	}
+}
+
+func TestTypingKeepsLetters(t *testing.T) {
+	s, front := newTestShell(t)
+	front.typing = true
+	if orders := typeKeys(s, "r", "q", "2", "y"); len(orders) != 0 || front.text != "rq2y" {
+		t.Errorf("got %v and text %q, want nothing and rq2y", orders, front.text)
+	}
+	if orders := typeKeys(s, "ctrl+c"); !slices.Contains(orders, Order{nil, Quit{}}) {
+		t.Errorf("ctrl+c: got %v, want the end", orders)
+	}
+}
+
+func TestPasteIsNoCommand(t *testing.T) {
+	s, front := newTestShell(t)
+	if orders := s.Paste(s.now, "rqy"); len(orders) != 0 || len(front.acted) != 0 {
+		t.Errorf("got %v, want nothing done", orders)
+	}
+	typeKeys(s, "r")
+	if orders := s.Paste(s.now, "y"); len(orders) != 0 {
+		t.Errorf("a paste confirmed: got %v, want nothing", orders)
+	}
+}
+
+func TestOfflineFreezesTheTime(t *testing.T) {
+	s, _ := newTestShell(t)
+	s.Update(now, api.BoardUpdate{Now: now})
+	s.Tick(now.Add(3 * time.Second))
+	s.Lost(now.Add(4*time.Second), errors.New("connection refused"), time.Second)
+	s.Tick(now.Add(18 * time.Second))
+	if got, want := s.w.Now, now.Add(3*time.Second); !got.Equal(want) {
+		t.Errorf("offline: got %s, want %s", got, want)
+	}
+	got := shown(s, 80, 24)
+	for _, want := range []string{"OFFLINE 00:14", "connection refused", "frozen", "systemctl status"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("offline: %q is not shown:\n%s", want, got)
+		}
+	}
+	s.Update(now.Add(20*time.Second), api.BoardUpdate{Now: now.Add(25 * time.Second)})
+	if got, want := s.w.Now, now.Add(25*time.Second); !got.Equal(want) {
+		t.Errorf("back: got %s, want %s", got, want)
+	}
+	if got := shown(s, 80, 24); !strings.Contains(got, "connected again") || strings.Contains(got, "OFFLINE") {
+		t.Errorf("back: the screen does not say so:\n%s", got)
+	}
+}
+
+func TestBusyEndsAfterAMove(t *testing.T) {
+	s, front := newTestShell(t)
+	front.on = map[keys.Action][]Effect{keys.Down: nil}
+	typeKeys(s, "j")
+	if !s.w.Busy {
+		t.Error("after a move: not busy")
+	}
+	s.Tick(s.now.Add(stillTime))
+	if s.w.Busy {
+		t.Errorf("%s after a move: still busy", stillTime)
+	}
+}
+
+func TestCommandLogQuotesForAShell(t *testing.T) {
+	for _, tc := range []struct{ word, want string }{
+		{"etl-orders", "etl-orders"}, {"", "''"}, {"a b", "'a b'"}, {"it's", `'it'\''s'`}, {"$(reboot)", "'$(reboot)'"},
+		{"x;y", "'x;y'"}, {"\x1b[2J", "'\x1b[2J'"},
+	} {
+		if got := ShellCommand([]string{tc.word}); got != tc.want {
+			t.Errorf("%q: got %s, want %s", tc.word, got, tc.want)
+		}
+	}
+}
+
+func TestEveryActionIsLogged(t *testing.T) {
+	s, _ := newTestShell(t)
+	d := &fakeDaemon{}
+	carry(t, s, d, typeKeys(s, "r"))
+	carry(t, s, d, typeKeys(s, "y"))
+	carry(t, s, d, typeKeys(s, "p"))
+	typeKeys(s, "@")
+	got := shown(s, 80, 24)
+	for _, want := range []string{"cronring run etl-orders", "cronring pause etl-orders", "started run 4231"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the command log does not show %q:\n%s", want, got)
+		}
+	}
+}
+
+func TestHelpShowsEveryKeyThatCounts(t *testing.T) {
+	s, _ := newTestShell(t)
+	typeKeys(s, "?")
+	got := shown(s, 160, 120)
+	for _, b := range s.w.Keys.Of(keys.Jobs, keys.Subject, keys.List, keys.Everywhere) {
+		if !strings.Contains(got, strings.Join(b.Keys, " ")) || !strings.Contains(got, b.Long) {
+			t.Errorf("help does not show %v: %s", b.Keys, b.Long)
+		}
+	}
+	if !strings.Contains(got, "not running") {
+		t.Error("help does not say why stop does nothing")
+	}
+}
+
+func TestPaletteFindsVerbsAndJobs(t *testing.T) {
+	for _, tc := range []struct {
+		typed string
+		want  string // the first that is offered
+	}{
+		{"", "run etl-orders"}, {"time", "timeline"}, {"run pg", "run pg-backup"}, {"why ", "why etl-orders"},
+		{"pause NTP", "pause ntp-check"}, {"qu", "quit"},
+	} {
+		s, _ := newTestShell(t)
+		typeKeys(s, ":")
+		for _, r := range tc.typed {
+			name := string(r)
+			if r == ' ' {
+				s.Key(s.now, Key{Name: "space", Text: " "})
+				continue
+			}
+			typeKeys(s, name)
+		}
+		p := s.over.(*palette)
+		if len(p.found) == 0 || p.found[0].text() != tc.want {
+			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.want)
+		}
+	}
+}
+
+func TestPaletteAsksBeforeItActs(t *testing.T) {
+	s, _ := newTestShell(t)
+	d := &fakeDaemon{}
+	carry(t, s, d, typeKeys(s, ":", "r", "u", "n", "enter", "enter"))
+	if len(d.asked) != 0 {
+		t.Fatalf("got %q without a yes, want nothing", d.asked)
+	}
+	carry(t, s, d, typeKeys(s, "y"))
+	if want := []string{"run etl-orders"}; !slices.Equal(d.asked, want) {
+		t.Errorf("got %q, want %q", d.asked, want)
+	}
+}
+
+func TestDrawAtAnySize(t *testing.T) {
+	for _, over := range []string{"", "?", ":", "@", "r", "y"} {
+		for width := range 60 {
+			for _, height := range []int{1, 2, 9, 10, 11, 15} {
+				s, _ := newTestShell(t)
+				if over != "" {
+					typeKeys(s, over)
+				}
+				checkWidths(t, fmt.Sprintf("%q at %dx%d", over, width+1, height), shown(s, width+1, height), width+1)
+			}
+		}
+	}
+}
