@@ -74,7 +74,7 @@ func knock(text string, patience time.Duration) (string, error) {
 // attack sends each malformed request once, and says what came back.
 func attack([]string) error {
 	for _, m := range malformed {
-		answer, err := knock(m.text, 20*time.Second)
+		answer, err := knock(m.text, time.Minute)
 		switch refused := answer == "" || regexp.MustCompile(`^HTTP/1\.1 ([34]\d\d|505) `).MatchString(answer); {
 		case err != nil:
 			fmt.Printf("NOT OK  request %q: no answer: %v\n", m.name, err)

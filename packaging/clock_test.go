@@ -17,10 +17,8 @@ var clockCases = []string{"month", "spring", "zone", "autumn", "leap", "year"}
 // a clock or a calendar does something, in emulated machines whose clock is
 // set, and compares what they started in which minute.
 func TestClockCasesBesideDebianCron(t *testing.T) {
+	needLong(t, "each case takes minutes of an emulated machine: make clock")
 	needLab(t, "qemu-system-x86_64", "qemu-img")
-	if !long() {
-		t.Skip("SKIPPED: each case takes minutes of an emulated machine: make clock")
-	}
 	m := machine{
 		engine: "qemu", packages: lean, proof: "clock", args: clockCases,
 		limit: time.Duration(2+6*len(clockCases)) * time.Minute,

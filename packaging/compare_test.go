@@ -55,6 +55,7 @@ var allowed = []struct {
 // TestCompareWithDebianCron lets Debian's cron and cronring run the same
 // tables in two machines at the same time, and compares everything they did.
 func TestCompareWithDebianCron(t *testing.T) {
+	t.Parallel()
 	needLab(t)
 	minutes := 2
 	if long() {
@@ -76,10 +77,8 @@ func TestCompareWithDebianCron(t *testing.T) {
 // TestCompareDebianCronWithItself shows that what is compared says something:
 // two equal machines do not differ.
 func TestCompareDebianCronWithItself(t *testing.T) {
+	needLong(t, "the control takes minutes, and what it shows changes with the tables only: CRONRING_LONG=1")
 	needLab(t)
-	if !long() {
-		t.Skip("SKIPPED: the control takes minutes, and what it shows changes with the tables only: CRONRING_LONG=1")
-	}
 	m := asDebian(comparable(t, 2))
 	one, other := runBoth(t, m, m)
 	window := commonMinutes(t, 2, one, other)
@@ -92,7 +91,7 @@ func comparable(t *testing.T, minutes int) machine {
 	return machine{
 		packages: tenPackages, files: comparedTables(t, "compare"),
 		proof: "compare", args: []string{fmt.Sprint(minutes)},
-		limit: time.Duration(minutes+5) * time.Minute,
+		limit: time.Duration(minutes+10) * time.Minute,
 	}
 }
 
@@ -311,7 +310,7 @@ func glob(t *testing.T, pattern string) []string {
 	return paths
 }
 
-func text(t *testing.T, path string) string {
+func text(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -323,13 +322,14 @@ func text(t *testing.T, path string) string {
 // TestCompareOptionsUnderOtherCrons shows the tables that have every core option
 // to other crons: to them options are comments.
 func TestCompareOptionsUnderOtherCrons(t *testing.T) {
+	t.Parallel()
 	needLab(t)
 	files := map[string]string{
 		"tables/cron.d/options": text(t, "../testdata/crontab/options.cron.d"),
 		"tables/users/root":     text(t, "../testdata/crontab/options.crontab"),
 	}
 	for _, m := range []machine{
-		{packages: "cron busybox-static", args: []string{"debian", "busybox"}},
+		{packages: lean, args: []string{"debian", "busybox"}},
 		{suite: "trixie", packages: "cronie", args: []string{"cronie"}},
 	} {
 		m.proof, m.files, m.debian, m.limit = "options", files, true, 10*time.Minute

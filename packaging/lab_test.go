@@ -39,7 +39,7 @@ type machine struct {
 	args     []string          // its arguments
 	files    map[string]string // by path below /lab; tables/ is installed, see setup.sh
 	debian   bool              // Debian's cron runs there, and not ours
-	limit    time.Duration     // for all of it; 0 is five minutes
+	limit    time.Duration     // for all of it, the making of its root too; 0 is ten minutes
 	dir      string            // where out/ is put; "" is a directory of the test
 }
 
@@ -49,7 +49,7 @@ type result struct {
 	out  string // the directory that was /lab/out
 }
 
-func (r result) file(t *testing.T, name string) string {
+func (r result) file(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.out, name))
 	if err != nil {
@@ -60,7 +60,7 @@ func (r result) file(t *testing.T, name string) string {
 
 // run boots the machine, runs the proof in it and shuts it down. Each line "NOT
 // OK" of the script is an error of the test.
-func (m machine) run(t *testing.T) result {
+func (m machine) run(t testing.TB) result {
 	t.Helper()
 	r, err := m.boot(t)
 	t.Logf("%s", r.said)
@@ -82,10 +82,10 @@ func (m machine) run(t *testing.T) result {
 	return r
 }
 
-func (m machine) boot(t *testing.T) (result, error) {
+func (m machine) boot(t testing.TB) (result, error) {
 	t.Helper()
 	if m.limit == 0 {
-		m.limit = 5 * time.Minute
+		m.limit = 10 * time.Minute
 	}
 	dir := t.TempDir()
 	if m.dir == "" {
@@ -118,7 +118,7 @@ func (m machine) boot(t *testing.T) (result, error) {
 }
 
 // furnish lays out the folder that becomes /lab.
-func (m machine) furnish(t *testing.T, dir string) {
+func (m machine) furnish(t testing.TB, dir string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -156,7 +156,7 @@ var built = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-func binaries(t *testing.T) string {
+func binaries(t testing.TB) string {
 	t.Helper()
 	dir, err := built()
 	if err != nil {
@@ -167,7 +167,7 @@ func binaries(t *testing.T) string {
 
 // needLab skips, loudly, where no machine can be booted; in CI that is an
 // error, or the proofs would be lost one day and nobody would notice.
-func needLab(t *testing.T, programs ...string) {
+func needLab(t testing.TB, programs ...string) {
 	t.Helper()
 	without := ""
 	switch {
@@ -193,7 +193,15 @@ func needLab(t *testing.T, programs ...string) {
 // long says whether the proofs that take their time are wanted.
 func long() bool { return os.Getenv("CRONRING_LONG") != "" }
 
-func install(t *testing.T, from, to string) {
+// needLong skips, loudly, what is only done when it is wanted.
+func needLong(t testing.TB, why string) {
+	t.Helper()
+	if !long() {
+		t.Skip("SKIPPED: " + why)
+	}
+}
+
+func install(t testing.TB, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
 	if err != nil {
@@ -204,7 +212,7 @@ func install(t *testing.T, from, to string) {
 
 // write makes everything executable: it does no harm, and files that come
 // from a map have no mode of their own.
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

@@ -127,6 +127,6 @@ func edits(args []string) error {
 			return err
 		}
 	}
-	fmt.Printf("%d edits in %v\n", n, time.Since(begun))
+	fmt.Printf("%d edits in %d ms\n", n, time.Since(begun).Milliseconds())
 	return nil
 }

@@ -7,22 +7,23 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	roots "github.com/cronring/cronring/testdata/lab/machine"
 )
 
 // lean is the set of packages of all machines that need no other.
-const lean = "cron"
+const lean = roots.Packages
 
 func TestUnitsInstalled(t *testing.T) {
+	t.Parallel()
 	needLab(t)
 	machine{packages: lean, proof: "units", args: []string{"run"}}.run(t)
 }
 
 // Debian 12 has systemd 252, Debian 13 has 257.
 func TestUnitsOnNewerSystemd(t *testing.T) {
+	needLong(t, "a root of another release takes its time: CRONRING_LONG=1")
 	needLab(t)
-	if !long() {
-		t.Skip("SKIPPED: a root of another release takes its time: CRONRING_LONG=1")
-	}
 	machine{suite: "trixie", packages: lean, proof: "units", args: []string{"run"}}.run(t)
 }
 

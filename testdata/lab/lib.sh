@@ -32,11 +32,14 @@ await() {
 }
 
 # A socket whose daemon does not come up never answers.
-cronring() { timeout 20 /usr/bin/cronring "$@"; }
+cronring() { timeout 60 /usr/bin/cronring "$@"; }
+# heard: all that was said until now is in the journal. journald reads what it
+# was sent in its own time, so whoever looks once looks after this.
+heard() { journalctl --sync; }
 has() { grep -qs -- "$@"; }
 same() { [ "$1" = "$2" ] || { echo "got '$1', want '$2'"; return 1; }; }
 main_pid() { systemctl show -P MainPID cronring; }
-said() { journalctl -u cronring --no-pager -o cat "$@"; }
+said() { heard; journalctl -u cronring --no-pager -o cat "$@"; }
 journal_has() { journalctl --no-pager -o cat -u cronring | grep -q -- "$@"; }
 status_has() { cronring status | tee out/status.txt | grep -q -- "$@"; }
 as() { local who=$1; shift; setpriv --reuid="$who" --regid="$who" --init-groups --reset-env -- "$@"; }

@@ -13,7 +13,11 @@ import (
 	"testing"
 )
 
-// Tests boots a machine and runs the calling test binary's own tests named
+// Packages are in the root of all machines that need no others: the fewer sets
+// of them, the fewer roots are made.
+const Packages = "cron busybox-static"
+
+// Tests boots a machine, from a package two folders below the module's, and runs the calling test binary's own tests named
 // TestIn there, each of which has to pass. In the machine the environment
 // variable inside is set. They run in a process that is no service of the
 // machine's, so that it can have systemd do what it wants. LAB_SUITE names
@@ -54,16 +58,15 @@ func Tests(t *testing.T, inside string) {
 func inMachine(binary, inside string) (string, error) {
 	runtime.LockOSThread() // the death of the thread would be taken for ours
 	defer runtime.UnlockOSThread()
-	_, self, _, _ := runtime.Caller(0)
 	cmd := exec.Command("bash", "-euc", `
-		machine=$("$1" boot --suite "$3" --copy "$2:/lab/lab.test")
+		machine=$("$1" boot --suite "$3" --pkgs "$5" --copy "$2:/lab/lab.test")
 		trap '"$1" stop "$machine"' EXIT
 		trap 'exit 1' TERM
 		nsenter --target "$(cat "$machine/leader.pid")" --all --root --wd -- \
 			env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$4=1" \
 			/lab/lab.test -test.v -test.timeout 5m -test.run '^TestIn' &
-		wait $!`, "bash", filepath.Join(filepath.Dir(self), "../boot-systemd.sh"), binary,
-		cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"), inside)
+		wait $!`, "bash", "../../testdata/lab/boot-systemd.sh", binary,
+		cmp.Or(os.Getenv("LAB_SUITE"), "bookworm"), inside, Packages)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
