@@ -8,8 +8,10 @@ PREFIX      ?= /usr
 DESTDIR     ?=
 FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
 export CGO_ENABLED ?= 0
+# In all that is built here, so that each package is compiled once for it.
+export GOFLAGS += -trimpath
 
-.PHONY: help run build test check lint race long fuzz sim crash zones minutes lab compare clock bench install uninstall clean
+.PHONY: help run build test programs check lint race machines long fuzz sim crash zones minutes lab compare clock bench install uninstall clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -18,11 +20,13 @@ run: build ## run the demo crontab in the foreground (ask it things from a secon
 	bin/cronringd testdata/crontab/demo.crontab
 
 build: ## build bin/cronringd and bin/cronring
-	$(GO) build -trimpath -ldflags=-s -o $(BIN)/ ./cmd/...
+	$(GO) build -ldflags=-s -o $(BIN)/ ./cmd/...
 
-test: lint check ## all that must pass: linters, tests, the race detector, booted machines
-	$(MAKE) --output-sync=target -j2 race minutes
-	$(MAKE) lab
+test: build lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
+	$(MAKE) --output-sync=target -j2 programs machines
+
+programs: check
+	$(MAKE) race
 
 check: build ## the tests alone, without booted machines
 	$(GO) test -count=1 $$($(GO) list ./... | grep -v /packaging$$)
@@ -56,11 +60,14 @@ crash: build ## kill -9 of a busy daemon at 200 random points
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
 
+machines: ## minutes and lab at once
+	$(GO) test ./packaging -count=1 -timeout 30m -parallel 8 -v
+
 minutes: ## real minutes beside Debian's cron on the same tables, and of other crons on ours (root, mmdebstrap): mostly waiting
 	$(GO) test ./packaging -run Compare -count=1 -timeout 30m -v
 
 lab: ## what an installed daemon does in a booted systemd: every other short proof (root, mmdebstrap)
-	$(GO) test ./packaging -skip Compare -count=1 -timeout 30m -v
+	$(GO) test ./packaging -skip Compare -count=1 -timeout 30m -parallel 8 -v
 
 compare: ## ten real minutes beside Debian's cron on the same tables, in two machines
 	CRONRING_LONG=1 $(GO) test ./packaging -run Compare -count=1 -timeout 1h -v
