@@ -252,7 +252,7 @@ func (h *host) open(gate *os.File, n int) {
 }
 
 // hostPatience is far more than anything here takes.
-const hostPatience = 30 * time.Second
+const hostPatience = 2 * time.Minute
 
 // launch starts a daemon, without waiting for it.
 func (h *host) launch() {

@@ -192,6 +192,7 @@ func TestThousandEditsAreFewLoads(t *testing.T) {
 	h.start()
 	w := h.watch()
 	const edits = 1000
+	begun := time.Now()
 	for i := range edits {
 		h.write("etc/crontab", table(i+1))
 	}
@@ -200,8 +201,9 @@ func TestThousandEditsAreFewLoads(t *testing.T) {
 		w.await("the edited table is loaded", func(r job.Record) bool { return r.Kind == job.Loaded })
 		_, out = h.do("a")
 	}
-	if loads > 20 {
-		t.Errorf("%d edits were loaded %d times", edits, loads)
+	// A table is read when it was quiet for 0.2 s, which a slow machine makes it.
+	if took := time.Since(begun); loads > 20+int(took/(200*time.Millisecond)) {
+		t.Errorf("%d edits were loaded %d times in %v", edits, loads, took)
 	}
 }
 

@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/cronring/cronring/daemon/spool"
 )
@@ -12,8 +11,8 @@ func TestStampIsLockedAcrossDaemons(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	gate := h.fifo("gate")
-	h.write("var/spool/anacron/upkeep", time.Now().Format("20060102\n"))
-	h.write("etc/anacrontab", "1 0 upkeep echo begun; read x <"+gate.Name()+"\n")
+	h.write("var/spool/anacron/upkeep", today())
+	h.write("etc/anacrontab", "2 0 upkeep echo begun; read x <"+gate.Name()+"\n")
 	h.withManager()
 	h.start()
 	r := h.run("upkeep")[0]

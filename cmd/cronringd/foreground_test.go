@@ -119,7 +119,7 @@ func TestProcess1ReapsOrphans(t *testing.T) {
 	}
 	d := launchAs(t, t.TempDir(), []string{"unshare", "--fork", "--pid", "--mount-proc", "--kill-child"},
 		table(t, "#@ name=orphans every=1s overlap=skip\n* * * * * test $PPID = 1 || echo not pid 1; (sh -c 'sh -c : & :' &) ; sh -c 'ps -eo stat | grep -c Z; :'\n"))
-	for range 3 { // a zombie may be on its way out, but none stays
+	for range 30 { // a zombie may be on its way out, but none stays
 		if strings.HasSuffix(d.await("orphans[", "out:"), "out: 0") {
 			return
 		}

@@ -121,7 +121,7 @@ func (d *running) read(r io.Reader, each func(string), end func()) {
 // await reads standard output until a line has all of the words.
 func (d *running) await(words ...string) string {
 	d.t.Helper()
-	limit := time.After(60 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for {
 		select {
 		case line, ok := <-d.lines:
@@ -132,7 +132,7 @@ func (d *running) await(words ...string) string {
 				return line
 			}
 		case <-limit:
-			d.t.Fatalf("no line with %q came within a minute", words)
+			d.t.Fatalf("no line with %q came within three minutes", words)
 		}
 	}
 }

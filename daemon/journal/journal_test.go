@@ -347,7 +347,7 @@ func TestFullLog(t *testing.T) {
 		for i := range count {
 			sink.Line(&Line{At: noon, Job: "j", Text: fmt.Appendf(nil, "line %d", i)})
 		}
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%s: %d lines to a log that nobody reads took %v", mode, count, took)
 		}
 		lost, why := sink.Trouble()

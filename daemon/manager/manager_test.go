@@ -51,7 +51,7 @@ func listen(t *testing.T) (m *Manager, hear func() heard) {
 	return m, func() heard {
 		t.Helper()
 		data, rights := make([]byte, 4096), make([]byte, 256)
-		_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = l.SetReadDeadline(time.Now().Add(time.Minute))
 		n, rn, _, _, err := l.ReadMsgUnix(data, rights)
 		if err != nil {
 			t.Fatalf("hear the daemon: %v", err)

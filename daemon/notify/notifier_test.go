@@ -55,7 +55,7 @@ func (s *syncBuffer) Write(p []byte) (int, error) {
 // await waits until something was written.
 func (s *syncBuffer) await(t *testing.T, words string) {
 	t.Helper()
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(2 * time.Minute); ; {
 		s.mu.Lock()
 		text, more := s.b.String(), s.more
 		s.mu.Unlock()

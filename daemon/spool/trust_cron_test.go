@@ -119,7 +119,7 @@ func (h *host) runCron(root, cron string) []string {
 	}()
 	var said []string
 	for {
-		h.must(log.SetReadDeadline(time.Now().Add(10 * time.Second)))
+		h.must(log.SetReadDeadline(time.Now().Add(time.Minute)))
 		line := make([]byte, 4096)
 		n, err := log.Read(line)
 		if err != nil {

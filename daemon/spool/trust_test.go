@@ -241,7 +241,7 @@ func (h *host) judge(c candidate, want string) *Refusal {
 	var got result
 	select {
 	case got = <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		h.Fatalf("%s: judging it blocks", c.path)
 	}
 	word := ""

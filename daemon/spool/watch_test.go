@@ -58,7 +58,7 @@ func (h *host) watchSource(s *Source) *watching {
 // each of them can be owed to the minute's scan.
 func (w *watching) await(wanted func(Snapshot) bool) Snapshot {
 	w.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(50 * time.Second)
 	for {
 		select {
 		case snap := <-w.snaps:
@@ -159,9 +159,10 @@ func TestWatchSettlesAThousandEdits(t *testing.T) {
 		scans++
 		return (&reads{Snapshot: s}).commands() == "root:v999"
 	})
-	t.Logf("1,000 edits in %v: %d scans", time.Since(start).Round(time.Millisecond), scans)
-	if scans > 8 {
-		t.Errorf("1,000 edits led to %d scans, want 8 at most", scans)
+	// Where the pace cannot be kept, it is quiet in between.
+	took := time.Since(start)
+	if most := 8 + int(took/quietPeriod); scans > most {
+		t.Errorf("1,000 edits in %v led to %d scans, want %d at most", took, scans, most)
 	}
 }
 

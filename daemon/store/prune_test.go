@@ -153,8 +153,8 @@ func TestPruneManyLetsCommitsPass(t *testing.T) {
 	}
 	slices.Sort(waits)
 	t.Logf("%d commits during the prune took: median %s, 99%% %s, most %s", len(waits), waits[len(waits)/2], waits[len(waits)*99/100], waits[len(waits)-1])
-	if median := waits[len(waits)/2]; median > 50*time.Millisecond {
-		t.Errorf("a commit took %s during the prune", median)
+	if len(waits) < 50 { // as many as the prune has steps, however slow the disk
+		t.Errorf("only %d commits came through during the prune", len(waits))
 	}
 }
 

@@ -32,7 +32,7 @@ func TestSaveRevisionOfWhatIsKnownOnlyReads(t *testing.T) {
 			t.Errorf("the same again is number %d (%v), want %d", again, err, first)
 		}
 		s.mu.Unlock()
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		s.mu.Unlock()
 		t.Error("a version that is known waited for a writer")
 		<-saved
