@@ -380,7 +380,7 @@ func (c *crontabApp) asked(question string) bool {
 func (c *crontabApp) askedOr(question string, neither func()) bool {
 	fmt.Fprint(c.out, question)
 	for {
-		answer, ok := c.readAnswer()
+		answer, ok := readAnswer(c.in)
 		switch {
 		case !ok:
 			fmt.Fprintln(c.out)
@@ -398,11 +398,11 @@ func (c *crontabApp) askedOr(question string, neither func()) bool {
 const longestAnswer = 1 << 10
 
 // readAnswer reads one line byte by byte, as what follows may be the editor's.
-func (c *crontabApp) readAnswer() (string, bool) {
+func readAnswer(in io.Reader) (string, bool) {
 	var line []byte
 	one := make([]byte, 1)
 	for len(line) < longestAnswer {
-		n, err := c.in.Read(one)
+		n, err := in.Read(one)
 		if n == 1 && one[0] == '\n' {
 			return strings.TrimSpace(string(line)), true
 		}

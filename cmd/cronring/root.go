@@ -34,6 +34,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	root.AddGroup(
 		&cobra.Group{ID: "see", Title: "See (with a daemon):"},
 		&cobra.Group{ID: "do", Title: "Do (with a daemon):"},
+		&cobra.Group{ID: "change", Title: "Change crontabs:"},
 		&cobra.Group{ID: "files", Title: "Files (without a daemon):"},
 		&cobra.Group{ID: "more", Title: "More:"},
 	)
@@ -42,12 +43,13 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newGraph(a), newDead(a), newEvents(a), newConfig(a)},
 		"do": {
 			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
-			newState(a), newNotify(a), newRevisions(a), newUndo(a),
+			newState(a), newNotify(a),
 		},
 		"files": {
 			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
 		},
-		"more": {newDoctor(a), newVersion(a), newExitCodes()},
+		"change": {newEdit(a), newAdd(a), newSet(a), newRm(a), newApply(a), newRevisions(a), newUndo(a)},
+		"more":   {newDoctor(a), newVersion(a), newExitCodes()},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group

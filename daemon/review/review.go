@@ -61,11 +61,11 @@ func NewVersion(tables ...*crontab.Table) Version {
 	return Version{world.View()}
 }
 
-// Jobs gives the names of the jobs, in the order of their entries.
-func (v Version) Jobs() []job.ID {
-	list := make([]job.ID, v.view.Len())
+// Jobs gives the jobs, in the order of their entries.
+func (v Version) Jobs() []job.Job {
+	list := make([]job.Job, v.view.Len())
 	for i := range list {
-		list[i] = v.view.ID(i)
+		list[i] = v.view.Job(i)
 	}
 	return list
 }

@@ -82,21 +82,6 @@ func after(text string, at int) int {
 	return at + first(text[at:], 0).size
 }
 
-// at is the byte where the cluster begins that covers a column, or the text's
-// end.
-func at(text string, column int) int {
-	begin, reached := 0, 0
-	for begin < len(text) {
-		c := first(text[begin:], reached)
-		if reached+c.width > column {
-			break
-		}
-		reached += c.width
-		begin += c.size
-	}
-	return begin
-}
-
 // Shown is the part of text from column left on that fits into room cells, fit
 // for a terminal. A wide character that is cut leaves blanks.
 func Shown(text string, left, room int) string {

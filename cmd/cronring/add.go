@@ -1,0 +1,117 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// addFlags are the flags of add.
+type addFlags struct {
+	changeFlags
+	name, zone string
+	user, file string
+}
+
+func newAdd(a *app) *cobra.Command {
+	f := &addFlags{}
+	cmd := &cobra.Command{
+		Use:   "add 'EXPR' [--name N] [--tz Z] [--user U|--file F] -- COMMAND...",
+		Short: "Append an entry to a crontab",
+		Long: `Append an entry to a crontab: your own, that of --user, or --file.
+
+One word is taken as a whole command line for the shell; of several each reaches
+the command as it is. A % is written \%, as cron ends the command at a bare one.
+What the file says already stays as it is, byte for byte.
+
+In /etc/crontab and /etc/cron.d --user is the account that the command runs as,
+root if it is not given; the file is made if there is none.`,
+		Example: "  cronring add '30 2 * * *' --name pg-backup -- pg_dump -f /backup/all.sql\n  cronring add @hourly --file /etc/cron.d/etl -u etl -- /opt/etl/run orders",
+		Args:    cobra.MinimumNArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.add(cmd, args[0], joinWords(args[1:]), f) },
+	}
+	cmd.Flags().StringVar(&f.name, "name", "", "call the job `NAME`, for history and commands")
+	cmd.Flags().StringVar(&f.zone, "tz", "", "read the time fields in `ZONE`, as Europe/Paris")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`; in a system table, who runs the command")
+	cmd.Flags().StringVar(&f.file, "file", "", "the crontab at `FILE`")
+	f.changeFlags.add(a, cmd)
+	return cmd
+}
+
+func (a *app) add(cmd *cobra.Command, expr, command string, f *addFlags) error {
+	if s, remarks := crontab.ParseSchedule(expr, crontab.NewZone(nil), 0); s == nil {
+		return badSchedule(expr, remarks)
+	}
+	if err := oneOfFileAndUser(f.file, f.user); err != nil {
+		return err
+	}
+	by, err := a.changer(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer by.Close()
+	user := f.user
+	if f.file != "" {
+		user = ""
+	}
+	c, err := openChange(cmd.Context(), by, f.file, user)
+	if err != nil {
+		return err
+	}
+	if err := c.append(expr, escapePercent(command), f); err != nil {
+		return err
+	}
+	return a.carryOut(cmd.Context(), c, &f.changeFlags)
+}
+
+// append adds the entry, and makes sure that it is read as it was meant.
+func (c *tableChange) append(expr, command string, f *addFlags) error {
+	columns := []string{expr}
+	if c.config.Format == crontab.System {
+		account := f.user
+		if account == "" {
+			account = "root"
+		}
+		columns = append(columns, account)
+	}
+	if c.config.Format == crontab.Anacron {
+		return badUsage("add to "+c.old.File, "its lines have no time fields, but a period and a delay", "cronring edit "+c.old.File)
+	}
+	lines := []string{strings.Join(append(columns, command), " ")}
+	var options []string
+	for _, o := range []struct{ key, value string }{{"name", f.name}, {"tz", f.zone}} {
+		if o.value != "" {
+			options = append(options, o.key+"="+o.value)
+		}
+	}
+	if len(options) > 0 {
+		lines = append([]string{"#@ " + strings.Join(options, " ")}, lines...)
+	}
+	at, err := c.draft.Append(lines...)
+	if err != nil {
+		return &api.Error{Kind: api.Conflict, What: "cannot add to " + c.old.File, Why: err.Error(), Fix: "cronring edit " + c.old.File}
+	}
+	table, remarks := crontab.Parse(c.old.File, c.draft.Text(), c.config)
+	for i := range table.Entries {
+		if e := &table.Entries[i]; e.Line() == at && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) {
+			return c.heed(e)
+		}
+	}
+	for _, d := range remarks {
+		if d.Line >= at-len(lines)+1 && d.Severity == crontab.Error {
+			return badUsage("add to "+c.old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
+		}
+	}
+	return badUsage("add to "+c.old.File, "cron would not read the line as an entry: "+lines[len(lines)-1], "cronring explain 'LINE'")
+}
+
+// heed refuses an entry that would be held, as nobody adds one for that.
+func (c *tableChange) heed(e *crontab.Entry) error {
+	if held := e.Options().Held; held != "" {
+		return badUsage("add to "+c.old.File, held, "cronring lint "+shellWord(c.old.File))
+	}
+	return nil
+}

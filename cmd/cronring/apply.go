@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// The names in a directory that apply makes the host match.
+const (
+	applyCrontab    = "crontab"
+	applyAnacrontab = "anacrontab"
+	applyCronD      = "cron.d"
+	applyUsers      = "users"
+)
+
+func newApply(a *app) *cobra.Command {
+	f := &changeFlags{}
+	var prune bool
+	cmd := &cobra.Command{
+		Use:   "apply DIR [-n] [--prune]",
+		Short: "Make crontabs match the files of a directory",
+		Long: `Make crontabs match the files of a directory:
+
+  DIR/crontab        /etc/crontab
+  DIR/anacrontab     /etc/anacrontab
+  DIR/cron.d/NAME    /etc/cron.d/NAME
+  DIR/users/NAME     the crontab of the account NAME
+
+All files are checked before the first is written: a new error in one of them
+leaves all as they are. Files that say the same already are not touched.
+
+With --prune what DIR/cron.d and DIR/users do not have goes from where they lead;
+a directory that is not in DIR prunes nothing.`,
+		Example: "  cronring apply -n /srv/config/cron\n  cronring apply --prune -y /srv/config/cron",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.apply(cmd.Context(), args[0], prune, f) },
+	}
+	cmd.Flags().BoolVar(&prune, "prune", false, "remove crontabs that DIR does not have")
+	f.add(a, cmd)
+	a.addZone(cmd, "of the times")
+	return cmd
+}
+
+func (a *app) apply(ctx context.Context, dir string, prune bool, f *changeFlags) error {
+	wanted, err := readApplied(dir)
+	if err != nil {
+		return err
+	}
+	by, err := a.changer(ctx)
+	if err != nil {
+		return err
+	}
+	defer by.Close()
+	plan, err := a.planApply(ctx, by, wanted)
+	if err != nil {
+		return err
+	}
+	if prune {
+		gone, err := a.planPrune(ctx, by, dir, wanted)
+		if err != nil {
+			return err
+		}
+		if len(gone) > 1 {
+			if err := a.confirm("remove them", strconv.Itoa(len(gone)), f); err != nil {
+				return err
+			}
+		}
+		plan = append(plan, gone...)
+	}
+	if len(plan) == 0 {
+		a.say("everything matches %s already", safe.Text(dir))
+	}
+	for _, r := range plan {
+		if err := a.install(ctx, by, r, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applied is a file of the directory and the crontab that it is for.
+type applied struct {
+	source string
+	file   string // "" for a user's
+	user   string
+}
+
+// readApplied lists what the directory has. What it should not have is an
+// error: a file that is passed over in silence would be missed later.
+func readApplied(dir string) ([]applied, error) {
+	places := spool.ThisHost().Places("")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fileError(dir, err)
+	}
+	var all []applied
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch name := e.Name(); {
+		case name == applyCrontab && !e.IsDir():
+			all = append(all, applied{source: path, file: places.Crontab})
+		case name == applyAnacrontab && !e.IsDir():
+			all = append(all, applied{source: path, file: places.Anacrontab})
+		case (name == applyCronD || name == applyUsers) && e.IsDir():
+			inside, err := os.ReadDir(path)
+			if err != nil {
+				return nil, fileError(path, err)
+			}
+			for _, e := range inside {
+				one := applied{source: filepath.Join(path, e.Name()), user: e.Name()}
+				if name == applyCronD {
+					one.user, one.file = "", filepath.Join(places.CronD, e.Name())
+				}
+				if e.Name() != ".placeholder" {
+					all = append(all, one)
+				}
+			}
+		case name[0] != '.' && name != "README" && name != "README.md":
+			return nil, badUsage("apply "+path, "it is none of crontab, anacrontab, cron.d/NAME and users/NAME", "cronring apply --help")
+		}
+	}
+	return all, nil
+}
+
+// planApply checks every file, and gives what is to be written.
+func (a *app) planApply(ctx context.Context, by changer, wanted []applied) ([]api.TableRequest, error) {
+	loc, err := a.location()
+	if err != nil {
+		return nil, err
+	}
+	var plan []api.TableRequest
+	var bad []error
+	for _, w := range wanted {
+		s, err := a.read(w.source)
+		if err != nil {
+			return nil, err
+		}
+		c, err := openChange(ctx, by, w.file, w.user)
+		if err != nil {
+			return nil, err
+		}
+		if s.text == string(c.old.Text) && !c.old.Missing {
+			continue
+		}
+		c.draft = crontab.NewDraft(s.text, c.config.Format)
+		_, found, err := c.review(a.now())
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		a.printf("%s\n", safe.Text(c.old.File))
+		a.printDifferences(found, loc)
+		plan = append(plan, c.request())
+	}
+	for i, err := range bad {
+		if i == len(bad)-1 {
+			return nil, err
+		}
+		a.report(err)
+	}
+	return plan, nil
+}
+
+// planPrune gives the crontabs that the directory could have and does not.
+func (a *app) planPrune(ctx context.Context, by changer, dir string, wanted []applied) ([]api.TableRequest, error) {
+	tables, err := by.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places := spool.ThisHost().Places("")
+	var plan []api.TableRequest
+	for _, t := range tables {
+		kept := slices.ContainsFunc(wanted, func(w applied) bool {
+			return w.file == t.File || t.User != "" && w.user == t.User
+		})
+		from := applyCronD
+		if t.User != "" {
+			from = applyUsers
+		} else if filepath.Dir(t.File) != places.CronD {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, from)); kept || t.Missing || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		now, err := by.Table(ctx, t.File, "")
+		if err != nil {
+			return nil, err
+		}
+		a.printf("%s %s  %s\n", a.paint(doubt, "-"), safe.Text(t.File), entryCount(now.Entries))
+		plan = append(plan, api.TableRequest{File: t.File, Gone: true, Base: now.Sum})
+	}
+	return plan, nil
+}

@@ -1,0 +1,291 @@
+package main
+
+// What add, set, rm, apply and edit share: they read a crontab, change its text
+// and nothing else of it, show what the change does, and have the daemon put it
+// in place.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/review"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// changer is where crontabs are read and changed: the daemon, or for root, when
+// there is none, the files themselves.
+type changer interface {
+	Tables(ctx context.Context) ([]api.Table, error)
+	Table(ctx context.Context, file, user string) (api.TableText, error)
+	InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error)
+	List(ctx context.Context, q api.Query) ([]job.Status, error)
+	Close()
+}
+
+// changeFlags are the flags of all commands that change crontabs.
+type changeFlags struct {
+	dryRun bool
+	yes    bool
+}
+
+func (f *changeFlags) add(a *app, cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	a.addColor(cmd)
+	a.addQuiet(cmd)
+	a.addSocket(cmd)
+}
+
+// changer finds the daemon, or goes without it. Only the host's own daemon is
+// gone without: one that was named must answer.
+func (a *app) changer(ctx context.Context) (changer, error) {
+	client := a.dial()
+	_, err := client.Health(ctx)
+	if err == nil {
+		return client, nil
+	}
+	client.Close()
+	named := a.socket != "" || os.Getenv("CRONRING_SOCKET") != ""
+	if api.KindOf(err) != api.Unreachable || named || os.Geteuid() != 0 {
+		return nil, err
+	}
+	a.say("cronringd does not answer; going on without it")
+	return newDirectTables(), nil
+}
+
+// tableChange is one crontab that is being changed.
+type tableChange struct {
+	by     changer
+	old    api.TableText
+	config crontab.Config
+	table  *crontab.Table
+	draft  *crontab.Draft
+	before []crontab.Diagnostic
+}
+
+// openChange reads the crontab at a path, or that of a user.
+func openChange(ctx context.Context, by changer, file, user string) (*tableChange, error) {
+	if file != "" {
+		whole, err := filepath.Abs(file)
+		if err != nil {
+			return nil, fileError(file, err)
+		}
+		file = whole
+	}
+	old, err := by.Table(ctx, file, user)
+	if err != nil {
+		return nil, err
+	}
+	c := &tableChange{by: by, old: old, config: old.Config(spool.LoadZone)}
+	c.table, c.before = crontab.Parse(old.File, string(old.Text), c.config)
+	c.draft = crontab.NewDraft(string(old.Text), c.config.Format)
+	return c, nil
+}
+
+// review tells what the draft would do, and refuses one with new errors.
+func (c *tableChange) review(now time.Time) (*crontab.Table, []review.Difference, error) {
+	text := c.draft.Text()
+	table, remarks := crontab.Parse(c.old.File, text, c.config)
+	fresh := review.NewErrors(review.Text{Text: string(c.old.Text), Remarks: c.before}, review.Text{Text: text, Remarks: remarks})
+	if len(fresh) > 0 {
+		return nil, nil, badUsage("change "+c.old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
+	}
+	return table, review.Compare(review.NewVersion(c.table), review.NewVersion(table), now), nil
+}
+
+func (c *tableChange) request() api.TableRequest {
+	return api.TableRequest{File: c.old.File, Text: []byte(c.draft.Text()), Base: c.old.Sum}
+}
+
+// carryOut shows what a change does and, unless it is only to be shown, makes it.
+func (a *app) carryOut(ctx context.Context, c *tableChange, f *changeFlags) error {
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	_, found, err := c.review(a.now())
+	if err != nil {
+		return err
+	}
+	a.printDifferences(found, loc)
+	if c.draft.Text() == string(c.old.Text) && !c.old.Missing {
+		a.say("%s stays as it is", safe.Text(c.old.File))
+		return nil
+	}
+	return a.install(ctx, c.by, c.request(), f)
+}
+
+// install makes a change, and says how to take it back.
+func (a *app) install(ctx context.Context, by changer, r api.TableRequest, f *changeFlags) error {
+	if f.dryRun {
+		a.say("%s is not changed: this was a dry run", safe.Text(r.File))
+		return nil
+	}
+	done, err := by.InstallTable(ctx, r)
+	if err != nil {
+		return err
+	}
+	verb := "changed"
+	if done.Gone {
+		verb = "removed"
+	}
+	text := fmt.Sprintf("%s %s, %s", verb, safe.Text(done.File), entryCount(done.Entries))
+	if done.Before != 0 {
+		text += fmt.Sprintf("; undo: cronring undo %d", done.Before)
+	}
+	a.say("%s", text)
+	if done.Notice != "" {
+		a.say("%s", safe.Text(done.Notice))
+	}
+	return nil
+}
+
+// found is an entry of a crontab that a command was asked to change.
+type found struct {
+	id    job.ID
+	entry *crontab.Entry
+}
+
+// openJobs finds the entries of jobs, by the crontabs that they stand in, each file's
+// in its order.
+func openJobs(ctx context.Context, by changer, refs []string) ([]*tableChange, map[*tableChange][]found, error) {
+	jobs, err := by.List(ctx, api.Query{Refs: refs})
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		e.What = strings.Replace(e.What, "cannot list", "cannot change", 1)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var order []*tableChange
+	byFile, entries := map[string]*tableChange{}, map[*tableChange][]found{}
+	for i := range jobs {
+		j := &jobs[i].Job
+		c := byFile[j.Table]
+		if c == nil {
+			if c, err = openChange(ctx, by, j.Table, ""); err != nil {
+				return nil, nil, err
+			}
+			byFile[j.Table], order = c, append(order, c)
+		}
+		e, err := c.find(j)
+		if err != nil {
+			return nil, nil, err
+		}
+		entries[c] = append(entries[c], found{j.ID, e})
+	}
+	for _, list := range entries {
+		slices.SortFunc(list, func(a, b found) int { return a.entry.Line() - b.entry.Line() })
+	}
+	return order, entries, nil
+}
+
+// find finds a job's entry in the text, which may have been changed since the
+// daemon read it.
+func (c *tableChange) find(j *job.Job) (*crontab.Entry, error) {
+	line := j.Line - c.old.Above
+	for i := range c.table.Entries {
+		if e := &c.table.Entries[i]; e.Line() == line && e.Command() == j.Command && e.User() == j.User {
+			return e, nil
+		}
+	}
+	return nil, &api.Error{
+		Kind: api.Conflict, What: fmt.Sprintf("cannot find %s in %s", j.ID, j.Table),
+		Why: fmt.Sprintf("line %d is another one by now: the file was changed since the daemon read it", j.Line), Fix: "cronring reload",
+	}
+}
+
+// confirm asks for a word to be typed. Where nobody can be asked it is an error,
+// which tells of -y.
+func (a *app) confirm(what, word string, f *changeFlags) error {
+	if f.yes || f.dryRun {
+		return nil
+	}
+	if !a.asksPerson() {
+		return badUsage(what+" unasked", "no person can be asked here", "say that it is meant: -y")
+	}
+	answer := a.ask(fmt.Sprintf("Type %s to %s: ", safe.Text(word), what))
+	if answer != word {
+		return &api.Error{Kind: api.Conflict, What: "nothing is changed: the answer was not " + word}
+	}
+	return nil
+}
+
+// asksPerson tells whether somebody sits before a terminal.
+func (a *app) asksPerson() bool {
+	in, ok := a.in.(*os.File)
+	talk, talks := a.err.(*os.File)
+	return ok && talks && isTerminal(in) && isTerminal(talk)
+}
+
+// ask puts a question and reads one line.
+func (a *app) ask(question string) string {
+	a.out.Flush()
+	fmt.Fprint(a.err, question)
+	answer, _ := readAnswer(a.in)
+	return answer
+}
+
+// oneOfFileAndUser refuses what names a table twice.
+func oneOfFileAndUser(file, user string) error {
+	if file != "" && user != "" && !spool.SystemTable(file) {
+		return badUsage("change "+file+" of "+user, "a file belongs to one account already", "give one of --file and --user")
+	}
+	return nil
+}
+
+// joinWords makes a shell's command line of the words of one.
+func joinWords(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return shellLine(words)
+}
+
+// escapePercent keeps cron from ending the command at a %. One that is escaped
+// already stays.
+func escapePercent(command string) string {
+	var b strings.Builder
+	for i := 0; i < len(command); i++ {
+		switch {
+		case command[i] == '\\' && i+1 < len(command):
+			b.WriteByte(command[i])
+			i++
+		case command[i] == '%':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(command[i])
+	}
+	return b.String()
+}
+
+// only gives the one element of a list.
+func only[T any](list []T) (one T, ok bool) {
+	if len(list) != 1 {
+		return one, false
+	}
+	return list[0], true
+}
+
+// keys are the options that entries can have, for hints.
+func optionKeys() []string {
+	var keys []string
+	for _, spec := range crontab.Vocabulary() {
+		if spec.Built() {
+			keys = append(keys, spec.Key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// editFlags are the flags of edit.
+type editFlags struct {
+	changeFlags
+	user   string
+	editor string
+}
+
+func newEdit(a *app) *cobra.Command {
+	f := &editFlags{}
+	cmd := &cobra.Command{
+		Use:   "edit [FILE] [--user U] [--editor CMD]",
+		Short: "Edit a crontab, and see what that does before it counts",
+		Long: `Edit a crontab with your editor: your own, that of --user, or the one at FILE.
+
+What you leave is checked before it is installed: new errors, doubtful lines, and
+which jobs it adds, changes and removes. Then you install it, edit on, or leave.
+The file is not touched while you edit; a change that somebody else makes
+meanwhile is told, and not written over.
+
+The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`,
+		Example: "  cronring edit\n  sudo cronring edit /etc/cron.d/etl --editor nano",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, _ := only(args)
+			return a.edit(cmd.Context(), file, f)
+		},
+	}
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`")
+	cmd.Flags().StringVar(&f.editor, "editor", "", "edit with `COMMAND`")
+	f.changeFlags.add(a, cmd)
+	a.addZone(cmd, "of the times")
+	return cmd
+}
+
+func (a *app) edit(ctx context.Context, file string, f *editFlags) error {
+	if file != "" && f.user != "" {
+		return badUsage("edit "+file+" of "+f.user, "a file belongs to one account already", "cronring edit "+shellWord(file))
+	}
+	by, err := a.changer(ctx)
+	if err != nil {
+		return err
+	}
+	defer by.Close()
+	c, err := openChange(ctx, by, file, f.user)
+	if err != nil {
+		return err
+	}
+	start := c.old.Text
+	if c.old.Missing && c.config.Format == crontab.User {
+		start = []byte(firstLines)
+	}
+	terminal := newCrontab()
+	if editor := f.choice(); editor != "" {
+		terminal.env = func(name string) string {
+			if name == "VISUAL" {
+				return editor
+			}
+			return os.Getenv(name)
+		}
+	}
+	d, err := terminal.newDraft(start)
+	if err != nil {
+		return a.editTrouble(c, err)
+	}
+	defer d.close()
+	return a.editRounds(ctx, c, terminal, d, f)
+}
+
+// choice is the editor that was asked for before the usual ones.
+func (f *editFlags) choice() string {
+	if f.editor != "" {
+		return f.editor
+	}
+	return os.Getenv("CRONRING_EDITOR")
+}
+
+// editTrouble is an error of the part that is shared with crontab(1), in this
+// program's form.
+func (a *app) editTrouble(c *tableChange, err error) error {
+	return &api.Error{What: "cannot edit " + c.old.File, Why: strings.TrimPrefix(err.Error(), "crontab: ")}
+}
+
+// editRounds edits until the text is installed or given up. After trouble the
+// draft stays, as it may be an hour's work.
+func (a *app) editRounds(ctx context.Context, c *tableChange, terminal *crontabApp, d *draft, f *editFlags) error {
+	for {
+		if err := terminal.runEditor(d); err != nil {
+			return a.keepDraft(d, a.editTrouble(c, err))
+		}
+		text, err := d.read()
+		if err != nil {
+			return a.keepDraft(d, a.editTrouble(c, err))
+		}
+		if bytes.Equal(text, d.start) {
+			a.say("%s stays as it is", safe.Text(c.old.File))
+			return nil
+		}
+		c.draft = crontab.NewDraft(string(text), c.config.Format)
+		again, err := a.judgeDraft(ctx, c, f)
+		switch {
+		case again:
+			continue
+		case errors.Is(err, errGivenUp):
+			a.say("%s stays as it is", safe.Text(c.old.File))
+			return nil
+		}
+		return a.keepDraft(d, err)
+	}
+}
+
+func (a *app) keepDraft(d *draft, err error) error {
+	if err != nil {
+		d.keep = true
+		a.say("what you wrote is in %s", safe.Text(d.path))
+	}
+	return err
+}
+
+// errGivenUp is a person's no.
+var errGivenUp = errors.New("given up")
+
+// judgeDraft shows what the text does and installs it, or tells that the person
+// wants to edit on.
+func (a *app) judgeDraft(ctx context.Context, c *tableChange, f *editFlags) (again bool, err error) {
+	blocked, err := a.showDraft(c)
+	if err != nil {
+		return false, err
+	}
+	asks := a.asksPerson() && !f.yes && !f.dryRun
+	if blocked != nil {
+		if !asks {
+			return false, blocked
+		}
+		a.report(blocked)
+		return a.choose("edit again, or give up? (e/g) ", "e", "g") == "e", errGivenUp
+	}
+	if asks {
+		switch a.choose("install, edit again, or give up? (i/e/g) ", "i", "e", "g") {
+		case "e":
+			return true, nil
+		case "g":
+			return false, errGivenUp
+		}
+	}
+	err = a.install(ctx, c.by, c.request(), &f.changeFlags)
+	if api.KindOf(err) != api.Conflict || !asks {
+		return false, err
+	}
+	a.report(err)
+	if a.choose("install yours over it, or give up? (i/g) ", "i", "g") == "g" {
+		return false, errGivenUp
+	}
+	now, err := c.by.Table(ctx, c.old.File, "")
+	if err != nil {
+		return false, err
+	}
+	c.old.Sum = now.Sum
+	return false, a.install(ctx, c.by, c.request(), &f.changeFlags)
+}
+
+// choose asks until the answer begins with one of some letters; the end of the
+// input is the last of them.
+func (a *app) choose(question string, letters ...string) string {
+	for {
+		a.out.Flush()
+		fmt.Fprint(a.err, question)
+		answer, ok := readAnswer(a.in)
+		for _, letter := range letters {
+			if strings.HasPrefix(strings.ToLower(answer), letter) {
+				return letter
+			}
+		}
+		if !ok {
+			return letters[len(letters)-1]
+		}
+	}
+}
+
+// showDraft shows the remarks on lines that were not there before, and what the
+// change does. blocked is why it cannot be installed.
+func (a *app) showDraft(c *tableChange) (blocked, err error) {
+	loc, err := a.location()
+	if err != nil {
+		return nil, err
+	}
+	text := c.draft.Text()
+	_, remarks := crontab.Parse(c.old.File, text, c.config)
+	a.showRemarks(c, text, remarks)
+	_, found, blocked := c.review(a.now())
+	a.printDifferences(found, loc)
+	if blocked == nil && len(found) == 0 {
+		a.say("no job changes")
+	}
+	return blocked, nil
+}
+
+// showRemarks prints what is doubtful about lines that the old text did not
+// have.
+func (a *app) showRemarks(c *tableChange, text string, remarks []crontab.Diagnostic) {
+	known := map[string]bool{}
+	for line := range strings.Lines(string(c.old.Text)) {
+		known[line] = true
+	}
+	lines := strings.SplitAfter(text, "\n")
+	shown := 0
+	for _, d := range api.NewDiagnostics(remarks) {
+		if d.Severity == crontab.Notice.String() || d.Line < 1 || d.Line > len(lines) || known[lines[d.Line-1]] {
+			continue
+		}
+		if shown++; shown > shownRemarks {
+			a.say("more remarks: cronring lint FILE")
+			return
+		}
+		a.printRemark(d)
+		a.printExcerpt(d, strings.TrimRight(lines[d.Line-1], "\r\n"))
+	}
+}
