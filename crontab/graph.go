@@ -15,7 +15,8 @@ const maxLinks = 200_000
 const CodeNobody Code = "B417"
 
 // Graph is how after= and on= connect entries, which are numbered by whoever
-// asks. Entries that nothing connects are not in it.
+// asks. Entries that nothing connects are not in it, nor the links of those at
+// fault.
 type Graph struct {
 	After  [][]Link        // by place in edged: whom an entry waits for, as its Options.After
 	On     [][]Link        // likewise: whose end starts it, as its Options.On
@@ -68,6 +69,11 @@ func Connect(edged []int32, entry func(int32) *Entry, called func(string) []int3
 	isRoots := func(at int) bool { return c.entries[at].Hand() == "root" }
 	c.refuseCircles(isRoots, func(int) bool { return true })
 	c.refuseCircles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
+	for at, i := range edged {
+		if _, faulty := c.Faults[i]; faulty {
+			c.After[at], c.On[at] = nil, nil
+		}
+	}
 	return &c.Graph
 }
 

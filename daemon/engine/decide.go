@@ -24,7 +24,7 @@ func (e *Engine) fire() {
 		before := len(e.out)
 		e.decide(e.pending[n], &seen)
 		if e.jobs.family != nil {
-			e.heed(e.jobs.id(e.pending[n]))
+			e.heed(e.pending[n])
 		}
 		room -= len(e.out) - before
 		n++

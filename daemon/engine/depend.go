@@ -83,7 +83,8 @@ func (r *run) withParents(w *awaiting) []job.Parent {
 
 // await looks at all parents of a run.
 func (e *Engine) await(r *run) *awaiting {
-	parents := e.jobs.family.parents(r.Job)
+	slot, _ := e.slotOf(r)
+	parents := e.jobs.parents(slot)
 	w := &awaiting{parents: parents, since: e.sinceOf(r), known: make([]job.Parent, len(parents)), tally: tally{edges: len(parents)}}
 	for i, p := range parents {
 		w.known[i] = e.endOf(p, w.since, r.Due)
@@ -228,11 +229,11 @@ func (e *Engine) missParents(r *run) {
 
 // heed tells those that wait for a job that a run of it is over, or that one of
 // its occurrences was decided.
-func (e *Engine) heed(id job.ID) {
+func (e *Engine) heed(slot int32) {
 	var woken []*run
-	for _, b := range e.jobs.family.waiting(id) {
-		for _, r := range e.byJob[b.id] {
-			if r.await == nil || !r.waitsForParents() || b.edge >= len(r.await.parents) || r.await.parents[b.edge].id != id {
+	for _, b := range e.jobs.family.waiting(slot) {
+		for _, r := range e.byJob[e.jobs.id(b.child)] {
+			if r.await == nil || !r.waitsForParents() || b.edge >= len(r.await.parents) || r.await.parents[b.edge].slot != slot {
 				continue
 			}
 			now := e.endOf(r.await.parents[b.edge], r.await.since, r.Due)
@@ -295,24 +296,23 @@ func (e *Engine) follow(r *run) {
 func (e *Engine) followAll() {
 	e.following = true
 	for i := 0; i < len(e.over); i++ {
-		e.heed(e.over[i].Job)
-		e.startOn(e.over[i])
+		if slot, ok := e.slotOf(e.over[i]); ok {
+			e.heed(slot)
+			e.startOn(e.over[i], slot)
+		}
 	}
 	e.over, e.following = nil, false
 }
 
-// startOn admits an occurrence of each job that starts on the end of a run. The
-// runs of a backfill start nobody: they are of the past.
-func (e *Engine) startOn(r *run) {
+// startOn admits an occurrence of each job that starts on the end of a run of the
+// job at a slot. The runs of a backfill start nobody: they are of the past.
+func (e *Engine) startOn(r *run, slot int32) {
 	if !r.Verdict.Final() || r.Backfill != 0 {
 		return
 	}
-	bonds := e.jobs.family.started(r.Job)
-	if len(bonds) == 0 {
+	bonds := e.jobs.family.started(slot)
+	if len(bonds) == 0 || !isOf(r, e.jobs.entry(slot).User()) { // or the name is another account's by now
 		return
-	}
-	if slot, ok := e.slotOf(r); !ok || !isOf(r, e.jobs.entry(slot).User()) {
-		return // the name is another account's by now
 	}
 	parent := job.Parent{Job: r.Job, Run: r.ID, Verdict: r.Verdict}
 	for _, b := range bonds {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -8,14 +9,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// family is whom after= and on= connect. It is immutable, and holds nothing
-// of jobs that name nobody and that nobody names.
+// family is whom after= and on= connect, by slot. It is immutable, and holds
+// nothing of jobs that name nobody and that nobody names.
 type family struct {
-	waits  map[job.ID][]parent // by child: whom after= names, in its order
-	begins map[job.ID][]parent // by child: whom on= names
-	held   map[job.ID][]bond   // by parent: whose after= names it
-	starts map[job.ID][]bond   // by parent: whose on= names it
-	faults map[int32]string    // slots that must not run, and why
+	edged  []int32 // the jobs that name others, in order
+	graph  *crontab.Graph
+	held   []bond // by parent: whose after= names it
+	starts []bond // by parent: whose on= names it
 }
 
 // parent is a job that another waits for.
@@ -28,10 +28,9 @@ type parent struct {
 
 // bond is an edge as its parent sees it.
 type bond struct {
-	child    int32 // its slot
-	id       job.ID
-	edge     int // which one of the child's
-	outcomes crontab.Outcomes
+	parent, child int32
+	edge          int // which one of the child's
+	outcomes      crontab.Outcomes
 }
 
 // connect finds whom the entries at the slots of edged mean.
@@ -40,35 +39,25 @@ func (s *jobs) connect(edged []int32) *family {
 		return nil
 	}
 	g := crontab.Connect(edged, s.entry, s.caller(edged))
-	f := &family{
-		waits: make(map[job.ID][]parent, len(edged)), begins: map[job.ID][]parent{},
-		held: make(map[job.ID][]bond, len(edged)), starts: map[job.ID][]bond{},
-		faults: make(map[int32]string, len(g.Faults)),
-	}
-	for at, slot := range edged {
-		if fault, ok := g.Faults[slot]; ok {
-			f.faults[slot] = fault.Text
-			continue
-		}
-		id := s.id(slot)
-		s.bind(f.waits, f.held, slot, id, g.After[at])
-		s.bind(f.begins, f.starts, slot, id, g.On[at])
-	}
-	return f
+	return &family{edged, g, bonds(edged, g.After), bonds(edged, g.On)}
 }
 
-// bind writes down the edges of a child, as it sees them and as its parents do.
-func (s *jobs) bind(parents map[job.ID][]parent, bonds map[job.ID][]bond, child int32, id job.ID, links []crontab.Link) {
-	if len(links) == 0 {
-		return
+// bonds sorts edges, which are there by place in edged, by parent.
+func bonds(edged []int32, links [][]crontab.Link) []bond {
+	n := 0
+	for _, own := range links {
+		n += len(own)
 	}
-	found := make([]parent, len(links))
-	for edge, link := range links {
-		p := parent{link.Parent, s.id(link.Parent), s.entry(link.Parent).User(), link.Outcomes}
-		found[edge] = p
-		bonds[p.id] = append(bonds[p.id], bond{child, id, edge, link.Outcomes})
+	bonds := make([]bond, 0, n)
+	for at, own := range links {
+		for edge, link := range own {
+			bonds = append(bonds, bond{link.Parent, edged[at], edge, link.Outcomes})
+		}
 	}
-	parents[id] = found
+	slices.SortFunc(bonds, func(a, b bond) int {
+		return cmp.Or(cmp.Compare(a.parent, b.parent), cmp.Compare(a.child, b.child), cmp.Compare(a.edge, b.edge))
+	})
+	return bonds
 }
 
 // caller finds the slots of the entries that are called by a name which one of
@@ -118,31 +107,59 @@ func (f *family) fault(slot int32) string {
 	if f == nil {
 		return ""
 	}
-	return f.faults[slot]
+	return f.graph.Faults[slot].Text
+}
+
+// links are whom after= and on= of a job mean. Those of one that is held for its
+// edges are none.
+func (f *family) links(child int32) (after, on []crontab.Link) {
+	if f == nil {
+		return nil, nil
+	}
+	at, ok := slices.BinarySearch(f.edged, child)
+	if !ok {
+		return nil, nil
+	}
+	return f.graph.After[at], f.graph.On[at]
 }
 
 // parents are the jobs that a job waits for.
-func (f *family) parents(child job.ID) []parent {
-	if f == nil {
-		return nil
+func (s *jobs) parents(child int32) []parent {
+	after, _ := s.family.links(child)
+	parents := make([]parent, len(after))
+	for i, link := range after {
+		parents[i] = parent{link.Parent, s.id(link.Parent), s.entry(link.Parent).User(), link.Outcomes}
 	}
-	return f.waits[child]
+	return parents
 }
 
 // waiting are the jobs that wait for a job.
-func (f *family) waiting(parent job.ID) []bond {
+func (f *family) waiting(parent int32) []bond {
 	if f == nil {
 		return nil
 	}
-	return f.held[parent]
+	return bondsOf(f.held, parent)
 }
 
 // started are the jobs that the end of a job's run starts.
-func (f *family) started(parent job.ID) []bond {
+func (f *family) started(parent int32) []bond {
 	if f == nil {
 		return nil
 	}
-	return f.starts[parent]
+	return bondsOf(f.starts, parent)
+}
+
+// bondsOf is those of bonds that have a parent, in the order of the children.
+func bondsOf(bonds []bond, parent int32) []bond {
+	first, ok := slices.BinarySearchFunc(bonds, parent, func(b bond, slot int32) int { return cmp.Compare(b.parent, slot) })
+	if !ok {
+		return nil
+	}
+	past := first
+	for past < len(bonds) && bonds[past].parent == parent {
+		past++
+	}
+	return bonds[first:past]
 }
 
 // Edge is a job that another waits for or starts on.
@@ -158,19 +175,16 @@ func (v *View) Edges(i int) (after, on []Edge) {
 	if len(o.After)+len(o.On) == 0 {
 		return nil, nil
 	}
-	id := v.ID(i)
-	edges := func(found []parent, written []crontab.Edge) []Edge {
+	edges := func(found []crontab.Link, written []crontab.Edge) []Edge {
 		edges := make([]Edge, len(written))
 		for k, w := range written {
 			edges[k] = Edge{job.ID(w.Job), w.Outcomes}
 			if len(found) == len(written) {
-				edges[k].Job = found[k].id
+				edges[k].Job = v.jobs.id(found[k].Parent)
 			}
 		}
 		return edges
 	}
-	if v.jobs.family == nil {
-		return edges(nil, o.After), edges(nil, o.On)
-	}
-	return edges(v.jobs.family.waits[id], o.After), edges(v.jobs.family.begins[id], o.On)
+	waits, begins := v.jobs.family.links(int32(i))
+	return edges(waits, o.After), edges(begins, o.On)
 }
