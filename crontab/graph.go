@@ -45,30 +45,29 @@ func (e *Entry) Hand() string {
 	return "root"
 }
 
-// Connect finds the jobs that the entries of edged name, among the entries
-// called so: by name=, or by the identity that they have without one. An entry
-// of root's hand may name any; another only those that run as its own account,
-// and to it there are no others. Where several are called so, one of the same
-// hand is meant.
+// Connect finds the jobs that the entries of edged, which is in order, name,
+// among the entries called so: by name=, or by the identity that they have
+// without one. An entry of root's hand may name any; another only those that run
+// as its own account, and to it there are no others. Where several are called
+// so, one of the same hand is meant. known is links that were found before and
+// hold still; nil: none.
 //
 // An entry that names nobody is at fault, and so is each that waits for itself
 // in a circle. Of a circle through several hands only those at fault are that
 // root did not write: nobody holds root's entries by joining them.
-func Connect(edged []int32, entry func(int32) *Entry, called func(string) []int32) *Graph {
-	c := &connecting{
-		Graph: Graph{After: make([][]Link, len(edged)), On: make([][]Link, len(edged)), Faults: map[int32]Fault{}},
-		edged: edged, entry: entry, called: called, entries: make([]*Entry, len(edged)), links: map[string]int{},
+func Connect(edged []int32, entry func(int32) *Entry, called func(string) []int32, known *Graph) *Graph {
+	c := &connecting{edged: edged, numbered: entry, called: called}
+	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int32]Fault{}
+	if known != nil && c.count(known) <= maxLinks { // else some of them may be too many by now
+		copy(c.After, known.After)
+		copy(c.On, known.On)
 	}
-	for at, i := range edged {
-		c.entries[at] = entry(i)
-		o := c.entries[at].Options()
-		c.After[at] = c.find(at, "after", o.After)
-		c.On[at] = c.find(at, "on", o.On)
+	c.findAll()
+	if c.lead() {
+		isRoots := func(at int) bool { return c.entry(at).Hand() == "root" }
+		c.refuseCircles(isRoots, func(int) bool { return true })
+		c.refuseCircles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
 	}
-	c.lead()
-	isRoots := func(at int) bool { return c.entries[at].Hand() == "root" }
-	c.refuseCircles(isRoots, func(int) bool { return true })
-	c.refuseCircles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
 	for at, i := range edged {
 		if _, faulty := c.Faults[i]; faulty {
 			c.After[at], c.On[at] = nil, nil
@@ -81,23 +80,52 @@ func Connect(edged []int32, entry func(int32) *Entry, called func(string) []int3
 // by their number: a host may have very many, and each load connects all.
 type connecting struct {
 	Graph
-	edged   []int32
-	entries []*Entry
-	ways    [][]int // by place: the places of its parents, each once for each edge; see lead
-	entry   func(int32) *Entry
-	called  func(string) []int32
-	links   map[string]int // by hand
+	edged    []int32
+	ways     [][]int // by place: the places of its parents, each once for each edge; see lead
+	numbered func(int32) *Entry
+	called   func(string) []int32
 }
 
-// find works out whom the edges of an entry mean.
-func (c *connecting) find(at int, key string, edges []Edge) []Link {
+func (c *connecting) entry(at int) *Entry { return c.numbered(c.edged[at]) }
+
+// count is how many jobs all entries name.
+func (c *connecting) count(known *Graph) (edges int) {
+	for at := range c.edged {
+		n := len(known.After[at]) + len(known.On[at])
+		if n == 0 {
+			o := c.entry(at).Options()
+			n = len(o.After) + len(o.On)
+		}
+		edges += n
+	}
+	return edges
+}
+
+// findAll finds the links that are not known.
+func (c *connecting) findAll() {
+	links := map[string]int{} // by hand
+	for at := range c.edged {
+		if len(c.After[at])+len(c.On[at]) > 0 {
+			continue
+		}
+		child := c.entry(at)
+		o, hand := child.Options(), child.Hand()
+		links[hand] += len(o.After)
+		c.After[at] = c.find(at, "after", o.After, links[hand])
+		links[hand] += len(o.On)
+		c.On[at] = c.find(at, "on", o.On, links[hand])
+	}
+}
+
+// find works out whom the edges of an entry mean. all is how many its hand has
+// with them.
+func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
 	if len(edges) == 0 {
 		return nil
 	}
-	child := c.entries[at]
-	hand := child.Hand()
-	if c.links[hand] += len(edges); c.links[hand] > maxLinks {
-		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s name more than %d jobs in all", hand, maxLinks)})
+	child := c.entry(at)
+	if all > maxLinks {
+		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s name more than %d jobs in all", child.Hand(), maxLinks)})
 		return nil
 	}
 	links := make([]Link, len(edges))
@@ -121,7 +149,7 @@ func whoseEntry(child *Entry) string {
 
 func (c *connecting) parent(child *Entry, name string) (parent int32, ok bool) {
 	for _, i := range c.called(name) {
-		e := c.entry(i)
+		e := c.numbered(i)
 		if e.Hand() == child.Hand() {
 			return i, true
 		}
@@ -139,23 +167,21 @@ func (c *connecting) refuse(at int, f Fault) {
 	}
 }
 
-// lead fills ways. A parent without edges of its own is in no circle, and left
-// out.
-func (c *connecting) lead() {
-	places := make(map[int32]int, len(c.edged))
-	for at, i := range c.edged {
-		places[i] = at
-	}
+// lead fills ways, and reports whether there are any. A parent without edges of
+// its own is in no circle, and left out.
+func (c *connecting) lead() (any bool) {
 	c.ways = make([][]int, len(c.edged))
 	for at := range c.edged {
 		for _, links := range [][]Link{c.After[at], c.On[at]} {
 			for _, link := range links {
-				if parent, ok := places[link.Parent]; ok {
+				if parent, ok := slices.BinarySearch(c.edged, link.Parent); ok {
 					c.ways[at] = append(c.ways[at], parent)
+					any = true
 				}
 			}
 		}
 	}
+	return any
 }
 
 // refuseCircles finds the circles of those entries that among holds for and
@@ -164,7 +190,7 @@ func (c *connecting) refuseCircles(among, hit func(at int) bool) {
 	in := make([]bool, len(c.edged))
 	for at, i := range c.edged {
 		_, faulty := c.Faults[i]
-		in[at] = !faulty && among(at)
+		in[at] = len(c.ways[at]) > 0 && !faulty && among(at)
 	}
 	for _, knot := range c.knots(in) {
 		if !slices.ContainsFunc(knot, hit) {
@@ -300,7 +326,7 @@ func (c *connecting) tell(way []int) Fault {
 
 // named is the word and the name by which an entry names its parent.
 func (c *connecting) named(child, parent int) (key, name string) {
-	o := c.entries[child].Options()
+	o := c.entry(child).Options()
 	for n, link := range c.After[child] {
 		if link.Parent == c.edged[parent] {
 			return "after", o.After[n].Job

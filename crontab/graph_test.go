@@ -23,7 +23,7 @@ func connectNamed(tables ...*Table) (*Graph, []*Entry) {
 			}
 		}
 	}
-	return Connect(edged, func(i int32) *Entry { return entries[i] }, func(name string) []int32 { return names[name] }), entries
+	return Connect(edged, func(i int32) *Entry { return entries[i] }, func(name string) []int32 { return names[name] }, nil), entries
 }
 
 func userTable(t testing.TB, owner, text string) *Table {

@@ -26,7 +26,7 @@ func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 	}
 	entry := func(i int32) *crontab.Entry { return entries[i] }
 	names := namesOf(entries)
-	for _, d := range crontab.Connect(edged, entry, func(name string) []int32 { return names[name] }).Remarks(entry) {
+	for _, d := range crontab.Connect(edged, entry, func(name string) []int32 { return names[name] }, nil).Remarks(entry) {
 		if d.Code == crontab.CodeNobody && !all {
 			d.Severity = crontab.Warning
 			d.Message = strings.TrimSuffix(d.Message, ": the entry is held") + " in these files: if none is elsewhere, the entry is held"

@@ -33,13 +33,69 @@ type bond struct {
 	outcomes      crontab.Outcomes
 }
 
-// connect finds whom the entries at the slots of edged mean.
-func (s *jobs) connect(edged []int32) *family {
+// connect finds whom the entries at the slots of edged mean, but for those that
+// mean whom they meant before.
+func (s *jobs) connect(edged []int32, stays *stay) *family {
 	if len(edged) == 0 {
 		return nil
 	}
-	g := crontab.Connect(edged, s.entry, s.caller(edged))
+	known := &crontab.Graph{After: make([][]crontab.Link, len(edged)), On: make([][]crontab.Link, len(edged))}
+	names := s.keepLinks(known, stays)
+	g := crontab.Connect(edged, s.entry, s.caller(names), known)
 	return &family{edged, g, bonds(edged, g.After), bonds(edged, g.On)}
+}
+
+// keepLinks takes over what the entries of a table meant before, if nobody came
+// or went whom one of them names. names is the hashes of what the others name.
+func (s *jobs) keepLinks(known *crontab.Graph, stays *stay) (names map[uint64]int32) {
+	names = map[uint64]int32{}
+	at := 0
+	for i, sheet := range s.sheets {
+		if sheet == nil || len(sheet.edged) == 0 {
+			continue
+		}
+		past := at + len(sheet.edged)
+		if !s.keepLinksOf(i, known.After[at:past], known.On[at:past], stays) {
+			clear(known.After[at:past])
+			clear(known.On[at:past])
+			for _, name := range sheet.names {
+				names[name] = -1
+			}
+		}
+		at = past
+	}
+	return names
+}
+
+// keepLinksOf fills in whom the entries of table i mean, and reports whether
+// that is known.
+func (s *jobs) keepLinksOf(i int, after, on [][]crontab.Link, stays *stay) bool {
+	if stays == nil || stays.from[i] < 0 || slices.ContainsFunc(s.sheets[i].names, stays.isTouched) {
+		return false
+	}
+	family := stays.before.family
+	first, _ := slices.BinarySearch(family.edged, stays.before.first[stays.from[i]])
+	for k := range after {
+		waits, begins := family.graph.After[first+k], family.graph.On[first+k]
+		if len(waits)+len(begins) == 0 { // it was at fault, and may be no more
+			return false
+		}
+		after[k], on[k] = s.moved(waits, stays), s.moved(begins, stays)
+	}
+	return true
+}
+
+// moved is links of before, whose parents stay, as they are now.
+func (s *jobs) moved(links []crontab.Link, stays *stay) []crontab.Link {
+	if len(links) == 0 {
+		return nil
+	}
+	moved := make([]crontab.Link, len(links))
+	for n, link := range links {
+		slot, _ := s.now(link.Parent, stays)
+		moved[n] = crontab.Link{Parent: slot, Outcomes: link.Outcomes}
+	}
+	return moved
 }
 
 // bonds sorts edges, which are there by place in edged, by parent.
@@ -60,17 +116,12 @@ func bonds(edged []int32, links [][]crontab.Link) []bond {
 	return bonds
 }
 
-// caller finds the slots of the entries that are called by a name which one of
-// edged names.
-func (s *jobs) caller(edged []int32) func(name string) []int32 {
-	named := make(map[uint64]int32, len(edged)) // by hash of the name: who has it as its ID, or -1
-	for _, slot := range edged {
-		o := s.entry(slot).Options()
-		for _, edges := range [][]crontab.Edge{o.After, o.On} {
-			for _, edge := range edges {
-				named[hash(edge.Job)] = -1
-			}
-		}
+// caller finds the slots of the entries that are called by a name. named is the
+// hashes of all names that it will be asked for; it finds there who has one as
+// its ID, or -1.
+func (s *jobs) caller(named map[uint64]int32) func(name string) []int32 {
+	if len(named) == 0 {
+		return nil
 	}
 	for slot, key := range s.keys {
 		if _, ok := named[key]; ok {

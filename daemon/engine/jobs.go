@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"sort"
 
 	"github.com/cronring/cronring/crontab"
@@ -36,7 +38,8 @@ type twin struct {
 // sheet is the entries of a table that more is to be asked about than when they
 // are due. It is immutable, and as long good as the table.
 type sheet struct {
-	once, pooled, watch, edged []int32 // by place in the table
+	once, pooled, watch, edged []int32  // by place in the table
+	names                      []uint64 // hashes of the names that those of edged name
 }
 
 func newSheet(t *crontab.Table) *sheet {
@@ -59,26 +62,59 @@ func newSheet(t *crontab.Table) *sheet {
 	if len(s.once)+len(s.pooled)+len(s.watch)+len(s.edged) == 0 {
 		return nil
 	}
+	s.names = namedBy(t, s.edged)
 	return &s
+}
+
+// namedBy is the hashes of the names that entries of a table name, in order.
+func namedBy(t *crontab.Table, edged []int32) []uint64 {
+	names := map[uint64]bool{}
+	read := map[*crontab.Edge]bool{} // a default may name a thousand jobs above very many entries
+	for _, k := range edged {
+		o := t.Entries[k].Options()
+		for _, edges := range [][]crontab.Edge{o.After, o.On} {
+			if len(edges) == 0 || read[&edges[0]] {
+				continue
+			}
+			read[&edges[0]] = true
+			for _, edge := range edges {
+				names[hash(edge.Job)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // newJobs numbers the entries of tables. What before knows of a table that has
 // not changed is used again.
 func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 	s := &jobs{tables: tables, daily: map[string]bool{}}
-	from := s.number(before)
-	if !s.settleNew(before, from) {
-		s.settle(before, from)
+	stays := s.number(before)
+	if !s.settleNew(stays) {
+		s.settle(stays)
+		stays = nil
 	}
-	s.family = s.connect(s.gather())
+	s.family = s.connect(s.gather(), stays)
 	return s
 }
 
-// number gives slots to all entries, and finds where before has each table: -1
-// is nowhere.
-func (s *jobs) number(before *jobs) (from []int) {
+// stay is which tables were there before, by place: -1 is nowhere.
+type stay struct {
+	before   *jobs
+	from, to []int
+	touched  map[uint64]bool // keys and natural keys of those that came or went; see settleNew
+}
+
+func (s *stay) isTouched(key uint64) bool { return s.touched[key] }
+
+// number gives slots to all entries, and finds the tables that stay.
+func (s *jobs) number(before *jobs) *stay {
 	n := len(s.tables)
-	s.first, s.sheets, from = make([]int32, n), make([]*sheet, n), make([]int, n)
+	s.first, s.sheets = make([]int32, n), make([]*sheet, n)
+	stays := &stay{before: before, from: make([]int, n), to: make([]int, len(before.tables)), touched: map[uint64]bool{}}
+	for at := range stays.to {
+		stays.to[at] = -1
+	}
 	places := before.places()
 	slots := 0
 	for i, t := range s.tables {
@@ -86,13 +122,22 @@ func (s *jobs) number(before *jobs) (from []int) {
 		slots += len(t.Entries)
 		at, same := places[t]
 		if !same {
-			from[i], s.sheets[i] = -1, newSheet(t)
+			stays.from[i], s.sheets[i] = -1, newSheet(t)
 			continue
 		}
-		from[i], s.sheets[i] = at, before.sheets[at]
+		stays.from[i], stays.to[at], s.sheets[i] = at, i, before.sheets[at]
 	}
 	s.keys = make([]uint64, slots)
-	return from
+	return stays
+}
+
+// now is the slot that an entry of before has, if it stays.
+func (s *jobs) now(slot int32, stays *stay) (now int32, ok bool) {
+	at := stays.before.table(slot)
+	if stays.to[at] < 0 {
+		return 0, false
+	}
+	return slot - stays.before.first[at] + s.first[stays.to[at]], true
 }
 
 // gather lists what the sheets list, and returns the slots with edges.
@@ -119,14 +164,14 @@ func (s *jobs) gather() (edged []int32) {
 }
 
 // settle settles the identity of all slots.
-func (s *jobs) settle(before *jobs, from []int) {
+func (s *jobs) settle(stays *stay) {
 	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
 	seen := make(map[uint64]int32, len(s.keys))
 	for i, t := range s.tables {
 		for k := range int32(len(t.Entries)) {
 			var natural uint64
-			if from[i] >= 0 {
-				natural = before.natural(before.first[from[i]] + k)
+			if at := stays.from[i]; at >= 0 {
+				natural = stays.before.natural(stays.before.first[at] + k)
 			}
 			s.name(s.first[i]+k, natural, seen)
 		}
@@ -139,26 +184,22 @@ func (s *jobs) settle(before *jobs, from []int) {
 // Who takes his ordinal asks for no keys but those of his own kind, and they
 // are all in touched: if none of them is another's, both kinds would have been
 // settled as they are without the other.
-func (s *jobs) settleNew(before *jobs, from []int) bool {
-	to := make([]int, len(before.tables)) // where s has a table of before, or -1
-	for at := range to {
-		to[at] = -1
-	}
+func (s *jobs) settleNew(stays *stay) bool {
+	before, from, touched := stays.before, stays.from, stays.touched
 	last := -1
-	for i, at := range from {
+	for _, at := range from {
 		if at < 0 {
 			continue
 		}
 		if at <= last { // another order
 			return false
 		}
-		last, to[at] = at, i
+		last = at
 	}
 	if last < 0 {
 		return false
 	}
-	touched := map[uint64]bool{}
-	for at, i := range to {
+	for at, i := range stays.to {
 		if i >= 0 {
 			continue
 		}
@@ -191,30 +232,23 @@ func (s *jobs) settleNew(before *jobs, from []int) bool {
 		}
 		copy(s.keys[s.first[i]:], kept)
 	}
-	return s.keepTwins(before, to, touched)
+	return s.keepTwins(stays)
 }
 
-// keepTwins takes over those of before who stay, unless one of touched is their
-// natural key.
-func (s *jobs) keepTwins(before *jobs, to []int, touched map[uint64]bool) bool {
-	now := func(slot int32) (int32, bool) {
-		at := before.table(slot)
-		if to[at] < 0 {
-			return 0, false
-		}
-		return slot - before.first[at] + s.first[to[at]], true
-	}
-	for old, twin := range before.twins {
-		slot, stays := now(old)
+// keepTwins takes over those of before who stay, unless one of those that are
+// touched is their natural key.
+func (s *jobs) keepTwins(stays *stay) bool {
+	for old, twin := range stays.before.twins {
+		slot, ok := s.now(old, stays)
 		switch {
-		case !stays:
+		case !ok:
 			continue
-		case touched[twin.natural]:
+		case stays.touched[twin.natural]:
 			return false
 		}
 		s.twins[slot] = twin
-		if other, ok := before.taken[old]; ok {
-			s.taken[slot], _ = now(other) // it stays too: its key is the natural one
+		if other, ok := stays.before.taken[old]; ok {
+			s.taken[slot], _ = s.now(other, stays) // it stays too: its key is the natural one
 		}
 	}
 	return true

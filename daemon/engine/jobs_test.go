@@ -22,7 +22,7 @@ func TestEditedTablesAreAsLoadedAtOnce(t *testing.T) {
 		for edit := range 30 {
 			tables = edited(t, rng, tables)
 			next := newJobs(tables, now)
-			if s := (&jobs{tables: tables}); s.settleNew(now, s.number(now)) {
+			if s := (&jobs{tables: tables}); s.settleNew(s.number(now)) {
 				kept++
 			}
 			fresh := newJobs(tables, &jobs{})
