@@ -50,7 +50,7 @@ type Limits struct {
 // Pool is slots that runs share. One that is not declared has a single slot; a
 // user's own table has such a pool for itself.
 type Pool struct {
-	Size  int
+	Size  int           // at least 1
 	Rate  int           // starts in each Per; 0: no limit
 	Per   time.Duration // at least a second
 	Users []string      // accounts whose own tables may use it, beside root's tables

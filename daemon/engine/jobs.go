@@ -22,7 +22,7 @@ type jobs struct {
 	taken  map[int32]int32  // slots whose name= an earlier slot has
 	once   []int32          // slots of entries that run once in a period
 	daily  map[string]bool  // IDs of periods that an anacrontab asks about each day
-	pooled []int32          // slots of entries with pool=
+	wide   []int32          // slots of entries that ask for more than one slot of a pool
 	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
 	watch  []int32          // slots with expect=, or of whose hold channels want to know
 	unfit  map[*crontab.Options]string
@@ -38,8 +38,8 @@ type twin struct {
 // sheet is the entries of a table that more is to be asked about than when they
 // are due. It is immutable, and as long good as the table.
 type sheet struct {
-	once, pooled, watch, edged []int32  // by place in the table
-	names                      []uint64 // hashes of the names that those of edged name
+	once, wide, watch, edged []int32  // by place in the table
+	names                    []uint64 // hashes of the names that those of edged name
 }
 
 func newSheet(t *crontab.Table) *sheet {
@@ -49,8 +49,8 @@ func newSheet(t *crontab.Table) *sheet {
 		if o.Period != nil {
 			s.once = append(s.once, k)
 		}
-		if o.Pool != "" {
-			s.pooled = append(s.pooled, k)
+		if o.Pool != "" && o.Slots > 1 {
+			s.wide = append(s.wide, k)
 		}
 		if o.Expect > 0 || tells(o, crontab.NoticeHeld) {
 			s.watch = append(s.watch, k)
@@ -59,7 +59,7 @@ func newSheet(t *crontab.Table) *sheet {
 			s.edged = append(s.edged, k)
 		}
 	}
-	if len(s.once)+len(s.pooled)+len(s.watch)+len(s.edged) == 0 {
+	if len(s.once)+len(s.wide)+len(s.watch)+len(s.edged) == 0 {
 		return nil
 	}
 	s.names = namedBy(t, s.edged)
@@ -152,7 +152,7 @@ func (s *jobs) gather() (edged []int32) {
 			}
 			return to
 		}
-		s.once, s.pooled, s.watch = slots(s.once, sheet.once), slots(s.pooled, sheet.pooled), slots(s.watch, sheet.watch)
+		s.once, s.wide, s.watch = slots(s.once, sheet.once), slots(s.wide, sheet.wide), slots(s.watch, sheet.watch)
 		edged = slots(edged, sheet.edged)
 		for _, k := range sheet.once {
 			e := &s.tables[i].Entries[k]

@@ -34,14 +34,14 @@ func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, de
 }
 
 // judgePools finds the entries that can never start, as they ask for more
-// slots than their pool has.
+// slots than their pool has: it has one at least.
 func (s *jobs) judgePools(l Limits) {
 	type ask struct {
 		hand, pool string
 		slots      int
 	}
 	judged := map[ask]string{}
-	for _, slot := range s.pooled {
+	for _, slot := range s.wide {
 		entry := s.entry(slot)
 		o := entry.Options()
 		this := ask{entry.Hand(), o.Pool, o.Slots}
