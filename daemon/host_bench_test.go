@@ -95,9 +95,12 @@ func BenchmarkReloadOneOfThousand(b *testing.B) {
 	n := 0
 	edit := func() {
 		n++
-		path := h.path("etc/cron.d/t1")
+		path, aside := h.path("etc/cron.d/t1"), h.path("etc/t1")
 		text := worlds.Mixed(100, 100, "root ") + fmt.Sprintf("0 0 1 1 * root : edit %d\n", n)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(aside, []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.Rename(aside, path); err != nil { // the daemon watches, and would load what is half written
 			b.Fatal(err)
 		}
 	}
