@@ -113,20 +113,24 @@ func BenchmarkReloadOneOfThousand(b *testing.B) {
 		loaded()
 	}
 	b.Run("edited", func(b *testing.B) {
+		best := time.Hour // of a machine that others use, too
 		for b.Loop() {
 			b.StopTimer()
 			edit()
 			done := make(chan struct{})
 			b.StartTimer()
+			begin := time.Now()
 			go func() {
 				defer close(done)
 				h.reload()
 			}()
 			loaded()
+			best = min(best, time.Since(begin))
 			b.StopTimer()
 			<-done // it keeps the version of the table, too, and gives memory back
 			b.StartTimer()
 		}
+		b.ReportMetric(float64(best.Microseconds())/1000, "ms-best")
 	})
 	b.Run("same", func(b *testing.B) {
 		for b.Loop() {
