@@ -95,3 +95,27 @@ func mustSchedule(t testing.TB, spec string, zone *Zone) *Schedule {
 	}
 	return s
 }
+
+func TestChangeTellsItsEffect(t *testing.T) {
+	location, err := zones("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	berlin := NewZone(location)
+	changes := berlin.Changes(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC))
+	if len(changes) != 2 {
+		t.Fatalf("got %d changes, want 2", len(changes))
+	}
+	for _, tc := range []struct{ spec, spring, autumn string }{
+		{"0 5 * * *", "no effect: it names no time in the gap", "no effect: it names no repeated time"},
+		{"30 2 * * *", "02:30 does not exist: it runs once at 03:00 +02:00", "02:30 comes twice: it runs the first time only"},
+		{"*/20 * * * *", "02:00, 02:20, 02:40 do not exist: 3 runs fewer that day", "02:00, 02:20, 02:40 come twice: it runs both times, 3 runs more that day"},
+	} {
+		s, _ := ParseSchedule(tc.spec, berlin, 0)
+		for i, want := range []string{tc.spring, tc.autumn} {
+			if got := changes[i].Effect(tc.spec, s); got != want {
+				t.Errorf("%s at %v: got %q, want %q", tc.spec, changes[i].At, got, want)
+			}
+		}
+	}
+}

@@ -182,7 +182,7 @@ func gapMinutes(e *crontab.Entry, now time.Time) (n int, at time.Time) {
 		return 0, at
 	}
 	for _, change := range e.Zone().Changes(now, now.AddDate(1, 0, 0)) {
-		low, high := wall(change.At, change.Before), wall(change.At, change.After)
+		low, high := crontab.Wall(change.At, change.Before), crontab.Wall(change.At, change.After)
 		if gap := high.Sub(low); gap <= 0 || gap > mostMadeUp {
 			continue
 		}

@@ -107,7 +107,7 @@ func isMidnight(t time.Time) bool { return t.Hour() == 0 && t.Minute() == 0 && t
 
 // changeNote says what a change of the host's zone does to the jobs in it.
 func changeNote(c crontab.Change, view *engine.View) string {
-	before, after := wall(c.At, c.Before), wall(c.At, c.After)
+	before, after := crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After)
 	low, high := before, after
 	if after.Before(before) {
 		low, high = after, before

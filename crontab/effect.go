@@ -1,0 +1,90 @@
+package crontab
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Wall is what a clock with an offset shows, written as if it were UTC.
+func Wall(t time.Time, offset int) time.Time {
+	return t.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// Effect says what a change of a clock does to a schedule, which is written as
+// spec: it compares what the fields say, read off the wall clock as plain numbers,
+// with the instants that the schedule names.
+func (c Change) Effect(spec string, s cron.Schedule) string {
+	plain, _ := ParseSchedule(spec, nil, 0)
+	if plain == nil {
+		return "no effect"
+	}
+	before, after := Wall(c.At, c.Before), Wall(c.At, c.After)
+	if after.After(before) {
+		return gapEffect(c, s, namedIn(plain, before, after))
+	}
+	return repeatEffect(c, s, namedIn(plain, after, before))
+}
+
+// mostNamed bounds the times that a change is compared at: each second of a day.
+const mostNamed = 24 * 60 * 60
+
+// namedIn lists the occurrences of s in [from, to).
+func namedIn(s cron.Schedule, from, to time.Time) []time.Time {
+	var list []time.Time
+	for t := s.Next(from.Add(-1)); !t.IsZero() && t.Before(to) && len(list) < mostNamed; t = s.Next(t) {
+		list = append(list, t)
+	}
+	return list
+}
+
+func gapEffect(c Change, s cron.Schedule, named []time.Time) string {
+	if len(named) == 0 {
+		return "no effect: it names no time in the gap"
+	}
+	if PassesOf(s) != PassEach && s.Next(c.At.Add(-1)).Equal(c.At) {
+		return fmt.Sprintf("%s: it runs once at %s", wallTimes(named, "does not exist", "do not exist"), c.At.Format("15:04 -07:00"))
+	}
+	return fmt.Sprintf("%s: %s fewer that day", wallTimes(named, "does not exist", "do not exist"), runCount(len(named)))
+}
+
+func repeatEffect(c Change, s cron.Schedule, named []time.Time) string {
+	if len(named) == 0 {
+		return "no effect: it names no repeated time"
+	}
+	span := time.Duration(c.Before-c.After) * time.Second
+	twice := wallTimes(named, "comes twice", "come twice")
+	first, second := len(namedIn(s, c.At.Add(-span), c.At)), len(namedIn(s, c.At, c.At.Add(span)))
+	switch {
+	case second == 0:
+		return twice + ": it runs the first time only"
+	case first == 0:
+		return twice + ": it runs the second time only"
+	}
+	return twice + ": it runs both times, " + runCount(second) + " more that day"
+}
+
+// wallTimes names a few wall times, or the first and last of many, and what is
+// said of one or of several.
+func wallTimes(named []time.Time, one, several string) string {
+	var texts []string
+	for _, t := range named {
+		texts = append(texts, t.Format("15:04"))
+	}
+	switch n := len(texts); {
+	case n == 1:
+		return texts[0] + " " + one
+	case n > 3:
+		return texts[0] + ".." + texts[n-1] + " " + several
+	}
+	return strings.Join(texts, ", ") + " " + several
+}
+
+func runCount(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}
