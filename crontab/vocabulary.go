@@ -128,10 +128,10 @@ var vocabulary = []OptionSpec{
 	{Key: "pause-counts", Values: yesNo, Extend: true, Same: "no", Meaning: "whether occurrences in a pause are missed",
 		Loss: "there are no pauses", check: checkWords("yes", "no")},
 	{Key: "overlap", Values: "allow, skip, queue, queue-all, replace, kill", Guard: true, Same: "allow", Meaning: "what an occurrence does while a run of the entry lives",
-		Loss:  "a new run starts beside one that lives",
+		Loss:  "a new run starts beside one that lives; busybox skips it",
 		apply: func(p *plan, v string) (err error) { p.Overlap, err = oneOf(v, overlaps); return err }},
 	{Key: "max-instances", Values: "1 to 100000", Guard: true, Meaning: "most runs at once",
-		Loss:  "any number of its runs live at once",
+		Loss:  "any number of its runs live at once; in busybox, one",
 		apply: func(p *plan, v string) (err error) { p.MaxInstances, err = parseInt(v, 1, 100_000); return err }},
 	{Key: "once-per", Values: "hour, day, week, month, due", Extend: true, Guard: true, Meaning: "at most one success in a period",
 		Loss: "it runs as often as its fields name a time"},
@@ -210,7 +210,7 @@ var vocabulary = []OptionSpec{
 
 	// Order, resources, protection.
 	{Key: "priority", Values: "1 to 10", Meaning: "order among those that wait",
-		Loss:  "starts come in the order of the file",
+		Loss:  "all that is due starts at once",
 		apply: func(p *plan, v string) (err error) { p.Priority, err = parseInt(v, 1, 10); return err }},
 	{Key: "preempt", Values: yesNo, Extend: true, Same: "no", Meaning: "may stop others",
 		Loss: "it takes no turns with other jobs", check: checkWords("yes", "no")},
