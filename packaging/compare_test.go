@@ -320,22 +320,33 @@ func text(t testing.TB, path string) string {
 }
 
 // TestCompareOptionsUnderOtherCrons shows the tables that have every core option
-// to other crons: to them options are comments.
+// to other crons: to them options are comments. What that means for each option
+// is told by lint, and is what is seen.
 func TestCompareOptionsUnderOtherCrons(t *testing.T) {
 	t.Parallel()
 	needLab(t)
-	files := map[string]string{
-		"tables/cron.d/options": text(t, "../testdata/crontab/options.cron.d"),
-		"tables/users/root":     text(t, "../testdata/crontab/options.crontab"),
-	}
+	cases := lossCases(time.Now())
+	known, atChange := atKnownTimes(cases)
 	for _, m := range []machine{
 		{packages: lean, args: []string{"debian", "busybox"}},
 		{suite: "trixie", packages: "cronie", args: []string{"cronie"}},
 	} {
-		m.proof, m.files, m.debian, m.limit = "options", files, true, 10*time.Minute
+		m.proof, m.debian, m.limit = "options", true, 10*time.Minute
+		m.files = map[string]string{
+			"tables/cron.d/options": text(t, "../testdata/crontab/options.cron.d"),
+			"tables/users/root":     text(t, "../testdata/crontab/options.crontab"),
+			"tables/cron.d/losses":  lossTable(known, m.args[0], "root "),
+			"change/cron.d":         lossTable(atChange, m.args[0], "root "),
+			"busybox":               lossTable(known, "busybox", ""),
+			"change/busybox":        lossTable(atChange, "busybox", ""),
+			"sendmail":              text(t, filepath.Join(lab, "sendmail")),
+		}
 		t.Run(m.args[0], func(t *testing.T) {
 			t.Parallel() // they wait for the next minute
-			m.run(t)
+			r := m.run(t)
+			for _, cron := range m.args {
+				judgeLosses(t, r, cron, cases)
+			}
 		})
 	}
 }

@@ -1,0 +1,712 @@
+package packaging
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// lossCase is an entry that other crons run: what it asks for here, and what
+// its program does there. See entryTool for the words of does.
+type lossCase struct {
+	name, options, fields, does string
+}
+
+const (
+	eachMinute = "* * * * *"
+	never      = "* * 31 2 *"
+	inGap      = "@GAP@" // the script gives the minute and hour that a change of the clock leaves out
+)
+
+// lossCases have each option that can be lost, by itself or with what it needs.
+// That what is asked for would have been seen is the point of each: a delay of
+// half a day, a limit that the program breaks, a parent that fails.
+func lossCases(now time.Time) []lossCase {
+	utc := now.UTC()
+	// The zone of the machine is an hour ahead from its second minute on, and
+	// the hour may end while it runs; in China it is another time of day.
+	hours := fmt.Sprintf("* %d,%d,%d * * *", utc.Hour(), (utc.Hour()+1)%24, (utc.Hour()+2)%24)
+	tomorrow := utc.Add(2 * time.Hour)
+	today := fmt.Sprintf("* * %d,%d %d,%d *", utc.Day(), tomorrow.Day(), utc.Month(), tomorrow.Month())
+	cases := []lossCase{
+		{"enabled", "enabled=no", eachMinute, "quick"},
+		{"tz", "tz=Asia/Shanghai", hours, "quick"},
+		{"dst-literal", "dst=literal", inGap, "quick"},
+		{"dst-second", "dst=second", inGap, "quick"},
+		{"sec", "sec=*/10", eachMinute, "quick"},
+		{"from", "from=2099-01-01", eachMinute, "quick"},
+		{"until", "until=2020-01-01", eachMinute, "quick"},
+		{"count", "count=1 from=2020-01-01", eachMinute, "quick"},
+		{"every", "every=2h", eachMinute, "quick"},
+		{"phase", "every=2h phase=1h", eachMinute, "quick"},
+		{"at", "at=" + utc.AddDate(4, 0, 0).Format("2006-01-02T15:04:05Z"), today, "quick"},
+		{"on", "on=job:never", eachMinute, "quick"},
+		{"on-never", "on=job:never", never, "quick"},
+		{"trigger", "trigger=manual", eachMinute, "quick"},
+		{"trigger-never", "trigger=manual", never, "quick"},
+		{"jitter", "jitter=12h", eachMinute, "quick"},
+		{"spread", "spread=12h", eachMinute, "quick"},
+
+		{"grace", "grace=1s catchup=skip", eachMinute, "quick"},
+		{"catchup", "catchup=all", eachMinute, "quick"},
+		{"deadline", "deadline=1s", eachMinute, "quick"},
+		{"overlap", "overlap=skip", eachMinute, "live"},
+		{"max-instances", "max-instances=1", eachMinute, "live"},
+
+		{"never", "", never, "quick"},
+		{"after", "after=plain-lose", eachMinute, "quick"},
+		{"when", "after=plain-lose when=all-success", eachMinute, "quick"},
+		{"wait", "after=plain-live wait=1h", eachMinute, "quick"},
+		{"if", "if=false", eachMinute, "quick"},
+		{"pool", "pool=one overlap=skip", eachMinute, "live"},
+		{"pool-other", "pool=one overlap=skip", eachMinute, "live"},
+		{"priority-first", "priority=1 pool=two", eachMinute, "live"},
+		{"priority", "priority=10 pool=two", eachMinute, "live"},
+
+		{"timeout", "timeout=1s", eachMinute, "live"},
+		{"stop-signal", "timeout=1s stop-signal=KILL", eachMinute, "live"},
+		{"stop-grace", "timeout=1s stop-grace=1s", eachMinute, "live"},
+		{"ok", "ok=1", eachMinute, "lose"},
+		{"skip-code", "skip-code=1", eachMinute, "lose"},
+		{"retry", "retry=3 backoff=1s", eachMinute, "lose"},
+		{"backoff", "retry=3 backoff=1s..2s", eachMinute, "lose"},
+		{"retry-jitter", "retry=3 backoff=1s retry-jitter=50%", eachMinute, "lose"},
+		{"retry-on", "retry=3 backoff=1s retry-on=1", eachMinute, "lose"},
+		{"no-retry-on", "retry=3 backoff=1s no-retry-on=2", eachMinute, "lose"},
+		{"breaker", "breaker=1/1h", eachMinute, "lose"},
+		{"on-exhausted", "on-exhausted=pause", eachMinute, "lose"},
+		{"if-lost", "if-lost=rerun", eachMinute, "vanish"},
+
+		{"nice", "nice=5", eachMinute, "quick"},
+		{"idle", "idle", eachMinute, "quick"},
+		{"io-weight", "io-weight=10", eachMinute, "quick"},
+		{"cpu-weight", "cpu-weight=10", eachMinute, "quick"},
+		{"memory", "memory=4M", eachMinute, "hog"},
+		{"memory-high", "memory-high=4M", eachMinute, "hog"},
+		{"cpu", "cpu=1%", eachMinute, "hog"},
+		{"tasks", "tasks=2", eachMinute, "hog"},
+		{"nofile", "nofile=32", eachMinute, "hog"},
+		{"slice", "slice=batch", eachMinute, "quick"},
+
+		{"log", "log=none", eachMinute, "talk"},
+		{"log-file", "log=file:/tmp/lost.log", eachMinute, "talk"},
+		{"output-max", "output-max=1K", eachMinute, "shout"},
+		{"mail", "mail=never", eachMinute, "talk"},
+		{"mail-other", "mail=failure", eachMinute, "talk"},
+		{"mailto", "mailto=bob", eachMinute, "talk"},
+		{"notify", "notify=mail notify-on=success", eachMinute, "talk"},
+		{"notify-on", "notify=mail notify-on=start,fail", eachMinute, "cry"},
+		{"keep", "keep=5", eachMinute, "talk"},
+		{"max-late", "max-late=1s", eachMinute, "quick"},
+		{"max-run", "max-run=1s", eachMinute, "live"},
+		{"expect", "expect=1s", eachMinute, "lose"},
+
+		{"host", "host=elsewhere.example.org", eachMinute, "quick"},
+	}
+	for _, does := range []string{"quick", "live", "lose", "vanish", "hog", "talk", "shout", "cry"} {
+		cases = append(cases, lossCase{"plain-" + does, "", eachMinute, does})
+	}
+	return cases
+}
+
+// lossTable is the cases as a table; who is the account of each entry, and a
+// blank, in tables that have one.
+func lossTable(cases []lossCase, cron, who string) string {
+	var table strings.Builder
+	table.WriteString("SHELL=/bin/sh\nMAILTO=lab\n")
+	for _, c := range cases {
+		fmt.Fprintf(&table, "#@ name=%s %s\n%s %s/lab/labtool entry %s %s %s\n", c.name, c.options, c.fields, who, cron, c.name, c.does)
+	}
+	return table.String()
+}
+
+// atKnownTimes parts the cases from those whose time only the machine knows.
+func atKnownTimes(cases []lossCase) (known, atChange []lossCase) {
+	for _, c := range cases {
+		if c.fields == inGap {
+			atChange = append(atChange, c)
+		} else {
+			known = append(known, c)
+		}
+	}
+	return known, atChange
+}
+
+// loss is what `cronring lint --portable` says of an option of an entry.
+type loss struct {
+	entry, option, text string
+}
+
+// statedLosses are those of all cases, as lint finds them.
+func statedLosses(t *testing.T, cases []lossCase) []loss {
+	t.Helper()
+	text := strings.ReplaceAll(lossTable(cases, "some", "root "), inGap, eachMinute)
+	table, remarks := crontab.Parse("losses", text, crontab.Config{Format: crontab.System, Owner: "root", Privileged: true, Zone: time.LoadLocation})
+	for _, d := range remarks {
+		if d.Severity != crontab.Notice && d.Code != "B106" { // never runs, as is meant
+			t.Errorf("got %v (%s), want notices at most", d, d.Code)
+		}
+	}
+	var all []loss
+	for _, d := range table.Losses() {
+		said, text, ok := strings.Cut(d.Message, ": under a plain cron ")
+		option, _, _ := strings.Cut(said, "=")
+		if !ok {
+			t.Fatalf("lint said %q", d.Message)
+		}
+		all = append(all, loss{cases[(d.Line-3)/2].name, option, text})
+	}
+	return all
+}
+
+// TestEachLossIsObserved holds the cases to the vocabulary: no option without
+// an entry that has it, no statement without somebody who looks whether it is so.
+func TestEachLossIsObserved(t *testing.T) {
+	stated := statedLosses(t, lossCases(time.Now()))
+	for _, spec := range crontab.Vocabulary() {
+		if !spec.Built() || spec.Loss == "it runs all the same" { // lint says nothing of it
+			continue
+		}
+		if !slices.ContainsFunc(stated, func(l loss) bool { return l.option == spec.Key && l.text == spec.Loss }) {
+			t.Errorf("no entry loses %s=, want one of which lint says %q", spec.Key, spec.Loss)
+		}
+	}
+	for _, l := range stated {
+		if observations[l.text] == nil {
+			t.Errorf("%s: nobody looks whether it is so that %q", l.option, l.text)
+		}
+	}
+}
+
+// TestNothingIsObservedWithoutRuns shows that who looks sees: of a cron that
+// never started anything no statement is true.
+func TestNothingIsObservedWithoutRuns(t *testing.T) {
+	cases := lossCases(time.Now())
+	idle := &world{cron: "debian", cases: cases, moments: moments{
+		missed: time.Unix(60, 0), late: time.Unix(180, 0), awake: time.Unix(183, 0),
+	}}
+	for _, l := range statedLosses(t, cases) {
+		if c := idle.caseOf(l.entry); c.fields != never && observations[l.text](idle, l.entry) == nil {
+			t.Errorf("%s: seen that %q, though nothing ran", l.entry, l.text)
+		}
+	}
+}
+
+// world is what a cron did with the cases. It was down while the first minute
+// began and stopped while the last one did; between the two it lived in peace.
+type world struct {
+	cron    string
+	cases   []lossCase
+	runs    map[string][]*lossRun // by entry, in the order of their starts
+	daemon  map[string]string     // where the cron itself was placed
+	moments moments
+	letters map[string][]string // by entry
+	log     []string            // of the cron
+	found   string              // what has the jobs' output beside the mails
+}
+
+type moments struct {
+	missed time.Time // the minute that began while the cron was down
+	late   time.Time // the one that began while it was stopped
+	awake  time.Time // when it went on, seconds later
+}
+
+// lossRun is a run as its program told of it.
+type lossRun struct {
+	start lossEvent
+	end   *lossEvent // nil: it did not come to its end
+}
+
+// observations are what is seen of an entry under another cron if a statement
+// of lint's is true.
+var observations = map[string]func(w *world, entry string) error{
+	"it runs":                                                    (*world).steady,
+	"it always runs":                                             (*world).steady,
+	"it runs before that, too":                                   (*world).steady,
+	"it runs on after that":                                      (*world).steady,
+	"it runs without end":                                        (*world).steady,
+	"it goes by its fields":                                      (*world).steady,
+	"it goes by its fields, each year":                           (*world).steady,
+	"its fields are read in the host's zone":                     (*world).steady,
+	"it runs on every host that has the file":                    (*world).steady,
+	"it goes by the clock, whatever became of other jobs":        (*world).steady,
+	"it runs once in a minute, at its start":                     (*world).steady,
+	"it starts on the minute":                                    (*world).steady,
+	"it is tried once":                                           (*world).steady,
+	"it runs on however often it fails":                          (*world).steady,
+	"it runs again at its next time":                             (*world).steady,
+	"it goes by its fields; give those of 31 February for never": (*world).steadyOrNever,
+	"clock changes do what that cron does at them":               (*world).sameAtChange,
+
+	"lateness has the limits of that cron, about 5 minutes":             (*world).startedLate,
+	"it starts however late that cron makes it up":                      (*world).startedLate,
+	"a missed occurrence is made up only within minutes, or not at all": (*world).notMadeUp,
+
+	"a new run starts beside one that lives; busybox skips it": (*world).besideItself,
+	"any number of its runs live at once; in busybox, one":     (*world).besideItself,
+	"a run may last for ever":                                  (*world).unstopped,
+	"nothing stops a run":                                      (*world).unstopped,
+	"it takes no turns with other jobs":                        (*world).besideOthers,
+	"all that is due starts at once":                           (*world).besideOthers,
+	"it does not wait":                                         (*world).besideParent,
+
+	"its exit status means nothing": (*world).toldAsPlain,
+	"nobody notices a lost run":     (*world).toldAsPlain,
+	"nobody is warned":              (*world).toldAsPlain,
+
+	"it runs with the priority of cron":     (*world).placedAsCron,
+	"it has cron's share of the disk":       (*world).placedAsCron,
+	"it has cron's share of the processors": (*world).placedAsCron,
+	"it runs among cron's own processes":    (*world).placedAsCron,
+	"the account's own limit holds":         (*world).unlimited,
+	"nothing limits it":                     (*world).unlimited,
+
+	"its output is mailed, and goes nowhere else":    (*world).mailedAlone,
+	"all of its output is mailed":                    (*world).mailedAlone,
+	"its output is mailed, whatever its exit status": (*world).mailedAlone,
+	"its output is mailed to MAILTO":                 (*world).mailedAlone,
+	"nobody is told, but by the mail of its output":  (*world).mailedAlone,
+	"no history is kept":                             (*world).mailedAlone,
+}
+
+// judgeLosses looks whether an entry under a cron loses what lint says, option
+// by option.
+func judgeLosses(t *testing.T, r result, cron string, cases []lossCase) {
+	t.Helper()
+	w := witness(t, r, cron, cases)
+	stated := statedLosses(t, cases)
+	for _, l := range stated {
+		observe := observations[l.text]
+		if observe == nil {
+			continue // TestEachLossIsObserved tells of it
+		}
+		if err := observe(w, l.entry); err != nil {
+			t.Errorf("%s: %s= of %s: want that %s, but %v\n%s", cron, l.option, l.entry, l.text, err, w.tell(l.entry))
+		}
+	}
+	t.Logf("%s: %d losses of %d entries observed", cron, len(stated), len(cases))
+}
+
+// witness reads what a machine left of one cron.
+func witness(t *testing.T, r result, cron string, cases []lossCase) *world {
+	t.Helper()
+	w := &world{cron: cron, cases: cases, runs: map[string][]*lossRun{}, letters: map[string][]string{}, found: r.file(t, cron+".found")}
+	for line := range strings.Lines(r.file(t, cron+".events")) {
+		var e lossEvent
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		w.add(e)
+	}
+	var missed, asleep, awake int64
+	if _, err := fmt.Sscan(r.file(t, "moments"), &missed, &asleep, &awake); err != nil {
+		t.Fatal(err)
+	}
+	w.moments = moments{time.Unix(missed, 0), time.Unix(asleep, 0).Truncate(time.Minute).Add(time.Minute), time.Unix(awake, 0)}
+	for _, path := range glob(t, filepath.Join(r.out, "mail", "*")) {
+		letter := text(t, path)
+		if entry := w.entryOf(letter); entry != "" {
+			w.letters[entry] = append(w.letters[entry], letter)
+		}
+	}
+	logs := map[string]string{"debian": "cron.log", "cronie": "cronie.log", "busybox": "busybox.log"}
+	w.log = slices.Collect(strings.Lines(r.file(t, logs[cron])))
+	return w
+}
+
+func (w *world) add(e lossEvent) {
+	switch e.What {
+	case "daemon":
+		w.daemon = e.Place
+	case "start":
+		w.runs[e.Entry] = append(w.runs[e.Entry], &lossRun{start: e})
+	case "end":
+		for _, r := range w.runs[e.Entry] {
+			if r.start.PID == e.PID {
+				r.end = &e
+			}
+		}
+	}
+}
+
+// entryOf finds the entry whose command a text names.
+func (w *world) entryOf(text string) string {
+	_, after, _ := strings.Cut(text, "entry "+w.cron+" ")
+	name, _, _ := strings.Cut(after, " ")
+	return name
+}
+
+func (w *world) caseOf(entry string) lossCase {
+	return w.cases[slices.IndexFunc(w.cases, func(c lossCase) bool { return c.name == entry })]
+}
+
+// tell is what is known of an entry, for who reads of a failure.
+func (w *world) tell(entry string) string {
+	said := fmt.Sprintf("down at %v, stopped at %v, awake at %v\n", w.moments.missed.UTC(), w.moments.late.UTC(), w.moments.awake.UTC())
+	for _, r := range w.runs[entry] {
+		said += fmt.Sprintf("%+v\n", r.start)
+		if r.end != nil {
+			said += fmt.Sprintf("%+v\n", *r.end)
+		}
+	}
+	return said + strings.Join(w.letters[entry], "\n")
+}
+
+// rounds are the runs of an entry before the cron was stopped and after it.
+func (w *world) rounds(entry string) (peace, late []*lossRun) {
+	for _, r := range w.runs[entry] {
+		if r.start.At.Before(w.moments.awake) {
+			peace = append(peace, r)
+		} else {
+			late = append(late, r)
+		}
+	}
+	return peace, late
+}
+
+// steady: it ran once in each minute that began while the cron was up.
+func (w *world) steady(entry string) error {
+	minutes := int(w.moments.late.Sub(w.moments.missed)/time.Minute) - 1
+	peace, late := w.rounds(entry)
+	if w.cron == "busybox" && w.caseOf(entry).does == "live" { // it starts none beside another
+		minutes, late = 1, peace
+	}
+	if len(peace) != minutes || len(late) == 0 {
+		return fmt.Errorf("it started %d times, want %d, and then %d times", len(peace), minutes, len(late))
+	}
+	return nil
+}
+
+func (w *world) steadyOrNever(entry string) error {
+	if w.caseOf(entry).fields != never {
+		return w.steady(entry)
+	}
+	if n := len(w.runs[entry]); n > 0 {
+		return fmt.Errorf("it started %d times", n)
+	}
+	return nil
+}
+
+// sameAtChange: of two entries of the same time, in a gap, one is to be skipped
+// and one to run at the gap's end; the cron does with both what it does.
+func (w *world) sameAtChange(string) error {
+	want := 1
+	if w.cron == "busybox" {
+		want = 0 // it knows of no gaps
+	}
+	if literal, second := len(w.runs["dst-literal"]), len(w.runs["dst-second"]); literal != want || second != want {
+		return fmt.Errorf("they started %d and %d times", literal, second)
+	}
+	return nil
+}
+
+// startedLate: it started, seconds after its time.
+func (w *world) startedLate(entry string) error {
+	_, late := w.rounds(entry)
+	if len(late) == 0 {
+		return errors.New("it did not start")
+	}
+	if after := late[0].start.At.Sub(w.moments.late); after < 2*time.Second || after > time.Minute {
+		return fmt.Errorf("it started %v after its time", after)
+	}
+	return nil
+}
+
+// notMadeUp: what was missed while the cron was down did not run; what it slept
+// through did.
+func (w *world) notMadeUp(entry string) error {
+	if err := w.steady(entry); err != nil {
+		return err
+	}
+	if first := w.runs[entry][0].start.At; first.Before(w.moments.missed.Add(time.Minute)) {
+		return fmt.Errorf("it started at %v", first)
+	}
+	return w.startedLate(entry)
+}
+
+// besideItself: its program lived on beside its next run; busybox's cron did
+// not start that.
+func (w *world) besideItself(entry string) error {
+	if err := w.unstopped(entry); err != nil {
+		return err
+	}
+	if _, late := w.rounds(entry); (len(late) == 0) != (w.cron == "busybox") {
+		return fmt.Errorf("then it started %d times", len(late))
+	}
+	return nil
+}
+
+// unstopped: its program lived on into the next minute and ended by itself.
+func (w *world) unstopped(entry string) error {
+	if len(w.runs[entry]) == 0 {
+		return errors.New("it did not start")
+	}
+	return livedAt(w.runs[entry][0], w.moments.awake)
+}
+
+func livedAt(r *lossRun, at time.Time) error {
+	if r.end == nil {
+		return errors.New("the first run was ended")
+	}
+	if r.end.At.Before(at) {
+		return fmt.Errorf("the first run ended at %v", r.end.At)
+	}
+	return nil
+}
+
+// besideOthers: it lived together with the other entry of its pool.
+func (w *world) besideOthers(entry string) error {
+	pool := regexp.MustCompile(`pool=\w+`).FindString(w.caseOf(entry).options)
+	for _, c := range w.cases {
+		if c.name != entry && strings.Contains(c.options, pool) {
+			return w.together(entry, c.name)
+		}
+	}
+	return errors.New("there is no other")
+}
+
+func (w *world) besideParent(entry string) error {
+	if err := w.steady(entry); err != nil {
+		return err
+	}
+	return w.together(entry, "plain-live")
+}
+
+// together: the first run of the other lived while that of this one started.
+func (w *world) together(entry, other string) error {
+	if len(w.runs[entry]) == 0 || len(w.runs[other]) == 0 {
+		return errors.New("they did not both start")
+	}
+	return livedAt(w.runs[other][0], w.runs[entry][0].start.At)
+}
+
+// toldAsPlain: log and mails tell of it what they tell of an entry without
+// options.
+func (w *world) toldAsPlain(entry string) error {
+	if err := w.steady(entry); err != nil {
+		return err
+	}
+	got, want := w.told(entry), w.told("plain-"+w.caseOf(entry).does)
+	if len(want) == 0 || !slices.Equal(got, want) {
+		return fmt.Errorf("of it is told %q, of a plain one %q", got, want)
+	}
+	return nil
+}
+
+// told is the kinds of log lines and letters about an entry.
+func (w *world) told(entry string) []string {
+	var said []string
+	for _, text := range slices.Concat(w.log, w.letters[entry]) {
+		if w.entryOf(text) == entry {
+			text, _, _ = strings.Cut(text, "\n\n") // of a letter its head
+			text = strings.ReplaceAll(text, " "+entry+" ", " NAME ")
+			said = append(said, regexp.MustCompile(`\d+`).ReplaceAllString(text, "N"))
+		}
+	}
+	slices.Sort(said)
+	return slices.Compact(said)
+}
+
+// placedAsCron: the kernel treats it as it treats the cron.
+func (w *world) placedAsCron(entry string) error {
+	if err := w.steady(entry); err != nil {
+		return err
+	}
+	if got := w.runs[entry][0].start.Place; !maps.Equal(got, w.daemon) {
+		return fmt.Errorf("it was placed %q, the cron %q", got, w.daemon)
+	}
+	return nil
+}
+
+// unlimited: it got what it asked the kernel for, more than its options allow.
+func (w *world) unlimited(entry string) error {
+	if err := w.placedAsCron(entry); err != nil {
+		return err
+	}
+	end := w.runs[entry][0].end
+	if end == nil {
+		return errors.New("it did not come to its end")
+	}
+	if end.Held != hogged {
+		return fmt.Errorf("it held %+v", end.Held)
+	}
+	return nil
+}
+
+// mailedAlone: what it said was mailed to MAILTO, all of that and nothing else,
+// and neither file nor log has it.
+func (w *world) mailedAlone(entry string) error {
+	if err := w.toldAsPlain(entry); err != nil {
+		return err
+	}
+	if n := len(w.letters[entry]); n == 0 || n > len(w.runs[entry]) {
+		return fmt.Errorf("%d runs were told of in %d letters", len(w.runs[entry]), n)
+	}
+	for _, letter := range w.letters[entry] {
+		head, body, _ := strings.Cut(letter, "\n\n")
+		if !strings.Contains(head, "\nTo: lab") || strings.TrimSpace(body) != strings.TrimSpace(output(entry, w.caseOf(entry).does)) {
+			return errors.New("a letter is not to MAILTO, or not what it said")
+		}
+	}
+	if w.found != "" {
+		return fmt.Errorf("output is also in %q", w.found)
+	}
+	return nil
+}
+
+// lossEvent is what a program of the cases tells of itself: see entryTool.
+type lossEvent struct {
+	Entry, What string
+	PID         int
+	At          time.Time
+	Place       map[string]string // how the kernel treats it
+	Held        held
+}
+
+type held struct{ Memory, Tasks, Files, CPU int }
+
+// hogged is what a hog holds: bytes, threads, files, and milliseconds of a
+// processor. Each is more than the limit of the case that has one.
+var hogged = held{Memory: 16 << 20, Tasks: 8, Files: 64, CPU: 100}
+
+// output is what the program of an entry says.
+func output(entry, does string) string {
+	switch does {
+	case "talk", "cry":
+		return "said by " + entry + "\n"
+	case "shout":
+		return strings.Repeat("said by "+entry+"\n", 500)
+	}
+	return ""
+}
+
+// entryTool CRON ENTRY DOES is the program of an entry. It tells when it starts
+// and when it ends, and meanwhile
+//
+//	quick, lose, talk, cry, shout   says its output; lose and cry then fail
+//	live                            waits until somebody writes to the gate
+//	hog                             holds memory, threads, files
+//	vanish                          is killed with its group
+func entryTool(args []string) error {
+	if len(args) != 3 {
+		return errors.New("usage: labtool entry CRON ENTRY DOES")
+	}
+	cron, entry, does := args[0], args[1], args[2]
+	self := lossEvent{Entry: entry, PID: os.Getpid()}
+	if err := self.record(cron, "start"); err != nil {
+		return err
+	}
+	fmt.Print(output(entry, does))
+	switch does {
+	case "live":
+		if _, err := os.ReadFile("/lab/gate"); err != nil {
+			return err
+		}
+	case "hog":
+		self.Held = hold(hogged)
+	case "vanish":
+		return syscall.Kill(-syscall.Getpgrp(), syscall.SIGKILL)
+	}
+	if err := self.record(cron, "end"); err != nil {
+		return err
+	}
+	if does == "lose" || does == "cry" {
+		os.Exit(1)
+	}
+	return nil
+}
+
+// placeTool CRON PID tells how the kernel treats a cron.
+func placeTool(args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: labtool place CRON PID")
+	}
+	pid, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	daemon := lossEvent{PID: pid}
+	return daemon.record(args[0], "daemon")
+}
+
+// record adds the event to those of the cron, in one write.
+func (e *lossEvent) record(cron, what string) error {
+	e.What, e.At, e.Place = what, time.Now(), place(e.PID)
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile("/lab/out/"+cron+".events", os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.Write(append(line, '\n'))
+	return err
+}
+
+// place is what the kernel has noted of a process that limits it.
+func place(pid int) map[string]string {
+	proc := fmt.Sprint("/proc/", pid)
+	stat := read(proc, "stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	class, _, _ := syscall.Syscall(syscall.SYS_IOPRIO_GET, 1, uintptr(pid), 0)
+	facts := map[string]string{
+		"nice": fields[16], "policy": fields[38], "disk": fmt.Sprint(class), "groups": read(proc, "cgroup"),
+	}
+	// The hard one: Go's programs raise the other to it.
+	if files := regexp.MustCompile(`Max open files +\S+ +(\S+)`).FindStringSubmatch(read(proc, "limits")); files != nil {
+		facts["files"] = files[1]
+	}
+	return facts
+}
+
+// hold takes as much as it is told, as far as the kernel gives it, and tells
+// how much it had at once.
+func hold(want held) (got held) {
+	memory := make([]byte, want.Memory)
+	for i := 0; i < len(memory); i += os.Getpagesize() {
+		memory[i] = 1
+	}
+	got.Memory = len(memory)
+	for range want.Files {
+		if f, err := os.Open("/dev/null"); err == nil {
+			defer f.Close()
+			got.Files++
+		}
+	}
+	hands, done := make(chan int), make(chan int)
+	for range want.Tasks {
+		go func() {
+			runtime.LockOSThread() // a thread for each
+			hands <- 1
+			<-done
+		}()
+	}
+	for range want.Tasks {
+		got.Tasks += <-hands
+	}
+	close(done)
+	for got.CPU < want.CPU {
+		var used syscall.Rusage
+		if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+			return got
+		}
+		got.CPU = min(want.CPU, int((used.Utime.Nano()+used.Stime.Nano())/1e6))
+	}
+	runtime.KeepAlive(memory)
+	return got
+}
