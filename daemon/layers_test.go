@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"daemon/api"},
 	{"daemon/server"},
 	{"daemon"},
-	{"tui/safe", "tui/keys", "tui/when"},
+	{"tui/safe", "tui/keys", "tui/when", "tui/amount"},
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui"},

@@ -69,17 +69,6 @@ func (a *app) took(r *job.Run) string {
 	return when.Brief(r.Ended.Sub(r.Started))
 }
 
-// ending says how a run ended or how far it has come.
-func ending(r *job.Run) string {
-	switch r.State {
-	case job.RunEnded:
-		return r.Ending()
-	case job.RunDecided:
-		return "starting"
-	}
-	return string(r.State)
-}
-
 // stamp writes an instant for programs: "" for none.
 func stamp(t time.Time, loc *time.Location) string {
 	if t.IsZero() {

@@ -68,7 +68,7 @@ func (a *app) printLetters(letters []api.Letter, out *output, loc *time.Location
 		if out.forEyes() {
 			since, due = l.Since.In(loc).Format(stampEyes), l.Run.Due.In(loc).Format(stampEyes)
 		}
-		t.add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), ending(&l.Run))
+		t.add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), l.Run.Standing())
 	}
 	a.printTable(t, out)
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/amount"
 )
 
 // historyFlags are the flags of history that need reading.
@@ -97,9 +98,9 @@ func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
 	}
 	for i := range runs {
 		r := &runs[i]
-		t.add(r.ID.String(), string(r.Job), formatTime(r.Due, form, loc), formatTime(r.Started, form, loc), ending(r), a.took(r),
+		t.add(r.ID.String(), string(r.Job), formatTime(r.Due, form, loc), formatTime(r.Started, form, loc), r.Standing(), a.took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
-			cpuTime(r.Usage.CPU), size(r.Usage.Memory), size(r.Usage.Read), size(r.Usage.Write))
+			cpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write))
 		t.rows[i][4].tone = runTone(r)
 	}
 	return t

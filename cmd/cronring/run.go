@@ -43,7 +43,7 @@ func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
 	defer client.Close()
 	runs, err := client.Run(cmd.Context(), r)
 	if err == nil {
-		err = a.printRuns(runs, out, ending)
+		err = a.printRuns(runs, out, (*job.Run).Standing)
 	}
 	switch {
 	case !r.Wait:

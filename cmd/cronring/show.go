@@ -70,7 +70,7 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 	}
 	for i := range j.Recent {
 		r := &j.Recent[i]
-		a.printField(fieldOnce(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(stampEyes), ending(r), a.took(r))+used(&r.Usage))
+		a.printField(fieldOnce(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(stampEyes), r.Standing(), a.took(r))+used(&r.Usage))
 	}
 	for i, t := range j.Upcoming {
 		a.printField(fieldOnce(i, "next"), t.In(loc).Format(stampEyes)+"  "+a.until(t))

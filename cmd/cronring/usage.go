@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/amount"
 )
 
 // used says what the processes of a run have used, or nothing where nothing is
@@ -13,7 +14,7 @@ import (
 func used(u *job.Usage) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{
-		{"cpu", cpuTime(u.CPU)}, {"memory", size(u.Memory)}, {"read", size(u.Read)}, {"written", size(u.Write)},
+		{"cpu", cpuTime(u.CPU)}, {"memory", amount.Bytes(u.Memory)}, {"read", amount.Bytes(u.Read)}, {"written", amount.Bytes(u.Write)},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.name+" "+p.value)
@@ -31,28 +32,4 @@ func cpuTime(d time.Duration) string {
 		return ""
 	}
 	return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + "s"
-}
-
-// size writes bytes in the units of memory=, with at least three digits: 900,
-// 12.3K, 1.50G; "" for none.
-func size(n int64) string {
-	const units = "KMGTPE"
-	switch {
-	case n <= 0:
-		return ""
-	case n < 1000:
-		return strconv.FormatInt(n, 10)
-	}
-	f, unit := float64(n), -1
-	for ; f >= 999.5; unit++ {
-		f /= 1024
-	}
-	decimals := 0
-	if f < 99.95 {
-		decimals++
-	}
-	if f < 9.995 {
-		decimals++
-	}
-	return strconv.FormatFloat(f, 'f', decimals, 64) + units[unit:unit+1]
 }

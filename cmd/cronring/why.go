@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +54,7 @@ else about the newest one; or about a run that somebody asked for since.`,
 
 func (a *app) printWhy(w api.Why, loc *time.Location) {
 	a.printf("%s at %s\n", safe.Text(string(w.Job)), w.At.In(loc).Format(stampEyes))
-	a.printf("%s %s\n\n", a.stepSign(outcomeOf(w)), safe.Text(w.Verdict))
+	a.printf("%s %s\n\n", a.stepSign(w.Sum()), safe.Text(w.Verdict))
 	for _, step := range w.Steps {
 		a.printf("  %s %-9s %s\n", a.stepSign(step.State), step.Name, safe.Text(step.Fact))
 	}
@@ -71,18 +70,6 @@ func (a *app) printWhy(w api.Why, loc *time.Location) {
 		}
 		a.printf("  %s    %s\n", safe.Text(r.What), safe.Text(r.Command))
 	}
-}
-
-// outcomeOf sums the steps up: what is still to come has passed none.
-func outcomeOf(w api.Why) api.StepState {
-	crossed := func(s api.Step) bool { return s.State == api.Crossed }
-	switch {
-	case w.Ran:
-		return api.Passed
-	case slices.ContainsFunc(w.Steps, crossed):
-		return api.Crossed
-	}
-	return api.NotReached
 }
 
 func (a *app) stepSign(s api.StepState) string {

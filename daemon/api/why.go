@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -24,6 +25,19 @@ type Why struct {
 	Steps    []Step       `json:"steps"` // eight to ten
 	Facts    []string     `json:"facts,omitempty"`
 	Remedies []Remedy     `json:"remedies,omitempty"`
+}
+
+// Sum sums it up: passed is what went well, crossed what did not start or
+// failed. What is still to come, or waits, is neither.
+func (w *Why) Sum() StepState {
+	crossed := func(s Step) bool { return s.State == Crossed }
+	switch {
+	case w.Run != nil && w.Run.Failed(), !w.Ran && slices.ContainsFunc(w.Steps, crossed):
+		return Crossed
+	case w.Ran:
+		return Passed
+	}
+	return NotReached
 }
 
 // Step is one link of the chain.

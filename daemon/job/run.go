@@ -74,6 +74,17 @@ func (r *Run) Ending() string {
 	return how
 }
 
+// Standing says how the run ended, or how far it has come.
+func (r *Run) Standing() string {
+	switch r.State {
+	case RunEnded:
+		return r.Ending()
+	case RunDecided:
+		return "starting"
+	}
+	return string(r.State)
+}
+
 // status is the outcome in words, without a judgement of exit status 0.
 func (r *Run) status() string {
 	if r.Outcome.OK() {
