@@ -11,4 +11,6 @@ var roots = []struct {
 }{}
 
 // openers make the screens that a key opens about what is selected.
-var openers = map[keys.Action]func(w *World, s Subject) Screen{}
+var openers = map[keys.Action]func(w *World, s Subject) Screen{
+	keys.Explain: func(_ *World, s Subject) Screen { return NewWhy(s) },
+}

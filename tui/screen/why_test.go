@@ -1,0 +1,281 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// overlapped is an occurrence that was skipped for the run before it.
+func overlapped() api.Why {
+	at := time.Date(2026, 11, 20, 1, 30, 0, 0, time.UTC)
+	return api.Why{
+		V: api.Version, Job: "etl-nightly", Table: "/etc/cron.d/etl", Line: 15, At: at, Zone: "Europe/Berlin",
+		Verdict:  `It did not start. The run before it was still going, overlap is "skip".`,
+		Decision: job.DecideSkip, Reason: job.Overlapping,
+		Steps: []api.Step{
+			{Name: api.StepEntry, State: api.Passed, Fact: "/etc/cron.d/etl:15  0,30 2 * * *  loaded 3 Nov 09:12, revision 31"},
+			{Name: api.StepEnabled, State: api.Passed, Fact: "not held, not paused by a window, not @once-spent"},
+			{Name: api.StepSchedule, State: api.Passed, Fact: "minute 30, hour 2, every day"},
+			{Name: api.StepClock, State: api.Passed, Fact: "02:30 exists once in Europe/Berlin that day; no step seen"},
+			{Name: api.StepDaemon, State: api.Passed, Fact: "up since 3 Nov 09:12:40, ticked 02:30:00.004 (4 ms late)"},
+			{Name: api.StepNode, State: api.Passed, Fact: "db-01 runs it: the entry is this host's own"},
+			{Name: api.StepOverlap, State: api.Crossed, Fact: "run 4187 began 02:00:00, was running at 02:30:00, ended 02:41:07"},
+			{Name: api.StepGate, State: api.NotReached, Fact: "not reached"},
+		},
+		Facts: []string{
+			"this happened 4 times in 30 days; p95 of etl-nightly is 34 min, gap is 30 min",
+			"next slot Sat 21 Nov 02:00:00 in 7h57m",
+		},
+		Remedies: []api.Remedy{
+			{What: "queue instead of skip", Command: "cronring set etl-nightly overlap=queue"},
+			{What: "widen the interval", Command: "${EDITOR:-vi} +15 /etc/cron.d/etl"},
+			{What: "run it now", Command: "cronring run etl-nightly"},
+		},
+	}
+}
+
+// whyDaemon explains every occurrence as overlapped, and knows others.
+func whyDaemon() *fakeDaemon {
+	w := overlapped()
+	return &fakeDaemon{
+		why: func(ref string, at time.Time) (api.Why, error) {
+			if !at.IsZero() {
+				w.At = at
+			}
+			w.Job = job.ID(ref)
+			return w, nil
+		},
+		past: func([]job.ID, int) ([]api.JobPast, error) {
+			return []api.JobPast{{Cells: []api.Cell{{Due: w.At.Add(-24 * time.Hour)}, {Due: w.At}}}}, nil
+		},
+		show: func(string) (api.Job, error) { return api.Job{Upcoming: []time.Time{w.At.Add(24 * time.Hour)}}, nil },
+		oneRun: func(ref string) (job.Run, error) {
+			return job.Run{ID: 4213, Job: "etl-nightly", Due: w.At, State: job.RunEnded}, nil
+		},
+	}
+}
+
+func openWhy(t *testing.T, w *World, d Daemon, s Subject) *Why {
+	t.Helper()
+	why := NewWhy(s)
+	settle(t, why, w, d, why.Open(w))
+	return why
+}
+
+// drawn is what a screen shows, with the first line that the shell gives it.
+func drawn(s Screen, v canvas.View, w *World) {
+	if m, ok := s.(Modal); ok {
+		v.PutCut(1, 0, v.Width()-1, m.Heading(w), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
+	}
+	s.Draw(v.In(0, 1, v.Width(), v.Height()-2), w)
+}
+
+func TestWhyScreens(t *testing.T) {
+	checkScreens(t, "why", func(v canvas.View, w *World) {
+		drawn(openWhy(t, w, whyDaemon(), Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+	})
+	checkScreens(t, "why-hostile", func(v canvas.View, w *World) {
+		d := whyDaemon()
+		d.why = func(string, time.Time) (api.Why, error) {
+			a := overlapped()
+			a.Job = job.ID("\u202egnp.exe\x1b[2J" + strings.Repeat("x", 200))
+			a.Verdict = "It ran. \x1b]0;owned\x07 " + strings.Repeat("nothing ", 30)
+			if w.Glyphs.Tier == canvas.Full {
+				a.Verdict += strings.Repeat("日本語", 60)
+			}
+			a.Steps[0].Fact = strings.Repeat("longword", 40)
+			a.Facts = append(a.Facts, "\xff\xfe")
+			a.Remedies = append(a.Remedies, api.Remedy{What: "\x1b[31mred", Command: strings.Repeat("rm ", 99)})
+			return a, nil
+		}
+		drawn(openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+	})
+	checkScreens(t, "why-error", func(v canvas.View, w *World) {
+		d := &fakeDaemon{why: func(string, time.Time) (api.Why, error) {
+			return api.Why{}, &api.Error{Kind: api.NotFound, What: `cannot explain "etl-nightly": no such job`, Why: "142 jobs are loaded, none matches", Fix: "cronring list 'etl*'"}
+		}}
+		drawn(openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+	})
+}
+
+// What the page of the design shows is shown, where the data allow it.
+func TestWhyKeepsItsPlaces(t *testing.T) {
+	w := newWorld(t)
+	c := canvas.New(80, 24)
+	drawn(openWhy(t, w, whyDaemon(), Subject{Jobs: []job.ID{"etl-nightly"}}), c.View(), w)
+	for y, want := range map[int]string{
+		0:  " Why: etl-nightly at Fri 20 Nov 02:30:00 CET",
+		1:  ` ✗ It did not start. The run before it was still going, overlap is "skip".`,
+		2:  "─ The chain, first cross wins ──────────────────────────────────────────────────",
+		3:  " ✓ entry     /etc/cron.d/etl:15  0,30 2 * * *  loaded 3 Nov 09:12, revision 31",
+		9:  " ✗ overlap   run 4187 began 02:00:00, was running at 02:30:00, ended 02:41:07",
+		11: "─ Facts ────────────────────────────────────────────────────────────────────────",
+		13: " next slot Sat 21 Nov 02:00:00 in 7h57m",
+		14: "─ Do one of these ──────────────────────────────────────────────────────────────",
+		15: " 1  queue instead of skip    cronring set etl-nightly overlap=queue",
+		18: " same text in a shell:       cronring why etl-nightly --at 02:30",
+	} {
+		if got := strings.TrimRight(strings.Split(c.Text(), "\n")[y], " "); got != want {
+			t.Errorf("line %d\n got %q\nwant %q", y+1, got, want)
+		}
+	}
+}
+
+func TestWhyOfAFailingJobIsOfItsFailure(t *testing.T) {
+	w, d := newWorld(t), whyDaemon()
+	var asked []string
+	d.oneRun = func(ref string) (job.Run, error) {
+		asked = append(asked, ref)
+		return job.Run{ID: 4213, Job: "etl-orders", Due: now}, nil
+	}
+	why := openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-orders"}})
+	if !slices.Equal(asked, []string{"4213"}) || !why.answer.At.Equal(now) {
+		t.Errorf("asked for runs %v and explained %v, want run 4213 and %v", asked, why.answer.At, now)
+	}
+}
+
+func TestWhyGoesThroughOccurrences(t *testing.T) {
+	w, d := newWorld(t), whyDaemon()
+	why := openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}})
+	at := overlapped().At
+	for _, tt := range []struct {
+		key    keys.Action
+		want   time.Time
+		refuse bool
+	}{
+		{keys.NextRun, at.Add(24 * time.Hour), false},
+		{keys.NextRun, at.Add(24 * time.Hour), true},
+		{keys.PreviousRun, at, false},
+		{keys.PreviousRun, at.Add(-24 * time.Hour), false},
+		{keys.PreviousRun, at.Add(-24 * time.Hour), true},
+	} {
+		if got := why.Refuses(w, tt.key) != ""; got != tt.refuse {
+			t.Errorf("%s at %v is refused: %v, want %v", tt.key, why.answer.At, got, tt.refuse)
+		}
+		effects, _ := why.Act(w, tt.key)
+		settle(t, why, w, d, effects)
+		if !why.answer.At.Equal(tt.want) {
+			t.Errorf("after %s it explains %v, want %v", tt.key, why.answer.At, tt.want)
+		}
+	}
+}
+
+func TestWhyDoesWhatIsProposed(t *testing.T) {
+	run := &job.Run{ID: 77, Job: "j"}
+	for _, tt := range []struct{ command, want string }{
+		{"cronring run j", "press run j 0"},
+		{"cronring resume j", "press pause j 0"},
+		{"cronring stop j", "press stop j 0"},
+		{"cronring logs -f 77", "press output j 77"},
+		{"cronring run --force j", "do [cronring run --force j]"},
+		{"${EDITOR:-vi} +15 /etc/cron.d/etl", "press edit j 77"},
+		{"cronring run other", "clip cronring run other"},
+		{"cronring lint /etc/cron.d/etl", "clip cronring lint /etc/cron.d/etl"},
+		{"getent passwd ann", "clip getent passwd ann"},
+		{"rm -rf /", "clip rm -rf /"},
+		{"", "clip "},
+	} {
+		w := newWorld(t)
+		d := whyDaemon()
+		d.why = func(string, time.Time) (api.Why, error) {
+			return api.Why{Job: "j", Run: run, Remedies: []api.Remedy{{What: "x", Command: tt.command}}}, nil
+		}
+		why := openWhy(t, w, d, Subject{Jobs: []job.ID{"j"}})
+		effects, ok := why.Act(w, keys.Remedy1)
+		if !ok || len(effects) != 1 {
+			t.Fatalf("%q: got effects %v, %v", tt.command, effects, ok)
+		}
+		got := ""
+		switch e := effects[0].(type) {
+		case Press:
+			got = fmt.Sprintf("press %s %s %d", e.Action, e.Subject.Jobs[0], e.Subject.Run)
+		case Do:
+			got = fmt.Sprint("do ", e.Command)
+		case Clip:
+			got = "clip " + e.Text
+		}
+		if got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.command, got, tt.want)
+		}
+		if why.Refuses(w, keys.Remedy2) == "" {
+			t.Errorf("%q: 2 is not refused, though only one thing is proposed", tt.command)
+		}
+	}
+}
+
+func TestWhyAsksAgainWhenItsJobChanges(t *testing.T) {
+	w, d := newWorld(t), whyDaemon()
+	why := openWhy(t, w, d, Subject{Jobs: []job.ID{"pg-backup"}})
+	if effects := why.Refresh(w); len(effects) != 0 {
+		t.Fatalf("nothing changed, and it asks %v", effects)
+	}
+	slot, _ := w.Board.Find("pg-backup")
+	row := w.Board.Row(slot)
+	row.LastRun++
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	if effects := why.Refresh(w); len(effects) == 0 {
+		t.Error("the job ran, and it does not ask again")
+	}
+}
+
+func TestWhyKeepsWhatItKnowsOffline(t *testing.T) {
+	w, d := newWorld(t), whyDaemon()
+	why := openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}})
+	why.Take(w, Answer{Slot: slotWhy, Err: &api.Error{Kind: api.Unreachable, What: "no daemon"}})
+	w.Link.Live = false
+	if effects := why.Refresh(w); len(effects) != 0 || !why.known {
+		t.Errorf("offline: asks %v, known %v; want nothing and true", effects, why.known)
+	}
+	w.Link.Live = true
+	if effects := why.Refresh(w); len(effects) == 0 {
+		t.Error("the daemon is back, and it does not ask")
+	}
+}
+
+func TestShellTime(t *testing.T) {
+	w := newWorld(t)
+	for at, want := range map[string]string{
+		"2026-11-20T01:30:00Z":   "02:30",
+		"2026-11-19T01:30:00Z":   "'2026-11-19 02:30'",
+		"2026-11-20T01:30:07.5Z": "2026-11-20T02:30:07.5+01:00",
+	} {
+		moment, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shellTime(moment, w.Now, w.Local); got != want {
+			t.Errorf("%s: got %s, want %s", at, got, want)
+		}
+	}
+}
+
+// At the end of summer time the clock shows 02:30 twice: one of both needs its
+// offset.
+func TestShellTimeThatTheClockShowsTwice(t *testing.T) {
+	w := newWorld(t)
+	first := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC)
+	a, b := shellTime(first, w.Now, w.Local), shellTime(first.Add(time.Hour), w.Now, w.Local)
+	if a == b {
+		t.Errorf("both are %s", a)
+	}
+}
+
+func TestForcedRunSaysWhatCameOfIt(t *testing.T) {
+	d := &fakeDaemon{}
+	said, err := forcedRun("j").Call(context.Background(), d)
+	if err != nil || said != "run 4231 was started" {
+		t.Errorf("got %q, %v", said, err)
+	}
+	if !slices.Equal(d.asked, []string{"run j"}) {
+		t.Errorf("it asked for %v, want one run of j", d.asked)
+	}
+}
