@@ -97,7 +97,7 @@ func mustSchedule(t testing.TB, spec string, zone *Zone) *Schedule {
 }
 
 func TestChangeTellsItsEffect(t *testing.T) {
-	location, err := zones("Europe/Berlin")
+	location, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
