@@ -163,8 +163,12 @@ func (v *View) SameRules(o *View) bool {
 	return v.jobs == o.jobs && v.node == o.node && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
 }
 
-// Marked lists the jobs that a pause or a trouble is known of, of whatever
-// account: of all others Hold and Trouble have nothing to say.
+// Options is the options of job i as they count: an entry that may not run is
+// held by them.
+func (v *View) Options(i int) *crontab.Options { return v.jobs.options(int32(i)) }
+
+// Marked lists the jobs that a pause, a trouble or an acknowledgement is known of,
+// of whatever account: of all others Hold, Trouble and Ack have nothing to say.
 func (v *View) Marked() []job.ID {
 	ids := make([]job.ID, 0, len(v.holds)+len(v.troubles))
 	for id := range v.holds {

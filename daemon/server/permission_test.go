@@ -40,6 +40,7 @@ type walked struct {
 	names       bool // a thing of ann's, which a stranger is told does not exist
 	private     bool // ann's own table: nobody else may ask about it
 	streams     bool
+	endless     bool // it streams until the caller has enough
 }
 
 // request is what a caller who wants ann's things would send to each route.
@@ -54,6 +55,7 @@ var request = map[string]walked{
 	"GET /v1/run":         {query: "run=1", names: true},
 	"GET /v1/output":      {query: "run=1&follow=true", names: true},
 	"GET /v1/events":      {streams: true},
+	"GET /v1/board":       {endless: true},
 	"GET /v1/diagnostics": {},
 	"GET /v1/config":      {},
 	"GET /v1/config/job":  {query: "job=ann-job", names: true},
@@ -165,7 +167,10 @@ func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (in
 		name, _ := accountName(uid)
 		return peer{uid: uid, name: name, keeper: s.keeps(uid)}
 	})))
-	recorder := httptest.NewRecorder()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	r = r.WithContext(ctx)
+	recorder := flushed{httptest.NewRecorder(), make(chan struct{}, 100)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -178,9 +183,24 @@ func (w *world) walkOn(s *Server, uid uint32, method, path string, q walked) (in
 		w.publish(api.Event{Notice: &job.Notice{Job: "ann-job", User: "ann", Text: "ann-secret"}})
 		w.stop()
 	}
+	if q.endless {
+		select {
+		case <-recorder.flushes:
+		case <-done: // refused
+		}
+		cancel()
+	}
 	<-done
 	return recorder.Code, recorder.Body.String()
 }
+
+// flushed tells when something was sent.
+type flushed struct {
+	*httptest.ResponseRecorder
+	flushes chan struct{}
+}
+
+func (f flushed) Flush() { f.flushes <- struct{}{} }
 
 func TestEventsPerPeer(t *testing.T) {
 	for uid, want := range map[uint32]int{0: 3, annUID: 3, bobUID: 0, noneUID: 0} {

@@ -36,6 +36,7 @@ var routes = []struct {
 	{"GET", "/v1/run", owner, (*Server).showRun},
 	{"GET", "/v1/output", owner, (*Server).output},
 	{"GET", "/v1/events", owner, (*Server).events},
+	{"GET", "/v1/board", owner, (*Server).board},
 	{"GET", "/v1/diagnostics", keeper, (*Server).diagnostics},
 	{"GET", "/v1/config", keeper, (*Server).config},
 	{"GET", "/v1/config/job", owner, (*Server).jobConfig},

@@ -102,6 +102,7 @@ type Server struct {
 	account func(uid uint32) (string, error)
 	log     *slog.Logger
 	desk    *desk
+	boards  *memory
 	mux     *http.ServeMux
 	active  sync.WaitGroup // handlers
 }
@@ -113,6 +114,8 @@ func New(o Options) *Server {
 		selfUID: o.SelfUID, account: o.Account, log: o.Log, desk: newDesk(o.Crontabs),
 		mux: http.NewServeMux(),
 	}
+	s.boards = newMemory(o.Store, o.Backend.View)
+	o.Backend.Tap(s.boards.tap)
 	s.register()
 	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -23,11 +24,8 @@ func (s *Server) healthNow() api.Health {
 // needed most.
 func (s *Server) status(ctx context.Context, c *call) error {
 	jobs := c.visible()
-	st := api.Status{
-		Health: s.healthNow(), Now: c.now, Draining: c.view.Draining(),
-		Loaded: c.view.Len(), Jobs: len(jobs), Tables: len(c.view.Tables()),
-		States: map[job.State]int{},
-	}
+	st := s.head(c.view, c.now)
+	st.Jobs = len(jobs)
 	if err := s.addStates(ctx, c, &st, jobs); err != nil {
 		st.Problems = append(st.Problems, unreadable(err))
 	}
@@ -38,6 +36,14 @@ func (s *Server) status(ctx context.Context, c *call) error {
 		}
 	}
 	return c.answer(st)
+}
+
+// head is a status without anything about jobs that are not everybody's.
+func (s *Server) head(v *engine.View, now time.Time) api.Status {
+	return api.Status{
+		Health: s.healthNow(), Now: now, Draining: v.Draining(),
+		Loaded: v.Len(), Tables: len(v.Tables()), States: map[job.State]int{},
+	}
 }
 
 func unreadable(err error) api.Problem {
@@ -63,12 +69,18 @@ func (s *Server) addStates(ctx context.Context, c *call, st *api.Status, jobs []
 }
 
 func (s *Server) addTotals(ctx context.Context, st *api.Status) error {
-	t, err := s.store.Totals(ctx, st.Now.Add(-24*time.Hour))
+	day, err := s.day(ctx, st.Now)
+	st.Day = day
+	return err
+}
+
+// day sums up the last 24 hours.
+func (s *Server) day(ctx context.Context, now time.Time) (*api.Totals, error) {
+	t, err := s.store.Totals(ctx, now.Add(-24*time.Hour))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	st.Day = &api.Totals{Runs: t.OK + t.Failed, OK: t.OK, Failed: t.Failed, Skipped: t.Skipped, LagP99: t.LagP99}
-	return nil
+	return &api.Totals{Runs: t.OK + t.Failed, OK: t.OK, Failed: t.Failed, Skipped: t.Skipped, LagP99: t.LagP99}, nil
 }
 
 func remarkCounts(remarks []crontab.Diagnostic) (errors, warnings int) {

@@ -26,7 +26,7 @@ import (
 // world is a real engine behind a Backend and a Store that keep what it says
 // in memory. Its clock moves only when a test moves it.
 type world struct {
-	t          *testing.T
+	t          testing.TB
 	mu         sync.Mutex
 	engine     *engine.Engine
 	now        time.Time
@@ -54,17 +54,23 @@ const firstUp = "2026-11-20T00:00:00Z"
 // newWorld has the entries of a system crontab loaded and begins at firstUp.
 func newWorld(t *testing.T, table string) *world {
 	t.Helper()
+	w := emptyWorld(t)
+	w.load(table)
+	return w
+}
+
+func emptyWorld(t testing.TB) *world {
+	t.Helper()
 	w := &world{
 		t: t, engine: engine.New(engine.State{}), now: instant(t, firstUp), up: time.Hour,
 		ledgers: map[string]job.Ledger{}, chunks: map[job.RunID][]job.Chunk{}, hub: map[chan api.Event]*int{},
 		subscribed: make(chan struct{}, 1000),
 	}
 	w.lives = []store.Life{{Up: w.now}}
-	w.load(table)
 	return w
 }
 
-func instant(t *testing.T, text string) time.Time {
+func instant(t testing.TB, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -518,30 +524,34 @@ func accountName(uid uint32) (string, error) {
 	return "", errors.New("no such uid")
 }
 
-func (w *world) server() *Server {
+func (w *world) server() *Server { return w.serverOf(w) }
+
+func (w *world) serverOf(s Store) *Server {
 	return New(Options{
-		Backend: w, Store: w, Now: func() time.Time { return w.now },
+		Backend: w, Store: s, Now: func() time.Time { return w.now },
 		SelfUID: selfUID, Account: accountName, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Crontabs: w.crontabs,
 	})
 }
 
 // serve answers on a real socket until the test ends, and gives its path.
-func (w *world) serve() string {
+func (w *world) serve() string { return w.serveStore(w) }
+
+func (w *world) serveStore(s Store) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), "s")
 	l, err := Listen(path)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.serveOn(l)
+	w.serveOn(l, s)
 	return path
 }
 
-func (w *world) serveOn(l net.Listener) (stop func() error) {
+func (w *world) serveOn(l net.Listener, s Store) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- w.server().Serve(ctx, l) }()
+	go func() { done <- w.serverOf(s).Serve(ctx, l) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done

@@ -1,0 +1,357 @@
+package server
+
+import (
+	"context"
+	"hash/maphash"
+	"math"
+	"net/http"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// How a board is sent.
+const (
+	firstPage  = 64                     // rows of the first piece: what a screen shows
+	otherPages = 2048                   // of the others
+	foldTime   = 100 * time.Millisecond // what happens within it goes together
+	shortIdle  = time.Second            // no sooner does it look again by itself
+	longIdle   = 10 * time.Second       // and no later: some changes nobody tells of
+	mostText   = 500                    // bytes of a command or a reason
+)
+
+// board answers with all jobs that the caller sees, and goes on with what
+// changes of them.
+func (s *Server) board(ctx context.Context, c *call) error {
+	w := s.boards.watch()
+	defer s.boards.unwatch(w)
+	if _, _, err := s.boards.follow(ctx); err != nil {
+		return err
+	}
+	c.patient()
+	c.w.Header().Set("Content-Type", "application/vnd.cronring.board")
+	c.w.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(c.w)
+	control.SetWriteDeadline(time.Time{})
+	var encoder api.BoardEncoder
+	var frames []byte
+	b := newBoard(s, c.peer, w, func(u *api.BoardUpdate) (err error) {
+		if frames, err = encoder.Append(frames[:0], u); err != nil {
+			return err
+		}
+		if _, err := c.w.Write(frames); err != nil {
+			return errReaderGone{err}
+		}
+		return control.Flush()
+	})
+	err := b.run(ctx)
+	if _, gone := err.(errReaderGone); err == nil || gone || ctx.Err() != nil {
+		return nil
+	}
+	if frames, err = encoder.AppendError(frames[:0], asError(err)); err == nil {
+		c.w.Write(frames) // the last words; whoever is gone misses nothing
+	}
+	return nil
+}
+
+// errReaderGone is the end of a stream that nobody reads any more.
+type errReaderGone struct{ error }
+
+// board is what one reader has been sent, by the number of each job.
+type board struct {
+	s     *Server
+	peer  peer
+	watch *watcher
+	send  func(*api.BoardUpdate) error
+	seed  maphash.Seed
+
+	names   *numbering
+	view    *engine.View
+	now     time.Time
+	sums    []uint64 // of the row that was sent; 0: none was
+	due     []int64  // when the row will be another though nothing happens, Unix nanoseconds
+	next    []int64  // the job's next start, likewise
+	state   []uint8  // index of severities, or unseen
+	head    api.Status
+	remarks struct{ errors, warnings int }
+	totals  *totals
+}
+
+// unseen is the state of a job that the reader does not see.
+const unseen = 255
+
+func newBoard(s *Server, p peer, w *watcher, send func(*api.BoardUpdate) error) *board {
+	return &board{s: s, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), totals: &totals{told: make(chan struct{}, 1)}}
+}
+
+// run sends until ctx ends.
+func (b *board) run(ctx context.Context) error {
+	defer b.totals.wait()
+	for {
+		if err := b.round(ctx); err != nil {
+			return err
+		}
+		if err := b.rest(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// rest waits until there is something to look at again, and lets what happens
+// together come together.
+func (b *board) rest(ctx context.Context) error {
+	idle := time.NewTimer(min(max(b.soonest().Sub(b.s.now()), shortIdle), longIdle))
+	defer idle.Stop()
+	fold := time.NewTimer(foldTime)
+	defer fold.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-fold.C:
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.watch.wake:
+	case <-b.totals.told:
+	case <-idle.C:
+	}
+	return nil
+}
+
+// soonest is when a row will be another by itself.
+func (b *board) soonest() time.Time {
+	if len(b.due) == 0 {
+		return b.now.Add(longIdle)
+	}
+	return time.Unix(0, slices.Min(b.due))
+}
+
+// round sends what has changed since the last one; the first sends all.
+func (b *board) round(ctx context.Context) error {
+	names, view, err := b.s.boards.follow(ctx)
+	if err != nil {
+		return err
+	}
+	slots, all := b.s.boards.changed(b.watch, names)
+	first, before := b.names == nil, b.view
+	b.view, b.now = view, b.s.now().UTC()
+	var gone []job.ID
+	if b.names != names {
+		gone = b.renumber(names)
+	}
+	if first || all || b.now.Before(b.head.Now) || !view.SameRules(before) {
+		err = b.sendAll(gone, first)
+	} else {
+		err = b.sendSome(slots)
+	}
+	if err != nil {
+		return err
+	}
+	if b.peer.keeper {
+		b.totals.look(ctx, b.s, b.now)
+	}
+	return nil
+}
+
+// renumber takes over what was sent of jobs that stay, and gives those that are
+// gone.
+func (b *board) renumber(names *numbering) (gone []job.ID) {
+	before, n := *b, len(names.order)
+	b.names = names
+	b.sums, b.due, b.next, b.state = make([]uint64, n), make([]int64, n), make([]int64, n), make([]uint8, n)
+	for i := range n {
+		b.due[i], b.next[i], b.state[i] = math.MaxInt64, math.MaxInt64, unseen
+	}
+	b.remarks.errors, b.remarks.warnings = 0, 0
+	if b.peer.keeper {
+		b.remarks.errors, b.remarks.warnings = remarkCounts(b.s.backend.Diagnostics())
+	}
+	if before.names == nil {
+		return nil
+	}
+	for key, from := range before.names.slots {
+		to, stays := names.slots[key]
+		switch {
+		case before.sums[from] == 0:
+		case stays && b.sees(int(to)):
+			b.sums[to] = before.sums[from]
+		default:
+			gone = append(gone, before.names.view.ID(int(from)))
+		}
+	}
+	return gone
+}
+
+func (b *board) sees(i int) bool { return b.peer.keeper || b.peer.sees(b.names.view.Entry(i).User()) }
+
+// sendAll compares all rows with what was sent. The worst come first, and of
+// the first time a screenful at once.
+func (b *board) sendAll(gone []job.ID, first bool) error {
+	p := b.painter(nil)
+	ranks, ok := b.rank(p)
+	if !ok {
+		return b.again()
+	}
+	u := api.BoardUpdate{Now: b.now, Gone: gone}
+	page := otherPages
+	if first {
+		page = firstPage
+		u.Head = b.newHead()
+	}
+	for _, slots := range ranks {
+		for len(slots) > 0 {
+			n := min(len(slots), page-len(u.Rows))
+			if !b.compare(p, slots[:n], &u) {
+				return b.again()
+			}
+			if slots = slots[n:]; len(u.Rows) < page {
+				continue
+			}
+			if err := b.flush(&u); err != nil {
+				return err
+			}
+			page = otherPages
+		}
+	}
+	u.Complete = true
+	return b.finish(&u)
+}
+
+// rank sorts all jobs that the reader sees by state, and by name in each.
+func (b *board) rank(p *painter) (ranks [][]int32, ok bool) {
+	ranks = make([][]int32, len(severities))
+	for slots := range slices.Chunk(b.names.order, otherPages) {
+		pasts, ok := p.read(slots)
+		if !ok {
+			return nil, false
+		}
+		for k, slot := range slots {
+			if !b.sees(int(slot)) {
+				continue
+			}
+			c, _ := p.condition(slot, &pasts[k])
+			state := severity(c.state())
+			b.state[slot] = uint8(state)
+			ranks[state] = append(ranks[state], slot)
+		}
+	}
+	return ranks, true
+}
+
+// again gives up a round, as the tables have changed meanwhile: the next one
+// begins at once.
+func (b *board) again() error {
+	b.watch.poke()
+	return nil
+}
+
+// sendSome compares the rows of some jobs, and of those whose time has come.
+func (b *board) sendSome(slots []int32) error {
+	now := b.now.UnixNano()
+	for slot, due := range b.due {
+		if due <= now {
+			slots = append(slots, int32(slot))
+		}
+	}
+	slots = slices.DeleteFunc(slots, func(slot int32) bool { return !b.sees(int(slot)) })
+	slices.Sort(slots)
+	slots = slices.Compact(slots)
+	u := api.BoardUpdate{Now: b.now}
+	if len(slots) > 0 {
+		p := b.painter(slots)
+		for part := range slices.Chunk(slots, otherPages) {
+			if err := b.flush(&u); err != nil {
+				return err
+			}
+			if !b.compare(p, part, &u) {
+				return b.again()
+			}
+		}
+	}
+	return b.finish(&u)
+}
+
+// flush sends the rows that have come together, if there are any.
+func (b *board) flush(u *api.BoardUpdate) error {
+	if len(u.Rows)+len(u.Gone) == 0 && u.Head == nil {
+		return nil
+	}
+	err := b.send(u)
+	*u = api.BoardUpdate{Now: b.now, Rows: u.Rows[:0]}
+	return err
+}
+
+// finish sends the rest of a round, with the head if it is another.
+func (b *board) finish(u *api.BoardUpdate) error {
+	if head := b.newHead(); head != nil {
+		u.Head = head
+	}
+	if u.Complete {
+		return b.send(u)
+	}
+	return b.flush(u)
+}
+
+// compare adds the rows that are not as they were sent. It reports false if the
+// tables have changed meanwhile.
+func (b *board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
+	pasts, ok := p.read(slots)
+	if !ok {
+		return false
+	}
+	for k, slot := range slots {
+		row, due := p.row(slot, &pasts[k])
+		b.due[slot], b.next[slot], b.state[slot] = due, math.MaxInt64, uint8(severity(row.State))
+		if !row.Next.IsZero() {
+			b.next[slot] = row.Next.UnixNano()
+		}
+		sum := maphash.Comparable(b.seed, row) | 1
+		if sum != b.sums[slot] {
+			b.sums[slot] = sum
+			u.Rows = append(u.Rows, row)
+		}
+	}
+	return true
+}
+
+// newHead is the daemon's state, or nil if it is as it was sent.
+func (b *board) newHead() *api.Status {
+	h := b.s.head(b.view, b.now)
+	h.Problems, h.Notices = someProblems(h.Problems), someProblems(h.Notices)
+	h.Errors, h.Warnings, h.Day = b.remarks.errors, b.remarks.warnings, b.totals.newest()
+	soonest := -1
+	for slot, state := range b.state {
+		if state == unseen {
+			continue
+		}
+		h.Jobs++
+		h.States[severities[state]]++
+		if at := b.next[slot]; at != math.MaxInt64 && (soonest < 0 || at < b.next[soonest]) {
+			soonest = slot
+		}
+	}
+	if soonest >= 0 {
+		h.Next = &api.Upcoming{Job: b.view.ID(soonest), At: timeOf(b.next[soonest])}
+	}
+	before := b.head
+	b.head = h
+	before.Now = h.Now
+	if reflect.DeepEqual(before, h) {
+		return nil
+	}
+	return &h
+}
+
+// someProblems is as many as a screen can show.
+func someProblems(all []api.Problem) []api.Problem {
+	const enough = 50
+	if len(all) <= enough {
+		return all
+	}
+	return append(slices.Clone(all[:enough]), api.Problem{What: count(len(all)-enough, "more"), Fix: "cronring status"})
+}

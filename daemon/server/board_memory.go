@@ -1,0 +1,379 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// memory is what boards must know of the past of every job: its newest ended
+// run. To ask the history for that each time takes long where jobs are many, so
+// it is asked once, when the first board is opened, and told of what ends from
+// then on. Where nobody opens a board it holds nothing.
+type memory struct {
+	store Store
+	view  func() *engine.View
+	seed  maphash.Seed
+	turn  chan struct{} // whoever brings it up to date has what is in it
+
+	mu       sync.Mutex
+	names    *numbering // nil: nobody has asked yet
+	lasts    []last     // by number
+	endings  map[int32]string
+	filling  bool
+	missed   news // what was told while it was filled
+	ends     int  // of runs
+	watchers map[*watcher]struct{}
+}
+
+// last is the newest ended run of a job.
+type last struct {
+	run     job.RunID // 0: none
+	began   int64     // Unix nanoseconds; 0: it could not be started
+	ended   int64
+	streak  int32
+	failed  bool
+	foreign bool // it was the run of another account
+}
+
+// numbering tells which job has which number. It is immutable, and good as long
+// as the tables are.
+type numbering struct {
+	view  *engine.View // one with these numbers
+	slots map[uint64]int32
+	order []int32 // by name
+}
+
+// news is what a memory is told.
+type news struct {
+	ended   []*job.Run
+	streaks []job.Ledger
+}
+
+// watcher is told which jobs have changed since it last asked.
+type watcher struct {
+	wake  chan struct{} // readable when something has
+	dirty []uint64      // by number, a bit each
+	all   bool          // any may have
+}
+
+func newMemory(s Store, view func() *engine.View) *memory {
+	return &memory{
+		store: s, view: view, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1),
+		endings: map[int32]string{}, watchers: map[*watcher]struct{}{},
+	}
+}
+
+// key stands for a job's name. It cannot be foreseen, so that nobody finds two
+// names with the same.
+func (m *memory) key(id job.ID) uint64 { return maphash.String(m.seed, string(id)) }
+
+// tap is told of each step; see Backend.Tap.
+func (m *memory) tap(facts []job.Record, ledgers []job.Ledger) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names == nil && !m.filling {
+		return
+	}
+	for i := range facts {
+		f := &facts[i]
+		if f.Run != nil && f.Run.State == job.RunEnded {
+			m.takeEnd(f.Run)
+		}
+		switch {
+		case f.Job != "":
+			m.touch(f.Job)
+		case f.Kind == job.Loaded || f.Kind == job.Stepped:
+			m.touchAll()
+		}
+	}
+	for i := range ledgers {
+		m.takeStreak(ledgers[i])
+		m.touch(ledgers[i].Job)
+	}
+}
+
+func (m *memory) takeEnd(r *job.Run) {
+	m.ends++
+	if m.filling {
+		m.missed.ended = append(m.missed.ended, r)
+	}
+	if m.names != nil {
+		m.names.takeEnd(m, r, m.lasts, m.endings)
+	}
+}
+
+func (m *memory) takeStreak(l job.Ledger) {
+	if m.filling {
+		m.missed.streaks = append(m.missed.streaks, l)
+	}
+	if m.names != nil {
+		m.names.takeStreak(m, l, m.lasts)
+	}
+}
+
+// takeEnd notes the end of a run, unless a newer one is known. So it does not
+// matter in which order ends are told.
+func (n *numbering) takeEnd(m *memory, r *job.Run, lasts []last, endings map[int32]string) {
+	slot, ok := n.slots[m.key(r.Job)]
+	if !ok || r.ID < lasts[slot].run {
+		return
+	}
+	l := &lasts[slot]
+	l.run, l.began, l.ended = r.ID, nanosOf(r.Started), nanosOf(r.Ended)
+	l.failed, l.foreign = r.Failed(), r.User != n.view.Entry(int(slot)).User()
+	if l.failed {
+		endings[slot] = oneLine(r.Ending())
+	} else {
+		delete(endings, slot)
+	}
+}
+
+func (n *numbering) takeStreak(m *memory, l job.Ledger, lasts []last) {
+	if slot, ok := n.slots[m.key(l.Job)]; ok && l.User == n.view.Entry(int(slot)).User() {
+		lasts[slot].streak = int32(l.Bad)
+	}
+}
+
+func nanosOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func timeOf(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos).UTC()
+}
+
+func (m *memory) touch(id job.ID) {
+	if m.names == nil || len(m.watchers) == 0 {
+		return
+	}
+	slot, ok := m.names.slots[m.key(id)]
+	if !ok {
+		return
+	}
+	for w := range m.watchers {
+		w.dirty[slot/64] |= 1 << (slot % 64)
+		w.poke()
+	}
+}
+
+func (m *memory) touchAll() {
+	for w := range m.watchers {
+		w.all = true
+		w.poke()
+	}
+}
+
+func (w *watcher) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch makes a watcher, for whom everything has changed.
+func (m *memory) watch() *watcher {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := &watcher{wake: make(chan struct{}, 1), all: true}
+	if m.names != nil {
+		w.dirty = make([]uint64, len(m.lasts)/64+1)
+	}
+	m.watchers[w] = struct{}{}
+	return w
+}
+
+func (m *memory) unwatch(w *watcher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.watchers, w)
+}
+
+// changed gives the numbers of the jobs that have changed since it was asked
+// last, or that any may have; they are those of names. Numbers that are no
+// longer good stand for all.
+func (m *memory) changed(w *watcher, names *numbering) (slots []int32, all bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.all || m.names != names {
+		w.all = m.names != names
+		clear(w.dirty)
+		return nil, true
+	}
+	for i, word := range w.dirty {
+		for bit := int32(0); word != 0; bit, word = bit+1, word>>1 {
+			if word&1 != 0 {
+				slots = append(slots, int32(i)*64+bit)
+			}
+		}
+		w.dirty[i] = 0
+	}
+	return slots, false
+}
+
+// past is what is known of a job's newest ended run.
+type past struct {
+	last
+	ending string // how it failed
+}
+
+// read appends what is known of some jobs, unless the numbers are no longer
+// good.
+func (m *memory) read(to []past, names *numbering, slots []int32) (all []past, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names != names {
+		return to, false
+	}
+	for _, slot := range slots {
+		p := past{last: m.lasts[slot]}
+		if p.failed {
+			p.ending = m.endings[slot]
+		}
+		to = append(to, p)
+	}
+	return to, true
+}
+
+// ended counts the runs that it was told the end of.
+func (m *memory) ended() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ends
+}
+
+// follow brings the memory up to the tables of today. It gives its numbers and
+// the view that they are of.
+func (m *memory) follow(ctx context.Context) (*numbering, *engine.View, error) {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	view := m.view()
+	m.mu.Lock()
+	before := m.names
+	m.mu.Unlock()
+	if before != nil && before.view.SameJobs(view) {
+		return before, view, nil
+	}
+	next := m.number(view)
+	if err := m.refill(ctx, before, next); err != nil {
+		return nil, nil, fmt.Errorf("read history: %w", err)
+	}
+	return next, view, nil
+}
+
+func (m *memory) number(view *engine.View) *numbering {
+	n := view.Len()
+	ids := make([]job.ID, n)
+	next := &numbering{view: view, slots: make(map[uint64]int32, n), order: make([]int32, n)}
+	for i := range n {
+		ids[i] = view.ID(i)
+		next.slots[m.key(ids[i])], next.order[i] = int32(i), int32(i)
+	}
+	slices.SortFunc(next.order, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
+	return next
+}
+
+// refill goes over from one numbering to another. It keeps what it knows, and
+// asks the history for the rest. Meanwhile all that happens is noted apart.
+func (m *memory) refill(ctx context.Context, before, next *numbering) error {
+	m.mu.Lock()
+	m.filling = true
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		m.filling, m.missed = false, news{}
+		m.mu.Unlock()
+	}()
+	lasts, endings := make([]last, len(next.order)), map[int32]string{}
+	missing := m.keep(before, next, lasts, endings)
+	if err := m.ask(ctx, next, missing, lasts, endings); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.missed.ended {
+		next.takeEnd(m, r, lasts, endings)
+	}
+	for _, l := range m.missed.streaks {
+		next.takeStreak(m, l, lasts)
+	}
+	m.names, m.lasts, m.endings = next, lasts, endings
+	for w := range m.watchers {
+		w.dirty = make([]uint64, len(lasts)/64+1)
+	}
+	m.touchAll()
+	return nil
+}
+
+// keep copies what is known of jobs that stay, and gives the numbers of the
+// others. The loop is let in between.
+func (m *memory) keep(before, next *numbering, lasts []last, endings map[int32]string) (missing []int32) {
+	const some = 4096
+	type pair struct{ from, to int32 }
+	var pairs []pair
+	for key, to := range next.slots {
+		from, known := int32(0), false
+		if before != nil {
+			from, known = before.slots[key]
+		}
+		if !known || before.view.Entry(int(from)).User() != next.view.Entry(int(to)).User() {
+			missing = append(missing, to)
+			continue
+		}
+		pairs = append(pairs, pair{from, to})
+	}
+	for part := range slices.Chunk(pairs, some) {
+		m.mu.Lock()
+		for _, p := range part {
+			lasts[p.to] = m.lasts[p.from]
+			if ending, ok := m.endings[p.from]; ok {
+				endings[p.to] = ending
+			}
+		}
+		m.mu.Unlock()
+	}
+	return missing
+}
+
+// ask reads the history of some jobs; it looks at all if they are many.
+func (m *memory) ask(ctx context.Context, next *numbering, slots []int32, lasts []last, endings map[int32]string) error {
+	const many, some = 10_000, 500
+	if len(slots) == 0 {
+		return nil
+	}
+	end := func(r job.Run) { next.takeEnd(m, &r, lasts, endings) }
+	err := m.store.Streaks(ctx, func(id job.ID, user string, bad int) {
+		next.takeStreak(m, job.Ledger{Job: id, User: user, Bad: bad}, lasts)
+	})
+	if err == nil && len(slots) > many {
+		err = m.store.Last(ctx, end)
+		slots = nil
+	}
+	for part := range slices.Chunk(slots, some) {
+		if err == nil {
+			ids := make([]job.ID, len(part))
+			for i, slot := range part {
+				ids[i] = next.view.ID(int(slot))
+			}
+			err = m.store.LastOf(ctx, ids, end)
+		}
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package server
+
+import (
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// painter makes rows of what jobs are now.
+type painter struct {
+	memory *memory
+	names  *numbering
+	view   *engine.View
+	now    time.Time
+	peer   peer
+	pasts  []past
+	live   map[int32][]*job.Run // runs that live and that the reader sees
+	marked map[int32]bool       // jobs that a pause or a trouble is known of; nil: any may be one
+}
+
+// painter makes one for some jobs, or for all.
+func (b *board) painter(slots []int32) *painter {
+	p := &painter{memory: b.s.boards, names: b.names, view: b.view, now: b.now, peer: b.peer, live: map[int32][]*job.Run{}}
+	var wanted map[int32]bool
+	if slots == nil {
+		p.marked = map[int32]bool{}
+		for _, id := range b.view.Marked() {
+			if slot, ok := p.slot(id); ok {
+				p.marked[slot] = true
+			}
+		}
+	} else {
+		wanted = make(map[int32]bool, len(slots))
+		for _, slot := range slots {
+			wanted[slot] = true
+		}
+	}
+	b.view.EachRun(func(r *job.Run) {
+		if slot, ok := p.slot(r.Job); ok && (wanted == nil || wanted[slot]) && p.peer.sees(r.User) {
+			p.live[slot] = append(p.live[slot], r)
+		}
+	})
+	return p
+}
+
+func (p *painter) slot(id job.ID) (int32, bool) {
+	slot, ok := p.names.slots[p.memory.key(id)]
+	return slot, ok
+}
+
+// read gives what is known of the past of jobs, until it is asked again.
+func (p *painter) read(slots []int32) (pasts []past, ok bool) {
+	p.pasts, ok = p.memory.read(p.pasts[:0], p.names, slots)
+	for i := range p.pasts {
+		if l := &p.pasts[i]; l.foreign && !p.peer.keeper {
+			*l = past{last: last{streak: l.streak}}
+		}
+	}
+	return p.pasts, ok
+}
+
+// standing is what pauses and troubles have to say of a job.
+type standing struct {
+	hold    *job.Hold
+	held    string // why its entry may not run
+	trouble string
+	acked   bool
+}
+
+// condition is what the state of a job is made of, as a census has it.
+func (p *painter) condition(slot int32, l *past) (condition, standing) {
+	i := int(slot)
+	var s standing
+	o := p.view.Options(i)
+	s.held = o.Held
+	if b, barred := p.view.Barred(p.view.Entry(i).User()); barred && s.held == "" {
+		s.held = b.Detail
+	}
+	if p.marked == nil || p.marked[slot] {
+		s.hold, s.trouble = p.view.Hold(i), p.view.Trouble(i).Words()
+		s.acked = l.failed && p.view.Ack(i).Covers(l.run)
+	}
+	c := condition{
+		ended: l.run != 0, failed: l.failed && !s.acked, late: s.trouble != "",
+		held: s.hold != nil || s.held != "", disabled: !o.Enabled,
+	}
+	for _, r := range p.live[slot] {
+		c.add(p.view, i, r, p.now)
+	}
+	return c, s
+}
+
+// row is a job as the board shows it, and when that will be otherwise though
+// nothing happens.
+func (p *painter) row(slot int32, l *past) (r api.Row, due int64) {
+	i := int(slot)
+	c, s := p.condition(slot, l)
+	e, o := p.view.Entry(i), p.view.Options(i)
+	r = api.Row{
+		Job: p.view.ID(i), User: e.User(), Table: e.Table().Name, Line: e.Line(), Schedule: oneLine(startsOn(e, o)),
+		Zone: e.Zone().String(), Command: oneLine(e.Command()), State: c.state(), Protected: o.Protect, Acked: s.acked,
+		Next: p.view.Next(i, p.now).UTC(), Live: len(p.live[slot]), LastRun: l.run, Ending: l.ending, Streak: int(l.streak),
+		Why: oneLine(s.why(c, p.waiting(slot))),
+	}
+	if l.run != 0 {
+		r.Last = timeOf(l.ended)
+		if l.began != 0 {
+			r.Last, r.Took = timeOf(l.began), time.Duration(l.ended-l.began)
+		}
+	}
+	if s.hold != nil {
+		r.HeldUntil = s.hold.Until.UTC()
+	}
+	due = p.firstOf(math.MaxInt64, r.Next, r.HeldUntil)
+	for _, run := range p.live[slot] {
+		switch {
+		case run.State == job.RunQueued || run.State == job.RunDecided:
+			due = p.firstOf(due, lateAt(p.view, i, run).Add(1))
+		case !run.Started.IsZero() && (r.Began.IsZero() || run.Started.Before(r.Began)):
+			r.Began = run.Started.UTC()
+		}
+	}
+	return r, due
+}
+
+// firstOf is the first of instants to come, of which one is given in
+// nanoseconds.
+func (p *painter) firstOf(due int64, instants ...time.Time) int64 {
+	for _, t := range instants {
+		if t.After(p.now) {
+			due = min(due, t.UnixNano())
+		}
+	}
+	return due
+}
+
+// waiting is the oldest live run of a job that has no process, or nil.
+func (p *painter) waiting(slot int32) *job.Run {
+	var oldest *job.Run
+	for _, r := range p.live[slot] {
+		if r.State != job.RunRunning && (oldest == nil || r.ID < oldest.ID) {
+			oldest = r
+		}
+	}
+	return oldest
+}
+
+// why says in a few words what keeps a job from running.
+func (s *standing) why(c condition, waiting *job.Run) string {
+	switch {
+	case s.trouble != "":
+		return s.trouble
+	case waiting != nil && waiting.State != job.RunDecided:
+		return clause(waiting.Reason.Sentence())
+	case waiting != nil && c.late:
+		return "it is decided, and has not been started yet"
+	case s.hold != nil && s.hold.Reason != "":
+		return "paused by " + s.hold.By + ": " + s.hold.Reason
+	case s.hold != nil:
+		return "paused by " + s.hold.By
+	}
+	return s.held
+}
+
+// startsOn is what starts the job of an entry, as lists say it.
+func startsOn(e *crontab.Entry, o *crontab.Options) string {
+	if len(o.Items) == 0 {
+		return e.Spec()
+	}
+	return job.StartsOn(e.Spec(), func(key string) (value string) {
+		for _, item := range o.Items {
+			if item.Key == key {
+				value = item.Value
+			}
+		}
+		return value
+	})
+}
+
+// oneLine is a text as a row has room for it.
+func oneLine(text string) string {
+	if strings.IndexByte(text, '\n') >= 0 {
+		text = strings.ReplaceAll(text, "\n", " ")
+	}
+	if len(text) <= mostText {
+		return text
+	}
+	end := mostText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "..."
+}

@@ -1,0 +1,467 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+const boardTable = `
+#@ name=orders retry=2 backoff=90s grace=30s
+*/2 * * * * ann orders
+#@ name=nightly overlap=queue grace=1m
+*/3 * * * * bob nightly
+#@ name=broken breaker=2/5m max-late=1s
+* * * * * root broken
+#@ name=old enabled=no
+* * * * * root true
+#@ name=hand trigger=manual protect=yes
+0 0 1 1 * ann by hand
+#@ name=child after=orders:done wait=1h
+*/2 * * * * ann child
+* * * * * bob unnamed
+`
+
+// reader keeps the board of one account as the updates make it.
+type reader struct {
+	t     testing.TB
+	w     *world
+	s     *Server
+	uid   uint32
+	board *board
+	rows  map[job.ID]api.Row
+	order []job.ID // in which rows came last
+	head  *api.Status
+	whole int // times that the board was complete
+	sent  int
+}
+
+func (w *world) reader(s *Server, uid uint32) *reader {
+	w.t.Helper()
+	r := &reader{t: w.t, w: w, s: s, uid: uid, rows: map[job.ID]api.Row{}}
+	name, _ := accountName(uid)
+	watch := s.boards.watch()
+	w.t.Cleanup(func() { s.boards.unwatch(watch) })
+	r.board = newBoard(s, peer{uid: uid, name: name, keeper: s.keeps(uid)}, watch, r.take)
+	return r
+}
+
+func (r *reader) take(u *api.BoardUpdate) error {
+	r.sent++
+	for _, id := range u.Gone {
+		if _, ok := r.rows[id]; !ok {
+			r.t.Errorf("%s is gone, and was never there", id)
+		}
+		delete(r.rows, id)
+	}
+	for _, row := range u.Rows {
+		r.rows[row.Job] = row
+		r.order = append(r.order, row.Job)
+	}
+	if u.Head != nil {
+		r.head = u.Head
+	}
+	if u.Complete {
+		r.whole++
+	}
+	return nil
+}
+
+func (r *reader) round() {
+	r.t.Helper()
+	if err := r.board.round(context.Background()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.board.totals.wait()
+}
+
+// check compares the board with what list and status say at the same moment.
+func (r *reader) check(when string) {
+	r.t.Helper()
+	c := r.w.call(r.s, r.uid)
+	jobs := c.visible()
+	all, err := r.s.census(context.Background(), c, jobs, aStrip)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	states := map[job.State]int{}
+	want := map[job.ID]api.Row{}
+	for _, st := range all {
+		states[st.State]++
+		want[st.Job.ID] = r.w.rowOf(st)
+	}
+	if diff := cmp.Diff(want, forgetWhy(r.rows)); diff != "" {
+		r.t.Fatalf("%s, board of %s (-list +board):\n%s", when, c.peer, diff)
+	}
+	if r.head == nil || !maps.Equal(r.head.States, states) || r.head.Jobs != len(jobs) {
+		r.t.Fatalf("%s, board of %s: head %+v, want %d jobs with %v", when, c.peer, r.head, len(jobs), states)
+	}
+}
+
+func forgetWhy(rows map[job.ID]api.Row) map[job.ID]api.Row {
+	plain := maps.Clone(rows)
+	for id, row := range plain {
+		row.Why = ""
+		plain[id] = row
+	}
+	return plain
+}
+
+// rowOf is the row that a job of a list ought to have.
+func (w *world) rowOf(st counted) api.Row {
+	j := st.Job
+	r := api.Row{
+		Job: j.ID, User: j.User, Table: j.Table, Line: j.Line, Zone: j.Zone, Command: j.Command, State: st.State,
+		Schedule:  job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] }),
+		Protected: j.Options["protect"] == "yes", Acked: st.Ack != nil, Next: st.Next, Live: len(st.Running),
+		Streak: w.ledgers[string(j.ID)+"/"+j.User].Bad,
+	}
+	for _, run := range st.Running {
+		if !run.Started.IsZero() && (r.Began.IsZero() || run.Started.Before(r.Began)) {
+			r.Began = run.Started
+		}
+	}
+	if l := st.Last; l != nil {
+		r.LastRun, r.Last = l.ID, l.Ended
+		if !l.Started.IsZero() {
+			r.Last, r.Took = l.Started, l.Ended.Sub(l.Started)
+		}
+		if l.Failed() {
+			r.Ending = l.Ending()
+		}
+	}
+	if st.Hold != nil {
+		r.HeldUntil = st.Hold.Until
+	}
+	return r
+}
+
+// call is what a request of an account would be.
+func (w *world) call(s *Server, uid uint32) *call {
+	name, _ := accountName(uid)
+	return &call{peer: peer{uid: uid, name: name, keeper: s.keeps(uid)}, view: w.View(), now: w.now.UTC()}
+}
+
+// happen lets something happen, by chance.
+func (w *world) happen(r *rand.Rand, s *Server) string {
+	ids := []job.ID{"orders", "nightly", "broken", "old", "hand", "child"}
+	id := ids[r.IntN(len(ids))]
+	v := w.View()
+	runs := v.Runs()
+	pick := func(states ...job.RunState) (job.RunID, bool) {
+		runs := slices.DeleteFunc(slices.Clone(runs), func(run job.Run) bool { return !slices.Contains(states, run.State) })
+		if len(runs) == 0 {
+			return 0, false
+		}
+		return runs[r.IntN(len(runs))].ID, true
+	}
+	switch n := r.IntN(16); n {
+	case 0, 1, 2:
+		if run, ok := pick(job.RunDecided); ok {
+			w.started(run)
+			return fmt.Sprint("run ", run, " started")
+		}
+	case 3, 4, 5, 6:
+		if run, ok := pick(job.RunRunning, job.RunDecided); ok {
+			w.ended(run, max(0, r.IntN(4)-1))
+			return fmt.Sprint("run ", run, " ended")
+		}
+	case 7:
+		w.step(engine.RunNow{Job: id, By: "ann", Force: r.IntN(2) == 0})
+		return "run " + string(id)
+	case 8:
+		h := job.Hold{By: "ann", Reason: "why"}
+		if r.IntN(2) == 0 {
+			h.Until = w.now.Add(time.Duration(r.IntN(600)) * time.Second)
+		}
+		w.step(engine.Pause{Job: id, Hold: h})
+		return "pause " + string(id)
+	case 9:
+		w.step(engine.Resume{Job: id, By: "ann"})
+		return "resume " + string(id)
+	case 10:
+		w.step(engine.Stop{Job: id, By: "ann"})
+		return "stop " + string(id)
+	case 11:
+		if i, ok := v.Find(id); ok {
+			w.step(engine.Ack{Job: v.ID(i), Seen: job.Ack{Run: job.RunID(r.IntN(40)), By: "ann"}})
+			return "ack " + string(id)
+		}
+	case 12:
+		w.step(engine.Unack{Job: id, By: "ann"})
+		return "unack " + string(id)
+	case 13:
+		table := boardTable
+		if r.IntN(2) == 0 {
+			table = strings.Replace(table, "* * * * * bob unnamed\n", "#@ name=more\n* * * * * ann more\n", 1)
+		}
+		if r.IntN(4) == 0 {
+			table = "0 0 * * * bob other\n" + table
+		}
+		w.load(table)
+		return "load"
+	case 14:
+		if r.IntN(8) == 0 {
+			w.step(engine.Bar{Users: map[string]engine.Barred{"bob": {Reason: job.NoAccount, Detail: "gone"}}})
+			return "bar bob"
+		}
+		w.step(engine.Bar{})
+		return "bar nobody"
+	}
+	d := time.Duration(r.IntN(180)) * time.Second
+	w.mu.Lock()
+	w.now, w.up = w.now.Add(d), w.up+d
+	w.mu.Unlock()
+	w.step()
+	return fmt.Sprint("wait ", d)
+}
+
+// TestBoardSaysWhatListSays holds the board to the list after each of many
+// random happenings, for readers who came at different times.
+func TestBoardSaysWhatListSays(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			w := newWorld(t, boardTable)
+			s := w.server()
+			var readers []*reader
+			for i := range 150 {
+				what := fmt.Sprintf("seed %d, step %d: %s", seed, i, w.happen(r, s))
+				if i%40 == 5 {
+					readers = append(readers, w.reader(s, []uint32{0, annUID, bobUID, noneUID}[len(readers)%4]))
+				}
+				for _, reader := range readers {
+					if r.IntN(3) > 0 { // others read later
+						reader.round()
+						reader.check(what)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestBoardComesWorstFirst(t *testing.T) {
+	var table strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&table, "#@ name=job-%03d\n0 0 1 1 * root true\n", 199-i)
+	}
+	w := newWorld(t, table.String())
+	for _, id := range []job.ID{"job-150", "job-007"} {
+		w.step(engine.RunNow{Job: id, By: "root"})
+		runs := w.View().Runs()
+		w.started(runs[len(runs)-1].ID)
+		w.ended(runs[len(runs)-1].ID, 1)
+	}
+	w.step(engine.RunNow{Job: "job-100", By: "root"})
+	w.step(pauseOf("job-050"))
+	s := w.server()
+	r := w.reader(s, 0)
+	var pages []int
+	send := r.board.send
+	r.board.send = func(u *api.BoardUpdate) error {
+		pages = append(pages, len(u.Rows))
+		if len(pages) == 1 && (u.Head == nil || u.Head.States[job.StateFailing] != 2) {
+			t.Errorf("the first page has the head %+v, want one with two that fail", u.Head)
+		}
+		return send(u)
+	}
+	r.round()
+	if want := []int{firstPage, 200 - firstPage}; !slices.Equal(pages, want) || r.whole != 1 {
+		t.Errorf("pages of %v rows, complete %d times, want %v and once", pages, r.whole, want)
+	}
+	want := []job.ID{"job-007", "job-150", "job-100", "job-050", "job-000", "job-001"}
+	if got := r.order[:len(want)]; !slices.Equal(got, want) {
+		t.Errorf("rows begin with %v, want %v", got, want)
+	}
+	r.check("at once")
+}
+
+// What does not change is not sent, and what changes is sent alone.
+func TestBoardSendsChangesAlone(t *testing.T) {
+	w := newWorld(t, boardTable)
+	s := w.server()
+	r := w.reader(s, 0)
+	r.round()
+	r.round() // the totals
+	sent, rows := r.sent, len(r.order)
+	r.round()
+	if r.sent != sent {
+		t.Errorf("%d updates though nothing happened", r.sent-sent)
+	}
+	w.step(pauseOf("hand"))
+	r.round()
+	if got := r.order[rows:]; !slices.Equal(got, []job.ID{"hand"}) || r.sent != sent+1 {
+		t.Errorf("after a pause %v came in %d updates, want hand alone", got, r.sent-sent)
+	}
+	if row := r.rows["hand"]; row.Why != "paused by root" || row.State != job.StateHeld {
+		t.Errorf("the row is %+v, want one that is held, and why", row)
+	}
+	w.load(boardTable + "#@ name=new\n0 0 * * * root new\n")
+	rows = len(r.order)
+	r.round()
+	if got := r.order[rows:]; !slices.Equal(got, []job.ID{"new"}) {
+		t.Errorf("after a load %v came, want new alone", got)
+	}
+}
+
+// A run that waits is late once its grace is over, though nothing tells so.
+func TestBoardSeesTimeGoBy(t *testing.T) {
+	w := newWorld(t, "#@ name=slow overlap=queue grace=2m\n* * * * * root true\n")
+	w.to("2026-11-20T00:01:00Z")
+	w.started(1)
+	w.to("2026-11-20T00:02:00Z")
+	s := w.server()
+	r := w.reader(s, 0)
+	r.round()
+	if row := r.rows["slow"]; row.State != job.StateRunning || row.Live != 2 || !strings.Contains(row.Why, "an earlier run") {
+		t.Errorf("the row is %+v, want one that runs and waits", row)
+	}
+	if want := instant(t, "2026-11-20T00:03:00Z"); !r.board.soonest().Equal(want) {
+		t.Errorf("it looks again at %s, want the next occurrence, %s", r.board.soonest(), want)
+	}
+	w.now = instant(t, "2026-11-20T00:04:01Z")
+	r.round()
+	if row := r.rows["slow"]; row.State != job.StateLate {
+		t.Errorf("the row is %+v, want one that is late", row)
+	}
+}
+
+// The daemon sends by itself, and ends the stream when it ends.
+func TestBoardOverTheSocket(t *testing.T) {
+	w := newWorld(t, boardTable)
+	path := w.serve()
+	c := api.Dial(path)
+	defer c.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	states := map[job.ID]job.State{}
+	paused := false
+	for u, err := range c.Board(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range u.Rows {
+			states[row.Job] = row.State
+		}
+		switch {
+		case u.Complete && !paused:
+			if len(states) != 7 || u.Now.IsZero() {
+				t.Errorf("%d jobs at %s, want 7", len(states), u.Now)
+			}
+			paused = true
+			w.step(pauseOf("hand"))
+		case states["hand"] == job.StateHeld:
+			return
+		}
+	}
+	t.Error("the stream ended before the pause came")
+}
+
+func TestBoardOfAHistoryThatCannotBeRead(t *testing.T) {
+	w := newWorld(t, boardTable)
+	w.broken = context.DeadlineExceeded
+	for _, err := range w.client().Board(context.Background()) {
+		if api.KindOf(err) != api.Internal {
+			t.Errorf("got %v, want an internal error", err)
+		}
+	}
+}
+
+// BenchmarkBoard opens a board of 100,000 jobs in 1,000 tables that have run
+// once each, over a socket: until the first page and until the whole is on the
+// client. "first" is the time that the history is asked as well.
+func BenchmarkBoard(b *testing.B) {
+	w, path := bigWorld(b)
+	open := func() (page, whole time.Duration) {
+		c := api.Dial(path)
+		defer c.Close()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		begin := time.Now()
+		rows := 0
+		for u, err := range c.Board(ctx) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			if rows == 0 {
+				page = time.Since(begin)
+			}
+			if rows += len(u.Rows); u.Complete {
+				break
+			}
+		}
+		if rows != w.View().Len() {
+			b.Fatalf("%d rows, want %d", rows, w.View().Len())
+		}
+		return page, time.Since(begin)
+	}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	firstPage, firstWhole := open()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	var pages, wholes []time.Duration
+	for b.Loop() {
+		page, whole := open()
+		pages, wholes = append(pages, page), append(wholes, whole)
+	}
+	slices.Sort(pages)
+	slices.Sort(wholes)
+	b.ReportMetric(milliseconds(firstPage), "ms-first-page")
+	b.ReportMetric(milliseconds(firstWhole), "ms-first-whole")
+	b.ReportMetric(milliseconds(pages[len(pages)/2]), "ms-page")
+	b.ReportMetric(milliseconds(wholes[len(wholes)/2]), "ms-whole")
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(w.View().Len()), "B/job")
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// bigWorld serves 100,000 jobs whose newest runs are in a real history.
+func bigWorld(b *testing.B) (*world, string) {
+	w := emptyWorld(b)
+	var tables []*crontab.Table
+	for i := range 1000 {
+		var text strings.Builder
+		for k := range 100 {
+			fmt.Fprintf(&text, "%d %d * * * root /usr/local/bin/tenant-sync --tenant %d-%d\n", k%60, i%24, i, k)
+		}
+		parsed, _ := crontab.Parse(fmt.Sprintf("/etc/cron.d/tenants-%d", i), text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+		tables = append(tables, parsed)
+	}
+	w.step(engine.Load{Tables: tables})
+	history, err := store.Open(b.Context(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { history.Close() })
+	v := w.View()
+	batch := store.Batch{At: w.now}
+	for i := range v.Len() {
+		id := v.ID(i)
+		run := job.Run{
+			ID: job.RunID(i + 1), Job: id, User: "root", State: job.RunEnded, Trigger: job.TriggerManual, Attempt: 1, Decided: w.now,
+			Started: w.now, Ended: w.now.Add(time.Second), Outcome: job.Outcome{Kind: job.Exited, Code: max(0, i%50-48)},
+		}
+		batch.Records = append(batch.Records, job.Record{At: w.now, Kind: job.Ended, Job: id, Run: &run})
+	}
+	if err := history.Commit(b.Context(), batch); err != nil {
+		b.Fatal(err)
+	}
+	return w, w.serveStore(history)
+}

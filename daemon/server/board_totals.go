@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// totals is the sum of the last day for one board. Where much has run it takes
+// long to find, so the board goes on without, and it is not found again before
+// a multiple of that time.
+type totals struct {
+	told chan struct{} // readable when there is a new one
+	work sync.WaitGroup
+
+	ends  int // as many runs had ended when it was last found
+	again time.Time
+
+	mu   sync.Mutex
+	busy bool
+	took time.Duration
+	day  *api.Totals
+}
+
+// How often it is looked for: when something has ended, and else as the hours
+// go by.
+const (
+	totalsTime  = 30 * time.Second
+	totalsShare = 20 // of the time that it takes
+	totalsIdle  = 10 * time.Minute
+)
+
+// look finds the totals in the background, if it is time.
+func (t *totals) look(ctx context.Context, s *Server, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ends := s.boards.ended()
+	pause := max(totalsTime, totalsShare*t.took)
+	if ends == t.ends {
+		pause = max(pause, totalsIdle)
+	}
+	if t.busy || !t.again.IsZero() && now.Before(t.again.Add(pause)) && now.After(t.again) {
+		return
+	}
+	t.busy, t.ends, t.again = true, ends, now
+	t.work.Go(func() {
+		begin := time.Now()
+		day, err := s.day(ctx, now)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.busy, t.took = false, time.Since(begin)
+		if err != nil {
+			return // the status says so
+		}
+		t.day = day
+		select {
+		case t.told <- struct{}{}:
+		default:
+		}
+	})
+}
+
+func (t *totals) newest() *api.Totals {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.day
+}
+
+func (t *totals) wait() { t.work.Wait() }
