@@ -22,6 +22,7 @@ type Options struct {
 	Out    *os.File
 	Look   Look
 	Start  screen.Start
+	Views  string // file in which views are saved
 }
 
 // Run shows the dashboard until the person leaves it.
@@ -53,6 +54,7 @@ type model struct {
 	canvas  *canvas.Canvas
 	frame   []byte
 	content string // the frame as shown last
+	views   string // file in which views are saved
 	dirty   bool   // what the shell shows may have changed since
 	mouse   bool
 }
@@ -64,6 +66,7 @@ func newModel(ctx context.Context, o Options) *model {
 		errands: &errands{ctx: ctx, daemon: o.Client, open: map[errandKey]errand{}},
 		palette: newPalette(o.Look),
 		canvas:  canvas.New(80, 24),
+		views:   o.Views,
 		dirty:   true,
 	}
 	if size, err := unix.IoctlGetWinsize(int(o.Out.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
@@ -83,6 +86,9 @@ type executed struct {
 	slot  string
 	err   error
 }
+
+// kept says what came of saving the views.
+type kept struct{ err error }
 
 func (m *model) Init() tea.Cmd { return tea.Batch(beat(), m.carryOut(m.shell.Init(time.Now()))) }
 
@@ -119,6 +125,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case executed:
 		m.dirty = true
 		return m, m.carryOut(m.shell.Take(now, msg.owner, screen.Answer{Slot: msg.slot, Err: msg.err, Done: true}))
+	case kept:
+		m.dirty = true
+		m.shell.Kept(now, msg.err)
+		return m, nil
 	case tick:
 		m.dirty = true
 		return m, tea.Batch(beat(), m.carryOut(m.shell.Tick(time.Time(msg))))
@@ -156,6 +166,8 @@ func (m *model) one(o screen.Order) tea.Cmd {
 		return tea.ExecProcess(e.Program(), func(err error) tea.Msg { return executed{o.Owner, e.Slot, err} })
 	case screen.Clip:
 		return tea.SetClipboard(e.Text)
+	case screen.Keep:
+		return func() tea.Msg { return kept{writeViews(m.views, e.Views)} }
 	case screen.Mouse:
 		m.mouse = e.On
 	case screen.Redraw:

@@ -110,6 +110,8 @@ func (s *Shell) everywhere(a keys.Action) bool {
 		s.w.Absolute = !s.w.Absolute
 	case keys.Zone:
 		s.turnZone()
+	case keys.Views:
+		s.openViews()
 	case keys.Mouse:
 		s.turnMouse()
 	case keys.Reload:

@@ -30,6 +30,8 @@ func (s *Shell) do(a keys.Action, about Subject) bool {
 		s.confirm(front, s.w.pause(about))
 	case keys.Acknowledge:
 		s.confirm(front, s.w.acknowledge(about))
+	case keys.Backfill:
+		s.backfill(about)
 	case keys.Copy:
 		s.over = newCopyMenu(s.w, about)
 	default:
@@ -55,6 +57,10 @@ func (s *Shell) refusesSubject(a keys.Action, about Subject) string {
 	case keys.Acknowledge:
 		if !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State == job.StateFailing }) {
 			return "nothing has failed since it was acknowledged"
+		}
+	case keys.Backfill:
+		if len(about.Jobs) != 1 {
+			return "one job at a time"
 		}
 	case keys.ShowOutput, keys.PageOutput:
 		if about.Run == 0 && len(rows) > 0 && rows[0].LastRun == 0 && rows[0].Live == 0 {

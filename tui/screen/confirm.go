@@ -135,8 +135,12 @@ type waiting struct {
 	entry *entry
 }
 
-// took is what came of a Do.
+// took is what came of what the shell itself has asked.
 func (s *Shell) took(a Answer) {
+	if a.Slot == planSlot {
+		s.tookPlan(a)
+		return
+	}
 	w, ok := s.waiting[a.Slot]
 	if !ok {
 		return

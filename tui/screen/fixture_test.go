@@ -184,6 +184,7 @@ type fakeDaemon struct {
 	past    func(jobs []job.ID, n int) ([]api.JobPast, error)
 	line    func(q api.TimelineQuery) (api.Timeline, error)
 	clashes func(q api.ClashQuery) (api.Clashes, error)
+	planned int      // how many occurrences a backfill has
 	asked   []string // what was changed: "run etl-orders"
 }
 
@@ -277,6 +278,19 @@ func (d *fakeDaemon) Clashes(_ context.Context, q api.ClashQuery) (api.Clashes, 
 		return api.Clashes{}, errNotFaked
 	}
 	return d.clashes(q)
+}
+
+func (d *fakeDaemon) Backfill(_ context.Context, r api.BackfillRequest) (api.Backfill, error) {
+	if r.DryRun {
+		return api.Backfill{Plan: &api.BackfillPlan{Count: d.planned, First: []time.Time{now}}}, nil
+	}
+	d.note("backfill", r.Ref, r.From+".."+r.To)
+	return api.Backfill{Backfill: job.Backfill{ID: 3}}, nil
+}
+
+func (d *fakeDaemon) Undo(context.Context, api.UndoRequest) (api.Installed, error) {
+	d.note("undo")
+	return api.Installed{File: "/etc/cron.d/etl"}, nil
 }
 
 func (d *fakeDaemon) Ack(_ context.Context, r api.AckRequest) ([]job.ID, error) {

@@ -188,5 +188,7 @@ type Daemon interface {
 	Past(ctx context.Context, jobs []job.ID, n int) ([]api.JobPast, error)
 	Timeline(ctx context.Context, q api.TimelineQuery) (api.Timeline, error)
 	Clashes(ctx context.Context, q api.ClashQuery) (api.Clashes, error)
+	Backfill(ctx context.Context, r api.BackfillRequest) (api.Backfill, error)
+	Undo(ctx context.Context, r api.UndoRequest) (api.Installed, error)
 	Ack(ctx context.Context, r api.AckRequest) ([]job.ID, error)
 }

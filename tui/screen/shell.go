@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -62,7 +63,10 @@ type Shell struct {
 	log      []*entry
 	waiting  map[string]waiting // by slot
 	undo     []Do
-	count    int // of entries of the log, ever
+	greeting string // what the person is told first
+	job      job.ID // that the cursor goes to once it is there; empty: none
+	count    int    // of entries of the log, ever
+	views    []View
 	mouse    bool
 	tabs     []tab // as drawn last
 	bodyTop  int   // the line that the front screen was drawn from
@@ -82,6 +86,8 @@ type Start struct {
 	World  World       // without a board
 	Screen keys.Action // of the first screen; empty: the jobs
 	Job    string      // to begin with; empty: whichever is first
+	Views  []View      // that were saved
+	Say    string      // what the person is told first
 }
 
 // NewShell makes a shell with all screens, of which one is in front.
@@ -96,7 +102,8 @@ func NewShell(start Start) *Shell {
 	if first == nil {
 		first = s.roots[roots[0].action]
 	}
-	s.stack = []Screen{first}
+	s.stack, s.views = []Screen{first}, start.Views
+	s.greeting, s.job = start.Say, job.ID(start.Job)
 	return s
 }
 
@@ -106,7 +113,10 @@ func (s *Shell) World() *World { return s.w }
 // Init opens the first screen.
 func (s *Shell) Init(now time.Time) []Order {
 	s.at(now)
-	s.perform(s.front(), s.front().Open(s.w))
+	s.open()
+	if s.greeting != "" {
+		s.warn(s.greeting)
+	}
 	return s.flush()
 }
 
@@ -192,7 +202,28 @@ func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
 		s.say("connected again")
 	}
 	s.refresh()
+	s.seek()
 	return s.flush()
+}
+
+// Seeker is a screen whose cursor can be put on a job.
+type Seeker interface {
+	Seek(w *World, id job.ID) []Effect
+}
+
+// seek puts the cursor on the job that the dashboard was begun with.
+func (s *Shell) seek() {
+	seeker, ok := s.front().(Seeker)
+	if s.job == "" || !ok {
+		return
+	}
+	if _, known := s.w.Board.Find(s.job); known {
+		s.perform(s.front(), seeker.Seek(s.w, s.job))
+		s.job = ""
+	} else if s.w.Board.Complete() {
+		s.warn("no job is called " + string(s.job))
+		s.job = ""
+	}
 }
 
 // Lost says that the daemon does not answer, and when it is tried again.

@@ -383,3 +383,37 @@ func TestDrawAtAnySize(t *testing.T) {
 		}
 	}
 }
+
+func TestBackfillAsksByItsSize(t *testing.T) {
+	for _, tc := range []struct {
+		occurrences int
+		keys        string
+		want        []string
+	}{
+		{3, "enter enter y", []string{"backfill etl-orders 2026-11-20..2026-11-20"}},
+		{3, "enter n", nil},
+		{12, "enter y", nil},
+		{12, "enter 1 2", []string{"backfill etl-orders 2026-11-20..2026-11-20"}},
+		{0, "enter y", nil},
+		{3, "esc y", nil},
+	} {
+		s, _ := newTestShell(t)
+		d := &fakeDaemon{planned: tc.occurrences}
+		for _, key := range append([]string{"b"}, strings.Fields(tc.keys)...) {
+			carry(t, s, d, typeKeys(s, key))
+		}
+		if !slices.Equal(d.asked, tc.want) {
+			t.Errorf("%d occurrences, b %s: got %q, want %q", tc.occurrences, tc.keys, d.asked, tc.want)
+		}
+	}
+}
+
+func TestBackfillPlanThatComesLateAsksNothing(t *testing.T) {
+	s, _ := newTestShell(t)
+	d := &fakeDaemon{planned: 2}
+	orders := typeKeys(s, "b", "enter", "esc")
+	carry(t, s, d, orders)
+	if s.over != nil {
+		t.Errorf("got %T over the screen, want nothing", s.over)
+	}
+}

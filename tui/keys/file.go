@@ -1,0 +1,66 @@
+package keys
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxRemarks bounds how much is said about one key file.
+const maxRemarks = 20
+
+// Read gives the table with the keys of a key file in the place of its own. A
+// line is "ACTION = KEY KEY": the action does what these keys ask for, and no
+// others; without a key nothing does. What makes no sense is left out, and told.
+func Read(text string) (*Map, []string) {
+	bindings := slices.Clone(table)
+	var remarks []string
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if why := rebind(bindings, line); why != "" && len(remarks) < maxRemarks {
+			remarks = append(remarks, fmt.Sprintf("line %d: %s", i+1, why))
+		}
+	}
+	return newMap(bindings), remarks
+}
+
+// rebind gives an action other keys, or says why not.
+func rebind(bindings []Binding, line string) string {
+	name, list, ok := strings.Cut(line, "=")
+	if !ok {
+		return `not of the form "action = key key"`
+	}
+	action := Action(strings.TrimSpace(name))
+	i := slices.IndexFunc(bindings, func(b Binding) bool { return b.Action == action })
+	if i < 0 {
+		return fmt.Sprintf("no action is called %q", action)
+	}
+	if action == Quit {
+		return "ctrl+c always ends the dashboard"
+	}
+	keys := strings.Fields(list)
+	for _, key := range keys {
+		if other := taken(bindings, i, key); other != "" {
+			return fmt.Sprintf("%s is %s already", key, other)
+		}
+	}
+	bindings[i].Keys = keys
+	return ""
+}
+
+// taken gives the action that has a key where it would be asked for the other
+// one, too.
+func taken(bindings []Binding, own int, key string) Action {
+	if key == "ctrl+c" {
+		return Quit
+	}
+	for i, b := range bindings {
+		if i != own && b.Scope == bindings[own].Scope && slices.Contains(b.Keys, key) {
+			return b.Action
+		}
+	}
+	return ""
+}
