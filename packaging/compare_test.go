@@ -335,7 +335,7 @@ func TestCompareOptionsUnderOtherCrons(t *testing.T) {
 		{packages: lean, args: []string{"debian", "busybox"}},
 		{suite: "trixie", packages: "cronie", args: []string{"cronie"}},
 	} {
-		m.proof, m.debian, m.limit = "options", true, 10*time.Minute
+		m.proof, m.debian, m.limit = "options", true, 15*time.Minute
 		m.files = map[string]string{
 			"tables/cron.d/options": text(t, "../testdata/crontab/options.cron.d"),
 			"tables/users/root":     text(t, "../testdata/crontab/options.crontab"),
