@@ -21,8 +21,8 @@ const (
 	CellLate     CellKind = "late" // due, its grace over, and not started
 	CellRunning  CellKind = "running"
 	CellOK       CellKind = "ok"
-	CellSpan     CellKind = "span" // a run that began in an earlier cell went on
 	CellSkipped  CellKind = "skipped"
+	CellSpan     CellKind = "span" // a run that began in an earlier cell went on
 	CellPlanned  CellKind = "planned"
 	CellExpected CellKind = "expected" // as long as runs took, one that was planned or lives will still go on
 	CellHeld     CellKind = "held"     // the schedule names an occurrence that a pause will skip

@@ -79,11 +79,7 @@ func (v *View) Find(id job.ID) (i int, ok bool) {
 // or held or for other hosts, its account may not run jobs, or it is paused without an end. For an
 // entry with a period it is the instant of the start, after delay and hours.
 func (v *View) Next(i int, after time.Time) time.Time {
-	o := v.jobs.options(int32(i))
-	if !o.Enabled || o.Held != "" || !isHere(o, v.node) {
-		return time.Time{}
-	}
-	if _, barred := v.bars[v.Entry(i).User()]; barred {
+	if !v.Planned(i) {
 		return time.Time{}
 	}
 	if h := v.Hold(i); h != nil {
@@ -94,7 +90,7 @@ func (v *View) Next(i int, after time.Time) time.Time {
 			after = h.Until.Add(-1)
 		}
 	}
-	if o.Period != nil {
+	if v.jobs.options(int32(i)).Period != nil {
 		if at := v.waitsUntil(v.ID(i)); at.After(after) {
 			return at
 		}
@@ -112,6 +108,16 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// Planned reports that occurrences of job i are to run, but for a pause.
+func (v *View) Planned(i int) bool {
+	o := v.jobs.options(int32(i))
+	if !o.Enabled || o.Held != "" || !isHere(o, v.node) {
+		return false
+	}
+	_, barred := v.bars[v.Entry(i).User()]
+	return !barred
 }
 
 // Hold is the pause of job i, or nil. An open breaker is one.

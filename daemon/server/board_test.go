@@ -465,3 +465,46 @@ func bigWorld(b *testing.B) (*world, string) {
 	}
 	return w, w.serveStore(history)
 }
+
+// BenchmarkTimeline draws the 50 jobs that a screen shows of 100,000, and the
+// load of all; "new" counts the starts anew each time.
+func BenchmarkTimeline(b *testing.B) {
+	w, path := bigWorld(b)
+	c := api.Dial(path)
+	defer c.Close()
+	v := w.View()
+	q := api.TimelineQuery{}
+	var ids []job.ID
+	for i := range 50 {
+		ids = append(ids, v.ID(i*1999))
+		q.Refs = append(q.Refs, string(v.ID(i*1999)))
+	}
+	for _, bench := range []struct {
+		name string
+		ask  func(n int) error
+	}{
+		{"past", func(int) error { _, err := c.Past(b.Context(), ids, aStrip); return err }},
+		{"line", func(int) error { _, err := c.Timeline(b.Context(), q); return err }},
+		{"new", func(n int) error {
+			q := q
+			q.To = w.now.Add(12*time.Hour + time.Duration(n)*time.Minute)
+			_, err := c.Timeline(b.Context(), q)
+			return err
+		}},
+		{"clashes", func(int) error {
+			_, err := c.Clashes(b.Context(), api.ClashQuery{Suggest: "daily"})
+			return err
+		}},
+		{"stats", func(int) error { _, err := c.Stats(b.Context(), api.StatsQuery{}); return err }},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			n := 0
+			for b.Loop() {
+				n++
+				if err := bench.ask(n); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

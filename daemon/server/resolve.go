@@ -173,6 +173,12 @@ func doing(command string) string {
 		return "acknowledge a failure of"
 	case "ack --undo":
 		return "take back an acknowledgement of"
+	case "stats":
+		return "sum up the runs of"
+	case "timeline":
+		return "draw the time line of"
+	case "clashes":
+		return "find clashes of"
 	case "why":
 		return "explain"
 	case "logs":

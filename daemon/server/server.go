@@ -65,6 +65,11 @@ type Store interface {
 	Last(ctx context.Context, f func(job.Run)) error
 	LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error
 	Streaks(ctx context.Context, f func(id job.ID, user string, bad int)) error
+	Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error
+	Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error
+	LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error
+	Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error
+	SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error
 	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
 	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)
 	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
@@ -103,6 +108,7 @@ type Server struct {
 	log     *slog.Logger
 	desk    *desk
 	boards  *memory
+	loads   *loads
 	mux     *http.ServeMux
 	active  sync.WaitGroup // handlers
 }
@@ -114,6 +120,7 @@ func New(o Options) *Server {
 		selfUID: o.SelfUID, account: o.Account, log: o.Log, desk: newDesk(o.Crontabs),
 		mux: http.NewServeMux(),
 	}
+	s.loads = newLoads()
 	s.boards = newMemory(o.Store, o.Backend.View)
 	o.Backend.Tap(s.boards.tap)
 	s.register()

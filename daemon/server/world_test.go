@@ -372,6 +372,60 @@ func (w *world) Streaks(_ context.Context, f func(id job.ID, user string, bad in
 	return w.broken
 }
 
+func (w *world) Newest(_ context.Context, jobs []job.ID, n int, f func(*job.Run)) error {
+	seen := map[job.ID]int{}
+	for _, r := range w.allRuns() {
+		if seen[r.Job]++; slices.Contains(jobs, r.Job) && seen[r.Job] <= n {
+			f(&r)
+		}
+	}
+	return w.broken
+}
+
+func (w *world) Between(_ context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
+	for _, r := range w.allRuns() {
+		if (jobs == nil || slices.Contains(jobs, r.Job)) && !r.Decided.Before(from) && r.Decided.Before(to) && n > 0 {
+			n--
+			f(&r)
+		}
+	}
+	return w.broken
+}
+
+func (w *world) LastBefore(_ context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error {
+	seen := map[job.ID]bool{}
+	for _, r := range w.allRuns() {
+		if slices.Contains(jobs, r.Job) && r.Decided.Before(t) && !seen[r.Job] {
+			seen[r.Job] = true
+			f(&r)
+		}
+	}
+	return w.broken
+}
+
+func (w *world) Skips(_ context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error {
+	seen := map[job.ID]int{}
+	for _, r := range slices.Backward(w.facts()) {
+		if r.Kind != job.Decided || r.Run != nil || !slices.Contains(jobs, r.Job) || r.Due.Before(from) || !r.Due.Before(to) {
+			continue
+		}
+		if seen[r.Job]++; seen[r.Job] <= n {
+			f(r)
+		}
+	}
+	return w.broken
+}
+
+func (w *world) SkipsBetween(_ context.Context, from, to time.Time, n int, f func(job.Record)) error {
+	for _, r := range w.facts() {
+		if r.Kind == job.Decided && r.Run == nil && !r.At.Before(from) && r.At.Before(to) && n > 0 {
+			n--
+			f(r)
+		}
+	}
+	return w.broken
+}
+
 func (w *world) Decisions(_ context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
 	var found []job.Record
 	for _, r := range w.facts() {

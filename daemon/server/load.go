@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// load is how many jobs start in each minute of a time, as their schedules have
+// it. Jobs of one schedule are counted together: a hundred thousand have few.
+type load struct {
+	from   time.Time // a full minute
+	counts []int     // by minute
+	groups []*sameTimes
+}
+
+// sameTimes is jobs that start at the same times.
+type sameTimes struct {
+	schedule cron.Schedule
+	resume   time.Time // they are paused until then
+	jobs     []int     // by their numbers in the view
+}
+
+// mostStarts bounds how many occurrences are looked at for one load. Schedules
+// beyond it, of whom the last are left out, fire each second.
+const mostStarts = 5_000_000
+
+// newLoad counts the starts of jobs from (inclusive) to (exclusive), both full
+// minutes.
+func newLoad(ctx context.Context, v *engine.View, jobs []int, from, to time.Time) (*load, error) {
+	l := &load{from: from, counts: make([]int, int(to.Sub(from)/time.Minute))}
+	l.gather(v, jobs)
+	left := mostStarts
+	for _, g := range l.groups {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for t := g.next(from.Add(-1)); !t.IsZero() && t.Before(to) && left > 0; t = g.schedule.Next(t) {
+			l.counts[int(t.Sub(from)/time.Minute)] += len(g.jobs)
+			left--
+		}
+	}
+	return l, nil
+}
+
+func (l *load) gather(v *engine.View, jobs []int) {
+	paused := map[job.ID]bool{}
+	for _, id := range v.Marked() {
+		paused[id] = true
+	}
+	shared := map[cron.Schedule]*sameTimes{}
+	for _, i := range jobs {
+		if !v.Planned(i) {
+			continue
+		}
+		s := v.Entry(i).Schedule
+		if len(paused) > 0 && paused[v.ID(i)] {
+			if h := v.Hold(i); h != nil {
+				if !h.Until.IsZero() {
+					l.groups = append(l.groups, &sameTimes{s, h.Until, []int{i}})
+				}
+				continue
+			}
+		}
+		g, ok := shared[s]
+		if !ok {
+			g = &sameTimes{schedule: s}
+			shared[s] = g
+			l.groups = append(l.groups, g)
+		}
+		g.jobs = append(g.jobs, i)
+	}
+}
+
+// next is the first start after an instant.
+func (g *sameTimes) next(t time.Time) time.Time {
+	if g.resume.After(t) {
+		t = g.resume.Add(-1)
+	}
+	return g.schedule.Next(t)
+}
+
+// minute is where a minute stands in the counts.
+func (l *load) minute(t time.Time) int { return int(t.Sub(l.from) / time.Minute) }
+
+func (l *load) at(minute int) time.Time { return l.from.Add(time.Duration(minute) * time.Minute) }
+
+// busiest is the first minute with the most starts of some minutes, -1 if there
+// are none.
+func (l *load) busiest(from, to int) int {
+	best := -1
+	for m := max(0, from); m < min(to, len(l.counts)); m++ {
+		if l.counts[m] > 0 && (best < 0 || l.counts[m] > l.counts[best]) {
+			best = m
+		}
+	}
+	return best
+}
+
+// quietNear is the minute with the fewest starts within half an hour of one, the
+// nearest of several.
+func (l *load) quietNear(minute int) time.Time {
+	const reach = 30
+	best := minute
+	for d := 1; d <= reach; d++ {
+		for _, m := range []int{minute + d, minute - d} {
+			if m >= 0 && m < len(l.counts) && l.counts[m] < l.counts[best] {
+				best = m
+			}
+		}
+	}
+	return l.at(best)
+}
+
+// starting gives the names of jobs that start in a minute, at most so many.
+func (l *load) starting(v *engine.View, minute, most int) []job.ID {
+	begin := l.at(minute)
+	names := []job.ID{}
+	for _, g := range l.groups {
+		if t := g.next(begin.Add(-1)); t.IsZero() || !t.Before(begin.Add(time.Minute)) {
+			continue
+		}
+		for _, i := range g.jobs {
+			if len(names) == most {
+				break
+			}
+			names = append(names, v.ID(i))
+		}
+	}
+	slices.Sort(names)
+	return names
+}

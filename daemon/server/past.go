@@ -1,0 +1,138 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Bounds of what is told of the past of a job.
+const (
+	usualCells = aStrip
+	mostCells  = 200
+	summedRuns = 100 // that a job's durations and lags are taken of
+)
+
+// past tells of the newest occurrences of some jobs, and what their last runs
+// came to. Jobs are meant by their exact names: these are what a board has.
+func (s *Server) past(ctx context.Context, c *call) error {
+	n, err := c.number("n")
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		n = usualCells
+	}
+	names := c.query["job"]
+	if len(names) > api.MaxPast || n > mostCells {
+		return badRequest("too much of the past is asked for", fmt.Sprintf("at most %d cells of %d jobs are told at once", mostCells, api.MaxPast))
+	}
+	pasts := make([]*jobPast, 0, len(names))
+	for k, name := range names {
+		if i, ok := c.view.Find(job.ID(name)); ok && c.seesJob(i) && !slices.Contains(names[:k], name) {
+			pasts = append(pasts, &jobPast{c: c, i: i, options: c.view.Options(i), most: int(n)})
+		}
+	}
+	if err := s.recallAll(ctx, c, pasts); err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
+	answer := api.Pasts{V: api.Version, Now: c.now, Jobs: make([]api.JobPast, len(pasts))}
+	for k, p := range pasts {
+		answer.Jobs[k] = p.told()
+	}
+	return c.answer(answer)
+}
+
+// recallAll reads the history of jobs.
+func (s *Server) recallAll(ctx context.Context, c *call, pasts []*jobPast) error {
+	ids := make([]job.ID, len(pasts))
+	byID := make(map[job.ID]*jobPast, len(pasts))
+	most := 0
+	for k, p := range pasts {
+		ids[k] = c.view.ID(p.i)
+		byID[ids[k]] = p
+		most = max(most, p.most)
+	}
+	err := s.store.Newest(ctx, ids, max(most, summedRuns), func(r *job.Run) {
+		if c.seesRun(*r) {
+			byID[r.Job].take(r)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.store.Skips(ctx, ids, time.Time{}, farFuture, most, func(r job.Record) { byID[r.Job].takeSkip(r) })
+}
+
+var farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// jobPast collects what is told of one job.
+type jobPast struct {
+	c       *call
+	i       int // in the view
+	options *crontab.Options
+	most    int        // cells
+	cells   []api.Cell // of runs newest first, then of skips
+	sum     sum
+}
+
+func (p *jobPast) take(r *job.Run) {
+	p.sum.add(r, p.options.Grace)
+	if cell, ok := cellOf(r, p.c.now, p.options.Grace); ok {
+		p.cells = append(p.cells, cell)
+	}
+}
+
+func (p *jobPast) takeSkip(r job.Record) {
+	p.cells = append(p.cells, api.Cell{Kind: api.CellSkipped, Due: r.Due, Count: r.Count, Ending: clause(r.Reason.Sentence())})
+}
+
+// cellOf shows a run; ok is false for one that need not have begun yet.
+func cellOf(r *job.Run, now time.Time, grace time.Duration) (cell api.Cell, ok bool) {
+	cell = api.Cell{Kind: api.CellOK, Due: r.Due, Began: r.Started, Run: r.ID}
+	switch {
+	case r.State == job.RunEnded:
+		if !r.Started.IsZero() {
+			cell.Took = r.Ended.Sub(r.Started)
+		}
+		if r.Failed() {
+			cell.Kind, cell.Ending = api.CellFailed, oneLine(r.Ending())
+		} else if r.Verdict == job.VerdictSkip {
+			cell.Kind, cell.Ending = api.CellSkipped, oneLine(r.Ending())
+		}
+	case r.State == job.RunDropped:
+		cell.Kind, cell.Ending = api.CellSkipped, clause(r.Reason.Sentence())
+	case r.State == job.RunRunning:
+		cell.Kind = api.CellRunning
+	case r.State != job.RunWaiting && now.After(r.Due.Add(grace)):
+		cell.Kind, cell.Ending = api.CellLate, clause(r.Reason.Sentence())
+	default:
+		return cell, false
+	}
+	return cell, true
+}
+
+// at is where in time a cell belongs.
+func at(c *api.Cell) time.Time {
+	if !c.Began.IsZero() {
+		return c.Began
+	}
+	return c.Due
+}
+
+// told is the answer: the newest cells, oldest first.
+func (p *jobPast) told() api.JobPast {
+	slices.SortStableFunc(p.cells, func(a, b api.Cell) int { return at(&b).Compare(at(&a)) })
+	cells := append([]api.Cell{}, p.cells[:min(p.most, len(p.cells))]...)
+	slices.Reverse(cells)
+	q := p.sum.told("")
+	return api.JobPast{
+		Job: p.c.view.ID(p.i), Cells: cells, Runs: q.Runs, OK: q.OK, Failed: q.Failed, Late: p.sum.late,
+		P50: q.P50, P95: q.P95, Max: q.Max, LagP99: q.LagP99,
+	}
+}

@@ -1,0 +1,237 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// strip writes the kinds of cells, a letter each: the first, S for a skip and
+// for a span -.
+func strip(cells []api.Cell) string {
+	var b strings.Builder
+	for _, c := range cells {
+		switch c.Kind {
+		case api.CellSkipped:
+			b.WriteByte('S')
+		default:
+			b.WriteByte(c.Kind[0])
+		}
+	}
+	return b.String()
+}
+
+// live runs the clock of a minutely job: codes say how its runs end, a space
+// lets one go on through the next minutes until a later code ends it.
+func live(w *world, codes string) {
+	for _, code := range codes {
+		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+		runs := w.View().Runs()
+		if len(runs) == 0 {
+			continue
+		}
+		if runs[0].State == job.RunDecided {
+			w.started(runs[0].ID)
+		}
+		if code != ' ' {
+			w.mu.Lock()
+			w.now, w.up = w.now.Add(time.Duration(code-'0'+1)*time.Second), w.up+time.Duration(code-'0'+1)*time.Second
+			w.mu.Unlock()
+			w.ended(runs[0].ID, int(code-'0'))
+			w.mu.Lock()
+			w.now = w.now.Truncate(time.Minute)
+			w.mu.Unlock()
+		}
+	}
+}
+
+func TestPastOfVisibleRows(t *testing.T) {
+	w := newWorld(t, "#@ name=a overlap=skip\n* * * * * ann true\n#@ name=b\n0 0 1 1 * bob true\n")
+	live(w, "001   0000200")
+	c := w.client()
+	past, err := c.Past(context.Background(), []job.ID{"b", "a", "gone", "a"}, 8)
+	if err != nil || len(past) != 2 || past[0].Job != "b" || len(past[0].Cells) != 0 || past[0].Runs != 0 {
+		t.Fatalf("past %+v, %v, want b without a past, then a", past, err)
+	}
+	a := past[1]
+	// The run that went on was let go on for three minutes, so three were skipped.
+	if got, want := strip(a.Cells), "SSooofoo"; got != want {
+		t.Errorf("cells %q, want the end of %q", got, "oofoS"+want)
+	}
+	if a.Runs != 10 || a.OK != 8 || a.Failed != 2 || a.P50 != time.Second || a.Max < 3*time.Minute {
+		t.Errorf("%+v, want 8 of 10 runs ok, p50 1s and a maximum above 3m", a)
+	}
+	if last := a.Cells[len(a.Cells)-1]; last.Run == 0 || last.Took != time.Second || last.Ending != "" {
+		t.Errorf("newest cell %+v, want a run of one second", last)
+	}
+	if i := slices.IndexFunc(a.Cells, func(c api.Cell) bool { return c.Kind == api.CellFailed }); i < 0 || a.Cells[i].Ending != "exit 2" {
+		t.Errorf("cells %+v, want one that failed with exit 2", a.Cells)
+	}
+	w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+	w.started(w.View().Runs()[0].ID)
+	if past, err := c.Past(context.Background(), []job.ID{"a"}, 1); err != nil || strip(past[0].Cells) != "r" {
+		t.Errorf("while it runs: %+v, %v, want a cell that runs", past, err)
+	}
+	if _, err := c.Past(context.Background(), make([]job.ID, api.MaxPast+1), 1); api.KindOf(err) != api.Usage {
+		t.Errorf("past of too many: %v, want a usage error", err)
+	}
+}
+
+// drawn writes the cells of a line.
+func drawn(j api.TimelineJob, n int) string {
+	text := []byte(strings.Repeat(" ", n))
+	for _, c := range j.Cells {
+		text[c.Cell] = map[api.CellKind]byte{
+			api.CellFailed: 'x', api.CellLate: '!', api.CellRunning: '>', api.CellOK: 'o', api.CellSpan: '-',
+			api.CellSkipped: 's', api.CellPlanned: '.', api.CellExpected: '~', api.CellHeld: 'h',
+		}[c.Kind]
+	}
+	return string(text)
+}
+
+func TestTimelineDrawsPastAndFuture(t *testing.T) {
+	w := newWorld(t, `#@ name=a overlap=skip
+*/10 * * * * ann true
+#@ name=b
+5,15,25,35,45 * * * * ann true
+#@ name=long overlap=skip
+7 * * * * ann true
+`)
+	w.to("2026-11-20T00:05:00Z")
+	end := func(id job.ID, code int) {
+		for _, r := range w.View().Runs() {
+			if r.Job == id {
+				if r.State == job.RunDecided {
+					w.started(r.ID)
+				}
+				w.ended(r.ID, code)
+			}
+		}
+	}
+	end("b", 0) // 00:05
+	w.to("2026-11-20T00:07:00Z")
+	w.started(w.View().Runs()[0].ID) // long goes on
+	w.to("2026-11-20T00:10:00Z")
+	end("a", 1)
+	w.to("2026-11-20T00:15:00Z")
+	end("b", 0)
+	w.to("2026-11-20T00:20:00Z")
+	w.started(w.View().Runs()[1].ID)                          // a goes on past 00:30
+	w.step(engine.Pause{Job: "b", Hold: job.Hold{By: "ann"}}) // from 00:25 it is skipped
+	w.to("2026-11-20T00:31:00Z")
+	end("a", 0)
+	c := w.client()
+	line, err := c.Timeline(context.Background(), api.TimelineQuery{
+		Refs: []string{"a", "b", "long"}, From: instant(t, "2026-11-20T00:00:00Z"), To: instant(t, "2026-11-20T01:00:00Z"), Cells: 12,
+	})
+	if err != nil || len(line.Jobs) != 3 || line.Cells != 12 {
+		t.Fatalf("%+v, %v, want three jobs in 12 cells", line, err)
+	}
+	for k, want := range []string{
+		"  x o-s .~.~", // each cell is five minutes, now is the seventh
+		" o o s h h  ",
+		" >-----     ",
+	} {
+		if got := drawn(line.Jobs[k], 12); got != want {
+			t.Errorf("%s: %q, want %q", line.Jobs[k].Job, got, want)
+		}
+	}
+	if got, want := fmt.Sprint(line.Load), "[1 1 1 0 1 0 1 0 1 0 1 0]"; got != want {
+		t.Errorf("load %s, want %s: b is paused", got, want)
+	}
+	if line.Peak != 1 || !line.PeakAt.Equal(instant(t, "2026-11-20T00:40:00Z")) {
+		t.Errorf("peak %d at %s, want 1 at 00:40", line.Peak, line.PeakAt)
+	}
+	for _, q := range []api.TimelineQuery{
+		{Cells: api.MaxCells + 1}, {From: w.now, To: w.now.Add(-time.Hour)}, {From: w.now.Add(-100 * 24 * time.Hour)},
+	} {
+		if _, err := c.Timeline(context.Background(), q); api.KindOf(err) != api.Usage {
+			t.Errorf("Timeline(%+v): %v, want a usage error", q, err)
+		}
+	}
+}
+
+const clashTable = `
+#@ name=a
+0 * * * * ann true
+#@ name=b
+0 2 * * * ann true
+#@ name=c
+0 2 * * * bob true
+#@ name=off enabled=no
+0 2 * * * bob true
+#@ name=paused
+0 2 * * * bob true
+#@ name=often
+*/5 * * * * bob true
+`
+
+func TestClashesAndQuietSlots(t *testing.T) {
+	w := newWorld(t, clashTable)
+	w.step(engine.Pause{Job: "paused", Hold: job.Hold{By: "bob"}})
+	c := w.client()
+	found, err := c.Clashes(context.Background(), api.ClashQuery{Suggest: "hourly"})
+	if err != nil || len(found.Clashes) != usualLimit || found.Minutes != 24 || found.Starts != 24+2+288 {
+		t.Fatalf("%+v, %v, want 24 minutes of %d starts", found, err, 24+2+288)
+	}
+	first := found.Clashes[0]
+	if want := []job.ID{"a", "b", "c", "often"}; first.Starts != 4 || !slices.Equal(first.Jobs, want) || first.At.Hour() != 2 {
+		t.Errorf("largest clash %+v, want %v at 02:00", first, want)
+	}
+	if d := first.Quiet.Sub(first.At); d != time.Minute {
+		t.Errorf("quiet near by is %s later, want a minute", d)
+	}
+	if s := found.Suggest; s == nil || s.Schedule != "32 * * * *" && s.Starts != 0 || s.Busiest != 4 {
+		t.Errorf("suggestion %+v, want a minute without starts, and that the worst has 4", s)
+	}
+	daily, err := c.Clashes(context.Background(), api.ClashQuery{Suggest: "daily", Least: 4, Refs: []string{"b", "c"}})
+	if err != nil || len(daily.Clashes) != 0 || daily.Starts != 2 || daily.Suggest == nil || daily.Suggest.Busiest != 2 {
+		t.Errorf("%+v, %v, want no clash of four, and a suggestion", daily, err)
+	}
+	for _, q := range []api.ClashQuery{{Suggest: "weekly"}, {To: w.now.Add(-time.Hour)}, {To: w.now.Add(8 * 24 * time.Hour)}} {
+		if _, err := c.Clashes(context.Background(), q); api.KindOf(err) != api.Usage {
+			t.Errorf("Clashes(%+v): %v, want a usage error", q, err)
+		}
+	}
+}
+
+func TestStatsInGroups(t *testing.T) {
+	w := newWorld(t, "#@ name=a overlap=skip\n* * * * * ann true\n#@ name=b\n0 0 1 1 * bob true\n")
+	live(w, "001   0000200")
+	w.step(engine.RunNow{Job: "b", By: "bob"})
+	for _, r := range w.View().Runs() {
+		if r.Job == "b" {
+			w.started(r.ID)
+			w.ended(r.ID, 0)
+		}
+	}
+	c := w.client()
+	for by, want := range map[string]string{"job": "a b", "user": "ann bob", "hour": "00", "node": "db-01"} {
+		st, err := c.Stats(context.Background(), api.StatsQuery{By: by})
+		var names []string
+		for _, g := range st.Groups {
+			names = append(names, g.Name)
+		}
+		if err != nil || strings.Join(names, " ") != want || st.By != by || st.All.Runs != 11 {
+			t.Errorf("by %s: %q, %+v, %v, want %q and 11 runs", by, names, st.All, err, want)
+		}
+	}
+	st, err := c.Stats(context.Background(), api.StatsQuery{Refs: []string{"a"}})
+	a := st.Groups[0]
+	if err != nil || len(st.Groups) != 1 || a.Runs != 10 || a.OK != 8 || a.Failed != 2 || a.Skipped != 3 || a.P50 != time.Second || a.Waste != 5*time.Second {
+		t.Errorf("%+v, %v, want 8 of 10 ok, 3 skipped, 5s in vain", a, err)
+	}
+	if st, err := c.Stats(context.Background(), api.StatsQuery{Since: w.now.Add(-2*time.Minute + time.Second)}); err != nil || st.All.Runs != 3 {
+		t.Errorf("of the last two minutes: %+v, %v, want three runs", st.All, err)
+	}
+	if _, err := c.Stats(context.Background(), api.StatsQuery{By: "moon"}); api.KindOf(err) != api.Usage {
+		t.Errorf("by moon: %v, want a usage error", err)
+	}
+}

@@ -1,0 +1,230 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Bounds of what statistics look at.
+const (
+	usualStats = 30 * 24 * time.Hour
+	statsRuns  = 1_000_000
+	statsSkips = 100_000
+)
+
+// stats sums up what runs came to.
+func (s *Server) stats(ctx context.Context, c *call) error {
+	t, err := s.newTally(ctx, c)
+	if err != nil {
+		return err
+	}
+	c.patient()
+	if err := t.read(ctx); err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
+	return c.answer(t.told())
+}
+
+// tally is statistics as they are made.
+type tally struct {
+	s      *Server
+	c      *call
+	answer api.Stats
+	zone   *time.Location
+	jobs   []job.ID          // those asked about; nil: all
+	users  map[job.ID]string // whose those are that the caller sees
+	grace  map[job.ID]time.Duration
+	groups map[string]*sum
+	all    sum
+	seen   int
+}
+
+func (s *Server) newTally(ctx context.Context, c *call) (*tally, error) {
+	since, err := c.instant("since")
+	if err != nil {
+		return nil, err
+	}
+	until, err := c.instant("until")
+	if err != nil {
+		return nil, err
+	}
+	if until.IsZero() {
+		until = c.now.Add(1)
+	}
+	if since.IsZero() {
+		since = until.Add(-usualStats)
+	}
+	by := cmp.Or(c.query.Get("by"), "job")
+	if !slices.Contains([]string{"job", "user", "hour", "node"}, by) {
+		return nil, badRequest(fmt.Sprintf("statistics are not kept by %q", by), "it is one of job, user, hour, node")
+	}
+	h := s.backend.Health()
+	t := &tally{
+		s: s, c: c, zone: zoneOf(h.Zone), users: map[job.ID]string{}, grace: map[job.ID]time.Duration{}, groups: map[string]*sum{},
+		answer: api.Stats{V: api.Version, Since: since, Until: until, By: by, Zone: h.Zone},
+	}
+	return t, t.choose(ctx)
+}
+
+// zoneOf is the host's zone; UTC if it has none of that name.
+func zoneOf(name string) *time.Location {
+	if zone, err := time.LoadLocation(name); err == nil {
+		return zone
+	}
+	return time.UTC
+}
+
+// choose finds the jobs that are asked about. Without references those that are
+// no longer installed count too, as far as their runs are the caller's.
+func (t *tally) choose(ctx context.Context) error {
+	jobs := t.c.visible()
+	if refs := t.c.query["job"]; len(refs) > 0 {
+		var err error
+		if jobs, err = t.s.resolve(ctx, t.c, "stats", refs); err != nil {
+			return err
+		}
+		t.jobs = make([]job.ID, 0, len(jobs))
+	}
+	for _, i := range jobs {
+		id, e := t.c.view.ID(i), t.c.view.Entry(i)
+		t.users[id], t.grace[id] = e.User(), e.Options().Grace
+		if t.jobs != nil {
+			t.jobs = append(t.jobs, id)
+		}
+	}
+	return nil
+}
+
+func (t *tally) read(ctx context.Context) error {
+	a := &t.answer
+	oldest := a.Until
+	err := t.s.store.Between(ctx, t.jobs, a.Since, a.Until, statsRuns, func(r *job.Run) {
+		t.seen++
+		oldest = r.Decided
+		if t.c.seesRun(*r) {
+			t.take(r)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if t.seen == statsRuns { // more ran than is looked at
+		a.Since = oldest
+	}
+	skip := func(r job.Record) {
+		if user, ok := t.users[r.Job]; ok {
+			n := max(1, r.Count)
+			t.all.group.Skipped += n
+			t.group(r.Job, user, r.Due).group.Skipped += n
+		}
+	}
+	if t.jobs == nil {
+		return t.s.store.SkipsBetween(ctx, a.Since, a.Until, statsSkips, skip)
+	}
+	return t.s.store.Skips(ctx, t.jobs, a.Since, a.Until, statsSkips, skip)
+}
+
+func (t *tally) take(r *job.Run) {
+	t.all.add(r, t.grace[r.Job])
+	t.group(r.Job, r.User, r.Due).add(r, t.grace[r.Job])
+}
+
+// group is where an occurrence counts.
+func (t *tally) group(id job.ID, user string, due time.Time) *sum {
+	name := string(id)
+	switch t.answer.By {
+	case "user":
+		name = user
+	case "hour":
+		name = due.In(t.zone).Format("15")
+	case "node":
+		name = t.s.backend.Health().Host
+	}
+	g, ok := t.groups[name]
+	if !ok {
+		g = &sum{}
+		t.groups[name] = g
+	}
+	return g
+}
+
+// told is the answer: hours in their order, and else what took most time first.
+func (t *tally) told() api.Stats {
+	a := t.answer
+	a.Groups = make([]api.StatsGroup, 0, len(t.groups))
+	for name, g := range t.groups {
+		if told := g.told(name); told.Runs+told.Skipped > 0 {
+			a.Groups = append(a.Groups, told)
+		}
+	}
+	slices.SortFunc(a.Groups, func(x, y api.StatsGroup) int {
+		if a.By != "hour" {
+			if c := cmp.Compare(y.Time, x.Time); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(x.Name, y.Name)
+	})
+	a.All = t.all.told("")
+	return a
+}
+
+// sum adds up runs.
+type sum struct {
+	group api.StatsGroup
+	late  int
+	took  []time.Duration
+	lags  []time.Duration
+}
+
+// add counts a run that has ended. One that another attempt follows is no
+// failure of its own, but what it took was in vain.
+func (s *sum) add(r *job.Run, grace time.Duration) {
+	if r.State != job.RunEnded {
+		return
+	}
+	g := &s.group
+	switch {
+	case r.OK():
+		g.Runs, g.OK = g.Runs+1, g.OK+1
+	case r.Failed() && r.Verdict != job.VerdictRetry:
+		g.Runs, g.Failed = g.Runs+1, g.Failed+1
+	}
+	if r.Started.IsZero() {
+		return
+	}
+	took := max(0, r.Ended.Sub(r.Started))
+	s.took = append(s.took, took)
+	g.Time, g.CPU, g.Memory = g.Time+took, g.CPU+r.Usage.CPU, max(g.Memory, r.Usage.Memory)
+	if r.Failed() {
+		g.Waste += took
+	}
+	if lag := r.Started.Sub(r.Due); r.Trigger == job.TriggerClock && lag <= grace {
+		s.lags = append(s.lags, lag)
+	} else if r.Trigger == job.TriggerClock {
+		s.late++
+	}
+}
+
+// told is the sum under a name.
+func (s *sum) told(name string) api.StatsGroup {
+	g := s.group
+	slices.Sort(s.took)
+	slices.Sort(s.lags)
+	g.Name, g.P50, g.P95, g.Max, g.LagP99 = name, quantile(s.took, 50), quantile(s.took, 95), quantile(s.took, 100), quantile(s.lags, 99)
+	return g
+}
+
+// quantile is the smallest of sorted values that so many percent do not exceed.
+func quantile(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
+}

@@ -1,0 +1,336 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Bounds of a time line.
+const (
+	usualReach  = 12 * time.Hour
+	usualCell   = 30 * time.Minute
+	longestLine = 60 * 24 * time.Hour
+	longestLoad = 15 * 24 * time.Hour // beyond which starts are not counted by the minute
+	lineJobs    = api.MaxPast
+	lineRuns    = 50_000 // of all its jobs
+	lineSkips   = 1000   // of each
+	mostPlanned = 2000   // occurrences of a job that are counted; of others only whether there is one
+)
+
+// timeline tells what ran and what will run, on one axis.
+func (s *Server) timeline(ctx context.Context, c *call) error {
+	a, err := c.axis()
+	if err != nil {
+		return err
+	}
+	var jobs []int
+	if refs := c.query["job"]; len(refs) > 0 {
+		if jobs, err = s.resolve(ctx, c, "timeline", refs); err != nil {
+			return err
+		}
+	}
+	if len(jobs) > lineJobs {
+		return badRequest("too many jobs for one time line", fmt.Sprintf("%d are named, at most %d can be", len(jobs), lineJobs))
+	}
+	lines, err := s.lines(ctx, c, a, jobs)
+	if err != nil {
+		return err
+	}
+	answer := api.Timeline{V: api.Version, Now: c.now, From: a.from, To: a.to, Cells: a.cells, Jobs: []api.TimelineJob{}}
+	for _, l := range lines {
+		answer.Jobs = append(answer.Jobs, l.told())
+	}
+	if err := s.addLoad(ctx, c, a, &answer); err != nil {
+		return err
+	}
+	return c.answer(answer)
+}
+
+// axis is time cut into cells.
+type axis struct {
+	from, to, now time.Time
+	cells         int
+}
+
+func (c *call) axis() (a axis, err error) {
+	a.now = c.now
+	if a.from, err = c.instant("from"); err != nil {
+		return a, err
+	}
+	if a.to, err = c.instant("to"); err != nil {
+		return a, err
+	}
+	cells, err := c.number("cells")
+	if err != nil {
+		return a, err
+	}
+	if a.from.IsZero() {
+		a.from = c.now.Add(-usualReach)
+	}
+	if a.to.IsZero() {
+		a.to = c.now.Add(usualReach)
+	}
+	a.cells = int(min(cells, math.MaxInt32))
+	span := a.to.Sub(a.from)
+	if cells == 0 {
+		a.cells = min(api.MaxCells, max(1, int(span/usualCell)))
+	}
+	if span < time.Duration(a.cells) || span > longestLine || a.cells > api.MaxCells {
+		return a, badRequest("that is no time line",
+			fmt.Sprintf("it must be no longer than %s, and have at most %d cells", length(longestLine), api.MaxCells))
+	}
+	return a, nil
+}
+
+// cell is where an instant lies; it can be before the first or after the last.
+func (a *axis) cell(t time.Time) int {
+	d := t.Sub(a.from)
+	if d < 0 {
+		return -1
+	}
+	return int(float64(d) / float64(a.to.Sub(a.from)) * float64(a.cells))
+}
+
+// begin is the first instant of a cell.
+func (a *axis) begin(cell int) time.Time {
+	return a.from.Add(time.Duration(float64(a.to.Sub(a.from)) / float64(a.cells) * float64(cell)))
+}
+
+// line is one job on the axis.
+type line struct {
+	c     *call
+	axis  axis
+	i     int
+	state job.State
+	grace time.Duration
+	cells []api.TimelineCell // those without a kind are empty
+	took  []time.Duration
+	ahead int // up to this cell it is drawn how long runs may take
+}
+
+// lines draws the past and the future of jobs.
+func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*line, error) {
+	counts, err := s.census(ctx, c, jobs, lastOnly)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]*line, len(jobs))
+	ids := make([]job.ID, len(jobs))
+	byID := map[job.ID]*line{}
+	for k, st := range counts {
+		lines[k] = &line{c: c, axis: a, i: jobs[k], state: st.State, grace: c.view.Options(jobs[k]).Grace, cells: make([]api.TimelineCell, a.cells)}
+		ids[k], byID[st.Job.ID] = st.Job.ID, lines[k]
+	}
+	if err := s.drawPast(ctx, c, a, ids, byID); err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	for k, l := range lines {
+		live := counts[k].Running
+		for r := range live {
+			l.run(&live[r])
+		}
+		l.future(live)
+	}
+	return lines, nil
+}
+
+// drawPast reads the runs of the time, the one of each job before it, as that
+// may have gone on for long, and what was skipped.
+func (s *Server) drawPast(ctx context.Context, c *call, a axis, ids []job.ID, byID map[job.ID]*line) error {
+	if len(ids) == 0 || !a.from.Before(a.now) {
+		return nil
+	}
+	draw := func(r *job.Run) {
+		if l := byID[r.Job]; c.seesRun(*r) && !r.State.Live() {
+			l.run(r)
+		}
+	}
+	if err := s.store.Between(ctx, ids, a.from, a.to, lineRuns, draw); err != nil {
+		return err
+	}
+	if err := s.store.LastBefore(ctx, ids, a.from, draw); err != nil {
+		return err
+	}
+	return s.store.Skips(ctx, ids, a.from, a.to, lineSkips, func(r job.Record) {
+		byID[r.Job].put(r.Due, api.TimelineCell{Kind: api.CellSkipped, Count: max(1, r.Count), Due: r.Due})
+	})
+}
+
+// run draws a run: where it began, and how long it went on.
+func (l *line) run(r *job.Run) {
+	cell, ok := cellOf(r, l.axis.now, l.grace)
+	if !ok {
+		return
+	}
+	begin := at(&cell)
+	l.put(begin, api.TimelineCell{Kind: cell.Kind, Count: 1, Due: cell.Due, Run: cell.Run})
+	if r.Started.IsZero() {
+		return
+	}
+	end := r.Ended
+	if end.IsZero() {
+		end = l.axis.now
+	} else {
+		l.took = append(l.took, end.Sub(r.Started))
+	}
+	for k := max(0, l.axis.cell(begin)+1); k <= min(l.axis.cell(end), l.axis.cells-1); k++ {
+		l.set(k, api.TimelineCell{Kind: api.CellSpan, Due: cell.Due, Run: cell.Run})
+	}
+}
+
+// put draws something at an instant, if that is on the axis.
+func (l *line) put(t time.Time, cell api.TimelineCell) {
+	if k := l.axis.cell(t); k >= 0 && k < l.axis.cells {
+		l.set(k, cell)
+	}
+}
+
+// set draws something in a cell. The worst of what is there shows.
+func (l *line) set(k int, cell api.TimelineCell) {
+	before := &l.cells[k]
+	if before.Kind != "" && rank(before.Kind) <= rank(cell.Kind) {
+		before.Count += cell.Count
+		return
+	}
+	cell.Cell, cell.Count = k, cell.Count+before.Count
+	*before = cell
+}
+
+// ranks is the order in which kinds hide each other.
+var ranks = []api.CellKind{
+	api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSkipped, api.CellSpan, api.CellPlanned, api.CellExpected, api.CellHeld,
+}
+
+func rank(k api.CellKind) int { return slices.Index(ranks, k) }
+
+// future draws what is planned, what a pause will skip, and how long a run that
+// is going may still take.
+func (l *line) future(live []job.Run) {
+	v, a := l.c.view, l.axis
+	slices.Sort(l.took)
+	usual := quantile(l.took, 95)
+	for i := range live {
+		if r := &live[i]; r.State == job.RunRunning {
+			l.expect(a.now, r.Started.Add(usual), r.Due, r.ID)
+		}
+	}
+	start := a.from
+	if a.now.After(start) {
+		start = a.now
+	}
+	l.each(start.Add(-1), func(t time.Time) time.Time { return v.Next(l.i, t) }, func(t time.Time) {
+		l.put(t, api.TimelineCell{Kind: api.CellPlanned, Count: 1, Due: t})
+		l.expect(t, t.Add(usual), t, 0)
+	})
+	if h := v.Hold(l.i); h != nil && v.Planned(l.i) {
+		until := a.to
+		if !h.Until.IsZero() && h.Until.Before(until) {
+			until = h.Until
+		}
+		l.each(start.Add(-1), func(t time.Time) time.Time {
+			if t = v.Entry(l.i).Schedule.Next(t); !t.Before(until) {
+				return time.Time{}
+			}
+			return t
+		}, func(t time.Time) { l.put(t, api.TimelineCell{Kind: api.CellHeld, Count: 1, Due: t}) })
+	}
+}
+
+// each calls f for the occurrences after an instant: of those beyond a number
+// for one in each cell.
+func (l *line) each(t time.Time, next func(time.Time) time.Time, f func(time.Time)) {
+	n := 0
+	for t = next(t); !t.IsZero() && t.Before(l.axis.to); t = next(t) {
+		f(t)
+		if n++; n > mostPlanned {
+			t = l.axis.begin(l.axis.cell(t) + 1).Add(-1)
+		}
+	}
+}
+
+// expect draws how long a run may take. Runs are told of in the order in which
+// they begin.
+func (l *line) expect(from, to, due time.Time, id job.RunID) {
+	last := min(l.axis.cell(to), l.axis.cells-1)
+	for k := max(0, l.ahead, l.axis.cell(from)+1); k <= last; k++ {
+		l.set(k, api.TimelineCell{Kind: api.CellExpected, Due: due, Run: id})
+	}
+	l.ahead = max(l.ahead, last+1)
+}
+
+func (l *line) told() api.TimelineJob {
+	v := l.c.view
+	told := api.TimelineJob{
+		Job: v.ID(l.i), State: l.state, Zone: v.Entry(l.i).Zone().String(), Next: v.Next(l.i, l.axis.now).UTC(), Cells: []api.TimelineCell{},
+	}
+	for _, cell := range l.cells {
+		if cell.Kind != "" {
+			told.Cells = append(told.Cells, cell)
+		}
+	}
+	return told
+}
+
+// addLoad counts the starts of all jobs by cell, as their schedules have it, and
+// finds the fullest minute to come.
+func (s *Server) addLoad(ctx context.Context, c *call, a axis, t *api.Timeline) error {
+	t.Load = make([]int, a.cells)
+	from, to := a.from.Truncate(time.Minute), a.to.Add(time.Minute-1).Truncate(time.Minute)
+	if to.Sub(from) > longestLoad {
+		return nil
+	}
+	l, err := s.loads.find(ctx, c, from, to)
+	if err != nil {
+		return err
+	}
+	for m, n := range l.counts {
+		if k := a.cell(l.at(m)); k >= 0 && k < a.cells {
+			t.Load[k] += n
+		}
+	}
+	if m := l.busiest(l.minute(c.now)+1, len(l.counts)); m >= 0 {
+		t.Peak, t.PeakAt, t.Quiet = l.counts[m], l.at(m), l.quietNear(m)
+	}
+	return nil
+}
+
+// loads keeps the newest load of all jobs, as a time line that is looked at asks
+// for it again and again.
+type loads struct {
+	turn chan struct{} // whoever looks has what is in it
+	view *engine.View
+	made time.Time
+	load *load
+}
+
+// loadAge is how old a load may be: pauses change it, too.
+const loadAge = 20 * time.Second
+
+func newLoads() *loads { return &loads{turn: make(chan struct{}, 1)} }
+
+func (k *loads) find(ctx context.Context, c *call, from, to time.Time) (*load, error) {
+	if !c.peer.keeper {
+		return newLoad(ctx, c.view, c.visible(), from, to)
+	}
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if l := k.load; l != nil && l.from.Equal(from) && l.at(len(l.counts)).Equal(to) && c.view.SameRules(k.view) && c.now.Sub(k.made).Abs() < loadAge {
+		return l, nil
+	}
+	l, err := newLoad(ctx, c.view, c.visible(), from, to)
+	if err == nil {
+		k.view, k.made, k.load = c.view, c.now, &load{from: l.from, counts: l.counts}
+	}
+	return l, err
+}

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// briefColumns is what sums and strips need of a run. Who looks at a hundred
+// thousand of them pays for each column.
+const briefColumns = `job.id, run.id, run.due, run.trigger, run.state, run.reason, run.decided, run.started, run.ended, run.user,
+	run.outcome, run.code, run.signal, run.error, run.verdict, run.cpu, run.memory`
+
+// Newest calls f for up to n newest runs of each job, each job's newest first.
+// Of a run it gives what tells when it ran and how it went.
+func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error {
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	return s.eachBrief(ctx, f, `FROM json_each(?) AS wanted JOIN job ON job.id = wanted.value
+		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?) ORDER BY run.id DESC`, string(list), n)
+}
+
+// Between calls f for up to n runs of some jobs, or of all if jobs is nil, that
+// were decided from (inclusive) to (exclusive), newest first, with what Newest
+// gives.
+func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
+	first, err := s.before(ctx, from)
+	if err != nil {
+		return err
+	}
+	last, err := s.before(ctx, to)
+	if err != nil {
+		return err
+	}
+	rest, args := "FROM run JOIN job ON job.n = run.job WHERE run.id > ? AND run.id <= ?", []any{first, last}
+	if jobs != nil {
+		list, err := json.Marshal(jobs)
+		if err != nil {
+			return fmt.Errorf("list jobs: %w", err)
+		}
+		rest = "FROM job CROSS JOIN run ON run.job = job.n AND run.id > ? AND run.id <= ? WHERE job.id IN (SELECT value FROM json_each(?))"
+		args = append(args, string(list))
+	}
+	return s.eachBrief(ctx, f, rest+" ORDER BY run.id DESC LIMIT ?", append(args, n)...)
+}
+
+// LastBefore calls f for the newest run of each job that was decided before a
+// time, with what Newest gives.
+func (s *Store) LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error {
+	last, err := s.before(ctx, t)
+	if err != nil {
+		return err
+	}
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	return s.eachBrief(ctx, f, `FROM json_each(?) AS wanted JOIN job ON job.id = wanted.value
+		JOIN run ON run.id = (SELECT max(before.id) FROM run AS before WHERE before.job = job.n AND before.id <= ?)`, string(list), last)
+}
+
+// before is the number of the newest run decided before a time. Where the clock
+// was set back, runs of before that may have higher numbers: they are taken as
+// decided later.
+func (s *Store) before(ctx context.Context, t time.Time) (id int64, err error) {
+	row := s.read.QueryRowContext(ctx, `SELECT coalesce((SELECT id FROM run INDEXED BY run_decided
+		WHERE decided < ? ORDER BY decided DESC LIMIT 1), 0)`, nanosBound(t))
+	if err := row.Scan(&id); err != nil {
+		return 0, fmt.Errorf("find the run before a time: %w", err)
+	}
+	return id, nil
+}
+
+func (s *Store) eachBrief(ctx context.Context, f func(*job.Run), rest string, args ...any) error {
+	var id, user, trigger, state, reason, outcome, failure, verdict sql.RawBytes
+	var due, decided, started, ended sql.NullInt64
+	known := words{}
+	var r job.Run
+	fields := []any{
+		&id, &r.ID, &due, &trigger, &state, &reason, &decided, &started, &ended, &user,
+		&outcome, &r.Outcome.Code, &r.Outcome.Signal, &failure, &verdict, &r.Usage.CPU, &r.Usage.Memory,
+	}
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		if err := rows.Scan(fields...); err != nil {
+			return err
+		}
+		r.Job, r.User = job.ID(known.of(id)), known.of(user)
+		r.Trigger, r.State, r.Reason = job.Trigger(known.of(trigger)), job.RunState(known.of(state)), job.Reason(known.of(reason))
+		r.Outcome.Kind, r.Outcome.Error = job.OutcomeKind(known.of(outcome)), known.of(failure)
+		r.Verdict = job.Verdict(known.of(verdict))
+		r.Due, r.Decided, r.Started, r.Ended = instant(due), instant(decided), instant(started), instant(ended)
+		f(&r)
+		return nil
+	}, "SELECT "+briefColumns+" "+rest, args...)
+	if err != nil {
+		return fmt.Errorf("read runs in brief: %w", err)
+	}
+	return nil
+}
+
+// words keeps one copy of each text: of most columns there are few.
+type words map[string]string
+
+const mostWords = 10_000
+
+func (w words) of(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if word, ok := w[string(text)]; ok {
+		return word
+	}
+	if len(w) >= mostWords {
+		clear(w)
+	}
+	word := string(text)
+	w[word] = word
+	return word
+}
+
+// Skips calls f for up to n of the newest decisions to skip of each job that
+// were due from (inclusive) to (exclusive), newest first: with Job, Due, First,
+// Count, At and Reason.
+func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error {
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	return s.eachSkip(ctx, f, `FROM json_each(?1) AS wanted JOIN job ON job.id = wanted.value
+		JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due IN (SELECT due FROM occurrence
+			WHERE job = job.n AND run IS NULL AND due >= ?2 AND due < ?3 ORDER BY due DESC LIMIT ?4)
+		ORDER BY o.due DESC`, string(list), nanosBound(from), nanosBound(to), n)
+}
+
+// SkipsBetween is Skips of all jobs, of those that were decided in that time.
+func (s *Store) SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
+	return s.eachSkip(ctx, f, `FROM occurrence AS o JOIN job ON job.n = o.job
+		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, nanosBound(from), nanosBound(to), n)
+}
+
+func (s *Store) eachSkip(ctx context.Context, f func(job.Record), rest string, args ...any) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		r := job.Record{Kind: job.Decided, Decision: job.DecideSkip}
+		var due, at int64
+		var first sql.NullInt64
+		err := rows.Scan(&r.Job, &due, &first, &r.Count, &at, &r.Reason)
+		r.Due, r.First, r.At = fromNanos(due), instant(first), fromNanos(at)
+		f(r)
+		return err
+	}, "SELECT job.id, o.due, o.first, o.count, o.at, o.reason "+rest, args...)
+	if err != nil {
+		return fmt.Errorf("read skips: %w", err)
+	}
+	return nil
+}
