@@ -9,6 +9,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// leastWait lies at least between two attempts: without it one entry with
+// backoff=0s and a thousand attempts is all that the daemon is busy with.
+const leastWait = time.Second
+
 // retry makes the next attempt of an occurrence, which waits for its time. That
 // of a lost run which if-lost=rerun starts again is now.
 func (e *Engine) retry(failed *run) {
@@ -52,5 +56,5 @@ func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
 	h := fnv.New64a()
 	h.Write([]byte(invocation + "/" + strconv.Itoa(attempt)))
 	draw := float64(h.Sum64()>>11)/(1<<52) - 1 // in [-1, 1)
-	return time.Duration(wait * (1 + draw*float64(o.RetryJitter)/100))
+	return max(leastWait, time.Duration(wait*(1+draw*float64(o.RetryJitter)/100)))
 }

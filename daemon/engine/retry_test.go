@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// An entry that asks for no wait between its attempts, or whose spread leaves
+// next to none of it, does not keep the daemon busy with nothing but itself.
+func TestRetryLeavesASecondBetweenAttempts(t *testing.T) {
+	for _, options := range []string{"backoff=0s", "backoff=0s..0s", "backoff=0s retry-jitter=100%", "backoff=1s retry-jitter=100%"} {
+		w := newWorld(t, time.Date(2026, 11, 20, 2, 59, 0, 0, time.UTC), time.UTC)
+		w.tables = []*crontab.Table{w.table("flaky", "#@ retry=1000 "+options+"\n0 3 * * * x\n")}
+		w.start()
+		w.advance(time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC))
+		for attempt := range 20 {
+			running := runningRuns(w)
+			if len(running) != 1 {
+				t.Fatalf("%s: attempt %d: %d runs, want one", options, attempt+1, len(running))
+			}
+			failed := w.now.Wall
+			w.end(running[0], job.Outcome{Kind: job.Exited, Code: 1})
+			w.step()
+			if again := runningRuns(w); len(again) != 0 {
+				t.Fatalf("%s: run %d starts at the end of the one before", options, again[0])
+			}
+			next := w.engine.Wake()
+			if wait := next.Sub(failed); wait < time.Second || wait > 2*time.Second {
+				t.Fatalf("%s: the attempt after %d comes %s later, want 1s to 2s", options, attempt+1, wait)
+			}
+			w.advance(next)
+		}
+	}
+}
