@@ -248,10 +248,10 @@ func (h *handover) replayRan(ctx context.Context, history *store.Store, m *store
 
 func replayHold(m *store.Restored, r *job.Record) {
 	if r.Hold == nil {
-		delete(m.Holds, r.Job)
+		m.Holds.Lift(r.Job, r.User)
 		return
 	}
-	m.Holds[r.Job] = *r.Hold
+	m.Holds.Put(r.Job, *r.Hold)
 }
 
 // replayBackfill puts a backfill as it is after a record in the place of what

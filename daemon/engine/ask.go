@@ -125,17 +125,17 @@ func (e *Engine) pause(ev Pause) {
 	}
 	h := ev.Hold
 	h.Since, h.User = e.now.Wall, e.jobs.entry(slot).User()
-	e.setHold(ev.Job, &h)
+	e.setHold(ev.Job, h.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: ev.Job, Detail: h.Reason, Hold: &h})
 	e.answer(ev.Token, nil, nil)
 }
 
 func (e *Engine) resume(ev Resume) {
-	h, paused := e.holds[ev.Job]
-	mended := false
+	paused, mended, user := len(e.holds[ev.Job]) > 0, false, ""
 	if slot, loaded := e.jobs.find(ev.Job); loaded {
 		j := e.firing(slot)
-		paused = paused && h.Binds(j.entry.User())
+		user = j.entry.User()
+		_, paused = e.holds.Of(j.id, user)
 		mended = e.mend(j)
 	}
 	if !paused && !mended {
@@ -143,21 +143,21 @@ func (e *Engine) resume(ev Resume) {
 		return
 	}
 	if paused {
-		e.setHold(ev.Job, nil)
+		e.setHold(ev.Job, user, nil)
 	}
-	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, Detail: "by " + ev.By})
+	e.record(job.Record{Kind: job.Resumed, Job: ev.Job, User: user, Detail: "by " + ev.By})
 	e.answer(ev.Token, nil, nil)
 }
 
 // setHold replaces the map, as views share the old one, once between two of them:
 // as many jobs as one account likes may be paused together.
-func (e *Engine) setHold(id job.ID, h *job.Hold) {
+func (e *Engine) setHold(id job.ID, user string, h *job.Hold) {
 	if e.lent {
 		e.holds, e.lent = maps.Clone(e.holds), false
 	}
 	if h == nil {
-		delete(e.holds, id)
+		e.holds.Lift(id, user)
 		return
 	}
-	e.holds[id] = *h
+	e.holds.Put(id, *h)
 }

@@ -134,13 +134,13 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 
 // paused is the part of standing that people decide. A pause that is over ends.
 func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
-	h, ok := e.holds[j.id]
+	h, ok := e.holds.Of(j.id, j.entry.User())
 	switch {
-	case !ok, !h.Binds(j.entry.User()):
+	case !ok:
 		return "", ""
 	case !h.Until.IsZero() && !e.now.Wall.Before(h.Until):
-		e.setHold(j.id, nil)
-		e.record(job.Record{Kind: job.Resumed, Job: j.id, Detail: "the pause was until " + h.Until.Format(time.RFC3339)})
+		e.setHold(j.id, j.entry.User(), nil)
+		e.record(job.Record{Kind: job.Resumed, Job: j.id, User: j.entry.User(), Detail: "the pause was until " + h.Until.Format(time.RFC3339)})
 		return "", ""
 	case h.Reason != "":
 		return job.IsPaused, "by " + h.By + ": " + h.Reason

@@ -17,7 +17,7 @@ const stepSize = 128
 type State struct {
 	Marks    []job.Mark
 	Live     []job.Run // runs that had not ended
-	Holds    map[job.ID]job.Hold
+	Holds    job.Holds
 	Known    []Known
 	NextRun  job.RunID
 	Era      job.Era
@@ -58,7 +58,7 @@ type Engine struct {
 	byJob   map[job.ID][]*run // the same, oldest first
 	stalled crowd             // of them, those without a process, by account
 	timers  timers
-	holds   map[job.ID]job.Hold // replaced, never changed: views share these
+	holds   job.Holds // replaced, never changed: views share these
 	ledgers map[owned]job.Ledger
 	places  places
 	fills   fills
@@ -115,7 +115,7 @@ func New(s State) *Engine {
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
 		stalled:  crowd{},
-		holds:    map[job.ID]job.Hold{},
+		holds:    job.Holds{},
 		ledgers:  map[owned]job.Ledger{},
 		stamps:   maps.Clone(s.Stamps),
 		fills:    restoreFills(&s),

@@ -12,7 +12,7 @@ import (
 
 // flooding is an engine with ann's table, and a plain job of root's.
 func flooding(anns string) *Engine {
-	e := New(State{NextRun: 1, Holds: map[job.ID]job.Hold{}})
+	e := New(State{NextRun: 1, Holds: job.Holds{}})
 	root, _ := crontab.Parse("root", "* * * * * root\n", crontab.Config{Owner: "root", Privileged: true, Local: time.UTC, Zone: time.LoadLocation})
 	e.Step(Moment{Wall: noon.Add(-time.Second), Up: time.Hour}, Load{Tables: []*crontab.Table{root, tableOf("ann", anns)}})
 	return e
@@ -120,7 +120,7 @@ func TestManyPausesCopyHoldsOnce(t *testing.T) {
 		t.Errorf("%d jobs are held, %d in the map of the first, %d in the view before; want %d, the same and none", len(e.holds), len(holds), len(before.holds), len(ends))
 	}
 	seen := e.View()
-	e.setHold("another", &job.Hold{})
+	e.setHold("another", "ann", &job.Hold{User: "ann"})
 	if len(seen.holds) != len(ends) {
 		t.Error("a view changed")
 	}

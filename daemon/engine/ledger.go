@@ -116,13 +116,13 @@ func (e *Engine) pauseFailed(r *run) {
 	if !ok || !isOf(r, e.jobs.entry(slot).User()) {
 		return
 	}
-	if h, held := e.holds[r.Job]; held && h.Binds(r.User) && h.Until.IsZero() {
+	if h, held := e.holds.Of(r.Job, r.User); held && h.Until.IsZero() {
 		return
 	}
 	h := job.Hold{
 		Since: e.now.Wall, By: "cronring", User: r.User,
 		Reason: fmt.Sprintf("run %d failed for good: %s", r.ID, r.Outcome),
 	}
-	e.setHold(r.Job, &h)
+	e.setHold(r.Job, r.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: r.Job, Detail: h.Reason, Hold: &h})
 }

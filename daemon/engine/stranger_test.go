@@ -19,7 +19,7 @@ func tableOf(owner, text string) *crontab.Table {
 // name ann, who comes first, has taken since.
 func strangers(t *testing.T, anns, zoes string) *Engine {
 	t.Helper()
-	e := New(State{NextRun: 1, Holds: map[job.ID]job.Hold{}})
+	e := New(State{NextRun: 1, Holds: job.Holds{}})
 	zoe := tableOf("zoe", zoes)
 	e.Step(Moment{Wall: noon.Add(-90 * time.Second), Up: time.Hour}, Load{Tables: []*crontab.Table{zoe}})
 	e.Step(Moment{Wall: noon.Add(-60 * time.Second), Up: time.Hour + 30*time.Second})
@@ -118,6 +118,46 @@ func TestResumeEndsNoPauseOfAnotherAccount(t *testing.T) {
 	load(-15, "0 0 1 1 * ann\n")
 	if e.View().Hold(1) == nil {
 		t.Error("ann's resume of a job that she called so ended zoe's pause")
+	}
+}
+
+// The name of zoe's paused job passes to ann, who pauses and resumes hers, and
+// back.
+func TestPauseReplacesNoPauseOfAnotherAccount(t *testing.T) {
+	const named = "#@ name=backup\n0 0 1 1 * ann\n"
+	e := strangers(t, "0 0 1 1 * ann\n", zoesBackup)
+	now := Moment{Wall: noon.Add(-35 * time.Second), Up: time.Hour + 55*time.Second}
+	step := func(events ...Event) {
+		now.Wall, now.Up = now.Wall.Add(time.Second), now.Up+time.Second
+		e.Step(now, events...)
+	}
+	pass := func(anns, zoes string) {
+		step(Load{Tables: []*crontab.Table{tableOf("ann", anns), tableOf("zoe", zoes)}})
+	}
+	by := func(i int) string {
+		if h := e.View().Hold(i); h != nil {
+			return h.By
+		}
+		return ""
+	}
+	step(Pause{Token: 1, Job: "backup", Hold: job.Hold{By: "zoe"}})
+	pass(named, "")
+	step(Pause{Token: 2, Job: "backup", Hold: job.Hold{By: "ann"}})
+	if got := by(0); got != "ann" {
+		t.Errorf("ann's job is paused by %q, want ann", got)
+	}
+	pass("", zoesBackup)
+	if got := by(0); got != "zoe" {
+		t.Errorf("with ann's pause, zoe's job is paused by %q, want zoe", got)
+	}
+	pass(named, "")
+	step(Resume{Token: 3, Job: "backup", By: "ann"})
+	if got := by(0); got != "" {
+		t.Errorf("ann's resumed job is paused by %q", got)
+	}
+	pass("", zoesBackup)
+	if got := by(0); got != "zoe" {
+		t.Errorf("after ann's resume, zoe's job is paused by %q, want zoe", got)
 	}
 }
 

@@ -16,7 +16,7 @@ type View struct {
 	draining bool
 	node     string
 	jobs     *jobs
-	holds    map[job.ID]job.Hold
+	holds    job.Holds
 	bars     map[string]Barred
 	stamps   map[string]crontab.Day
 	busy     map[string]bool // periods of which a run lives
@@ -125,8 +125,8 @@ func (v *View) Hold(i int) *job.Hold {
 	if len(v.holds) == 0 {
 		return v.brokenHold(i)
 	}
-	h, ok := v.holds[v.ID(i)]
-	if !ok || !h.Binds(v.Entry(i).User()) || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
+	h, ok := v.holds.Of(v.ID(i), v.Entry(i).User())
+	if !ok || !h.Until.IsZero() && !v.now.Wall.Before(h.Until) {
 		return v.brokenHold(i)
 	}
 	h.User = "" // who asks knows the job

@@ -52,7 +52,7 @@ type world struct {
 func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	return &world{
 		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
-		state: State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}},
+		state: State{Holds: job.Holds{}, Stamps: map[string]crontab.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
 		ledgers: map[owned]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
 	}
@@ -240,10 +240,10 @@ func (w *world) store(r job.Record) {
 		w.marks[r.Job] = job.Mark{Job: r.Job, Due: r.Due, Era: r.Era}
 	}
 	if r.Kind == job.Paused {
-		w.state.Holds[r.Job] = *r.Hold
+		w.state.Holds.Put(r.Job, *r.Hold)
 	}
 	if r.Kind == job.Resumed {
-		delete(w.state.Holds, r.Job)
+		w.state.Holds.Lift(r.Job, r.User)
 	}
 	if r.Run == nil {
 		return

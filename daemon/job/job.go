@@ -124,6 +124,43 @@ type Hold struct {
 // that another account had under the same name.
 func (h Hold) Binds(user string) bool { return h.User == "" || h.User == user }
 
+// Holds is the pauses of jobs. A name may pass to another account and back, and
+// each has a pause of its own. The lists never change: clones of the map share
+// them.
+type Holds map[ID][]Hold
+
+// Of is the pause of an account's job.
+func (m Holds) Of(id ID, user string) (h Hold, paused bool) {
+	for _, h := range m[id] {
+		if h.Binds(user) {
+			return h, true
+		}
+	}
+	return Hold{}, false
+}
+
+// Put makes h the pause of a job of its account.
+func (m Holds) Put(id ID, h Hold) { m[id] = append(m.others(id, h.User), h) }
+
+// Lift ends the pause of an account's job: of every one's, if user is "".
+func (m Holds) Lift(id ID, user string) {
+	if left := m.others(id, user); len(left) > 0 {
+		m[id] = left
+		return
+	}
+	delete(m, id)
+}
+
+// others is a new list of the pauses of a job that are not an account's.
+func (m Holds) others(id ID, user string) (others []Hold) {
+	for _, h := range m[id] {
+		if user != "" && !h.Binds(user) {
+			others = append(others, h)
+		}
+	}
+	return others
+}
+
 // Mark is the newest occurrence already decided for a job. It survives reload
 // and restart: nothing at or before it is decided again in the same Era.
 type Mark struct {

@@ -21,6 +21,7 @@ type Record struct {
 	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names
 	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
 	Hold     *Hold      `json:"hold,omitempty"`
+	User     string     `json:"user,omitempty"`     // whose job it was that is Resumed; "": all of that name
 	Backfill *Backfill  `json:"backfill,omitempty"` // as it is after this fact
 }
 

@@ -51,8 +51,8 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 			outcome = ?8, code = ?9, signal = ?10, error = ?11,
 			verdict = ?12, cpu = ?13, memory = ?14, read = ?15, write = ?16, parents = ?17 WHERE id = ?1`},
 		{&s.output, "INSERT INTO output (run, stream, at, cut, data) SELECT id, ?2, ?3, ?4, ?5 FROM run WHERE id = ?1"},
-		{&s.hold, "INSERT INTO hold (job, hold) VALUES (?, ?) ON CONFLICT (job) DO UPDATE SET hold = excluded.hold"},
-		{&s.unhold, "DELETE FROM hold WHERE job = ?"},
+		{&s.hold, "INSERT INTO hold (job, user, hold) VALUES (?, ?, ?)"},
+		{&s.unhold, "DELETE FROM hold WHERE job = ?1 AND (user IN ('', ?2) OR ?2 = '')"},
 		{&s.record, "INSERT INTO record (at, kind, job, era, reason, detail, hold, backfill, run) VALUES (?,?,?,?,?,?,?,?,?)"},
 		{&s.ledger, `INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job, user) DO UPDATE SET verdict = excluded.verdict, run = excluded.run,
@@ -257,7 +257,7 @@ func (w *writer) putRecord(r *job.Record) error {
 		if err != nil {
 			return err
 		}
-		if hold, err = w.putHold(n, r.Hold); err != nil {
+		if hold, err = w.putHold(n, r); err != nil {
 			return err
 		}
 	case job.Down:
@@ -279,17 +279,20 @@ func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 	return err
 }
 
-// putHold makes h the pause of a job, or removes it when h is nil.
-func (w *writer) putHold(n int64, h *job.Hold) (driver.Value, error) {
-	if h == nil {
-		_, err := w.exec(w.stmts.unhold, n)
+// putHold writes the pause of an account's job, or its end, as job.Holds has it.
+func (w *writer) putHold(n int64, r *job.Record) (driver.Value, error) {
+	if r.Hold == nil {
+		_, err := w.exec(w.stmts.unhold, n, r.User)
 		return nil, err
 	}
-	text, err := json.Marshal(h)
+	text, err := json.Marshal(r.Hold)
 	if err != nil {
 		return nil, err
 	}
-	_, err = w.exec(w.stmts.hold, n, string(text))
+	if _, err := w.exec(w.stmts.unhold, n, r.Hold.User); err != nil {
+		return nil, err
+	}
+	_, err = w.exec(w.stmts.hold, n, r.Hold.User, string(text))
 	return string(text), err
 }
 

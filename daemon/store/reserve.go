@@ -47,7 +47,7 @@ func openReserve(ctx context.Context, path string, why error) (*reserve, error) 
 
 func freshReserve() *reserve {
 	return &reserve{fresh: true, restored: Restored{
-		Holds: map[job.ID]job.Hold{}, Ran: map[int64]map[int64]job.Verdict{},
+		Holds: job.Holds{}, Ran: map[int64]map[int64]job.Verdict{},
 		NextRun: 1, NextBackfill: 1, Seed: rand.Uint64(),
 	}}
 }

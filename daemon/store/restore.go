@@ -17,7 +17,7 @@ import (
 type Restored struct {
 	Marks    []job.Mark
 	Live     []job.Run // queued, waiting, decided or running when last seen; oldest first
-	Holds    map[job.ID]job.Hold
+	Holds    job.Holds
 	Known    []engine.Known
 	Ledgers  []job.Ledger // those that changed last are last
 	NextRun  job.RunID    // the first number that no run has had
@@ -36,7 +36,7 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 	if s.reserve != nil {
 		return s.reserve.restored, nil
 	}
-	r := Restored{Holds: map[job.ID]job.Hold{}, Ran: map[int64]map[int64]job.Verdict{}}
+	r := Restored{Holds: job.Holds{}, Ran: map[int64]map[int64]job.Verdict{}}
 	var seed int64
 	err := errors.Join(
 		s.read.QueryRowContext(ctx, "SELECT seed FROM host").Scan(&seed),
@@ -88,9 +88,9 @@ func (s *Store) restoreHolds(ctx context.Context, r *Restored) error {
 		}
 		var h job.Hold
 		err := json.Unmarshal(text, &h)
-		r.Holds[id] = h
+		r.Holds.Put(id, h)
 		return err
-	}, "SELECT job.id, hold FROM hold JOIN job ON job.n = hold.job")
+	}, "SELECT job.id, hold FROM hold JOIN job ON job.n = hold.job ORDER BY hold.job, hold.hold ->> '$.user'")
 }
 
 func (s *Store) restoreRoster(ctx context.Context, r *Restored) error {

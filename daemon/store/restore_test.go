@@ -60,10 +60,50 @@ func TestRestoreGivesWhatWasCommitted(t *testing.T) {
 	same(t, "restored", r, Restored{
 		Marks:   []job.Mark{{Job: "a", Due: noon.Add(time.Minute)}, {Job: "b", Due: noon.Add(time.Hour)}},
 		Live:    []job.Run{*running.Run, waiting},
-		Holds:   map[job.ID]job.Hold{"a": hold, "b": hold},
+		Holds:   job.Holds{"a": {hold}, "b": {hold}},
 		Known:   known,
 		NextRun: 6, NextBackfill: 1, Era: 8, LastSeen: noon.Add(time.Minute), BootID: "boot-2", Seed: seed,
 	})
+}
+
+func TestRestoreKeepsThePausesOfEachAccount(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	hold := func(user, by string) job.Hold { return job.Hold{Since: noon, By: by, User: user} }
+	paused := func(user, by string) job.Record {
+		h := hold(user, by)
+		return job.Record{At: noon, Kind: job.Paused, Job: "backup", Hold: &h}
+	}
+	resumed := func(user string) job.Record {
+		return job.Record{At: noon, Kind: job.Resumed, Job: "backup", User: user}
+	}
+	for _, c := range []struct {
+		what    string
+		records []job.Record
+		want    job.Holds
+	}{
+		{"of two", []job.Record{paused("ann", "ann"), paused("zoe", "root"), paused("ann", "root")}, job.Holds{"backup": {hold("ann", "root"), hold("zoe", "root")}}},
+		{"one resumed", []job.Record{resumed("ann")}, job.Holds{"backup": {hold("zoe", "root")}}},
+		{"all resumed", []job.Record{paused("ann", "ann"), resumed("")}, job.Holds{}},
+		{"of whoever has it", []job.Record{paused("", "ann")}, job.Holds{"backup": {hold("", "ann")}}},
+		{"of one in its place", []job.Record{paused("zoe", "zoe")}, job.Holds{"backup": {hold("zoe", "zoe")}}},
+	} {
+		commit(t, s, Batch{Records: c.records})
+		s = reopen(t, s, dir)
+		same(t, c.what, restore(t, s).Holds, c.want)
+	}
+}
+
+func TestOlderDatabaseKeepsItsPauses(t *testing.T) {
+	dir := t.TempDir()
+	older(t, dir, 6, `INSERT INTO job (n, id) VALUES (1, 'a'), (2, 'b');
+		INSERT INTO hold VALUES (1, '{"since":"2026-11-20T12:00:00Z","by":"root","user":"ann"}'), (2, '{"since":"2026-11-20T12:00:00Z","by":"bob"}');`)
+	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	want := job.Holds{"a": {{Since: since, By: "root", User: "ann"}}, "b": {{Since: since, By: "bob"}}}
+	s := open(t, dir)
+	same(t, "pauses", restore(t, s).Holds, want)
+	commit(t, s, Batch{Records: []job.Record{{At: noon, Kind: job.Resumed, Job: "a", User: "ann"}, {At: noon, Kind: job.Resumed, Job: "b", User: "zoe"}}})
+	same(t, "resumed", restore(t, s).Holds, job.Holds{})
 }
 
 func TestRestoreMarkGoesBackOnlyWithTheEra(t *testing.T) {

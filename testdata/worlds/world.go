@@ -93,7 +93,7 @@ func New(seed uint64) *World {
 	w := &World{
 		Seed: seed, rng: rng, Now: engine.Moment{Wall: at, Up: time.Hour}, booted: rng.IntN(2) == 0,
 		kept: kept{
-			state: engine.State{Holds: map[job.ID]job.Hold{}, Stamps: map[string]crontab.Day{}, NextRun: 1, NextBackfill: 1},
+			state: engine.State{Holds: job.Holds{}, Stamps: map[string]crontab.Day{}, NextRun: 1, NextBackfill: 1},
 			marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, ledgers: map[jobOf]job.Ledger{},
 			ran: map[job.ID][]job.Run{}, dead: map[job.RunID]job.Run{}, fills: map[int64]job.Backfill{},
 		},
@@ -265,9 +265,9 @@ func (k *kept) record(r job.Record) {
 	case r.Kind == job.Filled:
 		delete(k.fills, r.Backfill.ID)
 	case r.Kind == job.Paused:
-		k.state.Holds[r.Job] = *r.Hold
+		k.state.Holds.Put(r.Job, *r.Hold)
 	case r.Kind == job.Resumed:
-		delete(k.state.Holds, r.Job)
+		k.state.Holds.Lift(r.Job, r.User)
 	case r.Kind == job.Redrove || r.Kind == job.Buried:
 		delete(k.dead, r.Run.ID)
 		return
