@@ -71,6 +71,8 @@ const (
 	Range        Action = "range"
 	MarkAll      Action = "mark-all"
 	Views        Action = "views"
+	ScrollLeft   Action = "scroll-left"
+	ScrollRight  Action = "scroll-right"
 
 	Run         Action = "run"
 	Stop        Action = "stop"

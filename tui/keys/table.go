@@ -46,6 +46,8 @@ var table = []Binding{
 	{MarkAll, List, []string{"*"}, "mark all", "mark all that is shown", ""},
 	{Views, List, []string{"V"}, "views", "save or open a view: filter, states, sort and columns", ""},
 	{Wide, List, []string{"ctrl+w"}, "wide", "all columns, scrolled sideways", ""},
+	{ScrollLeft, List, []string{"<", "shift+left"}, "scroll", "with all columns: a column to the left", ""},
+	{ScrollRight, List, []string{">", "shift+right"}, "scroll", "with all columns: a column to the right", ""},
 
 	{Run, Subject, []string{"r"}, "run", "run now", "cronring run JOB"},
 	{Stop, Subject, []string{"x"}, "stop", "stop what runs", "cronring stop JOB"},

@@ -18,7 +18,7 @@ const MaxLine = 8192
 // one line. Control characters are shown as escapes, and so are the invisible
 // ones that reorder text on a screen.
 func Text(s string) string {
-	if isPlain(s) {
+	if isClean(s) {
 		return s
 	}
 	var b strings.Builder
@@ -39,11 +39,22 @@ func Text(s string) string {
 	return b.String()
 }
 
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] >= 0x7f {
+// isClean tells text that is fit as it is, as nearly all is: nothing has to be
+// built for it.
+func isClean(s string) bool {
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if c < 0x20 || c == 0x7f {
+				return false
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 || hidden(r) {
 			return false
 		}
+		i += n
 	}
 	return true
 }

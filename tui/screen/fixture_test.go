@@ -183,6 +183,7 @@ type fakeDaemon struct {
 	output  func(run string) []api.Event
 	past    func(jobs []job.ID, n int) ([]api.JobPast, error)
 	line    func(q api.TimelineQuery) (api.Timeline, error)
+	config  func(ref string) (api.JobConfig, error)
 	clashes func(q api.ClashQuery) (api.Clashes, error)
 	planned int      // how many occurrences a backfill has
 	asked   []string // what was changed: "run etl-orders"
@@ -296,6 +297,13 @@ func (d *fakeDaemon) Undo(context.Context, api.UndoRequest) (api.Installed, erro
 func (d *fakeDaemon) Ack(_ context.Context, r api.AckRequest) ([]job.ID, error) {
 	d.note("ack", r.Refs...)
 	return nil, nil
+}
+
+func (d *fakeDaemon) JobConfig(_ context.Context, ref string) (api.JobConfig, error) {
+	if d.config == nil {
+		return api.JobConfig{}, errNotFaked
+	}
+	return d.config(ref)
 }
 
 func (d *fakeDaemon) note(verb string, refs ...string) {

@@ -51,6 +51,9 @@ type Listing[K comparable] struct {
 	from   int
 	ranged bool
 
+	chosen []K // see Chosen
+	known  bool
+
 	input  edit.Line
 	typing bool
 }
@@ -59,8 +62,11 @@ type Listing[K comparable] struct {
 const unseen = 50
 
 // Settle finds the places anew after items have changed. What is gone loses its
-// mark; a cursor on it stays at its place, on what stands there now.
+// mark; a cursor on it stays at its place, on what stands there now. The cursor
+// keeps its line on the screen, unless the beginning is in view: that stays in
+// view, as far as the cursor lets it.
 func (l *Listing[K]) Settle(items Items[K]) {
+	l.known = false
 	l.dropMarks(items)
 	if l.ranged {
 		if l.from = items.Place(l.anchor); l.from < 0 {
@@ -76,7 +82,9 @@ func (l *Listing[K]) Settle(items Items[K]) {
 	}
 	old := l.at
 	l.move(items, place)
-	l.top += l.at - old // it keeps its line on the screen
+	if l.top > 0 {
+		l.top += l.at - old
+	}
 }
 
 // dropMarks takes the marks of what is gone, in one pass over the items: all of
@@ -97,6 +105,7 @@ func (l *Listing[K]) dropMarks(items Items[K]) {
 
 // Select moves the cursor to an item; false: it is not there.
 func (l *Listing[K]) Select(items Items[K], k K) bool {
+	l.known = false
 	place := items.Place(k)
 	if place >= 0 {
 		l.move(items, place)
@@ -149,6 +158,7 @@ func (l *Listing[K]) page() int {
 // Act answers to a key of lists. false: it means nothing to a listing, or, for
 // keys.Back, there is nothing to clear.
 func (l *Listing[K]) Act(items Items[K], a keys.Action) bool {
+	l.known = false
 	switch a {
 	case keys.Down:
 		l.move(items, l.at+1)
@@ -255,7 +265,7 @@ func (l *Listing[K]) clear() bool {
 
 // Unmark takes all marks, as after an action on them.
 func (l *Listing[K]) Unmark() {
-	l.ranged = false
+	l.ranged, l.known = false, false
 	clear(l.marks)
 }
 
@@ -272,20 +282,31 @@ func (l *Listing[K]) Marked(items Items[K], i int) bool {
 }
 
 // Chosen is what an action is about: the marked items and those in the range, in
-// their order, or the one under the cursor. marked tells which of both.
+// their order, or the one under the cursor. marked tells which of both. It is
+// asked for with every key of the foot, and looked for once.
 func (l *Listing[K]) Chosen(items Items[K]) (chosen []K, marked bool) {
-	if l.ranged || len(l.marks) > 0 {
-		for i := range items.Len() {
-			if l.Marked(items, i) {
-				chosen = append(chosen, items.At(i))
-			}
+	marked = l.ranged || len(l.marks) > 0
+	if !l.known {
+		l.chosen, l.known = l.choose(items, marked), true
+	}
+	return l.chosen, marked
+}
+
+func (l *Listing[K]) choose(items Items[K], marked bool) []K {
+	switch {
+	case marked:
+	case l.set:
+		return []K{l.cursor}
+	default:
+		return nil
+	}
+	var chosen []K
+	for i := range items.Len() {
+		if l.Marked(items, i) {
+			chosen = append(chosen, items.At(i))
 		}
-		return chosen, true
 	}
-	if l.set {
-		chosen = append(chosen, l.cursor)
-	}
-	return chosen, false
+	return chosen
 }
 
 // Marks is how many are marked, or in the range.

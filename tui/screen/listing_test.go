@@ -75,13 +75,25 @@ func TestListingCursorStaysOnItsItem(t *testing.T) {
 	l.Settle(items)
 	l.Window(items, 4)
 	press(t, &l, items, keys.Down, keys.Down)
-	items = letters("hgfedcba")
+	items = letters("xabcdefgh")
+	l.Settle(items)
+	wantCursor(t, &l, "c")
+	if first, _ := l.Window(items, 4); first != 0 {
+		t.Errorf("first in view: got %d, want 0: what is new at the beginning is seen", first)
+	}
+	press(t, &l, items, keys.Down, keys.Up)
+	items = letters("hgfedcbax")
+	l.Settle(items)
+	if first, _ := l.Window(items, 4); first != 2 {
+		t.Errorf("first in view: got %d, want 2: the cursor is seen", first)
+	}
+	items = letters("yhgfedcba")
 	l.Settle(items)
 	wantCursor(t, &l, "c")
 	if first, _ := l.Window(items, 4); first != 3 {
 		t.Errorf("first in view: got %d, want 3: the cursor keeps its line", first)
 	}
-	items = letters("hgfedba")
+	items = letters("yhgfedba")
 	l.Settle(items)
 	wantCursor(t, &l, "b") // at the place of what is gone
 	items = letters("")

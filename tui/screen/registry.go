@@ -8,7 +8,9 @@ var roots = []struct {
 	action keys.Action
 	name   string
 	make   func() Screen
-}{}
+}{
+	{keys.ShowJobs, "Jobs", func() Screen { return NewJobs() }},
+}
 
 // openers make the screens that a key opens about what is selected.
 var openers = map[keys.Action]func(w *World, s Subject) Screen{

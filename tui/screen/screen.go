@@ -191,4 +191,5 @@ type Daemon interface {
 	Backfill(ctx context.Context, r api.BackfillRequest) (api.Backfill, error)
 	Undo(ctx context.Context, r api.UndoRequest) (api.Installed, error)
 	Ack(ctx context.Context, r api.AckRequest) ([]job.ID, error)
+	JobConfig(ctx context.Context, ref string) (api.JobConfig, error)
 }

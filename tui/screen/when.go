@@ -83,3 +83,7 @@ func (w *World) Point(t time.Time, zone string) string { return when.Point(t.In(
 // Stamp says an instant, of a job of that zone, in full: "Fri 20 Nov 02:30:00
 // CET".
 func (w *World) Stamp(t time.Time, zone string) string { return when.Stamp(t.In(w.In(zone)), w.Now) }
+
+// since is how long ago something began, in whole seconds: what counts up on the
+// screen changes with the second.
+func (w *World) since(t time.Time) time.Duration { return max(w.Now.Sub(t), 0).Truncate(time.Second) }

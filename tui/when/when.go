@@ -77,10 +77,10 @@ func AppendAgo(b []byte, t, now time.Time) []byte {
 }
 
 // PointWidth is the most cells that Point takes.
-const PointWidth = 10
+const PointWidth = 9
 
 // Point says an instant, in its own zone, in at most PointWidth cells: "18:05:00"
-// on the day of now, "Mon 18:05" within six days of it, "2027-03-28" further off.
+// on the day of now, "Mon 18:05" within six days of it, "28 Mar 27" further off.
 func Point(t, now time.Time) string { return string(AppendPoint(nil, t, now)) }
 
 // AppendPoint appends what Point says.
@@ -91,7 +91,7 @@ func AppendPoint(b []byte, t, now time.Time) []byte {
 	case near:
 		return t.AppendFormat(b, "Mon 15:04")
 	}
-	return t.AppendFormat(b, time.DateOnly)
+	return t.AppendFormat(b, "2 Jan 06")
 }
 
 // AppendHour appends an instant, in its own zone, in at most six cells, to the

@@ -58,8 +58,8 @@ func TestPointHourAndStamp(t *testing.T) {
 		{time.Date(2026, 11, 20, 0, 0, 0, 0, zone), "00:00:00", "00:00", "Fri 20 Nov 00:00:00 CET"},
 		{time.Date(2026, 11, 19, 23, 59, 59, 0, zone), "Thu 23:59", "Thu 23", "Thu 19 Nov 23:59:59 CET"},
 		{time.Date(2026, 11, 26, 9, 0, 0, 0, zone), "Thu 09:00", "Thu 09", "Thu 26 Nov 09:00:00 CET"},
-		{time.Date(2026, 11, 27, 9, 0, 0, 0, zone), "2026-11-27", "27 Nov", "Fri 27 Nov 09:00:00 CET"},
-		{time.Date(2027, 7, 1, 9, 0, 0, 0, zone), "2027-07-01", "2027", "Thu 1 Jul 2027 09:00:00 CEST"},
+		{time.Date(2026, 11, 27, 9, 0, 0, 0, zone), "27 Nov 26", "27 Nov", "Fri 27 Nov 09:00:00 CET"},
+		{time.Date(2027, 7, 1, 9, 0, 0, 0, zone), "1 Jul 27", "2027", "Thu 1 Jul 2027 09:00:00 CEST"},
 		{time.Date(2026, 11, 21, 0, 30, 0, 0, time.UTC), "Sat 00:30", "Sat 00", "Sat 21 Nov 00:30:00 UTC"},
 	} {
 		if got := Point(tc.at, now); got != tc.point {

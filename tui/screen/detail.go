@@ -1,0 +1,237 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// Detail is all that is known of one job, in tabs.
+type Detail struct {
+	id     job.ID
+	tab    int
+	file   dossier
+	why    *Why
+	runs   jobRuns
+	config api.JobConfig
+	err    error // of the configuration
+	asked  bool  // for the configuration
+	page   page  // of the tabs that are text
+}
+
+// The tabs, from left to right.
+const (
+	tabWhy = iota
+	tabHistory
+	tabNext
+	tabOutput
+	tabConfig
+)
+
+var tabNames = []string{"Why", "History", "Next", "Output", "Config"}
+
+// NewDetail shows a job.
+func NewDetail(id job.ID) *Detail {
+	return &Detail{id: id, why: NewWhy(Subject{Jobs: []job.ID{id}})}
+}
+
+// Scope is that of what the tab shows, so that its keys work.
+func (s *Detail) Scope() keys.Scope {
+	if s.tab == tabWhy {
+		return keys.Why
+	}
+	return keys.Detail
+}
+
+// Heading names the job, and says how it is.
+func (s *Detail) Heading(w *World) string {
+	row, ok := s.row(w)
+	if !ok {
+		return string(s.id) + "  is no more"
+	}
+	sign, word, _ := stateLook(w, row.State)
+	return string(s.id) + "  " + sign + " " + word + "  " + situation(w, &row, s.file.past)
+}
+
+func (s *Detail) row(w *World) (api.Row, bool) {
+	slot, ok := w.Board.Find(s.id)
+	if !ok {
+		return api.Row{}, false
+	}
+	return w.Board.Row(slot), true
+}
+
+const slotConfig = "config"
+
+// Open asks for what the tab shows.
+func (s *Detail) Open(w *World) []Effect {
+	s.runs.asking = false
+	s.file.reopen()
+	effects := s.ask(w)
+	if s.tab == tabWhy {
+		effects = append(effects, s.why.Open(w)...)
+	}
+	return effects
+}
+
+// Refresh asks again for what has changed.
+func (s *Detail) Refresh(w *World) []Effect {
+	effects := s.ask(w)
+	if s.tab == tabWhy {
+		effects = append(effects, s.why.Refresh(w)...)
+	}
+	return effects
+}
+
+func (s *Detail) ask(w *World) []Effect {
+	effects := s.file.ask(w, s.id, true)
+	switch s.tab {
+	case tabHistory:
+		effects = append(effects, s.runs.ask(w, s.id)...)
+	case tabConfig:
+		if !s.asked && w.Link.Live {
+			s.asked = true
+			effects = append(effects, Ask{slotConfig, func(ctx context.Context, d Daemon) (any, error) {
+				return d.JobConfig(ctx, string(s.id))
+			}})
+		}
+	}
+	return effects
+}
+
+// Take receives what was asked for.
+func (s *Detail) Take(w *World, a Answer) []Effect {
+	switch a.Slot {
+	case slotDossier:
+		s.file.take(w, a)
+	case slotJobRuns:
+		s.runs.take(a)
+	case slotConfig:
+		if s.err = a.Err; a.Err == nil {
+			s.config = a.Value.(api.JobConfig)
+		}
+	default:
+		return s.why.Take(w, a)
+	}
+	return s.ask(w)
+}
+
+// Act turns the tabs, and does in each what its keys mean.
+func (s *Detail) Act(w *World, a keys.Action) ([]Effect, bool) {
+	switch a {
+	case keys.NextPane:
+		return s.turn(w, 1), true
+	case keys.PreviousPane:
+		return s.turn(w, len(tabNames)-1), true
+	case keys.Back:
+		return nil, false
+	}
+	switch s.tab {
+	case tabWhy:
+		return s.why.Act(w, a)
+	case tabHistory:
+		effects, ok := s.runs.act(s.id, a)
+		return append(effects, s.ask(w)...), ok
+	}
+	return nil, s.page.act(a)
+}
+
+// turn goes on by some tabs.
+func (s *Detail) turn(w *World, by int) []Effect {
+	s.tab = (s.tab + by) % len(tabNames)
+	s.page.top, s.asked = 0, false
+	return s.Open(w)
+}
+
+// Subject is the job, and the run that is chosen in its history.
+func (s *Detail) Subject(w *World) Subject {
+	if s.tab == tabWhy {
+		return s.why.Subject(w)
+	}
+	subject := Subject{Jobs: []job.ID{s.id}}
+	if row, ok := s.row(w); ok {
+		subject.File, subject.Line = row.Table, row.Line
+	}
+	if s.tab == tabHistory {
+		subject.Run, _ = s.runs.listing.Cursor()
+	}
+	return subject
+}
+
+// Refuses says what does nothing in a tab.
+func (s *Detail) Refuses(w *World, a keys.Action) string {
+	if s.tab == tabWhy {
+		return s.why.Refuses(w, a)
+	}
+	switch a {
+	case keys.Mark, keys.Range, keys.MarkAll, keys.Sort, keys.Reverse, keys.States, keys.Filter, keys.NextMatch, keys.PrevMatch, keys.Wide:
+		return "there is one job here"
+	case keys.PreviousRun, keys.NextRun:
+		if s.tab != tabHistory {
+			return "in the tabs Why and History"
+		}
+	}
+	return ""
+}
+
+// Foot is the keys of the tab.
+func (s *Detail) Foot(w *World) []keys.Action {
+	first := []keys.Action{keys.NextPane, keys.PreviousRun, keys.NextRun}
+	if s.tab == tabWhy {
+		return append(first[:1], s.why.Foot(w)...)
+	}
+	return append(first, keys.Open, keys.Run, keys.Stop, keys.Pause, keys.ShowOutput, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back, keys.Help)
+}
+
+// Draw draws what the job is, the names of the tabs, and the one in front.
+func (s *Detail) Draw(v canvas.View, w *World) {
+	row, ok := s.row(w)
+	if !ok {
+		drawEmpty(v, []string{fmt.Sprintf("%s is no more: its entry was removed or has another name now.", s.id), "esc goes back"})
+		return
+	}
+	if v.Width() < wordFrom {
+		drawTitle(v.In(1, 0, v.Width()-1, 1), w, &row)
+		v = v.Below(1)
+	}
+	if v.Height() >= 10 {
+		drawMeaning(v.In(1, 0, v.Width()-1, 1), w, &row, &s.file)
+		v.PutCut(1, 1, v.Width()-2, "$ "+row.Command, w.Glyphs.Ellipsis, canvas.Style{})
+		v = v.Below(2)
+	}
+	s.drawTabs(v.Row(0), w)
+	s.drawTab(v.Below(1), w, &row)
+}
+
+func (s *Detail) drawTabs(v canvas.View, w *World) {
+	v.Fill(w.Glyphs.Across, canvas.Style{Role: canvas.Rule})
+	x := 1
+	for i, name := range tabNames {
+		style := canvas.Style{}
+		if name = " " + name + " "; i == s.tab {
+			name, style = "["+name[1:len(name)-1]+"]", canvas.Style{Bold: true}
+		}
+		x = v.Put(x, 0, name, style)
+	}
+}
+
+func (s *Detail) drawTab(v canvas.View, w *World, row *api.Row) {
+	switch s.tab {
+	case tabWhy:
+		s.why.Draw(v, w)
+	case tabHistory:
+		s.drawRuns(v, w, row)
+	case tabNext:
+		s.page.set(s.nextText(w, row))
+		s.page.draw(v, w.Glyphs)
+	case tabOutput:
+		drawTail(v.In(1, 0, v.Width()-1, v.Height()), w, row.Zone, &s.file)
+	case tabConfig:
+		s.page.set(s.configText(v.Width()))
+		s.page.draw(v, w.Glyphs)
+	}
+}

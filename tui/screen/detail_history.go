@@ -1,0 +1,221 @@
+package screen
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/amount"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// jobRuns is the newest runs of one job, with a cursor.
+type jobRuns struct {
+	list    []job.Run // newest first
+	ids     Slice[job.RunID]
+	listing Listing[job.RunID]
+	seen    pastStamp // of the job when they were asked for
+	known   bool
+	asking  bool
+	err     error
+}
+
+const slotJobRuns = "job-runs"
+
+// manyRuns is how many are asked for; all are on the screen of runs.
+const manyRuns = 200
+
+// ask asks for the runs, again when another has begun or ended.
+func (r *jobRuns) ask(w *World, id job.ID) []Effect {
+	slot, ok := w.Board.Find(id)
+	if !ok || r.asking || !w.Link.Live {
+		return nil
+	}
+	row := w.Board.Row(slot)
+	if stamp := stampOf(&row); stamp != r.seen || !r.known && r.err == nil {
+		r.seen, r.asking = stamp, true
+		return []Effect{Ask{slotJobRuns, func(ctx context.Context, d Daemon) (any, error) {
+			return d.History(ctx, api.Filter{Refs: []string{string(id)}, Limit: manyRuns})
+		}}}
+	}
+	return nil
+}
+
+func (r *jobRuns) take(a Answer) {
+	r.asking = false
+	if r.err = a.Err; a.Err != nil {
+		return
+	}
+	first := r.listing.Index() == 0
+	r.list, r.known = a.Value.(api.Runs).Runs, true
+	r.ids = r.ids[:0]
+	for i := range r.list {
+		r.ids = append(r.ids, r.list[i].ID)
+	}
+	r.listing.Settle(&r.ids)
+	if first {
+		r.listing.Act(&r.ids, keys.First) // who looks at the newest goes on doing so
+	}
+}
+
+// act moves through the runs, and opens the output of one.
+func (r *jobRuns) act(id job.ID, a keys.Action) ([]Effect, bool) {
+	switch a {
+	case keys.PreviousRun:
+		a = keys.Down // the list is newest first
+	case keys.NextRun:
+		a = keys.Up
+	case keys.Open:
+		if run, ok := r.listing.Cursor(); ok {
+			return []Effect{Press{keys.ShowOutput, Subject{Jobs: []job.ID{id}, Run: run}}}, true
+		}
+		return nil, true
+	}
+	return nil, r.listing.Act(&r.ids, a)
+}
+
+// drawRuns draws the history: the strips, the runs, and the last days by hour
+// where there is room for them, on the right or below.
+func (s *Detail) drawRuns(v canvas.View, w *World, row *api.Row) {
+	if row.LastRun == 0 && row.Live == 0 && len(s.runs.list) == 0 {
+		drawEmpty(v, []string{string(row.Job) + " " + firstRun(w, row)})
+		return
+	}
+	chosen := -1
+	if id, ok := s.runs.listing.Cursor(); ok && s.file.past != nil {
+		cells := s.file.past.Cells
+		if i := slices.IndexFunc(cells, func(c api.Cell) bool { return c.Run == id }); i >= 0 {
+			chosen = len(cells) - 1 - i
+		}
+	}
+	top := v.In(1, 0, v.Width()-1, historyHeight)
+	drawHistory(top, w, row.Zone, &s.file, chosen)
+	s.drawUsage(top.Row(historyHeight - 1))
+	v = v.Below(historyHeight)
+	const leastRuns, heatWidth = 3, 56
+	switch heat := s.file.hours != nil; {
+	case heat && v.Width() >= 2*heatWidth && v.Height() > heatHeight:
+		left := v.Width() - heatWidth
+		s.drawHours(v.In(left, 0, heatWidth, v.Height()), w, row)
+		v = v.In(0, 0, left-1, v.Height())
+	case heat && v.Height() >= 1+leastRuns+1+heatHeight:
+		s.drawHours(v.Below(v.Height()-heatHeight-1), w, row)
+		v = v.Above(v.Height() - heatHeight - 1)
+	}
+	s.drawRunList(v, w, row)
+}
+
+// drawUsage draws what the runs in the list have used.
+func (s *Detail) drawUsage(v canvas.View) {
+	var cpu, longest time.Duration
+	var memory int64
+	for i := range s.runs.list {
+		u := &s.runs.list[i].Usage
+		cpu, longest, memory = cpu+u.CPU, max(longest, u.CPU), max(memory, u.Memory)
+	}
+	if cpu == 0 {
+		return
+	}
+	text := "cpu " + when.Brief(cpu) + " in " + counted(len(s.runs.list), "run") + ", most " + when.Brief(longest)
+	if memory > 0 {
+		text += "  memory at most " + amount.Bytes(memory)
+	}
+	if cells(text) <= v.Width() {
+		v.Put(0, 0, text, canvas.Style{})
+	}
+}
+
+func (s *Detail) drawHours(v canvas.View, w *World, row *api.Row) {
+	section(v, "Last 6 days by hour (worst outcome)", heatHeight, w, func(v canvas.View) {
+		h := newHeat(s.file.hours, w.Now, w.In(row.Zone))
+		h.draw(v, w)
+	})
+}
+
+// drawRunList draws the runs in view under a line with what their columns are.
+func (s *Detail) drawRunList(v canvas.View, w *World, row *api.Row) {
+	if v.Height() < 2 {
+		return
+	}
+	drawRule(v.Row(0), "Runs, newest first", w.Glyphs)
+	if s.runs.err != nil {
+		v.PutCut(0, 1, v.Width(), s.runs.err.Error(), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad})
+		return
+	}
+	v = v.Below(1)
+	first, last := s.runs.listing.Window(&s.runs.ids, v.Height())
+	for i := first; i < last; i++ {
+		line := v.Row(i - first)
+		drawRunLine(line, w, row.Zone, &s.runs.list[i])
+		if i == s.runs.listing.Index() {
+			line.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+			line.Restyle(selected)
+		}
+	}
+}
+
+// drawRunLine draws one run: its number, start, end, length, what it used, and
+// what caused it, as far as there is room.
+func drawRunLine(v canvas.View, w *World, zone string, r *job.Run) {
+	sign, style := runLook(w, r)
+	began := r.Started
+	if began.IsZero() {
+		began = r.Decided
+	}
+	took := "-"
+	switch {
+	case r.Started.IsZero():
+	case r.Ended.IsZero():
+		took = when.Brief(w.since(r.Started))
+	default:
+		took = when.Brief(r.Ended.Sub(r.Started))
+	}
+	x := 1
+	for _, f := range []struct {
+		text  string
+		width int
+		style canvas.Style
+	}{
+		{sign, 2, style},
+		{w.Past(began, zone), 11, canvas.Style{}},
+		{runEnding(r), 16, style},
+		{took, 8, canvas.Style{}},
+		{usageText(r.Usage), 26, canvas.Style{}},
+		{string(r.Trigger), 11, canvas.Style{}},
+		{"run " + r.ID.String(), 12, canvas.Style{Role: canvas.Off}},
+	} {
+		if x+f.width > v.Width() {
+			return
+		}
+		v.PutCut(x, 0, f.width-1, f.text, w.Glyphs.Ellipsis, f.style)
+		x += f.width
+	}
+}
+
+// runLook is how a run is shown in one cell.
+func runLook(w *World, r *job.Run) (string, canvas.Style) {
+	switch {
+	case r.State.Live():
+		return outcomeLook(w, api.CellRunning)
+	case r.Failed():
+		return outcomeLook(w, api.CellFailed)
+	case r.OK():
+		return outcomeLook(w, api.CellOK)
+	}
+	return outcomeLook(w, api.CellSkipped)
+}
+
+// runEnding says how a run ended, or how far it is.
+func runEnding(r *job.Run) string {
+	switch {
+	case r.State.Live():
+		return string(r.State)
+	case r.State == job.RunDropped:
+		return "never started"
+	}
+	return r.Ending()
+}

@@ -1,0 +1,201 @@
+package screen
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+func TestDetailScreens(t *testing.T) {
+	for tab, name := range tabNames {
+		checkScreens(t, "job-"+strings.ToLower(name), func(v canvas.View, w *World) {
+			turns := slices.Repeat([]keys.Action{keys.NextPane}, tab)
+			show(t, NewDetail("etl-orders"), inside(v), w, newFixtureDaemon(w), turns...)
+		})
+	}
+}
+
+func TestDetailTurnsItsTabs(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewDetail("etl-orders"), newFixtureDaemon(w)
+	settle(t, s, w, d, s.Open(w))
+	if got := s.Scope(); got != keys.Why {
+		t.Errorf("scope of the first tab: got %s, want %s", got, keys.Why)
+	}
+	for i := range 2 * len(tabNames) {
+		if s.tab != i%len(tabNames) {
+			t.Fatalf("after %d: tab %s, want %s", i, tabNames[s.tab], tabNames[i%len(tabNames)])
+		}
+		effects, _ := s.Act(w, keys.NextPane)
+		settle(t, s, w, d, effects)
+	}
+	if effects, _ := s.Act(w, keys.PreviousPane); tabNames[s.tab] != "Config" || len(effects) == 0 {
+		t.Errorf("before the first: tab %s with %v, want Config, asked anew", tabNames[s.tab], effects)
+	}
+	if _, ok := s.Act(w, keys.Back); ok {
+		t.Error("back: got an answer, want none, so that the shell goes back")
+	}
+}
+
+func TestDetailGoesThroughRuns(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewDetail("etl-orders"), newFixtureDaemon(w)
+	c := canvas.New(80, 22)
+	show(t, s, c.View(), w, d, keys.NextPane)
+	if got := s.Subject(w); got.Run != 4213 || got.Line != 14 {
+		t.Errorf("subject: got %+v, want the newest run", got)
+	}
+	s.Act(w, keys.PreviousRun)
+	s.Act(w, keys.PreviousRun)
+	s.Act(w, keys.NextRun)
+	if got := s.Subject(w).Run; got != 4212 {
+		t.Errorf("run: got %d, want 4212", got)
+	}
+	effects, _ := s.Act(w, keys.Open)
+	want := Press{keys.ShowOutput, Subject{Jobs: []job.ID{"etl-orders"}, Run: 4212}}
+	if diff := cmp.Diff([]Effect{want}, effects); diff != "" {
+		t.Errorf("open (-want +got):\n%s", diff)
+	}
+	s.Draw(c.View(), w)
+	if out := strings.Split(c.Mask(), "\n")[3]; strings.Count(out, "2") != 1 {
+		t.Errorf("strip: got %q, want one cell of the run marked", out)
+	}
+}
+
+// A run that ends while one looks at the newest is the one that is looked at.
+func TestDetailStaysAtTheNewestRun(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewDetail("etl-orders"), newFixtureDaemon(w)
+	show(t, s, canvas.New(80, 22).View(), w, d, keys.NextPane)
+	older := d.history
+	d.history = func(f api.Filter) (api.Runs, error) {
+		runs, err := older(f)
+		runs.Runs = append([]job.Run{{ID: 4214, Job: "etl-orders", Started: now, State: job.RunRunning}}, runs.Runs...)
+		return runs, err
+	}
+	row := fixtureRows()[0]
+	row.Live, row.Began, row.State = 1, now, job.StateRunning
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	settle(t, s, w, d, s.Refresh(w))
+	if got := s.Subject(w).Run; got != 4214 {
+		t.Errorf("run: got %d, want the new one, 4214", got)
+	}
+}
+
+func TestDetailOfAJobThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewDetail("etl-orders"), newFixtureDaemon(w)
+	c := canvas.New(80, 22)
+	w.Board.Apply(api.BoardUpdate{Gone: []job.ID{"etl-orders"}})
+	for range tabNames {
+		show(t, s, c.View(), w, d, keys.NextPane)
+	}
+	if !strings.Contains(c.Text(), "is no more") {
+		t.Errorf("got %q, want it said that the job is gone", c.Text())
+	}
+}
+
+func TestDetailHasNoPastYet(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewDetail("tmp-clean"), newFixtureDaemon(w)
+	c := canvas.New(80, 22)
+	show(t, s, c.View(), w, d, keys.NextPane)
+	if want := "tmp-clean has not run yet, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
+		t.Errorf("got\n%s\nwant %q", c.Text(), want)
+	}
+}
+
+// What the daemon says of a job can be as hostile as the job's own words.
+func TestDetailOfHostileJobsStaysInside(t *testing.T) {
+	w := newWorld(t)
+	w.Board.Apply(api.BoardUpdate{Rows: hostileRows(w)})
+	d := newFixtureDaemon(w)
+	evil := "\x1b]0;owned\x07\u202e" + strings.Repeat("日本", 200) + "\xff"
+	d.output = func(string) []api.Event {
+		return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte("fatal error: " + evil + "\r\n\x1b[2J" + evil)}}}
+	}
+	d.config = func(string) (api.JobConfig, error) {
+		return api.JobConfig{V: 1, Held: evil, Options: []api.Setting{{Key: evil, Value: evil, Origin: evil, File: evil}}}, nil
+	}
+	for _, r := range hostileRows(w) {
+		for tab := range tabNames {
+			for _, width := range []int{40, 80, 130, 160} {
+				s := NewDetail(r.Job)
+				c := canvas.New(width, 30)
+				show(t, s, c.View(), w, d, slices.Repeat([]keys.Action{keys.NextPane}, tab)...)
+				checkWidths(t, string(r.Job)+" "+tabNames[tab], c.Text(), width)
+				if strings.ContainsFunc(strings.ReplaceAll(c.Text(), "\n", ""), unicode.IsControl) {
+					t.Errorf("%q %s: control characters on the screen: %q", r.Job, tabNames[tab], c.Text())
+				}
+			}
+		}
+	}
+}
+
+func TestDossierInterruptedIsAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	var d dossier
+	if got := d.ask(w, "etl-orders", true); len(got) != 1 {
+		t.Fatalf("first: got %v, want one question", got)
+	}
+	if got := d.ask(w, "etl-orders", true); len(got) != 0 {
+		t.Errorf("while it is asked: got %v, want nothing", got)
+	}
+	d.reopen()
+	if got := d.ask(w, "etl-orders", true); len(got) != 1 {
+		t.Errorf("after the screen was left: got %v, want the question again", got)
+	}
+}
+
+func TestHeatShowsTheWorstOfEachHour(t *testing.T) {
+	w := newWorld(t)
+	monday := time.Date(2026, 10, 26, 12, 0, 0, 0, w.Local) // the day before was of 25 hours
+	from := midnight(monday.AddDate(0, 0, 1-heatDays), w.Local)
+	line := api.Timeline{From: from, To: from.Add(heatDays * 24 * time.Hour), Cells: heatDays * 24, Jobs: []api.TimelineJob{{}}}
+	put := func(at time.Time, k api.CellKind) {
+		line.Jobs[0].Cells = append(line.Jobs[0].Cells, api.TimelineCell{Cell: int(at.Sub(from) / time.Hour), Kind: k})
+	}
+	put(monday.Add(-time.Hour), api.CellOK)
+	sunday := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC) // 02:00 CEST; an hour later it is 02:00 again
+	put(sunday, api.CellFailed)
+	put(sunday.Add(time.Hour), api.CellOK)
+	put(monday.Add(2*time.Hour), api.CellPlanned)
+	h := newHeat(&line, monday, w.Local)
+	for _, tc := range []struct {
+		day, hour int
+		want      api.CellKind
+	}{{0, 11, api.CellOK}, {1, 2, api.CellFailed}, {0, 14, ""}, {1, 1, ""}, {1, 3, ""}} {
+		if got := h.hours[tc.day][tc.hour]; got != tc.want {
+			t.Errorf("%d days ago at %d: got %q, want %q", tc.day, tc.hour, got, tc.want)
+		}
+	}
+}
+
+// Where the client cannot read the schedule as the daemon does, it says no more
+// than the daemon did.
+func TestOutlookAgreesWithTheDaemon(t *testing.T) {
+	w := newWorld(t)
+	at := time.Date(2026, 11, 21, 2, 30, 0, 0, w.Local)
+	j := api.Job{Status: job.Status{Job: job.Job{Schedule: "30 2 * * *"}}, Upcoming: []time.Time{at, at.AddDate(0, 0, 1)}}
+	o := newOutlook(&j, now, w.Local)
+	if len(o.runs) != maxOutlook || len(o.changes) != 2 || !strings.Contains(o.changes[0].text("2 Jan"), "28 Mar 02:00 -> 03:00: 02:30 does not exist") {
+		t.Errorf("a plain schedule: got %d runs and %v, want %d and what the change of March does", len(o.runs), o.changes, maxOutlook)
+	}
+	j.Upcoming[1] = at.AddDate(0, 0, 2)
+	if o := newOutlook(&j, now, w.Local); len(o.runs) != 2 || len(o.changes) != 0 {
+		t.Errorf("days that the daemon leaves out: got %v, want what it sent", o)
+	}
+	j.Job.Schedule = "@reboot"
+	if o := newOutlook(&j, now, w.Local); len(o.runs) != 2 {
+		t.Errorf("no time: got %v, want what the daemon sent", o)
+	}
+}

@@ -1,0 +1,335 @@
+package screen
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+)
+
+// From these sizes of the whole screen on, which has a line above the body and
+// one below it, there is room for more than the list.
+const (
+	splitWidth  = 140
+	splitHeight = 30
+	peekHeight  = 20 // below it the peek pane goes, and in the end the line of counts
+	headHeight  = 14
+	paneWidth   = 58 // of a screen of 160 cells
+)
+
+// Draw draws the list and, below or beside it, what is known of the job under
+// the cursor.
+func (s *Jobs) Draw(v canvas.View, w *World) {
+	if s.rows.list == nil {
+		return
+	}
+	screen, height := v.Width(), v.Height()+2
+	if s.split = screen >= splitWidth && height >= splitHeight && !s.wide; s.split {
+		s.drawSplit(v, w)
+		return
+	}
+	if screen >= wordFrom && height >= headHeight || screen < wordFrom && s.narrowed() {
+		s.drawHead(v.Row(0), w)
+		v = v.Below(1)
+	}
+	foot := s.footHeight(screen, height)
+	s.top, s.right = height-2-v.Height(), screen
+	s.drawList(v.Above(v.Height()-foot), screen, w)
+	s.drawBelow(v.Below(v.Height()-foot), w)
+}
+
+// narrowed reports that the list is not what it is by default: that is said
+// also where there is no room for the counts.
+func (s *Jobs) narrowed() bool {
+	return s.Typing() || s.query.Text != "" || len(s.query.States) > 0 || s.listing.Marks(&s.rows) > 0
+}
+
+// footHeight is how many lines go to what is below the list: the menu of states,
+// or the peek pane.
+func (s *Jobs) footHeight(screen, height int) int {
+	switch {
+	case s.menu:
+		return 1 + menuHeight(screen)
+	case s.rows.Len() == 0:
+		return 0
+	case screen < wordFrom && height < peekHeight:
+		return 1
+	case screen < wordFrom:
+		return 2
+	case height < peekHeight:
+		return 0
+	case screen < 110:
+		return 4
+	}
+	return 5
+}
+
+func (s *Jobs) drawBelow(v canvas.View, w *World) {
+	if s.menu {
+		s.drawMenu(v, w)
+		return
+	}
+	if row, ok := s.current(); ok {
+		drawPeek(v, w, &row, &s.file, s.pasts.of(row.Job))
+	}
+}
+
+// drawSplit draws the list on the left, the job under the cursor on the right,
+// and what the failing jobs have in common below.
+func (s *Jobs) drawSplit(v canvas.View, w *World) {
+	s.drawHead(v.Row(0), w)
+	pane := paneWidth + max((v.Width()-160)/2, 0)
+	left := v.Width() - pane - 1
+	foot := 2
+	if s.menu {
+		foot = menuHeight(v.Width()) + 1
+	}
+	middle := v.In(0, 2, v.Width(), v.Height()-3-foot)
+	rule := canvas.Style{Role: canvas.Rule}
+	for _, end := range []struct {
+		y    int
+		sign string
+	}{{1, w.Glyphs.Tee}, {2 + middle.Height(), w.Glyphs.Foot}} {
+		v.Row(end.y).Fill(w.Glyphs.Across, rule)
+		v.Put(left, end.y, end.sign, rule)
+	}
+	middle.In(left, 0, 1, middle.Height()).Fill(w.Glyphs.Down, rule)
+	s.top, s.right = 2, left
+	s.drawList(middle.In(0, 0, left, middle.Height()), v.Width(), w)
+	if row, ok := s.current(); ok {
+		drawPane(middle.In(left+1, 0, pane, middle.Height()), w, &row, &s.file)
+	}
+	if s.menu {
+		s.drawMenu(v.Below(v.Height()-foot-1), w)
+		return
+	}
+	s.sums.draw(v.Row(v.Height()-2), w)
+}
+
+// drawHead draws how many jobs are how, and what the list goes by.
+func (s *Jobs) drawHead(row canvas.View, w *World) {
+	end := s.drawQuery(row, w)
+	row = row.In(0, 0, max(end, 0), 1)
+	if row.Width() < 20 {
+		return
+	}
+	x := row.Put(1, 0, fmt.Sprintf("%s jobs", thousands(w.Board.Len())), canvas.Style{Bold: true}) + 2
+	for _, c := range []struct {
+		state job.State
+		word  string
+	}{
+		{job.StateFailing, "failing"}, {job.StateLate, "late"}, {job.StateRunning, "running"},
+		{job.StateHeld, "held"}, {job.StateDisabled, "off"},
+	} {
+		n := w.Board.Count(c.state)
+		sign, _, style := stateLook(w, c.state)
+		text := sign + " " + thousands(n) + " " + c.word
+		if n > 0 && x+cells(text) <= row.Width() {
+			x = row.Put(x, 0, text, style) + 2
+		}
+	}
+	if text := dayText(w); text != "" && x+3+cells(text) <= row.Width() {
+		row.Put(x+3, 0, text, canvas.Style{})
+	}
+}
+
+// dayText sums up the last 24 hours, for accounts that see them.
+func dayText(w *World) string {
+	d := w.Status.Day
+	if d == nil || d.Runs == 0 {
+		return ""
+	}
+	return fmt.Sprintf("24 h: %s runs, %s ok, lag p99 %s", thousands(d.Runs), percent(d.OK, d.Runs), lag(d.LagP99))
+}
+
+// drawQuery draws at the right what the list is sorted and narrowed by, and
+// gives the column before it.
+func (s *Jobs) drawQuery(row canvas.View, w *World) int {
+	place := 0
+	if s.rows.Len() > 0 {
+		place = s.listing.Index() + 1
+	}
+	text := strconv.Itoa(place) + "/" + strconv.Itoa(s.rows.Len())
+	end := row.PutRight(0, text+" ", canvas.Style{}) - 1
+	part := func(text string, style canvas.Style) {
+		if end-cells(text) >= 0 {
+			end = row.In(0, 0, end, 1).PutRight(0, text, style) - 1
+		}
+	}
+	if n := s.listing.Marks(&s.rows); n > 0 {
+		part(thousands(n)+" marked", canvas.Style{Bold: true})
+	}
+	if s.listing.Typing() || s.query.Text != "" {
+		room := min(max(cells(s.listing.Filter())+2, 8), 30, max(end, 0))
+		s.listing.DrawFilter(row, end-room+1, 0, room, w)
+		end -= room + 1
+	} else if row.Width() >= splitWidth && len(s.query.States) == 0 {
+		part("filter none", canvas.Style{Role: canvas.Off})
+	}
+	if len(s.query.States) > 0 {
+		part("only "+stateWords(s.query.States), canvas.Style{Role: canvas.Match})
+	}
+	if s.rows.list.Stale() {
+		part("re-sort pending", canvas.Style{Role: canvas.Doubt})
+	}
+	if row.Width() >= wordFrom {
+		sorted := "sort " + string(s.order())
+		if s.query.Reverse {
+			sorted += " reversed"
+		}
+		part(sorted, canvas.Style{})
+	}
+	return end
+}
+
+func stateWords(states []job.State) string {
+	words := make([]string, len(states))
+	for i, s := range states {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// drawList draws the names of the columns and the rows in view.
+func (s *Jobs) drawList(v canvas.View, screen int, w *World) {
+	body := v
+	if screen >= wordFrom && v.Height() > 4 {
+		body = v.Below(1)
+		s.top++
+	}
+	first, last := s.listing.Window(&s.rows, body.Height())
+	if first == last {
+		drawEmpty(v, s.emptyText(w))
+		return
+	}
+	shown := s.place(w, screen, v.Width())
+	if body.Height() < v.Height() {
+		for _, p := range shown {
+			v.PutCut(p.x, 0, p.width-1, p.title, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
+		}
+	}
+	for i := first; i < last; i++ {
+		s.row = s.rows.board.Row(s.rows.list.At(i))
+		s.drawRow(body.Row(i-first), i, shown, w)
+	}
+	s.drawUnseen(body.Below(last-first), w)
+}
+
+func (s *Jobs) drawRow(row canvas.View, i int, shown []placed, w *World) {
+	for _, p := range shown {
+		s.field.view, s.field.x, s.field.ellipsis = row.In(p.x, 0, p.width-1, 1), 0, w.Glyphs.Ellipsis
+		p.draw(&s.field, s, w)
+		s.field.end()
+	}
+	if s.listing.Marked(&s.rows, i) {
+		row.Put(shown[0].x+shown[0].width-1, 0, w.Glyphs.Mark, canvas.Style{Role: canvas.Match, Bold: true})
+	}
+	if i == s.listing.Index() {
+		row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+		row.Restyle(selected)
+	}
+}
+
+// selected is how the line of the cursor is drawn, beside the sign in front.
+func selected(s canvas.Style) canvas.Style {
+	s.Reverse = true
+	return s
+}
+
+// drawUnseen says below a short list that there are jobs which the account does
+// not see.
+func (s *Jobs) drawUnseen(v canvas.View, w *World) {
+	if st := &w.Status; v.Height() > 1 && st.Loaded > st.Jobs {
+		text := fmt.Sprintf("you see %s of %s jobs: your own. Root sees all.", thousands(st.Jobs), thousands(st.Loaded))
+		v.PutCut(1, 1, v.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+	}
+}
+
+// emptyText says why nothing is listed, and the next step.
+func (s *Jobs) emptyText(w *World) []string {
+	st := &w.Status
+	switch {
+	case w.Board.Len() > 0:
+		what := "match"
+		if s.query.Text != "" {
+			what += " /" + s.query.Text
+		}
+		if len(s.query.States) > 0 {
+			what += " with state " + stateWords(s.query.States)
+		}
+		return []string{fmt.Sprintf("0 of %s %s. esc clears", thousands(w.Board.Len()), what)}
+	case !w.Board.Complete() && w.Link.Tried && !w.Link.Live:
+		return nil // the shell says it
+	case !w.Board.Complete():
+		return []string{"Asking cronringd ..."}
+	case st.Loaded > 0:
+		return []string{
+			fmt.Sprintf("You see none of %s: they belong to other accounts.", counted(st.Loaded, "job")),
+			"Root sees all; crontab -e begins a crontab of your own.",
+		}
+	}
+	return []string{
+		fmt.Sprintf("No crontab entries found (%s read).", counted(st.Tables, "crontab file")),
+		"A adds one, or: cronring import cron",
+	}
+}
+
+func drawEmpty(v canvas.View, lines []string) {
+	y := max((v.Height()-len(lines))/3, 0)
+	for i, line := range lines {
+		for _, text := range wrapWords(line, v.Width()-4, v.Width()-4) {
+			v.Put(2, y+i, text, canvas.Style{})
+			y++
+		}
+		y--
+	}
+}
+
+// menuHeight is how many lines the menu of states takes.
+func menuHeight(width int) int { return (len(stateKeys)+menuColumns(width)-1)/menuColumns(width) + 1 }
+
+func menuColumns(width int) int { return max(width/menuCell, 1) }
+
+// menuCell is the width of one state in the menu.
+const menuCell = 20
+
+// drawMenu draws the states that can be chosen.
+func (s *Jobs) drawMenu(v canvas.View, w *World) {
+	drawRule(v.Row(0), "Show only", w.Glyphs)
+	across := menuColumns(v.Width())
+	for i, c := range stateKeys {
+		x, y := i%across*menuCell+1, i/across+1
+		box := "[ ] "
+		for _, chosen := range s.query.States {
+			if chosen == c.state {
+				box = "[" + w.Glyphs.Mark + "] "
+			}
+		}
+		x = v.Put(x, y, box, canvas.Style{})
+		x = v.Put(x, y, c.key, canvas.Style{Bold: true})
+		_, _, style := stateLook(w, c.state)
+		x = v.Put(x+1, y, string(c.state), style)
+		v.Put(x+1, y, strconv.Itoa(w.Board.Count(c.state)), canvas.Style{})
+	}
+	v.PutCut(1, v.Height()-1, v.Width()-2, "a all  enter done", w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+}
+
+// thousands writes a number with a blank between groups of three digits.
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + " " + text[i:]
+	}
+	return text
+}
+
+// percent is a share with one decimal, never rounded up to all.
+func percent(part, whole int) string {
+	if part == whole {
+		return "100 %"
+	}
+	tenths := part * 1000 / max(whole, 1)
+	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+}

@@ -1,0 +1,596 @@
+package screen
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// strips are the past of the fixture's jobs, a letter a run: digits are eighths
+// of p95, x failed, s skipped, l late, r running.
+var fixturePasts = map[job.ID]struct {
+	cells string
+	p95   time.Duration
+}{
+	"etl-orders":     {"332333233333323333333233333332333333x3333xx", 12900 * time.Millisecond},
+	"certbot-renew":  {"222222222xxx", 3400 * time.Millisecond},
+	"geoip-update":   {"33433343333x", 30 * time.Second},
+	"invoice-export": {"55655566556l", 52 * time.Second},
+	"cache-warm":     {"22322223222r", 14 * time.Second},
+	"zfs-scrub":      {"778r", 13 * time.Hour},
+	"report-daily":   {"444544444444", 44 * time.Second},
+	"apt-daily":      {"322322272222", 31 * time.Second},
+	"db-vacuum":      {"445445544454", 220 * time.Second},
+	"logrotate":      {"111111111111", 1100 * time.Millisecond},
+	"mail-flush":     {"111121111111", 500 * time.Millisecond},
+	"metrics-push":   {"111111s11111", 600 * time.Millisecond},
+	"ntp-check":      {"111111111111", 100 * time.Millisecond},
+	"pg-backup":      {"555655666766", 71 * time.Second},
+	"sitemap":        {"333334333333", 11 * time.Second},
+}
+
+// fixturePast makes a past of letters.
+func fixturePast(id job.ID, n int) api.JobPast {
+	f := fixturePasts[id]
+	past := api.JobPast{Job: id, P95: f.p95, P50: f.p95 * 5 / 8, Max: f.p95 * 9 / 4, LagP99: 6 * time.Millisecond}
+	letters := f.cells[max(len(f.cells)-n, 0):]
+	for i, letter := range letters {
+		due := now.Truncate(5 * time.Minute).Add(-time.Duration(len(letters)-1-i) * 5 * time.Minute)
+		c := api.Cell{Kind: api.CellOK, Due: due, Began: due, Run: job.RunID(4213 - len(letters) + 1 + i)}
+		switch letter {
+		case 'x':
+			c.Kind, c.Took, c.Ending = api.CellFailed, f.p95, "exit 1"
+			past.Failed++
+		case 's':
+			c = api.Cell{Kind: api.CellSkipped, Due: due, Count: 1}
+		case 'l':
+			c = api.Cell{Kind: api.CellLate, Due: due}
+		case 'r':
+			c.Kind = api.CellRunning
+		default:
+			c.Took = f.p95 * time.Duration(letter-'1') / 7
+			past.OK++
+		}
+		past.Cells = append(past.Cells, c)
+	}
+	past.Runs = past.OK + past.Failed
+	return past
+}
+
+// newFixtureDaemon answers what the jobs of newWorld are asked about.
+func newFixtureDaemon(w *World) *fakeDaemon {
+	return &fakeDaemon{
+		show: func(ref string) (api.Job, error) { return fixtureJob(w, job.ID(ref)) },
+		past: func(jobs []job.ID, n int) ([]api.JobPast, error) {
+			var all []api.JobPast
+			for _, id := range jobs {
+				all = append(all, fixturePast(id, n))
+			}
+			return all, nil
+		},
+		output:  fixtureOutput,
+		line:    fixtureHours,
+		history: fixtureHistory,
+		config:  fixtureConfig,
+		why:     func(string, time.Time) (api.Why, error) { return overlapped(), nil },
+		oneRun:  func(string) (job.Run, error) { return job.Run{ID: 4213, Job: "etl-orders", Due: now}, nil },
+	}
+}
+
+func fixtureJob(w *World, id job.ID) (api.Job, error) {
+	slot, ok := w.Board.Find(id)
+	if !ok {
+		return api.Job{}, &api.Error{What: "cannot show " + string(id), Why: "no such job", Kind: api.NotFound}
+	}
+	r := w.Board.Row(slot)
+	j := api.Job{V: api.Version, Meaning: "every 5 minutes", Status: job.Status{
+		Job: job.Job{
+			ID: id, Table: r.Table, Line: r.Line, User: r.User, Schedule: r.Schedule, Zone: r.Zone, Command: r.Command,
+			Options: map[string]string{"retry": "3"},
+		},
+		State: r.State, Next: r.Next,
+	}}
+	for at := r.Next; len(j.Upcoming) < 5; at = at.Add(5 * time.Minute) {
+		j.Upcoming = append(j.Upcoming, at)
+	}
+	if r.LastRun != 0 {
+		j.Last = &job.Run{
+			ID: r.LastRun, Job: id, Due: r.Last, Attempt: 1, Trigger: job.TriggerClock, State: job.RunEnded,
+			Started: r.Last, Ended: r.Last.Add(r.Took), Outcome: job.Outcome{Kind: job.Exited},
+			Usage: job.Usage{CPU: 900 * time.Millisecond, Memory: 41 << 20, Read: 2202009},
+		}
+	}
+	if r.Ending == "exit 1" {
+		j.Last.Outcome.Code = 1
+	}
+	if id == "etl-orders" {
+		j.Running = []job.Run{{
+			ID: 4214, Job: id, Due: r.Last, Attempt: 2, Trigger: job.TriggerRetry, State: job.RunWaiting,
+			Reason: job.WaitsForRetry, NotBefore: now.Add(19 * time.Second),
+		}}
+	}
+	return j, nil
+}
+
+func fixtureOutput(run string) []api.Event {
+	began := now.Add(-131 * time.Second)
+	var events []api.Event
+	say := func(after time.Duration, stream job.Stream, text string) {
+		events = append(events, api.Event{Chunk: &job.Chunk{At: began.Add(after), Stream: stream, Data: []byte(text + "\n")}})
+	}
+	switch run {
+	case "4213":
+		say(4*time.Millisecond, job.Stdout, "etl orders: window 17:55..18:00")
+		say(911*time.Millisecond, job.Stdout, "connect pg-1 ok (31 ms)")
+		say(2112*time.Millisecond, job.Stdout, "connect pg-2 ...")
+		say(12398*time.Millisecond, job.Stderr, `psql: error: connection to server at "pg-2" (10.0.0.7) failed: timeout`)
+	case "4003":
+		say(0, job.Stderr, "DNS problem: SERVFAIL looking up A for example.com")
+	case "4002":
+		say(0, job.Stderr, "DNS problem: SERVFAIL looking up A for geo.example.net")
+	}
+	return events
+}
+
+// fixtureHours is one job by the hour: some failures, a late one, hours without.
+func fixtureHours(q api.TimelineQuery) (api.Timeline, error) {
+	line := api.Timeline{V: api.Version, Now: now, From: q.From, To: q.To, Cells: q.Cells}
+	hours := api.TimelineJob{Job: job.ID(q.Refs[0])}
+	for cell := range q.Cells {
+		kind := api.CellOK
+		at := q.From.Add(time.Duration(cell) * time.Hour)
+		switch {
+		case at.After(now):
+			kind = api.CellPlanned
+		case now.Sub(at) < 2*time.Hour:
+			kind = api.CellFailed
+		case cell == 50 || cell == 51:
+			kind = api.CellSkipped
+		case cell == 33:
+			kind = api.CellLate
+		}
+		hours.Cells = append(hours.Cells, api.TimelineCell{Cell: cell, Kind: kind, Count: 12})
+	}
+	line.Jobs = []api.TimelineJob{hours}
+	return line, nil
+}
+
+// fixtureHistory is forty runs of one job.
+func fixtureHistory(f api.Filter) (api.Runs, error) {
+	runs := api.Runs{V: api.Version}
+	past := fixturePast(job.ID(f.Refs[0]), 40)
+	for _, c := range slices.Backward(past.Cells) {
+		if c.Run == 0 || c.Kind == api.CellRunning {
+			continue
+		}
+		run := job.Run{
+			ID: c.Run, Job: past.Job, Due: c.Due, Attempt: 1, Trigger: job.TriggerClock, State: job.RunEnded,
+			Started: c.Began, Ended: c.Began.Add(c.Took), Outcome: job.Outcome{Kind: job.Exited},
+			Usage: job.Usage{CPU: c.Took / 14, Memory: 41 << 20},
+		}
+		if c.Kind == api.CellFailed {
+			run.Outcome.Code = 1
+		}
+		runs.Runs = append(runs.Runs, run)
+	}
+	return runs, nil
+}
+
+// show draws a screen on a canvas, hands it what it asks for, and draws it again:
+// what is in view is known by then.
+func show(t *testing.T, s Screen, v canvas.View, w *World, d Daemon, actions ...keys.Action) {
+	t.Helper()
+	settle(t, s, w, d, s.Open(w))
+	s.Draw(v, w)
+	settle(t, s, w, d, s.Refresh(w))
+	for _, a := range actions {
+		effects, _ := s.Act(w, a)
+		settle(t, s, w, d, effects)
+	}
+	v.Fill(" ", canvas.Style{})
+	s.Draw(v, w)
+}
+
+// inside leaves the lines of the shell blank.
+func inside(v canvas.View) canvas.View { return v.In(0, 1, v.Width(), v.Height()-2) }
+
+// fixtureConfig is the options of a job from every kind of place.
+func fixtureConfig(ref string) (api.JobConfig, error) {
+	return api.JobConfig{V: api.Version, Job: job.ID(ref), Table: "/etc/cron.d/etl", Line: 14, Options: []api.Setting{
+		{Key: "overlap", Value: "skip", Origin: "built-in"},
+		{Key: "retry", Value: "3", Origin: "#@", File: "/etc/cron.d/etl", Line: 13},
+		{Key: "timeout", Value: "30s", Origin: "[[match]]", File: "/etc/cronring/cronring.toml", Line: 21},
+		{Key: "notify", Origin: "built-in"},
+		{Key: "mailto", Value: "ops@example.com", Origin: "assignment", File: "/etc/cron.d/etl", Line: 2},
+	}}, nil
+}
+
+func TestJobsScreens(t *testing.T) {
+	for name, prepare := range map[string]func(w *World, d *fakeDaemon, s *Jobs){
+		"jobs": func(*World, *fakeDaemon, *Jobs) {},
+		"jobs-empty": func(w *World, _ *fakeDaemon, _ *Jobs) {
+			w.Board = board.New()
+			w.Board.Apply(api.BoardUpdate{Complete: true})
+			w.Status.Jobs, w.Status.Loaded, w.Status.Tables = 0, 0, 7
+		},
+		"jobs-denied": func(w *World, _ *fakeDaemon, _ *Jobs) {
+			w.Board = board.New()
+			w.Board.Apply(api.BoardUpdate{Complete: true, Rows: fixtureRows()[13:]})
+			w.Status.Jobs, w.Status.Loaded = 3, 142
+			w.Status.Day = nil
+		},
+		"jobs-denied-all": func(w *World, _ *fakeDaemon, _ *Jobs) {
+			w.Board = board.New()
+			w.Board.Apply(api.BoardUpdate{Complete: true})
+			w.Status.Jobs, w.Status.Loaded = 0, 142
+		},
+		"jobs-no-match": func(w *World, _ *fakeDaemon, s *Jobs) { s.SetView(w, View{Text: "foo"}) },
+		"jobs-filter": func(w *World, _ *fakeDaemon, s *Jobs) {
+			s.SetView(w, View{Text: "a", States: []job.State{job.StateOK, job.StateLate}, Order: board.ByName, Reverse: true})
+			s.listing.typing = true
+		},
+		"jobs-menu":     func(_ *World, _ *fakeDaemon, s *Jobs) { s.menu, s.query.States = true, []job.State{job.StateOK} },
+		"jobs-wide":     func(w *World, _ *fakeDaemon, s *Jobs) { s.SetView(w, View{Wide: true}) },
+		"jobs-absolute": func(w *World, _ *fakeDaemon, _ *Jobs) { w.Absolute = true },
+		"jobs-offline": func(w *World, d *fakeDaemon, s *Jobs) {
+			show(t, s, canvas.New(160, 46).View(), w, d)
+			w.Link.Live = false
+			*d = fakeDaemon{}
+		},
+		"jobs-error": func(_ *World, d *fakeDaemon, _ *Jobs) {
+			*d = fakeDaemon{}
+		},
+		"jobs-hostile": func(w *World, _ *fakeDaemon, _ *Jobs) { w.Board.Apply(api.BoardUpdate{Rows: hostileRows(w)}) },
+	} {
+		checkScreens(t, name, func(v canvas.View, w *World) {
+			s, d := NewJobs(), newFixtureDaemon(w)
+			prepare(w, d, s)
+			show(t, s, inside(v), w, d)
+		})
+	}
+}
+
+// hostileRows are jobs whose every text is an attack. Where only ASCII can be
+// drawn, so are they: other letters of a name are its owner's choice.
+func hostileRows(w *World) []api.Row {
+	names := []string{
+		"\x1b[2J\x1b[31mred", strings.Repeat("x", 300), "tab\tnew\nline", "\x00\x07\x7f", "", "%s%d",
+	}
+	if w.Glyphs.Tier != canvas.ASCII {
+		names = append(names, "\u202etxt.exe", "日本語ジョブ日本語ジョブ日本語", "e\u0301\u0302\u0303\u0304\u0305\u0306", "\xff\xfe", "a\u200db", "🏴‍☠️", "مرحبا بالعالم")
+	}
+	rows := make([]api.Row, len(names))
+	for i, name := range names {
+		rows[i] = fixtureRows()[0]
+		r := &rows[i]
+		r.Job, r.User, r.Table, r.Schedule, r.Command = job.ID("!"+name), name, "/etc/cron.d/"+name, name, name
+		r.Zone, r.Ending, r.Why, r.LastRun = name, "exit 1 "+name, name, 0
+		r.Next, r.Last, r.Streak = time.Unix(1<<40, 0), time.Unix(-1<<40, 0), 1<<40
+	}
+	return rows
+}
+
+// newJobs is the screen as it stands after its questions are answered.
+func newJobs(t *testing.T, width, height int) (*Jobs, *World, *fakeDaemon) {
+	t.Helper()
+	w := newWorld(t)
+	s, d := NewJobs(), newFixtureDaemon(w)
+	show(t, s, canvas.New(width, height-2).View(), w, d)
+	return s, w, d
+}
+
+func at(t *testing.T, s *Jobs) job.ID {
+	t.Helper()
+	id, ok := s.listing.Cursor()
+	if !ok {
+		t.Fatal("no job is under the cursor, want one")
+	}
+	return id
+}
+
+func TestJobsOpenShowsTheJob(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	effects, ok := s.Act(w, keys.Open)
+	if len(effects) != 1 || !ok {
+		t.Fatalf("got %v, %v, want one effect", effects, ok)
+	}
+	detail, ok := effects[0].(Goto).Screen.(*Detail)
+	if !ok || detail.id != at(t, s) {
+		t.Errorf("got %+v, want the job under the cursor", effects[0])
+	}
+}
+
+func TestJobsSortGoesThroughTheOrders(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	s.listing.Select(&s.rows, "pg-backup")
+	for _, want := range append(board.Orders[1:], board.ByState) {
+		effects, _ := s.Act(w, keys.Sort)
+		settle(t, s, w, d, effects)
+		if got := s.View().Order; got != want {
+			t.Errorf("order: got %s, want %s", got, want)
+		}
+		if got := at(t, s); got != "pg-backup" {
+			t.Errorf("by %s: cursor on %s, want it on the same job", want, got)
+		}
+	}
+	s.Act(w, keys.Sort)
+	s.Act(w, keys.Reverse)
+	if first, last := s.rows.At(0), s.rows.At(s.rows.Len()-1); first != "zfs-scrub" || last != "apt-daily" {
+		t.Errorf("names the other way round: got %s to %s, want zfs-scrub to apt-daily", first, last)
+	}
+}
+
+func TestJobsFilterNarrowsWhileItIsTyped(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	s.Act(w, keys.Filter)
+	for _, step := range []struct {
+		key  Key
+		want []job.ID
+	}{
+		{Key{"w", "w"}, []job.ID{"certbot-renew", "cache-warm", "metrics-push", "sitemap"}},
+		{Key{"a", "a"}, []job.ID{"cache-warm"}},
+		{Key{"z", "z"}, nil},
+		{Key{"backspace", ""}, []job.ID{"cache-warm"}},
+		{Key{"enter", ""}, []job.ID{"cache-warm"}},
+	} {
+		s.Type(w, step.key)
+		var got []job.ID
+		for i := range s.rows.Len() {
+			got = append(got, s.rows.At(i))
+		}
+		if !slices.Equal(got, step.want) {
+			t.Errorf("after %q: got %v, want %v", step.key.Name, got, step.want)
+		}
+	}
+	if s.Typing() {
+		t.Error("after enter: keys go to the filter, want them to be keys again")
+	}
+	if _, ok := s.Act(w, keys.Back); !ok || s.rows.Len() != w.Board.Len() {
+		t.Errorf("back: %d jobs, want all %d", s.rows.Len(), w.Board.Len())
+	}
+	if _, ok := s.Act(w, keys.Back); ok {
+		t.Error("back without a filter: got an answer, want none, so that the shell goes back")
+	}
+}
+
+func TestJobsCursorGoesToTheFirstMatch(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	s.Act(w, keys.Last)
+	s.Act(w, keys.Filter)
+	s.Type(w, Key{"e", "etl"})
+	if got := at(t, s); got != "etl-orders" {
+		t.Errorf("cursor: got %s, want etl-orders", got)
+	}
+}
+
+func TestJobsStatesAreChosen(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	s.Act(w, keys.States)
+	for _, k := range []string{"f", "l", "l", "r"} {
+		s.Type(w, Key{Name: k, Text: k})
+	}
+	if got := s.rows.Len(); got != 5 {
+		t.Errorf("failing and running: got %d jobs, want 5", got)
+	}
+	s.Type(w, Key{Name: "enter"})
+	if s.Typing() {
+		t.Error("enter: the menu is open, want it closed")
+	}
+	s.Act(w, keys.Back)
+	if got := s.rows.Len(); got != w.Board.Len() {
+		t.Errorf("back: got %d jobs, want all", got)
+	}
+}
+
+func TestJobsMarksAreTheSubject(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	if got := s.Subject(w); got.Marked || len(got.Jobs) != 1 || got.Line == 0 || got.File == "" {
+		t.Errorf("without marks: got %+v, want the job under the cursor with its line", got)
+	}
+	s.Act(w, keys.Mark)
+	s.Act(w, keys.Mark)
+	got := s.Subject(w)
+	if want := []job.ID{s.rows.At(0), s.rows.At(1)}; !got.Marked || !slices.Equal(got.Jobs, want) || got.Line != 0 {
+		t.Errorf("got %+v, want %v marked", got, want)
+	}
+}
+
+// While a person moves, a job that fails does not push the others away.
+func TestJobsDoNotReSortUnderTheCursor(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	row := fixtureRows()[13]
+	row.State, row.Ending = job.StateFailing, "exit 1"
+	before := s.rows.At(0)
+	w.Busy = true
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	s.Refresh(w)
+	if got := s.rows.At(0); got != before || !s.rows.list.Stale() {
+		t.Errorf("first while moving: got %s, stale %v, want %s and a pending sort", got, s.rows.list.Stale(), before)
+	}
+	c := canvas.New(80, 22)
+	s.Draw(c.View(), w)
+	if !strings.Contains(c.Text(), "re-sort pending") {
+		t.Errorf("screen does not say that a sort is pending:\n%s", c.Text())
+	}
+	w.Busy = false
+	s.Refresh(w)
+	if place := s.rows.Place(row.Job); place > 3 || s.rows.list.Stale() {
+		t.Errorf("afterwards: place %d, stale %v, want it among the failing", place, s.rows.list.Stale())
+	}
+}
+
+func TestJobsAskThePastOnceAndAgainWhenItChanges(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	var asked [][]job.ID
+	past := d.past
+	d.past = func(jobs []job.ID, n int) ([]api.JobPast, error) {
+		asked = append(asked, jobs)
+		return past(jobs, n)
+	}
+	settle(t, s, w, d, s.Refresh(w))
+	if len(asked) != 0 {
+		t.Fatalf("nothing has changed: asked %v, want nothing", asked)
+	}
+	row := fixtureRows()[10]
+	row.LastRun++
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	settle(t, s, w, d, s.Refresh(w))
+	if len(asked) != 0 {
+		t.Fatalf("in the same second: asked %v, want it folded", asked)
+	}
+	w.Now = w.Now.Add(patience)
+	settle(t, s, w, d, s.Refresh(w))
+	if len(asked) != 1 || !slices.Equal(asked[0], []job.ID{row.Job}) {
+		t.Fatalf("a run has ended: asked %v, want %s alone", asked, row.Job)
+	}
+	w.Link.Live = false
+	w.Now = w.Now.Add(time.Hour)
+	row.LastRun++
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	if effects := s.Refresh(w); len(effects) != 0 {
+		t.Errorf("offline: got %v, want nothing asked", effects)
+	}
+}
+
+func TestJobsPastThatFailsIsNotAskedForAtOnce(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewJobs(), &fakeDaemon{}
+	asked := 0
+	d.past = func([]job.ID, int) ([]api.JobPast, error) {
+		asked++
+		return nil, errors.New("no store")
+	}
+	settle(t, s, w, d, s.Open(w))
+	for range 5 {
+		settle(t, s, w, d, s.Refresh(w))
+	}
+	if asked != 1 {
+		t.Errorf("in one second: asked %d times, want once", asked)
+	}
+	w.Now = w.Now.Add(patience)
+	settle(t, s, w, d, s.Refresh(w))
+	if asked != 2 {
+		t.Errorf("a second later: asked %d times, want twice", asked)
+	}
+}
+
+func TestJobsPaneFollowsTheCursor(t *testing.T) {
+	s, w, d := newJobs(t, 160, 48)
+	for range 3 {
+		effects, _ := s.Act(w, keys.Down)
+		settle(t, s, w, d, effects)
+		if got, want := s.file.id, at(t, s); got != want || s.file.job == nil || s.file.past == nil || s.file.hours == nil {
+			t.Errorf("pane: got %s, want all of %s", got, want)
+		}
+	}
+}
+
+func TestJobsClickSelectsThenOpens(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	s.Click(w, 10, 4) // counts, names of columns, and two rows above it
+	if got, want := at(t, s), s.rows.At(2); got != want {
+		t.Errorf("cursor: got %s, want %s", got, want)
+	}
+	if effects := s.Click(w, 10, 4); len(effects) != 1 {
+		t.Errorf("a click on the row of the cursor: got %v, want the job opened", effects)
+	}
+	for _, place := range [][2]int{{10, 0}, {10, 1}, {10, 21}, {200, 4}} {
+		s.Click(w, place[0], place[1])
+		if got, want := at(t, s), s.rows.At(2); got != want {
+			t.Errorf("a click on %v: got %s, want %s still", place, got, want)
+		}
+	}
+}
+
+func TestJobsViewComesBack(t *testing.T) {
+	s, w, _ := newJobs(t, 80, 24)
+	want := View{Text: "a", States: []job.State{job.StateOK}, Order: board.ByNext, Reverse: true, Wide: true}
+	s.SetView(w, want)
+	if diff := cmp.Diff(want, s.View()); diff != "" {
+		t.Errorf("view (-want +got):\n%s", diff)
+	}
+	s.SetView(w, View{States: []job.State{"rotten"}, Order: "smell"})
+	if got := s.View(); len(got.States) != 0 || got.Order != board.ByState {
+		t.Errorf("unknown words: got %+v, want all jobs by state", got)
+	}
+}
+
+func TestJobsOfEveryWidthStayInside(t *testing.T) {
+	w := newWorld(t)
+	w.Board.Apply(api.BoardUpdate{Rows: hostileRows(w)})
+	d := newFixtureDaemon(w)
+	for width := 40; width <= 220; width += 7 {
+		for _, height := range []int{8, 13, 22, 40} {
+			s := NewJobs()
+			c := canvas.New(width, height)
+			show(t, s, c.View(), w, d, keys.Down)
+			checkWidths(t, "jobs", c.Text(), width)
+		}
+	}
+}
+
+func manyJobs(tb testing.TB, n int) (*Jobs, *World) {
+	tb.Helper()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := &World{Now: now, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: berlin}
+	rows := make([]api.Row, 0, n)
+	for i := range n {
+		row := fixtureRows()[i%16]
+		row.Job = job.ID(fmt.Sprintf("%s-%06d", row.Job, i))
+		rows = append(rows, row)
+	}
+	w.Board.Apply(api.BoardUpdate{Rows: rows, Complete: true})
+	s := NewJobs()
+	s.Refresh(w)
+	return s, w
+}
+
+func TestJobsDrawingAllocatesNothingPerRow(t *testing.T) {
+	allocations := func(height int) float64 {
+		s, w := manyJobs(t, 1000)
+		c := canvas.New(100, height)
+		return testing.AllocsPerRun(10, func() {
+			s.Act(w, keys.Down)
+			s.Draw(c.View(), w)
+		})
+	}
+	if few, many := allocations(30), allocations(130); many > few {
+		t.Errorf("100 more rows: %v allocations, want %v as with fewer", many, few)
+	}
+}
+
+// With 100,000 jobs a screen is to be drawn in 0.3 ms.
+func BenchmarkJobsDraw(b *testing.B) {
+	s, w := manyJobs(b, 100_000)
+	c := canvas.New(160, 48)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Clear()
+		s.Draw(c.View(), w)
+	}
+}
+
+func BenchmarkJobsMove(b *testing.B) {
+	s, w := manyJobs(b, 100_000)
+	c := canvas.New(160, 48)
+	s.Draw(c.View(), w)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Act(w, keys.PageDown)
+		s.Act(w, keys.Up)
+	}
+}
