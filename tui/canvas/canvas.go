@@ -115,7 +115,7 @@ func (v View) Height() int { return v.height }
 
 // In is a part of the view, cut at its borders.
 func (v View) In(x, y, width, height int) View {
-	left, top := max(x, 0), max(y, 0)
+	left, top := min(max(x, 0), v.width), min(max(y, 0), v.height)
 	right, bottom := min(x+width, v.width), min(y+height, v.height)
 	return View{v.canvas, v.x + left, v.y + top, max(right-left, 0), max(bottom-top, 0)}
 }

@@ -106,3 +106,16 @@ func TestGlyphsTakeOneCell(t *testing.T) {
 		}
 	}
 }
+
+func TestViewBesideTheCanvasIsEmpty(t *testing.T) {
+	c := New(4, 2)
+	v := c.View().In(9, 9, 3, 3)
+	v.Restyle(func(s Style) Style { return Style{Bold: true} })
+	if v.Width() != 0 || v.Height() != 0 || c.Mask() != "....\n....\n" {
+		t.Errorf("a view beside the canvas is %dx%d, and leaves %q", v.Width(), v.Height(), c.Mask())
+	}
+	c.View().In(3, 1, 1, 1).In(2, 0, 1, 1).Restyle(func(s Style) Style { return Style{Bold: true} })
+	if c.Mask() != "....\n....\n" {
+		t.Errorf("a view beside the last cell leaves %q", c.Mask())
+	}
+}
