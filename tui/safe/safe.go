@@ -95,6 +95,15 @@ func (c *Lines) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// Unfinished is the line since the last newline, as it would be passed on now;
+// nil where there is none. W gets each finished line in one Write.
+func (c *Lines) Unfinished() []byte {
+	if len(c.line) == 0 {
+		return nil
+	}
+	return c.clean(nil)
+}
+
 // Close ends an unfinished line.
 func (c *Lines) Close() error {
 	if len(c.line) == 0 {
@@ -123,20 +132,30 @@ func (c *Lines) endLine() error {
 	if c.Prefix != nil {
 		b = append(b, c.Prefix()...)
 	}
+	b = c.clean(b)
+	c.line, c.cut = c.line[:0], false
+	_, err := c.W.Write(append(b, '\n'))
+	return err
+}
+
+func (c *Lines) clean(b []byte) []byte {
 	b = AppendLine(b, c.line, c.Color)
 	if c.cut {
 		b = append(b, " [line cut]"...)
 	}
-	c.line, c.cut = c.line[:0], false
-	_, err := c.W.Write(append(b, '\n'))
-	return err
+	return b
 }
 
 // AppendLine appends line without control characters and escape sequences.
 // With color, sequences that set colours (SGR) stay, and are undone at the end.
 func AppendLine(b, line []byte, color bool) []byte {
 	painted := false
-	for len(line) > 0 {
+	for {
+		n := plainLen(line)
+		b, line = append(b, line[:n]...), line[n:]
+		if len(line) == 0 {
+			break
+		}
 		if line[0] == 0x1b {
 			n, sgr := escapeLen(line)
 			if sgr && color {
@@ -147,8 +166,6 @@ func AppendLine(b, line []byte, color bool) []byte {
 		}
 		r, n := utf8.DecodeRune(line)
 		switch {
-		case r == '\t':
-			b = append(b, '\t')
 		case r == utf8.RuneError && n == 1:
 			b = utf8.AppendRune(b, utf8.RuneError)
 		case !hidden(r):
@@ -160,6 +177,17 @@ func AppendLine(b, line []byte, color bool) []byte {
 		b = append(b, "\x1b[0m"...)
 	}
 	return b
+}
+
+// plainLen is how many bytes at the start of p are printable ASCII or tabs, as
+// nearly all are.
+func plainLen(p []byte) int {
+	for i, c := range p {
+		if (c < 0x20 || c > 0x7e) && c != '\t' {
+			return i
+		}
+	}
+	return len(p)
 }
 
 // escapeLen gives the length of the escape sequence at the start of p, and
