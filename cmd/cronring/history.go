@@ -33,11 +33,13 @@ func newHistory(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.filter.Failed, "failed", false, "only runs that failed")
+	flags.BoolVar(&f.filter.Live, "running", false, "only runs that have not ended")
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
 	flags.StringVar(&f.trigger, "trigger", "", "only runs caused by `WORD`: clock, boot, manual, retry, catchup")
 	flags.StringVar(&f.since, "since", "", "only from `T` on: "+whenHelp)
 	flags.StringVar(&f.until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
+	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
 	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)

@@ -139,6 +139,7 @@ func (q Query) values() url.Values {
 func (f Filter) values() url.Values {
 	v := url.Values{"job": f.Refs}
 	setFlag(v, "failed", f.Failed)
+	setFlag(v, "live", f.Live)
 	setFlag(v, "skipped", f.Skipped)
 	setText(v, "trigger", string(f.Trigger))
 	setTime(v, "since", f.Since)

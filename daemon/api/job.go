@@ -34,6 +34,7 @@ type Job struct {
 type Filter struct {
 	Refs    []string // job references
 	Failed  bool     // ended, and not with success
+	Live    bool     // have not ended; the rest counts for nothing but Refs and Limit
 	Skipped bool     // occurrences that were not run, instead of runs
 	Trigger job.Trigger
 	Since   time.Time

@@ -28,9 +28,15 @@ func (s *Server) listRuns(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	live, err := c.flag("live")
+	if err != nil {
+		return err
+	}
 	answer := api.Runs{V: api.Version, Runs: []job.Run{}}
 	if skipped {
 		answer.Skipped, err = s.skips(ctx, c, f)
+	} else if live {
+		answer.Runs = c.liveOf(f)
 	} else if f.Jobs == nil || len(f.Jobs) > 0 {
 		answer.Runs, err = s.runs(ctx, c, f)
 	}
@@ -114,6 +120,18 @@ func (s *Server) runs(ctx context.Context, c *call, f store.Filter) ([]job.Run, 
 		}
 	}
 	return seen, nil
+}
+
+// liveOf gives the runs of some jobs that have not ended, newest first.
+func (c *call) liveOf(f store.Filter) []job.Run {
+	live := []job.Run{}
+	for _, r := range c.view.Runs() {
+		if c.seesRun(r) && (f.Jobs == nil || slices.Contains(f.Jobs, r.Job)) {
+			live = append(live, r)
+		}
+	}
+	slices.SortFunc(live, func(a, b job.Run) int { return cmp.Compare(b.ID, a.ID) })
+	return live[:min(f.Limit, len(live))]
 }
 
 // skips gives occurrences that were not run, newest first. Without a time to
