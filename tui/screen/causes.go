@@ -147,6 +147,8 @@ const instant = `\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?
 	`|\b(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*,? +)?(?:\d{1,2} +)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w* +\d{1,4},? +\d\d:\d\d(?::\d\d)?(?: +\d{4})?\b` +
 	`|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b`
 
+var instants = regexp.MustCompile(`(?i)` + instant)
+
 // logPrefix is what programs write before a message: a time, a level, a number
 // in brackets.
 var logPrefix = regexp.MustCompile(`(?i)^(?:\s*(?:` + instant + `|\[[^\]]*\]|(?:error|err|fatal|critical|crit|warning|warn|E)\b[:|\]]*)[\s:|-]*)+`)
