@@ -10,9 +10,12 @@ var roots = []struct {
 	make   func() Screen
 }{
 	{keys.ShowJobs, "Jobs", func() Screen { return NewJobs() }},
+	{keys.ShowRuns, "Runs", func() Screen { return NewRuns() }},
 }
 
 // openers make the screens that a key opens about what is selected.
 var openers = map[keys.Action]func(w *World, s Subject) Screen{
-	keys.Explain: func(_ *World, s Subject) Screen { return NewWhy(s) },
+	keys.Explain:    func(_ *World, s Subject) Screen { return NewWhy(s) },
+	keys.ShowOutput: func(_ *World, s Subject) Screen { return NewOutput(s) },
+	keys.PageOutput: func(_ *World, s Subject) Screen { return NewPager(s) },
 }

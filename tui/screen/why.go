@@ -375,6 +375,8 @@ func (s *Why) remedy(r api.Remedy) []Effect {
 		return []Effect{Press{keys.ShowOutput, subject}}
 	case verb == "run" && rest == "--force "+shellWord(string(id)):
 		return []Effect{forcedRun(id)}
+	case verb == "history" && own:
+		return []Effect{Goto{NewRunsOf(id)}}
 	case own && remedyKeys[verb] != "":
 		return []Effect{Press{remedyKeys[verb], Subject{Jobs: []job.ID{id}}}}
 	}

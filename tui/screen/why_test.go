@@ -178,6 +178,7 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 		{"cronring logs -f 77", "press output j 77"},
 		{"cronring run --force j", "do [cronring run --force j]"},
 		{"${EDITOR:-vi} +15 /etc/cron.d/etl", "press edit j 77"},
+		{"cronring history j", "goto *screen.Runs"},
 		{"cronring run other", "clip cronring run other"},
 		{"cronring lint /etc/cron.d/etl", "clip cronring lint /etc/cron.d/etl"},
 		{"getent passwd ann", "clip getent passwd ann"},
@@ -200,6 +201,8 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 			got = fmt.Sprintf("press %s %s %d", e.Action, e.Subject.Jobs[0], e.Subject.Run)
 		case Do:
 			got = fmt.Sprint("do ", e.Command)
+		case Goto:
+			got = fmt.Sprintf("goto %T", e.Screen)
 		case Clip:
 			got = "clip " + e.Text
 		}
