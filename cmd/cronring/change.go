@@ -102,7 +102,9 @@ func (c *tableChange) review(now time.Time) (*crontab.Table, []review.Difference
 	if len(fresh) > 0 {
 		return nil, nil, badUsage("change "+c.old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
 	}
-	return table, review.Compare(review.NewVersion(c.table), review.NewVersion(table), now), nil
+	found := review.Compare(review.NewVersion(c.table), review.NewVersion(table))
+	review.Count(found, now)
+	return table, found, nil
 }
 
 func (c *tableChange) request() api.TableRequest {

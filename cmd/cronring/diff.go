@@ -71,7 +71,8 @@ func (a *app) diff(before, after string, f *diffFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	found := review.Compare(old, now, from)
+	found := review.Compare(old, now)
+	review.Count(found, from)
 	switch f.out.word {
 	case formJSON:
 		return len(found), a.printJSON(found)

@@ -46,7 +46,7 @@ type Difference struct {
 type Side struct {
 	job.Job
 	Meaning  string         `json:"meaning"`
-	Runs     int            `json:"runs"` // in seven days
+	Runs     int            `json:"runs"` // in seven days, once they are counted
 	Entry    *crontab.Entry `json:"-"`
 	schedule cron.Schedule
 }
@@ -70,64 +70,58 @@ func (v Version) Jobs() []job.Job {
 	return list
 }
 
-// JobAt is the job whose entry stands in a line of a table.
-func (v Version) JobAt(table string, line int) (id job.ID, e *crontab.Entry, ok bool) {
-	for i := range v.view.Len() {
-		if e := v.view.Entry(i); e.Line() == line && e.Table().Name == table {
-			return v.view.ID(i), e, true
-		}
-	}
-	return "", nil, false
-}
-
-// Entry is the entry of a job.
-func (v Version) Entry(id job.ID) (*crontab.Entry, bool) {
-	i, ok := v.view.Find(id)
-	if !ok {
-		return nil, false
-	}
-	return v.view.Entry(i), true
-}
-
-func (v Version) side(i int, from time.Time) *Side {
+func (v Version) side(i int) *Side {
 	e := v.view.Entry(i)
-	s := &Side{Job: v.view.Job(i), Meaning: crontab.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
-	s.Runs = s.count(from)
-	return s
+	return &Side{Job: v.view.Job(i), Meaning: crontab.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
 }
 
 // week is how far a difference looks.
 func week(from time.Time) time.Time { return from.AddDate(0, 0, 7) }
 
-func (s *Side) count(from time.Time) int {
-	n, end := 0, week(from)
+func (s *Side) count(from time.Time) {
+	end := week(from)
+	s.Runs = 0
 	for t := s.schedule.Next(from.Add(-1)); !t.IsZero() && t.Before(end); t = s.schedule.Next(t) {
-		n++
+		s.Runs++
 	}
-	return n
+}
+
+// Count counts the runs of both sides over the seven days from an instant on, and
+// finds the first that only one of them has.
+func Count(found []Difference, from time.Time) {
+	for i := range found {
+		d := &found[i]
+		if d.Old != nil {
+			d.Old.count(from)
+		}
+		if d.New != nil {
+			d.New.count(from)
+		}
+		if d.Kind == Changed {
+			d.First = firstChange(d.Old.schedule, d.New.schedule, from)
+		}
+	}
 }
 
 // Compare lists what differs: jobs of the new version in its order, then those
-// that are gone. Runs are counted over the seven days from an instant on.
-func Compare(old, now Version, from time.Time) []Difference {
+// that are gone. Runs are not counted yet.
+func Compare(old, now Version) []Difference {
 	found := []Difference{}
 	for i := range now.view.Len() {
 		id := now.view.ID(i)
 		k, ok := old.view.Find(id)
 		switch {
 		case !ok:
-			found = append(found, Difference{Job: id, Kind: Added, New: now.side(i, from)})
+			found = append(found, Difference{Job: id, Kind: Added, New: now.side(i)})
 		case !same(old.view.Entry(k), now.view.Entry(i)):
 			if changed := changes(old.view, k, now.view, i); len(changed) > 0 {
-				d := Difference{Job: id, Kind: Changed, Old: old.side(k, from), New: now.side(i, from), Changed: changed}
-				d.First = firstChange(d.Old.schedule, d.New.schedule, from)
-				found = append(found, d)
+				found = append(found, Difference{Job: id, Kind: Changed, Old: old.side(k), New: now.side(i), Changed: changed})
 			}
 		}
 	}
 	for i := range old.view.Len() {
 		if id := old.view.ID(i); !now.has(id) {
-			found = append(found, Difference{Job: id, Kind: Removed, Old: old.side(i, from)})
+			found = append(found, Difference{Job: id, Kind: Removed, Old: old.side(i)})
 		}
 	}
 	return found

@@ -35,7 +35,9 @@ func TestCompareTellsWhatChanges(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			for _, d := range Compare(version(base), version(tc.text), noon) {
+			found := Compare(version(base), version(tc.text))
+			Count(found, noon)
+			for _, d := range found {
 				text := d.Kind + " " + string(d.Job)
 				switch d.Kind {
 				case Added:
@@ -89,11 +91,17 @@ func BenchmarkKey(b *testing.B) {
 	for i := range 1000 {
 		fmt.Fprintf(&text, "#@ name=job-%d overlap=skip\n%d %d * * * root /usr/bin/run --job %d\n", i, i%60, i/60%24, i)
 	}
-	old := version(text.String())
-	cache := crontab.NewCache()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		b.Fatal(err)
+	}
+	read := func(text string) Version {
+		table, _ := crontab.Parse("/etc/cron.d/etl", text, crontab.Config{Format: crontab.System, Local: berlin})
+		return NewVersion(table)
+	}
+	old := read(text.String())
 	for b.Loop() {
-		now, _ := crontab.Parse("/etc/cron.d/etl", text.String()+"* * * * * root new\n", crontab.Config{Format: crontab.System, Cache: cache})
-		if n := len(Compare(old, NewVersion(now), noon)); n != 1 {
+		if n := len(Compare(old, read(text.String()+"* * * * * root new\n"))); n != 1 {
 			b.Fatal(n)
 		}
 	}

@@ -82,6 +82,24 @@ func after(text string, at int) int {
 	return at + first(text[at:], 0).size
 }
 
+// atColumn is the byte where the cluster begins that covers a column, or the
+// text's end.
+func atColumn(text string, column int) int {
+	begin, reached := 0, 0
+	for begin < len(text) {
+		c := first(text[begin:], reached)
+		if reached+c.width > column {
+			break
+		}
+		reached += c.width
+		begin += c.size
+	}
+	return begin
+}
+
+// CellOf is the cell in which a byte of text is shown.
+func CellOf(text string, at int) int { return width(text[:min(max(at, 0), len(text))]) }
+
 // Shown is the part of text from column left on that fits into room cells, fit
 // for a terminal. A wide character that is cut leaves blanks.
 func Shown(text string, left, room int) string {

@@ -1,0 +1,180 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/review"
+)
+
+// Checker looks at versions of a crontab's text while it is edited. It is
+// immutable: versions may be looked at side by side.
+type Checker struct {
+	name   string
+	config crontab.Config
+	old    review.Text
+	before review.Version
+}
+
+// NewChecker is for the edits of a crontab. zone finds the zones that it names.
+func NewChecker(t *api.TableText, zone func(string) (*time.Location, error)) *Checker {
+	c := &Checker{name: t.File, config: t.Config(zone)}
+	c.old.Text = string(t.Text)
+	table, remarks := crontab.Parse(c.name, c.old.Text, c.config)
+	c.old.Remarks, c.before = remarks, review.NewVersion(table)
+	return c
+}
+
+// Format is that of the file.
+func (c *Checker) Format() crontab.Format { return c.config.Format }
+
+// Checked is what is known of one version of the text.
+type Checked struct {
+	Errors   int
+	Warnings int
+	Blocking []crontab.Diagnostic // errors that were not there before: it cannot be saved with them
+	Changes  []review.Difference  // what a save would do; runs are not counted
+
+	table   *crontab.Table
+	remarks map[int][]crontab.Diagnostic // by line, from 1; notices are left out
+	lines   []int                        // that have some, in order
+}
+
+// Check reads a text as the daemon would.
+func (c *Checker) Check(text string) *Checked {
+	table, remarks := crontab.Parse(c.name, text, c.config)
+	checked := &Checked{
+		Blocking: review.NewErrors(c.old, review.Text{Text: text, Remarks: remarks}),
+		Changes:  review.Compare(c.before, review.NewVersion(table)),
+		table:    table, remarks: map[int][]crontab.Diagnostic{},
+	}
+	for _, d := range remarks {
+		switch d.Severity {
+		case crontab.Error:
+			checked.Errors++
+		case crontab.Warning:
+			checked.Warnings++
+		default:
+			continue
+		}
+		if len(checked.remarks[d.Line]) == 0 {
+			checked.lines = append(checked.lines, d.Line)
+		}
+		checked.remarks[d.Line] = append(checked.remarks[d.Line], d)
+	}
+	return checked
+}
+
+// Remarks are the errors and warnings on a line, from 1.
+func (c *Checked) Remarks(line int) []crontab.Diagnostic { return c.remarks[line] }
+
+// Worst is the worst remark on a line, Notice where there is none.
+func (c *Checked) Worst(line int) crontab.Severity {
+	worst := crontab.Notice
+	for _, d := range c.remarks[line] {
+		worst = max(worst, d.Severity)
+	}
+	return worst
+}
+
+// NextProblem is the line with a remark that follows a line, or the first one.
+func (c *Checked) NextProblem(line int) (next int, ok bool) {
+	for _, at := range c.lines {
+		if at > line {
+			return at, true
+		}
+	}
+	if len(c.lines) == 0 {
+		return 0, false
+	}
+	return c.lines[0], true
+}
+
+// Entry is the entry of a line, from 1; nil where there is none.
+func (c *Checked) Entry(line int) *crontab.Entry {
+	entries := c.table.Entries
+	i, ok := slices.BinarySearchFunc(entries, line, func(e crontab.Entry, line int) int { return e.Line() - line })
+	if !ok {
+		return nil
+	}
+	return &entries[i]
+}
+
+// About is the entry that a line is about: its own, or that of the line below
+// the options in it.
+func (c *Checked) About(line int, text func(line int) (string, bool)) *crontab.Entry {
+	for {
+		if e := c.Entry(line); e != nil {
+			return e
+		}
+		words, ok := text(line)
+		if !ok || !strings.HasPrefix(strings.TrimLeft(words, " \t"), "#@") {
+			return nil
+		}
+		line++
+	}
+}
+
+// Count is how many jobs a save would add, change and remove.
+func (c *Checked) Count() (added, changed, removed int) {
+	for _, d := range c.Changes {
+		switch d.Kind {
+		case review.Added:
+			added++
+		case review.Removed:
+			removed++
+		default:
+			changed++
+		}
+	}
+	return added, changed, removed
+}
+
+// Next is the first occurrences of an entry after an instant, at most so many.
+func Next(s cron.Schedule, after time.Time, most int) []time.Time {
+	var list []time.Time
+	for t := s.Next(after); !t.IsZero() && len(list) < most; t = s.Next(t) {
+		list = append(list, t)
+	}
+	return list
+}
+
+// Outlook is what takes a while to find out about an entry.
+type Outlook struct {
+	Year   int // in which
+	Runs   int // it has so many
+	Clocks string
+}
+
+// LookAhead counts the runs of a year, and tells what the next two changes of the
+// clock do.
+func LookAhead(e *crontab.Entry, now time.Time) Outlook {
+	zone := e.Zone()
+	o := Outlook{Year: now.In(zone.Location()).Year(), Clocks: "no change of the clock within two years"}
+	o.Runs = crontab.PerYear(e.Schedule, o.Year)
+	if e.Reboot() || e.Schedule == crontab.Never {
+		return o
+	}
+	var effects []string
+	for i, c := range zone.Changes(now, now.AddDate(2, 0, 0)) {
+		if i == 2 {
+			break
+		}
+		effect := c.Effect(e.Spec(), e.Schedule)
+		if strings.HasPrefix(effect, "no effect") {
+			o.Clocks = effect
+			continue
+		}
+		effects = append(effects, fmt.Sprintf("%s: %s", c.At.In(zone.Location()).Format("2 Jan 2006"), effect))
+	}
+	if len(effects) > 0 {
+		o.Clocks = strings.Join(effects, "; ")
+	}
+	return o
+}
