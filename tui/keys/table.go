@@ -80,10 +80,14 @@ var table = []Binding{
 	{Clashes, Timeline, []string{"c"}, "clashes", "minutes in which jobs start together", "cronring clashes"},
 
 	{Revisions, Files, []string{"v"}, "revisions", "the versions of the file", "cronring revisions"},
+	{Restore, Files, []string{"u"}, "restore", "put this version of the file back", "cronring undo REVISION"},
+	{External, Files, []string{"E"}, "own editor", "edit with $EDITOR, with the same check on save", "cronring edit FILE"},
 	{Save, Editor, []string{"ctrl+s"}, "save", "check and save", "cronring edit FILE"},
 	{Try, Editor, []string{"ctrl+t"}, "try", "run this line now", "cronring run FILE:LINE"},
 	{Problem, Editor, []string{"ctrl+n"}, "next problem", "to the next problem", "cronring lint FILE"},
 	{Form, Editor, []string{"f2"}, "form", "fields of the line as a form", ""},
+	{UndoText, Editor, []string{"ctrl+z"}, "undo typing", "take back what was typed", ""},
+	{RedoText, Editor, []string{"ctrl+y"}, "redo typing", "do again what was taken back", ""},
 
 	{Remedy1, Why, []string{"1"}, "do 1", "do the first of what is proposed", ""},
 	{Remedy2, Why, []string{"2"}, "do 2", "do the second", ""},

@@ -30,6 +30,8 @@ func (s *Shell) do(a keys.Action, about Subject) bool {
 		s.confirm(front, s.w.pause(about))
 	case keys.Acknowledge:
 		s.confirm(front, s.w.acknowledge(about))
+	case keys.Delete:
+		s.confirm(front, s.w.remove(about))
 	case keys.Backfill:
 		s.backfill(about)
 	case keys.Copy:
@@ -45,7 +47,7 @@ func (s *Shell) refusesSubject(a keys.Action, about Subject) string {
 	if _, isSubject := s.w.Keys.Binding(a, keys.Subject); !isSubject || a == keys.Add {
 		return ""
 	}
-	if len(about.Jobs) == 0 && about.Run == 0 {
+	if len(about.Jobs) == 0 && about.Run == 0 && (a != keys.Edit || about.File == "") {
 		return "nothing is selected"
 	}
 	rows := s.w.rows(about)

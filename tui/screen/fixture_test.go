@@ -187,6 +187,13 @@ type fakeDaemon struct {
 	clashes func(q api.ClashQuery) (api.Clashes, error)
 	planned int      // how many occurrences a backfill has
 	asked   []string // what was changed: "run etl-orders"
+
+	tables    func() ([]api.Table, error)
+	table     func(file, user string) (api.TableText, error)
+	install   func(r api.TableRequest) (api.Installed, error)
+	revisions func(q api.RevisionQuery) ([]api.Revision, error)
+	revision  func(id int64) (api.Revision, error)
+	list      func(q api.Query) ([]job.Status, error)
 }
 
 var errNotFaked = errors.New("the test's daemon does not know this")
@@ -304,6 +311,49 @@ func (d *fakeDaemon) JobConfig(_ context.Context, ref string) (api.JobConfig, er
 		return api.JobConfig{}, errNotFaked
 	}
 	return d.config(ref)
+}
+
+func (d *fakeDaemon) Tables(context.Context) ([]api.Table, error) {
+	if d.tables == nil {
+		return nil, errNotFaked
+	}
+	return d.tables()
+}
+
+func (d *fakeDaemon) Table(_ context.Context, file, user string) (api.TableText, error) {
+	if d.table == nil {
+		return api.TableText{}, errNotFaked
+	}
+	return d.table(file, user)
+}
+
+func (d *fakeDaemon) InstallTable(_ context.Context, r api.TableRequest) (api.Installed, error) {
+	d.note("install", r.File)
+	if d.install == nil {
+		return api.Installed{File: r.File, Before: 31, Entries: 3}, nil
+	}
+	return d.install(r)
+}
+
+func (d *fakeDaemon) Revisions(_ context.Context, q api.RevisionQuery) ([]api.Revision, error) {
+	if d.revisions == nil {
+		return nil, errNotFaked
+	}
+	return d.revisions(q)
+}
+
+func (d *fakeDaemon) Revision(_ context.Context, id int64) (api.Revision, error) {
+	if d.revision == nil {
+		return api.Revision{}, errNotFaked
+	}
+	return d.revision(id)
+}
+
+func (d *fakeDaemon) List(_ context.Context, q api.Query) ([]job.Status, error) {
+	if d.list == nil {
+		return nil, errNotFaked
+	}
+	return d.list(q)
 }
 
 func (d *fakeDaemon) note(verb string, refs ...string) {

@@ -11,6 +11,7 @@ var roots = []struct {
 }{
 	{keys.ShowJobs, "Jobs", func() Screen { return NewJobs() }},
 	{keys.ShowRuns, "Runs", func() Screen { return NewRuns() }},
+	{keys.ShowFiles, "Files", func() Screen { return NewFiles() }},
 }
 
 // openers make the screens that a key opens about what is selected.
@@ -18,4 +19,6 @@ var openers = map[keys.Action]func(w *World, s Subject) Screen{
 	keys.Explain:    func(_ *World, s Subject) Screen { return NewWhy(s) },
 	keys.ShowOutput: func(_ *World, s Subject) Screen { return NewOutput(s) },
 	keys.PageOutput: func(_ *World, s Subject) Screen { return NewPager(s) },
+	keys.Edit:       func(w *World, s Subject) Screen { return NewEditor(w.placed(s)) },
+	keys.Add:        func(w *World, s Subject) Screen { return NewEntry(w.placed(s)) },
 }

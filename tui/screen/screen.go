@@ -192,4 +192,10 @@ type Daemon interface {
 	Undo(ctx context.Context, r api.UndoRequest) (api.Installed, error)
 	Ack(ctx context.Context, r api.AckRequest) ([]job.ID, error)
 	JobConfig(ctx context.Context, ref string) (api.JobConfig, error)
+	Tables(ctx context.Context) ([]api.Table, error)
+	Table(ctx context.Context, file, user string) (api.TableText, error)
+	InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error)
+	Revisions(ctx context.Context, q api.RevisionQuery) ([]api.Revision, error)
+	Revision(ctx context.Context, id int64) (api.Revision, error)
+	List(ctx context.Context, q api.Query) ([]job.Status, error)
 }

@@ -167,7 +167,7 @@ func (s *Shell) typed(front Screen, k Key) bool {
 // scopes are those of the front screen, the narrowest first.
 func (s *Shell) scopes() []keys.Scope {
 	scopes := []keys.Scope{s.front().Scope()}
-	if subject := s.front().Subject(s.w); len(subject.Jobs) > 0 || subject.Run != 0 {
+	if subject := s.front().Subject(s.w); len(subject.Jobs) > 0 || subject.Run != 0 || subject.File != "" {
 		scopes = append(scopes, keys.Subject)
 	}
 	return append(scopes, keys.List, keys.Everywhere)

@@ -1,0 +1,544 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// maxEdited is the largest crontab that is edited here, in bytes: each key has it
+// read again.
+const maxEdited = 1 << 20
+
+// Editor edits a crontab, and shows what each line does before it counts.
+type Editor struct {
+	file, user string // which; both empty: the person's own
+	line       int    // to begin at, from 1, as the file counts; 0: the first
+	adds       bool   // begin with a new entry
+
+	table   api.TableText
+	known   bool
+	err     error
+	buffer  *edit.Buffer
+	checker *edit.Checker
+	checked *edit.Checked
+	version int // of the buffer that was checked
+
+	top    int // first line in view
+	left   int // first column in view
+	height int // lines of text, as drawn last
+
+	about   *crontab.Entry // that the line under the cursor is about
+	look    string         // what is asked about it
+	outlook *edit.Outlook
+	clash   *api.Clash
+	clashed bool // it was asked for, and came
+
+	form  *form
+	asks  *asking
+	saves bool // a save is under way
+}
+
+// asking is a question of the editor's own, on its last lines.
+type asking struct {
+	text string
+	keys map[string]func(w *World) []Effect
+	hint string
+}
+
+// NewEditor edits the crontab of a subject: its file, else the person's own.
+func NewEditor(s Subject) *Editor { return &Editor{file: s.File, line: s.Line} }
+
+// NewEntry edits it, too, and begins with an entry that is added.
+func NewEntry(s Subject) *Editor { return &Editor{file: s.File, adds: true} }
+
+// Scope is that of the editor.
+func (*Editor) Scope() keys.Scope { return keys.Editor }
+
+// Heading names the file and how it is.
+func (e *Editor) Heading(w *World) string {
+	if !e.known {
+		return "Edit " + e.name()
+	}
+	text := "Edit " + e.name()
+	if e.table.Owner != "" {
+		text += fmt.Sprintf("  %s %04o", e.table.Owner, e.table.Mode)
+	}
+	if e.table.Missing {
+		text += "  new"
+	}
+	if e.table.Revision != 0 {
+		text += fmt.Sprintf("  revision %d", e.table.Revision)
+	}
+	if e.checked.Errors > 0 {
+		text += "  " + w.Glyphs.Failed + " " + count(e.checked.Errors, "error")
+	}
+	if e.checked.Warnings > 0 {
+		text += "  " + w.Glyphs.Late + " " + count(e.checked.Warnings, "warning")
+	}
+	if e.buffer.Changed() {
+		text += "  *"
+	}
+	return text
+}
+
+func (e *Editor) name() string {
+	switch {
+	case e.table.User != "":
+		return "the crontab of " + e.table.User
+	case e.table.File != "":
+		return e.table.File
+	case e.file != "":
+		return e.file
+	}
+	return "your crontab"
+}
+
+// Foot names the keys of the last line.
+func (e *Editor) Foot(*World) []keys.Action {
+	return []keys.Action{keys.Save, keys.Try, keys.Problem, keys.Form, keys.UndoText, keys.Back}
+}
+
+// The slots of its questions.
+const (
+	slotTable  = "table"
+	slotCheck  = "check"
+	slotLook   = "look"
+	slotClash  = "clash"
+	slotSaved  = "saved"
+	slotResave = "table-saved"
+)
+
+// Open reads the file, unless it is open already.
+func (e *Editor) Open(*World) []Effect {
+	if e.known {
+		return nil
+	}
+	return []Effect{e.read(slotTable)}
+}
+
+func (e *Editor) read(slot string) Effect {
+	file, user := e.file, e.user
+	if e.known {
+		file = e.table.File
+	}
+	return Ask{slot, func(ctx context.Context, d Daemon) (any, error) { return d.Table(ctx, file, user) }}
+}
+
+// Take receives the file, and what is found out about it.
+func (e *Editor) Take(w *World, a Answer) []Effect {
+	switch a.Slot {
+	case slotTable:
+		return e.loaded(w, a)
+	case slotCheck:
+		if a.Err == nil && e.known {
+			e.take(a.Value.(seen))
+			return e.consider(w)
+		}
+	case slotLook:
+		if l, ok := a.Value.(looked); ok && l.key == e.look {
+			e.outlook = &l.outlook
+		}
+	case slotClash:
+		e.tookClash(a)
+	case slotSaved:
+		return e.saved(a)
+	case slotResave:
+		return e.reread(w, a)
+	}
+	return nil
+}
+
+// loadZone finds a zone by the name that a crontab gives it.
+func loadZone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return nil, fmt.Errorf("%q names no zone", name)
+	}
+	return time.LoadLocation(name)
+}
+
+func (e *Editor) loaded(w *World, a Answer) []Effect {
+	if a.Err != nil {
+		e.err = a.Err
+		return nil
+	}
+	t := a.Value.(api.TableText)
+	if len(t.Text) > maxEdited {
+		e.table, e.err = t, &api.Error{What: "the file is too large for this editor", Fix: "cronring edit " + t.File}
+		return nil
+	}
+	e.table, e.known, e.err = t, true, nil
+	e.buffer = edit.NewBuffer(string(t.Text))
+	e.checker = edit.NewChecker(&e.table, loadZone)
+	e.take(e.see())
+	e.buffer.Go(e.line-1-t.Above, 0)
+	if e.adds {
+		e.buffer.Go(e.buffer.Len(), 0)
+		e.form = e.newForm(nil)
+	}
+	return e.consider(w)
+}
+
+// seen is what was found out about a version of the text.
+type seen struct {
+	version int
+	checked *edit.Checked
+}
+
+func (e *Editor) see() seen { return seen{e.buffer.Version(), e.checker.Check(e.buffer.Text())} }
+
+func (e *Editor) take(s seen) { e.checked, e.version = s.checked, s.version }
+
+// check has the text looked at, aside: a large one takes longer than a key may.
+func (e *Editor) check() Effect {
+	version, text, checker := e.buffer.Version(), e.buffer.Text(), e.checker
+	return Ask{slotCheck, func(context.Context, Daemon) (any, error) { return seen{version, checker.Check(text)}, nil }}
+}
+
+// upToDate makes sure that what is known is of the text as it is.
+func (e *Editor) upToDate() {
+	if e.version != e.buffer.Version() {
+		e.take(e.see())
+	}
+}
+
+// looked is what takes a while to find out about an entry.
+type looked struct {
+	key     string
+	outlook edit.Outlook
+}
+
+// consider finds out about the entry under the cursor, if that is another one.
+func (e *Editor) consider(w *World) []Effect {
+	e.about = e.checked.About(e.buffer.Cursor().Line+1, func(line int) (string, bool) {
+		if line > e.buffer.Len() {
+			return "", false
+		}
+		return e.buffer.Line(line - 1), true
+	})
+	key := ""
+	if e.about != nil {
+		key = crontab.Identity(e.about.Schedule) + "\n" + e.about.Spec()
+	}
+	if key == e.look {
+		return nil
+	}
+	e.look, e.outlook, e.clash, e.clashed = key, nil, nil, false
+	if e.about == nil {
+		return []Effect{Forget{slotLook}, Forget{slotClash}}
+	}
+	entry, now := e.about, w.Now
+	effects := []Effect{Ask{slotLook, func(context.Context, Daemon) (any, error) {
+		return looked{key, edit.LookAhead(entry, now)}, nil
+	}}}
+	next := entry.Schedule.Next(now)
+	if next.IsZero() || next.After(now.AddDate(0, 0, 7)) {
+		return append(effects, Forget{slotClash})
+	}
+	from := next.Truncate(time.Minute)
+	return append(effects, Ask{slotClash, func(ctx context.Context, d Daemon) (any, error) {
+		return d.Clashes(ctx, api.ClashQuery{From: from, To: from.Add(time.Minute), Least: 1, Limit: 1})
+	}})
+}
+
+func (e *Editor) tookClash(a Answer) {
+	clashes, ok := a.Value.(api.Clashes)
+	if e.clashed = ok && a.Err == nil; e.clashed && len(clashes.Clashes) > 0 {
+		e.clash = &clashes.Clashes[0]
+	}
+}
+
+// Refresh has nothing to follow: the file is the person's own while they edit it.
+func (*Editor) Refresh(*World) []Effect { return nil }
+
+// Subject is the line under the cursor.
+func (e *Editor) Subject(*World) Subject {
+	if !e.known {
+		return Subject{File: e.file, Line: e.line}
+	}
+	return Subject{File: e.table.File, Line: e.buffer.Cursor().Line + 1 + e.table.Above}
+}
+
+// Refuses says why nothing can be saved or tried now.
+func (e *Editor) Refuses(_ *World, a keys.Action) string {
+	switch {
+	case !e.known:
+		if a == keys.Save || a == keys.Try || a == keys.Problem || a == keys.Form {
+			return "there is no text yet"
+		}
+	case a == keys.Save:
+		return e.refusesSave()
+	case a == keys.Try:
+		return e.refusesTry()
+	case a == keys.Problem && e.checked.Errors+e.checked.Warnings == 0:
+		return "there is none"
+	}
+	return ""
+}
+
+func (e *Editor) refusesSave() string {
+	e.upToDate()
+	switch {
+	case e.saves:
+		return "it is being saved"
+	case len(e.checked.Blocking) > 0:
+		first := e.checked.Blocking[0]
+		return fmt.Sprintf("blocked by %s; line %d: %s", count(len(e.checked.Blocking), "new error"), first.Line+e.table.Above, first.Message)
+	case !e.buffer.Changed():
+		return "nothing is changed"
+	}
+	return ""
+}
+
+func (e *Editor) refusesTry() string {
+	switch {
+	case e.about == nil:
+		return "the line is no entry"
+	case e.buffer.Changed():
+		return "save first: the daemon runs what is saved"
+	}
+	return ""
+}
+
+// Act answers to the keys that are no text.
+func (e *Editor) Act(w *World, a keys.Action) ([]Effect, bool) {
+	if a == keys.Back {
+		return e.leave()
+	}
+	if !e.known {
+		return nil, false
+	}
+	switch a {
+	case keys.Save:
+		return e.save(w), true
+	case keys.Try:
+		place := fmt.Sprintf("%s:%d", e.table.File, e.about.Line()+e.table.Above)
+		return []Effect{Press{keys.Run, Subject{Jobs: []job.ID{job.ID(place)}}}}, true
+	case keys.Problem:
+		if line, ok := e.checked.NextProblem(e.buffer.Cursor().Line + 1); ok {
+			e.buffer.Go(line-1, max(e.checked.Remarks(line)[0].Column-1, 0))
+		}
+		return e.consider(w), true
+	case keys.Form:
+		e.upToDate()
+		e.form = e.newForm(e.about)
+		return nil, true
+	case keys.UndoText:
+		e.buffer.Undo()
+	case keys.RedoText:
+		e.buffer.Redo()
+	default:
+		return nil, false
+	}
+	return append(e.consider(w), e.check()), true
+}
+
+// leave asks before it throws away what was typed.
+func (e *Editor) leave() ([]Effect, bool) {
+	if !e.known || !e.buffer.Changed() {
+		return nil, false
+	}
+	added, changed, removed := e.checked.Count()
+	e.asks = &asking{
+		text: fmt.Sprintf("Discard what you changed in %s?  +%d ~%d -%d", e.name(), added, changed, removed),
+		hint: "y discard   n/esc edit on",
+		keys: map[string]func(*World) []Effect{
+			"y": func(*World) []Effect {
+				e.buffer.Saved()
+				return []Effect{Back{}}
+			},
+		},
+	}
+	return nil, true
+}
+
+// save has the daemon put the text in place.
+func (e *Editor) save(*World) []Effect {
+	request := api.TableRequest{File: e.table.File, Text: []byte(e.buffer.Text()), Base: e.table.Sum}
+	e.saves = true
+	return []Effect{e.install(request)}
+}
+
+// install is the change, and what takes it back: which revision that is the
+// daemon says when it is done.
+func (e *Editor) install(r api.TableRequest) Do {
+	return installs(r, e.name(), []string{"cronring", "edit", e.table.File}, slotSaved)
+}
+
+// installs changes a crontab file.
+func installs(r api.TableRequest, name string, command []string, slot string) Do {
+	undo := &Do{Class: Undoable, Question: "restored " + name}
+	return Do{
+		Class: Undoable, Question: "saved " + name, Command: command, Slot: slot, Undo: undo,
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			done, err := d.InstallTable(ctx, r)
+			if err != nil {
+				return "", err
+			}
+			*undo = restores(done.Before, name)
+			said := fmt.Sprintf("saved %s, %s", name, count(done.Entries, "entry"))
+			if done.Notice != "" {
+				said += "; " + done.Notice
+			}
+			return said, nil
+		},
+	}
+}
+
+// restores puts a revision of a crontab file back.
+func restores(revision int64, name string) Do {
+	return Do{
+		Class: Undoable, Question: "restored " + name, Command: []string{"cronring", "undo", fmt.Sprint(revision)},
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			if revision == 0 {
+				return "", &api.Error{Kind: api.Conflict, What: "cannot undo: no revision was kept"}
+			}
+			_, err := d.Undo(ctx, api.UndoRequest{Revision: revision})
+			return fmt.Sprintf("restored %s as it was in revision %d", name, revision), err
+		},
+	}
+}
+
+// saved goes on with what was saved, or asks whose version it is to be.
+func (e *Editor) saved(a Answer) []Effect {
+	e.saves = false
+	if a.Err == nil {
+		return []Effect{e.read(slotResave)}
+	}
+	if api.KindOf(a.Err) == api.Conflict {
+		e.asks = &asking{
+			text: e.name() + " was changed meanwhile by somebody else.",
+			hint: "o write yours over it   t take theirs, and lose yours   esc edit on",
+			keys: map[string]func(*World) []Effect{
+				"o": func(w *World) []Effect {
+					e.table.Sum = ""
+					return e.save(w)
+				},
+				"t": func(*World) []Effect {
+					e.known = false
+					return []Effect{e.read(slotTable)}
+				},
+			},
+		}
+	}
+	return nil
+}
+
+// reread goes by what the file says now, and keeps what was typed since.
+func (e *Editor) reread(w *World, a Answer) []Effect {
+	if a.Err != nil {
+		return nil // the next save finds out
+	}
+	t := a.Value.(api.TableText)
+	e.table, e.checker = t, edit.NewChecker(&t, loadZone)
+	if string(t.Text) == e.buffer.Text() {
+		e.buffer.Saved()
+	}
+	e.take(e.see())
+	return e.consider(w)
+}
+
+// Typing is always so: keys are text.
+func (e *Editor) Typing() bool { return e.known }
+
+// Type answers to a key of text.
+func (e *Editor) Type(w *World, k Key) ([]Effect, bool) {
+	switch {
+	case e.asks != nil:
+		return e.answer(w, k), true
+	case e.form != nil:
+		return e.typeForm(w, k), true
+	}
+	b := e.buffer
+	switch k.Name {
+	case "enter":
+		b.Insert("\n")
+	case "tab":
+		b.Insert("\t")
+	case "backspace", "ctrl+h":
+		b.Backspace()
+	case "delete", "ctrl+d":
+		b.Delete()
+	case "ctrl+w", "alt+backspace":
+		b.DeleteWord()
+	case "ctrl+u":
+		b.DeleteToStart()
+	case "ctrl+k":
+		b.DeleteToEnd()
+	default:
+		if !e.move(k.Name) {
+			if k.Text == "" {
+				return nil, false
+			}
+			b.Insert(k.Text)
+		}
+	}
+	if b.Version() == e.version {
+		return e.consider(w), true
+	}
+	return []Effect{e.check()}, true
+}
+
+// move answers to a key that moves the cursor.
+func (e *Editor) move(key string) bool {
+	b := e.buffer
+	page := max(e.height-1, 1)
+	switch key {
+	case "left", "ctrl+b":
+		b.Left()
+	case "right", "ctrl+f":
+		b.Right()
+	case "up":
+		b.Move(-1)
+	case "down":
+		b.Move(1)
+	case "pgup":
+		b.Move(-page)
+	case "pgdown":
+		b.Move(page)
+	case "home", "ctrl+a":
+		b.Home()
+	case "end", "ctrl+e":
+		b.End()
+	case "ctrl+left", "alt+left", "alt+b":
+		b.WordLeft()
+	case "ctrl+right", "alt+right", "alt+f":
+		b.WordRight()
+	case "ctrl+home":
+		b.Go(0, 0)
+	case "ctrl+end":
+		b.Go(b.Len(), 0)
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Editor) answer(w *World, k Key) []Effect {
+	do, ok := e.asks.keys[k.Name]
+	if ok || k.Name == "esc" || k.Name == "n" {
+		e.asks = nil
+	}
+	if !ok {
+		return nil
+	}
+	return do(w)
+}
+
+// count says how many of something there are.
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,387 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/review"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// How much of the body goes to what is below the text.
+const (
+	tallEditor  = 18 // from here on all of it is shown
+	shortEditor = 9  // below, nothing but the text
+	tallPane    = 8
+	shortPane   = 3
+)
+
+// Draw draws the text, what the line under the cursor does, and what a save would
+// do.
+func (e *Editor) Draw(v canvas.View, w *World) {
+	switch {
+	case e.err != nil:
+		drawTrouble(v, e.err, w)
+		return
+	case !e.known:
+		v.Put(1, 0, "reading "+e.name(), canvas.Style{Role: canvas.Off})
+		return
+	}
+	pane := 0
+	switch {
+	case v.Height() >= tallEditor:
+		pane = tallPane
+	case v.Height() >= shortEditor:
+		pane = shortPane
+	}
+	text := v.Above(v.Height() - pane)
+	if e.form != nil {
+		e.form.draw(text, w)
+	} else {
+		e.drawText(text, w)
+	}
+	below := v.Below(v.Height() - pane)
+	switch {
+	case e.asks != nil:
+		e.drawAsking(v.Below(v.Height()-max(min(pane, 3), 2)), w)
+	case pane == tallPane:
+		e.drawAbout(below.Above(tallPane-2), w)
+		e.drawSave(below.Below(tallPane-2), w)
+	case pane == shortPane:
+		e.drawAbout(below.Above(shortPane-1), w)
+		below.Row(shortPane-1).PutCut(1, 0, v.Width()-2, e.saveText(), w.Glyphs.Ellipsis, e.saveStyle())
+	}
+}
+
+// drawTrouble says what went wrong, and what to do.
+func drawTrouble(v canvas.View, err error, w *World) {
+	v.PutCut(1, 0, v.Width()-2, w.Glyphs.Failed+" "+plainError(err), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad, Bold: true})
+}
+
+func (e *Editor) drawAsking(v canvas.View, w *World) {
+	v.Fill(" ", canvas.Style{})
+	drawRule(v.Row(0), "", w.Glyphs)
+	v.PutCut(1, 1, v.Width()-2, e.asks.text+"   "+e.asks.hint, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	if safe.Width(e.asks.text+e.asks.hint)+5 > v.Width() && v.Height() > 2 {
+		v.Row(1).Fill(" ", canvas.Style{})
+		v.PutCut(1, 1, v.Width()-2, e.asks.text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+		v.PutCut(1, 2, v.Width()-2, e.asks.hint, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	}
+}
+
+// gutter is how many cells stand before the text of a line: its number, and the
+// mark of what is wrong with it.
+func (e *Editor) gutter() int { return max(len(fmt.Sprint(e.buffer.Len()+e.table.Above)), 2) + 4 }
+
+// drawText draws the lines in view, and below those that something is wrong with
+// what that is.
+func (e *Editor) drawText(v canvas.View, w *World) {
+	e.height = v.Height()
+	gutter := e.gutter()
+	room := max(v.Width()-gutter-1, 1)
+	e.scroll(v.Height(), room)
+	for y, i := 0, e.top; y < v.Height() && i < e.buffer.Len(); i++ {
+		e.drawLine(v.Row(y), i, gutter, room, w)
+		if y++; y < v.Height() && e.explains(i) {
+			e.drawRemark(v.Row(y), i, gutter, w)
+			y++
+		}
+	}
+}
+
+// explains tells whether what is wrong with a line stands below it. With little
+// room only that of the cursor's line does.
+func (e *Editor) explains(i int) bool {
+	const little = 8
+	return len(e.checked.Remarks(i+1)) > 0 && (e.height > little || i == e.buffer.Cursor().Line)
+}
+
+// scroll brings the cursor into view, and what is wrong with its line.
+func (e *Editor) scroll(height, room int) {
+	cursor := e.buffer.Cursor().Line
+	e.top = max(min(e.top, cursor), 0)
+	rows := 0
+	for i := cursor; i >= e.top; i-- {
+		rows++
+		if e.explains(i) {
+			rows++
+		}
+		if rows > height {
+			e.top = min(i+1, cursor)
+			break
+		}
+	}
+	column := e.buffer.Column()
+	e.left = max(min(e.left, column), column-room+1)
+}
+
+func (e *Editor) drawLine(row canvas.View, i, gutter, room int, w *World) {
+	number := fmt.Sprintf("%*d", gutter-4, i+1+e.table.Above)
+	if i == e.buffer.Len()-1 && e.buffer.Line(i) == "" {
+		number = strings.Repeat(" ", gutter-4)
+	}
+	row.Put(1, 0, number, canvas.Style{Role: canvas.Off})
+	sign, style := e.sign(i+1, w)
+	row.Put(gutter-2, 0, sign, style)
+	line := e.buffer.Line(i)
+	row.In(gutter, 0, room+1, 1).Put(0, 0, edit.Shown(line, e.left, room), lineStyle(line))
+	if i != e.buffer.Cursor().Line || e.form != nil {
+		return
+	}
+	at := gutter + e.buffer.Column() - e.left
+	if e.buffer.Cursor().At == len(line) {
+		row.Put(at, 0, w.Glyphs.Caret, canvas.Style{Reverse: w.Glyphs.Tier == canvas.ASCII})
+		return
+	}
+	row.In(at, 0, 1, 1).Restyle(func(s canvas.Style) canvas.Style {
+		s.Reverse = true
+		return s
+	})
+}
+
+// sign is what stands before a line.
+func (e *Editor) sign(line int, w *World) (string, canvas.Style) {
+	switch {
+	case e.checked.Worst(line) == crontab.Error:
+		return w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
+	case e.checked.Worst(line) == crontab.Warning:
+		return w.Glyphs.Late, canvas.Style{Role: canvas.Doubt, Bold: true}
+	case e.checked.Entry(line) != nil:
+		return w.Glyphs.OK, canvas.Style{Role: canvas.Good}
+	}
+	return " ", canvas.Style{}
+}
+
+// lineStyle tells comments and options from what runs.
+func lineStyle(line string) canvas.Style {
+	switch text := strings.TrimLeft(line, " \t"); {
+	case strings.HasPrefix(text, "#@ "):
+		return canvas.Style{Role: canvas.Title}
+	case strings.HasPrefix(text, "#"):
+		return canvas.Style{Role: canvas.Off}
+	}
+	return canvas.Style{}
+}
+
+// drawRemark points at what the worst remark on a line is about, and says it.
+func (e *Editor) drawRemark(row canvas.View, i, gutter int, w *World) {
+	remarks := e.checked.Remarks(i + 1)
+	worst := remarks[0]
+	for _, d := range remarks {
+		if d.Severity > worst.Severity {
+			worst = d
+		}
+	}
+	style := canvas.Style{Role: canvas.Doubt}
+	if worst.Severity == crontab.Error {
+		style = canvas.Style{Role: canvas.Bad}
+	}
+	text := worst.Message
+	if worst.Fix != "" {
+		text += ": " + worst.Fix
+	}
+	line, x := e.buffer.Line(i), gutter
+	if worst.Column > 0 {
+		from := edit.CellOf(line, worst.Column-1) - e.left
+		to := max(edit.CellOf(line, worst.Column-1+max(worst.Length, 1))-e.left, from+1)
+		from, to = max(from, 0), min(to, row.Width()-gutter)
+		if to > from {
+			row.Put(gutter+from, 0, strings.Repeat("^", to-from), style)
+			x = gutter + to + 1
+		}
+	}
+	const readable = 24
+	if room := row.Width() - x - 1; room < readable && room < safe.Width(text) { // before the carets, or over them
+		x = gutter
+	}
+	row.PutCut(x, 0, row.Width()-x-1, text, w.Glyphs.Ellipsis, style)
+}
+
+// fact is a line of the pane: a word and what it tells.
+type fact struct{ name, text string }
+
+// drawAbout draws what is known of the line under the cursor.
+func (e *Editor) drawAbout(v canvas.View, w *World) {
+	line := e.buffer.Cursor().Line + 1
+	title := fmt.Sprintf("Line %d: %s", line+e.table.Above, e.lineWords(line))
+	drawRule(v.Row(0), title, w.Glyphs)
+	for y, f := range e.fields(v.Width()-9, w) {
+		if y+1 >= v.Height() {
+			return
+		}
+		v.Put(1, y+1, f.name, canvas.Style{Role: canvas.Title})
+		v.PutCut(8, y+1, v.Width()-9, f.text, w.Glyphs.Ellipsis, canvas.Style{})
+	}
+}
+
+// lineWords says in words what a line is.
+func (e *Editor) lineWords(line int) string {
+	if e.about != nil {
+		text := crontab.Describe(e.about.Schedule) + ", as " + e.about.User()
+		if zone := e.about.Zone().String(); zone != "Local" {
+			text += ", " + zone
+		}
+		return text
+	}
+	text := strings.TrimLeft(e.buffer.Line(line-1), " \t")
+	switch {
+	case e.checked.Worst(line) == crontab.Error:
+		return "not read, as it has an error"
+	case text == "":
+		return "blank"
+	case text[0] == '#':
+		return "a comment"
+	}
+	return "an assignment, for the entries below"
+}
+
+func (e *Editor) fields(room int, w *World) []fact {
+	if e.about == nil {
+		var fields []fact
+		for _, d := range e.checked.Remarks(e.buffer.Cursor().Line + 1) {
+			fields = append(fields, fact{string(d.Code), d.Message})
+			if d.Fix != "" {
+				fields = append(fields, fact{"fix", d.Fix})
+			}
+		}
+		if e.buffer.Text() == "" {
+			fields = append(fields, fact{"new", "type a line: when, and what, as: 0 5 * * 1 /usr/bin/backup"}, fact{"", "or let a form ask for it: " + e.keyOf(w, keys.Form)})
+		}
+		return fields
+	}
+	fields := []fact{{"next", e.nextText(room, w)}}
+	if held := e.about.Options().Held; held != "" {
+		fields = append(fields, fact{"held", held})
+	}
+	if e.outlook == nil {
+		return append(fields, fact{"year", "counting"}, fact{"DST", "looking"}, fact{"clash", e.clashText(w)}, fact{"env", e.envText()})
+	}
+	return append(fields, fact{"year", fmt.Sprintf("%s in %d", count(e.outlook.Runs, "run"), e.outlook.Year)},
+		fact{"DST", e.outlook.Clocks}, fact{"clash", e.clashText(w)}, fact{"env", e.envText()})
+}
+
+// keyOf is the key of an action.
+func (e *Editor) keyOf(w *World, a keys.Action) string {
+	if b, ok := w.Keys.Binding(a, keys.Editor); ok && len(b.Keys) > 0 {
+		return b.Keys[0]
+	}
+	return string(a)
+}
+
+// nextText is as many of the next occurrences as there is room for.
+func (e *Editor) nextText(room int, w *World) string {
+	const most = 12
+	text := ""
+	for i, t := range edit.Next(e.about.Schedule, w.Now, most) {
+		one := w.nextStamp(t, e.about.Zone().Location())
+		if i > 0 {
+			one = "   " + one
+		}
+		if safe.Width(text)+safe.Width(one) > room && i > 0 {
+			break
+		}
+		text += one
+	}
+	switch {
+	case text != "":
+		return text
+	case e.about.Reboot():
+		return "when the machine boots"
+	}
+	return "never by the clock"
+}
+
+// nextStamp is an occurrence, in the zone of its entry: that is what is being
+// edited.
+func (w *World) nextStamp(t time.Time, zone *time.Location) string {
+	t = t.In(zone)
+	layout := "Mon 2 Jan 15:04"
+	if t.Second() != 0 {
+		layout = "Mon 2 Jan 15:04:05"
+	}
+	if t.Year() != w.Now.In(zone).Year() {
+		layout = strings.Replace(layout, "Jan", "Jan 2006", 1)
+	}
+	return t.Format(layout)
+}
+
+func (e *Editor) clashText(*World) string {
+	switch {
+	case !e.clashed:
+		return "not known: the daemon did not say"
+	case e.clash == nil:
+		return "no job starts in the minute of the next one now"
+	}
+	zone := e.about.Zone().Location()
+	text := fmt.Sprintf("%s has %s now", e.clash.At.In(zone).Format("15:04"), count(e.clash.Starts, "start"))
+	if e.clash.Starts > 1 && !e.clash.Quiet.IsZero() && !e.clash.Quiet.Equal(e.clash.At) {
+		text += "; quietest minute near by is " + e.clash.Quiet.In(zone).Format("15:04")
+	}
+	return text
+}
+
+// envText is what the file says of the environment: the rest is the host's.
+func (e *Editor) envText() string {
+	env := e.about.Env()
+	if len(env) == 0 {
+		return "cron's own: PATH=/usr/bin:/bin SHELL=/bin/sh, no terminal"
+	}
+	return strings.Join(env, "  ") + "  no terminal"
+}
+
+// drawSave draws what a save would do.
+func (e *Editor) drawSave(v canvas.View, w *World) {
+	drawRule(v.Row(0), "Save would", w.Glyphs)
+	v.PutCut(1, 1, v.Width()-2, e.saveText(), w.Glyphs.Ellipsis, e.saveStyle())
+}
+
+func (e *Editor) saveStyle() canvas.Style {
+	if len(e.checked.Blocking) > 0 {
+		return canvas.Style{Role: canvas.Bad}
+	}
+	return canvas.Style{}
+}
+
+func (e *Editor) saveText() string {
+	if n := len(e.checked.Blocking); n > 0 {
+		return fmt.Sprintf("blocked: %s, first in line %d", count(n, "new error"), e.checked.Blocking[0].Line+e.table.Above)
+	}
+	if !e.buffer.Changed() {
+		return "nothing is changed"
+	}
+	added, changed, removed := e.checked.Count()
+	text := fmt.Sprintf("+%d added%s  ~%d changed%s  -%d removed%s", added, e.named(review.Added), changed, e.named(review.Changed), removed, e.named(review.Removed))
+	if e.table.Revision != 0 {
+		text += fmt.Sprintf("   revision %d is kept", e.table.Revision)
+	}
+	return text
+}
+
+// named names a few of the jobs that become something.
+func (e *Editor) named(kind string) string {
+	const few = 3
+	var words []string
+	for _, d := range e.checked.Changes {
+		if d.Kind != kind {
+			continue
+		}
+		if len(words) == few {
+			words = append(words, "...")
+			break
+		}
+		word := string(d.Job)
+		if len(d.Changed) > 0 {
+			word += ": " + strings.Join(d.Changed, ", ")
+		}
+		words = append(words, word)
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, "; ") + ")"
+}

@@ -1,0 +1,296 @@
+package screen
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+const etlText = `# what etl runs
+SHELL=/bin/bash
+MAILTO=ops@example.com
+#@ name=orders
+*/5 * * * * etl /opt/etl/run orders --since auto
+#@ name=nightly overlap=skip
+0,30 2 * * * etl /opt/etl/run nightly
+0 0 13 * 5 etl /opt/etl/run odd
+`
+
+func etlTable() api.TableText {
+	return api.TableText{
+		V: api.Version, Table: someTables()[1], Text: []byte(etlText), Sum: "sum 1",
+		Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "Europe/Berlin",
+	}
+}
+
+func editorDaemon() *fakeDaemon {
+	d := filesDaemon()
+	d.clashes = func(q api.ClashQuery) (api.Clashes, error) {
+		return api.Clashes{Clashes: []api.Clash{{At: q.From, Starts: 21, Quiet: q.From.Add(37 * 60e9)}}}, nil
+	}
+	return d
+}
+
+func openEditor(t *testing.T, w *World, d Daemon, s Subject) *Editor {
+	t.Helper()
+	e := NewEditor(s)
+	settle(t, e, w, d, e.Open(w))
+	return e
+}
+
+// typed types keys by their names; one that is a single letter types itself.
+func typed(t *testing.T, e *Editor, w *World, d Daemon, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		k := Key{Name: name}
+		if len([]rune(name)) == 1 {
+			k.Text = name
+		}
+		effects, ok := e.Type(w, k)
+		if !ok {
+			t.Fatalf("%s means nothing to the editor", name)
+		}
+		settle(t, e, w, d, effects)
+	}
+}
+
+func TestEditorScreens(t *testing.T) {
+	checkScreens(t, "editor", func(v canvas.View, w *World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 5})
+		typed(t, e, w, d, "home", "right", "right", "delete", "1", "0")
+		typed(t, e, w, d, "down", "down", "down", "home")
+		drawn(e, v, w)
+	})
+	checkScreens(t, "editor-error", func(v canvas.View, w *World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 7})
+		typed(t, e, w, d, "home", "delete", "6", "1")
+		drawn(e, v, w)
+	})
+	checkScreens(t, "editor-new", func(v canvas.View, w *World) {
+		d := editorDaemon()
+		d.table = func(string, string) (api.TableText, error) {
+			return api.TableText{Table: api.Table{File: "/var/spool/cron/crontabs/ann", User: "ann", Missing: true}, Sum: "none", Format: api.FormatUser, Account: "ann", Zone: "Europe/Berlin"}, nil
+		}
+		drawn(openEditor(t, w, d, Subject{}), v, w)
+	})
+	checkScreens(t, "editor-discard", func(v canvas.View, w *World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 8})
+		typed(t, e, w, d, "ctrl+k")
+		e.Act(w, keys.Back)
+		drawn(e, v, w)
+	})
+	checkScreens(t, "editor-form", func(v canvas.View, w *World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 7})
+		presses(t, e, w, d, keys.Form)
+		typed(t, e, w, d, "tab", "backspace", "4")
+		drawn(e, v, w)
+	})
+	checkScreens(t, "editor-hostile", func(v canvas.View, w *World) {
+		d := editorDaemon()
+		table := etlTable()
+		table.Text = []byte("# \x1b]0;x\x07\u202e evil\n*/5 * * * * root echo \xff\xfe\x1b[2J" + strings.Repeat("y", 400) + "\n\t\t0 5 * * * root e\u0301\n" + strings.Repeat("x", 5000))
+		table.File, table.Owner = "/etc/cron.d/\x1b[2J", "\u202e"
+		d.table = func(string, string) (api.TableText, error) { return table, nil }
+		e := openEditor(t, w, d, Subject{File: table.File})
+		typed(t, e, w, d, "down", "end")
+		drawn(e, v, w)
+	})
+	checkScreens(t, "editor-trouble", func(v canvas.View, w *World) {
+		d := editorDaemon()
+		d.table = func(string, string) (api.TableText, error) {
+			return api.TableText{}, &api.Error{Kind: api.NotAllowed, What: "cannot touch /etc/cron.d/etl: it is not your own crontab", Why: "you are ann", Fix: "ask as root"}
+		}
+		drawn(openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"}), v, w)
+	})
+}
+
+func TestEditorSavesOverWhatItRead(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	var got api.TableRequest
+	d.install = func(r api.TableRequest) (api.Installed, error) {
+		got = r
+		return api.Installed{File: r.File, Before: 31, Entries: 4}, nil
+	}
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 8})
+	if why := e.Refuses(w, keys.Save); why != "nothing is changed" {
+		t.Errorf("save of what is not changed: got %q", why)
+	}
+	typed(t, e, w, d, "end", "enter")
+	for _, r := range "@daily etl x" {
+		typed(t, e, w, d, string(r))
+	}
+	rest := presses(t, e, w, d, keys.Save)
+	do, ok := rest[len(rest)-1].(Do)
+	if !ok || do.Class != Undoable || strings.Join(do.Command, " ") != "cronring edit /etc/cron.d/etl" {
+		t.Fatalf("save: got %+v", rest)
+	}
+	said, err := do.Call(context.Background(), d)
+	if err != nil || said != "saved /etc/cron.d/etl, 4 entries" || got.Base != "sum 1" || string(got.Text) != etlText+"@daily etl x\n" {
+		t.Errorf("saved: %q, %v, %+v", said, err, got)
+	}
+	if strings.Join(do.Undo.Command, " ") != "cronring undo 31" {
+		t.Errorf("undo: got %v", do.Undo.Command)
+	}
+	d.table = func(string, string) (api.TableText, error) {
+		t := etlTable()
+		t.Text, t.Sum, t.Revision = got.Text, "sum 2", 32
+		return t, nil
+	}
+	settle(t, e, w, d, e.Take(w, Answer{Slot: slotSaved, Done: true}))
+	if e.buffer.Changed() || e.table.Sum != "sum 2" || len(e.checked.Changes) != 0 {
+		t.Errorf("after the save: changed %t, sum %q, %d changes", e.buffer.Changed(), e.table.Sum, len(e.checked.Changes))
+	}
+}
+
+func TestEditorBlocksNewErrorsOnly(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	d.table = func(string, string) (api.TableText, error) {
+		t := etlTable()
+		t.Text = []byte("61 * * * * root old\n" + etlText)
+		return t, nil
+	}
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+	typed(t, e, w, d, "ctrl+end", "#")
+	if why := e.Refuses(w, keys.Save); why != "" {
+		t.Errorf("with an old error: %q, want that it can be saved", why)
+	}
+	typed(t, e, w, d, "enter", "x")
+	if why := e.Refuses(w, keys.Save); !strings.Contains(why, "blocked by 1 new error") {
+		t.Errorf("with a new error: %q", why)
+	}
+	presses(t, e, w, d, keys.UndoText)
+	if why := e.Refuses(w, keys.Save); why != "" {
+		t.Errorf("without it: %q", why)
+	}
+}
+
+func TestEditorAsksBeforeItDiscards(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+	if _, ok := e.Act(w, keys.Back); ok {
+		t.Error("esc asks though nothing is changed")
+	}
+	typed(t, e, w, d, "x")
+	if _, ok := e.Act(w, keys.Back); !ok || e.asks == nil {
+		t.Fatal("esc does not ask")
+	}
+	typed(t, e, w, d, "x", "enter", "n")
+	if e.asks != nil || strings.HasPrefix(e.buffer.Text(), "xx") {
+		t.Errorf("an answer was typed into the text: %q", e.buffer.Line(0))
+	}
+	e.Act(w, keys.Back)
+	effects, _ := e.Type(w, Key{Name: "y", Text: "y"})
+	if len(effects) != 1 || effects[0] != (Back{}) {
+		t.Errorf("y: got %v, want to go back", effects)
+	}
+	if _, ok := e.Act(w, keys.Back); ok {
+		t.Error("what was discarded is asked about again")
+	}
+}
+
+func TestEditorTellsOfConflicts(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+	typed(t, e, w, d, "#")
+	presses(t, e, w, d, keys.Save)
+	e.Take(w, Answer{Slot: slotSaved, Err: &api.Error{Kind: api.Conflict, What: "changed meanwhile"}, Done: true})
+	if e.asks == nil {
+		t.Fatal("a conflict is not told")
+	}
+	effects, _ := e.Type(w, Key{Name: "o", Text: "o"})
+	do, ok := effects[0].(Do)
+	if !ok {
+		t.Fatalf("o: got %v, want to save", effects)
+	}
+	var got api.TableRequest
+	d.install = func(r api.TableRequest) (api.Installed, error) { got = r; return api.Installed{}, nil }
+	if _, err := do.Call(context.Background(), d); err != nil || got.Base != "" {
+		t.Errorf("over it: %v, base %q, want none", err, got.Base)
+	}
+	e.Take(w, Answer{Slot: slotSaved, Err: &api.Error{Kind: api.Conflict}, Done: true})
+	effects, _ = e.Type(w, Key{Name: "t", Text: "t"})
+	settle(t, e, w, d, effects)
+	if e.buffer.Text() != etlText {
+		t.Errorf("theirs: got %q", e.buffer.Text())
+	}
+}
+
+func TestEditorTriesSavedLine(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 4})
+	rest := presses(t, e, w, d, keys.Try)
+	if p, ok := rest[0].(Press); !ok || p.Action != keys.Run || p.Subject.Jobs[0] != job.ID("/etc/cron.d/etl:5") {
+		t.Errorf("try on the options above line 5: got %+v", rest)
+	}
+	typed(t, e, w, d, "down", "end", "x")
+	if why := e.Refuses(w, keys.Try); !strings.HasPrefix(why, "save first") {
+		t.Errorf("try of what is not saved: got %q", why)
+	}
+	e = openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+	if why := e.Refuses(w, keys.Try); why != "the line is no entry" {
+		t.Errorf("try of a comment: got %q", why)
+	}
+}
+
+func TestEditorGoesToNextProblem(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+	presses(t, e, w, d, keys.Problem)
+	if c := e.buffer.Cursor(); c.Line != 7 || c.At != 9 {
+		t.Errorf("got %+v, want line 7, byte 9: the weekday of the odd line", c)
+	}
+}
+
+func TestFormWritesTheLine(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 7})
+	presses(t, e, w, d, keys.Form)
+	typed(t, e, w, d, "ctrl+u", "1", "5", "up", "up", "up", "ctrl+u", "q", "u", "e", "u", "e", "enter")
+	want := strings.Replace(etlText, "overlap=skip\n0,30 2", "overlap=queue\n15 2", 1)
+	if e.form != nil || e.buffer.Text() != want {
+		t.Errorf("got %q, want %q", e.buffer.Text(), want)
+	}
+	presses(t, e, w, d, keys.UndoText)
+	if e.buffer.Text() != etlText {
+		t.Errorf("undone: got %q", e.buffer.Text())
+	}
+}
+
+func TestFormAddsAnEntry(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	e := NewEntry(Subject{File: "/etc/cron.d/etl"})
+	settle(t, e, w, d, e.Open(w))
+	typed(t, e, w, d, "enter", "enter", "enter", "enter", "enter", "enter", "t", "r", "u", "e", "down", "x", "enter")
+	if want := etlText + "#@ name=x\n0 5 * * * root true\n"; e.buffer.Text() != want {
+		t.Errorf("got %q, want %q", e.buffer.Text(), want)
+	}
+	if e.about == nil || e.about.Command() != "true" {
+		t.Error("the cursor is not on the new entry")
+	}
+}
+
+// Wide characters are user text, in every tier.
+func TestEditorLinesOfWideTextFit(t *testing.T) {
+	for _, width := range []int{40, 41, 80} {
+		w, d := newWorld(t), editorDaemon()
+		table := etlTable()
+		table.Text = []byte("# " + strings.Repeat("日本", 100) + "\n* * * * * etl " + strings.Repeat("語\t", 50) + "\n")
+		d.table = func(string, string) (api.TableText, error) { return table, nil }
+		e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+		for range 60 {
+			typed(t, e, w, d, "right")
+			c := canvas.New(width, 20)
+			drawn(e, c.View(), w)
+			checkWidths(t, "editor", c.Text(), width)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/edit"
+)
+
+// placed is a subject with the place of its entry: that of the job where the
+// screen named none.
+func (w *World) placed(s Subject) Subject {
+	if row, ok := w.row(s); ok && s.File == "" {
+		s.File, s.Line = row.Table, row.Line
+	}
+	return s
+}
+
+// remove takes the entries of jobs out of their files.
+func (w *World) remove(about Subject) Do {
+	places := map[string][]string{}
+	var files []string
+	for _, r := range w.rows(about) {
+		if places[r.Table] == nil {
+			files = append(files, r.Table)
+		}
+		places[r.Table] = append(places[r.Table], fmt.Sprint(r.Line))
+	}
+	words := make([]string, len(files))
+	for i, file := range files {
+		words[i] = file + ":" + strings.Join(places[file], ",")
+	}
+	undo := &Do{Class: Undoable, Question: "put " + what(about) + " back", Command: []string{"cronring", "undo"}}
+	return w.on(about, Do{
+		Class: Removes, Count: len(about.Jobs), Command: command("rm", about), Undo: undo,
+		Question: fmt.Sprintf("Delete %s from %s?", count(len(about.Jobs), "entry"), count(len(files), "file")),
+		Detail:   []string{strings.Join(words, "  "), "What the files say is kept: z undoes it, or cronring undo."},
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			done, err := removeEntries(ctx, d, refs(about))
+			*undo = putBack(done, what(about))
+			return fmt.Sprintf("deleted %s", what(about)), err
+		},
+	})
+}
+
+// putBack takes a removal back, file by file.
+func putBack(done []api.Installed, name string) Do {
+	d := Do{Class: Undoable, Question: "put " + name + " back", Command: []string{"cronring", "undo"}}
+	for _, i := range done {
+		d.Command = append(d.Command, fmt.Sprint(i.Before))
+	}
+	d.Call = func(ctx context.Context, daemon Daemon) (string, error) {
+		for _, i := range slices.Backward(done) {
+			if _, err := daemon.Undo(ctx, api.UndoRequest{Revision: i.Before}); err != nil {
+				return "", err
+			}
+		}
+		return "put " + name + " back", nil
+	}
+	return d
+}
+
+// removeEntries removes the entries of jobs. What was done before something went
+// wrong is told with it.
+func removeEntries(ctx context.Context, d Daemon, refs []string) ([]api.Installed, error) {
+	jobs, err := d.List(ctx, api.Query{Refs: refs})
+	if err != nil {
+		return nil, err
+	}
+	byFile := map[string][]job.Job{}
+	var files []string
+	for i := range jobs {
+		j := jobs[i].Job
+		if byFile[j.Table] == nil {
+			files = append(files, j.Table)
+		}
+		byFile[j.Table] = append(byFile[j.Table], j)
+	}
+	var done []api.Installed
+	for _, file := range files {
+		one, err := removeFrom(ctx, d, file, byFile[file])
+		if err != nil {
+			return done, err
+		}
+		done = append(done, one)
+	}
+	return done, nil
+}
+
+func removeFrom(ctx context.Context, d Daemon, file string, jobs []job.Job) (api.Installed, error) {
+	t, err := d.Table(ctx, file, "")
+	if err != nil {
+		return api.Installed{}, err
+	}
+	checked := edit.NewChecker(&t, loadZone).Check(string(t.Text))
+	var lines []int
+	for _, j := range jobs {
+		e := checked.Entry(j.Line - t.Above)
+		if e == nil || e.Command() != j.Command {
+			return api.Installed{}, &api.Error{
+				Kind: api.Conflict, What: "cannot find " + string(j.ID) + " in " + file,
+				Why: "the file was changed since the daemon read it", Fix: "cronring reload",
+			}
+		}
+		lines = append(lines, e.Line())
+	}
+	draft := crontab.NewDraft(string(t.Text), t.Config(loadZone).Format)
+	if err := draft.Remove(lines...); err != nil {
+		return api.Installed{}, err
+	}
+	return d.InstallTable(ctx, api.TableRequest{File: t.File, Text: []byte(draft.Text()), Base: t.Sum})
+}

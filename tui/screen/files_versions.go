@@ -1,0 +1,320 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// Versions lists the versions of a crontab, with what differs between the one
+// under the cursor and the file as it is now.
+type Versions struct {
+	table     api.Table
+	revisions map[int64]*api.Revision
+	ids       Slice[int64]
+	list      Listing[int64]
+	known     bool
+	err       error
+
+	now    string // the text of the file
+	read   bool
+	peeked int64
+	old    *api.Revision // the one under the cursor, with its text
+	diff   []change
+}
+
+// NewVersions lists those of a crontab.
+func NewVersions(t api.Table) *Versions { return &Versions{table: t} }
+
+// Scope is that of files.
+func (*Versions) Scope() keys.Scope { return keys.Files }
+
+// Heading names the file.
+func (s *Versions) Heading(*World) string { return "Versions of " + shortFile(&s.table) }
+
+// Foot names the keys of the last line.
+func (*Versions) Foot(*World) []keys.Action {
+	return []keys.Action{keys.Restore, keys.Open, keys.Undo, keys.Help, keys.Back}
+}
+
+// The slots of its questions.
+const (
+	slotNow      = "now"
+	slotRevision = "revision"
+	slotRestored = "restored"
+)
+
+// Open asks for the versions, and for what the file says now.
+func (s *Versions) Open(*World) []Effect {
+	file := s.table.File
+	s.peeked = 0
+	return []Effect{askRevisions(file), Ask{slotNow, func(ctx context.Context, d Daemon) (any, error) { return d.Table(ctx, file, "") }}}
+}
+
+// Refresh has nothing to follow: versions come from changes made elsewhere.
+func (s *Versions) Refresh(w *World) []Effect {
+	if s.err != nil && w.Link.Live {
+		s.err = nil
+		return s.Open(w)
+	}
+	return nil
+}
+
+// Take receives versions and texts.
+func (s *Versions) Take(w *World, a Answer) []Effect {
+	if a.Err != nil {
+		if a.Slot != slotRestored {
+			s.err = a.Err
+		}
+		return nil
+	}
+	switch a.Slot {
+	case slotRevisions:
+		s.set(a.Value.([]api.Revision))
+		return s.peek()
+	case slotNow:
+		s.now, s.read = string(a.Value.(api.TableText).Text), true
+	case slotRevision:
+		old := a.Value.(api.Revision)
+		s.old = &old
+	case slotRestored:
+		return s.Open(w)
+	}
+	s.compare()
+	return nil
+}
+
+func (s *Versions) set(found []api.Revision) {
+	s.revisions, s.ids, s.known = make(map[int64]*api.Revision, len(found)), s.ids[:0], true
+	for i := range found {
+		s.revisions[found[i].ID] = &found[i]
+		s.ids = append(s.ids, found[i].ID)
+	}
+	s.list.Settle(s.ids)
+}
+
+func (s *Versions) peek() []Effect {
+	id, ok := s.list.Cursor()
+	if !ok || id == s.peeked {
+		return nil
+	}
+	s.peeked, s.old, s.diff = id, nil, nil
+	return []Effect{Ask{slotRevision, func(ctx context.Context, d Daemon) (any, error) { return d.Revision(ctx, id) }}}
+}
+
+func (s *Versions) compare() {
+	if s.old != nil && s.read {
+		s.diff = lineChanges(s.now, string(s.old.Text))
+	}
+}
+
+// Act moves, and restores.
+func (s *Versions) Act(_ *World, a keys.Action) ([]Effect, bool) {
+	switch a {
+	case keys.Restore, keys.Open:
+		return s.restore(), true
+	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:
+		return nil, false
+	}
+	ok := s.list.Act(s.ids, a)
+	return s.peek(), ok
+}
+
+// restore puts the version under the cursor back.
+func (s *Versions) restore() []Effect {
+	id, ok := s.list.Cursor()
+	if !ok {
+		return nil
+	}
+	name := shortFile(&s.table)
+	d := restores(id, name)
+	d.Class, d.Slot = Effects, slotRestored
+	d.Question = fmt.Sprintf("Put revision %d of %s back?", id, name)
+	added, removed := 0, 0
+	for _, c := range s.diff {
+		switch c.sign {
+		case '+':
+			added++
+		case '-':
+			removed++
+		}
+	}
+	d.Detail = []string{fmt.Sprintf("%s come, %s go. What it says now is kept as a revision.", count(added, "line"), count(removed, "line"))}
+	return []Effect{d}
+}
+
+// Subject is the file.
+func (s *Versions) Subject(*World) Subject { return Subject{File: s.table.File} }
+
+// Refuses says why a version cannot be put back.
+func (s *Versions) Refuses(w *World, a keys.Action) string {
+	if a != keys.Restore && a != keys.Open {
+		return ""
+	}
+	switch {
+	case w.ReadOnly != "":
+		return w.ReadOnly
+	case len(s.ids) == 0:
+		return "no version is selected"
+	case s.read && s.old != nil && !s.old.Gone && string(s.old.Text) == s.now:
+		return "the file says that already"
+	}
+	return ""
+}
+
+// Draw draws the versions, and below them what putting one back would change.
+func (s *Versions) Draw(v canvas.View, w *World) {
+	switch {
+	case s.err != nil:
+		drawTrouble(v, s.err, w)
+		return
+	case !s.known:
+		v.Put(1, 0, "asking for its versions", canvas.Style{Role: canvas.Off})
+		return
+	case len(s.ids) == 0:
+		v.PutCut(1, 1, v.Width()-2, "No version of it is kept yet: the first change keeps what it says now.", w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	}
+	head := v.Row(0)
+	head.Put(3, 0, " REV  AT          HOW      SIZE", canvas.Style{Role: canvas.Title})
+	top := min(len(s.ids), max(v.Height()/3, 3))
+	rows := v.In(0, 1, v.Width(), top)
+	first, last := s.list.Window(s.ids, rows.Height())
+	for i := first; i < last; i++ {
+		row := rows.Row(i - first)
+		row.PutCut(3, 0, v.Width()-4, revisionText(w, *s.revisions[s.ids[i]]), w.Glyphs.Ellipsis, canvas.Style{})
+		if i == s.list.Index() {
+			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+			row.Restyle(func(st canvas.Style) canvas.Style {
+				st.Reverse = true
+				return st
+			})
+		}
+	}
+	s.drawDiff(v.Below(1+top), w)
+}
+
+func (s *Versions) drawDiff(v canvas.View, w *World) {
+	drawRule(v.Row(0), fmt.Sprintf("From now to revision %d", s.peeked), w.Glyphs)
+	switch {
+	case s.old == nil || !s.read:
+		v.Put(1, 1, "reading", canvas.Style{Role: canvas.Off})
+		return
+	case s.old.Gone:
+		v.PutCut(1, 1, v.Width()-2, "From then on there was no file: all lines go.", w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	case len(s.diff) == 0:
+		v.PutCut(1, 1, v.Width()-2, "It says what the file says now.", w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	}
+	for y, c := range s.diff {
+		if y+1 >= v.Height() {
+			return
+		}
+		style := canvas.Style{}
+		switch c.sign {
+		case '+':
+			style.Role = canvas.Good
+		case '-':
+			style.Role = canvas.Bad
+		default:
+			style.Role = canvas.Off
+		}
+		x := v.Put(1, y+1, string(c.sign)+" ", style)
+		v.Put(x, y+1, edit.Shown(c.line, 0, max(v.Width()-x-1, 0)), style)
+	}
+}
+
+// change is a line of a difference: ' ' for one that stays.
+type change struct {
+	sign rune
+	line string
+}
+
+// around is how many lines that stay are shown beside those that do not.
+const around = 1
+
+// lineChanges tells how to come from one text to another, line by line: what is
+// the same at both ends is left out, but for what stands beside.
+func lineChanges(from, to string) []change {
+	a, b := splitText(from), splitText(to)
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	if head == len(a) && head == len(b) {
+		return nil
+	}
+	var changes []change
+	for _, line := range a[max(head-around, 0):head] {
+		changes = append(changes, change{' ', line})
+	}
+	changes = append(changes, common(a[head:len(a)-tail], b[head:len(b)-tail])...)
+	for _, line := range a[len(a)-tail : min(len(a)-tail+around, len(a))] {
+		changes = append(changes, change{' ', line})
+	}
+	return changes
+}
+
+func splitText(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// mostCompared bounds the work for two texts that share little: beyond it all
+// lines of the one go and all of the other come.
+const mostCompared = 1000 * 1000
+
+// common finds the longest common lines of two texts, and tells what is to change
+// between them.
+func common(a, b []string) []change {
+	var changes []change
+	if len(a)*len(b) > mostCompared {
+		for _, line := range a {
+			changes = append(changes, change{'-', line})
+		}
+		for _, line := range b {
+			changes = append(changes, change{'+', line})
+		}
+		return changes
+	}
+	length := make([][]int32, len(a)+1)
+	for i := range length {
+		length[i] = make([]int32, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				length[i][j] = length[i+1][j+1] + 1
+			} else {
+				length[i][j] = max(length[i+1][j], length[i][j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			changes = append(changes, change{' ', a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && length[i+1][j] >= length[i][j+1]:
+			changes = append(changes, change{'-', a[i]})
+			i++
+		default:
+			changes = append(changes, change{'+', b[j]})
+			j++
+		}
+	}
+	return changes
+}
