@@ -64,7 +64,16 @@ func BenchmarkManyJobs(b *testing.B) {
 		name string
 		ask  func() error
 	}{
-		{"Roster", func() error { return s.Commit(b.Context(), Batch{At: noon, Roster: roster}) }},
+		{"Roster", func() error {
+			for i := range roster.Known {
+				roster.Known[i].Spec++
+			}
+			return s.Commit(b.Context(), Batch{At: noon, Roster: roster})
+		}},
+		{"RosterEdited", func() error {
+			roster.Known[len(roster.Known)/2].Spec++
+			return s.Commit(b.Context(), Batch{At: noon, Roster: roster})
+		}},
 		{"Restore", func() error { _, err := s.Restore(b.Context()); return err }},
 		{"RecentLast", func() error { _, err := s.Recent(b.Context(), all, 1); return err }},
 		{"Open", func() error { s = reopen(b, s, dir); return nil }},

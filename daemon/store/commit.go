@@ -13,16 +13,16 @@ import (
 
 // statements are prepared once, as preparing costs more than running.
 type statements struct {
-	findJob, addJob, mark     driver.Stmt
-	occurrence, output        driver.Stmt
-	decide, begin, goOn, run  driver.Stmt
-	hold, unhold, record      driver.Stmt
-	ledger                    driver.Stmt
-	beginFill, goOnFill       driver.Stmt
-	die, undie                driver.Stmt
-	alive, down               driver.Stmt
-	clearRoster, appendRoster driver.Stmt
-	all                       []driver.Stmt
+	findJob, addJob, mark    driver.Stmt
+	occurrence, output       driver.Stmt
+	decide, begin, goOn, run driver.Stmt
+	hold, unhold, record     driver.Stmt
+	ledger                   driver.Stmt
+	beginFill, goOnFill      driver.Stmt
+	die, undie               driver.Stmt
+	alive, down              driver.Stmt
+	putRoster, cutRoster     driver.Stmt
+	all                      []driver.Stmt
 }
 
 func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
@@ -65,8 +65,8 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 		{&s.alive, `INSERT INTO life (id, boot, era, up, seen) VALUES (?1, ?2, ?3, ?4, ?4)
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, era = excluded.era, seen = excluded.seen`},
 		{&s.down, "UPDATE life SET down = ?2 WHERE id = ?1"},
-		{&s.clearRoster, "DELETE FROM roster"},
-		{&s.appendRoster, "INSERT INTO roster (part, known) VALUES (?, ?)"},
+		{&s.putRoster, "INSERT INTO roster (part, known) VALUES (?, ?) ON CONFLICT (part) DO UPDATE SET known = excluded.known WHERE known <> excluded.known"},
+		{&s.cutRoster, "DELETE FROM roster WHERE part >= ?"},
 	} {
 		stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(ctx, p.text)
 		if err != nil {

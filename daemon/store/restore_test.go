@@ -106,6 +106,53 @@ func TestOlderDatabaseKeepsItsPauses(t *testing.T) {
 	same(t, "resumed", restore(t, s).Holds, job.Holds{})
 }
 
+// Of a roster the rows are written that changed, and none is left of what was
+// there before.
+func TestRosterWritesWhatChanged(t *testing.T) {
+	s := open(t, t.TempDir())
+	changes := func() int64 {
+		t.Helper()
+		n, err := s.write.value(t.Context(), "SELECT total_changes()")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.(int64)
+	}
+	commit(t, s, Batch{At: noon})
+	before := changes()
+	commit(t, s, Batch{At: noon})
+	idle := changes() - before
+	known := bigRoster().Known[:3*rosterPart+1]
+	edited := func(at int) []engine.Known {
+		edited := slices.Clone(known)
+		edited[at].Since = noon
+		return edited
+	}
+	for _, c := range []struct {
+		what  string
+		known []engine.Known
+		rows  int64
+	}{
+		{"the first one", known, 4},
+		{"the same", known, 0},
+		{"an edit", edited(rosterPart), 1},
+		{"the edit undone, and another", edited(3 * rosterPart), 2},
+		{"jobs are gone", known[:rosterPart+5], 3}, // two rows with them
+		{"the first job is gone", known[1 : rosterPart+5], 2},
+		{"nobody is left", nil, 2},
+		{"all are back", known, 4},
+	} {
+		before := changes()
+		commit(t, s, Batch{At: noon, Roster: &engine.Roster{Known: c.known}})
+		if rows := changes() - before - idle; rows != c.rows {
+			t.Errorf("%s: %d rows changed, want %d", c.what, rows, c.rows)
+		}
+		if got := restore(t, s).Known; !slices.Equal(got, c.known) {
+			t.Errorf("%s: the roster came back otherwise", c.what)
+		}
+	}
+}
+
 func TestRestoreMarkGoesBackOnlyWithTheEra(t *testing.T) {
 	s := open(t, t.TempDir())
 	mark := func() job.Mark {

@@ -13,12 +13,12 @@ const rosterPart = 4096
 // knownSize is the length of one job in a roster's row: key, spec, since.
 const knownSize = 24
 
+// putRoster writes the rows that changed: those of the jobs of an edited table,
+// of jobs that came due since, and all behind where jobs came or went.
 func (w *writer) putRoster(known []engine.Known) error {
-	if _, err := w.exec(w.stmts.clearRoster); err != nil {
-		return err
-	}
 	blob := make([]byte, 0, rosterPart*knownSize)
-	for part := int64(0); len(known) > 0; part++ {
+	part := int64(0)
+	for ; len(known) > 0; part++ {
 		n := min(len(known), rosterPart)
 		blob = blob[:0]
 		for _, k := range known[:n] {
@@ -26,12 +26,13 @@ func (w *writer) putRoster(known []engine.Known) error {
 			blob = binary.LittleEndian.AppendUint64(blob, k.Spec)
 			blob = binary.LittleEndian.AppendUint64(blob, uint64(k.Since.UnixNano()))
 		}
-		if _, err := w.exec(w.stmts.appendRoster, part, blob); err != nil {
+		if _, err := w.exec(w.stmts.putRoster, part, blob); err != nil {
 			return fmt.Errorf("roster: %w", err)
 		}
 		known = known[n:]
 	}
-	return nil
+	_, err := w.exec(w.stmts.cutRoster, part)
+	return err
 }
 
 func appendKnown(known []engine.Known, blob []byte) ([]engine.Known, error) {
