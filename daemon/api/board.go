@@ -16,6 +16,7 @@ import (
 // with Complete ends the first part; it comes again after a daemon could not
 // tell what had changed and has sent everything anew.
 type BoardUpdate struct {
+	Begin    bool      // the stream begins: what an earlier one said may no longer be so
 	Now      time.Time // the daemon's clock
 	Head     *Status   // when it changed
 	Rows     []Row     // new ones, and those that changed
@@ -62,9 +63,11 @@ func (c *Client) Board(ctx context.Context) iter.Seq2[BoardUpdate, error] {
 		}
 		defer response.Body.Close()
 		frames, err := newBoardDecoder(response.Body)
-		for err == nil {
+		for begin := true; err == nil; begin = false {
 			var u BoardUpdate
-			if u, err = frames.next(); err == nil && !yield(u, nil) {
+			u, err = frames.next()
+			u.Begin = begin
+			if err == nil && !yield(u, nil) {
 				return
 			}
 		}

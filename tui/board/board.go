@@ -1,11 +1,21 @@
 // Package board owns the jobs as the dashboard holds them: what the daemon sent
 // last, and lists of them by filter and order. It has no goroutines and reads no
 // clock.
+//
+// Jobs are kept in columns, not as rows: a hundred thousand rows with a dozen
+// strings each would be what the garbage collector looks at and what a sort
+// waits for. Texts that many jobs share are kept once; those that each has for
+// itself lie in one run of bytes, and in another in lower case, which a filter
+// goes through from end to end.
 package board
 
 import (
+	"bytes"
+	"hash/maphash"
 	"iter"
-	"maps"
+	"math"
+	"slices"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -17,72 +27,329 @@ type Slot int32
 
 // Board is the jobs that the account sees.
 type Board struct {
-	rows     []api.Row
-	gone     []bool
+	cols  columns
+	text  []byte // names and commands, one after the other
+	words words
+
+	hay  []byte // what a filter looks through, in lower case
+	hays []hay  // whose each part is, in order
+
+	seed     maphash.Seed
+	slots    map[uint64]Slot // by hash of the name
 	free     []Slot
-	slots    map[job.ID]Slot
-	counts   map[job.State]int
+	wasted   int // bytes of text that nobody has any more
+	counts   [len(severities)]int
+	byName   []Slot // in order of name, but for fresh; some may be gone
+	fresh    []Slot // those that are not in byName yet
+	stream   uint8  // which of the daemon's streams this is; it begins again after 255
 	complete bool
 	version  uint64
 }
 
-// New makes an empty board.
-func New() *Board {
-	return &Board{slots: map[job.ID]Slot{}, counts: map[job.State]int{}}
+// columns is one slice for each thing that a row says, by slot.
+type columns struct {
+	at       []uint32 // of the name in text; the command follows it
+	name     []uint16 // length
+	command  []uint16 // length
+	hay      []int32  // place in hays
+	state    []uint8  // place in severities; gone for nobody
+	flags    []uint8
+	seen     []uint8 // stream that named it last
+	line     []int32
+	streak   []int32
+	live     []int32
+	user     []word
+	table    []word
+	schedule []word
+	zone     []word
+	ending   []word
+	why      []word
+	next     []int64 // instants are Unix nanoseconds; never for none
+	began    []int64
+	last     []int64
+	until    []int64
+	took     []int64
+	run      []int64
 }
 
-// Apply takes in what the daemon sent.
+// hay is a part of what a filter looks through.
+type hay struct {
+	at   uint32
+	slot Slot // nobody: the part is of no use any more
+}
+
+const (
+	gone   = math.MaxUint8
+	nobody = Slot(-1)
+	never  = int64(math.MinInt64)
+)
+
+// The flags.
+const (
+	protected = 1 << iota
+	acked
+	unsorted // it is in fresh
+)
+
+// severities is the order of states, worst first.
+var severities = [...]job.State{
+	job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled, job.StateOK, job.StateNew,
+}
+
+func severity(s job.State) int {
+	for i, known := range severities {
+		if s == known {
+			return i
+		}
+	}
+	return len(severities) - 1
+}
+
+// New makes an empty board.
+func New() *Board {
+	return &Board{seed: maphash.MakeSeed(), slots: map[uint64]Slot{}, words: newWords()}
+}
+
+// Apply takes in what the daemon sent. It keeps nothing of the update's memory.
 func (b *Board) Apply(u api.BoardUpdate) {
 	b.version++
-	for _, row := range u.Rows {
-		b.put(row)
+	if u.Begin {
+		b.stream++
+	}
+	for i := range u.Rows {
+		b.put(&u.Rows[i])
 	}
 	for _, id := range u.Gone {
 		b.remove(id)
 	}
 	if u.Complete {
+		b.sweep()
+		b.text, b.hay, b.hays = fit(b.text), fit(b.hay), fit(b.hays)
 		b.complete = true
+	}
+	b.tidy()
+}
+
+// fit gives back the room that a slice has grown by for more of what does not
+// come.
+func fit[T any](s []T) []T {
+	if cap(s) < len(s)+len(s)/8 {
+		return s
+	}
+	return append(make([]T, 0, len(s)+len(s)/32), s...)
+}
+
+// sweep removes the jobs that a stream before this one has named last: they are
+// no more, or are no longer to be seen.
+func (b *Board) sweep() {
+	for _, slot := range b.slots {
+		if b.cols.seen[slot] != b.stream {
+			b.remove(job.ID(b.nameOf(slot)))
+		}
 	}
 }
 
-func (b *Board) put(row api.Row) {
-	slot, ok := b.slots[row.Job]
-	switch {
-	case ok:
-		b.counts[b.rows[slot].State]--
-	case len(b.free) > 0:
-		slot, b.free = b.free[len(b.free)-1], b.free[:len(b.free)-1]
-	default:
-		slot = Slot(len(b.rows))
-		b.rows, b.gone = append(b.rows, api.Row{}), append(b.gone, false)
+func (b *Board) put(row *api.Row) {
+	key := b.key(row.Job)
+	slot, known := b.slots[key]
+	if known {
+		b.counts[b.cols.state[slot]]--
+	} else {
+		slot = b.enter(key)
 	}
-	b.rows[slot], b.gone[slot], b.slots[row.Job] = row, false, slot
-	b.counts[row.State]++
+	b.setText(slot, row, known)
+	b.set(slot, row)
+	b.counts[b.cols.state[slot]]++
+}
+
+// enter gives a new job a slot.
+func (b *Board) enter(key uint64) Slot {
+	slot := Slot(len(b.cols.at))
+	if n := len(b.free); n > 0 {
+		slot, b.free = b.free[n-1], b.free[:n-1]
+	} else {
+		b.cols.grow()
+	}
+	b.slots[key] = slot
+	b.fresh = append(b.fresh, slot)
+	b.cols.flags[slot] = unsorted
+	return slot
+}
+
+func (c *columns) grow() {
+	c.at, c.name, c.command, c.hay = append(c.at, 0), append(c.name, 0), append(c.command, 0), append(c.hay, -1)
+	c.state, c.flags, c.seen = append(c.state, gone), append(c.flags, 0), append(c.seen, 0)
+	c.line, c.streak, c.live = append(c.line, 0), append(c.streak, 0), append(c.live, 0)
+	c.user, c.table, c.schedule, c.zone = append(c.user, 0), append(c.table, 0), append(c.schedule, 0), append(c.zone, 0)
+	c.ending, c.why = append(c.ending, 0), append(c.why, 0)
+	c.next, c.began, c.last, c.until = append(c.next, 0), append(c.began, 0), append(c.last, 0), append(c.until, 0)
+	c.took, c.run = append(c.took, 0), append(c.run, 0)
+}
+
+// setText keeps the texts that a row has for itself, unless they are as before.
+func (b *Board) setText(slot Slot, row *api.Row, known bool) {
+	c := &b.cols
+	command := row.Command[:min(len(row.Command), math.MaxUint16)]
+	name := string(row.Job)[:min(len(row.Job), math.MaxUint16)]
+	if known && string(b.commandOf(slot)) == command {
+		return
+	}
+	if known {
+		b.waste(slot)
+	}
+	c.at[slot], c.name[slot], c.command[slot] = uint32(len(b.text)), uint16(len(name)), uint16(len(command))
+	b.text = append(append(b.text, name...), command...)
+	b.addHay(slot)
+}
+
+// waste gives up the texts of a slot.
+func (b *Board) waste(slot Slot) {
+	b.wasted += int(b.cols.name[slot]) + int(b.cols.command[slot])
+	b.hays[b.cols.hay[slot]].slot = nobody
+}
+
+func (b *Board) set(slot Slot, row *api.Row) {
+	c := &b.cols
+	c.state[slot], c.flags[slot], c.seen[slot] = uint8(severity(row.State)), c.flags[slot]&unsorted, b.stream
+	if row.Protected {
+		c.flags[slot] |= protected
+	}
+	if row.Acked {
+		c.flags[slot] |= acked
+	}
+	c.user[slot], c.table[slot], c.schedule[slot] = b.words.of(row.User), b.words.of(row.Table), b.words.of(row.Schedule)
+	c.line[slot], c.streak[slot], c.live[slot] = int32(row.Line), int32(row.Streak), int32(row.Live)
+	c.zone[slot], c.ending[slot], c.why[slot] = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
+	c.next[slot], c.began[slot], c.last[slot], c.until[slot] = nanos(row.Next), nanos(row.Began), nanos(row.Last), nanos(row.HeldUntil)
+	c.took[slot], c.run[slot] = int64(row.Took), int64(row.LastRun)
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return never
+	}
+	return t.UnixNano()
+}
+
+func instant(n int64) time.Time {
+	if n == never {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
 }
 
 func (b *Board) remove(id job.ID) {
-	slot, ok := b.slots[id]
+	slot, ok := b.Find(id)
 	if !ok {
 		return
 	}
-	b.counts[b.rows[slot].State]--
-	delete(b.slots, id)
-	b.rows[slot], b.gone[slot] = api.Row{}, true
+	b.counts[b.cols.state[slot]]--
+	delete(b.slots, b.key(id))
+	b.waste(slot)
+	b.cols.state[slot] = gone
 	b.free = append(b.free, slot)
 }
 
-// Len is how many jobs there are, and Count how many of a state.
-func (b *Board) Len() int              { return len(b.slots) }
-func (b *Board) Count(s job.State) int { return b.counts[s] }
-func (b *Board) Complete() bool        { return b.complete }
-func (b *Board) Version() uint64       { return b.version }
-func (b *Board) Row(s Slot) api.Row    { return b.rows[s] }
+// Len is how many jobs there are.
+func (b *Board) Len() int { return len(b.slots) }
+
+// Count is how many jobs are in a state.
+func (b *Board) Count(s job.State) int { return b.counts[severity(s)] }
+
+// Complete reports that the daemon has sent every job.
+func (b *Board) Complete() bool { return b.complete }
+
+// Version changes with what is on the board.
+func (b *Board) Version() uint64 { return b.version }
+
+// Row is all that is known of a job.
+func (b *Board) Row(s Slot) api.Row {
+	c := &b.cols
+	if c.state[s] == gone {
+		return api.Row{}
+	}
+	return api.Row{
+		Job: job.ID(b.nameOf(s)), Command: string(b.commandOf(s)), Line: int(c.line[s]),
+		User: b.words.text(c.user[s]), Table: b.words.text(c.table[s]), Schedule: b.words.text(c.schedule[s]), Zone: b.words.text(c.zone[s]),
+		State: severities[c.state[s]], Protected: c.flags[s]&protected != 0, Acked: c.flags[s]&acked != 0,
+		Next: instant(c.next[s]), Began: instant(c.began[s]), Last: instant(c.last[s]), HeldUntil: instant(c.until[s]),
+		Live: int(c.live[s]), LastRun: job.RunID(c.run[s]), Took: time.Duration(c.took[s]), Streak: int(c.streak[s]),
+		Ending: b.words.text(c.ending[s]), Why: b.words.text(c.why[s]),
+	}
+}
 
 // Jobs gives all jobs, in no order.
-func (b *Board) Jobs() iter.Seq[job.ID] { return maps.Keys(b.slots) }
+func (b *Board) Jobs() iter.Seq[job.ID] {
+	return func(yield func(job.ID) bool) {
+		for _, slot := range b.slots {
+			if !yield(job.ID(b.nameOf(slot))) {
+				return
+			}
+		}
+	}
+}
 
 // Find gives the place of a job.
 func (b *Board) Find(id job.ID) (Slot, bool) {
-	s, ok := b.slots[id]
-	return s, ok
+	slot, ok := b.slots[b.key(id)]
+	return slot, ok
+}
+
+// key stands for a name. Nobody can foresee it, so no two names have the same
+// but by a chance that is none.
+func (b *Board) key(id job.ID) uint64 { return maphash.String(b.seed, string(id)) }
+
+func (b *Board) nameOf(s Slot) []byte { return b.text[b.cols.at[s]:][:b.cols.name[s]] }
+
+func (b *Board) commandOf(s Slot) []byte {
+	return b.text[int(b.cols.at[s])+int(b.cols.name[s]):][:b.cols.command[s]]
+}
+
+// tidy makes the board anew when too much of its text is of no use any more.
+func (b *Board) tidy() {
+	const some = 1 << 16
+	if b.wasted < len(b.text)/2+some && b.words.len() < 4*len(b.slots)+some {
+		return
+	}
+	text, words, c := b.text, b.words, &b.cols
+	b.text, b.words, b.hay, b.hays, b.wasted = nil, newWords(), nil, nil, 0
+	for s := range Slot(len(c.at)) {
+		if c.state[s] == gone {
+			c.hay[s] = -1
+			continue
+		}
+		own := text[c.at[s]:][:int(c.name[s])+int(c.command[s])]
+		c.at[s] = uint32(len(b.text))
+		b.text = append(b.text, own...)
+		for _, col := range []*word{&c.user[s], &c.table[s], &c.schedule[s], &c.zone[s], &c.ending[s], &c.why[s]} {
+			*col = b.words.of(words.text(*col))
+		}
+		b.addHay(s)
+	}
+}
+
+// inOrder brings byName up to date: what is new is put between what is there.
+func (b *Board) inOrder() []Slot {
+	byName := func(x, y Slot) int { return bytes.Compare(b.nameOf(x), b.nameOf(y)) }
+	left := slices.DeleteFunc(b.byName, func(s Slot) bool { return b.cols.state[s] == gone || b.cols.flags[s]&unsorted != 0 })
+	b.byName = left
+	if len(b.fresh) == 0 {
+		return b.byName
+	}
+	slices.Sort(b.fresh)
+	fresh := slices.DeleteFunc(slices.Compact(b.fresh), func(s Slot) bool { return b.cols.state[s] == gone })
+	for _, s := range fresh {
+		b.cols.flags[s] &^= unsorted
+	}
+	slices.SortFunc(fresh, byName)
+	merged := make([]Slot, 0, len(left)+len(fresh))
+	for len(left) > 0 && len(fresh) > 0 {
+		if byName(left[0], fresh[0]) <= 0 {
+			merged, left = append(merged, left[0]), left[1:]
+		} else {
+			merged, fresh = append(merged, fresh[0]), fresh[1:]
+		}
+	}
+	b.byName, b.fresh = append(append(merged, left...), fresh...), b.fresh[:0]
+	return b.byName
 }

@@ -1,11 +1,8 @@
 package board
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
-	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -39,6 +36,8 @@ type List struct {
 	board   *Board
 	query   Query
 	slots   []Slot
+	keys    []sortKey
+	spare   []sortKey
 	version uint64 // of the board as listed
 	stale   bool   // the board has changed since
 }
@@ -87,62 +86,101 @@ func (l *List) Place(s Slot) int { return slices.Index(l.slots, s) }
 
 // drop leaves out jobs that are no more.
 func (l *List) drop() {
-	l.slots = slices.DeleteFunc(l.slots, func(s Slot) bool { return l.board.gone[s] })
+	l.slots = slices.DeleteFunc(l.slots, func(s Slot) bool { return l.board.cols.state[s] == gone })
 }
 
+// fill looks for the jobs and sorts them: by name, and then, which leaves that
+// order among equals, by what the query asks for.
 func (l *List) fill() {
+	b := l.board
+	found := b.matches(l.query.Text, l.query.States)
 	l.slots = l.slots[:0]
-	text := strings.ToLower(l.query.Text)
-	for s := range l.board.rows {
-		if !l.board.gone[s] && l.query.holds(&l.board.rows[s], text) {
-			l.slots = append(l.slots, Slot(s))
+	for _, s := range b.inOrder() {
+		if found[s] {
+			l.slots = append(l.slots, s)
 		}
 	}
-	slices.SortFunc(l.slots, func(a, b Slot) int {
-		x, y := &l.board.rows[a], &l.board.rows[b]
-		way := 1
+	switch {
+	case l.query.Order != ByName:
+		l.sort()
+	case l.query.Reverse:
+		slices.Reverse(l.slots)
+	}
+	l.version, l.stale = b.version, false
+}
+
+// sort makes a number of what each job is sorted by, and sorts those.
+func (l *List) sort() {
+	l.keys = l.keys[:0]
+	key := l.board.keyOf(l.query.Order)
+	for _, s := range l.slots {
+		k := key(s)
 		if l.query.Reverse {
-			way = -1
+			k = ^k
 		}
-		return cmp.Or(way*compare(l.query.Order, x, y), cmp.Compare(x.Job, y.Job))
-	})
-	l.version, l.stale = l.board.version, false
-}
-
-func (q Query) holds(r *api.Row, text string) bool {
-	if len(q.States) > 0 && !slices.Contains(q.States, r.State) {
-		return false
+		l.keys = append(l.keys, sortKey{k, s})
 	}
-	return text == "" || strings.Contains(strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Table, r.Command}, "\n")), text)
+	l.keys, l.spare = radix(l.keys, l.spare)
+	for i, k := range l.keys {
+		l.slots[i] = k.slot
+	}
 }
 
-func compare(o Order, a, b *api.Row) int {
+// sortKey is a job with the number that it is sorted by.
+type sortKey struct {
+	key  uint64
+	slot Slot
+}
+
+// keyOf gives the number of a job in an order: the smallest is first.
+func (b *Board) keyOf(o Order) func(Slot) uint64 {
+	c := &b.cols
 	switch o {
-	case ByName:
-		return cmp.Compare(a.Job, b.Job)
 	case ByNext:
-		return cmp.Or(cmp.Compare(boolRank(a.Next.IsZero()), boolRank(b.Next.IsZero())), a.Next.Compare(b.Next))
+		return func(s Slot) uint64 { return ascending(c.next[s]) - 1 } // never is the largest
 	case ByLast:
-		return b.Last.Compare(a.Last)
+		return func(s Slot) uint64 { return ^ascending(c.last[s]) }
 	case ByTook:
-		return cmp.Compare(b.Took, a.Took)
+		return func(s Slot) uint64 { return ^ascending(c.took[s]) }
 	case ByUser:
-		return cmp.Compare(a.User, b.User)
+		ranks := b.words.ranks(c.user)
+		return func(s Slot) uint64 { return uint64(ranks[c.user[s]]) }
 	case ByTable:
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Line, b.Line))
+		ranks := b.words.ranks(c.table)
+		return func(s Slot) uint64 { return uint64(ranks[c.table[s]])<<32 | uint64(uint32(c.line[s])) }
 	}
-	return cmp.Compare(severity[a.State], severity[b.State])
+	return func(s Slot) uint64 { return uint64(c.state[s]) }
 }
 
-func boolRank(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
+// ascending is a number without a sign in the order of those with one.
+func ascending(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
-// severity is the order of states, worst first.
-var severity = map[job.State]int{
-	job.StateFailing: 0, job.StateLate: 1, job.StateRunning: 2, job.StateHeld: 3,
-	job.StateDisabled: 4, job.StateOK: 5, job.StateNew: 6,
+// radix sorts by key and leaves equal ones in their order. It looks at no byte
+// in which all keys are alike.
+func radix(keys, spare []sortKey) (sorted, other []sortKey) {
+	spare = append(spare[:0], keys...)
+	var counts [8][256]int
+	for i := range keys {
+		for k := range counts {
+			counts[k][byte(keys[i].key>>(8*k))]++
+		}
+	}
+	for k := range counts {
+		count := &counts[k]
+		if len(keys) == 0 || count[byte(keys[0].key>>(8*k))] == len(keys) {
+			continue
+		}
+		at := 0
+		for digit, n := range count {
+			count[digit] = at
+			at += n
+		}
+		for i := range keys {
+			digit := byte(keys[i].key >> (8 * k))
+			spare[count[digit]] = keys[i]
+			count[digit]++
+		}
+		keys, spare = spare, keys
+	}
+	return keys, spare
 }

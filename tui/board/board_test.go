@@ -1,0 +1,281 @@
+package board
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// model is a board as anybody would write it.
+type model struct {
+	rows map[job.ID]api.Row
+	seen map[job.ID]int
+	n    int
+}
+
+func (m *model) apply(u api.BoardUpdate) {
+	if u.Begin {
+		m.n++
+	}
+	for _, row := range u.Rows {
+		m.rows[row.Job], m.seen[row.Job] = row, m.n
+	}
+	for _, id := range u.Gone {
+		delete(m.rows, id)
+	}
+	if u.Complete {
+		maps.DeleteFunc(m.rows, func(id job.ID, _ api.Row) bool { return m.seen[id] != m.n })
+	}
+}
+
+func (m *model) list(q Query) []job.ID {
+	text := strings.ToLower(q.Text)
+	var found []api.Row
+	for _, r := range m.rows {
+		all := strings.ToLower(strings.Join([]string{string(r.Job), r.Schedule, r.User, r.Table, r.Command}, "\n"))
+		if (len(q.States) == 0 || slices.Contains(q.States, r.State)) && strings.Contains(all, text) {
+			found = append(found, r)
+		}
+	}
+	way := 1
+	if q.Reverse {
+		way = -1
+	}
+	slices.SortFunc(found, func(a, b api.Row) int {
+		return cmp.Or(way*compare(q.Order, &a, &b), cmp.Compare(a.Job, b.Job))
+	})
+	ids := make([]job.ID, len(found))
+	for i := range found {
+		ids[i] = found[i].Job
+	}
+	return ids
+}
+
+func compare(o Order, a, b *api.Row) int {
+	none := func(t time.Time) int {
+		if t.IsZero() {
+			return 1
+		}
+		return 0
+	}
+	switch o {
+	case ByName:
+		return cmp.Compare(a.Job, b.Job)
+	case ByNext:
+		return cmp.Or(cmp.Compare(none(a.Next), none(b.Next)), a.Next.Compare(b.Next))
+	case ByLast:
+		return b.Last.Compare(a.Last)
+	case ByTook:
+		return cmp.Compare(b.Took, a.Took)
+	case ByUser:
+		return cmp.Compare(a.User, b.User)
+	case ByTable:
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Line, b.Line))
+	}
+	return cmp.Compare(severity(a.State), severity(b.State))
+}
+
+func someRow(r *rand.Rand, n int) api.Row {
+	when := func() time.Time {
+		if r.IntN(3) == 0 {
+			return time.Time{}
+		}
+		return noon.Add(time.Duration(r.IntN(200)-100) * time.Minute)
+	}
+	words := []string{"", "Etl", "backup", "Ünï", "orders\tx", "a\nb", "\xff", "ZFS"}
+	word := func() string { return words[r.IntN(len(words))] }
+	return api.Row{
+		Job: job.ID(fmt.Sprintf("%s-%d", []string{"Job", "etl", "b"}[n%3], n)), User: word(), Table: "/etc/cron.d/" + word(), Line: r.IntN(5), Schedule: word(),
+		Zone: word(), Command: word() + " " + word(), State: severities[r.IntN(len(severities))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0,
+		Next: when(), Began: when(), Live: r.IntN(3), LastRun: job.RunID(r.IntN(100)), Last: when(), Took: time.Duration(r.IntN(5)) * time.Second,
+		Ending: word(), Streak: r.IntN(3), HeldUntil: when(), Why: fmt.Sprint(word(), r.IntN(1000)),
+	}
+}
+
+// TestBoardAsTheModel holds the columns and their lists to rows in a map, over
+// random updates.
+func TestBoardAsTheModel(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		b, m := New(), &model{rows: map[job.ID]api.Row{}, seen: map[job.ID]int{}}
+		list := b.List(Query{})
+		for step := range 60 {
+			u := api.BoardUpdate{Begin: step == 0 || r.IntN(12) == 0, Complete: r.IntN(4) == 0}
+			for range r.IntN(40) {
+				u.Rows = append(u.Rows, someRow(r, r.IntN(200)))
+			}
+			for range r.IntN(20) {
+				u.Gone = append(u.Gone, job.ID(fmt.Sprintf("etl-%d", r.IntN(200))))
+			}
+			b.Apply(u)
+			m.apply(u)
+			q := Query{
+				Text:  []string{"", "", "etl", "ORDERS", "ünÏ", "-1", "crond", "zzz", "\xff", "x y"}[r.IntN(10)],
+				Order: Orders[r.IntN(len(Orders))], Reverse: r.IntN(2) == 0,
+			}
+			if r.IntN(3) == 0 {
+				q.States = severities[r.IntN(3):5]
+			}
+			if r.IntN(2) == 0 {
+				list.Set(q)
+			} else {
+				list.Refresh(r.IntN(2) == 0)
+				list.Refresh(false)
+				q = list.Query()
+			}
+			got := make([]job.ID, list.Len())
+			for i := range got {
+				got[i] = b.Row(list.At(i)).Job
+			}
+			if want := m.list(q); !slices.Equal(got, want) {
+				t.Fatalf("seed %d, step %d, %+v:\ngot  %v\nwant %v", seed, step, q, got, want)
+			}
+			compareBoards(t, b, m)
+		}
+	}
+}
+
+func compareBoards(t *testing.T, b *Board, m *model) {
+	t.Helper()
+	got := map[job.ID]api.Row{}
+	counts := map[job.State]int{}
+	for id := range b.Jobs() {
+		slot, ok := b.Find(id)
+		if !ok {
+			t.Fatalf("%s is on the board and not found", id)
+		}
+		got[id] = b.Row(slot)
+		counts[got[id].State]++
+	}
+	if diff := gocmp.Diff(m.rows, got); diff != "" {
+		t.Fatalf("rows (-model +board):\n%s", diff)
+	}
+	for _, s := range severities {
+		if b.Count(s) != counts[s] {
+			t.Fatalf("%d are %s, want %d", b.Count(s), s, counts[s])
+		}
+	}
+	if b.Len() != len(m.rows) {
+		t.Fatalf("%d jobs, want %d", b.Len(), len(m.rows))
+	}
+}
+
+// While the order is held nothing moves but what is gone.
+func TestListHeldStays(t *testing.T) {
+	b := New()
+	row := func(id job.ID, s job.State) api.Row { return api.Row{Job: id, State: s} }
+	b.Apply(api.BoardUpdate{Begin: true, Complete: true, Rows: []api.Row{row("a", job.StateOK), row("b", job.StateOK), row("c", job.StateOK)}})
+	l := b.List(Query{})
+	names := func() string {
+		var all []string
+		for i := range l.Len() {
+			all = append(all, string(b.Row(l.At(i)).Job))
+		}
+		return strings.Join(all, "")
+	}
+	b.Apply(api.BoardUpdate{Rows: []api.Row{row("c", job.StateFailing), row("d", job.StateFailing)}, Gone: []job.ID{"a"}})
+	if l.Refresh(true); names() != "bc" || !l.Stale() {
+		t.Errorf("held: %q, stale %t, want bc and stale", names(), l.Stale())
+	}
+	if l.Refresh(false); names() != "cdb" || l.Stale() {
+		t.Errorf("let go: %q, stale %t, want cdb", names(), l.Stale())
+	}
+	if s, _ := b.Find("d"); l.Place(s) != 1 {
+		t.Errorf("d is at %d, want 1", l.Place(s))
+	}
+}
+
+// A dashboard may be open for months: what is no more leaves no text behind.
+func TestBoardForgetsOldText(t *testing.T) {
+	b := New()
+	for i := range 20_000 {
+		b.Apply(api.BoardUpdate{Rows: []api.Row{{Job: "a", Command: strings.Repeat("x", 100), Table: fmt.Sprint(i), Why: fmt.Sprint("reason ", i)}}})
+	}
+	if size := len(b.text) + len(b.hay); size > 1<<20 || b.words.len() > 1<<17 || len(b.hays) > 20_000 {
+		t.Errorf("%d bytes of text, %d words and %d parts for one job", size, b.words.len(), len(b.hays))
+	}
+}
+
+func bigBoard() (*Board, []api.Row) {
+	rows := make([]api.Row, 100_000)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range rows {
+		rows[i] = api.Row{
+			Job: job.ID(fmt.Sprintf("tenants-%d.app.%08x", i/100, i*2654435761%(1<<32))), User: "app", Table: fmt.Sprintf("/etc/cron.d/tenants-%d", i/100),
+			Line: i % 100, Schedule: fmt.Sprintf("%d %d * * *", i%60, i%24), Zone: "Europe/Berlin",
+			Command: fmt.Sprintf("/opt/app/bin/tenant-sync --tenant %d --quiet", i), State: job.StateOK,
+			Next: noon.Add(time.Duration(r.IntN(86400)) * time.Second), Last: noon.Add(-time.Duration(r.IntN(86400)) * time.Second),
+			Took: time.Duration(r.IntN(1e9)), LastRun: job.RunID(i),
+		}
+		if i%50 == 0 {
+			rows[i].State, rows[i].Ending, rows[i].Why = job.StateFailing, "exit 1", "it waits"
+		}
+	}
+	b := New()
+	apply(b, rows)
+	return b, rows
+}
+
+func apply(b *Board, rows []api.Row) {
+	for part := range slices.Chunk(rows, 2048) {
+		b.Apply(api.BoardUpdate{Rows: part})
+	}
+	b.Apply(api.BoardUpdate{Complete: true})
+}
+
+// BenchmarkBoard is a board of 100,000 jobs.
+func BenchmarkBoard(b *testing.B) {
+	var before, after runtime.MemStats
+	_, rows := bigBoard()
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	board := New()
+	apply(board, rows)
+	l := board.List(Query{})
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	size := float64(after.HeapAlloc-before.HeapAlloc) / (1 << 20)
+	b.Run("apply", func(b *testing.B) {
+		for b.Loop() {
+			apply(New(), rows)
+		}
+		b.ReportMetric(size, "MiB")
+	})
+	for _, text := range []string{"t", "tenant-sync", "99999", "nowhere"} {
+		b.Run("filter/"+text, func(b *testing.B) {
+			for b.Loop() {
+				board.matches(text, nil)
+			}
+		})
+	}
+	for _, order := range Orders {
+		b.Run("sort/"+string(order), func(b *testing.B) {
+			for b.Loop() {
+				l.Set(Query{Order: order})
+			}
+		})
+	}
+	b.Run("delta", func(b *testing.B) {
+		n := 0
+		for b.Loop() {
+			n++
+			row := rows[n%len(rows)]
+			row.State = severities[n%7]
+			board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+			l.Refresh(false)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package board
+
+import (
+	"slices"
+	"strings"
+)
+
+// word stands for a text that is kept once.
+type word uint32
+
+// words are the texts that jobs share. The first is empty.
+type words struct {
+	texts  []string
+	lower  []string // the same in lower case
+	index  map[string]word
+	latest [8]word // found last: neighbours on the board are often alike
+}
+
+func newWords() words {
+	return words{texts: []string{""}, lower: []string{""}, index: map[string]word{"": 0}}
+}
+
+// of gives the word of a text. It keeps a copy, as the text may be a part of
+// something large.
+func (w *words) of(text string) word {
+	latest := &w.latest[len(text)%len(w.latest)]
+	if w.texts[*latest] == text {
+		return *latest
+	}
+	n, known := w.index[text]
+	if !known {
+		text = strings.Clone(text)
+		n = word(len(w.texts))
+		w.texts, w.index[text] = append(w.texts, text), n
+		low := string(appendLower(nil, text))
+		if low == text {
+			low = text
+		}
+		w.lower = append(w.lower, low)
+	}
+	*latest = n
+	return n
+}
+
+func (w *words) text(n word) string { return w.texts[n] }
+func (w *words) len() int           { return len(w.texts) }
+
+// ranks is the place in alphabetical order of each word of a column.
+func (w *words) ranks(column []word) []int32 {
+	ranks := make([]int32, len(w.texts))
+	var order []word
+	for _, n := range column {
+		if ranks[n] == 0 {
+			ranks[n] = 1
+			order = append(order, n)
+		}
+	}
+	slices.SortFunc(order, func(x, y word) int { return strings.Compare(w.texts[x], w.texts[y]) })
+	for i, n := range order {
+		ranks[n] = int32(i)
+	}
+	return ranks
+}
+
+// holding tells which words hold a text that is in lower case, and whether any
+// does.
+func (w *words) holding(text string) (hold []bool, any bool) {
+	hold = make([]bool, len(w.lower))
+	for n, low := range w.lower {
+		if strings.Contains(low, text) {
+			hold[n], any = true, true
+		}
+	}
+	return hold, any
+}
