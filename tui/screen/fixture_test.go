@@ -362,7 +362,7 @@ func (d *fakeDaemon) note(verb string, refs ...string) {
 
 // settle carries out the effects of a screen that ask, and those that come of
 // their answers, until nothing is asked any more. It gives the others.
-func settle(t *testing.T, s Screen, w *World, d Daemon, effects []Effect) []Effect {
+func settle(t testing.TB, s Screen, w *World, d Daemon, effects []Effect) []Effect {
 	t.Helper()
 	var rest []Effect
 	for n := 0; len(effects) > 0; n++ {

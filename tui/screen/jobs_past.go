@@ -64,10 +64,13 @@ func (p *pasts) ask(w *World, rows func(yield func(*api.Row) bool)) []Effect {
 		return nil
 	}
 	var jobs []job.ID
-	stamps := map[job.ID]pastStamp{}
+	var stamps map[job.ID]pastStamp
 	for r := range rows {
 		e, known := p.known[r.Job]
 		if stamp := stampOf(r); len(jobs) < api.MaxPast && (!known || !soon && e.stamp != stamp) {
+			if stamps == nil {
+				stamps = map[job.ID]pastStamp{}
+			}
 			jobs, stamps[r.Job] = append(jobs, r.Job), stamp
 		}
 	}

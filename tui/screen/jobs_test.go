@@ -577,6 +577,18 @@ func TestJobsDrawingAllocatesNothingPerRow(t *testing.T) {
 func BenchmarkJobsDraw(b *testing.B) {
 	s, w := manyJobs(b, 100_000)
 	c := canvas.New(160, 48)
+	s.Draw(c.View(), w)
+	d := newFixtureDaemon(w)
+	d.past = func(jobs []job.ID, n int) ([]api.JobPast, error) {
+		all := make([]api.JobPast, len(jobs))
+		for i, id := range jobs {
+			all[i] = fixturePast(id[:len(id)-len("-000000")], n)
+			all[i].Job = id
+		}
+		return all, nil
+	}
+	w.Link.Live = true
+	settle(b, s, w, d, s.Refresh(w))
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Clear()
@@ -588,6 +600,7 @@ func BenchmarkJobsMove(b *testing.B) {
 	s, w := manyJobs(b, 100_000)
 	c := canvas.New(160, 48)
 	s.Draw(c.View(), w)
+	s.Act(w, keys.Down)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Act(w, keys.PageDown)
