@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -101,6 +102,9 @@ func (s *sums) sum(w *World) {
 		})
 	}
 	s.text = causesLine(groupCauses(failures))
+	if n := w.Board.Count(job.StateFailing); n > len(failures) {
+		s.text = fmt.Sprintf("the first of %d: %s", n, s.text)
+	}
 }
 
 func (s *sums) draw(row canvas.View, w *World) {

@@ -1,0 +1,102 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+)
+
+func TestSituationOfEachState(t *testing.T) {
+	w := newWorld(t)
+	rows := map[job.ID]api.Row{}
+	for _, r := range fixtureRows() {
+		rows[r.Job] = r
+	}
+	with := func(id job.ID, change func(r *api.Row)) api.Row {
+		r := rows[id]
+		change(&r)
+		return r
+	}
+	for _, tc := range []struct {
+		row  api.Row
+		want string
+	}{
+		{rows["etl-orders"], "exit 1 in 12.4s, 2 failures in a row, last good 17:50:00"},
+		{rows["invoice-export"], "due 18:00:00, not started after 2m11s"},
+		{with("invoice-export", func(r *api.Row) { r.Next = now.Add(time.Hour) }), "late"},
+		{rows["cache-warm"], "running for 11s, p95 is 14s"},
+		{with("cache-warm", func(r *api.Row) { r.Began = time.Time{} }), "is waiting to start, p95 is 14s"},
+		{rows["report-daily"], "held until Mon 23 Nov 07:00:00 CET"},
+		{with("report-daily", func(r *api.Row) { r.HeldUntil = time.Time{} }), "held until it is resumed"},
+		{with("report-daily", func(r *api.Row) { r.State = job.StateDisabled }), "off: its entry says enabled=no"},
+		{rows["sitemap"], "ok in 9.7s, next 20:05:00 in 2h02m"},
+		{with("etl-orders", func(r *api.Row) { r.State, r.Acked = job.StateOK, true }), "exit 1, acknowledged in 12.4s, next 18:05:00 in 2m49s"},
+		{rows["tmp-clean"], "has not run yet, first run Sat 05:00 in 10h57m, r runs it now"},
+		{with("tmp-clean", func(r *api.Row) { r.Next = time.Time{} }), "has not run yet, and nothing is planned; r runs it now"},
+	} {
+		past := fixturePast(tc.row.Job, 12)
+		if got := situation(w, &tc.row, &past); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.row.Job, got, tc.want)
+		}
+	}
+}
+
+func TestPeekTellsTheRetryAndTheReason(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	s.listing.Select(&s.rows, "etl-orders")
+	settle(t, s, w, d, s.Refresh(w))
+	c := canvas.New(80, 22)
+	s.Draw(c.View(), w)
+	for _, want := range []string{
+		"─ etl-orders: exit 1 in 12.4s, 2 failures in a row, last good 17:50:00 ─",
+		` err psql: error: connection to server at "pg-2" (10.0.0.7) failed: timeout`,
+		" retry 1/3 at 18:02:30 in 19s     /etc/cron.d/etl:14 as etl   TZ Europe/Berlin ",
+		" run 4213 of etl-orders failed 1m59s ago                          a acknowledge ",
+	} {
+		if !strings.Contains(c.Text(), want) {
+			t.Errorf("want %q in\n%s", want, c.Text())
+		}
+	}
+}
+
+// What failing jobs have in common is asked for once a run, and for no more runs
+// than are looked at.
+func TestSumsAskEachRunOnce(t *testing.T) {
+	w := newWorld(t)
+	rows := make([]api.Row, 80)
+	for i := range rows {
+		rows[i] = fixtureRows()[0]
+		rows[i].Job, rows[i].LastRun = job.ID(strings.Repeat("x", i+1)), job.RunID(i+1)
+	}
+	w.Board.Apply(api.BoardUpdate{Rows: rows})
+	asked := map[string]int{}
+	d := &fakeDaemon{output: func(run string) []api.Event {
+		asked[run]++
+		return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte("fatal: no route to host")}}}
+	}}
+	var s sums
+	for range 3 {
+		for _, e := range s.ask(w, true) {
+			value, err := e.(Ask).Call(t.Context(), d)
+			s.take(w, Answer{Slot: slotSums, Value: value, Err: err, Done: true})
+		}
+	}
+	if len(asked) != maxSums {
+		t.Errorf("asked for %d runs, want %d", len(asked), maxSums)
+	}
+	for run, n := range asked {
+		if n != 1 {
+			t.Errorf("run %s: asked %d times, want once", run, n)
+		}
+	}
+	if want := "the first of 83: 50 failing jobs, 2 causes: no route to host"; !strings.HasPrefix(s.text, want) {
+		t.Errorf("got %q, want %q", s.text, want)
+	}
+	if got := s.ask(w, false); got != nil || s.text != "" {
+		t.Errorf("not shown: got %v and %q, want nothing asked and nothing said", got, s.text)
+	}
+}
