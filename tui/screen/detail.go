@@ -16,6 +16,7 @@ type Detail struct {
 	tab    int
 	file   dossier
 	why    *Why
+	output *Output // nil: that tab was not opened yet
 	runs   jobRuns
 	config api.JobConfig
 	err    error // of the configuration
@@ -39,10 +40,21 @@ func NewDetail(id job.ID) *Detail {
 	return &Detail{id: id, why: NewWhy(Subject{Jobs: []job.ID{id}})}
 }
 
+// within is the screen that a tab consists of; nil: it has none.
+func (s *Detail) within() Screen {
+	switch s.tab {
+	case tabWhy:
+		return s.why
+	case tabOutput:
+		return s.output
+	}
+	return nil
+}
+
 // Scope is that of what the tab shows, so that its keys work.
 func (s *Detail) Scope() keys.Scope {
-	if s.tab == tabWhy {
-		return keys.Why
+	if in := s.within(); in != nil {
+		return in.Scope()
 	}
 	return keys.Detail
 }
@@ -72,8 +84,8 @@ func (s *Detail) Open(w *World) []Effect {
 	s.runs.asking = false
 	s.file.reopen()
 	effects := s.ask(w)
-	if s.tab == tabWhy {
-		effects = append(effects, s.why.Open(w)...)
+	if in := s.within(); in != nil {
+		effects = append(effects, in.Open(w)...)
 	}
 	return effects
 }
@@ -81,8 +93,8 @@ func (s *Detail) Open(w *World) []Effect {
 // Refresh asks again for what has changed.
 func (s *Detail) Refresh(w *World) []Effect {
 	effects := s.ask(w)
-	if s.tab == tabWhy {
-		effects = append(effects, s.why.Refresh(w)...)
+	if in := s.within(); in != nil {
+		effects = append(effects, in.Refresh(w)...)
 	}
 	return effects
 }
@@ -114,8 +126,13 @@ func (s *Detail) Take(w *World, a Answer) []Effect {
 		if s.err = a.Err; a.Err == nil {
 			s.config = a.Value.(api.JobConfig)
 		}
-	default:
+	case slotWhy, slotAround:
 		return s.why.Take(w, a)
+	default:
+		if s.output == nil {
+			return nil
+		}
+		return s.output.Take(w, a)
 	}
 	return s.ask(w)
 }
@@ -127,30 +144,63 @@ func (s *Detail) Act(w *World, a keys.Action) ([]Effect, bool) {
 		return s.turn(w, 1), true
 	case keys.PreviousPane:
 		return s.turn(w, len(tabNames)-1), true
-	case keys.Back:
-		return nil, false
 	}
-	switch s.tab {
-	case tabWhy:
-		return s.why.Act(w, a)
-	case tabHistory:
+	if in := s.within(); in != nil {
+		return in.Act(w, a)
+	}
+	switch {
+	case a == keys.Back:
+		return nil, false
+	case s.tab == tabHistory:
 		effects, ok := s.runs.act(s.id, a)
 		return append(effects, s.ask(w)...), ok
 	}
 	return nil, s.page.act(a)
 }
 
-// turn goes on by some tabs.
+// turn goes on by some tabs. The output is that of the run which is chosen in the
+// history; what is followed of it ends when the tab is left.
 func (s *Detail) turn(w *World, by int) []Effect {
+	var effects []Effect
+	if s.tab == tabOutput {
+		effects = append(effects, Forget{slotOutput})
+	}
 	s.tab = (s.tab + by) % len(tabNames)
 	s.page.top, s.asked = 0, false
-	return s.Open(w)
+	if s.tab == tabOutput {
+		s.output = NewOutput(s.chosen())
+	}
+	return append(effects, s.Open(w)...)
+}
+
+// chosen is the run that is chosen in the history, or the newest that will be.
+func (s *Detail) chosen() Subject {
+	subject := Subject{Jobs: []job.ID{s.id}}
+	if s.runs.listing.Index() > 0 {
+		subject.Run, _ = s.runs.listing.Cursor()
+	}
+	return subject
+}
+
+// Typing reports that a text is searched in the tab.
+func (s *Detail) Typing() bool {
+	typist, ok := s.within().(Typist)
+	return ok && typist.Typing()
+}
+
+// Type answers to a key of the search.
+func (s *Detail) Type(w *World, k Key) ([]Effect, bool) {
+	typist, ok := s.within().(Typist)
+	if !ok {
+		return nil, false
+	}
+	return typist.Type(w, k)
 }
 
 // Subject is the job, and the run that is chosen in its history.
 func (s *Detail) Subject(w *World) Subject {
-	if s.tab == tabWhy {
-		return s.why.Subject(w)
+	if in := s.within(); in != nil {
+		return in.Subject(w)
 	}
 	subject := Subject{Jobs: []job.ID{s.id}}
 	if row, ok := s.row(w); ok {
@@ -164,15 +214,15 @@ func (s *Detail) Subject(w *World) Subject {
 
 // Refuses says what does nothing in a tab.
 func (s *Detail) Refuses(w *World, a keys.Action) string {
-	if s.tab == tabWhy {
-		return s.why.Refuses(w, a)
+	if in := s.within(); in != nil {
+		return in.Refuses(w, a)
 	}
 	switch a {
 	case keys.Mark, keys.Range, keys.MarkAll, keys.Sort, keys.Reverse, keys.States, keys.Filter, keys.NextMatch, keys.PrevMatch, keys.Wide:
 		return "there is one job here"
 	case keys.PreviousRun, keys.NextRun:
 		if s.tab != tabHistory {
-			return "in the tabs Why and History"
+			return "in the tabs Why, History and Output"
 		}
 	}
 	return ""
@@ -180,11 +230,11 @@ func (s *Detail) Refuses(w *World, a keys.Action) string {
 
 // Foot is the keys of the tab.
 func (s *Detail) Foot(w *World) []keys.Action {
-	first := []keys.Action{keys.NextPane, keys.PreviousRun, keys.NextRun}
-	if s.tab == tabWhy {
-		return append(first[:1], s.why.Foot(w)...)
+	first := []keys.Action{keys.NextPane}
+	if foot, ok := s.within().(Foot); ok {
+		return append(first, foot.Foot(w)...)
 	}
-	return append(first, keys.Open, keys.Run, keys.Stop, keys.Pause, keys.ShowOutput, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back, keys.Help)
+	return append(first, keys.PreviousRun, keys.NextRun, keys.Open, keys.Run, keys.Stop, keys.Pause, keys.ShowOutput, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back, keys.Help)
 }
 
 // Draw draws what the job is, the names of the tabs, and the one in front.
@@ -192,6 +242,10 @@ func (s *Detail) Draw(v canvas.View, w *World) {
 	row, ok := s.row(w)
 	if !ok {
 		drawEmpty(v, []string{fmt.Sprintf("%s is no more: its entry was removed or has another name now.", s.id), "esc goes back"})
+		return
+	}
+	if s.tab == tabOutput && s.output.log.raw {
+		s.output.Draw(v, w)
 		return
 	}
 	if v.Width() < wordFrom {
@@ -220,16 +274,16 @@ func (s *Detail) drawTabs(v canvas.View, w *World) {
 }
 
 func (s *Detail) drawTab(v canvas.View, w *World, row *api.Row) {
+	if in := s.within(); in != nil {
+		in.Draw(v, w)
+		return
+	}
 	switch s.tab {
-	case tabWhy:
-		s.why.Draw(v, w)
 	case tabHistory:
 		s.drawRuns(v, w, row)
 	case tabNext:
 		s.page.set(s.nextText(w, row))
 		s.page.draw(v, w.Glyphs)
-	case tabOutput:
-		drawTail(v.In(1, 0, v.Width()-1, v.Height()), w, row.Zone, &s.file)
 	case tabConfig:
 		s.page.set(s.configText(v.Width()))
 		s.page.draw(v, w.Glyphs)

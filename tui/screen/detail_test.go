@@ -199,3 +199,31 @@ func TestOutlookAgreesWithTheDaemon(t *testing.T) {
 		t.Errorf("no time: got %v, want what the daemon sent", o)
 	}
 }
+
+func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewDetail("etl-orders"), newFixtureDaemon(w)
+	c := canvas.New(80, 22)
+	var asked []string
+	d.oneRun = func(ref string) (job.Run, error) {
+		asked = append(asked, ref)
+		return job.Run{ID: 4212, Job: "etl-orders", State: job.RunEnded}, nil
+	}
+	show(t, s, c.View(), w, d, keys.NextPane, keys.PreviousRun)
+	asked = nil
+	s.Act(w, keys.NextPane)
+	effects, _ := s.Act(w, keys.NextPane)
+	settle(t, s, w, d, effects)
+	if want := []string{"4212"}; !slices.Equal(asked, want) || s.Scope() != keys.Output {
+		t.Errorf("asked for %v with the keys of %s, want %v with those of output", asked, s.Scope(), want)
+	}
+	s.Act(w, keys.Filter)
+	if !s.Typing() {
+		t.Error("search: keys do not go to it")
+	}
+	s.Type(w, Key{Name: "esc"})
+	effects, _ = s.Act(w, keys.NextPane)
+	if !slices.Contains(effects, Effect(Forget{slotOutput})) {
+		t.Errorf("another tab: got %v, want the output followed no longer", effects)
+	}
+}

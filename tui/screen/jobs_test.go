@@ -84,7 +84,10 @@ func newFixtureDaemon(w *World) *fakeDaemon {
 		history: fixtureHistory,
 		config:  fixtureConfig,
 		why:     func(string, time.Time) (api.Why, error) { return overlapped(), nil },
-		oneRun:  func(string) (job.Run, error) { return job.Run{ID: 4213, Job: "etl-orders", Due: now}, nil },
+		oneRun: func(string) (job.Run, error) {
+			j, err := fixtureJob(w, "etl-orders")
+			return *j.Last, err
+		},
 	}
 }
 
