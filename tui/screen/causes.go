@@ -24,6 +24,7 @@ type failure struct {
 // cause is failures that look alike: they ended in the same way, and what they
 // said is the same but for numbers, times, addresses and paths.
 type cause struct {
+	Key      string
 	Title    string    // of the newest failure
 	Failures []failure // newest first
 }
@@ -41,7 +42,7 @@ func groupCauses(failures []failure) []cause {
 		if !known {
 			i = len(causes)
 			place[key] = i
-			causes = append(causes, cause{Title: f.title()})
+			causes = append(causes, cause{Key: key, Title: f.title()})
 		}
 		causes[i].Failures = append(causes[i].Failures, f)
 	}

@@ -18,6 +18,7 @@ var roots = []struct {
 var openers = map[keys.Action]func(w *World, s Subject) Screen{
 	keys.Explain:    func(_ *World, s Subject) Screen { return NewWhy(s) },
 	keys.ShowOutput: func(_ *World, s Subject) Screen { return NewOutput(s) },
+	keys.ShowGroups: func(*World, Subject) Screen { return NewIncident() },
 	keys.PageOutput: func(_ *World, s Subject) Screen { return NewPager(s) },
 	keys.Edit:       func(w *World, s Subject) Screen { return NewEditor(w.placed(s)) },
 	keys.Add:        func(w *World, s Subject) Screen { return NewEntry(w.placed(s)) },

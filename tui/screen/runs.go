@@ -604,8 +604,8 @@ func (s *Runs) drawRun(v canvas.View, w *World, columns []runColumn, r *runRow, 
 		v.Put(0, 0, w.Glyphs.Mark, canvas.Style{Bold: true})
 	}
 	if i == s.list.Index() {
-		v.Restyle(func(s canvas.Style) canvas.Style { s.Bold = true; return s })
-		v.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+		v.Put(0, 0, w.Glyphs.Cursor, canvas.Style{})
+		v.Restyle(selected)
 	}
 }
 

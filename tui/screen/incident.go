@@ -1,0 +1,417 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// Incident shows the failures of the last 24 hours by what they have in common,
+// and writes them up.
+type Incident struct {
+	causes []cause
+	keys   Slice[string]
+	list   Listing[string]
+	total  int                  // failures
+	read   int                  // of them, those whose output was read, or that of one like them
+	lines  map[job.RunID]string // what runs said; never changed, as questions look into it
+	known  bool
+	err    error
+
+	version uint64 // of the board when it was asked last
+	asked   time.Time
+}
+
+// NewIncident makes the screen.
+func NewIncident() *Incident { return &Incident{} }
+
+// Scope is that of incident.
+func (*Incident) Scope() keys.Scope { return keys.Incident }
+
+// Bounds of an incident.
+const (
+	incidentSpan  = 24 * time.Hour
+	mostFailures  = 1000
+	mostOutputs   = 50
+	incidentPause = 5 * time.Second // between two questions
+)
+
+// The slots of its questions.
+const (
+	slotFailures = "incident"
+	slotWrite    = "incident-write"
+)
+
+// Heading counts.
+func (s *Incident) Heading(*World) string {
+	if !s.known {
+		return "Incident"
+	}
+	return fmt.Sprintf("Incident: %s in 24 hours", counted(s.total, "failure"))
+}
+
+// Open asks what has failed.
+func (s *Incident) Open(w *World) []Effect { return s.ask(w) }
+
+// gathered is the failures, and what their runs said.
+type gathered struct {
+	failures []failure
+	lines    map[job.RunID]string
+	read     int
+}
+
+func (s *Incident) ask(w *World) []Effect {
+	s.version, s.asked = w.Board.Version(), w.Now
+	since, lines := w.Now.Add(-incidentSpan), s.lines
+	return []Effect{Ask{slotFailures, func(ctx context.Context, d Daemon) (any, error) {
+		runs, err := d.History(ctx, api.Filter{Failed: true, Since: since, Limit: mostFailures})
+		if err != nil {
+			return nil, err
+		}
+		return gather(ctx, d, runs.Runs, lines), nil
+	}}}
+}
+
+// likeness is what runs have in common whose output is read but once: a job that
+// fails in the same way again mostly says the same.
+type likeness struct {
+	job    job.ID
+	ending string
+}
+
+// gather reads the newest output of each kind of failure, and no more than some.
+func gather(ctx context.Context, d Daemon, runs []job.Run, lines map[job.RunID]string) gathered {
+	first := map[likeness]job.RunID{}
+	var unknown []job.RunID
+	for i := range runs {
+		r := &runs[i]
+		like := likeness{r.Job, r.Outcome.String()}
+		if _, ok := first[like]; ok || len(first) >= mostOutputs {
+			continue
+		}
+		first[like] = r.ID
+		if _, ok := lines[r.ID]; !ok {
+			unknown = append(unknown, r.ID)
+		}
+	}
+	g := gathered{lines: map[job.RunID]string{}}
+	for _, id := range first {
+		if line, ok := lines[id]; ok {
+			g.lines[id] = line
+		}
+	}
+	maps.Copy(g.lines, readComplaints(ctx, d, unknown))
+	for i := range runs {
+		r := &runs[i]
+		id, ok := first[likeness{r.Job, r.Outcome.String()}]
+		if ok {
+			g.read++
+		}
+		at := r.Ended
+		if at.IsZero() {
+			at = r.Decided
+		}
+		g.failures = append(g.failures, failure{Job: r.Job, Run: r.ID, At: at, Ending: r.Outcome.String(), Line: g.lines[id]})
+	}
+	return g
+}
+
+// Take receives the failures, and what came of writing them up.
+func (s *Incident) Take(w *World, a Answer) []Effect {
+	if a.Slot == slotWrite {
+		return s.written(w, a)
+	}
+	if s.err = a.Err; a.Err != nil {
+		return nil
+	}
+	g := a.Value.(gathered)
+	s.causes, s.lines, s.total, s.read, s.known = groupCauses(g.failures), g.lines, len(g.failures), g.read, true
+	s.keys = s.keys[:0]
+	for i := range s.causes {
+		s.keys = append(s.keys, s.causes[i].Key)
+	}
+	s.list.Settle(s.keys)
+	return nil
+}
+
+// Refresh asks again after the board has changed.
+func (s *Incident) Refresh(w *World) []Effect {
+	changed := s.version != w.Board.Version() || s.err != nil && api.KindOf(s.err) == api.Unreachable
+	if !w.Link.Live || !changed || w.Now.Sub(s.asked) < incidentPause {
+		return nil
+	}
+	return s.ask(w)
+}
+
+// Act moves between causes, opens the newest failure of one, and writes it all
+// up.
+func (s *Incident) Act(w *World, a keys.Action) ([]Effect, bool) {
+	switch a {
+	case keys.Open:
+		if c := s.cause(); c != nil {
+			f := c.Failures[0]
+			return []Effect{Goto{NewOutput(Subject{Jobs: []job.ID{f.Job}, Run: f.Run})}}, true
+		}
+		return nil, true
+	case keys.Write:
+		return s.write(w), true
+	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:
+		return nil, true // Refuses says why
+	}
+	return nil, s.list.Act(s.keys, a)
+}
+
+// cause is the one under the cursor; nil: there is none.
+func (s *Incident) cause() *cause {
+	key, ok := s.list.Cursor()
+	if !ok {
+		return nil
+	}
+	return &s.causes[slices.Index(s.keys, key)]
+}
+
+// Subject is the jobs of the cause under the cursor, and its newest failure.
+func (s *Incident) Subject(*World) Subject {
+	c := s.cause()
+	if c == nil {
+		return Subject{}
+	}
+	jobs := c.jobs()
+	return Subject{Jobs: jobs, Marked: len(jobs) > 1, Run: c.Failures[0].Run}
+}
+
+// Refuses says what there is nothing for.
+func (s *Incident) Refuses(_ *World, a keys.Action) string {
+	switch a {
+	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Sort, keys.Reverse, keys.Wide, keys.Views:
+		return "causes are few, and stand in their order: those that met most jobs first"
+	case keys.Write, keys.Open:
+		if len(s.causes) == 0 {
+			return "nothing has failed"
+		}
+	case keys.ShowGroups:
+		return "this is it"
+	}
+	return ""
+}
+
+// Foot is the keys of an incident.
+func (s *Incident) Foot(*World) []keys.Action {
+	return []keys.Action{keys.Open, keys.Write, keys.Acknowledge, keys.Retry, keys.Explain, keys.Copy, keys.Times, keys.Back, keys.Help}
+}
+
+// write puts the write-up into a file of the current directory.
+func (s *Incident) write(w *World) []Effect {
+	text := s.markdown(w)
+	name := "incident-" + w.Now.In(w.Local).Format("2006-01-02-150405") + ".md"
+	return []Effect{Ask{slotWrite, func(context.Context, Daemon) (any, error) { return name, writeNew(name, text) }}}
+}
+
+// writeNew writes a file that must not be there yet. Others may not read it: it
+// has the words of jobs in it.
+func writeNew(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// written tells where it is. Where no file can be written the clipboard gets it.
+func (s *Incident) written(w *World, a Answer) []Effect {
+	if a.Err == nil {
+		return []Effect{Say{"written to " + a.Value.(string) + " in the current directory"}}
+	}
+	var path *fs.PathError
+	why := a.Err.Error()
+	if errors.As(a.Err, &path) {
+		why = path.Err.Error()
+	}
+	return []Effect{Clip{Text: s.markdown(w), What: "the write-up, as no file can be written here (" + why + ")"}}
+}
+
+// markdown is the write-up.
+func (s *Incident) markdown(w *World) string {
+	var b strings.Builder
+	jobs := map[job.ID]bool{}
+	for i := range s.causes {
+		for _, id := range s.causes[i].jobs() {
+			jobs[id] = true
+		}
+	}
+	fmt.Fprintf(&b, "# Incident on %s, %s\n\n", plainMarkdown(w.Status.Host), w.Stamp(w.Now, ""))
+	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", counted(s.total, "failure"), counted(len(jobs), "job"), counted(len(s.causes), "cause"))
+	for i := range s.causes {
+		s.causes[i].markdown(&b, w, i+1)
+	}
+	fmt.Fprintf(&b, "\n## In a shell\n\n    cronring history --failed --since %s\n", w.Now.Add(-incidentSpan).In(w.Local).Format(time.RFC3339))
+	return b.String()
+}
+
+func (c *cause) markdown(b *strings.Builder, w *World, n int) {
+	const rows = 20
+	fmt.Fprintf(b, "\n## %d. %s\n\n", n, plainMarkdown(c.Title))
+	fmt.Fprintf(b, "First %s, last %s, %s of %s.\n\n", w.Stamp(c.first(), ""), w.Stamp(c.last(), ""), counted(len(c.Failures), "failure"), counted(len(c.jobs()), "job"))
+	b.WriteString("| when | job | run | ended |\n|---|---|---|---|\n")
+	for _, f := range c.Failures[:min(rows, len(c.Failures))] {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", w.Stamp(f.At, ""), plainMarkdown(string(f.Job)), f.Run, plainMarkdown(f.Ending))
+	}
+	if more := len(c.Failures) - rows; more > 0 {
+		fmt.Fprintf(b, "\nand %d earlier ones.\n", more)
+	}
+	if line := c.Failures[0].Line; line != "" {
+		fmt.Fprintf(b, "\nThe newest said (`cronring logs %s`):\n\n    %s\n", c.Failures[0].Run, safe.Text(line))
+	}
+}
+
+// plainMarkdown is foreign text that Markdown reads as text.
+func plainMarkdown(text string) string {
+	var b strings.Builder
+	for _, r := range safe.Text(text) {
+		if strings.ContainsRune("\\`*_{}[]<>()#+!|~&", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Draw draws the causes, and below them the one under the cursor.
+func (s *Incident) Draw(v canvas.View, w *World) {
+	s.drawHead(v.Row(0), w)
+	v = v.Below(1)
+	if len(s.causes) == 0 {
+		p := page{paragraphs: s.empty(w)}
+		p.draw(v, w.Glyphs)
+		return
+	}
+	list := v.Above(min(len(s.causes), max(v.Height()/2, 3)))
+	first, last := s.list.Window(s.keys, list.Height())
+	for i := first; i < last; i++ {
+		s.drawCause(list.Row(i-first), w, &s.causes[i], i == s.list.Index())
+	}
+	s.cause().draw(v.Below(list.Height()), w)
+}
+
+func (s *Incident) drawHead(v canvas.View, w *World) {
+	if !s.known {
+		return
+	}
+	text := fmt.Sprintf("%s since %s", counted(len(s.causes), "cause"), w.Stamp(s.asked.Add(-incidentSpan), ""))
+	if s.read < s.total {
+		text += fmt.Sprintf(", outputs of %d of %d failures read", s.read, s.total)
+	}
+	v.PutCut(1, 0, v.Width()-1, text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+}
+
+func (s *Incident) drawCause(v canvas.View, w *World, c *cause, current bool) {
+	v.Put(1, 0, w.Glyphs.Failed, canvas.Style{Role: canvas.Bad})
+	x := 3
+	words := []string{fmt.Sprintf("%dx", len(c.Failures))}
+	if v.Width() >= fullWidth {
+		words = append(words, counted(len(c.jobs()), "job"), w.Past(c.last(), ""))
+	}
+	for i, width := range []int{5, 9, 11}[:len(words)] {
+		v.In(x, 0, width-1, 1).Put(0, 0, words[i], canvas.Style{})
+		x += width
+	}
+	v.PutCut(x, 0, v.Width()-x, c.Title, w.Glyphs.Ellipsis, canvas.Style{})
+	if current {
+		v.Put(0, 0, w.Glyphs.Cursor, canvas.Style{})
+		v.Restyle(selected)
+	}
+}
+
+// draw draws one cause: when it struck, whom, and what the newest failure said.
+func (c *cause) draw(v canvas.View, w *World) {
+	if v.Height() < 4 {
+		return
+	}
+	drawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", counted(len(c.Failures), "failure"), counted(len(c.jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
+	c.drawTimes(v.In(1, 1, v.Width()-2, 2), w)
+	p := page{paragraphs: c.paragraphs(w)}
+	p.draw(v.Below(3), w.Glyphs)
+}
+
+// drawTimes draws how often it struck, over the last 24 hours, above their hours.
+func (c *cause) drawTimes(v canvas.View, w *World) {
+	n := v.Width()
+	if n <= 0 {
+		return
+	}
+	counts, most := make([]int, n), 0
+	from := w.Now.Add(-incidentSpan)
+	for _, f := range c.Failures {
+		if i := int(f.At.Sub(from) * time.Duration(n) / incidentSpan); i >= 0 {
+			i = min(i, n-1)
+			counts[i]++
+			most = max(most, counts[i])
+		}
+	}
+	for x, count := range counts {
+		if count > 0 {
+			v.Put(x, 0, w.Glyphs.Bars[(count*len(w.Glyphs.Bars)-1)/most], canvas.Style{Role: canvas.Bad})
+		}
+	}
+	const step = 3 * time.Hour
+	loc := w.In("")
+	for at := midnight(from, loc); at.Before(w.Now); at = at.Add(step) {
+		if at.Before(from) {
+			continue
+		}
+		x := int(at.Sub(from) * time.Duration(n) / incidentSpan)
+		if x+8 <= n {
+			v.Put(x, 1, at.In(loc).Format("15h"), off)
+		}
+	}
+	v.PutRight(1, "now", off)
+}
+
+func (c *cause) paragraphs(w *World) []paragraph {
+	var text []paragraph
+	if line := c.Failures[0].Line; line != "" {
+		text = append(text, paragraph{spans: []span{{" err ", canvas.Style{Role: canvas.Doubt}}, {text: line}}, hang: 5})
+	}
+	for _, id := range c.jobs() {
+		n, first, last := 0, time.Time{}, time.Time{}
+		for _, f := range c.Failures { // newest first
+			if f.Job != id {
+				continue
+			}
+			if n++; last.IsZero() {
+				last = f.At
+			}
+			first = f.At
+		}
+		words := fmt.Sprintf("%dx, last %s", n, w.Stamp(last, ""))
+		if n > 1 {
+			words += ", first " + w.Stamp(first, "")
+		}
+		text = append(text, paragraph{spans: []span{{" " + safe.Pad(safe.Text(string(id)), 18) + " ", canvas.Style{Bold: true}}, {text: words}}, hang: 5})
+	}
+	return text
+}
+
+// empty is what stands in the place of the causes.
+func (s *Incident) empty(w *World) []paragraph {
+	switch {
+	case s.err != nil:
+		return errorParagraphs(w, s.err)
+	case !s.known:
+		return []paragraph{said(" Asking cronringd ...", off)}
+	}
+	return []paragraph{{spans: []span{{" " + w.Glyphs.OK + " ", canvas.Style{Role: canvas.Good}}, {text: "Nothing has failed in the last 24 hours."}}, hang: 3}}
+}
