@@ -29,7 +29,7 @@ programs: check
 	$(MAKE) race
 
 check: build ## the tests alone, without booted machines
-	$(GO) test -count=1 $$($(GO) list ./... | grep -v /packaging$$)
+	$(GO) test -count=1 -timeout 20m $$($(GO) list ./... | grep -v /packaging$$)
 
 lint: ## gofmt, vet, staticcheck, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
@@ -39,7 +39,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 
 race: ## the packages with goroutines, under the race detector
-	CGO_ENABLED=1 $(GO) test -short -count=1 -race $$($(GO) list ./daemon/... ./cmd/... | grep -v /engine$$)
+	CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -race $$($(GO) list ./daemon/... ./cmd/... | grep -v /engine$$)
 
 long: fuzz sim crash zones ## the suites that take long
 

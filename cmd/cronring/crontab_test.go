@@ -21,6 +21,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
@@ -62,6 +63,8 @@ func (quietLoop) View() *engine.View { return engine.New(engine.State{}).View() 
 func (quietLoop) Diagnostics() []crontab.Diagnostic { return nil }
 
 func (quietLoop) Refused() []spool.Refusal { return nil }
+
+func (quietLoop) Tap(func([]job.Record, []job.Ledger)) {}
 
 func (q quietLoop) Config() api.Config { return api.Config{} }
 func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {
