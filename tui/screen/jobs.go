@@ -26,9 +26,10 @@ type Jobs struct {
 	right   int  // column behind the list, likewise
 	sums    sums
 
-	// What drawing and asking go through the rows with, so that no row costs an
-	// allocation.
-	row    api.Row
+	// What drawing and asking go through the rows with, so that a row which was in
+	// view before costs no allocation.
+	cache  [256]cachedRow
+	row    *api.Row
 	field  field
 	placed []placed
 }
@@ -67,7 +68,7 @@ func (s *Jobs) Open(w *World) []Effect {
 // Refresh follows the board. While the person moves, nothing moves under them.
 func (s *Jobs) Refresh(w *World) []Effect {
 	if s.rows.board != w.Board {
-		s.rows = jobRows{w.Board, w.Board.List(s.query)}
+		s.rows, s.cache = jobRows{w.Board, w.Board.List(s.query)}, [256]cachedRow{}
 	}
 	stale := s.rows.list.Stale()
 	s.rows.list.Refresh(w.Busy && w.Board.Complete())
@@ -86,12 +87,29 @@ func (s *Jobs) ask(w *World) []Effect {
 	return append(effects, s.sums.ask(w, s.split)...)
 }
 
+// cachedRow is a row as it was on a version of the board.
+type cachedRow struct {
+	slot    board.Slot
+	version uint64 // 0: there is none
+	row     api.Row
+}
+
+// rowAt is the row at a place of the list. It is valid until a row is asked for
+// that is not on the same screen.
+func (s *Jobs) rowAt(i int) *api.Row {
+	slot, version := s.rows.list.At(i), s.rows.board.Version()
+	c := &s.cache[i%len(s.cache)]
+	if c.slot != slot || c.version != version {
+		*c = cachedRow{slot, version, s.rows.board.Row(slot)}
+	}
+	return &c.row
+}
+
 // inView gives the rows that are in view. Each is valid until the next.
 func (s *Jobs) inView(yield func(*api.Row) bool) {
 	first, last := s.listing.Seen(&s.rows)
 	for i := first; i < last; i++ {
-		s.row = s.rows.board.Row(s.rows.list.At(i))
-		if !yield(&s.row) {
+		if !yield(s.rowAt(i)) {
 			return
 		}
 	}

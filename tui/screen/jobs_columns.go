@@ -186,7 +186,7 @@ func drawState(f *field, s *Jobs, w *World) {
 }
 
 func drawNext(f *field, s *Jobs, w *World) {
-	r := &s.row
+	r := s.row
 	switch {
 	case r.State == job.StateHeld && !r.HeldUntil.IsZero() && !w.Absolute:
 		f.bytes(when.AppendHour(f.number[:0], r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
@@ -208,7 +208,7 @@ func drawLast(f *field, s *Jobs, w *World) {
 }
 
 func drawTook(f *field, s *Jobs, w *World) {
-	r := &s.row
+	r := s.row
 	switch {
 	case r.State == job.StateRunning && !r.Began.IsZero():
 		f.bytes(when.AppendBrief(f.number[:0], w.since(r.Began)), canvas.Style{Role: canvas.Busy})

@@ -211,7 +211,7 @@ func (s *Jobs) drawList(v canvas.View, screen int, w *World) {
 		}
 	}
 	for i := first; i < last; i++ {
-		s.row = s.rows.board.Row(s.rows.list.At(i))
+		s.row = s.rowAt(i)
 		s.drawRow(body.Row(i-first), i, shown, w)
 	}
 	s.drawUnseen(body.Below(last-first), w)

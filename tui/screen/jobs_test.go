@@ -86,7 +86,10 @@ func newFixtureDaemon(w *World) *fakeDaemon {
 		why:     func(string, time.Time) (api.Why, error) { return overlapped(), nil },
 		oneRun: func(string) (job.Run, error) {
 			j, err := fixtureJob(w, "etl-orders")
-			return *j.Last, err
+			if err != nil {
+				return job.Run{}, err
+			}
+			return *j.Last, nil
 		},
 	}
 }
@@ -279,7 +282,7 @@ func hostileRows(w *World) []api.Row {
 		r := &rows[i]
 		r.Job, r.User, r.Table, r.Schedule, r.Command = job.ID("!"+name), name, "/etc/cron.d/"+name, name, name
 		r.Zone, r.Ending, r.Why, r.LastRun = name, "exit 1 "+name, name, 0
-		r.Next, r.Last, r.Streak = time.Unix(1<<40, 0), time.Unix(-1<<40, 0), 1<<40
+		r.Next, r.Last, r.Streak = now.AddDate(200, 0, 0), now.AddDate(-200, 0, 0), 1<<30
 	}
 	return rows
 }
