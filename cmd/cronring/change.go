@@ -77,14 +77,7 @@ type tableChange struct {
 
 // openChange reads the crontab at a path, or that of a user.
 func openChange(ctx context.Context, by changer, file, user string) (*tableChange, error) {
-	if file != "" {
-		whole, err := filepath.Abs(file)
-		if err != nil {
-			return nil, fileError(file, err)
-		}
-		file = whole
-	}
-	old, err := by.Table(ctx, file, user)
+	old, err := readTable(ctx, by, file, user)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +98,26 @@ func (c *tableChange) review(now time.Time) (*crontab.Table, []review.Difference
 	found := review.Compare(review.NewVersion(c.table), review.NewVersion(table))
 	review.Count(found, now)
 	return table, found, nil
+}
+
+// readTable finds a file by its whole path, or by the name that the daemon knows
+// it by: one that was given its files by name calls them by that.
+func readTable(ctx context.Context, by changer, file, user string) (api.TableText, error) {
+	if file == "" || filepath.IsAbs(file) {
+		return by.Table(ctx, file, user)
+	}
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		return api.TableText{}, fileError(file, err)
+	}
+	t, err := by.Table(ctx, whole, user)
+	if api.KindOf(err) != api.NotFound {
+		return t, err
+	}
+	if named, again := by.Table(ctx, file, user); again == nil {
+		return named, nil
+	}
+	return t, err
 }
 
 func (c *tableChange) request() api.TableRequest {

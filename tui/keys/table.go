@@ -9,7 +9,7 @@ var table = []Binding{
 	{ShowRing, Everywhere, []string{"4"}, "ring", "the ring of hosts", ""},
 	{ShowFiles, Everywhere, []string{"5"}, "files", "the crontab files", "cronring lint --host"},
 	{Palette, Everywhere, []string{":", "ctrl+p"}, "cmd", "type a command", ""},
-	{Help, Everywhere, []string{"?"}, "help", "the keys of this screen", "man cronring"},
+	{Help, Everywhere, []string{"?", "f1"}, "help", "the keys of this screen", "man cronring"},
 	{CommandLog, Everywhere, []string{"@"}, "log", "what was done, as shell commands", ""},
 	{ShowGroups, Everywhere, []string{"i"}, "incident", "failures by shared cause", "cronring history --failed"},
 	{ShowDST, Everywhere, []string{"ctrl+t"}, "dst", "what the next changes of the clocks do", "cronring explain JOB"},

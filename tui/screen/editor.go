@@ -68,6 +68,9 @@ func (e *Editor) Heading(w *World) string {
 		return "Edit " + e.name()
 	}
 	text := "Edit " + e.name()
+	if e.buffer.Changed() {
+		text += " *"
+	}
 	if e.table.Owner != "" {
 		text += fmt.Sprintf("  %s %04o", e.table.Owner, e.table.Mode)
 	}
@@ -82,9 +85,6 @@ func (e *Editor) Heading(w *World) string {
 	}
 	if e.checked.Warnings > 0 {
 		text += "  " + w.Glyphs.Late + " " + count(e.checked.Warnings, "warning")
-	}
-	if e.buffer.Changed() {
-		text += "  *"
 	}
 	return text
 }
@@ -103,7 +103,7 @@ func (e *Editor) name() string {
 
 // Foot names the keys of the last line.
 func (e *Editor) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Save, keys.Try, keys.Problem, keys.Form, keys.UndoText, keys.Back}
+	return []keys.Action{keys.Save, keys.Form, keys.Problem, keys.Try, keys.Back, keys.UndoText, keys.Help}
 }
 
 // The slots of its questions.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/canvas"
@@ -23,7 +24,8 @@ type Files struct {
 	filter string // that shown was made with
 	known  bool
 	err    error
-	jobs   int // of the daemon when it was asked
+	asked  time.Time // when, by the daemon's clock
+	jobs   int       // of the daemon then
 	tables int
 
 	peeked    string // whose versions are asked for
@@ -51,14 +53,18 @@ const (
 
 // Open asks anew: files change.
 func (f *Files) Open(w *World) []Effect {
-	f.jobs, f.tables, f.peeked = w.Status.Jobs, w.Status.Tables, ""
+	f.asked, f.jobs, f.tables, f.peeked = w.Now, w.Status.Jobs, w.Status.Tables, ""
 	return []Effect{Ask{slotTables, func(ctx context.Context, d Daemon) (any, error) { return d.Tables(ctx) }}}
 }
 
-// Refresh asks anew when files have changed, as far as jobs tell of it, and when
-// the daemon has come back.
+// stale is how old the list may be where nothing tells of a change.
+const stale = 15 * time.Second
+
+// Refresh asks anew when files have changed, as far as jobs tell of it, when the
+// daemon has come back, and now and then.
 func (f *Files) Refresh(w *World) []Effect {
-	if w.Link.Live && (f.err != nil || w.Status.Jobs != f.jobs || w.Status.Tables != f.tables) {
+	moved := w.Status.Jobs != f.jobs || w.Status.Tables != f.tables
+	if w.Link.Live && (f.err != nil || moved || w.Now.Sub(f.asked) > stale) {
 		return f.Open(w)
 	}
 	return nil
@@ -121,12 +127,12 @@ func askRevisions(path string) Effect {
 }
 
 // Act answers to keys of the list and of files.
-func (f *Files) Act(_ *World, a keys.Action) ([]Effect, bool) {
+func (f *Files) Act(w *World, a keys.Action) ([]Effect, bool) {
 	switch a {
 	case keys.Open:
 		return f.edit(), true
 	case keys.External:
-		return f.external(), true
+		return f.external(w), true
 	case keys.Revisions:
 		if t := f.under(); t != nil {
 			return []Effect{Goto{NewVersions(*t)}}, true
@@ -164,22 +170,22 @@ func (f *Files) edit() []Effect {
 
 // external gives the terminal to the command that edits with the person's own
 // editor, and checks what it leaves.
-func (f *Files) external() []Effect {
+func (f *Files) external(w *World) []Effect {
 	t := f.under()
 	if t == nil {
 		return nil
 	}
-	path := t.File
-	return []Effect{Execute{slotExternal, func() *exec.Cmd { return editCommand(path) }}}
+	path, socket := t.File, w.Link.Socket
+	return []Effect{Execute{slotExternal, func() *exec.Cmd { return editCommand(path, socket) }}}
 }
 
 // editCommand is this program's own edit.
-func editCommand(path string) *exec.Cmd {
+func editCommand(path, socket string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		self = "cronring"
 	}
-	return exec.Command(self, "edit", path)
+	return exec.Command(self, "edit", "--socket", socket, path)
 }
 
 // Typing tells that the filter is being typed.

@@ -134,7 +134,7 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 		keys.Revisions: func(e Effect) bool { g, ok := e.(Goto); _, is := g.Screen.(*Versions); return ok && is },
 		keys.External: func(e Effect) bool {
 			x, ok := e.(Execute)
-			return ok && strings.Join(x.Program().Args[1:], " ") == "edit /etc/cron.d/etl"
+			return ok && strings.Join(x.Program().Args[1:], " ") == "edit --socket /run/cronring/cronring.sock /etc/cron.d/etl"
 		},
 	} {
 		if rest := presses(t, f, w, d, action); len(rest) != 1 || !want(rest[0]) {

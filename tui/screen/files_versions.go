@@ -39,7 +39,7 @@ func (s *Versions) Heading(*World) string { return "Versions of " + shortFile(&s
 
 // Foot names the keys of the last line.
 func (*Versions) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Restore, keys.Open, keys.Undo, keys.Help, keys.Back}
+	return []keys.Action{keys.Restore, keys.Undo, keys.Help, keys.Back}
 }
 
 // The slots of its questions.
