@@ -30,7 +30,7 @@ type Files struct {
 
 	peeked    string // whose versions are asked for
 	revisions []api.Revision
-	read      bool // they have come
+	of        string // whose they are; "": none have come
 }
 
 // NewFiles lists the crontabs.
@@ -80,7 +80,7 @@ func (f *Files) Take(w *World, a Answer) []Effect {
 		}
 	case slotRevisions:
 		if found, ok := a.Value.([]api.Revision); ok && a.Err == nil {
-			f.revisions, f.read = found, true
+			f.revisions, f.of = found, f.peeked
 		}
 	case slotExternal:
 		return f.Open(w)
@@ -115,7 +115,7 @@ func (f *Files) peek() []Effect {
 	if !ok || path == f.peeked {
 		return nil
 	}
-	f.peeked, f.revisions, f.read = path, nil, false
+	f.peeked = path
 	return []Effect{askRevisions(path)}
 }
 
@@ -453,13 +453,13 @@ func (f *Files) drawPeek(v canvas.View, w *World) {
 	switch {
 	case t.Missing:
 		put("There is none yet. enter begins one, or: cronring add", canvas.Style{})
-	case !f.read:
+	case f.of != t.File:
 		put("asking for its versions", canvas.Style{Role: canvas.Off})
 	case len(f.revisions) == 0:
 		put("No version of it is kept yet: the first change keeps what it says now.", canvas.Style{})
 	}
 	for _, r := range f.revisions {
-		if y >= v.Height() {
+		if y >= v.Height() || f.of != t.File {
 			return
 		}
 		put(revisionText(w, r), canvas.Style{})
