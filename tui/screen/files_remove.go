@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
@@ -23,23 +22,24 @@ func (w *World) placed(s Subject) Subject {
 
 // remove takes the entries of jobs out of their files.
 func (w *World) remove(about Subject) Do {
-	places := map[string][]string{}
-	var files []string
-	for _, r := range w.rows(about) {
-		if places[r.Table] == nil {
-			files = append(files, r.Table)
+	const shown = 8
+	files := map[string]bool{}
+	var detail []string
+	rows := w.rows(about)
+	for i, r := range rows {
+		files[r.Table] = true
+		if i < shown {
+			detail = append(detail, fmt.Sprintf("- %s:%d  %s  %s", r.Table, r.Line, r.Schedule, r.Command))
 		}
-		places[r.Table] = append(places[r.Table], fmt.Sprint(r.Line))
 	}
-	words := make([]string, len(files))
-	for i, file := range files {
-		words[i] = file + ":" + strings.Join(places[file], ",")
+	if more := len(rows) - shown; more > 0 {
+		detail = append(detail, fmt.Sprintf("and %d more", more))
 	}
 	undo := &Do{Class: Undoable, Question: "put " + what(about) + " back", Command: []string{"cronring", "undo"}}
 	return w.on(about, Do{
 		Class: Removes, Count: len(about.Jobs), Command: command("rm", about), Undo: undo,
 		Question: fmt.Sprintf("Delete %s from %s?", count(len(about.Jobs), "entry"), count(len(files), "file")),
-		Detail:   []string{strings.Join(words, "  "), "What the files say is kept: z undoes it, or cronring undo."},
+		Detail:   append(detail, "What the files say is kept: z undoes it, or cronring undo."),
 		Call: func(ctx context.Context, d Daemon) (string, error) {
 			done, err := removeEntries(ctx, d, refs(about))
 			*undo = putBack(done, what(about))

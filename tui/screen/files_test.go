@@ -155,7 +155,7 @@ func TestFilesDeleteAsksForCountAndUndoes(t *testing.T) {
 	w := newWorld(t)
 	about := Subject{Jobs: []job.ID{"etl-orders", "certbot-renew"}, Marked: true}
 	do := w.remove(about)
-	if do.Class != Removes || do.Count != 2 || do.Question != "Delete 2 entries from 2 files?" || do.Detail[0] != "/etc/cron.d/etl:14  /etc/cron.d/letsencrypt:3" {
+	if do.Class != Removes || do.Count != 2 || do.Question != "Delete 2 entries from 2 files?" || do.Detail[0] != "- /etc/cron.d/etl:14  */5 * * * *  /opt/etl/run orders --since auto" {
 		t.Errorf("got %+v", do)
 	}
 	if do := w.remove(Subject{Jobs: []job.ID{"pg-backup"}}); do.Class != Protected || do.Name != "pg-backup" {
