@@ -40,7 +40,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newGraph(a), newDead(a), newEvents(a), newConfig(a)},
+		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newConfig(a)},
 		"do": {
 			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
 			newState(a), newNotify(a),
