@@ -21,6 +21,7 @@
 //	daemon/{clock,spawn,spool,store,mail,       hands: what touches the machine
 //	        notify,journal,session,manager,
 //	        cgroup}
+//	daemon/review                               what a change of crontabs would do, pure
 //	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
 //	crontab  daemon/job                         nouns, pure
 //

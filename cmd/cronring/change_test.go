@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cronring/cronring/crontab"
@@ -42,5 +45,83 @@ func TestSetRefusesWhatIsNoOption(t *testing.T) {
 		if err := checkOption(setting); (err == nil) != ok {
 			t.Errorf("set JOB %s: got %v, want it taken: %t", setting, err, ok)
 		}
+	}
+}
+
+// conversation is a person before a terminal.
+type conversation struct {
+	t       *testing.T
+	outside *os.File
+	inside  *os.File
+}
+
+// hear reads until a text comes.
+func (c *conversation) hear(until string) string {
+	c.t.Helper()
+	var all strings.Builder
+	for part := make([]byte, 4096); !strings.Contains(all.String(), until); {
+		n, err := c.outside.Read(part)
+		if err != nil {
+			c.t.Fatalf("%v after %q, want %q", err, all.String(), until)
+		}
+		all.Write(part[:n])
+	}
+	return all.String()
+}
+
+func (c *conversation) say(text string) {
+	c.t.Helper()
+	if _, err := c.outside.WriteString(text + "\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// begin runs a command on the terminal; the exit code comes when it has ended.
+func (c *conversation) begin(args ...string) <-chan int {
+	code := make(chan int, 1)
+	go func() { code <- newApp(c.inside, c.inside, c.inside).run(args) }()
+	return code
+}
+
+func TestChangesAskOnATerminal(t *testing.T) {
+	h := newCrontabHost(t, crontab.Debian)
+	h.call(annUID, "0 5 * * * one\n")
+	outside, inside := openTerminal(t)
+	c := &conversation{t, outside, inside}
+	table := filepath.Join(h.places.Users, ann)
+	text := func() string {
+		r := h.call(annUID, "", "-l")
+		return r.out
+	}
+	t.Setenv("TMPDIR", "")
+	socket := []string{"--socket", h.socket, table}
+
+	code := c.begin(append([]string{"edit", "--editor", h.script(`echo "0 6 * * * two" >>"$1"`)}, socket...)...)
+	c.hear("install, edit again, or give up? (i/e/g) ")
+	c.say("e")
+	c.hear("(i/e/g) ")
+	c.say("i")
+	if got := <-code; got != 0 || text() != "0 5 * * * one\n0 6 * * * two\n0 6 * * * two\n" {
+		t.Errorf("edited twice: exit %d, %q", got, text())
+	}
+	c.hear("undo: cronring undo")
+
+	before := text()
+	code = c.begin(append([]string{"edit", "--editor", h.script(`echo "61 6 * * * bad" >>"$1"`)}, socket...)...)
+	c.hear("edit again, or give up? (e/g) ")
+	c.say("g")
+	if got := <-code; got != 0 || text() != before {
+		t.Errorf("given up: exit %d, %q", got, text())
+	}
+	c.hear("stays as it is")
+
+	code = c.begin(append([]string{"edit", "--editor", h.script(`echo "0 7 * * * three" >>"$1"`)}, socket...)...)
+	c.hear("(i/e/g) ")
+	h.call(annUID, "# meanwhile\n")
+	c.say("i")
+	c.hear("install yours over it, or give up? (i/g) ")
+	c.say("i")
+	if got := <-code; got != 0 || text() != before+"0 7 * * * three\n" {
+		t.Errorf("installed over another version: exit %d, %q", got, text())
 	}
 }

@@ -103,7 +103,7 @@ func (e *Editor) name() string {
 
 // Foot names the keys of the last line.
 func (e *Editor) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Save, keys.Form, keys.Problem, keys.Try, keys.Back, keys.UndoText, keys.Help}
+	return []keys.Action{keys.Save, keys.Form, keys.Problem, keys.Try, keys.Back, keys.UndoText}
 }
 
 // The slots of its questions.

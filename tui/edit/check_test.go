@@ -1,0 +1,79 @@
+package edit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+func checker(text string) *Checker {
+	return NewChecker(&api.TableText{
+		Table: api.Table{File: "/etc/cron.d/etl"}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian,
+		Account: "root", Privileged: true, Zone: "Europe/Berlin",
+	}, time.LoadLocation)
+}
+
+func TestCheckFindsProblemsAndEntries(t *testing.T) {
+	const old = "61 * * * * root old\n#@ name=a\n* * * * * root a\n"
+	c := checker(old)
+	got := c.Check(old + "0 0 13 * 5 root b\n62 * * * * root c\n")
+	if got.Errors != 2 || got.Warnings != 1 || len(got.Blocking) != 1 || got.Blocking[0].Line != 5 {
+		t.Errorf("got %d errors, %d warnings, blocking %v; want 2, 1 and line 5", got.Errors, got.Warnings, got.Blocking)
+	}
+	if added, changed, removed := got.Count(); added != 1 || changed != 0 || removed != 0 {
+		t.Errorf("got +%d ~%d -%d, want one added", added, changed, removed)
+	}
+	for from, want := range map[int]int{0: 1, 1: 4, 4: 5, 5: 1} {
+		if next, ok := got.NextProblem(from); !ok || next != want {
+			t.Errorf("after line %d comes %d, want %d", from, next, want)
+		}
+	}
+	if got.Worst(4) != crontab.Warning || got.Worst(5) != crontab.Error || got.Worst(3) != crontab.Notice {
+		t.Errorf("worst of lines 3, 4 and 5: %v, %v, %v", got.Worst(3), got.Worst(4), got.Worst(5))
+	}
+	lines := strings.Split(old, "\n")
+	about := got.About(2, func(line int) (string, bool) { return lines[line-1], line <= len(lines) })
+	if about == nil || about.Line() != 3 || got.Entry(2) != nil || got.Entry(3) == nil {
+		t.Errorf("line 2 is about %v, want the entry of line 3", about)
+	}
+}
+
+func TestLookAheadTellsYearAndClocks(t *testing.T) {
+	c := checker("")
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for line, want := range map[string]Outlook{
+		"0 5 * * * root a":  {2026, 365, "no effect: it names no repeated time"},
+		"30 2 * * * root a": {2026, 365, "28 Mar 2027: 02:30 does not exist: it runs once at 03:00 +02:00; 31 Oct 2027: 02:30 comes twice: it runs the first time only"},
+		"@reboot root a":    {2026, 0, "no change of the clock within two years"},
+	} {
+		e := c.Check(line + "\n").Entry(1)
+		if e == nil {
+			t.Fatalf("%q is no entry", line)
+		}
+		if got := LookAhead(e, now); got != want {
+			t.Errorf("%q: got %+v, want %+v", line, got, want)
+		}
+	}
+}
+
+// BenchmarkCheck is what a key costs in a crontab of 2,000 lines, aside from the
+// drawing: the text is put together, read, and compared.
+func BenchmarkCheck(b *testing.B) {
+	var text strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&text, "#@ name=job-%d overlap=skip\n%d %d * * * root /usr/bin/run --job %d\n", i, i%60, i/60%24, i)
+	}
+	c := checker(text.String())
+	buffer := NewBuffer(text.String())
+	buffer.Go(1001, 0)
+	for b.Loop() {
+		buffer.Insert("#")
+		if n := len(c.Check(buffer.Text()).Changes); n == 0 {
+			b.Fatal(n)
+		}
+	}
+}
