@@ -95,8 +95,17 @@ func (s *Detail) configText(width int) []paragraph {
 			text = append(text, said(" "+why, canvas.Style{Role: canvas.Doubt, Bold: true}))
 		}
 	}
+	var rest []paragraph
 	for i := range s.config.Options {
-		text = append(text, settingParagraphs(&s.config.Options[i], width)...)
+		o := &s.config.Options[i]
+		if o.Origin == crontab.BuiltIn.String() {
+			rest = append(rest, settingParagraphs(o, width)...)
+			continue
+		}
+		text = append(text, settingParagraphs(o, width)...)
+	}
+	if len(rest) > 0 {
+		text = append(append(text, ruled("Nobody said, so these are built in")), rest...)
 	}
 	text = append(text, ruled("In a shell"))
 	return append(text, said(" cronring config show "+shellWord(string(s.id)), canvas.Style{Bold: true}))

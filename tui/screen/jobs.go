@@ -16,6 +16,7 @@ type Jobs struct {
 	listing Listing[job.ID]
 	query   board.Query
 	settled uint64 // version of the board that the listing knows
+	moved   bool   // the cursor was, or all jobs have come: it stays on its job
 	pasts   pasts
 	file    dossier
 	menu    bool // the states to show are being chosen
@@ -75,6 +76,10 @@ func (s *Jobs) Refresh(w *World) []Effect {
 	if w.Board.Version() != s.settled || stale != s.rows.list.Stale() {
 		s.listing.Settle(&s.rows)
 		s.settled = w.Board.Version()
+	}
+	if !s.moved {
+		s.listing.Act(&s.rows, keys.First)
+		s.moved = w.Board.Complete() // what is first is known when all have come
 	}
 	return s.ask(w)
 }
@@ -157,6 +162,7 @@ func (s *Jobs) Act(w *World, a keys.Action) ([]Effect, bool) {
 		if !s.listing.Act(&s.rows, a) {
 			return nil, false
 		}
+		s.moved = true
 	}
 	return s.ask(w), true
 }
@@ -308,6 +314,15 @@ func (s *Jobs) SetView(w *World, v View) []Effect {
 		return nil // Open goes by the query
 	}
 	s.relist()
+	return s.ask(w)
+}
+
+// Seek puts the cursor on a job, once that has come.
+func (s *Jobs) Seek(w *World, id job.ID) []Effect {
+	if s.rows.list == nil || !s.listing.Select(&s.rows, id) {
+		return nil
+	}
+	s.moved = true
 	return s.ask(w)
 }
 

@@ -115,7 +115,7 @@ func (s *Jobs) drawHead(row canvas.View, w *World) {
 	if row.Width() < 20 {
 		return
 	}
-	x := row.Put(1, 0, fmt.Sprintf("%s jobs", thousands(w.Board.Len())), canvas.Style{Bold: true}) + 2
+	x := row.Put(1, 0, many(w.Board.Len(), "job"), canvas.Style{Bold: true}) + 2
 	for _, c := range []struct {
 		state job.State
 		word  string
@@ -141,7 +141,7 @@ func dayText(w *World) string {
 	if d == nil || d.Runs == 0 {
 		return ""
 	}
-	return fmt.Sprintf("24 h: %s runs, %s ok, lag p99 %s", thousands(d.Runs), percent(d.OK, d.Runs), lag(d.LagP99))
+	return fmt.Sprintf("24 h: %s, %s ok, lag p99 %s", many(d.Runs, "run"), percent(d.OK, d.Runs), lag(d.LagP99))
 }
 
 // drawQuery draws at the right what the list is sorted and narrowed by, and
@@ -323,6 +323,14 @@ func thousands(n int) string {
 		text = text[:i] + " " + text[i:]
 	}
 	return text
+}
+
+// many is a number of things in words, which may be large: "8 912 runs".
+func many(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return thousands(n) + " " + thing + "s"
 }
 
 // percent is a share with one decimal, never rounded up to all.

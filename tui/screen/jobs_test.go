@@ -436,6 +436,49 @@ func TestJobsDoNotReSortUnderTheCursor(t *testing.T) {
 	}
 }
 
+// The daemon sends the worst first, but not in the order in which all will stand.
+func TestJobsBeginAtTheFirst(t *testing.T) {
+	w := newWorld(t)
+	w.Board = board.New()
+	s := NewJobs()
+	rows := fixtureRows()
+	for _, part := range [][]api.Row{rows[7:9], rows[3:7], rows[:3]} {
+		w.Board.Apply(api.BoardUpdate{Rows: part})
+		s.Refresh(w)
+		if got := s.listing.Index(); got != 0 {
+			t.Errorf("while jobs come: cursor on %d, want the first", got)
+		}
+	}
+	w.Board.Apply(api.BoardUpdate{Rows: rows[9:], Complete: true})
+	s.Refresh(w)
+	first := at(t, s)
+	row := rows[13]
+	row.State, row.Ending, row.Job = job.StateFailing, "exit 1", "aaa"
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	s.Refresh(w)
+	if got := at(t, s); got != first || s.listing.Index() != 1 {
+		t.Errorf("a job fails later: cursor on %s, want it still on %s", got, first)
+	}
+}
+
+func TestJobsSeekBeforeAllHaveCome(t *testing.T) {
+	w := newWorld(t)
+	w.Board = board.New()
+	w.Board.Apply(api.BoardUpdate{Rows: fixtureRows()[:8]})
+	s := NewJobs()
+	s.Refresh(w)
+	s.Seek(w, "pg-backup")
+	if got := s.listing.Index(); got != 0 {
+		t.Errorf("a job that has not come: cursor on %d, want the first", got)
+	}
+	s.Seek(w, "cache-warm")
+	w.Board.Apply(api.BoardUpdate{Rows: fixtureRows()[8:], Complete: true})
+	s.Refresh(w)
+	if got := at(t, s); got != "cache-warm" {
+		t.Errorf("cursor: got %s, want it on cache-warm still", got)
+	}
+}
+
 func TestJobsAskThePastOnceAndAgainWhenItChanges(t *testing.T) {
 	s, w, d := newJobs(t, 80, 24)
 	var asked [][]job.ID
