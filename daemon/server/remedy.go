@@ -1,7 +1,7 @@
 package server
 
 import (
-	"fmt"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -19,7 +19,7 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 	case api.StepSchedule:
 		return []api.Remedy{ev.command("see when it is due", "next"), ev.command("have the schedule explained", "explain")}
 	case api.StepClock, api.StepDaemon:
-		return []api.Remedy{ev.command("run it now", "run"), ev.edit("make up what was missed: write #@ catchup=once above the entry")}
+		return append(ev.missed(), ev.set("make up what will be missed", "catchup=once"))
 	case api.StepOverlap:
 		return ev.makeRoom()
 	case api.StepParents:
@@ -35,8 +35,19 @@ func (ev *evidence) command(what, verb string) api.Remedy {
 	return api.Remedy{What: what, Command: "cronring " + verb + " " + quote(string(ev.job.ID))}
 }
 
-func (ev *evidence) edit(what string) api.Remedy {
-	return api.Remedy{What: what, Command: fmt.Sprintf("${EDITOR:-vi} +%d %s", ev.job.Line, quote(ev.job.Table))}
+// set is an option that changes what becomes of the next ones.
+func (ev *evidence) set(what, option string) api.Remedy {
+	return api.Remedy{What: what, Command: "cronring set " + quote(string(ev.job.ID)) + " " + option}
+}
+
+// missed runs the occurrence that did not come. What the schedule does not name,
+// or what runs at any time of its period, cannot be made up.
+func (ev *evidence) missed() []api.Remedy {
+	if !ev.named || ev.entry.Options().Period != nil {
+		return []api.Remedy{ev.command("run it now", "run")}
+	}
+	at := ev.at.In(ev.entry.Zone().Location()).Format(time.RFC3339Nano)
+	return []api.Remedy{{What: "run the missed one now", Command: "cronring backfill " + quote(string(ev.job.ID)) + " --at " + at}}
 }
 
 func (ev *evidence) lint() api.Remedy {
@@ -54,7 +65,7 @@ func (ev *evidence) enable() []api.Remedy {
 	case ev.job.Held != "":
 		return []api.Remedy{ev.lint()}
 	case ev.job.Disabled:
-		return []api.Remedy{ev.edit("let it run: take enabled=no out above the entry")}
+		return []api.Remedy{ev.set("let it run", "enabled=yes")}
 	}
 	return []api.Remedy{ev.command("run it now", "run")}
 }
@@ -62,15 +73,15 @@ func (ev *evidence) enable() []api.Remedy {
 func (ev *evidence) makeRoom() []api.Remedy {
 	switch ev.reason() {
 	case job.Overlapping:
-		return []api.Remedy{
+		return append([]api.Remedy{
 			ev.command("see the run that was in the way", "history"),
-			ev.edit("queue instead of skip: write #@ overlap=queue above the entry"),
-		}
+			ev.set("queue instead of skip", "overlap=queue"),
+		}, ev.missed()...)
 	case job.QueueFull:
-		return []api.Remedy{
+		return append([]api.Remedy{
 			ev.command("see the run that was in the way", "history"),
-			ev.edit("queue more than one: write #@ overlap=queue-all above the entry"),
-		}
+			ev.set("queue more than one", "overlap=queue-all"),
+		}, ev.missed()...)
 	}
 	return []api.Remedy{ev.command("see the run that is in the way", "history"), ev.command("end all its runs", "stop")}
 }

@@ -30,9 +30,13 @@ func (s *Server) addDecision(ctx context.Context, c *call, ev *evidence) error {
 	return s.addAt(ctx, c, ev)
 }
 
-// addAt looks at the occurrence at or within the minute from ev.at on; failing
-// that, at a run that somebody asked for in that minute.
+// addAt looks at what was decided for the very instant ev.at; failing that, at the
+// occurrence within the minute from there on, and then at a run that somebody
+// asked for in that minute.
 func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
+	if done, err := s.addExactly(ctx, c, ev); done || err != nil {
+		return err
+	}
 	from, to := ev.at, ev.at.Add(time.Minute)
 	if first := ev.entry.Schedule.Next(from.Add(-1)); !first.IsZero() && first.Before(to) {
 		ev.at, ev.named = first.UTC(), true
@@ -50,6 +54,27 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 	}
 	s.addRun(c, ev)
 	return nil
+}
+
+// addExactly looks at what was decided for the very instant. The schedule may name
+// another one soon after a run that somebody asked for.
+func (s *Server) addExactly(ctx context.Context, c *call, ev *evidence) (done bool, err error) {
+	at := ev.at
+	if ev.record, ev.decided, err = s.store.DecisionAt(ctx, ev.job.ID, at); err != nil {
+		return false, err
+	}
+	if !ev.decided {
+		if err = s.addAsked(ctx, ev, store.Filter{Since: at, Until: at.Add(time.Second)}); err != nil {
+			return false, err
+		}
+	}
+	if !ev.decided || !ev.at.Equal(at) {
+		ev.at, ev.decided, ev.record = at, false, job.Record{}
+		return false, nil
+	}
+	ev.named = isOccurrence(ev.entry.Schedule, at)
+	s.addRun(c, ev)
+	return true, nil
 }
 
 // findStart looks for the occurrence of an entry with a period that starts

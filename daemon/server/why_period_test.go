@@ -55,6 +55,28 @@ func TestWhyOfAPeriodTakesItsStartForIt(t *testing.T) {
 	}
 }
 
+// A person asks for a run shortly before the schedule names an occurrence: each
+// of both instants is explained by its own run.
+func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
+	w := newWorld(t, "#@ name=j\n* * * * * root true\n")
+	w.to("2026-11-20T00:00:30Z")
+	client := w.client()
+	runs, err := client.Run(t.Context(), api.RunRequest{Refs: []string{"j"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.to("2026-11-20T00:01:00Z")
+	for at, want := range map[string]job.Trigger{"2026-11-20T00:00:30Z": job.TriggerManual, "2026-11-20T00:01:00Z": job.TriggerClock, "2026-11-20T00:00:31Z": job.TriggerClock} {
+		why, err := client.Why(t.Context(), "j", instant(t, at))
+		if err != nil || why.Run == nil || why.Run.Trigger != want {
+			t.Errorf("at %s: got %+v, %v; want a run by %s", at, why.Run, err, want)
+		}
+	}
+	if !runs[0].Due.Equal(instant(t, "2026-11-20T00:00:30Z")) {
+		t.Errorf("the run that was asked for is due at %s", runs[0].Due)
+	}
+}
+
 func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 	w := newWorld(t, "#@ name=ghost\n* * * * * ghost true\n#@ name=old\n* * * * * old true\n")
 	w.step(engine.Bar{Users: map[string]engine.Barred{
