@@ -93,6 +93,11 @@ func removeEntries(ctx context.Context, d Daemon, refs []string) ([]api.Installe
 }
 
 func removeFrom(ctx context.Context, d Daemon, file string, jobs []job.Job) (api.Installed, error) {
+	return changeEntries(ctx, d, file, jobs, func(draft *crontab.Draft, lines []int) error { return draft.Remove(lines...) })
+}
+
+// changeEntries changes the entries of jobs in their file.
+func changeEntries(ctx context.Context, d Daemon, file string, jobs []job.Job, change func(draft *crontab.Draft, lines []int) error) (api.Installed, error) {
 	t, err := d.Table(ctx, file, "")
 	if err != nil {
 		return api.Installed{}, err
@@ -110,7 +115,7 @@ func removeFrom(ctx context.Context, d Daemon, file string, jobs []job.Job) (api
 		lines = append(lines, e.Line())
 	}
 	draft := crontab.NewDraft(string(t.Text), t.Config(loadZone).Format)
-	if err := draft.Remove(lines...); err != nil {
+	if err := change(draft, lines); err != nil {
 		return api.Installed{}, err
 	}
 	return d.InstallTable(ctx, api.TableRequest{File: t.File, Text: []byte(draft.Text()), Base: t.Sum})

@@ -3,6 +3,7 @@ package screen
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -275,7 +276,11 @@ func (s *Output) near(a keys.Action) []Effect {
 	id, at := s.run.Job, s.run.ID
 	return []Effect{Ask{slotNear, func(ctx context.Context, d Daemon) (any, error) {
 		if a == keys.PreviousRun {
-			return runBefore(ctx, d, id, at, func(*job.Run) bool { return true })
+			r, err := runBefore(ctx, d, id, at, func(*job.Run) bool { return true })
+			if errors.Is(err, errNoRun) {
+				err = fmt.Errorf("run %s is the oldest of %s that is known", at, safe.Text(string(id)))
+			}
+			return r, err
 		}
 		return runAfter(ctx, d, id, at)
 	}}}
@@ -304,8 +309,10 @@ func runBefore(ctx context.Context, d Daemon, id job.ID, before job.RunID, wante
 		}
 		before = runs.Runs[len(runs.Runs)-1].ID
 	}
-	return job.Run{}, fmt.Errorf("no such run of %s before run %s is known", safe.Text(string(id)), before)
+	return job.Run{}, errNoRun
 }
+
+var errNoRun = errors.New("no such run is known")
 
 // runAfter is the oldest run of a job after another.
 func runAfter(ctx context.Context, d Daemon, id job.ID, after job.RunID) (job.Run, error) {
@@ -350,7 +357,7 @@ func (s *Output) compare() []Effect {
 	return []Effect{Say{"looking for the last run that went well"}, Ask{slotCompare, func(ctx context.Context, d Daemon) (any, error) {
 		good, err := runBefore(ctx, d, id, at, func(r *job.Run) bool { return r.State == job.RunEnded && r.OK() })
 		if err != nil {
-			return nil, fmt.Errorf("no run of %s before this one went well, as far as is known: %w", safe.Text(string(id)), err)
+			return nil, fmt.Errorf("cannot compare with an earlier run that went well: %w", err)
 		}
 		before, err := outputOf(ctx, d, good.ID)
 		if err != nil {

@@ -170,7 +170,7 @@ func TestOutputGoesThroughRuns(t *testing.T) {
 		{keys.NextRun, 4213, "run 4213 is the newest of etl-orders"},
 		{keys.PreviousRun, 4212, ""},
 		{keys.PreviousRun, 4210, ""},
-		{keys.PreviousRun, 4210, "no such run of etl-orders before run 4210 is known"},
+		{keys.PreviousRun, 4210, "run 4210 is the oldest of etl-orders that is known"},
 		{keys.NextRun, 4212, ""},
 		{keys.NextRun, 4213, ""},
 	} {
@@ -226,7 +226,7 @@ func TestOutputWithoutAGoodRunSaysSo(t *testing.T) {
 	w, d := newWorld(t), outputDaemon()
 	o := openOutput(t, w, d, Subject{Run: 4210})
 	rest := actOn(t, o, w, d, keys.Diff)
-	if say, ok := rest[len(rest)-1].(Say); !ok || !strings.Contains(say.Text, "no run of etl-orders before this one went well") {
+	if say, ok := rest[len(rest)-1].(Say); !ok || !strings.Contains(say.Text, "cannot compare with an earlier run that went well") {
 		t.Errorf("got effects %v", rest)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -168,7 +167,7 @@ func (s *Why) Act(w *World, a keys.Action) ([]Effect, bool) {
 		return s.step(w, a), true
 	case keys.Remedy1, keys.Remedy2, keys.Remedy3, keys.Remedy4:
 		if n := remedyNumber(a); n < len(s.answer.Remedies) {
-			return s.remedy(s.answer.Remedies[n]), true
+			return s.remedy(w, s.answer.Remedies[n]), true
 		}
 		return nil, true
 	}
@@ -260,7 +259,11 @@ func (s *Why) paragraphs(w *World, width int) []paragraph {
 func (s *Why) explained(w *World, width int) []paragraph {
 	a := &s.answer
 	sign, style := stepSign(w, a.Sum())
-	text := []paragraph{{spans: []span{{" " + sign + " ", style}, {a.Verdict, canvas.Style{Bold: true}}}, hang: 3}}
+	var text []paragraph
+	if width < fullWidth { // where the first line has no room for it
+		text = append(text, said(fmt.Sprintf(" %s at %s", a.Job, s.stamp(w, a.At)), canvas.Style{Role: canvas.Title}))
+	}
+	text = append(text, paragraph{spans: []span{{" " + sign + " ", style}, {a.Verdict, canvas.Style{Bold: true}}}, hang: 3})
 	if s.err != nil {
 		text = append(text, errorParagraphs(w, s.err)...)
 	}
@@ -354,53 +357,6 @@ func shellTime(t, now time.Time, loc *time.Location) string {
 func midnight(t time.Time, loc *time.Location) time.Time {
 	y, m, d := t.In(loc).Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, loc)
-}
-
-// remedy does what is proposed: what the dashboard can do, it does itself, with
-// its questions; the rest goes to the clipboard.
-func (s *Why) remedy(r api.Remedy) []Effect {
-	id := s.answer.Job
-	subject := Subject{Jobs: []job.ID{id}, File: s.answer.Table, Line: s.answer.Line}
-	if s.answer.Run != nil {
-		subject.Run = s.answer.Run.ID
-	}
-	program, rest, _ := strings.Cut(r.Command, " ")
-	verb, rest, _ := strings.Cut(rest, " ")
-	own := rest == shellWord(string(id))
-	switch {
-	case program == "${EDITOR:-vi}":
-		return []Effect{Press{keys.Edit, subject}}
-	case program != "cronring":
-	case verb == "logs" && s.answer.Run != nil && strings.HasSuffix(rest, s.answer.Run.ID.String()):
-		return []Effect{Press{keys.ShowOutput, subject}}
-	case verb == "run" && rest == "--force "+shellWord(string(id)):
-		return []Effect{forcedRun(id)}
-	case verb == "history" && own:
-		return []Effect{Goto{NewRunsOf(id)}}
-	case own && remedyKeys[verb] != "":
-		return []Effect{Press{remedyKeys[verb], Subject{Jobs: []job.ID{id}}}}
-	}
-	return []Effect{Clip{Text: r.Command, What: "the command"}}
-}
-
-// remedyKeys are the verbs of remedies that a key does to the job.
-var remedyKeys = map[string]keys.Action{"run": keys.Run, "resume": keys.Pause, "stop": keys.Stop}
-
-// forcedRun runs a job although something keeps it back.
-func forcedRun(id job.ID) Do {
-	return Do{
-		Class:    Effects,
-		Question: "Run " + safe.Text(string(id)) + " now, although something keeps it back?",
-		Detail:   []string{"Pauses, if=, host= and runs that are going are passed over."},
-		Command:  []string{"cronring", "run", "--force", string(id)},
-		Call: func(ctx context.Context, d Daemon) (string, error) {
-			runs, err := d.Run(ctx, api.RunRequest{Refs: []string{string(id)}, Force: true})
-			if err != nil || len(runs) == 0 {
-				return "", err
-			}
-			return "run " + runs[0].ID.String() + " was started", nil
-		},
-	}
 }
 
 func said(text string, s canvas.Style) paragraph {

@@ -179,6 +179,10 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 		{"cronring run --force j", "do [cronring run --force j]"},
 		{"${EDITOR:-vi} +15 /etc/cron.d/etl", "press edit j 77"},
 		{"cronring history j", "goto *screen.Runs"},
+		{"cronring set j overlap=queue", "do [cronring set j overlap=queue]"},
+		{"cronring set other overlap=queue", "clip cronring set other overlap=queue"},
+		{"cronring set j overlap=queue; reboot", "clip cronring set j overlap=queue; reboot"},
+		{"cronring backfill j --at 2026-11-20T02:30:00+01:00", "press backfill j 0"},
 		{"cronring run other", "clip cronring run other"},
 		{"cronring lint /etc/cron.d/etl", "clip cronring lint /etc/cron.d/etl"},
 		{"getent passwd ann", "clip getent passwd ann"},
@@ -275,10 +279,38 @@ func TestShellTimeThatTheClockShowsTwice(t *testing.T) {
 func TestForcedRunSaysWhatCameOfIt(t *testing.T) {
 	d := &fakeDaemon{}
 	said, err := forcedRun("j").Call(context.Background(), d)
-	if err != nil || said != "run 4231 was started" {
+	if err != nil || said != "started run 4231 of j" {
 		t.Errorf("got %q, %v", said, err)
 	}
 	if !slices.Equal(d.asked, []string{"run j"}) {
 		t.Errorf("it asked for %v, want one run of j", d.asked)
+	}
+}
+
+func TestWhySetsAnOptionAndTakesItBack(t *testing.T) {
+	w := newWorld(t)
+	text := "# orders\n*/5 * * * * etl /opt/etl-orders/run --all\n"
+	d := &fakeDaemon{
+		list: func(api.Query) ([]job.Status, error) {
+			return []job.Status{{Job: job.Job{ID: "etl-orders", Table: "/etc/cron.d/etl", Line: 2, Command: "/opt/etl-orders/run --all"}}}, nil
+		},
+		table: func(file, _ string) (api.TableText, error) {
+			return api.TableText{Table: api.Table{File: file}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "UTC"}, nil
+		},
+		install: func(r api.TableRequest) (api.Installed, error) {
+			text = string(r.Text)
+			return api.Installed{Before: 31}, nil
+		},
+	}
+	do := w.setOption("etl-orders", "overlap", "queue")
+	if do.Class != Effects {
+		t.Errorf("it is of class %d, want one that is asked about", do.Class)
+	}
+	said, err := do.Call(t.Context(), d)
+	if want := "# orders\n#@ overlap=queue\n*/5 * * * * etl /opt/etl-orders/run --all\n"; err != nil || text != want || said != "etl-orders has overlap=queue" {
+		t.Errorf("the file says %q, and the dashboard %q, %v; want %q", text, said, err, want)
+	}
+	if _, err := do.Undo.Call(t.Context(), d); err != nil || !slices.Contains(d.asked, "undo") || !slices.Contains(do.Undo.Command, "31") {
+		t.Errorf("taking it back asks for %v as %v, %v; want revision 31", d.asked, do.Undo.Command, err)
 	}
 }
