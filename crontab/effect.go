@@ -22,7 +22,7 @@ func (c Change) Effect(spec string, s cron.Schedule) string {
 		return "no effect"
 	}
 	before, after := Wall(c.At, c.Before), Wall(c.At, c.After)
-	if after.After(before) {
+	if c.Forward() {
 		return gapEffect(c, s, namedIn(plain, before, after))
 	}
 	return repeatEffect(c, s, namedIn(plain, after, before))
@@ -44,7 +44,7 @@ func gapEffect(c Change, s cron.Schedule, named []time.Time) string {
 	if len(named) == 0 {
 		return "no effect: it names no time in the gap"
 	}
-	if PassesOf(s) != PassEach && s.Next(c.At.Add(-1)).Equal(c.At) {
+	if c.madeUp(s) {
 		return fmt.Sprintf("%s: it runs once at %s", wallTimes(named, "does not exist", "do not exist"), c.At.Format("15:04 -07:00"))
 	}
 	return fmt.Sprintf("%s: %s fewer that day", wallTimes(named, "does not exist", "do not exist"), runCount(len(named)))
@@ -54,7 +54,7 @@ func repeatEffect(c Change, s cron.Schedule, named []time.Time) string {
 	if len(named) == 0 {
 		return "no effect: it names no repeated time"
 	}
-	span := time.Duration(c.Before-c.After) * time.Second
+	span := c.span()
 	twice := wallTimes(named, "comes twice", "come twice")
 	first, second := len(namedIn(s, c.At.Add(-span), c.At)), len(namedIn(s, c.At, c.At.Add(span)))
 	switch {

@@ -27,9 +27,8 @@ func (c zoneChange) title() string {
 
 // nextChanges tells what the next two changes of the zone do to a schedule.
 func nextChanges(spec string, s cron.Schedule, zone *crontab.Zone, from time.Time) []zoneChange {
-	changes := zone.Changes(from, from.AddDate(2, 0, 0))
 	effects := []zoneChange{}
-	for _, c := range changes[:min(2, len(changes))] {
+	for _, c := range zone.Coming(from, 2) {
 		effects = append(effects, zoneChange{
 			At: c.At, Before: crontab.Wall(c.At, c.Before).Format("15:04"), After: crontab.Wall(c.At, c.After).Format("15:04"),
 			Effect: c.Effect(spec, s),

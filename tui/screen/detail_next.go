@@ -50,8 +50,7 @@ func newOutlook(j *api.Job, now time.Time, loc *time.Location) outlook {
 		runs = append(runs, t)
 	}
 	o.runs = runs
-	changes := zone.Changes(now, now.AddDate(2, 0, 0))
-	for _, c := range changes[:min(2, len(changes))] {
+	for _, c := range zone.Coming(now, 2) {
 		o.changes = append(o.changes, clockChange{crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After), c.Effect(j.Job.Schedule, s)})
 	}
 	return o
