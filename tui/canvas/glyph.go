@@ -51,7 +51,7 @@ var blocks = Glyphs{
 var letters = Glyphs{
 	Tier: ASCII,
 	OK:   "+", Failed: "X", Late: "!", Running: ">", Held: "=", New: ".",
-	Skipped: ".", Planned: ":", Expected: "~", Long: "=", Ran: "#",
+	Skipped: ".", Planned: ":", Expected: "~", Long: "-", Ran: "#",
 	Bars:   [8]string{".", ".", ":", "-", "=", "+", "#", "#"},
 	Across: "-", Down: "|", Tee: "+", Foot: "+",
 	Cursor: ">", Mark: "*", Ellipsis: "~", Caret: "_",

@@ -72,6 +72,8 @@ var table = []Binding{
 	{Raw, Output, []string{"ctrl+y"}, "raw", "text alone, to copy with the mouse", ""},
 	{Diff, Output, []string{"="}, "diff", "compare with the last good run", ""},
 
+	{NextSlot, Timeline, []string{"tab"}, "past/next", "to the next run or occurrence of the job", ""},
+	{PreviousSlot, Timeline, []string{"shift+tab"}, "past/next", "to the run or occurrence before", ""},
 	{Earlier, Timeline, []string{"h", "left"}, "earlier", "scroll to earlier", ""},
 	{Later, Timeline, []string{"l", "right"}, "later", "scroll to later", ""},
 	{ZoomIn, Timeline, []string{"+"}, "zoom in", "show less time", ""},

@@ -19,6 +19,7 @@ const (
 
 // Draw draws everything.
 func (s *Shell) Draw(v canvas.View) {
+	s.w.Width = v.Width()
 	if v.Width() < leastWidth || v.Height() < leastHeight {
 		s.drawSmall(v)
 		return

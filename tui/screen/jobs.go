@@ -61,6 +61,7 @@ func (*Jobs) Scope() keys.Scope { return keys.Jobs }
 
 // Open lists the jobs, and asks for what is shown of them.
 func (s *Jobs) Open(w *World) []Effect {
+	s.adopt(w)
 	s.pasts.asking, s.sums.asking = false, false
 	s.file.reopen()
 	return s.Refresh(w)
@@ -84,8 +85,19 @@ func (s *Jobs) Refresh(w *World) []Effect {
 	return s.ask(w)
 }
 
+// adopt lists the jobs as another screen does that has narrowed them.
+func (s *Jobs) adopt(w *World) {
+	if s.rows.list == nil || sameQuery(w.Query, s.query) {
+		return
+	}
+	s.query = w.Query
+	s.listing.SetFilter(s.query.Text)
+	s.relist()
+}
+
 // ask asks for what is in view and not known.
 func (s *Jobs) ask(w *World) []Effect {
+	w.Query = s.query
 	effects := s.pasts.ask(w, s.inView)
 	id, _ := s.listing.Cursor()
 	effects = append(effects, s.file.ask(w, id, s.split)...)

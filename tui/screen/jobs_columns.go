@@ -185,8 +185,10 @@ func drawState(f *field, s *Jobs, w *World) {
 	}
 }
 
-func drawNext(f *field, s *Jobs, w *World) {
-	r := s.row
+func drawNext(f *field, s *Jobs, w *World) { putNext(f, s.row, w) }
+
+// putNext says when a job runs next, or until when it is held.
+func putNext(f *field, r *api.Row, w *World) {
 	switch {
 	case r.State == job.StateHeld && !r.HeldUntil.IsZero() && !w.Absolute:
 		f.bytes(when.AppendHour(f.number[:0], r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})

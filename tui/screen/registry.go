@@ -11,6 +11,7 @@ var roots = []struct {
 }{
 	{keys.ShowJobs, "Jobs", func() Screen { return NewJobs() }},
 	{keys.ShowRuns, "Runs", func() Screen { return NewRuns() }},
+	{keys.ShowTimeline, "Timeline", func() Screen { return NewTimeline() }},
 	{keys.ShowFiles, "Files", func() Screen { return NewFiles() }},
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// World is what all screens see. The shell alone changes it.
+// World is what all screens see. The shell alone changes it, but for Query.
 type World struct {
 	Now    time.Time // the daemon's clock; frozen while Link is not live
 	Status api.Status
@@ -23,6 +23,9 @@ type World struct {
 	Absolute bool   // times are shown as such, not by their distance
 	Still    bool   // nothing moves by itself: animation is off
 	ReadOnly string // why nothing may be changed; empty: it may
+
+	Width int         // of the terminal, as drawn last
+	Query board.Query // what lists of jobs go by: the same jobs on all screens
 
 	// Busy says that the person moved within the last two seconds, so that
 	// lists do not re-sort under the cursor.

@@ -1,0 +1,207 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// clashes lists the minutes of the next day in which jobs start together, and
+// says where there is room for another.
+type clashes struct {
+	line    *Timeline // that it was opened from
+	listing Listing[int64]
+	answer  api.Clashes
+	slots   []api.Slot // for an hourly job and for a daily one
+	known   bool
+	err     error
+	minutes Slice[int64]
+}
+
+func newClashes(line *Timeline) *clashes { return &clashes{line: line} }
+
+// clashList is what the daemon told of clashes, and of room for other jobs.
+type clashList struct {
+	answer api.Clashes
+	slots  []api.Slot
+}
+
+// slotClashes is the slot of its question, listedClashes how many it lists.
+const (
+	slotClashes   = "clashes"
+	listedClashes = 200
+)
+
+// Scope is that of clashes.
+func (*clashes) Scope() keys.Scope { return keys.Clash }
+
+// Heading names it.
+func (s *clashes) Heading(w *World) string {
+	text := "Clashes: minutes in which jobs start together"
+	if s.known {
+		text += ", " + instantText(w, s.answer.From, s.line.zone(w)) + " to " + instantText(w, s.answer.To, s.line.zone(w))
+	}
+	return text
+}
+
+// Open asks.
+func (s *clashes) Open(*World) []Effect {
+	return []Effect{Ask{slotClashes, func(ctx context.Context, d Daemon) (any, error) { return askClashes(ctx, d) }}}
+}
+
+func askClashes(ctx context.Context, d Daemon) (list clashList, err error) {
+	for _, kind := range []string{"hourly", "daily"} {
+		if list.answer, err = d.Clashes(ctx, api.ClashQuery{Limit: listedClashes, Suggest: kind}); err != nil {
+			return list, err
+		}
+		if slot := list.answer.Suggest; slot != nil {
+			list.slots = append(list.slots, *slot)
+		}
+	}
+	return list, nil
+}
+
+// Take receives the list.
+func (s *clashes) Take(_ *World, a Answer) []Effect {
+	if s.err = a.Err; a.Err != nil {
+		return nil
+	}
+	list := a.Value.(clashList)
+	s.answer, s.slots, s.known, s.minutes = list.answer, list.slots, true, nil
+	for i := range s.answer.Clashes {
+		s.minutes = append(s.minutes, s.answer.Clashes[i].At.Unix())
+	}
+	s.listing.Settle(s.minutes)
+	return nil
+}
+
+// Refresh asks again when the daemon has come back.
+func (s *clashes) Refresh(w *World) []Effect {
+	if w.Link.Live && s.err != nil && api.KindOf(s.err) == api.Unreachable {
+		return s.Open(w)
+	}
+	return nil
+}
+
+// Act moves, and shows a minute on the time line.
+func (s *clashes) Act(_ *World, a keys.Action) ([]Effect, bool) {
+	if a == keys.Open {
+		if c := s.current(); c != nil {
+			s.line.look(c.At)
+			return []Effect{Back{}}, true
+		}
+		return nil, true
+	}
+	if a == keys.Back || !s.listing.Act(s.minutes, a) {
+		return nil, false
+	}
+	return nil, true
+}
+
+// look puts a minute in the middle of the time line, and the cursor on it.
+func (s *Timeline) look(at time.Time) {
+	s.span, s.cell = leastSpan, at
+	s.from = at.Add(-time.Duration(s.cells/2) * steps[stepFor(s.span, s.cells)])
+}
+
+func (s *clashes) current() *api.Clash {
+	if i := s.listing.Index(); i < len(s.answer.Clashes) {
+		return &s.answer.Clashes[i]
+	}
+	return nil
+}
+
+// Subject is nothing: a minute is not one job's.
+func (*clashes) Subject(*World) Subject { return Subject{} }
+
+// Refuses says what a list of minutes cannot do.
+func (s *clashes) Refuses(_ *World, a keys.Action) string {
+	switch a {
+	case keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide:
+		return "the fullest minutes stand first"
+	case keys.Open:
+		if s.current() == nil {
+			return "nothing is selected"
+		}
+	}
+	return ""
+}
+
+// Foot is the keys of clashes.
+func (*clashes) Foot(*World) []keys.Action {
+	return []keys.Action{keys.Open, keys.Back, keys.Palette, keys.Help, keys.Leave}
+}
+
+// Draw draws where there is room for other jobs, and the minutes.
+func (s *clashes) Draw(v canvas.View, w *World) {
+	switch {
+	case s.err != nil && !s.known:
+		p := page{paragraphs: errorParagraphs(w, s.err)}
+		p.draw(v, w.Glyphs)
+		return
+	case !s.known:
+		v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
+		return
+	}
+	head := page{paragraphs: s.summary(w)}
+	rows := 0
+	for _, p := range head.paragraphs {
+		rows += len(p.wrapped(nil, v.Width()))
+	}
+	rows = min(rows, max(v.Height()-3, 0))
+	head.draw(v.Above(rows), w.Glyphs)
+	v = v.Below(rows)
+	drawRule(v.Row(0), "", w.Glyphs)
+	s.drawMinutes(v.Below(1), w)
+}
+
+// summary says how many clashes there are, and where there are none.
+func (s *clashes) summary(w *World) []paragraph {
+	text := []paragraph{{spans: []span{{text: fmt.Sprintf(" %s with 2 starts or more; %s in all", counted(s.answer.Minutes, "minute"), counted(s.answer.Starts, "start"))}}, hang: 1}}
+	for i, slot := range s.slots {
+		kind := []string{"hourly", "daily"}[i]
+		text = append(text, paragraph{spans: []span{{text: safe.Pad(" quietest, "+kind, 19)}, {slot.Schedule, canvas.Style{Bold: true}},
+			{text: fmt.Sprintf("  %s there, %d in the busiest", counted(slot.Starts, "start"), slot.Busiest)}}, hang: 3})
+	}
+	return append(text, said(" same text in a shell: cronring clashes --suggest daily", canvas.Style{Role: canvas.Off}))
+}
+
+func (s *clashes) drawMinutes(v canvas.View, w *World) {
+	if len(s.minutes) == 0 {
+		v.Put(1, 0, "No two jobs start in the same minute.", canvas.Style{})
+		return
+	}
+	loc := s.line.zone(w)
+	title := canvas.Style{Role: canvas.Title, Bold: true}
+	const at, starts, quiet, who = 1, 13, 21, 31
+	wide := v.Width() >= fullWidth
+	v.Put(at, 0, "AT", title)
+	v.Put(starts, 0, "STARTS", title)
+	names := starts + 8
+	if wide {
+		v.Put(quiet, 0, "QUIETEST", title)
+		names = who
+	}
+	v.PutCut(names, 0, v.Width()-names, "JOBS", w.Glyphs.Ellipsis, title)
+	v = v.Below(1)
+	first, last := s.listing.Window(s.minutes, v.Height())
+	for i := first; i < last; i++ {
+		c, row := &s.answer.Clashes[i], v.Row(i-first)
+		row.Put(at, 0, instantText(w, c.At, loc), canvas.Style{})
+		row.Put(starts, 0, safe.Pad(strconv.Itoa(c.Starts), 6), canvas.Style{})
+		if wide && !c.Quiet.IsZero() {
+			row.Put(quiet, 0, c.Quiet.In(loc).Format("15:04"), canvas.Style{})
+		}
+		row.PutCut(names, 0, row.Width()-names-1, someNames(c.Jobs, c.Starts), w.Glyphs.Ellipsis, canvas.Style{})
+		if i == s.listing.Index() {
+			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+			row.Restyle(selected)
+		}
+	}
+}

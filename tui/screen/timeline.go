@@ -1,0 +1,505 @@
+package screen
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// Timeline shows what ran and what will run on one axis around now: the jobs as
+// they are listed on the screen of the jobs, and how many start in each cell.
+//
+// Below is who starts together with what is under the cursor.
+type Timeline struct {
+	rows    jobRows
+	listing Listing[job.ID]
+	settled uint64 // version of the board that the listing knows
+
+	span  time.Duration
+	from  time.Time // the axis begins there; zero: now is in its middle
+	cell  time.Time // what the cursor in a row is on; zero: on the job as a whole
+	cells int       // how many there is room for, as drawn last
+	top   int       // line of the first row, likewise
+	left  int       // column of the first cell, likewise
+
+	line   lineAnswer
+	asked  lineQuestion
+	at     time.Time // when it was asked
+	asking bool
+	err    error
+
+	together minutes     // what together is known about
+	clash    api.Clashes // the starts in it
+	clashed  bool        // the daemon has told them
+	row      api.Row     // that is drawn
+}
+
+// NewTimeline makes the screen.
+func NewTimeline() *Timeline { return &Timeline{span: usualSpan} }
+
+// lineQuestion is what was asked about.
+type lineQuestion struct {
+	axis   axis
+	jobs   []job.ID
+	stamps []pastStamp
+}
+
+// lineAnswer is what the daemon told.
+type lineAnswer struct {
+	axis axis
+	line api.Timeline
+	jobs map[job.ID]*api.TimelineJob
+}
+
+// minutes is a time in which jobs may start together.
+type minutes struct{ from, to time.Time }
+
+// Scope is that of the time line.
+func (*Timeline) Scope() keys.Scope { return keys.Timeline }
+
+// The slots of its questions.
+const (
+	slotLine     = "line"
+	slotTogether = "together"
+)
+
+// Open shows the jobs that are listed on their screen, in the same order.
+func (s *Timeline) Open(w *World) []Effect {
+	s.asking = false
+	s.list(w)
+	return s.Refresh(w)
+}
+
+// list lists the jobs by what lists of jobs go by.
+func (s *Timeline) list(w *World) {
+	if s.rows.board != w.Board {
+		s.rows = jobRows{w.Board, w.Board.List(w.Query)}
+	} else if !sameQuery(s.rows.list.Query(), w.Query) {
+		s.rows.list.Set(w.Query)
+	}
+	s.listing.SetFilter(w.Query.Text)
+	s.listing.Settle(&s.rows)
+}
+
+func sameQuery(a, b board.Query) bool {
+	return a.Text == b.Text && a.Order == b.Order && a.Reverse == b.Reverse && slices.Equal(a.States, b.States)
+}
+
+// Refresh follows the board, and the time.
+func (s *Timeline) Refresh(w *World) []Effect {
+	stale := s.rows.list.Stale()
+	s.rows.list.Refresh(w.Busy && w.Board.Complete())
+	if w.Board.Version() != s.settled || stale != s.rows.list.Stale() {
+		s.listing.Settle(&s.rows)
+		s.settled = w.Board.Version()
+	}
+	return s.ask(w)
+}
+
+// zone is that of the axis: jobs of several zones stand below each other.
+func (s *Timeline) zone(w *World) *time.Location {
+	if w.Zone == ZoneUTC {
+		return time.UTC
+	}
+	return w.Local
+}
+
+// axis is what is shown now.
+func (s *Timeline) axis(w *World) axis {
+	if s.cells == 0 {
+		s.cells = placeLine(w.Width, w.Absolute).cells
+	}
+	a := newAxis(w.Now, s.span, s.cells, s.zone(w))
+	if !s.from.IsZero() {
+		a.from = floorTo(s.from, a.step, s.zone(w))
+	}
+	return a
+}
+
+// ask asks about what is in view, if another time or other jobs are than those
+// asked about, or something has become of these. One question is on its way at a
+// time.
+func (s *Timeline) ask(w *World) []Effect {
+	if !w.Link.Live {
+		return nil
+	}
+	return append(s.askLine(w), s.askTogether(w)...)
+}
+
+func (s *Timeline) askLine(w *World) []Effect {
+	q := s.question(w)
+	soon := w.Now.Sub(s.at) < patience
+	switch {
+	case s.asking, len(q.jobs) == 0:
+		return nil
+	case s.err != nil && soon:
+		return nil
+	case s.err == nil && q.axis == s.asked.axis && slices.Equal(q.jobs, s.asked.jobs) && (soon || slices.Equal(q.stamps, s.asked.stamps)):
+		return nil
+	}
+	s.asking, s.asked, s.at = true, q, w.Now
+	return []Effect{Ask{slotLine, func(ctx context.Context, d Daemon) (any, error) {
+		refs := make([]string, len(q.jobs))
+		for i, id := range q.jobs {
+			refs[i] = string(id)
+		}
+		line, err := d.Timeline(ctx, api.TimelineQuery{Refs: refs, From: q.axis.from, To: q.axis.to(), Cells: q.axis.cells})
+		return newLineAnswer(q.axis, line), err
+	}}}
+}
+
+func newLineAnswer(a axis, line api.Timeline) lineAnswer {
+	answer := lineAnswer{a, line, make(map[job.ID]*api.TimelineJob, len(line.Jobs))}
+	for i := range line.Jobs {
+		answer.jobs[line.Jobs[i].Job] = &line.Jobs[i]
+	}
+	return answer
+}
+
+// question is what would be asked now.
+func (s *Timeline) question(w *World) lineQuestion {
+	q := lineQuestion{axis: s.axis(w)}
+	first, last := s.listing.Seen(&s.rows)
+	for i := first; i < min(last, first+api.MaxPast); i++ {
+		s.row = w.Board.Row(s.rows.list.At(i))
+		q.jobs = append(q.jobs, s.row.Job)
+		q.stamps = append(q.stamps, stampOf(&s.row))
+	}
+	return q
+}
+
+// askTogether asks who starts in the cell under the cursor, or with the next
+// occurrence of the job.
+func (s *Timeline) askTogether(w *World) []Effect {
+	m := s.minutes(w)
+	if m == s.together {
+		return nil
+	}
+	s.together, s.clashed = m, false
+	if m.from.IsZero() {
+		return []Effect{Forget{slotTogether}}
+	}
+	return []Effect{Ask{slotTogether, func(ctx context.Context, d Daemon) (any, error) {
+		return d.Clashes(ctx, api.ClashQuery{From: m.from, To: m.to, Limit: 1})
+	}}}
+}
+
+// minutes are those that are asked about: none of the past.
+func (s *Timeline) minutes(w *World) minutes {
+	a, present := s.axis(w), w.Now.Truncate(time.Minute)
+	from, to := s.cell, s.cell
+	if !s.cell.IsZero() {
+		from = a.at(a.index(s.cell))
+		to = from.Add(min(a.step, day))
+	} else if row, ok := s.current(w); ok && !row.Next.IsZero() && row.Next.After(w.Now) {
+		from = row.Next.Truncate(time.Minute)
+		to = from.Add(time.Minute)
+	}
+	if !to.After(present) {
+		return minutes{}
+	}
+	if from.Before(present) {
+		from = present
+	}
+	return minutes{from.UTC(), to.UTC()}
+}
+
+// Take receives what was asked for.
+func (s *Timeline) Take(w *World, a Answer) []Effect {
+	switch a.Slot {
+	case slotLine:
+		s.asking = false
+		if s.err = a.Err; a.Err == nil {
+			s.line = a.Value.(lineAnswer)
+		}
+	case slotTogether:
+		if a.Err == nil {
+			s.clash, s.clashed = a.Value.(api.Clashes), true
+		}
+	}
+	return s.ask(w)
+}
+
+// current is the row under the cursor.
+func (s *Timeline) current(w *World) (api.Row, bool) {
+	id, ok := s.listing.Cursor()
+	if !ok {
+		return api.Row{}, false
+	}
+	return w.row(Subject{Jobs: []job.ID{id}})
+}
+
+// under is what stands in the cell under the cursor, if something does.
+func (s *Timeline) under(w *World) (c api.TimelineCell, ok bool) {
+	id, known := s.listing.Cursor()
+	if !known || s.cell.IsZero() {
+		return c, false
+	}
+	a := s.axis(w)
+	for cell, i := range s.line.of(id, a) {
+		if i == a.index(s.cell) {
+			return *cell, true
+		}
+	}
+	return c, false
+}
+
+// of gives the cells of a job with their places on an axis, which may begin
+// elsewhere than the one that was asked about.
+func (l *lineAnswer) of(id job.ID, a axis) func(yield func(*api.TimelineCell, int) bool) {
+	return func(yield func(*api.TimelineCell, int) bool) {
+		j := l.jobs[id]
+		if j == nil || l.axis.step != a.step {
+			return
+		}
+		shift := l.axis.index(a.from)
+		for i := range j.Cells {
+			if at := j.Cells[i].Cell - shift; at >= 0 && at < a.cells && !yield(&j.Cells[i], at) {
+				return
+			}
+		}
+	}
+}
+
+// Act moves in the list and in time.
+func (s *Timeline) Act(w *World, a keys.Action) ([]Effect, bool) {
+	switch a {
+	case keys.Earlier:
+		s.scroll(w, -1)
+	case keys.Later:
+		s.scroll(w, 1)
+	case keys.ZoomIn:
+		s.zoom(w, -1)
+	case keys.ZoomOut:
+		s.zoom(w, 1)
+	case keys.Now:
+		s.from, s.cell = time.Time{}, time.Time{}
+	case keys.NextSlot:
+		s.step(w, 1)
+	case keys.PreviousSlot:
+		s.step(w, -1)
+	case keys.Clashes:
+		return []Effect{Goto{newClashes(s)}}, true
+	case keys.Open:
+		return s.open(w), true
+	case keys.Back:
+		if !s.back(w) {
+			return nil, false
+		}
+	default:
+		if !s.listing.Act(&s.rows, a) {
+			return nil, false
+		}
+	}
+	return s.ask(w), true
+}
+
+// farthest is how far from now one may look.
+const farthest = 366 * day
+
+// scroll moves the axis by a quarter of it.
+func (s *Timeline) scroll(w *World, by int) {
+	a := s.axis(w)
+	from := a.at(by * max(a.cells/4, 1))
+	if from.After(w.Now.Add(farthest)) || from.Before(w.Now.Add(-farthest)) {
+		return
+	}
+	s.from = from
+	s.dropCell(w)
+}
+
+// zoom shows less time, or more, around the cursor, or else around the middle.
+func (s *Timeline) zoom(w *World, by int) {
+	a := s.axis(w)
+	middle := a.at(a.cells / 2)
+	if !s.cell.IsZero() {
+		middle = s.cell
+	}
+	s.span = zoomed(s.span, s.cells, by)
+	if s.from.IsZero() && s.cell.IsZero() {
+		return
+	}
+	s.from = newAxis(middle, s.span, s.cells, s.zone(w)).from
+	s.dropCell(w)
+}
+
+// dropCell takes the cursor from a cell that is not in view any more.
+func (s *Timeline) dropCell(w *World) {
+	if a := s.axis(w); !s.cell.IsZero() && (s.cell.Before(a.from) || !s.cell.Before(a.to())) {
+		s.cell = time.Time{}
+	}
+}
+
+// step moves the cursor to the next cell of the row in which something is, or to
+// the one before. It begins at now.
+func (s *Timeline) step(w *World, by int) {
+	if at, ok := s.neighbour(w, by); ok {
+		s.cell = at
+	}
+}
+
+func (s *Timeline) neighbour(w *World, by int) (at time.Time, ok bool) {
+	id, known := s.listing.Cursor()
+	if !known {
+		return at, false
+	}
+	a := s.axis(w)
+	here := a.index(s.cell)
+	if s.cell.IsZero() {
+		if here = a.index(w.Now); by < 0 {
+			here++
+		} else {
+			here--
+		}
+	}
+	for _, i := range s.line.of(id, a) {
+		if by > 0 && i > here {
+			return a.at(i), true
+		}
+		if by < 0 && i < here {
+			at, ok = a.at(i), true
+		}
+	}
+	return at, ok
+}
+
+// open shows the run or the occurrence under the cursor, or the job.
+func (s *Timeline) open(w *World) []Effect {
+	id, ok := s.listing.Cursor()
+	if !ok {
+		return nil
+	}
+	c, ok := s.under(w)
+	about := Subject{Jobs: []job.ID{id}, Run: c.Run, At: c.Due}
+	switch {
+	case ok && c.Run != 0:
+		return []Effect{Goto{NewOutput(about)}}
+	case ok && !c.Due.IsZero():
+		return []Effect{Goto{NewWhy(about)}}
+	}
+	return []Effect{Goto{NewDetail(id)}}
+}
+
+// back takes back one thing: the cursor in the row, marks, the filter, the
+// choice of states.
+func (s *Timeline) back(w *World) bool {
+	switch {
+	case !s.cell.IsZero():
+		s.cell = time.Time{}
+	case s.listing.Act(&s.rows, keys.Back):
+		s.refilter(w)
+	case len(w.Query.States) > 0:
+		w.Query.States = nil
+		s.list(w)
+	default:
+		return false
+	}
+	return true
+}
+
+// refilter narrows the list, here and on the screen of the jobs.
+func (s *Timeline) refilter(w *World) {
+	if text := s.listing.Filter(); text != w.Query.Text {
+		w.Query.Text = text
+		s.rows.list.Set(w.Query)
+		s.listing.Settle(&s.rows)
+	}
+}
+
+// Typing reports that keys go to the filter.
+func (s *Timeline) Typing() bool { return s.listing.Typing() }
+
+// Type answers to a key of the filter.
+func (s *Timeline) Type(w *World, k Key) ([]Effect, bool) {
+	if !s.listing.Type(&s.rows, k) {
+		return nil, false
+	}
+	s.refilter(w)
+	return s.ask(w), true
+}
+
+// Click moves the cursor to a row, and to a cell in it.
+func (s *Timeline) Click(w *World, x, y int) []Effect {
+	first, last := s.listing.Window(&s.rows, s.listing.height)
+	i := first + y - s.top
+	if y < s.top || i >= last {
+		return nil
+	}
+	s.listing.Select(&s.rows, s.rows.At(i))
+	a := s.axis(w)
+	cell := x - s.left
+	if present := a.index(w.Now); present >= 0 && cell > present {
+		cell-- // the line of now takes a column
+	}
+	if cell >= 0 && cell < a.cells {
+		s.cell = a.at(cell)
+	}
+	return s.ask(w)
+}
+
+// Seek puts the cursor on a job.
+func (s *Timeline) Seek(w *World, id job.ID) []Effect {
+	s.listing.Select(&s.rows, id)
+	return s.ask(w)
+}
+
+// Subject is the marked jobs, or the one under the cursor with the run or the
+// occurrence in its cell.
+func (s *Timeline) Subject(w *World) Subject {
+	if s.rows.list == nil {
+		return Subject{}
+	}
+	jobs, marked := s.listing.Chosen(&s.rows)
+	subject := Subject{Jobs: jobs, Marked: marked}
+	if row, ok := s.current(w); ok && !marked {
+		subject.File, subject.Line = row.Table, row.Line
+		if c, ok := s.under(w); ok {
+			subject.Run, subject.At = c.Run, c.Due
+		}
+	}
+	return subject
+}
+
+// Refuses says what has no meaning on a time line.
+func (s *Timeline) Refuses(w *World, a keys.Action) string {
+	switch a {
+	case keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide:
+		return "the rows are those of the jobs (1), in the same order"
+	case keys.NextMatch, keys.PrevMatch:
+		return "a filter shows only what matches"
+	case keys.NextSlot:
+		if _, ok := s.neighbour(w, 1); !ok {
+			return "nothing later in view; l scrolls"
+		}
+	case keys.PreviousSlot:
+		if _, ok := s.neighbour(w, -1); !ok {
+			return "nothing earlier in view; h scrolls"
+		}
+	case keys.PreviousRun, keys.NextRun:
+		return "tab and shift+tab go from run to run"
+	case keys.ZoomIn, keys.ZoomOut:
+		by := 1
+		if a == keys.ZoomIn {
+			by = -1
+		}
+		if s.cells > 0 && stepFor(zoomed(s.span, s.cells, by), s.cells) == stepFor(s.span, s.cells) {
+			return "it goes from an hour to 14 days"
+		}
+	case keys.Open:
+		if _, ok := s.listing.Cursor(); !ok {
+			return "nothing is selected"
+		}
+	}
+	return ""
+}
+
+// Foot is the keys of a time line.
+func (*Timeline) Foot(*World) []keys.Action {
+	return []keys.Action{keys.Open, keys.Explain, keys.Run, keys.NextSlot, keys.Filter, keys.Palette, keys.Help,
+		keys.Clashes, keys.Earlier, keys.Later, keys.ZoomIn, keys.ZoomOut, keys.Now, keys.Times, keys.Leave}
+}
