@@ -56,6 +56,7 @@ type model struct {
 	content string // the frame as shown last
 	views   string // file in which views are saved
 	dirty   bool   // what the shell shows may have changed since
+	sized   bool   // the size of the terminal was told
 	mouse   bool
 }
 
@@ -97,10 +98,17 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	now := time.Now()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
+		m.dirty = true
 		m.canvas.Resize(msg.Width, msg.Height)
+		if !m.sized { // the first says what newModel knows
+			m.sized = true
+			return m, nil
+		}
+		// What was on its way when the size changed stands anywhere now.
+		return m, tea.ClearScreen
 	case tea.KeyPressMsg:
 		m.dirty = true
-		return m, m.carryOut(m.shell.Key(now, screen.Key{Name: msg.Key().String(), Text: msg.Key().Text}))
+		return m, m.carryOut(m.shell.Key(now, keyOf(msg.Key())))
 	case tea.PasteMsg:
 		m.dirty = true
 		return m, m.carryOut(m.shell.Paste(now, msg.Content))
@@ -132,11 +140,17 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tick:
 		m.dirty = true
 		return m, tea.Batch(beat(), m.carryOut(m.shell.Tick(time.Time(msg))))
-	default:
-		return m, nil
 	}
-	m.dirty = true
 	return m, nil
+}
+
+// keyOf names a key as the table does. An escape key that was pressed right before
+// reads like alt: neither leaving nor ctrl+c may be lost by that.
+func keyOf(k tea.Key) screen.Key {
+	if k.Mod&tea.ModAlt != 0 && (k.Code == tea.KeyEscape || k.Code == 'c' && k.Mod&tea.ModCtrl != 0) {
+		k.Mod &^= tea.ModAlt
+	}
+	return screen.Key{Name: k.String(), Text: k.Text}
 }
 
 // carryOut does what the shell cannot.

@@ -10,14 +10,15 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// newRoot builds the tree of commands. Without an argument it is status.
+// newRoot builds the tree of commands. Without an argument it is the
+// dashboard, or the status where that cannot be shown.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cronring",
 		Short: "See and steer the jobs of cronringd, and read crontab files without it",
 		Long: `See and steer the jobs of cronringd, and read crontab files without it.
 
-Without a command: cronring status.
+Without a command: cronring top on a terminal, else cronring status.
 
 JOB is a name, a glob, FILE:LINE, or @failed, @running, @late, @paused.
 RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
@@ -26,7 +27,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		DisableSuggestions: true, // unknownCommand makes them, in the shape of an error
 		Args:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
-		RunE:               func(cmd *cobra.Command, _ []string) error { return a.status(cmd, &statusFlags{}) },
+		RunE:               func(cmd *cobra.Command, _ []string) error { return a.bare(cmd) },
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -40,7 +41,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newConfig(a)},
+		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newConfig(a)},
 		"do": {
 			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
 			newState(a), newNotify(a),

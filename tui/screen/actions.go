@@ -32,6 +32,8 @@ func (s *Shell) do(a keys.Action, about Subject) bool {
 		s.confirm(front, s.w.acknowledge(about))
 	case keys.Delete:
 		s.confirm(front, s.w.remove(about))
+	case keys.Retry:
+		s.confirm(front, s.w.retry(about))
 	case keys.Backfill:
 		s.backfill(about)
 	case keys.Copy:
@@ -143,10 +145,10 @@ func (w *World) run(about Subject) Do {
 		r := rows[0]
 		question = fmt.Sprintf("Run %s now as %s?", r.Job, r.User)
 		if r.Took > 0 {
-			question += "  took " + when.Brief(r.Took) + " last time"
+			question += "  takes about " + when.Brief(r.Took)
 		}
 		if !r.Next.IsZero() {
-			question += ", the next one at " + w.Point(r.Next, r.Zone) + " stays"
+			question += ", the one at " + w.Point(r.Next, r.Zone) + " stays"
 		}
 		if r.Live > 0 {
 			detail = append(detail, "It is running already: overlap= of its entry decides whether a second one may start.")
@@ -203,6 +205,24 @@ func (w *World) stop(about Subject) Do {
 		return runsSaid("stopping", runs), err
 	}
 	return w.on(about, d)
+}
+
+// retry runs what failed for good again, for the same occurrence.
+func (w *World) retry(about Subject) Do {
+	request, again := api.LetterRequest{Refs: refs(about)}, what(about)
+	if about.Run != 0 && !about.Marked {
+		request.Refs, again = []string{fmt.Sprint(about.Run)}, fmt.Sprintf("run %d", about.Run)
+	}
+	return w.on(about, Do{
+		Class: Effects, Question: "Run " + again + " again, for the same occurrence?",
+		Detail:  []string{"Only what failed for good can be run again: a run without attempts left, that nobody has run again or discarded."},
+		Command: append([]string{"cronring", "redrive"}, request.Refs...),
+		Call: func(ctx context.Context, d Daemon) (string, error) {
+			runs, err := d.Redrive(ctx, request)
+			return runsSaid("started", runs), err
+		},
+		Watch: w.watch(about),
+	})
 }
 
 // pause pauses jobs, or resumes them if all are paused.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // question is a Do that waits for the person's word, as a strip at the bottom.
@@ -40,7 +41,7 @@ func (q *question) wanted() string {
 	case Removes:
 		return strconv.Itoa(q.do.Count)
 	case Protected:
-		return q.do.Name
+		return safe.Text(q.do.Name) // as it is shown: who could type the rest?
 	}
 	return ""
 }
@@ -80,21 +81,31 @@ func (q *question) write(s *Shell, k Key) {
 	}
 }
 
-func (q *question) height(_ *Shell, _, room int) int {
-	return min(len(q.do.Detail)+2, room)
+// lines are the question and what there is to know, broken to a width; the
+// question takes the first of them.
+func (q *question) lines(width int) (all []string, question int) {
+	all = wrapWords(safe.Text(q.do.Question), width, width)
+	question = len(all)
+	for _, text := range q.do.Detail {
+		all = append(all, wrapWords(safe.Text(text), width, width)...)
+	}
+	return all, question
+}
+
+func (q *question) height(_ *Shell, width, room int) int {
+	lines, _ := q.lines(width - 2)
+	return min(len(lines)+1, room)
 }
 
 func (q *question) draw(v canvas.View, s *Shell) {
 	last := v.Height() - 1
-	v.PutCut(1, 0, v.Width()-2, q.do.Question, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-	for i, line := range q.do.Detail {
-		if i+1 >= last {
-			break
-		}
-		v.PutCut(1, i+1, v.Width()-2, line, s.w.Glyphs.Ellipsis, canvas.Style{})
+	lines, question := q.lines(v.Width() - 2)
+	for y, line := range lines[:max(min(len(lines), last), 0)] {
+		v.Put(1, y, line, canvas.Style{Bold: y < question})
 	}
 	if wanted := q.wanted(); wanted != "" {
-		x := v.Put(1, last, "Type "+wanted+" to confirm: ", canvas.Style{})
+		v.PutCut(1, last, v.Width()-20, "Type "+wanted+" to confirm: ", s.w.Glyphs.Ellipsis, canvas.Style{})
+		x := min(1+safe.Width("Type "+wanted+" to confirm: "), v.Width()-19)
 		drawInput(v, x, last, v.Width()-x-9, &q.typed, s.w)
 		v.PutRight(last, "esc no ", canvas.Style{})
 		return

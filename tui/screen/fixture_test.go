@@ -296,6 +296,11 @@ func (d *fakeDaemon) Backfill(_ context.Context, r api.BackfillRequest) (api.Bac
 	return api.Backfill{Backfill: job.Backfill{ID: 3}}, nil
 }
 
+func (d *fakeDaemon) Redrive(_ context.Context, r api.LetterRequest) ([]job.Run, error) {
+	d.note("redrive", r.Refs...)
+	return nil, nil
+}
+
 func (d *fakeDaemon) Undo(context.Context, api.UndoRequest) (api.Installed, error) {
 	d.note("undo")
 	return api.Installed{File: "/etc/cron.d/etl"}, nil

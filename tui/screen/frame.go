@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -87,7 +88,7 @@ func (s *Shell) drawHead(row canvas.View) {
 // drawTabs names the screens that a digit brings to the front.
 func (s *Shell) drawTabs(row canvas.View, x int) {
 	s.tabs = s.tabs[:0]
-	for _, r := range roots {
+	for _, r := range s.named {
 		name := r.name
 		if b, ok := s.w.Keys.Binding(r.action, keys.Everywhere); ok && len(b.Keys) > 0 {
 			name = b.Keys[0] + " " + name
@@ -199,7 +200,11 @@ func (s *Shell) linkError() string {
 	if s.w.Link.Err == nil {
 		return "cronringd does not answer"
 	}
-	return s.w.Link.Err.Error()
+	text := s.w.Link.Err.Error()
+	if _, reason, ok := strings.Cut(text, "cannot see the board: "); ok {
+		return reason
+	}
+	return text
 }
 
 // retryIn counts down to the next attempt.

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // verb is a word of the command line that the dashboard does, too.
@@ -29,7 +30,7 @@ var verbs = []verb{
 	{"pause", keys.Pause, true, "stop scheduling it, or schedule it again"},
 	{"stop", keys.Stop, true, "end what runs of it"},
 	{"ack", keys.Acknowledge, true, "acknowledge its failure"},
-	{"retry", keys.Retry, true, "run the failed occurrence again"},
+	{"redrive", keys.Retry, true, "run the failed occurrence again"},
 	{"backfill", keys.Backfill, true, "run its past"},
 	{"edit", keys.Edit, true, "edit its line"},
 	{"rm", keys.Delete, true, "delete its entry"},
@@ -235,6 +236,16 @@ func (p *palette) draw(v canvas.View, s *Shell) {
 	v.PutCut(1, v.Height()-1, v.Width()-2, "tab complete  enter go  ctrl+y copy as shell command  esc close", s.w.Glyphs.Ellipsis, canvas.Style{})
 }
 
+// column is where the help stands: behind the longest command, as far as half of
+// the width allows.
+func (p *palette) column(width int) int {
+	longest := 22
+	for _, c := range p.found {
+		longest = max(longest, safe.Width(safe.Text(c.text())))
+	}
+	return min(longest+6, width/2)
+}
+
 func (p *palette) drawCandidate(row canvas.View, s *Shell, i int) {
 	c := p.found[i]
 	style := canvas.Style{}
@@ -242,7 +253,7 @@ func (p *palette) drawCandidate(row canvas.View, s *Shell, i int) {
 		row.Put(1, 0, s.w.Glyphs.Cursor, canvas.Style{})
 		style.Bold = true
 	}
-	wide := min(row.Width()/2, 40)
+	wide := p.column(row.Width())
 	row.PutCut(3, 0, wide-4, c.text(), s.w.Glyphs.Ellipsis, style)
 	help := c.verb.help
 	if why := s.refuses(c.verb.action); why != "" && !c.verb.jobs {

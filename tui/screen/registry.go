@@ -2,13 +2,16 @@ package screen
 
 import "github.com/cronring/cronring/tui/keys"
 
-// roots are the screens that a key brings to the front, in the order of the
-// first line. The first one is where the dashboard begins.
-var roots = []struct {
+// root is a screen that a key brings to the front.
+type root struct {
 	action keys.Action
 	name   string
 	make   func() Screen
-}{
+}
+
+// roots are the screens that a key brings to the front, in the order of the
+// first line. The first one is where the dashboard begins.
+var roots = []root{
 	{keys.ShowJobs, "Jobs", func() Screen { return NewJobs() }},
 	{keys.ShowRuns, "Runs", func() Screen { return NewRuns() }},
 	{keys.ShowTimeline, "Timeline", func() Screen { return NewTimeline() }},

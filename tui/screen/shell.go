@@ -55,6 +55,7 @@ type Shell struct {
 	moved   time.Time     // when the person moved last
 	trigger string        // the key that is being handled
 
+	named    []root // as on the first line
 	roots    map[keys.Action]Screen
 	stack    []Screen // the front one last
 	previous []Screen // what was there before the last switch
@@ -94,7 +95,7 @@ type Start struct {
 func NewShell(start Start) *Shell {
 	w := start.World
 	w.Board = board.New()
-	s := &Shell{w: &w, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
+	s := &Shell{w: &w, named: roots, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
 	for _, r := range roots {
 		s.roots[r.action] = r.make()
 	}

@@ -60,14 +60,23 @@ func (p *plainScreen) Type(_ *World, k Key) (e []Effect, ok bool) {
 // each root.
 func newTestShell(t *testing.T) (*Shell, *plainScreen) {
 	t.Helper()
-	w := newWorld(t)
-	s := &Shell{w: w, now: now, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
+	return shellOn(newWorld(t))
+}
+
+func shellOn(w *World) (*Shell, *plainScreen) {
+	all := []root{{keys.ShowJobs, "Jobs", nil}, {keys.ShowRuns, "Runs", nil}, {keys.ShowTimeline, "Timeline", nil}, {keys.ShowRing, "Ring", nil}, {keys.ShowFiles, "Files", nil}}
+	s := &Shell{w: w, now: now, named: all, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
+	for _, r := range all {
+		s.roots[r.action] = &plainScreen{name: r.name}
+	}
 	front := &plainScreen{name: "jobs", about: Subject{Jobs: []job.ID{"etl-orders"}}}
 	s.roots[keys.ShowJobs] = front
-	s.roots[keys.ShowRuns] = &plainScreen{name: "runs"}
 	s.stack = []Screen{front}
 	return s, front
 }
+
+// nothing does nothing, well.
+func nothing(context.Context, Daemon) (string, error) { return "", nil }
 
 // typeKeys gives keys to a shell, and what it wants done.
 func typeKeys(s *Shell, names ...string) []Order {
@@ -201,8 +210,8 @@ func TestStackGoesBackTheWayItCame(t *testing.T) {
 		t.Fatal("a screen that was gone to is not in front")
 	}
 	typeKeys(s, "2")
-	if got := s.front().(*plainScreen).name; got != "runs" {
-		t.Errorf("after 2: got %s in front, want runs", got)
+	if got := s.front().(*plainScreen).name; got != "Runs" {
+		t.Errorf("after 2: got %s in front, want Runs", got)
 	}
 	typeKeys(s, "-")
 	if s.front() != deeper {
