@@ -116,8 +116,16 @@ func (v *View) Planned(i int) bool {
 	if !o.Enabled || o.Held != "" || !isHere(o, v.node) {
 		return false
 	}
-	_, barred := v.bars[v.Entry(i).User()]
+	_, barred := v.BarOf(i)
 	return !barred
+}
+
+// BarOf is why nothing may start as the account of job i, if that is so.
+func (v *View) BarOf(i int) (b Barred, ok bool) {
+	if len(v.bars) == 0 { // to find the account is to read the line
+		return b, false
+	}
+	return v.Barred(v.Entry(i).User())
 }
 
 // Hold is the pause of job i, or nil. An open breaker is one.

@@ -79,7 +79,7 @@ func (p *painter) condition(slot int32, l *past) (condition, standing) {
 	var s standing
 	o := p.view.Options(i)
 	s.held = o.Held
-	if b, barred := p.view.Barred(p.view.Entry(i).User()); barred && s.held == "" {
+	if b, barred := p.view.BarOf(i); barred && s.held == "" {
 		s.held = b.Detail
 	}
 	if p.marked == nil || p.marked[slot] {
