@@ -27,7 +27,13 @@ const (
 // board answers with all jobs that the caller sees, and goes on with what
 // changes of them.
 func (s *Server) board(ctx context.Context, c *call) error {
-	w := s.boards.watch()
+	w := s.boards.watch(c.peer)
+	if w == nil {
+		return &api.Error{
+			Kind: api.Conflict, What: "cannot show another board",
+			Why: "this account, or all accounts together, have as many open as there may be", Fix: "close some: each cronring top is one",
+		}
+	}
 	defer s.boards.unwatch(w)
 	if _, _, err := s.boards.follow(ctx); err != nil {
 		return err

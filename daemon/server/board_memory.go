@@ -59,6 +59,7 @@ type news struct {
 
 // watcher is told which jobs have changed since it last asked.
 type watcher struct {
+	peer  peer
 	wake  chan struct{} // readable when something has
 	dirty []uint64      // by number, a bit each
 	all   bool          // any may have
@@ -184,16 +185,40 @@ func (w *watcher) poke() {
 	}
 }
 
-// watch makes a watcher, for whom everything has changed.
-func (m *memory) watch() *watcher {
+// How many boards may be open of accounts that are not keepers: each costs as
+// much as the host has jobs.
+const (
+	guestBoards   = 32
+	accountBoards = 4
+)
+
+// watch makes a watcher, for whom everything has changed; nil if the account
+// has enough.
+func (m *memory) watch(p peer) *watcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := &watcher{wake: make(chan struct{}, 1), all: true}
+	if guests, own := m.guests(p.uid); !p.keeper && (guests >= guestBoards || own >= accountBoards) {
+		return nil
+	}
+	w := &watcher{peer: p, wake: make(chan struct{}, 1), all: true}
 	if m.names != nil {
 		w.dirty = make([]uint64, len(m.lasts)/64+1)
 	}
 	m.watchers[w] = struct{}{}
 	return w
+}
+
+// guests counts the watchers that are no keepers, and those of one account.
+func (m *memory) guests(uid uint32) (all, own int) {
+	for w := range m.watchers {
+		if !w.peer.keeper {
+			all++
+		}
+		if w.peer.uid == uid {
+			own++
+		}
+	}
+	return all, own
 }
 
 func (m *memory) unwatch(w *watcher) {

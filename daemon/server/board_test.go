@@ -54,9 +54,10 @@ func (w *world) reader(s *Server, uid uint32) *reader {
 	w.t.Helper()
 	r := &reader{t: w.t, w: w, s: s, uid: uid, rows: map[job.ID]api.Row{}}
 	name, _ := accountName(uid)
-	watch := s.boards.watch()
+	p := peer{uid: uid, name: name, keeper: s.keeps(uid)}
+	watch := s.boards.watch(p)
 	w.t.Cleanup(func() { s.boards.unwatch(watch) })
-	r.board = newBoard(s, peer{uid: uid, name: name, keeper: s.keeps(uid)}, watch, r.take)
+	r.board = newBoard(s, p, watch, r.take)
 	return r
 }
 
@@ -370,6 +371,38 @@ func TestBoardOverTheSocket(t *testing.T) {
 		}
 	}
 	t.Error("the stream ended before the pause came")
+}
+
+// A daemon whose board nobody opens keeps nothing for it.
+func TestBoardThatNobodyOpensCostsNothing(t *testing.T) {
+	w := newWorld(t, boardTable)
+	s := w.server()
+	w.to("2026-11-20T00:10:00Z")
+	if m := s.boards; m.names != nil || m.lasts != nil || m.ends != 0 || len(m.missed.ended) != 0 {
+		t.Errorf("it keeps %+v", m)
+	}
+}
+
+// One account cannot have as many boards as it likes; the keepers always can.
+func TestBoardsOfAnAccountAreBounded(t *testing.T) {
+	s := newWorld(t, boardTable).server()
+	for i := range accountBoards + 1 {
+		if w := s.boards.watch(peer{uid: annUID, name: "ann"}); (w != nil) != (i < accountBoards) {
+			t.Errorf("board %d of ann's is given: %t", i+1, w != nil)
+		}
+	}
+	given := 0
+	for uid := range uint32(2 * guestBoards) {
+		if s.boards.watch(peer{uid: 30000 + uid}) != nil {
+			given++
+		}
+	}
+	if want := guestBoards - accountBoards; given != want {
+		t.Errorf("%d boards are given to others, want %d", given, want)
+	}
+	if s.boards.watch(peer{keeper: true}) == nil {
+		t.Error("root gets no board")
+	}
 }
 
 func TestBoardOfAHistoryThatCannotBeRead(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 const (
 	usualStats = 30 * 24 * time.Hour
 	statsRuns  = 1_000_000
+	guestRuns  = 100_000 // for accounts that are not keepers
 	statsSkips = 100_000
 )
 
@@ -25,6 +26,14 @@ func (s *Server) stats(ctx context.Context, c *call) error {
 		return err
 	}
 	c.patient()
+	if !c.peer.keeper { // one after the other: they look at many rows
+		select {
+		case s.sums <- struct{}{}:
+			defer func() { <-s.sums }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	if err := t.read(ctx); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
@@ -38,6 +47,7 @@ type tally struct {
 	answer api.Stats
 	zone   *time.Location
 	jobs   []job.ID          // those asked about; nil: all
+	most   int               // runs
 	users  map[job.ID]string // whose those are that the caller sees
 	grace  map[job.ID]time.Duration
 	groups map[string]*sum
@@ -80,8 +90,8 @@ func zoneOf(name string) *time.Location {
 	return time.UTC
 }
 
-// choose finds the jobs that are asked about. Without references those that are
-// no longer installed count too, as far as their runs are the caller's.
+// choose finds the jobs that are asked about. For keepers that ask about all,
+// those that are no longer installed count too.
 func (t *tally) choose(ctx context.Context) error {
 	jobs := t.c.visible()
 	if refs := t.c.query["job"]; len(refs) > 0 {
@@ -89,7 +99,10 @@ func (t *tally) choose(ctx context.Context) error {
 		if jobs, err = t.s.resolve(ctx, t.c, "stats", refs); err != nil {
 			return err
 		}
-		t.jobs = make([]job.ID, 0, len(jobs))
+		t.jobs = []job.ID{}
+	}
+	if t.most = statsRuns; !t.c.peer.keeper {
+		t.jobs, t.most = []job.ID{}, guestRuns
 	}
 	for _, i := range jobs {
 		id, e := t.c.view.ID(i), t.c.view.Entry(i)
@@ -104,7 +117,7 @@ func (t *tally) choose(ctx context.Context) error {
 func (t *tally) read(ctx context.Context) error {
 	a := &t.answer
 	oldest := a.Until
-	err := t.s.store.Between(ctx, t.jobs, a.Since, a.Until, statsRuns, func(r *job.Run) {
+	err := t.s.store.Between(ctx, t.jobs, a.Since, a.Until, t.most, func(r *job.Run) {
 		t.seen++
 		oldest = r.Decided
 		if t.c.seesRun(*r) {
@@ -114,7 +127,7 @@ func (t *tally) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.seen == statsRuns { // more ran than is looked at
+	if t.seen == t.most { // more ran than is looked at
 		a.Since = oldest
 	}
 	skip := func(r job.Record) {
