@@ -122,10 +122,13 @@ func shortened(text string, room int) string {
 	return strings.TrimSuffix(safe.Cut(text, room-2), "…") + "..."
 }
 
-// counted is a number of things in words: "1 cause", "2 causes".
+// counted is a number of things in words: "1 cause", "2 causes", "3 entries".
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
+	}
+	if stem, ok := strings.CutSuffix(thing, "ry"); ok {
+		return fmt.Sprintf("%d %sries", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }

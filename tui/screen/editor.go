@@ -3,7 +3,6 @@ package screen
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -81,10 +80,10 @@ func (e *Editor) Heading(w *World) string {
 		text += fmt.Sprintf("  revision %d", e.table.Revision)
 	}
 	if e.checked.Errors > 0 {
-		text += "  " + w.Glyphs.Failed + " " + count(e.checked.Errors, "error")
+		text += "  " + w.Glyphs.Failed + " " + counted(e.checked.Errors, "error")
 	}
 	if e.checked.Warnings > 0 {
-		text += "  " + w.Glyphs.Late + " " + count(e.checked.Warnings, "warning")
+		text += "  " + w.Glyphs.Late + " " + counted(e.checked.Warnings, "warning")
 	}
 	return text
 }
@@ -290,7 +289,7 @@ func (e *Editor) refusesSave() string {
 		return "it is being saved"
 	case len(e.checked.Blocking) > 0:
 		first := e.checked.Blocking[0]
-		return fmt.Sprintf("blocked by %s; line %d: %s", count(len(e.checked.Blocking), "new error"), first.Line+e.table.Above, first.Message)
+		return fmt.Sprintf("blocked by %s; line %d: %s", counted(len(e.checked.Blocking), "new error"), first.Line+e.table.Above, first.Message)
 	case !e.buffer.Changed():
 		return "nothing is changed"
 	}
@@ -383,7 +382,7 @@ func installs(r api.TableRequest, name string, command []string, slot string) Do
 				return "", err
 			}
 			*undo = restores(done.Before, name)
-			said := fmt.Sprintf("saved %s, %s", name, count(done.Entries, "entry"))
+			said := fmt.Sprintf("saved %s, %s", name, counted(done.Entries, "entry"))
 			if done.Notice != "" {
 				said += "; " + done.Notice
 			}
@@ -530,15 +529,4 @@ func (e *Editor) answer(w *World, k Key) []Effect {
 		return nil
 	}
 	return do(w)
-}
-
-// count says how many of something there are.
-func count(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

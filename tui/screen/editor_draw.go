@@ -261,7 +261,7 @@ func (e *Editor) fields(room int, w *World) []fact {
 	if e.outlook == nil {
 		return append(fields, fact{"year", "counting"}, fact{"DST", "looking"}, fact{"clash", e.clashText(w)}, fact{"env", e.envText()})
 	}
-	return append(fields, fact{"year", fmt.Sprintf("%s in %d", count(e.outlook.Runs, "run"), e.outlook.Year)},
+	return append(fields, fact{"year", fmt.Sprintf("%s in %d", counted(e.outlook.Runs, "run"), e.outlook.Year)},
 		fact{"DST", e.outlook.Clocks}, fact{"clash", e.clashText(w)}, fact{"env", e.envText()})
 }
 
@@ -318,7 +318,7 @@ func (e *Editor) clashText(*World) string {
 		return "no job starts in the minute of the next one now"
 	}
 	zone := e.about.Zone().Location()
-	text := fmt.Sprintf("%s has %s now", e.clash.At.In(zone).Format("15:04"), count(e.clash.Starts, "start"))
+	text := fmt.Sprintf("%s has %s now", e.clash.At.In(zone).Format("15:04"), counted(e.clash.Starts, "start"))
 	if e.clash.Starts > 1 && !e.clash.Quiet.IsZero() && !e.clash.Quiet.Equal(e.clash.At) {
 		text += "; quietest minute near by is " + e.clash.Quiet.In(zone).Format("15:04")
 	}
@@ -349,7 +349,7 @@ func (e *Editor) saveStyle() canvas.Style {
 
 func (e *Editor) saveText() string {
 	if n := len(e.checked.Blocking); n > 0 {
-		return fmt.Sprintf("blocked: %s, first in line %d", count(n, "new error"), e.checked.Blocking[0].Line+e.table.Above)
+		return fmt.Sprintf("blocked: %s, first in line %d", counted(n, "new error"), e.checked.Blocking[0].Line+e.table.Above)
 	}
 	if !e.buffer.Changed() {
 		return "nothing is changed"

@@ -280,9 +280,9 @@ func lintCell(w *World, t *api.Table) (string, canvas.Style) {
 	case t.Errors > 0 && t.Warnings > 0:
 		return fmt.Sprintf("%s %d  %s %d", g.Failed, t.Errors, g.Late, t.Warnings), canvas.Style{Role: canvas.Bad, Bold: true}
 	case t.Errors > 0:
-		return g.Failed + " " + count(t.Errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}
+		return g.Failed + " " + counted(t.Errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}
 	case t.Warnings > 0:
-		return g.Late + " " + count(t.Warnings, "warning"), canvas.Style{Role: canvas.Doubt}
+		return g.Late + " " + counted(t.Warnings, "warning"), canvas.Style{Role: canvas.Doubt}
 	}
 	return g.OK + " ok", canvas.Style{Role: canvas.Good}
 }
@@ -338,12 +338,12 @@ func (f *Files) drawSums(row canvas.View, w *World) {
 			refused++
 		}
 	}
-	x := row.Put(1, 0, count(len(f.paths), "crontab")+"  "+count(entries, "entry"), canvas.Style{}) + 2
+	x := row.Put(1, 0, counted(len(f.paths), "crontab")+"  "+counted(entries, "entry"), canvas.Style{}) + 2
 	if errors > 0 {
-		x = row.Put(x, 0, w.Glyphs.Failed+" "+count(errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
+		x = row.Put(x, 0, w.Glyphs.Failed+" "+counted(errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
 	}
 	if warnings > 0 {
-		x = row.Put(x, 0, w.Glyphs.Late+" "+count(warnings, "warning"), canvas.Style{Role: canvas.Doubt}) + 2
+		x = row.Put(x, 0, w.Glyphs.Late+" "+counted(warnings, "warning"), canvas.Style{Role: canvas.Doubt}) + 2
 	}
 	if refused > 0 {
 		x = row.Put(x, 0, fmt.Sprintf("%d refused", refused), canvas.Style{Role: canvas.Bad, Bold: true}) + 2

@@ -38,7 +38,7 @@ func (w *World) remove(about Subject) Do {
 	undo := &Do{Class: Undoable, Question: "put " + what(about) + " back", Command: []string{"cronring", "undo"}}
 	return w.on(about, Do{
 		Class: Removes, Count: len(about.Jobs), Command: command("rm", about), Undo: undo,
-		Question: fmt.Sprintf("Delete %s from %s?", count(len(about.Jobs), "entry"), count(len(files), "file")),
+		Question: fmt.Sprintf("Delete %s from %s?", counted(len(about.Jobs), "entry"), counted(len(files), "file")),
 		Detail:   append(detail, "What the files say is kept: z undoes it, or cronring undo."),
 		Call: func(ctx context.Context, d Daemon) (string, error) {
 			done, err := removeEntries(ctx, d, refs(about))

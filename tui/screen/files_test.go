@@ -146,7 +146,7 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 	presses(t, s, w, d, keys.Down)
 	rest := presses(t, s, w, d, keys.Restore)
 	do, ok := rest[0].(Do)
-	if !ok || do.Class != Effects || strings.Join(do.Command, " ") != "cronring undo 28" || do.Detail[0] != "1 line come, 1 line go. What it says now is kept as a revision." {
+	if !ok || do.Class != Effects || strings.Join(do.Command, " ") != "cronring undo 28" || do.Detail[0] != "+1 -1 lines. What it says now is kept as a revision." {
 		t.Errorf("restore: got %+v", rest)
 	}
 }
@@ -178,5 +178,28 @@ func TestLineChangesComeFromOneTextToAnother(t *testing.T) {
 		if strings.Join(got, "|") != tc.want {
 			t.Errorf("%q to %q: got %q, want %q", tc.from, tc.to, strings.Join(got, "|"), tc.want)
 		}
+	}
+}
+
+func TestFilesDeleteTakesEntriesOutOfTheirFile(t *testing.T) {
+	d := filesDaemon()
+	var got []api.TableRequest
+	d.install = func(r api.TableRequest) (api.Installed, error) {
+		got = append(got, r)
+		return api.Installed{File: r.File, Before: 41}, nil
+	}
+	nightly := job.Job{ID: "nightly", Table: "/etc/cron.d/etl", Line: 7, Command: "/opt/etl/run nightly"}
+	d.list = func(api.Query) ([]job.Status, error) { return []job.Status{{Job: nightly}}, nil }
+	remove := newWorld(t).remove(Subject{Jobs: []job.ID{"nightly"}})
+	if _, err := remove.Call(t.Context(), d); err != nil || strings.Join(remove.Undo.Command, " ") != "cronring undo 41" {
+		t.Errorf("delete: %v, undo %v", err, remove.Undo.Command)
+	}
+	want := strings.Replace(etlText, "#@ name=nightly overlap=skip\n0,30 2 * * * etl /opt/etl/run nightly\n", "", 1)
+	if len(got) != 1 || string(got[0].Text) != want || got[0].Base != "sum 1" {
+		t.Errorf("delete: got %+v, want %q", got, want)
+	}
+	nightly.Line = 8
+	if _, err := remove.Call(t.Context(), d); api.KindOf(err) != api.Conflict || len(got) != 1 {
+		t.Errorf("of a line that moved: got %v, want a conflict", err)
 	}
 }

@@ -144,7 +144,7 @@ func (s *Versions) restore() []Effect {
 			removed++
 		}
 	}
-	d.Detail = []string{fmt.Sprintf("%s come, %s go. What it says now is kept as a revision.", count(added, "line"), count(removed, "line"))}
+	d.Detail = []string{fmt.Sprintf("+%d -%d lines. What it says now is kept as a revision.", added, removed)}
 	return []Effect{d}
 }
 
