@@ -175,7 +175,11 @@ func fixtureHours(q api.TimelineQuery) (api.Timeline, error) {
 // fixtureHistory is forty runs of one job.
 func fixtureHistory(f api.Filter) (api.Runs, error) {
 	runs := api.Runs{V: api.Version}
-	past := fixturePast(job.ID(f.Refs[0]), 40)
+	id := job.ID("etl-orders")
+	if len(f.Refs) > 0 {
+		id = job.ID(f.Refs[0])
+	}
+	past := fixturePast(id, 40)
 	for _, c := range slices.Backward(past.Cells) {
 		if c.Run == 0 || c.Kind == api.CellRunning {
 			continue
