@@ -235,13 +235,18 @@ func drawRuns(f *field, s *Jobs, w *World) {
 	}
 }
 
+// drawSource draws the file, cut so that the line behind it is seen.
 func drawSource(f *field, s *Jobs, _ *World) {
+	line := strconv.AppendInt(append(f.number[:0], ':'), int64(s.row.Line), 10)
+	whole := f.view
+	f.view = whole.In(0, 0, whole.Width()-len(line), 1)
 	if isUsersTable(s.row.Table) {
 		f.put("crontab ", canvas.Style{})
 	}
 	f.put(sourceName(s.row.Table), canvas.Style{})
-	f.put(":", canvas.Style{})
-	f.bytes(strconv.AppendInt(f.number[:0], int64(s.row.Line), 10), canvas.Style{})
+	f.end()
+	f.x, f.view = min(f.x, f.view.Width()), whole
+	f.bytes(line, canvas.Style{})
 }
 
 // sourceName is a crontab file without its directory.
