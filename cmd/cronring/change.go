@@ -57,8 +57,11 @@ func (a *app) changer(ctx context.Context) (changer, error) {
 		return client, nil
 	}
 	client.Close()
-	named := a.socket != "" || os.Getenv("CRONRING_SOCKET") != ""
+	named := a.host != "" || a.socket != "" || os.Getenv("CRONRING_SOCKET") != ""
 	if api.KindOf(err) != api.Unreachable || named || os.Geteuid() != 0 {
+		return nil, err
+	}
+	if a.readOnly {
 		return nil, err
 	}
 	a.say("cronringd does not answer; going on without it")
@@ -239,6 +242,9 @@ func (a *app) confirm(what, word string, f *changeFlags) error {
 
 // asksPerson tells whether somebody sits before a terminal.
 func (a *app) asksPerson() bool {
+	if a.noInput {
+		return false
+	}
 	in, ok := a.in.(*os.File)
 	talk, talks := a.err.(*os.File)
 	return ok && talks && isTerminal(in) && isTerminal(talk)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"strings"
@@ -13,17 +14,71 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// addSocket adds the flag of all commands that ask the daemon.
+// addSocket adds the flags of all commands that ask the daemon: which one, how
+// long, and what for.
 func (a *app) addSocket(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
+	flags := cmd.Flags()
+	flags.StringVar(&a.socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
+	flags.StringVarP(&a.host, "host", "H", "", "ask the daemon of `[USER@]HOST`, through ssh (default: $CRONRING_HOST)")
+	flags.Var(&a.timeout, "timeout", "give up after `D`, with exit code 7 (default: $CRONRING_TIMEOUT, else never)")
+	flags.Lookup("timeout").DefValue = ""
+	flags.BoolVar(&a.readOnly, "read-only", false, "refuse to change anything")
+	flags.BoolVar(&a.noInput, "no-input", false, "never ask a question (default: $CRONRING_NO_INPUT)")
+	cmd.Annotations = map[string]string{asksDaemon: ""}
+}
+
+// asksDaemon marks the commands that have the flags of addSocket.
+const asksDaemon = "daemon"
+
+// reach takes what the flags and the environment say about the daemon.
+func (a *app) reach(cmd *cobra.Command) error {
+	if _, asks := cmd.Annotations[asksDaemon]; !asks {
+		return nil
+	}
+	if a.host == "" {
+		a.host = os.Getenv("CRONRING_HOST")
+	}
+	a.noInput = a.noInput || os.Getenv("CRONRING_NO_INPUT") != ""
+	if text := os.Getenv("CRONRING_TIMEOUT"); text != "" && !cmd.Flags().Changed("timeout") {
+		if err := a.timeout.Set(text); err != nil {
+			return badUsage("use CRONRING_TIMEOUT", err.Error(), "")
+		}
+	}
+	if d := time.Duration(a.timeout); d > 0 {
+		ctx, cancel := context.WithTimeoutCause(cmd.Context(), d, &api.Error{
+			Kind: api.TimedOut, What: "cannot wait any longer: the " + when.Brief(d) + " of --timeout are over", Fix: "cronring status",
+		})
+		context.AfterFunc(ctx, cancel)
+		cmd.SetContext(ctx)
+	}
+	return remoteHost(a.host)
 }
 
 // dial gives a client of the daemon that the flags and the environment name.
 func (a *app) dial() *api.Client {
-	if a.socket != "" {
+	client := a.dialed()
+	if a.readOnly {
+		client.ReadOnly()
+	}
+	return client
+}
+
+func (a *app) dialed() *api.Client {
+	switch {
+	case a.host != "":
+		return api.Through(a.host+", through ssh", a.overSSH(a.host))
+	case a.socket != "":
 		return api.Dial(a.socket)
 	}
 	return api.Dial(api.FindSocket(os.Getenv))
+}
+
+// onThisHost refuses -H for what is about this host.
+func (a *app) onThisHost(verb string) error {
+	if a.host == "" {
+		return nil
+	}
+	return badUsage(verb+" on "+a.host, "it is about the host that it runs on", "ssh "+a.host+" cronring "+verb)
 }
 
 // stateLook is how a state is shown: a sign, a word and a tone, so that none of
@@ -44,8 +99,15 @@ var stateLook = map[job.State]struct {
 // stateSign is a state's sign in what the terminal's character set can show.
 func stateSign(s job.State) string { return sign(stateLook[s].full, stateLook[s].ascii) }
 
-// sign chooses between a sign and its ASCII form by the locale.
+// sign chooses between a sign and its ASCII form, by CRONRING_GLYPHS or else by
+// the locale.
 func sign(full, ascii string) string {
+	switch os.Getenv("CRONRING_GLYPHS") {
+	case "ascii":
+		return ascii
+	case "full", "safe":
+		return full
+	}
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := os.Getenv(name); value != "" {
 			value = strings.ToUpper(value)

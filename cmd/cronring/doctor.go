@@ -163,6 +163,9 @@ are cronring's own. With -n it prints them and runs nothing.`,
 			if f.dry && !f.fix {
 				return badUsage("make a dry run of nothing", "-n goes with --fix", "cronring doctor --fix -n")
 			}
+			if err := a.onThisHost("doctor"); err != nil {
+				return err
+			}
 			client := a.dial()
 			defer client.Close()
 			e := &examination{machine: thisMachine(a), kernel: thisKernel(), ask: client.Status, privileged: os.Geteuid() == 0}

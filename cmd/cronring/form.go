@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -58,6 +59,7 @@ func (a *app) listOutput(cmd *cobra.Command, forms ...string) *output {
 	if a.tty {
 		o.word = formTable
 	}
+	o.fromEnvironment()
 	cmd.Flags().VarP(&o.choice, "output", "o", "form of the result: "+strings.Join(forms, ", "))
 	cmd.Flags().Lookup("output").DefValue = "table on a terminal, else plain"
 	cmd.Flags().BoolVar(&o.noHeader, "no-header", false, "leave out the line of column names")
@@ -67,8 +69,17 @@ func (a *app) listOutput(cmd *cobra.Command, forms ...string) *output {
 // textOutput adds -o to a command whose result is a page of text.
 func (a *app) textOutput(cmd *cobra.Command, forms ...string) *output {
 	o := &output{choice: choice{words: forms, word: forms[0]}}
+	o.fromEnvironment()
 	cmd.Flags().VarP(&o.choice, "output", "o", "form of the result: "+strings.Join(forms, ", "))
 	return o
+}
+
+// fromEnvironment takes the form that CRONRING_OUTPUT names, if the result has
+// it.
+func (o *output) fromEnvironment() {
+	if word := os.Getenv("CRONRING_OUTPUT"); slices.Contains(o.words, word) {
+		o.word = word
+	}
 }
 
 // forEyes reports whether a person reads the result: relative times, cut
@@ -162,8 +173,16 @@ func (a *app) printAligned(row []cell, widths []int, fit bool) {
 	a.out.WriteByte('\n')
 }
 
-// printJSON writes v as an indented document.
+// printJSON writes v as an indented document, or what --json and --jq choose
+// of it.
 func (a *app) printJSON(v any) error {
+	if done, err := a.chooseFrom(v); done {
+		return err
+	}
+	return a.encodeJSON(v)
+}
+
+func (a *app) encodeJSON(v any) error {
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")

@@ -14,6 +14,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -50,17 +51,25 @@ type app struct {
 	err io.Writer
 	now func() time.Time
 
-	tty    bool // stdout is a terminal
-	width  int  // of that terminal, in cells
-	quiet  bool
-	color  *choice
-	zone   zoneFlags
-	socket string
+	tty   bool // stdout is a terminal
+	width int  // of that terminal, in cells
+	quiet bool
+	color *choice
+	zone  zoneFlags
+
+	socket   string
+	host     string
+	timeout  durationFlag
+	readOnly bool
+	noInput  bool
+
+	chosen chosen // what --json and --jq choose of the result
 }
 
 func newApp(in io.Reader, out, err *os.File) *app {
 	a := &app{in: in, out: bufio.NewWriterSize(out, 1<<16), err: err, now: time.Now}
 	a.color = oneOf("auto", "always", "never")
+	_ = a.color.Set(cmp.Or(os.Getenv("CRONRING_COLOR"), "auto")) // another word is none
 	if _, e := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS); e == nil {
 		a.tty, a.width = true, 80
 		if size, e := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ); e == nil && size.Col > 0 {
@@ -142,7 +151,11 @@ func (a *app) colored() bool {
 	case "never":
 		return false
 	}
-	return a.tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	force := os.Getenv("CLICOLOR_FORCE")
+	if os.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	return force != "" && force != "0" || a.tty && os.Getenv("TERM") != "dumb"
 }
 
 // paint gives text the colour of a tone, where colour is wanted.

@@ -26,11 +26,13 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		SilenceUsage:       true,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		DisableSuggestions: true, // unknownCommand makes them, in the shape of an error
+		PersistentPreRunE:  func(cmd *cobra.Command, _ []string) error { return a.reach(cmd) },
 		Args:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
 		RunE:               func(cmd *cobra.Command, _ []string) error { return a.bare(cmd) },
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	a.addSocket(root) // they may stand before the verb
 	root.SetFlagErrorFunc(badFlag)
 	root.AddGroup(
 		&cobra.Group{ID: "see", Title: "See (with a daemon):"},
@@ -50,14 +52,20 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
 		},
 		"change": {newEdit(a), newAdd(a), newSet(a), newRm(a), newApply(a), newRevisions(a), newUndo(a)},
-		"more":   {newDoctor(a), newVersion(a), newExitCodes()},
+		"more":   {newDoctor(a), newPing(a), newVersion(a), newBridge(a), newCompletion(a)},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
 			verb.DisableFlagsInUseLine = true
 			verb.Args = usageOf(verb.Args)
+			a.addChoice(verb)
+			a.addCompletion(verb)
 			root.AddCommand(verb)
 		}
+	}
+	for _, topic := range newTopics() {
+		topic.GroupID = "more"
+		root.AddCommand(topic)
 	}
 	return root
 }
@@ -75,7 +83,8 @@ func newExitCodes() *cobra.Command {
   3    no such job, run or file
   4    not allowed
   5    the daemon cannot be reached
-  6    refused by state: paused, overlapping, draining, nothing to stop
+  6    refused by state: paused, overlapping, draining, nothing to stop, --read-only
+  7    the time of --timeout was over
   8    a check found problems (lint, config check, doctor, import, status --check)
   125  run --wait: trouble that is not the job's own
   130  interrupted

@@ -17,7 +17,9 @@ import (
 
 // Client asks one daemon. It may be used from several goroutines.
 type Client struct {
-	socket   string
+	socket   string // its path, or for people what stands for it
+	remote   bool   // it is on another host
+	readOnly bool   // nothing is asked that changes anything
 	http     *http.Client
 	patience time.Duration // for the answer to a question
 }
@@ -25,15 +27,27 @@ type Client struct {
 // Dial names the socket to use. It does not connect: each call does, so that
 // a daemon that is restarted in between is found again.
 func Dial(socket string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return newClient(socket, func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	return &Client{
-		socket:   socket,
-		http:     &http.Client{Transport: &http.Transport{DialContext: dial}},
-		patience: answerTime,
-	}
+	})
 }
+
+// Through is Dial for the daemon of another host: each connection is one that
+// dial makes. name is what errors call it.
+func Through(name string, dial func(context.Context) (net.Conn, error)) *Client {
+	c := newClient(name, dial)
+	c.remote = true
+	return c
+}
+
+func newClient(name string, dial func(context.Context) (net.Conn, error)) *Client {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
+	return &Client{socket: name, http: &http.Client{Transport: transport}, patience: answerTime}
+}
+
+// ReadOnly has the client refuse, from here on, to ask for anything that
+// changes something.
+func (c *Client) ReadOnly() { c.readOnly = true }
 
 // Close gives up idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -184,9 +198,15 @@ func get[T any](ctx context.Context, c *Client, purpose, path string, v url.Valu
 }
 
 func post[T any](ctx context.Context, c *Client, purpose, path string, body any) (T, error) {
+	var none T
+	if c.readOnly {
+		return none, &Error{
+			V: Version, Kind: Conflict, What: "cannot " + purpose + ": nothing may be changed",
+			Why: "this is read-only, as was asked for", Fix: "leave --read-only out",
+		}
+	}
 	text, err := json.Marshal(body)
 	if err != nil {
-		var none T
 		return none, fmt.Errorf("encode request: %w", err)
 	}
 	return decode[T](c.do(ctx, purpose, http.MethodPost, path, bytes.NewReader(text)))

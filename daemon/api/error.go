@@ -31,6 +31,7 @@ const (
 	NotAllowed  Kind = "not-allowed" // only root or the daemon's own account may
 	Unreachable Kind = "unreachable" // no daemon answers
 	Conflict    Kind = "conflict"    // refused by state: paused, overlapping, draining, nothing to stop
+	TimedOut    Kind = "timed-out"   // the time that the caller gave was over
 )
 
 // Exit is the exit code of a command that ends with an error of this kind.
@@ -46,6 +47,8 @@ func (k Kind) Exit() int {
 		return 5
 	case Conflict:
 		return 6
+	case TimedOut:
+		return 7
 	}
 	return 1
 }

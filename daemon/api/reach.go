@@ -28,6 +28,9 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	}
 	e := &Error{V: Version, Kind: Unreachable, What: "cannot " + purpose + ": cronringd does not answer on " + c.socket}
 	switch {
+	case c.remote:
+		e.Why = "the connection ended (" + cause(err) + "); what ssh had to say stands above"
+		e.Fix = "see that ssh gets there without a question, and that cronring is installed there"
 	case errors.Is(err, fs.ErrNotExist):
 		e.Why = "there is no such socket: the daemon is not running, or listens elsewhere"
 		e.Fix = c.howToStart() + "    or name its socket: --socket PATH"

@@ -71,6 +71,7 @@ var httpStatus = map[api.Kind]int{
 	api.NotAllowed:  http.StatusForbidden,
 	api.Unreachable: http.StatusServiceUnavailable,
 	api.Conflict:    http.StatusConflict,
+	api.TimedOut:    http.StatusGatewayTimeout,
 }
 
 // send writes an answer. That it cannot be written concerns only the caller,

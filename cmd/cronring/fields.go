@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/itchyny/gojq"
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// documents are the results of which --json and --jq choose parts, by verb.
+var documents = map[string]any{
+	"status": api.Status{}, "list": api.Jobs{}, "show": api.Job{}, "history": api.Runs{}, "why": api.Why{}, "graph": api.Graph{},
+	"dead": api.Letters{}, "revisions": api.Revisions{}, "stats": api.Stats{}, "timeline": api.Timeline{}, "clashes": api.Clashes{},
+	"next": coming{}, "explain": explanation{},
+}
+
+// chosen is what --json=FIELDS and --jq choose of a result.
+type chosen struct {
+	document reflect.Type
+	names    bool // print what there is to choose from
+	fields   []string
+	query    *gojq.Code
+}
+
+// addChoice gives a verb --json and --jq, and has it print the names of the
+// fields where --json names none.
+func (a *app) addChoice(verb *cobra.Command) {
+	document, ok := documents[verb.Name()]
+	if !ok {
+		return
+	}
+	form := verb.Flags().Lookup("output").Value.(*choice)
+	of := reflect.TypeOf(document)
+	verb.Flags().Var(&fieldsFlag{a, form, of}, "json", "the result as JSON, with these `FIELDS` alone; without any, print their names")
+	verb.Flags().Lookup("json").NoOptDefVal = noFields
+	verb.Flags().Var(&queryFlag{a, form}, "jq", "the result as JSON, through this `EXPR` of jq")
+	args, run := verb.Args, verb.RunE
+	verb.Args = func(cmd *cobra.Command, words []string) error {
+		if a.chosen.names || args == nil {
+			return nil
+		}
+		return args(cmd, words)
+	}
+	verb.RunE = func(cmd *cobra.Command, words []string) error {
+		if !a.chosen.names {
+			return run(cmd, words)
+		}
+		for _, name := range fieldNames(itemOf(of)) {
+			a.printf("%s\n", name)
+		}
+		return nil
+	}
+}
+
+// noFields is --json without a value. No field has that name.
+const noFields = "?"
+
+// fieldsFlag is --json.
+type fieldsFlag struct {
+	app  *app
+	form *choice
+	of   reflect.Type
+}
+
+func (f *fieldsFlag) String() string { return "" }
+func (f *fieldsFlag) Type() string   { return "FIELDS" }
+
+// Set refuses a field that there is not, before anybody is asked anything.
+func (f *fieldsFlag) Set(text string) error {
+	if text == noFields {
+		f.app.chosen.names = true
+		return nil
+	}
+	known := fieldNames(itemOf(f.of))
+	for name := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(known, name) {
+			hint := ""
+			if near := crontab.Nearest(name, known); near != "" {
+				hint = fmt.Sprintf("; nearest is %q", near)
+			}
+			return fmt.Errorf("there is no field %q%s; --json alone names them", name, hint)
+		}
+		f.app.chosen.fields = append(f.app.chosen.fields, name)
+	}
+	f.app.chosen.document = f.of
+	return f.form.Set(formJSON)
+}
+
+// queryFlag is --jq.
+type queryFlag struct {
+	app  *app
+	form *choice
+}
+
+func (f *queryFlag) String() string { return "" }
+func (f *queryFlag) Type() string   { return "EXPR" }
+
+// Set reads the expression. It can reach neither files nor the environment.
+func (f *queryFlag) Set(text string) error {
+	query, err := gojq.Parse(text)
+	if err != nil {
+		return err
+	}
+	if f.app.chosen.query, err = gojq.Compile(query); err != nil {
+		return err
+	}
+	return f.form.Set(formJSON)
+}
+
+// itemOf is the type whose fields are chosen: that of the items, where the
+// document is nothing but a list, else that of the document.
+func itemOf(document reflect.Type) reflect.Type {
+	if key := listKeys(document); len(key) > 0 {
+		return document.Field(1).Type.Elem()
+	}
+	return document
+}
+
+// listKeys are the names of a document's lists, where it has nothing else
+// beside its version.
+func listKeys(document reflect.Type) (keys []string) {
+	for i := range document.NumField() {
+		f := document.Field(i)
+		switch name := jsonName(f); {
+		case name == "v":
+		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
+			keys = append(keys, name)
+		default:
+			return nil
+		}
+	}
+	return keys
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// fieldNames are the names of the fields of a type, and of those within them:
+// "job.id".
+func fieldNames(t reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		name := jsonName(f)
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		names = append(names, name)
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && !inner.Implements(textType) {
+			for _, below := range fieldNames(inner) {
+				names = append(names, name+"."+below)
+			}
+		}
+	}
+	return names
+}
+
+// textType is what has no fields in JSON, as times.
+var textType = reflect.TypeFor[encoding.TextMarshaler]()
+
+// chooseFrom prints what was chosen of a document, if anything was.
+func (a *app) chooseFrom(document any) (done bool, err error) {
+	c := &a.chosen
+	if c.fields == nil && c.query == nil {
+		return false, nil
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return true, err
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		return true, err
+	}
+	if c.fields != nil {
+		plain = c.pick(plain)
+	}
+	if c.query == nil {
+		return true, a.encodeJSON(plain)
+	}
+	return true, a.printQuery(c.query.Run(plain))
+}
+
+// pick leaves out what was not chosen.
+func (c *chosen) pick(document any) any {
+	keys := listKeys(c.document)
+	if len(keys) == 0 {
+		return c.fieldsOf(document)
+	}
+	items := []any{}
+	for _, key := range keys {
+		list, _ := document.(map[string]any)[key].([]any)
+		for _, item := range list {
+			items = append(items, c.fieldsOf(item))
+		}
+	}
+	return items
+}
+
+// fieldsOf makes an object of the chosen fields. One that the item does not
+// have is null, so that each has all.
+func (c *chosen) fieldsOf(item any) map[string]any {
+	object := map[string]any{}
+	for _, field := range c.fields {
+		value := item
+		for name := range strings.SplitSeq(field, ".") {
+			inner, _ := value.(map[string]any)
+			value = inner[name]
+		}
+		object[field] = value
+	}
+	return object
+}
+
+// printQuery prints what comes of an expression: text as it is, as far as that
+// is fit for a terminal, and all else as JSON, one on a line.
+func (a *app) printQuery(results gojq.Iter) error {
+	for {
+		v, more := results.Next()
+		if !more {
+			return nil
+		}
+		switch v := v.(type) {
+		case error:
+			if halt, ok := v.(*gojq.HaltError); ok && halt.Value() == nil {
+				return nil
+			}
+			return badUsage("carry out --jq", v.Error(), "")
+		case string:
+			for line := range strings.SplitSeq(v, "\n") {
+				a.printf("%s\n", safe.Text(line))
+			}
+		default:
+			text, err := gojq.Marshal(v)
+			if err != nil {
+				return err
+			}
+			a.printf("%s\n", bytes.TrimSpace(text))
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
+)
+
+func newPing(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ping",
+		Short: "Ask whether the daemon answers, and how fast",
+		Long: `Ask whether the daemon answers, and how fast. It is asked nothing about jobs, so
+that every account may. The exit code is 5 if it does not answer.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client := a.dial()
+			defer client.Close()
+			began := time.Now()
+			h, err := client.Health(cmd.Context())
+			if err != nil {
+				return err
+			}
+			took := time.Since(began).Round(10 * time.Microsecond)
+			a.printf("cronringd %s on %s answered in %s, up %s\n", safe.Text(h.Version), safe.Text(h.Host), took,
+				when.Brief(a.now().Sub(h.Started).Truncate(time.Second)))
+			return nil
+		},
+	}
+	a.addSocket(cmd)
+	return cmd
+}
