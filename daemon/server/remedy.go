@@ -46,7 +46,12 @@ func (ev *evidence) missed() []api.Remedy {
 	if !ev.named || ev.entry.Options().Period != nil {
 		return []api.Remedy{ev.command("run it now", "run")}
 	}
-	at := ev.at.In(ev.entry.Zone().Location()).Format(time.RFC3339Nano)
+	const minute = "2006-01-02T15:04"
+	loc := ev.entry.Zone().Location()
+	at := ev.at.In(loc).Format(minute)
+	if t, err := time.ParseInLocation(minute, at, loc); err != nil || !t.Equal(ev.at) { // it has seconds, or the clock shows it twice
+		at = ev.at.In(loc).Format(time.RFC3339)
+	}
 	return []api.Remedy{{What: "run the missed one now", Command: "cronring backfill " + quote(string(ev.job.ID)) + " --at " + at}}
 }
 

@@ -233,7 +233,7 @@ func writeNew(name, text string) error {
 // written tells where it is. Where no file can be written the clipboard gets it.
 func (s *Incident) written(w *World, a Answer) []Effect {
 	if a.Err == nil {
-		return []Effect{Say{"written to " + a.Value.(string) + " in the current directory"}}
+		return []Effect{Say{Text: "written to " + a.Value.(string) + " in the current directory"}}
 	}
 	var path *fs.PathError
 	why := a.Err.Error()

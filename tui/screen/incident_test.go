@@ -58,23 +58,23 @@ func openIncident(t *testing.T, w *World, d Daemon) *Incident {
 }
 
 func TestIncidentScreens(t *testing.T) {
-	checkScreens(t, "incident", func(v canvas.View, w *World) { drawn(openIncident(t, w, incidentDaemon()), v, w) })
+	checkScreens(t, "incident", func(v canvas.View, w *World) { inShell(openIncident(t, w, incidentDaemon()), v, w) })
 	checkScreens(t, "incident-second", func(v canvas.View, w *World) {
 		w.Absolute = true
 		d := incidentDaemon()
 		s := openIncident(t, w, d)
 		actOn(t, s, w, d, keys.Down)
-		drawn(s, v, w)
+		inShell(s, v, w)
 	})
 	checkScreens(t, "incident-none", func(v canvas.View, w *World) {
 		d := &fakeDaemon{history: func(api.Filter) (api.Runs, error) { return api.Runs{}, nil }}
-		drawn(openIncident(t, w, d), v, w)
+		inShell(openIncident(t, w, d), v, w)
 	})
 	checkScreens(t, "incident-error", func(v canvas.View, w *World) {
 		d := &fakeDaemon{history: func(api.Filter) (api.Runs, error) {
 			return api.Runs{}, &api.Error{Kind: api.Unreachable, What: "cannot read the history", Why: "no daemon answers"}
 		}}
-		drawn(openIncident(t, w, d), v, w)
+		inShell(openIncident(t, w, d), v, w)
 	})
 }
 
@@ -124,7 +124,7 @@ func checkWriteUp(t *testing.T) []byte {
 	s := openIncident(t, w, d)
 	rest := actOn(t, s, w, d, keys.Write)
 	const name = "incident-2026-11-20-180211.md"
-	if want := (Say{"written to " + name + " in the current directory"}); !slices.Equal(rest, []Effect{want}) {
+	if want := (Say{Text: "written to " + name + " in the current directory"}); !slices.Equal(rest, []Effect{want}) {
 		t.Errorf("it says %v, want %v", rest, want)
 	}
 	text, err := os.ReadFile(name)

@@ -114,7 +114,7 @@ func (s *Output) Take(w *World, a Answer) []Effect {
 			s.err = a.Err
 			return nil
 		}
-		return []Effect{Say{a.Err.Error()}}
+		return []Effect{Say{Text: a.Err.Error(), Bad: true}}
 	}
 	switch value := a.Value.(type) {
 	case job.Run:
@@ -201,7 +201,7 @@ func usageWords(u *job.Usage) string {
 
 func leavePager(err error) []Effect {
 	if err != nil {
-		return []Effect{Back{}, Say{"the pager: " + err.Error()}}
+		return []Effect{Back{}, Say{Text: "the pager: " + err.Error(), Bad: true}}
 	}
 	return []Effect{Back{}}
 }
@@ -354,7 +354,7 @@ func (s *Output) compare() []Effect {
 		return nil
 	}
 	id, at, after, only := s.run.Job, s.run.ID, plainLines(&s.log, s.log.only), s.log.only
-	return []Effect{Say{"looking for the last run that went well"}, Ask{slotCompare, func(ctx context.Context, d Daemon) (any, error) {
+	return []Effect{Ask{slotCompare, func(ctx context.Context, d Daemon) (any, error) {
 		good, err := runBefore(ctx, d, id, at, func(r *job.Run) bool { return r.State == job.RunEnded && r.OK() })
 		if err != nil {
 			return nil, fmt.Errorf("cannot compare with an earlier run that went well: %w", err)

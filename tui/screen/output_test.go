@@ -93,27 +93,27 @@ func actOn(t *testing.T, s Screen, w *World, d Daemon, pressed ...keys.Action) [
 
 func TestOutputScreens(t *testing.T) {
 	orders := Subject{Jobs: []job.ID{"etl-orders"}}
-	checkScreens(t, "output", func(v canvas.View, w *World) { drawn(openOutput(t, w, outputDaemon(), orders), v, w) })
+	checkScreens(t, "output", func(v canvas.View, w *World) { inShell(openOutput(t, w, outputDaemon(), orders), v, w) })
 	checkScreens(t, "output-search", func(v canvas.View, w *World) {
 		o := openOutput(t, w, outputDaemon(), orders)
 		o.Act(w, keys.Filter)
 		for _, r := range "PG-" {
 			o.Type(w, Key{Name: string(r), Text: string(r)})
 		}
-		drawn(o, v, w)
+		inShell(o, v, w)
 	})
 	checkScreens(t, "output-diff", func(v canvas.View, w *World) {
 		d := outputDaemon()
 		o := openOutput(t, w, d, orders)
 		actOn(t, o, w, d, keys.Diff)
-		drawn(o, v, w)
+		inShell(o, v, w)
 	})
 	checkScreens(t, "output-hostile", func(v canvas.View, w *World) {
 		d := outputDaemon()
 		d.output = func(string) []api.Event { return attack(w.Glyphs.Tier) }
 		o := openOutput(t, w, d, orders)
 		o.log.act(keys.First)
-		drawn(o, v, w)
+		inShell(o, v, w)
 	})
 	checkScreens(t, "output-live", func(v canvas.View, w *World) {
 		d := outputDaemon()
@@ -124,14 +124,14 @@ func TestOutputScreens(t *testing.T) {
 		ask := effects[0].(Ask)
 		value, _ := ask.Call(t.Context(), d)
 		o.Take(w, Answer{Slot: ask.Slot, Value: value, Done: true})
-		drawn(o, v, w)
+		inShell(o, v, w)
 	})
 	checkScreens(t, "output-error", func(v canvas.View, w *World) {
 		d := outputDaemon()
 		d.oneRun = func(string) (job.Run, error) {
 			return job.Run{}, &api.Error{Kind: api.NotFound, What: `cannot read the output of "etl-orders@last": no such run`, Why: "the history of etl-orders has 0 runs of that kind", Fix: "cronring history etl-orders"}
 		}
-		drawn(openOutput(t, w, d, orders), v, w)
+		inShell(openOutput(t, w, d, orders), v, w)
 	})
 }
 

@@ -84,17 +84,17 @@ func openRuns(t *testing.T, w *World, d Daemon) *Runs {
 func TestRunsScreens(t *testing.T) {
 	runs := pastRuns()
 	d := runsDaemon(&runs)
-	checkScreens(t, "runs", func(v canvas.View, w *World) { drawn(openRuns(t, w, d), v, w) })
+	checkScreens(t, "runs", func(v canvas.View, w *World) { inShell(openRuns(t, w, d), v, w) })
 	checkScreens(t, "runs-absolute", func(v canvas.View, w *World) {
 		w.Absolute = true
 		s := openRuns(t, w, d)
 		actOn(t, s, w, d, keys.Down, keys.Mark, keys.Mark)
-		drawn(s, v, w)
+		inShell(s, v, w)
 	})
 	checkScreens(t, "runs-missed", func(v canvas.View, w *World) {
 		s := openRuns(t, w, d)
 		actOn(t, s, w, d, keys.States, keys.States, keys.States)
-		drawn(s, v, w)
+		inShell(s, v, w)
 	})
 	checkScreens(t, "runs-filter", func(v canvas.View, w *World) {
 		s := openRuns(t, w, d)
@@ -102,16 +102,24 @@ func TestRunsScreens(t *testing.T) {
 		for _, r := range "etl" {
 			s.Type(w, Key{Name: string(r), Text: string(r)})
 		}
-		drawn(s, v, w)
+		inShell(s, v, w)
 	})
 	checkScreens(t, "runs-none", func(v canvas.View, w *World) {
-		drawn(openRuns(t, w, runsDaemon(new([]job.Run))), v, w)
+		inShell(openRuns(t, w, runsDaemon(new([]job.Run))), v, w)
+	})
+	checkScreens(t, "runs-offline", func(v canvas.View, w *World) {
+		s := openRuns(t, w, d)
+		goOffline(w)
+		if effects := s.Refresh(w); len(effects) != 0 {
+			t.Errorf("offline it asks %v", effects)
+		}
+		inShell(s, v, w)
 	})
 	checkScreens(t, "runs-error", func(v canvas.View, w *World) {
 		d := &fakeDaemon{history: func(api.Filter) (api.Runs, error) {
 			return api.Runs{}, &api.Error{Kind: api.NotAllowed, What: "cannot read the history", Why: "only root may", Fix: "sudo cronring top"}
 		}}
-		drawn(openRuns(t, w, d), v, w)
+		inShell(openRuns(t, w, d), v, w)
 	})
 	checkScreens(t, "runs-hostile", func(v canvas.View, w *World) {
 		hostile := pastRuns()
@@ -121,8 +129,15 @@ func TestRunsScreens(t *testing.T) {
 		if w.Glyphs.Tier == canvas.Full {
 			hostile[3].Job = job.ID(strings.Repeat("日本", 80))
 		}
-		drawn(openRuns(t, w, runsDaemon(&hostile)), v, w)
+		inShell(openRuns(t, w, runsDaemon(&hostile)), v, w)
 	})
+}
+
+// goOffline has the daemon be away for 14 seconds.
+func goOffline(w *World) {
+	w.Link = Link{Tried: true, Socket: w.Link.Socket, Since: now.Add(-14 * time.Second), Retry: 2 * time.Second, Err: &api.Error{
+		Kind: api.Unreachable, What: "cronringd does not answer on /run/cronring/cronring.sock", Why: "connection refused",
+	}}
 }
 
 // shownRuns are the runs that the list shows.

@@ -159,7 +159,10 @@ type Execute struct {
 type Clip struct{ Text, What string }
 
 // Say tells the person something for a few seconds.
-type Say struct{ Text string }
+type Say struct {
+	Text string
+	Bad  bool // it is about something that went wrong
+}
 
 func (Ask) effect()     {}
 func (Follow) effect()  {}

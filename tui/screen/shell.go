@@ -285,7 +285,11 @@ func (s *Shell) perform(owner Screen, effects []Effect) {
 		case Press:
 			s.press(e.Action, e.Subject)
 		case Say:
-			s.say(e.Text)
+			if e.Bad {
+				s.warn(e.Text)
+			} else {
+				s.say(e.Text)
+			}
 		case Clip:
 			s.order(owner, e)
 			s.say("copied " + e.What)

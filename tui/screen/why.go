@@ -209,7 +209,7 @@ func (s *Why) Refuses(_ *World, a keys.Action) string {
 	_, ok := s.neighbour(a)
 	switch {
 	case n >= len(s.answer.Remedies):
-		return fmt.Sprintf("%d: nothing is proposed under that number", n+1)
+		return "nothing is proposed under that number"
 	case a == keys.Explain:
 		return "this is it"
 	case a == keys.PreviousRun && !ok:

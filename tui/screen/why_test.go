@@ -79,9 +79,15 @@ func drawn(s Screen, v canvas.View, w *World) {
 	s.Draw(v.In(0, 1, v.Width(), v.Height()-2), w)
 }
 
+// inShell is what a screen shows in its shell.
+func inShell(s Screen, v canvas.View, w *World) {
+	shell := Shell{w: w, now: now, stack: []Screen{&plainScreen{}, s}}
+	shell.Draw(v)
+}
+
 func TestWhyScreens(t *testing.T) {
 	checkScreens(t, "why", func(v canvas.View, w *World) {
-		drawn(openWhy(t, w, whyDaemon(), Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+		inShell(openWhy(t, w, whyDaemon(), Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
 	})
 	checkScreens(t, "why-hostile", func(v canvas.View, w *World) {
 		d := whyDaemon()
@@ -97,13 +103,18 @@ func TestWhyScreens(t *testing.T) {
 			a.Remedies = append(a.Remedies, api.Remedy{What: "\x1b[31mred", Command: strings.Repeat("rm ", 99)})
 			return a, nil
 		}
-		drawn(openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+		inShell(openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+	})
+	checkScreens(t, "why-offline", func(v canvas.View, w *World) {
+		s := openWhy(t, w, whyDaemon(), Subject{Jobs: []job.ID{"etl-nightly"}})
+		goOffline(w)
+		inShell(s, v, w)
 	})
 	checkScreens(t, "why-error", func(v canvas.View, w *World) {
 		d := &fakeDaemon{why: func(string, time.Time) (api.Why, error) {
 			return api.Why{}, &api.Error{Kind: api.NotFound, What: `cannot explain "etl-nightly": no such job`, Why: "142 jobs are loaded, none matches", Fix: "cronring list 'etl*'"}
 		}}
-		drawn(openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
+		inShell(openWhy(t, w, d, Subject{Jobs: []job.ID{"etl-nightly"}}), v, w)
 	})
 }
 
@@ -111,9 +122,9 @@ func TestWhyScreens(t *testing.T) {
 func TestWhyKeepsItsPlaces(t *testing.T) {
 	w := newWorld(t)
 	c := canvas.New(80, 24)
-	drawn(openWhy(t, w, whyDaemon(), Subject{Jobs: []job.ID{"etl-nightly"}}), c.View(), w)
+	inShell(openWhy(t, w, whyDaemon(), Subject{Jobs: []job.ID{"etl-nightly"}}), c.View(), w)
 	for y, want := range map[int]string{
-		0:  " Why: etl-nightly at Fri 20 Nov 02:30:00 CET",
+		0:  " Why: etl-nightly at Fri 20 Nov 02:30:00 CET                  live 18:02:11 CET",
 		1:  ` ✗ It did not start. The run before it was still going, overlap is "skip".`,
 		2:  "─ The chain, first cross wins ──────────────────────────────────────────────────",
 		3:  " ✓ entry     /etc/cron.d/etl:15  0,30 2 * * *  loaded 3 Nov 09:12, revision 31",
