@@ -20,12 +20,13 @@ type editFlags struct {
 	changeFlags
 	user   string
 	editor string
+	tui    bool
 }
 
 func newEdit(a *app) *cobra.Command {
 	f := &editFlags{}
 	cmd := &cobra.Command{
-		Use:   "edit [FILE] [--user U] [--editor CMD]",
+		Use:   "edit [FILE] [--user U] [--editor CMD|--tui]",
 		Short: "Edit a crontab, and see what that does before it counts",
 		Long: `Edit a crontab with your editor: your own, that of --user, or the one at FILE.
 
@@ -34,24 +35,53 @@ which jobs it adds, changes and removes. Then you install it, edit on, or leave.
 The file is not touched while you edit; a change that somebody else makes
 meanwhile is told, and not written over.
 
+With --tui it is the dashboard's own editor, which tells of each line while it is
+typed when it runs next, how often a year, and what is wrong with it.
+
 The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`,
 		Example: "  cronring edit\n  sudo cronring edit /etc/cron.d/etl --editor nano",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, _ := only(args)
+			if f.tui {
+				return a.editShown(cmd, file, f)
+			}
 			return a.edit(cmd.Context(), file, f)
 		},
 	}
 	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`")
 	cmd.Flags().StringVar(&f.editor, "editor", "", "edit with `COMMAND`")
+	cmd.Flags().BoolVar(&f.tui, "tui", false, "edit in the dashboard, which looks at each line while it is typed")
+	cmd.MarkFlagsMutuallyExclusive("editor", "tui")
 	f.changeFlags.add(a, cmd)
 	a.addZone(cmd, "of the times")
 	return cmd
 }
 
-func (a *app) edit(ctx context.Context, file string, f *editFlags) error {
+// editShown opens the dashboard's editor.
+func (a *app) editShown(cmd *cobra.Command, file string, f *editFlags) error {
+	if err := f.check(file); err != nil {
+		return err
+	}
+	client := a.dial()
+	defer client.Close()
+	t, err := readTable(cmd.Context(), client, file, f.user)
+	if err != nil {
+		return err
+	}
+	return a.top(cmd, &topFlags{screen: oneOf("files"), edit: t.File})
+}
+
+func (f *editFlags) check(file string) error {
 	if file != "" && f.user != "" {
 		return badUsage("edit "+file+" of "+f.user, "a file belongs to one account already", "cronring edit "+shellWord(file))
+	}
+	return nil
+}
+
+func (a *app) edit(ctx context.Context, file string, f *editFlags) error {
+	if err := f.check(file); err != nil {
+		return err
 	}
 	by, err := a.changer(ctx)
 	if err != nil {

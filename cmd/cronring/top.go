@@ -21,6 +21,7 @@ type topFlags struct {
 	readOnly bool
 	ascii    bool
 	plain    bool
+	edit     string // a crontab to begin with
 }
 
 func newTop(a *app) *cobra.Command {
@@ -103,7 +104,7 @@ func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: client, In: a.in.(*os.File), Out: os.Stdout, Look: look,
-		Start: screen.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; ")},
+		Start: screen.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; "), Edit: f.edit},
 		Views: viewFile,
 	})
 }

@@ -18,9 +18,9 @@ const maxEdited = 1 << 20
 
 // Editor edits a crontab, and shows what each line does before it counts.
 type Editor struct {
-	file, user string // which; both empty: the person's own
-	line       int    // to begin at, from 1, as the file counts; 0: the first
-	adds       bool   // begin with a new entry
+	file string // which; empty: the person's own
+	line int    // to begin at, from 1, as the file counts; 0: the first
+	adds bool   // begin with a new entry
 
 	table   api.TableText
 	known   bool
@@ -124,11 +124,11 @@ func (e *Editor) Open(*World) []Effect {
 }
 
 func (e *Editor) read(slot string) Effect {
-	file, user := e.file, e.user
+	file := e.file
 	if e.known {
 		file = e.table.File
 	}
-	return Ask{slot, func(ctx context.Context, d Daemon) (any, error) { return d.Table(ctx, file, user) }}
+	return Ask{slot, func(ctx context.Context, d Daemon) (any, error) { return d.Table(ctx, file, "") }}
 }
 
 // Take receives the file, and what is found out about it.
@@ -266,8 +266,10 @@ func (e *Editor) Subject(*World) Subject {
 }
 
 // Refuses says why nothing can be saved or tried now.
-func (e *Editor) Refuses(_ *World, a keys.Action) string {
+func (e *Editor) Refuses(w *World, a keys.Action) string {
 	switch {
+	case a == keys.Form && w.ReadOnly != "":
+		return w.ReadOnly
 	case !e.known:
 		if a == keys.Save || a == keys.Try || a == keys.Problem || a == keys.Form {
 			return "there is no text yet"
@@ -456,6 +458,9 @@ func (e *Editor) Type(w *World, k Key) ([]Effect, bool) {
 		return e.typeForm(w, k), true
 	}
 	b := e.buffer
+	if w.ReadOnly != "" {
+		return e.typeReadOnly(w, k)
+	}
 	switch k.Name {
 	case "enter":
 		b.Insert("\n")
@@ -483,6 +488,17 @@ func (e *Editor) Type(w *World, k Key) ([]Effect, bool) {
 		return e.consider(w), true
 	}
 	return []Effect{e.check()}, true
+}
+
+// typeReadOnly moves, and says why it does nothing else.
+func (e *Editor) typeReadOnly(w *World, k Key) ([]Effect, bool) {
+	switch {
+	case e.move(k.Name):
+		return e.consider(w), true
+	case k.Text == "":
+		return nil, false
+	}
+	return []Effect{Say{"nothing is typed: " + w.ReadOnly}}, true
 }
 
 // move answers to a key that moves the cursor.

@@ -294,3 +294,31 @@ func TestEditorLinesOfWideTextFit(t *testing.T) {
 		}
 	}
 }
+
+func TestEditorReadOnlyTypesNothing(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	w.ReadOnly = "nothing is changed: --read-only"
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+	effects, ok := e.Type(w, Key{Name: "x", Text: "x"})
+	if say, is := effects[0].(Say); !ok || !is || !strings.Contains(say.Text, "--read-only") || e.buffer.Changed() {
+		t.Errorf("typing: got %v, changed %t", effects, e.buffer.Changed())
+	}
+	typed(t, e, w, d, "down")
+	if c := e.buffer.Cursor(); c.Line != 1 {
+		t.Errorf("down goes to line %d, want 1", c.Line)
+	}
+	for _, key := range []string{"enter", "backspace", "delete", "ctrl+k", "ctrl+w"} {
+		e.Type(w, Key{Name: key})
+	}
+	if e.buffer.Changed() || e.Refuses(w, keys.Form) == "" {
+		t.Error("it can be changed")
+	}
+}
+
+func TestEditorIsBegunWith(t *testing.T) {
+	s := NewShell(Start{World: *newWorld(t), Screen: keys.ShowFiles, Edit: "/etc/cron.d/etl"})
+	e, ok := s.front().(*Editor)
+	if !ok || e.file != "/etc/cron.d/etl" || len(s.stack) != 2 {
+		t.Errorf("got %T over %d screens, want the editor over the files", s.front(), len(s.stack)-1)
+	}
+}

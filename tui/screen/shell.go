@@ -89,6 +89,7 @@ type Start struct {
 	Job    string      // to begin with; empty: whichever is first
 	Views  []View      // that were saved
 	Say    string      // what the person is told first
+	Edit   string      // a crontab to begin with in the editor; empty: none
 }
 
 // NewShell makes a shell with all screens, of which one is in front.
@@ -105,6 +106,9 @@ func NewShell(start Start) *Shell {
 	}
 	s.stack, s.views = []Screen{first}, start.Views
 	s.greeting, s.job = start.Say, job.ID(start.Job)
+	if start.Edit != "" {
+		s.stack = append(s.stack, NewEditor(Subject{File: start.Edit}))
+	}
 	return s
 }
 
