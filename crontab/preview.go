@@ -16,6 +16,21 @@ func (z *Zone) Coming(from time.Time, n int) []Change {
 // Forward tells that the clock is put forward, so that wall times are missing.
 func (c Change) Forward() bool { return c.After > c.Before }
 
+// Touches reports whether the fields of a schedule, written as spec, name a wall
+// time that the change leaves out or shows twice.
+func (c Change) Touches(spec string) bool {
+	plain, _ := ParseSchedule(spec, nil, 0)
+	if plain == nil {
+		return false
+	}
+	low, high := Wall(c.At, c.Before), Wall(c.At, c.After)
+	if !c.Forward() {
+		low, high = high, low
+	}
+	t := plain.Next(low.Add(-1))
+	return !t.IsZero() && t.Before(high)
+}
+
 // Stretch is a piece of time around a change of a clock.
 type Stretch struct {
 	Wall   time.Time // its beginning as the clock shows it, written as if it were UTC

@@ -115,7 +115,7 @@ func changeNote(c crontab.Change, view *engine.View) string {
 	fixed, interval, second := 0, 0, 0
 	for i := range view.Len() {
 		e := view.Entry(i)
-		if e.Schedule == crontab.Never || e.Zone().String() != c.At.Location().String() || !namesBetween(e.Spec(), low, high) {
+		if e.Schedule == crontab.Never || e.Zone().String() != c.At.Location().String() || !c.Touches(e.Spec()) {
 			continue
 		}
 		switch crontab.PassesOf(e.Schedule) {
@@ -146,16 +146,6 @@ func verbed(n int, noun, verb string) string {
 		verb += "s"
 	}
 	return plural(n, noun) + " " + verb
-}
-
-// namesBetween reports whether the fields name a wall time in [low, high).
-func namesBetween(spec string, low, high time.Time) bool {
-	s, _ := crontab.ParseSchedule(spec, nil, 0)
-	if s == nil {
-		return false
-	}
-	t := s.Next(low.Add(-1))
-	return !t.IsZero() && t.Before(high)
 }
 
 func (o *outlook) overlapText() string {

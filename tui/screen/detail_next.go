@@ -38,20 +38,17 @@ const maxOutlook = 40
 func newOutlook(j *api.Job, now time.Time, loc *time.Location) outlook {
 	o := outlook{runs: j.Upcoming}
 	zone := crontab.NewZone(loc)
-	s, _ := crontab.ParseSchedule(j.Job.Schedule, zone, 0)
-	if s == nil || len(j.Upcoming) == 0 {
+	spec, s := readSchedule(j, zone)
+	if s == nil || len(j.Upcoming) == 0 || delayed(j) {
 		return o
 	}
 	runs := make([]time.Time, 0, maxOutlook)
 	for t := s.Next(j.Upcoming[0].Add(-1)); !t.IsZero() && len(runs) < maxOutlook; t = s.Next(t) {
-		if i := len(runs); i < len(j.Upcoming) && !t.Equal(j.Upcoming[i]) {
-			return o
-		}
 		runs = append(runs, t)
 	}
 	o.runs = runs
 	for _, c := range zone.Coming(now, 2) {
-		o.changes = append(o.changes, clockChange{crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After), c.Effect(j.Job.Schedule, s)})
+		o.changes = append(o.changes, clockChange{crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After), c.Effect(spec, s)})
 	}
 	return o
 }

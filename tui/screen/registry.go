@@ -15,11 +15,13 @@ var roots = []root{
 	{keys.ShowJobs, "Jobs", func() Screen { return NewJobs() }},
 	{keys.ShowRuns, "Runs", func() Screen { return NewRuns() }},
 	{keys.ShowTimeline, "Timeline", func() Screen { return NewTimeline() }},
+	{keys.ShowRing, "Ring", func() Screen { return NewRing() }},
 	{keys.ShowFiles, "Files", func() Screen { return NewFiles() }},
 }
 
 // openers make the screens that a key opens about what is selected.
 var openers = map[keys.Action]func(w *World, s Subject) Screen{
+	keys.ShowDST:    func(_ *World, s Subject) Screen { return NewDST(s) },
 	keys.Explain:    func(_ *World, s Subject) Screen { return NewWhy(s) },
 	keys.ShowOutput: func(_ *World, s Subject) Screen { return NewOutput(s) },
 	keys.ShowGroups: func(*World, Subject) Screen { return NewIncident() },
