@@ -35,7 +35,7 @@ func (s *Server) board(ctx context.Context, c *call) error {
 		}
 	}
 	defer s.boards.unwatch(w)
-	if _, _, err := s.boards.follow(ctx); err != nil {
+	if _, err := s.boards.follow(ctx); err != nil {
 		return err
 	}
 	c.patient()
@@ -139,11 +139,16 @@ func (b *board) soonest() time.Time {
 
 // round sends what has changed since the last one; the first sends all.
 func (b *board) round(ctx context.Context) error {
-	names, view, err := b.s.boards.follow(ctx)
+	names, err := b.s.boards.follow(ctx)
 	if err != nil {
 		return err
 	}
 	slots, all := b.s.boards.changed(b.watch, names)
+	view := b.s.backend.View() // only now: it knows of all that changed, and of what comes later the watcher is told again
+	if !view.SameJobs(names.view) {
+		b.s.boards.forget(b.watch)
+		return nil
+	}
 	first, before := b.names == nil, b.view
 	b.view, b.now = view, b.s.now().UTC()
 	var gone []job.ID
@@ -199,11 +204,11 @@ func (b *board) sees(i int) bool { return b.peer.keeper || b.peer.sees(b.names.v
 // the first time a screenful at once.
 func (b *board) sendAll(gone []job.ID, first bool) error {
 	p := b.painter(nil)
+	u := api.BoardUpdate{Now: b.now, Gone: gone}
 	ranks, ok := b.rank(p)
 	if !ok {
-		return b.again()
+		return b.again(&u)
 	}
-	u := api.BoardUpdate{Now: b.now, Gone: gone}
 	page := otherPages
 	if first {
 		page = firstPage
@@ -213,7 +218,7 @@ func (b *board) sendAll(gone []job.ID, first bool) error {
 		for len(slots) > 0 {
 			n := min(len(slots), page-len(u.Rows))
 			if !b.compare(p, slots[:n], &u) {
-				return b.again()
+				return b.again(&u)
 			}
 			if slots = slots[n:]; len(u.Rows) < page {
 				continue
@@ -249,11 +254,11 @@ func (b *board) rank(p *painter) (ranks [][]int32, ok bool) {
 	return ranks, true
 }
 
-// again gives up a round, as the tables have changed meanwhile: the next one
-// begins at once.
-func (b *board) again() error {
-	b.watch.poke()
-	return nil
+// again ends a round with what has come together, as the tables have changed
+// meanwhile: the next one begins at once.
+func (b *board) again(u *api.BoardUpdate) error {
+	b.s.boards.forget(b.watch)
+	return b.flush(u)
 }
 
 // sendSome compares the rows of some jobs, and of those whose time has come.
@@ -275,7 +280,7 @@ func (b *board) sendSome(slots []int32) error {
 				return err
 			}
 			if !b.compare(p, part, &u) {
-				return b.again()
+				return b.again(&u)
 			}
 		}
 	}

@@ -249,6 +249,14 @@ func (m *memory) changed(w *watcher, names *numbering) (slots []int32, all bool)
 	return slots, false
 }
 
+// forget has all count as changed for a watcher, at once.
+func (m *memory) forget(w *watcher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w.all = true
+	w.poke()
+}
+
 // past is what is known of a job's newest ended run.
 type past struct {
 	last
@@ -280,27 +288,26 @@ func (m *memory) ended() int {
 	return m.ends
 }
 
-// follow brings the memory up to the tables of today. It gives its numbers and
-// the view that they are of.
-func (m *memory) follow(ctx context.Context) (*numbering, *engine.View, error) {
+// follow brings the memory up to the tables of today, and gives its numbers.
+func (m *memory) follow(ctx context.Context) (*numbering, error) {
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
 	view := m.view()
 	m.mu.Lock()
 	before := m.names
 	m.mu.Unlock()
 	if before != nil && before.view.SameJobs(view) {
-		return before, view, nil
+		return before, nil
 	}
 	next := m.number(view)
 	if err := m.refill(ctx, before, next); err != nil {
-		return nil, nil, fmt.Errorf("read history: %w", err)
+		return nil, fmt.Errorf("read history: %w", err)
 	}
-	return next, view, nil
+	return next, nil
 }
 
 func (m *memory) number(view *engine.View) *numbering {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -253,6 +254,45 @@ func TestBoardSaysWhatListSays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The same while things happen: boards are read, the history is asked and
+// tables are loaded all at once, and in the end nothing is missing.
+func TestBoardWhileThingsHappen(t *testing.T) {
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		w := newWorld(t, boardTable)
+		s := w.server()
+		readers := []*reader{w.reader(s, 0), w.reader(s, annUID), w.reader(s, bobUID)}
+		var reading sync.WaitGroup
+		over := make(chan struct{})
+		for _, reader := range readers {
+			reading.Go(func() {
+				for {
+					select {
+					case <-over:
+						return
+					default:
+						if err := reader.board.round(context.Background()); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				}
+			})
+		}
+		for range 300 {
+			w.happen(r, s)
+		}
+		close(over)
+		reading.Wait()
+		for _, reader := range readers {
+			for range 2 { // tables that are loaded meanwhile end a round
+				reader.round()
+			}
+			reader.check(fmt.Sprintf("seed %d", seed))
+		}
 	}
 }
 

@@ -82,7 +82,9 @@ func instant(t testing.TB, text string) time.Time {
 func (w *world) load(table string) {
 	w.t.Helper()
 	parsed, remarks := crontab.Parse("/etc/cron.d/etl", table, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	w.mu.Lock()
 	w.remarks = remarks
+	w.mu.Unlock()
 	w.loadTable(parsed)
 }
 
@@ -220,7 +222,11 @@ func (w *world) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	return w.remarks, nil
 }
 
-func (w *world) Diagnostics() []crontab.Diagnostic { return w.remarks }
+func (w *world) Diagnostics() []crontab.Diagnostic {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.remarks
+}
 
 func (w *world) Refused() []spool.Refusal { return w.refused }
 
@@ -578,11 +584,17 @@ func accountName(uid uint32) (string, error) {
 	return "", errors.New("no such uid")
 }
 
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
 func (w *world) server() *Server { return w.serverOf(w) }
 
 func (w *world) serverOf(s Store) *Server {
 	return New(Options{
-		Backend: w, Store: s, Now: func() time.Time { return w.now },
+		Backend: w, Store: s, Now: w.clock,
 		SelfUID: selfUID, Account: accountName, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Crontabs: w.crontabs,
 	})

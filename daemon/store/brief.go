@@ -38,7 +38,7 @@ func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, 
 	if err != nil {
 		return err
 	}
-	rest, args := "FROM run JOIN job ON job.n = run.job WHERE run.id > ? AND run.id <= ?", []any{first, last}
+	rest, args := "FROM run CROSS JOIN job ON job.n = run.job WHERE run.id > ? AND run.id <= ?", []any{first, last}
 	if jobs != nil {
 		list, err := json.Marshal(jobs)
 		if err != nil {
