@@ -498,7 +498,7 @@ func (e *Editor) typeReadOnly(w *World, k Key) ([]Effect, bool) {
 	case k.Text == "":
 		return nil, false
 	}
-	return []Effect{Say{Text: "nothing is typed: " + w.ReadOnly}}, true
+	return []Effect{Say{Text: "nothing is typed: " + w.ReadOnly, Bad: true}}, true
 }
 
 // move answers to a key that moves the cursor.
