@@ -16,12 +16,11 @@ import (
 
 // topFlags are the flags of top.
 type topFlags struct {
-	screen   *choice
-	job      string
-	readOnly bool
-	ascii    bool
-	plain    bool
-	edit     string // a crontab to begin with
+	screen *choice
+	job    string
+	ascii  bool
+	plain  bool
+	edit   string // a crontab to begin with
 }
 
 func newTop(a *app) *cobra.Command {
@@ -46,7 +45,6 @@ CRONRING_GLYPHS say otherwise.`,
 	}
 	cmd.Flags().Var(f.screen, "screen", "begin with `NAME`: jobs, runs, timeline, ring, files")
 	cmd.Flags().StringVar(&f.job, "job", "", "begin with the cursor on the job `JOB`")
-	cmd.Flags().BoolVar(&f.readOnly, "read-only", false, "change nothing, whatever is pressed")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters alone")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "draw nothing: say one line for each event, and answer typed commands")
 	a.addColor(cmd)
@@ -71,7 +69,7 @@ func (a *app) canShow() bool {
 
 func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 	readOnly := ""
-	if f.readOnly {
+	if a.readOnly {
 		readOnly = "nothing is changed: --read-only"
 	}
 	if f.plain {
@@ -99,7 +97,7 @@ func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly,
 	}
-	client := api.Dial(socket)
+	client := a.dial()
 	defer client.Close()
 	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first
 	return tui.Run(cmd.Context(), tui.Options{
