@@ -235,3 +235,33 @@ func TestStatsInGroups(t *testing.T) {
 		t.Errorf("by moon: %v, want a usage error", err)
 	}
 }
+
+// What begins where a cell does lies in that cell or a later one, however the
+// time is cut: a time line whose jobs fire each second is drawn by going on from
+// cell to cell.
+func TestAxisAlwaysGetsOn(t *testing.T) {
+	from := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	for _, span := range []time.Duration{263 * time.Hour, longestLine, time.Hour, api.MaxCells} {
+		for cells := 1; cells <= api.MaxCells; cells++ {
+			a := axis{from: from, to: from.Add(span), now: from, cells: cells}
+			for k := range cells {
+				b := a.begin(k)
+				if got := a.cell(b); got < k || !a.begin(got+1).After(b) || a.cell(b.Add(-1)) >= k {
+					t.Fatalf("%s in %d cells: cell %d begins %s, which lies in cell %d", span, cells, k, b, got)
+				}
+			}
+		}
+	}
+	if a := (axis{from: from, to: from.Add(longestLine), cells: api.MaxCells}); a.cell(from.AddDate(200, 0, 0)) != api.MaxCells {
+		t.Error("what lies far behind the last cell is not behind it")
+	}
+}
+
+func TestTimelineOfEachSecondEnds(t *testing.T) {
+	w := newWorld(t, "#@ name=a sec=*\n* * * * * ann true\n")
+	from := w.now.Add(time.Hour).Truncate(time.Second)
+	tl, err := w.client().Timeline(context.Background(), api.TimelineQuery{Refs: []string{"a"}, From: from, To: from.Add(263 * time.Hour), Cells: 150})
+	if err != nil || len(tl.Jobs) != 1 || len(tl.Jobs[0].Cells) != 150 {
+		t.Errorf("%+v, %v, want 150 cells of a", tl, err)
+	}
+}

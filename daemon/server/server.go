@@ -109,7 +109,7 @@ type Server struct {
 	desk    *desk
 	boards  *memory
 	loads   *loads
-	sums    chan struct{} // see stats
+	turns   *turns
 	mux     *http.ServeMux
 	active  sync.WaitGroup // handlers
 }
@@ -121,7 +121,7 @@ func New(o Options) *Server {
 		selfUID: o.SelfUID, account: o.Account, log: o.Log, desk: newDesk(o.Crontabs),
 		mux: http.NewServeMux(),
 	}
-	s.loads, s.sums = newLoads(), make(chan struct{}, 1)
+	s.loads, s.turns = newLoads(), newTurns()
 	s.boards = newMemory(o.Store, o.Backend.View)
 	o.Backend.Tap(s.boards.tap)
 	s.register()

@@ -26,14 +26,11 @@ func (s *Server) stats(ctx context.Context, c *call) error {
 		return err
 	}
 	c.patient()
-	if !c.peer.keeper { // one after the other: they look at many rows
-		select {
-		case s.sums <- struct{}{}:
-			defer func() { <-s.sums }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	leave, err := s.turns.take(ctx, c.peer)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	if err := t.read(ctx); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}

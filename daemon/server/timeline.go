@@ -39,6 +39,11 @@ func (s *Server) timeline(ctx context.Context, c *call) error {
 	if len(jobs) > lineJobs {
 		return badRequest("too many jobs for one time line", fmt.Sprintf("%d are named, at most %d can be", len(jobs), lineJobs))
 	}
+	leave, err := s.turns.take(ctx, c.peer)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	lines, err := s.lines(ctx, c, a, jobs)
 	if err != nil {
 		return err
@@ -89,18 +94,24 @@ func (c *call) axis() (a axis, err error) {
 	return a, nil
 }
 
-// cell is where an instant lies; it can be before the first or after the last.
+// cell is where an instant lies: -1 before the first, and as many as there are
+// behind the last. What begin gives for the one after it is later than t, always:
+// who goes on from there gets on.
 func (a *axis) cell(t time.Time) int {
-	d := t.Sub(a.from)
-	if d < 0 {
+	d, span := t.Sub(a.from), a.to.Sub(a.from)
+	switch {
+	case d < 0:
 		return -1
+	case d >= span:
+		return a.cells
 	}
-	return int(float64(d) / float64(a.to.Sub(a.from)) * float64(a.cells))
+	return int(d * time.Duration(a.cells) / span)
 }
 
 // begin is the first instant of a cell.
 func (a *axis) begin(cell int) time.Time {
-	return a.from.Add(time.Duration(float64(a.to.Sub(a.from)) / float64(a.cells) * float64(cell)))
+	cells := time.Duration(a.cells)
+	return a.from.Add((time.Duration(cell)*a.to.Sub(a.from) + cells - 1) / cells)
 }
 
 // line is one job on the axis.
@@ -136,7 +147,9 @@ func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*lin
 		for r := range live {
 			l.run(&live[r])
 		}
-		l.future(live)
+		if err := l.future(ctx, live); err != nil {
+			return nil, err
+		}
 	}
 	return lines, nil
 }
@@ -212,7 +225,7 @@ func rank(k api.CellKind) int { return slices.Index(ranks, k) }
 
 // future draws what is planned, what a pause will skip, and how long a run that
 // is going may still take.
-func (l *line) future(live []job.Run) {
+func (l *line) future(ctx context.Context, live []job.Run) error {
 	v, a := l.c.view, l.axis
 	slices.Sort(l.took)
 	usual := quantile(l.took, 95)
@@ -241,6 +254,7 @@ func (l *line) future(live []job.Run) {
 			return t
 		}, func(t time.Time) { l.put(t, api.TimelineCell{Kind: api.CellHeld, Count: 1, Due: t}) })
 	}
+	return ctx.Err()
 }
 
 // each calls f for the occurrences after an instant: of those beyond a number
