@@ -62,7 +62,7 @@ func (s *Server) newTally(ctx context.Context, c *call) (*tally, error) {
 		return nil, err
 	}
 	if until.IsZero() {
-		until = c.now.Add(1)
+		until = c.now
 	}
 	if since.IsZero() {
 		since = until.Add(-usualStats)
@@ -114,7 +114,11 @@ func (t *tally) choose(ctx context.Context) error {
 func (t *tally) read(ctx context.Context) error {
 	a := &t.answer
 	oldest := a.Until
-	err := t.s.store.Between(ctx, t.jobs, a.Since, a.Until, t.most, func(r *job.Run) {
+	end := a.Until
+	if end.Equal(t.c.now) { // what is decided now is part of it
+		end = end.Add(1)
+	}
+	err := t.s.store.Between(ctx, t.jobs, a.Since, end, t.most, func(r *job.Run) {
 		t.seen++
 		oldest = r.Decided
 		if t.c.seesRun(*r) {
@@ -135,9 +139,9 @@ func (t *tally) read(ctx context.Context) error {
 		}
 	}
 	if t.jobs == nil {
-		return t.s.store.SkipsBetween(ctx, a.Since, a.Until, statsSkips, skip)
+		return t.s.store.SkipsBetween(ctx, a.Since, end, statsSkips, skip)
 	}
-	return t.s.store.Skips(ctx, t.jobs, a.Since, a.Until, statsSkips, skip)
+	return t.s.store.Skips(ctx, t.jobs, a.Since, end, statsSkips, skip)
 }
 
 func (t *tally) take(r *job.Run) {

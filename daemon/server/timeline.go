@@ -234,11 +234,11 @@ func (l *line) future(ctx context.Context, live []job.Run) error {
 			l.expect(a.now, r.Started.Add(usual), r.Due, r.ID)
 		}
 	}
-	start := a.from
-	if a.now.After(start) {
-		start = a.now
+	start := a.now
+	if a.from.After(start) {
+		start = a.from.Add(-1)
 	}
-	l.each(start.Add(-1), func(t time.Time) time.Time { return v.Next(l.i, t) }, func(t time.Time) {
+	l.each(start, func(t time.Time) time.Time { return v.Next(l.i, t) }, func(t time.Time) {
 		l.put(t, api.TimelineCell{Kind: api.CellPlanned, Count: 1, Due: t})
 		l.expect(t, t.Add(usual), t, 0)
 	})
@@ -247,7 +247,7 @@ func (l *line) future(ctx context.Context, live []job.Run) error {
 		if !h.Until.IsZero() && h.Until.Before(until) {
 			until = h.Until
 		}
-		l.each(start.Add(-1), func(t time.Time) time.Time {
+		l.each(start, func(t time.Time) time.Time {
 			if t = v.Entry(l.i).Schedule.Next(t); !t.Before(until) {
 				return time.Time{}
 			}
