@@ -3,6 +3,7 @@ package edit
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,4 +77,24 @@ func BenchmarkCheck(b *testing.B) {
 			b.Fatal(n)
 		}
 	}
+}
+
+// Versions are looked at side by side, as keys come faster than a check ends.
+func TestCheckerServesSeveralAtOnce(t *testing.T) {
+	const old = "#@ name=a tz=Europe/Paris\n30 2 * * * root a\n"
+	c := checker(old)
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	shared := c.Check(old).Entry(2)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			text := old + strings.Repeat("* * * * * root b\n", i)
+			if added, _, _ := c.Check(text).Count(); added != i {
+				t.Errorf("%d lines more: got %d added", i, added)
+			}
+			LookAhead(shared, now)
+			Next(shared.Schedule, now, 3)
+		})
+	}
+	all.Wait()
 }

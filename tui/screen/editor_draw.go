@@ -58,9 +58,11 @@ func (e *Editor) Draw(v canvas.View, w *World) {
 	}
 }
 
-// drawTrouble says what went wrong, and what to do.
+// drawTrouble says what went wrong, why, and what to do.
 func drawTrouble(v canvas.View, err error, w *World) {
-	v.PutCut(1, 0, v.Width()-2, w.Glyphs.Failed+" "+plainError(err), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad, Bold: true})
+	var p page
+	p.set(errorParagraphs(w, err))
+	p.draw(v, w.Glyphs)
 }
 
 func (e *Editor) drawAsking(v canvas.View, w *World) {

@@ -2,11 +2,15 @@ package screen
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 )
@@ -320,5 +324,66 @@ func TestEditorIsBegunWith(t *testing.T) {
 	e, ok := s.front().(*Editor)
 	if !ok || e.file != "/etc/cron.d/etl" || len(s.stack) != 2 {
 		t.Errorf("got %T over %d screens, want the editor over the files", s.front(), len(s.stack)-1)
+	}
+}
+
+// BenchmarkEditorKey is what a key costs before its picture is there, in a
+// crontab of 2,000 lines; the check of the text comes aside.
+func BenchmarkEditorKey(b *testing.B) {
+	table := etlTable()
+	table.Text = []byte(strings.Repeat("#@ overlap=skip\n30 2 * * * root /usr/bin/run --all\n", 1000))
+	w := &World{Now: now, Local: time.UTC, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full)}
+	e := NewEditor(Subject{File: table.File, Line: 1000})
+	e.Take(w, Answer{Slot: slotTable, Value: table})
+	c := canvas.New(160, 48)
+	for b.Loop() {
+		e.Type(w, Key{Name: "x", Text: "x"})
+		e.Draw(c.View(), w)
+	}
+}
+
+// TestEditorStandsAnyKeys presses keys faster than the text is checked, at any
+// size, and holds that every line fits and nothing is lost by an undo of all.
+func TestEditorStandsAnyKeys(t *testing.T) {
+	names := []string{
+		"enter", "tab", "backspace", "delete", "ctrl+w", "ctrl+u", "ctrl+k", "left", "right", "up", "down", "pgup", "pgdown", "home", "end",
+		"ctrl+left", "ctrl+right", "ctrl+home", "ctrl+end", "*", "5", " ", "#", "@", "日", "\u0301", "\u202e", "esc", "y", "n", "o",
+	}
+	actions := []keys.Action{keys.Problem, keys.Form, keys.UndoText, keys.RedoText, keys.Back, keys.Try, keys.Save}
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		w, d := newWorld(t), editorDaemon()
+		e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
+		for range 300 {
+			if r.IntN(10) == 0 {
+				a := actions[r.IntN(len(actions))]
+				if e.Refuses(w, a) == "" {
+					e.Act(w, a)
+					e.saves = false
+				}
+			} else {
+				name := names[r.IntN(len(names))]
+				k := Key{Name: name}
+				if len([]rune(name)) == 1 {
+					k.Text = name
+				}
+				effects, _ := e.Type(w, k)
+				if r.IntN(3) == 0 {
+					settle(t, e, w, d, effects)
+				}
+			}
+			width, height := 40+r.IntN(120), 6+r.IntN(40)
+			c := canvas.New(width, height)
+			drawn(e, c.View(), w)
+			checkWidths(t, fmt.Sprintf("seed %d", seed), c.Text(), width)
+			if t.Failed() {
+				return
+			}
+		}
+		for e.buffer.Undo() {
+		}
+		if e.buffer.Text() != etlText {
+			t.Errorf("seed %d: all undone, the text is %q", seed, e.buffer.Text())
+		}
 	}
 }
