@@ -236,10 +236,21 @@ func usageOf(r *syscall.Rusage) job.Usage {
 	const block = 512
 	return job.Usage{
 		CPU:    time.Duration(r.Utime.Nano() + r.Stime.Nano()),
-		Memory: int64(r.Maxrss) << 10,
+		Memory: peakOf(r),
 		Read:   int64(r.Inblock) * block,
 		Write:  int64(r.Oublock) * block,
 	}
+}
+
+// peakOf is the peak memory of a process, or 0 where the kernel's figure is the
+// daemon's own: a child shares the memory of its parent until it executes its
+// program, and Linux counts that in.
+func peakOf(r *syscall.Rusage) int64 {
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil || r.Maxrss <= own.Maxrss {
+		return 0
+	}
+	return int64(r.Maxrss) << 10
 }
 
 // options are those of a run's entry.

@@ -87,6 +87,22 @@ func TestGroupTellsWhatARunUsed(t *testing.T) {
 	}
 }
 
+// TestUsageIsNotTheDaemonsOwn runs programs that use less memory than this
+// process and more.
+func TestUsageIsNotTheDaemonsOwn(t *testing.T) {
+	r := newRig(t, Options{})
+	small := r.do(":", entry(t, "#@ name=small", crontab.User))
+	wantOutcome(t, small, exited(0))
+	if small.Usage.Memory != 0 {
+		t.Errorf("a shell that did nothing used %d bytes, want none known", small.Usage.Memory)
+	}
+	large := r.do("head -c 400M /dev/zero | tail -n 1 | wc -c", entry(t, "#@ name=large", crontab.User))
+	wantOutcome(t, large, exited(0))
+	if large.Usage.Memory < 400<<20 {
+		t.Errorf("400 MiB were held, told are %d bytes", large.Usage.Memory)
+	}
+}
+
 func TestGroupLimitsMemory(t *testing.T) {
 	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Memory: 1})})
 	e := r.do("head -c 200M /dev/zero | tail -n 1 | wc -c; exit 3", entry(t, "#@ memory=32M", crontab.User))
