@@ -29,12 +29,11 @@ const (
 // Bounds of a stream of frames.
 const (
 	maxFrame     = 8 << 20
+	longPart     = 1 << 20 // bytes of text after which a frame gets no more
+	maxRows      = 4096    // in one frame
 	sharedTexts  = 1 << 14 // how many texts both ends remember
 	sharedLength = 256     // of the longest of them
 )
-
-// MaxRows is how many rows one update holds at most.
-const MaxRows = 4096
 
 // boardStates numbers the states on the wire; new ones go to the end.
 var boardStates = [...]job.State{
@@ -69,10 +68,41 @@ type sharedText struct {
 	ref  uint64
 }
 
-// Append adds an update to the bytes of a stream. The update's text is not
-// kept but for what rows share.
+// Append adds an update to the bytes of a stream, as several if one frame would
+// be too long. The update's text is not kept but for what rows share.
 func (e *BoardEncoder) Append(to []byte, u *BoardUpdate) ([]byte, error) {
 	to = e.begin(to)
+	part := BoardUpdate{Now: u.Now, Head: u.Head}
+	gone, rows := u.Gone, u.Rows
+	for done := false; !done; part.Head = nil {
+		part.Gone, gone = longest(gone, func(id *job.ID) int { return len(*id) })
+		if part.Rows = nil; len(gone) == 0 {
+			part.Rows, rows = longest(rows, (*Row).textSize)
+		}
+		done = len(gone)+len(rows) == 0
+		part.Complete = done && u.Complete
+		var err error
+		if to, err = e.appendPart(to, &part); err != nil {
+			return to, err
+		}
+	}
+	return to, nil
+}
+
+// longest cuts off as many things as go into one frame.
+func longest[T any](all []T, size func(*T) int) (some, rest []T) {
+	n := 0
+	for sum := 0; n < len(all) && n < maxRows && sum < longPart; n++ {
+		sum += size(&all[n])
+	}
+	return all[:n], all[n:]
+}
+
+func (r *Row) textSize() int {
+	return len(r.Job) + len(r.User) + len(r.Table) + len(r.Schedule) + len(r.Zone) + len(r.Command) + len(r.Ending) + len(r.Why)
+}
+
+func (e *BoardEncoder) appendPart(to []byte, u *BoardUpdate) ([]byte, error) {
 	e.frame = e.frame[:0]
 	e.now = u.Now.UnixNano()
 	e.number(e.now)
@@ -88,9 +118,6 @@ func (e *BoardEncoder) Append(to []byte, u *BoardUpdate) ([]byte, error) {
 	e.size(len(u.Gone))
 	for _, id := range u.Gone {
 		e.text(string(id))
-	}
-	if len(u.Rows) > MaxRows {
-		return to, fmt.Errorf("encode update: %d rows, at most %d go into one", len(u.Rows), MaxRows)
 	}
 	e.size(len(u.Rows))
 	for i := range u.Rows {
@@ -295,7 +322,7 @@ func (d *boardDecoder) update(payload string) (BoardUpdate, error) {
 		u.Gone[i] = job.ID(f.text())
 	}
 	switch n := f.count(); {
-	case n > MaxRows:
+	case n > maxRows:
 		return u, errFrame
 	case n > 0:
 		u.Rows = make([]Row, n)

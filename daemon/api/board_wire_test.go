@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,37 @@ func TestBoardComesAsItWasSent(t *testing.T) {
 	}
 	if len(d.known) != sharedTexts {
 		t.Errorf("%d texts remembered, want the bound, %d", len(d.known), sharedTexts)
+	}
+}
+
+// An update too long for one frame comes as several; only the last is complete.
+func TestBoardCutsLongUpdates(t *testing.T) {
+	u := BoardUpdate{Now: time.Unix(0, 0).UTC(), Head: &Status{}, Complete: true}
+	for i := range 3000 {
+		u.Rows = append(u.Rows, Row{Job: job.ID(fmt.Sprint("job", i)), State: job.StateOK, Command: strings.Repeat("x", 2000)})
+	}
+	for i := range 10_000 {
+		u.Gone = append(u.Gone, job.ID(fmt.Sprint("gone", i)))
+	}
+	text := encode(t, []BoardUpdate{u})
+	d, err := newBoardDecoder(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got BoardUpdate
+	parts := 0
+	for ; !got.Complete; parts++ {
+		part, err := d.next()
+		if err != nil {
+			t.Fatalf("part %d: %v", parts, err)
+		}
+		if (part.Head != nil) != (parts == 0) {
+			t.Errorf("part %d has the head %v", parts, part.Head)
+		}
+		got.Rows, got.Gone, got.Complete = append(got.Rows, part.Rows...), append(got.Gone, part.Gone...), part.Complete
+	}
+	if !slices.Equal(got.Gone, u.Gone) || !slices.Equal(got.Rows, u.Rows) || parts < 6 {
+		t.Errorf("%d rows and %d gone came in %d parts, want %d and %d in six or more", len(got.Rows), len(got.Gone), parts, len(u.Rows), len(u.Gone))
 	}
 }
 
