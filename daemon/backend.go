@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -78,6 +79,25 @@ func (b backend) Subscribe(ctx context.Context) <-chan api.Event { return b.hub.
 
 func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
 	return b.hub.follow(ctx, id)
+}
+
+func (b backend) Prune(ctx context.Context) (store.Pruned, error) { return b.pruneOnce(ctx) }
+
+// Plan asks the spawner, of which the runs are made too.
+func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment, error) {
+	p, err := b.spawner.Plan(ctx, &start)
+	if err != nil {
+		return api.Environment{}, err
+	}
+	e := api.Environment{
+		User: p.Account.Name, UID: p.Account.UID, GID: p.Account.GID, Groups: p.Account.Groups,
+		Argv: p.Argv, Dir: p.Dir, InRoot: p.InRoot, Env: p.Env, RunEnv: p.RunEnv, Nice: p.Nice, Idle: p.Idle,
+		Session: p.Session,
+	}
+	for _, l := range p.Limits {
+		e.Limits = append(e.Limits, api.ResourceLimit{Name: account.ResourceName(l.Resource), Soft: l.Soft, Hard: l.Hard})
+	}
+	return e, nil
 }
 
 func (b backend) Tap(f func([]job.Record, []job.Ledger)) { b.tap.Store(&f) }

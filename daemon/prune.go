@@ -27,7 +27,7 @@ func (l *loop) prune(ctx context.Context) error {
 			return nil
 		case <-l.pruneNow:
 		}
-		done, err := l.history.Prune(ctx, l.clock.Now().Wall, policy(l.view.Load()))
+		done, err := l.pruneOnce(ctx)
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("cannot remove old history", "error", err)
 		}
@@ -38,6 +38,10 @@ func (l *loop) prune(ctx context.Context) error {
 			l.log.Warn("the oldest dead letters were discarded; an account may have so many", "discarded", done.Letters, "kept", keepLetters)
 		}
 	}
+}
+
+func (l *loop) pruneOnce(ctx context.Context) (store.Pruned, error) {
+	return l.history.Prune(ctx, l.clock.Now().Wall, policy(l.view.Load()))
 }
 
 // policy is what keep= says: the built-in one for nearly all jobs, and for

@@ -43,10 +43,10 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newConfig(a)},
+		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newEnv(a), newConfig(a)},
 		"do": {
-			newRun(a), newStop(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
-			newState(a), newNotify(a),
+			newRun(a), newStop(a), newRetry(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
+			newState(a), newNotify(a), newDB(a),
 		},
 		"files": {
 			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
@@ -85,7 +85,7 @@ func newExitCodes() *cobra.Command {
   5    the daemon cannot be reached
   6    refused by state: paused, overlapping, draining, nothing to stop, --read-only
   7    the time of --timeout was over
-  8    a check found problems (lint, config check, doctor, import, status --check)
+  8    a check found problems (lint, config check, db check, doctor, import, status --check)
   125  run --wait: trouble that is not the job's own
   130  interrupted
 

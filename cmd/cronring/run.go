@@ -42,22 +42,7 @@ func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
 	client := a.dial()
 	defer client.Close()
 	runs, err := client.Run(cmd.Context(), r)
-	if err == nil {
-		err = a.printRuns(runs, out, (*job.Run).Standing)
-	}
-	switch {
-	case !r.Wait:
-		return err
-	case err != nil:
-		a.report(err)
-		return exit(exitWaitTrouble)
-	}
-	for i := range runs {
-		if code := exitOf(&runs[i]); code != exitDone {
-			return exit(code)
-		}
-	}
-	return nil
+	return a.endRuns(runs, err, r.Wait, out)
 }
 
 // exitOf is the exit code that stands for the end of a run.

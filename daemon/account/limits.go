@@ -107,6 +107,16 @@ var items = map[string]item{
 	"nonewprivs":   {ignored, 1},
 }
 
+// ResourceName is what limits.conf calls a resource.
+func ResourceName(resource int) string {
+	for name, it := range items {
+		if it.resource == resource {
+			return name
+		}
+	}
+	return strconv.Itoa(resource)
+}
+
 // Limits are what /etc/security/limits.conf and limits.d say about an account,
 // by the rules of pam_limits. A line that cannot be read sets nothing; Remarks
 // has it.

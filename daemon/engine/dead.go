@@ -6,7 +6,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// redrive runs the occurrence of a dead letter again: with its due time, its
+// redrive runs the occurrence of a run, mostly a dead letter, again: with its due time, its
 // invocation and its parents, but else as a run that a person asks for.
 func (e *Engine) redrive(ev Redrive) {
 	dead := ev.Dead

@@ -125,7 +125,8 @@ type Unack struct {
 	Token Token
 }
 
-// Redrive asks for a dead letter to be run again, as its occurrence.
+// Redrive asks for a run that is over, mostly a dead letter, to be run again, as
+// its occurrence.
 type Redrive struct {
 	Dead  job.Run
 	By    string

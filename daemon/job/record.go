@@ -59,7 +59,7 @@ const (
 	Loaded  RecordKind = "loaded"  // tables were read; Detail counts
 	Stepped RecordKind = "stepped" // the clock was set; Detail says by how much
 	Filled  RecordKind = "filled"  // a backfill was begun, has gone on, or is over
-	Redrove RecordKind = "redrove" // Run, a dead letter, was run again: Detail names the new run
+	Redrove RecordKind = "redrove" // Run was run again, and is no dead letter any more: Detail names the new run
 	Buried  RecordKind = "buried"  // Run, a dead letter, was discarded
 	Acked   RecordKind = "acked"   // a person has seen that the job failed
 	Unacked RecordKind = "unacked" // and has taken that back
@@ -156,7 +156,7 @@ var sentences = map[Reason]string{
 	RanAfterCheck:    "The command of if= allowed it.",
 	RanAfterPlace:    "It waited for a place, and then started.",
 	Backfilled:       "A person asked for this occurrence to be run again, by backfill.",
-	Redriven:         "A person took it from the dead letters and ran it again.",
+	Redriven:         "A person had it run again, as the same occurrence.",
 	Rerun:            "The run before it was lost, and if-lost=rerun starts another.",
 	Late:             "It was noticed too late, and catchup= makes up none so old.",
 	Superseded:       "It was missed, and a newer missed occurrence was made up in its place.",

@@ -74,7 +74,9 @@ func (s *Server) eachLetter(ctx context.Context, verb string, letters []api.Lett
 			count++
 		case first == nil:
 			first = refused(verb, "run "+l.Run.ID.String(), a.Err)
-			first.Fix = "cronring dead"
+			if first.Fix = "cronring dead"; verb == "retry" {
+				first.Fix = "cronring history " + quote(string(l.Run.Job))
+			}
 		}
 	}
 	if first == nil {

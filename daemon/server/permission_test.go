@@ -77,6 +77,10 @@ var request = map[string]walked{
 	"GET /v1/dead":           {},
 	"GET /v1/state":          {query: "job=ann-job", names: true},
 	"POST /v1/state":         {body: `{"job":"ann-job","key":"k","value":"dg=="}`, names: true},
+	"POST /v1/retry":         {body: `{"refs":["1"]}`, names: true},
+	"GET /v1/env":            {query: "job=ann-job", names: true},
+	"GET /v1/db":             {},
+	"POST /v1/db":            {body: `{"do":"check"}`},
 	"POST /v1/redrive":       {body: `{"refs":["1"]}`, names: true},
 	"POST /v1/drop":          {body: `{"refs":["1"]}`, names: true},
 

@@ -51,6 +51,11 @@ type Backend interface {
 	// comes after it is in the channel. Of a run that is not live it gives
 	// nothing: the store has its output.
 	Follow(ctx context.Context, id job.RunID) (before []job.Chunk, after <-chan api.Event)
+	// Plan is what a run would be to the kernel if it started now, but for what
+	// PAM adds. It may wait for a directory service.
+	Plan(ctx context.Context, start engine.Start) (api.Environment, error)
+	// Prune removes history that the options of jobs do not keep, now.
+	Prune(ctx context.Context) (store.Pruned, error)
 	// TryChannel sends a test notice through a channel and waits for what comes
 	// of it. The error is an api.Error of kind NotFound if there is none.
 	TryChannel(ctx context.Context, name string) error
@@ -83,6 +88,9 @@ type Store interface {
 	Letter(ctx context.Context, id job.RunID) (store.Letter, bool, error)
 	Totals(ctx context.Context, since time.Time) (store.Totals, error)
 	Backfills(ctx context.Context, of store.Of) ([]job.Backfill, error)
+	Sizes(ctx context.Context) (store.Sizes, error)
+	Check(ctx context.Context) (problems []string, err error)
+	Backup(ctx context.Context, now time.Time) (path string, size int64, err error)
 	Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error)
 }
 
@@ -111,6 +119,7 @@ type Server struct {
 	loads   *loads
 	turns   *turns
 	mux     *http.ServeMux
+	keeping sync.Mutex     // held by who looks after the history
 	active  sync.WaitGroup // handlers
 }
 

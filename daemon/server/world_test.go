@@ -270,6 +270,15 @@ func (w *world) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan a
 }
 
 // TryChannel knows one channel that takes all, and one that is broken.
+func (w *world) Plan(_ context.Context, start engine.Start) (api.Environment, error) {
+	return api.Environment{User: start.Job.User, Env: start.Job.Env}, nil
+}
+
+func (w *world) Prune(context.Context) (store.Pruned, error)              { return store.Pruned{Runs: 3}, nil }
+func (w *world) Sizes(context.Context) (store.Sizes, error)               { return store.Sizes{Path: "db"}, nil }
+func (w *world) Check(context.Context) ([]string, error)                  { return nil, nil }
+func (w *world) Backup(context.Context, time.Time) (string, int64, error) { return "copy", 1, nil }
+
 func (w *world) TryChannel(_ context.Context, name string) error {
 	switch name {
 	case "ops":

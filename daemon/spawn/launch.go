@@ -32,14 +32,10 @@ type command struct {
 
 // launch makes the process of a run and returns our ends of what it prints.
 func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
-	cmd, err := s.command(c.start, who, s.baseEnv(who))
+	cmd, err := s.bounded(c.start, who)
 	if err != nil {
 		return stdio{}, err
 	}
-	if s.options.Limits != nil {
-		cmd.limits = s.options.Limits(who)
-	}
-	cmd.wants = wanted(c.start)
 	if err := s.join(c, &cmd); err != nil {
 		return stdio{}, err
 	}
@@ -59,6 +55,20 @@ func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
 	}
 	s.register(c, pid, io)
 	return io, nil
+}
+
+// bounded is what a run is to the kernel, with all that it is held to but its
+// control group.
+func (s *Spawner) bounded(start *engine.Start, who account.Account) (command, error) {
+	cmd, err := s.command(start, who, s.baseEnv(who))
+	if err != nil {
+		return command{}, err
+	}
+	if s.options.Limits != nil {
+		cmd.limits = s.options.Limits(who)
+	}
+	cmd.wants = wanted(start)
+	return cmd, nil
 }
 
 // join has a command enter the group that was made for its run.

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/amount"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func newDB(a *app) *cobra.Command {
+	var out *output
+	cmd := &cobra.Command{
+		Use:   "db check|backup|prune|stats",
+		Short: "Look after the history: measure, check, copy, prune it",
+		Long: `Look after the history. Only root and the daemon's own account may.
+
+stats  tells how large it is.
+check  reads all of it and tells what is damaged; then the exit code is 8.
+backup writes a copy of it into the folder backup beside it, of which the newest
+       five are kept, and prints its path. To restore one, put it in the place of
+       cronring.db while the daemon is down.
+prune  removes at once what keep= and the like do not keep. The daemon does so by
+       itself now and then.
+
+Jobs go on meanwhile.`,
+		Example:   "  cronring db backup\n  cronring db check || cronring db backup",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: []string{api.DBCheck, api.DBBackup, api.DBPrune, "stats"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(cmd.ValidArgs, args[0]) {
+				return badUsage("look after the history by "+strconv.Quote(args[0]), "it is one of check, backup, prune and stats", "cronring db stats")
+			}
+			client := a.dial()
+			defer client.Close()
+			if args[0] == "stats" {
+				s, err := client.DBStats(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.printDBStats(s, out)
+			}
+			done, err := client.DB(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.printDBDone(args[0], done, out)
+		},
+	}
+	out = a.textOutput(cmd, formText, formJSON)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) printDBStats(s api.DBStats, out *output) error {
+	if out.word == formJSON {
+		return a.printJSON(s)
+	}
+	a.printf("%s  %s", safe.Text(s.Path), amount.Bytes(s.Bytes))
+	if s.Free > 0 {
+		a.printf(", of them %s free", amount.Bytes(s.Free))
+	}
+	a.printf("\n")
+	for _, name := range slices.Sorted(maps.Keys(s.Rows)) {
+		a.printf("  %-10s %d\n", safe.Text(name), s.Rows[name])
+	}
+	return nil
+}
+
+func (a *app) printDBDone(what string, done api.DBDone, out *output) error {
+	switch {
+	case out.word == formJSON:
+		if err := a.printJSON(done); err != nil {
+			return err
+		}
+	case what == api.DBBackup:
+		a.printf("%s  %s\n", safe.Text(done.Path), amount.Bytes(done.Bytes))
+	case what == api.DBPrune:
+		a.printf("removed %s, %s, %s, and the output of %s\n", plural(done.Runs, "run"),
+			plural(done.Skips, "skipped occurrence"), plural(done.Letters, "dead letter"), plural(done.Outputs, "run"))
+	case len(done.Problems) == 0:
+		a.printf("the history is sound\n")
+	default:
+		for _, p := range done.Problems {
+			a.printf("%s\n", safe.Text(p))
+		}
+	}
+	if len(done.Problems) > 0 {
+		a.report(&api.Error{
+			What: fmt.Sprintf("cannot vouch for the history: %s", plural(len(done.Problems), "problem")),
+			Fix:  "put a backup in its place while the daemon is down, or have a new one begun: move cronring.db aside",
+		})
+		return exit(exitProblems)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// RetryRequest asks for occurrences to be run again.
+type RetryRequest struct {
+	Refs  []string  `json:"refs"`           // runs that are over; or jobs: of each the newest run that failed
+	Since time.Time `json:"since,omitzero"` // of jobs: leave out those whose newest failed run is older
+	Wait  bool      `json:"wait,omitempty"` // answer when the last attempt has ended
+}
+
+// Retry runs occurrences again, and gives the new runs.
+func (c *Client) Retry(ctx context.Context, r RetryRequest) ([]job.Run, error) {
+	runs, err := post[Runs](ctx, c, "run again", "/v1/retry", r)
+	return runs.Runs, err
+}

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+func (s *Server) dbStats(ctx context.Context, c *call) error {
+	sizes, err := s.store.Sizes(ctx)
+	if err != nil {
+		return fmt.Errorf("measure history: %w", err)
+	}
+	return c.answer(api.DBStats{V: api.Version, Path: sizes.Path, Bytes: sizes.Bytes, Free: sizes.Free, Rows: sizes.Rows})
+}
+
+// dbKeep looks after the history. One at a time: each reads all of it.
+func (s *Server) dbKeep(ctx context.Context, c *call) error {
+	r, err := body[api.DBRequest](c)
+	if err != nil {
+		return err
+	}
+	if !s.keeping.TryLock() {
+		return &api.Error{
+			Kind: api.Conflict, What: "cannot " + r.Do + " the history: it is being looked after already",
+			Why: "another check, prune or backup is under way", Fix: "wait for its end",
+		}
+	}
+	defer s.keeping.Unlock()
+	done := api.DBDone{V: api.Version}
+	switch r.Do {
+	case api.DBCheck:
+		done.Problems, err = s.store.Check(ctx)
+	case api.DBPrune:
+		var p store.Pruned
+		p, err = s.backend.Prune(ctx)
+		done.Runs, done.Skips, done.Letters, done.Outputs = p.Runs, p.Skips, p.Letters, p.Outputs
+	case api.DBBackup:
+		done.Path, done.Bytes, err = s.store.Backup(ctx, c.now)
+	default:
+		return badRequest(fmt.Sprintf("do=%q is nothing that can be done to the history", r.Do), "it is check, prune or backup")
+	}
+	if errors.Is(err, os.ErrExist) {
+		return &api.Error{Kind: api.Conflict, What: "cannot back the history up: there is a backup of this second", Why: err.Error(), Fix: "cronring db backup"}
+	}
+	if err != nil {
+		return fmt.Errorf("%s history: %w", r.Do, err)
+	}
+	return c.answer(done)
+}

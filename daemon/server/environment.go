@@ -1,0 +1,53 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// holding are the options that hold a run to something.
+var holding = []string{
+	"timeout", "memory", "memory-high", "cpu", "tasks", "cpu-weight", "io-weight", "nofile", "nice", "idle", "slice",
+}
+
+// jobEnvironment tells what the next run of a job would find if it started
+// now.
+func (s *Server) jobEnvironment(ctx context.Context, c *call) error {
+	i, err := s.only(ctx, c, "env", c.query.Get("job"))
+	if err != nil {
+		return err
+	}
+	j, e := c.view.Job(i), c.view.Entry(i)
+	due := c.view.Next(i, c.now)
+	if due.IsZero() {
+		due = c.now
+	}
+	answer, err := s.backend.Plan(ctx, engine.Start{Job: j, Entry: e, Run: job.Run{
+		Job: j.ID, Due: due, Attempt: 1, Trigger: job.TriggerClock, User: j.User, Invocation: job.Invocation(j.ID, due, 0, 0),
+	}})
+	if unknown, ok := errors.AsType[*account.UnknownError](err); ok {
+		return &api.Error{
+			Kind: api.Conflict, What: "cannot tell the environment of " + quote(string(j.ID)) + ": nobody is there to run it",
+			Why: unknown.Error(), Fix: "cronring why " + quote(string(j.ID)),
+		}
+	}
+	if err != nil {
+		return &api.Error{
+			Kind: api.Conflict, What: "cannot tell the environment of " + quote(string(j.ID)), Why: err.Error(), Fix: "cronring why " + quote(string(j.ID)),
+		}
+	}
+	answer.V, answer.Job, answer.Due = api.Version, j.ID, due
+	for _, o := range e.Effective() {
+		if slices.Contains(holding, o.Key) && !slices.Contains([]string{"", "0", "no"}, cmp.Or(o.Value, "")) {
+			answer.Held = append(answer.Held, c.setting(o, i))
+		}
+	}
+	return c.answer(answer)
+}

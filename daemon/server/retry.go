@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// retry runs occurrences again: one that is a dead letter is none any more.
+func (s *Server) retry(ctx context.Context, c *call) error {
+	r, err := body[api.RetryRequest](c)
+	if err != nil {
+		return err
+	}
+	again, err := s.toRetry(ctx, c, r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var happenings <-chan api.Event
+	if r.Wait {
+		happenings = s.backend.Subscribe(ctx)
+	}
+	runs := []job.Run{}
+	err = s.eachLetter(ctx, "retry", again, func(l api.Letter) engine.Event {
+		return engine.Redrive{Dead: l.Run, By: c.peer.String()}
+	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
+	if err == nil && r.Wait {
+		runs, err = s.await(ctx, happenings, runs)
+	}
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Runs{V: api.Version, Runs: runs})
+}
+
+// toRetry gives the runs that a request names, each once: at least one.
+func (s *Server) toRetry(ctx context.Context, c *call, r api.RetryRequest) (again []api.Letter, err error) {
+	seen := map[job.RunID]bool{}
+	for _, text := range r.Refs {
+		runs, err := s.failedBy(ctx, c, text, r.Since)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range runs {
+			if run.State.Live() {
+				return nil, &api.Error{
+					Kind: api.Conflict, What: "cannot retry run " + run.ID.String() + ": it has not ended",
+					Why: "it is " + run.Standing(), Fix: "cronring stop " + run.ID.String(),
+				}
+			}
+			if !seen[run.ID] {
+				seen[run.ID] = true
+				again = append(again, api.Letter{Run: run})
+			}
+		}
+	}
+	if len(again) == 0 {
+		return nil, &api.Error{
+			Kind: api.NotFound, What: "cannot retry " + strings.Join(r.Refs, " ") + ": no failed run is meant by that",
+			Why: "of a job it is the newest run that failed, of a time if one was given", Fix: "cronring history --failed",
+		}
+	}
+	return again, nil
+}
+
+// failedBy gives the run that a reference names; if it names jobs, the newest
+// failed run of each.
+func (s *Server) failedBy(ctx context.Context, c *call, text string, since time.Time) ([]job.Run, error) {
+	ref, err := parseRunRef(text)
+	if err != nil {
+		return nil, err
+	}
+	if ref.id > 0 || ref.job != text {
+		r, err := s.oneRun(ctx, c, "retry", text)
+		return []job.Run{r}, err
+	}
+	jobs, err := s.resolveOne(ctx, c, "retry", text)
+	if err != nil {
+		return nil, err
+	}
+	var all []job.Run
+	for _, i := range jobs {
+		runs, err := s.runs(ctx, c, store.Filter{Jobs: []job.ID{c.view.ID(i)}, FailedOnly: true, Since: since, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, runs...)
+	}
+	return all, nil
+}

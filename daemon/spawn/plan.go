@@ -1,0 +1,74 @@
+package spawn
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// Plan is what a run would be to the kernel.
+type Plan struct {
+	Account account.Account
+	Argv    []string
+	Dir     string
+	InRoot  bool     // it runs in / where Dir cannot be entered
+	Env     []string // what is the same for each run
+	RunEnv  []string // what is not
+	Limits  []account.Limit
+	Nice    *int
+	Idle    bool
+	Session bool // PAM opens a session for it, and has an environment and limits of its own
+}
+
+// Plan tells what a run would be if it started now: what Start does is made of
+// the same. It may wait for a directory service.
+func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (Plan, error) {
+	who, err := s.options.Accounts.Find(ctx, start.Job.User)
+	if err != nil {
+		return Plan{}, err
+	}
+	session := s.options.Sessions != nil && s.options.Sessions.Takes(&start.Job)
+	cmd, err := s.planned(start, who, session)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{
+		Account: who, Session: session, Argv: cmd.argv, Dir: cmd.dir, InRoot: cmd.anyhow,
+		Limits: cmd.limits.Resources, Nice: cmd.limits.Nice, Idle: cmd.wants.Idle,
+	}
+	if cmd.wants.Nice != nil {
+		p.Nice = cmd.wants.Nice
+	}
+	if n := uint64(cmd.wants.NoFile); n != 0 {
+		p.Limits = slices.DeleteFunc(slices.Clone(p.Limits), func(l account.Limit) bool { return l.Resource == unix.RLIMIT_NOFILE })
+		p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &n, Hard: &n})
+	}
+	own := s.ofRun(start)
+	for _, entry := range cmd.env {
+		if slices.Contains(own, entry) {
+			p.RunEnv = append(p.RunEnv, entry)
+			continue
+		}
+		p.Env = append(p.Env, entry)
+	}
+	return p, nil
+}
+
+// planned is what launch or beginSession makes.
+func (s *Spawner) planned(start *engine.Start, who account.Account, session bool) (command, error) {
+	if session {
+		return s.command(start, who, nil)
+	}
+	return s.bounded(start, who)
+}
+
+// ofRun are the variables that tell a run about itself.
+func (s *Spawner) ofRun(start *engine.Start) []string {
+	e := environment{index: map[string]int{}}
+	s.describeRun(&e, start)
+	return e.vars
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestBackupIsAWholeHistory(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	path, size, err := s.Backup(t.Context(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != size || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a file of %d bytes with mode 0600", info, err, size)
+	}
+	if _, _, err := s.Backup(t.Context(), now); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second backup of the same second: got %v, want %v", err, os.ErrExist)
+	}
+	restored := t.TempDir()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(restored, fileName), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(t.Context(), restored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.Notice != "" {
+		t.Errorf("the backup was found damaged: %s", again.Notice)
+	}
+	if problems, err := again.Check(t.Context()); err != nil || len(problems) > 0 {
+		t.Errorf("check of the backup: got %q, %v, want none", problems, err)
+	}
+}
+
+func TestBackupKeepsFive(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	for i := range keepBackups + 2 {
+		if _, _, err := s.Backup(t.Context(), now.Add(time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := filepath.Glob(filepath.Join(dir, "backup", "*"))
+	if err != nil || len(all) != keepBackups {
+		t.Fatalf("got %q, %v, want %d backups", all, err, keepBackups)
+	}
+	if got := filepath.Base(all[0]); got != "cronring-20261120T020002Z.db" {
+		t.Errorf("the oldest that is left: got %s, want that of the third second", got)
+	}
+}
+
+func TestSizesCountRows(t *testing.T) {
+	s, err := Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	z, err := s.Sizes(t.Context())
+	if err != nil || z.Bytes == 0 || len(z.Rows) != len(tables) || z.Rows["run"] != 0 {
+		t.Errorf("got %+v, %v, want the sizes of a new history", z, err)
+	}
+}
+
+func TestCheckFindsDamage(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, _, err := s.Backup(t.Context(), time.Now())
+	s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 3*4096 + 8; i < len(text)-4096; i += 512 {
+		text[i] ^= 0xff
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := openReaders(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := &Store{path: path, read: read}
+	defer read.Close()
+	if problems, err := damaged.Check(t.Context()); err == nil && len(problems) == 0 {
+		t.Error("a damaged file was found sound")
+	}
+}
