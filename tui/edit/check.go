@@ -150,13 +150,14 @@ type Outlook struct {
 	Year   int // in which
 	Runs   int // it has so many
 	Clocks string
+	Others int // entries of the file that start in the minute of its next one
 }
 
-// LookAhead counts the runs of a year, and tells what the next two changes of the
-// clock do.
-func LookAhead(e *crontab.Entry, now time.Time) Outlook {
+// LookAhead counts the runs of a year, tells what the next two changes of the
+// clock do, and which lines start together.
+func (c *Checked) LookAhead(e *crontab.Entry, now time.Time) Outlook {
 	zone := e.Zone()
-	o := Outlook{Year: now.In(zone.Location()).Year(), Clocks: "no change of the clock within two years"}
+	o := Outlook{Year: now.In(zone.Location()).Year(), Clocks: "no change of the clock within two years", Others: c.others(e, now)}
 	o.Runs = crontab.PerYear(e.Schedule, o.Year)
 	if e.Reboot() || e.Schedule == crontab.Never {
 		return o
@@ -177,4 +178,22 @@ func LookAhead(e *crontab.Entry, now time.Time) Outlook {
 		o.Clocks = strings.Join(effects, "; ")
 	}
 	return o
+}
+
+// others counts the other entries that start in the minute of the next occurrence
+// of one.
+func (c *Checked) others(e *crontab.Entry, now time.Time) int {
+	next := e.Schedule.Next(now)
+	if next.IsZero() {
+		return 0
+	}
+	minute := next.Truncate(time.Minute)
+	n := 0
+	for i := range c.table.Entries {
+		other := &c.table.Entries[i]
+		if t := other.Schedule.Next(minute.Add(-1)); other.Line() != e.Line() && !t.IsZero() && t.Before(minute.Add(time.Minute)) {
+			n++
+		}
+	}
+	return n
 }

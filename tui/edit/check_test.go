@@ -47,15 +47,16 @@ func TestLookAheadTellsYearAndClocks(t *testing.T) {
 	c := checker("")
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for line, want := range map[string]Outlook{
-		"0 5 * * * root a":  {2026, 365, "no effect: it names no repeated time"},
-		"30 2 * * * root a": {2026, 365, "28 Mar 2027: 02:30 does not exist: it runs once at 03:00 +02:00; 31 Oct 2027: 02:30 comes twice: it runs the first time only"},
-		"@reboot root a":    {2026, 0, "no change of the clock within two years"},
+		"0 5 * * * root a":  {2026, 365, "no effect: it names no repeated time", 1},
+		"30 2 * * * root a": {2026, 365, "28 Mar 2027: 02:30 does not exist: it runs once at 03:00 +02:00; 31 Oct 2027: 02:30 comes twice: it runs the first time only", 0},
+		"@reboot root a":    {2026, 0, "no change of the clock within two years", 0},
 	} {
-		e := c.Check(line + "\n").Entry(1)
+		checked := c.Check(line + "\n0 5 21 11 * root other\n")
+		e := checked.Entry(1)
 		if e == nil {
 			t.Fatalf("%q is no entry", line)
 		}
-		if got := LookAhead(e, now); got != want {
+		if got := checked.LookAhead(e, now); got != want {
 			t.Errorf("%q: got %+v, want %+v", line, got, want)
 		}
 	}
@@ -84,7 +85,8 @@ func TestCheckerServesSeveralAtOnce(t *testing.T) {
 	const old = "#@ name=a tz=Europe/Paris\n30 2 * * * root a\n"
 	c := checker(old)
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	shared := c.Check(old).Entry(2)
+	checked := c.Check(old)
+	shared := checked.Entry(2)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -92,7 +94,7 @@ func TestCheckerServesSeveralAtOnce(t *testing.T) {
 			if added, _, _ := c.Check(text).Count(); added != i {
 				t.Errorf("%d lines more: got %d added", i, added)
 			}
-			LookAhead(shared, now)
+			checked.LookAhead(shared, now)
 			Next(shared.Schedule, now, 3)
 		})
 	}

@@ -233,9 +233,9 @@ func (e *Editor) consider(w *World) []Effect {
 	if e.about == nil {
 		return []Effect{Forget{slotLook}, Forget{slotClash}}
 	}
-	entry, now := e.about, w.Now
+	entry, checked, now := e.about, e.checked, w.Now
 	effects := []Effect{Ask{slotLook, func(context.Context, Daemon) (any, error) {
-		return looked{key, edit.LookAhead(entry, now)}, nil
+		return looked{key, checked.LookAhead(entry, now)}, nil
 	}}}
 	next := entry.Schedule.Next(now)
 	if next.IsZero() || next.After(now.AddDate(0, 0, 7)) {

@@ -261,10 +261,10 @@ func (e *Editor) fields(room int, w *World) []fact {
 		fields = append(fields, fact{"held", held})
 	}
 	if e.outlook == nil {
-		return append(fields, fact{"year", "counting"}, fact{"DST", "looking"}, fact{"clash", e.clashText(w)}, fact{"env", e.envText()})
+		return append(fields, fact{"year", "counting"}, fact{"DST", "looking"}, fact{"clash", e.clashText()}, fact{"env", e.envText()})
 	}
 	return append(fields, fact{"year", fmt.Sprintf("%s in %d", counted(e.outlook.Runs, "run"), e.outlook.Year)},
-		fact{"DST", e.outlook.Clocks}, fact{"clash", e.clashText(w)}, fact{"env", e.envText()})
+		fact{"DST", e.outlook.Clocks}, fact{"clash", e.clashText()}, fact{"env", e.envText()})
 }
 
 // keyOf is the key of an action.
@@ -312,10 +312,14 @@ func (w *World) nextStamp(t time.Time, zone *time.Location) string {
 	return t.Format(layout)
 }
 
-func (e *Editor) clashText(*World) string {
+func (e *Editor) clashText() string {
 	switch {
+	case !e.clashed && e.outlook != nil && e.outlook.Others > 0:
+		return counted(e.outlook.Others, "other line") + " of this file start in the minute of the next one"
+	case !e.clashed && e.outlook != nil:
+		return "no other line of this file starts in the minute of the next one"
 	case !e.clashed:
-		return "not known: the daemon did not say"
+		return "looking"
 	case e.clash == nil:
 		return "no job starts in the minute of the next one now"
 	}
