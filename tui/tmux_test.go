@@ -52,7 +52,7 @@ func (h *host) openWith(env []string, width, height int, flags ...string) *termi
 	words := append([]string{"env", "-u", "NO_COLOR", "-u", "COLORTERM", "HOME=" + h.dir, "TZ=UTC", "CRONRING_SOCKET=" + h.socket}, env...)
 	words = append(append(words, program(t, "cronring"), "top"), flags...)
 	// The program starts when its bytes are read, and what it leaves stays to be seen.
-	x.tmux("-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height),
+	x.tmux("-f", "/dev/null", "new-session", "-d", "-c", h.dir, "-x", strconv.Itoa(width), "-y", strconv.Itoa(height),
 		"read go <"+gate+"; "+shellWords(words)+" 2>"+filepath.Join(h.dir, "stderr")+"; echo $? >"+exit+"; read forever <"+gate)
 	t.Cleanup(func() { exec.Command("tmux", "-S", x.server, "kill-server").Run() })
 	x.tmux("set-option", "-g", "escape-time", "0")
