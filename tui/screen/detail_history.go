@@ -162,10 +162,6 @@ func (s *Detail) drawRunList(v canvas.View, w *World, row *api.Row) {
 // what caused it, as far as there is room.
 func drawRunLine(v canvas.View, w *World, zone string, r *job.Run) {
 	sign, style := runLook(w, r)
-	began := r.Started
-	if began.IsZero() {
-		began = r.Decided
-	}
 	took := "-"
 	switch {
 	case r.Started.IsZero():
@@ -181,7 +177,7 @@ func drawRunLine(v canvas.View, w *World, zone string, r *job.Run) {
 		style canvas.Style
 	}{
 		{sign, 2, style},
-		{w.Past(began, zone), 11, canvas.Style{}},
+		{runStart(w, zone, r), 11, canvas.Style{}},
 		{runEnding(r), 16, style},
 		{took, 8, canvas.Style{}},
 		{usageText(r.Usage), 26, canvas.Style{}},
@@ -194,6 +190,17 @@ func drawRunLine(v canvas.View, w *World, zone string, r *job.Run) {
 		v.PutCut(x, 0, f.width-1, f.text, w.Glyphs.Ellipsis, f.style)
 		x += f.width
 	}
+}
+
+// runStart says when a run began, or will.
+func runStart(w *World, zone string, r *job.Run) string {
+	switch {
+	case !r.Started.IsZero():
+		return w.Past(r.Started, zone)
+	case r.State == job.RunWaiting && r.NotBefore.After(w.Now):
+		return "in " + when.Away(r.NotBefore, w.Now)
+	}
+	return w.Past(r.Decided, zone)
 }
 
 // runLook is how a run is shown in one cell.

@@ -227,3 +227,17 @@ func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 		t.Errorf("another tab: got %v, want the output followed no longer", effects)
 	}
 }
+
+// The attempt that failed is of interest, and not the one that waits for its
+// time.
+func TestDetailShowsTheOutputBeforeARetry(t *testing.T) {
+	w := newWorld(t)
+	s, d := NewDetail("etl-orders"), newFixtureDaemon(w)
+	d.oneRun = func(string) (job.Run, error) {
+		return job.Run{ID: 4214, Job: "etl-orders", State: job.RunWaiting, Reason: job.WaitsForRetry}, nil
+	}
+	show(t, s, canvas.New(80, 22).View(), w, d, keys.PreviousPane, keys.PreviousPane)
+	if got := s.Subject(w).Run; got != 4213 {
+		t.Errorf("run: got %d, want the one that failed, 4213", got)
+	}
+}

@@ -72,16 +72,31 @@ func (s *Output) Open(*World) []Effect {
 	if s.done {
 		return nil
 	}
-	ref := s.subject.Run.String()
-	switch {
-	case s.subject.Run != 0:
-	case len(s.subject.Jobs) > 0:
-		ref = string(s.subject.Jobs[0]) + "@last"
-	default:
+	subject := s.subject
+	if subject.Run == 0 && len(subject.Jobs) == 0 {
 		s.err = &api.Error{What: "nothing is selected", Fix: "go back and choose a job or a run"}
 		return nil
 	}
-	return []Effect{Ask{slotRun, func(ctx context.Context, d Daemon) (any, error) { return d.OneRun(ctx, ref) }}}
+	return []Effect{Ask{slotRun, func(ctx context.Context, d Daemon) (any, error) {
+		if subject.Run != 0 {
+			return d.OneRun(ctx, subject.Run.String())
+		}
+		return newestOf(ctx, d, subject.Jobs[0])
+	}}}
+}
+
+// newestOf is the newest run of a job. One that waits to be tried again has
+// written nothing yet: the attempt that failed is of interest.
+func newestOf(ctx context.Context, d Daemon, id job.ID) (job.Run, error) {
+	run, err := d.OneRun(ctx, string(id)+"@last")
+	if err != nil || run.State != job.RunWaiting || run.Reason != job.WaitsForRetry {
+		return run, err
+	}
+	tried, err := runBefore(ctx, d, id, run.ID, func(r *job.Run) bool { return !r.Started.IsZero() })
+	if err != nil {
+		return run, nil
+	}
+	return tried, nil
 }
 
 // show begins to show a run.
