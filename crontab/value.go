@@ -142,10 +142,14 @@ func oneOf[T any](text string, values map[string]T) (T, error) {
 }
 
 // checkName holds what names jobs: 1 to 64 letters, digits, dots, underscores
-// and hyphens.
+// and hyphens. A hyphen cannot be the first, as commands would take the name for
+// a flag.
 func checkName(text string) error {
 	if text == "" || len(text) > 64 {
 		return errors.New("a name has 1 to 64 characters")
+	}
+	if text[0] == '-' {
+		return fmt.Errorf("%s begins with a hyphen", quote(text))
 	}
 	for i := range len(text) {
 		if c := text[i]; !isIdentifierByte(c) && c != '.' && c != '-' {

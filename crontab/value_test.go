@@ -10,7 +10,7 @@ import (
 // optionValues are values that each core option takes, and some that it does
 // not, with blanks between.
 var optionValues = []struct{ key, good, bad string }{
-	{"name", "a A.b_c-9", "a/b"},
+	{"name", "a A.b_c-9", "a/b -y --all"},
 	{"enabled", "yes no", "x"},
 	{"protect", "yes no", "x"},
 	{"tz", "Europe/Paris UTC", "Mars/Base"},

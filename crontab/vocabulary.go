@@ -39,7 +39,7 @@ const nothingLost = "it runs all the same"
 // functions that read values are in value.go.
 var vocabulary = []OptionSpec{
 	// Identity and description.
-	{Key: "name", Values: "1 to 64 letters, digits, dots, underscores, hyphens", Meaning: "identity for history and commands",
+	{Key: "name", Values: "1 to 64 letters, digits, dots, underscores, hyphens; no hyphen first", Meaning: "identity for history and commands",
 		Loss:  nothingLost,
 		apply: func(p *plan, v string) error { p.Name = v; return checkName(v) }},
 	{Key: "desc", Values: "text", Extend: true, Meaning: "description for people",

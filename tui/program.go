@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -179,7 +180,7 @@ func (m *model) one(o screen.Order) tea.Cmd {
 	case screen.Execute:
 		return tea.ExecProcess(e.Program(), func(err error) tea.Msg { return executed{o.Owner, e.Slot, err} })
 	case screen.Clip:
-		return tea.SetClipboard(e.Text)
+		return tea.SetClipboard(safe.Paragraphs(e.Text))
 	case screen.Keep:
 		return func() tea.Msg { return kept{writeViews(m.views, e.Views)} }
 	case screen.Mouse:

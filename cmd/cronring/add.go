@@ -80,32 +80,30 @@ func (c *tableChange) append(expr, command string, f *addFlags) error {
 	if c.config.Format == crontab.Anacron {
 		return badUsage("add to "+c.old.File, "its lines have no time fields, but a period and a delay", "cronring edit "+c.old.File)
 	}
-	lines := []string{strings.Join(append(columns, command), " ")}
-	var options []string
+	line := strings.Join(append(columns, command), " ")
+	first, err := c.draft.Append(line)
+	at := first
 	for _, o := range []struct{ key, value string }{{"name", f.name}, {"tz", f.zone}} {
-		if o.value != "" {
-			options = append(options, o.key+"="+o.value)
+		if err == nil && o.value != "" {
+			at, err = c.draft.Set(at, o.key, o.value)
 		}
 	}
-	if len(options) > 0 {
-		lines = append([]string{"#@ " + strings.Join(options, " ")}, lines...)
-	}
-	at, err := c.draft.Append(lines...)
 	if err != nil {
 		return &api.Error{Kind: api.Conflict, What: "cannot add to " + c.old.File, Why: err.Error(), Fix: "cronring edit " + c.old.File}
 	}
 	table, remarks := crontab.Parse(c.old.File, c.draft.Text(), c.config)
 	for i := range table.Entries {
-		if e := &table.Entries[i]; e.Line() == at && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) {
+		e := &table.Entries[i]
+		if e.Line() == at && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
 			return c.heed(e)
 		}
 	}
 	for _, d := range remarks {
-		if d.Line >= at-len(lines)+1 && d.Severity == crontab.Error {
+		if d.Line >= first && d.Severity == crontab.Error {
 			return badUsage("add to "+c.old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
 		}
 	}
-	return badUsage("add to "+c.old.File, "cron would not read the line as an entry: "+lines[len(lines)-1], "cronring explain 'LINE'")
+	return badUsage("add to "+c.old.File, "cron would not read the line as an entry: "+line, "cronring explain 'LINE'")
 }
 
 // heed refuses an entry that would be held, as nobody adds one for that.

@@ -5,8 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
 )
 
 func TestAddedCommandIsWhatWasTyped(t *testing.T) {
@@ -123,5 +126,34 @@ func TestChangesAskOnATerminal(t *testing.T) {
 	c.say("i")
 	if got := <-code; got != 0 || text() != before+"0 7 * * * three\n" {
 		t.Errorf("installed over another version: exit %d, %q", got, text())
+	}
+}
+
+// What is given to a flag of add is one value, whatever is in it: none of it
+// becomes another option or another account.
+func TestAddedOptionsAreWhatWasTyped(t *testing.T) {
+	for _, tc := range []struct {
+		flags addFlags
+		line  string
+		want  string // of the draft; "": refused
+	}{
+		{addFlags{name: "a", zone: "Europe/Paris", user: "ann"}, "echo", "#@ name=a tz=Europe/Paris\n0 5 * * * ann echo\n"},
+		{addFlags{user: "ann", name: "a enabled=no"}, "echo", ""},
+		{addFlags{user: "ann", zone: "UTC overlap=skip"}, "echo", ""},
+		{addFlags{user: "ann", zone: "UTC\n* * * * * root evil"}, "echo", ""},
+		{addFlags{user: "root evil"}, "echo", ""},
+		{addFlags{user: "ann"}, "echo\n* * * * * root evil", ""},
+		{addFlags{user: "ann"}, "#@ name=b", "0 5 * * * ann #@ name=b\n"},
+	} {
+		config := crontab.Config{Format: crontab.System, Privileged: true, Zone: spool.LoadZone}
+		c := &tableChange{old: api.TableText{Table: api.Table{File: "t"}}, config: config, draft: crontab.NewDraft("", crontab.System)}
+		c.table, _ = crontab.Parse("t", "", config)
+		err := c.append("0 5 * * *", tc.line, &tc.flags)
+		if err == nil {
+			_, _, err = c.review(time.Now())
+		}
+		if got := c.draft.Text(); (err == nil) != (tc.want != "") || err == nil && got != tc.want {
+			t.Errorf("%+v %q: got %q, %v, want %q", tc.flags, tc.line, got, err, tc.want)
+		}
 	}
 }

@@ -73,6 +73,17 @@ func (a *app) dialed() *api.Client {
 	return api.Dial(api.FindSocket(os.Getenv))
 }
 
+// reachFlags are the flags that lead another command to the same daemon.
+func (a *app) reachFlags() (flags []string) {
+	if a.host != "" {
+		flags = append(flags, "-H", a.host)
+	}
+	if a.socket != "" {
+		flags = append(flags, "--socket", a.socket)
+	}
+	return flags
+}
+
 // onThisHost refuses -H for what is about this host.
 func (a *app) onThisHost(verb string) error {
 	if a.host == "" {

@@ -95,7 +95,7 @@ func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 	}
 	world := screen.World{
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
-		ReadOnly: readOnly,
+		ReadOnly: readOnly, Reach: a.reachFlags(),
 	}
 	client := a.dial()
 	defer client.Close()

@@ -39,6 +39,16 @@ func Text(s string) string {
 	return b.String()
 }
 
+// Paragraphs is Text of several lines, whose ends stay: what is copied is pasted
+// somewhere else, where a control character could end the paste or a line of it.
+func Paragraphs(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = Text(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // isClean tells text that is fit as it is, as nearly all is: nothing has to be
 // built for it.
 func isClean(s string) bool {

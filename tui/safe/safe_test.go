@@ -96,3 +96,12 @@ func FuzzCleaner(f *testing.F) {
 		}
 	})
 }
+
+// What goes to a clipboard is pasted into a shell: it has no control character
+// but the ends of its lines.
+func TestParagraphsKeepsLinesAlone(t *testing.T) {
+	in, want := "a\x1b[201~b\rc\n\u202ed\te\n", "a\\x1b[201~b\\x0dc\n\\u202ed\\x09e\n"
+	if got := Paragraphs(in); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -26,7 +26,7 @@ type entry struct {
 // note puts a Do into the log.
 func (s *Shell) note(d Do) *entry {
 	s.count++
-	e := &entry{number: s.count, at: s.w.Now, command: ShellCommand(d.Command)}
+	e := &entry{number: s.count, at: s.w.Now, command: s.w.inShell(ShellCommand(d.Command))}
 	s.log = append(s.log[max(len(s.log)-maxLog+1, 0):], e)
 	return e
 }
@@ -57,6 +57,15 @@ func ShellCommand(args []string) string {
 		quoted[i] = shellWord(arg)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// inShell is a command line with what makes it ask the daemon that is shown
+// here: a line that is copied must not act on another host.
+func (w *World) inShell(line string) string {
+	if rest, ok := strings.CutPrefix(line, "cronring "); ok && len(w.Reach) > 0 {
+		return "cronring " + ShellCommand(w.Reach) + " " + rest
+	}
+	return line
 }
 
 func shellWord(word string) string {

@@ -26,11 +26,11 @@ func newCopyMenu(w *World, about Subject) *copyMenu {
 		if why := rows[0].Why; why != "" {
 			add("w", "reason", why)
 		}
-		add("y", "shell", ShellCommand(command("why", about)))
+		add("y", "shell", w.inShell(ShellCommand(command("why", about))))
 	}
 	if about.Run != 0 {
 		add("r", "run", fmt.Sprint(about.Run))
-		add("l", "logs", ShellCommand([]string{"cronring", "logs", fmt.Sprint(about.Run)}))
+		add("l", "logs", w.inShell(ShellCommand([]string{"cronring", "logs", fmt.Sprint(about.Run)})))
 	}
 	return m
 }

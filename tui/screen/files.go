@@ -175,17 +175,25 @@ func (f *Files) external(w *World) []Effect {
 	if t == nil {
 		return nil
 	}
-	path, socket := t.File, w.Link.Socket
-	return []Effect{Execute{slotExternal, func() *exec.Cmd { return editCommand(path, socket) }}}
+	args := editArgs(w, t.File)
+	return []Effect{Execute{slotExternal, func() *exec.Cmd { return thisProgram(args) }}}
 }
 
-// editCommand is this program's own edit.
-func editCommand(path, socket string) *exec.Cmd {
+// editArgs is this program's own edit, by the daemon that is shown here.
+func editArgs(w *World, path string) []string {
+	reach := w.Reach
+	if len(reach) == 0 {
+		reach = []string{"--socket", w.Link.Socket}
+	}
+	return append(append([]string{"edit"}, reach...), "--", path)
+}
+
+func thisProgram(args []string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		self = "cronring"
 	}
-	return exec.Command(self, "edit", "--socket", socket, path)
+	return exec.Command(self, args...)
 }
 
 // Typing tells that the filter is being typed.

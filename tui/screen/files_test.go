@@ -134,12 +134,16 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 		keys.Revisions: func(e Effect) bool { g, ok := e.(Goto); _, is := g.Screen.(*Versions); return ok && is },
 		keys.External: func(e Effect) bool {
 			x, ok := e.(Execute)
-			return ok && strings.Join(x.Program().Args[1:], " ") == "edit --socket /run/cronring/cronring.sock /etc/cron.d/etl"
+			return ok && strings.Join(x.Program().Args[1:], " ") == "edit --socket /run/cronring/cronring.sock -- /etc/cron.d/etl"
 		},
 	} {
 		if rest := presses(t, f, w, d, action); len(rest) != 1 || !want(rest[0]) {
 			t.Errorf("%s: got %+v", action, rest)
 		}
+	}
+	w.Reach = []string{"-H", "ann@far"}
+	if got, want := strings.Join(editArgs(w, "-x"), " "), "edit -H ann@far -- -x"; got != want {
+		t.Errorf("a file of another host is edited with %q, want %q", got, want)
 	}
 	s := NewVersions(someTables()[1])
 	settle(t, s, w, d, s.Open(w))

@@ -174,7 +174,7 @@ func (p *palette) key(s *Shell, k Key) {
 	case "ctrl+y":
 		if p.cursor < len(p.found) {
 			s.over = nil
-			s.perform(nil, []Effect{Clip{ShellCommand(p.found[p.cursor].command(s)), "the command"}})
+			s.perform(nil, []Effect{Clip{s.w.inShell(ShellCommand(p.found[p.cursor].command(s))), "the command"}})
 		}
 	case "enter":
 		p.enter(s)

@@ -312,6 +312,23 @@ func TestCommandLogQuotesForAShell(t *testing.T) {
 	}
 }
 
+// A command that is copied or logged acts on the daemon that is shown, also where
+// the dashboard was told which that is.
+func TestCommandsGoWhereTheDashboardLooks(t *testing.T) {
+	s, _ := newTestShell(t)
+	line := func() string { return s.note(Do{Command: []string{"cronring", "stop", "a b"}}).command }
+	if got, want := line(), "cronring stop 'a b'"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.w.Reach = []string{"-H", "ann@far", "--socket", "/a b"}
+	if got, want := line(), "cronring -H ann@far --socket '/a b' stop 'a b'"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := s.w.inShell("${EDITOR:-vi} +1 x"), "${EDITOR:-vi} +1 x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestEveryActionIsLogged(t *testing.T) {
 	s, _ := newTestShell(t)
 	d := &fakeDaemon{}

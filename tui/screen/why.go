@@ -284,6 +284,7 @@ func (s *Why) explained(w *World, width int) []paragraph {
 	text = append(text, ruled(title))
 	column := s.commandColumn(width)
 	for i, r := range a.Remedies {
+		r.Command = w.inShell(r.Command)
 		text = append(text, remedyParagraphs(i+1, r, column)...)
 	}
 	return append(text, paired(" same text in a shell:", s.command(w), column, canvas.Style{Role: canvas.Off})...)
@@ -338,7 +339,7 @@ func paired(what, command string, column int, style canvas.Style) []paragraph {
 
 // command is the shell command that says the same.
 func (s *Why) command(w *World) string {
-	return "cronring why " + shellWord(string(s.answer.Job)) + " --at " + shellTime(s.answer.At, w.Now, w.Local)
+	return w.inShell("cronring why " + shellWord(string(s.answer.Job)) + " --at " + shellTime(s.answer.At, w.Now, w.Local))
 }
 
 // shellTime writes an instant as the command line reads it, as short as it can.

@@ -41,7 +41,7 @@ func (s *Why) remedy(w *World, r api.Remedy) []Effect {
 	case option == "" && remedyKeys[verb] != "":
 		return []Effect{Press{remedyKeys[verb], Subject{Jobs: []job.ID{s.answer.Job}}}}
 	}
-	return []Effect{Clip{Text: r.Command, What: "the command"}}
+	return []Effect{Clip{Text: w.inShell(r.Command), What: "the command"}}
 }
 
 // remedyKeys are the verbs of remedies that a key does to the job.

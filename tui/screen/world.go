@@ -20,9 +20,10 @@ type World struct {
 
 	Local    *time.Location // where the person is
 	Zone     ZoneMode
-	Absolute bool   // times are shown as such, not by their distance
-	Still    bool   // nothing moves by itself: animation is off
-	ReadOnly string // why nothing may be changed; empty: it may
+	Absolute bool     // times are shown as such, not by their distance
+	Still    bool     // nothing moves by itself: animation is off
+	ReadOnly string   // why nothing may be changed; empty: it may
+	Reach    []string // flags with which a command finds the daemon that is shown here; none: it does by itself
 
 	Width int         // of the terminal, as drawn last
 	Query board.Query // what lists of jobs go by: the same jobs on all screens
