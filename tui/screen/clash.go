@@ -198,10 +198,19 @@ func (s *clashes) drawMinutes(v canvas.View, w *World) {
 		if wide && !c.Quiet.IsZero() {
 			row.Put(quiet, 0, c.Quiet.In(loc).Format("15:04"), canvas.Style{})
 		}
-		row.PutCut(names, 0, row.Width()-names-1, someNames(c.Jobs, c.Starts), w.Glyphs.Ellipsis, canvas.Style{})
+		row.PutCut(names, 0, row.Width()-names-1, namesText(c), w.Glyphs.Ellipsis, canvas.Style{})
 		if i == s.listing.Index() {
 			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
 			row.Restyle(selected)
 		}
 	}
+}
+
+// namesText is the jobs of a clash.
+func namesText(c *api.Clash) string {
+	text := names(c.Jobs)
+	if len(c.Jobs) >= mostClashNames && c.Starts > len(c.Jobs) {
+		text += " and others"
+	}
+	return text
 }

@@ -193,13 +193,13 @@ func (s *Timeline) drawStarts(row canvas.View, a axis, p linePlaces, w *World) {
 	}
 }
 
-// barsOf gives the height of bars: the fullest cell has the highest. Where all
-// are about as full, the lowest are cut off, so that one sees the difference, but
-// never more than three quarters, so that a small one stays small.
+// barsOf gives the height of bars above the emptiest cell, so that the full ones
+// stand out where all have many starts. Between the lowest bar and the highest
+// lies a quarter of the most at least: a small difference stays small.
 func barsOf(counts []int, bars int) func(n int) int {
-	most := slices.Max(counts)
-	spread := max(most-slices.Min(counts), most/4, 1)
-	return func(n int) int { return max(bars-1-(most-n)*(bars-1)/spread, 0) }
+	least, most := slices.Min(counts), slices.Max(counts)
+	spread := max(most-least, most/4, 1)
+	return func(n int) int { return (n - least) * (bars - 1) / spread }
 }
 
 func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *World) {
@@ -331,7 +331,7 @@ func pastText(w *World, r *api.Row, c *api.TimelineCell, loc *time.Location) str
 func (s *Timeline) togetherText(w *World, r *api.Row, m minutes) string {
 	if len(s.clash.Clashes) > 0 {
 		c := &s.clash.Clashes[0]
-		return fmt.Sprintf("%s  %d jobs start together: %s", instantText(w, c.At, s.zone(w)), c.Starts, someNames(c.Jobs, c.Starts))
+		return instantText(w, c.At, s.zone(w)) + "  " + clashText(c)
 	}
 	at := instantText(w, m.from, s.zone(w))
 	switch {
@@ -345,13 +345,19 @@ func (s *Timeline) togetherText(w *World, r *api.Row, m minutes) string {
 	return fmt.Sprintf("%s  %d starts, no two in one minute", at, s.clash.Starts)
 }
 
-// someNames lists jobs of which there may be more.
-func someNames(jobs []job.ID, all int) string {
-	text := names(jobs)
-	if more := all - len(jobs); more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
+// mostClashNames is how many jobs the daemon names of those that start together.
+const mostClashNames = 20
+
+// clashText says how many start together, and which jobs. One that is due several
+// times in the minute is named once.
+func clashText(c *api.Clash) string {
+	switch n := len(c.Jobs); {
+	case n == c.Starts:
+		return fmt.Sprintf("%d jobs start together: %s", n, names(c.Jobs))
+	case n < mostClashNames:
+		return fmt.Sprintf("%d starts of %s: %s", c.Starts, counted(n, "job"), names(c.Jobs))
 	}
-	return text
+	return fmt.Sprintf("%d starts: %s", c.Starts, namesText(c))
 }
 
 // instantText says a minute with its day: "02:30 Sat", "02:30 Sat 28 Nov".

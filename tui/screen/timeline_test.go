@@ -404,7 +404,7 @@ func TestBarsTellSmallDifferencesFromLargeOnes(t *testing.T) {
 		counts []int
 		want   string
 	}{
-		{[]int{0, 1, 7}, "017"}, {[]int{30, 31}, "67"}, {[]int{30, 36}, "37"}, {[]int{5, 5}, "77"}, {[]int{0, 0}, "77"}, {[]int{1000, 500, 10}, "740"},
+		{[]int{0, 1, 7}, "017"}, {[]int{30, 31}, "01"}, {[]int{300, 310}, "00"}, {[]int{30, 36}, "04"}, {[]int{5, 5}, "00"}, {[]int{0, 0}, "00"}, {[]int{1000, 500, 10}, "730"},
 	} {
 		level, got := barsOf(tc.counts, 8), ""
 		for _, n := range tc.counts {
@@ -465,7 +465,7 @@ func TestClashIsShownOnTheTimeline(t *testing.T) {
 	if got := a.at(a.cells / 2).In(w.Local).Format("15:04"); got != "20:00" {
 		t.Errorf("got %s in the middle, want the minute 20:00", got)
 	}
-	if got, want := line.cursorText(a, w), "20:00 Fri  21 jobs start together: db-snap, pg-backup, vault-sync, and 18 more"; got != want {
+	if got, want := line.cursorText(a, w), "20:00 Fri  21 starts of 3 jobs: db-snap, pg-backup, vault-sync"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
