@@ -107,6 +107,7 @@ const (
 	Now          Action = "now"
 	Clashes      Action = "clashes"
 	NextSlot     Action = "next-slot"
+	AllJobs      Action = "all-jobs"
 	PreviousSlot Action = "previous-slot"
 	Write        Action = "write"
 	Save         Action = "save"

@@ -79,6 +79,7 @@ var table = []Binding{
 	{ZoomIn, Timeline, []string{"+"}, "zoom in", "show less time", ""},
 	{ZoomOut, Timeline, []string{"-"}, "zoom out", "show more time", ""},
 	{Now, Timeline, []string{"0"}, "now", "back to now", ""},
+	{AllJobs, DST, []string{"tab"}, "all jobs", "list all jobs whose times the next changes touch", ""},
 	{Clashes, Timeline, []string{"c"}, "clashes", "minutes in which jobs start together", "cronring clashes"},
 
 	{Revisions, Files, []string{"v"}, "revisions", "the versions of the file", "cronring revisions"},

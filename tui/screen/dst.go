@@ -74,7 +74,7 @@ func (s *DST) Refresh(w *World) []Effect {
 
 // Act scrolls, and lists the other jobs.
 func (s *DST) Act(_ *World, a keys.Action) ([]Effect, bool) {
-	if a == keys.NextPane || a == keys.PreviousPane {
+	if a == keys.AllJobs {
 		return []Effect{Goto{new(affected)}}, true
 	}
 	return nil, s.page.act(a)
@@ -102,7 +102,7 @@ func (s *DST) Refuses(_ *World, a keys.Action) string {
 
 // Foot is the keys of the preview.
 func (*DST) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Back, keys.NextPane, keys.Edit, keys.Explain, keys.Palette, keys.Help, keys.Leave}
+	return []keys.Action{keys.Back, keys.AllJobs, keys.Edit, keys.Explain, keys.Palette, keys.Help, keys.Leave}
 }
 
 // Draw draws the changes, or why there is nothing to draw.

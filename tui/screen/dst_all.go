@@ -229,8 +229,8 @@ func (s *affected) Refuses(_ *World, a keys.Action) string {
 	switch a {
 	case keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide:
 		return "the next change stands first"
-	case keys.NextPane, keys.PreviousPane:
-		return "enter shows the change of one job"
+	case keys.AllJobs:
+		return "these are all; enter shows one"
 	case keys.ShowDST:
 		return "this is it"
 	case keys.PreviousRun, keys.NextRun:
