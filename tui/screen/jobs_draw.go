@@ -181,6 +181,9 @@ func (s *Jobs) drawQuery(row canvas.View, w *World) int {
 		}
 		part(sorted, canvas.Style{})
 	}
+	if w.Absolute {
+		part("times "+w.ZoneWord(), canvas.Style{})
+	}
 	return end
 }
 

@@ -53,11 +53,8 @@ func (w *World) ZoneWord() string {
 	return w.Now.In(w.Local).Format("MST")
 }
 
-// Next says an instant to come, of a job of that zone: "2m49s", or "18:05:00"
-// where times are shown as such.
-func (w *World) Next(t time.Time, zone string) string { return string(w.AppendNext(nil, t, zone)) }
-
-// AppendNext appends what Next says.
+// AppendNext says an instant to come, of a job of that zone: "2m49s", or
+// "18:05:00" where times are shown as such.
 func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
 		return when.AppendPoint(b, t.In(w.In(zone)), w.Now)
