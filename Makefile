@@ -11,10 +11,10 @@ export CGO_ENABLED ?= 0
 # In all that is built here, so that each package is compiled once for it.
 export GOFLAGS += -trimpath
 
-.PHONY: help run build test programs check lint race machines long fuzz sim crash zones minutes lab compare clock bench install uninstall clean
+.PHONY: help run build test programs check lint race machines long fuzz sim crash zones minutes lab compare clock bench bench-tui install uninstall clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 run: build ## run the demo crontab in the foreground (ask it things from a second terminal: bin/cronring)
 	bin/cronringd testdata/crontab/demo.crontab
@@ -74,6 +74,9 @@ compare: ## ten real minutes beside Debian's cron on the same tables, in two mac
 
 clock: ## the same at midnight, a month's end and changes of the clock, in emulated machines
 	CRONRING_LONG=1 $(GO) test ./packaging -run Clock -count=1 -timeout 2h -v
+
+bench-tui: ## the dashboard with 100,000 jobs on a live daemon, over a terminal: what a person waits for
+	$(GO) test ./tui -run '^$$' -bench Dashboard -benchtime 1x -timeout 10m
 
 bench: ## every figure of the README in one run, against its peer or limit
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...

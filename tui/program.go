@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime/debug"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -27,19 +30,26 @@ type Options struct {
 }
 
 // Run shows the dashboard until the person leaves it.
-func Run(ctx context.Context, o Options) error {
+func Run(ctx context.Context, o Options) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newModel(ctx, o)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
-		tea.WithFPS(120), tea.WithColorProfile(o.Look.profile))
+		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithColorProfile(o.Look.profile))
 	m.feed.send, m.errands.send = p.Send, p.Send
-	go m.feed.run(ctx)
-	_, err := p.Run()
-	if errors.Is(err, tea.ErrInterrupted) {
-		return nil
+	if err := m.pen.take(); err != nil {
+		return err
 	}
-	if err != nil {
+	go m.feed.run(ctx)
+	go watchSize(ctx, o.Out, p.Send)
+	_, err = p.Run()
+	m.pen.give()
+	switch {
+	case m.fault != "":
+		return errors.New("the dashboard is at fault, and has ended: " + m.fault)
+	case m.pen.err != nil:
+		return m.pen.err
+	case err != nil && !errors.Is(err, tea.ErrInterrupted):
 		return fmt.Errorf("show the dashboard: %w", err)
 	}
 	return nil
@@ -52,13 +62,17 @@ type model struct {
 	feed    *feed
 	errands *errands
 	palette *palette
-	canvas  *canvas.Canvas
-	frame   []byte
-	content string // the frame as shown last
+	pen     *pen
 	views   string // file in which views are saved
-	dirty   bool   // what the shell shows may have changed since
-	sized   bool   // the size of the terminal was told
-	mouse   bool
+
+	canvas  *canvas.Canvas
+	shown   *canvas.Canvas // what the terminal shows; of no size: nobody knows
+	frame   []byte
+	dirty   bool      // what the shell shows may have changed since
+	writing bool      // a frame is on its way to the terminal
+	wrote   time.Time // when the last one began
+	shrunk  bool      // the memory that reading all jobs took was given back
+	fault   string    // a panic, in words
 }
 
 func newModel(ctx context.Context, o Options) *model {
@@ -67,14 +81,44 @@ func newModel(ctx context.Context, o Options) *model {
 		feed:    &feed{client: o.Client},
 		errands: &errands{ctx: ctx, daemon: o.Client, open: map[errandKey]errand{}},
 		palette: newPalette(o.Look),
-		canvas:  canvas.New(80, 24),
+		pen:     &pen{in: int(o.In.Fd()), to: o.Out},
 		views:   o.Views,
+		canvas:  canvas.New(80, 24),
+		shown:   new(canvas.Canvas),
 		dirty:   true,
 	}
-	if size, err := unix.IoctlGetWinsize(int(o.Out.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-		m.canvas.Resize(int(size.Col), int(size.Row))
+	if size, ok := sizeOf(o.Out); ok {
+		m.canvas.Resize(size.width, size.height)
 	}
 	return m
+}
+
+// resized is the size of the terminal, when it has changed.
+type resized struct{ width, height int }
+
+func sizeOf(f *os.File) (resized, bool) {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 {
+		return resized{}, false
+	}
+	return resized{int(size.Col), int(size.Row)}, true
+}
+
+// watchSize tells each time that the terminal's size may have changed.
+func watchSize(ctx context.Context, f *os.File, send func(tea.Msg)) {
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, unix.SIGWINCH)
+	defer signal.Stop(changed)
+	for {
+		select {
+		case <-changed:
+			if size, ok := sizeOf(f); ok {
+				send(size)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // tick is the beat of the clock: once a second, at its beginning.
@@ -92,58 +136,114 @@ type executed struct {
 // kept says what came of saving the views.
 type kept struct{ err error }
 
-func (m *model) Init() tea.Cmd { return tea.Batch(beat(), m.carryOut(m.shell.Init(time.Now()))) }
-
-// Update hands on what has happened. It never waits.
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	now := time.Now()
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.dirty = true
-		m.canvas.Resize(msg.Width, msg.Height)
-		if !m.sized { // the first says what newModel knows
-			m.sized = true
-			return m, nil
-		}
-		// What was on its way when the size changed stands anywhere now.
-		return m, tea.ClearScreen
-	case tea.KeyPressMsg:
-		m.dirty = true
-		return m, m.carryOut(m.shell.Key(now, keyOf(msg.Key())))
-	case tea.PasteMsg:
-		m.dirty = true
-		return m, m.carryOut(m.shell.Paste(now, msg.Content))
-	case tea.MouseClickMsg:
-		m.dirty = true
-		return m, m.carryOut(m.shell.Click(now, msg.X, msg.Y))
-	case tea.MouseWheelMsg:
-		m.dirty = true
-		return m, m.carryOut(m.shell.Wheel(now, msg.Button == tea.MouseWheelDown))
-	case fed:
-		m.dirty = true
-		return m, m.carryOut(m.shell.Update(now, m.feed.take()...))
-	case lost:
-		m.dirty = true
-		return m, m.carryOut(m.shell.Lost(now, msg.err, msg.retry))
-	case answered:
-		if !m.errands.counts(msg) {
-			return m, nil
-		}
-		m.dirty = true
-		return m, m.carryOut(m.shell.Take(now, msg.key.owner, msg.answer))
-	case executed:
-		m.dirty = true
-		return m, m.carryOut(m.shell.Take(now, msg.owner, screen.Answer{Slot: msg.slot, Err: msg.err, Done: true}))
-	case kept:
-		m.dirty = true
-		m.shell.Kept(now, msg.err)
-		return m, nil
-	case tick:
-		m.dirty = true
-		return m, tea.Batch(beat(), m.carryOut(m.shell.Tick(time.Time(msg))))
-	}
-	return m, nil
+func (m *model) Init() tea.Cmd {
+	return tea.Batch(beat(), m.carryOut(m.shell.Init(time.Now())), m.paint(time.Now()))
 }
+
+// Update hands on what has happened, and draws what comes of it. It never waits.
+func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.fault = fmt.Sprintf("%v\n%s", r, debug.Stack())
+			next, cmd = m, tea.Quit
+		}
+	}()
+	now := time.Now()
+	m.dirty = m.dirty || !isOwn(msg)
+	cmd = m.handle(now, msg)
+	return m, tea.Batch(cmd, m.paint(now))
+}
+
+// isOwn reports messages that change nothing of what is shown.
+func isOwn(msg tea.Msg) bool {
+	switch msg.(type) {
+	case painted, tea.WindowSizeMsg, tea.ColorProfileMsg, tea.EnvMsg, tea.MouseReleaseMsg, tea.MouseMotionMsg:
+		return true
+	}
+	return false
+}
+
+func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case resized:
+		m.canvas.Resize(msg.width, msg.height)
+		m.shown.Resize(0, 0) // what was on its way when the size changed stands anywhere now
+	case tea.KeyPressMsg:
+		return m.carryOut(m.shell.Key(now, keyOf(msg.Key())))
+	case tea.PasteMsg:
+		return m.carryOut(m.shell.Paste(now, msg.Content))
+	case tea.MouseClickMsg:
+		return m.carryOut(m.shell.Click(now, msg.X, msg.Y))
+	case tea.MouseWheelMsg:
+		return m.carryOut(m.shell.Wheel(now, msg.Button == tea.MouseWheelDown))
+	case fed:
+		return tea.Batch(m.carryOut(m.shell.Update(now, m.feed.take()...)), m.shrink())
+	case lost:
+		return m.carryOut(m.shell.Lost(now, msg.err, msg.retry))
+	case answered:
+		if m.errands.counts(msg) {
+			return m.carryOut(m.shell.Take(now, msg.key.owner, msg.answer))
+		}
+	case executed:
+		m.shown.Resize(0, 0)
+		return m.carryOut(m.shell.Take(now, msg.owner, screen.Answer{Slot: msg.slot, Err: msg.err, Done: true}))
+	case kept:
+		m.shell.Kept(now, msg.err)
+	case tick:
+		return tea.Batch(beat(), m.carryOut(m.shell.Tick(time.Time(msg))))
+	case painted:
+		m.writing = false
+	}
+	return nil
+}
+
+// shrink gives back what it took to read all jobs, once they are there: it is more
+// than what keeping them takes.
+func (m *model) shrink() tea.Cmd {
+	if m.shrunk || !m.shell.World().Board.Complete() {
+		return nil
+	}
+	m.shrunk = true
+	return func() tea.Msg {
+		debug.FreeOSMemory()
+		return nil
+	}
+}
+
+// painted says that a frame was written, or that it is time for the next.
+type painted struct{}
+
+// pace is the least time between two frames.
+const pace = time.Second / 120
+
+// paint draws a frame if something has happened, and writes what of it is new.
+// While a slow terminal takes the one before, or right behind it, it waits.
+func (m *model) paint(now time.Time) tea.Cmd {
+	if !m.dirty || m.writing {
+		return nil
+	}
+	if since := now.Sub(m.wrote); since < pace {
+		m.writing = true
+		return tea.Tick(pace-since, func(time.Time) tea.Msg { return painted{} })
+	}
+	m.dirty = false
+	m.canvas.Clear()
+	m.shell.Draw(m.canvas.View())
+	m.frame = m.canvas.AppendChanges(m.frame[:0], m.shown, m.palette)
+	m.shown.Copy(m.canvas)
+	if len(m.frame) == 0 {
+		return nil
+	}
+	m.writing, m.wrote = true, now
+	frame := string(m.frame)
+	return func() tea.Msg {
+		m.pen.write(frame)
+		return painted{}
+	}
+}
+
+// View is empty: the pen draws.
+func (m *model) View() tea.View { return tea.View{} }
 
 // keyOf names a key as the table does. An escape key that was pressed right before
 // reads like alt: neither leaving nor ctrl+c may be lost by that.
@@ -178,36 +278,20 @@ func (m *model) one(o screen.Order) tea.Cmd {
 	case screen.Drop:
 		m.errands.endOf(o.Owner, true)
 	case screen.Execute:
-		return tea.ExecProcess(e.Program(), func(err error) tea.Msg { return executed{o.Owner, e.Slot, err} })
+		return tea.Exec(lent{e.Program(), m.pen}, func(err error) tea.Msg { return executed{o.Owner, e.Slot, err} })
 	case screen.Clip:
-		return tea.SetClipboard(safe.Paragraphs(e.Text))
+		return func() tea.Msg {
+			m.pen.write(ansi.SetSystemClipboard(safe.Paragraphs(e.Text)))
+			return nil
+		}
 	case screen.Keep:
 		return func() tea.Msg { return kept{writeViews(m.views, e.Views)} }
 	case screen.Mouse:
-		m.mouse = e.On
+		m.pen.point(e.On)
 	case screen.Redraw:
-		return tea.ClearScreen
+		m.shown.Resize(0, 0)
 	case screen.Quit:
 		return tea.Quit
 	}
 	return nil
-}
-
-// View draws a frame if something has happened since the last.
-func (m *model) View() tea.View {
-	if m.dirty {
-		m.dirty = false
-		m.canvas.Clear()
-		m.shell.Draw(m.canvas.View())
-		m.frame = m.canvas.AppendFrame(m.frame[:0], m.palette)
-		if string(m.frame) != m.content {
-			m.content = string(m.frame)
-		}
-	}
-	v := tea.NewView(m.content)
-	v.AltScreen = true
-	if m.mouse {
-		v.MouseMode = tea.MouseModeCellMotion
-	}
-	return v
 }

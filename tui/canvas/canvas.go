@@ -55,29 +55,6 @@ func (c *Canvas) View() View { return View{canvas: c, width: c.width, height: c.
 // after a reset, or nothing. See the tui package for those of each tier.
 type Palette interface{ Sequence(Style) string }
 
-// AppendFrame appends all lines, parted by newlines. Where the style changes it
-// is reset and set anew, and each line ends without one.
-func (c *Canvas) AppendFrame(b []byte, p Palette) []byte {
-	for y := range c.height {
-		if y > 0 {
-			b = append(b, '\n')
-		}
-		var now Style
-		for _, cell := range c.cells[y*c.width : (y+1)*c.width] {
-			if cell.text == "" {
-				continue
-			}
-			if cell.style != now {
-				b = appendChange(b, p, now, cell.style)
-				now = cell.style
-			}
-			b = append(b, cell.text...)
-		}
-		b = appendChange(b, p, now, Style{})
-	}
-	return b
-}
-
 func appendChange(b []byte, p Palette, from, to Style) []byte {
 	old, sequence := p.Sequence(from), p.Sequence(to)
 	if old == sequence {

@@ -86,8 +86,8 @@ func TestFrameChangesStyleOnlyWhereItChanges(t *testing.T) {
 	c.View().Put(0, 0, "ab", Style{Role: Bad})
 	c.View().Put(2, 0, "cd", Style{Role: Good})
 	c.View().Put(1, 1, "x", Style{Role: Bad})
-	want := "<2>ab\x1b[0m<1>cd\x1b[0m\n <2>x\x1b[0m  "
-	if got := string(c.AppendFrame(nil, brackets{})); got != want {
+	want := "\x1b[1;1H<2>ab\x1b[0m<1>cd\x1b[2;2H\x1b[0m<2>x\x1b[0m"
+	if got := string(c.AppendChanges(nil, New(4, 2), brackets{})); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

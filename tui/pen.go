@@ -1,0 +1,133 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/sys/unix"
+)
+
+// What takes the terminal over and what gives it back: the other screen, no
+// cursor, and pastes that say that they are some.
+const (
+	takeOver = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste
+	giveBack = mouseOff + ansi.ResetStyle + ansi.ResetModeBracketedPaste + ansi.SetModeTextCursorEnable + ansi.ResetModeAltScreenSaveCursor
+
+	mouseOn  = ansi.SetModeMouseNormal + ansi.SetModeMouseExtSgr
+	mouseOff = ansi.ResetModeMouseNormal + ansi.ResetModeMouseExtSgr
+)
+
+// pen has the terminal, and writes to it. Bubble Tea's own renderer wakes up at each frame
+// whether anything is to be drawn or not, which is most of what an idle dashboard
+// would cost; it also holds keys back until its next frame.
+type pen struct {
+	in int // the terminal that keys come from
+
+	mu    sync.Mutex
+	to    io.Writer
+	was   *unix.Termios // how it was before
+	holds bool          // the terminal is the dashboard's
+	mouse bool
+	err   error
+}
+
+// take takes the terminal over: what is typed comes at once, and as it is.
+func (p *pen) take() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was, err := unix.IoctlGetTermios(p.in, unix.TCGETS)
+	if err != nil {
+		return fmt.Errorf("read the terminal's settings: %w", err)
+	}
+	raw := *was
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Oflag &^= unix.OPOST
+	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(p.in, unix.TCSETS, &raw); err != nil {
+		return fmt.Errorf("change the terminal's settings: %w", err)
+	}
+	p.was, p.holds = was, true
+	p.send(takeOver)
+	if p.mouse {
+		p.send(mouseOn)
+	}
+	return nil
+}
+
+// give gives the terminal back.
+func (p *pen) give() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.holds {
+		return
+	}
+	p.send(giveBack)
+	p.holds = false
+	if err := unix.IoctlSetTermios(p.in, unix.TCSETS, p.was); err != nil && p.err == nil {
+		p.err = fmt.Errorf("restore the terminal's settings: %w", err)
+	}
+}
+
+// write writes to the terminal, if it is the dashboard's.
+func (p *pen) write(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.holds {
+		p.send(text)
+	}
+}
+
+// point gives the mouse to the dashboard, or back to the terminal.
+func (p *pen) point(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mouse = on
+	if on {
+		p.send(mouseOn)
+	} else {
+		p.send(mouseOff)
+	}
+}
+
+func (p *pen) send(text string) {
+	if _, err := io.WriteString(p.to, text); err != nil && p.err == nil {
+		p.err = fmt.Errorf("write to the terminal: %w", err)
+	}
+}
+
+// lent is a program that has the terminal while it runs.
+type lent struct {
+	*exec.Cmd
+	pen *pen
+}
+
+func (l lent) Run() error {
+	l.pen.give()
+	return errors.Join(l.Cmd.Run(), l.pen.take())
+}
+
+// SetStdin and the others give the program the terminal, where it has nothing of
+// its own.
+func (l lent) SetStdin(r io.Reader) {
+	if l.Stdin == nil {
+		l.Stdin = r
+	}
+}
+
+func (l lent) SetStdout(w io.Writer) {
+	if l.Stdout == nil {
+		l.Stdout = w
+	}
+}
+
+func (l lent) SetStderr(w io.Writer) {
+	if l.Stderr == nil {
+		l.Stderr = w
+	}
+}
