@@ -43,7 +43,7 @@ offered.`,
 // takesJobs are the verbs whose arguments name jobs.
 var takesJobs = []string{
 	"list", "show", "history", "logs", "why", "timeline", "clashes", "stats", "graph", "dead", "events",
-	"run", "stop", "redrive", "drop", "pause", "resume", "ack", "backfill", "next", "set", "rm", "retry", "env", "explain",
+	"run", "stop", "redrive", "drop", "pause", "resume", "ack", "backfill", "next", "set", "rm", "retry", "env", "export",
 }
 
 // addCompletion has the arguments of a verb completed, if they name jobs.
@@ -65,7 +65,7 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, typed string) ([]s
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) || slices.Contains(args, name) })
 	directive := cobra.ShellCompDirectiveNoFileComp
-	if cmd.Name() == "next" || cmd.Name() == "explain" { // a file's line can be meant
+	if cmd.Name() == "next" { // a file's line can be meant
 		directive = cobra.ShellCompDirectiveDefault
 	}
 	return names, directive

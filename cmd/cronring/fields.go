@@ -107,14 +107,20 @@ func (f *queryFlag) Type() string   { return "EXPR" }
 
 // Set reads the expression. It can reach neither files nor the environment.
 func (f *queryFlag) Set(text string) error {
-	query, err := gojq.Parse(text)
+	code, err := compiled(text)
 	if err != nil {
 		return err
 	}
-	if f.app.chosen.query, err = gojq.Compile(query); err != nil {
-		return err
-	}
+	f.app.chosen.query = code
 	return f.form.Set(formJSON)
+}
+
+func compiled(text string) (*gojq.Code, error) {
+	query, err := gojq.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return gojq.Compile(query)
 }
 
 // itemOf is the type whose fields are chosen: that of the items, where the

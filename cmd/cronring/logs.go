@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"strings"
 	"time"
 
@@ -14,6 +16,8 @@ import (
 // logFlags are the flags of logs.
 type logFlags struct {
 	follow, raw, times bool
+	wait               bool
+	number             int
 	stream             *choice
 	out                *output
 }
@@ -34,10 +38,16 @@ left out (colours stay where colour is used), and lines are cut at 8192 bytes.
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run has ended")
+	flags.BoolVar(&f.wait, "wait", false, "as --follow; the exit code is then that of the run")
+	flags.IntVarP(&f.number, "number", "n", 0, "only the last `N` lines of what it wrote until now")
+	flags.Lookup("number").DefValue = ""
 	flags.BoolVar(&f.raw, "raw", false, "print all bytes as they are")
 	flags.BoolVarP(&f.times, "timestamps", "t", false, "begin lines with time and stream")
 	flags.Var(f.stream, "stream", "which output: all, out, err, sys")
 	cmd.MarkFlagsMutuallyExclusive("raw", "timestamps")
+	cmd.MarkFlagsMutuallyExclusive("raw", "number")
+	cmd.MarkFlagsMutuallyExclusive("follow", "number")
+	cmd.MarkFlagsMutuallyExclusive("wait", "number")
 	f.out = a.textOutput(cmd, formText, formJSONL)
 	a.addZone(cmd, "of --timestamps")
 	a.addColor(cmd)
@@ -59,11 +69,35 @@ func (a *app) logs(cmd *cobra.Command, ref string, f *logFlags) error {
 	if err != nil {
 		return err
 	}
+	f.follow = f.follow || f.wait
+	err = a.followOutput(cmd, ref, f, loc)
+	if _, isCode := errors.AsType[exit](err); !f.wait || err == nil || isCode {
+		return err
+	}
+	a.report(err)
+	return exit(exitWaitTrouble)
+}
+
+func (a *app) followOutput(cmd *cobra.Command, ref string, f *logFlags, loc *time.Location) error {
 	client := a.dial()
 	defer client.Close()
+	if f.number > 0 {
+		tail := &tailWriter{lines: f.number}
+		result := a.out
+		a.out = bufio.NewWriter(tail)
+		defer func() {
+			_ = a.out.Flush() // tail takes all
+			a.out = result
+			tail.writeTo(result)
+		}()
+	}
+	var last *job.Run
 	p := &outputPrinter{app: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
 	for e, err := range client.Output(cmd.Context(), runRef(ref), f.follow) {
 		if err == nil {
+			if e.Record != nil {
+				last = e.Record.Run
+			}
 			err = p.event(e)
 		}
 		if err != nil {
@@ -71,7 +105,13 @@ func (a *app) logs(cmd *cobra.Command, ref string, f *logFlags) error {
 			return err
 		}
 	}
-	return p.close()
+	if err := p.close(); err != nil || !f.wait || last == nil {
+		return err
+	}
+	if code := exitOf(last); code != exitDone {
+		return exit(code)
+	}
+	return nil
 }
 
 // outputPrinter prints the chunks of one run. Each stream has its own cleaner,

@@ -43,7 +43,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newEnv(a), newConfig(a)},
+		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newEnv(a), newExport(a), newConfig(a)},
 		"do": {
 			newRun(a), newStop(a), newRetry(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
 			newState(a), newNotify(a), newDB(a),
@@ -86,10 +86,10 @@ func newExitCodes() *cobra.Command {
   6    refused by state: paused, overlapping, draining, nothing to stop, --read-only
   7    the time of --timeout was over
   8    a check found problems (lint, config check, db check, doctor, import, status --check)
-  125  run --wait: trouble that is not the job's own
+  125  run, retry, logs --wait: trouble that is not the job's own
   130  interrupted
 
-run --wait gives the job's own exit code, or 128+n if signal n ended it.`,
+With --wait they give the job's own exit code, or 128+n if signal n ended it.`,
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 func newShow(a *app) *cobra.Command {
 	var out *output
+	var property string
 	cmd := &cobra.Command{
 		Use:   "show JOB",
 		Short: "Tell everything about one job",
@@ -30,18 +32,37 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out.word == formJSON {
+			switch {
+			case property != "":
+				return a.printProperty(j, property)
+			case out.word == formJSON:
 				return a.printJSON(j)
 			}
 			a.printJob(j, loc)
 			return nil
 		},
 	}
+	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of those that --json names")
 	out = a.textOutput(cmd, formText, formJSON)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
 	a.addSocket(cmd)
 	return cmd
+}
+
+// printProperty prints one field: text as it is, as far as that is fit for a
+// terminal, anything else as JSON.
+func (a *app) printProperty(j api.Job, name string) error {
+	f := &fieldsFlag{a, &choice{words: []string{formJSON}}, reflect.TypeFor[api.Job]()}
+	if err := f.Set(name); err != nil {
+		return badUsage("show a property", err.Error(), "cronring show --json")
+	}
+	var err error
+	if a.chosen.query, err = compiled(".[]"); err != nil {
+		return err
+	}
+	_, err = a.chooseFrom(j)
+	return err
 }
 
 func (a *app) printJob(j api.Job, loc *time.Location) {

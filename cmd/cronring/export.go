@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	to     *choice
+	dir    string
+	length durationFlag
+}
+
+func newExport(a *app) *cobra.Command {
+	f := &exportFlags{to: oneOf("crontab", "systemd", "json", "ical"), length: durationFlag(7 * 24 * time.Hour)}
+	cmd := &cobra.Command{
+		Use:   "export [JOB...] [--to crontab|systemd|json|ical]",
+		Short: "Print jobs for another program: crontab, units of systemd, JSON, a calendar",
+		Long: `Print jobs for another program. Everybody may export their own, root all.
+
+crontab  the crontab files that they stand in, whole, as they are
+systemd  a .timer and a .service for each; comments in them say what systemd
+         cannot do or does otherwise. --dir writes them as files.
+json     the jobs, as list -o json has them
+ical     their coming runs as a calendar (RFC 5545), for --for, 7 days if not given`,
+		Example: "  cronring export --to ical >runs.ics\n  cronring export backup --to systemd --dir units",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) },
+	}
+	cmd.Flags().Var(f.to, "to", "what for: crontab, systemd, json, ical")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, over none that is there")
+	cmd.Flags().Var(&f.length, "for", "ical: runs of so long a time")
+	a.addQuiet(cmd)
+	a.addSocket(cmd)
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, refs []string, f *exportFlags) error {
+	if f.dir != "" && f.to.word != "systemd" {
+		return badUsage("write "+f.to.word+" into a directory", "only units of systemd are files of their own", "leave --dir out")
+	}
+	client := a.dial()
+	defer client.Close()
+	if f.to.word == "json" {
+		jobs, err := client.List(ctx, api.Query{Refs: refs})
+		if err != nil {
+			return err
+		}
+		return a.printJSON(api.Jobs{V: api.Version, Jobs: jobs})
+	}
+	tables, entries, err := openJobs(ctx, client, refs)
+	if err != nil {
+		return err
+	}
+	if f.to.word == "ical" {
+		return a.exportCalendar(tables, entries, time.Duration(f.length))
+	}
+	for _, t := range tables {
+		if f.to.word == "crontab" {
+			a.exportTable(t)
+			continue
+		}
+		for _, e := range entries[t] {
+			if err := a.exportUnits(e, f.dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// exportTable prints a crontab as it is, but to a terminal without what could
+// steer it.
+func (a *app) exportTable(t *tableChange) {
+	text := string(t.old.Text)
+	if a.tty {
+		text = visible(text)
+	}
+	a.printf("# %s\n%s", safe.Text(t.old.File), text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		a.printf("\n")
+	}
+}
+
+// unitFile is a file of systemd.
+type unitFile struct{ name, text string }
+
+// exportUnits prints the units of an entry, or writes them.
+func (a *app) exportUnits(e found, dir string) error {
+	for _, u := range unitsOf(e) {
+		if dir == "" {
+			a.printf("# %s\n%s\n", u.name, u.text)
+			continue
+		}
+		path := filepath.Join(dir, u.name)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return &api.Error{What: fmt.Sprintf("cannot write %q", path), Why: err.Error(), Fix: "name a directory that has no such file: --dir DIR"}
+		}
+		_, err = file.WriteString(u.text)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		a.say("%s", safe.Text(path))
+	}
+	return nil
+}
+
+// The bounds of a calendar.
+const (
+	mostRuns   = 2_000 // of one job
+	mostEvents = 100_000
+)
+
+// exportCalendar prints the coming runs of jobs.
+func (a *app) exportCalendar(tables []*tableChange, entries map[*tableChange][]found, length time.Duration) error {
+	now := a.now()
+	w := window{from: now, until: now.Add(length), number: mostRuns}
+	a.calendarLine("BEGIN:VCALENDAR")
+	a.calendarLine("VERSION:2.0")
+	a.calendarLine("PRODID:-//cronring//cronring//EN")
+	events := 0
+	for _, t := range tables {
+		for _, e := range entries[t] {
+			for _, at := range w.runs(e.entry.Schedule) {
+				if events++; events > mostEvents {
+					return &api.Error{
+						What: fmt.Sprintf("cannot export more than %d runs", mostEvents), Why: "no calendar would take them",
+						Fix: "name fewer jobs, or a shorter time: --for 1d", Kind: api.Usage,
+					}
+				}
+				a.calendarEvent(e.id, e.entry.Command(), at.UTC(), now.UTC())
+			}
+		}
+	}
+	a.calendarLine("END:VCALENDAR")
+	return nil
+}
+
+func (a *app) calendarEvent(id job.ID, command string, at, now time.Time) {
+	const form = "20060102T150405Z"
+	a.calendarLine("BEGIN:VEVENT")
+	a.calendarLine("UID:" + job.Invocation(id, at, 0, 0) + "@cronring")
+	a.calendarLine("DTSTAMP:" + now.Format(form))
+	a.calendarLine("DTSTART:" + at.Format(form))
+	a.calendarLine("SUMMARY:" + calendarText(string(id)))
+	a.calendarLine("DESCRIPTION:" + calendarText(command))
+	a.calendarLine("TRANSP:TRANSPARENT")
+	a.calendarLine("END:VEVENT")
+}
+
+// calendarText is foreign text as the value of a property.
+func calendarText(text string) string {
+	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(safe.Text(text))
+}
+
+// calendarLine writes a line, folded so that none has more than 75 bytes, and
+// not within a character.
+func (a *app) calendarLine(line string) {
+	for room := 75; len(line) > room; room = 74 {
+		cut := room
+		for line[cut]&0xc0 == 0x80 {
+			cut--
+		}
+		a.printf("%s\r\n ", line[:cut])
+		line = line[cut:]
+	}
+	a.printf("%s\r\n", line)
+}
