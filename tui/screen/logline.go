@@ -14,6 +14,7 @@ import (
 // nothing is left but tabs and colours.
 type logLine struct {
 	text   string
+	bare   string // text without colours and tabs, where it has some
 	at     time.Time
 	stream job.Stream
 	style  canvas.Style // of the whole line
@@ -179,29 +180,30 @@ func appendText(b *strings.Builder, text string) (width int) {
 	return width
 }
 
+// newLogLine is a line of a clean text.
+func newLogLine(text string, at time.Time, stream job.Stream) logLine {
+	line := logLine{text: text, at: at, stream: stream}
+	if stream == job.System {
+		line.style.Role = canvas.Off
+	}
+	if strings.ContainsAny(text, "\t\x1b") {
+		if line.bare, _ = expand(text, line.style); line.bare == "" {
+			line.text = "" // nothing but colours
+		}
+	}
+	return line
+}
+
 // plain is a line without colours, as a search looks at it.
 func (l *logLine) plain() string {
-	switch {
-	case strings.IndexByte(l.text, '\t') >= 0:
-		text, _ := expand(l.text, l.style)
-		return text
-	case strings.IndexByte(l.text, '\x1b') < 0:
-		return l.text
+	if l.bare != "" {
+		return l.bare
 	}
-	var b strings.Builder
-	b.Grow(len(l.text))
-	rest := l.text
-	for {
-		begin := strings.IndexByte(rest, '\x1b')
-		if begin < 0 {
-			break
-		}
-		b.WriteString(rest[:begin])
-		_, rest, _ = strings.Cut(rest[begin:], "m") // there is no sequence but those that set colours
-	}
-	b.WriteString(rest)
-	return b.String()
+	return l.text
 }
+
+// size is what a line takes, in bytes.
+func (l *logLine) size() int { return len(l.text) + len(l.bare) }
 
 // painted is a style after the codes of one sequence that sets colours. base is
 // what a reset goes back to.

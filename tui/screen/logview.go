@@ -69,7 +69,7 @@ func (l *logView) take(c job.Chunk) {
 
 // tell adds a line of the daemon's own.
 func (l *logView) tell(at time.Time, text string) {
-	l.add(logLine{text: text, at: at, stream: job.System, style: canvas.Style{Role: canvas.Off}})
+	l.add(newLogLine(text, at, job.System))
 }
 
 // finish ends lines without a newline: nothing more comes.
@@ -109,17 +109,13 @@ type logSink struct {
 }
 
 func (s logSink) Write(p []byte) (int, error) {
-	line := logLine{text: strings.TrimSuffix(string(p), "\n"), at: s.log.at, stream: s.stream}
-	if s.stream == job.System {
-		line.style.Role = canvas.Off
-	}
-	s.log.add(line)
+	s.log.add(newLogLine(strings.TrimSuffix(string(p), "\n"), s.log.at, s.stream))
 	return len(p), nil
 }
 
 func (l *logView) add(line logLine) {
 	l.lines = append(l.lines, line)
-	l.bytes += len(line.text)
+	l.bytes += line.size()
 	if len(l.lines) > maxLogLines || l.bytes > maxLogBytes {
 		l.drop()
 	}
@@ -130,10 +126,10 @@ func (l *logView) add(line logLine) {
 func (l *logView) drop() {
 	n := 0
 	for left := l.bytes; n < len(l.lines)-1 && (len(l.lines)-n > maxLogLines/8*7 || left > maxLogBytes/8*7); n++ {
-		left -= len(l.lines[n].text)
+		left -= l.lines[n].size()
 	}
 	for i := range n {
-		if l.bytes -= len(l.lines[i].text); l.needle != "" && l.dropped+i < l.counted && l.holds(&l.lines[i]) {
+		if l.bytes -= l.lines[i].size(); l.needle != "" && l.dropped+i < l.counted && l.holds(&l.lines[i]) {
 			l.hits--
 		}
 	}
@@ -173,7 +169,7 @@ func (l *logView) unfinished() []logLine {
 			continue
 		}
 		if text := c.Unfinished(); text != nil {
-			l.open = append(l.open, logLine{text: string(text), at: l.at, stream: s})
+			l.open = append(l.open, newLogLine(string(text), l.at, s))
 		}
 	}
 	return l.open
