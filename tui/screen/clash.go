@@ -195,7 +195,11 @@ func (s *clashes) drawMinutes(v canvas.View, w *World) {
 		c, row := &s.answer.Clashes[i], v.Row(i-first)
 		row.Put(at, 0, instantText(w, c.At, loc), canvas.Style{})
 		row.Put(starts, 0, safe.Pad(strconv.Itoa(c.Starts), 6), canvas.Style{})
-		if wide && !c.Quiet.IsZero() {
+		switch {
+		case !wide:
+		case c.Quiet.IsZero() || c.Quiet.Equal(c.At):
+			row.Put(quiet, 0, "-", canvas.Style{Role: canvas.Off})
+		default:
 			row.Put(quiet, 0, c.Quiet.In(loc).Format("15:04"), canvas.Style{})
 		}
 		row.PutCut(names, 0, row.Width()-names-1, namesText(c), w.Glyphs.Ellipsis, canvas.Style{})

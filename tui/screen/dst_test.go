@@ -208,3 +208,16 @@ func TestAffectedListsWhatAChangeTouches(t *testing.T) {
 		t.Errorf("got %d rows that match geoip, want 1", len(s.shown))
 	}
 }
+
+// BenchmarkAffected looks through a hundred thousand jobs of many times.
+func BenchmarkAffected(b *testing.B) {
+	w := &World{Now: now, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full), Local: time.UTC}
+	rows := make([]api.Row, 100_000)
+	for i := range rows {
+		rows[i] = api.Row{Job: job.ID(fmt.Sprintf("tenant-%05d", i)), Schedule: fmt.Sprintf("%d %d * * *", i%60, i/60%24), Zone: "Europe/Berlin"}
+	}
+	w.Board.Apply(api.BoardUpdate{Rows: rows, Complete: true})
+	for b.Loop() {
+		new(affected).find(w)
+	}
+}

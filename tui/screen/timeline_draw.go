@@ -386,7 +386,7 @@ func (s *Timeline) peakText(w *World) string {
 		return "no two jobs start in one minute   " + list
 	}
 	text := "busiest minute " + clockText(w, line.PeakAt, s.zone(w)) + " with " + thousands(line.Peak) + " starts"
-	if !line.Quiet.IsZero() {
+	if !line.Quiet.IsZero() && !line.Quiet.Equal(line.PeakAt) {
 		text += "   quietest near by " + line.Quiet.In(s.zone(w)).Format("15:04")
 	}
 	return text + "   " + list
