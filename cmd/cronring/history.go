@@ -41,6 +41,7 @@ func newHistory(a *app) *cobra.Command {
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
 	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
 	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
+	a.addPager(cmd)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
 	a.addSocket(cmd)
@@ -65,6 +66,8 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if err != nil {
 		return err
 	}
+	end := a.page()
+	defer end()
 	switch {
 	case f.out.word == formJSON:
 		return a.printJSON(runs)

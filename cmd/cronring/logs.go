@@ -49,6 +49,7 @@ left out (colours stay where colour is used), and lines are cut at 8192 bytes.
 	cmd.MarkFlagsMutuallyExclusive("follow", "number")
 	cmd.MarkFlagsMutuallyExclusive("wait", "number")
 	f.out = a.textOutput(cmd, formText, formJSONL)
+	a.addPager(cmd)
 	a.addZone(cmd, "of --timestamps")
 	a.addColor(cmd)
 	a.addQuiet(cmd)
@@ -81,6 +82,10 @@ func (a *app) logs(cmd *cobra.Command, ref string, f *logFlags) error {
 func (a *app) followOutput(cmd *cobra.Command, ref string, f *logFlags, loc *time.Location) error {
 	client := a.dial()
 	defer client.Close()
+	if !f.follow && !f.raw {
+		end := a.page()
+		defer end()
+	}
 	if f.number > 0 {
 		tail := &tailWriter{lines: f.number}
 		result := a.out

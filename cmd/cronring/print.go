@@ -51,17 +51,19 @@ type app struct {
 	err io.Writer
 	now func() time.Time
 
-	tty   bool // stdout is a terminal
-	width int  // of that terminal, in cells
-	quiet bool
-	color *choice
-	zone  zoneFlags
+	tty    bool // stdout is a terminal
+	width  int  // of that terminal, in cells
+	height int  // likewise; 0: not known
+	quiet  bool
+	color  *choice
+	zone   zoneFlags
 
 	socket   string
 	host     string
 	timeout  durationFlag
 	readOnly bool
 	noInput  bool
+	noPager  bool
 
 	chosen chosen // what --json and --jq choose of the result
 }
@@ -73,7 +75,7 @@ func newApp(in io.Reader, out, err *os.File) *app {
 	if _, e := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS); e == nil {
 		a.tty, a.width = true, 80
 		if size, e := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ); e == nil && size.Col > 0 {
-			a.width = int(size.Col)
+			a.width, a.height = int(size.Col), int(size.Row)
 		}
 	}
 	return a

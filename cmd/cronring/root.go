@@ -34,6 +34,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	root.SetErr(a.err)
 	a.addSocket(root) // they may stand before the verb
 	root.SetFlagErrorFunc(badFlag)
+	a.pageHelp(root)
 	root.AddGroup(
 		&cobra.Group{ID: "see", Title: "See (with a daemon):"},
 		&cobra.Group{ID: "do", Title: "Do (with a daemon):"},

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// addPager adds the flag of commands whose result can be long.
+func (a *app) addPager(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.noPager, "no-pager", false, "never page the result")
+}
+
+// page has the result of a command paged, if it goes to a terminal and is
+// longer than that. What has to end it is called when all is written.
+func (a *app) page() (end func()) {
+	program := cmp.Or(os.Getenv("CRONRING_PAGER"), os.Getenv("PAGER"), "less")
+	if a.noPager || !a.tty || a.height == 0 || program == "cat" {
+		return func() {}
+	}
+	result := a.out
+	p := &pager{program: program, to: result, lines: a.height - 1, terminal: os.Stdout, talk: a.err}
+	a.out = bufio.NewWriterSize(p, 1<<12)
+	return func() {
+		_ = a.out.Flush() // a person who has read enough ends the pager, and that is no trouble
+		a.out = result
+		p.close()
+	}
+}
+
+// pager holds text back until it is longer than the terminal, and then gives it
+// to a program.
+type pager struct {
+	program  string
+	to       io.Writer // what is short goes there
+	lines    int       // so many fit
+	terminal *os.File
+	talk     io.Writer
+	held     []byte
+	cmd      *exec.Cmd
+	pipe     io.WriteCloser
+}
+
+func (p *pager) Write(text []byte) (int, error) {
+	if p.pipe != nil {
+		return p.pipe.Write(text)
+	}
+	p.held = append(p.held, text...)
+	if bytes.Count(p.held, []byte("\n")) <= p.lines || !p.begin() {
+		return len(text), nil
+	}
+	held := p.held
+	p.held = nil
+	if _, err := p.pipe.Write(held); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// begin starts the program. A shell reads its name, as people write arguments
+// there; less leaves what fits on the screen and shows colours, unless LESS
+// says otherwise.
+func (p *pager) begin() bool {
+	p.cmd = exec.Command("/bin/sh", "-c", p.program)
+	p.cmd.Stdout, p.cmd.Stderr = p.terminal, p.talk
+	p.cmd.Env = os.Environ()
+	if os.Getenv("LESS") == "" {
+		p.cmd.Env = append(p.cmd.Env, "LESS=FRX")
+	}
+	pipe, err := p.cmd.StdinPipe()
+	if err != nil || p.cmd.Start() != nil {
+		p.lines = 1 << 30 // none: all goes to the terminal
+		return false
+	}
+	signal.Ignore(os.Interrupt) // it is the pager's from here on
+	p.pipe = pipe
+	return true
+}
+
+// close shows what was held back, or waits for the person.
+func (p *pager) close() {
+	if p.pipe == nil {
+		_, _ = p.to.Write(p.held) // trouble with it shows when that is flushed
+		return
+	}
+	_ = p.pipe.Close()
+	_ = p.cmd.Wait() // how a pager ends means nothing
+}
+
+// pageHelp has help paged.
+func (a *app) pageHelp(root *cobra.Command) {
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		end := a.page()
+		defer end()
+		var text strings.Builder
+		cmd.SetOut(&text)
+		show(cmd, args)
+		a.printf("%s", text.String())
+	})
+}
