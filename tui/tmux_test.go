@@ -417,3 +417,39 @@ func (p *pty) wait(t testing.TB, text string) {
 		p.got.Write(buffer[:n])
 	}
 }
+
+// sequences are all that the dashboard itself writes: where the cursor goes, how
+// cells look, and what takes the terminal over and gives it back.
+var sequences = regexp.MustCompile(`\x1b\[(\d+;\d+H|\d+G|[\d;:]*m|H|2J|\?(1049|25|2004|1000|1006)[hl])|\r?\n`)
+
+// TestTerminalShowsAnAttackAsText has jobs whose output, command and error try to
+// take the terminal over.
+func TestTerminalShowsAnAttackAsText(t *testing.T) {
+	h := newHost(t, `#@ name=attack
+@reboot printf 'before\033[2J\033[31mred\033]0;owned\007\033]52;c;b3duZWQ=\007\033[?1049l\033c\342\200\256rtl\377\376after\n'; printf '\033[5;5Hsneaky\n\033P+q544e\033\\' >&2; head -c 10000000 /dev/zero | tr '\0' x; exit 1
+#@ name=quiet
+@daily true 'a`+"\u202e\u009b"+`b'
+`)
+	x := h.open(80, 24)
+	x.wait("attack", "FAIL")
+	x.keys("o")
+	x.wait("Output: attack", "line cut")
+	x.keys("g")
+	x.wait("beforered", "sneaky")
+	x.keys("Escape")
+	x.wait("[1 Jobs]")
+	x.keys("w")
+	x.wait("Why")
+	x.keys("Escape")
+	x.wait("[1 Jobs]")
+	x.keys("Enter")
+	x.wait("attack")
+	x.keys("C-c")
+	x.ended()
+	for i, r := range sequences.ReplaceAllString(x.written(), "") {
+		if r < ' ' || 0x7f <= r && r < 0xa0 || r == '\u202e' {
+			text := sequences.ReplaceAllString(x.written(), "")
+			t.Fatalf("the terminal got %q, in %q", r, text[max(0, i-40):min(len(text), i+40)])
+		}
+	}
+}

@@ -22,6 +22,7 @@ var roots = []root{
 // openers make the screens that a key opens about what is selected.
 var openers = map[keys.Action]func(w *World, s Subject) Screen{
 	keys.ShowDST:    func(_ *World, s Subject) Screen { return NewDST(s) },
+	keys.Open:       func(_ *World, s Subject) Screen { return NewDetail(s.Jobs[0]) },
 	keys.Explain:    func(_ *World, s Subject) Screen { return NewWhy(s) },
 	keys.ShowOutput: func(_ *World, s Subject) Screen { return NewOutput(s) },
 	keys.ShowGroups: func(*World, Subject) Screen { return NewIncident() },
