@@ -103,3 +103,22 @@ func TestAckAllAndUndo(t *testing.T) {
 		t.Errorf("Ack of a new job: %v, want a conflict", err)
 	}
 }
+
+// An account's failure stays its own, to be seen and acknowledged, when the name
+// was another account's for a while.
+func TestFailureOutlastsAnotherOwnerOfTheName(t *testing.T) {
+	const anns, bobs = "#@ name=a\n* * * * * ann true\n", "#@ name=a\n* * * * * bob true\n"
+	w := newWorld(t, anns)
+	s := w.server()
+	live(w, "1")
+	w.load(bobs)
+	live(w, "0")
+	w.load(anns)
+	all, err := s.census(context.Background(), w.call(s, annUID), []int{0}, lastOnly)
+	if err != nil || all[0].State != job.StateFailing || all[0].Last == nil || all[0].Last.User != "ann" {
+		t.Errorf("to ann: %+v, %v, want a job that fails", all[0].Status, err)
+	}
+	if all, err = s.census(context.Background(), w.call(s, 0), []int{0}, lastOnly); err != nil || all[0].State != job.StateOK || all[0].Last.User != "bob" {
+		t.Errorf("to root: %+v, %v, want the run of bob", all[0].Status, err)
+	}
+}

@@ -23,14 +23,24 @@ type memory struct {
 	seed  maphash.Seed
 	turn  chan struct{} // whoever brings it up to date has what is in it
 
-	mu       sync.Mutex
-	names    *numbering // nil: nobody has asked yet
-	lasts    []last     // by number
-	endings  map[int32]string
+	mu    sync.Mutex
+	names *numbering // nil: nobody has asked yet
+	known
 	filling  bool
 	missed   news // what was told while it was filled
 	ends     int  // of runs
 	watchers map[*watcher]struct{}
+}
+
+// known is what is known of the past of jobs, by number.
+type known struct {
+	lasts   []last
+	endings map[int32]string // of those that failed
+	own     map[int32]past   // where the newest was another account's: the newest of its own
+}
+
+func newKnown(jobs int) *known {
+	return &known{lasts: make([]last, jobs), endings: map[int32]string{}, own: map[int32]past{}}
 }
 
 // last is the newest ended run of a job.
@@ -68,7 +78,7 @@ type watcher struct {
 func newMemory(s Store, view func() *engine.View) *memory {
 	return &memory{
 		store: s, view: view, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1),
-		endings: map[int32]string{}, watchers: map[*watcher]struct{}{},
+		watchers: map[*watcher]struct{}{},
 	}
 }
 
@@ -107,7 +117,7 @@ func (m *memory) takeEnd(r *job.Run) {
 		m.missed.ended = append(m.missed.ended, r)
 	}
 	if m.names != nil {
-		m.names.takeEnd(m, r, m.lasts, m.endings)
+		m.names.takeEnd(m, r, &m.known)
 	}
 }
 
@@ -116,30 +126,59 @@ func (m *memory) takeStreak(l job.Ledger) {
 		m.missed.streaks = append(m.missed.streaks, l)
 	}
 	if m.names != nil {
-		m.names.takeStreak(m, l, m.lasts)
+		m.names.takeStreak(m, l, &m.known)
 	}
 }
 
 // takeEnd notes the end of a run, unless a newer one is known. So it does not
 // matter in which order ends are told.
-func (n *numbering) takeEnd(m *memory, r *job.Run, lasts []last, endings map[int32]string) {
+func (n *numbering) takeEnd(m *memory, r *job.Run, k *known) {
 	slot, ok := n.slots[m.key(r.Job)]
-	if !ok || r.ID < lasts[slot].run {
+	if !ok {
 		return
 	}
-	l := &lasts[slot]
-	l.run, l.began, l.ended = r.ID, nanosOf(r.Started), nanosOf(r.Ended)
-	l.failed, l.foreign = r.Failed(), r.User != n.view.Entry(int(slot)).User()
-	if l.failed {
-		endings[slot] = oneLine(r.Ending())
-	} else {
-		delete(endings, slot)
+	before, streak := k.past(slot), k.lasts[slot].streak
+	now := past{last: last{
+		run: r.ID, began: nanosOf(r.Started), ended: nanosOf(r.Ended), streak: streak,
+		failed: r.Failed(), foreign: r.User != n.view.Entry(int(slot)).User(),
+	}}
+	if now.failed {
+		now.ending = oneLine(r.Ending())
+	}
+	switch {
+	case r.ID >= before.run && now.foreign && !before.foreign && before.run != 0:
+		k.own[slot] = before
+	case r.ID >= before.run && !now.foreign:
+		delete(k.own, slot)
+	case r.ID < before.run && before.foreign && !now.foreign && r.ID >= k.own[slot].run:
+		k.own[slot] = now
+	}
+	if r.ID >= before.run {
+		k.put(slot, now)
 	}
 }
 
-func (n *numbering) takeStreak(m *memory, l job.Ledger, lasts []last) {
+// past is what is known of the newest ended run of a job.
+func (k *known) past(slot int32) past {
+	p := past{last: k.lasts[slot]}
+	if p.failed {
+		p.ending = k.endings[slot]
+	}
+	return p
+}
+
+func (k *known) put(slot int32, p past) {
+	k.lasts[slot] = p.last
+	if p.failed {
+		k.endings[slot] = p.ending
+	} else {
+		delete(k.endings, slot)
+	}
+}
+
+func (n *numbering) takeStreak(m *memory, l job.Ledger, k *known) {
 	if slot, ok := n.slots[m.key(l.Job)]; ok && l.User == n.view.Entry(int(slot)).User() {
-		lasts[slot].streak = int32(l.Bad)
+		k.lasts[slot].streak = int32(l.Bad)
 	}
 }
 
@@ -263,18 +302,20 @@ type past struct {
 	ending string // how it failed
 }
 
-// read appends what is known of some jobs, unless the numbers are no longer
-// good.
-func (m *memory) read(to []past, names *numbering, slots []int32) (all []past, ok bool) {
+// read appends what a keeper, or else their account, may know of some jobs,
+// unless the numbers are no longer good.
+func (m *memory) read(to []past, names *numbering, slots []int32, keeper bool) (all []past, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names != names {
 		return to, false
 	}
 	for _, slot := range slots {
-		p := past{last: m.lasts[slot]}
-		if p.failed {
-			p.ending = m.endings[slot]
+		p := m.past(slot)
+		if p.foreign && !keeper {
+			streak := p.streak
+			p = m.own[slot]
+			p.streak = streak
 		}
 		to = append(to, p)
 	}
@@ -333,22 +374,22 @@ func (m *memory) refill(ctx context.Context, before, next *numbering) error {
 		m.filling, m.missed = false, news{}
 		m.mu.Unlock()
 	}()
-	lasts, endings := make([]last, len(next.order)), map[int32]string{}
-	missing := m.keep(before, next, lasts, endings)
-	if err := m.ask(ctx, next, missing, lasts, endings); err != nil {
+	k := newKnown(len(next.order))
+	missing := m.keep(before, next, k)
+	if err := m.ask(ctx, next, missing, k); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.missed.ended {
-		next.takeEnd(m, r, lasts, endings)
+		next.takeEnd(m, r, k)
 	}
 	for _, l := range m.missed.streaks {
-		next.takeStreak(m, l, lasts)
+		next.takeStreak(m, l, k)
 	}
-	m.names, m.lasts, m.endings = next, lasts, endings
+	m.names, m.known = next, *k
 	for w := range m.watchers {
-		w.dirty = make([]uint64, len(lasts)/64+1)
+		w.dirty = make([]uint64, len(k.lasts)/64+1)
 	}
 	m.touchAll()
 	return nil
@@ -356,7 +397,7 @@ func (m *memory) refill(ctx context.Context, before, next *numbering) error {
 
 // keep copies what is known of jobs that stay, and gives the numbers of the
 // others. The loop is let in between.
-func (m *memory) keep(before, next *numbering, lasts []last, endings map[int32]string) (missing []int32) {
+func (m *memory) keep(before, next *numbering, k *known) (missing []int32) {
 	const some = 4096
 	type pair struct{ from, to int32 }
 	var pairs []pair
@@ -374,9 +415,9 @@ func (m *memory) keep(before, next *numbering, lasts []last, endings map[int32]s
 	for part := range slices.Chunk(pairs, some) {
 		m.mu.Lock()
 		for _, p := range part {
-			lasts[p.to] = m.lasts[p.from]
-			if ending, ok := m.endings[p.from]; ok {
-				endings[p.to] = ending
+			k.put(p.to, m.past(p.from))
+			if own, ok := m.own[p.from]; ok {
+				k.own[p.to] = own
 			}
 		}
 		m.mu.Unlock()
@@ -385,14 +426,15 @@ func (m *memory) keep(before, next *numbering, lasts []last, endings map[int32]s
 }
 
 // ask reads the history of some jobs; it looks at all if they are many.
-func (m *memory) ask(ctx context.Context, next *numbering, slots []int32, lasts []last, endings map[int32]string) error {
+func (m *memory) ask(ctx context.Context, next *numbering, slots []int32, k *known) error {
 	const many, some = 10_000, 500
 	if len(slots) == 0 {
 		return nil
 	}
-	end := func(r job.Run) { next.takeEnd(m, &r, lasts, endings) }
+	missing := slots
+	end := func(r job.Run) { next.takeEnd(m, &r, k) }
 	err := m.store.Streaks(ctx, func(id job.ID, user string, bad int) {
-		next.takeStreak(m, job.Ledger{Job: id, User: user, Bad: bad}, lasts)
+		next.takeStreak(m, job.Ledger{Job: id, User: user, Bad: bad}, k)
 	})
 	if err == nil && len(slots) > many {
 		err = m.store.Last(ctx, end)
@@ -405,6 +447,11 @@ func (m *memory) ask(ctx context.Context, next *numbering, slots []int32, lasts 
 				ids[i] = next.view.ID(int(slot))
 			}
 			err = m.store.LastOf(ctx, ids, end)
+		}
+	}
+	for _, slot := range missing { // few: names that have passed from one account to another
+		if err == nil && k.lasts[slot].foreign {
+			err = m.store.LastBy(ctx, next.view.ID(int(slot)), next.view.Entry(int(slot)).User(), end)
 		}
 	}
 	return err

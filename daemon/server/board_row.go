@@ -56,12 +56,7 @@ func (p *painter) slot(id job.ID) (int32, bool) {
 
 // read gives what is known of the past of jobs, until it is asked again.
 func (p *painter) read(slots []int32) (pasts []past, ok bool) {
-	p.pasts, ok = p.memory.read(p.pasts[:0], p.names, slots)
-	for i := range p.pasts {
-		if l := &p.pasts[i]; l.foreign && !p.peer.keeper {
-			*l = past{last: last{streak: l.streak}}
-		}
-	}
+	p.pasts, ok = p.memory.read(p.pasts[:0], p.names, slots, p.peer.keeper)
 	return p.pasts, ok
 }
 

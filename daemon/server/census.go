@@ -66,9 +66,28 @@ func (s *Server) ended(ctx context.Context, c *call, jobs []job.Job, n int) (map
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	for id, runs := range ended {
-		ended[id] = slices.DeleteFunc(runs, func(r job.Run) bool { return !c.seesRun(r) })
+		seen := slices.DeleteFunc(runs, func(r job.Run) bool { return !c.seesRun(r) })
+		if len(seen) == 0 { // the name was another account's meanwhile
+			if seen, err = s.ownLast(ctx, id, c.peer.name); err != nil {
+				return nil, fmt.Errorf("read history: %w", err)
+			}
+		}
+		ended[id] = seen
 	}
 	return ended, nil
+}
+
+// ownLast gives the newest ended run that a job had as an account, if any.
+func (s *Server) ownLast(ctx context.Context, id job.ID, user string) (runs []job.Run, err error) {
+	var newest job.RunID
+	if err := s.store.LastBy(ctx, id, user, func(r job.Run) { newest = r.ID }); err != nil || newest == 0 {
+		return nil, err
+	}
+	r, ok, err := s.store.Run(ctx, newest)
+	if ok {
+		runs = append(runs, r)
+	}
+	return runs, err
 }
 
 func (c *call) count(i int, j job.Job, live, ended []job.Run) counted {

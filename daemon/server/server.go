@@ -69,6 +69,7 @@ type Store interface {
 	Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
 	Last(ctx context.Context, f func(job.Run)) error
 	LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error
+	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
 	Streaks(ctx context.Context, f func(id job.ID, user string, bad int)) error
 	Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error
 	Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error

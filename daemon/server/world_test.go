@@ -376,6 +376,16 @@ func (w *world) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) erro
 	})
 }
 
+func (w *world) LastBy(_ context.Context, id job.ID, user string, f func(job.Run)) error {
+	for _, r := range w.allRuns() {
+		if r.State == job.RunEnded && r.Job == id && r.User == user {
+			f(r)
+			break
+		}
+	}
+	return w.broken
+}
+
 func (w *world) Streaks(_ context.Context, f func(id job.ID, user string, bad int)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

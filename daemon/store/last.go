@@ -49,7 +49,16 @@ func (s *Store) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) erro
 	return s.last(ctx, f, "job.id IN (SELECT value FROM json_each(?))", string(list))
 }
 
+// LastBy is Last for the newest run of a job that ran as an account.
+func (s *Store) LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error {
+	return s.lastWith(ctx, f, "AND newest.user = ?", "job.id = ?", user, string(id))
+}
+
 func (s *Store) last(ctx context.Context, f func(job.Run), which string, args ...any) error {
+	return s.lastWith(ctx, f, "", which, args...)
+}
+
+func (s *Store) lastWith(ctx context.Context, f func(job.Run), runs, which string, args ...any) error {
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		var r job.Run
 		var started, ended sql.NullInt64
@@ -60,7 +69,7 @@ func (s *Store) last(ctx context.Context, f func(job.Run), which string, args ..
 		return err
 	}, `SELECT job.id, run.id, run.user, run.started, run.ended, run.outcome, run.code, run.signal, run.error, run.verdict
 		FROM job CROSS JOIN run ON run.id = (SELECT newest.id FROM run AS newest
-			WHERE newest.job = job.n AND newest.state = 'ended' ORDER BY newest.id DESC LIMIT 1)
+			WHERE newest.job = job.n AND newest.state = 'ended' `+runs+` ORDER BY newest.id DESC LIMIT 1)
 		WHERE `+which, args...)
 	if err != nil {
 		return fmt.Errorf("read newest runs: %w", err)

@@ -46,6 +46,15 @@ func TestLastIsTheNewestEndedRunOfEachJob(t *testing.T) {
 	if err := s.LastOf(t.Context(), []job.ID{"b", "c", "never"}, note); err != nil || !slices.Equal(got, some) {
 		t.Errorf("LastOf: %q, %v, want %q", got, err, some)
 	}
+	got = nil
+	for _, user := range []string{"ann", "bob"} {
+		if err := s.LastBy(t.Context(), "a", user, note); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if own := []string{"a 2 ann exit 4 1s"}; !slices.Equal(got, own) {
+		t.Errorf("LastBy: %q, want %q", got, own)
+	}
 	ended, err := s.Ended(t.Context(), []job.ID{"a", "b", "c"}, 1)
 	if err != nil || len(ended) != 2 || ended["a"][0].ID != 2 || ended["c"][0].ID != 5 {
 		t.Errorf("Ended: %+v, %v, want runs 2 and 5", ended, err)
