@@ -45,9 +45,14 @@ func (*clashes) Scope() keys.Scope { return keys.Clash }
 func (s *clashes) Heading(w *World) string {
 	text := "Clashes: minutes in which jobs start together"
 	if s.known {
-		text += ", " + instantText(w, s.answer.From, s.line.zone(w)) + " to " + instantText(w, s.answer.To, s.line.zone(w))
+		text += ", " + s.timeText(w)
 	}
 	return text
+}
+
+// timeText says which time the minutes are of.
+func (s *clashes) timeText(w *World) string {
+	return instantText(w, s.answer.From, s.line.zone(w)) + " to " + instantText(w, s.answer.To, s.line.zone(w))
 }
 
 // Open asks.
@@ -149,7 +154,11 @@ func (s *clashes) Draw(v canvas.View, w *World) {
 		v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
 		return
 	}
-	head := page{paragraphs: s.summary(w)}
+	text := s.summary()
+	if v.Width() < fullWidth { // where the first line has no room for it
+		text = append([]paragraph{said(" Clashes, "+s.timeText(w), canvas.Style{Role: canvas.Title})}, text[:len(text)-1]...)
+	}
+	head := page{paragraphs: text}
 	rows := 0
 	for _, p := range head.paragraphs {
 		rows += len(p.wrapped(nil, v.Width()))
@@ -162,7 +171,7 @@ func (s *clashes) Draw(v canvas.View, w *World) {
 }
 
 // summary says how many clashes there are, and where there are none.
-func (s *clashes) summary(w *World) []paragraph {
+func (s *clashes) summary() []paragraph {
 	text := []paragraph{{spans: []span{{text: fmt.Sprintf(" %s with 2 starts or more; %s in all", counted(s.answer.Minutes, "minute"), counted(s.answer.Starts, "start"))}}, hang: 1}}
 	for i, slot := range s.slots {
 		kind := []string{"hourly", "daily"}[i]

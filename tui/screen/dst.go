@@ -35,7 +35,11 @@ func (*DST) Scope() keys.Scope { return keys.DST }
 
 // Heading names the job, its times and its zone.
 func (s *DST) Heading(w *World) string {
-	text := "DST preview: " + string(s.id)
+	return "DST preview: " + s.about(w)
+}
+
+func (s *DST) about(w *World) string {
+	text := string(s.id)
 	if s.job != nil {
 		text += "  " + s.startsOn() + "  " + zoneName(w, s.job.Job.Zone)
 	}
@@ -107,7 +111,11 @@ func (*DST) Foot(*World) []keys.Action {
 
 // Draw draws the changes, or why there is nothing to draw.
 func (s *DST) Draw(v canvas.View, w *World) {
-	s.page.set(s.paragraphs(w, v.Width()))
+	text := s.paragraphs(w, v.Width())
+	if v.Width() < fullWidth { // where the first line has no room for it
+		text = append([]paragraph{said(" "+s.about(w), canvas.Style{Role: canvas.Title})}, text...)
+	}
+	s.page.set(text)
 	s.page.draw(v, w.Glyphs)
 }
 

@@ -246,7 +246,9 @@ func (s *Shell) drawFoot(row canvas.View) {
 		actions = f.Foot(s.w)
 		dropped = nil
 		for i := len(actions) - 1; i > 0; i-- {
-			dropped = append(dropped, actions[i])
+			if actions[i] != keys.Help { // it tells of the others
+				dropped = append(dropped, actions[i])
+			}
 		}
 	}
 	x, gap := 1, 2

@@ -499,10 +499,7 @@ func (s *Timeline) Refuses(w *World, a keys.Action) string {
 }
 
 // Foot is the keys of a time line.
-func (*Timeline) Foot(w *World) []keys.Action {
-	if w.Width < fullWidth {
-		return []keys.Action{keys.Open, keys.Explain, keys.Filter, keys.Help}
-	}
+func (*Timeline) Foot(*World) []keys.Action {
 	return []keys.Action{keys.Open, keys.Explain, keys.Run, keys.NextSlot, keys.Filter, keys.Palette, keys.Help,
 		keys.Clashes, keys.Earlier, keys.Later, keys.ZoomIn, keys.ZoomOut, keys.Now, keys.Times, keys.Leave}
 }
