@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"errors"
+	"context"
 	"strings"
 	"time"
 
@@ -71,17 +71,28 @@ func (a *app) logs(cmd *cobra.Command, ref string, f *logFlags) error {
 		return err
 	}
 	f.follow = f.follow || f.wait
-	err = a.followOutput(cmd, ref, f, loc)
-	if _, isCode := errors.AsType[exit](err); !f.wait || err == nil || isCode {
-		return err
-	}
-	a.report(err)
-	return exit(exitWaitTrouble)
-}
-
-func (a *app) followOutput(cmd *cobra.Command, ref string, f *logFlags, loc *time.Location) error {
 	client := a.dial()
 	defer client.Close()
+	last, err := a.printOutput(cmd.Context(), client, runRef(ref), f, loc)
+	switch {
+	case !f.wait:
+		return err
+	case err != nil:
+		a.report(err)
+		return exit(exitWaitTrouble)
+	}
+	if last == nil {
+		return exit(exitWaitTrouble)
+	}
+	if code := exitOf(last); code != exitDone {
+		return exit(code)
+	}
+	return nil
+}
+
+// printOutput prints what a run wrote, and gives the run as it ended, if that
+// was waited for.
+func (a *app) printOutput(ctx context.Context, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
 	if !f.follow && !f.raw {
 		end := a.page()
 		defer end()
@@ -96,9 +107,8 @@ func (a *app) followOutput(cmd *cobra.Command, ref string, f *logFlags, loc *tim
 			tail.writeTo(result)
 		}()
 	}
-	var last *job.Run
 	p := &outputPrinter{app: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
-	for e, err := range client.Output(cmd.Context(), runRef(ref), f.follow) {
+	for e, err := range client.Output(ctx, ref, f.follow) {
 		if err == nil {
 			if e.Record != nil {
 				last = e.Record.Run
@@ -107,16 +117,10 @@ func (a *app) followOutput(cmd *cobra.Command, ref string, f *logFlags, loc *tim
 		}
 		if err != nil {
 			p.close()
-			return err
+			return last, err
 		}
 	}
-	if err := p.close(); err != nil || !f.wait || last == nil {
-		return err
-	}
-	if code := exitOf(last); code != exitDone {
-		return exit(code)
-	}
-	return nil
+	return last, p.close()
 }
 
 // outputPrinter prints the chunks of one run. Each stream has its own cleaner,

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -11,15 +14,16 @@ import (
 func newRun(a *app) *cobra.Command {
 	var r api.RunRequest
 	var out *output
+	follow := false
 	cmd := &cobra.Command{
-		Use:   "run JOB... [--wait]",
+		Use:   "run JOB... [--wait|--follow]",
 		Short: "Run jobs now, as their user, in their environment",
 		Long: `Run jobs now, as their user, in their environment.
 
 It is refused while a job is paused, held, disabled, or running where overlap=
 forbids a second run; --force runs it all the same.
 
-With --wait the exit code is the job's own, retries included, or 128+n if signal
+With --wait or --follow the exit code is the job's own, retries included, or 128+n if signal
 n ended it; of several jobs, that of the first which failed. It is 0 where ok= or
 skip-code= of the entry say that it counts as no failure. Trouble that is not
 the job's own is 125.`,
@@ -27,10 +31,15 @@ the job's own is 125.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
+			if follow {
+				return a.followRun(cmd.Context(), r)
+			}
 			return a.runJobs(cmd, r, out)
 		},
 	}
 	cmd.Flags().BoolVarP(&r.Wait, "wait", "w", false, "wait for the end")
+	cmd.Flags().BoolVar(&follow, "follow", false, "of one job: wait, and print what it writes meanwhile")
+	cmd.MarkFlagsMutuallyExclusive("wait", "follow")
 	cmd.Flags().BoolVar(&r.Force, "force", false, "run also when paused, held, disabled or overlapping")
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
 	a.addColor(cmd)
@@ -43,6 +52,63 @@ func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
 	defer client.Close()
 	runs, err := client.Run(cmd.Context(), r)
 	return a.endRuns(runs, err, r.Wait, out)
+}
+
+// followRun runs one job and prints what its attempts write.
+func (a *app) followRun(ctx context.Context, r api.RunRequest) error {
+	client := a.dial()
+	defer client.Close()
+	last, err := a.followAttempts(ctx, client, r)
+	if err != nil {
+		a.report(err)
+		return exit(exitWaitTrouble)
+	}
+	a.out.Flush() // in the order in which it was written; trouble with it shows at the end
+	a.say("run %d of %s: %s in %s", last.ID, safe.Text(string(last.Job)), safe.Text(last.Standing()), a.took(last))
+	if code := exitOf(last); code != exitDone {
+		return exit(code)
+	}
+	return nil
+}
+
+func (a *app) followAttempts(ctx context.Context, client *api.Client, r api.RunRequest) (*job.Run, error) {
+	jobs, err := client.List(ctx, api.Query{Refs: r.Refs})
+	if err != nil {
+		return nil, err
+	}
+	if len(jobs) != 1 {
+		return nil, badUsage("follow "+plural(len(jobs), "job")+" at once", "what they write would be mixed up", "name one, or: cronring run JOB... --wait")
+	}
+	runs, err := client.Run(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	attempt := &runs[0]
+	for {
+		f := &logFlags{follow: true, stream: oneOf("all"), out: &output{choice: choice{word: formText}}}
+		last, err := a.printOutput(ctx, client, attempt.ID.String(), f, time.UTC)
+		if err != nil || last == nil {
+			return attempt, err
+		}
+		if last.Verdict != job.VerdictRetry {
+			return last, nil
+		}
+		a.say("attempt %d: %s, another one follows", last.Attempt, safe.Text(last.Outcome.String()))
+		if attempt, err = nextAttempt(ctx, client, last); attempt == nil {
+			return last, err
+		}
+	}
+}
+
+// nextAttempt is the live attempt that follows one, or nil.
+func nextAttempt(ctx context.Context, client *api.Client, after *job.Run) (*job.Run, error) {
+	live, err := client.History(ctx, api.Filter{Refs: []string{string(after.Job)}, Live: true})
+	for i := range live.Runs {
+		if r := &live.Runs[i]; r.Invocation == after.Invocation && r.ID != after.ID {
+			return r, nil
+		}
+	}
+	return nil, err
 }
 
 // exitOf is the exit code that stands for the end of a run.
