@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // patience bounds how long a test waits for what has to come.
@@ -110,6 +111,23 @@ func (h *host) stop(how syscall.Signal) {
 		h.daemon.Process.Signal(how)
 		h.daemon.Wait()
 		h.daemon = nil
+	}
+}
+
+// skipped waits until an occurrence of a job was skipped.
+func (h *host) skipped(id job.ID) {
+	h.t.Helper()
+	client := api.Dial(h.socket)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for e, err := range client.Events(ctx, string(id)) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if e.Record != nil && e.Record.Decision == job.DecideSkip {
+			return
+		}
 	}
 }
 

@@ -453,3 +453,36 @@ func TestTerminalShowsAnAttackAsText(t *testing.T) {
 		}
 	}
 }
+
+// TestReadmeFirstMinute walks the README's first minute, and holds the screen that
+// it shows to the real one: every line of it that has no number in it.
+func TestReadmeFirstMinute(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "## The first minute")
+	_, rest, _ = strings.Cut(rest, "```\n")
+	recorded, _, ok := strings.Cut(rest, "```\n")
+	if !ok || strings.Count(recorded, "\n") < 15 {
+		t.Fatalf("README.md shows no screen in its first minute: %q", recorded)
+	}
+	h := newHost(t, demo(t))
+	x := h.open(100, 40)
+	x.wait("slow")
+	h.skipped("slow")
+	x.keys("/")
+	x.typing("slow")
+	x.keys("Enter")
+	x.wait("slow", "1/1")
+	x.keys("w")
+	words := func(text string) string {
+		return strings.Join(strings.Fields(strings.ReplaceAll(text, "─", " ")), " ")
+	}
+	screen := x.wait("It did not start", "overlap=queue")
+	for line := range strings.Lines(recorded) {
+		if line := words(line); !strings.ContainsAny(line, "0123456789") && !strings.Contains(words(screen), line) {
+			t.Errorf("the README shows %q, the dashboard does not:\n%s", line, screen)
+		}
+	}
+}
