@@ -143,6 +143,9 @@ func (a *app) planApply(ctx context.Context, by changer, wanted []applied) ([]ap
 	var plan []api.TableRequest
 	var bad []error
 	for _, w := range wanted {
+		if err := onlyRegular(w.source); err != nil {
+			return nil, err
+		}
 		s, err := a.read(w.source)
 		if err != nil {
 			return nil, err
@@ -171,6 +174,18 @@ func (a *app) planApply(ctx context.Context, by changer, wanted []applied) ([]ap
 		a.report(err)
 	}
 	return plan, nil
+}
+
+// onlyRegular refuses what is no file, or leads to none: a pipe would never end.
+func onlyRegular(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileError(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return badUsage("apply "+path, "it is no regular file", "cronring apply --help")
+	}
+	return nil
 }
 
 // planPrune gives the crontabs that the directory could have and does not.

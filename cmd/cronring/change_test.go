@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/spool"
@@ -155,5 +157,34 @@ func TestAddedOptionsAreWhatWasTyped(t *testing.T) {
 		if got := c.draft.Text(); (err == nil) != (tc.want != "") || err == nil && got != tc.want {
 			t.Errorf("%+v %q: got %q, %v, want %q", tc.flags, tc.line, got, err, tc.want)
 		}
+	}
+}
+
+// A directory to apply has files alone: a pipe in it would keep apply for ever.
+func TestApplyReadsOnlyFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", link); err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	a := newApp(null, null, null)
+	for path, ok := range map[string]bool{pipe: false, link: false, dir: false, filepath.Join(dir, "gone"): false, file: true} {
+		if err := onlyRegular(path); (err == nil) != ok {
+			t.Errorf("%s: %v, want it read: %t", path, err, ok)
+		}
+	}
+	if _, err := a.planApply(t.Context(), nil, []applied{{source: pipe, user: "ann"}}); err == nil {
+		t.Error("a pipe is applied")
 	}
 }

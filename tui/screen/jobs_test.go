@@ -621,8 +621,8 @@ func TestJobsDrawingAllocatesNothingPerRow(t *testing.T) {
 			s.Draw(c.View(), w)
 		})
 	}
-	if few, many := allocations(30), allocations(130); many > few {
-		t.Errorf("100 more rows: %v allocations, want %v as with fewer", many, few)
+	if few, many := allocations(30), allocations(130); many > few+10 { // some buffers grow, and the race detector has its own
+		t.Errorf("100 more rows: %v allocations, want about %v as with fewer", many, few)
 	}
 }
 
