@@ -85,19 +85,30 @@ func (s *Jobs) Refresh(w *World) []Effect {
 	return s.ask(w)
 }
 
-// adopt lists the jobs as another screen does that has narrowed them.
+// adopt lists the jobs as another screen does that has narrowed them, and goes to
+// the job that the cursor was on there.
 func (s *Jobs) adopt(w *World) {
-	if s.rows.list == nil || sameQuery(w.Query, s.query) {
+	if s.rows.list == nil {
+		if sameQuery(s.query, board.Query{}) { // a view that was chosen already counts more
+			s.query = w.Query
+			s.listing.SetFilter(s.query.Text)
+		}
 		return
 	}
-	s.query = w.Query
-	s.listing.SetFilter(s.query.Text)
-	s.relist()
+	if !sameQuery(w.Query, s.query) {
+		s.query = w.Query
+		s.listing.SetFilter(s.query.Text)
+		s.relist()
+	}
+	s.listing.Select(&s.rows, w.At)
 }
 
 // ask asks for what is in view and not known.
 func (s *Jobs) ask(w *World) []Effect {
 	w.Query = s.query
+	if id, ok := s.listing.Cursor(); ok {
+		w.At = id
+	}
 	effects := s.pasts.ask(w, s.inView)
 	id, _ := s.listing.Cursor()
 	effects = append(effects, s.file.ask(w, id, s.split)...)

@@ -68,10 +68,12 @@ const (
 	slotTogether = "together"
 )
 
-// Open shows the jobs that are listed on their screen, in the same order.
+// Open shows the jobs that are listed on their screen, in the same order, and the
+// cursor on the same.
 func (s *Timeline) Open(w *World) []Effect {
 	s.asking = false
 	s.list(w)
+	s.listing.Select(&s.rows, w.At)
 	return s.Refresh(w)
 }
 
@@ -125,6 +127,9 @@ func (s *Timeline) axis(w *World) axis {
 // asked about, or something has become of these. One question is on its way at a
 // time.
 func (s *Timeline) ask(w *World) []Effect {
+	if id, ok := s.listing.Cursor(); ok {
+		w.At = id
+	}
 	if !w.Link.Live {
 		return nil
 	}

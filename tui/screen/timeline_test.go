@@ -355,12 +355,15 @@ func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 	w := newWorld(t)
 	d := lineDaemon(w)
 	jobs := NewJobs()
-	show(t, jobs, canvas.New(80, 22).View(), w, d, keys.Sort)
+	show(t, jobs, canvas.New(80, 22).View(), w, d, keys.Sort, keys.Down, keys.Down, keys.Down)
 	s, _ := openLine(t, w, d, 80, 24)
 	for i := range s.rows.Len() {
 		if got, want := s.rows.At(i), jobs.rows.At(i); got != want {
 			t.Fatalf("row %d: got %s, want %s as on the screen of the jobs", i, got, want)
 		}
+	}
+	if got, want := s.Subject(w).Jobs, jobs.Subject(w).Jobs; !slices.Equal(got, want) {
+		t.Errorf("got the cursor on %v, want %v as on the screen of the jobs", got, want)
 	}
 	perform(t, s, w, d, keys.Filter)
 	for _, k := range "etl" {
@@ -375,10 +378,25 @@ func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 		t.Errorf("the jobs: got %d rows and the filter %q, want those of the time line", jobs.rows.Len(), jobs.listing.Filter())
 	}
 	s.Type(w, Key{Name: "enter"})
-	perform(t, s, w, d, keys.Back)
+	perform(t, s, w, d, keys.Back, keys.Last)
 	settle(t, jobs, w, d, jobs.Open(w))
+	if got, want := jobs.Subject(w).Jobs, s.Subject(w).Jobs; !slices.Equal(got, want) {
+		t.Errorf("the jobs: got the cursor on %v, want %v as on the time line", got, want)
+	}
 	if jobs.rows.Len() != 16 || w.Query.Text != "" {
 		t.Errorf("got %d jobs and the filter %q after esc, want all", jobs.rows.Len(), w.Query.Text)
+	}
+}
+
+// The dashboard may begin with the time line.
+func TestTimelineNarrowsJobsThatWereNotShownYet(t *testing.T) {
+	w := newWorld(t)
+	w.Query.Text = "etl"
+	d := lineDaemon(w)
+	jobs := NewJobs()
+	settle(t, jobs, w, d, jobs.Open(w))
+	if jobs.rows.Len() != 1 || w.Query.Text != "etl" {
+		t.Errorf("got %d rows and the filter %q, want the one that matches etl", jobs.rows.Len(), w.Query.Text)
 	}
 }
 

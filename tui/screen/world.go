@@ -4,12 +4,14 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// World is what all screens see. The shell alone changes it, but for Query.
+// World is what all screens see. The shell alone changes it, but for
+// Query and At.
 type World struct {
 	Now    time.Time // the daemon's clock; frozen while Link is not live
 	Status api.Status
@@ -27,6 +29,7 @@ type World struct {
 
 	Width int         // of the terminal, as drawn last
 	Query board.Query // what lists of jobs go by: the same jobs on all screens
+	At    job.ID      // the job that was under the cursor of one of them last
 
 	// Busy says that the person moved within the last two seconds, so that
 	// lists do not re-sort under the cursor.
