@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
 )
 
 // checkShell compares what a shell on the fixture's world shows after something
@@ -99,6 +100,23 @@ func TestHostileWordsOnEveryOverlay(t *testing.T) {
 			if strings.ContainsAny(strings.ReplaceAll(got, "\n", ""), "\x1b\x07\u202e\u009b\u200b") {
 				t.Errorf("%s at %d cells: got what can steer a terminal: %q", overlay, width, got)
 			}
+		}
+	}
+}
+
+func TestEveryKeyOfEverywhereDoesSomething(t *testing.T) {
+	s, _ := newTestShell(t)
+	for _, b := range s.w.Keys.Of(keys.Everywhere) {
+		switch b.Action {
+		case keys.Back, keys.Leave, keys.Quit, keys.Previous:
+			continue
+		}
+		s, front := newTestShell(t)
+		front.on = map[keys.Action][]Effect{}
+		s.previous = []Screen{front}
+		s.act(b.Action)
+		if strings.Contains(s.toast.text, "nothing here to do that with") {
+			t.Errorf("%s (%v) does nothing", b.Action, b.Keys)
 		}
 	}
 }
