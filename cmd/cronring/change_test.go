@@ -188,3 +188,24 @@ func TestApplyReadsOnlyFiles(t *testing.T) {
 		t.Error("a pipe is applied")
 	}
 }
+
+// What is typed into the dashboard of another host is asked of that host.
+func TestTypedCommandsGoToTheHostThatIsShown(t *testing.T) {
+	dir := t.TempDir()
+	asked := filepath.Join(dir, "asked")
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\necho \"$*\" >>"+asked+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	a := newApp(null, null, null)
+	a.host = "far"
+	(&plainTop{a: a}).command([]string{"list"})
+	if text, err := os.ReadFile(asked); err != nil || !strings.Contains(string(text), "-- far cronring bridge") {
+		t.Errorf("ssh was called with %q, %v, want the host far", text, err)
+	}
+}

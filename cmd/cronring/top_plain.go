@@ -21,7 +21,6 @@ import (
 // moved or repainted, so that a screen reader can follow.
 type plainTop struct {
 	a        *app
-	socket   string
 	readOnly string
 	tells    string // which ends of runs are heard: all, failed or off
 }
@@ -53,7 +52,7 @@ func (a *app) plain(cmd *cobra.Command, readOnly string) error {
 	if err != nil {
 		return err
 	}
-	p := &plainTop{a: a, socket: a.socket, readOnly: readOnly, tells: "all"}
+	p := &plainTop{a: a, readOnly: readOnly, tells: "all"}
 	a.printf("cronringd on %s: %s%s. Type help, or quit.\n", safe.Text(s.Host), plural(s.Jobs, "job"), stateCounts(s.States))
 	events, lines, next := make(chan heard), make(chan typed), make(chan struct{})
 	go follow(ctx, client, events)
@@ -178,10 +177,9 @@ func (p *plainTop) command(words []string) {
 	}
 	sub := *p.a
 	sub.color, sub.zone = oneOf("never"), zoneFlags{}
-	sub.socket = ""
 	root := newRoot(&sub)
-	if c, _, err := root.Find(words); err == nil && p.socket != "" && c.Flags().Lookup("socket") != nil {
-		words = append(words, "--socket", p.socket)
+	if c, _, err := root.Find(words); err == nil && c.Flags().Lookup("host") != nil {
+		words = append(p.a.reachFlags(), words...)
 	}
 	root.SetArgs(words)
 	sub.report(root.Execute())
