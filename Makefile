@@ -39,7 +39,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 
 race: ## the packages with goroutines, under the race detector
-	CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -race $$($(GO) list ./daemon/... ./cmd/... | grep -v /engine$$)
+	CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -race $$($(GO) list ./daemon/... ./cmd/... ./tui | grep -v /engine$$)
 
 long: fuzz sim crash zones ## the suites that take long
 
@@ -64,13 +64,13 @@ machines: ## minutes and lab at once
 	$(GO) test ./packaging -count=1 -timeout 30m -parallel 8 -v
 
 minutes: ## real minutes beside Debian's cron on the same tables, and of other crons on ours (root, mmdebstrap): mostly waiting
-	$(GO) test ./packaging -run Compare -count=1 -timeout 30m -v
+	$(GO) test ./packaging -run Compare -count=1 -timeout 30m -parallel 8 -v
 
 lab: ## what an installed daemon does in a booted systemd: every other short proof (root, mmdebstrap)
 	$(GO) test ./packaging -skip Compare -count=1 -timeout 30m -parallel 8 -v
 
 compare: ## ten real minutes beside Debian's cron on the same tables, in two machines
-	CRONRING_LONG=1 $(GO) test ./packaging -run Compare -count=1 -timeout 1h -v
+	CRONRING_LONG=1 $(GO) test ./packaging -run Compare -count=1 -timeout 1h -parallel 8 -v
 
 clock: ## the same at midnight, a month's end and changes of the clock, in emulated machines
 	CRONRING_LONG=1 $(GO) test ./packaging -run Clock -count=1 -timeout 2h -v

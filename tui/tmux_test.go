@@ -99,11 +99,21 @@ func (x *terminal) read(from *os.File) {
 	}
 }
 
-// written is what the program has written so far.
+// written is what the program has written so far. It may be behind the screen.
 func (x *terminal) written() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return string(x.bytes)
+}
+
+// quit quits the program, and gives all that it has written.
+func (x *terminal) quit() string {
+	x.t.Helper()
+	x.keys("C-c")
+	x.ended()
+	const last = "\x1b[?1049l" // gives the terminal's own screen back
+	x.until("all is read that was written", func(string) bool { return strings.Contains(x.written(), last) })
+	return x.written()
 }
 
 func (x *terminal) tmux(args ...string) string {
@@ -320,15 +330,13 @@ func TestTerminalTiers(t *testing.T) {
 			here.t = t
 			x := here.openWith(tc.env, 80, 24, tc.flags...)
 			x.wait("metronome", "? help")
-			got := x.written()
+			got := x.quit()
 			if ascii := strings.IndexFunc(got, func(r rune) bool { return r > 0x7e }) < 0; ascii != tc.ascii {
 				t.Errorf("got ASCII alone: %v, want %v", ascii, tc.ascii)
 			}
 			if found := color.FindString(got); (found != "") != tc.color {
 				t.Errorf("got the colour %q, want one: %v", found, tc.color)
 			}
-			x.keys("C-c")
-			x.ended()
 		})
 	}
 }
