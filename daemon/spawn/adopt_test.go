@@ -159,6 +159,12 @@ func init() {
 		if err := syscall.Kill(handed[keptBeyond-1].PID, 0); err != nil {
 			return fmt.Errorf("a process without a pidfd: %v; want it alive, as its number may be another's", err)
 		}
+		given := make(chan struct{})
+		r.spawner.mu.Lock()
+		r.spawner.acts = append(r.spawner.acts, func() { close(given) }) // after the one that gives the run up
+		r.spawner.mu.Unlock()
+		r.spawner.nudge()
+		<-given
 		if err := syscall.Kill(handed[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // ours to tidy up, as the test knows it
 			return err
 		}
