@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,22 +20,13 @@ func (s *Server) runJobs(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var happenings <-chan api.Event
-	if r.Wait {
-		happenings = s.backend.Subscribe(ctx)
-	}
-	runs, err := s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
-		return engine.RunNow{Job: id, By: c.peer.String(), Force: r.Force}
+	runs, err := s.begin(ctx, r.Wait, func() ([]job.Run, error) {
+		return s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
+			return engine.RunNow{Job: id, By: c.peer.String(), Force: r.Force}
+		})
 	})
 	if err != nil {
 		return err
-	}
-	if r.Wait {
-		if runs, err = s.await(ctx, happenings, runs); err != nil {
-			return err
-		}
 	}
 	return c.answer(api.Runs{V: api.Version, Runs: runs})
 }

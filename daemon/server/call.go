@@ -134,6 +134,14 @@ func (c *call) instant(key string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
+// period reads two instants of the query.
+func (c *call) period(from, to string) (begin, end time.Time, err error) {
+	if begin, err = c.instant(from); err == nil {
+		end, err = c.instant(to)
+	}
+	return begin, end, err
+}
+
 // number reads a number of the query; none is 0.
 func (c *call) number(key string) (int64, error) {
 	text := c.query.Get(key)

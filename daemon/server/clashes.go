@@ -58,10 +58,7 @@ func (s *Server) clashes(ctx context.Context, c *call) error {
 }
 
 func (c *call) clashQuery() (q api.ClashQuery, err error) {
-	if q.From, err = c.instant("from"); err != nil {
-		return q, err
-	}
-	if q.To, err = c.instant("to"); err != nil {
+	if q.From, q.To, err = c.period("from", "to"); err != nil {
 		return q, err
 	}
 	least, err := c.number("least")

@@ -33,14 +33,20 @@ func (s *Server) redrive(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	runs := []job.Run{}
-	err = s.eachLetter(ctx, "redrive", letters, func(l api.Letter) engine.Event {
-		return engine.Redrive{Dead: l.Run, By: c.peer.String()}
-	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
+	runs, err := s.runAgain(ctx, c, "redrive", letters)
 	if err != nil {
 		return err
 	}
 	return c.answer(api.Runs{V: api.Version, Runs: runs})
+}
+
+// runAgain starts each run's occurrence anew. verb is the command that asks.
+func (s *Server) runAgain(ctx context.Context, c *call, verb string, letters []api.Letter) ([]job.Run, error) {
+	runs := []job.Run{}
+	err := s.eachLetter(ctx, verb, letters, func(l api.Letter) engine.Event {
+		return engine.Redrive{Dead: l.Run, By: c.peer.String()}
+	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
+	return runs, err
 }
 
 func (s *Server) drop(ctx context.Context, c *call) error {

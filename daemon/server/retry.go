@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -21,19 +20,7 @@ func (s *Server) retry(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var happenings <-chan api.Event
-	if r.Wait {
-		happenings = s.backend.Subscribe(ctx)
-	}
-	runs := []job.Run{}
-	err = s.eachLetter(ctx, "retry", again, func(l api.Letter) engine.Event {
-		return engine.Redrive{Dead: l.Run, By: c.peer.String()}
-	}, func(_ api.Letter, a engine.Answer) { runs = append(runs, a.Runs...) })
-	if err == nil && r.Wait {
-		runs, err = s.await(ctx, happenings, runs)
-	}
+	runs, err := s.begin(ctx, r.Wait, func() ([]job.Run, error) { return s.runAgain(ctx, c, "retry", again) })
 	if err != nil {
 		return err
 	}

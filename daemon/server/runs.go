@@ -52,10 +52,7 @@ func (c *call) filter() (f store.Filter, err error) {
 	if f.FailedOnly, err = c.flag("failed"); err != nil {
 		return f, err
 	}
-	if f.Since, err = c.instant("since"); err != nil {
-		return f, err
-	}
-	if f.Until, err = c.instant("until"); err != nil {
+	if f.Since, f.Until, err = c.period("since", "until"); err != nil {
 		return f, err
 	}
 	before, err := c.number("before")

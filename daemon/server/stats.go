@@ -53,11 +53,7 @@ type tally struct {
 }
 
 func (s *Server) newTally(ctx context.Context, c *call) (*tally, error) {
-	since, err := c.instant("since")
-	if err != nil {
-		return nil, err
-	}
-	until, err := c.instant("until")
+	since, until, err := c.period("since", "until")
 	if err != nil {
 		return nil, err
 	}

@@ -66,10 +66,7 @@ type axis struct {
 
 func (c *call) axis() (a axis, err error) {
 	a.now = c.now
-	if a.from, err = c.instant("from"); err != nil {
-		return a, err
-	}
-	if a.to, err = c.instant("to"); err != nil {
+	if a.from, a.to, err = c.period("from", "to"); err != nil {
 		return a, err
 	}
 	cells, err := c.number("cells")

@@ -10,6 +10,22 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
+// begin starts runs and, with wait, gives them as they are after their last
+// attempt. It listens before they start, so that no end is missed.
+func (s *Server) begin(ctx context.Context, wait bool, start func() ([]job.Run, error)) ([]job.Run, error) {
+	if !wait {
+		return start()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events := s.backend.Subscribe(ctx)
+	runs, err := start()
+	if err != nil {
+		return nil, err
+	}
+	return s.await(ctx, events, runs)
+}
+
 // await gives runs as they are after their last attempt. events must have
 // been subscribed to before the runs were asked for.
 func (s *Server) await(ctx context.Context, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
