@@ -20,10 +20,11 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab", "daemon/job"},
-	{"daemon/engine", "daemon/account", "daemon/queue"},
+	{"crontab", "daemon/job", "gossip/rendezvous"},
+	{"daemon/engine", "daemon/account", "daemon/queue", "gossip/register"},
 	{"daemon/review"},
-	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup"},
+	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link"},
+	{"gossip", "gossip/ledger"},
 	{"daemon/config"},
 	{"daemon/api"},
 	{"daemon/server"},
@@ -37,7 +38,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab", "daemon/job", "daemon/engine", "daemon/review"}
+var pure = []string{"crontab", "daemon/job", "daemon/engine", "daemon/review", "gossip/rendezvous", "gossip/register"}
 
 // impure says why a pure package must not import something.
 var impure = map[string]string{

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Occurrence names an occurrence of a ring job in the same way on every member:
+// clocks that differ shift its start, but cannot make two of it.
+type Occurrence struct {
+	Key uint64 // hash of the job's ID
+	Due time.Time
+}
+
+// Membership is the ring as this member sees it. It is immutable.
+type Membership struct {
+	Self    string   // this member's ID
+	Members []Member // those that are alive, this one among them, by ID
+	Strict  bool     // occurrences are granted by the ledger of the voters
+	HoldOff time.Duration
+	Barred  string // why this member takes nothing now, or ""; for instance as its clock is off
+}
+
+// Member is one of a Membership. It owns occurrences due from From on and before
+// Until: who comes and who goes on purpose says so some seconds ahead, so that
+// every member changes its mind at the same occurrence.
+type Member struct {
+	ID     string // stable, not the host's name
+	Name   string // the host's
+	Labels map[string]string
+	Weight float64
+	From   time.Time
+	Until  time.Time            // zero: it stays
+	Lacks  map[uint64]bool      // keys of this member's ring jobs of which it holds no equal entry
+	Since  map[uint64]time.Time // keys that it holds since after From
+	Load   int                  // runs that it has, as of its last word
+}
+
+// Holding is a ring job that this member's tables have.
+type Holding struct {
+	Key  uint64
+	Hash uint64 // of all that the entry says: members with another one hold another job
+}
+
+// Phase is how far an occurrence is that a member took.
+type Phase uint8
+
+// The phases, in order.
+const (
+	Taken Phase = iota + 1 // it is that member's to run or to skip
+	Begun                  // its process exists
+	Over                   // it ended, or was skipped
+)
+
+// Ring replaces what is known of the ring; nil: this host is in none. Newest is,
+// by key, the newest occurrence that any member took, as far as it was learned
+// since the last Ring.
+type Ring struct {
+	Membership *Membership
+	Newest     map[uint64]time.Time
+}
+
+// Others says that other members took occurrences.
+type Others struct{ Occurrences []Occurrence }
+
+// Orphaned says that occurrences were taken by a member that is gone, without
+// being over as far as anybody knows.
+type Orphaned struct {
+	Member  string
+	Orphans []Orphan
+}
+
+// Orphan is one of Orphaned.
+type Orphan struct {
+	Occurrence
+	Phase Phase
+}
+
+// Claimed says what became of a Claim.
+type Claimed struct {
+	Occurrence
+	Grant Grant
+	By    string // the member that has it, if it was refused
+	Token uint64 // of a grant by the ledger: its index, which only grows
+}
+
+// Grant is the answer to a claim.
+type Grant uint8
+
+// The grants.
+const (
+	Granted Grant = iota + 1
+	Refused       // another member has it
+	Unknown       // nobody could be asked who would know; it may be asked again
+)
+
+// Doubled says that another member ran an occurrence that this one ran too, as
+// they did not see each other.
+type Doubled struct {
+	Occurrence
+	Member string
+	Run    job.RunID // the other member's
+}
+
+// Holdings is all ring jobs of this member's tables, for the others to know.
+type Holdings struct{ Holdings []Holding }
+
+// Claim asks for an occurrence to be this member's. Claimed comes back.
+type Claim struct {
+	Occurrence
+	Job  job.ID
+	Rank int  // this member's place in line
+	Late bool // others may have taken it meanwhile: they are to be asked
+	// Again: it was taken by a member that is gone.
+	Again bool
+}
+
+// Progress tells the other members how far an occurrence is that was claimed.
+type Progress struct {
+	Occurrence
+	Phase   Phase
+	Run     job.RunID // 0: there was none
+	Verdict job.Verdict
+}
+
+func (Ring) event()     {}
+func (Others) event()   {}
+func (Orphaned) event() {}
+func (Claimed) event()  {}
+func (Doubled) event()  {}
+
+func (Holdings) effect() {}
+func (Claim) effect()    {}
+func (Progress) effect() {}
