@@ -39,8 +39,9 @@ type Cell struct {
 	Count  int           `json:"count,omitempty"`  // occurrences skipped alike that the cell stands for; 0 means one
 }
 
-// JobPast is the newest occurrences of a job, and what its last 100 runs came
-// to.
+// JobPast is the newest runs and skips of a job, and what its last 100 runs came
+// to. Each attempt is a run: one that failed is shown and counted though another
+// follows it.
 type JobPast struct {
 	Job    job.ID        `json:"job"`
 	Cells  []Cell        `json:"cells"`      // oldest first

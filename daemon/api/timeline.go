@@ -28,7 +28,7 @@ type Timeline struct {
 	Cells int           `json:"cells"`
 	Jobs  []TimelineJob `json:"jobs"`
 
-	Load   []int     `json:"load"`              // per cell: starts of all jobs that the account sees, past and planned
+	Load   []int     `json:"load"`              // per cell: runs that the account sees and that have begun, and planned starts of the jobs that it sees
 	Peak   int       `json:"peak"`              // most starts in one minute to come, until To
 	PeakAt time.Time `json:"peak_at,omitzero"`  // the first minute with so many
 	Quiet  time.Time `json:"quiet_at,omitzero"` // the minute with the fewest within half an hour of it

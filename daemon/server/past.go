@@ -79,10 +79,14 @@ type jobPast struct {
 	most    int        // cells
 	cells   []api.Cell // of runs newest first, then of skips
 	sum     sum
+	again   int // attempts that failed and that another follows
 }
 
 func (p *jobPast) take(r *job.Run) {
 	p.sum.add(r, p.options.Grace)
+	if r.State == job.RunEnded && r.Verdict == job.VerdictRetry {
+		p.again++
+	}
 	if cell, ok := cellOf(r, p.c.now, p.options.Grace); ok {
 		p.cells = append(p.cells, cell)
 	}
@@ -132,7 +136,7 @@ func (p *jobPast) told() api.JobPast {
 	slices.Reverse(cells)
 	q := p.sum.told("")
 	return api.JobPast{
-		Job: p.c.view.ID(p.i), Cells: cells, Runs: q.Runs, OK: q.OK, Failed: q.Failed, Late: p.sum.late,
+		Job: p.c.view.ID(p.i), Cells: cells, Runs: q.Runs + p.again, OK: q.OK, Failed: q.Failed + p.again, Late: p.sum.late,
 		P50: q.P50, P95: q.P95, Max: q.Max, LagP99: q.LagP99,
 	}
 }

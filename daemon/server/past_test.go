@@ -84,6 +84,22 @@ func TestPastOfVisibleRows(t *testing.T) {
 	}
 }
 
+// An attempt that failed is shown and counted, though another follows it.
+func TestPastCountsAttempts(t *testing.T) {
+	w := newWorld(t, "#@ name=a retry=2 backoff=10s\n0 0 1 1 * ann true\n")
+	w.step(engine.RunNow{Job: "a", By: "ann"})
+	for _, code := range []int{3, 0} {
+		w.to(w.now.Add(time.Minute).Format(time.RFC3339))
+		r := w.View().Runs()[0]
+		w.started(r.ID)
+		w.ended(r.ID, code)
+	}
+	past, err := w.client().Past(context.Background(), []job.ID{"a"}, 8)
+	if err != nil || strip(past[0].Cells) != "fo" || past[0].Runs != 2 || past[0].OK != 1 || past[0].Failed != 1 {
+		t.Errorf("%+v, %v, want a cell that failed and one that did not, each counted", past, err)
+	}
+}
+
 // drawn writes the cells of a line.
 func drawn(j api.TimelineJob, n int) string {
 	text := []byte(strings.Repeat(" ", n))
@@ -143,11 +159,14 @@ func TestTimelineDrawsPastAndFuture(t *testing.T) {
 			t.Errorf("%s: %q, want %q", line.Jobs[k].Job, got, want)
 		}
 	}
-	if got, want := fmt.Sprint(line.Load), "[1 1 1 0 1 0 1 0 1 0 1 0]"; got != want {
-		t.Errorf("load %s, want %s: b is paused", got, want)
+	if got, want := fmt.Sprint(line.Load), "[0 2 1 1 1 0 0 0 1 0 1 0]"; got != want {
+		t.Errorf("load %s, want %s: what began, and then what a has planned, as b is paused", got, want)
 	}
 	if line.Peak != 1 || !line.PeakAt.Equal(instant(t, "2026-11-20T00:40:00Z")) {
 		t.Errorf("peak %d at %s, want 1 at 00:40", line.Peak, line.PeakAt)
+	}
+	if _, text := w.walk(bobUID, "GET", "/v1/timeline", walked{query: "cells=2"}); !strings.Contains(text, `"load":[0,0]`) {
+		t.Errorf("bob is told %s, want no load: all runs are ann's", text)
 	}
 	for _, q := range []api.TimelineQuery{
 		{Cells: api.MaxCells + 1}, {From: w.now, To: w.now.Add(-time.Hour)}, {From: w.now.Add(-100 * 24 * time.Hour)},

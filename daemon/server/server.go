@@ -73,6 +73,7 @@ type Store interface {
 	Streaks(ctx context.Context, f func(id job.ID, user string, bad int)) error
 	Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error
 	Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error
+	Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error)
 	LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error
 	Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error
 	SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error

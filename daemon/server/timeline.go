@@ -289,24 +289,29 @@ func (l *line) told() api.TimelineJob {
 	return told
 }
 
-// addLoad counts the starts of all jobs by cell, as their schedules have it, and
-// finds the fullest minute to come.
+// addLoad counts the starts of all jobs by cell: until now those that were, and
+// from the next minute on those that schedules have. It finds the fullest minute
+// to come.
 func (s *Server) addLoad(ctx context.Context, c *call, a axis, t *api.Timeline) error {
 	t.Load = make([]int, a.cells)
-	from, to := a.from.Truncate(time.Minute), a.to.Add(time.Minute-1).Truncate(time.Minute)
-	if to.Sub(from) > longestLoad {
+	if a.to.Sub(a.from) > longestLoad {
 		return nil
 	}
-	l, err := s.loads.find(ctx, c, from, to)
+	l, starts, err := s.loads.find(ctx, s, c, a)
 	if err != nil {
 		return err
 	}
-	for m, n := range l.counts {
+	copy(t.Load, starts)
+	next := 0
+	if !c.now.Before(l.from) {
+		next = l.minute(c.now) + 1
+	}
+	for m := next; m < len(l.counts); m++ {
 		if k := a.cell(l.at(m)); k >= 0 && k < a.cells {
-			t.Load[k] += n
+			t.Load[k] += l.counts[m]
 		}
 	}
-	if m := l.busiest(l.minute(c.now)+1, len(l.counts)); m >= 0 {
+	if m := l.busiest(next, len(l.counts)); m >= 0 {
 		t.Peak, t.PeakAt, t.Quiet = l.counts[m], l.at(m), l.quietNear(m)
 	}
 	return nil
@@ -315,33 +320,54 @@ func (s *Server) addLoad(ctx context.Context, c *call, a axis, t *api.Timeline) 
 // loads keeps the newest load of all jobs, as a time line that is looked at asks
 // for it again and again.
 type loads struct {
-	turn chan struct{} // whoever looks has what is in it
-	view *engine.View
-	made time.Time
-	load *load
+	turn   chan struct{} // whoever looks has what is in it
+	view   *engine.View
+	axis   axis // now is when it was made
+	load   *load
+	starts []int // runs that began, by cell
 }
 
-// loadAge is how old a load may be: pauses change it, too.
+// loadAge is how old a load may be: pauses change it, too, and what begins.
 const loadAge = 20 * time.Second
 
 func newLoads() *loads { return &loads{turn: make(chan struct{}, 1)} }
 
-func (k *loads) find(ctx context.Context, c *call, from, to time.Time) (*load, error) {
+func (k *loads) find(ctx context.Context, s *Server, c *call, a axis) (*load, []int, error) {
 	if !c.peer.keeper {
-		return newLoad(ctx, c.view, c.visible(), from, to)
+		return s.countLoad(ctx, c, a)
 	}
 	select {
 	case k.turn <- struct{}{}:
 		defer func() { <-k.turn }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	if l := k.load; l != nil && l.from.Equal(from) && l.at(len(l.counts)).Equal(to) && c.view.SameRules(k.view) && c.now.Sub(k.made).Abs() < loadAge {
-		return l, nil
+	same := a
+	same.now = k.axis.now
+	if k.load != nil && k.axis == same && c.view.SameRules(k.view) && a.now.Sub(k.axis.now).Abs() < loadAge {
+		return k.load, k.starts, nil
 	}
-	l, err := newLoad(ctx, c.view, c.visible(), from, to)
+	l, starts, err := s.countLoad(ctx, c, a)
 	if err == nil {
-		k.view, k.made, k.load = c.view, c.now, &load{from: l.from, counts: l.counts}
+		k.view, k.axis, k.load, k.starts = c.view, a, &load{from: l.from, counts: l.counts}, starts
 	}
-	return l, err
+	return l, starts, err
+}
+
+// countLoad counts what schedules have, by the minute, and the runs that have
+// begun, by the cells of an axis.
+func (s *Server) countLoad(ctx context.Context, c *call, a axis) (*load, []int, error) {
+	l, err := newLoad(ctx, c.view, c.visible(), a.from.Truncate(time.Minute), a.to.Add(time.Minute-1).Truncate(time.Minute))
+	if err != nil || !a.from.Before(a.now) || !c.peer.keeper && c.peer.name == "" {
+		return l, nil, err
+	}
+	user := c.peer.name
+	if c.peer.keeper {
+		user = ""
+	}
+	starts, err := s.store.Starts(ctx, user, a.from, a.to, a.cells)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read history: %w", err)
+	}
+	return l, starts, nil
 }

@@ -417,6 +417,16 @@ func (w *world) Between(_ context.Context, jobs []job.ID, from, to time.Time, n 
 	return w.broken
 }
 
+func (w *world) Starts(_ context.Context, user string, from, to time.Time, parts int) ([]int, error) {
+	starts := make([]int, parts)
+	for _, r := range w.allRuns() {
+		if !r.Started.IsZero() && !r.Started.Before(from) && r.Started.Before(to) && (user == "" || r.User == user) {
+			starts[int(r.Started.Sub(from)*time.Duration(parts)/to.Sub(from))]++
+		}
+	}
+	return starts, w.broken
+}
+
 func (w *world) LastBefore(_ context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error {
 	seen := map[job.ID]bool{}
 	for _, r := range w.allRuns() {

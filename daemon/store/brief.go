@@ -77,6 +77,42 @@ func (s *Store) before(ctx context.Context, t time.Time) (id int64, err error) {
 	return id, nil
 }
 
+// Bounds of Starts.
+const (
+	longWait    = time.Hour // a run that began longer after it was decided is not counted in the time's first hours
+	countedRuns = 2_000_000 // the newest: beyond them nothing is counted
+)
+
+// Starts counts the runs of an account, or of all if user is empty, that began
+// from (inclusive) to (exclusive), by parts of that time of one length.
+func (s *Store) Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error) {
+	first, err := s.before(ctx, from.Add(-longWait))
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.before(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	starts := make([]int, parts)
+	begin, end := nanosBound(from), nanosBound(to)
+	err = s.each(ctx, func(rows *sql.Rows) error {
+		var part, n int
+		err := rows.Scan(&part, &n)
+		if part >= 0 && part < parts {
+			starts[part] = n
+		}
+		return err
+	}, `SELECT (started - ?1) * ?2 / (?3 - ?1) AS part, count(*)
+		FROM (SELECT started, user FROM run WHERE id > ?4 AND id <= ?5 ORDER BY id DESC LIMIT ?6)
+		WHERE started >= ?1 AND started < ?3 AND (?7 = '' OR user = ?7) GROUP BY part`,
+		begin, parts, end, first, last, countedRuns, user)
+	if err != nil {
+		return nil, fmt.Errorf("count starts: %w", err)
+	}
+	return starts, nil
+}
+
 func (s *Store) eachBrief(ctx context.Context, f func(*job.Run), rest string, args ...any) error {
 	var id, user, trigger, state, reason, outcome, failure, verdict sql.RawBytes
 	var due, decided, started, ended sql.NullInt64

@@ -56,6 +56,11 @@ func TestBriefRuns(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", q.name, got, err, q.want)
 		}
 	}
+	for user, want := range map[string]string{"": "[2 4]", "ann": "[2 4]", "bob": "[0 0]"} {
+		if starts, err := s.Starts(t.Context(), user, noon.Add(3*time.Minute+30*time.Second), noon.Add(6*time.Minute+30*time.Second), 2); err != nil || fmt.Sprint(starts) != want {
+			t.Errorf("starts of %q: %v, %v, want %s", user, starts, err, want)
+		}
+	}
 	err := s.Newest(t.Context(), a, 1, func(r *job.Run) {
 		want, _, err := s.Run(t.Context(), r.ID)
 		if err != nil {
