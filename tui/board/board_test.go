@@ -85,7 +85,10 @@ func compare(o Order, a, b *api.Row) int {
 	case ByTable:
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Line, b.Line))
 	}
-	return cmp.Compare(severity(a.State), severity(b.State))
+	if c := cmp.Compare(severity(a.State), severity(b.State)); c != 0 || a.State != job.StateFailing {
+		return c
+	}
+	return b.Last.Compare(a.Last)
 }
 
 func someRow(r *rand.Rand, n int) api.Row {

@@ -1,7 +1,9 @@
 package board
 
 import (
+	"math"
 	"slices"
+	"time"
 
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -9,7 +11,8 @@ import (
 // Order is what a list is sorted by.
 type Order string
 
-// The orders. ByState is severity: failing, late, running, held, ok, new.
+// The orders. ByState is severity: failing, late, running, held, ok, new; of the
+// failing ones, who has failed last is first.
 const (
 	ByState Order = "state"
 	ByName  Order = "job"
@@ -149,7 +152,16 @@ func (b *Board) keyOf(o Order) func(Slot) uint64 {
 		ranks := b.words.ranks(c.table)
 		return func(s Slot) uint64 { return uint64(ranks[c.table[s]])<<32 | uint64(uint32(c.line[s])) }
 	}
-	return func(s Slot) uint64 { return uint64(c.state[s]) }
+	return func(s Slot) uint64 { return uint64(c.state[s])<<32 | uint64(c.newest(s)) }
+}
+
+// newest is less the later a failing job has failed, to the second: that one is
+// what to look at first. Of others the state says enough.
+func (c *columns) newest(s Slot) uint32 {
+	if severities[c.state[s]] != job.StateFailing || c.last[s] == never {
+		return math.MaxUint32
+	}
+	return ^uint32(c.last[s] / int64(time.Second))
 }
 
 // ascending is a number without a sign in the order of those with one.

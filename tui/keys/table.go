@@ -60,7 +60,7 @@ var table = []Binding{
 	{Delete, Subject, []string{"D"}, "delete", "delete its entry", "cronring rm JOB"},
 	{Acknowledge, Subject, []string{"a"}, "ack", "acknowledge its failure", "cronring ack JOB"},
 	{Backfill, Subject, []string{"b"}, "backfill", "run its past", "cronring backfill JOB"},
-	{Retry, Subject, []string{"ctrl+r"}, "retry", "run the same occurrence again", "cronring redrive RUN"},
+	{Retry, Subject, []string{"ctrl+r"}, "retry", "run the same occurrence again", "cronring retry RUN"},
 	{Copy, Subject, []string{"y"}, "copy", "copy its name, command, run or why", ""},
 	{PreviousRun, Subject, []string{"["}, "earlier run", "the run before", ""},
 	{NextRun, Subject, []string{"]"}, "later run", "the run after", ""},

@@ -207,18 +207,19 @@ func (w *World) stop(about Subject) Do {
 	return w.on(about, d)
 }
 
-// retry runs what failed for good again, for the same occurrence.
+// retry runs an occurrence again: that of a run which is over, of a job that of
+// its newest run which failed.
 func (w *World) retry(about Subject) Do {
-	request, again := api.LetterRequest{Refs: refs(about)}, what(about)
+	request, again := api.RetryRequest{Refs: refs(about)}, "what failed last of "+what(about)
 	if about.Run != 0 && !about.Marked {
 		request.Refs, again = []string{fmt.Sprint(about.Run)}, fmt.Sprintf("run %d", about.Run)
 	}
 	return w.on(about, Do{
 		Class: Effects, Question: "Run " + again + " again, for the same occurrence?",
-		Detail:  []string{"Only what failed for good can be run again: a run without attempts left, that nobody has run again or discarded."},
-		Command: append([]string{"cronring", "redrive"}, request.Refs...),
+		Detail:  []string{"It begins anew with the first attempt; a dead letter is none any more."},
+		Command: append([]string{"cronring", "retry"}, request.Refs...),
 		Call: func(ctx context.Context, d Daemon) (string, error) {
-			runs, err := d.Redrive(ctx, request)
+			runs, err := d.Retry(ctx, request)
 			return runsSaid("started", runs), err
 		},
 		Watch: w.watch(about),

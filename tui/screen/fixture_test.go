@@ -296,9 +296,9 @@ func (d *fakeDaemon) Backfill(_ context.Context, r api.BackfillRequest) (api.Bac
 	return api.Backfill{Backfill: job.Backfill{ID: 3}}, nil
 }
 
-func (d *fakeDaemon) Redrive(_ context.Context, r api.LetterRequest) ([]job.Run, error) {
-	d.note("redrive", r.Refs...)
-	return nil, nil
+func (d *fakeDaemon) Retry(_ context.Context, r api.RetryRequest) ([]job.Run, error) {
+	d.note("retry", r.Refs...)
+	return []job.Run{{ID: 4232, Job: "etl-orders"}}, nil
 }
 
 func (d *fakeDaemon) Undo(context.Context, api.UndoRequest) (api.Installed, error) {

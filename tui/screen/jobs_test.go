@@ -457,7 +457,7 @@ func TestJobsBeginAtTheFirst(t *testing.T) {
 	s.Refresh(w)
 	first := at(t, s)
 	row := rows[13]
-	row.State, row.Ending, row.Job = job.StateFailing, "exit 1", "aaa"
+	row.State, row.Ending, row.Job, row.Last = job.StateFailing, "exit 1", "aaa", now
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
 	s.Refresh(w)
 	if got := at(t, s); got != first || s.listing.Index() != 1 {

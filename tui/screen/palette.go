@@ -30,7 +30,7 @@ var verbs = []verb{
 	{"pause", keys.Pause, true, "stop scheduling it, or schedule it again"},
 	{"stop", keys.Stop, true, "end what runs of it"},
 	{"ack", keys.Acknowledge, true, "acknowledge its failure"},
-	{"redrive", keys.Retry, true, "run the failed occurrence again"},
+	{"retry", keys.Retry, true, "run what failed again, as the same occurrence"},
 	{"backfill", keys.Backfill, true, "run its past"},
 	{"edit", keys.Edit, true, "edit its line"},
 	{"rm", keys.Delete, true, "delete its entry"},

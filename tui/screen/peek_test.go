@@ -70,7 +70,7 @@ func TestSumsAskEachRunOnce(t *testing.T) {
 	rows := make([]api.Row, 80)
 	for i := range rows {
 		rows[i] = fixtureRows()[0]
-		rows[i].Job, rows[i].LastRun = job.ID(strings.Repeat("x", i+1)), job.RunID(i+1)
+		rows[i].Job, rows[i].LastRun, rows[i].Last = job.ID(strings.Repeat("x", i+1)), job.RunID(i+1), now.AddDate(-1, 0, 0)
 	}
 	w.Board.Apply(api.BoardUpdate{Rows: rows})
 	asked := map[string]int{}

@@ -192,7 +192,7 @@ type Daemon interface {
 	Timeline(ctx context.Context, q api.TimelineQuery) (api.Timeline, error)
 	Clashes(ctx context.Context, q api.ClashQuery) (api.Clashes, error)
 	Backfill(ctx context.Context, r api.BackfillRequest) (api.Backfill, error)
-	Redrive(ctx context.Context, r api.LetterRequest) ([]job.Run, error)
+	Retry(ctx context.Context, r api.RetryRequest) ([]job.Run, error)
 	Undo(ctx context.Context, r api.UndoRequest) (api.Installed, error)
 	Ack(ctx context.Context, r api.AckRequest) ([]job.ID, error)
 	JobConfig(ctx context.Context, ref string) (api.JobConfig, error)

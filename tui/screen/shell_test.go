@@ -344,6 +344,29 @@ func TestEveryActionIsLogged(t *testing.T) {
 	}
 }
 
+// A job is run again as its newest failed occurrence, a run as its own.
+func TestRetryAsksForTheSameOccurrence(t *testing.T) {
+	for _, tc := range []struct {
+		about                   Subject
+		question, asked, logged string
+	}{
+		{Subject{Jobs: []job.ID{"etl-orders"}}, "Run what failed last of etl-orders again", "retry etl-orders", "cronring retry etl-orders"},
+		{Subject{Jobs: []job.ID{"etl-orders"}, Run: 4213}, "Run run 4213 again", "retry 4213", "cronring retry 4213"},
+	} {
+		s, front := newTestShell(t)
+		front.about = tc.about
+		d := &fakeDaemon{}
+		carry(t, s, d, typeKeys(s, "ctrl+r"))
+		if got := shown(s, 80, 24); !strings.Contains(got, tc.question) {
+			t.Errorf("the question is not %q:\n%s", tc.question, got)
+		}
+		carry(t, s, d, typeKeys(s, "y"))
+		if !slices.Equal(d.asked, []string{tc.asked}) || s.log[len(s.log)-1].command != tc.logged {
+			t.Errorf("asked %q, logged %q, want %q and %q", d.asked, s.log[len(s.log)-1].command, tc.asked, tc.logged)
+		}
+	}
+}
+
 func TestHelpShowsEveryKeyThatCounts(t *testing.T) {
 	s, _ := newTestShell(t)
 	typeKeys(s, "?")

@@ -227,7 +227,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 		{"back to now", []keys.Action{keys.Later, keys.Later, keys.Now}, "06:00 Fri .. 06:00 Sat  1 cell = 30 min"},
 		{"zoomed in", []keys.Action{keys.ZoomIn}, "12:00 Fri .. 00:00 Sat  1 cell = 15 min"},
 		{"zoomed in at another time", []keys.Action{keys.Earlier, keys.ZoomIn}, "06:00 Fri .. 18:00 Fri  1 cell = 15 min"},
-		{"zoomed in at the cursor", []keys.Action{keys.Down, keys.PreviousSlot, keys.PreviousSlot, keys.ZoomIn}, "11:30 Fri .. 23:30 Fri  1 cell = 15 min"},
+		{"zoomed in at the cursor", []keys.Action{keys.PreviousSlot, keys.PreviousSlot, keys.ZoomIn}, "11:30 Fri .. 23:30 Fri  1 cell = 15 min"},
 		{"as far out as it goes", []keys.Action{keys.ZoomOut, keys.ZoomOut, keys.ZoomOut, keys.ZoomOut, keys.ZoomOut, keys.ZoomOut}, "Fri 13 Nov .. Fri 27 Nov  1 cell = 8 h"},
 		{"as far in", []keys.Action{keys.ZoomIn, keys.ZoomIn, keys.ZoomIn, keys.ZoomIn}, "17:14 Fri .. 18:50 Fri  1 cell = 2 min"},
 	} {
@@ -253,10 +253,10 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 		opens   string // type of the screen
 		subject string
 	}{
-		{"the job", []keys.Action{keys.Down}, "*screen.Detail", "[etl-orders] 0 0"},
-		{"a failure", []keys.Action{keys.Down, keys.PreviousSlot}, "*screen.Output", "[etl-orders] 4213 18:00"},
-		{"what is planned", []keys.Action{keys.Down, keys.NextSlot, keys.NextSlot}, "*screen.Why", "[etl-orders] 0 18:30"},
-		{"back on the job", []keys.Action{keys.Down, keys.NextSlot, keys.Back}, "*screen.Detail", "[etl-orders] 0 0"},
+		{"the job", nil, "*screen.Detail", "[etl-orders] 0 0"},
+		{"a failure", []keys.Action{keys.PreviousSlot}, "*screen.Output", "[etl-orders] 4213 18:00"},
+		{"what is planned", []keys.Action{keys.NextSlot, keys.NextSlot}, "*screen.Why", "[etl-orders] 0 18:30"},
+		{"back on the job", []keys.Action{keys.NextSlot, keys.Back}, "*screen.Detail", "[etl-orders] 0 0"},
 		{"what is late", []keys.Action{keys.Down, keys.Down, keys.Down, keys.NextSlot}, "*screen.Why", "[invoice-export] 0 18:00"},
 	} {
 		w := newWorld(t)
@@ -338,15 +338,15 @@ func TestTimelineKeepsWhatItKnowsWhileItScrolls(t *testing.T) {
 	}
 	c := canvas.New(80, 24)
 	s.Draw(inside(c.View()), w)
-	line := strings.Split(c.Text(), "\n")[5]
-	if want := " etl-orders                    ■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
+	line := strings.Split(c.Text(), "\n")[4]
+	if want := ">etl-orders                    ■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
 		t.Errorf("got %q, want %q", line, want)
 	}
 	settle(t, s, w, d, effects)
 	c.Clear()
 	s.Draw(inside(c.View()), w)
-	line = strings.Split(c.Text(), "\n")[5]
-	if want := " etl-orders        ■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
+	line = strings.Split(c.Text(), "\n")[4]
+	if want := ">etl-orders        ■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
 		t.Errorf("got %q, want %q", line, want)
 	}
 }
