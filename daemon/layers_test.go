@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"daemon/api"},
 	{"daemon/server"},
 	{"daemon"},
-	{"tui/safe", "tui/keys", "tui/when", "tui/amount"},
+	{"tui/safe", "tui/keys", "tui/when", "tui/amount", "tui/hush"},
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui"},
@@ -138,6 +138,18 @@ func TestLayersForbiddenDependencies(t *testing.T) {
 				if dep == name || tree && strings.HasPrefix(dep, prefix+"/") {
 					t.Errorf("%s links %s: %s", p.path(), dep, why)
 				}
+			}
+		}
+	}
+}
+
+// TestLayersCharmStaysInTheTerminal holds the libraries that draw to the one package
+// that has the terminal: screens draw on a canvas, which a test can read.
+func TestLayersCharmStaysInTheTerminal(t *testing.T) {
+	for _, p := range listPackages(t) {
+		for _, imported := range p.Imports {
+			if p.path() != "tui" && (strings.HasPrefix(imported, "charm.land/") || strings.HasPrefix(imported, "github.com/charmbracelet/")) {
+				t.Errorf("%s imports %s: package tui alone does", p.path(), imported)
 			}
 		}
 	}
