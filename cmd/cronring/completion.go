@@ -43,7 +43,7 @@ offered.`,
 // takesJobs are the verbs whose arguments name jobs.
 var takesJobs = []string{
 	"list", "show", "history", "logs", "why", "timeline", "clashes", "stats", "graph", "dead", "events",
-	"run", "stop", "redrive", "drop", "pause", "resume", "ack", "backfill", "next", "set", "rm", "retry", "env", "export",
+	"run", "stop", "redrive", "drop", "pause", "resume", "ack", "backfill", "next", "explain", "set", "rm", "retry", "env", "export",
 }
 
 // addCompletion has the arguments of a verb completed, if they name jobs.

@@ -62,6 +62,10 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 		"GET /v1/status": {api.Status{Health: api.Health{V: 1, Host: evil, Problems: []api.Problem{{What: evil, Why: evil, Fix: evil}}}, Next: &api.Upcoming{Job: j.Job.ID}, States: map[job.State]int{job.StateFailing: 1}}},
 		"GET /v1/jobs":   {api.Jobs{V: 1, Jobs: []job.Status{j}}},
 		"GET /v1/job":    {api.Job{V: 1, Status: j, Meaning: evil}},
+		"GET /v1/next":   {api.Coming{V: 1, Jobs: 1, Runs: []api.ComingRun{{Job: j.Job.ID}}}},
+		"GET /v1/explain": {api.Explanation{V: 1, Job: j.Job.ID, Schedule: evil, Meaning: evil, Zone: evil, User: evil, Command: evil, Table: evil, Line: 1,
+			Held: evil, Hold: j.Hold, Options: []api.OptionMeaning{{Key: evil, Value: evil, Meaning: evil}}, Shared: 1, Clashes: []api.Clash{{Starts: 2, Jobs: []job.ID{j.Job.ID}}},
+			Changes: []api.ZoneChange{{Before: evil, After: evil, Effect: evil}}, Diagnostics: []api.Diagnostic{{Severity: "error", Message: evil, Fix: evil}}}},
 		"GET /v1/runs":   {api.Runs{V: 1, Runs: j.Recent, Skipped: []job.Record{{Job: j.Job.ID, Detail: evil}}}},
 		"GET /v1/why":    {api.Why{V: 1, Job: j.Job.ID, Verdict: evil, Steps: []api.Step{{Name: api.StepEntry, State: api.Crossed, Fact: evil}}, Facts: []string{evil}, Remedies: []api.Remedy{{What: evil, Command: evil}}}},
 		"GET /v1/output": {api.Event{Chunk: &chunk}},
@@ -75,7 +79,7 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 	})
 	for _, line := range []string{
 		"status", "list", "list -o table", "list -o wide", "list -o name", "list -o json", "show x", "history", "history -o table",
-		"history --skipped", "why x", "logs 7", "logs 7 -t", "events", "run x", "pause x", "reload", "notify x", "next x",
+		"history --skipped", "why x", "logs 7", "logs 7 -t", "events", "run x", "pause x", "reload", "notify x", "next x", "next x*", "next x* -o plain", "explain x",
 	} {
 		stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...)
 		all := stdout + stderr

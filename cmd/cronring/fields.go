@@ -21,7 +21,7 @@ import (
 var documents = map[string]any{
 	"status": api.Status{}, "list": api.Jobs{}, "show": api.Job{}, "history": api.Runs{}, "why": api.Why{}, "graph": api.Graph{},
 	"dead": api.Letters{}, "revisions": api.Revisions{}, "stats": api.Stats{}, "timeline": api.Timeline{}, "clashes": api.Clashes{},
-	"env": api.Environment{}, "next": coming{}, "explain": explanation{},
+	"env": api.Environment{}, "next": coming{}, "explain": api.Explanation{},
 }
 
 // chosen is what --json=FIELDS and --jq choose of a result.

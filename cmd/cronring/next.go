@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/when"
 )
@@ -27,30 +30,32 @@ type nextFlags struct {
 // coming is the result of next.
 type coming struct {
 	V           int              `json:"v"`
-	Schedule    string           `json:"schedule"`
-	Zone        string           `json:"zone"`
-	Meaning     string           `json:"meaning"`
+	Schedule    string           `json:"schedule,omitempty"` // these three are of one schedule or job
+	Zone        string           `json:"zone,omitempty"`
+	Meaning     string           `json:"meaning,omitempty"`
 	PerYear     int              `json:"runs_a_year,omitempty"` // in the year of the start; 0 when not known
 	Next        []time.Time      `json:"next"`
+	Jobs        []job.ID         `json:"jobs,omitempty"` // of the runs, where jobs were named
 	Diagnostics []api.Diagnostic `json:"diagnostics"`
 }
 
 func newNext(a *app) *cobra.Command {
 	f := &nextFlags{}
 	cmd := &cobra.Command{
-		Use:   "next 'EXPR'|FILE:LINE|JOB",
-		Short: "Tell when a schedule, an entry or a job runs next",
-		Long: `Tell when a schedule, an entry or a job runs next.
+		Use:   "next ['EXPR'|FILE:LINE|JOB...]",
+		Short: "Tell when a schedule, an entry or jobs run next",
+		Long: `Tell when a schedule, an entry or jobs run next.
 
 EXPR is five fields or a nickname like @daily; FILE:LINE is an entry of a crontab
-file. Neither needs a daemon. Any other word names a job of the daemon, of which
-the nearest runs are known.`,
-		Example: "  cronring next '0 0 13 * 5' -n 4 --tz Europe/Berlin\n  cronring next /etc/crontab:17",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.next(cmd, args[0], f) },
+file. Neither needs a daemon. Any other word names jobs of the daemon: the runs of
+several, and without a word of all, are told in the order of time. What is paused
+without an end, disabled or held has none.`,
+		Example: "  cronring next '0 0 13 * 5' -n 4 --tz Europe/Berlin\n  cronring next /etc/crontab:17\n  cronring next 'etl-*' --until tomorrow",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.next(cmd, args, f) },
 	}
 	cmd.Flags().IntVarP(&f.number, "number", "n", 10, "at most `N` runs")
-	cmd.Flags().StringVar(&f.from, "from", "", "begin at `T` instead of now (an EXPR or FILE:LINE only): "+whenHelp)
+	cmd.Flags().StringVar(&f.from, "from", "", "begin at `T` instead of now: "+whenHelp)
 	cmd.Flags().StringVar(&f.until, "until", "", "end before `T`")
 	f.add(cmd)
 	f.out = a.textOutput(cmd, formText, formPlain, formJSON, formJSONL)
@@ -60,35 +65,37 @@ the nearest runs are known.`,
 	return cmd
 }
 
-func (a *app) next(cmd *cobra.Command, what string, f *nextFlags) error {
+func (a *app) next(cmd *cobra.Command, args []string, f *nextFlags) error {
+	if f.number < 1 || f.number > api.MaxComing {
+		return badUsage(fmt.Sprintf("tell %d runs", f.number), fmt.Sprintf("it is 1 to %d", api.MaxComing), "")
+	}
 	loc, err := a.location()
 	if err != nil {
 		return err
 	}
-	from, until := a.now(), time.Time{}
-	if f.from != "" {
-		if from, err = a.flagTime("from", f.from, loc); err != nil {
-			return err
-		}
-	}
-	if until, err = a.flagTime("until", f.until, loc); err != nil {
+	from, err := a.flagTime("from", f.from, loc)
+	if err != nil {
 		return err
 	}
+	until, err := a.flagTime("until", f.until, loc)
+	if err != nil {
+		return err
+	}
+	now := cmp.Or(from, a.now())
+	what, single := only(args)
 	var c coming
 	switch {
-	case isSchedule(what):
-		c, err = scheduleNext(what, loc, f.window(from, until))
-	case isEntry(what):
-		c, err = a.entryNext(what, loc, f, f.window(from, until))
-	case f.from != "":
-		return badUsage("begin at "+f.from, "the daemon tells the coming runs of a job from now on only", "name an EXPR or FILE:LINE")
+	case single && isSchedule(what):
+		c, err = scheduleNext(what, loc, f.window(now, until))
+	case single && isEntry(what):
+		c, err = a.entryNext(what, loc, f, f.window(now, until))
 	default:
-		c, err = a.jobNext(cmd, what, loc, f.window(from, until))
+		c, err = a.jobsNext(cmd.Context(), api.ComingQuery{Refs: args, From: from, Until: until, Limit: f.number}, loc)
 	}
 	if err != nil {
 		return err
 	}
-	return a.printComing(c, from, loc, f.out)
+	return a.printComing(c, now, loc, f.out)
 }
 
 // isSchedule reports whether a word is meant as a schedule: it has blanks, or
@@ -197,35 +204,75 @@ func (a *app) entryNext(what string, loc *time.Location, f *nextFlags, w window)
 	return coming{}, e
 }
 
-// jobNext asks the daemon.
-func (a *app) jobNext(cmd *cobra.Command, ref string, loc *time.Location, w window) (coming, error) {
+// jobsNext asks the daemon. What a single job means is told, too.
+func (a *app) jobsNext(ctx context.Context, q api.ComingQuery, loc *time.Location) (coming, error) {
 	client := a.dial()
 	defer client.Close()
-	j, err := client.Show(cmd.Context(), ref)
+	found, err := client.Coming(ctx, q)
 	if err != nil {
 		return coming{}, err
 	}
-	c := coming{V: api.Version, Schedule: j.Job.Schedule, Zone: j.Job.Zone, Meaning: j.Meaning, Next: []time.Time{}, Diagnostics: j.Diagnostics}
-	for _, t := range j.Upcoming {
-		if len(c.Next) < w.number && w.includes(t) {
-			c.Next = append(c.Next, t.In(loc))
+	c := coming{V: api.Version, Next: []time.Time{}, Jobs: []job.ID{}, Diagnostics: []api.Diagnostic{}}
+	if ref, single := only(q.Refs); single && isName(ref) {
+		j, err := client.Show(ctx, ref)
+		if err != nil {
+			return coming{}, err
 		}
+		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = j.Job.Schedule, j.Job.Zone, j.Meaning, j.Diagnostics
+	}
+	for _, r := range found.Runs {
+		c.Next, c.Jobs = append(c.Next, r.At.In(loc)), append(c.Jobs, r.Job)
 	}
 	return c, nil
 }
 
+// isName reports whether a word names one job, and neither a set nor a glob.
+func isName(ref string) bool { return !strings.HasPrefix(ref, "@") && !strings.ContainsAny(ref, "*?[") }
+
 func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *output) error {
+	many := c.Schedule == "" // jobs: each line names its own
 	switch out.word {
 	case formJSON:
 		return a.printJSON(c)
 	case formJSONL:
-		return printLines(a, c.Next)
+		if !many {
+			return printLines(a, c.Next)
+		}
+		for i, t := range c.Next {
+			if err := a.printLine(api.ComingRun{At: t, Job: c.Jobs[i]}); err != nil {
+				return err
+			}
+		}
+		return nil
 	case formPlain:
-		for _, t := range c.Next {
-			a.printf("%s\n", t.Format(stampPlain))
+		for i, t := range c.Next {
+			a.printf("%s", t.Format(stampPlain))
+			if many {
+				a.printf("\t%s", safe.Text(string(c.Jobs[i])))
+			}
+			a.printf("\n")
 		}
 		return nil
 	}
+	if !many {
+		a.printMeaning(c, loc)
+	}
+	width := len(strconv.Itoa(len(c.Next)))
+	for i, t := range c.Next {
+		a.printf("%*d  %s  in %s", width, i+1, t.Format(stampEyes), when.Brief(t.Sub(from).Round(time.Second)))
+		if many {
+			a.printf("  %s", safe.Text(string(c.Jobs[i])))
+		}
+		a.printf("\n")
+	}
+	if len(c.Next) == 0 {
+		a.printf("no run\n")
+	}
+	a.printAdvice(c.Diagnostics)
+	return nil
+}
+
+func (a *app) printMeaning(c coming, loc *time.Location) {
 	a.printf("%s", safe.Text(c.Meaning))
 	if c.PerYear > 0 {
 		a.printf(" (%s a year)", plural(c.PerYear, "run"))
@@ -234,15 +281,6 @@ func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *out
 	if c.Zone != loc.String() {
 		a.printf("in the zone %s\n", safe.Text(c.Zone))
 	}
-	width := len(strconv.Itoa(len(c.Next)))
-	for i, t := range c.Next {
-		a.printf("%*d  %s  in %s\n", width, i+1, t.Format(stampEyes), when.Brief(t.Sub(from).Round(time.Second)))
-	}
-	if len(c.Next) == 0 {
-		a.printf("no run\n")
-	}
-	a.printAdvice(c.Diagnostics)
-	return nil
 }
 
 // printAdvice writes remarks on something that has no place in a file.

@@ -61,6 +61,7 @@ func TestDocuments(t *testing.T) {
 		"error": "/v1/job?job=etl",
 		"past":  "/v1/past?job=etl-nightly&n=3", "timeline": "/v1/timeline?job=etl-nightly&from=2026-11-20T00:00:00Z&to=2026-11-20T06:00:00Z&cells=12",
 		"clashes": "/v1/clashes?limit=2&suggest=daily", "stats": "/v1/stats?by=hour&job=etl-orders",
+		"next": "/v1/next?job=etl-*&limit=3", "explain": "/v1/explain?job=etl-nightly",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := w.serve()

@@ -49,6 +49,8 @@ var request = map[string]walked{
 	"GET /v1/status":      {},
 	"GET /v1/jobs":        {},
 	"GET /v1/job":         {query: "job=ann-job", names: true},
+	"GET /v1/next":        {query: "job=ann-job", names: true},
+	"GET /v1/explain":     {query: "job=ann-job", names: true},
 	"GET /v1/why":         {query: "job=ann-job", names: true},
 	"GET /v1/graph":       {query: "job=ann-job", names: true},
 	"GET /v1/runs":        {},

@@ -181,6 +181,8 @@ func doing(command string) string {
 		return "find clashes of"
 	case "why":
 		return "explain"
+	case "next":
+		return "tell the coming runs of"
 	case "logs":
 		return "read the output of"
 	case "history":

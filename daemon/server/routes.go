@@ -30,6 +30,8 @@ var routes = []struct {
 	{"GET", "/v1/status", owner, (*Server).status},
 	{"GET", "/v1/jobs", owner, (*Server).listJobs},
 	{"GET", "/v1/job", owner, (*Server).showJob},
+	{"GET", "/v1/next", owner, (*Server).coming},
+	{"GET", "/v1/explain", owner, (*Server).explain},
 	{"GET", "/v1/why", owner, (*Server).why},
 	{"GET", "/v1/graph", owner, (*Server).graph},
 	{"GET", "/v1/runs", owner, (*Server).listRuns},

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// MaxComing is how many coming runs one answer holds at most.
+const MaxComing = 10_000
+
+// ComingQuery asks which runs come next.
+type ComingQuery struct {
+	Refs  []string  // job references; none: all that the account sees
+	From  time.Time // zero: now; it cannot be in the past
+	Until time.Time // before that; zero: no end
+	Limit int       // 0: 10; at most MaxComing
+}
+
+// Coming is the runs to come of one or more jobs, in order of time.
+type Coming struct {
+	V    int         `json:"v"`
+	Jobs int         `json:"jobs"` // that were asked about
+	Runs []ComingRun `json:"runs"`
+}
+
+// ComingRun is an occurrence that is planned to run.
+type ComingRun struct {
+	At  time.Time `json:"at"`
+	Job job.ID    `json:"job"`
+}
+
+// Coming gives the runs to come that q chooses: none of what is paused without
+// an end, disabled or held.
+func (c *Client) Coming(ctx context.Context, q ComingQuery) (Coming, error) {
+	v := url.Values{"job": q.Refs}
+	setTime(v, "from", q.From)
+	setTime(v, "until", q.Until)
+	setNumber(v, "limit", int64(q.Limit))
+	return get[Coming](ctx, c, "tell the coming runs", "/v1/next", v)
+}

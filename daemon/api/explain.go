@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Explanation is a schedule, an entry or a job in plain words. The fields below
+// Diagnostics are those of an entry, the last ones those of a job.
+type Explanation struct {
+	V           int             `json:"v"`
+	Schedule    string          `json:"schedule"`
+	Meaning     string          `json:"meaning"`
+	Zone        string          `json:"zone"`
+	Year        int             `json:"year"`
+	Runs        int             `json:"runs"` // in that year
+	Next        []time.Time     `json:"next"`
+	Changes     []ZoneChange    `json:"zone_changes"`
+	Diagnostics []Diagnostic    `json:"diagnostics"`
+	User        string          `json:"user,omitempty"`
+	Command     string          `json:"command,omitempty"`
+	Stdin       string          `json:"stdin,omitempty"`
+	Options     []OptionMeaning `json:"options,omitempty"`
+	Held        string          `json:"held,omitempty"`
+	Degraded    string          `json:"degraded,omitempty"`
+	Job         job.ID          `json:"job,omitempty"`
+	Table       string          `json:"table,omitempty"`
+	Line        int             `json:"line,omitempty"`
+	Hold        *job.Hold       `json:"hold,omitempty"`
+	Shared      int             `json:"shared,omitempty"`  // minutes of the seven days to come in which other jobs start, too
+	Clashes     []Clash         `json:"clashes,omitempty"` // the fullest of them; its own start is counted, not named
+}
+
+// ZoneChange is one change of a zone's offset and what it does to a schedule.
+type ZoneChange struct {
+	At     time.Time `json:"at"`
+	Before string    `json:"before"` // the wall clock just before, 15:04
+	After  string    `json:"after"`  // and at the change
+	Effect string    `json:"effect"`
+}
+
+// OptionMeaning is one option of an entry in plain words.
+type OptionMeaning struct {
+	Key       string `json:"key"`
+	Value     string `json:"value"`
+	Meaning   string `json:"meaning"`
+	PlainCron string `json:"plain_cron"` // what the entry does under a cron that takes options for comments
+}
+
+// explainedRuns is how many coming runs an explanation has.
+const explainedRuns = 3
+
+// NewExplanation explains a schedule as it is seen from an instant on, whose
+// location says which civil year that is in.
+func NewExplanation(spec string, s cron.Schedule, zone *crontab.Zone, remarks []crontab.Diagnostic, from time.Time) Explanation {
+	x := Explanation{
+		V: Version, Schedule: spec, Meaning: crontab.Describe(s), Zone: zone.String(),
+		Year: from.Year(), Runs: crontab.PerYear(s, from.Year()),
+		Next: []time.Time{}, Changes: []ZoneChange{}, Diagnostics: NewDiagnostics(remarks),
+	}
+	for t := s.Next(from.Add(-1)); len(x.Next) < explainedRuns && !t.IsZero(); t = s.Next(t) {
+		x.Next = append(x.Next, t)
+	}
+	if s == crontab.Reboot || s == crontab.Never {
+		return x
+	}
+	for _, c := range zone.Coming(from, 2) {
+		x.Changes = append(x.Changes, ZoneChange{
+			At: c.At, Before: crontab.Wall(c.At, c.Before).Format("15:04"), After: crontab.Wall(c.At, c.After).Format("15:04"),
+			Effect: c.Effect(spec, s),
+		})
+	}
+	return x
+}
+
+// AddEntry adds what an entry has beside its schedule, its options in the order
+// of the vocabulary.
+func (x *Explanation) AddEntry(e *crontab.Entry, options []crontab.Option) {
+	x.Command = e.Command()
+	x.Stdin, _ = e.Stdin()
+	o := e.Options()
+	x.Held, x.Degraded = o.Held, o.Degraded
+	for _, spec := range crontab.Vocabulary() {
+		for _, it := range options {
+			if it.Key == spec.Key {
+				x.Options = append(x.Options, OptionMeaning{it.Key, it.Value, spec.Meaning, spec.Loss})
+			}
+		}
+	}
+}
+
+// Explain says in plain words what the job that ref names does, as seen from an
+// instant on; zero: now.
+func (c *Client) Explain(ctx context.Context, ref string, from time.Time) (Explanation, error) {
+	v := url.Values{"job": {ref}}
+	setTime(v, "from", from)
+	return get[Explanation](ctx, c, "explain a job", "/v1/explain", v)
+}

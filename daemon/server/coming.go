@@ -1,0 +1,119 @@
+package server
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// usualComing is how many coming runs are told if nobody says.
+const usualComing = 10
+
+// skew is how far a caller's clock may be behind: its now is no past.
+const skew = time.Minute
+
+// coming tells which runs come next, of several jobs in order of time.
+func (s *Server) coming(ctx context.Context, c *call) error {
+	q, err := c.comingQuery()
+	if err != nil {
+		return err
+	}
+	jobs := c.visible()
+	if len(q.Refs) > 0 {
+		if jobs, err = s.resolve(ctx, c, "next", q.Refs); err != nil {
+			return err
+		}
+	}
+	leave, err := s.turns.take(ctx, c.peer)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	runs, err := c.comingOf(ctx, jobs, q)
+	if err != nil {
+		return err
+	}
+	return c.answer(api.Coming{V: api.Version, Jobs: len(jobs), Runs: runs})
+}
+
+func (c *call) comingQuery() (q api.ComingQuery, err error) {
+	q.Refs = c.query["job"]
+	if q.From, q.Until, err = c.period("from", "until"); err != nil {
+		return q, err
+	}
+	limit, err := c.number("limit")
+	if err != nil {
+		return q, err
+	}
+	q.Limit = int(min(cmp.Or(limit, usualComing), api.MaxComing))
+	if q.From.IsZero() {
+		q.From = c.now
+	}
+	if q.From.Before(c.now.Add(-skew)) {
+		return q, &api.Error{
+			Kind: api.Usage, What: "cannot tell the coming runs from " + q.From.Format(time.RFC3339) + " on: that is past",
+			Why: "what a job did is another question than what it will do, and its schedule may have been another then", Fix: "cronring history",
+		}
+	}
+	if !q.From.After(c.now) {
+		q.From = c.now.Add(1) // what is due now is decided already
+	}
+	return q, nil
+}
+
+// comingOf merges the coming runs of jobs. A run may be at q.From itself.
+func (c *call) comingOf(ctx context.Context, jobs []int, q api.ComingQuery) ([]api.ComingRun, error) {
+	next := func(i int, after time.Time) (t time.Time, ok bool) {
+		t = c.view.Next(i, after)
+		return t, t.After(after) && (q.Until.IsZero() || t.Before(q.Until))
+	}
+	line := make(nextRuns, 0, len(jobs))
+	for k, i := range jobs {
+		if k%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if t, ok := next(i, q.From.Add(-1)); ok {
+			line = append(line, nextRun{t, i})
+		}
+	}
+	heap.Init(&line)
+	runs := []api.ComingRun{}
+	for len(runs) < q.Limit && len(line) > 0 {
+		first := line[0]
+		runs = append(runs, api.ComingRun{At: first.at.UTC(), Job: c.view.ID(first.job)})
+		if t, ok := next(first.job, first.at); ok {
+			line[0].at = t
+			heap.Fix(&line, 0)
+		} else {
+			heap.Pop(&line)
+		}
+	}
+	return runs, ctx.Err()
+}
+
+// nextRun is the next run of one job.
+type nextRun struct {
+	at  time.Time
+	job int
+}
+
+// nextRuns is a heap: the earliest first, and of one instant in the order of the
+// tables.
+type nextRuns []nextRun
+
+func (r nextRuns) Len() int      { return len(r) }
+func (r nextRuns) Swap(i, k int) { r[i], r[k] = r[k], r[i] }
+func (r nextRuns) Less(i, k int) bool {
+	return cmp.Or(r[i].at.Compare(r[k].at), cmp.Compare(r[i].job, r[k].job)) < 0
+}
+func (r *nextRuns) Push(x any) { *r = append(*r, x.(nextRun)) }
+
+// Pop takes the last away, as heap wants it.
+func (r *nextRuns) Pop() any {
+	last := (*r)[len(*r)-1]
+	*r = (*r)[:len(*r)-1]
+	return last
+}
