@@ -4,6 +4,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 60s
 SEEDS       ?= 20000
 BIN         ?= bin
+MANDIR      ?= $(BIN)/man
 PREFIX      ?= /usr
 DESTDIR     ?=
 FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
@@ -11,7 +12,7 @@ export CGO_ENABLED ?= 0
 # In all that is built here, so that each package is compiled once for it.
 export GOFLAGS += -trimpath
 
-.PHONY: help run build test programs check lint race machines long fuzz sim crash zones minutes lab compare clock bench bench-tui install uninstall clean
+.PHONY: help run build test programs check lint race machines long fuzz sim crash zones minutes lab compare clock bench bench-tui man install uninstall clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -81,6 +82,9 @@ bench-tui: ## the dashboard with 100,000 jobs on a live daemon, over a terminal:
 bench: ## every figure of the README in one run, against its peer or limit
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...
 
+man: ## write the manual page of each command, for packages: MANDIR=bin/man
+	env -u GOOS -u GOARCH $(GO) run ./cmd/cronring man --dir $(MANDIR)
+
 # Paths inside DESTDIR; units name /usr/sbin, so another PREFIX edits them.
 UNITS    = $(DESTDIR)$(PREFIX)/lib/systemd/system
 SETTINGS = $(DESTDIR)/etc/cronring/cronring.toml
@@ -95,6 +99,7 @@ install: $(BIN)/cronringd ## install programs, units, manual pages, PAM file: DE
 	install -Dm644 packaging/pam.d/$(FAMILY) $(DESTDIR)/etc/pam.d/cronring
 	test -e $(SETTINGS) || install -Dm644 packaging/cronring.toml $(SETTINGS)
 	for page in man/*.[1-9]; do install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit; done
+	$(BIN)/cronring man -q --dir $(DESTDIR)$(PREFIX)/share/man/man1
 
 # Built by whoever builds; a root without Go only installs.
 $(BIN)/cronringd:
@@ -105,6 +110,7 @@ uninstall: ## remove what install installed; settings, history and crontabs stay
 	test "$$(readlink $(DESTDIR)$(PREFIX)/bin/crontab)" != cronring || rm $(DESTDIR)$(PREFIX)/bin/crontab
 	rm -f $(UNITS)/cronring.service $(UNITS)/cronring.socket $(DESTDIR)/etc/pam.d/cronring
 	for page in man/*.[1-9]; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit; done
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/cronring-*.1
 
 clean: ## remove what was built
 	rm -rf bin dist

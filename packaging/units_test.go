@@ -57,7 +57,7 @@ func TestInstallAndUninstall(t *testing.T) {
 		for _, want := range []string{
 			"/opt/ring/sbin/cronringd", "/opt/ring/bin/cronring", "/opt/ring/bin/crontab", "/etc/pam.d/cronring",
 			"/opt/ring/lib/systemd/system/cronring.service", "/opt/ring/lib/systemd/system/cronring.socket",
-			"/opt/ring/share/man/man8/cronringd.8", "/opt/ring/share/man/man7/cronring-options.7", "/etc/cronring/cronring.toml",
+			"/opt/ring/share/man/man8/cronringd.8", "/opt/ring/share/man/man7/cronring-options.7", "/opt/ring/share/man/man1/cronring-list.1", "/etc/cronring/cronring.toml",
 		} {
 			if !strings.Contains(got+" ", want+" ") {
 				t.Errorf("make install: no %s among %s", want, got)

@@ -73,7 +73,7 @@ func compareSets(t *testing.T, what string, inTree, inPage []string) {
 	slices.Sort(inTree)
 	slices.Sort(inPage)
 	if diff := cmp.Diff(slices.Compact(inTree), slices.Compact(inPage)); diff != "" {
-		t.Errorf("%s of the tree and of man/cronring.1 differ (-tree +page):\n%s", what, diff)
+		t.Errorf("%s of the tree and of the manual page differ (-tree +page):\n%s", what, diff)
 	}
 }
 

@@ -53,7 +53,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
 		},
 		"change": {newEdit(a), newAdd(a), newSet(a), newRm(a), newApply(a), newRevisions(a), newUndo(a)},
-		"more":   {newDoctor(a), newPing(a), newVersion(a), newBridge(a), newCompletion(a)},
+		"more":   {newDoctor(a), newPing(a), newVersion(a), newBridge(a), newCompletion(a), newMan(a)},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
@@ -69,29 +69,6 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		root.AddCommand(topic)
 	}
 	return root
-}
-
-// newExitCodes is a help topic: it has no Run.
-func newExitCodes() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long: `Exit codes:
-
-  0    done
-  1    failed (diff: the schedules differ)
-  2    the command line makes no sense (diff: trouble)
-  3    no such job, run or file
-  4    not allowed
-  5    the daemon cannot be reached
-  6    refused by state: paused, overlapping, draining, nothing to stop, --read-only
-  7    the time of --timeout was over
-  8    a check found problems (lint, config check, db check, doctor, import, status --check)
-  125  run, retry, logs --wait: trouble that is not the job's own
-  130  interrupted
-
-With --wait they give the job's own exit code, or 128+n if signal n ended it.`,
-	}
 }
 
 // usageOf turns complaints about arguments into errors of usage. Without a

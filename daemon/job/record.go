@@ -1,6 +1,8 @@
 package job
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -195,6 +197,9 @@ var sentences = map[Reason]string{
 	DaemonStopped:    "The daemon was told to stop, and the run did not end in time.",
 	DaemonDied:       "The daemon ended while the run was going, so its end was not seen.",
 }
+
+// Reasons are all of the list, in the order of their words.
+func Reasons() []Reason { return slices.Sorted(maps.Keys(sentences)) }
 
 // Sentence says the reason in one sentence, or is "" for an unknown one.
 func (r Reason) Sentence() string { return sentences[r] }

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// exitMeaning is what one exit code says, and of which verbs.
+type exitMeaning struct {
+	code  int
+	text  string
+	verbs []string // nil: of all
+	asks  bool     // only of those that ask the daemon
+}
+
+// exitMeanings are all exit codes: help, the manual pages of the verbs and the tests
+// of both read them here.
+var exitMeanings = []exitMeaning{
+	{code: exitDone, text: "done"},
+	{code: exitFailed, text: "failed"},
+	{code: exitUsage, text: "the command line makes no sense"},
+	{code: 3, text: "no such job, run or file"},
+	{code: 4, text: "not allowed", asks: true},
+	{code: 5, text: "the daemon cannot be reached", asks: true},
+	{code: 6, text: "refused by state: paused, overlapping, draining, nothing to stop, --read-only", asks: true},
+	{code: 7, text: "the time of --timeout was over", asks: true},
+	{code: exitProblems, text: "a check found problems", verbs: []string{"lint", "config", "db", "doctor", "import", "status"}},
+	{code: exitWaitTrouble, text: "trouble that is not the job's own, with --wait", verbs: []string{"run", "retry", "logs"}},
+	{code: exitInterrupted, text: "interrupted"},
+}
+
+// ownMeanings are those of verbs where they are others.
+var ownMeanings = map[string]map[int]string{
+	"diff":   {exitDone: "the schedules are the same", exitFailed: "the schedules differ", exitUsage: "trouble"},
+	"import": {exitFailed: "failed, or with --against the starts differ", exitProblems: "with --strict something would behave differently"},
+	"status": {exitProblems: "with --check there are problems"},
+	"run":    {exitDone: "done, or with --wait the job's own code, or 128+n if signal n ended it"},
+	"retry":  {exitDone: "done, or with --wait the job's own code, or 128+n if signal n ended it"},
+	"logs":   {exitDone: "done, or with --wait the code of the run, or 128+n if signal n ended it"},
+}
+
+// meaningsOf are the exit codes of one verb.
+func meaningsOf(verb *cobra.Command) (of []exitMeaning) {
+	_, asks := verb.Annotations[asksDaemon]
+	for _, m := range exitMeanings {
+		if m.asks && !asks || m.verbs != nil && !slices.Contains(m.verbs, verb.Name()) {
+			continue
+		}
+		if own, ok := ownMeanings[verb.Name()][m.code]; ok {
+			m.text = own
+		}
+		of = append(of, m)
+	}
+	return of
+}
+
+// newExitCodes is a help topic: it has no Run.
+func newExitCodes() *cobra.Command {
+	var text strings.Builder
+	text.WriteString("Exit codes:\n\n")
+	for _, m := range exitMeanings {
+		fmt.Fprintf(&text, "  %-4d %s%s\n", m.code, m.text, verbsOf(m))
+	}
+	text.WriteString("\nWith --wait run, retry and logs give the job's own exit code, or 128+n if signal\nn ended it.")
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: text.String()}
+}
+
+// verbsOf names the verbs that a code is of, and those of which it says
+// something else.
+func verbsOf(m exitMeaning) string {
+	switch {
+	case m.verbs != nil:
+		return " (" + strings.Join(m.verbs, ", ") + ")"
+	case m.code == exitFailed || m.code == exitUsage:
+		return " (diff: " + ownMeanings["diff"][m.code] + ")"
+	}
+	return ""
+}

@@ -1,0 +1,378 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// pageDate is when what the commands do last changed, as the pages of section 1
+// that are written by hand have it.
+const pageDate = "November 22, 2026"
+
+// page is the manual page of a verb. All that it says is made of the tree of
+// commands.
+type page struct {
+	name     string // "cronring-list"
+	short    string
+	verbs    []manual // the verb, and those below it
+	examples []string
+	exits    []exitMeaning
+	seeAlso  []reference
+}
+
+// manual is what a page says of one command line.
+type manual struct {
+	line  string // "cronring backfill"
+	usage string // what follows it
+	long  string
+	flags []*pflag.Flag
+}
+
+// reference is another page.
+type reference struct {
+	name    string
+	section int
+}
+
+func pageName(verb *cobra.Command) string { return "cronring-" + verb.Name() }
+
+func newPage(verb *cobra.Command) *page {
+	p := &page{
+		name: pageName(verb), short: strings.ToLower(verb.Short[:1]) + verb.Short[1:], exits: meaningsOf(verb), seeAlso: seeAlso(verb),
+		verbs: []manual{newManual(verb)},
+	}
+	if verb.Example != "" {
+		p.examples = strings.Split(undented(verb.Example), "\n")
+	}
+	for _, below := range verb.Commands() {
+		p.verbs = append(p.verbs, newManual(below))
+	}
+	return p
+}
+
+func newManual(cmd *cobra.Command) manual {
+	_, usage, _ := strings.Cut(cmd.Use, " ")
+	m := manual{line: cmd.CommandPath(), usage: usage, long: cmd.Long}
+	if m.long == "" {
+		m.long = cmd.Short + "."
+	}
+	for _, alias := range cmd.Aliases {
+		m.long += "\n\ncronring " + alias + " is the same."
+	}
+	cmd.InitDefaultHelpFlag()
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { m.flags = append(m.flags, f) })
+	return m
+}
+
+// undented takes away the indentation that examples have in --help.
+func undented(text string) string {
+	return strings.TrimPrefix(strings.ReplaceAll(text, "\n  ", "\n"), "  ")
+}
+
+// named finds the commands that a text names.
+var named = regexp.MustCompile(`\bcronring ([a-z]+)\b`)
+
+// seeAlso are the page of all commands, those of the commands that the text names,
+// and those of what the verb is about, in the order that pages have.
+func seeAlso(verb *cobra.Command) []reference {
+	all := []reference{{"cronring", 1}}
+	for _, m := range named.FindAllStringSubmatch(verb.Long+"\n"+verb.Example, -1) {
+		if found, _, err := verb.Root().Find(m[1:]); err == nil && found != verb && found.Runnable() && found.HasParent() && found.Name() != "help" {
+			all = append(all, reference{pageName(found), 1})
+		}
+	}
+	if _, asks := verb.Annotations[asksDaemon]; asks {
+		all = append(all, reference{"cronringd", 8})
+	}
+	switch verb.GroupID {
+	case "files", "change":
+		all = append(all, reference{"crontab", 5}, reference{"cronring-options", 7})
+	}
+	switch verb.Name() {
+	case "why", "history", "show", "explain":
+		all = append(all, reference{"cronring-why", 7})
+	case "config", "notify":
+		all = append(all, reference{"cronring.toml", 5})
+	}
+	slices.SortFunc(all, func(a, b reference) int {
+		if a.section != b.section {
+			return a.section - b.section
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return slices.Compact(all)
+}
+
+// block is a paragraph, or lines that stand as they are.
+type block struct {
+	lines   []string
+	literal bool
+}
+
+// blocks reads the text of a help: paragraphs with blank lines between. One that
+// is indented or has columns stands as it is.
+func blocks(text string) (all []block) {
+	for part := range strings.SplitSeq(text, "\n\n") {
+		lines := strings.Split(strings.Trim(part, "\n"), "\n")
+		all = append(all, block{lines, slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "  ") })})
+	}
+	return all
+}
+
+// argument is what a flag takes: how it is called, and whether it can be left out.
+func argument(f *pflag.Flag) (name, usage string, optional bool) {
+	name, usage = pflag.UnquoteUsage(f)
+	switch f.DefValue {
+	case "", "false", "0", "0s", "[]":
+	default:
+		usage += " (default " + f.DefValue + ")"
+	}
+	return name, usage, name != "" && f.NoOptDefVal != ""
+}
+
+// mdoc writes the page in the language of BSD's manuals.
+func (p *page) mdoc() []byte {
+	r := &roff{}
+	r.macro("Dd", pageDate)
+	r.macro("Dt", strings.ToUpper(p.name), "1")
+	r.macro("Os", "cronring")
+	r.macro("Sh", "NAME")
+	r.macro("Nm", p.name)
+	r.macro("Nd", p.short)
+	r.macro("Sh", "SYNOPSIS")
+	for _, m := range p.verbs {
+		r.macro("Nm", `"`+m.line+`"`)
+		if m.usage != "" {
+			r.line(m.usage)
+		}
+	}
+	r.macro("Sh", "DESCRIPTION")
+	r.manual(&p.verbs[0])
+	for i := range p.verbs[1:] {
+		m := &p.verbs[i+1]
+		r.macro("Ss", m.line)
+		r.manual(m)
+	}
+	r.macro("Sh", "EXIT STATUS")
+	r.macro("Bl", "-tag", "-width", "Ds", "-compact")
+	for _, m := range p.exits {
+		r.macro("It", fmt.Sprint(m.code))
+		r.line(m.text)
+	}
+	r.macro("El")
+	if p.examples != nil {
+		r.macro("Sh", "EXAMPLES")
+		r.literal(p.examples)
+	}
+	r.macro("Sh", "SEE ALSO")
+	for i, s := range p.seeAlso {
+		end := " ,"
+		if i == len(p.seeAlso)-1 {
+			end = ""
+		}
+		r.macro("Xr", s.name, fmt.Sprint(s.section)+end)
+	}
+	return []byte(r.b.String())
+}
+
+// roff is a page that is being written.
+type roff struct{ b strings.Builder }
+
+func (r *roff) macro(words ...string) { r.b.WriteString("." + strings.Join(words, " ") + "\n") }
+
+// escapes are the characters that roff would take for something else, or print
+// as another that cannot be pasted into a shell.
+var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
+
+// hyphen is one within a word of prose, which stays what it is.
+var hyphen = regexp.MustCompile(`([a-z])\\-([a-z])`)
+
+// line writes a line of text.
+func (r *roff) line(text string) {
+	text = hyphen.ReplaceAllString(escapes.Replace(text), "$1-$2")
+	if strings.HasPrefix(text, ".") {
+		text = `\&` + text
+	}
+	r.b.WriteString(text + "\n")
+}
+
+// sentences ends a sentence: each begins a line of the source, by which its end
+// is known.
+var sentences = regexp.MustCompile(`([.!?]["')]*) `)
+
+func (r *roff) literal(lines []string) {
+	r.macro("Bd", "-literal", "-offset", "indent")
+	for _, line := range lines {
+		if text := escapes.Replace(line); strings.HasPrefix(text, ".") {
+			r.b.WriteString(`\&` + text + "\n")
+		} else {
+			r.b.WriteString(text + "\n")
+		}
+	}
+	r.macro("Ed")
+}
+
+// manual writes what a command does, and its flags.
+func (r *roff) manual(m *manual) {
+	for i, b := range blocks(m.long) {
+		if i > 0 && !b.literal {
+			r.macro("Pp")
+		}
+		if b.literal {
+			r.literal(b.lines)
+			continue
+		}
+		for text := range strings.SplitSeq(sentences.ReplaceAllString(strings.Join(b.lines, " "), "$1\n"), "\n") {
+			r.line(text)
+		}
+	}
+	if len(m.flags) == 0 {
+		return
+	}
+	r.macro("Pp")
+	r.line("The flags are:")
+	r.macro("Bl", "-tag", "-width", "Ds")
+	for _, f := range m.flags {
+		name, usage, optional := argument(f)
+		item := []string{"It"}
+		if f.Shorthand != "" {
+			item = append(item, "Fl", f.Shorthand, ",")
+		}
+		item = append(item, "Fl", "-"+f.Name)
+		switch {
+		case optional:
+			item = append(item, "Ns", "Op", "=", "Ns", "Ar", name)
+		case name != "":
+			item = append(item, "Ar", `"`+name+`"`)
+		}
+		r.macro(item...)
+		r.line(sentence(usage))
+	}
+	r.macro("El")
+}
+
+// sentence is the text of a flag as a sentence.
+func sentence(text string) string {
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}
+
+// text writes the page for eyes, without any program.
+func (p *page) text(width int) string {
+	w := &pageText{width: width}
+	w.heading("NAME")
+	w.wrapped(7, p.name+" - "+p.short)
+	w.heading("SYNOPSIS")
+	for _, m := range p.verbs {
+		w.wrapped(7, strings.TrimSpace(m.line+" "+m.usage))
+	}
+	w.heading("DESCRIPTION")
+	for i := range p.verbs {
+		if i > 0 {
+			w.b.WriteString("\n   " + p.verbs[i].line + "\n")
+		}
+		w.manual(&p.verbs[i])
+	}
+	w.heading("EXIT STATUS")
+	for _, m := range p.exits {
+		w.item(fmt.Sprint(m.code), m.text)
+	}
+	if p.examples != nil {
+		w.heading("EXAMPLES")
+		w.literal(p.examples)
+	}
+	var others []string
+	for _, s := range p.seeAlso {
+		others = append(others, fmt.Sprintf("%s(%d)", s.name, s.section))
+	}
+	w.heading("SEE ALSO")
+	w.wrapped(7, strings.Join(others, ", "))
+	return w.b.String()
+}
+
+// pageText is a page of plain text that is being written.
+type pageText struct {
+	b     strings.Builder
+	width int
+}
+
+func (w *pageText) heading(name string) {
+	if w.b.Len() > 0 {
+		w.b.WriteString("\n")
+	}
+	w.b.WriteString(name + "\n")
+}
+
+// wrapped writes words in lines that fit, with so many blanks before each.
+func (w *pageText) wrapped(indent int, text string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && indent+len(line)+1+len(word) > w.width {
+			w.b.WriteString(strings.Repeat(" ", indent) + line + "\n")
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	w.b.WriteString(strings.Repeat(" ", indent) + line + "\n")
+}
+
+func (w *pageText) literal(lines []string) {
+	for _, line := range lines {
+		w.b.WriteString("         " + line + "\n")
+	}
+}
+
+// item writes a word, and beside or below it what it means.
+func (w *pageText) item(word, text string) {
+	if len(word) < 5 {
+		var below pageText
+		below.width = w.width
+		below.wrapped(12, text)
+		w.b.WriteString("       " + word + below.b.String()[7+len(word):])
+		return
+	}
+	w.b.WriteString("       " + word + "\n")
+	w.wrapped(12, text)
+}
+
+func (w *pageText) manual(m *manual) {
+	for i, b := range blocks(m.long) {
+		if i > 0 {
+			w.b.WriteString("\n")
+		}
+		if b.literal {
+			w.literal(b.lines)
+		} else {
+			w.wrapped(7, strings.Join(b.lines, " "))
+		}
+	}
+	if len(m.flags) == 0 {
+		return
+	}
+	w.b.WriteString("\n       The flags are:\n\n")
+	for _, f := range m.flags {
+		name, usage, optional := argument(f)
+		word := "--" + f.Name
+		if f.Shorthand != "" {
+			word = "-" + f.Shorthand + ", " + word
+		}
+		switch {
+		case optional:
+			word += "[=" + name + "]"
+		case name != "":
+			word += " " + name
+		}
+		w.item(word, sentence(usage))
+	}
+}

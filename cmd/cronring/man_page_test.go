@@ -1,0 +1,185 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// writtenPages has the program write all pages, and gives them by name.
+func writtenPages(t *testing.T) (dir string, pages map[string]string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "man1")
+	if _, stderr, code := called(t, "", "man", "--dir", dir); code != exitDone {
+		t.Fatalf("cronring man --dir: got exit %d: %s", code, stderr)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = map[string]string{}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[strings.TrimSuffix(strings.TrimPrefix(f.Name(), "cronring-"), ".1")] = string(text)
+	}
+	return dir, pages
+}
+
+// TestManPagesAreTheTree holds the pages of the verbs to the tree, both ways: one
+// page for each verb and none beside, with its flags and those of the verbs below
+// it, and with its exit codes.
+func TestManPagesAreTheTree(t *testing.T) {
+	_, pages := writtenPages(t)
+	var verbs, inPages []string
+	for name := range pages {
+		inPages = append(inPages, name)
+	}
+	for _, verb := range tree(t).Commands() {
+		if verb.Name() == "help" || !verb.IsAvailableCommand() {
+			continue
+		}
+		verbs = append(verbs, verb.Name())
+		page := pages[verb.Name()]
+		var flags, codes []string
+		for _, c := range append(verb.Commands(), verb) {
+			flags = append(flags, flagNames(c)...)
+			if !strings.Contains(page, `.Nm "`+c.CommandPath()+`"`) {
+				t.Errorf("man/cronring-%s.1: got no synopsis of %q", verb.Name(), c.CommandPath())
+			}
+		}
+		compareSets(t, "flags of "+verb.Name(), flags, flagsIn(page))
+		for _, m := range meaningsOf(verb) {
+			codes = append(codes, strings.TrimSpace(m.text))
+		}
+		_, section, _ := strings.Cut(page, ".Sh EXIT STATUS")
+		compareSets(t, "exit codes of "+verb.Name(), codes, submatches(strings.NewReplacer(`\-`, "-", `\(aq`, "'").Replace(section), `(?m)^\.It \d+\n(.*)$`))
+	}
+	compareSets(t, "verbs", verbs, inPages)
+}
+
+func flagNames(c *cobra.Command) (names []string) {
+	c.InitDefaultHelpFlag()
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		names = append(names, "--"+f.Name)
+		if f.Shorthand != "" {
+			names = append(names, "-"+f.Shorthand)
+		}
+	})
+	return names
+}
+
+// TestManPagesReferToPages holds every reference of a page, written or made, to
+// a page that there is, or to one of the host.
+func TestManPagesReferToPages(t *testing.T) {
+	_, pages := writtenPages(t)
+	known := []string{"ssh 1", "less 1", "man 1", "mandoc 1", "timeout 1", "flock 1", "at 1", "cron 8", "anacron 8"}
+	for verb := range pages {
+		known = append(known, "cronring-"+verb+" 1")
+	}
+	written, err := filepath.Glob("../../man/cronring*.[1-9]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob("../../man/crontab.[1-9]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(written, tables...) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(path)
+		known = append(known, strings.TrimSuffix(name, filepath.Ext(name))+" "+filepath.Ext(name)[1:])
+		if strings.HasPrefix(name, "cronring.1") || strings.HasPrefix(name, "cronring-why") {
+			pages[name] = string(text)
+		}
+	}
+	for name, text := range pages {
+		for _, to := range submatches(text, `(?m)^\.Xr (\S+ \d)`) {
+			if !slices.Contains(known, to) {
+				t.Errorf("%s refers to %q: got no such page", name, to)
+			}
+		}
+	}
+}
+
+func TestManPagesLint(t *testing.T) {
+	mandoc, err := exec.LookPath("mandoc")
+	if err != nil {
+		t.Skip("SKIPPED: mandoc is not installed")
+	}
+	dir, pages := writtenPages(t)
+	args := []string{"-T", "lint", "-W", "warning", "../../man/cronring-why.7"}
+	for verb := range pages {
+		args = append(args, filepath.Join(dir, "cronring-"+verb+".1"))
+	}
+	if out, err := exec.Command(mandoc, args...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("mandoc -T lint -W warning of the pages of the verbs: got %v\n%s", err, out)
+	}
+}
+
+// TestManWithoutViewer shows a page where there is neither man nor mandoc: it has
+// all flags, and no line is wider than a terminal but those that stand as they are.
+func TestManWithoutViewer(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, verb := range paged(tree(t)) {
+		stdout, stderr, code := called(t, "", "man", verb.Name())
+		if code != exitDone || stderr != "" {
+			t.Errorf("cronring man %s: got exit %d and %q", verb.Name(), code, stderr)
+		}
+		for _, line := range strings.Split(stdout, "\n") {
+			if len(line) > 80 && !strings.HasPrefix(line, "         ") {
+				t.Errorf("cronring man %s: got a line of %d: %q", verb.Name(), len(line), line)
+			}
+		}
+		for _, flag := range flagNames(verb) {
+			if !regexp.MustCompile(`(?m)^ {7}.*` + regexp.QuoteMeta(flag) + `\b`).MatchString(stdout) {
+				t.Errorf("cronring man %s: got no %s in\n%s", verb.Name(), flag, stdout)
+			}
+		}
+	}
+}
+
+// TestManWithViewer passes on what a program shows, and goes on without one that
+// fails.
+func TestManWithViewer(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	script := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script("man", "exit 16")
+	script("mandoc", `read -r first <"$2"; echo "$1 ${2##*/} $first"`)
+	if got, _, code := called(t, "", "man", "ls"); code != exitDone || got != "-a cronring-list.1 .Dd "+pageDate+"\n" {
+		t.Errorf("cronring man ls: got exit %d and %q, want what mandoc says of the page", code, got)
+	}
+	script("man", `echo "man $1"`)
+	if got, _, _ := called(t, "", "man", "list"); got != "man -l\n" {
+		t.Errorf("cronring man list: got %q, want what man says", got)
+	}
+}
+
+func TestManUnknown(t *testing.T) {
+	_, stderr, code := called(t, "", "man", "lits")
+	if code != 3 || !strings.Contains(stderr, "fix   cronring man list") {
+		t.Errorf("cronring man lits: got exit %d and %q, want 3 and the nearest", code, stderr)
+	}
+	stdout, _, code := called(t, "", "man")
+	if code != exitDone || !strings.Contains(stdout, "cronring-why(1)") {
+		t.Errorf("cronring man: got exit %d and %q, want a list of pages", code, stdout)
+	}
+}
