@@ -1,0 +1,183 @@
+package rendezvous
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Version is that of the specification. Members of one group must have the same.
+const Version = 1
+
+// Weight is a node's share of the keys against that of others, in 65,536ths. A
+// node without weight is no candidate.
+type Weight uint64
+
+// One is the usual weight, Most the largest.
+const (
+	One  Weight = 1 << 16
+	Most Weight = 1 << 40
+)
+
+// WeightOf is the weight nearest below f: exact on every architecture. What is
+// not above 0 weighs nothing.
+func WeightOf(f float64) Weight {
+	switch {
+	case !(f > 0):
+		return 0
+	case f >= float64(Most/One):
+		return Most
+	}
+	return Weight(f * float64(One))
+}
+
+// Times is the weight of a node that is preferred so much.
+func (w Weight) Times(factor Weight) Weight {
+	high, low := bits.Mul64(uint64(w), uint64(factor))
+	if high > 0 || low>>16 > uint64(Most) {
+		return Most
+	}
+	return Weight(low >> 16)
+}
+
+// Node is one of those that keys are shared out among. It is made by NewNode.
+type Node struct {
+	ID     string
+	Weight Weight
+
+	seed uint64
+}
+
+// NewNode returns the node of an ID.
+func NewNode(id string, weight Weight) Node {
+	return Node{ID: id, Weight: weight, seed: mix(Key(id) + 0x9e3779b97f4a7c15)}
+}
+
+// Key is the key of a text: FNV-1a of 64 bits.
+func Key(text string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := 0; i < len(text); i++ {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return h
+}
+
+// mix is the finaliser of SplitMix64.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (n *Node) draw(key uint64) uint64 { return max(mix(key^n.seed), 1) }
+
+// First returns the index of the node that comes first for a key, or -1 if there
+// is none. weigh says what a node weighs for this key: 0 leaves it out, more than
+// its own weight prefers it; nil: what it weighs. It allocates nothing.
+func First(key uint64, nodes []Node, weigh func(i int) Weight) int {
+	first := -1
+	var best place
+	for i := range nodes {
+		w := nodes[i].Weight
+		if weigh != nil {
+			w = weigh(i)
+		}
+		if w == 0 {
+			continue
+		}
+		p := place{node: &nodes[i], draw: nodes[i].draw(key), weight: w}
+		if first < 0 || !p.hopeless(&best) && p.compare(&best) < 0 {
+			first, best = i, p
+		}
+	}
+	return first
+}
+
+// Rank appends the indices of all nodes that weigh something to order, the
+// first first: the first is First's, the second who would come first without it,
+// and so on.
+func Rank(key uint64, nodes []Node, weigh func(i int) Weight, order []int) []int {
+	places := make([]place, 0, len(nodes))
+	for i := range nodes {
+		w := nodes[i].Weight
+		if weigh != nil {
+			w = weigh(i)
+		}
+		if w > 0 {
+			places = append(places, place{node: &nodes[i], index: i, draw: nodes[i].draw(key), weight: w})
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return a.compare(&b) })
+	for i := range places {
+		order = append(order, places[i].index)
+	}
+	return order
+}
+
+// place is where a node stands for a key.
+type place struct {
+	node   *Node
+	index  int
+	draw   uint64
+	weight Weight
+	cost   uint64 // of draw, or 0: not worked out yet
+}
+
+func (p *place) compare(q *place) int {
+	if p.weight != q.weight {
+		p.settle()
+		q.settle()
+		ph, pl := bits.Mul64(p.cost, uint64(q.weight))
+		qh, ql := bits.Mul64(q.cost, uint64(p.weight))
+		switch {
+		case ph < qh || ph == qh && pl < ql:
+			return -1
+		case ph != qh || pl != ql:
+			return 1
+		}
+	}
+	switch {
+	case p.draw > q.draw:
+		return -1
+	case p.draw < q.draw:
+		return 1
+	}
+	return strings.Compare(p.node.ID, q.node.ID)
+}
+
+func (p *place) settle() {
+	if p.cost == 0 {
+		p.cost = cost(p.draw)
+	}
+}
+
+// hopeless tells whether p cannot come before q, by a bound below its cost that
+// is cheap: -log2(u) is more than 1-u. It spares most logarithms of large groups.
+func (p *place) hopeless(q *place) bool {
+	if p.weight == q.weight {
+		return false
+	}
+	q.settle()
+	ph, pl := bits.Mul64(^p.draw>>16, uint64(q.weight))
+	qh, ql := bits.Mul64(q.cost, uint64(p.weight))
+	return ph > qh || ph == qh && pl > ql
+}
+
+// cost is -log2(h / 2^64) in units of 2^-48, rounded up. It is never 0, and never
+// smaller for a smaller h.
+func cost(h uint64) uint64 {
+	z := bits.LeadingZeros64(h)
+	m := h << z
+	var digits uint64
+	for range 48 {
+		high, low := bits.Mul64(m, m)
+		digit := high >> 63
+		digits = digits<<1 | digit
+		if digit == 1 {
+			m = high
+		} else {
+			m = high<<1 | low>>63
+		}
+	}
+	return uint64(z+1)<<48 - digits
+}
