@@ -99,7 +99,7 @@ func (c *tableChange) review(now time.Time) (*crontab.Table, []review.Difference
 		return nil, nil, badUsage("change "+c.old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
 	}
 	found := review.Compare(review.NewVersion(c.table), review.NewVersion(table))
-	review.Count(found, now)
+	review.Count(found, now, review.Week(now))
 	return table, found, nil
 }
 

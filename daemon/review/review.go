@@ -38,15 +38,16 @@ type Difference struct {
 	Kind    string     `json:"kind"`
 	Old     *Side      `json:"old,omitempty"`
 	New     *Side      `json:"new,omitempty"`
-	First   *time.Time `json:"first,omitempty"` // the first instant that only one of the two names, if within the week
+	First   *time.Time `json:"first,omitempty"` // the first instant that only one of the two names, if within the time of Count
 	Changed []string   `json:"changed,omitempty"`
+	Clash   *Clash     `json:"clash,omitempty"` // once FindClashes has looked for it
 }
 
 // Side is a job as one of the two versions has it.
 type Side struct {
 	job.Job
 	Meaning  string         `json:"meaning"`
-	Runs     int            `json:"runs"` // in seven days, once they are counted
+	Runs     int            `json:"runs"` // in the time of Count, once they are counted
 	Entry    *crontab.Entry `json:"-"`
 	schedule cron.Schedule
 }
@@ -75,30 +76,29 @@ func (v Version) side(i int) *Side {
 	return &Side{Job: v.view.Job(i), Meaning: crontab.Describe(e.Schedule), Entry: e, schedule: e.Schedule}
 }
 
-// week is how far a difference looks.
-func week(from time.Time) time.Time { return from.AddDate(0, 0, 7) }
+// Week is how far a difference looks if nobody says.
+func Week(from time.Time) time.Time { return from.AddDate(0, 0, 7) }
 
-func (s *Side) count(from time.Time) {
-	end := week(from)
+func (s *Side) count(from, end time.Time) {
 	s.Runs = 0
 	for t := s.schedule.Next(from.Add(-1)); !t.IsZero() && t.Before(end); t = s.schedule.Next(t) {
 		s.Runs++
 	}
 }
 
-// Count counts the runs of both sides over the seven days from an instant on, and
+// Count counts the runs of both sides from one instant (inclusive) to another, and
 // finds the first that only one of them has.
-func Count(found []Difference, from time.Time) {
+func Count(found []Difference, from, end time.Time) {
 	for i := range found {
 		d := &found[i]
 		if d.Old != nil {
-			d.Old.count(from)
+			d.Old.count(from, end)
 		}
 		if d.New != nil {
-			d.New.count(from)
+			d.New.count(from, end)
 		}
 		if d.Kind == Changed {
-			d.First = firstChange(d.Old.schedule, d.New.schedule, from)
+			d.First = firstChange(d.Old.schedule, d.New.schedule, from, end)
 		}
 	}
 }
@@ -162,10 +162,9 @@ func changes(old *engine.View, k int, now *engine.View, i int) []string {
 	return changed
 }
 
-// firstChange is the first instant of the week that one of the two schedules
+// firstChange is the first instant of the time that one of the two schedules
 // names and the other does not.
-func firstChange(old, now cron.Schedule, from time.Time) *time.Time {
-	end := week(from)
+func firstChange(old, now cron.Schedule, from, end time.Time) *time.Time {
 	within := func(t time.Time) bool { return !t.IsZero() && t.Before(end) }
 	at := from.Add(-1)
 	for {

@@ -36,7 +36,7 @@ func TestCompareTellsWhatChanges(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
 			found := Compare(version(base), version(tc.text))
-			Count(found, noon)
+			Count(found, noon, Week(noon))
 			for _, d := range found {
 				text := d.Kind + " " + string(d.Job)
 				switch d.Kind {
