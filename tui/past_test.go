@@ -43,6 +43,7 @@ func TestTerminalShowsThePast(t *testing.T) {
 	x.keys("f")
 	x.wait("runs: failed")
 	x.gone("fine")
+	x.wait("1/1")
 	x.keys("Enter")
 	x.wait("Output: attack", "exit 3 after")
 	x.keys("g")

@@ -35,6 +35,7 @@ type Row struct {
 	Command   string
 	State     job.State
 	Protected bool          // a person is asked twice before it is changed
+	Fixed     bool          // the account may not change its entry: see Status.Denied
 	Acked     bool          // the newest run failed, and a person has seen it
 	Next      time.Time     // zero: nothing planned
 	Began     time.Time     // start of the oldest run that lives; zero: none has started

@@ -51,6 +51,7 @@ const (
 	hasEnding
 	hasWhy
 	hasLive
+	hasFixed
 )
 
 // BoardEncoder writes updates. Its zero value begins a stream.
@@ -200,7 +201,7 @@ func (r *Row) has() (has uint64) {
 	}{
 		{hasProtected, r.Protected}, {hasAcked, r.Acked}, {hasNext, !r.Next.IsZero()}, {hasBegan, !r.Began.IsZero()},
 		{hasLast, !r.Last.IsZero()}, {hasHeldUntil, !r.HeldUntil.IsZero()}, {hasEnding, r.Ending != ""},
-		{hasWhy, r.Why != ""}, {hasLive, r.Live != 0},
+		{hasWhy, r.Why != ""}, {hasLive, r.Live != 0}, {hasFixed, r.Fixed},
 	} {
 		if f.set {
 			has |= f.bit
@@ -352,7 +353,7 @@ func (f *frame) row(r *Row) {
 		return
 	}
 	r.State = boardStates[state]
-	r.Protected, r.Acked = has&hasProtected != 0, has&hasAcked != 0
+	r.Protected, r.Acked, r.Fixed = has&hasProtected != 0, has&hasAcked != 0, has&hasFixed != 0
 	r.Job = job.ID(f.text())
 	r.User, r.Table, r.Schedule, r.Zone = f.shared(), f.shared(), f.shared(), f.shared()
 	r.Line = int(f.unsigned())

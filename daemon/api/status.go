@@ -20,6 +20,16 @@ type Status struct {
 	Day      *Totals           `json:"day,omitempty"`      // the last 24 hours of all jobs; only for accounts that see all
 	Errors   int               `json:"errors,omitempty"`   // lines of crontab files that do not count
 	Warnings int               `json:"warnings,omitempty"`
+	Denied   Denied            `json:"denied,omitzero"`
+}
+
+// Denied is what the account that asks may not do, and why, for programs that
+// offer it to people: each is the end of a sentence, and empty where it may. The
+// daemon refuses all the same.
+type Denied struct {
+	Reload  string `json:"reload,omitempty"`  // having all tables read again
+	Entries string `json:"entries,omitempty"` // changing entries of tables that are not its own: see Row.Fixed
+	Crontab string `json:"crontab,omitempty"` // changing its own crontab
 }
 
 // Upcoming is one start to come.

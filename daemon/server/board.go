@@ -74,6 +74,7 @@ type board struct {
 	watch *watcher
 	send  func(*api.BoardUpdate) error
 	seed  maphash.Seed
+	own   string // table of the peer's own
 
 	names   *numbering
 	view    *engine.View
@@ -85,13 +86,15 @@ type board struct {
 	head    api.Status
 	remarks struct{ errors, warnings int }
 	totals  *totals
+	denied  api.Denied
+	asked   time.Time // when that was found out
 }
 
 // unseen is the state of a job that the reader does not see.
 const unseen = 255
 
 func newBoard(s *Server, p peer, w *watcher, send func(*api.BoardUpdate) error) *board {
-	return &board{s: s, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), totals: &totals{told: make(chan struct{}, 1)}}
+	return &board{s: s, peer: p, watch: w, send: send, seed: maphash.MakeSeed(), own: s.desk.ownTable(p), totals: &totals{told: make(chan struct{}, 1)}}
 }
 
 // run sends until ctx ends.
@@ -334,6 +337,10 @@ func (b *board) compare(p *painter, slots []int32, u *api.BoardUpdate) bool {
 func (b *board) newHead() *api.Status {
 	h := b.s.head(b.view, b.now)
 	h.Problems, h.Notices = someProblems(h.Problems), someProblems(h.Notices)
+	if b.now.Sub(b.asked).Abs() >= longIdle {
+		b.denied, b.asked = b.s.denied(b.peer), b.now
+	}
+	h.Denied = b.denied
 	h.Errors, h.Warnings, h.Day = b.remarks.errors, b.remarks.warnings, b.totals.newest()
 	soonest := -1
 	for slot, state := range b.state {

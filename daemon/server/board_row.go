@@ -19,6 +19,7 @@ type painter struct {
 	view   *engine.View
 	now    time.Time
 	peer   peer
+	own    string // table that the peer may change, if it is no keeper
 	pasts  []past
 	live   map[int32][]*job.Run // runs that live and that the reader sees
 	marked map[int32]bool       // jobs that a pause or a trouble is known of; nil: any may be one
@@ -26,7 +27,9 @@ type painter struct {
 
 // painter makes one for some jobs, or for all.
 func (b *board) painter(slots []int32) *painter {
-	p := &painter{memory: b.s.boards, names: b.names, view: b.view, now: b.now, peer: b.peer, live: map[int32][]*job.Run{}}
+	p := &painter{
+		memory: b.s.boards, names: b.names, view: b.view, now: b.now, peer: b.peer, own: b.own, live: map[int32][]*job.Run{},
+	}
 	var wanted map[int32]bool
 	if slots == nil {
 		p.marked = map[int32]bool{}
@@ -100,7 +103,8 @@ func (p *painter) row(slot int32, l *past) (r api.Row, due int64) {
 	r = api.Row{
 		Job: p.view.ID(i), User: e.User(), Table: e.Table().Name, Line: e.Line(), Schedule: oneLine(startsOn(e, o)),
 		Zone: e.Zone().String(), Command: oneLine(e.Command()), State: c.state(), Protected: o.Protect, Acked: s.acked,
-		Next: p.view.Next(i, p.now).UTC(), Live: len(p.live[slot]), LastRun: l.run, Ending: l.ending, Streak: int(l.streak),
+		Fixed: !p.peer.keeper && (p.own == "" || e.Table().Name != p.own),
+		Next:  p.view.Next(i, p.now).UTC(), Live: len(p.live[slot]), LastRun: l.run, Ending: l.ending, Streak: int(l.streak),
 		Why: oneLine(s.why(c, p.waiting(slot))),
 	}
 	if l.run != 0 {

@@ -104,7 +104,9 @@ func (r *reader) check(when string) {
 	want := map[job.ID]api.Row{}
 	for _, st := range all {
 		states[st.State]++
-		want[st.Job.ID] = r.w.rowOf(st)
+		row := r.w.rowOf(st)
+		row.Fixed = !c.peer.keeper
+		want[st.Job.ID] = row
 	}
 	if diff := cmp.Diff(want, forgetWhy(r.rows)); diff != "" {
 		r.t.Fatalf("%s, board of %s (-list +board):\n%s", when, c.peer, diff)

@@ -25,7 +25,7 @@ func (s *Server) healthNow() api.Health {
 func (s *Server) status(ctx context.Context, c *call) error {
 	jobs := c.visible()
 	st := s.head(c.view, c.now)
-	st.Jobs = len(jobs)
+	st.Jobs, st.Denied = len(jobs), s.denied(c.peer)
 	if err := s.addStates(ctx, c, &st, jobs); err != nil {
 		st.Problems = append(st.Problems, unreadable(err))
 	}

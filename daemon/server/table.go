@@ -311,10 +311,7 @@ func (s *Server) loaded(c *call, d *desk) []api.Table {
 			f.warnings++
 		}
 	}
-	own := ""
-	if path, err := d.Places.UserTable(c.peer.name); err == nil && len(d.Files) == 0 {
-		own = path
-	}
+	own := d.ownTable(c.peer)
 	list, at := []api.Table{}, map[string]int{}
 	put := func(path string) *api.Table {
 		i, ok := at[path]

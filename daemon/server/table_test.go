@@ -1,14 +1,18 @@
 package server
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -192,5 +196,54 @@ func TestTableConfigNamesZone(t *testing.T) {
 	text.Zone = "no/such"
 	if c := text.Config(time.LoadLocation); c.Local != time.Local {
 		t.Errorf("got %v, want the local zone", c.Local)
+	}
+}
+
+// What an account may not do it is told beforehand, and by what the daemon goes
+// by when it is asked.
+func TestStatusTellsWhatIsDenied(t *testing.T) {
+	h := newHost(t, newWorld(t, annsTable))
+	if _, e := h.install(annUID, "", "#@ name=own\n* * * * * true\n"); e != nil {
+		t.Fatal(e)
+	}
+	table, _ := crontab.Parse(filepath.Join(h.places.Users, "ann"), "#@ name=own\n* * * * * true\n", crontab.Config{Owner: "ann", Zone: time.LoadLocation})
+	system, _ := crontab.Parse("/etc/cron.d/etl", annsTable, crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	h.step(engine.Load{Tables: []*crontab.Table{system, table}})
+	h.file(h.places.Deny, "bob\n", 0o644)
+	for _, tc := range []struct {
+		uid   uint32
+		may   []string
+		fixed map[job.ID]bool // of the jobs that it sees
+	}{
+		{0, []string{"reload", "entries", "crontab"}, map[job.ID]bool{"ann-job": false, "bob-job": false, "own": false}},
+		{annUID, []string{"crontab"}, map[job.ID]bool{"ann-job": true, "own": false}},
+		{bobUID, nil, map[job.ID]bool{"bob-job": true}},
+		{noneUID, nil, map[job.ID]bool{}},
+	} {
+		var st api.Status
+		h.ask(tc.uid, "GET", "/v1/status", "", &st)
+		for name, why := range map[string]string{"reload": st.Denied.Reload, "entries": st.Denied.Entries, "crontab": st.Denied.Crontab} {
+			if may := slices.Contains(tc.may, name); may != (why == "") {
+				t.Errorf("uid %d: %s is denied for %q, may is %t", tc.uid, name, why, may)
+			}
+		}
+		if _, e := h.ask(tc.uid, "GET", "/v1/table", "", nil); (e == nil) != (st.Denied.Crontab == "") {
+			t.Errorf("uid %d: its own table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Crontab)
+		}
+		if _, e := h.ask(tc.uid, "GET", "/v1/table?file=/etc/cron.d/etl", "", nil); (e != nil && e.Kind == api.NotAllowed) != (st.Denied.Entries != "") {
+			t.Errorf("uid %d: another table is answered with %v, and it was told %q", tc.uid, e, st.Denied.Entries)
+		}
+		if _, e := h.ask(tc.uid, "POST", "/v1/reload", "", nil); (e != nil) != (st.Denied.Reload != "") {
+			t.Errorf("uid %d: a reload is answered with %v, and it was told %q", tc.uid, e, st.Denied.Reload)
+		}
+		r := h.reader(h.server(), tc.uid)
+		r.round()
+		fixed := map[job.ID]bool{}
+		for id, row := range r.rows {
+			fixed[id] = row.Fixed
+		}
+		if !maps.Equal(fixed, tc.fixed) || r.head.Denied != st.Denied {
+			t.Errorf("uid %d: the board has %v and %+v, want %v and %+v", tc.uid, fixed, r.head.Denied, tc.fixed, st.Denied)
+		}
 	}
 }

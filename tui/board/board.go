@@ -88,6 +88,7 @@ const (
 const (
 	protected = 1 << iota
 	acked
+	fixed
 	unsorted // it is in fresh
 )
 
@@ -217,6 +218,9 @@ func (b *Board) set(slot Slot, row *api.Row) {
 	if row.Acked {
 		c.flags[slot] |= acked
 	}
+	if row.Fixed {
+		c.flags[slot] |= fixed
+	}
 	c.user[slot], c.table[slot], c.schedule[slot] = b.words.of(row.User), b.words.of(row.Table), b.words.of(row.Schedule)
 	c.line[slot], c.streak[slot], c.live[slot] = int32(row.Line), int32(row.Streak), int32(row.Live)
 	c.zone[slot], c.ending[slot], c.why[slot] = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
@@ -271,7 +275,7 @@ func (b *Board) Row(s Slot) api.Row {
 	return api.Row{
 		Job: job.ID(b.nameOf(s)), Command: string(b.commandOf(s)), Line: int(c.line[s]),
 		User: b.words.text(c.user[s]), Table: b.words.text(c.table[s]), Schedule: b.words.text(c.schedule[s]), Zone: b.words.text(c.zone[s]),
-		State: severities[c.state[s]], Protected: c.flags[s]&protected != 0, Acked: c.flags[s]&acked != 0,
+		State: severities[c.state[s]], Protected: c.flags[s]&protected != 0, Acked: c.flags[s]&acked != 0, Fixed: c.flags[s]&fixed != 0,
 		Next: instant(c.next[s]), Began: instant(c.began[s]), Last: instant(c.last[s]), HeldUntil: instant(c.until[s]),
 		Live: int(c.live[s]), LastRun: job.RunID(c.run[s]), Took: time.Duration(c.took[s]), Streak: int(c.streak[s]),
 		Ending: b.words.text(c.ending[s]), Why: b.words.text(c.why[s]),

@@ -102,7 +102,7 @@ func someRow(r *rand.Rand, n int) api.Row {
 	word := func() string { return words[r.IntN(len(words))] }
 	return api.Row{
 		Job: job.ID(fmt.Sprintf("%s-%d", []string{"Job", "etl", "b"}[n%3], n)), User: word(), Table: "/etc/cron.d/" + word(), Line: r.IntN(5), Schedule: word(),
-		Zone: word(), Command: word() + " " + word(), State: severities[r.IntN(len(severities))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0,
+		Zone: word(), Command: word() + " " + word(), State: severities[r.IntN(len(severities))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0, Fixed: r.IntN(2) == 0,
 		Next: when(), Began: when(), Live: r.IntN(3), LastRun: job.RunID(r.IntN(100)), Last: when(), Took: time.Duration(r.IntN(5)) * time.Second,
 		Ending: word(), Streak: r.IntN(3), HeldUntil: when(), Why: fmt.Sprint(word(), r.IntN(1000)),
 	}

@@ -39,11 +39,7 @@ func (s *Shell) word(a keys.Action) string {
 
 // press does what a key of Subject does, to a subject of somebody's choice.
 func (s *Shell) press(a keys.Action, about Subject) {
-	why := s.refusesAll(a)
-	if why == "" {
-		why = s.refusesSubject(a, about)
-	}
-	switch {
+	switch why := s.refusesFor(a, about); {
 	case why != "":
 		s.warn(s.word(a) + ": " + why)
 	case !s.do(a, about):
@@ -53,13 +49,21 @@ func (s *Shell) press(a keys.Action, about Subject) {
 
 // refuses says why an action does nothing now.
 func (s *Shell) refuses(a keys.Action) string {
-	if why := s.refusesAll(a); why != "" {
-		return why
-	}
-	if why := s.refusesSubject(a, s.front().Subject(s.w)); why != "" {
+	if why := s.refusesFor(a, s.front().Subject(s.w)); why != "" {
 		return why
 	}
 	return s.front().Refuses(s.w, a)
+}
+
+// refusesFor says why an action does nothing to a subject.
+func (s *Shell) refusesFor(a keys.Action, about Subject) string {
+	if why := s.refusesAll(a); why != "" {
+		return why
+	}
+	if why := s.refusesSubject(a, about); why != "" {
+		return why
+	}
+	return s.w.bars(a, about)
 }
 
 // refusesAll says why an action does nothing now, whatever it is about.
@@ -71,6 +75,9 @@ func (s *Shell) refusesAll(a keys.Action) string {
 		case !l.Live:
 			return "the daemon does not answer"
 		}
+	}
+	if a == keys.Reload && s.w.Status.Denied.Reload != "" {
+		return s.w.Status.Denied.Reload
 	}
 	if a == keys.Undo && len(s.undo) == 0 {
 		return "nothing was changed here that can be undone; for files: cronring undo"

@@ -74,6 +74,27 @@ func (s *Shell) refusesSubject(a keys.Action, about Subject) string {
 	return ""
 }
 
+// bars says why the account may not change what an action changes, as the daemon
+// has told: it refuses all the same.
+func (w *World) bars(a keys.Action, about Subject) string {
+	denied := &w.Status.Denied
+	switch a {
+	case keys.Edit, keys.Delete:
+		for _, r := range w.rows(about) {
+			switch {
+			case r.Fixed && len(about.Jobs) > 1:
+				return string(r.Job) + ": " + denied.Entries
+			case r.Fixed:
+				return denied.Entries
+			}
+		}
+		return denied.Crontab
+	case keys.Add, keys.External, keys.Revisions, keys.Restore:
+		return denied.Crontab
+	}
+	return ""
+}
+
 // rows are those of the jobs that an action is about.
 func (w *World) rows(about Subject) []api.Row {
 	rows := make([]api.Row, 0, len(about.Jobs))

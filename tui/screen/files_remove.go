@@ -20,6 +20,15 @@ func (w *World) placed(s Subject) Subject {
 	return s
 }
 
+// room is where an entry is added: in the file of the subject, or in the person's
+// own if that is not theirs to change.
+func (w *World) room(s Subject) Subject {
+	if row, ok := w.row(s); ok && row.Fixed {
+		return Subject{}
+	}
+	return w.placed(s)
+}
+
 // remove takes the entries of jobs out of their files.
 func (w *World) remove(about Subject) Do {
 	const shown = 8

@@ -2,6 +2,8 @@ package screen
 
 import (
 	"cmp"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,37 +19,46 @@ import (
 type verb struct {
 	word   string
 	action keys.Action
-	jobs   bool // it is about jobs
+	about  reach
 	help   string
 }
 
+// reach is how many jobs a verb takes.
+type reach uint8
+
+const (
+	noJob reach = iota
+	oneJob
+	someJobs
+)
+
 // verbs are in the order in which they are offered.
 var verbs = []verb{
-	{"run", keys.Run, true, "run now"},
-	{"why", keys.Explain, true, "explain the last missed or failed occurrence"},
-	{"logs", keys.ShowOutput, true, "see its output"},
-	{"show", keys.Open, true, "everything about it"},
-	{"pause", keys.Pause, true, "stop scheduling it, or schedule it again"},
-	{"stop", keys.Stop, true, "end what runs of it"},
-	{"ack", keys.Acknowledge, true, "acknowledge its failure"},
-	{"retry", keys.Retry, true, "run what failed again, as the same occurrence"},
-	{"backfill", keys.Backfill, true, "run its past"},
-	{"edit", keys.Edit, true, "edit its line"},
-	{"rm", keys.Delete, true, "delete its entry"},
-	{"dst", keys.ShowDST, true, "what the next changes of the clocks do"},
-	{"list", keys.ShowJobs, false, "the jobs"},
-	{"history", keys.ShowRuns, false, "every run, newest first"},
-	{"timeline", keys.ShowTimeline, false, "past and coming runs on one axis"},
-	{"files", keys.ShowFiles, false, "the crontab files"},
-	{"ring", keys.ShowRing, false, "the ring of hosts"},
-	{"incident", keys.ShowGroups, false, "failures by shared cause"},
-	{"add", keys.Add, false, "add an entry"},
-	{"undo", keys.Undo, false, "undo the last change"},
-	{"reload", keys.Reload, false, "read all crontab files again"},
-	{"views", keys.Views, false, "saved views"},
-	{"log", keys.CommandLog, false, "what was done here"},
-	{"help", keys.Help, false, "the keys of this screen"},
-	{"quit", keys.Quit, false, "end the dashboard"},
+	{"run", keys.Run, someJobs, "run now"},
+	{"why", keys.Explain, oneJob, "explain the last missed or failed occurrence"},
+	{"logs", keys.ShowOutput, oneJob, "see its output"},
+	{"show", keys.Open, oneJob, "everything about it"},
+	{"pause", keys.Pause, someJobs, "stop scheduling it, or schedule it again"},
+	{"stop", keys.Stop, someJobs, "end what runs of it"},
+	{"ack", keys.Acknowledge, someJobs, "acknowledge its failure"},
+	{"retry", keys.Retry, someJobs, "run what failed again, as the same occurrence"},
+	{"backfill", keys.Backfill, oneJob, "run its past"},
+	{"edit", keys.Edit, oneJob, "edit its line"},
+	{"rm", keys.Delete, someJobs, "delete its entry"},
+	{"dst", keys.ShowDST, oneJob, "what the next changes of the clocks do"},
+	{"list", keys.ShowJobs, noJob, "the jobs"},
+	{"history", keys.ShowRuns, noJob, "every run, newest first"},
+	{"timeline", keys.ShowTimeline, noJob, "past and coming runs on one axis"},
+	{"files", keys.ShowFiles, noJob, "the crontab files"},
+	{"ring", keys.ShowRing, noJob, "the ring of hosts"},
+	{"incident", keys.ShowGroups, noJob, "failures by shared cause"},
+	{"add", keys.Add, noJob, "add an entry"},
+	{"undo", keys.Undo, noJob, "undo the last change"},
+	{"reload", keys.Reload, noJob, "read all crontab files again"},
+	{"views", keys.Views, noJob, "saved views"},
+	{"log", keys.CommandLog, noJob, "what was done here"},
+	{"help", keys.Help, noJob, "the keys of this screen"},
+	{"quit", keys.Quit, noJob, "end the dashboard"},
 }
 
 // palette is where a command is typed.
@@ -59,9 +70,10 @@ type palette struct {
 
 // candidate is a command that what was typed may mean.
 type candidate struct {
-	verb verb
-	job  job.ID // of those about jobs
-	rest string // more words, passed on
+	verb  verb
+	words []string // the jobs, as the command line takes them
+	jobs  []job.ID // those that they name
+	bar   string   // why the words mean nothing; empty: they do
 }
 
 func newPalette(s *Shell) *palette {
@@ -73,36 +85,107 @@ func newPalette(s *Shell) *palette {
 // maxCandidates bounds what is offered.
 const maxCandidates = 50
 
-// find lists what the text may mean: the first word is a verb, the second a job.
+// find lists what the text may mean: the first word is a verb, the others name
+// jobs.
 func (p *palette) find(s *Shell) {
-	text := strings.TrimLeft(p.line.Text(), " ")
-	word, rest, spaced := strings.Cut(text, " ")
+	word, rest, spaced := strings.Cut(strings.TrimLeft(p.line.Text(), " "), " ")
 	p.cursor, p.found = 0, nil
 	fitting := verbsFor(word)
-	if !spaced || rest == "" {
-		about := s.front().Subject(s.w)
-		for _, v := range fitting {
-			switch {
-			case !v.jobs:
-				p.found = append(p.found, candidate{verb: v})
-			case len(about.Jobs) > 0:
-				p.found = append(p.found, candidate{verb: v, job: about.Jobs[0]})
-			}
-		}
-		if spaced && len(fitting) > 0 && fitting[0].jobs {
-			p.found = append(p.found, p.withJobs(s.w, fitting[:1], "", "")...)
+	names := strings.Fields(rest)
+	if len(names) == 0 {
+		p.found = offered(s, fitting)
+		if spaced && len(fitting) > 0 && fitting[0].about != noJob {
+			p.found = append(p.found, withJobs(s.w, fitting[0], nil, "")...)
 		}
 		return
 	}
-	name, more, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
-	p.found = p.withJobs(s.w, fitting, name, more)
-	if len(p.found) == 1 { // the job is clear: what else could be done with it
+	i := slices.IndexFunc(fitting, func(v verb) bool { return v.about != noJob })
+	if i < 0 {
+		return
+	}
+	last := ""
+	if !strings.HasSuffix(rest, " ") {
+		names, last = names[:len(names)-1], names[len(names)-1]
+	}
+	p.found = named(s.w, fitting[i], names, last)
+	if len(p.found) == 1 && len(p.found[0].jobs) == 1 { // the job is clear: what else could be done with it
 		for _, v := range verbs {
-			if v.jobs && v.word != p.found[0].verb.word {
-				p.found = append(p.found, candidate{verb: v, job: p.found[0].job})
+			if v.about != noJob && v.word != p.found[0].verb.word {
+				p.found = append(p.found, candidate{verb: v, words: p.found[0].words, jobs: p.found[0].jobs})
 			}
 		}
 	}
+}
+
+// offered are verbs about the job that is selected: where none is, without one.
+func offered(s *Shell, fitting []verb) []candidate {
+	var found []candidate
+	about := s.front().Subject(s.w)
+	for _, v := range fitting {
+		c := candidate{verb: v}
+		if v.about != noJob && len(about.Jobs) > 0 {
+			c.jobs, c.words = about.Jobs[:1], []string{string(about.Jobs[0])}
+		}
+		found = append(found, c)
+	}
+	return found
+}
+
+// named are the commands of a verb and the jobs of some words; what is typed last
+// may be the beginning of a name.
+func named(w *World, v verb, words []string, last string) []candidate {
+	c := candidate{verb: v, words: words}
+	for _, word := range words {
+		c.add(w, word)
+	}
+	if c.bar == "" && last != "" && !isPattern(w, last) {
+		if found := withJobs(w, v, &c, last); len(found) > 0 {
+			return found
+		}
+	}
+	if last != "" {
+		c.words = append(slices.Clip(words), last)
+		c.add(w, last)
+	}
+	c.judge()
+	return []candidate{c}
+}
+
+// add adds the jobs that a word names.
+func (c *candidate) add(w *World, word string) {
+	before := len(c.jobs)
+	_, exact := w.Board.Find(job.ID(word))
+	switch {
+	case exact:
+		c.jobs = append(c.jobs, job.ID(word))
+	case strings.HasPrefix(word, "-"):
+		c.bar = "options are for the command line: ctrl+y copies it"
+	case isPattern(w, word):
+		for id := range w.Board.Jobs() {
+			if ok, _ := path.Match(word, string(id)); ok {
+				c.jobs = append(c.jobs, id)
+			}
+		}
+		slices.Sort(c.jobs[before:])
+	}
+	if len(c.jobs) == before && c.bar == "" {
+		c.bar = "no job is called " + word
+	}
+}
+
+// judge says why a command cannot be about as many jobs as it names.
+func (c *candidate) judge() {
+	slices.Sort(c.jobs)
+	c.jobs = slices.Compact(c.jobs)
+	if c.bar == "" && c.verb.about == oneJob && len(c.jobs) > 1 {
+		c.bar = "one job at a time"
+	}
+}
+
+// isPattern tells a pattern for names from a name.
+func isPattern(w *World, word string) bool {
+	_, exact := w.Board.Find(job.ID(word))
+	return !exact && strings.ContainsAny(word, "*?[")
 }
 
 // verbsFor are those that begin with a word, an exact one first.
@@ -126,16 +209,18 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// withJobs are the first of some verbs that are about jobs, with the jobs that a
-// name may mean: those that begin with it first.
-func (p *palette) withJobs(w *World, fitting []verb, name, more string) []candidate {
-	i := slices.IndexFunc(fitting, func(v verb) bool { return v.jobs })
-	if i < 0 {
-		return nil
-	}
+// withJobs are a verb with each of the jobs that a name may mean, after those that
+// were named before.
+func withJobs(w *World, v verb, before *candidate, name string) []candidate {
 	var found []candidate
 	for _, id := range jobsNamed(w.Board, name) {
-		found = append(found, candidate{fitting[i], id, more})
+		c := candidate{verb: v, words: []string{string(id)}, jobs: []job.ID{id}}
+		if before != nil {
+			c.words = append(slices.Clip(before.words), string(id))
+			c.jobs = append(slices.Clip(before.jobs), id)
+		}
+		c.judge()
+		found = append(found, c)
 	}
 	return found
 }
@@ -189,33 +274,62 @@ func (p *palette) enter(s *Shell) {
 	if p.cursor >= len(p.found) {
 		return
 	}
-	s.over = nil
 	c := p.found[p.cursor]
-	s.trigger = "enter"
-	if !c.verb.jobs {
-		s.act(c.verb.action)
+	if c.verb.about != noJob && len(c.words) == 0 { // which one is to be typed yet
+		p.line.Set(c.text() + " ")
+		p.find(s)
 		return
 	}
-	s.press(c.verb.action, Subject{Jobs: []job.ID{c.job}})
+	s.over = nil
+	s.trigger = "enter"
+	switch {
+	case c.verb.about == noJob:
+		s.act(c.verb.action)
+	case c.bar != "":
+		s.warn(c.verb.word + ": " + c.bar)
+	default:
+		s.press(c.verb.action, c.subject())
+	}
 }
 
-func (c candidate) text() string {
-	if !c.verb.jobs {
-		return c.verb.word
+// subject is what the command is about.
+func (c candidate) subject() Subject { return Subject{Jobs: c.jobs, Marked: len(c.jobs) > 1} }
+
+// refusal says why the command does nothing now.
+func (c candidate) refusal(s *Shell) string {
+	switch {
+	case c.bar != "":
+		return c.bar
+	case c.verb.about == noJob:
+		return s.refuses(c.verb.action)
+	case len(c.jobs) == 0:
+		return ""
 	}
-	return c.verb.word + " " + string(c.job)
+	return s.refusesFor(c.verb.action, c.subject())
 }
+
+func (c candidate) text() string { return strings.Join(append([]string{c.verb.word}, c.words...), " ") }
 
 // command is the one for a shell.
 func (c candidate) command(s *Shell) []string {
-	if !c.verb.jobs {
-		if b, ok := s.w.Keys.Binding(c.verb.action, keys.Everywhere, keys.Subject); ok && b.Command != "" {
-			return strings.Fields(b.Command)
-		}
-		return []string{"cronring"}
+	if c.verb.about != noJob {
+		return append([]string{"cronring", c.verb.word}, c.words...)
 	}
-	words := []string{"cronring", c.verb.word, string(c.job)}
-	return append(words, strings.Fields(c.rest)...)
+	if b, ok := s.w.Keys.Binding(c.verb.action, keys.Everywhere, keys.Subject); ok && b.Command != "" {
+		return strings.Fields(b.Command)
+	}
+	return []string{"cronring"}
+}
+
+// helpText says what the command does, and to how many jobs.
+func (c candidate) helpText() string {
+	switch {
+	case c.verb.about != noJob && len(c.words) == 0:
+		return c.verb.help + ": of which job?"
+	case len(c.jobs) > 1:
+		return fmt.Sprintf("%s: %d jobs", c.verb.help, len(c.jobs))
+	}
+	return c.verb.help
 }
 
 func (p *palette) height(_ *Shell, _, room int) int {
@@ -249,21 +363,21 @@ func (p *palette) column(width int) int {
 func (p *palette) drawCandidate(row canvas.View, s *Shell, i int) {
 	c := p.found[i]
 	style := canvas.Style{}
-	if i == p.cursor {
-		row.Put(1, 0, s.w.Glyphs.Cursor, canvas.Style{})
-		style.Bold = true
-	}
-	wide := p.column(row.Width())
-	row.PutCut(3, 0, wide-4, c.text(), s.w.Glyphs.Ellipsis, style)
-	help := c.verb.help
-	if why := s.refuses(c.verb.action); why != "" && !c.verb.jobs {
+	help := c.helpText()
+	if why := c.refusal(s); why != "" {
 		help, style = help+" ("+why+")", canvas.Style{Role: canvas.Off}
 	}
+	name := style
+	if i == p.cursor {
+		row.Put(1, 0, s.w.Glyphs.Cursor, canvas.Style{})
+		name.Bold = true
+	}
+	wide := p.column(row.Width())
+	row.PutCut(3, 0, wide-4, c.text(), s.w.Glyphs.Ellipsis, name)
 	room := row.Width() - wide - 2
 	if b, ok := s.w.Keys.Binding(c.verb.action, s.front().Scope(), keys.Subject, keys.List, keys.Everywhere); ok && len(b.Keys) > 0 {
 		row.PutRight(0, b.Keys[0]+"  ", canvas.Style{Bold: true})
 		room -= len(b.Keys[0]) + 3
 	}
-	style.Bold = false
 	row.PutCut(wide, 0, room, help, s.w.Glyphs.Ellipsis, style)
 }

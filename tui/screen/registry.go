@@ -28,5 +28,5 @@ var openers = map[keys.Action]func(w *World, s Subject) Screen{
 	keys.ShowGroups: func(*World, Subject) Screen { return NewIncident() },
 	keys.PageOutput: func(_ *World, s Subject) Screen { return NewPager(s) },
 	keys.Edit:       func(w *World, s Subject) Screen { return NewEditor(w.placed(s)) },
-	keys.Add:        func(w *World, s Subject) Screen { return NewEntry(w.placed(s)) },
+	keys.Add:        func(w *World, s Subject) Screen { return NewEntry(w.room(s)) },
 }

@@ -390,19 +390,111 @@ func TestPaletteFindsVerbsAndJobs(t *testing.T) {
 		{"pause NTP", "pause ntp-check"}, {"qu", "quit"},
 	} {
 		s, _ := newTestShell(t)
-		typeKeys(s, ":")
-		for _, r := range tc.typed {
-			name := string(r)
-			if r == ' ' {
-				s.Key(s.now, Key{Name: "space", Text: " "})
-				continue
-			}
-			typeKeys(s, name)
-		}
+		typeText(s, ":"+tc.typed)
 		p := s.over.(*palette)
 		if len(p.found) == 0 || p.found[0].text() != tc.want {
 			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.want)
 		}
+	}
+}
+
+// typeText types letters and blanks.
+func typeText(s *Shell, text string) {
+	for _, r := range text {
+		if r == ' ' {
+			s.Key(s.now, Key{Name: "space", Text: " "})
+			continue
+		}
+		typeKeys(s, string(r))
+	}
+}
+
+// Where no job is selected, the palette asks for one by name, or by a pattern for
+// several.
+func TestPaletteNamesJobsAnywhere(t *testing.T) {
+	for _, tc := range []struct {
+		typed string
+		first string   // what is offered first
+		asked []string // of the daemon, once it is chosen
+		says  string   // on the screen then
+	}{
+		{typed: "pause", first: "pause", says: "pause apt-daily"},
+		{typed: "pause [ez]*", first: "pause [ez]*", asked: []string{"pause etl-orders zfs-scrub"}, says: "paused 2 jobs"},
+		{typed: "pause etl-orders log", first: "pause etl-orders logrotate", asked: []string{"pause etl-orders logrotate"}, says: "paused 2 jobs"},
+		{typed: "pause etl-orders etl-orders ", first: "pause etl-orders etl-orders", asked: []string{"pause etl-orders"}, says: "paused etl-orders"},
+		{typed: "run zfs* etl-orders", first: "run zfs* etl-orders", says: "Type 2 to confirm"},
+		{typed: "why *s*", first: "why *s*", says: "why: one job at a time"},
+		{typed: "pause nobody ", first: "pause nobody", says: "pause: no job is called nobody"},
+		{typed: "pause x*y", first: "pause x*y", says: "pause: no job is called x*y"},
+		{typed: "pause [", first: "pause [", says: "pause: no job is called ["},
+		{typed: "run --force etl", first: "run --force etl", says: "run: options are for the command line"},
+		{typed: "stop log", first: "stop logrotate", says: "stop: not running"},
+	} {
+		s, front := newTestShell(t)
+		front.about = Subject{}
+		d := &fakeDaemon{}
+		typeText(s, ":"+tc.typed)
+		if p := s.over.(*palette); len(p.found) == 0 || p.found[0].text() != tc.first {
+			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.first)
+		}
+		carry(t, s, d, typeKeys(s, "enter"))
+		if !slices.Equal(d.asked, tc.asked) {
+			t.Errorf("%q: asked %q, want %q", tc.typed, d.asked, tc.asked)
+		}
+		if got := shown(s, 120, 40); !strings.Contains(got, tc.says) {
+			t.Errorf("%q: want %q on the screen:\n%s", tc.typed, tc.says, got)
+		}
+	}
+	s, front := newTestShell(t)
+	front.about = Subject{}
+	typeText(s, ":dst zfs")
+	typeKeys(s, "enter")
+	if dst, ok := s.front().(*DST); !ok || dst.Subject(s.w).Jobs[0] != "zfs-scrub" {
+		t.Errorf("got %T in front, want what the clocks do to zfs-scrub", s.front())
+	}
+}
+
+// What the daemon will not let the account do is dim beforehand, with its reason.
+func TestDeniedKeysSayWhy(t *testing.T) {
+	denied := api.Denied{Reload: "only root may; you are ann", Entries: "its entry is not in your own crontab; you are ann"}
+	for _, tc := range []struct {
+		key, job string
+		crontab  string // why ann may have none
+		want     string
+	}{
+		{"R", "etl-orders", "", "reload: only root may; you are ann"},
+		{"e", "etl-orders", "", "edit: its entry is not in your own crontab; you are ann"},
+		{"D", "etl-orders", "", "delete: its entry is not in your own crontab; you are ann"},
+		{"e", "logrotate", "it is in cron.deny", "edit: it is in cron.deny"},
+		{"A", "logrotate", "it is in cron.deny", "add: it is in cron.deny"},
+		{"D", "logrotate", "", "Delete 1 entry from 1 file?"},
+		{"r", "etl-orders", "it is in cron.deny", "Run etl-orders now"},
+	} {
+		s, front := newTestShell(t)
+		fixed := fixtureRows()[0]
+		fixed.Fixed = true
+		s.w.Board.Apply(api.BoardUpdate{Rows: []api.Row{fixed}})
+		s.w.Status.Denied = denied
+		s.w.Status.Denied.Crontab = tc.crontab
+		front.about = Subject{Jobs: []job.ID{job.ID(tc.job)}}
+		a, _ := s.w.Keys.Find(tc.key, s.scopes()...)
+		if dim := s.refuses(a) != ""; dim != strings.Contains(tc.want, ": ") {
+			t.Errorf("%s of %s: dim is %t", tc.key, tc.job, dim)
+		}
+		typeKeys(s, tc.key)
+		if got := shown(s, 80, 24); !strings.Contains(got, tc.want) {
+			t.Errorf("%s of %s: want %q on the screen:\n%s", tc.key, tc.job, tc.want, got)
+		}
+	}
+	s, front := newTestShell(t)
+	fixed := fixtureRows()[0]
+	fixed.Fixed = true
+	s.w.Board.Apply(api.BoardUpdate{Rows: []api.Row{fixed}})
+	s.w.Status.Denied = denied
+	front.about = Subject{Jobs: []job.ID{"etl-orders"}}
+	typeKeys(s, "A")
+	if e, ok := s.front().(*Editor); !ok || e.file != "" {
+		t.Errorf("A adds in %+v, want in the person's own crontab", s.front())
 	}
 }
 

@@ -35,6 +35,9 @@ func (s *Why) remedy(w *World, r api.Remedy) []Effect {
 	case verb == "history" && option == "":
 		return []Effect{Goto{NewRunsOf(s.answer.Job)}}
 	case verb == "set" && isOption && !strings.Contains(value, " "):
+		if why := w.bars(keys.Edit, subject); why != "" {
+			return []Effect{Say{Text: "set: " + why, Bad: true}}
+		}
 		return []Effect{w.setOption(s.answer.Job, key, value)}
 	case verb == "backfill" && strings.HasPrefix(option, "--at "):
 		return []Effect{Press{keys.Backfill, Subject{Jobs: []job.ID{s.answer.Job}, At: s.answer.At}}}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"errors"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// ownTable is where the peer's own table stands; "" if it has none here.
+func (d *desk) ownTable(p peer) string {
+	if d.Crontabs == nil || len(d.Files) > 0 {
+		return ""
+	}
+	path, err := d.Places.UserTable(p.name)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// denied says beforehand what an account will be refused, in as far as that is
+// known without asking who it is once more: routes, placeOf and owner decide.
+func (s *Server) denied(p peer) api.Denied {
+	if p.keeper {
+		return api.Denied{}
+	}
+	return api.Denied{
+		Reload:  "only root and the daemon's own account may; you are " + p.String(),
+		Entries: "its entry is not in your own crontab; you are " + p.String(),
+		Crontab: s.deniedCrontab(p),
+	}
+}
+
+func (s *Server) deniedCrontab(p peer) string {
+	if p.name == "" {
+		return "crontab is not allowed for " + p.String() + ": the host knows no account of that number"
+	}
+	if s.desk.ownTable(p) == "" {
+		return "this daemon keeps no crontab of yours; you are " + p.String()
+	}
+	err := s.desk.Places.MayUse(s.desk.Host.Family, p.name, p.name)
+	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
+		return "crontab is not allowed for " + p.String() + ": " + barred.Why
+	}
+	return ""
+}
