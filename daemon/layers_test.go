@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"crontab", "daemon/job", "gossip/rendezvous"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "gossip/register"},
 	{"daemon/review"},
-	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link"},
+	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link", "gossip/link/linktest"},
 	{"gossip", "gossip/ledger"},
 	{"daemon/config"},
 	{"daemon/api"},

@@ -1,0 +1,312 @@
+// Package linktest owns a network in memory, for tests of what members of a
+// ring say to each other: connections buffer as TCP does, a cut stalls what is
+// under way until it heals, and all time is the caller's, be it a fake one.
+package linktest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// bufferBytes is what a direction of a connection holds before writers wait.
+const bufferBytes = 256 << 10
+
+// Network is hosts that reach each other by name.
+type Network struct {
+	mu    sync.Mutex
+	bell  bell // of who listens and who dials
+	hosts map[string]*listener
+	cuts  map[[2]string]bool // from, to
+	conns map[*conn]bool
+}
+
+// bell wakes all who wait for a change. The network's mutex guards it.
+type bell struct{ rung chan struct{} }
+
+func (b *bell) ring() {
+	close(b.rung)
+	b.rung = make(chan struct{})
+}
+
+// New makes a network without hosts.
+func New() *Network {
+	return &Network{bell: bell{make(chan struct{})}, hosts: map[string]*listener{}, cuts: map[[2]string]bool{}, conns: map[*conn]bool{}}
+}
+
+// Listen makes a host reachable.
+func (n *Network) Listen(host string) (net.Listener, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.hosts[host] != nil {
+		return nil, fmt.Errorf("listen on %s: %w", host, syscall.EADDRINUSE)
+	}
+	l := &listener{net: n, host: addr(host)}
+	n.hosts[host] = l
+	return l, nil
+}
+
+// Dialer returns how a host reaches others.
+func (n *Network) Dialer(from string) func(ctx context.Context, to string) (net.Conn, error) {
+	return func(ctx context.Context, to string) (net.Conn, error) { return n.dial(ctx, from, to) }
+}
+
+func (n *Network) dial(ctx context.Context, from, to string) (net.Conn, error) {
+	for {
+		n.mu.Lock()
+		if !n.cuts[[2]string{from, to}] && !n.cuts[[2]string{to, from}] {
+			defer n.mu.Unlock()
+			l := n.hosts[to]
+			if l == nil {
+				return nil, fmt.Errorf("dial %s: %w", to, syscall.ECONNREFUSED)
+			}
+			return n.connect(from, l), nil
+		}
+		changed := n.bell.rung
+		n.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("dial %s: %w", to, ctx.Err())
+		}
+	}
+}
+
+func (n *Network) connect(from string, l *listener) net.Conn {
+	there, back, bell := &half{}, &half{}, &bell{make(chan struct{})}
+	a := &conn{net: n, bell: bell, local: addr(from), remote: l.host, in: back, out: there}
+	b := &conn{net: n, bell: bell, local: l.host, remote: addr(from), in: there, out: back}
+	n.conns[a], n.conns[b] = true, true
+	l.queue = append(l.queue, b)
+	n.bell.ring()
+	return a
+}
+
+// Cut lets nothing pass from a host to another until Heal.
+func (n *Network) Cut(from, to string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cuts[[2]string{from, to}] = true
+}
+
+// Part cuts all ways between hosts of different groups.
+func (n *Network) Part(groups ...[]string) {
+	for i, ours := range groups {
+		for j, theirs := range groups {
+			for _, from := range ours {
+				for _, to := range theirs {
+					if i != j {
+						n.Cut(from, to)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Heal ends all cuts: what was written meanwhile arrives.
+func (n *Network) Heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.cuts)
+	n.ring()
+}
+
+func (n *Network) ring() {
+	n.bell.ring()
+	for c := range n.conns {
+		c.bell.ring()
+	}
+}
+
+// Kill ends a host as the end of its process does: it listens no longer and its
+// connections are reset, as far as the others can be told.
+func (n *Network) Kill(host string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.hosts, host)
+	for c := range n.conns {
+		if c.local == addr(host) {
+			c.in.broken, c.out.broken, c.closed = true, true, true
+			c.bell.ring()
+			delete(n.conns, c)
+		}
+	}
+	n.bell.ring()
+}
+
+type addr string
+
+func (addr) Network() string  { return "memory" }
+func (a addr) String() string { return string(a) }
+
+type listener struct {
+	net    *Network
+	host   addr
+	queue  []net.Conn
+	closed bool
+}
+
+func (l *listener) Addr() net.Addr { return l.host }
+
+func (l *listener) Close() error {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	l.closed = true
+	if l.net.hosts[string(l.host)] == l {
+		delete(l.net.hosts, string(l.host))
+	}
+	l.net.bell.ring()
+	return nil
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		l.net.mu.Lock()
+		if l.closed {
+			l.net.mu.Unlock()
+			return nil, net.ErrClosed
+		}
+		if len(l.queue) > 0 {
+			defer l.net.mu.Unlock()
+			c := l.queue[0]
+			l.queue = l.queue[1:]
+			return c, nil
+		}
+		changed := l.net.bell.rung
+		l.net.mu.Unlock()
+		<-changed
+	}
+}
+
+// half is one direction of a connection; the network's mutex guards it.
+type half struct {
+	data   []byte
+	ended  bool // by its writer
+	broken bool // by the end of either host
+}
+
+type conn struct {
+	net           *Network
+	bell          *bell // of both ends
+	local, remote addr
+	in, out       *half
+	closed        bool
+	reading       time.Time // deadlines
+	writing       time.Time
+}
+
+func (c *conn) LocalAddr() net.Addr  { return c.local }
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+func (c *conn) Read(p []byte) (int, error) {
+	return c.await(func() (int, error, bool) {
+		arrives := !c.net.cuts[[2]string{string(c.remote), string(c.local)}]
+		switch {
+		case passed(c.reading):
+			return 0, os.ErrDeadlineExceeded, true
+		case arrives && len(c.in.data) > 0:
+			n := copy(p, c.in.data)
+			c.in.data = c.in.data[n:]
+			return n, nil, true
+		case arrives && c.in.broken:
+			return 0, syscall.ECONNRESET, true
+		case arrives && c.in.ended:
+			return 0, io.EOF, true
+		}
+		return 0, nil, false
+	}, &c.reading)
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	written := 0
+	for written < len(p) {
+		n, err := c.await(func() (int, error, bool) {
+			switch {
+			case passed(c.writing):
+				return 0, os.ErrDeadlineExceeded, true
+			case c.out.broken:
+				return 0, syscall.EPIPE, true
+			case len(c.out.data) < bufferBytes:
+				n := min(len(p)-written, bufferBytes-len(c.out.data))
+				c.out.data = append(c.out.data, p[written:written+n]...)
+				return n, nil, true
+			}
+			return 0, nil, false
+		}, &c.writing)
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+func passed(deadline time.Time) bool { return !deadline.IsZero() && !time.Now().Before(deadline) }
+
+// await tries until something can be said, at each change and at the deadline.
+func (c *conn) await(try func() (int, error, bool), deadline *time.Time) (int, error) {
+	for {
+		c.net.mu.Lock()
+		if c.closed {
+			c.net.mu.Unlock()
+			return 0, net.ErrClosed
+		}
+		if n, err, ok := try(); ok {
+			c.bell.ring()
+			c.net.mu.Unlock()
+			return n, err
+		}
+		changed, until := c.bell.rung, *deadline
+		c.net.mu.Unlock()
+		waitFor(changed, until)
+	}
+}
+
+func waitFor(changed <-chan struct{}, until time.Time) {
+	if until.IsZero() {
+		<-changed
+		return
+	}
+	t := time.NewTimer(time.Until(until))
+	defer t.Stop()
+	select {
+	case <-changed:
+	case <-t.C:
+	}
+}
+
+func (c *conn) Close() error {
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	c.closed = true
+	c.out.ended = true
+	c.in.broken = true // what the other end still writes is lost
+	delete(c.net.conns, c)
+	c.bell.ring()
+	return nil
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	return c.set(func() { c.reading, c.writing = t, t })
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error { return c.set(func() { c.reading = t }) }
+
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.set(func() { c.writing = t }) }
+
+func (c *conn) set(f func()) error {
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	f()
+	c.bell.ring()
+	return nil
+}
