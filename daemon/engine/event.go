@@ -35,7 +35,9 @@ type Load struct {
 	Unfit map[*crontab.Options]string
 
 	Limits Limits
-	Node   string // the host's name, for host=
+	Node   string            // the host's name, for host=
+	Labels map[string]string // the host's, for need= and avoid=
+	Ring   RingMode
 }
 
 // Limits are the bounds of the host's configuration on what runs at once. The

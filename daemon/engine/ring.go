@@ -17,7 +17,6 @@ type Occurrence struct {
 type Membership struct {
 	Self    string   // this member's ID
 	Members []Member // those that are alive, this one among them, by ID
-	Strict  bool     // occurrences are granted by the ledger of the voters
 	HoldOff time.Duration
 	Barred  string // why this member takes nothing now, or ""; for instance as its clock is off
 }
@@ -33,6 +32,7 @@ type Member struct {
 	From   time.Time
 	Until  time.Time            // zero: it stays
 	Lacks  map[uint64]bool      // keys of this member's ring jobs of which it holds no equal entry
+	Differ map[uint64]bool      // of them, those of which it holds another one: it may be about to be the same
 	Since  map[uint64]time.Time // keys that it holds since after From
 	Load   int                  // runs that it has, as of its last word
 }
@@ -53,7 +53,17 @@ const (
 	Over                   // it ended, or was skipped
 )
 
-// Ring replaces what is known of the ring; nil: this host is in none. Newest is,
+// RingMode is what the configuration says of a ring.
+type RingMode uint8
+
+// The modes.
+const (
+	NoRing    RingMode = iota // this host is in none
+	Available                 // members go by what they see of each other
+	Strict                    // occurrences are granted by the ledger of the voters
+)
+
+// Ring replaces what is known of the ring; nil: nothing, and no ring job is decided. Newest is,
 // by key, the newest occurrence that any member took, as far as it was learned
 // since the last Ring.
 type Ring struct {
@@ -74,7 +84,9 @@ type Orphaned struct {
 // Orphan is one of Orphaned.
 type Orphan struct {
 	Occurrence
-	Phase Phase
+	Phase   Phase
+	Attempt int // the newest that is known to have begun
+	Lost    int // of them, those that if-lost=rerun started as the one before was lost
 }
 
 // Claimed says what became of a Claim.
@@ -112,8 +124,10 @@ type Claim struct {
 	Job  job.ID
 	Rank int  // this member's place in line
 	Late bool // others may have taken it meanwhile: they are to be asked
-	// Again: it was taken by a member that is gone.
-	Again bool
+	// Again: it was taken by a member that is gone, or by this one before it was
+	// itself gone for a while.
+	Again  bool
+	Ledger bool // the voters are to grant it
 }
 
 // Progress tells the other members how far an occurrence is that was claimed.
@@ -121,6 +135,8 @@ type Progress struct {
 	Occurrence
 	Phase   Phase
 	Run     job.RunID // 0: there was none
+	Attempt int
+	Lost    int
 	Verdict job.Verdict
 }
 
