@@ -218,7 +218,7 @@ func (a *app) jobsNext(ctx context.Context, q api.ComingQuery, loc *time.Locatio
 		if err != nil {
 			return coming{}, err
 		}
-		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = j.Job.Schedule, j.Job.Zone, j.Meaning, j.Diagnostics
+		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = startsOn(&j.Job), j.Job.Zone, j.Meaning, j.Diagnostics
 	}
 	for _, r := range found.Runs {
 		c.Next, c.Jobs = append(c.Next, r.At.In(loc)), append(c.Jobs, r.Job)

@@ -142,7 +142,7 @@ func (a *app) tables(names []string, f formatFlags, loc *time.Location) ([]*cron
 func newSimulated(at time.Time, s engine.Start, loc *time.Location) simulated {
 	return simulated{
 		Due: s.Run.Due.UTC(), At: at.UTC(), Local: s.Run.Due.In(loc), Table: s.Job.Table, Line: s.Job.Line, Command: s.Job.Command,
-		User: s.Job.User, Job: s.Job.ID, Schedule: s.Job.Schedule, Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
+		User: s.Job.User, Job: s.Job.ID, Schedule: startsOn(&s.Job), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
 	}
 }
 

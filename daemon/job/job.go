@@ -30,18 +30,34 @@ type Job struct {
 	Degraded string            `json:"degraded,omitempty"` // an option that has no effect, and why
 }
 
-// StartsOn is what starts a job, as written: its time fields, or the option in
-// their place. option gives the text of an option, or "".
+// StartsOn is what starts a job, as written: its time fields with the seconds
+// that sec= adds to them, or the option in their place. option gives the text of
+// an option, or "".
 func StartsOn(schedule string, option func(key string) string) string {
-	for _, key := range []string{"on", "at", "every"} {
+	said := func(key string) string {
 		if value := option(key); value != "" {
 			return key + "=" + value
 		}
+		return ""
+	}
+	for _, key := range []string{"on", "at"} {
+		if text := said(key); text != "" {
+			return text
+		}
+	}
+	if text := said("every"); text != "" {
+		return strings.TrimSpace(text + " " + said("phase"))
 	}
 	if option("trigger") == "manual" {
 		return "by hand"
 	}
-	return schedule
+	return strings.TrimSpace(schedule + " " + said("sec"))
+}
+
+// FieldsOf takes the seconds away again that StartsOn adds to time fields.
+func FieldsOf(startsOn string) string {
+	fields, _, _ := strings.Cut(startsOn, " sec=")
+	return fields
 }
 
 // DeriveID makes the identity of an entry without a name= option: the file's

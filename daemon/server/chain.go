@@ -206,7 +206,8 @@ func (ev *evidence) neighbours() string {
 }
 
 func (ev *evidence) entryFact() string {
-	return fmt.Sprintf("%s:%d  %s  as %s", ev.job.Table, ev.job.Line, ev.job.Schedule, ev.job.User)
+	starts := job.StartsOn(ev.job.Schedule, func(key string) string { return ev.job.Options[key] })
+	return fmt.Sprintf("%s:%d  %s  as %s", ev.job.Table, ev.job.Line, starts, ev.job.User)
 }
 
 func (ev *evidence) scheduleFact() string {

@@ -74,7 +74,7 @@ func (s *Detail) nextText(w *World, row *api.Row) []paragraph {
 		text = append(text, paragraph{spans: []span{{text: " "}, {text: c.text("Mon 2 Jan 2006")}}, hang: 3})
 	}
 	text = append(text, ruled("In a shell"))
-	return append(text, said(" cronring explain "+shellWord(row.Schedule), canvas.Style{Bold: true}))
+	return append(text, said(" cronring explain "+shellWord(string(row.Job)), canvas.Style{Bold: true}))
 }
 
 // configText is the tab of the options that hold, and who said so.

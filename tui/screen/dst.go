@@ -132,7 +132,7 @@ func (s *DST) paragraphs(w *World, width int) []paragraph {
 	switch {
 	case len(changes) == 0:
 		return []paragraph{said(" The clocks of "+zoneName(w, s.job.Job.Zone)+" are not changed in the next two years.", canvas.Style{})}
-	case s.startsOn() != s.job.Job.Schedule:
+	case job.FieldsOf(s.startsOn()) != s.job.Job.Schedule:
 		return []paragraph{said(" "+s.startsOn()+" does not go by the clock on the wall: changes of it do nothing to the job.", canvas.Style{})}
 	case schedule == nil:
 		return []paragraph{said(" What its times are after a change cannot be told here: they are no times of the clock, or its options do more than the time fields say. "+

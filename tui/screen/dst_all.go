@@ -71,7 +71,7 @@ func (s *affected) find(w *World) {
 		touching, known := changes[as]
 		if !known {
 			for _, c := range s.zoneOf(w, as.zone).Coming(w.Now, 2) {
-				if c.Touches(as.schedule) {
+				if c.Touches(job.FieldsOf(as.schedule)) {
 					touching = append(touching, c)
 				}
 			}
@@ -176,11 +176,12 @@ func (s *affected) effect(w *World, r *touched) string {
 			return r.change.Effect(spec, schedule)
 		}
 	}
-	schedule, _ := crontab.ParseSchedule(r.spec, zone, 0)
+	fields := job.FieldsOf(r.spec)
+	schedule, _ := crontab.ParseSchedule(fields, zone, 0)
 	if schedule == nil {
 		return "no effect"
 	}
-	return r.change.Effect(r.spec, schedule)
+	return r.change.Effect(fields, schedule)
 }
 
 // Act moves, filters, and shows a job.

@@ -14,7 +14,7 @@ import (
 
 // shaping are the options that, beside the time fields, say which instants a
 // schedule names. What delays each start by chance is not among them.
-var shaping = []string{"dst", "from", "until", "count"}
+var shaping = []string{"dst", "sec", "from", "until", "count"}
 
 // readSchedule reads the schedule of a job as the daemon does: its time fields,
 // with those values in the place of ~ that the next occurrence shows, and the
@@ -22,7 +22,7 @@ var shaping = []string{"dst", "from", "until", "count"}
 // the result is not what the daemon told of the next occurrences: an option does
 // more than is known here.
 func readSchedule(j *api.Job, zone *crontab.Zone) (spec string, s cron.Schedule) {
-	spec = job.StartsOn(j.Job.Schedule, func(key string) string { return j.Job.Options[key] })
+	spec = job.FieldsOf(job.StartsOn(j.Job.Schedule, func(key string) string { return j.Job.Options[key] }))
 	switch {
 	case spec != j.Job.Schedule, strings.ContainsAny(spec, "\n\r"), len(j.Upcoming) == 0 && strings.Contains(spec, "~"):
 		return spec, nil

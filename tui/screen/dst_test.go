@@ -108,6 +108,7 @@ func TestReadScheduleAsTheDaemonDoes(t *testing.T) {
 		{"days that an option leaves out", "17 2 * * *", nil, []time.Time{at, at.AddDate(0, 0, 2)}, ""},
 		{"nothing is planned", "17 2 * * *", nil, nil, "17 2 * * *"},
 		{"a delay by chance", "17 2 * * *", map[string]string{"jitter": "5m"}, []time.Time{at.Add(time.Minute)}, "17 2 * * *"},
+		{"seconds beside the fields", "17 2 * * *", map[string]string{"sec": "0,30"}, []time.Time{at, at.Add(30 * time.Second)}, "17 2 * * *"},
 		{"an option that is none", "17 2 * * *", map[string]string{"dst": "a\nb"}, []time.Time{at}, ""},
 		{"no time", "@reboot", nil, nil, "@reboot"},
 		{"a line more", "17 2 * * *\n* * * * *", nil, nil, ""},

@@ -1,0 +1,23 @@
+package job
+
+import "testing"
+
+func TestStartsOnSaysTheWholeSchedule(t *testing.T) {
+	for _, tc := range []struct {
+		options      map[string]string
+		want, fields string
+	}{
+		{nil, "*/5 * * * *", "*/5 * * * *"},
+		{map[string]string{"sec": "0,30", "phase": "1m"}, "*/5 * * * * sec=0,30", "*/5 * * * *"},
+		{map[string]string{"every": "7m"}, "every=7m", "every=7m"},
+		{map[string]string{"every": "7m", "phase": "1m"}, "every=7m phase=1m", "every=7m phase=1m"},
+		{map[string]string{"at": "2026-03-01T08:00"}, "at=2026-03-01T08:00", "at=2026-03-01T08:00"},
+		{map[string]string{"on": "job:etl", "every": "7m"}, "on=job:etl", "on=job:etl"},
+		{map[string]string{"trigger": "manual"}, "by hand", "by hand"},
+	} {
+		got := StartsOn("*/5 * * * *", func(key string) string { return tc.options[key] })
+		if got != tc.want || FieldsOf(got) != tc.fields {
+			t.Errorf("%v: got %q and fields %q, want %q and %q", tc.options, got, FieldsOf(got), tc.want, tc.fields)
+		}
+	}
+}
