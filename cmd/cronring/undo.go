@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -12,27 +15,27 @@ import (
 func newUndo(a *app) *cobra.Command {
 	var r api.UndoRequest
 	cmd := &cobra.Command{
-		Use:   "undo [REV] [--user U]",
+		Use:   "undo [REV] [--user U|--file F]",
 		Short: "Restore a version of a crontab",
 		Long: `Restore the version REV of a crontab (see: cronring revisions), or without REV
-take back the newest change of your own. An undo is a change, too: undoing it
-brings back what it replaced.
+take back the newest change of your own, of that of --user, or of --file. An
+undo is a change, too: undoing it brings back what it replaced.
 
 Everybody restores their own crontab; root all, and system tables.`,
-		Example: "  cronring undo\n  cronring undo 32",
+		Example: "  cronring undo\n  cronring undo 32\n  sudo cronring undo --file /etc/cron.d/etl",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {
 				if r.Revision, err = revisionNumber(args[0]); err != nil {
 					return err
 				}
-				if r.User != "" {
-					return badUsage("undo to revision "+args[0]+" of "+r.User, "a revision belongs to one crontab already", "cronring undo "+args[0])
+				if of := cmp.Or(r.User, r.File); of != "" {
+					return badUsage("undo to revision "+args[0]+" of "+of, "a revision belongs to one crontab already", "cronring undo "+args[0])
 				}
 			}
 			client := a.dial()
 			defer client.Close()
-			done, err := client.Undo(cmd.Context(), r)
+			done, err := undo(cmd.Context(), client, r)
 			if err == nil {
 				a.printUndone(done)
 			}
@@ -40,10 +43,33 @@ Everybody restores their own crontab; root all, and system tables.`,
 		},
 	}
 	cmd.Flags().StringVar(&r.User, "user", "", "the newest change of the crontab of the account `NAME`")
+	cmd.Flags().StringVar(&r.File, "file", "", "the newest change of the crontab `FILE`")
+	cmd.MarkFlagsMutuallyExclusive("user", "file")
 	a.addColor(cmd)
 	a.addQuiet(cmd)
 	a.addSocket(cmd)
 	return cmd
+}
+
+// undo finds a file as readTable does: by its whole path, or by the name that the
+// daemon was given.
+func undo(ctx context.Context, client *api.Client, r api.UndoRequest) (api.Installed, error) {
+	named := r
+	if r.File != "" {
+		whole, err := filepath.Abs(r.File)
+		if err != nil {
+			return api.Installed{}, fileError(r.File, err)
+		}
+		r.File = whole
+	}
+	done, err := client.Undo(ctx, r)
+	if api.KindOf(err) != api.NotFound || named.File == r.File {
+		return done, err
+	}
+	if done, again := client.Undo(ctx, named); again == nil {
+		return done, nil
+	}
+	return done, err
 }
 
 func (a *app) printUndone(done api.Installed) {

@@ -28,7 +28,8 @@ type UserRequest struct {
 // UndoRequest restores a version of a table.
 type UndoRequest struct {
 	Revision int64  `json:"revision,omitempty"` // 0: the one before the newest
-	User     string `json:"user,omitempty"`     // whose, when no revision is named; "": the caller
+	User     string `json:"user,omitempty"`     // whose, when neither revision nor file is named; "": the caller
+	File     string `json:"file,omitempty"`     // which, when no revision is named
 }
 
 // Installed is what became of a table: it was installed, removed or restored,

@@ -173,6 +173,19 @@ func TestTablesGivenByName(t *testing.T) {
 	if _, e := h.post(0, "/v1/undo", api.UndoRequest{Revision: done.Before}); e != nil || h.read(named) != "0 5 * * * true\n" {
 		t.Errorf("undo: %v, %q", e, h.read(named))
 	}
+	if _, e := h.post(0, "/v1/undo", api.UndoRequest{File: named}); e != nil || h.read(named) != "0 6 * * * true\n" {
+		t.Errorf("undo of the newest change: %v, %q", e, h.read(named))
+	}
+	for name, r := range map[string]api.UndoRequest{
+		"a stranger": {File: named}, "a stranger, of another file": {File: h.places.Crontab},
+	} {
+		if _, e := h.post(annUID, "/v1/undo", r); e == nil || e.Kind != api.NotAllowed {
+			t.Errorf("%s undid: got %v, want that it is not allowed", name, e)
+		}
+	}
+	if _, e := h.post(0, "/v1/undo", api.UndoRequest{File: h.places.Crontab}); e == nil || e.Kind != api.NotFound {
+		t.Errorf("undo of a file that is none of them: got %v, want that there is none", e)
+	}
 	for name, r := range map[string]api.TableRequest{
 		"the host's table": {File: h.places.Crontab, Text: []byte("# x\n")}, "a user's table": {User: "ann"},
 		"a user's table, by its path": {File: filepath.Join(h.places.Users, "ann")}, "its end": {File: named, Gone: true},

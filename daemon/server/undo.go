@@ -21,8 +21,9 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	var p place
 	if r.Revision == 0 {
-		if d, err = s.hostDesk(); err != nil {
+		if d, p, err = s.placeOf(ctx, c, r.File, r.User); err != nil {
 			return err
 		}
 	}
@@ -35,7 +36,7 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 	if r.Revision != 0 {
 		target, err = d.revision(ctx, c, "undo to", r.Revision)
 	} else {
-		target, err = d.previous(ctx, c, r.User)
+		target, err = d.previous(ctx, p)
 	}
 	if err != nil {
 		return err
@@ -53,22 +54,18 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 	return c.answer(answer)
 }
 
-// previous is what a user's table was before its newest change.
-func (d *desk) previous(ctx context.Context, c *call, user string) (store.Revision, error) {
-	who, err := d.owner(ctx, c, user)
+// previous is what the table at a place was before its newest change.
+func (d *desk) previous(ctx context.Context, p place) (store.Revision, error) {
+	now, err := d.see(p)
 	if err != nil {
-		return store.Revision{}, err
+		return store.Revision{}, unread(p, err)
 	}
-	now, err := d.look(who)
-	if err != nil {
-		return store.Revision{}, cannot("read", who, err)
-	}
-	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: now.path, Limit: 2})
+	newest, err := d.Revisions.Revisions(ctx, store.RevisionFilter{File: p.path, Limit: 2})
 	if err != nil {
 		return store.Revision{}, err
 	}
 	for _, r := range newest {
-		if r.UID != who.UID {
+		if p.user && r.UID != p.who.UID {
 			break // the name was another's then
 		}
 		full, ok, err := d.Revisions.Revision(ctx, r.ID)
@@ -80,8 +77,8 @@ func (d *desk) previous(ctx context.Context, c *call, user string) (store.Revisi
 		}
 	}
 	return store.Revision{}, &api.Error{
-		Kind: api.Conflict, What: "cannot undo: no older version of the crontab of " + who.Name + " is known",
-		Fix: "cronring revisions --user " + quote(who.Name),
+		Kind: api.Conflict, What: "cannot undo: no older version of " + p.quoted() + " is known",
+		Fix: "cronring revisions --file " + quote(p.path),
 	}
 }
 

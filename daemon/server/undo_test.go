@@ -192,3 +192,35 @@ func TestUndoRestoresSystemTables(t *testing.T) {
 		t.Error("the file is there")
 	}
 }
+
+// The newest change of a file can be named by the file: a system table by root
+// alone, one's own by everybody.
+func TestUndoOfFile(t *testing.T) {
+	h := newHost(t, newWorld(t, ""))
+	h.file(h.places.Crontab, "0 4 * * * root true\n", 0o644)
+	for _, text := range []string{"0 5 * * * root true\n", "0 6 * * * root true\n"} {
+		if _, e := h.change(0, api.TableRequest{File: h.places.Crontab, Text: []byte(text)}); e != nil {
+			t.Fatal(e)
+		}
+	}
+	if _, e := h.post(annUID, "/v1/undo", api.UndoRequest{File: h.places.Crontab}); e == nil || e.Kind != api.NotAllowed {
+		t.Errorf("undo of a system table by ann: got %v, want that it is not allowed", e)
+	}
+	if done, e := h.post(0, "/v1/undo", api.UndoRequest{File: h.places.Crontab}); e != nil || done.File != h.places.Crontab ||
+		h.read(h.places.Crontab) != "0 5 * * * root true\n" {
+		t.Errorf("undo of a system table: %+v, %v, and it says %q", done, e, h.read(h.places.Crontab))
+	}
+	own := filepath.Join(h.places.Users, "ann")
+	if _, e := h.install(annUID, "", "# 1\n"); e != nil {
+		t.Fatal(e)
+	}
+	if _, e := h.post(bobUID, "/v1/undo", api.UndoRequest{File: own}); e == nil || e.Kind != api.NotAllowed {
+		t.Errorf("undo of ann's table by bob: got %v, want that it is not allowed", e)
+	}
+	if done, e := h.post(annUID, "/v1/undo", api.UndoRequest{File: own}); e != nil || !done.Gone {
+		t.Errorf("undo of ann's own table: %+v, %v, want that it is gone again", done, e)
+	}
+	if _, e := h.post(0, "/v1/undo", api.UndoRequest{File: own, User: "ann"}); e == nil {
+		t.Error("undo of a file and a user: got no error")
+	}
+}
