@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -202,19 +199,12 @@ func (a *app) mayBackfill(b api.Backfill, yes bool) error {
 		return nil
 	}
 	what := fmt.Sprintf("backfill %q: these are %d runs", string(b.Job), runs)
-	in, ok := a.in.(*os.File)
-	if ok {
-		_, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)
-		ok = err == nil
-	}
-	if !ok {
+	if !a.asksPerson() {
 		return badUsage(what, fmt.Sprintf("more than %d are begun only if --yes says so", askFrom), "the same with --yes; or see them: with --dry-run")
 	}
-	a.out.Flush()
-	fmt.Fprintf(a.err, "%s will run %d times, from %s on. Type yes to begin: ",
-		safe.Text(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339))
-	answer, _ := bufio.NewReader(in).ReadString('\n')
-	if strings.TrimSpace(answer) != "yes" {
+	answer := a.ask(fmt.Sprintf("%s will run %d times, from %s on. Type yes to begin: ",
+		safe.Text(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339)))
+	if answer != "yes" {
 		a.say("nothing was begun")
 		return exit(exitFailed)
 	}

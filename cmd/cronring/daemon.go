@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/when"
 )
 
@@ -30,8 +32,12 @@ func (a *app) addSocket(cmd *cobra.Command) {
 // asksDaemon marks the commands that have the flags of addSocket.
 const asksDaemon = "daemon"
 
-// reach takes what the flags and the environment say about the daemon.
+// reach takes what the flags and the environment say about the daemon, once the
+// flags are known to go together.
 func (a *app) reach(cmd *cobra.Command) error {
+	if err := flagRules(cmd); err != nil {
+		return err
+	}
 	if _, asks := cmd.Annotations[asksDaemon]; !asks {
 		return nil
 	}
@@ -60,7 +66,26 @@ func (a *app) dial() *api.Client {
 	if a.readOnly {
 		client.ReadOnly()
 	}
+	if debug := os.Getenv("CRONRING_DEBUG"); debug != "" && debug != "0" && !a.drawn {
+		client.Trace(a.tell)
+	}
 	return client
+}
+
+// tell says how a request to the daemon went, for CRONRING_DEBUG. It is one
+// write, as requests go beside each other.
+func (a *app) tell(t api.Trace) {
+	line := fmt.Sprintf("cronring: %s %s: ", t.Method, safe.Text(t.Path))
+	took := when.Brief(t.Took.Round(10 * time.Microsecond))
+	switch {
+	case t.Err != nil:
+		line += fmt.Sprintf("no answer after %s: %s", took, safe.Text(t.Err.Error()))
+	case t.Ended:
+		line += fmt.Sprintf("%d bytes, over after %s", t.Bytes, took)
+	default:
+		line += fmt.Sprintf("%d after %s", t.Status, took)
+	}
+	fmt.Fprintln(a.err, line)
 }
 
 func (a *app) dialed() *api.Client {

@@ -64,6 +64,7 @@ type app struct {
 	readOnly bool
 	noInput  bool
 	noPager  bool
+	drawn    bool // the dashboard has the terminal that a.err leads to
 
 	chosen chosen // what --json and --jq choose of the result
 }

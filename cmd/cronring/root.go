@@ -85,6 +85,16 @@ func usageOf(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// flagRules refuses flags that exclude each other, and asks for those that must
+// be there, before cobra does: it would be an error without a kind.
+func flagRules(cmd *cobra.Command) error {
+	err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
+	if err == nil {
+		return nil
+	}
+	return badUsage("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), cmd.CommandPath()+" --help")
+}
+
 func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -61,16 +61,20 @@ func (a *app) bare(cmd *cobra.Command) error {
 	return a.status(cmd, &statusFlags{})
 }
 
-// canShow reports whether input and output are a terminal that can show a screen.
+// canShow reports whether input and output are a terminal that can show a screen,
+// and may be read.
 func (a *app) canShow() bool {
 	in, ok := a.in.(*os.File)
-	return ok && a.tty && isTerminal(in) && tui.Capable(os.Getenv)
+	return ok && a.tty && !a.noInput && isTerminal(in) && tui.Capable(os.Getenv)
 }
 
 func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 	readOnly := ""
 	if a.readOnly {
 		readOnly = "nothing is changed: --read-only"
+	}
+	if a.noInput {
+		return badUsage("show the dashboard", "it goes by what is typed, and --no-input reads nothing", "cronring status    or: cronring events")
 	}
 	if f.plain {
 		return a.plain(cmd, readOnly)
@@ -97,6 +101,8 @@ func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
 		ReadOnly: readOnly, Reach: a.reachFlags(),
 	}
+	talk, ok := a.err.(*os.File)
+	a.drawn = ok && isTerminal(talk)
 	client := a.dial()
 	defer client.Close()
 	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first

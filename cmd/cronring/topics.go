@@ -22,6 +22,8 @@ func newTopics() []*cobra.Command {
   CRONRING_EDITOR    the editor of cronring edit
   CRONRING_NO_INPUT  if not empty, no question is asked, as --no-input
   CRONRING_TIMEOUT   as --timeout
+  CRONRING_DEBUG     if neither empty nor 0, each request to the daemon and how long
+                     it took are told on standard error
 
   NO_COLOR           if not empty, no colour
   CLICOLOR_FORCE     if neither empty nor 0, colour even without a terminal

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// typedAhead is a terminal at which a person has typed a line already, and is
+// heard no more.
+func typedAhead(t *testing.T, line string) (inside *os.File) {
+	t.Helper()
+	outside, inside := openTerminal(t)
+	if _, err := outside.WriteString(line + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	for ready := []unix.PollFd{{Fd: int32(inside.Fd()), Events: unix.POLLIN}}; ; { // the kernel passes it on in its own time
+		if _, err := unix.Poll(ready, -1); err == nil {
+			break
+		} else if err != unix.EINTR {
+			t.Fatal(err)
+		}
+	}
+	go func() { // or what is said would fill the terminal up
+		for part := make([]byte, 4096); ; {
+			if _, err := outside.Read(part); err != nil {
+				return
+			}
+		}
+	}()
+	return inside
+}
+
+// unread is how many bytes of what was typed nobody has read.
+func unread(t *testing.T, inside *os.File) int {
+	t.Helper()
+	n, err := unix.IoctlGetInt(int(inside.Fd()), unix.TIOCINQ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// asking is a daemon whose tables and jobs make each command ask that can.
+func asking(t *testing.T) (socket string) {
+	t.Helper()
+	const one, two = "/etc/cron.d/one", "/etc/cron.d/two"
+	text := "#@ name=a protect=yes\n0 5 * * * root true\n#@ name=b\n0 6 * * * root true\n"
+	table := api.TableText{
+		V: 1, Table: api.Table{File: one, Entries: 2}, Text: []byte(text), Sum: "1", Format: api.FormatSystem,
+		Family: api.FamilyDebian, Account: "root", Zone: "UTC",
+	}
+	jobs := api.Jobs{V: 1, Jobs: []job.Status{
+		{Job: job.Job{ID: "a", Table: one, Line: 2, User: "root", Command: "true", Options: map[string]string{"protect": "yes"}}},
+		{Job: job.Job{ID: "b", Table: one, Line: 4, User: "root", Command: "true"}},
+	}}
+	return scripted(t, map[string][]any{
+		"GET /v1/health": {api.Health{V: 1}},
+		"GET /v1/jobs":   {jobs},
+		"GET /v1/table":  {table},
+		"GET /v1/tables": {api.Tables{V: 1, Tables: []api.Table{{File: one, Entries: 2}, {File: two, Entries: 2}}}},
+		"POST /v1/table": {api.Installed{V: 1, File: one}},
+		"POST /v1/backfill": {api.Backfill{V: 1, Backfill: job.Backfill{Job: "a"},
+			Plan: &api.BackfillPlan{Count: 40, First: []time.Time{time.Unix(0, 0)}}}},
+	})
+}
+
+// TestNoInputAsksNothing goes through the commands that ask a person, at a
+// terminal where an answer waits: they take it, and with --no-input leave it.
+func TestNoInputAsksNothing(t *testing.T) {
+	socket := asking(t)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "cron.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", "")
+	t.Setenv("TERM", "xterm")
+	for _, args := range [][]string{
+		{"rm", "a"},
+		{"rm", "a", "b"},
+		{"apply", "--prune", dir},
+		{"edit", "--editor", "echo '0 7 * * * root true' >>", "/etc/cron.d/one"},
+		{"edit", "--editor", "echo '61 7 * * * root true' >>", "/etc/cron.d/one"},
+		{"backfill", "a", "2026-03-01..2026-03-31"},
+		{"top", "--plain"},
+	} {
+		args = append(args, "--socket", socket)
+		if args[0] != "top" { // which goes on until the end of what is typed
+			inside := typedAhead(t, "give up")
+			newApp(inside, inside, inside).run(args)
+			if n := unread(t, inside); n != 0 {
+				t.Errorf("cronring %q: got %d bytes of the answer left, want that it was taken", args, n)
+			}
+		}
+		for _, forbid := range []func() []string{
+			func() []string { return append(slices.Clone(args), "--no-input") },
+			func() []string { t.Setenv("CRONRING_NO_INPUT", "1"); return args },
+		} {
+			inside := typedAhead(t, "give up")
+			newApp(inside, inside, inside).run(forbid())
+			if n := unread(t, inside); n != len("give up\n") {
+				t.Errorf("cronring %q with --no-input: got %d bytes of the answer left, want all", args, n)
+			}
+		}
+		os.Unsetenv("CRONRING_NO_INPUT")
+	}
+}
+
+// TestNoInputReadsNothing goes through all commands that have the flag.
+func TestNoInputReadsNothing(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("EDITOR", "true")
+	t.Setenv("VISUAL", "")
+	socket := scripted(t, nil)
+	var through func(c *cobra.Command, words []string)
+	through = func(c *cobra.Command, words []string) {
+		for _, below := range c.Commands() {
+			through(below, append(slices.Clone(words), below.Name()))
+		}
+		if !c.Runnable() || c.Flags().Lookup("no-input") == nil {
+			return
+		}
+		for _, operands := range [][]string{nil, {"x"}, {"x", "y=z"}} {
+			inside := typedAhead(t, "yes")
+			args := slices.Concat(words, operands, []string{"--no-input", "--socket", socket})
+			newApp(inside, inside, inside).run(args)
+			if n := unread(t, inside); n != len("yes\n") {
+				t.Errorf("cronring %s: got %d bytes of what was typed left, want all", strings.Join(args, " "), n)
+			}
+		}
+	}
+	through(tree(t), nil)
+}

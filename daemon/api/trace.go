@@ -1,0 +1,73 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// Trace is one request as it went: twice, when its answer began and when that
+// was over.
+type Trace struct {
+	Method string
+	Path   string // with its query
+	Status int    // of HTTP; 0: no answer came, and Err says why
+	Err    error
+	Took   time.Duration // since the request was begun
+	Ended  bool          // the answer is over
+	Bytes  int64         // of the answer, when it is
+}
+
+// Trace has each request from here on told to a function, which may be called
+// from several goroutines.
+func (c *Client) Trace(tell func(Trace)) {
+	c.http.Transport = &tracer{c.http.Transport, tell}
+}
+
+type tracer struct {
+	to   http.RoundTripper
+	tell func(Trace)
+}
+
+// CloseIdleConnections is what Client.Close comes to.
+func (t *tracer) CloseIdleConnections() {
+	if idle, ok := t.to.(interface{ CloseIdleConnections() }); ok {
+		idle.CloseIdleConnections()
+	}
+}
+
+func (t *tracer) RoundTrip(r *http.Request) (*http.Response, error) {
+	begun := time.Now()
+	response, err := t.to.RoundTrip(r)
+	told := Trace{Method: r.Method, Path: r.URL.RequestURI(), Err: err, Took: time.Since(begun)}
+	if err != nil {
+		t.tell(told)
+		return nil, err
+	}
+	told.Status = response.StatusCode
+	t.tell(told)
+	response.Body = &tracedBody{ReadCloser: response.Body, told: told, begun: begun, tell: t.tell}
+	return response, nil
+}
+
+// tracedBody tells of the end of an answer when it is closed.
+type tracedBody struct {
+	io.ReadCloser
+	told  Trace
+	begun time.Time
+	tell  func(Trace)
+}
+
+func (b *tracedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.told.Bytes += int64(n)
+	return n, err
+}
+
+func (b *tracedBody) Close() error {
+	if !b.told.Ended {
+		b.told.Ended, b.told.Took = true, time.Since(b.begun)
+		b.tell(b.told)
+	}
+	return b.ReadCloser.Close()
+}
