@@ -13,7 +13,7 @@ var table = []Binding{
 	{CommandLog, Everywhere, []string{"@"}, "log", "what was done, as shell commands", ""},
 	{ShowGroups, Everywhere, []string{"i"}, "incident", "failures by shared cause", "cronring history --failed"},
 	{ShowDST, Everywhere, []string{"ctrl+t"}, "dst", "what the next changes of the clocks do", "cronring explain JOB"},
-	{Undo, Everywhere, []string{"z"}, "undo", "undo the last change", "cronring undo"},
+	{Undo, Everywhere, []string{"z"}, "undo", "undo the last change made here, then that of the selected file", "cronring undo"},
 	{Previous, Everywhere, []string{"-"}, "last view", "the view before this one", ""},
 	{Times, Everywhere, []string{"t"}, "times", "absolute or relative times", ""},
 	{Zone, Everywhere, []string{"Z"}, "zone", "times in the job's zone, the local one or UTC", ""},

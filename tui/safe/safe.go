@@ -84,6 +84,7 @@ type Lines struct {
 	W      io.Writer
 	Prefix func() string // written before each line; nil for none
 	Color  bool          // colours stay
+	Flow   bool          // and go on over line ends: W undoes them
 	line   []byte        // since the last newline
 	cut    bool          // the line is longer than MaxLine; the rest is left out
 }
@@ -149,7 +150,10 @@ func (c *Lines) endLine() error {
 }
 
 func (c *Lines) clean(b []byte) []byte {
-	b = AppendLine(b, c.line, c.Color)
+	b, painted := appendClean(b, c.line, c.Color)
+	if painted && (!c.Flow || c.cut) { // what undoes colours may be among what is cut off
+		b = append(b, "\x1b[0m"...)
+	}
 	if c.cut {
 		b = append(b, " [line cut]"...)
 	}
@@ -159,12 +163,21 @@ func (c *Lines) clean(b []byte) []byte {
 // AppendLine appends line without control characters and escape sequences.
 // With color, sequences that set colours (SGR) stay, and are undone at the end.
 func AppendLine(b, line []byte, color bool) []byte {
-	painted := false
+	b, painted := appendClean(b, line, color)
+	if painted {
+		b = append(b, "\x1b[0m"...)
+	}
+	return b
+}
+
+// appendClean is AppendLine that undoes no colours, and tells whether some were
+// set.
+func appendClean(b, line []byte, color bool) (text []byte, painted bool) {
 	for {
 		n := plainLen(line)
 		b, line = append(b, line[:n]...), line[n:]
 		if len(line) == 0 {
-			break
+			return b, painted
 		}
 		if line[0] == 0x1b {
 			n, sgr := escapeLen(line)
@@ -183,10 +196,6 @@ func AppendLine(b, line []byte, color bool) []byte {
 		}
 		line = line[n:]
 	}
-	if painted {
-		b = append(b, "\x1b[0m"...)
-	}
-	return b
 }
 
 // plainLen is how many bytes at the start of p are printable ASCII or tabs, as

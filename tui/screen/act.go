@@ -60,6 +60,9 @@ func (s *Shell) refusesFor(a keys.Action, about Subject) string {
 	if why := s.refusesAll(a); why != "" {
 		return why
 	}
+	if a == keys.Undo {
+		return s.refusesUndo(about)
+	}
 	if why := s.refusesSubject(a, about); why != "" {
 		return why
 	}
@@ -78,9 +81,6 @@ func (s *Shell) refusesAll(a keys.Action) string {
 	}
 	if a == keys.Reload && s.w.Status.Denied.Reload != "" {
 		return s.w.Status.Denied.Reload
-	}
-	if a == keys.Undo && len(s.undo) == 0 {
-		return "nothing was changed here that can be undone; for files: cronring undo"
 	}
 	if a == keys.Previous && len(s.previous) == 0 {
 		return "there is no view before this one"

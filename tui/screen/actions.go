@@ -221,11 +221,53 @@ func (w *World) stop(about Subject) Do {
 	if rows := w.rows(about); len(rows) == 1 && !rows[0].Began.IsZero() {
 		d.Question += fmt.Sprintf("  it has been running for %s", when.Brief(w.Now.Sub(rows[0].Began).Truncate(time.Second)))
 	}
+	d.Learn = living(about)
 	d.Call = func(ctx context.Context, daemon Daemon) (string, error) {
 		runs, err := daemon.Stop(ctx, request)
 		return runsSaid("stopping", runs), err
 	}
 	return w.on(about, d)
+}
+
+// living names the processes of what is about to be stopped.
+func living(about Subject) learns {
+	const some = 5
+	return func(ctx context.Context, d Daemon) ([]string, error) {
+		var runs []job.Run
+		if about.Run != 0 && !about.Marked {
+			r, err := d.OneRun(ctx, fmt.Sprint(about.Run))
+			if err != nil {
+				return nil, err
+			}
+			runs = []job.Run{r}
+		} else {
+			found, err := d.History(ctx, api.Filter{Refs: refs(about), Live: true, Limit: some + 1})
+			if err != nil {
+				return nil, err
+			}
+			runs = found.Runs
+		}
+		var lines []string
+		for _, r := range runs[:min(len(runs), some)] {
+			lines = append(lines, processText(&r))
+		}
+		if len(runs) > some {
+			lines = append(lines, "and more")
+		}
+		return lines, nil
+	}
+}
+
+// processText is a run that lives, by its process if it has one.
+func processText(r *job.Run) string {
+	if r.PID == 0 {
+		return fmt.Sprintf("run %d of %s: no process yet, it is %s", r.ID, r.Job, r.Standing())
+	}
+	text := fmt.Sprintf("pid %d: run %d of %s", r.PID, r.ID, r.Job)
+	if r.User != "" {
+		text += " as " + r.User
+	}
+	return text
 }
 
 // retry runs an occurrence again: that of a run which is over, of a job that of

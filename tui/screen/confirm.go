@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,6 +34,29 @@ func (s *Shell) confirm(owner Screen, d Do) {
 		q.yes = "Y"
 	}
 	s.over = q
+	if d.Learn != nil {
+		s.order(nil, Ask{Slot: learnSlot, Call: func(ctx context.Context, daemon Daemon) (any, error) {
+			lines, err := d.Learn(ctx, daemon)
+			return learned{q, lines}, err
+		}})
+	}
+}
+
+// learnSlot is where what else there is to know comes to.
+const learnSlot = "learn"
+
+// learned is what came of a question's Learn.
+type learned struct {
+	asked *question
+	lines []string
+}
+
+// tookLearned tells what was learned, if the question still stands. If nothing
+// was, the person knows what the question says.
+func (s *Shell) tookLearned(a Answer) {
+	if l, ok := a.Value.(learned); ok && a.Err == nil && s.over == l.asked {
+		l.asked.do.Detail = append(l.lines, l.asked.do.Detail...)
+	}
 }
 
 // wanted is what has to be typed; empty: a key is enough.
@@ -148,8 +172,15 @@ type waiting struct {
 
 // took is what came of what the shell itself has asked.
 func (s *Shell) took(a Answer) {
-	if a.Slot == planSlot {
+	switch a.Slot {
+	case planSlot:
 		s.tookPlan(a)
+		return
+	case learnSlot:
+		s.tookLearned(a)
+		return
+	case versionSlot:
+		s.tookVersion(a)
 		return
 	}
 	w, ok := s.waiting[a.Slot]
@@ -184,11 +215,4 @@ func (w waiting) toast(said string) string {
 		said += "   z undo"
 	}
 	return said + "   " + w.entry.command
-}
-
-// takeBack undoes the last change.
-func (s *Shell) takeBack() {
-	last := s.undo[len(s.undo)-1]
-	s.undo = s.undo[:len(s.undo)-1]
-	s.carryOut(nil, last)
 }

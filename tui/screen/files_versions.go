@@ -135,8 +135,14 @@ func (s *Versions) restore() []Effect {
 	d := restores(id, name)
 	d.Class, d.Slot = Effects, slotRestored
 	d.Question = fmt.Sprintf("Put revision %d of %s back?", id, name)
+	d.Detail = []string{countChanges(s.diff)}
+	return []Effect{d}
+}
+
+// countChanges says how many lines of a file become others.
+func countChanges(all []change) string {
 	added, removed := 0, 0
-	for _, c := range s.diff {
+	for _, c := range all {
 		switch c.sign {
 		case '+':
 			added++
@@ -144,8 +150,7 @@ func (s *Versions) restore() []Effect {
 			removed++
 		}
 	}
-	d.Detail = []string{fmt.Sprintf("+%d -%d lines. What it says now is kept as a revision.", added, removed)}
-	return []Effect{d}
+	return fmt.Sprintf("+%d -%d lines. What it says now is kept as a revision.", added, removed)
 }
 
 // Subject is the file.

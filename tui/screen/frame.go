@@ -36,7 +36,7 @@ func (s *Shell) Draw(v canvas.View) {
 		s.bodyTop = 1 + banner
 		s.front().Draw(body.In(0, banner, body.Width(), body.Height()-banner), s.w)
 		s.drawFoot(v.Row(v.Height() - 1))
-		s.drawToast(body.Row(body.Height() - 1))
+		s.drawToast(body)
 	}
 	if s.over != nil {
 		lay := v.In(0, v.Height()-over, v.Width(), over)
@@ -175,23 +175,25 @@ func (s *Shell) drawBanner(body canvas.View) int {
 	if l.Live || !l.Tried {
 		return 0
 	}
-	lines := []string{s.w.Glyphs.Failed + " " + s.linkError()}
-	if s.w.Board.Len() > 0 {
-		lines = append(lines, fmt.Sprintf("Rows below are from %s, %s ago; times are frozen. Retrying in %s.",
-			s.w.Now.In(s.zone()).Format("15:04:05"), s.now.Sub(l.Since).Round(time.Second), s.retryIn()))
-	} else {
-		lines = append(lines, fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn()))
+	width := body.Width() - 2
+	lines := wrapWords(s.w.Glyphs.Failed+" "+safe.Text(s.linkError()), width, width)
+	bad := len(lines)
+	if body.Height() >= 12 {
+		said := fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn())
+		if s.w.Board.Len() > 0 {
+			said = fmt.Sprintf("Rows below are from %s, %s ago; times are frozen. Retrying in %s.",
+				s.w.Now.In(s.zone()).Format("15:04:05"), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
+		}
+		lines = append(lines, wrapWords(said, width, width)...)
+		lines = append(lines, "Try:  systemctl status cronring    journalctl -u cronring -e   cronring doctor")
 	}
-	lines = append(lines, "Try:  systemctl status cronring    journalctl -u cronring -e   cronring doctor")
-	if body.Height() < 12 {
-		lines = lines[:1]
-	}
+	lines = lines[:min(len(lines), max(body.Height()/2, 1))]
 	for y, line := range lines {
 		style := canvas.Style{}
-		if y == 0 {
+		if y < bad {
 			style = canvas.Style{Role: canvas.Bad, Bold: true}
 		}
-		body.PutCut(1, y, body.Width()-2, line, s.w.Glyphs.Ellipsis, style)
+		body.PutCut(1, y, width, line, s.w.Glyphs.Ellipsis, style)
 	}
 	return len(lines)
 }
@@ -213,7 +215,9 @@ func (s *Shell) retryIn() string {
 	return max(left, 0).Round(time.Second).String()
 }
 
-func (s *Shell) drawToast(row canvas.View) {
+// drawToast draws what there is to say on the last lines of the body.
+func (s *Shell) drawToast(body canvas.View) {
+	const most = 3
 	if s.toast.text == "" {
 		return
 	}
@@ -221,9 +225,18 @@ func (s *Shell) drawToast(row canvas.View) {
 	if s.toast.bad {
 		sign, style = s.w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
 	}
-	row.Fill(" ", canvas.Style{})
-	x := row.Put(1, 0, sign+" ", style)
-	row.PutCut(x, 0, row.Width()-x-1, s.toast.text, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	width := body.Width() - 4
+	lines := wrapWords(safe.Text(s.toast.text), width, width)
+	if most := min(most, body.Height()); len(lines) > most {
+		lines[most-1] += " " + strings.Join(lines[most:], " ")
+		lines = lines[:most]
+	}
+	v := body.Below(body.Height() - len(lines))
+	v.Fill(" ", canvas.Style{})
+	v.Put(1, 0, sign, style)
+	for y, line := range lines {
+		v.PutCut(3, y, width, line, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	}
 }
 
 // usual are the keys at the foot of a screen that does not choose its own, and

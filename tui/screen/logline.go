@@ -17,7 +17,8 @@ type logLine struct {
 	bare   string // text without colours and tabs, where it has some
 	at     time.Time
 	stream job.Stream
-	style  canvas.Style // of the whole line
+	style  canvas.Style // of the whole line, but for colours of its own
+	begin  canvas.Style // that the line before has left
 }
 
 // paint is a style that holds from a byte of a text on.
@@ -46,7 +47,7 @@ func (l *laid) row(i int) (from, to int) {
 // long that is.
 func (l *logLine) lay(width int) *laid {
 	out := &laid{rows: []int{0}}
-	out.text, out.paints = expand(l.text, l.style)
+	out.text, out.paints, _ = expand(l.text, l.style, l.begin)
 	if width > 0 {
 		out.wrap(width)
 	}
@@ -105,21 +106,23 @@ const tabStop = 8
 // accents without end.
 const maxGrapheme = 32
 
-// expand takes the colours out of a clean line, and sets blanks for tabs.
-func expand(text string, style canvas.Style) (plain string, paints []paint) {
-	paints = []paint{{0, style}}
+// expand takes the colours out of a clean line, and sets blanks for tabs. base is
+// the style that a reset goes back to, begin the one that the line before has
+// left, and end what this one leaves.
+func expand(text string, base, begin canvas.Style) (plain string, paints []paint, end canvas.Style) {
+	paints = []paint{{0, begin}}
 	if isPlainText(text) {
-		return text, paints
+		return text, paints, begin
 	}
 	var b strings.Builder
-	now, x := style, 0
+	now, x := begin, 0
 	for text != "" {
-		end := strings.IndexAny(text, "\t\x1b")
-		if end < 0 {
-			end = len(text)
+		stop := strings.IndexAny(text, "\t\x1b")
+		if stop < 0 {
+			stop = len(text)
 		}
-		x += appendText(&b, text[:end])
-		if text = text[end:]; text == "" {
+		x += appendText(&b, text[:stop])
+		if text = text[stop:]; text == "" {
 			break
 		}
 		if text[0] == '\t' {
@@ -133,12 +136,12 @@ func expand(text string, style canvas.Style) (plain string, paints []paint) {
 		if !ok {
 			break // no sequence: there is none but those that set colours
 		}
-		now = painted(now, style, strings.TrimPrefix(codes, "\x1b["))
+		now = painted(now, base, strings.TrimPrefix(codes, "\x1b["))
 		paints = append(paints, paint{b.Len(), now})
 	}
 	plain = b.String()
 	alignPaints(plain, paints)
-	return plain, paints
+	return plain, paints, now
 }
 
 // alignPaints moves styles that would begin inside of what a terminal shows as
@@ -180,18 +183,31 @@ func appendText(b *strings.Builder, text string) (width int) {
 	return width
 }
 
-// newLogLine is a line of a clean text.
-func newLogLine(text string, at time.Time, stream job.Stream) logLine {
-	line := logLine{text: text, at: at, stream: stream}
-	if stream == job.System {
-		line.style.Role = canvas.Off
+// newLogLine is a line of a clean text, after one of its stream that has left
+// colours, and what it leaves itself.
+func newLogLine(text string, at time.Time, stream job.Stream, begin canvas.Style) (line logLine, end canvas.Style) {
+	line = logLine{text: text, at: at, stream: stream, begin: begin}
+	if !strings.ContainsAny(text, "\t\x1b") {
+		return line, begin
 	}
-	if strings.ContainsAny(text, "\t\x1b") {
-		if line.bare, _ = expand(text, line.style); line.bare == "" {
-			line.text = "" // nothing but colours
-		}
+	if line.bare, _, end = expand(text, line.style, begin); line.bare == "" {
+		line.text = "" // nothing but colours
 	}
+	return line, end
+}
+
+// daemonLine is a line of the daemon's own words, which no job colours.
+func daemonLine(text string, at time.Time) logLine {
+	off := canvas.Style{Role: canvas.Off}
+	line, _ := newLogLine(text, at, job.System, off)
+	line.style = off
 	return line
+}
+
+// styledLine is a line that is all in one style.
+func styledLine(text string, r canvas.Role) logLine {
+	style := canvas.Style{Role: r}
+	return logLine{text: text, style: style, begin: style}
 }
 
 // plain is a line without colours, as a search looks at it.

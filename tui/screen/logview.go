@@ -27,7 +27,8 @@ type logView struct {
 	dropped  int // lines before the first one
 	bytes    int
 	cleaners map[job.Stream]*safe.Lines
-	open     []logLine // not finished, unless stale
+	colors   map[job.Stream]canvas.Style // that the newest lines have left
+	open     []logLine                   // not finished, unless stale
 	stale    bool
 	at       time.Time // of the chunk being taken in
 
@@ -61,7 +62,8 @@ func (l *logView) take(c job.Chunk) {
 	defer l.changed(l.end())
 	w := l.cleaner(c.Stream)
 	if c.Cut > 0 {
-		w.Close() // a sink takes everything
+		w.Close()                  // a sink takes everything
+		delete(l.colors, c.Stream) // what undoes them may be among what is left out
 		l.tell(c.At, fmt.Sprintf("[%d bytes left out]", c.Cut))
 	}
 	w.Write(c.Data)
@@ -69,7 +71,7 @@ func (l *logView) take(c job.Chunk) {
 
 // tell adds a line of the daemon's own.
 func (l *logView) tell(at time.Time, text string) {
-	l.add(newLogLine(text, at, job.System))
+	l.add(daemonLine(text, at))
 }
 
 // finish ends lines without a newline: nothing more comes.
@@ -86,7 +88,7 @@ var logStreams = []job.Stream{job.Stdout, job.Stderr, job.System}
 
 // reset forgets all lines, and keeps how they are shown.
 func (l *logView) reset() {
-	l.lines, l.open, l.dropped, l.bytes, l.cleaners, l.cache = nil, nil, 0, 0, nil, nil
+	l.lines, l.open, l.dropped, l.bytes, l.cleaners, l.colors, l.cache = nil, nil, 0, 0, nil, nil, nil
 	l.top, l.found, l.hits, l.counted = place{}, -1, 0, 0
 }
 
@@ -96,7 +98,7 @@ func (l *logView) cleaner(s job.Stream) *safe.Lines {
 		if l.cleaners == nil {
 			l.cleaners = map[job.Stream]*safe.Lines{}
 		}
-		c = &safe.Lines{W: logSink{l, s}, Color: true}
+		c = &safe.Lines{W: logSink{l, s}, Color: s != job.System, Flow: true}
 		l.cleaners[s] = c
 	}
 	return c
@@ -109,7 +111,17 @@ type logSink struct {
 }
 
 func (s logSink) Write(p []byte) (int, error) {
-	s.log.add(newLogLine(strings.TrimSuffix(string(p), "\n"), s.log.at, s.stream))
+	l, text := s.log, strings.TrimSuffix(string(p), "\n")
+	if s.stream == job.System {
+		l.add(daemonLine(text, l.at))
+		return len(p), nil
+	}
+	line, left := newLogLine(text, l.at, s.stream, l.colors[s.stream])
+	if l.colors == nil {
+		l.colors = map[job.Stream]canvas.Style{}
+	}
+	l.colors[s.stream] = left
+	l.add(line)
 	return len(p), nil
 }
 
@@ -169,7 +181,8 @@ func (l *logView) unfinished() []logLine {
 			continue
 		}
 		if text := c.Unfinished(); text != nil {
-			l.open = append(l.open, newLogLine(string(text), l.at, s))
+			line, _ := newLogLine(string(text), l.at, s, l.colors[s])
+			l.open = append(l.open, line)
 		}
 	}
 	return l.open

@@ -25,7 +25,7 @@ func diffLines(before, after []string) []logLine {
 		switch text[0] {
 		case '@':
 			i, j = hunkStart(text)
-			lines = append(lines, logLine{text: strings.TrimSpace(text), style: canvas.Style{Role: canvas.Rule}})
+			lines = append(lines, styledLine(strings.TrimSpace(text), canvas.Rule))
 		case ' ':
 			lines = append(lines, logLine{text: "  " + after[j]})
 			i, j = i+1, j+1
@@ -33,13 +33,13 @@ func diffLines(before, after []string) []logLine {
 			if i < 0 {
 				continue // "--- before": no hunk has begun
 			}
-			lines = append(lines, logLine{text: "- " + before[i], style: canvas.Style{Role: canvas.Bad}})
+			lines = append(lines, styledLine("- "+before[i], canvas.Bad))
 			i++
 		case '+':
 			if j < 0 {
 				continue
 			}
-			lines = append(lines, logLine{text: "+ " + after[j], style: canvas.Style{Role: canvas.Good}})
+			lines = append(lines, styledLine("+ "+after[j], canvas.Good))
 			j++
 		default: // "diff before after"
 			i, j = -1, -1

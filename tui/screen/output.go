@@ -226,7 +226,10 @@ func leavePager(err error) []Effect {
 func (s *Output) pager() func() *exec.Cmd {
 	var text strings.Builder
 	for i := range s.log.lines {
-		text.WriteString(s.log.lines[i].text)
+		line := s.log.lines[i].text
+		if text.WriteString(line); strings.Contains(line, "\x1b") {
+			text.WriteString("\x1b[0m") // pagers begin each line anew, and streams mix
+		}
 		text.WriteByte('\n')
 	}
 	return func() *exec.Cmd {

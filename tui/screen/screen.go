@@ -125,9 +125,13 @@ type Do struct {
 	Call     func(ctx context.Context, d Daemon) (said string, err error)
 	Watch    func(w *World) []Effect // for "run and watch"; nil: there is none
 	Preview  func(w *World) []Effect // for "dry run"; nil: there is none
+	Learn    learns                  // what else there is to know, which the daemon is asked for; nil: nothing
 	Undo     *Do                     // what takes it back; nil: nothing does
 	Slot     string                  // the screen is told the end under this name, too; empty: it is not
 }
+
+// learns gives more lines for a question that is being asked.
+type learns = func(ctx context.Context, d Daemon) ([]string, error)
 
 // Class is how far an action reaches, and so how it is confirmed.
 type Class uint8

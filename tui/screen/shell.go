@@ -64,9 +64,10 @@ type Shell struct {
 	log      []*entry
 	waiting  map[string]waiting // by slot
 	undo     []Do
-	greeting string // what the person is told first
-	job      job.ID // that the cursor goes to once it is there; empty: none
-	count    int    // of entries of the log, ever
+	sought   *version // of a file, to be put back; a key forgets it
+	greeting string   // what the person is told first
+	job      job.ID   // that the cursor goes to once it is there; empty: none
+	count    int      // of entries of the log, ever
 	views    []View
 	mouse    bool
 	tabs     []tab // as drawn last
@@ -128,7 +129,7 @@ func (s *Shell) Init(now time.Time) []Order {
 // Key answers to a key.
 func (s *Shell) Key(now time.Time, k Key) []Order {
 	s.at(now)
-	s.trigger = k.Name
+	s.trigger, s.sought = k.Name, nil
 	s.toast.hide()
 	switch front := s.front(); {
 	case k.Name == quitKey:

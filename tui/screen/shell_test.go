@@ -301,6 +301,90 @@ func TestBusyEndsAfterAMove(t *testing.T) {
 	}
 }
 
+// When nothing is left that was changed here, z offers what the file of the
+// selected job said before, whoever changed it.
+func TestUndoOffersTheVersionBefore(t *testing.T) {
+	d := &fakeDaemon{
+		table: func(file, _ string) (api.TableText, error) {
+			return api.TableText{Table: api.Table{File: file, By: "bob", Changed: now.Add(-time.Hour)}, Text: []byte("a\nb\n")}, nil
+		},
+		revisions: func(q api.RevisionQuery) ([]api.Revision, error) {
+			return []api.Revision{{ID: 32, File: q.File}, {ID: 31, File: q.File}, {ID: 30, File: q.File}}, nil
+		},
+		revision: func(id int64) (api.Revision, error) {
+			return api.Revision{ID: id, Text: []byte(map[int64]string{32: "a\nb\n", 31: "a\nc\n", 30: "\n"}[id])}, nil
+		},
+	}
+	s, front := newTestShell(t)
+	carry(t, s, d, typeKeys(s, "p")) // what was changed here comes first
+	carry(t, s, d, typeKeys(s, "z"))
+	if s.over != nil || len(s.undo) != 0 {
+		t.Fatalf("z asks %v, want the pause taken back at once", s.over)
+	}
+	d.asked = nil
+	late := typeKeys(s, "z")
+	carry(t, s, d, late)
+	if got := shown(s, 80, 24); !strings.Contains(got, "Put revision 31 of /etc/cron.d/etl back?") || !strings.Contains(got, "+1 -1 lines") || !strings.Contains(got, "of bob") {
+		t.Errorf("z does not offer revision 31:\n%s", got)
+	}
+	carry(t, s, d, typeKeys(s, "y"))
+	if want := []string{"undo"}; !slices.Equal(d.asked, want) || s.log[len(s.log)-1].command != "cronring undo 31" {
+		t.Errorf("asked %q, logged %q, want %q and cronring undo 31", d.asked, s.log[len(s.log)-1].command, want)
+	}
+	late = typeKeys(s, "z")
+	typeKeys(s, "j")
+	if carry(t, s, d, late); s.over != nil {
+		t.Error("an answer that comes after another key asks all the same")
+	}
+	front.about = Subject{}
+	typeKeys(s, "z")
+	if got := shown(s, 80, 24); !strings.Contains(got, "no file is selected") {
+		t.Errorf("without a file z does not say why it does nothing:\n%s", got)
+	}
+	front.about = Subject{File: "/etc/cron.d/etl"}
+	d.revisions = func(api.RevisionQuery) ([]api.Revision, error) { return nil, nil }
+	carry(t, s, d, typeKeys(s, "z"))
+	if got := shown(s, 80, 24); !strings.Contains(got, "no other version of /etc/cron.d/etl is kept") {
+		t.Errorf("without a version z does not say so:\n%s", got)
+	}
+}
+
+// The question before a stop names the processes, once the daemon has told.
+func TestStopNamesTheProcess(t *testing.T) {
+	d := &fakeDaemon{
+		history: func(f api.Filter) (api.Runs, error) {
+			if !f.Live || !slices.Equal(f.Refs, []string{"zfs-scrub"}) {
+				return api.Runs{}, errNotFaked
+			}
+			return api.Runs{Runs: []job.Run{
+				{ID: 8, Job: "zfs-scrub", State: job.RunQueued}, {ID: 7, Job: "zfs-scrub", State: job.RunRunning, PID: 90533, User: "root"},
+			}}, nil
+		},
+		oneRun: func(string) (job.Run, error) { return job.Run{ID: 7, Job: "zfs-scrub", PID: 90534}, nil },
+	}
+	s, front := newTestShell(t)
+	for _, tc := range []struct {
+		about Subject
+		want  []string
+	}{
+		{Subject{Jobs: []job.ID{"zfs-scrub"}}, []string{"Stop zfs-scrub?", "pid 90533: run 7 of zfs-scrub as root", "run 8 of zfs-scrub: no process yet, it is queued"}},
+		{Subject{Jobs: []job.ID{"zfs-scrub"}, Run: 7}, []string{"Stop run 7?", "pid 90534: run 7 of zfs-scrub"}},
+	} {
+		front.about = tc.about
+		orders := typeKeys(s, "x")
+		if got := shown(s, 80, 24); !strings.Contains(got, tc.want[0]) || strings.Contains(got, "pid") {
+			t.Errorf("before the daemon has answered:\n%s", got)
+		}
+		carry(t, s, d, orders)
+		for _, want := range tc.want {
+			if got := shown(s, 80, 24); !strings.Contains(got, want) {
+				t.Errorf("want %q in the question:\n%s", want, got)
+			}
+		}
+		typeKeys(s, "esc")
+	}
+}
+
 func TestCommandLogQuotesForAShell(t *testing.T) {
 	for _, tc := range []struct{ word, want string }{
 		{"etl-orders", "etl-orders"}, {"", "''"}, {"a b", "'a b'"}, {"it's", `'it'\''s'`}, {"$(reboot)", "'$(reboot)'"},

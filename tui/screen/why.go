@@ -204,12 +204,14 @@ func (s *Why) neighbour(a keys.Action) (time.Time, bool) {
 }
 
 // Refuses names what is not proposed, and the ends of the history.
-func (s *Why) Refuses(_ *World, a keys.Action) string {
+func (s *Why) Refuses(w *World, a keys.Action) string {
 	n := remedyNumber(a)
 	_, ok := s.neighbour(a)
 	switch {
 	case n >= len(s.answer.Remedies):
 		return "nothing is proposed under that number"
+	case n >= 0 && edits(s.answer.Remedies[n]):
+		return w.bars(keys.Edit, s.Subject(w))
 	case a == keys.Explain:
 		return "this is it"
 	case a == keys.PreviousRun && !ok:

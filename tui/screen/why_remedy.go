@@ -35,9 +35,6 @@ func (s *Why) remedy(w *World, r api.Remedy) []Effect {
 	case verb == "history" && option == "":
 		return []Effect{Goto{NewRunsOf(s.answer.Job)}}
 	case verb == "set" && isOption && !strings.Contains(value, " "):
-		if why := w.bars(keys.Edit, subject); why != "" {
-			return []Effect{Say{Text: "set: " + why, Bad: true}}
-		}
 		return []Effect{w.setOption(s.answer.Job, key, value)}
 	case verb == "backfill" && strings.HasPrefix(option, "--at "):
 		return []Effect{Press{keys.Backfill, Subject{Jobs: []job.ID{s.answer.Job}, At: s.answer.At}}}
@@ -45,6 +42,11 @@ func (s *Why) remedy(w *World, r api.Remedy) []Effect {
 		return []Effect{Press{remedyKeys[verb], Subject{Jobs: []job.ID{s.answer.Job}}}}
 	}
 	return []Effect{Clip{Text: w.inShell(r.Command), What: "the command"}}
+}
+
+// edits reports whether a proposal is about what the crontab says.
+func edits(r api.Remedy) bool {
+	return strings.HasPrefix(r.Command, "cronring set ") || strings.HasPrefix(r.Command, "${EDITOR:-vi} ")
 }
 
 // remedyKeys are the verbs of remedies that a key does to the job.

@@ -227,6 +227,11 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 		if why.Refuses(w, keys.Remedy2) == "" {
 			t.Errorf("%q: 2 is not refused, though only one thing is proposed", tt.command)
 		}
+		w.Status.Denied.Crontab = "it is in cron.deny"
+		changes := strings.HasPrefix(tt.command, "cronring set") || strings.HasPrefix(tt.command, "${EDITOR")
+		if refused := why.Refuses(w, keys.Remedy1) != ""; refused != changes {
+			t.Errorf("%q: without a crontab of one's own it is refused: %t, want %t", tt.command, refused, changes)
+		}
 	}
 }
 
