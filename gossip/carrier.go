@@ -1,0 +1,272 @@
+package gossip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Bounds on what strangers can make this member hold open.
+const (
+	mostStreams     = 256
+	mostStreamsHost = 16
+	maxPacket       = 64 << 10
+	receiveBuffer   = 2 << 20
+)
+
+// carrier is memberlist's way to the network: one port, UDP and TCP. Unlike
+// memberlist's own it copies what it reads, so that a flood of small packets
+// costs small ones, bounds the streams of strangers, and ends all that is under
+// way when it is shut down.
+type carrier struct {
+	advertise netip.AddrPort
+	udp       *net.UDPConn
+	tcp       *net.TCPListener
+	packets   chan *memberlist.Packet
+	streams   chan net.Conn
+	ctx       context.Context
+	stop      context.CancelFunc
+	work      sync.WaitGroup
+
+	mu     sync.Mutex
+	conns  map[*stream]bool
+	guests map[netip.Addr]int
+}
+
+// stream is a connection that the carrier knows of.
+type stream struct {
+	net.Conn
+	carrier *carrier
+	guest   netip.Addr // who made it; invalid: this member did
+}
+
+func newCarrier(bind, advertise string) (_ *carrier, err error) {
+	at, err := net.ResolveTCPAddr("tcp", bind)
+	if err != nil {
+		return nil, fmt.Errorf("bind to %s: %w", bind, err)
+	}
+	c := &carrier{
+		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
+		conns: make(map[*stream]bool), guests: make(map[netip.Addr]int),
+	}
+	if c.tcp, err = net.ListenTCP("tcp", at); err != nil {
+		return nil, err
+	}
+	at = c.tcp.Addr().(*net.TCPAddr)
+	if c.udp, err = net.ListenUDP("udp", &net.UDPAddr{IP: at.IP, Port: at.Port, Zone: at.Zone}); err != nil {
+		c.tcp.Close()
+		return nil, err
+	}
+	if c.advertise, err = advertised(at.AddrPort(), advertise); err != nil {
+		c.tcp.Close()
+		c.udp.Close()
+		return nil, err
+	}
+	_ = c.udp.SetReadBuffer(receiveBuffer) // a system that allows less loses packets sooner
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.work.Go(c.accept)
+	c.work.Go(c.receive)
+	return c, nil
+}
+
+// advertised is where others reach a member that listens at bound.
+func advertised(bound netip.AddrPort, want string) (netip.AddrPort, error) {
+	if want != "" {
+		addr, err := netip.ParseAddrPort(want)
+		if err != nil {
+			if ip, ipErr := netip.ParseAddr(want); ipErr == nil {
+				return netip.AddrPortFrom(ip.Unmap(), bound.Port()), nil
+			}
+			return addr, fmt.Errorf("advertise %s: %w", want, err)
+		}
+		return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()), nil
+	}
+	if !bound.Addr().IsUnspecified() {
+		return netip.AddrPortFrom(bound.Addr().Unmap(), bound.Port()), nil
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return bound, fmt.Errorf("find an address to advertise: %w", err)
+	}
+	if ip, ok := choose(addrs); ok {
+		return netip.AddrPortFrom(ip, bound.Port()), nil
+	}
+	return bound, errors.New("find an address to advertise: no interface has one; set advertise")
+}
+
+// choose prefers private addresses and those of IPv4, where hosts of a ring
+// commonly are.
+func choose(addrs []net.Addr) (netip.Addr, bool) {
+	var usable []netip.Addr
+	for _, a := range addrs {
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		ip, ok := netip.AddrFromSlice(n.IP)
+		if ip = ip.Unmap(); ok && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() {
+			usable = append(usable, ip)
+		}
+	}
+	rank := func(ip netip.Addr) int {
+		r := 0
+		if !ip.IsPrivate() {
+			r += 2
+		}
+		if !ip.Is4() {
+			r++
+		}
+		return r
+	}
+	if len(usable) == 0 {
+		return netip.Addr{}, false
+	}
+	return slices.MinFunc(usable, func(a, b netip.Addr) int { return rank(a) - rank(b) }), true
+}
+
+func (c *carrier) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+	return c.advertise.Addr().AsSlice(), int(c.advertise.Port()), nil
+}
+
+func (c *carrier) PacketCh() <-chan *memberlist.Packet { return c.packets }
+
+func (c *carrier) StreamCh() <-chan net.Conn { return c.streams }
+
+func (c *carrier) WriteTo(b []byte, addr string) (time.Time, error) {
+	to, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if c.udp.LocalAddr().(*net.UDPAddr).IP.To4() == nil && to.Addr().Is4() {
+		to = netip.AddrPortFrom(netip.AddrFrom16(to.Addr().As16()), to.Port())
+	}
+	_, err = c.udp.WriteToUDPAddrPort(b, to)
+	return time.Now(), err
+}
+
+func (c *carrier) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
+	return c.WriteTo(b, a.Addr)
+}
+
+func (c *carrier) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, timeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return c.keep(conn, netip.Addr{})
+}
+
+func (c *carrier) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	return c.DialTimeout(a.Addr, timeout)
+}
+
+// keep counts a connection, or closes it.
+func (c *carrier) keep(conn net.Conn, guest netip.Addr) (net.Conn, error) {
+	s := &stream{Conn: conn, carrier: c, guest: guest}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	full := guest.IsValid() && (len(c.conns) >= mostStreams || c.guests[guest] >= mostStreamsHost)
+	if c.ctx.Err() != nil || full {
+		conn.Close()
+		return nil, net.ErrClosed
+	}
+	c.conns[s] = true
+	if guest.IsValid() {
+		c.guests[guest]++
+	}
+	return s, nil
+}
+
+func (s *stream) Close() error {
+	c := s.carrier
+	c.mu.Lock()
+	if c.conns[s] {
+		delete(c.conns, s)
+		if c.guests[s.guest]--; c.guests[s.guest] <= 0 {
+			delete(c.guests, s.guest)
+		}
+	}
+	c.mu.Unlock()
+	return s.Conn.Close()
+}
+
+func (c *carrier) accept() {
+	for {
+		conn, err := c.tcp.AcceptTCP()
+		if err != nil {
+			if c.pause() {
+				continue
+			}
+			return
+		}
+		guest := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+		s, err := c.keep(conn, guest)
+		if err != nil {
+			continue
+		}
+		select {
+		case c.streams <- s:
+		case <-c.ctx.Done():
+			s.Close()
+			return
+		}
+	}
+}
+
+func (c *carrier) receive() {
+	buf := make([]byte, maxPacket)
+	for {
+		n, from, err := c.udp.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			if c.pause() {
+				continue
+			}
+			return
+		}
+		if n == 0 {
+			continue
+		}
+		p := &memberlist.Packet{Buf: slices.Clone(buf[:n]), From: net.UDPAddrFromAddrPort(from), Timestamp: time.Now()}
+		select {
+		case c.packets <- p:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// pause waits a little after an error, as of a system short of memory, and says
+// whether to go on.
+func (c *carrier) pause() bool {
+	select {
+	case <-c.ctx.Done():
+		return false
+	case <-time.After(50 * time.Millisecond):
+		return true
+	}
+}
+
+// Shutdown closes all and waits for the carrier's goroutines.
+func (c *carrier) Shutdown() error {
+	c.stop()
+	c.tcp.Close()
+	c.udp.Close()
+	c.mu.Lock()
+	for s := range c.conns {
+		s.Conn.Close()
+	}
+	c.mu.Unlock()
+	c.work.Wait()
+	return nil
+}
+
+var _ memberlist.NodeAwareTransport = (*carrier)(nil)

@@ -1,0 +1,144 @@
+package gossip
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// Files in the state directory.
+const (
+	idFile    = "ring-id"
+	peersFile = "ring-peers.json"
+	maxFile   = 1 << 20
+)
+
+// peer is a member that is to be found again.
+type peer struct {
+	ID   string         `json:"id"`
+	Name string         `json:"name"`
+	Addr netip.AddrPort `json:"addr"`
+	Seen time.Time      `json:"seen"`
+}
+
+// memory is what a member keeps over its own end.
+type memory struct {
+	Stamp time.Time `json:"stamp"` // of the last that it said of itself
+	Peers []peer    `json:"peers"`
+}
+
+// Identity returns this host's ID in rings, which is made at the first call and
+// kept in the state directory: not the host's name, which may change, or be
+// another host's too.
+func Identity(dir string) (string, error) {
+	path := filepath.Join(dir, idFile)
+	b, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		var id [8]byte
+		rand.Read(id[:])
+		b = []byte(hex.EncodeToString(id[:]) + "\n")
+		err = writeFile(path, b)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keep this host's ring ID: %w", err)
+	}
+	id := strings.TrimSpace(string(b))
+	if err := link.CheckID(id); err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return id, nil
+}
+
+// recall reads what remember wrote. What cannot be read is no reason not to
+// join: the seeds are there too.
+func recall(dir string) (memory, error) {
+	b, err := readFile(filepath.Join(dir, peersFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return memory{}, nil
+	}
+	var m memory
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err != nil {
+		return memory{}, fmt.Errorf("read the last known members: %w", err)
+	}
+	usable := m.Peers[:0]
+	for _, p := range m.Peers[:min(len(m.Peers), maxMembers)] {
+		if link.CheckID(p.ID) == nil && p.Addr.IsValid() && printable(p.Name) {
+			usable = append(usable, p)
+		}
+	}
+	m.Peers = usable
+	return m, nil
+}
+
+func remember(dir string, m memory) error {
+	b, err := json.MarshalIndent(m, "", "\t")
+	if err == nil {
+		err = writeFile(filepath.Join(dir, peersFile), append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the last known members: %w", err)
+	}
+	return nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+	}
+	return b, err
+}
+
+// writeFile replaces a file whole or not at all.
+func writeFile(path string, b []byte) error {
+	tmp := path + ".tmp"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := writeNew(tmp, b)
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func writeNew(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	return f.Sync()
+}

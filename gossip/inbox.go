@@ -1,0 +1,278 @@
+package gossip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// Bounds of what waits for the Ring's goroutine. What is over is dropped: it
+// comes again by push/pull, or is asked for.
+const (
+	maxMembers = 4096
+	maxWaiting = 4096 // packets and states with marks
+	maxDoubted = 256
+)
+
+// word is the last that was heard of a member.
+type word struct {
+	alive bool
+	meta  meta
+	addr  netip.AddrPort
+}
+
+// sample is one look at another member's clock.
+type sample struct {
+	offset, trip time.Duration
+	load         int
+}
+
+// conflict is two hosts that say they are the same member.
+type conflict struct {
+	id    string
+	addr  netip.AddrPort
+	name  string
+	since time.Time
+}
+
+// grave is what is left of a member that is gone.
+type grave struct {
+	stamp time.Time // of its last word
+	died  time.Time
+	now   bool // it is dead, not merely known
+}
+
+// inbox takes from memberlist's goroutines and from the daemon what the Ring's
+// goroutine then does, and never waits.
+type inbox struct {
+	self   string
+	now    func() time.Time
+	signal chan struct{} // something is there
+
+	mu    sync.Mutex
+	heard heard
+	known map[string]grave // of each member that was ever heard of
+}
+
+// heard is the contents of an inbox.
+type heard struct {
+	words     map[string]word
+	samples   map[string]sample
+	conflicts []conflict
+	doubted   map[string]netip.AddrPort // members that came back from the dead, as somebody says
+	marks     [][]byte
+	dropped   int
+	stamp     time.Time // of the newest word about this member itself
+	done      []func()  // what helpers found out
+
+	holdings *engine.Holdings
+}
+
+func newInbox(self string, now func() time.Time) *inbox {
+	return &inbox{self: self, now: now, signal: make(chan struct{}, 1), known: make(map[string]grave)}
+}
+
+// put changes what waits, and says so.
+func (b *inbox) put(f func(*heard)) {
+	b.mu.Lock()
+	f(&b.heard)
+	b.mu.Unlock()
+	select {
+	case b.signal <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the inbox.
+func (b *inbox) take() heard {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.heard
+	b.heard = heard{}
+	return h
+}
+
+func (b *inbox) post(f func()) { b.put(func(h *heard) { h.done = append(h.done, f) }) }
+
+// NotifyAlive keeps out what no member says. memberlist forgets the dead after
+// a while, and then would take an old packet that somebody kept for their
+// return: who came back is asked first, over a connection that proves it.
+func (b *inbox) NotifyAlive(n *memberlist.Node) error {
+	m, addr, err := readNode(n)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n.Name == b.self {
+		if m.stamp.After(b.heard.stamp) {
+			b.heard.stamp = m.stamp
+		}
+		return nil
+	}
+	g, ok := b.known[n.Name]
+	switch {
+	case !ok && len(b.known) >= maxMembers:
+		return errors.New("too many members")
+	case ok && m.stamp.Before(g.stamp):
+		return errors.New("an old word of this member")
+	case ok && g.now && m.stamp.Equal(g.stamp) && b.now().Sub(g.died) > graveTime:
+		b.doubt(n.Name, addr)
+		return errors.New("it is dead: asking it first")
+	case !ok:
+		b.known[n.Name] = grave{stamp: m.stamp}
+	}
+	return nil
+}
+
+// graveTime is for how long memberlist itself tells old words about a dead
+// member from new ones.
+const graveTime = 20 * time.Second
+
+func (b *inbox) doubt(id string, addr netip.AddrPort) {
+	if b.heard.doubted == nil {
+		b.heard.doubted = make(map[string]netip.AddrPort)
+	}
+	if len(b.heard.doubted) < maxDoubted {
+		b.heard.doubted[id] = addr
+	}
+	select {
+	case b.signal <- struct{}{}:
+	default:
+	}
+}
+
+// raise lets a member that answered come back.
+func (b *inbox) raise(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g, ok := b.known[id]; ok {
+		g.now = false
+		b.known[id] = g
+	}
+}
+
+// forget drops members that are gone for long.
+func (b *inbox) forget(before time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, g := range b.known {
+		if g.now && g.died.Before(before) {
+			delete(b.known, id)
+		}
+	}
+}
+
+// readNode makes sense of a member as memberlist has it.
+func readNode(n *memberlist.Node) (meta, netip.AddrPort, error) {
+	ip, ok := netip.AddrFromSlice(n.Addr)
+	if link.CheckID(n.Name) != nil || !ok || n.Port == 0 {
+		return meta{}, netip.AddrPort{}, errors.New("no member's name or address")
+	}
+	m, err := decodeMeta(n.Meta)
+	if err != nil {
+		return meta{}, netip.AddrPort{}, fmt.Errorf("read what it says of itself: %w", err)
+	}
+	return m, netip.AddrPortFrom(ip.Unmap(), n.Port), nil
+}
+
+// NotifyJoin, NotifyUpdate and NotifyLeave run under memberlist's lock.
+func (b *inbox) NotifyJoin(n *memberlist.Node) { b.hear(n, true) }
+
+func (b *inbox) NotifyUpdate(n *memberlist.Node) { b.hear(n, true) }
+
+func (b *inbox) NotifyLeave(n *memberlist.Node) { b.hear(n, false) }
+
+func (b *inbox) hear(n *memberlist.Node, alive bool) {
+	m, addr, err := readNode(n)
+	if err != nil {
+		return // NotifyAlive let none such in
+	}
+	b.put(func(h *heard) {
+		if h.words == nil {
+			h.words = make(map[string]word)
+		}
+		h.words[n.Name] = word{alive: alive, meta: m, addr: addr}
+		if n.Name != b.self {
+			g := grave{stamp: m.stamp, now: !alive}
+			if !alive {
+				g.died = b.now()
+			}
+			b.known[n.Name] = g
+		}
+	})
+}
+
+// NotifyConflict hears that two hosts have one ID.
+func (b *inbox) NotifyConflict(existing, other *memberlist.Node) {
+	m, addr, err := readNode(other)
+	if err != nil {
+		return
+	}
+	id := existing.Name
+	b.put(func(h *heard) {
+		if len(h.conflicts) < 16 {
+			h.conflicts = append(h.conflicts, conflict{id: id, addr: addr, name: m.name, since: m.since})
+		}
+	})
+}
+
+// NotifyMsg takes a packet with marks; the bytes are memberlist's.
+func (b *inbox) NotifyMsg(msg []byte) { b.addMarks(msg) }
+
+// MergeRemoteState takes the marks of a push/pull.
+func (b *inbox) MergeRemoteState(state []byte, _ bool) { b.addMarks(state) }
+
+func (b *inbox) addMarks(msg []byte) {
+	if len(msg) > maxState {
+		return
+	}
+	msg = bytes.Clone(msg)
+	b.put(func(h *heard) {
+		if len(h.marks) >= maxWaiting {
+			h.dropped++
+			return
+		}
+		h.marks = append(h.marks, msg)
+	})
+}
+
+// maxState bounds what a push/pull carries beside memberlist's own.
+const maxState = 64 << 10
+
+// NotifyPingComplete takes a look at another member's clock from the answer to
+// a probe, which memberlist sends one of each second anyway.
+func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, payload []byte) {
+	now := b.now()
+	r := reader{rest: payload}
+	theirs, load := r.time(), int(r.uint32())
+	if r.end() != nil || theirs.IsZero() || trip < 0 {
+		return
+	}
+	id := n.Name
+	b.put(func(h *heard) {
+		if h.samples == nil {
+			h.samples = make(map[string]sample)
+		}
+		h.samples[id] = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, load: load}
+	})
+}
+
+var _ interface {
+	memberlist.EventDelegate
+	memberlist.AliveDelegate
+	memberlist.ConflictDelegate
+} = (*inbox)(nil)
+
+func hostPort(addr netip.AddrPort) string {
+	return net.JoinHostPort(addr.Addr().String(), fmt.Sprint(addr.Port()))
+}

@@ -1,0 +1,144 @@
+package gossip
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/hashicorp/memberlist"
+)
+
+const keyLen = 32
+
+// ReadKeys reads a file of keys, base64 with one a line, the first of them the
+// one that is written with. It is root's or this process's own, and nobody
+// else's to read.
+func ReadKeys(path string) ([][]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the ring's keys: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular() || !ok:
+		return nil, fmt.Errorf("read the ring's keys: %s is no regular file", path)
+	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
+		return nil, fmt.Errorf("read the ring's keys: %s belongs to user %d", path, stat.Uid)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("read the ring's keys: %s can be read by others (mode %04o; chmod 600 it)", path, info.Mode().Perm())
+	}
+	b, err := readFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the ring's keys: %w", err)
+	}
+	keys, err := parseKeys(b)
+	if err != nil {
+		return nil, fmt.Errorf("read the ring's keys: %s: %w", path, err)
+	}
+	return keys, nil
+}
+
+func parseKeys(b []byte) ([][]byte, error) {
+	var keys [][]byte
+	n := 0
+	for line := range bytes.Lines(b) {
+		n++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		key, err := base64.StdEncoding.DecodeString(string(line))
+		if err != nil || len(key) != keyLen {
+			return nil, fmt.Errorf("line %d is not %d bytes in base64", n, keyLen)
+		}
+		keys = append(keys, key)
+	}
+	return keys, checkKeys(keys)
+}
+
+func checkKeys(keys [][]byte) error {
+	if len(keys) == 0 || len(keys) > maxKeys {
+		return fmt.Errorf("%d keys: wants 1 to %d", len(keys), maxKeys)
+	}
+	for i, k := range keys {
+		if len(k) != keyLen {
+			return fmt.Errorf("key %d has %d bytes: wants %d", i+1, len(k), keyLen)
+		}
+		if slices.ContainsFunc(keys[:i], func(o []byte) bool { return bytes.Equal(o, k) }) {
+			return fmt.Errorf("key %d is there twice", i+1)
+		}
+	}
+	return nil
+}
+
+func hasKey(keys [][]byte, key []byte) bool {
+	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
+}
+
+func fingerprints(keys [][]byte) []uint32 {
+	prints := make([]uint32, len(keys))
+	for i, k := range keys {
+		prints[i] = fingerprint(k)
+	}
+	return prints
+}
+
+var errNoKeys = errors.New("this ring has no key; give all its members one and start them again")
+
+// checkRotation refuses new keys that would cut this member off from others:
+// what it writes with must be known to all, and what they write with to it.
+func checkRotation(old, keys [][]byte, others []*member) error {
+	if len(old) == 0 {
+		return errNoKeys
+	}
+	if err := checkKeys(keys); err != nil {
+		return err
+	}
+	if !hasKey(old, keys[0]) {
+		return errors.New("the first key is one that was not in use: have it as a further one in all members first")
+	}
+	prints := fingerprints(keys)
+	for _, m := range others {
+		if !slices.Contains(m.meta.keys, prints[0]) {
+			return fmt.Errorf("member %s does not have the first key yet", m.meta.name)
+		}
+		if len(m.meta.keys) > 0 && !slices.Contains(prints, m.meta.keys[0]) {
+			return fmt.Errorf("member %s still writes with a key that is to go", m.meta.name)
+		}
+	}
+	return nil
+}
+
+// install makes a keyring hold just these keys. memberlist reads its keys while
+// RemoveKey moves those behind the removed one: what is removed is brought to
+// the end first, where nothing moves.
+func install(ring *memberlist.Keyring, keys [][]byte) error {
+	for _, k := range keys {
+		if err := ring.AddKey(k); err != nil {
+			return err
+		}
+	}
+	installed := slices.Clone(ring.GetKeys())
+	front := keys[:1]
+	if len(installed) > len(keys) {
+		front = keys
+	}
+	for _, k := range slices.Backward(front) {
+		if err := ring.UseKey(k); err != nil {
+			return err
+		}
+	}
+	for _, k := range slices.Backward(slices.Clone(ring.GetKeys())) {
+		if hasKey(keys, k) {
+			continue
+		}
+		if err := ring.RemoveKey(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

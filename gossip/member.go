@@ -1,0 +1,211 @@
+package gossip
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// State is what is known of whether a member is there.
+type State uint8
+
+// The states.
+const (
+	Alive State = iota + 1
+	Gone        // it does not answer
+	Left        // it said that it goes
+)
+
+func (s State) String() string {
+	return [...]string{"unknown", "alive", "gone", "left"}[s]
+}
+
+// Bounds on clocks: beyond the first a member's is shown as off, beyond the
+// second it takes nothing.
+const (
+	skewShown  = 250 * time.Millisecond
+	skewBarred = 5 * time.Second
+	maxSamples = 5
+)
+
+// member is another member as far as it is known.
+type member struct {
+	id      string
+	meta    meta
+	addr    netip.AddrPort
+	state   State
+	changed time.Time // since then it is in its state
+
+	diff    difference
+	basis   basis // of diff
+	asking  bool
+	retry   time.Time // ask again then
+	fails   int
+	trouble string // why it could not be asked
+
+	labels  map[string]string // as they were asked for, if they are too many for its word
+	samples []sample
+}
+
+// basis is what a difference was made from: when it is another one, the
+// difference is out of date.
+type basis struct {
+	ours, theirs digest
+	edited       time.Time
+	labels       digest
+}
+
+func (m *member) peer() link.Peer {
+	return link.Peer{ID: m.id, Addr: linkAddr(m.addr, m.meta.linkPort)}
+}
+
+func linkAddr(addr netip.AddrPort, port uint16) string {
+	return net.JoinHostPort(addr.Addr().String(), strconv.Itoa(int(port)))
+}
+
+func (m *member) look(s sample) {
+	m.samples = append(m.samples, s)
+	if len(m.samples) > maxSamples {
+		m.samples = m.samples[1:]
+	}
+}
+
+// offset is how far the member's clock is ahead of this one's: the median of
+// some looks at it.
+func (m *member) offset() (time.Duration, bool) {
+	if len(m.samples) == 0 {
+		return 0, false
+	}
+	sorted := slices.SortedFunc(slices.Values(m.samples), func(a, b sample) int { return cmp.Compare(a.offset, b.offset) })
+	return sorted[len(sorted)/2].offset, true
+}
+
+func (m *member) load() int {
+	if len(m.samples) == 0 {
+		return 0
+	}
+	return m.samples[len(m.samples)-1].load
+}
+
+func (m *member) allLabels() map[string]string {
+	if m.meta.wide {
+		return m.labels
+	}
+	return m.meta.labels
+}
+
+// settled says what the member's difference would be made from now, and whether
+// it is known already.
+func (m *member) settled(r *roster) (basis, bool) {
+	b := basis{ours: r.root, theirs: m.meta.root, edited: m.meta.edited, labels: m.meta.labelSum}
+	return b, b == m.basis
+}
+
+// plain says whether nothing needs to be asked to know the difference: there is
+// none.
+func (m *member) plain(b basis, now time.Time) bool {
+	return b.ours == b.theirs && now.Sub(b.edited) > recentFor && !m.meta.wide
+}
+
+func (m *member) membership() engine.Member {
+	return engine.Member{
+		ID: m.id, Name: m.meta.name, Labels: m.allLabels(), Weight: m.meta.weight,
+		From: later(m.meta.from, m.diff.floor), Until: m.meta.until,
+		Lacks: m.diff.lacks, Differ: m.diff.other, Since: m.diff.since, Load: m.load(),
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Snapshot is the ring as it is shown. It is immutable.
+type Snapshot struct {
+	Ring    string
+	Self    string
+	Joined  bool   // the seeds answered, or were waited for
+	Barred  string // why this member takes nothing, or ""
+	Problem string // what keeps it from being in the ring, or ""
+	Members []View // by name
+}
+
+// View is a member in a Snapshot.
+type View struct {
+	ID, Name, Version string
+	Address, Link     string // host:port
+	State             State
+	Changed           time.Time // it is in its State since then
+	Since             time.Time // it came
+	From, Until       time.Time // it owns what is due from and before
+	Labels            map[string]string
+	Weight            float64
+	Measured          bool // Offset is known
+	Offset            time.Duration
+	Skewed            bool     // its clock is so far off that it should be seen to
+	Lacks             []uint64 // this host's ring jobs of which it has no equal entry
+	Extra             []uint64 // its own that this host has not, the first thousand
+	Pending           bool     // its jobs are being asked for
+	Trouble           string   // why they could not be
+	Load              int
+	Keys              []uint32 // prints of its keys, the one it writes with first
+}
+
+// Equal says whether the member holds the same ring jobs, as far as is known.
+func (v *View) Equal() bool { return len(v.Lacks) == 0 && len(v.Extra) == 0 && !v.Pending }
+
+func (m *member) view(r *roster) View {
+	offset, measured := m.offset()
+	_, settled := m.settled(r)
+	e := m.membership()
+	return View{
+		ID: m.id, Name: m.meta.name, Version: m.meta.version,
+		Address: hostPort(m.addr), Link: m.peer().Addr,
+		State: m.state, Changed: m.changed, Since: m.meta.since, From: e.From, Until: e.Until,
+		Labels: e.Labels, Weight: e.Weight,
+		Measured: measured, Offset: offset, Skewed: offset.Abs() > skewShown,
+		Lacks: slices.Sorted(maps.Keys(e.Lacks)), Extra: m.diff.extra, Pending: !settled, Trouble: m.trouble,
+		Load: e.Load, Keys: m.meta.keys,
+	}
+}
+
+// skew is how far this member's clock is off, as the others' say together: the
+// median of all, this one's own among them. Of two in the middle the nearer one
+// counts, as two members cannot tell whose clock is wrong.
+func skew(members map[string]*member) time.Duration {
+	offsets := []time.Duration{0}
+	for _, m := range members {
+		if o, ok := m.offset(); ok && m.state == Alive {
+			offsets = append(offsets, o)
+		}
+	}
+	slices.Sort(offsets)
+	low, high := offsets[(len(offsets)-1)/2], offsets[len(offsets)/2]
+	if low.Abs() < high.Abs() {
+		return low
+	}
+	return high
+}
+
+// barredBy says why a clock that is so far off keeps a member from taking
+// occurrences.
+func barredBy(off time.Duration) string {
+	if off.Abs() <= skewBarred {
+		return ""
+	}
+	side := "behind"
+	if off < 0 {
+		side = "ahead of"
+	}
+	return fmt.Sprintf("this host's clock is %s %s the ring's", off.Abs().Round(100*time.Millisecond), side)
+}

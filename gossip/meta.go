@@ -1,0 +1,200 @@
+package gossip
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what a member may say of itself.
+const (
+	maxMeta    = 511 // memberlist panics above 512
+	maxID      = 64
+	maxName    = 64
+	maxVersion = 24
+	maxLabel   = 63 // each of a key and a value
+	maxLabels  = 64
+	maxKeys    = 8
+	maxWeight  = 1e6
+)
+
+const metaVersion = 1
+
+// meta is what a member says of itself in each of its alive messages.
+type meta struct {
+	name     string
+	version  string
+	linkPort uint16
+	weight   float64
+	since    time.Time // it came
+	from     time.Time // it owns what is due from then on,
+	until    time.Time // and before this; zero: it stays
+	stamp    time.Time // of this word; a later one replaces it
+	leaving  bool      // what it owns then is nobody's loss
+	root     digest
+	edited   time.Time // the newest instant from which an entry counts
+	keys     []uint32  // prints of the keys that it reads, the one that it writes with first
+	labels   map[string]string
+	wide     bool   // the labels did not fit: they are asked for
+	labelSum digest // of all labels
+}
+
+const digestLen = 8
+
+type digest = [digestLen]byte
+
+// encode writes a meta in less than 512 bytes: labels that are too many are
+// left out, and asked for by whoever sees that.
+func (m *meta) encode() []byte {
+	b := make([]byte, 0, maxMeta)
+	b = append(b, metaVersion)
+	b = appendText(b, m.name)
+	b = appendText(b, m.version)
+	b = binary.BigEndian.AppendUint16(b, m.linkPort)
+	b = appendFloat(b, m.weight)
+	b = appendTime(b, m.since)
+	b = appendTime(b, m.from)
+	b = appendTime(b, m.until)
+	b = appendTime(b, m.stamp)
+	b = append(b, boolByte(m.leaving))
+	b = append(b, m.root[:]...)
+	b = appendTime(b, m.edited)
+	b = append(b, byte(len(m.keys)))
+	for _, k := range m.keys {
+		b = binary.BigEndian.AppendUint32(b, k)
+	}
+	sum := sumLabels(m.labels)
+	b = append(b, sum[:]...)
+	if whole := appendLabels(append(b, 1), m.labels); len(whole) <= maxMeta {
+		return whole
+	}
+	return append(b, 0)
+}
+
+// decodeMeta reads what encode wrote, from anybody.
+func decodeMeta(b []byte) (meta, error) {
+	r := reader{rest: b}
+	if len(b) > maxMeta || r.uint8() != metaVersion {
+		return meta{}, errWire
+	}
+	m := meta{
+		name:     r.text(maxName),
+		version:  r.text(maxVersion),
+		linkPort: r.uint16(),
+		weight:   r.float(),
+		since:    r.time(),
+		from:     r.time(),
+		until:    r.time(),
+		stamp:    r.time(),
+		leaving:  r.bool(),
+		root:     r.sum(),
+		edited:   r.time(),
+	}
+	n := int(r.uint8())
+	if n > maxKeys {
+		return meta{}, errWire
+	}
+	for range n {
+		m.keys = append(m.keys, r.uint32())
+	}
+	m.labelSum = r.sum()
+	if m.wide = !r.bool(); !m.wide {
+		m.labels = r.labels()
+	}
+	if err := r.end(); err != nil {
+		return meta{}, err
+	}
+	return m, m.check()
+}
+
+// check refuses what no member says in earnest.
+func (m *meta) check() error {
+	switch {
+	case !printable(m.name) || m.name == "" || !printable(m.version):
+		return errors.New("a name that cannot be shown")
+	case !(m.weight > 0) || m.weight > maxWeight:
+		return errors.New("a weight that makes no sense")
+	case m.from.IsZero() || m.stamp.IsZero() || m.since.IsZero():
+		return errors.New("no times")
+	case !m.wide && sumLabels(m.labels) != m.labelSum:
+		return errors.New("labels that are not its own")
+	}
+	return nil
+}
+
+func (r *reader) sum() (d digest) {
+	copy(d[:], r.take(digestLen))
+	return d
+}
+
+// appendLabels writes labels by key, so that equal ones are equal bytes.
+func appendLabels(b []byte, labels map[string]string) []byte {
+	b = append(b, byte(len(labels)))
+	for _, k := range sortedKeys(labels) {
+		b = appendText(appendText(b, k), labels[k])
+	}
+	return b
+}
+
+func (r *reader) labels() map[string]string {
+	n := int(r.uint8())
+	if n > maxLabels {
+		r.bad = true
+	}
+	var labels map[string]string
+	last := ""
+	for i := range n {
+		k, v := r.text(maxLabel), r.text(maxLabel)
+		if r.bad || i > 0 && k <= last || !printable(k) || !printable(v) {
+			r.bad = true
+			return nil
+		}
+		if labels == nil {
+			labels = make(map[string]string)
+		}
+		labels[k], last = v, k
+	}
+	return labels
+}
+
+func sumLabels(labels map[string]string) digest {
+	return sumOf(appendLabels(nil, labels))
+}
+
+func sumOf(b []byte) digest {
+	sum := sha256.Sum256(b)
+	return digest(sum[:digestLen])
+}
+
+func sortedKeys(labels map[string]string) []string {
+	keys := make([]string, 0, len(labels))
+	for k := range labels {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func printable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, c := range s {
+		if !unicode.IsPrint(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// fingerprint tells a key from another one without telling it.
+func fingerprint(key []byte) uint32 {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("cronring key print"))
+	return binary.BigEndian.Uint32(h.Sum(nil))
+}

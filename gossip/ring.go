@@ -1,0 +1,727 @@
+package gossip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// Settle is how long ahead a member says that it comes or goes: gossip has told
+// everybody by then.
+const Settle = 2 * time.Second
+
+// Times of a Ring.
+const (
+	joinWait     = 5 * time.Second // for the seeds, before this member goes on without them
+	foldTime     = 100 * time.Millisecond
+	stallTime    = 4 * time.Second // without a tick, after which this member was away
+	leaveTime    = 2 * time.Second // for the word that this member left
+	bindAgain    = 5 * time.Second
+	conflictTime = 2 * time.Minute
+	reclaimTime  = 10 * time.Second // after which a dead member may come back at another address
+	goneTime     = 24 * time.Hour   // that members are shown that are gone
+)
+
+// Link is how members ask each other; a *link.Link is one.
+type Link interface {
+	Ask(ctx context.Context, to link.Peer, verb string, body []byte) ([]byte, error)
+	Handle(verb string, h link.Handler)
+	Rekey(keys [][]byte) error
+}
+
+// Options is what a member is, and where it finds the others.
+type Options struct {
+	Ring      string // its name: members of other rings are strangers
+	ID        string // see Identity
+	Name      string // the host's
+	Version   string // of this program
+	Bind      string // host:port, UDP and TCP
+	Advertise string // host or host:port where others reach it, if Bind does not say
+	LinkPort  uint16 // of its Link
+	Seeds     []string
+	Keys      [][]byte // none: nothing is encrypted, which is for loopback
+	Labels    map[string]string
+	Weight    float64
+	HoldOff   time.Duration
+	Dir       string // where the last known members are kept
+	Link      Link
+	Log       *slog.Logger
+	Now       func() time.Time                              // nil: time.Now
+	Transport func() (memberlist.NodeAwareTransport, error) // nil: UDP and TCP at Bind
+}
+
+// Ring is this host's membership in a ring.
+type Ring struct {
+	o       Options
+	box     *inbox
+	events  chan engine.Event
+	control chan func()
+	running chan struct{} // closed when Run is over
+	word    atomic.Pointer[[]byte]
+	state   atomic.Pointer[[]byte]
+	roster  atomic.Pointer[roster]
+	view    atomic.Pointer[Snapshot]
+	load    atomic.Uint32
+
+	// All that follows is Run's goroutine's.
+	ctx     context.Context
+	helpers sync.WaitGroup
+	list    *memberlist.Memberlist // nil: this host is in no ring
+	keyring *memberlist.Keyring
+	keys    [][]byte
+	self    netip.AddrPort
+	own     meta
+	members map[string]*member
+	targets map[string]*target // by address or name
+	peers   map[string]peer
+	asks    int // under way
+	out     []engine.Event
+	problem string
+	again   time.Time // when to bind again
+
+	joining  bool // the seeds are asked for the first time
+	joinBy   time.Time
+	joined   bool
+	draining bool
+	waiting  []chan error // for this member to have left
+	clash    string       // another host has this member's ID
+	clashed  time.Time
+	barred   string
+
+	changed bool // the membership, since it was last told
+	stale   bool // the snapshot
+	told    time.Time
+	telling *time.Timer
+	ticked  time.Time
+	unsaved bool
+	saving  bool
+}
+
+// New makes a Ring. It opens nothing before Run.
+func New(o Options) (*Ring, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("join ring %s: %w", o.Ring, err)
+	}
+	r := &Ring{
+		o: o, box: newInbox(o.ID, o.Now), keys: o.Keys,
+		events: make(chan engine.Event, 64), control: make(chan func()), running: make(chan struct{}),
+		members: make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
+	}
+	r.own = meta{
+		name: o.Name, version: o.Version, linkPort: o.LinkPort, weight: o.Weight,
+		labels: o.Labels, keys: fingerprints(o.Keys),
+	}
+	r.setRoster(newRoster(nil, nil, time.Time{}))
+	r.state.Store(new([]byte))
+	r.view.Store(&Snapshot{Ring: o.Ring, Self: o.ID})
+	o.Link.Handle(verbRoster, r.answerRoster)
+	o.Link.Handle(verbHello, r.answerHello)
+	return r, nil
+}
+
+func (o *Options) check() error {
+	if o.Ring == "" || len(o.Ring) > maxName || !printable(o.Ring) {
+		return fmt.Errorf("its name is to have 1 to %d printable bytes", maxName)
+	}
+	if err := link.CheckID(o.ID); err != nil {
+		return err
+	}
+	if len(o.Keys) > 0 {
+		if err := checkKeys(o.Keys); err != nil {
+			return err
+		}
+	}
+	if len(o.Labels) > maxLabels {
+		return fmt.Errorf("%d labels: at most %d", len(o.Labels), maxLabels)
+	}
+	for k, v := range o.Labels {
+		if k == "" || len(k) > maxLabel || len(v) > maxLabel || !printable(k) || !printable(v) {
+			return fmt.Errorf("label %q=%q is not of 1 to %d printable bytes", k, v, maxLabel)
+		}
+	}
+	if !(o.Weight > 0) || o.Weight > maxWeight {
+		return fmt.Errorf("weight %v is not above 0 and at most %v", o.Weight, maxWeight)
+	}
+	if o.Name == "" || len(o.Name) > maxName || !printable(o.Name) {
+		return fmt.Errorf("host name %q is not of 1 to %d printable bytes", o.Name, maxName)
+	}
+	if len(o.Version) > maxVersion || !printable(o.Version) {
+		return fmt.Errorf("version %q is not of at most %d printable bytes", o.Version, maxVersion)
+	}
+	return nil
+}
+
+// Events is what the engine is to hear. Who reads it late holds up nothing but
+// this.
+func (r *Ring) Events() <-chan engine.Event { return r.events }
+
+// Snapshot returns the ring as it was at most a second ago.
+func (r *Ring) Snapshot() *Snapshot { return r.view.Load() }
+
+// Hold takes in all ring jobs of this host's tables.
+func (r *Ring) Hold(h engine.Holdings) { r.box.put(func(b *heard) { b.holdings = &h }) }
+
+// SetLoad says how many runs this host has.
+func (r *Ring) SetLoad(runs int) { r.load.Store(uint32(runs)) }
+
+// errOver is the error of what is asked of a Ring whose Run is over.
+var errOver = errors.New("this host's part in the ring is over")
+
+// do has Run's goroutine do something.
+func (r *Ring) do(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	select {
+	case r.control <- func() { done <- f() }:
+		return <-done
+	case <-r.running:
+		return errOver
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Join brings a host back that left or was drained.
+func (r *Ring) Join(ctx context.Context) error {
+	return r.do(ctx, func() error {
+		if len(r.waiting) > 0 {
+			return errors.New("this host is about to leave the ring")
+		}
+		if r.list == nil {
+			r.come()
+			return nil
+		}
+		if r.draining {
+			r.draining = false
+			r.own.from = r.o.Now().Add(Settle)
+			r.retime()
+		}
+		return nil
+	})
+}
+
+// Drain makes the others take over what is due from a moment from now on. This
+// host stays a member, and what runs on it runs on.
+func (r *Ring) Drain(ctx context.Context) error {
+	return r.do(ctx, func() error {
+		if r.list == nil {
+			return errors.New("this host is in no ring")
+		}
+		if !r.draining {
+			r.draining = true
+			r.retime()
+		}
+		return nil
+	})
+}
+
+// Leave drains this host, waits until that holds, and leaves the ring.
+func (r *Ring) Leave(ctx context.Context) error {
+	var left chan error
+	err := r.do(ctx, func() error {
+		if r.list == nil {
+			return nil
+		}
+		left = make(chan error, 1)
+		r.waiting = append(r.waiting, left)
+		if len(r.waiting) == 1 {
+			r.leave()
+		}
+		return nil
+	})
+	if err != nil || left == nil {
+		return err
+	}
+	select {
+	case err := <-left:
+		return err
+	case <-r.running:
+		return errOver
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Rekey changes the ring's keys as far as this member goes. It refuses what
+// would cut it off from members that are there: a new key is to be added in all
+// of them before one writes with it, and the old one goes when none does.
+func (r *Ring) Rekey(ctx context.Context, keys [][]byte) error {
+	return r.do(ctx, func() error {
+		if err := checkRotation(r.keys, keys, r.alive()); err != nil {
+			return fmt.Errorf("change the ring's keys: %w", err)
+		}
+		if err := r.o.Link.Rekey(keys); err != nil {
+			return fmt.Errorf("change the ring's keys: %w", err)
+		}
+		if r.keyring != nil {
+			if err := install(r.keyring, keys); err != nil {
+				return fmt.Errorf("change the ring's keys: %w", err)
+			}
+		}
+		r.keys, r.own.keys = keys, fingerprints(keys)
+		r.say()
+		return nil
+	})
+}
+
+// alive returns the other members that are there.
+func (r *Ring) alive() []*member {
+	var there []*member
+	for _, m := range r.members {
+		if m.state == Alive {
+			there = append(there, m)
+		}
+	}
+	slices.SortFunc(there, func(a, b *member) int { return strings.Compare(a.id, b.id) })
+	return there
+}
+
+// Run is this host's part in the ring until ctx is over. It may be called once.
+// When it returns none of its goroutines is left; a probe that memberlist has
+// under way ends by itself within a few seconds, and touches nothing.
+func (r *Ring) Run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		r.stop()
+		r.helpers.Wait()
+		close(r.running)
+	}()
+	r.ctx = ctx
+	r.recall()
+	r.come()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	r.telling = time.NewTimer(0)
+	defer r.telling.Stop()
+	for {
+		r.tell()
+		var send chan<- engine.Event
+		var next engine.Event
+		if len(r.out) > 0 {
+			send, next = r.events, r.out[0]
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.box.signal:
+			r.hear(r.box.take())
+		case f := <-r.control:
+			f()
+		case <-ticker.C:
+			r.tick()
+		case <-r.telling.C:
+		case send <- next:
+			r.out = r.out[1:]
+		}
+	}
+}
+
+// help does what may take long in a goroutine of its own; what it returns is
+// done by Run's goroutine then.
+func (r *Ring) help(f func(ctx context.Context) func()) {
+	ctx := r.ctx
+	r.helpers.Go(func() {
+		if then := f(ctx); then != nil {
+			r.box.post(then)
+		}
+	})
+}
+
+// come makes this host a member, to begin with of a ring of its own.
+func (r *Ring) come() {
+	now := r.o.Now()
+	r.again = time.Time{}
+	r.own.since, r.own.from, r.own.leaving = now, now.Add(joinWait+Settle), false
+	r.draining, r.joined, r.joining, r.joinBy = false, false, true, time.Now().Add(joinWait)
+	r.ticked = now
+	r.retime()
+	if err := r.open(); err != nil {
+		if r.problem == "" {
+			r.o.Log.Error("ring: cannot take part", "ring", r.o.Ring, "err", err)
+		}
+		r.problem, r.again, r.stale = err.Error(), now.Add(bindAgain), true
+		return
+	}
+	r.problem, r.stale = "", true
+	for _, t := range r.targets {
+		t.tried, t.fails, t.retry = false, 0, time.Time{}
+	}
+	r.seek()
+}
+
+func (r *Ring) open() error {
+	transport, err := r.transport()
+	if err != nil {
+		return err
+	}
+	list, err := memberlist.Create(r.configure(transport))
+	if err != nil {
+		transport.Shutdown()
+		return err
+	}
+	n := list.LocalNode()
+	ip, _ := netip.AddrFromSlice(n.Addr)
+	r.list, r.self = list, netip.AddrPortFrom(ip.Unmap(), n.Port)
+	return nil
+}
+
+func (r *Ring) transport() (memberlist.NodeAwareTransport, error) {
+	if r.o.Transport != nil {
+		return r.o.Transport()
+	}
+	return newCarrier(r.o.Bind, r.o.Advertise)
+}
+
+func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
+	c := memberlist.DefaultLANConfig()
+	c.Name, c.Label, c.Transport = r.o.ID, r.o.Ring, transport
+	c.Logger = newScribe(r.o.Log)
+	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{r}, r.box, r.box, r.box, delegate{r}
+	c.DelegateProtocolMin, c.DelegateProtocolMax, c.DelegateProtocolVersion = 1, 1, 1
+	c.DeadNodeReclaimTime = reclaimTime
+	c.EnableCompression = false // what travels is digests and hashes
+	r.keyring = nil
+	if len(r.keys) > 0 {
+		r.keyring = &memberlist.Keyring{}
+		c.SecretKey, c.Keyring = r.keys[0], r.keyring
+		_ = install(r.keyring, r.keys) // New and Rekey checked them
+	}
+	return c
+}
+
+// delegate is what memberlist asks this member.
+type delegate struct{ *Ring }
+
+func (d delegate) NodeMeta(int) []byte               { return *d.word.Load() }
+func (d delegate) NotifyMsg(b []byte)                { d.box.NotifyMsg(b) }
+func (d delegate) GetBroadcasts(int, int) [][]byte   { return nil }
+func (d delegate) LocalState(bool) []byte            { return *d.state.Load() }
+func (d delegate) MergeRemoteState(b []byte, j bool) { d.box.MergeRemoteState(b, j) }
+
+// AckPayload lets who probes this member see its clock and load.
+func (d delegate) AckPayload() []byte {
+	return appendUint32(appendTime(make([]byte, 0, 12), d.o.Now()), d.load.Load())
+}
+
+func (d delegate) NotifyPingComplete(n *memberlist.Node, trip time.Duration, payload []byte) {
+	d.box.NotifyPingComplete(n, trip, payload)
+}
+
+// retime sets until when this member owns what is due, and tells.
+func (r *Ring) retime() {
+	now := r.o.Now()
+	switch {
+	case r.barred != "" || r.draining:
+		if r.own.until.IsZero() {
+			r.own.until = now.Add(skew(r.members) + Settle)
+		}
+	case !r.own.until.IsZero():
+		r.own.until = time.Time{}
+		r.own.from = now.Add(Settle)
+	}
+	r.say()
+}
+
+// say tells the others what this member says of itself now.
+func (r *Ring) say() {
+	r.own.stamp = later(r.o.Now(), r.own.stamp.Add(1))
+	b := r.own.encode()
+	r.word.Store(&b)
+	r.changed, r.unsaved = true, true
+	if r.list != nil {
+		// It goes on telling others behind this; it has nothing to wait for.
+		_ = r.list.UpdateNode(time.Nanosecond)
+	}
+}
+
+// leave tells the others from when on this member is gone, and goes then.
+func (r *Ring) leave() {
+	r.draining, r.own.leaving = true, true
+	r.retime()
+	list := r.list
+	r.help(func(ctx context.Context) func() {
+		select {
+		case <-time.After(Settle):
+		case <-ctx.Done():
+			return nil
+		}
+		err := list.Leave(leaveTime)
+		return func() { r.left(err) }
+	})
+}
+
+func (r *Ring) left(err error) {
+	r.stop()
+	clear(r.members)
+	r.joined, r.draining, r.joining = false, false, false
+	r.own.until = time.Time{}
+	r.changed = true
+	for _, w := range r.waiting {
+		w <- err
+	}
+	r.waiting = nil
+}
+
+func (r *Ring) stop() {
+	if r.list != nil {
+		_ = r.list.Shutdown() // it has no errors of its own
+		r.list = nil
+	}
+}
+
+// hear takes in what came together in the inbox.
+func (r *Ring) hear(h heard) {
+	if h.holdings != nil {
+		r.hold(h.holdings.Holdings)
+	}
+	for _, c := range h.conflicts {
+		r.conflict(c)
+	}
+	for id, w := range h.words {
+		if id != r.o.ID && r.list != nil {
+			r.hearOf(id, w)
+		}
+	}
+	for id, s := range h.samples {
+		if m := r.members[id]; m != nil {
+			m.look(s)
+			r.stale = true
+		}
+	}
+	for id, addr := range h.doubted {
+		r.check(id, addr)
+	}
+	if h.stamp.After(r.own.stamp) {
+		r.own.stamp = h.stamp // this host's clock was ahead once
+		r.say()
+	}
+	for _, f := range h.done {
+		f()
+	}
+}
+
+func (r *Ring) hold(holdings []engine.Holding) {
+	var old *roster
+	if r.joined {
+		old = r.roster.Load()
+	}
+	r.setRoster(newRoster(holdings, old, r.o.Now().Add(Settle)))
+	r.say()
+	for _, m := range r.alive() {
+		r.compare(m)
+	}
+}
+
+func (r *Ring) setRoster(n *roster) {
+	r.roster.Store(n)
+	r.own.root, r.own.edited = n.root, n.edited
+}
+
+// hearOf takes in a word about another member.
+func (r *Ring) hearOf(id string, w word) {
+	now := r.o.Now()
+	m := r.members[id]
+	if m == nil {
+		m = &member{id: id}
+		r.members[id] = m
+	}
+	was := m.state
+	m.meta, m.addr = w.meta, w.addr
+	switch {
+	case w.alive:
+		m.state = Alive
+		r.remember(m, now)
+		r.compare(m)
+	case w.meta.leaving:
+		m.state = Left
+		r.forget(m)
+	default:
+		m.state = Gone
+	}
+	if m.state != was {
+		m.changed = now
+		r.o.Log.Info("ring: member is "+m.state.String(), "member", id, "host", w.meta.name, "addr", w.addr)
+	}
+	r.changed = true
+}
+
+// conflict hears that two hosts have one ID, as after a disk was copied. The
+// one that came later takes nothing.
+func (r *Ring) conflict(c conflict) {
+	now := r.o.Now()
+	if now.Sub(r.clashed) > conflictTime || c.id == r.o.ID && r.clash == "" {
+		r.o.Log.Error("ring: two hosts have one member ID; remove the file "+idFile+" of one of them and start it again",
+			"member", c.id, "host", c.name, "addr", c.addr)
+		r.clashed = now
+	}
+	if c.id == r.o.ID && c.since.Before(r.own.since) {
+		r.clash, r.clashed = fmt.Sprintf("host %s at %s has this member's ID too", c.name, c.addr), now
+		r.judge()
+	}
+}
+
+// judge says whether this member may take occurrences.
+func (r *Ring) judge() {
+	off := skew(r.members)
+	if r.clash != "" && r.o.Now().Sub(r.clashed) > conflictTime {
+		r.clash = ""
+	}
+	barred := r.clash
+	if barred == "" {
+		barred = barredBy(off)
+	}
+	if (barred == "") == (r.barred == "") {
+		r.barred = barred
+		return
+	}
+	r.barred = barred
+	if barred != "" {
+		r.o.Log.Error("ring: this host takes no jobs of the ring: " + barred)
+	} else {
+		r.o.Log.Info("ring: this host takes jobs of the ring again")
+	}
+	r.retime()
+}
+
+// tick does what is due now and then.
+func (r *Ring) tick() {
+	now := r.o.Now()
+	if gap := now.Sub(r.ticked); gap > stallTime && r.joined {
+		r.o.Log.Warn("ring: this host was away, and comes back", "away", gap)
+		r.own.from = now.Add(Settle)
+		r.say()
+	}
+	r.ticked = now
+	if r.list == nil && !r.again.IsZero() && !now.Before(r.again) {
+		r.come()
+	}
+	if r.list != nil {
+		r.judge()
+		r.seek()
+		for _, m := range r.alive() {
+			r.compare(m)
+		}
+	}
+	r.save()
+	maps.DeleteFunc(r.members, func(_ string, m *member) bool {
+		return m.state != Alive && now.Sub(m.changed) > goneTime
+	})
+	r.box.forget(now.Add(-goneTime))
+}
+
+// tell publishes what changed, at most every 100 ms.
+func (r *Ring) tell() {
+	r.joinedNow()
+	if !r.changed && !r.stale {
+		return
+	}
+	now := time.Now()
+	if wait := r.told.Add(r.pace()).Sub(now); wait > 0 {
+		r.telling.Reset(wait)
+		return
+	}
+	r.told = now
+	r.view.Store(r.snapshot())
+	if r.changed && (r.joined || r.list == nil) {
+		r.emit(engine.Ring{Membership: r.membership()})
+	}
+	r.changed, r.stale = r.changed && !r.joined && r.list != nil, false
+}
+
+// pace is how often it is told: figures alone are not worth a hurry.
+func (r *Ring) pace() time.Duration {
+	if r.changed {
+		return foldTime
+	}
+	return time.Second
+}
+
+// emit has the engine hear of something; of a Ring that it did not hear of yet
+// only the last is of use.
+func (r *Ring) emit(e engine.Event) {
+	if ring, ok := e.(engine.Ring); ok {
+		r.out = slices.DeleteFunc(r.out, func(o engine.Event) bool {
+			old, ok := o.(engine.Ring)
+			if ok {
+				ring.Newest = merged(old.Newest, ring.Newest)
+			}
+			return ok
+		})
+		e = ring
+	}
+	r.out = append(r.out, e)
+}
+
+func merged(old, later map[uint64]time.Time) map[uint64]time.Time {
+	if len(old) == 0 {
+		return later
+	}
+	both := maps.Clone(old)
+	for k, t := range later {
+		if t.After(both[k]) {
+			both[k] = t
+		}
+	}
+	return both
+}
+
+// membership is the ring for the engine; nil: this host is in none.
+func (r *Ring) membership() *engine.Membership {
+	if r.list == nil {
+		return nil
+	}
+	own := r.roster.Load()
+	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred}
+	ms.Members = append(ms.Members, engine.Member{
+		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
+		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent, Load: int(r.load.Load()),
+	})
+	for _, m := range r.alive() {
+		ms.Members = append(ms.Members, m.membership())
+	}
+	slices.SortFunc(ms.Members, func(a, b engine.Member) int { return strings.Compare(a.ID, b.ID) })
+	return ms
+}
+
+func (r *Ring) snapshot() *Snapshot {
+	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Problem: r.problem}
+	if r.list == nil {
+		return s
+	}
+	own := r.roster.Load()
+	s.Members = append(s.Members, View{
+		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
+		Address: hostPort(r.self), Link: linkAddr(r.self, r.o.LinkPort),
+		State: Alive, Changed: r.own.since, Since: r.own.since, From: later(r.own.from, own.floor), Until: r.own.until,
+		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Keys: r.own.keys,
+	})
+	for _, m := range r.members {
+		s.Members = append(s.Members, m.view(own))
+	}
+	slices.SortFunc(s.Members, func(a, b View) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return s
+}

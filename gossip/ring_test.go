@@ -1,0 +1,187 @@
+package gossip
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func TestRingSplitAndHealed(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ring(20)
+		small, large := w.hosts[:7], w.hosts[7:]
+		first := ids(small)
+		isSmall := map[string]bool{}
+		var a, b []string
+		for _, h := range w.hosts {
+			addr := linkAddr(h.addr, h.addr.Port()+1)
+			if len(first) > 0 && h.id <= first[6] {
+				isSmall[h.addr.String()] = true
+				a = append(a, addr)
+			} else {
+				b = append(b, addr)
+			}
+		}
+		w.net.part(func(addr string) int {
+			if isSmall[addr] {
+				return 1
+			}
+			return 2
+		})
+		w.links.Part(a, b)
+		t.Logf("each side sees itself after %s and %s", w.agree(3*time.Minute, large), w.agree(3*time.Minute, small))
+		time.Sleep(10 * time.Minute)
+		w.agree(time.Second, large)
+		w.agree(time.Second, small)
+		w.net.heal()
+		w.links.Heal()
+		t.Logf("all see all after %s", w.agree(3*time.Minute, w.hosts))
+	})
+}
+
+func TestRingMemberKilled(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ring(5)
+		dead := w.hosts[4]
+		dead.stop()
+		t.Logf("seen after %s", w.agree(time.Minute, w.hosts[:4]))
+		if got := w.hosts[0].view(dead.id).State; got != Gone {
+			t.Errorf("its state is %s, want %s", got, Gone)
+		}
+		dead.start()
+		w.agree(time.Minute, w.hosts)
+	})
+}
+
+func TestRingMemberLeaves(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ring(5)
+		leaver := w.hosts[2]
+		others := append(append([]*host(nil), w.hosts[:2]...), w.hosts[3:]...)
+		began := time.Now()
+		left := make(chan error, 1)
+		go func() { left <- leaver.Leave(context.Background()) }()
+		w.await(Settle-500*time.Millisecond, "all know until when it stays", func() bool {
+			until, ok := leaver.of(leaver.id)
+			if !ok || until.Until.IsZero() {
+				return false
+			}
+			for _, h := range others {
+				if m, ok := h.of(leaver.id); !ok || !m.Until.Equal(until.Until) {
+					return false
+				}
+			}
+			return true
+		})
+		m, _ := others[0].of(leaver.id)
+		if got := m.Until.Sub(began); got < Settle || got > Settle+100*time.Millisecond {
+			t.Errorf("it stays for %s, want %s", got, Settle)
+		}
+		if err := <-left; err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().Before(m.Until) {
+			t.Errorf("it left %s before it said", time.Until(m.Until))
+		}
+		w.agree(5*time.Second, others)
+		w.await(time.Second, "its own engine hears of no ring", func() bool { return len(leaver.sees()) == 0 })
+		if got := others[0].view(leaver.id).State; got != Left {
+			t.Errorf("its state is %s, want %s", got, Left)
+		}
+		if err := leaver.Join(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		w.agree(time.Minute, w.hosts)
+		for _, h := range others {
+			if m, _ := h.of(leaver.id); !m.Until.IsZero() {
+				t.Errorf("%s: after it joined again it still stays until %s", h.id, m.Until)
+			}
+		}
+	})
+}
+
+func TestRingRejoinsFromDisk(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ring(4)
+		time.Sleep(5 * time.Second) // the peers are on disk
+		for _, h := range w.hosts {
+			h.stop()
+			h.seeds = nil
+		}
+		for _, h := range w.hosts {
+			h.start()
+		}
+		w.agree(time.Minute, w.hosts)
+	})
+}
+
+func TestRingSeedsDoNotAnswer(t *testing.T) {
+	bubble(t, func(w *world) {
+		h := w.host()
+		h.seeds = []string{"10.9.9.9:7946"}
+		h.start()
+		w.net.part(func(string) int { return 1 }) // packets and dials get lost
+		took := w.await(time.Minute, "it goes on alone", func() bool { return len(h.sees()) == 1 })
+		if took > joinWait+time.Second {
+			t.Errorf("it waited %s, want at most %s", took, joinWait)
+		}
+	})
+}
+
+func TestRingDrained(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ring(3)
+		h := w.hosts[1]
+		if err := h.Drain(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		w.await(2*time.Second, "others know", func() bool {
+			m, _ := w.hosts[0].of(h.id)
+			return !m.Until.IsZero()
+		})
+		time.Sleep(time.Minute)
+		w.agree(time.Second, w.hosts)
+		if err := h.Join(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		w.await(2*time.Second, "others know that it is back", func() bool {
+			m, _ := w.hosts[0].of(h.id)
+			return m.Until.IsZero() && m.From.Sub(began.Add(Settle)).Abs() < time.Millisecond
+		})
+	})
+}
+
+func TestRingStrangersOfOtherNameOrKey(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.ring(3)
+		other := w.host()
+		other.ring = "another"
+		other.start()
+		locked := w.host()
+		locked.keys = [][]byte{key(9)}
+		locked.start()
+		time.Sleep(2 * time.Minute)
+		w.agree(time.Second, w.hosts[:3])
+		for _, h := range []*host{other, locked} {
+			if got := h.sees(); len(got) != 1 {
+				t.Errorf("%s sees %v, want itself", h.ring, got)
+			}
+		}
+	})
+}
+
+func TestRingLossyNetwork(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.net.loss = 0.1
+		w.ring(8)
+		w.await(5*time.Minute, "all agree for a moment", func() bool {
+			for _, h := range w.hosts {
+				if len(h.sees()) != 8 {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}

@@ -1,0 +1,237 @@
+package gossip
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+const (
+	buckets     = 256
+	maxHoldings = 1 << 20
+	// maxRecent bounds the entries of which it is said one by one since when
+	// they count. When more were edited at once, all of the member's entries
+	// count from the last of them on, which is a settle away at most.
+	maxRecent = 4096
+	// recentFor is how long it is said: an occurrence that is later than this
+	// goes to whoever is there when it is made up for.
+	recentFor = 10 * time.Minute
+	// pageLen is about how much of a roster goes into one answer.
+	pageLen = 128 << 10
+)
+
+// roster is the ring jobs of a member with their digests, which is what
+// travels as long as members agree. It is immutable.
+type roster struct {
+	entries []engine.Holding // by key
+	root    digest
+	buckets [buckets]digest
+	recent  map[uint64]time.Time // entries that count from later than the member's start
+	edited  time.Time            // the newest of recent
+	floor   time.Time            // nothing counts before it
+}
+
+// newRoster makes a roster of holdings. Entries that old has not count from
+// since on; old is nil at the start, where all count as the member does.
+func newRoster(holdings []engine.Holding, old *roster, since time.Time) *roster {
+	r := &roster{entries: slices.Clone(holdings)}
+	slices.SortStableFunc(r.entries, func(a, b engine.Holding) int { return cmp.Compare(a.Key, b.Key) })
+	r.entries = slices.CompactFunc(r.entries, func(a, b engine.Holding) bool { return a.Key == b.Key })
+	r.entries = r.entries[:min(len(r.entries), maxHoldings)]
+	r.summarise()
+	if old == nil {
+		return r
+	}
+	r.floor, r.edited = old.floor, old.edited
+	for _, e := range r.entries {
+		if hash, ok := old.find(e.Key); !ok || hash != e.Hash {
+			r.setRecent(e.Key, since)
+		} else if t, ok := old.recent[e.Key]; ok && since.Sub(t) < recentFor {
+			r.setRecent(e.Key, t)
+		}
+	}
+	if len(r.recent) > maxRecent {
+		r.floor, r.recent = r.edited, nil
+	}
+	return r
+}
+
+func (r *roster) setRecent(key uint64, t time.Time) {
+	if r.recent == nil {
+		r.recent = make(map[uint64]time.Time)
+	}
+	r.recent[key] = t
+	if t.After(r.edited) {
+		r.edited = t
+	}
+}
+
+func bucketOf(key uint64) int { return int(key >> 56) }
+
+func (r *roster) summarise() {
+	var all, one []byte
+	rest := r.entries
+	for i := range buckets {
+		one = one[:0]
+		for len(rest) > 0 && bucketOf(rest[0].Key) == i {
+			one = appendHolding(one, rest[0])
+			rest = rest[1:]
+		}
+		r.buckets[i] = sumOf(one)
+		all = append(all, r.buckets[i][:]...)
+	}
+	r.root = sumOf(all)
+}
+
+func appendHolding(b []byte, h engine.Holding) []byte {
+	b = binary.BigEndian.AppendUint64(b, h.Key)
+	return binary.BigEndian.AppendUint64(b, h.Hash)
+}
+
+// find returns the hash of an entry.
+func (r *roster) find(key uint64) (uint64, bool) {
+	i, ok := slices.BinarySearchFunc(r.entries, key, func(h engine.Holding, key uint64) int { return cmp.Compare(h.Key, key) })
+	if !ok {
+		return 0, false
+	}
+	return r.entries[i].Hash, true
+}
+
+// bucket returns the entries of a bucket.
+func (r *roster) bucket(i int) []engine.Holding {
+	at := func(n int) int {
+		j, _ := slices.BinarySearchFunc(r.entries, n, func(h engine.Holding, n int) int { return cmp.Compare(bucketOf(h.Key), n) })
+		return j
+	}
+	return r.entries[at(i):at(i+1)]
+}
+
+// page is a part of what a member has and the asker has not: whole buckets
+// from the one that was asked for on.
+type page struct {
+	root    digest
+	labels  map[string]string
+	floor   time.Time
+	recent  map[uint64]time.Time
+	next    int // the bucket to ask for then; buckets: this was the last page
+	entries map[int][]engine.Holding
+}
+
+// page collects buckets from first on that differ from what the asker has.
+func (r *roster) page(first int, theirs *[buckets]digest, labels map[string]string) page {
+	p := page{root: r.root, labels: labels, floor: r.floor, next: first, entries: make(map[int][]engine.Holding)}
+	if first == 0 {
+		p.recent = r.recent
+	}
+	for size := 0; p.next < buckets && size < pageLen; p.next++ {
+		if r.buckets[p.next] != theirs[p.next] {
+			p.entries[p.next] = r.bucket(p.next)
+			size += 16 * len(p.entries[p.next])
+		}
+	}
+	return p
+}
+
+func (p *page) encode() []byte {
+	b := append([]byte(nil), p.root[:]...)
+	b = appendLabels(b, p.labels)
+	b = appendTime(b, p.floor)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(p.recent)))
+	for key, t := range p.recent {
+		b = appendTime(binary.BigEndian.AppendUint64(b, key), t)
+	}
+	b = binary.BigEndian.AppendUint16(b, uint16(p.next))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(p.entries)))
+	for i := range buckets {
+		entries, ok := p.entries[i]
+		if !ok {
+			continue
+		}
+		b = append(b, byte(i))
+		b = binary.BigEndian.AppendUint32(b, uint32(len(entries)))
+		for _, e := range entries {
+			b = appendHolding(b, e)
+		}
+	}
+	return b
+}
+
+// decodePage reads a page that begins with bucket first.
+func decodePage(b []byte, first int) (page, error) {
+	r := reader{rest: b}
+	p := page{root: r.sum(), labels: r.labels(), floor: r.time()}
+	if n := r.count(maxRecent, 16); n > 0 {
+		p.recent = make(map[uint64]time.Time, n)
+		for range n {
+			key := r.uint64()
+			p.recent[key] = r.time()
+		}
+	}
+	p.next = int(r.uint16())
+	n := r.count(buckets, 5)
+	if p.next <= first || p.next > buckets {
+		return page{}, errWire
+	}
+	p.entries = make(map[int][]engine.Holding, n)
+	for range n {
+		i := int(r.uint8())
+		entries := make([]engine.Holding, r.count(maxHoldings, 16))
+		for j := range entries {
+			entries[j] = engine.Holding{Key: r.uint64(), Hash: r.uint64()}
+			if bucketOf(entries[j].Key) != i || j > 0 && entries[j].Key <= entries[j-1].Key {
+				return page{}, errWire
+			}
+		}
+		if i < first || i >= p.next || p.entries[i] != nil {
+			return page{}, errWire
+		}
+		p.entries[i] = entries
+	}
+	return p, r.end()
+}
+
+// difference is in what a member's jobs differ from this one's.
+type difference struct {
+	lacks map[uint64]bool // this member's, of which it holds no equal entry,
+	other map[uint64]bool // and those of them of which it holds another one
+	extra []uint64        // its own, of which this member holds nothing
+	since map[uint64]time.Time
+	floor time.Time
+}
+
+// maxExtra bounds the entries of another member that are remembered to be shown.
+const maxExtra = 1000
+
+// compare adds a page of a member's roster to its difference from r.
+func (d *difference) compare(r *roster, p *page) {
+	if p.recent != nil {
+		d.since = p.recent
+	}
+	d.floor = p.floor
+	for i, theirs := range p.entries {
+		for _, e := range r.bucket(i) {
+			j, ok := slices.BinarySearchFunc(theirs, e.Key, func(h engine.Holding, key uint64) int { return cmp.Compare(h.Key, key) })
+			if !ok || theirs[j].Hash != e.Hash {
+				set(&d.lacks, e.Key)
+			}
+			if ok && theirs[j].Hash != e.Hash {
+				set(&d.other, e.Key)
+			}
+		}
+		for _, e := range theirs {
+			if _, ok := r.find(e.Key); !ok && len(d.extra) < maxExtra {
+				d.extra = append(d.extra, e.Key)
+			}
+		}
+	}
+}
+
+func set(m *map[uint64]bool, key uint64) {
+	if *m == nil {
+		*m = make(map[uint64]bool)
+	}
+	(*m)[key] = true
+}

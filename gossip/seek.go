@@ -1,0 +1,245 @@
+package gossip
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Bounds on looking for members. memberlist itself never looks for a member
+// again half a minute after it thinks it dead.
+const (
+	defaultPort = 7946
+	mostSeeks   = 8 // at a time
+	firstRetry  = time.Second
+	lastRetry   = time.Minute
+	peerTime    = 7 * 24 * time.Hour // that a member is looked for
+)
+
+// target is somewhere a member may be found: a seed, or where one was.
+type target struct {
+	seed   bool
+	addr   string
+	id     string // of the member that was there
+	found  []netip.AddrPort
+	trying bool
+	tried  bool // since this host came
+	fails  int
+	retry  time.Time
+}
+
+// recall makes targets of the seeds and of the last known members.
+func (r *Ring) recall() {
+	m, err := recall(r.o.Dir)
+	if err != nil {
+		r.o.Log.Warn("ring: " + err.Error())
+	}
+	r.own.stamp = m.Stamp
+	for _, p := range m.Peers {
+		if p.ID != r.o.ID {
+			r.peers[p.ID] = p
+			r.targets[p.ID] = &target{addr: hostPort(p.Addr), id: p.ID}
+		}
+	}
+	for _, s := range r.o.Seeds {
+		r.targets["seed "+s] = &target{seed: true, addr: s}
+	}
+}
+
+// remember keeps where a member is that is there.
+func (r *Ring) remember(m *member, now time.Time) {
+	p := peer{ID: m.id, Name: m.meta.name, Addr: m.addr, Seen: now}
+	if old := r.peers[m.id]; old.Addr != p.Addr || old.Name != p.Name {
+		r.unsaved = true
+	}
+	r.peers[m.id] = p
+	if t := r.targets[m.id]; t == nil || t.addr != hostPort(m.addr) {
+		r.targets[m.id] = &target{addr: hostPort(m.addr), id: m.id}
+	}
+}
+
+// forget looks for a member no more, as it left.
+func (r *Ring) forget(m *member) {
+	delete(r.peers, m.id)
+	delete(r.targets, m.id)
+	r.unsaved = true
+}
+
+// save keeps the members on disk, if there is anything new.
+func (r *Ring) save() {
+	if !r.unsaved || r.saving {
+		return
+	}
+	r.unsaved, r.saving = false, true
+	keep := memory{Stamp: r.own.stamp}
+	for _, p := range r.peers {
+		keep.Peers = append(keep.Peers, p)
+	}
+	slices.SortFunc(keep.Peers, func(a, b peer) int { return a.Addr.Compare(b.Addr) })
+	r.help(func(context.Context) func() {
+		err := remember(r.o.Dir, keep)
+		return func() { r.saved(err) }
+	})
+}
+
+func (r *Ring) saved(err error) {
+	r.saving = false
+	if err != nil {
+		r.o.Log.Error("ring: " + err.Error())
+	}
+}
+
+// seek tries to find members that are missing, more seldom each time.
+func (r *Ring) seek() {
+	now := time.Now()
+	trying := 0
+	for _, t := range r.targets {
+		if t.trying {
+			trying++
+		}
+	}
+	for key, t := range r.targets {
+		if trying >= mostSeeks {
+			return
+		}
+		if t.trying || now.Before(t.retry) || r.present(t) {
+			continue
+		}
+		if p, ok := r.peers[t.id]; ok && r.o.Now().Sub(p.Seen) > peerTime {
+			delete(r.targets, key)
+			delete(r.peers, t.id)
+			r.unsaved = true
+			continue
+		}
+		trying++
+		t.trying = true
+		r.try(t)
+	}
+}
+
+// present says whether nobody is missing at a target.
+func (r *Ring) present(t *target) bool {
+	if !t.seed {
+		m := r.members[t.id]
+		if m == nil || m.state != Alive {
+			return false
+		}
+		r.touch(t.id)
+		return true
+	}
+	if !t.tried {
+		return false
+	}
+	return slices.ContainsFunc(t.found, func(addr netip.AddrPort) bool {
+		if addr == r.self {
+			return true
+		}
+		for _, m := range r.members {
+			if m.state == Alive && m.addr == addr {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (r *Ring) touch(id string) {
+	p := r.peers[id]
+	p.Seen = r.o.Now()
+	r.peers[id] = p
+}
+
+func (r *Ring) try(t *target) {
+	list, self, addr := r.list, r.self, t.addr
+	r.help(func(ctx context.Context) func() {
+		found, err := resolve(ctx, addr)
+		if err == nil {
+			err = contact(list, self, found)
+		}
+		return func() { r.tried(t, found, err) }
+	})
+}
+
+// contact exchanges all that is known with whoever is at one of some addresses.
+func contact(list *memberlist.Memberlist, self netip.AddrPort, found []netip.AddrPort) error {
+	var err error
+	for _, addr := range found {
+		if addr == self {
+			continue
+		}
+		if _, err = list.Join([]string{hostPort(addr)}); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// maxFound bounds the addresses of one seed.
+const maxFound = 8
+
+// resolve finds the addresses of host:port.
+func resolve(ctx context.Context, addr string) ([]netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(addr)
+	if err != nil {
+		host, service = addr, strconv.Itoa(defaultPort)
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: its port is no number", addr)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.AddrPort{netip.AddrPortFrom(ip.Unmap(), uint16(port))}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, joinWait)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	var found []netip.AddrPort
+	for _, ip := range ips[:min(len(ips), maxFound)] {
+		found = append(found, netip.AddrPortFrom(ip.Unmap(), uint16(port)))
+	}
+	return found, nil
+}
+
+func (r *Ring) tried(t *target, found []netip.AddrPort, err error) {
+	t.trying, t.tried, t.found = false, true, found
+	wait := min(firstRetry<<min(t.fails, 6), lastRetry)
+	if err != nil {
+		t.fails++
+		if t.seed && t.fails == 1 {
+			r.o.Log.Warn("ring: seed does not answer", "seed", t.addr, "err", err)
+		}
+	} else {
+		t.fails, wait = 0, firstRetry
+	}
+	// Not all at once, as after a network that was down for all.
+	t.retry = time.Now().Add(wait/2 + rand.N(wait))
+}
+
+// joinedNow notices that the seeds answered, or need not be waited for.
+func (r *Ring) joinedNow() {
+	if !r.joining || r.list == nil {
+		return
+	}
+	asked, answered := true, false
+	for _, t := range r.targets {
+		asked = asked && t.tried
+		answered = answered || t.tried && t.fails == 0
+	}
+	someone := len(r.alive()) > 0
+	if !asked && !(answered && someone) && time.Now().Before(r.joinBy) {
+		return
+	}
+	r.joining, r.joined = false, true
+	r.own.from = r.o.Now().Add(Settle)
+	r.say()
+}

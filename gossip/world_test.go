@@ -1,0 +1,444 @@
+package gossip
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/link/linktest"
+)
+
+// network is one in memory that loses packets, and can be cut.
+type network struct {
+	mu    sync.Mutex
+	ends  map[string]*end
+	group map[string]int // members of different groups do not reach each other
+	loss  float64
+	rand  *rand.Rand
+	tap   func(from, to string, b []byte) // sees every packet
+	bytes atomic.Int64
+	pipes map[*pipe]bool
+}
+
+func newNetwork() *network {
+	return &network{
+		ends: make(map[string]*end), group: make(map[string]int), pipes: make(map[*pipe]bool),
+		rand: rand.New(rand.NewPCG(1, 2)),
+	}
+}
+
+// end is a member's transport.
+type end struct {
+	net     *network
+	addr    netip.AddrPort
+	packets chan *memberlist.Packet
+	streams chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (n *network) attach(addr netip.AddrPort) *end {
+	e := &end{net: n, addr: addr, packets: make(chan *memberlist.Packet, 8192), streams: make(chan net.Conn), closed: make(chan struct{})}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ends[addr.String()] = e
+	return e
+}
+
+// part puts members into groups by a function of their address.
+func (n *network) part(group func(addr string) int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for addr := range n.ends {
+		n.group[addr] = group(addr)
+	}
+	for p := range n.pipes {
+		if n.group[p.from] != n.group[p.to] {
+			p.Conn.Close()
+			delete(n.pipes, p)
+		}
+	}
+}
+
+func (n *network) heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.group)
+}
+
+func (e *end) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+	return e.addr.Addr().AsSlice(), int(e.addr.Port()), nil
+}
+
+func (e *end) WriteTo(b []byte, addr string) (time.Time, error) {
+	n := e.net
+	n.bytes.Add(int64(len(b)))
+	n.mu.Lock()
+	to := n.ends[addr]
+	lost := to == nil || n.group[addr] != n.group[e.addr.String()] || n.loss > 0 && n.rand.Float64() < n.loss
+	tap := n.tap
+	n.mu.Unlock()
+	if tap != nil {
+		tap(e.addr.String(), addr, b)
+	}
+	if !lost {
+		to.deliver(slices.Clone(b), net.UDPAddrFromAddrPort(e.addr))
+	}
+	return time.Now(), nil
+}
+
+func (e *end) deliver(b []byte, from net.Addr) {
+	select {
+	case e.packets <- &memberlist.Packet{Buf: b, From: from, Timestamp: time.Now()}:
+	default: // as a full socket
+	}
+}
+
+func (e *end) WriteToAddress(b []byte, a memberlist.Address) (time.Time, error) {
+	return e.WriteTo(b, a.Addr)
+}
+
+func (e *end) PacketCh() <-chan *memberlist.Packet { return e.packets }
+func (e *end) StreamCh() <-chan net.Conn           { return e.streams }
+
+// pipe counts, and can be cut.
+type pipe struct {
+	net.Conn
+	net      *network
+	from, to string
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	p.net.bytes.Add(int64(len(b)))
+	return p.Conn.Write(b)
+}
+
+func (p *pipe) Close() error {
+	p.net.mu.Lock()
+	delete(p.net.pipes, p)
+	p.net.mu.Unlock()
+	return p.Conn.Close()
+}
+
+func (e *end) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	n := e.net
+	patience := time.NewTimer(timeout)
+	defer patience.Stop()
+	n.mu.Lock()
+	to := n.ends[addr]
+	cut := n.group[addr] != n.group[e.addr.String()]
+	n.mu.Unlock()
+	switch {
+	case cut:
+		select {
+		case <-patience.C:
+		case <-e.closed:
+		}
+		return nil, os.ErrDeadlineExceeded
+	case to == nil:
+		return nil, errors.New("connection refused")
+	}
+	a, b := net.Pipe()
+	ours := &pipe{Conn: a, net: n, from: e.addr.String(), to: addr}
+	theirs := &pipe{Conn: b, net: n, from: e.addr.String(), to: addr}
+	select {
+	case to.streams <- theirs:
+	case <-to.closed:
+		return nil, errors.New("connection refused")
+	case <-e.closed:
+		return nil, net.ErrClosed
+	case <-patience.C:
+		return nil, os.ErrDeadlineExceeded
+	}
+	n.mu.Lock()
+	n.pipes[ours], n.pipes[theirs] = true, true
+	n.mu.Unlock()
+	return ours, nil
+}
+
+func (e *end) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	return e.DialTimeout(a.Addr, timeout)
+}
+
+func (e *end) Shutdown() error {
+	e.once.Do(func() {
+		close(e.closed)
+		e.net.mu.Lock()
+		defer e.net.mu.Unlock()
+		if e.net.ends[e.addr.String()] == e {
+			delete(e.net.ends, e.addr.String())
+		}
+		for p := range e.net.pipes {
+			if p.from == e.addr.String() || p.to == e.addr.String() {
+				p.Conn.Close()
+				delete(e.net.pipes, p)
+			}
+		}
+	})
+	return nil
+}
+
+// world is hosts of one ring, as far as nothing else is said of them.
+type world struct {
+	t     *testing.T
+	net   *network
+	links *linktest.Network
+	hosts []*host
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{t: t, net: newNetwork(), links: linktest.New()}
+}
+
+// host is one of them, from start to stop and perhaps again.
+type host struct {
+	*Ring
+	world  *world
+	id     string
+	addr   netip.AddrPort
+	dir    string
+	seeds  []string
+	keys   [][]byte
+	ring   string
+	labels map[string]string
+	ahead  time.Duration // of its clock
+	end    *end
+	log    *lockedBuffer
+	stop   func()
+
+	mu     sync.Mutex
+	last   *engine.Membership
+	newest map[uint64]time.Time
+	events []engine.Event // others than Ring
+	rings  int
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func key(n byte) []byte { return bytes.Repeat([]byte{n}, keyLen) }
+
+// host adds a host, which is not started.
+func (w *world) host() *host {
+	n := len(w.hosts)
+	h := &host{
+		world: w, id: fmt.Sprintf("id-%03d", n), addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(n / 250), byte(n%250 + 1)}), 7946),
+		dir: w.t.TempDir(), keys: [][]byte{key(1)}, ring: "test", log: &lockedBuffer{},
+	}
+	if n > 0 {
+		h.seeds = []string{w.hosts[0].addr.String()}
+	}
+	w.hosts = append(w.hosts, h)
+	return h
+}
+
+func (h *host) options() Options {
+	return Options{
+		Ring: h.ring, ID: h.id, Name: "host-" + h.id, Version: "1.0", LinkPort: h.addr.Port() + 1,
+		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, HoldOff: 2 * time.Second, Dir: h.dir,
+		Log: slog.New(slog.NewTextHandler(h.log, nil)),
+		Now: func() time.Time { return time.Now().Add(h.ahead) },
+		Transport: func() (memberlist.NodeAwareTransport, error) {
+			h.end = h.world.net.attach(h.addr)
+			return h.end, nil
+		},
+	}
+}
+
+// start runs a host with a link of its own until it is stopped or the test is
+// over.
+func (h *host) start() *host {
+	t := h.world.t
+	t.Helper()
+	listener, err := h.world.links.Listen(linkAddr(h.addr, h.addr.Port()+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := h.options()
+	l, err := link.New(link.Options{
+		ID: h.id, Ring: h.ring, Keys: h.keys, Listener: listener,
+		Dial: h.world.links.Dialer(listener.Addr().String()), Log: o.Log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Link = l
+	return h.run(o, func(ctx context.Context) { l.Run(ctx) })
+}
+
+// run runs a host with what its link does, which may be nothing.
+func (h *host) run(o Options, linked func(context.Context)) *host {
+	r, err := New(o)
+	if err != nil {
+		h.world.t.Fatal(err)
+	}
+	h.Ring = r
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { r.Run(ctx) })
+	all.Go(func() { linked(ctx) })
+	all.Go(func() {
+		for {
+			select {
+			case e := <-r.Events():
+				h.take(e)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	h.stop = sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
+	return h
+}
+
+func (h *host) take(e engine.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r, ok := e.(engine.Ring)
+	if !ok {
+		h.events = append(h.events, e)
+		return
+	}
+	h.rings++
+	h.last = r.Membership
+	if h.newest == nil {
+		h.newest = make(map[uint64]time.Time)
+	}
+	for k, t := range r.Newest {
+		if t.After(h.newest[k]) {
+			h.newest[k] = t
+		}
+	}
+}
+
+// sees returns the IDs that the host's engine heard of last.
+func (h *host) sees() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []string
+	if h.last != nil {
+		for _, m := range h.last.Members {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// of returns what the host's engine heard of a member last.
+func (h *host) of(id string) (engine.Member, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.last != nil {
+		for _, m := range h.last.Members {
+			if m.ID == id {
+				return m, true
+			}
+		}
+	}
+	return engine.Member{}, false
+}
+
+func (h *host) view(id string) View {
+	for _, v := range h.Snapshot().Members {
+		if v.ID == id {
+			return v
+		}
+	}
+	return View{}
+}
+
+func ids(hosts []*host) []string {
+	var all []string
+	for _, h := range hosts {
+		all = append(all, h.id)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// await waits, in the bubble's time, until something is so, and returns how
+// long that took.
+func (w *world) await(limit time.Duration, what string, so func() bool) time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	for !so() {
+		if time.Since(began) > limit {
+			w.t.Fatalf("after %s not yet: %s", limit, what)
+		}
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+	}
+	return time.Since(began)
+}
+
+// agree waits until each of some hosts sees just these.
+func (w *world) agree(limit time.Duration, hosts []*host) time.Duration {
+	w.t.Helper()
+	want := ids(hosts)
+	return w.await(limit, fmt.Sprintf("%d hosts see each other", len(hosts)), func() bool {
+		return !slices.ContainsFunc(hosts, func(h *host) bool { return !slices.Equal(h.sees(), want) })
+	})
+}
+
+// ring starts n hosts and waits until they see each other.
+func (w *world) ring(n int) {
+	w.t.Helper()
+	for range n {
+		w.host().start()
+	}
+	w.agree(30*time.Second, w.hosts)
+}
+
+// bubble runs a test in a bubble of time.
+func bubble(t *testing.T, f func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.end()
+		f(w)
+	})
+}
+
+// end stops all, and gives the last probes of memberlist the time to end.
+func (w *world) end() {
+	for _, h := range w.hosts {
+		if h.stop != nil {
+			h.stop()
+		}
+	}
+	time.Sleep(20 * time.Second)
+}
