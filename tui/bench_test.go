@@ -190,7 +190,7 @@ func (h *host) sitting(b *testing.B) []figure {
 		{"key-p50-ms", ms(quantile(keys, 0.5))}, {"key-p95-ms", ms(quantile(keys, 0.95))},
 		{"filter-p50-ms", ms(quantile(filter, 0.5))}, {"filter-p95-ms", ms(quantile(filter, 0.95))},
 		{"sort-max-ms", ms(quantile(sort, 1))},
-		{"idle-%core", idle}, {"rss-MB", d.memory(b)},
+		{"idle-%core", idle}, {"rss-MB", d.memory(b, "VmRSS:")}, {"peak-MB", d.memory(b, "VmHWM:")},
 	}
 }
 
@@ -244,14 +244,14 @@ func (d *dashboard) threads(b *testing.B) []int64 {
 	return all
 }
 
-// memory is what the dashboard has resident, in megabytes.
-func (d *dashboard) memory(b *testing.B) float64 {
+// memory is what the dashboard has resident, or had at most, in megabytes.
+func (d *dashboard) memory(b *testing.B, what string) float64 {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.cmd.Process.Pid), "status"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, what); ok {
 			kb, err := strconv.Atoi(strings.Fields(rest)[0])
 			if err != nil {
 				b.Fatal(err)

@@ -72,11 +72,21 @@ func (f *feed) put(u api.BoardUpdate) {
 	}
 }
 
-// take gives what has come since it was asked last.
-func (f *feed) take() []api.BoardUpdate {
+// mostRows is how many jobs are taken in before keys are looked at again.
+const mostRows = 8192
+
+// take gives what has come since it was asked last, or the first part of it, and
+// whether there is more.
+func (f *feed) take() (some []api.BoardUpdate, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := f.pending
-	f.pending, f.told = nil, false
-	return all
+	n := 0
+	for rows := 0; n < len(f.pending) && rows < mostRows; n++ {
+		rows += len(f.pending[n].Rows)
+	}
+	some, f.pending = f.pending[:n:n], f.pending[n:]
+	if more = len(f.pending) > 0; !more {
+		f.pending, f.told = nil, false
+	}
+	return some, more
 }

@@ -37,7 +37,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
 		tea.WithoutRenderer(), tea.WithFPS(1), tea.WithColorProfile(o.Look.profile))
 	m.feed.send, m.errands.send = p.Send, p.Send
-	debug.SetGCPercent(memoryPercent)
 	if err := m.pen.take(); err != nil {
 		return err
 	}
@@ -57,8 +56,9 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 // memoryPercent is how much garbage may come on top of what is kept, in percent of
-// it. Nearly all that is kept is the jobs, which hold few pointers: to go through
-// them more often than usual costs next to nothing, and spares a third.
+// it, once all jobs are there. Nearly all that is kept is the jobs, which hold few
+// pointers: to go through them more often than usual costs next to nothing, and
+// spares a third.
 const memoryPercent = 30
 
 // model is the dashboard as Bubble Tea sees it. Everything in it happens in one
@@ -183,7 +183,7 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		return m.carryOut(m.shell.Wheel(now, msg.Button == tea.MouseWheelDown))
 	case fed:
-		return tea.Batch(m.carryOut(m.shell.Update(now, m.feed.take()...)), m.shrink())
+		return m.feedOn(now)
 	case lost:
 		return m.carryOut(m.shell.Lost(now, msg.err, msg.retry))
 	case answered:
@@ -203,6 +203,19 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// feedOn shows what the daemon has sent.
+func (m *model) feedOn(now time.Time) tea.Cmd {
+	updates, more := m.feed.take()
+	cmd := tea.Batch(m.carryOut(m.shell.Update(now, updates...)), m.shrink())
+	for i := range updates {
+		updates[i].Free() // the board has them
+	}
+	if more {
+		return tea.Batch(cmd, func() tea.Msg { return fed{} })
+	}
+	return cmd
+}
+
 // shrink gives back what it took to read all jobs, once they are there: it is more
 // than what keeping them takes.
 func (m *model) shrink() tea.Cmd {
@@ -211,6 +224,7 @@ func (m *model) shrink() tea.Cmd {
 	}
 	m.shrunk = true
 	return func() tea.Msg {
+		debug.SetGCPercent(memoryPercent)
 		debug.FreeOSMemory()
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -259,8 +261,9 @@ func (e *BoardEncoder) shared(column int, text string) {
 
 // boardDecoder reads updates.
 type boardDecoder struct {
-	from  *bufio.Reader
-	known []string
+	from    *bufio.Reader
+	payload []byte // of the newest frame
+	known   []string
 }
 
 var errFrame = errors.New("read board: a frame is cut short or makes no sense")
@@ -288,16 +291,16 @@ func (d *boardDecoder) next() (BoardUpdate, error) {
 	if err != nil || size > maxFrame {
 		return BoardUpdate{}, errors.Join(errFrame, err)
 	}
-	payload := make([]byte, size)
-	if _, err := io.ReadFull(d.from, payload); err != nil {
+	d.payload = slices.Grow(d.payload[:0], int(size))[:size]
+	if _, err := io.ReadFull(d.from, d.payload); err != nil {
 		return BoardUpdate{}, fmt.Errorf("read board: %w", err)
 	}
 	switch kind {
 	case frameUpdate:
-		return d.update(string(payload))
+		return d.update(string(d.payload))
 	case frameError:
 		var e Error
-		if err := json.Unmarshal(payload, &e); err != nil {
+		if err := json.Unmarshal(d.payload, &e); err != nil {
 			return BoardUpdate{}, errors.Join(errFrame, err)
 		}
 		return BoardUpdate{}, &e
@@ -326,7 +329,7 @@ func (d *boardDecoder) update(payload string) (BoardUpdate, error) {
 	case n > maxRows:
 		return u, errFrame
 	case n > 0:
-		u.Rows = make([]Row, n)
+		u.Rows = makeRows(n)
 	}
 	for i := range u.Rows {
 		f.row(&u.Rows[i])
@@ -335,6 +338,28 @@ func (d *boardDecoder) update(payload string) (BoardUpdate, error) {
 		return u, errFrame
 	}
 	return u, nil
+}
+
+// freeRows has the rows of updates that were given back.
+var freeRows sync.Pool
+
+func makeRows(n int) []Row {
+	if rows, ok := freeRows.Get().(*[]Row); ok && cap(*rows) >= n {
+		return (*rows)[:n]
+	}
+	return make([]Row, n)
+}
+
+// Free gives the rows back once nobody looks at them any more: a hundred thousand
+// that are each read and taken in need the memory of a few thousand.
+func (u *BoardUpdate) Free() {
+	if len(u.Rows) == 0 {
+		return
+	}
+	clear(u.Rows)
+	rows := u.Rows[:0]
+	u.Rows = nil
+	freeRows.Put(&rows)
 }
 
 // frame is one of them as it is read. Once something in it makes no sense it

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -41,6 +42,7 @@ type Board struct {
 	counts   [len(severities)]int
 	byName   []Slot // in order of name, but for fresh; some may be gone
 	fresh    []Slot // those that are not in byName yet
+	expected int    // jobs that there will be, as the daemon says; it may be wrong
 	stream   uint8  // which of the daemon's streams this is; it begins again after 255
 	complete bool
 	version  uint64
@@ -117,8 +119,12 @@ func (b *Board) Apply(u api.BoardUpdate) {
 	if u.Begin {
 		b.stream++
 	}
+	b.makeRoom()
 	for i := range u.Rows {
 		b.put(&u.Rows[i])
+	}
+	if u.Head != nil {
+		b.expected = min(u.Head.Jobs, mostExpected)
 	}
 	for _, id := range u.Gone {
 		b.remove(id)
@@ -129,6 +135,43 @@ func (b *Board) Apply(u api.BoardUpdate) {
 		b.complete = true
 	}
 	b.tidy()
+}
+
+// Bounds of what room is made for before it has come.
+const (
+	mostExpected = 1 << 17 // jobs
+	mostAhead    = 1 << 26 // bytes of their texts
+)
+
+// makeRoom makes room for the jobs that are to come: slices that grow as they do
+// cost more than all else. It is not for the first of them, which a person waits
+// for; and what texts take is known once some have come, as the others will be like
+// them.
+func (b *Board) makeRoom() {
+	const some = 1024
+	n := len(b.slots)
+	if b.complete || n >= b.expected {
+		return
+	}
+	if cap(b.cols.at) < b.expected {
+		b.cols.reserve(b.expected)
+		slots := make(map[uint64]Slot, b.expected)
+		maps.Copy(slots, b.slots)
+		b.slots = slots
+	}
+	if n >= some {
+		b.text, b.hay, b.hays = ahead(b.text, n, b.expected), ahead(b.hay, n, b.expected), ahead(b.hays, n, b.expected)
+	}
+}
+
+// ahead makes room in what one number of jobs takes for what another does, and
+// somewhat more.
+func ahead[T any](s []T, jobs, expected int) []T {
+	need := min(len(s)*expected/jobs, mostAhead)
+	if cap(s) >= need {
+		return s
+	}
+	return slices.Grow(s, need+need/16-len(s))
 }
 
 // fit gives back the room that a slice has grown by for more of what does not
@@ -186,6 +229,19 @@ func (c *columns) grow() {
 	c.next, c.began, c.last, c.until = append(c.next, 0), append(c.began, 0), append(c.last, 0), append(c.until, 0)
 	c.took, c.run = append(c.took, 0), append(c.run, 0)
 }
+
+// reserve makes room for a number of jobs.
+func (c *columns) reserve(jobs int) {
+	c.at, c.name, c.command, c.hay = room(c.at, jobs), room(c.name, jobs), room(c.command, jobs), room(c.hay, jobs)
+	c.state, c.flags, c.seen = room(c.state, jobs), room(c.flags, jobs), room(c.seen, jobs)
+	c.line, c.streak, c.live = room(c.line, jobs), room(c.streak, jobs), room(c.live, jobs)
+	c.user, c.table, c.schedule, c.zone = room(c.user, jobs), room(c.table, jobs), room(c.schedule, jobs), room(c.zone, jobs)
+	c.ending, c.why = room(c.ending, jobs), room(c.why, jobs)
+	c.next, c.began, c.last, c.until = room(c.next, jobs), room(c.began, jobs), room(c.last, jobs), room(c.until, jobs)
+	c.took, c.run = room(c.took, jobs), room(c.run, jobs)
+}
+
+func room[T any](s []T, n int) []T { return slices.Grow(s, max(n-len(s), 0)) }
 
 // setText keeps the texts that a row has for itself, unless they are as before.
 func (b *Board) setText(slot Slot, row *api.Row, known bool) {

@@ -117,6 +117,9 @@ func TestBoardAsTheModel(t *testing.T) {
 		list := b.List(Query{})
 		for step := range 60 {
 			u := api.BoardUpdate{Begin: step == 0 || r.IntN(12) == 0, Complete: r.IntN(4) == 0}
+			if r.IntN(3) == 0 { // what the daemon expects need not come
+				u.Head = &api.Status{Jobs: r.IntN(400) - 100}
+			}
 			for range r.IntN(40) {
 				u.Rows = append(u.Rows, someRow(r, r.IntN(200)))
 			}
@@ -201,6 +204,45 @@ func TestListHeldStays(t *testing.T) {
 	}
 }
 
+// While jobs come in a held list follows when there are twice as many, and when
+// they are all.
+func TestListHeldWhileJobsComeIn(t *testing.T) {
+	b := New()
+	l := b.List(Query{})
+	for i, test := range []struct {
+		jobs, want int
+		complete   bool
+	}{{1, 1, false}, {1, 2, false}, {1, 2, false}, {1, 4, false}, {3, 4, false}, {1, 8, false}, {1, 9, true}, {1, 9, true}} {
+		u := api.BoardUpdate{Complete: test.complete}
+		for range test.jobs {
+			u.Rows = append(u.Rows, api.Row{Job: job.ID(fmt.Sprint("job-", b.Len(), len(u.Rows))), State: job.StateOK})
+		}
+		b.Apply(u)
+		l.Refresh(true)
+		if l.Len() != test.want || l.Stale() != (i == 7) {
+			t.Errorf("update %d: %d of %d jobs are listed, stale %t, want %d", i, l.Len(), b.Len(), l.Stale(), test.want)
+		}
+	}
+}
+
+// A daemon that says that there are a great many jobs is believed in part.
+func TestBoardExpectsWithinBounds(t *testing.T) {
+	b := New()
+	long := strings.Repeat("x", 60_000)
+	for i := range 1100 {
+		b.Apply(api.BoardUpdate{Head: &api.Status{Jobs: 1 << 40}, Rows: []api.Row{{Job: job.ID(fmt.Sprint("job-", i)), Command: long}}})
+	}
+	if most := mostExpected * 2; cap(b.cols.at) > most || cap(b.cols.run) > most {
+		t.Errorf("there is room for %d jobs, want %d at most", cap(b.cols.at), most)
+	}
+	if most := 2 * mostAhead; cap(b.text) > most || cap(b.hay) > most {
+		t.Errorf("there is room for %d bytes of text, want %d at most", cap(b.text), most)
+	}
+	if b.Len() != 1100 {
+		t.Errorf("%d jobs, want 1100", b.Len())
+	}
+}
+
 // A dashboard may be open for months: what is no more leaves no text behind.
 func TestBoardForgetsOldText(t *testing.T) {
 	b := New()
@@ -233,6 +275,7 @@ func bigBoard() (*Board, []api.Row) {
 }
 
 func apply(b *Board, rows []api.Row) {
+	b.Apply(api.BoardUpdate{Head: &api.Status{Jobs: len(rows)}})
 	for part := range slices.Chunk(rows, 2048) {
 		b.Apply(api.BoardUpdate{Rows: part})
 	}

@@ -30,20 +30,25 @@ func (b *Board) addHay(s Slot) {
 
 // appendLower appends a text in lower case, without what separates texts.
 func appendLower[T string | []byte](to []byte, text T) []byte {
-	for i := 0; i < len(text); i++ {
-		switch ch := text[i]; {
-		case ch >= 'A' && ch <= 'Z':
-			to = append(to, ch+'a'-'A')
-		case ch == fieldEnd || ch == hayEnd:
-			to = append(to, ' ')
-		case ch >= utf8.RuneSelf:
-			return append(to, lower(string(text[i:]))...)
-		default:
-			to = append(to, ch)
+	from := len(to)
+	to = append(to, text...)
+	for i, ch := range to[from:] {
+		if ch >= utf8.RuneSelf {
+			return append(to[:from+i], lower(string(text[i:]))...)
 		}
+		to[from+i] = lowerASCII[ch]
 	}
 	return to
 }
+
+// lowerASCII is each character in lower case; those that separate texts are blanks.
+var lowerASCII = func() (to [utf8.RuneSelf]byte) {
+	for ch := range to {
+		to[ch] = byte(unicode.ToLower(rune(ch)))
+	}
+	to[fieldEnd], to[hayEnd] = ' ', ' '
+	return to
+}()
 
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {

@@ -43,6 +43,8 @@ type List struct {
 	spare   []sortKey
 	version uint64 // of the board as listed
 	stale   bool   // the board has changed since
+	of      int    // jobs that there were to list
+	whole   bool   // they were all
 }
 
 // List makes a list of all jobs.
@@ -62,13 +64,13 @@ func (l *List) Set(q Query) {
 }
 
 // Refresh brings the list up to date with the board. With hold it keeps its
-// order and its members, so that nothing moves under the cursor; Stale says then
-// that it would change.
+// order and its members, so that nothing moves under the cursor, unless they are
+// few of what there is by now; Stale says then that it would change.
 func (l *List) Refresh(hold bool) {
 	if l.version == l.board.version && !l.stale {
 		return
 	}
-	if hold {
+	if hold && !l.short() {
 		l.drop()
 		l.stale, l.version = true, l.board.version
 		return
@@ -76,9 +78,17 @@ func (l *List) Refresh(hold bool) {
 	l.fill()
 }
 
+// short reports that the list is of the first jobs alone, and that all have come by
+// now, or twice as many. A list of a hundred thousand takes long to make: whoever
+// holds it while they come in does not make one for each two thousand.
+func (l *List) short() bool {
+	return !l.whole && (l.board.complete || l.board.Len() >= 2*l.of)
+}
+
 // Stale reports that the order or the members are not what the query asks for,
-// as Refresh was told to hold.
-func (l *List) Stale() bool { return l.stale }
+// as Refresh was told to hold. Before all jobs have come no list is what it will
+// be, which is not told of each.
+func (l *List) Stale() bool { return l.stale && l.whole }
 
 // Len is the length of the list, At the job at a place of it.
 func (l *List) Len() int      { return len(l.slots) }
@@ -109,7 +119,7 @@ func (l *List) fill() {
 	case l.query.Reverse:
 		slices.Reverse(l.slots)
 	}
-	l.version, l.stale = b.version, false
+	l.version, l.stale, l.of, l.whole = b.version, false, b.Len(), b.complete
 }
 
 // sort makes a number of what each job is sorted by, and sorts those.

@@ -182,9 +182,11 @@ func (m *Map) Of(scopes ...Scope) []Binding {
 
 // Binding gives the row of an action in the first of some scopes that has it.
 func (m *Map) Binding(a Action, scopes ...Scope) (b Binding, ok bool) {
-	for _, b := range m.Of(scopes...) {
-		if b.Action == a {
-			return b, true
+	for _, s := range scopes {
+		for i := range m.bindings {
+			if b := &m.bindings[i]; b.Scope == s && b.Action == a {
+				return *b, true
+			}
 		}
 	}
 	return Binding{}, false

@@ -73,7 +73,7 @@ func (s *Jobs) Refresh(w *World) []Effect {
 		s.rows, s.cache = jobRows{w.Board, w.Board.List(s.query)}, [256]cachedRow{}
 	}
 	stale := s.rows.list.Stale()
-	s.rows.list.Refresh(w.Busy && w.Board.Complete())
+	s.rows.list.Refresh(w.holds())
 	if w.Board.Version() != s.settled || stale != s.rows.list.Stale() {
 		s.listing.Settle(&s.rows)
 		s.settled = w.Board.Version()

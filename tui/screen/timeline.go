@@ -95,7 +95,7 @@ func sameQuery(a, b board.Query) bool {
 // Refresh follows the board, and the time.
 func (s *Timeline) Refresh(w *World) []Effect {
 	stale := s.rows.list.Stale()
-	s.rows.list.Refresh(w.Busy && w.Board.Complete())
+	s.rows.list.Refresh(w.holds())
 	if w.Board.Version() != s.settled || stale != s.rows.list.Stale() {
 		s.listing.Settle(&s.rows)
 		s.settled = w.Board.Version()

@@ -57,3 +57,12 @@ const (
 	ZoneJob
 	ZoneUTC
 )
+
+// holds reports whether lists stay as they are: while the person moves in them, and
+// while the first jobs are still coming.
+func (w *World) holds() bool {
+	if !w.Board.Complete() {
+		return w.Link.Live
+	}
+	return w.Busy
+}
