@@ -1,0 +1,603 @@
+package register
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strings"
+	"time"
+	"unique"
+)
+
+// Occurrence names an occurrence: the key of its job and when it is due, in
+// nanoseconds since 1970.
+type Occurrence struct {
+	Key uint64
+	Due int64
+}
+
+// Phase is how far an occurrence is that a member took, with the numbers that the
+// engine has for it.
+type Phase uint8
+
+// The phases, in order. Before them, in a Register alone, a member has asked.
+const (
+	Taken Phase = iota + 1 // it is that member's to run or to skip
+	Begun                  // its process exists
+	Over                   // it ended, or was skipped
+)
+
+// Mark says that a member took an occurrence, and how far it is.
+type Mark struct {
+	Occurrence
+	Member     string
+	Generation uint8 // how often it was taken before, by members that were gone
+	Phase      Phase
+	Lost       bool  // Over without having ended: its process vanished
+	Run        int64 // of that member's runs; 0: none yet, or it was skipped
+}
+
+// Grant is what became of a claim.
+type Grant uint8
+
+// The grants.
+const (
+	Undecided Grant = iota // more has to be heard; of Take: it has to be asked for
+	Granted
+	Refused
+)
+
+// Outcome is what became of a claim.
+type Outcome struct {
+	Grant Grant
+	By    string // who has it, if it was refused, or "" if that is forgotten
+	Mark  Mark   // if it was granted: what the others are to be told
+}
+
+// Question asks another member for an occurrence.
+type Question struct {
+	Occurrence
+	Serial     uint32 // of the asker's claims, so that no answer counts for another
+	Generation uint8
+	Phase      Phase // how far it is at most in the generation before, as the asker knows; in the first: 0
+}
+
+// Reply is the kind of an Answer.
+type Reply uint8
+
+// The replies.
+const (
+	Free   Reply = iota + 1 // nothing is known against it
+	Busy                    // who answers claims it too, and comes first
+	Known                   // Mark has it
+	Old                     // it is older than what is remembered, and its job is further
+	Silent                  // there was no answer; never sent
+)
+
+// Answer is what a member says to a Question.
+type Answer struct {
+	Occurrence
+	Serial uint32 // the question's
+	Reply  Reply
+	Mark   Mark // of Known
+}
+
+// News is what changed by what was learned from others.
+type News struct {
+	Others   []Occurrence // taken by others, which was not known
+	Orphans  []Mark       // taken and not over, by members that are gone
+	Doubled  []Mark       // runs of others of what ran here too
+	Deprived []Mark       // of others that took what was taken here and has not begun: it must not
+}
+
+// Limits bound what is remembered.
+type Limits struct {
+	Marks int           // occurrences, the newest
+	Keys  int           // jobs whose newest occurrence is known
+	Age   time.Duration // of occurrences, past due
+}
+
+// DefaultLimits are enough for a day of a thousand jobs a quarter of an hour.
+var DefaultLimits = Limits{Marks: 100_000, Keys: 1_000_000, Age: 24 * time.Hour}
+
+// lastGeneration ends what dying members could go on with for ever.
+const lastGeneration = 100
+
+// ahead is how far from now on an occurrence may be that another member took: its
+// clock may be ahead, but nobody takes what lies in the future.
+const ahead = time.Minute
+
+// Register is one member's. It has one owner; its size is bounded by its Limits.
+type Register struct {
+	self    name
+	limits  Limits
+	entries map[Occurrence]*entry
+	oldest  dues // of entries
+	newest  map[uint64]newest
+	claims  map[Occurrence]*claim
+	gone    map[name]bool
+	doubles map[Occurrence][]name // whose runs were said to double ours
+	horizon int64                 // of what was forgotten, the newest
+	serial  uint32                // of the newest claim
+}
+
+// name is an ID, of which there are few, and mentions many.
+type name = unique.Handle[string]
+
+var nobody name
+
+type newest struct{ due, changed int64 }
+
+// entry is what is known of an occurrence.
+type entry struct {
+	mine, theirs state
+	asked        name  // who was answered Free last, or nobody
+	lostTo       name  // who came before a claim of this member, or nobody
+	askedIn      uint8 // newest generation of both
+	changed      int64
+}
+
+type state struct {
+	member     name
+	run        int64
+	generation uint8
+	phase      Phase // 0: nobody took it
+	lost       bool
+}
+
+func (s *state) began() bool { return s.phase >= Begun && s.run != 0 }
+
+// beats tells whether of two marks of an occurrence, by different members, s holds.
+func (s *state) beats(other *state) bool {
+	switch {
+	case s.phase == 0 || other.phase == 0:
+		return s.phase > 0
+	case s.generation != other.generation:
+		return s.generation > other.generation
+	case (s.phase == Taken) != (other.phase == Taken):
+		return other.phase == Taken
+	}
+	return s.member.Value() < other.member.Value()
+}
+
+// holder is the mark that holds, or one of phase 0.
+func (e *entry) holder() *state {
+	if e.mine.beats(&e.theirs) {
+		return &e.mine
+	}
+	return &e.theirs
+}
+
+func mark(o Occurrence, s *state) Mark {
+	return Mark{Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase, Lost: s.lost, Run: s.run}
+}
+
+// claim is one that was asked for.
+type claim struct {
+	serial     uint32
+	generation uint8
+	waiting    []name
+	gaveWay    name // to whom, or of whom word came, or nobody
+}
+
+// New returns the register of a member, which knows nothing.
+func New(self string, limits Limits) *Register {
+	return &Register{
+		self:    unique.Make(self),
+		limits:  limits,
+		entries: map[Occurrence]*entry{},
+		newest:  map[uint64]newest{},
+		claims:  map[Occurrence]*claim{},
+		gone:    map[name]bool{},
+		doubles: map[Occurrence][]name{},
+	}
+}
+
+// Take claims an occurrence on time, without asking anybody. It is Undecided if
+// somebody else has asked for it: then Ask.
+func (r *Register) Take(o Occurrence, now time.Time) Outcome {
+	if out := r.own(o); out.Grant != Undecided {
+		return out
+	}
+	if e := r.entries[o]; e != nil && e.asked != nobody {
+		return Outcome{}
+	}
+	return r.take(o, 0, now)
+}
+
+// own is what this member knows by itself of a first claim.
+func (r *Register) own(o Occurrence) Outcome {
+	e := r.entries[o]
+	if e == nil {
+		if r.forgotten(o) {
+			return Outcome{Grant: Refused}
+		}
+		return Outcome{}
+	}
+	switch held := e.holder(); {
+	case held.phase == 0:
+		return Outcome{}
+	case held == &e.mine && held.phase == Taken:
+		return Outcome{Grant: Granted, Mark: mark(o, held)}
+	default:
+		return Outcome{Grant: Refused, By: held.member.Value()}
+	}
+}
+
+// forgotten tells whether an occurrence of which nothing is known may have been
+// taken nevertheless.
+func (r *Register) forgotten(o Occurrence) bool {
+	return o.Due <= r.horizon && r.newest[o.Key].due >= o.Due
+}
+
+func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
+	e := r.entry(o, now)
+	e.mine = state{member: r.self, generation: generation, phase: Taken}
+	e.asked, e.lostTo = nobody, nobody
+	r.advance(o, now)
+	return Outcome{Grant: Granted, Mark: mark(o, &e.mine)}
+}
+
+// Ask begins a late claim: Undecided, the question goes to each of peers, which
+// are the other live members, and what becomes of it to Hear. again claims what a
+// member took that is gone.
+func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Outcome) {
+	q := Question{Occurrence: o}
+	if again {
+		out := Outcome{}
+		if q, out = r.again(o); out.Grant != Undecided {
+			return q, out
+		}
+	} else if out := r.own(o); out.Grant != Undecided {
+		return q, out
+	}
+	if len(peers) == 0 {
+		return q, r.take(o, q.Generation, now)
+	}
+	r.serial++
+	q.Serial = r.serial
+	c := &claim{serial: q.Serial, generation: q.Generation}
+	for _, peer := range peers {
+		c.waiting = append(c.waiting, unique.Make(peer))
+	}
+	r.claims[o] = c
+	return q, Outcome{}
+}
+
+// again is what this member knows by itself of a claim of what a member took
+// that is gone. What it forgot is taken for claimed once.
+func (r *Register) again(o Occurrence) (Question, Outcome) {
+	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
+	e := r.entries[o]
+	if e == nil {
+		return q, Outcome{}
+	}
+	held := e.holder()
+	if held.phase == Over || held.phase > 0 && !r.gone[held.member] {
+		return q, Outcome{Grant: Refused, By: held.member.Value()}
+	}
+	if held.phase > 0 {
+		q.Generation, q.Phase = next(held.generation), held.phase
+	}
+	if r.gone[e.asked] || r.gone[e.lostTo] {
+		q.Generation = max(q.Generation, next(e.askedIn))
+	}
+	return q, Outcome{}
+}
+
+// next is the generation after another; the last is its own.
+func next(generation uint8) uint8 { return min(generation, lastGeneration-1) + 1 }
+
+// Answer answers another member's question, and remembers that it asked.
+func (r *Register) Answer(from string, q Question, now time.Time) Answer {
+	asker := unique.Make(from)
+	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
+	e := r.entries[q.Occurrence]
+	if e == nil && q.Generation == 0 && r.forgotten(q.Occurrence) {
+		a.Reply = Old
+		return a
+	}
+	if e != nil {
+		for _, s := range []*state{&e.mine, &e.theirs} {
+			if r.stands(s, asker, q) {
+				a.Reply, a.Mark = Known, mark(q.Occurrence, s)
+				return a
+			}
+		}
+	}
+	if c := r.claims[q.Occurrence]; c != nil && c.gaveWay == nobody {
+		if c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from {
+			a.Reply = Busy
+			return a
+		}
+		c.gaveWay = asker
+	}
+	if r.tooFar(q.Due, now) {
+		return a
+	}
+	e = r.entry(q.Occurrence, now)
+	e.asked, e.askedIn = asker, max(e.askedIn, q.Generation)
+	return a
+}
+
+// stands tells whether a mark stands against a question.
+func (r *Register) stands(s *state, asker name, q Question) bool {
+	switch {
+	case s.phase == 0:
+		return false
+	case s.generation < q.Generation:
+		return s.member == r.self || s.phase > q.Phase
+	case s.generation > q.Generation:
+		return true
+	}
+	return s.member != asker || s.phase > Taken // who asks for its own was started anew
+}
+
+// Hear takes the answer of a member that was asked, or that it is Silent. The
+// outcome is decided at most once.
+func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
+	c := r.claims[a.Occurrence]
+	if c == nil || c.serial != a.Serial {
+		return Outcome{}, News{}
+	}
+	peer := unique.Make(from)
+	i := slices.Index(c.waiting, peer)
+	if i < 0 {
+		return Outcome{}, News{}
+	}
+	c.waiting = slices.Delete(c.waiting, i, i+1)
+	switch {
+	case a.Reply == Known:
+		delete(r.claims, a.Occurrence)
+		return Outcome{Grant: Refused, By: a.Mark.Member}, r.Learn([]Mark{a.Mark}, now)
+	case a.Reply == Old:
+		delete(r.claims, a.Occurrence)
+		return Outcome{Grant: Refused}, News{}
+	case a.Reply == Busy:
+		return r.fail(a.Occurrence, c.generation, peer, now), News{}
+	case c.gaveWay != nobody:
+		return r.fail(a.Occurrence, c.generation, c.gaveWay, now), News{}
+	case len(c.waiting) > 0:
+		return Outcome{}, News{}
+	}
+	delete(r.claims, a.Occurrence)
+	return r.take(a.Occurrence, c.generation, now), News{}
+}
+
+// fail ends a claim that another member's came before. If that one is gone
+// before it is heard of again, it may have been granted it.
+func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Outcome {
+	delete(r.claims, o)
+	e := r.entry(o, now)
+	e.lostTo, e.askedIn = to, max(e.askedIn, generation)
+	return Outcome{Grant: Refused, By: to.Value()}
+}
+
+// Progress notes how far an occurrence is that this member took, and returns
+// what the others are to be told. It is also how a member that starts tells of
+// its runs of the last day, so that doubles are found.
+func (r *Register) Progress(o Occurrence, phase Phase, run int64, lost bool, now time.Time) (Mark, News) {
+	e := r.entry(o, now)
+	if phase > e.mine.phase {
+		e.mine.member, e.mine.phase, e.mine.run, e.mine.lost = r.self, phase, run, lost
+	}
+	r.advance(o, now)
+	var news News
+	r.double(o, e, &e.theirs, &news)
+	return mark(o, &e.mine), news
+}
+
+// Learn takes marks from others. What they say of this member it knows better.
+func (r *Register) Learn(marks []Mark, now time.Time) News {
+	var news News
+	for i := range marks {
+		r.learn(&marks[i], now, &news)
+	}
+	return news
+}
+
+func (r *Register) learn(m *Mark, now time.Time, news *News) {
+	o := m.Occurrence
+	s := state{member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase, lost: m.Lost}
+	if s.member == r.self || s.phase == 0 || r.tooFar(o.Due, now) {
+		return
+	}
+	r.advance(o, now)
+	if o.Due < now.Add(-r.limits.Age).UnixNano() {
+		return
+	}
+	e := r.entry(o, now)
+	r.double(o, e, &s, news)
+	if !s.replaces(&e.theirs) {
+		return
+	}
+	if e.holder().phase == 0 {
+		news.Others = append(news.Others, o)
+	}
+	e.theirs, e.changed = s, now.UnixNano()
+	if s.generation >= e.askedIn {
+		e.asked, e.lostTo = nobody, nobody
+	}
+	if c := r.claims[o]; c != nil && c.gaveWay == nobody && s.generation >= c.generation {
+		c.gaveWay = s.member
+	}
+	if e.holder() != &e.theirs {
+		return
+	}
+	if e.mine.phase == Taken {
+		e.mine = state{}
+		news.Deprived = append(news.Deprived, *m)
+	}
+	if r.gone[s.member] && s.phase < Over {
+		news.Orphans = append(news.Orphans, *m)
+	}
+}
+
+// replaces tells whether a mark from others is more than what is known of them.
+func (s *state) replaces(known *state) bool {
+	if s.member != known.member || known.phase == 0 {
+		return s.beats(known)
+	}
+	return s.generation > known.generation || s.generation == known.generation && s.phase > known.phase
+}
+
+// double notes that a run of another member doubles ours, once for each member.
+func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
+	if !e.mine.began() || !other.began() || slices.Contains(r.doubles[o], other.member) {
+		return
+	}
+	// What was lost with one member and taken again by the other ran as it should.
+	if e.mine.generation < other.generation && e.mine.lost ||
+		e.mine.generation > other.generation && (other.phase < Over || other.lost) {
+		return
+	}
+	if r.entries[o] == e {
+		r.doubles[o] = append(r.doubles[o], other.member)
+	}
+	news.Doubled = append(news.Doubled, mark(o, other))
+}
+
+// Lose notes that a member is gone without having left, or was started anew, and
+// returns what it took and has not ended, as far as is known, oldest first.
+func (r *Register) Lose(member string) []Mark {
+	lost := unique.Make(member)
+	if len(r.gone) >= mostGone {
+		clear(r.gone)
+	}
+	r.gone[lost] = true
+	var orphans []Mark
+	for o, e := range r.entries {
+		if m, ok := r.orphan(o, e, lost); ok {
+			orphans = append(orphans, m)
+		}
+	}
+	slices.SortFunc(orphans, func(a, b Mark) int { return compare(a.Occurrence, b.Occurrence) })
+	return orphans
+}
+
+// mostGone bounds the members that are remembered as gone.
+const mostGone = 4096
+
+// orphan finds what a lost member took. One that
+// asked, or whose claim came before ours, may have been granted it.
+func (r *Register) orphan(o Occurrence, e *entry, lost name) (Mark, bool) {
+	held := e.holder()
+	switch {
+	case held == &e.mine || held.phase == Over:
+		return Mark{}, false
+	case held.phase > 0 && held.member == lost:
+		return mark(o, held), true
+	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || r.gone[held.member]):
+		return Mark{Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, Taken)}, true
+	}
+	return Mark{}, false
+}
+
+// Regain notes that a member that was gone is there.
+func (r *Register) Regain(member string) { delete(r.gone, unique.Make(member)) }
+
+// Marks returns what was learned or done since an instant of this member's
+// clock: the newest limit of it by due instant, newest first.
+func (r *Register) Marks(since time.Time, limit int) []Mark {
+	var marks []Mark
+	for o, e := range r.entries {
+		if e.changed < since.UnixNano() {
+			continue
+		}
+		for _, s := range []*state{&e.mine, &e.theirs} {
+			if s.phase > 0 {
+				marks = append(marks, mark(o, s))
+			}
+		}
+	}
+	slices.SortFunc(marks, func(a, b Mark) int {
+		if c := compare(b.Occurrence, a.Occurrence); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Member, b.Member)
+	})
+	return marks[:min(limit, len(marks))]
+}
+
+// Newest returns, of each job of which some member took an occurrence, the newest
+// one, if it was learned since an instant of this member's clock.
+func (r *Register) Newest(since time.Time) []Occurrence {
+	var list []Occurrence
+	for key, n := range r.newest {
+		if n.changed >= since.UnixNano() {
+			list = append(list, Occurrence{key, n.due})
+		}
+	}
+	slices.SortFunc(list, compare)
+	return list
+}
+
+// Advance takes what another member's Newest says.
+func (r *Register) Advance(list []Occurrence, now time.Time) {
+	for _, o := range list {
+		if !r.tooFar(o.Due, now) {
+			r.advance(o, now)
+		}
+	}
+}
+
+func (r *Register) advance(o Occurrence, now time.Time) {
+	known, ok := r.newest[o.Key]
+	if !ok && len(r.newest) >= r.limits.Keys || ok && known.due >= o.Due {
+		return
+	}
+	r.newest[o.Key] = newest{o.Due, now.UnixNano()}
+}
+
+func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
+
+func compare(a, b Occurrence) int {
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Key, b.Key))
+}
+
+// entry finds or makes what is known of an occurrence, as it is about to change.
+// One that is older than all that there is room for is not kept.
+func (r *Register) entry(o Occurrence, now time.Time) *entry {
+	e := r.entries[o]
+	if e == nil {
+		e = &entry{}
+		r.keep(o, e, now)
+	}
+	e.changed = now.UnixNano()
+	return e
+}
+
+func (r *Register) keep(o Occurrence, e *entry, now time.Time) {
+	for len(r.oldest) > 0 && r.oldest[0].Due < now.Add(-r.limits.Age).UnixNano() {
+		r.forget()
+	}
+	if len(r.oldest) >= r.limits.Marks {
+		if compare(o, r.oldest[0]) < 0 {
+			return
+		}
+		r.forget()
+	}
+	r.entries[o] = e
+	heap.Push(&r.oldest, o)
+}
+
+func (r *Register) forget() {
+	o := heap.Pop(&r.oldest).(Occurrence)
+	delete(r.entries, o)
+	delete(r.doubles, o)
+	r.horizon = max(r.horizon, o.Due)
+}
+
+// dues is a heap of occurrences, the oldest on top.
+type dues []Occurrence
+
+func (d dues) Len() int           { return len(d) }
+func (d dues) Less(i, j int) bool { return compare(d[i], d[j]) < 0 }
+func (d dues) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *dues) Push(x any)        { *d = append(*d, x.(Occurrence)) }
+func (d *dues) Pop() any {
+	last := len(*d) - 1
+	o := (*d)[last]
+	*d = (*d)[:last]
+	return o
+}

@@ -1,0 +1,237 @@
+package register
+
+import (
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+)
+
+var noon = time.Unix(1_800_000_000, 0)
+
+func due(key uint64, ago time.Duration) Occurrence {
+	return Occurrence{key, noon.Add(-ago).UnixNano()}
+}
+
+func want[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+func TestTakeIsIdempotentUntilItBegins(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	mine := Mark{Occurrence: o, Member: "a", Phase: Taken}
+	want(t, "first take", r.Take(o, noon), Outcome{Grant: Granted, Mark: mine})
+	want(t, "second take", r.Take(o, noon), Outcome{Grant: Granted, Mark: mine})
+	r.Progress(o, Begun, 7, false, noon)
+	want(t, "take of what began", r.Take(o, noon), Outcome{Grant: Refused, By: "a"})
+}
+
+func TestTakeAsksWhereSomebodyAsked(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	want(t, "answer", r.Answer("b", Question{Occurrence: o, Serial: 9}, noon), Answer{Occurrence: o, Serial: 9, Reply: Free})
+	want(t, "take", r.Take(o, noon), Outcome{})
+	r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: Taken}}, noon)
+	want(t, "take after word of b", r.Take(o, noon), Outcome{Grant: Refused, By: "b"})
+}
+
+// TestAskerOfItsOwnWasStartedAnew: its own mark does not stand against it, unless
+// it had begun.
+func TestAskerOfItsOwnWasStartedAnew(t *testing.T) {
+	for _, c := range []struct {
+		phase Phase
+		want  Reply
+	}{{Taken, Free}, {Begun, Known}, {Over, Known}} {
+		r, o := New("a", DefaultLimits), due(1, 0)
+		r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: c.phase, Run: 1}}, noon)
+		if got := r.Answer("b", Question{Occurrence: o}, noon).Reply; got != c.want {
+			t.Errorf("b asks for what it had in phase %d: reply %d, want %d", c.phase, got, c.want)
+		}
+	}
+}
+
+func TestOrphans(t *testing.T) {
+	r := New("a", DefaultLimits)
+	taken, begun, over, other, asked := due(1, 0), due(2, 0), due(3, 0), due(4, 0), due(5, 0)
+	r.Learn([]Mark{
+		{Occurrence: taken, Member: "x", Phase: Taken},
+		{Occurrence: begun, Member: "x", Phase: Begun, Run: 3},
+		{Occurrence: over, Member: "x", Phase: Over, Run: 4},
+		{Occurrence: other, Member: "y", Phase: Taken},
+	}, noon)
+	r.Answer("x", Question{Occurrence: asked}, noon)
+	want(t, "orphans of x", r.Lose("x"), []Mark{
+		{Occurrence: taken, Member: "x", Phase: Taken},
+		{Occurrence: begun, Member: "x", Phase: Begun, Run: 3},
+		{Occurrence: asked, Member: "x", Phase: Taken},
+	})
+
+	// Word that comes afterwards is of an orphan too.
+	late := Mark{Occurrence: due(6, 0), Member: "x", Phase: Taken}
+	want(t, "late word", r.Learn([]Mark{late}, noon), News{Others: []Occurrence{late.Occurrence}, Orphans: []Mark{late}})
+	want(t, "the same again", r.Learn([]Mark{late}, noon), News{})
+	r.Regain("x")
+	_, out := r.Ask(taken, true, nil, noon)
+	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
+}
+
+func TestAgainAsksForTheNextGeneration(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Taken}}, noon)
+	r.Lose("x")
+	q, _ := r.Ask(o, true, []string{"b"}, noon)
+	want(t, "question", q, Question{Occurrence: o, Serial: 1, Generation: 1, Phase: Taken})
+
+	// b knows that x began it.
+	b := New("b", DefaultLimits)
+	b.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Run: 5}}, noon)
+	a := b.Answer("a", q, noon)
+	begun := Mark{Occurrence: o, Member: "x", Phase: Begun, Run: 5}
+	want(t, "answer", a, Answer{Occurrence: o, Serial: 1, Reply: Known, Mark: begun})
+	out, news := r.Hear("b", a, noon)
+	want(t, "outcome", out, Outcome{Grant: Refused, By: "x"})
+	want(t, "news", news, News{Orphans: []Mark{begun}})
+
+	// Who has it rerun nevertheless asks with what it knows now.
+	q, _ = r.Ask(o, true, []string{"b"}, noon)
+	want(t, "second question", q, Question{Occurrence: o, Serial: 2, Generation: 1, Phase: Begun})
+	out, _ = r.Hear("b", b.Answer("a", q, noon), noon)
+	want(t, "second outcome", out, Outcome{Grant: Granted, Mark: Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken}})
+
+	// x was only away, and had not begun as far as it knows.
+	x := New("x", DefaultLimits)
+	x.Take(o, noon)
+	want(t, "news of x", x.Learn([]Mark{out.Mark}, noon), News{Deprived: []Mark{out.Mark}})
+}
+
+// TestLostAndTakenAgainIsNoDouble, but what ended well after all is.
+func TestLostAndTakenAgainIsNoDouble(t *testing.T) {
+	o := due(1, 0)
+	for _, lost := range []bool{true, false} {
+		x, a := New("x", DefaultLimits), New("a", DefaultLimits)
+		was, _ := x.Progress(o, Over, 1, lost, noon)
+		a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Run: 1}}, noon)
+		a.Lose("x")
+		a.Ask(o, true, nil, noon)
+		rerun, news := a.Progress(o, Begun, 2, false, noon)
+		want(t, "news of the rerun", news, News{})
+		doubled := func(m Mark) (news News) {
+			if !lost {
+				news.Doubled = []Mark{m}
+			}
+			return news
+		}
+		want(t, "what a hears of x", a.Learn([]Mark{was}, noon), doubled(was))
+		want(t, "what a hears again", a.Learn([]Mark{was}, noon), News{})
+		want(t, "what x hears of a", x.Learn([]Mark{rerun}, noon), doubled(rerun))
+	}
+}
+
+func TestAnswerOfAnotherQuestionCountsNothing(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	r.Ask(o, false, []string{"b", "c"}, noon)
+	old := Answer{Occurrence: o, Serial: 1, Reply: Free}
+	r.Hear("b", Answer{Occurrence: o, Serial: 1, Reply: Busy}, noon)
+	r.Ask(o, false, []string{"b", "c"}, noon)
+	r.Hear("b", Answer{Occurrence: o, Serial: 2, Reply: Free}, noon)
+	out, _ := r.Hear("c", old, noon)
+	want(t, "old answer", out, Outcome{})
+	out, _ = r.Hear("d", Answer{Occurrence: o, Serial: 2, Reply: Known, Mark: Mark{Member: "d"}}, noon)
+	want(t, "answer of who was not asked", out, Outcome{})
+	out, _ = r.Hear("c", Answer{Occurrence: o, Serial: 2, Reply: Silent}, noon)
+	want(t, "silence of the last", out.Grant, Granted)
+}
+
+func TestNewest(t *testing.T) {
+	r := New("a", DefaultLimits)
+	r.Take(due(1, time.Minute), noon)
+	r.Learn([]Mark{
+		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: Over},
+		{Occurrence: due(2, 48*time.Hour), Member: "b", Phase: Over}, // too old to be kept, and it counts
+		{Occurrence: due(3, -time.Hour), Member: "b", Phase: Taken},  // nobody takes what is to come
+	}, noon)
+	r.Advance([]Occurrence{due(4, time.Hour), due(5, -time.Hour)}, noon.Add(time.Second))
+	want(t, "all", r.Newest(time.Time{}), []Occurrence{due(2, 48*time.Hour), due(4, time.Hour), due(1, time.Minute)})
+	want(t, "the newest of it", r.Newest(noon.Add(time.Second)), []Occurrence{due(4, time.Hour)})
+	want(t, "marks", r.Marks(time.Time{}, 10), []Mark{
+		{Occurrence: due(1, time.Minute), Member: "a", Phase: Taken},
+		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: Over},
+	})
+	want(t, "marks of no room", len(r.Marks(time.Time{}, 0)), 0)
+}
+
+// TestMemoryIsBounded forgets the oldest, and does not grant what it may have
+// forgotten.
+func TestMemoryIsBounded(t *testing.T) {
+	r := New("a", Limits{Marks: 100, Keys: 10, Age: time.Hour})
+	for i := range 1000 {
+		r.Learn([]Mark{{Occurrence: due(uint64(i%20), time.Duration(1000-i)*time.Second), Member: "b", Phase: Over}}, noon)
+	}
+	want(t, "entries", len(r.entries), 100)
+	want(t, "heap", len(r.oldest), 100)
+	want(t, "keys", len(r.newest), 10)
+	forgotten := due(3, 500*time.Second)
+	want(t, "reply of what was forgotten", r.Answer("b", Question{Occurrence: forgotten}, noon).Reply, Old)
+	want(t, "take of what was forgotten", r.Take(forgotten, noon), Outcome{Grant: Refused})
+	want(t, "reply of a job that nobody took", r.Answer("b", Question{Occurrence: due(77, 500*time.Second)}, noon).Reply, Free)
+
+	r.Learn([]Mark{{Occurrence: due(1, 0), Member: "b", Phase: Taken}}, noon)
+	later := noon.Add(2 * time.Hour)
+	r.Learn([]Mark{{Occurrence: Occurrence{1, later.UnixNano()}, Member: "b", Phase: Taken}}, later)
+	want(t, "entries two hours later", len(r.entries), 1)
+	want(t, "heap two hours later", len(r.oldest), 1)
+	for range 3 * mostGone {
+		r.Lose("x")
+	}
+	if len(r.gone) > mostGone {
+		t.Errorf("%d members are remembered as gone, want at most %d", len(r.gone), mostGone)
+	}
+}
+
+func TestGenerationsEnd(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Taken, Generation: lastGeneration}}, noon)
+	r.Lose("x")
+	q, _ := r.Ask(o, true, []string{"b"}, noon)
+	want(t, "generation", q.Generation, uint8(lastGeneration))
+}
+
+func BenchmarkTakeAndEnd(b *testing.B) {
+	r := New("a", DefaultLimits)
+	b.ReportAllocs()
+	for i := range b.N {
+		now := noon.Add(time.Duration(i) * time.Millisecond)
+		o := Occurrence{uint64(i % 2000), now.UnixNano()}
+		r.Take(o, now)
+		r.Progress(o, Begun, int64(i), false, now)
+		r.Progress(o, Over, int64(i), false, now)
+	}
+}
+
+func BenchmarkLearn(b *testing.B) {
+	r := New("a", DefaultLimits)
+	b.ReportAllocs()
+	for i := range b.N {
+		now := noon.Add(time.Duration(i) * time.Millisecond)
+		r.Learn([]Mark{{Occurrence: Occurrence{uint64(i % 2000), now.UnixNano()}, Member: "0f3e9a77c1d2b458", Phase: Taken}}, now)
+	}
+}
+
+// BenchmarkFull tells what a full register holds, and what it costs to lose a member.
+func BenchmarkFull(b *testing.B) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	r := New("a", DefaultLimits)
+	for i := range DefaultLimits.Marks {
+		r.Learn([]Mark{{Occurrence: due(uint64(i%2000), time.Duration(i)*time.Millisecond), Member: "0f3e9a77c1d2b458", Phase: Over}}, noon)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	for b.Loop() {
+		r.Lose("b")
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(DefaultLimits.Marks), "B/mark")
+}

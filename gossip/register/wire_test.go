@@ -1,0 +1,207 @@
+package register
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+)
+
+var sampleMarks = []Mark{
+	{Occurrence: Occurrence{1, 2}, Member: "a", Phase: Taken},
+	{Occurrence: Occurrence{math.MaxUint64, math.MaxInt64}, Member: "node-2.x_Y", Generation: 3, Phase: Over, Lost: true, Run: 9},
+	{Occurrence: Occurrence{3, 4}, Member: "a", Phase: Begun, Run: math.MaxInt64},
+}
+
+func TestWireRoundTrips(t *testing.T) {
+	b, n := AppendMarks(nil, sampleMarks, 1000)
+	got, err := DecodeMarks(b)
+	if err != nil || n != len(sampleMarks) {
+		t.Fatalf("DecodeMarks: %v, of %d written", err, n)
+	}
+	want(t, "marks", got, sampleMarks)
+
+	questions := []Question{{Occurrence: Occurrence{1, 2}, Serial: 3}, {Occurrence: Occurrence{4, 5}, Serial: 6, Generation: 1, Phase: Begun}}
+	gotQuestions, err := DecodeQuestions(AppendQuestions(nil, questions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "questions", gotQuestions, questions)
+
+	answers := []Answer{
+		{Occurrence: Occurrence{1, 2}, Serial: 3, Reply: Free},
+		{Occurrence: sampleMarks[1].Occurrence, Serial: 4, Reply: Known, Mark: sampleMarks[1]},
+		{Occurrence: Occurrence{1, 2}, Reply: Busy},
+		{Occurrence: Occurrence{1, 2}, Reply: Old},
+	}
+	gotAnswers, err := DecodeAnswers(AppendAnswers(nil, answers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "answers", gotAnswers, answers)
+
+	newest := []Occurrence{{1, 2}, {3, 4}}
+	gotNewest, err := DecodeNewest(AppendNewest(nil, newest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "newest", gotNewest, newest)
+}
+
+// TestMarksFillTheRoom writes as many as a packet holds, whole.
+func TestMarksFillTheRoom(t *testing.T) {
+	marks := make([]Mark, MaxItems+10)
+	for i := range marks {
+		marks[i] = Mark{Occurrence: Occurrence{uint64(i), int64(i)}, Member: "0f3e9a77c1d2b458", Phase: Taken}
+	}
+	for _, room := range []int{0, 1, 20, 100, 1300, 1 << 20} {
+		b, n := AppendMarks([]byte("before"), marks, room)
+		b = b[len("before"):]
+		if len(b) > max(room, 1) {
+			t.Errorf("%d bytes were written into room for %d", len(b), room)
+		}
+		got, err := DecodeMarks(b)
+		if err != nil || len(got) != n {
+			t.Errorf("room %d: %d marks were read of %d: %v", room, len(got), n, err)
+		}
+		if room == 1300 && n < 30 {
+			t.Errorf("a packet holds %d marks, want at least 30", n)
+		}
+		if n > MaxItems {
+			t.Errorf("%d marks were written, want at most %d", n, MaxItems)
+		}
+	}
+}
+
+func TestDecodersRefuse(t *testing.T) {
+	good, _ := AppendMarks(nil, sampleMarks, 1000)
+	change := func(at int, to byte) []byte {
+		b := bytes.Clone(good)
+		b[at] = to
+		return b
+	}
+	const state = 1 + 16 // of the first mark
+	for name, b := range map[string][]byte{
+		"nothing":                      nil,
+		"another kind":                 change(0, kindNewest),
+		"a due instant below 0":        change(9, 0x80),
+		"an ID that was not written":   change(state+1, 1),
+		"an empty ID":                  change(state+2, 0),
+		"an ID with a blank":           change(state+3, ' '),
+		"a generation beyond the last": change(state+4, lastGeneration+1),
+		"no phase":                     change(state+5, 0),
+		"a phase beyond the last":      change(state+5, 4),
+		"lost before it is over":       change(state+5, lostBit|byte(Begun)),
+		"a part":                       good[:len(good)-1],
+		"more":                         append(bytes.Clone(good), 0),
+		"an ID that is too long": func() []byte {
+			b, _ := AppendMarks(nil, []Mark{{Member: strings.Repeat("x", MaxID+1), Phase: Taken}}, 1000)
+			return b
+		}(),
+		"too many": append([]byte{kindMarks}, bytes.Repeat(good[1:], MaxItems)...),
+	} {
+		if got, err := DecodeMarks(b); err == nil {
+			t.Errorf("%s: read as %+v, want an error", name, got)
+		}
+	}
+	for name, q := range map[string]Question{
+		"a first claim of what began":  {Phase: Begun},
+		"a second claim of nothing":    {Generation: 1},
+		"a claim of what is over":      {Generation: 1, Phase: Over},
+		"a generation beyond the last": {Generation: lastGeneration + 1, Phase: Taken},
+	} {
+		if _, err := DecodeQuestions(AppendQuestions(nil, []Question{q})); err == nil {
+			t.Errorf("question with %s was read, want an error", name)
+		}
+	}
+	for _, reply := range []Reply{0, Silent} {
+		if _, err := DecodeAnswers(AppendAnswers(nil, []Answer{{Reply: reply}})); err == nil {
+			t.Errorf("answer with reply %d was read, want an error", reply)
+		}
+	}
+	if _, err := DecodeNewest(AppendNewest(nil, make([]Occurrence, MaxItems+1))); err == nil {
+		t.Errorf("%d occurrences were read, want an error", MaxItems+1)
+	}
+}
+
+// FuzzMarks, and those below: what is accepted is what an encoder writes, and
+// a register survives it.
+func FuzzMarks(f *testing.F) {
+	b, _ := AppendMarks(nil, sampleMarks, 1000)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		marks, err := DecodeMarks(b)
+		if err != nil {
+			return
+		}
+		if again, _ := AppendMarks(nil, marks, math.MaxInt); !bytes.Equal(again, b) {
+			t.Errorf("%x was read as %+v, which is written as %x", b, marks, again)
+		}
+		r := New("a", Limits{Marks: 10, Keys: 5, Age: DefaultLimits.Age})
+		r.Learn(marks, noon)
+		r.Lose("b")
+		if len(r.entries) > 10 || len(r.newest) > 5 {
+			t.Errorf("%d entries and %d keys are kept", len(r.entries), len(r.newest))
+		}
+	})
+}
+
+func FuzzQuestions(f *testing.F) {
+	f.Add(AppendQuestions(nil, []Question{{Occurrence: Occurrence{1, 2}, Serial: 3}, {Generation: 1, Phase: Taken}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		questions, err := DecodeQuestions(b)
+		if err != nil {
+			return
+		}
+		if again := AppendQuestions(nil, questions); !bytes.Equal(again, b) {
+			t.Errorf("%x was read as %+v, which is written as %x", b, questions, again)
+		}
+		r := New("a", Limits{Marks: 10, Keys: 5, Age: DefaultLimits.Age})
+		for _, q := range questions {
+			r.Answer("b", q, noon)
+		}
+		if len(r.entries) > 10 {
+			t.Errorf("%d entries are kept", len(r.entries))
+		}
+	})
+}
+
+func FuzzAnswers(f *testing.F) {
+	f.Add(AppendAnswers(nil, []Answer{{Occurrence: Occurrence{1, 2}, Serial: 1, Reply: Known, Mark: sampleMarks[0]}, {Reply: Free}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		answers, err := DecodeAnswers(b)
+		if err != nil {
+			return
+		}
+		if again := AppendAnswers(nil, answers); !bytes.Equal(again, b) {
+			t.Errorf("%x was read as %+v, which is written as %x", b, answers, again)
+		}
+		r := New("a", DefaultLimits)
+		for _, a := range answers {
+			r.Ask(a.Occurrence, false, []string{"b"}, noon)
+			a.Serial = r.serial
+			r.Hear("b", a, noon)
+		}
+		if len(r.claims) > 0 {
+			t.Errorf("%d claims are undecided though all answered", len(r.claims))
+		}
+	})
+}
+
+func FuzzNewest(f *testing.F) {
+	f.Add(AppendNewest(nil, []Occurrence{{1, 2}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := DecodeNewest(b)
+		if err != nil {
+			return
+		}
+		if again := AppendNewest(nil, list); !bytes.Equal(again, b) {
+			t.Errorf("%x was read as %+v, which is written as %x", b, list, again)
+		}
+		r := New("a", Limits{Keys: 5})
+		r.Advance(list, noon)
+		if len(r.newest) > 5 {
+			t.Errorf("%d keys are kept", len(r.newest))
+		}
+	})
+}
