@@ -39,6 +39,7 @@ type Config struct {
 		To        string // "", auto, journal, syslog, text or json
 	}
 	Permissive bool // with cronie's -p: tables may be anybody's
+	Ring       Ring
 
 	Limits   engine.Limits
 	Sidecar  *crontab.Sidecar // nil: nothing is said of entries
@@ -95,6 +96,7 @@ type reader struct {
 	jobs     map[string]crontab.JobConfig
 	channels map[string]*notify.Channel
 	matches  int // of the files before this one
+	ringAt   crontab.Place
 }
 
 func (r *reader) remark(at crontab.Place, code crontab.Code, message, fix string) {
@@ -167,6 +169,7 @@ func dotted(path []string) string { return toml.Key(path).String() }
 
 // finish looks at all files together.
 func (r *reader) finish() {
+	r.checkRing()
 	for _, name := range sortedKeys(r.channels) {
 		r.addChannel(r.channels[name])
 	}

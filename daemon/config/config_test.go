@@ -155,7 +155,18 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 		"unknown key":       {"session = \"pam\"\n[mail]\nofff = true\n", "cronring.toml:3: unknown key mail.offf"},
 		"unknown top":       {"session = \"pam\"\nmax-runing = 3\n", "cronring.toml:2: unknown key max-runing"},
 		"unknown table":     {"session = \"pam\"\n\n[calendar.cn]\nfile = \"x\"\n", "cronring.toml:3: unknown key calendar.cn"},
-		"ring":              {"session = \"pam\"\n[ring]\nlabels = { zone = \"a\" }\n", "cronring.toml:2: unknown key ring"},
+		"ring key":          {"session = \"pam\"\n[ring]\nnme = \"a\"\n", "cronring.toml:3: unknown key ring.nme"},
+		"ring name":         {"session = \"pam\"\n[ring]\nseeds = [\"a\"]\n", "cronring.toml:2: ring.name: it is missing"},
+		"ring without key":  {"session = \"pam\"\n[ring]\nname = \"a\"\n", "cronring.toml:2: ring.key-file: it is missing"},
+		"ring port":         {"session = \"pam\"\n[ring]\nname = \"a\"\nbind = \"127.0.0.1:65535\"\n", "cronring.toml:4: ring.bind: its port"},
+		"ring host":         {"session = \"pam\"\n[ring]\nbind = \"db-01:7946\"\n", "cronring.toml:3: ring.bind: want an address"},
+		"ring mode":         {"session = \"pam\"\n[ring]\nmode = \"quick\"\n", "cronring.toml:3: ring.mode: it is \"quick\""},
+		"ring voters":       {"session = \"pam\"\n[ring]\nname = \"a\"\nbind = \"127.0.0.1\"\nmode = \"strict\"\nvoters = [\"a\", \"b\"]\n", "cronring.toml:6: ring.voters: there are 2"},
+		"ring voter twice":  {"session = \"pam\"\n[ring]\nname = \"a\"\nbind = \"127.0.0.1\"\nmode = \"strict\"\nvoters = [\"a\", \"b\", \"a\"]\n", "cronring.toml:6: ring.voters: one is named twice"},
+		"ring voters alone": {"session = \"pam\"\n[ring]\nname = \"a\"\nbind = \"127.0.0.1\"\nvoters = [\"a\"]\n", "cronring.toml:5: ring.voters: they are for mode"},
+		"ring weight":       {"session = \"pam\"\n[ring]\nweight = 0\n", "cronring.toml:3: ring.weight: want a number above 0"},
+		"ring hold-off":     {"session = \"pam\"\n[ring]\nhold-off = \"2m\"\n", "cronring.toml:3: ring.hold-off: want a duration from 1s to 1m"},
+		"ring label":        {"session = \"pam\"\n[ring]\nlabels = { zone = \"a,b\" }\n", "cronring.toml:3: ring.labels.zone: a label"},
 		"pool key":          {"session = \"pam\"\n[pool.a]\nsize = 1\nspeed = 2\n", "cronring.toml:4: unknown key pool.a.speed"},
 		"second match":      {"session = \"pam\"\n[[match]]\nuser = \"a\"\n[[match]]\nusr = \"b\"\nuser = \"b\"\n", "cronring.toml:5: unknown key match.1.usr"},
 		"channel key":       {"session = \"pam\"\n[channel.a]\ntyp = \"mail\"\n", "cronring.toml:3: unknown key channel.a.typ"},
@@ -183,6 +194,35 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 				t.Errorf("session is %q: what was right does not count", got.Session)
 			}
 		})
+	}
+}
+
+func TestReadRing(t *testing.T) {
+	c := read(t, `
+[ring]
+name = "prod"
+bind = "10.0.0.1"
+seeds = ["10.0.0.2", "db-03:7000", "fd77::4"]
+key-file = "/etc/cronring/ring.key"
+mode = "strict"
+voters = ["10.0.0.1:7946", "10.0.0.2:7946", "db-03:7000"]
+weight = 2
+hold-off = "3s"
+labels = { zone = "a", role = "db" }
+`)
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	want := Ring{
+		Name: "prod", Bind: "10.0.0.1:7946", Seeds: []string{"10.0.0.2:7946", "db-03:7000", "[fd77::4]:7946"},
+		KeyFile: "/etc/cronring/ring.key", Strict: true, Voters: []string{"10.0.0.1:7946", "10.0.0.2:7946", "db-03:7000"},
+		Weight: 2, HoldOff: 3 * time.Second, Labels: map[string]string{"zone": "a", "role": "db"},
+	}
+	if !reflect.DeepEqual(c.Ring, want) {
+		t.Errorf("got  %+v\nwant %+v", c.Ring, want)
+	}
+	if c := read(t, "[ring]\nlabels = { zone = \"a\" }\n"); c.Err() != nil || c.Ring.Name != "" || c.Ring.Labels["zone"] != "a" {
+		t.Errorf("labels alone: got %+v, %v", c.Ring, c.Err())
 	}
 }
 

@@ -35,7 +35,7 @@ type setting struct {
 }
 
 // settings is all of them, in the order of the manual page.
-var settings = []setting{
+var settings = append([]setting{
 	{"session", true, func(c *Config, v value) error { return oneOf(&c.Session, v, sessionNone, sessionPAM) },
 		func(c *Config) string { return c.Session }},
 	{"permissive", true, func(c *Config, v value) (err error) { c.Permissive, err = v.truth(); return err },
@@ -56,7 +56,7 @@ var settings = []setting{
 		return oneOf(&c.Log.To, v, "auto", "journal", "syslog", "text", "json")
 	},
 		func(c *Config) string { return cmp.Or(c.Log.To, "auto") }},
-}
+}, ringSettings...)
 
 // KeepStarted has what only a start of the daemon can change stay as it is in
 // old, and names what would be another.
@@ -73,7 +73,7 @@ func (c *Config) KeepStarted(old *Config) (waiting []string) {
 			c.Places[s.key] = at
 		}
 	}
-	c.Session, c.Permissive, c.Mail, c.Log = old.Session, old.Permissive, old.Mail, old.Log
+	c.Session, c.Permissive, c.Mail, c.Log, c.Ring = old.Session, old.Permissive, old.Mail, old.Log, old.Ring
 	return waiting
 }
 
@@ -117,7 +117,7 @@ var errUnknown = errors.New("unknown key")
 
 // tables are the shapes of tables that are known; * is any name or number.
 var tables = [][]string{
-	{"mail"}, {"log"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
+	{"mail"}, {"log"}, {"ring"}, {"ring", "labels"}, {"default"}, {"job"}, {"job", "*"}, {"match"}, {"match", "*"}, {"match", "*", "set"},
 	{"pool"}, {"pool", "*"}, {"channel"}, {"channel", "*"}, {"channel", "*", "header"},
 }
 
@@ -126,6 +126,9 @@ func (r *reader) open(path []string, at crontab.Place) bool {
 	known := slices.ContainsFunc(tables, func(shape []string) bool {
 		return slices.EqualFunc(shape, path, func(want, got string) bool { return want == "*" || want == got })
 	})
+	if known && path[0] == "ring" {
+		r.ringAt = cmp.Or(r.ringAt, at)
+	}
 	if !known || len(path) < 2 {
 		return known
 	}
@@ -159,6 +162,8 @@ func (r *reader) set(path []string, v value, at crontab.Place) error {
 		return addOption(&r.match(path[1], at).Set, last, v, at)
 	case path[0] == "match" && len(path) == 3:
 		return r.setMatch(path[1], last, v, at)
+	case path[0] == "ring" && len(path) == 3:
+		return r.placed("ring.labels", at, r.setLabel(last, v))
 	case path[0] == "pool" && len(path) == 3:
 		return r.placed(key, at, r.setPool(path[1], last, v))
 	case path[0] == "channel" && len(path) == 3:

@@ -1,0 +1,222 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Ring is what the configuration says of the ring of hosts.
+type Ring struct {
+	Name      string // "": this host is in none
+	Bind      string // host:port
+	Advertise string // host or host:port under which the others reach this one; "": Bind
+	Seeds     []string
+	KeyFile   string
+	Strict    bool
+	Voters    []string // in strict mode: addresses or IDs of members
+	Labels    map[string]string
+	Weight    float64       // 0: 1
+	HoldOff   time.Duration // 0: the built-in
+}
+
+// What counts if nothing else is said.
+const (
+	ringPort    = 7946
+	ringHoldOff = 2 * time.Second
+)
+
+// The bounds of what a ring can be.
+const (
+	leastHoldOff = time.Second
+	mostHoldOff  = time.Minute
+	mostWeight   = 1000
+	mostLabels   = 32
+	mostVoters   = 5
+)
+
+// ringSettings are the settings of [ring] that are a value each.
+var ringSettings = []setting{
+	{"ring.name", true, func(c *Config, v value) (err error) { c.Ring.Name, err = v.text(); return err },
+		func(c *Config) string { return cmp.Or(c.Ring.Name, "none") }},
+	{"ring.bind", true, readBind, func(c *Config) string { return c.Ring.Listen() }},
+	{"ring.advertise", true, func(c *Config, v value) (err error) { c.Ring.Advertise, err = v.text(); return err },
+		func(c *Config) string { return cmp.Or(c.Ring.Advertise, "the bound address") }},
+	{"ring.seeds", true, func(c *Config, v value) (err error) { c.Ring.Seeds, err = v.addresses(); return err },
+		func(c *Config) string { return cmp.Or(strings.Join(c.Ring.Seeds, ", "), "none") }},
+	{"ring.key-file", true, readKeyFile, func(c *Config) string { return cmp.Or(c.Ring.KeyFile, "none") }},
+	{"ring.mode", true, readMode, func(c *Config) string { return c.Ring.Mode() }},
+	{"ring.voters", true, func(c *Config, v value) (err error) { c.Ring.Voters, err = v.texts(); return err },
+		func(c *Config) string { return cmp.Or(strings.Join(c.Ring.Voters, ", "), "none") }},
+	{"ring.weight", true, readWeight,
+		func(c *Config) string { return strconv.FormatFloat(cmp.Or(c.Ring.Weight, 1), 'g', -1, 64) }},
+	{"ring.hold-off", true, readHoldOff, func(c *Config) string { return short(cmp.Or(c.Ring.HoldOff, ringHoldOff)) }},
+	{"ring.labels", true, func(*Config, value) error { return errUnknown },
+		func(c *Config) string { return cmp.Or(labelText(c.Ring.Labels), "none") }},
+}
+
+// Mode is the word for how occurrences are granted.
+func (r *Ring) Mode() string {
+	if r.Strict {
+		return "strict"
+	}
+	return "available"
+}
+
+// Listen is where this host listens.
+func (r *Ring) Listen() string { return cmp.Or(r.Bind, ":"+strconv.Itoa(ringPort)) }
+
+func labelText(labels map[string]string) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, k+":"+labels[k])
+	}
+	return strings.Join(all, ", ")
+}
+
+func readBind(c *Config, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = text, strconv.Itoa(ringPort)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || n == 1<<16-1 {
+		return errors.New("its port is none from 1 to 65534 (connections between members take the next one)")
+	}
+	if host != "" {
+		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil {
+			return errors.New(`want an address of this host, or a port alone: "10.0.0.1:7946", ":7946"`)
+		}
+	}
+	c.Ring.Bind = net.JoinHostPort(strings.Trim(host, "[]"), port)
+	return nil
+}
+
+func readKeyFile(c *Config, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(text, "/") {
+		return errors.New("want a path that begins with /")
+	}
+	c.Ring.KeyFile = text
+	return nil
+}
+
+func readMode(c *Config, v value) error {
+	var word string
+	err := oneOf(&word, v, "available", "strict")
+	c.Ring.Strict = word == "strict"
+	return err
+}
+
+func readWeight(c *Config, v value) error {
+	w, ok := v.any.(float64)
+	if n, whole := v.any.(int64); whole {
+		w, ok = float64(n), true
+	}
+	if !ok || !(w > 0) || w > mostWeight {
+		return fmt.Errorf("want a number above 0 and at most %d", mostWeight)
+	}
+	c.Ring.Weight = w
+	return nil
+}
+
+func readHoldOff(c *Config, v value) error {
+	d, err := v.duration()
+	if err != nil {
+		return err
+	}
+	if d < leastHoldOff || d > mostHoldOff {
+		return fmt.Errorf("want a duration from %s to %s", short(leastHoldOff), short(mostHoldOff))
+	}
+	c.Ring.HoldOff = d
+	return nil
+}
+
+// addresses reads a list of hosts, each with a port or without.
+func (v value) addresses() ([]string, error) {
+	list, err := v.texts()
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range list {
+		if _, _, err := net.SplitHostPort(text); err != nil {
+			list[i] = net.JoinHostPort(strings.Trim(text, "[]"), strconv.Itoa(ringPort))
+		}
+	}
+	return list, nil
+}
+
+// setLabel adds a label of this host.
+func (r *reader) setLabel(name string, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	for _, part := range []string{name, text} {
+		if part == "" || len(part) > 63 || strings.ContainsAny(part, ":,*= \t") {
+			return errors.New("a label is 1 to 63 characters on both sides, without : , * = and blanks")
+		}
+	}
+	if len(r.Ring.Labels) >= mostLabels {
+		return fmt.Errorf("there are %d labels already", mostLabels)
+	}
+	if r.Ring.Labels == nil {
+		r.Ring.Labels = map[string]string{}
+	}
+	r.Ring.Labels[name] = text
+	return nil
+}
+
+// checkRing looks at [ring] as a whole. One that makes no sense is none: this
+// host stays out, and its ring jobs are held.
+func (r *reader) checkRing() {
+	ring := &r.Ring
+	wrong := func(key, message, fix string) {
+		at := r.Places["ring."+key]
+		if at.File == "" {
+			at = r.ringAt
+		}
+		r.remark(at, unknown, "ring."+key+": "+message, fix)
+		ring.Name = ""
+	}
+	if ring.Name == "" {
+		if slices.ContainsFunc(ringSettings, func(s setting) bool { _, set := r.Places[s.key]; return set && s.key != "ring.labels" }) {
+			wrong("name", "it is missing: members of one ring have one name for it", `write name = "prod"`)
+		}
+		return
+	}
+	if len(ring.Name) > 63 || strings.ContainsFunc(ring.Name, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		wrong("name", "want 1 to 63 printable characters without blanks", "")
+	}
+	if ring.KeyFile == "" && !loopback(ring.Listen()) {
+		wrong("key-file", "it is missing: without a key anybody who reaches the port could take part", "cronring ring keygen /etc/cronring/ring.key")
+	}
+	switch n := len(ring.Voters); {
+	case ring.Strict && n != 3 && n != mostVoters:
+		wrong("voters", fmt.Sprintf("there are %d, want 3 or 5 members that grant occurrences", n), "name their addresses, the same list on all members")
+	case !ring.Strict && n > 0:
+		wrong("voters", `they are for mode = "strict"`, `write mode = "strict", or leave them out`)
+	}
+	if sorted := slices.Compact(slices.Sorted(slices.Values(ring.Voters))); len(sorted) != len(ring.Voters) {
+		wrong("voters", "one is named twice", "")
+	}
+}
+
+// loopback tells whether nobody else reaches an address.
+func loopback(bind string) bool {
+	addr, err := netip.ParseAddrPort(bind)
+	return err == nil && addr.Addr().IsLoopback()
+}
