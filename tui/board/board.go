@@ -355,6 +355,16 @@ func (b *Board) Find(id job.ID) (Slot, bool) {
 	return slot, ok
 }
 
+// At is the job of an entry, by its place.
+func (b *Board) At(table string, line int) (api.Row, bool) {
+	for s := range Slot(len(b.cols.at)) {
+		if c := &b.cols; c.state[s] != gone && c.line[s] == int32(line) && b.words.text(c.table[s]) == table {
+			return b.Row(s), true
+		}
+	}
+	return api.Row{}, false
+}
+
 // key stands for a name. Nobody can foresee it, so no two names have the same
 // but by a chance that is none.
 func (b *Board) key(id job.ID) uint64 { return maphash.String(b.seed, string(id)) }

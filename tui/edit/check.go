@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/review"
 )
 
@@ -20,6 +21,7 @@ type Checker struct {
 	config crontab.Config
 	old    review.Text
 	before review.Version
+	lines  map[job.ID]int // of the jobs that were there before
 }
 
 // NewChecker is for the edits of a crontab. zone finds the zones that it names.
@@ -27,7 +29,10 @@ func NewChecker(t *api.TableText, zone func(string) (*time.Location, error)) *Ch
 	c := &Checker{name: t.File, config: t.Config(zone)}
 	c.old.Text = string(t.Text)
 	table, remarks := crontab.Parse(c.name, c.old.Text, c.config)
-	c.old.Remarks, c.before = remarks, review.NewVersion(table)
+	c.old.Remarks, c.before, c.lines = remarks, review.NewVersion(table), map[job.ID]int{}
+	for _, j := range c.before.Jobs() {
+		c.lines[j.ID] = j.Line
+	}
 	return c
 }
 
@@ -44,15 +49,22 @@ type Checked struct {
 	table   *crontab.Table
 	remarks map[int][]crontab.Diagnostic // by line, from 1; notices are left out
 	lines   []int                        // that have some, in order
+	saved   map[int]int                  // line of each entry before the edit, by line; none for one that is new
 }
 
 // Check reads a text as the daemon would.
 func (c *Checker) Check(text string) *Checked {
 	table, remarks := crontab.Parse(c.name, text, c.config)
+	now := review.NewVersion(table)
 	checked := &Checked{
 		Blocking: review.NewErrors(c.old, review.Text{Text: text, Remarks: remarks}),
-		Changes:  review.Compare(c.before, review.NewVersion(table)),
-		table:    table, remarks: map[int][]crontab.Diagnostic{},
+		Changes:  review.Compare(c.before, now),
+		table:    table, remarks: map[int][]crontab.Diagnostic{}, saved: map[int]int{},
+	}
+	for _, j := range now.Jobs() {
+		if line, ok := c.lines[j.ID]; ok {
+			checked.saved[j.Line] = line
+		}
 	}
 	for _, d := range remarks {
 		switch d.Severity {
@@ -119,6 +131,20 @@ func (c *Checked) About(line int, text func(line int) (string, bool)) *crontab.E
 		}
 		line++
 	}
+}
+
+// Saved is the line that an entry has in the file, and in what the entry would run
+// differently from there: its account, command, environment or options. ok is
+// false for one that is not in the file.
+func (c *Checked) Saved(e *crontab.Entry) (line int, differs []string, ok bool) {
+	line, ok = c.saved[e.Line()]
+	for _, d := range c.Changes {
+		if d.Kind != review.Changed || d.New.Line != e.Line() {
+			continue
+		}
+		differs = slices.DeleteFunc(slices.Clone(d.Changed), func(part string) bool { return part == review.Schedule })
+	}
+	return line, differs, ok
 }
 
 // Count is how many jobs a save would add, change and remove.

@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -205,6 +206,7 @@ func (e *Editor) check() Effect {
 func (e *Editor) upToDate() {
 	if e.version != e.buffer.Version() {
 		e.take(e.see())
+		e.about = e.entry()
 	}
 }
 
@@ -216,12 +218,7 @@ type looked struct {
 
 // consider finds out about the entry under the cursor, if that is another one.
 func (e *Editor) consider(w *World) []Effect {
-	e.about = e.checked.About(e.buffer.Cursor().Line+1, func(line int) (string, bool) {
-		if line > e.buffer.Len() {
-			return "", false
-		}
-		return e.buffer.Line(line - 1), true
-	})
+	e.about = e.entry()
 	key := ""
 	if e.about != nil {
 		key = crontab.Identity(e.about.Schedule) + "\n" + e.about.Spec()
@@ -245,6 +242,16 @@ func (e *Editor) consider(w *World) []Effect {
 	return append(effects, Ask{slotClash, func(ctx context.Context, d Daemon) (any, error) {
 		return d.Clashes(ctx, api.ClashQuery{From: from, To: from.Add(time.Minute), Least: 1, Limit: 1})
 	}})
+}
+
+// entry is the one that the line under the cursor is about.
+func (e *Editor) entry() *crontab.Entry {
+	return e.checked.About(e.buffer.Cursor().Line+1, func(line int) (string, bool) {
+		if line > e.buffer.Len() {
+			return "", false
+		}
+		return e.buffer.Line(line - 1), true
+	})
 }
 
 func (e *Editor) tookClash(a Answer) {
@@ -277,7 +284,7 @@ func (e *Editor) Refuses(w *World, a keys.Action) string {
 	case a == keys.Save:
 		return e.refusesSave()
 	case a == keys.Try:
-		return e.refusesTry()
+		return e.refusesTry(w)
 	case a == keys.Problem && e.checked.Errors+e.checked.Warnings == 0:
 		return "there is none"
 	}
@@ -298,14 +305,35 @@ func (e *Editor) refusesSave() string {
 	return ""
 }
 
-func (e *Editor) refusesTry() string {
-	switch {
-	case e.about == nil:
+// refusesTry says why the line cannot be run now: only what the file has is run,
+// so that each run belongs to an entry by which it is judged, found again after a
+// restart and listed.
+func (e *Editor) refusesTry(w *World) string {
+	if e.upToDate(); e.about == nil {
 		return "the line is no entry"
-	case e.buffer.Changed():
-		return "save first: the daemon runs what is saved"
+	}
+	_, differs, ok := e.checked.Saved(e.about)
+	switch {
+	case !ok:
+		return "save first: the file has no such entry, and a run must belong to one"
+	case len(differs) > 0:
+		return "save first: its " + strings.Join(differs, " and ") + " here and in the file differ, and a run must belong to an entry of the file"
+	}
+	if _, ok := e.tried(w); !ok {
+		return "the daemon has not read the line as it is here: it may have been changed meanwhile"
 	}
 	return ""
+}
+
+// tried is the job of the line under the cursor, as the daemon has read it.
+func (e *Editor) tried(w *World) (job.ID, bool) {
+	line, _, _ := e.checked.Saved(e.about)
+	row, ok := w.Board.At(e.table.File, line+e.table.Above)
+	command := strings.ReplaceAll(e.about.Command(), "\n", " ")
+	if begin, cut := strings.CutSuffix(row.Command, "..."); cut && row.Command != command { // of a long one the board has the beginning
+		command = command[:min(len(begin), len(command))] + "..."
+	}
+	return row.Job, ok && row.Command == command
 }
 
 // Act answers to the keys that are no text.
@@ -320,8 +348,8 @@ func (e *Editor) Act(w *World, a keys.Action) ([]Effect, bool) {
 	case keys.Save:
 		return e.save(w), true
 	case keys.Try:
-		place := fmt.Sprintf("%s:%d", e.table.File, e.about.Line()+e.table.Above)
-		return []Effect{Press{keys.Run, Subject{Jobs: []job.ID{job.ID(place)}}}}, true
+		id, _ := e.tried(w)
+		return []Effect{Press{keys.Run, Subject{Jobs: []job.ID{id}}}}, true
 	case keys.Problem:
 		if line, ok := e.checked.NextProblem(e.buffer.Cursor().Line + 1); ok {
 			e.buffer.Go(line-1, max(e.checked.Remarks(line)[0].Column-1, 0))

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -228,20 +227,44 @@ func TestEditorTellsOfConflicts(t *testing.T) {
 	}
 }
 
+// What runs is an entry of the file: what else is edited does not matter, but the
+// line itself must be there, to do the same.
 func TestEditorTriesSavedLine(t *testing.T) {
-	w, d := newWorld(t), editorDaemon()
-	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 4})
-	rest := presses(t, e, w, d, keys.Try)
-	if p, ok := rest[0].(Press); !ok || p.Action != keys.Run || p.Subject.Jobs[0] != job.ID("/etc/cron.d/etl:5") {
-		t.Errorf("try on the options above line 5: got %+v", rest)
-	}
-	typed(t, e, w, d, "down", "end", "x")
-	if why := e.Refuses(w, keys.Try); !strings.HasPrefix(why, "save first") {
-		t.Errorf("try of what is not saved: got %q", why)
-	}
-	e = openEditor(t, w, d, Subject{File: "/etc/cron.d/etl"})
-	if why := e.Refuses(w, keys.Try); why != "the line is no entry" {
-		t.Errorf("try of a comment: got %q", why)
+	orders := fixtureRows()[0]
+	orders.Job, orders.Line, orders.Command = "orders", 5, "/opt/etl/run orders --since auto"
+	const differs = "save first: its command here and in the file differ"
+	for _, tc := range []struct {
+		name string
+		line int
+		keys []string
+		want string // why it is refused; empty: it runs
+	}{
+		{"options above it", 4, nil, ""},
+		{"the line", 5, nil, ""},
+		{"another line is changed", 7, []string{"end", "x", "up", "up"}, ""},
+		{"lines come before it", 1, []string{"enter", "enter", "down", "down", "down", "down"}, ""},
+		{"its schedule is changed", 5, []string{"home", "right", "right", "delete", "7"}, ""},
+		{"its command is changed", 5, []string{"end", "x"}, differs},
+		{"its environment is changed", 2, []string{"end", "x", "down", "down", "down"}, "save first: its environment here"},
+		{"its options are changed", 4, []string{"end", " ", "t", "i", "m", "e", "o", "u", "t", "=", "9", "s", "down"}, "save first: its options here"},
+		{"it is new", 8, []string{"end", "enter", "@", "d", "a", "i", "l", "y", " ", "r", "o", "o", "t", " ", "x"}, "save first: the file has no such entry"},
+		{"a comment", 1, nil, "the line is no entry"},
+		{"the daemon has another there", 7, nil, "the daemon has not read the line as it is here"},
+	} {
+		w, d := newWorld(t), editorDaemon()
+		w.Board.Apply(api.BoardUpdate{Rows: []api.Row{orders}})
+		e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: tc.line})
+		typed(t, e, w, d, tc.keys...)
+		if why := e.Refuses(w, keys.Try); tc.want == "" && why != "" || !strings.HasPrefix(why, tc.want) {
+			t.Errorf("%s: refused with %q, want %q", tc.name, why, tc.want)
+		}
+		if tc.want != "" || t.Failed() {
+			continue
+		}
+		rest := presses(t, e, w, d, keys.Try)
+		if p, ok := rest[0].(Press); !ok || p.Action != keys.Run || p.Subject.Jobs[0] != "orders" {
+			t.Errorf("%s: got %+v, want orders to be run", tc.name, rest)
+		}
 	}
 }
 
