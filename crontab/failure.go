@@ -3,6 +3,8 @@ package crontab
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -126,8 +128,23 @@ var stopSignals = map[string]syscall.Signal{
 	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "ALRM": syscall.SIGALRM, "ABRT": syscall.SIGABRT, "WINCH": syscall.SIGWINCH,
 }
 
-func parseSignal(text string) (syscall.Signal, error) {
+// ParseSignal reads the name of a signal that may stop a run, with or without SIG
+// before it.
+func ParseSignal(text string) (syscall.Signal, error) {
 	return oneOf(strings.TrimPrefix(text, "SIG"), stopSignals)
+}
+
+// SignalNames are the names that ParseSignal reads, in order.
+func SignalNames() []string { return slices.Sorted(maps.Keys(stopSignals)) }
+
+// SignalName is the name that ParseSignal reads.
+func SignalName(sig syscall.Signal) string {
+	for name, s := range stopSignals {
+		if s == sig {
+			return name
+		}
+	}
+	return sig.String()
 }
 
 // Backoff is the wait between attempts: Min, then times Factor each time, at

@@ -159,7 +159,7 @@ var vocabulary = []OptionSpec{
 		apply: func(p *plan, v string) error { return duration(&p.Timeout, v) }},
 	{Key: "stop-signal", Values: "TERM, INT, HUP, QUIT, KILL, USR1, USR2, ALRM, ABRT, WINCH", Meaning: "the signal that stops a run",
 		Loss:  "nothing stops a run",
-		apply: func(p *plan, v string) (err error) { p.StopSignal, err = parseSignal(v); return err }},
+		apply: func(p *plan, v string) (err error) { p.StopSignal, err = ParseSignal(v); return err }},
 	{Key: "stop-grace", Values: aDuration, Meaning: "time from the signal to KILL",
 		Loss:  "nothing stops a run",
 		apply: func(p *plan, v string) error { return duration(&p.StopGrace, v) }},

@@ -320,7 +320,7 @@ func recordWords(r *job.Record) string {
 		return fmt.Sprintf("skipped %d times up to %s: %s", r.Count, r.Due.Format(time.RFC3339), r.Reason.With(r.Detail))
 	case r.Decision == job.DecideSkip:
 		return "skipped: " + r.Reason.With(r.Detail)
-	case r.Decision == job.DecideHold, r.Kind == job.Queued, r.Kind == job.Dropped:
+	case r.Decision == job.DecideHold, r.Kind == job.Queued, r.Kind == job.Dropped, r.Kind == job.Stopping:
 		return string(r.Kind) + ": " + r.Reason.With(r.Detail)
 	case r.Decision == job.DecideRun, r.Kind == job.Ready: // said before it prints anything
 		return starting(r.Run)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,7 +97,7 @@ func (a *app) flagTime(name, text string, loc *time.Location) (time.Time, error)
 }
 
 func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
-	t := &table{header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by", "cpu", "memory", "read", "written"}}
+	t := &table{header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by", "cpu", "memory", "read", "written", "note"}}
 	form := stampPlain
 	if out.forEyes() {
 		form = "Mon 01-02 15:04:05"
@@ -105,10 +106,22 @@ func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
 		r := &runs[i]
 		t.add(r.ID.String(), string(r.Job), formatTime(r.Due, form, loc), formatTime(r.Started, form, loc), r.Standing(), a.took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
-			cpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write))
+			cpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write), askedText(r))
 		t.rows[i][4].tone = runTone(r)
 	}
 	return t
+}
+
+// askedText is what a person wanted of a run, beside that it runs.
+func askedText(r *job.Run) string {
+	var parts []string
+	if r.Stop != nil {
+		parts = append(parts, "stopped "+r.Stop.Words())
+	}
+	if len(r.Env) > 0 {
+		parts = append(parts, "env "+strings.Join(r.Env, " "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func runTone(r *job.Run) tone {

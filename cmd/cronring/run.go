@@ -16,21 +16,30 @@ func newRun(a *app) *cobra.Command {
 	var out *output
 	follow := false
 	cmd := &cobra.Command{
-		Use:   "run JOB... [--wait|--follow]",
+		Use:   "run JOB... [--wait|--follow] [--env K=V]...",
 		Short: "Run jobs now, as their user, in their environment",
 		Long: `Run jobs now, as their user, in their environment.
 
 It is refused while a job is paused, held, disabled, or running where overlap=
 forbids a second run; --force runs it all the same.
 
+--env sets variables for this run alone, over what the crontab says: further
+attempts have them, and so has a run that waits in line, or outlives the daemon.
+History shows them to whoever sees the run, so that they are no place for secrets.
+Names that the daemon sets or acts on (CRONRING_*, PATH, HOME, SHELL, MAILTO ...)
+are refused.
+
 With --wait or --follow the exit code is the job's own, retries included, or 128+n if signal
 n ended it; of several jobs, that of the first which failed. It is 0 where ok= or
 skip-code= of the entry say that it counts as no failure. Trouble that is not
 the job's own is 125.`,
-		Example: "  cronring run backup --wait",
+		Example: "  cronring run backup --wait\n  cronring run report --env FULL=yes --env MONTH=2026-10",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
+			if err := job.CheckEnv(r.Env); err != nil {
+				return badUsage("run with such an environment", err.Error(), "cronring run --help")
+			}
 			if follow {
 				return a.followRun(cmd.Context(), r)
 			}
@@ -41,6 +50,7 @@ the job's own is 125.`,
 	cmd.Flags().BoolVar(&follow, "follow", false, "of one job: wait, and print what it writes meanwhile")
 	cmd.MarkFlagsMutuallyExclusive("wait", "follow")
 	cmd.Flags().BoolVar(&r.Force, "force", false, "run also when paused, held, disabled or overlapping")
+	cmd.Flags().StringArrayVar(&r.Env, "env", nil, "set a variable for this run: `NAME=VALUE`")
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
 	a.addColor(cmd)
 	a.addSocket(cmd)

@@ -61,11 +61,14 @@ type RunRequest struct {
 	Refs  []string `json:"jobs"`
 	Force bool     `json:"force,omitempty"` // also when paused, held, disabled or overlapping
 	Wait  bool     `json:"wait,omitempty"`  // answer when the last attempt has ended
+	Env   []string `json:"env,omitempty"`   // NAME=value, over what the crontab says; see job.CheckEnv
 }
 
 // StopRequest asks for runs to be ended.
 type StopRequest struct {
-	Refs []string `json:"refs"` // job references: all their runs; or run references
+	Refs      []string      `json:"refs"`                 // job references: all their runs; or run references
+	Signal    string        `json:"signal,omitempty"`     // the name of one of those of stop-signal=; "": what that says
+	KillAfter time.Duration `json:"kill_after,omitempty"` // from the signal to KILL, nanoseconds; 0: as usual; at most a day
 }
 
 // PauseRequest asks for occurrences to be skipped until the job is resumed.

@@ -37,7 +37,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	case r.stop != "" && unsaid: // and before it could ask it to end
 		e.press(r)
 	case r.stop != "":
-		e.timers.add(timer{at: e.now.Up + r.grace(), run: r.ID, kind: mustDie})
+		e.killLater(r)
 	case r.options.Timeout > 0:
 		e.timers.add(timer{at: a.Up + r.options.Timeout, run: r.ID, kind: timeout})
 	}

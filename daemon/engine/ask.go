@@ -26,7 +26,7 @@ func (e *Engine) runNow(ev RunNow) {
 		return
 	}
 	j := e.firing(slot)
-	j.by, j.forced = ev.By, ev.Force
+	j.by, j.forced, j.env = ev.By, ev.Force, ev.Env
 	if refusal := e.refusal(j); refusal != nil {
 		e.answer(ev.Token, nil, refusal)
 		return
@@ -98,9 +98,10 @@ func (e *Engine) stopRuns(ev Stop) {
 		}
 		id = r.Job
 		if r.State == job.RunQueued || r.State == job.RunWaiting {
-			e.drop(r, job.StopAsked)
+			r.Run.Stop = &job.Stop{By: ev.By, At: e.now.Wall}
+			e.dropFor(r, job.StopAsked, r.Run.Stop.Words())
 		} else {
-			e.stopForPerson(r)
+			e.stopForPerson(r, ev)
 		}
 		stopped = append(stopped, r.Run)
 	}

@@ -85,6 +85,7 @@ type firing struct {
 	options  *crontab.Options
 	by       string       // who asked, for a manual run
 	forced   bool         // and insists
+	env      []string     // and adds to its environment
 	backfill int64        // the backfill that it is of, or 0
 	dead     *job.Run     // the dead letter that is run again, or nil
 	run      *run         // the one that is asked anew, or nil
@@ -307,10 +308,11 @@ func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string)
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	r := &run{options: j.options, zone: j.entry.Zone().Location(), jobs: e.jobs, slot: j.slot, forced: j.forced, Run: job.Run{
 		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
-		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill, Parents: j.parents,
+		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill, Parents: j.parents, Env: j.env,
 	}}
 	switch {
 	case j.dead != nil:
+		r.Env = j.dead.Env
 		r.Era, r.Invocation, r.Parents = j.dead.Era, j.dead.Invocation, j.dead.Parents
 	case t == job.TriggerManual || t == job.TriggerDependency:
 		r.Invocation = job.Invocation(j.id, due, e.era, r.ID)

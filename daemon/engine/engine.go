@@ -102,6 +102,8 @@ type run struct {
 	refused  bool          // the history says that it ran before
 	crowds   int           // as how many Engine.stalled counts it
 	hurry    bool          // the daemon waits no longer for it to end
+	dies     time.Duration // Moment.Up of KILL, once it was asked to end
+	patience bool          // a person said how long it may take to end
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -87,15 +88,18 @@ type RunNow struct {
 	Job   job.ID
 	By    string
 	Force bool
+	Env   []string // NAME=value, over what the table says; further attempts have it, too
 	Token Token
 }
 
 // Stop asks for live runs to be ended: one run, or all of a job when Run is 0.
 type Stop struct {
-	Job   job.ID
-	Run   job.RunID
-	By    string
-	Token Token
+	Job    job.ID
+	Run    job.RunID
+	By     string
+	Signal syscall.Signal // 0: what stop-signal= says
+	Grace  time.Duration  // from it to KILL; 0: as for whoever says nothing
+	Token  Token
 }
 
 // Pause asks for a job's occurrences to be skipped.

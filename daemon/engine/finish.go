@@ -126,7 +126,7 @@ func (e *Engine) expire() {
 		case r == nil:
 		case t.kind == timeout && r.stop == "":
 			e.stop(r, job.OverTime)
-		case t.kind == mustDie:
+		case t.kind == mustDie && t.at == r.dies:
 			e.emit(Kill{r.ID, syscall.SIGKILL})
 		case t.kind == parentsOver && t.at == r.until && r.await != nil && r.waitsForParents() && !e.draining:
 			e.missParents(r)

@@ -20,7 +20,7 @@ func (e *Engine) retry(failed *run) {
 		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
 		Attempt: failed.Attempt + 1, Lost: failed.Lost, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
 		Invocation: failed.Invocation, Decided: e.now.Wall,
-		Parents: failed.Parents, Backfill: failed.Backfill,
+		Parents: failed.Parents, Backfill: failed.Backfill, Env: failed.Env,
 	}}
 	var wait time.Duration
 	if failed.reruns() {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"syscall"
 	"time"
@@ -30,14 +31,42 @@ func (e *Engine) stop(r *run, reason job.Reason) {
 	}
 }
 
-// stopForPerson is stop, and KILL for a run that a person has asked to end
-// before.
-func (e *Engine) stopForPerson(r *run) {
-	if r.stop == job.StopAsked && r.State == job.RunRunning {
+// stopForPerson is stop, as the person says, and KILL for a run that a person has
+// asked to end before, unless they say how.
+func (e *Engine) stopForPerson(r *run, ev Stop) {
+	again := r.stop == job.StopAsked && r.State == job.RunRunning && ev.Signal == 0 && ev.Grace == 0
+	killed := again && r.Run.Stop != nil && r.Run.Stop.Signal == crontab.SignalName(syscall.SIGKILL)
+	if !killed {
+		e.recordStop(r, ev, again)
+	}
+	if again {
 		e.emit(Kill{r.ID, syscall.SIGKILL})
 		return
 	}
 	e.stop(r, job.StopAsked)
+}
+
+// recordStop writes down who wants a run to end, and how: history tells it, and
+// a daemon that takes over goes on with it.
+func (e *Engine) recordStop(r *run, ev Stop, again bool) {
+	sig := cmp.Or(ev.Signal, r.options.StopSignal)
+	if again {
+		sig = syscall.SIGKILL
+	}
+	order := &job.Stop{By: ev.By, At: e.now.Wall, Signal: crontab.SignalName(sig)}
+	switch {
+	case sig == syscall.SIGKILL:
+	case ev.Grace == 0 && r.dies > 0: // KILL is under way
+		order.Grace = min(r.usualGrace(), max(r.dies-e.now.Up, 0))
+	default:
+		order.Grace = cmp.Or(ev.Grace, r.usualGrace())
+	}
+	r.Run.Stop, r.patience = order, ev.Grace > 0
+	snapshot := r.Run
+	r.recorded = &snapshot
+	e.record(job.Record{
+		Kind: job.Stopping, Job: r.Job, Due: r.Due, Era: r.Era, Reason: job.StopAsked, Detail: order.Words(), Run: r.recorded,
+	})
 }
 
 func (e *Engine) abandon() {
@@ -52,25 +81,50 @@ func (e *Engine) abandon() {
 // press sends a run the signal that is to end it, and makes sure of it later.
 func (e *Engine) press(r *run) {
 	sig := r.options.StopSignal
+	if r.stop == job.StopAsked && r.Run.Stop != nil {
+		sig, _ = crontab.ParseSignal(r.Run.Stop.Signal) // what recordStop wrote
+	}
 	if r.stop == job.Replaced && r.options.Overlap == crontab.OverlapKill {
 		sig = syscall.SIGKILL
 	}
 	e.emit(Kill{r.ID, sig})
 	if sig != syscall.SIGKILL {
-		e.timers.add(timer{at: e.now.Up + r.grace(), run: r.ID, kind: mustDie})
+		e.killLater(r)
 	}
+}
+
+// killLater makes sure of a run whose processes were asked to end. Who asks again
+// makes that no later, but for a person who says how long it may take.
+func (e *Engine) killLater(r *run) {
+	at := e.now.Up + r.grace()
+	if at == r.dies || r.dies > 0 && r.dies < at && (r.hurry || !r.patience) {
+		return
+	}
+	r.dies = at
+	e.timers.add(timer{at: at, run: r.ID, kind: mustDie})
 }
 
 // grace is the time that a run has from its signal to KILL.
 func (r *run) grace() time.Duration {
 	grace := r.options.StopGrace
-	switch {
-	case r.hurry, r.stop == job.DaemonStopped:
+	if r.stop == job.StopAsked {
+		grace = r.usualGrace()
+		if r.Run.Stop != nil {
+			grace = r.Run.Stop.Grace
+		}
+	}
+	if r.hurry || r.stop == job.DaemonStopped {
 		return min(grace, abandonGrace)
-	case r.stop == job.StopAsked && !r.says("stop-grace"):
-		return stopGrace
 	}
 	return grace
+}
+
+// usualGrace is the grace of a run that a person stops without a word on it.
+func (r *run) usualGrace() time.Duration {
+	if r.says("stop-grace") {
+		return r.options.StopGrace
+	}
+	return stopGrace
 }
 
 // says tells whether anything was said of an option that has a default.

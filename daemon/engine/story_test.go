@@ -290,9 +290,9 @@ func (s *story) ask(words []string) {
 	has := func(word string) bool { return slices.Contains(words, word) }
 	switch words[0] {
 	case "run":
-		s.w.step(RunNow{Job: id, By: by, Force: has("force"), Token: token})
+		s.w.step(RunNow{Job: id, By: by, Force: has("force"), Env: valuesOf(words, "env="), Token: token})
 	case "stop":
-		s.w.step(Stop{Job: id, By: by, Token: token})
+		s.w.step(s.stop(Stop{Job: id, By: by, Token: token}, words))
 	case "pause":
 		h := job.Hold{By: by}
 		if len(words) > 2 {
@@ -308,6 +308,31 @@ func (s *story) ask(words []string) {
 	default:
 		s.t.Fatalf("story: no such command: %q", words)
 	}
+}
+
+// stop is a person's stop with signal= and after= of its words.
+func (s *story) stop(ev Stop, words []string) Stop {
+	var err error
+	for _, name := range valuesOf(words, "signal=") {
+		ev.Signal, err = crontab.ParseSignal(name)
+	}
+	for _, text := range valuesOf(words, "after=") {
+		ev.Grace, err = crontab.ParseDuration(text)
+	}
+	if err != nil {
+		s.t.Fatalf("story: %q: %v", words, err)
+	}
+	return ev
+}
+
+// valuesOf is what follows a prefix in words.
+func valuesOf(words []string, prefix string) (values []string) {
+	for _, word := range words {
+		if value, ok := strings.CutPrefix(word, prefix); ok {
+			values = append(values, value)
+		}
+	}
+	return values
 }
 
 func (s *story) start(words []string) {

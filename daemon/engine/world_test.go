@@ -297,6 +297,9 @@ func (w *world) tell(e Effect) string {
 		for _, p := range e.Run.Parents {
 			line += fmt.Sprintf(" parent=%s:%s:%d", p.Job, p.Verdict, p.Run)
 		}
+		for _, entry := range e.Run.Env {
+			line += " env=" + entry
+		}
 		return line
 	case Kill:
 		return fmt.Sprintf("  kill %d %v", e.Run, e.Signal)

@@ -50,23 +50,24 @@ type RecordKind string
 
 // The kinds of record.
 const (
-	Decided RecordKind = "decided" // an occurrence: run or hold (with Run), or skip
-	Queued  RecordKind = "queued"  // a further attempt, which waits for its time
-	Ready   RecordKind = "ready"   // a queued or waiting run is started now
-	Dropped RecordKind = "dropped" // a queued or waiting run will never start
-	Started RecordKind = "started"
-	Ended   RecordKind = "ended"
-	Paused  RecordKind = "paused"
-	Resumed RecordKind = "resumed"
-	Loaded  RecordKind = "loaded"  // tables were read; Detail counts
-	Stepped RecordKind = "stepped" // the clock was set; Detail says by how much
-	Filled  RecordKind = "filled"  // a backfill was begun, has gone on, or is over
-	Redrove RecordKind = "redrove" // Run was run again, and is no dead letter any more: Detail names the new run
-	Buried  RecordKind = "buried"  // Run, a dead letter, was discarded
-	Acked   RecordKind = "acked"   // a person has seen that the job failed
-	Unacked RecordKind = "unacked" // and has taken that back
-	Up      RecordKind = "up"      // the daemon started
-	Down    RecordKind = "down"    // the daemon stops in good order
+	Decided  RecordKind = "decided" // an occurrence: run or hold (with Run), or skip
+	Queued   RecordKind = "queued"  // a further attempt, which waits for its time
+	Ready    RecordKind = "ready"   // a queued or waiting run is started now
+	Dropped  RecordKind = "dropped" // a queued or waiting run will never start
+	Started  RecordKind = "started"
+	Stopping RecordKind = "stopping" // a person wants a run to end
+	Ended    RecordKind = "ended"
+	Paused   RecordKind = "paused"
+	Resumed  RecordKind = "resumed"
+	Loaded   RecordKind = "loaded"  // tables were read; Detail counts
+	Stepped  RecordKind = "stepped" // the clock was set; Detail says by how much
+	Filled   RecordKind = "filled"  // a backfill was begun, has gone on, or is over
+	Redrove  RecordKind = "redrove" // Run was run again, and is no dead letter any more: Detail names the new run
+	Buried   RecordKind = "buried"  // Run, a dead letter, was discarded
+	Acked    RecordKind = "acked"   // a person has seen that the job failed
+	Unacked  RecordKind = "unacked" // and has taken that back
+	Up       RecordKind = "up"      // the daemon started
+	Down     RecordKind = "down"    // the daemon stops in good order
 )
 
 // Decision is what became of an occurrence.

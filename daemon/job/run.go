@@ -38,6 +38,28 @@ type Run struct {
 	Usage      Usage     `json:"usage,omitzero"`
 	Parents    []Parent  `json:"parents,omitempty"`  // the runs that after= waited for, or that on= started it for
 	Backfill   int64     `json:"backfill,omitempty"` // the Backfill that it is of
+	Env        []string  `json:"env,omitempty"`      // NAME=value, which who asked for it had it have beside its table's
+	Stop       *Stop     `json:"stop,omitempty"`     // how a person had it ended
+}
+
+// Stop is how a person had a run ended.
+type Stop struct {
+	By     string        `json:"by"`
+	At     time.Time     `json:"at"`
+	Signal string        `json:"signal,omitempty"` // its name: TERM; "": it had not begun
+	Grace  time.Duration `json:"grace,omitempty"`  // from the signal to KILL, nanoseconds
+}
+
+// Words says who had it stopped, and how: "by ann: HUP, KILL after 5s".
+func (s *Stop) Words() string {
+	text := "by " + s.By
+	if s.Signal != "" {
+		text += ": " + s.Signal
+	}
+	if s.Grace > 0 {
+		text += ", KILL after " + s.Grace.Round(min(s.Grace, time.Second)).String()
+	}
+	return text
 }
 
 // OK reports success: what ok= counts as one, or exit status 0.

@@ -22,6 +22,7 @@ func TestWireForm(t *testing.T) {
 		Outcome: Outcome{Kind: TimedOut, Code: 1, Signal: 15, Error: "why"},
 		Verdict: VerdictDead, Usage: Usage{CPU: time.Second, Memory: 1 << 20, Read: 3, Write: 4},
 		Parents: []Parent{{Job: "dump", Run: 4212, Verdict: VerdictOK}}, Backfill: 7,
+		Env: []string{"FULL=yes"}, Stop: &Stop{By: "ann", At: at, Signal: "HUP", Grace: 5 * time.Second},
 	}
 	ack := Ack{Run: 4213, At: at, By: "ann", Reason: "known"}
 	hold := Hold{Since: at, Until: at.Add(time.Hour), By: "ann", Reason: "moving house"}

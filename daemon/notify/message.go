@@ -37,6 +37,7 @@ func newMessage(n job.Notice, id, host, channel string) Message {
 	if n.Run != nil {
 		run := *n.Run
 		run.Outcome.Error = clip(run.Outcome.Error)
+		run.Env = nil // for the run, not for the world
 		run.Parents = run.Parents[:min(len(run.Parents), 100)]
 		n.Run = &run
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -16,13 +18,16 @@ func (s *Server) runJobs(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := job.CheckEnv(r.Env); err != nil {
+		return badRequest("cannot run with such an environment", err.Error())
+	}
 	jobs, err := s.targets(ctx, c, "run", r.Refs)
 	if err != nil {
 		return err
 	}
 	runs, err := s.begin(ctx, r.Wait, func() ([]job.Run, error) {
 		return s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
-			return engine.RunNow{Job: id, By: c.peer.String(), Force: r.Force}
+			return engine.RunNow{Job: id, By: c.peer.String(), Force: r.Force, Env: r.Env}
 		})
 	})
 	if err != nil {
@@ -33,6 +38,10 @@ func (s *Server) runJobs(ctx context.Context, c *call) error {
 
 func (s *Server) stopRuns(ctx context.Context, c *call) error {
 	r, err := body[api.StopRequest](c)
+	if err != nil {
+		return err
+	}
+	how, err := stopOf(c, r)
 	if err != nil {
 		return err
 	}
@@ -47,14 +56,14 @@ func (s *Server) stopRuns(ctx context.Context, c *call) error {
 			jobs = append(jobs, text)
 			continue
 		}
-		runs, err := s.stopOne(ctx, c, text)
+		runs, err := s.stopOne(ctx, c, text, how)
 		if err != nil {
 			return err
 		}
 		stopped = append(stopped, runs...)
 	}
 	if len(jobs) > 0 || len(r.Refs) == 0 {
-		runs, err := s.stopJobs(ctx, c, jobs)
+		runs, err := s.stopJobs(ctx, c, jobs, how)
 		if err != nil {
 			return err
 		}
@@ -63,12 +72,30 @@ func (s *Server) stopRuns(ctx context.Context, c *call) error {
 	return c.answer(api.Runs{V: api.Version, Runs: stopped})
 }
 
-func (s *Server) stopOne(ctx context.Context, c *call, text string) ([]job.Run, error) {
+// longestStop bounds how long a run that is to end may take.
+const longestStop = 24 * time.Hour
+
+// stopOf is how runs are to be ended.
+func stopOf(c *call, r api.StopRequest) (how engine.Stop, err error) {
+	how = engine.Stop{By: c.peer.String(), Grace: r.KillAfter}
+	if r.KillAfter < 0 || r.KillAfter > longestStop {
+		return how, badRequest("cannot stop with KILL after "+r.KillAfter.String(), "it is more than nothing, and at most a day")
+	}
+	if r.Signal != "" {
+		if how.Signal, err = crontab.ParseSignal(r.Signal); err != nil {
+			return how, badRequest("cannot stop with the signal "+quote(r.Signal), err.Error())
+		}
+	}
+	return how, nil
+}
+
+func (s *Server) stopOne(ctx context.Context, c *call, text string, how engine.Stop) ([]job.Run, error) {
 	r, err := s.oneRun(ctx, c, "stop", text)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.ask(ctx, engine.Stop{Run: r.ID, By: c.peer.String()})
+	how.Run = r.ID
+	a, err := s.ask(ctx, how)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +105,14 @@ func (s *Server) stopOne(ctx context.Context, c *call, text string) ([]job.Run, 
 	return a.Runs, nil
 }
 
-func (s *Server) stopJobs(ctx context.Context, c *call, refs []string) ([]job.Run, error) {
+func (s *Server) stopJobs(ctx context.Context, c *call, refs []string, how engine.Stop) ([]job.Run, error) {
 	jobs, err := s.targets(ctx, c, "stop", refs)
 	if err != nil {
 		return nil, err
 	}
 	return s.each(ctx, c, "stop", jobs, func(id job.ID) engine.Event {
-		return engine.Stop{Job: id, By: c.peer.String()}
+		how.Job = id
+		return how
 	})
 }
 

@@ -162,6 +162,24 @@ func TestRunPauseResumeStop(t *testing.T) {
 	if _, err := c.Stop(ctx, api.StopRequest{}); api.KindOf(err) != api.Usage {
 		t.Errorf("Stop of nothing: %v, want a usage error", err)
 	}
+	for what, r := range map[string]api.StopRequest{
+		"no such signal": {Refs: []string{"1"}, Signal: "SEGV"}, "a number": {Refs: []string{"1"}, Signal: "9"},
+		"a time below nothing": {Refs: []string{"1"}, KillAfter: -time.Second}, "a time for ever": {Refs: []string{"1"}, KillAfter: 25 * time.Hour},
+	} {
+		if _, err := c.Stop(ctx, r); api.KindOf(err) != api.Usage {
+			t.Errorf("Stop with %s: %v, want a usage error", what, err)
+		}
+	}
+	stopped, err := c.Stop(ctx, api.StopRequest{Refs: []string{"1"}, Signal: "SIGHUP", KillAfter: time.Minute})
+	if err != nil || len(stopped) != 1 || stopped[0].Stop == nil || stopped[0].Stop.Words() != "by root: HUP, KILL after 1m0s" {
+		t.Errorf("Stop with HUP: got %+v, %v, want run 1 with how it is stopped", stopped, err)
+	}
+	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"certbot"}, Env: []string{"CRONRING_JOB=x"}}); api.KindOf(err) != api.Usage {
+		t.Errorf("Run with a forged variable: %v, want a usage error", err)
+	}
+	if runs, err := c.Run(ctx, api.RunRequest{Refs: []string{"certbot"}, Env: []string{"A=b"}}); err != nil || len(runs) != 1 || !slices.Equal(runs[0].Env, []string{"A=b"}) {
+		t.Errorf("Run with a variable: got %+v, %v, want one run that has it", runs, err)
+	}
 	w.step(engine.Drain{})
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-orders"}}); api.KindOf(err) != api.Conflict {
 		t.Errorf("Run while draining: %v, want a conflict", err)

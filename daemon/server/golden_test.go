@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -269,6 +271,15 @@ var whyStories = []struct {
 	{"gate: not started", "#@ name=j\n0 2 * * * ann run\n", func(w *world) {
 		w.to("2026-11-20T02:00:00Z")
 		w.step(engine.Ended{Run: 1, Outcome: job.Outcome{Kind: job.NotStarted, Error: "no such user: ann"}})
+	}, ""},
+	{"ran: was stopped, with an environment of its own", "#@ name=j\n0 2 1 1 * ann run\n", func(w *world) {
+		w.to("2026-11-20T02:00:00Z")
+		w.step(engine.RunNow{Job: "j", By: "ann", Env: []string{"FULL=yes", "A=b c"}})
+		w.started(1)
+		w.to("2026-11-20T02:01:00Z")
+		w.step(engine.Stop{Run: 1, By: "bob", Signal: syscall.SIGHUP, Grace: 90 * time.Second})
+		w.to("2026-11-20T02:02:00Z")
+		w.step(engine.Ended{Run: 1, Outcome: job.Outcome{Kind: job.Signalled, Signal: 1}})
 	}, ""},
 	{"gate: stopped while it was queued", "#@ name=j overlap=queue\n0,30 2 * * * ann run\n", func(w *world) {
 		w.to("2026-11-20T02:00:00Z")

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -92,6 +93,12 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 	}
 	if r := ev.run; r != nil && r.Failed() && ev.ack.Covers(r.ID) {
 		facts = append(facts, ev.acknowledged())
+	}
+	if r := ev.run; r != nil && r.Stop != nil {
+		facts = append(facts, "it was asked to end at "+ev.stamp(r.Stop.At)+" "+r.Stop.Words())
+	}
+	if r := ev.run; r != nil && len(r.Env) > 0 {
+		facts = append(facts, "for this run "+r.By+" set "+strings.Join(r.Env, " "))
 	}
 	if ev.record.Count > 1 {
 		facts = append(facts, fmt.Sprintf("it is one of %d occurrences from %s to %s that were skipped alike",

@@ -54,17 +54,19 @@ func (e *environment) get(name string) string {
 }
 
 // environ builds a job's environment: the host's, cron's variables and the
-// table's over it, and then those that no table may forge. As PATH is always
+// table's over it, what was asked for this run alone, and then those that neither
+// may forge. As PATH is always
 // among cron's, one in /etc/environment has no effect, as in the crons before.
 // The daemon's own environment has no part in it.
 func (s *Spawner) environ(start *engine.Start, who account.Account, base []string) environment {
-	n := len(base) + len(start.Job.Env) + 18
+	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 18
 	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
 	e.setAll(base)
 	e.set("SHELL", "/bin/sh")
 	e.set("HOME", who.Home)
 	e.set("PATH", s.options.Path)
 	e.setAll(start.Job.Env)
+	e.setAll(start.Run.Env)
 	e.set("LOGNAME", who.Name)
 	e.set("USER", who.Name)
 	s.describeRun(&e, start)

@@ -101,13 +101,14 @@ func TestChildSeesWhatCronPromises(t *testing.T) {
 		s.Job.Zone = "America/New_York"
 		s.Job.Env = []string{"SHELL=" + binary, "HOME=" + dir, "TZ=Asia/Tokyo", "X=1", "X=2", "LOGNAME=evil", "USER=evil", "CRONRING_JOB=evil", "CRONRING_NODE=evil", "TRACEPARENT=evil", "E="}
 		s.Run.Invocation = "0123456789abcdef0123456789abcdef"
+		s.Run.Env = []string{"FULL=yes", "X=3", "TZ=Asia/Seoul"}
 		s.Run.Attempt = 2
 		s.Run.Trigger = job.TriggerRetry
 	})
 	got := decode[report](t, r.await(id))
 	me := ownName()
 	wantEnv := []string{
-		"SHELL=" + binary, "HOME=" + dir, "PATH=/usr/bin:/bin", "TZ=Asia/Tokyo", "X=2", "LOGNAME=" + me, "USER=" + me,
+		"SHELL=" + binary, "HOME=" + dir, "PATH=/usr/bin:/bin", "TZ=Asia/Seoul", "X=3", "FULL=yes", "LOGNAME=" + me, "USER=" + me,
 		"CRONRING_JOB=nightly", "E=", "CRONRING_INVOCATION_ID=0123456789abcdef0123456789abcdef", "CRONRING_RUN_ID=1",
 		"CRONRING_DUE=2023-11-14T22:13:20Z", "CRONRING_DUE_LOCAL=2023-11-14T17:13:20-05:00",
 		"CRONRING_ATTEMPT=2", "CRONRING_TRIGGER=retry", "CRONRING_NODE=alpha", "CRONRING_SHARD=0", "CRONRING_SHARDS=1",

@@ -37,19 +37,19 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error,
-			verdict, cpu, memory, read, write, parents, backfill, lost)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+			verdict, cpu, memory, read, write, parents, backfill, lost, asked)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason,
 			not_before = excluded.not_before, started = excluded.started, ended = excluded.ended, pid = excluded.pid,
 			outcome = excluded.outcome, code = excluded.code, signal = excluded.signal, error = excluded.error,
 			verdict = excluded.verdict, cpu = excluded.cpu, memory = excluded.memory, read = excluded.read,
-			write = excluded.write, parents = excluded.parents`},
+			write = excluded.write, parents = excluded.parents, asked = excluded.asked`},
 		{&s.decide, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user, state, reason,
 			pid, outcome, code, signal, error) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,0,'',0,0,'') ON CONFLICT DO NOTHING`},
 		{&s.begin, "UPDATE run SET state = ?2, reason = ?3, started = ?4, pid = ?5 WHERE id = ?1"},
 		{&s.goOn, `UPDATE run SET state = ?2, reason = ?3, not_before = ?4, started = ?5, ended = ?6, pid = ?7,
 			outcome = ?8, code = ?9, signal = ?10, error = ?11,
-			verdict = ?12, cpu = ?13, memory = ?14, read = ?15, write = ?16, parents = ?17 WHERE id = ?1`},
+			verdict = ?12, cpu = ?13, memory = ?14, read = ?15, write = ?16, parents = ?17, asked = ?18 WHERE id = ?1`},
 		{&s.output, "INSERT INTO output (run, stream, at, cut, data) SELECT id, ?2, ?3, ?4, ?5 FROM run WHERE id = ?1"},
 		{&s.hold, "INSERT INTO hold (job, user, hold) VALUES (?, ?, ?)"},
 		{&s.unhold, "DELETE FROM hold WHERE job = ?1 AND (user IN ('', ?2) OR ?2 = '')"},
@@ -207,6 +207,10 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 	if err != nil {
 		return err
 	}
+	asked, err := askedText(r)
+	if err != nil {
+		return err
+	}
 	var written int64
 	switch {
 	case isFresh(r):
@@ -219,7 +223,7 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 		written, err = w.exec(w.stmts.goOn, int64(r.ID),
 			string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
 			string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
-			string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents)
+			string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, asked)
 	}
 	if err != nil || written > 0 {
 		return err
@@ -228,7 +232,7 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 		r.By, r.Invocation, r.Decided.UnixNano(), r.User,
 		string(r.State), string(r.Reason), nanos(r.NotBefore), nanos(r.Started), nanos(r.Ended), int64(r.PID),
 		string(r.Outcome.Kind), int64(r.Outcome.Code), int64(r.Outcome.Signal), r.Outcome.Error,
-		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill, int64(r.Lost))
+		string(r.Verdict), int64(r.Usage.CPU), r.Usage.Memory, r.Usage.Read, r.Usage.Write, parents, r.Backfill, int64(r.Lost), asked)
 	return err
 }
 
@@ -236,7 +240,23 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 // most have when they are first written.
 func isFresh(r *job.Run) bool {
 	return r.State == job.RunDecided && r.Started.IsZero() && r.PID == 0 && r.Outcome.IsZero() &&
-		r.NotBefore.IsZero() && r.Verdict == "" && r.Usage == (job.Usage{}) && len(r.Parents) == 0 && r.Backfill == 0
+		r.NotBefore.IsZero() && r.Verdict == "" && r.Usage == (job.Usage{}) && len(r.Parents) == 0 && r.Backfill == 0 &&
+		len(r.Env) == 0 && r.Stop == nil
+}
+
+// asked is what a person wanted of a run.
+type asked struct {
+	Env  []string  `json:"env,omitempty"`
+	Stop *job.Stop `json:"stop,omitempty"`
+}
+
+// askedText is how that is stored: NULL for nothing, as for nearly all runs.
+func askedText(r *job.Run) (driver.Value, error) {
+	if len(r.Env) == 0 && r.Stop == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(asked{r.Env, r.Stop})
+	return string(text), err
 }
 
 // parentsText is how parents are stored: NULL for none, as nearly all runs have.

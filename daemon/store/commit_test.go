@@ -26,7 +26,7 @@ func life(id job.RunID, outcome job.Outcome) []job.Record {
 	r := job.Run{
 		ID: id, Job: "backup", Due: due, Era: 3, Attempt: 2, Lost: 1, Trigger: job.TriggerCatchup, By: "ann",
 		State: job.RunQueued, Reason: job.WaitsForRun, Invocation: job.Invocation("backup", due, 3, 0),
-		Decided: due.Add(time.Second), User: "bob", Backfill: 12,
+		Decided: due.Add(time.Second), User: "bob", Backfill: 12, Env: []string{"FULL=yes", "A=b c\n"},
 	}
 	records := []job.Record{recordOf(job.Decided, job.DecideHold, r)}
 	records[0].Detail = "run 7 had been going for 5s"
@@ -39,6 +39,9 @@ func life(id job.RunID, outcome job.Outcome) []job.Record {
 		r.Parents = []job.Parent{{Job: "dump", Run: 5, Verdict: job.VerdictOK}, {Job: "load"}}
 	})
 	step(job.Started, func(r *job.Run) { r.State, r.Started, r.PID = job.RunRunning, due.Add(2*time.Second), 4711 })
+	step(job.Stopping, func(r *job.Run) {
+		r.Stop = &job.Stop{By: "ann", At: due.Add(3 * time.Second), Signal: "HUP", Grace: 5 * time.Second}
+	})
 	step(job.Ended, func(r *job.Run) {
 		r.State, r.Ended, r.Outcome = job.RunEnded, due.Add(3*time.Second), outcome
 		r.Verdict, r.Usage = job.VerdictRetry, job.Usage{CPU: time.Second, Memory: 1 << 40, Read: 3, Write: 4}

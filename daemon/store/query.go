@@ -113,7 +113,7 @@ func (s *Store) newest(ctx context.Context, which string, jobs []job.ID, n int) 
 
 const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, run.by, run.invocation, run.decided, run.user,
 	run.state, run.reason, run.not_before, run.started, run.ended, run.pid, run.outcome, run.code, run.signal, run.error,
-	run.verdict, run.cpu, run.memory, run.read, run.write, run.parents, run.backfill, run.lost`
+	run.verdict, run.cpu, run.memory, run.read, run.write, run.parents, run.backfill, run.lost, run.asked`
 
 // runs gives the runs that the rest of a query chooses.
 func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
@@ -148,14 +148,14 @@ type runRow struct {
 	id, due, era, attempt, decided, notBefore, started, ended, pid, code, signal sql.NullInt64
 	cpu, memory, read, write, backfill, lost                                     sql.NullInt64
 	job, trigger, by, invocation, user, state, reason, outcome, error, verdict   sql.NullString
-	parents                                                                      []byte
+	parents, asked                                                               []byte
 }
 
 func (r *runRow) fields() []any {
 	return []any{
 		&r.id, &r.job, &r.due, &r.era, &r.attempt, &r.trigger, &r.by, &r.invocation, &r.decided, &r.user,
 		&r.state, &r.reason, &r.notBefore, &r.started, &r.ended, &r.pid, &r.outcome, &r.code, &r.signal, &r.error,
-		&r.verdict, &r.cpu, &r.memory, &r.read, &r.write, &r.parents, &r.backfill, &r.lost,
+		&r.verdict, &r.cpu, &r.memory, &r.read, &r.write, &r.parents, &r.backfill, &r.lost, &r.asked,
 	}
 }
 
@@ -172,6 +172,13 @@ func (r *runRow) run() (job.Run, error) {
 		Verdict:  job.Verdict(r.verdict.String),
 		Usage:    job.Usage{CPU: time.Duration(r.cpu.Int64), Memory: r.memory.Int64, Read: r.read.Int64, Write: r.write.Int64},
 		Backfill: r.backfill.Int64,
+	}
+	if len(r.asked) > 0 {
+		var wish asked
+		if err := json.Unmarshal(r.asked, &wish); err != nil {
+			return run, err
+		}
+		run.Env, run.Stop = wish.Env, wish.Stop
 	}
 	if len(r.parents) == 0 {
 		return run, nil

@@ -56,26 +56,26 @@ func freshReserve() *reserve {
 // whoever asks through the connection, without writing to it: names of the
 // temporary database, which is in memory, go before those of the file.
 func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
-	if version >= 6 {
-		return nil
+	var text string
+	switch {
+	case version < 4:
+		text = `CREATE TEMP VIEW run AS SELECT *, '' AS verdict, 0 AS cpu, 0 AS memory, 0 AS read, 0 AS write,
+			NULL AS parents, 0 AS backfill, 0 AS lost, NULL AS asked FROM main.run;`
+	case version < 8:
+		text = "CREATE TEMP VIEW run AS SELECT *, NULL AS asked FROM main.run;"
 	}
-	if version == 5 {
-		if _, err := db.ExecContext(ctx, "CREATE TEMP VIEW ledger AS SELECT *, NULL AS ack FROM main.ledger"); err != nil {
-			return fmt.Errorf("look at an older database: %w", err)
+	switch {
+	case version < 5:
+		ledgers, err := schemas.ReadFile("schema/0005_ledger.sql")
+		if err != nil {
+			return err
 		}
-		return nil
+		text += `CREATE TEMP TABLE ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack);
+			CREATE TEMP TABLE backfill (id, state, backfill);` + string(ledgers)
+	case version < 6:
+		text += "CREATE TEMP VIEW ledger AS SELECT *, NULL AS ack FROM main.ledger;"
 	}
-	ledgers, err := schemas.ReadFile("schema/0005_ledger.sql")
-	if err != nil {
-		return err
-	}
-	text := `CREATE TEMP TABLE ledger (job, user, verdict, run, due, ended, success, bad, told, open, watched, ack);
-		CREATE TEMP TABLE backfill (id, state, backfill);`
-	if version < 4 {
-		text += `CREATE TEMP VIEW run AS SELECT *, '' AS verdict, 0 AS cpu, 0 AS memory, 0 AS read, 0 AS write,
-			NULL AS parents, 0 AS backfill, 0 AS lost FROM main.run;`
-	}
-	if _, err := db.ExecContext(ctx, text+string(ledgers)); err != nil {
+	if _, err := db.ExecContext(ctx, text); err != nil {
 		return fmt.Errorf("look at an older database: %w", err)
 	}
 	return nil

@@ -112,7 +112,7 @@ func TestOpenNewerDatabaseRefuses(t *testing.T) {
 	for range 2 { // the first refusal must not keep the lock
 		_, err := Open(t.Context(), dir)
 		var newer *NewerError
-		if !errors.As(err, &newer) || newer.Schema != 99 || newer.Known != 7 {
+		if !errors.As(err, &newer) || newer.Schema != 99 || newer.Known != 8 {
 			t.Fatalf("Open: %v, want a NewerError of schema 99", err)
 		}
 	}

@@ -50,6 +50,9 @@ func TestRunsWithoutParentsHaveNone(t *testing.T) {
 	if got := count(t, s, "run WHERE parents IS NULL"); got != 1 {
 		t.Error("a run without parents does not have NULL for them")
 	}
+	if got := count(t, s, "run WHERE asked IS NULL"); got != 1 {
+		t.Error("a run of which nobody wanted anything does not have NULL for that")
+	}
 }
 
 func TestLedgersComeBack(t *testing.T) {

@@ -1,0 +1,58 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Bounds of the variables that a person gives a run.
+const (
+	MaxEnv     = 64       // variables
+	maxEnvText = 16 << 10 // bytes of all of them
+)
+
+// takenNames are those that say something to the daemon or about the run.
+var takenNames = []string{
+	"TRACEPARENT", "LOGNAME", "USER", // the run is told them
+	"HOME", "SHELL", "PATH", "MAILTO", "MAILFROM", "CRON_TZ", "RANDOM_DELAY", // cron acts on them
+	"START_HOURS_RANGE", "NO_MAIL_OUTPUT",
+}
+
+// CheckEnv tells what is wrong with variables for one run: NAME=value, each name
+// once, and none that the daemon itself sets or acts on.
+func CheckEnv(env []string) error {
+	if len(env) > MaxEnv {
+		return fmt.Errorf("%d variables are given, at most %d can be", len(env), MaxEnv)
+	}
+	seen, size := map[string]bool{}, 0
+	for _, entry := range env {
+		name, value, ok := strings.Cut(entry, "=")
+		switch size += len(entry); {
+		case size > maxEnvText:
+			return fmt.Errorf("the variables have more than %d KiB together", maxEnvText>>10)
+		case !ok:
+			return fmt.Errorf("%.40q is no variable: write NAME=value", entry)
+		case !isEnvName(name):
+			return fmt.Errorf("%.40q is no name of a variable: it has letters, digits and _, no digit first", name)
+		case strings.HasPrefix(name, "CRONRING_"), slices.Contains(takenNames, name):
+			return fmt.Errorf("%s is not for one run: the daemon sets it or acts on it; what the crontab may say of it stands there", name)
+		case strings.Contains(value, "\x00"):
+			return fmt.Errorf("the value of %s has a byte that no variable can have", name)
+		case seen[name]:
+			return fmt.Errorf("%s is given twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func isEnvName(name string) bool {
+	for i := range len(name) {
+		c := name[i] | 0x20
+		if letter := c >= 'a' && c <= 'z'; name[i] != '_' && !letter && (i == 0 || name[i] < '0' || name[i] > '9') {
+			return false
+		}
+	}
+	return name != ""
+}

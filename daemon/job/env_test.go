@@ -1,0 +1,40 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestCheckEnv(t *testing.T) {
+	var many []string
+	for i := range MaxEnv + 1 {
+		many = append(many, fmt.Sprintf("V%d=", i))
+	}
+	for _, tc := range []struct {
+		env  []string
+		want string // a part of the complaint; "": none
+	}{
+		{nil, ""},
+		{[]string{"FULL=yes", "_a1=", "a=b=c d\n\xff"}, ""},
+		{many[:MaxEnv], ""},
+		{many, "at most 64"},
+		{[]string{"A=" + strings.Repeat("x", maxEnvText-2)}, ""},
+		{[]string{"A=" + strings.Repeat("x", maxEnvText-2), "B="}, "more than 16 KiB"},
+		{[]string{"FULL"}, "write NAME=value"},
+		{[]string{"=x"}, "no name"},
+		{[]string{"1A=x"}, "no name"},
+		{[]string{"A-B=x"}, "no name"},
+		{[]string{"\xc1B=x"}, "no name"},
+		{[]string{"A=\x00"}, "no variable can have"},
+		{[]string{"A=1", "B=2", "A=3"}, "A is given twice"},
+		{[]string{"CRONRING_JOB=x"}, "CRONRING_JOB is not for one run"},
+		{[]string{"MAILTO=x"}, "MAILTO is not for one run"},
+		{[]string{"SHELL=/bin/x"}, "SHELL is not for one run"},
+	} {
+		err := CheckEnv(tc.env)
+		if got := fmt.Sprint(err); tc.want == "" && err != nil || !strings.Contains(got, tc.want) && tc.want != "" {
+			t.Errorf("CheckEnv(%.60q): got %v, want %q", tc.env, err, tc.want)
+		}
+	}
+}
