@@ -75,6 +75,8 @@ type heard struct {
 	done      []func()  // what helpers found out
 
 	holdings *engine.Holdings
+	claims   []engine.Claim
+	progress []engine.Progress
 }
 
 func newInbox(self string, now func() time.Time) *inbox {

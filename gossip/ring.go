@@ -17,6 +17,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // Settle is how long ahead a member says that it comes or goes: gossip has told
@@ -101,13 +102,24 @@ type Ring struct {
 	clashed  time.Time
 	barred   string
 
-	changed bool // the membership, since it was last told
-	stale   bool // the snapshot
-	told    time.Time
-	telling *time.Timer
-	ticked  time.Time
-	unsaved bool
-	saving  bool
+	register *register.Register
+	marks    []register.Mark // of this member, that the others are to hear of
+	marked   bool            // something is new in it, since
+	renewed  time.Time
+	lessons  []lesson // to be asked for
+	studying int      // being asked for
+	enrolled bool     // the first of them are
+	taught   int      // of which so many were learned
+	learnBy  time.Time
+
+	changed    bool // the membership, since it was last told
+	stale      bool // the snapshot
+	told       time.Time
+	newestTold time.Time
+	telling    *time.Timer
+	ticked     time.Time
+	unsaved    bool
+	saving     bool
 }
 
 // New makes a Ring. It opens nothing before Run.
@@ -124,7 +136,8 @@ func New(o Options) (*Ring, error) {
 	r := &Ring{
 		o: o, box: newInbox(o.ID, o.Now), keys: o.Keys,
 		events: make(chan engine.Event, 64), control: make(chan func()), running: make(chan struct{}),
-		members: make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
+		register: register.New(o.ID, register.DefaultLimits),
+		members:  make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
 	}
 	r.own = meta{
 		name: o.Name, version: o.Version, linkPort: o.LinkPort, weight: o.Weight,
@@ -135,6 +148,9 @@ func New(o Options) (*Ring, error) {
 	r.view.Store(&Snapshot{Ring: o.Ring, Self: o.ID})
 	o.Link.Handle(verbRoster, r.answerRoster)
 	o.Link.Handle(verbHello, r.answerHello)
+	o.Link.Handle(verbClaim, r.answerClaim)
+	o.Link.Handle(verbMarks, r.answerMarks)
+	o.Link.Handle(verbNewest, r.answerNewest)
 	return r, nil
 }
 
@@ -352,6 +368,7 @@ func (r *Ring) come() {
 	r.again = time.Time{}
 	r.own.since, r.own.from, r.own.leaving = now, now.Add(joinWait+Settle), false
 	r.draining, r.joined, r.joining, r.joinBy = false, false, true, time.Now().Add(joinWait)
+	r.enrolled, r.taught = false, 0
 	r.ticked = now
 	r.retime()
 	if err := r.open(); err != nil {
@@ -514,6 +531,9 @@ func (r *Ring) hear(h heard) {
 		r.own.stamp = h.stamp // this host's clock was ahead once
 		r.say()
 	}
+	r.hearMarks(h.marks)
+	r.progress(h.progress)
+	r.claim(h.claims)
 	for _, f := range h.done {
 		f()
 	}
@@ -544,7 +564,8 @@ func (r *Ring) hearOf(id string, w word) {
 		m = &member{id: id}
 		r.members[id] = m
 	}
-	was := m.state
+	was, apart := m.state, m.changed
+	anew := was == Alive && w.alive && !w.meta.since.Equal(m.meta.since)
 	m.meta, m.addr = w.meta, w.addr
 	switch {
 	case w.alive:
@@ -556,6 +577,15 @@ func (r *Ring) hearOf(id string, w word) {
 		r.forget(m)
 	default:
 		m.state = Gone
+	}
+	if m.state == Gone && was == Alive || anew {
+		r.lose(m)
+	}
+	if m.state == Alive && (was != Alive || anew) {
+		r.register.Regain(m.id)
+		if r.joined {
+			r.learn(m, apart)
+		}
 	}
 	if m.state != was {
 		m.changed = now
@@ -622,6 +652,7 @@ func (r *Ring) tick() {
 		}
 	}
 	r.save()
+	r.renew(now)
 	maps.DeleteFunc(r.members, func(_ string, m *member) bool {
 		return m.state != Alive && now.Sub(m.changed) > goneTime
 	})
@@ -642,9 +673,24 @@ func (r *Ring) tell() {
 	r.told = now
 	r.view.Store(r.snapshot())
 	if r.changed && (r.joined || r.list == nil) {
-		r.emit(engine.Ring{Membership: r.membership()})
+		r.emit(engine.Ring{Membership: r.membership(), Newest: r.newest()})
 	}
 	r.changed, r.stale = r.changed && !r.joined && r.list != nil, false
+}
+
+// newest is the newest occurrences that were heard of since this was last said.
+func (r *Ring) newest() map[uint64]time.Time {
+	now := r.o.Now()
+	list := r.register.Newest(r.newestTold)
+	r.newestTold = now
+	if len(list) == 0 {
+		return nil
+	}
+	newest := make(map[uint64]time.Time, len(list))
+	for _, o := range list {
+		newest[o.Key] = time.Unix(0, o.Due)
+	}
+	return newest
 }
 
 // pace is how often it is told: figures alone are not worth a hurry.

@@ -225,7 +225,8 @@ func (r *Ring) tried(t *target, found []netip.AddrPort, err error) {
 	t.retry = time.Now().Add(wait/2 + rand.N(wait))
 }
 
-// joinedNow notices that the seeds answered, or need not be waited for.
+// joinedNow notices that the seeds answered and said what was taken, or need not
+// be waited for.
 func (r *Ring) joinedNow() {
 	if !r.joining || r.list == nil {
 		return
@@ -237,6 +238,13 @@ func (r *Ring) joinedNow() {
 	}
 	someone := len(r.alive()) > 0
 	if !asked && !(answered && someone) && time.Now().Before(r.joinBy) {
+		return
+	}
+	if !r.enrolled {
+		r.enroll()
+	}
+	// One of those that are asked knows about what all do.
+	if r.taught == 0 && (r.studying > 0 || len(r.lessons) > 0) && time.Now().Before(r.learnBy) {
 		return
 	}
 	r.joining, r.joined = false, true
