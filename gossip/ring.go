@@ -96,6 +96,7 @@ type Ring struct {
 	joining  bool // the seeds are asked for the first time
 	joinBy   time.Time
 	joined   bool
+	held     bool // its jobs are known
 	draining bool
 	waiting  []chan error // for this member to have left
 	clash    string       // another host has this member's ID
@@ -540,11 +541,17 @@ func (r *Ring) hear(h heard) {
 }
 
 func (r *Ring) hold(holdings []engine.Holding) {
+	now := r.o.Now()
 	var old *roster
-	if r.joined {
+	switch {
+	case !r.joined:
+	case r.held:
 		old = r.roster.Load()
+	default: // until now there was nothing that it could have owned
+		r.own.from = now.Add(Settle)
 	}
-	r.setRoster(newRoster(holdings, old, r.o.Now().Add(Settle)))
+	r.held = true
+	r.setRoster(newRoster(holdings, old, now.Add(Settle)))
 	r.say()
 	for _, m := range r.alive() {
 		r.compare(m)

@@ -7,40 +7,21 @@ import (
 )
 
 func TestRingSplitAndHealed(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		w.ring(20)
 		small, large := w.hosts[:7], w.hosts[7:]
-		first := ids(small)
-		isSmall := map[string]bool{}
-		var a, b []string
-		for _, h := range w.hosts {
-			addr := linkAddr(h.addr, h.addr.Port()+1)
-			if len(first) > 0 && h.id <= first[6] {
-				isSmall[h.addr.String()] = true
-				a = append(a, addr)
-			} else {
-				b = append(b, addr)
-			}
-		}
-		w.net.part(func(addr string) int {
-			if isSmall[addr] {
-				return 1
-			}
-			return 2
-		})
-		w.links.Part(a, b)
+		w.cut(small, large)
 		t.Logf("each side sees itself after %s and %s", w.agree(3*time.Minute, large), w.agree(3*time.Minute, small))
 		time.Sleep(10 * time.Minute)
 		w.agree(time.Second, large)
 		w.agree(time.Second, small)
-		w.net.heal()
-		w.links.Heal()
+		w.heal()
 		t.Logf("all see all after %s", w.agree(3*time.Minute, w.hosts))
 	})
 }
 
 func TestRingMemberKilled(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		w.ring(5)
 		dead := w.hosts[4]
 		dead.stop()
@@ -54,7 +35,7 @@ func TestRingMemberKilled(t *testing.T) {
 }
 
 func TestRingMemberLeaves(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		w.ring(5)
 		leaver := w.hosts[2]
 		others := append(append([]*host(nil), w.hosts[:2]...), w.hosts[3:]...)
@@ -101,7 +82,7 @@ func TestRingMemberLeaves(t *testing.T) {
 }
 
 func TestRingRejoinsFromDisk(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
 		time.Sleep(5 * time.Second) // the peers are on disk
 		for _, h := range w.hosts {
@@ -116,7 +97,7 @@ func TestRingRejoinsFromDisk(t *testing.T) {
 }
 
 func TestRingSeedsDoNotAnswer(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		h := w.host()
 		h.seeds = []string{"10.9.9.9:7946"}
 		h.start()
@@ -129,7 +110,7 @@ func TestRingSeedsDoNotAnswer(t *testing.T) {
 }
 
 func TestRingDrained(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		h := w.hosts[1]
 		if err := h.Drain(context.Background()); err != nil {
@@ -153,7 +134,7 @@ func TestRingDrained(t *testing.T) {
 }
 
 func TestRingStrangersOfOtherNameOrKey(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		other := w.host()
 		other.ring = "another"
@@ -172,7 +153,7 @@ func TestRingStrangersOfOtherNameOrKey(t *testing.T) {
 }
 
 func TestRingLossyNetwork(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(t *testing.T, w *world) {
 		w.net.loss = 0.1
 		w.ring(8)
 		w.await(5*time.Minute, "all agree for a moment", func() bool {

@@ -423,13 +423,13 @@ func (w *world) ring(n int) {
 }
 
 // bubble runs a test in a bubble of time.
-func bubble(t *testing.T, f func(w *world)) {
+func bubble(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.end()
-		f(w)
+		f(t, w)
 	})
 }
 

@@ -1,0 +1,343 @@
+package gossip
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+func (h *host) heard(match func(engine.Event) bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.events, match)
+}
+
+func (h *host) heardOthers(o engine.Occurrence) bool {
+	return h.heard(func(e engine.Event) bool {
+		others, ok := e.(engine.Others)
+		return ok && slices.ContainsFunc(others.Occurrences, func(x engine.Occurrence) bool { return x.Key == o.Key && x.Due.Equal(o.Due) })
+	})
+}
+
+// verdict returns the grant of a claim and who has it.
+func (h *host) verdict(o engine.Occurrence) (grant engine.Grant, by string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.events {
+		if c, ok := e.(engine.Claimed); ok && c.Key == o.Key && c.Due.Equal(o.Due) {
+			return c.Grant, c.By
+		}
+	}
+	return 0, ""
+}
+
+func (w *world) granted(h *host, o engine.Occurrence, want engine.Grant) (by string) {
+	w.t.Helper()
+	w.await(2*time.Second, "the claim is answered", func() bool {
+		g, _ := h.verdict(o)
+		return g != 0
+	})
+	got, by := h.verdict(o)
+	if got != want {
+		w.t.Errorf("%s: grant %d, want %d", h.id, got, want)
+	}
+	return by
+}
+
+func occurrence(key uint64) engine.Occurrence {
+	return engine.Occurrence{Key: key, Due: time.Now()}
+}
+
+func TestMarksTakenOnTime(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(4)
+		o := occurrence(7)
+		w.hosts[1].Claim(engine.Claim{Occurrence: o})
+		w.granted(w.hosts[1], o, engine.Granted)
+		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
+			w.await(200*time.Millisecond, "others hear of it", func() bool { return h.heardOthers(o) })
+		}
+	})
+}
+
+func TestMarksLateClaimIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(4)
+		w.net.loss = 1 // the mark does not arrive
+		o := occurrence(7)
+		w.hosts[1].Claim(engine.Claim{Occurrence: o})
+		w.granted(w.hosts[1], o, engine.Granted)
+		w.hosts[2].Claim(engine.Claim{Occurrence: o, Rank: 1, Late: true})
+		if by := w.granted(w.hosts[2], o, engine.Refused); by != w.hosts[1].id {
+			t.Errorf("refused for %s, want %s", by, w.hosts[1].id)
+		}
+		free := occurrence(8)
+		w.hosts[3].Claim(engine.Claim{Occurrence: free, Rank: 1, Late: true})
+		w.granted(w.hosts[3], free, engine.Granted)
+	})
+}
+
+func TestMarksLateClaimWithoutAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		w.hosts[2].stop() // not known to be gone yet
+		o := occurrence(7)
+		began := time.Now()
+		w.hosts[0].Claim(engine.Claim{Occurrence: o, Rank: 1, Late: true})
+		w.granted(w.hosts[0], o, engine.Granted)
+		if took := time.Since(began); took > claimTime+100*time.Millisecond {
+			t.Errorf("it took %s, want at most %s", took, claimTime)
+		}
+	})
+}
+
+func TestMarksOrphans(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(4)
+		taken, over := occurrence(7), occurrence(8)
+		h := w.hosts[3]
+		h.Claim(engine.Claim{Occurrence: taken}, engine.Claim{Occurrence: over})
+		h.Progress(engine.Progress{Occurrence: over, Phase: engine.Over, Run: 3})
+		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(taken) })
+		h.stop()
+		w.agree(time.Minute, w.hosts[:3])
+		for _, other := range w.hosts[:3] {
+			var orphans []engine.Orphan
+			other.heard(func(e engine.Event) bool {
+				if o, ok := e.(engine.Orphaned); ok && o.Member == h.id {
+					orphans = append(orphans, o.Orphans...)
+				}
+				return false
+			})
+			if len(orphans) != 1 || orphans[0].Key != 7 || orphans[0].Phase != engine.Taken {
+				t.Errorf("%s: orphans %v, want the one that was taken and not over", other.id, orphans)
+			}
+		}
+		w.hosts[0].Claim(engine.Claim{Occurrence: taken, Late: true, Again: true})
+		w.granted(w.hosts[0], taken, engine.Granted)
+		w.hosts[1].Claim(engine.Claim{Occurrence: taken, Late: true, Again: true})
+		w.granted(w.hosts[1], taken, engine.Refused)
+	})
+}
+
+func TestMarksLeaverHasNoOrphans(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		o := occurrence(7)
+		w.hosts[2].Claim(engine.Claim{Occurrence: o})
+		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
+		if err := w.hosts[2].Leave(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		w.agree(5*time.Second, w.hosts[:2])
+		if w.hosts[0].heard(func(e engine.Event) bool { _, ok := e.(engine.Orphaned); return ok }) {
+			t.Error("what it took is said to be orphaned, want nothing: it left on purpose")
+		}
+	})
+}
+
+func TestMarksNewcomerHearsOfThem(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		o := occurrence(7)
+		w.hosts[1].Claim(engine.Claim{Occurrence: o})
+		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
+		late := w.host().start()
+		w.agree(30*time.Second, w.hosts)
+		late.mu.Lock()
+		got := late.newest[7]
+		late.mu.Unlock()
+		if !got.Equal(o.Due) {
+			t.Errorf("the first Ring of a new member has %v as the newest, want %v", got, o.Due)
+		}
+		late.Claim(engine.Claim{Occurrence: o, Late: true})
+		w.granted(late, o, engine.Refused)
+	})
+}
+
+func TestMarksDoubledAfterHeal(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(5)
+		sides := [][]*host{w.hosts[:2], w.hosts[2:]}
+		w.cut(sides...)
+		w.agree(3*time.Minute, sides[0])
+		w.agree(3*time.Minute, sides[1])
+		o := occurrence(7)
+		runners := []*host{w.hosts[0], w.hosts[3]}
+		for _, h := range runners {
+			h.Claim(engine.Claim{Occurrence: o})
+			w.granted(h, o, engine.Granted)
+			h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: 12})
+			h.Progress(engine.Progress{Occurrence: o, Phase: engine.Over, Run: 12})
+		}
+		time.Sleep(5 * time.Minute)
+		w.heal()
+		w.agree(3*time.Minute, w.hosts)
+		for i, h := range runners {
+			other := runners[1-i].id
+			w.await(5*time.Second, "both hear that it ran twice", func() bool {
+				return h.heard(func(e engine.Event) bool {
+					d, ok := e.(engine.Doubled)
+					return ok && d.Key == 7 && d.Member == other && d.Run == 12
+				})
+			})
+		}
+	})
+}
+
+func TestMarksOfRestartedMember(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		h := w.hosts[2]
+		o := occurrence(7)
+		h.Claim(engine.Claim{Occurrence: o})
+		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
+		h.stop()
+		h.start() // before anybody missed it
+		w.await(time.Minute, "others hear that what it took is orphaned", func() bool {
+			return w.hosts[0].heard(func(e engine.Event) bool { o, ok := e.(engine.Orphaned); return ok && o.Member == h.id })
+		})
+		w.agree(time.Minute, w.hosts)
+		h.Claim(engine.Claim{Occurrence: o, Late: true, Again: true})
+		w.granted(h, o, engine.Granted)
+	})
+}
+
+// cut parts hosts into groups, for gossip and link.
+func (w *world) cut(groups ...[]*host) {
+	group := make(map[string]int)
+	var links [][]string
+	for i, hosts := range groups {
+		var names []string
+		for _, h := range hosts {
+			group[h.addr.String()] = i + 1
+			names = append(names, linkAddr(h.addr, h.addr.Port()+1))
+		}
+		links = append(links, names)
+	}
+	w.net.part(func(addr string) int { return group[addr] })
+	w.links.Part(links...)
+}
+
+func (w *world) heal() {
+	w.net.heal()
+	w.links.Heal()
+}
+
+func TestHoldings(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		entries := make([]engine.Holding, 3000)
+		for i := range entries {
+			entries[i] = engine.Holding{Key: uint64(i+1) * 0x9e3779b97f4a7c15, Hash: uint64(i)}
+		}
+		for range 3 {
+			w.host().start().Hold(engine.Holdings{Holdings: entries})
+		}
+		w.agree(30*time.Second, w.hosts)
+		w.await(10*time.Second, "all hold the same", func() bool {
+			return !slices.ContainsFunc(w.hosts, func(h *host) bool {
+				return slices.ContainsFunc(h.Snapshot().Members, func(v View) bool { return !v.Equal() })
+			})
+		})
+		edited := slices.Clone(entries)
+		edited[5].Hash++
+		edited = slices.Delete(edited, 9, 10)
+		edited = append(edited, engine.Holding{Key: 42, Hash: 42})
+		h := w.hosts[1]
+		began := time.Now()
+		h.Hold(engine.Holdings{Holdings: edited})
+		other := w.hosts[0]
+		w.await(Settle, "others know before it counts", func() bool {
+			m, _ := other.of(h.id)
+			return len(m.Lacks) == 2 && m.Lacks[entries[5].Key] && m.Lacks[entries[9].Key] &&
+				len(m.Differ) == 1 && m.Differ[entries[5].Key]
+		})
+		m, _ := other.of(h.id)
+		if got := m.Since[42].Sub(began.Add(Settle)).Abs(); got > 10*time.Millisecond {
+			t.Errorf("the new entry counts from %v, want %v", m.Since[42], began.Add(Settle))
+		}
+		if v := other.view(h.id); !slices.Equal(v.Extra, []uint64{42}) {
+			t.Errorf("entries that this host has not: %v, want 42", v.Extra)
+		}
+		m, _ = h.of(h.id)
+		if len(m.Since) != 2 {
+			t.Errorf("its own engine hears since when %d entries count, want the two that are new or edited", len(m.Since))
+		}
+		other.Hold(engine.Holdings{Holdings: edited})
+		w.await(5*time.Second, "they agree again", func() bool {
+			m, _ := other.of(h.id)
+			o, _ := h.of(other.id)
+			return len(m.Lacks) == 0 && len(o.Lacks) == 0 && len(o.Since) == 2
+		})
+	})
+}
+
+func TestLabelsThatDoNotFit(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		h := w.host()
+		h.labels = map[string]string{}
+		for i := range 20 {
+			h.labels[strings.Repeat("k", 20)+string(rune('a'+i))] = strings.Repeat("v", 30)
+		}
+		h.start()
+		other := w.host().start()
+		w.agree(time.Minute, w.hosts)
+		w.await(5*time.Second, "all labels are known", func() bool {
+			m, _ := other.of(h.id)
+			return len(m.Labels) == 20
+		})
+	})
+}
+
+func TestClocks(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for i := range 4 {
+			h := w.host()
+			if i == 1 {
+				h.ahead = time.Second
+			}
+			if i == 2 {
+				h.ahead = -8 * time.Second
+			}
+			h.start()
+		}
+		w.agree(time.Minute, w.hosts)
+		w.await(time.Minute, "clocks are known", func() bool {
+			v := w.hosts[0].view(w.hosts[1].id)
+			return v.Measured && v.Skewed && (v.Offset-time.Second).Abs() < 10*time.Millisecond
+		})
+		w.await(time.Minute, "the one that is off takes nothing", func() bool {
+			s := w.hosts[2].Snapshot()
+			m, _ := w.hosts[0].of(w.hosts[2].id)
+			return strings.Contains(s.Barred, "8s behind") && !m.Until.IsZero()
+		})
+		for _, i := range []int{0, 1, 3} {
+			if b := w.hosts[i].Snapshot().Barred; b != "" {
+				t.Errorf("host %d takes nothing: %s", i, b)
+			}
+		}
+	})
+}
+
+func TestTwoHostsWithOneID(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		time.Sleep(time.Minute)
+		copied := w.host()
+		copied.id = w.hosts[1].id
+		copied.start()
+		w.await(2*time.Minute, "the copy takes nothing", func() bool {
+			return strings.Contains(copied.Snapshot().Barred, "has this member's ID too")
+		})
+		if !strings.Contains(copied.log.String(), "two hosts have one member ID") {
+			t.Errorf("its log says %s", copied.log)
+		}
+		if b := w.hosts[1].Snapshot().Barred; b != "" {
+			t.Errorf("the first one takes nothing: %s", b)
+		}
+	})
+}
