@@ -212,7 +212,7 @@ func procField(b testing.TB, path, name string) float64 {
 }
 
 // buildDaemon builds the program as it is shipped: without the tests.
-func buildDaemon(b *testing.B) string {
+func buildDaemon(b testing.TB) string {
 	b.Helper()
 	program := filepath.Join(b.TempDir(), "cronringd")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s", "-o", program, ".")

@@ -69,7 +69,13 @@ func launchAs(t *testing.T, dir string, wrapper []string, args ...string) *runni
 	if err != nil {
 		t.Fatal(err)
 	}
-	argv := append(append(wrapper, self, "--state", dir), args...)
+	return begin(t, dir, append(append(wrapper, self), args...)...)
+}
+
+// begin is launch with all words of the command but for the directory.
+func begin(t *testing.T, dir string, argv ...string) *running {
+	t.Helper()
+	argv = append(argv, "--state", dir)
 	d := &running{
 		t: t, dir: dir, cmd: exec.Command(argv[0], argv[1:]...),
 		client: api.Dial(filepath.Join(dir, "cronring.sock")), lines: make(chan string, 10_000),
