@@ -48,7 +48,7 @@ func (e *Editor) Draw(v canvas.View, w *World) {
 	below := v.Below(v.Height() - pane)
 	switch {
 	case e.asks != nil:
-		e.drawAsking(v.Below(v.Height()-max(min(pane, 3), 2)), w)
+		e.drawAsking(v, w)
 	case pane == tallPane:
 		e.drawAbout(below.Above(tallPane-2), w)
 		e.drawSave(below.Below(tallPane-2), w)
@@ -65,14 +65,18 @@ func drawTrouble(v canvas.View, err error, w *World) {
 	p.draw(v, w.Glyphs)
 }
 
+// drawAsking draws the question on the last lines, as many as it takes.
 func (e *Editor) drawAsking(v canvas.View, w *World) {
+	width := v.Width() - 2
+	lines := wrapWords(safe.Text(e.asks.text+"   "+e.asks.hint), width, width)
+	if len(lines) > 1 {
+		lines = append(wrapWords(safe.Text(e.asks.text), width, width), wrapWords(e.asks.hint, width, width)...)
+	}
+	v = v.Below(max(v.Height()-len(lines)-1, 0))
 	v.Fill(" ", canvas.Style{})
 	drawRule(v.Row(0), "", w.Glyphs)
-	v.PutCut(1, 1, v.Width()-2, e.asks.text+"   "+e.asks.hint, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-	if safe.Width(e.asks.text+e.asks.hint)+5 > v.Width() && v.Height() > 2 {
-		v.Row(1).Fill(" ", canvas.Style{})
-		v.PutCut(1, 1, v.Width()-2, e.asks.text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-		v.PutCut(1, 2, v.Width()-2, e.asks.hint, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	for y, line := range lines {
+		v.Put(1, y+1, line, canvas.Style{Bold: true})
 	}
 }
 
@@ -119,7 +123,18 @@ func (e *Editor) scroll(height, room int) {
 		}
 	}
 	column := e.buffer.Column()
-	e.left = max(min(e.left, column), column-room+1)
+	if e.left = max(min(e.left, column-1), column-room+1); e.left < 0 || column < room {
+		e.left = 0
+	}
+}
+
+// leftOf is the first column in view of a line: others than the cursor's show
+// their beginnings.
+func (e *Editor) leftOf(i int) int {
+	if i == e.buffer.Cursor().Line {
+		return e.left
+	}
+	return 0
 }
 
 func (e *Editor) drawLine(row canvas.View, i, gutter, room int, w *World) {
@@ -130,12 +145,19 @@ func (e *Editor) drawLine(row canvas.View, i, gutter, room int, w *World) {
 	row.Put(1, 0, number, canvas.Style{Role: canvas.Off})
 	sign, style := e.sign(i+1, w)
 	row.Put(gutter-2, 0, sign, style)
-	line := e.buffer.Line(i)
-	row.In(gutter, 0, room+1, 1).Put(0, 0, edit.Shown(line, e.left, room), lineStyle(line))
+	line, left := e.buffer.Line(i), e.leftOf(i)
+	row.In(gutter, 0, room+1, 1).Put(0, 0, edit.Shown(line, left, room), lineStyle(line))
+	more := canvas.Style{Role: canvas.Off}
+	if left > 0 {
+		row.Put(gutter, 0, w.Glyphs.Ellipsis, more)
+	}
+	if edit.Shown(line, left+room, 1) != "" {
+		row.Put(gutter+room, 0, w.Glyphs.Ellipsis, more)
+	}
 	if i != e.buffer.Cursor().Line || e.form != nil {
 		return
 	}
-	at := gutter + e.buffer.Column() - e.left
+	at := gutter + e.buffer.Column() - left
 	if e.buffer.Cursor().At == len(line) {
 		row.Put(at, 0, w.Glyphs.Caret, canvas.Style{Reverse: w.Glyphs.Tier == canvas.ASCII})
 		return
@@ -189,8 +211,9 @@ func (e *Editor) drawRemark(row canvas.View, i, gutter int, w *World) {
 	}
 	line, x := e.buffer.Line(i), gutter
 	if worst.Column > 0 {
-		from := edit.CellOf(line, worst.Column-1) - e.left
-		to := max(edit.CellOf(line, worst.Column-1+max(worst.Length, 1))-e.left, from+1)
+		left := e.leftOf(i)
+		from := edit.CellOf(line, worst.Column-1) - left
+		to := max(edit.CellOf(line, worst.Column-1+max(worst.Length, 1))-left, from+1)
 		from, to = max(from, 0), min(to, row.Width()-gutter)
 		if to > from {
 			row.Put(gutter+from, 0, strings.Repeat("^", to-from), style)

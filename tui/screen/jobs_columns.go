@@ -26,7 +26,7 @@ type column struct {
 var columns = []column{
 	{"STATE", 0, 1, 2, drawState},
 	{"JOB", 0, 2, 18, func(f *field, s *Jobs, _ *World) { f.put(string(s.row.Job), canvas.Style{}) }},
-	{"SCHEDULE", 80, 8, 14, func(f *field, s *Jobs, _ *World) { f.put(s.row.Schedule, canvas.Style{}) }},
+	{"SCHEDULE", 80, 8, 14, drawSchedule},
 	{"NEXT", 0, 3, 7, drawNext},
 	{"LAST", 60, 5, 7, drawLast},
 	{"TOOK", 80, 6, 7, drawTook},
@@ -174,6 +174,16 @@ func (f *field) end() {
 	if width := f.view.Width(); f.x > width && width > 0 {
 		f.view.Put(width-1, 0, f.ellipsis, canvas.Style{})
 	}
+}
+
+// drawSchedule draws what starts the job. Where only the seconds say something and
+// there is no room for all, it draws them alone.
+func drawSchedule(f *field, s *Jobs, _ *World) {
+	text := s.row.Schedule
+	if seconds, ok := strings.CutPrefix(text, "* * * * * "); ok && len(text) > f.view.Width() {
+		text = seconds
+	}
+	f.put(text, canvas.Style{})
 }
 
 func drawState(f *field, s *Jobs, w *World) {

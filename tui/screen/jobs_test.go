@@ -660,3 +660,30 @@ func BenchmarkJobsMove(b *testing.B) {
 		s.Act(w, keys.Up)
 	}
 }
+
+// A schedule of seconds alone is said by them where there is no room for all.
+func TestScheduleOfSecondsIsNotCutOff(t *testing.T) {
+	w := newWorld(t)
+	rows := fixtureRows()[:2]
+	rows[0].Schedule, rows[1].Schedule = "* * * * * sec=*/15", "30 2 * * * sec=15"
+	w.Board.Apply(api.BoardUpdate{Rows: rows})
+	s := NewJobs()
+	s.Open(w)
+	for _, tc := range []struct {
+		width int
+		wide  bool
+		want  []string
+	}{
+		{80, false, []string{" sec=*/15     ", " 30 2 * * * s… "}},
+		{160, true, []string{" * * * * * sec=*/15 ", " 30 2 * * * sec=15 "}},
+	} {
+		s.wide = tc.wide
+		c := canvas.New(tc.width, 22)
+		s.Draw(c.View(), w)
+		for _, want := range tc.want {
+			if !strings.Contains(c.Text(), want) {
+				t.Errorf("%d cells: want %q in\n%s", tc.width, want, c.Text())
+			}
+		}
+	}
+}
