@@ -13,7 +13,6 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/tui/safe"
 )
 
@@ -42,7 +41,9 @@ All files are checked before the first is written: a new error in one of them
 leaves all as they are. Files that say the same already are not touched.
 
 With --prune what DIR/cron.d and DIR/users do not have goes from where they lead;
-a directory that is not in DIR prunes nothing.`,
+a directory that is not in DIR prunes nothing.
+
+With -H the files go to where the other host has them.`,
 		Example: "  cronring apply -n /srv/config/cron\n  cronring apply --prune -y /srv/config/cron",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.apply(cmd.Context(), args[0], prune, f) },
@@ -54,21 +55,25 @@ a directory that is not in DIR prunes nothing.`,
 }
 
 func (a *app) apply(ctx context.Context, dir string, prune bool, f *changeFlags) error {
-	wanted, err := readApplied(dir)
-	if err != nil {
-		return err
-	}
 	by, err := a.changer(ctx)
 	if err != nil {
 		return err
 	}
 	defer by.Close()
+	places, err := placesOf(ctx, by)
+	if err != nil {
+		return err
+	}
+	wanted, err := readApplied(dir, places)
+	if err != nil {
+		return err
+	}
 	plan, err := a.planApply(ctx, by, wanted)
 	if err != nil {
 		return err
 	}
 	if prune {
-		gone, err := a.planPrune(ctx, by, dir, wanted)
+		gone, err := a.planPrune(ctx, by, dir, wanted, places)
 		if err != nil {
 			return err
 		}
@@ -90,6 +95,19 @@ func (a *app) apply(ctx context.Context, dir string, prune bool, f *changeFlags)
 	return nil
 }
 
+// placesOf tells where the files of a directory go: to the places of the host
+// whose daemon is asked, which need not be this one.
+func placesOf(ctx context.Context, by changer) (*api.Places, error) {
+	places, err := by.Places(ctx)
+	if err == nil && places == nil {
+		err = &api.Error{
+			Kind: api.Conflict, What: "cannot apply a directory: the daemon does not tell where its host's crontabs are",
+			Why: "it was given its files by name, or is of an older version", Fix: "ask the host's own daemon: leave --socket out    or see: cronring version",
+		}
+	}
+	return places, err
+}
+
 // applied is a file of the directory and the crontab that it is for.
 type applied struct {
 	source string
@@ -99,8 +117,7 @@ type applied struct {
 
 // readApplied lists what the directory has. What it should not have is an
 // error: a file that is passed over in silence would be missed later.
-func readApplied(dir string) ([]applied, error) {
-	places := spool.ThisHost().Places("")
+func readApplied(dir string, places *api.Places) ([]applied, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fileError(dir, err)
@@ -189,12 +206,11 @@ func onlyRegular(path string) error {
 }
 
 // planPrune gives the crontabs that the directory could have and does not.
-func (a *app) planPrune(ctx context.Context, by changer, dir string, wanted []applied) ([]api.TableRequest, error) {
+func (a *app) planPrune(ctx context.Context, by changer, dir string, wanted []applied, places *api.Places) ([]api.TableRequest, error) {
 	tables, err := by.Tables(ctx)
 	if err != nil {
 		return nil, err
 	}
-	places := spool.ThisHost().Places("")
 	var plan []api.TableRequest
 	for _, t := range tables {
 		kept := slices.ContainsFunc(wanted, func(w applied) bool {

@@ -28,6 +28,7 @@ import (
 // there is none, the files themselves.
 type changer interface {
 	Tables(ctx context.Context) ([]api.Table, error)
+	Places(ctx context.Context) (*api.Places, error)
 	Table(ctx context.Context, file, user string) (api.TableText, error)
 	InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error)
 	List(ctx context.Context, q api.Query) ([]job.Status, error)

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,5 +210,43 @@ func TestTypedCommandsGoToTheHostThatIsShown(t *testing.T) {
 	(&plainTop{a: a}).command([]string{"list"})
 	if text, err := os.ReadFile(asked); err != nil || !strings.Contains(string(text), "-- far cronring bridge") {
 		t.Errorf("ssh was called with %q, %v, want the host far", text, err)
+	}
+}
+
+// The files of a directory go to the places of the host whose daemon is asked.
+func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "cron.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"crontab", "cron.d/etl"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("0 5 * * * root true\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	places := &api.Places{Crontab: "/srv/etc/crontab", Anacrontab: "/srv/etc/anacrontab", CronD: "/srv/etc/cron.d"}
+	var asked []string
+	socket := served(t, func(w http.ResponseWriter, r *http.Request) {
+		var answer any = api.Health{V: 1}
+		switch r.URL.Path {
+		case "/v1/tables":
+			answer = api.Tables{V: 1, Places: places, Tables: []api.Table{{File: "/srv/etc/cron.d/old"}, {File: "/etc/cron.d/mine"}}}
+		case "/v1/table":
+			file := r.URL.Query().Get("file")
+			asked = append(asked, file)
+			answer = api.TableText{V: 1, Table: api.Table{File: file}, Format: api.FormatSystem, Account: "root", Zone: "UTC"}
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	})
+	stdout, stderr, code := called(t, "", "apply", dir, "-n", "--prune", "--socket", socket)
+	want := []string{"/srv/etc/cron.d/etl", "/srv/etc/crontab", "/srv/etc/cron.d/old"}
+	if code != exitDone || !slices.Equal(asked, want) {
+		t.Errorf("apply -n --prune: got exit %d and the tables %q, want 0 and %q\n%s%s", code, asked, want, stdout, stderr)
+	}
+	places = nil
+	if _, stderr, code := called(t, "", "apply", dir, "-n", "--socket", socket); code != 6 || !strings.Contains(stderr, "does not tell where") {
+		t.Errorf("apply to a daemon without places: got exit %d and %q, want 6 and a refusal", code, stderr)
 	}
 }

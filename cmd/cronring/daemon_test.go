@@ -17,12 +17,7 @@ import (
 // asked otherwise is not found.
 func scripted(t *testing.T, answers map[string][]any) (socket string) {
 	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return served(t, func(w http.ResponseWriter, r *http.Request) {
 		answer, ok := answers[r.Method+" "+r.URL.Path]
 		if !ok {
 			w.WriteHeader(http.StatusNotFound)
@@ -33,7 +28,18 @@ func scripted(t *testing.T, answers map[string][]any) (socket string) {
 				t.Error(err)
 			}
 		}
-	})}
+	})
+}
+
+// served listens like a daemon.
+func served(t *testing.T, answer http.HandlerFunc) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: answer}
 	done := make(chan error)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {

@@ -67,7 +67,7 @@ func asking(t *testing.T) (socket string) {
 		"GET /v1/health": {api.Health{V: 1}},
 		"GET /v1/jobs":   {jobs},
 		"GET /v1/table":  {table},
-		"GET /v1/tables": {api.Tables{V: 1, Tables: []api.Table{{File: one, Entries: 2}, {File: two, Entries: 2}}}},
+		"GET /v1/tables": {api.Tables{V: 1, Places: &api.Places{Crontab: "/etc/crontab", CronD: "/etc/cron.d"}, Tables: []api.Table{{File: one, Entries: 2}, {File: two, Entries: 2}}}},
 		"POST /v1/table": {api.Installed{V: 1, File: one}},
 		"POST /v1/backfill": {api.Backfill{V: 1, Backfill: job.Backfill{Job: "a"},
 			Plan: &api.BackfillPlan{Count: 40, First: []time.Time{time.Unix(0, 0)}}}},

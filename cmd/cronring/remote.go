@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // The daemon of another host is asked through ssh: "cronring bridge" runs
@@ -33,7 +36,7 @@ func remoteHost(host string) error {
 // sshArgs is what ssh is called with.
 func (a *app) sshArgs(host string) []string {
 	args := []string{"-T"}
-	if a.noInput {
+	if a.noInput || a.drawn { // a question would be drawn over, and its answer taken for keys
 		args = append(args, "-o", "BatchMode=yes")
 	}
 	bridge := []string{"cronring", "bridge"}
@@ -54,12 +57,88 @@ func (a *app) overSSH(host string) func(context.Context) (net.Conn, error) {
 		defer theirs.Close()
 		cmd := exec.Command("ssh", a.sshArgs(host)...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, a.err
+		c := &sshConn{Conn: ours, host: host, ended: make(chan struct{})}
+		if a.drawn {
+			cmd.Stderr = &c.talk
+		}
 		if err := cmd.Start(); err != nil {
 			return nil, errors.Join(fmt.Errorf("run ssh: %w", err), ours.Close())
 		}
-		go func() { _ = cmd.Wait() }() // how it ended shows on the connection, and what it said on stderr
-		return ours, nil
+		go func() {
+			defer close(c.ended)
+			c.failed = cmd.Wait()
+		}()
+		return c, nil
 	}
+}
+
+// sshConn is a connection that ssh makes. How ssh ended shows on it, with what it
+// said if that is held back from a terminal on which the dashboard is drawn.
+type sshConn struct {
+	net.Conn
+	host   string
+	talk   heldTalk
+	ended  chan struct{}
+	failed error // how ssh ended, once it has
+}
+
+// sshEnds is how long ssh may take to end after its side of the connection has.
+const sshEnds = time.Second
+
+func (c *sshConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	return n, c.explain(err)
+}
+
+func (c *sshConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.explain(err)
+}
+
+// explain makes of the end of the connection what ssh said of it, if that was
+// held back.
+func (c *sshConn) explain(err error) error {
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(sshEnds):
+		return err
+	}
+	said := c.talk.last()
+	if c.failed == nil || said == "" {
+		return err
+	}
+	return &api.Error{
+		Kind: api.Unreachable, What: "cannot reach the daemon of " + c.host + " through ssh",
+		Why: said, Fix: "see that this gets there without a question: ssh " + c.host,
+	}
+}
+
+// heldTalk keeps the end of what a program says.
+type heldTalk struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// mostTalk is how much of it is kept.
+const mostTalk = 4 << 10
+
+func (h *heldTalk) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, p...)
+	h.text = h.text[max(0, len(h.text)-mostTalk):]
+	return len(p), nil
+}
+
+// last is the last line that was said, fit for a terminal.
+func (h *heldTalk) last() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(h.text)), "\n")
+	return safe.Text(strings.TrimSpace(lines[len(lines)-1]))
 }
 
 // socketPair makes a connection with itself.

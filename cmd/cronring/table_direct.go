@@ -40,6 +40,11 @@ func (d *directTables) Tables(ctx context.Context) ([]api.Table, error) {
 	return all, nil
 }
 
+// Places gives the host's own.
+func (d *directTables) Places(context.Context) (*api.Places, error) {
+	return &api.Places{Crontab: d.places.Crontab, Anacrontab: d.places.Anacrontab, CronD: d.places.CronD}, nil
+}
+
 func (d *directTables) scan(ctx context.Context) spool.Snapshot {
 	return spool.OpenSource(d.source).Scan(ctx)
 }

@@ -38,7 +38,10 @@ only print.
 
 It uses the terminal's own colours, and only signs that its character set has;
 --color, --ascii and the variables CRONRING_COLOR, CRONRING_THEME and
-CRONRING_GLYPHS say otherwise.`,
+CRONRING_GLYPHS say otherwise.
+
+With -H ssh can ask nothing, as the screen is drawn: it has to get there by a key.
+What it says if it cannot stands in the dashboard.`,
 		Example: "  cronring top --job etl-orders",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.top(cmd, f) },

@@ -30,6 +30,14 @@ type Table struct {
 type Tables struct {
 	V      int     `json:"v"`
 	Tables []Table `json:"tables"`
+	Places *Places `json:"places,omitempty"` // nil: the daemon was given its files by name
+}
+
+// Places is where the system's crontabs of a host are.
+type Places struct {
+	Crontab    string `json:"crontab"`
+	Anacrontab string `json:"anacrontab"`
+	CronD      string `json:"cron_d"` // a directory
 }
 
 // TableText is a crontab file with what it says, and how to read that.
@@ -99,8 +107,19 @@ type TableRequest struct {
 
 // Tables gives the crontab files that the caller may read and change.
 func (c *Client) Tables(ctx context.Context) ([]Table, error) {
-	t, err := get[Tables](ctx, c, "list crontabs", "/v1/tables", nil)
+	t, err := c.allTables(ctx)
 	return t.Tables, err
+}
+
+func (c *Client) allTables(ctx context.Context) (Tables, error) {
+	return get[Tables](ctx, c, "list crontabs", "/v1/tables", nil)
+}
+
+// Places tells where the system's crontabs of the daemon's host are. nil: the
+// daemon was given its files by name, or is too old to tell.
+func (c *Client) Places(ctx context.Context) (*Places, error) {
+	t, err := c.allTables(ctx)
+	return t.Places, err
 }
 
 // Table gives a crontab file with its text: the one at a path, or a user's own;

@@ -270,7 +270,11 @@ func (s *Server) listTables(ctx context.Context, c *call) error {
 			date(&list[i], r)
 		}
 	}
-	return c.answer(api.Tables{V: api.Version, Tables: list})
+	answer := api.Tables{V: api.Version, Tables: list}
+	if len(d.Files) == 0 {
+		answer.Places = &api.Places{Crontab: d.Places.Crontab, Anacrontab: d.Places.Anacrontab, CronD: d.Places.CronD}
+	}
+	return c.answer(answer)
 }
 
 // newestOf gives the newest revisions of tables: of one's own, only that is looked

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// fakeSSH puts a script in the place of ssh.
+func fakeSSH(t *testing.T, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// What ssh says must not be written over the dashboard, nor be lost.
+func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
+	fakeSSH(t, `echo "$*" >&2; printf 'Warning: a key\r\nssh: \033[31mno route to host\r\n' >&2; exit 255`)
+	for _, drawn := range []bool{true, false} {
+		var said bytes.Buffer
+		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
+		a.err, a.host, a.drawn = &said, "ann@far", drawn
+		client := a.dial()
+		_, err := client.Health(t.Context())
+		client.Close()
+		if api.KindOf(err) != api.Unreachable {
+			t.Errorf("drawn %v: got %v, want that the daemon is not reached", drawn, err)
+		}
+		if got := strings.Contains(err.Error(), "ann@far through ssh: ssh: ") && strings.Contains(err.Error(), "no route to host"); got != drawn || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("drawn %v: got the error %q, want what ssh said there if drawn", drawn, err)
+		}
+		if got := said.Len() == 0; got != drawn {
+			t.Errorf("drawn %v: got %q on stderr, want nothing there if drawn", drawn, said.String())
+		}
+		if asks := !strings.Contains(said.String(), "BatchMode"); !drawn && !asks {
+			t.Errorf("not drawn: got %q, want that ssh may ask", said.String())
+		}
+	}
+}
+
+func TestHeldTalkIsBounded(t *testing.T) {
+	var h heldTalk
+	for range 100 {
+		h.Write([]byte(strings.Repeat("x", 1000) + "\n"))
+	}
+	h.Write([]byte("the end\n\n"))
+	if len(h.text) > mostTalk || h.last() != "the end" {
+		t.Errorf("got %d bytes that end with %q, want at most %d and the last line", len(h.text), h.last(), mostTalk)
+	}
+}
