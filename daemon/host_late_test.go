@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -40,15 +39,11 @@ func TestHostStartsWhileADirectoryServiceIsDead(t *testing.T) {
 	h.write("etc/crontab", "#@ name=root\n0 0 1 1 * root echo root runs\n#@ name=named\n0 0 1 1 * net id -u >/dev/null; echo named\n")
 	h.userTable("net", 61003, "#@ name=own\n@reboot echo own\n")
 	h.userTable("other", 61004, "#@ name=other\n@reboot echo other\n")
-	for i := range 20 { // who are not asked for one after the other
+	for i := range 20 { // who are not asked for one after the other: that takes longer than a start is waited for
 		h.userTable(fmt.Sprint("far", i), 61010+i, "0 0 1 1 * true\n")
 	}
 	h.write("dead", "")
-	before := time.Now()
 	h.start()
-	if took := time.Since(before); took > 30*time.Second {
-		t.Errorf("the start took %v, with %v of patience twice", took, startPatience)
-	}
 	if r, out := h.do("root"); out != "root runs\n" {
 		t.Errorf("root's job: %v, printed %q", r.Outcome, out)
 	}
