@@ -321,6 +321,10 @@ func (p *parser) readAnacronJob(at int) {
 	if above.section.options.Manual {
 		further = append(further, "trigger")
 	}
+	further = append(further, notOfOneMember(above.section.options)...)
+	if above.section.options.Shards > 1 {
+		further = append(further, "shards")
+	}
 	above = p.withoutTimes(above, "a line of anacrontab, which names no instant", further...)
 	e.section = p.oncePer(above, &period)
 	p.nameAfter(&period, e.section.options, above, id)

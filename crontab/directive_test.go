@@ -61,6 +61,16 @@ func TestBuiltOptions(t *testing.T) {
 		{"backoff=1s..5m", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 2} }},
 		{"backoff=1s..5mx1.5", func(o *Options) { o.Backoff = Backoff{time.Second, 5 * time.Minute, 1.5} }},
 
+		{"scope=all", func(o *Options) { o.Scope = ScopeAll }},
+		{"scope=ring need=zone:a,role:db avoid=size:small", func(o *Options) {
+			o.Scope, o.Need, o.Avoid = ScopeRing, []Label{{"zone", "a"}, {"role", "db"}}, []Label{{"size", "small"}}
+		}},
+		{"scope=ring prefer=zone:a*3,zone:b*0.5,role:db route=any shards=8", func(o *Options) {
+			o.Scope, o.Route, o.Shards = ScopeRing, RouteAny, 8
+			o.Prefer = []Preference{{Label{"zone", "a"}, 3}, {Label{"zone", "b"}, 0.5}, {Label{"role", "db"}, 2}}
+		}},
+		{"scope=ring if-partitioned=hold quorum=3", func(o *Options) { o.Scope, o.Partitioned, o.Quorum = ScopeRing, PartitionedHold, 3 }},
+		{"scope=ring if-partitioned=run route=hash", func(o *Options) { o.Scope, o.Partitioned = ScopeRing, PartitionedRun }},
 		{"host=a,B.example.org", func(o *Options) { o.Hosts = []string{"a", "b.example.org"} }},
 		{"trigger=manual", func(o *Options) { o.Manual = true }},
 		{"trigger=clock", func(o *Options) {}},
@@ -242,7 +252,7 @@ func TestDirectiveRemarks(t *testing.T) {
 		{"#@ overlap = skip", "B406", true, false},
 		{"#@ Timeout=5m", "B403", false, true},
 
-		{"#@ quorum=3", "B407", false, true},
+		{"#@ quorum=3", "B411", true, false},
 		{"#@ priority=11", "B404", false, true},
 		{"#@ ?quorum=3", "B412", false, false},
 		{"#@ desc=text", "B403", false, true},
@@ -250,8 +260,9 @@ func TestDirectiveRemarks(t *testing.T) {
 		{"#@ ?memory=2X", "B412", false, false},
 		{"#@ after=dump:maybe", "B404", true, false},
 		{"#@ window=08:00-20:00", "B408", true, false},
-		{"#@ scope=ring", "B408", true, false},
-		{"#@ ?scope=ring", "B412", false, false},
+		{"#@ scope=ring", "", false, false},
+		{"#@ scope=rings", "B404", true, false},
+		{"#@ scope=ring route=least", "B408", false, true},
 		{"#@ on=file:/srv/*", "B408", true, false},
 		{"#@ on=boot", "B408", true, false},
 		{"#@ ?on=resume", "B412", false, false},
@@ -273,6 +284,16 @@ func TestDirectiveRemarks(t *testing.T) {
 		{"#@ trigger=manual every=5m", "B410", false, true},
 		{"#@ trigger=manual at=2026-01-01", "B410", true, false},
 		{"#@ on=job:a sec=30", "B410", false, true},
+		{"#@ scope=ring route=any prefer=zone:a if-partitioned=hold quorum=3", "", false, false},
+		{"#@ route=any", "B411", false, true},
+		{"#@ prefer=zone:a scope=all", "B411", false, true},
+		{"#@ if-partitioned=hold scope=host", "B411", true, false},
+		{"#@ scope=ring if-partitioned=run quorum=3", "B411", true, false},
+		{"#@ need=zone:a avoid=zone:b,role:db", "", false, false},
+		{"#@ need=zone:a,role:db avoid=role:db", "B411", true, false},
+		{"#@ shards=4", "", false, false},
+		{"#@ default if-partitioned=hold quorum=3 prefer=zone:a*2 route=any", "", false, false},
+		{"#@ default if-partitioned=hold quorum=3\n#@ scope=ring", "", false, false},
 		{"#@ default wait=5m retry-on=1 stop-grace=5s max-instances=2 phase=1m", "", false, false},
 		{"#@ default wait=5m\n#@ stop-signal=KILL overlap=skip", "", false, false},
 		{"#@ default skip-code=99\n#@ ok=99", "", false, false},

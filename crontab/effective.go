@@ -74,5 +74,6 @@ var builtIns = map[string]string{
 	"log": "journal", "output-max": "64K", "mail": "output", "mailto": "(the account)",
 	"notify": "(none)", "notify-on": "fail,dead,lost,recover", "keep": "1000,90d",
 	"max-late": "(none)", "max-run": "(none)", "expect": "(none)",
-	"host": "(any)",
+	"scope": "host", "host": "(any)", "need": "(none)", "avoid": "(none)", "prefer": "(none)", "route": "hash", "shards": "1",
+	"if-partitioned": "(hold in strict mode, else run)", "quorum": "(the voters' majority)",
 }

@@ -34,6 +34,9 @@ func TestEveryBuiltInIsWhatHolds(t *testing.T) {
 		if o.Key == "phase" {
 			needs += "every=1h "
 		}
+		if o.Key == "route" {
+			needs += "scope=ring "
+		}
 		_, want := parse(needs)
 		_, got := parse(needs + o.Key + "=" + value)
 		if o.Key == "output-max" { // the daemon's own

@@ -64,6 +64,15 @@ type Options struct {
 	MaxRun    time.Duration // warn of a longer run; 0 never
 	Expect    time.Duration // warn without a success for so long; 0 never
 
+	Scope       Scope
+	Route       Route
+	Partitioned Partitioned
+	Shards      int          // runs of each occurrence, at least 1
+	Quorum      int          // with fewer members it counts as partitioned; 0: the voters' majority
+	Need        []Label      // only on hosts that have all of these
+	Avoid       []Label      // not on hosts that have any of these
+	Prefer      []Preference // each label that a member has counts
+
 	Period *Period // not nil: runs once in a period, whatever the schedule names
 
 	Held     string   // not "": the entry must not run, and this is why
@@ -137,6 +146,7 @@ func DefaultOptions() *Options {
 		RetryJitter: 10,
 		Exhausted:   ExhaustedContinue,
 		Priority:    5,
+		Shards:      1,
 		NotifyOn:    NoticeFail | NoticeDead | NoticeLost | NoticeRecover,
 		Keep:        Keep{Runs: 1000, Age: 90 * 24 * time.Hour},
 	}
@@ -323,6 +333,7 @@ func (p *parser) settle(plan *plan, items []item) {
 	p.settleTimes(plan, items)
 	p.settleRuns(plan, items)
 	p.settleChannels(plan, items)
+	p.settleRing(plan, items)
 }
 
 // clash refuses the option key if it is bad beside others.

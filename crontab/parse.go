@@ -222,7 +222,7 @@ func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedul
 	case o.Manual:
 		return Never, p.withoutTimes(above, "an entry that is started by hand")
 	case schedule == Reboot:
-		return Reboot, p.withoutTimes(above, "@reboot, which names no instant")
+		return Reboot, p.withoutTimes(above, "@reboot, which names no instant", notOfOneMember(o)...)
 	}
 	return schedule, above
 }

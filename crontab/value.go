@@ -182,10 +182,3 @@ func checkWords(words ...string) func(string) error {
 		return fmt.Errorf("%s is not one of the values", quote(text))
 	}
 }
-
-func checkInt(low, high int) func(string) error {
-	return func(text string) error {
-		_, err := parseInt(text, low, high)
-		return err
-	}
-}

@@ -68,8 +68,13 @@ var optionValues = []struct{ key, good, bad string }{
 	{"expect", "1d", "x"},
 	{"scope", "host ring all", "x"},
 	{"host", "a,b web-1.example.org", "a,,b -x a/b a*"},
+	{"need", "zone:a zone:a,role:db", "x zone: :a zone:a:b zone:a,zone:b zone:a,zone:a zone:a, zone=a:b zone:a*2"},
+	{"avoid", "zone:a zone:a,zone:b", "x zone:a,,zone:b zone:a,zone:a"},
+	{"prefer", "zone:a zone:a*3,role:db*0.5 zone:a*100 zone:a*0.01", "x zone:a* zone:a*0 zone:a*-1 zone:a*1e1 zone:a*Inf zone:a*101 zone:a*3,zone:a*4 *3"},
+	{"route", "hash any", "x"},
+	{"shards", "1 1000", "0 1001 x"},
 	{"if-partitioned", "run hold", "x"},
-	{"quorum", "3", "0"},
+	{"quorum", "3", "0 1001"},
 }
 
 // TestValuesAreChecked holds each option whose value is checked to values that

@@ -109,14 +109,14 @@ func TestHostStartsWithWhatIsRightInItsConfiguration(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.write("etc/cron.d/a", "#@ name=a\n0 0 1 1 * ann true\n#@ name=b\n0 0 1 1 * ann true\n")
-	h.configure("[default]\nretry = 2\n[job.a]\noverlap = \"skpi\"\n[ring]\n")
+	h.configure("[default]\nretry = 2\n[job.a]\noverlap = \"skpi\"\n[rink]\n")
 	h.start()
 	h.wantOption("b", "retry", "2")
 	j, err := h.client.Show(h.context(), "a")
 	if err != nil || !strings.Contains(j.Job.Held, "overlap in "+h.path("etc/cronring/cronring.toml:4")) {
 		t.Errorf("got held %q, error %v; want the place of the guard", j.Job.Held, err)
 	}
-	if !h.problem("cronring.toml:5: unknown key ring") {
+	if !h.problem("cronring.toml:5: unknown key rink") {
 		t.Errorf("problems %+v, want the unknown key", h.status().Problems)
 	}
 	var codes []crontab.Code

@@ -114,6 +114,14 @@ func lossCases(now time.Time) []lossCase {
 		{"max-run", "max-run=1s", eachMinute, "live"},
 		{"expect", "expect=1s", eachMinute, "lose"},
 
+		{"scope", "scope=ring", eachMinute, "quick"},
+		{"need", "need=zone:nowhere", eachMinute, "quick"},
+		{"avoid", "scope=ring avoid=zone:here", eachMinute, "quick"},
+		{"prefer", "scope=ring prefer=zone:elsewhere*100", eachMinute, "quick"},
+		{"route", "scope=ring route=any", eachMinute, "quick"},
+		{"shards", "shards=3", eachMinute, "quick"},
+		{"if-partitioned", "scope=ring if-partitioned=hold", eachMinute, "quick"},
+		{"quorum", "scope=ring quorum=3", eachMinute, "quick"},
 		{"host", "host=elsewhere.example.org", eachMinute, "quick"},
 	}
 	for _, does := range []string{"quick", "live", "lose", "vanish", "hog", "talk", "shout", "cry"} {
@@ -245,6 +253,7 @@ var observations = map[string]func(w *world, entry string) error{
 	"it goes by the clock, whatever became of other jobs":        (*world).steady,
 	"it runs once in a minute, at its start":                     (*world).steady,
 	"it starts on the minute":                                    (*world).steady,
+	"it runs once":                                               (*world).steady,
 	"it is tried once":                                           (*world).steady,
 	"it runs on however often it fails":                          (*world).steady,
 	"it runs again at its next time":                             (*world).steady,

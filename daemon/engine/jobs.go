@@ -334,7 +334,7 @@ func (s *jobs) id(slot int32) job.ID {
 // one whose edges are at fault, which is held.
 func (s *jobs) options(slot int32) *crontab.Options {
 	o := s.entry(slot).Options()
-	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o]); why != "" && o.Held == "" {
+	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o], alone(o)); why != "" && o.Held == "" {
 		held := *o
 		held.Held = why
 		return &held
@@ -383,6 +383,19 @@ func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 		}
 	}
 	return j
+}
+
+// alone is why a host that is in no ring must not run an entry, or "".
+func alone(o *crontab.Options) string {
+	switch {
+	case o.Scope == crontab.ScopeRing:
+		return "scope=ring: this host is in no ring"
+	case len(o.Need) > 0:
+		return "need=: this host has no labels"
+	case o.Shards > 1:
+		return "shards=: an occurrence has one run in this version"
+	}
+	return ""
 }
 
 // hash is FNV-1a, 64 bits, written out because a host may have a million IDs

@@ -49,7 +49,7 @@ MAILTO=""
 #@ notify=ops,chat notify-on=fail,each,late,recover max-late=5m max-run=1h expect=2d
 * * * * * root echo system-notice >>/tmp/fired
 
-#@ name=system-ring scope=host host=localhost,web-1.example.org ?if-partitioned=hold ?quorum=2
+#@ name=system-ring scope=ring host=localhost,web-1.example.org if-partitioned=hold quorum=2
 * * * * * root echo system-ring >>/tmp/fired
 
 # The directives end with a default that ends all.

@@ -1,0 +1,58 @@
+package crontab
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWhatEachHostGoesThroughIsNotOneMembers: a start of a host and a period of
+// its own cannot be one member's; on every member they may be.
+func TestWhatEachHostGoesThroughIsNotOneMembers(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		anacron bool
+		held    string // part of it, or ""
+	}{
+		{"#@ scope=ring\n@reboot x\n", false, "@reboot"},
+		{"#@ default scope=ring\n@reboot x\n", false, "@reboot"},
+		{"#@ scope=all\n@reboot x\n", false, ""},
+		{"#@ shards=3\n@reboot x\n", false, ""},
+		{"#@ scope=ring\n@daily x\n", false, ""},
+		{"#@ scope=ring on=job:a\n0 1 * * * x\n", false, ""},
+		{"#@ scope=ring\n1 5 a x\n", true, "anacrontab"},
+		{"#@ scope=all\n1 5 a x\n", true, ""},
+	} {
+		config := Config{Zone: time.LoadLocation}
+		if c.anacron {
+			config.Format = Anacron
+		}
+		table, remarks := Parse("t", c.text, config)
+		held := table.Entries[0].Options().Held
+		if (held != "") != (c.held != "") || !strings.Contains(held, c.held) || (len(remarks) > 0) != (c.held != "") {
+			t.Errorf("%q: held %q with remarks %v, want held for %q", c.text, held, remarks, c.held)
+		}
+	}
+	table, _ := Parse("t", "#@ shards=3\n1 5 a x\n", Config{Format: Anacron, Zone: time.LoadLocation})
+	if o := table.Entries[0].Options(); !strings.Contains(o.Degraded, "shards") {
+		t.Errorf("shards above a line of anacrontab: degraded %q, want that it has none", o.Degraded)
+	}
+}
+
+func TestLabelsAreBounded(t *testing.T) {
+	long := strings.Repeat("x", longestLabel)
+	many := "a:1"
+	for i := range mostLabels {
+		many += ",b" + strings.Repeat("b", i) + ":1"
+	}
+	for text, good := range map[string]bool{
+		long + ":" + long: true, long + "x:a": false, "a:x" + long: false, many: false, strings.TrimPrefix(many, "a:1,"): true,
+	} {
+		if _, err := parseNeed(text); (err == nil) != good {
+			t.Errorf("need=%.20s... of %d characters: got %v, want good %v", text, len(text), err, good)
+		}
+		if _, err := parsePrefer(text); (err == nil) != good {
+			t.Errorf("prefer=%.20s... of %d characters: got %v, want good %v", text, len(text), err, good)
+		}
+	}
+}
