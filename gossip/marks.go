@@ -58,7 +58,7 @@ func toRegister(o engine.Occurrence) register.Occurrence {
 }
 
 func toEngine(o register.Occurrence) engine.Occurrence {
-	return engine.Occurrence{Key: o.Key, Due: time.Unix(0, o.Due)}
+	return engine.Occurrence{Key: o.Key, Due: time.Unix(0, o.Due).UTC()}
 }
 
 // claim decides what can be decided here, and asks the others for the rest.

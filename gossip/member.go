@@ -160,11 +160,11 @@ type View struct {
 	Measured          bool // Offset is known
 	Offset            time.Duration
 	Trip              time.Duration // there and back, as measured last
-	Skewed            bool     // its clock is so far off that it should be seen to
-	Lacks             []uint64 // this host's ring jobs of which it has no equal entry
-	Extra             []uint64 // its own that this host has not, the first thousand
-	Pending           bool     // its jobs are being asked for
-	Trouble           string   // why they could not be
+	Skewed            bool          // its clock is so far off that it should be seen to
+	Lacks             []uint64      // this host's ring jobs of which it has no equal entry
+	Extra             []uint64      // its own that this host has not, the first thousand
+	Pending           bool          // its jobs are being asked for
+	Trouble           string        // why they could not be
 	Load              int
 	Keys              []uint32 // prints of its keys, the one it writes with first
 }
