@@ -700,7 +700,7 @@ func (r *Ring) newest() map[uint64]time.Time {
 	}
 	newest := make(map[uint64]time.Time, len(list))
 	for _, o := range list {
-		newest[o.Key] = time.Unix(0, o.Due)
+		newest[o.Key] = time.Unix(0, o.Due).UTC()
 	}
 	return newest
 }
