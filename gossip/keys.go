@@ -35,15 +35,14 @@ func ReadKeys(path string) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the ring's keys: %w", err)
 	}
-	keys, err := ParseKeys(b)
+	keys, err := parseKeys(b)
 	if err != nil {
 		return nil, fmt.Errorf("read the ring's keys: %s: %w", path, err)
 	}
 	return keys, nil
 }
 
-// ParseKeys reads keys as such a file has them.
-func ParseKeys(b []byte) ([][]byte, error) {
+func parseKeys(b []byte) ([][]byte, error) {
 	var keys [][]byte
 	n := 0
 	for line := range bytes.Lines(b) {

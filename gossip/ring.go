@@ -216,21 +216,16 @@ func (r *Ring) do(ctx context.Context, f func() error) error {
 	}
 }
 
-// Join brings a host back that left or was drained, and looks for members at
-// some addresses, host:port, beside the seeds.
-func (r *Ring) Join(ctx context.Context, seeds ...string) error {
+// Join brings a host back that left or was drained.
+func (r *Ring) Join(ctx context.Context) error {
 	return r.do(ctx, func() error {
 		if len(r.waiting) > 0 {
 			return errors.New("this host is about to leave the ring")
-		}
-		for _, s := range seeds {
-			r.targets["seed "+s] = &target{seed: true, addr: s}
 		}
 		if r.list == nil {
 			r.come()
 			return nil
 		}
-		r.seek()
 		if r.draining {
 			r.draining = false
 			r.own.from = r.o.Now().Add(Settle)
@@ -700,7 +695,7 @@ func (r *Ring) newest() map[uint64]time.Time {
 	}
 	newest := make(map[uint64]time.Time, len(list))
 	for _, o := range list {
-		newest[o.Key] = time.Unix(0, o.Due).UTC()
+		newest[o.Key] = time.Unix(0, o.Due)
 	}
 	return newest
 }

@@ -257,9 +257,7 @@ func (m *model) paint(now time.Time) tea.Cmd {
 	m.writing, m.wrote = true, now
 	frame := string(m.frame)
 	return func() tea.Msg {
-		if !m.pen.write(frame) {
-			return tea.QuitMsg{} // the terminal is gone, and not everybody is told by a signal
-		}
+		m.pen.write(frame)
 		return painted{}
 	}
 }

@@ -45,6 +45,9 @@ func (e *Engine) setBack(by time.Duration) {
 	e.record(job.Record{Kind: job.Stepped, Era: e.era, Detail: fmt.Sprintf("the clock was set back by %s", by.Round(time.Second))})
 	now := e.now.Wall.UnixNano()
 	for slot := range e.marks {
+		if e.jobs.isShared(int32(slot)) {
+			continue
+		}
 		e.marks[slot] = afterSetBack(e.jobs.entry(int32(slot)).Schedule, e.marks[slot], now, by)
 	}
 	e.agenda.reset(e.now.Wall)

@@ -26,7 +26,7 @@ func (e *Engine) fire() {
 		if e.jobs.family != nil {
 			e.heed(e.pending[n])
 		}
-		room -= len(e.out) - before
+		room -= max(len(e.out)-before, e.jobs.toll)
 		n++
 	}
 	e.pending = e.pending[n:]
@@ -52,7 +52,7 @@ func (l *lookup) between(s cron.Schedule, mark int64, now time.Time) occurrences
 func (e *Engine) decide(slot int32, seen *lookup) {
 	entry := e.jobs.entry(slot)
 	due := seen.between(entry.Schedule, e.marks[slot], e.now.Wall)
-	if due.empty() {
+	if due.empty() || entry.Options().Scope == crontab.ScopeRing && e.bidFor(slot, due) {
 		return
 	}
 	e.marks[slot] = due.last().UnixNano()
@@ -91,6 +91,7 @@ type firing struct {
 	run      *run         // the one that is asked anew, or nil
 	parents  []job.Parent // whose end starts it, by on=
 	detail   string       // how they ended
+	bid      *bid         // that was granted, or nil
 }
 
 // isHere tells whether host= lets a job run on a host of that name, which may be
@@ -121,6 +122,9 @@ func (e *Engine) standing(j *firing) (reason job.Reason, detail string) {
 	if !isHere(j.options, e.node) {
 		return job.OtherHost, "this is " + e.node
 	}
+	if detail = misfit(j.options, e.labels); detail != "" {
+		return job.OtherLabels, detail
+	}
 	if b, ok := e.bars[j.entry.User()]; ok {
 		return b.Reason, b.Detail
 	}
@@ -150,8 +154,15 @@ func (e *Engine) paused(j *firing) (reason job.Reason, detail string) {
 	}
 }
 
-// skipOld records what the plan leaves out. Those beyond counting come first.
+// skipOld records what the plan leaves out.
 func (e *Engine) skipOld(j *firing, due occurrences, p plan) {
+	for _, m := range leftOut(due, p) {
+		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
+	}
+}
+
+// leftOut is what the plan leaves out. Those beyond counting come first.
+func leftOut(due occurrences, p plan) (all []missed) {
 	first, count := due.first, due.older
 	pass := func(list []time.Time, reason job.Reason) {
 		count += len(list)
@@ -165,13 +176,14 @@ func (e *Engine) skipOld(j *firing, due occurrences, p plan) {
 				first = list[0]
 			}
 		}
-		e.skip(j, first, last, count, reason, lateness(e.now.Wall, last))
+		all = append(all, missed{first: first, due: last, count: count, reason: reason})
 		count = 0
 	}
 	if p.tooLate > 0 {
 		pass(due.list[:p.tooLate], job.PastDeadline)
 	}
 	pass(due.list[p.tooLate:p.missed], p.reason)
+	return all
 }
 
 func lateness(now, due time.Time) string {
@@ -181,7 +193,7 @@ func lateness(now, due time.Time) string {
 // skip records that count occurrences from first to last do not run.
 func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Reason, detail string) {
 	r := job.Record{
-		Kind: job.Decided, Job: j.id, Due: last, Era: e.era,
+		Kind: job.Decided, Job: j.id, Due: last, Era: e.eraOf(j.options),
 		Decision: job.DecideSkip, Reason: reason, Detail: detail,
 	}
 	if count > 1 {
@@ -306,8 +318,9 @@ func (e *Engine) enqueue(j *firing, due time.Time, t job.Trigger, behind string)
 
 // newRun makes the first run of a job's occurrence.
 func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
+	era := e.eraOf(j.options)
 	r := &run{options: j.options, zone: j.entry.Zone().Location(), jobs: e.jobs, slot: j.slot, forced: j.forced, Run: job.Run{
-		ID: e.nextRun, Job: j.id, Due: due, Era: e.era, Attempt: 1, Trigger: t, By: j.by,
+		ID: e.nextRun, Job: j.id, Due: due, Era: era, Attempt: 1, Trigger: t, By: j.by,
 		User: j.entry.User(), Decided: e.now.Wall, Backfill: j.backfill, Parents: j.parents, Env: j.env,
 	}}
 	switch {
@@ -315,9 +328,15 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 		r.Env = j.dead.Env
 		r.Era, r.Invocation, r.Parents = j.dead.Era, j.dead.Invocation, j.dead.Parents
 	case t == job.TriggerManual || t == job.TriggerDependency:
-		r.Invocation = job.Invocation(j.id, due, e.era, r.ID)
+		r.Invocation = job.Invocation(j.id, due, era, r.ID)
 	default:
-		r.Invocation = job.Invocation(j.id, due, e.era, 0)
+		r.Invocation = job.Invocation(j.id, due, era, 0)
+	}
+	if b := j.bid; b != nil {
+		r.Token = b.token
+		if b.orphan.Phase == Begun {
+			r.Attempt, r.Lost = max(b.orphan.Attempt, 1)+1, b.orphan.Lost+1
+		}
 	}
 	e.add(r)
 	e.watchStart(r)
@@ -329,6 +348,9 @@ func (e *Engine) add(r *run) {
 	e.live[r.ID] = r
 	e.stalled.join(r)
 	e.countFill(r, 1)
+	if e.ring != nil && r.isShared() && r.State != job.RunRunning {
+		e.ring.unbegun[r.ID] = r
+	}
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)
 }
 
@@ -352,6 +374,7 @@ func (e *Engine) remove(r *run) {
 	delete(e.live, r.ID)
 	e.stalled.leave(r)
 	e.countFill(r, -1)
+	e.ring.leave(r)
 	e.vacate(r)
 	rest := slices.DeleteFunc(e.byJob[r.Job], func(x *run) bool { return x == r })
 	if len(rest) == 0 {

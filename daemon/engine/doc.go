@@ -19,6 +19,11 @@
 // (dead.go) and the past that a backfill goes over (backfill.go) pass the same
 // gates.
 //
+// On a host in a ring the occurrences of jobs of scope=ring are first claimed
+// (turn.go), by the members in the order of rank.go: one that is granted passes
+// the same gates. The ring itself is outside: it says who there is, answers
+// claims, and tells the others how far each occurrence is.
+//
 // A daemon that is replaced while jobs run is told to Drain; what is due from
 // then on stays undecided, what waits stays waiting, and the daemon that takes
 // over finds all of it in State, with the runs that it watches as Adopted.
@@ -64,4 +69,15 @@
 //     allows.
 //  23. A backfill decides each of its occurrences once, in order, and has no more
 //     live runs than it may.
+//
+// And of rings of three to nine members that are cut in two, killed, stopped for
+// a while, joined, left and edited, with clocks that differ by less than 5 s:
+//
+//  24. With voters no occurrence is begun twice, unless if-lost=rerun asks for it.
+//  25. Each occurrence is run, or skipped for a reason, by somebody: but for those
+//     of a member that was killed when it had them. In a ring that is whole it is
+//     so exactly once, whoever comes, leaves as planned or has another entry.
+//  26. None runs on two members that saw each other, and where it ran on two that
+//     did not, both say so after that.
+//  27. A member runs what is for it, and no more.
 package engine

@@ -63,6 +63,8 @@ type Engine struct {
 	places  places
 	fills   fills
 	node    string
+	labels  map[string]string
+	ring    *ring // nil: this host is in none
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
 
@@ -104,6 +106,7 @@ type run struct {
 	hurry    bool          // the daemon waits no longer for it to end
 	dies     time.Duration // Moment.Up of KILL, once it was asked to end
 	patience bool          // a person said how long it may take to end
+	bid      *bid          // it goes on when this has been granted anew; nil: it may
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until
@@ -137,6 +140,7 @@ func New(s State) *Engine {
 // what to do, in order. now is read once by the caller.
 func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.readClock(now)
+	e.ring.notice(e)
 	e.places.left = turnsPerStep
 	for _, ev := range events {
 		e.take(ev)
@@ -144,8 +148,10 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.expire()
 	e.dispatch(nil)
 	e.fire()
+	e.bidAll()
 	e.fill()
 	e.dispatch(nil)
+	e.ring.foresee(e)
 	out := e.out
 	e.out = nil
 	return out
@@ -192,6 +198,18 @@ func (e *Engine) take(ev Event) {
 		e.redrive(ev)
 	case Bury:
 		e.bury(ev)
+	case Ring:
+		e.joined(ev)
+	case Others:
+		e.others(ev)
+	case Deprived:
+		e.deprived(ev)
+	case Orphaned:
+		e.orphaned(ev)
+	case Claimed:
+		e.claimed(ev)
+	case Doubled:
+		e.doubled(ev)
 	}
 }
 
@@ -203,7 +221,7 @@ func (e *Engine) Wake() time.Time {
 		if len(e.pending) > 0 || e.places.hasMore() || e.fills.busy {
 			return e.now.Wall
 		}
-		wake = e.sooner(e.sooner(e.agenda.next(), e.places.next), e.fills.wake)
+		wake = e.sooner(e.sooner(e.sooner(e.agenda.next(), e.places.next), e.fills.wake), e.ring.next)
 	}
 	return e.sooner(wake, e.timers.next)
 }

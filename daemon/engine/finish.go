@@ -15,6 +15,7 @@ func (e *Engine) started(ev Started) {
 	}
 	r.State, r.PID, r.Run.Started = job.RunRunning, ev.PID, e.seen(ev.At)
 	e.stalled.leave(r)
+	e.ring.begin(r)
 	e.recordRun(job.Started, "", r, "")
 	if r.options.Timeout > 0 {
 		e.timers.add(timer{at: e.now.Up + r.options.Timeout, run: r.ID, kind: timeout})

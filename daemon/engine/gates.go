@@ -76,6 +76,7 @@ func (e *Engine) start(r *run) {
 		e.recordRun(job.Ready, "", r, r.detail)
 	}
 	e.emit(e.starting(r))
+	e.progress(r, Begun)
 }
 
 // starting is the Start of a run whose job is installed.
@@ -104,6 +105,9 @@ func (e *Engine) goOn(r *run, cause job.Reason) bool {
 	if !ok {
 		e.drop(r, job.JobRemoved)
 		return false
+	}
+	if r.bid != nil { // and it goes on when that is granted
+		return true
 	}
 	j := e.firing(slot)
 	j.run = r

@@ -41,8 +41,48 @@ func (s *jobs) connect(edged []int32, stays *stay) *family {
 	}
 	known := &crontab.Graph{After: make([][]crontab.Link, len(edged)), On: make([][]crontab.Link, len(edged))}
 	names := s.keepLinks(known, stays)
+	kept := make([]bool, len(edged))
+	for at := range edged {
+		kept[at] = len(known.After[at])+len(known.On[at]) > 0
+	}
 	g := crontab.Connect(edged, s.entry, s.caller(names), known)
+	for at, child := range edged {
+		if !kept[at] {
+			s.spread(g, at, child)
+		}
+	}
 	return &family{edged, g, bonds(edged, g.After), bonds(edged, g.On)}
+}
+
+// spread lets the name of an entry with shards= mean all of them, and its faults
+// be those of each.
+func (s *jobs) spread(g *crontab.Graph, at int, child int32) {
+	if t, k, index := s.at(child); index > 0 {
+		if fault, ok := g.Faults[s.first[t]+k]; ok {
+			g.Faults[child], g.After[at], g.On[at] = fault, nil, nil
+			return
+		}
+	}
+	all := func(links []crontab.Link) []crontab.Link {
+		var more []crontab.Link
+		for n, link := range links {
+			shards := s.shardsOf(link.Parent)
+			if len(shards) > 1 && more == nil {
+				more = slices.Clone(links[:n])
+			}
+			if more == nil {
+				continue
+			}
+			for _, slot := range shards {
+				more = append(more, crontab.Link{Parent: slot, Outcomes: link.Outcomes})
+			}
+		}
+		if more == nil {
+			return links
+		}
+		return more
+	}
+	g.After[at], g.On[at] = all(g.After[at]), all(g.On[at])
 }
 
 // keepLinks takes over what the entries of a table meant before, if nobody came
@@ -128,6 +168,18 @@ func (s *jobs) caller(named map[uint64]int32) func(name string) []int32 {
 			named[key] = int32(slot)
 		}
 	}
+	shards := map[string]int32{} // the first ones of entries that have several
+	for i, sheet := range s.sheets {
+		if sheet == nil {
+			continue
+		}
+		for _, x := range sheet.shards {
+			stem := s.stem(s.first[i] + x.entry)
+			if _, ok := named[hash(string(stem))]; ok && x.index == 1 {
+				shards[string(stem)] = s.first[i] + x.entry
+			}
+		}
+	}
 	others := map[string][]int32{} // those whose name another one has
 	for _, slot := range slices.Sorted(maps.Keys(s.taken)) {
 		name := s.entry(slot).Options().Name
@@ -141,6 +193,9 @@ func (s *jobs) caller(named map[uint64]int32) func(name string) []int32 {
 		}
 		slot, ok := named[hash(name)]
 		ok = ok && slot >= 0 && string(s.id(slot)) == name
+		if first, is := shards[name]; is {
+			slot, ok = first, true
+		}
 		switch {
 		case !ok:
 			return others[name]
@@ -227,6 +282,13 @@ func (v *View) Edges(i int) (after, on []Edge) {
 		return nil, nil
 	}
 	edges := func(found []crontab.Link, written []crontab.Edge) []Edge {
+		if len(found) > len(written) { // some have shards
+			all := make([]Edge, len(found))
+			for k, link := range found {
+				all[k] = Edge{v.jobs.id(link.Parent), link.Outcomes}
+			}
+			return all
+		}
 		edges := make([]Edge, len(written))
 		for k, w := range written {
 			edges[k] = Edge{job.ID(w.Job), w.Outcomes}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
@@ -27,6 +29,11 @@ type jobs struct {
 	watch  []int32          // slots with expect=, or of whose hold channels want to know
 	unfit  map[*crontab.Options]string
 	family *family // whom after= and on= connect; nil: nobody
+
+	ring   RingMode
+	shared []int32         // slots of scope=ring, by key
+	clans  map[int32]*clan // of them, those that family connects
+	toll   int             // what to look at an occurrence costs beyond its effects: 1 if any is shared
 }
 
 // twin is an entry that is not the first one of its ID.
@@ -36,34 +43,66 @@ type twin struct {
 }
 
 // sheet is the entries of a table that more is to be asked about than when they
-// are due. It is immutable, and as long good as the table.
+// are due, by place in the table. It is immutable, and as long good as the table.
 type sheet struct {
-	once, wide, watch, edged []int32  // by place in the table
-	names                    []uint64 // hashes of the names that those of edged name
+	once, wide, watch, edged, shared []int32
+
+	names  []uint64 // hashes of the names that those of edged name
+	shards []shard  // the jobs of entries with shards=, but for the first of each: their places are behind those of the entries
+	excess []int32  // entries of which there would be too many
 }
+
+// shard is one of the jobs that shards= makes of an entry.
+type shard struct {
+	entry int32 // its place in the table
+	index int32 // from 1
+}
+
+// mostShards is how many jobs shards= may add to those of a table.
+const mostShards = 100_000
 
 func newSheet(t *crontab.Table) *sheet {
 	var s sheet
 	for k := range t.Entries {
-		o, k := t.Entries[k].Options(), int32(k)
-		if o.Period != nil {
-			s.once = append(s.once, k)
-		}
-		if o.Pool != "" && o.Slots > 1 {
-			s.wide = append(s.wide, k)
-		}
-		if o.Expect > 0 || tells(o, crontab.NoticeHeld) {
-			s.watch = append(s.watch, k)
-		}
-		if len(o.After)+len(o.On) > 0 {
-			s.edged = append(s.edged, k)
+		o := t.Entries[k].Options()
+		s.list(int32(k), o)
+		switch more := o.Shards - 1; {
+		case more <= 0:
+		case len(s.shards)+more > mostShards:
+			s.excess = append(s.excess, int32(k))
+		default:
+			for n := range more {
+				s.shards = append(s.shards, shard{int32(k), int32(n + 1)})
+			}
 		}
 	}
-	if len(s.once)+len(s.wide)+len(s.watch)+len(s.edged) == 0 {
+	for at, x := range s.shards {
+		s.list(int32(len(t.Entries)+at), t.Entries[x.entry].Options())
+	}
+	if len(s.once)+len(s.wide)+len(s.watch)+len(s.edged)+len(s.shared)+len(s.shards)+len(s.excess) == 0 {
 		return nil
 	}
 	s.names = namedBy(t, s.edged)
 	return &s
+}
+
+// list puts a job where it belongs.
+func (s *sheet) list(k int32, o *crontab.Options) {
+	if o.Period != nil {
+		s.once = append(s.once, k)
+	}
+	if o.Pool != "" && o.Slots > 1 {
+		s.wide = append(s.wide, k)
+	}
+	if o.Expect > 0 || tells(o, crontab.NoticeHeld) {
+		s.watch = append(s.watch, k)
+	}
+	if len(o.After)+len(o.On) > 0 {
+		s.edged = append(s.edged, k)
+	}
+	if o.Scope == crontab.ScopeRing {
+		s.shared = append(s.shared, k)
+	}
 }
 
 // namedBy is the hashes of the names that entries of a table name, in order.
@@ -71,6 +110,9 @@ func namedBy(t *crontab.Table, edged []int32) []uint64 {
 	names := map[uint64]bool{}
 	read := map[*crontab.Edge]bool{} // a default may name a thousand jobs above very many entries
 	for _, k := range edged {
+		if int(k) >= len(t.Entries) { // a shard, whose entry was there before
+			break
+		}
 		o := t.Entries[k].Options()
 		for _, edges := range [][]crontab.Edge{o.After, o.On} {
 			if len(edges) == 0 || read[&edges[0]] {
@@ -94,7 +136,11 @@ func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 		s.settle(stays)
 		stays = nil
 	}
-	s.family = s.connect(s.gather(), stays)
+	edged, shared := s.gather()
+	if s.family = s.connect(edged, stays); len(shared) > 0 {
+		s.part()
+		s.share(shared)
+	}
 	return s
 }
 
@@ -119,16 +165,24 @@ func (s *jobs) number(before *jobs) *stay {
 	slots := 0
 	for i, t := range s.tables {
 		s.first[i] = int32(slots)
-		slots += len(t.Entries)
-		at, same := places[t]
-		if !same {
+		if at, same := places[t]; same {
+			stays.from[i], stays.to[at], s.sheets[i] = at, i, before.sheets[at]
+		} else {
 			stays.from[i], s.sheets[i] = -1, newSheet(t)
-			continue
 		}
-		stays.from[i], stays.to[at], s.sheets[i] = at, i, before.sheets[at]
+		slots += int(s.size(i))
 	}
 	s.keys = make([]uint64, slots)
 	return stays
+}
+
+// size is how many jobs a table has.
+func (s *jobs) size(table int) int32 {
+	n := int32(len(s.tables[table].Entries))
+	if sheet := s.sheets[table]; sheet != nil {
+		n += int32(len(sheet.shards))
+	}
+	return n
 }
 
 // now is the slot that an entry of before has, if it stays.
@@ -140,8 +194,9 @@ func (s *jobs) now(slot int32, stays *stay) (now int32, ok bool) {
 	return slot - stays.before.first[at] + s.first[stays.to[at]], true
 }
 
-// gather lists what the sheets list, and returns the slots with edges.
-func (s *jobs) gather() (edged []int32) {
+// gather lists what the sheets list, and returns the slots with edges and those
+// of scope=ring.
+func (s *jobs) gather() (edged, shared []int32) {
 	for i, sheet := range s.sheets {
 		if sheet == nil {
 			continue
@@ -153,22 +208,22 @@ func (s *jobs) gather() (edged []int32) {
 			return to
 		}
 		s.once, s.wide, s.watch = slots(s.once, sheet.once), slots(s.wide, sheet.wide), slots(s.watch, sheet.watch)
-		edged = slots(edged, sheet.edged)
+		edged, shared = slots(edged, sheet.edged), slots(shared, sheet.shared)
 		for _, k := range sheet.once {
-			e := &s.tables[i].Entries[k]
+			e := s.entry(s.first[i] + k)
 			id := e.Options().Period.ID
 			s.daily[id] = s.daily[id] || anacronLine(e)
 		}
 	}
-	return edged
+	return edged, shared
 }
 
 // settle settles the identity of all slots.
 func (s *jobs) settle(stays *stay) {
 	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
 	seen := make(map[uint64]int32, len(s.keys))
-	for i, t := range s.tables {
-		for k := range int32(len(t.Entries)) {
+	for i := range s.tables {
+		for k := range s.size(i) {
 			var natural uint64
 			if at := stays.from[i]; at >= 0 {
 				natural = stays.before.natural(stays.before.first[at] + k)
@@ -203,28 +258,26 @@ func (s *jobs) settleNew(stays *stay) bool {
 		if i >= 0 {
 			continue
 		}
-		for k := range before.tables[at].Entries {
-			slot := before.first[at] + int32(k)
-			touched[before.keys[slot]], touched[before.natural(slot)] = true, true
+		for k := range before.size(at) {
+			before.touch(before.first[at]+k, touched)
 		}
 	}
 	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
 	seen := map[uint64]int32{}
-	for i, t := range s.tables {
+	for i := range s.tables {
 		if from[i] >= 0 {
 			continue
 		}
-		for k := range t.Entries {
-			slot := s.first[i] + int32(k)
-			s.name(slot, 0, seen)
-			touched[s.keys[slot]], touched[s.natural(slot)] = true, true
+		for k := range s.size(i) {
+			s.name(s.first[i]+k, 0, seen)
+			s.touch(s.first[i]+k, touched)
 		}
 	}
 	for i, at := range from {
 		if at < 0 {
 			continue
 		}
-		kept := before.keys[before.first[at]:][:len(s.tables[i].Entries)]
+		kept := before.keys[before.first[at]:][:s.size(i)]
 		for _, key := range kept {
 			if touched[key] {
 				return false
@@ -233,6 +286,14 @@ func (s *jobs) settleNew(stays *stay) bool {
 		copy(s.keys[s.first[i]:], kept)
 	}
 	return s.keepTwins(stays)
+}
+
+// touch notes what a slot is called by.
+func (s *jobs) touch(slot int32, touched map[uint64]bool) {
+	touched[s.keys[slot]], touched[s.natural(slot)] = true, true
+	if s.entry(slot).Options().Shards > 1 {
+		touched[hash(string(s.stem(slot)))] = true
+	}
 }
 
 // keepTwins takes over those of before who stay, unless one of those that are
@@ -261,7 +322,7 @@ func (s *jobs) carried(before *jobs) []int32 {
 	known := before.places()
 	for i, t := range s.tables {
 		at, same := known[t]
-		for k := range int32(len(t.Entries)) {
+		for k := range s.size(i) {
 			slot := s.first[i] + k
 			if from[slot] = -1; same && s.keys[slot] == before.keys[before.first[at]+k] {
 				from[slot] = before.first[at] + k
@@ -312,8 +373,20 @@ func (s *jobs) name(slot int32, natural uint64, seen map[uint64]int32) {
 func (s *jobs) len() int32 { return int32(len(s.keys)) }
 
 func (s *jobs) entry(slot int32) *crontab.Entry {
-	t := s.table(slot)
-	return &s.tables[t].Entries[slot-s.first[t]]
+	t, k, _ := s.at(slot)
+	return &s.tables[t].Entries[k]
+}
+
+// at is the table of a slot, the place of its entry there, and which of the
+// entry's shards it is.
+func (s *jobs) at(slot int32) (table int, k, index int32) {
+	table = s.table(slot)
+	k = slot - s.first[table]
+	if n := int32(len(s.tables[table].Entries)); k >= n {
+		x := s.sheets[table].shards[k-n]
+		return table, x.entry, x.index
+	}
+	return table, k, 0
 }
 
 // table is the place of the table that a slot is of.
@@ -322,6 +395,16 @@ func (s *jobs) table(slot int32) int {
 }
 
 func (s *jobs) id(slot int32) job.ID {
+	stem := s.stem(slot)
+	if s.entry(slot).Options().Shards <= 1 {
+		return stem
+	}
+	_, _, index := s.at(slot)
+	return stem + job.ID("#"+strconv.Itoa(int(index)))
+}
+
+// stem is what all shards of an entry are called.
+func (s *jobs) stem(slot int32) job.ID {
 	e := s.entry(slot)
 	if name := e.Options().Name; name != "" && s.twins[slot].ordinal == 0 {
 		return job.ID(name)
@@ -329,12 +412,27 @@ func (s *jobs) id(slot int32) job.ID {
 	return job.DeriveID(e.Table().Name, e.User(), e.Command(), s.twins[slot].ordinal)
 }
 
+// shardsOf is the slots of all shards of the entry whose first one a slot is.
+func (s *jobs) shardsOf(slot int32) []int32 {
+	t, k, index := s.at(slot)
+	if index > 0 || s.entry(slot).Options().Shards <= 1 {
+		return []int32{slot}
+	}
+	all := []int32{slot}
+	shards := s.sheets[t].shards
+	at, _ := slices.BinarySearchFunc(shards, k, func(x shard, k int32) int { return cmp.Compare(x.entry, k) })
+	for ; at < len(shards) && shards[at].entry == k; at++ {
+		all = append(all, s.first[t]+int32(len(s.tables[t].Entries)+at))
+	}
+	return all
+}
+
 // options are the entry's own, but for an entry whose name is taken: it is held
 // if the other one is of the same hand, and else runs without the name; and for
 // one whose edges are at fault, which is held.
 func (s *jobs) options(slot int32) *crontab.Options {
 	o := s.entry(slot).Options()
-	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o], alone(o)); why != "" && o.Held == "" {
+	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o], shardFault(o), ringFault(s.entry(slot), o, s.ring)); why != "" && o.Held == "" {
 		held := *o
 		held.Held = why
 		return &held
@@ -376,6 +474,11 @@ func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Dir: e.Dir(), Env: e.Env(),
 		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
 	}
+	if o.Shards > 1 {
+		_, index, _ := strings.Cut(string(id), "#")
+		j.Shard, _ = strconv.Atoi(index)
+		j.Shards = o.Shards
+	}
 	if len(o.Items) > 0 {
 		j.Options = make(map[string]string, len(o.Items))
 		for _, it := range o.Items {
@@ -383,19 +486,6 @@ func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 		}
 	}
 	return j
-}
-
-// alone is why a host that is in no ring must not run an entry, or "".
-func alone(o *crontab.Options) string {
-	switch {
-	case o.Scope == crontab.ScopeRing:
-		return "scope=ring: this host is in no ring"
-	case len(o.Need) > 0:
-		return "need=: this host has no labels"
-	case o.Shards > 1:
-		return "shards=: an occurrence has one run in this version"
-	}
-	return ""
 }
 
 // hash is FNV-1a, 64 bits, written out because a host may have a million IDs

@@ -71,7 +71,7 @@ func drawn(t *testing.T, rng *rand.Rand) *crontab.Table {
 		if rng.IntN(6) == 0 {
 			fmt.Fprintf(&b, "#@ after=%s\n", name())
 		}
-		option := []string{"pool=p slots=2", "on=" + name(), "expect=1h", "retry=1"}[rng.IntN(4)]
+		option := []string{"pool=p slots=2", "on=" + name(), "expect=1h", "retry=1", "shards=3", "scope=ring", "scope=ring shards=2"}[rng.IntN(7)]
 		if rng.IntN(3) == 0 {
 			fmt.Fprintf(&b, "#@ %s\n", option)
 		}

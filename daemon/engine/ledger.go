@@ -34,6 +34,9 @@ func (e *Engine) setLedger(l job.Ledger) {
 // conclude draws the consequences of a run that ended or was dropped: another
 // attempt, or what the end of its occurrence means to the job and to others.
 func (e *Engine) conclude(r *run) {
+	if r.Verdict != job.VerdictRetry && r.Reason != job.OtherMember {
+		e.progress(r, Over)
+	}
 	switch {
 	case r.Verdict == job.VerdictRetry:
 		e.retry(r)

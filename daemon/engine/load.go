@@ -16,12 +16,13 @@ import (
 type past struct {
 	spec uint64
 	mark int64
+	ever int64 // the newest that was decided in any era: that of a ring job
 }
 
 // load replaces all tables.
 func (e *Engine) load(ev Load) {
 	tables, first := ev.Tables, e.memory != nil
-	e.node = ev.Node
+	e.node, e.labels = ev.Node, ev.Labels
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
 	}
@@ -33,8 +34,11 @@ func (e *Engine) load(ev Load) {
 	}
 	late := e.agenda.due(e.now.Wall, e.pending)
 	next.judgePools(ev.Limits)
-	next.unfit = ev.Unfit
+	next.unfit, next.ring = ev.Unfit, ev.Ring
+	holds := next.holdings()
+	told := slices.Equal(holds, e.jobs.holdings())
 	e.jobs, e.marks = next, marks
+	e.enroll(ev.Ring)
 	e.locate()
 	e.forgetParents()
 	e.measure(ev.Limits)
@@ -43,6 +47,9 @@ func (e *Engine) load(ev Load) {
 	if changed || first {
 		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
 		e.emit(e.roster())
+	}
+	if !told {
+		e.emit(Holdings{holds})
 	}
 	if first {
 		if e.memory.Booted {
@@ -91,6 +98,8 @@ func (e *Engine) marksOf(next *jobs, from []int32) (marks []int64, fresh []int32
 			}
 		case !same:
 			marks[slot] = afterEdit(p.mark, now)
+		case entry.Options().Scope == crontab.ScopeRing:
+			marks[slot] = max(p.mark, p.ever)
 		case late:
 			marks[slot] = afterSetBack(s, p.mark, now, e.awaited.lastSeen.Sub(e.now.Wall))
 		case e.memory != nil: // the clock may have been set while no daemon ran
@@ -177,7 +186,7 @@ func (e *Engine) remember(from []int32) map[uint64]past {
 	specs, m := specHashes{}, map[uint64]past{}
 	for slot, key := range e.jobs.keys {
 		if !carried[slot] {
-			m[key] = past{specs.of(e.jobs.entry(int32(slot)).Schedule), e.marks[slot]}
+			m[key] = past{spec: specs.of(e.jobs.entry(int32(slot)).Schedule), mark: e.marks[slot]}
 		}
 	}
 	return m
@@ -188,12 +197,15 @@ func (e *Engine) remember(from []int32) map[uint64]past {
 func (s *State) past() map[uint64]past {
 	m := make(map[uint64]past, len(s.Known))
 	for _, k := range s.Known {
-		m[k.Key] = past{k.Spec, k.Since.UnixNano()}
+		m[k.Key] = past{spec: k.Spec, mark: k.Since.UnixNano()}
 	}
 	for _, mk := range s.Marks {
 		key := hash(string(mk.Job))
-		if p, ok := m[key]; ok && mk.Era == s.Era {
-			p.mark = max(p.mark, mk.Due.UnixNano())
+		if p, ok := m[key]; ok {
+			p.ever = mk.Due.UnixNano()
+			if mk.Era == s.Era {
+				p.mark = max(p.mark, p.ever)
+			}
 			m[key] = p
 		}
 	}
@@ -397,6 +409,17 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
 	e.add(r)
 	e.watchStart(r)
+	if e.reclaim(r); r.bid != nil {
+		r.bid.since = lastSeen
+		return
+	}
+	e.goOnWaiting(r, lastSeen)
+}
+
+// goOnWaiting lets a run that was taken back wait for what it waited for.
+func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
+	old := r.Run
+	slot, _ := e.slotOf(r)
 	if old.Reason == job.WaitsForParents { // see reconsider
 		e.giveUpLater(r)
 		return

@@ -36,6 +36,7 @@ func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, de
 // judgePools finds the entries that can never start, as they ask for more
 // slots than their pool has: it has one at least.
 func (s *jobs) judgePools(l Limits) {
+	s.short = s.judgeShards()
 	type ask struct {
 		hand, pool string
 		slots      int

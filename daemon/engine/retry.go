@@ -20,7 +20,7 @@ func (e *Engine) retry(failed *run) {
 		ID: e.nextRun, Job: failed.Job, Due: failed.Due, Era: failed.Era,
 		Attempt: failed.Attempt + 1, Lost: failed.Lost, Trigger: job.TriggerRetry, By: failed.By, User: failed.User,
 		Invocation: failed.Invocation, Decided: e.now.Wall,
-		Parents: failed.Parents, Backfill: failed.Backfill, Env: failed.Env,
+		Parents: failed.Parents, Backfill: failed.Backfill, Env: failed.Env, Token: failed.Token,
 	}}
 	var wait time.Duration
 	if failed.reruns() {
@@ -33,6 +33,9 @@ func (e *Engine) retry(failed *run) {
 	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
 	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String()) // its occurrence was decided before
 	e.timers.add(timer{at: e.now.Up + wait, run: r.ID, kind: waitOver})
+	if failed.Outcome.Kind == job.Lost { // others may have run it again meanwhile
+		e.reclaim(r)
+	}
 }
 
 // again is why an attempt starts that waited for its time.

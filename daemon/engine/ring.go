@@ -74,6 +74,13 @@ type Ring struct {
 // Others says that other members took occurrences.
 type Others struct{ Occurrences []Occurrence }
 
+// Deprived says that a member took occurrences that this one took too, as they
+// did not see each other, and that this one, which has not begun them, must not.
+type Deprived struct {
+	Occurrences []Occurrence
+	By          string
+}
+
 // Orphaned says that occurrences were taken by a member that is gone, without
 // being over as far as anybody knows.
 type Orphaned struct {
@@ -142,6 +149,7 @@ type Progress struct {
 
 func (Ring) event()     {}
 func (Others) event()   {}
+func (Deprived) event() {}
 func (Orphaned) event() {}
 func (Claimed) event()  {}
 func (Doubled) event()  {}

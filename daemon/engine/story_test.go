@@ -42,6 +42,17 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	fillstop ID                 a backfill is stopped
 //	drain, abandon              the daemon is told to stop; undrain: it goes on
 //	next JOB [N]                what is planned
+//	ring MODE [KEY:VALUE ...]   what the configuration says from the next load on: available or strict, and this host's labels
+//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB] ... [newest=JOB@T] [barred=WHY]
+//	                            the ring as it is now; box is this host
+//	claim JOB T granted[=TOKEN] | refused=MEMBER | unknown
+//	                            what becomes of a claim
+//	took JOB T                  another member took an occurrence
+//	gone MEMBER JOB T taken|begun
+//	                            a member is gone that took one
+//	deprived, doubled JOB T MEMBER
+//	                            a member took one too, or ran it too
+//	owner JOB T                 whose an occurrence is
 //	redrive N, drop N           somebody asks it of the dead letter of run N
 //	trouble JOB                 what views say is wrong with it
 func TestStories(t *testing.T) {
@@ -272,6 +283,16 @@ func (s *story) command(words []string, body string) {
 		s.backfill(words[1:])
 	case "fillstop":
 		w.step(StopBackfill{ID: int64(s.run(words[1])), By: "ann", Token: 1})
+	case "ring":
+		s.ring(words[1:])
+		return
+	case "members":
+		s.members(words[1:])
+	case "claim", "took", "gone", "deprived", "doubled":
+		s.ringEvent(words)
+	case "owner":
+		s.owner(job.ID(words[1]), s.time(words[2]))
+		return
 	case "drain":
 		w.step(Drain{})
 	case "undrain":
@@ -283,6 +304,106 @@ func (s *story) command(words []string, body string) {
 	}
 	w.step()
 	w.settle()
+}
+
+func (s *story) ring(words []string) {
+	s.w.ring, s.w.labels = map[string]RingMode{"none": NoRing, "available": Available, "strict": Strict}[words[0]], map[string]string{}
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, ":")
+		s.w.labels[key] = value
+	}
+}
+
+func (s *story) members(words []string) {
+	m, newest := &Membership{Self: "box"}, map[uint64]time.Time{}
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "barred":
+			m.Barred = value
+			continue
+		case "newest":
+			id, at, _ := strings.Cut(value, "@")
+			newest[hash(id)] = s.time(at)
+			continue
+		}
+		parts := strings.Split(word, ",")
+		x := Member{
+			ID: parts[0], Name: parts[0] + ".example.org", Weight: 1,
+			Labels: map[string]string{}, Lacks: map[uint64]bool{}, Differ: map[uint64]bool{},
+		}
+		for _, part := range parts[1:] {
+			if label, value, ok := strings.Cut(part, ":"); ok && !strings.Contains(label, "=") {
+				x.Labels[label] = value
+				continue
+			}
+			key, value, _ := strings.Cut(part, "=")
+			switch key {
+			case "from":
+				x.From = s.time(value)
+			case "until":
+				x.Until = s.time(value)
+			case "lacks":
+				x.Lacks[hash(value)] = true
+			case "differs":
+				x.Lacks[hash(value)], x.Differ[hash(value)] = true, true
+			default:
+				s.t.Fatalf("story: no such word of a member: %s", part)
+			}
+		}
+		m.Members = append(m.Members, x)
+	}
+	s.w.step(Ring{m, newest})
+}
+
+func (s *story) ringEvent(words []string) {
+	if words[0] == "gone" {
+		o := Occurrence{hash(words[2]), s.time(words[3])}
+		phase := map[string]Phase{"taken": Taken, "begun": Begun}[words[4]]
+		s.w.step(Orphaned{words[1], []Orphan{{Occurrence: o, Phase: phase, Attempt: int(phase - Taken)}}})
+		return
+	}
+	o := Occurrence{hash(words[1]), s.time(words[2])}
+	switch words[0] {
+	case "took":
+		s.w.step(Others{[]Occurrence{o}})
+	case "deprived":
+		s.w.step(Deprived{[]Occurrence{o}, words[3]})
+	case "doubled":
+		s.w.step(Doubled{o, words[3], 7})
+	case "claim":
+		c := Claimed{Occurrence: o}
+		grant, value, _ := strings.Cut(words[3], "=")
+		switch grant {
+		case "granted":
+			c.Grant = Granted
+			if value != "" {
+				c.Token = uint64(s.run(value))
+			}
+		case "refused":
+			c.Grant, c.By = Refused, value
+		case "unknown":
+			c.Grant = Unknown
+		}
+		s.w.step(c)
+	}
+}
+
+func (s *story) owner(id job.ID, at time.Time) {
+	v := s.w.engine.View()
+	i, _ := v.Find(id)
+	owner, ok := v.Owner(i, at)
+	if !ok {
+		fmt.Fprintln(s.out, "  nobody knows")
+		return
+	}
+	for k, c := range owner.Members {
+		if c.Against != "" {
+			fmt.Fprintf(s.out, "  -  %s: %s\n", c.ID, c.Against)
+		} else {
+			fmt.Fprintf(s.out, "  %d  %s\n", k, c.ID)
+		}
+	}
 }
 
 func (s *story) ask(words []string) {

@@ -24,13 +24,17 @@ type View struct {
 	fills    []job.Backfill
 	over     Overflow
 	troubles map[owned]Trouble
+	labels   map[string]string
+	seats    *seats // nil: nothing is known of a ring
+	bids     []Bid
 }
 
 // View returns the world as of the last Step.
 func (e *Engine) View() *View {
-	v := &View{now: e.now, draining: e.draining, node: e.node, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, fills: e.fills.list(), over: e.places.over,
+	v := &View{now: e.now, draining: e.draining, node: e.node, jobs: e.jobs, holds: e.holds, bars: e.bars, stamps: e.stamps, labels: e.labels, fills: e.fills.list(), over: e.places.over,
 		troubles: e.troubles}
 	e.shown, e.lent = true, true
+	e.ring.show(v)
 	v.live = make([]*job.Run, 0, len(e.live))
 	for _, r := range e.live {
 		v.live = append(v.live, r.recorded)
@@ -113,7 +117,7 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 // Planned reports that occurrences of job i are to run, but for a pause.
 func (v *View) Planned(i int) bool {
 	o := v.jobs.options(int32(i))
-	if !o.Enabled || o.Held != "" || !isHere(o, v.node) {
+	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != crontab.ScopeRing {
 		return false
 	}
 	_, barred := v.BarOf(i)
@@ -174,7 +178,7 @@ func (v *View) SameJobs(o *View) bool { return v.jobs == o.jobs }
 // SameRules reports that, but for pauses, runs and troubles, the same is to be
 // said of all jobs in both views.
 func (v *View) SameRules(o *View) bool {
-	return v.jobs == o.jobs && v.node == o.node && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
+	return v.jobs == o.jobs && v.node == o.node && v.seats == o.seats && v.draining == o.draining && maps.Equal(v.bars, o.bars) && maps.Equal(v.stamps, o.stamps)
 }
 
 // Options is the options of job i as they count: an entry that may not run is

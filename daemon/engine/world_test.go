@@ -39,6 +39,9 @@ type world struct {
 
 	family crontab.Family
 	limits Limits
+	node   string
+	labels map[string]string
+	ring   RingMode
 
 	checking map[job.RunID]bool // commands of if= that have not answered
 	running  map[job.RunID]process
@@ -51,7 +54,7 @@ type world struct {
 
 func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	return &world{
-		t: t, now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
+		t: t, node: "box.example.org", now: Moment{Wall: at.UTC(), Up: time.Hour}, zone: zone, seed: 1,
 		state: State{Holds: job.Holds{}, Stamps: map[string]crontab.Day{}},
 		marks: map[job.ID]job.Mark{}, live: map[job.RunID]job.Run{}, dead: map[job.RunID]job.Run{},
 		ledgers: map[owned]job.Ledger{}, ran: map[job.ID][]job.Run{}, running: map[job.RunID]process{}, checking: map[job.RunID]bool{},
@@ -142,7 +145,9 @@ func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 }
 
 // load is the event that says what the tables and the configuration are.
-func (w *world) load() Load { return Load{Tables: w.tables, Limits: w.limits, Node: "box.example.org"} }
+func (w *world) load() Load {
+	return Load{Tables: w.tables, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
+}
 
 // adopt lists the processes that the next daemon watches. Others it never
 // hears of again.
@@ -317,10 +322,30 @@ func (w *world) tell(e Effect) string {
 		return fmt.Sprintf("  check %d %s", e.Run.ID, e.Command)
 	case Tell:
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
+	case Claim:
+		return w.tellClaim(e)
+	case Progress:
+		slot, _ := w.engine.jobs.sharedBy(e.Key)
+		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.id(slot), w.clock(e.Due))
+	case Holdings:
+		return fmt.Sprintf("  hold %d", len(e.Holdings))
 	case Roster, Ledger:
 		return ""
 	}
 	return fmt.Sprintf("  %T", e)
+}
+
+func (w *world) tellClaim(c Claim) string {
+	line := fmt.Sprintf("%s claim %s %s rank=%d", w.clock(w.now.Wall), c.Job, w.clock(c.Due), c.Rank)
+	for _, x := range []struct {
+		is   bool
+		word string
+	}{{c.Late, " late"}, {c.Again, " again"}, {c.Ledger, " ledger"}} {
+		if x.is {
+			line += x.word
+		}
+	}
+	return line
 }
 
 func (w *world) tellRecord(r job.Record) string {

@@ -24,6 +24,8 @@ type Job struct {
 	Stdin    string            `json:"stdin,omitempty"`
 	Dir      string            `json:"dir,omitempty"`     // where it starts if not at home: then /bin/sh runs it, as under anacron
 	Env      []string          `json:"env,omitempty"`     // NAME=value, in table order
+	Shard    int               `json:"shard,omitempty"`   // of Shards, from 0
+	Shards   int               `json:"shards,omitempty"`  // jobs that shards= makes of the entry; 0: it makes one
 	Options  map[string]string `json:"options,omitempty"` // effective #@ options as written
 	Disabled bool              `json:"disabled,omitempty"`
 	Held     string            `json:"held,omitempty"`     // why the entry may not run: a guard that cannot be followed

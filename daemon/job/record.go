@@ -39,7 +39,7 @@ func (r *Record) DecidesOccurrence() bool {
 		return r.Backfill == nil && r.Reason != AlreadyProcessed
 	}
 	switch r.Run.Trigger {
-	case TriggerClock, TriggerBoot, TriggerCatchup, TriggerDependency:
+	case TriggerClock, TriggerBoot, TriggerCatchup, TriggerDependency, TriggerRetry: // the last one by if-lost=rerun, after another host's
 		return true
 	}
 	return false
@@ -64,6 +64,7 @@ const (
 	Filled   RecordKind = "filled"  // a backfill was begun, has gone on, or is over
 	Redrove  RecordKind = "redrove" // Run was run again, and is no dead letter any more: Detail names the new run
 	Buried   RecordKind = "buried"  // Run, a dead letter, was discarded
+	Doubled  RecordKind = "doubled" // another member of the ring ran the occurrence too
 	Acked    RecordKind = "acked"   // a person has seen that the job failed
 	Unacked  RecordKind = "unacked" // and has taken that back
 	Up       RecordKind = "up"      // the daemon started
@@ -130,6 +131,12 @@ const (
 	ParentMissed     Reason = "parent-missed"
 	AlreadyProcessed Reason = "already-processed" // --reprocess of a backfill leaves it out
 
+	OtherLabels  Reason = "other-labels" // need=, avoid=
+	OtherMember  Reason = "other-member"
+	NoMember     Reason = "no-member"
+	NoQuorum     Reason = "no-quorum"
+	MemberBarred Reason = "member-barred" // this one, for instance as its clock is off
+
 	WaitsForParents Reason = "waits-for-parents"
 	WaitsForCheck   Reason = "waits-for-check"
 	WaitsForPlace   Reason = "waits-for-place" // of a pool, or under max-running
@@ -176,6 +183,11 @@ var sentences = map[Reason]string{
 	NoAccount:        "The account that it runs as does not exist.",
 	AccountRefused:   "The account that it runs as may not run jobs.",
 	OtherHost:        "host= names other hosts than this one.",
+	OtherLabels:      "need= and avoid= leave this host out.",
+	OtherMember:      "Another member of the ring took it while this one was gone.",
+	NoMember:         "No member of the ring may run it.",
+	NoQuorum:         "The ring had no quorum to say whose it was, and a newer one waits for that.",
+	MemberBarred:     "This member takes nothing of the ring now, and leaves it to the others.",
 	TooMany:          "As many runs as max-instances= allows were going.",
 	QueueOverflow:    "As many runs waited for a place as queue-max of the configuration allows.",
 	TooManyWait:      "As many runs of the account waited to start as one account may have.",

@@ -38,6 +38,7 @@ type Run struct {
 	Usage      Usage     `json:"usage,omitzero"`
 	Parents    []Parent  `json:"parents,omitempty"`  // the runs that after= waited for, or that on= started it for
 	Backfill   int64     `json:"backfill,omitempty"` // the Backfill that it is of
+	Token      uint64    `json:"token,omitempty"`    // of a ring with voters: each grant's is larger than those before it
 	Env        []string  `json:"env,omitempty"`      // NAME=value, which who asked for it had it have beside its table's
 	Stop       *Stop     `json:"stop,omitempty"`     // how a person had it ended
 }

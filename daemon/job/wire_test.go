@@ -21,7 +21,7 @@ func TestWireForm(t *testing.T) {
 		Started: at, Ended: at.Add(time.Minute), PID: 4711, User: "root",
 		Outcome: Outcome{Kind: TimedOut, Code: 1, Signal: 15, Error: "why"},
 		Verdict: VerdictDead, Usage: Usage{CPU: time.Second, Memory: 1 << 20, Read: 3, Write: 4},
-		Parents: []Parent{{Job: "dump", Run: 4212, Verdict: VerdictOK}}, Backfill: 7,
+		Parents: []Parent{{Job: "dump", Run: 4212, Verdict: VerdictOK}}, Backfill: 7, Token: 9,
 		Env: []string{"FULL=yes"}, Stop: &Stop{By: "ann", At: at, Signal: "HUP", Grace: 5 * time.Second},
 	}
 	ack := Ack{Run: 4213, At: at, By: "ann", Reason: "known"}
@@ -32,7 +32,7 @@ func TestWireForm(t *testing.T) {
 	for _, noun := range []any{
 		Job{
 			ID: "backup", Table: "/etc/crontab", Line: 17, User: "root", Schedule: "30 2 * * *", Zone: "Europe/Berlin",
-			Command: "backup", Stdin: "text\n", Dir: "/", Env: []string{"MAILTO=ops"}, Options: map[string]string{"retry": "3"},
+			Command: "backup", Stdin: "text\n", Dir: "/", Env: []string{"MAILTO=ops"}, Shard: 1, Shards: 2, Options: map[string]string{"retry": "3"},
 			Disabled: true, Held: "why", Degraded: "what",
 		},
 		Status{Job: Job{ID: "backup"}, State: StateFailing, Next: at, Hold: &hold, Running: []Run{{ID: 1}}, Last: &run, Recent: []Run{{ID: 2}}, Trouble: "what", Ack: &ack},
@@ -103,12 +103,13 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterPlace, Backfilled, Redriven, Rerun, OtherHost, TooMany,
 		QueueOverflow, TooManyWait, Broken, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
 		WaitsForParents, WaitsForCheck, WaitsForPlace, OverMemory, OverTasks,
+		OtherLabels, OtherMember, NoMember, NoQuorum, MemberBarred,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(sentences) != 51 {
+	if len(sentences) != 56 {
 		t.Errorf("%d sentences; list the new reason here too", len(sentences))
 	}
 }

@@ -117,7 +117,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return api.StepParents
 	case job.WaitsForPlace, job.QueueOverflow, job.TooManyWait:
 		return api.StepPlace
-	case job.OtherHost:
+	case job.OtherHost, job.OtherLabels, job.OtherMember, job.NoMember, job.NoQuorum, job.MemberBarred:
 		return api.StepNode
 	}
 	return api.StepGate

@@ -59,7 +59,7 @@ func (e *environment) get(name string) string {
 // among cron's, one in /etc/environment has no effect, as in the crons before.
 // The daemon's own environment has no part in it.
 func (s *Spawner) environ(start *engine.Start, who account.Account, base []string) environment {
-	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 18
+	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 19
 	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
 	e.setAll(base)
 	e.set("SHELL", "/bin/sh")
@@ -93,8 +93,11 @@ func (s *Spawner) describeRun(e *environment, start *engine.Start) {
 	e.set("CRONRING_ATTEMPT", strconv.Itoa(run.Attempt))
 	e.set("CRONRING_TRIGGER", string(run.Trigger))
 	e.set("CRONRING_NODE", s.options.Node)
-	e.set("CRONRING_SHARD", "0")
-	e.set("CRONRING_SHARDS", "1")
+	e.set("CRONRING_SHARD", strconv.Itoa(start.Job.Shard))
+	e.set("CRONRING_SHARDS", strconv.Itoa(max(start.Job.Shards, 1)))
+	if run.Token != 0 {
+		e.set("CRONRING_FENCING_TOKEN", strconv.FormatUint(run.Token, 10))
+	}
 	e.set("CRONRING_LAST_SUCCESS", instant(start.LastSuccess))
 	e.set("CRONRING_PARENTS", parents(run.Parents))
 	e.set("TRACEPARENT", traceparent(s.options.Node, run))

@@ -102,8 +102,9 @@ func TestChildSeesWhatCronPromises(t *testing.T) {
 		s.Job.Env = []string{"SHELL=" + binary, "HOME=" + dir, "TZ=Asia/Tokyo", "X=1", "X=2", "LOGNAME=evil", "USER=evil", "CRONRING_JOB=evil", "CRONRING_NODE=evil", "TRACEPARENT=evil", "E="}
 		s.Run.Invocation = "0123456789abcdef0123456789abcdef"
 		s.Run.Env = []string{"FULL=yes", "X=3", "TZ=Asia/Seoul"}
-		s.Run.Attempt = 2
+		s.Run.Attempt, s.Run.Token = 2, 9
 		s.Run.Trigger = job.TriggerRetry
+		s.Job.Shard, s.Job.Shards = 1, 4
 	})
 	got := decode[report](t, r.await(id))
 	me := ownName()
@@ -111,7 +112,7 @@ func TestChildSeesWhatCronPromises(t *testing.T) {
 		"SHELL=" + binary, "HOME=" + dir, "PATH=/usr/bin:/bin", "TZ=Asia/Seoul", "X=3", "FULL=yes", "LOGNAME=" + me, "USER=" + me,
 		"CRONRING_JOB=nightly", "E=", "CRONRING_INVOCATION_ID=0123456789abcdef0123456789abcdef", "CRONRING_RUN_ID=1",
 		"CRONRING_DUE=2023-11-14T22:13:20Z", "CRONRING_DUE_LOCAL=2023-11-14T17:13:20-05:00",
-		"CRONRING_ATTEMPT=2", "CRONRING_TRIGGER=retry", "CRONRING_NODE=alpha", "CRONRING_SHARD=0", "CRONRING_SHARDS=1",
+		"CRONRING_ATTEMPT=2", "CRONRING_TRIGGER=retry", "CRONRING_NODE=alpha", "CRONRING_SHARD=1", "CRONRING_SHARDS=4", "CRONRING_FENCING_TOKEN=9",
 		"CRONRING_LAST_SUCCESS=2023-11-13T22:13:20Z", "CRONRING_PARENTS=dump:ok:7,load::0",
 		"TRACEPARENT=00-0123456789abcdef0123456789abcdef-6d2cc645b035e518-01",
 	}

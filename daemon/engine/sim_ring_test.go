@@ -1,0 +1,929 @@
+package engine
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// What the members of a simulated ring go by.
+const (
+	settle   = 2 * time.Second
+	deadIn   = 6 * time.Second // without a word
+	patience = 500 * time.Millisecond
+)
+
+// TestSimulationOfRings lives through the days of random rings, and holds the
+// engines to what a ring promises. A failing seed is printed; -seed N replays it.
+func TestSimulationOfRings(t *testing.T) {
+	if *seed != 0 {
+		simulateRing(t, *seed, true)
+		return
+	}
+	rings := uint64(*seeds)
+	if testing.Short() {
+		rings = min(rings, 20)
+	}
+	for s := range rings {
+		simulateRing(t, s+1, false)
+		if t.Failed() {
+			t.Fatalf("replay with: go test ./daemon/engine -run SimulationOfRings -seed %d -v", s+1)
+		}
+	}
+}
+
+// weather says what may happen to a ring.
+type weather struct {
+	strict bool
+	cuts   bool // partitions and pauses that others take for a death
+	dies   bool // members are killed
+}
+
+// happening is something that is to happen.
+type happening struct {
+	at  time.Time
+	seq int
+	do  func()
+}
+
+type agendaOf []happening
+
+func (a agendaOf) Len() int { return len(a) }
+func (a agendaOf) Less(i, j int) bool {
+	return a[i].at.Before(a[j].at) || a[i].at.Equal(a[j].at) && a[i].seq < a[j].seq
+}
+func (a agendaOf) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agendaOf) Push(x any)   { *a = append(*a, x.(happening)) }
+func (a *agendaOf) Pop() any {
+	old := *a
+	last := old[len(old)-1]
+	*a = old[:len(old)-1]
+	return last
+}
+
+// lab is a ring, and all that is around it.
+type lab struct {
+	t       *testing.T
+	rng     *rand.Rand
+	weather weather
+	now     time.Time
+	begun   time.Time
+	healed  time.Time
+	seq     int
+	todo    agendaOf
+	nodes   []*node
+	cut     map[[2]int]bool // one way
+	story   strings.Builder
+
+	granted map[Occurrence]grantOf // the voters' ledger
+	tokens  uint64
+	voters  int
+
+	names   map[uint64]job.ID
+	starts  map[Occurrence][]ringStart
+	skipped map[Occurrence]bool // by who had it
+	doubled map[Occurrence]map[string]bool
+	died    map[Occurrence]bool // taken by a member that was killed then
+	apart   []apart
+}
+
+// apart is when two members could not see each other.
+type apart struct {
+	a, b     *node
+	from, to time.Time
+}
+
+// part notes that members cannot see each other from now on.
+func (l *lab) part(a, b *node, d time.Duration) {
+	l.apart = append(l.apart, apart{a, b, l.now, l.now.Add(d)})
+}
+
+// sawEachOther tells whether two members that ran an occurrence did.
+func (l *lab) sawEachOther(a, b ringStart, due time.Time) bool {
+	from, to := due.Add(-3*time.Second), a.at
+	if b.at.After(to) {
+		to = b.at
+	}
+	return a.saw[b.node.id] && b.saw[a.node.id] && !slices.ContainsFunc(l.apart, func(x apart) bool {
+		return (x.a == a.node && x.b == b.node || x.a == b.node && x.b == a.node) && x.from.Before(to) && x.to.After(from)
+	})
+}
+
+type grantOf struct {
+	by    string
+	token uint64
+}
+
+type ringStart struct {
+	node    *node
+	at      time.Time
+	attempt int
+	lost    int
+	saw     map[string]bool // members that it saw when it claimed
+}
+
+// note is what is known of a member's hold on an occurrence.
+type note struct {
+	phase   Phase
+	attempt int
+	lost    int
+	run     job.RunID
+}
+
+// meta is what a member says of itself.
+type meta struct {
+	id          string
+	from, until time.Time
+	labels      map[string]string
+	held        map[uint64]uint64
+	since       map[uint64]time.Time
+}
+
+// node is a member.
+type node struct {
+	*world
+	lab    *lab
+	index  int
+	id     string
+	skew   time.Duration
+	life   int  // how often its daemon was started
+	up     bool // it lives
+	left   bool
+	paused bool
+	missed []func() // what came while it was paused
+	inbox  []Event
+	texts  []tableText
+	joined bool
+
+	meta   meta
+	peers  map[string]meta
+	heard  map[string]time.Time // those that are alive to it
+	notes  map[Occurrence]map[string]note
+	gave   map[Occurrence]string // granted to who asked
+	asks   map[Occurrence]*question
+	shown  map[Occurrence]bool // doubles that were told of
+	views  map[Occurrence]map[string]bool
+	stored map[Occurrence]bool // its history has a decision
+}
+
+// question is a late claim that others are asked about.
+type question struct {
+	left map[string]bool
+	done bool
+}
+
+func (l *lab) in(d time.Duration, do func()) {
+	l.seq++
+	heap.Push(&l.todo, happening{l.now.Add(d), l.seq, do})
+}
+
+func (l *lab) say(format string, args ...any) {
+	fmt.Fprintf(&l.story, "%s "+format+"\n", append([]any{l.now.Format("15:04:05.000")}, args...)...)
+}
+
+func (l *lab) run(d time.Duration) {
+	until := l.now.Add(d)
+	for len(l.todo) > 0 && !l.todo[0].at.After(until) && !l.t.Failed() {
+		h := heap.Pop(&l.todo).(happening)
+		l.now = h.at
+		h.do()
+	}
+	l.now = until
+}
+
+// connected tells whether a message gets from one member to another.
+func (l *lab) connected(a, b *node) bool {
+	return a.up && b.up && !a.left && !b.left && !l.cut[[2]int{a.index, b.index}]
+}
+
+func (l *lab) of(id string) *node {
+	return l.nodes[slices.IndexFunc(l.nodes, func(n *node) bool { return n.id == id })]
+}
+
+// clock is what a member's clock reads.
+func (n *node) clock() time.Time { return n.lab.now.Add(n.skew) }
+
+// soon lets a member do something, unless it dies before; later if it is paused.
+func (n *node) soon(d time.Duration, do func()) {
+	life := n.life
+	n.lab.in(d, func() {
+		switch {
+		case !n.up || n.left || n.life != life:
+		case n.paused:
+			n.missed = append(n.missed, do)
+		default:
+			do()
+		}
+	})
+}
+
+// send lets another member do something when the word has come to it.
+func (n *node) send(to *node, do func()) {
+	if n.lab.connected(n, to) {
+		to.soon(time.Duration(1+n.lab.rng.IntN(150))*time.Millisecond, do)
+	}
+}
+
+// post is send of what may be lost, to all that are alive.
+func (n *node) post(do func(to *node)) {
+	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
+		if to := n.lab.of(id); n.lab.rng.IntN(5) > 0 {
+			n.send(to, func() { do(to) })
+		}
+	}
+}
+
+// tell gives the engine events, in its next step.
+func (n *node) tell(events ...Event) {
+	n.inbox = append(n.inbox, events...)
+	n.soon(time.Millisecond, n.live)
+}
+
+// live is a step of a member, if there is reason for one.
+func (n *node) live() {
+	n.read()
+	if wake := n.engine.Wake(); len(n.inbox)+len(n.owed) > 0 || !wake.IsZero() && !wake.After(n.now.Wall) {
+		events := n.inbox
+		n.inbox = nil
+		n.step(events...)
+	}
+}
+
+func (n *node) read() {
+	n.now = Moment{Wall: n.clock(), Up: n.lab.now.Sub(n.lab.begun) + time.Hour}
+}
+
+// act carries out what concerns the ring.
+func (n *node) act(effects []Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Holdings:
+			n.hold(e)
+		case Claim:
+			n.claim(e)
+		case Progress:
+			n.progress(e)
+		case Start:
+			n.begin(e)
+		case Fact:
+			n.fact(e.Record)
+		}
+	}
+	if len(n.owed)+len(n.inbox) > 0 {
+		n.soon(time.Millisecond, n.live)
+	}
+	if wake := n.engine.Wake(); !wake.IsZero() {
+		n.soon(max(time.Millisecond, wake.Sub(n.clock())), n.live)
+	}
+}
+
+// start begins a life of the daemon.
+func (n *node) boot() {
+	n.life++
+	n.up = true
+	n.inbox, n.missed, n.joined = nil, nil, false
+	n.peers, n.heard = map[string]meta{}, map[string]time.Time{}
+	own := map[Occurrence]map[string]note{}
+	for o, all := range n.notes {
+		if x, ok := all[n.id]; ok && n.stored[o] {
+			own[o] = map[string]note{n.id: x}
+		}
+	}
+	n.notes, n.gave, n.asks = own, map[Occurrence]string{}, map[Occurrence]*question{}
+	n.meta = meta{id: n.id, labels: n.labels, from: n.clock().Add(settle)}
+	n.read()
+	n.world.start()
+	n.beat()
+	n.soon(time.Second, func() { n.joined = true; n.view() })
+}
+
+// hold says what a member holds.
+func (n *node) hold(e Holdings) {
+	held, since := map[uint64]uint64{}, map[uint64]time.Time{}
+	for _, h := range e.Holdings {
+		held[h.Key] = h.Hash
+		switch was, ok := n.meta.held[h.Key]; {
+		case !n.joined:
+		case !ok || was != h.Hash:
+			since[h.Key] = n.clock().Add(settle)
+		case !n.meta.since[h.Key].IsZero():
+			since[h.Key] = n.meta.since[h.Key]
+		}
+	}
+	n.meta.held, n.meta.since = held, since
+	n.announce()
+	n.view()
+}
+
+// announce tells all members how this one is.
+func (n *node) announce() {
+	said := n.meta
+	for _, to := range n.lab.nodes {
+		if to != n {
+			n.send(to, func() { to.hear(said) })
+		}
+	}
+}
+
+// beat is what keeps a member alive to others, each second.
+func (n *node) beat() {
+	n.announce()
+	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
+		if n.lab.now.Sub(n.heard[id]) > deadIn {
+			n.bury(id)
+		}
+	}
+	if ids := slices.Sorted(maps.Keys(n.heard)); len(ids) > 0 && n.lab.rng.IntN(3) == 0 {
+		n.sync(n.lab.of(ids[n.lab.rng.IntN(len(ids))]), 20*time.Second)
+	}
+	n.soon(time.Second, n.beat)
+}
+
+func (n *node) hear(m meta) {
+	_, alive := n.heard[m.id]
+	n.heard[m.id] = n.lab.now
+	was := n.peers[m.id]
+	n.peers[m.id] = m
+	if !alive {
+		n.sync(n.lab.of(m.id), 5*time.Minute)
+	}
+	if !alive || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
+		n.view()
+	}
+}
+
+// bury is that a member is dead to this one.
+func (n *node) bury(id string) {
+	n.lab.say("%s: %s is dead", n.id, id)
+	delete(n.heard, id)
+	var orphans []Orphan
+	for o, all := range n.notes {
+		x, ok := all[id]
+		if !ok || x.phase == Over || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool { return m == n.id || !n.heard[m].IsZero() }) {
+			continue
+		}
+		orphans = append(orphans, Orphan{o, x.phase, x.attempt, x.lost})
+	}
+	for o, to := range n.gave {
+		if to == id && len(n.notes[o]) == 0 {
+			orphans = append(orphans, Orphan{Occurrence: o, Phase: Taken})
+		}
+	}
+	slices.SortFunc(orphans, func(a, b Orphan) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) })
+	n.view()
+	n.tell(Orphaned{id, orphans})
+}
+
+// view tells the engine who is there.
+func (n *node) view() {
+	if !n.joined {
+		return
+	}
+	m := &Membership{Self: n.id, HoldOff: 2 * time.Second}
+	all := []meta{n.meta}
+	for id := range n.heard {
+		all = append(all, n.peers[id])
+	}
+	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
+	for _, x := range all {
+		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, From: x.from, Until: x.until, Since: x.since}
+		for key, hash := range n.meta.held {
+			if other, ok := x.held[key]; !ok || other != hash {
+				if member.Lacks == nil {
+					member.Lacks, member.Differ = map[uint64]bool{}, map[uint64]bool{}
+				}
+				member.Lacks[key] = true
+				if ok {
+					member.Differ[key] = true
+				}
+			}
+		}
+		m.Members = append(m.Members, member)
+	}
+	newest := map[uint64]time.Time{}
+	for o, all := range n.notes {
+		if o.Due.After(newest[o.Key]) && len(all) > 0 {
+			newest[o.Key] = o.Due
+		}
+	}
+	n.tell(Ring{m, newest})
+}
+
+// sync lets two members tell each other all that they know of late.
+func (n *node) sync(to *node, since time.Duration) {
+	push := func(from, to *node) {
+		known := map[Occurrence]map[string]note{}
+		for o, all := range from.notes {
+			if from.lab.now.Sub(o.Due) < since {
+				known[o] = maps.Clone(all)
+			}
+		}
+		from.send(to, func() {
+			for _, o := range slices.SortedFunc(maps.Keys(known), func(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) }) {
+				for _, id := range slices.Sorted(maps.Keys(known[o])) {
+					to.learn(o, id, known[o][id])
+				}
+			}
+		})
+	}
+	push(n, to)
+	n.send(to, func() { push(to, n) })
+}
+
+// learn takes in what is known of an occurrence.
+func (n *node) learn(o Occurrence, id string, x note) {
+	was, known := n.notes[o][id]
+	if known && (was.phase > x.phase || was.phase == x.phase && was.attempt >= x.attempt) {
+		return
+	}
+	if n.notes[o] == nil {
+		n.notes[o] = map[string]note{}
+	}
+	n.notes[o][id] = x
+	if id != n.id && !known {
+		n.tell(Others{[]Occurrence{o}})
+	}
+	own := n.notes[o][n.id]
+	for _, other := range slices.Sorted(maps.Keys(n.notes[o])) {
+		if y := n.notes[o][other]; other != n.id && own.run != 0 && y.run != 0 && !n.shown[o] && own.lost == 0 && y.lost == 0 {
+			n.shown[o] = true
+			n.tell(Doubled{o, other, y.run})
+		}
+	}
+}
+
+// holder is the member that has an occurrence, other than one, or "".
+func (n *node) holder(o Occurrence, but string, again bool) string {
+	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
+		if id != but && (!again || id == n.id || !n.heard[id].IsZero()) {
+			return id
+		}
+	}
+	return ""
+}
+
+func (n *node) claim(c Claim) {
+	o := c.Occurrence
+	n.views[o] = map[string]bool{n.id: true}
+	for id := range n.heard {
+		n.views[o][id] = true
+	}
+	if c.Ledger {
+		n.vote(c)
+		return
+	}
+	_, own := n.notes[o][n.id]
+	switch by := n.holder(o, n.id, c.Again); {
+	case by != "" && (!own || c.Again):
+		n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+	case !c.Late && n.gave[o] == "": // else it may have been granted to that one
+		n.have(o)
+	default:
+		n.inquire(c)
+	}
+}
+
+// have takes an occurrence.
+func (n *node) have(o Occurrence) {
+	n.note(o, note{phase: Taken})
+	n.tell(Claimed{Occurrence: o, Grant: Granted})
+}
+
+// note notes how far an occurrence of its own is, and tells the others.
+func (n *node) note(o Occurrence, x note) {
+	n.learn(o, n.id, x)
+	n.post(func(to *node) { to.learn(o, n.id, x) })
+}
+
+// inquire asks all that are alive.
+func (n *node) inquire(c Claim) {
+	o, q := c.Occurrence, &question{left: map[string]bool{}}
+	n.asks[o] = q
+	end := func() {
+		if q.done {
+			return
+		}
+		q.done = true
+		delete(n.asks, o)
+		if by := n.holder(o, n.id, c.Again); by != "" {
+			n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+			return
+		}
+		n.have(o)
+	}
+	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
+		to := n.lab.of(id)
+		q.left[id] = true
+		n.send(to, func() {
+			by := to.answerTo(o, n.id, c.Again)
+			to.send(n, func() {
+				if q.done {
+					return
+				}
+				if by != "" {
+					q.done = true
+					delete(n.asks, o)
+					n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+				}
+				if delete(q.left, id); len(q.left) == 0 {
+					end()
+				}
+			})
+		})
+	}
+	if len(q.left) == 0 {
+		end()
+		return
+	}
+	n.soon(patience, end)
+}
+
+// answerTo is who has an occurrence that another member asks for, or "".
+func (n *node) answerTo(o Occurrence, from string, again bool) string {
+	if by := n.holder(o, from, again); by != "" {
+		return by
+	}
+	if q := n.asks[o]; q != nil && !q.done {
+		if n.id < from {
+			return n.id
+		}
+		q.done = true
+		delete(n.asks, o)
+		n.tell(Claimed{Occurrence: o, Grant: Refused, By: from})
+	}
+	n.gave[o] = from
+	return ""
+}
+
+// vote asks the ledger of the voters.
+func (n *node) vote(c Claim) {
+	l, o := n.lab, c.Occurrence
+	quorum := func() bool {
+		seen := 0
+		for _, v := range l.nodes[:l.voters] {
+			if v == n || l.connected(n, v) && l.connected(v, n) && !v.paused {
+				seen++
+			}
+		}
+		return seen > l.voters/2
+	}
+	if !quorum() {
+		n.soon(time.Second, func() { n.tell(Claimed{Occurrence: o, Grant: Unknown}) })
+		return
+	}
+	alive := maps.Clone(n.views[o])
+	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
+		g, ok := l.granted[o]
+		if !ok || c.Again && !alive[g.by] {
+			l.tokens++
+			g = grantOf{n.id, l.tokens}
+			l.granted[o] = g
+			l.died[o] = l.died[o] || !n.up
+		}
+		n.soon(0, func() {
+			switch {
+			case !quorum() || l.rng.IntN(10) == 0: // the word of it is lost
+				n.tell(Claimed{Occurrence: o, Grant: Unknown})
+			case g.by == n.id:
+				n.tell(Claimed{Occurrence: o, Grant: Granted, Token: g.token})
+			default:
+				n.tell(Claimed{Occurrence: o, Grant: Refused, By: g.by})
+			}
+		})
+	})
+}
+
+func (n *node) progress(p Progress) {
+	n.note(p.Occurrence, note{p.Phase, p.Attempt, p.Lost, p.Run})
+}
+
+func (n *node) begin(s Start) {
+	l := n.lab
+	if s.Run.Trigger == job.TriggerManual || s.Run.Trigger == job.TriggerDependency {
+		return
+	}
+	o := Occurrence{hash(string(s.Job.ID)), s.Run.Due}
+	l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o]})
+	if misfit(s.Entry.Options(), n.labels) != "" || !isHere(s.Entry.Options(), n.id) {
+		l.t.Errorf("invariant 27: %s started %s, which is not for it", n.id, s.Job.ID)
+	}
+	id, life := s.Run.ID, n.life
+	l.in(time.Duration(l.rng.IntN(15_000))*time.Millisecond, func() {
+		if n.life == life && n.up {
+			n.soon(0, func() { n.end(id, job.Outcome{Kind: job.Exited}); n.live() })
+		}
+	})
+}
+
+func (n *node) fact(r job.Record) {
+	l := n.lab
+	key := hash(string(r.Job))
+	o := Occurrence{key, r.Due}
+	switch {
+	case r.Kind == job.Doubled:
+		if l.doubled[o] == nil {
+			l.doubled[o] = map[string]bool{}
+		}
+		l.doubled[o][n.id] = true
+	case r.Kind == job.Decided:
+		n.stored[o] = true
+		l.names[key] = r.Job
+		if r.Run == nil && (r.Reason != job.NoQuorum || l.weather.cuts || l.weather.dies) && r.Reason != job.NoMember {
+			first := r.Due
+			if r.Count > 1 {
+				first = r.First
+			}
+			for at := first; !at.After(r.Due); at = at.Add(time.Second) {
+				l.skipped[Occurrence{key, at}] = true
+			}
+		}
+	case r.Kind == job.Dropped && r.Reason != job.OtherMember:
+		l.skipped[o] = true
+	}
+}
+
+func (n *node) write(e Effect) {
+	switch e := e.(type) {
+	case Claim:
+		n.lab.say("%s: claim %s %s rank %d late %t again %t", n.id, e.Job, e.Due.Format("15:04:05"), e.Rank, e.Late, e.Again)
+	case Progress:
+		n.lab.say("%s: %s of %x is at phase %d", n.id, e.Due.Format("15:04:05"), e.Key, e.Phase)
+	case Fact, Start:
+		n.lab.say("%s: %s", n.id, n.world.tell(e))
+	}
+}
+
+// kill ends the life of a daemon, and of its jobs.
+func (n *node) kill(away time.Duration) {
+	n.lab.say("%s is killed for %s", n.id, away)
+	for _, x := range n.lab.nodes {
+		n.lab.part(n, x, away)
+	}
+	for o, all := range n.notes {
+		if x, ok := all[n.id]; ok && x.phase != Over {
+			n.lab.died[o] = true
+		}
+	}
+	for o, g := range n.lab.granted {
+		if g.by == n.id {
+			n.lab.died[o] = true
+		}
+	}
+	n.die()
+	n.up = false
+	n.lab.in(away, func() { n.lab.say("%s starts", n.id); n.boot() })
+}
+
+// pause stops a daemon as SIGSTOP does.
+func (n *node) pause(d time.Duration) {
+	n.lab.say("%s is paused for %s", n.id, d)
+	n.paused = true
+	for _, x := range n.lab.nodes {
+		n.lab.part(n, x, d)
+	}
+	n.lab.in(d, func() {
+		n.lab.say("%s goes on", n.id)
+		n.paused = false
+		all := n.missed
+		n.missed = nil
+		for _, do := range all {
+			do()
+		}
+	})
+}
+
+// part ends a member's part in the ring as it is planned.
+func (n *node) part() {
+	n.lab.say("%s is about to leave", n.id)
+	n.meta.until = n.clock().Add(settle)
+	n.announce()
+	n.view()
+	n.leaveWhenDone()
+}
+
+func (n *node) leaveWhenDone() {
+	n.soon(time.Second, func() {
+		if n.clock().Before(n.meta.until.Add(8*time.Second)) || len(n.engine.View().Runs()) > 0 {
+			n.leaveWhenDone()
+			return
+		}
+		n.lab.say("%s leaves", n.id)
+		n.left = true
+		for _, to := range n.lab.nodes {
+			delete(to.heard, n.id)
+			if to.up && !to.left && to != n {
+				to.view()
+			}
+		}
+	})
+}
+
+// edit changes what a member's table says.
+func (n *node) edit(texts []tableText) {
+	n.texts = texts
+	n.tables = n.parse(texts)
+	n.read()
+	n.inbox = append(n.inbox, n.world.load())
+	n.live()
+}
+
+func (l *lab) add(index int, texts []tableText) *node {
+	n := &node{
+		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index), texts: texts,
+		skew:  time.Duration(l.rng.IntN(4800)-2400) * time.Millisecond,
+		notes: map[Occurrence]map[string]note{}, shown: map[Occurrence]bool{}, views: map[Occurrence]map[string]bool{}, stored: map[Occurrence]bool{},
+	}
+	n.node, n.ring = n.id, Available
+	if l.weather.strict {
+		n.ring = Strict
+	}
+	n.labels = map[string]string{"parity": []string{"even", "odd"}[index%2]}
+	n.world.log = n.write
+	n.check = func(_ *world, effects []Effect) { n.act(effects) }
+	n.tables = n.parse(texts)
+	l.nodes = append(l.nodes, n)
+	n.boot()
+	return n
+}
+
+// The jobs of a simulated ring: each second, none of which is a surprise, some
+// that overlap, some that belong together, some for few members.
+const steadyJobs = `#@ name=each sec=*/2 scope=ring overlap=skip
+* * * * * each
+#@ name=plain sec=*/5 scope=ring
+* * * * * plain
+#@ name=queue sec=*/10 scope=ring overlap=queue catchup=all:5
+* * * * * queue
+#@ name=again sec=*/10 scope=ring if-lost=rerun catchup=once
+* * * * * again
+#@ name=even sec=*/10 scope=ring need=parity:even
+* * * * * even
+#@ name=odd sec=*/20 scope=ring avoid=parity:even prefer=parity:odd*3
+* * * * * odd
+#@ name=parent sec=*/20 scope=ring
+* * * * * parent
+#@ name=child sec=*/20 scope=ring after=parent wait=15s when=always
+* * * * * child
+#@ name=yield sec=*/10 scope=ring if-partitioned=run
+* * * * * yield
+`
+
+func simulateRing(t *testing.T, seed uint64, verbose bool) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	l := &lab{
+		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
+		granted: map[Occurrence]grantOf{}, names: map[uint64]job.ID{}, starts: map[Occurrence][]ringStart{},
+		skipped: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{},
+	}
+	l.begun = l.now
+	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
+	members := 3 + rng.IntN(7)
+	l.voters = 3 + rng.IntN(2)*2
+	l.voters = min(l.voters, members-(members+1)%2)
+	texts := []tableText{{[]string{"sim"}, steadyJobs}}
+	for i := range members {
+		l.add(i, texts)
+	}
+	l.run(20 * time.Second)
+	from := l.now
+	for range 12 {
+		l.happen()
+		l.run(time.Duration(1000+rng.IntN(9000)) * time.Millisecond)
+	}
+	l.calm()
+	until := l.now
+	l.run(60 * time.Second)
+	l.judge(from, until)
+	if t.Failed() || verbose {
+		t.Logf("seed %d: %d members, %+v\n%s", seed, members, l.weather, l.story.String())
+	}
+}
+
+// happen lets one thing happen to a ring.
+func (l *lab) happen() {
+	rng := l.rng
+	var up []*node
+	for _, n := range l.nodes {
+		if n.up && !n.left && !n.paused && n.meta.until.IsZero() {
+			up = append(up, n)
+		}
+	}
+	if len(up) < 3 {
+		return
+	}
+	n := up[rng.IntN(len(up))]
+	away := time.Duration(rng.Int64N(int64(30 * time.Second)))
+	switch k := rng.IntN(12); {
+	case k < 2 && l.weather.dies:
+		n.kill(away)
+	case k < 4 && l.weather.cuts:
+		n.pause(away)
+	case k < 7 && l.weather.cuts:
+		l.partition(away)
+	case k < 8 && len(l.nodes) < 12:
+		l.say("m%d joins", len(l.nodes))
+		l.add(len(l.nodes), up[0].texts)
+	case k < 9 && n.index >= l.voters:
+		n.part()
+	case k < 11:
+		l.deploy(up)
+	}
+}
+
+// partition cuts a ring in two, sometimes in one direction only.
+func (l *lab) partition(d time.Duration) {
+	oneWay := l.rng.IntN(4) == 0
+	side := map[int]bool{}
+	for _, n := range l.nodes {
+		side[n.index] = l.rng.IntN(2) == 0
+	}
+	l.say("partition %v one way %t for %s", side, oneWay, d)
+	for _, a := range l.nodes {
+		for _, b := range l.nodes {
+			if side[a.index] && !side[b.index] {
+				l.cut[[2]int{a.index, b.index}] = true
+				l.part(a, b, d)
+				l.cut[[2]int{b.index, a.index}] = !oneWay
+			}
+		}
+	}
+	l.in(d, func() {
+		if l.now.Before(l.healed) { // another one began meanwhile
+			return
+		}
+		l.say("healed")
+		clear(l.cut)
+	})
+	l.healed = l.now.Add(d)
+}
+
+// deploy changes a line on all members, one after the other.
+func (l *lab) deploy(up []*node) {
+	version := l.rng.IntN(1000)
+	l.say("deploy %d", version)
+	texts := []tableText{{[]string{"sim"}, strings.Replace(steadyJobs, "* * * * * plain", fmt.Sprintf("* * * * * plain --version %d", version), 1)}}
+	for _, n := range l.nodes {
+		n.soon(time.Duration(l.rng.IntN(3000))*time.Millisecond, func() { n.edit(texts) })
+	}
+}
+
+// calm ends all trouble.
+func (l *lab) calm() {
+	clear(l.cut)
+	l.run(31 * time.Second)
+}
+
+// judge holds a ring to what it promises, for the occurrences of a stretch.
+func (l *lab) judge(from, until time.Time) {
+	v := l.nodes[0].engine.View()
+	for i := range v.Len() {
+		id, s := v.ID(i), v.Entry(i).Schedule
+		for due := s.Next(from); due.Before(until.Add(30 * time.Second)); due = s.Next(due) {
+			l.judgeOne(id, Occurrence{hash(string(id)), due.UTC()})
+		}
+	}
+}
+
+func (l *lab) judgeOne(id job.ID, o Occurrence) {
+	var firsts []ringStart
+	for _, s := range l.starts[o] {
+		if s.attempt == 1 {
+			firsts = append(firsts, s)
+		}
+	}
+	var who []string
+	for _, s := range firsts {
+		who = append(who, s.node.id)
+	}
+	fail := func(format string, args ...any) {
+		l.t.Errorf(format+": %s at %s by %v", append(args, id, o.Due.Format(time.TimeOnly), who)...)
+	}
+	ledger := l.weather.strict && id != "yield"
+	switch {
+	case len(firsts) == 0 && !l.skipped[o] && !l.died[o]:
+		fail("invariant 25: it never ran")
+	case len(firsts) > 1 && ledger && id != "again":
+		fail("invariant 24: it ran twice under a ledger")
+	case len(firsts) > 1 && !l.weather.cuts && !l.weather.dies:
+		fail("invariant 25: it ran twice in a whole ring")
+	}
+	for i, a := range firsts {
+		for _, b := range firsts[:i] {
+			if a.node == b.node {
+				fail("invariant 1: it ran twice on a member")
+			} else if l.sawEachOther(a, b, o.Due) && !l.died[o] {
+				fail("invariant 26: it ran on two that saw each other")
+			} else if !ledger && !a.node.left && !b.node.left && !l.died[o] && (!l.doubled[o][a.node.id] || !l.doubled[o][b.node.id]) {
+				fail("invariant 26: it is not told of both that they ran it")
+			}
+		}
+	}
+}
