@@ -61,7 +61,7 @@ func (e *Entry) builtIn(key string) string {
 // builtIns is what holds where nothing is said. What no option could say is
 // between parentheses.
 var builtIns = map[string]string{
-	"name": "", "enabled": "yes", "protect": "no",
+	"name": "", "enabled": "yes", "protect": "no", "labels": "(none)",
 	"sec": "0", "from": "(any)", "until": "(any)", "count": "(no limit)", "every": "(none)", "phase": "0s", "at": "(none)", "on": "(none)",
 	"dst": "cron", "trigger": "clock", "jitter": "0s", "spread": "0s",
 	"grace": "1m", "catchup": "cron", "deadline": "(none)", "overlap": "allow", "max-instances": "(no limit)",

@@ -119,6 +119,18 @@ func parseLabel(text string) (Label, error) {
 	return Label{key, value}, nil
 }
 
+// HasLabel tells whether labels, as an option has them, have one: key:value, or a
+// key alone for any value.
+func HasLabel(labels, label string) bool {
+	for has := range strings.SplitSeq(labels, ",") {
+		key, _, _ := strings.Cut(has, ":")
+		if has == label && has != "" || key == label && key != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // parsePrefer reads labels with weights: zone:a*3,role:db.
 func parsePrefer(text string) ([]Preference, error) {
 	items := strings.Split(text, ",")

@@ -13,6 +13,7 @@ var optionValues = []struct{ key, good, bad string }{
 	{"name", "a A.b_c-9", "a/b -y --all"},
 	{"enabled", "yes no", "x"},
 	{"protect", "yes no", "x"},
+	{"labels", "a:b team:etl,tier:1.x", "a a: :b a:b,c a:b:c a:b,,c:d a:b,a:b"},
 	{"tz", "Europe/Paris UTC", "Mars/Base"},
 	{"dst", "cron literal second", "no"},
 	{"every", "90s 5m", "0 5 x"},
@@ -150,5 +151,19 @@ func TestDiagnosticAsError(t *testing.T) {
 	d.Column = 0
 	if got, want := d.Error(), "/etc/crontab:7: hour 24 is above 23"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestHasLabel(t *testing.T) {
+	for _, tc := range []struct {
+		labels, label string
+		want          bool
+	}{
+		{"team:etl,tier:1", "team:etl", true}, {"team:etl,tier:1", "tier", true}, {"team:etl,tier:1", "team:et", false},
+		{"team:etl", "tea", false}, {"team:etl", "etl", false}, {"", "", false}, {"", "team", false}, {"team:etl", "", false},
+	} {
+		if got := HasLabel(tc.labels, tc.label); got != tc.want {
+			t.Errorf("%q has %q: got %t, want %t", tc.labels, tc.label, got, tc.want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
@@ -39,7 +40,7 @@ func (a *app) addChoice(verb *cobra.Command) {
 	if !ok {
 		return
 	}
-	form := verb.Flags().Lookup("output").Value.(*choice)
+	form := choiceOf(verb.Flags().Lookup("output").Value)
 	of := reflect.TypeOf(document)
 	verb.Flags().Var(&fieldsFlag{a, form, of}, "json", "the result as JSON, with these `FIELDS` alone; without any, print their names")
 	verb.Flags().Lookup("json").NoOptDefVal = noFields
@@ -60,6 +61,14 @@ func (a *app) addChoice(verb *cobra.Command) {
 		}
 		return nil
 	}
+}
+
+// choiceOf is the word of a flag -o.
+func choiceOf(value pflag.Value) *choice {
+	if custom, ok := value.(*customForm); ok {
+		return &custom.choice
+	}
+	return value.(*choice)
 }
 
 // noFields is --json without a value. No field has that name.

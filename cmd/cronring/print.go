@@ -48,8 +48,10 @@ func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 type app struct {
 	in  io.Reader
 	out *bufio.Writer
-	err io.Writer
-	now func() time.Time
+
+	stdout *os.File // what out writes to at the end
+	err    io.Writer
+	now    func() time.Time
 
 	tty    bool // stdout is a terminal
 	width  int  // of that terminal, in cells
@@ -70,14 +72,12 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, err *os.File) *app {
-	a := &app{in: in, out: bufio.NewWriterSize(out, 1<<16), err: err, now: time.Now}
+	a := &app{in: in, out: bufio.NewWriterSize(out, 1<<16), stdout: out, err: err, now: time.Now}
 	a.color = oneOf("auto", "always", "never")
 	_ = a.color.Set(cmp.Or(os.Getenv("CRONRING_COLOR"), "auto")) // another word is none
 	if _, e := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS); e == nil {
 		a.tty, a.width = true, 80
-		if size, e := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ); e == nil && size.Col > 0 {
-			a.width, a.height = int(size.Col), int(size.Row)
-		}
+		a.measure()
 	}
 	return a
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -16,23 +17,29 @@ import (
 // statusFlags are the flags of status.
 type statusFlags struct {
 	check bool
+	watch bool
 	out   *output
 }
 
 func newStatus(a *app) *cobra.Command {
 	f := &statusFlags{}
 	cmd := &cobra.Command{
-		Use:   "status [--check]",
+		Use:   "status [--check|--watch]",
 		Short: "Tell on one screen how the daemon and its jobs are",
 		Long: `Tell on one screen how the daemon and its jobs are.
 
 With --check the exit code is 8 if a job fails, is late or is held because an
 option that guards or limits it cannot be followed, if a line of a crontab
-file does not count, or if the daemon has trouble of its own; else 0.`,
+file does not count, or if the daemon has trouble of its own; else 0.
+
+With --watch it goes on: on a terminal the page is drawn over itself, anywhere
+else its lines that change are printed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd, f) },
 	}
 	cmd.Flags().BoolVar(&f.check, "check", false, "exit 8 if there are problems")
+	addWatch(cmd, &f.watch, "the page")
+	cmd.MarkFlagsMutuallyExclusive("check", "watch")
 	f.out = a.textOutput(cmd, formText, formJSON)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
@@ -45,28 +52,79 @@ func (a *app) status(cmd *cobra.Command, f *statusFlags) error {
 	if err != nil {
 		return err
 	}
+	asJSON := f.out != nil && f.out.word == formJSON
+	if f.watch && asJSON {
+		return badUsage("watch with -o json", "a document would never end", "cronring events -o jsonl")
+	}
 	client := a.dial()
 	defer client.Close()
-	s, err := client.Status(cmd.Context())
-	if err != nil {
+	r := &standing{app: a, loc: loc, client: client}
+	if f.watch {
+		return r.watch(cmd.Context())
+	}
+	if err := r.ask(cmd.Context()); err != nil {
 		return err
 	}
-	jobs, err := client.List(cmd.Context(), api.Query{
-		States: []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld}})
-	if err != nil {
-		return err
-	}
-	if f.out != nil && f.out.word == formJSON {
-		if err := a.printJSON(s); err != nil {
+	if asJSON {
+		if err := a.printJSON(r.status); err != nil {
 			return err
 		}
 	} else {
-		a.printStatus(s, jobs, loc)
+		a.printStatus(r.status, r.jobs, loc)
 	}
-	if f.check && hasProblems(s, jobs) {
+	if f.check && hasProblems(r.status, r.jobs) {
 		return exit(exitProblems)
 	}
 	return nil
+}
+
+// standing is how the daemon is, as it answered.
+type standing struct {
+	app    *app
+	loc    *time.Location
+	client *api.Client
+	status api.Status
+	jobs   []job.Status // that are not simply well
+}
+
+func (r *standing) ask(ctx context.Context) (err error) {
+	if r.status, err = r.client.Status(ctx); err != nil {
+		return err
+	}
+	r.jobs, err = r.client.List(ctx, api.Query{
+		States: []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld}})
+	return err
+}
+
+func (r *standing) text() []byte {
+	return r.app.rendered(func() { r.app.printStatus(r.status, r.jobs, r.loc) })
+}
+
+// watch shows the page again and again, or where it cannot be drawn over itself
+// those lines of it that are new.
+func (r *standing) watch(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &watch{changes: followBoard(ctx, r.client, func(*api.BoardUpdate) bool { return true }), ask: r.ask}
+	if r.app.inPlace() {
+		s := &redrawn{app: r.app}
+		w.ticks = true
+		w.draw = func() error { return s.put(r.text()) }
+		return w.run(ctx)
+	}
+	told := map[string]bool{}
+	w.draw = func() error {
+		now := map[string]bool{}
+		for line := range strings.Lines(string(r.text())) {
+			now[line] = true
+			if !told[line] {
+				r.app.out.WriteString(line)
+			}
+		}
+		told = now
+		return r.app.out.Flush()
+	}
+	return w.run(ctx)
 }
 
 func hasProblems(s api.Status, jobs []job.Status) bool {

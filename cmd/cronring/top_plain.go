@@ -158,7 +158,7 @@ func (p *plainTop) answer(line string) bool {
 	case words[0] == "tell" && len(words) == 2 && slices.Contains([]string{"all", "failed", "off"}, words[1]):
 		p.tells = words[1]
 		p.a.printf("telling: %s\n", words[1])
-	case slices.Contains(unending, words[0]):
+	case slices.Contains(unending, words[0]), watches(words):
 		p.a.printf("%s never ends: it is for a shell of its own\n", words[0])
 	case p.readOnly != "" && !slices.Contains(lookOnly, words[0]):
 		p.a.printf("%s: %s\n", safe.Text(words[0]), p.readOnly)
@@ -166,6 +166,14 @@ func (p *plainTop) answer(line string) bool {
 		p.command(words)
 	}
 	return false
+}
+
+// watches reports a command that would go on because of --watch.
+func watches(words []string) bool {
+	return slices.Contains([]string{"list", "ls", "status"}, words[0]) && slices.ContainsFunc(words[1:], func(word string) bool {
+		letters, flag := strings.CutPrefix(word, "-")
+		return word == "--watch" || flag && !strings.HasPrefix(letters, "-") && strings.Contains(letters, "w")
+	})
 }
 
 // command carries out one command line of this program.

@@ -145,6 +145,9 @@ func (q Query) values() url.Values {
 	for _, state := range q.States {
 		v.Add("state", string(state))
 	}
+	for _, label := range q.Labels {
+		v.Add("label", label)
+	}
 	setText(v, "user", q.User)
 	setText(v, "table", q.Table)
 	return v

@@ -39,7 +39,21 @@ func (s *Server) listJobs(ctx context.Context, c *call) error {
 func (c *call) asksFor(i int) bool {
 	e := c.view.Entry(i)
 	user, table := c.query.Get("user"), c.query.Get("table")
-	return (user == "" || user == e.User()) && (table == "" || isTable(table, e.Table().Name))
+	return (user == "" || user == e.User()) && (table == "" || isTable(table, e.Table().Name)) && hasLabels(e, c.query["label"])
+}
+
+// hasLabels tells whether an entry has all of some labels.
+func hasLabels(e *crontab.Entry, wanted []string) bool {
+	if len(wanted) == 0 {
+		return true
+	}
+	labels := ""
+	for _, item := range e.Options().Items {
+		if item.Key == "labels" {
+			labels = item.Value
+		}
+	}
+	return !slices.ContainsFunc(wanted, func(label string) bool { return !crontab.HasLabel(labels, label) })
 }
 
 func (s *Server) showJob(ctx context.Context, c *call) error {
