@@ -27,8 +27,9 @@ func TestWatchAsksAtMostOnceASecond(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 31*time.Second, errors.New("over"))
 			defer cancel()
-			changes := make(chan error)
+			changes, over := make(chan error), make(chan struct{})
 			go func() {
+				defer close(over)
 				for ctx.Err() == nil {
 					select {
 					case changes <- nil:
@@ -52,6 +53,7 @@ func TestWatchAsksAtMostOnceASecond(t *testing.T) {
 			if err := w.run(ctx); err == nil || err.Error() != "over" {
 				t.Errorf("got %v, want the cause of the end", err)
 			}
+			<-over
 			for i := 1; i < len(asked); i++ {
 				if got := asked[i] - asked[i-1]; got < tc.every {
 					t.Errorf("an answer takes %v: asked again after %v, want no sooner than after %v", tc.takes, got, tc.every)
