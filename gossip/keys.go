@@ -35,14 +35,15 @@ func ReadKeys(path string) ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the ring's keys: %w", err)
 	}
-	keys, err := parseKeys(b)
+	keys, err := ParseKeys(b)
 	if err != nil {
 		return nil, fmt.Errorf("read the ring's keys: %s: %w", path, err)
 	}
 	return keys, nil
 }
 
-func parseKeys(b []byte) ([][]byte, error) {
+// ParseKeys reads keys as such a file has them.
+func ParseKeys(b []byte) ([][]byte, error) {
 	var keys [][]byte
 	n := 0
 	for line := range bytes.Lines(b) {

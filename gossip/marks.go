@@ -58,7 +58,7 @@ func toRegister(o engine.Occurrence) register.Occurrence {
 }
 
 func toEngine(o register.Occurrence) engine.Occurrence {
-	return engine.Occurrence{Key: o.Key, Due: time.Unix(0, o.Due)}
+	return engine.Occurrence{Key: o.Key, Due: time.Unix(0, o.Due).UTC()}
 }
 
 // claim decides what can be decided here, and asks the others for the rest.
@@ -343,14 +343,12 @@ func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byt
 		if err != nil {
 			return err
 		}
-		in := reader{rest: b}
-		next := in.uint32()
-		for len(in.rest) > 0 {
-			message := in.take(int(in.uint32()))
-			if in.bad {
-				return errWire
-			}
-			if err := take(message); err != nil {
+		next, messages, err := decodeMessages(b)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if err := take(m); err != nil {
 				return err
 			}
 		}
@@ -363,6 +361,16 @@ func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byt
 		skip = next
 	}
 	return nil
+}
+
+// decodeMessages takes an answer of answerPages apart.
+func decodeMessages(b []byte) (next uint32, messages [][]byte, err error) {
+	r := reader{rest: b}
+	next = r.uint32()
+	for len(r.rest) > 0 && !r.bad && len(messages) < marksPage {
+		messages = append(messages, r.take(int(r.uint32())))
+	}
+	return next, messages, r.end()
 }
 
 // answerPages serves what a member was told since some time ago, from an item on,

@@ -95,6 +95,13 @@ func (m *member) load() int {
 	return m.samples[len(m.samples)-1].load
 }
 
+func (m *member) trip() time.Duration {
+	if len(m.samples) == 0 {
+		return 0
+	}
+	return m.samples[len(m.samples)-1].trip
+}
+
 func (m *member) allLabels() map[string]string {
 	if m.meta.wide {
 		return m.labels
@@ -152,11 +159,12 @@ type View struct {
 	Weight            float64
 	Measured          bool // Offset is known
 	Offset            time.Duration
-	Skewed            bool     // its clock is so far off that it should be seen to
-	Lacks             []uint64 // this host's ring jobs of which it has no equal entry
-	Extra             []uint64 // its own that this host has not, the first thousand
-	Pending           bool     // its jobs are being asked for
-	Trouble           string   // why they could not be
+	Trip              time.Duration // there and back, as measured last
+	Skewed            bool          // its clock is so far off that it should be seen to
+	Lacks             []uint64      // this host's ring jobs of which it has no equal entry
+	Extra             []uint64      // its own that this host has not, the first thousand
+	Pending           bool          // its jobs are being asked for
+	Trouble           string        // why they could not be
 	Load              int
 	Keys              []uint32 // prints of its keys, the one it writes with first
 }
@@ -173,7 +181,7 @@ func (m *member) view(r *roster) View {
 		Address: hostPort(m.addr), Link: m.peer().Addr,
 		State: m.state, Changed: m.changed, Since: m.meta.since, From: e.From, Until: e.Until,
 		Labels: e.Labels, Weight: e.Weight,
-		Measured: measured, Offset: offset, Skewed: offset.Abs() > skewShown,
+		Measured: measured, Offset: offset, Trip: m.trip(), Skewed: offset.Abs() > skewShown,
 		Lacks: slices.Sorted(maps.Keys(e.Lacks)), Extra: m.diff.extra, Pending: !settled, Trouble: m.trouble,
 		Load: e.Load, Keys: m.meta.keys,
 	}

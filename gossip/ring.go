@@ -216,16 +216,21 @@ func (r *Ring) do(ctx context.Context, f func() error) error {
 	}
 }
 
-// Join brings a host back that left or was drained.
-func (r *Ring) Join(ctx context.Context) error {
+// Join brings a host back that left or was drained, and looks for members at
+// some addresses, host:port, beside the seeds.
+func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 	return r.do(ctx, func() error {
 		if len(r.waiting) > 0 {
 			return errors.New("this host is about to leave the ring")
+		}
+		for _, s := range seeds {
+			r.targets["seed "+s] = &target{seed: true, addr: s}
 		}
 		if r.list == nil {
 			r.come()
 			return nil
 		}
+		r.seek()
 		if r.draining {
 			r.draining = false
 			r.own.from = r.o.Now().Add(Settle)
@@ -695,7 +700,7 @@ func (r *Ring) newest() map[uint64]time.Time {
 	}
 	newest := make(map[uint64]time.Time, len(list))
 	for _, o := range list {
-		newest[o.Key] = time.Unix(0, o.Due)
+		newest[o.Key] = time.Unix(0, o.Due).UTC()
 	}
 	return newest
 }

@@ -31,7 +31,8 @@ type network struct {
 	group map[string]int // members of different groups do not reach each other
 	loss  float64
 	rand  *rand.Rand
-	tap   func(from, to string, b []byte) // sees every packet
+	tap   func(to string, b []byte)      // sees every packet
+	taped func(to string) func(b []byte) // sees what whoever makes a stream writes
 	bytes atomic.Int64
 	pipes map[*pipe]bool
 }
@@ -95,7 +96,7 @@ func (e *end) WriteTo(b []byte, addr string) (time.Time, error) {
 	tap := n.tap
 	n.mu.Unlock()
 	if tap != nil {
-		tap(e.addr.String(), addr, b)
+		tap(addr, b)
 	}
 	if !lost {
 		to.deliver(slices.Clone(b), net.UDPAddrFromAddrPort(e.addr))
@@ -122,10 +123,14 @@ type pipe struct {
 	net.Conn
 	net      *network
 	from, to string
+	tape     func([]byte)
 }
 
 func (p *pipe) Write(b []byte) (int, error) {
 	p.net.bytes.Add(int64(len(b)))
+	if p.tape != nil {
+		p.tape(b)
+	}
 	return p.Conn.Write(b)
 }
 
@@ -167,6 +172,9 @@ func (e *end) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) 
 		return nil, os.ErrDeadlineExceeded
 	}
 	n.mu.Lock()
+	if n.taped != nil {
+		ours.tape = n.taped(addr)
+	}
 	n.pipes[ours], n.pipes[theirs] = true, true
 	n.mu.Unlock()
 	return ours, nil

@@ -16,6 +16,17 @@ func TestTerminalEditsACrontab(t *testing.T) {
 	x.wait("Edit ", "30 2 * * * true", "Save would", "nothing is changed")
 	x.keys("Down", "Down", "Down")
 	x.wait("Line 4: at 02:30 every day")
+	x.keys("C-t")
+	x.wait("Run nightly now")
+	x.keys("Escape")
+	x.gone("Run nightly now")
+	x.keys("End")
+	x.typing("x")
+	x.wait("~1 changed (nightly: command)")
+	x.keys("C-t")
+	x.wait("try: save first: its command here and in the file differ")
+	x.keys("BSpace")
+	x.wait("~0 changed")
 	x.keys("Home")
 	x.typing("6")
 	x.wait("minute 630 is above 59", "blocked: 1 new error")
@@ -61,6 +72,19 @@ func TestTerminalEditsACrontab(t *testing.T) {
 	if text := h.read(); !strings.Contains(text, "#@ name=nightly\n30 2 * * * true\n") {
 		t.Errorf("put back: got %q", text)
 	}
+	x.keys("z")
+	x.wait("restored ")
+	x.keys("z")
+	x.wait("Put revision ", "lines. What it says now is kept")
+	x.keys("Escape")
+	x.gone("Put revision ")
+	x.keys("5")
+	x.wait("[5 Files]")
+	x.keys(":")
+	x.typing("pause [cn]*")
+	x.wait("pause [cn]*", "2 jobs")
+	x.keys("Enter")
+	x.wait("paused 2 jobs", "cronring pause clock nightly")
 }
 
 func (h *host) read() string {

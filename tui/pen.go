@@ -74,13 +74,15 @@ func (p *pen) give() {
 	}
 }
 
-// write writes to the terminal, if it is the dashboard's.
-func (p *pen) write(text string) {
+// write writes to the terminal, if it is the dashboard's. ok is false once
+// something could not be written.
+func (p *pen) write(text string) (ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.holds {
 		p.send(text)
 	}
+	return p.err == nil
 }
 
 // point gives the mouse to the dashboard, or back to the terminal.

@@ -257,7 +257,9 @@ func (m *model) paint(now time.Time) tea.Cmd {
 	m.writing, m.wrote = true, now
 	frame := string(m.frame)
 	return func() tea.Msg {
-		m.pen.write(frame)
+		if !m.pen.write(frame) {
+			return tea.QuitMsg{} // the terminal is gone, and not everybody is told by a signal
+		}
 		return painted{}
 	}
 }

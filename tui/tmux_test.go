@@ -355,6 +355,23 @@ func TestTerminalThatAnswersNothing(t *testing.T) {
 	}
 }
 
+// TestTerminalThatGoesAway has a terminal closed under a dashboard that no signal
+// tells, as under a program that started it for somebody else.
+func TestTerminalThatGoesAway(t *testing.T) {
+	h := newHost(t, demo(t))
+	p := openPTY(t, 80, 24)
+	defer p.close()
+	cmd := p.start(t, []string{"TERM=xterm-256color", "LANG=C.UTF-8", "CRONRING_SOCKET=" + h.socket, "HOME=" + h.dir},
+		"/bin/sh", "-c", `trap "" HUP; exec "$0" top`, program(t, "cronring"))
+	p.wait(t, "metronome")
+	p.close()
+	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	if cmd.Wait(); !cmd.ProcessState.Exited() {
+		t.Errorf("after %s without a terminal it is still there: %s", patience, cmd.ProcessState)
+	}
+}
+
 // pty is a terminal without anybody behind it.
 type pty struct {
 	master, slave *os.File

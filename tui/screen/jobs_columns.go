@@ -62,7 +62,7 @@ type placed struct {
 
 // place chooses the columns for a list of some width on a screen of another:
 // those that do not fit are left out by their rank, and what is to spare goes to
-// the names, and then to the commands.
+// the names, then to the schedules, and then to the commands.
 func (s *Jobs) place(w *World, screen, width int) []placed {
 	shown := s.placed[:0]
 	total := 1
@@ -133,15 +133,20 @@ func cells(text string) int { return safe.Width(safe.Text(text)) }
 
 // spend gives columns what is to spare.
 func (s *Jobs) spend(shown []placed, spare int) {
+	const longestSchedule = 28
 	for i := range shown {
+		longest := 0
 		switch shown[i].column {
 		case &columns[columnJob]:
-			more := min(max(s.longest(columnJob)+1-shown[i].width, 0), max(spare, 0))
-			shown[i].width += more
-			spare -= more
+			longest = s.longest(columnJob)
+		case &columns[columnSchedule]:
+			longest = min(s.longest(columnSchedule), longestSchedule)
 		case &columns[columnCommand]:
 			shown[i].width += max(spare, 0)
 		}
+		more := min(max(longest+1-shown[i].width, 0), max(spare, 0))
+		shown[i].width += more
+		spare -= more
 	}
 }
 

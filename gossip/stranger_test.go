@@ -1,0 +1,313 @@
+package gossip
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// recorded is what somebody on the way has kept.
+type recorded struct {
+	mu      sync.Mutex
+	packets []packet
+	streams []*packet
+}
+
+type packet struct {
+	to string
+	b  []byte
+}
+
+func (n *network) record() *recorded {
+	r := &recorded{}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tap = func(to string, b []byte) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.packets = append(r.packets, packet{to, bytes.Clone(b)})
+	}
+	n.taped = func(to string) func([]byte) {
+		s := &packet{to: to}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.streams = append(r.streams, s)
+		return func(b []byte) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			s.b = append(s.b, b...)
+		}
+	}
+	return r
+}
+
+func (n *network) stopRecording() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tap, n.taped = nil, nil
+}
+
+// stranger sends to members from an address of its own.
+type stranger struct {
+	w   *world
+	end *end
+	got []byte // all that was sent to it
+}
+
+func (w *world) stranger() *stranger {
+	return &stranger{w: w, end: w.net.attach(netip.MustParseAddrPort("10.66.6.6:7946"))}
+}
+
+func (s *stranger) packet(to string, b []byte) {
+	s.end.WriteTo(b, to)
+	select {
+	case p := <-s.end.packets:
+		s.got = append(s.got, p.Buf...)
+	default:
+	}
+}
+
+// stream writes to a member and keeps what it answers.
+func (s *stranger) stream(to string, b []byte) {
+	conn, err := s.end.DialTimeout(to, time.Second)
+	if err != nil {
+		s.w.t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	go conn.Write(b)
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := conn.Read(buf)
+		s.got = append(s.got, buf[:n]...)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// state is what a stranger must not change.
+func (w *world) state() string {
+	var b strings.Builder
+	for _, h := range w.hosts {
+		h.mu.Lock()
+		fmt.Fprintf(&b, "%s: %d rings, %d events;", h.id, h.rings, len(h.events))
+		for _, m := range h.last.Members {
+			fmt.Fprintf(&b, " %s %s %s", m.ID, m.From, m.Until)
+		}
+		h.mu.Unlock()
+		for _, v := range h.Snapshot().Members {
+			fmt.Fprintf(&b, " %s %s", v.ID, v.State)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func labelled(label string, b []byte) []byte {
+	whole, err := memberlist.AddLabelHeaderToPacket(b, label)
+	if err != nil {
+		panic(err)
+	}
+	return whole
+}
+
+// forgeries are what a stranger can make up: every type of message in clear,
+// with the right label and without one, with rubbish of all lengths behind it.
+func forgeries(rng *rand.Rand) [][]byte {
+	var all [][]byte
+	now := time.Now()
+	word := meta{name: "evil", weight: 1, since: now, from: now, stamp: now}
+	said := word.encode()
+	bodies := [][]byte{
+		nil,
+		[]byte("\x83\xabIncarnation\xce\x7f\xff\xff\xff\xa4Node\xa6id-001\xa4From\xa6id-001"),
+		slices.Concat([]byte("\x86\xabIncarnation\xce\x7f\xff\xff\xff\xa4Node\xa6id-666\xa4Addr\xc4\x04\x0a\x42\x06\x06\xa4Port\xcd\x1f\x0a\xa4Meta\xc4"),
+			[]byte{byte(len(said))}, said, []byte("\xa3Vsn\xc4\x06\x01\x05\x02\x01\x01\x01")),
+		[]byte("\x83\xa5Nodes\xce\x7f\xff\xff\xff\xacUserStateLen\xce\x7f\xff\xff\xff\xa4Join\xc3"),
+	}
+	for _, n := range []int{1, 5, 13, 28, 29, 100, 1400} {
+		junk := make([]byte, n)
+		for i := range junk {
+			junk[i] = byte(rng.Uint32())
+		}
+		bodies = append(bodies, junk)
+	}
+	for kind := range 256 {
+		for _, body := range bodies {
+			m := append([]byte{byte(kind)}, body...)
+			all = append(all, m, labelled("test", m))
+		}
+	}
+	return all
+}
+
+func TestStrangerWithoutKey(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		w.net.stopRecording()
+		time.Sleep(time.Minute)
+		before := w.state()
+		s := w.stranger()
+		rng := rand.New(rand.NewPCG(3, 4))
+		for i, b := range forgeries(rng) {
+			for _, h := range w.hosts {
+				s.packet(h.addr.String(), b)
+			}
+			if i%7 == 0 {
+				s.stream(w.hosts[i%3].addr.String(), b)
+			}
+		}
+		time.Sleep(time.Minute)
+		if got := w.state(); got != before {
+			t.Errorf("a stranger's words changed\n%s to\n%s", before, got)
+		}
+		for _, word := range []string{"id-00", "host-", "10.0.0"} {
+			if bytes.Contains(s.got, []byte(word)) {
+				t.Errorf("a stranger was told %q", word)
+			}
+		}
+		if n := strings.Count(w.hosts[0].log.String(), "\n"); n > 200 {
+			t.Errorf("a stranger made a member write %d lines", n)
+		}
+	})
+}
+
+func TestStrangerReplays(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		kept := w.net.record()
+		w.ring(4)
+		o := occurrence(7)
+		w.hosts[1].Claim(engine.Claim{Occurrence: o})
+		time.Sleep(2 * time.Minute)
+		w.hosts[2].Drain(context.Background())
+		w.hosts[2].Join(context.Background())
+		time.Sleep(time.Minute)
+		w.net.stopRecording()
+		s := w.stranger()
+		replay := func(what string) {
+			t.Helper()
+			before := w.state()
+			for _, p := range kept.packets {
+				s.packet(p.to, p.b)
+				s.packet(p.to, p.b[:len(p.b)/2])
+				turned := bytes.Clone(p.b)
+				turned[len(turned)-1] ^= 1
+				s.packet(p.to, turned)
+				for _, h := range w.hosts { // also to others than it was meant for
+					if h.end != nil {
+						s.packet(h.addr.String(), p.b)
+					}
+				}
+			}
+			for _, p := range kept.streams {
+				if slices.ContainsFunc(w.hosts, func(h *host) bool { return h.addr.String() == p.to && len(h.sees()) > 0 }) {
+					s.stream(p.to, p.b[:len(p.b)*2/3])
+					s.stream(p.to, p.b)
+				}
+			}
+			time.Sleep(time.Minute)
+			if got := w.state(); got != before {
+				t.Errorf("%s: a replay changed\n%s to\n%s", what, before, got)
+			}
+		}
+		replay("all there")
+		dead := w.hosts[3]
+		dead.stop()
+		w.hosts = w.hosts[:3]
+		w.agree(time.Minute, w.hosts)
+		time.Sleep(5 * time.Minute) // memberlist has forgotten it
+		replay("one dead")
+		left := w.hosts[2]
+		if err := left.Leave(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		left.stop()
+		w.hosts = w.hosts[:2]
+		w.agree(time.Minute, w.hosts)
+		time.Sleep(5 * time.Minute)
+		replay("one left")
+		if len(s.got) > 0 && bytes.Contains(s.got, []byte("host-")) {
+			t.Error("a stranger was told a name")
+		}
+		w.hosts = append(w.hosts, left, dead)
+		left.start()
+		dead.start()
+		w.agree(time.Minute, w.hosts)
+	})
+}
+
+func TestKeysRotated(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(4)
+		ctx := context.Background()
+		rekey := func(h *host, keys ...[]byte) error {
+			err := h.Rekey(ctx, keys)
+			if err == nil {
+				h.keys = keys
+			}
+			return err
+		}
+		refused := func(what string, err error, words string) {
+			t.Helper()
+			if err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: got %v, want a refusal: %s", what, err, words)
+			}
+		}
+		old, fresh := key(1), key(2)
+		refused("a new key at once", rekey(w.hosts[0], fresh), "not in use")
+		for _, h := range w.hosts[:3] {
+			if err := rekey(h, old, fresh); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		refused("a key that one has not", rekey(w.hosts[0], fresh, old), "does not have the first key yet")
+		if err := rekey(w.hosts[3], old, fresh); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		for _, h := range w.hosts[:3] {
+			if err := rekey(h, fresh, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		refused("the old key gone", rekey(w.hosts[0], fresh), "still writes with a key that is to go")
+		if err := rekey(w.hosts[3], fresh, old); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		for _, h := range w.hosts {
+			if err := rekey(h, fresh); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		rings := w.hosts[0].rings
+		time.Sleep(2 * time.Minute)
+		w.agree(time.Second, w.hosts)
+		if got := w.hosts[0].rings; got != rings {
+			t.Errorf("%d changes of the membership after the rotation, want none", got-rings)
+		}
+		stale := w.host()
+		stale.start() // with the old key
+		time.Sleep(time.Minute)
+		w.agree(time.Second, w.hosts[:4])
+		o := occurrence(7)
+		w.hosts[0].Claim(engine.Claim{Occurrence: o})
+		w.hosts[1].Claim(engine.Claim{Occurrence: o, Late: true})
+		w.granted(w.hosts[1], o, engine.Refused)
+	})
+}
