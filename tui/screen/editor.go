@@ -89,6 +89,8 @@ func (e *Editor) Heading(w *World) string {
 	return text
 }
 
+func (*Editor) headed() {}
+
 func (e *Editor) name() string {
 	switch {
 	case e.table.User != "":
@@ -103,7 +105,7 @@ func (e *Editor) name() string {
 
 // Foot names the keys of the last line.
 func (e *Editor) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Save, keys.Form, keys.Problem, keys.Try, keys.Back, keys.UndoText}
+	return []keys.Action{keys.Save, keys.Try, keys.Back, keys.Problem, keys.Form, keys.UndoText}
 }
 
 // The slots of its questions.

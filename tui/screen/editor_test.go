@@ -429,3 +429,16 @@ func TestEditorScrollsTheCursorsLineAlone(t *testing.T) {
 		t.Errorf("another line: got %q, want %q in it", lines[6], want)
 	}
 }
+
+// On a narrow screen the first line says which file is edited, and whether it is
+// changed.
+func TestEditorIsNamedOnNarrowScreens(t *testing.T) {
+	w, d := newWorld(t), editorDaemon()
+	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 5})
+	typed(t, e, w, d, "x")
+	s, _ := shellOn(w)
+	s.stack = []Screen{e}
+	if line, _, _ := strings.Cut(shown(s, 40, 15), "\n"); !strings.HasPrefix(line, " Edit /etc/cron.d/etl *") || !strings.HasSuffix(line, "18:02:11 ") {
+		t.Errorf("got %q, want the file and the time", line)
+	}
+}

@@ -153,6 +153,8 @@ func countChanges(all []change) string {
 	return fmt.Sprintf("+%d -%d lines. What it says now is kept as a revision.", added, removed)
 }
 
+func (*Versions) headed() {}
+
 // Subject is the file.
 func (s *Versions) Subject(*World) Subject { return Subject{File: s.table.File} }
 

@@ -62,17 +62,18 @@ func (s *Shell) drawSmall(v canvas.View) {
 // drawHead draws the first line: the host, the screens, and how the daemon is.
 func (s *Shell) drawHead(row canvas.View) {
 	right := s.clockText(row.Width())
-	if row.Width() < fullWidth {
+	modal, isModal := s.front().(Modal)
+	if _, always := s.front().(Headed); row.Width() < fullWidth && !always {
 		row.PutRight(0, right+" ", s.linkStyle())
 		s.drawCounts(row, 0)
 		return
 	}
 	end := row.PutRight(0, right+" ", s.linkStyle())
-	if s.w.ReadOnly != "" {
+	if s.w.ReadOnly != "" && row.Width() >= fullWidth {
 		end = row.In(0, 0, max(end-1, 0), 1).PutRight(0, "read-only", canvas.Style{Role: canvas.Off})
 	}
 	row = row.In(0, 0, max(end, 0), 1)
-	if modal, ok := s.front().(Modal); ok {
+	if isModal {
 		row.PutCut(1, 0, row.Width()-1, modal.Heading(s.w), s.w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
 		return
 	}

@@ -51,6 +51,13 @@ type Modal interface {
 	Heading(w *World) string
 }
 
+// Headed is a Modal whose heading also narrow screens have, as nothing else there
+// says what is shown.
+type Headed interface {
+	Modal
+	headed()
+}
+
 // Clicker is a screen that answers to a click of the mouse on a cell of what it
 // has drawn.
 type Clicker interface {
