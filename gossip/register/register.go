@@ -245,7 +245,7 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 	q := Question{Occurrence: o}
 	if again {
 		out := Outcome{}
-		if q, out = r.again(o); out.Grant != Undecided {
+		if q, out = r.again(o, peers); out.Grant != Undecided {
 			return q, out
 		}
 	} else if out := r.own(o); out.Grant != Undecided {
@@ -265,15 +265,16 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 }
 
 // again is what this member knows by itself of a claim of what a member took
-// that is gone. What it forgot is taken for claimed once.
-func (r *Register) again(o Occurrence) (Question, Outcome) {
+// that is gone. One of peers was started anew, or is back, and answers for
+// itself. What is forgotten is taken for claimed once.
+func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
 	e := r.entries[o]
 	if e == nil {
 		return q, Outcome{}
 	}
 	held := e.holder()
-	if held.phase == Over || held.phase > 0 && !r.gone[held.member] {
+	if held.phase == Over || held.phase > 0 && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
 		return q, Outcome{Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
@@ -292,6 +293,14 @@ func next(generation uint8) uint8 { return min(generation, lastGeneration-1) + 1
 func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 	asker := unique.Make(from)
 	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
+	c := r.claims[q.Occurrence]
+	if c != nil && c.gaveWay != nobody {
+		c = nil
+	}
+	if c != nil && (c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from) {
+		a.Reply = Busy
+		return a
+	}
 	e := r.entries[q.Occurrence]
 	if e == nil && q.Generation == 0 && r.forgotten(q.Occurrence) {
 		a.Reply = Old
@@ -305,11 +314,7 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 			}
 		}
 	}
-	if c := r.claims[q.Occurrence]; c != nil && c.gaveWay == nobody {
-		if c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from {
-			a.Reply = Busy
-			return a
-		}
+	if c != nil {
 		c.gaveWay = asker
 	}
 	if r.tooFar(q.Due, now) {
@@ -323,14 +328,12 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 // stands tells whether a mark stands against a question.
 func (r *Register) stands(s *state, asker name, q Question) bool {
 	switch {
-	case s.phase == 0:
+	case s.phase == 0, s.phase == Taken && s.member == asker: // who asks for its own was started anew
 		return false
 	case s.generation < q.Generation:
 		return s.member == r.self || s.phase > q.Phase
-	case s.generation > q.Generation:
-		return true
 	}
-	return s.member != asker || s.phase > Taken // who asks for its own was started anew
+	return true
 }
 
 // Hear takes the answer of a member that was asked, or that it is Silent. The

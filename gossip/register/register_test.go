@@ -73,8 +73,23 @@ func TestOrphans(t *testing.T) {
 	want(t, "late word", r.Learn([]Mark{late}, noon), News{Others: []Occurrence{late.Occurrence}, Orphans: []Mark{late}})
 	want(t, "the same again", r.Learn([]Mark{late}, noon), News{})
 	r.Regain("x")
-	_, out := r.Ask(taken, true, nil, noon)
+	x := New("x", DefaultLimits)
+	x.Take(taken, noon)
+	q, _ := r.Ask(taken, true, []string{"x"}, noon)
+	out, _ := r.Hear("x", x.Answer("a", q, noon), noon)
 	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
+}
+
+// TestOrphansOfAMemberThatWasStartedAnewAreClaimed: it is there, and yet has
+// nothing of what it took.
+func TestOrphansOfAMemberThatWasStartedAnewAreClaimed(t *testing.T) {
+	r, x, o := New("a", DefaultLimits), New("x", DefaultLimits), due(1, 0)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Taken}}, noon)
+	r.Lose("x")
+	r.Regain("x")
+	q, _ := r.Ask(o, true, []string{"x"}, noon)
+	out, _ := r.Hear("x", x.Answer("a", q, noon), noon)
+	want(t, "outcome", out, Outcome{Grant: Granted, Mark: Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken}})
 }
 
 func TestAgainAsksForTheNextGeneration(t *testing.T) {

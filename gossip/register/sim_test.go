@@ -31,6 +31,8 @@ type node struct {
 	id      string
 	skew    time.Duration
 	crashed bool
+	life    int    // of its daemon
+	lost    bool   // it died after it had begun
 	sees    []bool // who is live, as it believes
 	cut     []bool // to whom nothing goes
 	granted map[Occurrence]int
@@ -104,6 +106,10 @@ func (w *world) take(i int, o Occurrence) {
 	if n.crashed || n.asking[o] || n.granted[o] > 0 {
 		return
 	}
+	if n.life > 0 { // it was not there when this was due
+		w.ask(i, o, false)
+		return
+	}
 	out := n.Take(o, w.clock(i))
 	w.note("%s takes: %v by %s", n.id, out.Grant, out.By)
 	if out.Grant == Undecided {
@@ -139,9 +145,9 @@ func (w *world) ask(i int, o Occurrence, again bool) {
 
 // question goes to a member and its answer comes back, or nothing does.
 func (w *world) question(i, j int, q Question) {
-	heard := false
+	heard, life, lives := false, w.nodes[i].life, w.nodes[j].life
 	answer := func(a Answer) {
-		if heard || w.nodes[i].crashed {
+		if heard || w.nodes[i].crashed || w.nodes[i].life != life {
 			return
 		}
 		heard = true
@@ -161,7 +167,7 @@ func (w *world) question(i, j int, q Question) {
 		a := w.nodes[j].Answer(w.nodes[i].id, q, w.clock(j))
 		w.note("%s answers %s: %d %+v", w.nodes[j].id, w.nodes[i].id, a.Reply, a.Mark)
 		w.in(w.ms(200), func() {
-			if !w.nodes[j].cut[i] {
+			if !w.nodes[j].cut[i] && w.nodes[j].life == lives {
 				answer(a)
 			}
 		})
@@ -176,8 +182,9 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 	n.granted[o]++
 	n.dropped[o] = false
 	w.tell(i, out.Mark)
+	life := n.life
 	w.in(w.ms(1500), func() {
-		if n.crashed || n.dropped[o] || n.begun[o] {
+		if n.crashed || n.dropped[o] || n.begun[o] || n.life != life {
 			return
 		}
 		n.begun[o] = true
@@ -186,7 +193,7 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 		w.news(i, news)
 		w.tell(i, m)
 		w.in(w.ms(2000), func() {
-			if n.crashed {
+			if n.crashed || n.life != life {
 				return
 			}
 			m, news := n.Progress(o, Over, int64(100+i), false, w.clock(i))
@@ -341,6 +348,54 @@ func TestCrashesLoseNothing(t *testing.T) {
 	}
 	if again == 0 {
 		t.Error("nobody that lives ever won")
+	}
+}
+
+// TestRestartsLoseNothing kills the daemons of two members at any time, and starts
+// them at once: they know what they began, and nothing else. Who dies as soon as
+// it has begun may have told nobody, and another begins it too.
+func TestRestartsLoseNothing(t *testing.T) {
+	for seed := range uint64(simSeeds) {
+		w := newWorld(t, seed, 2+int(seed%4))
+		o := w.occurrence(1)
+		w.compete(o)
+		for range 2 {
+			w.in(w.ms(2500), func() { w.restart(w.r.IntN(len(w.nodes)), o) })
+		}
+		w.run()
+		began, died := 0, 0
+		for _, n := range w.nodes {
+			switch {
+			case n.begun[o] && n.lost:
+				died++
+			case n.begun[o]:
+				began++
+			}
+		}
+		if began > 1 || began+died == 0 {
+			w.fail("%d members began it and live, and %d died after that; want at most one that lives, and somebody", began, died)
+		}
+	}
+}
+
+func (w *world) restart(j int, o Occurrence) {
+	n := w.nodes[j]
+	n.life++
+	n.Register, n.granted, n.asking = New(n.id, DefaultLimits), map[Occurrence]int{}, map[Occurrence]bool{}
+	w.note("%s starts anew, begun: %v", n.id, n.begun[o])
+	if n.begun[o] {
+		n.lost = true
+		n.Progress(o, Over, int64(100+j), true, w.clock(j))
+	} else {
+		w.in(w.ms(1500), func() { w.ask(j, o, false) })
+	}
+	for i := range w.nodes {
+		if i != j { // what it told before is heard by now, or lost
+			w.in(300*time.Millisecond+w.ms(1500), func() {
+				w.orphans(i, w.nodes[i].Lose(n.id))
+				w.nodes[i].Regain(n.id)
+			})
+		}
 	}
 }
 
