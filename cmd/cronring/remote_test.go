@@ -10,11 +10,11 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// fakeSSH puts a script in the place of ssh.
-func fakeSSH(t *testing.T, script string) {
+// fakeProgram puts a script in the place of a program.
+func fakeProgram(t *testing.T, name, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -22,7 +22,7 @@ func fakeSSH(t *testing.T, script string) {
 
 // What ssh says must not be written over the dashboard, nor be lost.
 func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
-	fakeSSH(t, `echo "$*" >&2; printf 'Warning: a key\r\nssh: \033[31mno route to host\r\n' >&2; exit 255`)
+	fakeProgram(t, "ssh", `echo "$*" >&2; printf 'Warning: a key\r\nssh: \033[31mno route to host\r\n' >&2; exit 255`)
 	for _, drawn := range []bool{true, false} {
 		var said bytes.Buffer
 		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)

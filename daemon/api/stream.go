@@ -8,6 +8,9 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Events gives what happens to the jobs that refs name (none: all that may be
@@ -21,8 +24,25 @@ func (c *Client) Events(ctx context.Context, refs ...string) iter.Seq2[Event, er
 // run lives, it goes on until the run has ended, and then gives the Record of
 // that end. Slow readers get a Gap. An error is the last item.
 func (c *Client) Output(ctx context.Context, run string, follow bool) iter.Seq2[Event, error] {
-	v := url.Values{"run": {run}}
-	setFlag(v, "follow", follow)
+	return c.OutputOf(ctx, OutputQuery{Run: run, Follow: follow})
+}
+
+// OutputQuery chooses output of one run.
+type OutputQuery struct {
+	Run    string
+	Follow bool
+	Since  time.Time  // what was written before is left out
+	Stream job.Stream // "": all
+	Lines  int        // of what was written until now only the last so many lines; 0: all
+}
+
+// OutputOf is Output of what q chooses.
+func (c *Client) OutputOf(ctx context.Context, q OutputQuery) iter.Seq2[Event, error] {
+	v := url.Values{"run": {q.Run}}
+	setFlag(v, "follow", q.Follow)
+	setTime(v, "since", q.Since)
+	setText(v, "stream", string(q.Stream))
+	setNumber(v, "lines", int64(q.Lines))
 	return c.stream(ctx, "read output", "/v1/output?"+v.Encode())
 }
 

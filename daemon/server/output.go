@@ -15,6 +15,10 @@ func (s *Server) output(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	q, err := c.excerpt()
+	if err != nil {
+		return err
+	}
 	r, err := s.oneRun(ctx, c, "logs", c.query.Get("run"))
 	if err != nil {
 		return err
@@ -26,6 +30,7 @@ func (s *Server) output(ctx context.Context, c *call) error {
 			return fmt.Errorf("read output: %w", err)
 		}
 	}
+	chunks = q.of(chunks)
 	st := c.newStream()
 	for i := range chunks {
 		if st.send(api.Event{Chunk: &chunks[i]}) != nil {
@@ -34,7 +39,7 @@ func (s *Server) output(ctx context.Context, c *call) error {
 	}
 	switch {
 	case follow && live:
-		s.follow(ctx, c, st, r.ID, events)
+		s.follow(ctx, c, st, r.ID, events, q)
 	case follow:
 		s.sendEnd(ctx, c, st, r.ID)
 	}
@@ -42,11 +47,11 @@ func (s *Server) output(ctx context.Context, c *call) error {
 }
 
 // follow sends the output that is still to come, and the record of the end.
-func (s *Server) follow(ctx context.Context, c *call, st *stream, id job.RunID, events <-chan api.Event) {
+func (s *Server) follow(ctx context.Context, c *call, st *stream, id job.RunID, events <-chan api.Event, q excerpt) {
 	st.relay(events, func(e api.Event) (send, done bool) {
 		switch {
 		case e.Chunk != nil:
-			return e.Chunk.Run == id, false
+			return e.Chunk.Run == id && q.wants(e.Chunk.Stream), false
 		case e.Record != nil:
 			ended := e.Record.Run != nil && e.Record.Run.ID == id && !e.Record.Run.State.Live()
 			return ended, ended
