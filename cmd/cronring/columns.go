@@ -65,12 +65,13 @@ func (r *jobRow) began() string {
 	return stamp(r.Last.Started, r.loc)
 }
 
-// severity is the place of a state among all, the worst first.
-func severity(s job.State) int {
-	return slices.Index([]job.State{
-		job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled, job.StateOK, job.StateNew,
-	}, s)
+// states are all of them, the worst first.
+var states = []job.State{
+	job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled, job.StateOK, job.StateNew,
 }
+
+// severity is the place of a state among all.
+func severity(s job.State) int { return slices.Index(states, s) }
 
 // soonest orders instants, with none at the end.
 func soonest(one, other time.Time) int {

@@ -53,6 +53,18 @@ func (a *app) addCompletion(verb *cobra.Command) {
 	}
 }
 
+// completeFlag has the words of a flag completed that takes several, with commas
+// between.
+func completeFlag(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
+		done := typed[:strings.LastIndexByte(typed, ',')+1]
+		for _, word := range words {
+			offered = append(offered, done+word)
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
 // completionPatience is how long a person who presses tab is kept waiting.
 const completionPatience = 50 * time.Millisecond
 

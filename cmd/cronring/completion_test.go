@@ -37,6 +37,17 @@ func TestCompletionKnowsTheTree(t *testing.T) {
 	}
 }
 
+// TestCompletionOfListsOfWords offers the next word of a flag after a comma.
+func TestCompletionOfListsOfWords(t *testing.T) {
+	for _, tc := range []struct{ flag, want string }{
+		{"--state=fail", "failing"}, {"--state=ok,", "ok,late"}, {"--fields=job,", "job,job.zone"}, {"--sort=", "took"},
+	} {
+		if offered := completions(t, "list", tc.flag); !slices.Contains(offered, tc.want) {
+			t.Errorf("cronring list %s<tab>: got %q, want %q among them", tc.flag, offered, tc.want)
+		}
+	}
+}
+
 func completesFlags(t *testing.T, verb *cobra.Command) {
 	t.Helper()
 	offered := completions(t, verb.Name(), "--")

@@ -67,6 +67,9 @@ second.`,
 	cmd.Flags().Var(&f.fields, "fields", "these columns alone, `FIELDS` with commas between; without any, print their names")
 	cmd.Flags().Lookup("fields").NoOptDefVal = noFields
 	addWatch(cmd, &f.watch, "the list")
+	completeFlag(cmd, "sort", columnNames())
+	completeFlag(cmd, "fields", jobFields())
+	completeFlag(cmd, "state", stateNames())
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
 	a.addSocket(cmd)
@@ -235,6 +238,14 @@ var wholeJob = []column{{name: "all", plain: func(r *jobRow) string {
 	text, _ := json.Marshal(r.Status) // it came as JSON
 	return string(text)
 }}}
+
+// stateNames are the states that jobs are in, the worst first.
+func stateNames() (names []string) {
+	for _, s := range states {
+		names = append(names, string(s))
+	}
+	return names
+}
 
 func checkStates(states []job.State) error {
 	for _, s := range states {

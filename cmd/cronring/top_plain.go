@@ -28,7 +28,7 @@ type plainTop struct {
 // lookOnly are the commands that change nothing.
 var lookOnly = []string{
 	"status", "list", "ls", "show", "history", "logs", "why", "graph", "dead", "config", "revisions", "lint", "next", "explain",
-	"diff", "simulate", "doctor", "version", "help", "stats", "timeline", "clashes", "env", "exit-codes",
+	"diff", "simulate", "doctor", "version", "help", "stats", "timeline", "clashes", "env", "man", "exit-codes",
 }
 
 // unending are the commands that only ctrl+c would end.

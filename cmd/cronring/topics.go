@@ -50,9 +50,12 @@ finds in its environment tells: cronring env JOB`,
 
 --json=FIELDS gives JSON with these fields alone, --json their names; job.id is
 the field id within job. Where the result is a list, the fields are those of
-its items. --jq EXPR sends the document through an expression of jq:
+its items. --jq EXPR sends the document through an expression of jq. --fields
+of list chooses the columns of a table so, and custom-columns their titles too:
 
   cronring list --json=job.id,state,next
+  cronring list --fields=job,state,job.zone
+  cronring list -o custom-columns=JOB:job,ZONE:job.zone
   cronring list --jq '.jobs[] | select(.state == "failing") | .job.id'`,
 		},
 		{

@@ -121,7 +121,7 @@ func (s *redrawn) put(text []byte) error {
 	}
 	a.printf("\r\x1b[?7l")
 	for _, line := range lines {
-		a.printf("%s\x1b[K\n", line)
+		a.printf("\x1b[K%s\n", line) // after the line it would take away what stands in the last column
 	}
 	a.printf("\x1b[J\x1b[?7h")
 	s.lines = len(lines)

@@ -118,14 +118,14 @@ func TestRedrawnFits(t *testing.T) {
 		return out.String()
 	}
 	resize(24)
-	if got, want := put("a\nb\n"), "\r\x1b[?7la\x1b[K\nb\x1b[K\n\x1b[J\x1b[?7h"; got != want {
+	if got, want := put("a\nb\n"), "\r\x1b[?7l\x1b[Ka\n\x1b[Kb\n\x1b[J\x1b[?7h"; got != want {
 		t.Errorf("first: got %q, want %q", got, want)
 	}
-	if got, want := put("c\n"), "\x1b[2A\r\x1b[?7lc\x1b[K\n\x1b[J\x1b[?7h"; got != want {
+	if got, want := put("c\n"), "\x1b[2A\r\x1b[?7l\x1b[Kc\n\x1b[J\x1b[?7h"; got != want {
 		t.Errorf("again: got %q, want %q", got, want)
 	}
 	resize(5)
-	if got, want := put(strings.Repeat("x\n", 9)), "\x1b[1A\r\x1b[?7lx\x1b[K\nx\x1b[K\nx\x1b[K\n... and 6 lines more\x1b[K\n\x1b[J\x1b[?7h"; got != want {
+	if got, want := put(strings.Repeat("x\n", 9)), "\x1b[1A\r\x1b[?7l\x1b[Kx\n\x1b[Kx\n\x1b[Kx\n\x1b[K... and 6 lines more\n\x1b[J\x1b[?7h"; got != want {
 		t.Errorf("too long: got %q, want %q", got, want)
 	}
 }
