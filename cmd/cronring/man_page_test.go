@@ -82,7 +82,7 @@ func flagNames(c *cobra.Command) (names []string) {
 // a page that there is, or to one of the host.
 func TestManPagesReferToPages(t *testing.T) {
 	_, pages := writtenPages(t)
-	known := []string{"ssh 1", "less 1", "man 1", "mandoc 1", "timeout 1", "flock 1", "at 1", "cron 8", "anacron 8"}
+	known := []string{"ssh 1", "less 1", "journalctl 1", "man 1", "mandoc 1", "timeout 1", "flock 1", "at 1", "cron 8", "anacron 8"}
 	for verb := range pages {
 		known = append(known, "cronring-"+verb+" 1")
 	}
