@@ -80,7 +80,7 @@ func (s *Store) before(ctx context.Context, t time.Time) (id int64, err error) {
 // Bounds of Starts.
 const (
 	longWait    = time.Hour // a run that began longer after it was decided is not counted in the time's first hours
-	countedRuns = 2_000_000 // the newest: beyond them nothing is counted
+	countedRuns = 1_000_000 // the newest: beyond them nothing is counted
 )
 
 // Starts counts the runs of an account, or of all if user is empty, that began

@@ -221,6 +221,8 @@ func (f *Files) Refuses(w *World, a keys.Action) string {
 		return "no file is selected"
 	case a == keys.External && w.ReadOnly != "":
 		return w.ReadOnly
+	case a == keys.Open && w.Status.Denied.Crontab != "":
+		return w.Status.Denied.Crontab
 	case a == keys.Revisions && t.Revision == 0:
 		return "no version of it is kept"
 	case a == keys.Restore:

@@ -145,6 +145,11 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 	if got, want := strings.Join(editArgs(w, "-x"), " "), "edit -H ann@far -- -x"; got != want {
 		t.Errorf("a file of another host is edited with %q, want %q", got, want)
 	}
+	w.Status.Denied.Crontab = "it is in cron.deny"
+	if why := f.Refuses(w, keys.Open); why != "it is in cron.deny" {
+		t.Errorf("open without a right to a crontab: refused with %q", why)
+	}
+	w.Status.Denied.Crontab = ""
 	s := NewVersions(someTables()[1])
 	settle(t, s, w, d, s.Open(w))
 	presses(t, s, w, d, keys.Down)
