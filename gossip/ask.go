@@ -57,7 +57,7 @@ func (r *Ring) compared(m *member, b basis, d difference, labels map[string]stri
 	if err != nil {
 		m.retry = time.Now().Add(min(firstRetry<<min(m.fails, 6), lastRetry))
 		m.fails++
-		m.trouble, r.stale = err.Error(), true
+		m.trouble = err.Error()
 		return
 	}
 	m.basis, m.diff, m.labels, m.fails, m.trouble, m.retry = b, d, labels, 0, "", time.Time{}

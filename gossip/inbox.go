@@ -34,6 +34,7 @@ type word struct {
 type sample struct {
 	offset, trip time.Duration
 	load         int
+	sight        uint64 // of whom it sees
 }
 
 // conflict is two hosts that say they are the same member.
@@ -256,7 +257,7 @@ const maxState = 64 << 10
 func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, payload []byte) {
 	now := b.now()
 	r := reader{rest: payload}
-	theirs, load := r.time(), int(r.uint32())
+	theirs, load, sight := r.time(), int(r.uint32()), r.uint64()
 	if r.end() != nil || theirs.IsZero() || trip < 0 {
 		return
 	}
@@ -265,7 +266,7 @@ func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, paylo
 		if h.samples == nil {
 			h.samples = make(map[string]sample)
 		}
-		h.samples[id] = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, load: load}
+		h.samples[id] = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, load: load, sight: sight}
 	})
 }
 

@@ -63,6 +63,9 @@ func toEngine(o register.Occurrence) engine.Occurrence {
 
 // claim decides what can be decided here, and asks the others for the rest.
 func (r *Ring) claim(claims []engine.Claim) {
+	if len(claims) == 0 {
+		return
+	}
 	now := r.o.Now()
 	peers := r.alive()
 	names := make([]string, len(peers))

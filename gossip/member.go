@@ -1,7 +1,6 @@
 package gossip
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -53,6 +52,7 @@ type member struct {
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
 	samples []sample
+	ahead   time.Duration // its clock, of this one's, by the samples
 }
 
 // basis is what a difference was made from: when it is another one, the
@@ -71,22 +71,23 @@ func linkAddr(addr netip.AddrPort, port uint16) string {
 	return net.JoinHostPort(addr.Addr().String(), strconv.Itoa(int(port)))
 }
 
+// look takes in a look at the member's clock. How far it is ahead of this one's
+// is the median of some.
 func (m *member) look(s sample) {
 	m.samples = append(m.samples, s)
 	if len(m.samples) > maxSamples {
 		m.samples = m.samples[1:]
 	}
+	var offsets [maxSamples]time.Duration
+	for i, s := range m.samples {
+		offsets[i] = s.offset
+	}
+	slices.Sort(offsets[:len(m.samples)])
+	m.ahead = offsets[len(m.samples)/2]
 }
 
-// offset is how far the member's clock is ahead of this one's: the median of
-// some looks at it.
-func (m *member) offset() (time.Duration, bool) {
-	if len(m.samples) == 0 {
-		return 0, false
-	}
-	sorted := slices.SortedFunc(slices.Values(m.samples), func(a, b sample) int { return cmp.Compare(a.offset, b.offset) })
-	return sorted[len(sorted)/2].offset, true
-}
+// offset is how far the member's clock is ahead, if that is known.
+func (m *member) offset() (time.Duration, bool) { return m.ahead, len(m.samples) > 0 }
 
 func (m *member) load() int {
 	if len(m.samples) == 0 {

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,7 +76,9 @@ type Ring struct {
 	state   atomic.Pointer[[]byte]
 	roster  atomic.Pointer[roster]
 	view    atomic.Pointer[Snapshot]
+	started atomic.Bool // Run goes, or went
 	load    atomic.Uint32
+	sight   atomic.Uint64 // of whom it sees
 
 	// All that follows is Run's goroutine's.
 	ctx     context.Context
@@ -89,6 +92,8 @@ type Ring struct {
 	targets map[string]*target // by address or name
 	peers   map[string]peer
 	asks    int // under way
+	doubts  int // looks at others, one after the other, that see other members
+	syncing bool
 	out     []engine.Event
 	problem string
 	again   time.Time // when to bind again
@@ -114,7 +119,6 @@ type Ring struct {
 	learnBy  time.Time
 
 	changed    bool // the membership, since it was last told
-	stale      bool // the snapshot
 	told       time.Time
 	newestTold time.Time
 	telling    *time.Timer
@@ -146,6 +150,7 @@ func New(o Options) (*Ring, error) {
 	}
 	r.setRoster(newRoster(nil, nil, time.Time{}))
 	r.state.Store(new([]byte))
+	r.sight.Store(sightOf(o.ID))
 	r.view.Store(&Snapshot{Ring: o.Ring, Self: o.ID})
 	o.Link.Handle(verbRoster, r.answerRoster)
 	o.Link.Handle(verbHello, r.answerHello)
@@ -191,8 +196,16 @@ func (o *Options) check() error {
 // this.
 func (r *Ring) Events() <-chan engine.Event { return r.events }
 
-// Snapshot returns the ring as it was at most a second ago.
-func (r *Ring) Snapshot() *Snapshot { return r.view.Load() }
+// Snapshot returns the ring as it is, or was when Run ended.
+func (r *Ring) Snapshot() *Snapshot {
+	if r.started.Load() {
+		_ = r.do(context.Background(), func() error { // else the last one stands
+			r.view.Store(r.snapshot())
+			return nil
+		})
+	}
+	return r.view.Load()
+}
 
 // Hold takes in all ring jobs of this host's tables.
 func (r *Ring) Hold(h engine.Holdings) { r.box.put(func(b *heard) { b.holdings = &h }) }
@@ -325,11 +338,13 @@ func (r *Ring) Run(ctx context.Context) {
 		cancel()
 		r.stop()
 		r.helpers.Wait()
+		r.view.Store(r.snapshot())
 		close(r.running)
 	}()
 	r.ctx = ctx
 	r.recall()
 	r.come()
+	r.started.Store(true)
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	r.telling = time.NewTimer(0)
@@ -381,10 +396,10 @@ func (r *Ring) come() {
 		if r.problem == "" {
 			r.o.Log.Error("ring: cannot take part", "ring", r.o.Ring, "err", err)
 		}
-		r.problem, r.again, r.stale = err.Error(), now.Add(bindAgain), true
+		r.problem, r.again = err.Error(), now.Add(bindAgain)
 		return
 	}
-	r.problem, r.stale = "", true
+	r.problem = ""
 	for _, t := range r.targets {
 		t.tried, t.fails, t.retry = false, 0, time.Time{}
 	}
@@ -440,9 +455,11 @@ func (d delegate) GetBroadcasts(int, int) [][]byte   { return nil }
 func (d delegate) LocalState(bool) []byte            { return *d.state.Load() }
 func (d delegate) MergeRemoteState(b []byte, j bool) { d.box.MergeRemoteState(b, j) }
 
-// AckPayload lets who probes this member see its clock and load.
+// AckPayload lets who probes this member see its clock, its load and whom it
+// sees.
 func (d delegate) AckPayload() []byte {
-	return appendUint32(appendTime(make([]byte, 0, 12), d.o.Now()), d.load.Load())
+	b := appendUint32(appendTime(make([]byte, 0, 20), d.o.Now()), d.load.Load())
+	return binary.BigEndian.AppendUint64(b, d.sight.Load())
 }
 
 func (d delegate) NotifyPingComplete(n *memberlist.Node, trip time.Duration, payload []byte) {
@@ -495,6 +512,7 @@ func (r *Ring) leave() {
 func (r *Ring) left(err error) {
 	r.stop()
 	clear(r.members)
+	r.sight.Store(sightOf(r.o.ID))
 	r.joined, r.draining, r.joining = false, false, false
 	r.own.until = time.Time{}
 	r.changed = true
@@ -527,7 +545,7 @@ func (r *Ring) hear(h heard) {
 	for id, s := range h.samples {
 		if m := r.members[id]; m != nil {
 			m.look(s)
-			r.stale = true
+			r.doubt(m, s.sight)
 		}
 	}
 	for id, addr := range h.doubted {
@@ -598,6 +616,10 @@ func (r *Ring) hearOf(id string, w word) {
 		if r.joined {
 			r.learn(m, apart)
 		}
+	}
+	if (m.state == Alive) != (was == Alive) {
+		r.sight.Store(r.sight.Load() ^ sightOf(id))
+		r.doubts = 0
 	}
 	if m.state != was {
 		m.changed = now
@@ -674,20 +696,16 @@ func (r *Ring) tick() {
 // tell publishes what changed, at most every 100 ms.
 func (r *Ring) tell() {
 	r.joinedNow()
-	if !r.changed && !r.stale {
+	if !r.changed || !r.joined && r.list != nil {
 		return
 	}
 	now := time.Now()
-	if wait := r.told.Add(r.pace()).Sub(now); wait > 0 {
+	if wait := r.told.Add(foldTime).Sub(now); wait > 0 {
 		r.telling.Reset(wait)
 		return
 	}
-	r.told = now
-	r.view.Store(r.snapshot())
-	if r.changed && (r.joined || r.list == nil) {
-		r.emit(engine.Ring{Membership: r.membership(), Newest: r.newest()})
-	}
-	r.changed, r.stale = r.changed && !r.joined && r.list != nil, false
+	r.told, r.changed = now, false
+	r.emit(engine.Ring{Membership: r.membership(), Newest: r.newest()})
 }
 
 // newest is the newest occurrences that were heard of since this was last said.
@@ -703,14 +721,6 @@ func (r *Ring) newest() map[uint64]time.Time {
 		newest[o.Key] = time.Unix(0, o.Due).UTC()
 	}
 	return newest
-}
-
-// pace is how often it is told: figures alone are not worth a hurry.
-func (r *Ring) pace() time.Duration {
-	if r.changed {
-		return foldTime
-	}
-	return time.Second
 }
 
 // emit has the engine hear of something; of a Ring that it did not hear of yet

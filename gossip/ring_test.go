@@ -166,3 +166,13 @@ func TestRingLossyNetwork(t *testing.T) {
 		})
 	})
 }
+
+// TestRingStartedAtOnce is where gossip leaves somebody out most often.
+func TestRingStartedAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for range 20 {
+			w.host().start()
+		}
+		t.Logf("all see all after %s", w.agree(15*time.Second, w.hosts))
+	})
+}

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -250,4 +251,33 @@ func (r *Ring) joinedNow() {
 	r.joining, r.joined = false, true
 	r.own.from = r.o.Now().Add(Settle)
 	r.say()
+}
+
+// sightOf is what a member adds to the sum of those that are seen.
+func sightOf(id string) uint64 {
+	sum := sumOf([]byte(id))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// mostDoubts is how many looks in a row at members that see others than this one
+// are put down to gossip that is under way.
+const mostDoubts = 1
+
+// doubt compares whom another member sees with whom this one does. Gossip leaves
+// somebody out now and then, until a push/pull half a minute later; meanwhile
+// two members would both take what one of them owns.
+func (r *Ring) doubt(m *member, sight uint64) {
+	if sight == r.sight.Load() {
+		r.doubts = 0
+		return
+	}
+	if r.doubts++; r.doubts <= mostDoubts || r.syncing || r.list == nil || m.state != Alive {
+		return
+	}
+	r.doubts, r.syncing = 0, true
+	list, addr := r.list, hostPort(m.addr)
+	r.help(func(context.Context) func() {
+		_, _ = list.Join([]string{addr}) // else the next doubt
+		return func() { r.syncing = false }
+	})
 }

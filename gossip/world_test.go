@@ -416,6 +416,14 @@ func (w *world) await(limit time.Duration, what string, so func() bool) time.Dur
 func (w *world) agree(limit time.Duration, hosts []*host) time.Duration {
 	w.t.Helper()
 	want := ids(hosts)
+	defer func() {
+		if !w.t.Failed() {
+			return
+		}
+		for _, h := range hosts {
+			w.t.Logf("%s sees %v", h.id, h.sees())
+		}
+	}()
 	return w.await(limit, fmt.Sprintf("%d hosts see each other", len(hosts)), func() bool {
 		return !slices.ContainsFunc(hosts, func(h *host) bool { return !slices.Equal(h.sees(), want) })
 	})

@@ -1,0 +1,142 @@
+package gossip
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// switchboard is the links of many members, without their cryptography.
+type switchboard struct {
+	mu       sync.Mutex
+	handlers map[string]map[string]link.Handler // by address and verb
+}
+
+type jack struct {
+	board    *switchboard
+	id, addr string
+}
+
+func (j jack) Handle(verb string, h link.Handler) {
+	j.board.mu.Lock()
+	defer j.board.mu.Unlock()
+	if j.board.handlers[j.addr] == nil {
+		j.board.handlers[j.addr] = make(map[string]link.Handler)
+	}
+	j.board.handlers[j.addr][verb] = h
+}
+
+func (j jack) Ask(ctx context.Context, to link.Peer, verb string, body []byte) ([]byte, error) {
+	j.board.mu.Lock()
+	h := j.board.handlers[to.Addr][verb]
+	j.board.mu.Unlock()
+	if h == nil {
+		return nil, fmt.Errorf("nobody at %s", to.Addr)
+	}
+	return h(ctx, j.id, body)
+}
+
+func (jack) Rekey([][]byte) error { return nil }
+
+// large starts n members with holdings each, and says when all see all.
+func large(w *world, n, holdings int) (took time.Duration) {
+	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
+	jobs := engine.Holdings{Holdings: someRoster(holdings).entries}
+	began := time.Now()
+	for i := range n {
+		h := w.host()
+		h.addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i / 250), byte(i%250 + 1)}), 7946)
+		o := h.options()
+		o.Link = jack{board, h.id, linkAddr(h.addr, o.LinkPort)}
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Transport = func() (memberlist.NodeAwareTransport, error) {
+			h.end = h.world.net.attach(h.addr)
+			return h.end, nil
+		}
+		h.run(o, func(context.Context) {})
+		h.Hold(jobs)
+	}
+	w.await(5*time.Minute, "all see all", func() bool {
+		for _, h := range w.hosts {
+			if len(h.sees()) != n {
+				return false
+			}
+		}
+		return true
+	})
+	return time.Since(began)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// figure is what TestThreeHundred prints for BenchmarkThreeHundred.
+const figure = "figure:"
+
+// TestThreeHundred starts a ring of 300 members in a bubble of time, where a
+// second costs what it computes, lets it be for some minutes, and ends one.
+func TestThreeHundred(t *testing.T) {
+	if os.Getenv("CRONRING_LONG") == "" {
+		t.Skip("SKIPPED: CRONRING_LONG is not set, so no ring of 300 members is tried")
+	}
+	const members, holdings = 300, 1000
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.end()
+		before := heap()
+		took := large(w, members, holdings)
+		time.Sleep(time.Minute)
+		each := float64(heap()-before) / members / 1024
+		sent, since := w.net.bytes.Load(), time.Now()
+		time.Sleep(5 * time.Minute)
+		perSecond := float64(w.net.bytes.Load()-sent) / time.Since(since).Seconds() / members
+		dies := time.Now()
+		w.hosts[members/2].stop()
+		w.hosts = slices.Delete(w.hosts, members/2, members/2+1)
+		w.agree(5*time.Minute, w.hosts)
+		fmt.Println(figure, took.Seconds(), "s/converge")
+		fmt.Println(figure, time.Since(dies).Seconds(), "s/loss-seen-by-all")
+		fmt.Println(figure, each, "KiB/member")
+		fmt.Println(figure, perSecond, "B/member/s")
+	})
+}
+
+// BenchmarkThreeHundred reports the figures of TestThreeHundred, which only a
+// test can find, as only tests have bubbles of time.
+func BenchmarkThreeHundred(b *testing.B) {
+	for range b.N {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestThreeHundred$", "-test.timeout", "10m")
+		cmd.Env = append(os.Environ(), "CRONRING_LONG=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			var value float64
+			var unit string
+			if n, _ := fmt.Sscanf(line, figure+" %g %s", &value, &unit); n == 2 {
+				b.ReportMetric(value, unit)
+			}
+		}
+	}
+}
