@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// Claim asks for occurrences to be this member's, and waits for the answers
+// until ctx is over, or half a minute. What is not known by then is Unknown: it
+// may have been granted, and can be claimed again. A claim that was granted to
+// this member before is granted again, with the same token. One that says Again
+// is granted although another member has it, if that one is gone in this
+// member's view. An occurrence that is refused and is nobody's is too old.
+func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
+	ctx, cancel := context.WithTimeout(ctx, claimTime)
+	defer cancel()
+	answers := make([]engine.Claimed, 0, len(claims))
+	for chunk := range slices.Chunk(claims, mostClaims) {
+		answers = append(answers, l.claim(ctx, chunk)...)
+	}
+	return answers
+}
+
+// claim asks for as many as an entry holds.
+func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
+	answers := make([]engine.Claimed, len(claims))
+	b := batch{claimant: l.id}
+	for i, c := range claims {
+		answers[i] = engine.Claimed{Occurrence: c.Occurrence, Grant: engine.Unknown}
+		b.claims = append(b.claims, claimOf(c))
+	}
+	results, err := l.decide(ctx, b)
+	if err != nil {
+		return answers
+	}
+	again := batch{claimant: l.id}
+	var which []int
+	for i, r := range results {
+		answers[i].Grant, answers[i].By, answers[i].Token = r.grant, r.by, r.token
+		if claims[i].Again && r.grant == engine.Refused && r.by != "" && l.gone(r.by) {
+			again.claims = append(again.claims, claim{b.claims[i].occurrence, r.by})
+			which = append(which, i)
+		}
+	}
+	if len(which) == 0 {
+		return answers
+	}
+	results, err = l.decide(ctx, again)
+	for n, i := range which {
+		answers[i].Grant, answers[i].By, answers[i].Token = engine.Unknown, "", 0
+		if err == nil {
+			answers[i].Grant, answers[i].By, answers[i].Token = results[n].grant, results[n].by, results[n].token
+		}
+	}
+	return answers
+}
+
+// decide has a batch decided by whoever leads, which it looks for until ctx is
+// over.
+func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {
+	pause := firstPause
+	for try := 0; ; try++ {
+		results, err := l.try(ctx, b, try)
+		if err == nil && len(results) == len(b.claims) {
+			return results, nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// try asks one voter, this member if it leads.
+func (l *Ledger) try(ctx context.Context, b batch, try int) ([]result, error) {
+	l.mu.Lock()
+	v, problem, leader, voters := l.voter, l.problem, l.leader, l.voters
+	l.mu.Unlock()
+	switch {
+	case problem != nil:
+		return nil, problem
+	case v == nil && slices.Contains(voters, l.id):
+		return nil, errStopped // or has not begun: its log may be damaged
+	case v != nil && v.leads():
+		return v.propose(ctx, b)
+	}
+	known := []string{leader}
+	if v != nil {
+		known = append(known, v.leader())
+	}
+	known = slices.DeleteFunc(append(known, voters...), func(m string) bool { return m == "" || m == l.id })
+	if len(known) == 0 {
+		return nil, errors.New("no voter leads")
+	}
+	return l.askVoter(ctx, known[try%len(known)], request{batch: b})
+}
+
+// askVoter sends claims to one voter, and remembers who leads.
+func (l *Ledger) askVoter(ctx context.Context, member string, q request) ([]result, error) {
+	a, err := l.send(ctx, member, q)
+	l.mu.Lock()
+	if err == nil {
+		l.leader = a.leader
+	} else if l.leader == member {
+		l.leader = ""
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if !a.decided {
+		return nil, fmt.Errorf("voter %s does not lead", member)
+	}
+	return a.results, nil
+}
+
+func (l *Ledger) send(ctx context.Context, member string, q request) (answer, error) {
+	addr, ok := l.addr(member)
+	if !ok {
+		return answer{}, fmt.Errorf("voter %s is not in sight", member)
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	b, err := l.link.Ask(ctx, link.Peer{ID: member, Addr: addr}, verbClaim, q.encode())
+	if err != nil {
+		return answer{}, err
+	}
+	return decodeAnswer(b)
+}
+
+// serveClaim answers another member. Its claims are its own, or those of a
+// member whose claims came to a voter that does not lead: that one forwards
+// them, once.
+func (l *Ledger) serveClaim(ctx context.Context, peer string, body []byte) ([]byte, error) {
+	q, err := decodeRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	v := l.voterNow()
+	if v == nil {
+		return nil, errStopped
+	}
+	if q.claimant != peer && !(q.forwarded && v.isVoter(peer)) {
+		return nil, fmt.Errorf("claims of %s are not yours", q.claimant)
+	}
+	if v.leads() {
+		results, err := v.propose(ctx, q.batch)
+		if err != nil {
+			return nil, err
+		}
+		return answer{decided: true, leader: l.id, results: results}.encode(), nil
+	}
+	leader := v.leader()
+	if leader == "" || leader == peer || leader == l.id || q.forwarded {
+		return answer{leader: leader}.encode(), nil
+	}
+	a, err := l.send(ctx, leader, request{true, q.batch})
+	if err != nil {
+		return nil, err
+	}
+	return a.encode(), nil
+}

@@ -1,0 +1,333 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+const (
+	segmentBytes = 4 << 20 // of the log, of which there are a few
+	mostMeta     = 1 << 20
+	metaName     = "meta"
+)
+
+// disk is the log and the votes of this voter. Raft ends the process where it
+// cannot write a vote or read its log; here that ends the goroutine of raft
+// that tried, as the jobs of the host have no part in it, and fail is told,
+// which ends the rest of raft.
+type disk struct {
+	*wal.WAL
+	incarnation string
+	fail        func(error)
+}
+
+// What is kept beside the votes.
+const (
+	incarnationKey = "cronring incarnation" // the log's own name
+	markKey        = "cronring mark"        // an entry that it has, see mark
+)
+
+// openDisk opens the log in a directory, or begins one.
+func openDisk(dir string, log *chatter, fail func(error)) (*disk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	w, err := wal.Open(dir, wal.WithLogger(log), wal.WithSegmentSize(segmentBytes), wal.WithMetaStore(&meta{}))
+	if err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	d := &disk{WAL: w, fail: fail}
+	err = d.name()
+	if err == nil {
+		err = d.checkMark()
+	}
+	if err != nil {
+		w.Close()
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	return d, nil
+}
+
+// name gives a new log a name of its own: a voter that lost its log is not the
+// one who voted and stored what the others count on.
+func (d *disk) name() error {
+	had, err := d.WAL.Get([]byte(incarnationKey))
+	if err != nil {
+		return err
+	}
+	if len(had) > 0 {
+		d.incarnation = string(had)
+		return nil
+	}
+	if last, err := d.WAL.LastIndex(); err != nil || last > 0 {
+		return errors.Join(err, errors.New("the log has entries and no name"))
+	}
+	var random [incarnationBytes / 2]byte
+	rand.Read(random[:])
+	d.incarnation = hex.EncodeToString(random[:])
+	return d.WAL.Set([]byte(incarnationKey), []byte(d.incarnation))
+}
+
+// mark notes how far the log goes. What is damaged at its end looks as if it was
+// being written when the host stopped, and is cut off: without the mark nobody
+// would know that something is missing that others count on.
+func (d *disk) mark() {
+	last, err := d.WAL.LastIndex()
+	if err == nil {
+		err = d.setMark(last)
+	}
+	if err != nil {
+		d.fail(fmt.Errorf("write ledger: %w", err))
+	}
+}
+
+func (d *disk) setMark(last uint64) error {
+	if had, err := d.WAL.GetUint64([]byte(markKey)); err != nil || had == last {
+		return err
+	}
+	return d.WAL.SetUint64([]byte(markKey), last)
+}
+
+func (d *disk) checkMark() error {
+	mark, err := d.WAL.GetUint64([]byte(markKey))
+	if err != nil {
+		return err
+	}
+	last, err := d.WAL.LastIndex()
+	if err == nil && last < mark {
+		err = fmt.Errorf("the log ends with entry %d, and had entry %d", last, mark)
+	}
+	return err
+}
+
+// broken reports what raft is not to hear of.
+func (d *disk) broken(err error) {
+	d.fail(err)
+	runtime.Goexit()
+}
+
+// GetLog is raft's. That an entry is not there is a usual answer only beyond
+// the ends of the log.
+func (d *disk) GetLog(index uint64, l *raft.Log) error {
+	err := d.WAL.GetLog(index, l)
+	if err == nil || errors.Is(err, wal.ErrClosed) {
+		return err
+	}
+	if errors.Is(err, raft.ErrLogNotFound) {
+		first, _ := d.WAL.FirstIndex()
+		last, _ := d.WAL.LastIndex()
+		if index < first || index > last {
+			return raft.ErrLogNotFound
+		}
+	}
+	d.broken(fmt.Errorf("read entry %d of the ledger: %w", index, err))
+	return err
+}
+
+// StoreLog is raft's.
+func (d *disk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
+
+// StoreLogs is raft's, which goes on without the entries where it is told.
+func (d *disk) StoreLogs(logs []*raft.Log) error {
+	err := d.WAL.StoreLogs(logs)
+	if err != nil {
+		d.fail(fmt.Errorf("write ledger: %w", err))
+	}
+	return err
+}
+
+// DeleteRange is raft's.
+func (d *disk) DeleteRange(from, to uint64) error {
+	first, _ := d.WAL.FirstIndex()
+	last, err := d.WAL.LastIndex()
+	if err == nil && to >= last { // the end goes, or all
+		mark := from - 1
+		if from <= first {
+			mark = 0
+		}
+		err = d.setMark(mark)
+	}
+	if err == nil {
+		err = d.WAL.DeleteRange(from, to)
+	}
+	if err != nil {
+		d.fail(fmt.Errorf("cut ledger: %w", err))
+	}
+	return err
+}
+
+// Set is raft's, of votes.
+func (d *disk) Set(key, value []byte) error {
+	err := d.WAL.Set(key, value)
+	if err != nil {
+		d.broken(fmt.Errorf("write vote: %w", err))
+	}
+	return nil
+}
+
+// SetUint64 is raft's, of terms.
+func (d *disk) SetUint64(key []byte, value uint64) error {
+	err := d.WAL.SetUint64(key, value)
+	if err != nil {
+		d.broken(fmt.Errorf("write vote: %w", err))
+	}
+	return nil
+}
+
+// meta is the log's list of segments, and the votes: one small file, which is
+// replaced as a whole. (What raft-wal brings along is a database that is mapped
+// into memory: a damaged one ends the process.)
+type meta struct {
+	mu  sync.Mutex
+	dir string
+	now metaState
+}
+
+type metaState struct {
+	State  types.PersistentState
+	Stable map[string][]byte
+}
+
+// metaFile is the file: its content and the sum of it.
+type metaFile struct {
+	Sum     uint32
+	Content json.RawMessage
+}
+
+// Load reads the file, or begins one.
+func (m *meta) Load(dir string) (types.PersistentState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dir = dir
+	b, err := os.ReadFile(filepath.Join(dir, metaName))
+	if errors.Is(err, os.ErrNotExist) {
+		return m.begin()
+	}
+	if err != nil {
+		return types.PersistentState{}, fmt.Errorf("read list of segments: %w", err)
+	}
+	m.now, err = decodeMeta(b)
+	return m.now.State, err
+}
+
+// begin is for a directory that has nothing of a log: segments without their
+// list are a log that is damaged.
+func (m *meta) begin() (types.PersistentState, error) {
+	segments, err := filepath.Glob(filepath.Join(m.dir, "*.wal"))
+	if err == nil && len(segments) > 0 {
+		err = errors.New("the list of segments is gone")
+	}
+	if err != nil {
+		return types.PersistentState{}, err
+	}
+	m.now = metaState{Stable: map[string][]byte{}}
+	return m.now.State, m.write(m.now)
+}
+
+func decodeMeta(b []byte) (metaState, error) {
+	var f metaFile
+	if len(b) > mostMeta {
+		return metaState{}, fmt.Errorf("read list of segments: %d bytes", len(b))
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return metaState{}, fmt.Errorf("read list of segments: %w", err)
+	}
+	if crc32.Checksum(f.Content, crcTable) != f.Sum {
+		return metaState{}, errors.New("read list of segments: its checksum is of something else")
+	}
+	s := metaState{}
+	if err := json.Unmarshal(f.Content, &s); err != nil {
+		return metaState{}, fmt.Errorf("read list of segments: %w", err)
+	}
+	if s.Stable == nil {
+		s.Stable = map[string][]byte{}
+	}
+	return s, nil
+}
+
+// write replaces the file: after a crash it is the old or the new one.
+func (m *meta) write(s metaState) error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(metaFile{crc32.Checksum(content, crcTable), content})
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(m.dir, metaName)
+	if err := writeSynced(name+".new", b); err != nil {
+		return err
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return err
+	}
+	return syncDir(m.dir)
+}
+
+func writeSynced(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// CommitState is the log's.
+func (m *meta) CommitState(s types.PersistentState) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.replace(metaState{s, m.now.Stable})
+}
+
+// replace makes a state that of the file, and of memory if that went well.
+func (m *meta) replace(s metaState) error {
+	err := m.write(s)
+	if err == nil {
+		m.now = s
+	}
+	return err
+}
+
+// GetStable is the log's.
+func (m *meta) GetStable(key []byte) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now.Stable[string(key)], nil
+}
+
+// SetStable is the log's.
+func (m *meta) SetStable(key, value []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := metaState{m.now.State, map[string][]byte{}}
+	for k, v := range m.now.Stable {
+		next.Stable[k] = v
+	}
+	next.Stable[string(key)] = append([]byte{}, value...)
+	return m.replace(next)
+}
+
+// Close is the log's; nothing is open between writes.
+func (m *meta) Close() error { return nil }

@@ -1,0 +1,118 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// proposal is a batch that waits to be in an entry.
+type proposal struct {
+	batch batch
+	done  chan outcome // has room for it
+}
+
+type outcome struct {
+	results []result
+	err     error
+}
+
+var errStopped = errors.New("the ledger has stopped here")
+
+// propose brings a batch into the log. It is for the leader; on others it
+// fails. An error leaves open what became of the batch.
+func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
+	p := &proposal{b, make(chan outcome, 1)}
+	select {
+	case v.asked <- p:
+	case <-v.stopped:
+		return nil, errStopped
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case o := <-p.done:
+		return o.results, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// fold brings proposals into the log until the voter stops: those that come
+// while an entry is under way share the next.
+func (v *voter) fold() {
+	var next *proposal // that was too much for the entry before
+	for {
+		if next == nil {
+			select {
+			case next = <-v.asked:
+			case <-v.stopped:
+				return
+			}
+		}
+		var together []*proposal
+		together, next = v.gather(next)
+		v.commit(together)
+		if next != nil {
+			select {
+			case <-v.stopped:
+				next.done <- outcome{err: errStopped}
+				return
+			default:
+			}
+		}
+	}
+}
+
+// gather takes what else is waiting, up to what an entry holds.
+func (v *voter) gather(first *proposal) (together []*proposal, rest *proposal) {
+	together, claims := []*proposal{first}, len(first.batch.claims)
+	for {
+		select {
+		case p := <-v.asked:
+			claims += len(p.batch.claims)
+			if claims > mostClaims {
+				return together, p
+			}
+			together = append(together, p)
+		default:
+			return together, nil
+		}
+	}
+}
+
+// commit makes an entry of proposals and tells each what became of it.
+func (v *voter) commit(together []*proposal) {
+	e := entry{time: time.Now().UnixNano()}
+	for _, p := range together {
+		e.batches = append(e.batches, p.batch)
+	}
+	all, err := v.apply(e)
+	for i, p := range together {
+		if err != nil {
+			p.done <- outcome{err: err}
+			continue
+		}
+		p.done <- outcome{results: all[i]}
+	}
+}
+
+func (v *voter) apply(e entry) ([][]result, error) {
+	if !v.leads() {
+		return nil, raft.ErrNotLeader
+	}
+	f := v.raft.Load().Apply(e.encode(), enqueueTime)
+	if err := f.Error(); err != nil {
+		return nil, fmt.Errorf("write ledger: %w", err)
+	}
+	switch r := f.Response().(type) {
+	case [][]result:
+		return r, nil
+	case error:
+		return nil, r
+	}
+	return nil, errForm
+}

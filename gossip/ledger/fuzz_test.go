@@ -1,0 +1,138 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/crc32"
+	"io"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/raft"
+)
+
+func logOf(index uint64, data []byte) *raft.Log { return &raft.Log{Index: index, Data: data} }
+
+type readCloser struct{ io.Reader }
+
+func (readCloser) Close() error { return nil }
+
+var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, occurrence{}, request{}, answer{}, result{})
+
+// resum gives fuzzed bytes the checksum that they need to get anywhere.
+func resum(b []byte) []byte {
+	sum := crc32.Checksum(b, crcTable)
+	return append(bytes.Clone(b), byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
+}
+
+// FuzzEntry holds what is read to what is written, in any order.
+func FuzzEntry(f *testing.F) {
+	e := entry{7, []batch{{"a", []claim{{occurrence{1, -2}, ""}, {occurrence{3, 4}, "b"}}}, {"c", nil}}}
+	whole := e.encode()
+	f.Add(whole[:len(whole)-4])
+	f.Add(entry{}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		decodeEntry(b)
+		e, err := decodeEntry(resum(b))
+		if err != nil {
+			return
+		}
+		again, err := decodeEntry(e.encode())
+		if err != nil {
+			t.Fatalf("written anew: %v", err)
+		}
+		if d := cmp.Diff(e, again, unexported); d != "" {
+			t.Error(d)
+		}
+		newGrants().apply(1, e)
+	})
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add(request{true, batch{"a", []claim{{occurrence{1, 2}, "b"}}}}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		q, err := decodeRequest(b)
+		if err != nil {
+			return
+		}
+		again, err := decodeRequest(q.encode())
+		if d := cmp.Diff(q, again, unexported); d != "" || err != nil {
+			t.Error(err, d)
+		}
+	})
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add(answer{true, "c", []result{{engine.Granted, "", 5}, {engine.Refused, "b", 0}}}.encode())
+	f.Add(answer{leader: "b"}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := decodeAnswer(b)
+		if err != nil {
+			return
+		}
+		again, err := decodeAnswer(a.encode())
+		if d := cmp.Diff(a, again, unexported); d != "" || err != nil {
+			t.Error(err, d)
+		}
+	})
+}
+
+func FuzzSnapshot(f *testing.F) {
+	g := newGrants()
+	g.apply(1, entry{noon.UnixNano(), []batch{{"a", []claim{at(1, noon), at(2, noon)}}, {"b", []claim{at(3, noon.AddDate(0, 0, 1))}}}})
+	var b bytes.Buffer
+	if err := g.freeze().encode(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		g, err := decodeGrants(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		count := 0
+		for minute, b := range g.buckets {
+			count += len(b.grants)
+			for o := range b.grants {
+				if minuteOf(o.due) != minute {
+					t.Errorf("%+v is in the bucket of minute %d", o, minute)
+				}
+			}
+		}
+		if count != g.count || len(g.order) != len(g.buckets) {
+			t.Errorf("got %d grants in %d buckets, counted %d in %d", count, len(g.buckets), g.count, len(g.order))
+		}
+		var out bytes.Buffer
+		if err := g.freeze().encode(&out); err != nil {
+			t.Fatal(err)
+		}
+		again, err := decodeGrants(&out)
+		if err != nil || again.count != g.count || again.floor != g.floor {
+			t.Errorf("written anew: got %+v, %v, want %+v", again, err, g)
+		}
+	})
+}
+
+// FuzzMeta reads a list of segments that may be anything, with the checksum
+// that it needs.
+func FuzzMeta(f *testing.F) {
+	f.Add([]byte(`{"State":{"NextSegmentID":1,"Segments":[{"ID":1}]},"Stable":{"a":"Yg=="}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		decodeMeta(b)
+		if !json.Valid(b) {
+			return
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, b); err != nil {
+			return
+		}
+		file, err := json.Marshal(metaFile{crc32.Checksum(compact.Bytes(), crcTable), compact.Bytes()})
+		if err != nil {
+			return
+		}
+		if s, err := decodeMeta(file); err == nil && s.Stable == nil {
+			t.Error("no place for votes")
+		}
+	})
+}

@@ -1,0 +1,287 @@
+package ledger
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"time"
+	"unique"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// Bounds on what is remembered. What is forgotten is refused to all, so that
+// nothing is granted twice.
+const (
+	retention  = 24 * time.Hour // past due
+	mostGrants = 1_000_000
+	bucketSpan = int64(time.Minute)
+)
+
+// grants is who has been given what: all voters that applied the same entries
+// hold the same. An occurrence is granted to one member, and taken from it only
+// by who names it as gone.
+type grants struct {
+	buckets map[int64]*bucket // by minute of their due instants
+	order   []int64           // of the buckets, ascending
+	count   int
+	most    int   // mostGrants
+	floor   int64 // the first minute that is not forgotten
+	newest  int64 // the latest due instant that was granted
+	time    int64 // of the newest entry
+}
+
+// bucket is the grants of a minute. One that a snapshot is made of is frozen,
+// and copied before it is changed.
+type bucket struct {
+	frozen bool
+	grants map[occurrence]grant
+}
+
+type grant struct {
+	by    unique.Handle[string]
+	index uint64 // of the entry that granted it
+}
+
+func newGrants() *grants {
+	return &grants{buckets: map[int64]*bucket{}, most: mostGrants, floor: math.MinInt64, newest: math.MinInt64}
+}
+
+func minuteOf(due int64) int64 {
+	m := due / bucketSpan
+	if due%bucketSpan < 0 {
+		m--
+	}
+	return m
+}
+
+// apply decides the claims of the entry with an index, in order.
+func (g *grants) apply(index uint64, e entry) [][]result {
+	all := make([][]result, len(e.batches))
+	for i, b := range e.batches {
+		by := unique.Make(b.claimant)
+		all[i] = make([]result, len(b.claims))
+		for j, c := range b.claims {
+			all[i][j] = g.claim(index, by, c)
+		}
+	}
+	g.time = e.time
+	g.forget()
+	return all
+}
+
+func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
+	minute := minuteOf(c.due)
+	if minute < g.floor {
+		return result{grant: engine.Refused}
+	}
+	if b := g.buckets[minute]; b != nil {
+		if had, ok := b.grants[c.occurrence]; ok && had.by == by {
+			return result{grant: engine.Granted, token: had.index}
+		} else if ok && (had.by.Value() != c.from || had.index == index) {
+			return result{grant: engine.Refused, by: had.by.Value()}
+		} else if ok {
+			g.count--
+		}
+	}
+	g.bucket(minute).grants[c.occurrence] = grant{by, index}
+	g.count++
+	g.newest = max(g.newest, c.due)
+	return result{grant: engine.Granted, token: index}
+}
+
+// bucket returns that of a minute, to write to.
+func (g *grants) bucket(minute int64) *bucket {
+	b := g.buckets[minute]
+	switch {
+	case b == nil:
+		b = &bucket{grants: map[occurrence]grant{}}
+		at, _ := slices.BinarySearch(g.order, minute)
+		g.order = slices.Insert(g.order, at, minute)
+	case b.frozen:
+		b = &bucket{grants: maps.Clone(b.grants)}
+	}
+	g.buckets[minute] = b
+	return b
+}
+
+// forget drops what is older than the retention, and the oldest of what is too
+// much. Old is what is old by both the leader's clock and the newest grant, so
+// that a clock that is ahead makes nothing old.
+func (g *grants) forget() {
+	now := min(g.time, g.newest)
+	if now > math.MinInt64+int64(retention) {
+		g.floor = max(g.floor, minuteOf(now-int64(retention)))
+	}
+	for len(g.order) > 0 && (g.order[0] < g.floor || g.count > g.most) {
+		oldest := g.order[0]
+		g.count -= len(g.buckets[oldest].grants)
+		delete(g.buckets, oldest)
+		g.order = g.order[1:]
+		g.floor = max(g.floor, oldest+1)
+	}
+}
+
+// image is grants at one moment, which stays as it is.
+type image struct {
+	floor, newest, time int64
+	minutes             []int64
+	buckets             []*bucket
+}
+
+func (g *grants) freeze() image {
+	i := image{g.floor, g.newest, g.time, slices.Clone(g.order), make([]*bucket, 0, len(g.order))}
+	for _, minute := range g.order {
+		g.buckets[minute].frozen = true
+		i.buckets = append(i.buckets, g.buckets[minute])
+	}
+	return i
+}
+
+// encode writes an image: its form, three numbers, and the buckets, each with
+// its minute and size; a member is written once, and then by number.
+func (i image) encode(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	b := []byte{snapshotForm}
+	for _, v := range []int64{i.floor, i.newest, i.time} {
+		b = binary.AppendVarint(b, v)
+	}
+	b = binary.AppendUvarint(b, uint64(len(i.minutes)))
+	members := map[unique.Handle[string]]uint64{}
+	for n, minute := range i.minutes {
+		b = binary.AppendVarint(b, minute)
+		b = binary.AppendUvarint(b, uint64(len(i.buckets[n].grants)))
+		for o, g := range i.buckets[n].grants {
+			b = binary.BigEndian.AppendUint64(b, o.key)
+			b = binary.AppendUvarint(b, uint64(o.due-minute*bucketSpan))
+			b = binary.AppendUvarint(b, g.index)
+			number, known := members[g.by]
+			if !known {
+				number = uint64(len(members))
+				members[g.by] = number
+			}
+			b = binary.AppendUvarint(b, number)
+			if !known {
+				b = appendString(b, g.by.Value())
+			}
+			if _, err := out.Write(b); err != nil {
+				return fmt.Errorf("write snapshot: %w", err)
+			}
+			b = b[:0]
+		}
+	}
+	if _, err := out.Write(b); err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return out.Flush()
+}
+
+// decodeGrants reads what encode wrote. What it allocates follows what it
+// reads.
+func decodeGrants(from io.Reader) (*grants, error) {
+	d := snapshotReader{r: bufio.NewReaderSize(from, 64<<10)}
+	g := newGrants()
+	if form := d.byte(); form != snapshotForm {
+		return nil, fmt.Errorf("read snapshot: form %d is unknown", form)
+	}
+	g.floor, g.newest, g.time = d.varint(), d.varint(), d.varint()
+	for left := d.uvarint(); left > 0 && d.err == nil; left-- {
+		d.bucket(g)
+	}
+	if _, err := d.r.ReadByte(); d.err == nil && err != io.EOF {
+		d.fail()
+	}
+	if d.err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", d.err)
+	}
+	return g, nil
+}
+
+type snapshotReader struct {
+	r       *bufio.Reader
+	members []unique.Handle[string]
+	err     error
+}
+
+func (d *snapshotReader) fail() {
+	if d.err == nil {
+		d.err = errForm
+	}
+}
+
+func (d *snapshotReader) bucket(g *grants) {
+	minute, size := d.varint(), d.uvarint()
+	last := int64(math.MinInt64)
+	if len(g.order) > 0 {
+		last = g.order[len(g.order)-1]
+	}
+	outside := minute < math.MinInt64/bucketSpan || minute > math.MaxInt64/bucketSpan-1
+	if len(g.order) > 0 && minute <= last || outside || size == 0 || size > uint64(g.most-g.count) {
+		d.fail()
+		return
+	}
+	b := &bucket{grants: map[occurrence]grant{}}
+	for ; size > 0 && d.err == nil; size-- {
+		key, offset, index := d.uint64(), d.uvarint(), d.uvarint()
+		if offset >= uint64(bucketSpan) {
+			d.fail()
+		}
+		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = grant{d.member(), index}
+	}
+	g.buckets[minute] = b
+	g.order = append(g.order, minute)
+	g.count += len(b.grants)
+}
+
+func (d *snapshotReader) member() unique.Handle[string] {
+	number := d.uvarint()
+	switch {
+	case d.err != nil || number > uint64(len(d.members)):
+		d.fail()
+		return unique.Handle[string]{}
+	case number < uint64(len(d.members)):
+		return d.members[number]
+	}
+	id := make([]byte, d.byte())
+	if _, err := io.ReadFull(d.r, id); err != nil || link.CheckID(string(id)) != nil {
+		d.fail()
+	}
+	d.members = append(d.members, unique.Make(string(id)))
+	return d.members[number]
+}
+
+func (d *snapshotReader) byte() byte {
+	b, err := d.r.ReadByte()
+	d.keep(err)
+	return b
+}
+
+func (d *snapshotReader) uint64() uint64 {
+	var b [8]byte
+	_, err := io.ReadFull(d.r, b[:])
+	d.keep(err)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func (d *snapshotReader) uvarint() uint64 {
+	v, err := binary.ReadUvarint(d.r)
+	d.keep(err)
+	return v
+}
+
+func (d *snapshotReader) varint() int64 {
+	v, err := binary.ReadVarint(d.r)
+	d.keep(err)
+	return v
+}
+
+func (d *snapshotReader) keep(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}

@@ -1,0 +1,195 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// one has grants decide a single claim.
+func (g *grants) one(index uint64, now time.Time, by string, c claim) result {
+	return g.apply(index, entry{now.UnixNano(), []batch{{by, []claim{c}}}})[0][0]
+}
+
+func at(key uint64, due time.Time) claim { return claim{occurrence: occurrence{key, due.UnixNano()}} }
+
+func TestGrantsDecide(t *testing.T) {
+	g := newGrants()
+	c := at(1, noon)
+	from := func(member string) claim { return claim{c.occurrence, member} }
+	steps := []struct {
+		by   string
+		c    claim
+		want result
+	}{
+		{"a", c, result{engine.Granted, "", 1}},
+		{"a", c, result{engine.Granted, "", 1}},
+		{"b", c, result{engine.Refused, "a", 0}},
+		{"b", at(1, noon.Add(1)), result{engine.Granted, "", 4}},
+		{"b", at(2, noon), result{engine.Granted, "", 5}},
+		{"b", from("c"), result{engine.Refused, "a", 0}},
+		{"b", from("a"), result{engine.Granted, "", 7}},
+		{"c", from("a"), result{engine.Refused, "b", 0}},
+		{"a", c, result{engine.Refused, "b", 0}},
+		{"a", from("b"), result{engine.Granted, "", 10}},
+		{"a", at(3, time.Unix(-61, 5)), result{engine.Refused, "", 0}},
+	}
+	for i, s := range steps {
+		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
+			t.Errorf("step %d, %s claims %+v: got %+v, want %+v", i+1, s.by, s.c, got, s.want)
+		}
+	}
+	if g.count != 3 {
+		t.Errorf("grants: got %d, want 3", g.count)
+	}
+}
+
+// TestGrantsOfOneEntryHaveOneHolder: the token of a second grant is to be
+// greater than that of the first.
+func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
+	c := at(1, noon)
+	got := newGrants().apply(1, entry{noon.UnixNano(), []batch{{"a", []claim{c}}, {"b", []claim{{c.occurrence, "a"}}}}})
+	want := [][]result{{{engine.Granted, "", 1}}, {{engine.Refused, "a", 0}}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestGrantsForgetAfterTheRetention(t *testing.T) {
+	g := newGrants()
+	old := at(1, noon)
+	g.one(1, noon, "a", old)
+	g.one(2, noon.Add(retention), "a", at(1, noon.Add(retention)))
+	if got := g.one(3, noon.Add(retention), "b", old); got.by != "a" {
+		t.Errorf("a day old: got %+v, want it remembered", got)
+	}
+	g.one(4, noon.Add(retention+time.Minute), "a", at(2, noon.Add(retention+time.Minute)))
+	for _, by := range []string{"a", "b"} {
+		if got := g.one(5, noon, by, old); got != (result{grant: engine.Refused}) {
+			t.Errorf("older than a day, claimed by %s: got %+v, want it refused as nobody's", by, got)
+		}
+	}
+	if g.count != 2 || len(g.buckets) != 2 || len(g.order) != 2 {
+		t.Errorf("left: got %d grants in %d buckets, want 2 in 2", g.count, len(g.buckets))
+	}
+}
+
+func TestGrantsKeepWhatAWrongClockCallsOld(t *testing.T) {
+	ahead := newGrants() // the leader's clock
+	ahead.one(1, noon.AddDate(10, 0, 0), "a", at(1, noon))
+	if got := ahead.one(2, noon, "b", at(1, noon)); got.by != "a" {
+		t.Errorf("after a leader that is ahead: got %+v, want it remembered", got)
+	}
+	far := newGrants() // a claimant's
+	far.one(1, noon, "a", at(1, noon))
+	far.one(2, noon, "a", at(1, noon.AddDate(10, 0, 0)))
+	if got := far.one(3, noon, "b", at(1, noon)); got.by != "a" {
+		t.Errorf("after a claim that is ahead: got %+v, want it remembered", got)
+	}
+	for _, due := range []int64{math.MinInt64, math.MaxInt64} {
+		g := newGrants()
+		g.apply(1, entry{due, []batch{{"a", []claim{{occurrence: occurrence{1, due}}}}}})
+		if g.count != 1 {
+			t.Errorf("due %d: got %d grants, want one", due, g.count)
+		}
+	}
+}
+
+func TestGrantsAreBounded(t *testing.T) {
+	g := newGrants()
+	g.most = 10
+	for minute := range 20 {
+		g.one(uint64(minute+1), noon, "a", at(1, noon.Add(time.Duration(minute)*time.Minute)))
+	}
+	if g.count != 10 {
+		t.Errorf("grants: got %d, want 10", g.count)
+	}
+	if got := g.one(30, noon, "b", at(1, noon.Add(9*time.Minute))); got != (result{grant: engine.Refused}) {
+		t.Errorf("what was dropped: got %+v, want it refused", got)
+	}
+	if got := g.one(31, noon, "b", at(1, noon.Add(10*time.Minute))); got.by != "a" {
+		t.Errorf("what was kept: got %+v, want it refused as a's", got)
+	}
+}
+
+func TestSnapshotIsOfItsMoment(t *testing.T) {
+	g := newGrants()
+	for key := range uint64(100) {
+		g.one(key+1, noon, fmt.Sprint("member-", key%7), at(key, noon.Add(time.Duration(key)*time.Second)))
+	}
+	i := g.freeze()
+	g.one(200, noon, "late", at(1000, noon))
+	g.one(201, noon, "late", claim{at(3, noon.Add(3*time.Second)).occurrence, "member-3"})
+	var b bytes.Buffer
+	if err := i.encode(&b); err != nil {
+		t.Fatal(err)
+	}
+	back, err := decodeGrants(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.count != 100 || back.floor != g.floor || back.newest != g.newest || len(back.order) != 2 {
+		t.Errorf("read back: got %+v, want 100 grants in two buckets", back)
+	}
+	for key := range uint64(100) {
+		want := result{engine.Refused, fmt.Sprint("member-", key%7), 0}
+		if got := back.one(300, noon, "x", at(key, noon.Add(time.Duration(key)*time.Second))); got != want {
+			t.Errorf("occurrence %d: got %+v, want %+v", key, got, want)
+		}
+	}
+	if got := back.one(301, noon, "x", at(1000, noon)); got.grant != engine.Granted {
+		t.Errorf("what came after the snapshot: got %+v, want it granted", got)
+	}
+}
+
+func TestMachineThatCannotFollowGrantsNothing(t *testing.T) {
+	for name, hurt := range map[string]func(m *machine){
+		"an entry": func(m *machine) { m.Apply(logOf(9, []byte("?"))) },
+		"a snapshot": func(m *machine) {
+			if err := m.Restore(readCloser{strings.NewReader("?")}); err != nil {
+				t.Errorf("restore: got %v, want raft not to hear of it", err)
+			}
+		},
+	} {
+		var failed error
+		m := &machine{fail: func(err error) { failed = err }, grants: newGrants()}
+		good := entry{noon.UnixNano(), []batch{{"a", []claim{at(1, noon)}}}}.encode()
+		if _, ok := m.Apply(logOf(1, good)).([][]result); !ok {
+			t.Fatal("a good entry was not applied")
+		}
+		hurt(m)
+		if _, ok := m.Apply(logOf(10, good)).(error); !ok || failed == nil {
+			t.Errorf("after %s that is damaged: grants, failed with %v, want an error", name, failed)
+		}
+		if _, err := m.Snapshot(); err == nil {
+			t.Errorf("after %s that is damaged: got a snapshot", name)
+		}
+	}
+}
+
+func TestChatterIsBounded(t *testing.T) {
+	var b bytes.Buffer
+	c := newChatter(slog.New(slog.NewTextHandler(&b, nil)))
+	c.Info("nothing")
+	for n := range 1000 {
+		c.Named("raft").With("x", 1).Error("failed to heartbeat", "peer", n, "error", strings.Repeat("x", 2000))
+	}
+	if got := strings.Count(b.String(), "\n"); got != chatterLines || b.Len() > chatterLines*2*chatterBytes || strings.Contains(b.String(), "nothing") {
+		t.Errorf("logged: got %d lines, %d bytes, want %d lines", got, b.Len(), chatterLines)
+	}
+	c.shared.since = c.shared.since.Add(-chatterEvery)
+	b.Reset()
+	c.Warn("again")
+	if want := fmt.Sprint("unsaid=", 1000-chatterLines); !strings.Contains(b.String(), want) {
+		t.Errorf("after a minute: got %q, want %s", b.String(), want)
+	}
+}

@@ -1,0 +1,613 @@
+package ledger
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/hashicorp/raft"
+)
+
+func TestClaimIsGrantedOnce(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		leader, follower := w.leader(), w.follower()
+		c := claimsOf(1)[0]
+		first := w.claim("d", c)
+		w.want(first, engine.Granted, "")
+		w.want(w.claim(leader, c), engine.Refused, "d")
+		w.want(w.claim(follower, c), engine.Refused, "d")
+		if again := w.claim("d", c); again != first || again.Token == 0 {
+			t.Errorf("the same claim again: got %+v, want %+v", again, first)
+		}
+	})
+}
+
+func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		leader := w.get(w.leader())
+		before := leader.Status().Index
+		var keys []uint64
+		for key := range uint64(1000) {
+			keys = append(keys, key)
+		}
+		for i, got := range w.get("d").Claim(t.Context(), claimsOf(keys...)) {
+			if got.Grant != engine.Granted || got.Key != keys[i] || got.Token != before+1 {
+				t.Fatalf("claim %d: got %+v, want it granted by entry %d", i, got, before+1)
+			}
+		}
+		if got := leader.Status(); got.Index != before+1 || got.Grants != 1000 {
+			t.Errorf("after 1,000 claims: got %+v, want one entry more", got)
+		}
+		var all sync.WaitGroup
+		for key := range uint64(500) {
+			for _, id := range []string{"a", "b", "c", "d"} {
+				all.Go(func() { w.claim(id, claimsOf(1000 + key)[0]) })
+			}
+		}
+		all.Wait()
+		if got := leader.Status(); got.Grants != 1500 || got.Index > before+500 {
+			t.Errorf("after 2,000 concurrent claims: got %+v, want 1,500 grants and far fewer entries than claims", got)
+		}
+	})
+}
+
+func TestClaimsSurviveTheLeader(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		first := claimsOf(1)[0]
+		w.want(w.claim("d", first), engine.Granted, "")
+		w.kill(w.leader())
+		lost := time.Now()
+		w.want(w.claim("d", claimsOf(2)[0]), engine.Granted, "")
+		if took := time.Since(lost); took > 6*time.Second {
+			t.Errorf("the next grant came %s after the leader was lost", took)
+		}
+		w.want(w.claim(w.leader(), first), engine.Refused, "d")
+	})
+}
+
+func TestClaimsOfAMinorityAreUnknown(t *testing.T) {
+	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+		leader := w.leader()
+		var rest []string
+		for _, id := range three {
+			if id != leader {
+				rest = append(rest, id)
+			}
+		}
+		w.network.Part([]string{leader, "d"}, append(rest, "e"))
+		c := claimsOf(1)[0]
+		w.want(w.claim("d", c), engine.Unknown, "")
+		w.want(w.claim(leader, c), engine.Unknown, "")
+		w.want(w.claim("e", c), engine.Granted, "")
+		w.network.Heal()
+		w.want(w.claim("d", c), engine.Refused, "e")
+		w.want(w.claim(leader, c), engine.Refused, "e")
+	})
+}
+
+func TestClaimsWithoutAMajorityAreUnknown(t *testing.T) {
+	inWorld(t, three, nil, func(t *testing.T, w *world) {
+		w.leader()
+		w.kill("a")
+		w.kill("b")
+		w.want(w.claim("c", claimsOf(1)[0]), engine.Unknown, "")
+		w.start("a")
+		w.want(w.claim("c", claimsOf(2)[0]), engine.Granted, "")
+	})
+}
+
+func TestClaimsAreKeptThroughARestartOfAllVoters(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		c := claimsOf(1)[0]
+		first := w.claim("d", c)
+		for round := range 3 {
+			for _, id := range three {
+				if round == 1 {
+					w.leave(id)
+				} else {
+					w.kill(id)
+				}
+			}
+			for _, id := range three {
+				w.start(id)
+			}
+			if got := w.claim("d", c); got != first {
+				t.Errorf("after restart %d: got %+v, want %+v", round, got, first)
+			}
+			w.want(w.claim("a", c), engine.Refused, "d")
+		}
+	})
+}
+
+func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
+	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+		c := claimsOf(1)[0]
+		first := w.claim("d", c)
+		c.Again = true
+		w.want(w.claim("e", c), engine.Refused, "d")
+		w.kill("d")
+		plain := c
+		plain.Again = false
+		w.want(w.claim("e", plain), engine.Refused, "d")
+		next := w.claim("e", c)
+		w.want(next, engine.Granted, "")
+		if next.Token <= first.Token {
+			t.Errorf("token of the second grant: got %d, want more than %d", next.Token, first.Token)
+		}
+		w.start("d")
+		w.want(w.claim("d", c), engine.Refused, "e")
+		w.want(w.claim("a", c), engine.Refused, "e")
+	})
+}
+
+func TestClaimIsForwardedByAVoter(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		w.network.Part([]string{"d"}, []string{w.leader()})
+		w.want(w.claim("d", claimsOf(1)[0]), engine.Granted, "")
+	})
+}
+
+func TestClaimIsOfWhoSendsIt(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		leader := w.leader()
+		for _, forwarded := range []bool{false, true} {
+			forged := request{forwarded, batch{"a", []claim{claimOf(claimsOf(1)[0])}}}
+			if forged.claimant == leader {
+				forged.claimant = "b"
+			}
+			if _, err := w.get("d").send(t.Context(), leader, forged); err == nil || !strings.Contains(err.Error(), "are not yours") {
+				t.Errorf("claim of %s by d: got %v, want it refused", forged.claimant, err)
+			}
+		}
+		w.want(w.claim("d", claimsOf(1)[0]), engine.Granted, "")
+	})
+}
+
+func TestRaftIsForVotersAlone(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		to := link.Peer{ID: w.leader(), Addr: w.leader()}
+		for id, want := range map[string]bool{w.follower(): true, "d": false} {
+			c, err := w.get(id).link.Dial(t.Context(), to, link.Raft)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.SetReadDeadline(time.Now().Add(time.Second))
+			_, err = c.Read(make([]byte, 1))
+			if e, ok := err.(net.Error); (ok && e.Timeout()) != want {
+				t.Errorf("stream of %s: got %v, want it to be let in: %v", id, err, want)
+			}
+			c.Close()
+		}
+	})
+}
+
+func TestLeaveHandsLeadershipOver(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		w.want(w.claim("d", claimsOf(1)[0]), engine.Granted, "")
+		first := w.leader()
+		w.get(first).Leave()
+		begun := time.Now()
+		w.want(w.claim("d", claimsOf(2)[0]), engine.Granted, "")
+		second := w.leader()
+		w.leave(second)
+		w.want(w.claim("d", claimsOf(3)[0]), engine.Granted, "")
+		if took := time.Since(begun); took >= time.Second || first == second {
+			t.Errorf("from %s to %s and on took %s, want less than an election", first, second, took)
+		}
+	})
+}
+
+// votersBecome waits until the leader's log has the voters, and nobody else.
+func (w *world) votersBecome(voters ...string) {
+	w.t.Helper()
+	w.voters = voters
+	var got []string
+	for range 600 {
+		got = slices.Sorted(slices.Values(w.get(w.leader()).Status().Voters))
+		if slices.Equal(got, voters) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond) // of the bubble
+	}
+	w.t.Fatalf("voters after a minute: got %v, want %v", got, voters)
+}
+
+func TestVotersChangeOneByOne(t *testing.T) {
+	for _, leader := range []string{"stays", "goes"} {
+		t.Run(leader, func(t *testing.T) {
+			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+				c := claimsOf(1)[0]
+				w.want(w.claim("e", c), engine.Granted, "")
+				goes := w.leader()
+				if leader == "stays" {
+					goes = w.follower()
+				}
+				voters := slices.DeleteFunc([]string{"a", "b", "c", "d"}, func(id string) bool { return id == goes })
+				for _, id := range []string{"a", "b", "c", "d", "e"} {
+					if err := w.get(id).SetVoters(voters); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.votersBecome(voters...)
+				w.leave(goes)
+				w.want(w.claim("e", claimsOf(2)[0]), engine.Granted, "")
+				w.want(w.claim("d", c), engine.Refused, "e")
+			})
+		})
+	}
+}
+
+func TestVoterWithoutItsLogIsTakenInAnew(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		c := claimsOf(1)[0]
+		w.want(w.claim("d", c), engine.Granted, "")
+		lost := w.follower()
+		before := w.get(lost).voterNow().id
+		w.kill(lost)
+		if err := os.RemoveAll(filepath.Join(w.dir, lost)); err != nil {
+			t.Fatal(err)
+		}
+		w.start(lost)
+		for range 600 {
+			leader := w.get(w.leader()).voterNow()
+			if servers := leader.servers(); len(servers) == 3 && !slices.ContainsFunc(servers, func(s raft.Server) bool { return s.ID == before }) {
+				break
+			}
+			time.Sleep(100 * time.Millisecond) // of the bubble
+		}
+		w.kill(w.leader()) // the one that came back is needed now
+		w.want(w.claim(lost, c), engine.Refused, "d")
+	})
+}
+
+func TestLedgerIsNotBegunASecondTime(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		c := claimsOf(1)[0]
+		w.want(w.claim("d", c), engine.Granted, "")
+		for _, id := range []string{"a", "b"} {
+			w.kill(id)
+			if err := os.RemoveAll(filepath.Join(w.dir, id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.start("a")
+		w.start("b")
+		w.want(w.claim("a", c), engine.Unknown, "")
+		time.Sleep(30 * time.Second) // of the bubble
+		w.want(w.claim("a", c), engine.Unknown, "")
+	})
+}
+
+func TestLedgerBeginsWhenAllVotersAreThere(t *testing.T) {
+	inWorld(t, three, nil, func(t *testing.T, w *world) {
+		w.kill("c")
+		w.want(w.claim("b", claimsOf(1)[0]), engine.Unknown, "")
+		w.start("c")
+		w.want(w.claim("b", claimsOf(1)[0]), engine.Granted, "")
+	})
+}
+
+func TestSnapshotCatchesALaggingVoterUp(t *testing.T) {
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		lagging := w.follower()
+		w.kill(lagging)
+		c := claimsOf(1)[0]
+		w.want(w.claim("d", c), engine.Granted, "")
+		for key := range uint64(20) {
+			w.want(w.claim("d", claimsOf(100 + key)[0]), engine.Granted, "")
+		}
+		for _, id := range three {
+			if id == lagging {
+				continue
+			}
+			r := w.get(id).voterNow().raft.Load()
+			config := r.ReloadableConfig()
+			config.TrailingLogs = 1
+			if err := r.ReloadConfig(config); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Snapshot().Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.start(lagging)
+		for range 600 {
+			if w.get(lagging).Status().Grants == 21 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond) // of the bubble
+		}
+		w.kill(w.leader())
+		w.want(w.claim(lagging, c), engine.Refused, "d")
+		w.kill(lagging)
+		w.start(lagging) // with what it took over
+		w.want(w.claim(lagging, c), engine.Refused, "d")
+	})
+}
+
+// damages are what may have happened to the files of a voter that ended.
+var damages = map[string]func(t *testing.T, dir string){
+	"list of segments is garbage": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, metaName), 0, "garbage") },
+	"list of segments is changed": func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, metaName), 40, "0") },
+	"list of segments is gone": func(t *testing.T, dir string) {
+		if err := os.Remove(filepath.Join(dir, metaName)); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"segment is of another file": func(t *testing.T, dir string) { overwrite(t, segment(t, dir), 0, "garbage!garbage!") },
+	"entry is changed":           func(t *testing.T, dir string) { overwrite(t, segment(t, dir), entryAt(t, dir), "?") },
+}
+
+func segment(t *testing.T, dir string) string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("segments: got %v, %v, want one", names, err)
+	}
+	return names[0]
+}
+
+// entryAt is where the claimant's name stands in the log.
+func entryAt(t *testing.T, dir string) int64 {
+	t.Helper()
+	b, err := os.ReadFile(segment(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(b), "claimant")
+	if at < 0 {
+		t.Fatal("the claim is not in the log")
+	}
+	return int64(at)
+}
+
+func overwrite(t *testing.T, name string, at int64, with string) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte(with), at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedLogIsSaidAndClaimsNothing(t *testing.T) {
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, three, []string{"claimant"}, func(t *testing.T, w *world) {
+				c := claimsOf(1)[0]
+				w.want(w.claim("claimant", c), engine.Granted, "")
+				hurt := w.follower()
+				w.kill(hurt)
+				damage(t, filepath.Join(w.dir, hurt))
+				w.start(hurt)
+				for range 100 {
+					if w.get(hurt).Status().Problem != "" {
+						break
+					}
+					time.Sleep(10 * time.Millisecond) // of the bubble
+				}
+				if got := w.get(hurt).Status(); got.Problem == "" {
+					t.Errorf("status: got %+v, want a problem", got)
+				}
+				w.want(w.claim(hurt, claimsOf(2)[0]), engine.Unknown, "")
+				w.want(w.claim("claimant", claimsOf(2)[0]), engine.Granted, "")
+			})
+		})
+	}
+}
+
+func TestFullDiskIsSaidAndClaimsNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=5m"); err != nil {
+		t.Skip("SKIPPED: cannot mount a small file system: ", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
+		w.leader()
+		hurt := w.follower()
+		w.leave(hurt)
+		if err := os.Rename(filepath.Join(w.dir, hurt), filepath.Join(w.dir, "was")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join(dir, hurt), os.DirFS(filepath.Join(w.dir, "was"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(dir, hurt), filepath.Join(w.dir, hurt)); err != nil {
+			t.Fatal(err)
+		}
+		w.start(hurt)
+		w.want(w.claim(hurt, claimsOf(1)[0]), engine.Granted, "")
+		ballast := filepath.Join(dir, "ballast")
+		f, err := os.Create(ballast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			_, err = f.Write(make([]byte, 4096))
+		}
+		f.Close()
+		// An election has to write a vote, so it is not the log's room alone that counts.
+		w.get(w.leader()).Leave()
+		for range 100 {
+			if w.get(hurt).Status().Problem != "" {
+				break
+			}
+			w.get(w.leader()).Leave()
+			time.Sleep(100 * time.Millisecond) // of the bubble
+		}
+		if got := w.get(hurt).Status().Problem; !strings.Contains(got, "no space left") {
+			t.Errorf("problem with a full disk: got %q, want it named", got)
+		}
+		w.want(w.claim(hurt, claimsOf(2)[0]), engine.Unknown, "")
+		w.want(w.claim("d", claimsOf(2)[0]), engine.Granted, "")
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * retryEvery) // of the bubble
+		w.want(w.claim(hurt, claimsOf(3)[0]), engine.Granted, "")
+	})
+}
+
+// claimOp is one claim in a history.
+type claimOp struct {
+	key uint64
+	by  string
+}
+
+// onceMap is a map that is written once, as porcupine checks it: the state is
+// who has the occurrence. What is unknown may have happened, or may yet.
+var onceMap = (&porcupine.NondeterministicModel{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		parts := map[uint64][]porcupine.Operation{}
+		for _, op := range history {
+			key := op.Input.(claimOp).key
+			parts[key] = append(parts[key], op)
+		}
+		var all [][]porcupine.Operation
+		for _, part := range parts {
+			all = append(all, part)
+		}
+		return all
+	},
+	Init: func() []any { return []any{""} },
+	Step: func(state, input, output any) []any {
+		has, by, got := state.(string), input.(claimOp).by, output.(engine.Claimed)
+		switch {
+		case got.Grant == engine.Granted && (has == "" || has == by):
+			return []any{by}
+		case got.Grant == engine.Refused && has != "" && has == got.By && has != by:
+			return []any{has}
+		case got.Grant == engine.Unknown && has == "":
+			return []any{"", by}
+		case got.Grant == engine.Unknown:
+			return []any{has}
+		}
+		return nil
+	},
+}).ToModel()
+
+func TestOnceMapModelFindsASecondGrant(t *testing.T) {
+	granted := engine.Claimed{Grant: engine.Granted}
+	history := []porcupine.Operation{
+		{Input: claimOp{1, "a"}, Output: granted, Call: 1, Return: 2},
+		{Input: claimOp{1, "b"}, Output: granted, Call: 3, Return: 4},
+	}
+	if porcupine.CheckOperations(onceMap, history) {
+		t.Error("two grants of one occurrence are found to be in order")
+	}
+}
+
+var seeds = flag.Uint64("seeds", 2, "histories of disturbed claims to check")
+
+// TestClaimsAreLinearizable has members claim the same occurrences while
+// leaders are killed and come back, and the network is cut and heals.
+func TestClaimsAreLinearizable(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+				h := &history{}
+				over := make(chan struct{})
+				var all sync.WaitGroup
+				for n, id := range []string{"a", "b", "c", "d", "e"} {
+					all.Go(func() { h.claimUntil(w, n, id, over, rand.New(rand.NewPCG(seed, uint64(n)))) })
+				}
+				w.disturb(rand.New(rand.NewPCG(seed, 99)))
+				close(over)
+				all.Wait()
+				granted := 0
+				for _, op := range h.operations {
+					if op.Output.(engine.Claimed).Grant == engine.Granted {
+						granted++
+					}
+				}
+				if granted < 20 {
+					t.Errorf("only %d of %d claims were granted: nothing was tested", granted, len(h.operations))
+				}
+				if !porcupine.CheckOperations(onceMap, h.operations) {
+					t.Errorf("seed %d: the history of %d claims has no order", seed, len(h.operations))
+				}
+			})
+		})
+	}
+}
+
+type history struct {
+	clock      atomic.Int64
+	mu         sync.Mutex
+	operations []porcupine.Operation
+}
+
+// claimUntil claims, as a member, occurrences that all claim.
+func (h *history) claimUntil(w *world, client int, id string, over <-chan struct{}, random *rand.Rand) {
+	for n := uint64(0); ; n++ {
+		select {
+		case <-over:
+			return
+		case <-time.After(time.Duration(random.IntN(200)) * time.Millisecond): // of the bubble
+		}
+		m := w.get(id)
+		if m == nil {
+			continue
+		}
+		key := n + random.Uint64N(3)
+		c := claimsOf(key)[0]
+		c.Due = time.Unix(0, 0).Add(time.Hour)
+		ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Second)
+		call := h.clock.Add(1)
+		got := m.Claim(ctx, []engine.Claim{c})[0]
+		cancel()
+		back := h.clock.Add(1)
+		if got.Grant == engine.Unknown {
+			back = 1 << 60
+		}
+		h.mu.Lock()
+		h.operations = append(h.operations, porcupine.Operation{ClientId: client, Input: claimOp{key, id}, Output: got, Call: call, Return: back})
+		h.mu.Unlock()
+	}
+}
+
+// disturb does what may happen to voters, for some virtual time.
+func (w *world) disturb(random *rand.Rand) {
+	for range 5 {
+		time.Sleep(time.Duration(1+random.IntN(4)) * time.Second) // of the bubble
+		leader := w.leader()
+		switch random.IntN(4) {
+		case 0:
+			w.kill(leader)
+			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
+			w.start(leader)
+		case 1:
+			w.network.Part([]string{leader, "d"}, slices.DeleteFunc([]string{"a", "b", "c", "e"}, func(id string) bool { return id == leader }))
+			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
+			w.network.Heal()
+		case 2:
+			for _, id := range []string{"a", "b", "c"} {
+				if id != leader {
+					w.network.Cut(leader, id) // one way
+				}
+			}
+			time.Sleep(time.Duration(random.IntN(6)) * time.Second)
+			w.network.Heal()
+		case 3:
+			w.leave(leader)
+			w.start(leader)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/hashicorp/raft"
+)
+
+// incarnationBytes is the length of the name of a log, which whoever connects
+// to a voter says first.
+const incarnationBytes = 16
+
+// server names a voter to raft: the member, and the log that it had when it
+// became one. A member that comes back without its log is another voter, who
+// has to be taken in, as it has forgotten its votes.
+func server(member, incarnation string) raft.ServerID {
+	return raft.ServerID(member + "." + incarnation)
+}
+
+func memberOf(id raft.ServerID) string {
+	member, _, _ := strings.Cut(string(id), ".")
+	return member
+}
+
+// streams is raft's connections over the link. Only voters are let in: raft
+// takes its peers by their word.
+type streams struct {
+	net.Listener
+	ctx   context.Context // of what is dialled
+	stop  context.CancelFunc
+	own   raft.ServerID
+	link  *link.Link
+	addr  func(member string) (addr string, ok bool)
+	votes func(member string) bool
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*stream]bool
+	served sync.WaitGroup // accepted connections, until raft has let go of them
+}
+
+func newStreams(l *Ledger, own raft.ServerID, listener net.Listener, votes func(string) bool) *streams {
+	s := &streams{Listener: listener, own: own, link: l.link, addr: l.addr, votes: votes, open: map[*stream]bool{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Addr is this voter's name, as raft's addresses are names.
+func (s *streams) Addr() net.Addr { return serverAddr(s.own) }
+
+type serverAddr raft.ServerID
+
+func (serverAddr) Network() string  { return "ring" }
+func (a serverAddr) String() string { return string(a) }
+
+// Accept returns the next connection of a voter.
+func (s *streams) Accept() (net.Conn, error) {
+	for {
+		c, err := s.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if !s.votes(c.(*link.Conn).Peer()) {
+			c.Close()
+			continue
+		}
+		in := &stream{Conn: c, of: s, accepted: true}
+		if s.keep(in) {
+			return in, nil
+		}
+		c.Close()
+	}
+}
+
+// Dial connects to a voter by name.
+func (s *streams) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	member, incarnation, _ := strings.Cut(string(to), ".")
+	addr, ok := s.addr(member)
+	if !ok {
+		return nil, fmt.Errorf("voter %s is not in sight", member)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, timeout)
+	defer cancel()
+	c, err := s.link.Dial(ctx, link.Peer{ID: member, Addr: addr}, link.Raft)
+	if err != nil {
+		return nil, err
+	}
+	out := &stream{Conn: c, of: s}
+	if !s.keep(out) {
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	if err := out.introduce(timeout, incarnation); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+func (s *streams) keep(c *stream) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.open[c] = true
+	if c.accepted {
+		s.served.Add(1)
+	}
+	return true
+}
+
+// cutAll ends all connections; those that are dialled meanwhile too.
+func (s *streams) cutAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.stop()
+	for c := range s.open {
+		c.Conn.Close()
+	}
+}
+
+// stream is one connection. What is accepted begins with the name of the log
+// that is meant.
+type stream struct {
+	net.Conn
+	of         *streams
+	accepted   bool
+	introduced bool
+}
+
+func (c *stream) introduce(timeout time.Duration, incarnation string) error {
+	if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c.Conn, incarnation); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(time.Time{})
+}
+
+// Read is by one goroutine of raft alone.
+func (c *stream) Read(p []byte) (int, error) {
+	if c.accepted && !c.introduced {
+		said := make([]byte, incarnationBytes)
+		if _, err := io.ReadFull(c.Conn, said); err != nil {
+			return 0, err
+		}
+		if _, own, _ := strings.Cut(string(c.of.own), "."); string(said) != own {
+			return 0, io.EOF
+		}
+		c.introduced = true
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *stream) Close() error {
+	c.of.mu.Lock()
+	had := c.of.open[c]
+	delete(c.of.open, c)
+	c.of.mu.Unlock()
+	err := c.Conn.Close()
+	if had && c.accepted {
+		c.of.served.Done()
+	}
+	return err
+}

@@ -1,0 +1,171 @@
+package ledger
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/link/linktest"
+)
+
+// world is members of a ring with a ledger, on a network in memory. Their logs
+// are on disk and survive them.
+type world struct {
+	t       *testing.T
+	network *linktest.Network
+	voters  []string
+	dir     string
+
+	mu      sync.Mutex
+	members map[string]*member
+}
+
+type member struct {
+	*Ledger
+	stop func()
+}
+
+// inWorld runs a test in a bubble of time, with members that vote and others.
+func inWorld(t *testing.T, voters, others []string, f func(t *testing.T, w *world)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, network: linktest.New(), voters: voters, dir: dir, members: map[string]*member{}}
+		for _, id := range slices.Concat(voters, others) {
+			w.start(id)
+		}
+		defer w.stopAll()
+		f(t, w)
+	})
+}
+
+func (w *world) start(id string) *member {
+	listener, err := w.network.Listen(id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	carrier, err := link.New(link.Options{ID: id, Ring: "ring", Keys: [][]byte{make([]byte, 32)}, Listener: listener, Dial: w.network.Dialer(id), Log: quiet})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	l, err := New(Options{
+		ID: id, Voters: w.voters, Dir: filepath.Join(w.dir, id), Link: carrier, Log: quiet,
+		Addr: func(id string) (string, bool) { return id, true },
+		Gone: func(id string) bool { return w.get(id) == nil },
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	linkCtx, hangUp := context.WithCancel(context.Background())
+	var voting, linking sync.WaitGroup
+	voting.Go(func() { l.Run(ctx) })
+	linking.Go(func() { carrier.Run(linkCtx) })
+	m := &member{l, func() { cancel(); voting.Wait(); hangUp(); linking.Wait() }}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.members[id] = m
+	return m
+}
+
+func (w *world) get(id string) *member {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.members[id]
+}
+
+func (w *world) take(id string) *member {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.members[id]
+	delete(w.members, id)
+	return m
+}
+
+// leave ends a member as its daemon does.
+func (w *world) leave(id string) { w.take(id).stop() }
+
+// kill ends a member as the end of its process does: nobody hears a word more.
+func (w *world) kill(id string) {
+	m := w.take(id)
+	w.network.Kill(id)
+	m.stop()
+}
+
+func (w *world) stopAll() {
+	w.network.Heal()
+	w.mu.Lock()
+	members := w.members
+	w.members = map[string]*member{}
+	w.mu.Unlock()
+	var all sync.WaitGroup
+	for _, m := range members {
+		all.Go(m.stop)
+	}
+	all.Wait()
+}
+
+// leader waits until one voter leads, and returns it.
+func (w *world) leader() string {
+	w.t.Helper()
+	for range 600 {
+		for _, id := range w.voters {
+			if m := w.get(id); m != nil {
+				if v := m.voterNow(); v != nil && v.leads() {
+					return id
+				}
+			}
+		}
+		time.Sleep(100 * time.Millisecond) // of the bubble
+	}
+	for _, id := range w.voters {
+		if m := w.get(id); m != nil {
+			w.t.Logf("%s: %+v", id, m.Status())
+		}
+	}
+	w.t.Fatal("nobody leads after a minute")
+	return ""
+}
+
+func (w *world) follower() string {
+	leader := w.leader()
+	return w.voters[slices.IndexFunc(w.voters, func(id string) bool { return id != leader && w.get(id) != nil })]
+}
+
+func claimsOf(keys ...uint64) []engine.Claim {
+	var all []engine.Claim
+	for _, key := range keys {
+		all = append(all, engine.Claim{Occurrence: engine.Occurrence{Key: key, Due: time.Now().Truncate(time.Hour)}})
+	}
+	return all
+}
+
+// claim asks for one occurrence as a member.
+func (w *world) claim(id string, c engine.Claim) engine.Claimed {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	defer cancel()
+	answers := w.get(id).Claim(ctx, []engine.Claim{c})
+	if len(answers) != 1 || answers[0].Occurrence != c.Occurrence {
+		w.t.Fatalf("claim of %v by %s: got %+v, want one answer to it", c.Occurrence, id, answers)
+	}
+	return answers[0]
+}
+
+// want holds an answer to a grant and whose the occurrence is.
+func (w *world) want(got engine.Claimed, grant engine.Grant, by string) {
+	w.t.Helper()
+	if got.Grant != grant || got.By != by {
+		w.t.Errorf("claim of %d: got grant %d by %q, want %d by %q", got.Key, got.Grant, got.By, grant, by)
+	}
+}
+
+var three = []string{"a", "b", "c"}
