@@ -29,6 +29,10 @@
 // knows that it is further refuses with that. Of two marks of an occurrence that
 // of the higher generation holds.
 //
+// Who was gone for a while and has what it took still before it asks whether it
+// still has it. Claims under way give way to that; only what was taken again
+// meanwhile stands against it.
+//
 // # Doubles
 //
 // Who did not see each other may both have taken an occurrence. As soon as they

@@ -60,6 +60,7 @@ type Question struct {
 	Serial     uint32 // of the asker's claims, so that no answer counts for another
 	Generation uint8
 	Phase      Phase // how far it is at most in the generation before, as the asker knows; in the first: 0
+	Mine       bool  // the asker took it, and asks whether it still has it
 }
 
 // Reply is the kind of an Answer.
@@ -168,6 +169,13 @@ func (e *entry) holder() *state {
 	return &e.theirs
 }
 
+// yield lets go what this member took and has not begun.
+func (e *entry) yield() {
+	if e != nil && e.mine.phase == Taken {
+		e.mine = state{}
+	}
+}
+
 func mark(o Occurrence, s *state) Mark {
 	return Mark{Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase, Lost: s.lost, Run: s.run}
 }
@@ -240,7 +248,8 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 
 // Ask begins a late claim: Undecided, the question goes to each of peers, which
 // are the other live members, and what becomes of it to Hear. again claims what a
-// member took that is gone.
+// member took that is gone. What this member took itself and has not begun is
+// asked for too: it may have been gone for a while, and others may have taken it.
 func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Outcome) {
 	q := Question{Occurrence: o}
 	if again {
@@ -248,8 +257,13 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 		if q, out = r.again(o, peers); out.Grant != Undecided {
 			return q, out
 		}
-	} else if out := r.own(o); out.Grant != Undecided {
+	} else if out := r.own(o); out.Grant == Refused {
 		return q, out
+	} else if out.Grant == Granted {
+		q.Mine, q.Generation = true, out.Mark.Generation
+		if q.Generation > 0 {
+			q.Phase = Taken
+		}
 	}
 	if len(peers) == 0 {
 		return q, r.take(o, q.Generation, now)
@@ -297,7 +311,9 @@ func (r *Register) Answer(from string, q Question, now time.Time) Answer {
 	if c != nil && c.gaveWay != nobody {
 		c = nil
 	}
-	if c != nil && (c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from) {
+	if q.Mine {
+		delete(r.gone, asker)
+	} else if c != nil && (c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from) {
 		a.Reply = Busy
 		return a
 	}
@@ -332,6 +348,8 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 		return false
 	case s.generation < q.Generation:
 		return s.member == r.self || s.phase > q.Phase
+	case s.generation == q.Generation && q.Mine:
+		return s.phase > Taken || s.member.Value() < asker.Value()
 	}
 	return true
 }
@@ -352,7 +370,9 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
 	switch {
 	case a.Reply == Known:
 		delete(r.claims, a.Occurrence)
-		return Outcome{Grant: Refused, By: a.Mark.Member}, r.Learn([]Mark{a.Mark}, now)
+		news := r.Learn([]Mark{a.Mark}, now)
+		r.entries[a.Occurrence].yield()
+		return Outcome{Grant: Refused, By: a.Mark.Member}, news
 	case a.Reply == Old:
 		delete(r.claims, a.Occurrence)
 		return Outcome{Grant: Refused}, News{}
@@ -372,6 +392,7 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
 func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Outcome {
 	delete(r.claims, o)
 	e := r.entry(o, now)
+	e.yield()
 	e.lostTo, e.askedIn = to, max(e.askedIn, generation)
 	return Outcome{Grant: Refused, By: to.Value()}
 }
@@ -421,7 +442,7 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	if s.generation >= e.askedIn {
 		e.asked, e.lostTo = nobody, nobody
 	}
-	if c := r.claims[o]; c != nil && c.gaveWay == nobody && s.generation >= c.generation {
+	if c := r.claims[o]; c != nil && c.gaveWay == nobody && s.generation >= c.generation && e.holder() == &e.theirs {
 		c.gaveWay = s.member
 	}
 	if e.holder() != &e.theirs {

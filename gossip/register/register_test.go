@@ -80,6 +80,37 @@ func TestOrphans(t *testing.T) {
 	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
 }
 
+// TestOwnIsAskedForAnew by a member that was gone for a while: the others may
+// have taken it, or be about to.
+func TestOwnIsAskedForAnew(t *testing.T) {
+	o := due(1, 0)
+	b := New("b", DefaultLimits)
+	b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: Taken}}, noon)
+	b.Lose("a")
+	b.Answer("a", Question{Occurrence: o, Mine: true}, noon)
+	_, out := b.Ask(o, true, []string{"c"}, noon)
+	want(t, "claim of what a said that it has", out, Outcome{Grant: Refused, By: "a"})
+
+	for _, c := range []struct {
+		name string
+		b    func(b *Register)
+		want Grant
+	}{
+		{"nobody has taken it", func(b *Register) { b.Learn([]Mark{{Occurrence: o, Member: "a", Phase: Taken}}, noon) }, Granted},
+		{"b has taken it again", func(b *Register) { b.Ask(o, true, nil, noon) }, Refused},
+		{"b is taking it again", func(b *Register) { b.Ask(o, true, []string{"c"}, noon) }, Granted},
+	} {
+		a, b := New("a", DefaultLimits), New("b", DefaultLimits)
+		a.Take(o, noon)
+		c.b(b)
+		q, _ := a.Ask(o, false, []string{"b"}, noon)
+		out, _ := a.Hear("b", b.Answer("a", q, noon), noon)
+		want(t, c.name, out.Grant, c.want)
+		want(t, c.name+": taken by a", a.Take(o, noon).Grant == Granted, c.want == Granted)
+		want(t, c.name+": goes to b", b.Take(o, noon).Grant == Granted, c.want != Granted)
+	}
+}
+
 // TestOrphansOfAMemberThatWasStartedAnewAreClaimed: it is there, and yet has
 // nothing of what it took.
 func TestOrphansOfAMemberThatWasStartedAnewAreClaimed(t *testing.T) {

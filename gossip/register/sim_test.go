@@ -124,6 +124,12 @@ func (w *world) ask(i int, o Occurrence, again bool) {
 	if n.crashed || n.asking[o] || n.begun[o] || n.granted[o] > 0 && !again {
 		return
 	}
+	w.put(i, o, again)
+}
+
+// put puts the question to all that the member sees.
+func (w *world) put(i int, o Occurrence, again bool) {
+	n := w.nodes[i]
 	var peers []string
 	var to []int
 	for j, sees := range n.sees {
@@ -177,14 +183,25 @@ func (w *world) question(i, j int, q Question) {
 func (w *world) claimed(i int, o Occurrence, out Outcome) {
 	n := w.nodes[i]
 	if out.Grant != Granted {
+		n.dropped[o] = n.dropped[o] || n.granted[o] > 0 && out.By != n.id
 		return
 	}
 	n.granted[o]++
 	n.dropped[o] = false
 	w.tell(i, out.Mark)
 	life := n.life
+	waits := func() bool {
+		return !n.crashed && !n.dropped[o] && !n.begun[o] && !n.asking[o] && n.life == life
+	}
+	if w.r.IntN(3) == 0 { // it is gone for a moment, and asks whether it still has it
+		w.in(w.ms(1500), func() {
+			if waits() {
+				w.put(i, o, false)
+			}
+		})
+	}
 	w.in(w.ms(1500), func() {
-		if n.crashed || n.dropped[o] || n.begun[o] || n.life != life {
+		if !waits() {
 			return
 		}
 		n.begun[o] = true
@@ -289,8 +306,9 @@ func TestNeverTwoNeverNone(t *testing.T) {
 			o := w.occurrence(k)
 			grants, refusedOnly := 0, 0
 			for _, n := range w.nodes {
-				grants += n.granted[o]
-				if n.granted[o] == 0 {
+				if n.granted[o] > 0 {
+					grants++
+				} else {
 					refusedOnly++
 				}
 				if len(n.doubled[o]) > 0 || n.dropped[o] {

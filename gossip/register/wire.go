@@ -66,7 +66,11 @@ func AppendQuestions(b []byte, questions []Question) []byte {
 	b = append(b, kindQuestions)
 	for _, q := range questions {
 		b = binary.BigEndian.AppendUint32(appendOccurrence(b, q.Occurrence), q.Serial)
-		b = append(b, q.Generation, byte(q.Phase))
+		phase := byte(q.Phase)
+		if q.Mine {
+			phase |= mineBit
+		}
+		b = append(b, q.Generation, phase)
 	}
 	return b
 }
@@ -75,7 +79,9 @@ func AppendQuestions(b []byte, questions []Question) []byte {
 func DecodeQuestions(b []byte) ([]Question, error) {
 	return decode(b, kindQuestions, func(d *decoder) (q Question) {
 		q.Occurrence, q.Serial = d.occurrence(), d.serial()
-		q.Generation, q.Phase = d.byte(), Phase(d.byte())
+		q.Generation = d.byte()
+		phase := d.byte()
+		q.Phase, q.Mine = Phase(phase&^mineBit), phase&mineBit != 0
 		d.check(q.Generation <= lastGeneration && q.Phase < Over && (q.Generation == 0) == (q.Phase == 0))
 		return q
 	})
@@ -130,6 +136,9 @@ func appendOccurrence(b []byte, o Occurrence) []byte {
 
 // lostBit marks a phase as Lost.
 const lostBit = 1 << 7
+
+// mineBit marks the phase of a question as Mine.
+const mineBit = 1 << 7
 
 // names are the IDs of a message, in the order in which they came.
 type names struct {

@@ -21,7 +21,7 @@ func TestWireRoundTrips(t *testing.T) {
 	}
 	want(t, "marks", got, sampleMarks)
 
-	questions := []Question{{Occurrence: Occurrence{1, 2}, Serial: 3}, {Occurrence: Occurrence{4, 5}, Serial: 6, Generation: 1, Phase: Begun}}
+	questions := []Question{{Occurrence: Occurrence{1, 2}, Serial: 3}, {Occurrence: Occurrence{4, 5}, Serial: 6, Generation: 1, Phase: Begun}, {Mine: true}, {Generation: 1, Phase: Taken, Mine: true}}
 	gotQuestions, err := DecodeQuestions(AppendQuestions(nil, questions))
 	if err != nil {
 		t.Fatal(err)
