@@ -12,6 +12,7 @@ import (
 const (
 	manualPath  = "../man/crontab.5"
 	optionsPath = "../man/cronring-options.7"
+	ringPath    = "../man/cronring-ring.7"
 )
 
 func readManual(t *testing.T) string { return readPage(t, manualPath) }
@@ -73,6 +74,20 @@ func TestManualExamplesParse(t *testing.T) {
 		for _, x := range found {
 			x.check(t, path)
 		}
+	}
+}
+
+// TestRingPagesTablesParse: beside them that page has examples of configuration.
+func TestRingPagesTablesParse(t *testing.T) {
+	tables := 0
+	for _, x := range examples(readPage(t, ringPath)) {
+		if x.format == System {
+			tables++
+			x.check(t, ringPath)
+		}
+	}
+	if tables < 2 {
+		t.Errorf("%s: got %d tables, want at least 2", ringPath, tables)
 	}
 }
 
@@ -205,7 +220,7 @@ func TestManualIsWellFormed(t *testing.T) {
 	if err != nil {
 		t.Skip("mandoc is not installed")
 	}
-	if out, err := exec.Command(mandoc, "-T", "lint", "-W", "warning", manualPath, optionsPath).CombinedOutput(); err != nil {
+	if out, err := exec.Command(mandoc, "-T", "lint", "-W", "warning", manualPath, optionsPath, ringPath).CombinedOutput(); err != nil {
 		t.Errorf("mandoc: %v\n%s", err, out)
 	}
 }
