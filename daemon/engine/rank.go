@@ -77,7 +77,7 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time) spot {
 	if s.self < 0 {
 		return spot{rank: -1}
 	}
-	own := s.fitness(in, slot, s.self)
+	own := s.judge(in, slot)(s.self)
 	if !own.fit {
 		return spot{rank: -1, nobody: s.isFirst() && !s.anyFit(in, slot)}
 	}
@@ -112,8 +112,9 @@ func (s *seats) isFirst() bool {
 }
 
 func (s *seats) anyFit(in *jobs, slot int32) bool {
+	fitness := s.judge(in, slot)
 	for i := range s.Members {
-		if s.fitness(in, slot, i).fit {
+		if fitness(i).fit {
 			return true
 		}
 	}
@@ -134,7 +135,7 @@ func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
 
 // weigher says what members weigh for a job at an instant: 0 is no candidate.
 func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvous.Weight {
-	lead := slot
+	lead, fitness := slot, s.judge(in, slot)
 	if c := in.clans[slot]; c != nil {
 		lead = c.first
 	}
@@ -144,7 +145,7 @@ func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvo
 		if !m.Until.IsZero() && !at.Before(m.Until) {
 			return 0
 		}
-		if f := s.fitness(in, slot, i); !f.fit || at.Before(f.from) {
+		if f := fitness(i); !f.fit || at.Before(f.from) {
 			return 0
 		}
 		weight := s.nodes[i].Weight
@@ -157,38 +158,39 @@ func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvo
 	}
 }
 
-// fitness tells whether a member may have a job, and all that it is connected
-// with.
-func (s *seats) fitness(in *jobs, slot int32, i int) fitness {
+// judge tells of members whether they may have a job, and all that it is
+// connected with.
+func (s *seats) judge(in *jobs, slot int32) func(i int) fitness {
 	c := in.clans[slot]
 	if c == nil {
-		return s.fitnessFor(in, slot, i)
+		o, key := in.entry(slot).Options(), in.keys[slot]
+		return func(i int) fitness { return s.fitness(i, key, o) }
 	}
 	if s.clans[c] == nil {
-		s.clans[c] = make([]fitness, len(s.Members))
-		for i := range s.Members {
-			s.clans[c][i] = s.fitnessForAll(in, c, i)
-		}
+		s.clans[c] = s.fitnessOfAll(in, c)
 	}
-	return s.clans[c][i]
+	return func(i int) fitness { return s.clans[c][i] }
 }
 
-func (s *seats) fitnessForAll(in *jobs, c *clan, i int) fitness {
-	all := fitness{fit: true}
+func (s *seats) fitnessOfAll(in *jobs, c *clan) []fitness {
+	all := make([]fitness, len(s.Members))
+	for i := range all {
+		all[i].fit = true
+	}
 	for _, slot := range c.slots {
-		f := s.fitnessFor(in, slot, i)
-		if !f.fit {
-			return f
-		}
-		if f.from.After(all.from) {
-			all.from = f.from
+		o := in.entry(slot).Options()
+		for i := range all {
+			f := s.fitness(i, in.keys[slot], o)
+			if all[i].fit = all[i].fit && f.fit; f.from.After(all[i].from) {
+				all[i].from = f.from
+			}
 		}
 	}
 	return all
 }
 
-func (s *seats) fitnessFor(in *jobs, slot int32, i int) fitness {
-	m, o, key := &s.Members[i], in.entry(slot).Options(), in.keys[slot]
+func (s *seats) fitness(i int, key uint64, o *crontab.Options) fitness {
+	m := &s.Members[i]
 	if len(m.Lacks) > 0 && m.Lacks[key] || !isHere(o, m.Name) || misfit(o, m.Labels) != "" {
 		return fitness{}
 	}
@@ -278,7 +280,7 @@ func (s *seats) against(in *jobs, slot int32, i int, at time.Time) string {
 	if !m.Until.IsZero() && !at.Before(m.Until) {
 		return "it is about to leave, and takes nothing from " + m.Until.UTC().Format(time.RFC3339) + " on"
 	}
-	if f := s.fitness(in, slot, i); at.Before(f.from) {
+	if f := s.judge(in, slot)(i); at.Before(f.from) {
 		return "it takes part from " + f.from.UTC().Format(time.RFC3339) + " on"
 	}
 	return "it weighs nothing"

@@ -511,7 +511,7 @@ func (e *Engine) doubled(ev Doubled) {
 	}
 	e.record(job.Record{
 		Kind: job.Doubled, Job: e.jobs.id(slot), Due: ev.Due,
-		Detail: fmt.Sprintf("the occurrence of %s ran on %s too, as run %d", ev.Due.UTC().Format(time.RFC3339Nano), ev.Member, ev.Run),
+		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(ev.Due), ev.Member, ev.Run),
 	})
 }
 

@@ -45,6 +45,11 @@ func (r *Record) DecidesOccurrence() bool {
 	return false
 }
 
+// DoubledOf is how the Detail of a Doubled begins, which names the occurrence.
+func DoubledOf(due time.Time) string {
+	return "the occurrence of " + due.UTC().Format(time.RFC3339Nano) + " "
+}
+
 // RecordKind is the closed list of facts.
 type RecordKind string
 

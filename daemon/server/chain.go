@@ -22,7 +22,7 @@ var links = []struct {
 	{api.StepSchedule, (*evidence).scheduleFact, ""},
 	{api.StepClock, (*evidence).clockFact, ""},
 	{api.StepDaemon, (*evidence).daemonFact, ""},
-	{api.StepNode, func(ev *evidence) string { return ev.host + " runs it: the entry is this host's own" }, ""},
+	{api.StepNode, (*evidence).nodeFact, ""},
 	{api.StepOverlap, (*evidence).overlapFact, ""},
 	{api.StepCheck, (*evidence).checkFact, "if"},
 	{api.StepParents, (*evidence).parentsFact, "after"},
@@ -64,6 +64,8 @@ func (ev *evidence) crossed() api.StepName {
 		return ""
 	case !ev.decided && (ev.up == nil || ev.stops):
 		return api.StepDaemon
+	case ev.isElsewhere():
+		return api.StepNode
 	case !ev.decided:
 		return api.StepEntry
 	case ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
@@ -139,6 +141,8 @@ func (ev *evidence) crossFact(step api.StepName) string {
 		return mismatch(ev.entry, ev.at) + ev.neighbours()
 	case step == api.StepEntry && !ev.decided:
 		return "no decision is recorded although the daemon was up: " + ev.absence()
+	case step == api.StepNode && !ev.decided:
+		return ev.turn.words(ev.host)
 	case step == api.StepEnabled && !ev.decided:
 		return ev.standing()
 	case step == api.StepDaemon && !(ev.up != nil && ev.decided && !ev.late()):

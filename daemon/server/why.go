@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -57,6 +58,8 @@ type evidence struct {
 	before  *store.Life // if it was down: the last life before
 	after   *store.Life // and the next
 
+	turn *ownership              // of a ring job
+	twin string                  // that another member of the ring ran it too, or ""
 	past []job.Run               // recent ended runs
 	ends map[job.RunID]time.Time // of the runs that it depends on
 }
@@ -76,6 +79,7 @@ func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evi
 			return nil, fmt.Errorf("read history: %w", err)
 		}
 	}
+	ev.turn = turnOf(c.view, i, ev)
 	return ev, nil
 }
 
@@ -110,6 +114,8 @@ func (s *Server) addClock(ctx context.Context, _ *call, ev *evidence) error {
 			ev.stepped = &r
 		case r.Kind == job.Loaded && ev.reload == nil:
 			ev.reload = &r
+		case r.Kind == job.Doubled && r.Job == ev.job.ID && strings.HasPrefix(r.Detail, job.DoubledOf(ev.at)):
+			ev.twin = r.Detail
 		}
 	}
 	return nil

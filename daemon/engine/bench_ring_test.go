@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// ringOf is a host with n ring jobs, at 1,440 times of the day, in a ring of some
+// members.
+func ringOf(b *testing.B, n, members int) (e *Engine, now Moment, m *Membership) {
+	b.Helper()
+	var text strings.Builder
+	text.WriteString("#@ default scope=ring\n")
+	for i := range n {
+		fmt.Fprintf(&text, "%d %d * * * job --number %d\n", i%60, i/60%24, i)
+	}
+	table, remarks := crontab.Parse("ring", text.String(), crontab.Config{Owner: "root", Cache: crontab.NewCache()})
+	if len(remarks) > 0 {
+		b.Fatal(remarks[0])
+	}
+	m = &Membership{Self: "m0"}
+	for i := range members {
+		m.Members = append(m.Members, Member{ID: fmt.Sprintf("m%d", i), Name: fmt.Sprintf("m%d", i), Weight: 1})
+	}
+	now = Moment{Wall: time.Date(2026, 11, 20, 8, 0, 30, 0, time.UTC), Up: time.Hour}
+	e = New(State{})
+	e.Step(now, Load{Tables: []*crontab.Table{table}, Ring: Available})
+	e.Step(now, Ring{m, nil})
+	return e, now, m
+}
+
+// BenchmarkRingChange is a change of the members of a ring with 100,000 jobs
+// (goal: microseconds), and what a ring job takes beside its entry (goal: some
+// tens of bytes).
+func BenchmarkRingChange(b *testing.B) {
+	for _, members := range []int{5, 300} {
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
+			const n = 100_000
+			e, now, m := ringOf(b, n, members)
+			with := heapBytes()
+			e.jobs.shared, e.jobs.sheets[0].shared = nil, nil
+			perJob := float64(with-heapBytes()) / n
+			for b.Loop() {
+				left := *m
+				e.Step(now, Ring{&left, nil})
+			}
+			b.ReportMetric(perJob, "B/job")
+		})
+	}
+}
+
+// BenchmarkRingDue is what it costs to say whose a due occurrence is, and to
+// claim those that are this member's.
+func BenchmarkRingDue(b *testing.B) {
+	for _, members := range []int{5, 300} {
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
+			const n = 100_000
+			e, now, _ := ringOf(b, n, members)
+			due := 0
+			for b.Loop() {
+				now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute
+				e.ring.expected = 0
+				for more := true; more; more = !e.Wake().After(now.Wall) {
+					e.Step(now, Tick{})
+				}
+				clear(e.ring.bids)
+				e.ring.queue = nil
+				due += n / 1440
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(due), "ns/due")
+		})
+	}
+}

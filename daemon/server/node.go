@@ -1,0 +1,75 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// ownership is what is known of whose an occurrence of a ring job is.
+type ownership struct {
+	owner engine.Owner
+	known bool // else nothing is known of the ring
+	waits bool // nobody could say yet
+	why   string
+}
+
+// turnOf finds whose an occurrence is, as the ring is now: nil for a job that is
+// no ring's.
+func turnOf(v *engine.View, i int, ev *evidence) *ownership {
+	if v.Entry(i).Options().Scope != crontab.ScopeRing {
+		return nil
+	}
+	t := &ownership{}
+	t.owner, t.known = v.Owner(i, ev.at)
+	for _, b := range v.Bids() {
+		if b.Job == ev.job.ID && b.Due.Equal(ev.at) {
+			t.waits, t.why = true, b.Why
+		}
+	}
+	return t
+}
+
+// nodeFact says why it was this host's to run.
+func (ev *evidence) nodeFact() string {
+	switch {
+	case ev.turn == nil:
+		return ev.host + " runs it: the entry is this host's own"
+	case ev.decided:
+		return "of the ring's members it was " + ev.host + "'s"
+	}
+	return ev.turn.words(ev.host)
+}
+
+// words says whose an occurrence is that was not decided here.
+func (t *ownership) words(host string) string {
+	switch {
+	case t.waits && t.why != "":
+		return "the ring has no quorum: " + t.why
+	case t.waits:
+		return "the ring has no quorum: the voters do not answer, and are asked again"
+	case !t.known:
+		return host + " knows nothing of the other members of the ring yet"
+	}
+	var fit, others []string
+	for _, c := range t.owner.Members {
+		if c.Against == "" {
+			fit = append(fit, c.Name)
+		} else if len(others) < mostParents {
+			others = append(others, fmt.Sprintf("%s: %s", c.Name, c.Against))
+		}
+	}
+	switch {
+	case len(fit) == 0:
+		return "no member of the ring may run it (" + strings.Join(others, "; ") + ")"
+	case len(fit) == 1:
+		return "as the ring is now, it is " + fit[0] + "'s, and no other member may run it"
+	}
+	return "as the ring is now, it is " + fit[0] + "'s; " + fit[1] + " is next in line"
+}
+
+// isElsewhere tells whether an occurrence that was not decided here may have been
+// decided by another member, or is to be.
+func (ev *evidence) isElsewhere() bool { return ev.turn != nil && !ev.decided }
