@@ -711,7 +711,7 @@ func (n *node) part() {
 
 func (n *node) leaveWhenDone() {
 	n.soon(time.Second, func() {
-		if n.clock().Before(n.meta.until.Add(8*time.Second)) || len(n.engine.View().Runs()) > 0 {
+		if n.clock().Before(n.meta.until.Add(8*time.Second)) || n.engine.View().Unsettled() > 0 {
 			n.leaveWhenDone()
 			return
 		}

@@ -639,11 +639,29 @@ func (r *ring) show(v *View) {
 		return
 	}
 	v.seats = r.seats
+	for _, b := range r.bids {
+		if b.asked || b.tries > 0 {
+			v.unsettled++
+		}
+	}
 	for _, all := range r.stalled {
 		for _, b := range all {
 			v.bids = append(v.bids, Bid{v.jobs.id(b.slot), b.Due, b.waiting})
 		}
 	}
+}
+
+// Unsettled is how many occurrences of the ring this member has that are not over,
+// or has asked for: who leaves on purpose waits until there is none, as nobody
+// else takes them then.
+func (v *View) Unsettled() int {
+	n := v.unsettled
+	for _, r := range v.live {
+		if _, ok := v.jobs.sharedBy(hash(string(r.Job))); ok && r.By == "" && r.Backfill == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Bids is the occurrences that nobody could say whose they are.
