@@ -106,13 +106,15 @@ func (l *lab) part(a, b *node, d time.Duration) {
 	l.apart = append(l.apart, apart{a, b, l.now, l.now.Add(d)})
 }
 
-// sawEachOther tells whether two members that ran an occurrence did.
-func (l *lab) sawEachOther(a, b ringStart, due time.Time) bool {
-	from, to := due.Add(-3*time.Second), a.at
-	if b.at.After(to) {
-		to = b.at
+// sawEachOther tells whether the later one of two members that ran an occurrence
+// could have known of the other: they were not apart for some time before.
+func (l *lab) sawEachOther(a, b ringStart) bool {
+	if a.at.After(b.at) {
+		a, b = b, a
 	}
-	return a.saw[b.node.id] && b.saw[a.node.id] && !slices.ContainsFunc(l.apart, func(x apart) bool {
+	const heals = 8 * time.Second
+	from, to := b.at.Add(-heals), b.at
+	return b.saw[a.node.id] && !slices.ContainsFunc(l.apart, func(x apart) bool {
 		return (x.a == a.node && x.b == b.node || x.a == b.node && x.b == a.node) && x.from.Before(to) && x.to.After(from)
 	})
 }
@@ -919,7 +921,7 @@ func (l *lab) judgeOne(id job.ID, o Occurrence) {
 		for _, b := range firsts[:i] {
 			if a.node == b.node {
 				fail("invariant 1: it ran twice on a member")
-			} else if l.sawEachOther(a, b, o.Due) && !l.died[o] {
+			} else if l.sawEachOther(a, b) && !l.died[o] {
 				fail("invariant 26: it ran on two that saw each other")
 			} else if !ledger && !a.node.left && !b.node.left && !l.died[o] && (!l.doubled[o][a.node.id] || !l.doubled[o][b.node.id]) {
 				fail("invariant 26: it is not told of both that they ran it")
