@@ -99,11 +99,12 @@ type lab struct {
 type apart struct {
 	a, b     *node
 	from, to time.Time
+	cut      bool
 }
 
 // part notes that members cannot see each other from now on.
 func (l *lab) part(a, b *node, d time.Duration) {
-	l.apart = append(l.apart, apart{a, b, l.now, l.now.Add(d)})
+	l.apart = append(l.apart, apart{a: a, b: b, from: l.now, to: l.now.Add(d)})
 }
 
 // sawEachOther tells whether the later one of two members that ran an occurrence
@@ -840,8 +841,15 @@ func (l *lab) happen() {
 	}
 }
 
-// partition cuts a ring in two, sometimes in one direction only.
+// partition cuts a ring in two, sometimes in one direction only. It is in the
+// place of one that was before.
 func (l *lab) partition(d time.Duration) {
+	clear(l.cut)
+	for i := range l.apart {
+		if x := &l.apart[i]; x.cut && x.to.After(l.now) {
+			x.to = l.now
+		}
+	}
 	oneWay := l.rng.IntN(4) == 0
 	side := map[int]bool{}
 	for _, n := range l.nodes {
@@ -853,6 +861,7 @@ func (l *lab) partition(d time.Duration) {
 			if side[a.index] && !side[b.index] {
 				l.cut[[2]int{a.index, b.index}] = true
 				l.part(a, b, d)
+				l.apart[len(l.apart)-1].cut = true
 				l.cut[[2]int{b.index, a.index}] = !oneWay
 			}
 		}
