@@ -519,7 +519,11 @@ var seeds = flag.Uint64("seeds", 2, "histories of disturbed claims to check")
 // TestClaimsAreLinearizable has members claim the same occurrences while
 // leaders are killed and come back, and the network is cut and heals.
 func TestClaimsAreLinearizable(t *testing.T) {
-	for seed := range *seeds {
+	histories := *seeds
+	if testing.Short() {
+		histories = 1
+	}
+	for seed := range histories {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
 				h := &history{}

@@ -1,0 +1,76 @@
+package ledger
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+func openTestDisk(t *testing.T, dir string) (*disk, error) {
+	t.Helper()
+	return openDisk(dir, newChatter(slog.New(slog.DiscardHandler)), func(err error) { t.Errorf("failed: %v", err) })
+}
+
+func storeEntries(t *testing.T, d *disk, from, to uint64) {
+	t.Helper()
+	for index := from; index <= to; index++ {
+		if err := d.StoreLog(&raft.Log{Index: index, Term: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDiskIsReadAfterItsEndWasCutOff is what a change of leaders does to the
+// log of one who led without a majority.
+func TestDiskIsReadAfterItsEndWasCutOff(t *testing.T) {
+	dir := t.TempDir()
+	d, err := openTestDisk(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storeEntries(t, d, 1, 10)
+	d.mark()
+	if err := d.DeleteRange(6, 10); err != nil {
+		t.Fatal(err)
+	}
+	name := d.incarnation
+	for _, last := range []uint64{5, 8} {
+		if err := d.WAL.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if d, err = openTestDisk(t, dir); err != nil {
+			t.Fatal(err)
+		}
+		for index := uint64(1); index <= last; index++ {
+			if err := d.GetLog(index, new(raft.Log)); err != nil {
+				t.Errorf("entry %d of %d: %v", index, last, err)
+			}
+		}
+		if got, err := d.LastIndex(); got != last || err != nil || d.incarnation != name {
+			t.Errorf("read again: got %d entries of log %s, %v, want %d of %s", got, d.incarnation, err, last, name)
+		}
+		if last == 5 {
+			storeEntries(t, d, 6, 8)
+		}
+	}
+	d.WAL.Close()
+}
+
+func TestDiskMissesEntriesThatItMarked(t *testing.T) {
+	dir := t.TempDir()
+	d, err := openTestDisk(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storeEntries(t, d, 1, 10)
+	d.mark()
+	if err := d.WAL.DeleteRange(10, 10); err != nil { // as damage does
+		t.Fatal(err)
+	}
+	d.WAL.Close()
+	if _, err := openTestDisk(t, dir); err == nil || !strings.Contains(err.Error(), "ends with entry 9, and had entry 10") {
+		t.Errorf("open: got %v, want it to miss entry 10", err)
+	}
+}
