@@ -32,7 +32,9 @@ are refused.
 With --wait or --follow the exit code is the job's own, retries included, or 128+n if signal
 n ended it; of several jobs, that of the first which failed. It is 0 where ok= or
 skip-code= of the entry say that it counts as no failure. Trouble that is not
-the job's own is 125.`,
+the job's own is 125. While --wait waits, stderr tells how far the runs are: on a
+terminal with a bar, of which the end is what 95 of 100 runs of the last 30 days
+stayed below, elsewhere with a line each 10 seconds; -q tells nothing.`,
 		Example: "  cronring run backup --wait\n  cronring run report --env FULL=yes --env MONTH=2026-10",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +55,7 @@ the job's own is 125.`,
 	cmd.Flags().StringArrayVar(&r.Env, "env", nil, "set a variable for this run: `NAME=VALUE`")
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
 	a.addColor(cmd)
+	a.addQuiet(cmd)
 	a.addSocket(cmd)
 	return cmd
 }
@@ -60,7 +63,12 @@ the job's own is 125.`,
 func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
 	client := a.dial()
 	defer client.Close()
-	runs, err := client.Run(cmd.Context(), r)
+	start := func() ([]job.Run, error) { return client.Run(cmd.Context(), r) }
+	if !r.Wait {
+		runs, err := start()
+		return a.endRuns(runs, err, false, out)
+	}
+	runs, err := a.withProgress(cmd.Context(), client, r.Refs, start)
 	return a.endRuns(runs, err, r.Wait, out)
 }
 
