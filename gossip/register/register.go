@@ -144,6 +144,7 @@ type state struct {
 	generation uint8
 	phase      Phase // 0: nobody took it
 	lost       bool
+	orphan     bool // its member was gone since it said so
 }
 
 func (s *state) began() bool { return s.phase >= Begun && s.run != 0 }
@@ -157,6 +158,8 @@ func (s *state) beats(other *state) bool {
 		return s.generation > other.generation
 	case (s.phase == Taken) != (other.phase == Taken):
 		return other.phase == Taken
+	case s.orphan != other.orphan:
+		return other.orphan
 	}
 	return s.member.Value() < other.member.Value()
 }
@@ -493,6 +496,9 @@ func (r *Register) Lose(member string) []Mark {
 	for o, e := range r.entries {
 		if m, ok := r.orphan(o, e, lost); ok {
 			orphans = append(orphans, m)
+		}
+		if e.theirs.phase > 0 && e.theirs.member == lost {
+			e.theirs.orphan = true
 		}
 	}
 	slices.SortFunc(orphans, func(a, b Mark) int { return compare(a.Occurrence, b.Occurrence) })

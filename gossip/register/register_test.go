@@ -123,6 +123,18 @@ func TestOrphansOfAMemberThatWasStartedAnewAreClaimed(t *testing.T) {
 	want(t, "outcome", out, Outcome{Grant: Granted, Mark: Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken}})
 }
 
+// TestWhoLivesHoldsAgainstAnOrphan: of two marks of one generation that of a
+// member that was not gone counts, and is an orphan when that one goes too.
+func TestWhoLivesHoldsAgainstAnOrphan(t *testing.T) {
+	r, o := New("c", DefaultLimits), due(1, 0)
+	r.Learn([]Mark{{Occurrence: o, Member: "a", Phase: Taken}}, noon)
+	r.Lose("a")
+	r.Regain("a")
+	b := Mark{Occurrence: o, Member: "b", Phase: Taken}
+	r.Learn([]Mark{b}, noon)
+	want(t, "orphans of b", r.Lose("b"), []Mark{b})
+}
+
 func TestAgainAsksForTheNextGeneration(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
 	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Taken}}, noon)
