@@ -78,11 +78,11 @@ func flagNames(c *cobra.Command) (names []string) {
 	return names
 }
 
-// TestManPagesReferToPages holds every reference of a page, written or made, to
-// a page that there is, or to one of the host.
+// TestManPagesReferToPages holds every reference of a page, written or made, to a
+// page of this program's to one that there is.
 func TestManPagesReferToPages(t *testing.T) {
 	_, pages := writtenPages(t)
-	known := []string{"ssh 1", "less 1", "journalctl 1", "man 1", "mandoc 1", "timeout 1", "flock 1", "at 1", "cron 8", "anacron 8"}
+	var known []string
 	for verb := range pages {
 		known = append(known, "cronring-"+verb+" 1")
 	}
@@ -107,7 +107,7 @@ func TestManPagesReferToPages(t *testing.T) {
 	}
 	for name, text := range pages {
 		for _, to := range submatches(text, `(?m)^\.Xr (\S+ \d)`) {
-			if !slices.Contains(known, to) {
+			if ours := strings.HasPrefix(to, "cron"); ours && !slices.Contains(known, to) {
 				t.Errorf("%s refers to %q: got no such page", name, to)
 			}
 		}
