@@ -295,10 +295,10 @@ func TestKeysRotated(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		rings := w.hosts[0].rings
+		rings := w.hosts[0].changes()
 		time.Sleep(2 * time.Minute)
 		w.agree(time.Second, w.hosts)
-		if got := w.hosts[0].rings; got != rings {
+		if got := w.hosts[0].changes(); got != rings {
 			t.Errorf("%d changes of the membership after the rotation, want none", got-rings)
 		}
 		stale := w.host()

@@ -365,6 +365,13 @@ func (h *host) sees() []string {
 	return ids
 }
 
+// changes says how often the host's engine heard of the ring.
+func (h *host) changes() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rings
+}
+
 // of returns what the host's engine heard of a member last.
 func (h *host) of(id string) (engine.Member, bool) {
 	h.mu.Lock()
