@@ -100,6 +100,7 @@ type apart struct {
 	a, b     *node
 	from, to time.Time
 	cut      bool
+	slept    bool // a did, and knows when it goes on
 }
 
 // part notes that members cannot see each other from now on.
@@ -116,7 +117,7 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 	const heals = 8 * time.Second
 	from, to := b.at.Add(-heals), b.at
 	return b.saw[a.node.id] && !slices.ContainsFunc(l.apart, func(x apart) bool {
-		return (x.a == a.node && x.b == b.node || x.a == b.node && x.b == a.node) && x.from.Before(to) && x.to.After(from)
+		return (x.a == a.node && x.b == b.node || x.a == b.node && x.b == a.node) && x.from.Before(to) && x.to.After(from) && !(x.slept && x.a == b.node)
 	})
 }
 
@@ -691,6 +692,7 @@ func (n *node) pause(d time.Duration) {
 	n.paused = true
 	for _, x := range n.lab.nodes {
 		n.lab.part(n, x, d)
+		n.lab.apart[len(n.lab.apart)-1].slept = d > 4*time.Second // else it may not even notice
 	}
 	n.lab.in(d, func() {
 		n.lab.say("%s goes on", n.id)

@@ -566,10 +566,10 @@ func (e *Engine) yield(r *run, by string) {
 	e.promote(r.Job)
 }
 
-// notice sees that this member was gone for longer than others wait for it, and
-// has it claim anew what it has not begun.
+// notice sees that this member was gone for so long that others may have acted in
+// its place, and has it claim anew what it has not begun.
 func (r *ring) notice(e *Engine) {
-	if r == nil || r.expected == 0 || e.now.Up-r.expected < r.holdOff() {
+	if r == nil || r.expected == 0 || e.now.Up-r.expected < r.holdOff()/2 {
 		return
 	}
 	r.wary = e.now.Up + waryFor
