@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +41,7 @@ func TestExcerptOfOutput(t *testing.T) {
 			t.Errorf("%+v: got %q, want %q", tc.q, strings.Join(got, "|"), tc.want)
 		}
 	}
-	if got := fmt.Sprintf("%s", chunks[0].Data); got != "a\nb" {
+	if got := string(chunks[0].Data); got != "a\nb" {
 		t.Errorf("the chunks themselves: got %q, want them untouched", got)
 	}
 }
