@@ -116,6 +116,12 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 	}
 	const heals = 8 * time.Second
 	from, to := b.at.Add(-heals), b.at
+	overslept := slices.ContainsFunc(l.apart, func(x apart) bool { // since it claimed, and has not asked again
+		return x.slept && x.a == b.node && x.from.After(b.claimed) && x.from.Before(b.at)
+	})
+	if !a.saw[b.node.id] && !overslept {
+		return false
+	}
 	return b.saw[a.node.id] && !slices.ContainsFunc(l.apart, func(x apart) bool {
 		return (x.a == a.node && x.b == b.node || x.a == b.node && x.b == a.node) && x.from.Before(to) && x.to.After(from) && !(x.slept && x.a == b.node)
 	})
@@ -132,6 +138,7 @@ type ringStart struct {
 	attempt int
 	lost    int
 	saw     map[string]bool // members that it saw when it claimed
+	claimed time.Time
 }
 
 // note is what is known of a member's hold on an occurrence.
@@ -167,15 +174,16 @@ type node struct {
 	texts  []tableText
 	joined bool
 
-	meta   meta
-	peers  map[string]meta
-	heard  map[string]time.Time // those that are alive to it
-	notes  map[Occurrence]map[string]note
-	gave   map[Occurrence]string // granted to who asked
-	asks   map[Occurrence]*question
-	shown  map[Occurrence]bool // doubles that were told of
-	views  map[Occurrence]map[string]bool
-	stored map[Occurrence]bool // its history has a decision
+	meta    meta
+	peers   map[string]meta
+	heard   map[string]time.Time // those that are alive to it
+	notes   map[Occurrence]map[string]note
+	gave    map[Occurrence]string // granted to who asked
+	asks    map[Occurrence]*question
+	shown   map[Occurrence]bool            // doubles that were told of
+	views   map[Occurrence]map[string]bool // as of its newest claim
+	claimed map[Occurrence]time.Time
+	stored  map[Occurrence]bool // its history has a decision
 }
 
 // question is a late claim that others are asked about.
@@ -476,7 +484,7 @@ func (n *node) holder(o Occurrence, but string, again bool) string {
 
 func (n *node) claim(c Claim) {
 	o := c.Occurrence
-	n.views[o] = map[string]bool{n.id: true}
+	n.views[o], n.claimed[o] = map[string]bool{n.id: true}, n.lab.now
 	for id := range n.heard {
 		n.views[o][id] = true
 	}
@@ -615,7 +623,7 @@ func (n *node) begin(s Start) {
 		return
 	}
 	o := Occurrence{hash(string(s.Job.ID)), s.Run.Due}
-	l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o]})
+	l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o], n.claimed[o]})
 	if misfit(s.Entry.Options(), n.labels) != "" || !isHere(s.Entry.Options(), n.id) {
 		l.t.Errorf("invariant 27: %s started %s, which is not for it", n.id, s.Job.ID)
 	}
@@ -744,7 +752,7 @@ func (l *lab) add(index int, texts []tableText) *node {
 	n := &node{
 		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index), texts: texts,
 		skew:  time.Duration(l.rng.IntN(4800)-2400) * time.Millisecond,
-		notes: map[Occurrence]map[string]note{}, shown: map[Occurrence]bool{}, views: map[Occurrence]map[string]bool{}, stored: map[Occurrence]bool{},
+		notes: map[Occurrence]map[string]note{}, shown: map[Occurrence]bool{}, views: map[Occurrence]map[string]bool{}, claimed: map[Occurrence]time.Time{}, stored: map[Occurrence]bool{},
 	}
 	n.node, n.ring = n.id, Available
 	if l.weather.strict {
