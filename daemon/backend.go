@@ -125,6 +125,7 @@ func (b backend) Health() api.Health {
 	if b.noPAM != nil {
 		h.Problems = append(h.Problems, api.Problem{What: "jobs run without a PAM session", Why: b.noPAM.Error(), Fix: "see session in " + b.options.ConfigDir})
 	}
+	h.Problems = append(h.Problems, b.ringProblems()...)
 	h.Problems = append(h.Problems, b.queueProblems()...)
 	h.Problems = append(h.Problems, tableProblems(s)...)
 	if b.post != nil {

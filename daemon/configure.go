@@ -121,6 +121,9 @@ func (l *loop) configure() (changed bool) {
 	if changed {
 		l.log.Info("configuration read", "directory", l.config.dir)
 	}
+	if err := l.ring.reread(l.life); err != nil {
+		l.log.Error("the ring's keys are not read again", "why", err)
+	}
 	problems, _ := l.config.problems()
 	for _, p := range problems {
 		l.log.Error(p.What, "why", p.Why, "fix", p.Fix)
@@ -131,5 +134,8 @@ func (l *loop) configure() (changed bool) {
 // loadOf is the tables with what the host says of them.
 func (l *loop) loadOf(ctx context.Context, tables []*crontab.Table) engine.Load {
 	node, _ := os.Hostname() // on a host without a name nothing is meant for a name
-	return engine.Load{Tables: tables, Limits: l.config.current().Limits, Node: node, Unfit: l.unfit(ctx, tables)}
+	c := l.config.current()
+	return engine.Load{
+		Tables: tables, Limits: c.Limits, Node: node, Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.unfit(ctx, tables),
+	}
 }

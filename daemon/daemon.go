@@ -119,6 +119,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	defer l.groups.close()
 	hands, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
+	l.life = hands
 	inherited := l.inherit(before, memory.Live)
 	if l.noPAM = l.openSessions(hands, inherited.children); l.noPAM != nil {
 		l.log.Error("jobs run without a PAM session", "error", l.noPAM)
@@ -131,6 +132,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	l.remember(memory, inherited)
 	l.openPost()
 	l.openNotices()
+	l.openRing()
 
 	var crew crew
 	crew.start(func() error { return l.clock.Run(hands) })
@@ -145,7 +147,11 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	}
 	crew.start(func() error { return l.notices.Run(hands) })
 	serving, stopServing := context.WithCancel(hands)
-	crew.start(func() error { return l.server().Serve(serving, listener) })
+	answering := l.server()
+	crew.start(func() error { return answering.Serve(serving, listener) })
+	if l.ring != nil {
+		l.ring.run(hands, &crew, l.view.Load, l.history, answering.ServeMembers)
+	}
 	crew.start(func() error { return l.tend(serving) })
 
 	how, err := l.run(ctx, spawning.handBack())

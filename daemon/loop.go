@@ -51,6 +51,7 @@ type loop struct {
 	unstarted  []engine.Start // what it had not come to then
 	foreseen   chan os.Signal // signals that came to the daemon before this one; full at first
 	unheeded   []os.Signal    // for the daemon after this one
+	parting    os.Signal      // is heeded when the ring knows of it
 	sincePrune int
 
 	// ----
@@ -72,12 +73,15 @@ type loop struct {
 	noPAM     error // why they do, although they should not
 	boot      string
 	begun     time.Time
-	ownSocket bool // the control socket is removed at the end
+	life      context.Context // until all that Run started is to end
+	ownSocket bool            // the control socket is removed at the end
 	asks      chan ask
 	rereads   chan chan<- error
 	chores    sync.WaitGroup // goroutines that wait for a directory service
 	hub       *hub
 	voice     *voice
+	ring      *ring // nil: this host is in none
+	ringless  error // why it is in none that the configuration names
 	view      atomic.Pointer[engine.View]
 	tap       atomic.Pointer[func([]job.Record, []job.Ledger)] // see server.Backend
 	trouble   atomic.Pointer[trouble]
@@ -127,6 +131,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		first.take(ev)
 	}
 	l.step(first)
+	if l.ring != nil {
+		close(l.ring.ready)
+	}
 	l.voice.cron(l.options.words().Up(l.options.Version)...)
 	l.log.Info("ready", "jobs", l.view.Load().Len(), "socket", l.options.Socket)
 	l.manager.Ready(l.statusLine())
@@ -153,6 +160,14 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			spawned = l.spawner.Events()
 		case a := <-l.asks:
 			l.register(&in, a)
+		case ev := <-l.ring.events():
+			in.events = append(in.events, ev)
+		case ev := <-l.ring.grants():
+			in.events = append(in.events, ev)
+		case <-l.ring.gone():
+			if l.leaving == staying {
+				l.foresee(l.parting)
+			}
 		case done := <-l.rereads:
 			reloads.Go(func() { done <- l.reload(life, true) })
 		case <-l.backlog.timer:
@@ -266,6 +281,10 @@ func (l *loop) gather(in *inbox) {
 			in.take(ev)
 		case a := <-l.asks:
 			l.register(in, a)
+		case ev := <-l.ring.events():
+			in.events = append(in.events, ev)
+		case ev := <-l.ring.grants():
+			in.events = append(in.events, ev)
 		default:
 			return
 		}
@@ -344,6 +363,16 @@ func (l *loop) signals() <-chan os.Signal {
 	return l.options.Signals
 }
 
+// foresee has a signal heeded next.
+func (l *loop) foresee(s os.Signal) {
+	next := make(chan os.Signal, len(l.foreseen)+1)
+	next <- s
+	for len(l.foreseen) > 0 {
+		next <- <-l.foreseen
+	}
+	l.foreseen = next
+}
+
 // heed does what a signal asks for and returns the departure that begins with
 // it, if one does.
 func (l *loop) heed(s os.Signal, in *inbox) departure {
@@ -354,6 +383,9 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 		l.manager.Reloading()
 		return l.drain(in, renewal)
 	case s == syscall.SIGUSR2:
+		return staying
+	case l.leaving == staying && l.ring.leaves(l.life):
+		l.parting = s
 		return staying
 	case l.leaving == staying && l.manager.Present():
 		l.manager.Stopping()

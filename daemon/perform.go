@@ -7,6 +7,9 @@ import (
 
 // perform begins the acts of a step, in order.
 func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
+	if l.ring != nil {
+		l.ring.take(l.life, effects)
+	}
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.Start:

@@ -163,6 +163,7 @@ func (f Filter) values() url.Values {
 	setTime(v, "until", f.Until)
 	setNumber(v, "before", int64(f.Before))
 	setNumber(v, "limit", int64(f.Limit))
+	setText(v, "node", f.Node)
 	return v
 }
 

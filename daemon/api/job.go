@@ -42,6 +42,7 @@ type Filter struct {
 	Until   time.Time
 	Before  job.RunID // older than this run: for the next page
 	Limit   int       // at most so many, the newest; 0 means 100
+	Node    string    // of that member of the ring, or AllNodes; "": of the asked host
 }
 
 // Runs is a list of runs, newest first.
@@ -49,7 +50,11 @@ type Runs struct {
 	V       int          `json:"v"`
 	Runs    []job.Run    `json:"runs"`
 	Skipped []job.Record `json:"skipped,omitempty"` // when Filter.Skipped
+	Missing []string     `json:"missing,omitempty"` // when Filter.Node is AllNodes: who could not be asked, and why
 }
+
+// AllNodes, as Filter.Node, is every member of the ring that is up.
+const AllNodes = "all"
 
 // Run is one run.
 type Run struct {

@@ -152,11 +152,17 @@ func (v value) addresses() ([]string, error) {
 		return nil, err
 	}
 	for i, text := range list {
-		if _, _, err := net.SplitHostPort(text); err != nil {
-			list[i] = net.JoinHostPort(strings.Trim(text, "[]"), strconv.Itoa(ringPort))
-		}
+		list[i] = MemberAddress(text)
 	}
 	return list, nil
+}
+
+// MemberAddress is host:port of a member that is named with its port or without.
+func MemberAddress(text string) string {
+	if _, _, err := net.SplitHostPort(text); err == nil {
+		return text
+	}
+	return net.JoinHostPort(strings.Trim(text, "[]"), strconv.Itoa(ringPort))
 }
 
 // setLabel adds a label of this host.

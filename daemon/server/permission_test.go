@@ -75,6 +75,9 @@ var request = map[string]walked{
 	"POST /v1/backfill":   {body: `{"job":"ann-job","from":"2026-11-20","to":"2026-11-20"}`, names: true},
 
 	"POST /v1/backfill/stop": {body: `{"id":1}`, names: true},
+	"GET /v1/ring":           {},
+	"GET /v1/ring/diff":      {query: "member=db-02"},
+	"POST /v1/ring":          {body: `{"do":"drain"}`},
 	"POST /v1/notify":        {body: `{"channel":"ops"}`},
 	"GET /v1/dead":           {},
 	"GET /v1/state":          {query: "job=ann-job", names: true},
@@ -118,6 +121,10 @@ func TestRoutesPerPeer(t *testing.T) {
 			t.Run(r.method+r.path+" as "+p.name, func(t *testing.T) {
 				w := annsWorld(t)
 				annsCrontab(t, w)
+				if strings.HasPrefix(r.path, "/v1/ring") {
+					w.ring = ringOfThree()
+					w.ring.answer = func(string, string) (int, string, error) { return http.StatusOK, `{"v":1}`, nil }
+				}
 				if r.path == "/v1/resume" {
 					w.Ask(context.Background(), pauseOf("ann-job"))
 				}

@@ -43,6 +43,9 @@ func (s *Server) listRuns(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.addNodes(ctx, c, f.Limit, &answer); err != nil {
+		return err
+	}
 	return c.answer(answer)
 }
 

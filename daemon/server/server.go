@@ -59,6 +59,8 @@ type Backend interface {
 	// TryChannel sends a test notice through a channel and waits for what comes
 	// of it. The error is an api.Error of kind NotFound if there is none.
 	TryChannel(ctx context.Context, name string) error
+	// Ring is the ring that the daemon is a member of, or nil.
+	Ring() Ring
 }
 
 // Store is the history, as far as the server reads it.

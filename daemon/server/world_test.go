@@ -47,6 +47,7 @@ type world struct {
 	hub        map[chan api.Event]*int // subscriber: events lost
 	subscribed chan struct{}
 	closed     bool
+	ring       *fakeRing // nil: the host is in none
 }
 
 const firstUp = "2026-11-20T00:00:00Z"
@@ -278,6 +279,13 @@ func (w *world) Prune(context.Context) (store.Pruned, error)              { retu
 func (w *world) Sizes(context.Context) (store.Sizes, error)               { return store.Sizes{Path: "db"}, nil }
 func (w *world) Check(context.Context) ([]string, error)                  { return nil, nil }
 func (w *world) Backup(context.Context, time.Time) (string, int64, error) { return "copy", 1, nil }
+
+func (w *world) Ring() Ring {
+	if w.ring == nil {
+		return nil
+	}
+	return w.ring
+}
 
 func (w *world) TryChannel(_ context.Context, name string) error {
 	switch name {

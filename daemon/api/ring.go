@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Ring is the ring that a host is a member of, as that host sees it.
+type Ring struct {
+	V         int       `json:"v"`
+	Name      string    `json:"name,omitempty"` // "": the host is in no ring
+	Mode      string    `json:"mode,omitempty"` // RingAvailable or RingStrict
+	Self      string    `json:"self,omitempty"` // this member's ID
+	Joined    bool      `json:"joined"`         // false: ring jobs wait, as nobody has answered yet
+	Jobs      int       `json:"jobs"`           // ring jobs of this host's tables
+	Members   []Member  `json:"members"`        // those known, gone ones too, by name
+	Voters    []Voter   `json:"voters,omitempty"`
+	Quorum    int       `json:"quorum,omitempty"`       // voters that must agree
+	SafeLoss  int       `json:"safe_to_lose"`           // further members that may go down without a job staying undone
+	Problems  []Problem `json:"problems,omitempty"`     // what is odd
+	Handovers []Move    `json:"handovers,omitempty"`    // the newest first, since the daemon started
+	Doubled   int       `json:"doubled_24h,omitempty"`  // occurrences that two members ran, found in the last 24 hours
+	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's tables that no member may run
+	Held      string    `json:"held_back_by,omitempty"` // why this member takes no ring jobs now
+}
+
+// The modes of a ring.
+const (
+	RingAvailable = "available"
+	RingStrict    = "strict"
+)
+
+// Member is one host of a Ring.
+type Member struct {
+	ID      string            `json:"id"`
+	Name    string            `json:"name"`
+	Addr    string            `json:"addr"`
+	State   MemberState       `json:"state"`
+	Since   time.Time         `json:"since"` // of that state
+	Labels  map[string]string `json:"labels,omitempty"`
+	Weight  float64           `json:"weight"`
+	Version string            `json:"version,omitempty"`
+	RTT     time.Duration     `json:"rtt_ns,omitempty"`
+	Clock   time.Duration     `json:"clock_offset_ns,omitempty"` // its clock less this host's
+	Owns    int               `json:"owns"`                      // ring jobs of the asked host's tables
+	Runs    int               `json:"runs"`                      // that it has, as of its last word
+	Lacks   int               `json:"lacks,omitempty"`           // ring jobs of the asked host that it has not, or otherwise
+	Until   time.Time         `json:"until,omitzero"`            // it gives its jobs away by then
+}
+
+// MemberState is how a member is.
+type MemberState string
+
+// The states of members.
+const (
+	MemberUp       MemberState = "up"
+	MemberJoining  MemberState = "joining"  // up, and owns nothing yet
+	MemberDraining MemberState = "draining" // up, and owns nothing any more
+	MemberDown     MemberState = "down"
+	MemberLeft     MemberState = "left"
+)
+
+// Voter is a member that grants occurrences in strict mode.
+type Voter struct {
+	ID     string `json:"id"`
+	Leader bool   `json:"leader,omitempty"`
+	Up     bool   `json:"up"`
+}
+
+// Move is jobs that went from one member to others.
+type Move struct {
+	At   time.Time `json:"at"`
+	What string    `json:"what"`
+	Jobs int       `json:"jobs"`
+}
+
+// The things that RingRequest asks for.
+const (
+	RingJoin    = "join"
+	RingLeave   = "leave"
+	RingDrain   = "drain"
+	RingUndrain = "undrain"
+	RingRotate  = "rotate-key"
+)
+
+// RingRequest asks for something to be done with the ring.
+type RingRequest struct {
+	Do    string   `json:"do"`
+	Seeds []string `json:"seeds,omitempty"` // join: where to look; none: those of the configuration
+}
+
+// RingDone is what came of it.
+type RingDone struct {
+	V    int      `json:"v"`
+	Did  string   `json:"did"`             // a sentence
+	More []string `json:"more,omitempty"`  // sentences on what is to be known or done besides
+	Jobs int      `json:"moved,omitempty"` // jobs that other members take over
+}
+
+// RingDiff is how the ring jobs of another member differ from this host's.
+type RingDiff struct {
+	V       int        `json:"v"`
+	Member  string     `json:"member"`
+	Same    int        `json:"same"`
+	Differ  []RingPair `json:"differ,omitempty"`  // both have the job, and not the same entry
+	Missing []RingJob  `json:"missing,omitempty"` // it has not
+	Extra   []RingJob  `json:"extra,omitempty"`   // this host has not
+}
+
+// RingPair is a job of which two members have other entries.
+type RingPair struct {
+	Here  RingJob `json:"here"`
+	There RingJob `json:"there"`
+}
+
+// RingJob is a ring job as its member's table has it.
+type RingJob struct {
+	Job      job.ID            `json:"job"`
+	Table    string            `json:"table"`
+	Line     int               `json:"line"`
+	User     string            `json:"user"`
+	Schedule string            `json:"schedule"`
+	Command  string            `json:"command"`
+	Options  map[string]string `json:"options,omitempty"`
+	Hash     uint64            `json:"hash,string"`
+}
+
+// RingJobs is all ring jobs of a member.
+type RingJobs struct {
+	V    int       `json:"v"`
+	Jobs []RingJob `json:"jobs"`
+}
+
+// Ring tells of the ring.
+func (c *Client) Ring(ctx context.Context) (Ring, error) {
+	return get[Ring](ctx, c, "see the ring", "/v1/ring", nil)
+}
+
+// RingDiff compares the ring jobs of this host with those of a member, which is
+// named by its host's name or its ID.
+func (c *Client) RingDiff(ctx context.Context, member string) (RingDiff, error) {
+	return get[RingDiff](ctx, c, "compare ring jobs", "/v1/ring/diff", url.Values{"member": {member}})
+}
+
+// ChangeRing does something with the ring.
+func (c *Client) ChangeRing(ctx context.Context, r RingRequest) (RingDone, error) {
+	return post[RingDone](ctx, c, r.Do+" the ring", "/v1/ring", r)
+}
+
+// Up reports whether a member answers.
+func (s MemberState) Up() bool {
+	return s == MemberUp || s == MemberJoining || s == MemberDraining
+}
+
+// IDs lists the jobs that are not the same.
+func (d *RingDiff) IDs() []job.ID {
+	var ids []job.ID
+	for i := range d.Differ {
+		ids = append(ids, d.Differ[i].Here.Job)
+	}
+	for _, jobs := range [][]RingJob{d.Missing, d.Extra} {
+		for i := range jobs {
+			ids = append(ids, jobs[i].Job)
+		}
+	}
+	return ids
+}

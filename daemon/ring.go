@@ -1,0 +1,335 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/store"
+	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/ledger"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// ring is the loop's part in the ring of hosts. A nil one is no ring: it has
+// nothing to tell, and takes nothing.
+type ring struct {
+	log       *slog.Logger
+	config    config.Ring
+	dir       string
+	id        string
+	link      *link.Link
+	members   *gossip.Ring
+	voters    atomic.Pointer[ledger.Ledger] // nil: there are none, or it is not known yet who they are
+	granted   chan engine.Event
+	ready     chan struct{} // closed when the engine has its jobs
+	left      chan struct{} // readable when the others have taken over
+	leaving   bool
+	past      chronicle
+	transport http.RoundTripper
+	asked     net.Listener   // connections for questions to this host's daemon
+	asking    sync.WaitGroup // goroutines that wait for others
+	keys      sync.Mutex     // held by who changes them
+}
+
+// openRing makes this host's part in the ring that the configuration names. What
+// keeps it out keeps no other job from running: it is a problem of the status, and
+// ring jobs are held.
+func (l *loop) openRing() {
+	c := l.config.current().Ring
+	if c.Name == "" {
+		return
+	}
+	if l.ring, l.ringless = newRing(l, c); l.ringless != nil {
+		l.ring = nil
+		l.log.Error("cannot take part in the ring", "ring", c.Name, "error", l.ringless)
+	}
+}
+
+// ringProblems is what is wrong with this host's part in the ring.
+func (b backend) ringProblems() []api.Problem {
+	switch {
+	case b.ringless != nil:
+		return []api.Problem{{
+			What: "this host is not in the ring of its configuration, and its ring jobs are held",
+			Why:  b.ringless.Error(), Fix: "mend it, then: systemctl restart cronring",
+		}}
+	case b.ring == nil:
+		return nil
+	}
+	return b.ring.problems(b.ring.members.Snapshot())
+}
+
+func newRing(l *loop, c config.Ring) (*ring, error) {
+	r := &ring{
+		log: l.log, config: c, dir: filepath.Join(l.options.State, "ring"),
+		granted: make(chan engine.Event, stepEvents), left: make(chan struct{}, 1), ready: make(chan struct{}),
+	}
+	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	var err error
+	if r.id, err = gossip.Identity(r.dir); err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	if c.KeyFile != "" {
+		if keys, err = gossip.ReadKeys(c.KeyFile); err != nil {
+			return nil, err
+		}
+	}
+	bind, port, err := linkAddress(c.Listen())
+	if err != nil {
+		return nil, err
+	}
+	if r.link, err = link.New(link.Options{
+		ID: r.id, Ring: c.Name, Keys: linkKeys(keys), Listener: &lateListener{address: bind}, Log: l.log,
+	}); err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this host: %w", err)
+	}
+	if r.members, err = gossip.New(gossip.Options{
+		Ring: c.Name, ID: r.id, Name: host, Version: l.options.Version, Bind: c.Listen(), Advertise: c.Advertise,
+		LinkPort: port, Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), HoldOff: c.HoldOff,
+		Dir: r.dir, Link: r.link, Log: l.log,
+	}); err != nil {
+		return nil, err
+	}
+	r.link.Handle(verbKeys, r.takeKeys)
+	r.transport = r.link.Transport(r.linkOf)
+	r.asked, err = r.link.Listen(link.HTTP)
+	return r, err
+}
+
+// linkKeys are the keys of connections. A ring without one is bound to loopback,
+// where its name is all that keeps rings apart.
+func linkKeys(keys [][]byte) [][]byte {
+	if len(keys) > 0 {
+		return keys
+	}
+	return [][]byte{make([]byte, 32)}
+}
+
+// linkAddress is where members connect to each other, beside where they gossip.
+func linkAddress(bind string) (address string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(bind)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, err
+	}
+	port = uint16(n) + 1
+	return net.JoinHostPort(host, strconv.Itoa(int(port))), port, nil
+}
+
+// events is what the engine is to hear of the ring.
+func (r *ring) events() <-chan engine.Event {
+	if r == nil {
+		return nil
+	}
+	return r.members.Events()
+}
+
+// grants is what the voters answered.
+func (r *ring) grants() <-chan engine.Event {
+	if r == nil {
+		return nil
+	}
+	return r.granted
+}
+
+// mode is what the engine is to know of the configuration.
+func (r *ring) mode() engine.RingMode {
+	switch {
+	case r == nil:
+		return engine.NoRing
+	case r.config.Strict:
+		return engine.Strict
+	}
+	return engine.Available
+}
+
+// run starts all of it with the crew, and serve answers other members' daemons.
+func (r *ring) run(ctx context.Context, crew *crew, view func() *engine.View, history *store.Store, serve func(context.Context, net.Listener) error) {
+	crew.start(func() error { return r.link.Run(ctx) })
+	crew.start(func() error { return serve(ctx, r.asked) })
+	if r.config.Strict {
+		crew.start(func() error { r.vote(ctx); return nil })
+	}
+	crew.start(func() error { return r.attend(ctx, view, history) })
+	crew.start(func() error { return r.stayDrained(ctx) })
+	crew.start(func() error { r.watch(ctx, view); return nil })
+}
+
+// attend is a member of the ring from when the engine knows its jobs.
+func (r *ring) attend(ctx context.Context, view func() *engine.View, history *store.Store) error {
+	select {
+	case <-r.ready:
+		r.recall(ctx, view(), history)
+	case <-ctx.Done():
+	}
+	r.members.Run(ctx)
+	r.asking.Wait()
+	return nil
+}
+
+// take begins what a step wants of the ring. Its answers come as events.
+func (r *ring) take(ctx context.Context, effects []engine.Effect) {
+	var own, granted []engine.Claim
+	var progress []engine.Progress
+	for _, e := range effects {
+		switch e := e.(type) {
+		case engine.Holdings:
+			r.members.Hold(e)
+		case engine.Progress:
+			progress = append(progress, e)
+		case engine.Claim:
+			if e.Ledger {
+				granted = append(granted, e)
+			} else {
+				own = append(own, e)
+			}
+		}
+	}
+	if len(progress) > 0 {
+		r.members.Progress(progress...)
+	}
+	if len(own) > 0 {
+		r.members.Claim(own...)
+	}
+	if len(granted) > 0 {
+		r.asking.Go(func() { r.askVoters(ctx, granted) })
+	}
+}
+
+// askVoters has the ledger grant what is claimed, and tells the others of it as
+// of all that this member takes.
+func (r *ring) askVoters(ctx context.Context, claims []engine.Claim) {
+	var answers []engine.Claimed
+	if voters := r.voters.Load(); voters != nil {
+		answers = voters.Claim(ctx, claims)
+	} else {
+		for _, c := range claims {
+			answers = append(answers, engine.Claimed{Occurrence: c.Occurrence, Grant: engine.Unknown})
+		}
+	}
+	for _, answer := range answers {
+		if answer.Grant == engine.Granted {
+			r.members.Progress(engine.Progress{Occurrence: answer.Occurrence, Phase: engine.Taken})
+		}
+		select {
+		case r.granted <- answer:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leaves tells whether the others are yet to be told that this member goes; then
+// it has them told, and left is readable when they have taken over.
+func (r *ring) leaves(ctx context.Context) bool {
+	if r == nil || r.leaving {
+		return false
+	}
+	r.leaving = true
+	r.asking.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, leaveTime)
+		defer cancel()
+		if err := r.leave(ctx); err != nil {
+			r.log.Warn("left the ring without a word: others take over when they notice", "error", err)
+		}
+		r.left <- struct{}{}
+	})
+	return true
+}
+
+// gone is readable when leaves has done its work.
+func (r *ring) gone() <-chan struct{} {
+	if r == nil {
+		return nil
+	}
+	return r.left
+}
+
+// leaveTime bounds how long a departure may take.
+const leaveTime = 6 * time.Second
+
+// leave gives this member's jobs away, and its lead among the voters.
+func (r *ring) leave(ctx context.Context) error {
+	err := r.members.Leave(ctx)
+	if voters := r.voters.Load(); voters != nil {
+		voters.Leave()
+	}
+	return err
+}
+
+// lateListener listens as soon as its address is there: a host may boot before its
+// network is up. Who accepts from it tries again after an error.
+type lateListener struct {
+	address string
+
+	mu     sync.Mutex
+	bound  net.Listener
+	closed bool
+}
+
+// Accept binds the address first, if that could not be done before.
+func (l *lateListener) Accept() (net.Conn, error) {
+	bound, err := l.bind()
+	if err != nil {
+		return nil, err
+	}
+	return bound.Accept()
+}
+
+func (l *lateListener) bind() (net.Listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, net.ErrClosed
+	}
+	var err error
+	if l.bound == nil {
+		l.bound, err = net.Listen("tcp", l.address)
+	}
+	return l.bound, err
+}
+
+// Close ends it, also before it is bound.
+func (l *lateListener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.bound == nil {
+		return nil
+	}
+	return l.bound.Close()
+}
+
+// Addr is where it listens, or nil before that.
+func (l *lateListener) Addr() net.Addr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bound == nil {
+		return nil
+	}
+	return l.bound.Addr()
+}

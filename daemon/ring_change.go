@@ -1,0 +1,219 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/server"
+	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/link"
+)
+
+// ringBackend is the ring as the server sees it.
+type ringBackend struct{ backend }
+
+// Ring is the ring that the daemon is a member of, or nil.
+func (b backend) Ring() server.Ring {
+	if b.ring == nil {
+		return nil
+	}
+	return ringBackend{b}
+}
+
+// Transport carries requests to the daemons of members.
+func (b ringBackend) Transport() http.RoundTripper { return b.ring.transport }
+
+// Change does what root asks for.
+func (b ringBackend) Change(ctx context.Context, r api.RingRequest) (api.RingDone, error) {
+	ctx, cancel := context.WithTimeout(ctx, changeTime)
+	defer cancel()
+	done, err := b.ring.change(ctx, r)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return done, &api.Error{Kind: api.TimedOut, What: "cannot " + r.Do + " in time", Why: "others did not answer", Fix: "cronring ring status"}
+	}
+	if known, ok := errors.AsType[*api.Error](err); ok {
+		return done, known
+	}
+	if err != nil {
+		return done, &api.Error{Kind: api.Conflict, What: "cannot " + r.Do, Why: err.Error(), Fix: "cronring ring status"}
+	}
+	return done, nil
+}
+
+// changeTime bounds a change of the ring.
+const changeTime = 25 * time.Second
+
+func (r *ring) change(ctx context.Context, q api.RingRequest) (api.RingDone, error) {
+	switch q.Do {
+	case api.RingJoin, api.RingUndrain:
+		return r.join(ctx, q.Seeds)
+	case api.RingDrain:
+		return r.drain(ctx)
+	case api.RingLeave:
+		if err := r.leave(ctx); err != nil {
+			return api.RingDone{}, err
+		}
+		return api.RingDone{
+			Did:  "left the ring " + r.config.Name + ": the others have this host's ring jobs",
+			More: []string{"this host comes back with: cronring ring join, or at the next start of the daemon"},
+		}, nil
+	}
+	return r.rotate(ctx)
+}
+
+func (r *ring) join(ctx context.Context, seeds []string) (api.RingDone, error) {
+	if err := os.Remove(r.drained()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return api.RingDone{}, err
+	}
+	for i, seed := range seeds {
+		seeds[i] = config.MemberAddress(seed)
+	}
+	if err := r.members.Join(ctx, seeds...); err != nil {
+		return api.RingDone{}, err
+	}
+	return api.RingDone{Did: "this host takes ring jobs again, in some seconds"}, nil
+}
+
+func (r *ring) drain(ctx context.Context) (api.RingDone, error) {
+	if err := writeAtomic(r.drained(), nil); err != nil {
+		return api.RingDone{}, err
+	}
+	if err := r.members.Drain(ctx); err != nil {
+		return api.RingDone{}, err
+	}
+	return api.RingDone{
+		Did:  fmt.Sprintf("the others take this host's ring jobs from now + %s on; what runs here runs on", gossip.Settle),
+		More: []string{"it holds over restarts, until: cronring ring undrain"},
+	}, nil
+}
+
+// drained is the file that says that this host is to stay without ring jobs.
+func (r *ring) drained() string { return filepath.Join(r.dir, "drained") }
+
+// stayDrained keeps a host without ring jobs that was so when its daemon ended.
+func (r *ring) stayDrained(ctx context.Context) error {
+	if _, err := os.Stat(r.drained()); err != nil {
+		return nil
+	}
+	if err := r.members.Drain(ctx); err != nil && ctx.Err() == nil {
+		r.log.Error("cannot keep ring jobs away, as was asked for", "error", err)
+	}
+	return nil
+}
+
+// verbKeys is the request by which a member gives the others the ring's keys.
+const verbKeys = "keys"
+
+// rotate gives all members a new key and then takes the old ones away, in three
+// stages: all accept it, all write with it, all forget the others. At each
+// moment every member can read every other.
+func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
+	if !r.keys.TryLock() {
+		return api.RingDone{}, errors.New("the keys are being changed already")
+	}
+	defer r.keys.Unlock()
+	if r.config.KeyFile == "" {
+		return api.RingDone{}, errors.New("this ring has no key: it is bound to loopback")
+	}
+	old, err := gossip.ReadKeys(r.config.KeyFile)
+	if err != nil {
+		return api.RingDone{}, err
+	}
+	var others []gossip.View
+	for _, m := range r.members.Snapshot().Members {
+		switch {
+		case m.ID == r.id || m.State == gossip.Left:
+		case m.State == gossip.Gone:
+			return api.RingDone{}, fmt.Errorf("%s does not answer, and would stay out with the old key", m.Name)
+		default:
+			others = append(others, m)
+		}
+	}
+	next := make([]byte, keyLen)
+	rand.Read(next)
+	for _, keys := range [][][]byte{append(slices.Clone(old), next), append([][]byte{next}, old...), {next}} {
+		for _, m := range others {
+			if _, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Link}, verbKeys, keyText(keys)); err != nil {
+				return api.RingDone{}, fmt.Errorf("give %s the keys: %w; all members still understand each other: do it again", m.Name, err)
+			}
+		}
+		if err := r.setKeys(ctx, keys); err != nil {
+			return api.RingDone{}, err
+		}
+	}
+	return api.RingDone{Did: fmt.Sprintf("%d members have a new key, and the old one is forgotten", len(others)+1),
+		More: []string{"hosts that are down now, or whose key file is written by other means, need the new " + r.config.KeyFile}}, nil
+}
+
+// keyLen is how long a key is: AES-256.
+const keyLen = 32
+
+func keyText(keys [][]byte) []byte {
+	var b bytes.Buffer
+	for _, k := range keys {
+		b.WriteString(base64.StdEncoding.EncodeToString(k) + "\n")
+	}
+	return b.Bytes()
+}
+
+// takeKeys is what a member gives: it has the ring's key, and could do all that
+// these let anybody do.
+func (r *ring) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, error) {
+	keys, err := gossip.ParseKeys(body)
+	if err != nil {
+		return nil, err
+	}
+	if r.config.KeyFile == "" {
+		return nil, errors.New("this host has no key file")
+	}
+	r.keys.Lock()
+	defer r.keys.Unlock()
+	return nil, r.setKeys(ctx, keys)
+}
+
+// setKeys has this host use other keys from now on. Members tell each other which
+// they know: until word of a stage has come around, the next one is refused.
+func (r *ring) setKeys(ctx context.Context, keys [][]byte) error {
+	for {
+		err := r.members.Rekey(ctx, keys)
+		if err == nil {
+			return writeAtomic(r.config.KeyFile, keyText(keys))
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(keyPause):
+		}
+	}
+}
+
+// keyPause is how long to wait for word of the others' keys.
+const keyPause = 200 * time.Millisecond
+
+// reread takes up the keys as they stand in their file now.
+func (r *ring) reread(ctx context.Context) error {
+	if r == nil || r.config.KeyFile == "" {
+		return nil
+	}
+	keys, err := gossip.ReadKeys(r.config.KeyFile)
+	if err != nil {
+		return err
+	}
+	if !r.keys.TryLock() {
+		return nil // they are being written
+	}
+	defer r.keys.Unlock()
+	return r.members.Rekey(ctx, keys)
+}

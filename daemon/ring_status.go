@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip"
+)
+
+// maxMoves is how many hand-overs are remembered.
+const maxMoves = 20
+
+// chronicle is what was seen of the ring while it went on: whose the jobs are,
+// and how they went from one member to others.
+type chronicle struct {
+	mu     sync.Mutex
+	view   *engine.View // of which shares are
+	shares map[string]int
+	none   int // ring jobs that are nobody's
+	states map[string]gossip.State
+	drains map[string]bool
+	moves  []api.Move
+}
+
+// watch keeps the chronicle.
+func (r *ring) watch(ctx context.Context, view func() *engine.View) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		r.past.look(view(), r.members.Snapshot(), time.Now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// look takes in what has changed.
+func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.Joined {
+		for i := range s.Members {
+			c.note(&s.Members[i], now)
+		}
+	}
+	if c.view == nil || !v.SameRing(c.view) {
+		c.shares, c.none = v.Shares(v.Now().Wall)
+		c.view = v
+	}
+}
+
+// note remembers that a member came or went.
+func (c *chronicle) note(m *gossip.View, now time.Time) {
+	if c.states == nil {
+		c.states, c.drains = map[string]gossip.State{}, map[string]bool{}
+	}
+	before, known := c.states[m.ID]
+	c.states[m.ID] = m.State
+	draining := m.State == gossip.Alive && !m.Until.IsZero()
+	drained := c.drains[m.ID]
+	c.drains[m.ID] = draining
+	jobs := c.shares[m.ID]
+	what := ""
+	switch {
+	case !known:
+	case m.State == before && draining && !drained:
+		what = fmt.Sprintf("%s gives its jobs away (planned)", m.Name)
+	case m.State == before && drained && !draining && m.State == gossip.Alive:
+		what, jobs = m.Name+" takes part again", 0
+	case m.State == before:
+	case m.State == gossip.Alive:
+		what, jobs = m.Name+" came back", 0
+	case m.State == gossip.Left:
+		what = m.Name + " left (planned)"
+	default:
+		what = m.Name + " is gone"
+	}
+	if what == "" {
+		return
+	}
+	if jobs > 0 {
+		what += fmt.Sprintf(": %d jobs move", jobs)
+	}
+	c.moves = append([]api.Move{{At: now.UTC(), What: what, Jobs: jobs}}, c.moves[:min(len(c.moves), maxMoves-1)]...)
+}
+
+// Status is the ring as this host sees it.
+func (b ringBackend) Status() api.Ring {
+	r, s := b.ring, b.ring.members.Snapshot()
+	v := b.View()
+	r.past.look(v, s, time.Now())
+	status := api.Ring{
+		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
+		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s),
+	}
+	r.past.mu.Lock()
+	defer r.past.mu.Unlock()
+	status.Unowned, status.Handovers = r.past.none, slices.Clone(r.past.moves)
+	for i := range s.Members {
+		m := memberStatus(&s.Members[i])
+		m.Owns = r.past.shares[m.ID]
+		if m.ID == r.id {
+			m.Runs = len(v.Runs())
+		}
+		status.Members = append(status.Members, m)
+	}
+	slices.SortFunc(status.Members, func(a, b api.Member) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
+	})
+	r.addVoters(&status)
+	status.SafeLoss = safeLoss(&status)
+	return status
+}
+
+func memberStatus(m *gossip.View) api.Member {
+	now := time.Now()
+	status := api.Member{
+		ID: m.ID, Name: m.Name, Addr: m.Address, Since: m.Changed, Labels: m.Labels, Weight: m.Weight, Version: m.Version,
+		Clock: m.Offset, RTT: m.Trip, Runs: m.Load, Lacks: len(m.Lacks) + len(m.Extra), Until: m.Until,
+	}
+	switch {
+	case m.State == gossip.Left:
+		status.State = api.MemberLeft
+	case m.State == gossip.Gone:
+		status.State = api.MemberDown
+	case !m.Until.IsZero():
+		status.State = api.MemberDraining
+	case now.Before(m.From):
+		status.State = api.MemberJoining
+	default:
+		status.State = api.MemberUp
+	}
+	return status
+}
+
+// addVoters says how those are who grant occurrences.
+func (r *ring) addVoters(status *api.Ring) {
+	if !r.config.Strict {
+		return
+	}
+	status.Quorum = len(r.config.Voters)/2 + 1
+	voters := r.voters.Load()
+	if voters == nil {
+		for _, v := range r.config.Voters {
+			status.Voters = append(status.Voters, api.Voter{ID: v})
+		}
+		return
+	}
+	l := voters.Status()
+	for _, id := range l.Declared {
+		status.Voters = append(status.Voters, api.Voter{ID: id, Leader: id == l.Leader, Up: !r.isGone(id)})
+	}
+}
+
+// safeLoss is how many members may go down, any of them, without a ring job having
+// nobody to run or grant it. It takes all members to be alike.
+func safeLoss(status *api.Ring) int {
+	up, votersUp := 0, 0
+	for i := range status.Members {
+		if status.Members[i].State == api.MemberUp {
+			up++
+		}
+	}
+	safe := max(up-1, 0)
+	if status.Quorum > 0 {
+		for _, v := range status.Voters {
+			if v.Up {
+				votersUp++
+			}
+		}
+		safe = min(safe, max(votersUp-status.Quorum, 0))
+	}
+	return safe
+}
+
+// problems is what is odd about the ring.
+func (r *ring) problems(s *gossip.Snapshot) []api.Problem {
+	var all []api.Problem
+	if s.Problem != "" {
+		all = append(all, api.Problem{What: "this host is not in the ring " + r.config.Name + ", and ring jobs wait", Why: s.Problem, Fix: "cronring config show"})
+	}
+	if s.Barred != "" {
+		all = append(all, api.Problem{What: "this host takes no ring jobs", Why: s.Barred, Fix: "set the clock: chronyc makestep"})
+	}
+	for i := range s.Members {
+		all = append(all, memberProblems(&s.Members[i], s.Self)...)
+	}
+	if voters := r.voters.Load(); voters != nil {
+		l := voters.Status()
+		if l.Problem != "" {
+			all = append(all, api.Problem{What: "this host grants no occurrences, although it is a voter", Why: l.Problem})
+		}
+		if l.State != "" && l.Leader == "" {
+			all = append(all, api.Problem{What: "the voters have no leader: ring jobs wait", Why: "fewer than a majority of them see each other", Fix: "cronring ring status"})
+		}
+	} else if r.config.Strict {
+		all = append(all, api.Problem{What: "not all voters were seen yet: ring jobs wait", Why: "they are " + strings.Join(r.config.Voters, ", "), Fix: "start cronring on them"})
+	}
+	return all
+}
+
+func memberProblems(m *gossip.View, self string) []api.Problem {
+	if m.ID == self {
+		return nil
+	}
+	var all []api.Problem
+	switch {
+	case m.State == gossip.Gone:
+		all = append(all, api.Problem{What: m.Name + " does not answer since " + m.Changed.Format(time.RFC3339), Fix: "look at " + m.Address})
+	case m.State != gossip.Alive:
+		return nil
+	}
+	if m.Skewed {
+		side := "ahead"
+		if m.Offset < 0 {
+			side = "behind"
+		}
+		all = append(all, api.Problem{What: fmt.Sprintf("the clock of %s is %s %s", m.Name, m.Offset.Abs().Round(time.Millisecond), side), Fix: "chronyc makestep"})
+	}
+	if n := len(m.Lacks) + len(m.Extra); n > 0 && m.State == gossip.Alive {
+		all = append(all, api.Problem{
+			What: fmt.Sprintf("%s and this host differ in %d ring jobs", m.Name, n), Why: "members take over only what they hold in the same words",
+			Fix: "cronring ring diff " + m.Name,
+		})
+	}
+	if m.Trouble != "" && m.State == gossip.Alive {
+		all = append(all, api.Problem{What: "cannot compare ring jobs with " + m.Name, Why: m.Trouble})
+	}
+	return all
+}

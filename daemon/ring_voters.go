@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/ledger"
+)
+
+// votersFile keeps which members the voters of the configuration are, so that a
+// host which starts while it sees none of them is a voter all the same.
+const votersFile = "voters.json"
+
+// seekVoters is how often the addresses of voters are compared with the members
+// that are there.
+const seekVoters = time.Second
+
+// vote is this host's part in granting occurrences, from when all voters have been
+// seen once.
+func (r *ring) vote(ctx context.Context) {
+	known := r.recallVoters()
+	ticker := time.NewTicker(seekVoters)
+	defer ticker.Stop()
+	done := make(chan struct{})
+	defer func() {
+		if r.voters.Load() != nil {
+			<-done
+		}
+	}()
+	var declared []string
+	for {
+		if r.seekVoters(known) {
+			r.rememberVoters(known)
+		}
+		if ids := r.voterIDs(known); ids != nil && !slices.Equal(ids, declared) {
+			declared = ids
+			r.declare(ctx, ids, done)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// seekVoters finds the members that the configuration means. It reports whether
+// one of them is another than before.
+func (r *ring) seekVoters(known map[string]string) (changed bool) {
+	members := r.members.Snapshot().Members
+	for _, voter := range r.config.Voters {
+		i := slices.IndexFunc(members, func(m gossip.View) bool {
+			return m.State == gossip.Alive && (m.ID == voter || m.Address == voter || m.Name == voter)
+		})
+		if i >= 0 && known[voter] != members[i].ID {
+			known[voter], changed = members[i].ID, true
+		}
+	}
+	return changed
+}
+
+// voterIDs is the IDs of all voters, or nil while one of them was never seen.
+func (r *ring) voterIDs(known map[string]string) []string {
+	var ids []string
+	for _, voter := range r.config.Voters {
+		id := known[voter]
+		if id == "" {
+			return nil
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// declare says who the voters are. The first time that begins this host's own
+// part, whose end done tells.
+func (r *ring) declare(ctx context.Context, ids []string, done chan struct{}) {
+	if voters := r.voters.Load(); voters != nil {
+		if err := voters.SetVoters(ids); err != nil {
+			r.log.Error("cannot change the voters of the ring", "error", err)
+		}
+		return
+	}
+	voters, err := ledger.New(ledger.Options{
+		ID: r.id, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, Gone: r.isGone, Log: r.log,
+	})
+	if err != nil {
+		r.log.Error("cannot take part in granting occurrences", "error", err)
+		return
+	}
+	r.voters.Store(voters)
+	go func() {
+		voters.Run(ctx)
+		close(done)
+	}()
+}
+
+// find is a member as it was seen last.
+func (r *ring) find(id string) (gossip.View, bool) {
+	members := r.members.Snapshot().Members
+	i := slices.IndexFunc(members, func(m gossip.View) bool { return m.ID == id })
+	if i < 0 {
+		return gossip.View{}, false
+	}
+	return members[i], true
+}
+
+// linkOf is where a member takes connections.
+func (r *ring) linkOf(id string) (address string, ok bool) {
+	m, ok := r.find(id)
+	return m.Link, ok
+}
+
+// isGone tells whether a member is seen to be dead or to have left.
+func (r *ring) isGone(id string) bool {
+	m, ok := r.find(id)
+	return ok && m.State != gossip.Alive
+}
+
+func (r *ring) recallVoters() map[string]string {
+	known := map[string]string{}
+	text, err := os.ReadFile(filepath.Join(r.dir, votersFile))
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.log.Error("cannot read who the voters are; they are looked for anew", "error", err)
+	}
+	return known
+}
+
+func (r *ring) rememberVoters(known map[string]string) {
+	text, err := json.Marshal(known)
+	if err == nil {
+		err = writeAtomic(filepath.Join(r.dir, votersFile), text)
+	}
+	if err != nil {
+		r.log.Error("cannot keep who the voters are", "error", err)
+	}
+}
+
+// writeAtomic puts a file of root's alone in the place of another, whole or not at
+// all.
+func writeAtomic(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// fakeRing is a ring whose other members answer what a test says.
+type fakeRing struct {
+	status api.Ring
+	answer func(member, path string) (status int, text string, err error)
+	did    []api.RingRequest
+}
+
+func (r *fakeRing) Status() api.Ring { return r.status }
+
+func (r *fakeRing) Change(_ context.Context, q api.RingRequest) (api.RingDone, error) {
+	r.did = append(r.did, q)
+	return api.RingDone{Did: "done"}, nil
+}
+
+func (r *fakeRing) Transport() http.RoundTripper { return r }
+
+func (r *fakeRing) RoundTrip(q *http.Request) (*http.Response, error) {
+	status, text, err := r.answer(q.URL.Host, q.URL.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Body: io.NopCloser(bytes.NewBufferString(text)), Request: q}, nil
+}
+
+func ringOfThree() *fakeRing {
+	member := func(id, name string, state api.MemberState) api.Member {
+		return api.Member{ID: id, Name: name, State: state}
+	}
+	return &fakeRing{status: api.Ring{Name: "prod", Self: "a", Members: []api.Member{
+		member("a", "db-01", api.MemberUp), member("b", "db-02", api.MemberUp), member("c", "db-03", api.MemberUp), member("d", "db-03", api.MemberLeft),
+	}}}
+}
+
+func TestHistoryOfAllNodesLeavesOutWhoCannotBeAsked(t *testing.T) {
+	w := newWorld(t, "0 0 1 1 * true\n")
+	w.ring = ringOfThree()
+	theirs := job.Run{ID: 7, Job: "x", Decided: w.now.Add(-time.Minute)}
+	w.ring.answer = func(member, path string) (int, string, error) {
+		if member == "c" {
+			return 0, "", errors.New("no route to host")
+		}
+		text, err := json.Marshal(api.Runs{V: 1, Runs: []job.Run{theirs}})
+		return http.StatusOK, string(text), err
+	}
+	client := w.client()
+	runs, err := client.History(t.Context(), api.Filter{Node: api.AllNodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs.Runs) != 1 || runs.Runs[0].Node != "db-02" || runs.Runs[0].ID != 7 {
+		t.Errorf("got %+v, want db-02's run 7", runs.Runs)
+	}
+	if len(runs.Missing) != 1 || !strings.Contains(runs.Missing[0], "db-03") {
+		t.Errorf("missing: got %q, want db-03", runs.Missing)
+	}
+	if _, err := client.History(t.Context(), api.Filter{Node: "db-03"}); api.KindOf(err) != api.Unreachable {
+		t.Errorf("one who cannot be asked: got %v, want %s", err, api.Unreachable)
+	}
+	if _, err := client.History(t.Context(), api.Filter{Node: "db-09"}); api.KindOf(err) != api.NotFound {
+		t.Errorf("nobody: got %v, want %s", err, api.NotFound)
+	}
+}
+
+func TestMembersAnswersAreBounded(t *testing.T) {
+	w := newWorld(t, "0 0 1 1 * true\n")
+	w.ring = ringOfThree()
+	client := w.client()
+	for name, c := range map[string]struct {
+		status int
+		text   string
+		want   string
+	}{
+		"too much":   {http.StatusOK, strings.Repeat(" ", memberAnswer+1), "answers too much"},
+		"no JSON":    {http.StatusOK, "<html>", "read answer of db-02"},
+		"an error":   {http.StatusNotFound, `{"v":1,"kind":"not-found","error":"cannot see it","why":"none"}`, "db-02: cannot see it"},
+		"no words":   {http.StatusTeapot, "{}", "db-02: cannot be answered"},
+		"no history": {http.StatusOK, `{"v":1}`, ""},
+	} {
+		w.ring.answer = func(string, string) (int, string, error) { return c.status, c.text, nil }
+		_, err := client.History(t.Context(), api.Filter{Node: "db-02"})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestRingIsChangedAsAsked(t *testing.T) {
+	w := newWorld(t, "0 0 1 1 * true\n")
+	w.ring = ringOfThree()
+	w.ring.answer = func(string, string) (int, string, error) { return http.StatusOK, `{"v":1}`, nil }
+	root := w.client()
+	if _, err := root.ChangeRing(t.Context(), api.RingRequest{Do: "spin"}); api.KindOf(err) != api.Usage {
+		t.Errorf("spin: got %v, want %s", err, api.Usage)
+	}
+	if done, err := root.ChangeRing(t.Context(), api.RingRequest{Do: api.RingDrain}); err != nil || done.Did != "done" {
+		t.Errorf("drain by root: got %+v, %v", done, err)
+	}
+}
+
+func TestDiffJobs(t *testing.T) {
+	j := func(name string, hash uint64) api.RingJob { return api.RingJob{Job: job.ID(name), Hash: hash} }
+	d := diffJobs([]api.RingJob{j("a", 1), j("b", 2), j("c", 3)}, []api.RingJob{j("a", 1), j("b", 9), j("d", 4)})
+	if d.Same != 1 || len(d.Differ) != 1 || d.Differ[0].There.Hash != 9 || len(d.Missing) != 1 || d.Missing[0].Job != "c" || len(d.Extra) != 1 || d.Extra[0].Job != "d" {
+		t.Errorf("got %+v", d)
+	}
+}
