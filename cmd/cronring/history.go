@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/amount"
+	"github.com/cronring/cronring/tui/safe"
 )
 
 // historyFlags are the flags of history that need reading.
@@ -40,6 +43,7 @@ func newHistory(a *app) *cobra.Command {
 	flags.StringVar(&f.since, "since", "", "only from `T` on: "+whenHelp)
 	flags.StringVar(&f.until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
+	flags.StringVar(&f.filter.Node, "node", "", "also of the other members of the ring, with \"all\", or of the one `NAME`d; for root")
 	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
 	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
 	a.addPager(cmd)
@@ -66,6 +70,9 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	runs, err := client.History(cmd.Context(), f.filter)
 	if err != nil {
 		return err
+	}
+	for _, who := range runs.Missing {
+		a.say("left out: %s", safe.Text(who))
 	}
 	end := a.page()
 	defer end()
@@ -109,6 +116,7 @@ func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
 			cpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write), askedText(r))
 		t.rows[i][4].tone = runTone(r)
 	}
+	t.addNodes(runs)
 	return t
 }
 
@@ -122,6 +130,17 @@ func askedText(r *job.Run) string {
 		parts = append(parts, "env "+strings.Join(r.Env, " "))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// addNodes says of runs whose they are, where some are of other members.
+func (t *table) addNodes(runs []job.Run) {
+	if !slices.ContainsFunc(runs, func(r job.Run) bool { return r.Node != "" }) {
+		return
+	}
+	t.header = append(t.header, "node")
+	for i := range runs {
+		t.rows[i] = append(t.rows[i], cell{text: cmp.Or(runs[i].Node, "here")})
+	}
 }
 
 func runTone(r *job.Run) tone {

@@ -47,7 +47,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newEnv(a), newExport(a), newConfig(a)},
 		"do": {
 			newRun(a), newStop(a), newRetry(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
-			newState(a), newNotify(a), newDB(a),
+			newState(a), newNotify(a), newDB(a), newRing(a),
 		},
 		"files": {
 			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
