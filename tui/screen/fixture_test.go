@@ -194,11 +194,19 @@ type fakeDaemon struct {
 	revisions func(q api.RevisionQuery) ([]api.Revision, error)
 	revision  func(id int64) (api.Revision, error)
 	list      func(q api.Query) ([]job.Status, error)
+	ring      func() api.Ring // nil: the host is in none
 }
 
 var errNotFaked = errors.New("the test's daemon does not know this")
 
 func (d *fakeDaemon) Status(context.Context) (api.Status, error) { return api.Status{}, errNotFaked }
+
+func (d *fakeDaemon) Ring(context.Context) (api.Ring, error) {
+	if d.ring == nil {
+		return api.Ring{Members: []api.Member{}}, nil
+	}
+	return d.ring(), nil
+}
 
 func (d *fakeDaemon) Show(_ context.Context, ref string) (api.Job, error) {
 	if d.show == nil {

@@ -1,8 +1,14 @@
 package screen
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -12,9 +18,17 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// Ring shows the hosts that share jobs. This daemon stands alone: the screen says
-// what a ring is, what this host owns, and what can be done without one.
-type Ring struct{ page page }
+// Ring shows the hosts that share jobs: what each owns, and what is odd. Where the
+// daemon stands alone it says what a ring is, what this host owns, and what can be
+// done without one.
+type Ring struct {
+	answer  api.Ring
+	asked   time.Time // when, by the daemon's clock
+	err     error
+	members Slice[string]
+	listing Listing[string]
+	page    page // below the members
+}
 
 // NewRing makes the screen.
 func NewRing() *Ring { return new(Ring) }
@@ -22,28 +36,78 @@ func NewRing() *Ring { return new(Ring) }
 // Scope is that of the ring.
 func (*Ring) Scope() keys.Scope { return keys.Ring }
 
-// Open asks nothing: all that is shown is known.
-func (*Ring) Open(*World) []Effect { return nil }
+// slotRing is the slot of its question, which is asked anew after ringPeriod.
+const (
+	slotRing   = "ring"
+	ringPeriod = 2 * time.Second
+)
 
-// Take receives nothing.
-func (*Ring) Take(*World, Answer) []Effect { return nil }
+// Open asks for the ring.
+func (s *Ring) Open(w *World) []Effect {
+	s.asked = w.Now
+	return []Effect{Ask{slotRing, func(ctx context.Context, d Daemon) (any, error) { return d.Ring(ctx) }}}
+}
 
-// Refresh asks nothing.
-func (*Ring) Refresh(*World) []Effect { return nil }
+// Take receives it.
+func (s *Ring) Take(_ *World, a Answer) []Effect {
+	if s.err = a.Err; a.Err != nil {
+		return nil
+	}
+	s.answer, s.members = a.Value.(api.Ring), nil
+	for i := range s.answer.Members {
+		s.members = append(s.members, s.answer.Members[i].ID)
+	}
+	s.listing.Settle(s.members)
+	return nil
+}
 
-// Act scrolls.
-func (s *Ring) Act(_ *World, a keys.Action) ([]Effect, bool) { return nil, s.page.act(a) }
+// Refresh asks again.
+func (s *Ring) Refresh(w *World) []Effect {
+	if w.Link.Live && w.Now.Sub(s.asked) >= ringPeriod {
+		return s.Open(w)
+	}
+	return nil
+}
 
-// Subject is nothing.
+func (s *Ring) alone() bool { return s.answer.Name == "" }
+
+// Act moves among the members, and scrolls what stands below them.
+func (s *Ring) Act(_ *World, a keys.Action) ([]Effect, bool) {
+	if !s.alone() && (a == keys.Up || a == keys.Down) {
+		return nil, s.listing.Act(s.members, a)
+	}
+	return nil, s.page.act(a)
+}
+
+// Subject is nothing: a member is no job.
 func (*Ring) Subject(*World) Subject { return Subject{} }
 
-// Refuses says what one host has not.
-func (*Ring) Refuses(_ *World, a keys.Action) string {
+// Refuses says what members have not.
+func (s *Ring) Refuses(_ *World, a keys.Action) string {
 	switch a {
-	case keys.Open, keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide, keys.NextPane, keys.PreviousPane:
-		return "there is one host only"
+	case keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide, keys.NextPane, keys.PreviousPane:
+		if s.alone() {
+			return "there is one host only"
+		}
+		return "members stand in the order of their names"
+	case keys.Open:
+		m := s.current()
+		switch {
+		case s.alone():
+			return "there is one host only"
+		case m == nil || m.ID == s.answer.Self:
+			return "this is the host whose dashboard it is"
+		}
+		return "to compare its jobs with this host's: cronring ring diff " + safe.Text(m.Name)
 	}
 	return ""
+}
+
+func (s *Ring) current() *api.Member {
+	if i := s.listing.Index(); i < len(s.answer.Members) {
+		return &s.answer.Members[i]
+	}
+	return nil
 }
 
 // Foot is the keys of the screen.
@@ -51,8 +115,208 @@ func (*Ring) Foot(*World) []keys.Action {
 	return []keys.Action{keys.ShowJobs, keys.ShowTimeline, keys.ShowFiles, keys.Palette, keys.Help, keys.Leave}
 }
 
-// Draw draws this host as the one node there is, and the text.
+// Draw draws the members and what is to be said of them, or this host as the one
+// node there is.
 func (s *Ring) Draw(v canvas.View, w *World) {
+	if s.alone() {
+		s.drawAlone(v, w)
+		return
+	}
+	head, style := s.summary(), canvas.Style{Bold: true}
+	if !s.answer.Joined || s.answer.Held != "" {
+		style.Role = canvas.Doubt
+	}
+	v.PutCut(1, 0, v.Width()-2, head, w.Glyphs.Ellipsis, style)
+	rows := min(len(s.members), max((v.Height()-2)/2, 1))
+	s.drawMembers(v.Below(1).Above(rows+1), w)
+	s.page.set(s.below(w, v.Width()))
+	s.page.draw(v.Below(rows+2), w.Glyphs)
+}
+
+// summary says in one line how the ring is.
+func (s *Ring) summary() string {
+	r, up := &s.answer, 0
+	for i := range r.Members {
+		if r.Members[i].State.Up() {
+			up++
+		}
+	}
+	text := fmt.Sprintf("ring \"%s\"  %d of %d up  ", safe.Text(r.Name), up, len(r.Members))
+	if r.Quorum > 0 {
+		text += fmt.Sprintf("quorum %d  ", r.Quorum)
+	}
+	text += counted(r.Jobs, "job") + " on the ring"
+	if !r.Joined {
+		return text + "  joining: they wait"
+	}
+	return text + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)
+}
+
+// memberColumns are what is told of members, most important first: what has no
+// room is left out.
+var memberColumns = []struct {
+	title string
+	width int
+	text  func(s *Ring, m *api.Member, w *World) string
+}{
+	{"STATE", 11, func(_ *Ring, m *api.Member, w *World) string {
+		return memberSign(m.State, w.Glyphs) + " " + string(m.State)
+	}},
+	{"OWNS", 8, func(_ *Ring, m *api.Member, _ *World) string { return thousands(m.Owns) }},
+	{"RUN", 5, func(_ *Ring, m *api.Member, _ *World) string { return strconv.Itoa(m.Runs) }},
+	{"CLOCK", 10, func(s *Ring, m *api.Member, _ *World) string {
+		if m.ID == s.answer.Self || !m.State.Up() {
+			return "-"
+		}
+		return fmt.Sprintf("%+.1f ms", float64(m.Clock)/float64(time.Millisecond))
+	}},
+	{"JOBS", 10, func(_ *Ring, m *api.Member, _ *World) string {
+		if m.Lacks > 0 {
+			return strconv.Itoa(m.Lacks) + " differ"
+		}
+		return "same"
+	}},
+	{"SINCE", 8, func(_ *Ring, m *api.Member, w *World) string { return when.Brief(w.Now.Sub(m.Since)) }},
+	{"RTT", 9, func(s *Ring, m *api.Member, _ *World) string {
+		if m.ID == s.answer.Self || !m.State.Up() {
+			return "-"
+		}
+		return fmt.Sprintf("%.1f ms", float64(m.RTT)/float64(time.Millisecond))
+	}},
+	{"VER", 10, func(_ *Ring, m *api.Member, _ *World) string { return cmp.Or(safe.Text(m.Version), "-") }},
+	{"ADDRESS", 24, func(_ *Ring, m *api.Member, _ *World) string { return safe.Text(m.Addr) }},
+	{"LABELS", 30, func(_ *Ring, m *api.Member, _ *World) string { return safe.Text(labelsText(m.Labels)) }},
+}
+
+func memberSign(s api.MemberState, g *canvas.Glyphs) string {
+	switch s {
+	case api.MemberUp:
+		return g.OK
+	case api.MemberDown:
+		return g.Failed
+	}
+	return g.Late
+}
+
+func memberStyle(s api.MemberState) canvas.Style {
+	switch s {
+	case api.MemberUp:
+		return canvas.Style{Role: canvas.Good}
+	case api.MemberDown:
+		return canvas.Style{Role: canvas.Bad, Bold: true}
+	case api.MemberLeft:
+		return canvas.Style{Role: canvas.Off}
+	}
+	return canvas.Style{Role: canvas.Doubt}
+}
+
+func labelsText(labels map[string]string) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, k+":"+labels[k])
+	}
+	return strings.Join(all, ",")
+}
+
+// drawMembers draws the names of the columns, and a line for each member.
+func (s *Ring) drawMembers(v canvas.View, w *World) {
+	name := 4
+	for i := range s.answer.Members {
+		name = max(name, cells(s.answer.Members[i].Name))
+	}
+	name = min(name+1, max(v.Width()-30, 10), 32)
+	first, last := s.listing.Window(s.members, v.Height()-1)
+	for i := first - 1; i < last; i++ {
+		row := v.Row(i - first + 1)
+		put := func(x, width int, text string, style canvas.Style) {
+			row.PutCut(x, 0, width-1, text, w.Glyphs.Ellipsis, style)
+		}
+		heading := canvas.Style{Role: canvas.Title, Bold: true}
+		var m *api.Member
+		if i < first {
+			put(1, name, "NODE", heading)
+		} else {
+			m = &s.answer.Members[i]
+			put(1, name, safe.Text(m.Name), canvas.Style{})
+		}
+		x := 1 + name
+		for _, c := range memberColumns {
+			if x+c.width > row.Width() {
+				break
+			}
+			switch {
+			case m == nil:
+				put(x, c.width, c.title, heading)
+			case c.title == "STATE":
+				put(x, c.width, c.text(s, m, w), memberStyle(m.State))
+			case c.title == "JOBS" && m.Lacks > 0:
+				put(x, c.width, c.text(s, m, w), canvas.Style{Role: canvas.Doubt})
+			default:
+				put(x, c.width, c.text(s, m, w), canvas.Style{})
+			}
+			x += c.width
+		}
+		if m != nil && i == s.listing.Index() {
+			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+			row.Restyle(selected)
+		}
+	}
+}
+
+// below is the shares, what is odd, and what moved.
+func (s *Ring) below(w *World, width int) []paragraph {
+	text := []paragraph{ruled("Who owns which share")}
+	most, name := 1, 4
+	for i := range s.answer.Members {
+		m := &s.answer.Members[i]
+		most, name = max(most, m.Owns), max(name, cells(m.Name))
+	}
+	name = min(name, max(width/3, 8))
+	room := max(width-name-12, 1)
+	for i := range s.answer.Members {
+		m := &s.answer.Members[i]
+		bar := strings.Repeat(w.Glyphs.Bars[7], m.Owns*room/most)
+		text = append(text, paragraph{spans: []span{
+			{text: " " + safe.Pad(shortened(m.Name, name), name) + " "}, {bar, memberStyle(m.State)}, {text: " " + thousands(m.Owns)},
+		}})
+	}
+	if odd := s.odd(w); len(odd) > 0 {
+		text = append(append(text, ruled("Warnings")), odd...)
+	}
+	if len(s.answer.Handovers) > 0 {
+		text = append(text, ruled("Last hand-overs"))
+		for _, m := range s.answer.Handovers {
+			text = append(text, paragraph{spans: []span{{text: " " + instantText(w, m.At, w.Local) + "  "}, {text: m.What}}, hang: 3})
+		}
+	}
+	return text
+}
+
+// odd is what is to be looked at.
+func (s *Ring) odd(w *World) []paragraph {
+	var text []paragraph
+	doubt := canvas.Style{Role: canvas.Doubt}
+	if s.err != nil {
+		text = append(text, said(" "+w.Glyphs.Late+" this is as it was: "+s.err.Error(), doubt))
+	}
+	if s.answer.Held != "" {
+		text = append(text, said(" "+w.Glyphs.Late+" this host takes no ring jobs now: "+s.answer.Held, doubt))
+	}
+	for _, p := range s.answer.Problems {
+		line := " " + w.Glyphs.Late + " " + p.What
+		if p.Why != "" {
+			line += ": " + p.Why
+		}
+		if p.Fix != "" {
+			line += "  fix: " + p.Fix
+		}
+		text = append(text, paragraph{spans: []span{{line, doubt}}, hang: 3})
+	}
+	return text
+}
+
+// drawAlone draws this host as the one node there is, and what a ring would be.
+func (s *Ring) drawAlone(v canvas.View, w *World) {
 	up := "0"
 	if w.Link.Live {
 		up = "1"

@@ -213,4 +213,5 @@ type Daemon interface {
 	Revisions(ctx context.Context, q api.RevisionQuery) ([]api.Revision, error)
 	Revision(ctx context.Context, id int64) (api.Revision, error)
 	List(ctx context.Context, q api.Query) ([]job.Status, error)
+	Ring(ctx context.Context) (api.Ring, error)
 }
