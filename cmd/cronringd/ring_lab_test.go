@@ -1,0 +1,451 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// lab is several daemons, each on a network of its own, whose links can be cut.
+// Their jobs write a line into one pipe as they start, so that the test waits for
+// starts and never for a time.
+type lab struct {
+	t      *testing.T
+	net    string
+	mode   string
+	dirs   []string
+	nodes  []*running
+	starts chan start
+	seen   []start
+	cuts   []span // while members could not see each other, or one stood still
+}
+
+// start is a job that began, as the job itself tells it.
+type start struct {
+	node, job string
+	due       int64 // Unix seconds
+	token     uint64
+	at        time.Time
+}
+
+func (s start) String() string {
+	return fmt.Sprintf("on %s at %s", s.node, s.at.UTC().Format("15:04:05.000"))
+}
+
+// span is a part of the time of a test.
+type span struct{ from, to time.Time }
+
+// patience bounds how long the lab waits for anything.
+const patience = 2 * time.Minute
+
+// newLab starts n daemons with the same table. Its first job starts every second.
+func newLab(t *testing.T, mode string, n, jobs int) *lab {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: daemons on networks of their own need root")
+	}
+	if err := exec.Command("nft", "--version").Run(); err != nil {
+		t.Skip("SKIPPED: networks are cut with nft, which is not there: apt-get install nftables")
+	}
+	l := &lab{t: t, net: fmt.Sprintf("r%d", os.Getpid()%100_000), mode: mode, starts: make(chan start, 100_000)}
+	if out, err := l.script("up", strconv.Itoa(n)); err != nil {
+		t.Skipf("SKIPPED: no networks of our own can be made here: %v\n%s", err, out)
+	}
+	t.Cleanup(func() {
+		for _, d := range l.nodes {
+			d.cmd.Process.Signal(syscall.SIGCONT)
+			d.cmd.Process.Kill()
+			d.cmd.Wait()
+		}
+		if out, err := l.script("down"); err != nil {
+			t.Errorf("networks are left behind: %v\n%s", err, out)
+		}
+	})
+	pipe := filepath.Join(t.TempDir(), "starts")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := os.OpenFile(pipe, os.O_RDWR, 0) // both ends, so that it never ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { read.Close() })
+	go l.listen(read)
+	text := labTable(pipe, jobs)
+	for i := range n {
+		l.dirs = append(l.dirs, t.TempDir())
+		l.configure(i, n)
+		if err := os.WriteFile(l.table(i), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		l.nodes = append(l.nodes, l.launch(i))
+	}
+	for i := range n {
+		l.until(i, "everybody up", func(r *api.Ring) bool { return r.Joined && upIn(r) == n })
+	}
+	return l
+}
+
+// labTable is a table of ring jobs: one for each second, and the others spread
+// over the minutes.
+func labTable(pipe string, jobs int) string {
+	tell := fmt.Sprintf(`echo "$CRONRING_NODE $CRONRING_JOB $(date -d "$CRONRING_DUE" +\%%s) ${CRONRING_FENCING_TOKEN:-0}" >%s`, pipe)
+	var b strings.Builder
+	b.WriteString("SHELL=/bin/sh\n#@ default scope=ring\n")
+	fmt.Fprintf(&b, "#@ name=tick sec=*\n* * * * * %s\n", tell)
+	for i := 1; i < jobs; i++ {
+		fmt.Fprintf(&b, "#@ name=job%d sec=%d\n%d-59/20 * * * * %s\n", i, i%60, i%20, tell)
+	}
+	return b.String()
+}
+
+func (l *lab) table(i int) string { return filepath.Join(l.dirs[i], "crontab") }
+
+const labPort = 7946
+
+func address(i int) string { return fmt.Sprintf("10.77.0.%d", i+1) }
+
+// configure writes the configuration of a daemon.
+func (l *lab) configure(i, n int) {
+	l.t.Helper()
+	key := filepath.Join(l.dirs[i], "ring.key")
+	secret := base64.StdEncoding.EncodeToString([]byte("a key of thirty-two bytes: a lab"))
+	if err := os.WriteFile(key, []byte(secret+"\n"), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	var seeds, voters []string
+	for k := range n {
+		seeds = append(seeds, strconv.Quote(fmt.Sprintf("%s:%d", address(k), labPort)))
+	}
+	voters = seeds[:n-(n+1)%2] // an odd number
+	text := fmt.Sprintf("[ring]\nname = \"lab\"\nbind = \"%s:%d\"\nkey-file = %q\nseeds = [%s]\nmode = %q\n",
+		address(i), labPort, key, strings.Join(seeds, ", "), l.mode)
+	if l.mode == api.RingStrict {
+		text += fmt.Sprintf("voters = [%s]\n", strings.Join(voters, ", "))
+	}
+	if err := os.WriteFile(filepath.Join(l.dirs[i], "cronring.toml"), []byte(text), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// launch starts a daemon on its own network and under a name of its own.
+func (l *lab) launch(i int) *running {
+	l.t.Helper()
+	wrapper := []string{
+		"ip", "netns", "exec", fmt.Sprintf("%s-%d", l.net, i+1), "unshare", "--uts", "sh", "-c", fmt.Sprintf(`hostname n%d && exec "$@"`, i+1), "sh",
+	}
+	return launchAs(l.t, filepath.Join(l.dirs[i], "state"), wrapper, "--config", l.dirs[i], l.table(i))
+}
+
+func (l *lab) script(args ...string) ([]byte, error) {
+	cmd := exec.Command("../../testdata/lab/netlab.sh", args...)
+	cmd.Env = append(os.Environ(), "LAB_NET="+l.net)
+	return cmd.CombinedOutput()
+}
+
+func (l *lab) do(args ...string) {
+	l.t.Helper()
+	if out, err := l.script(args...); err != nil {
+		l.t.Fatalf("netlab.sh %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// listen passes on the lines that jobs write.
+func (l *lab) listen(r io.Reader) {
+	for s := bufio.NewScanner(r); s.Scan(); {
+		f := strings.Fields(s.Text())
+		if len(f) != 4 {
+			continue // of a job that was killed while it wrote
+		}
+		due, _ := strconv.ParseInt(f[2], 10, 64)
+		token, _ := strconv.ParseUint(f[3], 10, 64)
+		l.starts <- start{f[0], f[1], due, token, time.Now()}
+	}
+}
+
+// next waits for the next start.
+func (l *lab) next() start {
+	l.t.Helper()
+	select {
+	case s := <-l.starts:
+		l.seen = append(l.seen, s)
+		return s
+	case <-time.After(patience):
+		l.t.Fatalf("nothing started for %v", patience)
+		return start{}
+	}
+}
+
+// pass waits until the job of each second has started for a due time so much
+// later than now.
+func (l *lab) pass(d time.Duration) {
+	l.t.Helper()
+	for end := time.Now().Add(d).Unix(); ; {
+		if s := l.next(); s.job == "tick" && s.due >= end {
+			return
+		}
+	}
+}
+
+// owner waits for the next start of the job of each second, and tells whose it
+// was.
+func (l *lab) owner() int {
+	l.t.Helper()
+	for {
+		if s := l.next(); s.job == "tick" && s.due >= time.Now().Unix()-1 {
+			i, _ := strconv.Atoi(strings.TrimPrefix(s.node, "n"))
+			return i - 1
+		}
+	}
+}
+
+// until waits, from start to start of jobs, until a daemon sees its ring so.
+func (l *lab) until(i int, what string, ok func(*api.Ring) bool) time.Duration {
+	l.t.Helper()
+	begun := time.Now()
+	for {
+		r, err := l.nodes[i].client.Ring(context.Background())
+		if err == nil && ok(&r) {
+			return time.Since(begun)
+		}
+		if time.Since(begun) > patience {
+			l.t.Fatalf("n%d: %s: not after %v: %+v, %v", i+1, what, patience, r, err)
+		}
+		select {
+		case s := <-l.starts:
+			l.seen = append(l.seen, s)
+		case <-time.After(100 * time.Millisecond): // before a ring is joined nothing starts
+		}
+	}
+}
+
+func upIn(r *api.Ring) (up int) {
+	for i := range r.Members {
+		if r.Members[i].State.Up() {
+			up++
+		}
+	}
+	return up
+}
+
+// apart notes that from then until now members did not see each other.
+func (l *lab) apart(from time.Time) { l.cuts = append(l.cuts, span{from, time.Now()}) }
+
+// tally is how often each occurrence started.
+func (l *lab) tally() map[string]map[int64][]start {
+	by := map[string]map[int64][]start{}
+	for _, s := range l.seen {
+		if by[s.job] == nil {
+			by[s.job] = map[int64][]start{}
+		}
+		by[s.job][s.due] = append(by[s.job][s.due], s)
+	}
+	return by
+}
+
+// settle waits until nothing of the time before now can start any more.
+func (l *lab) settle() (end int64) {
+	end = time.Now().Unix()
+	l.pass(8 * time.Second)
+	return end
+}
+
+// check looks at all occurrences due from the first start of the job of each second
+// until end: none is lost, and doubles are of a time when members were apart.
+func (l *lab) check(end int64) (doubled int) {
+	l.t.Helper()
+	by := l.tally()
+	ticks := by["tick"]
+	first := slices.Min(slices.Collect(maps.Keys(ticks)))
+	for due := first; due <= end; due++ {
+		if len(ticks[due]) == 0 {
+			l.t.Errorf("tick of %s is lost", time.Unix(due, 0).UTC().Format(time.TimeOnly))
+		}
+	}
+	for name, dues := range by {
+		for due, starts := range dues {
+			if len(starts) < 2 {
+				continue
+			}
+			doubled++
+			if l.mode == api.RingStrict || !l.wasApart(due) {
+				l.t.Errorf("%s of %s started %d times: %v", name, time.Unix(due, 0).UTC().Format(time.TimeOnly), len(starts), starts)
+			}
+		}
+	}
+	return doubled
+}
+
+// wasApart tells whether members were apart about an instant.
+func (l *lab) wasApart(due int64) bool {
+	const about = 10 * time.Second // failures are noticed late, and so is their end
+	at := time.Unix(due, 0)
+	return slices.ContainsFunc(l.cuts, func(s span) bool { return at.After(s.from.Add(-about)) && at.Before(s.to.Add(about)) })
+}
+
+// gap is the longest lateness of the job of each second from an instant on.
+func (l *lab) gap(from time.Time) (longest time.Duration) {
+	for _, s := range l.seen {
+		if s.job == "tick" && s.due >= from.Unix() {
+			longest = max(longest, s.at.Sub(time.Unix(s.due, 0)))
+		}
+	}
+	return longest
+}
+
+func (l *lab) signal(i int, s syscall.Signal) {
+	l.t.Helper()
+	if err := l.nodes[i].cmd.Process.Signal(s); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// renew has a daemon execute its program anew, and waits until it is back.
+func (l *lab) renew(i int) {
+	l.t.Helper()
+	before, err := l.nodes[i].client.Health(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.signal(i, syscall.SIGUSR2)
+	l.until(i, "executed anew", func(r *api.Ring) bool {
+		now, err := l.nodes[i].client.Health(context.Background())
+		return err == nil && now.Started.After(before.Started) && r.Joined && upIn(r) == len(l.nodes)
+	})
+}
+
+// TestRingOfFive takes five daemons through what happens to a ring. CI has short
+// cuts; CRONRING_LONG makes them a minute.
+func TestRingOfFive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: five daemons on networks of their own take minutes; make ring runs them")
+	}
+	for _, mode := range []string{api.RingAvailable, api.RingStrict} {
+		t.Run(mode, func(t *testing.T) { ringOfFive(t, mode) })
+	}
+}
+
+func TestRingScratch(t *testing.T) {
+	const n = 3
+	l := newLab(t, api.RingAvailable, n, 2000)
+	l.pass(5 * time.Second)
+	t.Logf("%v first phase over", time.Now().UTC())
+	victim := l.owner()
+	l.signal(victim, syscall.SIGKILL)
+	l.nodes[victim].cmd.Wait()
+	watcher := (victim + 1) % n
+	l.until(watcher, "the owner is down", func(r *api.Ring) bool { return upIn(r) == n-1 })
+	l.pass(3 * time.Second)
+	t.Logf("%v start n%d again", time.Now().UTC(), victim+1)
+	l.nodes[victim] = l.launch(victim)
+	l.until(watcher, "the owner is back", func(r *api.Ring) bool { return upIn(r) == n })
+	l.pass(5 * time.Second)
+	t.Logf("%v renewals", time.Now().UTC())
+	for i := range n {
+		l.signal(i, syscall.SIGUSR2)
+	}
+	l.pass(10 * time.Second)
+	for i := range n {
+		l.renew(i)
+	}
+	l.pass(5 * time.Second)
+	l.check(l.settle())
+}
+
+func ringOfFive(t *testing.T, mode string) {
+	const n = 5
+	long := 12 * time.Second
+	if os.Getenv("CRONRING_LONG") != "" {
+		long = time.Minute
+	}
+	l := newLab(t, mode, n, 2000)
+	l.pass(5 * time.Second)
+
+	victim := l.owner()
+	from := time.Now()
+	l.signal(victim, syscall.SIGKILL)
+	l.nodes[victim].cmd.Wait()
+	watcher := (victim + 1) % n
+	seen := l.until(watcher, "the owner is down", func(r *api.Ring) bool { return upIn(r) == n-1 })
+	l.pass(3 * time.Second)
+	t.Logf("kill -9 of the owner: noticed after %v, latest start %v after its time", seen.Round(time.Millisecond), l.gap(from).Round(time.Millisecond))
+	l.nodes[victim] = l.launch(victim)
+	back := l.until(watcher, "the owner is back", func(r *api.Ring) bool { return upIn(r) == n })
+	t.Logf("back after %v", back.Round(time.Millisecond))
+	l.pass(5 * time.Second)
+
+	from = time.Now()
+	l.do("cut", "1,2", "3,4,5")
+	l.pass(long)
+	l.do("heal")
+	for i := range n {
+		l.until(i, "everybody up after the cut", func(r *api.Ring) bool { return upIn(r) == n })
+	}
+	l.apart(from)
+	t.Logf("cut 2|3 of %v healed, whole again after %v", long, time.Since(from.Add(long)).Round(time.Millisecond))
+	l.pass(5 * time.Second)
+
+	victim = l.owner()
+	from = time.Now()
+	l.do("cut-way", strconv.Itoa(victim+1), others(victim, n))
+	l.pass(long)
+	l.do("heal")
+	for i := range n {
+		l.until(i, "everybody up after one-way loss", func(r *api.Ring) bool { return upIn(r) == n })
+	}
+	l.apart(from)
+	l.pass(5 * time.Second)
+
+	victim = l.owner()
+	from = time.Now()
+	l.signal(victim, syscall.SIGSTOP)
+	l.pass(long)
+	l.signal(victim, syscall.SIGCONT)
+	l.until((victim+1)%n, "the stopped one is back", func(r *api.Ring) bool { return upIn(r) == n })
+	l.apart(from)
+	t.Logf("SIGSTOP of %v: latest start %v after its time", long, l.gap(from).Round(time.Millisecond))
+	l.pass(5 * time.Second)
+
+	for i := range n {
+		l.renew(i)
+	}
+	l.pass(5 * time.Second)
+
+	victim = l.owner()
+	from = time.Now()
+	if _, err := l.nodes[victim].client.ChangeRing(t.Context(), api.RingRequest{Do: api.RingLeave}); err != nil {
+		t.Fatal(err)
+	}
+	l.pass(6 * time.Second)
+	t.Logf("planned leave: latest start %v after its time", l.gap(from).Round(time.Millisecond))
+
+	doubled := l.check(l.settle())
+	t.Logf("%d starts, %d occurrences started twice", len(l.seen), doubled)
+}
+
+// others names all members but one, for netlab.sh.
+func others(i, n int) string {
+	var all []string
+	for k := range n {
+		if k != i {
+			all = append(all, strconv.Itoa(k+1))
+		}
+	}
+	return strings.Join(all, ",")
+}
