@@ -332,6 +332,8 @@ func recordWords(r *job.Record) string {
 		return "it was run again " + r.Detail
 	case r.Kind == job.Buried:
 		return "the dead letter was dropped " + r.Detail
+	case r.Kind == job.Doubled:
+		return r.Detail
 	case r.Kind == job.Paused, r.Kind == job.Resumed:
 		return string(r.Kind)
 	case r.Kind == job.Acked:

@@ -187,6 +187,9 @@ func labelsText(labels map[string]string) string {
 }
 
 func (a *app) printRingTrouble(r *api.Ring) {
+	if r.Doubled > 0 {
+		a.printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.paint(doubt, "!"), plural(r.Doubled, "occurrence"))
+	}
 	if r.Held != "" {
 		a.printf("%s this host takes no ring jobs now: %s\n", a.paint(bad, sign("✗", "x")), safe.Text(r.Held))
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // lab is several daemons, each on a network of its own, whose links can be cut.
@@ -40,6 +41,15 @@ type start struct {
 	due       int64 // Unix seconds
 	token     uint64
 	at        time.Time
+}
+
+// member is the number of the daemon that ran it.
+func (s start) member() int {
+	i, err := strconv.Atoi(strings.TrimPrefix(s.node, "n"))
+	if err != nil {
+		panic(err)
+	}
+	return i - 1
 }
 
 func (s start) String() string {
@@ -209,8 +219,7 @@ func (l *lab) owner() int {
 	l.t.Helper()
 	for {
 		if s := l.next(); s.job == "tick" && s.due >= time.Now().Unix()-1 {
-			i, _ := strconv.Atoi(strings.TrimPrefix(s.node, "n"))
-			return i - 1
+			return s.member()
 		}
 	}
 }
@@ -284,12 +293,42 @@ func (l *lab) check(end int64) (doubled int) {
 				continue
 			}
 			doubled++
+			l.isMarked(name, due, starts)
 			if l.mode == api.RingStrict || !l.wasApart(due) {
 				l.t.Errorf("%s of %s started %d times: %v", name, time.Unix(due, 0).UTC().Format(time.TimeOnly), len(starts), starts)
 			}
 		}
 	}
 	return doubled
+}
+
+// isMarked checks that the members that ran an occurrence twice say so.
+func (l *lab) isMarked(name string, due int64, starts []start) {
+	l.t.Helper()
+	if l.wasKilled(due) { // who was killed has not written it down
+		return
+	}
+	for _, s := range starts {
+		why, err := l.nodes[s.member()].client.Why(l.t.Context(), name, time.Unix(due, 0))
+		if err != nil || !strings.Contains(strings.Join(why.Facts, " "), "it ran twice") {
+			l.t.Errorf("%s does not say that %s of %s ran twice: %q, %v", s.node, name, time.Unix(due, 0).UTC().Format(time.TimeOnly), why.Facts, err)
+		}
+	}
+}
+
+// explains checks that a member which did not run an occurrence tells who did, and
+// has that one's history to show.
+func (l *lab) explains(watcher int, s start) {
+	l.t.Helper()
+	client := l.nodes[watcher].client
+	why, err := client.Why(l.t.Context(), s.job, time.Unix(s.due, 0))
+	if err != nil || !strings.Contains(why.Verdict, "another member's. On "+s.node+":") {
+		l.t.Errorf("n%d on what %s ran: got %q, %v", watcher+1, s.node, why.Verdict, err)
+	}
+	runs, err := client.History(l.t.Context(), api.Filter{Refs: []string{s.job}, Node: api.AllNodes})
+	if err != nil || !slices.ContainsFunc(runs.Runs, func(r job.Run) bool { return r.Node == s.node && r.Due.Unix() == s.due }) {
+		l.t.Errorf("the history of all nodes, asked of n%d, lacks what %s ran: %+v, %v", watcher+1, s.node, runs, err)
+	}
 }
 
 // wasApart tells whether members were apart about an instant.
@@ -376,8 +415,9 @@ func ringOfFive(t *testing.T, mode string) {
 	}
 	l := newLab(t, mode, n, 2000)
 	l.pass(5 * time.Second)
-
 	victim := l.owner()
+	l.explains((victim+1)%n, l.seen[len(l.seen)-1])
+
 	from := time.Now()
 	l.signal(victim, syscall.SIGKILL)
 	l.nodes[victim].cmd.Wait()

@@ -30,10 +30,19 @@ type Ring interface {
 }
 
 // ring tells of the ring. That a host is in none is an answer, too.
-func (s *Server) ring(_ context.Context, c *call) error {
+func (s *Server) ring(ctx context.Context, c *call) error {
 	answer := api.Ring{Members: []api.Member{}}
 	if r := s.backend.Ring(); r != nil {
 		answer = r.Status()
+		records, err := s.store.Records(ctx, c.now.Add(-24*time.Hour), c.now.Add(time.Second), maxRows)
+		if err != nil {
+			return fmt.Errorf("read history: %w", err)
+		}
+		for i := range records {
+			if records[i].Kind == job.Doubled {
+				answer.Doubled++
+			}
+		}
 	}
 	answer.V = api.Version
 	return c.answer(answer)

@@ -299,6 +299,9 @@ func (s *Ring) odd(w *World) []paragraph {
 	if s.err != nil {
 		text = append(text, said(" "+w.Glyphs.Late+" this is as it was: "+s.err.Error(), doubt))
 	}
+	if s.answer.Doubled > 0 {
+		text = append(text, said(" "+w.Glyphs.Late+" "+counted(s.answer.Doubled, "occurrence")+" ran on two members in the last 24 h, as they did not see each other", doubt))
+	}
 	if s.answer.Held != "" {
 		text = append(text, said(" "+w.Glyphs.Late+" this host takes no ring jobs now: "+s.answer.Held, doubt))
 	}

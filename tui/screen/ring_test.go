@@ -56,6 +56,7 @@ func TestRingOfMembersScreens(t *testing.T) {
 		"ring-down": func(r *api.Ring) {
 			r.Members[0].Owns, r.Members[1].Owns, r.Members[2].Owns = 142, 0, 0
 			r.Members[1].State, r.Members[2].State = api.MemberDown, api.MemberLeft
+			r.Doubled = 3
 			r.SafeLoss, r.Held, r.Joined = 0, "its clock is 7 s off", false
 		},
 		"ring-foreign": func(r *api.Ring) {
