@@ -12,7 +12,7 @@ export CGO_ENABLED ?= 0
 # In all that is built here, so that each package is compiled once for it.
 export GOFLAGS += -trimpath
 
-.PHONY: help run build test programs check lint race machines long fuzz sim crash zones minutes lab compare clock bench bench-tui man install uninstall clean
+.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man install uninstall clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -42,7 +42,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 race: ## the packages with goroutines, under the race detector
 	CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -race $$($(GO) list ./daemon/... ./gossip/... ./cmd/... ./tui | grep -v /engine$$)
 
-long: fuzz sim crash zones ## the suites that take long
+long: fuzz sim crash zones ring ## the suites that take long
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for dir in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
@@ -58,6 +58,9 @@ sim: ## SEEDS simulated years against the engine's invariants, a third of them w
 
 crash: build ## kill -9 of a busy daemon at 200 random points
 	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v
+
+ring: build ## five daemons on networks that are cut for a minute, in both modes (root, nft, iproute2)
+	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run RingOfFive -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
