@@ -33,6 +33,7 @@ type lab struct {
 	starts chan start
 	seen   []start
 	cuts   []span // while members could not see each other, or one stood still
+	kills  []time.Time
 }
 
 // start is a job that began, as the job itself tells it.
@@ -71,7 +72,7 @@ func newLab(t *testing.T, mode string, n, jobs int) *lab {
 	if err := exec.Command("nft", "--version").Run(); err != nil {
 		t.Skip("SKIPPED: networks are cut with nft, which is not there: apt-get install nftables")
 	}
-	l := &lab{t: t, net: fmt.Sprintf("r%d", os.Getpid()%100_000), mode: mode, starts: make(chan start, 100_000)}
+	l := &lab{t: t, net: fmt.Sprintf("%.1s%d", mode, os.Getpid()%1_000_000), mode: mode, starts: make(chan start, 100_000)}
 	if out, err := l.script("up", strconv.Itoa(n)); err != nil {
 		t.Skipf("SKIPPED: no networks of our own can be made here: %v\n%s", err, out)
 	}
@@ -239,7 +240,7 @@ func (l *lab) until(i int, what string, ok func(*api.Ring) bool) time.Duration {
 		select {
 		case s := <-l.starts:
 			l.seen = append(l.seen, s)
-		case <-time.After(100 * time.Millisecond): // before a ring is joined nothing starts
+		case <-time.After(100 * time.Millisecond): // before a ring is joined nothing starts; nothing tells of it either
 		}
 	}
 }
@@ -294,7 +295,7 @@ func (l *lab) check(end int64) (doubled int) {
 			}
 			doubled++
 			l.isMarked(name, due, starts)
-			if l.mode == api.RingStrict || !l.wasApart(due) {
+			if l.mode == api.RingStrict || !l.wasApart(due) && !l.wasKilled(due) {
 				l.t.Errorf("%s of %s started %d times: %v", name, time.Unix(due, 0).UTC().Format(time.TimeOnly), len(starts), starts)
 			}
 		}
@@ -310,7 +311,7 @@ func (l *lab) isMarked(name string, due int64, starts []start) {
 	}
 	for _, s := range starts {
 		why, err := l.nodes[s.member()].client.Why(l.t.Context(), name, time.Unix(due, 0))
-		if err != nil || !strings.Contains(strings.Join(why.Facts, " "), "it ran twice") {
+		if err != nil || !strings.Contains(strings.Join(why.Facts, " "), "did not see each other") {
 			l.t.Errorf("%s does not say that %s of %s ran twice: %q, %v", s.node, name, time.Unix(due, 0).UTC().Format(time.TimeOnly), why.Facts, err)
 		}
 	}
@@ -336,6 +337,13 @@ func (l *lab) wasApart(due int64) bool {
 	const about = 10 * time.Second // failures are noticed late, and so is their end
 	at := time.Unix(due, 0)
 	return slices.ContainsFunc(l.cuts, func(s span) bool { return at.After(s.from.Add(-about)) && at.Before(s.to.Add(about)) })
+}
+
+// wasKilled tells whether a member was killed about an instant: nobody can tell
+// then whether what it was about to start has started.
+func (l *lab) wasKilled(due int64) bool {
+	at := time.Unix(due, 0)
+	return slices.ContainsFunc(l.kills, func(k time.Time) bool { return at.After(k.Add(-2*time.Second)) && at.Before(k.Add(time.Second)) })
 }
 
 // gap is the longest lateness of the job of each second from an instant on.
@@ -376,35 +384,11 @@ func TestRingOfFive(t *testing.T) {
 		t.Skip("SKIPPED: five daemons on networks of their own take minutes; make ring runs them")
 	}
 	for _, mode := range []string{api.RingAvailable, api.RingStrict} {
-		t.Run(mode, func(t *testing.T) { ringOfFive(t, mode) })
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			ringOfFive(t, mode)
+		})
 	}
-}
-
-func TestRingScratch(t *testing.T) {
-	const n = 3
-	l := newLab(t, api.RingAvailable, n, 2000)
-	l.pass(5 * time.Second)
-	t.Logf("%v first phase over", time.Now().UTC())
-	victim := l.owner()
-	l.signal(victim, syscall.SIGKILL)
-	l.nodes[victim].cmd.Wait()
-	watcher := (victim + 1) % n
-	l.until(watcher, "the owner is down", func(r *api.Ring) bool { return upIn(r) == n-1 })
-	l.pass(3 * time.Second)
-	t.Logf("%v start n%d again", time.Now().UTC(), victim+1)
-	l.nodes[victim] = l.launch(victim)
-	l.until(watcher, "the owner is back", func(r *api.Ring) bool { return upIn(r) == n })
-	l.pass(5 * time.Second)
-	t.Logf("%v renewals", time.Now().UTC())
-	for i := range n {
-		l.signal(i, syscall.SIGUSR2)
-	}
-	l.pass(10 * time.Second)
-	for i := range n {
-		l.renew(i)
-	}
-	l.pass(5 * time.Second)
-	l.check(l.settle())
 }
 
 func ringOfFive(t *testing.T, mode string) {
@@ -420,6 +404,7 @@ func ringOfFive(t *testing.T, mode string) {
 
 	from := time.Now()
 	l.signal(victim, syscall.SIGKILL)
+	l.kills = append(l.kills, from)
 	l.nodes[victim].cmd.Wait()
 	watcher := (victim + 1) % n
 	seen := l.until(watcher, "the owner is down", func(r *api.Ring) bool { return upIn(r) == n-1 })

@@ -14,6 +14,10 @@ type ownership struct {
 	known bool // else nothing is known of the ring
 	waits bool // nobody could say yet
 	why   string
+
+	taker   string   // the member that decided it, and says so; "": none was found
+	said    string   // its verdict
+	unasked []string // who could not be asked, and why
 }
 
 // turnOf finds whose an occurrence is, as the ring is now: nil for a job that is
@@ -46,6 +50,8 @@ func (ev *evidence) nodeFact() string {
 // words says whose an occurrence is that was not decided here.
 func (t *ownership) words(host string) string {
 	switch {
+	case t.taker != "":
+		return t.taker + " took it"
 	case t.waits && t.why != "":
 		return "the ring has no quorum: " + t.why
 	case t.waits:

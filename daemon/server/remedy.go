@@ -24,7 +24,12 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 		return ev.makeRoom()
 	case api.StepParents:
 		return []api.Remedy{ev.command("see whom it waits for, and how they are", "graph"), ev.command("run it now, without waiting", "run")}
-	case api.StepNode, api.StepCheck: // which keep back what a person asks for, too
+	case api.StepNode:
+		if ev.isElsewhere() {
+			return ev.askThere()
+		}
+		return append(ev.afterRun(), ev.command("run it all the same", "run --force"))
+	case api.StepCheck: // which keeps back what a person asks for, too
 		return append(ev.afterRun(), ev.command("run it all the same", "run --force"))
 	}
 	return append(ev.afterRun(), ev.command("run it now", "run"))

@@ -35,6 +35,8 @@ func (ev *evidence) verdict(cross api.StepName) string {
 		return "It will not start. " + sentence(ev.crossFact(cross))
 	case !ev.decided && cross == api.StepEntry:
 		return "It did not start, and no decision about it is recorded."
+	case !ev.decided && cross == api.StepNode && ev.turn.taker != "":
+		return "It is another member's. On " + ev.turn.taker + ": " + ev.turn.said
 	case !ev.decided && cross == api.StepNode:
 		return "It was not decided here. " + sentence(ev.crossFact(cross))
 	case !ev.decided:
@@ -104,6 +106,9 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 	}
 	if ev.twin != "" {
 		facts = append(facts, ev.twin+": the two members did not see each other")
+	}
+	if ev.turn != nil {
+		facts = append(facts, ev.turn.unasked...)
 	}
 	if ev.record.Count > 1 {
 		facts = append(facts, fmt.Sprintf("it is one of %d occurrences from %s to %s that were skipped alike",

@@ -80,7 +80,7 @@ func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evi
 		}
 	}
 	ev.turn = turnOf(c.view, i, ev)
-	return ev, nil
+	return ev, s.addOthers(ctx, c, ev)
 }
 
 // addAttempts finds what came of the attempts that followed the run.
