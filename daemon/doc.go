@@ -11,6 +11,9 @@
 // manager's store of descriptors after a crash (birth.go), through a keeper
 // when it is stopped (keeper.go).
 //
+// In a ring the engine's claims go to gossip, or to the ledger of the voters, and
+// their answers come back as events like all others (ring.go).
+//
 // The house, from the bottom up; a package imports only from rows below its
 // own (layers_test.go holds the list):
 //
@@ -18,12 +21,14 @@
 //	daemon                                      the loop: sees many packages
 //	daemon/server  daemon/api                   the control socket: server side | wire types and client
 //	daemon/config                               what the administrator decides, checked
+//	gossip  gossip/ledger                       the members of a ring | what its voters granted
 //	daemon/{clock,spawn,spool,store,mail,       hands: what touches the machine
 //	        notify,journal,session,manager,
-//	        cgroup}
+//	        cgroup}  gossip/link
 //	daemon/review                               what a change of crontabs would do, pure
 //	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
-//	crontab  daemon/job                         nouns, pure
+//	gossip/register                             who took which occurrence, pure
+//	crontab  daemon/job  gossip/rendezvous      nouns, pure
 //
 // Trouble with time has three rooms: daylight saving in crontab, a clock that
 // was set in engine, suspend in clock.
