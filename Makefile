@@ -60,7 +60,7 @@ crash: build ## kill -9 of a busy daemon at 200 random points
 	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v
 
 ring: build ## five daemons on networks that are cut for a minute, in both modes (root, nft, iproute2)
-	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run RingOfFive -count=1 -timeout 1h -v
+	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run TestRing -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h

@@ -155,13 +155,14 @@ func (l *lab) configure(i, n int) {
 	}
 }
 
-// launch starts a daemon on its own network and under a name of its own.
-func (l *lab) launch(i int) *running {
+// launch starts a daemon on its own network and under a name of its own, by way of
+// other programs.
+func (l *lab) launch(i int, under ...string) *running {
 	l.t.Helper()
 	wrapper := []string{
 		"ip", "netns", "exec", fmt.Sprintf("%s-%d", l.net, i+1), "unshare", "--uts", "sh", "-c", fmt.Sprintf(`hostname n%d && exec "$@"`, i+1), "sh",
 	}
-	return launchAs(l.t, filepath.Join(l.dirs[i], "state"), wrapper, "--config", l.dirs[i], l.table(i))
+	return launchAs(l.t, filepath.Join(l.dirs[i], "state"), append(wrapper, under...), "--config", l.dirs[i], l.table(i))
 }
 
 func (l *lab) script(args ...string) ([]byte, error) {
@@ -462,6 +463,45 @@ func ringOfFive(t *testing.T, mode string) {
 
 	doubled := l.check(l.settle())
 	t.Logf("%d starts, %d occurrences started twice", len(l.seen), doubled)
+}
+
+// A member whose clock is two seconds ahead comes to every occurrence first: the
+// others start theirs at their time all the same, and nothing starts twice.
+func TestRingWithAClockAhead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: daemons on networks of their own take half a minute; make ring runs them")
+	}
+	const n = 3
+	l := newLab(t, api.RingAvailable, n, 200)
+	fake, offset := filepath.Join(t.TempDir(), "fakeclock"), filepath.Join(t.TempDir(), "offset")
+	if out, err := exec.Command("cc", "-O2", "-o", fake, "../../testdata/lab/fakeclock.c", "-lm").CombinedOutput(); err != nil {
+		t.Fatalf("cc: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(offset, []byte("2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.signal(n-1, syscall.SIGTERM)
+	l.nodes[n-1].cmd.Wait()
+	l.nodes[n-1] = l.launch(n-1, fake, offset)
+	l.until(0, "the clock is seen to be ahead", func(r *api.Ring) bool {
+		return upIn(r) == n && slices.ContainsFunc(r.Members, func(m api.Member) bool {
+			return m.Name == fmt.Sprintf("n%d", n) && m.State == api.MemberUp && m.Clock > time.Second && m.Clock < 3*time.Second
+		})
+	})
+	begun := time.Now()
+	l.pass(12 * time.Second)
+	ahead := 0
+	for _, s := range l.seen {
+		if s.member() == n-1 && s.at.After(begun) && time.Unix(s.due, 0).Sub(s.at) > time.Second {
+			ahead++
+		}
+	}
+	if ahead == 0 {
+		t.Errorf("of %d starts none was early on the member whose clock is ahead: it runs nothing, or its clock is right", len(l.seen))
+	}
+	if doubled := l.check(l.settle()); doubled > 0 {
+		t.Errorf("%d occurrences started twice", doubled)
+	}
 }
 
 // others names all members but one, for netlab.sh.
