@@ -22,6 +22,7 @@ const maxMoves = 20
 type chronicle struct {
 	mu     sync.Mutex
 	view   *engine.View // of which shares are
+	at     time.Time    // and when
 	shares map[string]int
 	none   int // ring jobs that are nobody's
 	states map[string]gossip.State
@@ -52,10 +53,17 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 			c.note(&s.Members[i], now)
 		}
 	}
-	if c.view == nil || !v.SameRing(c.view) {
-		c.shares, c.none = v.Shares(v.Now().Wall)
-		c.view = v
+	if c.view == nil || !v.SameRing(c.view) || turned(s, c.at, now) {
+		c.shares, c.none = v.Shares(now)
+		c.view, c.at = v, now
 	}
+}
+
+// turned tells whether a member came into its share, or gave it away, between two
+// instants.
+func turned(s *gossip.Snapshot, from, to time.Time) bool {
+	within := func(t time.Time) bool { return t.After(from) && !t.After(to) }
+	return slices.ContainsFunc(s.Members, func(m gossip.View) bool { return within(m.From) || within(m.Until) })
 }
 
 // note remembers that a member came or went.
@@ -88,7 +96,7 @@ func (c *chronicle) note(m *gossip.View, now time.Time) {
 		return
 	}
 	if jobs > 0 {
-		what += fmt.Sprintf(": %d jobs move", jobs)
+		what += ": " + counted(jobs, "job") + " move"
 	}
 	c.moves = append([]api.Move{{At: now.UTC(), What: what, Jobs: jobs}}, c.moves[:min(len(c.moves), maxMoves-1)]...)
 }
@@ -228,7 +236,7 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 	}
 	if n := len(m.Lacks) + len(m.Extra); n > 0 && m.State == gossip.Alive {
 		all = append(all, api.Problem{
-			What: fmt.Sprintf("%s and this host differ in %d ring jobs", m.Name, n), Why: "members take over only what they hold in the same words",
+			What: fmt.Sprintf("%s and this host differ in %s", m.Name, counted(n, "ring job")), Why: "members take over only what they hold in the same words",
 			Fix: "cronring ring diff " + m.Name,
 		})
 	}
@@ -236,4 +244,12 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 		all = append(all, api.Problem{What: "cannot compare ring jobs with " + m.Name, Why: m.Trouble})
 	}
 	return all
+}
+
+// counted is a number of things in words.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -58,6 +58,10 @@ type call struct {
 // had just ended.
 var errHungUp = errors.New("the connection has ended")
 
+// errUnsent is that of a request that was not sent whole, so that the peer cannot
+// have done anything of it: the connection that it was to go over was a dead one.
+var errUnsent = errors.New("cannot send the request")
+
 // Ask sends a request to a peer and returns its answer. It waits no longer than
 // ctx says, nor than a minute. Requests to one peer share a connection, which
 // is made when it is needed; a peer that does not answer holds up nobody who
@@ -115,13 +119,13 @@ func (l *Link) askOn(ctx context.Context, ln *line, verb string, body []byte) ([
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for {
+	for tried := false; ; tried = true {
 		c, err := l.connected(ctx, ln)
 		if err != nil {
 			return nil, err
 		}
 		answer, err := c.ask(ctx, l, verb, body)
-		if !errors.Is(err, errHungUp) {
+		if !errors.Is(err, errHungUp) && (tried || !errors.Is(err, errUnsent)) {
 			return answer, err
 		}
 		select {
@@ -222,6 +226,9 @@ func (c *call) ask(ctx context.Context, l *Link, verb string, body []byte) ([]by
 	deadline, _ := ctx.Deadline()
 	f := frame{Kind: frameAsk, ID: id, Wait: max(time.Until(deadline), time.Millisecond), Verb: verb, Body: body}
 	if err := c.wire.write(ctx, f); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", errUnsent, err)
+		}
 		return nil, err
 	}
 	select {

@@ -168,7 +168,7 @@ var memberColumns = []struct {
 		if m.ID == s.answer.Self || !m.State.Up() {
 			return "-"
 		}
-		return fmt.Sprintf("%+.1f ms", float64(m.Clock)/float64(time.Millisecond))
+		return fmt.Sprintf("%+.1f ms", float64(m.Clock.Round(100*time.Microsecond))/float64(time.Millisecond))
 	}},
 	{"JOBS", 10, func(_ *Ring, m *api.Member, _ *World) string {
 		if m.Lacks > 0 {

@@ -1,0 +1,117 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/gossip"
+)
+
+func TestChronicleTellsOfHandovers(t *testing.T) {
+	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	var c chronicle
+	c.shares = map[string]int{"a": 44}
+	member := func(state gossip.State, until time.Time) *gossip.View {
+		return &gossip.View{ID: "a", Name: "db-02", State: state, Until: until}
+	}
+	for _, step := range []struct {
+		m    *gossip.View
+		want string // "": nothing new
+	}{
+		{member(gossip.Alive, time.Time{}), ""},
+		{member(gossip.Alive, time.Time{}), ""},
+		{member(gossip.Alive, now), "db-02 gives its jobs away (planned): 44 jobs move"},
+		{member(gossip.Alive, now), ""},
+		{member(gossip.Alive, time.Time{}), "db-02 takes part again"},
+		{member(gossip.Gone, time.Time{}), "db-02 is gone: 44 jobs move"},
+		{member(gossip.Alive, time.Time{}), "db-02 came back"},
+		{member(gossip.Left, time.Time{}), "db-02 left (planned): 44 jobs move"},
+	} {
+		before := len(c.moves)
+		c.note(step.m, now)
+		switch {
+		case step.want == "" && len(c.moves) != before:
+			t.Errorf("%+v: got %q, want nothing new", step.m, c.moves[0].What)
+		case step.want != "" && (len(c.moves) != before+1 || c.moves[0].What != step.want):
+			t.Errorf("%+v: got %+v, want %q first", step.m, c.moves, step.want)
+		}
+	}
+	for range 2 * maxMoves {
+		c.note(member(gossip.Gone, time.Time{}), now)
+		c.note(member(gossip.Alive, time.Time{}), now)
+	}
+	if len(c.moves) != maxMoves {
+		t.Errorf("%d moves are kept, want %d", len(c.moves), maxMoves)
+	}
+}
+
+func TestSharesTurnWhenAMemberIsDue(t *testing.T) {
+	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
+	for name, c := range map[string]struct {
+		m    gossip.View
+		want bool
+	}{
+		"long there": {gossip.View{From: at(-60)}, false},
+		"comes now":  {gossip.View{From: at(1)}, true},
+		"comes soon": {gossip.View{From: at(3)}, false},
+		"goes now":   {gossip.View{From: at(-60), Until: at(2)}, true},
+		"goes soon":  {gossip.View{From: at(-60), Until: at(3)}, false},
+	} {
+		if got := turned(&gossip.Snapshot{Members: []gossip.View{c.m}}, now, at(2)); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestSafeLoss(t *testing.T) {
+	up := func(n int) (members []api.Member) {
+		for range n {
+			members = append(members, api.Member{State: api.MemberUp})
+		}
+		return append(members, api.Member{State: api.MemberDown}, api.Member{State: api.MemberDraining})
+	}
+	voters := func(up ...bool) (all []api.Voter) {
+		for _, u := range up {
+			all = append(all, api.Voter{Up: u})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		r    api.Ring
+		want int
+	}{
+		"alone":               {api.Ring{Members: up(1)}, 0},
+		"three":               {api.Ring{Members: up(3)}, 2},
+		"nobody":              {api.Ring{}, 0},
+		"three of three vote": {api.Ring{Members: up(5), Quorum: 2, Voters: voters(true, true, true)}, 1},
+		"two of three vote":   {api.Ring{Members: up(5), Quorum: 2, Voters: voters(true, false, true)}, 0},
+		"five of five vote":   {api.Ring{Members: up(5), Quorum: 3, Voters: voters(true, true, true, true, true)}, 2},
+	} {
+		if got := safeLoss(&c.r); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestMemberProblems(t *testing.T) {
+	for want, m := range map[string]gossip.View{
+		"does not answer since":               {State: gossip.Gone},
+		"is 1.25s ahead":                      {State: gossip.Alive, Skewed: true, Offset: 1250 * time.Millisecond},
+		"is 7s behind":                        {State: gossip.Alive, Skewed: true, Offset: -7 * time.Second},
+		"differ in 1 ring job":                {State: gossip.Alive, Lacks: []uint64{1}},
+		"cannot compare ring jobs with db-02": {State: gossip.Alive, Trouble: "refused"},
+		"":                                    {State: gossip.Left, Lacks: []uint64{1}},
+	} {
+		m.ID, m.Name = "b", "db-02"
+		got := memberProblems(&m, "a")
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].What, want)) {
+			t.Errorf("%+v: got %+v, want %q", m, got, want)
+		}
+		if others := memberProblems(&m, "b"); len(others) > 0 {
+			t.Errorf("of itself: got %+v", others)
+		}
+	}
+}
