@@ -3,6 +3,7 @@ package gossip
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -163,10 +164,27 @@ func (r *Ring) answerClaim(ctx context.Context, from string, body []byte) ([]byt
 func (r *Ring) progress(all []engine.Progress) {
 	now := r.o.Now()
 	for _, p := range all {
-		m, news := r.register.Progress(toRegister(p.Occurrence), register.Phase(p.Phase), int64(p.Run), p.Verdict == job.VerdictLost, now)
+		m, news := r.register.Progress(toRegister(p.Occurrence), stepOf(p), now)
 		r.announce(m)
 		r.report(news)
 	}
+}
+
+// stepOf is what the register is to know of an engine's word. A run that waits is
+// an attempt that has not begun.
+func stepOf(p engine.Progress) register.Step {
+	s := register.Step{
+		Phase: register.Phase(p.Phase), Vanished: p.Phase > engine.Taken && (p.Verdict == job.VerdictLost || p.Verdict == job.VerdictLeft),
+	}
+	attempt := p.Attempt
+	if p.Phase == engine.Taken {
+		attempt--
+	} else {
+		s.Run = int64(p.Run)
+	}
+	s.Attempt = uint16(min(max(attempt, 0), math.MaxUint16))
+	s.Lost = uint8(min(max(p.Lost, 0), int(s.Attempt), math.MaxUint8))
+	return s
 }
 
 // announce has the others hear of a mark of this member's.
@@ -235,7 +253,7 @@ func (r *Ring) report(n register.News) {
 		r.emit(others)
 	}
 	for _, m := range n.Deprived {
-		r.emit(engine.Claimed{Occurrence: toEngine(m.Occurrence), Grant: engine.Refused, By: m.Member})
+		r.emit(engine.Deprived{Occurrences: []engine.Occurrence{toEngine(m.Occurrence)}, By: m.Member})
 	}
 	for _, m := range n.Doubled {
 		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Member: m.Member, Run: job.RunID(m.Run)})
@@ -251,7 +269,9 @@ func (r *Ring) orphaned(marks []register.Mark) {
 		if by[m.Member] == nil {
 			order = append(order, m.Member)
 		}
-		by[m.Member] = append(by[m.Member], engine.Orphan{Occurrence: toEngine(m.Occurrence), Phase: engine.Phase(m.Phase)})
+		by[m.Member] = append(by[m.Member], engine.Orphan{
+			Occurrence: toEngine(m.Occurrence), Phase: engine.Phase(m.Phase), Attempt: int(m.Attempt), Lost: int(m.Lost),
+		})
 	}
 	for _, id := range order {
 		r.emit(engine.Orphaned{Member: id, Orphans: by[id]})

@@ -207,6 +207,79 @@ func TestMarksOfRestartedMember(t *testing.T) {
 	})
 }
 
+// TestMarksOfWhoWasAway: a member that was away for a moment still has what it took.
+func TestMarksOfWhoWasAway(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		h := w.hosts[2]
+		taken, begun := occurrence(7), occurrence(8)
+		for _, o := range []engine.Occurrence{taken, begun} {
+			h.Claim(engine.Claim{Occurrence: o})
+			w.granted(h, o, engine.Granted)
+		}
+		h.Progress(engine.Progress{Occurrence: begun, Phase: engine.Begun, Attempt: 1, Run: 5})
+		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(begun) })
+		for _, o := range []engine.Occurrence{taken, begun} {
+			h.mu.Lock()
+			h.events = nil
+			h.mu.Unlock()
+			h.Claim(engine.Claim{Occurrence: o, Late: true, Again: true})
+			w.granted(h, o, engine.Granted)
+		}
+	})
+}
+
+// TestMarksCountAttempts: who takes over a run that was lost hears how often it was
+// tried.
+func TestMarksCountAttempts(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		h, o := w.hosts[2], occurrence(7)
+		h.Claim(engine.Claim{Occurrence: o})
+		w.granted(h, o, engine.Granted)
+		h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Attempt: 1, Run: 5})
+		h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Attempt: 3, Lost: 1, Run: 9})
+		time.Sleep(time.Second) // until all of it is told
+		h.stop()
+		want := engine.Orphan{Occurrence: engine.Occurrence{Key: 7, Due: o.Due.UTC()}, Phase: engine.Begun, Attempt: 3, Lost: 1}
+		w.await(time.Minute, "others hear that the third attempt was lost", func() bool {
+			return w.hosts[0].heard(func(e engine.Event) bool {
+				orphaned, ok := e.(engine.Orphaned)
+				return ok && slices.ContainsFunc(orphaned.Orphans, func(x engine.Orphan) bool {
+					return x.Due.Equal(want.Due) && x.Key == want.Key && x.Phase == want.Phase && x.Attempt == want.Attempt && x.Lost == want.Lost
+				})
+			})
+		})
+	})
+}
+
+// TestMarksDeprive the one of two that did not see each other and that has not
+// begun.
+func TestMarksDeprive(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(5)
+		sides := [][]*host{w.hosts[:2], w.hosts[2:]}
+		w.cut(sides...)
+		w.agree(3*time.Minute, sides[0])
+		w.agree(3*time.Minute, sides[1])
+		o := occurrence(7)
+		waits, runs := w.hosts[0], w.hosts[3]
+		for _, h := range []*host{waits, runs} {
+			h.Claim(engine.Claim{Occurrence: o})
+			w.granted(h, o, engine.Granted)
+		}
+		runs.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Attempt: 1, Run: 12})
+		w.heal()
+		w.agree(3*time.Minute, w.hosts)
+		w.await(5*time.Second, "the one that waits hears that it must not run", func() bool {
+			return waits.heard(func(e engine.Event) bool {
+				d, ok := e.(engine.Deprived)
+				return ok && d.By == runs.id && len(d.Occurrences) == 1 && d.Occurrences[0].Key == 7
+			})
+		})
+	})
+}
+
 // cut parts hosts into groups, for gossip and link.
 func (w *world) cut(groups ...[]*host) {
 	group := make(map[string]int)

@@ -334,7 +334,7 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	}
 	if b := j.bid; b != nil {
 		r.Token = b.token
-		if b.orphan.Phase == Begun {
+		if b.orphan.began() {
 			r.Attempt, r.Lost = max(b.orphan.Attempt, 1)+1, b.orphan.Lost+1
 		}
 	}

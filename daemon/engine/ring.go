@@ -92,9 +92,12 @@ type Orphaned struct {
 type Orphan struct {
 	Occurrence
 	Phase   Phase
-	Attempt int // the newest that is known to have begun
+	Attempt int // the newest that is known to have begun, with whoever had it; 0: none
 	Lost    int // of them, those that if-lost=rerun started as the one before was lost
 }
+
+// began tells whether something ran of it that was lost.
+func (o *Orphan) began() bool { return o.Phase == Begun || o.Attempt > 0 }
 
 // Claimed says what became of a Claim.
 type Claimed struct {

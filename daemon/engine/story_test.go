@@ -48,7 +48,7 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	claim JOB T granted[=TOKEN] | refused=MEMBER | unknown
 //	                            what becomes of a claim
 //	took JOB T                  another member took an occurrence
-//	gone MEMBER JOB T taken|begun
+//	gone MEMBER JOB T taken|begun [ATTEMPT LOST]
 //	                            a member is gone that took one
 //	deprived, doubled JOB T MEMBER
 //	                            a member took one too, or ran it too
@@ -360,7 +360,11 @@ func (s *story) ringEvent(words []string) {
 	if words[0] == "gone" {
 		o := Occurrence{hash(words[2]), s.time(words[3])}
 		phase := map[string]Phase{"taken": Taken, "begun": Begun}[words[4]]
-		s.w.step(Orphaned{words[1], []Orphan{{Occurrence: o, Phase: phase, Attempt: int(phase - Taken)}}})
+		orphan := Orphan{Occurrence: o, Phase: phase, Attempt: int(phase - Taken)}
+		if len(words) > 5 {
+			orphan.Attempt, orphan.Lost = int(s.run(words[5])), int(s.run(words[6]))
+		}
+		s.w.step(Orphaned{words[1], []Orphan{orphan}})
 		return
 	}
 	o := Occurrence{hash(words[1]), s.time(words[2])}

@@ -383,7 +383,7 @@ func (e *Engine) decideShared(j *firing, b *bid) *run {
 		e.skip(j, due, due, 1, reason, detail)
 		return nil
 	}
-	if b.orphan.Phase == Begun {
+	if b.orphan.began() {
 		return e.admit(j, due, job.TriggerRetry, job.Rerun)
 	}
 	p := catchup(j.options, crontab.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
@@ -602,10 +602,14 @@ func (e *Engine) progress(r *run, p Phase) {
 	if e.ring == nil || !r.isShared() {
 		return
 	}
-	e.emit(Progress{
+	word := Progress{
 		Occurrence: Occurrence{hash(string(r.Job)), r.Due}, Phase: p,
 		Run: r.ID, Attempt: r.Attempt, Lost: r.Lost, Verdict: r.Verdict,
-	})
+	}
+	if r.State == job.RunDropped {
+		word.Run = 0
+	}
+	e.emit(word)
 }
 
 // begin notes that a run has a process.

@@ -33,8 +33,19 @@ type Mark struct {
 	Member     string
 	Generation uint8 // how often it was taken before, by members that were gone
 	Phase      Phase
-	Lost       bool  // Over without having ended: its process vanished
-	Run        int64 // of that member's runs; 0: none yet, or it was skipped
+	Vanished   bool   // the process of the newest attempt did: it ended in no other way
+	Attempt    uint16 // the newest that began, also with members before; 0: none
+	Lost       uint8  // of the attempts, those that were made as the one before vanished
+	Run        int64  // of that member's runs; 0: none yet, or it was skipped
+}
+
+// Step is how far a member is with an occurrence that it took.
+type Step struct {
+	Phase    Phase
+	Vanished bool
+	Attempt  uint16
+	Lost     uint8
+	Run      int64 // 0: none began
 }
 
 // Grant is what became of a claim.
@@ -141,9 +152,11 @@ type entry struct {
 type state struct {
 	member     name
 	run        int64
+	attempt    uint16
 	generation uint8
 	phase      Phase // 0: nobody took it
-	lost       bool
+	lost       uint8
+	vanished   bool
 	orphan     bool // its member was gone since it said so
 }
 
@@ -180,7 +193,10 @@ func (e *entry) yield() {
 }
 
 func mark(o Occurrence, s *state) Mark {
-	return Mark{Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase, Lost: s.lost, Run: s.run}
+	return Mark{
+		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
+		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run,
+	}
 }
 
 // claim is one that was asked for.
@@ -243,7 +259,10 @@ func (r *Register) forgotten(o Occurrence) bool {
 
 func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 	e := r.entry(o, now)
-	e.mine = state{member: r.self, generation: generation, phase: Taken}
+	if e.mine.phase == 0 || e.mine.generation != generation {
+		before := e.holder()
+		e.mine = state{member: r.self, generation: generation, phase: Taken, attempt: before.attempt, lost: before.lost}
+	}
 	e.asked, e.lostTo = nobody, nobody
 	r.advance(o, now)
 	return Outcome{Grant: Granted, Mark: mark(o, &e.mine)}
@@ -251,22 +270,23 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 
 // Ask begins a late claim: Undecided, the question goes to each of peers, which
 // are the other live members, and what becomes of it to Hear. again claims what a
-// member took that is gone. What this member took itself and has not begun is
-// asked for too: it may have been gone for a while, and others may have taken it.
+// member took that is gone, or the next attempt at what this member took. What it
+// took itself and has not begun is asked for in any case: it may have been gone for
+// a while, and others may have taken it.
 func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Outcome) {
 	q := Question{Occurrence: o}
-	if again {
+	if own := r.unfinished(o); own != nil && (again || own.phase == Taken) {
+		q.Mine, q.Generation = true, own.generation
+		if q.Generation > 0 {
+			q.Phase = Taken
+		}
+	} else if again {
 		out := Outcome{}
 		if q, out = r.again(o, peers); out.Grant != Undecided {
 			return q, out
 		}
 	} else if out := r.own(o); out.Grant == Refused {
 		return q, out
-	} else if out.Grant == Granted {
-		q.Mine, q.Generation = true, out.Mark.Generation
-		if q.Generation > 0 {
-			q.Phase = Taken
-		}
 	}
 	if len(peers) == 0 {
 		return q, r.take(o, q.Generation, now)
@@ -279,6 +299,15 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 	}
 	r.claims[o] = c
 	return q, Outcome{}
+}
+
+// unfinished is what this member took, holds and has not ended, or nil.
+func (r *Register) unfinished(o Occurrence) *state {
+	e := r.entries[o]
+	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.holder() != &e.mine {
+		return nil
+	}
+	return &e.mine
 }
 
 // again is what this member knows by itself of a claim of what a member took
@@ -349,6 +378,8 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 	switch {
 	case s.phase == 0, s.phase == Taken && s.member == asker: // who asks for its own was started anew
 		return false
+	case q.Mine && s.phase == Begun && s.member == asker: // it is about the next attempt
+		return false
 	case s.generation < q.Generation:
 		return s.member == r.self || s.phase > q.Phase
 	case s.generation == q.Generation && q.Mine:
@@ -400,18 +431,27 @@ func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) 
 	return Outcome{Grant: Refused, By: to.Value()}
 }
 
-// Progress notes how far an occurrence is that this member took, and returns
-// what the others are to be told. It is also how a member that starts tells of
-// its runs of the last day, so that doubles are found.
-func (r *Register) Progress(o Occurrence, phase Phase, run int64, lost bool, now time.Time) (Mark, News) {
+// Progress notes how far this member is with an occurrence that it took, and
+// returns what the others are to be told. It is also how a member that starts tells
+// of its runs of the last day, so that doubles are found, and how one tells of what
+// it was granted by who knows better than all members: that it is Taken again.
+func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	e := r.entry(o, now)
-	if phase > e.mine.phase {
-		e.mine.member, e.mine.phase, e.mine.run, e.mine.lost = r.self, phase, run, lost
+	if e.mine.phase == 0 && e.theirs.phase > 0 && s.Phase == Taken {
+		r.take(o, next(e.theirs.generation), now)
+	}
+	mine := &e.mine
+	if s.Phase > mine.phase || s.Phase == Begun && mine.phase == Begun && s.Attempt > mine.attempt {
+		mine.member, mine.phase, mine.vanished = r.self, s.Phase, s.Vanished
+		mine.attempt, mine.lost = max(mine.attempt, s.Attempt), max(mine.lost, s.Lost)
+		if s.Run != 0 {
+			mine.run = s.Run
+		}
 	}
 	r.advance(o, now)
 	var news News
 	r.double(o, e, &e.theirs, &news)
-	return mark(o, &e.mine), news
+	return mark(o, mine), news
 }
 
 // Learn takes marks from others. What they say of this member it knows better.
@@ -425,7 +465,10 @@ func (r *Register) Learn(marks []Mark, now time.Time) News {
 
 func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	o := m.Occurrence
-	s := state{member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase, lost: m.Lost}
+	s := state{
+		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
+		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost,
+	}
 	if s.member == r.self || s.phase == 0 || r.tooFar(o.Due, now) {
 		return
 	}
@@ -465,7 +508,8 @@ func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
 		return s.beats(known)
 	}
-	return s.generation > known.generation || s.generation == known.generation && s.phase > known.phase
+	return cmp.Or(
+		cmp.Compare(s.generation, known.generation), cmp.Compare(s.phase, known.phase), cmp.Compare(s.attempt, known.attempt)) > 0
 }
 
 // double notes that a run of another member doubles ours, once for each member.
@@ -474,8 +518,8 @@ func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
 		return
 	}
 	// What was lost with one member and taken again by the other ran as it should.
-	if e.mine.generation < other.generation && e.mine.lost ||
-		e.mine.generation > other.generation && (other.phase < Over || other.lost) {
+	if e.mine.generation < other.generation && e.mine.vanished ||
+		e.mine.generation > other.generation && (other.phase < Over || other.vanished) {
 		return
 	}
 	if r.entries[o] == e {
@@ -518,7 +562,10 @@ func (r *Register) orphan(o Occurrence, e *entry, lost name) (Mark, bool) {
 	case held.phase > 0 && held.member == lost:
 		return mark(o, held), true
 	case (e.asked == lost || e.lostTo == lost) && (held.phase == 0 || r.gone[held.member]):
-		return Mark{Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, Taken)}, true
+		return Mark{
+			Occurrence: o, Member: lost.Value(), Generation: e.askedIn, Phase: max(held.phase, Taken),
+			Attempt: held.attempt, Lost: held.lost,
+		}, true
 	}
 	return Mark{}, false
 }

@@ -25,7 +25,7 @@ func TestTakeIsIdempotentUntilItBegins(t *testing.T) {
 	mine := Mark{Occurrence: o, Member: "a", Phase: Taken}
 	want(t, "first take", r.Take(o, noon), Outcome{Grant: Granted, Mark: mine})
 	want(t, "second take", r.Take(o, noon), Outcome{Grant: Granted, Mark: mine})
-	r.Progress(o, Begun, 7, false, noon)
+	r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
 	want(t, "take of what began", r.Take(o, noon), Outcome{Grant: Refused, By: "a"})
 }
 
@@ -169,11 +169,11 @@ func TestLostAndTakenAgainIsNoDouble(t *testing.T) {
 	o := due(1, 0)
 	for _, lost := range []bool{true, false} {
 		x, a := New("x", DefaultLimits), New("a", DefaultLimits)
-		was, _ := x.Progress(o, Over, 1, lost, noon)
+		was, _ := x.Progress(o, Step{Phase: Over, Vanished: lost, Attempt: 1, Run: 1}, noon)
 		a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Run: 1}}, noon)
 		a.Lose("x")
 		a.Ask(o, true, nil, noon)
-		rerun, news := a.Progress(o, Begun, 2, false, noon)
+		rerun, news := a.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 2}, noon)
 		want(t, "news of the rerun", news, News{})
 		doubled := func(m Mark) (news News) {
 			if !lost {
@@ -263,8 +263,8 @@ func BenchmarkTakeAndEnd(b *testing.B) {
 		now := noon.Add(time.Duration(i) * time.Millisecond)
 		o := Occurrence{uint64(i % 2000), now.UnixNano()}
 		r.Take(o, now)
-		r.Progress(o, Begun, int64(i), false, now)
-		r.Progress(o, Over, int64(i), false, now)
+		r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: int64(i)}, now)
+		r.Progress(o, Step{Phase: Over, Attempt: 1, Run: int64(i)}, now)
 	}
 }
 
@@ -292,4 +292,60 @@ func BenchmarkFull(b *testing.B) {
 		r.Lose("b")
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(DefaultLimits.Marks), "B/mark")
+}
+
+// TestAgainAsksForOwn: who was gone for a while, or started anew, asks whether it
+// still has what it took, also if an attempt at it began already.
+func TestAgainAsksForOwn(t *testing.T) {
+	for _, phase := range []Phase{Taken, Begun} {
+		a, b, o := New("a", DefaultLimits), New("b", DefaultLimits), due(1, 0)
+		out := a.Take(o, noon)
+		b.Learn([]Mark{out.Mark}, noon)
+		if phase == Begun {
+			m, _ := a.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
+			b.Learn([]Mark{m}, noon)
+		}
+		q, out := a.Ask(o, true, []string{"b"}, noon)
+		want(t, "outcome before an answer", out, Outcome{})
+		want(t, "question", q, Question{Occurrence: o, Serial: 1, Mine: true})
+		want(t, "answer", b.Answer("a", q, noon), Answer{Occurrence: o, Serial: 1, Reply: Free})
+		out, _ = a.Hear("b", Answer{Occurrence: o, Serial: 1, Reply: Free}, noon)
+		if out.Grant != Granted || out.Mark.Phase != phase {
+			t.Errorf("phase %d: %+v, want it granted as it was", phase, out)
+		}
+
+		b.Lose("a")
+		b.Ask(o, true, nil, noon)
+		q, _ = a.Ask(o, true, []string{"b"}, noon)
+		out, _ = a.Hear("b", b.Answer("a", q, noon), noon)
+		want(t, "outcome after b took it again", out, Outcome{Grant: Refused, By: "b"})
+	}
+}
+
+// TestAttemptsAreCounted over the members that had an occurrence.
+func TestAttemptsAreCounted(t *testing.T) {
+	o := due(1, 0)
+	x, a := New("x", DefaultLimits), New("a", DefaultLimits)
+	x.Take(o, noon)
+	x.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
+	first, _ := x.Progress(o, Step{Phase: Begun, Attempt: 2, Lost: 1, Run: 8}, noon)
+	want(t, "mark of the second attempt", first, Mark{Occurrence: o, Member: "x", Phase: Begun, Attempt: 2, Lost: 1, Run: 8})
+	a.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 7}}, noon)
+	a.Learn([]Mark{first}, noon)
+	want(t, "orphans of x", a.Lose("x"), []Mark{first})
+	_, out := a.Ask(o, true, nil, noon)
+	want(t, "mark of who takes it again", out.Mark, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 2, Lost: 1})
+	old, _ := x.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
+	want(t, "a word of the first attempt", old, first)
+}
+
+// TestTakenByWhoKnowsBetter is the next generation, so that the run of the member
+// that is gone is not doubled by it.
+func TestTakenByWhoKnowsBetter(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 7}}, noon)
+	m, _ := r.Progress(o, Step{Phase: Taken}, noon)
+	want(t, "mark", m, Mark{Occurrence: o, Member: "a", Generation: 1, Phase: Taken, Attempt: 1})
+	_, news := r.Progress(o, Step{Phase: Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
+	want(t, "news", news, News{})
 }

@@ -206,14 +206,14 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 		}
 		n.begun[o] = true
 		w.note("%s begins", n.id)
-		m, news := n.Progress(o, Begun, int64(100+i), false, w.clock(i))
+		m, news := n.Progress(o, Step{Phase: Begun, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
 		w.news(i, news)
 		w.tell(i, m)
 		w.in(w.ms(2000), func() {
 			if n.crashed || n.life != life {
 				return
 			}
-			m, news := n.Progress(o, Over, int64(100+i), false, w.clock(i))
+			m, news := n.Progress(o, Step{Phase: Over, Attempt: 1, Run: int64(100 + i)}, w.clock(i))
 			w.news(i, news)
 			w.tell(i, m)
 		})
@@ -403,7 +403,7 @@ func (w *world) restart(j int, o Occurrence) {
 	w.note("%s starts anew, begun: %v", n.id, n.begun[o])
 	if n.begun[o] {
 		n.lost = true
-		n.Progress(o, Over, int64(100+j), true, w.clock(j))
+		n.Progress(o, Step{Phase: Over, Vanished: true, Attempt: 1, Run: int64(100 + j)}, w.clock(j))
 	} else {
 		w.in(w.ms(1500), func() { w.ask(j, o, false) })
 	}

@@ -9,11 +9,11 @@ import (
 // The wire forms: a byte that says what follows, and items until the end. All
 // numbers are big-endian. A member's ID is written where it stands first, and is a
 // number from then on. There is one form of each message: what a decoder
-// accepts, an encoder wrote.
+// accepts, an encoder wrote. The high digit is the version of a form.
 const (
-	kindMarks     = 0x11
+	kindMarks     = 0x21
 	kindQuestions = 0x12
-	kindAnswers   = 0x13
+	kindAnswers   = 0x23
 	kindNewest    = 0x14
 )
 
@@ -134,8 +134,8 @@ func appendOccurrence(b []byte, o Occurrence) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, o.Key), uint64(o.Due))
 }
 
-// lostBit marks a phase as Lost.
-const lostBit = 1 << 7
+// vanishedBit marks the phase of a mark as Vanished.
+const vanishedBit = 1 << 7
 
 // mineBit marks the phase of a question as Mine.
 const mineBit = 1 << 7
@@ -166,10 +166,11 @@ func (n *names) appendState(b []byte, m *Mark) []byte {
 		b = append(append(b, byte(len(m.Member))), m.Member...)
 	}
 	phase := byte(m.Phase)
-	if m.Lost {
-		phase |= lostBit
+	if m.Vanished {
+		phase |= vanishedBit
 	}
-	return binary.BigEndian.AppendUint64(append(b, m.Generation, phase), uint64(m.Run))
+	b = binary.BigEndian.AppendUint16(append(b, m.Generation, phase), m.Attempt)
+	return binary.BigEndian.AppendUint64(append(b, m.Lost), uint64(m.Run))
 }
 
 var errMessage = errors.New("read message of the ring: it is malformed")
@@ -236,7 +237,10 @@ func (d *decoder) state(m *Mark) {
 	}
 	m.Generation = d.byte()
 	phase := d.byte()
-	m.Phase, m.Lost = Phase(phase&^lostBit), phase&lostBit != 0
+	m.Phase, m.Vanished = Phase(phase&^vanishedBit), phase&vanishedBit != 0
+	m.Attempt = binary.BigEndian.Uint16(d.take(2))
+	m.Lost = d.byte()
 	m.Run = d.number()
-	d.check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Lost || m.Phase == Over))
+	d.check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Vanished || m.Phase > Taken))
+	d.check(uint16(m.Lost) <= m.Attempt)
 }

@@ -9,8 +9,8 @@ import (
 
 var sampleMarks = []Mark{
 	{Occurrence: Occurrence{1, 2}, Member: "a", Phase: Taken},
-	{Occurrence: Occurrence{math.MaxUint64, math.MaxInt64}, Member: "node-2.x_Y", Generation: 3, Phase: Over, Lost: true, Run: 9},
-	{Occurrence: Occurrence{3, 4}, Member: "a", Phase: Begun, Run: math.MaxInt64},
+	{Occurrence: Occurrence{math.MaxUint64, math.MaxInt64}, Member: "node-2.x_Y", Generation: 3, Phase: Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
+	{Occurrence: Occurrence{3, 4}, Member: "a", Phase: Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
 }
 
 func TestWireRoundTrips(t *testing.T) {
@@ -91,7 +91,8 @@ func TestDecodersRefuse(t *testing.T) {
 		"a generation beyond the last": change(state+4, lastGeneration+1),
 		"no phase":                     change(state+5, 0),
 		"a phase beyond the last":      change(state+5, 4),
-		"lost before it is over":       change(state+5, lostBit|byte(Begun)),
+		"vanished before it began":     change(state+5, vanishedBit|byte(Taken)),
+		"more lost than began":         change(state+8, 1),
 		"a part":                       good[:len(good)-1],
 		"more":                         append(bytes.Clone(good), 0),
 		"an ID that is too long": func() []byte {
