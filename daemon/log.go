@@ -12,10 +12,14 @@ import (
 // openVoice opens what the daemon says things to, and a log that goes the same
 // way. Where that is standard output, the log goes to standard error instead.
 func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*voice, *slog.Logger, error) {
-	lines := o.Config.Log.CronLines
+	lines, node := o.Config.Log.CronLines, ""
+	if o.Config.Ring.Name != "" {
+		node, _ = os.Hostname() // without a name the entries have none
+	}
 	sink, mode, err := journal.Open(journal.Options{
 		Mode: journal.Mode(cmp.Or(o.Log, o.Config.Log.To)), Host: o.host(),
 		Words:  o.words(),
+		Node:   node,
 		NoCron: lines != nil && !*lines,
 		CMDOUT: func() bool { return !mailReady() },
 		Stdout: o.Stdout, Stderr: o.Stderr, Getenv: os.Getenv, Zone: zone,

@@ -21,6 +21,7 @@
 //	CRONRING_DECISION       run, skip, hold
 //	CRONRING_REASON         why, one word of the closed list
 //	CRONRING_DETAIL         the reason's numbers and names
+//	CRONRING_NODE           in a ring, the member's name
 //	CRONRING_COUNT          how many occurrences are meant, if not one
 //	CRONRING_...            an attribute of the daemon's own log, under its name in capitals
 //

@@ -259,6 +259,26 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// A member of a ring marks whatever it says, so that journals of several hosts can
+// be read as one.
+func TestEachEntryNamesTheNode(t *testing.T) {
+	for node, want := range map[string]string{"": "", "db-01": "db-01"} {
+		s := listen(t, filepath.Join(t.TempDir(), "log"))
+		sink := openScribe(t, Options{Mode: ModeJournal, Journal: s.path, Node: node})
+		run := job.Run{ID: 1, Job: "a"}
+		aside(t, func() {
+			sink.Line(&Line{Job: "a", Run: 1, Stream: job.Stdout, Text: []byte("hi")})
+			sink.Record(&Record{Record: &job.Record{Kind: job.Ended, Job: "a", Run: &run}, Words: "ok"})
+			sink.Log(&Entry{Message: "the end"})
+		})
+		for range 3 {
+			if fields := s.readFields(t); value(fields, "CRONRING_NODE") != want {
+				t.Errorf("of node %q: got %q, want CRONRING_NODE=%q", node, fields, want)
+			}
+		}
+	}
+}
+
 // Whatever runs are called, printed or ended with, there is no field that the
 // daemon did not write.
 func TestNativeForgesNoField(t *testing.T) {

@@ -31,6 +31,7 @@ type Options struct {
 	Mode    Mode // "" is auto
 	Host    bool // the daemon stands in for the host's cron, rather than in the foreground
 	Words   Words
+	Node    string      // the host's name, if it is a member of a ring: it marks each entry
 	NoCron  bool        // cron's own lines are not wanted
 	CMDOUT  func() bool // cronie sends no mail now, so that output is logged; nil: it does
 	Stdout  io.Writer
@@ -74,7 +75,7 @@ func Open(o Options) (Sink, Mode, error) {
 
 func newScribe(o Options, to transport) *scribe {
 	return &scribe{
-		to: to, words: o.Words, cron: !o.NoCron, fallback: o.Stderr, cmdout: o.CMDOUT, pid: os.Getpid(), now: time.Now,
+		to: to, words: o.Words, cron: !o.NoCron, fallback: o.Stderr, cmdout: o.CMDOUT, pid: os.Getpid(), node: o.Node, now: time.Now,
 		patience: patience,
 	}
 }

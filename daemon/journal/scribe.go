@@ -49,6 +49,7 @@ type scribe struct {
 	fallback io.Writer   // hears once that the log takes nothing
 	cmdout   func() bool // cronie's CMDOUT lines are wanted now
 	pid      int
+	node     string // what the host is in a ring; "": it is in none
 	now      func() time.Time
 	patience time.Duration
 
@@ -222,6 +223,9 @@ func (s *scribe) Trouble() (int64, error) {
 // write takes a note to the log. A log that took nothing lately is asked now
 // and then only, so that it does not keep us from the rest.
 func (s *scribe) write(n *note) {
+	if s.node != "" {
+		n.fields = append(n.fields, field{"CRONRING_NODE", s.node})
+	}
 	now := s.now()
 	wait := s.patience
 	if s.failing {
