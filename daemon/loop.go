@@ -379,11 +379,11 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	switch {
 	case s == syscall.SIGHUP:
 		return staying // the one after a renewal reads everything anyway
-	case l.leaving == staying && s == syscall.SIGUSR2:
+	case s == syscall.SIGUSR2 && (l.leaving != staying || l.parting != nil):
+		return staying // it is about to end
+	case s == syscall.SIGUSR2:
 		l.manager.Reloading()
 		return l.drain(in, renewal)
-	case s == syscall.SIGUSR2:
-		return staying
 	case l.leaving == staying && l.ring.leaves(l.life):
 		l.parting = s
 		return staying

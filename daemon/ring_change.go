@@ -102,16 +102,30 @@ func (r *ring) drain(ctx context.Context) (api.RingDone, error) {
 // drained is the file that says that this host is to stay without ring jobs.
 func (r *ring) drained() string { return filepath.Join(r.dir, "drained") }
 
-// stayDrained keeps a host without ring jobs that was so when its daemon ended.
+// stayDrained keeps a host without ring jobs that was so when its daemon ended. It
+// may not come into the ring at once, as before its network is up.
 func (r *ring) stayDrained(ctx context.Context) error {
-	if _, err := os.Stat(r.drained()); err != nil {
-		return nil
+	for told := false; ; told = true {
+		if _, err := os.Stat(r.drained()); err != nil {
+			return nil
+		}
+		err := r.members.Drain(ctx)
+		if err == nil {
+			return nil
+		}
+		if !told && ctx.Err() == nil {
+			r.log.Warn("cannot keep ring jobs away yet, as was asked for", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(drainPause):
+		}
 	}
-	if err := r.members.Drain(ctx); err != nil && ctx.Err() == nil {
-		r.log.Error("cannot keep ring jobs away, as was asked for", "error", err)
-	}
-	return nil
 }
+
+// drainPause is less than a member that comes waits before it takes anything.
+const drainPause = time.Second
 
 // verbKeys is the request by which a member gives the others the ring's keys.
 const verbKeys = "keys"

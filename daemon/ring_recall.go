@@ -16,7 +16,8 @@ const (
 	recallMost = 100_000
 )
 
-// recall tells the other members what this host took before its daemon started.
+// recall tells the other members what this host took before its daemon started:
+// first what goes on, of which it knows the attempts.
 func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store) {
 	var shared []job.ID
 	keys := map[job.ID]uint64{}
@@ -29,10 +30,20 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	}
 	now := v.Now().Wall
 	var progress []engine.Progress
-	err := history.Between(ctx, shared, now.Add(-recallTime), now.Add(time.Minute), recallMost, func(run *job.Run) {
+	add := func(run *job.Run) {
 		if p, ok := progressOf(run); ok {
 			p.Key = keys[run.Job]
 			progress = append(progress, p)
+		}
+	}
+	for _, run := range v.Runs() {
+		if keys[run.Job] != 0 {
+			add(&run)
+		}
+	}
+	err := history.Between(ctx, shared, now.Add(-recallTime), now.Add(time.Minute), recallMost, func(run *job.Run) {
+		if !run.State.Live() {
+			add(run)
 		}
 	})
 	if err == nil {
@@ -50,24 +61,35 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	}
 }
 
-// progressOf is how far the occurrence of a run is. A person's run is none of the
-// ring's.
+// progressOf is how far the occurrence of a run is by it. A person's run is none of
+// the ring's, and what another member took is that one's.
 func progressOf(run *job.Run) (p engine.Progress, ok bool) {
 	switch run.Trigger {
 	case job.TriggerClock, job.TriggerCatchup, job.TriggerRetry:
 	default:
 		return p, false
 	}
+	if run.By != "" || run.Backfill != 0 || run.Reason == job.OtherMember {
+		return p, false
+	}
 	p = engine.Progress{
 		Occurrence: engine.Occurrence{Due: run.Due.UTC()}, Run: run.ID, Attempt: run.Attempt, Lost: run.Lost, Verdict: run.Verdict,
 	}
 	switch {
-	case !run.State.Live():
-		p.Phase = engine.Over
-	case run.State == job.RunRunning:
+	case run.State == job.RunQueued || run.State == job.RunWaiting:
+		p.Phase = engine.Taken
+	case run.State.Live():
+		p.Phase = engine.Begun
+	case run.Verdict == job.VerdictRetry: // the next attempt says how far it is
 		p.Phase = engine.Begun
 	default:
-		p.Phase = engine.Taken
+		p.Phase = engine.Over
+	}
+	if run.State == job.RunDropped {
+		p.Run = 0
+	}
+	if run.Outcome.Kind == job.Lost {
+		p.Verdict = job.VerdictLost
 	}
 	return p, true
 }

@@ -30,12 +30,14 @@ type chronicle struct {
 	moves  []api.Move
 }
 
-// watch keeps the chronicle.
+// watch keeps the chronicle, and the others informed of how busy this host is.
 func (r *ring) watch(ctx context.Context, view func() *engine.View) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
-		r.past.look(view(), r.members.Snapshot(), time.Now())
+		v := view()
+		r.members.SetLoad(len(v.Runs()))
+		r.past.look(v, r.members.Snapshot(), time.Now())
 		select {
 		case <-ctx.Done():
 			return

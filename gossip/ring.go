@@ -497,10 +497,13 @@ func (r *Ring) say() {
 func (r *Ring) leave() {
 	r.draining, r.own.leaving = true, true
 	r.retime()
-	list := r.list
+	list, settle := r.list, Settle
+	if len(r.alive()) == 0 {
+		settle = 0 // nobody is to take over
+	}
 	r.help(func(ctx context.Context) func() {
 		select {
-		case <-time.After(Settle):
+		case <-time.After(settle):
 		case <-ctx.Done():
 			return nil
 		}

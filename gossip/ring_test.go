@@ -176,3 +176,18 @@ func TestRingStartedAtOnce(t *testing.T) {
 		t.Logf("all see all after %s", w.agree(15*time.Second, w.hosts))
 	})
 }
+
+// TestLeaveAlone waits for nobody.
+func TestLeaveAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		h := w.host().start()
+		w.await(time.Minute, "it has a ring of its own", func() bool { return h.Snapshot().Joined })
+		began := time.Now()
+		if err := h.Leave(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took >= Settle {
+			t.Errorf("it took %s, want it to be at once", took)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func TestProgressOfRuns(t *testing.T) {
+	due := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	run := func(change func(*job.Run)) *job.Run {
+		r := &job.Run{ID: 7, Due: due, Trigger: job.TriggerClock, State: job.RunEnded, Attempt: 2, Lost: 1, Verdict: job.VerdictOK}
+		change(r)
+		return r
+	}
+	word := func(p engine.Phase, id job.RunID, v job.Verdict) *engine.Progress {
+		return &engine.Progress{Occurrence: engine.Occurrence{Due: due}, Phase: p, Run: id, Attempt: 2, Lost: 1, Verdict: v}
+	}
+	for name, c := range map[string]struct {
+		run  *job.Run
+		want *engine.Progress
+	}{
+		"that ended":             {run(func(*job.Run) {}), word(engine.Over, 7, job.VerdictOK)},
+		"that runs":              {run(func(r *job.Run) { r.State, r.Verdict = job.RunRunning, "" }), word(engine.Begun, 7, "")},
+		"that is about to start": {run(func(r *job.Run) { r.State, r.Verdict = job.RunDecided, "" }), word(engine.Begun, 7, "")},
+		"that is queued":         {run(func(r *job.Run) { r.State, r.Verdict = job.RunQueued, "" }), word(engine.Taken, 7, "")},
+		"that waits to be retried": {run(func(r *job.Run) {
+			r.State, r.Verdict, r.Trigger = job.RunWaiting, "", job.TriggerRetry
+		}), word(engine.Taken, 7, "")},
+		"that another attempt follows": {run(func(r *job.Run) { r.Verdict = job.VerdictRetry }), word(engine.Begun, 7, job.VerdictRetry)},
+		"that was lost and is tried again": {run(func(r *job.Run) {
+			r.Verdict, r.Outcome.Kind = job.VerdictRetry, job.Lost
+		}), word(engine.Begun, 7, job.VerdictLost)},
+		"that was lost": {run(func(r *job.Run) { r.Verdict, r.Outcome.Kind = job.VerdictLeft, job.Lost }), word(engine.Over, 7, job.VerdictLost)},
+		"that was dropped": {run(func(r *job.Run) {
+			r.State, r.Reason, r.Verdict = job.RunDropped, job.PastDeadline, ""
+		}), word(engine.Over, 0, "")},
+		"that another member has": {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.OtherMember }), nil},
+		"that a person asked for": {run(func(r *job.Run) { r.Trigger, r.By = job.TriggerRetry, "ann" }), nil},
+		"of a backfill":           {run(func(r *job.Run) { r.Backfill = 3 }), nil},
+		"of a manual kind":        {run(func(r *job.Run) { r.Trigger = job.TriggerManual }), nil},
+	} {
+		got, ok := progressOf(c.run)
+		if ok != (c.want != nil) || ok && got != *c.want {
+			t.Errorf("run %s: got %+v, %v, want %+v", name, got, ok, c.want)
+		}
+	}
+}
+
+// TestRenewalWhileLeaving: a daemon that was told to stop, and has yet to leave the
+// ring, is not renewed instead.
+func TestRenewalWhileLeaving(t *testing.T) {
+	l, in := &loop{parting: syscall.SIGTERM}, inbox{}
+	if got := l.heed(syscall.SIGUSR2, &in); got != staying || len(in.events) > 0 {
+		t.Errorf("heed(SIGUSR2) = %v with %d events, want it passed over", got, len(in.events))
+	}
+}
