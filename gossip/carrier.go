@@ -18,13 +18,17 @@ const (
 	mostStreams     = 256
 	mostStreamsHost = 16
 	maxPacket       = 64 << 10
+	usualRead       = 256 << 10 // of a stream; those that say more share mostReading
+	mostRead        = 4 << 20   // of a stream: what the most members are told of each other
+	mostReading     = 32 << 20
 	receiveBuffer   = 2 << 20
 )
 
 // carrier is memberlist's way to the network: one port, UDP and TCP. Unlike
 // memberlist's own it copies what it reads, so that a flood of small packets
-// costs small ones, bounds the streams of strangers, and ends all that is under
-// way when it is shut down.
+// costs small ones, bounds the streams of strangers and what is read of them,
+// which memberlist keeps until it can tell whether it has a key, and ends all
+// that is under way when it is shut down.
 type carrier struct {
 	advertise netip.AddrPort
 	udp       *net.UDPConn
@@ -38,6 +42,7 @@ type carrier struct {
 	mu     sync.Mutex
 	conns  map[*stream]bool
 	guests map[netip.Addr]int
+	read   int // of all streams, beyond what is usual
 }
 
 // stream is a connection that the carrier knows of.
@@ -45,7 +50,11 @@ type stream struct {
 	net.Conn
 	carrier *carrier
 	guest   netip.Addr // who made it; invalid: this member did
+	read    int        // bytes; the carrier's mutex guards it
 }
+
+// errTalkative is the error of a stream on which more is said than a member says.
+var errTalkative = errors.New("it says too much")
 
 func newCarrier(bind, advertise string) (_ *carrier, err error) {
 	at, err := net.ResolveTCPAddr("tcp", bind)
@@ -186,11 +195,36 @@ func (c *carrier) keep(conn net.Conn, guest netip.Addr) (net.Conn, error) {
 	return s, nil
 }
 
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if n > 0 && !s.carrier.admit(s, n) {
+		return 0, errTalkative
+	}
+	return n, err
+}
+
+// admit counts what was read of a stream, and says whether it may be.
+func (c *carrier) admit(s *stream, n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.conns[s] {
+		return false
+	}
+	c.read -= s.unusual()
+	s.read += n
+	c.read += s.unusual()
+	return s.read <= mostRead && c.read <= mostReading
+}
+
+// unusual is how much more was read than streams mostly say.
+func (s *stream) unusual() int { return max(s.read-usualRead, 0) }
+
 func (s *stream) Close() error {
 	c := s.carrier
 	c.mu.Lock()
 	if c.conns[s] {
 		delete(c.conns, s)
+		c.read -= s.unusual()
 		if c.guests[s.guest]--; c.guests[s.guest] <= 0 {
 			delete(c.guests, s.guest)
 		}

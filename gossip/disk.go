@@ -102,9 +102,13 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return readWhole(f)
+}
+
+func readWhole(f *os.File) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(b) > maxFile {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+		err = fmt.Errorf("%s is larger than %d bytes", f.Name(), maxFile)
 	}
 	return b, err
 }

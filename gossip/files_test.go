@@ -330,3 +330,69 @@ func TestRingOverSockets(t *testing.T) {
 		<-a.Events()
 	}
 }
+
+// TestCarrierBoundsWhatItReads: memberlist keeps all of a stream, up to 20 MB,
+// until it knows whether who speaks has a key.
+func TestCarrierBoundsWhatItReads(t *testing.T) {
+	t.Parallel()
+	c, err := newCarrier("127.0.0.1:0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Shutdown()
+	guest := netip.MustParseAddr("10.0.0.9")
+	open := func() (s *stream, far net.Conn) {
+		t.Helper()
+		near, far := net.Pipe()
+		t.Cleanup(func() { far.Close() })
+		kept, err := c.keep(near, guest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept.(*stream), far
+	}
+	one, far := open()
+	go far.Write(make([]byte, mostRead+1))
+	if n, err := io.Copy(io.Discard, one); n > mostRead || err != errTalkative {
+		t.Errorf("one stream: read %d bytes, %v, want at most %d", n, err, mostRead)
+	}
+	one.Close()
+	var held []*stream
+	for range mostReading / (mostRead - usualRead) {
+		s, _ := open()
+		if !c.admit(s, mostRead) {
+			t.Fatalf("stream %d of %d bytes is refused", len(held)+1, mostRead)
+		}
+		held = append(held, s)
+	}
+	large, _ := open()
+	if c.admit(large, mostRead) {
+		t.Errorf("%d large streams: one more is read, want it refused", len(held))
+	}
+	large.Close()
+	if usual, _ := open(); !c.admit(usual, usualRead) {
+		t.Error("beside large streams a usual one is refused")
+	}
+	for _, s := range held {
+		s.Close()
+	}
+	if c.read != 0 {
+		t.Errorf("all closed: %d bytes are counted still", c.read)
+	}
+}
+
+func TestReadKeysLooksAtTheDirectory(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "keys")
+	if err := os.WriteFile(path, []byte(base64.StdEncoding.EncodeToString(key(1))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, ok := range map[os.FileMode]bool{0o755: true, 0o777: false, 0o775: false, 0o777 | os.ModeSticky: true} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadKeys(path); (err == nil) != ok {
+			t.Errorf("in a directory of mode %v: got %v, want it read: %v", mode, err, ok)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -16,22 +17,9 @@ const keyLen = 32
 
 // ReadKeys reads a file of keys, base64 with one a line, the first of them the
 // one that is written with. It is root's or this process's own, and nobody
-// else's to read.
+// else's to read, or to put another one in its place.
 func ReadKeys(path string) ([][]byte, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the ring's keys: %w", err)
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.Mode().IsRegular() || !ok:
-		return nil, fmt.Errorf("read the ring's keys: %s is no regular file", path)
-	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
-		return nil, fmt.Errorf("read the ring's keys: %s belongs to user %d", path, stat.Uid)
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("read the ring's keys: %s can be read by others (mode %04o; chmod 600 it)", path, info.Mode().Perm())
-	}
-	b, err := readFile(path)
+	b, err := readSecret(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the ring's keys: %w", err)
 	}
@@ -40,6 +28,40 @@ func ReadKeys(path string) ([][]byte, error) {
 		return nil, fmt.Errorf("read the ring's keys: %s: %w", path, err)
 	}
 	return keys, nil
+}
+
+// readSecret reads a file after it looked at it, and at who could replace it.
+func readSecret(path string) ([]byte, error) {
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	if !own(dir) || dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0 {
+		return nil, fmt.Errorf("%s: others may change its directory", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	case !own(info):
+		return nil, fmt.Errorf("%s belongs to another user", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("%s can be read by others (mode %04o; chmod 600 it)", path, info.Mode().Perm())
+	}
+	return readWhole(f)
+}
+
+// own tells whether a file is root's or this process's own.
+func own(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }
 
 // ParseKeys reads keys as such a file has them.
