@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -22,9 +23,19 @@ type outcome struct {
 
 var errStopped = errors.New("the ledger has stopped here")
 
+// aheadMost is how far from now on a claimed occurrence may be due. Nobody claims
+// what lies in the future, but for a clock that is ahead; and grants for a time that
+// never comes would be the last to be forgotten.
+const aheadMost = time.Hour
+
+var errAhead = errors.New("an occurrence is due in more than an hour by this host's clock")
+
 // propose brings a batch into the log. It is for the leader; on others it
 // fails. An error leaves open what became of the batch.
 func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
+	if b.isAhead(time.Now()) {
+		return nil, errAhead
+	}
 	p := &proposal{b, make(chan outcome, 1)}
 	select {
 	case v.asked <- p:
@@ -39,6 +50,11 @@ func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (c batch) isAhead(now time.Time) bool {
+	latest := now.Add(aheadMost).UnixNano()
+	return slices.ContainsFunc(c.claims, func(one claim) bool { return one.due > latest })
 }
 
 // fold brings proposals into the log until the voter stops: those that come

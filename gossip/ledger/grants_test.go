@@ -193,3 +193,17 @@ func TestChatterIsBounded(t *testing.T) {
 		t.Errorf("after a minute: got %q, want %s", b.String(), want)
 	}
 }
+
+// TestClaimsFarAheadReachNoLog: so many of them would have all real ones
+// forgotten, and refused for ever.
+func TestClaimsFarAheadReachNoLog(t *testing.T) {
+	now := time.Now()
+	for ahead, want := range map[time.Duration]bool{-time.Hour: false, time.Minute: false, 2 * time.Hour: true} {
+		if got := (batch{"a", []claim{at(1, now), at(2, now.Add(ahead))}}).isAhead(now); got != want {
+			t.Errorf("due in %v: got %v, want %v", ahead, got, want)
+		}
+	}
+	if _, err := new(voter).propose(t.Context(), batch{"a", []claim{at(1, now.Add(24*time.Hour))}}); err != errAhead {
+		t.Errorf("claimed for tomorrow: got %v, want %v", err, errAhead)
+	}
+}
