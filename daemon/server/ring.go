@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -173,6 +174,8 @@ func memberOf(r api.Ring, name string) (api.Member, error) {
 const (
 	memberTimeout = 3 * time.Second
 	memberAnswer  = 8 << 20
+	memberWords   = 1000 // of an error
+	membersAsked  = 16   // at a time
 )
 
 // askMember asks another member's daemon, as root: accounts of one name need not
@@ -205,13 +208,20 @@ func askMember[T any](ctx context.Context, c *call, ring Ring, m api.Member, pat
 		if json.Unmarshal(text, &e) != nil || e.What == "" {
 			e = api.Error{Kind: api.Internal, What: "cannot be answered", Why: response.Status}
 		}
-		e.What = m.Name + ": " + e.What
-		return answer, &e
+		if _, ok := httpStatus[e.Kind]; !ok {
+			e.Kind = api.Internal
+		}
+		return answer, &api.Error{Kind: e.Kind, What: m.Name + ": " + brief(e.What), Why: brief(e.Why), Fix: brief(e.Fix)}
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return answer, fmt.Errorf("read answer of %s: %w", m.Name, err)
 	}
 	return answer, nil
+}
+
+// brief bounds what another member says to people.
+func brief(words string) string {
+	return strings.ToValidUTF8(words[:min(len(words), memberWords)], "")
 }
 
 // addNodes adds to a history that of other members: of the one that is named, or
@@ -243,32 +253,39 @@ func (s *Server) addNodes(ctx context.Context, c *call, limit int, answer *api.R
 	}
 	query := c.r.URL.Query()
 	query.Del("node")
-	answers := make([]api.Runs, len(ask))
-	failed := make([]error, len(ask))
-	var asked sync.WaitGroup
-	for i, m := range ask {
-		asked.Go(func() { answers[i], failed[i] = askMember[api.Runs](ctx, c, ring, m, "/v1/runs", query) })
-	}
-	asked.Wait()
-	for i, m := range ask {
-		if err := failed[i]; err != nil {
-			if which != api.AllNodes {
-				return err
+	for some := range slices.Chunk(ask, membersAsked) {
+		answers := make([]api.Runs, len(some))
+		failed := make([]error, len(some))
+		var asked sync.WaitGroup
+		for i, m := range some {
+			asked.Go(func() { answers[i], failed[i] = askMember[api.Runs](ctx, c, ring, m, "/v1/runs", query) })
+		}
+		asked.Wait()
+		for i, m := range some {
+			if err := failed[i]; err != nil {
+				if which != api.AllNodes {
+					return err
+				}
+				answer.Missing = append(answer.Missing, m.Name+": "+err.Error())
+				continue
 			}
-			answer.Missing = append(answer.Missing, m.Name+": "+err.Error())
-			continue
+			addNode(answer, m.Name, &answers[i], limit)
 		}
-		for _, r := range answers[i].Runs {
-			r.Node = m.Name
-			answer.Runs = append(answer.Runs, r)
-		}
-		answer.Skipped = append(answer.Skipped, answers[i].Skipped...)
 	}
-	slices.SortStableFunc(answer.Runs, func(a, b job.Run) int { return b.Decided.Compare(a.Decided) })
-	slices.SortStableFunc(answer.Skipped, func(a, b job.Record) int { return b.Due.Compare(a.Due) })
-	answer.Runs = answer.Runs[:min(limit, len(answer.Runs))]
-	answer.Skipped = answer.Skipped[:min(limit, len(answer.Skipped))]
 	return nil
+}
+
+// addNode adds what a member answered, and keeps no more than was asked for.
+func addNode(all *api.Runs, name string, one *api.Runs, limit int) {
+	for _, r := range one.Runs {
+		r.Node = name
+		all.Runs = append(all.Runs, r)
+	}
+	all.Skipped = append(all.Skipped, one.Skipped...)
+	slices.SortStableFunc(all.Runs, func(a, b job.Run) int { return b.Decided.Compare(a.Decided) })
+	slices.SortStableFunc(all.Skipped, func(a, b job.Record) int { return b.Due.Compare(a.Due) })
+	all.Runs = slices.Clone(all.Runs[:min(limit, len(all.Runs))])
+	all.Skipped = slices.Clone(all.Skipped[:min(limit, len(all.Skipped))])
 }
 
 // memberRoutes is what the daemons of other members may ask.
@@ -284,29 +301,44 @@ var memberRoutes = []struct {
 }
 
 // ServeMembers answers other members on l, the ring's own connections, until ctx
-// ends. They read, and change nothing: whoever has the ring's key is root on a
-// host of the ring.
+// ends, and returns when all handlers have. Members read, and change nothing:
+// whoever has the ring's key is root on a host of the ring.
 func (s *Server) ServeMembers(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var active sync.WaitGroup
+	hs := &http.Server{
+		Handler: http.MaxBytesHandler(s.memberMux(&active), 0), BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	context.AfterFunc(ctx, func() { hs.Close() })
+	err := hs.Serve(l)
+	cancel()
+	hs.Close()
+	active.Wait()
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve members: %w", err)
+	}
+	return nil
+}
+
+// memberMux knows the routes of members, who are answered as root, and of this
+// host alone: who wants to know of others asks them.
+func (s *Server) memberMux(active *sync.WaitGroup) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range memberRoutes {
 		mux.HandleFunc("GET "+r.path, func(w http.ResponseWriter, q *http.Request) {
+			active.Add(1)
+			defer active.Done()
 			q = q.WithContext(context.WithValue(q.Context(), peerKey{}, func() peer { return peer{name: "root", keeper: true} }))
 			c := newCall(s, w, q)
+			c.query.Del("node")
+			c.query.Set("alone", "yes")
 			if err := r.handle(s, q.Context(), c); err != nil {
 				c.fail(err)
 			}
 		})
 	}
-	hs := &http.Server{
-		Handler: http.MaxBytesHandler(mux, 0), BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	context.AfterFunc(ctx, func() { hs.Close() })
-	if err := hs.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve members: %w", err)
-	}
-	return nil
+	return mux
 }

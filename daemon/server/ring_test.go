@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +102,79 @@ func TestMembersAnswersAreBounded(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+func TestMembersErrorsAreBrief(t *testing.T) {
+	w := newWorld(t, "0 0 1 1 * true\n")
+	w.ring = ringOfThree()
+	long := strings.Repeat("x", 10*memberWords)
+	w.ring.answer = func(string, string) (int, string, error) {
+		return http.StatusNotFound, fmt.Sprintf(`{"v":1,"kind":"no-such-kind","error":%q,"why":%q,"fix":%q}`, long, long, long), nil
+	}
+	_, err := w.client().History(t.Context(), api.Filter{Node: "db-02"})
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || e.Kind != api.Internal || len(e.What)+len(e.Why)+len(e.Fix) > 4*memberWords {
+		t.Errorf("got %.100v, want an internal error of few words", err)
+	}
+}
+
+func TestHistoryOfManyNodesKeepsTheNewest(t *testing.T) {
+	w := newWorld(t, "0 0 1 1 * true\n")
+	w.ring = ringOfThree()
+	var asking, most atomic.Int32
+	for n := range 5 * membersAsked {
+		id := fmt.Sprint("m", n)
+		w.ring.status.Members = append(w.ring.status.Members, api.Member{ID: id, Name: id, State: api.MemberUp})
+	}
+	w.ring.answer = func(member, _ string) (int, string, error) {
+		now := asking.Add(1)
+		defer asking.Add(-1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+		}
+		var runs []job.Run
+		for n := range 40 {
+			runs = append(runs, job.Run{ID: job.RunID(n + 1), Job: "x", Decided: w.now.Add(-time.Duration(n) * time.Minute)})
+		}
+		text, err := json.Marshal(api.Runs{V: 1, Runs: runs})
+		return http.StatusOK, string(text), err
+	}
+	runs, err := w.client().History(t.Context(), api.Filter{Node: api.AllNodes, Limit: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs.Runs) != 30 || !runs.Runs[29].Decided.Equal(w.now) {
+		t.Errorf("got %d runs, want the newest one of 30 of the members", len(runs.Runs))
+	}
+	if most.Load() > membersAsked {
+		t.Errorf("asked %d members at once, want at most %d", most.Load(), membersAsked)
+	}
+}
+
+// TestMemberIsToldOfThisHostAlone: else one question would become one to each
+// member, as root.
+func TestMemberIsToldOfThisHostAlone(t *testing.T) {
+	w := newWorld(t, "0 0 1 1 * true\n")
+	w.ring = ringOfThree()
+	w.ring.answer = func(member, path string) (int, string, error) {
+		t.Errorf("a member's question has %s asked for %s", member, path)
+		return http.StatusOK, `{"v":1}`, nil
+	}
+	var active sync.WaitGroup
+	mux := w.server().memberMux(&active)
+	for path, want := range map[string]int{
+		"/v1/runs?node=all": http.StatusOK, "/v1/runs?node=db-02": http.StatusOK, "/v1/ring": http.StatusNotFound, "/v1/crontab?user=ann": http.StatusNotFound,
+	} {
+		answer := httptest.NewRecorder()
+		mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		if answer.Code != want {
+			t.Errorf("%s: got %d %s, want %d", path, answer.Code, answer.Body, want)
+		}
+	}
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/v1/runs", nil))
+	if answer.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: got %d, want %d", answer.Code, http.StatusMethodNotAllowed)
 	}
 }
 
