@@ -40,9 +40,10 @@ type ring struct {
 	leaving   bool
 	past      chronicle
 	transport http.RoundTripper
-	asked     net.Listener   // connections for questions to this host's daemon
+	asked     net.Listener   // connections for questions to this host's daemon; nil: it answers none
 	asking    sync.WaitGroup // goroutines that wait for others
-	keys      sync.Mutex     // held by who changes them
+	keys      sync.Mutex     // held by who changes them here
+	rotating  atomic.Bool    // this member changes those of all
 }
 
 // openRing makes this host's part in the ring that the configuration names. What
@@ -112,9 +113,21 @@ func newRing(l *loop, c config.Ring) (*ring, error) {
 		return nil, err
 	}
 	r.link.Handle(verbKeys, r.takeKeys)
+	if len(keys) == 0 {
+		r.transport = keyless{}
+		return r, nil
+	}
 	r.transport = r.link.Transport(r.linkOf)
 	r.asked, err = r.link.Listen(link.HTTP)
 	return r, err
+}
+
+// keyless is the way to members of a ring without a key: none. Each account of
+// the host can speak as a member there, and would read as root.
+type keyless struct{}
+
+func (keyless) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("this ring has no key, and shows no jobs and no history to members: any account of the host could ask")
 }
 
 // linkKeys are the keys of connections. A ring without one is bound to loopback,
@@ -169,18 +182,29 @@ func (r *ring) mode() engine.RingMode {
 
 // run starts all of it with the crew, and serve answers other members' daemons.
 func (r *ring) run(ctx context.Context, crew *crew, view func() *engine.View, history *store.Store, serve func(context.Context, net.Listener) error) {
-	crew.start(func() error { return r.link.Run(ctx) })
-	crew.start(func() error { return serve(ctx, r.asked) })
-	if r.config.Strict {
-		crew.start(func() error { r.vote(ctx); return nil })
+	// The link ends after those that have last words for others: a voter that
+	// leads hands that over.
+	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
+	var talking sync.WaitGroup
+	talk := func(f func()) {
+		talking.Add(1)
+		crew.start(func() error { defer talking.Done(); f(); return nil })
 	}
-	crew.start(func() error { return r.attend(ctx, view, history) })
+	crew.start(func() error { return r.link.Run(linked) })
+	if r.asked != nil {
+		crew.start(func() error { return serve(ctx, r.asked) })
+	}
+	if r.config.Strict {
+		talk(func() { r.vote(ctx) })
+	}
+	talk(func() { r.attend(ctx, view, history) })
+	crew.start(func() error { talking.Wait(); unlink(); return nil })
 	crew.start(func() error { return r.stayDrained(ctx) })
 	crew.start(func() error { r.watch(ctx, view); return nil })
 }
 
 // attend is a member of the ring from when the engine knows its jobs.
-func (r *ring) attend(ctx context.Context, view func() *engine.View, history *store.Store) error {
+func (r *ring) attend(ctx context.Context, view func() *engine.View, history *store.Store) {
 	select {
 	case <-r.ready:
 		r.recall(ctx, view(), history)
@@ -188,7 +212,6 @@ func (r *ring) attend(ctx context.Context, view func() *engine.View, history *st
 	}
 	r.members.Run(ctx)
 	r.asking.Wait()
-	return nil
 }
 
 // take begins what a step wants of the ring. Its answers come as events.

@@ -134,10 +134,10 @@ const verbKeys = "keys"
 // stages: all accept it, all write with it, all forget the others. At each
 // moment every member can read every other.
 func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
-	if !r.keys.TryLock() {
+	if !r.rotating.CompareAndSwap(false, true) {
 		return api.RingDone{}, errors.New("the keys are being changed already")
 	}
-	defer r.keys.Unlock()
+	defer r.rotating.Store(false)
 	if r.config.KeyFile == "" {
 		return api.RingDone{}, errors.New("this ring has no key: it is bound to loopback")
 	}
@@ -159,7 +159,7 @@ func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
 	rand.Read(next)
 	for _, keys := range [][][]byte{append(slices.Clone(old), next), append([][]byte{next}, old...), {next}} {
 		for _, m := range others {
-			if _, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Link}, verbKeys, keyText(keys)); err != nil {
+			if err := r.giveKeys(ctx, m, keys); err != nil {
 				return api.RingDone{}, fmt.Errorf("give %s the keys: %w; all members still understand each other: do it again", m.Name, err)
 			}
 		}
@@ -169,6 +169,23 @@ func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
 	}
 	return api.RingDone{Did: fmt.Sprintf("%d members have a new key, and the old one is forgotten", len(others)+1),
 		More: []string{"hosts that are down now, or whose key file is written by other means, need the new " + r.config.KeyFile}}, nil
+}
+
+// giveKeys has a member use other keys. That one cuts connections that were made
+// with a key which is to go, the one on which it is asked among them: it is asked
+// again then, with the new one.
+func (r *ring) giveKeys(ctx context.Context, m gossip.View, keys [][]byte) error {
+	for {
+		_, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Link}, verbKeys, keyText(keys))
+		if err == nil || errors.As(err, new(*link.Refusal)) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(keyPause):
+		}
+	}
 }
 
 // keyLen is how long a key is: AES-256.
@@ -192,14 +209,17 @@ func (r *ring) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, err
 	if r.config.KeyFile == "" {
 		return nil, errors.New("this host has no key file")
 	}
-	r.keys.Lock()
-	defer r.keys.Unlock()
+	if r.rotating.Load() { // each of two would wait for the other
+		return nil, errors.New("this host is changing the keys itself")
+	}
 	return nil, r.setKeys(ctx, keys)
 }
 
 // setKeys has this host use other keys from now on. Members tell each other which
 // they know: until word of a stage has come around, the next one is refused.
 func (r *ring) setKeys(ctx context.Context, keys [][]byte) error {
+	r.keys.Lock()
+	defer r.keys.Unlock()
 	for {
 		err := r.members.Rekey(ctx, keys)
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,7 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 		for i := range s.Members {
 			c.note(&s.Members[i], now)
 		}
+		c.forget(s)
 	}
 	if c.view == nil || !v.SameRing(c.view) || turned(s, c.at, now) {
 		c.shares, c.none = v.Shares(now)
@@ -66,6 +68,20 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 func turned(s *gossip.Snapshot, from, to time.Time) bool {
 	within := func(t time.Time) bool { return t.After(from) && !t.After(to) }
 	return slices.ContainsFunc(s.Members, func(m gossip.View) bool { return within(m.From) || within(m.Until) })
+}
+
+// forget drops members that the ring knows no more.
+func (c *chronicle) forget(s *gossip.Snapshot) {
+	if len(c.states) <= len(s.Members) {
+		return
+	}
+	maps.DeleteFunc(c.states, func(id string, _ gossip.State) bool {
+		gone := !slices.ContainsFunc(s.Members, func(m gossip.View) bool { return m.ID == id })
+		if gone {
+			delete(c.drains, id)
+		}
+		return gone
+	})
 }
 
 // note remembers that a member came or went.

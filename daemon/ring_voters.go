@@ -57,14 +57,32 @@ func (r *ring) vote(ctx context.Context) {
 func (r *ring) seekVoters(known map[string]string) (changed bool) {
 	members := r.members.Snapshot().Members
 	for _, voter := range r.config.Voters {
-		i := slices.IndexFunc(members, func(m gossip.View) bool {
-			return m.State == gossip.Alive && (m.ID == voter || m.Address == voter || m.Name == voter)
-		})
-		if i >= 0 && known[voter] != members[i].ID {
-			known[voter], changed = members[i].ID, true
+		if id := voterID(voter, known[voter], members); id != known[voter] {
+			known[voter], changed = id, true
 		}
 	}
 	return changed
+}
+
+// voterID is the member that is meant, or the one that was meant before: that one
+// stays it while it is there, and of several others none becomes it, as each says
+// its name and its address itself.
+func voterID(voter, before string, members []gossip.View) string {
+	var meant []string
+	for i := range members {
+		m := &members[i]
+		switch {
+		case m.State != gossip.Alive || m.ID != voter && m.Address != voter && m.Name != voter:
+		case m.ID == voter || m.ID == before:
+			return m.ID
+		default:
+			meant = append(meant, m.ID)
+		}
+	}
+	if len(meant) == 1 {
+		return meant[0]
+	}
+	return before
 }
 
 // voterIDs is the IDs of all voters, or nil while one of them was never seen.
@@ -163,5 +181,17 @@ func writeAtomic(path string, text []byte) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
 	return nil
+}
+
+// syncDir has the names in a directory outlive a crash.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
