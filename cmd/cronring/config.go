@@ -32,7 +32,8 @@ config show asks the daemon for all that it goes by, with file and line, or
 configuration, an assignment, a #@ line, or a person who paused it.
 
 config check reads the files themselves, without a daemon. What does not count
-makes the exit code 8. Root also learns which parts are for no entry.
+makes the exit code 8. Root also learns which parts are for no entry, and whether
+the key of the ring can be used.
 
 config path lists the files in the order in which they are read.`,
 		Example: "  cronring config show backup\n  cronring config check && systemctl reload cronring",
@@ -130,7 +131,7 @@ func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
 	}
 	c := config.Read(dir)
 	source.Sidecar, source.Channels = c.Sidecar, c.ChannelUsers()
-	remarks := c.Remarks
+	remarks := append(c.Remarks, c.CheckKeys()...)
 	if c.Sidecar != nil {
 		remarks = append(remarks, unusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}

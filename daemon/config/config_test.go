@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -397,5 +398,43 @@ func TestManual(t *testing.T) {
 	example, _, _ = strings.Cut(example, ".Ed\n")
 	if c := read(t, example); len(c.Remarks) > 0 || c.Limits.MaxRunning != 20 || c.Sidecar == nil || len(c.Channels) != 2 {
 		t.Errorf("the example gives %+v", c)
+	}
+}
+
+func TestCheckKeys(t *testing.T) {
+	dir := t.TempDir()
+	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	for name, c := range map[string]struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		"good":     {"# ours\n" + key + "\n", 0o600, ""},
+		"open":     {key + "\n", 0o640, "0640, want 0600"},
+		"short":    {key + "\nAAAA\n", 0o600, ":2: it is no key"},
+		"empty":    {"# soon\n", 0o600, "has no key"},
+		"missing":  {"", 0, "no such file"},
+		"a folder": {"", os.ModeDir, "no regular file"},
+	} {
+		path := filepath.Join(dir, name)
+		switch c.mode {
+		case 0:
+		case os.ModeDir:
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			if err := os.WriteFile(path, []byte(c.text), c.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		config := Config{Ring: Ring{Name: "prod", KeyFile: path}}
+		got := ""
+		for _, d := range config.CheckKeys() {
+			got += d.Message
+		}
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %q, want %q in it", name, got, c.want)
+		}
 	}
 }

@@ -82,6 +82,18 @@ func (r *ring) holdOff() time.Duration {
 	return r.seats.HoldOff
 }
 
+// hostOf is the host's name of a member that is there, or else its ID.
+func (r *ring) hostOf(id string) string {
+	if r != nil && r.seats != nil {
+		for i := range r.seats.Members {
+			if m := &r.seats.Members[i]; m.ID == id {
+				return m.Name
+			}
+		}
+	}
+	return id
+}
+
 // next is when the first bid is due. While a run of the ring has not begun, or a
 // claim is not answered, it is no later than needed to see that this member was
 // gone.
@@ -511,7 +523,7 @@ func (e *Engine) doubled(ev Doubled) {
 	}
 	e.record(job.Record{
 		Kind: job.Doubled, Job: e.jobs.id(slot), Due: ev.Due,
-		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(ev.Due), ev.Member, ev.Run),
+		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(ev.Due), e.ring.hostOf(ev.Member), ev.Run),
 	})
 }
 
@@ -562,7 +574,7 @@ func (e *Engine) yield(r *run, by string) {
 	if r.State != job.RunQueued && r.State != job.RunWaiting {
 		return
 	}
-	e.dropFor(r, job.OtherMember, by)
+	e.dropFor(r, job.OtherMember, e.ring.hostOf(by))
 	e.promote(r.Job)
 }
 
