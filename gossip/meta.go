@@ -112,6 +112,10 @@ func decodeMeta(b []byte) (meta, error) {
 	return m, m.check()
 }
 
+// lastStamp bounds a member's stamps. Each is later than all before it, also than
+// those that others say it gave, and what nanoseconds can count ends in 2262.
+var lastStamp = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // check refuses what no member says in earnest.
 func (m *meta) check() error {
 	switch {
@@ -121,6 +125,8 @@ func (m *meta) check() error {
 		return errors.New("a weight that makes no sense")
 	case m.from.IsZero() || m.stamp.IsZero() || m.since.IsZero():
 		return errors.New("no times")
+	case m.stamp.After(lastStamp):
+		return errors.New("a stamp that leaves no room for later ones")
 	case !m.wide && sumLabels(m.labels) != m.labelSum:
 		return errors.New("labels that are not its own")
 	}

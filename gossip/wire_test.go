@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -229,4 +230,18 @@ func FuzzState(f *testing.F) {
 			t.Error("a claim was answered by a ring that does not run")
 		}
 	})
+}
+
+// TestStampsHaveAnEnd: who is said to have given the last stamp there is could say
+// nothing any more.
+func TestStampsHaveAnEnd(t *testing.T) {
+	now := time.Unix(1700000000, 0).UTC()
+	m := meta{name: "a", weight: 1, since: now, from: now, stamp: now.AddDate(100, 0, 0)}
+	if _, err := decodeMeta(m.encode()); err != nil {
+		t.Errorf("a clock that is a century ahead: %v", err)
+	}
+	m.stamp = fromNano(math.MaxInt64)
+	if _, err := decodeMeta(m.encode()); err == nil {
+		t.Error("the last stamp is taken, want an error")
+	}
 }
