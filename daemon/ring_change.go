@@ -103,29 +103,22 @@ func (r *ring) drain(ctx context.Context) (api.RingDone, error) {
 func (r *ring) drained() string { return filepath.Join(r.dir, "drained") }
 
 // stayDrained keeps a host without ring jobs that was so when its daemon ended. It
-// may not come into the ring at once, as before its network is up.
+// may not be in the ring yet, as a host's network comes late.
 func (r *ring) stayDrained(ctx context.Context) error {
-	for told := false; ; told = true {
-		if _, err := os.Stat(r.drained()); err != nil {
+	for ctx.Err() == nil {
+		if _, err := os.Stat(r.drained()); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		err := r.members.Drain(ctx)
-		if err == nil {
+		if err := r.members.Drain(ctx); err == nil {
 			return nil
-		}
-		if !told && ctx.Err() == nil {
-			r.log.Warn("cannot keep ring jobs away yet, as was asked for", "error", err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-time.After(drainPause):
+		case <-time.After(time.Second):
 		}
 	}
+	return nil
 }
-
-// drainPause is less than a member that comes waits before it takes anything.
-const drainPause = time.Second
 
 // verbKeys is the request by which a member gives the others the ring's keys.
 const verbKeys = "keys"

@@ -189,3 +189,29 @@ func TestWriteAtomicLeavesRootAlone(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+func TestDrainedHostStaysSoWhenItsNetworkComesLate(t *testing.T) {
+	t.Parallel()
+	r := loopbackRing(t, bytes.Repeat([]byte{7}, keyLen))
+	begin(t, r)
+	if err := r.members.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.members.Drain(t.Context()); err == nil {
+		t.Fatal("a host in no ring is drained, want an error")
+	}
+	if err := writeAtomic(r.drained(), nil); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.stayDrained(t.Context()) }()
+	if err := r.members.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if self, ok := r.find(r.id); !ok || self.Until.IsZero() {
+		t.Errorf("got %+v, want it without ring jobs from some instant on", self)
+	}
+}

@@ -153,6 +153,9 @@ func (r *ring) recallVoters() map[string]string {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.log.Error("cannot read who the voters are; they are looked for anew", "error", err)
 	}
+	if known == nil { // the file says null
+		return map[string]string{}
+	}
 	return known
 }
 
