@@ -287,13 +287,18 @@ func (p *parser) parseTimes(at int, seed uint64) (f fieldSet, reboot, ok bool) {
 
 // seed fixes what is random about the entry on this line whose time fields
 // end at byte end. It hangs on the entry's name, or else on account and
-// command, so that other lines and other times do not change it.
+// command, so that other lines and other times do not change it; and on the host,
+// unless the entry is one of a ring: that is to mean the same on all members.
 func (p *parser) seed(end int, above *standing) uint64 {
+	base := p.config.Seed
+	if it := find(above.items, "scope"); it != nil && scopes[it.Value] == ScopeRing {
+		base = 0
+	}
 	identity := p.config.Owner + "\x00" + strings.Trim(p.line[end:], blanks)
 	if it := find(above.items, "name"); it != nil {
 		identity = it.Value
 	}
-	return mix(p.config.Seed, identity)
+	return mix(base, identity)
 }
 
 // mix is FNV-1a over seed and text with a final scramble, as FNV's high bits

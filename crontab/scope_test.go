@@ -56,3 +56,20 @@ func TestLabelsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// What is chosen at random is a host's own, but for a job that hosts share: an
+// entry that meant another time on each member would be another job there.
+func TestEntriesOfARingMeanTheSameOnAllHosts(t *testing.T) {
+	next := func(options string, seed uint64) time.Time {
+		table, remarks := Parse("t", "#@ name=a "+options+"\n~ ~ * * * x\n", Config{Seed: seed, Owner: "root"})
+		if len(table.Entries) != 1 {
+			t.Fatalf("%s: %v", options, remarks)
+		}
+		return table.Entries[0].Schedule.Next(time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+	}
+	for options, same := range map[string]bool{"scope=ring": true, "scope=ring spread=1h": true, "scope=ring jitter=1h": true, "scope=host": false, "": false} {
+		if one, other := next(options, 1), next(options, 2); one.Equal(other) != same {
+			t.Errorf("%q: %s on one host, %s on another", options, one, other)
+		}
+	}
+}
