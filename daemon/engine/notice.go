@@ -294,11 +294,10 @@ func (e *Engine) expect(o *crontab.Options, l job.Ledger) {
 
 // expectedBy is when the next success is overdue.
 func expectedBy(o *crontab.Options, l job.Ledger) time.Time {
-	since := l.Success
-	if since.IsZero() {
-		since = l.Watched
+	if l.Watched.After(l.Success) {
+		return l.Watched.Add(o.Expect)
 	}
-	return since.Add(o.Expect)
+	return l.Success.Add(o.Expect)
 }
 
 // miss looks whether the job of a timer has had the success that expect= asks
@@ -321,6 +320,12 @@ func (e *Engine) miss(t timer) {
 		e.expect(j.options, l)
 		return
 	}
+	if e.jobs.isShared(slot) && (e.ring == nil || e.ring.seats == nil) { // others may have run it
+		t.at = e.now.Up + ringPause
+		e.expected[t.of] = t.at
+		e.timers.add(t)
+		return
+	}
 	l.Told |= job.ToldExpect
 	e.setLedger(l)
 	if tells(j.options, crontab.NoticeLate) {
@@ -328,6 +333,25 @@ func (e *Engine) miss(t timer) {
 			On: job.OnLate, Job: j.id, User: j.entry.User(), Streak: l.Bad, Text: j.unseen(l),
 		})
 	}
+}
+
+// ringPause is how long what expect= asks for waits for the ring to be known.
+const ringPause = time.Minute
+
+// ranElsewhere notes that another member took an occurrence: it is that one's to
+// tell what became of it.
+func (e *Engine) ranElsewhere(slot int32, due time.Time) {
+	o := e.jobs.options(slot)
+	if o.Expect == 0 {
+		return
+	}
+	l := e.ledger(e.jobs.id(slot), e.jobs.entry(slot).User())
+	if !due.After(l.Watched) {
+		return
+	}
+	l.Watched, l.Told = due.UTC(), l.Told&^job.ToldExpect
+	e.setLedger(l)
+	e.expect(o, l)
 }
 
 func (j *firing) unseen(l job.Ledger) string {

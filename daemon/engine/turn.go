@@ -165,6 +165,9 @@ func (e *Engine) joined(ev Ring) {
 	for key, newest := range ev.Newest {
 		if slot, ok := e.jobs.sharedBy(key); ok {
 			e.marks[slot] = max(e.marks[slot], newest.UnixNano())
+			if unknown {
+				e.ranElsewhere(slot, newest)
+			}
 		}
 	}
 	if unknown && r.seats != nil {
@@ -452,6 +455,9 @@ func (e *Engine) others(ev Others) {
 	for _, o := range ev.Occurrences {
 		if b := e.ring.bids[o]; b != nil && !b.asked && !b.again {
 			e.ring.forget(b)
+		}
+		if slot, ok := e.jobs.sharedBy(o.Key); ok {
+			e.ranElsewhere(slot, o.Due)
 		}
 	}
 }

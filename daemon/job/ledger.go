@@ -17,7 +17,7 @@ type Ledger struct {
 	Bad     int       `json:"bad,omitempty"`    // occurrences in a row that failed
 	Told    Told      `json:"told,omitempty"`   // what channels were told of and not yet of its end
 	Open    time.Time `json:"open,omitzero"`    // until then breaker= holds the job; in the past: the next run is a probe
-	Watched time.Time `json:"watched,omitzero"` // since when expect= counts, where no success is known
+	Watched time.Time `json:"watched,omitzero"` // since when expect= counts, where no later success is known
 	Ack     *Ack      `json:"ack,omitempty"`
 }
 
