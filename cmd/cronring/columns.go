@@ -36,7 +36,7 @@ var jobColumns = []column{
 		func(one, other *job.Status) int { return cmp.Compare(severity(one.State), severity(other.State)) }},
 	{"job", func(r *jobRow) string { return string(r.Job.ID) }, nil, nil},
 	{"schedule", func(r *jobRow) string { return startsOn(&r.Job) }, nil, nil},
-	{"next", func(r *jobRow) string { return stamp(r.Next, r.loc) }, func(r *jobRow) cell { return cell{text: when.Away(r.Next, r.a.now())} },
+	{"next", func(r *jobRow) string { return stamp(r.Next, r.loc) }, (*jobRow).nextCell,
 		func(one, other *job.Status) int { return soonest(one.Next, other.Next) }},
 	{"last", (*jobRow).began, func(r *jobRow) cell { return cell{text: r.a.since(r.Last)} },
 		func(one, other *job.Status) int { return lastStart(other).Compare(lastStart(one)) }},
@@ -48,6 +48,15 @@ var jobColumns = []column{
 			return cmp.Or(cmp.Compare(one.Job.Table, other.Job.Table), cmp.Compare(one.Job.Line, other.Job.Line))
 		}},
 	{"command", func(r *jobRow) string { return r.Job.Command }, nil, nil},
+}
+
+// nextCell also says whose the next occurrence of a ring job is.
+func (r *jobRow) nextCell() cell {
+	text := when.Away(r.Next, r.a.now())
+	if r.Node != "" {
+		text += " on " + r.Node
+	}
+	return cell{text: text}
 }
 
 func (r *jobRow) stateCell() cell {

@@ -50,3 +50,24 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	}
 	return of, nobodys
 }
+
+// Owners returns what names the member's host whose the occurrence of job i is that
+// is due at an instant; "" for a job that is no ring's, or is nobody's. It is for
+// one goroutine.
+func (v *View) Owners() func(i int, at time.Time) string {
+	if v.seats == nil {
+		return func(int, time.Time) string { return "" }
+	}
+	s := newSeats(v.seats.Membership)
+	return func(i int, at time.Time) string {
+		slot := int32(i)
+		if !v.jobs.isShared(slot) {
+			return ""
+		}
+		first := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot, at))
+		if first < 0 {
+			return ""
+		}
+		return s.Members[first].Name
+	}
+}

@@ -401,6 +401,13 @@ func (s *story) owner(id job.ID, at time.Time) {
 		fmt.Fprintln(s.out, "  nobody knows")
 		return
 	}
+	first := ""
+	if len(owner.Members) > 0 && owner.Members[0].Against == "" {
+		first = owner.Members[0].Name
+	}
+	if got := v.Owners()(i, at); got != first {
+		s.t.Errorf("story: %s at %s is said to be %q's, want %q", id, at, got, first)
+	}
 	for k, c := range owner.Members {
 		if c.Against != "" {
 			fmt.Fprintf(s.out, "  -  %s: %s\n", c.ID, c.Against)
