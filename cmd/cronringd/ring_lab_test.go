@@ -119,8 +119,8 @@ func newLab(t *testing.T, mode string, n, jobs int) *lab {
 	return l
 }
 
-// labTable is a table of ring jobs: one for each second, and the others spread
-// over the minutes.
+// labTable is a table of ring jobs: one for each second, some for each five seconds,
+// and the others spread over the minutes.
 func labTable(pipe string, jobs int) string {
 	tell := fmt.Sprintf(`echo "$CRONRING_NODE $CRONRING_JOB $(date -d "$CRONRING_DUE" +\%%s) ${CRONRING_FENCING_TOKEN:-0}" >%s`, pipe)
 	var b strings.Builder
@@ -129,8 +129,15 @@ func labTable(pipe string, jobs int) string {
 	for i := 1; i < jobs; i++ {
 		fmt.Fprintf(&b, "#@ name=job%d sec=%d\n%d-59/20 * * * * %s\n", i, i%60, i%20, tell)
 	}
+	for i := range often {
+		fmt.Fprintf(&b, "#@ name=often%d sec=%d-59/5\n* * * * * %s\n", i, i%5, tell)
+	}
 	return b.String()
 }
+
+// often is how many jobs of a table start every five seconds: so many that each
+// member has some of them.
+const often = 30
 
 func (l *lab) table(i int) string { return filepath.Join(l.dirs[i], "crontab") }
 

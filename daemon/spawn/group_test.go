@@ -2,13 +2,16 @@ package spawn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/cgroup"
@@ -50,7 +53,11 @@ func newGroups(t testing.TB, r *crontab.Resources) kernelGroups {
 		more, _ := filepath.Glob("/sys/fs/cgroup/memory/*/*/" + name)
 		for _, dir := range append(left, more...) {
 			_ = os.Remove(filepath.Join(dir, "unlimited"))
-			if err := os.Remove(dir); err != nil {
+			err := os.Remove(dir)
+			for end := time.Now().Add(10 * time.Second); errors.Is(err, syscall.EBUSY) && time.Now().Before(end); err = os.Remove(dir) {
+				runtime.Gosched() // the kernel is not done with what was in it
+			}
+			if err != nil {
 				t.Errorf("a group is left: %v", err)
 			}
 		}
