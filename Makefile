@@ -5,6 +5,7 @@ FUZZTIME    ?= 60s
 SEEDS       ?= 20000
 BIN         ?= bin
 MANDIR      ?= $(BIN)/man
+RINGS       := ^TestRing(OfFive|WithAClockAhead)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
 FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
@@ -29,8 +30,8 @@ test: build lint ## all that must pass: linters, tests, the race detector, boote
 programs: check
 	$(MAKE) race
 
-check: build ## the tests alone, without booted machines
-	$(GO) test -count=1 -timeout 20m $$($(GO) list ./... | grep -v /packaging$$)
+check: build ## the tests alone, without booted machines and rings of daemons
+	$(GO) test -count=1 -timeout 20m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
 
 lint: ## gofmt, vet, staticcheck, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
@@ -60,13 +61,14 @@ crash: build ## kill -9 of a busy daemon at 200 random points
 	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v
 
 ring: build ## five daemons on networks that are cut for a minute, in both modes (root, nft, iproute2)
-	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run TestRing -count=1 -timeout 1h -v
+	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '$(RINGS)' -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
 
-machines: ## minutes and lab at once
+machines: ## minutes and lab at once, and then a ring of three daemons
 	$(GO) test ./packaging -count=1 -timeout 30m -parallel 8 -v
+	$(GO) test ./cmd/cronringd -run '^TestRingWithAClockAhead$$' -count=1 -timeout 30m -v
 
 minutes: ## real minutes beside Debian's cron on the same tables, and of other crons on ours (root, mmdebstrap): mostly waiting
 	$(GO) test ./packaging -run Compare -count=1 -timeout 30m -parallel 8 -v
