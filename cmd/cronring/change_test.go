@@ -101,7 +101,7 @@ func TestChangesAskOnATerminal(t *testing.T) {
 		r := h.call(annUID, "", "-l")
 		return r.out
 	}
-	t.Setenv("TMPDIR", "")
+	t.Setenv("TMPDIR", h.temp())
 	socket := []string{"--socket", h.socket, table}
 
 	code := c.begin(append([]string{"edit", "--editor", h.script(`echo "0 6 * * * two" >>"$1"`)}, socket...)...)

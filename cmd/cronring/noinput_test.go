@@ -82,7 +82,7 @@ func TestNoInputAsksNothing(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "cron.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("TMPDIR", "")
+	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("TERM", "xterm")
 	for _, args := range [][]string{
 		{"rm", "a"},
