@@ -2,17 +2,17 @@ package crontab
 
 import (
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/testdata/manpages"
 )
 
 const (
 	manualPath  = "../man/crontab.5"
 	optionsPath = "../man/cronring-options.7"
-	ringPath    = "../man/cronring-ring.7"
 )
 
 func readManual(t *testing.T) string { return readPage(t, manualPath) }
@@ -26,96 +26,67 @@ func readPage(t *testing.T, path string) string {
 	return string(text)
 }
 
-// example is a literal block of the manual page.
-type example struct {
-	line   int
-	format Format
-	family Family
-	void   bool
-	text   string
-}
-
-// examples finds the literal blocks; a comment `.\" system` stands above those
-// with an account column, with `void` behind it if their directives have no
-// effect, `.\" anacrontab` or `.\" anacrontab rhel` above those of anacron.
-func examples(manual string) []example {
-	var found []example
-	var block *example
-	var next example
-	for i, line := range strings.Split(manual, "\n") {
-		switch {
-		case line == `.\" system`:
-			next.format = System
-		case line == `.\" system void`:
-			next.format, next.void = System, true
-		case line == `.\" anacrontab`:
-			next.format = Anacron
-		case line == `.\" anacrontab rhel`:
-			next.format, next.family = Anacron, RHEL
-		case strings.HasPrefix(line, ".Bd -literal"):
-			block = &example{line: i + 1, format: next.format, family: next.family, void: next.void}
-			next = example{}
-		case line == ".Ed":
-			found = append(found, *block)
-			block = nil
-		case block != nil:
-			block.text += strings.NewReplacer(`\e`, `\`, `\&`, "").Replace(line) + "\n"
-		}
-	}
-	return found
-}
-
+// TestManualExamplesParse has every crontab and anacrontab of the manual pages
+// read, and each of their entries say when it is due.
 func TestManualExamplesParse(t *testing.T) {
-	for path, least := range map[string]int{manualPath: 12, optionsPath: 6} {
-		found := examples(readPage(t, path))
-		if len(found) < least {
-			t.Errorf("%s: got %d examples, want at least %d", path, len(found), least)
+	pages, err := manpages.Pages("../man")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[manpages.Kind]int{}
+	for name, text := range pages {
+		examples, err := manpages.Examples(name, text)
+		if err != nil {
+			t.Error(err)
 		}
-		for _, x := range found {
-			x.check(t, path)
+		for _, e := range examples {
+			found[e.Kind]++
+			switch e.Kind {
+			case manpages.Crontab:
+				checkExample(t, e, Config{})
+			case manpages.System:
+				checkExample(t, e, Config{Format: System})
+			case manpages.Anacrontab:
+				checkExample(t, e, Config{Format: Anacron, Family: map[string]Family{"rhel": RHEL}[e.More]})
+			}
 		}
+	}
+	if found[manpages.Crontab] < 12 || found[manpages.System] < 8 || found[manpages.Anacrontab] < 2 {
+		t.Errorf("got %v, want at least 12 crontabs, 8 tables of the system and 2 anacrontabs", found)
 	}
 }
 
-// TestRingPagesTablesParse: beside them that page has examples of configuration.
-func TestRingPagesTablesParse(t *testing.T) {
-	tables := 0
-	for _, x := range examples(readPage(t, ringPath)) {
-		if x.format == System {
-			tables++
-			x.check(t, ringPath)
-		}
-	}
-	if tables < 2 {
-		t.Errorf("%s: got %d tables, want at least 2", ringPath, tables)
-	}
-}
-
-func (x *example) check(t *testing.T, path string) {
-	table, remarks := Parse("example", x.text, Config{Format: x.format, Family: x.family, StandIn: true, Zone: time.LoadLocation})
+func checkExample(t *testing.T, e manpages.Example, c Config) {
+	t.Helper()
+	c.StandIn, c.Zone = true, time.LoadLocation
+	table, remarks := Parse("example", e.Text, c)
 	void := false
 	for _, d := range remarks {
 		void = void || d.Code == "B402"
-		if d.Severity == Error || d.Severity == Warning && d.Code != codeEitherDay && d.Code != codeRandomValue && (d.Code != "B402" || !x.void) {
-			t.Errorf("%s:%d: %v (%s)\n%s", path, x.line+d.Line, d, d.Code, d.Excerpt(x.text))
+		if d.Severity == Error || d.Severity == Warning && d.Code != codeEitherDay && d.Code != codeRandomValue && (d.Code != "B402" || e.More != "void") {
+			t.Errorf("%v: %v (%s)\n%s", e, d, d.Code, d.Excerpt(e.Text))
 		}
 	}
-	if void != x.void {
-		t.Errorf("%s:%d: directives without effect: got %v, want %v", path, x.line, void, x.void)
+	if void != (e.More == "void") {
+		t.Errorf("%v: directives without effect: got %v", e, void)
 	}
 	if len(table.Entries) == 0 {
-		t.Errorf("%s:%d: an example without entry", path, x.line)
+		t.Errorf("%v: an example without entry", e)
 	}
 	for i := range table.Entries {
-		o := table.Entries[i].Options()
+		entry := &table.Entries[i]
+		o := entry.Options()
 		if o.Held != "" || o.Degraded != "" {
-			t.Errorf("%s:%d: held %q, degraded %q", path, x.line, o.Held, o.Degraded)
+			t.Errorf("%v: held %q, degraded %q", e, o.Held, o.Degraded)
 		}
-		if x.format == Anacron && o.Period == nil {
-			t.Errorf("%s:%d: a line of anacrontab without period", path, x.line)
+		if e.Kind == manpages.Anacrontab && o.Period == nil {
+			t.Errorf("%v: a line of anacrontab without period", e)
 		}
-		if x.void && o != plain {
-			t.Errorf("%s:%d: got options %+v, want none", path, x.line, *o)
+		if e.More == "void" && o != plain {
+			t.Errorf("%v: got options %+v, want none", e, *o)
+		}
+		if s := entry.Schedule; s != Reboot && s != Never && s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+			t.Errorf("%v: %q is never due", e, entry.Raw())
 		}
 	}
 }
@@ -212,15 +183,5 @@ func TestManualNamesAllThatIsBuilt(t *testing.T) {
 		if !words[name] {
 			t.Errorf("%s is not on the page", name)
 		}
-	}
-}
-
-func TestManualIsWellFormed(t *testing.T) {
-	mandoc, err := exec.LookPath("mandoc")
-	if err != nil {
-		t.Skip("mandoc is not installed")
-	}
-	if out, err := exec.Command(mandoc, "-T", "lint", "-W", "warning", manualPath, optionsPath, ringPath).CombinedOutput(); err != nil {
-		t.Errorf("mandoc: %v\n%s", err, out)
 	}
 }

@@ -29,7 +29,7 @@ What the file says already stays as it is, byte for byte.
 
 In /etc/crontab and /etc/cron.d --user is the account that the command runs as,
 root if it is not given; the file is made if there is none.`,
-		Example: "  cronring add '30 2 * * *' --name pg-backup -- pg_dump -f /backup/all.sql\n  cronring add @hourly --file /etc/cron.d/etl -u etl -- /opt/etl/run orders",
+		Example: "  cronring add '30 2 * * *' --name pg-backup -- pg_dump -f all.sql\n  cronring add @hourly --file /etc/cron.d/etl -u etl -- /opt/etl/run orders",
 		Args:    cobra.MinimumNArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.add(cmd, args[0], joinWords(args[1:]), f) },
 	}

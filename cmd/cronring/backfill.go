@@ -47,7 +47,7 @@ says. Unless overlap= of the entry itself is allow, none starts beside another
 run of the job. A paused job keeps its backfill waiting. after= is not waited
 for; if=, pools, retries and limits count as ever. What becomes of the runs
 changes nothing in when and whether the clock starts the job.`,
-		Example: "  cronring backfill report 2026-03-01..2026-03-31 --reprocess=failed --dry-run\n" +
+		Example: "  cronring backfill report 2026-03-01..2026-03-31 --reprocess=failed -n\n" +
 			"  cronring backfill list\n  cronring backfill stop 3",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.backfill(cmd, args, f) },

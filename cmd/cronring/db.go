@@ -21,12 +21,12 @@ func newDB(a *app) *cobra.Command {
 		Long: `Look after the history. Only root and the daemon's own account may.
 
 stats  tells how large it is.
-check  reads all of it and tells what is damaged; then the exit code is 8.
-backup writes a copy of it into the folder backup beside it, of which the newest
-       five are kept, and prints its path. To restore one, put it in the place of
-       cronring.db while the daemon is down.
-prune  removes at once what keep= and the like do not keep. The daemon does so by
-       itself now and then.
+check  reads all of it and tells what is damaged; then the code is 8.
+backup writes a copy of it into the folder backup beside it, of which the
+       newest five are kept, and prints its path. To restore one, put it in
+       the place of cronring.db while the daemon is down.
+prune  removes at once what keep= and the like do not keep. The daemon does
+       so by itself now and then.
 
 Jobs go on meanwhile.`,
 		Example:   "  cronring db backup\n  cronring db check || cronring db backup",

@@ -37,10 +37,10 @@ func newDiff(a *app) *cobra.Command {
 		Short: "Tell how two versions of a crontab differ in what runs when",
 		Long: `Tell how two versions of a crontab differ in what runs when; - is standard input.
 
-  OLD NEW         two files; this needs no daemon
-  NEW             your installed crontab and a file; --file and -u name another crontab
-  --rev N NEW     a revision of a crontab (see: cronring revisions) and a file
-  --rev N         a revision, and what is installed in its place now
+  OLD NEW      two files; this needs no daemon
+  NEW          your installed crontab, or that of --file or -u, and a file
+  --rev N NEW  a revision, as cronring revisions lists them, and a file
+  --rev N      a revision, and what is installed in its place now
 
 Jobs are told by their name= option, else by account and command, so that moved
 lines, comments and blanks are no difference. Runs are counted over the time of

@@ -31,10 +31,10 @@ func newExport(a *app) *cobra.Command {
 		Long: `Print jobs for another program. Everybody may export their own, root all.
 
 crontab  the crontab files that they stand in, whole, as they are
-systemd  a .timer and a .service for each; comments in them say what systemd
-         cannot do or does otherwise. --dir writes them as files.
+systemd  a .timer and a .service for each; comments in them say what
+         systemd cannot do or does otherwise. --dir writes them as files.
 json     the jobs, as list -o json has them
-ical     their coming runs as a calendar (RFC 5545), for --for, 7 days if not given`,
+ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
 		Example: "  cronring export --to ical >runs.ics\n  cronring export backup --to systemd --dir units",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) },
 	}

@@ -206,7 +206,7 @@ func (r *roff) line(text string) {
 var sentences = regexp.MustCompile(`([.!?]["')]*) `)
 
 func (r *roff) literal(lines []string) {
-	r.macro("Bd", "-literal", "-offset", "indent")
+	r.macro("Bd", "-literal") // not indented further, so that a line of --help fits a terminal
 	for _, line := range lines {
 		if text := escapes.Replace(line); strings.HasPrefix(text, ".") {
 			r.b.WriteString(`\&` + text + "\n")

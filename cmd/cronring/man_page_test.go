@@ -2,10 +2,8 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,9 +12,9 @@ import (
 )
 
 // writtenPages has the program write all pages, and gives them by name.
-func writtenPages(t *testing.T) (dir string, pages map[string]string) {
+func writtenPages(t *testing.T) (pages map[string]string) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "man1")
+	dir := filepath.Join(t.TempDir(), "man1")
 	if _, stderr, code := called(t, "", "man", "--dir", dir); code != exitDone {
 		t.Fatalf("cronring man --dir: got exit %d: %s", code, stderr)
 	}
@@ -32,14 +30,14 @@ func writtenPages(t *testing.T) (dir string, pages map[string]string) {
 		}
 		pages[strings.TrimSuffix(strings.TrimPrefix(f.Name(), "cronring-"), ".1")] = string(text)
 	}
-	return dir, pages
+	return pages
 }
 
 // TestManPagesAreTheTree holds the pages of the verbs to the tree, both ways: one
 // page for each verb and none beside, with its flags and those of the verbs below
 // it, and with its exit codes.
 func TestManPagesAreTheTree(t *testing.T) {
-	_, pages := writtenPages(t)
+	pages := writtenPages(t)
 	var verbs, inPages []string
 	for name := range pages {
 		inPages = append(inPages, name)
@@ -76,57 +74,6 @@ func flagNames(c *cobra.Command) (names []string) {
 		}
 	})
 	return names
-}
-
-// TestManPagesReferToPages holds every reference of a page, written or made, to a
-// page of this program's to one that there is.
-func TestManPagesReferToPages(t *testing.T) {
-	_, pages := writtenPages(t)
-	var known []string
-	for verb := range pages {
-		known = append(known, "cronring-"+verb+" 1")
-	}
-	written, err := filepath.Glob("../../man/cronring*.[1-9]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables, err := filepath.Glob("../../man/crontab.[1-9]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append(written, tables...) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Base(path)
-		known = append(known, strings.TrimSuffix(name, filepath.Ext(name))+" "+filepath.Ext(name)[1:])
-		if strings.HasPrefix(name, "cronring.1") || strings.HasPrefix(name, "cronring-why") {
-			pages[name] = string(text)
-		}
-	}
-	for name, text := range pages {
-		for _, to := range submatches(text, `(?m)^\.Xr (\S+ \d)`) {
-			if ours := strings.HasPrefix(to, "cron"); ours && !slices.Contains(known, to) {
-				t.Errorf("%s refers to %q: got no such page", name, to)
-			}
-		}
-	}
-}
-
-func TestManPagesLint(t *testing.T) {
-	mandoc, err := exec.LookPath("mandoc")
-	if err != nil {
-		t.Skip("SKIPPED: mandoc is not installed")
-	}
-	dir, pages := writtenPages(t)
-	args := []string{"-T", "lint", "-W", "warning", "../../man/cronring-why.7"}
-	for verb := range pages {
-		args = append(args, filepath.Join(dir, "cronring-"+verb+".1"))
-	}
-	if out, err := exec.Command(mandoc, args...).CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("mandoc -T lint -W warning of the pages of the verbs: got %v\n%s", err, out)
-	}
 }
 
 // TestManWithoutViewer shows a page where there is neither man nor mandoc: it has

@@ -2,8 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -81,55 +79,4 @@ func compareSets(t *testing.T, what string, inTree, inPage []string) {
 func TestManExitCodes(t *testing.T) {
 	_, section, _ := strings.Cut(manPage(t), ".Sh EXIT STATUS")
 	compareSets(t, "exit codes", submatches(newExitCodes().Long, `(?m)^  (\d+) `), submatches(section, `(?m)^\.It (\d+)$`))
-}
-
-// TestManExamples runs the examples that need no daemon, and reads the command
-// line of the others.
-func TestManExamples(t *testing.T) {
-	_, section, _ := strings.Cut(manPage(t), ".Sh EXAMPLES")
-	examples := submatches(section, `(?m)^cronring (.*)`)
-	if len(examples) == 0 {
-		t.Fatal("got no example in man/cronring.1")
-	}
-	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"my.crontab": "30 2 * * * true\n", "new.crontab": "0 4 * * * true\n"} {
-		if err := os.WriteFile(filepath.Join(".", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("CRONRING_SOCKET", filepath.Join(t.TempDir(), "none"))
-	for _, example := range examples {
-		args := shellWords(example)
-		want := map[string]int{"diff": exitFailed, "next": exitDone, "explain": exitDone, "lint": exitDone, "simulate": exitDone,
-			"import": exitDone, "doctor": exitProblems} // as no daemon answers
-		code, offline := want[args[0]]
-		if !offline {
-			code = 5
-		}
-		if slices.Contains(args, "--wait") {
-			code = exitWaitTrouble
-		}
-		if stdout, stderr, got := called(t, "", args...); got != code {
-			t.Errorf("cronring %s: got exit %d, want %d\n%s%s", example, got, code, stdout, stderr)
-		}
-	}
-}
-
-// shellWords splits at blanks outside of single quotes.
-func shellWords(line string) []string {
-	words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(line, -1)
-	for i := range words {
-		words[i] = strings.Trim(words[i], "'")
-	}
-	return words
-}
-
-func TestManLint(t *testing.T) {
-	mandoc, err := exec.LookPath("mandoc")
-	if err != nil {
-		t.Skip("mandoc is not installed")
-	}
-	if out, err := exec.Command(mandoc, "-T", "lint", "-W", "warning", "../../man/cronring.1").CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("mandoc -T lint -W warning man/cronring.1: got %v\n%s", err, out)
-	}
 }

@@ -35,15 +35,18 @@ func newRing(a *app) *cobra.Command {
 promises.
 
 status      lists the members, what each owns and what is odd.
-diff        compares this host's ring jobs with those of MEMBER, by name or ID: a
-            member runs for others only what it holds in the same words. The exit
-            code is 0 if they are the same, 1 if not.
-join        looks for members at each ADDR, else at the seeds of the configuration.
-drain       gives this host's ring jobs to the others from two seconds on; runs go
-            on to their end. It holds until undrain, also over restarts.
+diff        compares this host's ring jobs with those of MEMBER, by name or
+            ID: a member runs for others only what it holds in the same
+            words. The exit code is 0 if they are the same, 1 if not.
+join        looks for members at each ADDR, else at the seeds of the
+            configuration.
+drain       gives this host's ring jobs to the others from two seconds on;
+            runs go on to their end. It holds until undrain, also over
+            restarts.
 leave       drains, and parts from the others until join or the next start.
 keygen      prints a new key, or writes it to FILE, which must not exist.
-rotate-key  gives all members a new key and then forgets the old one. All must be up.
+rotate-key  gives all members a new key and then forgets the old one. All
+            must be up.
 
 Anyone may see the status, root alone changes anything.`,
 		Example: "  cronring ring keygen /etc/cronring/ring.key\n  cronring ring\n  cronring ring drain && apt-get upgrade",

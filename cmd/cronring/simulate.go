@@ -48,7 +48,7 @@ commands of if= allow them. Lines with errors are left out; see lint.
 
 -o json and jsonl give one object for each start: due (UTC), at, local, table,
 line, command, user, job, schedule, trigger, attempt.`,
-		Example: "  cronring simulate my.crontab --from 2027-03-28 --to 2027-03-29 --tz Europe/Berlin\n" +
+		Example: "  cronring simulate my.crontab --from 2027-03-28 --tz Europe/Berlin\n" +
 			"  cronring simulate --system /etc/crontab --durations 10m -o jsonl",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.simulate(args, f) },

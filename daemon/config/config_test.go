@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/notify"
+	"github.com/cronring/cronring/testdata/manpages"
 )
 
 func writeFile(t *testing.T, path, text string, mode os.FileMode) {
@@ -362,7 +363,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestManual holds the page to what is read, both ways, and reads its example.
+// TestManual holds the page to what is read, both ways.
 func TestManual(t *testing.T) {
 	text, err := os.ReadFile("../../man/cronring.toml.5")
 	if err != nil {
@@ -394,10 +395,37 @@ func TestManual(t *testing.T) {
 			t.Errorf("the page does not tell of %s", table)
 		}
 	}
-	_, example, _ := strings.Cut(page, ".Bd -literal -offset indent\n")
-	example, _, _ = strings.Cut(example, ".Ed\n")
-	if c := read(t, example); len(c.Remarks) > 0 || c.Limits.MaxRunning != 20 || c.Sidecar == nil || len(c.Channels) != 2 {
-		t.Errorf("the example gives %+v", c)
+}
+
+// TestManualExamplesAreRead has every example of configuration of the manual
+// pages read.
+func TestManualExamplesAreRead(t *testing.T) {
+	pages, err := manpages.Pages("../../man")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for name, text := range pages {
+		examples, err := manpages.Examples(name, text)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range examples {
+			if e.Kind != manpages.TOML {
+				continue
+			}
+			found++
+			text := e.Text
+			if e.More == "of a channel" {
+				text = "[channel.x]\ntype = \"webhook\"\nurl = \"https://localhost/x\"\n" + text
+			}
+			if c := read(t, text); len(c.Remarks) > 0 {
+				t.Errorf("%v: got %v, want no remark", e, c.Remarks)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("got %d examples of configuration, want at least 4", found)
 	}
 }
 

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/testdata/manpages"
+	"github.com/cronring/cronring/tui"
+)
+
+// allPages are the pages that are written by hand and those of the verbs, by file
+// name.
+func allPages(t *testing.T) map[string]string {
+	t.Helper()
+	pages, err := manpages.Pages("../../man")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for verb, text := range writtenPages(t) {
+		pages["cronring-"+verb+".1"] = text
+	}
+	return pages
+}
+
+// examplesOf are the examples of a page. Those of a verb's are the lines of its
+// --help, all for a shell; what else stands as it is there is a table of words.
+func examplesOf(t *testing.T, page, text string) []manpages.Example {
+	t.Helper()
+	if verb, ok := strings.CutPrefix(page, "cronring-"); ok && strings.HasSuffix(verb, ".1") {
+		_, examples, _ := strings.Cut(text, ".Sh EXAMPLES")
+		text = strings.Repeat("\n", strings.Count(text, "\n")-strings.Count(examples, "\n")) +
+			strings.ReplaceAll(examples, ".Bd -literal", ".\\\" sh\n.Bd -literal")
+	}
+	examples, err := manpages.Examples(page, text)
+	if err != nil {
+		t.Error(err)
+	}
+	return examples
+}
+
+// TestManualCommandLines holds every command line of the manual pages, in examples
+// and in the text, to the verbs, flags and arguments that there are.
+func TestManualCommandLines(t *testing.T) {
+	shown, named := 0, 0
+	for page, text := range allPages(t) {
+		for _, e := range examplesOf(t, page, text) {
+			if e.Kind != manpages.Shell {
+				continue
+			}
+			for _, words := range manpages.Commands(e.Text) {
+				shown++
+				checkCommandLine(t, e.String(), words, true)
+			}
+		}
+		for _, line := range manpages.Named(text) {
+			named++
+			checkCommandLine(t, page, strings.Fields(line), false)
+		}
+	}
+	if shown < 100 || named < 80 {
+		t.Errorf("got %d command lines in examples and %d in texts, want at least 100 and 80", shown, named)
+	}
+}
+
+// checkCommandLine reads a command line as the programs would; one that the text
+// names may lack arguments.
+func checkCommandLine(t *testing.T, where string, words []string, complete bool) {
+	t.Helper()
+	if words[0] == "sudo" {
+		words = words[1:]
+	}
+	if words[0] == "crontab" {
+		c := crontabApp{host: spool.ThisHost()}
+		if _, err := c.parse(words[1:]); err != nil {
+			t.Errorf("%s: %q: %v", where, words, err)
+		}
+		return
+	}
+	if words[0] != "cronring" {
+		return
+	}
+	cmd, rest, err := tree(t).Find(words[1:])
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil && complete {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err == nil && complete {
+		err = cmd.ValidateFlagGroups()
+	}
+	if err != nil {
+		t.Errorf("%s: %q: %v", where, words, err)
+	}
+}
+
+// TestManualKeyFile has the dashboard read the example of its key file.
+func TestManualKeyFile(t *testing.T) {
+	for _, e := range examplesOf(t, "cronring.1", manPage(t)) {
+		if e.Kind != manpages.Keys {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(path, []byte(e.Text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, remarks := tui.ReadKeys(path); len(remarks) > 0 {
+			t.Errorf("%v: got %q, want no remark", e, remarks)
+		}
+		return
+	}
+	t.Error("man/cronring.1 has no key file")
+}
+
+// TestManualRefersToPages holds every reference to a page of this program's to one
+// that there is.
+func TestManualRefersToPages(t *testing.T) {
+	pages := allPages(t)
+	for name, text := range pages {
+		for _, to := range submatches(text, `(?m)^\.Xr (\S+ \d)`) {
+			file := strings.Replace(to, " ", ".", 1)
+			if _, ok := pages[file]; strings.HasPrefix(to, "cron") && !ok {
+				t.Errorf("man/%s refers to %q: got no such page", name, to)
+			}
+			if file == name {
+				t.Errorf("man/%s refers to itself", name)
+			}
+		}
+	}
+}
+
+// TestManualIsWellFormed holds all pages to mandoc's grammar, and to the sections
+// that each must have, in the order of mdoc(7).
+func TestManualIsWellFormed(t *testing.T) {
+	order := []string{
+		"NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "FILES", "EXIT STATUS", "EXAMPLES", "DIAGNOSTICS", "SEE ALSO", "STANDARDS", "HISTORY", "CAVEATS",
+	}
+	pages := allPages(t)
+	for name, text := range pages {
+		sections := submatches(text, `(?m)^\.Sh (.*)$`)
+		for _, must := range []string{"NAME", "DESCRIPTION", "SEE ALSO"} {
+			if !slices.Contains(sections, must) {
+				t.Errorf("man/%s has no section %s", name, must)
+			}
+		}
+		at := -1
+		for _, section := range sections {
+			i := slices.Index(order, section)
+			if i >= 0 && i < at {
+				t.Errorf("man/%s: the section %s stands behind %s", name, section, order[at])
+			}
+			at = max(at, i)
+		}
+	}
+	mandoc, err := exec.LookPath("mandoc")
+	if err != nil {
+		t.Skip("SKIPPED: mandoc is not installed")
+	}
+	dir := t.TempDir()
+	args := []string{"-T", "lint", "-W", "warning"}
+	for name, text := range pages {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path)
+	}
+	if out, err := exec.Command(mandoc, args...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("mandoc -T lint -W warning: got %v\n%s", err, out)
+	}
+}
+
+// TestManualIsNoWiderThanATerminal has mandoc show the pages, and finds what is cut
+// on a terminal of 80 columns.
+func TestManualIsNoWiderThanATerminal(t *testing.T) {
+	mandoc, err := exec.LookPath("mandoc")
+	if err != nil {
+		t.Skip("SKIPPED: mandoc is not installed")
+	}
+	backspaced := regexp.MustCompile(`.\x08`)
+	for name, text := range allPages(t) {
+		show := exec.Command(mandoc, "-T", "utf8")
+		show.Stdin = strings.NewReader(text)
+		out, err := show.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(backspaced.ReplaceAllString(string(out), "")) {
+			if line = strings.TrimRight(line, "\n"); len([]rune(line)) > 80 {
+				t.Errorf("man/%s: a line of %d columns: %q", name, len([]rune(line)), line)
+			}
+		}
+	}
+}
