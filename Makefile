@@ -8,12 +8,20 @@ MANDIR      ?= $(BIN)/man
 RINGS       := ^TestRing(OfFive|WithAClockAhead)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
+ARCHES      ?= amd64 arm64
 FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
 export CGO_ENABLED ?= 0
 # In all that is built here, so that each package is compiled once for it.
-export GOFLAGS += -trimpath
+export GOFLAGS += -trimpath -buildvcs=false
+# The changelog says which version this is, and of when.
+CHANGES     := packaging/changelog.yaml
+VERSION     ?= $(shell sed -n 's/^- semver: \(.*\)-.*/\1/p;T;q' $(CHANGES))
+REVISION    ?= $(shell sed -n 's/^- semver: .*-//p;T;q' $(CHANGES))
+LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
+# A cronring that runs here: the one that is installed may be another machine's.
+SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man install uninstall clean
+.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man install uninstall packages clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -22,7 +30,7 @@ run: build ## run the demo crontab in the foreground (ask it things from a secon
 	bin/cronringd testdata/crontab/demo.crontab
 
 build: ## build bin/cronringd and bin/cronring
-	$(GO) build -ldflags=-s -o $(BIN)/ ./cmd/...
+	$(GO) build -ldflags="$(LDFLAGS)" -o $(BIN)/ ./cmd/...
 
 test: build lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
 	$(MAKE) --output-sync=target -j2 programs machines
@@ -37,7 +45,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
-	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail packaging/scripts/*; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 
 race: ## the packages with goroutines, under the race detector
@@ -94,8 +102,11 @@ man: ## write the manual page of each command, for packages: MANDIR=bin/man
 # Paths inside DESTDIR; units name /usr/sbin, so another PREFIX edits them.
 UNITS    = $(DESTDIR)$(PREFIX)/lib/systemd/system
 SETTINGS = $(DESTDIR)/etc/cronring/cronring.toml
+BASHCOMP = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cronring
+ZSHCOMP  = $(DESTDIR)$(PREFIX)/share/zsh/$(if $(filter debian,$(FAMILY)),vendor-completions,site-functions)/_cronring
+FISHCOMP = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cronring.fish
 
-install: $(BIN)/cronringd ## install programs, units, manual pages, PAM file: DESTDIR= PREFIX=/usr FAMILY=debian|rhel
+install: $(BIN)/cronringd ## install programs, units, manual pages, completions, PAM file: DESTDIR= PREFIX=/usr FAMILY=debian|rhel
 	install -Dm755 -t $(DESTDIR)$(PREFIX)/sbin $(BIN)/cronringd
 	install -Dm755 -t $(DESTDIR)$(PREFIX)/bin $(BIN)/cronring
 	ln -sfn cronring $(DESTDIR)$(PREFIX)/bin/crontab
@@ -105,7 +116,11 @@ install: $(BIN)/cronringd ## install programs, units, manual pages, PAM file: DE
 	install -Dm644 packaging/pam.d/$(FAMILY) $(DESTDIR)/etc/pam.d/cronring
 	test -e $(SETTINGS) || install -Dm644 packaging/cronring.toml $(SETTINGS)
 	for page in man/*.[1-9]; do install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit; done
-	$(BIN)/cronring man -q --dir $(DESTDIR)$(PREFIX)/share/man/man1
+	$(SELF) man -q --dir $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(dir $(BASHCOMP) $(ZSHCOMP) $(FISHCOMP))
+	$(SELF) completion bash >$(BASHCOMP)
+	$(SELF) completion zsh >$(ZSHCOMP)
+	$(SELF) completion fish >$(FISHCOMP)
 
 # Built by whoever builds; a root without Go only installs.
 $(BIN)/cronringd:
@@ -116,7 +131,12 @@ uninstall: ## remove what install installed; settings, history and crontabs stay
 	test "$$(readlink $(DESTDIR)$(PREFIX)/bin/crontab)" != cronring || rm $(DESTDIR)$(PREFIX)/bin/crontab
 	rm -f $(UNITS)/cronring.service $(UNITS)/cronring.socket $(DESTDIR)/etc/pam.d/cronring
 	for page in man/*.[1-9]; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit; done
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/cronring-*.1
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/cronring-*.1 $(BASHCOMP) $(ZSHCOMP) $(FISHCOMP)
+
+# The same bytes from the same source, whoever builds them, where and when.
+packages: export SOURCE_DATE_EPOCH ?= $(shell date -d "$$(sed -n 's/^  date: //p;T;q' $(CHANGES))" +%s)
+packages: build ## dist/: .deb and .rpm for ARCHES
+	VERSION=$(VERSION) REVISION=$(REVISION) SELF=$(abspath $(SELF)) packaging/scripts/build $(ARCHES)
 
 clean: ## remove what was built
 	rm -rf bin dist

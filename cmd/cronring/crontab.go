@@ -71,7 +71,7 @@ func (c *crontabApp) do(ctx context.Context) error {
 	case opHelp:
 		return errUsageShown{c.usage()}
 	case opVersion:
-		_, err := fmt.Fprintf(c.out, "cronring %s\n", version())
+		_, err := fmt.Fprintf(c.out, "cronring %s\n", api.Release())
 		return err
 	case opTest:
 		return c.test()

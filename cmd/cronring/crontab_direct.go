@@ -89,7 +89,7 @@ func (d *direct) InstallCrontab(ctx context.Context, r api.InstallRequest) (api.
 	}
 	text := string(r.Text)
 	if d.places.Header {
-		text = spool.Header(r.File, time.Now(), version()) + text
+		text = spool.Header(r.File, time.Now(), api.Release()) + text
 	}
 	return api.Installed{User: who.Name, Notice: directNotice}, spool.Install(d.places, who, text)
 }

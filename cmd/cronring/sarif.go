@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
 )
 
 // The part of SARIF 2.1.0 that lint writes, for code scanners:
@@ -66,7 +67,7 @@ var sarifLevels = map[crontab.Severity]string{crontab.Error: "error", crontab.Wa
 // count characters and ours count bytes.
 func newSARIF(remarks []crontab.Diagnostic, texts map[string]string) sarifLog {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
-	run.Tool.Driver = sarifDriver{Name: "cronring", Version: version(), InformationURI: "https://github.com/cronring/cronring", Rules: []sarifRule{}}
+	run.Tool.Driver = sarifDriver{Name: "cronring", Version: api.Release(), InformationURI: "https://github.com/cronring/cronring", Rules: []sarifRule{}}
 	lines := map[string][]string{}
 	for _, d := range remarks {
 		if rule := (sarifRule{string(d.Code)}); !slices.Contains(run.Tool.Driver.Rules, rule) {

@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // for hosts and containers without /usr/share/zoneinfo
 
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/daemon"
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/spool"
@@ -28,7 +28,7 @@ func main() {
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	o := daemon.Options{Stdout: stdout, Stderr: stderr, Version: version()}
+	o := daemon.Options{Stdout: stdout, Stderr: stderr, Version: api.Release()}
 	verb, err := parse(&o, args, spool.ThisHost().Family)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -70,11 +70,4 @@ func check(o *daemon.Options, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stdout, "cronringd: the configuration in", o.ConfigDir, "is in order")
 	return 0
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "devel"
 }
