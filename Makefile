@@ -21,7 +21,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man install uninstall packages clean
+.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man rooms install uninstall packages clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -98,6 +98,9 @@ bench: ## every figure of the README in one run, against its peer or limit
 
 man: ## write the manual page of each command, for packages: MANDIR=bin/man
 	env -u GOOS -u GOARCH $(GO) run ./cmd/cronring man --dir $(MANDIR)
+
+rooms: ## write the README's map of the rooms anew, of the package comments
+	$(GO) test ./daemon -run '^TestRoomsInReadme$$' -count=1 -update
 
 # Paths inside DESTDIR; units name /usr/sbin, so another PREFIX edits them.
 UNITS    = $(DESTDIR)$(PREFIX)/lib/systemd/system
