@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui"},
-	{"cmd/cronringd", "cmd/cronring"},
+	{"cmd/cronringd", "cmd/cronring", "packaging/container"},
 }
 
 // pure are the packages that decide and name: a test can call them a million
