@@ -94,6 +94,8 @@ func seeAlso(verb *cobra.Command) []reference {
 		all = append(all, reference{"crontab", 5}, reference{"cronring-options", 7})
 	}
 	switch verb.Name() {
+	case "next", "simulate":
+		all = append(all, reference{"cronring-time", 7})
 	case "why", "history", "show", "explain":
 		all = append(all, reference{"cronring-why", 7})
 	case "config", "notify":

@@ -18,12 +18,18 @@ import (
 // name.
 func allPages(t *testing.T) map[string]string {
 	t.Helper()
+	pages := writtenByHand(t)
+	for verb, text := range writtenPages(t) {
+		pages["cronring-"+verb+".1"] = text
+	}
+	return pages
+}
+
+func writtenByHand(t *testing.T) map[string]string {
+	t.Helper()
 	pages, err := manpages.Pages("../../man")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for verb, text := range writtenPages(t) {
-		pages["cronring-"+verb+".1"] = text
 	}
 	return pages
 }
@@ -97,6 +103,57 @@ func checkCommandLine(t *testing.T, where string, words []string, complete bool)
 	}
 	if err != nil {
 		t.Errorf("%s: %q: %v", where, words, err)
+	}
+}
+
+// TestManualPrints runs the commands of which a page shows what they print; with
+// UPDATE_SCRIPTS=1 it writes that anew. None of them needs a daemon.
+func TestManualPrints(t *testing.T) {
+	t.Setenv("TZ", "UTC")
+	t.Setenv("LC_ALL", "C.UTF-8")
+	t.Setenv("CRONRING_SOCKET", filepath.Join(t.TempDir(), "none"))
+	shown := 0
+	for page, text := range writtenByHand(t) {
+		dir, changed := t.TempDir(), text
+		examples := examplesOf(t, page, text)
+		writeFiles(t, dir, examples)
+		for i, e := range slices.Backward(examples) { // so that a text of another length moves none that is to come
+			switch {
+			case e.Kind != manpages.Prints:
+				continue
+			case i == 0 || examples[i-1].Kind != manpages.Shell:
+				t.Errorf("%v: no command stands above what is printed", e)
+				continue
+			}
+			shown++
+			run := exec.Command("sh", "-c", examples[i-1].Text)
+			run.Dir = dir
+			got, err := run.CombinedOutput()
+			if err != nil || string(got) != e.Text {
+				t.Errorf("%v: %s: got %v and\n%s\nwant\n%s", examples[i-1], examples[i-1].Text, err, got, e.Text)
+				changed = e.With(changed, string(got))
+			}
+		}
+		if os.Getenv("UPDATE_SCRIPTS") != "" && changed != text {
+			if err := os.WriteFile(filepath.Join("../../man", page), []byte(changed), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if shown < 4 {
+		t.Errorf("got %d examples with what they print, want at least 4", shown)
+	}
+}
+
+// writeFiles makes the files that examples know by name.
+func writeFiles(t *testing.T, dir string, examples []manpages.Example) {
+	t.Helper()
+	for _, e := range examples {
+		if name, ok := strings.CutPrefix(e.More, "as "); ok {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(e.Text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

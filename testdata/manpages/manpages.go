@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Kind is what an example is, as a comment directly above it says.
 //
-//	.\" crontab                a user's crontab
+//	.\" crontab [as FILE]      a user's crontab; the commands below know it as a file
 //	.\" system [void]          one with a column for the account; void if its directives have no effect
 //	.\" anacrontab [rhel]
 //	.\" toml [of a channel]    configuration; of a channel if it stands in one
@@ -105,6 +106,20 @@ func begin(page string, line int, mark string) (Example, error) {
 		}
 	}
 	return Example{}, fmt.Errorf("man/%s:%d: no comment above this example says what it is", page, line)
+}
+
+// With is the text of a page with another text in the place of an example's.
+func (e Example) With(page, text string) string {
+	lines := strings.Split(page, "\n")
+	var put []string
+	for line := range strings.Lines(text) {
+		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\`, `\e`)
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			line = `\&` + line
+		}
+		put = append(put, line)
+	}
+	return strings.Join(slices.Replace(lines, e.Line-1, e.Line-1+strings.Count(e.Text, "\n"), put...), "\n")
 }
 
 // Plain undoes the escapes of roff.

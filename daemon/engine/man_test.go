@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/testdata/manpages"
+)
+
+const timePage = "../../man/cronring-time.7"
+
+// checkTimePage holds the tables of man/cronring-time.7 about something to the
+// engine; with UPDATE_SCRIPTS=1 it writes them anew.
+func checkTimePage(t *testing.T, about string, least int, say func(table manpages.Table, row []string) []string) {
+	t.Helper()
+	wrong, checked, err := manpages.CheckTables(timePage, about, os.Getenv("UPDATE_SCRIPTS") != "", say)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checked < least {
+		t.Errorf("got %d rows, want at least %d", checked, least)
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+}
+
+// TestTimePageSaysWhatIsMadeUp starts an entry under each rule of catchup= and
+// counts what starts when the host is back. It is the same whether the host
+// slept or the daemon was not there, which is tried both ways.
+func TestTimePageSaysWhatIsMadeUp(t *testing.T) {
+	checkTimePage(t, "away", 10, func(table manpages.Table, row []string) (cells []string) {
+		for _, rule := range table.Head[1:] {
+			slept := startsAfter(t, table.About[1:], rule, row[0], false)
+			stopped := startsAfter(t, table.About[1:], rule, row[0], true)
+			if slept != stopped {
+				t.Errorf("%s, catchup=%s: %d starts after a sleep, %d when the daemon is back", row[0], rule, slept, stopped)
+			}
+			cells = append(cells, strconv.Itoa(slept))
+		}
+		return cells
+	})
+}
+
+// startsAfter counts what starts at the end of an absence, "02:00 to 09:00" or
+// "02:00 to 09:00, 7 days later".
+func startsAfter(t *testing.T, fields []string, rule, absence string, stopped bool) int {
+	t.Helper()
+	times, days, _ := strings.Cut(absence, ", ")
+	from, to, _ := strings.Cut(times, " to ")
+	later, _ := strconv.Atoi(strings.TrimSuffix(days, " days later"))
+	begin, end := clockOf(t, from), clockOf(t, to).AddDate(0, 0, later)
+
+	w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
+	w.tables = []*crontab.Table{w.table("page", fmt.Sprintf("#@ name=job catchup=%s\n%s job\n", rule, strings.Join(fields, " ")))}
+	w.start()
+	w.advance(begin)
+	starts := countStarts(w, func(job.Run) bool { return true })
+	if stopped {
+		w.die()
+		w.pass(end.Sub(w.now.Wall))
+		w.start()
+	} else {
+		w.pass(end.Sub(w.now.Wall))
+		w.step()
+	}
+	return *starts
+}
+
+// countStarts counts the runs that start from here on.
+func countStarts(w *world, counts func(job.Run) bool) *int {
+	n := 0
+	w.log = func(e Effect) {
+		if s, ok := e.(Start); ok && counts(s.Run) {
+			n++
+		}
+	}
+	return &n
+}
+
+// clockOf is a time of the day of which the page tells.
+func clockOf(t *testing.T, text string) time.Time {
+	t.Helper()
+	if strings.Count(text, ":") == 1 {
+		text += ":00"
+	}
+	at, err := time.Parse("2006-01-02 15:04:05", "2027-01-12 "+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// TestTimePageSaysWhatASetClockDoes counts how often the occurrence of 02:30 runs
+// until the clock shows 12:00.
+func TestTimePageSaysWhatASetClockDoes(t *testing.T) {
+	checkTimePage(t, "set", 7, func(table manpages.Table, row []string) (cells []string) {
+		times, _ := strings.CutSuffix(row[0], ", the day before")
+		from, to, _ := strings.Cut(times, " to ")
+		by := clockOf(t, to).Sub(clockOf(t, from))
+		if times != row[0] {
+			by -= 24 * time.Hour
+		}
+		for _, fields := range table.Head[1:] {
+			w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
+			w.tables = []*crontab.Table{w.table("page", "#@ name=job\n"+fields+" job\n")}
+			w.start()
+			starts := countStarts(w, func(r job.Run) bool { return r.Due.Equal(clockOf(t, "02:30")) })
+			w.advance(clockOf(t, from))
+			w.set(by)
+			w.step()
+			w.advance(clockOf(t, "12:00"))
+			cells = append(cells, strconv.Itoa(*starts))
+		}
+		return cells
+	})
+}
+
+// TestTimePageClaims holds sentences of the page that no table has.
+func TestTimePageClaims(t *testing.T) {
+	for _, tc := range []struct {
+		claim, text string
+		then        func(w *world) string
+		want        string
+	}{
+		{"a timeout counts what the host slept", "#@ name=job timeout=1h\n30 2 * * * job\n", func(w *world) string {
+			w.advance(clockOf(t, "02:31"))
+			w.pass(2 * time.Hour)
+			return strings.Join(said(w), " ")
+		}, "kill 1 terminated"},
+		{"a timeout does not count what the clock was set", "#@ name=job timeout=1h\n30 2 * * * job\n", func(w *world) string {
+			w.advance(clockOf(t, "02:31"))
+			w.set(2 * time.Hour)
+			return strings.Join(said(w), " ")
+		}, ""},
+		{"what runs again has another invocation", "#@ name=job\n*/10 * * * * job\n", func(w *world) string {
+			seen := map[string]int{}
+			w.log = func(e Effect) {
+				if s, ok := e.(Start); ok && s.Run.Due.Equal(clockOf(t, "02:30")) {
+					seen[s.Run.Invocation]++
+				}
+			}
+			w.advance(clockOf(t, "02:40"))
+			w.set(-time.Hour)
+			w.step()
+			w.advance(clockOf(t, "02:40"))
+			return fmt.Sprint(len(seen))
+		}, "2"},
+		{"nothing is made up from before an entry was read", "#@ name=job catchup=all deadline=30d\n30 1 * * * job\n", func(w *world) string {
+			return strings.Join(said(w), " ")
+		}, ""},
+		{"a clock that began in the past makes the last night up", "#@ name=job\n30 1 * * * job\n", func(w *world) string {
+			w.die()
+			w.now.Wall = time.Unix(60, 0).UTC()
+			w.start()
+			w.set(clockOf(t, "03:00").Sub(w.now.Wall))
+			return strings.Join(said(w), " ")
+		}, "start 1 job attempt=1 trigger=catchup"},
+	} {
+		w := newWorld(t, clockOf(t, "01:59:00"), time.UTC)
+		w.tables = []*crontab.Table{w.table("page", tc.text)}
+		w.start()
+		w.settle()
+		if got := tc.then(w); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.claim, got, tc.want)
+		}
+	}
+}
+
+// said is what the engine does at this instant, but for what it writes down.
+func said(w *world) (all []string) {
+	for _, e := range w.step() {
+		switch e.(type) {
+		case Start, Kill:
+			all = append(all, strings.TrimSpace(w.tell(e)))
+		}
+	}
+	return all
+}
