@@ -102,6 +102,14 @@ func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment,
 
 func (b backend) Tap(f func([]job.Record, []job.Ledger)) { b.tap.Store(&f) }
 
+func (b backend) Waiting() (w server.Waiting) {
+	if b.post != nil {
+		w.Letters = b.post.Count()
+	}
+	w.Notices = b.notices.Waiting()
+	return w
+}
+
 // Health says what is wrong with the daemon itself.
 func (b backend) Health() api.Health {
 	host, _ := os.Hostname()

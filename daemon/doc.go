@@ -23,8 +23,8 @@
 //	daemon/config                               what the administrator decides, checked
 //	gossip  gossip/ledger                       the members of a ring | what its voters granted
 //	daemon/{clock,spawn,spool,store,mail,       hands: what touches the machine
-//	        notify,journal,session,manager,
-//	        cgroup}  gossip/link
+//	        notify,journal,metrics,session,
+//	        manager,cgroup}  gossip/link
 //	daemon/review                               what a change of crontabs would do, pure
 //	daemon/engine  daemon/account  daemon/queue decisions, pure | who the accounts are | what waits on disk
 //	gossip/register                             who took which occurrence, pure

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"crontab", "daemon/job", "gossip/rendezvous"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "gossip/register"},
 	{"daemon/review"},
-	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link", "gossip/link/linktest"},
+	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link", "gossip/link/linktest"},
 	{"gossip", "gossip/ledger"},
 	{"daemon/config"},
 	{"daemon/api"},
@@ -38,7 +38,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab", "daemon/job", "daemon/engine", "daemon/review", "gossip/rendezvous", "gossip/register"}
+var pure = []string{"crontab", "daemon/job", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/register"}
 
 // impure says why a pure package must not import something.
 var impure = map[string]string{

@@ -161,9 +161,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		case a := <-l.asks:
 			l.register(&in, a)
 		case ev := <-l.ring.events():
-			in.events = append(in.events, ev)
+			in.events = append(in.events, l.ring.count(ev))
 		case ev := <-l.ring.grants():
-			in.events = append(in.events, ev)
+			in.events = append(in.events, l.ring.count(ev))
 		case <-l.ring.gone():
 			if l.leaving == staying {
 				l.foresee(l.parting)
@@ -282,9 +282,9 @@ func (l *loop) gather(in *inbox) {
 		case a := <-l.asks:
 			l.register(in, a)
 		case ev := <-l.ring.events():
-			in.events = append(in.events, ev)
+			in.events = append(in.events, l.ring.count(ev))
 		case ev := <-l.ring.grants():
-			in.events = append(in.events, ev)
+			in.events = append(in.events, l.ring.count(ev))
 		default:
 			return
 		}

@@ -39,6 +39,7 @@ type ring struct {
 	left      chan struct{} // readable when the others have taken over
 	leaving   bool
 	past      chronicle
+	claims    [engine.Unknown + 1]atomic.Uint64 // answers, by Grant
 	transport http.RoundTripper
 	asked     net.Listener   // connections for questions to this host's daemon; nil: it answers none
 	asking    sync.WaitGroup // goroutines that wait for others

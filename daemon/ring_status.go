@@ -31,6 +31,14 @@ type chronicle struct {
 	moves  []api.Move
 }
 
+// count counts the answers to claims among what the ring says.
+func (r *ring) count(ev engine.Event) engine.Event {
+	if c, ok := ev.(engine.Claimed); ok && int(c.Grant) < len(r.claims) {
+		r.claims[c.Grant].Add(1)
+	}
+	return ev
+}
+
 // watch keeps the chronicle, and the others informed of how busy this host is.
 func (r *ring) watch(ctx context.Context, view func() *engine.View) {
 	ticker := time.NewTicker(time.Second)
@@ -127,6 +135,9 @@ func (b ringBackend) Status() api.Ring {
 	status := api.Ring{
 		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
 		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s),
+		Claims: api.Claims{
+			Granted: r.claims[engine.Granted].Load(), Refused: r.claims[engine.Refused].Load(), Unknown: r.claims[engine.Unknown].Load(),
+		},
 	}
 	r.past.mu.Lock()
 	defer r.past.mu.Unlock()

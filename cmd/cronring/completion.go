@@ -42,7 +42,7 @@ offered.`,
 
 // takesJobs are the verbs whose arguments name jobs.
 var takesJobs = []string{
-	"list", "show", "history", "logs", "why", "timeline", "clashes", "stats", "graph", "dead", "events",
+	"list", "show", "history", "logs", "why", "timeline", "clashes", "stats", "metrics", "graph", "dead", "events",
 	"run", "stop", "redrive", "drop", "pause", "resume", "ack", "backfill", "next", "explain", "set", "rm", "retry", "env", "export",
 }
 

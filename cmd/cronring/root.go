@@ -44,7 +44,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newGraph(a), newDead(a), newEvents(a), newEnv(a), newExport(a), newConfig(a)},
+		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newMetrics(a), newGraph(a), newDead(a), newEvents(a), newEnv(a), newExport(a), newConfig(a)},
 		"do": {
 			newRun(a), newStop(a), newRetry(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
 			newState(a), newNotify(a), newDB(a), newRing(a),

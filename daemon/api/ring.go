@@ -25,6 +25,14 @@ type Ring struct {
 	Doubled   int       `json:"doubled_24h,omitempty"`  // occurrences that two members ran, found in the last 24 hours
 	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's tables that no member may run
 	Held      string    `json:"held_back_by,omitempty"` // why this member takes no ring jobs now
+	Claims    Claims    `json:"claims,omitzero"`        // since the daemon started
+}
+
+// Claims is what became of the occurrences that a member asked for.
+type Claims struct {
+	Granted uint64 `json:"granted"`
+	Refused uint64 `json:"refused"` // another member has them
+	Unknown uint64 `json:"unknown"` // nobody could say; they are asked for again
 }
 
 // The modes of a ring.

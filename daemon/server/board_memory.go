@@ -48,6 +48,7 @@ type last struct {
 	run     job.RunID // 0: none
 	began   int64     // Unix nanoseconds; 0: it could not be started
 	ended   int64
+	success int64 // end of the newest success of its account; 0: none is known
 	streak  int32
 	failed  bool
 	foreign bool // it was the run of another account
@@ -139,9 +140,13 @@ func (n *numbering) takeEnd(m *memory, r *job.Run, k *known) {
 	}
 	before, streak := k.past(slot), k.lasts[slot].streak
 	now := past{last: last{
-		run: r.ID, began: nanosOf(r.Started), ended: nanosOf(r.Ended), streak: streak,
+		run: r.ID, began: nanosOf(r.Started), ended: nanosOf(r.Ended), success: before.success, streak: streak,
 		failed: r.Failed(), foreign: r.User != n.view.Entry(int(slot)).User(),
 	}}
+	if r.OK() && !now.foreign {
+		now.success = max(now.success, now.ended)
+		k.lasts[slot].success = now.success
+	}
 	if now.failed {
 		now.ending = oneLine(r.Ending())
 	}
@@ -178,7 +183,7 @@ func (k *known) put(slot int32, p past) {
 
 func (n *numbering) takeStreak(m *memory, l job.Ledger, k *known) {
 	if slot, ok := n.slots[m.key(l.Job)]; ok && l.User == n.view.Entry(int(slot)).User() {
-		k.lasts[slot].streak = int32(l.Bad)
+		k.lasts[slot].streak, k.lasts[slot].success = int32(l.Bad), max(k.lasts[slot].success, nanosOf(l.Success))
 	}
 }
 
@@ -313,9 +318,9 @@ func (m *memory) read(to []past, names *numbering, slots []int32, keeper bool) (
 	for _, slot := range slots {
 		p := m.past(slot)
 		if p.foreign && !keeper {
-			streak := p.streak
+			streak, success := p.streak, p.success
 			p = m.own[slot]
-			p.streak = streak
+			p.streak, p.success = streak, success
 		}
 		to = append(to, p)
 	}
@@ -433,9 +438,7 @@ func (m *memory) ask(ctx context.Context, next *numbering, slots []int32, k *kno
 	}
 	missing := slots
 	end := func(r job.Run) { next.takeEnd(m, &r, k) }
-	err := m.store.Streaks(ctx, func(id job.ID, user string, bad int) {
-		next.takeStreak(m, job.Ledger{Job: id, User: user, Bad: bad}, k)
-	})
+	err := m.store.Streaks(ctx, func(l job.Ledger) { next.takeStreak(m, l, k) })
 	if err == nil && len(slots) > many {
 		err = m.store.Last(ctx, end)
 		slots = nil

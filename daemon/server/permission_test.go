@@ -47,6 +47,7 @@ type walked struct {
 var request = map[string]walked{
 	"GET /v1/health":      {},
 	"GET /v1/status":      {},
+	"GET /v1/metrics":     {query: "jobs=true"},
 	"GET /v1/jobs":        {},
 	"GET /v1/job":         {query: "job=ann-job", names: true},
 	"GET /v1/next":        {query: "job=ann-job", names: true},

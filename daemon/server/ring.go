@@ -35,14 +35,9 @@ func (s *Server) ring(ctx context.Context, c *call) error {
 	answer := api.Ring{Members: []api.Member{}}
 	if r := s.backend.Ring(); r != nil {
 		answer = r.Status()
-		records, err := s.store.Records(ctx, c.now.Add(-24*time.Hour), c.now.Add(time.Second), maxRows)
-		if err != nil {
-			return fmt.Errorf("read history: %w", err)
-		}
-		for i := range records {
-			if records[i].Kind == job.Doubled {
-				answer.Doubled++
-			}
+		var err error
+		if answer.Doubled, err = s.counts.doubledSince(ctx, s.store, c.now.Add(-24*time.Hour)); err != nil {
+			return err
 		}
 	}
 	answer.V = api.Version

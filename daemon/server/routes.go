@@ -28,6 +28,7 @@ var routes = []struct {
 }{
 	{"GET", "/v1/health", anyone, (*Server).health},
 	{"GET", "/v1/status", owner, (*Server).status},
+	{"GET", "/v1/metrics", owner, (*Server).metrics},
 	{"GET", "/v1/jobs", owner, (*Server).listJobs},
 	{"GET", "/v1/job", owner, (*Server).showJob},
 	{"GET", "/v1/next", owner, (*Server).coming},

@@ -36,6 +36,8 @@ type Backend interface {
 	Config() api.Config
 	// Health tells how the daemon is.
 	Health() api.Health
+	// Waiting tells what waits to be sent. It never blocks.
+	Waiting() Waiting
 	// Subscribe gives what happens from now on, until ctx ends or the daemon
 	// stops, which closes the channel. It is bounded: what a slow reader has
 	// no room for is replaced by a Gap, which comes even when nothing follows.
@@ -63,6 +65,12 @@ type Backend interface {
 	Ring() Ring
 }
 
+// Waiting is how much waits to be sent.
+type Waiting struct {
+	Letters int // of mail
+	Notices int // to channels
+}
+
 // Store is the history, as far as the server reads it.
 type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
@@ -72,7 +80,8 @@ type Store interface {
 	Last(ctx context.Context, f func(job.Run)) error
 	LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error
 	LastBy(ctx context.Context, id job.ID, user string, f func(job.Run)) error
-	Streaks(ctx context.Context, f func(id job.ID, user string, bad int)) error
+	Streaks(ctx context.Context, f func(l job.Ledger)) error
+	Bytes() int64
 	Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error
 	Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error
 	Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error)
@@ -120,6 +129,7 @@ type Server struct {
 	log     *slog.Logger
 	desk    *desk
 	boards  *memory
+	counts  *counts
 	loads   *loads
 	turns   *turns
 	mux     *http.ServeMux
@@ -136,7 +146,11 @@ func New(o Options) *Server {
 	}
 	s.loads, s.turns = newLoads(), newTurns()
 	s.boards = newMemory(o.Store, o.Backend.View)
-	o.Backend.Tap(s.boards.tap)
+	s.counts = newCounts(o.Backend.View, o.Now())
+	o.Backend.Tap(func(facts []job.Record, ledgers []job.Ledger) {
+		s.counts.tap(facts)
+		s.boards.tap(facts, ledgers)
+	})
 	s.register()
 	return s
 }

@@ -68,6 +68,7 @@ func askWorld(t *testing.T, seed uint64) {
 	}
 	defer history.Close()
 	w := &world{t: t, engine: lived.Engine, now: lived.Now.Wall, lives: []store.Life{{Up: lived.Now.Wall}}}
+	w.view.Store(w.engine.View())
 	a.server = New(Options{Backend: w, Store: history, Now: func() time.Time { return w.now }, SelfUID: selfUID, Account: accountName})
 	a.call = &call{peer: peer{keeper: true}, view: w.View(), now: w.now}
 	a.about(records)

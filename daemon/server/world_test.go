@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type world struct {
 	t          testing.TB
 	mu         sync.Mutex
 	engine     *engine.Engine
+	view       atomic.Pointer[engine.View]
 	now        time.Time
 	up         time.Duration
 	remarks    []crontab.Diagnostic
@@ -68,6 +70,7 @@ func emptyWorld(t testing.TB) *world {
 		subscribed: make(chan struct{}, 1000),
 	}
 	w.lives = []store.Life{{Up: w.now}}
+	w.view.Store(w.engine.View())
 	return w
 }
 
@@ -128,6 +131,7 @@ func (w *world) step(events ...engine.Event) []engine.Effect {
 
 func (w *world) stepLocked(events ...engine.Event) []engine.Effect {
 	effects := w.engine.Step(engine.Moment{Wall: w.now, Up: w.up}, events...)
+	w.view.Store(w.engine.View())
 	var facts []job.Record
 	var ledgers []job.Ledger
 	for _, e := range effects {
@@ -190,11 +194,7 @@ func (w *world) stop() {
 
 // ---- Backend
 
-func (w *world) View() *engine.View {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.engine.View()
-}
+func (w *world) View() *engine.View { return w.view.Load() }
 
 func (w *world) Ask(ctx context.Context, e engine.Event) (engine.Answer, error) {
 	if w.mute {
@@ -234,6 +234,8 @@ func (w *world) Refused() []spool.Refusal { return w.refused }
 func (w *world) Health() api.Health {
 	return api.Health{Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}
 }
+
+func (w *world) Waiting() Waiting { return Waiting{Letters: 3, Notices: 2} }
 
 func (w *world) Subscribe(ctx context.Context) <-chan api.Event {
 	w.mu.Lock()
@@ -277,6 +279,7 @@ func (w *world) Plan(_ context.Context, start engine.Start) (api.Environment, er
 
 func (w *world) Prune(context.Context) (store.Pruned, error)              { return store.Pruned{Runs: 3}, nil }
 func (w *world) Sizes(context.Context) (store.Sizes, error)               { return store.Sizes{Path: "db"}, nil }
+func (w *world) Bytes() int64                                             { return 4096 }
 func (w *world) Check(context.Context) ([]string, error)                  { return nil, nil }
 func (w *world) Backup(context.Context, time.Time) (string, int64, error) { return "copy", 1, nil }
 
@@ -394,12 +397,12 @@ func (w *world) LastBy(_ context.Context, id job.ID, user string, f func(job.Run
 	return w.broken
 }
 
-func (w *world) Streaks(_ context.Context, f func(id job.ID, user string, bad int)) error {
+func (w *world) Streaks(_ context.Context, f func(l job.Ledger)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.ledgers {
-		if l.Bad > 0 {
-			f(l.Job, l.User, l.Bad)
+		if l.Bad > 0 || l.Verdict != job.VerdictOK {
+			f(job.Ledger{Job: l.Job, User: l.User, Bad: l.Bad, Success: l.Success})
 		}
 	}
 	return w.broken

@@ -26,12 +26,7 @@ var tables = []string{"run", "occurrence", "output", "record", "life", "job", "r
 
 // Sizes measures the history.
 func (s *Store) Sizes(ctx context.Context) (Sizes, error) {
-	z := Sizes{Path: s.path, Rows: map[string]int64{}}
-	for _, path := range []string{s.path, s.path + "-wal"} {
-		if info, err := os.Stat(path); err == nil {
-			z.Bytes += info.Size()
-		}
-	}
+	z := Sizes{Path: s.path, Bytes: s.Bytes(), Rows: map[string]int64{}}
 	err := s.read.QueryRowContext(ctx,
 		"SELECT free.freelist_count * size.page_size FROM pragma_freelist_count AS free, pragma_page_size AS size").Scan(&z.Free)
 	for _, name := range tables {
@@ -43,6 +38,16 @@ func (s *Store) Sizes(ctx context.Context) (Sizes, error) {
 		z.Rows[name] = n
 	}
 	return z, err
+}
+
+// Bytes is how large the file of the history and its journal are.
+func (s *Store) Bytes() (n int64) {
+	for _, path := range []string{s.path, s.path + "-wal"} {
+		if info, err := os.Stat(path); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
 }
 
 // mostProblems bounds what Check tells of a file that is damaged all over.

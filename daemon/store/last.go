@@ -77,17 +77,17 @@ func (s *Store) lastWith(ctx context.Context, f func(job.Run), runs, which strin
 	return nil
 }
 
-// Streaks calls f for each job that failed in its newest occurrences: how many
-// in a row.
-func (s *Store) Streaks(ctx context.Context, f func(id job.ID, user string, bad int)) error {
+// Streaks calls f for each job whose newest occurrence was no success: how many
+// failed in a row, and when it last succeeded. Nothing else of the ledgers is read.
+func (s *Store) Streaks(ctx context.Context, f func(l job.Ledger)) error {
 	err := s.each(ctx, func(rows *sql.Rows) error {
-		var id job.ID
-		var user string
-		var bad int
-		err := rows.Scan(&id, &user, &bad)
-		f(id, user, bad)
+		var l job.Ledger
+		var success sql.NullInt64
+		err := rows.Scan(&l.Job, &l.User, &l.Bad, &success)
+		l.Success = instant(success)
+		f(l)
 		return err
-	}, "SELECT job.id, user, bad FROM ledger JOIN job ON job.n = ledger.job WHERE bad > 0")
+	}, "SELECT job.id, user, bad, success FROM ledger JOIN job ON job.n = ledger.job WHERE bad > 0 OR verdict <> 'ok'")
 	if err != nil {
 		return fmt.Errorf("read streaks: %w", err)
 	}

@@ -30,7 +30,9 @@ func TestLastIsTheNewestEndedRunOfEachJob(t *testing.T) {
 	run("b", job.Started, job.RunRunning, 0)
 	run("c", job.Ended, job.RunEnded, 0)
 	run("c", job.Dropped, job.RunDropped, 0)
-	commit(t, s, Batch{Records: facts, Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 2}, {Job: "c", User: "ann"}}})
+	commit(t, s, Batch{Records: facts, Ledgers: []job.Ledger{
+		{Job: "a", User: "ann", Bad: 2, Verdict: job.VerdictFail, Success: noon}, {Job: "c", User: "ann", Verdict: job.VerdictOK, Success: noon},
+	}})
 	var got []string
 	note := func(r job.Run) {
 		got = append(got, fmt.Sprintf("%s %d %s %s %s", r.Job, r.ID, r.User, r.Outcome, r.Ended.Sub(r.Started)))
@@ -60,10 +62,10 @@ func TestLastIsTheNewestEndedRunOfEachJob(t *testing.T) {
 		t.Errorf("Ended: %+v, %v, want runs 2 and 5", ended, err)
 	}
 	var streaks []string
-	err = s.Streaks(t.Context(), func(id job.ID, user string, bad int) {
-		streaks = append(streaks, fmt.Sprint(id, " ", user, " ", bad))
+	err = s.Streaks(t.Context(), func(l job.Ledger) {
+		streaks = append(streaks, fmt.Sprint(l.Job, " ", l.User, " ", l.Bad, " ", l.Success.Equal(noon)))
 	})
-	if err != nil || !slices.Equal(streaks, []string{"a ann 2"}) {
+	if err != nil || !slices.Equal(streaks, []string{"a ann 2 true"}) {
 		t.Errorf("Streaks: %q, %v, want those of a", streaks, err)
 	}
 }

@@ -1,0 +1,353 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/metrics"
+)
+
+// mostMetricJobs is how many jobs metrics tell of one by one: each is a dozen
+// series for whoever keeps them.
+const mostMetricJobs = 10_000
+
+// metrics answers with the text that monitoring reads. What is of the whole host is
+// for keepers; all others are told of their own jobs. It answers even when the
+// history cannot be read: that is when it is needed most.
+func (s *Server) metrics(ctx context.Context, c *call) error {
+	leave, err := s.turns.take(ctx, c.peer)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	m, err := s.newGauges(ctx, c)
+	if err != nil {
+		return err
+	}
+	read := m.look(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	m.addDaemon(read)
+	if c.peer.keeper {
+		m.addHost()
+	}
+	m.addRing()
+	if m.each != nil {
+		m.addJobs()
+	}
+	http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	c.w.Header().Set("Content-Type", metrics.ContentType)
+	c.w.Write(m.Bytes())
+	return nil
+}
+
+// gauges is metrics as they are made.
+type gauges struct {
+	*metrics.Text
+	s      *Server
+	c      *call
+	view   *engine.View
+	health api.Health
+	ring   *api.Ring // nil: the host is in none
+	each   []job.ID  // to be told of one by one; nil: none is
+	left   int       // of those that were asked for
+
+	states map[job.State]int
+	told   []toldJob
+}
+
+// toldJob is a job that is told of.
+type toldJob struct {
+	i int
+	past
+	elsewhere bool
+}
+
+func (s *Server) newGauges(ctx context.Context, c *call) (*gauges, error) {
+	m := &gauges{s: s, c: c, view: c.view, health: s.healthNow(), states: map[job.State]int{}}
+	m.Text = metrics.New("node", m.health.Host)
+	if r := s.backend.Ring(); r != nil {
+		status := r.Status()
+		m.ring = &status
+	}
+	jobs, err := c.flag("jobs")
+	if err != nil || !jobs {
+		return m, err
+	}
+	wanted := c.visible()
+	if refs := c.query["job"]; len(refs) > 0 {
+		if wanted, err = s.resolve(ctx, c, "tell the metrics of", refs); err != nil {
+			return nil, err
+		}
+	}
+	m.each = make([]job.ID, len(wanted))
+	for k, i := range wanted {
+		m.each[k] = c.view.ID(i)
+	}
+	slices.Sort(m.each) // so that, of too many, the same ones are told of each time
+	m.left = max(0, len(m.each)-mostMetricJobs)
+	m.each = m.each[:len(m.each)-m.left]
+	return m, nil
+}
+
+// look finds out how jobs are, as boards do. It reports false if the history could
+// not be read.
+func (m *gauges) look(ctx context.Context) bool {
+	const tries = 3 // the tables may change meanwhile
+	for range tries {
+		names, err := m.s.boards.follow(ctx)
+		if err != nil {
+			break
+		}
+		if view := m.s.backend.View(); view.SameJobs(names.view) {
+			m.view = view
+			if m.count(names) {
+				return true
+			}
+		}
+	}
+	clear(m.states)
+	m.told = nil
+	return false
+}
+
+func (m *gauges) count(names *numbering) bool {
+	clear(m.states)
+	m.told = m.told[:0]
+	b := &board{s: m.s, peer: m.c.peer, names: names, view: m.view, now: m.c.now}
+	p := b.painter(nil)
+	for slots := range slices.Chunk(names.order, otherPages) {
+		pasts, ok := p.read(slots)
+		if !ok {
+			return false
+		}
+		for k, slot := range slots {
+			if b.sees(int(slot)) {
+				c, _ := p.condition(slot, &pasts[k])
+				m.states[c.state()]++
+			}
+		}
+	}
+	for _, id := range m.each {
+		if i, ok := m.view.Find(id); ok && b.sees(i) {
+			pasts, ok := p.read([]int32{int32(i)})
+			if !ok {
+				return false
+			}
+			m.told = append(m.told, toldJob{i: i, past: pasts[0]})
+		}
+	}
+	return true
+}
+
+// family begins a family that has one sample.
+func (m *gauges) gauge(name, help string, value float64) {
+	m.Family(name, metrics.Gauge, help)
+	m.Add(value)
+}
+
+func (m *gauges) counter(name, help string, value float64) {
+	m.Family(name, metrics.Counter, help)
+	m.Add(value)
+}
+
+func truth(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// addDaemon tells what everybody may know of the daemon, and how the jobs are that
+// whoever asks may see.
+func (m *gauges) addDaemon(read bool) {
+	m.gauge("cronring_up", "Whether cronringd answered.", 1)
+	m.Family("cronring_build_info", metrics.Gauge, "Always 1; the labels tell the program.")
+	m.Add(1, "version", m.health.Version, "goversion", runtime.Version())
+	m.gauge("cronring_start_time_seconds", "When cronringd started, in seconds since 1970.", seconds(m.health.Started))
+	m.gauge("cronring_draining", "Whether cronringd starts nothing more, as it is about to end.", truth(m.view.Draining()))
+	m.gauge("cronring_history_readable", "Whether the history could be read; else cronring_jobs is missing.", truth(read))
+	if read {
+		m.Family("cronring_jobs", metrics.Gauge, "Jobs by state; a job counts once, by its worst.")
+		for _, state := range severities {
+			m.Add(float64(m.states[state]), "state", string(state))
+		}
+	}
+	live := map[job.RunState]int{}
+	m.view.EachRun(func(r *job.Run) {
+		if m.c.seesRun(*r) {
+			live[r.State]++
+		}
+	})
+	m.Family("cronring_live_runs", metrics.Gauge, "Runs that go or wait: decided ones are about to start, queued ones wait behind others or for a place, waiting ones for their time.")
+	for _, state := range []job.RunState{job.RunDecided, job.RunQueued, job.RunWaiting, job.RunRunning} {
+		m.Add(float64(live[state]), "state", string(state))
+	}
+}
+
+// addHost tells what is known of the whole host.
+func (m *gauges) addHost() {
+	t := m.s.counts.totals()
+	m.Family("cronring_runs_total", metrics.Counter, "Runs that ended, by how; after those that are retried another attempt follows.")
+	for i, outcome := range outcomes {
+		m.Add(float64(t.ended[i]), "outcome", outcome)
+	}
+	m.Family("cronring_skips_total", metrics.Counter, "Occurrences that were not run, by reason: cronring-why(7) explains them.")
+	for _, reason := range slices.Sorted(maps.Keys(t.skips)) {
+		m.Add(float64(t.skips[reason]), "reason", string(reason))
+	}
+	m.Family("cronring_start_lag_seconds", metrics.Histogram, "From the due time of runs that the clock started to their start.")
+	m.Distribution(lagBounds[:], t.lags[:], t.lag)
+	m.counter("cronring_overflows_total", "Runs that were dropped as too many waited: see queue-max in cronring.toml(5).", float64(m.view.Overflow().Count))
+	m.counter("cronring_clock_steps_total", "How often the host's clock was found set.", float64(t.steps))
+
+	errors, warnings := remarkCounts(m.s.backend.Diagnostics())
+	m.gauge("cronring_crontabs", "Crontab files that are read.", float64(len(m.view.Tables())))
+	m.gauge("cronring_crontabs_refused", "Crontab files that are not read, as they are not safe.", float64(len(m.s.backend.Refused())))
+	m.gauge("cronring_crontab_errors", "Lines of crontab files that do not count.", float64(errors))
+	m.gauge("cronring_crontab_warnings", "Warnings about lines of crontab files.", float64(warnings))
+	m.gauge("cronring_problems", "Troubles of cronringd itself that cronring status tells.", float64(len(m.health.Problems)))
+
+	waiting := m.s.backend.Waiting()
+	m.gauge("cronring_mail_queue_letters", "Letters of mail that wait to be sent.", float64(waiting.Letters))
+	m.gauge("cronring_notice_queue_messages", "Notices to channels that wait to be sent.", float64(waiting.Notices))
+	m.gauge("cronring_history_unwritten_records", "Records that wait for the disk to take them again.", float64(m.health.Unwritten))
+	m.counter("cronring_history_lost_records_total", "Records that could not wait for that.", float64(m.health.Lost))
+	m.gauge("cronring_history_bytes", "Size of the history on disk.", float64(m.s.store.Bytes()))
+	if rss, ok := residentBytes(); ok {
+		m.gauge("cronring_resident_memory_bytes", "Resident memory of cronringd, without its jobs.", float64(rss))
+	}
+	m.counter("cronring_cpu_seconds_total", "Time of processors that cronringd has taken, without its jobs.", cpuSeconds())
+	if m.each != nil {
+		m.gauge("cronring_jobs_left_out", "Jobs that were asked for one by one and are not told of, as they are too many.", float64(m.left))
+	}
+}
+
+// addRing tells how this host is in its ring.
+func (m *gauges) addRing() {
+	r := m.ring
+	if r == nil {
+		return
+	}
+	states := map[api.MemberState]int{}
+	owned := 0
+	for i := range r.Members {
+		states[r.Members[i].State]++
+		if r.Members[i].ID == r.Self {
+			owned = r.Members[i].Owns
+		}
+	}
+	m.Family("cronring_ring_members", metrics.Gauge, "Members of the ring that this one knows, itself among them, by state.")
+	for _, state := range []api.MemberState{api.MemberUp, api.MemberJoining, api.MemberDraining, api.MemberDown, api.MemberLeft} {
+		m.Add(float64(states[state]), "state", string(state))
+	}
+	m.gauge("cronring_ring_joined", "Whether this host is in its ring; else ring jobs wait.", truth(r.Joined))
+	m.gauge("cronring_ring_barred", "Whether something, as a clock that is off, keeps this member from taking ring jobs.", truth(r.Held != ""))
+	if r.Quorum > 0 {
+		up := 0
+		for _, v := range r.Voters {
+			up += int(truth(v.Up))
+		}
+		m.gauge("cronring_ring_quorum", "Whether enough voters are seen to grant occurrences.", truth(up >= r.Quorum))
+	}
+	m.gauge("cronring_ring_jobs", "Ring jobs of this host's crontabs.", float64(r.Jobs))
+	m.gauge("cronring_ring_jobs_owned", "Of them, those that are this member's now.", float64(owned))
+	m.gauge("cronring_ring_jobs_unowned", "Of them, those that no member may run.", float64(r.Unowned))
+	if !m.c.peer.keeper {
+		return
+	}
+	m.gauge("cronring_ring_undecided_occurrences", "Occurrences of which nobody could say yet whose they are.", float64(len(m.view.Bids())))
+	m.Family("cronring_ring_claims_total", metrics.Counter, "Occurrences that this member asked for, by what it was answered; after unknown it asks again.")
+	m.Add(float64(r.Claims.Granted), "answer", "granted")
+	m.Add(float64(r.Claims.Refused), "answer", "refused")
+	m.Add(float64(r.Claims.Unknown), "answer", "unknown")
+	m.counter("cronring_ring_doubled_total", "Occurrences that this member ran and that were found to have run on another one, too.", float64(m.s.counts.totals().doubled))
+}
+
+// addJobs tells of jobs one by one.
+func (m *gauges) addJobs() {
+	labels := make([][]string, len(m.told))
+	for k := range m.told {
+		labels[k] = []string{"job", string(m.view.ID(m.told[k].i)), "user", m.view.Entry(m.told[k].i).User()}
+	}
+	each := func(name, help string, value func(j *toldJob) (float64, bool)) {
+		m.Family(name, metrics.Gauge, help)
+		for k := range m.told {
+			if v, ok := value(&m.told[k]); ok {
+				m.Add(v, labels[k]...)
+			}
+		}
+	}
+	each("cronring_job_last_run_success", "Whether the newest run that ended did not fail.",
+		func(j *toldJob) (float64, bool) { return truth(!j.failed), j.run != 0 && !j.elsewhere })
+	each("cronring_job_last_run_timestamp_seconds", "When the newest run that ended did.",
+		func(j *toldJob) (float64, bool) { return seconds(timeOf(j.ended)), j.run != 0 })
+	each("cronring_job_last_run_duration_seconds", "How long that run took.",
+		func(j *toldJob) (float64, bool) {
+			return time.Duration(j.ended - j.began).Seconds(), j.run != 0 && j.began != 0
+		})
+	each("cronring_job_last_success_timestamp_seconds", "When the newest run that succeeded ended.",
+		func(j *toldJob) (float64, bool) { return seconds(timeOf(j.success)), j.success != 0 })
+	each("cronring_job_failed_in_row", "Occurrences in a row that failed, up to the newest.",
+		func(j *toldJob) (float64, bool) { return float64(j.streak), !j.elsewhere })
+	each("cronring_job_next_timestamp_seconds", "When it is to run next.",
+		func(j *toldJob) (float64, bool) {
+			next := m.view.Next(j.i, m.c.now)
+			return seconds(next), !next.IsZero()
+		})
+	m.addJobCounts(labels)
+}
+
+func (m *gauges) addJobCounts(labels [][]string) {
+	skips := make([]map[job.Reason]uint64, len(m.told))
+	m.Family("cronring_job_runs_total", metrics.Counter, "Its runs that ended, by how, as in cronring_runs_total.")
+	for k := range m.told {
+		var ended [len(outcomes)]uint32
+		ended, skips[k] = m.s.counts.job(m.view.ID(m.told[k].i), m.view.Entry(m.told[k].i).User())
+		for i, n := range ended {
+			if i < 2 || n > 0 { // each has those that alerts are made of
+				m.Add(float64(n), slices.Concat(labels[k], []string{"outcome", outcomes[i]})...)
+			}
+		}
+	}
+	m.Family("cronring_job_skips_total", metrics.Counter, "Its occurrences that were not run, by reason.")
+	for k := range m.told {
+		for _, reason := range slices.Sorted(maps.Keys(skips[k])) {
+			m.Add(float64(skips[k][reason]), slices.Concat(labels[k], []string{"reason", string(reason)})...)
+		}
+	}
+}
+
+// residentBytes is how much of the daemon is in memory, as the kernel counts it.
+func residentBytes() (n int64, ok bool) {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := bytes.Fields(text)
+	if err != nil || len(fields) < 2 {
+		return 0, false
+	}
+	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	return pages * int64(os.Getpagesize()), err == nil
+}
+
+// cpuSeconds is how long the daemon has computed, itself and for the kernel.
+func cpuSeconds() float64 {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil { // it cannot fail
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+}
