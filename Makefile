@@ -21,7 +21,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man rooms install uninstall packages clean
+.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -137,9 +137,21 @@ uninstall: ## remove what install installed; settings, history and crontabs stay
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/cronring-*.1 $(BASHCOMP) $(ZSHCOMP) $(FISHCOMP)
 
 # The same bytes from the same source, whoever builds them, where and when.
-packages: export SOURCE_DATE_EPOCH ?= $(shell date -d "$$(sed -n 's/^  date: //p;T;q' $(CHANGES))" +%s)
+packages container release: export SOURCE_DATE_EPOCH ?= $(shell date -d "$$(sed -n 's/^  date: //p;T;q' $(CHANGES))" +%s)
 packages: build ## dist/: .deb and .rpm for ARCHES
 	VERSION=$(VERSION) REVISION=$(REVISION) SELF=$(abspath $(SELF)) packaging/scripts/build $(ARCHES)
+
+container: ## dist/: an OCI image archive for each of ARCHES, without a container engine
+	@mkdir -p dist
+	@for arch in $(ARCHES); do \
+		GOARCH=$$arch $(MAKE) -s build BIN=$(BIN)/linux-$$arch || exit; \
+		image=dist/cronring_$(VERSION)_linux_$$arch.oci.tar; \
+		$(GO) run ./packaging/container -bin $(BIN)/linux-$$arch -arch $$arch -version $(VERSION) -epoch $$SOURCE_DATE_EPOCH -o $$image || exit; \
+		echo $$image; \
+	done
+
+release: packages container ## dist/: packages, images, tarballs, bills of materials, checksums
+	VERSION=$(VERSION) SELF=$(abspath $(SELF)) BIN=$(BIN) DIST=dist packaging/release/build $(ARCHES)
 
 clean: ## remove what was built
 	rm -rf bin dist
