@@ -98,6 +98,11 @@ type unitFile struct{ name, text string }
 
 // exportUnits prints the units of an entry, or writes them.
 func (a *app) exportUnits(e found, dir string) error {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("write units: %w", err)
+		}
+	}
 	for _, u := range unitsOf(e) {
 		if dir == "" {
 			a.printf("# %s\n%s\n", u.name, u.text)

@@ -1,0 +1,132 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/testdata/manpages"
+)
+
+// hostOfPages is a host on which the examples of the manual pages mean something:
+// it has the jobs, files and failures that they tell of.
+//
+//go:embed testdata/manual.sh
+var hostOfPages string
+
+// otherEnds are the examples that end otherwise than with 0 on that host, and why.
+var otherEnds = map[string]struct {
+	codes []int
+	why   string
+}{
+	"cronring status --check":                                        {[]int{exitProblems}, "a job of the host fails"},
+	"cronring diff my.crontab new.crontab":                           {[]int{exitFailed}, "they differ"},
+	"cronring diff new.crontab":                                      {[]int{exitFailed}, "they differ"},
+	"crontab -l | cronring diff - new.crontab":                       {[]int{exitFailed}, "they differ"},
+	"cronring diff --rev 32 --runs 30d":                              {[]int{exitDone, exitFailed}, "as the newest revision is"},
+	"cronring doctor --fix -n":                                       {[]int{exitDone, exitProblems}, "as the host is"},
+	"cronring doctor":                                                {[]int{exitDone, exitProblems}, "as the host is"},
+	"cronring backfill report 2026-03-01..2026-03-31 --max-active=2": {[]int{exitUsage, 6}, "a person is asked whether so many are meant"},
+	"cronring rm 'etl*' --comment-out":                               {[]int{exitUsage, 6}, "a person is asked whether so many are meant"},
+	"cronring backfill stop 3":                                       {[]int{3}, "there is no third backfill"},
+	"cronring retry @failed --since -2h":                             {[]int{exitDone, 6}, "what the line above runs again may still go"},
+	"cronring stop 4213 --signal INT --kill-after 2m":                {[]int{3, 6}, "the run is over"},
+}
+
+// notTried are the examples that cannot be run on that host, and why.
+var notTried = map[string]string{
+	`cronring completion zsh >"${fpath[1]}/_cronring"`:    "is for zsh, not for sh",
+	"cronring import --shadow --for 1h --against journal": "takes an hour",
+	"cronring list -w --fields=job,state,last.id":         "goes on until it is interrupted",
+	"cronring top --job etl-orders":                       "draws on a terminal",
+}
+
+// TestManualRuns runs every command of the manual pages, those of the verbs' pages
+// too, on a host of its own with a daemon.
+func TestManualRuns(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can make a host")
+	}
+	space := []string{"-m", "-n", "-p", "-f", "--kill-child", "--mount-proc", "--propagation", "private", "sh", "-ec"}
+	if out, err := exec.Command("unshare", append(space, "mount -t tmpfs tmpfs /run; ip link set lo up")...).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: no name spaces can be made here: %v: %s", err, out)
+	}
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", dir+"/", "../...")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as they are shipped, whatever this test is built with
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	lines, places := commandsOfPages(t, dir)
+	for name, text := range map[string]string{"commands": strings.Join(lines, "\n") + "\n", "host.sh": hostOfPages} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host := exec.Command("unshare", append(space[:len(space)-1], filepath.Join(dir, "host.sh"), dir)...)
+	if out, err := host.CombinedOutput(); err != nil {
+		t.Fatalf("the host: %v\n%s", err, out)
+	}
+	tried := map[string]bool{}
+	for i, line := range lines {
+		if strings.HasPrefix(line, "# ") {
+			continue
+		}
+		tried[line] = true
+		status, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.status", i+1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, err := strconv.Atoi(strings.TrimSpace(string(status)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := otherEnds[line].codes
+		if want == nil {
+			want = []int{exitDone}
+		}
+		if !slices.Contains(want, code) {
+			out, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.out", i+1)))
+			t.Errorf("%s: %s: got exit %d, want %v\n%s", places[i], line, code, want, out)
+		}
+	}
+	for line, end := range otherEnds {
+		if !tried[line] {
+			t.Errorf("no page has %q any more, of which is said: %s", line, end.why)
+		}
+	}
+}
+
+// commandsOfPages are the commands of all pages as host.sh takes them, and where
+// each stands. The files that they know by name are made.
+func commandsOfPages(t *testing.T, dir string) (lines, places []string) {
+	t.Helper()
+	pages := allPages(t)
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		examples := examplesOf(t, page, pages[page])
+		writeFiles(t, dir, examples)
+		begun := false
+		for _, e := range examples {
+			if e.Kind != manpages.Shell {
+				continue
+			}
+			if !begun {
+				lines, places, begun = append(lines, "# "+page), append(places, page), true
+			}
+			for line := range strings.Lines(strings.ReplaceAll(e.Text, "\\\n", " ")) {
+				line = strings.TrimSpace(line)
+				if _, not := notTried[line]; !not {
+					lines, places = append(lines, line), append(places, e.String())
+				}
+			}
+		}
+	}
+	return lines, places
+}
