@@ -252,6 +252,7 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 	}
 	if l.options.host() {
 		state.Booted = l.bootsNow(state.Booted)
+		state.Since = takeSince(l.options.State)
 		state.Stamps = spool.ReadStamps(l.tables.places.Stamps)
 	}
 	for _, c := range in.children {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,4 +87,16 @@ func markBoot(root string) (done bool, err error) {
 		}
 	}
 	return done, errors.Join(errs...)
+}
+
+// takeSince is until when another cron ran the tables, or zero. What installs
+// cronring in its place says so by the time of a file in the state directory.
+// It counts once.
+func takeSince(state string) time.Time {
+	mark := filepath.Join(state, "since")
+	info, err := os.Lstat(mark)
+	if err != nil || os.Remove(mark) != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }

@@ -76,6 +76,25 @@ func TestHostHonoursTheMarksOfOtherCrons(t *testing.T) {
 	}
 }
 
+func TestHostGoesOnWhereAnotherCronEnded(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	since := h.path("var/lib/cronring/since")
+	h.write("var/lib/cronring/since", "")
+	ended := time.Now().Add(-2 * time.Minute)
+	if err := os.Chtimes(since, ended, ended); err != nil {
+		t.Fatal(err)
+	}
+	h.write("etc/crontab", "#@ name=each catchup=all\n* * * * * ann true\n")
+	h.start()
+	if n := len(h.runsOf("each")); n < 2 {
+		t.Errorf("of the two minutes after the other cron's end %d were made up", n)
+	}
+	if _, err := os.Lstat(since); !os.IsNotExist(err) {
+		t.Errorf("%s counts once: got %v, want that it is gone", since, err)
+	}
+}
+
 // today is what a stamp of today says where the host has no zone.
 func today() string { return time.Now().UTC().Format("20060102\n") }
 

@@ -23,6 +23,7 @@ type State struct {
 	Era      job.Era
 	LastSeen time.Time // wall time of the newest step that was stored; zero at the very first start
 	Booted   bool      // first start since the host booted: @reboot entries run
+	Since    time.Time // until then another cron ran the same tables; zero: none did
 	Stamps   map[string]crontab.Day
 	Adopted  []Adopted
 	Ledgers  []job.Ledger

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -73,5 +74,44 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 	e.Step(Moment{Wall: noon.Add(time.Second), Up: time.Hour}, Load{Tables: []*crontab.Table{here}, Awaited: map[string]bool{"late": false}})
 	if n := len(e.awaited.past); n != 1 {
 		t.Errorf("%d jobs are remembered, want the one of the table that has not come", n)
+	}
+}
+
+// Another cron was stopped at 12:00:30, and this daemon begins at 12:02:10.
+func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	load := Load{Tables: []*crontab.Table{w.table("a", "#@ name=old catchup=all:100 overlap=allow\n* * * * * x\n")}}
+	var known []Known
+	for _, e := range New(State{}).Step(Moment{Wall: noon.Add(-time.Hour), Up: time.Hour}, load) {
+		if r, ok := e.(Roster); ok {
+			known = r.Known
+		}
+	}
+	load.Tables = append(load.Tables, w.table("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))
+	stopped, begins := noon.Add(30*time.Second), noon.Add(2*time.Minute+10*time.Second)
+	for _, c := range []struct {
+		name  string
+		since time.Time
+		want  map[job.ID]int
+	}{
+		{"nobody ran them", time.Time{}, map[job.ID]int{"old": 62}},
+		{"until it was stopped", stopped, map[job.ID]int{"old": 2, "new": 2}},
+		{"ahead of the clock", begins.Add(time.Hour), map[job.ID]int{}},
+	} {
+		for _, awaited := range []map[string]bool{nil, {"a": true, "b": true}} {
+			e := New(State{Known: known, LastSeen: noon.Add(-time.Hour), Since: c.since})
+			if awaited != nil {
+				e.Step(Moment{Wall: begins, Up: 3 * time.Hour}, Load{Awaited: awaited})
+			}
+			got := map[job.ID]int{}
+			for _, x := range e.Step(Moment{Wall: begins, Up: 3 * time.Hour}, load) {
+				if s, ok := x.(Start); ok {
+					got[s.Run.Job]++
+				}
+			}
+			if !maps.Equal(got, c.want) {
+				t.Errorf("%s, awaited %v: starts of each job: got %v, want %v", c.name, awaited, got, c.want)
+			}
+		}
 	}
 }

@@ -107,6 +107,12 @@ func (e *Engine) marksOf(next *jobs, from []int32) (marks []int64, fresh []int32
 		default:
 			marks[slot] = p.mark
 		}
+		switch {
+		case e.memory != nil:
+			marks[slot] = afterOther(marks[slot], now, e.memory.Since, known)
+		case late:
+			marks[slot] = afterOther(marks[slot], now, e.awaited.since, known)
+		}
 		changed = changed || !same
 	}
 	return marks, fresh, changed
@@ -122,17 +128,32 @@ func afterEdit(mark, now int64) int64 {
 	return now
 }
 
+// afterOther is the mark of a job whose table another cron ran until since:
+// what came due before then was its business, what came later is ours, of a job
+// that was not known, too.
+func afterOther(mark, now int64, since time.Time, known bool) int64 {
+	switch other := min(since.UnixNano(), now); {
+	case since.IsZero():
+		return mark
+	case known:
+		return max(mark, other)
+	default:
+		return other
+	}
+}
+
 // awaited is what is remembered for tables that come later than the first
 // Load, because nobody knew their accounts then.
 type awaited struct {
 	tables   map[string]bool
 	past     map[uint64]past
 	lastSeen time.Time
+	since    time.Time
 	booted   bool
 }
 
 func (s *State) await(tables map[string]bool) *awaited {
-	return &awaited{maps.Clone(tables), s.past(), s.LastSeen, s.Booted}
+	return &awaited{maps.Clone(tables), s.past(), s.LastSeen, s.Since, s.Booted}
 }
 
 // forget lets go of what is known of jobs that did not have to be waited for:
