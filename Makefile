@@ -68,15 +68,21 @@ sim: ## SEEDS simulated years against the engine's invariants, a third of them w
 crash: build ## kill -9 of a busy daemon at 200 random points
 	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v
 
-ring: build ## five daemons on networks that are cut for a minute, in both modes (root, nft, iproute2)
+ring: build ## five daemons on networks that are cut for minutes, in both modes (root, nft, iproute2)
 	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '$(RINGS)' -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
 
-machines: ## minutes and lab at once, and then a ring of three daemons
+machines: ## minutes and lab at once, and beside them rings of daemons
+	$(MAKE) --output-sync=target -j2 booted rings
+
+.PHONY: booted rings
+booted:
 	$(GO) test ./packaging -count=1 -timeout 30m -parallel 8 -v
-	$(GO) test ./cmd/cronringd -run '^TestRingWithAClockAhead$$' -count=1 -timeout 30m -v
+
+rings: ## the same cut for seconds, in strict mode, and a clock that is ahead
+	$(GO) test ./cmd/cronringd -run '^TestRingOfFive$$/^strict$$|^TestRingWithAClockAhead$$' -count=1 -timeout 15m -v
 
 minutes: ## real minutes beside Debian's cron on the same tables, and of other crons on ours (root, mmdebstrap): mostly waiting
 	$(GO) test ./packaging -run Compare -count=1 -timeout 30m -parallel 8 -v

@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// start is a job that began, as the job itself tells it.
+type start struct {
+	node, job string
+	due       int64 // Unix seconds
+	token     uint64
+	at        time.Time
+}
+
+// member is the number of the daemon that ran it.
+func (s start) member() int {
+	i, err := strconv.Atoi(strings.TrimPrefix(s.node, "n"))
+	if err != nil {
+		panic(err)
+	}
+	return i - 1
+}
+
+func (s start) String() string {
+	return fmt.Sprintf("on %s at %s with token %d", s.node, s.at.UTC().Format("15:04:05.000"), s.token)
+}
+
+// occurrence is what starts once.
+type occurrence struct {
+	job string
+	due int64
+}
+
+func (o occurrence) String() string {
+	return o.job + " of " + time.Unix(o.due, 0).UTC().Format(time.TimeOnly)
+}
+
+// labJob is a job of the lab's table, due every so many seconds.
+type labJob struct {
+	name      string
+	every, at int64
+	reruns    bool // if-lost=rerun
+}
+
+// line is its line of a table, whose zone is UTC.
+func (j labJob) line(command string) string {
+	minutes, seconds := "*", "*"
+	switch {
+	case j.every > 60:
+		minutes, seconds = fmt.Sprintf("%d-59/%d", j.at/60, j.every/60), strconv.FormatInt(j.at%60, 10)
+	case j.every > 1:
+		seconds = fmt.Sprintf("%d-59/%d", j.at, j.every)
+	}
+	lost := "fail"
+	if j.reruns {
+		lost = "rerun"
+	}
+	return fmt.Sprintf("#@ name=%s sec=%s if-lost=%s\n%s * * * * %s\n", j.name, seconds, lost, minutes, command)
+}
+
+// trouble is what happened to the ring for a while.
+type trouble struct {
+	what             string
+	from, mended, to time.Time            // to: when all members saw each other again
+	side             func(member int) int // members of different sides did not see each other
+}
+
+// about is how long before a trouble what is due may be hit by it, as the last in
+// line waits three hold-offs, and how long after it members may not have told
+// each other all.
+const about = 10 * time.Second
+
+// hits tells whether an occurrence may start on two members because of it.
+func (x *trouble) hits(due int64, a, b int) bool {
+	at := time.Unix(due, 0)
+	if at.Before(x.from.Add(-about)) || at.After(x.to.Add(about)) {
+		return false
+	}
+	return at.After(x.mended.Add(-about)) || x.side(a) != x.side(b)
+}
+
+// each has every member on a side of its own.
+func each(member int) int { return member }
+
+// apart puts some members on one side and all others on the other.
+func apart(some ...int) func(int) int {
+	return func(member int) int {
+		if slices.Contains(some, member) {
+			return 0
+		}
+		return 1
+	}
+}
+
+// death is a member that was killed.
+type death struct {
+	member int
+	at     time.Time
+}
+
+// hits tells whether the member may have been about to start an occurrence, and
+// nobody can tell whether it did.
+func (d death) hits(due int64) bool {
+	const starting = 3 * time.Second
+	at := time.Unix(due, 0)
+	return at.Before(d.at) && at.After(d.at.Add(-starting))
+}
+
+func (l *lab) wasDying(due int64, starts []start) bool {
+	return slices.ContainsFunc(l.deaths, func(d death) bool {
+		return d.hits(due) && (len(starts) == 0 || slices.ContainsFunc(starts, func(s start) bool { return s.member() == d.member }))
+	})
+}
+
+// tally is how often each occurrence started.
+func (l *lab) tally() map[occurrence][]start {
+	by := map[occurrence][]start{}
+	for _, s := range l.seen {
+		o := occurrence{s.job, s.due}
+		by[o] = append(by[o], s)
+	}
+	return by
+}
+
+// lost lists what was due from the first start of the job of each second until
+// end, has not started, and should have.
+func (l *lab) lost(end int64) (all []occurrence) {
+	begun := l.tally()
+	first := end
+	for o := range begun {
+		if o.job == "tick" {
+			first = min(first, o.due)
+		}
+	}
+	for _, j := range l.jobs {
+		for due := first + (j.at-first%j.every+j.every)%j.every; due <= end; due += j.every {
+			o := occurrence{j.name, due}
+			excused := l.mode == api.RingStrict && !j.reruns && l.wasDying(due, nil) // granted to who died before it began it
+			if len(begun[o]) == 0 && !excused {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// settle waits until all that is due before now has started, and until what would
+// start twice had time to.
+func (l *lab) settle() (end int64) {
+	l.t.Helper()
+	end = time.Now().Unix()
+	l.pass(8 * time.Second)
+	for limit := time.Now().Add(patience); len(l.lost(end)) > 0 && time.Now().Before(limit); {
+		l.next()
+	}
+	return end
+}
+
+// check holds all starts against what cronring-ring(7) promises for the mode.
+func (l *lab) check(end int64) (doubled int) {
+	l.t.Helper()
+	for _, o := range l.lost(end) {
+		l.t.Errorf("%v is lost\n%s", o, l.told(o))
+	}
+	for o, starts := range l.tally() {
+		if len(starts) < 2 {
+			continue
+		}
+		doubled++
+		if !l.mayDouble(o, starts) {
+			l.t.Errorf("%v started %d times: %v\n%s", o, len(starts), starts, l.told(o))
+		}
+		if !l.wasDying(o.due, starts) { // who was killed has not written it down
+			for _, s := range starts {
+				l.says(s.member(), o, "that it ran twice", func(why *api.Why) bool {
+					return strings.Contains(strings.Join(why.Facts, " "), "did not see each other")
+				})
+			}
+		}
+	}
+	if l.mode == api.RingStrict {
+		l.checkTokens()
+	}
+	return doubled
+}
+
+// mayDouble tells whether each two starts of an occurrence have an excuse. In
+// strict mode those alone have one that ask for it by if-lost=rerun.
+func (l *lab) mayDouble(o occurrence, starts []start) bool {
+	if l.mode == api.RingStrict && !l.reruns(o.job) {
+		return false
+	}
+	for i, a := range starts {
+		for _, b := range starts[:i] {
+			if !l.wasDying(o.due, []start{a, b}) &&
+				!slices.ContainsFunc(l.troubles, func(x trouble) bool { return x.hits(o.due, a.member(), b.member()) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (l *lab) reruns(name string) bool {
+	return slices.ContainsFunc(l.jobs, func(j labJob) bool { return j.name == name && j.reruns })
+}
+
+// told is what all members say of an occurrence.
+func (l *lab) told(o occurrence) string {
+	var b strings.Builder
+	for i, d := range l.nodes {
+		why, err := d.client.Why(context.Background(), o.job, time.Unix(o.due, 0))
+		fmt.Fprintf(&b, "  n%d: %q, %q, %v\n", i+1, why.Verdict, why.Facts, err)
+	}
+	for _, x := range l.troubles {
+		fmt.Fprintf(&b, "  %s: %s to %s\n", x.what, x.from.UTC().Format(time.TimeOnly), x.to.UTC().Format(time.TimeOnly))
+	}
+	for _, d := range l.deaths {
+		fmt.Fprintf(&b, "  n%d was killed at %s\n", d.member+1, d.at.UTC().Format("15:04:05.000"))
+	}
+	return b.String()
+}
+
+// grant is what a start tells of the voters: that they gave an occurrence to a
+// member, between the time that it was due and its start.
+type grant struct {
+	member int
+	token  uint64
+	reruns bool
+}
+
+// grants is what the voters said of an occurrence, as porcupine checks it: the state
+// is the newest grant. Only where if-lost= says so there is another: to who had it,
+// or with a greater token.
+var grants = porcupine.Model{
+	Init: func() any { return grant{} },
+	Step: func(state, input, _ any) (bool, any) {
+		has, next := state.(grant), input.(grant)
+		return has.token == 0 || next.reruns && (next.token > has.token || next == has), next
+	},
+}
+
+// early is how much sooner than its time an occurrence may start, where a clock is
+// ahead.
+const early = 3 * time.Second
+
+// checkTokens holds the starts against the voters' word: that each occurrence was
+// granted once, and that tokens grow, so that who keeps the greatest that it saw can
+// refuse a run that was thought dead.
+func (l *lab) checkTokens() {
+	l.t.Helper()
+	for o, starts := range l.tally() {
+		var history []porcupine.Operation
+		for _, s := range starts {
+			if s.token == 0 {
+				l.t.Errorf("%v started without a token: %v", o, s)
+			}
+			history = append(history, porcupine.Operation{
+				ClientId: s.member(), Input: grant{s.member(), s.token, l.reruns(s.job)},
+				Call: time.Unix(s.due, 0).Add(-early).UnixNano(), Return: s.at.UnixNano(),
+			})
+		}
+		if !porcupine.CheckOperations(grants, history) {
+			l.t.Errorf("no order of grants makes the starts of %v: %v\n%s", o, starts, l.told(o))
+		}
+	}
+	if a, b, ok := backward(l.seen); ok {
+		l.t.Errorf("%s had begun %v when %s of %s was not due yet, which began %v", a.job, a, b.job, time.Unix(b.due, 0).UTC().Format(time.TimeOnly), b)
+	}
+}
+
+// backward finds a start that was over before another one was due, and yet has a
+// greater token.
+func backward(seen []start) (a, b start, found bool) {
+	byDue := slices.SortedFunc(slices.Values(seen), func(a, b start) int { return int(a.due - b.due) })
+	byStart := slices.SortedFunc(slices.Values(seen), func(a, b start) int { return a.at.Compare(b.at) })
+	for _, s := range byDue {
+		for len(byStart) > 0 && byStart[0].at.Before(time.Unix(s.due, 0).Add(-early)) {
+			if byStart[0].token > a.token {
+				a = byStart[0]
+			}
+			byStart = byStart[1:]
+		}
+		if a.token > s.token {
+			return a, s, true
+		}
+	}
+	return a, b, false
+}
+
+func TestGrantsModelFindsASecondGrant(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		next grant
+		want bool
+	}{
+		{"a second start", grant{1, 8, false}, false},
+		{"a second start of its own", grant{0, 7, false}, false},
+		{"a rerun", grant{1, 8, true}, true},
+		{"a rerun of its own", grant{0, 7, true}, true},
+		{"a rerun with another member's token", grant{1, 7, true}, false},
+	} {
+		first := grant{0, 7, c.next.reruns}
+		history := []porcupine.Operation{{Input: first, Call: 1, Return: 4}, {Input: c.next, Call: 2, Return: 3}}
+		if got := porcupine.CheckOperations(grants, history); got != c.want {
+			t.Errorf("%s: in order: got %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+func TestBackwardFindsAnOldToken(t *testing.T) {
+	at := func(due int64, token uint64) start {
+		return start{"n1", "j", due, token, time.Unix(due, 0).Add(time.Second)}
+	}
+	if _, _, found := backward([]start{at(60, 5), at(70, 5), at(80, 9)}); found {
+		t.Error("tokens that grow are found to go backward")
+	}
+	if a, b, found := backward([]start{at(60, 5), at(70, 9), at(80, 8)}); !found || a.token != 9 || b.token != 8 {
+		t.Errorf("token 8 after 9: got %v, %v, %v, want both of them", a, b, found)
+	}
+}
+
+// lateness is how late what was due in a part of the test first started.
+func (l *lab) lateness(from, to time.Time) (all []time.Duration) {
+	for o, starts := range l.tally() {
+		if o.due >= from.Unix() && o.due < to.Unix() {
+			all = append(all, starts[0].at.Sub(time.Unix(o.due, 0)))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// figures tells how late jobs started that were due in a part of the test.
+func (l *lab) figures(what string, from, to time.Time) {
+	l.t.Helper()
+	late := l.lateness(from, to)
+	if len(late) == 0 {
+		return
+	}
+	part := func(percent int) time.Duration { return late[(len(late)-1)*percent/100].Round(100 * time.Microsecond) }
+	l.t.Logf("%s: %d starts, late by p50 %v, p99 %v, at most %v", what, len(late), part(50), part(99), part(100))
+}
