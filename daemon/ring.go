@@ -256,8 +256,11 @@ func (r *ring) askVoters(ctx context.Context, claims []engine.Claim) {
 		}
 	}
 	for _, answer := range answers {
-		if answer.Grant == engine.Granted {
+		switch {
+		case answer.Grant == engine.Granted:
 			r.members.Progress(engine.Progress{Occurrence: answer.Occurrence, Phase: engine.Taken})
+		case answer.Grant == engine.Refused && answer.By != "":
+			r.members.Taken(gossip.Holder{Occurrence: answer.Occurrence, Member: answer.By})
 		}
 		select {
 		case r.granted <- answer:

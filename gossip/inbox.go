@@ -78,6 +78,7 @@ type heard struct {
 	holdings *engine.Holdings
 	claims   []engine.Claim
 	progress []engine.Progress
+	taken    []Holder
 }
 
 func newInbox(self string, now func() time.Time) *inbox {

@@ -54,6 +54,26 @@ func (r *Ring) Progress(progress ...engine.Progress) {
 	r.box.put(func(h *heard) { h.progress = append(h.progress, progress...) })
 }
 
+// Taken tells all members, that one too, who has occurrences that the voters did
+// not grant to this one: it may have been started anew since, and not know.
+func (r *Ring) Taken(taken ...Holder) {
+	r.box.put(func(h *heard) { h.taken = append(h.taken, taken...) })
+}
+
+// Holder is the member that has an occurrence.
+type Holder struct {
+	engine.Occurrence
+	Member string
+}
+
+func (r *Ring) heldBy(taken []Holder) {
+	for _, t := range taken {
+		m := register.Mark{Occurrence: toRegister(t.Occurrence), Member: t.Member, Phase: register.Taken}
+		r.announce(m)
+		r.report(r.register.Learn([]register.Mark{m}, r.o.Now()))
+	}
+}
+
 func toRegister(o engine.Occurrence) register.Occurrence {
 	return register.Occurrence{Key: o.Key, Due: o.Due.UnixNano()}
 }
@@ -187,7 +207,7 @@ func stepOf(p engine.Progress) register.Step {
 	return s
 }
 
-// announce has the others hear of a mark of this member's.
+// announce has the others hear of a mark.
 func (r *Ring) announce(m register.Mark) {
 	r.marked = true
 	if !r.joined {

@@ -95,6 +95,29 @@ func TestMarksLateClaimWithoutAnswer(t *testing.T) {
 	})
 }
 
+// A member that was started anew before it wrote down what the voters granted it
+// hears of it from whoever was refused for it.
+func TestMarksOfWhoDoesNotKnow(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(4)
+		o, holder := occurrence(7), w.hosts[1]
+		isOrphan := func(h *host) bool {
+			return h.heard(func(e engine.Event) bool {
+				orphaned, ok := e.(engine.Orphaned)
+				return ok && orphaned.Member == holder.id && len(orphaned.Orphans) == 1 && orphaned.Orphans[0].Phase == engine.Taken
+			})
+		}
+		w.hosts[2].Taken(Holder{o, holder.id})
+		w.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
+		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
+			w.await(time.Second, "others know it as taken", func() bool { return h.heardOthers(o) })
+			if isOrphan(h) {
+				t.Errorf("%s has it for an orphan, though its member is there", h.id)
+			}
+		}
+	})
+}
+
 func TestMarksOrphans(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)

@@ -558,8 +558,9 @@ func (r *Ring) hear(h heard) {
 		r.own.stamp = h.stamp // this host's clock was ahead once
 		r.say()
 	}
+	r.progress(h.progress) // before what others say of this member
 	r.hearMarks(h.marks)
-	r.progress(h.progress)
+	r.heldBy(h.taken)
 	r.claim(h.claims)
 	for _, f := range h.done {
 		f()

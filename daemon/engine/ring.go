@@ -82,7 +82,7 @@ type Deprived struct {
 }
 
 // Orphaned says that occurrences were taken by a member that is gone, without
-// being over as far as anybody knows.
+// being over as far as anybody knows; or by this member, which does not know of it.
 type Orphaned struct {
 	Member  string
 	Orphans []Orphan

@@ -354,7 +354,7 @@ func (n *node) beat() {
 		}
 	}
 	if ids := slices.Sorted(maps.Keys(n.heard)); len(ids) > 0 && n.lab.rng.IntN(3) == 0 {
-		n.sync(n.lab.of(ids[n.lab.rng.IntN(len(ids))]), 20*time.Second)
+		n.sync(n.lab.of(ids[n.lab.rng.IntN(len(ids))]), time.Minute)
 	}
 	n.soon(time.Second, n.beat)
 }
@@ -452,6 +452,17 @@ func (n *node) sync(to *node, since time.Duration) {
 
 // learn takes in what is known of an occurrence.
 func (n *node) learn(o Occurrence, id string, x note) {
+	if id == n.id { // it knows better, unless it was started anew
+		if x.phase == Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
+			n.tell(Orphaned{n.id, []Orphan{{Occurrence: o, Phase: Taken, Attempt: x.attempt, Lost: x.lost}}})
+		}
+		return
+	}
+	n.keep(o, id, x)
+}
+
+// keep notes how far a member is with an occurrence.
+func (n *node) keep(o Occurrence, id string, x note) {
 	was, known := n.notes[o][id]
 	if known && (was.phase > x.phase || was.phase == x.phase && was.attempt >= x.attempt) {
 		return
@@ -511,7 +522,7 @@ func (n *node) have(o Occurrence) {
 
 // note notes how far an occurrence of its own is, and tells the others.
 func (n *node) note(o Occurrence, x note) {
-	n.learn(o, n.id, x)
+	n.keep(o, n.id, x)
 	n.post(func(to *node) { to.learn(o, n.id, x) })
 }
 
@@ -607,6 +618,8 @@ func (n *node) vote(c Claim) {
 			case g.by == n.id:
 				n.tell(Claimed{Occurrence: o, Grant: Granted, Token: g.token})
 			default:
+				n.learn(o, g.by, note{phase: Taken})
+				n.post(func(to *node) { to.learn(o, g.by, note{phase: Taken}) })
 				n.tell(Claimed{Occurrence: o, Grant: Refused, By: g.by})
 			}
 		})
@@ -836,6 +849,9 @@ func (l *lab) happen() {
 	away := time.Duration(rng.Int64N(int64(30 * time.Second)))
 	switch k := rng.IntN(12); {
 	case k < 2 && l.weather.dies:
+		if rng.IntN(2) == 0 {
+			away /= 30 // before anybody takes it for dead
+		}
 		n.kill(away)
 	case k < 4 && l.weather.cuts:
 		n.pause(away)
@@ -929,7 +945,7 @@ func (l *lab) judgeOne(id job.ID, o Occurrence) {
 	}
 	ledger := l.weather.strict && id != "yield"
 	switch {
-	case len(firsts) == 0 && !l.skipped[o] && !l.died[o]:
+	case len(firsts) == 0 && !l.skipped[o]:
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")

@@ -483,18 +483,20 @@ func (e *Engine) deprived(ev Deprived) {
 
 // orphaned bids for what a member took that is gone. What it had begun may have
 // ended well, and is run again only where if-lost= says so; so is what the ledger
-// granted, as it may begin yet.
+// granted, as it may begin yet. What this member itself took and knows nothing of,
+// as it was started anew, has not begun.
 func (e *Engine) orphaned(ev Orphaned) {
 	if e.ring == nil || e.ring.seats == nil {
 		return
 	}
+	own := ev.Member == e.ring.seats.Self
 	for _, orphan := range ev.Orphans {
 		slot, ok := e.jobs.sharedBy(orphan.Key)
 		if !ok || orphan.Phase == Over || e.liveOfOccurrence(orphan.Occurrence, slot) != nil {
 			continue
 		}
 		o := e.jobs.options(slot)
-		sure := orphan.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
+		sure := own || orphan.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
 		if !o.Enabled || o.Held != "" || !sure && (o.IfLost != crontab.LostReruns || orphan.Lost >= maxReruns) {
 			continue
 		}
@@ -507,6 +509,11 @@ func (e *Engine) orphaned(ev Orphaned) {
 		b := e.newBid(slot, orphan.Due)
 		b.late, b.again, b.orphan = true, true, orphan
 		e.marks[slot] = max(e.marks[slot], orphan.Due.UnixNano())
+		if own { // nobody else is asked for it, or has to be waited for
+			b.ranked = true
+			e.ring.park(b, e.now.Up)
+			continue
+		}
 		e.compete(b, e.now.Wall)
 	}
 }

@@ -97,7 +97,7 @@ type Answer struct {
 // News is what changed by what was learned from others.
 type News struct {
 	Others   []Occurrence // taken by others, which was not known
-	Orphans  []Mark       // taken and not over, by members that are gone
+	Orphans  []Mark       // taken and not over, by members that are gone, or by this one before it was started anew
 	Doubled  []Mark       // runs of others of what ran here too
 	Deprived []Mark       // of others that took what was taken here and has not begun: it must not
 }
@@ -469,7 +469,13 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
 		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost,
 	}
-	if s.member == r.self || s.phase == 0 || r.tooFar(o.Due, now) {
+	if s.phase == 0 || r.tooFar(o.Due, now) {
+		return
+	}
+	if s.member == r.self {
+		if s.phase == Taken && r.knowsNothing(o, now) {
+			news.Orphans = append(news.Orphans, *m)
+		}
 		return
 	}
 	r.advance(o, now)
@@ -501,6 +507,12 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	if r.gone[s.member] && s.phase < Over {
 		news.Orphans = append(news.Orphans, *m)
 	}
+}
+
+// knowsNothing tells whether this member cannot have begun an occurrence that
+// others have it take: it was started anew before it wrote down that it did.
+func (r *Register) knowsNothing(o Occurrence, now time.Time) bool {
+	return r.entries[o] == nil && r.claims[o] == nil && !r.forgotten(o) && o.Due >= now.Add(-r.limits.Age).UnixNano()
 }
 
 // replaces tells whether a mark from others is more than what is known of them.

@@ -349,3 +349,28 @@ func TestTakenByWhoKnowsBetter(t *testing.T) {
 	_, news := r.Progress(o, Step{Phase: Begun, Attempt: 2, Lost: 1, Run: 3}, noon)
 	want(t, "news", news, News{})
 }
+
+func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
+	o := due(1, 0)
+	word := func(p Phase) []Mark { return []Mark{{Occurrence: o, Member: "a", Phase: p}} }
+	for _, c := range []struct {
+		what   string
+		before func(*Register)
+		phase  Phase
+		want   []Mark
+	}{
+		{"taken before it was started anew", func(*Register) {}, Taken, word(Taken)},
+		{"begun, of which its history is gone", func(*Register) {}, Begun, nil},
+		{"that it has", func(r *Register) { r.Take(o, noon) }, Taken, nil},
+		{"that its history has", func(r *Register) { r.Progress(o, Step{Phase: Over, Run: 3}, noon) }, Taken, nil},
+		{"that it asks for", func(r *Register) { r.Ask(o, false, []string{"b"}, noon) }, Taken, nil},
+		{"that another one has", func(r *Register) { r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: Taken}}, noon) }, Taken, nil},
+		{"that another one asks for", func(r *Register) { r.Answer("b", Question{Occurrence: o}, noon) }, Taken, nil},
+	} {
+		r := New("a", DefaultLimits)
+		c.before(r)
+		want(t, "word of what is its own, "+c.what, r.Learn(word(c.phase), noon).Orphans, c.want)
+	}
+	old := Mark{Occurrence: due(1, 25*time.Hour), Member: "a", Phase: Taken}
+	want(t, "word of what is older than all that is remembered", New("a", DefaultLimits).Learn([]Mark{old}, noon).Orphans, nil)
+}
