@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -106,8 +107,13 @@ func TestRingWithoutKeyShowsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.Ask(t.Context(), link.Peer{ID: r.id, Addr: address}, "hello", nil); err != nil {
-		t.Fatal(err) // else the next tells nothing
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for err := errors.New("not asked yet"); err != nil; { // the link may be bound after the members are there
+		if ctx.Err() != nil {
+			t.Fatal(err) // else the next tells nothing
+		}
+		_, err = stranger.Ask(ctx, link.Peer{ID: r.id, Addr: address}, "hello", nil)
 	}
 	conn, err := stranger.Dial(t.Context(), link.Peer{ID: r.id, Addr: address}, link.HTTP)
 	if err == nil {
