@@ -99,7 +99,7 @@ clock: ## the same at midnight, a month's end and changes of the clock, in emula
 bench-tui: ## the dashboard with 100,000 jobs on a live daemon, over a terminal: what a person waits for
 	$(GO) test ./tui -run '^$$' -bench Dashboard -benchtime 1x -timeout 10m
 
-bench: ## every figure of the README in one run, against its peer or limit
+bench: ## every figure of testdata/figures.md in one run, against its peer or limit
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...
 
 man: ## write the manual page of each command, for packages: MANDIR=bin/man
