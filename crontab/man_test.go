@@ -185,3 +185,36 @@ func TestManualNamesAllThatIsBuilt(t *testing.T) {
 		}
 	}
 }
+
+// TestManualHasEachCode holds the list of codes to those that there are, with what
+// they mean; with UPDATE_SCRIPTS=1 it writes the list anew.
+func TestManualHasEachCode(t *testing.T) {
+	var codes []Code
+	for code := range lineCodes {
+		codes = append(codes, code)
+	}
+	for code := range fieldCodes {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes)
+	var want strings.Builder
+	for _, code := range codes {
+		want.WriteString(".It Li " + string(code) + "\n" + code.Meaning() + "\n")
+	}
+	page := readManual(t)
+	before, section, _ := strings.Cut(page, ".Sh DIAGNOSTICS")
+	head, list, _ := strings.Cut(section, ".It Li B0")
+	list, after, _ := strings.Cut(list, ".El\n")
+	if got := ".It Li B0" + list; got != want.String() {
+		if os.Getenv("UPDATE_SCRIPTS") == "" {
+			t.Errorf("codes: got\n%s\nwant\n%s", got, want.String())
+		} else if err := os.WriteFile(manualPath, []byte(before+".Sh DIAGNOSTICS"+head+want.String()+".El\n"+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, code := range codes {
+		if group := string(code)[:2] + "xx"; !strings.Contains(head, group) {
+			t.Errorf("%s is of no group on the page", code)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func newHistory(a *app) *cobra.Command {
 	flags.BoolVar(&f.filter.Failed, "failed", false, "only runs that failed")
 	flags.BoolVar(&f.filter.Live, "running", false, "only runs that have not ended")
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
-	flags.StringVar(&f.trigger, "trigger", "", "only runs caused by `WORD`: clock, boot, manual, retry, catchup")
+	flags.StringVar(&f.trigger, "trigger", "", "only runs caused by `WORD`: clock, boot, manual, retry, catchup, backfill, dependency")
 	flags.StringVar(&f.since, "since", "", "only from `T` on: "+whenHelp)
 	flags.StringVar(&f.until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/testdata/manpages"
 	"github.com/cronring/cronring/tui"
@@ -254,4 +255,67 @@ func TestManualIsNoWiderThanATerminal(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManualNamesEachVariable holds the page to the help topic, both ways, and to
+// what the program looks up.
+func TestManualNamesEachVariable(t *testing.T) {
+	_, section, _ := strings.Cut(manPage(t), ".Sh ENVIRONMENT")
+	section, _, _ = strings.Cut(section, ".Sh FILES")
+	var told, named, sought []string
+	variable := regexp.MustCompile(`\b[A-Z][A-Z_]{2,}\b`)
+	for _, item := range submatches(section, `(?m)^\.(It Ev .*|Ev LESS)$`) {
+		told = append(told, variable.FindAllString(item, -1)...)
+	}
+	topic, _, _ := strings.Cut(newTopics()[1].Long, "A flag goes before")
+	for line := range strings.Lines(topic) {
+		if first := strings.Fields(line); len(first) > 0 && variable.MatchString(first[0]) {
+			named = append(named, variable.FindAllString(strings.Split(line, "  ")[1], -1)...)
+		}
+	}
+	compareSets(t, "variables of cronring help environment", named, told)
+
+	for _, pattern := range []string{"*.go", "../../tui/*.go", "../../tui/*/*.go", "../../daemon/api/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(file, "_test.go") {
+				sought = append(sought, submatches(string(source), `(?i:getenv|lookupenv|env)\("([A-Z][A-Z_]+)"\)`)...)
+			}
+		}
+	}
+	for _, name := range sought {
+		if !slices.Contains(told, name) && !strings.Contains(manPage(t), name) && !slices.Contains([]string{"TMPDIR", "CRONTAB_NOHEADER"}, name) { // crontab(1)'s
+			t.Errorf("the program looks %s up: got nothing about it in man/cronring.1", name)
+		}
+	}
+	if len(sought) < 15 {
+		t.Errorf("got %q that the program looks up, want at least 15", sought)
+	}
+}
+
+// TestManualHasTheOptionsOfCrontab holds man/crontab.1 to the letters that
+// crontab(1) takes, on a host of each family.
+func TestManualHasTheOptionsOfCrontab(t *testing.T) {
+	page := writtenByHand(t)["crontab.1"]
+	var told, taken []string
+	for _, item := range submatches(page, `(?m)^\.It (Fl .*)$`) {
+		told = append(told, submatches(item, `Fl (\w)`)...)
+	}
+	for letter := 'A'; letter <= 'z'; letter++ {
+		for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
+			c := crontabApp{host: spool.Host{Family: family}}
+			_, err := c.parse([]string{"-" + string(letter), "value", "file"})
+			if unknown := err != nil && strings.Contains(err.Error(), "invalid option"); !unknown && err != errCluster {
+				taken = append(taken, string(letter))
+			}
+		}
+	}
+	compareSets(t, "options of crontab(1)", taken, told)
 }

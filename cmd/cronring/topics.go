@@ -17,7 +17,8 @@ func newTopics() []*cobra.Command {
   CRONRING_COLOR     when to use colour, as --color
   CRONRING_GLYPHS    signs: full, safe (no braille) or ascii; else by the locale
   CRONRING_AMBIGUOUS 2 if the terminal draws box characters two cells wide
-  CRONRING_THEME     the dashboard's colours
+  CRONRING_THEME     the dashboard's colours: ansi, dark, light or cvd
+  CRONRING_ANIMATION off for a dashboard on which nothing moves by itself
   CRONRING_PAGER     what help, history and logs are paged with; cat for nothing
   CRONRING_EDITOR    the editor of cronring edit
   CRONRING_NO_INPUT  if not empty, no question is asked, as --no-input
@@ -28,7 +29,8 @@ func newTopics() []*cobra.Command {
   NO_COLOR           if not empty, no colour
   CLICOLOR_FORCE     if neither empty nor 0, colour even without a terminal
   TERM               no colour if it is dumb
-  PAGER, VISUAL, EDITOR, TZ, LANG, LC_ALL, LC_CTYPE, XDG_STATE_HOME, HOME
+  COLORTERM, PAGER, LESS, VISUAL, EDITOR, TZ, LANG, LC_ALL, LC_CTYPE,
+  XDG_CONFIG_HOME, XDG_STATE_HOME, HOME
 
 A flag goes before a variable, CRONRING_COLOR before NO_COLOR, and that before
 CLICOLOR_FORCE. Secrets are never taken from flags or variables. What a job
