@@ -324,6 +324,7 @@ func ringOfFive(t *testing.T, mode string) {
 	if minutes {
 		long = time.Minute
 	}
+	l.pass(2 * time.Second) // the voters choose who leads
 	calm := time.Now()
 	l.pass(long / 3)
 	l.figures("all well", calm, time.Now())
@@ -344,6 +345,9 @@ func ringOfFive(t *testing.T, mode string) {
 	l.cutOneWay(long)
 	l.stopped(long)
 	l.renewed()
+	if minutes {
+		l.restarted(max(l.leader(), 0))
+	}
 	leaver := l.owner()
 	l.left(leaver)
 	if minutes {
@@ -439,6 +443,19 @@ func (l *lab) renewed() {
 	l.figures("rolling upgrade", from, time.Now())
 }
 
+// restarted tells a daemon to end, and starts it again.
+func (l *lab) restarted(i int) {
+	l.t.Helper()
+	from := time.Now()
+	l.signal(i, syscall.SIGTERM)
+	l.nodes[i].cmd.Wait()
+	ended := time.Since(from)
+	l.nodes[i] = l.launch(i)
+	l.wholeAgain("a daemon was started again")
+	l.pass(3 * time.Second)
+	l.figures(fmt.Sprintf("n%d told to end, which took %v, and started again", i+1, ended.Round(time.Millisecond)), from, time.Now())
+}
+
 // left has a member leave on purpose.
 func (l *lab) left(leaver int) {
 	l.t.Helper()
@@ -503,7 +520,7 @@ func (l *lab) ahead(i int) {
 	})
 	from := time.Now()
 	l.pass(12 * time.Second)
-	if late := l.lateness(from, time.Now().Add(early)); late[0] > -time.Second {
+	if late := l.late(from, time.Now().Add(early)); late[0].lateness() > -time.Second {
 		l.t.Errorf("of %d starts none was early on the member whose clock is ahead: it runs nothing, or its clock is right", len(late))
 	}
 	l.figures("a clock is ahead", from, time.Now())

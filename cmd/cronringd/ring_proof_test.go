@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -330,24 +331,30 @@ func TestBackwardFindsAnOldToken(t *testing.T) {
 	}
 }
 
-// lateness is how late what was due in a part of the test first started.
-func (l *lab) lateness(from, to time.Time) (all []time.Duration) {
+// late is the first starts of what was due in a part of the test, the latest at the
+// end.
+func (l *lab) late(from, to time.Time) (firsts []start) {
 	for o, starts := range l.tally() {
 		if o.due >= from.Unix() && o.due < to.Unix() {
-			all = append(all, starts[0].at.Sub(time.Unix(o.due, 0)))
+			firsts = append(firsts, starts[0])
 		}
 	}
-	slices.Sort(all)
-	return all
+	slices.SortFunc(firsts, func(a, b start) int { return cmp.Compare(a.lateness(), b.lateness()) })
+	return firsts
 }
+
+func (s start) lateness() time.Duration { return s.at.Sub(time.Unix(s.due, 0)) }
 
 // figures tells how late jobs started that were due in a part of the test.
 func (l *lab) figures(what string, from, to time.Time) {
 	l.t.Helper()
-	late := l.lateness(from, to)
+	late := l.late(from, to)
 	if len(late) == 0 {
 		return
 	}
-	part := func(percent int) time.Duration { return late[(len(late)-1)*percent/100].Round(100 * time.Microsecond) }
-	l.t.Logf("%s: %d starts, late by p50 %v, p99 %v, at most %v", what, len(late), part(50), part(99), part(100))
+	part := func(percent int) start { return late[(len(late)-1)*percent/100] }
+	round := func(s start) time.Duration { return s.lateness().Round(100 * time.Microsecond) }
+	last := part(100)
+	l.t.Logf("%s: %d occurrences, started late by p50 %v, p99 %v, at most %v (%v, on %s)",
+		what, len(late), round(part(50)), round(part(99)), round(last), occurrence{last.job, last.due}, last.node)
 }
