@@ -328,6 +328,7 @@ func ringOfFive(t *testing.T, mode string) {
 	calm := time.Now()
 	l.pass(long / 3)
 	l.figures("all well", calm, time.Now())
+	l.claims(calm, time.Now())
 	l.explains((l.owner()+1)%len(l.nodes), l.seen[len(l.seen)-1])
 
 	victims := []int{l.owner()}

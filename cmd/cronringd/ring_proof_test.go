@@ -358,3 +358,25 @@ func (l *lab) figures(what string, from, to time.Time) {
 	l.t.Logf("%s: %d occurrences, started late by p50 %v, p99 %v, at most %v (%v, on %s)",
 		what, len(late), round(part(50)), round(part(99)), round(last), occurrence{last.job, last.due}, last.node)
 }
+
+// claims tells how long after its time what was due in a part of the test was its
+// member's: by then that one had woken, claimed it and been granted it.
+func (l *lab) claims(from, to time.Time) {
+	l.t.Helper()
+	var took []time.Duration
+	for _, d := range l.nodes {
+		runs, err := d.client.History(l.t.Context(), api.Filter{Limit: 10_000})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, r := range runs.Runs {
+			if r.Due.After(from) && r.Due.Before(to) {
+				took = append(took, r.Decided.Sub(r.Due))
+			}
+		}
+	}
+	if slices.Sort(took); len(took) > 0 {
+		part := func(percent int) time.Duration { return took[(len(took)-1)*percent/100].Round(10 * time.Microsecond) }
+		l.t.Logf("%d claims, granted within p50 %v, p99 %v, at most %v", len(took), part(50), part(99), part(100))
+	}
+}
