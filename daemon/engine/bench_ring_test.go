@@ -11,7 +11,7 @@ import (
 
 // ringOf is a host with n ring jobs, at 1,440 times of the day, in a ring of some
 // members.
-func ringOf(b *testing.B, n, members int) (e *Engine, now Moment, m *Membership) {
+func ringOf(b testing.TB, n, members int) (e *Engine, now Moment, m *Membership) {
 	b.Helper()
 	var text strings.Builder
 	text.WriteString("#@ default scope=ring\n")

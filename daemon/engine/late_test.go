@@ -115,3 +115,21 @@ func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestMarksStayBehindAClockThatIsAhead: what comes before an occurrence that a member
+// with a clock ahead took is not lost.
+func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
+	e, now, m := ringOf(t, 3, 1)
+	key := hash(string(e.View().ID(2)))
+	due := e.View().Entry(2).Schedule.Next(now.Wall)
+	now.Wall, now.Up = due.Add(-time.Second), now.Up+due.Sub(now.Wall)-time.Second
+	e.Step(now, Tick{})
+	e.Step(now, Ring{m, map[uint64]time.Time{key: due.Add(time.Second)}})
+	now.Wall, now.Up = due, now.Up+time.Second
+	for _, effect := range e.Step(now, Tick{}) {
+		if c, ok := effect.(Claim); ok && c.Due.Equal(due) {
+			return
+		}
+	}
+	t.Errorf("what is due at %s is not claimed, as something after it was taken", due)
+}

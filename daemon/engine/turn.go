@@ -163,11 +163,17 @@ func (e *Engine) joined(ev Ring) {
 	unknown := r.seats == nil
 	r.seats = newSeats(ev.Membership)
 	for key, newest := range ev.Newest {
-		if slot, ok := e.jobs.sharedBy(key); ok {
-			e.marks[slot] = max(e.marks[slot], newest.UnixNano())
-			if unknown {
-				e.ranElsewhere(slot, newest)
-			}
+		slot, ok := e.jobs.sharedBy(key)
+		if !ok {
+			continue
+		}
+		if unknown {
+			e.ranElsewhere(slot, newest)
+		}
+		// By a clock that is ahead: what comes before it may be this member's, and is
+		// not due here yet.
+		if ahead := newest.After(e.now.Wall); !ahead || unknown {
+			e.marks[slot] = max(e.marks[slot], min(newest.UnixNano(), e.now.Wall.UnixNano()))
 		}
 	}
 	if unknown && r.seats != nil {
