@@ -20,9 +20,10 @@ const ranks = 4
 // the jobs that are not. It is immutable but for what it remembers of clans.
 type seats struct {
 	*Membership
-	nodes   []rendezvous.Node // by place in Members
-	self    int               // -1: not among them
-	differs bool              // somebody holds another entry of some key
+	nodes   []rendezvous.Node     // by place in Members
+	factors [][]rendezvous.Weight // by place in Evenings, and in Members; nil: all are 1
+	self    int                   // -1: not among them
+	differs bool                  // somebody holds another entry of some key
 	clans   map[*clan][]fitness
 }
 
@@ -63,7 +64,48 @@ func newSeats(m *Membership) *seats {
 			s.self = i
 		}
 	}
+	for i := range m.Evenings {
+		s.factors = append(s.factors, m.factorsOf(&m.Evenings[i]))
+	}
 	return s
+}
+
+// factorsOf is an evening's factors by place in Members.
+func (m *Membership) factorsOf(e *Evening) []rendezvous.Weight {
+	if len(e.Factors) == 0 {
+		return nil
+	}
+	factors := make([]rendezvous.Weight, len(m.Members))
+	for i := range factors {
+		factors[i] = rendezvous.One
+		if f := e.Factors[m.Members[i].ID]; f > 0 {
+			factors[i] = min(max(f, rendezvous.LeastFactor), rendezvous.MostFactor)
+		}
+	}
+	return factors
+}
+
+// factorsAt is what holds at an instant.
+func (s *seats) factorsAt(at time.Time) []rendezvous.Weight {
+	for i := len(s.Evenings) - 1; i >= 0; i-- {
+		if !at.Before(s.Evenings[i].From) {
+			return s.factors[i]
+		}
+	}
+	return nil
+}
+
+// wavers tells whether another member may hold that an occurrence of this one is
+// its own, as it goes by another one of the evenings. Two that have one of them in
+// common do not both take it unasked: it is not both's by that one.
+func (s *seats) wavers(in *jobs, slot int32, due time.Time) bool {
+	if s.Wary || len(s.Evenings) == 1 && !due.Before(s.Evenings[0].From) {
+		return s.Wary
+	}
+	key := in.rankKey(slot, due)
+	return slices.ContainsFunc(s.factors, func(factors []rendezvous.Weight) bool {
+		return rendezvous.First(key, s.nodes, s.weigherBy(in, slot, due, factors)) != s.self
+	})
 }
 
 // differ tells whether a member holds another entry of a key: who comes first
@@ -84,9 +126,24 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time) spot {
 	if at.Before(own.from) {
 		return spot{rank: -1, from: own.from}
 	}
-	var passed [ranks]int
 	key := in.rankKey(slot, due)
-	weigh := s.weigher(in, slot, at)
+	rank := s.rank(key, s.weigher(in, slot, at))
+	if rank == 0 || len(s.factors) < 2 {
+		return spot{rank: rank}
+	}
+	// Who is first by another of the evenings may go by this one already: so that
+	// not each leaves it to the other, all stand by that may come before others.
+	for _, factors := range s.factors {
+		if r := s.rank(key, s.weigherBy(in, slot, at, factors)); r >= 0 && (rank < 0 || r < rank) {
+			rank = max(r, 1)
+		}
+	}
+	return spot{rank: rank}
+}
+
+// rank is this member's place in line, or -1 if it is not among the first.
+func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
+	var passed [ranks]int
 	for rank := range ranks {
 		i := rendezvous.First(key, s.nodes, func(i int) rendezvous.Weight {
 			if slices.Contains(passed[:rank], i) {
@@ -96,13 +153,13 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time) spot {
 		})
 		switch i {
 		case s.self:
-			return spot{rank: rank}
+			return rank
 		case -1:
-			return spot{rank: -1}
+			return -1
 		}
 		passed[rank] = i
 	}
-	return spot{rank: -1}
+	return -1
 }
 
 // isFirst tells whether this member is the one that speaks where none acts.
@@ -135,6 +192,10 @@ func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
 
 // weigher says what members weigh for a job at an instant: 0 is no candidate.
 func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvous.Weight {
+	return s.weigherBy(in, slot, at, s.factorsAt(at))
+}
+
+func (s *seats) weigherBy(in *jobs, slot int32, at time.Time, factors []rendezvous.Weight) func(i int) rendezvous.Weight {
 	lead, fitness := slot, s.judge(in, slot)
 	if c := in.clans[slot]; c != nil {
 		lead = c.first
@@ -153,6 +214,9 @@ func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvo
 			if m.Labels[p.Key] == p.Value {
 				weight = weight.Times(rendezvous.WeightOf(p.Weight))
 			}
+		}
+		if factors != nil {
+			return weight.Corrected(factors[i])
 		}
 		return weight
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // What the members of a simulated ring go by.
@@ -87,6 +88,8 @@ type lab struct {
 	tokens  uint64
 	voters  int
 
+	evenings []Evening // as they were said; the first is none
+
 	names   map[uint64]job.ID
 	starts  map[Occurrence][]ringStart
 	skipped map[Occurrence]bool // by who had it
@@ -156,6 +159,7 @@ type meta struct {
 	labels      map[string]string
 	held        map[uint64]uint64
 	since       map[uint64]time.Time
+	evening     int // the newest that it knows
 }
 
 // node is a member.
@@ -177,6 +181,8 @@ type node struct {
 	meta    meta
 	peers   map[string]meta
 	heard   map[string]time.Time // those that are alive to it
+	came    map[string]time.Time // since when
+	evened  map[int]time.Time    // the evenings that it knows, since when
 	notes   map[Occurrence]map[string]note
 	gave    map[Occurrence]string // granted to who asked
 	asks    map[Occurrence]*question
@@ -302,7 +308,8 @@ func (n *node) boot() {
 	n.life++
 	n.up = true
 	n.inbox, n.missed, n.joined = nil, nil, false
-	n.peers, n.heard = map[string]meta{}, map[string]time.Time{}
+	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
+	n.evened = map[int]time.Time{0: n.lab.now}
 	own := map[Occurrence]map[string]note{}
 	for o, all := range n.notes {
 		if x, ok := all[n.id]; ok && n.stored[o] {
@@ -364,10 +371,12 @@ func (n *node) hear(m meta) {
 	n.heard[m.id] = n.lab.now
 	was := n.peers[m.id]
 	n.peers[m.id] = m
+	n.hearOfEvening(m.evening)
 	if !alive {
+		n.came[m.id] = n.lab.now
 		n.sync(n.lab.of(m.id), 5*time.Minute)
 	}
-	if !alive || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
+	if !alive || was.evening != m.evening || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
 		n.view()
 	}
 }
@@ -399,7 +408,7 @@ func (n *node) view() {
 	if !n.joined {
 		return
 	}
-	m := &Membership{Self: n.id, HoldOff: 2 * time.Second}
+	m := &Membership{Self: n.id, HoldOff: 2 * time.Second, Evenings: n.evenings(), Wary: n.isWary()}
 	all := []meta{n.meta}
 	for id := range n.heard {
 		all = append(all, n.peers[id])
@@ -427,6 +436,72 @@ func (n *node) view() {
 		}
 	}
 	n.tell(Ring{m, newest})
+}
+
+// What members of a simulated ring go by when shares are evened out.
+const (
+	slowest   = 12 * time.Second // until an evening has come to all that see each other
+	supersede = 60 * time.Second // that one counts which is over
+)
+
+// even has a member say by which factors shares are evened out from an instant on,
+// which may be before all have heard of it. The factors are wilder than any that
+// evening would find.
+func (n *node) even() {
+	l := n.lab
+	e := Evening{From: n.clock().Add(time.Duration(l.rng.IntN(9000)) * time.Millisecond), Factors: map[string]rendezvous.Weight{}}
+	for _, x := range l.nodes {
+		if l.rng.IntN(5) > 0 {
+			e.Factors[x.id] = rendezvous.LeastFactor << l.rng.IntN(5)
+		}
+	}
+	l.evenings = append(l.evenings, e)
+	l.say("%s evens out: %v from %s", n.id, e.Factors, e.From.Format("15:04:05"))
+	n.know(len(l.evenings) - 1)
+}
+
+func (n *node) know(evening int) {
+	if _, ok := n.evened[evening]; !ok {
+		n.lab.say("%s knows evening %d", n.id, evening)
+		n.evened[evening] = n.lab.now
+		n.meta.evening = max(n.meta.evening, evening)
+		n.announce()
+		n.view()
+		n.soon(supersede, n.view)
+	}
+}
+
+// hearOfEvening learns what another member knows, late if it takes part already.
+func (n *node) hearOfEvening(newest int) {
+	delay := time.Duration(0)
+	if !n.clock().Before(n.meta.from) {
+		delay = time.Duration(n.lab.rng.Int64N(int64(slowest)))
+	}
+	if _, ok := n.evened[newest]; !ok {
+		n.soon(delay, func() { n.know(newest) })
+	}
+}
+
+// evenings is what the engine is to know of: what counts, and what did until late.
+func (n *node) evenings() (all []Evening) {
+	known := slices.Sorted(maps.Keys(n.evened))
+	first := 0
+	for at, i := range known {
+		if e := n.lab.evenings[i]; n.clock().Sub(e.From) > supersede && n.lab.now.Sub(n.evened[i]) > supersede {
+			first = at
+		}
+	}
+	for _, i := range known[first:] {
+		all = append(all, n.lab.evenings[i])
+	}
+	return all
+}
+
+// isWary tells whether a member that came late may have another evening in mind.
+func (n *node) isWary() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(n.heard)), func(id string) bool {
+		return n.peers[id].evening != n.meta.evening && n.lab.now.Sub(n.came[id]) < slowest+2*time.Second
+	})
 }
 
 // sync lets two members tell each other all that they know of late.
@@ -808,6 +883,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) {
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
 		granted: map[Occurrence]grantOf{}, names: map[uint64]job.ID{}, starts: map[Occurrence][]ringStart{},
 		skipped: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{},
+		evenings: []Evening{{}},
 	}
 	l.begun = l.now
 	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
@@ -847,7 +923,7 @@ func (l *lab) happen() {
 	}
 	n := up[rng.IntN(len(up))]
 	away := time.Duration(rng.Int64N(int64(30 * time.Second)))
-	switch k := rng.IntN(12); {
+	switch k := rng.IntN(15); {
 	case k < 2 && l.weather.dies:
 		if rng.IntN(2) == 0 {
 			away /= 30 // before anybody takes it for dead
@@ -864,6 +940,8 @@ func (l *lab) happen() {
 		n.part()
 	case k < 11:
 		l.deploy(up)
+	case k < 14:
+		n.even()
 	}
 }
 

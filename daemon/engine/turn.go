@@ -326,7 +326,7 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 	b.asked = true
 	e.emit(Claim{
 		Occurrence: b.Occurrence, Job: e.jobs.id(b.slot), Rank: b.rank, Again: b.again, Ledger: ledger,
-		Late: b.late || b.rank > 0 || e.isLate(b.Due) || e.now.Up < r.wary || r.seats.differ(b.Key),
+		Late: b.late || b.rank > 0 || e.isLate(b.Due) || e.now.Up < r.wary || r.seats.differ(b.Key) || r.seats.wavers(e.jobs, b.slot, b.Due),
 	})
 }
 
