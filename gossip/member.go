@@ -50,6 +50,10 @@ type member struct {
 	fails   int
 	trouble string // why it could not be asked
 
+	swapping  bool // evenings, with it
+	swapAgain time.Time
+	swapFails int
+
 	labels  map[string]string // as they were asked for, if they are too many for its word
 	samples []sample
 	ahead   time.Duration // its clock, of this one's, by the samples

@@ -108,6 +108,10 @@ type Ring struct {
 	clashed  time.Time
 	barred   string
 
+	evenings []*evening // those that count less first
+	swaps    int        // under way
+	wary     bool       // as the engine heard last
+
 	register *register.Register
 	marks    []register.Mark // of this member, that the others are to hear of
 	marked   bool            // something is new in it, since
@@ -141,8 +145,8 @@ func New(o Options) (*Ring, error) {
 	r := &Ring{
 		o: o, box: newInbox(o.ID, o.Now), keys: o.Keys,
 		events: make(chan engine.Event, 64), control: make(chan func()), running: make(chan struct{}),
-		register: register.New(o.ID, register.DefaultLimits),
-		members:  make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
+		register: register.New(o.ID, register.DefaultLimits), evenings: []*evening{{}},
+		members: make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
 	}
 	r.own = meta{
 		name: o.Name, version: o.Version, linkPort: o.LinkPort, weight: o.Weight,
@@ -157,6 +161,7 @@ func New(o Options) (*Ring, error) {
 	o.Link.Handle(verbClaim, r.answerClaim)
 	o.Link.Handle(verbMarks, r.answerMarks)
 	o.Link.Handle(verbNewest, r.answerNewest)
+	o.Link.Handle(verbEven, r.answerEven)
 	return r, nil
 }
 
@@ -606,6 +611,7 @@ func (r *Ring) hearOf(id string, w word) {
 		m.state = Alive
 		r.remember(m, now)
 		r.compare(m)
+		r.swap(m)
 	case w.meta.leaving:
 		m.state = Left
 		r.forget(m)
@@ -688,6 +694,7 @@ func (r *Ring) tick() {
 		for _, m := range r.alive() {
 			r.compare(m)
 		}
+		r.attune(now)
 	}
 	r.save()
 	r.renew(now)
@@ -762,7 +769,8 @@ func (r *Ring) membership() *engine.Membership {
 		return nil
 	}
 	own := r.roster.Load()
-	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred}
+	r.wary = r.isWary()
+	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred, Evenings: r.engineEvenings(), Wary: r.wary}
 	ms.Members = append(ms.Members, engine.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
 		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent, Load: int(r.load.Load()),
