@@ -45,6 +45,7 @@ type ring struct {
 	asking    sync.WaitGroup // goroutines that wait for others
 	keys      sync.Mutex     // held by who changes them here
 	rotating  atomic.Bool    // this member changes those of all
+	quiet     time.Duration  // without a change, before shares are evened out
 }
 
 // openRing makes this host's part in the ring that the configuration names. What
@@ -77,7 +78,7 @@ func (b backend) ringProblems() []api.Problem {
 
 func newRing(l *loop, c config.Ring) (*ring, error) {
 	r := &ring{
-		log: l.log, config: c, dir: filepath.Join(l.options.State, "ring"),
+		log: l.log, config: c, dir: filepath.Join(l.options.State, "ring"), quiet: quietTime,
 		granted: make(chan engine.Event, stepEvents), left: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -202,6 +203,7 @@ func (r *ring) run(ctx context.Context, crew *crew, view func() *engine.View, hi
 	crew.start(func() error { talking.Wait(); unlink(); return nil })
 	crew.start(func() error { return r.stayDrained(ctx) })
 	crew.start(func() error { r.watch(ctx, view); return nil })
+	crew.start(func() error { r.even(ctx, view); return nil })
 }
 
 // attend is a member of the ring from when the engine knows its jobs.

@@ -65,17 +65,10 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 		}
 		c.forget(s)
 	}
-	if c.view == nil || !v.SameRing(c.view) || turned(s, c.at, now) {
+	if c.view == nil || !v.SameRing(c.view) || v.Turned(c.at, now) {
 		c.shares, c.none = v.Shares(now)
 		c.view, c.at = v, now
 	}
-}
-
-// turned tells whether a member came into its share, or gave it away, between two
-// instants.
-func turned(s *gossip.Snapshot, from, to time.Time) bool {
-	within := func(t time.Time) bool { return t.After(from) && !t.After(to) }
-	return slices.ContainsFunc(s.Members, func(m gossip.View) bool { return within(m.From) || within(m.Until) })
 }
 
 // forget drops members that the ring knows no more.

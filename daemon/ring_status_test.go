@@ -47,25 +47,6 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 	}
 }
 
-func TestSharesTurnWhenAMemberIsDue(t *testing.T) {
-	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
-	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
-	for name, c := range map[string]struct {
-		m    gossip.View
-		want bool
-	}{
-		"long there": {gossip.View{From: at(-60)}, false},
-		"comes now":  {gossip.View{From: at(1)}, true},
-		"comes soon": {gossip.View{From: at(3)}, false},
-		"goes now":   {gossip.View{From: at(-60), Until: at(2)}, true},
-		"goes soon":  {gossip.View{From: at(-60), Until: at(3)}, false},
-	} {
-		if got := turned(&gossip.Snapshot{Members: []gossip.View{c.m}}, now, at(2)); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
-	}
-}
-
 func TestSafeLoss(t *testing.T) {
 	up := func(n int) (members []api.Member) {
 		for range n {
