@@ -21,7 +21,7 @@ export PATH=/run/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run/home EDITOR=true TZ
 unset CRONRING_SOCKET CRONRING_EDITOR VISUAL TMPDIR NO_COLOR
 
 rm -rf /etc/crontab /etc/cron.* /etc/anacrontab /etc/cronring
-mkdir -p /etc/cron.d /etc/cronring /etc/bash_completion.d /run/home/.config/fish/completions /srv/config/cron/cron.d
+mkdir -p /etc/cron.d /etc/cronring /etc/bash_completion.d /run/home/.config/fish/completions /srv/config/cron/cron.d /var/lib/node_exporter
 cat >/etc/cronring/cronring.toml <<'END'
 [ring]
 name = "pages"
