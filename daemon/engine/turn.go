@@ -29,6 +29,7 @@ const (
 	waryFor      = 10 * time.Second // after it was gone, a member trusts its own view no more than this
 	longestPause = 30 * time.Second // between two questions to voters that do not answer
 	mostStalled  = 100              // of one job that are on time
+	mostEarly    = 1000             // words of orphans that are kept until the ring is known
 )
 
 // ring is what the engine knows of the ring that the host is in.
@@ -39,6 +40,7 @@ type ring struct {
 	queue    order[*bid]       // those that wait for their time
 	stalled  map[uint64][]*bid // by key, the oldest first: those that nobody could decide
 	unbegun  map[job.RunID]*run
+	early    []Orphaned    // that came before seats
 	expected time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
 	looked   time.Duration // Moment.Up of the last step
 	wary     time.Duration // until then each claim asks the others
@@ -178,6 +180,11 @@ func (e *Engine) joined(ev Ring) {
 	}
 	if unknown && r.seats != nil {
 		e.pending = slices.Compact(slices.Sorted(slices.Values(append(e.pending, e.behindShared()...))))
+		early := r.early
+		r.early = nil
+		for _, ev := range early {
+			e.orphaned(ev)
+		}
 	}
 }
 
@@ -492,7 +499,13 @@ func (e *Engine) deprived(ev Deprived) {
 // granted, as it may begin yet. What this member itself took and knows nothing of,
 // as it was started anew, has not begun.
 func (e *Engine) orphaned(ev Orphaned) {
-	if e.ring == nil || e.ring.seats == nil {
+	if e.ring == nil {
+		return
+	}
+	if e.ring.seats == nil {
+		if len(e.ring.early) < mostEarly {
+			e.ring.early = append(e.ring.early, ev)
+		}
 		return
 	}
 	own := ev.Member == e.ring.seats.Self
@@ -514,7 +527,9 @@ func (e *Engine) orphaned(ev Orphaned) {
 		}
 		b := e.newBid(slot, orphan.Due)
 		b.late, b.again, b.orphan = true, true, orphan
-		e.marks[slot] = max(e.marks[slot], orphan.Due.UnixNano())
+		if !slices.Contains(e.pending, slot) { // else what was due before it is undecided
+			e.marks[slot] = max(e.marks[slot], orphan.Due.UnixNano())
+		}
 		if own { // nobody else is asked for it, or has to be waited for
 			b.ranked = true
 			e.ring.park(b, e.now.Up)
