@@ -37,7 +37,8 @@ const (
 	marksPart    = 1500 // marks in such a message, so that it fits whoever they are of
 	learnFrom    = 3    // members, when this one comes
 	learnTime    = 2 * time.Second
-	mostLearning = 4 // members that are asked at a time
+	mostLearning = 4                // members that are asked at a time
+	doubtTime    = 10 * time.Second // for members to see each other again, of which one was cut off
 	apartMargin  = time.Minute
 )
 
@@ -66,12 +67,38 @@ type Holder struct {
 	Member string
 }
 
+// heldBy takes in who has what. What members have that are gone, by this one's
+// sight, waits: it may have been cut off itself, and be about to see them again.
 func (r *Ring) heldBy(taken []Holder) {
+	var doubtful []Holder
 	for _, t := range taken {
-		m := register.Mark{Occurrence: toRegister(t.Occurrence), Member: t.Member, Phase: register.Taken}
-		r.announce(m)
-		r.report(r.register.Learn([]register.Mark{m}, r.o.Now()))
+		if m := r.members[t.Member]; m != nil && m.state == Gone {
+			doubtful = append(doubtful, t)
+		} else {
+			r.holds(t)
+		}
 	}
+	if len(doubtful) == 0 {
+		return
+	}
+	r.help(func(ctx context.Context) func() {
+		select {
+		case <-time.After(doubtTime):
+			return func() {
+				for _, t := range doubtful {
+					r.holds(t)
+				}
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+func (r *Ring) holds(t Holder) {
+	m := register.Mark{Occurrence: toRegister(t.Occurrence), Member: t.Member, Phase: register.Taken}
+	r.announce(m)
+	r.report(r.register.Learn([]register.Mark{m}, r.o.Now()))
 }
 
 func toRegister(o engine.Occurrence) register.Occurrence {

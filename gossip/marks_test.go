@@ -118,6 +118,34 @@ func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 	})
 }
 
+// A member that was cut off is refused by the voters before it sees again who has
+// what it asked for: that one is not gone.
+func TestMarksOfWhoIsSeenToBeGone(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		o, cut, holder := occurrence(7), w.hosts[0], w.hosts[1]
+		w.net.part(func(addr string) int {
+			if addr == cut.addr.String() {
+				return 1
+			}
+			return 0
+		})
+		w.agree(2*time.Minute, []*host{cut})
+		isOrphan := func() bool {
+			return cut.heard(func(e engine.Event) bool { _, ok := e.(engine.Orphaned); return ok })
+		}
+		cut.Taken(Holder{o, holder.id})
+		w.net.heal()
+		w.agree(2*time.Minute, w.hosts)
+		w.await(2*doubtTime, "it knows it as taken", func() bool { return cut.heardOthers(o) })
+		if isOrphan() {
+			t.Error("what a member has that is there is said to be orphaned")
+		}
+		holder.stop()
+		w.await(time.Minute, "it is orphaned when its member is gone", isOrphan)
+	})
+}
+
 func TestMarksOrphans(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
