@@ -9,8 +9,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestHostScript runs the scripts of testdata/script that need a host of their
-// own: both programs as they are shipped, and the daemon as root's.
+// TestHostScript runs the commands of the manual pages, and the scripts of
+// testdata/script that need a host of their own: both programs as they are shipped,
+// and the daemon as root's.
 func TestHostScript(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can make a host")
@@ -28,6 +29,7 @@ func TestHostScript(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	t.Run("manual", func(t *testing.T) { tryManual(t, bin) })
 	scripts, err := filepath.Glob("../../testdata/script/host_*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)

@@ -48,29 +48,21 @@ var notTried = map[string]string{
 	"cronring top --job etl-orders":                       "draws on a terminal",
 }
 
-// TestManualRuns runs every command of the manual pages, those of the verbs' pages
-// too, on a host of its own with a daemon.
-func TestManualRuns(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can make a host")
-	}
+// tryManual runs every command of the manual pages, those of the verbs' pages too,
+// on a host of its own with a daemon. The programs are in bin.
+func tryManual(t *testing.T, bin string) {
 	space := []string{"-m", "-n", "-p", "-f", "--kill-child", "--mount-proc", "--propagation", "private", "sh", "-ec"}
 	if out, err := exec.Command("unshare", append(space, "mount -t tmpfs tmpfs /run; ip link set lo up")...).CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: no name spaces can be made here: %v: %s", err, out)
 	}
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir+"/", "../...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as they are shipped, whatever this test is built with
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	lines, places := commandsOfPages(t, dir)
 	for name, text := range map[string]string{"commands": strings.Join(lines, "\n") + "\n", "host.sh": hostOfPages} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	host := exec.Command("unshare", append(space[:len(space)-1], filepath.Join(dir, "host.sh"), dir)...)
+	host := exec.Command("unshare", append(space[:len(space)-1], filepath.Join(dir, "host.sh"), dir, bin)...)
 	if out, err := host.CombinedOutput(); err != nil {
 		t.Fatalf("the host: %v\n%s", err, out)
 	}

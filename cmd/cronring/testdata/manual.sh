@@ -1,8 +1,8 @@
 #!/bin/sh
-# A host for the examples of the manual pages. $1 is a folder with the programs,
-# and with the file commands, of which each line is run; what becomes of line N is
-# in the files N.status and N.out there. A line "# PAGE" is where a page begins: the
-# host is then as it was.
+# A host for the examples of the manual pages. $1 is a folder with the file
+# commands, of which each line is run; what becomes of line N is in the files
+# N.status and N.out there. A line "# PAGE" is where a page begins: the host is then
+# as it was. The programs are in the folder $2.
 set -eu
 dir=$1
 ip link set lo up
@@ -10,7 +10,7 @@ mount -t tmpfs tmpfs /run
 mkdir /run/bin /run/upper /run/work /run/home /run/seed
 mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/upper,workdir=/run/work /etc
 for place in /var/spool /var/lib /srv /usr/local; do mount -t tmpfs tmpfs $place; done
-cp "$dir/cronring" "$dir/cronringd" /run/bin
+cp "$2/cronring" "$2/cronringd" /run/bin
 ln -s cronring /run/bin/crontab
 for stub in apt-get systemctl nano; do printf '#!/bin/sh\n' >/run/bin/$stub; done
 printf '#!/bin/sh\nexec "$@"\n' >/run/bin/sudo
