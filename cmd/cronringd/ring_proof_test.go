@@ -138,15 +138,26 @@ func (l *lab) lost(end int64) (all []occurrence) {
 		}
 	}
 	for _, j := range l.jobs {
-		mayLack := l.mode == api.RingStrict && !j.reruns // what was granted to who died before it began it
 		for due := first + (j.at-first%j.every+j.every)%j.every; due <= end; due += j.every {
 			o := occurrence{j.name, due}
-			if len(begun[o]) == 0 && !(mayLack && slices.ContainsFunc(l.deaths, func(d death) bool { return d.hits(due) })) {
+			if len(begun[o]) == 0 && (j.reruns || !l.diedWithIt(o)) {
 				all = append(all, o)
 			}
 		}
 	}
 	return all
+}
+
+// diedWithIt tells whether a member that was killed says that it was about to start an
+// occurrence, and that nobody can tell whether it did.
+func (l *lab) diedWithIt(o occurrence) bool {
+	return slices.ContainsFunc(l.deaths, func(d death) bool {
+		if !d.hits(o.due) {
+			return false
+		}
+		why, err := l.nodes[d.member].client.Why(context.Background(), o.job, time.Unix(o.due, 0))
+		return err == nil && strings.Contains(why.Verdict, "nobody saw whether")
+	})
 }
 
 // settle waits until all that is due before now has started, and until what would
