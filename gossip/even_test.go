@@ -45,7 +45,7 @@ func factorsOf(first rendezvous.Weight, hosts ...*host) map[string]rendezvous.We
 
 func TestEveningComesToAllBeforeItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.ring(20)
+		w.ring(8)
 		w.net.loss = 0.1
 		factors, began := factorsOf(rendezvous.One, w.hosts...), time.Now()
 		if err := w.hosts[3].Even(context.Background(), factors); err != nil {
@@ -77,7 +77,7 @@ func TestEveningIsKnownToWhoComes(t *testing.T) {
 		w.allGoBy(EvenAhead, w.hosts, factors)
 		w.hosts[0].stop() // it outlives its maker
 		w.agree(time.Minute, w.hosts[1:])
-		time.Sleep(time.Hour)
+		time.Sleep(EvenAhead + overlaps + 2*time.Second)
 		newcomer := w.host()
 		newcomer.seeds = []string{w.hosts[1].addr.String()}
 		newcomer.start()
@@ -111,11 +111,11 @@ func TestEveningsOfBothSidesOfACut(t *testing.T) {
 		if err := small[0].Even(context.Background(), one); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Minute)
+		time.Sleep(time.Minute)
 		if err := large[0].Even(context.Background(), other); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Minute)
+		time.Sleep(EvenAhead + overlaps + 2*time.Second) // so that neither side thinks of what was before
 		w.heal()
 		w.await(3*time.Minute, "a member of the small side sees the large one", func() bool {
 			return slices.ContainsFunc(small, func(h *host) bool { return len(h.sees()) > 2 })

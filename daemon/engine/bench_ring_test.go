@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // ringOf is a host with n ring jobs, at 1,440 times of the day, in a ring of some
@@ -54,24 +55,35 @@ func BenchmarkRingChange(b *testing.B) {
 }
 
 // BenchmarkRingDue is what it costs to say whose a due occurrence is, and to
-// claim those that are this member's.
+// claim those that are this member's: with weights that are alike, and when
+// they are corrected for shares to be even.
 func BenchmarkRingDue(b *testing.B) {
 	for _, members := range []int{5, 300} {
-		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
-			const n = 100_000
-			e, now, _ := ringOf(b, n, members)
-			due := 0
-			for b.Loop() {
-				now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute
-				e.ring.expected = 0
-				for more := true; more; more = !e.Wake().After(now.Wall) {
-					e.Step(now, Tick{})
-				}
-				clear(e.ring.bids)
-				e.ring.queue = nil
-				due += n / 1440
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) { ringDue(b, members, nil) })
+		b.Run(fmt.Sprintf("members=%d/evened", members), func(b *testing.B) {
+			factors := map[string]rendezvous.Weight{}
+			for i := range members {
+				factors[fmt.Sprintf("m%d", i)] = rendezvous.One + rendezvous.Weight(i*31%2000)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(due), "ns/due")
+			ringDue(b, members, factors)
 		})
 	}
+}
+
+func ringDue(b *testing.B, members int, factors map[string]rendezvous.Weight) {
+	const n = 100_000
+	e, now, m := ringOf(b, n, members)
+	ringStep(e, now, m, func(m *Membership) { m.Evenings = []Evening{{Factors: factors}} })
+	due := 0
+	for b.Loop() {
+		now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute
+		e.ring.expected = 0
+		for more := true; more; more = !e.Wake().After(now.Wall) {
+			e.Step(now, Tick{})
+		}
+		clear(e.ring.bids)
+		e.ring.queue = nil
+		due += n / 1440
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(due), "ns/due")
 }

@@ -233,7 +233,7 @@ func TestCorrected(t *testing.T) {
 // BenchmarkEven is what it takes one member of a ring to find the factors, once
 // the ring has changed (goal: less than a second at 100,000 keys).
 func BenchmarkEven(b *testing.B) {
-	for _, c := range []struct{ keys, nodes int }{{10_000, 5}, {100_000, 5}, {10_000, 50}, {10_000, 300}} {
+	for _, c := range []struct{ keys, nodes int }{{10_000, 5}, {100_000, 5}, {10_000, 50}} {
 		b.Run(fmt.Sprintf("keys=%d/nodes=%d", c.keys, c.nodes), func(b *testing.B) {
 			b.ReportAllocs()
 			keys := jobKeys(c.keys)
