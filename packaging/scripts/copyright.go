@@ -1,0 +1,156 @@
+//go:build ignore
+
+// Writes the copyright file of packages: cronring's licence, and that of every
+// module that is linked into the programs named, word for word from the source
+// that was built.
+//
+//	go run packaging/scripts/copyright.go [-debian] PROGRAM...
+//
+// With -debian, licences that every Debian has are named in place of printed. A
+// module without a licence, or with one that is not known to allow this, is an
+// error.
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// source is a module that is linked, or Go itself, and where it lies.
+type source struct{ Path, Version, Dir string }
+
+// kinds are the licences that cronring may be given on with, by words of each;
+// the first that fits.
+var kinds = []struct{ name, words string }{
+	{"Apache-2.0", `Apache License\s+Version 2\.0`},
+	{"MPL-2.0", `Mozilla Public License,? [Vv]ersion 2\.0`},
+	{"BSD-3-Clause", `Redistribution and use in source and binary forms(?s:.*)(Neither the name|names? of (its|the) contributors)`},
+	{"BSD-2-Clause", `Redistribution and use in source and binary forms`},
+	{"MIT", `Permission is hereby granted, free of charge`},
+}
+
+// commonLicences are in the directory of that name of every Debian.
+const commonLicences = "/usr/share/common-licenses/"
+
+var common = []string{"Apache-2.0", "MPL-2.0"}
+
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
+
+func main() {
+	debian := flag.Bool("debian", false, "name the licences that every Debian has")
+	flag.Parse()
+	var out bytes.Buffer
+	if err := write(&out, flag.Args(), *debian); err != nil {
+		fmt.Fprintln(os.Stderr, "copyright:", err)
+		os.Exit(1)
+	}
+	os.Stdout.Write(out.Bytes())
+}
+
+func write(out io.Writer, programs []string, debian bool) error {
+	own, err := os.ReadFile("LICENSE")
+	if err != nil {
+		return err
+	}
+	linked, err := linkedInto(programs)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "cronring, https://github.com/cronring/cronring\n\n%s\n", own)
+	fmt.Fprintf(out, "The programs are linked with what follows. The source of each module is at\nhttps://proxy.golang.org/MODULE/@v/VERSION.zip, that of Go at https://go.dev/dl/.\n")
+	for _, s := range linked {
+		if err := describe(out, s, debian); err != nil {
+			return fmt.Errorf("tell the licence of %s: %w", s.Path, err)
+		}
+	}
+	return nil
+}
+
+// linkedInto gathers what the programs are made of, by path.
+func linkedInto(programs []string) ([]source, error) {
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find Go: %w", err)
+	}
+	all := []source{{"Go", runtime.Version(), strings.TrimSpace(string(goroot))}}
+	args := []string{"list", "-m", "-json=Path,Version,Dir"}
+	for _, program := range programs {
+		info, err := buildinfo.ReadFile(program)
+		if err != nil {
+			return nil, err
+		}
+		for _, dep := range info.Deps {
+			if module := dep.Path + "@" + dep.Version; !slices.Contains(args, module) {
+				args = append(args, module)
+			}
+		}
+	}
+	slices.Sort(args[3:])
+	list, err := exec.Command("go", args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the modules: %w", err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(list)); ; {
+		var s source
+		switch err := d.Decode(&s); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, s)
+	}
+}
+
+// describe prints the licences and notices of one module.
+func describe(out io.Writer, s source, debian bool) error {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	known := ""
+	for _, e := range entries {
+		if e.IsDir() || !licenceFile.MatchString(e.Name()) || filepath.Ext(e.Name()) == ".go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(s.Dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		kind := kindOf(text)
+		if known == "" {
+			known = kind
+		}
+		if debian && slices.Contains(common, kind) {
+			text = []byte(kind + ", see " + commonLicences + kind + "\n")
+		}
+		texts = append(texts, string(text))
+	}
+	if known == "" {
+		return errors.New("it has none that is known to allow this")
+	}
+	fmt.Fprintf(out, "\n%s\n%s %s: %s\n\n%s", strings.Repeat("-", 72), s.Path, s.Version, known, strings.Join(texts, "\n"))
+	return nil
+}
+
+func kindOf(text []byte) string {
+	for _, k := range kinds {
+		if regexp.MustCompile(k.words).Match(text) {
+			return k.name
+		}
+	}
+	return ""
+}
