@@ -9,6 +9,8 @@ RINGS       := ^TestRing(OfFive|WithAClockAhead)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
 ARCHES      ?= amd64 arm64
+FORMATS     ?= deb rpm
+DIST        ?= dist
 FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
 export CGO_ENABLED ?= 0
 # In all that is built here, so that each package is compiled once for it.
@@ -145,7 +147,7 @@ uninstall: ## remove what install installed; settings, history and crontabs stay
 # The same bytes from the same source, whoever builds them, where and when.
 packages container release: export SOURCE_DATE_EPOCH ?= $(shell date -d "$$(sed -n 's/^  date: //p;T;q' $(CHANGES))" +%s)
 packages: build ## dist/: .deb and .rpm for ARCHES
-	VERSION=$(VERSION) REVISION=$(REVISION) SELF=$(abspath $(SELF)) packaging/scripts/build $(ARCHES)
+	VERSION=$(VERSION) REVISION=$(REVISION) FORMATS="$(FORMATS)" DIST=$(DIST) BIN=$(BIN) SELF=$(abspath $(SELF)) packaging/scripts/build $(ARCHES)
 
 container: ## dist/: an OCI image archive for each of ARCHES, without a container engine
 	@mkdir -p dist

@@ -4,7 +4,7 @@
 // module that is linked into the programs named, word for word from the source
 // that was built.
 //
-//	go run packaging/scripts/copyright.go [-debian] PROGRAM...
+//	go run packaging/copyright.go [-debian] PROGRAM...
 //
 // With -debian, licences that every Debian has are named in place of printed. A
 // module without a licence, or with one that is not known to allow this, is an

@@ -1,0 +1,184 @@
+package packaging
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// newer is a version that upgrades the shipped one.
+const newer = "999.0"
+
+// shipped is the folder with what "make packages" makes for this machine, and
+// with a newer .rpm.
+var shipped = sync.OnceValues(func() (string, error) {
+	dir, err := filepath.Abs("../bin/lab/packages")
+	if err != nil {
+		return "", err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := makePackages("..", dir); err != nil {
+		return "", err
+	}
+	return dir, makePackages("..", dir, "VERSION="+newer, "FORMATS=rpm")
+})
+
+func makePackages(source, dir string, words ...string) error {
+	words = append([]string{"-s", "-C", source, "packages", "ARCHES=" + runtime.GOARCH, "DIST=" + dir, "BIN=" + dir}, words...)
+	if said, err := exec.Command("make", words...).CombinedOutput(); err != nil {
+		return fmt.Errorf("make packages: %w\n%s", err, said)
+	}
+	return nil
+}
+
+// aPackage is the one shipped file that the pattern names.
+func aPackage(t *testing.T, pattern string) string {
+	t.Helper()
+	dir, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("make packages made %v (%v), want one that is %s", found, err, pattern)
+	}
+	return found[0]
+}
+
+// need skips, loudly, where a program is not installed; CI installs all.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err == nil {
+			continue
+		}
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("CI must have %s", name)
+		}
+		t.Skipf("SKIPPED: %s is not installed", name)
+	}
+}
+
+func TestPackagesAreTheSameFromAnotherFolder(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("SKIPPED: -short leaves out the building of packages")
+	}
+	need(t, "git", "tar")
+	copied, made := filepath.Join(t.TempDir(), "elsewhere"), t.TempDir()
+	if err := os.Mkdir(copied, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pack := exec.Command("sh", "-c", `git -C .. ls-files -z --cached --others --exclude-standard | (cd .. && xargs -0 sh -c 'for f; do test ! -e "$f" || printf "%s\0" "$f"; done' sh) | tar -C .. --null -T - -cf - | tar -C "$1" -xmf -`, "sh", copied)
+	if said, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("copy the source: %v\n%s", err, said)
+	}
+	if err := makePackages(copied, made, "TZ=Asia/Tokyo"); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"*.deb", "cronring-[^9]*.rpm"} {
+		want := aPackage(t, pattern)
+		got, err := os.ReadFile(filepath.Join(made, filepath.Base(want)))
+		if err != nil {
+			t.Error(err)
+		} else if string(got) != text(t, want) {
+			t.Errorf("%s differs where its source lies in another folder", filepath.Base(want))
+		}
+	}
+}
+
+// The changelog says what version this is, and whoever asks hears that.
+func TestPackagesAgreeAboutTheVersion(t *testing.T) {
+	t.Parallel()
+	need(t, "dpkg-deb", "rpm")
+	_, rest, _ := strings.Cut(text(t, "changelog.yaml"), "\n- semver: ")
+	want, _, _ := strings.Cut(rest, "\n")
+	deb := aPackage(t, "*.deb")
+	tree := t.TempDir()
+	output := func(name string, args ...string) string {
+		t.Helper()
+		out, err := exec.Command(name, args...).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	output("dpkg-deb", "-x", deb, tree)
+	bare, _, _ := strings.Cut(want, "-")
+	for what, got := range map[string]string{
+		"the .deb":         output("dpkg-deb", "-f", deb, "Version"),
+		"its changelog":    strings.Trim(strings.Fields(output("zcat", filepath.Join(tree, "usr/share/doc/cronring/changelog.Debian.gz")))[1], "()"),
+		"the .rpm":         output("rpm", "-qp", "--qf", "%{VERSION}-%{RELEASE}", aPackage(t, "cronring-[^9]*.rpm")),
+		"cronringd":        strings.Fields(output(filepath.Join(tree, "usr/sbin/cronringd"), "--version"))[1] + strings.TrimPrefix(want, bare),
+		"cronring version": strings.Fields(output(filepath.Join(tree, "usr/bin/cronring"), "version"))[1] + strings.TrimPrefix(want, bare),
+	} {
+		if got != want {
+			t.Errorf("%s says %s, want %s as the changelog does", what, got, want)
+		}
+	}
+}
+
+// What is told of licences is what the modules themselves say, and the package's
+// own field names each of them.
+func TestPackagesTellLicences(t *testing.T) {
+	t.Parallel()
+	need(t, "dpkg-deb")
+	tree := t.TempDir()
+	if said, err := exec.Command("dpkg-deb", "-x", aPackage(t, "*.deb"), tree).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	told := text(t, filepath.Join(tree, "usr/share/doc/cronring/copyright"))
+	var kinds []string
+	for _, found := range regexp.MustCompile(`(?m)^-{72}\n(\S+) (\S+): (\S+)$`).FindAllStringSubmatch(told, -1) {
+		kinds = append(kinds, found[3])
+	}
+	if len(kinds) < 50 {
+		t.Errorf("licences of %d modules are told, want at least those of Go and 50 others:\n%s", len(kinds), told)
+	}
+	slices.Sort(kinds)
+	want := "license: MIT AND " + strings.Join(slices.DeleteFunc(slices.Compact(kinds), func(kind string) bool { return kind == "MIT" }), " AND ") + "\n"
+	if !strings.Contains(text(t, "nfpm.yaml"), want) {
+		t.Errorf("nfpm.yaml does not say %q", want)
+	}
+}
+
+func TestLintianHasNothingToSay(t *testing.T) {
+	t.Parallel()
+	need(t, "lintian")
+	said, err := exec.Command("lintian", "--allow-root", "--fail-on", "error,warning", aPackage(t, "*.deb")).CombinedOutput()
+	if err != nil || len(said) > 0 {
+		t.Errorf("lintian (%v):\n%s", err, said)
+	}
+}
+
+func TestRpmlintHasNothingToSay(t *testing.T) {
+	t.Parallel()
+	need(t, "rpmlint")
+	said, err := exec.Command("rpmlint", "-c", "rpmlint.toml", aPackage(t, "cronring-[^9]*.rpm")).CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "1 packages and 0 specfiles checked; 0 errors, 0 warnings") {
+		t.Errorf("rpmlint (%v):\n%s", err, said)
+	}
+}
+
+func TestRpmScripts(t *testing.T) {
+	t.Parallel()
+	needLab(t)
+	r := machine{packages: "rpm", proof: "rpm", debian: true, limit: 15 * time.Minute, files: map[string]string{
+		"first.rpm":  text(t, aPackage(t, "cronring-[^9]*.rpm")),
+		"second.rpm": text(t, aPackage(t, "cronring-9*.rpm")),
+	}}.run(t)
+	runs := decodeRuns(t, r.file(t, "pulse"))
+	if len(runs) == 0 {
+		t.Error("no run of the job of each second is known")
+	}
+}
