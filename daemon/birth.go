@@ -253,6 +253,9 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 	if l.options.host() {
 		state.Booted = l.bootsNow(state.Booted)
 		state.Since = takeSince(l.options.State)
+		if l.options.relieves && state.Since.IsZero() {
+			state.Since = now.Wall // until when the other cron ran nobody said
+		}
 		state.Stamps = spool.ReadStamps(l.tables.places.Stamps)
 	}
 	for _, c := range in.children {

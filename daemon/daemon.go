@@ -65,7 +65,8 @@ func holdHost(o *Options, before *handover) (lock *os.File, err error) {
 	case before != nil && before.Lock != 0:
 		return os.NewFile(uintptr(before.Lock), o.path(pidFile)), nil
 	}
-	return lockHost(o.Root)
+	lock, o.relieves, err = lockHost(o.Root)
+	return lock, err
 }
 
 func release(lock *os.File) error {

@@ -22,24 +22,30 @@ const pidFile = "/run/crond.pid"
 // run the @reboot entries of this boot.
 var rebootMarks = []string{"/run/crond.reboot", "/run/cron.reboot"}
 
+// ownSign ends our number in pidFile: no other cron writes a blank there, and
+// whoever reads a number skips it.
+const ownSign = " \n"
+
 // lockHost takes the lock of all crons, in both ways: Debian's takes it with
 // flock, cronie with fcntl. It is held until the file is closed; fcntl's goes
 // with any descriptor of the file, so nobody else in this process may open it.
-func lockHost(root string) (*os.File, error) {
+// relieves tells whether another cron had the lock last.
+func lockHost(root string) (lock *os.File, relieves bool, err error) {
 	path := filepath.Join(root, pidFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("open lock of all crons: %w", err)
+		return nil, false, fmt.Errorf("open lock of all crons: %w", err)
 	}
 	if err := lockBoth(f); err != nil {
 		other := whoHolds(f)
 		f.Close()
 		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
-			return nil, fmt.Errorf("another cron runs on this host (%s): every job would run twice; stop it first, for instance: systemctl disable --now cron", other)
+			return nil, false, fmt.Errorf("another cron runs on this host (%s): every job would run twice; stop it first, for instance: systemctl disable --now cron", other)
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, false, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return f, writePID(f)
+	last := heldBy(f)
+	return f, last != "" && !strings.HasSuffix(last, ownSign), writePID(f)
 }
 
 func lockBoth(f *os.File) error {
@@ -50,11 +56,16 @@ func lockBoth(f *os.File) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_SETLK, &whole)
 }
 
-// whoHolds says what stands in the file of another cron.
-func whoHolds(f *os.File) string {
+// heldBy is what whoever had the lock last wrote into its file.
+func heldBy(f *os.File) string {
 	text := make([]byte, 32)
 	n, _ := f.ReadAt(text, 0) // an empty file is no holder's name
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	return string(text[:n])
+}
+
+// whoHolds says what stands in the file of another cron.
+func whoHolds(f *os.File) string {
+	pid, err := strconv.Atoi(strings.TrimSpace(heldBy(f)))
 	if err != nil {
 		return "it holds " + f.Name()
 	}
@@ -65,7 +76,7 @@ func writePID(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
-	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+ownSign), 0); err != nil {
 		return fmt.Errorf("write %s: %w", f.Name(), err)
 	}
 	return nil

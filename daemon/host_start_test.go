@@ -17,7 +17,7 @@ func TestHostRefusesToRunBesideAnotherCron(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.table("a", "true")
-	lock, err := lockHost(h.Root)
+	lock, _, err := lockHost(h.Root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,23 +20,34 @@ func hostRoot(t *testing.T) string {
 
 func TestLockHostKeepsAnotherCronOut(t *testing.T) {
 	root := hostRoot(t)
-	held, err := lockHost(root)
+	held, relieves, err := lockHost(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(root, pidFile)); err != nil || string(text) != fmt.Sprintln(os.Getpid()) {
+	if text, err := os.ReadFile(filepath.Join(root, pidFile)); err != nil || strings.TrimSpace(string(text)) != fmt.Sprint(os.Getpid()) {
 		t.Errorf("the file says %q, error %v", text, err)
 	}
-	_, err = lockHost(root)
+	if relieves {
+		t.Error("nobody had the lock before, but somebody is relieved")
+	}
+	_, _, err = lockHost(root)
 	if want := fmt.Sprintf("process %d holds", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a second daemon: error %v, want %q in it", err, want)
 	}
 	held.Close()
-	again, err := lockHost(root)
-	if err != nil {
-		t.Fatalf("after the first is gone: %v", err)
+	for _, last := range []string{"", "4711\n", "4711", ""} {
+		if last != "" {
+			writeFile(t, filepath.Join(root, pidFile), last, 0o644)
+		}
+		again, relieves, err := lockHost(root)
+		if err != nil {
+			t.Fatalf("after %q is gone: %v", last, err)
+		}
+		if want := last != ""; relieves != want {
+			t.Errorf("after %q: relieves another cron: got %t, want %t", last, relieves, want)
+		}
+		again.Close()
 	}
-	again.Close()
 }
 
 func TestLockHostFollowsNoLink(t *testing.T) {
@@ -46,7 +57,7 @@ func TestLockHostFollowsNoLink(t *testing.T) {
 	if err := os.Symlink(victim, filepath.Join(root, pidFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockHost(root); err == nil {
+	if _, _, err := lockHost(root); err == nil {
 		t.Error("the lock was taken through a link")
 	}
 	if text, _ := os.ReadFile(victim); string(text) != "precious" {

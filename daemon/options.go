@@ -30,6 +30,8 @@ type Options struct {
 	Cron      Cron
 	Root      string // put before each path of the host's own: "" but in tests
 
+	relieves bool // another cron had the host until now
+
 	// Signals tells the daemon what an administrator wants: SIGHUP reads the
 	// tables again, SIGUSR2 executes the program anew in place; any other stops
 	// in good order, and a second one stops without waiting for running jobs.

@@ -163,7 +163,7 @@ func TestRenewalAgainAndAgainAnswersEverybody(t *testing.T) {
 	}
 	calm()
 	h.printed(a.ID, fmt.Sprint(renewals-1))
-	if lock, err := lockHost(h.Root); err == nil {
+	if lock, _, err := lockHost(h.Root); err == nil {
 		lock.Close()
 		t.Error("the lock of all crons was lost on the way")
 	}
