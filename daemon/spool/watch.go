@@ -291,7 +291,7 @@ func (s *Source) plan() plan {
 	} else {
 		accounts := filepath.Dir(o.Places.Passwd)
 		for _, path := range []string{
-			o.Places.Crontab, o.Places.Anacrontab,
+			o.Places.Crontab, o.Places.Anacrontab, o.Places.Anacron,
 			o.Places.Passwd, filepath.Join(accounts, "shadow"), filepath.Join(accounts, "group"),
 		} {
 			p.file(path)
