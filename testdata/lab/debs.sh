@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# debs.sh SUITE PACKAGE... - a folder of Debian's own packages that apt in a machine
+# without a network installs from, as "deb [trusted=yes] file:FOLDER ./"; prints its path.
+#
+# Without their dependencies: the root has those, or another PACKAGE is one. Fetched
+# once and kept beside the roots; LAB_CACHE and LAB_SOURCES are as for boot-systemd.sh.
+set -euo pipefail
+[ $# -ge 2 ] || { sed -n '2,/^set -euo/p' "$0" | sed '$d; s/^# \{0,1\}//'; exit 2; }
+suite=$1; shift
+cache=${LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lab}
+here=$(. /etc/os-release; echo "${VERSION_CODENAME:-none}")
+dir=$cache/debs-$suite-$(printf '%s\n' "v1 $suite" "$@" | sha256sum | cut -c1-12)
+[ -d "$dir" ] && { echo "$dir"; exit; }
+mkdir -p "$cache"
+exec 8>"$dir.lock"
+flock 8
+[ -d "$dir" ] && { echo "$dir"; exit; }
+
+# An apt of its own: it knows nothing of what is installed here.
+new=$dir.new apt=$(mktemp -d)
+trap 'rm -rf "$apt" "$new"' EXIT
+rm -rf "$new"
+mkdir -p "$new" "$apt"/{etc/preferences.d,lists/partial,archives/partial}
+list=${LAB_SOURCES:-/etc/apt/sources.list.d/debian.sources}
+[ -s "$list" ] || list=/etc/apt/sources.list
+grep -q '^Types:' "$list" && own=$apt/etc/lab.sources || own=$apt/etc/lab.list
+sed "s/\b$here\b/$suite/g" "$list" >"$own"
+: >"$apt/status"
+get() {
+	apt-get -qq -o Dir::Etc="$apt/etc" -o Dir::Etc::sourcelist="$own" -o Dir::Etc::sourceparts=/dev/null \
+		-o Dir::Etc::parts=/dev/null -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \
+		-o Dir::Cache="$apt" -o APT::Sandbox::User=root -o APT::Update::Post-Invoke-Success::= "$@" >&2
+}
+get update
+(cd "$new" && get download "$@")
+for deb in "$new"/*.deb; do
+	dpkg-deb --field "$deb"
+	printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "${deb##*/}" "$(stat -c %s "$deb")" "$(sha256sum "$deb" | cut -d ' ' -f 1)"
+done >"$new/Packages"
+mv "$new" "$dir"
+echo "$dir"

@@ -1,0 +1,72 @@
+#!/bin/bash
+# A package's life: installed while a minute begins, removed for Debian's cron,
+# installed by dpkg alone, upgraded while jobs start and run, removed, installed
+# again, purged, installed anew, and replaced by Debian's cron.
+. /lab/lib.sh
+. /lab/takeover.sh
+package=$(ls new/*.deb)
+newer=$(ls newer/*.deb)
+await 60 "Debian's cron runs" systemctl is-active cron || finish
+facts before
+
+claim "a minute begins after cron is removed, and before we are there" apt -o Dir::Bin::dpkg=/lab/slow-dpkg install "./$package"
+await 60 "each of its jobs has started" all_started 1
+claim "cron is back" apt install cron
+claim "dpkg alone puts it in cron's place" quietly dpkg --install "$package"
+facts dpkg
+claim "systemctl restart cron" systemctl restart cron
+claim "what cron left is purged" apt purge cron
+facts purged-cron
+restarts "systemctl restart cron" systemctl restart cron
+restarts "invoke-rc.d cron restart" invoke-rc.d cron restart
+refute "dpkg alone does not put cron back" quietly dpkg --install debs/cron_*.deb
+facts refused
+claim "and we run on" cronring ping
+
+# Under load.
+echo '# of the administrator' >>/etc/cronring/cronring.toml
+install -m 644 pulse long /etc/cron.d
+await 60 "a job starts in each second" test -s out/pulse
+cronring run long >/dev/null
+await 60 "a long one runs" test -s out/long
+old=$(main_pid)
+claim "a newer version is installed" apt install "./$newer"
+claim "the process is the same" same "$(main_pid)" "$old"
+await 60 "the program is the new one" sh -c "cmp -s /proc/$old/exe /usr/sbin/cronringd"
+await 60 "it answers, and says so" sh -c "timeout 60 cronring status | grep -F ' $(dpkg-query -W -f '${Version}' cronring | cut -d - -f 1) '"
+claim "the settings are as they were" has '# of the administrator' /etc/cronring/cronring.toml
+refute "nobody was asked about them" grep '^Configuration file' out/apt.log
+seen=$(wc -l <out/pulse)
+await 60 "the job of each second goes on" sh -c "test \$(wc -l <out/pulse) -gt $((seen + 2))"
+claim "the long job lives" kill -0 "$(cat out/long)"
+facts upgraded
+rm /etc/cron.d/pulse
+await 60 "no job starts any more" sh -c '! timeout 60 cronring list -o name | grep -x pulse'
+
+claim "it is removed" apt remove cronring
+facts removed
+claim "the long job lives" kill -0 "$(cat out/long)"
+release
+await 60 "nothing is left behind then" over
+claim "it is installed again" apt install "./$newer"
+claim "with the settings" has '# of the administrator' /etc/cronring/cronring.toml
+await 60 "and the end of the long job in its history" sh -c 'timeout 60 cronring history long -o jsonl | grep -F "\"code\":7"'
+cronring history long -o jsonl >out/history
+cronring logs long >out/logs
+
+claim "it is purged" apt purge cronring
+release
+await 60 "nothing runs any more" over
+facts purged
+claim "it is installed anew" apt install "./$newer"
+facts anew
+claim "without a memory" same "$(cronring history -o jsonl)" ""
+claim "apt puts cron back" apt install cron
+facts back
+claim "what is left of us is purged" apt purge cronring
+facts cron
+claim "and cron runs on" systemctl is-active cron
+await 60 "the next minute is some time away" early
+echo "$EPOCHREALTIME" >out/end
+release
+ending
