@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip"
+	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // maxMoves is how many hand-overs are remembered.
@@ -118,6 +119,10 @@ func (c *chronicle) note(m *gossip.View, now time.Time) {
 		what += ": " + counted(jobs, "job") + " move"
 	}
 	c.moves = append([]api.Move{{At: now.UTC(), What: what, Jobs: jobs}}, c.moves[:min(len(c.moves), maxMoves-1)]...)
+}
+
+func (b ringBackend) Taken(key uint64) (due time.Time, by string, ok bool) {
+	return b.ring.members.Newest(key)
 }
 
 // Status is the ring as this host sees it.
@@ -255,6 +260,12 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 			side = "behind"
 		}
 		all = append(all, api.Problem{What: fmt.Sprintf("the clock of %s is %s %s", m.Name, m.Offset.Abs().Round(time.Millisecond), side), Fix: "chronyc makestep"})
+	}
+	if m.Order != rendezvous.Version && m.State == gossip.Alive {
+		all = append(all, api.Problem{
+			What: fmt.Sprintf("%s shares out ring jobs by other rules than this host", m.Name), Why: fmt.Sprintf("its version of them is %d, this host's is %d: both may take a job", m.Order, rendezvous.Version),
+			Fix: "install one version of cronring on all members",
+		})
 	}
 	if n := len(m.Lacks) + len(m.Extra); n > 0 && m.State == gossip.Alive {
 		all = append(all, api.Problem{

@@ -64,6 +64,42 @@ func TestMarksTakenOnTime(t *testing.T) {
 	})
 }
 
+// TestNewestTellsOfOthers has the newest occurrence of a job told by those that hold
+// it and did not take it.
+func TestNewestTellsOfOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		for _, h := range w.hosts[:2] {
+			h.Hold(engine.Holdings{Holdings: []engine.Holding{{Key: 7, Hash: 1}}})
+		}
+		w.await(time.Second, "its jobs are known", func() bool {
+			_, has := w.hosts[0].roster.Load().find(7)
+			return has
+		})
+		o := occurrence(7)
+		old := engine.Occurrence{Key: 7, Due: o.Due.Add(-time.Second)}
+		w.hosts[1].Claim(engine.Claim{Occurrence: o}, engine.Claim{Occurrence: old})
+		w.granted(w.hosts[1], o, engine.Granted)
+		for _, h := range []*host{w.hosts[0], w.hosts[2]} {
+			w.await(time.Second, "others hear of it", func() bool { return h.heardOthers(o) && h.heardOthers(old) })
+		}
+		if due, by, ok := w.hosts[0].Newest(7); !ok || !due.Equal(o.Due) || by != w.hosts[1].o.Name {
+			t.Errorf("got %s by %q (%v), want %s by %q", due, by, ok, o.Due, w.hosts[1].o.Name)
+		}
+		if _, by, ok := w.hosts[1].Newest(7); ok {
+			t.Errorf("who took it is told of %q, want nobody", by)
+		}
+		if _, by, ok := w.hosts[2].Newest(7); ok {
+			t.Errorf("who does not hold the job is told of %q, want nobody", by)
+		}
+		w.hosts[0].Hold(engine.Holdings{})
+		w.await(time.Second, "it is forgotten with the job", func() bool {
+			_, _, ok := w.hosts[0].Newest(7)
+			return !ok
+		})
+	})
+}
+
 func TestMarksLateClaimIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)

@@ -171,6 +171,7 @@ type View struct {
 	Pending           bool          // its jobs are being asked for
 	Trouble           string        // why they could not be
 	Load              int
+	Order             uint8    // the version of rendezvous that it has
 	Keys              []uint32 // prints of its keys, the one it writes with first
 }
 
@@ -188,7 +189,7 @@ func (m *member) view(r *roster) View {
 		Labels: e.Labels, Weight: e.Weight,
 		Measured: measured, Offset: offset, Trip: m.trip(), Skewed: offset.Abs() > skewShown,
 		Lacks: slices.Sorted(maps.Keys(e.Lacks)), Extra: m.diff.extra, Pending: !settled, Trouble: m.trouble,
-		Load: e.Load, Keys: m.meta.keys,
+		Load: e.Load, Order: m.meta.order, Keys: m.meta.keys,
 	}
 }
 

@@ -23,12 +23,13 @@ const (
 	maxWeight  = 1e6
 )
 
-const metaVersion = 1
+const metaVersion = 2
 
 // meta is what a member says of itself in each of its alive messages.
 type meta struct {
 	name     string
 	version  string
+	order    uint8 // rendezvous.Version of it
 	linkPort uint16
 	weight   float64
 	since    time.Time // it came
@@ -56,6 +57,7 @@ func (m *meta) encode() []byte {
 	b = append(b, metaVersion)
 	b = appendText(b, m.name)
 	b = appendText(b, m.version)
+	b = append(b, m.order)
 	b = binary.BigEndian.AppendUint16(b, m.linkPort)
 	b = appendFloat(b, m.weight)
 	b = appendTime(b, m.since)
@@ -87,6 +89,7 @@ func decodeMeta(b []byte) (meta, error) {
 	m := meta{
 		name:     r.text(maxName),
 		version:  r.text(maxVersion),
+		order:    r.uint8(),
 		linkPort: r.uint16(),
 		weight:   r.float(),
 		since:    r.time(),

@@ -19,6 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
+	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // Settle is how long ahead a member says that it comes or goes: gossip has told
@@ -79,6 +80,8 @@ type Ring struct {
 	started atomic.Bool // Run goes, or went
 	load    atomic.Uint32
 	sight   atomic.Uint64 // of whom it sees
+
+	elsewhere elsewhere
 
 	// All that follows is Run's goroutine's.
 	ctx     context.Context
@@ -149,7 +152,7 @@ func New(o Options) (*Ring, error) {
 		members: make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
 	}
 	r.own = meta{
-		name: o.Name, version: o.Version, linkPort: o.LinkPort, weight: o.Weight,
+		name: o.Name, version: o.Version, order: rendezvous.Version, linkPort: o.LinkPort, weight: o.Weight,
 		labels: o.Labels, keys: fingerprints(o.Keys),
 	}
 	r.setRoster(newRoster(nil, nil, time.Time{}))
@@ -584,6 +587,7 @@ func (r *Ring) hold(holdings []engine.Holding) {
 	}
 	r.held = true
 	r.setRoster(newRoster(holdings, old, now.Add(Settle)))
+	r.elsewhere.keep(r.roster.Load())
 	r.say()
 	for _, m := range r.alive() {
 		r.compare(m)
@@ -792,7 +796,7 @@ func (r *Ring) snapshot() *Snapshot {
 		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
 		Address: hostPort(r.self), Link: linkAddr(r.self, r.o.LinkPort),
 		State: Alive, Changed: r.own.since, Since: r.own.since, From: later(r.own.from, own.floor), Until: r.own.until,
-		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Keys: r.own.keys,
+		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys,
 	})
 	for _, m := range r.members {
 		s.Members = append(s.Members, m.view(own))

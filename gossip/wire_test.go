@@ -17,7 +17,7 @@ import (
 func someMeta() meta {
 	at := time.Unix(1700000000, 5).UTC()
 	return meta{
-		name: "web1.example", version: "1.2.3", linkPort: 7947, weight: 2.5,
+		name: "web1.example", version: "1.2.3", order: 3, linkPort: 7947, weight: 2.5,
 		since: at, from: at.Add(time.Second), until: at.Add(time.Hour), stamp: at.Add(2), leaving: true,
 		root: digest{1, 2}, edited: at.Add(3), keys: []uint32{7, 8},
 		labels: map[string]string{"zone": "a", "disk": "ssd"}, labelSum: sumLabels(map[string]string{"zone": "a", "disk": "ssd"}),

@@ -38,7 +38,7 @@ var jobColumns = []column{
 	{"schedule", func(r *jobRow) string { return startsOn(&r.Job) }, nil, nil},
 	{"next", func(r *jobRow) string { return stamp(r.Next, r.loc) }, (*jobRow).nextCell,
 		func(one, other *job.Status) int { return soonest(one.Next, other.Next) }},
-	{"last", (*jobRow).began, func(r *jobRow) cell { return cell{text: r.a.since(r.Last)} },
+	{"last", (*jobRow).began, (*jobRow).lastCell,
 		func(one, other *job.Status) int { return lastStart(other).Compare(lastStart(one)) }},
 	{"took", func(r *jobRow) string { return r.a.took(r.Last) }, nil,
 		func(one, other *job.Status) int { return cmp.Compare(lastLength(other), lastLength(one)) }},
@@ -57,6 +57,14 @@ func (r *jobRow) nextCell() cell {
 		text += " on " + r.Node
 	}
 	return cell{text: text}
+}
+
+// lastCell says who had the newest occurrence, if that was another member.
+func (r *jobRow) lastCell() cell {
+	if e := r.Elsewhere; e != nil {
+		return cell{text: when.Ago(e.Due, r.a.now()) + " on " + e.Node}
+	}
+	return cell{text: r.a.since(r.Last)}
 }
 
 func (r *jobRow) stateCell() cell {

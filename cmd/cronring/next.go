@@ -35,8 +35,17 @@ type coming struct {
 	Meaning     string           `json:"meaning,omitempty"`
 	PerYear     int              `json:"runs_a_year,omitempty"` // in the year of the start; 0 when not known
 	Next        []time.Time      `json:"next"`
-	Jobs        []job.ID         `json:"jobs,omitempty"` // of the runs, where jobs were named
+	Jobs        []job.ID         `json:"jobs,omitempty"`  // of the runs, where jobs were named
+	Nodes       []string         `json:"nodes,omitempty"` // of the runs, in a ring: whose they are; "": this host's alone, or nobody's
 	Diagnostics []api.Diagnostic `json:"diagnostics"`
+}
+
+// node is whose a run is, in a ring.
+func (c *coming) node(i int) string {
+	if c.Nodes == nil {
+		return ""
+	}
+	return c.Nodes[i]
 }
 
 func newNext(a *app) *cobra.Command {
@@ -220,8 +229,14 @@ func (a *app) jobsNext(ctx context.Context, q api.ComingQuery, loc *time.Locatio
 		}
 		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = startsOn(&j.Job), j.Job.Zone, j.Meaning, j.Diagnostics
 	}
-	for _, r := range found.Runs {
+	for i, r := range found.Runs {
 		c.Next, c.Jobs = append(c.Next, r.At.In(loc)), append(c.Jobs, r.Job)
+		if c.Nodes == nil && r.Node != "" {
+			c.Nodes = make([]string, len(found.Runs))
+		}
+		if r.Node != "" {
+			c.Nodes[i] = r.Node
+		}
 	}
 	return c, nil
 }
@@ -239,7 +254,7 @@ func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *out
 			return printLines(a, c.Next)
 		}
 		for i, t := range c.Next {
-			if err := a.printLine(api.ComingRun{At: t, Job: c.Jobs[i]}); err != nil {
+			if err := a.printLine(api.ComingRun{At: t, Job: c.Jobs[i], Node: c.node(i)}); err != nil {
 				return err
 			}
 		}
@@ -249,6 +264,9 @@ func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *out
 			a.printf("%s", t.Format(stampPlain))
 			if many {
 				a.printf("\t%s", safe.Text(string(c.Jobs[i])))
+			}
+			if c.Nodes != nil {
+				a.printf("\t%s", safe.Text(c.node(i)))
 			}
 			a.printf("\n")
 		}
@@ -262,6 +280,9 @@ func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *out
 		a.printf("%*d  %s  in %s", width, i+1, t.Format(stampEyes), when.Brief(t.Sub(from).Round(time.Second)))
 		if many {
 			a.printf("  %s", safe.Text(string(c.Jobs[i])))
+		}
+		if node := c.node(i); node != "" {
+			a.printf("  on %s", safe.Text(node))
 		}
 		a.printf("\n")
 	}

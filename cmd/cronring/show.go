@@ -93,8 +93,15 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 		r := &j.Recent[i]
 		a.printField(fieldOnce(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(stampEyes), r.Standing(), a.took(r))+used(&r.Usage))
 	}
+	if e := j.Elsewhere; e != nil {
+		a.printField("since", fmt.Sprintf("%s took the occurrence of %s    cronring history --node %s %s", e.Node, e.Due.In(loc).Format(stampEyes), e.Node, j.Job.ID))
+	}
 	for i, t := range j.Upcoming {
-		a.printField(fieldOnce(i, "next"), t.In(loc).Format(stampEyes)+"  "+a.until(t))
+		on := ""
+		if i == 0 && j.Node != "" {
+			on = " on " + j.Node
+		}
+		a.printField(fieldOnce(i, "next"), t.In(loc).Format(stampEyes)+"  "+a.until(t)+on)
 	}
 	for _, d := range j.Diagnostics {
 		a.printRemark(d)

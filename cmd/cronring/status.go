@@ -140,6 +140,9 @@ func (a *app) printStatus(s api.Status, jobs []job.Status, loc *time.Location) {
 	a.printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), when.Brief(s.Now.Sub(s.Started).Round(time.Second)))
 	if s.Next != nil {
 		a.printf("    next: %s %s %s", safe.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.until(s.Next.At))
+		if s.Next.Node != "" {
+			a.printf(" on %s", safe.Text(s.Next.Node))
+		}
 	}
 	a.printf("\n%s%s", plural(s.Jobs, "job"), stateCounts(s.States))
 	if s.Day != nil && s.Day.Runs > 0 {

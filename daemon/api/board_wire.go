@@ -20,7 +20,7 @@ import (
 // rows would take longer than all else together.
 
 // boardGreeting begins the stream. Its number changes with the form of frames.
-const boardGreeting = "cronring board 1\n"
+const boardGreeting = "cronring board 2\n"
 
 // The kinds of frame.
 const (
@@ -54,6 +54,8 @@ const (
 	hasWhy
 	hasLive
 	hasFixed
+	hasNode
+	hasElsewhere
 )
 
 // BoardEncoder writes updates. Its zero value begins a stream.
@@ -62,7 +64,7 @@ type BoardEncoder struct {
 	frame  []byte
 	known  map[string]uint64
 	now    int64
-	latest [4]sharedText
+	latest [6]sharedText
 }
 
 // sharedText is the text that a column had last: neighbours are often alike.
@@ -102,7 +104,7 @@ func longest[T any](all []T, size func(*T) int) (some, rest []T) {
 }
 
 func (r *Row) textSize() int {
-	return len(r.Job) + len(r.User) + len(r.Table) + len(r.Schedule) + len(r.Zone) + len(r.Command) + len(r.Ending) + len(r.Why)
+	return len(r.Job) + len(r.User) + len(r.Table) + len(r.Schedule) + len(r.Zone) + len(r.Command) + len(r.Ending) + len(r.Why) + len(r.Node) + len(r.Elsewhere)
 }
 
 func (e *BoardEncoder) appendPart(to []byte, u *BoardUpdate) ([]byte, error) {
@@ -184,6 +186,12 @@ func (e *BoardEncoder) row(r *Row) error {
 	if r.Why != "" {
 		e.text(r.Why)
 	}
+	if r.Node != "" {
+		e.shared(4, r.Node)
+	}
+	if r.Elsewhere != "" {
+		e.shared(5, r.Elsewhere)
+	}
 	return nil
 }
 
@@ -204,6 +212,7 @@ func (r *Row) has() (has uint64) {
 		{hasProtected, r.Protected}, {hasAcked, r.Acked}, {hasNext, !r.Next.IsZero()}, {hasBegan, !r.Began.IsZero()},
 		{hasLast, !r.Last.IsZero()}, {hasHeldUntil, !r.HeldUntil.IsZero()}, {hasEnding, r.Ending != ""},
 		{hasWhy, r.Why != ""}, {hasLive, r.Live != 0}, {hasFixed, r.Fixed},
+		{hasNode, r.Node != ""}, {hasElsewhere, r.Elsewhere != ""},
 	} {
 		if f.set {
 			has |= f.bit
@@ -396,6 +405,12 @@ func (f *frame) row(r *Row) {
 	}
 	if has&hasWhy != 0 {
 		r.Why = f.text()
+	}
+	if has&hasNode != 0 {
+		r.Node = f.shared()
+	}
+	if has&hasElsewhere != 0 {
+		r.Elsewhere = f.shared()
 	}
 }
 

@@ -30,6 +30,7 @@ func someRow(r *rand.Rand, now time.Time) Row {
 		State: boardStates[r.IntN(len(boardStates))], Protected: r.IntN(2) == 0, Acked: r.IntN(2) == 0,
 		Next: when(), Began: when(), Live: r.IntN(3), LastRun: job.RunID(r.IntN(3)), Last: when(),
 		Took: time.Duration(r.Int64N(1e12)), Ending: maybe("exit 1"), Streak: r.IntN(4), HeldUntil: when(), Why: maybe("moving house"),
+		Node: maybe("db-01"), Elsewhere: maybe("db-02"),
 	}
 }
 
@@ -138,8 +139,8 @@ func TestBoardEndsWithAnError(t *testing.T) {
 }
 
 func TestBoardRefusesAnotherVersion(t *testing.T) {
-	if _, err := newBoardDecoder(bytes.NewReader([]byte("cronring board 2\n"))); err == nil {
-		t.Error("a stream of version 2 is read as one of version 1")
+	if _, err := newBoardDecoder(bytes.NewReader([]byte("cronring board 1\n"))); err == nil {
+		t.Error("a stream of version 1 is read as one of version 2")
 	}
 }
 

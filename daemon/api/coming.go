@@ -30,6 +30,8 @@ type Coming struct {
 type ComingRun struct {
 	At  time.Time `json:"at"`
 	Job job.ID    `json:"job"`
+
+	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now
 }
 
 // Coming gives the runs to come that q chooses: none of what is paused without

@@ -36,6 +36,8 @@ type Denied struct {
 type Upcoming struct {
 	Job job.ID    `json:"job"`
 	At  time.Time `json:"at"`
+
+	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now
 }
 
 // Totals counts what became of the occurrences of a period.

@@ -73,6 +73,12 @@ func (v *View) Job(i int) job.Job {
 // Entry is the crontab entry of job i.
 func (v *View) Entry(i int) *crontab.Entry { return v.jobs.entry(int32(i)) }
 
+// RingKey is what names job i among the members of a ring; not ok for a job that is
+// no ring's.
+func (v *View) RingKey(i int) (key uint64, ok bool) {
+	return v.jobs.keys[i], v.jobs.isShared(int32(i))
+}
+
 // Find returns the number of a job.
 func (v *View) Find(id job.ID) (i int, ok bool) {
 	slot, ok := v.jobs.find(id)

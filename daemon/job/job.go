@@ -114,6 +114,15 @@ type Status struct {
 	Recent  []Run     `json:"recent,omitempty"`  // newest first; Last is its head
 	Trouble string    `json:"trouble,omitempty"` // what max-late=, max-run= or expect= warn of
 	Ack     *Ack      `json:"ack,omitempty"`     // Last failed, and a person has seen that
+
+	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last
+}
+
+// Elsewhere is the newest occurrence of a ring job, which another member than the
+// one that tells took: that one knows what became of it.
+type Elsewhere struct {
+	Node string    `json:"node"`
+	Due  time.Time `json:"due"`
 }
 
 // State is a job's place in the order of severity that lists are sorted by.

@@ -354,7 +354,8 @@ func (b *board) newHead() *api.Status {
 		}
 	}
 	if soonest >= 0 {
-		h.Next = &api.Upcoming{Job: b.view.ID(soonest), At: timeOf(b.next[soonest])}
+		at := timeOf(b.next[soonest])
+		h.Next = &api.Upcoming{Job: b.view.ID(soonest), At: at, Node: b.s.whereabouts(b.view).of(soonest, at)}
 	}
 	before := b.head
 	b.head = h

@@ -23,12 +23,14 @@ type painter struct {
 	pasts  []past
 	live   map[int32][]*job.Run // runs that live and that the reader sees
 	marked map[int32]bool       // jobs that a pause or a trouble is known of; nil: any may be one
+	where  *whereabouts
 }
 
 // painter makes one for some jobs, or for all.
 func (b *board) painter(slots []int32) *painter {
 	p := &painter{
 		memory: b.s.boards, names: b.names, view: b.view, now: b.now, peer: b.peer, own: b.own, live: map[int32][]*job.Run{},
+		where: b.s.whereabouts(b.view),
 	}
 	var wanted map[int32]bool
 	if slots == nil {
@@ -69,6 +71,7 @@ type standing struct {
 	held    string // why its entry may not run
 	trouble string
 	acked   bool
+	away    *job.Elsewhere
 }
 
 // condition is what the state of a job is made of, as a census has it.
@@ -84,8 +87,9 @@ func (p *painter) condition(slot int32, l *past) (condition, standing) {
 		s.hold, s.trouble = p.view.Hold(i), p.view.Trouble(i).Words()
 		s.acked = l.failed && p.view.Ack(i).Covers(l.run)
 	}
+	s.away = p.where.since(i, l.at())
 	c := condition{
-		ended: l.run != 0, failed: l.failed && !s.acked, late: s.trouble != "",
+		ended: l.run != 0 || s.away != nil, failed: l.failed && !s.acked && s.away == nil, late: s.trouble != "",
 		held: s.hold != nil || s.held != "", disabled: !o.Enabled,
 	}
 	for _, r := range p.live[slot] {
@@ -108,15 +112,22 @@ func (p *painter) row(slot int32, l *past) (r api.Row, due int64) {
 		Why: oneLine(s.why(c, p.waiting(slot))),
 	}
 	if l.run != 0 {
-		r.Last = timeOf(l.ended)
+		r.Last = l.at()
 		if l.began != 0 {
-			r.Last, r.Took = timeOf(l.began), time.Duration(l.ended-l.began)
+			r.Took = time.Duration(l.ended - l.began)
 		}
+	}
+	r.Node = p.where.of(i, r.Next)
+	if s.away != nil {
+		r.Elsewhere = s.away.Node
 	}
 	if s.hold != nil {
 		r.HeldUntil = s.hold.Until.UTC()
 	}
 	due = p.firstOf(math.MaxInt64, r.Next, r.HeldUntil)
+	if c.failed && r.Node != "" { // nobody tells when another member takes it
+		due = p.firstOf(due, p.now.Add(longIdle))
+	}
 	for _, run := range p.live[slot] {
 		switch {
 		case run.State == job.RunQueued || run.State == job.RunDecided:
@@ -165,6 +176,14 @@ func (s *standing) why(c condition, waiting *job.Run) string {
 		return "paused by " + s.hold.By
 	}
 	return s.held
+}
+
+// at is when it began, or ended if it could not; the zero time of none.
+func (l *last) at() time.Time {
+	if l.began != 0 {
+		return timeOf(l.began)
+	}
+	return timeOf(l.ended)
 }
 
 // startsOn is what starts the job of an entry, as lists say it.

@@ -37,9 +37,10 @@ func (s *Server) census(ctx context.Context, c *call, jobs []int, n int) ([]coun
 		return nil, err
 	}
 	all := make([]counted, len(jobs))
+	where := s.whereabouts(c.view)
 	for k, i := range jobs {
 		id := described[k].ID
-		all[k] = c.count(i, described[k], live[id], ended[id])
+		all[k] = c.count(i, described[k], live[id], ended[id], where)
 	}
 	return all, nil
 }
@@ -90,7 +91,7 @@ func (s *Server) ownLast(ctx context.Context, id job.ID, user string) (runs []jo
 	return runs, err
 }
 
-func (c *call) count(i int, j job.Job, live, ended []job.Run) counted {
+func (c *call) count(i int, j job.Job, live, ended []job.Run, where *whereabouts) counted {
 	st := job.Status{
 		Job: j, Next: c.view.Next(i, c.now), Hold: c.view.Hold(i),
 		Running: live, Recent: ended, Trouble: c.view.Trouble(i).Words(),
@@ -103,8 +104,9 @@ func (c *call) count(i int, j job.Job, live, ended []job.Run) counted {
 			st.Ack = a
 		}
 	}
+	st.Node, st.Elsewhere = where.of(i, st.Next), where.since(i, lastAt(st.Last))
 	p := condition{
-		ended: st.Last != nil, failed: st.Last != nil && st.Last.Failed() && st.Ack == nil,
+		ended: st.Last != nil || st.Elsewhere != nil, failed: st.Last != nil && st.Last.Failed() && st.Ack == nil && st.Elsewhere == nil,
 		late: st.Trouble != "", held: st.Hold != nil || st.Job.Held != "", disabled: st.Job.Disabled,
 	}
 	for k := range live {

@@ -32,7 +32,7 @@ func (s *Server) coming(ctx context.Context, c *call) error {
 		return err
 	}
 	defer leave()
-	runs, err := c.comingOf(ctx, jobs, q)
+	runs, err := s.comingOf(ctx, c, jobs, q)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *call) comingQuery() (q api.ComingQuery, err error) {
 }
 
 // comingOf merges the coming runs of jobs. A run may be at q.From itself.
-func (c *call) comingOf(ctx context.Context, jobs []int, q api.ComingQuery) ([]api.ComingRun, error) {
+func (s *Server) comingOf(ctx context.Context, c *call, jobs []int, q api.ComingQuery) ([]api.ComingRun, error) {
 	next := func(i int, after time.Time) (t time.Time, ok bool) {
 		t = c.view.Next(i, after)
 		return t, t.After(after) && (q.Until.IsZero() || t.Before(q.Until))
@@ -80,10 +80,10 @@ func (c *call) comingOf(ctx context.Context, jobs []int, q api.ComingQuery) ([]a
 		}
 	}
 	heap.Init(&line)
-	runs := []api.ComingRun{}
+	runs, where := []api.ComingRun{}, s.whereabouts(c.view)
 	for len(runs) < q.Limit && len(line) > 0 {
 		first := line[0]
-		runs = append(runs, api.ComingRun{At: first.at.UTC(), Job: c.view.ID(first.job)})
+		runs = append(runs, api.ComingRun{At: first.at.UTC(), Job: c.view.ID(first.job), Node: where.of(first.job, first.at)})
 		if t, ok := next(first.job, first.at); ok {
 			line[0].at = t
 			heap.Fix(&line, 0)

@@ -29,11 +29,7 @@ func (s *Server) listJobs(ctx context.Context, c *call) error {
 	})
 	slices.SortFunc(found, bySeverity)
 	list := api.Jobs{V: api.Version, Jobs: make([]job.Status, len(found))}
-	owner := c.view.Owners()
 	for i := range found {
-		if next := found[i].Next; !next.IsZero() {
-			found[i].Node = owner(found[i].number, next)
-		}
 		list.Jobs[i] = found[i].Status
 	}
 	return c.answer(list)
@@ -68,9 +64,6 @@ func (s *Server) showJob(ctx context.Context, c *call) error {
 	found, err := s.census(ctx, c, []int{i}, aStrip)
 	if err != nil {
 		return err
-	}
-	if next := found[0].Next; !next.IsZero() {
-		found[0].Node = c.view.Owners()(i, next)
 	}
 	return c.answer(api.Job{
 		V:           api.Version,

@@ -66,13 +66,14 @@ type gauges struct {
 
 	states map[job.State]int
 	told   []toldJob
+	where  *whereabouts
 }
 
 // toldJob is a job that is told of.
 type toldJob struct {
 	i int
 	past
-	elsewhere bool
+	elsewhere bool // another member had its newest occurrence
 }
 
 func (s *Server) newGauges(ctx context.Context, c *call) (*gauges, error) {
@@ -128,6 +129,7 @@ func (m *gauges) count(names *numbering) bool {
 	m.told = m.told[:0]
 	b := &board{s: m.s, peer: m.c.peer, names: names, view: m.view, now: m.c.now}
 	p := b.painter(nil)
+	m.where = p.where
 	for slots := range slices.Chunk(names.order, otherPages) {
 		pasts, ok := p.read(slots)
 		if !ok {
@@ -146,7 +148,7 @@ func (m *gauges) count(names *numbering) bool {
 			if !ok {
 				return false
 			}
-			m.told = append(m.told, toldJob{i: i, past: pasts[0]})
+			m.told = append(m.told, toldJob{i: i, past: pasts[0], elsewhere: p.where.since(i, pasts[0].at()) != nil})
 		}
 	}
 	return true
@@ -309,6 +311,13 @@ func (m *gauges) addJobs() {
 			next := m.view.Next(j.i, m.c.now)
 			return seconds(next), !next.IsZero()
 		})
+	if m.ring != nil {
+		each("cronring_job_owned", "Of a ring job, whether its next occurrence is this member's.",
+			func(j *toldJob) (float64, bool) {
+				_, shared := m.view.RingKey(j.i)
+				return truth(m.where.of(j.i, m.view.Next(j.i, m.c.now)) == m.health.Host), shared
+			})
+	}
 	m.addJobCounts(labels)
 }
 

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +70,131 @@ func TestWhyOfRingJobs(t *testing.T) {
 	if r := w.records[len(w.records)-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
 	}
+}
+
+// ringWorld is a host in a ring of two with some jobs of the ring and one of its own.
+func ringWorld(t *testing.T) *world {
+	w := emptyWorld(t)
+	var text strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&text, "#@ name=j%d scope=ring\n0 * * * * ann x%d\n", i, i)
+	}
+	text.WriteString("#@ name=own\n30 * * * * ann y\n")
+	table, _ := crontab.Parse("/etc/cron.d/etl", text.String(), crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
+	w.step(engine.Load{Tables: []*crontab.Table{table}, Ring: engine.Available})
+	m := &engine.Membership{Self: "a"}
+	for id, name := range map[string]string{"a": "db-01", "b": "db-02"} {
+		m.Members = append(m.Members, engine.Member{ID: id, Name: name, Weight: 1})
+	}
+	slices.SortFunc(m.Members, func(x, y engine.Member) int { return cmp.Compare(x.ID, y.ID) })
+	w.step(engine.Ring{Membership: m})
+	w.ring = ringOfThree()
+	w.ring.taken = map[uint64]job.Elsewhere{}
+	return w
+}
+
+// TestOwnersAreToldEverywhere holds all that tells when a job runs to the same
+// member.
+func TestOwnersAreToldEverywhere(t *testing.T) {
+	w := ringWorld(t)
+	client := w.client()
+	list, err := client.List(t.Context(), api.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[job.ID]string{}
+	seen := map[string]int{}
+	for _, j := range list {
+		want[j.Job.ID] = j.Node
+		seen[j.Node]++
+	}
+	if seen["db-01"] == 0 || seen["db-02"] == 0 || seen[""] != 1 || want["own"] != "" {
+		t.Fatalf("the list tells %v, want jobs of both members, and one that is this host's own", want)
+	}
+	coming, err := client.Coming(t.Context(), api.ComingQuery{Limit: 21})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range coming.Runs {
+		if r.Node != want[r.Job] {
+			t.Errorf("next: %s is %q's, want %q", r.Job, r.Node, want[r.Job])
+		}
+	}
+	st, err := client.Status(t.Context())
+	if err != nil || st.Next == nil || st.Next.Node != want[st.Next.Job] {
+		t.Errorf("status: next %+v, %v; want it to be that of %q", st.Next, err, want["own"])
+	}
+	shown, err := client.Show(t.Context(), "j3")
+	if err != nil || shown.Node != want["j3"] {
+		t.Errorf("show: %q, %v; want %q", shown.Node, err, want["j3"])
+	}
+	for u, err := range client.Board(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range u.Rows {
+			if r.Node != want[r.Job] {
+				t.Errorf("board: %s is %q's, want %q", r.Job, r.Node, want[r.Job])
+			}
+		}
+		if u.Complete {
+			break
+		}
+	}
+}
+
+// TestFailureCountsWhereTheJobRanLast has another member take a job that failed
+// here: this host's list, board, status and metrics are not to call it failing for
+// ever.
+func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
+	w := ringWorld(t)
+	s := w.server()
+	w.step(engine.RunNow{Job: "j3", By: "ann"})
+	runs := w.View().Runs()
+	if len(runs) != 1 {
+		t.Fatalf("%d runs, want the one that was asked for", len(runs))
+	}
+	w.started(runs[0].ID)
+	w.ended(runs[0].ID, 1)
+	state := func() (st job.Status, row api.Row, metrics map[string]float64) {
+		t.Helper()
+		_, text := w.walkOn(s, 0, "GET", "/v1/jobs", walked{query: "job=j3"})
+		var list api.Jobs
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Jobs) != 1 {
+			t.Fatalf("%v: %s", err, text)
+		}
+		names, err := s.boards.follow(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &board{s: s, peer: peer{keeper: true}, names: names, view: w.View(), now: w.clock()}
+		i, _ := w.View().Find("j3")
+		p := b.painter([]int32{int32(i)})
+		pasts, _ := p.read([]int32{int32(i)})
+		row, due := p.row(int32(i), &pasts[0])
+		if again := time.Unix(0, due).Sub(w.clock()); row.State == job.StateFailing && again > longIdle {
+			t.Errorf("the row is looked at again in %s, want within %s", again, longIdle)
+		}
+		return list.Jobs[0], row, w.metrics(s, 0, "jobs=true&job=j3")
+	}
+	const success = `job_last_run_success{job="j3",user="ann"}`
+	st, row, got := state()
+	if st.State != job.StateFailing || st.Elsewhere != nil || row.State != job.StateFailing || row.Elsewhere != "" || got[`jobs{state="failing"}`] != 1 {
+		t.Errorf("as it failed: %s %+v, board %s, metrics %v; want failing", st.State, st.Elsewhere, row.State, got)
+	}
+	wantSamples(t, got, map[string]float64{success: 0, `job_owned{job="j3",user="ann"}`: truth(st.Node == "db-01")})
+
+	w.ring.taken[fnv("j3")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(-time.Minute)} // before it ran here
+	if st, row, _ := state(); st.State != job.StateFailing || row.State != job.StateFailing {
+		t.Errorf("after an older one elsewhere: %s, board %s; want failing", st.State, row.State)
+	}
+	w.ring.taken[fnv("j3")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(time.Second)}
+	st, row, got = state()
+	if st.State != job.StateOK || st.Elsewhere == nil || st.Elsewhere.Node != "db-02" || row.State != job.StateOK || row.Elsewhere != "db-02" {
+		t.Errorf("after a newer one elsewhere: %s %+v, board %s %q; want ok, and db-02's", st.State, st.Elsewhere, row.State, row.Elsewhere)
+	}
+	wantSamples(t, got, map[string]float64{`jobs{state="failing"}`: 0, `jobs{state="ok"}`: 1})
+	wantNone(t, got, "last_run_success")
 }
 
 // fnv is the key of a job.

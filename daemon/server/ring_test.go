@@ -24,6 +24,12 @@ type fakeRing struct {
 	status api.Ring
 	answer func(member, path string) (status int, text string, err error)
 	did    []api.RingRequest
+	taken  map[uint64]job.Elsewhere
+}
+
+func (r *fakeRing) Taken(key uint64) (due time.Time, by string, ok bool) {
+	t, ok := r.taken[key]
+	return t.Due, t.Node, ok
 }
 
 func (r *fakeRing) Status() api.Ring { return r.status }

@@ -55,11 +55,15 @@ func unreadable(err error) api.Problem {
 }
 
 func (s *Server) addStates(ctx context.Context, c *call, st *api.Status, jobs []int) error {
+	first := -1
 	for _, i := range jobs {
 		at := c.view.Next(i, c.now)
 		if !at.IsZero() && (st.Next == nil || at.Before(st.Next.At)) {
-			st.Next = &api.Upcoming{Job: c.view.ID(i), At: at}
+			first, st.Next = i, &api.Upcoming{Job: c.view.ID(i), At: at}
 		}
+	}
+	if st.Next != nil {
+		st.Next.Node = s.whereabouts(c.view).of(first, st.Next.At)
 	}
 	all, err := s.census(ctx, c, jobs, lastOnly)
 	for i := range all {

@@ -185,6 +185,14 @@ func (e *entry) holder() *state {
 	return &e.theirs
 }
 
+// Holder is the member that has an occurrence, or "".
+func (r *Register) Holder(o Occurrence) string {
+	if e := r.entries[o]; e != nil && e.holder().phase > 0 {
+		return e.holder().member.Value()
+	}
+	return ""
+}
+
 // yield lets go what this member took and has not begun.
 func (e *entry) yield() {
 	if e != nil && e.mine.phase == Taken {

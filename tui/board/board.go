@@ -46,6 +46,7 @@ type Board struct {
 	stream   uint8  // which of the daemon's streams this is; it begins again after 255
 	complete bool
 	version  uint64
+	owned    int // jobs with a node
 }
 
 // columns is one slice for each thing that a row says, by slot.
@@ -66,6 +67,8 @@ type columns struct {
 	zone     []word
 	ending   []word
 	why      []word
+	node     []word
+	away     []word  // who had it last, if that was not this host
 	next     []int64 // instants are Unix nanoseconds; never for none
 	began    []int64
 	last     []int64
@@ -197,13 +200,21 @@ func (b *Board) put(row *api.Row) {
 	key := b.key(row.Job)
 	slot, known := b.slots[key]
 	if known {
-		b.counts[b.cols.state[slot]]--
+		b.count(slot, -1)
 	} else {
 		slot = b.enter(key)
 	}
 	b.setText(slot, row, known)
 	b.set(slot, row)
-	b.counts[b.cols.state[slot]]++
+	b.count(slot, 1)
+}
+
+// count counts a job in or out.
+func (b *Board) count(slot Slot, by int) {
+	b.counts[b.cols.state[slot]] += by
+	if b.words.text(b.cols.node[slot]) != "" {
+		b.owned += by
+	}
 }
 
 // enter gives a new job a slot.
@@ -225,7 +236,7 @@ func (c *columns) grow() {
 	c.state, c.flags, c.seen = append(c.state, gone), append(c.flags, 0), append(c.seen, 0)
 	c.line, c.streak, c.live = append(c.line, 0), append(c.streak, 0), append(c.live, 0)
 	c.user, c.table, c.schedule, c.zone = append(c.user, 0), append(c.table, 0), append(c.schedule, 0), append(c.zone, 0)
-	c.ending, c.why = append(c.ending, 0), append(c.why, 0)
+	c.ending, c.why, c.node, c.away = append(c.ending, 0), append(c.why, 0), append(c.node, 0), append(c.away, 0)
 	c.next, c.began, c.last, c.until = append(c.next, 0), append(c.began, 0), append(c.last, 0), append(c.until, 0)
 	c.took, c.run = append(c.took, 0), append(c.run, 0)
 }
@@ -236,7 +247,7 @@ func (c *columns) reserve(jobs int) {
 	c.state, c.flags, c.seen = room(c.state, jobs), room(c.flags, jobs), room(c.seen, jobs)
 	c.line, c.streak, c.live = room(c.line, jobs), room(c.streak, jobs), room(c.live, jobs)
 	c.user, c.table, c.schedule, c.zone = room(c.user, jobs), room(c.table, jobs), room(c.schedule, jobs), room(c.zone, jobs)
-	c.ending, c.why = room(c.ending, jobs), room(c.why, jobs)
+	c.ending, c.why, c.node, c.away = room(c.ending, jobs), room(c.why, jobs), room(c.node, jobs), room(c.away, jobs)
 	c.next, c.began, c.last, c.until = room(c.next, jobs), room(c.began, jobs), room(c.last, jobs), room(c.until, jobs)
 	c.took, c.run = room(c.took, jobs), room(c.run, jobs)
 }
@@ -280,6 +291,7 @@ func (b *Board) set(slot Slot, row *api.Row) {
 	c.user[slot], c.table[slot], c.schedule[slot] = b.words.of(row.User), b.words.of(row.Table), b.words.of(row.Schedule)
 	c.line[slot], c.streak[slot], c.live[slot] = int32(row.Line), int32(row.Streak), int32(row.Live)
 	c.zone[slot], c.ending[slot], c.why[slot] = b.words.of(row.Zone), b.words.of(row.Ending), b.words.of(row.Why)
+	c.node[slot], c.away[slot] = b.words.of(row.Node), b.words.of(row.Elsewhere)
 	c.next[slot], c.began[slot], c.last[slot], c.until[slot] = nanos(row.Next), nanos(row.Began), nanos(row.Last), nanos(row.HeldUntil)
 	c.took[slot], c.run[slot] = int64(row.Took), int64(row.LastRun)
 }
@@ -303,7 +315,7 @@ func (b *Board) remove(id job.ID) {
 	if !ok {
 		return
 	}
-	b.counts[b.cols.state[slot]]--
+	b.count(slot, -1)
 	delete(b.slots, b.key(id))
 	b.waste(slot)
 	b.cols.state[slot] = gone
@@ -315,6 +327,9 @@ func (b *Board) Len() int { return len(b.slots) }
 
 // Count is how many jobs are in a state.
 func (b *Board) Count(s job.State) int { return b.counts[severity(s)] }
+
+// Owned is how many jobs are those of a ring, as far as members take them.
+func (b *Board) Owned() int { return b.owned }
 
 // Complete reports that the daemon has sent every job.
 func (b *Board) Complete() bool { return b.complete }
@@ -335,6 +350,7 @@ func (b *Board) Row(s Slot) api.Row {
 		Next: instant(c.next[s]), Began: instant(c.began[s]), Last: instant(c.last[s]), HeldUntil: instant(c.until[s]),
 		Live: int(c.live[s]), LastRun: job.RunID(c.run[s]), Took: time.Duration(c.took[s]), Streak: int(c.streak[s]),
 		Ending: b.words.text(c.ending[s]), Why: b.words.text(c.why[s]),
+		Node: b.words.text(c.node[s]), Elsewhere: b.words.text(c.away[s]),
 	}
 }
 
@@ -391,7 +407,7 @@ func (b *Board) tidy() {
 		own := text[c.at[s]:][:int(c.name[s])+int(c.command[s])]
 		c.at[s] = uint32(len(b.text))
 		b.text = append(b.text, own...)
-		for _, col := range []*word{&c.user[s], &c.table[s], &c.schedule[s], &c.zone[s], &c.ending[s], &c.why[s]} {
+		for _, col := range []*word{&c.user[s], &c.table[s], &c.schedule[s], &c.zone[s], &c.ending[s], &c.why[s], &c.node[s], &c.away[s]} {
 			*col = b.words.of(words.text(*col))
 		}
 		b.addHay(s)

@@ -59,7 +59,7 @@ func (s *Detail) nextText(w *World, row *api.Row) []paragraph {
 		return []paragraph{said(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
 	}
 	ahead := &s.file.ahead
-	text := []paragraph{ruled("Next runs (" + zoneName(w, row.Zone) + ")")}
+	text := []paragraph{ruled(nextTitle("Next runs", w, row))}
 	if len(ahead.runs) == 0 {
 		text = append(text, said(" nothing is planned", canvas.Style{}))
 	}

@@ -22,7 +22,7 @@ func drawPane(v canvas.View, w *World, r *api.Row, d *dossier) {
 	v = section(v, "Why", 3, w, func(v canvas.View) { drawReasons(v, w, r, d) })
 	v = section(v, historyTitle(w, d), historyHeight-1, w, func(v canvas.View) { drawHistory(v, w, r.Zone, d, -1) })
 	if v.Height() > 8 {
-		v = section(v, "Next ("+zoneName(w, r.Zone)+")", nextHeight, w, func(v canvas.View) { drawNextRuns(v, w, r, d) })
+		v = section(v, nextTitle("Next", w, r), nextHeight, w, func(v canvas.View) { drawNextRuns(v, w, r, d) })
 	}
 	below := 0
 	if d.hours != nil && v.Height() >= heatHeight+1+6 {
@@ -201,6 +201,15 @@ func lag(d time.Duration) string {
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
 	return when.Brief(d)
+}
+
+// nextTitle also says in what zone the next occurrences are told, and whose the first is.
+func nextTitle(what string, w *World, r *api.Row) string {
+	text := what + " (" + zoneName(w, r.Zone) + ")"
+	if r.Node != "" {
+		text += " on " + r.Node
+	}
+	return text
 }
 
 // nextHeight is how many lines drawNextRuns takes.

@@ -28,6 +28,7 @@ var columns = []column{
 	{"JOB", 0, 2, 18, func(f *field, s *Jobs, _ *World) { f.put(string(s.row.Job), canvas.Style{}) }},
 	{"SCHEDULE", 80, 8, 14, drawSchedule},
 	{"NEXT", 0, 3, 7, drawNext},
+	{"NODE", 80, 7, 9, drawNode}, // in a ring
 	{"LAST", 60, 5, 7, drawLast},
 	{"TOOK", 80, 6, 7, drawTook},
 	{"P95", 110, 10, 7, drawP95},
@@ -43,10 +44,11 @@ const (
 	columnJob
 	columnSchedule
 	columnNext
+	columnNode
 	columnLast
-	columnUser    = 8
-	columnSource  = 9
-	columnCommand = 10
+	columnUser    = 9
+	columnSource  = 10
+	columnCommand = 11
 
 	fixedColumns = 2
 )
@@ -67,6 +69,9 @@ func (s *Jobs) place(w *World, screen, width int) []placed {
 	shown := s.placed[:0]
 	total := 1
 	for i := range columns {
+		if i == columnNode && w.Board.Owned() == 0 {
+			continue
+		}
 		if c := &columns[i]; s.wide || c.from <= screen {
 			n := s.natural(w, i, screen)
 			shown = append(shown, placed{c, 0, n})
@@ -102,7 +107,7 @@ func (s *Jobs) natural(w *World, i, screen int) int {
 	case (i == columnNext || i == columnLast) && w.Absolute:
 		n = when.PointWidth + 1
 	case !s.wide:
-	case i == columnJob, i == columnSchedule, i == columnUser, i == columnSource, i == columnCommand:
+	case i == columnJob, i == columnSchedule, i == columnNode, i == columnUser, i == columnSource, i == columnCommand:
 		n = min(max(n, s.longest(i)+1), longest)
 	}
 	return n
@@ -117,6 +122,8 @@ func (s *Jobs) longest(i int) int {
 			n = max(n, cells(string(r.Job)))
 		case columnSchedule:
 			n = max(n, cells(r.Schedule))
+		case columnNode:
+			n = max(n, cells(r.Node))
 		case columnUser:
 			n = max(n, cells(r.User))
 		case columnSource:
@@ -214,6 +221,16 @@ func putNext(f *field, r *api.Row, w *World) {
 	default:
 		f.bytes(w.AppendNext(f.number[:0], r.Next, r.Zone), canvas.Style{})
 	}
+}
+
+// drawNode names the member of the ring whose the next occurrence is: this host
+// stands out.
+func drawNode(f *field, s *Jobs, w *World) {
+	style := canvas.Style{Role: canvas.Off}
+	if s.row.Node == w.Status.Host {
+		style = canvas.Style{}
+	}
+	f.put(s.row.Node, style)
 }
 
 func drawLast(f *field, s *Jobs, w *World) {

@@ -261,6 +261,16 @@ func TestJobsScreens(t *testing.T) {
 		"jobs-error": func(_ *World, d *fakeDaemon, _ *Jobs) {
 			*d = fakeDaemon{}
 		},
+		"jobs-ring": func(w *World, _ *fakeDaemon, _ *Jobs) {
+			rows := fixtureRows()
+			for i := range rows {
+				if i%5 < 4 {
+					rows[i].Node = []string{"db-01", "db-02.example.org", "db-03"}[i%3]
+				}
+			}
+			rows[0].State, rows[0].Elsewhere = job.StateOK, "db-03" // it failed here, and ran there since
+			w.Board.Apply(api.BoardUpdate{Rows: rows})
+		},
 		"jobs-hostile": func(w *World, _ *fakeDaemon, _ *Jobs) { w.Board.Apply(api.BoardUpdate{Rows: hostileRows(w)}) },
 	} {
 		checkScreens(t, name, func(v canvas.View, w *World) {

@@ -98,6 +98,9 @@ func situation(w *World, r *api.Row, past *api.JobPast) string {
 	case job.StateNew:
 		return firstRun(w, r)
 	}
+	if r.Elsewhere != "" {
+		return r.Elsewhere + " had it last, next " + nextText(w, r)
+	}
 	text := "ok"
 	if r.Acked {
 		text = r.Ending + ", acknowledged"
@@ -151,6 +154,9 @@ func nextText(w *World, r *api.Row) string {
 	away := when.Away(r.Next, w.Now)
 	if away != "due" {
 		away = "in " + away
+	}
+	if r.Node != "" {
+		away += " on " + r.Node
 	}
 	return w.Point(r.Next, r.Zone) + " " + away
 }

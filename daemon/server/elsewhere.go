@@ -1,0 +1,63 @@
+package server
+
+import (
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// whereabouts tells where ring jobs run. A job that failed here and that another
+// member has since taken is that one's to tell of: here it would be failing for
+// ever.
+type whereabouts struct {
+	view  *engine.View
+	ring  Ring // nil: this host is in none
+	owner func(i int, at time.Time) string
+}
+
+// whereabouts is for one goroutine.
+func (s *Server) whereabouts(v *engine.View) *whereabouts {
+	w := &whereabouts{view: v, ring: s.backend.Ring()}
+	if w.ring != nil {
+		w.owner = v.Owners()
+	}
+	return w
+}
+
+// of is whose an occurrence of job i is, by the host's name; "": nobody's, or this
+// host's alone.
+func (w *whereabouts) of(i int, at time.Time) string {
+	if w.ring == nil || at.IsZero() {
+		return ""
+	}
+	return w.owner(i, at)
+}
+
+// since is the newest occurrence of job i, if another member took it later than at
+// an instant: the start or the end of what ran here.
+func (w *whereabouts) since(i int, last time.Time) *job.Elsewhere {
+	if w.ring == nil {
+		return nil
+	}
+	key, shared := w.view.RingKey(i)
+	if !shared {
+		return nil
+	}
+	due, by, ok := w.ring.Taken(key)
+	if !ok || !due.After(last) {
+		return nil
+	}
+	return &job.Elsewhere{Node: by, Due: due}
+}
+
+// lastAt is when a run began, or ended if it could not.
+func lastAt(r *job.Run) time.Time {
+	switch {
+	case r == nil:
+		return time.Time{}
+	case r.Started.IsZero():
+		return r.Ended
+	}
+	return r.Started
+}

@@ -1,0 +1,64 @@
+package gossip
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// elsewhere is the newest occurrences that others took of the jobs that this
+// member has, as they are shown.
+type elsewhere struct {
+	mu    sync.Mutex
+	taken map[uint64]taken // by key
+}
+
+type taken struct {
+	due int64
+	by  string // member
+}
+
+// note takes in that a member took an occurrence, if it is of one of the jobs and
+// the newest.
+func (e *elsewhere) note(jobs *roster, o register.Occurrence, by string) {
+	if _, has := jobs.find(o.Key); !has || by == "" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.taken == nil {
+		e.taken = map[uint64]taken{}
+	}
+	if t, ok := e.taken[o.Key]; !ok || o.Due > t.due {
+		e.taken[o.Key] = taken{o.Due, by}
+	}
+}
+
+// keep forgets all but some jobs.
+func (e *elsewhere) keep(jobs *roster) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key := range e.taken {
+		if _, has := jobs.find(key); !has {
+			delete(e.taken, key)
+		}
+	}
+}
+
+// Newest is the newest occurrence of a job that another member took, as far as is
+// known, and what names that one's host. It never blocks.
+func (r *Ring) Newest(key uint64) (due time.Time, by string, ok bool) {
+	r.elsewhere.mu.Lock()
+	t, ok := r.elsewhere.taken[key]
+	r.elsewhere.mu.Unlock()
+	if !ok {
+		return time.Time{}, "", false
+	}
+	for _, m := range r.Snapshot().Members {
+		if m.ID == t.by {
+			return time.Unix(0, t.due).UTC(), m.Name, true
+		}
+	}
+	return time.Unix(0, t.due).UTC(), t.by, true
+}
