@@ -55,8 +55,8 @@ func (r *Ring) Progress(progress ...engine.Progress) {
 	r.box.put(func(h *heard) { h.progress = append(h.progress, progress...) })
 }
 
-// Taken tells all members, that one too, who has occurrences that the voters did
-// not grant to this one: it may have been started anew since, and not know.
+// Taken tells members that they have occurrences, which the voters did not grant to
+// this one: they may have been started anew since, and not know.
 func (r *Ring) Taken(taken ...Holder) {
 	r.box.put(func(h *heard) { h.taken = append(h.taken, taken...) })
 }
@@ -67,38 +67,30 @@ type Holder struct {
 	Member string
 }
 
-// heldBy takes in who has what. What members have that are gone, by this one's
-// sight, waits: it may have been cut off itself, and be about to see them again.
+// heldBy tells members what they have. This one takes that in later:
+// who was cut off is refused before it sees again who is there, and hears from them
+// what has ended, which would seem to be orphaned.
 func (r *Ring) heldBy(taken []Holder) {
-	var doubtful []Holder
-	for _, t := range taken {
-		if m := r.members[t.Member]; m != nil && m.state == Gone {
-			doubtful = append(doubtful, t)
-		} else {
-			r.holds(t)
-		}
-	}
-	if len(doubtful) == 0 {
+	if len(taken) == 0 {
 		return
+	}
+	marks := make([]register.Mark, len(taken))
+	for i, t := range taken {
+		marks[i] = register.Mark{Occurrence: toRegister(t.Occurrence), Member: t.Member, Phase: register.Taken}
+		if m := r.members[t.Member]; m != nil && r.list != nil {
+			b, _ := register.AppendMarks(nil, marks[i:i+1], packetRoom)
+			// An error is as good as a lost packet.
+			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(m.addr), Name: m.id}, b)
+		}
 	}
 	r.help(func(ctx context.Context) func() {
 		select {
 		case <-time.After(doubtTime):
-			return func() {
-				for _, t := range doubtful {
-					r.holds(t)
-				}
-			}
+			return func() { r.report(r.register.Learn(marks, r.o.Now())) }
 		case <-ctx.Done():
 			return nil
 		}
 	})
-}
-
-func (r *Ring) holds(t Holder) {
-	m := register.Mark{Occurrence: toRegister(t.Occurrence), Member: t.Member, Phase: register.Taken}
-	r.announce(m)
-	r.report(r.register.Learn([]register.Mark{m}, r.o.Now()))
 }
 
 func toRegister(o engine.Occurrence) register.Occurrence {

@@ -145,8 +145,8 @@ func TestMarksOfWhoDoesNotKnow(t *testing.T) {
 		}
 		w.hosts[2].Taken(Holder{o, holder.id})
 		w.await(time.Second, "its member hears of it", func() bool { return isOrphan(holder) })
+		w.await(2*doubtTime, "who told of it knows it as taken", func() bool { return w.hosts[2].heardOthers(o) })
 		for _, h := range []*host{w.hosts[0], w.hosts[2], w.hosts[3]} {
-			w.await(time.Second, "others know it as taken", func() bool { return h.heardOthers(o) })
 			if isOrphan(h) {
 				t.Errorf("%s has it for an orphan, though its member is there", h.id)
 			}
