@@ -150,16 +150,16 @@ packages: build ## dist/: .deb and .rpm for ARCHES
 	VERSION=$(VERSION) REVISION=$(REVISION) FORMATS="$(FORMATS)" DIST=$(DIST) BIN=$(BIN) SELF=$(abspath $(SELF)) packaging/scripts/build $(ARCHES)
 
 container: ## dist/: an OCI image archive for each of ARCHES, without a container engine
-	@mkdir -p dist
+	@mkdir -p $(DIST)
 	@for arch in $(ARCHES); do \
 		GOARCH=$$arch $(MAKE) -s build BIN=$(BIN)/linux-$$arch || exit; \
-		image=dist/cronring_$(VERSION)_linux_$$arch.oci.tar; \
+		image=$(DIST)/cronring_$(VERSION)_linux_$$arch.oci.tar; \
 		$(GO) run ./packaging/container -bin $(BIN)/linux-$$arch -arch $$arch -version $(VERSION) -epoch $$SOURCE_DATE_EPOCH -o $$image || exit; \
 		echo $$image; \
 	done
 
 release: packages container ## dist/: packages, images, tarballs, bills of materials, checksums
-	VERSION=$(VERSION) SELF=$(abspath $(SELF)) BIN=$(BIN) DIST=dist packaging/release/build $(ARCHES)
+	VERSION=$(VERSION) SELF=$(abspath $(SELF)) BIN=$(BIN) DIST=$(DIST) packaging/release/build $(ARCHES)
 
 clean: ## remove what was built
 	rm -rf bin dist
