@@ -33,6 +33,7 @@ type Mark struct {
 	Member     string
 	Generation uint8 // how often it was taken before, by members that were gone
 	Phase      Phase
+	Given      bool   // it is not over, and that member will not go on with it: it is for whoever comes first
 	Vanished   bool   // the process of the newest attempt did: it ended in no other way
 	Attempt    uint16 // the newest that began, also with members before; 0: none
 	Lost       uint8  // of the attempts, those that were made as the one before vanished
@@ -97,7 +98,7 @@ type Answer struct {
 // News is what changed by what was learned from others.
 type News struct {
 	Others   []Occurrence // taken by others, which was not known
-	Orphans  []Mark       // taken and not over, by members that are gone, or by this one before it was started anew
+	Orphans  []Mark       // taken and not over, by members that are gone or gave it away, or by this one before it was started anew
 	Doubled  []Mark       // runs of others of what ran here too
 	Deprived []Mark       // of others that took what was taken here and has not begun: it must not
 }
@@ -157,6 +158,7 @@ type state struct {
 	phase      Phase // 0: nobody took it
 	lost       uint8
 	vanished   bool
+	given      bool
 	orphan     bool // its member was gone since it said so
 }
 
@@ -169,6 +171,8 @@ func (s *state) beats(other *state) bool {
 		return s.phase > 0
 	case s.generation != other.generation:
 		return s.generation > other.generation
+	case s.given != other.given:
+		return other.given
 	case (s.phase == Taken) != (other.phase == Taken):
 		return other.phase == Taken
 	case s.orphan != other.orphan:
@@ -195,7 +199,7 @@ func (r *Register) Holder(o Occurrence) string {
 
 // yield lets go what this member took and has not begun.
 func (e *entry) yield() {
-	if e != nil && e.mine.phase == Taken {
+	if e != nil && e.mine.phase == Taken && !e.mine.given {
 		e.mine = state{}
 	}
 }
@@ -203,7 +207,7 @@ func (e *entry) yield() {
 func mark(o Occurrence, s *state) Mark {
 	return Mark{
 		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
-		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run,
+		Given: s.given, Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run,
 	}
 }
 
@@ -252,7 +256,7 @@ func (r *Register) own(o Occurrence) Outcome {
 	switch held := e.holder(); {
 	case held.phase == 0:
 		return Outcome{}
-	case held == &e.mine && held.phase == Taken:
+	case held == &e.mine && held.phase == Taken && !held.given:
 		return Outcome{Grant: Granted, Mark: mark(o, held)}
 	default:
 		return Outcome{Grant: Refused, By: held.member.Value()}
@@ -309,17 +313,18 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 	return q, Outcome{}
 }
 
-// unfinished is what this member took, holds and has not ended, or nil.
+// unfinished is what this member took, holds and has neither ended nor given away,
+// or nil.
 func (r *Register) unfinished(o Occurrence) *state {
 	e := r.entries[o]
-	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.holder() != &e.mine {
+	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.mine.given || e.holder() != &e.mine {
 		return nil
 	}
 	return &e.mine
 }
 
 // again is what this member knows by itself of a claim of what a member took
-// that is gone. One of peers was started anew, or is back, and answers for
+// that is gone, or has given it away. One of peers was started anew, or is back, and answers for
 // itself. What is forgotten is taken for claimed once.
 func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
@@ -328,7 +333,7 @@ func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 		return q, Outcome{}
 	}
 	held := e.holder()
-	if held.phase == Over || held.phase > 0 && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
+	if held.phase == Over || held.phase > 0 && !held.given && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
 		return q, Outcome{Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
@@ -389,7 +394,7 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 	case q.Mine && s.phase == Begun && s.member == asker: // it is about the next attempt
 		return false
 	case s.generation < q.Generation:
-		return s.member == r.self || s.phase > q.Phase
+		return s.member == r.self && !s.given || s.phase > q.Phase
 	case s.generation == q.Generation && q.Mine:
 		return s.phase > Taken || s.member.Value() < asker.Value()
 	}
@@ -445,10 +450,13 @@ func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) 
 // it was granted by who knows better than all members: that it is Taken again.
 func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	e := r.entry(o, now)
-	if e.mine.phase == 0 && e.theirs.phase > 0 && s.Phase == Taken {
-		r.take(o, next(e.theirs.generation), now)
+	if held := e.holder(); s.Phase == Taken && held.phase > 0 && (e.mine.phase == 0 || e.mine.given) {
+		r.take(o, next(held.generation), now)
 	}
 	mine := &e.mine
+	if mine.given { // its last word is said
+		return mark(o, mine), News{}
+	}
 	if s.Phase > mine.phase || s.Phase == Begun && mine.phase == Begun && s.Attempt > mine.attempt {
 		mine.member, mine.phase, mine.vanished = r.self, s.Phase, s.Vanished
 		mine.attempt, mine.lost = max(mine.attempt, s.Attempt), max(mine.lost, s.Lost)
@@ -460,6 +468,21 @@ func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	var news News
 	r.double(o, e, &e.theirs, &news)
 	return mark(o, mine), news
+}
+
+// Give notes that this member will not go on with an occurrence that it took, and
+// returns what the others are to be told. It is not ok if another member has it.
+// Who wants it claims it again; so does this member, if it wants it back.
+func (r *Register) Give(o Occurrence, s Step, now time.Time) (given Mark, ok bool) {
+	e := r.entry(o, now)
+	if held := e.holder(); held.phase == Over || held.phase > 0 && held != &e.mine {
+		return Mark{}, false
+	}
+	mine := &e.mine
+	mine.member, mine.given = r.self, true
+	mine.phase, mine.attempt, mine.lost = max(mine.phase, Taken), max(mine.attempt, s.Attempt), max(mine.lost, s.Lost)
+	r.advance(o, now)
+	return mark(o, mine), true
 }
 
 // Learn takes marks from others. What they say of this member it knows better.
@@ -475,13 +498,13 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	o := m.Occurrence
 	s := state{
 		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
-		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost,
+		given: m.Given, vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost,
 	}
 	if s.phase == 0 || r.tooFar(o.Due, now) {
 		return
 	}
 	if s.member == r.self {
-		if s.phase == Taken && r.knowsNothing(o, now) {
+		if s.phase == Taken && !s.given && r.knowsNothing(o, now) {
 			news.Orphans = append(news.Orphans, *m)
 		}
 		return
@@ -508,11 +531,11 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	if e.holder() != &e.theirs {
 		return
 	}
-	if e.mine.phase == Taken {
+	if e.mine.phase == Taken && !e.mine.given {
 		e.mine = state{}
 		news.Deprived = append(news.Deprived, *m)
 	}
-	if r.gone[s.member] && s.phase < Over {
+	if (r.gone[s.member] || s.given) && s.phase < Over {
 		news.Orphans = append(news.Orphans, *m)
 	}
 }
@@ -528,6 +551,9 @@ func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
 		return s.beats(known)
 	}
+	if s.generation == known.generation && s.given != known.given {
+		return s.given // it is the last word
+	}
 	return cmp.Or(
 		cmp.Compare(s.generation, known.generation), cmp.Compare(s.phase, known.phase), cmp.Compare(s.attempt, known.attempt)) > 0
 }
@@ -537,8 +563,9 @@ func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
 	if !e.mine.began() || !other.began() || slices.Contains(r.doubles[o], other.member) {
 		return
 	}
-	// What was lost with one member and taken again by the other ran as it should.
-	if e.mine.generation < other.generation && e.mine.vanished ||
+	// What was lost with one member, or given away, and taken again by the other ran
+	// as it should.
+	if e.mine.generation < other.generation && (e.mine.vanished || e.mine.given) ||
 		e.mine.generation > other.generation && (other.phase < Over || other.vanished) {
 		return
 	}

@@ -19,6 +19,8 @@ type world struct {
 	nodes []*node
 	start time.Time
 	log   []string
+	gifts int // that may yet be given away
+	given int
 }
 
 type event struct {
@@ -41,6 +43,7 @@ type node struct {
 	heard   map[Occurrence]bool // Others
 	doubled map[Occurrence][]string
 	asking  map[Occurrence]bool
+	heir    map[Occurrence]bool // it became an orphan while this member asked
 }
 
 func newWorld(t testing.TB, seed uint64, n int) *world {
@@ -51,7 +54,7 @@ func newWorld(t testing.TB, seed uint64, n int) *world {
 			Register: New(id, DefaultLimits), id: id, skew: time.Duration(w.r.IntN(5000)) * time.Millisecond,
 			sees: make([]bool, n), cut: make([]bool, n),
 			granted: map[Occurrence]int{}, begun: map[Occurrence]bool{}, dropped: map[Occurrence]bool{}, heard: map[Occurrence]bool{},
-			doubled: map[Occurrence][]string{}, asking: map[Occurrence]bool{},
+			doubled: map[Occurrence][]string{}, asking: map[Occurrence]bool{}, heir: map[Occurrence]bool{},
 		})
 		for j := range n {
 			w.nodes[i].sees[j] = j != i
@@ -121,6 +124,9 @@ func (w *world) take(i int, o Occurrence) {
 
 func (w *world) ask(i int, o Occurrence, again bool) {
 	n := w.nodes[i]
+	if n.asking[o] && again { // and if that is refused, it is an orphan still
+		n.heir[o] = true
+	}
 	if n.crashed || n.asking[o] || n.begun[o] || n.granted[o] > 0 && !again {
 		return
 	}
@@ -184,8 +190,13 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 	n := w.nodes[i]
 	if out.Grant != Granted {
 		n.dropped[o] = n.dropped[o] || n.granted[o] > 0 && out.By != n.id
+		if n.heir[o] {
+			delete(n.heir, o)
+			w.ask(i, o, true)
+		}
 		return
 	}
+	delete(n.heir, o)
 	n.granted[o]++
 	n.dropped[o] = false
 	w.tell(i, out.Mark)
@@ -197,6 +208,14 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 		w.in(w.ms(1500), func() {
 			if waits() {
 				w.put(i, o, false)
+			}
+		})
+	}
+	if w.gifts > 0 && w.r.IntN(3) > 0 {
+		w.gifts--
+		w.in(w.ms(1500), func() {
+			if waits() {
+				w.give(i, o)
 			}
 		})
 	}
@@ -218,6 +237,24 @@ func (w *world) claimed(i int, o Occurrence, out Outcome) {
 			w.tell(i, m)
 		})
 	})
+}
+
+// give has a member give away what it took. It says so until all have answered.
+func (w *world) give(i int, o Occurrence) {
+	n := w.nodes[i]
+	m, ok := n.Give(o, Step{}, w.clock(i))
+	w.note("%s gives it away: %v %+v", n.id, ok, m)
+	if !ok {
+		return
+	}
+	n.dropped[o] = true
+	w.given++
+	for j := range w.nodes {
+		if j != i {
+			w.in(w.ms(1500), func() { w.news(j, w.nodes[j].Learn([]Mark{m}, w.clock(j))) })
+		}
+	}
+	w.tell(i, m)
 }
 
 // tell sends a word to all, of which each may be lost.
@@ -323,6 +360,35 @@ func TestNeverTwoNeverNone(t *testing.T) {
 	}
 	if contended == 0 {
 		t.Error("nobody ever lost a claim")
+	}
+}
+
+// TestGivenAwayIsTakenOnce has members give away what they took and have not begun,
+// while others claim it, at first or as an orphan: one of them begins it.
+func TestGivenAwayIsTakenOnce(t *testing.T) {
+	given := 0
+	for seed := range uint64(simSeeds) {
+		w := newWorld(t, seed, 2+int(seed%4))
+		w.gifts = 1 + int(seed%3)
+		o := w.occurrence(1)
+		w.compete(o)
+		w.run()
+		began := 0
+		for _, n := range w.nodes {
+			if n.begun[o] {
+				began++
+			}
+			if len(n.doubled[o]) > 0 {
+				w.fail("%s says doubled %v", n.id, n.doubled[o])
+			}
+		}
+		if began != 1 {
+			w.fail("%d members began it, want 1", began)
+		}
+		given += w.given
+	}
+	if given < simSeeds/4 {
+		t.Errorf("%d were given away", given)
 	}
 }
 

@@ -137,6 +137,9 @@ func appendOccurrence(b []byte, o Occurrence) []byte {
 // vanishedBit marks the phase of a mark as Vanished.
 const vanishedBit = 1 << 7
 
+// givenBit marks the phase of a mark as Given.
+const givenBit = 1 << 6
+
 // mineBit marks the phase of a question as Mine.
 const mineBit = 1 << 7
 
@@ -168,6 +171,9 @@ func (n *names) appendState(b []byte, m *Mark) []byte {
 	phase := byte(m.Phase)
 	if m.Vanished {
 		phase |= vanishedBit
+	}
+	if m.Given {
+		phase |= givenBit
 	}
 	b = binary.BigEndian.AppendUint16(append(b, m.Generation, phase), m.Attempt)
 	return binary.BigEndian.AppendUint64(append(b, m.Lost), uint64(m.Run))
@@ -237,10 +243,10 @@ func (d *decoder) state(m *Mark) {
 	}
 	m.Generation = d.byte()
 	phase := d.byte()
-	m.Phase, m.Vanished = Phase(phase&^vanishedBit), phase&vanishedBit != 0
+	m.Phase, m.Vanished, m.Given = Phase(phase&^(vanishedBit|givenBit)), phase&vanishedBit != 0, phase&givenBit != 0
 	m.Attempt = binary.BigEndian.Uint16(d.take(2))
 	m.Lost = d.byte()
 	m.Run = d.number()
-	d.check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Vanished || m.Phase > Taken))
+	d.check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Vanished || m.Phase > Taken) && (!m.Given || m.Phase < Over))
 	d.check(uint16(m.Lost) <= m.Attempt)
 }
