@@ -94,8 +94,9 @@ type Deprived struct {
 	By          string
 }
 
-// Orphaned says that occurrences were taken by a member that is gone, without
-// being over as far as anybody knows; or by this member, which does not know of it.
+// Orphaned says that occurrences were taken by a member that is gone, or has given
+// them away, without being over as far as anybody knows; or by this member, which
+// does not know of it.
 type Orphaned struct {
 	Member  string
 	Orphans []Orphan
@@ -107,9 +108,12 @@ type Orphan struct {
 	Phase   Phase
 	Attempt int // the newest that is known to have begun, with whoever had it; 0: none
 	Lost    int // of them, those that if-lost=rerun started as the one before was lost
+	// Given: its member is there, or left as planned, and does not go on with it.
+	// Nothing of it runs; the newest attempt failed, if there was one.
+	Given bool
 }
 
-// began tells whether something ran of it that was lost.
+// began tells whether something ran of it.
 func (o *Orphan) began() bool { return o.Phase == Begun || o.Attempt > 0 }
 
 // Claimed says what became of a Claim.
@@ -129,6 +133,13 @@ const (
 	Refused       // another member has it
 	Unknown       // nobody could be asked who would know; it may be asked again
 )
+
+// HandedOver says what became of a HandOver. If it was not done, as nobody is there
+// to be told or another member has the occurrence, it may be asked for anew.
+type HandedOver struct {
+	Occurrence
+	Done bool
+}
 
 // Doubled says that another member ran an occurrence that this one ran too, as
 // they did not see each other.
@@ -153,6 +164,16 @@ type Claim struct {
 	Ledger bool // the voters are to grant it
 }
 
+// HandOver gives an occurrence away that this member took, as it is about to
+// leave: the others are told, and the one that comes first takes it. HandedOver
+// comes back.
+type HandOver struct {
+	Occurrence
+	Attempt int // the newest that began; 0: none
+	Lost    int
+	Ledger  bool // the voters granted it, and are to take it back first
+}
+
 // Progress tells the other members how far an occurrence is that was claimed.
 type Progress struct {
 	Occurrence
@@ -170,6 +191,9 @@ func (Orphaned) event() {}
 func (Claimed) event()  {}
 func (Doubled) event()  {}
 
+func (HandedOver) event() {}
+
 func (Holdings) effect() {}
 func (Claim) effect()    {}
+func (HandOver) effect() {}
 func (Progress) effect() {}

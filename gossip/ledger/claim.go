@@ -61,6 +61,28 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	return answers
 }
 
+// Release gives back what was granted to this member. It is done when it is this
+// member's no more, and not done if another one has it. Unlike a claim it is asked
+// for until an answer comes, or ctx is over: one that is under way yet would take
+// away what the member was granted again meanwhile.
+func (l *Ledger) Release(ctx context.Context, given []engine.HandOver) []engine.HandedOver {
+	answers := make([]engine.HandedOver, 0, len(given))
+	for chunk := range slices.Chunk(given, mostClaims) {
+		b := batch{claimant: l.id}
+		for _, h := range chunk {
+			b.claims = append(b.claims, claim{claimOf(engine.Claim{Occurrence: h.Occurrence}).occurrence, l.id})
+		}
+		results, err := l.decide(ctx, b)
+		if err != nil {
+			return answers
+		}
+		for i, h := range chunk {
+			answers = append(answers, engine.HandedOver{Occurrence: h.Occurrence, Done: results[i].by == ""})
+		}
+	}
+	return answers
+}
+
 // decide has a batch decided by whoever leads, which it looks for until ctx is
 // over.
 func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {

@@ -31,7 +31,8 @@ type occurrence struct {
 }
 
 // claim is one occurrence that a member asks for. From names the member that it
-// may be taken from, as the claimant sees that it is gone.
+// may be taken from, as the claimant sees that it is gone. Where that is the
+// claimant, it gives the occurrence back.
 type claim struct {
 	occurrence
 	from string

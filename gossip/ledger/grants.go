@@ -25,7 +25,7 @@ const (
 
 // grants is who has been given what: all voters that applied the same entries
 // hold the same. An occurrence is granted to one member, and taken from it only
-// by who names it as gone.
+// by who names it as gone; that member itself can give it back.
 type grants struct {
 	buckets map[int64]*bucket // by minute of their due instants
 	order   []int64           // of the buckets, ascending
@@ -81,7 +81,10 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 		return result{grant: engine.Refused}
 	}
 	if b := g.buckets[minute]; b != nil {
-		if had, ok := b.grants[c.occurrence]; ok && had.by == by {
+		if had, ok := b.grants[c.occurrence]; ok && had.by == by && c.from == by.Value() {
+			g.release(minute, c.occurrence)
+			return result{grant: engine.Granted, token: had.index}
+		} else if ok && had.by == by {
 			return result{grant: engine.Granted, token: had.index}
 		} else if ok && (had.by.Value() != c.from || had.index == index) {
 			return result{grant: engine.Refused, by: had.by.Value()}
@@ -89,10 +92,25 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 			g.count--
 		}
 	}
+	if c.from == by.Value() {
+		return result{grant: engine.Refused}
+	}
 	g.bucket(minute).grants[c.occurrence] = grant{by, index}
 	g.count++
 	g.newest = max(g.newest, c.due)
 	return result{grant: engine.Granted, token: index}
+}
+
+// release lets go of a grant: the next member that asks is given it.
+func (g *grants) release(minute int64, o occurrence) {
+	b := g.bucket(minute)
+	delete(b.grants, o)
+	g.count--
+	if len(b.grants) == 0 {
+		delete(g.buckets, minute)
+		at, _ := slices.BinarySearch(g.order, minute)
+		g.order = slices.Delete(g.order, at, at+1)
+	}
 }
 
 // bucket returns that of a minute, to write to.

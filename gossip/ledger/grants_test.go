@@ -53,6 +53,43 @@ func TestGrantsDecide(t *testing.T) {
 	}
 }
 
+// TestGrantsGivenBack: whoever asks next is given what its member gives back, and
+// the last of a minute leaves nothing that a snapshot cannot hold.
+func TestGrantsGivenBack(t *testing.T) {
+	g := newGrants()
+	c := at(1, noon)
+	from := func(member string) claim { return claim{c.occurrence, member} }
+	steps := []struct {
+		by   string
+		c    claim
+		want result
+	}{
+		{"a", from("a"), result{engine.Refused, "", 0}},
+		{"a", c, result{engine.Granted, "", 2}},
+		{"b", from("b"), result{engine.Refused, "a", 0}},
+		{"a", from("a"), result{engine.Granted, "", 2}},
+		{"a", from("a"), result{engine.Refused, "", 0}},
+		{"b", c, result{engine.Granted, "", 6}},
+		{"a", from("a"), result{engine.Refused, "b", 0}},
+		{"b", from("b"), result{engine.Granted, "", 6}},
+	}
+	for i, s := range steps {
+		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
+			t.Errorf("step %d, %s says %+v: got %+v, want %+v", i+1, s.by, s.c, got, s.want)
+		}
+	}
+	if g.count != 0 || len(g.order) != 0 || len(g.buckets) != 0 {
+		t.Errorf("kept: %d grants, %d minutes, %d buckets, want none", g.count, len(g.order), len(g.buckets))
+	}
+	var b bytes.Buffer
+	if err := g.freeze().encode(&b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeGrants(&b); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestGrantsOfOneEntryHaveOneHolder: the token of a second grant is to be
 // greater than that of the first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
