@@ -335,7 +335,10 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 	if b := j.bid; b != nil {
 		r.Token = b.token
 		if b.orphan.began() {
-			r.Attempt, r.Lost = max(b.orphan.Attempt, 1)+1, b.orphan.Lost+1
+			r.Attempt, r.Lost = max(b.orphan.Attempt, 1)+1, b.orphan.Lost
+			if !b.orphan.Given {
+				r.Lost++
+			}
 		}
 	}
 	e.add(r)

@@ -108,6 +108,7 @@ type run struct {
 	dies     time.Duration // Moment.Up of KILL, once it was asked to end
 	patience bool          // a person said how long it may take to end
 	bid      *bid          // it goes on when this has been granted anew; nil: it may
+	kept     bool          // it was not to be handed over, and ends here
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until
@@ -152,6 +153,7 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.bidAll()
 	e.fill()
 	e.dispatch(nil)
+	e.handOver()
 	e.ring.foresee(e)
 	out := e.out
 	e.out = nil
@@ -209,6 +211,8 @@ func (e *Engine) take(ev Event) {
 		e.orphaned(ev)
 	case Claimed:
 		e.claimed(ev)
+	case HandedOver:
+		e.handedOver(ev)
 	case Doubled:
 		e.doubled(ev)
 	}

@@ -34,7 +34,7 @@ func (e *Engine) setLedger(l job.Ledger) {
 // conclude draws the consequences of a run that ended or was dropped: another
 // attempt, or what the end of its occurrence means to the job and to others.
 func (e *Engine) conclude(r *run) {
-	if r.Verdict != job.VerdictRetry && r.Reason != job.OtherMember {
+	if r.Verdict != job.VerdictRetry && !r.isElsewhere() {
 		e.progress(r, Over)
 	}
 	switch {

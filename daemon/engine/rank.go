@@ -114,8 +114,9 @@ func (s *seats) differ(key uint64) bool {
 	return s.differs && slices.ContainsFunc(s.Members, func(m Member) bool { return m.Differ[key] })
 }
 
-// spot finds where this member stands at an instant for an occurrence of a job.
-func (s *seats) spot(in *jobs, slot int32, due, at time.Time) spot {
+// spot finds where this member stands at an instant for an occurrence of a job, of
+// which one member, unless that is "", wants to know no more.
+func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) spot {
 	if s.self < 0 {
 		return spot{rank: -1}
 	}
@@ -146,7 +147,7 @@ func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 	var passed [ranks]int
 	for rank := range ranks {
 		i := rendezvous.First(key, s.nodes, func(i int) rendezvous.Weight {
-			if slices.Contains(passed[:rank], i) {
+			if slices.Contains(passed[:rank], i) || s.Members[i].ID == without {
 				return 0
 			}
 			return weigh(i)

@@ -28,14 +28,19 @@ func (e *Engine) retry(failed *run) {
 	} else {
 		wait = backoff(failed.options, failed.Invocation, failed.Attempt-failed.Lost)
 	}
-	r.gate, r.NotBefore = gatePlace, e.now.Wall.Add(wait)
 	e.add(r)
-	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
+	e.pauseBefore(r, wait)
 	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String()) // its occurrence was decided before
-	e.timers.add(timer{at: e.now.Up + wait, run: r.ID, kind: waitOver})
-	if failed.Outcome.Kind == job.Lost { // others may have run it again meanwhile
+	if failed.Outcome.Kind == job.Lost {                             // others may have run it again meanwhile
 		e.reclaim(r)
 	}
+}
+
+// pauseBefore lets an attempt wait for its time.
+func (e *Engine) pauseBefore(r *run, wait time.Duration) {
+	r.gate, r.NotBefore = gatePlace, e.now.Wall.Add(wait)
+	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
+	e.timers.add(timer{at: e.now.Up + wait, run: r.ID, kind: waitOver})
 }
 
 // again is why an attempt starts that waited for its time.

@@ -33,12 +33,17 @@ func TestSimulationOfRings(t *testing.T) {
 	if testing.Short() {
 		rings = min(rings, 20)
 	}
+	given := 0
 	for s := range rings {
-		simulateRing(t, s+1, false)
+		given += simulateRing(t, s+1, false)
 		if t.Failed() {
 			t.Fatalf("replay with: go test ./daemon/engine -run SimulationOfRings -seed %d -v", s+1)
 		}
 	}
+	if given == 0 {
+		t.Error("nothing was ever handed over")
+	}
+	t.Logf("%d occurrences were handed over", given)
 }
 
 // weather says what may happen to a ring.
@@ -96,6 +101,8 @@ type lab struct {
 	doubled map[Occurrence]map[string]bool
 	died    map[Occurrence]bool // taken by a member that was killed then
 	apart   []apart
+	failed  map[Occurrence]int // the newest attempt, where that failed
+	given   int                // occurrences that were handed over
 }
 
 // apart is when two members could not see each other.
@@ -150,6 +157,21 @@ type note struct {
 	attempt int
 	lost    int
 	run     job.RunID
+	given   bool
+	times   int // that it was taken before
+}
+
+// newer tells whether a note says more than another one of the same member.
+func (x note) newer(was note) bool {
+	switch {
+	case x.times != was.times:
+		return x.times > was.times
+	case x.given || was.given:
+		return !was.given
+	case x.phase != was.phase:
+		return x.phase > was.phase
+	}
+	return x.attempt > was.attempt
 }
 
 // meta is what a member says of itself.
@@ -190,6 +212,7 @@ type node struct {
 	views   map[Occurrence]map[string]bool // as of its newest claim
 	claimed map[Occurrence]time.Time
 	stored  map[Occurrence]bool // its history has a decision
+	untold  int                 // words of what it gave away that are on their way
 }
 
 // question is a late claim that others are asked about.
@@ -234,7 +257,7 @@ func (n *node) soon(d time.Duration, do func()) {
 	life := n.life
 	n.lab.in(d, func() {
 		switch {
-		case !n.up || n.left || n.life != life:
+		case !n.up || n.life != life:
 		case n.paused:
 			n.missed = append(n.missed, do)
 		default:
@@ -289,6 +312,8 @@ func (n *node) act(effects []Effect) {
 			n.claim(e)
 		case Progress:
 			n.progress(e)
+		case HandOver:
+			n.giveAway(e)
 		case Start:
 			n.begin(e)
 		case Fact:
@@ -354,6 +379,9 @@ func (n *node) announce() {
 
 // beat is what keeps a member alive to others, each second.
 func (n *node) beat() {
+	if n.left {
+		return
+	}
 	n.announce()
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		if n.lab.now.Sub(n.heard[id]) > deadIn {
@@ -388,10 +416,12 @@ func (n *node) bury(id string) {
 	var orphans []Orphan
 	for o, all := range n.notes {
 		x, ok := all[id]
-		if !ok || x.phase == Over || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool { return m == n.id || !n.heard[m].IsZero() }) {
+		if !ok || x.phase == Over || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
+			return !all[m].given && (m == n.id || !n.heard[m].IsZero())
+		}) {
 			continue
 		}
-		orphans = append(orphans, Orphan{o, x.phase, x.attempt, x.lost})
+		orphans = append(orphans, x.orphan(o))
 	}
 	for o, to := range n.gave {
 		if to == id && len(n.notes[o]) == 0 {
@@ -402,6 +432,8 @@ func (n *node) bury(id string) {
 	n.view()
 	n.tell(Orphaned{id, orphans})
 }
+
+func (x note) orphan(o Occurrence) Orphan { return Orphan{o, x.phase, x.attempt, x.lost, x.given} }
 
 // view tells the engine who is there.
 func (n *node) view() {
@@ -528,7 +560,7 @@ func (n *node) sync(to *node, since time.Duration) {
 // learn takes in what is known of an occurrence.
 func (n *node) learn(o Occurrence, id string, x note) {
 	if id == n.id { // it knows better, unless it was started anew
-		if x.phase == Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
+		if x.phase == Taken && !x.given && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
 			n.tell(Orphaned{n.id, []Orphan{{Occurrence: o, Phase: Taken, Attempt: x.attempt, Lost: x.lost}}})
 		}
 		return
@@ -539,7 +571,7 @@ func (n *node) learn(o Occurrence, id string, x note) {
 // keep notes how far a member is with an occurrence.
 func (n *node) keep(o Occurrence, id string, x note) {
 	was, known := n.notes[o][id]
-	if known && (was.phase > x.phase || was.phase == x.phase && was.attempt >= x.attempt) {
+	if known && !x.newer(was) {
 		return
 	}
 	if n.notes[o] == nil {
@@ -549,9 +581,12 @@ func (n *node) keep(o Occurrence, id string, x note) {
 	if id != n.id && !known {
 		n.tell(Others{[]Occurrence{o}})
 	}
+	if id != n.id && x.given && x.phase != Over && n.holder(o, "", false) == "" {
+		n.tell(Orphaned{id, []Orphan{x.orphan(o)}})
+	}
 	own := n.notes[o][n.id]
 	for _, other := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if y := n.notes[o][other]; other != n.id && own.run != 0 && y.run != 0 && !n.shown[o] && own.lost == 0 && y.lost == 0 {
+		if y := n.notes[o][other]; other != n.id && own.run != 0 && y.run != 0 && !n.shown[o] && own.lost == 0 && y.lost == 0 && !own.given && !y.given {
 			n.shown[o] = true
 			n.tell(Doubled{o, other, y.run})
 		}
@@ -560,8 +595,9 @@ func (n *node) keep(o Occurrence, id string, x note) {
 
 // holder is the member that has an occurrence, other than one, or "".
 func (n *node) holder(o Occurrence, but string, again bool) string {
+	times := n.times(o)
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if id != but && (!again || id == n.id || !n.heard[id].IsZero()) {
+		if x := n.notes[o][id]; id != but && x.times == times && (!x.given || x.phase == Over) && (!again || id == n.id || !n.heard[id].IsZero()) {
 			return id
 		}
 	}
@@ -578,10 +614,11 @@ func (n *node) claim(c Claim) {
 		n.vote(c)
 		return
 	}
-	_, own := n.notes[o][n.id]
+	x, own := n.notes[o][n.id]
+	own = own && !x.given
 	switch by := n.holder(o, n.id, c.Again); {
 	case by != "" && (!own || c.Again):
-		n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+		n.refused(o, by)
 	case !c.Late && n.gave[o] == "": // else it may have been granted to that one
 		n.have(o)
 	default:
@@ -589,10 +626,96 @@ func (n *node) claim(c Claim) {
 	}
 }
 
+// refused lets go of what another member has.
+func (n *node) refused(o Occurrence, by string) {
+	if x := n.notes[o][n.id]; x.phase == Taken && !x.given {
+		delete(n.notes[o], n.id)
+	}
+	n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+}
+
 // have takes an occurrence.
 func (n *node) have(o Occurrence) {
-	n.note(o, note{phase: Taken})
+	n.note(o, n.taken(o))
 	n.tell(Claimed{Occurrence: o, Grant: Granted})
+}
+
+// taken is the note of an occurrence that is taken, perhaps not for the first time.
+func (n *node) taken(o Occurrence) note {
+	x, own := n.notes[o][n.id]
+	if own && !x.given {
+		return note{phase: Taken, times: x.times}
+	}
+	if len(n.notes[o]) == 0 {
+		return note{phase: Taken}
+	}
+	again := note{phase: Taken, times: n.times(o) + 1}
+	for _, x := range n.notes[o] {
+		again.attempt = max(again.attempt, x.attempt)
+	}
+	return again
+}
+
+// times is how often an occurrence was taken, one member after the other.
+func (n *node) times(o Occurrence) (times int) {
+	for _, x := range n.notes[o] {
+		times = max(times, x.times)
+	}
+	return times
+}
+
+// giveAway gives what others are to take: the voters take it back first.
+func (n *node) giveAway(h HandOver) {
+	l, o := n.lab, h.Occurrence
+	if !h.Ledger {
+		n.given(h)
+		return
+	}
+	if !n.quorum() {
+		n.soon(time.Second, func() { n.giveAway(h) })
+		return
+	}
+	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
+		g := l.granted[o]
+		if g.by == n.id {
+			delete(l.granted, o)
+			l.died[o] = l.died[o] || !n.up
+		}
+		n.soon(0, func() {
+			switch {
+			case !n.quorum() || l.rng.IntN(10) == 0: // the word of it is lost
+				n.giveAway(h)
+			case g.by != "" && g.by != n.id:
+				n.tell(HandedOver{o, false})
+			default:
+				n.given(h)
+			}
+		})
+	})
+}
+
+// given says that an occurrence is for others, until all have heard it.
+func (n *node) given(h HandOver) {
+	o := h.Occurrence
+	n.lab.given++
+	x := n.notes[o][n.id]
+	x.phase, x.attempt, x.lost, x.given = max(x.phase, Taken), max(x.attempt, h.Attempt), max(x.lost, h.Lost), true
+	n.note(o, x)
+	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
+		n.untold++
+		n.insist(n.lab.of(id), func(to *node) { to.learn(o, n.id, x) })
+	}
+	n.tell(HandedOver{o, true})
+}
+
+// insist says something to another member until that has heard it, or is dead.
+func (n *node) insist(to *node, do func(to *node)) {
+	if _, lives := n.heard[to.id]; !lives || n.lab.connected(n, to) && !to.paused {
+		n.untold--
+		n.send(to, func() { do(to) })
+		return
+	}
+	n.soon(time.Second, func() { n.insist(to, do) })
 }
 
 // note notes how far an occurrence of its own is, and tells the others.
@@ -612,7 +735,7 @@ func (n *node) inquire(c Claim) {
 		q.done = true
 		delete(n.asks, o)
 		if by := n.holder(o, n.id, c.Again); by != "" {
-			n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+			n.refused(o, by)
 			return
 		}
 		n.have(o)
@@ -629,7 +752,7 @@ func (n *node) inquire(c Claim) {
 				if by != "" {
 					q.done = true
 					delete(n.asks, o)
-					n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
+					n.refused(o, by)
 				}
 				if delete(q.left, id); len(q.left) == 0 {
 					end()
@@ -664,16 +787,7 @@ func (n *node) answerTo(o Occurrence, from string, again bool) string {
 // vote asks the ledger of the voters.
 func (n *node) vote(c Claim) {
 	l, o := n.lab, c.Occurrence
-	quorum := func() bool {
-		seen := 0
-		for _, v := range l.nodes[:l.voters] {
-			if v == n || l.connected(n, v) && l.connected(v, n) && !v.paused {
-				seen++
-			}
-		}
-		return seen > l.voters/2
-	}
-	if !quorum() {
+	if !n.quorum() {
 		n.soon(time.Second, func() { n.tell(Claimed{Occurrence: o, Grant: Unknown}) })
 		return
 	}
@@ -688,7 +802,7 @@ func (n *node) vote(c Claim) {
 		}
 		n.soon(0, func() {
 			switch {
-			case !quorum() || l.rng.IntN(10) == 0: // the word of it is lost
+			case !n.quorum() || l.rng.IntN(10) == 0: // the word of it is lost
 				n.tell(Claimed{Occurrence: o, Grant: Unknown})
 			case g.by == n.id:
 				n.tell(Claimed{Occurrence: o, Grant: Granted, Token: g.token})
@@ -701,8 +815,19 @@ func (n *node) vote(c Claim) {
 	})
 }
 
+// quorum tells whether a member can ask a majority of the voters.
+func (n *node) quorum() bool {
+	seen := 0
+	for _, v := range n.lab.nodes[:n.lab.voters] {
+		if v == n || n.lab.connected(n, v) && n.lab.connected(v, n) && !v.paused {
+			seen++
+		}
+	}
+	return seen > n.lab.voters/2
+}
+
 func (n *node) progress(p Progress) {
-	n.note(p.Occurrence, note{p.Phase, p.Attempt, p.Lost, p.Run})
+	n.note(p.Occurrence, note{phase: p.Phase, attempt: p.Attempt, lost: p.Lost, run: p.Run, times: n.notes[p.Occurrence][n.id].times})
 }
 
 func (n *node) begin(s Start) {
@@ -718,7 +843,12 @@ func (n *node) begin(s Start) {
 	id, life := s.Run.ID, n.life
 	l.in(time.Duration(l.rng.IntN(15_000))*time.Millisecond, func() {
 		if n.life == life && n.up {
-			n.soon(0, func() { n.end(id, job.Outcome{Kind: job.Exited}); n.live() })
+			outcome := job.Outcome{Kind: job.Exited}
+			delete(l.failed, o)
+			if strings.HasPrefix(string(s.Job.ID), "flaky") && l.rng.IntN(2) == 0 {
+				outcome.Code, l.failed[o] = 1, s.Run.Attempt
+			}
+			n.soon(0, func() { n.end(id, outcome); n.live() })
 		}
 	})
 }
@@ -745,7 +875,7 @@ func (n *node) fact(r job.Record) {
 				l.skipped[Occurrence{key, at}] = true
 			}
 		}
-	case r.Kind == job.Dropped && r.Reason != job.OtherMember:
+	case r.Kind == job.Dropped && r.Reason != job.OtherMember && r.Reason != job.HandedOn:
 		l.skipped[o] = true
 	}
 }
@@ -811,13 +941,15 @@ func (n *node) part() {
 }
 
 func (n *node) leaveWhenDone() {
-	n.soon(time.Second, func() {
-		if n.clock().Before(n.meta.until.Add(8*time.Second)) || n.engine.View().Unsettled() > 0 {
+	n.soon(100*time.Millisecond, func() {
+		_, handedOver, ok := n.engine.View().Leaving()
+		if !ok || !handedOver || n.untold > 0 {
 			n.leaveWhenDone()
 			return
 		}
 		n.lab.say("%s leaves", n.id)
-		n.left = true
+		n.left, n.joined = true, false
+		n.tell(Ring{})
 		for _, to := range n.lab.nodes {
 			delete(to.heard, n.id)
 			if to.up && !to.left && to != n {
@@ -873,16 +1005,21 @@ const steadyJobs = `#@ name=each sec=*/2 scope=ring overlap=skip
 * * * * * parent
 #@ name=child sec=*/20 scope=ring after=parent wait=15s when=always
 * * * * * child
+#@ name=narrow sec=*/10 scope=ring pool=narrow
+* * * * * narrow
+#@ name=flaky sec=*/10 scope=ring retry=2 backoff=5s shards=3
+* * * * * flaky
 #@ name=yield sec=*/10 scope=ring if-partitioned=run
 * * * * * yield
 `
 
-func simulateRing(t *testing.T, seed uint64, verbose bool) {
+// simulateRing returns how many occurrences were handed over.
+func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
 		granted: map[Occurrence]grantOf{}, names: map[uint64]job.ID{}, starts: map[Occurrence][]ringStart{},
-		skipped: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{},
+		skipped: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{}, failed: map[Occurrence]int{},
 		evenings: []Evening{{}},
 	}
 	l.begun = l.now
@@ -907,6 +1044,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) {
 	if t.Failed() || verbose {
 		t.Logf("seed %d: %d members, %+v\n%s", seed, members, l.weather, l.story.String())
 	}
+	return l.given
 }
 
 // happen lets one thing happen to a ring.
@@ -921,9 +1059,13 @@ func (l *lab) happen() {
 	if len(up) < 3 {
 		return
 	}
-	n := up[rng.IntN(len(up))]
+	n, k := up[rng.IntN(len(up))], rng.IntN(15)
 	away := time.Duration(rng.Int64N(int64(30 * time.Second)))
-	switch k := rng.IntN(15); {
+	if k == 8 || k == 11 { // the one that has most to hand over
+		n = slices.MaxFunc(up, func(a, b *node) int { return cmp.Compare(a.waiting(), b.waiting()) })
+	}
+	alike := slices.ContainsFunc(up, func(x *node) bool { return x != n && x.index%2 == n.index%2 }) // else no member is left for some job
+	switch {
 	case k < 2 && l.weather.dies:
 		if rng.IntN(2) == 0 {
 			away /= 30 // before anybody takes it for dead
@@ -936,13 +1078,23 @@ func (l *lab) happen() {
 	case k < 8 && len(l.nodes) < 12:
 		l.say("m%d joins", len(l.nodes))
 		l.add(len(l.nodes), up[0].texts)
-	case k < 9 && n.index >= l.voters:
+	case (k == 8 || k == 11) && alike && (n.index >= l.voters || !l.weather.strict):
 		n.part()
 	case k < 11:
 		l.deploy(up)
 	case k < 14:
 		n.even()
 	}
+}
+
+// waiting is how many runs of a member have not begun.
+func (n *node) waiting() (count int) {
+	n.engine.View().EachRun(func(r *job.Run) {
+		if r.State == job.RunQueued || r.State == job.RunWaiting {
+			count++
+		}
+	})
+	return count
 }
 
 // partition cuts a ring in two, sometimes in one direction only. It is in the
@@ -1002,12 +1154,22 @@ func (l *lab) judge(from, until time.Time) {
 	for i := range v.Len() {
 		id, s := v.ID(i), v.Entry(i).Schedule
 		for due := s.Next(from); due.Before(until.Add(30 * time.Second)); due = s.Next(due) {
-			l.judgeOne(id, Occurrence{hash(string(id)), due.UTC()})
+			l.judgeOne(id, Occurrence{hash(string(id)), due.UTC()}, until)
 		}
 	}
 }
 
-func (l *lab) judgeOne(id job.ID, o Occurrence) {
+// waits tells whether an occurrence has not begun yet with who has it.
+func (l *lab) waits(id job.ID, o Occurrence) bool {
+	return slices.ContainsFunc(l.nodes, func(n *node) (waits bool) {
+		n.engine.View().EachRun(func(r *job.Run) {
+			waits = waits || n.up && r.Job == id && r.Due.Equal(o.Due) && (r.State == job.RunQueued || r.State == job.RunWaiting)
+		})
+		return waits
+	})
+}
+
+func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
 	var firsts []ringStart
 	for _, s := range l.starts[o] {
 		if s.attempt == 1 {
@@ -1022,8 +1184,11 @@ func (l *lab) judgeOne(id job.ID, o Occurrence) {
 		l.t.Errorf(format+": %s at %s by %v", append(args, id, o.Due.Format(time.TimeOnly), who)...)
 	}
 	ledger := l.weather.strict && id != "yield"
+	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Due.Before(until) {
+		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
+	}
 	switch {
-	case len(firsts) == 0 && !l.skipped[o]:
+	case len(firsts) == 0 && !l.skipped[o] && !l.waits(id, o):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")

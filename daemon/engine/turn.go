@@ -21,6 +21,8 @@ import (
 // its daemon was restarted, is claimed anew before it goes on: the others may
 // have taken it for an orphan.
 //
+// A member that is about to leave hands over what it has not begun (leave.go).
+//
 // Nothing of this touches an era: an occurrence of a ring is (key, due) for ever,
 // and a clock that is set back repeats none.
 
@@ -44,6 +46,7 @@ type ring struct {
 	expected time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
 	looked   time.Duration // Moment.Up of the last step
 	wary     time.Duration // until then each claim asks the others
+	leaves   time.Duration // Moment.Up from which this member owns nothing; 0: it stays
 }
 
 // bid is an occurrence that this member may take.
@@ -60,8 +63,11 @@ type bid struct {
 	asked   bool      // and Claimed is to come
 	stale   bool      // this member was gone since it asked
 	since   time.Time // of a run of the daemon before this one: when that was last seen
-	run     *run      // one that is claimed anew; nil: none is made yet
+	run     *run      // one that is claimed anew, or given; nil: none is made yet
+	gives   bool      // HandedOver is to come
 	orphan  Orphan
+	from    string   // the member that orphan was of
+	heirs   *orphan  // what became an orphan after it was asked for
 	skips   []missed // what is skipped along with it
 	tries   int
 	waiting string // why it waits, once nobody could decide it
@@ -105,6 +111,9 @@ func (r *ring) next() (at time.Duration, ok bool) {
 	}
 	if len(r.queue) > 0 {
 		at, ok = r.queue[0].until, true
+	}
+	if r.leaves > r.looked && (!ok || r.leaves < at) {
+		at, ok = r.leaves, true
 	}
 	if len(r.unbegun) > 0 || len(r.bids) > len(r.queue) {
 		if look := r.looked + r.holdOff(); !ok || look < at {
@@ -164,6 +173,7 @@ func (e *Engine) joined(ev Ring) {
 	}
 	unknown := r.seats == nil
 	r.seats = newSeats(ev.Membership)
+	r.leaves = r.seats.leaves(e.now)
 	for key, newest := range ev.Newest {
 		slot, ok := e.jobs.sharedBy(key)
 		if !ok {
@@ -243,7 +253,7 @@ func (e *Engine) newBid(slot int32, due time.Time) *bid {
 // compete ranks this member for an occurrence as of an instant, and has it bid
 // when it is its turn.
 func (e *Engine) compete(b *bid, as time.Time) {
-	spot := e.ring.seats.spot(e.jobs, b.slot, b.Due, as)
+	spot := e.ring.seats.spot(e.jobs, b.slot, b.Due, as, b.giver())
 	switch {
 	case spot.rank >= 0:
 		b.rank, b.ranked = spot.rank, true
@@ -372,6 +382,8 @@ func (e *Engine) claimed(ev Claimed) {
 		if r := b.run; r != nil {
 			r.bid = nil
 			e.yield(r, ev.By)
+		} else if b.heirs != nil {
+			e.inherit(b.slot, *b.heirs)
 		}
 	default:
 		e.stall(b, "")
@@ -410,6 +422,9 @@ func (e *Engine) decideShared(j *firing, b *bid) *run {
 	if reason, detail := e.standing(j); reason != "" {
 		e.skip(j, due, due, 1, reason, detail)
 		return nil
+	}
+	if b.orphan.Given {
+		return e.takeOver(j, b)
 	}
 	if b.orphan.began() {
 		return e.admit(j, due, job.TriggerRetry, job.Rerun)
@@ -508,35 +523,50 @@ func (e *Engine) orphaned(ev Orphaned) {
 		}
 		return
 	}
-	own := ev.Member == e.ring.seats.Self
-	for _, orphan := range ev.Orphans {
-		slot, ok := e.jobs.sharedBy(orphan.Key)
-		if !ok || orphan.Phase == Over || e.liveOfOccurrence(orphan.Occurrence, slot) != nil {
-			continue
+	for _, x := range ev.Orphans {
+		slot, ok := e.jobs.sharedBy(x.Key)
+		if ok && x.Phase != Over && e.liveOfOccurrence(x.Occurrence, slot) == nil {
+			e.inherit(slot, orphan{x, ev.Member})
 		}
-		o := e.jobs.options(slot)
-		sure := own || orphan.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
-		if !o.Enabled || o.Held != "" || !sure && (o.IfLost != crontab.LostReruns || orphan.Lost >= maxReruns) {
-			continue
-		}
-		if b := e.ring.bids[orphan.Occurrence]; b != nil {
-			if b.asked {
-				continue
-			}
-			e.ring.forget(b)
-		}
-		b := e.newBid(slot, orphan.Due)
-		b.late, b.again, b.orphan = true, true, orphan
-		if !slices.Contains(e.pending, slot) { // else what was due before it is undecided
-			e.marks[slot] = max(e.marks[slot], orphan.Due.UnixNano())
-		}
-		if own { // nobody else is asked for it, or has to be waited for
-			b.ranked = true
-			e.ring.park(b, e.now.Up)
-			continue
-		}
-		e.compete(b, e.now.Wall)
 	}
+}
+
+// orphan is one with the member that it was of.
+type orphan struct {
+	Orphan
+	from string
+}
+
+// inherit bids for an orphan, unless it may have begun and is not to be run again.
+// One that is asked for already comes next if that is refused, as by whoever does
+// not know of its member's end.
+func (e *Engine) inherit(slot int32, x orphan) {
+	if due := x.Due; due.After(e.now.Wall.Add(waryFor)) || !e.jobs.entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
+		return // nobody can have been to run that
+	}
+	o, own := e.jobs.options(slot), x.from == e.ring.seats.Self
+	sure := own || x.Given || x.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
+	if !o.Enabled || o.Held != "" || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
+		return
+	}
+	if b := e.ring.bids[x.Occurrence]; b != nil {
+		if b.asked {
+			b.heirs = &x
+			return
+		}
+		e.ring.forget(b)
+	}
+	b := e.newBid(slot, x.Due)
+	b.late, b.again, b.orphan, b.from = true, true, x.Orphan, x.from
+	if !slices.Contains(e.pending, slot) { // else what was due before it is undecided
+		e.marks[slot] = max(e.marks[slot], x.Due.UnixNano())
+	}
+	if own { // nobody else is asked for it, or has to be waited for
+		b.ranked = true
+		e.ring.park(b, e.now.Up)
+		return
+	}
+	e.compete(b, e.now.Wall)
 }
 
 // liveOfOccurrence is the run of an occurrence that lives here, or nil.
@@ -688,10 +718,10 @@ func (r *ring) show(v *View) {
 	if r == nil {
 		return
 	}
-	v.seats = r.seats
+	v.seats, v.leaves = r.seats, r.leaves
 	for _, b := range r.bids {
-		if b.asked || b.tries > 0 {
-			v.unsettled++
+		if b.asked || b.tries > 0 || b.gives {
+			v.handing++
 		}
 	}
 	for _, all := range r.stalled {
@@ -699,19 +729,6 @@ func (r *ring) show(v *View) {
 			v.bids = append(v.bids, Bid{v.jobs.id(b.slot), b.Due, b.waiting})
 		}
 	}
-}
-
-// Unsettled is how many occurrences of the ring this member has that are not over,
-// or has asked for: who leaves on purpose waits until there is none, as nobody
-// else takes them then.
-func (v *View) Unsettled() int {
-	n := v.unsettled
-	for _, r := range v.live {
-		if _, ok := v.jobs.sharedBy(hash(string(r.Job))); ok && r.By == "" && r.Backfill == 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // Bids is the occurrences that nobody could say whose they are.

@@ -82,7 +82,7 @@ func judgeDropped(r *run) job.Verdict {
 	switch {
 	case r.Verdict != "" || r.Attempt == 1:
 		return r.Verdict
-	case r.Reason == job.Replaced, r.Reason == job.OtherMember:
+	case r.Reason == job.Replaced, r.isElsewhere():
 		return job.VerdictSkip
 	case r.options.Exhausted == crontab.ExhaustedDead && isMissed(r.Reason):
 		return job.VerdictDead

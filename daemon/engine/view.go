@@ -12,22 +12,23 @@ import (
 // View is the engine's world at one moment. It is immutable and cheap to
 // hold, so readers never wait for decisions.
 type View struct {
-	now       Moment
-	draining  bool
-	node      string
-	jobs      *jobs
-	holds     job.Holds
-	bars      map[string]Barred
-	stamps    map[string]crontab.Day
-	busy      map[string]bool // periods of which a run lives
-	live      []*job.Run
-	fills     []job.Backfill
-	over      Overflow
-	troubles  map[owned]Trouble
-	labels    map[string]string
-	seats     *seats // nil: nothing is known of a ring
-	bids      []Bid
-	unsettled int
+	now      Moment
+	draining bool
+	node     string
+	jobs     *jobs
+	holds    job.Holds
+	bars     map[string]Barred
+	stamps   map[string]crontab.Day
+	busy     map[string]bool // periods of which a run lives
+	live     []*job.Run
+	fills    []job.Backfill
+	over     Overflow
+	troubles map[owned]Trouble
+	labels   map[string]string
+	seats    *seats // nil: nothing is known of a ring
+	bids     []Bid
+	handing  int           // claims and HandOvers of which it is not known what became of them
+	leaves   time.Duration // ring.leaves
 }
 
 // View returns the world as of the last Step.

@@ -324,6 +324,13 @@ func (w *world) tell(e Effect) string {
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
 	case Claim:
 		return w.tellClaim(e)
+	case HandOver:
+		slot, _ := w.engine.jobs.sharedBy(e.Key)
+		line := fmt.Sprintf("  give %s %s attempt=%d lost=%d", w.engine.jobs.id(slot), w.clock(e.Due), e.Attempt, e.Lost)
+		if e.Ledger {
+			line += " ledger"
+		}
+		return line
 	case Progress:
 		slot, _ := w.engine.jobs.sharedBy(e.Key)
 		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.id(slot), w.clock(e.Due))

@@ -138,6 +138,8 @@ const (
 
 	OtherLabels  Reason = "other-labels" // need=, avoid=
 	OtherMember  Reason = "other-member"
+	HandedOn     Reason = "handed-on"  // the other side of it is TakenOver
+	TakenOver    Reason = "taken-over" // the detail names the member that handed it on
 	NoMember     Reason = "no-member"
 	NoQuorum     Reason = "no-quorum"
 	MemberBarred Reason = "member-barred" // this one, for instance as its clock is off
@@ -190,6 +192,8 @@ var sentences = map[Reason]string{
 	OtherHost:        "host= names other hosts than this one.",
 	OtherLabels:      "need= and avoid= leave this host out.",
 	OtherMember:      "Another member of the ring took it while this one was gone.",
+	HandedOn:         "This member was about to leave the ring, and handed it on to the others.",
+	TakenOver:        "The member of the ring that had it was about to leave, and handed it on.",
 	NoMember:         "No member of the ring may run it.",
 	NoQuorum:         "The ring had no quorum to say whose it was, and a newer one waits for that.",
 	MemberBarred:     "This member takes nothing of the ring now, and leaves it to the others.",

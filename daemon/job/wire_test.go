@@ -103,13 +103,13 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterPlace, Backfilled, Redriven, Rerun, OtherHost, TooMany,
 		QueueOverflow, TooManyWait, Broken, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
 		WaitsForParents, WaitsForCheck, WaitsForPlace, OverMemory, OverTasks,
-		OtherLabels, OtherMember, NoMember, NoQuorum, MemberBarred,
+		OtherLabels, OtherMember, HandedOn, TakenOver, NoMember, NoQuorum, MemberBarred,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)
 		}
 	}
-	if len(sentences) != 56 {
+	if len(sentences) != 58 {
 		t.Errorf("%d sentences; list the new reason here too", len(sentences))
 	}
 }
