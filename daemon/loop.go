@@ -384,7 +384,7 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	case s == syscall.SIGUSR2:
 		l.manager.Reloading()
 		return l.drain(in, renewal)
-	case l.leaving == staying && l.ring.leaves(l.life):
+	case l.leaving == staying && l.ring.leaves(l.life, l.view.Load):
 		l.parting = s
 		return staying
 	case l.leaving == staying && l.manager.Present():

@@ -16,6 +16,8 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/server"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/link"
@@ -39,7 +41,7 @@ func (b ringBackend) Transport() http.RoundTripper { return b.ring.transport }
 func (b ringBackend) Change(ctx context.Context, r api.RingRequest) (api.RingDone, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
-	done, err := b.ring.change(ctx, r)
+	done, err := b.ring.change(ctx, r, b.View)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return done, &api.Error{Kind: api.TimedOut, What: "cannot " + r.Do + " in time", Why: "others did not answer", Fix: "cronring ring status"}
 	}
@@ -55,20 +57,14 @@ func (b ringBackend) Change(ctx context.Context, r api.RingRequest) (api.RingDon
 // changeTime bounds a change of the ring.
 const changeTime = 25 * time.Second
 
-func (r *ring) change(ctx context.Context, q api.RingRequest) (api.RingDone, error) {
+func (r *ring) change(ctx context.Context, q api.RingRequest, view func() *engine.View) (api.RingDone, error) {
 	switch q.Do {
 	case api.RingJoin, api.RingUndrain:
 		return r.join(ctx, q.Seeds)
 	case api.RingDrain:
-		return r.drain(ctx)
+		return r.drain(ctx, view)
 	case api.RingLeave:
-		if err := r.leave(ctx); err != nil {
-			return api.RingDone{}, err
-		}
-		return api.RingDone{
-			Did:  "left the ring " + r.config.Name + ": the others have this host's ring jobs",
-			More: []string{"this host comes back with: cronring ring join, or at the next start of the daemon"},
-		}, nil
+		return r.part(ctx, view)
 	}
 	return r.rotate(ctx)
 }
@@ -86,16 +82,54 @@ func (r *ring) join(ctx context.Context, seeds []string) (api.RingDone, error) {
 	return api.RingDone{Did: "this host takes ring jobs again, in some seconds"}, nil
 }
 
-func (r *ring) drain(ctx context.Context) (api.RingDone, error) {
+// part leaves the ring as a person wants it: not before the others have what waits
+// here.
+func (r *ring) part(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
+	var here []job.Run
+	err := r.members.Part(ctx)
+	if err == nil {
+		here, err = r.awaitHandOver(ctx, view)
+	}
+	if err != nil && !errors.Is(err, gossip.ErrNoRing) {
+		return api.RingDone{}, errors.Join(err, r.members.Drain(context.WithoutCancel(ctx)))
+	}
+	if err := r.leave(ctx); err != nil {
+		return api.RingDone{}, err
+	}
+	return api.RingDone{
+		Did:  "left the ring " + r.config.Name + ": the others have this host's ring jobs",
+		More: append(endsHere(here), "this host comes back with: cronring ring join, or at the next start of the daemon"),
+	}, nil
+}
+
+// mostNamed is how many runs are named.
+const mostNamed = 20
+
+// endsHere says which runs of the ring end where they are.
+func endsHere(here []job.Run) (lines []string) {
+	for i, run := range here {
+		if i == mostNamed {
+			return append(lines, fmt.Sprintf("and %s more", counted(len(here)-i, "run")))
+		}
+		lines = append(lines, fmt.Sprintf("stays here to its end: run %d of %s, %s", run.ID, run.Job, run.State))
+	}
+	return lines
+}
+
+func (r *ring) drain(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
 	if err := writeAtomic(r.drained(), nil); err != nil {
 		return api.RingDone{}, err
 	}
 	if err := r.members.Drain(ctx); err != nil {
 		return api.RingDone{}, err
 	}
+	here, err := r.awaitHandOver(ctx, view)
+	if err != nil {
+		return api.RingDone{}, err
+	}
 	return api.RingDone{
-		Did:  fmt.Sprintf("the others take this host's ring jobs from now + %s on; what runs here runs on", gossip.Settle),
-		More: []string{"it holds over restarts, until: cronring ring undrain"},
+		Did:  "the others have this host's ring jobs, and what of them waited here",
+		More: append(endsHere(here), "it holds over restarts, until: cronring ring undrain"),
 	}, nil
 }
 

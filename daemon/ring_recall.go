@@ -30,9 +30,14 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	}
 	now := v.Now().Wall
 	var progress []engine.Progress
+	left := map[engine.Occurrence]bool{}
 	add := func(run *job.Run) {
-		if p, ok := progressOf(run); ok {
-			p.Key = keys[run.Job]
+		o := engine.Occurrence{Key: keys[run.Job], Due: run.Due.UTC()}
+		if run.Reason == job.HandedOn { // its attempts before that are the others' to know of
+			left[o] = true
+		}
+		if p, ok := progressOf(run); ok && !left[o] {
+			p.Key = o.Key
 			progress = append(progress, p)
 		}
 	}
@@ -69,7 +74,7 @@ func progressOf(run *job.Run) (p engine.Progress, ok bool) {
 	default:
 		return p, false
 	}
-	if run.By != "" || run.Backfill != 0 || run.Reason == job.OtherMember {
+	if run.By != "" || run.Backfill != 0 || run.Reason == job.OtherMember || run.Reason == job.HandedOn {
 		return p, false
 	}
 	p = engine.Progress{

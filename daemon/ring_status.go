@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
@@ -151,9 +152,27 @@ func (b ringBackend) Status() api.Ring {
 	slices.SortFunc(status.Members, func(a, b api.Member) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
+	status.Drained = drainedOf(v)
 	r.addVoters(&status)
 	status.SafeLoss = safeLoss(&status)
 	return status
+}
+
+// drainedOf is how far this host is with giving its ring jobs away, or nil.
+func drainedOf(v *engine.View) *api.Drained {
+	here, over, leaving := v.Leaving()
+	if !leaving {
+		return nil
+	}
+	d := &api.Drained{HandedOver: over}
+	for i := range here {
+		if here[i].State == job.RunQueued || here[i].State == job.RunWaiting {
+			d.Waiting++
+		} else {
+			d.Running++
+		}
+	}
+	return d
 }
 
 func memberStatus(m *gossip.View) api.Member {

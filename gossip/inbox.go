@@ -79,6 +79,7 @@ type heard struct {
 	claims   []engine.Claim
 	progress []engine.Progress
 	taken    []Holder
+	given    []engine.HandOver
 }
 
 func newInbox(self string, now func() time.Time) *inbox {

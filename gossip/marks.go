@@ -19,6 +19,7 @@ import (
 // Verbs about occurrences.
 const (
 	verbClaim  = "claim"  // may this member take them?
+	verbGiven  = "given"  // what a member gave away, in a message of marks
 	verbMarks  = "marks"  // who took what, since when
 	verbNewest = "newest" // the newest that was taken, of each job
 )
@@ -40,6 +41,7 @@ const (
 	mostLearning = 4                // members that are asked at a time
 	doubtTime    = 10 * time.Second // for members to see each other again, of which one was cut off
 	apartMargin  = time.Minute
+	retellPause  = 200 * time.Millisecond
 )
 
 // Claim takes occurrences, or asks the others for them. Each is answered by an
@@ -53,6 +55,12 @@ func (r *Ring) Claim(claims ...engine.Claim) {
 // voters granted it.
 func (r *Ring) Progress(progress ...engine.Progress) {
 	r.box.put(func(h *heard) { h.progress = append(h.progress, progress...) })
+}
+
+// HandOver gives away what this member took and has not begun. Each is answered by
+// an engine.HandedOver. What the voters granted they are to take back first.
+func (r *Ring) HandOver(given ...engine.HandOver) {
+	r.box.put(func(h *heard) { h.given = append(h.given, given...) })
 }
 
 // Taken tells members that they have occurrences, which the voters did not grant to
@@ -209,20 +217,96 @@ func (r *Ring) progress(all []engine.Progress) {
 	}
 }
 
+// give gives occurrences away, if there is somebody to take them. It is told at once
+// as all marks are; and over the link, again and again, until each member has
+// answered: who is about to leave cannot be asked later on.
+func (r *Ring) give(all []engine.HandOver) {
+	if len(all) == 0 {
+		return
+	}
+	now, peers := r.o.Now(), r.alive()
+	for _, h := range all {
+		var m register.Mark
+		ok := r.list != nil && len(peers) > 0
+		if ok {
+			m, ok = r.register.Give(toRegister(h.Occurrence), attemptsOf(h.Attempt, h.Lost), now)
+		}
+		r.emit(engine.HandedOver{Occurrence: h.Occurrence, Done: ok})
+		if !ok {
+			continue
+		}
+		r.announce(m)
+		for _, p := range peers {
+			p.owed = append(p.owed, m)
+		}
+	}
+	r.insist()
+}
+
+// insist tells members what they have not heard for sure.
+func (r *Ring) insist() {
+	for _, m := range r.alive() {
+		if len(m.owed) == 0 || m.telling || time.Now().Before(m.retell) {
+			continue
+		}
+		m.telling = true
+		body, n := register.AppendMarks(nil, m.owed, link.MaxBody)
+		to := m.peer()
+		r.help(func(ctx context.Context) func() {
+			ctx, cancel := context.WithTimeout(ctx, claimTime)
+			defer cancel()
+			_, err := r.o.Link.Ask(ctx, to, verbGiven, body)
+			return func() {
+				m.telling = false
+				if err == nil {
+					m.owed = m.owed[n:]
+				} else {
+					m.retell = time.Now().Add(retellPause)
+				}
+				r.insist()
+			}
+		})
+	}
+}
+
+// owes tells whether a member that is there has not heard of all that this one gave
+// away.
+func (r *Ring) owes() bool {
+	return slices.ContainsFunc(r.alive(), func(m *member) bool { return len(m.owed) > 0 })
+}
+
+func (r *Ring) answerGiven(ctx context.Context, _ string, body []byte) ([]byte, error) {
+	marks, err := register.DecodeMarks(body)
+	if err != nil {
+		return nil, err
+	}
+	return nil, r.do(ctx, func() error {
+		r.marked = true
+		r.report(r.register.Learn(marks, r.o.Now()))
+		return nil
+	})
+}
+
 // stepOf is what the register is to know of an engine's word. A run that waits is
 // an attempt that has not begun.
 func stepOf(p engine.Progress) register.Step {
-	s := register.Step{
-		Phase: register.Phase(p.Phase), Vanished: p.Phase > engine.Taken && (p.Verdict == job.VerdictLost || p.Verdict == job.VerdictLeft),
-	}
 	attempt := p.Attempt
 	if p.Phase == engine.Taken {
 		attempt--
-	} else {
+	}
+	s := attemptsOf(attempt, p.Lost)
+	s.Phase = register.Phase(p.Phase)
+	s.Vanished = p.Phase > engine.Taken && (p.Verdict == job.VerdictLost || p.Verdict == job.VerdictLeft)
+	if p.Phase != engine.Taken {
 		s.Run = int64(p.Run)
 	}
+	return s
+}
+
+// attemptsOf is a step with the attempts that began.
+func attemptsOf(attempt, lost int) (s register.Step) {
 	s.Attempt = uint16(min(max(attempt, 0), math.MaxUint16))
-	s.Lost = uint8(min(max(p.Lost, 0), int(s.Attempt), math.MaxUint8))
+	s.Lost = uint8(min(max(lost, 0), int(s.Attempt), math.MaxUint8))
 	return s
 }
 
@@ -301,7 +385,7 @@ func (r *Ring) report(n register.News) {
 	r.orphaned(n.Orphans)
 }
 
-// orphaned has the engine hear of what members took that are gone.
+// orphaned has the engine hear of what members took that are gone, or gave away.
 func (r *Ring) orphaned(marks []register.Mark) {
 	by := make(map[string][]engine.Orphan)
 	var order []string
@@ -310,7 +394,7 @@ func (r *Ring) orphaned(marks []register.Mark) {
 			order = append(order, m.Member)
 		}
 		by[m.Member] = append(by[m.Member], engine.Orphan{
-			Occurrence: toEngine(m.Occurrence), Phase: engine.Phase(m.Phase), Attempt: int(m.Attempt), Lost: int(m.Lost),
+			Occurrence: toEngine(m.Occurrence), Phase: engine.Phase(m.Phase), Attempt: int(m.Attempt), Lost: int(m.Lost), Given: m.Given,
 		})
 	}
 	for _, id := range order {

@@ -227,6 +227,105 @@ func TestMarksLeaverHasNoOrphans(t *testing.T) {
 	})
 }
 
+// orphans are those that a host heard of.
+func (h *host) orphans(of string) (all []engine.Orphan) {
+	h.heard(func(e engine.Event) bool {
+		if o, ok := e.(engine.Orphaned); ok && o.Member == of {
+			all = append(all, o.Orphans...)
+		}
+		return false
+	})
+	return all
+}
+
+// TestMarksOfLeaverAreHandedOver: all others know of what a member gives away
+// before it leaves, although no packet of it arrives; one of them has it then, and
+// nobody says that it ran twice.
+func TestMarksOfLeaverAreHandedOver(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(4)
+		o, retried := occurrence(7), occurrence(8)
+		h := w.hosts[3]
+		h.Claim(engine.Claim{Occurrence: o}, engine.Claim{Occurrence: retried})
+		h.Progress(engine.Progress{Occurrence: retried, Phase: engine.Begun, Run: 3, Attempt: 1})
+		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) && w.hosts[0].heardOthers(retried) })
+		if err := h.Part(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(Settle)
+		w.net.loss = 1
+		h.HandOver(engine.HandOver{Occurrence: o}, engine.HandOver{Occurrence: retried, Attempt: 1})
+		began := time.Now()
+		if err := h.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it leaves after %s, want it gone as soon as all know", took)
+		}
+		w.net.loss = 0
+		w.agree(30*time.Second, w.hosts[:3])
+		for _, other := range w.hosts[:3] {
+			if got := other.view(h.id).State; got != Left {
+				t.Errorf("%s: it is %s, want it to have left", other.id, got)
+			}
+			all := other.orphans(h.id)
+			if len(all) != 2 || !all[0].Given || !all[1].Given || all[0].Attempt+all[1].Attempt != 1 {
+				t.Fatalf("%s: orphans %+v, want what was given, with the attempts", other.id, all)
+			}
+		}
+		for _, other := range w.hosts[:2] {
+			other.Claim(engine.Claim{Occurrence: retried, Again: true, Late: true})
+		}
+		granted := 0
+		for _, other := range w.hosts[:2] {
+			w.await(2*time.Second, "the claim is answered", func() bool { g, _ := other.verdict(retried); return g != 0 })
+			if g, _ := other.verdict(retried); g == engine.Granted {
+				granted++
+				other.Progress(engine.Progress{Occurrence: retried, Phase: engine.Begun, Run: 9, Attempt: 2})
+			}
+		}
+		if granted != 1 {
+			t.Errorf("%d members have it, want 1", granted)
+		}
+		if err := h.Join(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.agree(30*time.Second, w.hosts)
+		time.Sleep(10 * time.Second)
+		for _, x := range w.hosts {
+			if x.heard(func(e engine.Event) bool { _, is := e.(engine.Doubled); return is }) {
+				t.Errorf("%s says that it ran twice", x.id)
+			}
+		}
+	})
+}
+
+// TestMarksAreNotGivenToNobody: who is alone, or in no ring, keeps what it took.
+func TestMarksAreNotGivenToNobody(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(1)
+		o := occurrence(7)
+		h := w.hosts[0]
+		h.Claim(engine.Claim{Occurrence: o})
+		w.granted(h, o, engine.Granted)
+		for range 2 {
+			h.HandOver(engine.HandOver{Occurrence: o})
+			w.await(time.Second, "an answer", func() bool {
+				return h.heard(func(e engine.Event) bool { _, is := e.(engine.HandedOver); return is })
+			})
+			if h.heard(func(e engine.Event) bool { x, is := e.(engine.HandedOver); return is && x.Done }) {
+				t.Error("it is given to nobody, want it kept")
+			}
+			h.mu.Lock()
+			h.events = nil
+			h.mu.Unlock()
+			if err := h.Leave(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestMarksNewcomerHearsOfThem(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)

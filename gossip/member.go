@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 // State is what is known of whether a member is there.
@@ -53,6 +54,9 @@ type member struct {
 	swapping  bool // evenings, with it
 	swapAgain time.Time
 	swapFails int
+	owed      []register.Mark // of what this member gave away, that it has not heard of for sure
+	telling   bool
+	retell    time.Time
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
 	samples []sample

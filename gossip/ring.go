@@ -31,6 +31,7 @@ const (
 	joinWait     = 5 * time.Second // for the seeds, before this member goes on without them
 	foldTime     = 100 * time.Millisecond
 	stallTime    = 4 * time.Second // without a tick, after which this member was away
+	tellTime     = 3 * time.Second // for members to hear what this one gave away
 	leaveTime    = 2 * time.Second // for the word that this member left
 	bindAgain    = 5 * time.Second
 	conflictTime = 2 * time.Minute
@@ -106,6 +107,7 @@ type Ring struct {
 	joined   bool
 	held     bool // its jobs are known
 	draining bool
+	partBy   time.Time    // the others know by then that this member is about to leave
 	waiting  []chan error // for this member to have left
 	clash    string       // another host has this member's ID
 	clashed  time.Time
@@ -162,6 +164,7 @@ func New(o Options) (*Ring, error) {
 	o.Link.Handle(verbRoster, r.answerRoster)
 	o.Link.Handle(verbHello, r.answerHello)
 	o.Link.Handle(verbClaim, r.answerClaim)
+	o.Link.Handle(verbGiven, r.answerGiven)
 	o.Link.Handle(verbMarks, r.answerMarks)
 	o.Link.Handle(verbNewest, r.answerNewest)
 	o.Link.Handle(verbEven, r.answerEven)
@@ -221,6 +224,9 @@ func (r *Ring) Hold(h engine.Holdings) { r.box.put(func(b *heard) { b.holdings =
 // SetLoad says how many runs this host has.
 func (r *Ring) SetLoad(runs int) { r.load.Store(uint32(runs)) }
 
+// ErrNoRing is the error of what can only be asked of a member.
+var ErrNoRing = errors.New("this host is in no ring")
+
 // errOver is the error of what is asked of a Ring whose Run is over.
 var errOver = errors.New("this host's part in the ring is over")
 
@@ -253,7 +259,7 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 		}
 		r.seek()
 		if r.draining {
-			r.draining = false
+			r.draining, r.own.leaving = false, false
 			r.own.from = r.o.Now().Add(Settle)
 			r.retime()
 		}
@@ -263,13 +269,22 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 
 // Drain makes the others take over what is due from a moment from now on. This
 // host stays a member, and what runs on it runs on.
-func (r *Ring) Drain(ctx context.Context) error {
+func (r *Ring) Drain(ctx context.Context) error { return r.drain(ctx, false) }
+
+// Part is Drain for a member that is about to Leave, as it tells the others.
+func (r *Ring) Part(ctx context.Context) error { return r.drain(ctx, true) }
+
+func (r *Ring) drain(ctx context.Context, leaving bool) error {
 	return r.do(ctx, func() error {
-		if r.list == nil {
-			return errors.New("this host is in no ring")
-		}
-		if !r.draining {
-			r.draining = true
+		switch {
+		case r.list == nil:
+			return ErrNoRing
+		case len(r.waiting) > 0: // it leaves already
+		case !r.draining || r.own.leaving != leaving:
+			r.draining, r.own.leaving = true, leaving
+			if leaving {
+				r.partBy = time.Now().Add(Settle)
+			}
 			r.retime()
 		}
 		return nil
@@ -503,18 +518,38 @@ func (r *Ring) say() {
 
 // leave tells the others from when on this member is gone, and goes then.
 func (r *Ring) leave() {
-	r.draining, r.own.leaving = true, true
-	r.retime()
-	list, settle := r.list, Settle
+	if !r.own.leaving {
+		r.draining, r.own.leaving, r.partBy = true, true, time.Now().Add(Settle)
+		r.retime()
+	}
+	settle := max(r.own.until.Sub(r.o.Now()), time.Until(r.partBy))
 	if len(r.alive()) == 0 {
 		settle = 0 // nobody is to take over
 	}
+	r.departAfter(settle, time.Now().Add(settle+tellTime))
+}
+
+// departAfter leaves after some time, and when the others have heard what this
+// member gave away: but not much later than that.
+func (r *Ring) departAfter(wait time.Duration, latest time.Time) {
 	r.help(func(ctx context.Context) func() {
 		select {
-		case <-time.After(settle):
+		case <-time.After(wait):
+			return func() { r.depart(latest) }
 		case <-ctx.Done():
 			return nil
 		}
+	})
+}
+
+func (r *Ring) depart(latest time.Time) {
+	if r.owes() && time.Now().Before(latest) {
+		r.insist()
+		r.departAfter(retellPause/4, latest)
+		return
+	}
+	list := r.list
+	r.help(func(context.Context) func() {
 		err := list.Leave(leaveTime)
 		return func() { r.left(err) }
 	})
@@ -570,6 +605,7 @@ func (r *Ring) hear(h heard) {
 	r.hearMarks(h.marks)
 	r.heldBy(h.taken)
 	r.claim(h.claims)
+	r.give(h.given)
 	for _, f := range h.done {
 		f()
 	}
@@ -635,6 +671,9 @@ func (r *Ring) hearOf(id string, w word) {
 		r.sight.Store(r.sight.Load() ^ sightOf(id))
 		r.doubts = 0
 	}
+	if m.state != Alive {
+		m.owed = nil
+	}
 	if m.state != was {
 		m.changed = now
 		r.o.Log.Info("ring: member is "+m.state.String(), "member", id, "host", w.meta.name, "addr", w.addr)
@@ -699,6 +738,7 @@ func (r *Ring) tick() {
 			r.compare(m)
 		}
 		r.attune(now)
+		r.insist()
 	}
 	r.save()
 	r.renew(now)

@@ -40,8 +40,9 @@ diff        compares this host's ring jobs with those of MEMBER, by name or
             words. The exit code is 0 if they are the same, 1 if not.
 join        looks for members at each ADDR, else at the seeds of the
             configuration.
-drain       gives this host's ring jobs to the others from two seconds on;
-            runs go on to their end. It holds until undrain, also over
+drain       gives this host's ring jobs to the others, and what of them waits
+            here, and returns when they have it; what has begun goes on to
+            its end, and status counts it. It holds until undrain, also over
             restarts.
 leave       drains, and parts from the others until join or the next start.
 keygen      prints a new key, or writes it to FILE, which must not exist.
@@ -196,6 +197,9 @@ func (a *app) printRingTrouble(r *api.Ring) {
 	if r.Held != "" {
 		a.printf("%s this host takes no ring jobs now: %s\n", a.paint(bad, sign("✗", "x")), safe.Text(r.Held))
 	}
+	if r.Drained != nil {
+		a.printf("%s\n", drainedLine(r.Drained))
+	}
 	for _, p := range r.Problems {
 		a.printf("%s %s", a.paint(doubt, "!"), safe.Text(p.What))
 		if p.Why != "" {
@@ -209,6 +213,17 @@ func (a *app) printRingTrouble(r *api.Ring) {
 	for _, m := range r.Handovers {
 		a.printf("%s  %s\n", m.At.Local().Format(stampEyes), safe.Text(m.What))
 	}
+}
+
+// drainedLine says how far this host is that gives its ring jobs away.
+func drainedLine(d *api.Drained) string {
+	switch {
+	case !d.HandedOver:
+		return "this host gives its ring jobs away: " + plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
+	case d.Waiting+d.Running > 0:
+		return "this host takes no ring jobs, and what others can have they have; here to the end: " + plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
+	}
+	return "this host takes no ring jobs, and no run of them is here any more"
 }
 
 func (a *app) ringDiff(ctx context.Context, member string, out *output) error {

@@ -26,6 +26,7 @@ type Ring struct {
 	Unowned   int       `json:"unowned,omitempty"`      // ring jobs of this host's tables that no member may run
 	Held      string    `json:"held_back_by,omitempty"` // why this member takes no ring jobs now
 	Claims    Claims    `json:"claims,omitzero"`        // since the daemon started
+	Drained   *Drained  `json:"drained,omitempty"`      // how far this member is that takes no ring jobs; nil: it takes some
 }
 
 // Claims is what became of the occurrences that a member asked for.
@@ -33,6 +34,14 @@ type Claims struct {
 	Granted uint64 `json:"granted"`
 	Refused uint64 `json:"refused"` // another member has them
 	Unknown uint64 `json:"unknown"` // nobody could say; they are asked for again
+}
+
+// Drained is what a member has yet of the ring that gives its jobs away. With no
+// runs, and all handed over, it can be stopped without anybody waiting for it.
+type Drained struct {
+	HandedOver bool `json:"handed_over"`
+	Running    int  `json:"running"` // runs of the ring, which end where they are
+	Waiting    int  `json:"waiting"` // and those that have not begun, and stay
 }
 
 // The modes of a ring.

@@ -128,22 +128,23 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) sp
 		return spot{rank: -1, from: own.from}
 	}
 	key := in.rankKey(slot, due)
-	rank := s.rank(key, s.weigher(in, slot, at))
+	rank := s.rank(key, s.weigher(in, slot, at), without)
 	if rank == 0 || len(s.factors) < 2 {
 		return spot{rank: rank}
 	}
 	// Who is first by another of the evenings may go by this one already: so that
 	// not each leaves it to the other, all stand by that may come before others.
 	for _, factors := range s.factors {
-		if r := s.rank(key, s.weigherBy(in, slot, at, factors)); r >= 0 && (rank < 0 || r < rank) {
+		if r := s.rank(key, s.weigherBy(in, slot, at, factors), without); r >= 0 && (rank < 0 || r < rank) {
 			rank = max(r, 1)
 		}
 	}
 	return spot{rank: rank}
 }
 
-// rank is this member's place in line, or -1 if it is not among the first.
-func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
+// rank is this member's place in line, in which one member does not stand, or -1 if
+// it is not among the first.
+func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight, without string) int {
 	var passed [ranks]int
 	for rank := range ranks {
 		i := rendezvous.First(key, s.nodes, func(i int) rendezvous.Weight {
