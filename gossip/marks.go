@@ -249,18 +249,17 @@ func (r *Ring) insist() {
 		if len(m.owed) == 0 || m.telling || time.Now().Before(m.retell) {
 			continue
 		}
-		m.telling = true
 		body, n := register.AppendMarks(nil, m.owed, link.MaxBody)
-		to := m.peer()
+		told, to := m.owed[:n], m.peer()
+		m.telling, m.owed = true, m.owed[n:] // it may go meanwhile, and is owed nothing then
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, claimTime)
 			defer cancel()
 			_, err := r.o.Link.Ask(ctx, to, verbGiven, body)
 			return func() {
 				m.telling = false
-				if err == nil {
-					m.owed = m.owed[n:]
-				} else {
+				if err != nil && m.state == Alive {
+					m.owed = slices.Concat(told, m.owed)
 					m.retell = time.Now().Add(retellPause)
 				}
 				r.insist()
@@ -272,7 +271,7 @@ func (r *Ring) insist() {
 // owes tells whether a member that is there has not heard of all that this one gave
 // away.
 func (r *Ring) owes() bool {
-	return slices.ContainsFunc(r.alive(), func(m *member) bool { return len(m.owed) > 0 })
+	return slices.ContainsFunc(r.alive(), func(m *member) bool { return len(m.owed) > 0 || m.telling })
 }
 
 func (r *Ring) answerGiven(ctx context.Context, _ string, body []byte) ([]byte, error) {

@@ -300,6 +300,41 @@ func TestMarksOfLeaverAreHandedOver(t *testing.T) {
 	})
 }
 
+// TestMarksGivenToWhoGoesMeanwhile: a member that goes while it is told what another
+// one gives away is owed nothing more.
+func TestMarksGivenToWhoGoesMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		h, o := w.hosts[0], occurrence(7)
+		h.Claim(engine.Claim{Occurrence: o})
+		w.granted(h, o, engine.Granted)
+		inRun := func(f func()) {
+			t.Helper()
+			if err := h.do(t.Context(), func() error { f(); return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var m *member
+		telling, owes := false, true
+		inRun(func() {
+			h.give([]engine.HandOver{{Occurrence: o}})
+			m = h.members[w.hosts[1].id]
+			telling = m.telling
+			h.hearOf(m.id, word{meta: m.meta, addr: m.addr})
+		})
+		if !telling {
+			t.Fatal("the other one is not being told, want the request under way")
+		}
+		w.await(time.Second, "it is answered", func() bool {
+			inRun(func() { telling, owes = m.telling, len(m.owed) > 0 })
+			return !telling
+		})
+		if owes {
+			t.Error("it is owed more, want nothing")
+		}
+	})
+}
+
 // TestMarksAreNotGivenToNobody: who is alone, or in no ring, keeps what it took.
 func TestMarksAreNotGivenToNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
