@@ -16,10 +16,10 @@ type elsewhere struct {
 
 type taken struct {
 	due int64
-	by  string // member
+	by  string // its host
 }
 
-// note takes in that a member took an occurrence, if it is of one of the jobs and
+// note takes in that a host took an occurrence, if it is of one of the jobs and
 // the newest.
 func (e *elsewhere) note(jobs *roster, o register.Occurrence, by string) {
 	if _, has := jobs.find(o.Key); !has || by == "" {
@@ -47,18 +47,21 @@ func (e *elsewhere) keep(jobs *roster) {
 }
 
 // Newest is the newest occurrence of a job that another member took, as far as is
-// known, and what names that one's host. It never blocks.
+// known, and what names that one's host. It never waits for Run.
 func (r *Ring) Newest(key uint64) (due time.Time, by string, ok bool) {
 	r.elsewhere.mu.Lock()
+	defer r.elsewhere.mu.Unlock()
 	t, ok := r.elsewhere.taken[key]
-	r.elsewhere.mu.Unlock()
 	if !ok {
 		return time.Time{}, "", false
 	}
-	for _, m := range r.Snapshot().Members {
-		if m.ID == t.by {
-			return time.Unix(0, t.due).UTC(), m.Name, true
-		}
-	}
 	return time.Unix(0, t.due).UTC(), t.by, true
+}
+
+// hostOf names the host of a member; one that is not known has its ID alone.
+func (r *Ring) hostOf(id string) string {
+	if m := r.members[id]; m != nil {
+		return m.meta.name
+	}
+	return id
 }

@@ -371,7 +371,7 @@ func (r *Ring) report(n register.News) {
 		}
 		for _, o := range n.Others {
 			others.Occurrences = append(others.Occurrences, toEngine(o))
-			r.elsewhere.note(r.roster.Load(), o, r.register.Holder(o))
+			r.elsewhere.note(r.roster.Load(), o, r.hostOf(r.register.Holder(o)))
 		}
 		r.emit(others)
 	}

@@ -86,6 +86,20 @@ func TestNewestTellsOfOthers(t *testing.T) {
 		if due, by, ok := w.hosts[0].Newest(7); !ok || !due.Equal(o.Due) || by != w.hosts[1].o.Name {
 			t.Errorf("got %s by %q (%v), want %s by %q", due, by, ok, o.Due, w.hosts[1].o.Name)
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		answered := make(chan struct{})
+		if err := w.hosts[0].do(ctx, func() error { // a list of jobs asks for each of them
+			go func() { w.hosts[0].Newest(7); close(answered) }()
+			select {
+			case <-answered:
+			case <-ctx.Done():
+				t.Error("it is answered by the goroutine that answers other members, want neither to wait for the other")
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
 		if _, by, ok := w.hosts[1].Newest(7); ok {
 			t.Errorf("who took it is told of %q, want nobody", by)
 		}
