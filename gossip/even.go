@@ -169,6 +169,7 @@ func (r *Ring) prune(now time.Time) {
 			at = 0
 		}
 		r.evenings = slices.Delete(r.evenings, at, at+1)
+		r.crowded = now
 	}
 }
 
@@ -236,10 +237,11 @@ func (r *Ring) answerEven(ctx context.Context, _ string, body []byte) ([]byte, e
 // isWary tells whether a member that has just come, and takes part, has another
 // evening in mind than this one. If that is not settled soon one of them cannot be
 // asked, or refuses what the others go by; to ask for each occurrence would be no
-// better then.
+// better then. It may also have been told of so many of late that others go by one
+// that it had no room for.
 func (r *Ring) isWary() bool {
 	now := r.o.Now()
-	return slices.ContainsFunc(r.alive(), func(m *member) bool {
+	return now.Sub(r.crowded) < overlaps || slices.ContainsFunc(r.alive(), func(m *member) bool {
 		return m.meta.evening != r.own.evening && now.Sub(m.changed) < waryTime && !now.Before(m.meta.from)
 	})
 }

@@ -172,6 +172,9 @@ func TestEveningFarAheadIsRefused(t *testing.T) {
 			t.Errorf("one of stamp %s and from %s is taken at %s", e.stamp, e.from, at)
 		}
 	}
+	if r.isWary() {
+		t.Error("a member is wary of evenings that it has refused")
+	}
 	for i := range 100 {
 		e := &evening{maker: "a", stamp: at.Add(time.Duration(i)), from: at.Add(time.Minute)}
 		e.sum = sumOf(e.append(nil))
@@ -179,6 +182,13 @@ func TestEveningFarAheadIsRefused(t *testing.T) {
 	}
 	if len(r.evenings) != maxEvenings || !r.evenings[0].stamp.IsZero() || r.evening().stamp != at.Add(99) {
 		t.Errorf("of 100 that are to come %d are held, want %d, the one in force and the newest among them", len(r.evenings), maxEvenings)
+	}
+	if !r.isWary() {
+		t.Error("a member that has no room for all evenings takes occurrences unasked, want it wary")
+	}
+	at = at.Add(overlaps)
+	if r.isWary() {
+		t.Error("a member is wary of evenings that all others have forgotten")
 	}
 }
 

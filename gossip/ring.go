@@ -116,6 +116,7 @@ type Ring struct {
 	evenings []*evening // those that count less first
 	swaps    int        // under way
 	wary     bool       // as the engine heard last
+	crowded  time.Time  // there was no room for all of them then
 
 	register *register.Register
 	marks    []register.Mark // of this member, that the others are to hear of
