@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,11 +22,15 @@ func TestScript(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("find scripts: got %d, %v", len(names), err)
 	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Files:         names,
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "TZ=UTC", "NO_COLOR=", "LANG=C.UTF-8", "CRONRING_SOCKET="+filepath.Join(e.WorkDir, "none.sock"))
+			e.Vars = append(e.Vars, "ME="+me.Username, "TZ=UTC", "NO_COLOR=", "LANG=C.UTF-8", "CRONRING_SOCKET="+filepath.Join(e.WorkDir, "none.sock"))
 			return nil
 		},
 	})
