@@ -69,8 +69,12 @@ func metricsOfNobody() []byte {
 }
 
 // replaceFile puts a file in the place of another, so that nobody reads half of it.
-// Until then it has a name that collectors, which look for *.prom, pass over.
+// Until then it has a name that collectors, which look for *.prom, pass over. What is
+// no file, as /dev/stdout is none, stays: root would take it from everybody.
 func replaceFile(path string, text []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("write %s: it is no file, and would be replaced by one", path)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
