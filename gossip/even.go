@@ -183,7 +183,11 @@ func (r *Ring) engineEvenings() (all []engine.Evening) {
 
 // swap asks a member for its evenings if it has others in mind than this one.
 func (r *Ring) swap(m *member) {
-	if m.meta.evening == r.own.evening || m.swapping || r.swaps >= mostSwap || time.Now().Before(m.swapAgain) {
+	if m.meta.evening == r.own.evening {
+		m.unmoved = false
+		return
+	}
+	if m.swapping || r.swaps >= mostSwap || time.Now().Before(m.swapAgain) {
 		return
 	}
 	m.swapping = true
@@ -207,7 +211,9 @@ func (r *Ring) swapped(m *member, all []*evening, err error) {
 		m.swapFails = 0
 		return
 	}
-	// Its word of what it learned now is under way, or it refuses that.
+	// Its word of what it learned now is under way, or one of the two refuses what the
+	// other has.
+	m.unmoved = err == nil
 	m.swapAgain = time.Now().Add(min(firstRetry<<min(m.swapFails, 6), lastRetry))
 	m.swapFails++
 }
@@ -234,15 +240,16 @@ func (r *Ring) answerEven(ctx context.Context, _ string, body []byte) ([]byte, e
 	return b, err
 }
 
-// isWary tells whether a member that has just come, and takes part, has another
-// evening in mind than this one. If that is not settled soon one of them cannot be
-// asked, or refuses what the others go by; to ask for each occurrence would be no
-// better then. It may also have been told of so many of late that others go by one
-// that it had no room for.
+// isWary tells whether a member that takes part has another evening in mind than
+// this one: one that has just come, or one that has told its own and still has, as a
+// member whose clock was set back since refuses what the others go by. One that
+// cannot be asked, and has not just come, is none: nor could it be asked for
+// occurrences. This member may also have been told of so many of late that others go
+// by one that it had no room for.
 func (r *Ring) isWary() bool {
 	now := r.o.Now()
 	return now.Sub(r.crowded) < overlaps || slices.ContainsFunc(r.alive(), func(m *member) bool {
-		return m.meta.evening != r.own.evening && now.Sub(m.changed) < waryTime && !now.Before(m.meta.from)
+		return m.meta.evening != r.own.evening && (m.unmoved || now.Sub(m.changed) < waryTime) && !now.Before(m.meta.from)
 	})
 }
 

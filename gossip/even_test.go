@@ -192,6 +192,39 @@ func TestEveningFarAheadIsRefused(t *testing.T) {
 	}
 }
 
+// TestEveningThatIsRefusedIsAskedFor: members that cannot agree by what they go, as
+// one refuses what the other has, ask for each occurrence for as long as that lasts.
+func TestEveningThatIsRefusedIsAskedFor(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		e := &evening{stamp: time.Now().Add(time.Hour), maker: w.hosts[0].id, from: time.Now(), factors: factorsOf(rendezvous.One, w.hosts...)}
+		e.sum = sumOf(e.append(nil))
+		err := w.hosts[0].do(t.Context(), func() error { // its clock was ahead, and was set back
+			w.hosts[0].evenings = append(w.hosts[0].evenings, e)
+			w.hosts[0].own.evening = e.sum
+			w.hosts[0].say()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wary := func(want bool) {
+			t.Helper()
+			for _, h := range w.hosts {
+				if _, wary := h.engineHeard(); wary != want {
+					t.Errorf("%s: wary is %v, want %v", h.id, wary, want)
+				}
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		wary(true)
+		time.Sleep(time.Hour)
+		w.allGoBy(time.Minute, w.hosts, e.factors)
+		time.Sleep(2 * time.Second)
+		wary(false)
+	})
+}
+
 func TestEvenInNoRing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		h := w.host().start()

@@ -54,6 +54,7 @@ type member struct {
 	swapping  bool // evenings, with it
 	swapAgain time.Time
 	swapFails int
+	unmoved   bool            // it has others in mind, although it told its own and heard this member's
 	owed      []register.Mark // of what this member gave away, that it has not heard of for sure
 	telling   bool
 	retell    time.Time
