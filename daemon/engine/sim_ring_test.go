@@ -140,6 +140,7 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 type grantOf struct {
 	by    string
 	token uint64
+	free  bool // it was given back
 }
 
 type ringStart struct {
@@ -678,7 +679,7 @@ func (n *node) giveAway(h HandOver) {
 	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
 		g := l.granted[o]
 		if g.by == n.id {
-			delete(l.granted, o)
+			l.granted[o] = grantOf{g.by, g.token, true}
 			l.died[o] = l.died[o] || !n.up
 		}
 		n.soon(0, func() {
@@ -794,9 +795,9 @@ func (n *node) vote(c Claim) {
 	alive := maps.Clone(n.views[o])
 	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
 		g, ok := l.granted[o]
-		if !ok || c.Again && !alive[g.by] {
+		if !ok || c.Again && (g.free || !alive[g.by]) {
 			l.tokens++
-			g = grantOf{n.id, l.tokens}
+			g = grantOf{by: n.id, token: l.tokens}
 			l.granted[o] = g
 			l.died[o] = l.died[o] || !n.up
 		}
@@ -804,7 +805,7 @@ func (n *node) vote(c Claim) {
 			switch {
 			case !n.quorum() || l.rng.IntN(10) == 0: // the word of it is lost
 				n.tell(Claimed{Occurrence: o, Grant: Unknown})
-			case g.by == n.id:
+			case g.by == n.id && !g.free:
 				n.tell(Claimed{Occurrence: o, Grant: Granted, Token: g.token})
 			default:
 				n.learn(o, g.by, note{phase: Taken})

@@ -44,7 +44,7 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	for i, r := range results {
 		answers[i].Grant, answers[i].By, answers[i].Token = r.grant, r.by, r.token
 		if claims[i].Again && r.grant == engine.Refused && r.by != "" && l.gone(r.by) {
-			again.claims = append(again.claims, claim{b.claims[i].occurrence, r.by})
+			again.claims = append(again.claims, claim{b.claims[i].occurrence, r.by, true})
 			which = append(which, i)
 		}
 	}
@@ -61,8 +61,8 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	return answers
 }
 
-// Release gives back what was granted to this member. It is done when it is this
-// member's no more, and not done if another one has it. Unlike a claim it is asked
+// Release gives back what was granted to this member, for claims that say Again. It
+// is done when it is this member's no more, and not done if another one has it. Unlike a claim it is asked
 // for until an answer comes, or ctx is over: one that is under way yet would take
 // away what the member was granted again meanwhile.
 func (l *Ledger) Release(ctx context.Context, given []engine.HandOver) []engine.HandedOver {
@@ -70,14 +70,14 @@ func (l *Ledger) Release(ctx context.Context, given []engine.HandOver) []engine.
 	for chunk := range slices.Chunk(given, mostClaims) {
 		b := batch{claimant: l.id}
 		for _, h := range chunk {
-			b.claims = append(b.claims, claim{claimOf(engine.Claim{Occurrence: h.Occurrence}).occurrence, l.id})
+			b.claims = append(b.claims, claim{occurrence: occurrenceOf(h.Occurrence), from: l.id})
 		}
 		results, err := l.decide(ctx, b)
 		if err != nil {
 			return answers
 		}
 		for i, h := range chunk {
-			answers = append(answers, engine.HandedOver{Occurrence: h.Occurrence, Done: results[i].by == ""})
+			answers = append(answers, engine.HandedOver{Occurrence: h.Occurrence, Done: results[i].grant == engine.Granted || results[i].by == ""})
 		}
 	}
 	return answers

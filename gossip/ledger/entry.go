@@ -32,10 +32,12 @@ type occurrence struct {
 
 // claim is one occurrence that a member asks for. From names the member that it
 // may be taken from, as the claimant sees that it is gone. Where that is the
-// claimant, it gives the occurrence back.
+// claimant, it gives the occurrence back. Again says that the claimant has heard
+// of how far the occurrence is, and may have what was given back.
 type claim struct {
 	occurrence
-	from string
+	from  string
+	again bool
 }
 
 // batch is the claims of one member.
@@ -77,9 +79,16 @@ func (c batch) append(b []byte) []byte {
 	for _, claim := range c.claims {
 		b = binary.BigEndian.AppendUint64(b, claim.key)
 		b = binary.BigEndian.AppendUint64(b, uint64(claim.due))
-		b = appendString(b, claim.from)
+		b = append(appendString(b, claim.from), boolByte(claim.again))
 	}
 	return b
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // appendString writes a string of at most 255 bytes.
@@ -117,11 +126,7 @@ type request struct {
 }
 
 func (q request) encode() []byte {
-	forwarded := byte(0)
-	if q.forwarded {
-		forwarded = 1
-	}
-	return q.append([]byte{requestForm, forwarded})
+	return q.append([]byte{requestForm, boolByte(q.forwarded)})
 }
 
 func decodeRequest(b []byte) (request, error) {
@@ -241,7 +246,7 @@ func (r *reader) member(none bool) string {
 func (r *reader) batch() batch {
 	c := batch{claimant: r.member(false)}
 	for range r.count(mostClaims) {
-		one := claim{occurrence{r.uint64(), int64(r.uint64())}, r.member(true)}
+		one := claim{occurrence{r.uint64(), int64(r.uint64())}, r.member(true), r.byte() == 1}
 		if r.bad {
 			break
 		}

@@ -25,7 +25,8 @@ const (
 
 // grants is who has been given what: all voters that applied the same entries
 // hold the same. An occurrence is granted to one member, and taken from it only
-// by who names it as gone; that member itself can give it back.
+// by who names it as gone. That member itself can give it back; then it is for who
+// knows that, and so how far the occurrence is: others would begin it anew.
 type grants struct {
 	buckets map[int64]*bucket // by minute of their due instants
 	order   []int64           // of the buckets, ascending
@@ -46,6 +47,7 @@ type bucket struct {
 type grant struct {
 	by    unique.Handle[string]
 	index uint64 // of the entry that granted it
+	free  bool   // it was given back
 }
 
 func newGrants() *grants {
@@ -81,36 +83,27 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 		return result{grant: engine.Refused}
 	}
 	if b := g.buckets[minute]; b != nil {
-		if had, ok := b.grants[c.occurrence]; ok && had.by == by && c.from == by.Value() {
-			g.release(minute, c.occurrence)
+		had, ok := b.grants[c.occurrence]
+		switch gives := c.from == by.Value(); {
+		case !ok:
+		case had.by == by && gives:
+			g.bucket(minute).grants[c.occurrence] = grant{by, had.index, true}
 			return result{grant: engine.Granted, token: had.index}
-		} else if ok && had.by == by {
+		case had.by == by && !had.free:
 			return result{grant: engine.Granted, token: had.index}
-		} else if ok && (had.by.Value() != c.from || had.index == index) {
+		case gives, had.index == index, !(had.free && c.again) && (had.by == by || had.by.Value() != c.from):
 			return result{grant: engine.Refused, by: had.by.Value()}
-		} else if ok {
+		default:
 			g.count--
 		}
 	}
 	if c.from == by.Value() {
 		return result{grant: engine.Refused}
 	}
-	g.bucket(minute).grants[c.occurrence] = grant{by, index}
+	g.bucket(minute).grants[c.occurrence] = grant{by: by, index: index}
 	g.count++
 	g.newest = max(g.newest, c.due)
 	return result{grant: engine.Granted, token: index}
-}
-
-// release lets go of a grant: the next member that asks is given it.
-func (g *grants) release(minute int64, o occurrence) {
-	b := g.bucket(minute)
-	delete(b.grants, o)
-	g.count--
-	if len(b.grants) == 0 {
-		delete(g.buckets, minute)
-		at, _ := slices.BinarySearch(g.order, minute)
-		g.order = slices.Delete(g.order, at, at+1)
-	}
 }
 
 // bucket returns that of a minute, to write to.
@@ -177,7 +170,7 @@ func (i image) encode(w io.Writer) error {
 		for o, g := range i.buckets[n].grants {
 			b = binary.BigEndian.AppendUint64(b, o.key)
 			b = binary.AppendUvarint(b, uint64(o.due-minute*bucketSpan))
-			b = binary.AppendUvarint(b, g.index)
+			b = append(binary.AppendUvarint(b, g.index), boolByte(g.free))
 			number, known := members[g.by]
 			if !known {
 				number = uint64(len(members))
@@ -245,11 +238,11 @@ func (d *snapshotReader) bucket(g *grants) {
 	}
 	b := &bucket{grants: map[occurrence]grant{}}
 	for ; size > 0 && d.err == nil; size-- {
-		key, offset, index := d.uint64(), d.uvarint(), d.uvarint()
+		key, offset, index, free := d.uint64(), d.uvarint(), d.uvarint(), d.byte() == 1
 		if offset >= uint64(bucketSpan) {
 			d.fail()
 		}
-		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = grant{d.member(), index}
+		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = grant{d.member(), index, free}
 	}
 	g.buckets[minute] = b
 	g.order = append(g.order, minute)

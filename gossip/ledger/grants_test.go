@@ -25,7 +25,7 @@ func at(key uint64, due time.Time) claim { return claim{occurrence: occurrence{k
 func TestGrantsDecide(t *testing.T) {
 	g := newGrants()
 	c := at(1, noon)
-	from := func(member string) claim { return claim{c.occurrence, member} }
+	from := func(member string) claim { return claim{occurrence: c.occurrence, from: member} }
 	steps := []struct {
 		by   string
 		c    claim
@@ -53,12 +53,12 @@ func TestGrantsDecide(t *testing.T) {
 	}
 }
 
-// TestGrantsGivenBack: whoever asks next is given what its member gives back, and
-// the last of a minute leaves nothing that a snapshot cannot hold.
+// TestGrantsGivenBack: what its member gives back is for who knows of it, once.
 func TestGrantsGivenBack(t *testing.T) {
 	g := newGrants()
 	c := at(1, noon)
-	from := func(member string) claim { return claim{c.occurrence, member} }
+	again := claim{occurrence: c.occurrence, again: true}
+	from := func(member string) claim { return claim{occurrence: c.occurrence, from: member} }
 	steps := []struct {
 		by   string
 		c    claim
@@ -67,26 +67,36 @@ func TestGrantsGivenBack(t *testing.T) {
 		{"a", from("a"), result{engine.Refused, "", 0}},
 		{"a", c, result{engine.Granted, "", 2}},
 		{"b", from("b"), result{engine.Refused, "a", 0}},
+		{"b", again, result{engine.Refused, "a", 0}},
 		{"a", from("a"), result{engine.Granted, "", 2}},
-		{"a", from("a"), result{engine.Refused, "", 0}},
-		{"b", c, result{engine.Granted, "", 6}},
+		{"a", from("a"), result{engine.Granted, "", 2}},
+		{"b", c, result{engine.Refused, "a", 0}},
+		{"a", c, result{engine.Refused, "a", 0}},
+		{"b", again, result{engine.Granted, "", 9}},
+		{"c", again, result{engine.Refused, "b", 0}},
 		{"a", from("a"), result{engine.Refused, "b", 0}},
-		{"b", from("b"), result{engine.Granted, "", 6}},
+		{"b", from("b"), result{engine.Granted, "", 9}},
+		{"b", again, result{engine.Granted, "", 13}},
 	}
 	for i, s := range steps {
 		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
 			t.Errorf("step %d, %s says %+v: got %+v, want %+v", i+1, s.by, s.c, got, s.want)
 		}
 	}
-	if g.count != 0 || len(g.order) != 0 || len(g.buckets) != 0 {
-		t.Errorf("kept: %d grants, %d minutes, %d buckets, want none", g.count, len(g.order), len(g.buckets))
-	}
+	g.one(14, noon, "b", from("b"))
 	var b bytes.Buffer
 	if err := g.freeze().encode(&b); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeGrants(&b); err != nil {
-		t.Error(err)
+	back, err := decodeGrants(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.one(15, noon, "c", c), (result{engine.Refused, "b", 0}); got != want {
+		t.Errorf("after a snapshot, to who knows nothing: got %+v, want %+v", got, want)
+	}
+	if got, want := back.one(16, noon, "c", again), (result{engine.Granted, "", 16}); got != want || back.count != 1 {
+		t.Errorf("after a snapshot, to who knows: got %+v of %d, want %+v of 1", got, back.count, want)
 	}
 }
 
@@ -94,7 +104,7 @@ func TestGrantsGivenBack(t *testing.T) {
 // greater than that of the first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
 	c := at(1, noon)
-	got := newGrants().apply(1, entry{noon.UnixNano(), []batch{{"a", []claim{c}}, {"b", []claim{{c.occurrence, "a"}}}}})
+	got := newGrants().apply(1, entry{noon.UnixNano(), []batch{{"a", []claim{c}}, {"b", []claim{{occurrence: c.occurrence, from: "a"}}}}})
 	want := [][]result{{{engine.Granted, "", 1}}, {{engine.Refused, "a", 0}}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)
@@ -165,7 +175,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 	}
 	i := g.freeze()
 	g.one(200, noon, "late", at(1000, noon))
-	g.one(201, noon, "late", claim{at(3, noon.Add(3*time.Second)).occurrence, "member-3"})
+	g.one(201, noon, "late", claim{occurrence: at(3, noon.Add(3*time.Second)).occurrence, from: "member-3"})
 	var b bytes.Buffer
 	if err := i.encode(&b); err != nil {
 		t.Fatal(err)

@@ -232,5 +232,7 @@ func (l *Ledger) Status() Status {
 
 // claimOf is an engine's claim as it is sent.
 func claimOf(c engine.Claim) claim {
-	return claim{occurrence: occurrence{c.Key, c.Due.UnixNano()}}
+	return claim{occurrence: occurrenceOf(c.Occurrence), again: c.Again}
 }
+
+func occurrenceOf(o engine.Occurrence) occurrence { return occurrence{o.Key, o.Due.UnixNano()} }
