@@ -43,6 +43,15 @@ facts upgraded
 rm /etc/cron.d/pulse
 await 60 "no job starts any more" sh -c '! timeout 60 cronring list -o name | grep -x pulse'
 
+# A program that is cut short does not take the place of the one that runs.
+mv /usr/sbin/cronringd whole
+head -c 5000000 whole >/usr/sbin/cronringd
+chmod 755 /usr/sbin/cronringd
+refute "half a program is not executed" systemctl reload cronring
+mv whole /usr/sbin/cronringd
+claim "the daemon is the same" same "$(main_pid)" "$old"
+claim "and answers" cronring ping
+
 claim "it is removed" apt remove cronring
 facts removed
 claim "the long job lives" kill -0 "$(cat out/long)"
