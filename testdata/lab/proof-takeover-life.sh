@@ -52,6 +52,11 @@ mv whole /usr/sbin/cronringd
 claim "the daemon is the same" same "$(main_pid)" "$old"
 claim "and answers" cronring ping
 
+claim "the administrator stops it" systemctl stop cronring
+claim "it is installed once more" quietly dpkg --install "$newer"
+refute "and stays stopped" systemctl is-active cronring.service cronring.socket
+claim "until it is started" systemctl start cronring
+
 claim "it is removed" apt remove cronring
 facts removed
 claim "the long job lives" kill -0 "$(cat out/long)"
