@@ -124,6 +124,12 @@ const ready = `
 printf '#!/bin/sh\n/lab/labtool entry host cron.daily quick\n' >/etc/cron.daily/duty; chmod 755 /etc/cron.daily/duty
 `
 
+// edited is what "systemctl edit cron" leaves where somebody wants cron to log more.
+const edited = `
+mkdir -p /etc/systemd/system/cron.service.d
+printf '[Service]\nExecStart=\nExecStart=/usr/sbin/cron -f -L 5\n' >/etc/systemd/system/cron.service.d/override.conf
+`
+
 // today says that anacron's jobs have been today.
 const today = `
 day=$(date +%Y%m%d)
@@ -180,7 +186,7 @@ func TestPackageLife(t *testing.T) {
 			t.Parallel()
 			all := duties(time.Now())
 			files := dutyTables(all)
-			files["more"] = ready
+			files["more"] = ready + edited
 			files["slow-dpkg"] = slowDpkg
 			files["pulse"] = "#@ name=pulse every=1s catchup=all:1000\n* * * * * root echo \"$CRONRING_DUE\" >>/lab/out/pulse\n"
 			files["long"] = "#@ name=long memory=64M\n0 0 29 2 * root echo before; echo $$ >/lab/out/long; read -r _ </lab/gate; echo after; exit 7\n"

@@ -9,6 +9,9 @@ enabled() { systemctl is-enabled "$@" | tr '\n' ' '; }
 newest() { timeout 60 cronring history pulse -n 1 -o jsonl | sed 's/.*"due":"\([^"]*\)".*/\1/'; }
 later() { [[ $(newest) > $1 ]] || { newest; return 1; }; }
 
+mkdir -p /etc/systemd/system/crond.service.d
+printf '[Service]\nExecStart=\nExecStart=/usr/sbin/crond -n -m off\n' >/etc/systemd/system/crond.service.d/override.conf
+
 claim "it is installed" rpms -i first.rpm
 claim "and runs" systemctl is-active cronring.service cronring.socket
 claim "it starts at boot" same "$(enabled cronring.service cronring.socket)" "enabled enabled "
@@ -63,6 +66,7 @@ old=$(main_pid)
 claim "it is erased" rpms -e cronring
 refute "its daemon runs no more" kill -0 "$old"
 claim "the job is left alone" pgrep -f /lab/gate
+rm -r /etc/systemd/system/crond.service.d
 refute "no unit is left" systemctl cat cronring.service cronring.socket crond.service
 claim "nor a link to one" same "$(find /etc/systemd /usr/lib/systemd -name 'cron*')" ""
 claim "nor a unit that failed" same "$(systemctl list-units --failed --no-legend 'cron*')" ""
