@@ -46,7 +46,7 @@ func factorsOf(first rendezvous.Weight, hosts ...*host) map[string]rendezvous.We
 func TestEveningComesToAllBeforeItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(8)
-		w.net.loss = 0.1
+		w.net.lose(0.1)
 		factors, began := factorsOf(rendezvous.One, w.hosts...), time.Now()
 		if err := w.hosts[3].Even(context.Background(), factors); err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func TestNewestTellsOfOthers(t *testing.T) {
 func TestMarksLateClaimIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
-		w.net.loss = 1 // the mark does not arrive
+		w.net.lose(1) // the mark does not arrive
 		o := occurrence(7)
 		w.hosts[1].Claim(engine.Claim{Occurrence: o})
 		w.granted(w.hosts[1], o, engine.Granted)
@@ -267,7 +267,7 @@ func TestMarksOfLeaverAreHandedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(Settle)
-		w.net.loss = 1
+		w.net.lose(1)
 		h.HandOver(engine.HandOver{Occurrence: o}, engine.HandOver{Occurrence: retried, Attempt: 1})
 		began := time.Now()
 		if err := h.Leave(t.Context()); err != nil {
@@ -276,7 +276,7 @@ func TestMarksOfLeaverAreHandedOver(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("it leaves after %s, want it gone as soon as all know", took)
 		}
-		w.net.loss = 0
+		w.net.lose(0)
 		w.agree(30*time.Second, w.hosts[:3])
 		for _, other := range w.hosts[:3] {
 			if got := other.view(h.id).State; got != Left {

@@ -154,7 +154,7 @@ func TestRingStrangersOfOtherNameOrKey(t *testing.T) {
 
 func TestRingLossyNetwork(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.net.loss = 0.1
+		w.net.lose(0.1)
 		w.ring(8)
 		w.await(5*time.Minute, "all agree for a moment", func() bool {
 			for _, h := range w.hosts {

@@ -44,6 +44,13 @@ func newNetwork() *network {
 	}
 }
 
+// lose has packets get lost from now on, of so many of all.
+func (n *network) lose(part float64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.loss = part
+}
+
 // end is a member's transport.
 type end struct {
 	net     *network
