@@ -42,6 +42,12 @@ type twin struct {
 	natural uint64 // its key if it were
 }
 
+// called is what the slots that were settled before are called by.
+type called struct {
+	slots map[uint64]int32 // by key
+	twins map[job.ID]int   // the newest ordinal among entries alike, by the ID that the second of them would have
+}
+
 // sheet is the entries of a table that more is to be asked about than when they
 // are due, by place in the table. It is immutable, and as long good as the table.
 type sheet struct {
@@ -221,14 +227,14 @@ func (s *jobs) gather() (edged, shared []int32) {
 // settle settles the identity of all slots.
 func (s *jobs) settle(stays *stay) {
 	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
-	seen := make(map[uint64]int32, len(s.keys))
+	c := &called{make(map[uint64]int32, len(s.keys)), map[job.ID]int{}}
 	for i := range s.tables {
 		for k := range s.size(i) {
 			var natural uint64
 			if at := stays.from[i]; at >= 0 {
 				natural = stays.before.natural(stays.before.first[at] + k)
 			}
-			s.name(s.first[i]+k, natural, seen)
+			s.name(s.first[i]+k, natural, c)
 		}
 	}
 }
@@ -263,13 +269,13 @@ func (s *jobs) settleNew(stays *stay) bool {
 		}
 	}
 	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
-	seen := map[uint64]int32{}
+	c := &called{map[uint64]int32{}, map[job.ID]int{}}
 	for i := range s.tables {
 		if from[i] >= 0 {
 			continue
 		}
 		for k := range s.size(i) {
-			s.name(s.first[i]+k, 0, seen)
+			s.name(s.first[i]+k, 0, c)
 			s.touch(s.first[i]+k, touched)
 		}
 	}
@@ -352,22 +358,39 @@ func (s *jobs) natural(slot int32) uint64 {
 // name settles the identity of a slot: its key, the ordinal of a twin, or that
 // another entry has its name already. natural is its key without that, or 0
 // where it is not known.
-func (s *jobs) name(slot int32, natural uint64, seen map[uint64]int32) {
+func (s *jobs) name(slot int32, natural uint64, c *called) {
 	if natural == 0 {
 		natural = hash(string(s.id(slot)))
 	}
-	key := natural
-	other, dup := seen[key]
-	if dup && s.entry(slot).Options().Name != "" {
+	other, dup := c.slots[natural]
+	if !dup {
+		c.slots[natural], s.keys[slot] = slot, natural
+		return
+	}
+	if s.entry(slot).Options().Name != "" {
 		s.taken[slot] = other
 	}
-	for ordinal := 2; dup; ordinal++ {
-		s.twins[slot] = twin{ordinal, natural}
-		key = hash(string(s.id(slot)))
-		_, dup = seen[key]
+	s.keys[slot] = s.nameTwin(slot, natural, c)
+	c.slots[s.keys[slot]] = slot
+}
+
+// nameTwin gives a twin its ordinal, the first one that is free, and returns
+// its key. A table may hold very many entries alike: none of them asks again
+// for the ordinals of those before it.
+func (s *jobs) nameTwin(slot int32, natural uint64, c *called) uint64 {
+	s.twins[slot] = twin{2, natural}
+	second := s.id(slot)
+	key := hash(string(second))
+	for ordinal := max(2, c.twins[second]+1); ; ordinal++ {
+		if ordinal > 2 {
+			s.twins[slot] = twin{ordinal, natural}
+			key = hash(string(s.id(slot)))
+		}
+		if _, dup := c.slots[key]; !dup {
+			c.twins[second] = ordinal
+			return key
+		}
 	}
-	seen[key] = slot
-	s.keys[slot] = key
 }
 
 func (s *jobs) len() int32 { return int32(len(s.keys)) }

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// TestTwinsTakeTheFirstFreeOrdinal holds the names of entries alike, also of
+// those whose ordinal is another one's name, to the rule said plainly: each
+// entry in order asks for 2, 3 and so on until one is free.
+func TestTwinsTakeTheFirstFreeOrdinal(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		var tables []*crontab.Table
+		var texts strings.Builder
+		for _, owner := range []string{"ann", "zoe", "ann"} {
+			text := alike(rng)
+			fmt.Fprintf(&texts, "%s:\n%s", owner, text)
+			tables = append(tables, tableOf(owner, text))
+		}
+		s := newJobs(tables, &jobs{})
+		taken := map[job.ID]bool{}
+		for slot := range s.len() {
+			want := firstFree(s, slot, taken)
+			if got := s.id(slot); got != want {
+				t.Fatalf("seed %d: slot %d is called %s, want %s\n%s", seed, slot, got, want, &texts)
+			}
+		}
+	}
+}
+
+// alike is a table of few commands, and of names that others have or come to.
+func alike(rng *rand.Rand) string {
+	var b strings.Builder
+	for range 1 + rng.IntN(12) {
+		switch command := rng.IntN(3); rng.IntN(5) {
+		case 0:
+			fmt.Fprintf(&b, "#@ name=%s\n", job.DeriveID([]string{"ann", "zoe"}[rng.IntN(2)], "ann", fmt.Sprint("command ", command), rng.IntN(5)))
+		case 1:
+			fmt.Fprintf(&b, "#@ name=backup%d\n", rng.IntN(2))
+		case 2:
+			b.WriteString("#@ shards=2\n")
+		}
+		fmt.Fprintf(&b, "0 0 * * * command %d\n", rng.IntN(3))
+	}
+	return b.String()
+}
+
+func firstFree(s *jobs, slot int32, taken map[job.ID]bool) job.ID {
+	e, o := s.entry(slot), s.entry(slot).Options()
+	suffix := ""
+	if o.Shards > 1 {
+		_, _, index := s.at(slot)
+		suffix = fmt.Sprint("#", index)
+	}
+	id := job.DeriveID(e.Table().Name, e.User(), e.Command(), 0) + job.ID(suffix)
+	if o.Name != "" {
+		id = job.ID(o.Name + suffix)
+	}
+	for ordinal := 2; taken[id]; ordinal++ {
+		id = job.DeriveID(e.Table().Name, e.User(), e.Command(), ordinal) + job.ID(suffix)
+	}
+	taken[id] = true
+	return id
+}
+
+// TestEqualLinesCostNoMoreThanOthers counts what naming asks memory for: an
+// account must not hold up everybody's jobs with one line written very often.
+func TestEqualLinesCostNoMoreThanOthers(t *testing.T) {
+	const lines = 20_000
+	for line, last := range map[string]int{
+		"0 0 * * * true\n":                 lines,
+		"#@ name=backup\n0 0 * * * true\n": lines - 1, // the name is the first one's
+	} {
+		tables := []*crontab.Table{tableOf("ann", strings.Repeat(line, lines))}
+		var s *jobs
+		each := testing.AllocsPerRun(1, func() { s = newJobs(tables, &jobs{}) }) / lines
+		if each > 20 {
+			t.Errorf("%q %d times: %.0f allocations for each, want a few", line, lines, each)
+		}
+		if got, want := string(s.id(lines-1)), fmt.Sprint("-", last); !strings.HasSuffix(got, want) {
+			t.Errorf("%q %d times: the last is called %s, want it to end in %s", line, lines, got, want)
+		}
+	}
+}
