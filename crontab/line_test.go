@@ -35,7 +35,7 @@ func TestLineClaims(t *testing.T) {
 		claim, text, want string
 		codes             string
 	}{
-		{"tabs and blanks separate", "0\t1  2 3\t4 \t cmd\n", "0\t1  2 3\t4|cmd", "B102"},
+		{"tabs and blanks separate", "0\t1  2 3\t4 \t cmd\n", "0 1 2 3 4|cmd", "B102"},
 		{"leading blanks are skipped", " \t0 1 * * * cmd\n", "0 1 * * *|cmd", ""},
 		{"trailing blanks belong to the command", "0 1 * * * cmd  \n", "0 1 * * *|cmd  ", ""},
 		{"form feed is no separator", "0 1 * * *\fcmd\n", "", "B104 B218"},

@@ -95,11 +95,16 @@ func (e *Entry) Raw() string {
 	return strings.TrimSuffix(rest[:strings.IndexByte(rest, '\n')], "\r")
 }
 
-// Spec is the time fields or the nickname as written, without a leading -; in
-// anacrontab period and delay.
+// Spec is the time fields or the nickname as written, without a leading - and
+// with one blank between two fields, whatever the line has there; in anacrontab
+// period and delay.
 func (e *Entry) Spec() string {
 	s := e.section.table.text[e.start : e.start+uint32(e.spec)]
-	return strings.TrimPrefix(strings.TrimLeft(s, blanks), "-")
+	s = strings.TrimPrefix(strings.TrimLeft(s, blanks), "-")
+	if strings.IndexByte(s, '\t') < 0 && !strings.Contains(s, "  ") { // most are cut out of the text, and take no memory
+		return s
+	}
+	return strings.Join(strings.Fields(s), " ")
 }
 
 // User is the account that the command runs as: the column of the system

@@ -78,8 +78,11 @@ func (e *Editor) newForm(entry *crontab.Entry) *form {
 
 // commandText is the command as it is written, with what follows a %.
 func commandText(e *crontab.Entry) string {
-	rest := e.Raw()[strings.Index(e.Raw(), e.Spec())+len(e.Spec()):]
-	rest = strings.TrimLeft(rest, " \t")
+	rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(e.Raw(), " \t"), "-"), " \t")
+	for range strings.Fields(e.Spec()) {
+		end := max(strings.IndexAny(rest, " \t"), 0)
+		rest = strings.TrimLeft(rest[end:], " \t")
+	}
 	if e.Table().Format == crontab.System {
 		rest = strings.TrimLeft(strings.TrimPrefix(rest, e.User()), " \t")
 	}
