@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
 )
 
@@ -86,8 +87,7 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 		a.printField("seen", fmt.Sprintf("that run %d failed, by %s at %s", j.Ack.Run, j.Ack.By, j.Ack.At.In(loc).Format(stampEyes))+because(j.Ack.Reason))
 	}
 	for i := range j.Running {
-		r := &j.Running[i]
-		a.printField("running", fmt.Sprintf("run %d, %s for %s, pid %d", r.ID, r.State, a.took(r), r.PID))
+		a.printLive(&j.Running[i], loc)
 	}
 	for i := range j.Recent {
 		r := &j.Recent[i]
@@ -105,6 +105,21 @@ func (a *app) printJob(j api.Job, loc *time.Location) {
 	}
 	for _, d := range j.Diagnostics {
 		a.printRemark(d)
+	}
+}
+
+// printLive tells of a run that has not ended: for how long it has been running,
+// or what it waits for.
+func (a *app) printLive(r *job.Run, loc *time.Location) {
+	switch {
+	case r.State == job.RunRunning:
+		a.printField("running", fmt.Sprintf("run %d, for %s, pid %d", r.ID, a.took(r), r.PID))
+	case r.State == job.RunDecided:
+		a.printField("starting", fmt.Sprintf("run %d, now", r.ID))
+	case r.Reason == job.WaitsForDelay || r.Reason == job.WaitsForRetry:
+		a.printField("waiting", fmt.Sprintf("run %d, until %s, %s    %s", r.ID, r.NotBefore.In(loc).Format(stampEyes), a.until(r.NotBefore), r.Reason.Sentence()))
+	default:
+		a.printField("waiting", fmt.Sprintf("run %d    %s", r.ID, r.Reason.Sentence()))
 	}
 }
 
