@@ -155,6 +155,9 @@ func (c *call) noSuchJob(verb, text string) *api.Error {
 		Why:  c.loaded(visible) + ", none matches",
 		Fix:  "cronring list",
 	}
+	if c.namesAccount(e, verb, text, visible) {
+		return e
+	}
 	names := make([]string, 0, len(visible))
 	for _, i := range visible {
 		names = append(names, string(c.view.ID(i)))
@@ -164,6 +167,23 @@ func (c *call) noSuchJob(verb, text string) *api.Error {
 		e.Fix = fmt.Sprintf("cronring %s %s    or list: cronring list", verb, quote(near))
 	}
 	return e
+}
+
+// namesAccount says in e which jobs are the account's, where text is the name of
+// one: who does not know what their job is called asks by that.
+func (c *call) namesAccount(e *api.Error, verb, text string, visible []int) bool {
+	theirs := slices.DeleteFunc(slices.Clone(visible), func(i int) bool { return c.view.Entry(i).User() != text })
+	switch len(theirs) {
+	case 0:
+		return false
+	case 1:
+		e.Why = text + " is an account, and its job is " + c.firstFew(theirs)
+		e.Fix = fmt.Sprintf("cronring %s %s", verb, quote(string(c.view.ID(theirs[0]))))
+	default:
+		e.Why = text + " is an account, and its jobs are " + c.firstFew(theirs)
+		e.Fix = "cronring list --user " + quote(text)
+	}
+	return true
 }
 
 // doing says what a command does, where its name is not a verb.
