@@ -37,7 +37,8 @@ func newBackfill(a *app) *cobra.Command {
 		Long: `Run occurrences of a job's past, oldest first.
 
 FROM and TO are dates, as 2026-03-01, or times, as 2026-03-01T02:30 in the
-entry's zone or in RFC 3339, and both are included. Runs are told the historic
+entry's zone or in RFC 3339, and both are included. --at takes these, and
+"02:30" today, "yesterday 02:30" and "-2h", too. Runs are told the historic
 time in CRONRING_DUE, and CRONRING_TRIGGER is backfill. A backfill goes on after
 a restart of the daemon where it stood.
 
@@ -129,11 +130,11 @@ func newBackfillStop(a *app) *cobra.Command {
 }
 
 func (a *app) backfill(cmd *cobra.Command, args []string, f *backfillFlags) error {
-	r, err := f.request(args)
+	loc, err := a.location()
 	if err != nil {
 		return err
 	}
-	loc, err := a.location()
+	r, err := f.request(args, a.now().In(loc))
 	if err != nil {
 		return err
 	}
@@ -166,14 +167,16 @@ func (a *app) backfill(cmd *cobra.Command, args []string, f *backfillFlags) erro
 }
 
 // request is what the command line asks for.
-func (f *backfillFlags) request(args []string) (api.BackfillRequest, error) {
-	r := api.BackfillRequest{
+func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillRequest, err error) {
+	r = api.BackfillRequest{
 		Ref: args[0], Overlap: f.overlap, Reprocess: job.Reprocess(f.reprocess.word), MaxActive: f.maxActive,
 	}
 	const fix = "cronring backfill JOB 2026-03-01..2026-03-31"
 	switch {
 	case f.at != "" && len(args) == 1:
-		r.From, r.To = f.at, f.at
+		if r.From, r.To, err = backfillAt(f.at, now); err != nil {
+			return r, badUsage("read --at "+strconv.Quote(f.at), err.Error(), fix)
+		}
 	case f.at != "":
 		return r, badUsage("backfill "+strconv.Quote(args[0]), "--at and FROM..TO exclude each other", fix)
 	case len(args) == 1:
@@ -189,6 +192,29 @@ func (f *backfillFlags) request(args []string) (api.BackfillRequest, error) {
 		return r, badUsage("backfill "+strconv.Quote(args[0]), "--max-active is at least 1", fix)
 	}
 	return r, nil
+}
+
+// backfillAt gives what --at names as a backfill's FROM and TO. Times of day stay
+// without a zone: the daemon reads them in that of the entry.
+func backfillAt(text string, now time.Time) (from, to string, err error) {
+	wall := time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
+	t, err := parseWhen(text, wall, time.UTC)
+	if err != nil {
+		return "", "", err
+	}
+	day, clock, _ := strings.Cut(text, " ")
+	_, named := dayWords[day]
+	_, notClock := time.Parse("15:04", text)
+	switch {
+	case text == "now" || text[0] == '-' || text[0] == '+':
+		minute := now.Add(t.Sub(wall)).UTC().Truncate(time.Minute)
+		return minute.Format(time.RFC3339), minute.Add(time.Minute - 1).Format(time.RFC3339Nano), nil
+	case named && clock == "":
+		text = t.Format(time.DateOnly)
+	case named || notClock == nil:
+		text = t.Format("2006-01-02T15:04")
+	}
+	return text, text, nil
 }
 
 // mayBackfill asks the person whether many runs are meant. Where nobody can be

@@ -62,8 +62,12 @@ func (a *app) listOutput(cmd *cobra.Command, forms ...string) *output {
 	o.fromEnvironment()
 	cmd.Flags().VarP(&o.choice, "output", "o", "form of the result: "+strings.Join(forms, ", "))
 	cmd.Flags().Lookup("output").DefValue = "table on a terminal, else plain"
-	cmd.Flags().BoolVar(&o.noHeader, "no-header", false, "leave out the line of column names")
+	addNoHeader(cmd, o)
 	return o
+}
+
+func addNoHeader(cmd *cobra.Command, o *output) {
+	cmd.Flags().BoolVar(&o.noHeader, "no-header", false, "leave out the line of column names")
 }
 
 // textOutput adds -o to a command whose result is a page of text.

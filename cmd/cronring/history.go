@@ -19,12 +19,18 @@ import (
 type historyFlags struct {
 	filter       api.Filter
 	since, until string
-	trigger      string
+	trigger      *choice
 	out          *output
 }
 
+// triggers are what runs are caused by.
+var triggers = []string{
+	string(job.TriggerClock), string(job.TriggerBoot), string(job.TriggerManual), string(job.TriggerRetry),
+	string(job.TriggerCatchup), string(job.TriggerBackfill), string(job.TriggerDependency),
+}
+
 func newHistory(a *app) *cobra.Command {
-	f := &historyFlags{}
+	f := &historyFlags{trigger: &choice{words: triggers}}
 	cmd := &cobra.Command{
 		Use:     "history [JOB...]",
 		Short:   "List past and present runs, the newest first",
@@ -39,7 +45,7 @@ func newHistory(a *app) *cobra.Command {
 	flags.BoolVar(&f.filter.Failed, "failed", false, "only runs that failed")
 	flags.BoolVar(&f.filter.Live, "running", false, "only runs that have not ended")
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
-	flags.StringVar(&f.trigger, "trigger", "", "only runs caused by `WORD`: clock, boot, manual, retry, catchup, backfill, dependency")
+	flags.Var(f.trigger, "trigger", "only runs caused by `WORD`: "+strings.Join(triggers, ", "))
 	flags.StringVar(&f.since, "since", "", "only from `T` on: "+whenHelp)
 	flags.StringVar(&f.until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
@@ -58,7 +64,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if err != nil {
 		return err
 	}
-	f.filter.Trigger = job.Trigger(f.trigger)
+	f.filter.Trigger = job.Trigger(f.trigger.word)
 	if f.filter.Since, err = a.flagTime("since", f.since, loc); err != nil {
 		return err
 	}

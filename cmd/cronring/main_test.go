@@ -102,6 +102,8 @@ func TestErrorShape(t *testing.T) {
 		{[]string{"next", "* * * * *", "--from", "noonish"}, 2, ""},
 		{[]string{"diff", "/no/such/file", "/dev/null"}, 2, ""},
 		{[]string{"simulate", "/dev/null", "--from", "2026-01-02", "--to", "2026-01-01"}, 2, ""},
+		{[]string{"history", "--trigger", "cron"}, 2, "--help"},
+		{[]string{"backfill", "x", "--at", "noonish"}, 2, "cronring backfill"},
 		{[]string{"list", "--socket", "/no/such/socket"}, 5, "--socket"},
 		{[]string{"run", "x", "--socket", "/no/such/socket"}, 5, ""},
 		{[]string{"run", "x", "--wait", "--socket", "/no/such/socket"}, 125, ""},

@@ -34,7 +34,7 @@ tables. The newest 10 of each file are kept, and up to 100 of the last 90 days.`
 	cmd.Flags().StringVar(&q.User, "user", "", "only versions of the crontab of the account `NAME`")
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
 	cmd.Flags().Lookup("number").DefValue = ""
-	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
+	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL, formName)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
 	a.addSocket(cmd)
@@ -57,6 +57,11 @@ func (a *app) revisions(cmd *cobra.Command, q api.RevisionQuery, out *output) er
 		return a.printJSON(api.Revisions{V: api.Version, Revisions: found})
 	case formJSONL:
 		return printLines(a, found)
+	case formName:
+		for _, r := range found {
+			a.printf("%d\n", r.ID)
+		}
+		return nil
 	}
 	a.printTable(a.revisionTable(found, out, loc), out)
 	return nil

@@ -59,6 +59,7 @@ line, command, user, job, schedule, trigger, attempt.`,
 	flags.Var(&f.takes, "durations", "let each run take `D`: 90s, 5m, 1h30m")
 	f.add(cmd)
 	f.out = a.textOutput(cmd, formText, formTable, formPlain, formJSON, formJSONL)
+	addNoHeader(cmd, f.out)
 	a.addZone(cmd, "of the host that is simulated")
 	a.addColor(cmd)
 	a.addQuiet(cmd)

@@ -44,10 +44,13 @@ func parseWhen(text string, now time.Time, loc *time.Location) (time.Time, error
 	return parseDay(text, now.In(loc))
 }
 
+// dayWords are days that people name by where they are from today.
+var dayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
+
 // parseDay reads "02:30", "today 02:30", "yesterday", and so on.
 func parseDay(text string, now time.Time) (time.Time, error) {
 	day, clock, _ := strings.Cut(text, " ")
-	shift, named := map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}[day]
+	shift, named := dayWords[day]
 	if !named {
 		clock = text
 	}
