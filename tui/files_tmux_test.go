@@ -73,7 +73,7 @@ func TestTerminalEditsACrontab(t *testing.T) {
 		t.Errorf("put back: got %q", text)
 	}
 	x.keys("z")
-	x.wait("restored ")
+	x.wait("restored ", "1/1") // which is a selected file again
 	x.keys("z")
 	x.wait("Put revision ", "lines. What it says now is kept")
 	x.keys("Escape")
