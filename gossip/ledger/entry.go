@@ -18,10 +18,10 @@ const (
 
 // The forms, which are kept on disk and sent between members.
 const (
-	entryForm    = 1
-	requestForm  = 1
+	entryForm    = 2
+	requestForm  = 2
 	answerForm   = 1
-	snapshotForm = 1
+	snapshotForm = 2
 )
 
 // occurrence is engine.Occurrence as it is kept: comparable, without a zone.
