@@ -40,10 +40,10 @@ diff        compares this host's ring jobs with those of MEMBER, by name or
             words. The exit code is 0 if they are the same, 1 if not.
 join        looks for members at each ADDR, else at the seeds of the
             configuration.
-drain       gives this host's ring jobs to the others, and what of them waits
-            here, and returns when they have it; what has begun goes on to
-            its end, and status counts it. It holds until undrain, also over
-            restarts.
+drain       gives this host's ring jobs to the others, and what of them
+            waits here, and returns when they have it; what has begun goes
+            on to its end, and status counts it. It holds until undrain,
+            also over restarts.
 leave       drains, and parts from the others until join or the next start.
 keygen      prints a new key, or writes it to FILE, which must not exist.
 rotate-key  gives all members a new key and then forgets the old one. All
