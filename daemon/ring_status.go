@@ -47,7 +47,7 @@ func (r *ring) watch(ctx context.Context, view func() *engine.View) {
 	defer ticker.Stop()
 	for {
 		v := view()
-		r.members.SetLoad(len(v.Runs()))
+		r.members.SetLoad(v.Busy())
 		r.past.look(v, r.members.Snapshot(), time.Now())
 		select {
 		case <-ctx.Done():
@@ -67,7 +67,7 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 		}
 		c.forget(s)
 	}
-	if c.view == nil || !v.SameRing(c.view) || v.Turned(c.at, now) {
+	if c.view == nil || !v.SameShares(c.view) || v.Turned(c.at, now) {
 		c.shares, c.none = v.Shares(now)
 		c.view, c.at = v, now
 	}
@@ -145,7 +145,7 @@ func (b ringBackend) Status() api.Ring {
 		m := memberStatus(&s.Members[i])
 		m.Owns = r.past.shares[m.ID]
 		if m.ID == r.id {
-			m.Runs = len(v.Runs())
+			m.Runs = v.Busy()
 		}
 		status.Members = append(status.Members, m)
 	}

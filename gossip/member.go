@@ -60,6 +60,7 @@ type member struct {
 	retell    time.Time
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
+	load    int               // runs that go on there, as of its last word
 	samples []sample
 	ahead   time.Duration // its clock, of this one's, by the samples
 }
@@ -98,13 +99,6 @@ func (m *member) look(s sample) {
 // offset is how far the member's clock is ahead, if that is known.
 func (m *member) offset() (time.Duration, bool) { return m.ahead, len(m.samples) > 0 }
 
-func (m *member) load() int {
-	if len(m.samples) == 0 {
-		return 0
-	}
-	return m.samples[len(m.samples)-1].load
-}
-
 func (m *member) trip() time.Duration {
 	if len(m.samples) == 0 {
 		return 0
@@ -136,7 +130,7 @@ func (m *member) membership() engine.Member {
 	return engine.Member{
 		ID: m.id, Name: m.meta.name, Labels: m.allLabels(), Weight: m.meta.weight,
 		From: later(m.meta.from, m.diff.floor), Until: m.meta.until,
-		Lacks: m.diff.lacks, Differ: m.diff.other, Since: m.diff.since, Load: m.load(),
+		Lacks: m.diff.lacks, Differ: m.diff.other, Since: m.diff.since, Load: m.load,
 	}
 }
 

@@ -129,6 +129,7 @@ type Ring struct {
 	learnBy  time.Time
 
 	changed    bool // the membership, since it was last told
+	busier     bool // or less busy: of the membership, loads alone
 	told       time.Time
 	newestTold time.Time
 	telling    *time.Timer
@@ -222,8 +223,9 @@ func (r *Ring) Snapshot() *Snapshot {
 // Hold takes in all ring jobs of this host's tables.
 func (r *Ring) Hold(h engine.Holdings) { r.box.put(func(b *heard) { b.holdings = &h }) }
 
-// SetLoad says how many runs this host has.
-func (r *Ring) SetLoad(runs int) { r.load.Store(uint32(runs)) }
+// SetLoad says how many runs go on on this host. Each change is told to all members at
+// once, and is worth that once a second at most.
+func (r *Ring) SetLoad(runs int) { r.box.put(func(h *heard) { h.load = &runs }) }
 
 // ErrNoRing is the error of what can only be asked of a member.
 var ErrNoRing = errors.New("this host is in no ring")
@@ -592,8 +594,15 @@ func (r *Ring) hear(h heard) {
 	for id, s := range h.samples {
 		if m := r.members[id]; m != nil {
 			m.look(s)
+			r.weigh(m, s.load)
 			r.doubt(m, s.sight)
 		}
+	}
+	for _, b := range h.loads {
+		r.hearLoad(b)
+	}
+	if h.load != nil {
+		r.setLoad(uint32(*h.load))
 	}
 	for id, addr := range h.doubted {
 		r.check(id, addr)
@@ -663,6 +672,7 @@ func (r *Ring) hearOf(id string, w word) {
 		r.lose(m)
 	}
 	if m.state == Alive && (was != Alive || anew) {
+		m.load = 0 // as nothing is known
 		r.register.Regain(m.id)
 		if r.joined {
 			r.learn(m, apart)
@@ -752,7 +762,7 @@ func (r *Ring) tick() {
 // tell publishes what changed, at most every 100 ms.
 func (r *Ring) tell() {
 	r.joinedNow()
-	if !r.changed || !r.joined && r.list != nil {
+	if !r.changed && !r.busier || !r.joined && r.list != nil {
 		return
 	}
 	now := time.Now()
@@ -760,8 +770,12 @@ func (r *Ring) tell() {
 		r.telling.Reset(wait)
 		return
 	}
-	r.told, r.changed = now, false
-	r.emit(engine.Ring{Membership: r.membership(), Newest: r.newest()})
+	word := engine.Ring{Membership: r.membership()}
+	if r.changed { // else what is newest can wait: to find it costs more than all the rest
+		word.Newest = r.newest()
+	}
+	r.told, r.changed, r.busier = now, false, false
+	r.emit(word)
 }
 
 // newest is the newest occurrences that were heard of since this was last said.

@@ -63,7 +63,7 @@ type Member struct {
 	RTT     time.Duration     `json:"rtt_ns,omitempty"`
 	Clock   time.Duration     `json:"clock_offset_ns,omitempty"` // its clock less this host's
 	Owns    int               `json:"owns"`                      // ring jobs of the asked host's tables
-	Runs    int               `json:"runs"`                      // that it has, as of its last word
+	Runs    int               `json:"runs"`                      // that go on there, as of its last word
 	Lacks   int               `json:"lacks,omitempty"`           // ring jobs of the asked host that it has not, or otherwise
 	Until   time.Time         `json:"until,omitzero"`            // it gives its jobs away by then
 }

@@ -225,5 +225,16 @@ func (v *View) Runs() []job.Run {
 	return runs
 }
 
+// Busy is how many runs this host is at work with: not those that wait for a time, or
+// for something else to happen.
+func (v *View) Busy() (runs int) {
+	for _, r := range v.live {
+		if r.State != job.RunWaiting {
+			runs++
+		}
+	}
+	return runs
+}
+
 // Tables is the loaded crontab files.
 func (v *View) Tables() []*crontab.Table { return v.jobs.tables }
