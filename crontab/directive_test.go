@@ -70,6 +70,7 @@ func TestBuiltOptions(t *testing.T) {
 			o.Prefer = []Preference{{Label{"zone", "a"}, 3}, {Label{"zone", "b"}, 0.5}, {Label{"role", "db"}, 2}}
 		}},
 		{"scope=ring if-partitioned=hold quorum=3", func(o *Options) { o.Scope, o.Partitioned, o.Quorum = ScopeRing, PartitionedHold, 3 }},
+		{"scope=ring route=least", func(o *Options) { o.Scope, o.Route = ScopeRing, RouteLeast }},
 		{"scope=ring if-partitioned=run route=hash", func(o *Options) { o.Scope, o.Partitioned = ScopeRing, PartitionedRun }},
 		{"host=a,B.example.org", func(o *Options) { o.Hosts = []string{"a", "b.example.org"} }},
 		{"trigger=manual", func(o *Options) { o.Manual = true }},
@@ -262,7 +263,7 @@ func TestDirectiveRemarks(t *testing.T) {
 		{"#@ window=08:00-20:00", "B408", true, false},
 		{"#@ scope=ring", "", false, false},
 		{"#@ scope=rings", "B404", true, false},
-		{"#@ scope=ring route=least", "B408", false, true},
+		{"#@ scope=ring route=most", "B404", false, true},
 		{"#@ on=file:/srv/*", "B408", true, false},
 		{"#@ on=boot", "B408", true, false},
 		{"#@ ?on=resume", "B412", false, false},

@@ -37,11 +37,12 @@ type Route uint8
 
 // The routes.
 const (
-	RouteHash Route = iota // the same one for each occurrence, as long as it is there
-	RouteAny               // each occurrence has one of its own
+	RouteHash  Route = iota // the same one for each occurrence, as long as it is there
+	RouteAny                // each occurrence has one of its own
+	RouteLeast              // of the same two the one that has less to do
 )
 
-var routes = map[string]Route{"hash": RouteHash, "any": RouteAny}
+var routes = map[string]Route{"hash": RouteHash, "any": RouteAny, "least": RouteLeast}
 
 // Partitioned says what members do that see too few others.
 type Partitioned uint8
@@ -62,15 +63,6 @@ const (
 	mostMembers   = 1000 // that quorum= asks for
 	usualWeighing = 2    // of a preference without a weight
 )
-
-// parseRoute reads a route. Runs are counted by each member and told with a
-// delay, so the one with the fewest is another for each member that looks.
-func parseRoute(text string) (Route, error) {
-	if text == "least" {
-		return RouteHash, errLater
-	}
-	return oneOf(text, routes)
-}
 
 // parseNeed reads labels that a host must have, all of them.
 func parseNeed(text string) ([]Label, error) {

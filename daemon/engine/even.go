@@ -19,7 +19,8 @@ const uneven = 20
 // than one job, or if none are much better. It is an error if jobs and members are
 // so many that more than so many steps were needed: see rendezvous.Even.
 //
-// What route=any shares out by occurrence needs no factors, and is not counted.
+// What route=any shares out by occurrence needs no factors, and is not counted; nor
+// is what route=least does, which goes by what members have to do.
 func (v *View) Even(at time.Time, steps int) (map[string]rendezvous.Weight, error) {
 	if v.seats == nil || len(v.seats.Members) < 2 {
 		return nil, nil
@@ -58,7 +59,7 @@ func (s *seats) items(in *jobs, at time.Time) []rendezvous.Item {
 			if size = len(c.slots); slot != c.first {
 				continue
 			}
-		} else if in.entry(slot).Options().Route == crontab.RouteAny {
+		} else if in.entry(slot).Options().Route != crontab.RouteHash {
 			continue
 		}
 		weigh := s.weigherBy(in, slot, at, nil)

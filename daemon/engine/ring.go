@@ -47,7 +47,7 @@ type Member struct {
 	Lacks  map[uint64]bool      // keys of this member's ring jobs of which it holds no equal entry
 	Differ map[uint64]bool      // of them, those of which it holds another one: it may be about to be the same
 	Since  map[uint64]time.Time // keys that it holds since after From
-	Load   int                  // runs that it has, as of its last word
+	Load   int                  // runs that go on there, as of its last word
 }
 
 // Holding is a ring job that this member's tables have.

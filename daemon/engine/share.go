@@ -33,7 +33,8 @@ func (v *View) Holdings() iter.Seq2[int, Holding] {
 func (v *View) SameRing(o *View) bool { return v.jobs == o.jobs && v.seats == o.seats }
 
 // Shares counts, by the members' IDs, the ring jobs that are theirs at an instant,
-// and those that no member may take.
+// and those that no member may take. A job for the one of two that has less to do is
+// that one's that it is when both are idle.
 func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	of = map[string]int{}
 	if v.seats == nil {
@@ -51,23 +52,35 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	return of, nobodys
 }
 
-// Owners returns what names the member's host whose the occurrence of job i is that
-// is due at an instant; "" for a job that is no ring's, or is nobody's. It is for
-// one goroutine.
-func (v *View) Owners() func(i int, at time.Time) string {
+// Owners returns what names the members' hosts whose the occurrence of job i is that
+// is due at an instant: the first as things are, and another one, or "", that it is
+// if that has less to do by then. Both are "" for a job that is no ring's, or is
+// nobody's. It is for one goroutine.
+func (v *View) Owners() func(i int, at time.Time) (first, other string) {
 	if v.seats == nil {
-		return func(int, time.Time) string { return "" }
+		return func(int, time.Time) (string, string) { return "", "" }
 	}
 	s := newSeats(v.seats.Membership)
-	return func(i int, at time.Time) string {
+	return func(i int, at time.Time) (string, string) {
 		slot := int32(i)
 		if !v.jobs.isShared(slot) {
-			return ""
+			return "", ""
 		}
-		first := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot, at))
+		key, weigh := v.jobs.rankKey(slot, at), s.weigher(v.jobs, slot, at)
+		first := rendezvous.First(key, s.nodes, weigh)
 		if first < 0 {
-			return ""
+			return "", ""
 		}
-		return s.Members[first].Name
+		if !v.jobs.isForIdler(slot) {
+			return s.Members[first].Name, ""
+		}
+		other := s.next(key, weigh, first, "")
+		switch {
+		case other < 0:
+			return s.Members[first].Name, ""
+		case s.isIdler(other, first):
+			first, other = other, first
+		}
+		return s.Members[first].Name, s.Members[other].Name
 	}
 }

@@ -183,6 +183,7 @@ type meta struct {
 	held        map[uint64]uint64
 	since       map[uint64]time.Time
 	evening     int // the newest that it knows
+	load        int
 }
 
 // node is a member.
@@ -383,6 +384,10 @@ func (n *node) beat() {
 	if n.left {
 		return
 	}
+	if n.lab.rng.IntN(3) == 0 {
+		n.meta.load = n.lab.rng.IntN(4)
+		n.view()
+	}
 	n.announce()
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		if n.lab.now.Sub(n.heard[id]) > deadIn {
@@ -399,13 +404,16 @@ func (n *node) hear(m meta) {
 	_, alive := n.heard[m.id]
 	n.heard[m.id] = n.lab.now
 	was := n.peers[m.id]
+	if n.lab.rng.IntN(4) == 0 { // the word of it is lost
+		m.load = was.load
+	}
 	n.peers[m.id] = m
 	n.hearOfEvening(m.evening)
 	if !alive {
 		n.came[m.id] = n.lab.now
 		n.sync(n.lab.of(m.id), 5*time.Minute)
 	}
-	if !alive || was.evening != m.evening || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
+	if !alive || was.load != m.load || was.evening != m.evening || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
 		n.view()
 	}
 }
@@ -448,7 +456,7 @@ func (n *node) view() {
 	}
 	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
 	for _, x := range all {
-		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, From: x.from, Until: x.until, Since: x.since}
+		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, From: x.from, Until: x.until, Since: x.since, Load: x.load}
 		for key, hash := range n.meta.held {
 			if other, ok := x.held[key]; !ok || other != hash {
 				if member.Lacks == nil {
@@ -1012,6 +1020,10 @@ const steadyJobs = `#@ name=each sec=*/2 scope=ring overlap=skip
 * * * * * flaky
 #@ name=yield sec=*/10 scope=ring if-partitioned=run
 * * * * * yield
+#@ name=least sec=*/5 scope=ring route=least
+* * * * * least
+#@ name=few sec=*/10 scope=ring route=least need=parity:odd
+* * * * * few
 `
 
 // simulateRing returns how many occurrences were handed over.
