@@ -56,9 +56,12 @@ race: ## the packages with goroutines, under the race detector
 long: fuzz sim crash zones ring ## the suites that take long
 
 fuzz: ## each fuzz target for FUZZTIME
-	@for dir in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
+	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
+	for dir in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
+		corpus=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $$dir) && $(GO) test -c -fuzz . -o "$$work/fuzz" $$dir || exit 1; \
 		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$dir/*_test.go | sed 's/func //'); do \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+			echo "$$dir $$target"; \
+			(cd $$dir && "$$work/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$corpus") || exit 1; \
 		done; \
 	done
 
