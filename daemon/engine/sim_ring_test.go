@@ -124,8 +124,13 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 	if a.at.After(b.at) {
 		a, b = b, a
 	}
-	const heals = 8 * time.Second
+	const heals, learns = 8 * time.Second, 30 * time.Second
 	from, to := b.at.Add(-heals), b.at
+	// What it took while they were apart, and began later, it lets go once it hears of
+	// the other: words may be lost, and what makes up for them comes by and by.
+	if b.claimed.Before(from) && b.claimed.After(to.Add(-learns)) {
+		from = b.claimed
+	}
 	overslept := slices.ContainsFunc(l.apart, func(x apart) bool { // since it claimed, and has not asked again
 		return x.slept && x.a == b.node && x.from.After(b.claimed) && x.from.Before(b.at)
 	})
