@@ -20,6 +20,7 @@ import (
 const (
 	verbClaim  = "claim"  // may this member take them?
 	verbGiven  = "given"  // what a member gave away, in a message of marks
+	verbLast   = "last"   // the last words of a member that leaves, likewise
 	verbMarks  = "marks"  // who took what, since when
 	verbNewest = "newest" // the newest that was taken, of each job
 )
@@ -42,6 +43,7 @@ const (
 	doubtTime    = 10 * time.Second // for members to see each other again, of which one was cut off
 	apartMargin  = time.Minute
 	retellPause  = 200 * time.Millisecond
+	lastAge      = time.Minute // of what last words are about: what is older came around
 )
 
 // Claim takes occurrences, or asks the others for them. Each is answered by an
@@ -91,14 +93,7 @@ func (r *Ring) heldBy(taken []Holder) {
 			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(m.addr), Name: m.id}, b)
 		}
 	}
-	r.help(func(ctx context.Context) func() {
-		select {
-		case <-time.After(doubtTime):
-			return func() { r.report(r.register.Learn(marks, r.o.Now())) }
-		case <-ctx.Done():
-			return nil
-		}
-	})
+	r.after(doubtTime, func() { r.report(r.register.Learn(marks, r.o.Now())) })
 }
 
 func toRegister(o engine.Occurrence) register.Occurrence {
@@ -246,20 +241,24 @@ func (r *Ring) give(all []engine.HandOver) {
 // insist tells members what they have not heard for sure.
 func (r *Ring) insist() {
 	for _, m := range r.alive() {
-		if len(m.owed) == 0 || m.telling || time.Now().Before(m.retell) {
+		if !m.isOwed() || m.telling || time.Now().Before(m.retell) {
 			continue
+		}
+		verb, last := verbGiven, m.owedLast
+		if last {
+			verb = verbLast
 		}
 		body, n := register.AppendMarks(nil, m.owed, link.MaxBody)
 		told, to := m.owed[:n], m.peer()
-		m.telling, m.owed = true, m.owed[n:] // it may go meanwhile, and is owed nothing then
+		m.telling, m.owed, m.owedLast = true, m.owed[n:], false // it may go meanwhile, and is owed nothing then
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, claimTime)
 			defer cancel()
-			_, err := r.o.Link.Ask(ctx, to, verbGiven, body)
+			_, err := r.o.Link.Ask(ctx, to, verb, body)
 			return func() {
 				m.telling = false
 				if err != nil && m.state == Alive {
-					m.owed = slices.Concat(told, m.owed)
+					m.owed, m.owedLast = slices.Concat(told, m.owed), last || m.owedLast
 					m.retell = time.Now().Add(retellPause)
 				}
 				r.insist()
@@ -268,10 +267,23 @@ func (r *Ring) insist() {
 	}
 }
 
-// owes tells whether a member that is there has not heard of all that this one gave
-// away.
+// owes tells whether a member that is there has not heard of all that it is to hear
+// for sure.
 func (r *Ring) owes() bool {
-	return slices.ContainsFunc(r.alive(), func(m *member) bool { return len(m.owed) > 0 || m.telling })
+	return slices.ContainsFunc(r.alive(), func(m *member) bool { return m.isOwed() || m.telling })
+}
+
+// takeLeave has the others hear for sure that this member leaves, and how far it is
+// with what it took of late. Packets said so before, but may have been lost; and who
+// knows nothing of a run, or that it was taken only, has nobody left to ask.
+func (r *Ring) takeLeave() {
+	own := slices.DeleteFunc(r.register.Marks(r.o.Now().Add(-lastAge), marksMax), func(m register.Mark) bool {
+		return m.Member != r.o.ID
+	})
+	for _, p := range r.alive() {
+		p.owed, p.owedLast = slices.Concat(p.owed, own), true
+	}
+	r.insist()
 }
 
 func (r *Ring) answerGiven(ctx context.Context, _ string, body []byte) ([]byte, error) {
@@ -284,6 +296,19 @@ func (r *Ring) answerGiven(ctx context.Context, _ string, body []byte) ([]byte, 
 		r.report(r.register.Learn(marks, r.o.Now()))
 		return nil
 	})
+}
+
+func (r *Ring) answerLast(ctx context.Context, from string, body []byte) ([]byte, error) {
+	err := r.do(ctx, func() error {
+		if m := r.members[from]; m != nil {
+			m.parted = m.meta.since
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.answerGiven(ctx, from, body)
 }
 
 // stepOf is what the register is to know of an engine's word. A run that waits is
@@ -316,15 +341,7 @@ func (r *Ring) announce(m register.Mark) {
 		return // who is there then asks
 	}
 	if len(r.marks) == 0 {
-		wait := flushTime + time.Duration(len(r.members))*flushPerPeer
-		r.help(func(ctx context.Context) func() {
-			select {
-			case <-time.After(wait):
-				return r.flush
-			case <-ctx.Done():
-				return nil
-			}
-		})
+		r.after(flushTime+time.Duration(len(r.members))*flushPerPeer, r.flush)
 	}
 	r.marks = append(r.marks, m)
 }

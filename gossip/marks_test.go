@@ -241,6 +241,33 @@ func TestMarksLeaverHasNoOrphans(t *testing.T) {
 	})
 }
 
+// TestMarksOfLeaverAreHeardAtLast: what a member took and began just before it left
+// is known to be its own, and that it left, although no packet of it arrives.
+func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		o, h := occurrence(7), w.hosts[2]
+		w.net.lose(1)
+		h.Claim(engine.Claim{Occurrence: o})
+		h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: 3, Attempt: 1})
+		if err := h.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.net.lose(0)
+		w.agree(30*time.Second, w.hosts[:2])
+		for _, other := range w.hosts[:2] {
+			if got := other.view(h.id).State; got != Left {
+				t.Errorf("%s: it is %s, want it to have left", other.id, got)
+			}
+			if all := other.orphans(h.id); len(all) > 0 {
+				t.Errorf("%s: orphans %+v, want none: it left on purpose", other.id, all)
+			}
+			other.Claim(engine.Claim{Occurrence: o, Late: true})
+			w.granted(other, o, engine.Refused)
+		}
+	})
+}
+
 // orphans are those that a host heard of.
 func (h *host) orphans(of string) (all []engine.Orphan) {
 	h.heard(func(e engine.Event) bool {

@@ -55,14 +55,24 @@ type member struct {
 	swapAgain time.Time
 	swapFails int
 	unmoved   bool            // it has others in mind, although it told its own and heard this member's
-	owed      []register.Mark // of what this member gave away, that it has not heard of for sure
+	owed      []register.Mark // that it has not heard of for sure, and is to
+	owedLast  bool            // nor that these are the last
 	telling   bool
 	retell    time.Time
+	parted    time.Time // the since of which it said its last words
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
 	load    int               // runs that go on there, as of its last word
 	samples []sample
 	ahead   time.Duration // its clock, of this one's, by the samples
+}
+
+// isOwed tells whether the member is to hear something for sure, and has not.
+func (m *member) isOwed() bool { return len(m.owed) > 0 || m.owedLast }
+
+// leaves tells whether the member said that it goes, in its word or in its last words.
+func (m *member) leaves() bool {
+	return m.meta.leaving || !m.parted.IsZero() && m.parted.Equal(m.meta.since)
 }
 
 // basis is what a difference was made from: when it is another one, the

@@ -31,7 +31,7 @@ const (
 	joinWait     = 5 * time.Second // for the seeds, before this member goes on without them
 	foldTime     = 100 * time.Millisecond
 	stallTime    = 4 * time.Second // without a tick, after which this member was away
-	tellTime     = 3 * time.Second // for members to hear what this one gave away
+	tellTime     = 3 * time.Second // for members to hear what this one insists on
 	leaveTime    = 2 * time.Second // for the word that this member left
 	bindAgain    = 5 * time.Second
 	conflictTime = 2 * time.Minute
@@ -167,6 +167,7 @@ func New(o Options) (*Ring, error) {
 	o.Link.Handle(verbHello, r.answerHello)
 	o.Link.Handle(verbClaim, r.answerClaim)
 	o.Link.Handle(verbGiven, r.answerGiven)
+	o.Link.Handle(verbLast, r.answerLast)
 	o.Link.Handle(verbMarks, r.answerMarks)
 	o.Link.Handle(verbNewest, r.answerNewest)
 	o.Link.Handle(verbEven, r.answerEven)
@@ -529,26 +530,31 @@ func (r *Ring) leave() {
 	if len(r.alive()) == 0 {
 		settle = 0 // nobody is to take over
 	}
-	r.departAfter(settle, time.Now().Add(settle+tellTime))
+	latest := time.Now().Add(settle + tellTime)
+	r.after(settle, func() {
+		r.takeLeave()
+		r.depart(latest)
+	})
 }
 
-// departAfter leaves after some time, and when the others have heard what this
-// member gave away: but not much later than that.
-func (r *Ring) departAfter(wait time.Duration, latest time.Time) {
+// after has Run's goroutine do something some time from now.
+func (r *Ring) after(wait time.Duration, do func()) {
 	r.help(func(ctx context.Context) func() {
 		select {
 		case <-time.After(wait):
-			return func() { r.depart(latest) }
+			return do
 		case <-ctx.Done():
 			return nil
 		}
 	})
 }
 
+// depart leaves when the others have heard this member's last words, but not much
+// later than it said.
 func (r *Ring) depart(latest time.Time) {
 	if r.owes() && time.Now().Before(latest) {
 		r.insist()
-		r.departAfter(retellPause/4, latest)
+		r.after(retellPause/4, func() { r.depart(latest) })
 		return
 	}
 	list := r.list
@@ -662,7 +668,7 @@ func (r *Ring) hearOf(id string, w word) {
 		r.remember(m, now)
 		r.compare(m)
 		r.swap(m)
-	case w.meta.leaving:
+	case m.leaves():
 		m.state = Left
 		r.forget(m)
 	default:
@@ -683,7 +689,7 @@ func (r *Ring) hearOf(id string, w word) {
 		r.doubts = 0
 	}
 	if m.state != Alive {
-		m.owed = nil
+		m.owed, m.owedLast = nil, false
 	}
 	if m.state != was {
 		m.changed = now

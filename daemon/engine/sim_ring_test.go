@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,17 +35,25 @@ func TestSimulationOfRings(t *testing.T) {
 	if testing.Short() {
 		rings = min(rings, 20)
 	}
-	given := 0
-	for s := range rings {
-		given += simulateRing(t, s+1, false)
-		if t.Failed() {
-			t.Fatalf("replay with: go test ./daemon/engine -run SimulationOfRings -seed %d -v", s+1)
+	var given atomic.Int64
+	t.Run("all", func(t *testing.T) {
+		cores := uint64(runtime.GOMAXPROCS(0))
+		for core := range cores {
+			t.Run(fmt.Sprint(core), func(t *testing.T) {
+				t.Parallel()
+				for s := *first + core; s < *first+rings; s += cores {
+					given.Add(int64(simulateRing(t, s, false)))
+					if t.Failed() {
+						t.Fatalf("replay with: go test ./daemon/engine -run SimulationOfRings -seed %d -v", s)
+					}
+				}
+			})
 		}
-	}
-	if given == 0 {
+	})
+	if given.Load() == 0 {
 		t.Error("nothing was ever handed over")
 	}
-	t.Logf("%d occurrences were handed over", given)
+	t.Logf("%d occurrences were handed over", given.Load())
 }
 
 // weather says what may happen to a ring.
@@ -189,6 +199,7 @@ type meta struct {
 	since       map[uint64]time.Time
 	evening     int // the newest that it knows
 	load        int
+	leaving     bool
 }
 
 // node is a member.
@@ -211,6 +222,7 @@ type node struct {
 	peers   map[string]meta
 	heard   map[string]time.Time // those that are alive to it
 	came    map[string]time.Time // since when
+	parted  map[string]bool      // those of which it heard that they leave
 	evened  map[int]time.Time    // the evenings that it knows, since when
 	notes   map[Occurrence]map[string]note
 	gave    map[Occurrence]string // granted to who asked
@@ -219,7 +231,7 @@ type node struct {
 	views   map[Occurrence]map[string]bool // as of its newest claim
 	claimed map[Occurrence]time.Time
 	stored  map[Occurrence]bool // its history has a decision
-	untold  int                 // words of what it gave away that are on their way
+	untold  int                 // words that it insists on, and that are on their way
 }
 
 // question is a late claim that others are asked about.
@@ -341,6 +353,7 @@ func (n *node) boot() {
 	n.up = true
 	n.inbox, n.missed, n.joined = nil, nil, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
+	n.parted = map[string]bool{}
 	n.evened = map[int]time.Time{0: n.lab.now}
 	own := map[Occurrence]map[string]note{}
 	for o, all := range n.notes {
@@ -406,6 +419,9 @@ func (n *node) beat() {
 }
 
 func (n *node) hear(m meta) {
+	if n.parted[m.id] && n.heard[m.id].IsZero() { // it was on its way when that one left
+		return
+	}
 	_, alive := n.heard[m.id]
 	n.heard[m.id] = n.lab.now
 	was := n.peers[m.id]
@@ -427,6 +443,10 @@ func (n *node) hear(m meta) {
 func (n *node) bury(id string) {
 	n.lab.say("%s: %s is dead", n.id, id)
 	delete(n.heard, id)
+	if n.peers[id].leaving || n.parted[id] { // on purpose
+		n.view()
+		return
+	}
 	var orphans []Orphan
 	for o, all := range n.notes {
 		x, ok := all[id]
@@ -560,7 +580,7 @@ func (n *node) sync(to *node, since time.Duration) {
 			}
 		}
 		from.send(to, func() {
-			for _, o := range slices.SortedFunc(maps.Keys(known), func(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) }) {
+			for _, o := range slices.SortedFunc(maps.Keys(known), inOrder) {
 				for _, id := range slices.Sorted(maps.Keys(known[o])) {
 					to.learn(o, id, known[o][id])
 				}
@@ -570,6 +590,8 @@ func (n *node) sync(to *node, since time.Duration) {
 	push(n, to)
 	n.send(to, func() { push(to, n) })
 }
+
+func inOrder(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) }
 
 // learn takes in what is known of an occurrence.
 func (n *node) learn(o Occurrence, id string, x note) {
@@ -715,21 +737,25 @@ func (n *node) given(h HandOver) {
 	x := n.notes[o][n.id]
 	x.phase, x.attempt, x.lost, x.given = max(x.phase, Taken), max(x.attempt, h.Attempt), max(x.lost, h.Lost), true
 	n.note(o, x)
-	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
-		n.untold++
-		n.insist(n.lab.of(id), func(to *node) { to.learn(o, n.id, x) })
-	}
+	n.insist(func(to *node) { to.learn(o, n.id, x) })
 	n.tell(HandedOver{o, true})
 }
 
-// insist says something to another member until that has heard it, or is dead.
-func (n *node) insist(to *node, do func(to *node)) {
+// insist says something to all that are alive, until each has heard it, or is dead.
+func (n *node) insist(do func(to *node)) {
+	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
+		n.untold++
+		n.insistWith(n.lab.of(id), do)
+	}
+}
+
+func (n *node) insistWith(to *node, do func(to *node)) {
 	if _, lives := n.heard[to.id]; !lives || n.lab.connected(n, to) && !to.paused {
 		n.untold--
 		n.send(to, func() { do(to) })
 		return
 	}
-	n.soon(time.Second, func() { n.insist(to, do) })
+	n.soon(time.Second, func() { n.insistWith(to, do) })
 }
 
 // note notes how far an occurrence of its own is, and tells the others.
@@ -948,29 +974,59 @@ func (n *node) pause(d time.Duration) {
 // part ends a member's part in the ring as it is planned.
 func (n *node) part() {
 	n.lab.say("%s is about to leave", n.id)
-	n.meta.until = n.clock().Add(settle)
+	n.meta.until, n.meta.leaving = n.clock().Add(settle), true
 	n.announce()
 	n.view()
-	n.leaveWhenDone()
+	n.await(func() bool {
+		_, handedOver, ok := n.engine.View().Leaving()
+		return ok && handedOver
+	}, func() {
+		n.takeLeave()
+		n.await(func() bool { return n.untold == 0 }, n.leave)
+	})
 }
 
-func (n *node) leaveWhenDone() {
+// await has a member do something as soon as something is so.
+func (n *node) await(is func() bool, do func()) {
 	n.soon(100*time.Millisecond, func() {
-		_, handedOver, ok := n.engine.View().Leaving()
-		if !ok || !handedOver || n.untold > 0 {
-			n.leaveWhenDone()
-			return
-		}
-		n.lab.say("%s leaves", n.id)
-		n.left, n.joined = true, false
-		n.tell(Ring{})
-		for _, to := range n.lab.nodes {
-			delete(to.heard, n.id)
-			if to.up && !to.left && to != n {
-				to.view()
-			}
+		if is() {
+			do()
+		} else {
+			n.await(is, do)
 		}
 	})
+}
+
+// takeLeave insists on how far a member is with what it took of late.
+func (n *node) takeLeave() {
+	own := map[Occurrence]note{}
+	for o, all := range n.notes {
+		if x, ok := all[n.id]; ok && n.lab.now.Sub(o.Due) < time.Minute {
+			own[o] = x
+		}
+	}
+	n.insist(func(to *node) {
+		to.parted[n.id] = true
+		for _, o := range slices.SortedFunc(maps.Keys(own), inOrder) {
+			to.learn(o, n.id, own[o])
+		}
+	})
+}
+
+// leave ends it: those that do not hear of it miss its word, by and by.
+func (n *node) leave() {
+	n.lab.say("%s leaves", n.id)
+	for _, to := range n.lab.nodes {
+		if to != n {
+			n.send(to, func() {
+				to.parted[n.id] = true
+				delete(to.heard, n.id)
+				to.view()
+			})
+		}
+	}
+	n.left, n.joined = true, false
+	n.tell(Ring{})
 }
 
 // edit changes what a member's table says.
