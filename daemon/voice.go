@@ -19,6 +19,7 @@ type voice struct {
 	sink  journal.Sink
 	begun map[stream][]byte // lines that have no end yet
 	early early             // output that came before word of its run's start
+	steps steps             // of the clock
 	slow  string            // what keeps us waiting
 
 	mu    sync.Mutex
@@ -173,6 +174,8 @@ func (v *voice) run(ctx context.Context) error {
 		select {
 		case <-v.wake:
 			v.sayAll()
+		case <-v.steps.rest:
+			v.sayUnsaid()
 		case <-ctx.Done():
 			v.close()
 			return nil
@@ -184,6 +187,7 @@ func (v *voice) run(ctx context.Context) error {
 // does; what is said later needs another close.
 func (v *voice) close() {
 	v.sayAll()
+	v.sayUnsaid()
 	v.sink.Close()
 }
 
@@ -275,6 +279,9 @@ func (v *voice) sayLine(line journal.Line, text []byte) {
 
 func (v *voice) sayRecord(r *job.Record) {
 	said := journal.Record{Record: r, Words: recordWords(r)}
+	if r.Kind == job.Stepped && !v.steps.take(r) {
+		said.Words = ""
+	}
 	if r.Run != nil {
 		said.About = v.about(r.Run.ID)
 	}
@@ -313,7 +320,7 @@ func (v *voice) forget(id job.RunID) {
 	delete(v.runs, id)
 }
 
-// recordWords says a record that concerns a job in a few words.
+// recordWords says a record that concerns a job, or the clock, in a few words.
 func recordWords(r *job.Record) string {
 	switch {
 	case r.Decision == job.DecideSkip && r.Count > 1:
@@ -336,6 +343,8 @@ func recordWords(r *job.Record) string {
 		return r.Detail
 	case r.Kind == job.Paused, r.Kind == job.Resumed:
 		return string(r.Kind)
+	case r.Kind == job.Stepped:
+		return stepWords(r)
 	case r.Kind == job.Acked:
 		return "failure acknowledged"
 	case r.Kind == job.Unacked:

@@ -11,12 +11,12 @@ import (
 )
 
 // The clock set back by less than smallStep is not noticed: marks stand and
-// nothing repeats. By correction or more, everything starts afresh. In
+// nothing repeats. By Correction or more, everything starts afresh. In
 // between, as under cron, entries follow the clock if their minute or hour is
 // a star, and otherwise stay silent until the old time is passed.
 const (
 	smallStep  = time.Minute
-	correction = 180 * time.Minute
+	Correction = 180 * time.Minute
 )
 
 // readClock takes the step's one reading and deals with a clock that was set.
@@ -35,14 +35,22 @@ func (e *Engine) readClock(now Moment) {
 	case step <= -smallStep:
 		e.setBack(-step)
 	case lived && step >= smallStep:
-		e.record(job.Record{Kind: job.Stepped, Era: e.era, Detail: "the clock was set forward by " + step.Round(time.Second).String()})
+		e.recordStep("forward", step)
 	}
+}
+
+// recordStep notes that the clock was set one way, by step.
+func (e *Engine) recordStep(way string, step time.Duration) {
+	e.record(job.Record{
+		Kind: job.Stepped, Era: e.era, Was: e.now.Wall.Add(-step),
+		Detail: fmt.Sprintf("the clock was set %s by %s", way, step.Abs().Round(time.Second)),
+	})
 }
 
 // setBack begins a new era, in which some occurrences are decided again.
 func (e *Engine) setBack(by time.Duration) {
 	e.era++
-	e.record(job.Record{Kind: job.Stepped, Era: e.era, Detail: fmt.Sprintf("the clock was set back by %s", by.Round(time.Second))})
+	e.recordStep("back", -by)
 	now := e.now.Wall.UnixNano()
 	for slot := range e.marks {
 		if e.jobs.isShared(int32(slot)) {
@@ -56,7 +64,7 @@ func (e *Engine) setBack(by time.Duration) {
 
 // afterSetBack is the mark of a job when the clock, set back, reads now.
 func afterSetBack(s cron.Schedule, mark, now int64, by time.Duration) int64 {
-	if mark <= now || by < smallStep || by < correction && crontab.FixedTime(s) {
+	if mark <= now || by < smallStep || by < Correction && crontab.FixedTime(s) {
 		return mark
 	}
 	return now

@@ -370,6 +370,9 @@ func (w *world) tellRecord(r job.Record) string {
 	if !r.Due.IsZero() && (!r.Due.Equal(r.At) || r.Kind != job.Decided) {
 		fmt.Fprintf(&b, " %s", w.clock(r.Due))
 	}
+	if !r.Was.IsZero() {
+		fmt.Fprintf(&b, " from %s", w.clock(r.Was))
+	}
 	if r.Run != nil {
 		fmt.Fprintf(&b, " run %d", r.Run.ID)
 		if r.Kind == job.Ended {

@@ -25,6 +25,7 @@ type Record struct {
 	Hold     *Hold      `json:"hold,omitempty"`
 	User     string     `json:"user,omitempty"`     // whose job it was that is Resumed; "": all of that name
 	Backfill *Backfill  `json:"backfill,omitempty"` // as it is after this fact
+	Was      time.Time  `json:"was,omitzero"`       // what a clock that was Stepped would show at At; the store keeps Detail alone
 }
 
 // DecidesOccurrence tells the decisions about what happens once, as the clock, a

@@ -21,6 +21,7 @@
 //	CRONRING_DECISION       run, skip, hold
 //	CRONRING_REASON         why, one word of the closed list
 //	CRONRING_DETAIL         the reason's numbers and names
+//	CRONRING_WAS            what a clock that was set had shown, RFC 3339 in UTC
 //	CRONRING_NODE           in a ring, the member's name
 //	CRONRING_COUNT          how many occurrences are meant, if not one
 //	CRONRING_...            an attribute of the daemon's own log, under its name in capitals
@@ -48,5 +49,6 @@ const (
 	FailedID  = "15cf73869a9c4152840897c21224b246" // a run has ended otherwise, or could not be started
 	SkippedID = "9045e335267345ffa583a2d3d5a3e39c" // an occurrence was skipped, or a queued run dropped
 	NoticeID  = "b1c7a4f05d0e4a7f9b3c2f6d8e1a5c74" // channels are told of something, in the daemon's own log
+	SteppedID = "5ae8d00fd41c4593b7576fb0484097e7" // the clock was set
 	RefusedID = "3e2d778f11b949329630ce5bdecffe19" // a table is not read, in the daemon's own log
 )

@@ -178,6 +178,10 @@ func life(s Sink, words Words) {
 		Record: &job.Record{At: noon, Kind: job.Decided, Decision: job.DecideSkip, Job: "backup", Reason: job.Late, Detail: "2h late", Count: 3, Due: noon},
 		Words:  "skipped 3 times",
 	})
+	s.Record(&Record{
+		Record: &job.Record{At: noon, Kind: job.Stepped, Detail: "the clock was set back by 1h0m0s", Was: noon.Add(time.Hour)},
+		Words:  "the clock was set back by 1h0m0s, and so on",
+	})
 	s.Line(&Line{At: noon, Job: "CRON", Run: 13, Stream: job.Stdout, Text: []byte("(root) CMD (forged)")})
 	for _, l := range append(words.Up("1.2.3"), words.Down()...) {
 		s.Cron(&l)

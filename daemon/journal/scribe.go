@@ -142,7 +142,10 @@ func (s *scribe) sayOwn(r *Record, words string) {
 		run = r.Run.ID
 		name += "[" + run.String() + "]"
 	}
-	n.message = []byte(name + ": " + words)
+	if name != "" {
+		name += ": "
+	}
+	n.message = []byte(name + words)
 	n.fields = about(n.fields, r.About, r.Job, run)
 	if r.About == nil {
 		n.fields = runFields(n.fields, r.Run)
@@ -158,6 +161,8 @@ func (s *scribe) sayOwn(r *Record, words string) {
 		id, n.priority = SkippedID, prioNotice
 	case r.Kind == job.Started:
 		id = StartedID
+	case r.Kind == job.Stepped:
+		id, n.priority = SteppedID, prioWarning
 	}
 	if id != "" {
 		n.fields = append(n.fields, field{"MESSAGE_ID", id})
@@ -340,6 +345,9 @@ func recordFields(fields []field, r *job.Record) []field {
 	add("CRONRING_KIND", string(r.Kind))
 	add("CRONRING_DECISION", string(r.Decision))
 	add("CRONRING_DETAIL", r.Detail)
+	if !r.Was.IsZero() {
+		add("CRONRING_WAS", r.Was.UTC().Format(time.RFC3339))
+	}
 	if r.Count > 1 {
 		add("CRONRING_COUNT", strconv.Itoa(r.Count))
 	}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ func (t *Text) Record(r *Record) {
 	if r.Run != nil {
 		run = r.Run.ID
 	}
-	t.line(r.At, r.Job, run, job.System, []byte(r.Words))
+	t.line(r.At, cmp.Or(r.Job, own), run, job.System, []byte(r.Words))
 }
 
 // Cron writes nothing.

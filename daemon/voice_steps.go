@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
+)
+
+// steps keeps a clock that is set again and again from flooding the log: after
+// one time the next is said when stepsApart is over, with how many were in
+// between.
+type steps struct {
+	rest   <-chan time.Time // readable when one may be said again; nil: it may
+	newest *job.Record      // that was not said
+	unsaid int
+}
+
+const stepsApart = time.Minute
+
+// take tells whether a step is to be said now.
+func (s *steps) take(r *job.Record) bool {
+	if s.rest != nil {
+		s.newest = r
+		s.unsaid++
+		return false
+	}
+	s.rest = time.After(stepsApart)
+	return true
+}
+
+// sayUnsaid says the newest step, if it was not said, so that the log ends with
+// what the clock shows.
+func (v *voice) sayUnsaid() {
+	last, more := v.steps.newest, v.steps.unsaid-1
+	v.steps = steps{}
+	if last == nil {
+		return
+	}
+	v.steps.rest = time.After(stepsApart)
+	said := &journal.Entry{
+		At: last.At, Level: slog.LevelWarn, Message: stepWords(last),
+		Attrs: []journal.Attr{{Key: journal.IDKey, Value: journal.SteppedID}, {Key: "kind", Value: string(last.Kind)}},
+	}
+	if more > 0 {
+		said.Message = fmt.Sprintf("%d times that the clock was set are left out here; then %s", more, said.Message)
+		said.Attrs = append(said.Attrs, journal.Attr{Key: "count", Value: strconv.Itoa(more)})
+	}
+	v.sink.Log(said)
+	v.sink.Flush()
+}
+
+// stepWords says from when to when the clock was set, and what follows, as
+// cronring-time(7) does.
+func stepWords(r *job.Record) string {
+	then := "what it jumped over is late, and catchup= decides"
+	switch back := r.Was.Sub(r.At); {
+	case back >= engine.Correction:
+		then = "all entries go by the new time, and what comes again runs again"
+	case back > 0:
+		then = "entries for times of day stay silent until the time that they had reached comes again; " +
+			"those that follow the clock run again what comes again"
+	}
+	return fmt.Sprintf("%s, from %s to %s: %s", r.Detail, r.Was.UTC().Format(time.RFC3339), r.At.UTC().Format(time.RFC3339), then)
+}
