@@ -270,6 +270,8 @@ func TestCrontabInstallsListsAndRemoves(t *testing.T) {
 	if got := h.logged(); got != want {
 		t.Errorf("log:\n%s\nwant:\n%s", got, want)
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(h.pids) != 8 || h.pids[0] <= 1 || h.pids[0] == os.Getpid() || h.pids[3] != os.Getpid() {
 		t.Errorf("the pids in the log are %v; root's calls are %d", h.pids, os.Getpid())
 	}

@@ -157,7 +157,7 @@ func (w *world) rowOf(st counted) api.Row {
 // call is what a request of an account would be.
 func (w *world) call(s *Server, uid uint32) *call {
 	name, _ := accountName(uid)
-	return &call{peer: peer{uid: uid, name: name, keeper: s.keeps(uid)}, view: w.View(), now: w.now.UTC()}
+	return &call{peer: peer{uid: uid, name: name, keeper: s.keeps(uid)}, view: w.View(), now: w.clock().UTC()}
 }
 
 // happen lets something happen, by chance.
@@ -235,15 +235,11 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 	d := time.Duration(r.IntN(180)) * time.Second
 	if r.IntN(20) == 0 {
 		back := time.Duration(r.IntN(3600)) * time.Second
-		w.mu.Lock()
-		w.now, w.up = w.now.Add(-back), w.up+time.Second
-		w.mu.Unlock()
+		w.set(w.now.Add(-back), time.Second)
 		w.step()
 		return fmt.Sprint("set the clock back by ", back)
 	}
-	w.mu.Lock()
-	w.now, w.up = w.now.Add(d), w.up+d
-	w.mu.Unlock()
+	w.pass(d)
 	w.step()
 	return fmt.Sprint("wait ", d)
 }
@@ -391,7 +387,7 @@ func TestBoardSeesTimeGoBy(t *testing.T) {
 	if want := instant(t, "2026-11-20T00:03:00Z"); !r.board.soonest().Equal(want) {
 		t.Errorf("it looks again at %s, want the next occurrence, %s", r.board.soonest(), want)
 	}
-	w.now = instant(t, "2026-11-20T00:04:01Z")
+	w.set(instant(t, "2026-11-20T00:04:01Z"), 0)
 	r.round()
 	if row := r.rows["slow"]; row.State != job.StateLate {
 		t.Errorf("the row is %+v, want one that is late", row)

@@ -368,26 +368,6 @@ func TestInstallConcurrentlyOneWins(t *testing.T) {
 	}
 }
 
-// serveServer answers on a real socket with a server of the test's.
-func (w *world) serveServer(s *Server) string {
-	w.t.Helper()
-	path := filepath.Join(w.t.TempDir(), "s")
-	l, err := Listen(path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	w.t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			w.t.Error(err)
-		}
-	})
-	return path
-}
-
 // Callers with large tables, sent or read slowly, keep large ones waiting, and
 // nobody else; one account alone keeps only its own waiting.
 func TestLargeTablesWaitForRoom(t *testing.T) {

@@ -144,7 +144,7 @@ func TestSlowReaderGetsGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := w.serveOn(l, w)
+	stop := w.serveOn(l, w.server())
 	c := connect(t, l.Addr().String())
 	io.WriteString(c, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
 	<-w.subscribed
@@ -199,7 +199,7 @@ func TestStreamsEndWithServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := w.serveOn(l, w)
+	stop := w.serveOn(l, w.server())
 	c := api.Dial(l.Addr().String())
 	defer c.Close()
 	ended := make(chan error)

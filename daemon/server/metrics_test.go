@@ -138,7 +138,7 @@ func livedMetrics(t *testing.T) (*world, *Server) {
 			if r.State != job.RunDecided {
 				continue
 			}
-			w.now = w.now.Add(20 * time.Millisecond)
+			w.set(w.now.Add(20*time.Millisecond), 0)
 			w.started(r.ID)
 			switch r.Job {
 			case "good":
@@ -366,7 +366,7 @@ func TestRingReadsDoublesOnce(t *testing.T) {
 			t.Errorf("%d are doubled, want 2", n)
 		}
 	}
-	w.now = w.now.Add(23 * time.Hour)
+	w.set(w.now.Add(23*time.Hour), 0)
 	if n := doubled(); n != 1 {
 		t.Errorf("a day later %d are doubled, want 1", n)
 	}

@@ -60,14 +60,14 @@ func TestWhyOfRingJobs(t *testing.T) {
 	w.to(due.Format(time.RFC3339))
 	w.step(engine.Claimed{Occurrence: occurrence, Grant: engine.Unknown})
 	says("j", string(api.Crossed), "the ring has no quorum")
-	w.now, w.up = w.now.Add(time.Second), w.up+time.Second
+	w.pass(time.Second)
 	w.step()
 	w.step(engine.Claimed{Occurrence: occurrence, Grant: engine.Granted, Token: 9})
 	w.started(1)
 	says("j", string(api.Passed), "of the ring's members it was")
 	w.step(engine.Doubled{Occurrence: occurrence, Member: "elm", Run: 7})
 	says("j", string(api.Passed), "ran on elm too, as run 7: the two members did not see each other")
-	if r := w.records[len(w.records)-1]; r.Kind != job.Doubled || r.Job != "j" {
+	if r := w.facts()[len(w.facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
 	}
 }

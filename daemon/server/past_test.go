@@ -41,13 +41,9 @@ func live(w *world, codes string) {
 			w.started(runs[0].ID)
 		}
 		if code != ' ' {
-			w.mu.Lock()
-			w.now, w.up = w.now.Add(time.Duration(code-'0'+1)*time.Second), w.up+time.Duration(code-'0'+1)*time.Second
-			w.mu.Unlock()
+			w.pass(time.Duration(code-'0'+1) * time.Second)
 			w.ended(runs[0].ID, int(code-'0'))
-			w.mu.Lock()
-			w.now = w.now.Truncate(time.Minute)
-			w.mu.Unlock()
+			w.set(w.now.Truncate(time.Minute), 0)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func TestClientSaysWhyNobodyAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlinkLater(l)
-	if err := w.serveOn(l, w)(); err != nil {
+	if err := w.serveOn(l, w.server())(); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {

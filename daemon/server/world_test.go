@@ -28,28 +28,33 @@ import (
 // in memory. Its clock moves only when a test moves it.
 type world struct {
 	t          testing.TB
-	mu         sync.Mutex
-	engine     *engine.Engine
 	view       atomic.Pointer[engine.View]
-	now        time.Time
-	up         time.Duration
-	remarks    []crontab.Diagnostic
-	refused    []spool.Refusal
-	problems   []api.Problem
-	records    []job.Record
-	ledgers    map[string]job.Ledger // by job and account
-	tap        func([]job.Record, []job.Ledger)
-	chunks     map[job.RunID][]job.Chunk
-	lives      []store.Life
-	states     map[string]string // by job, account and key
-	broken     error             // of the store
-	mute       bool              // the loop answers nothing
-	reloads    int
-	crontabs   *Crontabs               // nil: a daemon that was given its files by name
-	hub        map[chan api.Event]*int // subscriber: events lost
 	subscribed chan struct{}
-	closed     bool
-	ring       *fakeRing // nil: the host is in none
+
+	// A test sets these before it asks anything, or while nothing is being asked.
+	refused  []spool.Refusal
+	problems []api.Problem
+	chunks   map[job.RunID][]job.Chunk
+	broken   error     // of the store
+	mute     bool      // the loop answers nothing
+	crontabs *Crontabs // nil: a daemon that was given its files by name
+	ring     *fakeRing // nil: the host is in none
+
+	// These move while servers look on. Only the test moves the clock, so it may
+	// read now by itself.
+	mu      sync.Mutex
+	engine  *engine.Engine
+	now     time.Time
+	up      time.Duration
+	remarks []crontab.Diagnostic
+	records []job.Record
+	ledgers map[string]job.Ledger // by job and account
+	tap     func([]job.Record, []job.Ledger)
+	lives   []store.Life
+	states  map[string]string // by job, account and key
+	reloads int
+	hub     map[chan api.Event]*int // subscriber: events lost
+	closed  bool
 }
 
 const firstUp = "2026-11-20T00:00:00Z"
@@ -98,29 +103,39 @@ func (w *world) loadTable(t *crontab.Table) { w.step(engine.Load{Tables: []*cron
 func (w *world) to(text string) {
 	w.t.Helper()
 	for end := instant(w.t, text); w.now.Before(end); {
-		d := min(time.Minute, end.Sub(w.now))
-		w.now, w.up = w.now.Add(d), w.up+d
+		w.pass(min(time.Minute, end.Sub(w.now)))
 		w.step()
 	}
+}
+
+// pass lets time pass without the loop taking note of it.
+func (w *world) pass(d time.Duration) { w.set(w.now.Add(d), d) }
+
+// set sets the clock while d of the time since boot goes by. The loop takes no
+// note of it.
+func (w *world) set(now time.Time, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now, w.up = now, w.up+d
 }
 
 // jump sets the clock: the time since boot goes on by only a second.
 func (w *world) jump(text string) {
 	w.t.Helper()
-	w.now, w.up = instant(w.t, text), w.up+time.Second
+	w.set(instant(w.t, text), time.Second)
 	w.step()
 }
 
 // down lets the daemon be away until an instant.
 func (w *world) down(text string) {
 	w.t.Helper()
-	last := &w.lives[len(w.lives)-1]
-	last.LastSeen = w.now
 	back := instant(w.t, text)
-	w.up += back.Sub(w.now)
-	w.now = back
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lives[len(w.lives)-1].LastSeen = w.now
+	w.now, w.up = back, w.up+back.Sub(w.now)
 	w.lives = append(w.lives, store.Life{Up: back})
-	w.step()
+	w.stepLocked()
 }
 
 func (w *world) step(events ...engine.Event) []engine.Effect {
@@ -232,6 +247,8 @@ func (w *world) Diagnostics() []crontab.Diagnostic {
 func (w *world) Refused() []spool.Refusal { return w.refused }
 
 func (w *world) Health() api.Health {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return api.Health{Version: "1.2.3", PID: 77, Host: "db-01", Zone: "UTC", Started: w.lives[0].Up, Problems: w.problems}
 }
 
@@ -514,17 +531,23 @@ func (w *world) Output(_ context.Context, id job.RunID) ([]job.Chunk, error) {
 }
 
 func (w *world) Lives(_ context.Context, from, to time.Time) ([]store.Life, error) {
-	return w.lives, w.broken
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.lives), w.broken
 }
 
 func stateKey(id job.ID, user, key string) string { return string(id) + "/" + user + "/" + key }
 
 func (w *world) State(_ context.Context, id job.ID, user, key string) ([]byte, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	value, ok := w.states[stateKey(id, user, key)]
 	return []byte(value), ok, w.broken
 }
 
 func (w *world) States(_ context.Context, id job.ID, user string) (all []store.StateEntry, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, path := range slices.Sorted(maps.Keys(w.states)) {
 		if key, ok := strings.CutPrefix(path, stateKey(id, user, "")); ok {
 			all = append(all, store.StateEntry{Key: key, Size: len(w.states[path]), At: w.now})
@@ -534,6 +557,8 @@ func (w *world) States(_ context.Context, id job.ID, user string) (all []store.S
 }
 
 func (w *world) SetState(_ context.Context, id job.ID, user, key string, value []byte, _ time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.states == nil {
 		w.states = map[string]string{}
 	}
@@ -543,6 +568,8 @@ func (w *world) SetState(_ context.Context, id job.ID, user, key string, value [
 
 func (w *world) DeleteState(_ context.Context, id job.ID, user, key string) (bool, error) {
 	path := stateKey(id, user, key)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	_, ok := w.states[path]
 	delete(w.states, path)
 	return ok, w.broken
@@ -643,7 +670,10 @@ func (w *world) serverOf(s Store) *Server {
 // serve answers on a real socket until the test ends, and gives its path.
 func (w *world) serve() string { return w.serveStore(w) }
 
-func (w *world) serveStore(s Store) string {
+func (w *world) serveStore(s Store) string { return w.serveServer(w.serverOf(s)) }
+
+// serveServer does so with a server of the test's.
+func (w *world) serveServer(s *Server) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), "s")
 	l, err := Listen(path)
@@ -654,10 +684,12 @@ func (w *world) serveStore(s Store) string {
 	return path
 }
 
-func (w *world) serveOn(l net.Listener, s Store) (stop func() error) {
+// serveOn takes a server that is made, as a daemon makes its own before the loop
+// runs: one made in the goroutine would have missed what the test does next.
+func (w *world) serveOn(l net.Listener, s *Server) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- w.serverOf(s).Serve(ctx, l) }()
+	go func() { done <- s.Serve(ctx, l) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
