@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -121,7 +120,7 @@ func init() {
 		}
 		r.until("the starts", func() bool { return len(r.started) == keptRuns })
 		for range keptRuns {
-			<-printed
+			receive(r, "the first lines", printed)
 		}
 		keeper.send(keptMessage{Ready: r.started})
 		select {} // until it is killed
@@ -164,13 +163,12 @@ func init() {
 		r.spawner.acts = append(r.spawner.acts, func() { close(given) }) // after the one that gives the run up
 		r.spawner.mu.Unlock()
 		r.spawner.nudge()
-		<-given
+		receive(r, "the hand", given)
 		if err := syscall.Kill(handed[keptBeyond-1].PID, syscall.SIGKILL); err != nil { // ours to tidy up, as the test knows it
 			return err
 		}
 		r.await(keptBeyond)
-		r.cancel()
-		<-r.done
+		r.stop()
 		if len(keeper.forgotten) != keptRuns {
 			return fmt.Errorf("forgotten are %v, want all %d", keeper.forgotten, keptRuns)
 		}
@@ -299,8 +297,8 @@ func TestDaemonIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(binary, "-c", "service manager")
-	cmd.Env = append(os.Environ(), "SPAWN_TEST_GATE="+gate, "SPAWN_TEST_DIR="+t.TempDir())
+	cmd := process(t, binary, "-c", "service manager")
+	cmd.Env = append(cmd.Env, "SPAWN_TEST_GATE="+gate, "SPAWN_TEST_DIR="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

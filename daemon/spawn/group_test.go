@@ -134,18 +134,26 @@ func (s *Spawner) endStray(t *testing.T) {
 	s.later(func() {
 		for _, g := range s.left.groups {
 			g.Kill()
-			for !g.Remove() {
+			for late := time.Now().Add(patience / 2); !g.Remove(); {
+				if time.Now().After(late) {
+					t.Errorf("%s cannot be removed", g.Dir())
+					break
+				}
 				s.reap() // else they are zombies of ours, where we are PID 1
 			}
 		}
 		s.left.groups = nil
 		close(done)
 	})
-	<-done
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("not within %v: an end of all that runs have left behind", patience)
+	}
 }
 
 func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, nil)})
+	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Tasks: 1})})
 	pids := filepath.Join(t.TempDir(), "pids")
 	script := "trap '' TERM; setsid sh -c 'echo $$ >>" + pids + "; echo ready; exec sleep 1000' & wait"
 	for _, kill := range []func(job.RunID){
@@ -157,8 +165,10 @@ func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
 		ready := make(chan bool, 8)
 		r.spawner.options.Live = func(job.Chunk) { ready <- true }
 		id := r.start(script, entry(t, "#@ tasks=50", crontab.User))
-		r.awaitStart(id)
-		<-ready
+		if r.awaitStart(id) == 0 {
+			t.Fatalf("outcome %+v, want a run", r.ended[id].Outcome)
+		}
+		receive(r, "the line that says ready", ready)
 		kill(id)
 		e := r.await(id)
 		if e.Outcome.Kind != job.Signalled {
@@ -194,7 +204,7 @@ func awaitGone(t *testing.T, pid int) {
 }
 
 func TestGroupOfWhatStaysBehindGoesLater(t *testing.T) {
-	r := newRig(t, Options{Groups: newGroups(t, nil), Linger: 1})
+	r := newRig(t, Options{Groups: newGroups(t, &crontab.Resources{Tasks: 1}), Linger: 1})
 	pids := filepath.Join(t.TempDir(), "pids")
 	e := r.do("sleep 1000 >/dev/null 2>&1 & echo $! >"+pids, entry(t, "#@ tasks=50", crontab.User))
 	wantOutcome(t, e, exited(0))
@@ -209,6 +219,84 @@ func TestGroupOfWhatStaysBehindGoesLater(t *testing.T) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	awaitGone(t, pid)
 	r.spawner.endStray(t)
+}
+
+// paperGroups stand for the kernel's, which gives none to most accounts: there
+// is one, of which the test says what is in it.
+type paperGroups struct {
+	limit job.Reason
+	left  int // how often Remove finds somebody in it
+
+	kills, removes chan bool
+}
+
+func newPaperGroups() *paperGroups {
+	return &paperGroups{kills: make(chan bool, 10), removes: make(chan bool, 10)}
+}
+
+func (p *paperGroups) Needs(*engine.Start) bool { return true }
+
+func (p *paperGroups) Make(context.Context, string, *engine.Start) (Group, error) { return p, nil }
+
+func (p *paperGroups) Find([]byte) (Group, error) { return p, nil }
+
+func (p *paperGroups) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }
+func (p *paperGroups) Dir() string                  { return "" }
+func (p *paperGroups) Doors() []string              { return nil }
+func (p *paperGroups) Usage() job.Usage             { return job.Usage{Memory: 1 << 40} }
+func (p *paperGroups) Limit() job.Reason            { return p.limit }
+func (p *paperGroups) Kill()                        { p.kills <- true }
+
+func (p *paperGroups) Remove() bool {
+	p.left--
+	p.removes <- p.left < 0
+	return p.left < 0
+}
+
+func TestGroupIsEndedAfterAStopOrALimitAlone(t *testing.T) {
+	for _, c := range []struct {
+		command string
+		limit   job.Reason
+		stop    bool
+		want    job.Reason
+		ended   bool
+	}{
+		{"exit 0", "", false, "", false},
+		{"exit 3", "", false, "", false},
+		{"exit 0", job.OverTasks, false, "", false}, // it came through
+		{"exit 3", job.OverTasks, false, job.OverTasks, true},
+		{"exec sleep 1000", "", true, "", true},
+	} {
+		groups := newPaperGroups()
+		groups.limit = c.limit
+		r := newRig(t, Options{Groups: groups})
+		id := r.start(c.command)
+		r.awaitStart(id)
+		if c.stop {
+			r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+		}
+		e := r.await(id)
+		r.stop()
+		if e.Limit != c.want || e.Usage.Memory != 1<<40 || len(groups.kills) > 0 != c.ended || len(groups.removes) != 1 {
+			t.Errorf("%+v: limit %q, usage %+v, %d kills, looked at %d times", c, e.Limit, e.Usage, len(groups.kills), len(groups.removes))
+		}
+	}
+}
+
+func TestGroupThatIsNotEmptyIsLookedAtAgain(t *testing.T) {
+	groups := newPaperGroups()
+	groups.left = 1
+	r := newRig(t, Options{Groups: groups})
+	wantOutcome(t, r.do("exit 0"), exited(0))
+	for i, want := range []bool{false, true} {
+		if got := receive(r, "another look at the group", groups.removes); got != want {
+			t.Errorf("look %d: empty is %t, want %t", i+1, got, want)
+		}
+	}
+	wantOutcome(t, r.do("exit 1"), exited(1))
+	if len(groups.kills) > 0 {
+		t.Error("what a run left behind on purpose was ended")
+	}
 }
 
 func TestGroupThatCannotBeMade(t *testing.T) {
@@ -270,10 +358,9 @@ func TestOutputMaxBoundsWhatIsKept(t *testing.T) {
 // An account may run as many jobs at once as it likes, each with its own word
 // on what is kept.
 func TestOutputMaxOfAllRunsOfAnAccountIsBounded(t *testing.T) {
-	needRoot(t)
 	r := newRig(t, Options{})
 	big := entry(t, "#@ output-max=512K", crontab.User)
-	kept := func() int { return len(text(r.do("seq 1000000", as("nobody"), big), job.Stdout)) }
+	kept := func() int { return len(text(r.do("seq 1000000", as(somebody()), big), job.Stdout)) }
 	for range 2 {
 		if got := kept(); got != 512<<10 {
 			t.Errorf("%d bytes are kept, want 512K", got)
@@ -281,7 +368,7 @@ func TestOutputMaxOfAllRunsOfAnAccountIsBounded(t *testing.T) {
 	}
 	r.spawner.mu.Lock()
 	left := len(r.spawner.granted)
-	r.spawner.granted["nobody"] = ownMemory
+	r.spawner.granted[somebody()] = ownMemory
 	r.spawner.mu.Unlock()
 	if left > 0 {
 		t.Errorf("%d accounts are granted something when no run is left", left)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,18 +28,12 @@ func (r *rig) hold(ctx context.Context) []engine.Start {
 		starts, err := r.spawner.Hold(ctx)
 		done <- held{starts, err}
 	}()
-	for {
-		select {
-		case e := <-r.spawner.Events():
-			r.note(e)
-		case h := <-done:
-			if h.err != nil {
-				r.t.Fatal(h.err)
-			}
-			r.drain()
-			return h.starts
-		}
+	h := receive(r, "that the Spawner stands still", done)
+	if h.err != nil {
+		r.t.Fatal(h.err)
 	}
+	r.drain()
+	return h.starts
 }
 
 func (r *rig) drain() {
@@ -97,7 +90,7 @@ func init() {
 		r.start("exit 78") // reaped by whichever of the two comes to it
 		r.until("the starts", func() bool { return len(r.started) == replaced+2 })
 		for range 2*replaced + 1 {
-			<-printed
+			receive(r, "the first lines", printed)
 		}
 		starts := r.hold(context.Background())
 		r.start("echo never begun; exit 79")
@@ -178,8 +171,8 @@ func TestProgramReplacesItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGate(t)
-	cmd := exec.Command(binary, "-c", "replace yourself")
-	cmd.Env = append(os.Environ(), "SPAWN_TEST_GATE="+g.path, "SPAWN_TEST_DIR="+t.TempDir())
+	cmd := process(t, binary, "-c", "replace yourself")
+	cmd.Env = append(cmd.Env, "SPAWN_TEST_GATE="+g.path, "SPAWN_TEST_DIR="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -265,14 +258,13 @@ func TestHoldForksAndReapsNothing(t *testing.T) {
 	id := r.start(g.command())
 	pid := r.awaitStart(id)
 	r.start("true", as("far-away"))
-	<-begun
+	receive(r, "the question for the account", begun)
 	starts := r.hold(t.Context())
 	if len(starts) != 1 || starts[0].Job.User != "far-away" {
 		t.Errorf("runs without a process %+v, want the one whose account is asked for", starts)
 	}
 	g.open(1)
-	for !isZombie(t, pid) { // nobody reaps it
-	}
+	poll(t, "a process that nobody reaps", func() bool { return isZombie(t, pid) })
 	r.drain()
 	if r.ended[id].Run != 0 {
 		t.Error("an end was reported during a hold")
@@ -305,10 +297,7 @@ func TestHoldWaitsForProgramsOnlySoLong(t *testing.T) {
 			result, _ := r.spawner.Exec(context.Background(), Tool{Argv: []string{"sh", "-c", "echo >&2; echo up >" + g.path + "; sleep 1000"}})
 			done <- result
 		}()
-		var up [8]byte
-		if _, err := g.file.Read(up[:]); err != nil {
-			t.Fatal(err)
-		}
+		g.read("the program's word that it is up")
 		return done
 	}
 	done := running()
@@ -319,7 +308,7 @@ func TestHoldWaitsForProgramsOnlySoLong(t *testing.T) {
 		t.Errorf("handed over %+v, want no program of the daemon's", handed)
 	}
 	r.spawner.Resume()
-	if got := <-done; got.Outcome.Signal != int(syscall.SIGKILL) {
+	if got := receive(r, "the program's end", done); got.Outcome.Signal != int(syscall.SIGKILL) {
 		t.Errorf("outcome %+v of a program that was in the way, want it killed", got.Outcome)
 	}
 }

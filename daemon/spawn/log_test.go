@@ -17,26 +17,26 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// nobodys is a directory in which nobody may write.
-func nobodys(t *testing.T) string {
+// somebodys is a directory in which somebody may write.
+func somebodys(t *testing.T) string {
 	t.Helper()
-	needRoot(t)
 	dir := filepath.Join(publicDir(t), "own")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(dir, 65534, 65534); err != nil {
+	owner := accountOf(t, somebody())
+	if err := os.Chown(dir, int(owner.UID), int(owner.GID)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
 func TestLogFileIsTheAccountsOwn(t *testing.T) {
-	dir := nobodys(t)
+	dir := somebodys(t)
 	r := newRig(t, Options{})
 	path := filepath.Join(dir, "log")
 	for range 2 {
-		wantOutcome(t, r.do("echo out; echo err >&2", as("nobody"), entry(t, "#@ log=file:"+path, crontab.User)), exited(0))
+		wantOutcome(t, r.do("echo out; echo err >&2", as(somebody()), entry(t, "#@ log=file:"+path, crontab.User)), exited(0))
 	}
 	got, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(got), "out\n") != 2 || strings.Count(string(got), "err\n") != 2 {
@@ -46,13 +46,14 @@ func TestLogFileIsTheAccountsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := info.Sys().(*syscall.Stat_t); st.Uid != 65534 || info.Mode() != 0o600 {
-		t.Errorf("it belongs to %d, mode %v; want nobody's, 0600", st.Uid, info.Mode())
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != accountOf(t, somebody()).UID || info.Mode() != 0o600 {
+		t.Errorf("it belongs to %d, mode %v; want somebody's, 0600", st.Uid, info.Mode())
 	}
 }
 
 func TestLogFileThatCannotBeHad(t *testing.T) {
-	dir := nobodys(t)
+	needRoot(t, "become another account")
+	dir := somebodys(t)
 	secret := filepath.Join(t.TempDir(), "secret") // root's, where nobody may not go
 	if err := os.WriteFile(secret, []byte("shadow\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestLogFileThatCannotBeHad(t *testing.T) {
 		dir + "/no/where":  "no such file",
 		"/proc/self/mem/x": "not a directory",
 	} {
-		e := r.do("echo it runs", as("nobody"), entry(t, "#@ log=file:"+path, crontab.User))
+		e := r.do("echo it runs", as(somebody()), entry(t, "#@ log=file:"+path, crontab.User))
 		if got := text(e, job.System); !strings.Contains(got, want) || !strings.Contains(got, path) {
 			t.Errorf("%s: the run says %q, want %q", path, got, want)
 		}
@@ -88,7 +89,7 @@ func TestLogFileThatCannotBeHad(t *testing.T) {
 }
 
 func TestLogFileLivesThroughAHold(t *testing.T) {
-	dir := nobodys(t)
+	dir := somebodys(t)
 	r := newRig(t, Options{})
 	g := newGate(t)
 	path := filepath.Join(dir, "log")
@@ -110,11 +111,11 @@ func TestLogFileLivesThroughAHold(t *testing.T) {
 // An account may stop the process that writes its file, or keep it waiting with
 // a file system of its own: such processes must not become ever more.
 func TestLogProcessThatHangsIsEnded(t *testing.T) {
-	dir := nobodys(t)
+	dir := somebodys(t)
 	r := newRig(t, Options{})
 	r.spawner.logPatience = time.Millisecond
 	g := newGate(t)
-	id := r.start(g.command(), as("nobody"), entry(t, "#@ log=file:"+filepath.Join(dir, "log"), crontab.User))
+	id := r.start(g.command(), as(somebody()), entry(t, "#@ log=file:"+filepath.Join(dir, "log"), crontab.User))
 	r.awaitStart(id)
 	r.spawner.mu.Lock()
 	pids := slices.Collect(maps.Keys(r.spawner.logs))

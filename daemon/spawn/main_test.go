@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,6 +77,7 @@ func (r *rig) stop() {
 	for id := job.RunID(1); id <= r.last; id++ {
 		r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
 	}
+	late := time.After(patience)
 	for {
 		select {
 		case e := <-r.spawner.Events():
@@ -83,6 +86,9 @@ func (r *rig) stop() {
 			if r.err != nil {
 				r.t.Errorf("Run: %v", r.err)
 			}
+			return
+		case <-late:
+			r.t.Errorf("not within %v: return of Run", patience)
 			return
 		}
 	}
@@ -112,7 +118,7 @@ func (r *rig) note(e engine.Event) {
 }
 
 // patience is far more than anything here takes.
-const patience = 5 * time.Minute
+const patience = 3 * time.Minute
 
 // until takes events until a condition holds.
 func (r *rig) until(what string, reached func() bool) {
@@ -126,6 +132,44 @@ func (r *rig) until(what string, reached func() bool) {
 			r.t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
+}
+
+// receive waits for what a run prints, or what stands in for a part of the host
+// is asked. A run that never began sends nothing, so that the wait must end.
+func receive[T any](r *rig, what string, c <-chan T) T {
+	r.t.Helper()
+	late := time.After(patience)
+	for {
+		select {
+		case v := <-c:
+			return v
+		case e := <-r.spawner.Events():
+			r.note(e)
+		case <-late:
+			r.t.Fatalf("not within %v: %s; ended are %+v", patience, what, r.ended)
+		}
+	}
+}
+
+// poll waits for what nobody tells of.
+func poll(t testing.TB, what string, reached func() bool) {
+	t.Helper()
+	for late := time.Now().Add(patience); !reached(); runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// process is a program that is not waited for for ever, nor are those that hold
+// its output.
+func process(t *testing.T, argv ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // a helper's own words come first
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env, cmd.WaitDelay = os.Environ(), time.Second
+	return cmd
 }
 
 // start begins a run of a command as whom the test runs as.
@@ -162,6 +206,22 @@ func (r *rig) do(command string, edit ...func(*engine.Start)) Ended {
 
 func env(entries ...string) func(*engine.Start) {
 	return func(s *engine.Start) { s.Job.Env = append(s.Job.Env, entries...) }
+}
+
+// somebody is an account that is not root: another one where the test is root.
+func somebody() string {
+	if os.Geteuid() == 0 {
+		return "nobody"
+	}
+	return ownName()
+}
+
+// dropped makes a process that has not root's rights.
+func dropped() *syscall.SysProcAttr {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }
 
 func as(user string) func(*engine.Start) {
@@ -218,10 +278,10 @@ func publicDir(t *testing.T) string {
 	return dir
 }
 
-func needRoot(t *testing.T) {
+func needRoot(t *testing.T, what string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED, NOT TESTED: this test drops privilege and has to be run as root")
+		t.Skip("SKIPPED, NOT TESTED: only root can " + what)
 	}
 }
 
@@ -249,6 +309,21 @@ func newGate(t testing.TB) *gate {
 
 // command waits in the shell itself, in one process.
 func (g *gate) command() string { return "read x <" + g.path }
+
+// read waits for what a command writes into the gate.
+func (g *gate) read(what string) string {
+	g.t.Helper()
+	var data [64]byte
+	err := g.file.SetReadDeadline(time.Now().Add(patience))
+	n := 0
+	if err == nil {
+		n, err = g.file.Read(data[:])
+	}
+	if err != nil {
+		g.t.Fatalf("%s: %v", what, err)
+	}
+	return string(data[:n])
+}
 
 func (g *gate) open(n int) {
 	g.t.Helper()

@@ -24,7 +24,7 @@ func TestOutputStreamsApartInOrder(t *testing.T) {
 		{Stream: job.Stderr, Data: []byte("two\n")},
 		{Stream: job.Stdout, Data: []byte("three\n")},
 	} {
-		got := <-seen
+		got := receive(r, "a live chunk", seen)
 		if got.Run != id || got.Job != "test.job" || got.Stream != want.Stream || !bytes.Equal(got.Data, want.Data) || got.At.IsZero() {
 			t.Errorf("live chunk %+v, want %s %q of run %d", got, want.Stream, want.Data, id)
 		}
@@ -107,9 +107,8 @@ func TestOutputAfterTheShellsEnd(t *testing.T) {
 }
 
 func TestOutputByNameAsTheAccount(t *testing.T) {
-	needRoot(t)
 	r := newRig(t, Options{})
-	e := r.do("echo a >/dev/stdout; echo b >/dev/stderr; cat /dev/stdin", as("nobody"), stdin("c\n"))
+	e := r.do("echo a >/dev/stdout; echo b >/dev/stderr; cat /dev/stdin", as(somebody()), stdin("c\n"))
 	wantOutcome(t, e, exited(0))
 	if out, err := text(e, job.Stdout), text(e, job.Stderr); out != "a\nc\n" || err != "b\n" {
 		t.Errorf("output %q and %q, want a, c and b", out, err)

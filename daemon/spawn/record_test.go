@@ -37,8 +37,9 @@ func TestRecordingIsThereWhileTheJobRuns(t *testing.T) {
 	r := newRig(t, Options{Runs: dir, Live: func(job.Chunk) { seen <- struct{}{} }})
 	g := newGate(t)
 	id := r.start("echo out; echo err >&2; " + g.command())
-	<-seen
-	<-seen
+	for range 2 {
+		receive(r, "both lines", seen)
+	}
 	path := r.spawner.recordPath(id)
 	out, cut := written(t, path, job.Stdout)
 	stderr, _ := written(t, path, job.Stderr)
@@ -88,10 +89,9 @@ func TestRecordingIsBounded(t *testing.T) {
 }
 
 func TestRecordingThatFailsCostsTheFile(t *testing.T) {
-	needRoot(t)
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k,mode=0700"); err != nil {
-		t.Skip("SKIPPED, NOT TESTED: this root may not mount:", err)
+		t.Skipf("SKIPPED, NOT TESTED: a file system in memory cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	r := newRig(t, Options{Runs: dir, Claim: func(job.RunID) bool { return true }})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
@@ -59,6 +60,21 @@ func (f *fakeSessions) Kill(run job.RunID, sig syscall.Signal) {
 
 func (f *fakeSessions) Ends() <-chan SessionEnd { return f.ends }
 
+// asked is the next session that is asked for.
+func (f *fakeSessions) asked(r *rig) *fakeSession {
+	r.t.Helper()
+	return receive(r, "the question for a session", f.asks)
+}
+
+func (f *fakeSessions) end(t *testing.T, e SessionEnd) {
+	t.Helper()
+	select {
+	case f.ends <- e:
+	case <-time.After(patience):
+		t.Fatalf("not within %v: somebody who takes the end of run %d", patience, e.Run)
+	}
+}
+
 // print is what the session's command writes before it ends.
 func (s *fakeSession) print(t *testing.T, text string) {
 	t.Helper()
@@ -73,7 +89,7 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	me := accountOf(t, ownName())
 	r := newRig(t, Options{Sessions: f, BaseEnv: func(account.Account) []string { return []string{"ETC=yes"} }})
 	id := r.start("work", stdin("text"), env("A=b"))
-	s := <-f.asks
+	s := f.asked(r)
 	if got := strings.Join(s.Argv, " "); got != "/bin/sh -c work" || s.Run != id || s.Account.Name != me.Name || s.Dir != "/" || s.stdin != "text" {
 		t.Errorf("asked for %+v with %q", s.Session, s.stdin)
 	}
@@ -89,7 +105,7 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	if want := []engine.Kill{{Run: id, Signal: syscall.SIGTERM}}; fmt.Sprint(f.kills) != fmt.Sprint(want) {
 		t.Errorf("signals %v, want %v", f.kills, want)
 	}
-	f.ends <- SessionEnd{Run: id, Outcome: exited(5), At: noon}
+	f.end(t, SessionEnd{Run: id, Outcome: exited(5), At: noon})
 	s.print(t, "last words\n")
 	e := r.await(id)
 	wantOutcome(t, e, exited(5))
@@ -105,9 +121,9 @@ func TestSessionThatEndsBeforeItsStartIsKnown(t *testing.T) {
 	f := newFakeSessions()
 	r := newRig(t, Options{Sessions: f})
 	id := r.start("work")
-	s := <-f.asks
+	s := f.asked(r)
 	s.print(t, "quick\n")
-	f.ends <- SessionEnd{Run: id, Outcome: exited(3)}
+	f.end(t, SessionEnd{Run: id, Outcome: exited(3)})
 	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGINT})
 	s.reply <- nil
 	e := r.await(id) // the rig fails if that comes before the start
@@ -124,7 +140,7 @@ func TestSessionThatCannotBegin(t *testing.T) {
 	f := newFakeSessions()
 	r := newRig(t, Options{Sessions: f})
 	id := r.start("work")
-	s := <-f.asks
+	s := f.asked(r)
 	s.out.Close()
 	s.reply <- errors.New("PAM refused")
 	wantOutcome(t, r.await(id), job.Outcome{Kind: job.NotStarted, Error: "PAM refused"})
@@ -146,7 +162,7 @@ func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 	}
 	var first []*fakeSession
 	for range sessionCallers {
-		first = append(first, <-f.asks)
+		first = append(first, f.asked(r))
 	}
 	if more := len(f.asks); more != 0 {
 		t.Errorf("%d calls beyond %d at once", more, sessionCallers)
@@ -157,14 +173,14 @@ func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 		s.out.Close()
 		s.reply <- nil
 		r.awaitStart(s.Run)
-		f.ends <- SessionEnd{Run: s.Run, Outcome: exited(0)}
+		f.end(t, SessionEnd{Run: s.Run, Outcome: exited(0)})
 		r.await(s.Run)
 	}
 	for _, s := range first {
 		end(s)
 	}
 	for range n - 1 - sessionCallers {
-		end(<-f.asks)
+		end(f.asked(r))
 	}
 	wantOutcome(t, r.await(stopped), job.Outcome{Kind: job.NotStarted, Error: errCancelled.Error()})
 }
@@ -173,7 +189,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 	f := newFakeSessions()
 	first := newRig(t, Options{Sessions: f})
 	id := first.start("work")
-	s := <-f.asks
+	s := f.asked(first)
 	s.reply <- nil
 	first.awaitStart(id)
 	first.hold(t.Context())
@@ -196,7 +212,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 		t.Errorf("signals %v, want the one given to the second Spawner", f.kills)
 	}
 	s.print(t, "still here\n")
-	f.ends <- SessionEnd{Run: id, Outcome: exited(6)}
+	f.end(t, SessionEnd{Run: id, Outcome: exited(6)})
 	e := next.await(id)
 	wantOutcome(t, e, exited(6))
 	if got := text(e, job.Stdout); got != "still here\n" {
@@ -204,7 +220,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 	}
 	next.stop() // there is one channel of ends
 	first.spawner.Resume()
-	f.ends <- SessionEnd{Run: id, Outcome: exited(6)}
+	f.end(t, SessionEnd{Run: id, Outcome: exited(6)})
 	first.await(id)
 }
 
@@ -213,7 +229,7 @@ func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 	r := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: 4711}, ended: map[job.RunID]Ended{}}
 	r.spawner.Adopt([]Handed{{Run: 1, PID: 4711, Session: true, Outcome: lost(lostUnseen), Ended: noon}})
 	r.run()
-	f.ends <- SessionEnd{Run: 1, Outcome: exited(4)}
+	f.end(t, SessionEnd{Run: 1, Outcome: exited(4)})
 	wantOutcome(t, r.await(1), exited(4))
 }
 
@@ -228,7 +244,7 @@ func TestHoldBeginsNoMoreSessions(t *testing.T) {
 	}
 	var begun []*fakeSession
 	for range sessionCallers {
-		begun = append(begun, <-f.asks)
+		begun = append(begun, f.asked(r))
 	}
 	answered := make(chan struct{})
 	go func() {
@@ -241,20 +257,20 @@ func TestHoldBeginsNoMoreSessions(t *testing.T) {
 		}
 	}()
 	starts := r.hold(t.Context())
-	<-answered
+	receive(r, "all answers", answered)
 	if len(starts) != n-sessionCallers || len(r.spawner.Handover()) != sessionCallers {
 		t.Errorf("%d runs not begun and %d handed over, want %d and %d", len(starts), len(r.spawner.Handover()), n-sessionCallers, sessionCallers)
 	}
 	r.spawner.Resume()
 	for range n - sessionCallers {
-		s := <-f.asks
+		s := f.asked(r)
 		s.reply <- nil
 		begun = append(begun, s)
 	}
 	for _, s := range begun {
 		s.out.Close()
 		r.awaitStart(s.Run)
-		f.ends <- SessionEnd{Run: s.Run, Outcome: exited(0)}
+		f.end(t, SessionEnd{Run: s.Run, Outcome: exited(0)})
 		wantOutcome(t, r.await(s.Run), exited(0))
 	}
 }

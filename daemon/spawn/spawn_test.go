@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
@@ -83,7 +82,7 @@ func TestKillReachesTheWholeGroup(t *testing.T) {
 	})
 	id := r.start("sleep 1000 & sleep 1000 & (sleep 1000; echo no) & echo ready; wait")
 	r.awaitStart(id)
-	<-ready
+	receive(r, "the line that says ready", ready)
 	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
 	wantOutcome(t, r.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
 }
@@ -114,13 +113,12 @@ func TestRunStopsStartingButWaitsForRuns(t *testing.T) {
 	r.cancel()
 	// A run given after the end of ctx is refused, once the hand has seen it:
 	// until then it is started as any other.
-	for {
-		e := r.do("true")
-		if e.Outcome.Kind == job.NotStarted {
-			wantOutcome(t, e, job.Outcome{Kind: job.NotStarted, Error: "the daemon is stopping"})
-			break
-		}
-	}
+	var refused Ended
+	poll(t, "a run that is refused", func() bool {
+		refused = r.do("true")
+		return refused.Outcome.Kind == job.NotStarted
+	})
+	wantOutcome(t, refused, job.Outcome{Kind: job.NotStarted, Error: "the daemon is stopping"})
 	select {
 	case <-r.done:
 		t.Fatalf("Run returned %v while a run was going", r.err)
@@ -144,13 +142,8 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	if got := openFiles(t); got != files {
 		t.Errorf("%d files are open after Run, %d before", got, files)
 	}
-	late := time.Now().Add(patience)
-	for runtime.NumGoroutine() > goroutines { // the one that called Run may still be on its way out
-		if time.Now().After(late) {
-			t.Fatalf("%d goroutines after Run, %d before", runtime.NumGoroutine(), goroutines)
-		}
-		runtime.Gosched()
-	}
+	// The one that called Run may still be on its way out.
+	poll(t, fmt.Sprintf("no more goroutines than the %d before Run", goroutines), func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
 func openFiles(t *testing.T) int {
@@ -168,10 +161,7 @@ func TestSlowReceiverLosesNothing(t *testing.T) {
 	for i := range n {
 		r.start(fmt.Sprintf("echo %d; exit %d", i, i%7))
 	}
-	full := func() bool { return len(r.spawner.events) == cap(r.spawner.events) }
-	for !full() {
-		runtime.Gosched() // nobody receives
-	}
+	poll(t, "a full channel, as nobody receives", func() bool { return len(r.spawner.events) == cap(r.spawner.events) })
 	r.until("the ends", func() bool { return len(r.ended) == n })
 	for i := range n {
 		e := r.ended[job.RunID(i+1)]
@@ -205,7 +195,7 @@ func TestThreadsAndGoroutinesStayFlat(t *testing.T) {
 // Ten thousand, with the daemon around them, are TestTenThousandSleepingJobs of
 // cmd/cronringd.
 func TestManySleepers(t *testing.T) {
-	needRoot(t) // other accounts may not have so many processes
+	needRoot(t, "have so many processes on every host")
 	n := 1_000
 	if os.Getenv("CRONRING_LONG") != "" {
 		n = 10_000
@@ -261,13 +251,13 @@ func heap() int {
 
 // TestOrphansArePID1s runs a Spawner as PID 1 of a namespace.
 func TestOrphansArePID1s(t *testing.T) {
-	needRoot(t)
+	needRoot(t, "make a namespace of processes")
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("unshare", "-fp", "--mount-proc", binary, "-test.run=^TestAsPID1$", "-test.v")
-	cmd.Env = append(os.Environ(), "SPAWN_TEST_PID1=yes")
+	cmd := process(t, "unshare", "-fp", "--mount-proc", binary, "-test.run=^TestAsPID1$", "-test.v")
+	cmd.Env = append(cmd.Env, "SPAWN_TEST_PID1=yes")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestAsPID1") {
 		t.Fatalf("%v: %v\n%s", cmd, err, out)

@@ -3,7 +3,6 @@ package spawn
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,7 +27,7 @@ func limited(nice int, limits ...account.Limit) func(account.Account) account.Li
 // needLimits skips where root may not raise a hard limit.
 func needLimits(t *testing.T) {
 	t.Helper()
-	needRoot(t)
+	needRoot(t, "become another account and set its limits")
 	var present unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &present); err != nil {
 		t.Fatal(err)
@@ -76,7 +75,7 @@ func TestStageKeepsHalfOfALimit(t *testing.T) {
 // TestStageLeavesWhatCronPromises holds a job with a first stage to what the
 // others get.
 func TestStageLeavesWhatCronPromises(t *testing.T) {
-	needRoot(t)
+	needRoot(t, "become another account")
 	binary := publicBinary(t)
 	dir := publicDir(t)
 	nobody := accountOf(t, "nobody")
@@ -199,7 +198,6 @@ func TestStageIsHandedOver(t *testing.T) {
 // TestStageIsNoWayUp calls a first stage as somebody without rights, who asks
 // to become root.
 func TestStageIsNoWayUp(t *testing.T) {
-	needRoot(t)
 	binary := publicBinary(t)
 	run := func(plan string) string {
 		fd, err := openInput(plan)
@@ -208,7 +206,7 @@ func TestStageIsNoWayUp(t *testing.T) {
 		}
 		file := os.NewFile(uintptr(fd), "plan")
 		defer file.Close()
-		cmd := exec.Command(binary)
+		cmd := process(t, binary)
 		cmd.Args = []string{stageName}
 		reports, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		if err != nil {
@@ -216,13 +214,14 @@ func TestStageIsNoWayUp(t *testing.T) {
 		}
 		defer reports.Close()
 		cmd.ExtraFiles = []*os.File{file, reports}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.SysProcAttr = dropped()
 		out, _ := cmd.CombinedOutput()
 		return string(out)
 	}
 	id := `"Path":"L3Vzci9iaW4vaWQ=","Argv":["aWQ="],"Env":[],"Dir":"Lw=="`
-	if got := run(`{` + id + `}`); !strings.Contains(got, "uid=65534") {
-		t.Errorf("output %q, want id as nobody: else this tests nothing", got)
+	me := accountOf(t, somebody())
+	if got := run(`{` + id + `}`); !strings.Contains(got, fmt.Sprintf("uid=%d", me.UID)) {
+		t.Errorf("output %q, want id as somebody: else this tests nothing", got)
 	}
 	if got := run(`{"Become":true,` + id + `}`); strings.Contains(got, "uid=") {
 		t.Errorf("output %q of a stage that was to become root", got)

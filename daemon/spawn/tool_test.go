@@ -17,7 +17,9 @@ import (
 // exec runs a program beside a rig whose events nobody needs to drain.
 func (r *rig) exec(tool Tool) Result {
 	r.t.Helper()
-	result, err := r.spawner.Exec(context.Background(), tool)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	result, err := r.spawner.Exec(ctx, tool)
 	if err != nil {
 		r.t.Fatalf("%q: %v", tool.Argv, err)
 	}
@@ -61,7 +63,7 @@ func TestExecKeepsNoMoreThanAsked(t *testing.T) {
 }
 
 func TestExecAsAnotherAccount(t *testing.T) {
-	needRoot(t)
+	needRoot(t, "become another account")
 	r := newRig(t, Options{})
 	nobody := accountOf(t, "nobody")
 	nobody.Groups = []uint32{4242}
@@ -90,12 +92,9 @@ func TestExecIsKilledWithItsContext(t *testing.T) {
 		_, err := r.spawner.Exec(ctx, Tool{Argv: []string{"sh", "-c", "echo $$ >" + g.path + "; sleep 1000 & wait"}})
 		failed <- err
 	}()
-	var pid [32]byte
-	if _, err := g.file.Read(pid[:]); err != nil { // it runs
-		t.Fatal(err)
-	}
+	g.read("the program's word that it runs")
 	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
+	if err := receive(r, "the program's end", failed); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 	r.stop() // returns when the program has ended
@@ -109,16 +108,14 @@ func TestExecBeforeRunAndWhileItDrains(t *testing.T) {
 		early <- result
 	}()
 	r.run()
-	if got := <-early; string(got.Output) != "early\n" {
+	if got := receive(r, "the program's end", early); string(got.Output) != "early\n" {
 		t.Errorf("output %q of a program given before Run", got.Output)
 	}
 	g := newGate(t)
 	id := r.start(g.command())
 	r.awaitStart(id)
 	r.cancel()
-	for e := (Ended{}); e.Outcome.Kind != job.NotStarted; { // until the hand has seen the end of ctx
-		e = r.do("true")
-	}
+	poll(t, "that the hand sees the end of ctx", func() bool { return r.do("true").Outcome.Kind == job.NotStarted })
 	if got := r.exec(Tool{Argv: []string{"echo", "late"}}); string(got.Output) != "late\n" {
 		t.Errorf("output %q of a program while Run drains", got.Output)
 	}
@@ -174,7 +171,7 @@ func TestAccountsAreAskedForAFewAtATime(t *testing.T) {
 		r.start("true", as(name))
 	}
 	for range inquirers {
-		<-begun
+		receive(r, "the questions for accounts", begun)
 	}
 	if n := len(begun); n != 0 {
 		t.Errorf("%d accounts beyond %d are asked for at once", n, inquirers)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -136,7 +135,7 @@ func TestChildSeesWhatCronPromises(t *testing.T) {
 }
 
 func TestPrivilegeIsReallyDropped(t *testing.T) {
-	needRoot(t)
+	needRoot(t, "become another account")
 	binary := publicBinary(t)
 	nobody := accountOf(t, "nobody")
 	uid, gid := int(nobody.UID), int(nobody.GID)
@@ -174,7 +173,7 @@ func TestChildInheritsNoFiles(t *testing.T) {
 // blocked, as nohup and careless parents do.
 func TestSignalsAreReset(t *testing.T) {
 	binary := publicBinary(t)
-	out, err := exec.Command("/bin/sh", "-c",
+	out, err := process(t, "/bin/sh", "-c",
 		"trap '' HUP INT QUIT PIPE TERM TSTP TTIN TTOU USR1 CHLD; ulimit -Sn 500; exec "+binary+" -c 'bad parent'").Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -225,11 +224,12 @@ func TestHomeThatCannotBeEntered(t *testing.T) {
 }
 
 func TestHomeOfTheAccount(t *testing.T) {
-	needRoot(t)
-	r := newRig(t, Options{Accounts: fakeAccounts{known: account.Account{Name: "nobody", UID: 65534, GID: 65534, Home: "/usr/lib"}}})
+	me := accountOf(t, somebody())
+	me.Home = "/usr/lib"
+	r := newRig(t, Options{Accounts: fakeAccounts{known: me}})
 	noHome := func(s *engine.Start) { s.Job.Env = nil }
-	e := r.do("pwd; echo $HOME; id -u", as("nobody"), noHome)
-	if got, want := text(e, job.Stdout), "/usr/lib\n/usr/lib\n65534\n"; got != want {
+	e := r.do("pwd; echo $HOME; id -u", as(me.Name), noHome)
+	if got, want := text(e, job.Stdout), fmt.Sprintf("/usr/lib\n/usr/lib\n%d\n", me.UID); got != want {
 		t.Errorf("output %q, want %q", got, want)
 	}
 }
@@ -243,16 +243,16 @@ func TestUnknownUser(t *testing.T) {
 }
 
 func TestOtherUserWithoutPrivilege(t *testing.T) {
-	needRoot(t)
 	binary := publicBinary(t)
-	cmd := exec.Command(binary, "-c", "run as root")
-	cmd.Env = append(os.Environ(), "TMPDIR=/tmp")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd := process(t, binary, "-c", "run as root")
+	cmd.Env = append(cmd.Env, "TMPDIR=/tmp")
+	cmd.SysProcAttr = dropped()
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if want := "not started: cannot become root: the daemon runs as nobody\nok nobody\n"; string(out) != want {
+	me := somebody()
+	if want := "not started: cannot become root: the daemon runs as " + me + "\nok " + me + "\n"; string(out) != want {
 		t.Errorf("%q, want %q", out, want)
 	}
 }
@@ -260,8 +260,8 @@ func TestOtherUserWithoutPrivilege(t *testing.T) {
 // TestNumberWithoutAName is a container that runs the daemon under a number
 // that /etc/passwd does not have.
 func TestNumberWithoutAName(t *testing.T) {
-	needRoot(t)
-	cmd := exec.Command(publicBinary(t), "-c", "run as myself")
+	needRoot(t, "become another account")
+	cmd := process(t, publicBinary(t), "-c", "run as myself")
 	cmd.Env = []string{"HOME=/usr/lib"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 987654, Gid: 65534}}
 	out, err := cmd.Output()
@@ -279,7 +279,7 @@ func init() {
 		defer t.finish()
 		r := newRig(t, Options{})
 		fmt.Println(r.do("true", as("root")).Outcome)
-		e := r.do("id -un", as("nobody"))
+		e := r.do("id -un", as(ownName()))
 		fmt.Print(e.Outcome, " ", text(e, job.Stdout))
 		return nil
 	}
