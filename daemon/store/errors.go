@@ -53,7 +53,8 @@ type NewerError struct {
 
 func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s was written by a newer cronring (schema %d, this one knows %d); "+
-		"run that version, or move the file away to begin a new history", e.Path, e.Schema, e.Known)
+		"install that version again, or move the file and %[1]s-wal away to begin a new history: what is lost by that is told in cronringd(8), PACKAGES",
+		e.Path, e.Schema, e.Known)
 }
 
 // DecidedError says that occurrences had been decided before, by another run

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -118,6 +120,94 @@ func TestOpenNewerDatabaseRefuses(t *testing.T) {
 	}
 	if IsDamaged(&NewerError{}) {
 		t.Error("a newer database counts as damaged")
+	}
+}
+
+// Whoever went back to an older version reads the error, and then the page, and
+// does what both say.
+func TestNewerDatabaseMovedAwayAndBack(t *testing.T) {
+	dir, aside := t.TempDir(), t.TempDir()
+	s := open(t, dir)
+	if err := s.Commit(t.Context(), Batch{At: noon, Records: []job.Record{{At: noon, Kind: job.Loaded, Detail: "of the newer one"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.write.script(t.Context(), "PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	copyTo := filepath.Join(t.TempDir(), "unclean") // as it is while the daemon runs, or after it was killed
+	if err := os.CopyFS(copyTo, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	dir = copyTo
+	path := filepath.Join(dir, fileName)
+	move := func(from, to string) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(from, fileName+"*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("files of the database in %s: %v, %v", from, files, err)
+		}
+		for _, file := range files {
+			if err := os.Rename(file, filepath.Join(to, filepath.Base(file))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	_, err := Open(t.Context(), dir)
+	for _, want := range []string{path + " was written by a newer cronring", "move the file and " + path + "-wal away", "cronringd(8), PACKAGES"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open: got %v, want %q in it", err, want)
+		}
+	}
+	page, err := os.ReadFile("../../man/cronringd.8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n.Sh PACKAGES\n")
+	section, _, _ = strings.Cut(section, "\n.Sh ")
+	section = strings.ReplaceAll(section, "\n", " ")
+	for _, want := range []string{"written by a newer cronring", "mv /var/lib/cronring/" + fileName + "* ", "a job that was paused runs again"} {
+		if !strings.Contains(section, want) {
+			t.Errorf("PACKAGES of cronringd(8) does not say %q", want)
+		}
+	}
+
+	details := func() (all string) {
+		t.Helper()
+		s, err := Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		records, err := s.Records(t.Context(), time.Time{}, noon.AddDate(1, 0, 0), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			all += r.Detail
+		}
+		return all
+	}
+	move(dir, aside)
+	if got := details(); got != "" {
+		t.Errorf("the new history has %q, want nothing", got)
+	}
+	move(dir, t.TempDir())
+	move(aside, dir)
+	if _, err := Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "newer cronring") {
+		t.Errorf("put back: got %v, want it refused by this version still", err)
+	}
+	w, err := sql.Open("sqlite", path) // to be read by a version that knows it
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Exec("PRAGMA user_version = 8")
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := details(); got != "of the newer one" {
+		t.Errorf("put back, and opened by a version that knows it: got %q", got)
 	}
 }
 
