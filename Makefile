@@ -32,9 +32,11 @@ run: build ## run the demo crontab in the foreground (ask it things from a secon
 	bin/cronringd testdata/crontab/demo.crontab
 
 build: ## build bin/cronringd and bin/cronring
+	@test -e bin/cronringd || echo "building cronring: Go fetches and compiles it for some minutes the first time, then for seconds" >&2
 	$(GO) build -ldflags="$(LDFLAGS)" -o $(BIN)/ ./cmd/...
 
 test: build lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
+	@echo "testing for a quarter of an hour on two cores; each part says what came of it when all of it is done"
 	$(MAKE) --output-sync=target -j2 programs machines
 
 programs: check
@@ -42,6 +44,8 @@ programs: check
 
 check: build ## the tests alone, without booted machines and rings of daemons
 	$(GO) test -count=1 -timeout 20m -skip '$(RINGS)' $$($(GO) list ./... | grep -v /packaging$$)
+	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
+	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
 
 lint: ## gofmt, vet, staticcheck, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }

@@ -120,13 +120,21 @@ func (r *rig) awaitEmpty(g *Group) {
 	}
 }
 
+// awaitInside waits for as many processes to have entered a group.
+func (r *rig) awaitInside(g *Group, n int) {
+	r.t.Helper()
+	for late := time.Now().Add(time.Minute); len(strings.Fields(g.inside())) < n; runtime.Gosched() {
+		if time.Now().After(late) {
+			r.t.Fatalf("processes %q are inside, want %d", g.inside(), n)
+		}
+	}
+}
+
 func TestKillTakesWhoeverLeftTheSession(t *testing.T) {
 	r := newRig(t)
 	g := r.make("1", nil)
 	cmd := r.start(g, "setsid sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000' & exec sleep 1000")
-	for len(strings.Fields(g.inside())) < 4 {
-		runtime.Gosched()
-	}
+	r.awaitInside(g, 4)
 	g.Kill()
 	if err := cmd.Wait(); err == nil {
 		t.Error("the first process ended well, want it killed")
@@ -167,9 +175,7 @@ func TestSweepLeavesWhatLives(t *testing.T) {
 	r := newRig(t)
 	alive, dead := r.make("1", nil), r.make("2", nil)
 	cmd := r.start(alive, "exec sleep 1000")
-	for alive.inside() == "" {
-		runtime.Gosched()
-	}
+	r.awaitInside(alive, 1)
 	if !r.place.sweep() {
 		t.Error("nothing is left, want the group with a process")
 	}

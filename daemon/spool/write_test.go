@@ -140,7 +140,7 @@ func TestInstallFollowsNothingPlanted(t *testing.T) {
 
 func TestReadTableRefusesStrangers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
+		t.Skip("SKIPPED: only root can give files away")
 	}
 	p, bob := spoolIn(t, crontab.Debian)
 	path := filepath.Join(p.Users, "bob")
