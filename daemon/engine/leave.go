@@ -38,11 +38,17 @@ func (s *seats) hasHeir(in *jobs, slot int32, at time.Time) bool {
 	return false
 }
 
-// handOver gives away what waits.
+// handOver gives away what waits, and stands by for nobody any more: a claim that
+// is answered when this member has left would be one that nobody knows of.
 func (e *Engine) handOver() {
 	r := e.ring
 	if r == nil || r.leaves == 0 || e.now.Up < r.leaves || e.draining {
 		return
+	}
+	for _, b := range r.bids {
+		if b.rank > 0 && b.run == nil && !b.asked && b.tries == 0 {
+			r.forget(b)
+		}
 	}
 	var waiting []*run
 	for _, x := range r.unbegun {

@@ -237,7 +237,6 @@ type node struct {
 // question is a late claim that others are asked about.
 type question struct {
 	left map[string]bool
-	done bool
 }
 
 func (l *lab) in(d time.Duration, do func()) {
@@ -769,10 +768,9 @@ func (n *node) inquire(c Claim) {
 	o, q := c.Occurrence, &question{left: map[string]bool{}}
 	n.asks[o] = q
 	end := func() {
-		if q.done {
+		if n.asks[o] != q {
 			return
 		}
-		q.done = true
 		delete(n.asks, o)
 		if by := n.holder(o, n.id, c.Again); by != "" {
 			n.refused(o, by)
@@ -786,11 +784,10 @@ func (n *node) inquire(c Claim) {
 		n.send(to, func() {
 			by := to.answerTo(o, n.id, c.Again)
 			to.send(n, func() {
-				if q.done {
+				if n.asks[o] != q { // it was decided, or asked in a life before this one
 					return
 				}
 				if by != "" {
-					q.done = true
 					delete(n.asks, o)
 					n.refused(o, by)
 				}
@@ -812,11 +809,10 @@ func (n *node) answerTo(o Occurrence, from string, again bool) string {
 	if by := n.holder(o, from, again); by != "" {
 		return by
 	}
-	if q := n.asks[o]; q != nil && !q.done {
+	if n.asks[o] != nil {
 		if n.id < from {
 			return n.id
 		}
-		q.done = true
 		delete(n.asks, o)
 		n.tell(Claimed{Occurrence: o, Grant: Refused, By: from})
 	}

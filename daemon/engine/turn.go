@@ -719,11 +719,7 @@ func (r *ring) show(v *View) {
 		return
 	}
 	v.seats, v.leaves = r.seats, r.leaves
-	for _, b := range r.bids {
-		if b.asked || b.tries > 0 || b.gives {
-			v.handing++
-		}
-	}
+	v.handing = len(r.bids)
 	for _, all := range r.stalled {
 		for _, b := range all {
 			v.bids = append(v.bids, Bid{v.jobs.id(b.slot), b.Due, b.waiting})

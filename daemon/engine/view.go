@@ -27,7 +27,7 @@ type View struct {
 	labels   map[string]string
 	seats    *seats // nil: nothing is known of a ring
 	bids     []Bid
-	handing  int           // claims and HandOvers of which it is not known what became of them
+	handing  int           // occurrences that this member may take yet, or gives away
 	leaves   time.Duration // ring.leaves
 }
 
