@@ -2,9 +2,7 @@ package gossip
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -33,17 +31,8 @@ const (
 	flushPerPeer = time.Millisecond
 	stateTime    = 5 * time.Second // between states for push/pulls
 	stateAge     = 5 * time.Minute // of the marks in them
-	marksAge     = 24 * time.Hour  // of those that a member asks for that was away
 	marksMax     = 100_000
-	marksPage    = 6    // messages in an answer
-	marksPart    = 1500 // marks in such a message, so that it fits whoever they are of
-	learnFrom    = 3    // members, when this one comes
-	learnTime    = 2 * time.Second
-	mostLearning = 4                // members that are asked at a time
 	doubtTime    = 10 * time.Second // for members to see each other again, of which one was cut off
-	apartMargin  = time.Minute
-	retellPause  = 200 * time.Millisecond
-	lastAge      = time.Minute // of what last words are about: what is older came around
 )
 
 // Claim takes occurrences, or asks the others for them. Each is answered by an
@@ -57,12 +46,6 @@ func (r *Ring) Claim(claims ...engine.Claim) {
 // voters granted it.
 func (r *Ring) Progress(progress ...engine.Progress) {
 	r.box.put(func(h *heard) { h.progress = append(h.progress, progress...) })
-}
-
-// HandOver gives away what this member took and has not begun. Each is answered by
-// an engine.HandedOver. What the voters granted they are to take back first.
-func (r *Ring) HandOver(given ...engine.HandOver) {
-	r.box.put(func(h *heard) { h.given = append(h.given, given...) })
 }
 
 // Taken tells members that they have occurrences, which the voters did not grant to
@@ -212,105 +195,6 @@ func (r *Ring) progress(all []engine.Progress) {
 	}
 }
 
-// give gives occurrences away, if there is somebody to take them. It is told at once
-// as all marks are; and over the link, again and again, until each member has
-// answered: who is about to leave cannot be asked later on.
-func (r *Ring) give(all []engine.HandOver) {
-	if len(all) == 0 {
-		return
-	}
-	now, peers := r.o.Now(), r.alive()
-	for _, h := range all {
-		var m register.Mark
-		ok := r.list != nil && len(peers) > 0
-		if ok {
-			m, ok = r.register.Give(toRegister(h.Occurrence), attemptsOf(h.Attempt, h.Lost), now)
-		}
-		r.emit(engine.HandedOver{Occurrence: h.Occurrence, Done: ok})
-		if !ok {
-			continue
-		}
-		r.announce(m)
-		for _, p := range peers {
-			p.owed = append(p.owed, m)
-		}
-	}
-	r.insist()
-}
-
-// insist tells members what they have not heard for sure.
-func (r *Ring) insist() {
-	for _, m := range r.alive() {
-		if !m.isOwed() || m.telling || time.Now().Before(m.retell) {
-			continue
-		}
-		verb, last := verbGiven, m.owedLast
-		if last {
-			verb = verbLast
-		}
-		body, n := register.AppendMarks(nil, m.owed, link.MaxBody)
-		told, to := m.owed[:n], m.peer()
-		m.telling, m.owed, m.owedLast = true, m.owed[n:], false // it may go meanwhile, and is owed nothing then
-		r.help(func(ctx context.Context) func() {
-			ctx, cancel := context.WithTimeout(ctx, claimTime)
-			defer cancel()
-			_, err := r.o.Link.Ask(ctx, to, verb, body)
-			return func() {
-				m.telling = false
-				if err != nil && m.state == Alive {
-					m.owed, m.owedLast = slices.Concat(told, m.owed), last || m.owedLast
-					m.retell = time.Now().Add(retellPause)
-				}
-				r.insist()
-			}
-		})
-	}
-}
-
-// owes tells whether a member that is there has not heard of all that it is to hear
-// for sure.
-func (r *Ring) owes() bool {
-	return slices.ContainsFunc(r.alive(), func(m *member) bool { return m.isOwed() || m.telling })
-}
-
-// takeLeave has the others hear for sure that this member leaves, and how far it is
-// with what it took of late. Packets said so before, but may have been lost; and who
-// knows nothing of a run, or that it was taken only, has nobody left to ask.
-func (r *Ring) takeLeave() {
-	own := slices.DeleteFunc(r.register.Marks(r.o.Now().Add(-lastAge), marksMax), func(m register.Mark) bool {
-		return m.Member != r.o.ID
-	})
-	for _, p := range r.alive() {
-		p.owed, p.owedLast = slices.Concat(p.owed, own), true
-	}
-	r.insist()
-}
-
-func (r *Ring) answerGiven(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	marks, err := register.DecodeMarks(body)
-	if err != nil {
-		return nil, err
-	}
-	return nil, r.do(ctx, func() error {
-		r.marked = true
-		r.report(r.register.Learn(marks, r.o.Now()))
-		return nil
-	})
-}
-
-func (r *Ring) answerLast(ctx context.Context, from string, body []byte) ([]byte, error) {
-	err := r.do(ctx, func() error {
-		if m := r.members[from]; m != nil {
-			m.parted = m.meta.since
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return r.answerGiven(ctx, from, body)
-}
-
 // stepOf is what the register is to know of an engine's word. A run that waits is
 // an attempt that has not begun.
 func stepOf(p engine.Progress) register.Step {
@@ -431,178 +315,4 @@ func (r *Ring) renew(now time.Time) {
 	marks := r.register.Marks(now.Add(-stateAge), register.MaxItems)
 	b, _ := register.AppendMarks(nil, marks, maxState)
 	r.state.Store(&b)
-}
-
-// learn asks a member for all that it knows of since this one and it were apart.
-func (r *Ring) learn(m *member, since time.Time) {
-	now := r.o.Now()
-	if oldest := now.Add(-marksAge); since.Before(oldest) {
-		since = oldest
-	}
-	r.lessons = append(r.lessons, lesson{from: m.peer(), ago: now.Sub(since) + apartMargin})
-	r.study()
-}
-
-// lesson is a member that is to be asked, and for how long ago.
-type lesson struct {
-	from link.Peer
-	ago  time.Duration
-}
-
-func (r *Ring) study() {
-	for len(r.lessons) > 0 && r.studying < mostLearning {
-		l := r.lessons[0]
-		r.lessons = r.lessons[1:]
-		r.studying++
-		own := encodeEvenings(r.evenings)
-		r.help(func(ctx context.Context) func() {
-			ctx, cancel := context.WithTimeout(ctx, askTime)
-			defer cancel()
-			evenings, err := r.askEvenings(ctx, l.from, own)
-			var marks []register.Mark
-			var newest []register.Occurrence
-			if err == nil {
-				marks, newest, err = r.interview(ctx, l)
-			}
-			return func() {
-				r.adopt(evenings)
-				r.learned(l, marks, newest, err)
-			}
-		})
-	}
-}
-
-func (r *Ring) learned(l lesson, marks []register.Mark, newest []register.Occurrence, err error) {
-	r.studying--
-	now := r.o.Now()
-	if err != nil {
-		r.o.Log.Warn("ring: member does not say what it took", "member", l.from.ID, "err", err)
-	} else {
-		r.taught++
-		r.marked = true
-	}
-	r.report(r.register.Learn(marks, now))
-	r.register.Advance(newest, now)
-	r.changed = true
-	r.study()
-}
-
-// interview collects a member's answers, page by page.
-func (r *Ring) interview(ctx context.Context, l lesson) (marks []register.Mark, newest []register.Occurrence, err error) {
-	err = r.pages(ctx, l, verbMarks, func(message []byte) error {
-		part, err := register.DecodeMarks(message)
-		marks = append(marks, part...)
-		return err
-	})
-	if err == nil {
-		err = r.pages(ctx, l, verbNewest, func(message []byte) error {
-			part, err := register.DecodeNewest(message)
-			newest = append(newest, part...)
-			return err
-		})
-	}
-	return marks, newest, err
-}
-
-// mostPages bounds what one member can make another one read.
-const mostPages = 64
-
-func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byte) error) error {
-	skip := uint32(0)
-	for range mostPages {
-		body := binary.BigEndian.AppendUint64(nil, uint64(l.ago))
-		b, err := r.o.Link.Ask(ctx, l.from, verb, appendUint32(body, skip))
-		if err != nil {
-			return err
-		}
-		next, messages, err := decodeMessages(b)
-		if err != nil {
-			return err
-		}
-		for _, m := range messages {
-			if err := take(m); err != nil {
-				return err
-			}
-		}
-		if next == 0 {
-			return nil
-		}
-		if next <= skip {
-			return errWire
-		}
-		skip = next
-	}
-	return nil
-}
-
-// decodeMessages takes an answer of answerPages apart.
-func decodeMessages(b []byte) (next uint32, messages [][]byte, err error) {
-	r := reader{rest: b}
-	next = r.uint32()
-	for len(r.rest) > 0 && !r.bad && len(messages) < marksPage {
-		messages = append(messages, r.take(int(r.uint32())))
-	}
-	return next, messages, r.end()
-}
-
-// answerPages serves what a member was told since some time ago, from an item on,
-// in messages of which each is behind its length, behind the number of the item
-// that comes then.
-func answerPages[T any](r *Ring, ctx context.Context, body []byte, each int, all func(since time.Time) []T, message func([]T) []byte) ([]byte, error) {
-	in := reader{rest: body}
-	ago, skip := time.Duration(in.uint64()), int(in.uint32())
-	if err := in.end(); err != nil || ago < 0 {
-		return nil, errWire
-	}
-	var items []T
-	err := r.do(ctx, func() error {
-		items = all(r.o.Now().Add(-ago))
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	rest := items[min(skip, len(items)):]
-	b := make([]byte, 4)
-	for range marksPage {
-		if len(rest) == 0 {
-			return b, nil
-		}
-		part := rest[:min(len(rest), each)]
-		rest = rest[len(part):]
-		m := message(part)
-		b = append(appendUint32(b, uint32(len(m))), m...)
-	}
-	if len(rest) > 0 {
-		binary.BigEndian.PutUint32(b, uint32(len(items)-len(rest)))
-	}
-	return b, nil
-}
-
-func (r *Ring) answerMarks(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	return answerPages(r, ctx, body, marksPart, func(since time.Time) []register.Mark {
-		return r.register.Marks(since, marksMax)
-	}, func(part []register.Mark) []byte {
-		b, _ := register.AppendMarks(nil, part, link.MaxBody/marksPage)
-		return b
-	})
-}
-
-func (r *Ring) answerNewest(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	return answerPages(r, ctx, body, register.MaxItems, func(since time.Time) []register.Occurrence {
-		return r.register.Newest(since)
-	}, func(part []register.Occurrence) []byte {
-		return register.AppendNewest(nil, part)
-	})
-}
-
-// enroll asks some members what was taken while this one was not there.
-func (r *Ring) enroll() {
-	peers := r.alive()
-	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
-	for _, m := range peers[:min(len(peers), learnFrom)] {
-		r.learn(m, time.Time{})
-	}
-	r.enrolled = true
-	r.learnBy = time.Now().Add(learnTime)
 }

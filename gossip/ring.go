@@ -29,10 +29,7 @@ const Settle = 2 * time.Second
 // Times of a Ring.
 const (
 	joinWait     = 5 * time.Second // for the seeds, before this member goes on without them
-	foldTime     = 100 * time.Millisecond
 	stallTime    = 4 * time.Second // without a tick, after which this member was away
-	tellTime     = 3 * time.Second // for members to hear what this one insists on
-	leaveTime    = 2 * time.Second // for the word that this member left
 	bindAgain    = 5 * time.Second
 	conflictTime = 2 * time.Minute
 	reclaimTime  = 10 * time.Second // after which a dead member may come back at another address
@@ -271,57 +268,6 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 	})
 }
 
-// Drain makes the others take over what is due from a moment from now on. This
-// host stays a member, and what runs on it runs on.
-func (r *Ring) Drain(ctx context.Context) error { return r.drain(ctx, false) }
-
-// Part is Drain for a member that is about to Leave, as it tells the others.
-func (r *Ring) Part(ctx context.Context) error { return r.drain(ctx, true) }
-
-func (r *Ring) drain(ctx context.Context, leaving bool) error {
-	return r.do(ctx, func() error {
-		switch {
-		case r.list == nil:
-			return ErrNoRing
-		case len(r.waiting) > 0: // it leaves already
-		case !r.draining || r.own.leaving != leaving:
-			r.draining, r.own.leaving = true, leaving
-			if leaving {
-				r.partBy = time.Now().Add(Settle)
-			}
-			r.retime()
-		}
-		return nil
-	})
-}
-
-// Leave drains this host, waits until that holds, and leaves the ring.
-func (r *Ring) Leave(ctx context.Context) error {
-	var left chan error
-	err := r.do(ctx, func() error {
-		if r.list == nil {
-			return nil
-		}
-		left = make(chan error, 1)
-		r.waiting = append(r.waiting, left)
-		if len(r.waiting) == 1 {
-			r.leave()
-		}
-		return nil
-	})
-	if err != nil || left == nil {
-		return err
-	}
-	select {
-	case err := <-left:
-		return err
-	case <-r.running:
-		return errOver
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Rekey changes the ring's keys as far as this member goes. It refuses what
 // would cut it off from members that are there: a new key is to be added in all
 // of them before one writes with it, and the old one goes when none does.
@@ -520,23 +466,6 @@ func (r *Ring) say() {
 	}
 }
 
-// leave tells the others from when on this member is gone, and goes then.
-func (r *Ring) leave() {
-	if !r.own.leaving {
-		r.draining, r.own.leaving, r.partBy = true, true, time.Now().Add(Settle)
-		r.retime()
-	}
-	settle := max(r.own.until.Sub(r.o.Now()), time.Until(r.partBy))
-	if len(r.alive()) == 0 {
-		settle = 0 // nobody is to take over
-	}
-	latest := time.Now().Add(settle + tellTime)
-	r.after(settle, func() {
-		r.takeLeave()
-		r.depart(latest)
-	})
-}
-
 // after has Run's goroutine do something some time from now.
 func (r *Ring) after(wait time.Duration, do func()) {
 	r.help(func(ctx context.Context) func() {
@@ -547,34 +476,6 @@ func (r *Ring) after(wait time.Duration, do func()) {
 			return nil
 		}
 	})
-}
-
-// depart leaves when the others have heard this member's last words, but not much
-// later than it said.
-func (r *Ring) depart(latest time.Time) {
-	if r.owes() && time.Now().Before(latest) {
-		r.insist()
-		r.after(retellPause/4, func() { r.depart(latest) })
-		return
-	}
-	list := r.list
-	r.help(func(context.Context) func() {
-		err := list.Leave(leaveTime)
-		return func() { r.left(err) }
-	})
-}
-
-func (r *Ring) left(err error) {
-	r.stop()
-	clear(r.members)
-	r.sight.Store(sightOf(r.o.ID))
-	r.joined, r.draining, r.joining = false, false, false
-	r.own.until = time.Time{}
-	r.changed = true
-	for _, w := range r.waiting {
-		w <- err
-	}
-	r.waiting = nil
 }
 
 func (r *Ring) stop() {
@@ -763,110 +664,4 @@ func (r *Ring) tick() {
 		return m.state != Alive && now.Sub(m.changed) > goneTime
 	})
 	r.box.forget(now.Add(-goneTime))
-}
-
-// tell publishes what changed, at most every 100 ms.
-func (r *Ring) tell() {
-	r.joinedNow()
-	if !r.changed && !r.busier || !r.joined && r.list != nil {
-		return
-	}
-	now := time.Now()
-	if wait := r.told.Add(foldTime).Sub(now); wait > 0 {
-		r.telling.Reset(wait)
-		return
-	}
-	word := engine.Ring{Membership: r.membership()}
-	if r.changed { // else what is newest can wait: to find it costs more than all the rest
-		word.Newest = r.newest()
-	}
-	r.told, r.changed, r.busier = now, false, false
-	r.emit(word)
-}
-
-// newest is the newest occurrences that were heard of since this was last said.
-func (r *Ring) newest() map[uint64]time.Time {
-	now := r.o.Now()
-	list := r.register.Newest(r.newestTold)
-	r.newestTold = now
-	if len(list) == 0 {
-		return nil
-	}
-	newest := make(map[uint64]time.Time, len(list))
-	for _, o := range list {
-		newest[o.Key] = time.Unix(0, o.Due).UTC()
-	}
-	return newest
-}
-
-// emit has the engine hear of something; of a Ring that it did not hear of yet
-// only the last is of use.
-func (r *Ring) emit(e engine.Event) {
-	if ring, ok := e.(engine.Ring); ok {
-		r.out = slices.DeleteFunc(r.out, func(o engine.Event) bool {
-			old, ok := o.(engine.Ring)
-			if ok {
-				ring.Newest = merged(old.Newest, ring.Newest)
-			}
-			return ok
-		})
-		e = ring
-	}
-	r.out = append(r.out, e)
-}
-
-func merged(old, later map[uint64]time.Time) map[uint64]time.Time {
-	if len(old) == 0 {
-		return later
-	}
-	both := maps.Clone(old)
-	for k, t := range later {
-		if t.After(both[k]) {
-			both[k] = t
-		}
-	}
-	return both
-}
-
-// membership is the ring for the engine; nil: this host is in none.
-func (r *Ring) membership() *engine.Membership {
-	if r.list == nil {
-		return nil
-	}
-	own := r.roster.Load()
-	r.wary = r.isWary()
-	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred, Evenings: r.engineEvenings(), Wary: r.wary}
-	ms.Members = append(ms.Members, engine.Member{
-		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
-		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent, Load: int(r.load.Load()),
-	})
-	for _, m := range r.alive() {
-		ms.Members = append(ms.Members, m.membership())
-	}
-	slices.SortFunc(ms.Members, func(a, b engine.Member) int { return strings.Compare(a.ID, b.ID) })
-	return ms
-}
-
-func (r *Ring) snapshot() *Snapshot {
-	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Problem: r.problem}
-	if r.list == nil {
-		return s
-	}
-	own := r.roster.Load()
-	s.Members = append(s.Members, View{
-		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
-		Address: hostPort(r.self), Link: linkAddr(r.self, r.o.LinkPort),
-		State: Alive, Changed: r.own.since, Since: r.own.since, From: later(r.own.from, own.floor), Until: r.own.until,
-		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys,
-	})
-	for _, m := range r.members {
-		s.Members = append(s.Members, m.view(own))
-	}
-	slices.SortFunc(s.Members, func(a, b View) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return s
 }

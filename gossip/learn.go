@@ -1,0 +1,196 @@
+package gossip
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// Bounds on what members that were apart tell each other.
+const (
+	marksAge     = 24 * time.Hour // of those that a member asks for that was away
+	apartMargin  = time.Minute
+	marksPage    = 6    // messages in an answer
+	marksPart    = 1500 // marks in such a message, so that it fits whoever they are of
+	learnFrom    = 3    // members, when this one comes
+	learnTime    = 2 * time.Second
+	mostLearning = 4 // members that are asked at a time
+)
+
+// enroll asks some members what was taken while this one was not there.
+func (r *Ring) enroll() {
+	peers := r.alive()
+	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
+	for _, m := range peers[:min(len(peers), learnFrom)] {
+		r.learn(m, time.Time{})
+	}
+	r.enrolled = true
+	r.learnBy = time.Now().Add(learnTime)
+}
+
+// learn asks a member for all that it knows of since this one and it were apart.
+func (r *Ring) learn(m *member, since time.Time) {
+	now := r.o.Now()
+	if oldest := now.Add(-marksAge); since.Before(oldest) {
+		since = oldest
+	}
+	r.lessons = append(r.lessons, lesson{from: m.peer(), ago: now.Sub(since) + apartMargin})
+	r.study()
+}
+
+// lesson is a member that is to be asked, and for how long ago.
+type lesson struct {
+	from link.Peer
+	ago  time.Duration
+}
+
+func (r *Ring) study() {
+	for len(r.lessons) > 0 && r.studying < mostLearning {
+		l := r.lessons[0]
+		r.lessons = r.lessons[1:]
+		r.studying++
+		own := encodeEvenings(r.evenings)
+		r.help(func(ctx context.Context) func() {
+			ctx, cancel := context.WithTimeout(ctx, askTime)
+			defer cancel()
+			evenings, err := r.askEvenings(ctx, l.from, own)
+			var marks []register.Mark
+			var newest []register.Occurrence
+			if err == nil {
+				marks, newest, err = r.interview(ctx, l)
+			}
+			return func() {
+				r.adopt(evenings)
+				r.learned(l, marks, newest, err)
+			}
+		})
+	}
+}
+
+func (r *Ring) learned(l lesson, marks []register.Mark, newest []register.Occurrence, err error) {
+	r.studying--
+	now := r.o.Now()
+	if err != nil {
+		r.o.Log.Warn("ring: member does not say what it took", "member", l.from.ID, "err", err)
+	} else {
+		r.taught++
+		r.marked = true
+	}
+	r.report(r.register.Learn(marks, now))
+	r.register.Advance(newest, now)
+	r.changed = true
+	r.study()
+}
+
+// interview collects a member's answers, page by page.
+func (r *Ring) interview(ctx context.Context, l lesson) (marks []register.Mark, newest []register.Occurrence, err error) {
+	err = r.pages(ctx, l, verbMarks, func(message []byte) error {
+		part, err := register.DecodeMarks(message)
+		marks = append(marks, part...)
+		return err
+	})
+	if err == nil {
+		err = r.pages(ctx, l, verbNewest, func(message []byte) error {
+			part, err := register.DecodeNewest(message)
+			newest = append(newest, part...)
+			return err
+		})
+	}
+	return marks, newest, err
+}
+
+// mostPages bounds what one member can make another one read.
+const mostPages = 64
+
+func (r *Ring) pages(ctx context.Context, l lesson, verb string, take func([]byte) error) error {
+	skip := uint32(0)
+	for range mostPages {
+		body := binary.BigEndian.AppendUint64(nil, uint64(l.ago))
+		b, err := r.o.Link.Ask(ctx, l.from, verb, appendUint32(body, skip))
+		if err != nil {
+			return err
+		}
+		next, messages, err := decodeMessages(b)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if err := take(m); err != nil {
+				return err
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		if next <= skip {
+			return errWire
+		}
+		skip = next
+	}
+	return nil
+}
+
+// decodeMessages takes an answer of answerPages apart.
+func decodeMessages(b []byte) (next uint32, messages [][]byte, err error) {
+	r := reader{rest: b}
+	next = r.uint32()
+	for len(r.rest) > 0 && !r.bad && len(messages) < marksPage {
+		messages = append(messages, r.take(int(r.uint32())))
+	}
+	return next, messages, r.end()
+}
+
+// answerPages serves what a member was told since some time ago, from an item on,
+// in messages of which each is behind its length, behind the number of the item
+// that comes then.
+func answerPages[T any](r *Ring, ctx context.Context, body []byte, each int, all func(since time.Time) []T, message func([]T) []byte) ([]byte, error) {
+	in := reader{rest: body}
+	ago, skip := time.Duration(in.uint64()), int(in.uint32())
+	if err := in.end(); err != nil || ago < 0 {
+		return nil, errWire
+	}
+	var items []T
+	err := r.do(ctx, func() error {
+		items = all(r.o.Now().Add(-ago))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rest := items[min(skip, len(items)):]
+	b := make([]byte, 4)
+	for range marksPage {
+		if len(rest) == 0 {
+			return b, nil
+		}
+		part := rest[:min(len(rest), each)]
+		rest = rest[len(part):]
+		m := message(part)
+		b = append(appendUint32(b, uint32(len(m))), m...)
+	}
+	if len(rest) > 0 {
+		binary.BigEndian.PutUint32(b, uint32(len(items)-len(rest)))
+	}
+	return b, nil
+}
+
+func (r *Ring) answerMarks(ctx context.Context, _ string, body []byte) ([]byte, error) {
+	return answerPages(r, ctx, body, marksPart, func(since time.Time) []register.Mark {
+		return r.register.Marks(since, marksMax)
+	}, func(part []register.Mark) []byte {
+		b, _ := register.AppendMarks(nil, part, link.MaxBody/marksPage)
+		return b
+	})
+}
+
+func (r *Ring) answerNewest(ctx context.Context, _ string, body []byte) ([]byte, error) {
+	return answerPages(r, ctx, body, register.MaxItems, func(since time.Time) []register.Occurrence {
+		return r.register.Newest(since)
+	}, func(part []register.Occurrence) []byte {
+		return register.AppendNewest(nil, part)
+	})
+}

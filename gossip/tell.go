@@ -1,0 +1,120 @@
+package gossip
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/rendezvous"
+)
+
+// foldTime is for what comes together to be told together.
+const foldTime = 100 * time.Millisecond
+
+// tell publishes what changed, at most every 100 ms.
+func (r *Ring) tell() {
+	r.joinedNow()
+	if !r.changed && !r.busier || !r.joined && r.list != nil {
+		return
+	}
+	now := time.Now()
+	if wait := r.told.Add(foldTime).Sub(now); wait > 0 {
+		r.telling.Reset(wait)
+		return
+	}
+	word := engine.Ring{Membership: r.membership()}
+	if r.changed { // else what is newest can wait: to find it costs more than all the rest
+		word.Newest = r.newest()
+	}
+	r.told, r.changed, r.busier = now, false, false
+	r.emit(word)
+}
+
+// newest is the newest occurrences that were heard of since this was last said.
+func (r *Ring) newest() map[uint64]time.Time {
+	now := r.o.Now()
+	list := r.register.Newest(r.newestTold)
+	r.newestTold = now
+	if len(list) == 0 {
+		return nil
+	}
+	newest := make(map[uint64]time.Time, len(list))
+	for _, o := range list {
+		newest[o.Key] = time.Unix(0, o.Due).UTC()
+	}
+	return newest
+}
+
+// emit has the engine hear of something; of a Ring that it did not hear of yet
+// only the last is of use.
+func (r *Ring) emit(e engine.Event) {
+	if ring, ok := e.(engine.Ring); ok {
+		r.out = slices.DeleteFunc(r.out, func(o engine.Event) bool {
+			old, ok := o.(engine.Ring)
+			if ok {
+				ring.Newest = merged(old.Newest, ring.Newest)
+			}
+			return ok
+		})
+		e = ring
+	}
+	r.out = append(r.out, e)
+}
+
+func merged(old, later map[uint64]time.Time) map[uint64]time.Time {
+	if len(old) == 0 {
+		return later
+	}
+	both := maps.Clone(old)
+	for k, t := range later {
+		if t.After(both[k]) {
+			both[k] = t
+		}
+	}
+	return both
+}
+
+// membership is the ring for the engine; nil: this host is in none.
+func (r *Ring) membership() *engine.Membership {
+	if r.list == nil {
+		return nil
+	}
+	own := r.roster.Load()
+	r.wary = r.isWary()
+	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred, Evenings: r.engineEvenings(), Wary: r.wary}
+	ms.Members = append(ms.Members, engine.Member{
+		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
+		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent, Load: int(r.load.Load()),
+	})
+	for _, m := range r.alive() {
+		ms.Members = append(ms.Members, m.membership())
+	}
+	slices.SortFunc(ms.Members, func(a, b engine.Member) int { return strings.Compare(a.ID, b.ID) })
+	return ms
+}
+
+func (r *Ring) snapshot() *Snapshot {
+	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Problem: r.problem}
+	if r.list == nil {
+		return s
+	}
+	own := r.roster.Load()
+	s.Members = append(s.Members, View{
+		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
+		Address: hostPort(r.self), Link: linkAddr(r.self, r.o.LinkPort),
+		State: Alive, Changed: r.own.since, Since: r.own.since, From: later(r.own.from, own.floor), Until: r.own.until,
+		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys,
+	})
+	for _, m := range r.members {
+		s.Members = append(s.Members, m.view(own))
+	}
+	slices.SortFunc(s.Members, func(a, b View) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return s
+}
