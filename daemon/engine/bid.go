@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Bounds on bids that nobody could decide.
+const (
+	longestPause = 30 * time.Second // between two questions to voters that do not answer
+	mostStalled  = 100              // of one job that are on time
+)
+
+// bid is an occurrence that this member may take.
+type bid struct {
+	Occurrence
+	jobs    *jobs // those in which slot is its job's
+	slot    int32
+	until   time.Duration // Moment.Up
+	at      int           // where it stands in the queue; -1: nowhere
+	rank    int
+	ranked  bool // else it is, when it is its time
+	late    bool
+	again   bool
+	asked   bool      // and Claimed is to come
+	stale   bool      // this member was gone since it asked
+	since   time.Time // of a run of the daemon before this one: when that was last seen
+	run     *run      // one that is claimed anew, or given; nil: none is made yet
+	gives   bool      // HandedOver is to come
+	orphan  Orphan
+	from    string   // the member that orphan was of
+	heirs   *orphan  // what became an orphan after it was asked for
+	skips   []missed // what is skipped along with it
+	tries   int
+	waiting string // why it waits, once nobody could decide it
+	token   uint64
+}
+
+func (b *bid) before(x *bid) bool {
+	return b.until < x.until || b.until == x.until && (b.slot < x.slot || b.slot == x.slot && b.Due.Before(x.Due))
+}
+
+func (b *bid) stand(at int) { b.at = at }
+
+func (e *Engine) newBid(slot int32, due time.Time) *bid {
+	return &bid{Occurrence: Occurrence{e.jobs.keys[slot], due}, jobs: e.jobs, slot: slot, at: -1}
+}
+
+// compete ranks this member for an occurrence as of an instant, and has it bid
+// when it is its turn.
+func (e *Engine) compete(b *bid, as time.Time) {
+	spot := e.ring.seats.spot(e.jobs, b.slot, b.Due, as, b.giver())
+	switch {
+	case spot.rank >= 0:
+		b.rank, b.ranked = spot.rank, true
+		as = as.Add(time.Duration(spot.rank) * e.ring.holdOff())
+	case spot.from.After(as):
+		b.late, as = true, spot.from
+	case spot.nobody:
+		e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.NoMember, "")
+		return
+	default:
+		return
+	}
+	e.ring.park(b, e.now.Up+max(0, as.Sub(e.now.Wall)))
+}
+
+// park lets a bid wait. Where there is one for the occurrence, that stands.
+func (r *ring) park(b *bid, until time.Duration) {
+	if x := r.bids[b.Occurrence]; x != nil && x != b {
+		return
+	}
+	r.bids[b.Occurrence] = b
+	b.until = until
+	if b.at < 0 {
+		heap.Push(&r.queue, b)
+	} else {
+		heap.Fix(&r.queue, b.at)
+	}
+}
+
+// forget lets go of a bid.
+func (r *ring) forget(b *bid) {
+	delete(r.bids, b.Occurrence)
+	if b.at >= 0 {
+		heap.Remove(&r.queue, b.at)
+	}
+	if b.tries > 0 {
+		rest := slices.DeleteFunc(r.stalled[b.Key], func(x *bid) bool { return x == b })
+		if r.stalled[b.Key] = rest; len(rest) == 0 {
+			delete(r.stalled, b.Key)
+		}
+	}
+}
+
+// bidAll claims what is due to be claimed, as much as a step has room for.
+func (e *Engine) bidAll() {
+	r := e.ring
+	if r == nil || r.seats == nil || e.draining {
+		return
+	}
+	for room := stepSize; room > 0 && len(r.queue) > 0 && r.queue[0].until <= e.now.Up; room-- {
+		e.bid(heap.Pop(&r.queue).(*bid))
+	}
+}
+
+// bid claims an occurrence whose time has come.
+func (e *Engine) bid(b *bid) {
+	o, ok := e.optionsOf(b)
+	switch {
+	case !ok:
+		e.ring.forget(b)
+	case b.run != nil:
+		e.claimFor(b, o)
+	case !b.ranked:
+		e.ring.forget(b)
+		e.compete(b, e.now.Wall)
+	case e.ring.seats.Barred != "":
+		e.ring.forget(b)
+		if b.rank == 0 {
+			e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.MemberBarred, e.ring.seats.Barred)
+		}
+	case b.tries > 0 && o.Deadline > 0 && e.now.Wall.Sub(b.Due) > o.Deadline:
+		e.ring.forget(b)
+		e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.PastDeadline, b.waiting)
+	default:
+		e.claimFor(b, o)
+	}
+}
+
+// claimFor asks for an occurrence, unless the ring is too small to be asked.
+func (e *Engine) claimFor(b *bid, o *crontab.Options) {
+	r := e.ring
+	ledger := r.mode == Strict && o.Partitioned != crontab.PartitionedRun
+	if ledger && o.Quorum > 0 && len(r.seats.Members) < o.Quorum {
+		e.stall(b, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.seats.Members), o.Quorum))
+		return
+	}
+	b.asked = true
+	e.emit(Claim{
+		Occurrence: b.Occurrence, Job: e.jobs.id(b.slot), Rank: b.rank, Again: b.again, Ledger: ledger,
+		Late: b.late || b.rank > 0 || e.isLate(b.Due) || e.now.Up < r.wary || r.seats.differ(b.Key) || r.seats.wavers(e.jobs, b.slot, b.Due),
+	})
+}
+
+// optionsOf is the options of a bid's job today. It is not ok if that has none
+// to bid for any more.
+func (e *Engine) optionsOf(b *bid) (o *crontab.Options, ok bool) {
+	if b.jobs != e.jobs {
+		if b.slot, ok = e.jobs.sharedBy(b.Key); !ok {
+			return nil, false
+		}
+		b.jobs = e.jobs
+	}
+	o = e.jobs.options(b.slot)
+	return o, o.Enabled && o.Held == ""
+}
+
+// claimed hears what became of a claim.
+func (e *Engine) claimed(ev Claimed) {
+	if e.ring == nil {
+		return
+	}
+	b := e.ring.bids[ev.Occurrence]
+	if b == nil || !b.asked {
+		return
+	}
+	b.asked = false
+	switch {
+	case ev.Grant == Granted && b.stale: // it may have been taken for an orphan since
+		b.stale, b.again, b.late = false, true, true
+		e.ring.park(b, e.now.Up)
+	case ev.Grant == Granted:
+		e.ring.forget(b)
+		e.granted(b, ev.Token)
+	case ev.Grant == Refused:
+		e.ring.forget(b)
+		if r := b.run; r != nil {
+			r.bid = nil
+			e.yield(r, ev.By)
+		} else if b.heirs != nil {
+			e.inherit(b.slot, *b.heirs)
+		}
+	default:
+		e.stall(b, "")
+	}
+}
+
+// granted decides an occurrence that is this member's, as a host that is alone
+// would.
+func (e *Engine) granted(b *bid, token uint64) {
+	b.token = token
+	if r := b.run; r != nil {
+		r.bid, r.Token = nil, token
+		if !b.since.IsZero() {
+			e.goOnWaiting(r, b.since)
+		}
+		if e.live[r.ID] == r {
+			e.resumeShared(r)
+		}
+		return
+	}
+	if _, ok := e.optionsOf(b); !ok {
+		return
+	}
+	j := e.firing(b.slot)
+	j.bid = b
+	for _, m := range b.skips {
+		e.skip(j, m.first, m.due, m.count, m.reason, lateness(e.now.Wall, m.due))
+	}
+	if r := e.decideShared(j, b); r == nil {
+		e.emit(Progress{Occurrence: b.Occurrence, Phase: Over, Verdict: job.VerdictSkip})
+	}
+}
+
+func (e *Engine) decideShared(j *firing, b *bid) *run {
+	due := b.Due
+	if reason, detail := e.standing(j); reason != "" {
+		e.skip(j, due, due, 1, reason, detail)
+		return nil
+	}
+	if b.orphan.Given {
+		return e.takeOver(j, b)
+	}
+	if b.orphan.began() {
+		return e.admit(j, due, job.TriggerRetry, job.Rerun)
+	}
+	p := catchup(j.options, crontab.FixedTime(j.entry.Schedule), []time.Time{due}, e.now.Wall)
+	switch {
+	case p.tooLate == 1:
+		e.skip(j, due, due, 1, job.PastDeadline, lateness(e.now.Wall, due))
+		return nil
+	case p.missed == 1:
+		e.skip(j, due, due, 1, p.reason, lateness(e.now.Wall, due))
+		return nil
+	case p.onTime == 1:
+		return e.admit(j, due, job.TriggerCatchup, job.MadeUp)
+	}
+	return e.admit(j, due, job.TriggerClock, job.OnTime)
+}
+
+// stall lets a bid that nobody could decide wait, longer each time. Of those of
+// one job it keeps those that are on time yet, and as many as catchup= makes up.
+func (e *Engine) stall(b *bid, why string) {
+	r := e.ring
+	if b.tries == 0 {
+		r.stalled[b.Key] = append(r.stalled[b.Key], b)
+	}
+	b.waiting = why
+	pause := min(e.ring.holdOff()/4<<min(b.tries, 10), longestPause)
+	b.tries++
+	r.park(b, e.now.Up+pause)
+	o, ok := e.optionsOf(b)
+	if !ok {
+		return
+	}
+	keep := 1
+	if o.Catchup == crontab.CatchupAll {
+		keep = max(keep, o.MaxMade)
+	}
+	for i := 0; i < len(r.stalled[b.Key]) && len(r.stalled[b.Key]) > keep; {
+		x := r.stalled[b.Key][i]
+		fresh := e.now.Wall.Sub(x.Due) <= o.Grace && len(r.stalled[b.Key]) <= mostStalled
+		if x.run != nil || x.asked || fresh {
+			i++
+			continue
+		}
+		r.forget(x)
+		e.skip(e.firing(b.slot), x.Due, x.Due, 1, job.NoQuorum, x.waiting)
+	}
+}
+
+// Bid is an occurrence of a ring job that nobody could say whose it is.
+type Bid struct {
+	Job job.ID
+	Due time.Time
+	Why string // "": the voters did not answer
+}
+
+// Bids is the occurrences that nobody could say whose they are.
+func (v *View) Bids() []Bid { return v.bids }

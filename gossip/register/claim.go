@@ -1,0 +1,227 @@
+package register
+
+import (
+	"slices"
+	"time"
+	"unique"
+)
+
+// claim is one that was asked for.
+type claim struct {
+	serial     uint32
+	generation uint8
+	waiting    []name
+	gaveWay    name // to whom, or of whom word came, or nobody
+}
+
+// Take claims an occurrence on time, without asking anybody. It is Undecided if
+// somebody else has asked for it: then Ask.
+func (r *Register) Take(o Occurrence, now time.Time) Outcome {
+	if out := r.own(o); out.Grant != Undecided {
+		return out
+	}
+	if e := r.entries[o]; e != nil && e.asked != nobody {
+		return Outcome{}
+	}
+	return r.take(o, 0, now)
+}
+
+// own is what this member knows by itself of a first claim.
+func (r *Register) own(o Occurrence) Outcome {
+	e := r.entries[o]
+	if e == nil {
+		if r.forgotten(o) {
+			return Outcome{Grant: Refused}
+		}
+		return Outcome{}
+	}
+	switch held := e.holder(); {
+	case held.phase == 0:
+		return Outcome{}
+	case held == &e.mine && held.phase == Taken && !held.given:
+		return Outcome{Grant: Granted, Mark: mark(o, held)}
+	default:
+		return Outcome{Grant: Refused, By: held.member.Value()}
+	}
+}
+
+// forgotten tells whether an occurrence of which nothing is known may have been
+// taken nevertheless.
+func (r *Register) forgotten(o Occurrence) bool {
+	return o.Due <= r.horizon && r.newest[o.Key].due >= o.Due
+}
+
+func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
+	e := r.entry(o, now)
+	if e.mine.phase == 0 || e.mine.generation != generation {
+		before := e.holder()
+		e.mine = state{member: r.self, generation: generation, phase: Taken, attempt: before.attempt, lost: before.lost}
+	}
+	e.asked, e.lostTo = nobody, nobody
+	r.advance(o, now)
+	return Outcome{Grant: Granted, Mark: mark(o, &e.mine)}
+}
+
+// Ask begins a late claim: Undecided, the question goes to each of peers, which
+// are the other live members, and what becomes of it to Hear. again claims what a
+// member took that is gone, or the next attempt at what this member took. What it
+// took itself and has not begun is asked for in any case: it may have been gone for
+// a while, and others may have taken it.
+func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) (Question, Outcome) {
+	q := Question{Occurrence: o}
+	if own := r.unfinished(o); own != nil && (again || own.phase == Taken) {
+		q.Mine, q.Generation = true, own.generation
+		if q.Generation > 0 {
+			q.Phase = Taken
+		}
+	} else if again {
+		out := Outcome{}
+		if q, out = r.again(o, peers); out.Grant != Undecided {
+			return q, out
+		}
+	} else if out := r.own(o); out.Grant == Refused {
+		return q, out
+	}
+	if len(peers) == 0 {
+		return q, r.take(o, q.Generation, now)
+	}
+	r.serial++
+	q.Serial = r.serial
+	c := &claim{serial: q.Serial, generation: q.Generation}
+	for _, peer := range peers {
+		c.waiting = append(c.waiting, unique.Make(peer))
+	}
+	r.claims[o] = c
+	return q, Outcome{}
+}
+
+// unfinished is what this member took, holds and has neither ended nor given away,
+// or nil.
+func (r *Register) unfinished(o Occurrence) *state {
+	e := r.entries[o]
+	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.mine.given || e.holder() != &e.mine {
+		return nil
+	}
+	return &e.mine
+}
+
+// again is what this member knows by itself of a claim of what a member took
+// that is gone, or has given it away. One of peers was started anew, or is back, and answers for
+// itself. What is forgotten is taken for claimed once.
+func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
+	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
+	e := r.entries[o]
+	if e == nil {
+		return q, Outcome{}
+	}
+	held := e.holder()
+	if held.phase == Over || held.phase > 0 && !held.given && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
+		return q, Outcome{Grant: Refused, By: held.member.Value()}
+	}
+	if held.phase > 0 {
+		q.Generation, q.Phase = next(held.generation), held.phase
+	}
+	if r.gone[e.asked] || r.gone[e.lostTo] {
+		q.Generation = max(q.Generation, next(e.askedIn))
+	}
+	return q, Outcome{}
+}
+
+// next is the generation after another; the last is its own.
+func next(generation uint8) uint8 { return min(generation, lastGeneration-1) + 1 }
+
+// Answer answers another member's question, and remembers that it asked.
+func (r *Register) Answer(from string, q Question, now time.Time) Answer {
+	asker := unique.Make(from)
+	a := Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: Free}
+	c := r.claims[q.Occurrence]
+	if c != nil && c.gaveWay != nobody {
+		c = nil
+	}
+	if q.Mine {
+		delete(r.gone, asker)
+	} else if c != nil && (c.generation > q.Generation || c.generation == q.Generation && r.self.Value() < from) {
+		a.Reply = Busy
+		return a
+	}
+	e := r.entries[q.Occurrence]
+	if e == nil && q.Generation == 0 && r.forgotten(q.Occurrence) {
+		a.Reply = Old
+		return a
+	}
+	if e != nil {
+		for _, s := range []*state{&e.mine, &e.theirs} {
+			if r.stands(s, asker, q) {
+				a.Reply, a.Mark = Known, mark(q.Occurrence, s)
+				return a
+			}
+		}
+	}
+	if c != nil {
+		c.gaveWay = asker
+	}
+	if r.tooFar(q.Due, now) {
+		return a
+	}
+	e = r.entry(q.Occurrence, now)
+	e.asked, e.askedIn = asker, max(e.askedIn, q.Generation)
+	return a
+}
+
+// stands tells whether a mark stands against a question.
+func (r *Register) stands(s *state, asker name, q Question) bool {
+	switch {
+	case s.phase == 0, s.phase == Taken && s.member == asker: // who asks for its own was started anew
+		return false
+	case q.Mine && s.phase == Begun && s.member == asker: // it is about the next attempt
+		return false
+	case s.generation < q.Generation:
+		return s.member == r.self && !s.given || s.phase > q.Phase
+	case s.generation == q.Generation && q.Mine:
+		return s.phase > Taken || s.member.Value() < asker.Value()
+	}
+	return true
+}
+
+// Hear takes the answer of a member that was asked, or that it is Silent. The
+// outcome is decided at most once.
+func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
+	c := r.claims[a.Occurrence]
+	if c == nil || c.serial != a.Serial {
+		return Outcome{}, News{}
+	}
+	peer := unique.Make(from)
+	i := slices.Index(c.waiting, peer)
+	if i < 0 {
+		return Outcome{}, News{}
+	}
+	c.waiting = slices.Delete(c.waiting, i, i+1)
+	switch {
+	case a.Reply == Known:
+		delete(r.claims, a.Occurrence)
+		news := r.Learn([]Mark{a.Mark}, now)
+		r.entries[a.Occurrence].yield()
+		return Outcome{Grant: Refused, By: a.Mark.Member}, news
+	case a.Reply == Old:
+		delete(r.claims, a.Occurrence)
+		return Outcome{Grant: Refused}, News{}
+	case a.Reply == Busy:
+		return r.fail(a.Occurrence, c.generation, peer, now), News{}
+	case c.gaveWay != nobody:
+		return r.fail(a.Occurrence, c.generation, c.gaveWay, now), News{}
+	case len(c.waiting) > 0:
+		return Outcome{}, News{}
+	}
+	delete(r.claims, a.Occurrence)
+	return r.take(a.Occurrence, c.generation, now), News{}
+}
+
+// fail ends a claim that another member's came before. If that one is gone
+// before it is heard of again, it may have been granted it.
+func (r *Register) fail(o Occurrence, generation uint8, to name, now time.Time) Outcome {
+	delete(r.claims, o)
+	e := r.entry(o, now)
+	e.yield()
+	e.lostTo, e.askedIn = to, max(e.askedIn, generation)
+	return Outcome{Grant: Refused, By: to.Value()}
+}
