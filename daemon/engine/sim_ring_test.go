@@ -438,11 +438,15 @@ func (n *node) hear(m meta) {
 	}
 }
 
+// leaves tells whether a member is about to leave, or did: what it has then stays
+// its own.
+func (n *node) leaves(id string) bool { return n.parted[id] || n.peers[id].leaving }
+
 // bury is that a member is dead to this one.
 func (n *node) bury(id string) {
 	n.lab.say("%s: %s is dead", n.id, id)
 	delete(n.heard, id)
-	if n.peers[id].leaving || n.parted[id] { // on purpose
+	if n.leaves(id) {
 		n.view()
 		return
 	}
@@ -632,7 +636,7 @@ func (n *node) keep(o Occurrence, id string, x note) {
 func (n *node) holder(o Occurrence, but string, again bool) string {
 	times := n.times(o)
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if x := n.notes[o][id]; id != but && x.times == times && (!x.given || x.phase == Over) && (!again || id == n.id || !n.heard[id].IsZero()) {
+		if x := n.notes[o][id]; id != but && x.times == times && (!x.given || x.phase == Over) && (!again || id == n.id || !n.heard[id].IsZero() || n.leaves(id)) {
 			return id
 		}
 	}
