@@ -39,7 +39,7 @@ claim "what it used is in the history" grep -Eq '"usage":\{"cpu":[0-9]+,"memory"
 ends left
 await 60 "what a job leaves behind on purpose goes on" pgrep -f 'sleep 4444'
 claim "where it was limited" sh -c 'cat /proc/$(pgrep -of "sleep 4444")/cgroup | grep cronring-runs'
-pkill -f 'sleep 4444'
+kill "$(pgrep -of 'sleep 4444')"
 ends sliced
 claim "slice= puts a job into that slice" has jobs.slice out/where
 cronring history clock -n 200 -o jsonl >out/eaten
