@@ -47,7 +47,7 @@ func TestAckHoldsUntilTheNextFailure(t *testing.T) {
 		t.Errorf("status counts %v, %v, want one that fails", st.States, err)
 	}
 	j, err := c.Show(ctx, "a")
-	if err != nil || j.Ack == nil || j.Ack.By != "root" || j.Ack.Run != 1 || j.Ack.Reason != "disk is on its way" || !j.Ack.At.Equal(w.now) {
+	if err != nil || j.Ack == nil || j.Ack.By != caller || j.Ack.Run != 1 || j.Ack.Reason != "disk is on its way" || !j.Ack.At.Equal(w.now) {
 		t.Errorf("show: %+v, %v, want who acknowledged run 1, when and why", j.Ack, err)
 	}
 	why, err := c.Why(ctx, "a", time.Time{})
@@ -57,7 +57,7 @@ func TestAckHoldsUntilTheNextFailure(t *testing.T) {
 	if _, err := c.Ack(ctx, api.AckRequest{Refs: []string{"a"}}); api.KindOf(err) != api.Conflict || !strings.Contains(err.Error(), "already") {
 		t.Errorf("ack again: %v, want a conflict", err)
 	}
-	if last := w.facts()[len(w.facts())-1]; last.Kind != job.Acked || last.Job != "a" || last.Detail != "run 1, by root: disk is on its way" {
+	if last := w.facts()[len(w.facts())-1]; last.Kind != job.Acked || last.Job != "a" || last.Detail != "run 1, by "+caller+": disk is on its way" {
 		t.Errorf("newest record %+v, want that a was acknowledged", last)
 	}
 	failOnce(w)

@@ -64,23 +64,24 @@ func TestBackfill(t *testing.T) {
 	}
 
 	ask.DryRun, ask.Wait = false, true
-	done := make(chan api.Backfill, 1)
+	type result struct {
+		api.Backfill
+		Err error
+	}
+	done := make(chan result, 1)
 	go func() {
-		b, err := client.Backfill(t.Context(), ask)
-		if err != nil {
-			t.Error(err)
-		}
-		done <- b
+		b, err := client.Backfill(patient(t), ask)
+		done <- result{b, err}
 	}()
-	<-w.subscribed
+	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Filled)
 	for id := job.RunID(3); id <= 5; id++ { // each is begun when the one before has ended
 		w.started(id)
 		w.ended(id, int(id)%2)
 	}
-	over := <-done
-	if over.State != job.BackfillDone || over.Started != 3 || over.Skipped != 1 || over.Failed != 2 {
-		t.Errorf("it ended as %+v, want 3 started, 1 skipped, 2 failed", over.Backfill)
+	over := await(t, "the backfill's end", done)
+	if over.Err != nil || over.State != job.BackfillDone || over.Started != 3 || over.Skipped != 1 || over.Failed != 2 {
+		t.Errorf("it ended as %+v, %v, want 3 started, 1 skipped, 2 failed", over.Backfill.Backfill, over.Err)
 	}
 	all, err := client.Backfills(t.Context(), []string{"report"})
 	if err != nil || len(all) != 1 || all[0].State != job.BackfillDone {

@@ -400,11 +400,9 @@ func TestBoardOverTheSocket(t *testing.T) {
 	path := w.serve()
 	c := api.Dial(path)
 	defer c.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	states := map[job.ID]job.State{}
 	paused := false
-	for u, err := range c.Board(ctx) {
+	for u, err := range c.Board(patient(t)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -414,7 +412,7 @@ func TestBoardOverTheSocket(t *testing.T) {
 		switch {
 		case u.Complete && !paused:
 			if len(states) != 7 || u.Now.IsZero() {
-				t.Errorf("%d jobs at %s, want 7", len(states), u.Now)
+				t.Fatalf("%d jobs at %s, want 7", len(states), u.Now)
 			}
 			paused = true
 			w.step(pauseOf("hand"))
@@ -460,7 +458,7 @@ func TestBoardsOfAnAccountAreBounded(t *testing.T) {
 func TestBoardOfAHistoryThatCannotBeRead(t *testing.T) {
 	w := newWorld(t, boardTable)
 	w.broken = context.DeadlineExceeded
-	for _, err := range w.client().Board(context.Background()) {
+	for _, err := range w.client().Board(patient(t)) {
 		if api.KindOf(err) != api.Internal {
 			t.Errorf("got %v, want an internal error", err)
 		}

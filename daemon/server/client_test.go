@@ -144,7 +144,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 	w := newWorld(t, etlTable)
 	c, ctx := w.client(), context.Background()
 	runs, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-nightly"}})
-	if err != nil || len(runs) != 1 || runs[0].Trigger != job.TriggerManual || runs[0].By != "root" {
+	if err != nil || len(runs) != 1 || runs[0].Trigger != job.TriggerManual || runs[0].By != caller {
 		t.Fatalf("Run: %+v, %v", runs, err)
 	}
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"etl-nightly"}}); api.KindOf(err) != api.Conflict {
@@ -184,7 +184,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 		}
 	}
 	stopped, err := c.Stop(ctx, api.StopRequest{Refs: []string{"1"}, Signal: "SIGHUP", KillAfter: time.Minute})
-	if err != nil || len(stopped) != 1 || stopped[0].Stop == nil || stopped[0].Stop.Words() != "by root: HUP, KILL after 1m0s" {
+	if err != nil || len(stopped) != 1 || stopped[0].Stop == nil || stopped[0].Stop.Words() != "by "+caller+": HUP, KILL after 1m0s" {
 		t.Errorf("Stop with HUP: got %+v, %v, want run 1 with how it is stopped", stopped, err)
 	}
 	if _, err := c.Run(ctx, api.RunRequest{Refs: []string{"certbot"}, Env: []string{"CRONRING_JOB=x"}}); api.KindOf(err) != api.Usage {
@@ -213,15 +213,15 @@ func TestRunWaitFollowsRetries(t *testing.T) {
 	w := newWorld(t, etlTable)
 	c := w.client()
 	type result struct {
-		runs []job.Run
-		err  error
+		Runs []job.Run
+		Err  error
 	}
 	done := make(chan result)
 	go func() {
-		runs, err := c.Run(context.Background(), api.RunRequest{Refs: []string{"certbot"}, Wait: true})
+		runs, err := c.Run(patient(t), api.RunRequest{Refs: []string{"certbot"}, Wait: true})
 		done <- result{runs, err}
 	}()
-	<-w.subscribed
+	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Decided)
 	w.started(1)
 	w.ended(1, 1)
@@ -229,18 +229,16 @@ func TestRunWaitFollowsRetries(t *testing.T) {
 	w.to("2026-11-20T00:02:00Z") // the retry is due
 	w.started(2)
 	w.ended(2, 0)
-	r := <-done
-	if r.err != nil || len(r.runs) != 1 || r.runs[0].ID != 2 || !r.runs[0].Outcome.OK() {
-		t.Errorf("Run with Wait: %+v, %v, want the second attempt", r.runs, r.err)
+	r := await(t, "the run's end", done)
+	if r.Err != nil || len(r.Runs) != 1 || r.Runs[0].ID != 2 || !r.Runs[0].Outcome.OK() {
+		t.Errorf("Run with Wait: %+v, %v, want the second attempt", r.Runs, r.Err)
 	}
 }
 
 // waitFor returns when a fact of that kind is there.
 func waitFor(t *testing.T, w *world, kind job.RecordKind) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	events := w.Subscribe(ctx)
+	events := w.Subscribe(patient(t))
 	has := func(r job.Record) bool { return r.Kind == kind }
 	if slices.ContainsFunc(w.facts(), has) {
 		return
@@ -250,6 +248,7 @@ func waitFor(t *testing.T, w *world, kind job.RecordKind) {
 			return
 		}
 	}
+	t.Fatalf("no fact of kind %q came", kind)
 }
 
 func TestRunWaitEndsWithDaemon(t *testing.T) {
@@ -257,12 +256,13 @@ func TestRunWaitEndsWithDaemon(t *testing.T) {
 	c := w.client()
 	done := make(chan error)
 	go func() {
-		_, err := c.Run(context.Background(), api.RunRequest{Refs: []string{"certbot"}, Wait: true})
+		_, err := c.Run(patient(t), api.RunRequest{Refs: []string{"certbot"}, Wait: true})
 		done <- err
 	}()
+	awaitSubscriber(t, w, done)
 	waitFor(t, w, job.Decided)
 	w.stop()
-	if err := <-done; api.KindOf(err) != api.Conflict {
+	if err := await(t, "the answer", done); api.KindOf(err) != api.Conflict {
 		t.Errorf("Run with Wait while the daemon stops: %v, want a conflict", err)
 	}
 }

@@ -389,9 +389,7 @@ func TestLargeTablesWaitForRoom(t *testing.T) {
 	ask(bobUID, "POST", "/v1/crontab/install", large, http.StatusOK)
 	ask(annUID, "POST", "/v1/crontab/install", walked{body: `{"text":"Iwo="}`}, http.StatusOK)
 
-	for range maxLarge {
-		s.desk.large <- struct{}{}
-	}
+	takeAll(t, s.desk.large)
 	ask(0, "POST", "/v1/crontab/install", large, http.StatusOK)
 	ask(bobUID, "GET", "/v1/crontab", walked{}, http.StatusOK) // it is small now
 	go func() { <-s.desk.large }()                             // one leaves
@@ -401,15 +399,25 @@ func TestLargeTablesWaitForRoom(t *testing.T) {
 	}
 }
 
+// takeAll takes all places of large tables, of which nobody has one.
+func takeAll(t *testing.T, places chan<- struct{}) {
+	t.Helper()
+	for n := range maxLarge {
+		select {
+		case places <- struct{}{}:
+		default:
+			t.Fatalf("%d of %d places are free", n, maxLarge)
+		}
+	}
+}
+
 func TestLargeTablesWithoutRoomAreRefused(t *testing.T) {
 	h := newHost(t, newWorld(t, ""))
 	if _, e := h.install(0, "ann", strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", maxBody/1024+1)); e != nil {
 		t.Fatal(e)
 	}
 	d := h.server().desk
-	for range maxLarge {
-		d.large <- struct{}{}
-	}
+	takeAll(t, d.large)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if the time were over
 	c := &call{peer: peer{uid: annUID, name: "ann"}, w: httptest.NewRecorder()}
@@ -496,20 +504,24 @@ func TestReloadsAreShared(t *testing.T) {
 	go func() {
 		first <- s.after(func() error { n++; close(begun); <-goOn; return nil })
 	}()
-	<-begun
+	await(t, "the first reload", begun)
 	const waiting = 10
 	rest := make(chan error)
 	for range waiting {
 		go func() { rest <- s.after(func() error { n++; return nil }) }()
 	}
+	late := patient(t)
 	for s.count(0) != waiting+1 { // all have asked while the first reload runs
+		if late.Err() != nil {
+			t.Fatalf("%d wait or reload, want %d: %v", s.count(0), waiting+1, context.Cause(late))
+		}
 		runtime.Gosched()
 	}
 	close(goOn)
 	for range waiting {
-		<-rest
+		await(t, "a shared reload", rest)
 	}
-	if err := <-first; err != nil || n != 2 {
+	if err := await(t, "the first reload's end", first); err != nil || n != 2 {
 		t.Errorf("%d reloads for %d changes, %v; want 2", n, waiting+1, err)
 	}
 }

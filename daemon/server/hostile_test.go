@@ -32,11 +32,12 @@ func send(t *testing.T, path, text string) *http.Response {
 
 func connect(t *testing.T, path string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("unix", path)
+	c, err := net.DialTimeout("unix", path, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
 	return c
 }
 
@@ -147,7 +148,7 @@ func TestSlowReaderGetsGap(t *testing.T) {
 	stop := w.serveOn(l, w.server())
 	c := connect(t, l.Addr().String())
 	io.WriteString(c, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
-	<-w.subscribed
+	await(t, "the subscriber", w.subscribed)
 	big := make([]byte, 64<<10)
 	for range 1000 { // 64 MB, where the socket and the channel take less than 10
 		w.publish(api.Event{Chunk: &job.Chunk{Run: 1, Job: "old", Data: big}})
@@ -205,17 +206,17 @@ func TestStreamsEndWithServer(t *testing.T) {
 	ended := make(chan error)
 	go func() {
 		var last error
-		for _, err := range c.Events(context.Background()) {
+		for _, err := range c.Events(patient(t)) {
 			last = err
 		}
 		ended <- last
 	}()
-	<-w.subscribed
+	awaitSubscriber(t, w, ended)
 	began := time.Now()
 	if err := stop(); err != nil {
 		t.Errorf("Serve: %v", err)
 	}
-	if err := <-ended; err != nil {
+	if err := await(t, "the stream's end", ended); err != nil {
 		t.Errorf("the stream ended with %v, want a plain end", err)
 	}
 	if took := time.Since(began); took > 60*closeTimeout {

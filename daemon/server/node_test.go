@@ -164,7 +164,7 @@ func TestOwnersAreToldEverywhere(t *testing.T) {
 	if err != nil || shown.Node != want["j3"] {
 		t.Errorf("show: %q, %v; want %q", shown.Node, err, want["j3"])
 	}
-	for u, err := range client.Board(t.Context()) {
+	for u, err := range client.Board(patient(t)) {
 		if err != nil {
 			t.Fatal(err)
 		}

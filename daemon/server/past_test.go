@@ -72,7 +72,7 @@ func TestPastOfVisibleRows(t *testing.T) {
 	}
 	w.to(w.now.Add(time.Minute).Format(time.RFC3339))
 	w.started(w.View().Runs()[0].ID)
-	if past, err := c.Past(context.Background(), []job.ID{"a"}, 1); err != nil || strip(past[0].Cells) != "r" {
+	if past, err := c.Past(context.Background(), []job.ID{"a"}, 1); err != nil || len(past) != 1 || strip(past[0].Cells) != "r" {
 		t.Errorf("while it runs: %+v, %v, want a cell that runs", past, err)
 	}
 	if _, err := c.Past(context.Background(), make([]job.ID, api.MaxPast+1), 1); api.KindOf(err) != api.Usage {
@@ -91,7 +91,7 @@ func TestPastCountsAttempts(t *testing.T) {
 		w.ended(r.ID, code)
 	}
 	past, err := w.client().Past(context.Background(), []job.ID{"a"}, 8)
-	if err != nil || strip(past[0].Cells) != "fo" || past[0].Runs != 2 || past[0].OK != 1 || past[0].Failed != 1 {
+	if err != nil || len(past) != 1 || strip(past[0].Cells) != "fo" || past[0].Runs != 2 || past[0].OK != 1 || past[0].Failed != 1 {
 		t.Errorf("%+v, %v, want a cell that failed and one that did not, each counted", past, err)
 	}
 }
@@ -239,9 +239,12 @@ func TestStatsInGroups(t *testing.T) {
 		}
 	}
 	st, err := c.Stats(context.Background(), api.StatsQuery{Refs: []string{"a"}})
+	if err != nil || len(st.Groups) != 1 {
+		t.Fatalf("of a: %+v, %v, want one group", st.Groups, err)
+	}
 	a := st.Groups[0]
-	if err != nil || len(st.Groups) != 1 || a.Runs != 10 || a.OK != 8 || a.Failed != 2 || a.Skipped != 3 || a.P50 != time.Second || a.Waste != 5*time.Second {
-		t.Errorf("%+v, %v, want 8 of 10 ok, 3 skipped, 5s in vain", a, err)
+	if a.Runs != 10 || a.OK != 8 || a.Failed != 2 || a.Skipped != 3 || a.P50 != time.Second || a.Waste != 5*time.Second {
+		t.Errorf("%+v, want 8 of 10 ok, 3 skipped, 5s in vain", a)
 	}
 	if st, err := c.Stats(context.Background(), api.StatsQuery{Since: w.now.Add(-2*time.Minute + time.Second)}); err != nil || st.All.Runs != 3 {
 		t.Errorf("of the last two minutes: %+v, %v, want three runs", st.All, err)

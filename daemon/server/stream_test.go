@@ -15,12 +15,10 @@ import (
 func TestEventsOfChosenJobs(t *testing.T) {
 	w := newWorld(t, etlTable)
 	c := w.client()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	got := make(chan string)
 	go func() {
 		var seen []string
-		for e, err := range c.Events(ctx, "etl-*") {
+		for e, err := range c.Events(patient(t), "etl-*") {
 			if err != nil {
 				seen = append(seen, err.Error())
 				break
@@ -32,11 +30,11 @@ func TestEventsOfChosenJobs(t *testing.T) {
 		}
 		got <- strings.Join(seen, " ")
 	}()
-	<-w.subscribed
+	awaitSubscriber(t, w, got)
 	for _, id := range []job.ID{"certbot", "etl-orders", "etl-later"} {
 		w.publish(api.Event{Record: &job.Record{Kind: job.Paused, Job: id}})
 	}
-	if text := <-got; text != "etl-orders etl-later" {
+	if text := await(t, "the events", got); text != "etl-orders etl-later" {
 		t.Errorf("events of %q, want those of etl-orders and of a job that the glob chooses later", text)
 	}
 }
@@ -62,13 +60,13 @@ func tell(events func(func(api.Event, error) bool)) string {
 func TestOutputOfEndedRun(t *testing.T) {
 	w := annsWorld(t)
 	c := w.client()
-	if got, want := tell(c.Output(context.Background(), "1", false)), "ann-secret-output"; got != want {
+	if got, want := tell(c.Output(patient(t), "1", false)), "ann-secret-output"; got != want {
 		t.Errorf("Output: %q, want %q", got, want)
 	}
-	if got, want := tell(c.Output(context.Background(), "ann-job@-2", true)), "ann-secret-output, ended exit 1"; got != want {
+	if got, want := tell(c.Output(patient(t), "ann-job@-2", true)), "ann-secret-output, ended exit 1"; got != want {
 		t.Errorf("Output with follow: %q, want %q", got, want)
 	}
-	if got := tell(c.Output(context.Background(), "99", false)); !strings.Contains(got, "no such run") {
+	if got := tell(c.Output(patient(t), "99", false)); !strings.Contains(got, "no such run") {
 		t.Errorf("Output of no run: %q", got)
 	}
 }
@@ -82,7 +80,7 @@ func following(w *world) (told <-chan string) {
 	one := func(e api.Event) bool { return e.Chunk != nil && string(e.Chunk.Data) == "one" }
 	go func() {
 		got <- tell(func(yield func(api.Event, error) bool) {
-			for e, err := range c.Output(context.Background(), "3", true) {
+			for e, err := range c.Output(patient(w.t), "3", true) {
 				if one(e) {
 					first()
 				}
@@ -92,10 +90,10 @@ func following(w *world) (told <-chan string) {
 			}
 		})
 	}()
-	<-w.subscribed
+	awaitSubscriber(w.t, w, got)
 	w.publish(api.Event{Chunk: &job.Chunk{Run: 4, Data: []byte("other")}})
 	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("one")}})
-	<-heard
+	await(w.t, "the first piece of output", heard)
 	return got
 }
 
@@ -105,7 +103,7 @@ func TestOutputFollowsLiveRun(t *testing.T) {
 	told := following(w)
 	w.publish(api.Event{Chunk: &job.Chunk{Run: 3, Data: []byte("two")}})
 	w.ended(3, 2)
-	if text, want := <-told, "before, one, two, ended exit 2"; text != want {
+	if text, want := await(t, "the output", told), "before, one, two, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)
 	}
 }
@@ -123,7 +121,7 @@ func TestOutputEndsAfterGap(t *testing.T) {
 	w.hub = hub
 	w.mu.Unlock()
 	w.publish(api.Event{Gap: &api.Gap{Lost: 1}})
-	if text, want := <-told, "one, gap, ended exit 2"; text != want {
+	if text, want := await(t, "the output", told), "one, gap, ended exit 2"; text != want {
 		t.Errorf("Output with follow: %q, want %q", text, want)
 	}
 }

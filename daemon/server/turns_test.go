@@ -12,7 +12,7 @@ func TestTurnsAreOneForEachAccount(t *testing.T) {
 	ann, bob := peer{uid: annUID}, peer{uid: bobUID}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	leave, err := all.take(context.Background(), ann)
+	leave, err := all.take(patient(t), ann)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestTurnsAreOneForEachAccount(t *testing.T) {
 		t.Error("ann has two turns at once")
 	}
 	for _, p := range []peer{bob, {keeper: true}, {keeper: true}} {
-		if other, err := all.take(context.Background(), p); err != nil {
+		if other, err := all.take(patient(t), p); err != nil {
 			t.Errorf("%+v waits for ann: %v", p, err)
 		} else {
 			defer other()
@@ -28,14 +28,14 @@ func TestTurnsAreOneForEachAccount(t *testing.T) {
 	}
 	next := make(chan error)
 	go func() {
-		leave, err := all.take(context.Background(), ann)
+		leave, err := all.take(patient(t), ann)
 		if err == nil {
 			leave()
 		}
 		next <- err
 	}()
 	leave()
-	if err := <-next; err != nil {
+	if err := await(t, "ann's next turn", next); err != nil {
 		t.Errorf("ann's next turn: %v", err)
 	}
 	if _, ok := all.of[annUID]; ok {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -640,15 +642,61 @@ func (w *world) Ran(_ context.Context, id job.ID, user string, from, to time.Tim
 const ( // uids of the accounts in the tests
 	annUID  = 20001
 	bobUID  = 20002
-	selfUID = 20003
 	noneUID = 20004 // no account
 )
+
+// selfUID is the account of the tests' daemon, and caller the name of the one that
+// runs the tests, which calls over real sockets as itself: root, or else the
+// daemon's own account.
+var selfUID, caller = func() (uint32, string) {
+	if uid := os.Geteuid(); uid != 0 {
+		return uint32(uid), "cronring"
+	}
+	return 20003, "root"
+}()
 
 func accountName(uid uint32) (string, error) {
 	if name, ok := map[uint32]string{0: "root", annUID: "ann", bobUID: "bob", selfUID: "cronring"}[uid]; ok {
 		return name, nil
 	}
 	return "", errors.New("no such uid")
+}
+
+// patience is how long a test waits for what has to come before it fails. Nothing
+// passes by it.
+const patience = time.Minute
+
+// await gives what comes from a channel, and ends the test when nothing does.
+func await[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(patience):
+		t.Fatalf("waited %s for %s, which did not come", patience, what)
+	}
+	var none T
+	return none
+}
+
+// awaitSubscriber returns when what a test asked for is subscribed to. It ends the
+// test when that is over before.
+func awaitSubscriber[T any](t testing.TB, w *world, over <-chan T) {
+	t.Helper()
+	select {
+	case <-w.subscribed:
+	case got := <-over:
+		t.Fatalf("it was over before it subscribed to what happens: %+v", got)
+	case <-time.After(patience):
+		t.Fatalf("waited %s for a subscriber, who did not come", patience)
+	}
+}
+
+// patient is a ctx for what goes on until a test has seen enough.
+func patient(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the test has waited for "+patience.String()))
+	t.Cleanup(cancel)
+	return ctx
 }
 
 func (w *world) clock() time.Time {
@@ -692,7 +740,12 @@ func (w *world) serveOn(l net.Listener, s *Server) (stop func() error) {
 	go func() { done <- s.Serve(ctx, l) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
-		return <-done
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(patience):
+			return fmt.Errorf("it still serves %s after its end", patience)
+		}
 	})
 	w.t.Cleanup(func() {
 		if err := stop(); err != nil {
