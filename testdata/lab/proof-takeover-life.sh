@@ -77,6 +77,9 @@ facts anew
 claim "without a memory" same "$(cronring history -o jsonl)" ""
 claim "apt puts cron back" apt install cron
 facts back
+await 60 "the next minute is some time away" early
+release
+await 60 "what we started in a minute that began meanwhile is over" over
 claim "what is left of us is purged" apt purge cronring
 facts cron
 claim "and cron runs on" systemctl is-active cron
