@@ -14,8 +14,12 @@ import (
 	"time"
 )
 
-// newer is a version that upgrades the shipped one.
-const newer = "999.0"
+// newer is a version that upgrades the shipped one, and reset what "sed" does to
+// have it come with other settings.
+const (
+	newer = "999.0"
+	reset = "s/^#max-running = 0$/max-running = 77/"
+)
 
 // shipped is the folder with what "make packages" makes for this machine, and
 // with a newer .rpm.
@@ -30,8 +34,28 @@ var shipped = sync.OnceValues(func() (string, error) {
 	if err := makePackages("..", dir); err != nil {
 		return "", err
 	}
-	return dir, makePackages("..", dir, "VERSION="+newer, "FORMATS=rpm")
+	source, err := os.MkdirTemp("", "newer-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(source)
+	if err := copySource(source); err != nil {
+		return "", err
+	}
+	if said, err := exec.Command("sed", "-i", reset, filepath.Join(source, "packaging/cronring.toml")).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("edit the settings: %w\n%s", err, said)
+	}
+	return dir, makePackages(source, dir, "VERSION="+newer, "FORMATS=rpm")
 })
+
+// copySource copies what packages are made of to an empty folder.
+func copySource(to string) error {
+	pack := exec.Command("sh", "-c", `tar -C .. --exclude=./bin --exclude=./dist --exclude=./.git -cf - . | tar -C "$1" -xmf -`, "sh", to)
+	if said, err := pack.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the source: %w\n%s", err, said)
+	}
+	return nil
+}
 
 func makePackages(source, dir string, words ...string) error {
 	words = append([]string{"-s", "-C", source, "packages", "ARCHES=" + runtime.GOARCH, "DIST=" + dir, "BIN=" + dir}, words...)
@@ -78,9 +102,8 @@ func TestPackagesAreTheSameFromAnotherFolder(t *testing.T) {
 	if err := os.Mkdir(copied, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	pack := exec.Command("sh", "-c", `tar -C .. --exclude=./bin --exclude=./dist --exclude=./.git -cf - . | tar -C "$1" -xmf -`, "sh", copied)
-	if said, err := pack.CombinedOutput(); err != nil {
-		t.Fatalf("copy the source: %v\n%s", err, said)
+	if err := copySource(copied); err != nil {
+		t.Fatal(err)
 	}
 	if err := makePackages(copied, made, "TZ=Asia/Tokyo"); err != nil {
 		t.Fatal(err)

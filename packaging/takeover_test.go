@@ -53,8 +53,8 @@ func (h host) boot(t *testing.T, proof, debians string, files map[string]string)
 	return machine{suite: h.suite, packages: h.packages, proof: proof, debian: true, limit: 15 * time.Minute, files: files}.run(t)
 }
 
-// upgrade is a package that upgrades the shipped one: with other programs, and else
-// the same. It is compressed in no time.
+// upgrade is a package that upgrades the shipped one: with other programs and other
+// settings, and else the same. It is compressed in no time.
 var upgrade = sync.OnceValues(func() (string, error) {
 	dir, err := shipped()
 	if err != nil {
@@ -66,11 +66,12 @@ var upgrade = sync.OnceValues(func() (string, error) {
 		cd "$work"
 		dpkg-deb --raw-extract ../*.deb tree
 		cp bin/cronringd tree/usr/sbin; cp bin/cronring tree/usr/bin
+		sed -i "$2" tree/etc/cronring/cronring.toml
 		sed -i "s/^Version: .*/Version: ${version%-*}.1-1/" tree/DEBIAN/control
 		(cd tree && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >md5sums
 		mv md5sums tree/DEBIAN
 		dpkg-deb -Zgzip -z1 --root-owner-group --build tree upgrade.deb
-		rm -r tree bin`, "upgrade", dir).CombinedOutput()
+		rm -r tree bin`, "upgrade", dir, reset).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("make an upgrade: %w\n%s", err, said)
 	}

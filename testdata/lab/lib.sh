@@ -42,4 +42,6 @@ main_pid() { systemctl show -P MainPID cronring; }
 said() { heard; journalctl -u cronring --no-pager -o cat "$@"; }
 journal_has() { journalctl --no-pager -o cat -u cronring | grep -q -- "$@"; }
 status_has() { cronring status | tee out/status.txt | grep -q -- "$@"; }
+# in_force NAME VALUE: the daemon goes by that setting.
+in_force() { cronring config show -o plain | has "^$1	$2	"; }
 as() { local who=$1; shift; setpriv --reuid="$who" --regid="$who" --init-groups --reset-env -- "$@"; }

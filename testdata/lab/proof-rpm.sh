@@ -38,7 +38,7 @@ mkfifo gate
 await 30 "it reads a new table" cronring show long
 cronring run long >/dev/null
 await 30 "a job runs" test -e began
-echo "# edited" >>/etc/cronring/cronring.toml
+sed -i 's/^#queue-max = .*/queue-max = 1234/' /etc/cronring/cronring.toml
 edited=$(sha256sum </etc/cronring/cronring.toml)
 await 30 "another starts each second" later 2
 old=$(main_pid) seen=$(newest)
@@ -51,6 +51,9 @@ echo >gate
 await 30 "its end is seen" sh -c 'timeout 60 cronring history long -o jsonl | grep -q "\"verdict\":\"ok\""'
 await 30 "and what it printed" sh -c 'timeout 60 cronring logs long | grep -q over'
 claim "settings that were edited stay" same "$(sha256sum </etc/cronring/cronring.toml)" "$edited"
+claim "and hold" in_force queue-max 1234
+refute "those of the new version do not" in_force max-running 77
+claim "but lie beside" has '^max-running = 77' /etc/cronring/cronring.toml.rpmnew
 
 systemctl disable --quiet --now cronring.service cronring.socket
 claim "it is upgraded while it does not run" rpms -U --oldpackage first.rpm
@@ -70,12 +73,16 @@ rm -r /etc/systemd/system/crond.service.d
 refute "no unit is left" systemctl cat cronring.service cronring.socket crond.service
 claim "nor a link to one" same "$(find /etc/systemd /usr/lib/systemd -name 'cron*')" ""
 claim "nor a unit that failed" same "$(systemctl list-units --failed --no-legend 'cron*')" ""
-claim "nor a file but what is whose" same "$(find /usr /etc -name '*cronring*' | sort | tr '\n' ' ')" "/etc/cronring /etc/cronring/cronring.toml.rpmsave "
+claim "nor a file but what is whose" same "$(find /usr /etc -name '*cronring*' | sort | tr '\n' ' ')" "/etc/cronring /etc/cronring/cronring.toml.rpmnew /etc/cronring/cronring.toml.rpmsave "
 claim "edited settings are put aside" same "$(sha256sum </etc/cronring/cronring.toml.rpmsave)" "$edited"
 claim "crontabs stay" has @yearly /var/spool/cron/alice
 claim "history stays" test -s /var/lib/cronring/cronring.db
 echo >gate
 
-claim "it is installed again" rpms -i second.rpm
+rm /etc/cronring/*
+claim "it is installed again" rpms -i first.rpm
 await 60 "and knows what was" sh -c 'timeout 60 cronring history long -o jsonl | grep -q "\"verdict\":\"ok\""'
+claim "and upgraded with settings that nobody edited" rpms -U second.rpm
+await 60 "those of the new version hold" in_force max-running 77
+claim "and nothing lies beside" same "$(ls /etc/cronring)" cronring.toml
 finish

@@ -24,18 +24,20 @@ facts refused
 claim "and we run on" cronring ping
 
 # Under load.
-echo '# of the administrator' >>/etc/cronring/cronring.toml
+sed -i 's/^#queue-max = .*/queue-max = 1234 # of the administrator/' /etc/cronring/cronring.toml
 install -m 644 pulse long /etc/cron.d
 await 60 "a job starts in each second" test -s out/pulse
 cronring run long >/dev/null
 await 60 "a long one runs" test -s out/long
 old=$(main_pid)
-claim "a newer version is installed" apt install "./$newer"
+claim "a newer version is installed" apt -o Dpkg::Options::=--force-confold install "./$newer"
 claim "the process is the same" same "$(main_pid)" "$old"
 await 60 "the program is the new one" sh -c "cmp -s /proc/$old/exe /usr/sbin/cronringd"
 await 60 "it answers, and says so" sh -c "timeout 60 cronring status | grep -F ' $(dpkg-query -W -f '${Version}' cronring | cut -d - -f 1) '"
 claim "the settings are as they were" has '# of the administrator' /etc/cronring/cronring.toml
-refute "nobody was asked about them" grep '^Configuration file' out/apt.log
+claim "and hold" in_force queue-max 1234
+refute "those of the new version do not" in_force max-running 77
+claim "but lie beside" has '^max-running = 77' /etc/cronring/cronring.toml.dpkg-dist
 seen=$(wc -l <out/pulse)
 await 60 "the job of each second goes on" sh -c "test \$(wc -l <out/pulse) -gt $((seen + 2))"
 claim "the long job lives" kill -0 "$(cat out/long)"
@@ -72,9 +74,14 @@ claim "it is purged" apt purge cronring
 release
 await 60 "nothing runs any more" over
 facts purged
-claim "it is installed anew" apt install "./$newer"
+claim "it is installed anew" apt install "./$package"
 facts anew
 claim "without a memory" same "$(cronring history -o jsonl)" ""
+asked=$(grep -c '^Configuration file' out/apt.log)
+claim "and upgraded with settings that nobody edited" quietly dpkg --install "$newer"
+await 60 "those of the new version hold" in_force max-running 77
+claim "nobody was asked about them" same "$(grep -c '^Configuration file' out/apt.log)" "$asked"
+claim "and nothing lies beside" same "$(ls /etc/cronring)" cronring.toml
 claim "apt puts cron back" apt install cron
 facts back
 await 60 "the next minute is some time away" early
