@@ -29,7 +29,7 @@ func (r *Ring) give(all []engine.HandOver) {
 	now, peers := r.o.Now(), r.alive()
 	for _, h := range all {
 		var m register.Mark
-		ok := r.list != nil && len(peers) > 0
+		ok := r.list != nil && len(peers) > 0 && !r.departing
 		if ok {
 			m, ok = r.register.Give(toRegister(h.Occurrence), attemptsOf(h.Attempt, h.Lost), now)
 		}

@@ -85,11 +85,13 @@ func (r *Ring) leave() {
 
 // takeLeave has the others hear for sure that this member leaves, and how far it is
 // with what it took of late. Packets said so before, but may have been lost; and who
-// knows nothing of a run, or that it was taken only, has nobody left to ask.
+// knows nothing of a run, or that it was taken only, has nobody left to ask. From now
+// on it gives nothing away: what fails yet is tried again here.
 func (r *Ring) takeLeave() {
 	own := slices.DeleteFunc(r.register.Marks(r.o.Now().Add(-lastAge), marksMax), func(m register.Mark) bool {
 		return m.Member != r.o.ID
 	})
+	r.departing = true
 	for _, p := range r.alive() {
 		p.owed, p.owedLast = slices.Concat(p.owed, own), true
 	}
@@ -115,7 +117,7 @@ func (r *Ring) left(err error) {
 	r.stop()
 	clear(r.members)
 	r.sight.Store(sightOf(r.o.ID))
-	r.joined, r.draining, r.joining = false, false, false
+	r.joined, r.draining, r.joining, r.departing = false, false, false, false
 	r.own.until = time.Time{}
 	r.changed = true
 	for _, w := range r.waiting {

@@ -376,6 +376,27 @@ func TestMarksGivenToWhoGoesMeanwhile(t *testing.T) {
 	})
 }
 
+// TestMarksAreNotGivenAfterLastWords: nobody would wait for the others to hear of it.
+func TestMarksAreNotGivenAfterLastWords(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		h, o := w.hosts[0], occurrence(7)
+		h.Claim(engine.Claim{Occurrence: o})
+		w.granted(h, o, engine.Granted)
+		if err := h.do(t.Context(), func() error { h.takeLeave(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		h.HandOver(engine.HandOver{Occurrence: o})
+		done := true
+		w.await(time.Second, "an answer", func() bool {
+			return h.heard(func(e engine.Event) bool { x, is := e.(engine.HandedOver); done = !is || x.Done; return is })
+		})
+		if done {
+			t.Error("it is handed over, want it to stay")
+		}
+	})
+}
+
 // TestMarksAreNotGivenToNobody: who is alone, or in no ring, keeps what it took.
 func TestMarksAreNotGivenToNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {

@@ -99,16 +99,17 @@ type Ring struct {
 	problem string
 	again   time.Time // when to bind again
 
-	joining  bool // the seeds are asked for the first time
-	joinBy   time.Time
-	joined   bool
-	held     bool // its jobs are known
-	draining bool
-	partBy   time.Time    // the others know by then that this member is about to leave
-	waiting  []chan error // for this member to have left
-	clash    string       // another host has this member's ID
-	clashed  time.Time
-	barred   string
+	joining   bool // the seeds are asked for the first time
+	joinBy    time.Time
+	joined    bool
+	held      bool // its jobs are known
+	draining  bool
+	departing bool         // its last words are said
+	partBy    time.Time    // the others know by then that this member is about to leave
+	waiting   []chan error // for this member to have left
+	clash     string       // another host has this member's ID
+	clashed   time.Time
+	barred    string
 
 	evenings []*evening // those that count less first
 	swaps    int        // under way

@@ -231,6 +231,7 @@ type node struct {
 	views   map[Occurrence]map[string]bool // as of its newest claim
 	claimed map[Occurrence]time.Time
 	stored  map[Occurrence]bool // its history has a decision
+	parting bool                // its last words are said
 	untold  int                 // words that it insists on, and that are on their way
 }
 
@@ -350,7 +351,7 @@ func (n *node) act(effects []Effect) {
 func (n *node) boot() {
 	n.life++
 	n.up = true
-	n.inbox, n.missed, n.joined = nil, nil, false
+	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
 	n.parted = map[string]bool{}
 	n.evened = map[int]time.Time{0: n.lab.now}
@@ -736,6 +737,10 @@ func (n *node) giveAway(h HandOver) {
 // given says that an occurrence is for others, until all have heard it.
 func (n *node) given(h HandOver) {
 	o := h.Occurrence
+	if n.parting {
+		n.tell(HandedOver{o, false})
+		return
+	}
 	n.lab.given++
 	x := n.notes[o][n.id]
 	x.phase, x.attempt, x.lost, x.given = max(x.phase, Taken), max(x.attempt, h.Attempt), max(x.lost, h.Lost), true
@@ -999,6 +1004,7 @@ func (n *node) await(is func() bool, do func()) {
 
 // takeLeave insists on how far a member is with what it took of late.
 func (n *node) takeLeave() {
+	n.parting = true
 	own := map[Occurrence]note{}
 	for o, all := range n.notes {
 		if x, ok := all[n.id]; ok && n.lab.now.Sub(o.Due) < time.Minute {
@@ -1233,9 +1239,13 @@ func (l *lab) judge(from, until time.Time) {
 	}
 }
 
-// waits tells whether an occurrence has not begun yet with who has it.
-func (l *lab) waits(id job.ID, o Occurrence) bool {
+// waits tells whether an occurrence waits to begin, or to begin again, with a member
+// that has it: with any, or with one that has left.
+func (l *lab) waits(id job.ID, o Occurrence, left bool) bool {
 	return slices.ContainsFunc(l.nodes, func(n *node) (waits bool) {
+		if left && !n.left {
+			return false
+		}
 		n.engine.View().EachRun(func(r *job.Run) {
 			waits = waits || n.up && r.Job == id && r.Due.Equal(o.Due) && (r.State == job.RunQueued || r.State == job.RunWaiting)
 		})
@@ -1258,11 +1268,11 @@ func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
 		l.t.Errorf(format+": %s at %s by %v", append(args, id, o.Due.Format(time.TimeOnly), who)...)
 	}
 	ledger := l.weather.strict && id != "yield"
-	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Due.Before(until) {
+	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Due.Before(until) && !l.waits(id, o, true) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
 	switch {
-	case len(firsts) == 0 && !l.skipped[o] && !l.waits(id, o):
+	case len(firsts) == 0 && !l.skipped[o] && !l.waits(id, o, false):
 		fail("invariant 25: it never ran")
 	case len(firsts) > 1 && ledger && id != "again":
 		fail("invariant 24: it ran twice under a ledger")
