@@ -341,6 +341,14 @@ func TestMarksOfLeaverAreHandedOver(t *testing.T) {
 	})
 }
 
+// inRun has a host's own goroutine do something.
+func (h *host) inRun(t *testing.T, f func()) {
+	t.Helper()
+	if err := h.do(t.Context(), func() error { f(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMarksGivenToWhoGoesMeanwhile: a member that goes while it is told what another
 // one gives away is owed nothing more.
 func TestMarksGivenToWhoGoesMeanwhile(t *testing.T) {
@@ -349,15 +357,9 @@ func TestMarksGivenToWhoGoesMeanwhile(t *testing.T) {
 		h, o := w.hosts[0], occurrence(7)
 		h.Claim(engine.Claim{Occurrence: o})
 		w.granted(h, o, engine.Granted)
-		inRun := func(f func()) {
-			t.Helper()
-			if err := h.do(t.Context(), func() error { f(); return nil }); err != nil {
-				t.Fatal(err)
-			}
-		}
 		var m *member
 		telling, owes := false, true
-		inRun(func() {
+		h.inRun(t, func() {
 			h.give([]engine.HandOver{{Occurrence: o}})
 			m = h.members[w.hosts[1].id]
 			telling = m.telling
@@ -367,7 +369,7 @@ func TestMarksGivenToWhoGoesMeanwhile(t *testing.T) {
 			t.Fatal("the other one is not being told, want the request under way")
 		}
 		w.await(time.Second, "it is answered", func() bool {
-			inRun(func() { telling, owes = m.telling, len(m.owed) > 0 })
+			h.inRun(t, func() { telling, owes = m.telling, len(m.owed) > 0 })
 			return !telling
 		})
 		if owes {
@@ -383,9 +385,7 @@ func TestMarksAreNotGivenAfterLastWords(t *testing.T) {
 		h, o := w.hosts[0], occurrence(7)
 		h.Claim(engine.Claim{Occurrence: o})
 		w.granted(h, o, engine.Granted)
-		if err := h.do(t.Context(), func() error { h.takeLeave(); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		h.inRun(t, h.takeLeave)
 		h.HandOver(engine.HandOver{Occurrence: o})
 		done := true
 		w.await(time.Second, "an answer", func() bool {
