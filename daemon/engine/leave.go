@@ -16,7 +16,7 @@ import (
 //
 // What has begun stays, and ends where it is. So does a run of jobs that after= and
 // on= connect, as what it waits for, or what waits for it, is here; and one that no
-// other member may have.
+// other member that stays may have.
 
 // leaves is when this member owns nothing any more, by the time since boot; 0: it
 // stays, or is in no ring.
@@ -27,11 +27,12 @@ func (s *seats) leaves(now Moment) time.Duration {
 	return max(1, now.Up+max(0, s.Members[s.self].Until.Sub(now.Wall)))
 }
 
-// hasHeir tells whether another member may take an occurrence of a job.
+// hasHeir tells whether another member may take an occurrence of a job. One that is on
+// its own way out may have got there when it hears that it could, and nobody would.
 func (s *seats) hasHeir(in *jobs, slot int32, at time.Time) bool {
 	weigh := s.weigher(in, slot, at)
 	for i := range s.Members {
-		if i != s.self && weigh(i) > 0 {
+		if i != s.self && s.Members[i].Until.IsZero() && weigh(i) > 0 {
 			return true
 		}
 	}
