@@ -118,6 +118,14 @@ func (s *seats) differ(key uint64) bool {
 	return s.differs && slices.ContainsFunc(s.Members, func(m Member) bool { return m.Differ[key] })
 }
 
+// shifts tells whether a member comes or goes at about an instant. Before it said so,
+// or by its own clock, what is due then was another member's, which may have taken it:
+// its word of that is on its way, or lost.
+func (s *seats) shifts(due time.Time) bool {
+	near := func(at time.Time) bool { return !at.IsZero() && due.Sub(at).Abs() < waryFor }
+	return slices.ContainsFunc(s.Members, func(m Member) bool { return near(m.From) || near(m.Until) })
+}
+
 // spot finds where this member stands at an instant for an occurrence of a job, of
 // which one member, unless that is "", wants to know no more.
 func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) spot {

@@ -124,7 +124,7 @@ type apart struct {
 	slept    bool // a did, and knows when it goes on
 }
 
-// census is how many members there are from an instant on, of each parity.
+// census is how many members take part from an instant on, of each parity.
 type census struct {
 	at     time.Time
 	parity [2]int
@@ -134,7 +134,7 @@ type census struct {
 func (l *lab) count() {
 	c := census{at: l.now}
 	for _, n := range l.nodes {
-		if n.up && !n.left {
+		if n.up && !n.left && n.meta.until.IsZero() {
 			c.parity[n.index%2]++
 		}
 	}
@@ -381,7 +381,6 @@ func (n *node) act(effects []Effect) {
 func (n *node) boot() {
 	n.life++
 	n.up = true
-	n.lab.count()
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
 	n.parted = map[string]bool{}
@@ -394,6 +393,7 @@ func (n *node) boot() {
 	}
 	n.notes, n.gave, n.asks = own, map[Occurrence]string{}, map[Occurrence]*question{}
 	n.meta = meta{id: n.id, labels: n.labels, from: n.clock().Add(settle)}
+	n.lab.count()
 	n.read()
 	n.world.start()
 	n.beat()
@@ -657,7 +657,9 @@ func (n *node) keep(o Occurrence, id string, x note) {
 	}
 	own := n.notes[o][n.id]
 	for _, other := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if y := n.notes[o][other]; other != n.id && own.run != 0 && y.run != 0 && !n.shown[o] && own.lost == 0 && y.lost == 0 && !own.given && !y.given {
+		y := n.notes[o][other]
+		anew := own.given && own.times < y.times || y.given && y.times < own.times
+		if other != n.id && own.run != 0 && y.run != 0 && !n.shown[o] && own.lost == 0 && y.lost == 0 && !anew {
 			n.shown[o] = true
 			n.tell(Doubled{o, other, y.run})
 		}
@@ -1011,16 +1013,57 @@ func (n *node) pause(d time.Duration) {
 // part ends a member's part in the ring as it is planned.
 func (n *node) part() {
 	n.lab.say("%s is about to leave", n.id)
-	n.meta.until, n.meta.leaving = n.clock().Add(settle), true
-	n.announce()
-	n.view()
+	n.meta.leaving = true
+	n.ownNothing()
+	heard := n.lab.now.Add(settle)
 	n.await(func() bool {
 		_, handedOver, ok := n.engine.View().Leaving()
-		return ok && handedOver
+		return ok && handedOver && !n.lab.now.Before(heard)
 	}, func() {
 		n.takeLeave()
 		n.await(func() bool { return n.untold == 0 }, n.leave)
 	})
+}
+
+// drain has a member take nothing for a while; then it takes part again, or leaves.
+func (n *node) drain(d time.Duration) {
+	n.lab.say("%s is drained for %s", n.id, d)
+	n.ownNothing()
+	n.soon(d, func() {
+		if n.lab.rng.IntN(4) == 0 {
+			n.part()
+			return
+		}
+		n.lab.say("%s takes part again", n.id)
+		n.meta.from, n.meta.until = n.clock().Add(settle), time.Time{}
+		n.lab.count()
+		n.announce()
+		n.view()
+	})
+}
+
+// ownNothing says from when on a member takes nothing, by the ring's clock.
+func (n *node) ownNothing() {
+	if n.meta.until.IsZero() {
+		n.meta.until = n.clock().Add(n.behind() + settle)
+		n.lab.count()
+	}
+	n.announce()
+	n.view()
+}
+
+// behind is how far a member's clock is behind the ring's, as all say together.
+func (n *node) behind() time.Duration {
+	offsets := []time.Duration{0}
+	for id := range n.heard {
+		offsets = append(offsets, n.lab.of(id).skew-n.skew)
+	}
+	slices.Sort(offsets)
+	low, high := offsets[(len(offsets)-1)/2], offsets[len(offsets)/2]
+	if low.Abs() < high.Abs() {
+		return low
+	}
+	return high
 }
 
 // await has a member do something as soon as something is so.
@@ -1197,6 +1240,8 @@ func (l *lab) happen() {
 		l.deploy(up)
 	case k < 14:
 		n.even()
+	case alike && (n.index >= l.voters || !l.weather.strict):
+		n.drain(away)
 	}
 }
 
