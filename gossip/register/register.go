@@ -197,6 +197,10 @@ func (r *Register) Holder(o Occurrence) string {
 	return ""
 }
 
+// ran tells whether this member ran it to its end, whatever others took it for that
+// did not know.
+func (e *entry) ran() bool { return e.mine.phase == Over && e.mine.run != 0 && !e.mine.vanished }
+
 // yield lets go what this member took and has not begun.
 func (e *entry) yield() {
 	if e != nil && e.mine.phase == Taken && !e.mine.given {
@@ -315,7 +319,7 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 		e.mine = state{}
 		news.Deprived = append(news.Deprived, *m)
 	}
-	if (r.gone[s.member] || s.given) && s.phase < Over {
+	if (r.gone[s.member] || s.given) && s.phase < Over && !e.ran() {
 		news.Orphans = append(news.Orphans, *m)
 	}
 }
@@ -384,7 +388,7 @@ const mostGone = 4096
 func (r *Register) orphan(o Occurrence, e *entry, lost name) (Mark, bool) {
 	held := e.holder()
 	switch {
-	case held == &e.mine || held.phase == Over:
+	case held == &e.mine || held.phase == Over || e.ran():
 		return Mark{}, false
 	case held.phase > 0 && held.member == lost:
 		return mark(o, held), true

@@ -80,6 +80,22 @@ func TestOrphans(t *testing.T) {
 	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
 }
 
+// TestWhatRanHereIsNoOrphan, whoever took it meanwhile and could not know.
+func TestWhatRanHereIsNoOrphan(t *testing.T) {
+	r, given, lost, vanished := New("a", DefaultLimits), due(1, 0), due(2, 0), due(3, 0)
+	for _, o := range []Occurrence{given, lost, vanished} {
+		r.Progress(o, Step{Phase: Over, Attempt: 1, Run: 7, Vanished: o == vanished}, noon)
+	}
+	news := r.Learn([]Mark{
+		{Occurrence: given, Member: "x", Generation: 1, Phase: Taken, Given: true},
+		{Occurrence: lost, Member: "x", Generation: 1, Phase: Taken},
+	}, noon)
+	want(t, "what x gave", news, News{})
+	again := Mark{Occurrence: vanished, Member: "x", Generation: 1, Phase: Taken}
+	r.Learn([]Mark{again}, noon)
+	want(t, "what x lost", r.Lose("x"), []Mark{again})
+}
+
 // TestOwnIsAskedForAnew by a member that was gone for a while: the others may
 // have taken it, or be about to.
 func TestOwnIsAskedForAnew(t *testing.T) {
