@@ -23,7 +23,7 @@ type seats struct {
 	nodes   []rendezvous.Node     // by place in Members
 	factors [][]rendezvous.Weight // by place in Evenings, and in Members; nil: all are 1
 	self    int                   // -1: not among them
-	differs bool                  // somebody holds another entry of some key
+	differs bool                  // somebody holds another entry of some key, or did
 	clans   map[*clan][]fitness
 }
 
@@ -59,7 +59,7 @@ func newSeats(m *Membership) *seats {
 			weight = rendezvous.WeightOf(x.Weight)
 		}
 		s.nodes[i] = rendezvous.NewNode(x.ID, weight)
-		s.differs = s.differs || len(x.Differ) > 0
+		s.differs = s.differs || len(x.Differ)+len(x.Since) > 0
 		if x.ID == m.Self {
 			s.self = i
 		}
@@ -112,10 +112,17 @@ func (s *seats) wavers(in *jobs, slot int32, due time.Time) bool {
 	})
 }
 
-// differ tells whether a member holds another entry of a key: who comes first
-// among those that hold the one need not among those that hold the other.
-func (s *seats) differ(key uint64) bool {
-	return s.differs && slices.ContainsFunc(s.Members, func(m Member) bool { return m.Differ[key] })
+// mostApart is how far the clocks of members may be apart: who is further off takes
+// nothing.
+const mostApart = 5 * time.Second
+
+// differ tells whether a member holds another entry of a key, or did a moment before
+// an occurrence: who comes first among those that hold the one need not among those
+// that hold the other, and by a clock that is ahead it was due before the edit.
+func (s *seats) differ(key uint64, due time.Time) bool {
+	return s.differs && slices.ContainsFunc(s.Members, func(m Member) bool {
+		return m.Differ[key] || m.Since[key].After(due.Add(-mostApart))
+	})
 }
 
 // shifts tells whether a member comes or goes at about an instant. Before it said so,

@@ -43,7 +43,7 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	drain, abandon              the daemon is told to stop; undrain: it goes on
 //	next JOB [N]                what is planned
 //	ring MODE [KEY:VALUE ...]   what the configuration says from the next load on: available or strict, and this host's labels
-//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB][,load=N] ... [newest=JOB@T] [barred=WHY]
+//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB][,since=JOB@T][,load=N] ... [newest=JOB@T] [barred=WHY]
 //	                            the ring as it is now; box is this host
 //	claim JOB T granted[=TOKEN] | refused=MEMBER | unknown
 //	                            what becomes of a claim
@@ -350,6 +350,9 @@ func (s *story) members(words []string) {
 				x.Load = int(s.run(value))
 			case "lacks":
 				x.Lacks[hash(value)] = true
+			case "since":
+				id, at, _ := strings.Cut(value, "@")
+				x.Since = map[uint64]time.Time{hash(id): s.time(at)}
 			case "differs":
 				x.Lacks[hash(value)], x.Differ[hash(value)] = true, true
 			default:
