@@ -204,7 +204,8 @@ type note struct {
 	lost    int
 	run     job.RunID
 	given   bool
-	times   int // that it was taken before
+	ran     bool // to its end
+	times   int  // that it was taken before
 }
 
 // newer tells whether a note says more than another one of the same member.
@@ -253,6 +254,7 @@ type node struct {
 	heard   map[string]time.Time // those that are alive to it
 	came    map[string]time.Time // since when
 	parted  map[string]bool      // those of which it heard that they leave
+	lost    map[string]bool      // those that died
 	evened  map[int]time.Time    // the evenings that it knows, since when
 	notes   map[Occurrence]map[string]note
 	gave    map[Occurrence]string // granted to who asked
@@ -267,7 +269,10 @@ type node struct {
 
 // question is a late claim that others are asked about.
 type question struct {
-	left map[string]bool
+	left  map[string]bool
+	times int   // that it was taken before
+	phase Phase // how far it is at most since it was taken last, as who asks knows
+	mine  bool  // it is that member's, which asks whether it still is
 }
 
 func (l *lab) in(d time.Duration, do func()) {
@@ -383,7 +388,7 @@ func (n *node) boot() {
 	n.up = true
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
-	n.parted = map[string]bool{}
+	n.parted, n.lost = map[string]bool{}, map[string]bool{}
 	n.evened = map[int]time.Time{0: n.lab.now}
 	own := map[Occurrence]map[string]note{}
 	for o, all := range n.notes {
@@ -455,6 +460,7 @@ func (n *node) hear(m meta) {
 	}
 	_, alive := n.heard[m.id]
 	n.heard[m.id] = n.lab.now
+	delete(n.lost, m.id)
 	was := n.peers[m.id]
 	if n.lab.rng.IntN(4) == 0 { // the word of it is lost
 		m.load = was.load
@@ -482,10 +488,11 @@ func (n *node) bury(id string) {
 		n.view()
 		return
 	}
+	n.lost[id] = true
 	var orphans []Orphan
 	for o, all := range n.notes {
 		x, ok := all[id]
-		if !ok || x.phase == Over || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
+		if !ok || x.phase == Over || all[n.id].ran || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
 			return !all[m].given && (m == n.id || !n.heard[m].IsZero())
 		}) {
 			continue
@@ -652,7 +659,7 @@ func (n *node) keep(o Occurrence, id string, x note) {
 	if id != n.id && !known {
 		n.tell(Others{[]Occurrence{o}})
 	}
-	if id != n.id && x.given && x.phase != Over && n.holder(o, "", false) == "" {
+	if id != n.id && x.given && x.phase != Over && !n.notes[o][n.id].ran && n.holder(o, "", false) == "" {
 		n.tell(Orphaned{id, []Orphan{x.orphan(o)}})
 	}
 	own := n.notes[o][n.id]
@@ -670,7 +677,7 @@ func (n *node) keep(o Occurrence, id string, x note) {
 func (n *node) holder(o Occurrence, but string, again bool) string {
 	times := n.times(o)
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if x := n.notes[o][id]; id != but && x.times == times && (!x.given || x.phase == Over) && (!again || id == n.id || !n.heard[id].IsZero() || n.leaves(id)) {
+		if x := n.notes[o][id]; id != but && x.times == times && (!x.given || x.phase == Over) && (!again || !n.lost[id]) {
 			return id
 		}
 	}
@@ -805,9 +812,66 @@ func (n *node) note(o Occurrence, x note) {
 	n.post(func(to *node) { to.learn(o, n.id, x) })
 }
 
+// questionOf is what others are to be asked before a claim is granted.
+func (n *node) questionOf(c Claim) *question {
+	q := &question{left: map[string]bool{}}
+	all, times := n.notes[c.Occurrence], n.times(c.Occurrence)
+	own, known := all[n.id]
+	switch {
+	case known && !own.given && own.phase < Over && own.times == times && (c.Again || own.phase == Taken):
+		q.mine, q.times = true, times
+		if times > 0 {
+			q.phase = Taken
+		}
+	case c.Again:
+		q.times, q.phase = 1, Taken
+		for _, x := range all {
+			if x.times == times {
+				q.times, q.phase = times+1, max(q.phase, x.phase)
+			}
+		}
+	}
+	return q
+}
+
+// first is the other member whose note of an occurrence comes before those of all
+// others, or "".
+func (n *node) first(o Occurrence) (first string) {
+	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
+		if id != n.id && (first == "" || n.notes[o][id].beats(n.notes[o][first])) {
+			first = id
+		}
+	}
+	return first
+}
+
+// beats tells whether a note comes before that of another member, but for the ID.
+func (x note) beats(y note) bool {
+	switch {
+	case x.times != y.times:
+		return x.times > y.times
+	case x.given != y.given:
+		return y.given
+	}
+	return x.phase > Taken && y.phase == Taken
+}
+
+// stands tells whether what is known of a member stands against a question.
+func (n *node) stands(id string, x note, from string, q *question) bool {
+	switch {
+	case id == from && (x.phase == Taken || q.mine && x.phase == Begun):
+		return false
+	case x.times < q.times:
+		return id == n.id && !x.given || x.phase > q.phase
+	case x.times == q.times && q.mine:
+		return x.phase > Taken || id < from
+	}
+	return true
+}
+
 // inquire asks all that are alive.
 func (n *node) inquire(c Claim) {
-	o, q := c.Occurrence, &question{left: map[string]bool{}}
+	o, q := c.Occurrence, n.questionOf(c)
 	n.asks[o] = q
 	end := func() {
 		if n.asks[o] != q {
@@ -824,7 +888,8 @@ func (n *node) inquire(c Claim) {
 		to := n.lab.of(id)
 		q.left[id] = true
 		n.send(to, func() {
-			by := to.answerTo(o, n.id, c.Again)
+			by := to.answerTo(o, n.id, q)
+			mark, known := to.notes[o][by]
 			to.send(n, func() {
 				if n.asks[o] != q { // it was decided, or asked in a life before this one
 					return
@@ -832,6 +897,9 @@ func (n *node) inquire(c Claim) {
 				if by != "" {
 					delete(n.asks, o)
 					n.refused(o, by)
+				}
+				if known {
+					n.learn(o, by, mark)
 				}
 				if delete(q.left, id); len(q.left) == 0 {
 					end()
@@ -847,9 +915,11 @@ func (n *node) inquire(c Claim) {
 }
 
 // answerTo is who has an occurrence that another member asks for, or "".
-func (n *node) answerTo(o Occurrence, from string, again bool) string {
-	if by := n.holder(o, from, again); by != "" {
-		return by
+func (n *node) answerTo(o Occurrence, from string, q *question) string {
+	for _, id := range []string{n.id, n.first(o)} {
+		if x, known := n.notes[o][id]; known && n.stands(id, x, from, q) {
+			return id
+		}
 	}
 	if n.asks[o] != nil {
 		if n.id < from {
@@ -905,7 +975,10 @@ func (n *node) quorum() bool {
 }
 
 func (n *node) progress(p Progress) {
-	n.note(p.Occurrence, note{phase: p.Phase, attempt: p.Attempt, lost: p.Lost, run: p.Run, times: n.notes[p.Occurrence][n.id].times})
+	n.note(p.Occurrence, note{
+		phase: p.Phase, attempt: p.Attempt, lost: p.Lost, run: p.Run, times: n.notes[p.Occurrence][n.id].times,
+		ran: p.Phase == Over && p.Run != 0 && p.Verdict != job.VerdictLost && p.Verdict != job.VerdictLeft,
+	})
 }
 
 func (n *node) begin(s Start) {
