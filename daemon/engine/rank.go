@@ -112,16 +112,12 @@ func (s *seats) wavers(in *jobs, slot int32, due time.Time) bool {
 	})
 }
 
-// mostApart is how far the clocks of members may be apart: who is further off takes
-// nothing.
-const mostApart = 5 * time.Second
-
 // differ tells whether a member holds another entry of a key, or did a moment before
 // an occurrence: who comes first among those that hold the one need not among those
 // that hold the other, and by a clock that is ahead it was due before the edit.
 func (s *seats) differ(key uint64, due time.Time) bool {
 	return s.differs && slices.ContainsFunc(s.Members, func(m Member) bool {
-		return m.Differ[key] || m.Since[key].After(due.Add(-mostApart))
+		return m.Differ[key] || m.Since[key].After(due.Add(-waryFor))
 	})
 }
 

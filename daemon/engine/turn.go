@@ -26,7 +26,7 @@ import (
 
 const (
 	usualHoldOff = 2 * time.Second
-	waryFor      = 10 * time.Second // after it was gone, and as another one comes or goes, a member trusts its own view no more than this
+	waryFor      = 10 * time.Second // about the moment at which it was gone, or anything changes in the ring, a member asks
 )
 
 // ring is what the engine knows of the ring that the host is in.
