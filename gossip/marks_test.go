@@ -679,6 +679,29 @@ func TestClocks(t *testing.T) {
 	})
 }
 
+// TestClockOfLeaver: by its own clock a member that is drained owns nothing when it said
+// so long ahead, be that fast or slow. By the ring's it would have taken what is not
+// its own any more, or not be done when it is told to stop.
+func TestClockOfLeaver(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for _, ahead := range []time.Duration{0, 0, 3 * time.Second, -3 * time.Second} {
+			h := w.host()
+			h.ahead = ahead
+			h.start()
+		}
+		w.agree(time.Minute, w.hosts)
+		time.Sleep(time.Minute) // until clocks are known
+		for _, h := range w.hosts[1:] {
+			if err := h.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.view(h.id).Until.Sub(h.o.Now()).Round(time.Millisecond); got != Settle {
+				t.Errorf("%s ahead: it owns nothing in %s, want %s", h.ahead, got, Settle)
+			}
+		}
+	})
+}
+
 func TestTwoHostsWithOneID(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)

@@ -446,7 +446,10 @@ func (r *Ring) retime() {
 	switch {
 	case r.barred != "" || r.draining:
 		if r.own.until.IsZero() {
-			r.own.until = now.Add(skew(r.members) + Settle)
+			r.own.until = now.Add(Settle)
+			if r.barred != "" { // its clock does not count
+				r.own.until = r.own.until.Add(skew(r.members))
+			}
 		}
 	case !r.own.until.IsZero():
 		r.own.until = time.Time{}

@@ -1115,28 +1115,14 @@ func (n *node) drain(d time.Duration) {
 	})
 }
 
-// ownNothing says from when on a member takes nothing, by the ring's clock.
+// ownNothing says from when on a member takes nothing.
 func (n *node) ownNothing() {
 	if n.meta.until.IsZero() {
-		n.meta.until = n.clock().Add(n.behind() + settle)
+		n.meta.until = n.clock().Add(settle)
 		n.lab.count()
 	}
 	n.announce()
 	n.view()
-}
-
-// behind is how far a member's clock is behind the ring's, as all say together.
-func (n *node) behind() time.Duration {
-	offsets := []time.Duration{0}
-	for id := range n.heard {
-		offsets = append(offsets, n.lab.of(id).skew-n.skew)
-	}
-	slices.Sort(offsets)
-	low, high := offsets[(len(offsets)-1)/2], offsets[len(offsets)/2]
-	if low.Abs() < high.Abs() {
-		return low
-	}
-	return high
 }
 
 // await has a member do something as soon as something is so.
