@@ -862,7 +862,7 @@ func (n *node) stands(id string, x note, from string, q *question) bool {
 	case id == from && (x.phase == Taken || q.mine && x.phase == Begun):
 		return false
 	case x.times < q.times:
-		return id == n.id && !x.given || x.phase > q.phase
+		return id == n.id && !x.given || x.phase > q.phase && !(x.given && x.times+1 < q.times)
 	case x.times == q.times && q.mine:
 		return x.phase > Taken || id < from
 	}

@@ -176,7 +176,8 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 	case q.Mine && s.phase == Begun && s.member == asker: // it is about the next attempt
 		return false
 	case s.generation < q.Generation:
-		return s.member == r.self && !s.given || s.phase > q.Phase
+		superseded := s.given && next(s.generation) < q.Generation // who took it since knew how far it was
+		return s.member == r.self && !s.given || s.phase > q.Phase && !superseded
 	case s.generation == q.Generation && q.Mine:
 		return s.phase > Taken || s.member.Value() < asker.Value()
 	}

@@ -80,6 +80,19 @@ func TestOrphans(t *testing.T) {
 	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
 }
 
+// TestGivenTwice: who gave away what it had begun, to one that gave it away before it
+// went on, does not stand against the third.
+func TestGivenTwice(t *testing.T) {
+	r, o := New("a", DefaultLimits), due(1, 0)
+	r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
+	mine, _ := r.Give(o, Step{Attempt: 1}, noon)
+	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
+	want(t, "a claim that does not know of the attempt", r.Answer("c", q, noon), Answer{Occurrence: o, Reply: Known, Mark: mine})
+	r.Learn([]Mark{{Occurrence: o, Member: "b", Generation: 1, Phase: Taken, Given: true, Attempt: 1}}, noon)
+	q.Generation = 2
+	want(t, "a claim of what was given twice", r.Answer("c", q, noon), Answer{Occurrence: o, Reply: Free})
+}
+
 // TestWhatRanHereIsNoOrphan, whoever took it meanwhile and could not know.
 func TestWhatRanHereIsNoOrphan(t *testing.T) {
 	r, given, lost, vanished := New("a", DefaultLimits), due(1, 0), due(2, 0), due(3, 0)
