@@ -141,6 +141,20 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 		e.stall(b, fmt.Sprintf("%d members are to be seen, and quorum=%d", len(r.seats.Members), o.Quorum))
 		return
 	}
+	if ledger { // a crash after b was decided, and they were not, would forget them
+		for _, x := range r.stalled[b.Key] {
+			if _, ok := e.optionsOf(x); ok && x.run == nil && !x.asked && x.Due.Before(b.Due) {
+				heap.Remove(&r.queue, x.at)
+				e.claim(x, ledger)
+			}
+		}
+	}
+	e.claim(b, ledger)
+}
+
+// claim asks for an occurrence.
+func (e *Engine) claim(b *bid, ledger bool) {
+	r := e.ring
 	b.asked = true
 	e.emit(Claim{
 		Occurrence: b.Occurrence, Job: e.jobs.id(b.slot), Rank: b.rank, Again: b.again, Ledger: ledger,
