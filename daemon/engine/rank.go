@@ -137,7 +137,7 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) sp
 	}
 	own := s.judge(in, slot)(s.self)
 	if !own.fit {
-		return spot{rank: -1, nobody: s.isFirst() && !s.anyFit(in, slot)}
+		return spot{rank: -1, nobody: s.isFirst() && !s.anyFit(in, slot, at)}
 	}
 	if at.Before(own.from) {
 		return spot{rank: -1, from: own.from}
@@ -145,7 +145,7 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) sp
 	key := in.rankKey(slot, due)
 	rank := s.rankOf(in, slot, key, s.weigher(in, slot, at), without)
 	if rank == 0 || len(s.factors) < 2 {
-		return spot{rank: rank}
+		return spot{rank: rank, nobody: rank < 0 && s.isFirst() && !s.anyFit(in, slot, at)}
 	}
 	// Who is first by another of the evenings may go by this one already: so that
 	// not each leaves it to the other, all stand by that may come before others.
@@ -233,10 +233,11 @@ func (s *seats) isFirst() bool {
 	return first.ID == s.Self
 }
 
-func (s *seats) anyFit(in *jobs, slot int32) bool {
+// anyFit tells whether a member may have a job that has not gone by an instant.
+func (s *seats) anyFit(in *jobs, slot int32, at time.Time) bool {
 	fitness := s.judge(in, slot)
 	for i := range s.Members {
-		if fitness(i).fit {
+		if until := s.Members[i].Until; fitness(i).fit && (until.IsZero() || at.Before(until)) {
 			return true
 		}
 	}

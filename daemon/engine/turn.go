@@ -138,7 +138,11 @@ func (e *Engine) joined(ev Ring) {
 	}
 	unknown := r.seats == nil
 	r.seats = newSeats(ev.Membership)
-	r.leaves = r.seats.leaves(e.now)
+	if r.leaves = r.seats.leaves(e.now); r.leaves == 0 {
+		for _, x := range r.unbegun {
+			x.kept = false
+		}
+	}
 	for key, newest := range ev.Newest {
 		slot, ok := e.jobs.sharedBy(key)
 		if !ok {
