@@ -125,7 +125,10 @@ func (r *ring) drain(ctx context.Context, view func() *engine.View) (api.RingDon
 	}
 	here, err := r.awaitHandOver(ctx, view)
 	if err != nil {
-		return api.RingDone{}, err
+		return api.RingDone{}, &api.Error{
+			Kind: api.TimedOut, What: "this host is drained, but has not handed over yet all that waits here",
+			Why: "voters or members do not answer for it, or quorum= holds it; it goes on trying", Fix: "cronring ring",
+		}
 	}
 	return api.RingDone{
 		Did:  "the others have this host's ring jobs, and what of them waited here",
