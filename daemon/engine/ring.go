@@ -161,7 +161,8 @@ type Claim struct {
 	// Again: it was taken by a member that is gone, or by this one before it was
 	// itself gone for a while.
 	Again  bool
-	Ledger bool // the voters are to grant it
+	From   string // that member, if it is another one
+	Ledger bool   // the voters are to grant it
 }
 
 // HandOver gives an occurrence away that this member took, as it is about to

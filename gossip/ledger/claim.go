@@ -15,8 +15,9 @@ import (
 // until ctx is over, or half a minute. What is not known by then is Unknown: it
 // may have been granted, and can be claimed again. A claim that was granted to
 // this member before is granted again, with the same token. One that says Again
-// is granted although another member has it, if that one is gone in this
-// member's view. An occurrence that is refused and is nobody's is too old.
+// is granted although another member has it, if that is the one From which it is
+// claimed, and that one is gone in this member's view: of what anybody else has had
+// since, this one knows nothing. An occurrence that is refused and is nobody's is too old.
 func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
@@ -43,7 +44,7 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	var which []int
 	for i, r := range results {
 		answers[i].Grant, answers[i].By, answers[i].Token = r.grant, r.by, r.token
-		if claims[i].Again && r.grant == engine.Refused && r.by != "" && l.gone(r.by) {
+		if claims[i].Again && r.grant == engine.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by) {
 			again.claims = append(again.claims, claim{b.claims[i].occurrence, r.by, true})
 			which = append(which, i)
 		}

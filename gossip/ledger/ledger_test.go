@@ -143,6 +143,10 @@ func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
 		plain := c
 		plain.Again = false
 		w.want(w.claim("e", plain), engine.Refused, "d")
+		for _, c.From = range []string{"", "a"} { // as d had it after that one
+			w.want(w.claim("e", c), engine.Refused, "d")
+		}
+		c.From = "d"
 		next := w.claim("e", c)
 		w.want(next, engine.Granted, "")
 		if next.Token <= first.Token {
