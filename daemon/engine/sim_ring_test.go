@@ -185,7 +185,9 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 type grantOf struct {
 	by    string
 	token uint64
-	free  bool // it was given back
+	free  bool            // it was given back
+	at    time.Time       // that it was claimed
+	saw   map[string]bool // members that the claimant saw then
 }
 
 type ringStart struct {
@@ -758,7 +760,8 @@ func (n *node) giveAway(h HandOver) {
 	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
 		g := l.granted[o]
 		if g.by == n.id {
-			l.granted[o] = grantOf{g.by, g.token, true}
+			g.free = true
+			l.granted[o] = g
 			l.died[o] = l.died[o] || !n.up
 		}
 		n.soon(0, func() {
@@ -942,9 +945,9 @@ func (n *node) vote(c Claim) {
 	alive := maps.Clone(n.views[o])
 	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
 		g, ok := l.granted[o]
-		if !ok || c.Again && (g.free || !alive[g.by]) {
+		if !ok || c.Again && (g.free || c.From == g.by && !alive[g.by]) {
 			l.tokens++
-			g = grantOf{by: n.id, token: l.tokens}
+			g = grantOf{by: n.id, token: l.tokens, at: l.now, saw: alive}
 			l.granted[o] = g
 			l.died[o] = l.died[o] || !n.up
 		}
@@ -953,6 +956,7 @@ func (n *node) vote(c Claim) {
 			case !n.quorum() || l.rng.IntN(10) == 0: // the word of it is lost
 				n.tell(Claimed{Occurrence: o, Grant: Unknown})
 			case g.by == n.id && !g.free:
+				n.views[o], n.claimed[o] = g.saw, g.at
 				n.tell(Claimed{Occurrence: o, Grant: Granted, Token: g.token})
 			default:
 				n.learn(o, g.by, note{phase: Taken})
@@ -1390,6 +1394,12 @@ func (l *lab) waits(id job.ID, o Occurrence, left bool) bool {
 	})
 }
 
+// isTold tells whether a member was told that what it ran was doubled, or else, where
+// it gave that away, somebody who went on with it.
+func (l *lab) isTold(o Occurrence, n *node) bool {
+	return l.doubled[o][n.id] || n.notes[o][n.id].given && len(l.doubled[o]) > 1
+}
+
 func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
 	var firsts []ringStart
 	for _, s := range l.starts[o] {
@@ -1422,7 +1432,7 @@ func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
 				fail("invariant 1: it ran twice on a member")
 			} else if l.sawEachOther(a, b) && !l.died[o] {
 				fail("invariant 26: it ran on two that saw each other")
-			} else if !ledger && !a.node.left && !b.node.left && !l.died[o] && (!l.doubled[o][a.node.id] || !l.doubled[o][b.node.id]) {
+			} else if !ledger && !a.node.left && !b.node.left && !l.died[o] && !(l.isTold(o, a.node) && l.isTold(o, b.node)) {
 				fail("invariant 26: it is not told of both that they ran it")
 			}
 		}
