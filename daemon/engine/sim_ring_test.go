@@ -124,10 +124,10 @@ type apart struct {
 	slept    bool // a did, and knows when it goes on
 }
 
-// census is how many members take part from an instant on, of each parity.
+// census is which members take part from an instant on.
 type census struct {
-	at     time.Time
-	parity [2]int
+	at    time.Time
+	there uint // a bit for each
 }
 
 // count takes a census.
@@ -135,22 +135,27 @@ func (l *lab) count() {
 	c := census{at: l.now}
 	for _, n := range l.nodes {
 		if n.up && !n.left && n.meta.until.IsZero() {
-			c.parity[n.index%2]++
+			c.there |= 1 << n.index
 		}
 	}
 	l.census = append(l.census, c)
 }
 
-// nobodyFits tells whether about an instant no member was there for a job.
+// nobodyFits tells whether no member that was there all the time about an instant is
+// for a job.
 func (l *lab) nobodyFits(id job.ID, about time.Time) bool {
-	parity, picky := map[job.ID]int{"even": 0, "odd": 1, "few": 1}[id]
+	const even = 0x5555
+	fit, picky := map[job.ID]uint{"even": even, "odd": even << 1, "few": even << 1}[id]
+	if !picky {
+		return false
+	}
 	for i, c := range l.census {
 		ends := i+1 < len(l.census) && l.census[i+1].at.Before(about.Add(-5*time.Second))
-		if picky && c.parity[parity] == 0 && !ends && c.at.Before(about.Add(5*time.Second)) {
-			return true
+		if !ends && c.at.Before(about.Add(5*time.Second)) {
+			fit &= c.there
 		}
 	}
-	return false
+	return fit == 0
 }
 
 // part notes that members cannot see each other from now on.
