@@ -15,8 +15,8 @@ for table in /lab/tables/cron.d/*; do
 	[ ! -e "$table" ] || install -m 644 "$table" /etc/cron.d/
 done
 [ ! -e /lab/sendmail ] || cp --remove-destination /lab/sendmail /usr/sbin/sendmail
-mkdir -p /lab/out/mail /lab/out/probe
-chmod 1777 /lab/out/mail /lab/out/probe
+mkdir -p /lab/out/mail /lab/out/unsent /lab/out/probe
+chmod 1777 /lab/out/mail /lab/out/unsent /lab/out/probe
 if [ -d /lab/tree ]; then
 	if [ -x /usr/sbin/cron ]; then
 		cp /usr/sbin/cron /lab/debian-cron
