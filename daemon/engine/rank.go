@@ -144,17 +144,16 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) sp
 	}
 	key := in.rankKey(slot, due)
 	rank := s.rankOf(in, slot, key, s.weigher(in, slot, at), without)
-	if rank == 0 || len(s.factors) < 2 {
-		return spot{rank: rank, nobody: rank < 0 && s.isFirst() && !s.anyFit(in, slot, at)}
-	}
-	// Who is first by another of the evenings may go by this one already: so that
-	// not each leaves it to the other, all stand by that may come before others.
-	for _, factors := range s.factors {
-		if r := s.rankOf(in, slot, key, s.weigherBy(in, slot, at, factors), without); r >= 0 && (rank < 0 || r < rank) {
-			rank = max(r, 1)
+	if rank != 0 && len(s.factors) > 1 {
+		// Who is first by another of the evenings may go by this one already: so that
+		// not each leaves it to the other, all stand by that may come before others.
+		for _, factors := range s.factors {
+			if r := s.rankOf(in, slot, key, s.weigherBy(in, slot, at, factors), without); r >= 0 && (rank < 0 || r < rank) {
+				rank = max(r, 1)
+			}
 		}
 	}
-	return spot{rank: rank}
+	return spot{rank: rank, nobody: rank < 0 && s.isFirst() && !s.anyFit(in, slot, at)}
 }
 
 // rankOf is rank, but for route=least of the first two the one with less to do comes
