@@ -20,7 +20,7 @@
 // gates.
 //
 // On a host in a ring the occurrences of jobs of scope=ring are first claimed
-// (turn.go), by the members in the order of rank.go: one that is granted passes
+// (turn.go, bid.go), by the members in the order of rank.go: one that is granted passes
 // the same gates. The ring itself is outside: it says who there is, answers
 // claims, and tells the others how far each occurrence is.
 //
