@@ -158,7 +158,7 @@ func (b backend) Health() api.Health {
 // overflowShown is how long it is a problem that runs were dropped.
 const overflowShown = time.Hour
 
-// queueProblems says that runs were dropped lately, as too many waited.
+// queueProblems reports that runs were dropped lately because too many waited.
 func (b backend) queueProblems() []api.Problem {
 	over := b.view.Load().Overflow()
 	if over.Count == 0 || b.clock.Now().Wall.Sub(over.Last) > overflowShown {
@@ -166,8 +166,8 @@ func (b backend) queueProblems() []api.Problem {
 	}
 	return []api.Problem{{
 		What: fmt.Sprintf("%d runs were dropped since the daemon started, the last at %s", over.Count, over.Last.Format(time.RFC3339)),
-		Why:  "as many waited for a place as queue-max of the configuration allows",
-		Fix:  "raise queue-max, or see who waits: cronring list --state late,running",
+		Why:  "more runs of " + over.User + " waited for a slot than queue-max of the configuration allows",
+		Fix:  "see what waits with cronring list --state late,running, or raise queue-max",
 	}}
 }
 

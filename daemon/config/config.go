@@ -51,7 +51,7 @@ type Config struct {
 
 // Read reads the configuration in a directory; what is missing is no error.
 func Read(dir string) Config {
-	c := Config{Session: sessionNone, Places: map[string]crontab.Place{}}
+	c := Config{Session: sessionNone, Limits: engine.Limits{MaxPerUser: defaultPerUser}, Places: map[string]crontab.Place{}}
 	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]crontab.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {

@@ -54,7 +54,7 @@ func read(t *testing.T, texts ...string) Config {
 
 func TestReadOfAHostWithoutConfiguration(t *testing.T) {
 	c := Read(t.TempDir())
-	if c.Err() != nil || c.Session != "none" || c.Log.CronLines != nil || c.Sidecar != nil || !reflect.DeepEqual(c.Limits, engine.Limits{}) {
+	if c.Err() != nil || c.Session != "none" || c.Log.CronLines != nil || c.Sidecar != nil || !reflect.DeepEqual(c.Limits, engine.Limits{MaxPerUser: 200}) {
 		t.Errorf("got %+v, error %v", c, c.Err())
 	}
 }

@@ -20,6 +20,11 @@ const (
 	mostRate  = 1_000_000
 )
 
+// defaultPerUser is max-running-per-user unless the configuration sets it. It
+// also bounds what else a user takes with his runs: processes, descriptors and
+// memory for output.
+const defaultPerUser = 200
+
 const (
 	sessionNone = "none"
 	sessionPAM  = "pam"
@@ -42,7 +47,10 @@ var settings = append([]setting{
 		func(c *Config) string { return strconv.FormatBool(c.Permissive) }},
 	{"max-running", false, func(c *Config, v value) (err error) { c.Limits.MaxRunning, err = v.number(0, mostRuns); return err },
 		func(c *Config) string { return limit(c.Limits.MaxRunning) }},
-	{"max-running-per-user", false, func(c *Config, v value) (err error) { c.Limits.MaxPerUser, err = v.number(0, mostRuns); return err },
+	{"max-running-per-user", false, func(c *Config, v value) (err error) {
+		c.Limits.MaxPerUser, err = v.number(0, mostRuns)
+		return err
+	},
 		func(c *Config) string { return limit(c.Limits.MaxPerUser) }},
 	{"queue-max", false, func(c *Config, v value) (err error) { c.Limits.QueueMax, err = v.number(1, mostRuns); return err },
 		func(c *Config) string { return strconv.Itoa(c.Limits.Queue()) }},

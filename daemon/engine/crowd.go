@@ -14,7 +14,7 @@ func (e *Engine) crowd(r *run) string {
 	case !p.roomy():
 		return fmt.Sprintf("%d of %d places of the host are taken, %d by %s", p.running, p.limits.MaxRunning, len(a.holders), r.User)
 	case p.isFull(a):
-		return fmt.Sprintf("%d of %d places of %s are taken%s", len(a.holders), p.limits.MaxPerUser, r.User, takers(a.holders, r.User))
+		return fmt.Sprintf("%d of %d places of %s are taken%s", len(a.holders), p.limits.PerUser(r.User), r.User, takers(a.holders, r.User))
 	case x == nil:
 		return "others come first"
 	case x.taken+c.slots > x.Size:

@@ -65,8 +65,8 @@
 //     rate, unless a person insists.
 //  21. Nobody starts before another that waits for the same place and comes
 //     first: see place.go.
-//  22. Nobody waits for a place while there is room, and no more than queue-max
-//     allows.
+//  22. No run waits for a slot while one is free, and no more runs of one user
+//     wait than queue-max allows.
 //  23. A backfill decides each of its occurrences once, in order, and has no more
 //     live runs than it may.
 //

@@ -45,8 +45,8 @@ type Load struct {
 // zero value bounds nothing.
 type Limits struct {
 	MaxRunning int             // runs at once; 0: no limit
-	MaxPerUser int             // of them, those of one account; 0: no limit
-	QueueMax   int             // runs that wait for a place; 0: 10,000
+	MaxPerUser int             // runs of each user other than root at once; 0: no limit
+	QueueMax   int             // runs of one user that wait for a slot; 0: 10,000
 	Pools      map[string]Pool // those that the configuration declares
 }
 

@@ -8,9 +8,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A run takes a place before it starts: one of the host's (max-running), one
-// of its account's (max-running-per-user), and slots of its pool. It keeps them
-// until its process has ended. Whoever finds no place waits.
+// A run takes a slot before it starts: one of the host's (max-running), one of
+// its user's (max-running-per-user, which does not apply to root), and slots of
+// its pool. It keeps them until its process has ended. A run that finds no slot
+// waits.
 //
 // Who waits is asked in this order: larger priority= first; at equal priority
 // the account whose last turn is longest ago; of one account the older run. The
@@ -18,24 +19,24 @@ import (
 // it in the same pool, so that who asks for much gets it in the end, and nobody
 // else. One whose account has all its places keeps back nobody.
 //
-// A run that a person forces takes its place without asking.
+// A forced run does not wait, unless its user, and not root, forces it and has as
+// many runs as max-running-per-user allows: no user can lift the limit.
 
-// defaultQueue is how many runs may wait where queue-max= says nothing, and
-// turnsPerStep how many of them a step starts before it leaves the rest to the
-// next one, as with the firing of schedules.
+// defaultQueue is how many runs of one user can wait unless queue-max is set.
+// turnsPerStep is how many waiting runs one step starts; the next step starts
+// the rest, as with the firing of schedules.
 const (
 	defaultQueue = 10_000
 	turnsPerStep = stepSize / 2
 	topPriority  = 10
 )
 
-// places is who holds places and who waits for one. A run is in it only if
-// something bounds it, or while the daemon drains: the plain jobs of a host
-// without limits cost nothing here.
+// places holds the runs that have a slot and those that wait for one. A run is
+// in it only if a limit applies to it, or while the daemon drains: jobs without
+// limits cost nothing here.
 type places struct {
 	limits   Limits
-	bounded  bool // by max-running or max-running-per-user
-	running  int  // runs that hold a place, if bounded
+	running  int // runs that hold a slot
 	waiting  int
 	accounts map[string]*account
 	pools    map[string]*pool
@@ -48,19 +49,31 @@ type places struct {
 	over     Overflow
 }
 
-// Overflow tells of runs that were dropped as the queue was full.
+// Overflow counts the runs that were dropped because too many runs of their
+// user waited.
 type Overflow struct {
 	Count int       // since the daemon started
-	Last  time.Time // zero: none was
+	Last  time.Time // zero: none
+	User  string    // whose run was dropped last
 }
 
-// Overflow tells whether runs were dropped as too many waited.
+// Overflow returns the runs that were dropped because too many waited.
 func (v *View) Overflow() Overflow { return v.over }
 
-// bounds tells whether every run needs a place.
-func (l *Limits) bounds() bool { return l.MaxRunning > 0 || l.MaxPerUser > 0 }
+// PerUser returns how many runs of a user can have a slot at once; 0: no limit.
+func (l *Limits) PerUser(user string) int {
+	if user == "root" {
+		return 0
+	}
+	return l.MaxPerUser
+}
 
-// Queue is how many runs may wait for a place.
+// needsSlot reports whether a run with these options starts only with a slot.
+func (l *Limits) needsSlot(r *run) bool {
+	return l.MaxRunning > 0 || l.PerUser(r.User) > 0 || r.options.Pool != ""
+}
+
+// Queue returns how many runs of one user can wait for a slot.
 func (l *Limits) Queue() int {
 	if l.QueueMax == 0 {
 		return defaultQueue
@@ -78,7 +91,7 @@ func (e *Engine) place(r *run) answer {
 		e.lineUp(r)
 		e.wait(r, job.RunQueued, job.WaitsForPlace, "the daemon is about to be replaced")
 		return waits
-	case r.forced || !p.bounded && r.options.Pool == "":
+	case r.forced && !e.exceedsOwn(r) || !p.limits.needsSlot(r):
 		return passes
 	}
 	e.lineUp(r)
@@ -92,51 +105,24 @@ func (e *Engine) place(r *run) answer {
 	return e.overflow(r)
 }
 
-// overflow drops a run if too many wait: the newest of the least priority of
-// the account of which most wait, so that no account crowds out another.
+// exceedsOwn reports whether a user forces a run beyond the limit of runs of a
+// user.
+func (e *Engine) exceedsOwn(r *run) bool {
+	a := e.places.accounts[r.User]
+	return a != nil && r.By != "root" && e.places.isFull(a)
+}
+
+// overflow drops a run if too many runs of its user wait. It never drops a run
+// of another user.
 func (e *Engine) overflow(r *run) answer {
 	p := &e.places
 	most := p.limits.Queue()
-	if p.waiting <= most {
+	if p.accounts[r.User].waiting <= most {
 		return waits
 	}
-	victim := p.victim(r)
-	p.over = Overflow{p.over.Count + 1, e.now.Wall}
-	e.dropFor(victim, job.QueueOverflow, fmt.Sprintf("queue-max is %d", most))
-	if victim == r {
-		return refused
-	}
-	e.promote(victim.Job)
-	return waits
-}
-
-func (p *places) victim(r *run) *run {
-	largest := p.accounts[r.User]
-	for _, a := range p.accounts {
-		if a.waiting > largest.waiting || a.waiting == largest.waiting && largest.name != r.User && a.name < largest.name {
-			largest = a
-		}
-	}
-	if largest.name == r.User {
-		return r
-	}
-	var last *run
-	for _, t := range largest.turns {
-		if t == nil {
-			continue
-		}
-		for _, l := range t.lines {
-			for _, c := range l.runs {
-				if last == nil || c.run.ID > last.ID {
-					last = c.run
-				}
-			}
-		}
-		if last != nil {
-			break
-		}
-	}
-	return last
+	p.over = Overflow{p.over.Count + 1, e.now.Wall, r.User}
+	e.dropFor(r, job.QueueOverflow, fmt.Sprintf("queue-max is %d", most))
+	return refused
 }
 
 // dispatch lets those who wait go on, in order, as far as there are places. It
@@ -184,12 +170,13 @@ func (p *places) hasMore() bool { return p.left == 0 && p.roomy() && p.first() !
 func (p *places) roomy() bool { return p.limits.MaxRunning == 0 || p.running < p.limits.MaxRunning }
 
 func (p *places) isFull(a *account) bool {
-	return p.limits.MaxPerUser > 0 && len(a.holders) >= p.limits.MaxPerUser
+	most := p.limits.PerUser(a.name)
+	return most > 0 && len(a.holders) >= most
 }
 
 // occupy gives a run that starts, or is found running, what it holds from now on.
 func (e *Engine) occupy(r *run) {
-	if !e.places.bounded && r.options.Pool == "" {
+	if !e.places.limits.needsSlot(r) {
 		return
 	}
 	e.hold(r, e.poolOf(r))
@@ -256,13 +243,13 @@ func without(runs []*run, r *run) []*run {
 func (e *Engine) measure(l Limits) {
 	before := e.places
 	e.places = places{
-		limits: l, bounded: l.bounds(), accounts: map[string]*account{}, pools: map[string]*pool{},
+		limits: l, accounts: map[string]*account{}, pools: map[string]*pool{},
 		served: before.served, rounds: before.rounds, left: before.left, over: before.over,
 	}
 	if before.served == nil {
 		e.places.served = map[turnKey]int{}
 	}
-	if !l.bounds() && len(before.accounts) == 0 {
+	if l.MaxRunning == 0 && l.MaxPerUser == 0 && len(before.accounts) == 0 {
 		return
 	}
 	for _, r := range e.sorted() {

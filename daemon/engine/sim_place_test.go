@@ -15,7 +15,7 @@ import (
 type queueing struct {
 	held   map[job.RunID]seat // runs that have a process, or are to have one
 	waits  map[job.RunID]seat // runs that wait for a place
-	waited int                // how many those were when the engine last slept
+	waited map[string]int     // how many those were when the engine last slept, by account
 	fills  map[int64]*filling
 	rates  map[string][]time.Duration
 }
@@ -166,13 +166,13 @@ func (h *history) takesPlace(r job.Run) {
 	q, l, t := &h.queueing, h.w.engine.places.limits, h.w.t
 	mine := h.seatOf(r)
 	q.held[r.ID] = mine
-	if mine.pool == "" && !l.bounds() {
+	if mine.pool == "" && l.MaxRunning == 0 && l.PerUser(mine.account) == 0 {
 		return // it needs nothing, so it takes nobody's turn
 	}
 	u := h.usage()
 	name, pool := h.poolOf(mine)
 	running, account, slots := u.running, u.accounts[mine.account], u.slots[name]
-	if l.MaxRunning > 0 && running > l.MaxRunning || l.MaxPerUser > 0 && account > l.MaxPerUser || mine.pool != "" && slots > pool.Size {
+	if exceeds(l.MaxRunning, running) || exceeds(l.PerUser(r.User), account) || mine.pool != "" && slots > pool.Size {
 		t.Errorf("invariant 20: with run %d there are %d runs, %d of %s, and %d slots of pool %s in use: %+v", r.ID, running, account, r.User, slots, name, l)
 	}
 	if mine.pool != "" && pool.Rate > 0 {
@@ -190,7 +190,7 @@ func (h *history) takesPlace(r job.Run) {
 		if other.pool != "" && (mine.pool == "" || otherName != name) {
 			continue // it waits for something else
 		}
-		canGo := l.MaxPerUser == 0 || u.accounts[other.account] < l.MaxPerUser || other.account == r.User
+		canGo := !exceeds(l.PerUser(other.account), u.accounts[other.account]+1) || other.account == r.User
 		first := other.priority > mine.priority ||
 			other.priority == mine.priority && other.account == mine.account && other.pool == mine.pool && id < r.ID
 		if canGo && first {
@@ -206,22 +206,31 @@ func (h *history) allServed() {
 		return
 	}
 	if len(h.queueing.waits) == 0 {
-		h.queueing.waited = 0
+		h.queueing.waited = nil
 		return
 	}
 	u := h.usage()
 	for id, s := range h.queueing.waits {
 		name, pool := h.poolOf(s)
-		busy := l.MaxRunning > 0 && u.running >= l.MaxRunning || l.MaxPerUser > 0 && u.accounts[s.account] >= l.MaxPerUser
+		busy := exceeds(l.MaxRunning, u.running+1) || exceeds(l.PerUser(s.account), u.accounts[s.account]+1)
 		if !busy && (s.pool == "" || u.slots[name] == 0 && pool.Rate == 0) {
 			w.t.Errorf("invariant 22: run %d (%+v) waits, and nothing is in its way: %+v, held %+v", id, s, l, h.queueing.held)
 		}
 	}
-	if n := len(h.queueing.waits); n > max(l.QueueMax, h.queueing.waited) { // as many as before, if the queue was longer then
-		w.t.Errorf("invariant 22: %d runs wait, %d may", n, l.QueueMax)
+	waiting := map[string]int{}
+	for _, s := range h.queueing.waits {
+		waiting[s.account]++
 	}
-	h.queueing.waited = len(h.queueing.waits)
+	for account, n := range waiting {
+		if n > max(l.QueueMax, h.queueing.waited[account]) { // as many as before, if the queue was longer then
+			w.t.Errorf("invariant 22: %d runs of %s wait, %d can", n, account, l.QueueMax)
+		}
+	}
+	h.queueing.waited = waiting
 }
+
+// exceeds reports whether n is more than a limit, where 0 is none.
+func exceeds(limit, n int) bool { return limit > 0 && n > limit }
 
 // filling holds invariant 23: a backfill decides each of its occurrences once,
 // in order.

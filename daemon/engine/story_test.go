@@ -436,6 +436,9 @@ func (s *story) owner(id job.ID, at time.Time) {
 func (s *story) ask(words []string) {
 	id, by, token := job.ID(words[1]), "ann", Token(1)
 	has := func(word string) bool { return slices.Contains(words, word) }
+	if has("by=root") {
+		by = "root"
+	}
 	switch words[0] {
 	case "run":
 		s.w.step(RunNow{Job: id, By: by, Force: has("force"), Env: valuesOf(words, "env="), Token: token})

@@ -199,7 +199,7 @@ var sentences = map[Reason]string{
 	NoQuorum:         "The ring had no quorum to say whose it was, and a newer one waits for that.",
 	MemberBarred:     "This member takes nothing of the ring now, and leaves it to the others.",
 	TooMany:          "As many runs as max-instances= allows were going.",
-	QueueOverflow:    "As many runs waited for a place as queue-max of the configuration allows.",
+	QueueOverflow:    "As many runs of the user waited for a slot as queue-max of the configuration allows.",
 	TooManyWait:      "As many runs of the account waited to start as one account may have.",
 	Broken:           "The job failed so often in a row that breaker= holds it.",
 	CheckRefused:     "The command of if= did not allow it.",

@@ -214,7 +214,7 @@ func (m *gauges) addHost() {
 	}
 	m.Family("cronring_start_lag_seconds", metrics.Histogram, "From the due time of runs that the clock started to their start.")
 	m.Distribution(lagBounds[:], t.lags[:], t.lag)
-	m.counter("cronring_overflows_total", "Runs that were dropped as too many waited: see queue-max in cronring.toml(5).", float64(m.view.Overflow().Count))
+	m.counter("cronring_overflows_total", "Runs that were dropped because too many runs of their user waited: see queue-max in cronring.toml(5).", float64(m.view.Overflow().Count))
 	m.counter("cronring_clock_steps_total", "How often the host's clock was found set.", float64(t.steps))
 
 	errors, warnings := remarkCounts(m.s.backend.Diagnostics())
