@@ -205,7 +205,7 @@ func (p *parser) assignAnacron(a assignment) {
 	case "MAILTO":
 		p.said.mail = true
 	}
-	p.env = &setting{name: a.name, value: a.value, line: p.number, above: p.env}
+	p.env.set(setting{name: a.name, value: a.value, line: p.number})
 	p.common = nil
 }
 

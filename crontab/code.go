@@ -34,6 +34,9 @@ type kind struct {
 	meaning  string
 }
 
+// CodeLimit is the code of a crontab beyond Config.MaxEntries.
+const CodeLimit Code = "B306"
+
 // lineCodes are the codes of all but time fields, which have fieldCodes.
 var lineCodes = map[Code]kind{
 	"B201": {Error, "an assignment that is not written as NAME=value"},
@@ -64,11 +67,12 @@ var lineCodes = map[Code]kind{
 	"B226": {Warning, "an assignment that cron overrides"},
 	"B227": {Warning, "SHELL is not a path"},
 
-	"B301": {Error, "no newline at the end of the file"},
-	"B302": {Warning, "lines end with CR LF"},
-	"B303": {Error, "a byte order mark at the start of the file"},
-	"B304": {Error, "the file is too large"},
-	"B305": {Error, "too many remarks to list"},
+	"B301":    {Error, "no newline at the end of the file"},
+	"B302":    {Warning, "lines end with CR LF"},
+	"B303":    {Error, "a byte order mark at the start of the file"},
+	"B304":    {Error, "the file is too large"},
+	"B305":    {Error, "too many remarks to list"},
+	CodeLimit: {Error, "a user's crontab with too many entries, lines or bytes: the rest is not read"},
 
 	"B401": {Notice, "text for people in a #@ line"},
 	"B402": {Warning, "directives that touch no entry have no effect"},

@@ -61,6 +61,8 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 	for _, d := range append(side.Check(Config{}), side.Unused(nil)...) {
 		made[d.Code] = true
 	}
+	_, remarks := Parse("codes", "0 1 * * * a\n0 1 * * * b\n", Config{MaxEntries: 1})
+	made[remarks[0].Code] = true
 	for _, spec := range []string{"@reboot", "0 0 * * * x"} { // these two only where a line is all time fields
 		_, remarks := ParseSchedule(spec, NewZone(nil), 0)
 		for _, d := range remarks {

@@ -145,6 +145,9 @@ func (p *parser) assign(a assignment) {
 	case len(a.name)+1+len(a.value) > MaxSetting:
 		p.remark(a.nameAt, len(a.name), "B202", "the assignment has more than 131,071 bytes, which no kernel takes: it is left out", "write a shorter value")
 		return
+	case p.config.MaxEntries > 0 && !p.env.fits(a.name, a.value):
+		p.remark(a.nameAt, len(a.name), "B202", "the environment of a user's entry has at most 1,000 variables and 131,071 bytes: the assignment is left out", "set the variables in a script")
+		return
 	case a.name == "CRON_TZ":
 		p.setZone(a)
 	case a.name == "RANDOM_DELAY":
@@ -153,7 +156,7 @@ func (p *parser) assign(a assignment) {
 		p.said.mail = true
 	}
 	p.lintSetting(a)
-	p.env = &setting{name: a.name, value: a.value, line: p.number, above: p.env}
+	p.env.set(setting{name: a.name, value: a.value, line: p.number})
 	p.common = nil
 }
 

@@ -242,6 +242,7 @@ func (p *parser) stand(block []item, over ...[]item) *standing {
 		}
 	}
 	p.settle(plan, items)
+	p.cost += len(items)
 	for i := range items {
 		if items[i].effective() {
 			plan.Items = append(plan.Items, items[i].Option)
@@ -256,7 +257,7 @@ func (p *parser) stand(block []item, over ...[]item) *standing {
 		}
 	}
 	s := &standing{
-		section:   &section{table: p.table, env: p.env, zone: plan.zone, options: options},
+		section:   &section{table: p.table, env: p.env.newest, zone: plan.zone, options: options},
 		modifiers: plan.modifiers,
 		items:     items,
 	}

@@ -2,6 +2,7 @@ package crontab
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,12 +29,27 @@ const (
 // entries and remarks about all others, in the order of their places: one bad
 // line never costs another. A remark with severity Error means that its line
 // does not count, or that the entry below is held; others are for lint.
+//
+// A crontab beyond c.MaxEntries is read as far as that, and the remark with
+// CodeLimit names the first line that is not read.
 func Parse(name, text string, c Config) (*Table, []Diagnostic) {
+	t, remarks, beyond := parse(name, text, c)
+	if beyond == nil {
+		return t, remarks
+	}
+	// Entries refer to the text: what is not read must not stay in memory.
+	t, remarks, _ = parse(name, strings.Clone(text[:beyond.at]), c)
+	t.truncated = true
+	return t, append(remarks, beyond.diagnostic(name))
+}
+
+// parse is Parse; beyond is nil if the whole text was read.
+func parse(name, text string, c Config) (t *Table, remarks []Diagnostic, beyond *excess) {
 	p := newParser(name, strings.TrimPrefix(text, byteOrderMark), c)
 	if len(text) > MaxText {
 		p.table.text = ""
 		p.remarkLine(1, "B304", "the file has more than 16 MiB, so nothing of it is read", "split the file")
-		return p.table, p.remarks
+		return p.table, p.remarks, nil
 	}
 	if strings.HasPrefix(text, byteOrderMark) {
 		p.remarkLine(1, "B303", "the file begins with a byte order mark (U+FEFF), which other crons take as part of the first line", "save the file as UTF-8 without a byte order mark")
@@ -41,8 +57,16 @@ func Parse(name, text string, c Config) (*Table, []Diagnostic) {
 	if c.Format == Anacron {
 		p.readAnacrontab()
 	} else {
-		p.table.Entries = make([]Entry, 0, min(strings.Count(text, "\n"), len(text)/shortLine))
+		room := min(strings.Count(text, "\n"), len(text)/shortLine)
+		if c.MaxEntries > 0 {
+			room = min(room, c.MaxEntries)
+		}
+		p.table.Entries = make([]Entry, 0, room)
 		p.readLines()
+	}
+	if p.excess != nil {
+		p.excess.at += len(text) - len(p.table.text)
+		return nil, nil, p.excess
 	}
 	p.voidBlock("the file ends")
 	if spare := cap(p.table.Entries) - len(p.table.Entries); spare > len(p.table.Entries)/8 {
@@ -51,7 +75,7 @@ func Parse(name, text string, c Config) (*Table, []Diagnostic) {
 	slices.SortStableFunc(p.remarks, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return p.table, slices.Compact(p.remarks)
+	return p.table, slices.Compact(p.remarks), nil
 }
 
 // parser is the state of one Parse.
@@ -71,7 +95,7 @@ type parser struct {
 	places []place // where the pieces of a joined line stand; nil: the line is as in the file
 
 	// What the lines so far say about those below.
-	env      *setting
+	env      environment
 	zone     *Zone
 	zoneHeld string        // why entries must not run: CRON_TZ names no zone
 	delay    time.Duration // RANDOM_DELAY
@@ -89,6 +113,10 @@ type parser struct {
 	said    said
 
 	anacron anacrontab
+
+	jobs   int     // of the entries so far
+	cost   int     // lines and options so far
+	excess *excess // set once the crontab is beyond its limit
 
 	hasNUL              bool // somewhere in the file
 	sawReturn, sawProse bool // said once for each file
@@ -124,6 +152,7 @@ func newParser(name, text string, c Config) *parser {
 
 func (p *parser) readLines() {
 	text := p.table.text
+	most := MaxBytes(p.config.MaxEntries)
 	for at := 0; at < len(text); {
 		length := strings.IndexByte(text[at:], '\n')
 		if p.cut = length < 0; p.cut {
@@ -133,7 +162,17 @@ func (p *parser) readLines() {
 		p.start = at
 		p.line = p.trimReturn(text[at : at+length])
 		at += length + 1
-		p.readLine()
+		if at > most && p.config.MaxEntries > 0 {
+			p.exceed(fmt.Sprintf("the crontab has %s bytes, and the limit of a user who may have %s entries is %s", thousands(len(text)), thousands(p.config.MaxEntries), thousands(most)))
+			return
+		}
+		p.cost++
+		if p.exceeded(0) {
+			return
+		}
+		if p.readLine(); p.excess != nil {
+			return
+		}
 	}
 }
 
@@ -203,6 +242,11 @@ func (p *parser) readEntry(at int) {
 	if schedule, above = p.timeless(schedule, above); schedule == Never || above.modifiers.replaceFields() {
 		p.forgive(remarks, codeNoDate) // a date that never comes is how other crons are told
 	}
+	jobs := max(1, above.section.options.Shards)
+	if p.exceeded(jobs) {
+		return
+	}
+	p.jobs += jobs
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
 	if p.config.StandIn && p.config.Format == System && schedule != Reboot && schedule != Never {

@@ -38,6 +38,7 @@ type Config struct {
 	Seed       uint64                                    // fixes what is chosen at random once: ~, jitter, spread
 	StandIn    bool                                      // anacron is not installed: lines that run /etc/cron.daily and so on take its place
 	Sidecar    *Sidecar                                  // options from elsewhere; nil: none
+	MaxEntries int                                       // most jobs of a user's crontab, where an entry with shards=N counts as N; 0: no limit. Lines, bytes and variables are limited in proportion.
 	Channels   map[string][]string                       // what notify= may name, and the accounts whose own tables may, "*" for all; nil: anything
 	Cache      *Cache                                    // shares zones and schedules with other tables; nil: this table alone
 }
@@ -50,7 +51,13 @@ type Table struct {
 	text    string
 	owner   string
 	touched *touched // nil: no part of the sidecar is for an entry of it
+
+	truncated bool
 }
+
+// Truncated reports whether the crontab is beyond Config.MaxEntries, so that
+// Entries are only the first ones.
+func (t *Table) Truncated() bool { return t.truncated }
 
 // Entry is one line that names times and a command. It is a small index into
 // its table's text (a host may hold a million), so most of it is read through

@@ -182,6 +182,13 @@ func tableProblems(s spool.Snapshot) []api.Problem {
 		}
 		all = append(all, api.Problem{What: what, Why: r.Why, Fix: r.Fix})
 	}
+	for _, t := range s.Tables {
+		if t.Truncated() {
+			all = append(all, api.Problem{
+				What: "only the beginning of " + t.Name + " is loaded", Why: "it is beyond the limit of a user", Fix: "cronring lint " + t.Name,
+			})
+		}
+	}
 	if s.Notice != "" {
 		all = append(all, api.Problem{What: "changes of crontabs are noticed once a minute", Why: s.Notice})
 	}
@@ -211,6 +218,7 @@ func (l *loop) server() *server.Server {
 		Host: l.tables.host, Places: l.tables.places, Accounts: l.accounts,
 		Revisions: l.history, Version: l.options.Version, LSBNames: l.options.Cron.LSBNames, Note: l.noteCrontab,
 		Files: l.options.Files, System: l.options.System,
+		MaxEntries: func() int { c := l.config.current(); return c.EntriesPerUser() },
 	}
 	return server.New(o)
 }

@@ -48,6 +48,7 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
 			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(),
+			MaxEntries: o.Config.EntriesPerUser(),
 		}),
 	}
 	l.tables.reading.Lock()
@@ -224,14 +225,24 @@ func (l *loop) announce(s spool.Snapshot) {
 	}
 }
 
-// warnOfErrors says which lines were left out, and which options are not
-// followed, and what to write instead.
+// maxWarnings is the most errors of one crontab that are logged at a load.
+const maxWarnings = 100
+
+// warnOfErrors logs which lines are ignored, which options have no effect, and
+// what to write instead.
 func (l *loop) warnOfErrors(remarks []crontab.Diagnostic) {
+	n := 0
 	for _, r := range remarks {
 		if r.Severity == crontab.Error {
+			if n++; n > maxWarnings && r.Code != crontab.CodeLimit {
+				continue
+			}
 			what := "line left out"
-			if r.Code.OfOption() {
+			switch {
+			case r.Code.OfOption():
 				what = "option not followed"
+			case r.Code == crontab.CodeLimit:
+				what = "the rest of the crontab is not loaded"
 			}
 			l.log.Warn(what, "at", r.Error(), "code", r.Code, "fix", r.Fix)
 		}
@@ -266,8 +277,8 @@ func (l *loop) keepAll(ctx context.Context, changes []spool.Change) {
 		if ctx.Err() != nil {
 			return // the next start finds them as new
 		}
-		if c.Kind != spool.Loaded && c.Kind != spool.Reloaded && c.Kind != spool.Gone {
-			continue
+		if c.Kind != spool.Loaded && c.Kind != spool.Reloaded && c.Kind != spool.Gone || c.Truncated {
+			continue // a version beyond the limit could not be installed again
 		}
 		user, ok := l.tables.places.IsUserTable(c.Path)
 		if !ok {

@@ -106,7 +106,12 @@ func (a *app) tablesAt(root string) (spool.SourceOptions, error) {
 		}
 		m = machineAt(root, a.now)
 	}
-	return spool.SourceOptions{Host: m.host, Places: m.places(), Accounts: finder(m.find), LSBNames: m.lsbNames()}, nil
+	source := spool.SourceOptions{Host: m.host, Places: m.places(), Accounts: finder(m.find), LSBNames: m.lsbNames()}
+	if root == "" {
+		c := config.Read(configDir)
+		source.MaxEntries = c.EntriesPerUser()
+	}
+	return source, nil
 }
 
 // linted is what was found in all files.

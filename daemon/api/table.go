@@ -53,6 +53,7 @@ type TableText struct {
 	Privileged bool   `json:"privileged,omitempty"`
 	Zone       string `json:"zone"` // of the host
 	StandsIn   bool   `json:"stands_in,omitempty"`
+	MaxEntries int    `json:"max_entries,omitempty"` // see crontab.Config
 }
 
 // The formats of crontab files.
@@ -84,6 +85,7 @@ func FormatOf(f crontab.Format) string {
 func (t *TableText) Config(zone func(string) (*time.Location, error)) crontab.Config {
 	c := crontab.Config{
 		Format: formats[t.Format], Owner: t.Account, Privileged: t.Privileged, Zone: zone, StandIn: t.StandsIn,
+		MaxEntries: t.MaxEntries,
 	}
 	if t.Family == FamilyRHEL {
 		c.Family = crontab.RHEL

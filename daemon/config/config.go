@@ -41,6 +41,8 @@ type Config struct {
 	Permissive bool // with cronie's -p: tables may be anybody's
 	Ring       Ring
 
+	MaxEntries int // of a user's crontab; 0: defaultEntries
+
 	Limits   engine.Limits
 	Sidecar  *crontab.Sidecar // nil: nothing is said of entries
 	Channels []notify.Channel // that make sense, by name
@@ -48,6 +50,13 @@ type Config struct {
 
 	Places map[string]crontab.Place // where each setting stands that is not the built-in one
 }
+
+// defaultEntries is the most entries of a user's crontab where the
+// configuration sets no limit.
+const defaultEntries = 10_000
+
+// EntriesPerUser returns the most entries of a user's crontab.
+func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntries) }
 
 // Read reads the configuration in a directory; what is missing is no error.
 func Read(dir string) Config {

@@ -18,6 +18,8 @@ const (
 	mostRuns  = 1_000_000
 	mostSlots = 1_000_000
 	mostRate  = 1_000_000
+
+	mostEntries = 100_000 // the supported scale of a host
 )
 
 // defaultPerUser is max-running-per-user unless the configuration sets it. It
@@ -52,6 +54,8 @@ var settings = append([]setting{
 		return err
 	},
 		func(c *Config) string { return limit(c.Limits.MaxPerUser) }},
+	{"max-entries-per-user", false, func(c *Config, v value) (err error) { c.MaxEntries, err = v.number(1, mostEntries); return err },
+		func(c *Config) string { return strconv.Itoa(c.EntriesPerUser()) }},
 	{"queue-max", false, func(c *Config, v value) (err error) { c.Limits.QueueMax, err = v.number(1, mostRuns); return err },
 		func(c *Config) string { return strconv.Itoa(c.Limits.Queue()) }},
 	{"mail.command", true, func(c *Config, v value) (err error) { c.Mail.Command, err = v.text(); return err },

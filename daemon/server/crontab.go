@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -29,6 +30,10 @@ type Crontabs struct {
 	Version   string // for the header of tables
 	LSBNames  bool   // names as Debian's cron takes them with -l
 
+	// MaxEntries returns the most entries of a user's crontab; 0 is no limit.
+	// nil: there is none.
+	MaxEntries func() int
+
 	// Files are the tables that the daemon was given by name instead of the
 	// host's. System says that they have a column for the account.
 	Files  []string
@@ -51,8 +56,8 @@ type Revisions interface {
 // lies in memory several times over on its way, so that few large ones may be
 // under way at a time, one of each account: a caller waits for room.
 const (
-	maxInstall   = crontab.MaxText/3*4 + 64<<10
-	maxLarge     = 3 // of more than maxBody, of callers that are no keepers
+	maxInstall   = crontab.MaxText/3*4 + 64<<10 // see bodyFor
+	maxLarge     = 3                            // of more than maxBody, of callers that are no keepers
 	largeTimeout = 10 * time.Second
 )
 
@@ -360,9 +365,47 @@ func (t installed) sum() string {
 // parse reads a user's table as the daemon will.
 func (d *desk) parse(name string, who account.Account, text string) (*crontab.Table, []crontab.Diagnostic) {
 	c := d.Host.Config(name, false)
-	c.Format, c.Owner, c.Privileged = crontab.User, who.Name, who.UID == 0
+	c.Format, c.Owner, c.Privileged, c.MaxEntries = crontab.User, who.Name, who.UID == 0, d.maxEntries(who)
 	return crontab.Parse(name, text, c)
 }
+
+// maxEntries returns the most entries of the crontab of a user; 0 is no limit.
+func (d *desk) maxEntries(who account.Account) int {
+	if who.UID == 0 || d.MaxEntries == nil {
+		return 0
+	}
+	return d.MaxEntries()
+}
+
+// fits rejects a crontab of a user that is beyond the limit: the daemon would
+// read it in part.
+func fits(user string, table *crontab.Table, remarks []crontab.Diagnostic) error {
+	if !table.Truncated() {
+		return nil
+	}
+	beyond := remarks[len(remarks)-1]
+	return &api.Error{Kind: api.Usage, What: "the crontab of " + user + " is not installed: it is too large", Why: beyond.Message, Fix: beyond.Fix}
+}
+
+// fitsLimit rejects the body of a request whose crontab must be beyond the
+// limit of the caller, before the daemon spends memory on it.
+func (d *desk) fitsLimit(c *call) error {
+	most := crontab.MaxBytes(d.maxEntries(account.Account{UID: c.peer.uid}))
+	size := c.r.ContentLength
+	if c.peer.keeper || size <= bodyFor(most) {
+		return nil
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(c.r.Body, maxInstall)) // a client reads the answer after it has sent all
+	return &api.Error{
+		Kind: api.Usage, What: "the crontab is not installed: it is too large",
+		Why: fmt.Sprintf("it has about %d bytes, and the limit of a user who may have %d entries is %d", size/4*3, d.maxEntries(account.Account{UID: c.peer.uid}), most),
+		Fix: "let a script start several entries, or have the administrator raise max-entries-per-user in cronring.toml",
+	}
+}
+
+// bodyFor returns the largest request in bytes that carries a crontab of so
+// many bytes: as base64, beside a few words.
+func bodyFor(bytes int) int64 { return int64(bytes)/3*4 + 64<<10 }
 
 func (s *Server) installCrontab(ctx context.Context, c *call) error {
 	d, err := s.hostDesk()
@@ -375,6 +418,9 @@ func (s *Server) installCrontab(ctx context.Context, c *call) error {
 	}
 	defer leave()
 	c.hurry()
+	if err := d.fitsLimit(c); err != nil {
+		return err
+	}
 	r, err := bodyOf[api.InstallRequest](c, maxInstall)
 	if err != nil {
 		return err
@@ -384,6 +430,9 @@ func (s *Server) installCrontab(ctx context.Context, c *call) error {
 		return err
 	}
 	table, remarks := d.parse(r.File, who, string(r.Text))
+	if err := fits(who.Name, table, remarks); err != nil {
+		return err
+	}
 	if err := flawless(who.Name, remarks); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (d *desk) config(p place) crontab.Config {
 	c := o.Config(p.path, false)
 	c.Local = d.zone()
 	if p.user {
-		c.Owner, c.Privileged = p.who.Name, p.who.UID == 0
+		c.Owner, c.Privileged, c.MaxEntries = p.who.Name, p.who.UID == 0, d.maxEntries(p.who)
 	} else {
 		c.Owner, c.StandIn = "root", !d.Places.AnacronInstalled()
 	}
@@ -194,7 +194,7 @@ func (s *Server) showTable(ctx context.Context, c *call) error {
 		V: api.Version, Table: s.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
 		Above:  strings.Count(t.raw[:len(t.raw)-len(t.body)], "\n"),
 		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: config.Owner,
-		Privileged: config.Privileged, Zone: d.zone().String(), StandsIn: config.StandIn,
+		Privileged: config.Privileged, Zone: d.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries,
 	}
 	if config.Family == crontab.RHEL {
 		answer.Family = api.FamilyRHEL
@@ -363,6 +363,9 @@ func (s *Server) installTable(ctx context.Context, c *call) error {
 	}
 	defer leave()
 	c.hurry()
+	if err := d.fitsLimit(c); err != nil {
+		return err
+	}
 	r, err := bodyOf[api.TableRequest](c, maxInstall)
 	if err != nil {
 		return err
@@ -448,6 +451,9 @@ func (d *desk) refuse(p place, old installed, r api.TableRequest, answer *api.In
 	}
 	table, remarks := crontab.Parse(p.path, string(r.Text), config)
 	answer.Entries, answer.Remarks = len(table.Entries), api.NewDiagnostics(remarks)
+	if err := fits(p.who.Name, table, remarks); err != nil {
+		return err
+	}
 	fresh := review.NewErrors(review.Text{Text: old.body, Remarks: before}, review.Text{Text: string(r.Text), Remarks: remarks})
 	if len(fresh) == 0 {
 		return nil

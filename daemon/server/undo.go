@@ -93,6 +93,9 @@ func (d *desk) restoreUser(ctx context.Context, c *call, target store.Revision, 
 		return d.remove(ctx, c, who, store.RevisionUndone, answer)
 	}
 	table, remarks := d.parse(target.File, who, string(target.Text))
+	if err := fits(who.Name, table, remarks); err != nil {
+		return err
+	}
 	answer.Entries, answer.Remarks = len(table.Entries), api.NewDiagnostics(remarks)
 	d.mu.Lock()
 	defer d.mu.Unlock()

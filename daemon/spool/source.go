@@ -3,6 +3,7 @@ package spool
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"maps"
 	"path/filepath"
@@ -41,6 +42,8 @@ type SourceOptions struct {
 	Sidecar  *crontab.Sidecar    // what the configuration says of entries; nil: nothing
 	Channels map[string][]string // that tables may name, and whose; see crontab.Config
 
+	MaxEntries int // of each user's crontab; 0: no limit
+
 	// AnacronInstalled is asked at each scan; while it is true the anacrontab
 	// is left alone. nil looks for the program.
 	AnacronInstalled func() bool
@@ -61,7 +64,7 @@ type Source struct {
 	standIn    bool
 	generation int // counts what makes every table be parsed again
 	cache      *crontab.Cache
-	parsed     int // tables parsed with the cache
+	parsed     int // files and entries parsed with the cache
 	cacheOf    int // generation
 	shown      *time.Location
 	notice     string
@@ -102,9 +105,11 @@ type Change struct {
 	Who     string               // the account of a user's table, *system*NAME or root; "" for files named by hand
 	Text    string               // the whole text, of what was loaded or reloaded
 	Remarks []crontab.Diagnostic // on that text
-	Errors  []string             // for cron's log, as "(WHO) ERROR (TEXT)": each line that is left out
-	Refusal *Refusal             // of what was refused
-	Log     string               // the line that cron logs: RELOAD or a refusal; "" where it logs none
+
+	Truncated bool     // the text is beyond the limit of a user, and only its beginning is loaded
+	Errors    []string // for cron's log, as "(WHO) ERROR (TEXT)": each line that is left out
+	Refusal   *Refusal // of what was refused
+	Log       string   // the line that cron logs: RELOAD or a refusal; "" where it logs none
 }
 
 // file is one file that a Source knows.
@@ -113,9 +118,10 @@ type file struct {
 	look       look
 	again      bool // look again even if nothing seems to have changed
 	owner      account.Account
-	unknown    error // why the owner is not known
-	text       string
-	table      *crontab.Table // nil: nothing is loaded
+	unknown    error             // why the owner is not known
+	text       string            // "" if the table is truncated: what is not loaded must take no memory
+	sum        [sha256.Size]byte // of the text of a truncated table
+	table      *crontab.Table    // nil: nothing is loaded
 	remarks    []crontab.Diagnostic
 	generation int // of the table
 	privileged bool
@@ -163,6 +169,17 @@ func (s *Source) SetChannels(channels map[string][]string) {
 	defer s.mu.Unlock()
 	if !maps.EqualFunc(s.options.Channels, channels, slices.Equal) {
 		s.options.Channels = channels
+		s.generation++
+	}
+}
+
+// SetMaxEntries changes the limit on the entries of users' crontabs. At the
+// next scan all crontabs are parsed again, unless the limit is the same.
+func (s *Source) SetMaxEntries(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.options.MaxEntries != n {
+		s.options.MaxEntries = n
 		s.generation++
 	}
 }
@@ -218,9 +235,20 @@ func (s *Source) refreshHost(now time.Time) {
 	s.standIn = standIn
 	// A cache never shrinks, and its zones never change. Tables that stay keep
 	// the schedules of the cache that they were parsed with.
-	if most := 1000 + 2*len(s.files); s.parsed > most || s.cacheOf != s.generation {
+	if s.parsed > 1000+2*s.installed() || s.cacheOf != s.generation {
 		s.cache, s.parsed, s.cacheOf = crontab.NewCache(), 0, s.generation
 	}
+}
+
+// installed counts the files and their entries.
+func (s *Source) installed() int {
+	n := len(s.files)
+	for _, f := range s.files {
+		if f.table != nil {
+			n += len(f.table.Entries)
+		}
+	}
+	return n
 }
 
 // look lists the files that may be tables, in the order of a snapshot.
@@ -246,7 +274,8 @@ func (s *Source) look() *scanned {
 // refresh reads the file if it may have changed, and adds what became of it to
 // the changes.
 func (s *Source) refresh(f *file, l look, owners map[string]owner, changes []Change) []Change {
-	if other := f.kind == userTable && f.takeOwner(owners[f.name]); other || f.again || f.look != l {
+	other := f.kind == userTable && f.takeOwner(owners[f.name])
+	if other || f.again || f.look != l || s.isStale(f) && f.table.Truncated() {
 		return s.read(f, l, changes)
 	}
 	s.renew(f)
@@ -370,36 +399,61 @@ func (s *Source) accept(f *file, text string, changes []Change) []Change {
 	switch {
 	case f.table == nil:
 		s.parse(f, text)
-		return append(changes, s.changeTo(Loaded, f))
-	case f.text != text:
+		return append(changes, s.changeTo(Loaded, f, text))
+	case !f.says(text):
 		s.parse(f, text)
-		c := s.changeTo(Reloaded, f)
+		c := s.changeTo(Reloaded, f, text)
 		c.Log = s.trust.reload(f.candidate)
 		return append(changes, c)
 	case refused:
-		s.renew(f)
+		if s.isStale(f) {
+			s.parse(f, text)
+		}
 		c := s.change(Accepted, f)
 		c.Log = s.trust.reload(f.candidate)
 		return append(changes, c)
 	}
-	s.renew(f)
+	if s.isStale(f) {
+		s.parse(f, text)
+	}
 	return changes
 }
 
-// renew parses a text that is loaded anew if it means something else by now.
+// says reports whether the loaded table was parsed from text.
+func (f *file) says(text string) bool {
+	if f.table.Truncated() {
+		return f.sum == sha256.Sum256([]byte(text))
+	}
+	return f.text == text
+}
+
+// renew parses a loaded text again if it means something else now. A truncated
+// table stays as it is until its file can be read.
 func (s *Source) renew(f *file) {
-	if f.table != nil && (f.generation != s.generation || f.privileged != f.isPrivileged()) {
+	if s.isStale(f) && !f.table.Truncated() {
 		s.parse(f, f.text)
 	}
+}
+
+// isStale reports whether the text of a loaded table may mean something else
+// than it did when it was parsed.
+func (s *Source) isStale(f *file) bool {
+	return f.table != nil && (f.generation != s.generation || f.privileged != f.isPrivileged())
 }
 
 func (s *Source) parse(f *file, text string) {
 	c := s.config(f)
 	c.Seed, c.Cache, c.Local, c.StandIn = s.options.Seed, s.cache, s.zone.location, s.standIn
 	c.Sidecar, c.Channels = s.options.Sidecar, s.options.Channels
+	if !f.isPrivileged() {
+		c.MaxEntries = s.options.MaxEntries
+	}
 	f.text, f.generation, f.privileged = text, s.generation, f.isPrivileged()
 	f.table, f.remarks = crontab.Parse(f.path, text, c)
-	s.parsed++
+	if f.table.Truncated() {
+		f.text, f.sum = "", sha256.Sum256([]byte(text))
+	}
+	s.parsed += 1 + len(f.table.Entries)
 }
 
 func (s *Source) config(f *file) crontab.Config {
@@ -433,10 +487,10 @@ func (s *Source) change(kind ChangeKind, f *file) Change {
 	return Change{Kind: kind, Path: f.path, UID: f.owner.UID, Who: s.trust.who(f.candidate)}
 }
 
-func (s *Source) changeTo(kind ChangeKind, f *file) Change {
+func (s *Source) changeTo(kind ChangeKind, f *file, text string) Change {
 	c := s.change(kind, f)
-	c.Text, c.Remarks = f.text, f.remarks
-	c.Errors = cronErrors(f.path, f.text, f.table.Format, f.remarks)
+	c.Text, c.Remarks, c.Truncated = text, f.remarks, f.table.Truncated()
+	c.Errors = cronErrors(f.path, text, f.table.Format, f.remarks)
 	return c
 }
 
@@ -526,7 +580,11 @@ func (s *Source) snapshot(scan *scanned, order []*file, changes []Change, moved 
 // Config is how to parse the file at path where it stands, as Host.Config
 // says, but for the places of these options.
 func (o SourceOptions) Config(path string, system bool) crontab.Config {
-	return o.Host.configAt(o.places(), path, system)
+	c := o.Host.configAt(o.places(), path, system)
+	if c.Format == crontab.User && !c.Privileged {
+		c.MaxEntries = o.MaxEntries
+	}
+	return c
 }
 
 func (o SourceOptions) places() Places {
