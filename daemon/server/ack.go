@@ -60,13 +60,11 @@ func (s *Server) failing(ctx context.Context, c *call, r api.AckRequest) ([]coun
 			}
 		}
 	}
-	all, err := s.census(ctx, c, jobs, lastOnly)
-	if err != nil {
-		return nil, err
-	}
 	var failed []counted
-	for _, st := range all {
+	for st, err := range s.census(ctx, c, jobs, lastOnly) {
 		switch {
+		case err != nil:
+			return nil, err
 		case st.State == job.StateFailing:
 			failed = append(failed, st)
 		case !r.All:

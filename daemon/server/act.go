@@ -25,7 +25,7 @@ func (s *Server) runJobs(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.begin(ctx, r.Wait, func() ([]job.Run, error) {
+	runs, err := s.begin(ctx, c, r.Wait, func() ([]job.Run, error) {
 		return s.each(ctx, c, "run", jobs, func(id job.ID) engine.Event {
 			return engine.RunNow{Job: id, By: c.peer.String(), Force: r.Force, Env: r.Env}
 		})

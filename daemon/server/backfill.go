@@ -64,6 +64,7 @@ func (s *Server) backfill(ctx context.Context, c *call) error {
 	}
 	answer.Backfill = *a.Backfill
 	if r.Wait {
+		c.end()
 		if answer.Backfill, err = s.awaitBackfill(ctx, happenings, *a.Backfill); err != nil {
 			return err
 		}

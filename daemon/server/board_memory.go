@@ -241,7 +241,7 @@ const (
 func (m *memory) watch(p peer) *watcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if guests, own := m.guests(p.uid); !p.keeper && (guests >= guestBoards || own >= accountBoards) {
+	if guests, own := m.guests(p.limitKey()); !p.keeper && (guests >= guestBoards || own >= accountBoards) {
 		return nil
 	}
 	w := &watcher{peer: p, wake: make(chan struct{}, 1), all: true}
@@ -253,12 +253,12 @@ func (m *memory) watch(p peer) *watcher {
 }
 
 // guests counts the watchers that are no keepers, and those of one account.
-func (m *memory) guests(uid uint32) (all, own int) {
+func (m *memory) guests(key uint32) (all, own int) {
 	for w := range m.watchers {
 		if !w.peer.keeper {
 			all++
 		}
-		if w.peer.uid == uid {
+		if w.peer.limitKey() == key {
 			own++
 		}
 	}

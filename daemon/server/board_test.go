@@ -96,7 +96,7 @@ func (r *reader) check(when string) {
 	r.t.Helper()
 	c := r.w.call(r.s, r.uid)
 	jobs := c.visible()
-	all, err := r.s.census(context.Background(), c, jobs, aStrip)
+	all, err := collect(r.s.census(context.Background(), c, jobs, aStrip))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestBoardsOfAnAccountAreBounded(t *testing.T) {
 	}
 	given := 0
 	for uid := range uint32(2 * guestBoards) {
-		if s.boards.watch(peer{uid: 30000 + uid}) != nil {
+		if s.boards.watch(peer{uid: 30000 + uid, name: "user"}) != nil {
 			given++
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 )
 
-// call is one request: who asks, and the world that all of its answer is
-// about.
+// call is one request: the caller, and the view that the whole answer is
+// based on.
 type call struct {
 	peer  peer
 	view  *engine.View
@@ -24,6 +24,10 @@ type call struct {
 	query url.Values
 	r     *http.Request
 	w     http.ResponseWriter
+
+	cost  cost
+	limit *expensiveQueries // nil: another member asks
+	slot  *slot             // from begin to end; nil for admins
 }
 
 func newCall(s *Server, w http.ResponseWriter, r *http.Request) *call {
@@ -33,13 +37,32 @@ func newCall(s *Server, w http.ResponseWriter, r *http.Request) *call {
 	}
 }
 
-// answer sends a document.
+// begin waits until the request may do expensive work, unless it has begun
+// already. The whole request must have been read: otherwise a caller could hold
+// the slot by sending the rest slowly.
+func (c *call) begin(ctx context.Context) (err error) {
+	if c.limit == nil || c.slot != nil {
+		return nil
+	}
+	c.patient()
+	c.slot, err = c.limit.take(ctx, c.peer)
+	return err
+}
+
+// end gives back what begin took, if it has not been given back yet. It is
+// also called before a request waits for events.
+func (c *call) end() {
+	c.slot.end()
+	c.slot = nil
+}
+
+// answer sends a document. Use answerRows for a list without a small limit.
 func (c *call) answer(document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	c.send(http.StatusOK, text)
+	c.send(http.StatusOK, "application/json", append(text, '\n'))
 	return nil
 }
 
@@ -50,7 +73,7 @@ func (c *call) fail(err error) {
 	if err != nil {
 		panic(err) // four strings and a number
 	}
-	c.send(httpStatus[e.Kind], text)
+	c.send(httpStatus[e.Kind], "application/json", append(text, '\n'))
 }
 
 // asError gives an error its written form. Whatever is not an Error is the
@@ -74,13 +97,14 @@ var httpStatus = map[api.Kind]int{
 	api.TimedOut:    http.StatusGatewayTimeout,
 }
 
-// send writes an answer. That it cannot be written concerns only the caller,
-// who is gone or does not read.
-func (c *call) send(status int, text []byte) {
+// send writes an answer. A write error concerns only the caller, who has
+// disconnected or does not read.
+func (c *call) send(status int, contentType string, text []byte) {
+	c.slot.rest()
 	http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	c.w.Header().Set("Content-Type", "application/json")
+	c.w.Header().Set("Content-Type", contentType)
 	c.w.WriteHeader(status)
-	c.w.Write(append(text, '\n'))
+	c.w.Write(text)
 }
 
 // patient lets the answer take as long as it takes: the request has been read
@@ -114,7 +138,10 @@ func bodyOf[T any](c *call, limit int64) (T, error) {
 		return document, badRequest("the request's body cannot be read", err.Error())
 	}
 	c.patient() // acting on many jobs is many steps of the loop
-	return document, nil
+	if c.cost == expensive {
+		err = c.begin(c.r.Context())
+	}
+	return document, err
 }
 
 func badRequest(what, why string) *api.Error {

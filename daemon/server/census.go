@@ -1,9 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -24,25 +24,43 @@ type counted struct {
 	late   bool
 }
 
-// census tells how jobs are now, in the order given, with up to n of the
-// newest ended runs of each.
-func (s *Server) census(ctx context.Context, c *call, jobs []int, n int) ([]counted, error) {
-	live := c.liveByJob()
-	described := make([]job.Job, len(jobs))
-	for k, i := range jobs {
-		described[k] = c.view.Job(i)
+// censusPage is of how many jobs a census holds the recent runs in memory.
+const censusPage = 128
+
+// census yields the status of jobs, in the order given, with up to n of the
+// newest ended runs of each. An error is the last item.
+func (s *Server) census(ctx context.Context, c *call, jobs []int, n int) iter.Seq2[counted, error] {
+	return func(yield func(counted, error) bool) {
+		live, where := c.liveByJob(), s.whereabouts(c.view)
+		for page := range slices.Chunk(jobs, censusPage) {
+			described := make([]job.Job, len(page))
+			for k, i := range page {
+				described[k] = c.view.Job(i)
+			}
+			ended, err := s.ended(ctx, c, described, n)
+			if err != nil {
+				yield(counted{}, err)
+				return
+			}
+			for k, i := range page {
+				id := described[k].ID
+				if !yield(c.count(i, described[k], live[id], ended[id], where), nil) {
+					return
+				}
+			}
+		}
 	}
-	ended, err := s.ended(ctx, c, described, n)
-	if err != nil {
-		return nil, err
+}
+
+// collect is census as a slice, for a small number of jobs.
+func collect(all iter.Seq2[counted, error]) (list []counted, err error) {
+	for st, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, st)
 	}
-	all := make([]counted, len(jobs))
-	where := s.whereabouts(c.view)
-	for k, i := range jobs {
-		id := described[k].ID
-		all[k] = c.count(i, described[k], live[id], ended[id], where)
-	}
-	return all, nil
+	return list, nil
 }
 
 // liveByJob gives the live runs that the caller sees, oldest first.
@@ -175,7 +193,3 @@ var severities = []job.State{
 }
 
 func severity(s job.State) int { return slices.Index(severities, s) }
-
-func bySeverity(a, b counted) int {
-	return cmp.Or(cmp.Compare(severity(a.State), severity(b.State)), cmp.Compare(a.Job.ID, b.Job.ID))
-}

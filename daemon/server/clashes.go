@@ -31,11 +31,6 @@ func (s *Server) clashes(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	leave, err := s.turns.take(ctx, c.peer)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	l, err := newLoad(ctx, c.view, jobs, q.From, q.To)
 	if err != nil {
 		return err

@@ -27,11 +27,6 @@ func (s *Server) coming(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	leave, err := s.turns.take(ctx, c.peer)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	runs, err := s.comingOf(ctx, c, jobs, q)
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func (d *desk) enter(ctx context.Context, c *call, size int64) (leave func(), er
 	c.patient()
 	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
 	defer cancel()
-	own, _ := d.largeOf.LoadOrStore(c.peer.uid, make(chan struct{}, 1))
+	own, _ := d.largeOf.LoadOrStore(c.peer.limitKey(), make(chan struct{}, 1))
 	var entered []chan struct{}
 	leave = func() {
 		for _, room := range entered {
@@ -194,7 +194,7 @@ func (d *desk) owner(ctx context.Context, c *call, name string) (account.Account
 	if c.peer.name == "" {
 		return account.Account{}, &api.Error{
 			Kind: api.NotAllowed, What: "crontab is not allowed for " + c.peer.String(),
-			Why: "the host knows no account of that number",
+			Why: "no user of this host has that uid",
 		}
 	}
 	if name == "" {

@@ -29,6 +29,7 @@ func (s *Server) jobEnvironment(ctx context.Context, c *call) error {
 	if due.IsZero() {
 		due = c.now
 	}
+	c.end() // Plan can wait for a directory service
 	answer, err := s.backend.Plan(ctx, engine.Start{Job: j, Entry: e, Run: job.Run{
 		Job: j.ID, Due: due, Attempt: 1, Trigger: job.TriggerClock, User: j.User, Invocation: job.Invocation(j.ID, due, 0, 0),
 	}})

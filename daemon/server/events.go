@@ -54,6 +54,7 @@ func (s *Server) events(ctx context.Context, c *call) error {
 	}
 	events := s.backend.Subscribe(ctx)
 	prints := s.printers(ctx, c.peer)
+	c.end()
 	c.newStream().relay(events, func(e api.Event) (send, done bool) {
 		return e.Gap != nil || wanted(jobOf(e)) && s.mayHear(c.peer, e, prints), false
 	})

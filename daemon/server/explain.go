@@ -28,11 +28,6 @@ func (s *Server) explain(ctx context.Context, c *call) error {
 	if from.IsZero() {
 		from = c.now
 	}
-	leave, err := s.turns.take(ctx, c.peer)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	e, j := c.view.Entry(i), c.view.Job(i)
 	x := api.NewExplanation(e.Spec(), e.Schedule, e.Zone(), s.remarksOn(c, i), from.In(e.Zone().Location()))
 	x.AddEntry(e, slices.DeleteFunc(e.Effective(), func(o crontab.Option) bool { return o.Origin == crontab.BuiltIn }))

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -25,11 +26,7 @@ func (s *Server) graph(ctx context.Context, c *call) error {
 		chosen = slices.DeleteFunc(slices.Clone(g.jobs), func(i int) bool { return len(g.near[i]) == 0 && !g.edged[i] })
 	}
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return !c.asksFor(i) })
-	nodes, err := s.nodes(ctx, c, chosen)
-	if err != nil {
-		return err
-	}
-	return c.answer(api.Graph{V: api.Version, Jobs: nodes})
+	return answerRows(ctx, c, "jobs", s.nodes(ctx, c, chosen))
 }
 
 // web is whom the jobs that a caller sees are connected with, either way.
@@ -79,34 +76,41 @@ func (g *web) connected(from []int) []int {
 	return all
 }
 
-func (s *Server) nodes(ctx context.Context, c *call, jobs []int) ([]api.Node, error) {
-	found, err := s.census(ctx, c, jobs, lastOnly)
-	if err != nil {
-		return nil, err
-	}
-	newest, err := s.newest(ctx, c, found)
-	if err != nil {
-		return nil, err
-	}
-	nodes := make([]api.Node, len(found))
-	for k, st := range found {
-		after, on := c.view.Edges(st.number)
-		st.Recent = nil // Last is all of it
-		nodes[k] = api.Node{
-			Status: st.Status, Newest: newest[st.Job.ID],
-			After: edges(after), On: edges(on), When: st.Job.Options["when"],
+// nodes yields the status of jobs with their edges.
+func (s *Server) nodes(ctx context.Context, c *call, jobs []int) iter.Seq2[api.Node, error] {
+	return func(yield func(api.Node, error) bool) {
+		for page := range slices.Chunk(jobs, censusPage) {
+			newest, err := s.newest(ctx, c, page)
+			if err != nil {
+				yield(api.Node{}, err)
+				return
+			}
+			for st, err := range s.census(ctx, c, page, lastOnly) {
+				if err != nil {
+					yield(api.Node{}, err)
+					return
+				}
+				after, on := c.view.Edges(st.number)
+				st.Recent = nil // Last is all of it
+				node := api.Node{
+					Status: st.Status, Newest: newest[st.Job.ID],
+					After: edges(after), On: edges(on), When: st.Job.Options["when"],
+				}
+				if !yield(node, nil) {
+					return
+				}
+			}
 		}
 	}
-	return nodes, nil
 }
 
 // newest gives the newest run of each job that is over and means something to
 // others.
-func (s *Server) newest(ctx context.Context, c *call, jobs []counted) (map[job.ID]*job.Run, error) {
+func (s *Server) newest(ctx context.Context, c *call, jobs []int) (map[job.ID]*job.Run, error) {
 	const enough = 20 // above which nobody waits: those before it live, were dropped, or are tried again
 	ids := make([]job.ID, len(jobs))
-	for k, st := range jobs {
-		ids[k] = st.Job.ID
+	for k, i := range jobs {
+		ids[k] = c.view.ID(i)
 	}
 	recent, err := s.store.Recent(ctx, ids, enough)
 	if err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -19,20 +20,42 @@ func (s *Server) listJobs(ctx context.Context, c *call) error {
 		}
 	}
 	jobs = slices.DeleteFunc(jobs, func(i int) bool { return !c.asksFor(i) })
-	found, err := s.census(ctx, c, jobs, aStrip)
+	list, err := s.bySeverity(ctx, c, jobs)
 	if err != nil {
 		return err
 	}
-	states := c.query["state"]
-	found = slices.DeleteFunc(found, func(st counted) bool {
-		return len(states) > 0 && !slices.Contains(states, string(st.State))
+	return answerRows(ctx, c, "jobs", func(yield func(job.Status, error) bool) {
+		for st, err := range s.census(ctx, c, list, aStrip) {
+			if (err != nil || c.asksForState(st.State)) && !yield(st.Status, err) {
+				return
+			}
+		}
 	})
-	slices.SortFunc(found, bySeverity)
-	list := api.Jobs{V: api.Version, Jobs: make([]job.Status, len(found))}
-	for i := range found {
-		list.Jobs[i] = found[i].Status
+}
+
+// asksForState applies what narrows a list to some states.
+func (c *call) asksForState(st job.State) bool {
+	states := c.query["state"]
+	return len(states) == 0 || slices.Contains(states, string(st))
+}
+
+// bySeverity sorts jobs by state, the worst first, and then by name. It leaves
+// out those that the caller does not ask for.
+func (s *Server) bySeverity(ctx context.Context, c *call, jobs []int) ([]int, error) {
+	ranks := make([][]int, len(severities))
+	for st, err := range s.census(ctx, c, jobs, lastOnly) {
+		if err != nil {
+			return nil, err
+		}
+		if c.asksForState(st.State) {
+			rank := severity(st.State)
+			ranks[rank] = append(ranks[rank], st.number)
+		}
 	}
-	return c.answer(list)
+	for _, rank := range ranks {
+		slices.SortFunc(rank, func(a, b int) int { return cmp.Compare(c.view.ID(a), c.view.ID(b)) })
+	}
+	return slices.Concat(ranks...), nil
 }
 
 // asksFor applies what narrows a list without looking at history.
@@ -61,7 +84,7 @@ func (s *Server) showJob(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.census(ctx, c, []int{i}, aStrip)
+	found, err := collect(s.census(ctx, c, []int{i}, aStrip))
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,9 @@ func newLoad(ctx context.Context, v *engine.View, jobs []int, from, to time.Time
 			return nil, err
 		}
 		for t := g.next(from.Add(-1)); !t.IsZero() && t.Before(to) && left > 0; t = g.schedule.Next(t) {
+			if left%1024 == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			l.counts[int(t.Sub(from)/time.Minute)] += len(g.jobs)
 			left--
 		}

@@ -26,11 +26,6 @@ const mostMetricJobs = 10_000
 // for keepers; all others are told of their own jobs. It answers even when the
 // history cannot be read: that is when it is needed most.
 func (s *Server) metrics(ctx context.Context, c *call) error {
-	leave, err := s.turns.take(ctx, c.peer)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	m, err := s.newGauges(ctx, c)
 	if err != nil {
 		return err
@@ -47,9 +42,7 @@ func (s *Server) metrics(ctx context.Context, c *call) error {
 	if m.each != nil {
 		m.addJobs()
 	}
-	http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	c.w.Header().Set("Content-Type", metrics.ContentType)
-	c.w.Write(m.Bytes())
+	c.send(http.StatusOK, metrics.ContentType, m.Bytes())
 	return nil
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -31,12 +32,16 @@ func (s *Server) output(ctx context.Context, c *call) error {
 		}
 	}
 	chunks = q.of(chunks)
+	c.slot.rest()
 	st := c.newStream()
+	st.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	for i := range chunks {
 		if st.send(api.Event{Chunk: &chunks[i]}) != nil {
 			return nil
 		}
 	}
+	st.control.SetWriteDeadline(time.Time{})
+	c.end()
 	switch {
 	case follow && live:
 		s.follow(ctx, c, st, r.ID, events, q)

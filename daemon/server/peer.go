@@ -30,6 +30,16 @@ func (p peer) String() string {
 	return p.name
 }
 
+// limitKey tells users apart for the limits of each. All uids that belong to no
+// user share one key, because a single user can have thousands of such uids
+// (subuid(5)).
+func (p peer) limitKey() uint32 {
+	if p.name == "" {
+		return ^uint32(0) // never a uid
+	}
+	return p.uid
+}
+
 // peerUID asks the kernel who is at the other end.
 func peerUID(c net.Conn) (uint32, error) {
 	u, ok := c.(*net.UnixConn)

@@ -39,6 +39,9 @@ func (c *call) seesRun(r job.Run) bool {
 func (s *Server) resolve(ctx context.Context, c *call, verb string, refs []string) ([]int, error) {
 	var found []int
 	for _, text := range refs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		more, err := s.resolveOne(ctx, c, verb, text)
 		if err != nil {
 			return nil, err
@@ -63,6 +66,9 @@ func (s *Server) resolveOne(ctx context.Context, c *call, verb, text string) ([]
 	}
 	r, err := parseJobRef(text)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.begin(ctx); err != nil { // all jobs are compared
 		return nil, err
 	}
 	var found []int
@@ -93,12 +99,11 @@ func (s *Server) members(ctx context.Context, c *call, set jobSet) ([]int, error
 	if set == setPaused {
 		return c.where(func(i int) bool { return c.view.Hold(i) != nil }), nil
 	}
-	statuses, err := s.census(ctx, c, c.visible(), lastOnly)
-	if err != nil {
-		return nil, err
-	}
 	var found []int
-	for _, st := range statuses {
+	for st, err := range s.census(ctx, c, c.visible(), lastOnly) {
+		if err != nil {
+			return nil, err
+		}
 		if set.holds(st) {
 			found = append(found, st.number)
 		}

@@ -20,7 +20,7 @@ func (s *Server) retry(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.begin(ctx, r.Wait, func() ([]job.Run, error) { return s.runAgain(ctx, c, "retry", again) })
+	runs, err := s.begin(ctx, c, r.Wait, func() ([]job.Run, error) { return s.runAgain(ctx, c, "retry", again) })
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,18 @@ const (
 	keeper            // root and the daemon's own account
 )
 
+// cost tells how a route is kept from using up memory and processors.
+type cost int
+
+const (
+	// cheap requests do little work once the job is found, or have a limit of
+	// their own: watch counts the boards, and enter the large crontabs.
+	cheap cost = iota
+	// expensive requests look at many jobs or at much of the history, at least
+	// for some arguments. See expensiveQueries.
+	expensive
+)
+
 // handler answers one request, or returns why not.
 type handler func(s *Server, ctx context.Context, c *call) error
 
@@ -24,61 +36,62 @@ type handler func(s *Server, ctx context.Context, c *call) error
 var routes = []struct {
 	method, path string
 	may          may
+	cost         cost
 	handle       handler
 }{
-	{"GET", "/v1/health", anyone, (*Server).health},
-	{"GET", "/v1/status", owner, (*Server).status},
-	{"GET", "/v1/metrics", owner, (*Server).metrics},
-	{"GET", "/v1/jobs", owner, (*Server).listJobs},
-	{"GET", "/v1/job", owner, (*Server).showJob},
-	{"GET", "/v1/next", owner, (*Server).coming},
-	{"GET", "/v1/explain", owner, (*Server).explain},
-	{"GET", "/v1/why", owner, (*Server).why},
-	{"GET", "/v1/graph", owner, (*Server).graph},
-	{"GET", "/v1/runs", owner, (*Server).listRuns},
-	{"GET", "/v1/run", owner, (*Server).showRun},
-	{"GET", "/v1/output", owner, (*Server).output},
-	{"GET", "/v1/events", owner, (*Server).events},
-	{"GET", "/v1/board", owner, (*Server).board},
-	{"GET", "/v1/past", owner, (*Server).past},
-	{"GET", "/v1/timeline", owner, (*Server).timeline},
-	{"GET", "/v1/clashes", owner, (*Server).clashes},
-	{"GET", "/v1/stats", owner, (*Server).stats},
-	{"GET", "/v1/diagnostics", keeper, (*Server).diagnostics},
-	{"GET", "/v1/config", keeper, (*Server).config},
-	{"GET", "/v1/env", owner, (*Server).jobEnvironment},
-	{"GET", "/v1/config/job", owner, (*Server).jobConfig},
-	{"POST", "/v1/run", owner, (*Server).runJobs},
-	{"POST", "/v1/stop", owner, (*Server).stopRuns},
-	{"POST", "/v1/pause", owner, (*Server).pauseJobs},
-	{"POST", "/v1/resume", owner, (*Server).resumeJobs},
-	{"POST", "/v1/ack", owner, (*Server).ack},
-	{"GET", "/v1/backfills", owner, (*Server).listBackfills},
-	{"POST", "/v1/backfill", owner, (*Server).backfill},
-	{"POST", "/v1/backfill/stop", owner, (*Server).stopBackfill},
-	{"GET", "/v1/state", owner, (*Server).readState},
-	{"POST", "/v1/state", owner, (*Server).writeState},
-	{"GET", "/v1/dead", owner, (*Server).listDead},
-	{"POST", "/v1/retry", owner, (*Server).retry},
-	{"POST", "/v1/redrive", owner, (*Server).redrive},
-	{"POST", "/v1/drop", owner, (*Server).drop},
-	{"POST", "/v1/reload", keeper, (*Server).reload},
-	{"GET", "/v1/db", keeper, (*Server).dbStats},
-	{"POST", "/v1/db", keeper, (*Server).dbKeep},
-	{"POST", "/v1/notify", keeper, (*Server).tryChannel},
-	{"GET", "/v1/ring", owner, (*Server).ring},
-	{"GET", "/v1/ring/diff", keeper, (*Server).ringDiff},
-	{"POST", "/v1/ring", keeper, (*Server).changeRing},
-	{"GET", "/v1/crontab", owner, (*Server).showCrontab},
-	{"POST", "/v1/crontab/install", owner, (*Server).installCrontab},
-	{"POST", "/v1/crontab/remove", owner, (*Server).removeCrontab},
-	{"POST", "/v1/crontab/edited", owner, (*Server).endEdit},
-	{"GET", "/v1/tables", owner, (*Server).listTables},
-	{"GET", "/v1/table", owner, (*Server).showTable},
-	{"POST", "/v1/table/install", owner, (*Server).installTable},
-	{"GET", "/v1/revisions", owner, (*Server).listRevisions},
-	{"GET", "/v1/revision", owner, (*Server).showRevision},
-	{"POST", "/v1/undo", owner, (*Server).undo},
+	{"GET", "/v1/health", anyone, cheap, (*Server).health},
+	{"GET", "/v1/status", owner, expensive, (*Server).status},
+	{"GET", "/v1/metrics", owner, expensive, (*Server).metrics},
+	{"GET", "/v1/jobs", owner, expensive, (*Server).listJobs},
+	{"GET", "/v1/job", owner, expensive, (*Server).showJob},
+	{"GET", "/v1/next", owner, expensive, (*Server).coming},
+	{"GET", "/v1/explain", owner, expensive, (*Server).explain},
+	{"GET", "/v1/why", owner, expensive, (*Server).why},
+	{"GET", "/v1/graph", owner, expensive, (*Server).graph},
+	{"GET", "/v1/runs", owner, expensive, (*Server).listRuns},
+	{"GET", "/v1/run", owner, expensive, (*Server).showRun},
+	{"GET", "/v1/output", owner, expensive, (*Server).output},
+	{"GET", "/v1/events", owner, expensive, (*Server).events},
+	{"GET", "/v1/board", owner, cheap, (*Server).board},
+	{"GET", "/v1/past", owner, expensive, (*Server).past},
+	{"GET", "/v1/timeline", owner, expensive, (*Server).timeline},
+	{"GET", "/v1/clashes", owner, expensive, (*Server).clashes},
+	{"GET", "/v1/stats", owner, expensive, (*Server).stats},
+	{"GET", "/v1/diagnostics", keeper, cheap, (*Server).diagnostics},
+	{"GET", "/v1/config", keeper, cheap, (*Server).config},
+	{"GET", "/v1/env", owner, expensive, (*Server).jobEnvironment},
+	{"GET", "/v1/config/job", owner, expensive, (*Server).jobConfig},
+	{"POST", "/v1/run", owner, expensive, (*Server).runJobs},
+	{"POST", "/v1/stop", owner, expensive, (*Server).stopRuns},
+	{"POST", "/v1/pause", owner, expensive, (*Server).pauseJobs},
+	{"POST", "/v1/resume", owner, expensive, (*Server).resumeJobs},
+	{"POST", "/v1/ack", owner, expensive, (*Server).ack},
+	{"GET", "/v1/backfills", owner, expensive, (*Server).listBackfills},
+	{"POST", "/v1/backfill", owner, expensive, (*Server).backfill},
+	{"POST", "/v1/backfill/stop", owner, cheap, (*Server).stopBackfill},
+	{"GET", "/v1/state", owner, cheap, (*Server).readState},
+	{"POST", "/v1/state", owner, cheap, (*Server).writeState},
+	{"GET", "/v1/dead", owner, expensive, (*Server).listDead},
+	{"POST", "/v1/retry", owner, expensive, (*Server).retry},
+	{"POST", "/v1/redrive", owner, expensive, (*Server).redrive},
+	{"POST", "/v1/drop", owner, expensive, (*Server).drop},
+	{"POST", "/v1/reload", keeper, cheap, (*Server).reload},
+	{"GET", "/v1/db", keeper, cheap, (*Server).dbStats},
+	{"POST", "/v1/db", keeper, cheap, (*Server).dbKeep},
+	{"POST", "/v1/notify", keeper, cheap, (*Server).tryChannel},
+	{"GET", "/v1/ring", owner, cheap, (*Server).ring},
+	{"GET", "/v1/ring/diff", keeper, cheap, (*Server).ringDiff},
+	{"POST", "/v1/ring", keeper, cheap, (*Server).changeRing},
+	{"GET", "/v1/crontab", owner, cheap, (*Server).showCrontab},
+	{"POST", "/v1/crontab/install", owner, cheap, (*Server).installCrontab},
+	{"POST", "/v1/crontab/remove", owner, cheap, (*Server).removeCrontab},
+	{"POST", "/v1/crontab/edited", owner, cheap, (*Server).endEdit},
+	{"GET", "/v1/tables", owner, cheap, (*Server).listTables},
+	{"GET", "/v1/table", owner, cheap, (*Server).showTable},
+	{"POST", "/v1/table/install", owner, cheap, (*Server).installTable},
+	{"GET", "/v1/revisions", owner, expensive, (*Server).listRevisions},
+	{"GET", "/v1/revision", owner, cheap, (*Server).showRevision},
+	{"POST", "/v1/undo", owner, cheap, (*Server).undo},
 }
 
 func (s *Server) register() {
@@ -88,6 +101,13 @@ func (s *Server) register() {
 			if r.may == keeper && !c.peer.keeper {
 				c.fail(notAllowed(q, c.peer))
 				return
+			}
+			c.cost, c.limit = r.cost, s.queries
+			defer c.end()
+			if q.Method == http.MethodGet && r.cost == expensive { // otherwise body does it
+				if err := c.begin(q.Context()); err != nil {
+					return // the caller has disconnected
+				}
 			}
 			if err := r.handle(s, q.Context(), c); err != nil {
 				c.fail(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -32,12 +33,15 @@ func (s *Server) listRuns(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	if !skipped && !live && c.query.Get("node") == "" {
+		return answerRows(ctx, c, "runs", s.eachRun(ctx, c, f))
+	}
 	answer := api.Runs{V: api.Version, Runs: []job.Run{}}
 	if skipped {
 		answer.Skipped, err = s.skips(ctx, c, f)
 	} else if live {
 		answer.Runs = c.liveOf(f)
-	} else if f.Jobs == nil || len(f.Jobs) > 0 {
+	} else {
 		answer.Runs, err = s.runs(ctx, c, f)
 	}
 	if err != nil {
@@ -108,18 +112,46 @@ func (s *Server) removed(ctx context.Context, c *call, text string) (job.ID, boo
 	return job.ID(text), err == nil && len(runs) > 0
 }
 
+// runs is eachRun as a slice.
 func (s *Server) runs(ctx context.Context, c *call, f store.Filter) ([]job.Run, error) {
-	runs, err := s.store.Runs(ctx, f)
-	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
-	}
-	seen := make([]job.Run, 0, len(runs))
-	for _, r := range runs {
-		if c.seesRun(r) {
-			seen = append(seen, r)
+	seen := []job.Run{}
+	for r, err := range s.eachRun(ctx, c, f) {
+		if err != nil {
+			return nil, err
 		}
+		seen = append(seen, r)
 	}
 	return seen, nil
+}
+
+// runsPage is how many runs are read from the history at a time.
+const runsPage = 1000
+
+// eachRun yields the runs that f chooses and that the caller may see, newest
+// first. f must have a limit. An error is the last item.
+func (s *Server) eachRun(ctx context.Context, c *call, f store.Filter) iter.Seq2[job.Run, error] {
+	return func(yield func(job.Run, error) bool) {
+		if f.Jobs != nil && len(f.Jobs) == 0 {
+			return
+		}
+		for left := f.Limit; left > 0; left -= runsPage {
+			f.Limit = min(left, runsPage)
+			runs, err := s.store.Runs(ctx, f)
+			if err != nil {
+				yield(job.Run{}, fmt.Errorf("read history: %w", err))
+				return
+			}
+			for _, r := range runs {
+				if c.seesRun(r) && !yield(r, nil) {
+					return
+				}
+			}
+			if len(runs) < f.Limit {
+				return
+			}
+			f.Before = runs[len(runs)-1].ID
+		}
+	}
 }
 
 // liveOf gives the runs of some jobs that have not ended, newest first.
@@ -150,6 +182,7 @@ func (s *Server) skips(ctx context.Context, c *call, f store.Filter) ([]job.Reco
 			ids = append(ids, c.view.ID(i))
 		}
 	}
+	newest := func(a, b job.Record) int { return b.Due.Compare(a.Due) }
 	var skips []job.Record
 	for _, id := range ids {
 		records, err := s.store.Decisions(ctx, id, from, to, maxRows)
@@ -161,8 +194,13 @@ func (s *Server) skips(ctx context.Context, c *call, f store.Filter) ([]job.Reco
 				skips = append(skips, r)
 			}
 		}
+		if len(skips) > 2*maxRows {
+			slices.SortStableFunc(skips, newest)
+			clear(skips[f.Limit:])
+			skips = skips[:f.Limit]
+		}
 	}
-	slices.SortFunc(skips, func(a, b job.Record) int { return b.Due.Compare(a.Due) })
+	slices.SortStableFunc(skips, newest)
 	return skips[:min(f.Limit, len(skips))], nil
 }
 

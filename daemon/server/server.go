@@ -131,7 +131,7 @@ type Server struct {
 	boards  *memory
 	counts  *counts
 	loads   *loads
-	turns   *turns
+	queries *expensiveQueries
 	mux     *http.ServeMux
 	keeping sync.Mutex     // held by who looks after the history
 	active  sync.WaitGroup // handlers
@@ -144,7 +144,7 @@ func New(o Options) *Server {
 		selfUID: o.SelfUID, account: o.Account, log: o.Log, desk: newDesk(o.Crontabs),
 		mux: http.NewServeMux(),
 	}
-	s.loads, s.turns = newLoads(), newTurns()
+	s.loads, s.queries = newLoads(), newExpensiveQueries()
 	s.boards = newMemory(o.Store, o.Backend.View)
 	s.counts = newCounts(o.Backend.View, o.Now())
 	o.Backend.Tap(func(facts []job.Record, ledgers []job.Ledger) {
@@ -165,7 +165,7 @@ const (
 	askTimeout    = 10 * time.Second // for the loop's answer
 	closeTimeout  = time.Second      // from the end of Serve's ctx to closing connections by force
 	maxHeader     = 64 << 10
-	maxBody       = 1 << 20
+	maxBody       = 256 << 10
 )
 
 // Serve answers on l, a unix socket, until ctx ends, and returns when all

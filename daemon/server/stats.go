@@ -25,12 +25,6 @@ func (s *Server) stats(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	c.patient()
-	leave, err := s.turns.take(ctx, c.peer)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	if err := t.read(ctx); err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}

@@ -65,11 +65,13 @@ func (s *Server) addStates(ctx context.Context, c *call, st *api.Status, jobs []
 	if st.Next != nil {
 		st.Next.Node = s.whereabouts(c.view).of(first, st.Next.At)
 	}
-	all, err := s.census(ctx, c, jobs, lastOnly)
-	for i := range all {
-		st.States[all[i].State]++
+	for one, err := range s.census(ctx, c, jobs, lastOnly) {
+		if err != nil {
+			return err
+		}
+		st.States[one.State]++
 	}
-	return err
+	return nil
 }
 
 func (s *Server) addTotals(ctx context.Context, st *api.Status) error {

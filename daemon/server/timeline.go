@@ -39,11 +39,6 @@ func (s *Server) timeline(ctx context.Context, c *call) error {
 	if len(jobs) > lineJobs {
 		return badRequest("too many jobs for one time line", fmt.Sprintf("%d are named, at most %d can be", len(jobs), lineJobs))
 	}
-	leave, err := s.turns.take(ctx, c.peer)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	lines, err := s.lines(ctx, c, a, jobs)
 	if err != nil {
 		return err
@@ -125,7 +120,7 @@ type line struct {
 
 // lines draws the past and the future of jobs.
 func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*line, error) {
-	counts, err := s.census(ctx, c, jobs, lastOnly)
+	counts, err := collect(s.census(ctx, c, jobs, lastOnly))
 	if err != nil {
 		return nil, err
 	}

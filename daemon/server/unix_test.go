@@ -52,23 +52,32 @@ func TestPeerIsWhoTheKernelSays(t *testing.T) {
 	}
 }
 
-// statusOn asks for the status over a connection that this thread makes.
-func statusOn(path string) (st api.Status, err error) {
+// dialThread makes a connection from this thread.
+func dialThread(path string) (*os.File, error) {
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
-		return st, err
+		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
 	limit := syscall.NsecToTimeval(patience.Nanoseconds())
 	for _, option := range []int{syscall.SO_RCVTIMEO, syscall.SO_SNDTIMEO} {
 		if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, option, &limit); err != nil {
-			return st, err
+			return nil, errors.Join(err, f.Close())
 		}
 	}
 	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// statusOn asks for the status over a connection that this thread makes.
+func statusOn(path string) (st api.Status, err error) {
+	f, err := dialThread(path)
+	if err != nil {
 		return st, err
 	}
+	defer f.Close()
 	if _, err := io.WriteString(f, "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
 		return st, err
 	}

@@ -12,7 +12,7 @@ import (
 
 // begin starts runs and, with wait, gives them as they are after their last
 // attempt. It listens before they start, so that no end is missed.
-func (s *Server) begin(ctx context.Context, wait bool, start func() ([]job.Run, error)) ([]job.Run, error) {
+func (s *Server) begin(ctx context.Context, c *call, wait bool, start func() ([]job.Run, error)) ([]job.Run, error) {
 	if !wait {
 		return start()
 	}
@@ -23,12 +23,13 @@ func (s *Server) begin(ctx context.Context, wait bool, start func() ([]job.Run, 
 	if err != nil {
 		return nil, err
 	}
-	return s.await(ctx, events, runs)
+	c.end()
+	return s.await(ctx, c, events, runs)
 }
 
 // await gives runs as they are after their last attempt. events must have
 // been subscribed to before the runs were asked for.
-func (s *Server) await(ctx context.Context, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
+func (s *Server) await(ctx context.Context, c *call, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
 	left := len(runs)
 	settled := make([]bool, len(runs))
 	for left > 0 {
@@ -40,7 +41,7 @@ func (s *Server) await(ctx context.Context, events <-chan api.Event, runs []job.
 			if settled[i] || !concerns(e, runs[i]) || s.goesOn(runs[i]) {
 				continue
 			}
-			runs[i], settled[i] = s.lastAttempt(ctx, e, runs[i]), true
+			runs[i], settled[i] = s.lastAttempt(ctx, c, e, runs[i]), true
 			left--
 		}
 	}
@@ -74,14 +75,18 @@ func (s *Server) goesOn(r job.Run) bool {
 // lastAttempt gives the newest attempt at a run of which none is live. The
 // event can be older than that: attempts may have followed since. The store
 // knows, unless its disk is full; then the event has to do.
-func (s *Server) lastAttempt(ctx context.Context, e api.Event, r job.Run) job.Run {
+func (s *Server) lastAttempt(ctx context.Context, c *call, e api.Event, r job.Run) job.Run {
 	if e.Gap == nil {
 		r = *e.Record.Run
 	}
-	stored, err := s.store.Runs(ctx, store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided, Limit: maxRows})
-	i := slices.IndexFunc(stored, func(other job.Run) bool { return other.Invocation == r.Invocation })
-	if err != nil || i < 0 || stored[i].ID <= r.ID && e.Gap == nil {
-		return r
+	f := store.Filter{Jobs: []job.ID{r.Job}, Since: r.Decided, Limit: maxRows}
+	for newest, err := range s.eachRun(ctx, c, f) {
+		if err != nil || newest.Invocation == r.Invocation {
+			if err == nil && (newest.ID > r.ID || e.Gap != nil) {
+				return newest
+			}
+			break
+		}
 	}
-	return stored[i]
+	return r
 }

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"runtime"
+	"sync"
+)
+
+// expensiveQueries limits each non-admin user to one expensive query at a
+// time: from its computation until the caller has received the answer. This
+// bounds the memory that a user can make the daemon hold. Of all non-admin
+// users together, at most as many queries compute at a time as half of the
+// processors, so that the loop always finds one. A caller that reads its answer
+// slowly does not compute, so no user waits for another user's slow reader.
+// Admins are not limited.
+type expensiveQueries struct {
+	computing chan struct{} // one element for each query that computes
+
+	mu    sync.Mutex
+	users map[uint32]*userQuery // by peer.limitKey
+}
+
+// userQuery is the slot of one user.
+type userQuery struct {
+	taken   chan struct{} // holds an element while a query has the slot
+	queries int           // that have the slot or wait for it
+}
+
+func newExpensiveQueries() *expensiveQueries {
+	return &expensiveQueries{
+		computing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		users:     map[uint32]*userQuery{},
+	}
+}
+
+// slot is what an expensive query holds. The nil slot belongs to a query that
+// is not limited.
+type slot struct {
+	all       *expensiveQueries
+	key       uint32 // see peer.limitKey
+	computing bool
+}
+
+// take waits until the caller may start an expensive query. end gives the slot
+// back. The error is that of ctx.
+func (q *expensiveQueries) take(ctx context.Context, p peer) (*slot, error) {
+	if p.keeper {
+		return nil, nil
+	}
+	s := &slot{all: q, key: p.limitKey()}
+	select {
+	case q.join(s.key) <- struct{}{}:
+	case <-ctx.Done():
+		q.leave(s.key)
+		return nil, ctx.Err()
+	}
+	if err := s.compute(ctx); err != nil {
+		s.end()
+		return nil, err
+	}
+	return s, nil
+}
+
+// compute waits until the query may compute (again).
+func (s *slot) compute(ctx context.Context) error {
+	if s == nil || s.computing {
+		return ctx.Err()
+	}
+	select {
+	case s.all.computing <- struct{}{}:
+		s.computing = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// rest lets other users compute while the caller reads.
+func (s *slot) rest() {
+	if s != nil && s.computing {
+		<-s.all.computing
+		s.computing = false
+	}
+}
+
+// end gives the slot back.
+func (s *slot) end() {
+	if s != nil {
+		s.rest()
+		<-s.all.leave(s.key)
+	}
+}
+
+func (q *expensiveQueries) join(key uint32) chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own := q.users[key]
+	if own == nil {
+		own = &userQuery{taken: make(chan struct{}, 1)}
+		q.users[key] = own
+	}
+	own.queries++
+	return own.taken
+}
+
+func (q *expensiveQueries) leave(key uint32) chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own := q.users[key]
+	if own.queries--; own.queries == 0 {
+		delete(q.users, key)
+	}
+	return own.taken
+}

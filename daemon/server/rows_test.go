@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// manyOf is a system crontab with n jobs of ann.
+func manyOf(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "0 0 1 1 * ann true # %d\n", i)
+	}
+	return text.String()
+}
+
+// pausing is a Store that reports each read of ended runs, and lets the reads
+// from the stop-th on wait until the request is canceled.
+type pausing struct {
+	*world
+	stop  int32
+	reads atomic.Int32
+	stuck chan struct{}
+}
+
+func (p *pausing) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	if p.reads.Add(1) < p.stop {
+		return p.world.Ended(ctx, jobs, n)
+	}
+	p.stuck <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// When a caller disconnects, its query stops, and its other requests, which
+// wait for that one, never start.
+func TestListsStopWhenCallersDisconnect(t *testing.T) {
+	w := newWorld(t, manyOf(10*censusPage))
+	p := &pausing{world: w, stop: 3, stuck: make(chan struct{}, 1000)}
+	s := w.serverOf(p)
+	path := w.serveServer(s)
+	openDirs(t, path)
+	as(t, annUID, func() {
+		var files []*os.File
+		for _, target := range []string{"jobs", "status", "graph?all=true", "jobs?job=@failed", "metrics?jobs=true", "stats", "next", "runs"} {
+			for range 6 {
+				f, err := dialThread(path)
+				if err != nil {
+					t.Errorf("connect: %v", err)
+					return
+				}
+				files = append(files, f)
+				io.WriteString(f, "GET /v1/"+target+" HTTP/1.1\r\nHost: x\r\n\r\n")
+				if len(files) == 1 { // before the others ask
+					await(t, "the third page", p.stuck)
+				}
+			}
+		}
+		for _, f := range files {
+			f.Close()
+		}
+	})
+	ended := make(chan struct{})
+	go func() { s.active.Wait(); close(ended) }()
+	await(t, "the end of all requests", ended)
+	if n := p.reads.Load(); n != p.stop {
+		t.Errorf("the history was read %d times, want %d", n, p.stop)
+	}
+	if len(s.queries.users) != 0 {
+		t.Errorf("slots are still taken: %v", s.queries.users)
+	}
+}
+
+// failing is a Store that cannot read from the stop-th time on.
+type failing struct {
+	*world
+	stop  int32
+	reads atomic.Int32
+}
+
+func (f *failing) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	if f.reads.Add(1) < f.stop {
+		return f.world.Ended(ctx, jobs, n)
+	}
+	return nil, errors.New("disk on fire")
+}
+
+// An error after rows have been sent must not look like a complete list.
+func TestListThatFailsHalfway(t *testing.T) {
+	const pages = 20
+	w := newWorld(t, manyOf(pages*censusPage))
+	for _, test := range []struct {
+		name string
+		stop int32
+		want string
+	}{
+		{"at the beginning", 1, "disk on fire"},
+		{"while states are read", pages, "disk on fire"},
+		{"after rows were sent", 2 * pages, "unexpected EOF"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := api.Dial(w.serveStore(&failing{world: w, stop: test.stop}))
+			defer c.Close()
+			if list, err := c.List(patient(t), api.Query{}); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %d jobs and %v, want %q", len(list), err, test.want)
+			}
+		})
+	}
+}
+
+// A list of rows is the document that encoding/json would make.
+func TestRowsAreOneDocument(t *testing.T) {
+	w := newWorld(t, manyOf(300))
+	response := send(t, w.serve(), "GET /v1/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/json" {
+		t.Fatalf("%s, %v", response.Status, err)
+	}
+	var jobs api.Jobs
+	if err := json.Unmarshal(text, &jobs); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(jobs)
+	if err != nil || len(jobs.Jobs) != 300 || string(again)+"\n" != string(text) {
+		t.Errorf("%d jobs, %v; the document is not the same when encoded again", len(jobs.Jobs), err)
+	}
+}
+
+// Pages of runs come out as one list, without a run twice or missing.
+func TestRunsOfManyPages(t *testing.T) {
+	const n = 2*runsPage + 7
+	w := newWorld(t, "0 0 1 1 * ann true\n")
+	var all []job.Run
+	for i := range n {
+		all = append(all, job.Run{ID: job.RunID(i + 1), Job: w.View().ID(0), User: "ann", State: job.RunEnded})
+	}
+	w.mu.Lock()
+	for i := range all {
+		w.records = append(w.records, job.Record{Kind: job.Ended, Run: &all[i]})
+	}
+	w.mu.Unlock()
+	c := w.client()
+	for _, limit := range []int{1, runsPage, runsPage + 1, n, n + 1} {
+		runs, err := c.History(patient(t), api.Filter{Limit: limit})
+		if err != nil || len(runs.Runs) != min(n, limit) {
+			t.Fatalf("limit %d: %d runs, %v", limit, len(runs.Runs), err)
+		}
+		for k, r := range runs.Runs {
+			if want := job.RunID(n - k); r.ID != want {
+				t.Fatalf("limit %d: run %d at place %d, want %d", limit, r.ID, k, want)
+			}
+		}
+	}
+}
