@@ -1,6 +1,7 @@
 # Everything that is run by hand or by CI is a target here; "make help" lists them.
 GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+RETRY       := testdata/lab/retry.sh
 FUZZTIME    ?= 60s
 SEEDS       ?= 20000
 BIN         ?= bin
@@ -23,7 +24,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
+.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -33,9 +34,15 @@ run: build ## run the demo crontab in the foreground (ask it things from a secon
 
 build: ## build bin/cronringd and bin/cronring
 	@test -e bin/cronringd || echo "building cronring: Go fetches and compiles it for some minutes the first time, then for seconds" >&2
+	@$(RETRY) "download the Go modules" $(GO) list -deps ./cmd/... >/dev/null
 	$(GO) build -ldflags="$(LDFLAGS)" -o $(BIN)/ ./cmd/...
 
-test: build lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
+modules: ## download the Go modules of the programs, the tests and their tools, in up to three attempts
+	$(RETRY) "download the Go modules" $(GO) mod download
+	$(RETRY) "download the tools that make packages" $(GO) list -modfile=packaging/tools.mod -deps tool >/dev/null
+	$(RETRY) "download staticcheck" $(GO) run $(STATICCHECK) -version
+
+test: modules build lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
 	@echo "testing for a quarter of an hour on two cores; each part says what came of it when all of it is done"
 	$(MAKE) --output-sync=target -j2 programs machines
 

@@ -28,7 +28,7 @@
 #   -v                  say what takes how long
 #
 # Environment: LAB_CACHE (default ~/.cache/lab): cached roots. LAB_SOURCES: an apt
-# sources file for the root (default: this machine's own). Needs root, mmdebstrap, and for
+# sources file for the root (default: this machine's own). LAB_RETRY_WAIT: see retry.sh. Needs root, mmdebstrap, and for
 # qemu qemu-system-x86, qemu-utils, e2fsprogs (apt).
 #
 # A run may be ended from outside (`timeout 60 boot-systemd.sh run ...`): it cleans up.
@@ -43,6 +43,7 @@
 # systemd-nspawn mounts v1 controllers read-only, so there the limits are accepted and
 # ignored. CAP_SYS_TIME is dropped: the clock is the host's.
 set -euo pipefail
+shopt -s inherit_errexit # also in $(...): a root that could not be made must not be used
 
 ENGINE=ns SUITE=bookworm PKGS="" NETNS="" NAME=lab MEM=1024 KARGS="" VERBOSE=0 SETUP=0
 COPIES=() OUTDIR="" HANDLE=""
@@ -51,6 +52,7 @@ BASE_PKGS="systemd systemd-sysv dbus libpam-systemd procps iproute2 tzdata"
 QEMU_PKGS="linux-image-cloud-amd64 initramfs-tools"
 SELF=$(readlink -f "${BASH_SOURCE[0]}")
 T0=$(date +%s%N)
+. "${SELF%/*}/retry.sh"
 
 die() { echo "boot-systemd: $*" >&2; exit 2; }
 say() { [ "$VERBOSE" = 1 ] && printf '[%6d ms] %s\n' $((($(date +%s%N) - T0) / 1000000)) "$*" >&2; return 0; }
@@ -69,41 +71,50 @@ sources() {
 	die "no apt sources found; set LAB_SOURCES"
 }
 
-# make_root: prints the path of a root folder (ns) or the folder with the disk image,
-# kernel and initrd (qemu). Built once for each package set, under a lock, then renamed.
-make_root() {
-	local pkgs="$BASE_PKGS $PKGS" key dir tmp
+# make_root prints the path of a root folder (ns), or of the folder with the disk image,
+# kernel and initrd (qemu). Each package set is built once, under a lock, in a folder of
+# another name, which gets its own name when it is complete.
+make_root() (
+	pkgs="$BASE_PKGS $PKGS"
 	[ "$ENGINE" = qemu ] && pkgs="$pkgs $QEMU_PKGS"
 	# shellcheck disable=SC2086  # the package list is split on purpose, here and below
-	key=$(printf '%s\n' "v6 $ENGINE $SUITE" $pkgs | sort -u | sha256sum | cut -c1-12)
+	key=$(printf '%s\n' "v7 $ENGINE $SUITE" $pkgs | sort -u | sha256sum | cut -c1-12)
 	dir=$CACHE/$ENGINE-$SUITE-$key
 	[ -d "$dir" ] && { echo "$dir"; return; }
-	need mmdebstrap mmdebstrap
+	need mmdebstrap mmdebstrap; need unshare util-linux; need setpriv util-linux
 	mkdir -p "$CACHE"
 	exec 8>"$dir.lock"
 	flock 8
 	if [ ! -d "$dir" ]; then
-		tmp=$dir.new; rm -rf "$tmp"; mkdir "$tmp"
+		tmp=$dir.new
+		trap 'rm -rf "$tmp"' EXIT
+		rm -rf "$tmp"; mkdir "$tmp" # a killed run leaves one
 		sources >"$tmp/lab.list"
 		grep -q '^Types:' "$tmp/lab.list" && mv "$tmp/lab.list" "$tmp/lab.sources"
-		# shellcheck disable=SC2016,SC2086
-		mmdebstrap --quiet --mode=root --variant=minbase \
-			--include="$(echo $pkgs | tr -s ' ' ,)" \
-			--dpkgopt='path-exclude=/usr/share/locale/*' \
-			--customize-hook='rm -f "$1"/etc/machine-id "$1"/etc/resolv.conf "$1"/etc/hostname; : >"$1"/etc/machine-id' \
-			--customize-hook='for u in getty.target console-getty.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer; do ln -sf /dev/null "$1"/etc/systemd/system/$u; done' \
-			--customize-hook='ln -sf /lib/systemd/system/multi-user.target "$1"/etc/systemd/system/default.target' \
-			"$SUITE" "$tmp/root" "$tmp"/lab.* >&2
+		retry "make a root of $SUITE from its packages" bootstrap
 		rm "$tmp"/lab.*
 		if [ "$ENGINE" = qemu ]; then
 			qemu_image "$tmp"
+			mv "$tmp" "$dir"
 		else
-			mv "$tmp/root" "$tmp.r"; rmdir "$tmp"; mv "$tmp.r" "$tmp"
+			mv "$tmp/root" "$dir"
 		fi
-		mv "$tmp" "$dir"
 	fi
-	exec 8>&-
 	echo "$dir"
+)
+
+# bootstrap makes $tmp/root. It has mounts and processes of its own, which end with this script,
+# however that ends: the next run must neither meet them nor wait for them.
+bootstrap() {
+	rm -rf "$tmp/root"
+	# shellcheck disable=SC2016,SC2086
+	setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --mode=root --variant=minbase \
+		--include="$(echo $pkgs | tr -s ' ' ,)" \
+		--dpkgopt='path-exclude=/usr/share/locale/*' \
+		--customize-hook='rm -f "$1"/etc/machine-id "$1"/etc/resolv.conf "$1"/etc/hostname; : >"$1"/etc/machine-id' \
+		--customize-hook='for u in getty.target console-getty.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer; do ln -sf /dev/null "$1"/etc/systemd/system/$u; done' \
+		--customize-hook='ln -sf /lib/systemd/system/multi-user.target "$1"/etc/systemd/system/default.target' \
+		"$SUITE" "$tmp/root" "$tmp"/lab.* >&2
 }
 
 # ---------------------------------------------------------------- engine ns
@@ -150,7 +161,7 @@ ns_boot() { # prints the handle: the state folder
 		while read -r cg _; do echo $BASHPID >"$cg/cgroup.procs"; done <"$st/cgroups"
 		exec "${start[@]}" --mount --uts --ipc --pid --cgroup --fork --propagation private \
 			"$SELF" _init "$st" "$root" "$NAME" "$SETUP" "${COPIES[@]}"
-	) </dev/null >"$st/console" 2>&1 8>&- &
+	) </dev/null >"$st/console" 2>&1 &
 	local un=$! leader=""
 	echo $un >"$st/unshare.pid"
 	for _ in $(seq 500); do
@@ -375,7 +386,7 @@ root) make_root ;;
 boot) [ "$ENGINE" = ns ] || die "boot: only with --engine ns"; ns_boot; echo "$HANDLE" ;;
 run)
 	[ $# -ge 1 ] || die "run: no script"
-	[ "$ENGINE" = qemu ] && { rc=0; qemu_run "$@" || rc=$?; exit $rc; }
+	[ "$ENGINE" = qemu ] && { qemu_run "$@"; exit; }
 	COPIES+=("$(readlink -f "$1"):/lab/script"); shift
 	trap '[ -n "$HANDLE" ] && ns_stop "$HANDLE"' EXIT
 	trap 'exit 130' INT TERM

@@ -3,8 +3,10 @@
 # without a network installs from, as "deb [trusted=yes] file:FOLDER ./"; prints its path.
 #
 # Without their dependencies: the root has those, or another PACKAGE is one. Fetched
-# once and kept beside the roots; LAB_CACHE and LAB_SOURCES are as for boot-systemd.sh.
+# once and kept beside the roots; LAB_CACHE, LAB_SOURCES and LAB_RETRY_WAIT are as for
+# boot-systemd.sh.
 set -euo pipefail
+. "$(dirname "$(readlink -f "$0")")/retry.sh"
 [ $# -ge 2 ] || { sed -n '2,/^set -euo/p' "$0" | sed '$d; s/^# \{0,1\}//'; exit 2; }
 suite=$1; shift
 cache=${LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lab}
@@ -19,8 +21,7 @@ flock 8
 # An apt of its own: it knows nothing of what is installed here.
 new=$dir.new apt=$(mktemp -d)
 trap 'rm -rf "$apt" "$new"' EXIT
-rm -rf "$new"
-mkdir -p "$new" "$apt"/{etc/preferences.d,lists/partial,archives/partial}
+mkdir -p "$apt"/{etc/preferences.d,lists/partial,archives/partial}
 list=${LAB_SOURCES:-/etc/apt/sources.list.d/debian.sources}
 [ -s "$list" ] || list=/etc/apt/sources.list
 grep -q '^Types:' "$list" && own=$apt/etc/lab.sources || own=$apt/etc/lab.list
@@ -31,8 +32,9 @@ get() {
 		-o Dir::Etc::parts=/dev/null -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \
 		-o Dir::Cache="$apt" -o APT::Sandbox::User=root -o APT::Update::Post-Invoke-Success::= "$@" >&2
 }
-get update
-(cd "$new" && get download "$@")
+# download fills $new. apt-get update succeeds even if it fetched nothing, so both are one attempt.
+download() { rm -rf "$new" && mkdir "$new" && get update && (cd "$new" && get download "$@"); }
+retry "download $* of $suite" download "$@"
 for deb in "$new"/*.deb; do
 	dpkg-deb --field "$deb"
 	printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "${deb##*/}" "$(stat -c %s "$deb")" "$(sha256sum "$deb" | cut -d ' ' -f 1)"
