@@ -235,7 +235,6 @@ func bruteSettings(t *testing.T) (seed uint64, long bool) {
 var (
 	year2041 = time.Date(2041, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	year2200 = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	year9990 = time.Date(9990, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 )
 
 func TestNextEqualsBruteForce(t *testing.T) {
@@ -257,16 +256,8 @@ func TestNextEqualsBruteForce(t *testing.T) {
 					windows = 2000
 				}
 				for range windows {
-					at := r.Int64N(year2200)
+					at := r.Int64N(year2200 - 24*3600)
 					checkWindow(t, r, z, at, at+24*3600, at)
-				}
-				// The table repeats its last 400 years for ever.
-				for range windows / 10 {
-					at := year2200 + r.Int64N(year9990-year2200)
-					checkWindow(t, r, z, at, at+24*3600, at)
-					if later := bruteChanges(loc, at, at+366*24*3600); len(later) > 0 {
-						checkWindow(t, r, z, later[0]-6*3600, later[0]+12*3600, later[0])
-					}
 				}
 			})
 		}
@@ -323,7 +314,7 @@ func TestNextEqualsBruteForceOnDates(t *testing.T) {
 		}
 		b[0].allowed[0], b[1].allowed[12] = true, true
 		s := mustSchedule(t, b.spec(), z)
-		start := time.Date(1970+r.IntN(230), time.Month(1+r.IntN(12)), 1, 12, 0, 0, 0, time.UTC)
+		start := time.Date(1970+r.IntN(200), time.Month(1+r.IntN(12)), 1, 12, 0, 0, 0, time.UTC)
 		next := s.Next(start.Add(-1))
 		for day := start; day.Before(start.AddDate(30, 0, 0)); day = day.AddDate(0, 0, 1) {
 			if !b.matches(&moment{wall: day, real: true, heard: true}, DSTCron) {

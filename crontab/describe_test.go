@@ -77,7 +77,7 @@ func TestDescribeModifiers(t *testing.T) {
 		{Seconds(s, 1<<5|1<<7), "at 02:30 every day, at seconds 5 and 7"},
 		{mustSchedule(t, "30 2 * * *", nil).follow(DSTLiteral), "at 02:30 every day, skipped where clocks are set forward and repeated where they are set back"},
 		{mustSchedule(t, "30 2 * * *", nil).follow(DSTSecond), "at 02:30 every day, the second time where clocks are set back"},
-		{Jitter(s, 36*time.Hour, 1), "at 02:30 every day, up to 1d12h later at random"},
+		{Jitter(s, 90*time.Minute, 1), "at 02:30 every day, up to 1h30m later at random"},
 		{Spread(s, 90*time.Second), "at 02:30 every day, 1m30s later"},
 		{Between(s, benchStart, time.Time{}), "at 02:30 every day, from 2026-11-20 21:07:31 +00:00"},
 		{Between(s, time.Time{}, benchStart), "at 02:30 every day, until 2026-11-20 21:07:31 +00:00"},

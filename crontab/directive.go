@@ -322,8 +322,10 @@ func (p *parser) keyFix(it *item) string {
 
 // valueFix names the value that was likely meant, or those that there are.
 func valueFix(it *item) string {
-	if it.spec.Values == aDuration && it.Value != "" && strings.Trim(it.Value, "0123456789") == "" {
-		return it.written(it.Key, it.Value+"s")
+	if it.spec.Values == aDuration && strings.Trim(it.Value, "0123456789") == "" {
+		if _, err := ParseDuration(it.Value + "s"); err == nil {
+			return it.written(it.Key, it.Value+"s")
+		}
 	}
 	values := strings.Split(it.spec.Values, ", ")
 	if value := Nearest(it.Value, values); value != "" {

@@ -67,9 +67,9 @@ func PassesOf(s cron.Schedule) Passes {
 }
 
 // Every occurs at the epoch + n*period + phase, whatever the zone. A period
-// under a second counts as one second.
+// below a second counts as one second, and one above MaxDuration as that.
 func Every(period, phase time.Duration) cron.Schedule {
-	period = max(period, time.Second)
+	period = min(max(period, time.Second), MaxDuration)
 	phase = (phase%period + period) % period
 	// time.Truncate counts from the zero Time.
 	epoch := time.Unix(0, 0)
@@ -83,7 +83,7 @@ type every struct {
 }
 
 func (e *every) Next(t time.Time) time.Time {
-	return t.Add(-e.origin).Truncate(e.period).Add(e.origin + e.period)
+	return occurrence(t.Add(-e.origin).Truncate(e.period).Add(e.origin + e.period))
 }
 
 func (e *every) String() string {
@@ -100,7 +100,7 @@ type once struct{ at time.Time }
 
 func (o *once) Next(t time.Time) time.Time {
 	if o.at.After(t) {
-		return o.at.In(t.Location())
+		return occurrence(o.at.In(t.Location()))
 	}
 	return time.Time{}
 }
@@ -160,9 +160,19 @@ func (s *seconds) Unwrap() cron.Schedule { return s.inner }
 func (s *seconds) String() string        { return fmt.Sprintf("%v sec=%s", s.inner, maskText(s.mask)) }
 
 // Jitter delays each occurrence of s by whole seconds from 0 to limit, drawn
-// from seed and the occurrence: the same each time that it is asked.
+// from seed and the occurrence: the same each time that it is asked. A limit
+// above MaxJitter is lowered to that, so that Next never has to look at many
+// occurrences of s.
 func Jitter(s cron.Schedule, limit time.Duration, seed uint64) cron.Schedule {
-	return &jitter{inner: s, limit: max(limit, 0), seed: seed}
+	return &jitter{inner: s, limit: max(0, min(limit, MaxJitter(s))), seed: seed}
+}
+
+// MaxJitter is the highest limit that Jitter takes over s.
+func MaxJitter(s cron.Schedule) time.Duration {
+	if apart := spacing(s); apart > 0 {
+		return max(0, apart-time.Second)
+	}
+	return MaxDuration
 }
 
 type jitter struct {
@@ -175,7 +185,7 @@ func (j *jitter) Next(t time.Time) time.Time {
 	return earliest(j.inner, t, j.limit, func(o time.Time) time.Time {
 		delay := hash(j.seed, uint64(o.Unix())) % uint64(j.limit/time.Second+1)
 		if delayed := o.Add(time.Duration(delay) * time.Second); delayed.After(t) {
-			return delayed
+			return occurrence(delayed)
 		}
 		return time.Time{}
 	})
@@ -200,9 +210,9 @@ func earliest(s cron.Schedule, t time.Time, limit time.Duration, move func(time.
 	return first
 }
 
-// Spread delays each occurrence of s by delay.
+// Spread delays each occurrence of s by delay, which is at most MaxDuration.
 func Spread(s cron.Schedule, delay time.Duration) cron.Schedule {
-	return &spread{inner: s, delay: delay}
+	return &spread{inner: s, delay: min(delay, MaxDuration)}
 }
 
 type spread struct {
@@ -215,7 +225,7 @@ func (s *spread) Next(t time.Time) time.Time {
 	if next.IsZero() {
 		return next
 	}
-	return next.Add(s.delay)
+	return occurrence(next.Add(s.delay))
 }
 
 func (s *spread) Unwrap() cron.Schedule { return s.inner }
@@ -256,8 +266,9 @@ func (b *between) String() string {
 	return text
 }
 
-// MaxCount is the highest n that Count takes, as it walks so far at once.
-const MaxCount = 1_000_000
+// MaxCount is the highest n that Count takes, because Count walks over all of
+// these occurrences, for each entry that is read.
+const MaxCount = 1000
 
 // Count keeps the first n occurrences of s at or after from; n is at most
 // MaxCount.

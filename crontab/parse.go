@@ -247,6 +247,7 @@ func (p *parser) readEntry(at int) {
 		return
 	}
 	p.jobs += jobs
+	schedule, above = p.fitJitter(schedule, above)
 	p.claimName(above)
 	e.Schedule, e.section = schedule, above.section
 	if p.config.StandIn && p.config.Format == System && schedule != Reboot && schedule != Never {
@@ -269,6 +270,30 @@ func (p *parser) timeless(schedule cron.Schedule, above *standing) (cron.Schedul
 		return Reboot, p.withoutTimes(above, "@reboot, which names no instant", notOfOneMember(o)...)
 	}
 	return schedule, above
+}
+
+// fitJitter leaves out a jitter= of this entry that is not shorter than the
+// time between two of its occurrences. One that is meant for several entries,
+// such as RANDOM_DELAY or a default, is lowered instead; see Jitter.
+func (p *parser) fitJitter(schedule cron.Schedule, above *standing) (cron.Schedule, *standing) {
+	delayed, ok := schedule.(*jitter)
+	if !ok || delayed.limit == above.modifiers.jitter {
+		return schedule, above
+	}
+	it := find(above.items, "jitter")
+	if it == nil || it.isDefault() || it.Origin == FromSetting {
+		return schedule, above
+	}
+	section, plan, refused := *above.section, plan{Options: *above.section.options}, *it
+	fix := "delete `jitter`"
+	if delayed.limit > 0 {
+		fix = it.written("jitter", durationText(delayed.limit)) + " or less"
+	}
+	p.refuse(&refused, "B411", "jitter="+it.Value+" is not shorter than the time between two occurrences, which can be "+durationText(spacing(delayed.inner)), fix)
+	plan.take(&refused)
+	plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(o Option) bool { return o.Key == "jitter" })
+	section.options = &plan.Options
+	return delayed.inner, &standing{section: &section, items: above.items}
 }
 
 // readQuiet reads cronie's - before the time fields and returns where they

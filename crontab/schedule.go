@@ -69,9 +69,6 @@ const (
 	// Wall minutes are counted from 0000-03-01, so that they are positive for
 	// all years that Next knows and a leap day is the last of its year.
 	wallEpoch = 719468 * secondsPerDay // seconds before 1970
-
-	firstSecond = -62135596800 // 0001-01-01, the zero Time
-	lastSecond  = 253402300799 // 9999-12-31, where RFC 3339 ends
 )
 
 // schedule gives f a zone (nil means UTC). spec is the text that f was read
@@ -147,7 +144,7 @@ func parseSpec(spec string, seed uint64, report reporter) (f fieldSet, ok bool) 
 }
 
 // Next is the first occurrence after t, in t's location. It is the zero Time
-// when there is none, and after the year 9999.
+// if there is none up to LastYear.
 func (s *Schedule) Next(t time.Time) time.Time {
 	from := max(t.Unix()+1, firstSecond)
 	if s.days == daysNone || from > lastSecond {
@@ -183,22 +180,10 @@ func (s *Schedule) Never() bool { return s.days == daysNone }
 // search finds the first occurrence at or after from, in Unix seconds.
 func (s *Schedule) search(from int64) (u int64, ok bool) {
 	z := s.zone
-	i, shift := z.find(from)
-	from -= shift
-	sentinel := len(z.spans) - 1
 	// Wall minutes from low to just before m are known not to be named, so
 	// most spans of a long search are passed by looking at their ends.
 	var low, m int64
-	for wraps := 0; ; i++ {
-		if i == sentinel {
-			if wraps++; wraps == 2 {
-				return 0, false // a whole cycle has none: only a gap names it
-			}
-			i = z.cycle
-			from -= fourCenturies
-			shift += fourCenturies
-			low, m = 0, 0
-		}
+	for i := z.find(from); i < len(z.spans)-1; i++ {
 		span := &z.spans[i]
 		start, offset, end := max(from, span.start), int64(span.offset), z.spans[i+1].start
 		if s.passes == PassLast {
@@ -210,9 +195,10 @@ func (s *Schedule) search(from int64) (u int64, ok bool) {
 		}
 		low = w
 		if u = m*60 - wallEpoch - offset; u < end {
-			return max(u, start) + shift, true
+			return max(u, start), true
 		}
 	}
+	return 0, false // only gaps name it
 }
 
 // firstWall is the first wall minute of span to look at, from the instant from

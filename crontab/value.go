@@ -3,7 +3,6 @@ package crontab
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +13,8 @@ var units = map[byte]time.Duration{
 	'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
 }
 
-// ParseDuration reads a duration as directives have it: 90s, 5m, 1h30m, 2d, 1w,
-// or 0. A day is 24 hours.
+// ParseDuration reads a duration of the language: 90s, 5m, 1h30m, 2d, 1w, or 0.
+// A day is 24 hours. A duration above MaxDuration is an error.
 func ParseDuration(text string) (time.Duration, error) {
 	if text == "0" {
 		return 0, nil
@@ -31,8 +30,8 @@ func ParseDuration(text string) (time.Duration, error) {
 		if !ok {
 			return 0, fmt.Errorf("%s is not a duration", quote(text))
 		}
-		if n > int64((math.MaxInt64-sum)/unit) {
-			return 0, fmt.Errorf("%s is too long a duration", quote(text))
+		if n > int64((MaxDuration-sum)/unit) {
+			return 0, fmt.Errorf("%s is longer than 100 years (%s)", quote(text), durationText(MaxDuration))
 		}
 		sum += time.Duration(n) * unit
 		rest = after[1:]
@@ -58,10 +57,11 @@ func digits(text string) (n int64, rest string) {
 }
 
 // parseInstant reads RFC 3339, or a local date with or without time in zone.
+// An instant before 1970 or after LastYear is an error.
 func parseInstant(text string, zone *Zone) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(form, text, zone.Location()); err == nil {
-			return t.UTC(), nil
+			return t.UTC(), checkRange(t, text)
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s is not an instant", quote(text))

@@ -16,17 +16,19 @@ var optionValues = []struct{ key, good, bad string }{
 	{"labels", "a:b team:etl,tier:1.x", "a a: :b a:b,c a:b:c a:b,,c:d a:b,a:b"},
 	{"tz", "Europe/Paris UTC", "Mars/Base"},
 	{"dst", "cron literal second", "no"},
-	{"every", "90s 5m", "0 5 x"},
+	{"every", "90s 5m 36525d", "0 5 x 36526d 106751d"},
 	{"phase", "90s 0", "5"},
-	{"at", "2026-01-01 2026-01-01T08:00 2026-01-01T08:00:00Z", "tomorrow 2026-13-01"},
+	{"at", "2026-01-01 2026-01-01T08:00 2026-01-01T08:00:00Z 1970-01-01 2199-12-31T23:59:59", "tomorrow 2026-13-01 1969-12-31 2200-01-01 2300-01-01 9999-12-31"},
+	{"from", "2026-01-01", "2300-01-01"},
+	{"until", "2026-01-01", "2300-01-01"},
 	{"jitter", "5m 0", "5"},
 	{"grace", "5m 0", "5"},
 	{"catchup", "cron skip once all all:7", "x all:0 once:2"},
 	{"deadline", "5m 0", "5"},
 	{"overlap", "allow skip queue queue-all replace kill", "x"},
-	{"timeout", "5m 0", "5"},
+	{"timeout", "5m 0 36525d", "5 36525d1s 106751d 99999999999999999999s"},
 	{"retry", "0 1000", "-1 1001 x"},
-	{"backoff", "1s 1s..5m 1s..5mx1.5", "x 5m..1s 1s..5mx0"},
+	{"backoff", "1s 1s..5m 1s..5mx1.5", "x 5m..1s 1s..5mx0 106751d 1s..106751d"},
 	{"retry-jitter", "0% 100% 5", "101% x"},
 	{"on", "job:a job:a:fail,lost job:a:ok,job:b", "x job: job:a/b job:a:maybe job:a,fail job:a: job:a,job:a job:a,boot"},
 	{"trigger", "clock manual", "x"},
@@ -38,12 +40,12 @@ var optionValues = []struct{ key, good, bad string }{
 	{"if", "true", ""},
 	{"pool", "a a:3", "a/b a:0 a:x a:"},
 	{"stop-signal", "TERM SIGINT USR1", "9 TREM SIGSIGINT"},
-	{"stop-grace", "30s 0", "30"},
+	{"stop-grace", "30s 0", "30 106751d"},
 	{"ok", "0 0,3,255", "256 x 0,"},
 	{"skip-code", "99", "-1"},
 	{"retry-on", "1 timeout lost any none 1,2,lost", "x 300 none,1"},
 	{"no-retry-on", "none 7", "x"},
-	{"breaker", "5/1h", "5 x/1h 5/x 0/1h 5/0 1001/1h"},
+	{"breaker", "5/1h", "5 x/1h 5/x 0/1h 5/0 1001/1h 1/106751d"},
 	{"on-exhausted", "dead continue pause", "x"},
 	{"if-lost", "fail rerun leave", "x"},
 	{"priority", "1 10", "0 11"},
@@ -66,7 +68,7 @@ var optionValues = []struct{ key, good, bad string }{
 	{"keep", "1000 90d 1000,90d 90d,1", "x 0 1,2 1d,2d 1,2d,3 100001 4000d"},
 	{"max-late", "5m 0", "x"},
 	{"max-run", "1h", "x"},
-	{"expect", "1d", "x"},
+	{"expect", "1d", "x 106751d23h47m"},
 	{"scope", "host ring all", "x"},
 	{"host", "a,b web-1.example.org", "a,,b -x a/b a*"},
 	{"need", "zone:a zone:a,role:db", "x zone: :a zone:a:b zone:a,zone:b zone:a,zone:a zone:a, zone=a:b zone:a*2"},
@@ -118,13 +120,13 @@ func TestValuesAreChecked(t *testing.T) {
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "0s": 0, "90s": 90 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute,
-		"2d": 48 * time.Hour, "1w": 168 * time.Hour, "1w1d1h1m1s": 193*time.Hour + 61*time.Second,
+		"36525d": MaxDuration, "36524d24h": MaxDuration, "2d": 48 * time.Hour, "1w": 168 * time.Hour, "1w1d1h1m1s": 193*time.Hour + 61*time.Second,
 	} {
 		if got, err := ParseDuration(text); got != want || err != nil {
 			t.Errorf("ParseDuration(%q): got %v, %v, want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "5", "m", "5x", "5m3", "-5m", "+5m", "1.5h", "5 m", "99999999999999999999s", "15251w", "15250w15250w"} {
+	for _, text := range []string{"", "5", "m", "5x", "5m3", "-5m", "+5m", "1.5h", "5 m", "99999999999999999999s", "15251w", "15250w15250w", "36525d1s", "36526d", "106751d23h47m", "20000d20000d"} {
 		if got, err := ParseDuration(text); err == nil {
 			t.Errorf("ParseDuration(%q): got %v, want an error", text, got)
 		}

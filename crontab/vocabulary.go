@@ -27,8 +27,8 @@ func (s *OptionSpec) Built() bool { return s.apply != nil }
 func Vocabulary() []OptionSpec { return slices.Clone(vocabulary) }
 
 const (
-	aDuration = "a duration: 90s, 5m, 1h30m, 2d, 1w"
-	anInstant = "an instant: 2026-03-01T08:00:00Z, or 2026-03-01T08:00 in the entry's zone"
+	aDuration = "a duration up to 36525d: 90s, 5m, 1h30m, 2d, 1w"
+	anInstant = "an instant from 1970 to 2199: 2026-03-01T08:00:00Z, or 2026-03-01T08:00 in the entry's zone"
 	yesNo     = "yes, no"
 )
 
@@ -89,7 +89,7 @@ var vocabulary = []OptionSpec{
 	{Key: "until", Values: anInstant, Extend: true, Guard: true, Meaning: "nothing after this instant",
 		Loss:  "it runs on after that",
 		apply: func(p *plan, v string) (err error) { p.modifiers.until, err = parseInstant(v, p.zone); return err }},
-	{Key: "count", Values: "1 to 1000000", Extend: true, Guard: true, Meaning: "only so many occurrences, counted from from=",
+	{Key: "count", Values: "1 to 1000", Extend: true, Guard: true, Meaning: "only so many occurrences, counted from from=",
 		Loss:  "it runs without end",
 		apply: func(p *plan, v string) (err error) { p.modifiers.count, err = parseInt(v, 1, MaxCount); return err }},
 	{Key: "every", Values: aDuration, Meaning: "a fixed rate in place of the time fields",

@@ -6,13 +6,12 @@ import (
 )
 
 // Zone is a time zone as an immutable table of its offset changes, from 1970
-// on. Before 1970 the offset of 1970-01-01 holds. Only offsets at UTC instants
+// to LastYear. Before 1970 the offset of 1970-01-01 holds. Only offsets at UTC instants
 // count, never the DST flag: Almaty 2024 went back without one.
 type Zone struct {
 	location *time.Location
 	spans    []span   // the last is a sentinel: only its start counts
 	hints    []uint16 // hints[i] is the span in which hint interval i begins
-	cycle    int      // the span from which the rules repeat every 400 years; 0: never
 }
 
 // span is a stretch of time with one offset.
@@ -39,13 +38,9 @@ type Change struct {
 const (
 	secondsPerDay = 24 * 60 * 60
 
-	// The Gregorian calendar repeats after 400 years, which are whole weeks,
-	// so the rule at the end of a zone file does too.
-	fourCenturies = 146097 * secondsPerDay
-
-	// From 2200 on nothing but that rule is taken to hold. The last explicit
-	// changes in the tz database are Morocco's, of 2087.
-	cycleFrom = 84006 * secondsPerDay
+	// The table ends a year after the last occurrence, because the end of a
+	// span depends on the change that follows it.
+	tableEnd = lastSecond + 366*secondsPerDay
 
 	// Debian's cron makes up for a clock that was put forward by at most, and
 	// waits for one that was put back by less than, three hours.
@@ -75,22 +70,14 @@ func (z *Zone) Location() *time.Location { return z.location }
 // String is the zone's name.
 func (z *Zone) String() string { return z.location.String() }
 
-// Changes lists the changes of offset in [from, to), from 1970 on. A change of
-// the abbreviation or the DST flag alone is none.
+// Changes lists the changes of offset in [from, to), from 1970 to LastYear. A
+// change of the abbreviation or the DST flag alone is not listed.
 func (z *Zone) Changes(from, to time.Time) []Change {
 	var changes []Change
-	i, shift := z.find(from.Unix() - 1)
-	for {
-		i++
-		if i == len(z.spans)-1 && z.cycle > 0 {
-			i, shift = z.cycle, shift+fourCenturies
-		}
-		if i >= len(z.spans)-1 {
-			return changes
-		}
-		at := time.Unix(z.spans[i].start+shift, 0).In(z.location)
-		if !at.Before(to) {
-			return changes
+	for i := z.find(from.Unix()-1) + 1; i < len(z.spans)-1; i++ {
+		at := time.Unix(z.spans[i].start, 0).In(z.location)
+		if !at.Before(to) || at.Unix() > lastSecond {
+			break
 		}
 		if at.Before(from) {
 			continue
@@ -100,47 +87,33 @@ func (z *Zone) Changes(from, to time.Time) []Change {
 		c.AfterAbbrev, c.After = at.Zone()
 		changes = append(changes, c)
 	}
+	return changes
 }
 
-// find returns the span that holds at u, and the whole cycles in seconds that
-// must be added to the table's times there.
-func (z *Zone) find(u int64) (i int, shift int64) {
-	end := z.spans[len(z.spans)-1].start
-	if u >= end {
-		shift = (u - end + fourCenturies) / fourCenturies * fourCenturies
-		u -= shift
-	}
+// find returns the span that holds at u.
+func (z *Zone) find(u int64) int {
 	if u < 0 || len(z.hints) == 0 {
-		return 0, shift
+		return 0
 	}
-	i = int(z.hints[min(u>>hintShift, int64(len(z.hints)-1))])
+	i := int(z.hints[min(u>>hintShift, int64(len(z.hints)-1))])
 	for z.spans[i+1].start <= u {
 		i++
 	}
-	return i, shift
+	return i
 }
 
 // collect fills spans from the location.
 func (z *Zone) collect() {
 	z.spans = []span{{start: math.MinInt64 / 2, offset: offsetAt(z.location, 0)}}
-	end := int64(math.MaxInt64)
-	// A rule changes the offset each year, so one change in the first two
-	// years after cycleFrom tells that there is a rule, and where it repeats.
-	until := int64(cycleFrom + 2*366*secondsPerDay)
 	for u := int64(0); ; {
-		at, ok := nextChange(z.location, u, until)
+		at, ok := nextChange(z.location, u, tableEnd)
 		if !ok {
 			break
-		}
-		if z.cycle == 0 && at >= cycleFrom {
-			z.cycle = len(z.spans)
-			end = at + fourCenturies
-			until = end
 		}
 		z.spans = append(z.spans, span{start: at, offset: offsetAt(z.location, at)})
 		u = at
 	}
-	z.spans = append(z.spans, span{start: end})
+	z.spans = append(z.spans, span{start: math.MaxInt64})
 }
 
 // markResumes sets each span's resume. Fixed-time entries follow the highest
@@ -168,23 +141,15 @@ func (z *Zone) markRepeats() {
 	low := int64(math.MaxInt64)
 	for i := last; i >= 0; i-- {
 		s := &z.spans[i]
-		if i < last || z.cycle > 0 { // else nothing follows
-			next := z.spans[i+1].start
-			s.silent = int32(max(0, next+int64(s.offset)-min(low, next+int64(z.offsetAfter(i)))))
+		if i < last { // else nothing follows
+			next := z.spans[i+1]
+			s.silent = int32(max(0, next.start+int64(s.offset)-min(low, next.start+int64(next.offset))))
 		}
 		if i > 0 {
 			s.made = min(0, z.spans[i-1].offset-s.offset)
 			low = min(low, s.start+int64(s.offset))
 		}
 	}
-}
-
-// offsetAfter is the offset of the span that follows the one at i.
-func (z *Zone) offsetAfter(i int) int32 {
-	if i == len(z.spans)-2 {
-		i = z.cycle - 1
-	}
-	return z.spans[i+1].offset
 }
 
 // markHints sets hints up to the last change; nothing follows it but the span

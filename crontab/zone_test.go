@@ -50,12 +50,12 @@ func zoneNames(t testing.TB) []string {
 }
 
 // TestZoneHasEveryChange compares the table with a scan of Time.Zone, in both
-// forms of each zone, also where the table repeats.
+// forms of each zone, up to the end of the table.
 func TestZoneHasEveryChange(t *testing.T) {
 	for _, name := range zoneNames(t) {
 		for form, loc := range zoneFiles(t, name) {
 			z := NewZone(loc)
-			for _, years := range [][2]int{{1970, 2045}, {2080, 2090}, {2197, 2203}, {2598, 2603}, {9000, 9002}} {
+			for _, years := range [][2]int{{1970, 2045}, {2080, 2090}, {2190, LastYear + 1}} {
 				from := time.Date(years[0], 1, 1, 0, 0, 0, 0, time.UTC)
 				until := time.Date(years[1], 1, 1, 0, 0, 0, 0, time.UTC)
 				var got []int64
@@ -79,7 +79,7 @@ func TestZoneOnLastDayOfLeapYears(t *testing.T) {
 	for _, name := range zoneNames(t) {
 		for form, loc := range zoneFiles(t, name) {
 			s := mustSchedule(t, "0 * 31 12 *", NewZone(loc))
-			for year := 1972; year < 2420; year += 4 {
+			for year := 1972; year <= LastYear; year += 4 {
 				noon := time.Date(year, 12, 31, 12, 0, 0, 0, loc)
 				got := s.Next(noon.Add(-time.Second))
 				if !got.Equal(noon) {
@@ -98,7 +98,7 @@ func TestZoneSlimEqualsFat(t *testing.T) {
 			continue // zic 2.36 leaves out half of its changes from 2073 on in slim files
 		}
 		slim, fat := NewZone(zoneFile(t, "slim", name)), NewZone(zoneFile(t, "fat", name))
-		if !slices.Equal(slim.spans, fat.spans) || slim.cycle != fat.cycle {
+		if !slices.Equal(slim.spans, fat.spans) {
 			t.Errorf("%s: %d spans from the slim file, %d from the fat one", name, len(slim.spans), len(fat.spans))
 		}
 	}

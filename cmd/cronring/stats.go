@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/amount"
 	"github.com/cronring/cronring/tui/when"
@@ -58,7 +59,7 @@ its own; what it took counts as waste.`,
 
 // flagSince reads an instant, or how long ago it was.
 func (a *app) flagSince(text string, loc *time.Location) (time.Time, error) {
-	if d, err := parseDuration(text); err == nil {
+	if d, err := crontab.ParseDuration(text); err == nil {
 		return a.now().Add(-d), nil
 	}
 	return a.flagTime("since", text, loc)

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronring/cronring/crontab"
 )
 
 // timer is a systemd timer as a candidate for a crontab.
@@ -245,12 +247,12 @@ func (t *timer) translate(name string, u, service unit) {
 	if t.Persistent {
 		options = append(options, "catchup=once")
 	}
+	var delay time.Duration
 	if t.Delay != "" {
-		delay, err := timeSpan(t.Delay)
-		if err != nil {
+		var err error
+		if delay, err = timeSpan(t.Delay); err != nil {
 			t.WhyNot = append(t.WhyNot, "RandomizedDelaySec: "+err.Error())
 		}
-		options = append(options, "jitter="+optionSpan(delay))
 		if yes(u.last("Timer", "FixedRandomDelay")) {
 			t.Loses = append(t.Loses, "the delay is drawn anew for each start, not once")
 		}
@@ -263,9 +265,15 @@ func (t *timer) translate(name string, u, service unit) {
 			t.WhyNot = append(t.WhyNot, fmt.Sprintf("OnCalendar=%s: %v", expression, err))
 			continue
 		}
-		own := options
+		own := slices.Clone(options)
+		if jitter := min(delay, longestJitter(c.spec)); jitter > 0 {
+			own = append(own, "jitter="+optionSpan(jitter))
+			if jitter < delay {
+				t.Loses = append(t.Loses, "the random delay is at most "+optionSpan(jitter)+", because it must be shorter than the time between two starts")
+			}
+		}
 		if c.zone != "" {
-			own = append(slices.Clone(own), "tz="+c.zone)
+			own = append(own, "tz="+c.zone)
 		}
 		if len(own) > 0 {
 			lines = append(lines, "#@ "+strings.Join(own, " "))
@@ -277,6 +285,15 @@ func (t *timer) translate(name string, u, service unit) {
 	} else {
 		t.Loses = nil
 	}
+}
+
+// longestJitter is the longest jitter= that time fields allow.
+func longestJitter(spec string) time.Duration {
+	s, _ := crontab.ParseSchedule(spec, nil, 0)
+	if s == nil {
+		return 0
+	}
+	return crontab.MaxJitter(s)
 }
 
 // plainSettings are those of a service that change nothing in what a command
@@ -347,13 +364,14 @@ func timeSpan(text string) (time.Duration, error) {
 
 // optionSpan writes a duration as a #@ option takes it.
 func optionSpan(d time.Duration) string {
-	switch {
-	case d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
+	text := d.String()
+	if d >= time.Minute && d%time.Minute == 0 {
+		text = strings.TrimSuffix(text, "0s")
 	}
-	return fmt.Sprintf("%ds", d/time.Second)
+	if d >= time.Hour && d%time.Hour == 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // addElapsed asks systemd, where it runs, when each timer elapses.

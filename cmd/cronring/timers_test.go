@@ -26,7 +26,7 @@ func TestTimersTranslate(t *testing.T) {
 	const plain = "[Unit]\nDescription=X\n[Service]\nType=oneshot\nUser=ann\nExecStart=/usr/bin/x  --all\n"
 	for _, tc := range []struct{ name, timer, service, want string }{
 		{"a plain service is its command", "OnCalendar=daily", plain, "0 0 * * * ann /usr/bin/x --all"},
-		{"options", "OnCalendar=*:0/15\nPersistent=yes\nRandomizedDelaySec=1h 30min", plain, "#@ catchup=once jitter=90m\n*/15 * * * * ann /usr/bin/x --all"},
+		{"options", "OnCalendar=*:0/15\nPersistent=yes\nRandomizedDelaySec=1h 30min", plain, "#@ catchup=once jitter=14m59s\n*/15 * * * * ann /usr/bin/x --all"},
 		{"a zone", "OnCalendar=daily Europe/Berlin", plain, "#@ tz=Europe/Berlin\n0 0 * * * ann /usr/bin/x --all"},
 		{"two expressions", "OnCalendar=05:00\nOnCalendar=Mon 06:00", plain, "0 5 * * * ann /usr/bin/x --all\n0 6 * * 1 ann /usr/bin/x --all"},
 		{"an empty assignment resets", "OnCalendar=05:00\nOnCalendar=\nOnCalendar=06:00", plain, "0 6 * * * ann /usr/bin/x --all"},

@@ -2,11 +2,10 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/tui/when"
 )
 
@@ -32,7 +31,7 @@ func parseWhen(text string, now time.Time, loc *time.Location) (time.Time, error
 		return now, nil
 	}
 	if text != "" && (text[0] == '-' || text[0] == '+') {
-		d, err := parseDuration(text[1:])
+		d, err := crontab.ParseDuration(text[1:])
 		if err != nil {
 			return time.Time{}, errWhen
 		}
@@ -65,31 +64,8 @@ func parseDay(text string, now time.Time) (time.Time, error) {
 	return time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, 0, 0, now.Location()), nil
 }
 
-// parseDuration reads 90s, 5m, 1h30m, 2d, 1w: the form of the #@ options.
-func parseDuration(text string) (time.Duration, error) {
-	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	var total time.Duration
-	rest := text
-	for rest != "" {
-		digits := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-		if digits <= 0 {
-			break
-		}
-		n, err := strconv.ParseInt(rest[:digits], 10, 64)
-		unit := units[rest[digits]]
-		if err != nil || unit == 0 || n > int64(100*365*24*time.Hour/unit) {
-			break
-		}
-		total += time.Duration(n) * unit
-		rest = rest[digits+1:]
-	}
-	if rest != "" || text == "" {
-		return 0, fmt.Errorf("%q is no duration: write 90s, 5m, 1h30m or 2d", text)
-	}
-	return total, nil
-}
-
-// durationFlag is a flag of the form that parseDuration reads.
+// durationFlag is a flag in the form of the options of a crontab: 90s, 5m,
+// 1h30m, 2d, 1w.
 type durationFlag time.Duration
 
 func (d *durationFlag) String() string { return when.Brief(time.Duration(*d)) }
@@ -97,7 +73,7 @@ func (d *durationFlag) Type() string   { return "D" }
 
 // Set reads the flag's value.
 func (d *durationFlag) Set(text string) error {
-	v, err := parseDuration(text)
+	v, err := crontab.ParseDuration(text)
 	*d = durationFlag(v)
 	return err
 }

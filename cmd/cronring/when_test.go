@@ -35,18 +35,3 @@ func TestParseWhen(t *testing.T) {
 		}
 	}
 }
-
-func TestParseDuration(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour, "1w": 7 * 24 * time.Hour, "0s": 0,
-	} {
-		if got, err := parseDuration(text); err != nil || got != want {
-			t.Errorf("parse %q: got %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "5", "m", "5x", "5m ", "-5m", "99999999999999999999s", "99999999w"} {
-		if got, err := parseDuration(text); err == nil {
-			t.Errorf("parse %q: got %v, want an error", text, got)
-		}
-	}
-}

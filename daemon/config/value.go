@@ -39,7 +39,7 @@ func (v value) duration() (time.Duration, error) {
 	s, _ := v.any.(string)
 	d, err := crontab.ParseDuration(s)
 	if err != nil {
-		return 0, errors.New(`want a duration between quotes: "90s", "5m", "1h30m"`)
+		return 0, errors.New(`want a duration between quotes, at most "36525d": "90s", "5m", "1h30m"`)
 	}
 	return d, nil
 }

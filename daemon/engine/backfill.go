@@ -117,6 +117,8 @@ func (s *jobs) fillOf(b job.Backfill, now time.Time) (job.Backfill, int32, *Refu
 		why = "it runs once in a period, whenever that is, so it misses no instant that could be made up"
 	case entry.Schedule == crontab.Reboot || entry.Schedule == crontab.Never:
 		why = "the clock never starts it, so there are no occurrences to go over"
+	case !crontab.InRange(b.From):
+		why = "the time begins before 1970"
 	case b.To.Before(b.From):
 		why = "the time ends before it begins"
 	case b.To.After(now):

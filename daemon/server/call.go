@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 )
@@ -148,7 +149,8 @@ func badRequest(what, why string) *api.Error {
 	return &api.Error{Kind: api.Usage, What: what, Why: why, Fix: "cronring help"}
 }
 
-// instant reads a time of the query; none is the zero time.
+// instant reads a time of the query; none is the zero time. One outside the
+// years that have occurrences and runs is moved to the nearest that has.
 func (c *call) instant(key string) (time.Time, error) {
 	text := c.query.Get(key)
 	if text == "" {
@@ -158,7 +160,7 @@ func (c *call) instant(key string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, badRequest(fmt.Sprintf("%s=%q is not a time", key, text), "it must look like 2026-11-20T02:30:00Z")
 	}
-	return t.UTC(), nil
+	return crontab.Range(t.UTC()), nil
 }
 
 // period reads two instants of the query.

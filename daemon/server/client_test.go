@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -160,6 +162,9 @@ func TestRunPauseResumeStop(t *testing.T) {
 	if ids, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"etl*"}, Reason: "move"}); err != nil || !slices.Equal(ids, []job.ID{"etl-orders", "etl-nightly"}) {
 		t.Errorf("Pause: %v, %v", ids, err)
 	}
+	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: time.Date(crontab.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)}); api.KindOf(err) != api.Usage {
+		t.Errorf("Pause beyond the last year: %v, want a usage error", err)
+	}
 	if _, err := c.Pause(ctx, api.PauseRequest{Refs: []string{"old"}, Until: w.now}); api.KindOf(err) != api.Usage {
 		t.Errorf("Pause until now: %v, want a usage error", err)
 	}
@@ -178,6 +183,7 @@ func TestRunPauseResumeStop(t *testing.T) {
 	for what, r := range map[string]api.StopRequest{
 		"no such signal": {Refs: []string{"1"}, Signal: "SEGV"}, "a number": {Refs: []string{"1"}, Signal: "9"},
 		"a time below nothing": {Refs: []string{"1"}, KillAfter: -time.Second}, "a time for ever": {Refs: []string{"1"}, KillAfter: 25 * time.Hour},
+		"the longest time": {Refs: []string{"1"}, KillAfter: math.MaxInt64},
 	} {
 		if _, err := c.Stop(ctx, r); api.KindOf(err) != api.Usage {
 			t.Errorf("Stop with %s: %v, want a usage error", what, err)
