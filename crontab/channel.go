@@ -39,10 +39,10 @@ func (p *parser) barred(it *item, name string) (why, fix string) {
 		return "", ""
 	case !known:
 		return fmt.Sprintf("there is no channel %s", quote(name)), "name one that the configuration has as [channel.NAME], or `mail`"
-	case it.File != "" || p.isRoots() || slices.Contains(users, "*") || slices.Contains(users, p.config.Owner):
+	case it.File != "" || p.isRoots() || slices.Contains(users, "*") || slices.Contains(users, p.table.user):
 		return "", ""
 	}
-	return fmt.Sprintf("the channel %s is not for tables of %s", quote(name), quote(p.config.Owner)), "name `mail`, or ask the administrator to add the account to its users"
+	return fmt.Sprintf("the channel %s is not for tables of %s", quote(name), quote(p.table.user)), "name `mail`, or ask the administrator to add the account to its users"
 }
 
 // remarkChannel says it once for an item: a default is settled anew for each

@@ -11,7 +11,7 @@ const maxEdges = 1000
 
 // Edge is one job whose runs another waits for, or starts on.
 type Edge struct {
-	Job      string
+	Job      string   // NAME or OWNER/NAME, as written
 	Outcomes Outcomes // any of these
 }
 
@@ -77,7 +77,7 @@ type edges struct {
 }
 
 func (e *edges) add(job string, outcome Outcomes) error {
-	if err := checkName(job); err != nil {
+	if err := checkReference(job); err != nil {
 		return err
 	}
 	if e.seen[job] {

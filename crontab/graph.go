@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxLinks is the most jobs that the entries of one hand name in after= and
-// on= together: a short default above many entries names many.
+// maxLinks is the most jobs that the entries of one owner name in
+// after= and on= together: a short default above many entries names many.
 const maxLinks = 200_000
 
 // CodeNobody is that of a name that no entry has.
@@ -36,26 +36,21 @@ type Fault struct {
 	Text string
 }
 
-// Hand is the account that wrote an entry: root for the tables of the host. An
-// entry has no power over those of another hand.
-func (e *Entry) Hand() string {
-	if e.section.table.Format == User {
-		return e.section.table.owner
-	}
-	return "root"
-}
-
-// Connect finds the jobs that the entries of edged, which is in order, name,
-// among the entries called so: by name=, or by the identity that they have
-// without one. An entry of root's hand may name any; another only those that run
-// as its own account, and to it there are no others. Where several are called
-// so, one of the same hand is meant. known is links that were found before and
-// hold still; nil: none.
+// Connect finds the jobs that the entries of edged, which is in order, name in
+// after= and on=. called returns the entry of an owner with that name: its name=,
+// or the one that is derived where that is missing. known is links that were
+// found before and are still valid; nil: none.
 //
-// An entry that names nobody is at fault, and so is each that waits for itself
-// in a circle. Of a circle through several hands only those at fault are that
-// root did not write: nobody holds root's entries by joining them.
-func Connect(edged []int32, entry func(int32) *Entry, called func(string) []int32, known *Graph) *Graph {
+// OWNER/NAME is the job of that owner. A bare name is a job of the same owner or,
+// in a user's crontab, of one of root's crontabs that runs as this user. Root's
+// crontabs may refer to any job; a user's crontab only to jobs that run as that
+// user, and all others do not exist for it. So no crontab changes what the entries
+// of another owner refer to.
+//
+// An entry that names no job is at fault, and so is each that waits for itself
+// in a circle. Of a circle through several owners only those entries are at fault
+// that root does not own: no user holds root's entries by joining them.
+func Connect(edged []int32, entry func(int32) *Entry, called func(owner, name string) (int32, bool), known *Graph) *Graph {
 	c := &connecting{edged: edged, numbered: entry, called: called}
 	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int32]Fault{}
 	if known != nil && c.count(known) <= maxLinks { // else some of them may be too many by now
@@ -64,7 +59,7 @@ func Connect(edged []int32, entry func(int32) *Entry, called func(string) []int3
 	}
 	c.findAll()
 	if c.lead() {
-		isRoots := func(at int) bool { return c.entry(at).Hand() == "root" }
+		isRoots := func(at int) bool { return c.entry(at).Table().owner == "root" }
 		c.refuseCircles(isRoots, func(int) bool { return true })
 		c.refuseCircles(func(int) bool { return true }, func(at int) bool { return !isRoots(at) })
 	}
@@ -83,7 +78,7 @@ type connecting struct {
 	edged    []int32
 	ways     [][]int // by place: the places of its parents, each once for each edge; see lead
 	numbered func(int32) *Entry
-	called   func(string) []int32
+	called   func(owner, name string) (int32, bool)
 }
 
 func (c *connecting) entry(at int) *Entry { return c.numbered(c.edged[at]) }
@@ -103,36 +98,36 @@ func (c *connecting) count(known *Graph) (edges int) {
 
 // findAll finds the links that are not known.
 func (c *connecting) findAll() {
-	links := map[string]int{} // by hand
+	links := map[string]int{} // by owner
 	for at := range c.edged {
 		if len(c.After[at])+len(c.On[at]) > 0 {
 			continue
 		}
 		child := c.entry(at)
-		o, hand := child.Options(), child.Hand()
-		links[hand] += len(o.After)
-		c.After[at] = c.find(at, "after", o.After, links[hand])
-		links[hand] += len(o.On)
-		c.On[at] = c.find(at, "on", o.On, links[hand])
+		o, owner := child.Options(), child.Table().owner
+		links[owner] += len(o.After)
+		c.After[at] = c.find(at, "after", o.After, links[owner])
+		links[owner] += len(o.On)
+		c.On[at] = c.find(at, "on", o.On, links[owner])
 	}
 }
 
-// find works out whom the edges of an entry mean. all is how many its hand has
-// with them.
+// find works out whom the edges of an entry mean. all is how many its owner
+// has with them.
 func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
 	if len(edges) == 0 {
 		return nil
 	}
 	child := c.entry(at)
 	if all > maxLinks {
-		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s name more than %d jobs in all", child.Hand(), maxLinks)})
+		c.refuse(at, Fault{key, "B419", fmt.Sprintf("after= and on= of %s name more than %d jobs in all", child.Table().owner, maxLinks)})
 		return nil
 	}
 	links := make([]Link, len(edges))
 	for n, edge := range edges {
 		parent, ok := c.parent(child, edge.Job)
 		if !ok {
-			c.refuse(at, Fault{key, CodeNobody, key + "= names " + edge.Job + ", which no entry " + whoseEntry(child) + "is called"})
+			c.refuse(at, Fault{key, CodeNobody, key + "= names " + edge.Job + ", which is not a job of " + child.Table().owner + orElse(child, edge.Job)})
 			return nil
 		}
 		links[n] = Link{parent, edge.Outcomes}
@@ -140,24 +135,28 @@ func (c *connecting) find(at int, key string, edges []Edge, all int) []Link {
 	return links
 }
 
-func whoseEntry(child *Entry) string {
-	if child.Hand() == "root" {
+// orElse says what to write in a root crontab if a job of a user's is meant.
+func orElse(child *Entry, reference string) string {
+	if child.Table().owner != "root" || strings.Contains(reference, "/") {
 		return ""
 	}
-	return "of " + child.Hand() + " "
+	return " (a job of a user's crontab is USER/" + reference + ")"
 }
 
-func (c *connecting) parent(child *Entry, name string) (parent int32, ok bool) {
-	for _, i := range c.called(name) {
-		e := c.numbered(i)
-		if e.Hand() == child.Hand() {
-			return i, true
-		}
-		if !ok && (child.Hand() == "root" || e.User() == child.Hand()) {
-			parent, ok = i, true
-		}
+// parent finds the job that a child names.
+func (c *connecting) parent(child *Entry, reference string) (parent int32, ok bool) {
+	own := child.Table().owner
+	visible := func(owner, name string) (int32, bool) {
+		i, ok := c.called(owner, name)
+		return i, ok && (own == "root" || owner == own || c.numbered(i).User() == own)
 	}
-	return parent, ok
+	if owner, name, full := strings.Cut(reference, "/"); full {
+		return visible(owner, name)
+	}
+	if parent, ok = visible(own, reference); ok {
+		return parent, ok
+	}
+	return visible("root", reference)
 }
 
 // refuse keeps the first fault.

@@ -12,18 +12,19 @@ import (
 func connectNamed(tables ...*Table) (*Graph, []*Entry) {
 	var entries []*Entry
 	var edged []int32
-	names := map[string][]int32{}
+	names := map[string]int32{}
 	for _, t := range tables {
 		for i := range t.Entries {
 			e, n := &t.Entries[i], int32(len(entries))
 			entries = append(entries, e)
-			names[e.Options().Name] = append(names[e.Options().Name], n)
+			names[t.Owner()+"/"+e.Options().Name] = n
 			if o := e.Options(); len(o.After)+len(o.On) > 0 {
 				edged = append(edged, n)
 			}
 		}
 	}
-	return Connect(edged, func(i int32) *Entry { return entries[i] }, func(name string) []int32 { return names[name] }, nil), entries
+	called := func(owner, name string) (int32, bool) { i, ok := names[owner+"/"+name]; return i, ok }
+	return Connect(edged, func(i int32) *Entry { return entries[i] }, called, nil), entries
 }
 
 func userTable(t testing.TB, owner, text string) *Table {
@@ -52,7 +53,7 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 	}{
 		{"a chain", []*Table{userTable(t, "ann", "#@ name=a\n* * * * * a\n#@ name=b after=a\n* * * * * b\n#@ name=c on=job:b:fail\n* * * * * c\n")}, nil},
 		{"an unknown name", []*Table{userTable(t, "ann", "#@ name=a after=dumb\n* * * * * a\n#@ name=b after=a\n* * * * * b\n"), systemTable(t, "#@ name=c on=job:dumb:ok\n* * * * * ann c\n")},
-			map[string]string{"a": "after= names dumb, which no entry of ann is called", "c": "on= names dumb, which no entry is called"}},
+			map[string]string{"a": "after= names dumb, which is not a job of ann", "c": "on= names dumb, which is not a job of root (a job of a user's crontab is USER/dumb)"}},
 		{"itself", []*Table{userTable(t, "ann", "#@ name=a after=a\n* * * * * a\n")}, map[string]string{"a": "after= makes a circle: a -> a"}},
 		{"a circle", []*Table{userTable(t, "ann", "#@ name=dump after=report\n* * * * * d\n#@ name=upload after=dump\n* * * * * u\n#@ name=report after=dump:done,upload:done\n* * * * * r\n#@ name=beside after=report\n* * * * * b\n")},
 			map[string]string{
@@ -70,13 +71,21 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 				"c": "after= makes a circle: c -> d -> c", "d": "after= makes a circle: c -> d -> c",
 			}},
 		{"another account's", []*Table{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
-			map[string]string{"a": "after= names b, which no entry of ann is called"}},
+			map[string]string{"a": "after= names b, which is not a job of ann"}},
+		{"another user's, in full", []*Table{userTable(t, "bob", "#@ name=b\n* * * * * b\n"), userTable(t, "ann", "#@ name=a after=bob/b\n* * * * * a\n")},
+			map[string]string{"a": "after= names bob/b, which is not a job of ann"}},
+		{"her own, in full", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n#@ name=a after=ann/b\n* * * * * a\n")}, nil},
+		{"root's, in full", []*Table{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a on=job:root/b:ok\n* * * * * a\n")}, nil},
+		{"root's, in full, that runs as another", []*Table{systemTable(t, "#@ name=b\n* * * * * bob b\n"), userTable(t, "ann", "#@ name=a after=root/b\n* * * * * a\n")},
+			map[string]string{"a": "after= names root/b, which is not a job of ann"}},
 		{"root's, that runs as the account", []*Table{systemTable(t, "#@ name=b\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")}, nil},
-		{"anybody's, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=b\n* * * * * root a\n")}, nil},
-		{"a circle that an account closes around root's", []*Table{systemTable(t, "#@ name=b after=a\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
-			map[string]string{"a": "after= makes a circle: b -> a -> b"}},
+		{"anybody's, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=ann/b\n* * * * * root a\n")}, nil},
+		{"a user's by a bare name, of root", []*Table{userTable(t, "ann", "#@ name=b\n* * * * * b\n"), systemTable(t, "#@ name=a after=b\n* * * * * root a\n")},
+			map[string]string{"a": "after= names b, which is not a job of root (a job of a user's crontab is USER/b)"}},
+		{"a circle that an account closes around root's", []*Table{systemTable(t, "#@ name=b after=ann/a\n* * * * * ann b\n"), userTable(t, "ann", "#@ name=a after=b\n* * * * * a\n")},
+			map[string]string{"a": "after= makes a circle: b -> ann/a -> b"}},
 		{"root's own circle, and one of an account around it", []*Table{
-			systemTable(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,a\n* * * * * ann y\n"), userTable(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
+			systemTable(t, "#@ name=x after=y\n* * * * * ann x\n#@ name=y after=x,ann/a\n* * * * * ann y\n"), userTable(t, "ann", "#@ name=a after=x\n* * * * * a\n"),
 		}, map[string]string{"x": "after= makes a circle: x -> y -> x", "y": "after= makes a circle: x -> y -> x"}},
 	} {
 		g, entries := connectNamed(c.tables...)
@@ -90,7 +99,7 @@ func TestConnectHoldsCirclesAndUnknownNames(t *testing.T) {
 	}
 }
 
-func TestConnectPrefersTheSameHand(t *testing.T) {
+func TestConnectPrefersTheSameOwner(t *testing.T) {
 	mine := userTable(t, "ann", "#@ name=b\n* * * * * mine\n#@ name=a after=b\n* * * * * a\n")
 	for _, tables := range [][]*Table{{systemTable(t, "#@ name=b\n* * * * * ann theirs\n"), mine}, {mine, systemTable(t, "#@ name=b\n* * * * * ann theirs\n")}} {
 		g, entries := connectNamed(tables...)
@@ -118,7 +127,7 @@ func TestConnectCutsLongCircles(t *testing.T) {
 	}
 }
 
-func TestConnectBoundsTheEdgesOfAHand(t *testing.T) {
+func TestConnectBoundsTheEdgesOfAnOwner(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("#@ name=p\n0 1 * * * p\n")
 	for i := range 1000 - 1 {

@@ -63,7 +63,7 @@ func (p *parser) isKnownAccount(word string) bool {
 	case "root", "nobody", "daemon", "www-data", "postgres", "mysql", "apache", "nginx":
 		return true
 	}
-	return word == p.config.Owner
+	return word == p.table.user
 }
 
 // lintPercent tells a date format that lost its backslash from text that is

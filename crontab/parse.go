@@ -135,8 +135,11 @@ func newParser(name, text string, c Config) *parser {
 	p := &parser{
 		config: c,
 		cache:  c.Cache,
-		table:  &Table{Name: name, Format: c.Format, text: text, owner: c.Owner},
+		table:  &Table{Name: name, Format: c.Format, text: text, owner: "root", user: cmp.Or(c.User, c.Owner)},
 		names:  map[string]int{},
+	}
+	if c.Format == User && c.Owner != "" {
+		p.table.owner = c.Owner
 	}
 	if p.cache == nil {
 		p.cache = NewCache()
@@ -363,7 +366,7 @@ func (p *parser) seed(end int, above *standing) uint64 {
 	if it := find(above.items, "scope"); it != nil && scopes[it.Value] == ScopeRing {
 		base = 0
 	}
-	identity := p.config.Owner + "\x00" + strings.Trim(p.line[end:], blanks)
+	identity := p.table.user + "\x00" + strings.Trim(p.line[end:], blanks)
 	if it := find(above.items, "name"); it != nil {
 		identity = it.Value
 	}

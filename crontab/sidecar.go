@@ -14,7 +14,7 @@ import (
 // those that stand in the tables. It must not be changed while it is in use.
 type Sidecar struct {
 	Default []Setting            // of each entry; below all that its table says
-	Jobs    map[string]JobConfig // by name=; above all that its table says
+	Jobs    map[string]JobConfig // by NAME or OWNER/NAME; above all that its table says
 	Matches []Match              // likewise; a later one wins over an earlier one, and Jobs over both
 }
 
@@ -32,10 +32,10 @@ type Place struct {
 	Line int
 }
 
-// JobConfig is the options of one job. A table that is not root's may name an
-// entry as it likes: such an entry gets only what is meant for its account.
+// JobConfig is the options of one job. A user names entries freely: an entry of a
+// user's crontab gets only what is meant for OWNER/NAME or for its user.
 type JobConfig struct {
-	User string // account whose entries are meant; "": those of root's tables
+	User string // user whose entries a bare NAME means; "": those of root's crontabs
 	Set  []Setting
 	At   Place
 }
@@ -143,7 +143,7 @@ func newRuling(s *Sidecar, c Config) (*ruling, []Diagnostic) {
 	r := &ruling{jobs: make(map[string]ruledJob, len(s.Jobs)), matches: make([]ruledMatch, len(s.Matches))}
 	r.defaults = p.readSettings(s.Default, FromSidecarDefault, "name= is for one entry, not for all")
 	for name, j := range s.Jobs {
-		if err := checkName(name); err != nil {
+		if err := checkReference(name); err != nil {
 			p.remarks = append(p.remarks, j.At.remark("B602", "no entry can be called "+quote(name)+": "+err.Error(), ""))
 		}
 		r.jobs[name] = ruledJob{j.User, p.readSettings(j.Set, FromSidecar, "the entry has a name already")}
@@ -212,7 +212,7 @@ func (p *parser) isSubject(name string) bool {
 // subjectAt is the entry with time fields at byte at of the present line, which
 // may be no good entry yet.
 func (p *parser) subjectAt(name string, at int) subject {
-	s := subject{name: name, user: p.config.Owner}
+	s := subject{name: name, user: p.table.user}
 	account, command, _ := p.columns(timesEnd(p.line, at))
 	if p.config.Format == System {
 		s.user = p.line[account:wordEnd(p.line, account)]
@@ -274,14 +274,19 @@ func (p *parser) over(s subject) (items [][]item, parts string, named bool) {
 		items, parts = append(items, m.items), parts+strconv.Itoa(i)+" "
 		s.name, named = cmp.Or(m.name, s.name), named || m.name != ""
 	}
-	j, ok := p.ruling.jobs[s.name]
-	switch {
-	case s.name == "" || !ok:
-	case j.user == s.user || j.user == "" && p.isRoots():
-		p.touch().jobs[s.name] = true
-		items, parts = append(items, j.items), parts+s.name
-	default:
-		p.touch().strangers[s.name] = s.user
+	if s.name == "" {
+		return items, parts, named
+	}
+	for _, name := range []string{s.name, p.table.owner + "/" + s.name} { // the full name is above the bare one
+		j, ok := p.ruling.jobs[name]
+		switch {
+		case !ok:
+		case name != s.name && (j.user == "" || j.user == s.user), j.user == s.user, j.user == "" && p.isRoots():
+			p.touch().jobs[name] = true
+			items, parts = append(items, j.items), parts+name
+		default:
+			p.touch().strangers[name] = s.user
+		}
 	}
 	return items, parts, named
 }
@@ -305,7 +310,7 @@ func (p *parser) forTable() (matches []int) {
 			meant, _ = path.Match(m.File, p.table.Name)
 		}
 		if meant && m.User != "" && p.config.Format == User {
-			meant = m.User == p.config.Owner
+			meant = m.User == p.table.user
 		}
 		if meant {
 			matches = append(matches, i)

@@ -31,7 +31,8 @@ const (
 type Config struct {
 	Format     Format
 	Family     Family                                    // for remarks, and for anacrontab: a line of a crontab means the same everywhere
-	Owner      string                                    // account of a user's crontab
+	Owner      string                                    // user whose crontab it is; "": root's, or a file named on the command line, which counts as root's
+	User       string                                    // user that the entries of a user's crontab run as; "": Owner
 	Privileged bool                                      // the table is root's: the - prefix has effect
 	Local      *time.Location                            // the host's zone; nil means UTC
 	Zone       func(name string) (*time.Location, error) // looks up CRON_TZ= and tz=; nil knows none
@@ -50,6 +51,7 @@ type Table struct {
 	Entries []Entry // the good lines, in file order
 	text    string
 	owner   string
+	user    string
 	touched *touched // nil: no part of the sidecar is for an entry of it
 
 	truncated bool
@@ -89,6 +91,12 @@ const (
 	flagMailOnFailure                   // cronie's -n after the fields
 )
 
+// Owner is the user whose crontab it is. It is root for the crontabs of the host,
+// whatever users their entries run as, and for files named on the command line.
+// A job is identified by this owner and its name. An entry has no power over
+// those of another owner, unless its own is root.
+func (t *Table) Owner() string { return t.owner }
+
 // Table is the file that the entry stands in.
 func (e *Entry) Table() *Table { return e.section.table }
 
@@ -115,12 +123,12 @@ func (e *Entry) Spec() string {
 }
 
 // User is the account that the command runs as: the column of the system
-// format, or the owner of a user's crontab.
+// format, or Config.User of a user's crontab.
 func (e *Entry) User() string {
 	t := e.section.table
 	switch t.Format {
 	case User:
-		return t.owner
+		return t.user
 	case Anacron:
 		return "root"
 	}

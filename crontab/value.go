@@ -159,6 +159,18 @@ func checkName(text string) error {
 	return nil
 }
 
+// checkReference checks the name of a job, with or without OWNER/ before it.
+func checkReference(text string) error {
+	owner, name, full := strings.Cut(text, "/")
+	switch {
+	case !full:
+		return checkName(text)
+	case owner == "" || !looksLikeAccount(owner):
+		return fmt.Errorf("%s is not OWNER/NAME: %s is not a user name", quote(text), quote(owner))
+	}
+	return checkName(name)
+}
+
 // checkText holds text to what a program can be given.
 func checkText(text string) error {
 	if text == "" {

@@ -29,10 +29,10 @@ func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	if k := other[2]; len(k) != 1 || k[0].PerJob != 20 {
 		t.Errorf("of two jobs: %+v, want 20 runs each", k)
 	}
-	if k := other[1]; len(k) != 1 || k[0].Jobs[0] != "audit" || k[0].Age != 365*24*time.Hour {
+	if k := other[1]; len(k) != 1 || k[0].Jobs[0] != "ann/audit" || k[0].Age != 365*24*time.Hour {
 		t.Errorf("of one job: %+v, want audit, a year", k)
 	}
-	if !p.Installed("probe", "ann") || p.Installed("probe", "bob") || p.Installed("gone", "ann") {
+	if !p.Installed("ann/probe", "ann") || p.Installed("ann/probe", "bob") || p.Installed("gone", "ann") {
 		t.Error("what is installed is not known")
 	}
 }

@@ -277,7 +277,7 @@ const shownRemarks = 20
 // fails if a line has an error: here is a person who can mend it.
 func (c *crontabApp) check(name, text string) error {
 	config := c.host.Config(name, false)
-	config.Format, config.Owner = crontab.User, c.userName()
+	config.Format, config.Owner, config.User = crontab.User, c.userName(), ""
 	config.Privileged = config.Owner == "root"
 	_, remarks := crontab.Parse(name, text, config)
 	failed, cut, shown := false, false, 0

@@ -25,8 +25,12 @@ func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 		return
 	}
 	entry := func(i int32) *crontab.Entry { return entries[i] }
-	names := namesOf(entries)
-	for _, d := range crontab.Connect(edged, entry, func(name string) []int32 { return names[name] }, nil).Remarks(entry) {
+	known := idsOf(entries)
+	called := func(owner, name string) (int32, bool) {
+		i, ok := known[job.NewID(owner, name)]
+		return i, ok
+	}
+	for _, d := range crontab.Connect(edged, entry, called, nil).Remarks(entry) {
 		if d.Code == crontab.CodeNobody && !all {
 			d.Severity = crontab.Warning
 			d.Message = strings.TrimSuffix(d.Message, ": the entry is held") + " in these files: if none is elsewhere, the entry is held"
@@ -35,15 +39,27 @@ func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 	}
 }
 
-// namesOf is the entries by the names that they have in the daemon.
-func namesOf(entries []*crontab.Entry) map[string][]int32 {
-	names := map[string][]int32{}
+// idsOf is the entries by the IDs that they have in the daemon. Of several
+// entries with the same name= the first has it.
+func idsOf(entries []*crontab.Entry) map[job.ID]int32 {
+	known := map[job.ID]int32{}
 	for i, e := range entries {
-		name := e.Options().Name
-		for twin := 1; name == "" || e.Options().Name == "" && len(names[name]) > 0; twin++ {
-			name = string(job.DeriveID(e.Table().Name, e.User(), e.Command(), twin))
+		owner := e.Table().Owner()
+		id := job.NewID(owner, e.Options().Name)
+		if e.Options().Name == "" {
+			id = job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), 1)
+			for twin := 2; taken(known, id); twin++ {
+				id = job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), twin)
+			}
 		}
-		names[name] = append(names[name], int32(i))
+		if !taken(known, id) {
+			known[id] = int32(i)
+		}
 	}
-	return names
+	return known
+}
+
+func taken(known map[job.ID]int32, id job.ID) bool {
+	_, ok := known[id]
+	return ok
 }

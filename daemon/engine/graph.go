@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/cronring/cronring/crontab"
@@ -156,10 +155,10 @@ func bonds(edged []int32, links [][]crontab.Link) []bond {
 	return bonds
 }
 
-// caller finds the slots of the entries that are called by a name. named is the
-// hashes of all names that it will be asked for; it finds there who has one as
-// its ID, or -1.
-func (s *jobs) caller(named map[uint64]int32) func(name string) []int32 {
+// caller finds the slot of the entry of an owner with a name. named has the hashes
+// of all IDs that it will be asked for; it stores there the slot with that ID, or
+// -1.
+func (s *jobs) caller(named map[uint64]int32) func(owner, name string) (int32, bool) {
 	if len(named) == 0 {
 		return nil
 	}
@@ -168,7 +167,7 @@ func (s *jobs) caller(named map[uint64]int32) func(name string) []int32 {
 			named[key] = int32(slot)
 		}
 	}
-	shards := map[string]int32{} // the first ones of entries that have several
+	shards := map[job.ID]int32{} // the first ones of entries that have several
 	for i, sheet := range s.sheets {
 		if sheet == nil {
 			continue
@@ -176,35 +175,17 @@ func (s *jobs) caller(named map[uint64]int32) func(name string) []int32 {
 		for _, x := range sheet.shards {
 			stem := s.stem(s.first[i] + x.entry)
 			if _, ok := named[hash(string(stem))]; ok && x.index == 1 {
-				shards[string(stem)] = s.first[i] + x.entry
+				shards[stem] = s.first[i] + x.entry
 			}
 		}
 	}
-	others := map[string][]int32{} // those whose name another one has
-	for _, slot := range slices.Sorted(maps.Keys(s.taken)) {
-		name := s.entry(slot).Options().Name
-		others[name] = append(others[name], slot)
-	}
-	called := map[string][]int32{} // all of a name that several have
-	var one [1]int32
-	return func(name string) []int32 {
-		if all, ok := called[name]; ok {
-			return all
+	return func(owner, name string) (int32, bool) {
+		id := job.NewID(owner, name)
+		if first, ok := shards[id]; ok {
+			return first, true
 		}
-		slot, ok := named[hash(name)]
-		ok = ok && slot >= 0 && string(s.id(slot)) == name
-		if first, is := shards[name]; is {
-			slot, ok = first, true
-		}
-		switch {
-		case !ok:
-			return others[name]
-		case others[name] == nil:
-			one[0] = slot
-			return one[:]
-		}
-		called[name] = append([]int32{slot}, others[name]...)
-		return called[name]
+		slot, ok := named[hash(string(id))]
+		return slot, ok && slot >= 0 && s.id(slot) == id
 	}
 }
 

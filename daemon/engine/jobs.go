@@ -21,7 +21,7 @@ type jobs struct {
 	sheets []*sheet         // what is rare in each table; nil: nothing
 	keys   []uint64         // per slot: hash of the ID, to find it by
 	twins  map[int32]twin   // by slot, but for the first of entries alike
-	taken  map[int32]int32  // slots whose name= an earlier slot has
+	taken  map[int32]int32  // slots whose name= an earlier slot of the same owner has
 	once   []int32          // slots of entries that run once in a period
 	daily  map[string]bool  // IDs of periods that an anacrontab asks about each day
 	wide   []int32          // slots of entries that ask for more than one slot of a pool
@@ -126,11 +126,22 @@ func namedBy(t *crontab.Table, edged []int32) []uint64 {
 			}
 			read[&edges[0]] = true
 			for _, edge := range edges {
-				names[hash(edge.Job)] = true
+				for _, id := range candidates(t.Owner(), edge.Job) {
+					names[hash(string(id))] = true
+				}
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// candidates are the IDs of the jobs that a reference in a crontab of an owner
+// can mean; see crontab.Connect.
+func candidates(owner, reference string) []job.ID {
+	if id, full := job.ParseID(reference); full {
+		return []job.ID{id}
+	}
+	return []job.ID{job.NewID(owner, reference), job.ID(reference)}
 }
 
 // newJobs numbers the entries of tables. What before knows of a table that has
@@ -429,10 +440,11 @@ func (s *jobs) id(slot int32) job.ID {
 // stem is what all shards of an entry are called.
 func (s *jobs) stem(slot int32) job.ID {
 	e := s.entry(slot)
+	owner := e.Table().Owner()
 	if name := e.Options().Name; name != "" && s.twins[slot].ordinal == 0 {
-		return job.ID(name)
+		return job.NewID(owner, name)
 	}
-	return job.DeriveID(e.Table().Name, e.User(), e.Command(), s.twins[slot].ordinal)
+	return job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), s.twins[slot].ordinal)
 }
 
 // shardsOf is the slots of all shards of the entry whose first one a slot is.
@@ -450,9 +462,8 @@ func (s *jobs) shardsOf(slot int32) []int32 {
 	return all
 }
 
-// options are the entry's own, but for an entry whose name is taken: it is held
-// if the other one is of the same hand, and else runs without the name; and for
-// one whose edges are at fault, which is held.
+// options are the entry's own. An entry whose name is taken, or whose edges are
+// at fault, is held.
 func (s *jobs) options(slot int32) *crontab.Options {
 	o := s.entry(slot).Options()
 	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o], shardFault(o), ringFault(s.entry(slot), o, s.ring)); why != "" && o.Held == "" {
@@ -460,13 +471,7 @@ func (s *jobs) options(slot int32) *crontab.Options {
 		held.Held = why
 		return &held
 	}
-	other, ok := s.taken[slot]
-	switch {
-	case ok && o.Degraded == "" && s.entry(slot).Hand() != s.entry(other).Hand():
-		degraded := *o
-		degraded.Degraded = "name=" + o.Name + " is the name of another account's job; this one goes by another"
-		return &degraded
-	case ok && o.Held == "" && s.entry(slot).Hand() == s.entry(other).Hand():
+	if other, ok := s.taken[slot]; ok && o.Held == "" {
 		held := *o
 		held.Held = "the name " + o.Name + " is taken by an entry of " + s.entry(other).Table().Name
 		return &held
@@ -484,6 +489,22 @@ func (s *jobs) find(id job.ID) (slot int32, ok bool) {
 	return 0, false
 }
 
+// named returns the slots of the jobs with that name, of all owners.
+func (s *jobs) named(name string) []int {
+	wanted := map[uint64]job.ID{}
+	for _, t := range s.tables {
+		id := job.NewID(t.Owner(), name)
+		wanted[hash(string(id))] = id
+	}
+	var slots []int
+	for i, key := range s.keys {
+		if id, ok := wanted[key]; ok && s.id(int32(i)) == id {
+			slots = append(slots, i)
+		}
+	}
+	return slots
+}
+
 func (s *jobs) job(slot int32) job.Job { return describe(s.id(slot), s.entry(slot), s.options(slot)) }
 
 // Describe makes the job of an entry. It is for who keeps the entry of a run,
@@ -498,7 +519,7 @@ func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
 	}
 	if o.Shards > 1 {
-		_, index, _ := strings.Cut(string(id), "#")
+		_, index, _ := strings.Cut(id.Name(), "#")
 		j.Shard, _ = strconv.Atoi(index)
 		j.Shards = o.Shards
 	}

@@ -26,7 +26,7 @@ type pool struct {
 // of others by a word.
 func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, declared bool) {
 	p, declared = l.Pools[name]
-	by := entry.Hand()
+	by := entry.Table().Owner()
 	if declared && (by == "root" || slices.Contains(p.Users, by) || slices.Contains(p.Users, "*")) {
 		return name, p, true
 	}
@@ -38,14 +38,14 @@ func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, de
 func (s *jobs) judgePools(l Limits) {
 	s.short = s.judgeShards()
 	type ask struct {
-		hand, pool string
-		slots      int
+		owner, pool string
+		slots       int
 	}
 	judged := map[ask]string{}
 	for _, slot := range s.wide {
 		entry := s.entry(slot)
 		o := entry.Options()
-		this := ask{entry.Hand(), o.Pool, o.Slots}
+		this := ask{entry.Table().Owner(), o.Pool, o.Slots}
 		why, ok := judged[this]
 		if !ok {
 			why = l.shortOf(entry, o)
@@ -70,7 +70,7 @@ func (l *Limits) shortOf(entry *crontab.Entry, o *crontab.Options) string {
 	why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", o.Pool, o.Slots, p.Size)
 	switch {
 	case declared && key != o.Pool:
-		why += ": the pool that the configuration declares is not for tables of " + entry.Hand()
+		why += ": the pool that the configuration declares is not for tables of " + entry.Table().Owner()
 	case !declared:
 		why += ": the configuration declares no such pool"
 	}

@@ -24,9 +24,10 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	start T [zone=Z] [booted] [adopted] [family=rhel]
 //	                            a daemon starts at local time T; what earlier daemons stored is still there,
 //	                            and with adopted it watches the processes that they left
-//	load [NAME] [system]        the tables are replaced by the text that follows
+//	load [NAME] [system|user]   the tables are replaced by the text that follows; user: the crontab of user NAME
 //	load anacrontab             the same, in that format
-//	also NAME [system]          one more table
+//	also NAME [system|user]     one more table
+//	first NAME [system|user]    one more table, before all others
 //	limits [running=N] [per-user=N] [queue=N] [pool=NAME:SIZE[:RATE/PER][:USER,...]]
 //	                            what the configuration says from the next load on
 //	zone Z                      the host moves to another zone: its tables are read anew
@@ -237,12 +238,16 @@ func (s *story) command(words []string, body string) {
 	case "start":
 		s.start(words[1:])
 		return
-	case "load", "also":
+	case "load", "also", "first":
 		if verb == "load" {
 			s.texts = nil
 		}
-		if body != "" {
-			s.texts = append(s.texts, tableText{words[1:], body + "\n"})
+		switch x := (tableText{words[1:], body + "\n"}); {
+		case body == "":
+		case verb == "first":
+			s.texts = slices.Insert(s.texts, 0, x)
+		default:
+			s.texts = append(s.texts, x)
 		}
 		s.parse()
 		if w.engine == nil {

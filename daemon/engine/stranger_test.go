@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -9,14 +8,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// tableOf parses the table of an account.
-func tableOf(owner, text string) *crontab.Table {
-	t, _ := crontab.Parse(owner, text, crontab.Config{Owner: owner, Local: time.UTC, Zone: time.LoadLocation, Seed: 1})
+// tableOf parses a crontab of root's whose entries run as a user.
+func tableOf(user, text string) *crontab.Table {
+	t, _ := crontab.Parse(user, text, crontab.Config{User: user, Local: time.UTC, Zone: time.LoadLocation, Seed: 1})
 	return t
 }
 
-// strangers is an engine at noon with a live run of zoe's job "backup", whose
-// name ann, who comes first, has taken since.
+// strangers is an engine at noon with a live run of zoe's job "backup". Since its
+// start root has given that name to a job that runs as ann, in a crontab that
+// comes first.
 func strangers(t *testing.T, anns, zoes string) *Engine {
 	t.Helper()
 	e := New(State{NextRun: 1, Holds: job.Holds{}})
@@ -42,17 +42,6 @@ func startsOf(effects []Effect) (commands []string) {
 		}
 	}
 	return commands
-}
-
-func TestNameTakenByAnotherAccountKeepsNoJobFromRunning(t *testing.T) {
-	e := strangers(t, "#@ name=backup\n0 0 1 1 * ann\n", zoesBackup)
-	if got := startsOf(e.Step(atNoon())); len(got) != 1 || got[0] != "zoe" {
-		t.Errorf("started %q, want zoe's job although ann has its name", got)
-	}
-	j := e.View().Job(1)
-	if j.Held != "" || !strings.Contains(j.Degraded, "another account") {
-		t.Errorf("held %q, degraded %q, want it degraded with a word about the name", j.Held, j.Degraded)
-	}
 }
 
 func TestOverlapMindsNoRunOfAnotherAccount(t *testing.T) {

@@ -40,7 +40,7 @@ func alike(rng *rand.Rand) string {
 	for range 1 + rng.IntN(12) {
 		switch command := rng.IntN(3); rng.IntN(5) {
 		case 0:
-			fmt.Fprintf(&b, "#@ name=%s\n", job.DeriveID([]string{"ann", "zoe"}[rng.IntN(2)], "ann", fmt.Sprint("command ", command), rng.IntN(5)))
+			fmt.Fprintf(&b, "#@ name=%s\n", job.DeriveID("ann", "", "", fmt.Sprint("command ", command), rng.IntN(5)).Name())
 		case 1:
 			fmt.Fprintf(&b, "#@ name=backup%d\n", rng.IntN(2))
 		case 2:
@@ -58,12 +58,13 @@ func firstFree(s *jobs, slot int32, taken map[job.ID]bool) job.ID {
 		_, _, index := s.at(slot)
 		suffix = fmt.Sprint("#", index)
 	}
-	id := job.DeriveID(e.Table().Name, e.User(), e.Command(), 0) + job.ID(suffix)
+	owner := e.Table().Owner()
+	id := job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), 0) + job.ID(suffix)
 	if o.Name != "" {
-		id = job.ID(o.Name + suffix)
+		id = job.NewID(owner, o.Name+suffix)
 	}
 	for ordinal := 2; taken[id]; ordinal++ {
-		id = job.DeriveID(e.Table().Name, e.User(), e.Command(), ordinal) + job.ID(suffix)
+		id = job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), ordinal) + job.ID(suffix)
 	}
 	taken[id] = true
 	return id

@@ -86,6 +86,9 @@ func (v *View) Find(id job.ID) (i int, ok bool) {
 	return int(slot), ok
 }
 
+// Named returns the numbers of the jobs with that name, of all owners, in order.
+func (v *View) Named(name string) []int { return v.jobs.named(name) }
+
 // Next is the first occurrence of job i after an instant that is planned to
 // run: the zero time when there is none, because it names none, is disabled
 // or held or for other hosts, its account may not run jobs, or it is paused without an end. For an

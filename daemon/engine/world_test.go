@@ -61,10 +61,18 @@ func newWorld(t testing.TB, at time.Time, zone *time.Location) *world {
 	}
 }
 
-// table parses a user's crontab.
+// table parses a file that was named on the command line of ann's daemon.
 func (w *world) table(name, text string) *crontab.Table {
 	table, _ := crontab.Parse(name, text, crontab.Config{
-		Owner: "ann", Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
+		User: "ann", Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
+	})
+	return table
+}
+
+// users parses the crontab of a user.
+func (w *world) users(owner, text string) *crontab.Table {
+	table, _ := crontab.Parse("/var/spool/cron/crontabs/"+owner, text, crontab.Config{
+		Owner: owner, Local: w.zone, Zone: time.LoadLocation, Seed: w.seed,
 	})
 	return table
 }
@@ -83,9 +91,12 @@ func (w *world) parse(texts []tableText) []*crontab.Table {
 		if len(x.words) > 0 {
 			name = x.words[0]
 		}
-		if name == "anacrontab" || slices.Contains(x.words, "system") {
+		switch {
+		case name == "anacrontab" || slices.Contains(x.words, "system"):
 			tables = append(tables, w.system(name, x.text))
-		} else {
+		case slices.Contains(x.words, "user"):
+			tables = append(tables, w.users(name, x.text))
+		default:
 			tables = append(tables, w.table(name, x.text))
 		}
 	}

@@ -1,16 +1,9 @@
 package job
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strconv"
 	"strings"
 	"time"
 )
-
-// ID names a job for history, dependencies and commands. It is the entry's
-// name= option, or is derived by DeriveID.
-type ID string
 
 // Job is an installed crontab entry as people and programs see it.
 type Job struct {
@@ -60,46 +53,6 @@ func StartsOn(schedule string, option func(key string) string) string {
 func FieldsOf(startsOn string) string {
 	fields, _, _ := strings.Cut(startsOn, " sec=")
 	return fields
-}
-
-// DeriveID makes the identity of an entry without a name= option: the file's
-// stem, the account, eight hex digits of the command's SHA-256, and an ordinal
-// from the second twin on. Time fields and line number are left out, so that
-// changing the time or moving the line keeps the history.
-func DeriveID(table, user, command string, twin int) ID {
-	sum := sha256.Sum256([]byte(command))
-	id := make([]byte, 0, len(table)+len(user)+16)
-	id = appendStem(id, table)
-	id = append(id, '.')
-	id = append(id, user...)
-	id = append(id, '.')
-	id = hex.AppendEncode(id, sum[:4])
-	if twin > 1 {
-		id = append(id, '-')
-		id = strconv.AppendInt(id, int64(twin), 10)
-	}
-	return ID(id)
-}
-
-// appendStem appends a file's name without directory and suffix, with each
-// byte that a name= could not hold made a low line.
-func appendStem(id []byte, path string) []byte {
-	path = path[strings.LastIndexByte(path, '/')+1:]
-	if path == "" || path == "-" {
-		return append(id, "stdin"...)
-	}
-	if i := strings.LastIndexByte(path, '.'); i > 0 {
-		path = path[:i]
-	}
-	for _, c := range []byte(path) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-			id = append(id, c)
-		default:
-			id = append(id, '_')
-		}
-	}
-	return id
 }
 
 // Status is a job as seen now.

@@ -76,25 +76,6 @@ func TestWireForm(t *testing.T) {
 	}
 }
 
-func TestDeriveIDLeavesTimeAndPlaceOut(t *testing.T) {
-	for _, c := range []struct {
-		table, user, command string
-		twin                 int
-		want                 ID
-	}{
-		{"/etc/cron.d/etl", "root", "true", 1, "etl.root.b5bea41b"},
-		{"/etc/cron.d/etl", "root", "true", 2, "etl.root.b5bea41b-2"},
-		{"/var/spool/cron/crontabs/ann", "ann", "true", 1, "ann.ann.b5bea41b"},
-		{"my table.crontab", "ann", "true", 1, "my_table.ann.b5bea41b"},
-		{"-", "ann", "true", 1, "stdin.ann.b5bea41b"},
-		{".hidden", "ann", "", 1, ".hidden.ann.e3b0c442"},
-	} {
-		if got := DeriveID(c.table, c.user, c.command, c.twin); got != c.want {
-			t.Errorf("DeriveID(%q, %q, %q, %d) = %q, want %q", c.table, c.user, c.command, c.twin, got, c.want)
-		}
-	}
-}
-
 func TestEveryReasonHasASentence(t *testing.T) {
 	for _, r := range []Reason{
 		OnTime, MadeUp, AtBoot, AskedFor, Retried, RanAfterQueue, Late, Superseded, OverLimit, PastDeadline, IsPaused,

@@ -365,7 +365,8 @@ func (t installed) sum() string {
 // parse reads a user's table as the daemon will.
 func (d *desk) parse(name string, who account.Account, text string) (*crontab.Table, []crontab.Diagnostic) {
 	c := d.Host.Config(name, false)
-	c.Format, c.Owner, c.Privileged, c.MaxEntries = crontab.User, who.Name, who.UID == 0, d.maxEntries(who)
+	c.Format, c.Owner, c.User, c.Privileged = crontab.User, who.Name, "", who.UID == 0
+	c.MaxEntries = d.maxEntries(who)
 	return crontab.Parse(name, text, c)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// jobRef is a job reference as written: a name, a glob, FILE:LINE, or the
-// name of a set.
+// jobRef is a job reference as written: a name, OWNER/NAME, a glob, FILE:LINE, or
+// the name of a set.
 type jobRef struct {
 	text string
 	set  jobSet // @failed and so on; ""
@@ -62,9 +62,14 @@ func lineNumber(text string) (int, bool) {
 	return int(n), err == nil && n > 0 && text[0] != '+'
 }
 
-// matchesName tells whether a glob chooses a job.
+// matchesName reports whether a glob selects a job: by its name, or by OWNER/NAME
+// if the glob has a slash.
 func (r jobRef) matchesName(id job.ID) bool {
-	ok, _ := path.Match(r.text, string(id))
+	name := id.Name()
+	if strings.Contains(r.text, "/") {
+		name = id.Full()
+	}
+	ok, _ := path.Match(r.text, name)
 	return ok
 }
 

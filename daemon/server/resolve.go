@@ -61,8 +61,8 @@ func unique(numbers []int) []int {
 }
 
 func (s *Server) resolveOne(ctx context.Context, c *call, verb, text string) ([]int, error) {
-	if i, ok := c.view.Find(job.ID(text)); ok && c.seesJob(i) {
-		return []int{i}, nil
+	if i, ok, err := c.named(verb, text); ok || err != nil {
+		return []int{i}, err
 	}
 	r, err := parseJobRef(text)
 	if err != nil {
@@ -87,6 +87,37 @@ func (s *Server) resolveOne(ctx context.Context, c *call, verb, text string) ([]
 		return nil, c.noSuchJob(verb, text)
 	}
 	return found, nil
+}
+
+// named returns the visible job with a name. OWNER/NAME is the job of that owner.
+// A bare name is the caller's own job or, if there is none, the only visible one
+// with that name. If several users have one, the caller must say which: a user
+// must not be able to choose names so that another user's command, or root's,
+// acts on the wrong job.
+func (c *call) named(verb, text string) (i int, ok bool, err error) {
+	id, full := job.ParseID(text)
+	if !full {
+		id = job.NewID(c.peer.name, text)
+	}
+	if i, ok = c.view.Find(id); ok && c.seesJob(i) {
+		return i, true, nil
+	}
+	if full {
+		return 0, false, nil
+	}
+	all := slices.DeleteFunc(c.view.Named(text), func(i int) bool { return !c.seesJob(i) })
+	switch len(all) {
+	case 0:
+		return 0, false, nil
+	case 1:
+		return all[0], true, nil
+	}
+	return 0, false, &api.Error{
+		Kind: api.Usage,
+		What: fmt.Sprintf("cannot %s %q: several users have a job with that name", doing(verb), text),
+		Why:  c.fewOf(all, job.ID.Full),
+		Fix:  fmt.Sprintf("cronring %s %s", verb, quote(c.view.ID(all[0]).Full())),
+	}
 }
 
 // where gives the visible jobs for which choose is true.
@@ -139,10 +170,15 @@ func (s *Server) only(ctx context.Context, c *call, verb, text string) (int, err
 }
 
 func (c *call) firstFew(jobs []int) string {
+	return c.fewOf(jobs, func(id job.ID) string { return string(id) })
+}
+
+// fewOf lists the first few jobs, each as name writes it.
+func (c *call) fewOf(jobs []int, name func(job.ID) string) string {
 	const few = 5
 	var names []string
 	for _, i := range jobs[:min(few, len(jobs))] {
-		names = append(names, string(c.view.ID(i)))
+		names = append(names, name(c.view.ID(i)))
 	}
 	if len(jobs) > few {
 		names = append(names, "...")

@@ -108,8 +108,16 @@ func (s *Server) historyOf(ctx context.Context, c *call) ([]job.ID, error) {
 // removed tells whether text is the name of a job of which only history is
 // left.
 func (s *Server) removed(ctx context.Context, c *call, text string) (job.ID, bool) {
-	runs, err := s.runs(ctx, c, store.Filter{Jobs: []job.ID{job.ID(text)}, Limit: 1})
-	return job.ID(text), err == nil && len(runs) > 0
+	candidates := []job.ID{job.NewID(c.peer.name, text), job.ID(text)}
+	if id, full := job.ParseID(text); full {
+		candidates = []job.ID{id}
+	}
+	for _, id := range candidates {
+		if runs, err := s.runs(ctx, c, store.Filter{Jobs: []job.ID{id}, Limit: 1}); err == nil && len(runs) > 0 {
+			return id, true
+		}
+	}
+	return "", false
 }
 
 // runs is eachRun as a slice.

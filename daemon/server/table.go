@@ -100,15 +100,15 @@ func (d *desk) known(file string) (string, error) {
 // config is how the daemon reads the table at a place.
 func (d *desk) config(p place) crontab.Config {
 	if len(d.Files) > 0 {
-		return d.Host.Config(p.path, d.System)
+		return d.Host.Named(p.path, d.System)
 	}
 	o := spool.SourceOptions{Host: d.Host, Places: d.Places}
 	c := o.Config(p.path, false)
 	c.Local = d.zone()
 	if p.user {
-		c.Owner, c.Privileged, c.MaxEntries = p.who.Name, p.who.UID == 0, d.maxEntries(p.who)
+		c.Owner, c.User, c.Privileged, c.MaxEntries = p.who.Name, "", p.who.UID == 0, d.maxEntries(p.who)
 	} else {
-		c.Owner, c.StandIn = "root", !d.Places.AnacronInstalled()
+		c.StandIn = !d.Places.AnacronInstalled()
 	}
 	return c
 }
@@ -193,7 +193,7 @@ func (s *Server) showTable(ctx context.Context, c *call) error {
 	answer := api.TableText{
 		V: api.Version, Table: s.entryOf(p), Text: []byte(t.body), Sum: t.sum(),
 		Above:  strings.Count(t.raw[:len(t.raw)-len(t.body)], "\n"),
-		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: config.Owner,
+		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: cmp.Or(config.User, config.Owner),
 		Privileged: config.Privileged, Zone: d.zone().String(), StandsIn: config.StandIn, MaxEntries: config.MaxEntries,
 	}
 	if config.Family == crontab.RHEL {

@@ -228,8 +228,8 @@ func TestStatusTellsWhatIsDenied(t *testing.T) {
 		may   []string
 		fixed map[job.ID]bool // of the jobs that it sees
 	}{
-		{0, []string{"reload", "entries", "crontab"}, map[job.ID]bool{"ann-job": false, "bob-job": false, "own": false}},
-		{annUID, []string{"crontab"}, map[job.ID]bool{"ann-job": true, "own": false}},
+		{0, []string{"reload", "entries", "crontab"}, map[job.ID]bool{"ann-job": false, "bob-job": false, "ann/own": false}},
+		{annUID, []string{"crontab"}, map[job.ID]bool{"ann-job": true, "ann/own": false}},
 		{bobUID, nil, map[job.ID]bool{"bob-job": true}},
 		{noneUID, nil, map[job.ID]bool{}},
 	} {

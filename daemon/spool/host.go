@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/user"
@@ -30,9 +31,17 @@ func (h Host) Config(path string, system bool) crontab.Config {
 	return h.configAt(h.Places(""), path, system)
 }
 
+// Named is Config for a file that was named on the command line of a daemon. It
+// counts as root's wherever it is, so the names of its jobs are plain.
+func (h Host) Named(path string, system bool) crontab.Config {
+	c := h.Config(path, system)
+	c.Owner, c.User = "", cmp.Or(c.User, c.Owner)
+	return c
+}
+
 func (h Host) configAt(p Places, path string, system bool) crontab.Config {
 	c := crontab.Config{
-		Format: crontab.User, Family: h.Family, Owner: h.Account, Privileged: h.Root,
+		Format: crontab.User, Family: h.Family, User: h.Account, Privileged: h.Root,
 		Local: h.Zone, Zone: LoadZone,
 	}
 	switch k, name := p.kindOf(path); {
@@ -41,7 +50,7 @@ func (h Host) configAt(p Places, path string, system bool) crontab.Config {
 	case k == anacronTable:
 		c.Format, c.Privileged = crontab.Anacron, true
 	case k == userTable:
-		c.Owner, c.Privileged = name, name == "root"
+		c.Owner, c.User, c.Privileged = name, "", name == "root"
 	}
 	return c
 }

@@ -458,7 +458,7 @@ func (s *Source) parse(f *file, text string) {
 
 func (s *Source) config(f *file) crontab.Config {
 	if f.kind == namedTable {
-		return s.options.Host.Config(f.path, s.options.System)
+		return s.options.Host.Named(f.path, s.options.System)
 	}
 	c := crontab.Config{Family: s.options.Host.Family, Owner: "root", Privileged: f.isPrivileged(), Zone: LoadZone}
 	switch f.kind {

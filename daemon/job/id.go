@@ -1,0 +1,119 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// ID identifies a job everywhere: in history, dependencies, commands and the
+// ring. It consists of the owner of the crontab and the name of the entry, so
+// that no crontab can change or imitate a job of another owner's:
+//
+//   - A job of a user's crontab is USER/NAME, for example alice/backup.
+//   - A job of root's crontabs, or of a file named on the command line, is NAME.
+//
+// The name is the name= option, or is derived by DeriveID. No name contains a
+// slash, so everything before the first slash is the owner.
+type ID string
+
+// root owns the crontabs of the host and files named on the command line.
+const root = "root"
+
+// NewID makes the ID of an owner's job. The name must not contain a slash.
+func NewID(owner, name string) ID {
+	if owner == root {
+		return ID(name)
+	}
+	return ID(owner + "/" + name)
+}
+
+// Owner returns the user whose crontab the job is in.
+func (id ID) Owner() string {
+	if owner, _, ok := strings.Cut(string(id), "/"); ok {
+		return owner
+	}
+	return root
+}
+
+// Name returns the name of the job, without its owner.
+func (id ID) Name() string {
+	if _, name, ok := strings.Cut(string(id), "/"); ok {
+		return name
+	}
+	return string(id)
+}
+
+// Full returns OWNER/NAME also for root's jobs. ParseID accepts this form, which
+// tells a job of root's from a bare name.
+func (id ID) Full() string { return id.Owner() + "/" + id.Name() }
+
+// ParseID reads OWNER/NAME. If the text has no slash, it is a bare name, which
+// jobs of several owners can have: ok is false.
+func ParseID(text string) (id ID, ok bool) {
+	owner, name, ok := strings.Cut(text, "/")
+	if !ok {
+		return "", false
+	}
+	return NewID(owner, name), true
+}
+
+// DeriveID makes the ID of an entry without a name= option. Its name is eight
+// hex digits of the command's SHA-256 with, from the second identical entry on,
+// an ordinal. For root's crontabs the file's stem and the user stand before that.
+// Time fields and line number are left out, so that changing the time or moving
+// the line keeps the history.
+func DeriveID(owner, table, user, command string, twin int) ID {
+	sum := sha256.Sum256([]byte(command))
+	id := make([]byte, 0, len(owner)+len(table)+len(user)+16)
+	if owner == root {
+		id = appendStem(id, table)
+		id = append(id, '.')
+		id = appendUser(id, user)
+		id = append(id, '.')
+	} else {
+		id = append(id, owner...)
+		id = append(id, '/')
+	}
+	id = hex.AppendEncode(id, sum[:4])
+	if twin > 1 {
+		id = append(id, '-')
+		id = strconv.AppendInt(id, int64(twin), 10)
+	}
+	return ID(id)
+}
+
+// appendUser appends the user column of an entry, in which a slash would look
+// like the end of an owner.
+func appendUser(id []byte, user string) []byte {
+	at := len(id)
+	id = append(id, user...)
+	for i := at; i < len(id); i++ {
+		if id[i] == '/' {
+			id[i] = '_'
+		}
+	}
+	return id
+}
+
+// appendStem appends a file's name without directory and suffix. Each byte that
+// name= does not allow becomes an underscore.
+func appendStem(id []byte, path string) []byte {
+	path = path[strings.LastIndexByte(path, '/')+1:]
+	if path == "" || path == "-" {
+		return append(id, "stdin"...)
+	}
+	if i := strings.LastIndexByte(path, '.'); i > 0 {
+		path = path[:i]
+	}
+	for _, c := range []byte(path) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
+			id = append(id, c)
+		default:
+			id = append(id, '_')
+		}
+	}
+	return id
+}
