@@ -20,7 +20,7 @@ const (
 // first what goes on, of which it knows the attempts.
 func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store) {
 	var shared []job.ID
-	keys := map[job.ID]uint64{}
+	keys := map[job.ID]job.Key{}
 	for i, h := range v.Holdings() {
 		shared = append(shared, v.ID(i))
 		keys[v.ID(i)] = h.Key
@@ -42,7 +42,7 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 		}
 	}
 	for _, run := range v.Runs() {
-		if keys[run.Job] != 0 {
+		if _, shared := keys[run.Job]; shared {
 			add(&run)
 		}
 	}

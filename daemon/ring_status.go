@@ -122,7 +122,7 @@ func (c *chronicle) note(m *gossip.View, now time.Time) {
 	c.moves = append([]api.Move{{At: now.UTC(), What: what, Jobs: jobs}}, c.moves[:min(len(c.moves), maxMoves-1)]...)
 }
 
-func (b ringBackend) Taken(key uint64) (due time.Time, by string, ok bool) {
+func (b ringBackend) Taken(key job.Key) (due time.Time, by string, ok bool) {
 	return b.ring.members.Newest(key)
 }
 

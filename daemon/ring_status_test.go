@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
@@ -83,9 +84,9 @@ func TestMemberProblems(t *testing.T) {
 		"does not answer since":               {State: gossip.Gone},
 		"is 1.25s ahead":                      {State: gossip.Alive, Skewed: true, Offset: 1250 * time.Millisecond},
 		"is 7s behind":                        {State: gossip.Alive, Skewed: true, Offset: -7 * time.Second},
-		"differ in 1 ring job":                {State: gossip.Alive, Lacks: []uint64{1}},
+		"differ in 1 ring job":                {State: gossip.Alive, Lacks: []job.Key{{1}}},
 		"cannot compare ring jobs with db-02": {State: gossip.Alive, Trouble: "refused"},
-		"":                                    {State: gossip.Left, Lacks: []uint64{1}},
+		"":                                    {State: gossip.Left, Lacks: []job.Key{{1}}},
 	} {
 		m.ID, m.Name = "b", "db-02"
 		m.Order = rendezvous.Version

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
 
@@ -11,7 +12,7 @@ import (
 // member has, as they are shown.
 type elsewhere struct {
 	mu    sync.Mutex
-	taken map[uint64]taken // by key
+	taken map[job.Key]taken // by key
 }
 
 type taken struct {
@@ -28,7 +29,7 @@ func (e *elsewhere) note(jobs *roster, o register.Occurrence, by string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.taken == nil {
-		e.taken = map[uint64]taken{}
+		e.taken = map[job.Key]taken{}
 	}
 	if t, ok := e.taken[o.Key]; !ok || o.Due > t.due {
 		e.taken[o.Key] = taken{o.Due, by}
@@ -48,7 +49,7 @@ func (e *elsewhere) keep(jobs *roster) {
 
 // Newest is the newest occurrence of a job that another member took, as far as is
 // known, and what names that one's host. It never waits for Run.
-func (r *Ring) Newest(key uint64) (due time.Time, by string, ok bool) {
+func (r *Ring) Newest(key job.Key) (due time.Time, by string, ok bool) {
 	r.elsewhere.mu.Lock()
 	defer r.elsewhere.mu.Unlock()
 	t, ok := r.elsewhere.taken[key]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 func (h *host) heard(match func(engine.Event) bool) bool {
@@ -49,7 +50,7 @@ func (w *world) granted(h *host, o engine.Occurrence, want engine.Grant) (by str
 }
 
 func occurrence(key uint64) engine.Occurrence {
-	return engine.Occurrence{Key: key, Due: time.Now()}
+	return engine.Occurrence{Key: numbered(key), Due: time.Now()}
 }
 
 func TestMarksTakenOnTime(t *testing.T) {
@@ -70,27 +71,27 @@ func TestNewestTellsOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		for _, h := range w.hosts[:2] {
-			h.Hold(engine.Holdings{Holdings: []engine.Holding{{Key: 7, Hash: 1}}})
+			h.Hold(engine.Holdings{Holdings: []engine.Holding{{Key: numbered(7), Hash: numbered(1)}}})
 		}
 		w.await(time.Second, "its jobs are known", func() bool {
-			_, has := w.hosts[0].roster.Load().find(7)
+			_, has := w.hosts[0].roster.Load().find(numbered(7))
 			return has
 		})
 		o := occurrence(7)
-		old := engine.Occurrence{Key: 7, Due: o.Due.Add(-time.Second)}
+		old := engine.Occurrence{Key: numbered(7), Due: o.Due.Add(-time.Second)}
 		w.hosts[1].Claim(engine.Claim{Occurrence: o}, engine.Claim{Occurrence: old})
 		w.granted(w.hosts[1], o, engine.Granted)
 		for _, h := range []*host{w.hosts[0], w.hosts[2]} {
 			w.await(time.Second, "others hear of it", func() bool { return h.heardOthers(o) && h.heardOthers(old) })
 		}
-		if due, by, ok := w.hosts[0].Newest(7); !ok || !due.Equal(o.Due) || by != w.hosts[1].o.Name {
+		if due, by, ok := w.hosts[0].Newest(numbered(7)); !ok || !due.Equal(o.Due) || by != w.hosts[1].o.Name {
 			t.Errorf("got %s by %q (%v), want %s by %q", due, by, ok, o.Due, w.hosts[1].o.Name)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		answered := make(chan struct{})
 		if err := w.hosts[0].do(ctx, func() error { // a list of jobs asks for each of them
-			go func() { w.hosts[0].Newest(7); close(answered) }()
+			go func() { w.hosts[0].Newest(numbered(7)); close(answered) }()
 			select {
 			case <-answered:
 			case <-ctx.Done():
@@ -100,15 +101,15 @@ func TestNewestTellsOfOthers(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
-		if _, by, ok := w.hosts[1].Newest(7); ok {
+		if _, by, ok := w.hosts[1].Newest(numbered(7)); ok {
 			t.Errorf("who took it is told of %q, want nobody", by)
 		}
-		if _, by, ok := w.hosts[2].Newest(7); ok {
+		if _, by, ok := w.hosts[2].Newest(numbered(7)); ok {
 			t.Errorf("who does not hold the job is told of %q, want nobody", by)
 		}
 		w.hosts[0].Hold(engine.Holdings{})
 		w.await(time.Second, "it is forgotten with the job", func() bool {
-			_, _, ok := w.hosts[0].Newest(7)
+			_, _, ok := w.hosts[0].Newest(numbered(7))
 			return !ok
 		})
 	})
@@ -214,7 +215,7 @@ func TestMarksOrphans(t *testing.T) {
 				}
 				return false
 			})
-			if len(orphans) != 1 || orphans[0].Key != 7 || orphans[0].Phase != engine.Taken {
+			if len(orphans) != 1 || orphans[0].Key != numbered(7) || orphans[0].Phase != engine.Taken {
 				t.Errorf("%s: orphans %v, want the one that was taken and not over", other.id, orphans)
 			}
 		}
@@ -432,7 +433,7 @@ func TestMarksNewcomerHearsOfThem(t *testing.T) {
 		late := w.host().start()
 		w.agree(30*time.Second, w.hosts)
 		late.mu.Lock()
-		got := late.newest[7]
+		got := late.newest[numbered(7)]
 		late.mu.Unlock()
 		if !got.Equal(o.Due) {
 			t.Errorf("the first Ring of a new member has %v as the newest, want %v", got, o.Due)
@@ -465,7 +466,7 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 			w.await(5*time.Second, "both hear that it ran twice", func() bool {
 				return h.heard(func(e engine.Event) bool {
 					d, ok := e.(engine.Doubled)
-					return ok && d.Key == 7 && d.Member == other && d.Run == 12
+					return ok && d.Key == numbered(7) && d.Member == other && d.Run == 12
 				})
 			})
 		}
@@ -524,7 +525,7 @@ func TestMarksCountAttempts(t *testing.T) {
 		h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Attempt: 3, Lost: 1, Run: 9})
 		time.Sleep(time.Second) // until all of it is told
 		h.stop()
-		want := engine.Orphan{Occurrence: engine.Occurrence{Key: 7, Due: o.Due.UTC()}, Phase: engine.Begun, Attempt: 3, Lost: 1}
+		want := engine.Orphan{Occurrence: engine.Occurrence{Key: numbered(7), Due: o.Due.UTC()}, Phase: engine.Begun, Attempt: 3, Lost: 1}
 		w.await(time.Minute, "others hear that the third attempt was lost", func() bool {
 			return w.hosts[0].heard(func(e engine.Event) bool {
 				orphaned, ok := e.(engine.Orphaned)
@@ -557,7 +558,7 @@ func TestMarksDeprive(t *testing.T) {
 		w.await(5*time.Second, "the one that waits hears that it must not run", func() bool {
 			return waits.heard(func(e engine.Event) bool {
 				d, ok := e.(engine.Deprived)
-				return ok && d.By == runs.id && len(d.Occurrences) == 1 && d.Occurrences[0].Key == 7
+				return ok && d.By == runs.id && len(d.Occurrences) == 1 && d.Occurrences[0].Key == numbered(7)
 			})
 		})
 	})
@@ -588,7 +589,7 @@ func TestHoldings(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		entries := make([]engine.Holding, 3000)
 		for i := range entries {
-			entries[i] = engine.Holding{Key: uint64(i+1) * 0x9e3779b97f4a7c15, Hash: uint64(i)}
+			entries[i] = engine.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
 		}
 		for range 3 {
 			w.host().start().Hold(engine.Holdings{Holdings: entries})
@@ -600,9 +601,9 @@ func TestHoldings(t *testing.T) {
 			})
 		})
 		edited := slices.Clone(entries)
-		edited[5].Hash++
+		edited[5].Hash[0]++
 		edited = slices.Delete(edited, 9, 10)
-		edited = append(edited, engine.Holding{Key: 42, Hash: 42})
+		edited = append(edited, engine.Holding{Key: numbered(42), Hash: numbered(42)})
 		h := w.hosts[1]
 		began := time.Now()
 		h.Hold(engine.Holdings{Holdings: edited})
@@ -613,10 +614,10 @@ func TestHoldings(t *testing.T) {
 				len(m.Differ) == 1 && m.Differ[entries[5].Key]
 		})
 		m, _ := other.of(h.id)
-		if got := m.Since[42].Sub(began.Add(Settle)).Abs(); got > 10*time.Millisecond {
-			t.Errorf("the new entry counts from %v, want %v", m.Since[42], began.Add(Settle))
+		if got := m.Since[numbered(42)].Sub(began.Add(Settle)).Abs(); got > 10*time.Millisecond {
+			t.Errorf("the new entry counts from %v, want %v", m.Since[numbered(42)], began.Add(Settle))
 		}
-		if v := other.view(h.id); !slices.Equal(v.Extra, []uint64{42}) {
+		if v := other.view(h.id); !slices.Equal(v.Extra, []job.Key{numbered(42)}) {
 			t.Errorf("entries that this host has not: %v, want 42", v.Extra)
 		}
 		m, _ = h.of(h.id)

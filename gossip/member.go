@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -175,8 +176,8 @@ type View struct {
 	Offset            time.Duration
 	Trip              time.Duration // there and back, as measured last
 	Skewed            bool          // its clock is so far off that it should be seen to
-	Lacks             []uint64      // this host's ring jobs of which it has no equal entry
-	Extra             []uint64      // its own that this host has not, the first thousand
+	Lacks             []job.Key     // this host's ring jobs of which it has no equal entry
+	Extra             []job.Key     // its own that this host has not, the first thousand
 	Pending           bool          // its jobs are being asked for
 	Trouble           string        // why they could not be
 	Load              int
@@ -197,7 +198,7 @@ func (m *member) view(r *roster) View {
 		State: m.state, Changed: m.changed, Since: m.meta.since, From: e.From, Until: e.Until,
 		Labels: e.Labels, Weight: e.Weight,
 		Measured: measured, Offset: offset, Trip: m.trip(), Skewed: offset.Abs() > skewShown,
-		Lacks: slices.Sorted(maps.Keys(e.Lacks)), Extra: m.diff.extra, Pending: !settled, Trouble: m.trouble,
+		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.extra, Pending: !settled, Trouble: m.trouble,
 		Load: e.Load, Order: m.meta.order, Keys: m.meta.keys,
 	}
 }

@@ -23,7 +23,7 @@ const (
 	maxWeight  = 1e6
 )
 
-const metaVersion = 2
+const metaVersion = 3
 
 // meta is what a member says of itself in each of its alive messages.
 type meta struct {

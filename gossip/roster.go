@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 const (
@@ -29,16 +30,16 @@ type roster struct {
 	entries []engine.Holding // by key
 	root    digest
 	buckets [buckets]digest
-	recent  map[uint64]time.Time // entries that count from later than the member's start
-	edited  time.Time            // the newest of recent
-	floor   time.Time            // nothing counts before it
+	recent  map[job.Key]time.Time // entries that count from later than the member's start
+	edited  time.Time             // the newest of recent
+	floor   time.Time             // nothing counts before it
 }
 
 // newRoster makes a roster of holdings. Entries that old has not count from
 // since on; old is nil at the start, where all count as the member does.
 func newRoster(holdings []engine.Holding, old *roster, since time.Time) *roster {
 	r := &roster{entries: slices.Clone(holdings)}
-	slices.SortStableFunc(r.entries, func(a, b engine.Holding) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(r.entries, func(a, b engine.Holding) int { return a.Key.Compare(b.Key) })
 	r.entries = slices.CompactFunc(r.entries, func(a, b engine.Holding) bool { return a.Key == b.Key })
 	r.entries = r.entries[:min(len(r.entries), maxHoldings)]
 	r.summarise()
@@ -59,9 +60,9 @@ func newRoster(holdings []engine.Holding, old *roster, since time.Time) *roster 
 	return r
 }
 
-func (r *roster) setRecent(key uint64, t time.Time) {
+func (r *roster) setRecent(key job.Key, t time.Time) {
 	if r.recent == nil {
-		r.recent = make(map[uint64]time.Time)
+		r.recent = make(map[job.Key]time.Time)
 	}
 	r.recent[key] = t
 	if t.After(r.edited) {
@@ -69,7 +70,7 @@ func (r *roster) setRecent(key uint64, t time.Time) {
 	}
 }
 
-func bucketOf(key uint64) int { return int(key >> 56) }
+func bucketOf(key job.Key) int { return int(key[0]) }
 
 func (r *roster) summarise() {
 	var all, one []byte
@@ -86,16 +87,21 @@ func (r *roster) summarise() {
 	r.root = sumOf(all)
 }
 
+// Lengths of what is sent of an entry.
+const (
+	jobKeyLen  = len(job.Key{})
+	holdingLen = 2 * jobKeyLen
+)
+
 func appendHolding(b []byte, h engine.Holding) []byte {
-	b = binary.BigEndian.AppendUint64(b, h.Key)
-	return binary.BigEndian.AppendUint64(b, h.Hash)
+	return append(append(b, h.Key[:]...), h.Hash[:]...)
 }
 
 // find returns the hash of an entry.
-func (r *roster) find(key uint64) (uint64, bool) {
-	i, ok := slices.BinarySearchFunc(r.entries, key, func(h engine.Holding, key uint64) int { return cmp.Compare(h.Key, key) })
+func (r *roster) find(key job.Key) (job.Key, bool) {
+	i, ok := slices.BinarySearchFunc(r.entries, key, func(h engine.Holding, key job.Key) int { return h.Key.Compare(key) })
 	if !ok {
-		return 0, false
+		return job.Key{}, false
 	}
 	return r.entries[i].Hash, true
 }
@@ -115,7 +121,7 @@ type page struct {
 	root    digest
 	labels  map[string]string
 	floor   time.Time
-	recent  map[uint64]time.Time
+	recent  map[job.Key]time.Time
 	next    int // the bucket to ask for then; buckets: this was the last page
 	entries map[int][]engine.Holding
 }
@@ -129,7 +135,7 @@ func (r *roster) page(first int, theirs *[buckets]digest, labels map[string]stri
 	for size := 0; p.next < buckets && size < pageLen; p.next++ {
 		if r.buckets[p.next] != theirs[p.next] {
 			p.entries[p.next] = r.bucket(p.next)
-			size += 16 * len(p.entries[p.next])
+			size += holdingLen * len(p.entries[p.next])
 		}
 	}
 	return p
@@ -141,7 +147,7 @@ func (p *page) encode() []byte {
 	b = appendTime(b, p.floor)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(p.recent)))
 	for key, t := range p.recent {
-		b = appendTime(binary.BigEndian.AppendUint64(b, key), t)
+		b = appendTime(append(b, key[:]...), t)
 	}
 	b = binary.BigEndian.AppendUint16(b, uint16(p.next))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(p.entries)))
@@ -163,10 +169,10 @@ func (p *page) encode() []byte {
 func decodePage(b []byte, first int) (page, error) {
 	r := reader{rest: b}
 	p := page{root: r.sum(), labels: r.labels(), floor: r.time()}
-	if n := r.count(maxRecent, 16); n > 0 {
-		p.recent = make(map[uint64]time.Time, n)
+	if n := r.count(maxRecent, jobKeyLen+8); n > 0 {
+		p.recent = make(map[job.Key]time.Time, n)
 		for range n {
-			key := r.uint64()
+			key := r.key()
 			p.recent[key] = r.time()
 		}
 	}
@@ -178,10 +184,10 @@ func decodePage(b []byte, first int) (page, error) {
 	p.entries = make(map[int][]engine.Holding, n)
 	for range n {
 		i := int(r.uint8())
-		entries := make([]engine.Holding, r.count(maxHoldings, 16))
+		entries := make([]engine.Holding, r.count(maxHoldings, holdingLen))
 		for j := range entries {
-			entries[j] = engine.Holding{Key: r.uint64(), Hash: r.uint64()}
-			if bucketOf(entries[j].Key) != i || j > 0 && entries[j].Key <= entries[j-1].Key {
+			entries[j] = engine.Holding{Key: r.key(), Hash: r.key()}
+			if bucketOf(entries[j].Key) != i || j > 0 && entries[j].Key.Compare(entries[j-1].Key) <= 0 {
 				return page{}, errWire
 			}
 		}
@@ -195,10 +201,10 @@ func decodePage(b []byte, first int) (page, error) {
 
 // difference is in what a member's jobs differ from this one's.
 type difference struct {
-	lacks map[uint64]bool // this member's, of which it holds no equal entry,
-	other map[uint64]bool // and those of them of which it holds another one
-	extra []uint64        // its own, of which this member holds nothing
-	since map[uint64]time.Time
+	lacks map[job.Key]bool // this member's, of which it holds no equal entry,
+	other map[job.Key]bool // and those of them of which it holds another one
+	extra []job.Key        // its own, of which this member holds nothing
+	since map[job.Key]time.Time
 	floor time.Time
 }
 
@@ -213,7 +219,7 @@ func (d *difference) compare(r *roster, p *page) {
 	d.floor = p.floor
 	for i, theirs := range p.entries {
 		for _, e := range r.bucket(i) {
-			j, ok := slices.BinarySearchFunc(theirs, e.Key, func(h engine.Holding, key uint64) int { return cmp.Compare(h.Key, key) })
+			j, ok := slices.BinarySearchFunc(theirs, e.Key, func(h engine.Holding, key job.Key) int { return h.Key.Compare(key) })
 			if !ok || theirs[j].Hash != e.Hash {
 				set(&d.lacks, e.Key)
 			}
@@ -229,9 +235,9 @@ func (d *difference) compare(r *roster, p *page) {
 	}
 }
 
-func set(m *map[uint64]bool, key uint64) {
+func set(m *map[job.Key]bool, key job.Key) {
 	if *m == nil {
-		*m = make(map[uint64]bool)
+		*m = make(map[job.Key]bool)
 	}
 	(*m)[key] = true
 }

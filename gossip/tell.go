@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -33,14 +34,14 @@ func (r *Ring) tell() {
 }
 
 // newest is the newest occurrences that were heard of since this was last said.
-func (r *Ring) newest() map[uint64]time.Time {
+func (r *Ring) newest() map[job.Key]time.Time {
 	now := r.o.Now()
 	list := r.register.Newest(r.newestTold)
 	r.newestTold = now
 	if len(list) == 0 {
 		return nil
 	}
-	newest := make(map[uint64]time.Time, len(list))
+	newest := make(map[job.Key]time.Time, len(list))
 	for _, o := range list {
 		newest[o.Key] = time.Unix(0, o.Due).UTC()
 	}
@@ -63,7 +64,7 @@ func (r *Ring) emit(e engine.Event) {
 	r.out = append(r.out, e)
 }
 
-func merged(old, later map[uint64]time.Time) map[uint64]time.Time {
+func merged(old, later map[job.Key]time.Time) map[job.Key]time.Time {
 	if len(old) == 0 {
 		return later
 	}

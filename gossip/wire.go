@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"time"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 var errWire = errors.New("malformed")
@@ -52,6 +54,11 @@ func (r *reader) uint64() uint64 {
 		return binary.BigEndian.Uint64(b)
 	}
 	return 0
+}
+
+func (r *reader) key() (k job.Key) {
+	copy(k[:], r.take(jobKeyLen))
+	return k
 }
 
 // text reads a string of at most limit bytes behind its length.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 func someMeta() meta {
@@ -79,7 +80,7 @@ func FuzzMeta(f *testing.F) {
 func someRoster(n int) *roster {
 	entries := make([]engine.Holding, n)
 	for i := range entries {
-		entries[i] = engine.Holding{Key: uint64(i+1) * 0x9e3779b97f4a7c15, Hash: uint64(i)}
+		entries[i] = engine.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
 	}
 	return newRoster(entries, nil, time.Time{})
 }
@@ -111,9 +112,9 @@ func TestRosterDifference(t *testing.T) {
 	for _, n := range []int{0, 1, 100, 20000} {
 		ours := someRoster(n)
 		changed := slices.Clone(ours.entries)
-		wantLacks, wantOther := map[uint64]bool{}, map[uint64]bool{}
+		wantLacks, wantOther := map[job.Key]bool{}, map[job.Key]bool{}
 		for i := 0; i < len(changed); i += 50 {
-			changed[i].Hash += 1 << 40
+			changed[i].Hash[3]++
 			wantLacks[changed[i].Key], wantOther[changed[i].Key] = true, true
 		}
 		if n > 2 {
@@ -121,12 +122,12 @@ func TestRosterDifference(t *testing.T) {
 			delete(wantOther, changed[n-1].Key)
 			changed = changed[:n-1]
 		}
-		changed = append(changed, engine.Holding{Key: 3, Hash: 3})
+		changed = append(changed, engine.Holding{Key: numbered(3), Hash: numbered(3)})
 		d, _ := differenceOf(t, ours, newRoster(changed, nil, time.Time{}))
 		if len(wantLacks) == 0 {
 			wantLacks = nil
 		}
-		if !maps.Equal(d.lacks, wantLacks) || !maps.Equal(d.other, wantOther) || !slices.Equal(d.extra, []uint64{3}) {
+		if !maps.Equal(d.lacks, wantLacks) || !maps.Equal(d.other, wantOther) || !slices.Equal(d.extra, []job.Key{numbered(3)}) {
 			t.Errorf("%d entries: lacks %d, others %d, extra %v, want %d, %d and 3", n, len(d.lacks), len(d.other), d.extra, len(wantLacks), len(wantOther))
 		}
 	}
@@ -147,7 +148,7 @@ func TestRosterManyEditedAtOnce(t *testing.T) {
 	old := someRoster(maxRecent + 10)
 	changed := slices.Clone(old.entries)
 	for i := range changed {
-		changed[i].Hash++
+		changed[i].Hash[0]++
 	}
 	since := time.Unix(1700000000, 0)
 	r := newRoster(changed, old, since)
@@ -155,7 +156,7 @@ func TestRosterManyEditedAtOnce(t *testing.T) {
 		t.Errorf("%d said one by one, all count from %v, want none and %v", len(r.recent), r.floor, since)
 	}
 	next := slices.Clone(changed)
-	next[3].Hash++
+	next[3].Hash[0]++
 	later := since.Add(recentFor + time.Minute)
 	r = newRoster(next, newRoster(next[:5], r, since), later)
 	if got := r.recent[next[4].Key]; !got.IsZero() {
@@ -166,7 +167,7 @@ func TestRosterManyEditedAtOnce(t *testing.T) {
 func FuzzPage(f *testing.F) {
 	ours, theirs := someRoster(40), someRoster(60)
 	p := theirs.page(0, &ours.buckets, map[string]string{"a": "b"})
-	p.recent = map[uint64]time.Time{5: time.Unix(9, 9)}
+	p.recent = map[job.Key]time.Time{numbered(5): time.Unix(9, 9)}
 	f.Add(p.encode(), 0)
 	f.Add([]byte{}, 3)
 	f.Fuzz(func(t *testing.T, b []byte, first int) {

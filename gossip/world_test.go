@@ -3,6 +3,7 @@ package gossip
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
 )
@@ -239,7 +241,7 @@ type host struct {
 
 	mu     sync.Mutex
 	last   *engine.Membership
-	newest map[uint64]time.Time
+	newest map[job.Key]time.Time
 	events []engine.Event // others than Ring
 	rings  int
 }
@@ -350,7 +352,7 @@ func (h *host) take(e engine.Event) {
 	h.rings++
 	h.last = r.Membership
 	if h.newest == nil {
-		h.newest = make(map[uint64]time.Time)
+		h.newest = make(map[job.Key]time.Time)
 	}
 	for k, t := range r.Newest {
 		if t.After(h.newest[k]) {
@@ -471,4 +473,10 @@ func (w *world) end() {
 		}
 	}
 	time.Sleep(20 * time.Second)
+}
+
+// numbered returns a key that is told from others by a number.
+func numbered(n uint64) (k job.Key) {
+	binary.BigEndian.PutUint64(k[:], n)
+	return k
 }

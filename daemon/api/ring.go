@@ -142,7 +142,7 @@ type RingJob struct {
 	Schedule string            `json:"schedule"`
 	Command  string            `json:"command"`
 	Options  map[string]string `json:"options,omitempty"`
-	Hash     uint64            `json:"hash,string"`
+	Hash     job.Key           `json:"hash"`
 }
 
 // RingJobs is all ring jobs of a member.

@@ -48,7 +48,7 @@ func (b *bid) before(x *bid) bool {
 func (b *bid) stand(at int) { b.at = at }
 
 func (e *Engine) newBid(slot int32, due time.Time) *bid {
-	return &bid{Occurrence: Occurrence{e.jobs.keys[slot], due}, jobs: e.jobs, slot: slot, at: -1}
+	return &bid{Occurrence: Occurrence{e.jobs.ringKeys[slot], due}, jobs: e.jobs, slot: slot, at: -1}
 }
 
 // compete ranks this member for an occurrence as of an instant, and has it bid

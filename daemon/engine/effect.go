@@ -22,7 +22,7 @@ type Roster struct{ Known []Known }
 
 // Known is one job of a Roster.
 type Known struct {
-	Key   uint64    // hash of the job's ID
+	Key   job.Key   // of the job's ID alone
 	Spec  uint64    // hash of what names its occurrences: schedule, zone, modifiers
 	Since time.Time // nothing before this is missed
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
@@ -114,7 +115,7 @@ func TestSameSharesAsLongAsNothingMoves(t *testing.T) {
 		"a member is to go":  {func(m *Membership) { m.Members[1].Until = at }, false},
 		"a weight":           {func(m *Membership) { m.Members[1].Weight = 2 }, false},
 		"a label":            {func(m *Membership) { m.Members[1].Labels = map[string]string{"a": "b"} }, false},
-		"an entry":           {func(m *Membership) { m.Members[1].Lacks = map[uint64]bool{7: true} }, false},
+		"an entry":           {func(m *Membership) { m.Members[1].Lacks = map[job.Key]bool{{7}: true} }, false},
 		"an evening":         {func(m *Membership) { m.Evenings = []Evening{{}} }, false},
 		"it is barred":       {func(m *Membership) { m.Barred = "clock" }, false},
 		"nothing, once more": {func(*Membership) {}, true},

@@ -85,9 +85,9 @@ func (s *jobs) spread(g *crontab.Graph, at int, child int32) {
 }
 
 // keepLinks takes over what the entries of a table meant before, if nobody came
-// or went whom one of them names. names is the hashes of what the others name.
-func (s *jobs) keepLinks(known *crontab.Graph, stays *stay) (names map[uint64]int32) {
-	names = map[uint64]int32{}
+// or went whom one of them names. names has the keys of what the others name.
+func (s *jobs) keepLinks(known *crontab.Graph, stays *stay) (names map[job.Key]int32) {
+	names = map[job.Key]int32{}
 	at := 0
 	for i, sheet := range s.sheets {
 		if sheet == nil || len(sheet.edged) == 0 {
@@ -155,10 +155,10 @@ func bonds(edged []int32, links [][]crontab.Link) []bond {
 	return bonds
 }
 
-// caller finds the slot of the entry of an owner with a name. named has the hashes
+// caller finds the slot of the entry of an owner with a name. named has the keys
 // of all IDs that it will be asked for; it stores there the slot with that ID, or
 // -1.
-func (s *jobs) caller(named map[uint64]int32) func(owner, name string) (int32, bool) {
+func (s *jobs) caller(named map[job.Key]int32) func(owner, name string) (int32, bool) {
 	if len(named) == 0 {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (s *jobs) caller(named map[uint64]int32) func(owner, name string) (int32, b
 		}
 		for _, x := range sheet.shards {
 			stem := s.stem(s.first[i] + x.entry)
-			if _, ok := named[hash(string(stem))]; ok && x.index == 1 {
+			if _, ok := named[idKey(stem)]; ok && x.index == 1 {
 				shards[stem] = s.first[i] + x.entry
 			}
 		}
@@ -184,8 +184,8 @@ func (s *jobs) caller(named map[uint64]int32) func(owner, name string) (int32, b
 		if first, ok := shards[id]; ok {
 			return first, true
 		}
-		slot, ok := named[hash(string(id))]
-		return slot, ok && slot >= 0 && s.id(slot) == id
+		slot, ok := named[idKey(id)]
+		return slot, ok && slot >= 0
 	}
 }
 

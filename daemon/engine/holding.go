@@ -2,10 +2,14 @@ package engine
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
+	"github.com/robfig/cron/v3"
+
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // share lists the ring jobs by key, so that they are found by it, and connects
@@ -15,13 +19,17 @@ func (s *jobs) share(slots []int32) {
 		return
 	}
 	s.toll = 1
-	slices.SortFunc(s.shared, func(a, b int32) int { return cmp.Compare(s.keys[a], s.keys[b]) })
+	s.ringKeys = make(map[int32]job.Key, len(slots))
+	for _, slot := range slots {
+		s.ringKeys[slot] = job.KeyOf(s.id(slot), s.entry(slot).User())
+	}
+	slices.SortFunc(s.shared, func(a, b int32) int { return s.ringKeys[a].Compare(s.ringKeys[b]) })
 	s.clans = s.findClans()
 }
 
-// sharedBy finds a ring job by its key.
-func (s *jobs) sharedBy(key uint64) (slot int32, ok bool) {
-	at, ok := slices.BinarySearchFunc(s.shared, key, func(slot int32, key uint64) int { return cmp.Compare(s.keys[slot], key) })
+// sharedBy finds a ring job by its ring key.
+func (s *jobs) sharedBy(key job.Key) (slot int32, ok bool) {
+	at, ok := slices.BinarySearchFunc(s.shared, key, func(slot int32, key job.Key) int { return s.ringKeys[slot].Compare(key) })
 	if !ok {
 		return 0, false
 	}
@@ -65,12 +73,12 @@ func (s *jobs) findClans() map[int32]*clan {
 	for slot := range over {
 		c := byRoot[root(slot)]
 		if c == nil {
-			c = &clan{key: s.keys[slot], first: slot}
+			c = &clan{key: s.ringKeys[slot], first: slot}
 			byRoot[root(slot)] = c
 		}
 		c.slots = append(c.slots, slot)
-		if s.keys[slot] < c.key {
-			c.key, c.first = s.keys[slot], slot
+		if s.ringKeys[slot].Compare(c.key) < 0 {
+			c.key, c.first = s.ringKeys[slot], slot
 		}
 		clans[slot] = c
 	}
@@ -129,40 +137,48 @@ func ringFault(entry *crontab.Entry, o *crontab.Options, mode RingMode) string {
 	return ""
 }
 
-// holdings is the ring jobs that this host can run.
+// holdings returns the ring jobs that this host can run, by key.
 func (s *jobs) holdings() []Holding {
 	if s.ring == NoRing || len(s.shared) == 0 {
 		return nil
 	}
-	held, specs := make([]Holding, 0, len(s.shared)), specHashes{}
+	held, specs := make([]Holding, 0, len(s.shared)), map[cron.Schedule]job.Key{}
 	for _, slot := range s.shared {
 		if o := s.options(slot); o.Enabled && o.Held == "" {
-			held = append(held, Holding{s.keys[slot], s.entryHash(slot, specs)})
+			held = append(held, Holding{s.ringKeys[slot], s.entryHash(slot, specs)})
 		}
 	}
 	return held
 }
 
-// entryHash is a hash of all that an entry says: but not of where it stands,
-// which may differ from host to host.
-func (s *jobs) entryHash(slot int32, specs specHashes) uint64 {
+// entryHash returns a SHA-256 of all that an entry says, but not of where it is
+// written, which may differ from host to host. Each text is hashed with its length,
+// so that no two entries are hashed alike. specs remembers the hashes of schedules.
+func (s *jobs) entryHash(slot int32, specs map[cron.Schedule]job.Key) job.Key {
 	e := s.entry(slot)
+	spec, ok := specs[e.Schedule]
+	if !ok {
+		spec = job.SumKey([]byte(crontab.Identity(e.Schedule)))
+		specs[e.Schedule] = spec
+	}
+	b := append(make([]byte, 0, 512), spec[:]...)
+	add := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
 	stdin, _ := e.Stdin()
-	h := specs.of(e.Schedule)
-	add := func(text string) { h = (h ^ hash(text)) * 1099511628211 }
 	for _, text := range []string{string(s.id(slot)), e.User(), e.Command(), stdin, e.Dir()} {
 		add(text)
 	}
-	for _, text := range e.Env() {
+	env := e.Env()
+	b = binary.AppendUvarint(b, uint64(len(env)))
+	for _, text := range env {
 		add(text)
 	}
-	add("")
 	items := slices.Clone(e.Options().Items)
 	slices.SortStableFunc(items, func(a, b crontab.Option) int { return cmp.Compare(a.Key, b.Key) })
 	for _, it := range items {
-		add(it.Key + "=" + it.Value)
+		add(it.Key)
+		add(it.Value)
 	}
-	return h
+	return job.SumKey(b)
 }
 
 // judgeShards finds the entries that shards= would make too many jobs of.

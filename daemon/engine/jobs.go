@@ -13,13 +13,13 @@ import (
 )
 
 // jobs is what is installed: the entries of all tables, numbered through as
-// slots. It is immutable. A host may hold a million entries, so it keeps eight
-// bytes for each beside the entry itself and makes the rest when asked.
+// slots. It is immutable. A host may hold a million entries, so it keeps
+// a key for each beside the entry itself and makes the rest when asked.
 type jobs struct {
 	tables []*crontab.Table
 	first  []int32          // slot of each table's first entry
 	sheets []*sheet         // what is rare in each table; nil: nothing
-	keys   []uint64         // per slot: hash of the ID, to find it by
+	keys   []job.Key        // per slot: the key of its ID alone; see idKey
 	twins  map[int32]twin   // by slot, but for the first of entries alike
 	taken  map[int32]int32  // slots whose name= an earlier slot of the same owner has
 	once   []int32          // slots of entries that run once in a period
@@ -30,22 +30,23 @@ type jobs struct {
 	unfit  map[*crontab.Options]string
 	family *family // whom after= and on= connect; nil: nobody
 
-	ring   RingMode
-	shared []int32         // slots of scope=ring, by key
-	clans  map[int32]*clan // of them, those that family connects
-	toll   int             // what to look at an occurrence costs beyond its effects: 1 if any is shared
+	ring     RingMode
+	shared   []int32           // slots of scope=ring, by ring key
+	ringKeys map[int32]job.Key // of them, as all members of the ring have it: it includes the user
+	clans    map[int32]*clan   // of them, those that family connects
+	toll     int               // what to look at an occurrence costs beyond its effects: 1 if any is shared
 }
 
 // twin is an entry that is not the first one of its ID.
 type twin struct {
 	ordinal int
-	natural uint64 // its key if it were
+	natural job.Key // its key if it were
 }
 
 // called is what the slots that were settled before are called by.
 type called struct {
-	slots map[uint64]int32 // by key
-	twins map[job.ID]int   // the newest ordinal among entries alike, by the ID that the second of them would have
+	slots map[job.Key]int32
+	twins map[job.ID]int // the newest ordinal among entries alike, by the ID that the second of them would have
 }
 
 // sheet is the entries of a table that more is to be asked about than when they
@@ -53,9 +54,9 @@ type called struct {
 type sheet struct {
 	once, wide, watch, edged, shared []int32
 
-	names  []uint64 // hashes of the names that those of edged name
-	shards []shard  // the jobs of entries with shards=, but for the first of each: their places are behind those of the entries
-	excess []int32  // entries of which there would be too many
+	names  []job.Key // of the names that those of edged name
+	shards []shard   // the jobs of entries with shards=, but for the first of each: their places are behind those of the entries
+	excess []int32   // entries of which there would be too many
 }
 
 // shard is one of the jobs that shards= makes of an entry.
@@ -111,9 +112,9 @@ func (s *sheet) list(k int32, o *crontab.Options) {
 	}
 }
 
-// namedBy is the hashes of the names that entries of a table name, in order.
-func namedBy(t *crontab.Table, edged []int32) []uint64 {
-	names := map[uint64]bool{}
+// namedBy returns the keys of the names that entries of a table name, in order.
+func namedBy(t *crontab.Table, edged []int32) []job.Key {
+	names := map[job.Key]bool{}
 	read := map[*crontab.Edge]bool{} // a default may name a thousand jobs above very many entries
 	for _, k := range edged {
 		if int(k) >= len(t.Entries) { // a shard, whose entry was there before
@@ -127,12 +128,12 @@ func namedBy(t *crontab.Table, edged []int32) []uint64 {
 			read[&edges[0]] = true
 			for _, edge := range edges {
 				for _, id := range candidates(t.Owner(), edge.Job) {
-					names[hash(string(id))] = true
+					names[idKey(id)] = true
 				}
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	return slices.SortedFunc(maps.Keys(names), job.Key.Compare)
 }
 
 // candidates are the IDs of the jobs that a reference in a crontab of an owner
@@ -165,16 +166,16 @@ func newJobs(tables []*crontab.Table, before *jobs) *jobs {
 type stay struct {
 	before   *jobs
 	from, to []int
-	touched  map[uint64]bool // keys and natural keys of those that came or went; see settleNew
+	touched  map[job.Key]bool // keys and natural keys of those that came or went; see settleNew
 }
 
-func (s *stay) isTouched(key uint64) bool { return s.touched[key] }
+func (s *stay) isTouched(key job.Key) bool { return s.touched[key] }
 
 // number gives slots to all entries, and finds the tables that stay.
 func (s *jobs) number(before *jobs) *stay {
 	n := len(s.tables)
 	s.first, s.sheets = make([]int32, n), make([]*sheet, n)
-	stays := &stay{before: before, from: make([]int, n), to: make([]int, len(before.tables)), touched: map[uint64]bool{}}
+	stays := &stay{before: before, from: make([]int, n), to: make([]int, len(before.tables)), touched: map[job.Key]bool{}}
 	for at := range stays.to {
 		stays.to[at] = -1
 	}
@@ -189,7 +190,7 @@ func (s *jobs) number(before *jobs) *stay {
 		}
 		slots += int(s.size(i))
 	}
-	s.keys = make([]uint64, slots)
+	s.keys = make([]job.Key, slots)
 	return stays
 }
 
@@ -238,10 +239,10 @@ func (s *jobs) gather() (edged, shared []int32) {
 // settle settles the identity of all slots.
 func (s *jobs) settle(stays *stay) {
 	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
-	c := &called{make(map[uint64]int32, len(s.keys)), map[job.ID]int{}}
+	c := &called{make(map[job.Key]int32, len(s.keys)), map[job.ID]int{}}
 	for i := range s.tables {
 		for k := range s.size(i) {
-			var natural uint64
+			var natural job.Key
 			if at := stays.from[i]; at >= 0 {
 				natural = stays.before.natural(stays.before.first[at] + k)
 			}
@@ -280,13 +281,13 @@ func (s *jobs) settleNew(stays *stay) bool {
 		}
 	}
 	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
-	c := &called{map[uint64]int32{}, map[job.ID]int{}}
+	c := &called{map[job.Key]int32{}, map[job.ID]int{}}
 	for i := range s.tables {
 		if from[i] >= 0 {
 			continue
 		}
 		for k := range s.size(i) {
-			s.name(s.first[i]+k, 0, c)
+			s.name(s.first[i]+k, job.Key{}, c)
 			s.touch(s.first[i]+k, touched)
 		}
 	}
@@ -306,10 +307,10 @@ func (s *jobs) settleNew(stays *stay) bool {
 }
 
 // touch notes what a slot is called by.
-func (s *jobs) touch(slot int32, touched map[uint64]bool) {
+func (s *jobs) touch(slot int32, touched map[job.Key]bool) {
 	touched[s.keys[slot]], touched[s.natural(slot)] = true, true
 	if s.entry(slot).Options().Shards > 1 {
-		touched[hash(string(s.stem(slot)))] = true
+		touched[idKey(s.stem(slot))] = true
 	}
 }
 
@@ -359,7 +360,7 @@ func (s *jobs) places() map[*crontab.Table]int {
 }
 
 // natural is the key of a slot as if it had no twin.
-func (s *jobs) natural(slot int32) uint64 {
+func (s *jobs) natural(slot int32) job.Key {
 	if t, ok := s.twins[slot]; ok {
 		return t.natural
 	}
@@ -367,11 +368,11 @@ func (s *jobs) natural(slot int32) uint64 {
 }
 
 // name settles the identity of a slot: its key, the ordinal of a twin, or that
-// another entry has its name already. natural is its key without that, or 0
+// another entry has its name already. natural is its key without that, or zero
 // where it is not known.
-func (s *jobs) name(slot int32, natural uint64, c *called) {
-	if natural == 0 {
-		natural = hash(string(s.id(slot)))
+func (s *jobs) name(slot int32, natural job.Key, c *called) {
+	if natural == (job.Key{}) {
+		natural = idKey(s.id(slot))
 	}
 	other, dup := c.slots[natural]
 	if !dup {
@@ -388,14 +389,14 @@ func (s *jobs) name(slot int32, natural uint64, c *called) {
 // nameTwin gives a twin its ordinal, the first one that is free, and returns
 // its key. A table may hold very many entries alike: none of them asks again
 // for the ordinals of those before it.
-func (s *jobs) nameTwin(slot int32, natural uint64, c *called) uint64 {
+func (s *jobs) nameTwin(slot int32, natural job.Key, c *called) job.Key {
 	s.twins[slot] = twin{2, natural}
 	second := s.id(slot)
-	key := hash(string(second))
+	key := idKey(second)
 	for ordinal := max(2, c.twins[second]+1); ; ordinal++ {
 		if ordinal > 2 {
 			s.twins[slot] = twin{ordinal, natural}
-			key = hash(string(s.id(slot)))
+			key = idKey(s.id(slot))
 		}
 		if _, dup := c.slots[key]; !dup {
 			c.twins[second] = ordinal
@@ -480,9 +481,9 @@ func (s *jobs) options(slot int32) *crontab.Options {
 }
 
 func (s *jobs) find(id job.ID) (slot int32, ok bool) {
-	h := hash(string(id))
+	key := idKey(id)
 	for i, x := range s.keys {
-		if x == h && s.id(int32(i)) == id {
+		if x == key {
 			return int32(i), true
 		}
 	}
@@ -491,14 +492,13 @@ func (s *jobs) find(id job.ID) (slot int32, ok bool) {
 
 // named returns the slots of the jobs with that name, of all owners.
 func (s *jobs) named(name string) []int {
-	wanted := map[uint64]job.ID{}
+	wanted := map[job.Key]bool{}
 	for _, t := range s.tables {
-		id := job.NewID(t.Owner(), name)
-		wanted[hash(string(id))] = id
+		wanted[idKey(job.NewID(t.Owner(), name))] = true
 	}
 	var slots []int
 	for i, key := range s.keys {
-		if id, ok := wanted[key]; ok && s.id(int32(i)) == id {
+		if wanted[key] {
 			slots = append(slots, i)
 		}
 	}
@@ -532,8 +532,12 @@ func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
 	return j
 }
 
-// hash is FNV-1a, 64 bits, written out because a host may have a million IDs
-// and hash/fnv copies each.
+// idKey returns the key of an ID alone: it identifies a job on this host, whoever
+// it runs as.
+func idKey(id job.ID) job.Key { return job.KeyOf(id, "") }
+
+// hash is FNV-1a, 64 bits. It is for texts whose collisions harm nobody but the
+// author of both.
 func hash(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

@@ -120,11 +120,11 @@ func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 // with a clock ahead took is not lost.
 func TestMarksStayBehindAClockThatIsAhead(t *testing.T) {
 	e, now, m := ringOf(t, 3, 1)
-	key := hash(string(e.View().ID(2)))
+	key, _ := e.View().RingKey(2)
 	due := e.View().Entry(2).Schedule.Next(now.Wall)
 	now.Wall, now.Up = due.Add(-time.Second), now.Up+due.Sub(now.Wall)-time.Second
 	e.Step(now, Tick{})
-	e.Step(now, Ring{m, map[uint64]time.Time{key: due.Add(time.Second)}})
+	e.Step(now, Ring{m, map[job.Key]time.Time{key: due.Add(time.Second)}})
 	now.Wall, now.Up = due, now.Up+time.Second
 	for _, effect := range e.Step(now, Tick{}) {
 		if c, ok := effect.(Claim); ok && c.Due.Equal(due) {

@@ -145,7 +145,7 @@ func (v *View) Leaving() (here []job.Run, handedOver, ok bool) {
 		return nil, false, false
 	}
 	here = slices.DeleteFunc(v.Runs(), func(r job.Run) bool {
-		_, shared := v.jobs.sharedBy(hash(string(r.Job)))
+		_, shared := v.jobs.sharedBy(job.KeyOf(r.Job, r.User))
 		return !shared || r.By != "" || r.Backfill != 0
 	})
 	return here, v.now.Up >= v.leaves && v.handing == 0, true

@@ -74,6 +74,12 @@ func (e *Engine) load(ev Load) {
 // there is any new or changed job, or one less. from is what next carries over.
 func (e *Engine) marksOf(next *jobs, from []int32) (marks []int64, fresh []int32, changed bool) {
 	before, specs := e.remember(from), specHashes{}
+	if e.memory != nil {
+		next.rename(before)
+	}
+	if e.awaited != nil {
+		next.rename(e.awaited.past)
+	}
 	changed = len(next.keys) != len(e.marks)
 	marks = make([]int64, len(next.keys))
 	now := e.now.Wall.UnixNano()
@@ -146,7 +152,7 @@ func afterOther(mark, now int64, since time.Time, known bool) int64 {
 // Load, because nobody knew their accounts then.
 type awaited struct {
 	tables   map[string]bool
-	past     map[uint64]past
+	past     map[job.Key]past
 	lastSeen time.Time
 	since    time.Time
 	booted   bool
@@ -158,7 +164,7 @@ func (s *State) await(tables map[string]bool) *awaited {
 
 // forget lets go of what is known of jobs that did not have to be waited for:
 // a table of an account that was deleted may be awaited for ever.
-func (a *awaited) forget(keys []uint64) {
+func (a *awaited) forget(keys []job.Key) {
 	if a == nil {
 		return
 	}
@@ -194,7 +200,7 @@ func (e *Engine) welcome() {
 
 // remember gathers what is known of the jobs so far: by the last Load, or
 // before the first one by the store. What is carried over is left out.
-func (e *Engine) remember(from []int32) map[uint64]past {
+func (e *Engine) remember(from []int32) map[job.Key]past {
 	if e.memory != nil {
 		return e.memory.past()
 	}
@@ -204,7 +210,7 @@ func (e *Engine) remember(from []int32) map[uint64]past {
 			carried[old] = true
 		}
 	}
-	specs, m := specHashes{}, map[uint64]past{}
+	specs, m := specHashes{}, map[job.Key]past{}
 	for slot, key := range e.jobs.keys {
 		if !carried[slot] {
 			m[key] = past{spec: specs.of(e.jobs.entry(int32(slot)).Schedule), mark: e.marks[slot]}
@@ -215,14 +221,16 @@ func (e *Engine) remember(from []int32) map[uint64]past {
 
 // past is what the roster and the marks of the store say. The roster is
 // written anew with each era and holds the marks of those before.
-func (s *State) past() map[uint64]past {
-	m := make(map[uint64]past, len(s.Known))
+func (s *State) past() map[job.Key]past {
+	m := make(map[job.Key]past, len(s.Known))
+	former := false
 	for _, k := range s.Known {
+		former = former || isFormer(k.Key)
 		m[k.Key] = past{spec: k.Spec, mark: k.Since.UnixNano()}
 	}
 	for _, mk := range s.Marks {
-		key := hash(string(mk.Job))
-		if p, ok := m[key]; ok {
+		key := idKey(mk.Job)
+		if p, ok := m[key]; ok || former {
 			p.ever = mk.Due.UnixNano()
 			if mk.Era == s.Era {
 				p.mark = max(p.mark, p.ever)
@@ -504,16 +512,16 @@ func (e *Engine) locate() {
 	if len(e.byJob) == 0 {
 		return
 	}
-	wanted := make(map[uint64]job.ID, len(e.byJob))
+	wanted := make(map[job.Key]job.ID, len(e.byJob))
 	for id, runs := range e.byJob {
-		wanted[hash(string(id))] = id
+		wanted[idKey(id)] = id
 		for _, r := range runs {
 			r.jobs = nil
 		}
 	}
 	for slot, key := range e.jobs.keys {
 		id, ok := wanted[key]
-		if !ok || e.jobs.id(int32(slot)) != id {
+		if !ok {
 			continue
 		}
 		for _, r := range e.byJob[id] {

@@ -42,8 +42,8 @@ type fitness struct {
 
 // clan is jobs that after= and on= connect: one member runs all of them.
 type clan struct {
-	key   uint64 // the smallest of theirs
-	first int32  // whose that is
+	key   job.Key // the smallest of theirs
+	first int32   // whose that is
 	slots []int32
 }
 
@@ -115,7 +115,7 @@ func (s *seats) wavers(in *jobs, slot int32, due time.Time) bool {
 // differ tells whether a member holds another entry of a key, or did a moment before
 // an occurrence: who comes first among those that hold the one need not among those
 // that hold the other, and by a clock that is ahead it was due before the edit.
-func (s *seats) differ(key uint64, due time.Time) bool {
+func (s *seats) differ(key job.Key, due time.Time) bool {
 	return s.differs && slices.ContainsFunc(s.Members, func(m Member) bool {
 		return m.Differ[key] || m.Since[key].After(due.Add(-waryFor))
 	})
@@ -248,11 +248,11 @@ func (s *seats) anyFit(in *jobs, slot int32, at time.Time) bool {
 func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
 	switch c := s.clans[slot]; {
 	case c != nil:
-		return c.key
+		return c.key.Uint64()
 	case s.entry(slot).Options().Route == crontab.RouteAny:
-		return s.keys[slot] ^ uint64(due.UnixNano())*0x9e3779b97f4a7c15
+		return s.ringKeys[slot].Uint64() ^ uint64(due.UnixNano())*0x9e3779b97f4a7c15
 	}
-	return s.keys[slot]
+	return s.ringKeys[slot].Uint64()
 }
 
 // weigher says what members weigh for a job at an instant: 0 is no candidate.
@@ -292,7 +292,7 @@ func (s *seats) weigherBy(in *jobs, slot int32, at time.Time, factors []rendezvo
 func (s *seats) judge(in *jobs, slot int32) func(i int) fitness {
 	c := in.clans[slot]
 	if c == nil {
-		o, key := in.entry(slot).Options(), in.keys[slot]
+		o, key := in.entry(slot).Options(), in.ringKeys[slot]
 		return func(i int) fitness { return s.fitness(i, key, o) }
 	}
 	if s.clans[c] == nil {
@@ -309,7 +309,7 @@ func (s *seats) fitnessOfAll(in *jobs, c *clan) []fitness {
 	for _, slot := range c.slots {
 		o := in.entry(slot).Options()
 		for i := range all {
-			f := s.fitness(i, in.keys[slot], o)
+			f := s.fitness(i, in.ringKeys[slot], o)
 			if all[i].fit = all[i].fit && f.fit; f.from.After(all[i].from) {
 				all[i].from = f.from
 			}
@@ -318,7 +318,7 @@ func (s *seats) fitnessOfAll(in *jobs, c *clan) []fitness {
 	return all
 }
 
-func (s *seats) fitness(i int, key uint64, o *crontab.Options) fitness {
+func (s *seats) fitness(i int, key job.Key, o *crontab.Options) fitness {
 	m := &s.Members[i]
 	if len(m.Lacks) > 0 && m.Lacks[key] || !isHere(o, m.Name) || misfit(o, m.Labels) != "" {
 		return fitness{}
@@ -401,9 +401,9 @@ func (s *seats) against(in *jobs, slot int32, i int, at time.Time) string {
 		}
 		short, _, _ := strings.Cut(m.Name, ".")
 		switch {
-		case m.Differ[in.keys[x]]:
+		case m.Differ[in.ringKeys[x]]:
 			return "it holds another entry" + of
-		case m.Lacks[in.keys[x]]:
+		case m.Lacks[in.ringKeys[x]]:
 			return "it holds no such entry" + of
 		case !isHere(o, m.Name):
 			return "host=" + of + " does not name " + short

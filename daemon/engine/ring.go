@@ -10,7 +10,7 @@ import (
 // Occurrence names an occurrence of a ring job in the same way on every member:
 // clocks that differ shift its start, but cannot make two of it.
 type Occurrence struct {
-	Key uint64 // hash of the job's ID
+	Key job.Key // of its ID and its user
 	Due time.Time
 }
 
@@ -43,17 +43,17 @@ type Member struct {
 	Labels map[string]string
 	Weight float64
 	From   time.Time
-	Until  time.Time            // zero: it stays
-	Lacks  map[uint64]bool      // keys of this member's ring jobs of which it holds no equal entry
-	Differ map[uint64]bool      // of them, those of which it holds another one: it may be about to be the same
-	Since  map[uint64]time.Time // keys that it holds since after From
-	Load   int                  // runs that go on there, as of its last word
+	Until  time.Time             // zero: it stays
+	Lacks  map[job.Key]bool      // keys of this member's ring jobs of which it holds no equal entry
+	Differ map[job.Key]bool      // of them, those of which it holds another one: it may be about to be the same
+	Since  map[job.Key]time.Time // keys that it holds since after From
+	Load   int                   // runs that go on there, as of its last word
 }
 
 // Holding is a ring job that this member's tables have.
 type Holding struct {
-	Key  uint64
-	Hash uint64 // of all that the entry says: members with another one hold another job
+	Key  job.Key
+	Hash job.Key // of all that the entry says: members with another one hold another job
 }
 
 // Phase is how far an occurrence is that a member took.
@@ -81,7 +81,7 @@ const (
 // since the last Ring.
 type Ring struct {
 	Membership *Membership
-	Newest     map[uint64]time.Time
+	Newest     map[job.Key]time.Time
 }
 
 // Others says that other members took occurrences.

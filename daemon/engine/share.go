@@ -18,7 +18,7 @@ func (v *View) Holdings() iter.Seq2[int, Holding] {
 			if len(held) == 0 {
 				return
 			}
-			if held[0].Key != v.jobs.keys[slot] { // it is disabled or held
+			if held[0].Key != v.jobs.ringKeys[slot] { // it is disabled or held
 				continue
 			}
 			if !yield(int(slot), held[0]) {

@@ -105,7 +105,6 @@ type lab struct {
 
 	evenings []Evening // as they were said; the first is none
 
-	names   map[uint64]job.ID
 	starts  map[Occurrence][]ringStart
 	skipped map[Occurrence]bool // by who had it
 	doubled map[Occurrence]map[string]bool
@@ -233,8 +232,8 @@ type meta struct {
 	id          string
 	from, until time.Time
 	labels      map[string]string
-	held        map[uint64]uint64
-	since       map[uint64]time.Time
+	held        map[job.Key]job.Key
+	since       map[job.Key]time.Time
 	evening     int // the newest that it knows
 	load        int
 	leaving     bool
@@ -414,7 +413,7 @@ func (n *node) boot() {
 
 // hold says what a member holds.
 func (n *node) hold(e Holdings) {
-	held, since := map[uint64]uint64{}, map[uint64]time.Time{}
+	held, since := map[job.Key]job.Key{}, map[job.Key]time.Time{}
 	for _, h := range e.Holdings {
 		held[h.Key] = h.Hash
 		switch was, ok := n.meta.held[h.Key]; {
@@ -511,7 +510,7 @@ func (n *node) bury(id string) {
 			orphans = append(orphans, Orphan{Occurrence: o, Phase: Taken})
 		}
 	}
-	slices.SortFunc(orphans, func(a, b Orphan) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(orphans, func(a, b Orphan) int { return cmp.Or(a.Due.Compare(b.Due), a.Key.Compare(b.Key)) })
 	n.view()
 	n.tell(Orphaned{id, orphans})
 }
@@ -534,7 +533,7 @@ func (n *node) view() {
 		for key, hash := range n.meta.held {
 			if other, ok := x.held[key]; !ok || other != hash {
 				if member.Lacks == nil {
-					member.Lacks, member.Differ = map[uint64]bool{}, map[uint64]bool{}
+					member.Lacks, member.Differ = map[job.Key]bool{}, map[job.Key]bool{}
 				}
 				member.Lacks[key] = true
 				if ok {
@@ -544,7 +543,7 @@ func (n *node) view() {
 		}
 		m.Members = append(m.Members, member)
 	}
-	newest := map[uint64]time.Time{}
+	newest := map[job.Key]time.Time{}
 	for o, all := range n.notes {
 		if o.Due.After(newest[o.Key]) && len(all) > 0 {
 			newest[o.Key] = o.Due
@@ -640,7 +639,7 @@ func (n *node) sync(to *node, since time.Duration) {
 	n.send(to, func() { push(to, n) })
 }
 
-func inOrder(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Key, b.Key)) }
+func inOrder(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), a.Key.Compare(b.Key)) }
 
 // learn takes in what is known of an occurrence.
 func (n *node) learn(o Occurrence, id string, x note) {
@@ -995,7 +994,7 @@ func (n *node) begin(s Start) {
 	if s.Run.Trigger == job.TriggerManual || s.Run.Trigger == job.TriggerDependency {
 		return
 	}
-	o := Occurrence{hash(string(s.Job.ID)), s.Run.Due}
+	o := Occurrence{job.KeyOf(s.Job.ID, s.Job.User), s.Run.Due}
 	l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o], n.claimed[o]})
 	if misfit(s.Entry.Options(), n.labels) != "" || !isHere(s.Entry.Options(), n.id) {
 		l.t.Errorf("invariant 27: %s started %s, which is not for it", n.id, s.Job.ID)
@@ -1013,9 +1012,12 @@ func (n *node) begin(s Start) {
 	})
 }
 
+// keyIn returns the ring key of a job of the ring, all of which are ann's.
+func keyIn(id job.ID) job.Key { return job.KeyOf(id, "ann") }
+
 func (n *node) fact(r job.Record) {
 	l := n.lab
-	key := hash(string(r.Job))
+	key := keyIn(r.Job)
 	o := Occurrence{key, r.Due}
 	switch {
 	case r.Kind == job.Doubled:
@@ -1025,7 +1027,6 @@ func (n *node) fact(r job.Record) {
 		l.doubled[o][n.id] = true
 	case r.Kind == job.Decided:
 		n.stored[o] = true
-		l.names[key] = r.Job
 		if r.Run == nil && (r.Reason != job.NoQuorum || l.weather.cuts || l.weather.dies) && r.Reason != job.NoMember {
 			first := r.Due
 			if r.Count > 1 {
@@ -1045,7 +1046,7 @@ func (n *node) write(e Effect) {
 	case Claim:
 		n.lab.say("%s: claim %s %s rank %d late %t again %t", n.id, e.Job, e.Due.Format("15:04:05"), e.Rank, e.Late, e.Again)
 	case Progress:
-		n.lab.say("%s: %s of %x is at phase %d", n.id, e.Due.Format("15:04:05"), e.Key, e.Phase)
+		n.lab.say("%s: %s of %v is at phase %d", n.id, e.Due.Format("15:04:05"), e.Key, e.Phase)
 	case Fact, Start:
 		n.lab.say("%s: %s", n.id, n.world.tell(e))
 	}
@@ -1242,7 +1243,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	l := &lab{
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
-		granted: map[Occurrence]grantOf{}, names: map[uint64]job.ID{}, starts: map[Occurrence][]ringStart{},
+		granted: map[Occurrence]grantOf{}, starts: map[Occurrence][]ringStart{},
 		skipped: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{}, failed: map[Occurrence]int{},
 		evenings: []Evening{{}},
 	}
@@ -1380,7 +1381,7 @@ func (l *lab) judge(from, until time.Time) {
 	for i := range v.Len() {
 		id, s := v.ID(i), v.Entry(i).Schedule
 		for due := s.Next(from); due.Before(until.Add(30 * time.Second)); due = s.Next(due) {
-			l.judgeOne(id, Occurrence{hash(string(id)), due.UTC()}, until)
+			l.judgeOne(id, Occurrence{keyIn(id), due.UTC()}, until)
 		}
 	}
 }

@@ -323,7 +323,7 @@ func (s *story) ring(words []string) {
 }
 
 func (s *story) members(words []string) {
-	m, newest := &Membership{Self: "box"}, map[uint64]time.Time{}
+	m, newest := &Membership{Self: "box"}, map[job.Key]time.Time{}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -332,13 +332,13 @@ func (s *story) members(words []string) {
 			continue
 		case "newest":
 			id, at, _ := strings.Cut(value, "@")
-			newest[hash(id)] = s.time(at)
+			newest[s.ringKey(id)] = s.time(at)
 			continue
 		}
 		parts := strings.Split(word, ",")
 		x := Member{
 			ID: parts[0], Name: parts[0] + ".example.org", Weight: 1,
-			Labels: map[string]string{}, Lacks: map[uint64]bool{}, Differ: map[uint64]bool{},
+			Labels: map[string]string{}, Lacks: map[job.Key]bool{}, Differ: map[job.Key]bool{},
 		}
 		for _, part := range parts[1:] {
 			if label, value, ok := strings.Cut(part, ":"); ok && !strings.Contains(label, "=") {
@@ -354,12 +354,12 @@ func (s *story) members(words []string) {
 			case "load":
 				x.Load = int(s.run(value))
 			case "lacks":
-				x.Lacks[hash(value)] = true
+				x.Lacks[s.ringKey(value)] = true
 			case "since":
 				id, at, _ := strings.Cut(value, "@")
-				x.Since = map[uint64]time.Time{hash(id): s.time(at)}
+				x.Since = map[job.Key]time.Time{s.ringKey(id): s.time(at)}
 			case "differs":
-				x.Lacks[hash(value)], x.Differ[hash(value)] = true, true
+				x.Lacks[s.ringKey(value)], x.Differ[s.ringKey(value)] = true, true
 			default:
 				s.t.Fatalf("story: no such word of a member: %s", part)
 			}
@@ -369,9 +369,21 @@ func (s *story) members(words []string) {
 	s.w.step(Ring{m, newest})
 }
 
+// ringKey returns the ring key of a job that is installed here, or else of one that
+// root has elsewhere.
+func (s *story) ringKey(id string) job.Key {
+	v := s.w.engine.View()
+	if i, ok := v.Find(job.ID(id)); ok {
+		if key, ok := v.RingKey(i); ok {
+			return key
+		}
+	}
+	return job.KeyOf(job.ID(id), "root")
+}
+
 func (s *story) ringEvent(words []string) {
 	if words[0] == "gone" {
-		o := Occurrence{hash(words[2]), s.time(words[3])}
+		o := Occurrence{s.ringKey(words[2]), s.time(words[3])}
 		phase := map[string]Phase{"taken": Taken, "begun": Begun}[words[4]]
 		orphan := Orphan{Occurrence: o, Phase: phase, Attempt: int(phase - Taken)}
 		if len(words) > 5 {
@@ -381,12 +393,12 @@ func (s *story) ringEvent(words []string) {
 		return
 	}
 	if words[0] == "gave" {
-		orphan := Orphan{Occurrence: Occurrence{hash(words[2]), s.time(words[3])}, Phase: Taken, Given: true}
+		orphan := Orphan{Occurrence: Occurrence{s.ringKey(words[2]), s.time(words[3])}, Phase: Taken, Given: true}
 		orphan.Attempt, orphan.Lost = int(s.run(words[4])), int(s.run(words[5]))
 		s.w.step(Orphaned{words[1], []Orphan{orphan}})
 		return
 	}
-	o := Occurrence{hash(words[1]), s.time(words[2])}
+	o := Occurrence{s.ringKey(words[1]), s.time(words[2])}
 	switch words[0] {
 	case "handed":
 		s.w.step(HandedOver{o, words[3] == "yes"})

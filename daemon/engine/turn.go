@@ -34,8 +34,8 @@ type ring struct {
 	mode     RingMode
 	seats    *seats // nil: not known yet
 	bids     map[Occurrence]*bid
-	queue    order[*bid]       // those that wait for their time
-	stalled  map[uint64][]*bid // by key, the oldest first: those that nobody could decide
+	queue    order[*bid]        // those that wait for their time
+	stalled  map[job.Key][]*bid // by key, the oldest first: those that nobody could decide
 	unbegun  map[job.RunID]*run
 	early    []Orphaned    // that came before seats
 	expected time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
@@ -45,7 +45,7 @@ type ring struct {
 }
 
 func newRing() *ring {
-	return &ring{bids: map[Occurrence]*bid{}, stalled: map[uint64][]*bid{}, unbegun: map[job.RunID]*run{}}
+	return &ring{bids: map[Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
 }
 
 func (r *ring) holdOff() time.Duration {
@@ -252,7 +252,7 @@ func (e *Engine) progress(r *run, p Phase) {
 		return
 	}
 	word := Progress{
-		Occurrence: Occurrence{hash(string(r.Job)), r.Due}, Phase: p,
+		Occurrence: Occurrence{job.KeyOf(r.Job, r.User), r.Due}, Phase: p,
 		Run: r.ID, Attempt: r.Attempt, Lost: r.Lost, Verdict: r.Verdict,
 	}
 	if r.State == job.RunDropped {

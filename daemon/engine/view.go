@@ -76,8 +76,9 @@ func (v *View) Entry(i int) *crontab.Entry { return v.jobs.entry(int32(i)) }
 
 // RingKey is what names job i among the members of a ring; not ok for a job that is
 // no ring's.
-func (v *View) RingKey(i int) (key uint64, ok bool) {
-	return v.jobs.keys[i], v.jobs.isShared(int32(i))
+func (v *View) RingKey(i int) (key job.Key, ok bool) {
+	key, ok = v.jobs.ringKeys[int32(i)]
+	return key, ok
 }
 
 // Find returns the number of a job.

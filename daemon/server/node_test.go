@@ -23,7 +23,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 		"#@ name=j scope=ring\n0 * * * * ann x\n#@ name=db scope=ring need=role:db\n0 * * * * ann y\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
 	w.step(engine.Load{Tables: []*crontab.Table{table}, Ring: engine.Strict})
 	due := w.now.Truncate(time.Hour).Add(time.Hour)
-	occurrence := engine.Occurrence{Key: fnv("j"), Due: due}
+	occurrence := engine.Occurrence{Key: job.KeyOf("j", "ann"), Due: due}
 	why := func(id, step string) string {
 		t.Helper()
 		status, text := w.walk(0, "GET", "/v1/why", walked{query: "job=" + id + "&at=" + due.Format("2006-01-02T15:04:05Z")})
@@ -125,7 +125,7 @@ func ringWorld(t *testing.T) *world {
 	slices.SortFunc(m.Members, func(x, y engine.Member) int { return cmp.Compare(x.ID, y.ID) })
 	w.step(engine.Ring{Membership: m})
 	w.ring = ringOfThree()
-	w.ring.taken = map[uint64]job.Elsewhere{}
+	w.ring.taken = map[job.Key]job.Elsewhere{}
 	return w
 }
 
@@ -220,24 +220,15 @@ func TestFailureCountsWhereTheJobRanLast(t *testing.T) {
 	}
 	wantSamples(t, got, map[string]float64{success: 0, `job_owned{job="j3",user="ann"}`: truth(st.Node == "db-01")})
 
-	w.ring.taken[fnv("j3")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(-time.Minute)} // before it ran here
+	w.ring.taken[job.KeyOf("j3", "ann")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(-time.Minute)} // before it ran here
 	if st, row, _ := state(); st.State != job.StateFailing || row.State != job.StateFailing {
 		t.Errorf("after an older one elsewhere: %s, board %s; want failing", st.State, row.State)
 	}
-	w.ring.taken[fnv("j3")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(time.Second)}
+	w.ring.taken[job.KeyOf("j3", "ann")] = job.Elsewhere{Node: "db-02", Due: w.now.Add(time.Second)}
 	st, row, got = state()
 	if st.State != job.StateOK || st.Elsewhere == nil || st.Elsewhere.Node != "db-02" || row.State != job.StateOK || row.Elsewhere != "db-02" {
 		t.Errorf("after a newer one elsewhere: %s %+v, board %s %q; want ok, and db-02's", st.State, st.Elsewhere, row.State, row.Elsewhere)
 	}
 	wantSamples(t, got, map[string]float64{`jobs{state="failing"}`: 0, `jobs{state="ok"}`: 1})
 	wantNone(t, got, "last_run_success")
-}
-
-// fnv is the key of a job.
-func fnv(id string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(id) {
-		h = (h ^ uint64(id[i])) * 1099511628211
-	}
-	return h
 }

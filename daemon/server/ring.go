@@ -28,7 +28,7 @@ type Ring interface {
 	Change(ctx context.Context, r api.RingRequest) (api.RingDone, error)
 	// Taken is the newest occurrence of a job, by its View.RingKey, that another
 	// member took, and what names that one's host. It never blocks.
-	Taken(key uint64) (due time.Time, by string, ok bool)
+	Taken(key job.Key) (due time.Time, by string, ok bool)
 	// Transport carries requests to the daemons of members: their hosts are IDs.
 	Transport() http.RoundTripper
 }

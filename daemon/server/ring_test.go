@@ -24,10 +24,10 @@ type fakeRing struct {
 	status api.Ring
 	answer func(member, path string) (status int, text string, err error)
 	did    []api.RingRequest
-	taken  map[uint64]job.Elsewhere
+	taken  map[job.Key]job.Elsewhere
 }
 
-func (r *fakeRing) Taken(key uint64) (due time.Time, by string, ok bool) {
+func (r *fakeRing) Taken(key job.Key) (due time.Time, by string, ok bool) {
 	t, ok := r.taken[key]
 	return t.Due, t.Node, ok
 }
@@ -198,9 +198,9 @@ func TestRingIsChangedAsAsked(t *testing.T) {
 }
 
 func TestDiffJobs(t *testing.T) {
-	j := func(name string, hash uint64) api.RingJob { return api.RingJob{Job: job.ID(name), Hash: hash} }
+	j := func(name string, hash byte) api.RingJob { return api.RingJob{Job: job.ID(name), Hash: job.Key{hash}} }
 	d := diffJobs([]api.RingJob{j("a", 1), j("b", 2), j("c", 3)}, []api.RingJob{j("a", 1), j("b", 9), j("d", 4)})
-	if d.Same != 1 || len(d.Differ) != 1 || d.Differ[0].There.Hash != 9 || len(d.Missing) != 1 || d.Missing[0].Job != "c" || len(d.Extra) != 1 || d.Extra[0].Job != "d" {
+	if d.Same != 1 || len(d.Differ) != 1 || d.Differ[0].There.Hash != (job.Key{9}) || len(d.Missing) != 1 || d.Missing[0].Job != "c" || len(d.Extra) != 1 || d.Extra[0].Job != "d" {
 		t.Errorf("got %+v", d)
 	}
 }

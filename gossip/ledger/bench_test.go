@@ -61,7 +61,7 @@ func newTown(b *testing.B) *town {
 func (t *town) claim(b *testing.B, id string, first uint64, n int) time.Duration {
 	claims := make([]engine.Claim, n)
 	for i := range claims {
-		claims[i].Occurrence = engine.Occurrence{Key: first + uint64(i), Due: time.Now()}
+		claims[i].Occurrence = engine.Occurrence{Key: numbered(first + uint64(i)), Due: time.Now()}
 	}
 	begun := time.Now()
 	for _, got := range t.ledgers[id].Claim(b.Context(), claims) {

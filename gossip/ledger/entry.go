@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -18,15 +19,15 @@ const (
 
 // The forms, which are kept on disk and sent between members.
 const (
-	entryForm    = 2
-	requestForm  = 2
+	entryForm    = 3
+	requestForm  = 3
 	answerForm   = 1
-	snapshotForm = 2
+	snapshotForm = 3
 )
 
 // occurrence is engine.Occurrence as it is kept: comparable, without a zone.
 type occurrence struct {
-	key uint64
+	key job.Key
 	due int64 // Unix nanoseconds
 }
 
@@ -77,7 +78,7 @@ func (c batch) append(b []byte) []byte {
 	b = appendString(b, c.claimant)
 	b = binary.AppendUvarint(b, uint64(len(c.claims)))
 	for _, claim := range c.claims {
-		b = binary.BigEndian.AppendUint64(b, claim.key)
+		b = append(b, claim.key[:]...)
 		b = binary.BigEndian.AppendUint64(b, uint64(claim.due))
 		b = append(appendString(b, claim.from), boolByte(claim.again))
 	}
@@ -212,6 +213,11 @@ func (r *reader) uint64() uint64 {
 	return 0
 }
 
+func (r *reader) key() (k job.Key) {
+	copy(k[:], r.take(len(k)))
+	return k
+}
+
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if r.bad || n <= 0 {
@@ -246,7 +252,7 @@ func (r *reader) member(none bool) string {
 func (r *reader) batch() batch {
 	c := batch{claimant: r.member(false)}
 	for range r.count(mostClaims) {
-		one := claim{occurrence{r.uint64(), int64(r.uint64())}, r.member(true), r.byte() == 1}
+		one := claim{occurrence{r.key(), int64(r.uint64())}, r.member(true), r.byte() == 1}
 		if r.bad {
 			break
 		}

@@ -28,7 +28,7 @@ func resum(b []byte) []byte {
 
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
-	e := entry{7, []batch{{"a", []claim{{occurrence{1, -2}, "", false}, {occurrence{3, 4}, "b", true}}}, {"c", nil}}}
+	e := entry{7, []batch{{"a", []claim{{occurrence{numbered(1), -2}, "", false}, {occurrence{numbered(3), 4}, "b", true}}}, {"c", nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
@@ -50,7 +50,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, batch{"a", []claim{{occurrence{1, 2}, "b", true}}}}.encode())
+	f.Add(request{true, batch{"a", []claim{{occurrence{numbered(1), 2}, "b", true}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {

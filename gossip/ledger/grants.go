@@ -12,6 +12,7 @@ import (
 	"unique"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -168,7 +169,7 @@ func (i image) encode(w io.Writer) error {
 		b = binary.AppendVarint(b, minute)
 		b = binary.AppendUvarint(b, uint64(len(i.buckets[n].grants)))
 		for o, g := range i.buckets[n].grants {
-			b = binary.BigEndian.AppendUint64(b, o.key)
+			b = append(b, o.key[:]...)
 			b = binary.AppendUvarint(b, uint64(o.due-minute*bucketSpan))
 			b = append(binary.AppendUvarint(b, g.index), boolByte(g.free))
 			number, known := members[g.by]
@@ -238,7 +239,7 @@ func (d *snapshotReader) bucket(g *grants) {
 	}
 	b := &bucket{grants: map[occurrence]grant{}}
 	for ; size > 0 && d.err == nil; size-- {
-		key, offset, index, free := d.uint64(), d.uvarint(), d.uvarint(), d.byte() == 1
+		key, offset, index, free := d.key(), d.uvarint(), d.uvarint(), d.byte() == 1
 		if offset >= uint64(bucketSpan) {
 			d.fail()
 		}
@@ -272,11 +273,10 @@ func (d *snapshotReader) byte() byte {
 	return b
 }
 
-func (d *snapshotReader) uint64() uint64 {
-	var b [8]byte
-	_, err := io.ReadFull(d.r, b[:])
+func (d *snapshotReader) key() (k job.Key) {
+	_, err := io.ReadFull(d.r, k[:])
 	d.keep(err)
-	return binary.BigEndian.Uint64(b[:])
+	return k
 }
 
 func (d *snapshotReader) uvarint() uint64 {

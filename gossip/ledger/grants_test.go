@@ -20,7 +20,9 @@ func (g *grants) one(index uint64, now time.Time, by string, c claim) result {
 	return g.apply(index, entry{now.UnixNano(), []batch{{by, []claim{c}}}})[0][0]
 }
 
-func at(key uint64, due time.Time) claim { return claim{occurrence: occurrence{key, due.UnixNano()}} }
+func at(key uint64, due time.Time) claim {
+	return claim{occurrence: occurrence{numbered(key), due.UnixNano()}}
+}
 
 func TestGrantsDecide(t *testing.T) {
 	g := newGrants()
@@ -144,7 +146,7 @@ func TestGrantsKeepWhatAWrongClockCallsOld(t *testing.T) {
 	}
 	for _, due := range []int64{math.MinInt64, math.MaxInt64} {
 		g := newGrants()
-		g.apply(1, entry{due, []batch{{"a", []claim{{occurrence: occurrence{1, due}}}}}})
+		g.apply(1, entry{due, []batch{{"a", []claim{{occurrence: occurrence{numbered(1), due}}}}}})
 		if g.count != 1 {
 			t.Errorf("due %d: got %d grants, want one", due, g.count)
 		}

@@ -45,7 +45,7 @@ func TestClaimsThatComeTogetherAreOneEntry(t *testing.T) {
 			keys = append(keys, key)
 		}
 		for i, got := range w.get("d").Claim(t.Context(), claimsOf(keys...)) {
-			if got.Grant != engine.Granted || got.Key != keys[i] || got.Token != before+1 {
+			if got.Grant != engine.Granted || got.Key != numbered(keys[i]) || got.Token != before+1 {
 				t.Fatalf("claim %d: got %+v, want it granted by entry %d", i, got, before+1)
 			}
 		}

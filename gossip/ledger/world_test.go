@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"encoding/binary"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/link/linktest"
 )
@@ -143,7 +145,7 @@ func (w *world) follower() string {
 func claimsOf(keys ...uint64) []engine.Claim {
 	var all []engine.Claim
 	for _, key := range keys {
-		all = append(all, engine.Claim{Occurrence: engine.Occurrence{Key: key, Due: time.Now().Truncate(time.Hour)}})
+		all = append(all, engine.Claim{Occurrence: engine.Occurrence{Key: numbered(key), Due: time.Now().Truncate(time.Hour)}})
 	}
 	return all
 }
@@ -164,8 +166,14 @@ func (w *world) claim(id string, c engine.Claim) engine.Claimed {
 func (w *world) want(got engine.Claimed, grant engine.Grant, by string) {
 	w.t.Helper()
 	if got.Grant != grant || got.By != by {
-		w.t.Errorf("claim of %d: got grant %d by %q, want %d by %q", got.Key, got.Grant, got.By, grant, by)
+		w.t.Errorf("claim of %v: got grant %d by %q, want %d by %q", got.Key, got.Grant, got.By, grant, by)
 	}
 }
 
 var three = []string{"a", "b", "c"}
+
+// numbered returns a key that is told from others by a number.
+func numbered(n uint64) (k job.Key) {
+	binary.BigEndian.PutUint64(k[:], n)
+	return k
+}

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"time"
 	"unique"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // Occurrence names an occurrence: the key of its job and when it is due, in
 // nanoseconds since 1970.
 type Occurrence struct {
-	Key uint64
+	Key job.Key
 	Due int64
 }
 
@@ -126,7 +128,7 @@ type Register struct {
 	limits  Limits
 	entries map[Occurrence]*entry
 	oldest  dues // of entries
-	newest  map[uint64]newest
+	newest  map[job.Key]newest
 	claims  map[Occurrence]*claim
 	gone    map[name]bool
 	doubles map[Occurrence][]name // whose runs were said to double ours
@@ -221,7 +223,7 @@ func New(self string, limits Limits) *Register {
 		self:    unique.Make(self),
 		limits:  limits,
 		entries: map[Occurrence]*entry{},
-		newest:  map[uint64]newest{},
+		newest:  map[job.Key]newest{},
 		claims:  map[Occurrence]*claim{},
 		gone:    map[name]bool{},
 		doubles: map[Occurrence][]name{},
@@ -460,7 +462,7 @@ func (r *Register) advance(o Occurrence, now time.Time) {
 func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }
 
 func compare(a, b Occurrence) int {
-	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Key, b.Key))
+	return cmp.Or(cmp.Compare(a.Due, b.Due), a.Key.Compare(b.Key))
 }
 
 // entry finds or makes what is known of an occurrence, as it is about to change.

@@ -1,16 +1,19 @@
 package register
 
 import (
+	"encoding/binary"
 	"reflect"
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 var noon = time.Unix(1_800_000_000, 0)
 
 func due(key uint64, ago time.Duration) Occurrence {
-	return Occurrence{key, noon.Add(-ago).UnixNano()}
+	return Occurrence{numbered(key), noon.Add(-ago).UnixNano()}
 }
 
 func want[T any](t *testing.T, what string, got, want T) {
@@ -266,7 +269,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 	r.Learn([]Mark{{Occurrence: due(1, 0), Member: "b", Phase: Taken}}, noon)
 	later := noon.Add(2 * time.Hour)
-	r.Learn([]Mark{{Occurrence: Occurrence{1, later.UnixNano()}, Member: "b", Phase: Taken}}, later)
+	r.Learn([]Mark{{Occurrence: Occurrence{numbered(1), later.UnixNano()}, Member: "b", Phase: Taken}}, later)
 	want(t, "entries two hours later", len(r.entries), 1)
 	want(t, "heap two hours later", len(r.oldest), 1)
 	for range 3 * mostGone {
@@ -290,7 +293,7 @@ func BenchmarkTakeAndEnd(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		now := noon.Add(time.Duration(i) * time.Millisecond)
-		o := Occurrence{uint64(i % 2000), now.UnixNano()}
+		o := Occurrence{numbered(uint64(i % 2000)), now.UnixNano()}
 		r.Take(o, now)
 		r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: int64(i)}, now)
 		r.Progress(o, Step{Phase: Over, Attempt: 1, Run: int64(i)}, now)
@@ -302,7 +305,7 @@ func BenchmarkLearn(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
 		now := noon.Add(time.Duration(i) * time.Millisecond)
-		r.Learn([]Mark{{Occurrence: Occurrence{uint64(i % 2000), now.UnixNano()}, Member: "0f3e9a77c1d2b458", Phase: Taken}}, now)
+		r.Learn([]Mark{{Occurrence: Occurrence{numbered(uint64(i % 2000)), now.UnixNano()}, Member: "0f3e9a77c1d2b458", Phase: Taken}}, now)
 	}
 }
 
@@ -402,4 +405,10 @@ func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
 	}
 	old := Mark{Occurrence: due(1, 25*time.Hour), Member: "a", Phase: Taken}
 	want(t, "word of what is older than all that is remembered", New("a", DefaultLimits).Learn([]Mark{old}, noon).Orphans, nil)
+}
+
+// numbered returns a key that is told from others by a number.
+func numbered(n uint64) (k job.Key) {
+	binary.BigEndian.PutUint64(k[:], n)
+	return k
 }

@@ -326,7 +326,7 @@ func (w *world) compete(o Occurrence) {
 	}
 }
 
-func (w *world) occurrence(k uint64) Occurrence { return Occurrence{k, w.start.UnixNano()} }
+func (w *world) occurrence(k uint64) Occurrence { return Occurrence{numbered(k), w.start.UnixNano()} }
 
 const simSeeds = 4000
 
@@ -621,7 +621,7 @@ func newMeeting(t *testing.T, takes bool) *meeting {
 	for _, id := range []string{"a", "b", "c"} {
 		m.nodes[id] = New(id, DefaultLimits)
 	}
-	o := Occurrence{1, m.now.UnixNano()}
+	o := Occurrence{numbered(1), m.now.UnixNano()}
 	m.pending = []func(){func() { m.ask("b", o) }, func() { m.ask("c", o) }}
 	if takes {
 		m.pending[0] = func() {

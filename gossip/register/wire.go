@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // The wire forms: a byte that says what follows, and items until the end. All
@@ -11,10 +13,10 @@ import (
 // number from then on. There is one form of each message: what a decoder
 // accepts, an encoder wrote. The high digit is the version of a form.
 const (
-	kindMarks     = 0x21
-	kindQuestions = 0x12
-	kindAnswers   = 0x23
-	kindNewest    = 0x14
+	kindMarks     = 0x31
+	kindQuestions = 0x22
+	kindAnswers   = 0x33
+	kindNewest    = 0x24
 )
 
 // MaxItems is how many items a message has at most.
@@ -131,7 +133,7 @@ func DecodeNewest(b []byte) ([]Occurrence, error) {
 }
 
 func appendOccurrence(b []byte, o Occurrence) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, o.Key), uint64(o.Due))
+	return binary.BigEndian.AppendUint64(append(b, o.Key[:]...), uint64(o.Due))
 }
 
 // vanishedBit marks the phase of a mark as Vanished.
@@ -226,7 +228,7 @@ func (d *decoder) number() int64 {
 }
 
 func (d *decoder) occurrence() Occurrence {
-	return Occurrence{Key: binary.BigEndian.Uint64(d.take(8)), Due: d.number()}
+	return Occurrence{Key: job.Key(d.take(len(job.Key{}))), Due: d.number()}
 }
 
 func (d *decoder) state(m *Mark) {

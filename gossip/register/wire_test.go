@@ -8,10 +8,10 @@ import (
 )
 
 var sampleMarks = []Mark{
-	{Occurrence: Occurrence{1, 2}, Member: "a", Phase: Taken},
-	{Occurrence: Occurrence{math.MaxUint64, math.MaxInt64}, Member: "node-2.x_Y", Generation: 3, Phase: Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
-	{Occurrence: Occurrence{5, 6}, Member: "b", Phase: Begun, Given: true, Attempt: 2, Run: 7},
-	{Occurrence: Occurrence{3, 4}, Member: "a", Phase: Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
+	{Occurrence: Occurrence{numbered(1), 2}, Member: "a", Phase: Taken},
+	{Occurrence: Occurrence{numbered(math.MaxUint64), math.MaxInt64}, Member: "node-2.x_Y", Generation: 3, Phase: Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
+	{Occurrence: Occurrence{numbered(5), 6}, Member: "b", Phase: Begun, Given: true, Attempt: 2, Run: 7},
+	{Occurrence: Occurrence{numbered(3), 4}, Member: "a", Phase: Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
 }
 
 func TestWireRoundTrips(t *testing.T) {
@@ -22,7 +22,7 @@ func TestWireRoundTrips(t *testing.T) {
 	}
 	want(t, "marks", got, sampleMarks)
 
-	questions := []Question{{Occurrence: Occurrence{1, 2}, Serial: 3}, {Occurrence: Occurrence{4, 5}, Serial: 6, Generation: 1, Phase: Begun}, {Mine: true}, {Generation: 1, Phase: Taken, Mine: true}}
+	questions := []Question{{Occurrence: Occurrence{numbered(1), 2}, Serial: 3}, {Occurrence: Occurrence{numbered(4), 5}, Serial: 6, Generation: 1, Phase: Begun}, {Mine: true}, {Generation: 1, Phase: Taken, Mine: true}}
 	gotQuestions, err := DecodeQuestions(AppendQuestions(nil, questions))
 	if err != nil {
 		t.Fatal(err)
@@ -30,10 +30,10 @@ func TestWireRoundTrips(t *testing.T) {
 	want(t, "questions", gotQuestions, questions)
 
 	answers := []Answer{
-		{Occurrence: Occurrence{1, 2}, Serial: 3, Reply: Free},
+		{Occurrence: Occurrence{numbered(1), 2}, Serial: 3, Reply: Free},
 		{Occurrence: sampleMarks[1].Occurrence, Serial: 4, Reply: Known, Mark: sampleMarks[1]},
-		{Occurrence: Occurrence{1, 2}, Reply: Busy},
-		{Occurrence: Occurrence{1, 2}, Reply: Old},
+		{Occurrence: Occurrence{numbered(1), 2}, Reply: Busy},
+		{Occurrence: Occurrence{numbered(1), 2}, Reply: Old},
 	}
 	gotAnswers, err := DecodeAnswers(AppendAnswers(nil, answers))
 	if err != nil {
@@ -41,7 +41,7 @@ func TestWireRoundTrips(t *testing.T) {
 	}
 	want(t, "answers", gotAnswers, answers)
 
-	newest := []Occurrence{{1, 2}, {3, 4}}
+	newest := []Occurrence{{numbered(1), 2}, {numbered(3), 4}}
 	gotNewest, err := DecodeNewest(AppendNewest(nil, newest))
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestWireRoundTrips(t *testing.T) {
 func TestMarksFillTheRoom(t *testing.T) {
 	marks := make([]Mark, MaxItems+10)
 	for i := range marks {
-		marks[i] = Mark{Occurrence: Occurrence{uint64(i), int64(i)}, Member: "0f3e9a77c1d2b458", Phase: Taken}
+		marks[i] = Mark{Occurrence: Occurrence{numbered(uint64(i)), int64(i)}, Member: "0f3e9a77c1d2b458", Phase: Taken}
 	}
 	for _, room := range []int{0, 1, 20, 100, 1300, 1 << 20} {
 		b, n := AppendMarks([]byte("before"), marks, room)
@@ -81,11 +81,11 @@ func TestDecodersRefuse(t *testing.T) {
 		b[at] = to
 		return b
 	}
-	const state = 1 + 16 // of the first mark
+	const due, state = 1 + 16, 1 + 16 + 8 // of the first mark
 	for name, b := range map[string][]byte{
 		"nothing":                      nil,
 		"another kind":                 change(0, kindNewest),
-		"a due instant below 0":        change(9, 0x80),
+		"a due instant below 0":        change(due, 0x80),
 		"an ID that was not written":   change(state+1, 1),
 		"an empty ID":                  change(state+2, 0),
 		"an ID with a blank":           change(state+3, ' '),
@@ -150,7 +150,7 @@ func FuzzMarks(f *testing.F) {
 }
 
 func FuzzQuestions(f *testing.F) {
-	f.Add(AppendQuestions(nil, []Question{{Occurrence: Occurrence{1, 2}, Serial: 3}, {Generation: 1, Phase: Taken}}))
+	f.Add(AppendQuestions(nil, []Question{{Occurrence: Occurrence{numbered(1), 2}, Serial: 3}, {Generation: 1, Phase: Taken}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		questions, err := DecodeQuestions(b)
 		if err != nil {
@@ -170,7 +170,7 @@ func FuzzQuestions(f *testing.F) {
 }
 
 func FuzzAnswers(f *testing.F) {
-	f.Add(AppendAnswers(nil, []Answer{{Occurrence: Occurrence{1, 2}, Serial: 1, Reply: Known, Mark: sampleMarks[0]}, {Reply: Free}}))
+	f.Add(AppendAnswers(nil, []Answer{{Occurrence: Occurrence{numbered(1), 2}, Serial: 1, Reply: Known, Mark: sampleMarks[0]}, {Reply: Free}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		answers, err := DecodeAnswers(b)
 		if err != nil {
@@ -192,7 +192,7 @@ func FuzzAnswers(f *testing.F) {
 }
 
 func FuzzNewest(f *testing.F) {
-	f.Add(AppendNewest(nil, []Occurrence{{1, 2}}))
+	f.Add(AppendNewest(nil, []Occurrence{{numbered(1), 2}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := DecodeNewest(b)
 		if err != nil {

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"encoding/binary"
+	"maps"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// FormerKey is the key of a job in the roster of a database that was written before
+// keys were cryptographic: 64 bits of FNV-1a of its ID, behind zeros. What is known
+// under it passes to the job's key at the first start after the upgrade.
+func FormerKey(hash uint64) (key job.Key) {
+	binary.BigEndian.PutUint64(key[8:], hash)
+	return key
+}
+
+func isFormer(key job.Key) bool { return key.Uint64() == 0 }
+
+// formerKey returns the key that a slot had then: IDs had no owner, and those of
+// all entries without a name were like those of root's crontabs.
+func (s *jobs) formerKey(slot int32) job.Key {
+	id := s.id(slot)
+	if id.Owner() == "root" {
+		return FormerKey(hash(string(id)))
+	}
+	e, name := s.entry(slot), id.Name()
+	if e.Options().Name == "" || s.twins[slot].ordinal > 0 {
+		_, shard, _ := strings.Cut(name, "#")
+		name = string(job.DeriveID("root", e.Table().Name, e.User(), e.Command(), s.twins[slot].ordinal))
+		if shard != "" {
+			name += "#" + shard
+		}
+	}
+	return FormerKey(hash(name))
+}
+
+// rename moves what is known under former keys to the keys of today.
+func (s *jobs) rename(known map[job.Key]past) {
+	former := maps.Clone(known)
+	maps.DeleteFunc(former, func(key job.Key, _ past) bool { return !isFormer(key) })
+	if len(former) == 0 {
+		return
+	}
+	for slot, key := range s.keys {
+		if p, ok := former[s.formerKey(int32(slot))]; ok {
+			p.mark, p.ever = max(p.mark, known[key].mark), known[key].ever
+			known[key] = p
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// A daemon that is upgraded finds a roster with keys of the form before, and does
+// just what it would with keys of today.
+func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	host := w.table("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n30 * * * * c\n")
+	twins := w.table("twins", "#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
+	late := w.users("bob", "#@ name=late catchup=once\n0 * * * * d\n#@ catchup=once\n0 * * * * x\n#@ catchup=once shards=2\n0 * * * * x\n")
+	edited := w.table("host", "#@ name=decided catchup=once\n0 * * * * a\n#@ name=idle catchup=once\n0 * * * * b\n#@ name=edited catchup=once\n20 * * * * c\n#@ name=new catchup=once\n0 * * * * e\n")
+	up := func(at time.Time) Moment { return Moment{Wall: at, Up: at.Sub(noon) + 24*time.Hour} }
+	var known, former []Known
+	before := New(State{})
+	for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Tables: []*crontab.Table{host, twins, late}}) {
+		if r, ok := e.(Roster); ok {
+			known = r.Known
+		}
+	}
+	for slot, id := range []string{
+		"decided", "idle", "edited", "twins.ann.2d711642", "twins.ann.2d711642#0", "twins.ann.2d711642#1",
+		"late", "bob.bob.2d711642", "bob.bob.2d711642#0", "bob.bob.2d711642#1",
+	} {
+		k := known[slot]
+		k.Key = FormerKey(hash(id))
+		former = append(former, k)
+	}
+	marks := []job.Mark{{Job: "decided", Due: noon}, {Job: "bob/late", Due: noon.Add(-2 * time.Hour)}}
+	live := func(known []Known) string {
+		e := New(State{Known: known, Marks: marks, LastSeen: noon.Add(-3 * time.Hour), NextRun: 1})
+		said := ""
+		for i, load := range []Load{
+			{Tables: []*crontab.Table{edited, twins}, Awaited: map[string]bool{late.Name: false}},
+			{Tables: []*crontab.Table{edited, twins, late}},
+			{Tables: []*crontab.Table{edited, late}},
+		} {
+			for _, x := range e.Step(up(noon.Add(time.Duration(1+i)*time.Minute)), load) {
+				switch x := x.(type) {
+				case Start:
+					said += fmt.Sprintf("%s runs for %s by %s\n", x.Job.ID, x.Run.Due.Format(time.TimeOnly), x.Run.Trigger)
+				case Roster:
+					said += fmt.Sprintln(x)
+				}
+			}
+		}
+		return said
+	}
+	want, got := live(known), live(former)
+	if got != want || want == "" {
+		t.Errorf("with the keys of before:\n%s\nwith those of today:\n%s", got, want)
+	}
+}
