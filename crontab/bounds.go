@@ -17,6 +17,10 @@ const MaxDuration = 36525 * 24 * time.Hour
 // before 2262, where 64 bits of nanoseconds since 1970 end.
 const LastYear = 2199
 
+// MaxMissed is the highest N of catchup=all:N: so many runs of one job may start
+// together when a host is back.
+const MaxMissed = 1000
+
 const (
 	firstSecond = -62135596800 // 0001-01-01, the zero Time
 	lastSecond  = 7258118399   // 2199-12-31T23:59:59Z, the end of LastYear

@@ -113,7 +113,7 @@ func parseCatchup(text string, o *Options) error {
 	}
 	made := o.MaxMade
 	if limited {
-		if made, err = parseInt(number, 1, 100_000); err != nil {
+		if made, err = parseInt(number, 1, MaxMissed); err != nil {
 			return err
 		}
 	}

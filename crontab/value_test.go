@@ -23,7 +23,7 @@ var optionValues = []struct{ key, good, bad string }{
 	{"until", "2026-01-01", "2300-01-01"},
 	{"jitter", "5m 0", "5"},
 	{"grace", "5m 0", "5"},
-	{"catchup", "cron skip once all all:7", "x all:0 once:2"},
+	{"catchup", "cron skip once all all:7 all:1000", "x all:0 once:2 all:1001"},
 	{"deadline", "5m 0", "5"},
 	{"overlap", "allow skip queue queue-all replace kill", "x"},
 	{"timeout", "5m 0 36525d", "5 36525d1s 106751d 99999999999999999999s"},

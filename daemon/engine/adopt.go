@@ -22,7 +22,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	if a.Up == 0 { // not known: what the store says is nearly that
 		a.Up = e.now.Up
 		if !old.Started.IsZero() {
-			a.Up -= e.now.Wall.Sub(old.Started)
+			a.Up = e.upAt(old.Started)
 		}
 	}
 	unsaid := old.State != job.RunRunning // the daemon ended before it could say that the process exists
@@ -39,7 +39,7 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	case r.stop != "":
 		e.killLater(r)
 	case r.options.Timeout > 0:
-		e.timers.add(timer{at: a.Up + r.options.Timeout, run: r.ID, kind: timeout})
+		e.timers.add(timer{at: sum(a.Up, r.options.Timeout), run: r.ID, kind: timeout})
 	}
 }
 

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"container/heap"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
 )
 
 // agenda knows which schedule comes due next. It holds schedules, not jobs:
@@ -14,6 +17,7 @@ import (
 type agenda struct {
 	groups []group
 	heap   []int32 // indexes into groups, soonest first; groups that never fire are not in it
+	faulty []int32 // groups that were found to be faulty and whose jobs are not held yet; see holdFaulty
 }
 
 // group is the jobs of one schedule.
@@ -24,6 +28,19 @@ type group struct {
 	members  []int32
 }
 
+// nextAfter returns the first occurrence of s after t, or the zero Time. An
+// occurrence that is not after t, or that lies outside the years of the
+// language, counts as none. Whatever a schedule returns, a loop over its
+// occurrences therefore ends.
+func nextAfter(s cron.Schedule, t time.Time) time.Time {
+	if next := s.Next(t); isOccurrence(next, t) {
+		return next
+	}
+	return time.Time{}
+}
+
+func isOccurrence(next, after time.Time) bool { return next.After(after) && crontab.InRange(next) }
+
 // replace fills the agenda with groups that fire after now.
 func (a *agenda) replace(groups []group, now time.Time) {
 	a.groups = groups
@@ -32,7 +49,7 @@ func (a *agenda) replace(groups []group, now time.Time) {
 
 // reset plans every group anew: the clock was set back.
 func (a *agenda) reset(now time.Time) {
-	a.heap = a.heap[:0]
+	a.heap, a.faulty = a.heap[:0], nil
 	for i := range a.groups {
 		if a.plan(int32(i), now) {
 			a.heap = append(a.heap, int32(i))
@@ -41,14 +58,37 @@ func (a *agenda) reset(now time.Time) {
 	heap.Init(a)
 }
 
+// plan sets when a group fires first after now. It reports false if the group
+// never does.
 func (a *agenda) plan(i int32, now time.Time) bool {
 	g := &a.groups[i]
 	next := g.schedule.Next(now)
-	if next.IsZero() {
+	switch {
+	case next.IsZero():
+		return false
+	case !isOccurrence(next, now):
+		a.faulty = append(a.faulty, i)
 		return false
 	}
 	g.next = next.UnixNano()
 	return true
+}
+
+// holdFaulty holds the jobs whose schedule returned an instant that cannot be
+// its next occurrence. It is a fault of the program that would otherwise stop
+// these jobs without a word.
+func (e *Engine) holdFaulty() {
+	if len(e.agenda.faulty) == 0 {
+		return
+	}
+	jobs := *e.jobs // it is shared with views
+	jobs.faulty = make(map[cron.Schedule]bool, len(e.jobs.faulty)+len(e.agenda.faulty))
+	maps.Copy(jobs.faulty, e.jobs.faulty)
+	for _, i := range e.agenda.faulty {
+		jobs.faulty[e.agenda.groups[i].schedule] = true
+	}
+	e.jobs, e.agenda.faulty = &jobs, nil
+	e.locate()
 }
 
 // next is when the soonest group fires, or the zero time.

@@ -223,7 +223,7 @@ func (e *Engine) advance(f *fill, looks, starts *int) {
 	}
 	schedule := e.jobs.entry(slot).Schedule
 	for *looks > 0 && *starts > 0 {
-		due := schedule.Next(f.Cursor).UTC()
+		due := nextAfter(schedule, f.Cursor).UTC()
 		switch {
 		case due.IsZero() || due.After(f.To):
 			e.recordLeft(f)
@@ -318,7 +318,7 @@ func (e *Engine) hasRoomFor(f *fill, j *firing) bool {
 	against, _ := e.standing(j)
 	live := e.liveOf(j)
 	if against != "" || e.places.waiting >= e.places.limits.Queue() || e.flooded(j, live) != "" {
-		e.fills.look = e.now.Up + fillPatience
+		e.fills.look = e.in(fillPatience)
 		return false
 	}
 	most := f.MaxActive
@@ -370,7 +370,7 @@ func (v *View) PlanBackfill(request job.Backfill, ran map[int64]job.Verdict, few
 	f := &fill{Backfill: b, ran: ran}
 	schedule := v.jobs.entry(slot).Schedule
 	var p FillPlan
-	for at := schedule.Next(b.From.Add(-1)); !at.IsZero() && !at.After(b.To); at = schedule.Next(at) {
+	for at := nextAfter(schedule, b.From.Add(-1)); !at.IsZero() && !at.After(b.To); at = nextAfter(schedule, at) {
 		if p.Count++; p.Count > MaxBackfill {
 			return FillPlan{}, &Refusal{Conflict, fmt.Sprintf("there are more than %d occurrences in that time", MaxBackfill)}
 		}

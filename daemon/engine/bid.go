@@ -67,7 +67,7 @@ func (e *Engine) compete(b *bid, as time.Time) {
 	default:
 		return
 	}
-	e.ring.park(b, e.now.Up+max(0, as.Sub(e.now.Wall)))
+	e.ring.park(b, max(e.now.Up, e.upAt(as)))
 }
 
 // park lets a bid wait. Where there is one for the occurrence, that stands.
@@ -269,7 +269,7 @@ func (e *Engine) stall(b *bid, why string) {
 	b.waiting = why
 	pause := min(e.ring.holdOff()/4<<min(b.tries, 10), longestPause)
 	b.tries++
-	r.park(b, e.now.Up+pause)
+	r.park(b, e.in(pause))
 	o, ok := e.optionsOf(b)
 	if !ok {
 		return

@@ -16,41 +16,74 @@ const (
 	cronLimitFixed = 180 * time.Minute
 )
 
-// Bounds on the work after a long absence. Occurrences older than lookBack
-// are skipped without being counted; of the others the newest keepMissed are
-// held one by one.
+// Bounds on the work after a long absence. The newest keepMissed occurrences of
+// a schedule are listed, unless they are older than lookBack. Older ones are
+// skipped together, and not all of them are counted. Of those that are listed
+// the newest crontab.MaxMissed may be on time, however long grace= is.
 const (
 	lookBack   = 366 * 24 * time.Hour
-	keepMissed = 100_000
+	keepMissed = 10_000
 )
 
 // occurrences are the instants of one schedule that wait for a decision.
 type occurrences struct {
 	first time.Time   // the oldest, or what is known of it
-	older int         // how many there are before list[0]
+	older int         // how many there are before list[0], at least
 	list  []time.Time // the newest, in order
+	asked int         // how often the schedule was asked
 }
 
 // occurrencesBetween lists what s names after mark, up to now.
 func occurrencesBetween(s cron.Schedule, mark, now time.Time) occurrences {
-	var o occurrences
-	t := s.Next(mark)
-	if t.IsZero() || t.After(now) {
+	o := occurrences{asked: 1}
+	first := nextAfter(s, mark)
+	if first.IsZero() || first.After(now) {
 		return o
 	}
-	o.first = t.UTC()
-	if horizon := now.Add(-lookBack); t.Before(horizon) {
-		o.older++
-		t = s.Next(horizon)
+	o.first = first.UTC()
+	from := first.Add(-1)
+	if horizon := now.Add(-lookBack); from.Before(horizon) {
+		o.older, from = 1, horizon
 	}
-	for ; !t.IsZero() && !t.After(now); t = s.Next(t) {
+	all := o.walk(s, from, now)
+	if all {
+		return o
+	}
+	// There are too many to walk over. Find a part of the time, up to now, that
+	// has between one and two times keepMissed of them.
+	known, low, high := len(o.list), from, now
+	middle := now.Add(o.list[0].Sub(o.last()) * 3 / 4) // right if they are evenly spread
+	for high.Sub(low) > time.Second {
+		switch all = o.walk(s, middle, now); {
+		case !all:
+			low = middle
+		case len(o.list) < keepMissed:
+			high = middle
+		default:
+			low = high
+		}
+		middle = low.Add(high.Sub(low) / 2)
+	}
+	if !all {
+		o.walk(s, high, now)
+	}
+	o.older = max(1, known-len(o.list))
+	return o
+}
+
+// walk lists what s names after from, up to now. It stops at twice keepMissed
+// occurrences and then reports false.
+func (o *occurrences) walk(s cron.Schedule, from, now time.Time) (all bool) {
+	o.list = o.list[:0]
+	for t := nextAfter(s, from); !t.IsZero() && !t.After(now); t = nextAfter(s, t) {
 		if len(o.list) == 2*keepMissed {
-			o.older += keepMissed
-			o.list = append(o.list[:0], o.list[keepMissed:]...)
+			o.asked += len(o.list)
+			return false
 		}
 		o.list = append(o.list, t.UTC())
 	}
-	return o
+	o.asked += len(o.list)
+	return true
 }
 
 func (o occurrences) empty() bool { return len(o.list) == 0 && o.older == 0 }
@@ -75,7 +108,7 @@ type plan struct {
 func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) plan {
 	p := plan{
 		tooLate: 0,
-		onTime:  firstWithin(list, now, o.Grace),
+		onTime:  max(firstWithin(list, now, o.Grace), len(list)-crontab.MaxMissed),
 	}
 	if o.Deadline > 0 {
 		p.tooLate = firstWithin(list, now, o.Deadline)

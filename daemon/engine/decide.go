@@ -18,9 +18,10 @@ func (e *Engine) fire() {
 		return
 	}
 	e.pending = e.agenda.due(e.now.Wall, e.pending)
+	e.holdFaulty()
 	room, n := stepSize, 0
 	var seen lookup
-	for n < len(e.pending) && room > 0 {
+	for n < len(e.pending) && room > 0 && seen.asked < mostAsked {
 		before := len(e.out)
 		e.decide(e.pending[n], &seen)
 		if e.jobs.family != nil {
@@ -32,17 +33,23 @@ func (e *Engine) fire() {
 	e.pending = e.pending[n:]
 }
 
+// mostAsked is how often the schedules of missed occurrences are asked before a
+// step leaves the rest to the next one: about 2 ms.
+const mostAsked = 20_000
+
 // lookup remembers the last answer of occurrencesBetween: the jobs of one
 // schedule mostly share their mark.
 type lookup struct {
 	schedule cron.Schedule
 	mark     int64
 	found    occurrences
+	asked    int // how often schedules were asked
 }
 
 func (l *lookup) between(s cron.Schedule, mark int64, now time.Time) occurrences {
 	if l.schedule != s || l.mark != mark {
-		*l = lookup{s, mark, occurrencesBetween(s, time.Unix(0, mark).UTC(), now)}
+		l.schedule, l.mark, l.found = s, mark, occurrencesBetween(s, time.Unix(0, mark).UTC(), now)
+		l.asked += l.found.asked
 	}
 	return l.found
 }

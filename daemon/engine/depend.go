@@ -152,7 +152,7 @@ func (e *Engine) undecided(slot int32, due time.Time) bool {
 	if mark >= due.UnixNano() {
 		return false
 	}
-	next := e.jobs.entry(slot).Schedule.Next(time.Unix(0, mark).UTC())
+	next := nextAfter(e.jobs.entry(slot).Schedule, time.Unix(0, mark).UTC())
 	return !next.IsZero() && !next.After(due) && !next.After(e.now.Wall)
 }
 
@@ -172,7 +172,7 @@ func (e *Engine) waitForParents(r *run, w *awaiting) {
 // giveUpLater sets the timer of a run that waits for parents.
 func (e *Engine) giveUpLater(r *run) {
 	if !r.NotBefore.IsZero() {
-		r.until = e.now.Up + r.NotBefore.Sub(e.now.Wall)
+		r.until = e.upAt(r.NotBefore)
 		e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
 	}
 }
@@ -196,7 +196,7 @@ func (e *Engine) patience(r *run) time.Time {
 	if e.now.Wall.After(from) {
 		from = e.now.Wall
 	}
-	return e.jobs.entry(slot).Schedule.Next(from).UTC()
+	return nextAfter(e.jobs.entry(slot).Schedule, from).UTC()
 }
 
 // refuseFor drops a run whose parents ended otherwise than it asks. Where that

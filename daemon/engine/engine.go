@@ -237,7 +237,7 @@ func (e *Engine) sooner(wake time.Time, next func() (time.Duration, bool)) time.
 	if !ok {
 		return wake
 	}
-	if wall := e.now.Wall.Add(at - e.now.Up); wake.IsZero() || wall.Before(wake) {
+	if wall := e.now.Wall.Add(sum(at, -e.now.Up)); wake.IsZero() || wall.Before(wake) {
 		return wall
 	}
 	return wake

@@ -18,7 +18,7 @@ func (e *Engine) started(ev Started) {
 	e.ring.begin(r)
 	e.recordRun(job.Started, "", r, "")
 	if r.options.Timeout > 0 {
-		e.timers.add(timer{at: e.now.Up + r.options.Timeout, run: r.ID, kind: timeout})
+		e.timers.add(timer{at: e.in(r.options.Timeout), run: r.ID, kind: timeout})
 	}
 	e.watchRun(r, e.now.Up)
 	e.tellStart(r)
@@ -155,7 +155,7 @@ func (e *Engine) undrain() {
 	for _, r := range e.sorted() {
 		switch {
 		case r.waitsForTime(): // its timer may have run out meanwhile
-			e.timers.add(timer{at: e.now.Up + r.NotBefore.Sub(e.now.Wall), run: r.ID, kind: waitOver})
+			e.timers.add(timer{at: e.upAt(r.NotBefore), run: r.ID, kind: waitOver})
 		case r.waitsForParents() && r.until > 0:
 			e.timers.add(timer{at: r.until, run: r.ID, kind: parentsOver})
 		}

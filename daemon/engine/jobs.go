@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robfig/cron/v3"
+
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -28,7 +30,8 @@ type jobs struct {
 	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
 	watch  []int32          // slots with expect=, or of whose hold channels want to know
 	unfit  map[*crontab.Options]string
-	family *family // whom after= and on= connect; nil: nobody
+	faulty map[cron.Schedule]bool // schedules that cannot be followed; see holdFaulty
+	family *family                // whom after= and on= connect; nil: nobody
 
 	ring     RingMode
 	shared   []int32           // slots of scope=ring, by ring key
@@ -463,11 +466,19 @@ func (s *jobs) shardsOf(slot int32) []int32 {
 	return all
 }
 
+// scheduleFault says why a job is held whose schedule cannot be followed.
+func (s *jobs) scheduleFault(slot int32) string {
+	if len(s.faulty) == 0 || !s.faulty[s.entry(slot).Schedule] {
+		return ""
+	}
+	return "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry"
+}
+
 // options are the entry's own. An entry whose name is taken, or whose edges are
 // at fault, is held.
 func (s *jobs) options(slot int32) *crontab.Options {
 	o := s.entry(slot).Options()
-	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o], shardFault(o), ringFault(s.entry(slot), o, s.ring)); why != "" && o.Held == "" {
+	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o], s.scheduleFault(slot), shardFault(o), ringFault(s.entry(slot), o, s.ring)); why != "" && o.Held == "" {
 		held := *o
 		held.Held = why
 		return &held

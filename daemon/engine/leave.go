@@ -24,7 +24,7 @@ func (s *seats) leaves(now Moment) time.Duration {
 	if s == nil || s.self < 0 || s.Members[s.self].Until.IsZero() {
 		return 0
 	}
-	return max(1, now.Up+max(0, s.Members[s.self].Until.Sub(now.Wall)))
+	return max(1, now.Up, now.upAt(s.Members[s.self].Until))
 }
 
 // hasHeir tells whether another member may take an occurrence of a job. One that is on

@@ -43,6 +43,7 @@ func (e *Engine) load(ev Load) {
 	e.forgetParents()
 	e.measure(ev.Limits)
 	e.agenda.replace(next.groups(e.agenda.groups, from), e.now.Wall)
+	e.holdFaulty()
 	e.pending = e.behind(from, late)
 	if changed || first {
 		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
@@ -367,7 +368,7 @@ func (e *Engine) behind(from, pending []int32) []int32 {
 		}
 		s := e.jobs.entry(int32(slot)).Schedule
 		if s != schedule || mark != since {
-			next := s.Next(time.Unix(0, mark).UTC())
+			next := nextAfter(s, time.Unix(0, mark).UTC())
 			schedule, since, late = s, mark, !next.IsZero() && !next.After(e.now.Wall)
 		}
 		if late {
@@ -474,7 +475,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 	case old.Reason == job.WaitsForPlace:
 		e.lineUp(r)
 	case r.waitsForTime():
-		e.timers.add(timer{at: e.now.Up + old.NotBefore.Sub(e.now.Wall), run: r.ID, kind: waitOver})
+		e.timers.add(timer{at: e.upAt(old.NotBefore), run: r.ID, kind: waitOver})
 	}
 }
 

@@ -180,14 +180,14 @@ func (e *Engine) watchStart(r *run) {
 		e.tellLate(r, fmt.Sprintf("it is %s behind its time (%s)", e.now.Wall.Sub(r.Due).Round(time.Second), r.occurrence()))
 		return
 	}
-	e.timers.add(timer{at: e.now.Up + left, run: r.ID, kind: startsLate})
+	e.timers.add(timer{at: e.in(left), run: r.ID, kind: startsLate})
 }
 
 // watchRun is watchStart for max-run=, of a process that began at a time since
 // boot.
 func (e *Engine) watchRun(r *run, began time.Duration) {
 	if r.options.MaxRun > 0 && !r.asked() {
-		e.timers.add(timer{at: began + r.options.MaxRun, run: r.ID, kind: runsLong})
+		e.timers.add(timer{at: sum(began, r.options.MaxRun), run: r.ID, kind: runsLong})
 	}
 }
 
@@ -284,7 +284,7 @@ func (e *Engine) expect(o *crontab.Options, l job.Ledger) {
 	if o.Expect == 0 || l.Told&job.ToldExpect != 0 {
 		return
 	}
-	key, at := owned{l.Job, l.User}, e.now.Up+expectedBy(o, l).Sub(e.now.Wall)
+	key, at := owned{l.Job, l.User}, e.upAt(expectedBy(o, l))
 	if before, waits := e.expected[key]; waits && before <= at {
 		return // that one looks again
 	}
@@ -321,7 +321,7 @@ func (e *Engine) miss(t timer) {
 		return
 	}
 	if e.jobs.isShared(slot) && (e.ring == nil || e.ring.seats == nil) { // others may have run it
-		t.at = e.now.Up + ringPause
+		t.at = e.in(ringPause)
 		e.expected[t.of] = t.at
 		e.timers.add(t)
 		return

@@ -166,7 +166,7 @@ func (e *Engine) resumeShared(r *run) {
 			e.promote(r.Job)
 		}
 	case r.waitsForTime():
-		e.timers.add(timer{at: e.now.Up + max(0, r.NotBefore.Sub(e.now.Wall)), run: r.ID, kind: waitOver})
+		e.timers.add(timer{at: max(e.now.Up, e.upAt(r.NotBefore)), run: r.ID, kind: waitOver})
 	}
 }
 

@@ -97,7 +97,7 @@ func startOf(stamps map[string]crontab.Day, p *crontab.Period, now time.Time, zo
 
 func (e *Engine) waitUntil(r *run, at time.Time) {
 	r.Reason, r.NotBefore = job.WaitsForDelay, at
-	e.timers.add(timer{at: e.now.Up + at.Sub(e.now.Wall), run: r.ID, kind: waitOver})
+	e.timers.add(timer{at: e.upAt(at), run: r.ID, kind: waitOver})
 }
 
 // holder is the oldest live run of a period other than one, or nil.
@@ -226,7 +226,7 @@ func (e *Engine) missesToday(j *firing) bool {
 	}
 	year, month, day := e.now.Wall.In(j.entry.Zone().Location()).Date()
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, j.entry.Zone().Location())
-	at := j.entry.Schedule.Next(midnight.Add(-1))
+	at := nextAfter(j.entry.Schedule, midnight.Add(-1))
 	return !at.IsZero() && !at.After(e.now.Wall)
 }
 
@@ -241,7 +241,7 @@ func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 	}
 	at := v.now.Wall
 	for range patience {
-		if at = entry.Schedule.Next(at); at.IsZero() {
+		if at = nextAfter(entry.Schedule, at); at.IsZero() {
 			break
 		}
 		today := crontab.DayOf(at, zone)

@@ -203,7 +203,7 @@ func (e *Engine) begunAt(r *run) time.Duration {
 	if r.Run.Started.IsZero() {
 		return e.now.Up
 	}
-	return e.now.Up - e.now.Wall.Sub(r.Run.Started)
+	return e.upAt(r.Run.Started)
 }
 
 // vacate gives up what a run holds or waits for.

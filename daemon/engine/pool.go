@@ -120,7 +120,7 @@ func (p *places) fits(c *claim, now time.Duration) bool {
 		if x.until == 0 {
 			p.slow = append(p.slow, x)
 		}
-		x.until = x.starts[len(x.starts)-x.Rate] + x.Per
+		x.until = sum(x.starts[len(x.starts)-x.Rate], x.Per)
 		return false
 	}
 	return true
@@ -128,7 +128,7 @@ func (p *places) fits(c *claim, now time.Duration) bool {
 
 func (x *pool) forgetStarts(now time.Duration) {
 	old := 0
-	for old < len(x.starts) && x.starts[old]+x.Per <= now {
+	for old < len(x.starts) && sum(x.starts[old], x.Per) <= now {
 		old++
 	}
 	x.starts = x.starts[old:]

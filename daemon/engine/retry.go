@@ -40,7 +40,7 @@ func (e *Engine) retry(failed *run) {
 func (e *Engine) pauseBefore(r *run, wait time.Duration) {
 	r.gate, r.NotBefore = gatePlace, e.now.Wall.Add(wait)
 	r.State, r.Reason = job.RunWaiting, job.WaitsForRetry
-	e.timers.add(timer{at: e.now.Up + wait, run: r.ID, kind: waitOver})
+	e.timers.add(timer{at: e.in(wait), run: r.ID, kind: waitOver})
 }
 
 // again is why an attempt starts that waited for its time.
@@ -64,5 +64,6 @@ func backoff(o *crontab.Options, invocation string, attempt int) time.Duration {
 	h := fnv.New64a()
 	h.Write([]byte(invocation + "/" + strconv.Itoa(attempt)))
 	draw := float64(h.Sum64()>>11)/(1<<52) - 1 // in [-1, 1)
-	return max(leastWait, time.Duration(wait*(1+draw*float64(o.RetryJitter)/100)))
+	wait *= 1 + draw*float64(o.RetryJitter)/100
+	return max(leastWait, time.Duration(min(wait, float64(2*crontab.MaxDuration))))
 }

@@ -96,7 +96,7 @@ func (e *Engine) press(r *run) {
 // killLater makes sure of a run whose processes were asked to end. Who asks again
 // makes that no later, but for a person who says how long it may take.
 func (e *Engine) killLater(r *run) {
-	at := e.now.Up + r.grace()
+	at := e.in(r.grace())
 	if at == r.dies || r.dies > 0 && r.dies < at && (r.hurry || !r.patience) {
 		return
 	}

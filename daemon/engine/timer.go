@@ -2,6 +2,7 @@ package engine
 
 import (
 	"container/heap"
+	"math"
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
@@ -29,6 +30,29 @@ const (
 	runsLong   // by max-run= it should have ended
 	expects    // by expect= the job should have had a success
 )
+
+// in returns the time since boot that is d from now.
+func (e *Engine) in(d time.Duration) time.Duration { return sum(e.now.Up, d) }
+
+// upAt returns the time since boot at which the wall clock shows t, unless
+// somebody sets it before.
+func (e *Engine) upAt(t time.Time) time.Duration { return e.now.upAt(t) }
+
+func (m Moment) upAt(t time.Time) time.Duration { return sum(m.Up, t.Sub(m.Wall)) }
+
+// sum returns a + b. If that does not fit into a Duration, it returns the
+// nearest one: a sum that overflowed would make a wait of centuries end at
+// once. Every sum of a duration that comes from outside is made here.
+func sum(a, b time.Duration) time.Duration {
+	switch c := a + b; {
+	case a > 0 && b > 0 && c < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && c >= 0:
+		return math.MinInt64
+	default:
+		return c
+	}
+}
 
 // timers is a heap, soonest first. A timer whose run has moved on is ignored
 // when it fires, so nothing is ever removed from the middle.

@@ -170,9 +170,8 @@ func (e *Engine) joined(ev Ring) {
 // behindShared lists the ring jobs with an occurrence that is due: none of them
 // was decided before the ring was known.
 func (e *Engine) behindShared() (slots []int32) {
-	var seen lookup
 	for _, slot := range e.jobs.shared {
-		if due := seen.between(e.jobs.entry(slot).Schedule, e.marks[slot], e.now.Wall); !due.empty() {
+		if next := nextAfter(e.jobs.entry(slot).Schedule, time.Unix(0, e.marks[slot]).UTC()); !next.IsZero() && !next.After(e.now.Wall) {
 			slots = append(slots, slot)
 		}
 	}
@@ -221,7 +220,7 @@ func (r *ring) notice(e *Engine) {
 	if r == nil || r.expected == 0 || e.now.Up-r.expected < r.holdOff()/2 {
 		return
 	}
-	r.wary = e.now.Up + waryFor
+	r.wary = e.in(waryFor)
 	for _, b := range r.bids {
 		b.stale = b.asked
 	}
@@ -242,7 +241,7 @@ func (r *ring) foresee(e *Engine) {
 	}
 	r.looked, r.expected = e.now.Up, 0
 	if wake := e.Wake(); !wake.IsZero() {
-		r.expected = e.now.Up + max(0, wake.Sub(e.now.Wall))
+		r.expected = max(e.now.Up, e.upAt(wake))
 	}
 }
 

@@ -112,7 +112,7 @@ func (v *View) Next(i int, after time.Time) time.Time {
 		}
 		return v.nextOfPeriod(v.Entry(i), after)
 	}
-	return v.Entry(i).Schedule.Next(after)
+	return nextAfter(v.Entry(i).Schedule, after)
 }
 
 // waitsUntil is when a run of a period starts that waits for its delay and

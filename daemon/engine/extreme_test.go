@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+var extremeStart = time.Date(2026, 11, 20, 2, 59, 30, 0, time.UTC)
+
+func TestSumSaturates(t *testing.T) {
+	const most, least = time.Duration(math.MaxInt64), time.Duration(math.MinInt64)
+	for _, c := range []struct{ a, b, want time.Duration }{
+		{1, 2, 3}, {-1, -2, -3}, {most, 1, most}, {most - 1, 1, most}, {most, most, most}, {least, -1, least}, {least, least, least},
+		{most, least, -1}, {0, least, least}, {crontab.MaxDuration, crontab.MaxDuration, 2 * crontab.MaxDuration},
+	} {
+		if got := sum(c.a, c.b); got != c.want {
+			t.Errorf("%d + %d: got %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// longest gives each entry of a world the longest durations that there are, as
+// a daemon before this one might have stored them: the language ends earlier.
+func longest(w *world, change func(*crontab.Options)) {
+	for _, table := range w.tables {
+		for i := range table.Entries {
+			change(table.Entries[i].Options())
+		}
+	}
+}
+
+// within fails the test if f does not return.
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		panic(what + ": Step does not return") // the goroutine cannot be stopped
+	}
+}
+
+// TestLongestDurationsDoNotEndAtOnce holds that a sum of time since boot and a
+// duration never overflows into the past.
+func TestLongestDurationsDoNotEndAtOnce(t *testing.T) {
+	const long = time.Duration(math.MaxInt64) - time.Second
+	for name, c := range map[string]struct {
+		options string
+		change  func(*crontab.Options)
+		act     func(*world)
+	}{
+		"timeout":    {"timeout=1h", func(o *crontab.Options) { o.Timeout = long }, nil},
+		"stop-grace": {"timeout=1s stop-grace=1h", func(o *crontab.Options) { o.StopGrace = long }, nil},
+		"backoff":    {"retry=5 backoff=1h", func(o *crontab.Options) { o.Backoff.Min, o.Backoff.Max = long, long }, failAll},
+		"expect":     {"expect=1h notify=x notify-on=late", func(o *crontab.Options) { o.Expect = long }, nil},
+		"max-run":    {"max-run=1h notify=x notify-on=late", func(o *crontab.Options) { o.MaxRun = long }, nil},
+		"max-late":   {"max-late=1h notify=x notify-on=late", func(o *crontab.Options) { o.MaxLate = long }, nil},
+		"stop": {"", func(*crontab.Options) {}, func(w *world) {
+			w.step(Stop{Job: "a", By: "ann", Grace: long, Token: 1})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, extremeStart, time.UTC)
+			w.now.Up = 30 * 24 * time.Hour
+			w.tables = []*crontab.Table{w.table("t", "#@ name=a "+c.options+"\n0 3 * * * a\n")}
+			longest(w, c.change)
+			var seen []string
+			w.log = func(e Effect) {
+				switch e := e.(type) {
+				case Kill:
+					if e.Signal == syscall.SIGKILL || name == "timeout" {
+						seen = append(seen, w.tell(e))
+					}
+				case Tell:
+					seen = append(seen, w.tell(e))
+				case Start:
+					if e.Run.Attempt > 1 {
+						seen = append(seen, w.tell(e))
+					}
+				}
+			}
+			within(t, name, func() {
+				w.start()
+				w.advance(extremeStart.Add(30 * time.Second))
+				if len(w.running) != 1 {
+					t.Errorf("%d runs, want 1", len(w.running))
+				}
+				if c.act != nil {
+					c.act(w)
+				}
+				w.settle()
+				w.advance(extremeStart.Add(time.Hour))
+			})
+			if len(seen) > 0 {
+				t.Errorf("within an hour: %q", seen)
+			}
+			if wake := w.engine.Wake(); !wake.IsZero() && !wake.After(w.now.Wall) {
+				t.Errorf("wakes at %s, now is %s", wake, w.now.Wall)
+			}
+		})
+	}
+}
+
+func failAll(w *world) {
+	for id := range w.running {
+		w.end(id, job.Outcome{Kind: job.Exited, Code: 1})
+	}
+}
+
+// stuck is a schedule with a fault: it returns what next says.
+type stuck struct{ next func(time.Time) time.Time }
+
+func (s *stuck) Next(t time.Time) time.Time { return s.next(t) }
+func (s *stuck) String() string             { return "stuck" }
+
+// TestFaultySchedulesAreHeld holds that a schedule that does not advance costs
+// its own job and no other: the job is held and says why.
+func TestFaultySchedulesAreHeld(t *testing.T) {
+	minute := func(t time.Time) time.Time { return t.Truncate(time.Minute).Add(time.Minute) }
+	for name, next := range map[string]func(time.Time) time.Time{
+		"the same":    func(t time.Time) time.Time { return t },
+		"before":      func(t time.Time) time.Time { return t.Add(-time.Hour) },
+		"beyond 2262": func(t time.Time) time.Time { return t.AddDate(300, 0, 0) },
+		"before 1678": func(time.Time) time.Time { return time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"later stuck": func(t time.Time) time.Time { return minTime(minute(t), extremeStart.Add(90*time.Second)) },
+		"later beyond": func(t time.Time) time.Time {
+			if t.Before(extremeStart.Add(time.Minute)) {
+				return minute(t)
+			}
+			return t.AddDate(300, 0, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, extremeStart, time.UTC)
+			w.tables = []*crontab.Table{w.table("t", "#@ name=bad\n* * * * * a\n#@ name=good\n* * * * * b\n")}
+			w.tables[0].Entries[0].Schedule = &stuck{next}
+			records := 0
+			w.log = func(e Effect) {
+				if _, ok := e.(Fact); ok {
+					records++
+				}
+			}
+			within(t, name, func() {
+				w.start()
+				for w.now.Wall.Before(extremeStart.Add(10 * time.Minute)) {
+					w.advance(w.now.Wall.Add(30 * time.Second))
+				}
+			})
+			v := w.engine.View()
+			i, _ := v.Find("bad")
+			if why := v.Options(i).Held; !strings.Contains(why, "fault of cronring") {
+				t.Errorf("got held %q, want the fault", why)
+			}
+			if n := len(w.ran["good"]); n < 10 {
+				t.Errorf("the other job has %d records, want its runs", n)
+			}
+			if len(w.ran["bad"]) > 10 || records > 100 {
+				t.Errorf("%d records, %d of the faulty job", records, len(w.ran["bad"]))
+			}
+			before := records
+			w.step(w.load()) // found again, and held again
+			if why := w.engine.View().Options(i).Held; why == "" || records > before+3 {
+				t.Errorf("after a reload: held %q, %d more records", why, records-before)
+			}
+		})
+	}
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// TestOccurrencesAfterALongTime holds the work that a step does after a long
+// absence, and that the newest occurrences are listed all the same.
+func TestOccurrencesAfterALongTime(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	parse := func(text string) cron.Schedule {
+		table, _ := crontab.Parse("t", text+" x\n", crontab.Config{Zone: time.LoadLocation, Local: time.UTC})
+		return table.Entries[0].Schedule
+	}
+	for _, c := range []struct {
+		text  string
+		away  time.Duration
+		exact int // how many there are, if all are listed
+	}{
+		{"#@ sec=*\n* * * * *", 366 * 24 * time.Hour, 0},
+		{"#@ sec=*\n* * * * *", 50 * 365 * 24 * time.Hour, 0},
+		{"#@ every=1s\n* * * * *", 366 * 24 * time.Hour, 0},
+		{"#@ sec=* until=2026-08-01\n* * * * *", 366 * 24 * time.Hour, 0}, // silent since long
+		{"#@ sec=*\n* 0 1 * *", 366 * 24 * time.Hour, 0},                  // an hour a month
+		{"#@ every=1s from=2026-11-20T11:00\n* * * * *", 366 * 24 * time.Hour, 3601},
+		{"* * * * *", 366 * 24 * time.Hour, 0},
+		{"*/30 * * * *", 366 * 24 * time.Hour, 366 * 48},
+		{"0 3 * * *", 366 * 24 * time.Hour, 366},
+		{"0 3 * * *", 50 * 365 * 24 * time.Hour, 366},
+	} {
+		s := parse(c.text)
+		o := occurrencesBetween(s, now.Add(-c.away), now)
+		name := fmt.Sprintf("%q after %s", c.text, c.away)
+		if o.asked > 40*keepMissed {
+			t.Errorf("%s: the schedule was asked %d times", name, o.asked)
+		}
+		if n := len(o.list); c.exact > 0 && n != c.exact || c.exact == 0 && (n < keepMissed || n > 2*keepMissed) {
+			t.Errorf("%s: %d are listed, want %d or %d to %d", name, n, c.exact, keepMissed, 2*keepMissed)
+		}
+		if want := crontab.Previous(s, now.Add(1)); !o.last().Equal(want) {
+			t.Errorf("%s: the newest is %s, want %s", name, o.last(), want)
+		}
+		for i, at := range o.list[1:] {
+			if !s.Next(o.list[i]).Equal(at) {
+				t.Fatalf("%s: %s is listed after %s", name, at, o.list[i])
+			}
+		}
+		if !o.first.Equal(s.Next(now.Add(-c.away))) || o.older == 0 != o.first.Equal(o.list[0]) {
+			t.Errorf("%s: the first is %s, %d older, the list begins at %s", name, o.first, o.older, o.list[0])
+		}
+	}
+}
+
+// TestMissedOccurrencesAreDecidedInSteps holds that jobs with many missed
+// occurrences do not keep one step busy for long.
+func TestMissedOccurrencesAreDecidedInSteps(t *testing.T) {
+	w := newWorld(t, extremeStart, time.UTC)
+	var text strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&text, "#@ name=j%d catchup=once every=%ds\n* * * * * x\n", i, i+1)
+	}
+	w.tables = []*crontab.Table{w.table("t", text.String())}
+	w.start()
+	w.now.Wall, w.now.Up = w.now.Wall.Add(30*24*time.Hour), w.now.Up+30*24*time.Hour // asleep for a month
+	steps := 0
+	for ; len(w.ran["j49"]) == 0 && steps < 1000; steps++ {
+		w.step(Tick{})
+	}
+	if steps < 10 || steps > 100 {
+		t.Errorf("all were decided after %d steps, want some for 50 jobs with 10,000 occurrences each", steps)
+	}
+}
