@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/manager"
@@ -23,7 +24,8 @@ import (
 
 func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 	l = &loop{
-		options: *o, manager: service, boot: bootID(), hub: newHub(),
+		options: *o, manager: service, boot: bootID(),
+		memory:   budget.New(spawn.UserMemory, spawn.RootMemory),
 		asks:     make(chan ask, 64),
 		rereads:  make(chan chan<- error),
 		waiting:  map[engine.Token]chan<- engine.Answer{},
@@ -32,6 +34,7 @@ func newLoop(o *Options, service *manager.Manager) (l *loop, err error) {
 		pruneNow: make(chan struct{}, 1),
 		away:     make(chan struct{}),
 	}
+	l.hub = newHub(l.memory)
 	l.voice, l.log, err = openVoice(o, l.mailTakes, l.zone)
 	return l, err
 }
@@ -82,7 +85,10 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		}
 		in := inheritance{
 			children: before.Children, starts: before.Starts, stopping: before.Stopping,
-			backlog: backlog{records: before.Records, outputs: before.Outputs, roster: before.Roster, lost: before.Lost},
+			backlog: backlog{records: before.Records, roster: before.Roster, lost: before.Lost},
+		}
+		for _, o := range before.Outputs {
+			in.backlog.put(pendingOutput{Output: o})
 		}
 		in.backlog.ledgers.keep(before.Ledgers)
 		return in
@@ -108,7 +114,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 			continue
 		}
 		delete(runs, h.Run)
-		h.Job, h.PID = r.Job, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
+		h.Job, h.User, h.PID = r.Job, r.User, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
 		in.children = append(in.children, h)
 		if !stored[h.Run] { // the store was emptied when the daemon stopped
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
@@ -117,7 +123,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 	for id, r := range runs { // nobody has them; what they printed until then is known
 		began := r.State == job.RunRunning || r.State == job.RunDecided
 		if began && l.printed(&spawn.Handed{Run: id}) != nil {
-			in.children = append(in.children, spawn.Handed{Run: id, Job: r.Job, PID: r.PID})
+			in.children = append(in.children, spawn.Handed{Run: id, Job: r.Job, User: r.User, PID: r.PID})
 		}
 	}
 	l.forgetOthers(live)
@@ -158,7 +164,7 @@ func (l *loop) printed(h *spawn.Handed) []job.Chunk {
 	}
 	chunks, _, _ := spawn.ReadOutput(filepath.Join(l.runs, h.Run.String())) // many print nothing, and have none
 	for i := range chunks {
-		chunks[i].Run, chunks[i].Job = h.Run, h.Job
+		chunks[i].Run, chunks[i].Job, chunks[i].User = h.Run, h.Job, h.User
 	}
 	return chunks
 }
@@ -207,6 +213,8 @@ func (s *spawning) handBack() []engine.Event {
 func (l *loop) spawnOptions() spawn.Options {
 	o := spawn.Options{
 		Live:     l.chunk,
+		Ready:    l.voice.ready,
+		Memory:   l.memory,
 		Location: func(name string) (*time.Location, error) { return l.tables.location(name) },
 		Accounts: l.accounts,
 		Family:   l.options.Family,

@@ -9,33 +9,62 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spawn"
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// Bounds on what waits for a store that takes nothing: a day of a busy host.
+// Limits on what waits for a store that takes nothing: a day of a busy host.
 const (
 	maxUnwritten       = 20_000
 	maxUnwrittenOutput = 16 << 20
 )
 
-// While the store fails it is asked once in retryAfter, and for a part only,
+// While the store fails it is tried once in retryAfter, and with one part only,
 // so that a full disk costs the loop next to nothing.
 const (
 	retryAfter = time.Second
 	retryPart  = 500
 )
 
-// backlog is what the store could not take yet, in order.
+// partOutput is how many bytes of output are written in one step at most, each
+// chunk counting rowBytes more: a burst of output must not keep the loop from
+// what is due. The rest waits for the next steps, and its runs' users have less
+// memory for their next runs until then.
+const (
+	partOutput = 512 << 10
+	rowBytes   = 1 << 10
+)
+
+// backlog is what the store did not take yet, in order.
 type backlog struct {
 	records []job.Record
-	outputs []store.Output
+	outputs budget.Queue[pendingOutput]
+	part    []pendingOutput // of them, those of the next transaction
+	size    int             // bytes of all outputs
 	ledgers ledgers
 	roster  *engine.Roster
-	lost    int // records that there was no room for
+	lost    int  // records that there was no room for
+	failing bool // the store took nothing when it was tried last
 	timer   <-chan time.Time
-	due     bool // the timer has rung: ask the store again
+	due     bool // the timer has rung: try the store again
+}
+
+// pendingOutput is what a run printed and the store has not taken yet.
+type pendingOutput struct {
+	store.Output
+	user   string
+	memory *budget.Lease
+}
+
+// size is what the output counts in a part.
+func (o *pendingOutput) size() (n int) {
+	for _, c := range o.Chunks {
+		n += len(c.Data) + rowBytes
+	}
+	return n
 }
 
 // trouble is the state of the store for others to see.
@@ -46,18 +75,21 @@ type trouble struct {
 	lost      int
 }
 
-// commit writes a step's facts and returns the runs whose occurrence the
-// history says was decided before. If the store takes nothing the facts wait,
-// and their acts go ahead: a full disk must not stop jobs.
+// commit writes a step's facts, and some of the output that waits, and returns
+// the runs whose occurrence the history says was decided before. If the store
+// takes nothing the facts wait, and their acts go ahead: a full disk must not
+// stop jobs.
 func (l *loop) commit(b store.Batch) (refused map[job.RunID]bool) {
-	if len(b.Records) == 0 && len(b.Outputs) == 0 && len(b.Ledgers) == 0 && b.Roster == nil && !l.backlog.due {
+	if len(b.Records) == 0 && len(b.Ledgers) == 0 && b.Roster == nil && !l.backlog.due {
 		return nil
 	}
-	if l.backlog.empty() {
+	if !l.backlog.failing {
 		refused, err := l.write(b)
 		if err != nil {
 			l.backlog.add(b)
 			l.backlog.wait()
+		} else {
+			l.backlog.goOn()
 		}
 		l.report(err, b.At)
 		return refused
@@ -72,29 +104,43 @@ func (l *loop) commit(b store.Batch) (refused map[job.RunID]bool) {
 	return refused
 }
 
-// catchUp writes the backlog, part by part, until it is empty or the store
-// fails again. b tells the time.
+// catchUp writes the backlog, part by part, until only outputs are left or the
+// store fails again. b has the time.
 func (l *loop) catchUp(b store.Batch) (refused map[job.RunID]bool, err error) {
 	refused = map[job.RunID]bool{}
-	for !l.backlog.empty() {
-		part := l.backlog.part(b)
+	for {
+		part := l.backlog.next(b)
 		again, err := l.write(part)
 		if err != nil {
 			l.backlog.wait()
 			return refused, err
 		}
 		maps.Copy(refused, again)
-		l.backlog.done(part)
+		if l.backlog.done(part); len(l.backlog.records) == 0 {
+			l.backlog.goOn()
+			return refused, nil
+		}
 	}
-	l.backlog.timer, l.backlog.due = nil, false
-	return refused, nil
+}
+
+// writeOutputs writes what runs printed, if the store takes it, before the daemon
+// ends.
+func (l *loop) writeOutputs() {
+	for !l.backlog.failing && l.backlog.size > 0 {
+		l.backlog.due = true
+		l.commit(store.Batch{At: l.clock.Now().Wall, Era: l.engine.Era(), BootID: l.boot})
+	}
 }
 
 // write gives the store a batch, without what it refuses.
 func (l *loop) write(b store.Batch) (refused map[job.RunID]bool, err error) {
+	if len(l.backlog.records) <= len(b.Records) { // else the runs of some are not known yet
+		b.Outputs = l.backlog.nextOutputs()
+	}
 	err = l.history.Commit(context.Background(), b)
 	var decided *store.DecidedError
 	if !errors.As(err, &decided) {
+		l.backlog.written(b.Outputs, err)
 		return nil, err
 	}
 	refused = map[job.RunID]bool{}
@@ -106,7 +152,9 @@ func (l *loop) write(b store.Batch) (refused map[job.RunID]bool, err error) {
 		}
 	}
 	b.Records = without(b.Records, decided.Records)
-	return refused, l.history.Commit(context.Background(), b)
+	err = l.history.Commit(context.Background(), b)
+	l.backlog.written(b.Outputs, err)
+	return refused, err
 }
 
 func without(records []job.Record, drop []int) []job.Record {
@@ -139,22 +187,85 @@ func (l *loop) report(err error, now time.Time) {
 }
 
 func (k *backlog) empty() bool {
-	return len(k.records) == 0 && len(k.outputs) == 0 && len(k.ledgers) == 0 && k.roster == nil
+	return len(k.records) == 0 && k.size == 0 && len(k.ledgers) == 0 && k.roster == nil
 }
 
-// add keeps a batch for later. The oldest records and outputs beyond the
-// bounds are lost; records are counted.
+// add keeps a batch for later. The oldest records and outputs beyond the limits
+// are lost; records are counted.
 func (k *backlog) add(b store.Batch) {
 	k.records = append(k.records, b.Records...)
 	if over := len(k.records) - maxUnwritten; over > 0 {
 		k.records = slices.Clone(k.records[over:])
 		k.lost += over
 	}
-	k.outputs = newest(append(k.outputs, b.Outputs...), maxUnwrittenOutput)
+	for k.size > maxUnwrittenOutput && k.outputs.Len() > 0 {
+		o, _ := k.outputs.TakeMost()
+		k.forget(&o)
+	}
 	k.ledgers.keep(b.Ledgers)
 	if b.Roster != nil {
 		k.roster = b.Roster
 	}
+}
+
+// print takes what runs printed that have ended.
+func (k *backlog) print(ended []spawn.Ended) {
+	for _, e := range ended {
+		if len(e.Output) == 0 {
+			e.Memory.Release()
+			continue
+		}
+		k.put(pendingOutput{store.Output{Run: e.Run, Chunks: e.Output}, e.User, e.Memory})
+	}
+}
+
+func (k *backlog) put(o pendingOutput) {
+	k.size += o.size()
+	k.outputs.Put(o.user, o)
+}
+
+// nextOutputs returns the outputs of the next transaction: those of the last one,
+// if it failed.
+func (k *backlog) nextOutputs() (all []store.Output) {
+	size := 0
+	for _, o := range k.part {
+		size += o.size()
+	}
+	for k.outputs.Len() > 0 && size < partOutput {
+		o, _ := k.outputs.Take()
+		size += o.size()
+		k.part = append(k.part, o)
+	}
+	for _, o := range k.part {
+		all = append(all, o.Output)
+	}
+	return all
+}
+
+// written forgets the outputs of a transaction that did not fail.
+func (k *backlog) written(outputs []store.Output, err error) {
+	if err != nil || len(outputs) == 0 {
+		return
+	}
+	for i := range k.part {
+		k.forget(&k.part[i])
+	}
+	k.part = nil
+}
+
+func (k *backlog) forget(o *pendingOutput) {
+	k.size -= o.size()
+	o.memory.Release()
+}
+
+// unwritten returns all outputs, for a daemon that takes the place of this one.
+func (k *backlog) unwritten() []store.Output {
+	all := k.nextOutputs()
+	for k.outputs.Len() > 0 {
+		o, _ := k.outputs.Take()
+		all = append(all, o.Output)
+	}
+	return all
 }
 
 // ledgers are the newest ones of jobs: never more than there are jobs, however
@@ -178,19 +289,6 @@ func (m *ledgers) keep(changed []job.Ledger) {
 
 // list is all of them, in no order.
 func (m ledgers) list() []job.Ledger { return slices.Collect(maps.Values(m)) }
-
-// newest is as many outputs from the end as have no more than size bytes.
-func newest(outputs []store.Output, size int) []store.Output {
-	for i := len(outputs) - 1; i >= 0; i-- {
-		for _, c := range outputs[i].Chunks {
-			size -= len(c.Data)
-		}
-		if size < 0 {
-			return slices.Clone(outputs[i+1:])
-		}
-	}
-	return outputs
-}
 
 // replay makes what the history says what it would say, had it taken what the
 // daemon before this one had to tell it. Otherwise runs that it started would
@@ -265,16 +363,24 @@ func replayBackfill(m *store.Restored, b *job.Backfill) {
 	slices.SortFunc(m.Backfills, func(a, b job.Backfill) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// wait has the store asked again after a while.
-func (k *backlog) wait() { k.due, k.timer = false, time.After(retryAfter) }
+// wait has the store tried again after a while.
+func (k *backlog) wait() { k.failing, k.due, k.timer = true, false, time.After(retryAfter) }
 
-// part is the next batch to try: some records, and with the last of them, when
-// all runs are known, outputs, ledgers and roster.
-func (k *backlog) part(b store.Batch) store.Batch {
+// goOn has what is left of the outputs written in further steps.
+func (k *backlog) goOn() {
+	k.failing, k.due, k.timer = false, false, nil
+	if k.size > 0 {
+		k.timer = time.After(rest)
+	}
+}
+
+// next is the next batch to try: some records, and with the last of them, when
+// all runs are known, ledgers and roster.
+func (k *backlog) next(b store.Batch) store.Batch {
 	part := store.Batch{At: b.At, Era: b.Era, BootID: b.BootID}
 	part.Records = k.records[:min(len(k.records), retryPart)]
 	if len(part.Records) == len(k.records) {
-		part.Outputs, part.Ledgers, part.Roster = k.outputs, k.ledgers.list(), k.roster
+		part.Ledgers, part.Roster = k.ledgers.list(), k.roster
 	}
 	return part
 }
@@ -283,7 +389,7 @@ func (k *backlog) part(b store.Batch) store.Batch {
 func (k *backlog) done(part store.Batch) {
 	k.records = k.records[len(part.Records):]
 	if len(k.records) == 0 {
-		k.records, k.outputs, k.ledgers, k.roster = nil, nil, nil, nil
+		k.records, k.ledgers, k.roster = nil, nil, nil
 	}
 }
 

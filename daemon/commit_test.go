@@ -1,10 +1,13 @@
 package daemon
 
 import (
+	"errors"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
@@ -16,7 +19,7 @@ func TestBacklogKeepsOrderAndNewestRoster(t *testing.T) {
 	k.add(store.Batch{Records: []job.Record{{Detail: "1"}}, Roster: old})
 	k.add(store.Batch{Records: []job.Record{{Detail: "2"}}, Roster: fresh})
 	k.add(store.Batch{Records: []job.Record{{Detail: "3"}}})
-	b := k.part(store.Batch{})
+	b := k.next(store.Batch{})
 	if len(b.Records) != 3 || b.Records[0].Detail != "1" || b.Records[2].Detail != "3" {
 		t.Errorf("records: %v", b.Records)
 	}
@@ -31,18 +34,63 @@ func TestBacklogKeepsOrderAndNewestRoster(t *testing.T) {
 // Outputs wait for the last part: their runs must be known.
 func TestBacklogIsWrittenInParts(t *testing.T) {
 	var k backlog
-	k.add(store.Batch{Records: make([]job.Record, retryPart+1), Outputs: []store.Output{{Run: 1}}})
-	first := k.part(store.Batch{})
-	if len(first.Records) != retryPart || len(first.Outputs) != 0 {
-		t.Errorf("the first part has %d records and %d outputs", len(first.Records), len(first.Outputs))
+	k.add(store.Batch{Records: make([]job.Record, retryPart+1)})
+	first := k.next(store.Batch{})
+	if len(first.Records) != retryPart {
+		t.Errorf("the first part has %d records", len(first.Records))
 	}
 	k.done(first)
-	last := k.part(store.Batch{})
-	if len(last.Records) != 1 || len(last.Outputs) != 1 {
-		t.Errorf("the last part has %d records and %d outputs", len(last.Records), len(last.Outputs))
+	last := k.next(store.Batch{})
+	if len(last.Records) != 1 {
+		t.Errorf("the last part has %d records", len(last.Records))
 	}
 	if k.done(last); !k.empty() {
 		t.Error("what was written still waits")
+	}
+}
+
+// printed is output of a user's run.
+func printed(user string, run job.RunID, size int, memory *budget.Lease) pendingOutput {
+	return pendingOutput{store.Output{Run: run, Chunks: []job.Chunk{{Data: make([]byte, size)}}}, user, memory}
+}
+
+// A flood of output is written in parts of a limited size, in which the users
+// take turns: those of others do not wait for the end of the flood.
+func TestOutputsAreWrittenInPartsInTurn(t *testing.T) {
+	var k backlog
+	memory := budget.New(1<<30, 1<<30)
+	for run := range job.RunID(20) {
+		lease := memory.Lease("ann")
+		lease.Add(100)
+		k.put(printed("ann", run, 100<<10, lease))
+	}
+	k.put(printed("root", 100, 100, nil))
+	k.put(printed("bob", 101, 100, nil))
+	var first []job.RunID
+	parts := 0
+	for k.size > 0 {
+		part, again := k.nextOutputs(), k.nextOutputs()
+		if len(part) != len(again) || part[0].Run != again[0].Run {
+			t.Fatalf("a part that was not written is another one when it is tried again: %v, %v", part, again)
+		}
+		k.written(part, errors.New("disk full"))
+		size := 0
+		for i, o := range part {
+			if parts == 0 {
+				first = append(first, o.Run)
+			}
+			if size += len(o.Chunks[0].Data); size > partOutput && i < len(part)-1 {
+				t.Errorf("a part has %d bytes before its last output", size)
+			}
+		}
+		k.written(part, nil)
+		parts++
+	}
+	if !slices.Equal(first[:3], []job.RunID{0, 100, 101}) || parts != 4 {
+		t.Errorf("%d parts, the first is of runs %v, want four, and root's and bob's in turn", parts, first)
+	}
+	if held := memory.Held("ann"); held != 0 || !k.empty() {
+		t.Errorf("%d bytes are held of what was written", held)
 	}
 }
 
@@ -52,12 +100,14 @@ func TestBacklogIsBounded(t *testing.T) {
 	if n := len(k.records); n != maxUnwritten || k.lost != 10 {
 		t.Errorf("%d records wait and %d are lost, want %d and 10", n, k.lost, maxUnwritten)
 	}
-	big := job.Chunk{Data: make([]byte, 1<<20)}
+	k.put(printed("bob", 100, 1<<20, nil))
 	for run := range job.RunID(40) {
-		k.add(store.Batch{Outputs: []store.Output{{Run: run, Chunks: []job.Chunk{big}}}})
+		k.put(printed("ann", run, 1<<20, nil))
+		k.add(store.Batch{})
 	}
-	if n := len(k.outputs); n != 16 || k.outputs[n-1].Run != 39 {
-		t.Errorf("%d outputs of 1 MB wait, want the newest 16", n)
+	waiting := k.unwritten()
+	if n := len(waiting); n != 15 || waiting[0].Run != 100 || waiting[n-1].Run != 39 {
+		t.Errorf("%d outputs of 1 MB wait, want bob's and the newest of ann", n)
 	}
 	if err := k.lastWords(); err == nil {
 		t.Error("records are lost without a word")
@@ -78,12 +128,12 @@ func TestBacklogKeepsTheNewestLedgerOfAnAccountsJob(t *testing.T) {
 		t.Error("a ledger is forgotten")
 	}
 	k.add(store.Batch{Records: make([]job.Record, retryPart+1), Ledgers: []job.Ledger{{Job: "a", User: "ann", Bad: 2}}})
-	first := k.part(store.Batch{})
+	first := k.next(store.Batch{})
 	if len(first.Ledgers) != 0 {
 		t.Error("ledgers are written before the runs that they speak of")
 	}
 	k.done(first)
-	last := k.part(store.Batch{})
+	last := k.next(store.Batch{})
 	got := map[string]int{}
 	for _, l := range last.Ledgers {
 		got[l.User] = l.Bad

@@ -179,7 +179,7 @@ func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	current := l.config.current()
 	return &handover{
 		Children: l.spawner.Handover(), Starts: l.unstarted, Stopping: l.engine.Stopping(), Socket: socket,
-		Records: l.backlog.records, Outputs: l.backlog.outputs, Ledgers: l.backlog.ledgers.list(),
+		Records: l.backlog.records, Outputs: l.backlog.unwritten(), Ledgers: l.backlog.ledgers.list(),
 		Roster: l.backlog.roster, Lost: l.backlog.lost,
 		OwnSocket: l.ownSocket, Config: &current,
 		signals: l.unheeded,

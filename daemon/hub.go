@@ -1,20 +1,25 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// backlogEvents is how many events a subscriber may be behind before it
-// loses some.
-const backlogEvents = 64
+// A subscriber can be behind by backlogEvents, and by backlogBytes of output,
+// before it loses some.
+const (
+	backlogEvents = 64
+	backlogBytes  = 1 << 20
+)
 
-// backlogOutput is how many bytes of what a live run wrote are kept for who
-// comes later: the newest. The store has it all when the run has ended.
+// backlogOutput is how many bytes of the output of a live run are kept for those
+// who follow it later: the newest. The store has all of it when the run has ended.
 const backlogOutput = 16 << 10
 
 // hub hands events to whoever subscribed. A slow subscriber loses events and
@@ -23,11 +28,14 @@ type hub struct {
 	mu          sync.Mutex
 	subscribers map[*subscriber]struct{}
 	said        map[job.RunID]*said // by live runs
+	memory      *budget.Budget      // for said
 	closed      bool
 }
 
 type subscriber struct {
 	events chan api.Event
+	sizes  []int // bytes of output of the last events that were sent, oldest first
+	gapped bool  // the last one was a gap
 	lost   int
 }
 
@@ -35,10 +43,12 @@ type subscriber struct {
 type said struct {
 	chunks []job.Chunk
 	size   int
+	taken  int // bytes that memory was taken for
+	memory *budget.Lease
 }
 
-func newHub() *hub {
-	return &hub{subscribers: map[*subscriber]struct{}{}, said: map[job.RunID]*said{}}
+func newHub(memory *budget.Budget) *hub {
+	return &hub{subscribers: map[*subscriber]struct{}{}, said: map[job.RunID]*said{}, memory: memory}
 }
 
 // subscribe returns a channel of all events from now on. It is closed when
@@ -105,20 +115,36 @@ func (h *hub) remember(e api.Event) {
 	case e.Chunk != nil:
 		s := h.said[e.Chunk.Run]
 		if s == nil {
-			s = &said{}
+			s = &said{memory: h.memory.Lease(e.Chunk.User)}
 			h.said[e.Chunk.Run] = s
 		}
 		s.add(*e.Chunk)
 	case e.Record != nil && e.Record.Kind == job.Ended && e.Record.Run != nil:
-		delete(h.said, e.Record.Run.ID)
+		if s := h.said[e.Record.Run.ID]; s != nil {
+			s.memory.Release()
+			delete(h.said, e.Record.Run.ID)
+		}
 	}
 }
 
-// add keeps a piece of output and leaves out the oldest beyond the bound.
+// add keeps a piece of output, and drops the oldest beyond backlogOutput or the
+// share of the run's user.
 func (s *said) add(c job.Chunk) {
+	if over := weight(c) - backlogOutput; over > 0 { // the rest of its memory is not kept
+		c.Cut += int64(over)
+		c.Data = bytes.Clone(c.Data[over:])
+	}
 	s.chunks = append(s.chunks, c)
 	s.size += weight(c)
-	for s.size > backlogOutput && len(s.chunks) > 1 {
+	most := backlogOutput
+	if s.size > s.taken && s.taken < most {
+		if more := min(s.size, most) - s.taken; s.memory.Grow(int64(more)) {
+			s.taken += more
+		} else {
+			most = s.taken
+		}
+	}
+	for s.size > most && len(s.chunks) > 1 {
 		lost := s.chunks[0]
 		s.chunks = s.chunks[1:]
 		s.size -= weight(lost)
@@ -126,28 +152,49 @@ func (s *said) add(c job.Chunk) {
 	}
 }
 
-// weight counts what a piece costs, as a hostile job can write single bytes.
+// weight is how much memory a piece takes: a hostile job can write single bytes.
 func weight(c job.Chunk) int { return len(c.Data) + 128 }
 
 // send never blocks: the channel has room for backlogEvents and one gap. The
 // last thing in a full channel is always a gap, so that a reader learns that
 // something is missing even when nothing follows.
 func (s *subscriber) send(e api.Event) {
-	if s.lost > 0 && len(s.events) < backlogEvents {
+	size := 0
+	if e.Chunk != nil {
+		size = weight(*e.Chunk)
+	}
+	if s.lost > 0 && s.hasRoom(0) {
 		s.gap()
 	}
-	if len(s.events) < backlogEvents {
-		s.events <- e
+	if s.hasRoom(size) {
+		s.put(e, size)
 		return
 	}
 	s.lost++
-	if len(s.events) == backlogEvents {
+	if !s.gapped {
 		s.gap()
 	}
 }
 
+// hasRoom reports whether an event with so many bytes can be sent. An empty
+// channel takes any.
+func (s *subscriber) hasRoom(size int) bool {
+	s.sizes = s.sizes[len(s.sizes)-len(s.events):]
+	waiting := size
+	for _, n := range s.sizes {
+		waiting += n
+	}
+	return len(s.events) == 0 || len(s.events) < backlogEvents && waiting <= backlogBytes
+}
+
+func (s *subscriber) put(e api.Event, size int) {
+	s.sizes = append(s.sizes, size)
+	s.gapped = e.Gap != nil
+	s.events <- e
+}
+
 func (s *subscriber) gap() {
-	s.events <- api.Event{Gap: &api.Gap{Lost: s.lost}}
+	s.put(api.Event{Gap: &api.Gap{Lost: s.lost}}, 0)
 	s.lost = 0
 }
 

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -28,7 +30,7 @@ func drain(events <-chan api.Event) (seen []string) {
 // A reader must learn of a loss even when nothing follows it, as it may wait
 // for just what was lost.
 func TestHubEndsFullChannelWithGap(t *testing.T) {
-	h := newHub()
+	h := newHub(budget.New(1<<20, 1<<20))
 	events := h.subscribe(t.Context())
 	for range 3 {
 		for range 10 * backlogEvents {
@@ -42,7 +44,7 @@ func TestHubEndsFullChannelWithGap(t *testing.T) {
 }
 
 func TestHubFollowMissesNothing(t *testing.T) {
-	h := newHub()
+	h := newHub(budget.New(1<<20, 1<<20))
 	h.publish(output(1, "one"))
 	h.publish(output(2, "other"))
 	before, after := h.follow(t.Context(), 1)
@@ -60,7 +62,7 @@ func TestHubFollowMissesNothing(t *testing.T) {
 }
 
 func TestHubKeepsNewestOutput(t *testing.T) {
-	h := newHub()
+	h := newHub(budget.New(1<<20, 1<<20))
 	big := string(make([]byte, 10_000))
 	for range 100 {
 		h.publish(output(1, big))
@@ -73,7 +75,7 @@ func TestHubKeepsNewestOutput(t *testing.T) {
 }
 
 func TestHubClosesChannels(t *testing.T) {
-	h := newHub()
+	h := newHub(budget.New(1<<20, 1<<20))
 	ctx, cancel := context.WithCancel(t.Context())
 	left, stays := h.subscribe(ctx), h.subscribe(t.Context())
 	cancel()
@@ -86,5 +88,51 @@ func TestHubClosesChannels(t *testing.T) {
 	}
 	if _, open := <-h.subscribe(t.Context()); open {
 		t.Error("a closed hub takes subscribers")
+	}
+}
+
+// A subscriber that does not read holds a limited amount of output.
+func TestHubLimitsTheBytesOfASlowSubscriber(t *testing.T) {
+	h := newHub(budget.New(1<<20, 1<<20))
+	events := h.subscribe(t.Context())
+	for range 100 {
+		h.publish(output(1, string(make([]byte, 64<<10))))
+	}
+	seen, size := drain(events), 0
+	for _, text := range seen {
+		size += len(text)
+	}
+	if size < backlogBytes/2 || size > backlogBytes || seen[len(seen)-1] != "gap" {
+		t.Errorf("%d bytes wait in %d events, want at most %d and then a gap", size, len(seen), backlogBytes)
+	}
+	h.publish(output(1, "after"))
+	if seen := drain(events); !slices.Equal(seen, []string{"gap", "after"}) {
+		t.Errorf("then came %q, want the gap and what is after it", seen)
+	}
+}
+
+// What is kept of live runs for those who follow them later takes memory of the
+// runs' user alone, and gives it back.
+func TestHubTakesTheMemoryOfTheRunsUser(t *testing.T) {
+	memory := budget.New(8*backlogOutput, 1<<20)
+	h := newHub(memory)
+	print := func(user string, run job.RunID) {
+		h.publish(api.Event{Chunk: &job.Chunk{Run: run, User: user, Data: make([]byte, 64<<10)}})
+	}
+	for run := range job.RunID(100) {
+		print("ann", run)
+	}
+	if held := memory.Held("ann"); held > 4*backlogOutput {
+		t.Errorf("%d bytes are held for ann, want at most half of %d", held, 8*backlogOutput)
+	}
+	print("bob", 200)
+	if before, _ := h.follow(t.Context(), 200); len(before) != 1 || len(before[0].Data) < backlogOutput/2 || memory.Held("bob") == 0 {
+		t.Errorf("of bob's output %d pieces are kept beside ann's flood", len(before))
+	}
+	for run := range job.RunID(201) {
+		h.publish(api.Event{Record: &job.Record{Kind: job.Ended, Run: &job.Run{ID: run}}})
+	}
+	if memory.Held("ann")+memory.Held("bob") != 0 {
+		t.Error("memory is held for runs that have ended")
 	}
 }

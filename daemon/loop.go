@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -53,6 +54,7 @@ type loop struct {
 	unheeded   []os.Signal    // for the daemon after this one
 	parting    os.Signal      // is heeded when the ring knows of it
 	sincePrune int
+	memory     *budget.Budget // for what runs print, until it is in the history and in its mail
 
 	// ----
 
@@ -212,6 +214,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	}
 	l.backlog.due = true // whatever it says, this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
+	l.writeOutputs()
 	if l.leaving == renewal {
 		return renewal, nil // what is not written yet is handed over
 	}
@@ -299,22 +302,12 @@ func (in *inbox) take(ev engine.Event) {
 	in.events = append(in.events, ev)
 }
 
-// outputs is what the runs that ended have printed.
-func (in *inbox) outputs() []store.Output {
-	var all []store.Output
-	for _, e := range in.ended {
-		if len(e.Output) > 0 {
-			all = append(all, store.Output{Run: e.Run, Chunks: e.Output})
-		}
-	}
-	return all
-}
-
 // step is the heart: decide, write down, show, do, set the alarm.
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
 	effects := l.engine.Step(now, in.events...)
-	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more, Outputs: in.outputs()}
+	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
+	l.backlog.print(in.ended)
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.Fact:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
@@ -88,6 +89,7 @@ func (l *loop) claims(job.RunID) bool { return l.options.host() }
 func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {
 	out := make(map[job.RunID]spawn.Ended, len(ended))
 	for _, e := range ended {
+		e.Memory.Share() // the other holder is the backlog
 		out[e.Run] = e
 	}
 	for i := range records {
@@ -97,7 +99,7 @@ func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {
 		}
 	}
 	for _, e := range out {
-		discard(e.File) // of a run that the engine does not know
+		forgetOutput(e) // of a run that the engine does not know
 	}
 }
 
@@ -113,9 +115,10 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 	}
 	switch {
 	case l.post == nil:
+		forgetOutput(out)
 		return
 	case entry == nil || len(out.Output) == 0 && !mailsSilence(entry):
-		discard(out.File)
+		forgetOutput(out)
 		return
 	}
 	if a, ok := l.accounts.Last(r.User); ok { // who sends it looks again
@@ -126,7 +129,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 		a, err := l.accounts.Find(context.Background(), r.User)
 		if err != nil {
 			l.log.Warn("what a run printed is not mailed", "job", r.Job, "run", r.ID, "error", err)
-			discard(out.File)
+			forgetOutput(out)
 			return
 		}
 		l.mail(r, entry, a, out)
@@ -150,18 +153,17 @@ func (l *loop) mail(r *job.Run, entry *crontab.Entry, a account.Account, out spa
 	if p := entry.Options().Period; p != nil && entry.Table().Format == crontab.Anacron {
 		report.Anacron = p.ID
 	}
-	report.Output, report.Size = mail.Output(out.Output)
-	if out.File != "" && wasCut(out.Output) {
-		report.Output = &whole{file: out.File}
-	} else {
-		discard(out.File)
+	text, size := mail.Output(out.Output)
+	body := &body{text: text, out: out}
+	if report.Output, report.Size = body, size; out.File != "" && wasCut(out.Output) {
+		body.text = nil // the file has more
 	}
 	letter, lines := mail.Compose(l.mailConfig(), report)
 	for _, line := range lines {
 		l.sayMail(line)
 	}
 	if letter == nil {
-		discard(out.File)
+		body.Close()
 		return
 	}
 	l.post.Give(letter)
@@ -176,30 +178,37 @@ func wasCut(chunks []job.Chunk) bool {
 	return false
 }
 
-// whole is the output of a run that printed more than is kept in memory. It is
-// read, and its file removed, when the letter is written down.
-type whole struct {
-	file string
-	text io.Reader
+// body is the output of a run as its mail has it: that of its file, where the
+// run printed more than is kept in memory.
+type body struct {
+	text io.Reader // nil: the file is not read yet
+	out  spawn.Ended
+	once sync.Once
 }
 
-func (w *whole) Read(p []byte) (int, error) {
-	if w.text == nil {
-		chunks, _, err := spawn.ReadOutput(w.file) // Compose says what is beyond its own, smaller, limit
-		discard(w.file)
+func (b *body) Read(p []byte) (int, error) {
+	if b.text == nil {
+		chunks, _, err := spawn.ReadOutput(b.out.File) // Compose has a smaller limit, and reports what exceeds it
 		if err != nil {
 			return 0, err
 		}
-		w.text, _ = mail.Output(chunks)
+		b.text, _ = mail.Output(chunks)
 	}
-	return w.text.Read(p)
+	return b.text.Read(p)
 }
 
-// Close removes the file where no letter is written down: there is no mailer,
-// or no room in the queue.
-func (w *whole) Close() error {
-	discard(w.file)
+// Close gives back what the output takes, also where no letter is written: there
+// is no mailer, or no room in the queue.
+func (b *body) Close() error {
+	b.once.Do(func() { forgetOutput(b.out) })
 	return nil
+}
+
+// forgetOutput gives back what the output of a run takes outside of the history.
+func forgetOutput(out spawn.Ended) {
+	discard(out.File)
+	out.Space.Release()
+	out.Memory.Release()
 }
 
 // discard removes a run's file. It lies in memory, and ends with the boot at

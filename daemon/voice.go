@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 )
@@ -23,13 +25,13 @@ type voice struct {
 	slow  string            // what keeps us waiting
 
 	mu    sync.Mutex
-	queue []any // job.Chunk, *job.Record, *journal.CronLine or *journal.Entry, in order
-	size  int   // bytes of output in queue
+	queue []any          // job.Chunk, *job.Record, *journal.CronLine or *journal.Entry, in order
+	items *budget.Budget // how many items each user can have in queue
+	bytes *budget.Budget // how many bytes of output
 	lost  int
 	runs  map[job.RunID]*journal.Run // what is known of runs that live
 	over  []job.RunID                // runs whose end there was no room for
 	wake  chan struct{}              // queue is not empty
-	room  chan struct{}              // queue was emptied
 }
 
 type stream struct {
@@ -45,24 +47,34 @@ type early struct {
 	size int
 }
 
-// Bounds: a line without end is cut; a reader of standard output that does
-// not read holds jobs up for patience at most before it loses lines, and
-// never holds up the loop.
+// Limits: a line without end is cut. What waits for a log that takes it slowly is
+// limited for each user; the daemon's own entries count as root's. A user whose
+// share is used up has his jobs wait when they print (see ready), or loses
+// entries, and never holds up the loop or other users.
 const (
 	maxLine    = 16 << 10
-	maxQueued  = 4 << 20
+	maxPiece   = 64<<10 + 128 // of output, as it is read
+	maxQueued  = 4 << 20      // of all users, and as much of root
 	maxEarly   = 1 << 20
-	maxRecords = 100_000
+	maxRecords = 100_000 // likewise
 	patience   = time.Second
 )
 
 // newVoice makes a voice that speaks to a sink.
 func newVoice(sink journal.Sink) *voice {
-	return &voice{
+	v := &voice{
 		sink: sink, begun: map[stream][]byte{}, early: early{of: map[job.RunID][]job.Chunk{}},
 		runs: map[job.RunID]*journal.Run{}, slow: "the log takes them too slowly",
-		wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1),
 	}
+	v.empty()
+	return v
+}
+
+// empty begins a new queue.
+func (v *voice) empty() {
+	v.queue, v.lost, v.over = nil, 0, nil
+	v.items, v.bytes = budget.New(maxRecords, maxRecords), budget.New(maxQueued, maxQueued)
 }
 
 // begin tells what a run is, before it starts; it is forgotten when the run
@@ -94,26 +106,27 @@ func (v *voice) about(id job.RunID) *journal.Run {
 	return v.runs[id]
 }
 
-// chunk is called by the goroutine that reads the output of jobs, which may
-// wait, and, with a word of the daemon's own, by the one that starts all jobs,
-// which may not: a job that floods the log must hold up no other's start.
+// ready reports whether there is room for more output of a user. As long as there
+// is none, his jobs are not read, and wait when they print.
+func (v *voice) ready(user string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.bytes.Fits(user, maxPiece) && v.items.Fits(user, 1)
+}
+
+// chunk is called by the goroutine that reads the output of all jobs, and, with
+// a word of the daemon's own, by the one that starts them. Neither can wait.
 func (v *voice) chunk(c job.Chunk) {
+	size := weight(c)
 	if c.Stream == job.System {
-		v.add(c, 0, true)
-		return
+		size = 0
 	}
-	if !v.add(c, len(c.Data), false) {
-		select {
-		case <-v.room:
-		case <-time.After(patience):
-		}
-		v.add(c, len(c.Data), true)
-	}
+	v.add(c, c.User, size)
 }
 
 // record is called by the loop.
 func (v *voice) record(r *job.Record) {
-	if !v.add(r, 0, true) && r.Kind == job.Ended {
+	if !v.add(r, ownerOf(r), 0) && r.Kind == job.Ended {
 		v.mu.Lock()
 		v.over = append(v.over, r.Run.ID)
 		v.mu.Unlock()
@@ -125,26 +138,31 @@ func (v *voice) record(r *job.Record) {
 func (v *voice) cron(lines ...journal.CronLine) {
 	for i := range lines {
 		if lines[i].Word+lines[i].Text != "" {
-			v.add(&lines[i], 0, true)
+			v.add(&lines[i], budget.Root, 0)
 		}
 	}
 }
 
 // log says what the daemon logs. It can be called from any goroutine.
-func (v *voice) log(e *journal.Entry) { v.add(e, 0, true) }
+func (v *voice) log(e *journal.Entry) { v.add(e, budget.Root, 0) }
 
-// add queues an item if there is room; last says that it is lost otherwise.
-func (v *voice) add(item any, size int, last bool) bool {
+// ownerOf returns the user whose share a record takes.
+func ownerOf(r *job.Record) string {
+	if r.Run != nil {
+		return r.Run.User
+	}
+	return cmp.Or(r.User, budget.Root)
+}
+
+// add queues an item, or counts it as lost where the share of the user is used up.
+func (v *voice) add(item any, user string, size int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.size > maxQueued && size > 0 || len(v.queue) >= maxRecords {
-		if last {
-			v.lost++
-		}
+	if size > 0 && !v.bytes.Take(user, int64(size)) || !v.items.Take(user, 1) {
+		v.lost++
 		return false
 	}
 	v.queue = append(v.queue, item)
-	v.size += size
 	signal(v.wake)
 	return true
 }
@@ -162,8 +180,7 @@ func (v *voice) takeAll() (items []any, lost int, over []job.RunID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	items, lost, over = v.queue, v.lost, v.over
-	v.queue, v.size, v.lost, v.over = nil, 0, 0, nil
-	signal(v.room)
+	v.empty()
 	return items, lost, over
 }
 

@@ -13,7 +13,8 @@ import (
 func TestWordOfTheDaemonDoesNotWaitBehindAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVoice(nil) // nobody empties the queue
-		for v.add(job.Chunk{Run: 1, Stream: job.Stdout}, 64<<10, false) {
+		for v.ready("ann") {
+			v.chunk(job.Chunk{Run: 1, User: "ann", Stream: job.Stdout, Data: make([]byte, 64<<10)})
 		}
 		before := time.Now()
 		v.chunk(job.Chunk{Run: 2, Stream: job.System, Data: []byte("cannot enter /nowhere; running in /\n")})

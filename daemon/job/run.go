@@ -281,6 +281,7 @@ const (
 type Chunk struct {
 	Run    RunID     `json:"run"`
 	Job    ID        `json:"job,omitempty"`
+	User   string    `json:"-"` // of the run; "" where it is not known
 	Stream Stream    `json:"stream"`
 	At     time.Time `json:"at"`
 	Data   []byte    `json:"data,omitempty"` // any bytes; base64 in JSON

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/queue"
 )
 
@@ -50,8 +51,8 @@ const (
 	stopTime    = 5 * time.Second
 )
 
-// Bounds on what waits in memory: letters not yet written down, and letters
-// that the disk has no room for.
+// Limits on what waits in memory: letters not yet written down, of all users
+// other than root and of root, and letters that the disk has no room for.
 const (
 	maxIntake      = 4096
 	maxDirect      = 64
@@ -66,7 +67,8 @@ type Post struct {
 	wake    chan struct{} // the lanes have something new
 
 	mu     sync.Mutex
-	intake []*Letter
+	intake budget.Queue[*Letter]
+	room   *budget.Budget // letters in intake
 	lanes  lanes
 	next   uint64 // number of the next letter
 	state  state
@@ -84,7 +86,7 @@ func Open(o Options) *Post {
 	if o.Say == nil {
 		o.Say = func(Line) {}
 	}
-	p := &Post{options: o, dir: queue.Dir(o.Dir), taken: make(chan struct{}, 1), wake: make(chan struct{}, 1), lanes: newLanes()}
+	p := &Post{options: o, dir: queue.Dir(o.Dir), taken: make(chan struct{}, 1), wake: make(chan struct{}, 1), lanes: newLanes(), room: budget.New(maxIntake, maxIntake)}
 	items, newest, err := scan(p.dir)
 	if err != nil {
 		p.state.disk.note(err)
@@ -104,11 +106,11 @@ func Open(o Options) *Post {
 // down by Run's goroutine.
 func (p *Post) Give(l *Letter) {
 	p.mu.Lock()
-	full := len(p.intake) >= maxIntake
+	full := !p.room.Take(l.User, 1)
 	if full {
 		p.state.refused++
 	} else {
-		p.intake = append(p.intake, l)
+		p.intake.Put(l.User, l)
 	}
 	p.mu.Unlock()
 	if full {
@@ -121,7 +123,7 @@ func (p *Post) Give(l *Letter) {
 func (p *Post) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.intake) + p.lanes.count
+	return p.intake.Len() + p.lanes.count
 }
 
 // Run writes down what Give takes and hands it to the mailer, until ctx ends.
@@ -158,13 +160,10 @@ func (p *Post) fileAll(ctx context.Context) {
 func (p *Post) takeOne() *Letter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.intake) == 0 {
-		p.intake = nil
-		return nil
+	l, ok := p.intake.Take()
+	if ok {
+		p.room.Give(l.User, 1)
 	}
-	l := p.intake[0]
-	p.intake[0] = nil
-	p.intake = p.intake[1:]
 	return l
 }
 
@@ -179,7 +178,7 @@ func (p *Post) file(l *Letter) {
 		return
 	}
 	message := text(l)
-	if !p.room(l.User, int64(len(message))) {
+	if !p.fits(l.User, int64(len(message))) {
 		return
 	}
 	it, err := p.keep(l, message)
@@ -217,9 +216,9 @@ func closeBody(l *Letter) {
 	}
 }
 
-// room refuses a letter of a queue that is full, or of an account that has
+// fits refuses a letter of a queue that is full, or of an account that has
 // its share in it. Refusals are counted, and logged once an hour.
-func (p *Post) room(user string, size int64) bool {
+func (p *Post) fits(user string, size int64) bool {
 	p.mu.Lock()
 	fits := p.lanes.fits(user, size, p.options.Messages, p.options.Bytes)
 	say := !fits && time.Since(p.state.saidFull) > time.Hour

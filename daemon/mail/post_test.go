@@ -404,11 +404,21 @@ func TestPostBounds(t *testing.T) {
 	if n := p.state.refused; n != 4 {
 		t.Errorf("%d refused, want 4", n)
 	}
-	for range maxIntake + 2 {
+	for range maxIntake/2 + 2 {
 		p.Give(letter("ann", "x"))
 	}
 	if n := p.state.refused; n != 6 {
 		t.Errorf("%d refused, want 6", n)
+	}
+	p.Give(letter("root", "x"))
+	p.Give(letter("bob", "x"))
+	if n := p.state.refused; n != 6 {
+		t.Errorf("%d of root's and bob's letters were refused beside a flood of ann's", n-6)
+	}
+	for i, want := range []string{"ann", "root", "bob", "ann"} {
+		if l := p.takeOne(); l.User != want {
+			t.Errorf("letter %d is %s's, want %s's", i, l.User, want)
+		}
 	}
 }
 

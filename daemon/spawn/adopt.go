@@ -46,7 +46,8 @@ func (s *Spawner) Adopt(handed []Handed) {
 // that are what they are said to be. Spawner.mu is held.
 func (s *Spawner) adopted(h *Handed) *child {
 	c := &child{
-		run: h.Run, job: h.Job, pid: h.PID,
+		run: h.Run, job: h.Job, user: h.User, pid: h.PID,
+		memory: s.options.Memory.Lease(h.User), file: recording{space: s.space.Lease(h.User)},
 		outcome: h.Outcome, ended: h.Ended, usage: h.Usage, reached: h.Limit,
 		limit: cmp.Or(h.OutputMax, s.options.Output), stopped: h.Stopped,
 		session: h.Session && s.options.Sessions != nil,
@@ -126,6 +127,9 @@ func (s *Spawner) remember(c *child, h *Handed) {
 			output = loaded
 		}
 	}
+	for _, chunk := range output {
+		c.makeRoom(len(chunk.Data))
+	}
 	c.out.restore(c.limit, output)
 }
 
@@ -138,6 +142,7 @@ func (s *Spawner) resumeRecording(c *child) []job.Chunk {
 		return chunks
 	}
 	c.file.begun = true
+	c.file.space.Add(whole)
 	if cut {
 		c.file.over = true
 		return chunks

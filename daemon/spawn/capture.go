@@ -8,8 +8,8 @@ import (
 )
 
 // capture keeps the head and the tail of a run's output, each up to half of a
-// limit. The zero value is empty and holds no buffer. What it needs in all is
-// bounded by a small multiple of the limit, however the output is cut up.
+// limit. The zero value is empty and holds no buffer. It takes at most
+// captureCost times the limit, however the output is cut up.
 type capture struct {
 	head, tail part
 	full       bool // the head is, so that more goes to the tail
@@ -34,6 +34,15 @@ type piece struct {
 
 const pieceBytes = 16
 
+// mostPieces returns how many pieces a part of so many bytes keeps. Each piece
+// becomes a row of the history: output that comes byte by byte from two streams
+// in turn must not make a million of them.
+func mostPieces(half int) int { return min(max(64, half/64), 1024) }
+
+// captureCost is how much memory a capture takes at most for each byte of its
+// limit, including pieces and room to grow.
+const captureCost = 3
+
 var streams = [...]job.Stream{job.Stdout, job.Stderr, job.System}
 
 // together is how far apart writes to one stream may be and count as one.
@@ -44,14 +53,17 @@ const minOutput = 1 << 10
 
 // add takes a piece of output; at most limit bytes are kept of all.
 func (c *capture) add(limit int, name job.Stream, at time.Time, data []byte) {
-	half := max(limit, minOutput) / 2
+	limit = max(limit, minOutput)
 	p := piece{at: at.UnixNano(), stream: number(name)}
-	data = data[c.addHead(half, p, data):]
+	data = data[c.addHead(limit/2, p, data):]
 	if len(data) > 0 {
 		c.full = true
-		c.addTail(half, p, data)
+		c.addTail(max(min(limit/2, limit-c.head.size), minOutput/2), p, data)
 	}
 }
+
+// size returns how many bytes are kept.
+func (c *capture) size() int { return c.head.size + c.tail.size }
 
 func number(name job.Stream) uint8 {
 	for i, stream := range streams {
@@ -65,7 +77,7 @@ func number(name job.Stream) uint8 {
 // addHead returns how many bytes it had room for.
 func (c *capture) addHead(half int, p piece, data []byte) int {
 	n := min(half-c.head.size, len(data))
-	if c.full || n == 0 || c.head.crowded(half, p) {
+	if c.full || n <= 0 || c.head.crowded(half, p) {
 		return 0
 	}
 	c.head.append(half, p, data[:n])
@@ -81,10 +93,10 @@ func (c *capture) addTail(half int, p piece, data []byte) {
 	if c.tail.crowded(half, p) {
 		c.cut += int64(c.tail.drop(int(c.tail.pieces[0].size)))
 	}
-	c.tail.append(half, p, data)
-	if over := c.tail.size - half; over > 0 {
+	if over := c.tail.size + len(data) - half; over > 0 {
 		c.cut += int64(c.tail.drop(over))
 	}
+	c.tail.append(half, p, data)
 }
 
 // chunks gives all that was kept, with the number of bytes left out on the
@@ -116,10 +128,9 @@ func (c *capture) restore(limit int, chunks []job.Chunk) {
 	}
 }
 
-// crowded reports whether the part has no room for the piece's bookkeeping,
-// which may take as much as the bytes do.
+// crowded reports whether the part has as many pieces as it can keep.
 func (p *part) crowded(half int, next piece) bool {
-	return len(p.pieces) >= half/pieceBytes && !p.merges(half, next)
+	return len(p.pieces) >= mostPieces(half) && !p.merges(half, next)
 }
 
 // merges reports whether a piece continues the last one. In a crowded part
@@ -130,7 +141,7 @@ func (p *part) merges(half int, next piece) bool {
 	}
 	last := p.pieces[len(p.pieces)-1]
 	close := next.at-last.at < together && next.at >= last.at
-	return last.stream == next.stream && (close || len(p.pieces) >= half/pieceBytes)
+	return last.stream == next.stream && (close || len(p.pieces) >= mostPieces(half))
 }
 
 func (p *part) append(half int, next piece, data []byte) {
@@ -140,11 +151,11 @@ func (p *part) append(half int, next piece, data []byte) {
 		next.size = int32(len(data))
 		p.pieces = append(p.pieces, next)
 	}
-	p.bytes = append(p.bytes, data...)
-	p.size += len(data)
-	if len(p.bytes) > 2*half {
+	if len(p.bytes)+len(data) > half+half/2 {
 		p.bytes = append(p.bytes[:0], p.kept()...)
 	}
+	p.bytes = append(p.bytes, data...)
+	p.size += len(data)
 }
 
 // drop takes n bytes off the front and returns n.

@@ -354,26 +354,3 @@ func TestOutputMaxBoundsWhatIsKept(t *testing.T) {
 		t.Errorf("%d bytes are kept, want 512 KiB", len(text(e, job.Stdout)))
 	}
 }
-
-// An account may run as many jobs at once as it likes, each with its own word
-// on what is kept.
-func TestOutputMaxOfAllRunsOfAnAccountIsBounded(t *testing.T) {
-	r := newRig(t, Options{})
-	big := entry(t, "#@ output-max=512K", crontab.User)
-	kept := func() int { return len(text(r.do("seq 1000000", as(somebody()), big), job.Stdout)) }
-	for range 2 {
-		if got := kept(); got != 512<<10 {
-			t.Errorf("%d bytes are kept, want 512K", got)
-		}
-	}
-	r.spawner.mu.Lock()
-	left := len(r.spawner.granted)
-	r.spawner.granted[somebody()] = ownMemory
-	r.spawner.mu.Unlock()
-	if left > 0 {
-		t.Errorf("%d accounts are granted something when no run is left", left)
-	}
-	if got := kept(); got != 64<<10 {
-		t.Errorf("%d bytes are kept when all is given, want 64K", got)
-	}
-}

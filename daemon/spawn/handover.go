@@ -25,6 +25,8 @@ type Handed struct {
 	Job job.ID
 	PID int
 
+	User string `json:",omitempty"` // whose memory its output takes
+
 	// Child says that the process is this process's child, as after exec. It
 	// is false after a crash, when the process has gone to another parent.
 	Child   bool
@@ -259,7 +261,7 @@ func (s *Spawner) processes() map[*child]*Handed {
 // handed leaves out the descriptors that the pump has.
 func handed(c *child) *Handed {
 	h := &Handed{
-		Run: c.run, Job: c.job, PID: c.pid, PIDFD: c.pidfd,
+		Run: c.run, Job: c.job, User: c.user, PID: c.pid, PIDFD: c.pidfd,
 		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
 		Output:  c.out.chunks(c.run, c.job),
 		Outcome: c.outcome, Ended: c.ended, Usage: c.usage, Limit: c.reached,

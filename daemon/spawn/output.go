@@ -21,9 +21,12 @@ type pump struct {
 	file *os.File // the same epoll instance
 	conn syscall.RawConn
 	buf  []byte // for every read of every child
+	pace pace
 
 	// Guarded by Spawner.mu.
 	streams   map[int32]stream // by descriptor, which the pump alone closes
+	waiting   []waiter         // output pipes that are not read for now, oldest first
+	next      time.Time        // when they are looked at again
 	lingering []lingerer       // reaped children with an open pipe, oldest first
 	parking   *hold
 	stopped   bool
@@ -34,6 +37,16 @@ type pump struct {
 type stream struct {
 	child *child
 	name  job.Stream
+
+	waits bool      // it is in waiting, and not in the epoll set
+	since time.Time // since when Options.Ready refuses it; zero: it does not
+}
+
+// waiter is a pipe that is not read for now. Its number may have been given to
+// another pipe since, which has another child.
+type waiter struct {
+	fd    int32
+	child *child
 }
 
 const (
@@ -69,6 +82,7 @@ func openPump(s *Spawner) (*pump, error) {
 		conn:    conn,
 		buf:     make([]byte, frameHead+64<<10),
 		streams: make(map[int32]stream),
+		pace:    pace{read: make(map[string]int)},
 	}, nil
 }
 
@@ -161,7 +175,7 @@ func (p *pump) add(fd int, c *child, name job.Stream) error {
 	if fd == 0 {
 		return nil
 	}
-	p.streams[int32(fd)] = stream{c, name}
+	p.streams[int32(fd)] = stream{child: c, name: name}
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
 	if name == deathStream {
 		event.Events |= unix.EPOLLET
@@ -195,7 +209,7 @@ func (p *pump) linger(c *child) {
 	l := lingerer{c, c.pipes, time.Now().Add(p.s.options.Linger)}
 	p.lingering = append(p.lingering, l)
 	if len(p.lingering) == 1 {
-		p.setDeadline(l.until)
+		p.setDeadline(p.nextDeadline())
 	}
 }
 
@@ -221,6 +235,7 @@ func (p *pump) run() error {
 		case errors.Is(err, os.ErrDeadlineExceeded) && p.isParking():
 			p.pause()
 		case errors.Is(err, os.ErrDeadlineExceeded):
+			p.readOn()
 			p.expire()
 		case err != nil:
 			panic(fmt.Sprintf("await output: %v", err)) // the epoll instance is ours alone
@@ -243,7 +258,8 @@ func (p *pump) wait(events []unix.EpollEvent) (n int, err error) {
 }
 
 // read takes what one pipe has ready, a buffer's worth at most: a job that
-// never stops printing must not keep the others waiting.
+// never stops printing must not keep the others waiting. Nor must a user whose
+// jobs print more than pace allows: they wait in the kernel, when they write.
 func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	fd := event.Fd
 	p.s.mu.Lock()
@@ -255,6 +271,8 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	case stream.name == deathStream:
 		p.s.seeDeath(stream.child, event.Events&unix.EPOLLHUP != 0)
 		return
+	case !p.mayRead(fd, stream, at):
+		return
 	}
 	n, err := unix.Read(int(fd), p.buf[frameHead:])
 	switch {
@@ -263,6 +281,7 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	case n > 0 && stream.name == logStream:
 		p.s.note(stream.child, "%s", bytes.TrimSpace(p.buf[frameHead:frameHead+min(n, mostLogWords)]))
 	case n > 0:
+		p.pace.read[stream.child.user] += n
 		p.s.keep(stream.child, stream.name, at, p.buf[:frameHead+n])
 	case err == unix.EAGAIN || err == unix.EINTR:
 	default:
@@ -296,10 +315,16 @@ func (p *pump) end(fd int32, stream stream) {
 // the pump would spin. Spawner.mu is held, and the number is not free for
 // another pipe before this.
 func (p *pump) forget(fd int32) {
+	if !p.streams[fd].waits {
+		p.leave(fd)
+	}
+	delete(p.streams, fd)
+}
+
+func (p *pump) leave(fd int32) {
 	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, int(fd), nil); err != nil {
 		panic(fmt.Sprintf("forget pipe: %v", err)) // it is in the set until here
 	}
-	delete(p.streams, fd)
 }
 
 // expire ends the pipes of children that have lingered long enough.
@@ -307,6 +332,7 @@ func (p *pump) expire() {
 	for _, l := range p.overdue(time.Now()) {
 		for _, fd := range l.pipes {
 			if stream, ok := p.holds(int32(fd), l.child); ok {
+				p.readRest(int32(fd), stream)
 				p.end(int32(fd), stream)
 			}
 		}
@@ -330,6 +356,9 @@ func (p *pump) overdue(at time.Time) []lingerer {
 func (p *pump) nextDeadline() (next time.Time) {
 	if len(p.lingering) > 0 {
 		next = p.lingering[0].until
+	}
+	if len(p.waiting) > 0 && (next.IsZero() || p.next.Before(next)) {
+		next = p.next
 	}
 	return next
 }

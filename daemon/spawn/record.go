@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -33,8 +35,9 @@ const markFrame = 0xff
 type recording struct {
 	fd    int // 0: not open
 	size  int
-	begun bool // there is a file
-	over  bool // it takes no more: it is full, or it failed
+	begun bool          // there is a file
+	over  bool          // it takes no more: it is full, or it failed
+	space *budget.Lease // for it
 }
 
 func (s *Spawner) recordPath(run job.RunID) string {
@@ -49,7 +52,7 @@ func (s *Spawner) record(c *child, stream job.Stream, at time.Time, room []byte)
 	if f.over || f.fd == 0 && !s.openRecording(c) {
 		return
 	}
-	if f.size+len(room)+frameHead > maxRecording {
+	if f.size+len(room)+frameHead > maxRecording || !f.space.Grow(int64(len(room))) {
 		var mark [frameHead]byte
 		putHead(mark[:], markFrame, at, 0)
 		_, _ = unix.Write(f.fd, mark[:]) // without it the end is only missing its word
@@ -67,6 +70,18 @@ func (s *Spawner) record(c *child, stream job.Stream, at time.Time, room []byte)
 		return
 	}
 	f.size += len(room)
+}
+
+// recordingSpace is how much the files of users other than root can take in a
+// directory together. Those of root are limited by hasSpace alone, and by the
+// disk where the directory is not in memory.
+func recordingSpace(dir string) *budget.Budget {
+	const most = 1 << 30
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) != nil || fs.Type != unix.TMPFS_MAGIC || fs.Blocks == 0 {
+		return budget.New(most, math.MaxInt64)
+	}
+	return budget.New(min(int64(fs.Blocks)*fs.Bsize/4, most), math.MaxInt64)
 }
 
 // spaceStep is how much of a file is written between two looks at the space.
@@ -135,21 +150,26 @@ func (s *Spawner) closeRecording(c *child) {
 func (s *Spawner) dropRecording(c *child) {
 	s.closeRecording(c)
 	_ = os.Remove(s.recordPath(c.run)) // nobody can do better
-	c.file = recording{over: true}
+	c.file.space.Add(-int64(c.file.size))
+	c.file = recording{over: true, space: c.file.space}
 }
 
-// endRecording gives the file of an ended run to who claims it, or says how to
-// remove it once the end is reported.
-func (s *Spawner) endRecording(c *child) (path string, remove func()) {
+// endRecording returns the file of an ended run and the space that it takes, if
+// somebody claims it. Otherwise removeRecording has to be called once the end is
+// reported.
+func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
 	s.closeRecording(c)
-	if !c.file.begun {
-		return "", func() {}
+	if c.file.begun && s.options.Claim != nil && s.options.Claim(c.run) {
+		return s.recordPath(c.run), c.file.space
 	}
-	file := s.recordPath(c.run)
-	if s.options.Claim != nil && s.options.Claim(c.run) {
-		return file, func() {}
+	return "", nil
+}
+
+func (s *Spawner) removeRecording(c *child) {
+	if c.file.begun {
+		_ = os.Remove(s.recordPath(c.run)) // it may be gone
 	}
-	return "", func() { _ = os.Remove(file) }
+	c.file.space.Release()
 }
 
 // ReadOutput reads the file of a run's output, and whether the run printed

@@ -12,9 +12,11 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -22,9 +24,18 @@ import (
 // Options set up a Spawner. The zero value is usable.
 type Options struct {
 	// Live is called with each piece of output as it is read, from more than
-	// one goroutine. It must be quick: while it runs, no job's output is read.
+	// one goroutine. It must not wait: while it runs, no job's output is read.
 	// The chunk's Data is the receiver's to keep.
 	Live func(job.Chunk)
+
+	// Ready reports whether Live can take output of a user's runs. While it
+	// cannot, they are not read, for up to a second at a time, so that they wait
+	// and not the receiver; nil is always.
+	Ready func(user string) bool
+
+	// Memory limits the bytes that captured output takes; nil is a Budget of
+	// UserMemory and RootMemory.
+	Memory *budget.Budget
 
 	// Location finds a job's zone for CRONRING_DUE_LOCAL; nil is
 	// time.LoadLocation.
@@ -84,9 +95,22 @@ type Accounts interface {
 // and the last bytes, where it printed more than Options.Output.
 type Ended struct {
 	engine.Ended
+	User   string
 	Output []job.Chunk
 	File   string // of all that it printed, for ReadOutput, if Options.Claim took it
+
+	// Memory is what Output takes of Options.Memory, and Space what File takes of
+	// the directory. The receiver releases them when it is done with each.
+	Memory, Space *budget.Lease
 }
+
+// UserMemory and RootMemory are how many bytes captured output takes at most, of
+// all users other than root and of root. It is held until it is in the history
+// and in its mail.
+const (
+	UserMemory = 64 << 20
+	RootMemory = 64 << 20
+)
 
 // Spawner starts commands and reports their ends. Its methods may be called
 // from any goroutine.
@@ -98,6 +122,7 @@ type Spawner struct {
 	pump    *pump
 	crew    sync.WaitGroup // of all but the hand and the pump
 	left    left           // the hand's
+	space   *budget.Budget // for files in Options.Runs
 
 	checkTime   time.Duration // how long the command of if= may take
 	logPatience time.Duration
@@ -108,7 +133,6 @@ type Spawner struct {
 	acts    []func()             // for the hand, whatever else it may not do
 	living  map[job.RunID]*child // queued, or with a process not yet reaped
 	byPID   map[int]*child       // with a process of ours not yet reaped
-	granted map[string]int       // bytes of output that runs keep more than is usual, by account
 	logs    map[int]*child       // with a process that writes its file of log=, by that one
 	taken   []adoption           // from another daemon, before Run
 	owed    int                  // runs whose end is not yet reported
@@ -126,19 +150,21 @@ type Spawner struct {
 
 // child is a run from Start to its report, or a program of the daemon's.
 type child struct {
-	run   job.RunID
-	job   job.ID
-	check bool          // it is the command of if=
-	limit int           // bytes of output kept
-	user  string        // who is granted some of them
-	start *engine.Start // nil from the fork on, but of a check: a sleeping job is to cost little
-	out   capture       // the hand's until the pipes are watched, then the pump's
-	file  recording     // likewise
-	tool  *tool         // nil: a run
-	stage *staging      // nil: none, or none any more
-	group Group         // nil: none; set before there is a process
-	log   logFile       // of log=file:PATH; the pump's
-	timer *time.Timer   // of a check
+	run    job.RunID
+	job    job.ID
+	check  bool // it is the command of if=
+	user   string
+	limit  int           // bytes of output kept at most
+	room   int           // bytes of output that memory is taken for; up to limit
+	memory *budget.Lease // for out
+	start  *engine.Start // nil from the fork on, but of a check: a sleeping job is to cost little
+	out    capture       // the hand's until the pipes are watched, then the pump's
+	file   recording     // likewise
+	tool   *tool         // nil: a run
+	stage  *staging      // nil: none, or none any more
+	group  Group         // nil: none; set before there is a process
+	log    logFile       // of log=file:PATH; the pump's
+	timer  *time.Timer   // of a check
 
 	// Guarded by Spawner.mu.
 	found   *found         // what became of asking for the account
@@ -160,7 +186,6 @@ type child struct {
 	ended   time.Time      // when it was reaped
 	usage   job.Usage      // as far as the kernel told then
 	reached job.Reason     // the limit that a session ran into
-	granted int            // bytes of output more than is usual
 }
 
 // New makes a Spawner. Nothing is touched before Run.
@@ -174,19 +199,22 @@ func New(options Options) *Spawner {
 	if options.Accounts == nil {
 		options.Accounts = account.New(account.Options{})
 	}
+	if options.Memory == nil {
+		options.Memory = budget.New(UserMemory, RootMemory)
+	}
 	return &Spawner{
 		options: options,
 		events:  make(chan engine.Event, 256),
 		wake:    make(chan struct{}, 1),
+		space:   recordingSpace(options.Runs),
 		living:  make(map[job.RunID]*child),
 		byPID:   make(map[int]*child),
 
 		checkTime: defaultCheckTime, logPatience: logPatience,
-		granted: make(map[string]int),
-		logs:    make(map[int]*child),
-		busy:    make(map[*child]bool),
-		ask:     inquiry{waiting: make(map[string][]*child)},
-		groups:  preparing{all: make(map[*child]bool)},
+		logs:   make(map[int]*child),
+		busy:   make(map[*child]bool),
+		ask:    inquiry{waiting: make(map[string][]*child)},
+		groups: preparing{all: make(map[*child]bool)},
 	}
 }
 
@@ -202,7 +230,11 @@ func (s *Spawner) Events() <-chan engine.Event { return s.events }
 func (s *Spawner) Start(start engine.Start) { s.take(s.newChild(&start)) }
 
 func (s *Spawner) newChild(start *engine.Start) *child {
-	return &child{run: start.Run.ID, job: start.Job.ID, limit: s.outputOf(start), start: start}
+	user := start.Job.User
+	return &child{
+		run: start.Run.ID, job: start.Job.ID, user: user, start: start,
+		limit: s.outputOf(start), memory: s.options.Memory.Lease(user), file: recording{space: s.space.Lease(user)},
+	}
 }
 
 // ownOutput bounds what an account's own table may have kept of a run, as it is
@@ -217,36 +249,25 @@ func (s *Spawner) outputOf(start *engine.Start) int {
 	return wanted
 }
 
-// ownMemory is what the runs of one account may add to that together by its own
-// word. Those that begin when so much is given keep what runs keep that say
-// nothing.
-const ownMemory = 64 << 20
+// chunkBytes is what a chunk takes beside its data.
+const chunkBytes = int64(unsafe.Sizeof(job.Chunk{}))
 
-// grant takes down what a run that begins may keep.
-func (s *Spawner) grant(c *child) {
-	more := c.limit - s.options.Output
-	if more <= 0 || !isOwn(c.start.Entry, "output-max") {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	user := c.start.Job.User
-	if s.granted[user]+more > ownMemory {
-		c.limit = s.options.Output
-		return
-	}
-	c.granted, c.user = more, user
-	s.granted[user] += more
-}
+// minRoom is how many bytes of output memory is taken for at first: few runs
+// print more.
+const minRoom = 4 << 10
 
-// giveBack is grant undone, before the end of the run is reported.
-func (s *Spawner) giveBack(c *child) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.granted[c.user] -= c.granted; s.granted[c.user] <= 0 {
-		delete(s.granted, c.user)
+// makeRoom takes memory for n more bytes of a run's output. If the share of the
+// user does not allow that, the run keeps no more than it has room for by then,
+// its first and its last bytes.
+func (c *child) makeRoom(n int) {
+	for want := min(c.out.size()+n, c.limit); c.room < want; {
+		step := min(max(c.room, minRoom), c.limit-c.room)
+		if !c.memory.Grow(int64(step) * captureCost) {
+			c.limit = c.room
+			return
+		}
+		c.room += step
 	}
-	c.granted = 0
 }
 
 func (s *Spawner) take(c *child) {
@@ -554,14 +575,18 @@ func (s *Spawner) report(c *child) {
 	}
 	s.endLog(c)
 	used, reached := s.endGroup(c)
-	path, remove := s.endRecording(c)
-	s.giveBack(c) // what was kept goes with the report
+	path, space := s.endRecording(c)
+	output := c.out.chunks(c.run, c.job)
+	c.memory.Add(int64(len(output)) * chunkBytes)
 	s.events <- Ended{
 		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
-		Output: c.out.chunks(c.run, c.job),
-		File:   path,
+		User:   c.user,
+		Output: output, Memory: c.memory,
+		File: path, Space: space,
 	}
-	remove()
+	if path == "" {
+		s.removeRecording(c)
+	}
 	c.out = capture{}
 	if c.kept {
 		s.options.Keep.Forget(c.run)
@@ -600,6 +625,7 @@ func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
 	case c.check:
 		return
 	}
+	c.makeRoom(len(data))
 	c.out.add(c.limit, stream, at, data)
 	if stream != job.System {
 		c.log.write(data)
@@ -609,6 +635,6 @@ func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
 	}
 	if s.options.Live != nil {
 		data = bytes.Clone(data)
-		s.options.Live(job.Chunk{Run: c.run, Job: c.job, Stream: stream, At: at, Data: data})
+		s.options.Live(job.Chunk{Run: c.run, Job: c.job, User: c.user, Stream: stream, At: at, Data: data})
 	}
 }

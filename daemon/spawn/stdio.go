@@ -56,7 +56,6 @@ func (s *Spawner) openStdio(c *child, cmd command) (stdio, error) {
 	if c.check {
 		return io, nil
 	}
-	s.grant(c)
 	err := errNoneLeft
 	if s.pump.room(2) {
 		err = io.openOutput(cmd.cred)

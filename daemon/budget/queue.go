@@ -1,0 +1,70 @@
+package budget
+
+import "slices"
+
+// Queue gives out what users put in: of each user in order, and one of each user
+// in turn, so that one who puts in much delays the others by one item at a time.
+// The zero value is empty. It is for one goroutine at a time.
+type Queue[T any] struct {
+	of    map[string][]T
+	turns []string // users with items; the first has its turn
+	n     int
+}
+
+// Len returns how many items wait.
+func (q *Queue[T]) Len() int { return q.n }
+
+// Put adds an item of a user.
+func (q *Queue[T]) Put(user string, item T) {
+	if q.of == nil {
+		q.of = map[string][]T{}
+	}
+	if len(q.of[user]) == 0 {
+		q.turns = append(q.turns, user)
+	}
+	q.of[user] = append(q.of[user], item)
+	q.n++
+}
+
+// Take removes the oldest item of the user whose turn it is; ok is false when
+// there is none.
+func (q *Queue[T]) Take() (item T, ok bool) {
+	if q.n == 0 {
+		return item, false
+	}
+	user := q.turns[0]
+	q.turns = q.turns[1:]
+	if item = q.take(user); len(q.of[user]) > 0 {
+		q.turns = append(q.turns, user)
+	} else {
+		delete(q.of, user)
+	}
+	return item, true
+}
+
+// TakeMost removes the oldest item of the user who has most.
+func (q *Queue[T]) TakeMost() (item T, ok bool) {
+	most := -1
+	for i, user := range q.turns {
+		if most < 0 || len(q.of[user]) > len(q.of[q.turns[most]]) {
+			most = i
+		}
+	}
+	if most < 0 {
+		return item, false
+	}
+	user := q.turns[most]
+	if item = q.take(user); len(q.of[user]) == 0 {
+		q.turns = slices.Delete(q.turns, most, most+1)
+		delete(q.of, user)
+	}
+	return item, true
+}
+
+func (q *Queue[T]) take(user string) (item T) {
+	items := q.of[user]
+	item, items[0] = items[0], item // let the memory go
+	q.of[user] = items[1:]
+	q.n--
+	return item
+}

@@ -1,0 +1,124 @@
+package spawn
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// pace is how much was read of each user's output since the last tick.
+type pace struct {
+	read map[string]int // bytes
+}
+
+// In each tick paceBytes are read at most of one user, 64 MB a second. A pipe
+// that the receiver is not ready for is read all the same after readyPatience:
+// a log that takes nothing must not stop jobs.
+const (
+	paceTick      = 10 * time.Millisecond
+	paceBytes     = 640 << 10
+	readyPatience = time.Second
+)
+
+// mayRead reports whether a stream can be read now. An output pipe that cannot
+// is put aside until the next tick.
+func (p *pump) mayRead(fd int32, s stream, at time.Time) bool {
+	if !s.isOutput() {
+		return true
+	}
+	ready := p.s.options.Ready == nil || p.s.options.Ready(s.child.user)
+	switch {
+	case p.pace.read[s.child.user] >= paceBytes:
+	case ready || !s.since.IsZero() && at.Sub(s.since) >= readyPatience:
+		if !s.since.IsZero() {
+			s.since = time.Time{}
+			p.put(fd, s)
+		}
+		return true
+	case s.since.IsZero():
+		s.since = at
+	}
+	p.putAside(fd, s)
+	return false
+}
+
+func (s stream) isOutput() bool { return s.name == job.Stdout || s.name == job.Stderr }
+
+func (p *pump) put(fd int32, s stream) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.streams[fd] = s
+}
+
+// putAside takes a pipe out of the epoll set until the next tick: a pipe that is
+// left in it would be reported again and again.
+func (p *pump) putAside(fd int32, s stream) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.leave(fd)
+	s.waits = true
+	p.streams[fd] = s
+	p.waiting = append(p.waiting, waiter{fd, s.child})
+	if len(p.waiting) == 1 {
+		p.next = time.Now().Add(paceTick)
+		p.setDeadline(p.nextDeadline())
+	}
+}
+
+// readOn begins a tick: pipes that were put aside return to the epoll set,
+// oldest first, as many of each user as can be read in it.
+func (p *pump) readOn() {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if len(p.waiting) == 0 || p.next.After(time.Now()) {
+		return
+	}
+	clear(p.pace.read)
+	most := paceBytes / (len(p.buf) - frameHead)
+	back := map[string]int{} // pipes, by user
+	kept := p.waiting[:0]
+	for _, w := range p.waiting {
+		s, ok := p.streams[w.fd]
+		switch user := w.child.user; {
+		case !ok || s.child != w.child || !s.waits: // closed since
+		case back[user] >= most:
+			kept = append(kept, w)
+		default:
+			back[user]++
+			s.waits = false
+			p.streams[w.fd] = s
+			p.enter(w.fd)
+		}
+	}
+	clear(p.waiting[len(kept):])
+	p.waiting = kept
+	p.next = time.Now().Add(paceTick)
+	p.setDeadline(p.nextDeadline())
+}
+
+func (p *pump) enter(fd int32) {
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: fd}
+	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, int(fd), &event); err != nil {
+		panic("watch pipe again: " + err.Error()) // it was in the set before
+	}
+}
+
+// readRest reads what is left in an output pipe that is about to be closed, as it
+// may have waited for its turn. A pipe holds little.
+func (p *pump) readRest(fd int32, s stream) {
+	if !s.isOutput() {
+		return
+	}
+	for range 16 {
+		n, err := unix.Read(int(fd), p.buf[frameHead:])
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return
+		}
+		p.s.keep(s.child, s.name, now(), p.buf[:frameHead+n])
+	}
+}

@@ -1,0 +1,39 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/journal"
+)
+
+// What waits for a log that takes nothing is one user's flood and the lines of
+// everybody else.
+func TestVoiceKeepsALineOfOthersBesideAFlood(t *testing.T) {
+	h := &heard{Sink: journal.NewText(nil)}
+	v := newVoice(h)
+	for range 200 {
+		v.chunk(job.Chunk{Run: 1, User: "ann", Stream: job.Stdout, Data: []byte(strings.Repeat("x", 64<<10-1) + "\n")})
+	}
+	for range 2 * maxRecords {
+		v.record(&job.Record{Kind: job.Started, Job: "flood", Run: &job.Run{ID: 1, User: "ann"}})
+	}
+	if v.ready("ann") {
+		t.Error("ann's jobs are read although there is no room for what they print")
+	}
+	if !v.ready("bob") || !v.ready("root") {
+		t.Error("jobs of others wait when they print")
+	}
+	v.chunk(job.Chunk{Run: 2, User: "bob", Stream: job.Stdout, Data: []byte("of bob\n")})
+	v.record(&job.Record{Kind: job.Ended, Job: "backup", Run: &job.Run{ID: 3, User: "root"}})
+	v.log(&journal.Entry{Message: "of the daemon"})
+	items, lost, _ := v.takeAll()
+	if n := len(items); lost == 0 || n > maxRecords || items[n-1].(*journal.Entry).Message != "of the daemon" ||
+		items[n-2].(*job.Record).Job != "backup" || items[n-3].(job.Chunk).Run != 2 {
+		t.Errorf("%d items, %d lost, the last %v; want those of bob, root and the daemon at the end", n, lost, items[max(0, n-3):])
+	}
+	if !v.ready("ann") {
+		t.Error("ann's jobs wait although the queue is empty")
+	}
+}
