@@ -374,6 +374,14 @@ func (p *parser) settleRights(plan *plan, items []item) {
 		}
 		return true
 	}
+	if it := find(items, "scope"); it != nil && it.File == "" && it.effective() && plan.Scope == ScopeRing && !p.mayUseRing() {
+		p.refuse(it, "B414", fmt.Sprintf("scope=ring is not allowed for %s: ring.users in cronring.toml does not list this user", quote(p.table.owner)),
+			"delete `scope=ring`, or ask the administrator to add the user to `ring.users` on each member")
+		plan.take(it)
+		if it.off {
+			plan.Scope = ScopeHost
+		}
+	}
 	if above("priority", plan.Priority > plain.Priority, "a priority above 5", "write `priority=5`, or less") {
 		plan.Priority = plain.Priority
 	}
@@ -393,6 +401,12 @@ func (p *parser) settleRights(plan *plan, items []item) {
 	if above("slice", r.Slice != "", "the slice", "delete `slice`, or ask the administrator to set it for this job") {
 		r.Slice = ""
 	}
+}
+
+// mayUseRing reports whether the owner of a user's crontab may have jobs of the ring.
+func (p *parser) mayUseRing() bool {
+	users := p.config.RingUsers
+	return users == nil || slices.Contains(users, "*") || slices.Contains(users, p.table.owner)
 }
 
 func (p *parser) settleTimes(plan *plan, items []item) {

@@ -117,6 +117,7 @@ func (l *loop) configure() (changed bool) {
 	inForce := l.config.current()
 	l.tables.source.SetSidecar(inForce.Sidecar)
 	l.tables.source.SetChannels(inForce.ChannelUsers())
+	l.tables.source.SetRingUsers(inForce.RingUsers())
 	l.tables.source.SetMaxEntries(inForce.EntriesPerUser())
 	l.notices.Configure(inForce.Channels)
 	if changed {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -154,5 +155,36 @@ func TestHostTakesBoundsAtReload(t *testing.T) {
 	h.open(gate, 2)
 	h.ended(first)
 	h.ended(second.ID)
+	h.stop()
+}
+
+// Only root's crontabs and those of users that ring.users lists may have jobs of the
+// ring. A reload is enough to list a user.
+func TestHostHoldsRingJobsOfUnlistedUsers(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.write("etc/cron.d/a", "#@ name=a scope=ring\n0 0 1 1 * ann true\n")
+	h.userTable("bob", bobID, "#@ name=b scope=ring\n0 0 1 1 * true\n")
+	ring := fmt.Sprintf("[ring]\nname = \"test\"\nbind = \"127.%d.%d.%d:7946\"\n", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))
+	h.configure(ring)
+	h.start()
+	want := func(ref, why string) {
+		t.Helper()
+		if j, err := h.client.Show(h.context(), ref); err != nil || j.Job.Held != "" != (why != "") || !strings.Contains(j.Job.Held, why) {
+			t.Errorf("%s is held by %q, %v; want %q", ref, j.Job.Held, err, why)
+		}
+	}
+	want("a", "")
+	want("bob/b", `scope=ring is not allowed for "bob": ring.users in cronring.toml does not list this user`)
+	remarks, err := h.client.Diagnostics(h.context())
+	if err != nil || len(remarks) != 1 || remarks[0].Code != "B414" || !strings.Contains(remarks[0].Fix, "ring.users") {
+		t.Errorf("remarks %+v, %v; want one that says what to do", remarks, err)
+	}
+	h.configure(ring + "users = [\"bob\"]\n")
+	h.reload()
+	want("bob/b", "")
+	h.configure(ring)
+	h.reload()
+	want("bob/b", "does not list this user")
 	h.stop()
 }

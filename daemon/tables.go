@@ -47,7 +47,7 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 		source: spool.OpenSource(spool.SourceOptions{
 			Host: host, Places: places, Accounts: l.accounts, Seed: seed,
 			LSBNames: o.Cron.LSBNames, Permissive: o.Cron.Permissive && o.Config.Permissive,
-			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(),
+			Files: o.Files, System: o.System, NoWatch: o.Cron.NoWatch, Sidecar: o.Config.Sidecar, Channels: o.Config.ChannelUsers(), RingUsers: o.Config.RingUsers(),
 			MaxEntries: o.Config.EntriesPerUser(),
 		}),
 	}

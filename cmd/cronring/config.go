@@ -130,7 +130,7 @@ func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
 		return err
 	}
 	c := config.Read(dir)
-	source.Sidecar, source.Channels = c.Sidecar, c.ChannelUsers()
+	source.Sidecar, source.Channels, source.RingUsers = c.Sidecar, c.ChannelUsers(), c.RingUsers()
 	remarks := append(c.Remarks, c.CheckKeys()...)
 	if c.Sidecar != nil {
 		remarks = append(remarks, unusedOf(c, spool.OpenSource(source).Scan(ctx))...)

@@ -175,7 +175,7 @@ func (l *linted) judge(ctx context.Context, name string, source spool.SourceOpti
 func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags, c config.Config) {
 	source.Sidecar = c.Sidecar
 	if f.root == "" {
-		source.Channels = c.ChannelUsers()
+		source.Channels, source.RingUsers = c.ChannelUsers(), c.RingUsers()
 	}
 	found := spool.OpenSource(source).Scan(ctx)
 	l.remarks = append(append(l.remarks, c.Remarks...), unusedOf(c, found)...)

@@ -29,6 +29,7 @@ type Ring struct {
 	KeyFile   string
 	Strict    bool
 	Voters    []string // in strict mode: addresses or IDs of members
+	Users     []string // whose crontabs may have scope=ring beside root's; "*" for all
 	Labels    map[string]string
 	Weight    float64       // 0: 1
 	HoldOff   time.Duration // 0: the built-in
@@ -62,6 +63,8 @@ var ringSettings = []setting{
 	{"ring.mode", true, readMode, func(c *Config) string { return c.Ring.Mode() }},
 	{"ring.voters", true, func(c *Config, v value) (err error) { c.Ring.Voters, err = v.texts(); return err },
 		func(c *Config) string { return cmp.Or(strings.Join(c.Ring.Voters, ", "), "none") }},
+	{"ring.users", false, func(c *Config, v value) (err error) { c.Ring.Users, err = v.texts(); return err },
+		func(c *Config) string { return cmp.Or(strings.Join(c.Ring.Users, ", "), "none") }},
 	{"ring.weight", true, readWeight,
 		func(c *Config) string { return strconv.FormatFloat(cmp.Or(c.Ring.Weight, 1), 'g', -1, 64) }},
 	{"ring.hold-off", true, readHoldOff, func(c *Config) string { return short(cmp.Or(c.Ring.HoldOff, ringHoldOff)) }},
@@ -75,6 +78,15 @@ func (r *Ring) Mode() string {
 		return "strict"
 	}
 	return "available"
+}
+
+// RingUsers returns the users beside root whose crontabs may have scope=ring. It is
+// nil, which allows everybody, on a host in no ring: the entries are held there anyway.
+func (c *Config) RingUsers() []string {
+	if c.Ring.Name == "" {
+		return nil
+	}
+	return slices.Concat([]string{"root"}, c.Ring.Users)
 }
 
 // Listen is where this host listens.

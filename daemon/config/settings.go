@@ -85,7 +85,9 @@ func (c *Config) KeepStarted(old *Config) (waiting []string) {
 			c.Places[s.key] = at
 		}
 	}
+	users := c.Ring.Users
 	c.Session, c.Permissive, c.Mail, c.Log, c.Ring = old.Session, old.Permissive, old.Mail, old.Log, old.Ring
+	c.Ring.Users = users
 	return waiting
 }
 

@@ -39,8 +39,9 @@ type SourceOptions struct {
 	Files  []string
 	System bool
 
-	Sidecar  *crontab.Sidecar    // what the configuration says of entries; nil: nothing
-	Channels map[string][]string // that tables may name, and whose; see crontab.Config
+	Sidecar   *crontab.Sidecar    // what the configuration says of entries; nil: nothing
+	Channels  map[string][]string // that tables may name, and whose; see crontab.Config
+	RingUsers []string            // whose crontabs may have scope=ring; see crontab.Config
 
 	MaxEntries int // of each user's crontab; 0: no limit
 
@@ -169,6 +170,17 @@ func (s *Source) SetChannels(channels map[string][]string) {
 	defer s.mu.Unlock()
 	if !maps.EqualFunc(s.options.Channels, channels, slices.Equal) {
 		s.options.Channels = channels
+		s.generation++
+	}
+}
+
+// SetRingUsers changes which users' crontabs may have scope=ring. At the next scan
+// all crontabs are parsed again, unless they are the same.
+func (s *Source) SetRingUsers(users []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.options.RingUsers, users) {
+		s.options.RingUsers = users
 		s.generation++
 	}
 }
@@ -444,7 +456,7 @@ func (s *Source) isStale(f *file) bool {
 func (s *Source) parse(f *file, text string) {
 	c := s.config(f)
 	c.Seed, c.Cache, c.Local, c.StandIn = s.options.Seed, s.cache, s.zone.location, s.standIn
-	c.Sidecar, c.Channels = s.options.Sidecar, s.options.Channels
+	c.Sidecar, c.Channels, c.RingUsers = s.options.Sidecar, s.options.Channels, s.options.RingUsers
 	if !f.isPrivileged() {
 		c.MaxEntries = s.options.MaxEntries
 	}

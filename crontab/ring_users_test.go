@@ -1,0 +1,39 @@
+package crontab
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRingIsForListedUsers(t *testing.T) {
+	for name, c := range map[string]struct {
+		config Config
+		option string
+		scope  Scope
+		held   bool
+	}{
+		"nobody says who may":        {Config{Owner: "eve"}, "scope=ring", ScopeRing, false},
+		"nobody but root may":        {Config{Owner: "eve", RingUsers: []string{}}, "scope=ring", ScopeRing, true},
+		"others may":                 {Config{Owner: "eve", RingUsers: []string{"ann", "eva"}}, "scope=ring", ScopeRing, true},
+		"the user may":               {Config{Owner: "eve", RingUsers: []string{"ann", "eve"}}, "scope=ring", ScopeRing, false},
+		"all may":                    {Config{Owner: "eve", RingUsers: []string{"*"}}, "scope=ring", ScopeRing, false},
+		"root's crontab":             {Config{Owner: "root", Privileged: true, RingUsers: []string{}}, "scope=ring", ScopeRing, false},
+		"a drop-in for a user":       {Config{Owner: "root", Format: System, RingUsers: []string{}}, "scope=ring", ScopeRing, false},
+		"all hosts":                  {Config{Owner: "eve", RingUsers: []string{}}, "scope=all", ScopeAll, false},
+		"only where it is allowed":   {Config{Owner: "eve", RingUsers: []string{}}, "?scope=ring", ScopeHost, false},
+		"a default of the crontab's": {Config{Owner: "eve", RingUsers: []string{}}, "default scope=ring", ScopeRing, true},
+	} {
+		entry := "0 1 * * * x\n"
+		if c.config.Format == System {
+			entry = "0 1 * * * eve x\n"
+		}
+		table, remarks := Parse("t", "#@ "+c.option+"\n"+entry, c.config)
+		o := table.Entries[0].Options()
+		if o.Scope != c.scope || (o.Held != "") != c.held {
+			t.Errorf("%s: scope %v, held %q; want scope %v, held %t", name, o.Scope, o.Held, c.scope, c.held)
+		}
+		if c.held && (!strings.Contains(o.Held, "ring.users in cronring.toml does not list this user") || len(remarks) != 1 || remarks[0].Code != "B414" || remarks[0].Fix == "") {
+			t.Errorf("%s: held %q with remarks %v, want what to do", name, o.Held, remarks)
+		}
+	}
+}
