@@ -264,7 +264,7 @@ func (a *app) printQuery(results gojq.Iter) error {
 			if err != nil {
 				return err
 			}
-			a.printf("%s\n", bytes.TrimSpace(text))
+			fmt.Fprintf(a.jsonOut(), "%s\n", bytes.TrimSpace(text))
 		}
 	}
 }

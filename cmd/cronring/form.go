@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -187,7 +188,7 @@ func (a *app) printJSON(v any) error {
 }
 
 func (a *app) encodeJSON(v any) error {
-	enc := json.NewEncoder(a.out)
+	enc := json.NewEncoder(a.jsonOut())
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
@@ -195,7 +196,16 @@ func (a *app) encodeJSON(v any) error {
 
 // printLine writes v as one line of JSON.
 func (a *app) printLine(v any) error {
-	enc := json.NewEncoder(a.out)
+	enc := json.NewEncoder(a.jsonOut())
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// jsonOut is where JSON is printed. On a terminal, characters that could change
+// how it is shown are escaped as \uXXXX: the document stays the same.
+func (a *app) jsonOut() io.Writer {
+	if a.tty {
+		return safe.JSON{W: a.out}
+	}
+	return a.out
 }

@@ -17,6 +17,9 @@ type AckRequest struct {
 
 // Ack acknowledges failures, and gives the jobs that it took effect on.
 func (c *Client) Ack(ctx context.Context, r AckRequest) ([]job.ID, error) {
-	changed, err := post[Changed](ctx, c, "acknowledge failures", "/v1/ack", r)
-	return changed.Jobs, err
+	return postParts(r.Refs, func(part []string) ([]job.ID, error) {
+		r.Refs = part
+		changed, err := post[Changed](ctx, c, "acknowledge failures", "/v1/ack", r)
+		return changed.Jobs, err
+	})
 }

@@ -111,26 +111,38 @@ func (c *Client) Diagnostics(ctx context.Context) ([]Diagnostic, error) {
 // Run starts jobs now. With Wait it returns when they have ended, retries
 // included; the runs are then the last attempts.
 func (c *Client) Run(ctx context.Context, r RunRequest) ([]job.Run, error) {
-	runs, err := post[Runs](ctx, c, "run jobs", "/v1/run", r)
-	return runs.Runs, err
+	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
+		r.Refs = part
+		runs, err := post[Runs](ctx, c, "run jobs", "/v1/run", r)
+		return runs.Runs, err
+	})
 }
 
 // Stop asks for runs to be ended, and gives those that are being ended.
 func (c *Client) Stop(ctx context.Context, r StopRequest) ([]job.Run, error) {
-	runs, err := post[Runs](ctx, c, "stop runs", "/v1/stop", r)
-	return runs.Runs, err
+	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
+		r.Refs = part
+		runs, err := post[Runs](ctx, c, "stop runs", "/v1/stop", r)
+		return runs.Runs, err
+	})
 }
 
 // Pause lets jobs skip their occurrences.
 func (c *Client) Pause(ctx context.Context, r PauseRequest) ([]job.ID, error) {
-	changed, err := post[Changed](ctx, c, "pause jobs", "/v1/pause", r)
-	return changed.Jobs, err
+	return postParts(r.Refs, func(part []string) ([]job.ID, error) {
+		r.Refs = part
+		changed, err := post[Changed](ctx, c, "pause jobs", "/v1/pause", r)
+		return changed.Jobs, err
+	})
 }
 
 // Resume ends pauses.
 func (c *Client) Resume(ctx context.Context, r ResumeRequest) ([]job.ID, error) {
-	changed, err := post[Changed](ctx, c, "resume jobs", "/v1/resume", r)
-	return changed.Jobs, err
+	return postParts(r.Refs, func(part []string) ([]job.ID, error) {
+		r.Refs = part
+		changed, err := post[Changed](ctx, c, "resume jobs", "/v1/resume", r)
+		return changed.Jobs, err
+	})
 }
 
 // Reload makes the daemon read its crontab files again, and gives the remarks

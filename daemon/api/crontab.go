@@ -14,8 +14,8 @@ type Crontab struct {
 
 // InstallRequest puts a table in the place of a user's own.
 type InstallRequest struct {
-	User string `json:"user,omitempty"` // "": the caller
-	File string `json:"file,omitempty"` // where the text comes from, for remarks and the header
+	User string `json:"user,omitempty"`            // "": the caller
+	File string `json:"file,omitempty" max:"4096"` // where the text comes from, for remarks and the header
 	Text []byte `json:"text"`
 	Base string `json:"base,omitempty"` // refuse unless the table has this sum; "": whatever it says
 }
@@ -27,9 +27,9 @@ type UserRequest struct {
 
 // UndoRequest restores a version of a table.
 type UndoRequest struct {
-	Revision int64  `json:"revision,omitempty"` // 0: the one before the newest
-	User     string `json:"user,omitempty"`     // whose, when neither revision nor file is named; "": the caller
-	File     string `json:"file,omitempty"`     // which, when no revision is named
+	Revision int64  `json:"revision,omitempty"`        // 0: the one before the newest
+	User     string `json:"user,omitempty"`            // whose, when neither revision nor file is named; "": the caller
+	File     string `json:"file,omitempty" max:"4096"` // which, when no revision is named
 }
 
 // Installed is what became of a table: it was installed, removed or restored,

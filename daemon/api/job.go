@@ -65,9 +65,9 @@ type Run struct {
 // RunRequest asks for runs now.
 type RunRequest struct {
 	Refs  []string `json:"jobs"`
-	Force bool     `json:"force,omitempty"` // also when paused, held, disabled or overlapping
-	Wait  bool     `json:"wait,omitempty"`  // answer when the last attempt has ended
-	Env   []string `json:"env,omitempty"`   // NAME=value, over what the crontab says; see job.CheckEnv
+	Force bool     `json:"force,omitempty"`           // also when paused, held, disabled or overlapping
+	Wait  bool     `json:"wait,omitempty"`            // answer when the last attempt has ended
+	Env   []string `json:"env,omitempty" max:"16384"` // NAME=value, over what the crontab says; see job.CheckEnv
 }
 
 // StopRequest asks for runs to be ended.

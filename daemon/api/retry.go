@@ -16,6 +16,9 @@ type RetryRequest struct {
 
 // Retry runs occurrences again, and gives the new runs.
 func (c *Client) Retry(ctx context.Context, r RetryRequest) ([]job.Run, error) {
-	runs, err := post[Runs](ctx, c, "run again", "/v1/retry", r)
-	return runs.Runs, err
+	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
+		r.Refs = part
+		runs, err := post[Runs](ctx, c, "run again", "/v1/retry", r)
+		return runs.Runs, err
+	})
 }

@@ -100,8 +100,8 @@ func (t *TableText) Config(zone func(string) (*time.Location, error)) crontab.Co
 
 // TableRequest puts a text in the place of a crontab file.
 type TableRequest struct {
-	File string `json:"file,omitempty"` // by its whole path, as in Table
-	User string `json:"user,omitempty"` // instead: that account's own table; with neither the caller's
+	File string `json:"file,omitempty" max:"4096"` // by its whole path, as in Table
+	User string `json:"user,omitempty"`            // instead: that account's own table; with neither the caller's
 	Text []byte `json:"text,omitempty"`
 	Gone bool   `json:"gone,omitempty"` // remove it
 	Base string `json:"base,omitempty"` // refuse unless the file has this sum; "": whatever it says

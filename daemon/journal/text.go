@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -111,16 +112,21 @@ func (j *JSON) encode(document any) {
 	j.out.Write(append(text, '\n'))
 }
 
-// visible makes control bytes visible: the output of a job is a stranger's
-// text, and this may be a terminal.
+// visible escapes control characters and those that change how their neighbors
+// are shown, such as U+202E: the output of a job is untrusted, and the writer may
+// be a terminal.
 func visible(text []byte) string {
 	var b strings.Builder
 	for _, r := range string(text) {
 		switch {
-		case r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f):
+		case r == '\t':
 			b.WriteRune(r)
+		case unicode.IsControl(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case unicode.Is(unicode.Cf, r), r == 0x2028, r == 0x2029:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
-			fmt.Fprintf(&b, "\\x%02x", r)
+			b.WriteRune(r)
 		}
 	}
 	return b.String()

@@ -9,9 +9,6 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// maxAckReason bounds what is kept with each acknowledgement.
-const maxAckReason = 1000
-
 // ack notes that a person has seen that jobs failed, or takes that back.
 func (s *Server) ack(ctx context.Context, c *call) error {
 	r, err := body[api.AckRequest](c)
@@ -19,8 +16,6 @@ func (s *Server) ack(ctx context.Context, c *call) error {
 		return err
 	}
 	switch {
-	case len(r.Reason) > maxAckReason:
-		return badRequest("the reason is too long", fmt.Sprintf("it has %d bytes, at most %d are kept", len(r.Reason), maxAckReason))
 	case r.All && len(r.Refs) > 0:
 		return badRequest("cannot ack: both all jobs and some are named", "one or the other is wanted")
 	case r.Undo:

@@ -94,7 +94,7 @@ func TestAckAllAndUndo(t *testing.T) {
 	if ids, err := c.Ack(ctx, api.AckRequest{All: true, Undo: true}); err != nil || !slices.Equal(ids, []job.ID{"a"}) {
 		t.Errorf("undo of all: %v, %v, want a", ids, err)
 	}
-	for _, r := range []api.AckRequest{{}, {All: true, Refs: []string{"a"}}, {Refs: []string{"a"}, Reason: strings.Repeat("x", maxAckReason+1)}} {
+	for _, r := range []api.AckRequest{{}, {All: true, Refs: []string{"a"}}, {Refs: []string{"a"}, Reason: strings.Repeat("x", job.MaxText+1)}} {
 		if _, err := c.Ack(ctx, r); api.KindOf(err) != api.Usage {
 			t.Errorf("Ack(%d bytes of reason, %v, %v): %v, want a usage error", len(r.Reason), r.All, r.Refs, err)
 		}

@@ -166,7 +166,7 @@ func (s *Server) targets(ctx context.Context, c *call, verb string, refs []strin
 	if len(numbers) == 0 {
 		return nil, &api.Error{
 			Kind: api.NotFound,
-			What: fmt.Sprintf("cannot %s %s: there is no such job now", verb, strings.Join(refs, " ")),
+			What: fmt.Sprintf("cannot %s %s: there is no such job now", verb, job.CutText(strings.Join(refs, " "))),
 			Why:  "of " + c.loaded(c.visible()) + ", none is in that state",
 			Fix:  "cronring list",
 		}
@@ -198,7 +198,7 @@ func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, 
 		}
 	}
 	if first != nil && len(done) > 0 {
-		first.Why += "; done for " + strings.Join(done, ", ")
+		first.Why += "; done for " + job.CutText(strings.Join(done, ", "))
 	}
 	if first != nil {
 		return nil, first

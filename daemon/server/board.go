@@ -21,7 +21,6 @@ const (
 	foldTime   = 100 * time.Millisecond // what happens within it goes together
 	shortIdle  = time.Second            // no sooner does it look again by itself
 	longIdle   = 10 * time.Second       // and no later: some changes nobody tells of
-	mostText   = 500                    // bytes of a command or a reason
 )
 
 // board answers with all jobs that the caller sees, and goes on with what

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
@@ -206,12 +205,5 @@ func oneLine(text string) string {
 	if strings.IndexByte(text, '\n') >= 0 {
 		text = strings.ReplaceAll(text, "\n", " ")
 	}
-	if len(text) <= mostText {
-		return text
-	}
-	end := mostText
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "..."
+	return job.CutText(text)
 }

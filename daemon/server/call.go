@@ -135,8 +135,14 @@ func bodyOf[T any](c *call, limit int64) (T, error) {
 			err = errors.New("something follows the document")
 		}
 	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return document, badRequest("the request's body is too large", fmt.Sprintf("at most %d bytes are accepted", limit))
+	}
 	if err != nil {
 		return document, badRequest("the request's body cannot be read", err.Error())
+	}
+	if err := checkTexts(document); err != nil {
+		return document, err
 	}
 	c.patient() // acting on many jobs is many steps of the loop
 	if c.cost == expensive {

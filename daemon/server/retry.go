@@ -50,7 +50,7 @@ func (s *Server) toRetry(ctx context.Context, c *call, r api.RetryRequest) (agai
 	}
 	if len(again) == 0 {
 		return nil, &api.Error{
-			Kind: api.NotFound, What: "cannot retry " + strings.Join(r.Refs, " ") + ": no failed run is meant by that",
+			Kind: api.NotFound, What: "cannot retry " + job.CutText(strings.Join(r.Refs, " ")) + ": no failed run is meant by that",
 			Why: "of a job it is the newest run that failed, of a time if one was given", Fix: "cronring history --failed",
 		}
 	}

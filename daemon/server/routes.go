@@ -102,6 +102,10 @@ func (s *Server) register() {
 				c.fail(notAllowed(q, c.peer))
 				return
 			}
+			if err := checkQuery(c.query); err != nil {
+				c.fail(err)
+				return
+			}
 			c.cost, c.limit = r.cost, s.queries
 			defer c.end()
 			if q.Method == http.MethodGet && r.cost == expensive { // otherwise body does it

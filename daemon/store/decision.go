@@ -58,6 +58,7 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 		}
 		rec.Kind, rec.Job, rec.Run = job.Decided, job.ID(r.job.String), nil
 		rec.Due, rec.First, rec.At = fromNanos(due), instant(first), fromNanos(at)
+		rec.Detail = cutDetail(rec.Detail)
 		if r.id.Valid {
 			run, err := r.run()
 			if err != nil {
@@ -72,6 +73,15 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 		return nil, fmt.Errorf("read decisions: %w", err)
 	}
 	return records, nil
+}
+
+// cutDetail cuts details that hold the reason of a pause as old versions stored
+// it: of any length.
+func cutDetail(detail string) string {
+	if len(detail) <= 2*job.MaxText {
+		return detail
+	}
+	return job.CutText(detail)
 }
 
 // Records gives the facts that are no steps in the life of a run (paused,
@@ -89,11 +99,12 @@ func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]j
 		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
-		r.At = fromNanos(at)
+		r.At, r.Detail = fromNanos(at), cutDetail(r.Detail)
 		var err error
 		if hold != nil {
 			r.Hold = new(job.Hold)
 			err = json.Unmarshal(hold, r.Hold)
+			r.Hold.Reason = job.CutText(r.Hold.Reason)
 		}
 		if backfill != nil {
 			r.Backfill = new(job.Backfill)

@@ -36,5 +36,7 @@ func ackOf(text []byte) (*job.Ack, error) {
 		return nil, nil
 	}
 	a := new(job.Ack)
-	return a, json.Unmarshal(text, a)
+	err := json.Unmarshal(text, a)
+	a.Reason = job.CutText(a.Reason) // old versions stored up to 1,000 bytes
+	return a, err
 }

@@ -88,6 +88,7 @@ func (s *Store) restoreHolds(ctx context.Context, r *Restored) error {
 		}
 		var h job.Hold
 		err := json.Unmarshal(text, &h)
+		h.Reason = job.CutText(h.Reason) // old versions stored any length
 		r.Holds.Put(id, h)
 		return err
 	}, "SELECT job.id, hold FROM hold JOIN job ON job.n = hold.job ORDER BY hold.job, hold.hold ->> '$.user'")

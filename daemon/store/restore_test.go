@@ -254,3 +254,20 @@ func TestRestoreRosterOfTheFormBefore(t *testing.T) {
 		same(t, "roster written anew", restore(t, reopen(t, s, dir)).Known, want)
 	}
 }
+
+// Old versions stored reasons of any length, which are cut when they are read.
+func TestLongReasonsOfOldVersionsAreCut(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	long := strings.Repeat("x", 1<<20)
+	hold := &job.Hold{Since: noon, By: "ann", Reason: long}
+	commit(t, s, Batch{Records: []job.Record{{At: noon, Kind: job.Paused, Job: "a", Detail: long, Hold: hold}}})
+	s = reopen(t, s, dir)
+	if h, ok := restore(t, s).Holds.Of("a", ""); !ok || len(h.Reason) > job.MaxText+3 {
+		t.Errorf("the pause is restored as %.50v", h)
+	}
+	records, err := s.Records(t.Context(), noon, noon.Add(1), 10)
+	if err != nil || len(records) != 1 || len(records[0].Detail) > job.MaxText+3 || len(records[0].Hold.Reason) > job.MaxText+3 {
+		t.Errorf("%d records, %v, want one with short texts", len(records), err)
+	}
+}

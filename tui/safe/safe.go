@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -38,6 +39,35 @@ func Text(s string) string {
 	}
 	return b.String()
 }
+
+// JSON passes JSON on with the characters escaped that Text escapes and that
+// encoding/json lets through, so that the document stays the same. Each Write
+// must have whole runes, as those of a json.Encoder do.
+type JSON struct{ W io.Writer }
+
+func (j JSON) Write(p []byte) (int, error) {
+	if bytes.IndexFunc(p, escapes) < 0 {
+		return j.W.Write(p)
+	}
+	var b []byte
+	for _, r := range string(p) {
+		if !escapes(r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	if _, err := j.W.Write(b); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// escapes reports the runes that JSON escapes: in its own syntax, only line ends
+// and blanks are control characters.
+func escapes(r rune) bool { return r >= 0x7f && hidden(r) }
 
 // Paragraphs is Text of several lines, whose ends stay: what is copied is pasted
 // somewhere else, where a control character could end the paste or a line of it.

@@ -2,6 +2,7 @@ package safe
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -51,6 +52,29 @@ func cleaned(text string, color bool, size int) string {
 	}
 	c.Close()
 	return out.String()
+}
+
+// JSON on a terminal has no characters that reorder it, and is the same document.
+func TestJSONIsEscaped(t *testing.T) {
+	for _, text := range []string{
+		"plain", "ünï 中\t\n", "a\u202eb", "\u2066x\u2069", "\u0085\u009b31m", "\u2028\u2029\u200b\ufeff", "\U000e0001\U000e0041", "\x7f\x1b[2J\x00", "\\u202e",
+	} {
+		var out bytes.Buffer
+		enc := json.NewEncoder(JSON{&out})
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(map[string]string{text: text}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range out.String() {
+			if r != '\n' && (hidden(r) || r == 0x7f) {
+				t.Errorf("%q is printed with %U: %q", text, r, out.String())
+			}
+		}
+		var back map[string]string
+		if err := json.Unmarshal(out.Bytes(), &back); err != nil || back[text] != text {
+			t.Errorf("%q comes back as %q, %v", text, back, err)
+		}
+	}
 }
 
 func TestCleanerCutsLongLine(t *testing.T) {

@@ -1,0 +1,20 @@
+package job
+
+import "unicode/utf8"
+
+// MaxText is how many bytes a text in a request may have, such as the reason of
+// a pause.
+const MaxText = 500
+
+// CutText cuts a text that is longer than MaxText bytes between two runes, and
+// marks that with "...".
+func CutText(text string) string {
+	if len(text) <= MaxText {
+		return text
+	}
+	end := MaxText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "..."
+}
