@@ -130,6 +130,9 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 		letGo()
 		return nil, errors.Join(err, spawning.wait())
 	}
+	if memory.Unowned {
+		l.giveOwners(ctx, &memory, &inherited)
+	}
 	l.remember(memory, inherited)
 	l.openPost()
 	l.openNotices()

@@ -72,7 +72,11 @@ func takeHandover() (*handover, error) {
 			h.signals = append(h.signals, syscall.Signal(n))
 		}
 	}
-	if err := json.NewDecoder(f).Decode(h); err != nil {
+	err = json.NewDecoder(f).Decode(h)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Field, "roster") {
+		h.Roster, err = nil, nil // of version 0.7, with other keys: the history has one that is older
+	}
+	if err != nil {
 		return nil, fmt.Errorf("take over: %w", err)
 	}
 	for _, fd := range h.descriptors() {

@@ -201,7 +201,7 @@ func lateness(now, due time.Time) string {
 func (e *Engine) skip(j *firing, first, last time.Time, count int, reason job.Reason, detail string) {
 	r := job.Record{
 		Kind: job.Decided, Job: j.id, Due: last, Era: e.eraOf(j.options),
-		Decision: job.DecideSkip, Reason: reason, Detail: detail,
+		Decision: job.DecideSkip, Reason: reason, Detail: detail, User: j.entry.User(),
 	}
 	if count > 1 {
 		r.First, r.Count = first, count

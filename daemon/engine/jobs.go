@@ -19,6 +19,9 @@ import (
 // a key for each beside the entry itself and makes the rest when asked.
 type jobs struct {
 	tables []*crontab.Table
+
+	ownerless bool // IDs are as in version 0.7; see Renames
+
 	first  []int32          // slot of each table's first entry
 	sheets []*sheet         // what is rare in each table; nil: nothing
 	keys   []job.Key        // per slot: the key of its ID alone; see idKey
@@ -445,6 +448,9 @@ func (s *jobs) id(slot int32) job.ID {
 func (s *jobs) stem(slot int32) job.ID {
 	e := s.entry(slot)
 	owner := e.Table().Owner()
+	if s.ownerless {
+		owner = "root"
+	}
 	if name := e.Options().Name; name != "" && s.twins[slot].ordinal == 0 {
 		return job.NewID(owner, name)
 	}

@@ -23,7 +23,7 @@ type Record struct {
 	Detail   string     `json:"detail,omitempty"` // the reason's numbers and names
 	Run      *Run       `json:"run,omitempty"`    // the run as it is after this fact
 	Hold     *Hold      `json:"hold,omitempty"`
-	User     string     `json:"user,omitempty"`     // whose job it was that is Resumed; "": all of that name
+	User     string     `json:"user,omitempty"`     // that the job ran as, of a decision to skip and of Resumed; "": not known, or all
 	Backfill *Backfill  `json:"backfill,omitempty"` // as it is after this fact
 	Was      time.Time  `json:"was,omitzero"`       // what a clock that was Stepped would show at At; the store keeps Detail alone
 }

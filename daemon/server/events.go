@@ -121,6 +121,9 @@ func (s *Server) mayHear(p peer, e api.Event, prints func(job.RunID) bool) bool 
 	if e.Record != nil && e.Record.Run != nil {
 		return p.sees(e.Record.Run.User)
 	}
+	if e.Record != nil && e.Record.User != "" {
+		return p.sees(e.Record.User)
+	}
 	if e.Record != nil && e.Record.Backfill != nil {
 		return p.sees(e.Record.Backfill.User)
 	}

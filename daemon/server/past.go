@@ -66,7 +66,7 @@ func (s *Server) recallAll(ctx context.Context, c *call, pasts []*jobPast) error
 	if err != nil {
 		return err
 	}
-	return s.store.Skips(ctx, ids, time.Time{}, farFuture, most, func(r job.Record) { byID[r.Job].takeSkip(r) })
+	return s.eachSkip(ctx, c, ids, time.Time{}, farFuture, most, func(r job.Record) { byID[r.Job].takeSkip(r) })
 }
 
 var farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)

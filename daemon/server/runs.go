@@ -193,7 +193,7 @@ func (s *Server) skips(ctx context.Context, c *call, f store.Filter) ([]job.Reco
 	newest := func(a, b job.Record) int { return b.Due.Compare(a.Due) }
 	var skips []job.Record
 	for _, id := range ids {
-		records, err := s.store.Decisions(ctx, id, from, to, maxRows)
+		records, err := s.decisions(ctx, c, id, from, to, maxRows)
 		if err != nil {
 			return nil, fmt.Errorf("read history: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 // addDecision settles which occurrence is meant, and what became of it.
 func (s *Server) addDecision(ctx context.Context, c *call, ev *evidence) error {
 	if ev.at.IsZero() {
-		if err := s.addNewest(ctx, ev); err != nil || ev.decided {
+		if err := s.addNewest(ctx, c, ev); err != nil || ev.decided {
 			ev.named = ev.decided && isOccurrence(ev.entry.Schedule, ev.at)
 			s.addRun(c, ev)
 			return err
@@ -44,11 +44,11 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 		ev.findStart(c, from, to)
 	}
 	var err error
-	if ev.record, ev.decided, err = s.store.DecisionAt(ctx, ev.job.ID, ev.at); err != nil {
+	if ev.record, ev.decided, err = s.decisionAt(ctx, c, ev.job.ID, ev.at); err != nil {
 		return err
 	}
 	if !ev.decided && !ev.named {
-		if err := s.addAsked(ctx, ev, store.Filter{Since: from, Until: to}); err != nil {
+		if err := s.addAsked(ctx, c, ev, store.Filter{Since: from, Until: to}); err != nil {
 			return err
 		}
 	}
@@ -60,11 +60,11 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 // another one soon after a run that somebody asked for.
 func (s *Server) addExactly(ctx context.Context, c *call, ev *evidence) (done bool, err error) {
 	at := ev.at
-	if ev.record, ev.decided, err = s.store.DecisionAt(ctx, ev.job.ID, at); err != nil {
+	if ev.record, ev.decided, err = s.decisionAt(ctx, c, ev.job.ID, at); err != nil {
 		return false, err
 	}
 	if !ev.decided {
-		if err = s.addAsked(ctx, ev, store.Filter{Since: at, Until: at.Add(time.Second)}); err != nil {
+		if err = s.addAsked(ctx, c, ev, store.Filter{Since: at, Until: at.Add(time.Second)}); err != nil {
 			return false, err
 		}
 	}
@@ -99,9 +99,9 @@ func (ev *evidence) findStart(c *call, from, to time.Time) {
 
 // addAsked finds the newest run of those chosen that somebody asked for. It is
 // no occurrence, so the ledger does not know it.
-func (s *Server) addAsked(ctx context.Context, ev *evidence, f store.Filter) error {
+func (s *Server) addAsked(ctx context.Context, c *call, ev *evidence, f store.Filter) error {
 	f.Jobs, f.Trigger, f.Limit = []job.ID{ev.job.ID}, job.TriggerManual, 1
-	runs, err := s.store.Runs(ctx, f)
+	runs, err := s.runs(ctx, c, f)
 	if err != nil || len(runs) == 0 || ev.decided && runs[0].Decided.Before(ev.record.At) {
 		return err
 	}
@@ -117,16 +117,16 @@ func (s *Server) addAsked(ctx context.Context, ev *evidence, f store.Filter) err
 // addNewest finds what was decided last: a run that somebody asked for, or an
 // occurrence, and of the occurrences of the last hour, day or month the newest
 // that was not run, or else the newest.
-func (s *Server) addNewest(ctx context.Context, ev *evidence) error {
-	if err := s.addNewestOccurrence(ctx, ev); err != nil {
+func (s *Server) addNewest(ctx context.Context, c *call, ev *evidence) error {
+	if err := s.addNewestOccurrence(ctx, c, ev); err != nil {
 		return err
 	}
-	return s.addAsked(ctx, ev, store.Filter{})
+	return s.addAsked(ctx, c, ev, store.Filter{})
 }
 
-func (s *Server) addNewestOccurrence(ctx context.Context, ev *evidence) error {
+func (s *Server) addNewestOccurrence(ctx context.Context, c *call, ev *evidence) error {
 	for _, span := range []time.Duration{time.Hour, 24 * time.Hour, month} {
-		found, err := s.newestSince(ctx, ev, ev.now.Add(-span))
+		found, err := s.newestSince(ctx, c, ev, ev.now.Add(-span))
 		if err != nil {
 			return err
 		}
@@ -141,8 +141,8 @@ func (s *Server) addNewestOccurrence(ctx context.Context, ev *evidence) error {
 }
 
 // newestSince gives the newest decision, one not to run before others.
-func (s *Server) newestSince(ctx context.Context, ev *evidence, from time.Time) (newest job.Record, err error) {
-	records, err := s.store.Decisions(ctx, ev.job.ID, from, ev.now.Add(time.Second), maxRows)
+func (s *Server) newestSince(ctx context.Context, c *call, ev *evidence, from time.Time) (newest job.Record, err error) {
+	records, err := s.decisions(ctx, c, ev.job.ID, from, ev.now.Add(time.Second), maxRows)
 	for _, r := range records {
 		if r.Decision == job.DecideSkip || newest.Decision != job.DecideSkip {
 			newest = r

@@ -128,10 +128,7 @@ func (t *tally) read(ctx context.Context) error {
 			t.group(r.Job, user, r.Due).group.Skipped += n
 		}
 	}
-	if t.jobs == nil {
-		return t.s.store.SkipsBetween(ctx, a.Since, end, statsSkips, skip)
-	}
-	return t.s.store.Skips(ctx, t.jobs, a.Since, end, statsSkips, skip)
+	return t.s.eachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, skip)
 }
 
 func (t *tally) take(r *job.Run) {

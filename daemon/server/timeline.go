@@ -163,7 +163,7 @@ func (s *Server) drawPast(ctx context.Context, c *call, a axis, ids []job.ID, by
 	if err := s.store.LastBefore(ctx, ids, a.from, draw); err != nil {
 		return err
 	}
-	return s.store.Skips(ctx, ids, a.from, a.to, lineSkips, func(r job.Record) {
+	return s.eachSkip(ctx, c, ids, a.from, a.to, lineSkips, func(r job.Record) {
 		byID[r.Job].put(r.Due, api.TimelineCell{Kind: api.CellSkipped, Count: max(1, r.Count), Due: r.Due})
 	})
 }

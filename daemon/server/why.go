@@ -26,7 +26,7 @@ func (s *Server) why(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	again, err := s.again(ctx, ev)
+	again, err := s.again(ctx, c, ev)
 	if err != nil {
 		return err
 	}
@@ -190,12 +190,12 @@ func (s *Server) addParents(ctx context.Context, c *call, ev *evidence) error {
 }
 
 // again counts how often the same became of the job's occurrences lately.
-func (s *Server) again(ctx context.Context, ev *evidence) (int, error) {
+func (s *Server) again(ctx context.Context, c *call, ev *evidence) (int, error) {
 	const enough = 50_000
 	if !ev.decided {
 		return 0, nil
 	}
-	records, err := s.store.Decisions(ctx, ev.job.ID, ev.now.Add(-month), ev.now.Add(time.Second), enough)
+	records, err := s.decisions(ctx, c, ev.job.ID, ev.now.Add(-month), ev.now.Add(time.Second), enough)
 	if err != nil {
 		return 0, fmt.Errorf("read history: %w", err)
 	}

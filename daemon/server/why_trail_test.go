@@ -142,7 +142,7 @@ func (a *interview) ask(r job.Record) {
 		a.t.Errorf("seed %d: why %s at %s: %v", a.seed, r.Job, r.Due, err)
 		return
 	}
-	again, err := a.server.again(a.t.Context(), ev)
+	again, err := a.server.again(a.t.Context(), a.call, ev)
 	if err != nil {
 		a.t.Errorf("seed %d: why %s at %s: %v", a.seed, r.Job, r.Due, err)
 		return

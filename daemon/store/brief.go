@@ -162,7 +162,7 @@ func (w words) of(text []byte) string {
 
 // Skips calls f for up to n of the newest decisions to skip of each job that
 // were due from (inclusive) to (exclusive), newest first: with Job, Due, First,
-// Count, At and Reason.
+// Count, At, Reason and User.
 func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error {
 	list, err := json.Marshal(jobs)
 	if err != nil {
@@ -185,11 +185,11 @@ func (s *Store) eachSkip(ctx context.Context, f func(job.Record), rest string, a
 		r := job.Record{Kind: job.Decided, Decision: job.DecideSkip}
 		var due, at int64
 		var first sql.NullInt64
-		err := rows.Scan(&r.Job, &due, &first, &r.Count, &at, &r.Reason)
+		err := rows.Scan(&r.Job, &due, &first, &r.Count, &at, &r.Reason, &r.User)
 		r.Due, r.First, r.At = fromNanos(due), instant(first), fromNanos(at)
 		f(r)
 		return err
-	}, "SELECT job.id, o.due, o.first, o.count, o.at, o.reason "+rest, args...)
+	}, "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "+rest, args...)
 	if err != nil {
 		return fmt.Errorf("read skips: %w", err)
 	}

@@ -33,8 +33,8 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 		{&s.findJob, "SELECT n FROM job WHERE id = ?"},
 		{&s.addJob, "INSERT INTO job (id) VALUES (?) RETURNING n"},
 		{&s.mark, "UPDATE job SET due = ?2, era = ?3 WHERE n = ?1 AND (due IS NULL OR (era, due) < (?3, ?2))"},
-		{&s.occurrence, `INSERT INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run)
-			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
+		{&s.occurrence, `INSERT INTO occurrence (due, job, era, first, count, at, decision, reason, detail, run, user)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING`},
 		{&s.run, `INSERT INTO run (id, job, due, era, attempt, trigger, by, invocation, decided, user,
 			state, reason, not_before, started, ended, pid, outcome, code, signal, error,
 			verdict, cpu, memory, read, write, parents, backfill, lost, asked)
@@ -189,7 +189,7 @@ func (w *writer) putOccurrence(n int64, r *job.Record) (ok bool, err error) {
 		run = int64(r.Run.ID)
 	}
 	rows, err := w.exec(w.stmts.occurrence, r.Due.UnixNano(), n, int64(r.Era), nanos(r.First), int64(r.Count),
-		r.At.UnixNano(), string(r.Decision), string(r.Reason), r.Detail, run)
+		r.At.UnixNano(), string(r.Decision), string(r.Reason), r.Detail, run, r.User)
 	if err != nil || rows == 0 {
 		return false, err
 	}

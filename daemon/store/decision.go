@@ -13,7 +13,7 @@ import (
 )
 
 // decision selects rows of the ledger, each with its run as it is now.
-const decision = `SELECT o.due AS due, o.era AS era, o.first, o.count, o.at, o.decision, o.reason, o.detail, ` + runColumns + `
+const decision = `SELECT o.due AS due, o.era AS era, o.first, o.count, o.at, o.decision, o.reason, o.detail, o.user, ` + runColumns + `
 	FROM job CROSS JOIN occurrence AS o ON o.job = job.n LEFT JOIN run ON run.id = o.run WHERE job.id = ?1 AND `
 
 // The ledger is in order of time, not of jobs: what was run is found through
@@ -51,7 +51,7 @@ func (s *Store) decisions(ctx context.Context, query string, args ...any) ([]job
 	var due, at int64
 	var first sql.NullInt64
 	var r runRow
-	fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail}, r.fields()...)
+	fields := append([]any{&due, &rec.Era, &first, &rec.Count, &at, &rec.Decision, &rec.Reason, &rec.Detail, &rec.User}, r.fields()...)
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(fields...); err != nil {
 			return err

@@ -75,27 +75,37 @@ func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
 	case version < 6:
 		text += "CREATE TEMP VIEW ledger AS SELECT *, NULL AS ack FROM main.ledger;"
 	}
+	if version < 9 {
+		text += "CREATE TEMP VIEW host AS SELECT *, 0 AS owners FROM main.host;"
+	}
 	if _, err := db.ExecContext(ctx, text); err != nil {
 		return fmt.Errorf("look at an older database: %w", err)
 	}
 	return nil
 }
 
-// writer is the one that writes, opened now if there was no room before. The
-// caller holds s.mu.
+// writer is the one that writes, opened now if there was no room before, with
+// what Rename has left to do done. The caller holds s.mu.
 func (s *Store) writer(ctx context.Context) (*writer, error) {
-	if s.write != nil {
+	if s.write == nil {
+		w, err := openWriter(ctx, s.path)
+		if err != nil {
+			return nil, fmt.Errorf("open history: %w", err)
+		}
+		if s.reserve.fresh {
+			if err := w.script(ctx, fmt.Sprintf("UPDATE host SET seed = %d", int64(s.reserve.restored.Seed))); err != nil {
+				return nil, fmt.Errorf("keep seed: %w", errors.Join(err, w.close()))
+			}
+		}
+		s.write, s.reserve = w, nil
+	}
+	if s.renames == nil {
 		return s.write, nil
 	}
-	w, err := openWriter(ctx, s.path)
+	err := s.write.transact(func() error { return s.write.rename(ctx, s.renames) })
 	if err != nil {
-		return nil, fmt.Errorf("open history: %w", err)
+		return nil, fmt.Errorf("rename jobs: %w", err)
 	}
-	if s.reserve.fresh {
-		if err := w.script(ctx, fmt.Sprintf("UPDATE host SET seed = %d", int64(s.reserve.restored.Seed))); err != nil {
-			return nil, fmt.Errorf("keep seed: %w", errors.Join(err, w.close()))
-		}
-	}
-	s.write, s.reserve = w, nil
-	return w, nil
+	s.renames = nil
+	return s.write, nil
 }

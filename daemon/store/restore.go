@@ -25,6 +25,7 @@ type Restored struct {
 	LastSeen time.Time // wall time of the newest commit
 	BootID   string    // of the newest commit
 	Seed     uint64    // random, made with the database, never changed
+	Unowned  bool      // the IDs of jobs have no owner, as in version 0.7: call Rename
 
 	Backfills    []job.Backfill                  // those that are going, oldest first
 	Ran          map[int64]map[int64]job.Verdict // of each of them by ID; see Store.Ran
@@ -37,9 +38,9 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 		return s.reserve.restored, nil
 	}
 	r := Restored{Holds: job.Holds{}, Ran: map[int64]map[int64]job.Verdict{}}
-	var seed int64
+	var seed, owners int64
 	err := errors.Join(
-		s.read.QueryRowContext(ctx, "SELECT seed FROM host").Scan(&seed),
+		s.read.QueryRowContext(ctx, "SELECT seed, owners FROM host").Scan(&seed, &owners),
 		s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) + 1 FROM run").Scan(&r.NextRun),
 		s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) + 1 FROM backfill").Scan(&r.NextBackfill),
 		s.restoreLife(ctx, &r), s.restoreMarks(ctx, &r), s.restoreHolds(ctx, &r), s.restoreRoster(ctx, &r),
@@ -48,7 +49,7 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 	if err != nil {
 		return r, fmt.Errorf("read history: %w", err)
 	}
-	r.Seed = uint64(seed)
+	r.Seed, r.Unowned = uint64(seed), owners == 0
 	r.Live, err = s.runs(ctx, "WHERE "+live+" ORDER BY run.id")
 	return r, err
 }

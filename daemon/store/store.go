@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // fileName is the database in the state directory.
@@ -28,6 +30,8 @@ type Store struct {
 	mu      sync.Mutex // held by whoever writes
 	write   *writer
 	reserve *reserve // in place of write, while there is no room for it
+
+	renames *job.Renames // left to do in the database; nil: none
 	read    *sql.DB
 }
 

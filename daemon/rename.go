@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/daemon/store"
+)
+
+// giveOwners renames jobs in what version 0.7 or before left behind, whose IDs did
+// not contain the owner of the crontab. Only the crontabs tell which IDs become
+// USER/NAME.
+func (l *loop) giveOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
+	renames := engine.Renames(l.allTables())
+	if err := l.history.Rename(ctx, renames, memory); err != nil {
+		l.log.Error("the jobs in the history cannot be renamed yet; it is tried again with each commit", "error", err)
+	}
+	for i := range in.starts {
+		s := &in.starts[i]
+		s.Job.ID = renames.Of(s.Job.ID, s.Job.User)
+		renames.Run(&s.Run)
+	}
+	for i := range in.backlog.records {
+		renames.Record(&in.backlog.records[i])
+	}
+	ledgers := in.backlog.ledgers.list()
+	for i := range ledgers {
+		ledgers[i].Job = renames.Of(ledgers[i].Job, ledgers[i].User)
+	}
+	in.backlog.ledgers = nil
+	in.backlog.ledgers.keep(ledgers)
+}
+
+// allTables is the crontabs that were read, and those whose users are not known
+// because a directory service is out of reach.
+func (l *loop) allTables() []*crontab.Table {
+	s := l.tables.current()
+	all := slices.Clone(s.Tables)
+	for path, unsure := range awaited(s) {
+		user, ok := l.tables.places.IsUserTable(path)
+		info, err := os.Lstat(path)
+		if !unsure || !ok || err != nil || !info.Mode().IsRegular() {
+			continue // its jobs keep their former IDs in the history
+		}
+		if text, err := spool.Read(path); err == nil {
+			table, _ := crontab.Parse(path, text, crontab.Config{Owner: user, Zone: spool.LoadZone, Sidecar: l.options.Config.Sidecar})
+			all = append(all, table)
+		}
+	}
+	return all
+}
