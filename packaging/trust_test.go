@@ -1,0 +1,20 @@
+package packaging
+
+import "testing"
+
+// A user who names jobs as others name theirs changes nothing of theirs, and learns nothing
+// about them.
+func TestNamesOfOtherUsers(t *testing.T) {
+	t.Parallel()
+	needLab(t)
+	machine{packages: lean, proof: "names", files: map[string]string{
+		"tables/cron.d/clock": "#@ name=clock sec=*\n* * * * * root echo tick >>/lab/out/jobs/clock\n",
+	}}.run(t)
+}
+
+// A user of one member of a ring cannot keep root's job of another member from running.
+func TestRingNamesOfOtherUsers(t *testing.T) {
+	t.Parallel()
+	needLab(t)
+	machine{packages: lean, proof: "ring-names"}.run(t)
+}
