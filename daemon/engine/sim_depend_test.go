@@ -129,7 +129,7 @@ func (h *history) startsOn(child job.ID) []crontab.Edge {
 
 // ends notes which children the end of a run is to start.
 func (h *history) ends(r job.Run, want map[job.ID]int) {
-	if !r.Verdict.Final() {
+	if !r.Verdict.Final() || r.Backfill != 0 { // the runs of a backfill start no other job
 		return
 	}
 	jobs := h.w.engine.jobs

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -125,10 +124,7 @@ func (h *history) seatOf(r job.Run) seat {
 	}
 	entry := h.w.engine.jobs.entry(slot)
 	o := entry.Options()
-	s.priority, s.pool, s.slots, s.owner = o.Priority, o.Pool, o.Slots, "root"
-	if entry.Table().Format == crontab.User {
-		s.owner = entry.User()
-	}
+	s.priority, s.pool, s.slots, s.owner = o.Priority, o.Pool, o.Slots, entry.Table().Owner()
 	return s
 }
 

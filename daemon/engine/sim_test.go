@@ -553,6 +553,8 @@ func randomTable(rng *rand.Rand) string {
 	}
 	options = append(options, randomPolicies...)
 	options = append(options, placeOptions...)
+	options = append(options, "timeout=36525d", "timeout=1m stop-grace=36525d", "retry=2 backoff=36525d", "expect=36525d notify=ops", "jitter=52w",
+		"at=2300-01-01", "from=2199-12-31", "every=106751d", "every=36525d", "spread=36525d", "breaker=1/36525d", "grace=36525d", "deadline=36525d")
 	n := 1 + rng.IntN(6)
 	edges := randomEdges(rng, n)
 	for i := range n {

@@ -152,6 +152,39 @@ var options = []option{
 	{"expect", 8, func(g *generator) string { return g.seconds(600, 90_000) }},
 }
 
+// extremes are values at the ends of what options take, and beyond them: those
+// that once overflowed are among them.
+var extremes = map[string][]string{
+	"every":      {"36525d", "36525d phase=36524d", "106751d", "106751d23h47m", "97s jitter=52w"},
+	"at":         {"1970-01-01", "2199-12-31T23:59", "0001-01-01", "2263-01-01", "2300-01-01", "9999-12-31"},
+	"from":       {"1970-01-01", "1970-01-01 count=1000", "2199-12-31", "2263-01-01", "9999-12-31"},
+	"until":      {"1970-01-01", "2199-12-31", "9999-12-31"},
+	"jitter":     longest,
+	"spread":     longest,
+	"grace":      longest,
+	"deadline":   longest,
+	"catchup":    {"all:1000", "all:1001"},
+	"timeout":    longest,
+	"stop-grace": longest,
+	"retry":      {"1000"},
+	"backoff":    {"36525d", "0s", "1s..36525d", "1s..36525dx1e300", "106751d"},
+	"breaker":    {"1/36525d", "1000/1s", "1/106751d"},
+	"max-late":   longest,
+	"max-run":    longest,
+	"expect":     longest,
+	"keep":       {"36525d", "100000"},
+}
+
+var longest = []string{"0s", "59s", "52w", "36525d", "106751d", "106751d23h47m"}
+
+// draw is a value of an option; one in twenty is extreme.
+func (o *option) draw(g *generator) string {
+	if most := extremes[o.key]; len(most) > 0 && g.rng.IntN(20) == 0 {
+		return g.pick(most...)
+	}
+	return o.value(g)
+}
+
 // specs are times to choose from: often, at changes of zones, once a day, never.
 var specs = []string{
 	"* * * * *", "*/7 * * * *", "*/20 * * * *", "0 * * * *", "5 */2 * * *", "@hourly", "30 1 * * *", "15 2 * * *", "0-59/20 2 * * *",
@@ -175,7 +208,7 @@ func (g *generator) entries(n int, prefix, account string) string {
 			if g.rng.IntN(o.chance) > 0 || (o.key == "after" || o.key == "on") && len(g.named) == 0 {
 				continue
 			}
-			fmt.Fprintf(&b, "#@ %s=%s\n", o.key, o.value(g))
+			fmt.Fprintf(&b, "#@ %s=%s\n", o.key, o.draw(g))
 		}
 		fmt.Fprintf(&b, "%s%s command-%s%d\n", g.pick(specs...), account, prefix, g.rng.IntN(n))
 		if name != "" {
