@@ -119,6 +119,7 @@ func (h *history) stamps(rng *rand.Rand) {
 func (h *history) do(rng *rand.Rand) {
 	w := h.w
 	say := func(format string, args ...any) { fmt.Fprintf(&h.story, "> "+format+"\n", args...) }
+	w.pass(time.Microsecond) // no two things happen at one instant
 	switch n := rng.IntN(100); {
 	case n < 45:
 		d := time.Duration(rng.Int64N(int64(3 * time.Hour)))
