@@ -24,7 +24,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
+.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -64,7 +64,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 race: ## the packages with goroutines, under the race detector
 	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -race $$($(GO) list ./daemon/... ./gossip/... ./cmd/... ./tui | grep -v /engine$$); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
 
-long: fuzz sim crash zones ring ## the suites that take long
+long: fuzz sim crash zones ring attacks ## the suites that take long
 
 fuzz: ## each fuzz target for FUZZTIME
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
@@ -86,6 +86,9 @@ crash: build ## kill -9 of a busy daemon at 200 random points
 
 ring: build ## five daemons on networks that are cut for minutes, in both modes (root, nft, iproute2)
 	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '$(RINGS)' -count=1 -timeout 1h -v
+
+attacks: ## an ordinary user attacks a booted host: delays of root's jobs, against their limits (root, mmdebstrap, an idle machine)
+	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestAttacks$$' -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
