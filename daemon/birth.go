@@ -222,6 +222,8 @@ func (l *loop) spawnOptions() spawn.Options {
 		Claim:    l.claims,
 		Path:     l.options.jobPath(),
 		Groups:   l.groups,
+
+		Precedence: true,
 	}
 	if l.manager.Present() {
 		o.Keep = l.manager

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/holder"
 )
 
 // pidFile is what Debian's cron and cronie lock, so that there is one cron on
@@ -37,7 +39,7 @@ func lockHost(root string) (lock *os.File, relieves bool, err error) {
 		return nil, false, fmt.Errorf("open lock of all crons: %w", err)
 	}
 	if err := lockBoth(f); err != nil {
-		other := whoHolds(f)
+		other := lockHolder(f)
 		f.Close()
 		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
 			return nil, false, fmt.Errorf("another cron runs on this host (%s): every job would run twice; stop it first, for instance: systemctl disable --now cron", other)
@@ -63,13 +65,14 @@ func heldBy(f *os.File) string {
 	return string(text[:n])
 }
 
-// whoHolds says what stands in the file of another cron.
-func whoHolds(f *os.File) string {
-	pid, err := strconv.Atoi(strings.TrimSpace(heldBy(f)))
-	if err != nil {
+// lockHolder describes the process that holds the lock. The number in the file
+// may be of a process that has ended.
+func lockHolder(f *os.File) string {
+	who, ok := holder.Of(f)
+	if !ok {
 		return "it holds " + f.Name()
 	}
-	return fmt.Sprintf("process %d holds %s", pid, f.Name())
+	return fmt.Sprintf("%v holds %s", who, f.Name())
 }
 
 func writePID(f *os.File) error {

@@ -38,7 +38,7 @@ import (
 const beHost = "CRONRING_TEST_HOST"
 
 func TestMain(m *testing.M) {
-	spawn.Stage()
+	spawn.Helper()
 	Keep()
 	if text, ok := os.LookupEnv(beHost); ok {
 		os.Exit(runHost(text))

@@ -70,7 +70,7 @@ func (l *loop) leaveKeeper() error {
 	}
 	for i := range children {
 		h := &children[i]
-		h.Child, h.Output, h.Stage, h.Status = false, nil, nil, 0 // the output is in the run's file
+		h.Child, h.Output, h.Progress, h.Status = false, nil, nil, 0 // the output is in the run's file
 	}
 	plan, err := memoryFile("keeping", keeping{l.runs, children})
 	if err != nil {

@@ -21,7 +21,7 @@ const module = "github.com/cronring/cronring"
 // rows before its own: never up, never sideways.
 var layers = [][]string{
 	{"crontab", "daemon/job", "gossip/rendezvous"},
-	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "gossip/register"},
+	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "gossip/register"},
 	{"daemon/review"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link", "gossip/link/linktest"},
 	{"gossip", "gossip/ledger"},

@@ -175,8 +175,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		case <-l.backlog.timer:
 			l.backlog.due = true
 		case <-alive:
-			l.manager.Alive()
-			l.manager.Status(l.statusLine())
+			l.feedWatchdog()
 		case l.unstarted = <-parted:
 			parted, l.parted = nil, true
 			l.refuseUnstarted()
@@ -251,6 +250,18 @@ func every(d time.Duration) <-chan time.Time {
 		return nil
 	}
 	return time.Tick(d)
+}
+
+// feedWatchdog reports to the service manager that both goroutines work on which
+// every start depends. Otherwise it restarts the daemon, and running jobs are
+// taken over.
+func (l *loop) feedWatchdog() {
+	if long := l.spawner.Working(); long > l.manager.Watchdog() {
+		l.log.Error("starting processes has been stuck; the service manager will restart the daemon", "for", long.Round(time.Second).String())
+		return
+	}
+	l.manager.Alive()
+	l.manager.Status(l.statusLine())
 }
 
 // gone tells whether the loop may end.
@@ -410,9 +421,14 @@ func (l *loop) drain(in *inbox, how departure) departure {
 	return how
 }
 
-// holdTime bounds how long programs that the daemon runs for itself, such as
-// sendmail, may hold up its departure.
-const holdTime = 10 * time.Second
+// holdTime bounds how long starts that are under way may delay the departure of
+// the daemon, and toolTime how long programs may that it runs for itself, such
+// as sendmail. A user can let both take that long, and nothing else is started
+// during toolTime.
+const (
+	holdTime = 10 * time.Second
+	toolTime = 3 * time.Second
+)
 
 // part has the spawner stand still. What it still has to tell comes before the
 // channel is readable.
@@ -420,7 +436,7 @@ func (l *loop) part() <-chan []engine.Start {
 	close(l.away)
 	parted := make(chan []engine.Start, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), holdTime)
+		ctx, cancel := context.WithTimeout(context.Background(), toolTime)
 		defer cancel()
 		starts, err := l.spawner.Hold(ctx)
 		if err != nil {

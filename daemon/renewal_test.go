@@ -358,7 +358,7 @@ func TestManagerHearsHowTheDaemonIs(t *testing.T) {
 }
 
 // TestStartsUnderWayAreNotLost has the daemon leave while it is busy starting
-// jobs, by way of a first stage, as limits ask for one.
+// jobs that have limits.
 func TestStartsUnderWayAreNotLost(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*host){

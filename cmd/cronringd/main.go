@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	spawn.Stage()
+	spawn.Helper()
 	daemon.Keep()
 	daemon.Become()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))

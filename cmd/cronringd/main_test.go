@@ -25,7 +25,7 @@ import (
 const beDaemon = "CRONRINGD_TEST_MAIN"
 
 func TestMain(m *testing.M) {
-	spawn.Stage()
+	spawn.Helper()
 	daemon.Keep()
 	if os.Getenv(beDaemon) != "" {
 		main()

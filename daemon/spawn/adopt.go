@@ -62,7 +62,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 	if ours && h.Outcome.IsZero() {
 		s.byPID[h.PID] = c
 	}
-	if !ours || h.Stage == nil {
+	if !ours || h.Progress == nil {
 		h.Status = 0 // nobody waits for it; a number from another process is none here
 	}
 	c.group = s.groupOf(h)
@@ -78,8 +78,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 		c.open++
 	}
 	if h.Status != 0 {
-		c.stage = h.Stage
-		s.staged++
+		c.progress = h.Progress
 	}
 	switch {
 	case !isPidfd(h.PIDFD):
@@ -207,7 +206,7 @@ func (p *pump) watchAdopted(c *child, ends pipes, status int) {
 			c.open--
 		}
 	}
-	if status != 0 && p.addOne(status, c, stageStream) != nil {
-		p.awaitStage(c, status)
+	if status != 0 && p.addOne(status, c, progressStream) != nil {
+		p.assumeStarted(c, status)
 	}
 }

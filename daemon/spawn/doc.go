@@ -3,8 +3,10 @@
 // programs that the daemon itself has use for.
 //
 // A run costs no thread and no goroutine. Two goroutines do the work of all:
-// the hand forks and reaps (so that no child can end before it is known), and
-// the pump reads every output pipe through one epoll instance. os/exec and
+// the hand starts and reaps (so that no child can end before it is known), and
+// the pump reads every output pipe through one epoll instance. Processes are
+// made by a starter (package starter), never by this process itself: users
+// could delay it otherwise. os/exec and
 // os.Process are of no use here: each Wait parks a thread, and ten thousand
 // sleeping jobs would be ten thousand threads. Only what waits for somebody
 // else has goroutines of its own, a few for all: accounts that a directory

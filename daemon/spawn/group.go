@@ -230,27 +230,22 @@ func (l *left) sweep() {
 	}
 }
 
-// usageOf is what the kernel says of a process that was reaped, and of those
-// that it has waited for itself.
-func usageOf(r *syscall.Rusage) job.Usage {
+// usageOf is what the kernel reports about a process that was reaped, and about
+// those that it has waited for itself. The peak of memory is unknown, and 0, if
+// it is not above shared, in bytes: the kernel counts the memory in which a
+// process was forked as its own.
+func usageOf(r *syscall.Rusage, shared int64) job.Usage {
 	const block = 512
+	peak := int64(r.Maxrss) << 10
+	if peak <= shared {
+		peak = 0
+	}
 	return job.Usage{
 		CPU:    time.Duration(r.Utime.Nano() + r.Stime.Nano()),
-		Memory: peakOf(r),
+		Memory: peak,
 		Read:   int64(r.Inblock) * block,
 		Write:  int64(r.Oublock) * block,
 	}
-}
-
-// peakOf is the peak memory of a process, or 0 where the kernel's figure is the
-// daemon's own: a child shares the memory of its parent until it executes its
-// program, and Linux counts that in.
-func peakOf(r *syscall.Rusage) int64 {
-	var own syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil || r.Maxrss <= own.Maxrss {
-		return 0
-	}
-	return int64(r.Maxrss) << 10
 }
 
 // options are those of a run's entry.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 // Handed is a run with a process, as one daemon leaves it to the next. It goes
@@ -54,10 +55,11 @@ type Handed struct {
 	Group     json.RawMessage `json:",omitempty"` // the control group; after a crash a file in Options.Runs knows it
 	Stopped   bool            `json:",omitempty"` // it was asked to end
 
-	// Stage and Status are a first stage under way and where it reports:
-	// Started was not sent. Only the parent makes use of them.
-	Stage  *staging `json:",omitempty"`
-	Status int      `json:",omitempty"`
+	// Progress and Status are what is known about a process whose command may
+	// not run yet, and where it reports: Started was not sent. Only the parent
+	// makes use of them.
+	Progress *starter.Progress `json:"Stage,omitempty"`
+	Status   int               `json:",omitempty"`
 }
 
 // hold is one request to stand still.
@@ -88,14 +90,14 @@ func (h *hold) fail() {
 //  1. calls Hold on another goroutine, and drains Events until it returns;
 //  2. takes what is left in Events, without waiting for more, and deals with
 //     it: of the runs that Handover gives Started was sent then, and Ended
-//     not, except that Started is still to come for one with Stage set;
+//     not, except that Started is still to come for one with Progress set;
 //  3. gives neither Start nor Exec anything more: they only queue;
 //  4. calls Handover, writes down what it and Hold gave, and calls exec;
 //  5. calls Resume if that fails.
 //
-// Before it stands still the Spawner waits for programs that Exec started, for
-// first stages and for sessions being begun. When ctx is done it waits no
-// longer, and kills those programs: what they were to do is to be done again.
+// Before it stands still the Spawner waits for programs that Exec started and
+// for sessions being begun. When ctx is done it waits no longer, and kills those
+// programs: what they were to do is to be done again.
 //
 // Hold is for a Spawner whose Run is going, and is called by one goroutine at
 // a time. While it holds, Run does not see the end of its own context.
@@ -156,7 +158,7 @@ func (s *Spawner) quiet() (h *hold, cancelled []*child) {
 	defer s.mu.Unlock()
 	h = s.hold
 	going := len(s.busy) - len(s.tools)
-	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || s.staged > 0 || len(s.groups.all) > 0) {
+	if h == nil || !h.forced && (going > 0 || s.unsure > 0 || len(s.groups.all) > 0) {
 		return nil, nil
 	}
 	s.dropChecks()
@@ -249,7 +251,7 @@ func (s *Spawner) processes() map[*child]*Handed {
 			all[c].Out = int(fd)
 		case job.Stderr:
 			all[c].Err = int(fd)
-		case stageStream:
+		case progressStream:
 			all[c].Status = int(fd)
 		case logStream:
 			all[c].LogStatus = int(fd)
@@ -265,7 +267,7 @@ func handed(c *child) *Handed {
 		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
 		Output:  c.out.chunks(c.run, c.job),
 		Outcome: c.outcome, Ended: c.ended, Usage: c.usage, Limit: c.reached,
-		Stage: c.stage, OutputMax: c.limit, Log: c.log.fd, Stopped: c.stopped,
+		Progress: c.progress, OutputMax: c.limit, Log: c.log.fd, Stopped: c.stopped,
 	}
 	if c.group != nil {
 		h.Group, _ = c.group.MarshalJSON() // without it the group is only not known
@@ -276,9 +278,10 @@ func handed(c *child) *Handed {
 	return h
 }
 
-// inherit says whether the descriptors of runs outlive exec. The limit of open
-// files that the daemon raised for itself must not: the next one would take it
-// for what it was started with, and give it to jobs. Spawner.mu is held.
+// inherit decides whether the descriptors of runs outlive exec. The limit of
+// open files and the priority that the daemon raised for itself must not: the
+// next program would give them to jobs, as what it was started with. Spawner.mu
+// is held.
 func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
 	flag := unix.FD_CLOEXEC
 	if yes {
@@ -292,6 +295,12 @@ func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
 		}
 	}
 	s.files.lend(yes)
+	switch {
+	case yes:
+		s.priority.restore()
+	case s.options.Precedence:
+		s.priority.raise()
+	}
 }
 
 // park has the pump stand still once it is through with what it does.

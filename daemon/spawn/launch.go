@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -13,21 +11,57 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
-// command is what launch hands to the kernel.
+// command is what launch has the starter start.
 type command struct {
-	path   string
-	argv   []string
-	dir    string
-	env    []string
-	cred   *syscall.Credential
-	limits account.Limits
-	wants  wants
-	doors  []string // of the control group that it enters, if not at birth
-	group  int      // the directory of one that it enters at birth; 0 is none
-	anyhow bool     // it runs in / where dir cannot be entered
-	tool   bool     // it is the daemon's, not a job
+	path        string
+	argv        []string
+	dir         string
+	env         []string
+	cred        *syscall.Credential
+	limits      account.Limits
+	wants       wants
+	groupFiles  []string // files of the control group that it enters, if not at birth
+	group       int      // the directory of one that it enters at birth; 0 is none
+	dirOptional bool     // it runs in / where dir cannot be entered
+}
+
+// wants is what an entry's options ask of its process.
+type wants struct {
+	noFile int // most open files; 0 leaves it
+	nice   *int
+	idle   bool
+
+	// These report that the user's own crontab asks for it, so that the kernel
+	// holds it to what the user may do; otherwise root does.
+	ownNoFile, ownNice bool
+}
+
+func wanted(start *engine.Start) wants {
+	r := options(start).Resources
+	if r == nil {
+		return wants{}
+	}
+	return wants{
+		noFile: r.NoFile, nice: r.Nice, idle: r.Idle,
+		ownNoFile: isOwn(start.Entry, "nofile"), ownNice: isOwn(start.Entry, "nice"),
+	}
+}
+
+// isOwn reports whether an option was set by the user: it stands in the user's
+// crontab, and not in the daemon's configuration.
+func isOwn(e *crontab.Entry, key string) (own bool) {
+	if e == nil || e.Table().Format != crontab.User {
+		return false
+	}
+	for _, it := range e.Options().Items {
+		if it.Key == key { // the last one counts
+			own = it.Origin == crontab.FromDefault || it.Origin == crontab.FromDirective
+		}
+	}
+	return own
 }
 
 // launch makes the process of a run and returns our ends of what it prints.
@@ -40,21 +74,84 @@ func (s *Spawner) launch(c *child, who account.Account) (stdio, error) {
 		return stdio{}, err
 	}
 	defer s.files.release(cmd.group)
+	if err := s.chooseDir(c, &cmd); err != nil {
+		return stdio{}, err
+	}
 	io, err := s.openStdio(c, cmd)
 	if err != nil {
 		return stdio{}, err
 	}
-	pid, err := s.fork(c, cmd, &io)
+	return io, s.fork(c, cmd, &io)
+}
+
+// fork starts a command with its standard files, whose child ends are closed
+// in any case, and ours if that fails.
+func (s *Spawner) fork(c *child, cmd command, io *stdio) error {
+	pid, err := s.startProcess(cmd, io)
 	s.files.release(io.child[:]...)
 	if err != nil {
 		s.files.release(io.ours[:]...)
-		return stdio{}, err
+		return err
 	}
-	if io.stage == nil {
-		s.files.settleLimit(pid)
+	s.register(c, pid, *io)
+	return nil
+}
+
+// startProcess has the starter make a process. It does not wait until the
+// command runs: the pump reads from io.status what comes of that.
+func (s *Spawner) startProcess(cmd command, io *stdio) (pid int, err error) {
+	status, err := openPipe(nil)
+	if err != nil {
+		return 0, fmt.Errorf("start process: %w", err)
 	}
-	s.register(c, pid, io)
-	return io, nil
+	defer s.files.release(status[1])
+	request := s.request(cmd)
+	request.Files, request.Status = io.child[:], status[1]
+	if pid, err = s.starter.Start(&request); err != nil {
+		s.files.release(status[0])
+		return 0, explain(err)
+	}
+	io.status = status[0]
+	io.progress = &starter.Progress{Command: cmd.path, Dir: cmd.dir}
+	return pid, nil
+}
+
+// request is a command without its files, for the starter. It states in full
+// how many files may be open and how nice the process is, because the daemon
+// has changed both for itself.
+func (s *Spawner) request(cmd command) starter.Command {
+	r := starter.Command{
+		Path: cmd.path, Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, DirOptional: cmd.dirOptional,
+		User: cmd.cred, Group: cmd.group, GroupFiles: cmd.groupFiles, Idle: cmd.wants.idle,
+	}
+	files := s.files.original
+	for _, limit := range cmd.limits.Resources {
+		if limit.Resource == unix.RLIMIT_NOFILE {
+			files = limit.Over(files)
+			continue
+		}
+		var present unix.Rlimit
+		_ = unix.Getrlimit(limit.Resource, &present) // fails only for a resource that this kernel lacks, as setting it will
+		present = limit.Over(present)
+		r.Limits = append(r.Limits, starter.Limit{Resource: limit.Resource, Soft: present.Cur, Hard: present.Max})
+	}
+	own := starter.Rule{AsUser: cmd.wants.ownNoFile, Required: true}
+	if cmd.wants.noFile == 0 || own.AsUser { // root's word replaces the user's limit
+		r.Limits = append(r.Limits, starter.Limit{Resource: unix.RLIMIT_NOFILE, Soft: files.Cur, Hard: files.Max})
+	}
+	if n := uint64(cmd.wants.noFile); n != 0 {
+		r.Limits = append(r.Limits, starter.Limit{Resource: unix.RLIMIT_NOFILE, Soft: n, Hard: n, Rule: own})
+	}
+	switch {
+	case cmd.limits.Nice != nil:
+		r.Nice = append(r.Nice, starter.Nice{Value: *cmd.limits.Nice})
+	case s.priority.raised:
+		r.Nice = append(r.Nice, starter.Nice{Value: s.priority.original})
+	}
+	if nice := cmd.wants.nice; nice != nil {
+		r.Nice = append(r.Nice, starter.Nice{Value: *nice, Rule: starter.Rule{AsUser: cmd.wants.ownNice, Required: true}})
+	}
+	return r
 }
 
 // bounded is what a run is to the kernel, with all that it is held to but its
@@ -86,8 +183,8 @@ func (s *Spawner) join(c *child, cmd *command) (err error) {
 	c.group = m.group
 	s.mu.Unlock()
 	s.markGroup(c)
-	if c.group.Dir() == "" || cmd.needsStage() {
-		cmd.doors = c.group.Doors()
+	if c.group.Dir() == "" {
+		cmd.groupFiles = c.group.Doors()
 		return nil
 	}
 	cmd.group, err = enter(c.group)
@@ -103,11 +200,11 @@ func (s *Spawner) command(start *engine.Start, who account.Account, base []strin
 	}
 	env := s.environ(start, who, base)
 	cmd := command{
-		path:   cmp.Or(env.get("SHELL"), "/bin/sh"),
-		dir:    env.get("HOME"),
-		env:    env.vars,
-		cred:   cred,
-		anyhow: s.options.Family != crontab.RHEL,
+		path:        cmp.Or(env.get("SHELL"), "/bin/sh"),
+		dir:         env.get("HOME"),
+		env:         env.vars,
+		cred:        cred,
+		dirOptional: s.options.Family != crontab.RHEL,
 	}
 	if start.Job.Dir != "" {
 		cmd.path, cmd.dir = "/bin/sh", start.Job.Dir
@@ -127,12 +224,8 @@ func (s *Spawner) register(c *child, pid int, io stdio) {
 	}
 	c.found, c.made = nil, nil
 	c.pid = pid
-	c.open = io.ours.count()
-	if io.status != 0 {
-		c.open++
-		c.stage = io.stage
-		s.staged++
-	}
+	c.open = io.ours.count() + 1
+	c.progress = io.progress
 	s.byPID[pid] = c
 	switch {
 	case c.kill != 0:
@@ -142,97 +235,27 @@ func (s *Spawner) register(c *child, pid int, io stdio) {
 	}
 }
 
-// fork starts the command in its directory, or in / if that cannot be entered,
-// as Debian's cron runs jobs without a home too. The first attempt is the only
-// test that is right in all cases: it is made as the account, which may see
-// directories that root does not.
-func (s *Spawner) fork(c *child, cmd command, io *stdio) (pid int, err error) {
-	home := cmd.dir
+// chooseDir has a job without a HOME run in /, as Debian's cron does.
+func (s *Spawner) chooseDir(c *child, cmd *command) error {
 	switch {
-	case home == "" && !cmd.anyhow:
-		return 0, errors.New("chdir HOME failed: HOME is empty")
-	case home == "":
-		cmd.dir = "/"
+	case cmd.dir != "":
+	case !cmd.dirOptional:
+		return errors.New("chdir HOME failed: HOME is empty")
+	default:
 		s.note(c, "HOME is empty; running in /")
 	}
-	if cmd.needsStage() {
-		return s.forkStage(cmd, io)
-	}
-	pid, err = forkExec(cmd, io.files())
-	if cmd.dir == "/" || !slices.Contains(pathErrors, err) || !cmd.anyhow {
-		return pid, explain(cmd, err)
-	}
-	inHome := err
-	cmd.dir = "/"
-	if pid, err = forkExec(cmd, io.files()); err == nil {
-		s.note(c, inRoot, home, inHome)
-	}
-	return pid, explain(cmd, err)
+	return nil
 }
 
-const inRoot = "cannot enter %s: %v; running in /"
-
-// pathErrors may come from the directory as well as from the shell.
-var pathErrors = []error{
-	syscall.ENOENT, syscall.ENOTDIR, syscall.EACCES, syscall.ELOOP,
-	syscall.ENAMETOOLONG, syscall.EIO, syscall.ESTALE,
-}
-
-// forkExec makes a process in a session of its own. The signal mask is the
-// thread's, and a daemon may have been started with signals blocked.
-func forkExec(cmd command, files []uintptr) (int, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var none, own unix.Sigset_t
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, &own); err != nil {
-		return 0, fmt.Errorf("set signal mask: %w", err)
-	}
-	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &own, nil) }() // what was set once can be set again
-	return syscall.ForkExec(cmd.path, cmd.argv, &syscall.ProcAttr{
-		Dir:   cmd.dir,
-		Env:   cmd.env,
-		Files: files,
-		Sys: &syscall.SysProcAttr{
-			Setsid: true, Credential: cmd.cred,
-			UseCgroupFD: cmd.group != 0, CgroupFD: cmd.group,
-		},
-	})
-}
-
-// explain says which of the many things that start a process went wrong.
-func explain(cmd command, err error) error {
+// explain describes why the starter could not make a process.
+func explain(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case errors.Is(err, starter.ErrUnknown):
+		return err
 	case errors.Is(err, syscall.EAGAIN):
 		return fmt.Errorf("start process: the limit of processes is reached: %w", err)
 	case errors.Is(err, syscall.E2BIG):
 		return fmt.Errorf("start process: command and environment are too long: %w", err)
-	case errors.Is(err, syscall.EPERM) && cmd.cred != nil:
-		return fmt.Errorf("become uid %d: %w", cmd.cred.Uid, err)
-	case slices.Contains(pathErrors, err) && cmd.blamesHome():
-		return fmt.Errorf("chdir HOME failed: %s: %w", cmd.dir, err)
-	case (slices.Contains(pathErrors, err) || errors.Is(err, syscall.ENOEXEC)) && cmd.tool:
-		return fmt.Errorf("run %s: %w", cmd.path, err)
-	case slices.Contains(pathErrors, err), errors.Is(err, syscall.ENOEXEC):
-		return &shellError{cmd.path, err}
 	}
 	return fmt.Errorf("start process: %w", err)
 }
-
-// blamesHome reports whether an error about a path is about the directory,
-// where that one is needed. The kernel's answer does not tell; the shell is
-// looked at, as whom it mostly is in everybody's sight.
-func (cmd command) blamesHome() bool {
-	return !cmd.anyhow && !cmd.tool && unix.Access(cmd.path, unix.X_OK) == nil
-}
-
-// shellError says that a job's SHELL cannot be executed.
-type shellError struct {
-	shell string
-	err   error
-}
-
-func (e *shellError) Error() string { return "run SHELL " + e.shell + ": " + e.err.Error() }
-
-func (e *shellError) Unwrap() error { return e.err }

@@ -1,7 +1,6 @@
 package spawn
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 // What a run with log=file:PATH prints is appended to the file by a process of
@@ -46,15 +47,6 @@ func (l *logFile) write(data []byte) {
 	l.lost += int64(len(data) - n)
 }
 
-// logPlan is what the process that writes the file is told.
-type logPlan struct {
-	Path   []byte
-	Become bool
-	UID    int
-	GID    int
-	Groups []int
-}
-
 const cannotLog = "cannot append to %s: %v"
 
 // openLog starts the process of a run's file. Without it the run goes on.
@@ -68,22 +60,6 @@ func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command) {
 }
 
 func (s *Spawner) startLog(c *child, file string, cmd command) (status, input int, err error) {
-	p := logPlan{Path: []byte(file)}
-	if cred := cmd.cred; cred != nil {
-		p.Become, p.UID, p.GID = true, int(cred.Uid), int(cred.Gid)
-		for _, gid := range cred.Groups {
-			p.Groups = append(p.Groups, int(gid))
-		}
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return 0, 0, err
-	}
-	told, err := openInput(string(text))
-	if err != nil {
-		return 0, 0, err
-	}
-	defer s.files.release(told)
 	in, err := openPipe(nil)
 	if err != nil {
 		return 0, 0, err
@@ -104,8 +80,9 @@ func (s *Spawner) startLog(c *child, file string, cmd command) (status, input in
 		s.files.release(in[1], said[0])
 		return 0, 0, err
 	}
-	pid, err := forkExec(command{path: "/proc/self/exe", argv: []string{logName}, env: stageEnviron, dir: "/"},
-		[]uintptr{uintptr(in[0]), uintptr(s.files.null), uintptr(s.files.null), uintptr(told), uintptr(said[1])})
+	request := s.request(command{path: "/proc/self/exe", argv: []string{logName, file}, env: logEnviron, cred: cmd.cred})
+	request.Files = []int{in[0], s.files.null, s.files.null, said[1]}
+	pid, err := s.starter.Start(&request)
 	if err != nil {
 		s.pump.spare(-1)
 		s.files.release(in[1], said[0])
@@ -115,6 +92,20 @@ func (s *Spawner) startLog(c *child, file string, cmd command) (status, input in
 	c.log.pid, s.logs[pid] = pid, c
 	s.mu.Unlock()
 	return said[0], in[1], nil
+}
+
+// logEnviron is the environment of the process of a file: it is short-lived, and
+// has one thing to do.
+var logEnviron = []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=none"}
+
+// reapLog is called when the process of a run's file has ended. Spawner.mu is
+// held.
+func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
+	delete(s.logs, c.log.pid)
+	c.log.pid = 0
+	if status.Exited() && status.ExitStatus() == starter.ExitFailed {
+		s.acts = append(s.acts, func() { s.note(c, cannotLog, "the file of log=", "its process could not be started") })
+	}
 }
 
 // logPatience is how long the process of a file has for what is in its pipe
@@ -165,27 +156,29 @@ func (p *pump) hasPrinted(c *child) bool {
 	return true
 }
 
-// writeLog is the whole program of the process. It reads what it is to do, and
-// becomes the account for good before it touches the file.
-func writeLog() error {
-	plan, err := readLogPlan()
+// runLog is the whole program of that process, and does nothing in any other
+// one. It reports trouble through descriptor 3.
+func runLog() {
+	if len(os.Args) != 2 || os.Args[0] != logName {
+		return
+	}
+	if err := writeLog(os.Args[1]); err != nil {
+		status := os.NewFile(3, "status")
+		fmt.Fprintf(status, cannotLog+"\n", os.Args[1], err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func writeLog(path string) error {
+	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
+		return errors.New("refused: the program is set-user-id or set-group-id")
+	}
+	file, err := openRegular(path)
 	if err != nil {
 		return err
 	}
-	if plan.Become {
-		err := errors.Join(syscall.Setgroups(plan.Groups), syscall.Setresgid(plan.GID, plan.GID, plan.GID), syscall.Setresuid(plan.UID, plan.UID, plan.UID))
-		if err != nil {
-			return fmt.Errorf("become uid %d: %w", plan.UID, err)
-		}
-	}
-	file, err := openRegular(string(plan.Path))
-	if err != nil {
-		return fmt.Errorf(cannotLog, plan.Path, err)
-	}
-	if err := appendAll(file); err != nil {
-		return fmt.Errorf(cannotLog, plan.Path, err)
-	}
-	return nil
+	return appendAll(file)
 }
 
 // appendAll copies standard input as it comes.
@@ -204,20 +197,6 @@ func appendAll(file *os.File) error {
 	}
 }
 
-func readLogPlan() (p logPlan, err error) {
-	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
-		return p, errors.New("refused: the program is set-user-id or set-group-id")
-	}
-	if _, err := unix.FcntlInt(stagePlan, unix.F_GET_SEALS, 0); err != nil {
-		return p, fmt.Errorf("read plan (this is a part of the daemon, not a command): %w", err)
-	}
-	syscall.CloseOnExec(stagePlan)
-	syscall.CloseOnExec(stageStatus)
-	plan := os.NewFile(stagePlan, "plan")
-	defer plan.Close()
-	return p, json.NewDecoder(plan).Decode(&p)
-}
-
 // openRegular opens a file to append to. A link is followed, as the account may
 // have its own; a pipe or a device is refused, and does not hold us up.
 func openRegular(path string) (*os.File, error) {
@@ -230,14 +209,4 @@ func openRegular(path string) (*os.File, error) {
 		return nil, errors.Join(err, errors.New("it is not a regular file"), syscall.Close(fd))
 	}
 	return os.NewFile(uintptr(fd), path), nil
-}
-
-// logStage is Stage for the process of a file.
-func logStage() {
-	if err := writeLog(); err != nil {
-		status := os.NewFile(stageStatus, "status")
-		fmt.Fprintf(status, "%v\n", err)
-		os.Exit(stageFailed)
-	}
-	os.Exit(0)
 }

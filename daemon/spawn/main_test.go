@@ -23,7 +23,7 @@ import (
 var helpers = map[string]func() error{}
 
 func TestMain(m *testing.M) {
-	Stage()
+	Helper()
 	if len(os.Args) == 3 && os.Args[1] == "-c" {
 		helper := helpers[os.Args[2]]
 		if helper == nil {

@@ -50,9 +50,9 @@ type waiter struct {
 }
 
 const (
-	stageStream job.Stream = "stage" // how far a first stage came
-	logStream   job.Stream = "log"   // what is wrong with the file of log=
-	deathStream job.Stream = "death" // a pidfd
+	progressStream job.Stream = "progress" // what a new process reports before its command runs
+	logStream      job.Stream = "log"      // what is wrong with the file of log=
+	deathStream    job.Stream = "death"    // a pidfd
 )
 
 // lingerer is a child that is read until a time.
@@ -124,7 +124,7 @@ func (p *pump) spare(n int) bool {
 	return true
 }
 
-// watch takes the pipes of a child over, and the reports of its first stage.
+// watch takes over the pipes of a child, and the one for its reports.
 func (p *pump) watch(c *child, ends pipes, status int) {
 	err := p.addAll(c, ends, status)
 	if err == nil {
@@ -132,9 +132,7 @@ func (p *pump) watch(c *child, ends pipes, status int) {
 	}
 	p.s.files.release(ends[:]...)
 	p.s.note(c, outputLost, err)
-	if status != 0 {
-		p.awaitStage(c, status)
-	}
+	p.assumeStarted(c, status)
 }
 
 // addAll holds the lock throughout, so that the pump sees nothing of a child
@@ -143,7 +141,7 @@ func (p *pump) addAll(c *child, ends pipes, status int) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	c.pipes = ends
-	err := p.add(status, c, stageStream)
+	err := p.add(status, c, progressStream)
 	for i, name := range pipeStreams {
 		err = errors.Join(err, p.add(ends[i], c, name))
 	}
@@ -183,20 +181,11 @@ func (p *pump) add(fd int, c *child, name job.Stream) error {
 	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &event)
 }
 
-// awaitStage reads a first stage to its end where epoll cannot: it takes a few
-// milliseconds.
-func (p *pump) awaitStage(c *child, status int) {
-	var report [stepBytes]byte
-	_ = syscall.SetNonblock(status, false)
-	for {
-		n, err := unix.Read(status, report[:])
-		if err != unix.EINTR && n <= 0 {
-			break
-		}
-		c.stage.Reports = append(c.stage.Reports, report[:max(n, 0)]...)
-	}
+// assumeStarted is for a child whose reports epoll cannot watch. Reading them to
+// their end might take as long as its user likes.
+func (p *pump) assumeStarted(c *child, status int) {
 	p.s.files.release(status)
-	p.s.endStage(c)
+	p.s.endStart(c)
 	p.s.mu.Lock()
 	c.open--
 	p.s.mu.Unlock()
@@ -276,8 +265,8 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	}
 	n, err := unix.Read(int(fd), p.buf[frameHead:])
 	switch {
-	case n > 0 && stream.name == stageStream:
-		stream.child.stage.Reports = append(stream.child.stage.Reports, p.buf[frameHead:frameHead+n]...)
+	case n > 0 && stream.name == progressStream:
+		stream.child.progress.Add(p.buf[frameHead : frameHead+n])
 	case n > 0 && stream.name == logStream:
 		p.s.note(stream.child, "%s", bytes.TrimSpace(p.buf[frameHead:frameHead+min(n, mostLogWords)]))
 	case n > 0:
@@ -289,12 +278,12 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	}
 }
 
-// end closes a pipe, and reports the child if that was the last of it. A first
-// stage is dealt with before that, so that no run ends before it began.
+// end closes a pipe, and reports the child if that was the last of it. The start
+// is reported before that, so that no run ends before it began.
 func (p *pump) end(fd int32, stream stream) {
 	c := stream.child
-	if stream.name == stageStream {
-		p.s.endStage(c)
+	if stream.name == progressStream {
+		p.s.endStart(c)
 	}
 	p.s.mu.Lock()
 	p.forget(fd)

@@ -160,9 +160,8 @@ func init() {
 		const n = 40
 		g := newGate(t)
 		for range n {
-			r.start(g.command()+"; echo out", func(s *engine.Start) { s.Job.Stdin = "text" })
+			r.awaitStart(r.start(g.command()+"; echo out", func(s *engine.Start) { s.Job.Stdin = "text" }))
 		}
-		r.until("the starts", func() bool { return len(r.started) == n })
 		g.open(n)
 		r.until("the ends", func() bool { return len(r.ended) == n })
 		kept, lost := 0, 0
@@ -235,11 +234,7 @@ func init() {
 	helpers["daemon with a low limit"] = func() error {
 		t := &helperT{}
 		defer t.finish()
-		var options Options
-		if os.Getenv("SPAWN_TEST_STAGED") != "" {
-			options.Limits = limited(0)
-		}
-		r := newRig(t, options)
+		r := newRig(t, Options{})
 		g := newGate(t)
 		for range 2 {
 			id := r.start(g.command() + "; ulimit -Sn; ulimit -Hn")
@@ -253,21 +248,18 @@ func init() {
 }
 
 func TestJobsHaveTheLimitThatTheDaemonWasStartedWith(t *testing.T) {
-	for _, staged := range []string{"", "yes"} {
-		r := newRig(t, Options{})
-		e := r.do("low limit", env("SHELL="+publicBinary(t), "SPAWN_TEST_STAGED="+staged))
-		r.stop()
-		wantOutcome(t, e, exited(0))
-		limits, room, _ := strings.Cut(text(e, job.Stdout), "room for ")
-		if want := "100\n1000\n100\n1000\n"; limits != want {
-			t.Errorf("first stage %q: limits of two jobs %q, want %q", staged, limits, want)
-		}
-		switch room {
-		case fmt.Sprintf("%d pipes\n", wantedFiles-reservedFiles):
-		case fmt.Sprintf("%d pipes\n", 999-reservedFiles):
-			t.Skip("SKIPPED, NOT TESTED: raising the limit needs CAP_SYS_RESOURCE")
-		default:
-			t.Errorf("first stage %q: room for %s", staged, room)
-		}
+	r := newRig(t, Options{})
+	e := r.do("low limit", env("SHELL="+publicBinary(t)))
+	wantOutcome(t, e, exited(0))
+	limits, room, _ := strings.Cut(text(e, job.Stdout), "room for ")
+	if want := "100\n1000\n100\n1000\n"; limits != want {
+		t.Errorf("limits of two jobs %q, want %q", limits, want)
+	}
+	switch room {
+	case fmt.Sprintf("%d pipes\n", wantedFiles-reservedFiles):
+	case fmt.Sprintf("%d pipes\n", 999-reservedFiles):
+		t.Skip("SKIPPED, NOT TESTED: raising the limit needs CAP_SYS_RESOURCE")
+	default:
+		t.Errorf("room for %s", room)
 	}
 }

@@ -37,13 +37,13 @@ func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (Plan, error) {
 		return Plan{}, err
 	}
 	p := Plan{
-		Account: who, Session: session, Argv: cmd.argv, Dir: cmd.dir, InRoot: cmd.anyhow,
-		Limits: cmd.limits.Resources, Nice: cmd.limits.Nice, Idle: cmd.wants.Idle,
+		Account: who, Session: session, Argv: cmd.argv, Dir: cmd.dir, InRoot: cmd.dirOptional,
+		Limits: cmd.limits.Resources, Nice: cmd.limits.Nice, Idle: cmd.wants.idle,
 	}
-	if cmd.wants.Nice != nil {
-		p.Nice = cmd.wants.Nice
+	if cmd.wants.nice != nil {
+		p.Nice = cmd.wants.nice
 	}
-	if n := uint64(cmd.wants.NoFile); n != 0 {
+	if n := uint64(cmd.wants.noFile); n != 0 {
 		p.Limits = slices.DeleteFunc(slices.Clone(p.Limits), func(l account.Limit) bool { return l.Resource == unix.RLIMIT_NOFILE })
 		p.Limits = append(p.Limits, account.Limit{Resource: unix.RLIMIT_NOFILE, Soft: &n, Hard: &n})
 	}

@@ -31,17 +31,17 @@ func (s *Spawner) bury() (done *child, more bool) {
 		return nil, false
 	}
 	if c := s.logs[pid]; c != nil {
-		delete(s.logs, pid)
-		c.log.pid = 0
+		s.reapLog(c, status)
 		return nil, true
 	}
 	c := s.byPID[pid]
-	if c == nil {
-		return nil, true // an orphan that came to us, as PID 1
+	if c == nil { // an orphan that came to us, as PID 1, or the starter
+		s.starter.Reaped(pid)
+		return nil, true
 	}
 	delete(s.byPID, pid)
 	s.dropPidfd(c)
-	c.usage = usageOf(&used)
+	c.usage = usageOf(&used, s.starter.Peak())
 	if !s.settle(c, outcome(status)) {
 		return nil, true
 	}

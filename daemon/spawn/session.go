@@ -78,7 +78,7 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 	}
 	session := Session{
 		Run: c.run, Job: c.start.Job, Account: who,
-		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.anyhow,
+		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.dirOptional,
 		Files: io.child, Options: options(c.start),
 	}
 	s.call(c, io.ours, func() {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -19,6 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 // Options set up a Spawner. The zero value is usable.
@@ -78,6 +80,10 @@ type Options struct {
 	// Sessions starts jobs through somebody else; nil starts all of them here.
 	Sessions Sessions
 
+	// Precedence raises the priority of this process above that of the jobs, if
+	// it may.
+	Precedence bool
+
 	// Groups makes control groups; nil makes none, and no run may ask for one.
 	Groups Groups
 }
@@ -115,14 +121,17 @@ const (
 // Spawner starts commands and reports their ends. Its methods may be called
 // from any goroutine.
 type Spawner struct {
-	options Options
-	events  chan engine.Event
-	wake    chan struct{} // something is queued, or the last run was reported
-	files   files         // the hand's
-	pump    *pump
-	crew    sync.WaitGroup // of all but the hand and the pump
-	left    left           // the hand's
-	space   *budget.Budget // for files in Options.Runs
+	options  Options
+	events   chan engine.Event
+	wake     chan struct{}   // something is queued, or the last run was reported
+	files    files           // the hand's
+	starter  starter.Starter // the hand's
+	priority priority        // the hand's
+	working  atomic.Int64    // since when the hand is at work, in nanoseconds of monotonic time; 0: it waits
+	pump     *pump
+	crew     sync.WaitGroup // of all but the hand and the pump
+	left     left           // the hand's
+	space    *budget.Budget // for files in Options.Runs
 
 	checkTime   time.Duration // how long the command of if= may take
 	logPatience time.Duration
@@ -140,7 +149,6 @@ type Spawner struct {
 	callers int                  // goroutines that call Sessions.Start
 	calls   []func()             // to be made by them, oldest first
 	unsure  int                  // sessions of which it is not known whether they began
-	staged  int                  // the same for children with a first stage
 	extra   int                  // descriptors besides those that the pump reads
 	ask     inquiry              // accounts to be found
 	groups  preparing            // groups to be made
@@ -150,21 +158,21 @@ type Spawner struct {
 
 // child is a run from Start to its report, or a program of the daemon's.
 type child struct {
-	run    job.RunID
-	job    job.ID
-	check  bool // it is the command of if=
-	user   string
-	limit  int           // bytes of output kept at most
-	room   int           // bytes of output that memory is taken for; up to limit
-	memory *budget.Lease // for out
-	start  *engine.Start // nil from the fork on, but of a check: a sleeping job is to cost little
-	out    capture       // the hand's until the pipes are watched, then the pump's
-	file   recording     // likewise
-	tool   *tool         // nil: a run
-	stage  *staging      // nil: none, or none any more
-	group  Group         // nil: none; set before there is a process
-	log    logFile       // of log=file:PATH; the pump's
-	timer  *time.Timer   // of a check
+	run      job.RunID
+	job      job.ID
+	check    bool // it is the command of if=
+	user     string
+	limit    int               // bytes of output kept at most
+	room     int               // bytes of output that memory is taken for; up to limit
+	memory   *budget.Lease     // for out
+	start    *engine.Start     // nil from the fork on, but of a check: a sleeping job is to cost little
+	out      capture           // the hand's until the pipes are watched, then the pump's
+	file     recording         // likewise
+	tool     *tool             // nil: a run
+	progress *starter.Progress // nil: the command runs, or there is no process; the pump's
+	group    Group             // nil: none; set before there is a process
+	log      logFile           // of log=file:PATH; the pump's
+	timer    *time.Timer       // of a check
 
 	// Guarded by Spawner.mu.
 	found   *found         // what became of asking for the account
@@ -216,6 +224,14 @@ func New(options Options) *Spawner {
 		ask:    inquiry{waiting: make(map[string][]*child)},
 		groups: preparing{all: make(map[*child]bool)},
 	}
+}
+
+// Helper is the whole program of a process that a Spawner starts for itself: the
+// starter, or one that writes a file of log=. In any other process it does
+// nothing. Programs that run a Spawner call it first of all.
+func Helper() {
+	starter.Serve()
+	runLog()
 }
 
 // Events gives engine.Started and then Ended for each run, or Ended alone for
@@ -342,7 +358,12 @@ func (s *Spawner) Run(ctx context.Context) error {
 	if err := s.files.open(); err != nil {
 		return err
 	}
+	if s.options.Precedence {
+		s.priority.raise()
+		defer s.priority.restore()
+	}
 	defer s.files.close()
+	defer s.starter.Close()
 	pump, err := openPump(s)
 	if err != nil {
 		return err
@@ -374,10 +395,12 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 	ends := s.sessionEnds()
 	s.reap() // those that died while one daemon took the other's place
 	for {
+		s.working.Store(int64(time.Since(epoch)))
 		s.act()
 		if s.beginSome(begin) {
 			s.nudge()
 		}
+		s.working.Store(0)
 		s.parkIfQuiet()
 		if stop == nil && s.close() {
 			return
@@ -395,6 +418,20 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 			begin = s.refuse
 		}
 	}
+}
+
+// epoch is where the monotonic time of Spawner.working begins.
+var epoch = time.Now().Add(-1)
+
+// Working returns how long the goroutine that starts and reaps processes has
+// been at its present work, and 0 while it waits for work. That is milliseconds,
+// or something is wrong.
+func (s *Spawner) Working() time.Duration {
+	since := s.working.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(epoch) - time.Duration(since)
 }
 
 func (s *Spawner) act() {
@@ -518,25 +555,52 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 	}
 	if !c.check {
 		s.tellKeeper(c, io.ours)
-		if c.stage == nil {
-			s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
-		}
 	}
 	s.pump.watch(c, io.ours, io.status)
 }
 
-// abandon reports a child that never had a process.
-//
-// Where cron finds no SHELL it has forked already, so that its words on that
-// are output, and reach whoever gets the mail. They do here, too.
-func (s *Spawner) abandon(c *child, why error) {
-	if shell, ok := errors.AsType[*shellError](why); ok && c.tool == nil {
-		reason := shell.err.Error() // as strerror(3) spells it, but for its capital
-		s.say(c, job.Stderr, "%s: execle: %s", shell.shell, strings.ToUpper(reason[:1])+reason[1:])
+// endStart is called by the pump when the pipe for reports is closed: the
+// command runs, or never will.
+func (s *Spawner) endStart(c *child) {
+	if c.tool == nil {
+		for _, warning := range c.progress.Warnings() {
+			s.note(c, "%s", warning)
+		}
 	}
+	if c.progress.Failure() == nil {
+		c.progress = nil
+		if c.tool == nil && !c.check {
+			s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
+		}
+	}
+}
+
+// endUnstarted gives a child whose command did not run its outcome.
+//
+// When cron does not find SHELL it has forked already, so that its message about
+// that is output, and is mailed. It is output here as well.
+func (s *Spawner) endUnstarted(c *child) {
+	why := c.progress.Failure()
+	shell, ok := errors.AsType[*starter.ExecError](why)
+	switch {
+	case c.tool != nil:
+		c.tool.err = why
+	case ok:
+		reason := shell.Errno.Error() // as strerror(3) spells it, except for its capital letter
+		s.say(c, job.Stderr, "%s: execle: %s", shell.Command, strings.ToUpper(reason[:1])+reason[1:])
+		why = fmt.Errorf("run SHELL %s: %w", shell.Command, shell.Errno)
+	}
+	c.outcome = job.Outcome{Kind: job.NotStarted, Error: why.Error()}
+}
+
+// abandon reports a child that never had a process, as far as is known.
+func (s *Spawner) abandon(c *child, why error) {
 	s.mu.Lock()
 	delete(s.living, c.run)
 	c.outcome, c.ended = job.Outcome{Kind: job.NotStarted, Error: why.Error()}, now()
+	if errors.Is(why, starter.ErrUnknown) {
+		c.outcome.Kind = job.Lost
+	}
 	s.mu.Unlock()
 	if c.tool != nil {
 		c.tool.err = why
@@ -562,12 +626,12 @@ func (s *Spawner) settle(c *child, outcome job.Outcome) (done bool) {
 // report tells of a run's end. It is called once for each run, by whoever saw
 // the last of it, with s.mu free: the receiver may be slow.
 func (s *Spawner) report(c *child) {
+	if c.progress != nil {
+		s.endUnstarted(c)
+	}
 	if c.tool != nil {
 		s.finish(c)
 		return
-	}
-	if c.stage != nil {
-		c.outcome = c.stage.judge(c.outcome)
 	}
 	if c.check {
 		s.endCheck(c)

@@ -1,7 +1,6 @@
 package spawn
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -55,22 +54,6 @@ func TestStartWithTooLongCommand(t *testing.T) {
 	e := r.do(": " + strings.Repeat("x", 1<<20))
 	if e.Outcome.Kind != job.NotStarted || !strings.Contains(e.Outcome.Error, "too long") {
 		t.Errorf("outcome %+v, want one not started that says too long", e.Outcome)
-	}
-}
-
-func TestExplainTellsWhatWentWrong(t *testing.T) {
-	cmd := command{path: "/bin/zsh", anyhow: true, cred: &syscall.Credential{Uid: 33}}
-	for err, want := range map[error]string{
-		syscall.EAGAIN:  "start process: the limit of processes is reached: resource temporarily unavailable",
-		syscall.E2BIG:   "start process: command and environment are too long: argument list too long",
-		syscall.EPERM:   "become uid 33: operation not permitted",
-		syscall.ENOENT:  "run SHELL /bin/zsh: no such file or directory",
-		syscall.ENOEXEC: "run SHELL /bin/zsh: exec format error",
-		syscall.ENOMEM:  "start process: cannot allocate memory",
-	} {
-		if got := explain(cmd, err); got.Error() != want || !errors.Is(got, err) {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 // pipes are our ends of a child's standard output and standard error, and of
@@ -29,14 +30,10 @@ func (p pipes) count() (n int) {
 
 // stdio is both sides of a child's three standard files.
 type stdio struct {
-	child  [3]int
-	ours   pipes
-	status int // where a first stage says how far it came; 0 is none
-	stage  *staging
-}
-
-func (io stdio) files() []uintptr {
-	return []uintptr{uintptr(io.child[0]), uintptr(io.child[1]), uintptr(io.child[2])}
+	child    [3]int
+	ours     pipes
+	status   int // reading end of the new process's reports
+	progress *starter.Progress
 }
 
 const outputLost = "the output of this run is lost: %v"

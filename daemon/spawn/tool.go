@@ -77,10 +77,7 @@ func newTool(t Tool) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := command{path: path, argv: t.Argv, dir: t.Dir, env: t.Env, tool: true}
-	if cmd.dir == "" {
-		cmd.dir = "/"
-	}
+	cmd := command{path: path, argv: t.Argv, dir: t.Dir, env: t.Env}
 	if t.As != nil {
 		if cmd.cred, err = credential(*t.As); err != nil {
 			return nil, err
@@ -174,17 +171,12 @@ func (s *Spawner) beginTool(c *child) {
 		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.path, err))
 		return
 	}
-	pid, err := forkExec(c.tool.command, io.files())
-	s.files.release(io.child[1:]...)
-	if err != nil {
-		s.files.release(io.ours[:]...)
-		s.abandon(c, explain(c.tool.command, err))
+	c.tool.stdin = 0 // fork closes it
+	if err := s.fork(c, c.tool.command, &io); err != nil {
+		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.path, err))
 		return
 	}
-	s.files.release(c.tool.stdin)
-	s.files.settleLimit(pid)
-	s.register(c, pid, io)
-	s.pump.watch(c, io.ours, 0)
+	s.pump.watch(c, io.ours, io.status)
 }
 
 // keep takes what there is room for.

@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/holder"
 )
 
-// lockDir takes DIR/lock for this process. The kernel gives the lock up with
-// the process, however that ends; the number inside is only for people.
+// lockDir takes DIR/lock for this process. The kernel releases the lock when the
+// process ends: what it starts does not inherit it. The number in the file is only
+// for people.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -26,18 +29,23 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lastChild is how long a lock may outlive its process: a daemon that was
-// killed while it forked leaves a child that holds the lock until it execs.
-const lastChild = 2 * time.Second
+// lastFork is how long a lock may outlive its process: a daemon that is killed
+// just when it forks leaves a process of its own user that holds the lock until
+// it has executed its program.
+const lastFork = 2 * time.Second
 
 func takeLock(f *os.File, dir string) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	for end := time.Now().Add(lastChild); errors.Is(err, unix.EWOULDBLOCK) && gone(readPID(f)) && time.Now().Before(end); {
+	for end := time.Now().Add(lastFork); errors.Is(err, unix.EWOULDBLOCK) && gone(readPID(f)) && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return &LockedError{Dir: dir, PID: readPID(f)}
+		locked := &LockedError{Dir: dir}
+		if who, ok := holder.Of(f); ok {
+			locked.Holder = &who
+		}
+		return locked
 	}
 	if err != nil {
 		return fmt.Errorf("lock state directory %s: %w", dir, err)
@@ -59,16 +67,16 @@ func readPID(f *os.File) int {
 	return pid
 }
 
-// LockedError says that another daemon uses the directory.
+// LockedError reports that another daemon uses the directory.
 type LockedError struct {
-	Dir string
-	PID int // 0: unknown
+	Dir    string
+	Holder *holder.Process // nil: unknown
 }
 
 func (e *LockedError) Error() string {
 	who := "another process"
-	if e.PID != 0 {
-		who = fmt.Sprintf("process %d", e.PID)
+	if e.Holder != nil {
+		who = e.Holder.String()
 	}
 	return fmt.Sprintf("state directory %s is in use by %s; stop that daemon or choose another directory", e.Dir, who)
 }

@@ -37,7 +37,7 @@ func TestOpenTwiceNamesTheOther(t *testing.T) {
 	s := open(t, dir)
 	_, err := Open(t.Context(), dir)
 	var locked *LockedError
-	if !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Dir != dir {
+	if !errors.As(err, &locked) || locked.Holder == nil || locked.Holder.PID != os.Getpid() || locked.Dir != dir {
 		t.Fatalf("second Open: %v, want a LockedError of %s with pid %d", err, dir, os.Getpid())
 	}
 	if !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {

@@ -1,0 +1,104 @@
+// Package holder owns the search for the process that holds a lock on a file,
+// whatever is written in the file.
+package holder
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is a process that holds a lock.
+type Process struct {
+	PID  int
+	Name string // of its program, without directory; "" if it cannot be read
+}
+
+func (p Process) String() string {
+	if p.Name == "" {
+		return fmt.Sprintf("process %d", p.PID)
+	}
+	return fmt.Sprintf("process %d (%s)", p.PID, p.Name)
+}
+
+// Of returns the process that holds a lock of flock(2) or fcntl(2) on a file,
+// and false if there is none, or none that may be seen.
+//
+// The kernel lists the process that took the lock. A lock of flock belongs to
+// the open file, and outlives this process if another one has inherited the
+// descriptor: then Of returns the heir, which only root can find.
+func Of(f *os.File) (Process, bool) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
+		return Process{}, false
+	}
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)), st.Ino)
+	list, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return Process{}, false
+	}
+	for line := range bytes.Lines(list) {
+		if pid, ok := lockOf(line, file); ok && isAlive(pid) {
+			return process(pid), true
+		}
+	}
+	return heir(file)
+}
+
+// lockOf parses a line of /proc/locks, or of a "lock:" in fdinfo:
+//
+//	3: FLOCK  ADVISORY  WRITE 381 00:19:1125 0 EOF
+func lockOf(line []byte, file string) (pid int, ok bool) {
+	words := strings.Fields(string(line))
+	if len(words) < 6 || words[1] == "->" || words[5] != file {
+		return 0, false
+	}
+	pid, err := strconv.Atoi(words[4])
+	return pid, err == nil
+}
+
+// isAlive reports whether a process exists and has not ended.
+func isAlive(pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	at := bytes.LastIndexByte(stat, ')')
+	return err == nil && at >= 0 && !bytes.HasPrefix(stat[at:], []byte(") Z"))
+}
+
+// heir finds a process that has inherited the descriptor of a lock.
+func heir(file string) (Process, bool) {
+	infos, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*") // the pattern is valid
+	for _, path := range infos {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it ended, or is another user's
+		}
+		for line := range bytes.Lines(text) {
+			lock, found := bytes.CutPrefix(line, []byte("lock:"))
+			if _, ok := lockOf(lock, file); !found || !ok {
+				continue
+			}
+			pid, err := strconv.Atoi(strings.Split(path, "/")[2])
+			if err == nil && isAlive(pid) {
+				return process(pid), true
+			}
+		}
+	}
+	return Process{}, false
+}
+
+func process(pid int) Process {
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return Process{PID: pid}
+	}
+	return Process{pid, filepath.Base(strings.TrimSuffix(program, " (deleted)"))}
+}

@@ -1,0 +1,127 @@
+package starter
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The steps of a new process that are reported when they fail. From stepGroups
+// on the command does not run. Each report is a step, a detail and an errno of
+// four bytes, little endian.
+const (
+	stepDir   = 'd' // Dir cannot be entered; the command runs in /
+	stepLimit = 'l' // a limit cannot be set; the detail is the resource
+	stepNice  = 'n'
+
+	stepGroups        = 'G'
+	stepGID           = 'g'
+	stepUID           = 'u'
+	stepDirRequired   = 'h'
+	stepExec          = 'x'
+	stepGroupFile     = 'c'
+	stepFiles         = 'o'
+	stepLimitRequired = 'f'
+	stepNiceRequired  = 'p'
+	stepIdle          = 'i'
+)
+
+const reportSize = 6
+
+// Progress is what is known about a new process from its reports. The fields
+// are for a daemon that takes over while the process is still on its way.
+type Progress struct {
+	Command string // its path
+	Dir     string
+	Reports []byte
+}
+
+// Add takes what was read from the pipe for reports.
+func (p *Progress) Add(reports []byte) { p.Reports = append(p.Reports, reports...) }
+
+// Warnings describe the steps that failed without keeping the command from
+// running.
+func (p *Progress) Warnings() (warnings []string) {
+	for report := range slices.Chunk(p.Reports, reportSize) {
+		err := errnoOf(report)
+		switch report[0] {
+		case stepDir:
+			warnings = append(warnings, fmt.Sprintf("cannot enter %s: %v; running in /", p.Dir, err))
+		case stepLimit:
+			warnings = append(warnings, fmt.Sprintf("cannot set limit %s: %v", limitName(report[1]), err))
+		case stepNice:
+			warnings = append(warnings, fmt.Sprintf("cannot set nice value: %v", err))
+		}
+	}
+	return warnings
+}
+
+// ExecError reports that Command could not be executed.
+type ExecError struct {
+	Command string
+	Errno   syscall.Errno
+}
+
+func (e *ExecError) Error() string { return "run " + e.Command + ": " + e.Errno.Error() }
+
+func (e *ExecError) Unwrap() error { return e.Errno }
+
+// Failure is why the command did not run, or nil. It is final when the pipe for
+// reports was closed. An *ExecError is about the command itself.
+func (p *Progress) Failure() error {
+	if len(p.Reports) < reportSize {
+		return nil
+	}
+	report := p.Reports[len(p.Reports)-reportSize:]
+	err := errnoOf(report)
+	switch report[0] {
+	case stepGroups:
+		return fmt.Errorf("set groups: %w", err)
+	case stepGID:
+		return fmt.Errorf("become group: %w", err)
+	case stepUID:
+		return fmt.Errorf("become user: %w", err)
+	case stepDirRequired:
+		return fmt.Errorf("chdir HOME failed: %s: %w", p.Dir, err)
+	case stepGroupFile:
+		return fmt.Errorf("enter control group: %w", err)
+	case stepFiles:
+		return fmt.Errorf("set standard files: %w", err)
+	case stepLimitRequired:
+		return fmt.Errorf("set nofile=: %w; ask for no more than the user's hard limit, see ulimit -Hn", err)
+	case stepNiceRequired:
+		return fmt.Errorf("set nice=: %w; a user must not raise the priority of a job", err)
+	case stepIdle:
+		return fmt.Errorf("set idle: %w", err)
+	case stepExec:
+		switch err {
+		case syscall.EAGAIN:
+			return fmt.Errorf("start process: the limit of processes is reached: %w", err)
+		case syscall.E2BIG:
+			return fmt.Errorf("start process: command and environment are too long: %w", err)
+		}
+		return &ExecError{p.Command, err}
+	}
+	return nil
+}
+
+func errnoOf(report []byte) syscall.Errno {
+	if len(report) < reportSize {
+		return 0
+	}
+	return syscall.Errno(binary.LittleEndian.Uint32(report[2:]))
+}
+
+var limitNames = map[byte]string{
+	unix.RLIMIT_AS: "as", unix.RLIMIT_CORE: "core", unix.RLIMIT_CPU: "cpu", unix.RLIMIT_DATA: "data",
+	unix.RLIMIT_FSIZE: "fsize", unix.RLIMIT_LOCKS: "locks", unix.RLIMIT_MEMLOCK: "memlock",
+	unix.RLIMIT_MSGQUEUE: "msgqueue", unix.RLIMIT_NICE: "nice", unix.RLIMIT_NOFILE: "nofile",
+	unix.RLIMIT_NPROC: "nproc", unix.RLIMIT_RSS: "rss", unix.RLIMIT_RTPRIO: "rtprio",
+	unix.RLIMIT_SIGPENDING: "sigpending", unix.RLIMIT_STACK: "stack",
+}
+
+func limitName(resource byte) string { return cmp.Or(limitNames[resource], fmt.Sprint(resource)) }

@@ -1,0 +1,220 @@
+package starter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	Serve()
+	// What runs the tests may have left files open, as the daemon does not.
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		fmt.Fprintln(os.Stderr, "mark open files:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// run has the starter run a command, waits for its end, and returns what it
+// printed.
+func run(t *testing.T, s *Starter, c Command) (output string, status syscall.WaitStatus, progress Progress) {
+	t.Helper()
+	out, reports := pipe(t), pipe(t)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	c.Files, c.Status = []int{int(null.Fd()), int(out[1].Fd()), int(out[1].Fd())}, int(reports[1].Fd())
+	pid, err := s.Start(&c)
+	out[1].Close()
+	reports[1].Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, told bytes.Buffer
+	if _, err := text.ReadFrom(out[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := told.ReadFrom(reports[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	progress = Progress{Command: c.Path, Dir: c.Dir}
+	progress.Add(told.Bytes())
+	return text.String(), status, progress
+}
+
+func pipe(t *testing.T) (ends [2]*os.File) {
+	t.Helper()
+	var err error
+	if ends[0], ends[1], err = os.Pipe(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ends[0].Close(); ends[1].Close() })
+	return ends
+}
+
+func shell(script string) Command {
+	return Command{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}
+}
+
+func starter(t *testing.T) *Starter {
+	s := new(Starter)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestStartIsACleanProcess(t *testing.T) {
+	s := starter(t)
+	c := shell(`printf '%s ' "$X" "$(pwd)" "$(umask)"; ls /proc/$$/fd | tr '\n' ' '; grep -E '^Sig(Blk|Ign)' /proc/$$/status | cut -f2 | tr '\n' ' '; exit 7`)
+	c.Env = append(c.Env, "X=\xff \n")
+	c.Dir = "/usr"
+	output, status, progress := run(t, s, c)
+	if want := "\xff \n /usr 0022 0 1 2 0000000000000000 0000000000000000 "; output != want {
+		t.Errorf("output %q, want %q", output, want)
+	}
+	if status.ExitStatus() != 7 || progress.Failure() != nil || progress.Warnings() != nil {
+		t.Errorf("status %v, failure %v, warnings %q", status, progress.Failure(), progress.Warnings())
+	}
+	if s.Peak() <= 0 {
+		t.Error("the starter's memory is not known")
+	}
+}
+
+func TestStartReportsWhyNot(t *testing.T) {
+	s := starter(t)
+	c := shell("pwd")
+	c.Path = "/nonexistent/sh"
+	_, status, progress := run(t, s, c)
+	var failed *ExecError
+	if !errors.As(progress.Failure(), &failed) || failed.Errno != syscall.ENOENT || status.ExitStatus() != ExitFailed {
+		t.Errorf("failure %v, status %v; want one of the program that does not exist", progress.Failure(), status)
+	}
+	c = shell("pwd")
+	c.Dir = "/nonexistent/home"
+	if _, _, progress = run(t, s, c); !errors.Is(progress.Failure(), syscall.ENOENT) || !strings.Contains(progress.Failure().Error(), c.Dir) {
+		t.Errorf("failure %v, want one of the directory", progress.Failure())
+	}
+	c.DirOptional = true
+	output, _, progress := run(t, s, c)
+	if want := []string{"cannot enter /nonexistent/home: no such file or directory; running in /"}; output != "/\n" || !slices.Equal(progress.Warnings(), want) {
+		t.Errorf("output %q, warnings %q; want %q", output, progress.Warnings(), want)
+	}
+}
+
+func TestStartRejects(t *testing.T) {
+	s := starter(t)
+	for name, c := range map[string]Command{
+		"NUL in an argument": {Path: "/bin/sh", Argv: []string{"a\x00b"}, Files: []int{0, 1, 2}},
+		"no arguments":       {Path: "/bin/sh", Files: []int{0, 1, 2}},
+		"two files":          {Path: "/bin/sh", Argv: []string{"sh"}, Files: []int{0, 1}},
+	} {
+		if _, err := s.Start(&c); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%s: error %v, want EINVAL", name, err)
+		}
+	}
+	c := shell("true")
+	c.Files = []int{0, 1, 2}
+	c.Env = []string{strings.Repeat("x", maxMessage)}
+	if _, err := s.Start(&c); !errors.Is(err, syscall.E2BIG) {
+		t.Errorf("error %v, want E2BIG", err)
+	}
+	if output, _, _ := run(t, s, shell("echo well")); output != "well\n" {
+		t.Errorf("output %q after that", output)
+	}
+}
+
+// TestServeIsNoWayUp runs the starter without rights, and asks it for root's.
+func TestServeIsNoWayUp(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED, NOT TESTED: only root can become another user")
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "socket")
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{Name}
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	s := &Starter{conn: pair[0]}
+	for name, user := range map[string]*syscall.Credential{"as it is": nil, "as root": {}} {
+		c := shell("id -u")
+		c.User = user
+		null, out, reports := int(os.Stdin.Fd()), pipe(t), pipe(t)
+		c.Files, c.Status = []int{null, int(out[1].Fd()), int(out[1].Fd())}, int(reports[1].Fd())
+		if _, err := s.Start(&c); err != nil {
+			t.Fatal(err)
+		}
+		out[1].Close()
+		reports[1].Close()
+		var text bytes.Buffer
+		if _, err := text.ReadFrom(out[0]); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[string]string{"as it is": "65534\n", "as root": ""}[name]; text.String() != want {
+			t.Errorf("%s: output %q, want %q", name, text.String(), want)
+		}
+	}
+	s.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the starter ended with %v when its socket was closed", err)
+	}
+}
+
+// FuzzPrepare gives the starter malformed requests: it must reject them, and
+// must stay within the request.
+func FuzzPrepare(f *testing.F) {
+	for _, c := range []Command{
+		{Path: "/bin/sh", Argv: []string{"sh", "-c", "true"}, Env: []string{"A=b"}, Dir: "/", Files: []int{0, 1, 2}, Status: 4, Group: 5},
+		{
+			Path: "/bin/sh", Argv: []string{"sh"}, Files: []int{0, 1, 2, 3},
+			User: &syscall.Credential{Uid: 1, Gid: 2, Groups: []uint32{3, 4}}, Limits: []Limit{{Resource: 7, Soft: 1, Hard: 2}},
+			Nice: []Nice{{Value: -3}}, GroupFiles: []string{"/sys/fs/cgroup/a"},
+		},
+	} {
+		request, err := c.encode()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(request, len(c.descriptors()))
+		var p process
+		if errno := p.prepare(request, make([]int, len(c.descriptors()))); errno != 0 {
+			f.Fatalf("a valid request is rejected: %v", errno)
+		}
+	}
+	f.Fuzz(func(t *testing.T, request []byte, n int) {
+		if n < 0 || n > maxFiles+2 {
+			return
+		}
+		var p process
+		if p.prepare(request, make([]int, n)) != 0 {
+			return
+		}
+		for _, list := range [][]*byte{p.argv, p.env, p.groupFiles} {
+			if len(list) == 0 || slices.Index(list, nil) != len(list)-1 {
+				t.Fatalf("list %v does not end at its only nil", list)
+			}
+		}
+		if p.path == nil || p.dir == nil || len(p.files) < 3 {
+			t.Fatal("accepted without path, directory or files")
+		}
+	})
+}
