@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
@@ -9,14 +10,19 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// How many dead letters of one account are kept, how much of what the runs of
-// one account but root have printed, whatever keep= and output-max= of its jobs
-// add up to, and after how many records what is beyond is looked for. There is no timer: a host where nothing
-// happens is left alone.
+// What is kept of each user, whatever keep= and output-max= of his jobs add up to,
+// besides history-rows-per-user of the configuration: dead letters, bytes of
+// output but for root, and jobs that are not installed any more, but for root.
+// After pruneEvery records the history is searched for what exceeds that; there
+// is no timer, so that a host where nothing happens is left alone. A search that
+// took long is not repeated soon: a user who makes records must not keep the
+// processor busy with it.
 const (
 	keepLetters = 10_000
-	keepOutput  = 1 << 30 // bytes
+	keepOutput  = 1 << 30
+	keepGone    = 10_000
 	pruneEvery  = 5000
+	pruneRest   = 10 // times as long as the last search
 )
 
 // prune removes old history now and then, until ctx ends.
@@ -27,6 +33,7 @@ func (l *loop) prune(ctx context.Context) error {
 			return nil
 		case <-l.pruneNow:
 		}
+		begun := time.Now()
 		done, err := l.pruneOnce(ctx)
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("cannot remove old history", "error", err)
@@ -37,22 +44,30 @@ func (l *loop) prune(ctx context.Context) error {
 		if done.Letters > 0 {
 			l.log.Warn("the oldest dead letters were discarded; an account may have so many", "discarded", done.Letters, "kept", keepLetters)
 		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pruneRest * time.Since(begun)):
+		}
 	}
 }
 
 func (l *loop) pruneOnce(ctx context.Context) (store.Pruned, error) {
-	return l.history.Prune(ctx, l.clock.Now().Wall, policy(l.view.Load()))
+	return l.history.Prune(ctx, l.clock.Now().Wall, policy(l.view.Load(), l.config.current().HistoryRows))
 }
 
 // policy is what keep= says: the built-in one for nearly all jobs, and for
 // those that are gone.
-func policy(v *engine.View) store.Policy {
+func policy(v *engine.View, rows int) store.Policy {
 	usual := crontab.DefaultOptions().Keep
 	type keeps struct {
 		crontab.Keep
 		user string
 	}
 	other := map[keeps][]job.ID{}
+	lives := map[job.ID]bool{}
+	for _, r := range v.Runs() {
+		lives[r.Job] = true
+	}
 	for i := range v.Len() {
 		entry := v.Entry(i)
 		if keep := entry.Options().Keep; keep != usual {
@@ -60,9 +75,9 @@ func policy(v *engine.View) store.Policy {
 			other[k] = append(other[k], v.ID(i))
 		}
 	}
-	p := store.Policy{PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Output: keepOutput, Installed: func(id job.ID, user string) bool {
+	p := store.Policy{PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Output: keepOutput, Rows: rows, Gone: keepGone, Installed: func(id job.ID, user string) bool {
 		i, ok := v.Find(id)
-		return ok && v.Entry(i).User() == user
+		return ok && v.Entry(i).User() == user || lives[id]
 	}}
 	for keep, jobs := range other {
 		p.Other = append(p.Other, store.Keep{User: keep.user, Jobs: jobs, PerJob: keep.Runs, Age: keep.Age})

@@ -17,9 +17,9 @@ func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	}
 	e := engine.New(engine.State{})
 	e.Step(engine.Moment{Wall: time.Unix(0, 0).UTC()}, engine.Load{Tables: []*crontab.Table{table}})
-	p := policy(e.View())
+	p := policy(e.View(), 7)
 	usual := crontab.DefaultOptions().Keep
-	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || len(p.Other) != 2 {
+	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 || len(p.Other) != 2 {
 		t.Errorf("policy: %+v", p)
 	}
 	other := map[int][]store.Keep{}

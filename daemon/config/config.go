@@ -43,10 +43,11 @@ type Config struct {
 
 	MaxEntries int // of a user's crontab; 0: defaultEntries
 
-	Limits   engine.Limits
-	Sidecar  *crontab.Sidecar // nil: nothing is said of entries
-	Channels []notify.Channel // that make sense, by name
-	Remarks  []crontab.Diagnostic
+	Limits      engine.Limits
+	HistoryRows int              // runs, skips and other facts of each user other than root that the history keeps, so many of each; 0: no limit
+	Sidecar     *crontab.Sidecar // nil: nothing is said of entries
+	Channels    []notify.Channel // that make sense, by name
+	Remarks     []crontab.Diagnostic
 
 	Places map[string]crontab.Place // where each setting stands that is not the built-in one
 }
@@ -60,7 +61,7 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 
 // Read reads the configuration in a directory; what is missing is no error.
 func Read(dir string) Config {
-	c := Config{Session: sessionNone, Limits: engine.Limits{MaxPerUser: defaultPerUser}, Places: map[string]crontab.Place{}}
+	c := Config{Session: sessionNone, Limits: engine.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]crontab.Place{}}
 	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]crontab.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {

@@ -18,6 +18,7 @@ const (
 	mostRuns  = 1_000_000
 	mostSlots = 1_000_000
 	mostRate  = 1_000_000
+	mostRows  = 1_000_000_000
 
 	mostEntries = 100_000 // the supported scale of a host
 )
@@ -26,6 +27,10 @@ const (
 // also bounds what else a user takes with his runs: processes, descriptors and
 // memory for output.
 const defaultPerUser = 200
+
+// defaultRows is history-rows-per-user unless the configuration sets it: half a
+// gigabyte of a user's history at most, besides output.
+const defaultRows = 500_000
 
 const (
 	sessionNone = "none"
@@ -58,6 +63,8 @@ var settings = append([]setting{
 		func(c *Config) string { return strconv.Itoa(c.EntriesPerUser()) }},
 	{"queue-max", false, func(c *Config, v value) (err error) { c.Limits.QueueMax, err = v.number(1, mostRuns); return err },
 		func(c *Config) string { return strconv.Itoa(c.Limits.Queue()) }},
+	{"history-rows-per-user", false, func(c *Config, v value) (err error) { c.HistoryRows, err = v.number(0, mostRows); return err },
+		func(c *Config) string { return limit(c.HistoryRows) }},
 	{"mail.command", true, func(c *Config, v value) (err error) { c.Mail.Command, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Mail.Command, "sendmail") }},
 	{"mail.off", true, func(c *Config, v value) (err error) { c.Mail.Off, err = v.truth(); return err },

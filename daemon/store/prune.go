@@ -19,10 +19,13 @@ type Policy struct {
 	Other   []Keep        // of jobs for which PerJob and Age do not count
 	Letters int           // dead letters of one account
 	Output  int64         // bytes that runs of one account but root have printed
+	Rows    int           // runs, skips, backfills and other facts of each user other than root, so many of each kind
+	Gone    int           // jobs of each user other than root that are not installed any more
 
-	// Installed tells whether an account has a job of that name. What is
-	// remembered of one that is gone goes once it is as old as Age. It is
-	// called by the goroutine of Prune; nil keeps it.
+	// Installed reports whether a user has a job of that name, or a run of it
+	// lives. What is remembered of one that is gone is removed once it is as old
+	// as Age, or exceeds Gone. It is called by the goroutine of Prune; nil keeps
+	// everything.
 	Installed func(id job.ID, user string) bool
 }
 
@@ -40,6 +43,7 @@ type Keep struct {
 type Pruned struct {
 	Runs, Skips, Letters int
 	Outputs              int // runs of which what they printed was removed
+	Jobs                 int // that were forgotten
 }
 
 // Prune looks for so many rows in one go, and removes them for so long in one
@@ -53,7 +57,7 @@ const (
 // writer only removes them: commits wait for what is removed, not for what is
 // looked at.
 type cut struct {
-	find  string // up to three numbers that name a row; ?1 is keep, ?2 how many rows, ?3 jobs, ?4 user
+	find  string // up to three values that name a row; ?1 is keep, ?2 how many rows, then jobs and user
 	keep  int64
 	jobs  string // a list in JSON, where find asks for it
 	user  string // likewise
@@ -89,6 +93,19 @@ const (
 	moreOutput = `SELECT id FROM (SELECT id, sum(size) OVER (PARTITION BY user ORDER BY id DESC) AS total FROM
 		(SELECT run.id, user, sum(length(data)) AS size FROM output CROSS JOIN run ON run.id = output.run AND user <> 'root' GROUP BY output.run))
 		WHERE total > ?1 ORDER BY id LIMIT ?2`
+
+	runsOfUser  = "FROM run WHERE user = ?3 AND user <> 'root'"
+	skipsOfUser = "FROM occurrence AS o WHERE o.user = ?3 AND o.user <> 'root' AND o.run IS NULL"
+	fillsOfUser = "FROM backfill WHERE user = ?3 AND user <> 'root'"
+	factsOfUser = "FROM record WHERE share = ?3 AND share <> ''"
+
+	moreRunsOfUser  = "SELECT id " + runsOfUser + " AND id <= (SELECT id " + runsOfUser + " ORDER BY id DESC LIMIT 1 OFFSET ?1) AND " + over + " ORDER BY id LIMIT ?2"
+	moreSkipsOfUser = "SELECT due, job, era " + skipsOfUser + " AND (due, job, era) <= (SELECT due, job, era " + skipsOfUser + " ORDER BY due DESC, job DESC, era DESC LIMIT 1 OFFSET ?1) ORDER BY due, job, era LIMIT ?2"
+	moreFillsOfUser = "SELECT id " + fillsOfUser + " AND id <= (SELECT id " + fillsOfUser + " ORDER BY id DESC LIMIT 1 OFFSET ?1) AND state <> 'going' AND id < (SELECT max(id) FROM backfill) ORDER BY id LIMIT ?2"
+	moreFactsOfUser = "SELECT id " + factsOfUser + " AND id <= (SELECT id " + factsOfUser + " ORDER BY id DESC LIMIT 1 OFFSET ?1) ORDER BY id LIMIT ?2"
+
+	runsOfJobs  = "SELECT run.id FROM " + these + "run ON run.job = these.n AND state IN ('ended', 'dropped') AND decided < ?1 ORDER BY run.id LIMIT ?2"
+	skipsOfJobs = "SELECT o.due, o.job, o.era FROM " + these + "occurrence AS o ON o.job = these.n AND o.run IS NULL AND o.at < ?1 ORDER BY o.due LIMIT ?2"
 
 	oldRunsOfThese  = "SELECT run.id FROM " + these + "run ON run.job = these.n AND run.user = ?4 AND decided < ?1 AND " + over + " ORDER BY run.id LIMIT ?2"
 	oldSkipsOfThese = `SELECT o.due, o.job, o.era FROM ` + these + `occurrence AS o
@@ -182,10 +199,117 @@ func (s *Store) Prune(ctx context.Context, now time.Time, p Policy) (done Pruned
 			return done, fmt.Errorf("prune history: %w", err)
 		}
 	}
-	if err := s.forget(ctx, now, p); err != nil {
+	err = s.pruneUsers(ctx, p, &done)
+	if err == nil {
+		err = s.forget(ctx, now, p)
+	}
+	if err == nil {
+		err = s.forgetGone(ctx, now, p, &done)
+	}
+	if err != nil {
 		return done, fmt.Errorf("prune history: %w", err)
 	}
 	return done, nil
+}
+
+// usersOf lists the users of an index without reading all of it.
+func usersOf(table, column, but string) string {
+	which := " FROM " + table + " WHERE " + column + " <> '" + but + "'"
+	if table == "occurrence" {
+		which += " AND run IS NULL"
+	}
+	return `WITH RECURSIVE users (name) AS (SELECT min(` + column + `)` + which + ` UNION ALL
+		SELECT (SELECT min(` + column + `)` + which + ` AND ` + column + ` > name) FROM users WHERE name IS NOT NULL)
+		SELECT name FROM users WHERE name IS NOT NULL`
+}
+
+// pruneUsers removes the oldest rows of users who have too many. It looks at one
+// user at a time, so that no query takes long.
+func (s *Store) pruneUsers(ctx context.Context, p Policy, done *Pruned) error {
+	if p.Rows == 0 {
+		return nil
+	}
+	uncounted := new(int)
+	for _, kind := range []struct {
+		users, find, drop string
+		count             *int
+	}{
+		{usersOf("run", "user", "root"), moreRunsOfUser, dropRun, &done.Runs},
+		{usersOf("occurrence", "user", "root"), moreSkipsOfUser, dropSkip, &done.Skips},
+		{usersOf("backfill", "user", "root"), moreFillsOfUser, dropBackfill, uncounted},
+		{usersOf("record", "share", ""), moreFactsOfUser, dropRecord, uncounted},
+	} {
+		var users []string
+		err := s.each(ctx, func(rows *sql.Rows) error {
+			var user string
+			err := rows.Scan(&user)
+			users = append(users, user)
+			return err
+		}, kind.users)
+		if err != nil {
+			return err
+		}
+		for _, user := range users {
+			if err := s.cut(ctx, cut{find: kind.find, keep: int64(p.Rows), user: user, drop: kind.drop, count: kind.count}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropJob forgets a job, unless something of it came back meanwhile.
+const dropJob = `DELETE FROM job WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM run WHERE run.job = ?1)
+	AND NOT EXISTS (SELECT 1 FROM occurrence AS o WHERE o.job = ?1 AND o.run IS NULL)`
+
+// forgetGone forgets the jobs that users other than root had and that are not
+// installed any more, the oldest beyond a number, with all that the history has of
+// them. Else a user who installs crontab after crontab, each with other names,
+// fills the disk.
+func (s *Store) forgetGone(ctx context.Context, now time.Time, p Policy, done *Pruned) error {
+	if p.Gone == 0 || p.Installed == nil {
+		return nil
+	}
+	var jobs []job.ID
+	var numbers [][]driver.Value
+	left, of := 0, ""
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var n int64
+		var id job.ID
+		var owner string
+		if err := rows.Scan(&n, &id, &owner); err != nil {
+			return err
+		}
+		if owner != of {
+			left, of = p.Gone, owner
+		}
+		if len(jobs) == pageRows || p.Installed(id, strings.TrimSuffix(owner, "/")) {
+			return nil
+		}
+		if left--; left < 0 {
+			jobs, numbers = append(jobs, id), append(numbers, []driver.Value{n})
+		}
+		return nil
+	}, "SELECT n, id, owner FROM job WHERE owner <> '' ORDER BY owner, n DESC")
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	for _, c := range []cut{
+		{runsOfJobs, nanosBound(now), list(jobs), "", dropRun, &done.Runs},
+		{skipsOfJobs, nanosBound(now), list(jobs), "", dropSkip, &done.Skips},
+	} {
+		if err := s.cut(ctx, c); err != nil {
+			return err
+		}
+	}
+	for _, drop := range []string{"DELETE FROM ledger WHERE job = ?", "DELETE FROM hold WHERE job = ?", "DELETE FROM state WHERE job = ?"} {
+		if _, err := s.dropAll(ctx, drop, numbers); err != nil {
+			return err
+		}
+	}
+	n, err := s.dropAll(ctx, dropJob, numbers)
+	done.Jobs += n
+	return err
 }
 
 // What is remembered of jobs, with the time of its newest change, and how it is
@@ -253,13 +377,14 @@ func (s *Store) dropAll(ctx context.Context, text string, keys [][]driver.Value)
 	return dropped, nil
 }
 
-// args are those of find. The driver refuses one that the query does not name.
+// args returns the arguments of find. The driver refuses one that the query does
+// not name.
 func (c *cut) args() []any {
 	args := []any{c.keep, pageRows}
 	if c.jobs != "" {
 		args = append(args, c.jobs)
 	}
-	if strings.Contains(c.find, "?4") {
+	if c.user != "" || strings.Contains(c.find, "?4") {
 		args = append(args, c.user)
 	}
 	return args
@@ -294,6 +419,9 @@ func (s *Store) drop(ctx context.Context, text string, keys [][]driver.Value) (n
 		return 0, err
 	}
 	begun := time.Now()
+	if text == dropJob {
+		clear(w.jobs)
+	}
 	err = w.transact(func() error {
 		stmt, err := w.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
 		if err != nil {

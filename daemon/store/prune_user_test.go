@@ -1,0 +1,173 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// runOf is an ended run of a user's job.
+func runOf(user string, id job.RunID, name job.ID) job.Record {
+	r := ended(id, name, noon.Add(time.Duration(id)*time.Second), 0)
+	r.Run.User = user
+	return r
+}
+
+// users writes a history of three users, each with so many runs, skips, pauses and
+// backfills of a job, those of ann ten times as many.
+func users(t *testing.T, s *Store, n int) {
+	t.Helper()
+	id := job.RunID(0)
+	for _, user := range []string{"ann", "bob", "root"} {
+		name, many := job.ID("job"), n
+		if user != "root" {
+			name = job.ID(user + "/job")
+		}
+		if user == "ann" {
+			many *= 10
+		}
+		var b Batch
+		for range many {
+			id++
+			at := noon.Add(time.Duration(id) * time.Second)
+			skip := skipped(name, at.Add(time.Hour*24), job.Late)
+			skip.User = user
+			fill := backfill(int64(id), name, user)
+			fill.State = job.BackfillDone
+			b.Records = append(b.Records, runOf(user, id, name), skip, filled(fill, ""))
+		}
+		commit(t, s, b)
+	}
+}
+
+// rowsOf counts what the history has of a job.
+func rowsOf(t *testing.T, s *Store, name job.ID) (all [4]int) {
+	t.Helper()
+	for i, query := range []string{
+		"SELECT count(*) FROM run JOIN job ON n = run.job WHERE job.id = ?",
+		"SELECT count(*) FROM occurrence AS o JOIN job ON n = o.job WHERE run IS NULL AND id = ?",
+		"SELECT count(*) FROM backfill WHERE job = ?", "SELECT count(*) FROM record WHERE job = ?",
+	} {
+		if err := s.read.QueryRowContext(t.Context(), query, name).Scan(&all[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func TestPruneRowsOfAUserLeavesThoseOfOthers(t *testing.T) {
+	s := open(t, t.TempDir())
+	users(t, s, 50)
+	same(t, "pruned", prune(t, s, Policy{Rows: 60}), Pruned{Runs: 440, Skips: 440})
+	for name, want := range map[job.ID][4]int{"ann/job": {60, 60, 60, 60}, "bob/job": {50, 50, 50, 50}, "job": {50, 50, 50, 50}} {
+		if got := rowsOf(t, s, name); got != want {
+			t.Errorf("%s: %d runs, skips, backfills and facts are left, want %d", name, got, want)
+		}
+	}
+	recent, err := s.Recent(t.Context(), []job.ID{"ann/job"}, 100)
+	if got := ids(recent["ann/job"]); err != nil || got[0] != 500 || got[59] != 441 {
+		t.Errorf("left are runs %v, %v; want the newest", got, err)
+	}
+	same(t, "pruned again", prune(t, s, Policy{Rows: 60}), Pruned{})
+	same(t, "of root", prune(t, s, Policy{Rows: 10}), Pruned{Runs: 50 + 40, Skips: 50 + 40})
+	if got := rowsOf(t, s, "job"); got != [4]int{50, 50, 50, 10} { // a pause of a job of root's may be a user's
+		t.Errorf("of root's job %d are left, want all runs, skips and backfills", got)
+	}
+}
+
+// The queries for each user must not look at the rows of others: with many users
+// they would take ever longer.
+func TestPruneRowsUsesIndexes(t *testing.T) {
+	s := open(t, t.TempDir())
+	users(t, s, 5)
+	for what, query := range map[string]string{
+		"runs": moreRunsOfUser, "skips": moreSkipsOfUser, "backfills": moreFillsOfUser, "facts": moreFactsOfUser,
+		"users with runs": usersOf("run", "user", "root"), "users with skips": usersOf("occurrence", "user", "root"),
+		"users with backfills": usersOf("backfill", "user", "root"), "users with facts": usersOf("record", "share", ""),
+	} {
+		c := cut{find: query, keep: 3, user: "ann"}
+		args := c.args()
+		if !strings.Contains(query, "?1") {
+			args = nil
+		}
+		rows, err := s.read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(detail, "SCAN") && detail != "SCAN users" || strings.Contains(detail, "TEMP B-TREE") {
+				t.Errorf("%s: %s", what, detail)
+			}
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A user who installs crontab after crontab with other names fills no disk: the
+// oldest jobs that are gone are forgotten, but none that is installed, that runs,
+// or that is of another user.
+func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
+	s := open(t, t.TempDir())
+	var b Batch
+	id := job.RunID(0)
+	for n := range 20 {
+		for _, user := range []string{"ann", "bob"} {
+			id++
+			name := job.ID(fmt.Sprintf("%s/%02d", user, n))
+			skip := skipped(name, noon.Add(time.Hour), job.Late)
+			b.Records = append(b.Records, runOf(user, id, name), skip)
+			b.Ledgers = append(b.Ledgers, job.Ledger{Job: name, User: user, Run: id})
+		}
+	}
+	b.Records = append(b.Records, runOf("ann", 100, "root's"), decided(101, "ann/03", noon.Add(time.Minute)))
+	chunks := []job.Chunk{{Stream: job.Stdout, At: noon, Data: []byte("x")}}
+	b.Outputs = append(b.Outputs, Output{1, chunks}, Output{3, chunks})
+	commit(t, s, b)
+	if err := s.SetState(t.Context(), "ann/00", "ann", "k", []byte("v"), noon); err != nil {
+		t.Fatal(err)
+	}
+	p := Policy{Gone: 5, Installed: func(id job.ID, user string) bool {
+		return strings.HasPrefix(string(id), "bob/") && user == "bob" || id == "ann/01" || id == "ann/03"
+	}}
+	done, err := s.Prune(t.Context(), noon.Add(24*time.Hour), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "pruned", done, Pruned{Runs: 13, Skips: 13, Jobs: 13})
+	var left []string
+	rows, err := s.read.QueryContext(t.Context(), "SELECT id FROM job WHERE owner = 'ann/' ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, id)
+	}
+	if want := []string{"ann/01", "ann/03", "ann/15", "ann/16", "ann/17", "ann/18", "ann/19"}; !slices.Equal(left, want) {
+		t.Errorf("left of ann's jobs are %v, want %v: one is installed, one runs", left, want)
+	}
+	for table, want := range map[string]int{"state": 0, "output": 1, "ledger": 20 + 7, "run": 20 + 7 + 1 + 1} {
+		if got := count(t, s, table); got != want {
+			t.Errorf("%d rows of %s are left, want %d", got, table, want)
+		}
+	}
+	commit(t, s, Batch{Records: []job.Record{runOf("ann", 200, "ann/00")}}) // the name comes back
+	if got := rowsOf(t, s, "ann/00"); got[0] != 1 {
+		t.Errorf("%d runs of a job that came back, want its new one", got[0])
+	}
+}
