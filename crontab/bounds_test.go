@@ -132,6 +132,35 @@ func TestSchedulesEndWithLastYear(t *testing.T) {
 	}
 }
 
+// TestPerYearOfSecondsInAPartOfAYear holds PerYear to a walk, and to a little
+// time where there are 31 million occurrences.
+func TestPerYearOfSecondsInAPartOfAYear(t *testing.T) {
+	for _, options := range []string{
+		"sec=* from=2026-03-01T10:00:07 until=2026-03-01T12:30:31", "sec=5,50 from=2026-03-01T10:00:05 until=2026-03-01T10:00:50",
+		"sec=0 from=2026-12-31T23:59 until=2027-01-02", "sec=10,20,59 from=2025-12-31T23:59:30 until=2026-01-01T00:01:20", "sec=* until=2025-01-01",
+		"sec=30 from=2026-03-01T10:00:07 count=7", "every=7s from=2026-03-01 until=2026-03-01T05:00", "sec=*/7 from=2026-05-05 until=2026-05-06 spread=1h",
+	} {
+		table, _ := Parse("t", "#@ "+options+"\n*/3 * * * * x\n", Config{Zone: zones})
+		s := table.Entries[0].Schedule
+		inner := s
+		if delayed, ok := s.(*spread); ok {
+			inner = delayed.inner
+		}
+		want := 0
+		for at := inner.Next(utc(t, "2026-01-01 00:00").Add(-1)); !at.IsZero() && at.Year() == 2026; at = inner.Next(at) {
+			want++
+		}
+		if got := PerYear(s, 2026); got != want {
+			t.Errorf("%s: got %d, want %d", options, got, want)
+		}
+	}
+	table, _ := Parse("t", "#@ sec=* from=2026-01-01\n* * * * * x\n", Config{Zone: zones})
+	begun := time.Now()
+	if got, took := PerYear(table.Entries[0].Schedule, 2026), time.Since(begun); got != 365*86400 || took > 2*time.Second {
+		t.Errorf("got %d after %s, want %d", got, took, 365*86400)
+	}
+}
+
 // asks counts how often a schedule is asked.
 type asks struct {
 	cron.Schedule

@@ -313,28 +313,53 @@ func instantWords(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07
 // PerYear counts the occurrences of s in a civil year of its zone; UTC if it
 // has none. It counts what Jitter and Spread delay, not where it ends up.
 func PerYear(s cron.Schedule, year int) int {
-	switch inner := s.(type) {
-	case *seconds:
-		return PerYear(inner.inner, year) * bits.OnesCount64(inner.mask)
-	case *jitter:
-		return PerYear(inner.inner, year)
-	case *spread:
-		return PerYear(inner.inner, year)
-	case *periodic:
-		return inner.period.perYear(year)
+	if once, ok := s.(*periodic); ok {
+		return once.period.perYear(year)
 	}
 	loc := locationOf(s)
 	just := time.Date(year, time.January, 1, 0, 0, 0, 0, loc).Add(-time.Nanosecond)
-	end := time.Date(year+1, time.January, 1, 0, 0, 0, 0, loc)
-	first := s.Next(just)
-	if first.IsZero() || !first.Before(end) {
-		return 0
-	}
-	if e, ok := s.(*every); ok {
-		return 1 + int(end.Add(-time.Nanosecond).Sub(first)/e.period)
-	}
+	return countBetween(s, just, time.Date(year+1, time.January, 1, 0, 0, 0, 0, loc))
+}
+
+// countBetween counts the occurrences of s after one instant and before
+// another. It walks over minutes at most, not over seconds.
+func countBetween(s cron.Schedule, after, end time.Time) int {
 	n := 0
-	for at := first; !at.IsZero() && at.Before(end); at = s.Next(at) {
+	switch s := s.(type) {
+	case *jitter:
+		return countBetween(s.inner, after, end)
+	case *spread:
+		return countBetween(s.inner, after, end)
+	case *between:
+		if just := s.from.Add(-time.Nanosecond); !s.from.IsZero() && just.After(after) {
+			after = just
+		}
+		if past := s.until.Add(time.Nanosecond); !s.until.IsZero() && past.Before(end) {
+			end = past
+		}
+		return countBetween(s.inner, after, end)
+	case *every:
+		if first := s.Next(after); !first.IsZero() && first.Before(end) {
+			n = 1 + int(end.Add(-time.Nanosecond).Sub(first)/s.period)
+		}
+		return n
+	case *seconds:
+		whole := end.Add(-59 * time.Second) // minutes that begin after after and before this count whole
+		n = countBetween(s.inner, after, whole) * bits.OnesCount64(s.mask)
+		for minute := s.inner.Next(after.Add(-time.Minute)); !minute.IsZero() && minute.Before(end); minute = s.inner.Next(minute) {
+			if minute.After(after) && minute.Before(whole) {
+				minute = whole.Add(-time.Nanosecond)
+				continue
+			}
+			for mask := s.mask; mask != 0; mask &= mask - 1 {
+				if at := minute.Add(time.Duration(bits.TrailingZeros64(mask)) * time.Second); at.After(after) && at.Before(end) {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for at := s.Next(after); !at.IsZero() && at.Before(end); at = s.Next(at) {
 		n++
 	}
 	return n

@@ -129,10 +129,13 @@ func (e *Engine) overflow(r *run) answer {
 // ends at asker, whose turn has come then.
 func (e *Engine) dispatch(asker *run) bool {
 	p := &e.places
-	if p.chosen != nil || p.waiting == 0 || e.draining {
+	if p.chosen != nil || e.draining {
 		return false
 	}
-	p.hurry(e.now.Up)
+	p.hurry(e.now.Up) // also if nothing waits: otherwise Wake would stay in the past
+	if p.waiting == 0 {
+		return false
+	}
 	for p.left > 0 && p.roomy() {
 		l := p.first()
 		if l == nil {
