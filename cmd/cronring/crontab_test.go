@@ -515,7 +515,7 @@ func TestCrontabAsksOnlyTheHostsDaemon(t *testing.T) {
 	h.socket = fake
 	for _, uid := range []int{0, annUID} {
 		r := h.call(uid, "* * * * * secret\n", "-")
-		if r.code != 1 || !strings.Contains(r.err, "is not the host's") || !strings.Contains(r.err, fmt.Sprintf("uid %d", bobUID)) {
+		if r.code != 1 || !strings.Contains(r.err, " belongs to ") || !strings.Contains(r.err, fmt.Sprintf("uid %d", bobUID)) {
 			t.Errorf("uid %d: %+v", uid, r)
 		}
 	}
@@ -527,6 +527,49 @@ func TestCrontabAsksOnlyTheHostsDaemon(t *testing.T) {
 	t.Setenv("CRONRING_SOCKET", fake)
 	if got := newCrontab().socket; got == fake {
 		t.Error("root's crontab asks the socket that the environment names")
+	}
+}
+
+// cronring of root asks nothing of the daemon of another user, however its socket
+// is named, and looks for none in a home directory.
+func TestRootAsksNoDaemonOfAnotherUser(t *testing.T) {
+	h := newCrontabHost(t, crontab.Debian)
+	heard := make(chan string, 100)
+	fake := h.fakeDaemon(bobUID, heard)
+	refused := func(args ...string) {
+		t.Helper()
+		stdout, stderr, code := called(t, "GET /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n", args...)
+		if want := "the socket " + fake + " belongs to "; code == 0 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("cronring %v: exit code %d, %q, %q, want %q", args, code, stdout, stderr, want)
+		}
+	}
+	commands := [][]string{{"list"}, {"status"}, {"run", "secret"}, {"pause", "secret"}, {"events"}, {"edit", "--user", ann}, {"bridge"}, {"metrics"}}
+	for _, args := range commands {
+		refused(append(args, "--socket", fake)...)
+	}
+	t.Setenv("CRONRING_SOCKET", fake)
+	for _, args := range commands {
+		refused(args...)
+	}
+	t.Setenv("CRONRING_SOCKET", "")
+	t.Setenv("XDG_STATE_HOME", filepath.Dir(fake))
+	t.Setenv("HOME", filepath.Dir(fake))
+	if err := os.Mkdir(filepath.Join(filepath.Dir(fake), "cronring"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(fake, filepath.Join(filepath.Dir(fake), "cronring", "cronring.sock")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(api.SystemSocket); err == nil {
+		t.Skip("SKIPPED: a daemon of this host would be asked")
+	}
+	if _, stderr, code := called(t, "", "list"); code == 0 || !strings.Contains(stderr, "cronringd does not answer on "+api.SystemSocket) {
+		t.Errorf("cronring list without a daemon of the host: exit code %d, %q", code, stderr)
+	}
+	select {
+	case text := <-heard:
+		t.Errorf("the other user's daemon received %q", text)
+	default:
 	}
 }
 

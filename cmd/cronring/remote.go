@@ -176,7 +176,10 @@ func (a *app) bridge(ctx context.Context) error {
 	if path == "" {
 		path = api.FindSocket(os.Getenv)
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	conn, err := api.Connect(ctx, path)
+	if foreign, ok := errors.AsType[*api.Error](err); ok {
+		return foreign
+	}
 	if err != nil {
 		return &api.Error{
 			Kind: api.Unreachable, What: "cannot reach the daemon: cronringd does not answer on " + path,

@@ -24,12 +24,10 @@ type Client struct {
 	patience time.Duration // for the answer to a question
 }
 
-// Dial names the socket to use. It does not connect: each call does, so that
-// a daemon that is restarted in between is found again.
+// Dial names the socket to use. It does not connect: each call does, as Connect
+// does, so that a daemon that is restarted in between is found again.
 func Dial(socket string) *Client {
-	return newClient(socket, func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	})
+	return newClient(socket, func(ctx context.Context) (net.Conn, error) { return Connect(ctx, socket) })
 }
 
 // Through is Dial for the daemon of another host: each connection is one that

@@ -3,10 +3,14 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -99,6 +103,110 @@ func TestClientWaitsForNoDaemonForEver(t *testing.T) {
 	}
 }
 
+// listenAs listens on a socket as another user: the kernel tells callers the uid
+// that the listener had. It reports each connection on which something was sent.
+func listenAs(t *testing.T, uid int, heard chan<- string) (path string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "s")
+	made := make(chan error, 1)
+	var l net.Listener
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		_, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0))
+		if errno != 0 {
+			made <- errno
+			return
+		}
+		var err error
+		l, err = net.Listen("unix", path)
+		made <- err
+	}()
+	if err := <-made; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			text := make([]byte, 1<<10)
+			if n, _ := c.Read(text); n > 0 {
+				heard <- string(text[:n])
+			}
+			c.Close()
+		}
+	}()
+	return path
+}
+
+// A client says nothing to the daemon of another user. A user may ask root's
+// daemon and its own, and root only root's.
+func TestClientRefusesDaemonsOfOtherUsers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can be another user")
+	}
+	const ann, bob = 20001, 20002
+	heard := make(chan string, 100)
+	sockets := map[int]string{0: listenAs(t, 0, heard), ann: listenAs(t, ann, heard), bob: listenAs(t, bob, heard)}
+	for _, test := range []struct {
+		caller, listener int
+		accepted         bool
+	}{
+		{0, 0, true}, {0, ann, false}, {ann, 0, true}, {ann, ann, true}, {ann, bob, false},
+	} {
+		path := sockets[test.listener]
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = checkOwner(conn.(*net.UnixConn), path, test.caller)
+		conn.Close()
+		if test.accepted != (err == nil) || err != nil && (KindOf(err) != NotAllowed || !strings.Contains(err.Error(), fmt.Sprint("uid ", test.listener))) {
+			t.Errorf("uid %d asks a daemon of uid %d: %v, want accepted %t", test.caller, test.listener, err, test.accepted)
+		}
+	}
+	// A socket of root in a place where another user put it is not enough.
+	link := filepath.Join(filepath.Dir(sockets[ann]), "link")
+	if err := errors.Join(os.Symlink(sockets[0], link), os.Lchown(link, ann, ann)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{sockets[ann], link} {
+		c := Dial(path)
+		_, err := c.Pause(t.Context(), PauseRequest{Refs: []string{"secret"}})
+		if KindOf(err) != NotAllowed {
+			t.Errorf("root asks through %s: %v, want a refusal", path, err)
+		}
+		for _, err := range c.Events(t.Context()) {
+			if KindOf(err) != NotAllowed {
+				t.Errorf("root follows events through %s: %v, want a refusal", path, err)
+			}
+		}
+	}
+	select {
+	case text := <-heard:
+		t.Errorf("another user's daemon received %q", text)
+	default:
+	}
+	c := Dial(sockets[0])
+	c.Health(t.Context()) // the fake daemon closes the connection, but it is asked
+	if text := <-heard; !strings.HasPrefix(text, "GET /v1/health") {
+		t.Errorf("root's daemon received %q", text)
+	}
+}
+
 func TestFindSocket(t *testing.T) {
 	env := func(pairs ...string) func(string) string {
 		return func(name string) string {
@@ -112,6 +220,14 @@ func TestFindSocket(t *testing.T) {
 	}
 	if got := FindSocket(env("CRONRING_SOCKET", "/x/y", "HOME", "/root")); got != "/x/y" {
 		t.Errorf("FindSocket with CRONRING_SOCKET: %s", got)
+	}
+	user := findSocket(env("HOME", "/home/ann"), 1000)
+	if _, err := os.Lstat(SystemSocket); err != nil && user != "/home/ann/.local/state/cronring/cronring.sock" {
+		t.Errorf("FindSocket of a user without a system daemon: %s", user)
+	}
+	// sudo can keep the environment of its caller.
+	if got := findSocket(env("HOME", "/home/ann", "XDG_STATE_HOME", "/home/ann/st", "XDG_RUNTIME_DIR", "/run/user/1000"), 0); got != SystemSocket {
+		t.Errorf("FindSocket of root: %s, want %s", got, SystemSocket)
 	}
 	if got, want := UserSocket(env("XDG_STATE_HOME", "/st", "HOME", "/root")), "/st/cronring/cronring.sock"; got != want {
 		t.Errorf("UserSocket with XDG_STATE_HOME: %s, want %s", got, want)

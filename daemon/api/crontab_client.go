@@ -2,13 +2,7 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
-	"net/http"
 	"net/url"
-	"slices"
-	"syscall"
 )
 
 // Crontab gives the table of a user; "" is the caller. With edit the log says
@@ -61,47 +55,4 @@ func (c *Client) Revision(ctx context.Context, id int64) (Revision, error) {
 // Undo restores a version of a table.
 func (c *Client) Undo(ctx context.Context, r UndoRequest) (Installed, error) {
 	return post[Installed](ctx, c, "undo", "/v1/undo", r)
-}
-
-// DialOf is Dial for a socket whose name cannot be trusted, as it comes from
-// the environment: each connection is asked, of the kernel, which account
-// listens, and nothing is said to another one than those given.
-func DialOf(socket string, uids ...uint32) *Client {
-	c := Dial(socket)
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-		if err != nil {
-			return nil, err
-		}
-		if err := listensAs(conn, socket, uids); err != nil {
-			conn.Close()
-			return nil, err
-		}
-		return conn, nil
-	}
-	c.http = &http.Client{Transport: &http.Transport{DialContext: dial}}
-	return c
-}
-
-func listensAs(conn net.Conn, socket string, uids []uint32) error {
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return err
-	}
-	var cred *syscall.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	})
-	if err := errors.Join(err, failed); err != nil {
-		return err
-	}
-	if slices.Contains(uids, cred.Uid) {
-		return nil
-	}
-	return &Error{
-		V: Version, Kind: NotAllowed, What: "cannot ask the daemon: " + socket + " is not the host's",
-		Why: fmt.Sprintf("the account that listens there has uid %d, and would learn what is in the crontab", cred.Uid),
-		Fix: "unset CRONRING_SOCKET",
-	}
 }

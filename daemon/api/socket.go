@@ -1,31 +1,111 @@
 package api
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
 )
 
 // SystemSocket is where the host's own daemon listens.
 const SystemSocket = "/run/cronring/cronring.sock"
 
-// FindSocket is the socket to talk to: $CRONRING_SOCKET, else SystemSocket if
-// it exists, else the one of a daemon that this user runs (UserSocket).
-func FindSocket(getenv func(string) string) string {
+// FindSocket is the socket to connect to: $CRONRING_SOCKET, else SystemSocket if
+// it exists, else the one of a daemon that this user runs (UserSocket). For root
+// it is never UserSocket: $HOME can be another user's, as sudo may keep it.
+func FindSocket(getenv func(string) string) string { return findSocket(getenv, os.Geteuid()) }
+
+func findSocket(getenv func(string) string, uid int) string {
 	if named := getenv("CRONRING_SOCKET"); named != "" {
 		return named
 	}
-	if _, err := os.Lstat(SystemSocket); err == nil {
+	if _, err := os.Lstat(SystemSocket); err == nil || uid == 0 {
 		return SystemSocket
 	}
 	return UserSocket(getenv)
 }
 
 // UserSocket is where a daemon listens that a user runs in the foreground,
-// unless it is told otherwise.
+// unless its flags name another socket.
 func UserSocket(getenv func(string) string) string {
 	state := getenv("XDG_STATE_HOME")
 	if state == "" {
 		state = filepath.Join(getenv("HOME"), ".local", "state")
 	}
 	return filepath.Join(state, "cronring", "cronring.sock")
+}
+
+// Connect connects to the daemon's socket at a path. The path may come from the
+// environment or lie in a directory of another user, so the daemon must be
+// root's or the caller's own: the file must belong to one of them, and according
+// to the kernel one of them must listen there. Otherwise the error is an Error
+// of kind NotAllowed, and nothing has been sent.
+func Connect(ctx context.Context, path string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOwner(conn.(*net.UnixConn), path, os.Geteuid()); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// checkOwner returns an error unless root or the user uid owns the socket.
+func checkOwner(conn *net.UnixConn, path string, uid int) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	listener, err := listenerOf(conn)
+	if err != nil {
+		return fmt.Errorf("find who listens on %s: %w", path, err)
+	}
+	for _, owner := range []uint32{listener, info.Sys().(*syscall.Stat_t).Uid} {
+		if !slices.Contains([]uint32{0, uint32(uid)}, owner) {
+			return foreignSocket(path, owner, uid)
+		}
+	}
+	return nil
+}
+
+// listenerOf returns the uid that listened on the socket of a connection.
+func listenerOf(conn *net.UnixConn) (uint32, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *syscall.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return 0, err
+	}
+	return cred.Uid, nil
+}
+
+func foreignSocket(path string, owner uint32, uid int) *Error {
+	number := strconv.FormatUint(uint64(owner), 10)
+	name, as := "uid "+number, "'#"+number+"'"
+	if u, err := user.LookupId(number); err == nil {
+		name, as = u.Username+" ("+name+")", u.Username
+	}
+	e := &Error{
+		V: Version, Kind: NotAllowed, What: "cannot ask the daemon: the socket " + path + " belongs to " + name,
+		Why: "that user would see what you ask and could answer anything; you can ask root's daemon and your own",
+		Fix: "unset CRONRING_SOCKET    or leave out --socket",
+	}
+	if uid == 0 {
+		e.Why = "that user would see what you ask and could answer anything; root asks only root's daemon"
+		e.Fix += "    or ask as that user: sudo -u " + as + " cronring --socket " + path + " ..."
+	}
+	return e
 }
