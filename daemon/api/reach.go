@@ -37,6 +37,9 @@ func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Why = "the socket is there, but nobody listens: the daemon has ended"
 		e.Fix = c.howToStart() + "    or: systemctl status cronring"
+	case errors.Is(err, syscall.EAGAIN):
+		e.Why = "too many callers wait for a connection"
+		e.Fix = "try again    or see who connects: ss -xp"
 	case errors.Is(err, fs.ErrPermission):
 		e.Kind, e.What = NotAllowed, "cannot "+purpose+": the socket "+c.socket+" may not be opened"
 		e.Why = "it belongs to another account"

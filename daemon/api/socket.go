@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // SystemSocket is where the host's own daemon listens.
@@ -47,7 +48,7 @@ func UserSocket(getenv func(string) string) string {
 // to the kernel one of them must listen there. Otherwise the error is an Error
 // of kind NotAllowed, and nothing has been sent.
 func Connect(ctx context.Context, path string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	conn, err := dialSocket(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +56,28 @@ func Connect(ctx context.Context, path string) (net.Conn, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+// How long to wait for room in the socket's queue, which another user may keep
+// full by connecting in a loop.
+const (
+	queueTime  = 10 * time.Second
+	queuePause = time.Millisecond
+)
+
+// dialSocket connects to a socket. If its queue is full, it tries again.
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	for begun := time.Now(); ; {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		if !errors.Is(err, syscall.EAGAIN) || time.Since(begun) > queueTime {
+			return conn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(queuePause):
+		}
+	}
 }
 
 // checkOwner returns an error unless root or the user uid owns the socket.

@@ -12,6 +12,7 @@ const (
 	maxConns        = 512
 	maxGuestConns   = 384 // of all accounts that are not keepers
 	maxAccountConns = 48  // of one of them
+	maxConnRate     = 200 // new ones of one of them in a second
 )
 
 // door is a listener that counts who is inside.
@@ -23,11 +24,13 @@ type door struct {
 	inside int
 	guests int
 	by     map[uint32]int
-	left   chan struct{} // readable after the last one left
+	second time.Time      // when recent was last emptied
+	recent map[uint32]int // connections made since then
+	left   chan struct{}  // readable after the last one left
 }
 
 func newDoor(l net.Listener, keeps func(uid uint32) bool) *door {
-	return &door{Listener: l, keeps: keeps, by: map[uint32]int{}, left: make(chan struct{}, 1)}
+	return &door{Listener: l, keeps: keeps, by: map[uint32]int{}, recent: map[uint32]int{}, left: make(chan struct{}, 1)}
 }
 
 // guest is a connection that came through the door.
@@ -42,9 +45,10 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
-// Accept waits for a caller for whom there is room. Others are told that the
-// daemon is busy; that is written into the socket's own buffer, so it cannot
-// block.
+// Accept waits for a caller for whom there is room. Others receive the answer
+// that the daemon is busy. This must be quick: all users wait in one queue, which
+// a user can fill by connecting in a loop. The answer fits into the socket's
+// buffer, so writing it cannot block.
 func (d *door) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
@@ -56,8 +60,7 @@ func (d *door) Accept() (net.Conn, error) {
 			c.Close()
 			continue
 		}
-		if !d.enter(uid) {
-			c.SetDeadline(time.Now().Add(time.Second))
+		if !d.enter(uid, time.Now()) {
 			c.Write([]byte(busyAnswer))
 			c.Close()
 			continue
@@ -67,16 +70,20 @@ func (d *door) Accept() (net.Conn, error) {
 }
 
 const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
-	`{"v":1,"error":"cronringd has too many connections","why":"this account, or all accounts together, hold as many as there may be","fix":"close some: each cronring events and logs -f is one","kind":"conflict"}` + "\n"
+	`{"v":1,"error":"cronringd has too many connections","why":"this user, or all users together, have as many as they may have, or this user made more than 200 in a second","fix":"close some, such as cronring events and logs -f; then try again","kind":"conflict"}` + "\n"
 
-func (d *door) enter(uid uint32) bool {
+func (d *door) enter(uid uint32, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if now.Sub(d.second).Abs() >= time.Second {
+		clear(d.recent)
+		d.second = now
+	}
 	if d.inside >= maxConns {
 		return false
 	}
 	if !d.keeps(uid) {
-		if d.guests >= maxGuestConns || d.by[uid] >= maxAccountConns {
+		if d.recent[uid]++; d.guests >= maxGuestConns || d.by[uid] >= maxAccountConns || d.recent[uid] > maxConnRate {
 			return false
 		}
 		d.guests++

@@ -115,9 +115,10 @@ func TestSilentConnectionsDelayNobody(t *testing.T) {
 
 func TestDoorKeepsRoomForKeepers(t *testing.T) {
 	d := newDoor(nil, func(uid uint32) bool { return uid == 0 })
+	now := instant(t, firstUp)
 	guests := 0
 	for uid := uint32(1); uid <= 100; uid++ {
-		for d.enter(uid) {
+		for d.enter(uid, now) {
 			guests++
 		}
 	}
@@ -125,15 +126,46 @@ func TestDoorKeepsRoomForKeepers(t *testing.T) {
 		t.Errorf("%d guests, want %d", guests, maxGuestConns)
 	}
 	keepers := 0
-	for d.enter(0) {
+	for d.enter(0, now) {
 		keepers++
 	}
 	if keepers != maxConns-maxGuestConns {
 		t.Errorf("%d keepers, want %d", keepers, maxConns-maxGuestConns)
 	}
 	d.exit(1)
-	if !d.enter(1) {
+	if !d.enter(1, now) {
 		t.Error("no room after somebody left")
+	}
+}
+
+// A user that connects in a loop is refused for the rest of the second. Other
+// users and admins are not.
+func TestDoorLimitsNewConnections(t *testing.T) {
+	d := newDoor(nil, func(uid uint32) bool { return uid == 0 })
+	now := instant(t, firstUp)
+	accepted := func(uid uint32, n int) (accepted int) {
+		for range n {
+			if d.enter(uid, now) {
+				accepted++
+				d.exit(uid)
+			}
+		}
+		return accepted
+	}
+	if n := accepted(annUID, 10*maxConnRate); n != maxConnRate {
+		t.Errorf("ann made %d connections in a second, want %d", n, maxConnRate)
+	}
+	for _, uid := range []uint32{0, bobUID} {
+		if n := accepted(uid, maxConnRate); n != maxConnRate {
+			t.Errorf("uid %d made %d connections, want %d", uid, n, maxConnRate)
+		}
+	}
+	if n := accepted(0, 10*maxConnRate); n != 10*maxConnRate {
+		t.Errorf("root made %d connections, want %d", n, 10*maxConnRate)
+	}
+	now = now.Add(time.Second)
+	if n := accepted(annUID, 10*maxConnRate); n != maxConnRate || len(d.recent) != 1 {
+		t.Errorf("ann made %d connections in the next second, want %d; users counted: %d", n, maxConnRate, len(d.recent))
 	}
 }
 
