@@ -3,6 +3,8 @@ package mail
 import (
 	"slices"
 	"time"
+
+	"github.com/cronring/cronring/daemon/budget"
 )
 
 // item is a letter in the queue. What it says stays on the disk.
@@ -43,12 +45,25 @@ type lane struct {
 
 func newLanes() lanes { return lanes{of: map[string]*lane{}} }
 
+// fits reports whether there is room for another letter of a user. Root has as
+// much as all other users together. Each of those has a quarter at most, and as
+// much as is left, so that some is left for the next one.
 func (q *lanes) fits(user string, size int64, messages int, bytes int64) bool {
-	if q.count >= messages || q.bytes+size > bytes {
-		return false
+	count, total := q.held(user)
+	count, total = count+1, total+size
+	if user == budget.Root {
+		return count <= messages && total <= bytes
 	}
-	l := q.of[user]
-	return l == nil || len(l.items) < max(1, messages/4) && l.bytes+size <= bytes/4
+	ofRoot, bytesOfRoot := q.held(budget.Root)
+	left, bytesLeft := messages-(q.count-ofRoot)-1, bytes-(q.bytes-bytesOfRoot)-size
+	return count <= min(max(1, messages/4), left) && total <= min(bytes/4, bytesLeft)
+}
+
+func (q *lanes) held(user string) (letters int, bytes int64) {
+	if l := q.of[user]; l != nil {
+		return len(l.items), l.bytes
+	}
+	return 0, 0
 }
 
 func (q *lanes) add(it *item) {

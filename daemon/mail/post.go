@@ -27,8 +27,8 @@ type Options struct {
 
 	Say      func(Line)   // takes cron's own log lines; nil drops them
 	Log      *slog.Logger // nil is silent
-	Messages int          // most letters in the queue; 0 is 10,000. One account may hold a quarter
-	Bytes    int64        // most bytes in the queue; 0 is 256 MiB. One account may hold a quarter
+	Messages int          // most letters in the queue, of root and of all others; 0 is 10,000
+	Bytes    int64        // most bytes in the queue, likewise; 0 is 256 MiB
 }
 
 // Delivery is one run of a mailer. Message is positioned at the first header

@@ -404,6 +404,16 @@ func TestPostBounds(t *testing.T) {
 	if n := p.state.refused; n != 4 {
 		t.Errorf("%d refused, want 4", n)
 	}
+	for range 100 {
+		for i := range 20 { // together they fill it, but for what is left for the next one
+			p.file(letter(fmt.Sprint("user", i), "x"))
+		}
+	}
+	refused := p.state.refused
+	if p.file(letter("root", "x")); p.state.refused != refused {
+		t.Error("a letter of root was refused as those of others fill the queue")
+	}
+	p.state.refused = 4
 	for range maxIntake/2 + 2 {
 		p.Give(letter("ann", "x"))
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/queue"
 )
@@ -45,7 +46,7 @@ type Options struct {
 
 // Bounds on what waits, and on how long it is tried.
 const (
-	maxWaiting  = 1000 // messages; one account may have a quarter
+	maxWaiting  = 1000 // messages, of root and of all other users
 	firstWait   = 15 * time.Second
 	longestWait = time.Hour
 	fewestTries = 5           // also where a clock that was set makes a message look old
@@ -215,7 +216,7 @@ func (n *Notifier) lose(m *Message) {
 // take queues a message, if the queue and the account's share of it have room.
 func (n *Notifier) take(it *item) {
 	n.mu.Lock()
-	fits := n.waiting < maxWaiting && n.byUser[it.message.User] < maxWaiting/4
+	fits := n.fits(it.message.User)
 	say := !fits && time.Since(n.state.saidFull) > time.Hour
 	switch {
 	case fits:
@@ -232,6 +233,17 @@ func (n *Notifier) take(it *item) {
 		n.options.Log.Error("the queue of notices has no room; notices are lost", "user", it.message.User)
 	}
 	signal(n.taken)
+}
+
+// fits reports whether another message of a user can wait. A user other than root
+// can have a quarter at most, and as many as are left, so that some are left for
+// the next one.
+func (n *Notifier) fits(user string) bool {
+	own, left := n.byUser[user]+1, maxWaiting-(n.waiting-n.byUser[budget.Root])-1
+	if user == budget.Root {
+		return own <= maxWaiting
+	}
+	return own <= min(maxWaiting/4, left)
 }
 
 // Waiting is how many messages wait.

@@ -728,3 +728,27 @@ func TestSecretsAreGuarded(t *testing.T) {
 		w.silent(errors.New(name))
 	}
 }
+
+// Messages of users never fill the queue for root or for the next user.
+func TestQueueLeavesRoomForOthers(t *testing.T) {
+	n := &Notifier{byUser: map[string]int{}}
+	for i := range 20 {
+		for user := fmt.Sprint("user", i); n.fits(user); {
+			n.byUser[user]++
+			n.waiting++
+		}
+		if got := n.byUser[fmt.Sprint("user", i)]; got > maxWaiting/4 || i < 8 && got == 0 {
+			t.Errorf("user %d has %d of %d places", i, got, maxWaiting)
+		}
+	}
+	for range maxWaiting {
+		if !n.fits("root") {
+			t.Fatalf("root has %d of %d places", n.byUser["root"], maxWaiting)
+		}
+		n.byUser["root"]++
+		n.waiting++
+	}
+	if n.fits("root") {
+		t.Error("root has no limit")
+	}
+}

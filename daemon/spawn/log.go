@@ -20,9 +20,10 @@ import (
 // logName is argv[0] of that process.
 const logName = "cronring-log"
 
-// logPipe is how much waits for such a file at most. What comes when that is
-// full is left out of the file, and the run goes on.
-const logPipe = 1 << 20
+// logPipe is how much output waits for such a file at most, in the memory of the
+// kernel. What comes when that is full is left out of the file, and the run
+// continues.
+const logPipe = 256 << 10
 
 // mostLogWords bounds what a stranger's process may add to a run's output at
 // once.

@@ -351,8 +351,11 @@ func (s *Store) forget(ctx context.Context, now time.Time, p Policy) error {
 	return nil
 }
 
+// cut removes rows page by page. It rests between two pages for as long as the
+// first one took, so that it has half of one processor at most.
 func (s *Store) cut(ctx context.Context, c cut) error {
 	for {
+		begun := time.Now()
 		rows, err := s.keys(ctx, c)
 		if err != nil {
 			return err
@@ -361,6 +364,11 @@ func (s *Store) cut(ctx context.Context, c cut) error {
 		*c.count += n
 		if err != nil || len(rows) < pageRows {
 			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Since(begun)):
 		}
 	}
 }
