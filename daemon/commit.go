@@ -204,7 +204,7 @@ func (k *backlog) add(b store.Batch) {
 	}
 	k.ledgers.keep(b.Ledgers)
 	if b.Roster != nil {
-		k.roster = b.Roster
+		k.roster = b.Roster.After(k.roster)
 	}
 }
 
@@ -296,7 +296,10 @@ func (m ledgers) list() []job.Ledger { return slices.Collect(maps.Values(m)) }
 func (h *handover) replay(m *store.Restored, boot string) {
 	m.BootID = boot // it is the same process
 	if h.Roster != nil {
-		m.Known = h.Roster.Known
+		if h.Roster.Whole {
+			m.Known = nil
+		}
+		m.Known = append(m.Known, h.Roster.All()...) // the later one of a job counts
 	}
 	m.Ledgers = append(m.Ledgers, h.Ledgers...) // the engine takes the last one
 	live := map[job.RunID]job.Run{}

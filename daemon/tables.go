@@ -174,7 +174,7 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 		if l.standsIn() {
 			changes = append(changes, engine.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
 		}
-		changes = append(changes, l.loadOf(ctx, s.Tables))
+		changes = append(changes, l.view.Load().Prepare(l.loadOf(ctx, s.Tables)))
 	}
 	for _, e := range changes {
 		if _, err := (backend{l}).Ask(ctx, e); err != nil {

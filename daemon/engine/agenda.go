@@ -41,12 +41,6 @@ func nextAfter(s cron.Schedule, t time.Time) time.Time {
 
 func isOccurrence(next, after time.Time) bool { return next.After(after) && crontab.InRange(next) }
 
-// replace fills the agenda with groups that fire after now.
-func (a *agenda) replace(groups []group, now time.Time) {
-	a.groups = groups
-	a.reset(now)
-}
-
 // reset plans every group anew: the clock was set back.
 func (a *agenda) reset(now time.Time) {
 	a.heap, a.faulty = a.heap[:0], nil
@@ -87,8 +81,12 @@ func (e *Engine) holdFaulty() {
 	for _, i := range e.agenda.faulty {
 		jobs.faulty[e.agenda.groups[i].schedule] = true
 	}
+	for _, r := range e.live {
+		if r.jobs == e.jobs {
+			r.jobs = &jobs
+		}
+	}
 	e.jobs, e.agenda.faulty = &jobs, nil
-	e.locate()
 }
 
 // next is when the soonest group fires, or the zero time.

@@ -177,14 +177,6 @@ func (e *Engine) giveUpLater(r *run) {
 	}
 }
 
-// forgetParents lets go of what runs know of their parents, whose slots are
-// others now. See reconsider.
-func (e *Engine) forgetParents() {
-	for _, r := range e.live {
-		r.await = nil
-	}
-}
-
 // patience is how long a run may wait that begins to now. For one that is made
 // up the occurrences that it missed do not end it.
 func (e *Engine) patience(r *run) time.Time {
@@ -254,28 +246,23 @@ func (e *Engine) heed(slot int32) {
 	}
 }
 
-// reconsider looks at the runs that wait for parents after the tables were
-// read: their names may mean others now, or the runs come from another daemon.
-func (e *Engine) reconsider() {
-	for _, r := range e.sorted() {
-		if !r.waitsForParents() {
-			continue
+// reconsider looks at a run that waits for parents after the crontabs were
+// read: their names may mean others now, or the run comes from another daemon.
+func (e *Engine) reconsider(r *run) {
+	if !r.waitsForParents() {
+		return
+	}
+	slot, _ := e.slotOf(r)
+	r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
+	if r.options.Held == "" && isOf(r, e.jobs.entry(slot).User()) && r.hasParents() {
+		tooLate := r.until > 0 && r.until <= e.now.Up // and nobody was there to see whether they came in time
+		if w := e.await(r); tooLate || chanceOf(r.options.When, w.tally) == open {
+			r.await = w
+			return
 		}
-		slot, ok := e.slotOf(r)
-		if !ok {
-			continue // dropped as an orphan
-		}
-		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
-		if r.options.Held == "" && isOf(r, e.jobs.entry(slot).User()) && r.hasParents() {
-			tooLate := r.until > 0 && r.until <= e.now.Up // and nobody was there to see whether they came in time
-			if w := e.await(r); tooLate || chanceOf(r.options.When, w.tally) == open {
-				r.await = w
-				continue
-			}
-		}
-		if !e.goOn(r, job.RanAfterParents) {
-			e.promote(r.Job)
-		}
+	}
+	if !e.goOn(r, job.RanAfterParents) {
+		e.promote(r.Job)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -15,10 +16,46 @@ type Effect interface{ effect() }
 // Fact is a record to be stored and published.
 type Fact struct{ Record job.Record }
 
-// Roster is the jobs of all tables with the time since which each has been
-// known with its present schedule. The store keeps it whole, so that a later
-// start can tell a missed occurrence from one that nobody asked for yet.
-type Roster struct{ Known []Known }
+// Roster is the jobs of crontabs with the time since which each has been known
+// with its present schedule. The store keeps it, so that a later start can
+// distinguish a missed occurrence from one that did not exist yet.
+type Roster struct {
+	Whole  bool          // the jobs of all crontabs; else of those that changed
+	Tables []RosterTable // by crontab
+}
+
+// RosterTable is the jobs of one crontab; none if it is gone.
+type RosterTable struct {
+	Name  string
+	Known []Known
+}
+
+// All returns the jobs of all crontabs of the roster.
+func (r *Roster) All() (all []Known) {
+	for _, t := range r.Tables {
+		all = append(all, t.Known...)
+	}
+	return all
+}
+
+// After returns the roster that has the effect of before and then of r. before
+// can be nil.
+func (r *Roster) After(before *Roster) *Roster {
+	if r.Whole || before == nil {
+		return r
+	}
+	newer := make(map[string]bool, len(r.Tables))
+	for _, t := range r.Tables {
+		newer[t.Name] = true
+	}
+	both := &Roster{Whole: before.Whole, Tables: slices.Clone(r.Tables)}
+	for _, t := range before.Tables {
+		if !newer[t.Name] {
+			both.Tables = append(both.Tables, t)
+		}
+	}
+	return both
+}
 
 // Known is one job of a Roster.
 type Known struct {

@@ -72,8 +72,10 @@ type Engine struct {
 	troubles map[owned]Trouble       // see noteTrouble
 	shown    bool                    // a view has troubles as it is
 	lent     bool                    // a view has holds as it is
-	watched  map[job.ID]int32        // slots of jobs.watch, found quickly: as many as one account likes may be due together
 	expected map[owned]time.Duration // when the next timer of expect= runs out
+
+	unsettled []*run  // that the last loads concern; see settle
+	unwatched []int32 // slots likewise
 
 	over      []*run // runs of whose end others are to be told; see follow
 	following bool   // somebody sees to that
@@ -147,6 +149,7 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	for _, ev := range events {
 		e.take(ev)
 	}
+	e.settle(settleSize)
 	e.expire()
 	e.dispatch(nil)
 	e.fire()
@@ -222,6 +225,9 @@ func (e *Engine) take(ev Event) {
 // time means never.
 func (e *Engine) Wake() time.Time {
 	var wake time.Time
+	if len(e.unsettled)+len(e.unwatched) > 0 {
+		return e.now.Wall
+	}
 	if !e.draining {
 		if len(e.pending) > 0 || e.places.hasMore() || e.fills.busy {
 			return e.now.Wall

@@ -39,6 +39,8 @@ type Load struct {
 	Node   string            // the host's name, for host=
 	Labels map[string]string // the host's, for need= and avoid=
 	Ring   RingMode
+
+	prepared *prepared // see View.Prepare; nil: the Step does all
 }
 
 // Limits are the bounds of the host's configuration on what runs at once. The

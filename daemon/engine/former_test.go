@@ -22,7 +22,7 @@ func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 	before := New(State{})
 	for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Tables: []*crontab.Table{host, twins, late}}) {
 		if r, ok := e.(Roster); ok {
-			known = r.Known
+			known = r.All()
 		}
 	}
 	for slot, id := range []string{

@@ -85,16 +85,15 @@ func (e *Engine) starting(r *run) Start {
 	return Start{Job: e.jobs.job(slot), Run: r.Run, Entry: e.jobs.entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
 }
 
-// slotOf finds the job of a run, which is far to seek among a million, once for
-// each load of the tables.
+// slotOf finds the job of a run, once for each load of the crontabs.
 func (e *Engine) slotOf(r *run) (slot int32, ok bool) {
 	if r.jobs != e.jobs {
-		if slot, ok = e.jobs.find(r.Job); !ok {
-			return 0, false
+		r.jobs, r.slot = e.jobs, -1
+		if slot, ok = e.jobs.find(r.Job); ok {
+			r.slot = slot
 		}
-		r.jobs, r.slot = e.jobs, slot
 	}
-	return r.slot, true
+	return r.slot, r.slot >= 0
 }
 
 // goOn takes up a run that was held back, now that what held it has

@@ -32,11 +32,15 @@ type jobs struct {
 	wide   []int32          // slots of entries that ask for more than one slot of a pool
 	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
 	watch  []int32          // slots with expect=, or of whose hold channels want to know
+	groups []group          // all slots by schedule; see agenda
 	unfit  map[*crontab.Options]string
 	faulty map[cron.Schedule]bool // schedules that cannot be followed; see holdFaulty
 	family *family                // whom after= and on= connect; nil: nobody
 
+	watched map[job.Key]int32 // watch, by key
+
 	ring     RingMode
+	held     []Holding         // those of shared that may run; see holdings
 	shared   []int32           // slots of scope=ring, by ring key
 	ringKeys map[int32]job.Key // of them, as all members of the ring have it: it includes the user
 	clans    map[int32]*clan   // of them, those that family connects

@@ -30,7 +30,7 @@ func TestAwaitedTableIsTakenAsIfItHadComeFirst(t *testing.T) {
 		var known []Known
 		for _, e := range before.Step(up(noon.Add(-3*time.Hour-time.Minute)), Load{Tables: []*crontab.Table{table()}}) {
 			if r, ok := e.(Roster); ok {
-				known = r.Known
+				known = r.All()
 			}
 		}
 		e := New(State{Known: known, LastSeen: noon.Add(-3 * time.Hour), Booted: true, NextRun: 1})
@@ -67,7 +67,7 @@ func TestAwaitedRemembersOnlyWhatHasNotCome(t *testing.T) {
 	var known []Known
 	for _, e := range New(State{}).Step(Moment{Wall: noon, Up: time.Hour}, Load{Tables: []*crontab.Table{here, late}}) {
 		if r, ok := e.(Roster); ok {
-			known = r.Known
+			known = r.All()
 		}
 	}
 	e := New(State{Known: known, LastSeen: noon, NextRun: 1})
@@ -84,7 +84,7 @@ func TestFirstStartGoesOnWhereAnotherCronEnded(t *testing.T) {
 	var known []Known
 	for _, e := range New(State{}).Step(Moment{Wall: noon.Add(-time.Hour), Up: time.Hour}, load) {
 		if r, ok := e.(Roster); ok {
-			known = r.Known
+			known = r.All()
 		}
 	}
 	load.Tables = append(load.Tables, w.table("b", "#@ name=new catchup=all:100 overlap=allow\n* * * * * x\n"))

@@ -19,100 +19,110 @@ type past struct {
 	ever int64 // the newest that was decided in any era: that of a ring job
 }
 
-// load replaces all tables.
+// load replaces all crontabs. What takes long was done by Prepare, unless
+// another load or a clock that was set back made that worthless.
 func (e *Engine) load(ev Load) {
-	tables, first := ev.Tables, e.memory != nil
+	p, first := ev.prepared, e.memory != nil
+	if p == nil || p.before != e.jobs || e.now.Wall.Before(p.at) {
+		p = prepare(&ev, e.jobs, e.now.Wall)
+	}
+	everything := first || e.node != ev.Node || !maps.Equal(e.labels, ev.Labels) || e.jobs.ring != ev.Ring || !maps.Equal(e.jobs.unfit, ev.Unfit)
 	e.node, e.labels = ev.Node, ev.Labels
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
 	}
-	next := newJobs(tables, e.jobs)
-	from := next.carried(e.jobs)
-	marks, fresh, changed := e.marksOf(next, from)
+	marks, fresh := e.marksOf(p)
 	if first {
-		e.awaited.forget(next.keys)
+		e.awaited.forget(p.jobs.keys)
 	}
 	late := e.agenda.due(e.now.Wall, e.pending)
-	next.judgePools(ev.Limits)
-	next.unfit, next.ring = ev.Unfit, ev.Ring
-	holds := next.holdings()
-	told := slices.Equal(holds, e.jobs.holdings())
-	e.jobs, e.marks = next, marks
+	remembers := first || e.awaited != nil
+	e.jobs, e.marks, e.agenda = p.jobs, marks, p.agenda
 	e.enroll(ev.Ring)
-	e.locate()
-	e.forgetParents()
-	e.measure(ev.Limits)
-	e.agenda.replace(next.groups(e.agenda.groups, from), e.now.Wall)
+	e.measure(ev.Limits, e.moveRuns(p, everything))
 	e.holdFaulty()
-	e.pending = e.behind(from, late)
-	if changed || first {
-		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", next.len(), len(tables))})
-		e.emit(e.roster())
+	e.pending = e.behind(p, late, remembers)
+	if p.changed || first {
+		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", e.jobs.len(), len(ev.Tables))})
+		if first {
+			e.emit(e.roster())
+		} else {
+			e.emit(p.roster(marks))
+		}
 	}
-	if !told {
-		e.emit(Holdings{holds})
+	if p.held {
+		e.emit(Holdings{e.jobs.held})
 	}
 	if first {
 		if e.memory.Booted {
-			fresh = next.once
+			fresh = e.jobs.once
 		}
 		e.restore()
 	} else { // what a crontab's line missed before it was written is not missed
-		fresh = slices.DeleteFunc(fresh, func(slot int32) bool { return !anacronLine(next.entry(slot)) })
+		fresh = slices.DeleteFunc(fresh, func(slot int32) bool { return !anacronLine(e.jobs.entry(slot)) })
 		e.welcome()
 	}
-	e.dropOrphans()
-	e.reconsider()
-	e.watchJobs()
+	e.watchLater(p, everything)
+	if first {
+		e.unsettle(e.sorted())
+		e.settle(len(e.unsettled) + len(e.unwatched))
+	}
 	for _, slot := range fresh {
 		e.look(slot)
 	}
 }
 
-// marksOf gives jobs their marks. A job that stays keeps its own; one that is
-// new, or whose times changed, starts from now: nothing before this instant
-// is missed. fresh lists the new ones that have a period; changed tells whether
-// there is any new or changed job, or one less. from is what next carries over.
-func (e *Engine) marksOf(next *jobs, from []int32) (marks []int64, fresh []int32, changed bool) {
-	before, specs := e.remember(from), specHashes{}
+// marksOf returns the marks of the jobs of p. A job that stays keeps its mark;
+// one that is new, or whose times changed, starts from now: nothing before is
+// missed. periods lists the new ones that have a period.
+func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int32) {
+	var stored map[job.Key]past
 	if e.memory != nil {
-		next.rename(before)
+		stored = e.memory.past()
+		p.jobs.rename(stored)
 	}
 	if e.awaited != nil {
-		next.rename(e.awaited.past)
+		p.jobs.rename(e.awaited.past)
 	}
-	changed = len(next.keys) != len(e.marks)
-	marks = make([]int64, len(next.keys))
+	specs := specHashes{}
+	marks = make([]int64, len(p.from))
 	now := e.now.Wall.UnixNano()
-	for slot, key := range next.keys {
-		if from[slot] >= 0 {
-			marks[slot] = e.marks[from[slot]]
-			continue
+	for slot, old := range p.from {
+		if old >= 0 {
+			marks[slot] = e.marks[old]
 		}
-		entry := next.entry(int32(slot))
+	}
+	for _, f := range p.fresh {
+		slot, entry := f.slot, p.jobs.entry(f.slot)
 		s := entry.Schedule
-		p, known := before[key]
+		var past past
+		known, same := f.was >= 0, f.same
+		if known {
+			past.mark = e.marks[f.was]
+		} else if past, known = stored[p.jobs.keys[slot]]; known {
+			same = past.spec == specs.of(s)
+		}
 		late := !known && e.awaited.has(entry)
 		if late {
-			p, known = e.awaited.past[key]
+			past, known = e.awaited.past[p.jobs.keys[slot]]
+			same = known && past.spec == specs.of(s)
 		}
-		same := known && p.spec == specs.of(s)
 		switch {
 		case !known:
 			marks[slot] = now
 			if entry.Options().Period != nil {
-				fresh = append(fresh, int32(slot))
+				periods = append(periods, slot)
 			}
 		case !same:
-			marks[slot] = afterEdit(p.mark, now)
+			marks[slot] = afterEdit(past.mark, now)
 		case entry.Options().Scope == crontab.ScopeRing:
-			marks[slot] = max(p.mark, p.ever)
+			marks[slot] = max(past.mark, past.ever)
 		case late:
-			marks[slot] = afterSetBack(s, p.mark, now, e.awaited.lastSeen.Sub(e.now.Wall))
+			marks[slot] = afterSetBack(s, past.mark, now, e.awaited.lastSeen.Sub(e.now.Wall))
 		case e.memory != nil: // the clock may have been set while no daemon ran
-			marks[slot] = afterSetBack(s, p.mark, now, e.memory.LastSeen.Sub(e.now.Wall))
+			marks[slot] = afterSetBack(s, past.mark, now, e.memory.LastSeen.Sub(e.now.Wall))
 		default:
-			marks[slot] = p.mark
+			marks[slot] = past.mark
 		}
 		switch {
 		case e.memory != nil:
@@ -120,9 +130,8 @@ func (e *Engine) marksOf(next *jobs, from []int32) (marks []int64, fresh []int32
 		case late:
 			marks[slot] = afterOther(marks[slot], now, e.awaited.since, known)
 		}
-		changed = changed || !same
 	}
-	return marks, fresh, changed
+	return marks, periods
 }
 
 // afterEdit is the mark of a job whose times were changed. One just ahead of
@@ -199,27 +208,6 @@ func (e *Engine) welcome() {
 	}
 }
 
-// remember gathers what is known of the jobs so far: by the last Load, or
-// before the first one by the store. What is carried over is left out.
-func (e *Engine) remember(from []int32) map[job.Key]past {
-	if e.memory != nil {
-		return e.memory.past()
-	}
-	carried := make([]bool, len(e.marks))
-	for _, old := range from {
-		if old >= 0 {
-			carried[old] = true
-		}
-	}
-	specs, m := specHashes{}, map[job.Key]past{}
-	for slot, key := range e.jobs.keys {
-		if !carried[slot] {
-			m[key] = past{spec: specs.of(e.jobs.entry(int32(slot)).Schedule), mark: e.marks[slot]}
-		}
-	}
-	return m
-}
-
 // past is what the roster and the marks of the store say. The roster is
 // written anew with each era and holds the marks of those before.
 func (s *State) past() map[job.Key]past {
@@ -242,18 +230,22 @@ func (s *State) past() map[job.Key]past {
 	return m
 }
 
-// roster is what a later start must know of the jobs.
+// roster returns all jobs.
 func (e *Engine) roster() Roster {
+	r := Roster{Whole: true, Tables: make([]RosterTable, len(e.jobs.tables))}
 	known := make([]Known, len(e.marks))
 	for slot, key := range e.jobs.keys {
 		known[slot].Key, known[slot].Since = key, time.Unix(0, e.marks[slot]).UTC()
 	}
-	for _, g := range e.agenda.groups {
+	for _, g := range e.jobs.groups {
 		for _, slot := range g.members {
 			known[slot].Spec = g.spec
 		}
 	}
-	return Roster{known}
+	for i, t := range e.jobs.tables {
+		r.Tables[i] = RosterTable{t.Name, known[e.jobs.first[i]:][:e.jobs.size(i)]}
+	}
+	return r
 }
 
 // specHashes names schedules by what they say rather than by address, so that
@@ -269,14 +261,14 @@ func (m specHashes) of(s cron.Schedule) uint64 {
 	return h
 }
 
-// groups sorts the slots by schedule. from is what they carry over from those
-// of before, which serve no more after this.
-func (s *jobs) groups(before []group, from []int32) []group {
+// group sorts the slots by schedule. from is what they carry over from those
+// of before.
+func (s *jobs) group(before []group, from []int32) []group {
 	came, index := s.newGroups(from)
 	to := successors(from)
 	groups := make([]group, 0, len(before)+len(came))
 	for _, g := range before {
-		stay := g.members[:0]
+		stay := make([]int32, 0, len(g.members))
 		for _, old := range g.members {
 			if int(old) < len(to) && to[old] >= 0 {
 				stay = append(stay, to[old])
@@ -346,32 +338,41 @@ func successors(from []int32) []int32 {
 	return to
 }
 
-// behind lists the slots with an occurrence between mark and now: missed while
-// the daemon was away, or, of those that are carried over, late already.
-func (e *Engine) behind(from, pending []int32) []int32 {
-	waits := make(map[int32]bool, len(pending))
-	for _, old := range pending {
+// behind lists the slots with an occurrence between mark and now: late already,
+// or, if it remembers jobs from before the first load, missed while the daemon
+// was away.
+func (e *Engine) behind(p *prepared, late []int32, remembers bool) []int32 {
+	if len(late) == 0 && !remembers {
+		return nil
+	}
+	waits := make([]bool, len(p.to))
+	for _, old := range late {
 		waits[old] = true
 	}
+	behind := make([]bool, len(p.from))
+	for slot, old := range p.from {
+		behind[slot] = old >= 0 && waits[old]
+	}
 	var (
-		slots    []int32
 		schedule cron.Schedule
 		since    int64
-		late     bool
+		missed   bool
 	)
-	for slot, mark := range e.marks {
-		if old := from[slot]; old >= 0 {
-			if waits[old] {
-				slots = append(slots, int32(slot))
+	for _, f := range p.fresh {
+		switch mark := e.marks[f.slot]; {
+		case f.was >= 0:
+			behind[f.slot] = f.same && waits[f.was]
+		case remembers:
+			if s := e.jobs.entry(f.slot).Schedule; s != schedule || mark != since {
+				next := nextAfter(s, time.Unix(0, mark).UTC())
+				schedule, since, missed = s, mark, !next.IsZero() && !next.After(e.now.Wall)
 			}
-			continue
+			behind[f.slot] = missed
 		}
-		s := e.jobs.entry(int32(slot)).Schedule
-		if s != schedule || mark != since {
-			next := nextAfter(s, time.Unix(0, mark).UTC())
-			schedule, since, late = s, mark, !next.IsZero() && !next.After(e.now.Wall)
-		}
-		if late {
+	}
+	var slots []int32
+	for slot, is := range behind {
+		if is {
 			slots = append(slots, int32(slot))
 		}
 	}
@@ -491,42 +492,5 @@ func (e *Engine) boot(of func(*crontab.Table) bool) {
 			continue
 		}
 		e.admit(j, e.now.Wall, job.TriggerBoot, job.AtBoot)
-	}
-}
-
-// dropOrphans drops queued and waiting runs whose job is gone. Running ones
-// go on: a reload never touches them.
-func (e *Engine) dropOrphans() {
-	for _, r := range e.sorted() {
-		if r.State != job.RunQueued && r.State != job.RunWaiting {
-			continue
-		}
-		if _, ok := e.slotOf(r); !ok {
-			e.drop(r, job.JobRemoved)
-		}
-	}
-}
-
-// locate finds the jobs of all live runs in one look at what is installed, as
-// each find is one.
-func (e *Engine) locate() {
-	if len(e.byJob) == 0 {
-		return
-	}
-	wanted := make(map[job.Key]job.ID, len(e.byJob))
-	for id, runs := range e.byJob {
-		wanted[idKey(id)] = id
-		for _, r := range runs {
-			r.jobs = nil
-		}
-	}
-	for slot, key := range e.jobs.keys {
-		id, ok := wanted[key]
-		if !ok {
-			continue
-		}
-		for _, r := range e.byJob[id] {
-			r.jobs, r.slot = e.jobs, int32(slot)
-		}
 	}
 }

@@ -239,24 +239,20 @@ func runningFor(r *run) string {
 	return fmt.Sprintf("it has been going for %s, which is all that max-run= allows (%s)", r.options.MaxRun, r.occurrence())
 }
 
-// watchJobs begins what is watched beyond single runs, when tables were loaded:
-// the next success that expect= asks for, and entries that are held.
-func (e *Engine) watchJobs() {
-	e.watched = make(map[job.ID]int32, len(e.jobs.watch))
-	for _, slot := range e.jobs.watch {
-		j := e.firing(slot)
-		e.watched[j.id] = slot
-		l := e.ledger(j.id, j.entry.User())
-		e.tellHeld(j, &l)
-		if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
-			continue
-		}
-		if l.Success.IsZero() && l.Watched.IsZero() {
-			l.Watched = e.now.Wall
-			e.setLedger(l)
-		}
-		e.expect(j.options, l)
+// watch begins what is watched of a job beyond single runs: the next success
+// that expect= asks for, and whether the entry is held.
+func (e *Engine) watch(slot int32) {
+	j := e.firing(slot)
+	l := e.ledger(j.id, j.entry.User())
+	e.tellHeld(j, &l)
+	if j.options.Expect == 0 || !j.options.Enabled || !isHere(j.options, e.node) {
+		return
 	}
+	if l.Success.IsZero() && l.Watched.IsZero() {
+		l.Watched = e.now.Wall
+		e.setLedger(l)
+	}
+	e.expect(j.options, l)
 }
 
 // tellHeld tells that an entry may not run, or not as it says, once until it
@@ -307,7 +303,7 @@ func (e *Engine) miss(t timer) {
 		return
 	}
 	delete(e.expected, t.of)
-	slot, ok := e.watched[t.of.job]
+	slot, ok := e.jobs.watched[idKey(t.of.job)]
 	if !ok || e.jobs.entry(slot).User() != t.of.user {
 		return
 	}

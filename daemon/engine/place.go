@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -242,9 +243,18 @@ func without(runs []*run, r *run) []*run {
 
 // measure applies the limits of a load. Who runs keeps what it holds, even if
 // that is more than there is now; who waits stands in line anew, for what its
-// entry says today.
-func (e *Engine) measure(l Limits) {
+// entry says today: only the runs in changed, unless the limits are new.
+func (e *Engine) measure(l Limits, changed []*run) {
 	before := e.places
+	if before.served != nil && reflect.DeepEqual(before.limits, l) {
+		for _, r := range changed {
+			if slot, known := e.slotOf(r); known {
+				r.options = e.jobs.options(slot)
+				e.lineUp(r)
+			}
+		}
+		return
+	}
 	e.places = places{
 		limits: l, accounts: map[string]*account{}, pools: map[string]*pool{},
 		served: before.served, rounds: before.rounds, left: before.left, over: before.over,

@@ -30,7 +30,9 @@ type world struct {
 
 	// the store
 	state   State
-	known   []Known
+	roster  *Roster
+	loads   int
+	stale   *View // of the load before
 	ledgers map[owned]job.Ledger
 	ran     map[job.ID][]job.Run // all that was recorded of runs
 	marks   map[job.ID]job.Mark
@@ -127,7 +129,9 @@ func (w *world) die() {
 func (w *world) start() {
 	w.die()
 	s := w.state
-	s.Known = w.known
+	if w.roster != nil {
+		s.Known = w.roster.All()
+	}
 	s.Holds = maps.Clone(w.state.Holds)
 	s.Marks = slices.Collect(maps.Values(w.marks))
 	s.Live = slices.SortedFunc(maps.Values(w.live), func(a, b job.Run) int { return int(a.ID - b.ID) })
@@ -155,9 +159,22 @@ func (w *world) ranIn(id job.ID, from, to time.Time) map[int64]job.Verdict {
 	return ran
 }
 
-// load is the event that says what the tables and the configuration are.
+// load returns the event with the crontabs and the configuration: not prepared,
+// prepared for what is installed, or for what was installed before.
 func (w *world) load() Load {
-	return Load{Tables: w.tables, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
+	ev := Load{Tables: w.tables, Limits: w.limits, Node: w.node, Labels: w.labels, Ring: w.ring}
+	if w.engine == nil {
+		return ev
+	}
+	before, now := w.stale, w.engine.View()
+	w.stale = now
+	switch w.loads++; {
+	case w.loads%3 == 1:
+		return now.Prepare(ev)
+	case w.loads%3 == 2 && before != nil:
+		return before.Prepare(ev)
+	}
+	return ev
 }
 
 // adopt lists the processes that the next daemon watches. Others it never
@@ -187,7 +204,7 @@ func (w *world) step(events ...Event) []Effect {
 		case Fact:
 			w.store(e.Record)
 		case Roster:
-			w.known = e.Known
+			w.roster = e.After(w.roster)
 		case Stamp:
 			w.state.Stamps[e.ID] = e.Day
 		case Ledger:

@@ -66,7 +66,7 @@ func (s *statements) prepare(ctx context.Context, conn driver.Conn) error {
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, era = excluded.era, seen = excluded.seen`},
 		{&s.down, "UPDATE life SET down = ?2 WHERE id = ?1"},
 		{&s.putRoster, "INSERT INTO roster (part, known) VALUES (?, ?) ON CONFLICT (part) DO UPDATE SET known = excluded.known WHERE known <> excluded.known"},
-		{&s.cutRoster, "DELETE FROM roster WHERE part >= ?"},
+		{&s.cutRoster, "DELETE FROM roster WHERE part >= ? AND part < ?"},
 	} {
 		stmt, err := conn.(driver.ConnPrepareContext).PrepareContext(ctx, p.text)
 		if err != nil {
@@ -133,7 +133,7 @@ func (w *writer) batch(b Batch) error {
 		}
 	}
 	if b.Roster != nil {
-		return w.putRoster(b.Roster.Known)
+		return w.putRoster(b.Roster)
 	}
 	return nil
 }

@@ -44,12 +44,12 @@ func TestRestoreGivesWhatWasCommitted(t *testing.T) {
 	ranges.First, ranges.Count = noon, 61
 	known := []engine.Known{{Key: job.Key{1}, Spec: 1<<64 - 1, Since: noon}, {Key: job.Key{15: 1}, Spec: 2, Since: time.Unix(0, -5).UTC()}}
 
-	commit(t, s, Batch{Era: 7, BootID: "boot-1", Roster: &engine.Roster{Known: known[:1]}, Records: []job.Record{
+	commit(t, s, Batch{Era: 7, BootID: "boot-1", Roster: wholeRoster(known[:1]), Records: []job.Record{
 		running, ranges, recordOf(job.Queued, job.DecideHold, waiting), recordOf(job.Dropped, "", dropped),
 		paused("a", &job.Hold{By: "bob"}), paused("b", &hold), paused("c", &hold),
 	}})
 	commit(t, s, Batch{
-		At: noon.Add(time.Minute), Era: 8, BootID: "boot-2", Roster: &engine.Roster{Known: known},
+		At: noon.Add(time.Minute), Era: 8, BootID: "boot-2", Roster: wholeRoster(known),
 		Records: []job.Record{
 			ended(5, "a", noon.Add(time.Minute), 0), paused("a", &hold),
 			{At: noon, Kind: job.Resumed, Job: "c"}, {At: noon, Kind: job.Resumed, Job: "never paused"},
@@ -123,7 +123,7 @@ func TestRosterWritesWhatChanged(t *testing.T) {
 	before := changes()
 	commit(t, s, Batch{At: noon})
 	idle := changes() - before
-	known := bigRoster().Known[:3*rosterPart+1]
+	known := bigRoster().All()[:3*rosterPart+1]
 	edited := func(at int) []engine.Known {
 		edited := slices.Clone(known)
 		edited[at].Since = noon
@@ -144,12 +144,34 @@ func TestRosterWritesWhatChanged(t *testing.T) {
 		{"all are back", known, 4},
 	} {
 		before := changes()
-		commit(t, s, Batch{At: noon, Roster: &engine.Roster{Known: c.known}})
+		commit(t, s, Batch{At: noon, Roster: wholeRoster(c.known)})
 		if rows := changes() - before - idle; rows != c.rows {
 			t.Errorf("%s: %d rows changed, want %d", c.what, rows, c.rows)
 		}
 		if got := restore(t, s).Known; !slices.Equal(got, c.known) {
 			t.Errorf("%s: the roster came back otherwise", c.what)
+		}
+	}
+	part := func(tables ...engine.RosterTable) *engine.Roster { return &engine.Roster{Tables: tables} }
+	for _, c := range []struct {
+		what   string
+		roster *engine.Roster
+		rows   int64
+		known  int
+	}{
+		{"another crontab", part(engine.RosterTable{Name: "other", Known: known[:3]}), 1, len(known) + 3},
+		{"both change", part(engine.RosterTable{Name: "other", Known: known[:5]}, engine.RosterTable{Name: "t", Known: known[:2]}), 5, 7},
+		{"one is gone", part(engine.RosterTable{Name: "other"}), 1, 2},
+		{"an unknown one is gone", part(engine.RosterTable{Name: "never"}), 0, 2},
+		{"all are others", &engine.Roster{Whole: true, Tables: []engine.RosterTable{{Name: "a", Known: known[:1]}, {Name: "b", Known: known[1:4]}}}, 3, 4},
+	} {
+		before := changes()
+		commit(t, s, Batch{At: noon, Roster: c.roster})
+		if rows := changes() - before - idle; rows != c.rows {
+			t.Errorf("%s: %d rows changed, want %d", c.what, rows, c.rows)
+		}
+		if got := len(restore(t, s).Known); got != c.known {
+			t.Errorf("%s: %d jobs came back, want %d", c.what, got, c.known)
 		}
 	}
 }
@@ -198,7 +220,12 @@ func bigRoster() *engine.Roster {
 	for i := range known {
 		known[i] = engine.Known{Key: job.KeyOf(job.ID(jobName(i)), ""), Spec: uint64(i), Since: noon.Add(time.Duration(i))}
 	}
-	return &engine.Roster{Known: known}
+	return wholeRoster(known)
+}
+
+// wholeRoster is the roster of a host with one crontab.
+func wholeRoster(known []engine.Known) *engine.Roster {
+	return &engine.Roster{Whole: true, Tables: []engine.RosterTable{{Name: "t", Known: known}}}
 }
 
 func TestRestoreBigRosterInOrder(t *testing.T) {
@@ -207,13 +234,13 @@ func TestRestoreBigRosterInOrder(t *testing.T) {
 	want := bigRoster()
 	commit(t, s, Batch{Roster: want})
 	s = reopen(t, s, dir)
-	if !slices.Equal(restore(t, s).Known, want.Known) {
+	if !slices.Equal(restore(t, s).Known, want.All()) {
 		t.Error("the roster came back otherwise")
 	}
 	if size, limit := diskSize(t, dir), int64(4<<20); size > limit {
 		t.Errorf("a roster of 100,000 jobs takes %d bytes, limit %d", size, limit)
 	}
-	commit(t, s, Batch{Roster: &engine.Roster{}})
+	commit(t, s, Batch{Roster: &engine.Roster{Whole: true}})
 	if got := restore(t, s).Known; len(got) != 0 {
 		t.Errorf("%d jobs are left of an empty roster", len(got))
 	}
@@ -250,7 +277,7 @@ func TestRestoreRosterOfTheFormBefore(t *testing.T) {
 		for i := range want {
 			want[i].Key = job.KeyOf(job.ID(jobName(i)), "")
 		}
-		commit(t, s, Batch{Roster: &engine.Roster{Known: want}})
+		commit(t, s, Batch{Roster: wholeRoster(want)})
 		same(t, "roster written anew", restore(t, reopen(t, s, dir)).Known, want)
 	}
 }

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -19,26 +22,67 @@ const (
 	formerKnownSize = 24
 )
 
-// putRoster writes the rows that changed: those of the jobs of an edited table,
-// of jobs that came due since, and all behind where jobs came or went.
-func (w *writer) putRoster(known []engine.Known) error {
-	blob := make([]byte, 0, 1+rosterPart*knownSize)
-	part := int64(0)
-	for ; len(known) > 0; part++ {
-		n := min(len(known), rosterPart)
-		blob = append(blob[:0], rosterForm)
-		for _, k := range known[:n] {
-			blob = append(blob, k.Key[:]...)
-			blob = binary.LittleEndian.AppendUint64(blob, k.Spec)
-			blob = binary.LittleEndian.AppendUint64(blob, uint64(k.Since.UnixNano()))
+// partBits is how many bits of a row's number count the rows of one crontab.
+// The others name the crontab.
+const partBits = 12
+
+// putRoster writes the rows of the crontabs of r, as far as they changed.
+func (w *writer) putRoster(r *engine.Roster) error {
+	if r.Whole {
+		if err := w.keepRoster(r); err != nil {
+			return err
 		}
-		if _, err := w.exec(w.stmts.putRoster, part, blob); err != nil {
+	}
+	blob := make([]byte, 0, 1+rosterPart*knownSize)
+	for _, t := range r.Tables {
+		part, end := partsOf(t.Name)
+		for known := t.Known; len(known) > 0 && part < end; part++ {
+			n := min(len(known), rosterPart)
+			blob = append(blob[:0], rosterForm)
+			for _, k := range known[:n] {
+				blob = append(blob, k.Key[:]...)
+				blob = binary.LittleEndian.AppendUint64(blob, k.Spec)
+				blob = binary.LittleEndian.AppendUint64(blob, uint64(k.Since.UnixNano()))
+			}
+			if _, err := w.exec(w.stmts.putRoster, part, blob); err != nil {
+				return fmt.Errorf("roster: %w", err)
+			}
+			known = known[n:]
+		}
+		if _, err := w.exec(w.stmts.cutRoster, part, end); err != nil {
 			return fmt.Errorf("roster: %w", err)
 		}
-		known = known[n:]
 	}
-	_, err := w.exec(w.stmts.cutRoster, part)
-	return err
+	return nil
+}
+
+// keepRoster deletes the rows of all crontabs that are not in r.
+func (w *writer) keepRoster(r *engine.Roster) error {
+	gaps := make([]int64, 0, 2*len(r.Tables)+2)
+	gaps = append(gaps, 0)
+	for _, t := range r.Tables {
+		part, end := partsOf(t.Name)
+		gaps = append(gaps, part, end)
+	}
+	slices.Sort(gaps)
+	gaps = append(gaps, math.MaxInt64)
+	for i := 0; i < len(gaps); i += 2 {
+		if gaps[i] < gaps[i+1] {
+			if _, err := w.exec(w.stmts.cutRoster, gaps[i], gaps[i+1]); err != nil {
+				return fmt.Errorf("roster: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// partsOf returns the numbers of the rows of a crontab: from part to end,
+// exclusively. They depend on its name alone, so that a change of one crontab
+// leaves the rows of the others as they are.
+func partsOf(name string) (part, end int64) {
+	digest := sha256.Sum256([]byte(name))
+	part = int64(binary.LittleEndian.Uint64(digest[:]) >> 2 &^ (1<<partBits - 1))
+	return part, part + 1<<partBits
 }
 
 // appendKnown reads a row. The form before is recognized by its length: that of a

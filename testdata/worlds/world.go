@@ -65,6 +65,7 @@ type Watcher interface {
 // kept is what the daemon's store knows.
 type kept struct {
 	state   engine.State
+	roster  *engine.Roster
 	marks   map[job.ID]job.Mark
 	live    map[job.RunID]job.Run
 	ledgers map[jobOf]job.Ledger
@@ -247,7 +248,8 @@ func (w *World) keep(s Step) {
 			fmt.Fprintln(&w.story, tell(e.Record))
 			k.record(e.Record)
 		case engine.Roster:
-			k.state.Known = e.Known
+			k.roster = e.After(k.roster)
+			k.state.Known = k.roster.All()
 		case engine.Stamp:
 			k.state.Stamps[e.ID] = e.Day
 		case engine.Ledger:

@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// settleSize is how many runs and jobs that a load concerns one step looks at.
+// The others wait for the next steps, so that jobs start on time meanwhile.
+const settleSize = 16
+
+// prepared is the part of a Load that takes long and depends on nothing but
+// what is installed. It is computed beside the engine, and used once.
+type prepared struct {
+	before *jobs     // what was installed
+	at     time.Time // wall time from which the agenda is planned
+	jobs   *jobs     // what is installed next
+	agenda agenda
+
+	from    []int32 // by slot: where the same entry under the same key was, or -1
+	to      []int32 // by slot of before: where the job is next, or -1
+	fresh   []fresh // the slots that carry no entry over
+	changed bool    // jobs come or go, or their times change
+	watch   []int32 // slots of jobs.watch that are new, or held or degraded otherwise than before
+	held    bool    // jobs.held is another than before
+
+	rosters []RosterTable // of crontabs with fresh slots, without Known.Since
+	first   []int32       // of each of them: its first slot
+}
+
+// fresh is a slot whose entry is new, or has another key than before.
+type fresh struct {
+	slot int32
+	was  int32 // the slot of before with the same key, or -1
+	same bool  // with the same times
+}
+
+// Prepare returns ev with the work done that needs only what is installed in
+// v. The Step that takes it is then short, unless another Load came between. It
+// can run beside the engine.
+func (v *View) Prepare(ev Load) Load {
+	if v.now.Wall.IsZero() { // nothing has been decided yet, and nothing waits
+		return ev
+	}
+	ev.prepared = prepare(&ev, v.jobs, v.now.Wall)
+	return ev
+}
+
+func prepare(ev *Load, before *jobs, now time.Time) *prepared {
+	next := newJobs(ev.Tables, before)
+	next.judgePools(ev.Limits)
+	next.unfit, next.ring = ev.Unfit, ev.Ring
+	next.held = next.holdings()
+	p := &prepared{before: before, at: now, jobs: next, from: next.carried(before), held: !slices.Equal(next.held, before.held)}
+	p.match()
+	next.groups = next.group(before.groups, p.from)
+	p.plan()
+	p.findWatched()
+	p.listRosters()
+	return p
+}
+
+// match finds the former slots of the jobs, and which jobs are new.
+func (p *prepared) match() {
+	p.to = make([]int32, len(p.before.keys))
+	for old := range p.to {
+		p.to[old] = -1
+	}
+	fresher := 0
+	for slot, old := range p.from {
+		if old >= 0 {
+			p.to[old] = int32(slot)
+		} else {
+			fresher++
+		}
+	}
+	p.changed = len(p.from) != len(p.to)
+	if fresher == 0 {
+		return
+	}
+	former := make(map[job.Key]int32, fresher)
+	for old, slot := range p.to {
+		if slot < 0 {
+			former[p.before.keys[old]] = int32(old)
+		}
+	}
+	specs := specHashes{}
+	p.fresh = make([]fresh, 0, fresher)
+	for slot, old := range p.from {
+		if old >= 0 {
+			continue
+		}
+		f := fresh{slot: int32(slot), was: -1}
+		if old, ok := former[p.jobs.keys[slot]]; ok {
+			f.was, p.to[old] = old, f.slot
+			f.same = specs.of(p.before.entry(old).Schedule) == specs.of(p.jobs.entry(f.slot).Schedule)
+		}
+		p.changed = p.changed || !f.same
+		p.fresh = append(p.fresh, f)
+	}
+}
+
+// plan plans all groups from p.at on.
+func (p *prepared) plan() {
+	p.agenda.groups = slices.Clone(p.jobs.groups)
+	p.agenda.heap = make([]int32, 0, len(p.agenda.groups))
+	for i := range p.agenda.groups {
+		if p.agenda.plan(int32(i), p.at) {
+			p.agenda.heap = append(p.agenda.heap, int32(i))
+		}
+	}
+	heap.Init(&p.agenda)
+}
+
+// findWatched finds the jobs of jobs.watch that the load concerns.
+func (p *prepared) findWatched() {
+	p.jobs.watched = make(map[job.Key]int32, len(p.jobs.watch))
+	for _, slot := range p.jobs.watch {
+		p.jobs.watched[p.jobs.keys[slot]] = slot
+		old := p.from[slot]
+		if old < 0 || isHeldOtherwise(p.before.options(old), p.jobs.options(slot)) {
+			p.watch = append(p.watch, slot)
+		}
+	}
+}
+
+func isHeldOtherwise(a, b *crontab.Options) bool { return a.Held != b.Held || a.Degraded != b.Degraded }
+
+// listRosters lists the jobs of crontabs with fresh slots, and the crontabs
+// that are gone.
+func (p *prepared) listRosters() {
+	specs, names := specHashes{}, make(map[string]bool, len(p.jobs.tables))
+	for i, t := range p.jobs.tables {
+		names[t.Name] = true
+		first, size := p.jobs.first[i], p.jobs.size(i)
+		if !slices.Contains(p.from[first:first+size], -1) {
+			continue
+		}
+		known := make([]Known, size)
+		for k := range known {
+			slot := first + int32(k)
+			known[k].Key, known[k].Spec = p.jobs.keys[slot], specs.of(p.jobs.entry(slot).Schedule)
+		}
+		p.rosters, p.first = append(p.rosters, RosterTable{t.Name, known}), append(p.first, first)
+	}
+	for _, t := range p.before.tables {
+		if !names[t.Name] {
+			p.rosters, p.first = append(p.rosters, RosterTable{Name: t.Name}), append(p.first, 0)
+		}
+	}
+}
+
+// roster returns the jobs of the crontabs that changed.
+func (p *prepared) roster(marks []int64) Roster {
+	for i, t := range p.rosters {
+		for k := range t.Known {
+			t.Known[k].Since = time.Unix(0, marks[p.first[i]+int32(k)]).UTC()
+		}
+	}
+	return Roster{Tables: p.rosters}
+}
+
+// moveRuns finds the jobs of all live runs in what is installed now. It lists
+// those whose job is gone and those that must look at their parents again, all
+// of which settle looks at, and returns those that wait for a slot and whose
+// entry changed. everything: no run keeps what it knows of its parents.
+func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
+	runs := make([]*run, 0, len(e.live))
+	var arrived map[job.Key]int32 // the fresh slots, once somebody asks
+	for _, r := range e.live {
+		before, slot := r.slot, int32(-1)
+		located := r.jobs == p.before && before >= 0
+		if located {
+			slot = p.to[before]
+		} else {
+			if arrived == nil {
+				arrived = make(map[job.Key]int32, len(p.fresh))
+				for _, f := range p.fresh {
+					arrived[p.jobs.keys[f.slot]] = f.slot
+				}
+			}
+			if at, ok := arrived[idKey(r.Job)]; ok {
+				slot = at
+			}
+		}
+		r.jobs, r.slot = p.jobs, slot
+		carried := located && slot >= 0 && p.from[slot] == before
+		if !r.waitsForParents() || everything || !carried || !p.moveParents(r) {
+			r.await = nil
+		}
+		if slot < 0 || r.waitsForParents() && r.await == nil {
+			runs = append(runs, r)
+		}
+		if r.claim != nil && !carried && !r.hasProcess() {
+			changed = append(changed, r)
+		}
+	}
+	byID := func(a, b *run) int { return int(a.ID - b.ID) }
+	slices.SortFunc(runs, byID)
+	slices.SortFunc(changed, byID)
+	e.unsettle(runs)
+	return changed
+}
+
+// unsettle has settle look at runs: first at those that do not run and whose
+// job is gone, then at those that wait for parents.
+func (e *Engine) unsettle(runs []*run) {
+	var gone, waiting []*run
+	for _, r := range runs {
+		switch _, installed := e.slotOf(r); {
+		case !installed && (r.State == job.RunQueued || r.State == job.RunWaiting):
+			gone = append(gone, r)
+		case installed && r.waitsForParents():
+			waiting = append(waiting, r)
+		}
+	}
+	e.unsettled = append(gone, waiting...)
+}
+
+// moveParents finds the parents that a run waits for where they are now. It
+// reports false if they are not the same jobs.
+func (p *prepared) moveParents(r *run) bool {
+	if r.await == nil {
+		return false
+	}
+	links, _ := p.jobs.family.links(r.slot)
+	if len(links) != len(r.await.parents) {
+		return false
+	}
+	parents := make([]parent, len(links))
+	for i, link := range links {
+		parents[i] = r.await.parents[i]
+		parents[i].slot = link.Parent
+		if p.from[link.Parent] != r.await.parents[i].slot || link.Outcomes != parents[i].outcomes {
+			return false
+		}
+	}
+	r.await.parents = parents
+	return true
+}
+
+// settle looks at most of n runs and jobs that the last loads concern.
+func (e *Engine) settle(n int) {
+	for ; n > 0 && len(e.unsettled) > 0; n-- {
+		r := e.unsettled[0]
+		e.unsettled = e.unsettled[1:]
+		if e.live[r.ID] != r {
+			continue
+		}
+		if _, installed := e.slotOf(r); installed {
+			e.reconsider(r)
+		} else if r.State == job.RunQueued || r.State == job.RunWaiting {
+			e.drop(r, job.JobRemoved)
+		}
+	}
+	for ; n > 0 && len(e.unwatched) > 0; n-- {
+		slot := e.unwatched[0]
+		e.unwatched = e.unwatched[1:]
+		e.watch(slot)
+	}
+}
+
+// watchLater has settle look at the watched jobs that a load concerns, and at
+// those that are left from the loads before.
+func (e *Engine) watchLater(p *prepared, everything bool) {
+	if everything {
+		e.unwatched = slices.Clone(p.jobs.watch)
+		return
+	}
+	left := e.unwatched
+	e.unwatched = slices.Clone(p.watch)
+	for _, old := range left {
+		if slot := p.to[old]; slot >= 0 {
+			e.unwatched = append(e.unwatched, slot)
+		}
+	}
+	slices.Sort(e.unwatched)
+	e.unwatched = slices.Compact(e.unwatched)
+}
