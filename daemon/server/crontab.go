@@ -69,6 +69,7 @@ type desk struct {
 	large   chan struct{}
 	largeOf sync.Map // uid: chan struct{}
 	reloads sharedReload
+	paces   paces
 }
 
 func newDesk(c *Crontabs) *desk {
@@ -418,6 +419,12 @@ func (s *Server) installCrontab(ctx context.Context, c *call) error {
 		return err
 	}
 	defer leave()
+	c.patient()
+	end, err := d.pace(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer end()
 	c.hurry()
 	if err := d.fitsLimit(c); err != nil {
 		return err
@@ -517,6 +524,11 @@ func (s *Server) removeCrontab(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	end, err := d.pace(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer end()
 	answer := api.Installed{V: api.Version, User: who.Name, Gone: true}
 	if err := d.remove(ctx, c, who, store.RevisionRemoved, &answer); err != nil {
 		return err

@@ -362,6 +362,12 @@ func (s *Server) installTable(ctx context.Context, c *call) error {
 		return err
 	}
 	defer leave()
+	c.patient()
+	end, err := d.pace(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer end()
 	c.hurry()
 	if err := d.fitsLimit(c); err != nil {
 		return err

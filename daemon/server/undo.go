@@ -32,6 +32,11 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 		return err
 	}
 	defer leave()
+	end, err := d.pace(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer end()
 	var target store.Revision
 	if r.Revision != 0 {
 		target, err = d.revision(ctx, c, "undo to", r.Revision)

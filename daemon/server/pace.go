@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// A user changes crontabs for at most one part in restShare+1 of the time,
+// because each change makes the daemon parse and load. maxRest bounds the wait
+// after a change that took long for other reasons.
+const (
+	restShare = 4
+	maxRest   = 2 * time.Second
+)
+
+// paces lets each user change crontabs one after the other, with rests in
+// between. The zero value is ready to use.
+type paces struct{ of sync.Map } // uid: *pace
+
+// pace is the changes of one user. Only the holder of turn touches next.
+type pace struct {
+	turn chan struct{}
+	next time.Time // no change begins before
+}
+
+// begin waits until a user can change a crontab. The caller calls end when the
+// change is loaded. It returns an error if ctx ends before.
+func (p *paces) begin(ctx context.Context, uid uint32) (end func(), err error) {
+	found, _ := p.of.LoadOrStore(uid, &pace{turn: make(chan struct{}, 1)})
+	own := found.(*pace)
+	select {
+	case own.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	rested := time.NewTimer(time.Until(own.next))
+	defer rested.Stop()
+	select {
+	case <-rested.C:
+	case <-ctx.Done():
+		<-own.turn
+		return nil, ctx.Err()
+	}
+	begun := time.Now()
+	return func() {
+		own.next = time.Now().Add(min(maxRest, restShare*time.Since(begun)))
+		<-own.turn
+	}, nil
+}
+
+// pace waits until the caller can change a crontab. Root never waits.
+func (d *desk) pace(ctx context.Context, c *call) (end func(), err error) {
+	if c.peer.keeper {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, largeTimeout)
+	defer cancel()
+	end, err = d.paces.begin(ctx, c.peer.uid)
+	if err != nil {
+		return nil, &api.Error{
+			Kind: api.Conflict, What: "cannot change the crontab now",
+			Why: "other changes of " + c.peer.String() + " are still loading", Fix: "try again",
+		}
+	}
+	return end, nil
+}
