@@ -24,6 +24,33 @@ func NewRenames(all []Rename) *Renames {
 	return r
 }
 
+// Settle corrects what the crontabs say by what the history knows: the user that
+// each of its jobs ran as last, or "". If a crontab that claims a name is younger
+// than the history, the name still belongs to the user whose job it was.
+func (r *Renames) Settle(last map[ID]string) {
+	at := make(map[ID]int, len(r.All)) // by New
+	for i, x := range r.All {
+		at[x.New] = i
+	}
+	for i, x := range r.All {
+		user := last[x.Old]
+		if user == "" || user == x.User {
+			continue
+		}
+		k, ok := at[NewID(user, string(x.Old))]
+		if !ok {
+			continue // that user has no such job any more
+		}
+		if _, written := last[r.All[k].Old]; written {
+			continue // it went by another ID since
+		}
+		own, other := &r.All[i], &r.All[k]
+		own.New, other.New, own.User, other.User = other.New, own.New, other.User, own.User
+		at[own.New], at[other.New] = i, k
+		r.byOld[own.Old], r.byOld[other.Old] = *own, *other
+	}
+}
+
 // Of returns the ID of what a user's job with the ID id left behind. If user is
 // "", it belongs to whose job had the ID last.
 func (r *Renames) Of(id ID, user string) ID {

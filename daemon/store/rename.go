@@ -13,6 +13,7 @@ import (
 func (s *Store) Rename(ctx context.Context, renames *job.Renames, r *Restored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	renames.Settle(r.LastUsers)
 	r.rename(renames)
 	s.renames = renames
 	_, err := s.writer(ctx)
@@ -73,10 +74,11 @@ const (
 		UPDATE backfill SET job = renaming.new, backfill = json_set(backfill, '$.job', renaming.new) FROM renaming
 			WHERE backfill.job = renaming.old AND backfill.user = renaming.user;`
 
-	// Of a job that never ran nobody else can have had the name.
+	// A job that ran for nobody else was nobody else's.
 	tellSkips = `UPDATE occurrence SET user = renaming.user FROM renaming CROSS JOIN job ON job.id = renaming.new
 		WHERE occurrence.job = job.n AND occurrence.run IS NULL AND occurrence.user = ''
-			AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.job = job.n)`
+			AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.job = job.n)
+			AND NOT EXISTS (SELECT 1 FROM run WHERE run.job = job.n AND run.user <> renaming.user)`
 	endRename = "DROP TABLE renaming; DROP TABLE others; UPDATE host SET owners = 1"
 )
 

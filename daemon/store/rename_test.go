@@ -95,6 +95,32 @@ func TestRenameKeepsWhatBelongsToUsers(t *testing.T) {
 	}
 }
 
+// A crontab that claims a name just before the upgrade, and that the version before
+// has never read, gets nothing of the job that has the name.
+func TestRenameGivesNothingToACrontabThatIsYounger(t *testing.T) {
+	dir := t.TempDir()
+	older(t, dir, 8, "INSERT INTO job (n, id, due, era) VALUES (1, 'backup', 5000, 0);"+
+		row(1, 1, "bob", "i1", "running", "", 0)+
+		`INSERT INTO occurrence (due, job, era, count, at, decision, reason, detail, run) VALUES
+			(1000, 1, 0, 0, 1000, 'run', 'on-time', '', 1), (2500, 1, 0, 0, 2500, 'skip', 'overlapping', 'secret', NULL);
+		INSERT INTO hold VALUES (1, 'bob', '{"since":"1970-01-01T00:00:01Z","by":"bob","user":"bob"}');`)
+	s := open(t, dir)
+	r := restore(t, s)
+	err := s.Rename(t.Context(), job.NewRenames([]job.Rename{
+		{Old: "backup", New: "ann/backup", User: "ann"}, {Old: "bob.bob.c15ea7ed-2", New: "bob/backup", User: "bob"},
+	}), &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"mark bob/backup 5000", "live 1 bob/backup", "hold bob/backup bob"}
+	same(t, "in memory", summary(r), want)
+	same(t, "in the database", summary(restore(t, s)), want)
+	decisions, err := s.Decisions(t.Context(), "bob/backup", fromNanos(0), fromNanos(10_000), 10)
+	if len(decisions) != 2 || decisions[1].User != "bob" || err != nil {
+		t.Errorf("decisions: %+v, %v; want two of bob's", decisions, err)
+	}
+}
+
 // summary is what a start reads, but for times.
 func summary(r Restored) []string {
 	var all []string

@@ -27,6 +27,8 @@ type Restored struct {
 	Seed     uint64    // random, made with the database, never changed
 	Unowned  bool      // the IDs of jobs have no owner, as in version 0.7: call Rename
 
+	LastUsers map[job.ID]string // if Unowned: of each job in the history the user that it ran as last, or ""
+
 	Backfills    []job.Backfill                  // those that are going, oldest first
 	Ran          map[int64]map[int64]job.Verdict // of each of them by ID; see Store.Ran
 	NextBackfill int64                           // the first number that no backfill has had
@@ -50,8 +52,24 @@ func (s *Store) Restore(ctx context.Context) (Restored, error) {
 		return r, fmt.Errorf("read history: %w", err)
 	}
 	r.Seed, r.Unowned = uint64(seed), owners == 0
+	if r.Unowned {
+		if err := s.restoreUsers(ctx, &r); err != nil {
+			return r, fmt.Errorf("read history: %w", err)
+		}
+	}
 	r.Live, err = s.runs(ctx, "WHERE "+live+" ORDER BY run.id")
 	return r, err
+}
+
+func (s *Store) restoreUsers(ctx context.Context, r *Restored) error {
+	r.LastUsers = map[job.ID]string{}
+	return s.each(ctx, func(row *sql.Rows) error {
+		var id job.ID
+		var user string
+		err := row.Scan(&id, &user)
+		r.LastUsers[id] = user
+		return err
+	}, "SELECT id, coalesce((SELECT user FROM run WHERE run.job = job.n ORDER BY run.id DESC LIMIT 1), '') FROM job")
 }
 
 func (s *Store) restoreLife(ctx context.Context, r *Restored) error {
