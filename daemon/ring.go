@@ -75,7 +75,7 @@ func (b backend) ringProblems() []api.Problem {
 	case b.ring == nil:
 		return nil
 	}
-	return b.ring.problems(b.ring.members.Snapshot())
+	return b.ring.problems(b.ring.members.Snapshot(), b.View())
 }
 
 func newRing(l *loop, c config.Ring) (*ring, error) {

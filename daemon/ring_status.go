@@ -133,7 +133,7 @@ func (b ringBackend) Status() api.Ring {
 	r.past.look(v, s, time.Now())
 	status := api.Ring{
 		Name: r.config.Name, Mode: r.config.Mode(), Self: r.id, Joined: s.Joined, Jobs: v.RingJobs(),
-		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s),
+		Members: []api.Member{}, Held: s.Barred, Problems: r.problems(s, v),
 		Claims: api.Claims{
 			Granted: r.claims[engine.Granted].Load(), Refused: r.claims[engine.Refused].Load(), Unknown: r.claims[engine.Unknown].Load(),
 		},
@@ -237,7 +237,7 @@ func safeLoss(status *api.Ring) int {
 }
 
 // problems is what is odd about the ring.
-func (r *ring) problems(s *gossip.Snapshot) []api.Problem {
+func (r *ring) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
 	var all []api.Problem
 	if s.Problem != "" {
 		all = append(all, api.Problem{What: "this host is not in the ring " + r.config.Name + ", and ring jobs wait", Why: s.Problem, Fix: "cronring config show"})
@@ -247,6 +247,7 @@ func (r *ring) problems(s *gossip.Snapshot) []api.Problem {
 	}
 	for i := range s.Members {
 		all = append(all, memberProblems(&s.Members[i], s.Self)...)
+		all = append(all, foreignClaims(&s.Members[i], v)...)
 	}
 	if voters := r.voters.Load(); voters != nil {
 		l := voters.Status()
@@ -296,6 +297,28 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 		all = append(all, api.Problem{What: "cannot compare ring jobs with " + m.Name, Why: m.Trouble})
 	}
 	return all
+}
+
+// foreignClaims reports the jobs of which a member claims occurrences without holding
+// this host's entry.
+func foreignClaims(m *gossip.View, v *engine.View) []api.Problem {
+	if len(m.Foreign) == 0 || m.State != gossip.Alive {
+		return nil
+	}
+	job := "a job"
+	for i, h := range v.Holdings() {
+		if h.Key == m.Foreign[0] {
+			job = "job " + string(v.ID(i))
+			break
+		}
+	}
+	if n := len(m.Foreign) - 1; n > 0 {
+		job += " and " + counted(n, "other job")
+	}
+	return []api.Problem{{
+		What: fmt.Sprintf("%s claims occurrences of %s without holding the entry: its claims are ignored", m.Name, job),
+		Why:  "only members with the same entry can run each other's occurrences", Fix: "cronring ring diff " + m.Name,
+	}}
 }
 
 // counted is a number of things in words.

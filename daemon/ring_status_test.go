@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/rendezvous"
@@ -108,5 +110,22 @@ func TestProblemsNameMembersOfOtherRules(t *testing.T) {
 	m.Order = rendezvous.Version
 	if all := memberProblems(m, "a"); len(all) != 0 {
 		t.Errorf("got %+v, want nothing", all)
+	}
+}
+
+func TestForeignClaimsAreProblems(t *testing.T) {
+	e, key := engine.New(engine.State{}), job.KeyOf("nightly", "ann")
+	table, _ := crontab.Parse("t", "#@ name=nightly scope=ring\n* * * * * x\n", crontab.Config{User: "ann", Zone: time.LoadLocation})
+	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	e.Step(engine.Moment{Wall: now, Up: time.Hour}, engine.Load{Tables: []*crontab.Table{table}, Ring: engine.Available})
+	for want, keys := range map[string][]job.Key{
+		"": nil,
+		"n1 claims occurrences of job nightly without holding the entry":                  {key},
+		"n1 claims occurrences of job nightly and 2 other jobs without holding the entry": {key, {1}, {2}},
+	} {
+		got := foreignClaims(&gossip.View{Name: "n1", State: gossip.Alive, Foreign: keys}, e.View())
+		if len(got) != min(len(keys), 1) || len(got) == 1 && (!strings.HasPrefix(got[0].What, want) || got[0].Fix == "") {
+			t.Errorf("%d jobs: got %+v, want %q", len(keys), got, want)
+		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"net/netip"
 	"time"
 
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -34,8 +36,9 @@ func (r *Ring) compare(m *member) {
 		return
 	}
 	if m.plain(b, r.o.Now()) {
-		m.basis, m.diff, m.trouble = b, difference{}, ""
+		m.basis, m.diff, m.compared, m.foreign, m.trouble = b, difference{}, true, nil, ""
 		r.changed = true
+		r.unpark()
 		return
 	}
 	if m.asking || r.asks >= mostAsks || time.Now().Before(m.retry) {
@@ -58,9 +61,11 @@ func (r *Ring) compared(m *member, b basis, d difference, labels map[string]stri
 		m.retry = time.Now().Add(min(firstRetry<<min(m.fails, 6), lastRetry))
 		m.fails++
 		m.trouble = err.Error()
+		r.unpark()
 		return
 	}
-	m.basis, m.diff, m.labels, m.fails, m.trouble, m.retry = b, d, labels, 0, "", time.Time{}
+	m.basis, m.diff, m.compared, m.labels, m.fails, m.trouble, m.retry = b, d, true, labels, 0, "", time.Time{}
+	maps.DeleteFunc(m.foreign, func(key job.Key, _ int) bool { return !d.lacks[key] })
 	if sumLabels(labels) != m.meta.labelSum {
 		m.basis.labels = digest{}
 	}
@@ -68,6 +73,7 @@ func (r *Ring) compared(m *member, b basis, d difference, labels map[string]stri
 		m.retry = time.Now().Add(firstRetry) // its word and its answer disagree: one is under way
 	}
 	r.changed = true
+	r.unpark()
 }
 
 // fetch asks a member for what differs.

@@ -87,7 +87,7 @@ func (r *Ring) answerGiven(ctx context.Context, _ string, body []byte) ([]byte, 
 	}
 	return nil, r.do(ctx, func() error {
 		r.marked = true
-		r.report(r.register.Learn(marks, r.o.Now()))
+		r.learnMarks(marks)
 		return nil
 	})
 }

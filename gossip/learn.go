@@ -59,7 +59,7 @@ func (r *Ring) study() {
 			defer cancel()
 			evenings, err := r.askEvenings(ctx, l.from, own)
 			var marks []register.Mark
-			var newest []register.Occurrence
+			var newest []register.Newest
 			if err == nil {
 				marks, newest, err = r.interview(ctx, l)
 			}
@@ -71,23 +71,21 @@ func (r *Ring) study() {
 	}
 }
 
-func (r *Ring) learned(l lesson, marks []register.Mark, newest []register.Occurrence, err error) {
+func (r *Ring) learned(l lesson, marks []register.Mark, newest []register.Newest, err error) {
 	r.studying--
-	now := r.o.Now()
 	if err != nil {
 		r.o.Log.Warn("ring: member does not say what it took", "member", l.from.ID, "err", err)
 	} else {
 		r.taught++
 		r.marked = true
 	}
-	r.report(r.register.Learn(marks, now))
-	r.register.Advance(newest, now)
-	r.changed = true
+	r.learnMarks(marks)
+	r.learnNewest(newest)
 	r.study()
 }
 
 // interview collects a member's answers, page by page.
-func (r *Ring) interview(ctx context.Context, l lesson) (marks []register.Mark, newest []register.Occurrence, err error) {
+func (r *Ring) interview(ctx context.Context, l lesson) (marks []register.Mark, newest []register.Newest, err error) {
 	err = r.pages(ctx, l, verbMarks, func(message []byte) error {
 		part, err := register.DecodeMarks(message)
 		marks = append(marks, part...)
@@ -188,9 +186,9 @@ func (r *Ring) answerMarks(ctx context.Context, _ string, body []byte) ([]byte, 
 }
 
 func (r *Ring) answerNewest(ctx context.Context, _ string, body []byte) ([]byte, error) {
-	return answerPages(r, ctx, body, register.MaxItems, func(since time.Time) []register.Occurrence {
+	return answerPages(r, ctx, body, register.MaxItems, func(since time.Time) []register.Newest {
 		return r.register.Newest(since)
-	}, func(part []register.Occurrence) []byte {
+	}, func(part []register.Newest) []byte {
 		return register.AppendNewest(nil, part)
 	})
 }

@@ -76,7 +76,7 @@ func (r *Ring) heldBy(taken []Holder) {
 			_ = r.list.SendToAddress(memberlist.Address{Addr: hostPort(m.addr), Name: m.id}, b)
 		}
 	}
-	r.after(doubtTime, func() { r.report(r.register.Learn(marks, r.o.Now())) })
+	r.after(doubtTime, func() { r.learnMarks(marks) })
 }
 
 func toRegister(o engine.Occurrence) register.Occurrence {
@@ -162,7 +162,7 @@ func (r *Ring) answered(from string, questions []register.Question, answers []re
 		answers = append(answers, register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Silent})
 	}
 	for _, a := range answers {
-		out, news := r.register.Hear(from, a, now)
+		out, news := r.register.Hear(from, r.answerOf(from, a), now)
 		r.claimed(a.Occurrence, out)
 		r.report(news)
 	}
@@ -176,9 +176,8 @@ func (r *Ring) answerClaim(ctx context.Context, from string, body []byte) ([]byt
 	var b []byte
 	err = r.do(ctx, func() error {
 		answers := make([]register.Answer, len(questions))
-		now := r.o.Now()
 		for i, q := range questions {
-			answers[i] = r.register.Answer(from, q, now)
+			answers[i] = r.answerTo(from, q)
 		}
 		b = register.AppendAnswers(nil, answers)
 		return nil
@@ -250,14 +249,13 @@ func (r *Ring) flush() {
 
 // hearMarks takes in packets and the states of push/pulls.
 func (r *Ring) hearMarks(messages [][]byte) {
-	now := r.o.Now()
 	for _, b := range messages {
 		marks, err := register.DecodeMarks(b)
 		if err != nil {
 			continue
 		}
 		r.marked = true
-		r.report(r.register.Learn(marks, now))
+		r.learnMarks(marks)
 	}
 }
 

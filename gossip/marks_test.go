@@ -621,14 +621,14 @@ func TestHoldings(t *testing.T) {
 			t.Errorf("entries that this host has not: %v, want 42", v.Extra)
 		}
 		m, _ = h.of(h.id)
-		if len(m.Since) != 2 {
-			t.Errorf("its own engine hears since when %d entries count, want the two that are new or edited", len(m.Since))
+		if len(m.Since) != 3 {
+			t.Errorf("its own engine hears since when %d entries count, want the three that are new, edited or gone", len(m.Since))
 		}
 		other.Hold(engine.Holdings{Holdings: edited})
 		w.await(5*time.Second, "they agree again", func() bool {
 			m, _ := other.of(h.id)
 			o, _ := h.of(other.id)
-			return len(m.Lacks) == 0 && len(o.Lacks) == 0 && len(o.Since) == 2
+			return len(m.Lacks) == 0 && len(o.Lacks) == 0 && len(o.Since) == 3
 		})
 	})
 }

@@ -45,12 +45,14 @@ type member struct {
 	state   State
 	changed time.Time // since then it is in its state
 
-	diff    difference
-	basis   basis // of diff
-	asking  bool
-	retry   time.Time // ask again then
-	fails   int
-	trouble string // why it could not be asked
+	diff     difference
+	basis    basis           // of diff
+	compared bool            // diff is that of some basis
+	foreign  map[job.Key]int // words on occurrences of these jobs that were ignored; see judgeWord
+	asking   bool
+	retry    time.Time // ask again then
+	fails    int
+	trouble  string // why it could not be asked
 
 	swapping  bool // evenings, with it
 	swapAgain time.Time
@@ -178,6 +180,7 @@ type View struct {
 	Skewed            bool          // its clock is so far off that it should be seen to
 	Lacks             []job.Key     // this host's ring jobs of which it has no equal entry
 	Extra             []job.Key     // its own that this host has not, the first thousand
+	Foreign           []job.Key     // of this host's ring jobs, those of which it claims occurrences without holding the entry
 	Pending           bool          // its jobs are being asked for
 	Trouble           string        // why they could not be
 	Load              int
@@ -198,7 +201,7 @@ func (m *member) view(r *roster) View {
 		State: m.state, Changed: m.changed, Since: m.meta.since, From: e.From, Until: e.Until,
 		Labels: e.Labels, Weight: e.Weight,
 		Measured: measured, Offset: offset, Trip: m.trip(), Skewed: offset.Abs() > skewShown,
-		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.extra, Pending: !settled, Trouble: m.trouble,
+		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,
 		Load: e.Load, Order: m.meta.order, Keys: m.meta.keys,
 	}
 }

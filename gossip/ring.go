@@ -116,15 +116,17 @@ type Ring struct {
 	wary     bool       // as the engine heard last
 	crowded  time.Time  // there was no room for all of them then
 
-	register *register.Register
-	marks    []register.Mark // of this member, that the others are to hear of
-	marked   bool            // something is new in it, since
-	renewed  time.Time
-	lessons  []lesson // to be asked for
-	studying int      // being asked for
-	enrolled bool     // the first of them are
-	taught   int      // of which so many were learned
-	learnBy  time.Time
+	register     *register.Register
+	parkedMarks  []register.Mark // of members whose jobs are not known yet
+	parkedNewest []register.Newest
+	marks        []register.Mark // of this member, that the others are to hear of
+	marked       bool            // something is new in it, since
+	renewed      time.Time
+	lessons      []lesson // to be asked for
+	studying     int      // being asked for
+	enrolled     bool     // the first of them are
+	taught       int      // of which so many were learned
+	learnBy      time.Time
 
 	changed    bool // the membership, since it was last told
 	busier     bool // or less busy: of the membership, loads alone

@@ -30,7 +30,7 @@ type roster struct {
 	entries []engine.Holding // by key
 	root    digest
 	buckets [buckets]digest
-	recent  map[job.Key]time.Time // entries that count from later than the member's start
+	recent  map[job.Key]time.Time // entries that count, or are gone, from later than the member's start on
 	edited  time.Time             // the newest of recent
 	floor   time.Time             // nothing counts before it
 }
@@ -52,6 +52,16 @@ func newRoster(holdings []engine.Holding, old *roster, since time.Time) *roster 
 			r.setRecent(e.Key, since)
 		} else if t, ok := old.recent[e.Key]; ok && since.Sub(t) < recentFor {
 			r.setRecent(e.Key, t)
+		}
+	}
+	for key, t := range old.recent { // of entries that are gone
+		if _, has := r.find(key); !has && since.Sub(t) < recentFor {
+			r.setRecent(key, t)
+		}
+	}
+	for _, e := range old.entries {
+		if _, has := r.find(e.Key); !has {
+			r.setRecent(e.Key, since)
 		}
 	}
 	if len(r.recent) > maxRecent {

@@ -244,6 +244,9 @@ func (r *Ring) joinedNow() {
 	if !r.enrolled {
 		r.enroll()
 	}
+	if len(r.parkedMarks)+len(r.parkedNewest) > 0 && time.Now().Before(r.learnBy) {
+		return
+	}
 	// One of those that are asked knows about what all do.
 	if r.taught == 0 && (r.studying > 0 || len(r.lessons) > 0) && time.Now().Before(r.learnBy) {
 		return

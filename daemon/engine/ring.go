@@ -50,6 +50,23 @@ type Member struct {
 	Load   int                   // runs that go on there, as of its last word
 }
 
+// rolloutTime is how long after an edit on any member different entries of a key
+// count as the same job: it may be on its way to the other members.
+const rolloutTime = time.Minute
+
+// Vouches reports whether what the member says of an occurrence counts for a member
+// that holds the entry: whether it holds the same one, or did when the occurrence was
+// due, or might have. edited is when the entry last changed on any member.
+func (m *Member) Vouches(o Occurrence, edited time.Time) bool {
+	if !m.Lacks[o.Key] {
+		return true
+	}
+	if m.From.After(edited) { // nothing is known of before it came
+		edited = m.From
+	}
+	return o.Due.Before(edited.Add(rolloutTime))
+}
+
 // Holding is a ring job that this member's tables have.
 type Holding struct {
 	Key  job.Key

@@ -58,7 +58,7 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 		e.mine = state{member: r.self, generation: generation, phase: Taken, attempt: before.attempt, lost: before.lost}
 	}
 	e.asked, e.lostTo = nobody, nobody
-	r.advance(o, now)
+	r.advance(o, r.self, now)
 	return Outcome{Grant: Granted, Mark: mark(o, &e.mine)}
 }
 

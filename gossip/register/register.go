@@ -141,7 +141,16 @@ type name = unique.Handle[string]
 
 var nobody name
 
-type newest struct{ due, changed int64 }
+// Newest is the newest occurrence of a job that some member took, and that member.
+type Newest struct {
+	Occurrence
+	Member string
+}
+
+type newest struct {
+	due, changed int64
+	by           name
+}
 
 // entry is what is known of an occurrence.
 type entry struct {
@@ -250,7 +259,7 @@ func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 			mine.run = s.Run
 		}
 	}
-	r.advance(o, now)
+	r.advance(o, r.self, now)
 	var news News
 	r.double(o, e, &e.theirs, &news)
 	return mark(o, mine), news
@@ -267,7 +276,7 @@ func (r *Register) Give(o Occurrence, s Step, now time.Time) (given Mark, ok boo
 	mine := &e.mine
 	mine.member, mine.given = r.self, true
 	mine.phase, mine.attempt, mine.lost = max(mine.phase, Taken), max(mine.attempt, s.Attempt), max(mine.lost, s.Lost)
-	r.advance(o, now)
+	r.advance(o, r.self, now)
 	return mark(o, mine), true
 }
 
@@ -295,7 +304,7 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 		}
 		return
 	}
-	r.advance(o, now)
+	r.advance(o, s.member, now)
 	if o.Due < now.Add(-r.limits.Age).UnixNano() {
 		return
 	}
@@ -431,32 +440,32 @@ func (r *Register) Marks(since time.Time, limit int) []Mark {
 
 // Newest returns, of each job of which some member took an occurrence, the newest
 // one, if it was learned since an instant of this member's clock.
-func (r *Register) Newest(since time.Time) []Occurrence {
-	var list []Occurrence
+func (r *Register) Newest(since time.Time) []Newest {
+	var list []Newest
 	for key, n := range r.newest {
 		if n.changed >= since.UnixNano() {
-			list = append(list, Occurrence{key, n.due})
+			list = append(list, Newest{Occurrence{key, n.due}, n.by.Value()})
 		}
 	}
-	slices.SortFunc(list, compare)
+	slices.SortFunc(list, func(a, b Newest) int { return compare(a.Occurrence, b.Occurrence) })
 	return list
 }
 
 // Advance takes what another member's Newest says.
-func (r *Register) Advance(list []Occurrence, now time.Time) {
-	for _, o := range list {
-		if !r.tooFar(o.Due, now) {
-			r.advance(o, now)
+func (r *Register) Advance(list []Newest, now time.Time) {
+	for _, n := range list {
+		if !r.tooFar(n.Due, now) {
+			r.advance(n.Occurrence, unique.Make(n.Member), now)
 		}
 	}
 }
 
-func (r *Register) advance(o Occurrence, now time.Time) {
+func (r *Register) advance(o Occurrence, by name, now time.Time) {
 	known, ok := r.newest[o.Key]
 	if !ok && len(r.newest) >= r.limits.Keys || ok && known.due >= o.Due {
 		return
 	}
-	r.newest[o.Key] = newest{o.Due, now.UnixNano()}
+	r.newest[o.Key] = newest{o.Due, now.UnixNano(), by}
 }
 
 func (r *Register) tooFar(due int64, now time.Time) bool { return due > now.Add(ahead).UnixNano() }

@@ -119,17 +119,18 @@ func DecodeAnswers(b []byte) ([]Answer, error) {
 
 // AppendNewest appends a message of at most MaxItems occurrences, each of
 // another job.
-func AppendNewest(b []byte, list []Occurrence) []byte {
+func AppendNewest(b []byte, list []Newest) []byte {
 	b = append(b, kindNewest)
-	for _, o := range list {
-		b = appendOccurrence(b, o)
+	var ids names
+	for _, n := range list {
+		b = ids.appendMember(appendOccurrence(b, n.Occurrence), n.Member)
 	}
 	return b
 }
 
 // DecodeNewest reads a message of AppendNewest.
-func DecodeNewest(b []byte) ([]Occurrence, error) {
-	return decode(b, kindNewest, (*decoder).occurrence)
+func DecodeNewest(b []byte) ([]Newest, error) {
+	return decode(b, kindNewest, func(d *decoder) Newest { return Newest{d.occurrence(), d.member()} })
 }
 
 func appendOccurrence(b []byte, o Occurrence) []byte {
@@ -164,12 +165,17 @@ func (n *names) add(id string) (place int, isNew bool) {
 	return len(n.ids) - 1, true
 }
 
-func (n *names) appendState(b []byte, m *Mark) []byte {
-	i, isNew := n.add(m.Member)
+func (n *names) appendMember(b []byte, id string) []byte {
+	i, isNew := n.add(id)
 	b = binary.BigEndian.AppendUint16(b, uint16(i))
 	if isNew {
-		b = append(append(b, byte(len(m.Member))), m.Member...)
+		b = append(append(b, byte(len(id))), id...)
 	}
+	return b
+}
+
+func (n *names) appendState(b []byte, m *Mark) []byte {
+	b = n.appendMember(b, m.Member)
 	phase := byte(m.Phase)
 	if m.Vanished {
 		phase |= vanishedBit
@@ -231,18 +237,23 @@ func (d *decoder) occurrence() Occurrence {
 	return Occurrence{Key: job.Key(d.take(len(job.Key{}))), Due: d.number()}
 }
 
-func (d *decoder) state(m *Mark) {
+func (d *decoder) member() (id string) {
 	i := int(binary.BigEndian.Uint16(d.take(2)))
 	switch ids := d.names.ids; {
 	case i < len(ids):
-		m.Member = ids[i]
+		id = ids[i]
 	case i == len(ids):
-		m.Member = string(d.take(int(d.byte())))
-		_, isNew := d.names.add(m.Member)
-		d.check(isNew && GoodID(m.Member))
+		id = string(d.take(int(d.byte())))
+		_, isNew := d.names.add(id)
+		d.check(isNew && GoodID(id))
 	default:
 		d.bad = true
 	}
+	return id
+}
+
+func (d *decoder) state(m *Mark) {
+	m.Member = d.member()
 	m.Generation = d.byte()
 	phase := d.byte()
 	m.Phase, m.Vanished, m.Given = Phase(phase&^(vanishedBit|givenBit)), phase&vanishedBit != 0, phase&givenBit != 0

@@ -3,6 +3,7 @@ package register
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,7 +42,7 @@ func TestWireRoundTrips(t *testing.T) {
 	}
 	want(t, "answers", gotAnswers, answers)
 
-	newest := []Occurrence{{numbered(1), 2}, {numbered(3), 4}}
+	newest := []Newest{{Occurrence{numbered(1), 2}, "a"}, {Occurrence{numbered(3), 4}, "b"}, {Occurrence{numbered(5), 6}, "a"}}
 	gotNewest, err := DecodeNewest(AppendNewest(nil, newest))
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestDecodersRefuse(t *testing.T) {
 			t.Errorf("answer with reply %d was read, want an error", reply)
 		}
 	}
-	if _, err := DecodeNewest(AppendNewest(nil, make([]Occurrence, MaxItems+1))); err == nil {
+	if _, err := DecodeNewest(AppendNewest(nil, slices.Repeat([]Newest{{Member: "a"}}, MaxItems+1))); err == nil {
 		t.Errorf("%d occurrences were read, want an error", MaxItems+1)
 	}
 }
@@ -192,7 +193,7 @@ func FuzzAnswers(f *testing.F) {
 }
 
 func FuzzNewest(f *testing.F) {
-	f.Add(AppendNewest(nil, []Occurrence{{numbered(1), 2}}))
+	f.Add(AppendNewest(nil, []Newest{{Occurrence{numbered(1), 2}, "a"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := DecodeNewest(b)
 		if err != nil {

@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// A user on one member has a job of the ring with the name of root's job on another
+// member, and more often. Root's job runs all its occurrences, catches up those that
+// it missed, and why tells the truth about them.
+func TestUserCannotPreventRingJobOfAnotherOwner(t *testing.T) {
+	t.Parallel()
+	n1, n2 := newHost(t), newHost(t)
+	seed := fmt.Sprintf("127.%d.%d.", 1+rand.N(250), 1+rand.N(250))
+	for i, h := range []*host{n1, n2} {
+		h.configure(fmt.Sprintf("[ring]\nname = \"test\"\nbind = \"%[1]s%[2]d:7946\"\nseeds = [\"%[1]s1\", \"%[1]s2\"]\nusers = [\"*\"]\n", seed, i+1))
+	}
+	n1.userTable("bob", bobID, "#@ name=nightly scope=ring sec=*\n* * * * * true\n")
+	n2.write("etc/cron.d/nightly", "#@ name=nightly scope=ring every=3s catchup=once\n* * * * * root true\n")
+	n1.start()
+	n2.start()
+	n2.said("ring: member is alive")
+
+	const every = 3 * time.Second
+	bob, root := n1.watch(), n2.watch()
+	ran := func(name job.ID) func(job.Record) bool {
+		return func(r job.Record) bool { return r.Kind == job.Decided && r.Run != nil && r.Job == name }
+	}
+	bob.await("bob's job runs", ran("bob/nightly"))
+	last := root.await("root's job runs", ran("nightly")).Due
+	for range 3 {
+		due := root.await("root's job runs again", ran("nightly")).Due
+		if due.Sub(last) != every {
+			t.Errorf("after the occurrence of %s it ran that of %s, want each %s", last, due, every)
+		}
+		last = due
+	}
+	n2.stop()
+	bob.await("bob's job ran while root's was due", func(r job.Record) bool { return ran("bob/nightly")(r) && r.Due.After(last.Add(2*every)) })
+	restarted := time.Now()
+	n2.start()
+	again := n2.watch()
+	n2.said("ring: member is alive")
+	now := again.await("root's job is back on time", func(r job.Record) bool { return ran("nightly")(r) && r.Due.After(restarted) }).Due
+	missed := map[time.Time]job.RunID{}
+	for _, r := range n2.runsOf("nightly") {
+		missed[r.Due.UTC()] = r.ID
+	}
+	for due := last.Add(every); !due.After(now); due = due.Add(every) {
+		why, err := n2.client.Why(n2.context(), "nightly", due)
+		if run := missed[due.UTC()]; run == 0 || err != nil || why.Run == nil || why.Run.ID != run {
+			t.Errorf("run %d is that of %s, which came due around a restart; why says %q, %v", run, due, why.Verdict, err)
+		}
+	}
+}

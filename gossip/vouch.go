@@ -1,0 +1,135 @@
+package gossip
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// Bounds on what is kept about words of members that do not hold the entry.
+const (
+	maxParked  = marksMax
+	maxForeign = 1000 // jobs of a member that are remembered to be shown
+)
+
+// verdict is whether a member's word on an occurrence counts here.
+type verdict uint8
+
+const (
+	heeded  verdict = iota // it holds the entry, or this host does not
+	ignored                // it holds another entry, or none
+	unknown                // its jobs are not known yet
+)
+
+// judgeWord reports whether what a member says of an occurrence counts: whether it
+// holds the same entry as this host, or did when it took the occurrence. The jobs of a
+// member that cannot be asked for them are taken to be the same, because a word that
+// is ignored wrongly doubles a run.
+func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
+	m := r.members[id]
+	if _, has := r.roster.Load().find(o.Key); !has || m == nil || m.state != Alive || r.register.Holder(o) == id {
+		return heeded
+	}
+	if !m.compared && m.trouble == "" {
+		return unknown
+	}
+	if _, settled := m.settled(r.roster.Load()); !settled || !m.diff.lacks[o.Key] {
+		return heeded
+	}
+	if x := m.membership(); x.Vouches(toEngine(o), r.lastEdit(o.Key)) {
+		return heeded
+	}
+	if m.foreign == nil {
+		m.foreign = map[job.Key]int{}
+	}
+	if _, known := m.foreign[o.Key]; known || len(m.foreign) < maxForeign {
+		m.foreign[o.Key]++
+	}
+	return ignored
+}
+
+// lastEdit returns when an entry last changed on any member, as far as is known.
+func (r *Ring) lastEdit(key job.Key) (at time.Time) {
+	at = r.roster.Load().recent[key]
+	for _, m := range r.members {
+		at = later(at, m.diff.since[key])
+	}
+	return at
+}
+
+// learnMarks takes in marks from others, but for those of members that do not hold
+// the entry. Marks of members whose jobs are not known yet wait until they are.
+func (r *Ring) learnMarks(marks []register.Mark) {
+	heed := make([]register.Mark, 0, len(marks))
+	for _, m := range marks {
+		switch r.judgeWord(m.Member, m.Occurrence) {
+		case heeded:
+			heed = append(heed, m)
+		case unknown:
+			if len(r.parkedMarks) < maxParked {
+				r.parkedMarks = append(r.parkedMarks, m)
+			}
+		}
+	}
+	r.report(r.register.Learn(heed, r.o.Now()))
+}
+
+// learnNewest does the same with the newest occurrences of jobs.
+func (r *Ring) learnNewest(newest []register.Newest) {
+	heed := make([]register.Newest, 0, len(newest))
+	for _, n := range newest {
+		switch r.judgeWord(n.Member, n.Occurrence) {
+		case heeded:
+			heed = append(heed, n)
+		case unknown:
+			if len(r.parkedNewest) < maxParked {
+				r.parkedNewest = append(r.parkedNewest, n)
+			}
+		}
+	}
+	r.register.Advance(heed, r.o.Now())
+	r.changed = true
+}
+
+// unpark takes in what waited until a member's jobs are known.
+func (r *Ring) unpark() {
+	marks, newest := r.parkedMarks, r.parkedNewest
+	r.parkedMarks, r.parkedNewest = nil, nil
+	if len(marks) > 0 {
+		r.learnMarks(marks)
+	}
+	if len(newest) > 0 {
+		r.learnNewest(newest)
+	}
+}
+
+// answerOf reads a member's answer to a claim: what does not count is no reason
+// against it.
+func (r *Ring) answerOf(from string, a register.Answer) register.Answer {
+	by := from
+	if a.Reply == register.Known {
+		by = a.Mark.Member
+	}
+	if a.Reply != register.Silent && r.judgeWord(by, a.Occurrence) == ignored {
+		return register.Answer{Occurrence: a.Occurrence, Serial: a.Serial, Reply: register.Free}
+	}
+	return a
+}
+
+// answerTo answers a member's question. A claim of a member that does not hold the
+// entry is about another job, of which nothing is known against it.
+func (r *Ring) answerTo(from string, q register.Question) register.Answer {
+	if r.judgeWord(from, q.Occurrence) == ignored {
+		return register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Free}
+	}
+	return r.register.Answer(from, q, r.o.Now())
+}
+
+// foreignJobs returns the jobs of which a member claimed occurrences without holding
+// the entry, in order.
+func (m *member) foreignJobs() []job.Key {
+	return slices.SortedFunc(maps.Keys(m.foreign), job.Key.Compare)
+}

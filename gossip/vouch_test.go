@@ -1,0 +1,126 @@
+package gossip
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func (h *host) holds(key, hash uint64) {
+	h.Hold(engine.Holdings{Holdings: []engine.Holding{{Key: numbered(key), Hash: numbered(hash)}}})
+}
+
+// knows waits until a host knows what the others hold: how many of them lack what
+// it holds.
+func (w *world) knows(h *host, lacking int) {
+	w.t.Helper()
+	w.await(10*time.Second, "what the others hold is known", func() bool {
+		n := 0
+		for _, v := range h.Snapshot().Members {
+			if v.Pending {
+				return false
+			}
+			if len(v.Lacks) > 0 {
+				n++
+			}
+		}
+		return n == lacking
+	})
+}
+
+// A member that holds another entry of a key, or none, claims occurrences: it keeps
+// nobody from running his own, neither on time nor late nor after a restart.
+func TestMarksOfAnotherEntryAreIgnored(t *testing.T) {
+	for name, hold := range map[string]func(h *host){
+		"another entry": func(h *host) { h.holds(7, 2) },
+		"no entry":      func(h *host) { h.holds(8, 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.ring(3)
+				victim, hostile, third := w.hosts[0], w.hosts[1], w.hosts[2]
+				victim.holds(7, 1)
+				third.holds(7, 1)
+				hold(hostile)
+				w.knows(victim, 1)
+				w.knows(third, 1)
+				time.Sleep(2 * time.Minute) // the edit is over
+
+				o := occurrence(7)
+				hostile.Claim(engine.Claim{Occurrence: o})
+				w.granted(hostile, o, engine.Granted)
+				w.await(time.Second, "the word came", func() bool { return slices.Equal(victim.view(hostile.id).Foreign, []job.Key{numbered(7)}) })
+				if victim.heardOthers(o) {
+					t.Error("its engine hears that the occurrence is taken, want that ignored")
+				}
+				if _, by, ok := victim.Newest(numbered(7)); ok {
+					t.Errorf("the newest is told to be that of %s, want none", by)
+				}
+				victim.Claim(engine.Claim{Occurrence: o, Late: true, Rank: 1})
+				w.granted(victim, o, engine.Granted)
+				third.Claim(engine.Claim{Occurrence: o, Late: true, Rank: 2})
+				if by := w.granted(third, o, engine.Refused); by != victim.id {
+					t.Errorf("a member with the same entry is refused for %q, want for %q", by, victim.id)
+				}
+
+				missed := occurrence(7)
+				hostile.Claim(engine.Claim{Occurrence: missed})
+				w.granted(hostile, missed, engine.Granted)
+				late := w.host().start()
+				late.holds(7, 1)
+				w.agree(30*time.Second, w.hosts)
+				late.mu.Lock()
+				newest := late.newest[numbered(7)]
+				late.mu.Unlock()
+				if !newest.Equal(o.Due) {
+					t.Errorf("a member that starts has %v as the newest, want %v of a member with the same entry", newest, o.Due)
+				}
+				late.Claim(engine.Claim{Occurrence: missed, Late: true})
+				w.granted(late, missed, engine.Granted)
+			})
+		})
+	}
+}
+
+// An entry that is edited on one member after the other is one job meanwhile, and
+// what a member took before it gave an entry up stays taken.
+func TestMarksCountDuringAnEdit(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		for _, h := range w.hosts {
+			h.holds(7, 1)
+		}
+		a, b := w.hosts[0], w.hosts[1]
+		w.knows(a, 0)
+		time.Sleep(time.Hour)
+		b.holds(7, 2)
+		w.knows(a, 1)
+		o := occurrence(7)
+		b.Claim(engine.Claim{Occurrence: o})
+		w.granted(b, o, engine.Granted)
+		a.Claim(engine.Claim{Occurrence: o, Late: true})
+		if by := w.granted(a, o, engine.Refused); by != b.id {
+			t.Errorf("during an edit the claim is refused for %q, want for %q", by, b.id)
+		}
+		time.Sleep(2 * time.Minute)
+		b.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: 3, Attempt: 1})
+		b.Hold(engine.Holdings{})
+		w.knows(a, 1)
+		time.Sleep(time.Hour)
+		b.Progress(engine.Progress{Occurrence: o, Phase: engine.Over, Run: 3, Attempt: 1, Verdict: job.VerdictOK})
+		w.await(time.Second, "it is known to be over", func() (over bool) {
+			a.inRun(t, func() {
+				for _, m := range a.register.Marks(time.Time{}, 10) {
+					over = over || m.Member == b.id && m.Phase == 3
+				}
+			})
+			return over
+		})
+		if f := a.view(b.id).Foreign; len(f) > 0 {
+			t.Errorf("words on what it took itself are told to be foreign: %v", f)
+		}
+	})
+}
