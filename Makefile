@@ -4,6 +4,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 RETRY       := testdata/lab/retry.sh
 FUZZTIME    ?= 60s
 SEEDS       ?= 20000
+FIRST       ?= 1
 BIN         ?= bin
 MANDIR      ?= $(BIN)/man
 RINGS       := ^TestRing(OfFive|WithAClockAhead)$$
@@ -76,9 +77,9 @@ fuzz: ## each fuzz target for FUZZTIME
 		done; \
 	done
 
-sim: ## SEEDS simulated years against the engine's invariants, a third of them with every option, half as many rings, and why of their occurrences
-	$(GO) test ./daemon/engine -run 'Simulation(Same|Trails|$$)' -count=1 -timeout 2h -seeds $(SEEDS)
-	$(GO) test ./daemon/engine -run SimulationOfRings -count=1 -timeout 2h -seeds $$(($(SEEDS) / 2))
+sim: ## SEEDS simulated years from the seed FIRST on against the engine's invariants, a third of them with every option, half as many rings, and why of their occurrences
+	$(GO) test ./daemon/engine -run 'Simulation(Same|Trails|$$)' -count=1 -timeout 2h -first $(FIRST) -seeds $(SEEDS)
+	$(GO) test ./daemon/engine -run SimulationOfRings -count=1 -timeout 2h -first $(FIRST) -seeds $$(($(SEEDS) / 2))
 	$(GO) test ./daemon/server -run WhyOfEvery -count=1 -timeout 2h -seeds $$(($(SEEDS) / 100))
 
 crash: build ## kill -9 of a busy daemon at 200 random points

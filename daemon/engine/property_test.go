@@ -25,9 +25,9 @@ func TestSimulationTrails(t *testing.T) {
 	if testing.Short() {
 		worlds = min(worlds, 20)
 	}
-	seeds := found
-	for seed := range worlds {
-		seeds = append(seeds, seed+1)
+	seeds, first := found, number("first")
+	for seed := first; seed < first+worlds; seed++ {
+		seeds = append(seeds, seed)
 	}
 	for _, seed := range seeds {
 		followTrails(t, seed, false)
