@@ -36,12 +36,12 @@ type assault struct {
 }
 
 var assaults = []assault{
-	{"stop-jobs", 2, false},
+	{"stop-jobs", 2, true},
 	{"stop-checks", 2, false},
-	{"stop-mail", 2, false},
-	{"lease-stop", 1, false},
+	{"stop-mail", 2, true},
+	{"lease-stop", 1, true},
 	{"lease", 1, false},
-	{"home", 1, false},
+	{"home", 1, true},
 	{"huge", 1, true},
 	{"requests", 2, true},
 	{"reasons", 2, false},

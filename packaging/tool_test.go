@@ -17,10 +17,10 @@ import (
 func tool(args []string) int {
 	tools := map[string]func(args []string) error{
 		"probe": probe, "edits": edits, "attack": attack, "flood": flood,
-		"attacks": driveAttacks, "attacker": attacker,
+		"attacks": driveAttacks, "attacker": attacker, "listen": listen,
 		"entry": entryTool, "place": placeTool,
 	}
-	err := errors.New("usage: labtool probe|edits|attack|flood|attacks|attacker|entry|place ...")
+	err := errors.New("usage: labtool probe|edits|attack|flood|attacks|attacker|listen|entry|place ...")
 	if len(args) > 0 && tools[args[0]] != nil {
 		err = tools[args[0]](args[1:])
 	}
