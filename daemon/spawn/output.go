@@ -260,7 +260,7 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	case stream.name == deathStream:
 		p.s.seeDeath(stream.child, event.Events&unix.EPOLLHUP != 0)
 		return
-	case !p.mayRead(fd, stream, at):
+	case !p.mayRead(fd, stream):
 		return
 	}
 	n, err := unix.Read(int(fd), p.buf[frameHead:])

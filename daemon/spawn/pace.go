@@ -8,25 +8,30 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// pace is how much was read of each user's output since the last tick.
+// pace is how much was read of each user's output in this tick.
 type pace struct {
-	read map[string]int // bytes
+	read  map[string]int // bytes
+	since time.Time      // when the tick began
 }
 
-// In each tick paceBytes are read at most of one user, 64 MB a second. A pipe
+// In each tick paceBytes are read at most of one user, 100 MB a second. A pipe
 // that the receiver is not ready for is read all the same after readyPatience:
 // a log that takes nothing must not stop jobs.
 const (
 	paceTick      = 10 * time.Millisecond
-	paceBytes     = 640 << 10
+	paceBytes     = 1 << 20
 	readyPatience = time.Second
 )
 
 // mayRead reports whether a stream can be read now. An output pipe that cannot
 // is put aside until the next tick.
-func (p *pump) mayRead(fd int32, s stream, at time.Time) bool {
+func (p *pump) mayRead(fd int32, s stream) bool {
 	if !s.isOutput() {
 		return true
+	}
+	at := time.Now() // monotonic, so that a clock that is set stops nothing
+	if at.Sub(p.pace.since) >= paceTick {
+		p.pace.begin(at)
 	}
 	ready := p.s.options.Ready == nil || p.s.options.Ready(s.child.user)
 	switch {
@@ -62,9 +67,14 @@ func (p *pump) putAside(fd int32, s stream) {
 	p.streams[fd] = s
 	p.waiting = append(p.waiting, waiter{fd, s.child})
 	if len(p.waiting) == 1 {
-		p.next = time.Now().Add(paceTick)
+		p.next = p.pace.since.Add(paceTick)
 		p.setDeadline(p.nextDeadline())
 	}
+}
+
+func (p *pace) begin(at time.Time) {
+	clear(p.read)
+	p.since = at
 }
 
 // readOn begins a tick: pipes that were put aside return to the epoll set,
@@ -75,7 +85,7 @@ func (p *pump) readOn() {
 	if len(p.waiting) == 0 || p.next.After(time.Now()) {
 		return
 	}
-	clear(p.pace.read)
+	p.pace.begin(time.Now())
 	most := paceBytes / (len(p.buf) - frameHead)
 	back := map[string]int{} // pipes, by user
 	kept := p.waiting[:0]
@@ -94,7 +104,7 @@ func (p *pump) readOn() {
 	}
 	clear(p.waiting[len(kept):])
 	p.waiting = kept
-	p.next = time.Now().Add(paceTick)
+	p.next = p.pace.since.Add(paceTick)
 	p.setDeadline(p.nextDeadline())
 }
 
