@@ -24,15 +24,19 @@ type counted struct {
 	late   bool
 }
 
-// censusPage is of how many jobs a census holds the recent runs in memory.
-const censusPage = 128
+// censusRuns is how many runs a census reads from the history at a time, and
+// censusPage of how many jobs that is in a list.
+const (
+	censusRuns = 6144
+	censusPage = censusRuns / aStrip
+)
 
 // census yields the status of jobs, in the order given, with up to n of the
 // newest ended runs of each. An error is the last item.
 func (s *Server) census(ctx context.Context, c *call, jobs []int, n int) iter.Seq2[counted, error] {
 	return func(yield func(counted, error) bool) {
 		live, where := c.liveByJob(), s.whereabouts(c.view)
-		for page := range slices.Chunk(jobs, censusPage) {
+		for page := range slices.Chunk(jobs, censusRuns/n) {
 			described := make([]job.Job, len(page))
 			for k, i := range page {
 				described[k] = c.view.Job(i)

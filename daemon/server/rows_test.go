@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -46,7 +49,7 @@ func (p *pausing) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][
 // When a caller disconnects, its query stops, and its other requests, which
 // wait for that one, never start.
 func TestListsStopWhenCallersDisconnect(t *testing.T) {
-	w := newWorld(t, manyOf(10*censusPage))
+	w := newWorld(t, manyOf(4*censusRuns))
 	p := &pausing{world: w, stop: 3, stuck: make(chan struct{}, 1000)}
 	s := w.serverOf(p)
 	path := w.serveServer(s)
@@ -98,7 +101,8 @@ func (f *failing) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][
 
 // An error after rows have been sent must not look like a complete list.
 func TestListThatFailsHalfway(t *testing.T) {
-	const pages = 20
+	const pages = 20 // of recent runs
+	const statePages = (pages*censusPage + censusRuns - 1) / censusRuns
 	w := newWorld(t, manyOf(pages*censusPage))
 	for _, test := range []struct {
 		name string
@@ -106,8 +110,8 @@ func TestListThatFailsHalfway(t *testing.T) {
 		want string
 	}{
 		{"at the beginning", 1, "disk on fire"},
-		{"while states are read", pages, "disk on fire"},
-		{"after rows were sent", 2 * pages, "unexpected EOF"},
+		{"while states are read", statePages, "disk on fire"},
+		{"after rows were sent", statePages + pages, "unexpected EOF"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := api.Dial(w.serveStore(&failing{world: w, stop: test.stop}))
@@ -162,4 +166,65 @@ func TestRunsOfManyPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A caller that does not read its list delays no other user, and is disconnected
+// when it has read nothing for writeTimeout.
+func TestSlowReaderOfListDelaysNobody(t *testing.T) {
+	w := newWorld(t, manyOf(4*censusRuns))
+	path := w.serve()
+	openDirs(t, path)
+	as(t, annUID, func() {
+		f, err := dialThread(path)
+		if err != nil {
+			t.Errorf("connect: %v", err)
+			return
+		}
+		defer f.Close()
+		io.WriteString(f, "GET /v1/jobs HTTP/1.1\r\nHost: x\r\n\r\n")
+		if _, err := io.ReadFull(f, make([]byte, 1)); err != nil { // rows are being sent
+			t.Errorf("read: %v", err)
+		}
+		as(t, bobUID, func() {
+			for range 20 {
+				if _, err := statusOn(path); err != nil {
+					t.Errorf("another user: %v", err)
+				}
+			}
+		})
+	})
+}
+
+// deadlines is a ResponseWriter that records how long each write may take.
+type deadlines struct {
+	http.ResponseWriter
+	limits []time.Duration
+	begun  time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.limits = append(d.limits, t.Sub(d.begun))
+	return nil
+}
+
+func TestRowsMustBeReadInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deadlines{ResponseWriter: httptest.NewRecorder(), begun: time.Now()}
+		row := strings.Repeat("x", slowestRate)
+		err := answerRows(t.Context(), &call{w: d}, "rows", func(yield func(string, error) bool) {
+			for range 3 {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		})
+		if err != nil || len(d.limits) == 0 {
+			t.Fatalf("%d writes, %v", len(d.limits), err)
+		}
+		for i, limit := range d.limits {
+			if limit < writeTimeout || limit > writeTimeout+4*time.Second {
+				t.Errorf("write %d of %d must end after %s", i, len(d.limits), limit)
+			}
+		}
+	})
 }
