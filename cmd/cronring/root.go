@@ -20,7 +20,7 @@ func newRoot(a *app) *cobra.Command {
 
 Without a command: cronring top on a terminal, else cronring status.
 
-JOB is a name, a glob, FILE:LINE, or @failed, @running, @late, @paused.
+JOB is a name, USER/NAME, a glob, FILE:LINE, or @failed, @running, @late, @paused.
 RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		SilenceErrors:      true,
 		SilenceUsage:       true,
