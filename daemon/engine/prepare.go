@@ -11,7 +11,7 @@ import (
 
 // settleSize is how many runs and jobs that a load concerns one step looks at.
 // The others wait for the next steps, so that jobs start on time meanwhile.
-const settleSize = 16
+const settleSize = 8
 
 // prepared is the part of a Load that takes long and depends on nothing but
 // what is installed. It is computed beside the engine, and used once.
