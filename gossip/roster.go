@@ -109,11 +109,16 @@ func appendHolding(b []byte, h engine.Holding) []byte {
 
 // find returns the hash of an entry.
 func (r *roster) find(key job.Key) (job.Key, bool) {
+	h, ok := r.holding(key)
+	return h.Hash, ok
+}
+
+func (r *roster) holding(key job.Key) (engine.Holding, bool) {
 	i, ok := slices.BinarySearchFunc(r.entries, key, func(h engine.Holding, key job.Key) int { return h.Key.Compare(key) })
 	if !ok {
-		return job.Key{}, false
+		return engine.Holding{}, false
 	}
-	return r.entries[i].Hash, true
+	return r.entries[i], true
 }
 
 // bucket returns the entries of a bucket.

@@ -1,10 +1,13 @@
 package gossip
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/register"
 )
@@ -49,6 +52,29 @@ func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
 		m.foreign[o.Key]++
 	}
 	return ignored
+}
+
+// errUnknownJobs is the error while the jobs of a member are not known yet.
+var errUnknownJobs = errors.New("the jobs of the member are not known yet")
+
+// IsForeign reports whether what a member was granted does not count here, because it
+// holds another entry, or none. It fails while its jobs are not known yet.
+func (r *Ring) IsForeign(ctx context.Context, member string, o engine.Occurrence) (foreign bool, err error) {
+	err = r.do(ctx, func() error {
+		word := r.judgeWord(member, toRegister(o))
+		if word == unknown {
+			return errUnknownJobs
+		}
+		foreign = word == ignored
+		return nil
+	})
+	return foreign, err
+}
+
+// Holding returns this host's entry of a job; zero: it has none.
+func (r *Ring) Holding(key job.Key) engine.Holding {
+	h, _ := r.roster.Load().holding(key)
+	return h
 }
 
 // lastEdit returns when an entry last changed on any member, as far as is known.

@@ -124,3 +124,39 @@ func TestMarksCountDuringAnEdit(t *testing.T) {
 		}
 	})
 }
+
+// What the voters granted for another entry counts during an edit, and as long as it is
+// not known whose entry it is; afterwards it does not.
+func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		a, b := w.hosts[0], w.hosts[1]
+		a.holds(7, 1)
+		b.holds(7, 1)
+		w.knows(a, 0)
+		time.Sleep(time.Hour)
+		want := func(when, member string, o engine.Occurrence, want bool) {
+			t.Helper()
+			if got, err := a.IsForeign(t.Context(), member, o); got != want || err != nil {
+				t.Errorf("%s: the grant of %s is foreign: %t, %v; want %t", when, member, got, err, want)
+			}
+		}
+		want("with the same entry", b.id, occurrence(7), false)
+		b.holds(7, 2)
+		w.knows(a, 1)
+		during := occurrence(7)
+		want("during an edit", b.id, during, false)
+		want("of a member that nobody knows", "stranger", during, false)
+		time.Sleep(2 * time.Minute)
+		want("after an edit", b.id, occurrence(7), true)
+		want("after an edit, of an occurrence during it", b.id, during, false)
+		want("of a job that only the other one has", b.id, occurrence(8), false)
+		if h := a.Holding(numbered(7)); h.Hash != numbered(1) {
+			t.Errorf("own entry: got %v, want it as it was set", h)
+		}
+		a.inRun(t, func() { a.members[b.id].compared, a.members[b.id].trouble = false, "" })
+		if _, err := a.IsForeign(t.Context(), b.id, occurrence(7)); err == nil {
+			t.Error("before its jobs are known: got no error")
+		}
+	})
+}

@@ -8,9 +8,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// FormerKey is the key of a job in the roster of a database that was written before
-// keys were cryptographic: 64 bits of FNV-1a of its ID, behind zeros. What is known
-// under it passes to the job's key at the first start after the upgrade.
+// FormerKey returns the key of a job in a database or a ledger of version 0.7.0:
+// 64 bits of FNV-1a of its ID, behind zeros. What a database has under it passes to the
+// job's key at the first start after the upgrade.
 func FormerKey(hash uint64) (key job.Key) {
 	binary.BigEndian.PutUint64(key[8:], hash)
 	return key
@@ -18,12 +18,12 @@ func FormerKey(hash uint64) (key job.Key) {
 
 func isFormer(key job.Key) bool { return key.Uint64() == 0 }
 
-// formerKey returns the key that a slot had then: IDs had no owner, and those of
-// all entries without a name were like those of root's crontabs.
-func (s *jobs) formerKey(slot int32) job.Key {
+// formerHash returns the hash that a slot's ID had in version 0.7.0: IDs had no owner,
+// and those of all entries without a name were like those of root's crontabs.
+func (s *jobs) formerHash(slot int32) uint64 {
 	id := s.id(slot)
 	if id.Owner() == "root" {
-		return FormerKey(hash(string(id)))
+		return hash(string(id))
 	}
 	e, name := s.entry(slot), id.Name()
 	if e.Options().Name == "" || s.twins[slot].ordinal > 0 {
@@ -33,7 +33,7 @@ func (s *jobs) formerKey(slot int32) job.Key {
 			name += "#" + shard
 		}
 	}
-	return FormerKey(hash(name))
+	return hash(name)
 }
 
 // rename moves what is known under former keys to the keys of today.
@@ -44,7 +44,7 @@ func (s *jobs) rename(known map[job.Key]past) {
 		return
 	}
 	for slot, key := range s.keys {
-		if p, ok := former[s.formerKey(int32(slot))]; ok {
+		if p, ok := former[FormerKey(s.formerHash(int32(slot)))]; ok {
 			p.mark, p.ever = max(p.mark, known[key].mark), known[key].ever
 			known[key] = p
 		}

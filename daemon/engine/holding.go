@@ -145,7 +145,7 @@ func (s *jobs) holdings() []Holding {
 	held, specs := make([]Holding, 0, len(s.shared)), map[cron.Schedule]job.Key{}
 	for _, slot := range s.shared {
 		if o := s.options(slot); o.Enabled && o.Held == "" {
-			held = append(held, Holding{s.ringKeys[slot], s.entryHash(slot, specs)})
+			held = append(held, Holding{s.ringKeys[slot], s.entryHash(slot, specs), s.formerHash(slot)})
 		}
 	}
 	return held

@@ -7,7 +7,7 @@ import (
 
 // Renames returns the jobs of tables whose IDs were others in version 0.7, when an
 // ID did not contain the owner of the crontab. What the roster knows of them
-// Engine finds by itself; see formerKey.
+// Engine finds by itself; see formerHash.
 func Renames(tables []*crontab.Table) *job.Renames {
 	now, before := identities(tables, false), identities(tables, true)
 	var all []job.Rename

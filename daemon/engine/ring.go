@@ -71,6 +71,9 @@ func (m *Member) Vouches(o Occurrence, edited time.Time) bool {
 type Holding struct {
 	Key  job.Key
 	Hash job.Key // of all that the entry says: members with another one hold another job
+	// Former is what FormerKey takes of the job: members of version 0.7.0 were granted
+	// its occurrences under that key. It is of this host alone.
+	Former uint64
 }
 
 // Phase is how far an occurrence is that a member took.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -38,7 +39,7 @@ func newTown(b *testing.B) *town {
 			b.Fatal(err)
 		}
 		l, err := New(Options{ID: id, Voters: three, Dir: filepath.Join(b.TempDir(), id), Link: carrier, Addr: addr, Log: quiet,
-			Gone: func(string) bool { return false }})
+			Gone: func(string) bool { return false }, Holding: func(key job.Key) engine.Holding { return engine.Holding{Key: key, Hash: numbered(1)} }})
 		if err != nil {
 			b.Fatal(err)
 		}

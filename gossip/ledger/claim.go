@@ -18,6 +18,9 @@ import (
 // is granted although another member has it, if that is the one From which it is
 // claimed, and that one is gone in this member's view: of what anybody else has had
 // since, this one knows nothing. An occurrence that is refused and is nobody's is too old.
+//
+// An occurrence that was granted for another entry is claimed apart from it, if what
+// its holder claims does not count here: see Options.Foreign.
 func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
@@ -30,36 +33,59 @@ func (l *Ledger) Claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 
 // claim asks for as many as an entry holds.
 func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Claimed {
-	answers := make([]engine.Claimed, len(claims))
 	b := batch{claimant: l.id}
+	results := make([]result, len(claims))
 	for i, c := range claims {
-		answers[i] = engine.Claimed{Occurrence: c.Occurrence, Grant: engine.Unknown}
-		b.claims = append(b.claims, claimOf(c))
+		one := l.claimOf(c.Occurrence)
+		one.again = c.Again
+		b.claims = append(b.claims, one)
+		results[i].grant = engine.Unknown
 	}
-	results, err := l.decide(ctx, b)
-	if err != nil {
-		return answers
-	}
-	again := batch{claimant: l.id}
-	var which []int
+	l.repeat(ctx, b, results, func(i int) (claim, bool) { return b.claims[i], true })
+	l.repeat(ctx, b, results, func(i int) (claim, bool) {
+		if !results[i].other {
+			return claim{}, false
+		}
+		foreign, err := l.foreign(ctx, results[i].by, claims[i].Occurrence)
+		if err != nil {
+			results[i] = result{grant: engine.Unknown}
+		}
+		return b.claims[i].apart(), foreign && err == nil
+	})
+	l.repeat(ctx, b, results, func(i int) (claim, bool) {
+		r, c := results[i], b.claims[i]
+		c.from = r.by
+		return c, c.again && r.grant == engine.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
+	})
+	answers := make([]engine.Claimed, len(claims))
 	for i, r := range results {
-		answers[i].Grant, answers[i].By, answers[i].Token = r.grant, r.by, r.token
-		if claims[i].Again && r.grant == engine.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by) {
-			again.claims = append(again.claims, claim{b.claims[i].occurrence, r.by, true})
+		answers[i] = engine.Claimed{Occurrence: claims[i].Occurrence, Grant: r.grant, By: r.by, Token: r.token}
+	}
+	return answers
+}
+
+// repeat has some claims of a batch decided as change returns them, and replaces their
+// results: by Unknown, if nobody could decide them.
+func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change func(i int) (claim, bool)) {
+	next := batch{claimant: b.claimant}
+	var which []int
+	for i := range b.claims {
+		if c, ok := change(i); ok {
+			b.claims[i] = c
+			next.claims = append(next.claims, c)
 			which = append(which, i)
 		}
 	}
 	if len(which) == 0 {
-		return answers
+		return
 	}
-	results, err = l.decide(ctx, again)
+	decided, err := l.decide(ctx, next)
 	for n, i := range which {
-		answers[i].Grant, answers[i].By, answers[i].Token = engine.Unknown, "", 0
+		results[i] = result{grant: engine.Unknown}
 		if err == nil {
-			answers[i].Grant, answers[i].By, answers[i].Token = results[n].grant, results[n].by, results[n].token
+			results[i] = decided[n]
 		}
 	}
-	return answers
 }
 
 // Release gives back what was granted to this member, for claims that say Again. It
@@ -71,10 +97,16 @@ func (l *Ledger) Release(ctx context.Context, given []engine.HandOver) []engine.
 	for chunk := range slices.Chunk(given, mostClaims) {
 		b := batch{claimant: l.id}
 		for _, h := range chunk {
-			b.claims = append(b.claims, claim{occurrence: occurrenceOf(h.Occurrence), from: l.id})
+			one := l.claimOf(h.Occurrence)
+			one.from = l.id
+			b.claims = append(b.claims, one)
 		}
 		results, err := l.decide(ctx, b)
 		if err != nil {
+			return answers
+		}
+		l.repeat(ctx, b, results, func(i int) (claim, bool) { return b.claims[i].apart(), results[i].other })
+		if slices.ContainsFunc(results, func(r result) bool { return r.grant == engine.Unknown }) {
 			return answers
 		}
 		for i, h := range chunk {

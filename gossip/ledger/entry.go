@@ -21,8 +21,9 @@ const (
 const (
 	entryForm    = 3
 	requestForm  = 3
-	answerForm   = 1
+	answerForm   = 2
 	snapshotForm = 3
+	formerForm   = 2 // of entries and snapshots on the disks of version 0.7.0, without entries and with former keys
 )
 
 // occurrence is engine.Occurrence as it is kept: comparable, without a zone.
@@ -37,8 +38,18 @@ type occurrence struct {
 // of how far the occurrence is, and may have what was given back.
 type claim struct {
 	occurrence
-	from  string
-	again bool
+	entry  job.Key // the hash of the claimant's entry; zero: not known
+	former uint64  // the key of the job in version 0.7.0, see engine.FormerKey; 0: not known
+	from   string
+	again  bool
+}
+
+// apart returns the claim under a key that only claims for the same entry share. It
+// is for an occurrence that was granted for another entry, which is another job.
+func (c claim) apart() claim {
+	c.key = job.SumKey(append(c.key[:], c.entry[:]...))
+	c.former = 0
+	return c
 }
 
 // batch is the claims of one member.
@@ -59,6 +70,7 @@ type result struct {
 	grant engine.Grant
 	by    string
 	token uint64
+	other bool // it is refused, and was granted for another entry
 }
 
 var errForm = errors.New("malformed")
@@ -80,6 +92,8 @@ func (c batch) append(b []byte) []byte {
 	for _, claim := range c.claims {
 		b = append(b, claim.key[:]...)
 		b = binary.BigEndian.AppendUint64(b, uint64(claim.due))
+		b = append(b, claim.entry[:]...)
+		b = binary.BigEndian.AppendUint64(b, claim.former)
 		b = append(appendString(b, claim.from), boolByte(claim.again))
 	}
 	return b
@@ -106,12 +120,13 @@ func decodeEntry(b []byte) (entry, error) {
 		return entry{}, errors.New("read entry: its checksum is of something else")
 	}
 	r := reader{b: body}
-	if form := r.byte(); form != entryForm {
+	form := r.byte()
+	if form != entryForm && form != formerForm {
 		return entry{}, fmt.Errorf("read entry: form %d is unknown", form)
 	}
 	e := entry{time: int64(r.uint64())}
 	for range r.count(mostBatches) {
-		e.batches = append(e.batches, r.batch())
+		e.batches = append(e.batches, r.batch(form))
 		if r.bad {
 			break
 		}
@@ -135,7 +150,7 @@ func decodeRequest(b []byte) (request, error) {
 	if form := r.byte(); form != requestForm {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
-	q := request{forwarded: r.byte() == 1, batch: r.batch()}
+	q := request{forwarded: r.byte() == 1, batch: r.batch(requestForm)}
 	return q, r.end("claims")
 }
 
@@ -155,7 +170,7 @@ func (a answer) encode() []byte {
 	for _, r := range a.results {
 		b = append(b, byte(r.grant))
 		b = appendString(b, r.by)
-		b = binary.AppendUvarint(b, r.token)
+		b = append(binary.AppendUvarint(b, r.token), boolByte(r.other))
 	}
 	return b
 }
@@ -170,7 +185,7 @@ func decodeAnswer(b []byte) (answer, error) {
 		return a, r.end("answer")
 	}
 	for range r.count(mostClaims) {
-		one := result{grant: engine.Grant(r.byte()), by: r.member(true), token: r.uvarint()}
+		one := result{grant: engine.Grant(r.byte()), by: r.member(true), token: r.uvarint(), other: r.byte() == 1}
 		if one.grant != engine.Granted && one.grant != engine.Refused {
 			r.bad = true
 		}
@@ -249,10 +264,17 @@ func (r *reader) member(none bool) string {
 	return id
 }
 
-func (r *reader) batch() batch {
+func (r *reader) batch(form byte) batch {
 	c := batch{claimant: r.member(false)}
 	for range r.count(mostClaims) {
-		one := claim{occurrence{r.key(), int64(r.uint64())}, r.member(true), r.byte() == 1}
+		var one claim
+		if form == formerForm {
+			one.occurrence = occurrence{engine.FormerKey(r.uint64()), int64(r.uint64())}
+		} else {
+			one.occurrence = occurrence{r.key(), int64(r.uint64())}
+			one.entry, one.former = r.key(), r.uint64()
+		}
+		one.from, one.again = r.member(true), r.byte() == 1
 		if r.bad {
 			break
 		}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
 	"io"
@@ -26,12 +27,28 @@ func resum(b []byte) []byte {
 	return append(bytes.Clone(b), byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
 }
 
+// formerEntry returns an entry without its checksum as version 0.7.0 wrote it.
+func formerEntry(e entry) []byte {
+	b := binary.BigEndian.AppendUint64([]byte{formerForm}, uint64(e.time))
+	b = binary.AppendUvarint(b, uint64(len(e.batches)))
+	for _, batch := range e.batches {
+		b = binary.AppendUvarint(appendString(b, batch.claimant), uint64(len(batch.claims)))
+		for _, c := range batch.claims {
+			b = binary.BigEndian.AppendUint64(b, c.former)
+			b = binary.BigEndian.AppendUint64(b, uint64(c.due))
+			b = append(appendString(b, c.from), boolByte(c.again))
+		}
+	}
+	return b
+}
+
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
-	e := entry{7, []batch{{"a", []claim{{occurrence{numbered(1), -2}, "", false}, {occurrence{numbered(3), 4}, "b", true}}}, {"c", nil}}}
+	e := entry{7, []batch{{"a", []claim{{occurrence{numbered(1), -2}, numbered(5), 6, "", false}, {occurrence: occurrence{numbered(3), 4}, from: "b", again: true}}}, {"c", nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
+	f.Add(formerEntry(e))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		decodeEntry(b)
 		e, err := decodeEntry(resum(b))
@@ -50,7 +67,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, batch{"a", []claim{{occurrence{numbered(1), 2}, "b", true}}}}.encode())
+	f.Add(request{true, batch{"a", []claim{{occurrence{numbered(1), 2}, numbered(5), 6, "b", true}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {
@@ -64,7 +81,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	f.Add(answer{true, "c", []result{{engine.Granted, "", 5}, {engine.Refused, "b", 0}}}.encode())
+	f.Add(answer{true, "c", []result{{engine.Granted, "", 5, false}, {engine.Refused, "b", 0, true}}}.encode())
 	f.Add(answer{leader: "b"}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAnswer(b)
@@ -86,6 +103,7 @@ func FuzzSnapshot(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
+	f.Add(append([]byte{formerForm}, b.Bytes()[1:]...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		g, err := decodeGrants(bytes.NewReader(b))
 		if err != nil {

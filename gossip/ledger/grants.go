@@ -47,8 +47,9 @@ type bucket struct {
 
 type grant struct {
 	by    unique.Handle[string]
-	index uint64 // of the entry that granted it
-	free  bool   // it was given back
+	index uint64  // of the log's entry that granted it
+	entry job.Key // for which it was claimed; zero: not known
+	free  bool    // it was given back
 }
 
 func newGrants() *grants {
@@ -83,28 +84,45 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	if minute < g.floor {
 		return result{grant: engine.Refused}
 	}
-	if b := g.buckets[minute]; b != nil {
-		had, ok := b.grants[c.occurrence]
-		switch gives := c.from == by.Value(); {
-		case !ok:
-		case had.by == by && gives:
-			g.bucket(minute).grants[c.occurrence] = grant{by, had.index, true}
-			return result{grant: engine.Granted, token: had.index}
-		case had.by == by && !had.free:
-			return result{grant: engine.Granted, token: had.index}
-		case gives, had.index == index, !(had.free && c.again) && (had.by == by || had.by.Value() != c.from):
-			return result{grant: engine.Refused, by: had.by.Value()}
-		default:
-			g.count--
-		}
-	}
-	if c.from == by.Value() {
+	had, ok := g.find(minute, c)
+	switch gives := c.from == by.Value(); {
+	case !ok && gives:
 		return result{grant: engine.Refused}
+	case !ok:
+	case had.by == by && gives:
+		had.free = true
+		g.set(minute, c.occurrence, had)
+		return result{grant: engine.Granted, token: had.index}
+	case had.by == by && !had.free:
+		return result{grant: engine.Granted, token: had.index}
+	case gives, had.index == index, !(had.free && c.again) && (had.by == by || had.by.Value() != c.from):
+		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
+		return result{grant: engine.Refused, by: had.by.Value(), other: other}
 	}
-	g.bucket(minute).grants[c.occurrence] = grant{by: by, index: index}
-	g.count++
+	g.set(minute, c.occurrence, grant{by: by, index: index, entry: c.entry})
 	g.newest = max(g.newest, c.due)
 	return result{grant: engine.Granted, token: index}
+}
+
+// find returns who has the occurrence of a claim, also if a member of version 0.7.0
+// claimed it. What such a member was granted stays under its former key: two jobs may
+// have had the same one, and neither of them must run again.
+func (g *grants) find(minute int64, c claim) (had grant, ok bool) {
+	b := g.buckets[minute]
+	if b == nil {
+		return grant{}, false
+	}
+	if had, ok = b.grants[c.occurrence]; !ok && c.former != 0 {
+		had, ok = b.grants[occurrence{engine.FormerKey(c.former), c.due}]
+	}
+	return had, ok
+}
+
+func (g *grants) set(minute int64, o occurrence, to grant) {
+	b := g.bucket(minute)
+	before := len(b.grants)
+	b.grants[o] = to
+	g.count += len(b.grants) - before
 }
 
 // bucket returns that of a minute, to write to.
@@ -171,6 +189,7 @@ func (i image) encode(w io.Writer) error {
 		for o, g := range i.buckets[n].grants {
 			b = append(b, o.key[:]...)
 			b = binary.AppendUvarint(b, uint64(o.due-minute*bucketSpan))
+			b = append(b, g.entry[:]...)
 			b = append(binary.AppendUvarint(b, g.index), boolByte(g.free))
 			number, known := members[g.by]
 			if !known {
@@ -198,8 +217,8 @@ func (i image) encode(w io.Writer) error {
 func decodeGrants(from io.Reader) (*grants, error) {
 	d := snapshotReader{r: bufio.NewReaderSize(from, 64<<10)}
 	g := newGrants()
-	if form := d.byte(); form != snapshotForm {
-		return nil, fmt.Errorf("read snapshot: form %d is unknown", form)
+	if d.form = d.byte(); d.form != snapshotForm && d.form != formerForm {
+		return nil, fmt.Errorf("read snapshot: form %d is unknown", d.form)
 	}
 	g.floor, g.newest, g.time = d.varint(), d.varint(), d.varint()
 	for left := d.uvarint(); left > 0 && d.err == nil; left-- {
@@ -216,6 +235,7 @@ func decodeGrants(from io.Reader) (*grants, error) {
 
 type snapshotReader struct {
 	r       *bufio.Reader
+	form    byte
 	members []unique.Handle[string]
 	err     error
 }
@@ -239,11 +259,19 @@ func (d *snapshotReader) bucket(g *grants) {
 	}
 	b := &bucket{grants: map[occurrence]grant{}}
 	for ; size > 0 && d.err == nil; size-- {
-		key, offset, index, free := d.key(), d.uvarint(), d.uvarint(), d.byte() == 1
+		var key, entry job.Key
+		var offset uint64
+		if d.form == formerForm {
+			key, offset = d.formerKey(), d.uvarint()
+		} else {
+			key, offset, entry = d.key(), d.uvarint(), d.key()
+		}
 		if offset >= uint64(bucketSpan) {
 			d.fail()
 		}
-		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = grant{d.member(), index, free}
+		had := grant{index: d.uvarint(), entry: entry, free: d.byte() == 1}
+		had.by = d.member()
+		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = had
 	}
 	g.buckets[minute] = b
 	g.order = append(g.order, minute)
@@ -277,6 +305,13 @@ func (d *snapshotReader) key() (k job.Key) {
 	_, err := io.ReadFull(d.r, k[:])
 	d.keep(err)
 	return k
+}
+
+func (d *snapshotReader) formerKey() job.Key {
+	var b [8]byte
+	_, err := io.ReadFull(d.r, b[:])
+	d.keep(err)
+	return engine.FormerKey(binary.BigEndian.Uint64(b[:]))
 }
 
 func (d *snapshotReader) uvarint() uint64 {

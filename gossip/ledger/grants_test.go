@@ -33,17 +33,17 @@ func TestGrantsDecide(t *testing.T) {
 		c    claim
 		want result
 	}{
-		{"a", c, result{engine.Granted, "", 1}},
-		{"a", c, result{engine.Granted, "", 1}},
-		{"b", c, result{engine.Refused, "a", 0}},
-		{"b", at(1, noon.Add(1)), result{engine.Granted, "", 4}},
-		{"b", at(2, noon), result{engine.Granted, "", 5}},
-		{"b", from("c"), result{engine.Refused, "a", 0}},
-		{"b", from("a"), result{engine.Granted, "", 7}},
-		{"c", from("a"), result{engine.Refused, "b", 0}},
-		{"a", c, result{engine.Refused, "b", 0}},
-		{"a", from("b"), result{engine.Granted, "", 10}},
-		{"a", at(3, time.Unix(-61, 5)), result{engine.Refused, "", 0}},
+		{"a", c, result{engine.Granted, "", 1, false}},
+		{"a", c, result{engine.Granted, "", 1, false}},
+		{"b", c, result{engine.Refused, "a", 0, false}},
+		{"b", at(1, noon.Add(1)), result{engine.Granted, "", 4, false}},
+		{"b", at(2, noon), result{engine.Granted, "", 5, false}},
+		{"b", from("c"), result{engine.Refused, "a", 0, false}},
+		{"b", from("a"), result{engine.Granted, "", 7, false}},
+		{"c", from("a"), result{engine.Refused, "b", 0, false}},
+		{"a", c, result{engine.Refused, "b", 0, false}},
+		{"a", from("b"), result{engine.Granted, "", 10, false}},
+		{"a", at(3, time.Unix(-61, 5)), result{engine.Refused, "", 0, false}},
 	}
 	for i, s := range steps {
 		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
@@ -66,19 +66,19 @@ func TestGrantsGivenBack(t *testing.T) {
 		c    claim
 		want result
 	}{
-		{"a", from("a"), result{engine.Refused, "", 0}},
-		{"a", c, result{engine.Granted, "", 2}},
-		{"b", from("b"), result{engine.Refused, "a", 0}},
-		{"b", again, result{engine.Refused, "a", 0}},
-		{"a", from("a"), result{engine.Granted, "", 2}},
-		{"a", from("a"), result{engine.Granted, "", 2}},
-		{"b", c, result{engine.Refused, "a", 0}},
-		{"a", c, result{engine.Refused, "a", 0}},
-		{"b", again, result{engine.Granted, "", 9}},
-		{"c", again, result{engine.Refused, "b", 0}},
-		{"a", from("a"), result{engine.Refused, "b", 0}},
-		{"b", from("b"), result{engine.Granted, "", 9}},
-		{"b", again, result{engine.Granted, "", 13}},
+		{"a", from("a"), result{engine.Refused, "", 0, false}},
+		{"a", c, result{engine.Granted, "", 2, false}},
+		{"b", from("b"), result{engine.Refused, "a", 0, false}},
+		{"b", again, result{engine.Refused, "a", 0, false}},
+		{"a", from("a"), result{engine.Granted, "", 2, false}},
+		{"a", from("a"), result{engine.Granted, "", 2, false}},
+		{"b", c, result{engine.Refused, "a", 0, false}},
+		{"a", c, result{engine.Refused, "a", 0, false}},
+		{"b", again, result{engine.Granted, "", 9, false}},
+		{"c", again, result{engine.Refused, "b", 0, false}},
+		{"a", from("a"), result{engine.Refused, "b", 0, false}},
+		{"b", from("b"), result{engine.Granted, "", 9, false}},
+		{"b", again, result{engine.Granted, "", 13, false}},
 	}
 	for i, s := range steps {
 		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
@@ -94,10 +94,10 @@ func TestGrantsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := back.one(15, noon, "c", c), (result{engine.Refused, "b", 0}); got != want {
+	if got, want := back.one(15, noon, "c", c), (result{engine.Refused, "b", 0, false}); got != want {
 		t.Errorf("after a snapshot, to who knows nothing: got %+v, want %+v", got, want)
 	}
-	if got, want := back.one(16, noon, "c", again), (result{engine.Granted, "", 16}); got != want || back.count != 1 {
+	if got, want := back.one(16, noon, "c", again), (result{engine.Granted, "", 16, false}); got != want || back.count != 1 {
 		t.Errorf("after a snapshot, to who knows: got %+v of %d, want %+v of 1", got, back.count, want)
 	}
 }
@@ -107,7 +107,7 @@ func TestGrantsGivenBack(t *testing.T) {
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
 	c := at(1, noon)
 	got := newGrants().apply(1, entry{noon.UnixNano(), []batch{{"a", []claim{c}}, {"b", []claim{{occurrence: c.occurrence, from: "a"}}}}})
-	want := [][]result{{{engine.Granted, "", 1}}, {{engine.Refused, "a", 0}}}
+	want := [][]result{{{engine.Granted, "", 1, false}}, {{engine.Refused, "a", 0, false}}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)
 	}
@@ -190,7 +190,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		t.Errorf("read back: got %+v, want 100 grants in two buckets", back)
 	}
 	for key := range uint64(100) {
-		want := result{engine.Refused, fmt.Sprint("member-", key%7), 0}
+		want := result{engine.Refused, fmt.Sprint("member-", key%7), 0, false}
 		if got := back.one(300, noon, "x", at(key, noon.Add(time.Duration(key)*time.Second))); got != want {
 			t.Errorf("occurrence %d: got %+v, want %+v", key, got, want)
 		}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -48,7 +49,13 @@ type Options struct {
 	Link   *link.Link
 	Addr   func(member string) (addr string, ok bool) // where a member's link is
 	Gone   func(member string) bool                   // whether this member sees that another one is dead or has left
-	Log    *slog.Logger                               // nil: slog.Default()
+	// Holding returns this member's entry of a job; zero: it has none.
+	Holding func(key job.Key) engine.Holding
+	// Foreign reports whether a member that was granted an occurrence for another entry
+	// has another job, so that the occurrence does not count here. An error means that
+	// this is not known yet.
+	Foreign func(ctx context.Context, member string, o engine.Occurrence) (bool, error)
+	Log     *slog.Logger // nil: slog.Default()
 }
 
 // Ledger is this member's way to the ledger, and its part in it if it is a
@@ -60,6 +67,9 @@ type Ledger struct {
 	addr func(string) (string, bool)
 	gone func(string) bool
 	log  *slog.Logger
+
+	holding func(job.Key) engine.Holding
+	foreign func(context.Context, string, engine.Occurrence) (bool, error)
 
 	mu      sync.Mutex
 	voters  []string
@@ -78,7 +88,7 @@ func New(o Options) (*Ledger, error) {
 	}
 	l := &Ledger{
 		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.Gone, log: o.Log,
-		voters: voters, changed: make(chan struct{}),
+		holding: o.Holding, foreign: o.Foreign, voters: voters, changed: make(chan struct{}),
 	}
 	if l.log == nil {
 		l.log = slog.Default()
@@ -230,9 +240,8 @@ func (l *Ledger) Status() Status {
 	return s
 }
 
-// claimOf is an engine's claim as it is sent.
-func claimOf(c engine.Claim) claim {
-	return claim{occurrence: occurrenceOf(c.Occurrence), again: c.Again}
+// claimOf returns the claim of an occurrence for this member's entry.
+func (l *Ledger) claimOf(o engine.Occurrence) claim {
+	h := l.holding(o.Key)
+	return claim{occurrence: occurrence{o.Key, o.Due.UnixNano()}, entry: h.Hash, former: h.Former}
 }
-
-func occurrenceOf(o engine.Occurrence) occurrence { return occurrence{o.Key, o.Due.UnixNano()} }

@@ -27,6 +27,24 @@ type world struct {
 
 	mu      sync.Mutex
 	members map[string]*member
+	held    map[string]map[job.Key]engine.Holding // by member
+	foreign func(asker, member string) (bool, error)
+}
+
+// hold sets a member's entry of a job.
+func (w *world) hold(id string, key, hash uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held[id] == nil {
+		w.held[id] = map[job.Key]engine.Holding{}
+	}
+	w.held[id][numbered(key)] = engine.Holding{Key: numbered(key), Hash: numbered(hash), Former: key}
+}
+
+func (w *world) holding(id string, key job.Key) engine.Holding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.held[id][key]
 }
 
 type member struct {
@@ -39,7 +57,7 @@ func inWorld(t *testing.T, voters, others []string, f func(t *testing.T, w *worl
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, network: linktest.New(), voters: voters, dir: dir, members: map[string]*member{}}
+		w := &world{t: t, network: linktest.New(), voters: voters, dir: dir, members: map[string]*member{}, held: map[string]map[job.Key]engine.Holding{}}
 		for _, id := range slices.Concat(voters, others) {
 			w.start(id)
 		}
@@ -60,8 +78,12 @@ func (w *world) start(id string) *member {
 	}
 	l, err := New(Options{
 		ID: id, Voters: w.voters, Dir: filepath.Join(w.dir, id), Link: carrier, Log: quiet,
-		Addr: func(id string) (string, bool) { return id, true },
-		Gone: func(id string) bool { return w.get(id) == nil },
+		Addr:    func(id string) (string, bool) { return id, true },
+		Gone:    func(id string) bool { return w.get(id) == nil },
+		Holding: func(key job.Key) engine.Holding { return w.holding(id, key) },
+		Foreign: func(_ context.Context, member string, o engine.Occurrence) (bool, error) {
+			return w.foreign(id, member)
+		},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// A member was granted an occurrence for another entry of the same key. Members with
+// the same entry share one grant beside it, through hand-overs and deaths too.
+func TestGrantsOfAnotherEntryAreApart(t *testing.T) {
+	inWorld(t, three, []string{"d", "e", "hostile"}, func(t *testing.T, w *world) {
+		for _, id := range []string{"a", "d", "e"} {
+			w.hold(id, 7, 1)
+		}
+		w.hold("hostile", 7, 2)
+		var unknown error
+		rollout := false
+		w.foreign = func(asker, member string) (bool, error) {
+			return !rollout && w.holding(asker, numbered(7)) != w.holding(member, numbered(7)), unknown
+		}
+		c := claimsOf(7)[0]
+		taken := w.claim("hostile", c)
+		w.want(taken, engine.Granted, "")
+
+		unknown = errors.New("its jobs are not known")
+		w.want(w.claim("d", c), engine.Unknown, "")
+		unknown, rollout = nil, true
+		w.want(w.claim("d", c), engine.Refused, "hostile")
+		rollout = false
+
+		first := w.claim("d", c)
+		w.want(first, engine.Granted, "")
+		if again := w.claim("d", c); again != first {
+			t.Errorf("the same claim again: got %+v, want %+v", again, first)
+		}
+		if again := w.claim("hostile", c); again != taken {
+			t.Errorf("the claim of the other entry again: got %+v, want %+v", again, taken)
+		}
+		w.want(w.claim("e", c), engine.Refused, "d")
+
+		again := c
+		again.Again = true
+		w.want(w.claim("e", again), engine.Refused, "d")
+		if got := w.get("d").Release(t.Context(), []engine.HandOver{{Occurrence: c.Occurrence}}); len(got) != 1 || !got[0].Done {
+			t.Errorf("hand over: got %+v, want it done", got)
+		}
+		w.want(w.claim("e", again), engine.Granted, "")
+		w.want(w.claim("d", again), engine.Refused, "e")
+		w.kill("e")
+		again.From = "e"
+		w.want(w.claim("a", again), engine.Granted, "")
+		w.want(w.claim("d", c), engine.Refused, "a")
+	})
+}
+
+// What members of the same entry were granted stays theirs after an edit: the hash of
+// a grant alone makes nothing another job.
+func TestGrantOfTheSameEntryOutlivesAnEdit(t *testing.T) {
+	inWorld(t, three, []string{"d", "e"}, func(t *testing.T, w *world) {
+		w.foreign = func(string, string) (bool, error) { return true, nil }
+		w.hold("d", 7, 1)
+		w.hold("e", 7, 1)
+		c := claimsOf(7)[0]
+		w.want(w.claim("d", c), engine.Granted, "")
+		w.hold("d", 7, 2)
+		w.want(w.claim("e", c), engine.Refused, "d")
+	})
+}
+
+// A voter starts with the log and the snapshot of version 0.7.0, in which member d was
+// granted the occurrences of keys 1 and 2, gave back the second, and e was granted that
+// of key 3 after the snapshot. None of them is granted a second time.
+func TestLedgerOfVersion070IsRead(t *testing.T) {
+	for name, restarts := range map[string]int{"as it was": 0, "with a snapshot of today": 1} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, []string{"a"}, []string{"d", "e"}, func(t *testing.T, w *world) {
+				w.kill("a")
+				at := filepath.Join(w.dir, "a")
+				if err := os.RemoveAll(at); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.CopyFS(at, os.DirFS("testdata/version-0.7.0")); err != nil {
+					t.Fatal(err)
+				}
+				w.start("a")
+				for _, id := range []string{"a", "d", "e"} {
+					for key := range uint64(5) {
+						w.hold(id, key, 1)
+					}
+				}
+				c := claimsOf(0, 1, 2, 3, 4)
+				for range restarts {
+					w.leader()
+					if err := w.get("a").voterNow().raft.Load().Snapshot().Error(); err != nil {
+						t.Fatal(err)
+					}
+					w.leave("a")
+					w.start("a")
+				}
+				w.want(w.claim("e", c[1]), engine.Refused, "d")
+				w.want(w.claim("d", c[1]), engine.Granted, "")
+				w.want(w.claim("e", c[2]), engine.Refused, "d")
+				c[2].Again = true
+				w.want(w.claim("e", c[2]), engine.Granted, "")
+				w.want(w.claim("d", c[2]), engine.Refused, "e")
+				w.want(w.claim("d", c[3]), engine.Refused, "e")
+				w.kill("e")
+				c[3].Again, c[3].From = true, "e"
+				w.want(w.claim("d", c[3]), engine.Granted, "")
+				w.want(w.claim("a", c[3]), engine.Refused, "d")
+				w.want(w.claim("d", c[4]), engine.Granted, "")
+				w.want(w.claim("a", c[4]), engine.Refused, "d")
+				next := c[1]
+				next.Due = next.Due.Add(time.Minute)
+				w.want(w.claim("a", next), engine.Granted, "")
+			})
+		})
+	}
+}
