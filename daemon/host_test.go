@@ -31,7 +31,7 @@ func TestLockHostKeepsAnotherCronOut(t *testing.T) {
 		t.Error("nobody had the lock before, but somebody is relieved")
 	}
 	_, _, err = lockHost(root)
-	if want := fmt.Sprintf("process %d holds", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("process %d (daemon.test) holds", os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a second daemon: error %v, want %q in it", err, want)
 	}
 	held.Close()
