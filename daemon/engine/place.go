@@ -178,16 +178,14 @@ func (p *places) isFull(a *account) bool {
 	return most > 0 && len(a.holders) >= most
 }
 
-// occupy gives a run that starts, or is found running, what it holds from now on.
+// occupy gives a run that starts, or is found running, its slots, also if they are
+// more than the limits allow.
 func (e *Engine) occupy(r *run) {
-	if !e.places.limits.needsSlot(r) {
+	p := &e.places
+	if !p.limits.needsSlot(r) {
 		return
 	}
-	e.hold(r, e.poolOf(r))
-}
-
-func (e *Engine) hold(r *run, x *pool) {
-	p := &e.places
+	x := e.poolOf(r)
 	r.claim = &claim{run: r, pool: x, slots: r.options.Slots}
 	p.running++
 	a := p.account(r.User)
@@ -266,16 +264,13 @@ func (e *Engine) measure(l Limits, changed []*run) {
 		return
 	}
 	for _, r := range e.sorted() {
-		c := r.claim
+		waits := r.claim != nil
 		r.claim = nil
-		slot, known := e.slotOf(r)
 		switch {
-		case r.hasProcess() && c != nil && c.pool != nil && !known:
-			e.hold(r, e.places.poolBy(c.pool.key, c.pool.name, c.pool.Pool))
 		case r.hasProcess():
 			e.occupy(r)
-		case c != nil:
-			if known {
+		case waits:
+			if slot, known := e.slotOf(r); known {
 				r.options = e.jobs.options(slot)
 			}
 			e.lineUp(r)

@@ -20,17 +20,16 @@ type pool struct {
 	until   time.Duration   // time since boot at which Rate allows another start; 0: it does
 }
 
-// pool is the pool that an entry means. A pool that is declared is there for
-// root's tables, and for the tables of the accounts that it lists. Other
-// accounts have a pool of that name for themselves: nobody may hold up the jobs
-// of others by a word.
-func (l *Limits) pool(entry *crontab.Entry, name string) (key string, p Pool, declared bool) {
+// pool returns the pool that pool=name means in the crontabs of an owner, and what
+// identifies it. A declared pool is for root's crontabs and those of the users that
+// it lists. Other users have a pool of that name to themselves, so that no user can
+// make the jobs of another one wait.
+func (l *Limits) pool(owner, name string) (key string, p Pool, declared bool) {
 	p, declared = l.Pools[name]
-	by := entry.Table().Owner()
-	if declared && (by == "root" || slices.Contains(p.Users, by) || slices.Contains(p.Users, "*")) {
+	if declared && (owner == "root" || slices.Contains(p.Users, owner) || slices.Contains(p.Users, "*")) {
 		return name, p, true
 	}
-	return by + "\x00" + name, Pool{Size: 1}, declared
+	return owner + "\x00" + name, Pool{Size: 1}, declared
 }
 
 // judgePools finds the entries that can never start, as they ask for more
@@ -63,7 +62,7 @@ func (s *jobs) judgePools(l Limits) {
 
 // shortOf is why there are never slots enough for an entry, or "".
 func (l *Limits) shortOf(entry *crontab.Entry, o *crontab.Options) string {
-	key, p, declared := l.pool(entry, o.Pool)
+	key, p, declared := l.pool(entry.Table().Owner(), o.Pool)
 	if o.Slots <= p.Size {
 		return ""
 	}
@@ -77,19 +76,16 @@ func (l *Limits) shortOf(entry *crontab.Entry, o *crontab.Options) string {
 	return why
 }
 
-// poolOf is the pool that a run needs slots of; nil: none.
+// poolOf returns the pool that a run needs slots of; nil: none. A run of a job that
+// was removed keeps its slots in the pool that its pool= means now.
 func (e *Engine) poolOf(r *run) *pool {
-	slot, ok := e.slotOf(r)
-	if !ok || r.options.Pool == "" {
+	name, p := r.options.Pool, &e.places
+	if name == "" {
 		return nil
 	}
-	key, what, _ := e.places.limits.pool(e.jobs.entry(slot), r.options.Pool)
-	return e.places.poolBy(key, r.options.Pool, what)
-}
-
-func (p *places) poolBy(key, name string, what Pool) *pool {
+	key, limits, _ := p.limits.pool(r.Job.Owner(), name)
 	if p.pools[key] == nil {
-		p.pools[key] = &pool{key: key, name: name, Pool: what, parked: map[*line]bool{}}
+		p.pools[key] = &pool{key: key, name: name, Pool: limits, parked: map[*line]bool{}}
 	}
 	return p.pools[key]
 }
