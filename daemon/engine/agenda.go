@@ -53,7 +53,8 @@ func (a *agenda) reset(now time.Time) {
 }
 
 // plan sets when a group fires first after now. It reports false if the group
-// never does.
+// never does. If now itself lies outside the years of the language, an occurrence
+// there is not a fault of the schedule.
 func (a *agenda) plan(i int32, now time.Time) bool {
 	g := &a.groups[i]
 	next := g.schedule.Next(now)
@@ -61,7 +62,9 @@ func (a *agenda) plan(i int32, now time.Time) bool {
 	case next.IsZero():
 		return false
 	case !isOccurrence(next, now):
-		a.faulty = append(a.faulty, i)
+		if crontab.InRange(now) {
+			a.faulty = append(a.faulty, i)
+		}
 		return false
 	}
 	g.next = next.UnixNano()
