@@ -141,7 +141,7 @@ func TestHostTellsOfAStreakOnce(t *testing.T) {
 	h.start()
 	records := h.watch()
 	ended := func(ok bool) func(job.Record) bool {
-		return func(r job.Record) bool { return r.Kind == job.Ended && r.Job == "flaky" && r.Run.OK() == ok }
+		return func(r job.Record) bool { return r.Kind == job.Ended && r.Job == "ann/flaky" && r.Run.OK() == ok }
 	}
 	for range 3 {
 		records.await("a failure", ended(false))
@@ -161,14 +161,14 @@ func TestHostTellsOfAStreakOnce(t *testing.T) {
 		on  job.NoticeOn
 	}{{first, job.OnFail}, {second, job.OnRecover}} {
 		v, m := c.got.variables, c.got.message
-		if c.got.uid != fmt.Sprint(bobID) || v["ON"] != string(c.on) || v["JOB"] != "flaky" || v["USER"] != "ann" || v["CHANNEL"] != "ops" || v["TEXT"] == "" || v["RUN"] == "" {
-			t.Errorf("notice %d: as %s, %v; want %s of flaky, as bob", i, c.got.uid, v, c.on)
+		if c.got.uid != fmt.Sprint(bobID) || v["ON"] != string(c.on) || v["JOB"] != "ann/flaky" || v["USER"] != "ann" || v["CHANNEL"] != "ops" || v["TEXT"] == "" || v["RUN"] == "" {
+			t.Errorf("notice %d: as %s, %v; want %s of ann/flaky, as bob", i, c.got.uid, v, c.on)
 		}
 		if m.On != c.on || m.ID != v["ID"] || m.Run == nil || m.Text != v["TEXT"] {
 			t.Errorf("notice %d: document %+v, variables %v", i, m, v)
 		}
 	}
-	if h.count("level=WARN", "on=fail", "job=flaky") != 1 || h.count("level=INFO", "on=recover", "job=flaky") != 1 {
+	if h.count("level=WARN", "on=fail", "job=ann/flaky") != 1 || h.count("level=INFO", "on=recover", "job=ann/flaky") != 1 {
 		t.Error("the notices are not in the log once")
 	}
 }
