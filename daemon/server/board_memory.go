@@ -54,6 +54,11 @@ type last struct {
 	foreign bool // it was the run of another account
 }
 
+// lastOf is a run as the newest of its job.
+func lastOf(r *job.Run) last {
+	return last{run: r.ID, began: nanosOf(r.Started), ended: nanosOf(r.Ended), failed: r.Failed()}
+}
+
 // numbering tells which job has which number. It is immutable, and good as long
 // as the tables are.
 type numbering struct {
@@ -139,10 +144,8 @@ func (n *numbering) takeEnd(m *memory, r *job.Run, k *known) {
 		return
 	}
 	before, streak := k.past(slot), k.lasts[slot].streak
-	now := past{last: last{
-		run: r.ID, began: nanosOf(r.Started), ended: nanosOf(r.Ended), success: before.success, streak: streak,
-		failed: r.Failed(), foreign: r.User != n.view.Entry(int(slot)).User(),
-	}}
+	now := past{last: lastOf(r)}
+	now.success, now.streak, now.foreign = before.success, streak, r.User != n.view.Entry(int(slot)).User()
 	if r.OK() && !now.foreign {
 		now.success = max(now.success, now.ended)
 		k.lasts[slot].success = now.success

@@ -64,35 +64,11 @@ func (p *painter) read(slots []int32) (pasts []past, ok bool) {
 	return p.pasts, ok
 }
 
-// standing is what pauses and troubles have to say of a job.
-type standing struct {
-	hold    *job.Hold
-	held    string // why its entry may not run
-	trouble string
-	acked   bool
-	away    *job.Elsewhere
-}
-
-// condition is what the state of a job is made of, as a census has it.
+// condition returns the condition of a job and the reasons for it.
 func (p *painter) condition(slot int32, l *past) (condition, standing) {
-	i := int(slot)
-	var s standing
-	o := p.view.Options(i)
-	s.held = o.Held
-	if b, barred := p.view.BarOf(i); barred && s.held == "" {
-		s.held = b.Detail
-	}
-	if p.marked == nil || p.marked[slot] {
-		s.hold, s.trouble = p.view.Hold(i), p.view.Trouble(i).Words()
-		s.acked = l.failed && p.view.Ack(i).Covers(l.run)
-	}
-	s.away = p.where.since(i, l.at())
-	c := condition{
-		ended: l.run != 0 || s.away != nil, failed: l.failed && !s.acked && s.away == nil, late: s.trouble != "",
-		held: s.hold != nil || s.held != "", disabled: !o.Enabled,
-	}
+	c, s := conditionOf(p.view, int(slot), &l.last, p.where, p.marked == nil || p.marked[slot])
 	for _, r := range p.live[slot] {
-		c.add(p.view, i, r, p.now)
+		c.add(p.view, int(slot), r, p.now)
 	}
 	return c, s
 }
@@ -105,7 +81,7 @@ func (p *painter) row(slot int32, l *past) (r api.Row, due int64) {
 	e, o := p.view.Entry(i), p.view.Options(i)
 	r = api.Row{
 		Job: p.view.ID(i), User: e.User(), Table: e.Table().Name, Line: e.Line(), Schedule: oneLine(startsOn(e, o)),
-		Zone: e.Zone().String(), Command: oneLine(e.Command()), State: c.state(), Protected: o.Protect, Acked: s.acked,
+		Zone: e.Zone().String(), Command: oneLine(e.Command()), State: c.state(), Protected: o.Protect, Acked: s.ack != nil,
 		Fixed: !p.peer.keeper && (p.own == "" || e.Table().Name != p.own),
 		Next:  p.view.Next(i, p.now).UTC(), Live: len(p.live[slot]), LastRun: l.run, Ending: l.ending, Streak: int(l.streak),
 		Why: oneLine(s.why(c, p.waiting(slot))),

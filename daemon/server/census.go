@@ -21,15 +21,77 @@ const (
 type counted struct {
 	job.Status
 	number int // in the view
-	late   bool
 }
 
 // censusRuns is how many runs a census reads from the history at a time, and
-// censusPage of how many jobs that is in a list.
+// censusPage of how many jobs that is in a list. statesPage is of how many jobs
+// states reads the newest run at a time.
 const (
 	censusRuns = 6144
 	censusPage = censusRuns / aStrip
+	statesPage = 4096
 )
+
+// jobState is the state of one job.
+type jobState struct {
+	condition
+	number int // in the view
+	id     job.ID
+}
+
+// states yields the states of jobs, in the order given. It is for lists that are
+// sorted or chosen by state: it reads less of the history than census and does
+// not describe the jobs. An error is the last item.
+func (s *Server) states(ctx context.Context, c *call, jobs []int) iter.Seq2[jobState, error] {
+	return func(yield func(jobState, error) bool) {
+		live, where := c.liveByJob(), s.whereabouts(c.view)
+		for page := range slices.Chunk(jobs, statesPage) {
+			ids := make([]job.ID, len(page))
+			for k, i := range page {
+				ids[k] = c.view.ID(i)
+			}
+			lasts, err := s.lasts(ctx, c, ids)
+			if err != nil {
+				yield(jobState{}, err)
+				return
+			}
+			for k, i := range page {
+				id := ids[k]
+				l, runs := lasts[id], live[id]
+				p, _ := conditionOf(c.view, i, &l, where, true)
+				for r := range runs {
+					p.add(c.view, i, &runs[r], c.now)
+				}
+				if !yield(jobState{condition: p, number: i, id: id}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lasts returns the newest ended run that the caller sees of each job that has
+// one.
+func (s *Server) lasts(ctx context.Context, c *call, jobs []job.ID) (map[job.ID]last, error) {
+	lasts := make(map[job.ID]last, len(jobs))
+	var foreign []job.ID
+	err := s.store.LastOf(ctx, jobs, func(r job.Run) {
+		if c.seesRun(r) {
+			lasts[r.Job] = lastOf(&r)
+		} else {
+			foreign = append(foreign, r.Job)
+		}
+	})
+	for _, id := range foreign { // few: another user has had a job with the same ID
+		if err == nil {
+			err = s.store.LastBy(ctx, id, c.peer.name, func(r job.Run) { lasts[id] = lastOf(&r) })
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	return lasts, nil
+}
 
 // census yields the status of jobs, in the order given, with up to n of the
 // newest ended runs of each. An error is the last item.
@@ -114,28 +176,18 @@ func (s *Server) ownLast(ctx context.Context, id job.ID, user string) (runs []jo
 }
 
 func (c *call) count(i int, j job.Job, live, ended []job.Run, where *whereabouts) counted {
-	st := job.Status{
-		Job: j, Next: c.view.Next(i, c.now), Hold: c.view.Hold(i),
-		Running: live, Recent: ended, Trouble: c.view.Trouble(i).Words(),
+	st := job.Status{Job: j, Next: c.view.Next(i, c.now), Running: live, Recent: ended}
+	var l last
+	if len(ended) > 0 {
+		st.Last, l = &ended[0], lastOf(&ended[0])
 	}
-	if len(st.Recent) > 0 {
-		st.Last = &st.Recent[0]
-	}
-	if st.Last != nil && st.Last.Failed() {
-		if a := c.view.Ack(i); a.Covers(st.Last.ID) {
-			st.Ack = a
-		}
-	}
-	st.Node, st.Elsewhere = where.of(i, st.Next), where.since(i, lastAt(st.Last))
-	p := condition{
-		ended: st.Last != nil || st.Elsewhere != nil, failed: st.Last != nil && st.Last.Failed() && st.Ack == nil && st.Elsewhere == nil,
-		late: st.Trouble != "", held: st.Hold != nil || st.Job.Held != "", disabled: st.Job.Disabled,
-	}
+	p, said := conditionOf(c.view, i, &l, where, true)
 	for k := range live {
 		p.add(c.view, i, &live[k], c.now)
 	}
-	st.State = p.state()
-	return counted{Status: st, number: i, late: p.late}
+	st.State, st.Hold, st.Trouble, st.Ack, st.Elsewhere = p.state(), said.hold, said.trouble, said.ack, said.away
+	st.Node = where.of(i, st.Next)
+	return counted{Status: st, number: i}
 }
 
 // condition is what a job's state is made of.
@@ -144,6 +196,40 @@ type condition struct {
 	late, running bool
 	held          bool
 	disabled      bool
+}
+
+// standing is what pauses, troubles and other members report of a job.
+type standing struct {
+	hold    *job.Hold
+	held    string // why its entry must not run
+	trouble string
+	ack     *job.Ack // of the failure of its newest run
+	away    *job.Elsewhere
+}
+
+// conditionOf returns the condition of job i apart from its live runs, and the
+// reasons for it. marked is whether there may be a pause, a trouble or an
+// acknowledgement of the job; see View.Marked.
+func conditionOf(v *engine.View, i int, l *last, where *whereabouts, marked bool) (condition, standing) {
+	var s standing
+	o := v.Options(i)
+	s.held = o.Held
+	if b, barred := v.BarOf(i); barred && s.held == "" {
+		s.held = b.Detail
+	}
+	if marked {
+		s.hold, s.trouble = v.Hold(i), v.Trouble(i).Words()
+		if l.failed {
+			if a := v.Ack(i); a.Covers(l.run) {
+				s.ack = a
+			}
+		}
+	}
+	s.away = where.since(i, l.at())
+	return condition{
+		ended: l.run != 0 || s.away != nil, failed: l.failed && s.ack == nil && s.away == nil, late: s.trouble != "",
+		held: s.hold != nil || s.held != "", disabled: !o.Enabled,
+	}, s
 }
 
 // add takes a live run of job i into account. It is late when it should have
@@ -183,12 +269,6 @@ func (p condition) state() job.State {
 		return job.StateOK
 	}
 	return job.StateNew
-}
-
-func isRunning(st job.Status) bool {
-	return slices.ContainsFunc(st.Running, func(r job.Run) bool {
-		return r.State == job.RunRunning || r.State == job.RunDecided
-	})
 }
 
 // severities is the order of lists, worst first.

@@ -63,14 +63,3 @@ func (w *whereabouts) since(i int, last time.Time) *job.Elsewhere {
 	}
 	return &job.Elsewhere{Node: by, Due: due}
 }
-
-// lastAt is when a run began, or ended if it could not.
-func lastAt(r *job.Run) time.Time {
-	switch {
-	case r == nil:
-		return time.Time{}
-	case r.Started.IsZero():
-		return r.Ended
-	}
-	return r.Started
-}

@@ -69,10 +69,9 @@ func (s *slot) compute(ctx context.Context) error {
 	select {
 	case s.all.computing <- struct{}{}:
 		s.computing = true
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err() // also if both were ready: the caller has disconnected
 }
 
 // rest lets other users compute while the caller reads.

@@ -89,3 +89,20 @@ func TestExpensiveQueriesLeaveProcessors(t *testing.T) {
 		t.Errorf("compute again: %v", err)
 	}
 }
+
+// The query of a caller that has disconnected does not begin, even if it could
+// begin at that moment.
+func TestExpensiveQueriesOfDisconnectedCallers(t *testing.T) {
+	all := newExpensiveQueries()
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 100 {
+		if s, err := all.take(over, peer{uid: annUID, name: "ann"}); err == nil {
+			s.end()
+			t.Fatal("the query of a disconnected caller begins")
+		}
+	}
+	if len(all.users)+len(all.computing) != 0 {
+		t.Errorf("slots are still taken: %v, %d compute", all.users, len(all.computing))
+	}
+}

@@ -42,20 +42,27 @@ func (c *call) asksForState(st job.State) bool {
 // bySeverity sorts jobs by state, the worst first, and then by name. It leaves
 // out those that the caller does not ask for.
 func (s *Server) bySeverity(ctx context.Context, c *call, jobs []int) ([]int, error) {
-	ranks := make([][]int, len(severities))
-	for st, err := range s.census(ctx, c, jobs, lastOnly) {
+	type ranked struct {
+		severity, number int
+		id               job.ID
+	}
+	order := make([]ranked, 0, len(jobs))
+	for st, err := range s.states(ctx, c, jobs) {
 		if err != nil {
 			return nil, err
 		}
-		if c.asksForState(st.State) {
-			rank := severity(st.State)
-			ranks[rank] = append(ranks[rank], st.number)
+		if state := st.state(); c.asksForState(state) {
+			order = append(order, ranked{severity(state), st.number, st.id})
 		}
 	}
-	for _, rank := range ranks {
-		slices.SortFunc(rank, func(a, b int) int { return cmp.Compare(c.view.ID(a), c.view.ID(b)) })
+	slices.SortFunc(order, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.severity, b.severity), cmp.Compare(a.id, b.id))
+	})
+	sorted := make([]int, len(order))
+	for k := range order {
+		sorted[k] = order[k].number
 	}
-	return slices.Concat(ranks...), nil
+	return sorted, nil
 }
 
 // asksFor applies what narrows a list without looking at history.

@@ -131,7 +131,7 @@ func (s *Server) members(ctx context.Context, c *call, set jobSet) ([]int, error
 		return c.where(func(i int) bool { return c.view.Hold(i) != nil }), nil
 	}
 	var found []int
-	for st, err := range s.census(ctx, c, c.visible(), lastOnly) {
+	for st, err := range s.states(ctx, c, c.visible()) {
 		if err != nil {
 			return nil, err
 		}
@@ -142,14 +142,14 @@ func (s *Server) members(ctx context.Context, c *call, set jobSet) ([]int, error
 	return found, nil
 }
 
-func (set jobSet) holds(st counted) bool {
+func (set jobSet) holds(st jobState) bool {
 	switch set {
 	case setFailed:
-		return st.State == job.StateFailing
+		return st.failed
 	case setLate:
 		return st.late
 	}
-	return isRunning(st.Status)
+	return st.running
 }
 
 // only gives the one job that a reference names.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,81 +29,89 @@ func manyOf(n int) string {
 	return text.String()
 }
 
-// pausing is a Store that reports each read of ended runs, and lets the reads
-// from the stop-th on wait until the request is canceled.
-type pausing struct {
+// intercepted is a Store that calls before with the number of each read of ended
+// runs, counted from 1. The read fails if before does.
+type intercepted struct {
 	*world
-	stop  int32
-	reads atomic.Int32
-	stuck chan struct{}
+	before func(ctx context.Context, n int32) error
+	reads  atomic.Int32
 }
 
-func (p *pausing) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
-	if p.reads.Add(1) < p.stop {
-		return p.world.Ended(ctx, jobs, n)
+func (i *intercepted) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
+	if err := i.before(ctx, i.reads.Add(1)); err != nil {
+		return nil, err
 	}
-	p.stuck <- struct{}{}
-	<-ctx.Done()
-	return nil, ctx.Err()
+	return i.world.Ended(ctx, jobs, n)
+}
+
+func (i *intercepted) LastOf(ctx context.Context, jobs []job.ID, f func(job.Run)) error {
+	if err := i.before(ctx, i.reads.Add(1)); err != nil {
+		return err
+	}
+	return i.world.LastOf(ctx, jobs, f)
 }
 
 // When a caller disconnects, its query stops, and its other requests, which
 // wait for that one, never start.
 func TestListsStopWhenCallersDisconnect(t *testing.T) {
-	w := newWorld(t, manyOf(4*censusRuns))
-	p := &pausing{world: w, stop: 3, stuck: make(chan struct{}, 1000)}
-	s := w.serverOf(p)
+	const stop = 3
+	w := newWorld(t, manyOf((stop+2)*statesPage))
+	stuck := make(chan struct{}, 1000)
+	store := &intercepted{world: w, before: func(ctx context.Context, n int32) error {
+		if n < stop {
+			return nil
+		}
+		stuck <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	s := w.serverOf(store)
 	path := w.serveServer(s)
 	openDirs(t, path)
 	as(t, annUID, func() {
-		var files []*os.File
+		request := func(target string) *os.File {
+			f, err := dialThread(path)
+			if err != nil {
+				t.Errorf("connect: %v", err)
+				return nil
+			}
+			io.WriteString(f, "GET /v1/"+target+" HTTP/1.1\r\nHost: x\r\n\r\n")
+			return f
+		}
+		reading := request("jobs")
+		await(t, "the third page", stuck)
+		var waiting []*os.File
 		for _, target := range []string{"jobs", "status", "graph?all=true", "jobs?job=@failed", "metrics?jobs=true", "stats", "next", "runs"} {
-			for range 6 {
-				f, err := dialThread(path)
-				if err != nil {
-					t.Errorf("connect: %v", err)
-					return
-				}
-				files = append(files, f)
-				io.WriteString(f, "GET /v1/"+target+" HTTP/1.1\r\nHost: x\r\n\r\n")
-				if len(files) == 1 { // before the others ask
-					await(t, "the third page", p.stuck)
-				}
+			for range 5 {
+				waiting = append(waiting, request(target))
 			}
 		}
-		for _, f := range files {
+		for _, f := range waiting {
+			syscall.Shutdown(int(f.Fd()), syscall.SHUT_WR)
+		}
+		for _, f := range waiting { // the daemon closes its side after the request has ended
+			if _, err := io.Copy(io.Discard, f); err != nil {
+				t.Errorf("wait for the end of a request: %v", err)
+			}
 			f.Close()
 		}
+		reading.Close()
 	})
 	ended := make(chan struct{})
 	go func() { s.active.Wait(); close(ended) }()
 	await(t, "the end of all requests", ended)
-	if n := p.reads.Load(); n != p.stop {
-		t.Errorf("the history was read %d times, want %d", n, p.stop)
+	if n := store.reads.Load(); n != stop {
+		t.Errorf("the history was read %d times, want %d", n, stop)
 	}
 	if len(s.queries.users) != 0 {
 		t.Errorf("slots are still taken: %v", s.queries.users)
 	}
 }
 
-// failing is a Store that cannot read from the stop-th time on.
-type failing struct {
-	*world
-	stop  int32
-	reads atomic.Int32
-}
-
-func (f *failing) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
-	if f.reads.Add(1) < f.stop {
-		return f.world.Ended(ctx, jobs, n)
-	}
-	return nil, errors.New("disk on fire")
-}
-
 // An error after rows have been sent must not look like a complete list.
 func TestListThatFailsHalfway(t *testing.T) {
 	const pages = 20 // of recent runs
-	const statePages = (pages*censusPage + censusRuns - 1) / censusRuns
+	const statePages = (pages*censusPage + statesPage - 1) / statesPage
 	w := newWorld(t, manyOf(pages*censusPage))
 	for _, test := range []struct {
 		name string
@@ -114,7 +123,12 @@ func TestListThatFailsHalfway(t *testing.T) {
 		{"after rows were sent", statePages + pages, "unexpected EOF"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := api.Dial(w.serveStore(&failing{world: w, stop: test.stop}))
+			c := api.Dial(w.serveStore(&intercepted{world: w, before: func(_ context.Context, n int32) error {
+				if n < test.stop {
+					return nil
+				}
+				return errors.New("disk on fire")
+			}}))
 			defer c.Close()
 			if list, err := c.List(patient(t), api.Query{}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %d jobs and %v, want %q", len(list), err, test.want)

@@ -65,11 +65,11 @@ func (s *Server) addStates(ctx context.Context, c *call, st *api.Status, jobs []
 	if st.Next != nil {
 		st.Next.Node = s.whereabouts(c.view).of(first, st.Next.At)
 	}
-	for one, err := range s.census(ctx, c, jobs, lastOnly) {
+	for one, err := range s.states(ctx, c, jobs) {
 		if err != nil {
 			return err
 		}
-		st.States[one.State]++
+		st.States[one.state()]++
 	}
 	return nil
 }
