@@ -43,10 +43,25 @@ func (f *files) open() error {
 		// Prlimit, because Setrlimit would tell Go that children keep this limit.
 		f.raised = unix.Prlimit(0, unix.RLIMIT_NOFILE, &raisedLimit, nil) == nil
 	}
+	limit := min(f.original.Max, wantedFiles)
 	if f.raised {
-		f.budget(wantedFiles)
+		limit = wantedFiles
+		f.budget(limit)
 	}
+	f.extendTable(limit)
 	return nil
+}
+
+// extendTable has the kernel make its table of this process's files as large as
+// it will ever be, half a megabyte at most. A table that grows later waits for
+// all processors to pass through the scheduler (synchronize_rcu), because threads
+// share it. A user whose processes call kill(-1, SIGSTOP) in a loop made each of
+// these waits last ten seconds, and nothing was started during it.
+func (f *files) extendTable(limit uint64) {
+	fd, err := unix.FcntlInt(uintptr(f.null), unix.F_DUPFD_CLOEXEC, int(limit)-1)
+	if err == nil { // otherwise the table grows when it must
+		f.release(fd)
+	}
 }
 
 var raisedLimit = unix.Rlimit{Cur: wantedFiles, Max: wantedFiles}

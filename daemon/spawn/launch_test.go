@@ -319,6 +319,21 @@ func (a accounts) Find(_ context.Context, name string) (account.Account, error) 
 	return account.Account{}, fmt.Errorf("no user %s", name)
 }
 
+// TestTableOfFilesDoesNotGrow reads the size of the kernel's table of open files:
+// see extendTable.
+func TestTableOfFilesDoesNotGrow(t *testing.T) {
+	r := newRig(t, Options{})
+	r.do("true")
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := strconv.ParseUint(field(string(status), "FDSize:"), 10, 64)
+	if want := min(r.spawner.files.original.Max, wantedFiles); err != nil || size < want {
+		t.Errorf("the table has room for %d files (%v), want the limit, %d", size, err, want)
+	}
+}
+
 // TestPrecedence compares the daemon's nice value with that of its jobs.
 func TestPrecedence(t *testing.T) {
 	needRoot(t, "raise a priority")
