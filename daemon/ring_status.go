@@ -249,6 +249,9 @@ func (r *ring) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
 		all = append(all, memberProblems(&s.Members[i], s.Self)...)
 		all = append(all, foreignClaims(&s.Members[i], v)...)
 	}
+	for _, o := range s.Others {
+		all = append(all, otherForm(o))
+	}
 	if voters := r.voters.Load(); voters != nil {
 		l := voters.Status()
 		if l.Problem != "" {
@@ -261,6 +264,18 @@ func (r *ring) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
 		all = append(all, api.Problem{What: "not all voters were seen yet: ring jobs wait", Why: "they are " + strings.Join(r.config.Voters, ", "), Fix: "start cronring on them"})
 	}
 	return all
+}
+
+func otherForm(o gossip.OtherForm) api.Problem {
+	runs := "another version of cronring"
+	if o.Version != "" {
+		runs = "cronring " + o.Version
+	}
+	return api.Problem{
+		What: fmt.Sprintf("%s at %s has a key of the ring, but is not a member", o.Name, o.Address),
+		Why:  fmt.Sprintf("it runs %s, whose messages have form %d; those of this host have form %d", runs, o.Form, o.Own),
+		Fix:  "install one version of cronring on all members",
+	}
 }
 
 func memberProblems(m *gossip.View, self string) []api.Problem {

@@ -2,10 +2,13 @@ package gossip
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,7 +64,8 @@ type inbox struct {
 
 	mu    sync.Mutex
 	heard heard
-	known map[string]grave // of each member that was ever heard of
+	known map[string]grave     // of each member that was ever heard of
+	other map[string]OtherForm // by ID
 }
 
 // heard is the contents of an inbox.
@@ -85,7 +89,7 @@ type heard struct {
 }
 
 func newInbox(self string, now func() time.Time) *inbox {
-	return &inbox{self: self, now: now, signal: make(chan struct{}, 1), known: make(map[string]grave)}
+	return &inbox{self: self, now: now, signal: make(chan struct{}, 1), known: make(map[string]grave), other: make(map[string]OtherForm)}
 }
 
 // put changes what waits, and says so.
@@ -115,11 +119,15 @@ func (b *inbox) post(f func()) { b.put(func(h *heard) { h.done = append(h.done, 
 // return: who came back is asked first, over a connection that proves it.
 func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 	m, addr, err := readNode(n)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if form, ok := errors.AsType[formError](err); ok {
+		b.noteForm(n.Name, addr, form)
+	}
 	if err != nil {
 		return err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	delete(b.other, n.Name)
 	if n.Name == b.self {
 		if m.stamp.After(b.heard.stamp) {
 			b.heard.stamp = m.stamp
@@ -139,6 +147,32 @@ func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 		b.known[n.Name] = grave{stamp: m.stamp}
 	}
 	return nil
+}
+
+// otherFormTime is how long a member whose messages have another form is shown after
+// its last message.
+const otherFormTime = 10 * time.Minute
+
+func (b *inbox) noteForm(id string, addr netip.AddrPort, e formError) {
+	if _, known := b.other[id]; !known && len(b.other) >= maxDoubted {
+		return
+	}
+	o := OtherForm{Name: id, Address: hostPort(addr), Form: int(e.form), Own: metaVersion, heard: b.now()}
+	if e.name != "" && printable(e.name) && printable(e.version) {
+		o.Name, o.Version = e.name, e.version
+	}
+	b.other[id] = o
+}
+
+// otherForms returns the members whose messages have another form, by name.
+func (b *inbox) otherForms() []OtherForm {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since := b.now().Add(-otherFormTime)
+	maps.DeleteFunc(b.other, func(_ string, o OtherForm) bool { return o.heard.Before(since) })
+	return slices.SortedFunc(maps.Values(b.other), func(x, y OtherForm) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Address, y.Address))
+	})
 }
 
 // graveTime is for how long memberlist itself tells old words about a dead
@@ -185,11 +219,12 @@ func readNode(n *memberlist.Node) (meta, netip.AddrPort, error) {
 	if link.CheckID(n.Name) != nil || !ok || n.Port == 0 {
 		return meta{}, netip.AddrPort{}, errors.New("no member's name or address")
 	}
+	addr := netip.AddrPortFrom(ip.Unmap(), n.Port)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return meta{}, netip.AddrPort{}, fmt.Errorf("read what it says of itself: %w", err)
+		return meta{}, addr, fmt.Errorf("read what it says of itself: %w", err)
 	}
-	return m, netip.AddrPortFrom(ip.Unmap(), n.Port), nil
+	return m, addr, nil
 }
 
 // NotifyJoin, NotifyUpdate and NotifyLeave run under memberlist's lock.

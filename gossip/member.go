@@ -162,6 +162,17 @@ type Snapshot struct {
 	Barred  string // why this member takes nothing, or ""
 	Problem string // what keeps it from being in the ring, or ""
 	Members []View // by name
+	Others  []OtherForm
+}
+
+// OtherForm is a host that has a key of the ring, and whose messages have another form
+// than this member's: it runs another version of cronring, and is no member.
+type OtherForm struct {
+	Name      string // its ID, if it does not say its name
+	Version   string // of its cronring; "": not known
+	Address   string // host:port
+	Form, Own int    // of its messages, and of this member's
+	heard     time.Time
 }
 
 // View is a member in a Snapshot.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 	"unicode"
@@ -80,11 +81,25 @@ func (m *meta) encode() []byte {
 	return append(b, 0)
 }
 
+// formError is the error of a member whose messages have another form. Each form so far
+// begins with the member's name and the version of its cronring.
+type formError struct {
+	form          uint8
+	name, version string
+}
+
+func (e formError) Error() string {
+	return fmt.Sprintf("its messages have form %d, and this host's have form %d", e.form, metaVersion)
+}
+
 // decodeMeta reads what encode wrote, from anybody.
 func decodeMeta(b []byte) (meta, error) {
 	r := reader{rest: b}
-	if len(b) > maxMeta || r.uint8() != metaVersion {
+	if len(b) > maxMeta {
 		return meta{}, errWire
+	}
+	if form := r.uint8(); form != metaVersion && !r.bad {
+		return meta{}, formError{form: form, name: r.text(maxName), version: r.text(maxVersion)}
 	}
 	m := meta{
 		name:     r.text(maxName),

@@ -311,3 +311,37 @@ func TestKeysRotated(t *testing.T) {
 		w.granted(w.hosts[1], o, engine.Refused)
 	})
 }
+
+// A host that has the key of the ring and another version of cronring is no member, and
+// is shown until it is upgraded or was silent for some time.
+func TestHostOfAnotherFormIsShown(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	b := newInbox("self", func() time.Time { return now })
+	m := meta{name: "n1", version: "0.7.0", weight: 1, since: now, from: now, stamp: now}
+	node := &memberlist.Node{Name: "id-1", Addr: []byte{127, 0, 0, 1}, Port: 7946, Meta: m.encode()}
+	node.Meta[0] = 2
+	if err := b.NotifyAlive(node); err == nil || !strings.Contains(err.Error(), "form 2") {
+		t.Errorf("it comes: got %v, want its form named", err)
+	}
+	want := []OtherForm{{Name: "n1", Version: "0.7.0", Address: "127.0.0.1:7946", Form: 2, Own: metaVersion, heard: now}}
+	if got := b.otherForms(); !slices.Equal(got, want) {
+		t.Errorf("shown: got %+v, want %+v", got, want)
+	}
+	now = now.Add(otherFormTime + time.Second)
+	if got := b.otherForms(); len(got) > 0 {
+		t.Errorf("shown after a silence: got %+v, want nothing", got)
+	}
+	if err := b.NotifyAlive(node); err == nil {
+		t.Error("it comes again: got no error")
+	}
+	if err := b.NotifyAlive(&memberlist.Node{Name: "id-1", Addr: node.Addr, Port: 7946, Meta: m.encode()}); err != nil || len(b.otherForms()) > 0 {
+		t.Errorf("after its upgrade: got %v and %+v, want it let in", err, b.otherForms())
+	}
+	for id := range 2 * maxDoubted {
+		node.Name = fmt.Sprint("id-", id)
+		_ = b.NotifyAlive(node)
+	}
+	if got := len(b.otherForms()); got != maxDoubted {
+		t.Errorf("shown of very many: got %d, want %d", got, maxDoubted)
+	}
+}

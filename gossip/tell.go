@@ -97,7 +97,7 @@ func (r *Ring) membership() *engine.Membership {
 }
 
 func (r *Ring) snapshot() *Snapshot {
-	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Problem: r.problem}
+	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Problem: r.problem, Others: r.box.otherForms()}
 	if r.list == nil {
 		return s
 	}
