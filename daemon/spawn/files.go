@@ -43,13 +43,10 @@ func (f *files) open() error {
 		// Prlimit, because Setrlimit would tell Go that children keep this limit.
 		f.raised = unix.Prlimit(0, unix.RLIMIT_NOFILE, &raisedLimit, nil) == nil
 	}
-	limit := min(f.original.Max, wantedFiles)
 	if f.raised {
-		limit = wantedFiles
-		f.budget(limit)
+		f.budget(wantedFiles)
 	}
-	f.extendTable(limit)
-	return nil
+	return f.extendTable()
 }
 
 // extendTable has the kernel make its table of this process's files as large as
@@ -57,11 +54,18 @@ func (f *files) open() error {
 // all processors to pass through the scheduler (synchronize_rcu), because threads
 // share it. A user whose processes call kill(-1, SIGSTOP) in a loop made each of
 // these waits last ten seconds, and nothing was started during it.
-func (f *files) extendTable(limit uint64) {
-	fd, err := unix.FcntlInt(uintptr(f.null), unix.F_DUPFD_CLOEXEC, int(limit)-1)
-	if err == nil { // otherwise the table grows when it must
-		f.release(fd)
+func (f *files) extendTable() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("read limit of open files: %w", err)
 	}
+	last := int(min(limit.Cur, wantedFiles)) - 1
+	fd, err := unix.FcntlInt(uintptr(f.null), unix.F_DUPFD_CLOEXEC, last)
+	if err != nil {
+		return fmt.Errorf("extend the table of open files: %w", err)
+	}
+	f.release(fd)
+	return nil
 }
 
 var raisedLimit = unix.Rlimit{Cur: wantedFiles, Max: wantedFiles}
