@@ -38,7 +38,7 @@ type assault struct {
 var assaults = []assault{
 	{"stop-jobs", 2, true},
 	{"stop-checks", 2, false},
-	{"stop-mail", 2, true},
+	{"stop-mail", 8, false},
 	{"lease-stop", 1, true},
 	{"lease", 1, false},
 	{"home", 1, true},
@@ -47,7 +47,7 @@ var assaults = []assault{
 	{"reasons", 2, false},
 	{"output", 8, false},
 	{"rows", 8, false},
-	{"hogs", 16, true},
+	{"hogs", 16, false},
 }
 
 // overflows are lines whose values are beyond what the arithmetic of time can hold.
