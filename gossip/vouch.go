@@ -28,15 +28,15 @@ const (
 )
 
 // judgeWord reports whether what a member says of an occurrence counts: whether it
-// holds the same entry as this host, or did when it took the occurrence. The jobs of a
-// member that cannot be asked for them are taken to be the same, because a word that
-// is ignored wrongly doubles a run.
+// holds the same entry as this host, or did when it took the occurrence. A member that
+// left is judged by the jobs that it had. The jobs of a member that cannot be asked for
+// them are taken to be the same, because a word that is ignored wrongly doubles a run.
 func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
 	m := r.members[id]
-	if _, has := r.roster.Load().find(o.Key); !has || m == nil || m.state != Alive || r.register.Holder(o) == id {
+	if _, has := r.roster.Load().find(o.Key); !has || m == nil || m.state == Gone || r.register.Holder(o) == id {
 		return heeded
 	}
-	if !m.compared && m.trouble == "" {
+	if m.state == Alive && !m.compared && m.trouble == "" {
 		return unknown
 	}
 	if _, settled := m.settled(r.roster.Load()); !settled || !m.diff.lacks[o.Key] {

@@ -151,6 +151,11 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 		want("after an edit", b.id, occurrence(7), true)
 		want("after an edit, of an occurrence during it", b.id, during, false)
 		want("of a job that only the other one has", b.id, occurrence(8), false)
+		for state, still := range map[State]bool{Left: true, Gone: false} {
+			a.inRun(t, func() { a.members[b.id].state = state })
+			want("of a member that is "+state.String(), b.id, occurrence(7), still)
+		}
+		a.inRun(t, func() { a.members[b.id].state = Alive })
 		if h := a.Holding(numbered(7)); h.Hash != numbered(1) {
 			t.Errorf("own entry: got %v, want it as it was set", h)
 		}
