@@ -61,6 +61,7 @@ type weather struct {
 	strict bool
 	cuts   bool // partitions and pauses that others take for a death
 	dies   bool // members are killed
+	rivals bool // a member holds other entries of some jobs, and another owner's jobs have the same names
 }
 
 // happening is something that is to happen.
@@ -102,6 +103,10 @@ type lab struct {
 	granted map[Occurrence]grantOf // the voters' ledger
 	tokens  uint64
 	voters  int
+
+	texts     []tableText // that all members have, or are about to have
+	version   int         // of texts
+	rivalRuns int         // runs of entries that only one member holds
 
 	evenings []Evening // as they were said; the first is none
 
@@ -187,6 +192,8 @@ func (l *lab) sawEachOther(a, b ringStart) bool {
 }
 
 type grantOf struct {
+	of    Occurrence
+	entry job.Key // for which it was claimed
 	by    string
 	token uint64
 	free  bool            // it was given back
@@ -252,8 +259,10 @@ type node struct {
 	paused bool
 	missed []func() // what came while it was paused
 	inbox  []Event
-	texts  []tableText
 	joined bool
+
+	rivals  map[job.Key]bool // jobs of which it holds an entry of its own
+	version int              // of the texts that it has
 
 	meta    meta
 	peers   map[string]meta
@@ -404,6 +413,7 @@ func (n *node) boot() {
 	}
 	n.notes, n.gave, n.asks = own, map[Occurrence]string{}, map[Occurrence]*question{}
 	n.meta = meta{id: n.id, labels: n.labels, from: n.clock().Add(settle)}
+	n.tables, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
 	n.lab.count()
 	n.read()
 	n.world.start()
@@ -422,6 +432,11 @@ func (n *node) hold(e Holdings) {
 			since[h.Key] = n.clock().Add(settle)
 		case !n.meta.since[h.Key].IsZero():
 			since[h.Key] = n.meta.since[h.Key]
+		}
+	}
+	for key := range n.meta.held {
+		if _, ok := held[key]; !ok && n.joined {
+			since[key] = n.clock().Add(settle)
 		}
 	}
 	n.meta.held, n.meta.since = held, since
@@ -649,7 +664,28 @@ func (n *node) learn(o Occurrence, id string, x note) {
 		}
 		return
 	}
-	n.keep(o, id, x)
+	if n.counts(id, o) {
+		n.keep(o, id, x)
+	}
+}
+
+// counts reports whether what a member says of an occurrence counts for this one.
+func (n *node) counts(id string, o Occurrence) bool {
+	own, holds := n.meta.held[o.Key]
+	_, alive := n.heard[id]
+	_, known := n.notes[o][id]
+	theirs := n.peers[id]
+	if id == n.id || !holds || !alive && !n.parted[id] || known || theirs.held[o.Key] == own {
+		return true
+	}
+	edited := n.meta.since[o.Key]
+	for _, x := range n.peers {
+		if x.since[o.Key].After(edited) {
+			edited = x.since[o.Key]
+		}
+	}
+	m := Member{From: theirs.from, Lacks: map[job.Key]bool{o.Key: true}}
+	return m.Vouches(o, edited)
 }
 
 // keep notes how far a member is with an occurrence.
@@ -762,10 +798,14 @@ func (n *node) giveAway(h HandOver) {
 		return
 	}
 	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
-		g := l.granted[o]
+		at, g := o, l.granted[o]
+		if g.by != n.id && g.entry != n.meta.held[o.Key] {
+			at = n.apart(o)
+			g = l.granted[at]
+		}
 		if g.by == n.id {
 			g.free = true
-			l.granted[o] = g
+			l.granted[at] = g
 			l.died[o] = l.died[o] || !n.up
 		}
 		n.soon(0, func() {
@@ -901,6 +941,9 @@ func (n *node) inquire(c Claim) {
 				if n.asks[o] != q { // it was decided, or asked in a life before this one
 					return
 				}
+				if by != "" && !n.counts(by, o) {
+					by, known = "", false
+				}
 				if by != "" {
 					delete(n.asks, o)
 					n.refused(o, by)
@@ -923,6 +966,9 @@ func (n *node) inquire(c Claim) {
 
 // answerTo is who has an occurrence that another member asks for, or "".
 func (n *node) answerTo(o Occurrence, from string, q *question) string {
+	if !n.counts(from, o) {
+		return ""
+	}
 	for _, id := range []string{n.id, n.first(o)} {
 		if x, known := n.notes[o][id]; known && n.stands(id, x, from, q) {
 			return id
@@ -948,11 +994,16 @@ func (n *node) vote(c Claim) {
 	}
 	alive := maps.Clone(n.views[o])
 	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
+		at, entry := o, n.meta.held[o.Key]
 		g, ok := l.granted[o]
+		if ok && g.by != n.id && g.entry != entry && !n.counts(g.by, o) {
+			at = n.apart(o)
+			g, ok = l.granted[at]
+		}
 		if !ok || c.Again && (g.free || c.From == g.by && !alive[g.by]) {
 			l.tokens++
-			g = grantOf{by: n.id, token: l.tokens, at: l.now, saw: alive}
-			l.granted[o] = g
+			g = grantOf{of: o, entry: entry, by: n.id, token: l.tokens, at: l.now, saw: alive}
+			l.granted[at] = g
 			l.died[o] = l.died[o] || !n.up
 		}
 		n.soon(0, func() {
@@ -969,6 +1020,12 @@ func (n *node) vote(c Claim) {
 			}
 		})
 	})
+}
+
+// apart returns what an occurrence is granted as beside that of another entry.
+func (n *node) apart(o Occurrence) Occurrence {
+	entry := n.meta.held[o.Key]
+	return Occurrence{job.SumKey(append(o.Key[:], entry[:]...)), o.Due}
 }
 
 // quorum tells whether a member can ask a majority of the voters.
@@ -995,7 +1052,11 @@ func (n *node) begin(s Start) {
 		return
 	}
 	o := Occurrence{job.KeyOf(s.Job.ID, s.Job.User), s.Run.Due}
-	l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o], n.claimed[o]})
+	if rival := n.rivals[o.Key] || s.Job.User != "ann"; rival {
+		l.rivalRuns++
+	} else {
+		l.starts[o] = append(l.starts[o], ringStart{n, l.now, s.Run.Attempt, s.Run.Lost, n.views[o], n.claimed[o]})
+	}
 	if misfit(s.Entry.Options(), n.labels) != "" || !isHere(s.Entry.Options(), n.id) {
 		l.t.Errorf("invariant 27: %s started %s, which is not for it", n.id, s.Job.ID)
 	}
@@ -1020,6 +1081,7 @@ func (n *node) fact(r job.Record) {
 	key := keyIn(r.Job)
 	o := Occurrence{key, r.Due}
 	switch {
+	case n.rivals[key] || r.Job.Owner() != "root":
 	case r.Kind == job.Doubled:
 		if l.doubled[o] == nil {
 			l.doubled[o] = map[string]bool{}
@@ -1063,9 +1125,9 @@ func (n *node) kill(away time.Duration) {
 			n.lab.died[o] = true
 		}
 	}
-	for o, g := range n.lab.granted {
+	for _, g := range n.lab.granted {
 		if g.by == n.id {
-			n.lab.died[o] = true
+			n.lab.died[g.of] = true
 		}
 	}
 	n.die()
@@ -1180,18 +1242,44 @@ func (n *node) leave() {
 	n.tell(Ring{})
 }
 
-// edit changes what a member's table says.
-func (n *node) edit(texts []tableText) {
-	n.texts = texts
-	n.tables = n.parse(texts)
+// edit changes what a member's table says, unless a newer edit came first.
+func (n *node) edit(texts []tableText, version int) {
+	if version <= n.version {
+		return
+	}
+	n.tables, n.version = n.parse(n.own(texts)), version
 	n.read()
 	n.inbox = append(n.inbox, n.world.load())
 	n.live()
 }
 
-func (l *lab) add(index int, texts []tableText) *node {
+// own returns what a member's tables say, which is not the same on all of them: one has
+// entries of its own, with the same schedules, and some have jobs of another owner with
+// the same names.
+func (n *node) own(texts []tableText) []tableText {
+	if !n.lab.weather.rivals {
+		return texts
+	}
+	text := texts[0].text
+	for _, id := range rivalJobs {
+		if n.rivals[keyIn(id)] {
+			text = strings.Replace(text, "\n* * * * * "+string(id), "\n* * * * * another "+string(id), 1)
+		}
+	}
+	own := []tableText{{texts[0].words, text}}
+	if n.index%3 == 0 {
+		own = append(own, tableText{[]string{"bob", "user"}, "#@ name=plain sec=*/5 scope=ring\n* * * * * bob\n#@ name=queue sec=*/10 scope=ring\n* * * * * bob\n"})
+	}
+	return own
+}
+
+// rivalJobs are those of which a member may hold an entry of its own. Others count as the
+// same everywhere for a minute after each deployment.
+var rivalJobs = []job.ID{"each", "queue", "again", "narrow", "yield", "least"}
+
+func (l *lab) add(index int) *node {
 	n := &node{
-		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index), texts: texts,
+		world: newWorld(l.t, l.now, time.UTC), lab: l, index: index, id: fmt.Sprintf("m%d", index),
 		skew:  time.Duration(l.rng.IntN(4800)-2400) * time.Millisecond,
 		notes: map[Occurrence]map[string]note{}, shown: map[Occurrence]bool{}, views: map[Occurrence]map[string]bool{}, claimed: map[Occurrence]time.Time{}, stored: map[Occurrence]bool{},
 	}
@@ -1199,10 +1287,15 @@ func (l *lab) add(index int, texts []tableText) *node {
 	if l.weather.strict {
 		n.ring = Strict
 	}
+	if l.weather.rivals && index == 0 {
+		n.rivals = map[job.Key]bool{}
+		for _, id := range rivalJobs {
+			n.rivals[keyIn(id)] = l.rng.IntN(3) > 0
+		}
+	}
 	n.labels = map[string]string{"parity": []string{"even", "odd"}[index%2]}
 	n.world.log = n.write
 	n.check = func(_ *world, effects []Effect) { n.act(effects) }
-	n.tables = n.parse(texts)
 	l.nodes = append(l.nodes, n)
 	n.boot()
 	return n
@@ -1252,11 +1345,15 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	members := 3 + rng.IntN(7)
 	l.voters = 3 + rng.IntN(2)*2
 	l.voters = min(l.voters, members-(members+1)%2)
-	texts := []tableText{{[]string{"sim"}, steadyJobs}}
+	l.weather.rivals = rng.IntN(2) == 0
+	l.texts = []tableText{{[]string{"sim"}, steadyJobs}}
 	for i := range members {
-		l.add(i, texts)
+		l.add(i)
 	}
 	l.run(20 * time.Second)
+	if l.weather.rivals {
+		l.run(rolloutTime) // for so long different entries count as the same job
+	}
 	from := l.now
 	for range 12 {
 		l.happen()
@@ -1281,7 +1378,7 @@ func (l *lab) happen() {
 			up = append(up, n)
 		}
 	}
-	if len(up) < 3 {
+	if len(up) < 3 || l.weather.rivals && len(up) < 4 {
 		return
 	}
 	n, k := up[rng.IntN(len(up))], rng.IntN(15)
@@ -1291,6 +1388,7 @@ func (l *lab) happen() {
 	}
 	alike := slices.ContainsFunc(up, func(x *node) bool { return x != n && x.index%2 == n.index%2 }) // else no member is left for some job
 	switch {
+	case n.rivals != nil && (k < 2 || k == 14): // its entries would count for a minute after it came back
 	case k < 2 && l.weather.dies:
 		if rng.IntN(2) == 0 {
 			away /= 30 // before anybody takes it for dead
@@ -1302,11 +1400,11 @@ func (l *lab) happen() {
 		l.partition(away)
 	case k < 8 && len(l.nodes) < 12:
 		l.say("m%d joins", len(l.nodes))
-		l.add(len(l.nodes), up[0].texts)
+		l.add(len(l.nodes))
 	case (k == 8 || k == 11) && alike && (n.index >= l.voters || !l.weather.strict):
 		n.part()
 	case k < 11:
-		l.deploy(up)
+		l.deploy()
 	case k < 14:
 		n.even()
 	case alike && (n.index >= l.voters || !l.weather.strict):
@@ -1360,12 +1458,17 @@ func (l *lab) partition(d time.Duration) {
 }
 
 // deploy changes a line on all members, one after the other.
-func (l *lab) deploy(up []*node) {
-	version := l.rng.IntN(1000)
+func (l *lab) deploy() {
+	l.version++
+	version := l.version
 	l.say("deploy %d", version)
-	texts := []tableText{{[]string{"sim"}, strings.Replace(steadyJobs, "* * * * * plain", fmt.Sprintf("* * * * * plain --version %d", version), 1)}}
+	l.texts = []tableText{{[]string{"sim"}, strings.Replace(steadyJobs, "* * * * * plain", fmt.Sprintf("* * * * * plain --version %d", version), 1)}}
+	texts, slow := l.texts, 3000
+	if l.rng.IntN(4) == 0 {
+		slow = 20_000
+	}
 	for _, n := range l.nodes {
-		n.soon(time.Duration(l.rng.IntN(3000))*time.Millisecond, func() { n.edit(texts) })
+		n.soon(time.Duration(l.rng.IntN(slow))*time.Millisecond, func() { n.edit(texts, version) })
 	}
 }
 
@@ -1380,6 +1483,9 @@ func (l *lab) judge(from, until time.Time) {
 	v := l.nodes[0].engine.View()
 	for i := range v.Len() {
 		id, s := v.ID(i), v.Entry(i).Schedule
+		if id.Owner() != "root" {
+			continue
+		}
 		for due := s.Next(from); due.Before(until.Add(30 * time.Second)); due = s.Next(due) {
 			l.judgeOne(id, Occurrence{keyIn(id), due.UTC()}, until)
 		}
