@@ -1,0 +1,293 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// TestSimulationOfOwners runs each random world twice: once with the crontab of
+// one owner alone, and once beside crontabs of other owners, which use the same
+// names and commands and are edited all the time. Invariant 15: the jobs of the
+// first owner do not show which of the two worlds they are in. Nobody sets the
+// clock: an engine that other jobs wake would notice it sooner. The watched crontab stays
+// as it is: any load drops the retries of a job that is not there any more.
+func TestSimulationOfOwners(t *testing.T) {
+	if *seed != 0 {
+		compareOwners(t, *seed, true)
+		return
+	}
+	worlds := uint64(*seeds) / 10
+	if testing.Short() {
+		worlds = min(worlds, 20)
+	}
+	for s := *first; s < *first+worlds; s++ {
+		compareOwners(t, s, false)
+		if t.Failed() {
+			t.Fatalf("replay with: go test ./daemon/engine -run SimulationOfOwners -seed %d -v", s)
+		}
+	}
+}
+
+// owners are sorted, so that crontabs of other owners are read before and after
+// that of the watched one. The crontabs of root are named on the command line.
+var owners = []string{"adam", "mia", "root", "zoe"}
+
+// neighbourhood is a world in which the jobs of one owner are watched.
+type neighbourhood struct {
+	*world
+	watched string
+	texts   map[string]string // by owner
+	runs    map[job.RunID]int // of watched jobs, numbered from 1 as their first record comes
+	story   strings.Builder   // what happens to watched jobs
+	others  strings.Builder   // what happens to the rest
+}
+
+func newNeighbourhood(t *testing.T, at time.Time, zone *time.Location, watched, text string) *neighbourhood {
+	n := &neighbourhood{world: newWorld(t, at, zone), watched: watched, texts: map[string]string{watched: text}, runs: map[job.RunID]int{}}
+	n.log = n.note
+	return n
+}
+
+// install parses the crontabs anew, in the order of their owners.
+func (n *neighbourhood) install() {
+	n.tables = nil
+	for _, owner := range owners {
+		text, ok := n.texts[owner]
+		switch {
+		case !ok:
+		case owner == "root":
+			n.tables = append(n.tables, n.table("sim", text))
+		default:
+			n.tables = append(n.tables, n.users(owner, text))
+		}
+	}
+}
+
+func (n *neighbourhood) isWatched(id job.ID) bool { return id != "" && id.Owner() == n.watched }
+
+var (
+	runNumbers = regexp.MustCompile(`\b(runs?|start|kill|check) \d+(, \d+)*|[a-z]:\d+`)
+	number     = regexp.MustCompile(`\d+`)
+)
+
+// note writes an effect down. Numbers of runs differ between the worlds.
+func (n *neighbourhood) note(e Effect) {
+	var id job.ID
+	var run job.RunID
+	switch e := e.(type) {
+	case Fact:
+		if id = e.Record.Job; e.Record.Run != nil {
+			run = e.Record.Run.ID
+		}
+	case Start:
+		id = e.Run.Job
+	case Check:
+		id = e.Run.Job
+	case Kill:
+		id = n.live[e.Run].Job
+	case Tell:
+		id = e.Notice.Job
+	case Ledger:
+		id = e.Ledger.Job
+	}
+	line := fmt.Sprintf("%s %s", n.now.Wall.Format("01-02 15:04:05.000000000"), n.tell(e))
+	if !n.isWatched(id) {
+		fmt.Fprintln(&n.others, line)
+		return
+	}
+	if _, known := n.runs[run]; run != 0 && !known {
+		n.runs[run] = len(n.runs) + 1
+	}
+	fmt.Fprintln(&n.story, runNumbers.ReplaceAllStringFunc(line, func(text string) string {
+		return number.ReplaceAllStringFunc(text, func(digits string) string {
+			id, _ := strconv.ParseUint(digits, 10, 63)
+			return fmt.Sprintf("#%d", n.runs[job.RunID(id)])
+		})
+	}))
+}
+
+// state is what the engine shows and the store keeps of the watched jobs.
+func (n *neighbourhood) state() string {
+	var b strings.Builder
+	v := n.engine.View()
+	for i := range v.Len() {
+		if id := v.ID(i); n.isWatched(id) {
+			j := v.Job(i)
+			fmt.Fprintf(&b, "%s line %d held %q pause %+v next %s mark %+v\n", id, j.Line, j.Held, v.Hold(i), v.Next(i, n.now.Wall), n.marks[id])
+		}
+	}
+	for _, r := range v.Runs() {
+		if n.isWatched(r.Job) {
+			fmt.Fprintf(&b, "#%d of %s is %s (%s)\n", n.runs[r.ID], r.Job, r.State, r.Reason)
+		}
+	}
+	return b.String()
+}
+
+// settleAll lets the engine do all that is due.
+func (n *neighbourhood) settleAll() {
+	n.step(Tick{})
+	n.advance(n.now.Wall)
+}
+
+// runningOf lists the runs of watched or of other jobs, the oldest first.
+func (n *neighbourhood) runningOf(watched bool) (ids []job.RunID) {
+	for _, id := range runningRuns(n.world) {
+		if n.isWatched(n.running[id].job) == watched {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// endSome ends some runs of watched or of other jobs.
+func (n *neighbourhood) endSome(rng *rand.Rand, watched bool) {
+	for _, id := range n.runningOf(watched) {
+		if rng.IntN(3) > 0 {
+			n.end(id, job.Outcome{Kind: job.Exited, Code: rng.IntN(2)})
+		}
+	}
+	n.step()
+}
+
+// ask makes a request about a watched or another job.
+func (n *neighbourhood) ask(rng *rand.Rand, watched bool) {
+	v := n.engine.View()
+	var ids []job.ID
+	for i := range v.Len() {
+		if id := v.ID(i); n.isWatched(id) == watched {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	id := ids[rng.IntN(len(ids))]
+	asks := []Event{
+		Pause{Job: id, Hold: job.Hold{By: id.Owner()}}, Pause{Job: id, Hold: job.Hold{By: "root", Until: n.now.Wall.Add(time.Hour)}},
+		RunNow{Job: id, By: id.Owner()}, Stop{Job: id, By: id.Owner()}, Resume{Job: id, By: id.Owner()},
+	}
+	n.step(asks[rng.IntN(len(asks))])
+}
+
+// restart kills the daemon; some processes of watched jobs are found again.
+func (n *neighbourhood) restart(rng *rand.Rand, away time.Duration, adopts bool) {
+	n.pass(away)
+	n.adopted = adopts
+	for _, id := range n.runningOf(true) {
+		if rng.IntN(4) == 0 {
+			delete(n.running, id)
+		}
+	}
+	n.start()
+}
+
+// neighbour lets something happen to the crontab or the jobs of another owner.
+func (n *neighbourhood) neighbour(rng *rand.Rand) {
+	others := slices.DeleteFunc(slices.Clone(owners), func(owner string) bool { return owner == n.watched })
+	owner := others[rng.IntN(len(others))]
+	switch rng.IntN(6) {
+	case 0:
+		delete(n.texts, owner)
+	case 1:
+		n.texts[owner] = n.texts[n.watched] // the same jobs
+	case 2:
+		n.endSome(rng, false)
+		return
+	case 3:
+		n.ask(rng, false)
+		return
+	default:
+		n.texts[owner] = randomTable(rng)
+	}
+	n.install()
+	n.step(n.load())
+}
+
+func compareOwners(t *testing.T, seed uint64, verbose bool) {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	zone := randomZone(t, rng)
+	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), 0, time.UTC)
+	watched, text := owners[rng.IntN(len(owners))], randomTable(rng)
+	alone, among := newNeighbourhood(t, at, zone, watched, text), newNeighbourhood(t, at, zone, watched, text)
+	both := []*neighbourhood{alone, among}
+	alone.limits.MaxPerUser = rng.IntN(3)
+	among.limits.MaxPerUser = alone.limits.MaxPerUser
+	for _, owner := range owners {
+		if owner != watched && rng.IntN(2) == 0 {
+			among.texts[owner] = randomTable(rng)
+		}
+	}
+	for _, n := range both {
+		n.install()
+		n.start()
+		n.settleAll()
+	}
+	for range 40 {
+		var same func(n *neighbourhood, rng *rand.Rand)
+		draw := rng.Uint64()
+		d := time.Duration(rng.Int64N(int64(3 * time.Hour)))
+		switch k := rng.IntN(20); {
+		case k < 8:
+			same = func(n *neighbourhood, _ *rand.Rand) { n.advance(n.now.Wall.Add(d)) }
+		case k < 12:
+			same = func(n *neighbourhood, rng *rand.Rand) { n.endSome(rng, true) }
+		case k < 15:
+			same = func(n *neighbourhood, rng *rand.Rand) { n.ask(rng, true) }
+		case k < 16:
+			adopts := rng.IntN(2) == 0
+			same = func(n *neighbourhood, rng *rand.Rand) { n.restart(rng, d, adopts) }
+		default:
+			same = func(*neighbourhood, *rand.Rand) {}
+		}
+		for range rng.IntN(3) {
+			among.neighbour(rng)
+			among.settleAll()
+		}
+		for _, n := range both {
+			n.pass(time.Microsecond)
+			same(n, rand.New(rand.NewPCG(seed, draw)))
+			n.settleAll()
+		}
+		if a, b := alone.story.String()+alone.state(), among.story.String()+among.state(); a != b {
+			t.Errorf("invariant 15: seed %d: jobs of %s differ beside other owners:\n%s", seed, watched, firstDifference(a, b))
+			break
+		}
+	}
+	if verbose {
+		t.Logf("seed %d, jobs of %s: %q\n%s--- others: %q\n%s", seed, watched, text, among.story.String(), among.texts, among.others.String())
+	}
+}
+
+// firstDifference shows where two texts begin to differ.
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	i := 0
+	for i < len(x) && i < len(y) && x[i] == y[i] {
+		i++
+	}
+	from := max(i-3, 0)
+	cut := func(lines []string) string { return strings.Join(lines[from:min(i+3, len(lines))], "\n") }
+	return "alone:\n" + cut(x) + "\nbeside others:\n" + cut(y)
+}
+
+// The two worlds would prove nothing if other owners had no job of the same name.
+func TestSimulationOfOwnersSharesNames(t *testing.T) {
+	n := newNeighbourhood(t, time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), time.UTC, "mia", "#@ name=n0\n* * * * * command-0\n")
+	for _, owner := range owners {
+		n.texts[owner] = n.texts["mia"]
+	}
+	n.install()
+	n.start()
+	if got, want := n.engine.View().Len(), len(owners); got != want {
+		t.Errorf("%d owners have %d jobs", want, got)
+	}
+}
