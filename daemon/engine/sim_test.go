@@ -169,6 +169,7 @@ func (h *history) do(rng *rand.Rand) {
 		h.same(w.step(w.load()))
 	case n < 92:
 		say("load another")
+		w.settle() // otherwise a run could start in the same step, before the load and its limits
 		h.texts = randomTables(rng)
 		w.limits = randomLimits(rng)
 		clear(h.queueing.rates)
