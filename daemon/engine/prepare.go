@@ -174,9 +174,14 @@ func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 	for _, r := range e.live {
 		before, slot := r.slot, int32(-1)
 		located := r.jobs == p.before && before >= 0
-		if located {
+		switch {
+		case located:
 			slot = p.to[before]
-		} else {
+		case r.jobs != p.before: // nobody has looked for its job yet
+			if at, ok := p.jobs.find(r.Job); ok {
+				slot = at
+			}
+		default:
 			if arrived == nil {
 				arrived = make(map[job.Key]int32, len(p.fresh))
 				for _, f := range p.fresh {
