@@ -57,7 +57,7 @@ func lossCases(now time.Time) []lossCase {
 		{"on-never", "on=job:never", never, "quick"},
 		{"trigger", "trigger=manual", eachMinute, "quick"},
 		{"trigger-never", "trigger=manual", never, "quick"},
-		{"jitter", "jitter=12h", eachMinute, "quick"},
+		{"jitter", "jitter=30s", eachMinute, "quick"},
 		{"spread", "spread=12h", eachMinute, "quick"},
 
 		{"grace", "grace=1s catchup=skip", eachMinute, "quick"},

@@ -91,7 +91,10 @@ make_root() (
 		rm -rf "$tmp"; mkdir "$tmp" # a killed run leaves one
 		sources >"$tmp/lab.list"
 		grep -q '^Types:' "$tmp/lab.list" && mv "$tmp/lab.list" "$tmp/lab.sources"
+		exec 7>"$CACHE/mirror.lock"
+		flock 7 # many at once made downloads fail, and are no faster
 		retry "make a root of $SUITE from its packages" bootstrap
+		exec 7>&-
 		rm "$tmp"/lab.*
 		if [ "$ENGINE" = qemu ]; then
 			qemu_image "$tmp"

@@ -139,7 +139,7 @@ cronring logs who --raw --stream out >who.out 2>&1; sed 's/^/  | /' who.out
 claim "her job has her id and no other group" same "$(head -2 who.out | tr '\n' ' ')" "2004 2004 "
 claim "and no capability" grep -q 'CapEff:.*0000000000000000' who.out
 refute "it has no descriptor of the daemon's" grep -E 'cronring.db|socket:|eventpoll|cronring.sock' who.out
-claim "LOGNAME, USER and the job's name are the daemon's word" grep -qx 'mallory mallory who' who.out
+claim "LOGNAME, USER and the job's name are the daemon's word" grep -qx 'mallory mallory mallory/who' who.out
 refute "HOME=/root does not lead there" grep -x /root who.out
 refute "nothing of hers ran as root" grep -x 0 /tmp/pwned.by
 refute "no mail command was tricked" ls /tmp/pwned
