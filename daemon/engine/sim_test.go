@@ -41,6 +41,14 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// TestSimulationOfFoundFaults repeats worlds that have found faults: a pool that
+// was no longer declared (639), and a retry that the next load dropped (1711).
+func TestSimulationOfFoundFaults(t *testing.T) {
+	for _, s := range []uint64{639, 1711} {
+		simulate(t, s, false)
+	}
+}
+
 // history is what the invariants are checked against.
 type history struct {
 	w       *world
