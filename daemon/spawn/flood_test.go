@@ -38,7 +38,7 @@ func TestFloodTakesTheMemoryOfItsUserAlone(t *testing.T) {
 		for _, c := range e.Output {
 			cut += int(c.Cut)
 		}
-		if len(out)+cut != 5000000 {
+		if len(out)+cut < 5000000 { // more, if the shell prints something itself
 			t.Errorf("run %d: %d bytes kept and %d counted as left out of 5000000", id, len(out), cut)
 		}
 	}
