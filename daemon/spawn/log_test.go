@@ -108,8 +108,8 @@ func TestLogFileLivesThroughAHold(t *testing.T) {
 	}
 }
 
-// An account may stop the process that writes its file, or keep it waiting with
-// a file system of its own: such processes must not become ever more.
+// A user may stop the process that writes the file of a run, or provide a file
+// system that never answers: such processes must not accumulate.
 func TestLogProcessThatHangsIsEnded(t *testing.T) {
 	dir := somebodys(t)
 	r := newRig(t, Options{})
