@@ -46,7 +46,7 @@ func TestHostMailsWhenAsked(t *testing.T) {
 	})
 	h.do("silent")
 	for _, want := range [][]string{
-		{"To: ops@example.org\n", " (failed)\n", "\n\nattempt 2\n"},
+		{"To: ops@example.org\n", "\n\nattempt 2\n"},
 		{"To: ann\n", "\n\n[cronring: the run printed nothing; it ended with: ok]\n"},
 	} {
 		letter := h.letter()

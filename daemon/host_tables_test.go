@@ -107,7 +107,7 @@ func TestHostMailsOutputAsItsUser(t *testing.T) {
 		h.do(ref)
 	}
 	letter := h.letter()
-	for _, want := range []string{fmt.Sprint(annID, "\n"), "To: team@example.org\n", "Subject: Cron <ann@", "(failed)", "\n\nout\nerr\n"} {
+	for _, want := range []string{fmt.Sprint(annID, "\n"), "To: team@example.org\n", "Subject: Cron <ann@", "> echo out; echo err >&2; exit 3\n", "\n\nout\nerr\n"} {
 		if !strings.Contains(letter, want) {
 			t.Errorf("the first letter is\n%s\nwant %q in it", letter, want)
 		}

@@ -22,7 +22,7 @@ func (l *loop) mailConfig() mail.Config {
 	o := &l.options
 	host, _ := os.Hostname() // a host without a name is Cron <root@>
 	c := mail.Config{
-		Family: o.Family, Host: host, FullHost: o.Cron.FullHost,
+		Family: o.Family, Host: host, FullHost: o.Cron.FullHost, MarkFailed: o.Family == crontab.Debian && journal.Level(o.Cron.LogLevel)&journal.Failures != 0,
 		Command: o.Cron.Mailer, Syslog: o.Cron.ToSyslog, Getenv: os.Getenv,
 	}
 	if o.Config.Mail.Command != "" {

@@ -38,7 +38,6 @@ var allowed = []struct {
 	{regexp.MustCompile(`^mail header X-Cron-Env <(USER|CRONRING_\w+|TRACEPARENT)=.*>: none -> `), "mail: one header for each variable, so also for these"},
 	{regexp.MustCompile(`^mail header X-Cron-Env <USER=evil>: .* -> none`), "lines: USER is always set, to the account"},
 	{regexp.MustCompile(`^mail header Auto-Submitted: none -> "auto-generated"`), "mail: automatic answers must not answer"},
-	{regexp.MustCompile(`^mail header Subject: "(.*)" -> "(.*) \(failed\)"`), "mail: a failure is told in the subject"},
 	{regexp.MustCompile(`^mail body: "from the shell\\n" -> "from the shell\\nfrom the background\\n"`), "running: output of what the shell left behind is read for two more seconds"},
 	{regexp.MustCompile(`^env QUOTED: " blanks kept" -> " blanks kept "`), "lines: blanks inside quotes are kept, which is what the quotes are for"},
 	{regexp.MustCompile(`^SigIgn: "00000000[8c]000000(\d)" -> "000000000000000(\d)"`), "running: jobs begin with default dispositions; make leaves signals of the C library ignored in all that it starts, also in a machine with Debian's cron"},
@@ -243,8 +242,7 @@ func (d deeds) addMail(t *testing.T, raw string, window map[string]bool) {
 		}
 	}
 	_, facts["mail body"], _ = strings.Cut(raw, "\n\n")
-	subject := strings.TrimSuffix(letter.Header.Get("Subject"), " (failed)")
-	d.add(minute+" mail to "+to+": "+subject, facts)
+	d.add(minute+" mail to "+to+": "+letter.Header.Get("Subject"), facts)
 }
 
 // compare prints the differences as a table, and fails for each one that is

@@ -48,7 +48,7 @@ func whole(t *testing.T, l *Letter) string {
 
 // The letters for Debian are those that its cron 3.0pl1-162 and its anacron
 // 2.3-36 gave to a sendmail that wrote them down, for the same lines; ours have
-// Auto-Submitted and " (failed)" besides.
+// Auto-Submitted besides. With -L 4 it marks failures in the Subject.
 func TestComposeGolden(t *testing.T) {
 	withFailure := func(r Report) Report { r.Run.Outcome.Code = 3; return r }
 	anacron := func(r Report) Report {
@@ -58,6 +58,8 @@ func TestComposeGolden(t *testing.T) {
 	table := []string{"SHELL=/bin/sh", "MAILTO=ops@example.org,root", "MAILFROM=cron@example.org", "FOO=bar baz"}
 	full := debian
 	full.FullHost, full.Charset = true, ""
+	marked := debian
+	marked.MarkFailed = true
 	command := debian
 	command.Family, command.Command = crontab.RHEL, "/usr/local/bin/mailer  -x\ty"
 	var got bytes.Buffer
@@ -68,6 +70,8 @@ func TestComposeGolden(t *testing.T) {
 	}{
 		{"debian", debian, report(`echo "50% ü	tab"; echo err >&2`, "50% ü\ttab\nerr\n", table...)},
 		{"debian failed", debian, withFailure(report("echo fail; exit 3", "fail\n", table...))},
+		{"debian -L 4 failed", marked, withFailure(report("echo fail; exit 3", "fail\n", table...))},
+		{"debian -L 4", marked, report("echo fine", "fine\n", table...)},
 		{"debian plain, CR, no LF", debian, report(`printf 'x\r\ny'`, "x\r\ny")},
 		{"debian full host, C locale", full, report("true", "x\n", "CONTENT_TYPE=text/html; charset=x", "CONTENT_TRANSFER_ENCODING=base64")},
 		{"rhel", rhel, report("echo plain", "x\r\ny\n")},

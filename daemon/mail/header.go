@@ -85,26 +85,25 @@ func anacronHeader(c Config, r Report, from, to string) []byte {
 		h.WriteString("MIME-Version: 1.0\n")
 		h.line("Content-Type", `text/plain; charset="`+charset(c), `"`)
 		h.WriteString("Content-Transfer-Encoding: 8bit\n")
-		h.line("Subject", subject, failed(r))
+		h.line("Subject", subject, "")
 	} else {
 		h.line("From", "Anacron <"+r.Account.Name, ">")
 		h.addresses("To", to)
-		h.line("Subject", subject, failed(r))
+		h.line("Subject", subject, "")
 		h.line("Content-Type", "text/plain; charset="+charset(c), "")
 	}
 	h.WriteString("Auto-Submitted: auto-generated\n")
 	return h.end()
 }
 
+// subject adds the Subject. Only Debian's cron marks failures in it, and only
+// where it logs them as well, with -L 4.
 func (h *header) subject(c Config, r Report) {
-	h.line("Subject", fmt.Sprintf("Cron <%s@%s> %s", r.Account.Name, hostIn(c), r.Job.Command), failed(r))
-}
-
-func failed(r Report) string {
-	if r.Run.Failed() {
-		return " (failed)"
+	tail := ""
+	if c.MarkFailed && r.Run.Failed() {
+		tail = " (failed)"
 	}
-	return ""
+	h.line("Subject", fmt.Sprintf("Cron <%s@%s> %s", r.Account.Name, hostIn(c), r.Job.Command), tail)
 }
 
 // mime adds the headers on the form of the body, which a table may set. An

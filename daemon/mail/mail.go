@@ -31,14 +31,15 @@ const MaxBody = 10 << 20
 
 // Config is how this host's cron sends mail.
 type Config struct {
-	Family   crontab.Family
-	Host     string              // the host's name as the kernel gives it
-	FullHost bool                // Debian's -n: all of the name stands in the Subject, not its first part
-	Charset  string              // codeset of the daemon's locale; "" is what Getenv says of it
-	Sendmail string              // "" is the constant
-	Command  string              // cronie's -m: takes sendmail's place; "off" sends nothing
-	Syslog   bool                // cronie's -s: output goes to the log, not into mail
-	Getenv   func(string) string // the daemon's environment; nil is an empty one
+	Family     crontab.Family
+	Host       string              // the host's name as the kernel gives it
+	FullHost   bool                // Debian's -n: all of the name stands in the Subject, not its first part
+	MarkFailed bool                // Debian's -L 4: the Subject of a failed run's mail ends with "(failed)"
+	Charset    string              // codeset of the daemon's locale; "" is what Getenv says of it
+	Sendmail   string              // "" is the constant
+	Command    string              // cronie's -m: takes sendmail's place; "off" sends nothing
+	Syslog     bool                // cronie's -s: output goes to the log, not into mail
+	Getenv     func(string) string // the daemon's environment; nil is an empty one
 }
 
 // Report is a run that has ended, with what its mail is made of.
