@@ -124,12 +124,20 @@ func (c *crontabApp) list(ctx context.Context) error {
 		return &api.Error{Kind: api.NotFound, What: "no crontab for " + table.User}
 	}
 	text := string(table.Text)
+	if c.debian() {
+		text = obfuscation.Replace(text)
+	}
 	if isTerminal(c.out) {
 		text = visible(text)
 	}
 	_, err = io.WriteString(c.out, text)
 	return err
 }
+
+// obfuscation shows what hides part of a line, as Debian's crontab does, also
+// where the output is no terminal yet. A carriage return at the end of a line
+// hides nothing: it stays, so that "crontab -l | crontab -" keeps such files.
+var obfuscation = strings.NewReplacer("\r\n", "\r\n", "\r", `\r`, "\b", `\b`)
 
 // visible makes a table fit for a terminal: what could steer it is shown as an
 // escape.

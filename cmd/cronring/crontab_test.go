@@ -469,6 +469,31 @@ func TestCrontabHeaderIsShownOnRequest(t *testing.T) {
 	}
 }
 
+// TestCrontabListShowsWhatHides lists the line of debian/tests/check-listings-protection
+// in the source package of Debian's cron.
+func TestCrontabListShowsWhatHides(t *testing.T) {
+	const line = "* * * * * >/tmp/x;\rno crontab for dummy\b\bbo\n"
+	for _, c := range []struct {
+		family     crontab.Family
+		text, want string
+	}{
+		{crontab.Debian, line, `* * * * * >/tmp/x;\rno crontab for dummy\b\bbo` + "\n"},
+		{crontab.Debian, "1 1 1 1 * dos\r\n#\x1b\n", "1 1 1 1 * dos\r\n#\x1b\n"},
+		{crontab.RHEL, line, line},
+	} {
+		h := newCrontabHost(t, c.family)
+		if r := h.call(0, c.text, "-u", ann, "-"); r.code != 0 {
+			t.Errorf("install: %+v", r)
+		}
+		h.call(0, "", "-u", ann, "-l").expect(t, "list", callResult{c.want, "", 0})
+		seen := filepath.Join(h.temp(), "seen")
+		h.callWith(0, "", []string{"EDITOR=" + h.script(`cp "$1" `+seen)}, "-u", ann, "-e")
+		if got, err := os.ReadFile(seen); string(got) != c.text {
+			t.Errorf("the editor sees %q (%v), want %q", got, err, c.text)
+		}
+	}
+}
+
 // Without a daemon root goes on, and others are told what to do.
 func TestCrontabWithoutDaemon(t *testing.T) {
 	h := newCrontabHost(t, crontab.Debian)
@@ -720,7 +745,7 @@ func TestCrontabOnTerminal(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(stdout, "restored "+h.places.Users+"/"+ann+", 1 entry; undo: cronring undo 3\n") {
 		t.Errorf("cronring undo 2: %d, %q, %q", code, stdout, stderr)
 	}
-	h.call(annUID, "", "-l").expect(t, "restored", callResult{hostile, "", 0})
+	h.call(annUID, "", "-l").expect(t, "restored", callResult{strings.ReplaceAll(hostile, "\r", `\r`), "", 0})
 }
 
 func TestRevisionsCommand(t *testing.T) {
