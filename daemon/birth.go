@@ -81,7 +81,9 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 			l.foreseen <- s
 		}
 		for _, c := range before.Children {
-			l.manager.Remember(c.Run)
+			if !c.Tail {
+				l.manager.Remember(c.Run)
+			}
 		}
 		in := inheritance{
 			children: before.Children, starts: before.Starts, stopping: before.Stopping,
@@ -109,6 +111,13 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 	var in inheritance
 	for _, h := range found {
 		r, lives := runs[h.Run]
+		if h.Tail {
+			in.children = append(in.children, h)
+			if !lives {
+				l.inheritLate(&in.backlog, &h)
+			}
+			continue
+		}
 		if !lives { // the history knows its end, or it was found before
 			letGo(h)
 			continue
@@ -128,6 +137,17 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 	}
 	l.forgetOthers(live)
 	return in
+}
+
+// inheritLate takes what a keeper read from a tail. If the history does not know
+// the end of the run, this is a part of the output of the run.
+func (l *loop) inheritLate(k *backlog, h *spawn.Handed) {
+	path := filepath.Join(l.runs, h.Run.String())
+	chunks, _, _ := spawn.ReadOutput(path) // most printed nothing more
+	if len(chunks) > 0 {
+		k.put(pendingOutput{store.Output{Run: h.Run, Chunks: chunks}, h.User, l.memory.Lease(h.User)})
+	}
+	discard(path)
 }
 
 // letGo closes what is left of a run that nobody waits for.
@@ -182,7 +202,9 @@ func (l *loop) spawn(ctx context.Context, in inheritance) *spawning {
 	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
 	l.spawner = spawn.New(l.spawnOptions())
 	for i := range in.children {
-		l.hub.restore(l.printed(&in.children[i]))
+		if !in.children[i].Tail {
+			l.hub.restore(l.printed(&in.children[i]))
+		}
 	}
 	l.spawner.Adopt(in.children)
 	s := &spawning{stop: make(chan struct{}), early: make(chan []engine.Event, 1)}
@@ -269,6 +291,9 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 		state.Stamps = spool.ReadStamps(l.tables.places.Stamps)
 	}
 	for _, c := range in.children {
+		if c.Tail {
+			continue
+		}
 		state.Adopted = append(state.Adopted, engine.Adopted{
 			Run: c.Run, PID: c.PID, Up: startOf(c.PID, now.Up), Stop: in.stopping[c.Run],
 		})

@@ -219,6 +219,19 @@ func (k *backlog) print(ended []spawn.Ended) {
 	}
 }
 
+// printLate takes what background processes of runs printed after the end of
+// these runs.
+func (k *backlog) printLate(late []spawn.Late) {
+	for _, e := range late {
+		if len(e.Output) == 0 {
+			e.Memory.Release()
+			continue
+		}
+		k.put(pendingOutput{store.Output{Run: e.Run, Chunks: e.Output}, e.User, e.Memory})
+		k.due = k.due || !k.failing // no record may come with it
+	}
+}
+
 func (k *backlog) put(o pendingOutput) {
 	k.size += o.size()
 	k.outputs.Put(o.user, o)

@@ -136,7 +136,7 @@ func keep() error {
 		return fmt.Errorf("wait for a daemon: %w", err)
 	}
 	defer listener.Close()
-	s := spawn.New(spawn.Options{Runs: k.Runs, Groups: &groups{}, Claim: func(job.RunID) bool { return true }})
+	s := spawn.New(spawn.Options{Runs: k.Runs, Record: true, Groups: &groups{}, Claim: func(job.RunID) bool { return true }})
 	s.Adopt(k.Children)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -169,14 +169,25 @@ func keep() error {
 	return nil
 }
 
-// note writes down the end of a run, and counts it.
+// note writes down the end of a run, and returns 1 if nothing more comes of it.
 func (k *keeping) note(ev engine.Event) int {
-	e, ok := ev.(spawn.Ended)
-	if !ok {
-		return 0
+	switch e := ev.(type) {
+	case spawn.Ended:
+		k.noteEnd(e)
+		if !e.Late {
+			return 1
+		}
+	case spawn.Late:
+		if e.Last {
+			return 1
+		}
 	}
+	return 0
+}
+
+func (k *keeping) noteEnd(e spawn.Ended) {
 	if e.Outcome.Kind == job.Lost && k.inSession(e.Run) {
-		return 1 // systemd knows better
+		return // systemd knows better
 	}
 	text, err := json.Marshal(ending{e.Outcome, e.At, e.Usage, e.Limit})
 	if err == nil {
@@ -185,7 +196,6 @@ func (k *keeping) note(ev engine.Event) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: write down the end of run %d: %v\n", keeperName, e.Run, err)
 	}
-	return 1
 }
 
 func (k *keeping) inSession(run job.RunID) bool {

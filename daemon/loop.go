@@ -111,6 +111,7 @@ type ask struct {
 type inbox struct {
 	events []engine.Event
 	ended  []spawn.Ended          // of events, those that are the end of a run
+	late   []spawn.Late           // of events, output after the end of a run
 	after  []chan<- engine.Answer // who waits for the step, rather than for an answer of the engine
 }
 
@@ -306,9 +307,13 @@ func (l *loop) gather(in *inbox) {
 }
 
 func (in *inbox) take(ev engine.Event) {
-	if e, ok := ev.(spawn.Ended); ok {
+	switch e := ev.(type) {
+	case spawn.Ended:
 		in.ended = append(in.ended, e)
 		ev = e.Ended
+	case spawn.Late:
+		in.late = append(in.late, e)
+		ev = e.Tick
 	}
 	in.events = append(in.events, ev)
 }
@@ -319,6 +324,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	effects := l.engine.Step(now, in.events...)
 	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
 	l.backlog.print(in.ended)
+	l.backlog.printLate(in.late)
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.Fact:

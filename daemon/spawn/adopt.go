@@ -28,13 +28,16 @@ type adoption struct {
 //   - With neither it is lost at once.
 //
 // What was captured until the crash comes from Options.Runs. A run that is
-// over by the time of Adopt is read to its end all the same.
+// over by the time of Adopt is read to its end all the same, and so is a tail.
 func (s *Spawner) Adopt(handed []Handed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range handed {
 		c := s.adopted(&h)
 		s.taken = append(s.taken, adoption{c, h})
+		if c.tail != nil {
+			continue
+		}
 		if c.outcome.IsZero() {
 			s.living[c.run] = c
 		}
@@ -86,6 +89,11 @@ func (s *Spawner) adopted(h *Handed) *child {
 		s.files.release(h.PIDFD)
 	default:
 		c.pidfd = h.PIDFD
+	}
+	if h.Tail {
+		c.tail = &tail{left: h.OutputMax}
+		c.tail.begin(s, c)
+		return c
 	}
 	s.remember(c, h)
 	return c
@@ -163,6 +171,13 @@ func (s *Spawner) takeOne(c *child, from Handed) {
 	s.pump.watchAdopted(c, pipes{from.Out, from.Err, from.LogStatus}, from.Status)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.tail != nil {
+		s.tails.Add(c.user, int64(len(c.pipes)))
+		if c.open == 0 {
+			s.acts = append(s.acts, func() { s.endTail(c) })
+		}
+		return
+	}
 	switch {
 	case c.pidfd != 0 && (!c.foreign || !c.outcome.IsZero()):
 		s.extra++
@@ -178,7 +193,7 @@ func (s *Spawner) takeOne(c *child, from Handed) {
 	case !c.outcome.IsZero() && c.open > 0:
 		s.pump.linger(c)
 	case !c.outcome.IsZero():
-		s.acts = append(s.acts, func() { s.report(c) })
+		s.acts = append(s.acts, func() { s.report(c, nil) })
 	case c.open == 0 && c.foreign && c.pidfd == 0:
 		s.acts = append(s.acts, func() { s.giveUpUnseen(c) })
 	}
@@ -189,7 +204,7 @@ func (s *Spawner) giveUpUnseen(c *child) {
 	done := c.outcome.IsZero() && s.loseUnseen(c)
 	s.mu.Unlock()
 	if done {
-		s.report(c)
+		s.report(c, nil)
 	}
 }
 

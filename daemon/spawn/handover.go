@@ -49,6 +49,10 @@ type Handed struct {
 	Usage   job.Usage   `json:",omitzero"`
 	Limit   job.Reason  `json:",omitempty"` // that a session ran into, or a run that its keeper saw the end of
 
+	// Tail reports that the end of the run was reported, and that background
+	// processes hold its output open. OutputMax is what Late still reports.
+	Tail bool `json:",omitempty"`
+
 	OutputMax int             `json:",omitempty"` // bytes of output kept; 0 leaves it to Options
 	Log       int             `json:",omitempty"` // writing end of what goes to the file of log=
 	LogStatus int             `json:",omitempty"` // reading end of what is said about that file
@@ -229,8 +233,8 @@ func (s *Spawner) Handover() []Handed {
 	return list
 }
 
-// processes are the runs that began: those that live, and those that are dead
-// and still read. Spawner.mu is held.
+// processes are the runs that began: those that live, those that are dead and
+// still read, and tails. Spawner.mu is held.
 func (s *Spawner) processes() map[*child]*Handed {
 	all := make(map[*child]*Handed)
 	for _, c := range s.living {
@@ -275,6 +279,9 @@ func handed(c *child) *Handed {
 	if c.unsure { // the pump does not have its pipes yet
 		h.Out, h.Err, h.LogStatus = c.pipes[0], c.pipes[1], c.pipes[2]
 	}
+	if c.tail != nil {
+		h.Tail, h.OutputMax, h.Child, h.Session = true, c.tail.left, false, false
+	}
 	return h
 }
 
@@ -318,6 +325,7 @@ func (p *pump) isParking() bool {
 }
 
 func (p *pump) pause() {
+	p.reportLate(always)
 	p.s.mu.Lock()
 	h := p.parking
 	p.s.mu.Unlock()

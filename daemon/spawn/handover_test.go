@@ -82,7 +82,7 @@ func init() {
 		t := &helperT{}
 		dir, gate := os.Getenv("SPAWN_TEST_DIR"), "read x <"+os.Getenv("SPAWN_TEST_GATE")
 		printed := make(chan struct{}, 1000)
-		r := newRig(t, Options{Runs: dir, Keep: new(countingKeeper), Live: func(job.Chunk) { printed <- struct{}{} }})
+		r := newRig(t, Options{Runs: dir, Keep: new(countingKeeper), Linger: time.Hour, Live: func(job.Chunk) { printed <- struct{}{} }})
 		for i := range replaced {
 			r.start(replacedCommand(gate, i))
 		}

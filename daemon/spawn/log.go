@@ -121,12 +121,18 @@ func (s *Spawner) endLog(c *child) {
 	if c.log.fd != 0 {
 		s.closeLog(c)
 	}
-	if c.log.pid != 0 {
-		time.AfterFunc(s.logPatience, func() { s.killLog(c) })
-	}
+	s.killLogLater(c)
 	s.mu.Unlock()
 	if c.log.lost > 0 {
 		s.note(c, "%d bytes are missing in the file of log=, which did not take them in time", c.log.lost)
+	}
+}
+
+// killLogLater bounds how long the process of a run's file has. Spawner.mu is
+// held.
+func (s *Spawner) killLogLater(c *child) {
+	if c.log.pid != 0 {
+		time.AfterFunc(s.logPatience, func() { s.killLog(c) })
 	}
 }
 

@@ -50,11 +50,14 @@ type rig struct {
 	last    job.RunID
 	started map[job.RunID]int
 	ended   map[job.RunID]Ended
+	late    map[job.RunID][]job.Chunk
+	over    map[job.RunID]bool // nothing more comes of a tail
 	checked map[job.RunID]job.Outcome
 }
 
 func newRig(t testing.TB, options Options) *rig {
-	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{}}
+	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{},
+		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
 	r.run()
 	return r
 }
@@ -110,6 +113,13 @@ func (r *rig) note(e engine.Event) {
 			r.t.Fatalf("run %d: ended %v before it was reported as started", e.Run, e.Outcome)
 		}
 		r.ended[e.Run] = e
+	case Late:
+		if !r.ended[e.Run].Late || r.over[e.Run] {
+			r.t.Fatalf("run %d: output before its end, or after the last", e.Run)
+		}
+		r.late[e.Run] = append(r.late[e.Run], e.Output...)
+		r.over[e.Run] = e.Last
+		e.Memory.Release()
 	case engine.Checked:
 		r.checked[e.Run] = e.Outcome
 	default:

@@ -28,6 +28,8 @@ type pump struct {
 	waiting   []waiter         // output pipes that are not read for now, oldest first
 	next      time.Time        // when they are looked at again
 	lingering []lingerer       // reaped children with an open pipe, oldest first
+	late      []*child         // tails with output to report
+	lateAt    time.Time        // when it is reported
 	parking   *hold
 	stopped   bool
 }
@@ -191,9 +193,9 @@ func (p *pump) assumeStarted(c *child, status int) {
 	p.s.mu.Unlock()
 }
 
-// linger lets a reaped child be read for a while longer: what it printed last
-// may still be in the pipe, and background processes that it left behind may
-// hold the pipe for ever. Spawner.mu is held.
+// linger delays the report of a reaped child while a pipe is open: what it
+// printed last may still be in the pipe. Background processes that it left
+// behind may hold the pipe for ever. Spawner.mu is held.
 func (p *pump) linger(c *child) {
 	l := lingerer{c, c.pipes, time.Now().Add(p.s.options.Linger)}
 	p.lingering = append(p.lingering, l)
@@ -226,6 +228,7 @@ func (p *pump) run() error {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			p.readOn()
 			p.expire()
+			p.reportLate(hasPassed)
 		case err != nil:
 			panic(fmt.Sprintf("await output: %v", err)) // the epoll instance is ours alone
 		}
@@ -290,12 +293,18 @@ func (p *pump) end(fd int32, stream stream) {
 	c.open--
 	if c.log.fd != 0 && p.hasPrinted(c) {
 		p.s.closeLog(c)
+		if c.tail != nil {
+			p.s.killLogLater(c)
+		}
 	}
 	done := c.open == 0 && (!c.outcome.IsZero() || p.s.loseUnseen(c))
 	p.s.mu.Unlock()
 	p.s.files.release(int(fd))
-	if done {
-		p.s.report(c)
+	switch {
+	case done && c.tail != nil:
+		p.s.endTail(c)
+	case done:
+		p.s.report(c, nil)
 	}
 }
 
@@ -316,9 +325,13 @@ func (p *pump) leave(fd int32) {
 	}
 }
 
-// expire ends the pipes of children that have lingered long enough.
+// expire reports the children that have lingered long enough. The pipes that
+// background processes hold stay open; the others are closed.
 func (p *pump) expire() {
 	for _, l := range p.overdue(time.Now()) {
+		if p.leaveOpen(l.child) {
+			continue
+		}
 		for _, fd := range l.pipes {
 			if stream, ok := p.holds(int32(fd), l.child); ok {
 				p.readRest(int32(fd), stream)
@@ -348,6 +361,9 @@ func (p *pump) nextDeadline() (next time.Time) {
 	}
 	if len(p.waiting) > 0 && (next.IsZero() || p.next.Before(next)) {
 		next = p.next
+	}
+	if len(p.late) > 0 && (next.IsZero() || p.lateAt.Before(next)) {
+		next = p.lateAt
 	}
 	return next
 }

@@ -100,7 +100,7 @@ func (s *Spawner) giveUp(c *child) {
 	done := s.settle(c, lost(lostBeyond))
 	s.mu.Unlock()
 	if done {
-		s.report(c)
+		s.report(c, nil)
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Spawner) seeDeath(c *child, reaped bool) {
 	s.mu.Unlock()
 	s.files.release(fd)
 	if done {
-		s.report(c)
+		s.report(c, nil)
 	}
 }
 

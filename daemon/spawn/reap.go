@@ -12,7 +12,7 @@ func (s *Spawner) reap() {
 	for {
 		c, more := s.bury()
 		if c != nil {
-			s.report(c)
+			s.report(c, nil)
 		}
 		if !more {
 			return

@@ -199,6 +199,6 @@ func (s *Spawner) endSession(end SessionEnd) {
 	}
 	s.mu.Unlock()
 	if done {
-		s.report(c)
+		s.report(c, nil)
 	}
 }

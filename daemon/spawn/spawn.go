@@ -62,7 +62,7 @@ type Options struct {
 	Path   string        // PATH of jobs whose table sets none; "" is the family's
 	Node   string        // the host's name, for CRONRING_NODE
 	Output int           // bytes of output kept for each run that says nothing of it; 0 is 64 KiB
-	Linger time.Duration // how long output is read after a run's end; 0 is 2 s
+	Linger time.Duration // how long the end of a run waits for processes that hold its output open; 0 is 2 s
 
 	// Keep is told of the descriptors of running jobs; nil keeps none.
 	Keep Keeper
@@ -71,6 +71,10 @@ type Options struct {
 	// that it outlives a crash of the daemon and is there whole; "" is none.
 	// It should be in memory, and must be writable by nobody else.
 	Runs string
+
+	// Record has output after the end of a run added to its file in Runs, and not
+	// reported as Late.
+	Record bool
 
 	// Claim is asked when a run with a file in Runs is over, and says whether
 	// somebody takes the file, and with it the duty to remove it; nil is
@@ -104,6 +108,7 @@ type Ended struct {
 	User   string
 	Output []job.Chunk
 	File   string // of all that it printed, for ReadOutput, if Options.Claim took it
+	Late   bool   // a process holds its output open: Late follows
 
 	// Memory is what Output takes of Options.Memory, and Space what File takes of
 	// the directory. The receiver releases them when it is done with each.
@@ -132,6 +137,7 @@ type Spawner struct {
 	crew     sync.WaitGroup // of all but the hand and the pump
 	left     left           // the hand's
 	space    *budget.Budget // for files in Options.Runs
+	tails    *budget.Budget // descriptors of tails
 
 	checkTime   time.Duration // how long the command of if= may take
 	logPatience time.Duration
@@ -173,6 +179,7 @@ type child struct {
 	group    Group             // nil: none; set before there is a process
 	log      logFile           // of log=file:PATH; the pump's
 	timer    *time.Timer       // of a check
+	tail     *tail             // nil: its end is not reported yet; the pump's
 
 	// Guarded by Spawner.mu.
 	found   *found         // what became of asking for the account
@@ -235,8 +242,8 @@ func Helper() {
 }
 
 // Events gives engine.Started and then Ended for each run, or Ended alone for
-// one that could not be started. The receiver drains it until Run has
-// returned; while it does not, no run is started, reaped or read.
+// one that could not be started; and Late after it. The receiver drains it until
+// Run has returned; while it does not, no run is started, reaped or read.
 func (s *Spawner) Events() <-chan engine.Event { return s.events }
 
 // Start begins a run. It never blocks: the run is queued behind those that
@@ -369,6 +376,7 @@ func (s *Spawner) Run(ctx context.Context) error {
 		return err
 	}
 	s.pump = pump
+	s.tails = tailBudget(s.files.pipes.Load())
 
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
@@ -606,7 +614,7 @@ func (s *Spawner) abandon(c *child, why error) {
 		c.tool.err = why
 		s.files.release(c.tool.stdin)
 	}
-	s.report(c)
+	s.report(c, nil)
 }
 
 // settle takes down how a child ended, and says whether nothing more is to
@@ -624,8 +632,9 @@ func (s *Spawner) settle(c *child, outcome job.Outcome) (done bool) {
 }
 
 // report tells of a run's end. It is called once for each run, by whoever saw
-// the last of it, with s.mu free: the receiver may be slow.
-func (s *Spawner) report(c *child) {
+// the last of it, with s.mu free: the receiver may be slow. left is nil unless
+// a process holds the output open.
+func (s *Spawner) report(c *child, left *tail) {
 	if c.progress != nil {
 		s.endUnstarted(c)
 	}
@@ -637,7 +646,9 @@ func (s *Spawner) report(c *child) {
 		s.endCheck(c)
 		return
 	}
-	s.endLog(c)
+	if left == nil {
+		s.endLog(c)
+	}
 	used, reached := s.endGroup(c)
 	path, space := s.endRecording(c)
 	output := c.out.chunks(c.run, c.job)
@@ -646,12 +657,16 @@ func (s *Spawner) report(c *child) {
 		Ended:  engine.Ended{Run: c.run, Outcome: c.outcome, At: c.ended, Usage: used, Limit: cmp.Or(reached, c.reached)},
 		User:   c.user,
 		Output: output, Memory: c.memory,
-		File: path, Space: space,
+		File: path, Space: space, Late: left != nil,
 	}
 	if path == "" {
 		s.removeRecording(c)
 	}
 	c.out = capture{}
+	if left != nil {
+		c.tail = left
+		left.begin(s, c)
+	}
 	if c.kept {
 		s.options.Keep.Forget(c.run)
 	}
@@ -687,6 +702,9 @@ func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
 		c.tool.keep(stream, data)
 		return
 	case c.check:
+		return
+	case c.tail != nil:
+		s.keepLate(c, stream, at, room)
 		return
 	}
 	c.makeRoom(len(data))

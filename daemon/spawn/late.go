@@ -1,0 +1,151 @@
+package spawn
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/daemon/budget"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// A run ends when its first process does. What that process left in the
+// background keeps the output pipes: under cron it lives on, and so it must
+// here. If nobody read the pipes, the next line would end it with SIGPIPE.
+
+// tail is what remains of a run whose end was reported, while a process holds
+// its output open.
+type tail struct {
+	left  int  // bytes of output that are still reported
+	waits bool // child.out has output that is not reported yet
+}
+
+// Late is output that background processes of a run wrote after its end was
+// reported. It is for the receiver of Ended; the engine needs nothing of it.
+type Late struct {
+	engine.Tick
+	Run    job.RunID
+	User   string
+	Output []job.Chunk
+	Memory *budget.Lease // for Output; the receiver releases it
+	Last   bool          // no process holds the output open any more
+}
+
+const (
+	lateRefused = "background processes of this run hold its output open, but too many pipes are open already: their next output ends them with SIGPIPE"
+	lateFull    = "further output of background processes of this run is not kept"
+)
+
+// tailBudget returns how many descriptors tails can take. Runs need the others.
+func tailBudget(pipes int64) *budget.Budget { return budget.New(pipes/4, pipes/4) }
+
+// leaveOpen makes a tail of a child that has lingered long enough, if a process
+// holds an output pipe, and reports its end. Otherwise it returns false.
+func (p *pump) leaveOpen(c *child) bool {
+	outputs := p.outputsOf(c)
+	if len(outputs) == 0 || c.tool != nil || c.progress != nil {
+		return false
+	}
+	if !p.s.tails.Take(c.user, int64(len(c.pipes))) {
+		p.s.note(c, lateRefused)
+		return false
+	}
+	for fd, stream := range outputs {
+		p.readRest(fd, stream)
+	}
+	p.s.report(c, &tail{left: max(c.limit, minRoom)})
+	return true
+}
+
+// outputsOf returns the output pipes of a child that are open.
+func (p *pump) outputsOf(c *child) map[int32]stream {
+	outputs := map[int32]stream{}
+	for _, fd := range c.pipes[:2] {
+		if stream, ok := p.holds(int32(fd), c); ok && fd != 0 {
+			outputs[int32(fd)] = stream
+		}
+	}
+	return outputs
+}
+
+// begin lets a child take output again after what it had was reported.
+func (t *tail) begin(s *Spawner, c *child) {
+	if t.left < minOutput {
+		t.left = 0
+	}
+	c.out, c.memory, c.room, c.limit = capture{}, s.options.Memory.Lease(c.user), 0, t.left
+}
+
+// keepLate takes a piece of output of a tail.
+func (s *Spawner) keepLate(c *child, stream job.Stream, at time.Time, room []byte) {
+	data := room[frameHead:]
+	if stream != job.System {
+		c.log.write(data)
+	}
+	switch {
+	case s.options.Record:
+		s.record(c, stream, at, room)
+	case c.tail.left > 0:
+		c.makeRoom(len(data))
+		c.out.add(c.limit, stream, at, data)
+		if !c.tail.waits {
+			c.tail.waits = true
+			s.pump.reportLater(c)
+		}
+	}
+}
+
+// reportLater has the output of a tail reported together with that of others.
+func (p *pump) reportLater(c *child) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.late = append(p.late, c)
+	if len(p.late) == 1 {
+		p.lateAt = time.Now().Add(p.s.options.Linger)
+		p.setDeadline(p.nextDeadline())
+	}
+}
+
+// reportLate reports what tails have, if it is time for that.
+func (p *pump) reportLate(isTime func(time.Time) bool) {
+	p.s.mu.Lock()
+	var due []*child
+	if len(p.late) > 0 && isTime(p.lateAt) {
+		due, p.late = p.late, nil
+		p.setDeadline(p.nextDeadline())
+	}
+	p.s.mu.Unlock()
+	for _, c := range due {
+		if c.tail.waits { // else it has ended
+			p.s.sendLate(c, false)
+		}
+	}
+}
+
+func always(time.Time) bool { return true }
+
+func hasPassed(at time.Time) bool { return !at.After(time.Now()) }
+
+// sendLate reports what a tail has.
+func (s *Spawner) sendLate(c *child, last bool) {
+	c.tail.waits = false
+	c.tail.left -= c.out.size()
+	full := c.tail.left < minOutput && c.out.size() > 0
+	output := c.out.chunks(c.run, c.job)
+	if full {
+		output = append(output, job.Chunk{Run: c.run, Job: c.job, Stream: job.System, At: now(), Data: fmt.Appendln(nil, lateFull)})
+	}
+	c.memory.Add(int64(len(output)) * chunkBytes)
+	memory := c.memory
+	c.tail.begin(s, c)
+	s.events <- Late{Run: c.run, User: c.user, Output: output, Memory: memory, Last: last}
+}
+
+// endTail is called when the last process has closed the output of a run.
+func (s *Spawner) endTail(c *child) {
+	s.endLog(c)
+	s.closeRecording(c)
+	s.tails.Give(c.user, int64(len(c.pipes)))
+	s.sendLate(c, true)
+	c.memory.Release()
+}

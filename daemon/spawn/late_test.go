@@ -1,0 +1,89 @@
+package spawn
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// lateText is what background processes of a run wrote after its end.
+func (r *rig) lateText(id job.RunID, name job.Stream) string {
+	return text(Ended{Output: r.late[id]}, name)
+}
+
+// What a job leaves in the background lives on, as under cron, and what it
+// prints is kept.
+func TestBackgroundProcessOutlivesTheRun(t *testing.T) {
+	r := newRig(t, Options{Linger: time.Millisecond})
+	wait, alive := newGate(t), newGate(t)
+	id := r.start("echo early; (" + wait.command() + "; echo late; echo LATE >&2; " + wait.command() + "; echo later; echo alive >" + alive.path + ") & exit 3")
+	e := r.await(id)
+	wantOutcome(t, e, exited(3))
+	if got := text(e, job.Stdout); got != "early\n" || !e.Late {
+		t.Fatalf("output %q, late %v; want what came before the end, and more to follow", got, e.Late)
+	}
+	wait.open(1)
+	r.until("its output", func() bool { return r.lateText(id, job.Stdout) != "" && r.lateText(id, job.Stderr) != "" })
+	wait.open(1)
+	alive.read("a sign of life of the background process")
+	r.until("its end", func() bool { return r.over[id] })
+	if out, err := r.lateText(id, job.Stdout), r.lateText(id, job.Stderr); out != "late\nlater\n" || err != "LATE\n" {
+		t.Errorf("late output %q and %q", out, err)
+	}
+	if held := r.spawner.tails.Held(ownName()); held != 0 && ownName() != "root" {
+		t.Errorf("%d descriptors are still counted", held)
+	}
+}
+
+// A background process that prints without end is read, so that it does not
+// stop, but only a limited part of its output is kept.
+func TestBackgroundProcessPrintsMoreThanIsKept(t *testing.T) {
+	r := newRig(t, Options{Linger: time.Millisecond, Output: 4 << 10})
+	wait, alive := newGate(t), newGate(t)
+	flood := "i=0; while [ $i -lt 50 ]; do printf '%4096s' x; i=$((i+1)); done"
+	id := r.start("(" + wait.command() + "; " + flood + "; " + wait.command() + "; " + flood + "; echo alive >" + alive.path + ") &")
+	r.await(id)
+	wait.open(1)
+	r.until("its output", func() bool { return strings.Contains(r.lateText(id, job.System), lateFull) })
+	wait.open(1)
+	alive.read("a sign of life of the background process")
+	r.until("its end", func() bool { return r.over[id] })
+	if got := len(r.lateText(id, job.Stdout)); got == 0 || got > 4<<10 {
+		t.Errorf("%d bytes of late output are kept, want some and at most 4096", got)
+	}
+}
+
+// The descriptors of background processes are limited, so that those of one user
+// do not keep the jobs of others from having their output read.
+func TestBackgroundProcessesBeyondTheShare(t *testing.T) {
+	r := newRig(t, Options{Linger: time.Millisecond})
+	r.do("true")
+	r.spawner.tails.Add(ownName(), math.MaxInt32)
+	g := newGate(t)
+	e := r.do("(" + g.command() + ") & exit 3")
+	wantOutcome(t, e, exited(3))
+	if e.Late || !strings.Contains(text(e, job.System), lateRefused) {
+		t.Errorf("late %v, words %q; want a warning", e.Late, text(e, job.System))
+	}
+	g.open(1)
+}
+
+// A file of log= has what background processes print as well.
+func TestBackgroundProcessPrintsIntoItsLog(t *testing.T) {
+	r := newRig(t, Options{Linger: time.Millisecond})
+	g := newGate(t)
+	path := t.TempDir() + "/log"
+	id := r.start("echo early; ("+g.command()+"; echo late) &", entry(t, "#@ log=file:"+path, crontab.User))
+	r.await(id)
+	g.open(1)
+	r.until("its end", func() bool { return r.over[id] })
+	poll(t, "the file", func() bool {
+		got, _ := os.ReadFile(path)
+		return string(got) == "early\nlate\n"
+	})
+}
