@@ -1,10 +1,14 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/testdata/worlds"
@@ -20,6 +24,68 @@ func manyTables(b *testing.B) *host {
 		}
 	}
 	return h
+}
+
+// BenchmarkBigOutput is a job that prints 3,000,000 lines, 23 MB, on a host with a
+// journal: the processor time of the daemon, of the job, and of cat, which
+// copies the same output from a pipe to a file in memory. The goal is that the
+// daemon takes less than the job.
+func BenchmarkBigOutput(b *testing.B) {
+	const command = "seq 3000000"
+	h := newHost(b)
+	h.withJournal()
+	h.userTable("ann", annID, "#@ name=big\n0 0 1 1 * "+command+"\n")
+	h.start()
+	records := h.watch() // a caller that follows the output costs as much again
+	var daemon, cat, printing time.Duration
+	for b.Loop() {
+		daemon -= h.cpuTime()
+		h.run("ann/big")
+		records.await("the end of the run", func(r job.Record) bool { return r.Kind == job.Ended })
+		daemon += h.cpuTime()
+		b.StopTimer()
+		p, c := copyTime(b, command)
+		printing, cat = printing+p, cat+c
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(daemon.Milliseconds())/float64(b.N), "daemon-ms")
+	b.ReportMetric(float64(printing.Milliseconds())/float64(b.N), "job-ms")
+	b.ReportMetric(float64(cat.Milliseconds())/float64(b.N), "cat-ms")
+	b.ReportMetric(daemon.Seconds()/printing.Seconds(), "x-job")
+	b.ReportMetric(daemon.Seconds()/cat.Seconds(), "x-cat")
+}
+
+// cpuTime is the processor time that the daemon has taken.
+func (h *host) cpuTime() time.Duration {
+	h.t.Helper()
+	const cpuClock = 2 // of a process: see clock_getcpuclockid(3)
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^h.cmd.Process.Pid<<3|cpuClock), &t); err != nil {
+		h.t.Fatal(err)
+	}
+	return time.Duration(t.Nano())
+}
+
+// copyTime pipes what a command prints through cat into a file in memory, and
+// returns the processor time of both.
+func copyTime(b *testing.B, command string) (printing, copying time.Duration) {
+	b.Helper()
+	file, err := os.CreateTemp("/dev/shm", "copy")
+	if err != nil {
+		b.Skip("SKIPPED: ", err)
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	printer, cat := exec.Command("sh", "-c", command), exec.Command("cat")
+	cat.Stdout = file
+	if cat.Stdin, err = printer.StdoutPipe(); err != nil {
+		b.Fatal(err)
+	}
+	if err := errors.Join(printer.Start(), cat.Start(), cat.Wait(), printer.Wait()); err != nil {
+		b.Fatal(err)
+	}
+	total := func(s *os.ProcessState) time.Duration { return s.UserTime() + s.SystemTime() }
+	return total(printer.ProcessState), total(cat.ProcessState)
 }
 
 // BenchmarkStartOfManyTables is a start of the daemon until it serves, beside

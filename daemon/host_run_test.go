@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,6 +54,7 @@ type hostSpec struct {
 	Family  crontab.Family
 	Mailer  string
 	NoState bool // without a directory for what outlives the daemon
+	Log     string
 }
 
 func runHost(text string) int {
@@ -64,9 +66,9 @@ func runHost(text string) int {
 	signals := make(chan os.Signal, 4)
 	ossignal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR2)
 	o := Options{
-		Family: s.Family, Root: s.Root, Signals: signals, Log: "text", Version: "test",
+		Family: s.Family, Root: s.Root, Signals: signals, Log: cmp.Or(s.Log, "text"), Version: "test",
 		State: s.path("var/lib/cronring"), Runtime: s.path("run/cronring"), Socket: s.path("run/cronring/s"),
-		Grace: time.Minute, Stdout: os.Stdout, Stderr: os.Stderr,
+		Grace: time.Minute, Stdout: os.Stdout, Stderr: os.Stderr, Cron: Cron{LogLevel: 1},
 	}
 	o.ConfigDir = s.path("etc/cronring")
 	o.Config = config.Read(o.ConfigDir)
@@ -304,12 +306,16 @@ func (h *host) start() {
 func (h *host) listen(cmd *exec.Cmd, out *os.File) {
 	defer out.Close()
 	for s := bufio.NewScanner(out); s.Scan(); {
-		h.mu.Lock()
-		h.lines, h.by = append(h.lines, s.Text()), append(h.by, cmd)
-		close(h.more)
-		h.more = make(chan struct{})
-		h.mu.Unlock()
+		h.hear(cmd, s.Text())
 	}
+}
+
+func (h *host) hear(cmd *exec.Cmd, line string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines, h.by = append(h.lines, line), append(h.by, cmd)
+	close(h.more)
+	h.more = make(chan struct{})
 }
 
 // said waits for the next line of the present daemon with all of the words.

@@ -18,10 +18,11 @@ func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*
 	}
 	sink, mode, err := journal.Open(journal.Options{
 		Mode: journal.Mode(cmp.Or(o.Log, o.Config.Log.To)), Host: o.host(),
-		Words:  o.words(),
-		Node:   node,
-		NoCron: lines != nil && !*lines,
-		CMDOUT: func() bool { return !mailReady() },
+		Words:   o.words(),
+		Node:    node,
+		NoCron:  lines != nil && !*lines,
+		CMDOUT:  func() bool { return !mailReady() },
+		Journal: o.path(journal.JournalSocket), Syslog: o.path(journal.SyslogSocket),
 		Stdout: o.Stdout, Stderr: o.Stderr, Getenv: os.Getenv, Zone: zone,
 	})
 	if err != nil {
@@ -36,6 +37,7 @@ func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*
 		v.slow = "standard output is read too slowly"
 		return v, slog.New(slog.NewJSONHandler(o.Stderr, nil)), nil
 	}
+	v.limit = newOutputLimit()
 	return v, slog.New(journal.NewHandler(v.log, nil)), nil
 }
 

@@ -25,6 +25,7 @@ type voice struct {
 	slow  string            // what keeps us waiting
 
 	mu    sync.Mutex
+	limit *outputLimit   // nil: standard output is logged to, which users do not share
 	queue []any          // job.Chunk, *job.Record, *journal.CronLine or *journal.Entry, in order
 	items *budget.Budget // how many items each user can have in queue
 	bytes *budget.Budget // how many bytes of output
@@ -98,6 +99,9 @@ func (v *voice) know(r *journal.Run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.runs[r.ID] = r
+	if v.limit != nil && !r.Unheard {
+		v.limit.begin(r.ID)
+	}
 }
 
 func (v *voice) about(id job.RunID) *journal.Run {
@@ -117,11 +121,30 @@ func (v *voice) ready(user string) bool {
 // chunk is called by the goroutine that reads the output of all jobs, and, with
 // a word of the daemon's own, by the one that starts them. Neither can wait.
 func (v *voice) chunk(c job.Chunk) {
-	size := weight(c)
 	if c.Stream == job.System {
-		size = 0
+		v.add(c, c.User, 0)
+		return
 	}
-	v.add(c, c.User, size)
+	exceeded := false
+	if v.limit != nil {
+		c.Data, exceeded = v.take(c)
+	}
+	if len(c.Data) > 0 {
+		v.add(c, c.User, weight(c))
+	}
+	if exceeded {
+		c.Stream, c.Data = job.System, []byte("further output of this run is not logged here: see cronring logs "+c.Run.String()+"\n")
+		v.add(c, c.User, 0)
+	}
+}
+
+func (v *voice) take(c job.Chunk) (data []byte, exceeded bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r := v.runs[c.Run]; r != nil && r.Unheard {
+		return c.Data, false
+	}
+	return v.limit.take(c, time.Now())
 }
 
 // record is called by the loop.
@@ -318,13 +341,27 @@ func (v *voice) sayRecord(r *job.Record) {
 	}
 }
 
-// sayRest says the lines that will have no end any more.
+// sayRest says the lines that will have no end any more, and how much output of
+// the run was not logged.
 func (v *voice) sayRest(r *job.Record, about *journal.Run) {
-	for _, of := range []job.Stream{job.Stdout, job.Stderr, job.System} {
-		if text := v.begun[stream{r.Run.ID, of}]; len(text) > 0 {
-			v.sayLine(journal.Line{At: r.At, Job: r.Job, Run: r.Run.ID, Stream: of, About: about}, text)
+	line := journal.Line{At: r.At, Job: r.Job, Run: r.Run.ID, About: about}
+	for _, line.Stream = range []job.Stream{job.Stdout, job.Stderr, job.System} {
+		if text := v.begun[stream{line.Run, line.Stream}]; len(text) > 0 {
+			v.sayLine(line, text)
 		}
 	}
+	if rest := v.notLogged(line.Run); rest.bytes > 0 {
+		v.sayLine(line, fmt.Appendf(nil, "%d lines (%d bytes) of output are left out here: see cronring logs %s", rest.lines, rest.bytes, line.Run))
+	}
+}
+
+func (v *voice) notLogged(run job.RunID) amount {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.limit == nil {
+		return amount{}
+	}
+	return v.limit.rest(run)
 }
 
 // forget lets go of all that is kept of a run.
@@ -335,6 +372,9 @@ func (v *voice) forget(id job.RunID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.runs, id)
+	if v.limit != nil {
+		v.limit.forget(id)
+	}
 }
 
 // recordWords says a record that concerns a job, or the clock, in a few words.

@@ -72,11 +72,16 @@ func BenchmarkStartsUnderFlood(b *testing.B) {
 }
 
 // underFlood gives twenty runs of a job of each second in peace, and twenty
-// under a thousand requests.
+// under a thousand requests. Then a user's job prints without end.
 func underFlood(t testing.TB) (idle, flooded []job.Run) {
 	t.Helper()
+	seconds := "5"
+	if long() {
+		seconds = "70"
+	}
 	r := machine{packages: lean, proof: "flood", args: []string{"1000"}, files: map[string]string{
 		"tables/cron.d/clock": "#@ name=clock every=1s catchup=all:1000\n* * * * * root echo tick >>/lab/out/ticks\n",
+		"tables/users/bob":    "#@ name=yes\n0 0 29 2 * timeout " + seconds + " yes noise\n",
 	}}.run(t)
 	return decodeRuns(t, r.file(t, "idle")), decodeRuns(t, r.file(t, "flood"))
 }

@@ -37,20 +37,14 @@ type Options struct {
 	Stdout  io.Writer
 	Stderr  io.Writer // hears that the log takes nothing
 	Getenv  func(string) string
-	Journal string                // "" is JournalSocket
-	Syslog  string                // "" is SyslogSocket
+	Journal string                // path of its socket
+	Syslog  string                // likewise
 	Zone    func() *time.Location // of syslog's time stamps, now; nil is the process's
 }
 
 // Open makes the sink, and tells which it is. A log that is not there is no
 // error: it may come, and until then Trouble tells.
 func Open(o Options) (Sink, Mode, error) {
-	if o.Journal == "" {
-		o.Journal = JournalSocket
-	}
-	if o.Syslog == "" {
-		o.Syslog = SyslogSocket
-	}
 	if o.Zone == nil {
 		o.Zone = func() *time.Location { return time.Local }
 	}

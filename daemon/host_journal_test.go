@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/journal"
+)
+
+// withJournal gives the host a journal. What the daemon writes there is among
+// the lines that it said, such as "msg=3 files copied CRONRING_STREAM=out".
+func (h *host) withJournal() {
+	h.t.Helper()
+	h.Log = "journal"
+	path := h.path(journal.JournalSocket)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { conn.Close() })
+	go func() {
+		b := make([]byte, 1<<20)
+		for {
+			n, err := conn.Read(b)
+			if err != nil {
+				return // the test is over
+			}
+			message, fields, _ := strings.Cut(string(b[:n]), "\n")
+			_, stream, ok := strings.Cut(strings.TrimSpace(fields), "\nCRONRING_STREAM=")
+			if ok {
+				message += " CRONRING_STREAM=" + stream
+			}
+			h.hear(h.cmd, strings.Replace(message, "MESSAGE=", "msg=", 1))
+		}
+	}()
+}
+
+// A user's job that prints without end leaves the head of its output in the
+// journal, and the starts and ends of the jobs of others are all there.
+func TestFloodLeavesTheJournalToOthers(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withJournal()
+	h.withMailer()
+	gate := h.fifo("gate")
+	h.userTable("ann", annID, "#@ name=flood\n0 0 1 1 * seq 100000; read x <"+gate.Name()+"; seq 100000\n")
+	h.write("etc/crontab", "#@ name=other\n0 0 1 1 * bob echo of bob; exit 3\n")
+	h.start()
+	flood := h.run("ann/flood")[0].ID
+	h.said("msg=further output of this run is not logged here: see cronring logs " + flood.String())
+	h.do("other")
+	h.said("msg=(bob) CMD (echo of bob; exit 3)")
+	h.said("msg=of bob")
+	h.said("msg=other[", "exit 3 in ")
+	h.open(gate, 1)
+	h.ended(flood)
+	h.said("msg=199000 lines (", "of output are left out here: see cronring logs "+flood.String())
+	h.said("msg=ann/flood[", "ok in ")
+	if n := h.count("CRONRING_STREAM=out"); n != 1000+1 {
+		t.Errorf("%d lines of jobs are in the journal, want 1000 of the flood and one of bob's", n)
+	}
+}
+
+// As cronringd(8) describes.
+func TestConfigurationKeepsOutputOutOfTheJournal(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withJournal()
+	h.configure("[default]\nlog = \"none\"\n")
+	h.write("etc/crontab", "#@ name=secret\n0 0 1 1 * bob echo secret; exit 3\n")
+	h.start()
+	h.do("secret")
+	h.said("msg=secret[", "exit 3 in ")
+	if n := h.count("CRONRING_STREAM=out"); n > 0 {
+		t.Errorf("%d lines of output are in the journal, want none", n)
+	}
+}
