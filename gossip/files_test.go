@@ -78,7 +78,7 @@ func TestMemoryOfPeers(t *testing.T) {
 		t.Errorf("nothing kept yet: %v, %v", m, err)
 	}
 	at := time.Unix(1700000000, 0).UTC()
-	want := memory{Stamp: at, Peers: []peer{{ID: "id-2", Name: "b", Addr: netip.MustParseAddrPort("10.0.0.2:7946"), Seen: at}}}
+	want := memory{Stamp: at, Jobs: heldJobs{"00ff", at}, Peers: []peer{{ID: "id-2", Name: "b", Addr: netip.MustParseAddrPort("10.0.0.2:7946"), Seen: at}}}
 	if err := remember(dir, want); err != nil {
 		t.Fatal(err)
 	}

@@ -92,12 +92,14 @@ type Ring struct {
 	members map[string]*member
 	targets map[string]*target // by address or name
 	peers   map[string]peer
-	asks    int // under way
-	doubts  int // looks at others, one after the other, that see other members
-	syncing bool
-	out     []engine.Event
-	problem string
-	again   time.Time // when to bind again
+	// heldBefore is what was read at the start. Marks of that time are judged by it.
+	heldBefore heldJobs
+	asks       int // under way
+	doubts     int // looks at others, one after the other, that see other members
+	syncing    bool
+	out        []engine.Event
+	problem    string
+	again      time.Time // when to bind again
 
 	joining   bool // the seeds are asked for the first time
 	joinBy    time.Time
@@ -545,7 +547,12 @@ func (r *Ring) hold(holdings []engine.Holding) {
 		r.own.from = now.Add(Settle)
 	}
 	r.held = true
-	r.setRoster(newRoster(holdings, old, now.Add(Settle)))
+	n := newRoster(holdings, old, now.Add(Settle))
+	if old == nil {
+		n.compareWith(r.heldBefore, now.Add(Settle))
+	}
+	r.setRoster(n)
+	r.unsaved = true
 	r.elsewhere.keep(r.roster.Load())
 	r.say()
 	for _, m := range r.alive() {
@@ -661,6 +668,7 @@ func (r *Ring) tick() {
 		for _, m := range r.alive() {
 			r.compare(m)
 		}
+		r.unpark()
 		r.attune(now)
 		r.insist()
 	}

@@ -70,6 +70,20 @@ func newRoster(holdings []engine.Holding, old *roster, since time.Time) *roster 
 	return r
 }
 
+// compareWith is for the first roster after a start. If an entry changed while the
+// host was down, or shortly before, the host does not know which one: all of its
+// entries then count from that time, because occurrences were granted to others for
+// the former entries.
+func (r *roster) compareWith(before heldJobs, since time.Time) {
+	switch before.Root {
+	case "":
+		return
+	case r.heldJobs().Root:
+		since = before.Edited
+	}
+	r.floor, r.edited = since, since
+}
+
 func (r *roster) setRecent(key job.Key, t time.Time) {
 	if r.recent == nil {
 		r.recent = make(map[job.Key]time.Time)

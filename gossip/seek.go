@@ -42,7 +42,7 @@ func (r *Ring) recall() {
 	if err != nil {
 		r.o.Log.Warn("ring: " + err.Error())
 	}
-	r.own.stamp = m.Stamp
+	r.own.stamp, r.heldBefore = m.Stamp, m.Jobs
 	for _, p := range m.Peers {
 		if p.ID != r.o.ID {
 			r.peers[p.ID] = p
@@ -79,7 +79,7 @@ func (r *Ring) save() {
 		return
 	}
 	r.unsaved, r.saving = false, true
-	keep := memory{Stamp: r.own.stamp}
+	keep := memory{Stamp: r.own.stamp, Jobs: r.roster.Load().heldJobs()}
 	for _, p := range r.peers {
 		keep.Peers = append(keep.Peers, p)
 	}

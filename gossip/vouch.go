@@ -33,7 +33,13 @@ const (
 // them are taken to be the same, because a word that is ignored wrongly doubles a run.
 func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
 	m := r.members[id]
-	if _, has := r.roster.Load().find(o.Key); !has || m == nil || m.state == Gone || r.register.Holder(o) == id {
+	if _, has := r.roster.Load().find(o.Key); !has || r.register.Holder(o) == id {
+		return heeded
+	}
+	if m == nil && r.o.Now().Before(r.own.from) { // this host just started, and has not heard of all members
+		return unknown
+	}
+	if m == nil || m.state == Gone {
 		return heeded
 	}
 	if m.state == Alive && !m.compared && m.trouble == "" {
@@ -79,7 +85,8 @@ func (r *Ring) Holding(key job.Key) engine.Holding {
 
 // lastEdit returns when an entry last changed on any member, as far as is known.
 func (r *Ring) lastEdit(key job.Key) (at time.Time) {
-	at = r.roster.Load().recent[key]
+	own := r.roster.Load()
+	at = later(own.recent[key], own.floor)
 	for _, m := range r.members {
 		at = later(at, m.diff.since[key])
 	}

@@ -165,3 +165,41 @@ func TestGrantsAreForeignAfterAnEdit(t *testing.T) {
 		}
 	})
 }
+
+// A host is down while its entry is edited. What another member took before of the
+// former entry counts, as it does for a host that was up; two minutes later it does not.
+func TestMarksCountAfterAnEditWhileTheHostWasDown(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		a, b := w.hosts[0], w.hosts[1]
+		a.holds(7, 1)
+		b.holds(7, 1)
+		w.knows(b, 0)
+		time.Sleep(time.Hour)
+		before := occurrence(7)
+		a.Claim(engine.Claim{Occurrence: before})
+		w.granted(a, before, engine.Granted)
+		b.stop()
+		b.start().holds(7, 2)
+		w.knows(b, 1)
+		b.Claim(engine.Claim{Occurrence: before, Late: true})
+		if by := w.granted(b, before, engine.Refused); by != a.id {
+			t.Errorf("the occurrence of before the edit is refused for %q, want for %q", by, a.id)
+		}
+		time.Sleep(2 * time.Minute)
+		after := occurrence(7)
+		a.Claim(engine.Claim{Occurrence: after})
+		w.granted(a, after, engine.Granted)
+		b.Claim(engine.Claim{Occurrence: after, Late: true})
+		w.granted(b, after, engine.Granted)
+
+		b.stop()
+		b.start().holds(7, 2) // it holds what it held: the claim of before does not count
+		w.knows(b, 1)
+		again := occurrence(7)
+		a.Claim(engine.Claim{Occurrence: again})
+		w.granted(a, again, engine.Granted)
+		b.Claim(engine.Claim{Occurrence: again, Late: true})
+		w.granted(b, again, engine.Granted)
+	})
+}

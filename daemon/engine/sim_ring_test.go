@@ -56,6 +56,16 @@ func TestSimulationOfRings(t *testing.T) {
 	t.Logf("%d occurrences were handed over", given.Load())
 }
 
+// TestSimulationOfRingsWithFoundFaults repeats rings that have found faults: an
+// occurrence that was granted twice because its entry was edited while a member was
+// down (1000003), and one that never ran because a member that started counted the
+// claim of another entry (1004060).
+func TestSimulationOfRingsWithFoundFaults(t *testing.T) {
+	for _, s := range []uint64{1000003, 1004060} {
+		simulateRing(t, s, false)
+	}
+}
+
 // weather says what may happen to a ring.
 type weather struct {
 	strict bool
@@ -261,8 +271,9 @@ type node struct {
 	inbox  []Event
 	joined bool
 
-	rivals  map[job.Key]bool // jobs of which it holds an entry of its own
-	version int              // of the texts that it has
+	before  map[job.Key]job.Key // what it held in its former life
+	rivals  map[job.Key]bool    // jobs of which it holds an entry of its own
+	version int                 // of the texts that it has
 
 	meta    meta
 	peers   map[string]meta
@@ -412,6 +423,7 @@ func (n *node) boot() {
 		}
 	}
 	n.notes, n.gave, n.asks = own, map[Occurrence]string{}, map[Occurrence]*question{}
+	n.before = n.meta.held
 	n.meta = meta{id: n.id, labels: n.labels, from: n.clock().Add(settle)}
 	n.tables, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
 	n.lab.count()
@@ -428,6 +440,9 @@ func (n *node) hold(e Holdings) {
 		held[h.Key] = h.Hash
 		switch was, ok := n.meta.held[h.Key]; {
 		case !n.joined:
+			if n.before != nil && n.before[h.Key] != h.Hash { // it was edited while this member was down
+				since[h.Key] = n.clock().Add(settle)
+			}
 		case !ok || was != h.Hash:
 			since[h.Key] = n.clock().Add(settle)
 		case !n.meta.since[h.Key].IsZero():
@@ -662,6 +677,10 @@ func (n *node) learn(o Occurrence, id string, x note) {
 		if x.phase == Taken && !x.given && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
 			n.tell(Orphaned{n.id, []Orphan{{Occurrence: o, Phase: Taken, Attempt: x.attempt, Lost: x.lost}}})
 		}
+		return
+	}
+	if _, alive := n.heard[id]; !alive && !n.joined { // it is judged when its jobs are known
+		n.soon(time.Second, func() { n.learn(o, id, x) })
 		return
 	}
 	if n.counts(id, o) {
