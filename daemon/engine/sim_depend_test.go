@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
@@ -228,12 +229,26 @@ func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
 	if !known || was.Verdict != p.Verdict || was.State.Live() || !was.Due.After(since) {
 		t.Errorf("invariant 11: run %d of %s, due %s, takes %v for its parent since %s, which is %+v", r.ID, r.Job, r.Due, p, since, was)
 	}
+	if since.IsZero() {
+		since = h.previousDue(r)
+	}
 	for id := range h.kin.live[p.Job] {
 		x := h.kin.runs[id]
 		if _, lives := h.w.engine.live[id]; lives && x.Due.After(since) && !x.Due.After(r.Due) && x.Decided.Before(r.Decided) {
 			t.Errorf("invariant 11: run %d of %s started beside run %d of %s, which lives", r.ID, r.Job, x.ID, p.Job)
 		}
 	}
+}
+
+// previousDue returns the newest occurrence of the same job that is over and was due
+// before a run: an entry with on= waits only for what its parents have run since then.
+func (h *history) previousDue(r job.Run) (due time.Time) {
+	for _, x := range h.kin.runs {
+		if x.Job == r.Job && !x.State.Live() && x.Due.Before(r.Due) && x.Due.After(due) {
+			due = x.Due
+		}
+	}
+	return due
 }
 
 // joined says in the words of the manual whether the ends of parents let a run
