@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,33 +9,38 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/cronring/cronring/daemon/holder"
 )
 
 // rivalUnits are the units of other crons. systemd-cron has a target in place
 // of a daemon.
 var rivalUnits = []string{"cron.service", "crond.service", "cronie.service", "dcron.service", "fcron.service", "bcron.service", "cron.target"}
 
-// rivalPrograms are the daemons of other crons, by the name of their file.
-var rivalPrograms = []string{"cron", "crond", "fcron", "bcron-sched", "bcron-start"}
+// rivalPrograms are the daemons of other crons that take no lock which our
+// daemon takes, too, by the name of their file. Debian's cron and cronie take
+// one, and their processes without it are no daemons: they wait for a job that
+// a cron started which is gone since.
+var rivalPrograms = []string{busyboxCron, "fcron", "bcron-sched", "bcron-start"}
+
+const busyboxCron = "busybox crond"
 
 // foreignTables reports a cron with tables of its own: nothing of it runs
 // twice.
 func foreignTables(name string) bool { return strings.HasPrefix(name, "fcron") }
 
 // checkRivals looks for another cron in three ways, as each misses some: the
-// units, the processes, and the lock that all crons take.
+// units, the lock of most crons, and the processes of those that take none.
 func checkRivals(ctx context.Context, e *examination) []finding {
 	found, known := e.rivalUnits(ctx)
 	processes, blind := e.rivalProcesses()
+	if p, ok := e.lockHolder(); ok {
+		processes = slices.Insert(processes, 0, p)
+	}
 	for _, p := range processes {
-		if slices.ContainsFunc(known, func(unit string) bool { return sameCron(unit, p.name) }) {
+		if slices.ContainsFunc(known, func(unit string) bool { return sameCron(unit, p.Name) }) {
 			continue
 		}
-		found = append(found, e.rival(fmt.Sprintf("process %d (%s)", p.pid, p.name), p.name, "kill "+strconv.Itoa(p.pid)))
-	}
-	if len(found) == 0 {
-		found = e.lockHolder()
+		found = append(found, e.rival(p.String(), p.Name, "kill "+strconv.Itoa(p.PID)))
 	}
 	if len(found) == 0 && blind {
 		return []finding{{Grade: gradeUnseen, What: "no second cron is seen, but processes of other accounts are hidden here", Fix: advice("run as root")}}
@@ -50,7 +54,7 @@ func checkRivals(ctx context.Context, e *examination) []finding {
 // sameCron reports whether a process is the one that a unit started.
 func sameCron(unit, program string) bool {
 	stem, _, _ := strings.Cut(unit, ".")
-	return stem == program || stem == "cronie" && program == "crond" || stem == "dcron" && program == "crond" || strings.HasPrefix(program, stem+"-")
+	return stem == program || stem == "crond" && program == busyboxCron || stem == "cronie" && program == "crond" || stem == "dcron" && program == "crond" || strings.HasPrefix(program, stem+"-")
 }
 
 // rival says what another cron does beside cronring.
@@ -91,15 +95,10 @@ func (e *examination) rivalUnits(ctx context.Context) (found []finding, active [
 	return found, active
 }
 
-type process struct {
-	pid  int
-	name string
-}
-
 // rivalProcesses looks through /proc for crons in this PID namespace: the one
 // of a container is no rival. Only root's count, as anybody may give a process
 // any name. blind says that some could not be seen.
-func (e *examination) rivalProcesses() (list []process, blind bool) {
+func (e *examination) rivalProcesses() (list []holder.Process, blind bool) {
 	entries, err := os.ReadDir(e.path("/proc"))
 	if err != nil {
 		return nil, true
@@ -112,10 +111,10 @@ func (e *examination) rivalProcesses() (list []process, blind bool) {
 			continue
 		}
 		if name := e.cronOf(entry.Name(), home); name != "" {
-			list = append(list, process{pid, name})
+			list = append(list, holder.Process{PID: pid, Name: name})
 		}
 	}
-	slices.SortFunc(list, func(a, b process) int { return a.pid - b.pid })
+	slices.SortFunc(list, func(a, b holder.Process) int { return a.PID - b.PID })
 	return list, blind
 }
 
@@ -150,7 +149,7 @@ func (e *examination) cronOf(pid, home string) string {
 	if program, err := os.Readlink(e.path(directory + "/exe")); err == nil {
 		program = strings.TrimSuffix(filepath.Base(program), " (deleted)")
 		if program == "busybox" && name == "crond" {
-			return "crond"
+			return busyboxCron
 		}
 		name = program
 	}
@@ -176,34 +175,17 @@ func (e *examination) isChild(directory, name string) bool {
 	return false
 }
 
-// lockHolder reports who holds the lock that all crons take, if that is not
-// our daemon. It is read from the kernel's list: taking the lock to try it
-// could keep a cron from starting.
-func (e *examination) lockHolder() []finding {
-	info, err := os.Stat(e.path("/run/crond.pid"))
+// lockHolder returns the process that holds the lock of Debian's cron and of
+// cronie, if that is not our daemon. The kernel's list is read: taking the lock
+// to try it could keep a cron from starting.
+func (e *examination) lockHolder() (holder.Process, bool) {
+	f, err := e.open("/run/crond.pid")
 	if err != nil {
-		return nil
+		return holder.Process{}, false
 	}
-	stat := info.Sys().(*syscall.Stat_t)
-	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev), stat.Ino)
-	text, _ := e.read("/proc/locks")
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) < 6 || words[1] == "->" || words[5] != file {
-			continue
-		}
-		program, _ := os.Readlink(e.path("/proc/" + words[4] + "/exe"))
-		name := filepath.Base(program)
-		if pid, _ := strconv.Atoi(words[4]); pid == e.status.PID && pid > 0 || name == "cronringd" {
-			continue
-		}
-		what := "process " + words[4]
-		if program != "" {
-			what += " (" + name + ")"
-		}
-		return []finding{e.rival(what+" holds the lock of crons, /run/crond.pid, and so a second cron", name, "systemctl status "+words[4])}
-	}
-	return nil
+	defer f.Close()
+	p, ok := holder.In(e.root, f)
+	return p, ok && p.PID != e.status.PID && p.Name != "cronringd"
 }
 
 // anacron tells who does anacron's jobs.

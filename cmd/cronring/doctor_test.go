@@ -140,11 +140,15 @@ func TestDoctorFinds(t *testing.T) {
 		{name: "systemd-cron", units: map[string]string{"cron.target": "Id=cron.target\nActiveState=active\nUnitFileState=enabled\n"},
 			want: "problem second cron: cron.target is also active: 1 entry would run twice"},
 		{name: "busybox's crond", files: hostFiles{"/proc/5/comm": "crond\n", "/proc/5/exe": "-> /bin/busybox", "/proc/5/ns/pid": "-> pid:[1]"},
-			want: "problem second cron: process 5 (crond) is also active: 1 entry would run twice"},
-		{name: "a cron and its child", files: hostFiles{
-			"/proc/5/comm": "cron\n", "/proc/5/exe": "-> /usr/sbin/cron", "/proc/5/ns/pid": "-> pid:[1]",
+			want: "problem second cron: process 5 (busybox crond) is also active: 1 entry would run twice"},
+		{name: "a cron without a unit and its child", files: hostFiles{
+			"/run/crond.pid": "5\n", "/proc/5/comm": "cron\n", "/proc/5/exe": "-> /usr/sbin/cron", "/proc/5/ns/pid": "-> pid:[1]",
 			"/proc/6/comm": "cron\n", "/proc/6/exe": "-> /usr/sbin/cron", "/proc/6/ns/pid": "-> pid:[1]", "/proc/6/status": "PPid:\t5\n",
-		}, want: "problem second cron: process 5 (cron) is also active: 1 entry would run twice"},
+		}, spoil: func(e *examination) { lock(e, 5) }, want: "problem second cron: process 5 (cron) is also active: 1 entry would run twice"},
+		{name: "a process of a cron that is gone waits for its job", files: hostFiles{
+			"/run/crond.pid": "77\n",
+			"/proc/6/comm":   "cron\n", "/proc/6/exe": "-> /usr/sbin/cron (deleted)", "/proc/6/ns/pid": "-> pid:[1]", "/proc/6/status": "PPid:\t1\n",
+		}, spoil: func(e *examination) { lock(e, 77) }},
 		{name: "fcron has its own tables", files: hostFiles{"/proc/5/comm": "fcron\n", "/proc/5/exe": "-> /usr/sbin/fcron", "/proc/5/ns/pid": "-> pid:[1]"},
 			want: "warning second cron: process 5 (fcron) is also active: its jobs are in tables of its own, and not seen here"},
 		{name: "the cron of a container", files: hostFiles{"/proc/5/comm": "cron\n", "/proc/5/exe": "-> /usr/sbin/cron", "/proc/5/ns/pid": "-> pid:[2]"}},
@@ -153,8 +157,11 @@ func TestDoctorFinds(t *testing.T) {
 			spoil: func(e *examination) { chown(e, "/proc/5", 1000) }},
 		{name: "a cron of unknown name holds the lock", files: hostFiles{"/run/crond.pid": "5\n", "/proc/5/exe": "-> /opt/mycron"},
 			spoil: func(e *examination) { lock(e, 5) },
-			want:  "problem second cron: process 5 (mycron) holds the lock of crons, /run/crond.pid, and so a second cron is also active: 1 entry would run twice"},
+			want:  "problem second cron: process 5 (mycron) is also active: 1 entry would run twice"},
 		{name: "our own daemon holds the lock", files: hostFiles{"/run/crond.pid": "77\n"}, spoil: func(e *examination) { lock(e, 77) }},
+		{name: "our own daemon holds the lock, hidden and without an answer", files: hostFiles{"/run/crond.pid": "78\n", "/proc/78/comm": "cronringd\n"},
+			spoil: func(e *examination) { lock(e, 78); e.ask = silent },
+			want:  "problem daemon: cronringd does not answer on /s"},
 		{name: "anacron without its timer", files: hostFiles{"/usr/sbin/anacron": "program"}, spoil: func(e *examination) { chmod(e, "/usr/sbin/anacron", 0o755) }, units: map[string]string{"anacron.timer": "Id=anacron.timer\nLoadState=loaded\nActiveState=inactive\n"},
 			want: "warning second cron: anacron is installed, but anacron.timer is not active: its jobs run only when something else starts it"},
 
@@ -268,14 +275,17 @@ func lock(e *examination, pid int) {
 		panic(err)
 	}
 	text := fmt.Sprintf("1: POSIX  ADVISORY  READ 3 00:01:7 0 EOF\n2: FLOCK  ADVISORY  WRITE %d %02x:%02x:%d 0 EOF\n", pid, unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
-	if err := os.WriteFile(e.path("/proc/locks"), []byte(text), 0o444); err != nil {
-		panic(err)
+	for path, text := range map[string]string{"locks": text, fmt.Sprintf("%d/stat", pid): fmt.Sprintf("%d (x) S 1", pid)} {
+		path = filepath.Join(e.path("/proc"), path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o444)); err != nil {
+			panic(err)
+		}
 	}
 }
 
 // TestDoctorReadsTheKernelsLocks takes the lock for real.
 func TestDoctorReadsTheKernelsLocks(t *testing.T) {
-	e := patient(t, goodUnits, healthy(t), hostFiles{"/run/crond.pid": "1\n"})
+	e := patient(t, goodUnits, healthy(t), hostFiles{"/run/crond.pid": "1\n", fmt.Sprintf("/proc/%d/stat", os.Getpid()): "1 (x) S 1"})
 	f, err := os.OpenFile(e.path("/run/crond.pid"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +304,7 @@ func TestDoctorReadsTheKernelsLocks(t *testing.T) {
 	if err := os.WriteFile(e.path("/proc/locks"), locks, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := told(t, e), fmt.Sprintf("process %d holds the lock of crons", os.Getpid()); !strings.Contains(got, want) {
+	if got, want := told(t, e), fmt.Sprintf("process %d is also active", os.Getpid()); !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

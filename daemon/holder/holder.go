@@ -17,7 +17,7 @@ import (
 // Process is a process that holds a lock.
 type Process struct {
 	PID  int
-	Name string // of its program, without directory; "" if it cannot be read
+	Name string // of its program, without directory; if that is hidden, its own; "" if it cannot be read
 }
 
 func (p Process) String() string {
@@ -33,22 +33,26 @@ func (p Process) String() string {
 // The kernel lists the process that took the lock. A lock of flock belongs to
 // the open file, and outlives this process if another one has inherited the
 // descriptor: then Of returns the heir, which only root can find.
-func Of(f *os.File) (Process, bool) {
+func Of(f *os.File) (Process, bool) { return In("", f) }
+
+// In is Of with another root directory, whose /proc is read.
+func In(root string, f *os.File) (Process, bool) {
+	proc := filepath.Join("/", root, "proc")
 	var st syscall.Stat_t
 	if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
 		return Process{}, false
 	}
 	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)), st.Ino)
-	list, err := os.ReadFile("/proc/locks")
+	list, err := os.ReadFile(filepath.Join(proc, "locks"))
 	if err != nil {
 		return Process{}, false
 	}
 	for line := range bytes.Lines(list) {
-		if pid, ok := lockOf(line, file); ok && isAlive(pid) {
-			return process(pid), true
+		if pid, ok := lockOf(line, file); ok && isAlive(proc, pid) {
+			return process(proc, pid), true
 		}
 	}
-	return heir(file)
+	return heir(proc, file)
 }
 
 // lockOf parses a line of /proc/locks, or of a "lock:" in fdinfo:
@@ -64,18 +68,18 @@ func lockOf(line []byte, file string) (pid int, ok bool) {
 }
 
 // isAlive reports whether a process exists and has not ended.
-func isAlive(pid int) bool {
+func isAlive(proc string, pid int) bool {
 	if pid <= 0 {
 		return false
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
 	at := bytes.LastIndexByte(stat, ')')
 	return err == nil && at >= 0 && !bytes.HasPrefix(stat[at:], []byte(") Z"))
 }
 
 // heir finds a process that has inherited the descriptor of a lock.
-func heir(file string) (Process, bool) {
-	infos, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*") // the pattern is valid
+func heir(proc, file string) (Process, bool) {
+	infos, _ := filepath.Glob(proc + "/[0-9]*/fdinfo/*") // the pattern is valid
 	for _, path := range infos {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -86,19 +90,20 @@ func heir(file string) (Process, bool) {
 			if _, ok := lockOf(lock, file); !found || !ok {
 				continue
 			}
-			pid, err := strconv.Atoi(strings.Split(path, "/")[2])
-			if err == nil && isAlive(pid) {
-				return process(pid), true
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+			if err == nil && isAlive(proc, pid) {
+				return process(proc, pid), true
 			}
 		}
 	}
 	return Process{}, false
 }
 
-func process(pid int) Process {
-	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		return Process{PID: pid}
+func process(proc string, pid int) Process {
+	program, err := os.Readlink(filepath.Join(proc, strconv.Itoa(pid), "exe"))
+	if err != nil { // another user's
+		name, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "comm")) // without it the name is unknown
+		return Process{pid, strings.TrimSuffix(string(name), "\n")}
 	}
 	return Process{pid, filepath.Base(strings.TrimSuffix(program, " (deleted)"))}
 }

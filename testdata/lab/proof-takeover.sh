@@ -5,6 +5,7 @@
 . /lab/lib.sh
 . /lab/takeover.sh
 package=$(ls new/*.deb)
+doctor_has() { cronring doctor | has "$1"; }
 await 60 "Debian's cron runs" systemctl is-active cron || finish
 echo "$EPOCHREALTIME" >out/begin
 minute cron
@@ -13,6 +14,8 @@ ls -l /run/crond.reboot >out/reboot
 
 switch apt install "./$package"
 facts installed
+claim "a process of cron's waits for the end of its job" pgrep -x cron
+claim "which is no second cron to doctor" doctor_has 'no second cron runs'
 claim "nobody was asked anything" same "$(grep -c 'Configuration file\|\[Y/n\]' out/apt.log)" 0
 claim "the old name is alive" systemctl status --no-pager cron
 restarts "systemctl restart cron" systemctl restart cron
