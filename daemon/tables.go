@@ -79,8 +79,8 @@ const startPatience = 3 * time.Second
 func awaited(s spool.Snapshot) map[string]bool {
 	tables := map[string]bool{}
 	for _, r := range s.Refused {
-		if r.Code == spool.CodeOrphan {
-			tables[r.Path] = r.Unsure
+		if r.Code == spool.CodeOrphan || r.Code == spool.CodeUnchecked {
+			tables[r.Path] = r.Code == spool.CodeUnchecked
 		}
 	}
 	return tables

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -249,6 +250,41 @@ func TestDoctorFinds(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDoctorInAnOutageOfTheDirectoryService looks at the crontabs of three users
+// whom a directory service should know. Nothing advises to delete one.
+func TestDoctorInAnOutageOfTheDirectoryService(t *testing.T) {
+	const table = "* * * * * true\n"
+	e := patient(t, goodUnits, healthy(t), hostFiles{
+		"/var/spool/cron/crontabs/ann": table, "/var/spool/cron/crontabs/silent": table, "/var/spool/cron/crontabs/unknown": table,
+	})
+	for name, uid := range map[string]int{"ann": 1000, "silent": 2000, "unknown": 2001} {
+		chown(e, "/var/spool/cron/crontabs/"+name, uid)
+		chmod(e, "/var/spool/cron/crontabs/"+name, 0o600)
+	}
+	local := e.find
+	e.find = func(ctx context.Context, name string) (account.Account, error) {
+		switch a, err := local(ctx, name); name {
+		case "ann": // local: only the groups are asked for
+			return a, errors.New("look up groups of ann: signal: killed")
+		case "silent":
+			return a, errors.New("look up user silent: signal: killed")
+		case "unknown": // getent says so of a service that is down
+			return a, &account.UnknownError{Name: name, Asked: true}
+		default:
+			return a, err
+		}
+	}
+	if got, want := told(t, e), "problem tables: /var/spool/cron/crontabs/silent is refused: CAN'T LOOK UP USER\n"+
+		"problem tables: /var/spool/cron/crontabs/unknown is refused: ORPHAN"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	for _, f := range e.examine(t.Context()) {
+		if fix := fmt.Sprint(f.Fix); f.Check == "tables" && f.Grade == gradeProblem && (!strings.Contains(fix, "keep the file") || !strings.Contains(fix, "getent passwd ")) {
+			t.Errorf("%s: fix %q, want to keep the file, and how to check the service", f.What, fix)
+		}
 	}
 }
 

@@ -26,7 +26,13 @@ type Account struct {
 
 // UnknownError says that the host knows no such account. For one that was
 // looked up by number, Name is the number.
-type UnknownError struct{ Name string }
+type UnknownError struct {
+	Name string
+
+	// Asked reports that a directory service was asked, too. One that is down
+	// can look like one that does not know the account.
+	Asked bool
+}
 
 func (e *UnknownError) Error() string { return "unknown user " + shown(e.Name) }
 
@@ -89,7 +95,8 @@ func New(options Options) *Directory {
 
 // Find looks an account up by name. The error is an *UnknownError when every
 // source answered and none knows it. It may wait for a directory service, for
-// ten seconds at most.
+// ten seconds at most. If ctx ends while a service is asked for the groups of a
+// local account, Find returns the account without them beside the error.
 func (d *Directory) Find(ctx context.Context, name string) (Account, error) {
 	f, err := d.files(name)
 	switch {
@@ -149,7 +156,7 @@ func (d *Directory) Name(ctx context.Context, uid uint32) (string, error) {
 	case uid == uint32(os.Geteuid()):
 		return number(uid), nil // as unlisted would have it
 	}
-	return "", &UnknownError{number(uid)}
+	return "", &UnknownError{Name: number(uid)}
 }
 
 func number(uid uint32) string { return strconv.FormatUint(uint64(uid), 10) }
@@ -158,7 +165,7 @@ func number(uid uint32) string { return strconv.FormatUint(uint64(uid), 10) }
 // programs under without a line in /etc/passwd.
 func unlisted(name string) (Account, error) {
 	if name != strconv.Itoa(os.Geteuid()) {
-		return Account{}, &UnknownError{name}
+		return Account{}, &UnknownError{Name: name}
 	}
 	gid := uint32(os.Getegid())
 	return Account{

@@ -124,7 +124,7 @@ func TestNameInFiles(t *testing.T) {
 }
 
 func TestUnknownErrorHidesControlBytes(t *testing.T) {
-	if got, want := (&UnknownError{"a\x1b[2J"}).Error(), `unknown user "a\x1b[2J"`; got != want {
+	if got, want := (&UnknownError{Name: "a\x1b[2J"}).Error(), `unknown user "a\x1b[2J"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -440,6 +440,23 @@ func TestFindLocalAccountWhileServiceWasNeverUp(t *testing.T) {
 		}
 		if _, ok := h.Known("root"); !ok {
 			t.Error("Known(root) = false")
+		}
+	})
+}
+
+// Whoever cannot wait for groups learns at least who a local account is.
+func TestFindLocalAccountWithoutItsGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lenasService()
+		s.hangs = true
+		h := served(t, s)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if got, err := h.Find(ctx, "bob"); err == nil || got.Name != "bob" || got.UID != 1000 {
+			t.Errorf("Find(bob) = %+v, %v; want his account and an error", got, err)
+		}
+		if got, err := h.Find(ctx, "lena"); err == nil || got.Name != "" {
+			t.Errorf("Find(lena) = %+v, %v; want an error only", got, err)
 		}
 	})
 }

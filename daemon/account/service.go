@@ -43,7 +43,7 @@ func (d *Directory) findGroups(ctx context.Context, f found) (Account, error) {
 	})
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return Account{}, fmt.Errorf("look up groups of %s: %w", shown(f.name), err)
+		return f.merge(Account{}), fmt.Errorf("look up groups of %s: %w", shown(f.name), err)
 	case err != nil:
 		d.people.put(f.name, Account{}, d.now()) // the next starts are not to wait as this one did
 	}
@@ -159,7 +159,7 @@ func (d *Directory) getent(ctx context.Context, key string) (Account, error) {
 	case err != nil:
 		return Account{}, err
 	case status == absent:
-		return Account{}, &UnknownError{key}
+		return Account{}, &UnknownError{Name: key, Asked: true}
 	case status != found:
 		return Account{}, fmt.Errorf("getent exited with status %d", status)
 	}

@@ -332,6 +332,9 @@ func (s *Source) askOwners(ctx context.Context, scan *scanned) map[string]owner 
 
 func (s *Source) askOwner(ctx context.Context, name string) owner {
 	a, err := s.options.Accounts.Find(ctx, name)
+	if a.Name != "" {
+		err = nil // only its groups cannot be looked up, and a table needs none
+	}
 	return owner{a, err}
 }
 

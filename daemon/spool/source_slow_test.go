@@ -52,8 +52,8 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 				t.Errorf("an answer takes %v: %d tables, %d refused; want %d tables", c.takes, len(s.Tables), len(s.Refused), c.tables)
 			}
 			for _, r := range s.Refused {
-				if r.Code != CodeOrphan || !r.Unsure {
-					t.Errorf("%s is refused for %s, unsure %t; want an account that nobody can tell of", r.Path, r.Code, r.Unsure)
+				if r.Code != CodeUnchecked {
+					t.Errorf("%s is refused for %s, want an account that cannot be looked up", r.Path, r.Code)
 				}
 			}
 		})
@@ -73,8 +73,8 @@ func TestScanAsksASlowServiceForManyAtOnce(t *testing.T) {
 	delete(h.people, "user0")
 	o := h.options()
 	for _, r := range OpenSource(o).Scan(t.Context()).Refused {
-		if r.Unsure {
-			t.Errorf("%s: there is no such account, and it is said not to be known", r.Path)
+		if r.Code != CodeOrphan {
+			t.Errorf("%s is refused for %s, want an account that there is not", r.Path, r.Code)
 		}
 	}
 }

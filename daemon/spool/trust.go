@@ -25,6 +25,7 @@ const (
 	CodeLinks     crontab.Code = "F107" // more than one name
 	CodeSize      crontab.Code = "F108" // too large
 	CodeDirectory crontab.Code = "F109" // a directory of tables that cannot be listed
+	CodeUnchecked crontab.Code = "F110" // whether there is such an account cannot be checked
 )
 
 // Refusal is a file, or a directory of files, that is not read.
@@ -37,10 +38,6 @@ type Refusal struct {
 	Fix  string
 	Kept bool   // what the file said before stays loaded
 	Log  string // cron's line: "(bob) WRONG FILE OWNER (crontabs/bob)"
-
-	// Unsure says, of a CodeOrphan, that nobody could say whether there is
-	// such an account.
-	Unsure bool
 
 	gone bool // the file is not there any more
 }
@@ -104,7 +101,7 @@ func (t trust) refuse(f *facts) *Refusal {
 	)
 	switch {
 	case user && f.account == nil:
-		return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", f.orphan(), "delete the file, or create the account")
+		return t.refuseOwner(f)
 	case debian && strict && !user && f.link != nil && f.link.Uid != 0:
 		return t.say(f, CodeLinkOwner, "WRONG SYMLINK OWNER", "", fmt.Sprintf("the symbolic link belongs to %s, not to root", uid(f.link.Uid)), "chown -h root "+quoted(f.path))
 	case f.err != nil && f.link != nil && !user:
@@ -145,7 +142,6 @@ func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string)
 	detail := t.logPath(f.candidate)
 	if code == CodeOrphan {
 		detail = "no passwd entry"
-		r.Unsure = f.unknown != nil && !isUnknown(f.unknown)
 	}
 	r.Log = logLine(r.Who, word, detail)
 	if code == CodeOpen && t.family == crontab.RHEL {
@@ -154,12 +150,21 @@ func (t trust) say(f *facts, code crontab.Code, debian, cronie, why, fix string)
 	return r
 }
 
-func (f *facts) orphan() string {
-	var none *account.UnknownError
-	if f.unknown == nil || errors.As(f.unknown, &none) {
-		return "there is no account of that name"
+// refuseOwner is the refusal of a table whose account is not there, or cannot be
+// looked up. A directory service that is down must not make anybody delete tables:
+// such a service can look like one that does not know the account.
+func (t trust) refuseOwner(f *facts) *Refusal {
+	look := "getent passwd " + quoted(f.name)
+	none, ok := errors.AsType[*account.UnknownError](f.unknown)
+	switch {
+	case f.unknown != nil && !ok:
+		return t.say(f, CodeUnchecked, "CAN'T LOOK UP USER", "CAN'T LOOK UP USER", "it cannot be checked whether there is an account of that name: "+f.unknown.Error(),
+			"keep the file: it is loaded when the directory service answers; to check that: "+look)
+	case ok && none.Asked:
+		return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "neither the files nor the directory service of the host know an account of that name",
+			"keep the file and check the directory service: "+look+"; if the account was never there, create it")
 	}
-	return "it is not known whether there is an account of that name: " + f.unknown.Error()
+	return t.say(f, CodeOrphan, "ORPHAN", "ORPHAN", "there is no account of that name", "create the account, or move the file to another directory")
 }
 
 func (f *facts) unopened() string {
