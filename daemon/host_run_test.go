@@ -196,7 +196,7 @@ func (h *host) read(name string) string {
 func (h *host) withMailer() {
 	h.t.Helper()
 	fifo := h.fifo("letters")
-	h.write("mailer", fmt.Sprintf("#!/bin/sh\nexec >%s\nid -un 2>/dev/null || id -u\ncat\nprintf '\\0'\n", fifo.Name()))
+	h.write("mailer", fmt.Sprintf("#!/bin/sh\nexec >%s 9<\"$0\"\nflock 9 # each account has a mailer of its own\nid -un 2>/dev/null || id -u\ncat\nprintf '\\0'\n", fifo.Name()))
 	if err := os.Chmod(h.path("mailer"), 0o755); err != nil {
 		h.t.Fatal(err)
 	}

@@ -129,6 +129,31 @@ func TestHostMailsOutputAsItsUser(t *testing.T) {
 	}
 }
 
+// A user can stop the own mailer, and delays the own mail alone.
+func TestHostMailsBesideAMailerThatHangs(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withMailer()
+	gate := h.fifo("gate")
+	mailer := h.read("mailer")
+	if err := os.WriteFile(h.path("mailer"), []byte(strings.Replace(mailer, "\n", "\ntest $LOGNAME != ann || read x <"+gate.Name()+"\n", 1)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.write("etc/crontab", "#@ name=ann\n0 0 1 1 * ann echo of ann\n#@ name=bob\n0 0 1 1 * bob echo of bob\n")
+	h.start()
+	h.do("ann")
+	for range 3 {
+		h.do("bob")
+		if letter := h.letter(); !strings.Contains(letter, "of bob") {
+			t.Errorf("got the letter\n%s\nwant one of bob", letter)
+		}
+	}
+	h.open(gate, 1)
+	if letter := h.letter(); !strings.Contains(letter, "of ann") {
+		t.Errorf("got the letter\n%s\nwant that of ann", letter)
+	}
+}
+
 func TestHostFollowsItsTables(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -15,17 +15,22 @@ import (
 	"github.com/cronring/cronring/daemon/queue"
 )
 
-// deliverAll hands letters over, one at a time, until ctx ends.
+// deliverAll hands letters over until ctx ends, beside other goroutines that do
+// the same.
 func (p *Post) deliverAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		it, at := p.lanes.pick(time.Now())
 		p.mu.Unlock()
-		if it != nil {
-			p.deliver(ctx, it)
+		if it == nil {
+			p.rest(ctx, at)
 			continue
 		}
-		p.rest(ctx, at)
+		signal(p.wake) // there may be letters of other accounts
+		p.deliver(ctx, it)
+		p.mu.Lock()
+		p.lanes.release(it.user)
+		p.mu.Unlock()
 	}
 }
 
@@ -76,6 +81,9 @@ func (p *Post) deliver(ctx context.Context, it *item) {
 func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
 	timed, cancel := queue.Patient(ctx, sendTime, stopTime)
 	defer cancel()
+	begun := time.Now()
+	report := time.AfterFunc(slowTime, func() { p.reportSlow(d, begun) })
+	defer report.Stop()
 	status, output, err := p.options.Send(timed, d)
 	if err == nil {
 		return status, output, nil
@@ -86,6 +94,16 @@ func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
 	return status, output, err
 }
 
+// reportSlow notes a mailer that still runs, for Problems and the log.
+func (p *Post) reportSlow(d Delivery, begun time.Time) {
+	p.mu.Lock()
+	if l := p.lanes.of[d.User]; l != nil && l.busy {
+		l.slow = begun
+	}
+	p.mu.Unlock()
+	p.options.Log.Warn("a mailer does not end; mail of its user waits", "user", d.User, "program", d.Argv[0], "for", slowTime.String())
+}
+
 var errHung = errors.New("out of time")
 
 func (p *Post) done(it *item) {
@@ -94,17 +112,15 @@ func (p *Post) done(it *item) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.lanes.of[it.user].why = ""
 	p.lanes.remove(it)
-	p.state.why = ""
 }
 
 // failed deals with a mailer that did not take a letter.
 func (p *Post) failed(it *item, status int, output string, err error) {
 	if errors.Is(err, errHung) {
 		p.mu.Lock()
-		if l := p.lanes.of[it.user]; l != nil {
-			l.until = time.Now().Add(wait(it.tries))
-		}
+		p.lanes.of[it.user].until = time.Now().Add(wait(it.tries))
 		p.mu.Unlock()
 	}
 	why := cut(visible(strings.Join(strings.Fields(output), " ")), 300)
@@ -159,14 +175,14 @@ func (p *Post) later(it *item, why string, tried bool) {
 	it.next = time.Now().Add(wait(it.tries))
 	it.tries++
 	if tried {
-		p.state.why = why
+		p.lanes.of[it.user].why = why
 	}
 }
 
 // giveUp puts a letter with the dead. One that is only in memory is lost.
 func (p *Post) giveUp(it *item) {
 	if it.direct == nil {
-		p.dir.Bury(it.number)
+		p.dir.Bury(it.number, it.user)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

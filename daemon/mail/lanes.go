@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,19 +32,26 @@ type lanes struct {
 	of    map[string]*lane
 	order []string // accounts with letters; the head has its turn
 
-	count       int
-	bytes       int64
-	direct      int
-	directBytes int64
+	count int
+	bytes int64
+
+	// What letters that are in memory alone take.
+	direct      *budget.Budget
+	directBytes *budget.Budget
 }
 
 type lane struct {
 	items []*item
 	bytes int64
+	busy  bool      // its mailer runs
+	slow  time.Time // when a mailer was started that still runs after slowTime
 	until time.Time // the account's mailer hung: its letters wait
+	why   string    // what the mailer said last, while it fails
 }
 
-func newLanes() lanes { return lanes{of: map[string]*lane{}} }
+func newLanes() lanes {
+	return lanes{of: map[string]*lane{}, direct: budget.New(maxDirect, maxDirect), directBytes: budget.New(maxDirectBytes, maxDirectBytes)}
+}
 
 // fits reports whether there is room for another letter of a user. Root has as
 // much as all other users together. Each of those has a quarter at most, and as
@@ -91,19 +99,35 @@ func (q *lanes) tally(l *lane, it *item, n int) {
 	q.count += n
 	q.bytes += int64(n) * it.size
 	l.bytes += int64(n) * it.size
-	if it.direct != nil {
-		q.direct += n
-		q.directBytes += int64(n) * it.size
+	if it.direct != nil && n < 0 {
+		q.direct.Give(it.user, 1)
+		q.directBytes.Give(it.user, it.size)
 	}
 }
 
+// takeDirect takes room for a letter that is in memory alone, if the share of its
+// user allows that.
+func (q *lanes) takeDirect(user string, size int64) bool {
+	if !q.directBytes.Fits(user, size) || !q.direct.Take(user, 1) {
+		return false
+	}
+	q.directBytes.Add(user, size)
+	return true
+}
+
 // pick is the letter whose turn it is, or else the time at which one is due;
-// both are zero for an empty queue.
+// both are zero where no account has letters except those whose mailer runs. The
+// account of the letter is busy until release.
 func (q *lanes) pick(now time.Time) (*item, time.Time) {
 	var soonest time.Time
 	for i, user := range q.order {
-		it, at := q.of[user].pick(now)
+		l := q.of[user]
+		if l.busy {
+			continue
+		}
+		it, at := l.pick(now)
 		if it != nil {
+			l.busy = true
 			q.order = append(append(q.order[:i:i], q.order[i+1:]...), user)
 			return it, time.Time{}
 		}
@@ -112,6 +136,13 @@ func (q *lanes) pick(now time.Time) (*item, time.Time) {
 		}
 	}
 	return nil, soonest
+}
+
+// release ends the turn of an account.
+func (q *lanes) release(user string) {
+	if l := q.of[user]; l != nil { // it has more letters
+		l.busy, l.slow = false, time.Time{}
+	}
 }
 
 func (l *lane) pick(now time.Time) (*item, time.Time) {
@@ -129,4 +160,32 @@ func (l *lane) pick(now time.Time) (*item, time.Time) {
 		}
 	}
 	return nil, soonest
+}
+
+// slowMailer is a mailer that has been running for longer than slowTime.
+type slowMailer struct {
+	user    string
+	since   time.Time
+	letters int // that it delays
+}
+
+func (q *lanes) slow() (slow []slowMailer) {
+	for _, user := range slices.Sorted(slices.Values(q.order)) {
+		if l := q.of[user]; !l.slow.IsZero() {
+			slow = append(slow, slowMailer{user, l.slow, len(l.items)})
+		}
+	}
+	return slow
+}
+
+// failing counts the letters of accounts whose mailer failed last, and returns
+// what one of them said.
+func (q *lanes) failing() (letters int, why string) {
+	for _, user := range slices.Sorted(slices.Values(q.order)) {
+		if l := q.of[user]; l.why != "" {
+			letters += len(l.items)
+			why = cmp.Or(why, l.why)
+		}
+	}
+	return letters, why
 }

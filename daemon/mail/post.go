@@ -21,8 +21,8 @@ type Options struct {
 
 	// Send runs the mailer as the account, with the message as its standard
 	// input, and waits for its end: the wait status, and what it printed. The
-	// error says that it could not be run or did not end before ctx did. It is
-	// called by one goroutine, one call at a time.
+	// error says that it could not be run or did not end before ctx did. There is
+	// one call at a time for each account, and maxMailers in all.
 	Send func(ctx context.Context, d Delivery) (status int, output string, err error)
 
 	Say      func(Line)   // takes cron's own log lines; nil drops them
@@ -46,13 +46,18 @@ const (
 	firstWait   = time.Minute
 	longestWait = time.Hour
 	lifetime    = 4 * 24 * time.Hour
-	fewestTries = 8               // also where a clock that was set makes the letter look old
-	sendTime    = 5 * time.Minute // for the mailer; it is to queue, not to talk
+	fewestTries = 8                // also where a clock that was set makes the letter look old
+	slowTime    = 30 * time.Second // until a mailer that still runs is reported
+	sendTime    = 5 * time.Minute  // for the mailer; it is to queue, not to talk
 	stopTime    = 5 * time.Second
 )
 
-// Limits on what waits in memory: letters not yet written down, of all users
-// other than root and of root, and letters that the disk has no room for.
+// maxMailers is how many mailers run at once. A mailer that hangs delays the
+// letters of its account alone, until as many accounts have one.
+const maxMailers = 8
+
+// Limits on what waits in memory: letters not yet written down, and letters that
+// the disk has no room for; of all users other than root, and as much of root.
 const (
 	maxIntake      = 4096
 	maxDirect      = 64
@@ -135,7 +140,11 @@ func (p *Post) Run(ctx context.Context) error {
 		defer close(filed)
 		p.fileAll(ctx)
 	}()
-	p.deliverAll(ctx)
+	var mailers sync.WaitGroup
+	for range maxMailers {
+		mailers.Go(func() { p.deliverAll(ctx) })
+	}
+	mailers.Wait()
 	<-filed
 	return nil
 }
@@ -255,10 +264,9 @@ func (p *Post) keep(l *Letter, message []byte) (*item, error) {
 // hold keeps a letter in memory for as long as the daemon lives.
 func (p *Post) hold(l *Letter, message []byte) (*item, error) {
 	p.mu.Lock()
-	crowded := p.lanes.direct >= maxDirect || p.lanes.directBytes+int64(len(message)) > maxDirectBytes
-	err := p.state.disk.err
+	err, fits := p.state.disk.err, p.lanes.takeDirect(l.User, int64(len(message)))
 	p.mu.Unlock()
-	if crowded {
+	if !fits {
 		return nil, err
 	}
 	it := p.newItem(l, message)

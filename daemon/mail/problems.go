@@ -10,10 +10,9 @@ type state struct {
 	missing  missing
 	disk     trouble
 	saidFull time.Time
-	refused  int    // letters that a bound kept out
-	lost     int    // letters that neither disk nor memory could keep
-	dead     int    // letters that nobody took; they are kept
-	why      string // what the mailer said last, while it fails
+	refused  int // letters that a bound kept out
+	lost     int // letters that neither disk nor memory could keep
+	dead     int // letters that nobody took; they are kept
 }
 
 type missing struct {
@@ -34,10 +33,13 @@ func (t *trouble) note(err error) {
 	t.err = err
 }
 
+const mailerLog = "look at the mail transfer agent's own log"
+
 // Problems says what is wrong with mail, for the status.
 func (p *Post) Problems() []Problem {
 	p.mu.Lock()
-	s, waiting := p.state, p.lanes.count
+	s, slow := p.state, p.lanes.slow()
+	waiting, why := p.lanes.failing()
 	p.mu.Unlock()
 	var all []Problem
 	add := func(what, why, fix string) { all = append(all, Problem{what, why, fix}) }
@@ -46,8 +48,11 @@ func (p *Post) Problems() []Problem {
 			"there is no "+m.program,
 			"install a mail transfer agent (postfix, exim4, msmtp-mta), or write MAILTO=\"\" into the tables")
 	}
-	if s.why != "" && waiting > 0 {
-		add(letters(waiting, "waits", "wait")+" to be sent", "the mailer said: "+s.why, "look at the mail transfer agent's own log")
+	for _, m := range slow {
+		add(letters(m.letters, "of "+m.user+" waits", "of "+m.user+" wait"), "a mailer was started at "+stamp(m.since)+" and still runs", mailerLog)
+	}
+	if waiting > 0 {
+		add(letters(waiting, "waits", "wait")+" to be sent", "the mailer said: "+why, mailerLog)
 	}
 	if s.dead > 0 {
 		add(letters(s.dead, "was", "were")+" given up", "the mailer refused, or failed for four days",

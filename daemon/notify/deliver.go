@@ -176,7 +176,7 @@ func (n *Notifier) giveUp(l *lane, it *item, f *failure) {
 	n.options.Log.Error("a notice could not be sent and is given up", "channel", it.message.Channel, "job", it.message.Job,
 		"on", it.message.On, "text", oneLine(it.message.Text), "error", f.full())
 	if it.kept {
-		n.dir.Bury(it.number)
+		n.dir.Bury(it.number, it.message.User)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

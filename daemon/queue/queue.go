@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,7 @@ import (
 )
 
 // Dir is such a directory. In it NNN is what waits, NNN.tmp what is being
-// written, NNN.dead what was given up. Files of other names are left alone.
+// written, NNN.OWNER.dead what was given up. Files of other names are left alone.
 type Dir string
 
 const (
@@ -26,7 +27,7 @@ const (
 	deadSuffix = ".dead"
 )
 
-// MaxDead bounds what is kept for a person to look at.
+// MaxDead is the most files that are kept for a person to look at.
 const MaxDead = 100
 
 // DamagedError tells of a file that makes no sense, which trying again does
@@ -97,15 +98,39 @@ func (d Dir) Remove(number uint64) error {
 	return err
 }
 
-// Bury sets a file aside, and drops the oldest of too many.
-func (d Dir) Bury(number uint64) {
+// Bury sets a file of an owner aside; "" is an unknown owner. Of too many, it
+// removes the oldest of the owner who has most.
+func (d Dir) Bury(number uint64, owner string) {
 	path := d.path(number)
-	_ = os.Rename(path, path+deadSuffix) // one that stays is found at the next start
+	name := path + deadSuffix
+	if owner != "" {
+		name = path + "." + url.PathEscape(owner) + deadSuffix
+	}
+	_ = os.Rename(path, name) // one that stays is found at the next start
 	dead, _ := filepath.Glob(d.DeadPattern())
 	slices.Sort(dead)
-	for _, path := range dead[:max(0, len(dead)-MaxDead)] {
-		os.Remove(path)
+	for ; len(dead) > MaxDead; dead = removeOldestOfMost(dead) {
 	}
+}
+
+func removeOldestOfMost(dead []string) (left []string) {
+	count := map[string]int{}
+	for _, path := range dead {
+		count[deadOwner(path)]++
+	}
+	oldest := 0
+	for i, path := range dead {
+		if count[deadOwner(path)] > count[deadOwner(dead[oldest])] {
+			oldest = i
+		}
+	}
+	os.Remove(dead[oldest])
+	return slices.Delete(dead, oldest, oldest+1)
+}
+
+func deadOwner(path string) string {
+	_, owner, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), deadSuffix), ".")
+	return owner
 }
 
 // Dead counts what was given up.
@@ -132,6 +157,9 @@ func (d Dir) Scan(examine func(number uint64) error) (newest uint64, err error) 
 			continue
 		}
 		digits, dead := strings.CutSuffix(entry.Name(), deadSuffix)
+		if dead {
+			digits, _, _ = strings.Cut(digits, ".")
+		}
 		number, err := strconv.ParseUint(digits, 10, 64)
 		if err != nil || Name(number) != digits {
 			continue // not ours
@@ -142,7 +170,7 @@ func (d Dir) Scan(examine func(number uint64) error) (newest uint64, err error) 
 		}
 		var damaged *DamagedError
 		if errors.As(examine(number), &damaged) {
-			d.Bury(number)
+			d.Bury(number, "")
 		}
 	}
 	return newest, nil

@@ -79,7 +79,7 @@ func TestBuryKeepsTheNewest(t *testing.T) {
 		if err := d.Write(number); err != nil {
 			t.Fatal(err)
 		}
-		d.Bury(number)
+		d.Bury(number, "")
 	}
 	_, oldest := os.Stat(filepath.Join(string(d), Name(more-1)+".dead"))
 	_, kept := os.Stat(filepath.Join(string(d), Name(more)+".dead"))
@@ -98,5 +98,34 @@ func TestWriteLeavesNothingHalf(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(string(d)); len(left) != 1 {
 		t.Errorf("left %v, want the directory alone", left)
+	}
+}
+
+// What one owner's files are given up for leaves those of others for a person to
+// look at.
+func TestBuryKeepsTheFilesOfOtherOwners(t *testing.T) {
+	d := Dir(t.TempDir())
+	bury := func(number uint64, owner string) {
+		if err := d.Write(number); err != nil {
+			t.Fatal(err)
+		}
+		d.Bury(number, owner)
+	}
+	bury(1, "root")
+	bury(2, "a.b/c")
+	for number := range uint64(3 * MaxDead) {
+		bury(10+number, "ann")
+	}
+	left := map[string]int{}
+	dead, _ := filepath.Glob(d.DeadPattern())
+	for _, path := range dead {
+		left[deadOwner(path)]++
+	}
+	if left["root"] != 1 || left["a.b%2Fc"] != 1 || d.Dead() != MaxDead {
+		t.Errorf("%d files are left, of their owners %v; want %d, and the one of root and of a.b/c", d.Dead(), left, MaxDead)
+	}
+	newest, err := d.Scan(func(number uint64) error { return &DamagedError{"it waits"} })
+	if err != nil || newest != 10+3*MaxDead-1 || d.Dead() != MaxDead {
+		t.Errorf("newest %d, %d dead, error %v", newest, d.Dead(), err)
 	}
 }
