@@ -104,7 +104,9 @@ type plan struct {
 	reason                  job.Reason
 }
 
-// catchup applies grace=, deadline= and catchup= to occurrences in order.
+// catchup applies grace=, deadline= and catchup= to occurrences in order. What it
+// does not leave out starts at the same moment. Therefore only the newest starts,
+// unless catchup=all.
 func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) plan {
 	p := plan{
 		tooLate: 0,
@@ -133,6 +135,9 @@ func catchup(o *crontab.Options, fixed bool, list []time.Time, now time.Time) pl
 		keep, p.reason = o.MaxMade, job.OverLimit
 	}
 	p.missed = max(p.tooLate, p.onTime-keep)
+	if newest := len(list) - 1; p.missed < newest && o.Catchup != crontab.CatchupAll {
+		p.missed, p.onTime, p.reason = newest, max(p.onTime, newest), job.Superseded
+	}
 	return p
 }
 

@@ -359,7 +359,28 @@ func (h *history) check(w *world, effects []Effect) {
 			h.period(e.Run)
 		}
 	}
+	h.once(effects)
 	h.complete()
+}
+
+// once holds invariant 28: what a job missed starts once, unless catchup=all.
+func (h *history) once(effects []Effect) {
+	runs := map[job.ID]*job.Run{}
+	for _, e := range effects {
+		f, ok := e.(Fact)
+		if !ok || f.Record.Kind != job.Decided || f.Record.Run == nil {
+			continue
+		}
+		r := f.Record.Run
+		if r.Trigger != job.TriggerClock && r.Trigger != job.TriggerCatchup {
+			continue
+		}
+		slot, ok := h.w.engine.jobs.find(r.Job)
+		if before := runs[r.Job]; before != nil && ok && h.w.engine.jobs.options(slot).Catchup != crontab.CatchupAll {
+			h.w.t.Errorf("invariant 28: %s runs for %s and for %s at one instant", r.Job, before.Due, r.Due)
+		}
+		runs[r.Job] = r
+	}
 }
 
 // period holds invariant 8: a period runs at most once in it, and one run of it

@@ -111,7 +111,7 @@ const (
 	Rerun           Reason = "rerun" // if-lost=rerun
 
 	Late         Reason = "late"          // late, and the catch-up rule makes up none so old
-	Superseded   Reason = "superseded"    // late, and a newer occurrence was made up instead
+	Superseded   Reason = "superseded"    // late, and a newer occurrence started instead
 	OverLimit    Reason = "over-limit"    // late, and more were missed than catchup=all:N makes up
 	PastDeadline Reason = "past-deadline" // later than deadline=
 	IsPaused     Reason = "paused"
@@ -177,7 +177,7 @@ var sentences = map[Reason]string{
 	Redriven:         "A person had it run again, as the same occurrence.",
 	Rerun:            "The run before it was lost, and if-lost=rerun starts another.",
 	Late:             "It was noticed too late, and catchup= makes up none so old.",
-	Superseded:       "It was missed, and a newer missed occurrence was made up in its place.",
+	Superseded:       "It was missed, and a newer occurrence started in its place.",
 	OverLimit:        "It was missed together with more occurrences than catchup=all:N makes up.",
 	PastDeadline:     "It was noticed later than deadline= allows.",
 	IsPaused:         "The job was paused.",
