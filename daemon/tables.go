@@ -174,7 +174,9 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 		if l.standsIn() {
 			changes = append(changes, engine.Stamps{Days: spool.ReadStamps(t.places.Stamps)})
 		}
-		changes = append(changes, l.view.Load().Prepare(l.loadOf(ctx, s.Tables)))
+		load := l.loadOf(ctx, s.Tables)
+		load.Saved = saved(s.Changes)
+		changes = append(changes, l.view.Load().Prepare(load))
 	}
 	for _, e := range changes {
 		if _, err := (backend{l}).Ask(ctx, e); err != nil {
@@ -185,6 +187,17 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 		debug.FreeOSMemory() // reading tables takes several times what they are
 	}
 	return nil
+}
+
+// saved returns when the crontabs were saved whose text is new.
+func saved(changes []spool.Change) map[string]time.Time {
+	at := map[string]time.Time{}
+	for _, c := range changes {
+		if c.Kind == spool.Loaded || c.Kind == spool.Reloaded {
+			at[c.Path] = c.Saved
+		}
+	}
+	return at
 }
 
 // standsIn reports whether anacron was removed since it was asked before.

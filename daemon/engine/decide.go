@@ -23,7 +23,7 @@ func (e *Engine) fire() {
 	var seen lookup
 	for n < len(e.pending) && room > 0 && seen.asked < mostAsked {
 		before := len(e.out)
-		e.decide(e.pending[n], &seen)
+		e.decide(e.pending[n], e.now.Wall, &seen)
 		if e.jobs.family != nil {
 			e.heed(e.pending[n])
 		}
@@ -42,23 +42,25 @@ const mostAsked = 20_000
 type lookup struct {
 	schedule cron.Schedule
 	mark     int64
+	until    time.Time
 	found    occurrences
 	asked    int // how often schedules were asked
 }
 
-func (l *lookup) between(s cron.Schedule, mark int64, now time.Time) occurrences {
-	if l.schedule != s || l.mark != mark {
-		l.schedule, l.mark, l.found = s, mark, occurrencesBetween(s, time.Unix(0, mark).UTC(), now)
+func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrences {
+	if l.schedule != s || l.mark != mark || !l.until.Equal(until) {
+		l.schedule, l.mark, l.until = s, mark, until
+		l.found = occurrencesBetween(s, time.Unix(0, mark).UTC(), until)
 		l.asked += l.found.asked
 	}
 	return l.found
 }
 
-// decide says of every occurrence of one job since its mark what becomes of
-// it: the gates, in order.
-func (e *Engine) decide(slot int32, seen *lookup) {
+// decide says of every occurrence of one job from its mark until an instant what
+// becomes of it: the gates, in order.
+func (e *Engine) decide(slot int32, until time.Time, seen *lookup) {
 	entry := e.jobs.entry(slot)
-	due := seen.between(entry.Schedule, e.marks[slot], e.now.Wall)
+	due := seen.between(entry.Schedule, e.marks[slot], until)
 	if due.empty() || entry.Options().Scope == crontab.ScopeRing && e.bidFor(slot, due) {
 		return
 	}

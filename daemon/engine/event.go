@@ -35,6 +35,10 @@ type Load struct {
 	// are held.
 	Unfit map[*crontab.Options]string
 
+	// Saved is when crontabs were saved, by name: up to then the text before
+	// counted. A crontab without it counts from now.
+	Saved map[string]time.Time
+
 	Limits Limits
 	Node   string            // the host's name, for host=
 	Labels map[string]string // the host's, for need= and avoid=

@@ -31,11 +31,12 @@ func (e *Engine) load(ev Load) {
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
 	}
+	late := e.agenda.due(e.now.Wall, e.pending)
+	e.decideBefore(p, late)
 	marks, fresh := e.marksOf(p)
 	if first {
 		e.awaited.forget(p.jobs.keys)
 	}
-	late := e.agenda.due(e.now.Wall, e.pending)
 	remembers := first || e.awaited != nil
 	e.jobs, e.marks, e.agenda = p.jobs, marks, p.agenda
 	e.enroll(ev.Ring)
@@ -72,9 +73,59 @@ func (e *Engine) load(ev Load) {
 	}
 }
 
+// decideBefore decides, by the entries that p removes or gives other times, what
+// came due before that edit was saved. late are the slots that have come due.
+func (e *Engine) decideBefore(p *prepared, late []int32) {
+	if len(late) == 0 {
+		return
+	}
+	stays := make([]bool, len(p.to))
+	for old, slot := range p.to {
+		stays[old] = slot >= 0 && p.from[slot] == int32(old)
+	}
+	for _, f := range p.fresh {
+		if f.was >= 0 && f.same {
+			stays[f.was] = true
+		}
+	}
+	var seen lookup
+	for _, slot := range late {
+		if stays[slot] || e.jobs.isShared(slot) {
+			continue
+		}
+		entry := e.jobs.entry(slot)
+		until := p.since(entry.Table().Name, e.now.Wall)
+		if e.draining { // nothing starts
+			if due := seen.between(entry.Schedule, e.marks[slot], until); !due.empty() {
+				e.skip(e.firing(slot), due.first, due.last(), due.older+len(due.list), job.JobRemoved, "")
+			}
+			continue
+		}
+		e.decide(slot, until, &seen)
+		if e.jobs.family != nil {
+			e.heed(slot)
+		}
+	}
+}
+
+// lastOfRemoved returns, for each crontab, the newest mark of the jobs that p
+// removes from it. An edit of a command makes another job: where the daemon had
+// run an occurrence by the text before when it read the edit, the job that the
+// edit made must not run it again.
+func (e *Engine) lastOfRemoved(p *prepared) map[string]int64 {
+	last := map[string]int64{}
+	for old, slot := range p.to {
+		if slot < 0 && e.marks[old] <= e.now.Wall.UnixNano() {
+			name := e.jobs.entry(int32(old)).Table().Name
+			last[name] = max(last[name], e.marks[old])
+		}
+	}
+	return last
+}
+
 // marksOf returns the marks of the jobs of p. A job that stays keeps its mark;
-// one that is new, or whose times changed, starts from now: nothing before is
-// missed. periods lists the new ones that have a period.
+// one that is new, or whose times changed, starts from when its crontab was
+// saved: nothing before is missed. periods lists the new ones that have a period.
 func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int32) {
 	var stored map[job.Key]past
 	if e.memory != nil {
@@ -87,6 +138,7 @@ func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int32) {
 	specs := specHashes{}
 	marks = make([]int64, len(p.from))
 	now := e.now.Wall.UnixNano()
+	removed := e.lastOfRemoved(p)
 	for slot, old := range p.from {
 		if old >= 0 {
 			marks[slot] = e.marks[old]
@@ -107,14 +159,15 @@ func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int32) {
 			past, known = e.awaited.past[p.jobs.keys[slot]]
 			same = known && past.spec == specs.of(s)
 		}
+		since := p.since(entry.Table().Name, e.now.Wall).UnixNano()
 		switch {
 		case !known:
-			marks[slot] = now
+			marks[slot] = max(since, removed[entry.Table().Name])
 			if entry.Options().Period != nil {
 				periods = append(periods, slot)
 			}
 		case !same:
-			marks[slot] = afterEdit(past.mark, now)
+			marks[slot] = afterEdit(past.mark, since, now)
 		case entry.Options().Scope == crontab.ScopeRing:
 			marks[slot] = max(past.mark, past.ever)
 		case late:
@@ -134,14 +187,14 @@ func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int32) {
 	return marks, periods
 }
 
-// afterEdit is the mark of a job whose times were changed. One just ahead of
-// the clock, which was set back by a little, stands: the new times may name
-// that instant too.
-func afterEdit(mark, now int64) int64 {
-	if mark > now && mark-now < int64(smallStep) {
+// afterEdit is the mark of a job whose times were changed by an edit that was
+// saved at since. A later one stands, also one just ahead of the clock, which
+// was set back by a little: the new times may name that instant too.
+func afterEdit(mark, since, now int64) int64 {
+	if mark > since && mark-now < int64(smallStep) {
 		return mark
 	}
-	return now
+	return since
 }
 
 // afterOther is the mark of a job whose table another cron ran until since:

@@ -18,7 +18,8 @@ const settleSize = 8
 type prepared struct {
 	before *jobs     // what was installed
 	at     time.Time // wall time from which the agenda is planned
-	jobs   *jobs     // what is installed next
+	saved  map[string]time.Time
+	jobs   *jobs // what is installed next
 	agenda agenda
 
 	from    []int32 // by slot: where the same entry under the same key was, or -1
@@ -55,13 +56,34 @@ func prepare(ev *Load, before *jobs, now time.Time) *prepared {
 	next.judgePools(ev.Limits)
 	next.unfit, next.ring = ev.Unfit, ev.Ring
 	next.held = next.holdings()
-	p := &prepared{before: before, at: now, jobs: next, from: next.carried(before), held: !slices.Equal(next.held, before.held)}
+	p := &prepared{before: before, at: now, saved: ev.Saved, jobs: next, from: next.carried(before), held: !slices.Equal(next.held, before.held)}
 	p.match()
 	next.groups = next.group(before.groups, p.from)
+	for name := range p.saved {
+		if since := p.since(name, now); since.Before(p.at) {
+			p.at = since
+		}
+	}
 	p.plan()
 	p.findWatched()
 	p.listRosters()
 	return p
+}
+
+// longestReading is how long a crontab that was saved can wait to be read, and
+// still count from when it was saved.
+const longestReading = time.Minute
+
+// since is from when on a crontab counts that is loaded now.
+func (p *prepared) since(name string, now time.Time) time.Time {
+	saved, known := p.saved[name]
+	switch oldest := now.Add(-longestReading); {
+	case !known || saved.After(now):
+		return now
+	case saved.Before(oldest):
+		return oldest
+	}
+	return saved
 }
 
 // match finds the former slots of the jobs, and which jobs are new.

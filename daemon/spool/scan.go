@@ -49,6 +49,9 @@ func lookAt(dir int, name string) (look, error) {
 	return l, nil
 }
 
+// saved is when the file was changed, or put in its place.
+func (l look) saved() time.Time { return time.Unix(0, max(l.self.ctime, l.target.ctime)) }
+
 // freshness is how old a change must be for the next one to be sure to leave
 // another time behind: clocks of file systems tick every few milliseconds, or
 // every two seconds.

@@ -105,6 +105,7 @@ type Change struct {
 	UID     uint32               // of the account of a user's table, while that is known
 	Who     string               // the account of a user's table, *system*NAME or root; "" for files named by hand
 	Text    string               // the whole text, of what was loaded or reloaded
+	Saved   time.Time            // when that text was saved
 	Remarks []crontab.Diagnostic // on that text
 
 	Truncated bool     // the text is beyond the limit of a user, and only its beginning is loaded
@@ -505,6 +506,7 @@ func (s *Source) change(kind ChangeKind, f *file) Change {
 func (s *Source) changeTo(kind ChangeKind, f *file, text string) Change {
 	c := s.change(kind, f)
 	c.Text, c.Remarks, c.Truncated = text, f.remarks, f.table.Truncated()
+	c.Saved = f.look.saved()
 	c.Errors = cronErrors(f.path, text, f.table.Format, f.remarks)
 	return c
 }

@@ -585,3 +585,24 @@ func TestSourceParsesAnewForAnotherSidecarOnly(t *testing.T) {
 	r.SetSidecar(nil)
 	same(false, "no sidecar")
 }
+
+// TestSourceSaysWhenATextWasSaved: it is when the file was put in its place, whatever
+// time it shows of itself.
+func TestSourceSaysWhenATextWasSaved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tab")
+	source := OpenSource(SourceOptions{Files: []string{path}})
+	for _, text := range []string{"* * * * * x\n", "* * * * * y\n"} {
+		old := time.Unix(1, 0)
+		if err := errors.Join(os.WriteFile(path+"~", []byte(text), 0o644), os.Chtimes(path+"~", old, old), os.Rename(path+"~", path)); err != nil {
+			t.Fatal(err)
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err != nil {
+			t.Fatal(err)
+		}
+		changes := source.Scan(t.Context()).Changes
+		if want := time.Unix(st.Ctim.Unix()); len(changes) != 1 || !changes[0].Saved.Equal(want) {
+			t.Errorf("changes %+v; want one, saved at %s", changes, want)
+		}
+	}
+}
