@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
@@ -133,15 +132,24 @@ func (s *Server) named(ctx context.Context, c *call, verb string) ([]api.Letter,
 	return found, nil
 }
 
-// lettersBy gives the letters of one reference: a run's, or all of a job.
+// lettersBy returns the letters that a reference names: the one of a run, or all
+// of a job.
 func (s *Server) lettersBy(ctx context.Context, c *call, verb, text string) ([]api.Letter, error) {
-	if id, err := strconv.ParseInt(text, 10, 64); err == nil {
-		l, ok, err := s.store.Letter(ctx, job.RunID(id))
+	ref, err := parseRunRef(text)
+	if err != nil {
+		return nil, err
+	}
+	if ref.id > 0 || ref.job != text {
+		r, err := s.oneRun(ctx, c, verb, text)
+		if err != nil {
+			return nil, err
+		}
+		l, ok, err := s.store.Letter(ctx, r.ID)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("read history: %w", err)
-		case !ok || !c.seesRun(l.Run):
-			return nil, noLetter(verb, "run "+text)
+		case !ok:
+			return nil, noLetter(verb, "run "+r.ID.String())
 		}
 		return []api.Letter{posted(l)}, nil
 	}

@@ -113,3 +113,24 @@ func TestDropTakesOnlyWhatIsNamed(t *testing.T) {
 		t.Errorf("left %v, want run 3", got)
 	}
 }
+
+func TestDeadLettersAreNamedAsRuns(t *testing.T) {
+	for _, c := range []struct {
+		path, ref string
+		status    int
+	}{
+		{"/v1/redrive", "bob-job@last", http.StatusOK},
+		{"/v1/redrive", "bob-job@failed", http.StatusOK},
+		{"/v1/drop", "bob-job@last", http.StatusOK},
+		{"/v1/drop", "bob-job@failed", http.StatusOK},
+		{"/v1/drop", "bob-job@-1", http.StatusOK},
+		{"/v1/drop", "bob-job@-2", http.StatusNotFound}, // the first attempt is not a dead letter
+		{"/v1/drop", "ann-job@last", http.StatusNotFound},
+		{"/v1/redrive", "bob-job@-0", http.StatusBadRequest},
+	} {
+		w := deadWorld(t)
+		if _, status := asked[api.Runs](w, bobUID, "POST", c.path, "", `{"refs":["`+c.ref+`"]}`); status != c.status {
+			t.Errorf("%s %s: status %d, want %d", c.path, c.ref, status, c.status)
+		}
+	}
+}
