@@ -64,7 +64,7 @@ type Status struct {
 	Hold    *Hold     `json:"hold,omitempty"`
 	Running []Run     `json:"running,omitempty"` // oldest first; queued and waiting runs too
 	Last    *Run      `json:"last,omitempty"`    // newest ended run
-	Recent  []Run     `json:"recent,omitempty"`  // newest first; Last is its head
+	Recent  []Run     `json:"recent,omitempty"`  // of one job alone: newest first; Last is its head
 	Trouble string    `json:"trouble,omitempty"` // what max-late=, max-run= or expect= warn of
 	Ack     *Ack      `json:"ack,omitempty"`     // Last failed, and a person has seen that
 

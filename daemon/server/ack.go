@@ -56,7 +56,7 @@ func (s *Server) failing(ctx context.Context, c *call, r api.AckRequest) ([]coun
 		}
 	}
 	var failed []counted
-	for st, err := range s.census(ctx, c, jobs, lastOnly) {
+	for st, err := range s.census(ctx, c, jobs) {
 		switch {
 		case err != nil:
 			return nil, err

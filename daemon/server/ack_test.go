@@ -114,11 +114,11 @@ func TestFailureOutlastsAnotherOwnerOfTheName(t *testing.T) {
 	w.load(bobs)
 	live(w, "0")
 	w.load(anns)
-	all, err := collect(s.census(context.Background(), w.call(s, annUID), []int{0}, lastOnly))
+	all, err := collect(s.census(context.Background(), w.call(s, annUID), []int{0}))
 	if err != nil || all[0].State != job.StateFailing || all[0].Last == nil || all[0].Last.User != "ann" {
 		t.Errorf("to ann: %+v, %v, want a job that fails", all[0].Status, err)
 	}
-	if all, err = collect(s.census(context.Background(), w.call(s, 0), []int{0}, lastOnly)); err != nil || all[0].State != job.StateOK || all[0].Last.User != "bob" {
+	if all, err = collect(s.census(context.Background(), w.call(s, 0), []int{0})); err != nil || all[0].State != job.StateOK || all[0].Last.User != "bob" {
 		t.Errorf("to root: %+v, %v, want the run of bob", all[0].Status, err)
 	}
 }

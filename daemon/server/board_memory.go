@@ -13,10 +13,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// memory is what boards must know of the past of every job: its newest ended
-// run. To ask the history for that each time takes long where jobs are many, so
-// it is asked once, when the first board is opened, and told of what ends from
-// then on. Where nobody opens a board it holds nothing.
+// memory is what boards and lists must know of the past of every job: its newest
+// ended run. To ask the history for that each time takes long where jobs are many,
+// so it is asked once, for the first board or list, and told of what ends from then
+// on. Until somebody wants one it holds nothing.
 type memory struct {
 	store Store
 	view  func() *engine.View
@@ -319,15 +319,37 @@ func (m *memory) read(to []past, names *numbering, slots []int32, keeper bool) (
 		return to, false
 	}
 	for _, slot := range slots {
-		p := m.past(slot)
-		if p.foreign && !keeper {
-			streak, success := p.streak, p.success
-			p = m.own[slot]
-			p.streak, p.success = streak, success
-		}
-		to = append(to, p)
+		to = append(to, m.pastFor(slot, keeper))
 	}
 	return to, true
+}
+
+// pastFor is past as a keeper, or else the account of the job, may know it.
+func (k *known) pastFor(slot int32, keeper bool) past {
+	p := k.past(slot)
+	if p.foreign && !keeper {
+		streak, success := p.streak, p.success
+		p = k.own[slot]
+		p.streak, p.success = streak, success
+	}
+	return p
+}
+
+// newest returns the newest ended run of each job as a keeper, or else its account,
+// may know it.
+func (m *memory) newest(ctx context.Context, ids []job.ID, keeper bool) ([]last, error) {
+	if _, err := m.follow(ctx); err != nil {
+		return nil, err
+	}
+	lasts := make([]last, len(ids))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, id := range ids {
+		if slot, ok := m.names.slots[m.key(id)]; ok {
+			lasts[k] = m.pastFor(slot, keeper).last
+		}
+	}
+	return lasts, nil
 }
 
 // ended counts the runs that it was told the end of.

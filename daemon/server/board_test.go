@@ -96,13 +96,17 @@ func (r *reader) check(when string) {
 	r.t.Helper()
 	c := r.w.call(r.s, r.uid)
 	jobs := c.visible()
-	all, err := collect(r.s.census(context.Background(), c, jobs, aStrip))
+	all, err := collect(r.s.census(context.Background(), c, jobs))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	states := map[job.State]int{}
 	want := map[job.ID]api.Row{}
 	for _, st := range all {
+		ended, err := r.s.recent(context.Background(), c, st.Job.ID)
+		if err != nil || (st.Last == nil) != (len(ended) == 0) || st.Last != nil && st.Last.ID != ended[0].ID {
+			r.t.Errorf("%s: %s: the newest ended run is %+v, want the first of %+v", when, st.Job.ID, st.Last, ended)
+		}
 		states[st.State]++
 		row := r.w.rowOf(st)
 		row.Fixed = !c.peer.keeper

@@ -11,11 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// How many recent runs of each job a census shows.
-const (
-	lastOnly = 1
-	aStrip   = 12 // as many as lists draw
-)
+// aStrip is how many recent runs of a job are shown.
+const aStrip = 12
 
 // counted is a job in a census.
 type counted struct {
@@ -23,12 +20,10 @@ type counted struct {
 	number int // in the view
 }
 
-// censusRuns is how many runs a census reads from the history at a time, and
-// censusPage of how many jobs that is in a list. statesPage is of how many jobs
-// states reads the newest run at a time.
+// How many jobs are looked at at a time: by a census, which describes them, and by
+// states.
 const (
-	censusRuns = 6144
-	censusPage = censusRuns / aStrip
+	censusPage = 512
 	statesPage = 4096
 )
 
@@ -40,8 +35,8 @@ type jobState struct {
 }
 
 // states yields the states of jobs, in the order given. It is for lists that are
-// sorted or chosen by state: it reads less of the history than census and does
-// not describe the jobs. An error is the last item.
+// sorted or chosen by state: it reads the history only for jobs of which the memory
+// knows nothing yet, and does not describe the jobs. An error is the last item.
 func (s *Server) states(ctx context.Context, c *call, jobs []int) iter.Seq2[jobState, error] {
 	return func(yield func(jobState, error) bool) {
 		live, where := c.liveByJob(), s.whereabouts(c.view)
@@ -50,19 +45,17 @@ func (s *Server) states(ctx context.Context, c *call, jobs []int) iter.Seq2[jobS
 			for k, i := range page {
 				ids[k] = c.view.ID(i)
 			}
-			lasts, err := s.lasts(ctx, c, ids)
+			lasts, err := s.boards.newest(ctx, ids, c.peer.keeper)
 			if err != nil {
 				yield(jobState{}, err)
 				return
 			}
 			for k, i := range page {
-				id := ids[k]
-				l, runs := lasts[id], live[id]
-				p, _ := conditionOf(c.view, i, &l, where, true)
-				for r := range runs {
-					p.add(c.view, i, &runs[r], c.now)
+				p, _ := conditionOf(c.view, i, &lasts[k], where, true)
+				for r := range live[ids[k]] {
+					p.add(c.view, i, &live[ids[k]][r], c.now)
 				}
-				if !yield(jobState{condition: p, number: i, id: id}, nil) {
+				if !yield(jobState{condition: p, number: i, id: ids[k]}, nil) {
 					return
 				}
 			}
@@ -70,52 +63,50 @@ func (s *Server) states(ctx context.Context, c *call, jobs []int) iter.Seq2[jobS
 	}
 }
 
-// lasts returns the newest ended run that the caller sees of each job that has
-// one.
-func (s *Server) lasts(ctx context.Context, c *call, jobs []job.ID) (map[job.ID]last, error) {
-	lasts := make(map[job.ID]last, len(jobs))
-	var foreign []job.ID
-	err := s.store.LastOf(ctx, jobs, func(r job.Run) {
-		if c.seesRun(r) {
-			lasts[r.Job] = lastOf(&r)
-		} else {
-			foreign = append(foreign, r.Job)
-		}
-	})
-	for _, id := range foreign { // few: another user has had a job with the same ID
-		if err == nil {
-			err = s.store.LastBy(ctx, id, c.peer.name, func(r job.Run) { lasts[id] = lastOf(&r) })
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
-	}
-	return lasts, nil
-}
-
-// census yields the status of jobs, in the order given, with up to n of the
-// newest ended runs of each. An error is the last item.
-func (s *Server) census(ctx context.Context, c *call, jobs []int, n int) iter.Seq2[counted, error] {
+// census yields the status of jobs, in the order given. An error is the last item.
+func (s *Server) census(ctx context.Context, c *call, jobs []int) iter.Seq2[counted, error] {
 	return func(yield func(counted, error) bool) {
 		live, where := c.liveByJob(), s.whereabouts(c.view)
-		for page := range slices.Chunk(jobs, censusRuns/n) {
-			described := make([]job.Job, len(page))
-			for k, i := range page {
-				described[k] = c.view.Job(i)
-			}
-			ended, err := s.ended(ctx, c, described, n)
+		for page := range slices.Chunk(jobs, censusPage) {
+			lasts, err := s.lastRuns(ctx, c, page)
 			if err != nil {
-				yield(counted{}, err)
+				yield(counted{}, fmt.Errorf("read history: %w", err))
 				return
 			}
 			for k, i := range page {
-				id := described[k].ID
-				if !yield(c.count(i, described[k], live[id], ended[id], where), nil) {
+				j := c.view.Job(i)
+				if !yield(c.count(i, j, live[j.ID], lasts[k], where), nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// lastRuns returns the newest ended run that the caller sees of each job, or nil.
+func (s *Server) lastRuns(ctx context.Context, c *call, jobs []int) ([]*job.Run, error) {
+	ids := make([]job.ID, len(jobs))
+	for k, i := range jobs {
+		ids[k] = c.view.ID(i)
+	}
+	known, err := s.boards.newest(ctx, ids, c.peer.keeper)
+	if err != nil {
+		return nil, err
+	}
+	places := make(map[job.RunID]int, len(jobs))
+	numbers := make([]job.RunID, 0, len(jobs))
+	for k := range known {
+		if id := known[k].run; id != 0 {
+			places[id], numbers = k, append(numbers, id)
+		}
+	}
+	lasts := make([]*job.Run, len(jobs))
+	err = s.store.Numbered(ctx, numbers, func(r job.Run) {
+		if c.seesRun(r) {
+			lasts[places[r.ID]] = &r
+		}
+	})
+	return lasts, err
 }
 
 // collect is census as a slice, for a small number of jobs.
@@ -140,26 +131,17 @@ func (c *call) liveByJob() map[job.ID][]job.Run {
 	return live
 }
 
-// ended gives the newest ended runs of jobs.
-func (s *Server) ended(ctx context.Context, c *call, jobs []job.Job, n int) (map[job.ID][]job.Run, error) {
-	ids := make([]job.ID, len(jobs))
-	for k, j := range jobs {
-		ids[k] = j.ID
-	}
-	ended, err := s.store.Ended(ctx, ids, n)
+// recent returns the newest ended runs of a job that the caller sees.
+func (s *Server) recent(ctx context.Context, c *call, id job.ID) ([]job.Run, error) {
+	ended, err := s.store.Ended(ctx, []job.ID{id}, aStrip)
 	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
+		return nil, err
 	}
-	for id, runs := range ended {
-		seen := slices.DeleteFunc(runs, func(r job.Run) bool { return !c.seesRun(r) })
-		if len(seen) == 0 { // the name was another account's meanwhile
-			if seen, err = s.ownLast(ctx, id, c.peer.name); err != nil {
-				return nil, fmt.Errorf("read history: %w", err)
-			}
-		}
-		ended[id] = seen
+	seen := slices.DeleteFunc(ended[id], func(r job.Run) bool { return !c.seesRun(r) })
+	if len(seen) == 0 { // the name was another account's meanwhile
+		return s.ownLast(ctx, id, c.peer.name)
 	}
-	return ended, nil
+	return seen, nil
 }
 
 // ownLast gives the newest ended run that a job had as an account, if any.
@@ -175,11 +157,11 @@ func (s *Server) ownLast(ctx context.Context, id job.ID, user string) (runs []jo
 	return runs, err
 }
 
-func (c *call) count(i int, j job.Job, live, ended []job.Run, where *whereabouts) counted {
-	st := job.Status{Job: j, Next: c.view.Next(i, c.now), Running: live, Recent: ended}
+func (c *call) count(i int, j job.Job, live []job.Run, newest *job.Run, where *whereabouts) counted {
+	st := job.Status{Job: j, Next: c.view.Next(i, c.now), Running: live, Last: newest}
 	var l last
-	if len(ended) > 0 {
-		st.Last, l = &ended[0], lastOf(&ended[0])
+	if newest != nil {
+		l = lastOf(newest)
 	}
 	p, said := conditionOf(c.view, i, &l, where, true)
 	for k := range live {

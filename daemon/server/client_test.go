@@ -1,7 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -308,6 +311,47 @@ func TestHistoryFilters(t *testing.T) {
 	found, err := c.History(context.Background(), api.Filter{Skipped: true})
 	if err != nil || len(found.Skipped) != 2 || found.Skipped[0].Due.Before(found.Skipped[1].Due) {
 		t.Errorf("History of skips: %+v, %v, want two of b, newest first", found.Skipped, err)
+	}
+}
+
+func TestHistoryOfEveryKindOfSkip(t *testing.T) {
+	w := newWorld(t, `
+#@ name=overlapping overlap=skip
+*/2 * * * * ann true
+#@ name=queued overlap=queue deadline=1m
+*/2 * * * * ann true
+#@ name=skips-itself skip-code=75
+*/2 * * * * ann true
+`)
+	for _, minute := range []string{"02", "04"} {
+		w.to("2026-11-20T00:" + minute + ":00Z")
+		for _, r := range w.View().Runs() {
+			if r.State == job.RunDecided {
+				w.started(r.ID)
+			}
+			if r.Job == "skips-itself" {
+				w.ended(r.ID, 75)
+			}
+		}
+	}
+	w.to("2026-11-20T00:05:30Z")
+	for _, r := range w.View().Runs() {
+		if r.Job == "queued" && r.State == job.RunRunning {
+			w.ended(r.ID, 0) // too late for the one that is queued
+		}
+	}
+	for _, filter := range []api.Filter{{Skipped: true}, {Skipped: true, Refs: []string{"*"}}} {
+		found, err := w.client().History(context.Background(), filter)
+		got := map[string]int{}
+		for _, r := range found.Skipped {
+			got[fmt.Sprintf("%s: %s", r.Job, cmp.Or(string(r.Reason), r.Detail))]++
+		}
+		want := map[string]int{
+			"overlapping: overlapping": 1, "queued: past-deadline": 1, "skips-itself: exit 75 (counts as skipped)": 2,
+		}
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%+v: %v, %v, want %v", filter, got, err, want)
+		}
 	}
 }
 

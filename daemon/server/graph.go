@@ -85,13 +85,12 @@ func (s *Server) nodes(ctx context.Context, c *call, jobs []int) iter.Seq2[api.N
 				yield(api.Node{}, err)
 				return
 			}
-			for st, err := range s.census(ctx, c, page, lastOnly) {
+			for st, err := range s.census(ctx, c, page) {
 				if err != nil {
 					yield(api.Node{}, err)
 					return
 				}
 				after, on := c.view.Edges(st.number)
-				st.Recent = nil // Last is all of it
 				node := api.Node{
 					Status: st.Status, Newest: newest[st.Job.ID],
 					After: edges(after), On: edges(on), When: st.Job.Options["when"],

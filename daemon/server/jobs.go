@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ func (s *Server) listJobs(ctx context.Context, c *call) error {
 		return err
 	}
 	return answerRows(ctx, c, "jobs", func(yield func(job.Status, error) bool) {
-		for st, err := range s.census(ctx, c, list, aStrip) {
+		for st, err := range s.census(ctx, c, list) {
 			if (err != nil || c.asksForState(st.State)) && !yield(st.Status, err) {
 				return
 			}
@@ -91,13 +92,17 @@ func (s *Server) showJob(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	found, err := collect(s.census(ctx, c, []int{i}, aStrip))
+	found, err := collect(s.census(ctx, c, []int{i}))
 	if err != nil {
 		return err
 	}
+	status := found[0].Status
+	if status.Recent, err = s.recent(ctx, c, status.Job.ID); err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
 	return c.answer(api.Job{
 		V:           api.Version,
-		Status:      found[0].Status,
+		Status:      status,
 		Meaning:     crontab.Describe(c.view.Entry(i).Schedule),
 		Upcoming:    c.upcoming(i),
 		Diagnostics: api.NewDiagnostics(s.remarksOn(c, i)),

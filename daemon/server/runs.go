@@ -174,42 +174,46 @@ func (c *call) liveOf(f store.Filter) []job.Run {
 	return live[:min(f.Limit, len(live))]
 }
 
-// skips gives occurrences that were not run, newest first. Without a time to
+// skips returns occurrences that were not run, newest first: those that were decided
+// to be skipped, and runs that ended without running anything. Without a time to
 // begin at, it looks at the last day.
 func (s *Server) skips(ctx context.Context, c *call, f store.Filter) ([]job.Record, error) {
-	from, to := f.Since, f.Until
-	if to.IsZero() {
-		to = c.now.Add(time.Minute)
+	if f.Until.IsZero() {
+		f.Until = c.now.Add(time.Minute)
 	}
-	if from.IsZero() {
-		from = to.Add(-24 * time.Hour)
-	}
-	ids := f.Jobs
-	if ids == nil {
-		for _, i := range c.visible() {
-			ids = append(ids, c.view.ID(i))
-		}
+	if f.Since.IsZero() {
+		f.Since = f.Until.Add(-24 * time.Hour)
 	}
 	newest := func(a, b job.Record) int { return b.Due.Compare(a.Due) }
-	var skips []job.Record
-	for _, id := range ids {
-		records, err := s.decisions(ctx, c, id, from, to, maxRows)
-		if err != nil {
-			return nil, fmt.Errorf("read history: %w", err)
-		}
-		for _, r := range records {
-			if r.Decision == job.DecideSkip {
-				skips = append(skips, r)
-			}
-		}
-		if len(skips) > 2*maxRows {
+	skips := []job.Record{}
+	err := s.eachSkip(ctx, c, f.Jobs, f.Since, f.Until, f.Limit, func(r job.Record) {
+		if skips = append(skips, r); len(skips) > f.Limit+maxRows {
 			slices.SortStableFunc(skips, newest)
-			clear(skips[f.Limit:])
-			skips = skips[:f.Limit]
+			skips = slices.Delete(skips, f.Limit, len(skips))
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read history: %w", err)
+	}
+	f.Skipped = true
+	for r, err := range s.eachRun(ctx, c, f) {
+		if err != nil {
+			return nil, err
+		}
+		skips = append(skips, skipOf(r))
 	}
 	slices.SortStableFunc(skips, newest)
 	return skips[:min(f.Limit, len(skips))], nil
+}
+
+// skipOf is the record of a run that ended without running anything, or whose exit
+// status counts as skipped.
+func skipOf(r job.Run) job.Record {
+	skip := job.Record{Kind: job.Dropped, At: r.Decided, Job: r.Job, Due: r.Due, Era: r.Era, Reason: r.Reason, User: r.User, Run: &r}
+	if r.State == job.RunEnded {
+		skip.Kind, skip.At, skip.Reason, skip.Detail = job.Ended, r.Ended, "", r.Ending()
+	}
+	return skip
 }
 
 func (s *Server) showRun(ctx context.Context, c *call) error {

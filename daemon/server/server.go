@@ -75,6 +75,7 @@ type Waiting struct {
 type Store interface {
 	Run(ctx context.Context, id job.RunID) (job.Run, bool, error)
 	Runs(ctx context.Context, f store.Filter) ([]job.Run, error)
+	Numbered(ctx context.Context, ids []job.RunID, f func(job.Run)) error
 	Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
 	Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error)
 	Last(ctx context.Context, f func(job.Run)) error

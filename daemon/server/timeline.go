@@ -120,7 +120,7 @@ type line struct {
 
 // lines draws the past and the future of jobs.
 func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*line, error) {
-	counts, err := collect(s.census(ctx, c, jobs, lastOnly))
+	counts, err := collect(s.census(ctx, c, jobs))
 	if err != nil {
 		return nil, err
 	}

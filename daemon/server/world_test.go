@@ -358,6 +358,7 @@ func (w *world) Runs(_ context.Context, f store.Filter) ([]job.Run, error) {
 		failed := r.State == job.RunEnded && !r.Outcome.OK()
 		switch {
 		case f.Jobs != nil && !slices.Contains(f.Jobs, r.Job), f.FailedOnly && !failed,
+			f.Skipped && (r.State != job.RunDropped || r.Attempt > 1) && r.Verdict != job.VerdictSkip,
 			f.Trigger != "" && f.Trigger != r.Trigger, f.Before > 0 && r.ID >= f.Before,
 			!f.Since.IsZero() && r.Decided.Before(f.Since), !f.Until.IsZero() && !r.Decided.Before(f.Until):
 			continue
@@ -365,6 +366,15 @@ func (w *world) Runs(_ context.Context, f store.Filter) ([]job.Run, error) {
 		runs = append(runs, r)
 	}
 	return runs[:min(len(runs), cmp.Or(f.Limit, 100))], w.broken
+}
+
+func (w *world) Numbered(_ context.Context, ids []job.RunID, f func(job.Run)) error {
+	for _, r := range w.allRuns() {
+		if slices.Contains(ids, r.ID) {
+			f(r)
+		}
+	}
+	return w.broken
 }
 
 func (w *world) Recent(_ context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {

@@ -19,7 +19,7 @@ var suffixes = []string{"", "-wal", "-shm"}
 
 // checkTime bounds the check of a big database at start: a daemon that reads
 // gigabytes before its first job is worse than damage that is found later.
-const checkTime = 2 * time.Second
+const checkTime = 250 * time.Millisecond
 
 // createPrivate makes sure that the file exists and that only its owner can
 // read it: SQLite would create it as umask says. The files beside it inherit

@@ -16,6 +16,7 @@ type Filter struct {
 	Jobs       []job.ID
 	State      job.RunState
 	FailedOnly bool
+	Skipped    bool // runs of occurrences that were not run after all
 	Trigger    job.Trigger
 	Since      time.Time // decided at or after
 	Until      time.Time // decided before
@@ -23,13 +24,15 @@ type Filter struct {
 	Limit      int       // 0: 100
 }
 
-// What job.Run.Failed, job.Run.OK and job.RunState.Live mean. failed is the
-// condition of an index as well, which serves only queries that say it in the
-// same words. Attempts that others follow are among the failed.
+// What job.Run.Failed, job.Run.OK and job.RunState.Live mean, and which runs are of
+// occurrences that were not run after all. All but wasOK are conditions of indexes
+// as well, which serve only queries with the same words. Attempts that others follow
+// are among the failed.
 const (
 	failed = "outcome <> '' AND verdict NOT IN ('ok', 'skip', 'left') AND (verdict <> '' OR outcome <> 'exited' OR code <> 0)"
 	wasOK  = "(verdict = 'ok' OR verdict = '' AND outcome = 'exited' AND code = 0)"
 	live   = "state NOT IN ('ended', 'dropped')"
+	skips  = "(state = 'dropped' AND attempt <= 1 OR verdict = 'skip')"
 )
 
 // where says the filter in SQL.
@@ -46,11 +49,20 @@ func (f Filter) where() (text string, args []any) {
 	if f.State != "" {
 		add("run.state = ?", f.State)
 	}
+	if f.State.Live() && f.State != "" {
+		add(live)
+	}
 	if f.FailedOnly {
 		add(failed)
 	}
+	if f.Skipped {
+		add(skips)
+	}
 	if f.Trigger != "" {
 		add("run.trigger = ?", f.Trigger)
+	}
+	if f.Jobs == nil && f.Trigger != "" && f.Trigger != job.TriggerClock { // the runs of a job are fewer
+		add("run.trigger <> 'clock'")
 	}
 	if !f.Since.IsZero() {
 		add("run.decided >= ?", nanosBound(f.Since))
@@ -84,6 +96,15 @@ func (s *Store) Run(ctx context.Context, id job.RunID) (r job.Run, ok bool, err 
 func (s *Store) Runs(ctx context.Context, f Filter) ([]job.Run, error) {
 	where, args := f.where()
 	return s.runs(ctx, where, args...)
+}
+
+// Numbered calls f for the runs with these numbers, in no order.
+func (s *Store) Numbered(ctx context.Context, ids []job.RunID, f func(job.Run)) error {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	return s.eachRun(ctx, f, "WHERE run.id IN (SELECT value FROM json_each(?))", string(list))
 }
 
 // Recent gives up to n newest runs of each job, newest first.

@@ -143,3 +143,16 @@ func TestRecentGivesTheNewestOfEachJob(t *testing.T) {
 		t.Errorf("recent of no job: %v, %v", none, err)
 	}
 }
+
+func TestSkippedRuns(t *testing.T) {
+	s := open(t, t.TempDir())
+	ran, late, itself, retry := ended(1, "a", noon, 0), ended(2, "a", noon.Add(time.Minute), 0), ended(3, "a", noon.Add(2*time.Minute), 75), ended(4, "a", noon.Add(3*time.Minute), 0)
+	late.Run.State, late.Run.Outcome, late.Run.Reason = job.RunDropped, job.Outcome{}, job.PastDeadline
+	itself.Run.Verdict = job.VerdictSkip
+	retry.Run.State, retry.Run.Outcome, retry.Run.Attempt, retry.Run.Trigger = job.RunDropped, job.Outcome{}, 2, job.TriggerRetry
+	commit(t, s, Batch{Records: []job.Record{ran, late, itself, retry}})
+	runs, err := s.Runs(t.Context(), Filter{Skipped: true})
+	if err != nil || len(runs) != 2 || runs[0].ID != 3 || runs[1].ID != 2 {
+		t.Errorf("%+v, %v, want runs 3 and 2", runs, err)
+	}
+}
