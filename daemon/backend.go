@@ -110,13 +110,21 @@ func (b backend) Waiting() (w server.Waiting) {
 	return w
 }
 
+// startedAt returns when the daemon started, as the host's clock counts now: if the
+// clock was set since, what it showed then has no meaning any more. Rounding keeps
+// the answer the same from call to call.
+func startedAt(begun, now engine.Moment) time.Time {
+	moved := now.Wall.Sub(begun.Wall) - (now.Up - begun.Up)
+	return begun.Wall.Add(moved.Round(time.Second))
+}
+
 // Health says what is wrong with the daemon itself.
 func (b backend) Health() api.Health {
 	host, _ := os.Hostname()
 	s := b.tables.current()
 	h := api.Health{
 		V: api.Version, Version: b.options.Version, PID: os.Getpid(), Host: host,
-		Zone: s.Zone.String(), Started: b.begun,
+		Zone: s.Zone.String(), Started: startedAt(b.begun, b.clock.Now()),
 	}
 	if t := b.trouble.Load(); t != nil && t.err != nil {
 		h.Unwritten, h.Lost = t.unwritten, t.lost

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
 )
 
 // Whoever asks for a reload may be gone before it is over: it is the loop's, and
@@ -25,5 +28,26 @@ func TestReloadIsNotOfWhoAsksForIt(t *testing.T) {
 	case done <- nil:
 	default:
 		t.Error("the reload waits for somebody who has left")
+	}
+}
+
+// The uptime is what the time since boot says, whatever the clock was set to, and
+// the small differences between the two do not count.
+func TestStartedAtAfterTheClockWasSet(t *testing.T) {
+	start := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	begun := engine.Moment{Wall: start, Up: time.Hour}
+	for _, test := range []struct {
+		wall time.Time
+		want time.Time
+	}{
+		{start.Add(10 * time.Minute), start},
+		{start.Add(10*time.Minute + 300*time.Millisecond), start},
+		{start.Add(10*time.Minute - time.Hour + time.Millisecond), start.Add(-time.Hour)},
+		{start.AddDate(30, 0, 0).Add(10 * time.Minute), start.AddDate(30, 0, 0)},
+	} {
+		got := startedAt(begun, engine.Moment{Wall: test.wall, Up: time.Hour + 10*time.Minute})
+		if !got.Equal(test.want) {
+			t.Errorf("now %s, ten minutes later: started at %s, want %s", test.wall, got, test.want)
+		}
 	}
 }

@@ -243,6 +243,7 @@ func (l *loop) spawnOptions() spawn.Options {
 		Runs:     l.runs,
 		Claim:    l.claims,
 		Path:     l.options.jobPath(),
+		Socket:   l.options.jobSocket(),
 		Groups:   l.groups,
 
 		Precedence: true,

@@ -107,7 +107,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	if l.clock, err = clock.Open(); err != nil {
 		return nil, err
 	}
-	l.begun = l.clock.Now().Wall
+	l.begun = l.clock.Now()
 	listener, err := l.listen(before)
 	if err != nil {
 		return nil, err

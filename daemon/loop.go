@@ -74,7 +74,7 @@ type loop struct {
 	groups    *groups
 	noPAM     error // why they do, although they should not
 	boot      string
-	begun     time.Time
+	begun     engine.Moment
 	life      context.Context // until all that Run started is to end
 	ownSocket bool            // the control socket is removed at the end
 	asks      chan ask

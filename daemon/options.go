@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 )
 
@@ -68,6 +69,19 @@ func (o *Options) jobPath() string {
 		return "/usr/bin:/bin:/usr/sbin:/sbin"
 	}
 	return "/usr/bin:/bin"
+}
+
+// jobSocket is the control socket as jobs find it in their environment, unless it
+// is where clients look anyway.
+func (o *Options) jobSocket() string {
+	if o.Socket == api.SystemSocket {
+		return ""
+	}
+	path, err := filepath.Abs(o.Socket)
+	if err != nil { // there is no working directory any more
+		return ""
+	}
+	return path
 }
 
 // locale is all that jobs get of the daemon's own environment: the names of

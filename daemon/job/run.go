@@ -81,7 +81,7 @@ func (r *Run) Failed() bool {
 // Ending says how the run ended, and what that counts as where the outcome
 // alone would tell otherwise: "exit 3 (counts as success)".
 func (r *Run) Ending() string {
-	how := r.Outcome.String()
+	how := r.how()
 	switch {
 	case r.Outcome.IsZero():
 	case r.Verdict == VerdictOK && !r.Outcome.OK():
@@ -113,6 +113,19 @@ func (r *Run) Standing() string {
 func (r *Run) status() string {
 	if r.Outcome.OK() {
 		return "exit 0"
+	}
+	return r.how()
+}
+
+// how is the outcome in words. A limit that ended the run says more than the status
+// that the run ended with because of it.
+func (r *Run) how() string {
+	switch {
+	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK():
+	case r.Reason == OverMemory:
+		return "memory limit"
+	case r.Reason == OverTasks:
+		return "process limit, " + r.Outcome.String()
 	}
 	return r.Outcome.String()
 }

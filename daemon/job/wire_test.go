@@ -113,3 +113,20 @@ func TestOutcomeInWords(t *testing.T) {
 		}
 	}
 }
+
+func TestEndingNamesTheLimit(t *testing.T) {
+	for _, test := range []struct {
+		run  Run
+		want string
+	}{
+		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited, Code: 137}, Verdict: VerdictFail}, "memory limit"},
+		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Signalled, Signal: 9}, Verdict: VerdictDead}, "memory limit (dead letter)"},
+		{Run{Reason: OverMemory, Outcome: Outcome{Kind: Exited}, Verdict: VerdictOK}, "ok"}, // a process of it was killed, and it went on
+		{Run{Reason: OverTasks, Outcome: Outcome{Kind: Exited, Code: 3}}, "process limit, exit 3"},
+		{Run{Reason: OnTime, Outcome: Outcome{Kind: Exited, Code: 137}}, "exit 137"},
+	} {
+		if got := test.run.Ending(); got != test.want {
+			t.Errorf("%+v: got %q, want %q", test.run, got, test.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/engine"
@@ -31,7 +32,7 @@ func (s *Server) jobEnvironment(ctx context.Context, c *call) error {
 	}
 	c.end() // Plan can wait for a directory service
 	answer, err := s.backend.Plan(ctx, engine.Start{Job: j, Entry: e, Run: job.Run{
-		Job: j.ID, Due: due, Attempt: 1, Trigger: job.TriggerClock, User: j.User, Invocation: job.Invocation(j.ID, due, 0, 0),
+		Job: j.ID, Due: due, Attempt: 1, Trigger: triggerOf(e), User: j.User, Invocation: job.Invocation(j.ID, due, 0, 0),
 	}})
 	if unknown, ok := errors.AsType[*account.UnknownError](err); ok {
 		return &api.Error{
@@ -51,4 +52,17 @@ func (s *Server) jobEnvironment(ctx context.Context, c *call) error {
 		}
 	}
 	return c.answer(answer)
+}
+
+// triggerOf returns what causes the runs of an entry.
+func triggerOf(e *crontab.Entry) job.Trigger {
+	switch o := e.Options(); {
+	case o.Manual:
+		return job.TriggerManual
+	case len(o.On) > 0:
+		return job.TriggerDependency
+	case e.Reboot():
+		return job.TriggerBoot
+	}
+	return job.TriggerClock
 }

@@ -59,12 +59,15 @@ func (e *environment) get(name string) string {
 // among cron's, one in /etc/environment has no effect, as in the crons before.
 // The daemon's own environment has no part in it.
 func (s *Spawner) environ(start *engine.Start, who account.Account, base []string) environment {
-	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 19
+	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 20
 	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
 	e.setAll(base)
 	e.set("SHELL", "/bin/sh")
 	e.set("HOME", who.Home)
 	e.set("PATH", s.options.Path)
+	if s.options.Socket != "" {
+		e.set("CRONRING_SOCKET", s.options.Socket)
+	}
 	e.setAll(start.Job.Env)
 	e.setAll(start.Run.Env)
 	e.set("LOGNAME", who.Name)

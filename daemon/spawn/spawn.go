@@ -61,6 +61,7 @@ type Options struct {
 
 	Path   string        // PATH of jobs whose table sets none; "" is the family's
 	Node   string        // the host's name, for CRONRING_NODE
+	Socket string        // path of a control socket that clients do not find by themselves, for CRONRING_SOCKET; "" is none
 	Output int           // bytes of output kept for each run that says nothing of it; 0 is 64 KiB
 	Linger time.Duration // how long the end of a run waits for processes that hold its output open; 0 is 2 s
 
