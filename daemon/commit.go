@@ -137,7 +137,9 @@ func (l *loop) write(b store.Batch) (refused map[job.RunID]bool, err error) {
 	if len(l.backlog.records) <= len(b.Records) { // else the runs of some are not known yet
 		b.Outputs = l.backlog.nextOutputs()
 	}
+	begin := time.Now()
 	err = l.history.Commit(context.Background(), b)
+	l.noteCommit(time.Since(begin))
 	var decided *store.DecidedError
 	if !errors.As(err, &decided) {
 		l.backlog.written(b.Outputs, err)

@@ -24,6 +24,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"modernc.org/sqlite"
+
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
@@ -55,6 +57,8 @@ type hostSpec struct {
 	Mailer  string
 	NoState bool // without a directory for what outlives the daemon
 	Log     string
+
+	CommitTime time.Duration // each commit to the history takes so much longer
 }
 
 func runHost(text string) int {
@@ -75,6 +79,12 @@ func runHost(text string) int {
 	o.Config.Mail.Command, o.Config.Mail.Off = s.Mailer, s.Mailer == ""
 	if s.NoState {
 		o.Runtime = ""
+	}
+	if s.CommitTime > 0 {
+		sqlite.RegisterConnectionHook(func(conn sqlite.ExecQuerierContext, _ string) error {
+			conn.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 { time.Sleep(s.CommitTime); return 0 })
+			return nil
+		})
 	}
 	if err := Run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "cronringd:", err)

@@ -32,6 +32,14 @@ import (
 // stays within milliseconds.
 const stepEvents = 256
 
+// A step is larger while commits take longer than usualCommit: as many times as
+// they are slower, up to mostPace. Otherwise the commits of a burst, one after the
+// other, add up to seconds on a slow disk.
+const (
+	usualCommit = 10 * time.Millisecond
+	mostPace    = 100
+)
+
 // rest is how long the loop leaves starts and ends of runs lying after it has
 // dealt with some: in a burst they are written together, which costs a tenth.
 // It is also what a burst may add to a retry or to the next run in a queue.
@@ -54,6 +62,7 @@ type loop struct {
 	unheeded   []os.Signal    // for the daemon after this one
 	parting    os.Signal      // is heeded when the ring knows of it
 	sincePrune int
+	commitTime time.Duration  // of the last commits; see noteCommit
 	memory     *budget.Budget // for what runs print, until it is in the history and in its mail
 
 	// ----
@@ -290,7 +299,7 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 func (l *loop) gather(in *inbox) {
 	in.events = append(in.events, l.owed...)
 	l.owed = nil
-	for len(in.events) < stepEvents {
+	for len(in.events) < stepEvents*l.pace() {
 		select {
 		case ev := <-l.spawner.Events():
 			in.take(ev)
@@ -305,6 +314,12 @@ func (l *loop) gather(in *inbox) {
 		}
 	}
 }
+
+// pace is how many times its usual size a step has.
+func (l *loop) pace() int { return min(1+int(l.commitTime/usualCommit), mostPace) }
+
+// noteCommit keeps how long commits take. A fast one after slow ones halves it.
+func (l *loop) noteCommit(took time.Duration) { l.commitTime = max(took, l.commitTime/2) }
 
 func (in *inbox) take(ev engine.Event) {
 	switch e := ev.(type) {
@@ -321,6 +336,7 @@ func (in *inbox) take(ev engine.Event) {
 // step is the heart: decide, write down, show, do, set the alarm.
 func (l *loop) step(in inbox, more ...job.Record) {
 	now := l.clock.Now()
+	l.engine.Pace(l.pace())
 	effects := l.engine.Step(now, in.events...)
 	batch := store.Batch{At: now.Wall, Era: l.engine.Era(), BootID: l.boot, Records: more}
 	l.backlog.print(in.ended)

@@ -104,7 +104,7 @@ func (e *Engine) bidAll() {
 	if r == nil || r.seats == nil || e.draining {
 		return
 	}
-	for room := stepSize; room > 0 && len(r.queue) > 0 && r.queue[0].until <= e.now.Up; room-- {
+	for room := stepSize * e.pace; room > 0 && len(r.queue) > 0 && r.queue[0].until <= e.now.Up; room-- {
 		e.bid(heap.Pop(&r.queue).(*bid))
 	}
 }

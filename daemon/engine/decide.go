@@ -19,7 +19,7 @@ func (e *Engine) fire() {
 	}
 	e.pending = e.agenda.due(e.now.Wall, e.pending)
 	e.holdFaulty()
-	room, n := stepSize, 0
+	room, n := stepSize*e.pace, 0
 	var seen lookup
 	for n < len(e.pending) && room > 0 && seen.asked < mostAsked {
 		before := len(e.out)

@@ -10,7 +10,7 @@ import (
 
 // stepSize is how many effects the firing of schedules adds to a step before
 // it leaves the rest to the next one: 64 starts. The first starts need not
-// wait, then, until the store has taken the last record.
+// wait, then, until the store has taken the last record. See Pace.
 const stepSize = 128
 
 // State is what outlives a process: the store gives it back to New.
@@ -49,6 +49,7 @@ type Engine struct {
 	era      job.Era
 	nextRun  job.RunID
 	draining bool
+	pace     int // see Pace
 
 	jobs    *jobs   // what is installed; immutable
 	marks   []int64 // per slot: the newest decided occurrence, Unix nanoseconds
@@ -120,6 +121,7 @@ func New(s State) *Engine {
 		now:      Moment{Wall: s.LastSeen},
 		era:      s.Era,
 		nextRun:  max(s.NextRun, 1),
+		pace:     1,
 		jobs:     &jobs{},
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
@@ -140,16 +142,21 @@ func New(s State) *Engine {
 	return e
 }
 
+// Pace makes the next steps times as large as usual. A caller that needs long to
+// store a step makes few steps of a burst, because each of them adds that time to
+// the delay of all later starts.
+func (e *Engine) Pace(times int) { e.pace = times }
+
 // Step takes what has happened, in order, then looks at the time, and returns
 // what to do, in order. now is read once by the caller.
 func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.readClock(now)
 	e.ring.notice(e)
-	e.places.left = turnsPerStep
+	e.places.left = turnsPerStep * e.pace
 	for _, ev := range events {
 		e.take(ev)
 	}
-	e.settle(settleSize)
+	e.settle(settleSize * e.pace)
 	e.expire()
 	e.dispatch(nil)
 	e.fire()

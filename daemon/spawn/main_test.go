@@ -55,9 +55,13 @@ type rig struct {
 	checked map[job.RunID]job.Outcome
 }
 
-func newRig(t testing.TB, options Options) *rig {
+func newRig(t testing.TB, options Options) *rig { return newRigWithQueue(t, options, eventQueue) }
+
+// newRigWithQueue is newRig with room for so many events that wait.
+func newRigWithQueue(t testing.TB, options Options, events int) *rig {
 	r := &rig{t: t, spawner: New(options), started: map[job.RunID]int{}, ended: map[job.RunID]Ended{}, checked: map[job.RunID]job.Outcome{},
 		late: map[job.RunID][]job.Chunk{}, over: map[job.RunID]bool{}}
+	r.spawner.events = make(chan engine.Event, events)
 	r.run()
 	return r
 }

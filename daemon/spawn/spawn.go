@@ -204,6 +204,10 @@ type child struct {
 	reached job.Reason     // the limit that a session ran into
 }
 
+// eventQueue is how many events can wait for the receiver. Starts wait for it once
+// the queue is full, so it holds those of a large burst.
+const eventQueue = 8192
+
 // New makes a Spawner. Nothing is touched before Run.
 func New(options Options) *Spawner {
 	options.Path = cmp.Or(options.Path, familyPath(options.Family))
@@ -220,7 +224,7 @@ func New(options Options) *Spawner {
 	}
 	return &Spawner{
 		options: options,
-		events:  make(chan engine.Event, 256),
+		events:  make(chan engine.Event, eventQueue),
 		wake:    make(chan struct{}, 1),
 		space:   recordingSpace(options.Runs),
 		living:  make(map[job.RunID]*child),

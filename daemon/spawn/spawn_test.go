@@ -139,7 +139,7 @@ func openFiles(t *testing.T) int {
 }
 
 func TestSlowReceiverLosesNothing(t *testing.T) {
-	r := newRig(t, Options{})
+	r := newRigWithQueue(t, Options{}, 256)
 	const n = 600 // more than twice what the channel holds
 	for i := range n {
 		r.start(fmt.Sprintf("echo %d; exit %d", i, i%7))

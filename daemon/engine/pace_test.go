@@ -1,0 +1,23 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+func TestPaceMakesStepsLarger(t *testing.T) {
+	for pace, want := range map[int]int{1: 64, 2: 128, 100: 500} {
+		w := newWorld(t, noon, time.UTC)
+		w.tables = []*crontab.Table{w.table("t", strings.Repeat("1 12 * * * x\n", 500))}
+		w.start()
+		w.engine.Pace(pace)
+		w.pass(time.Minute)
+		w.step(Tick{})
+		if got := len(w.running); got != want {
+			t.Errorf("pace %d: one step started %d of 500 jobs that are due, want %d", pace, got, want)
+		}
+	}
+}
