@@ -208,8 +208,11 @@ func storeProblem(t *trouble, dir string) api.Problem {
 		What: "history cannot be written since " + t.since.Format(time.RFC3339) + "; jobs go on",
 		Why:  t.err.Error(),
 	}
-	if store.IsFull(t.err) {
+	switch {
+	case store.IsFull(t.err):
 		p.Fix = "make room on the disk of " + dir
+	case store.IsReadOnly(t.err):
+		p.Fix = "check the disk, and make it writable again: findmnt -T " + dir
 	}
 	return p
 }

@@ -19,6 +19,12 @@ func IsFull(err error) bool {
 	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR
 }
 
+// IsReadOnly reports whether err means that the disk takes no writes, as after an
+// error of the disk. The store stays usable; a later Commit may work again.
+func IsReadOnly(err error) bool {
+	return errors.Is(err, unix.EROFS) || primaryCode(err) == sqlite3.SQLITE_READONLY
+}
+
 // IsDamaged reports whether err means that the file is no sound database.
 // Opening the store anew sets it aside.
 func IsDamaged(err error) bool {

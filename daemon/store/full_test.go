@@ -118,3 +118,86 @@ func TestOpenOnAFullDiskWithoutHistory(t *testing.T) {
 		t.Errorf("after the disk had room: next run %d, seed %d; want 2, %d", r.NextRun, r.Seed, first.Seed)
 	}
 }
+
+// remount makes the small disk read-only or writable.
+func remount(t *testing.T, dir string, flags uintptr) {
+	t.Helper()
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|flags, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOpenOnAReadOnlyDisk opens the history that a daemon left behind which ended,
+// or whose host crashed, and none; and writes when the disk is writable again.
+func TestOpenOnAReadOnlyDisk(t *testing.T) {
+	for name, leave := range map[string]func(t *testing.T, s *Store, from, to string){
+		"closed": func(t *testing.T, s *Store, from, to string) {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			copyHistory(t, from, to)
+		},
+		"crashed": func(t *testing.T, _ *Store, from, to string) { copyHistory(t, from, to) },
+		"none":    func(*testing.T, *Store, string, string) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk, _, _ := smallDisk(t)
+			dir, from := filepath.Join(disk, "state"), t.TempDir()
+			before := Restored{NextRun: 1}
+			s := open(t, from)
+			commit(t, s, Batch{Records: []job.Record{decided(1, "a", noon)}})
+			if name != "none" {
+				before = restore(t, s)
+			}
+			leave(t, s, from, dir)
+			remount(t, disk, unix.MS_RDONLY)
+			s = open(t, dir)
+			r := restore(t, s)
+			if s.Notice != "" || r.NextRun != before.NextRun || r.Seed == 0 || name != "none" && r.Seed != before.Seed || !slices.Equal(r.Marks, before.Marks) {
+				t.Errorf("next run %d, seed %d, marks %v, notice %q; want %+v", r.NextRun, r.Seed, r.Marks, s.Notice, before)
+			}
+			next := Batch{Records: []job.Record{decided(r.NextRun, "a", noon.Add(time.Minute))}}
+			if err := s.Commit(t.Context(), next); !IsReadOnly(err) {
+				t.Errorf("Commit: %v, want the error of a read-only disk", err)
+			}
+			remount(t, disk, 0)
+			commit(t, s, next)
+			if _, err := Open(t.Context(), dir); err == nil {
+				t.Error("a second daemon opens the history, too")
+			}
+			s = reopen(t, s, dir)
+			if after := restore(t, s); after.NextRun != r.NextRun+1 || after.Seed != r.Seed {
+				t.Errorf("afterwards next run %d, seed %d; want %d, %d", after.NextRun, after.Seed, r.NextRun+1, r.Seed)
+			}
+		})
+	}
+}
+
+func copyHistory(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOpenOnAReadOnlyDiskWithoutItsHistory has damage there, as the disk of many
+// a read-only host. It is left as it is for the next start.
+func TestOpenOnAReadOnlyDiskWithoutItsHistory(t *testing.T) {
+	dir, _, _ := smallDisk(t)
+	path := filepath.Join(dir, fileName)
+	if err := os.WriteFile(path, slices.Repeat([]byte("damage"), 2000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	remount(t, dir, unix.MS_RDONLY)
+	s := open(t, dir)
+	if r := restore(t, s); r.NextRun != 1 {
+		t.Errorf("next run is %d, want 1", r.NextRun)
+	}
+	remount(t, dir, 0)
+	if err := s.Commit(t.Context(), Batch{Records: []job.Record{decided(1, "a", noon)}}); !IsDamaged(err) {
+		t.Errorf("Commit: %v, want the damage", err)
+	}
+	if s = reopen(t, s, dir); s.Notice == "" {
+		t.Error("the next start does not set the damaged history aside")
+	}
+}

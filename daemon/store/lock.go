@@ -15,10 +15,13 @@ import (
 	"github.com/cronring/cronring/daemon/holder"
 )
 
-// lockDir takes DIR/lock for this process. The kernel releases the lock when the
+// lockDir makes DIR and takes DIR/lock for this process. The kernel releases the lock when the
 // process ends: what it starts does not inherit it. The number in the file is only
 // for people.
 func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory: %w", err)

@@ -65,11 +65,20 @@ func (w *writer) check(ctx context.Context) error {
 	return nil
 }
 
-// migrate brings the schema up to date, one transaction for each step.
-func (w *writer) migrate(ctx context.Context, path string) error {
+// schemaSteps lists the steps from an empty database to the newest schema.
+func schemaSteps() ([]string, error) {
 	steps, err := fs.Glob(schemas, "schema/*.sql")
 	if err != nil {
-		return fmt.Errorf("list schema: %w", err)
+		return nil, fmt.Errorf("list schema: %w", err)
+	}
+	return steps, nil
+}
+
+// migrate brings the schema up to date, one transaction for each step.
+func (w *writer) migrate(ctx context.Context, path string) error {
+	steps, err := schemaSteps()
+	if err != nil {
+		return err
 	}
 	version, err := w.value(ctx, "PRAGMA user_version")
 	if err != nil {

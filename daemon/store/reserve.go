@@ -1,11 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 
 	"modernc.org/sqlite"
 
@@ -13,36 +17,70 @@ import (
 )
 
 // reserve stands in for a writer that could not be opened because the disk is
-// full: jobs must run all the same. It knows what the history said, and
-// Commit opens the writer as soon as there is room.
+// full or read-only: jobs must run all the same. It knows what the history said,
+// and Commit opens the writer as soon as the disk takes it.
 type reserve struct {
 	restored Restored
-	fresh    bool // there was no history to read: restored.Seed is new and is to be kept
+	fresh    bool  // there was no history to read: restored.Seed is new and is to be kept
+	unread   error // why a history that is there could not be read: it must not be written before the next start
 }
 
 // openReserve reads what a start must know without writing anything.
-func openReserve(ctx context.Context, path string, why error) (*reserve, error) {
-	// An exclusive reader needs no shared memory file, for which there may be
-	// no room either.
-	c, err := sqlite.NewConnector(source(path, "locking_mode(exclusive)", "temp_store(memory)"))
+func openReserve(ctx context.Context, path string, readOnly bool) *reserve {
+	restored, err := readWithoutWriting(ctx, path, readOnly)
 	if err != nil {
-		return nil, fmt.Errorf("read full disk: %w", err)
+		r := freshReserve()
+		r.unread = err
+		return r
+	}
+	if restored == nil {
+		return freshReserve()
+	}
+	return &reserve{restored: *restored}
+}
+
+// readWithoutWriting returns nil if there is no history.
+func readWithoutWriting(ctx context.Context, path string, readOnly bool) (*Restored, error) {
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil, nil
+	}
+	c, err := sqlite.NewConnector(reserveSource(path, readOnly))
+	if err != nil {
+		return nil, err
 	}
 	db := sql.OpenDB(c)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	var version int
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == 0 {
-		return freshReserve(), nil
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return nil, err
+	}
+	if version == 0 {
+		return nil, nil
+	}
+	if steps, err := schemaSteps(); err != nil || version > len(steps) {
+		return nil, cmp.Or(err, error(&NewerError{Path: path, Schema: version, Known: len(steps)}))
 	}
 	if err := seeAsNew(ctx, db, version); err != nil {
-		return nil, fmt.Errorf("%w; and read it: %w", why, err)
+		return nil, err
 	}
 	restored, err := (&Store{read: db}).Restore(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w; and read it: %w", why, err)
+	return &restored, err
+}
+
+// reserveSource opens the database so that nothing is written. An exclusive reader
+// needs no shared memory file, for which there may be no room either, but a lock
+// that a read-only disk does not give. There the files of the last writer serve;
+// if it closed the database, all of the history is in the database itself.
+func reserveSource(path string, readOnly bool) string {
+	if !readOnly {
+		return source(path, "locking_mode(exclusive)", "temp_store(memory)")
 	}
-	return &reserve{restored: restored}, nil
+	options := "&mode=ro"
+	if _, err := os.Stat(path + suffixes[1]); err != nil {
+		options += "&immutable=1"
+	}
+	return source(path, "temp_store(memory)") + options
 }
 
 func freshReserve() *reserve {
@@ -88,6 +126,16 @@ func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
 // what Rename has left to do done. The caller holds s.mu.
 func (s *Store) writer(ctx context.Context) (*writer, error) {
 	if s.write == nil {
+		if s.reserve.unread != nil {
+			return nil, fmt.Errorf("the history could not be read at the start, and is used again after the next one: %w", s.reserve.unread)
+		}
+		if s.lock == nil {
+			lock, err := lockDir(filepath.Dir(s.path))
+			if err != nil {
+				return nil, err
+			}
+			s.lock = lock
+		}
 		w, err := openWriter(ctx, s.path)
 		if err != nil {
 			return nil, fmt.Errorf("open history: %w", err)

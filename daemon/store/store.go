@@ -26,10 +26,10 @@ type Store struct {
 	Notice string
 
 	path    string
-	lock    *os.File
 	mu      sync.Mutex // held by whoever writes
+	lock    *os.File   // nil: the disk is read-only, and the lock is taken with write
 	write   *writer
-	reserve *reserve // in place of write, while there is no room for it
+	reserve *reserve // in place of write, while the disk does not take anything
 
 	renames *job.Renames // left to do in the database; nil: none
 	read    *sql.DB
@@ -37,24 +37,27 @@ type Store struct {
 
 // Open opens DIR/cronring.db, or creates it, and locks DIR against a second
 // daemon (*LockedError). A damaged database is set aside and a new one begun,
-// as jobs must go on: see Store.Notice. On a full disk the store is open all
-// the same, and Commit fails until there is room. A database from a newer
-// version is refused (*NewerError).
+// as jobs must go on: see Store.Notice. On a disk that is full or read-only the
+// store is open all the same, and Commit fails until it can write. A database from
+// a newer version is refused (*NewerError).
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find state directory: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", err)
+	s := &Store{path: filepath.Join(dir, fileName)}
+	if s.lock, err = lockDir(dir); IsReadOnly(err) {
+		s.reserve = openReserve(ctx, s.path, true)
+		if s.read, err = openReaders(s.path); err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
-	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: filepath.Join(dir, fileName), lock: lock}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open history %s: %w", s.path, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("open history %s: %w", s.path, err), s.lock.Close())
 	}
 	return s, nil
 }
@@ -70,7 +73,7 @@ func (s *Store) open(ctx context.Context) error {
 		w, err = openWriter(ctx, s.path)
 	}
 	if IsFull(err) {
-		s.reserve, err = openReserve(ctx, s.path, err)
+		s.reserve, err = openReserve(ctx, s.path, false), nil
 	}
 	if err != nil {
 		return err
@@ -113,5 +116,9 @@ func source(path string, pragmas ...string) string {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.read.Close(), s.closeWriter(), s.lock.Close())
+	err := errors.Join(s.read.Close(), s.closeWriter())
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
 }
