@@ -141,9 +141,6 @@ func (s *Spawner) killLog(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.log.pid != 0 {
-		// On a busy host it might not yet lead a group of its own. The pid is
-		// still its own: reapLog clears it under the same lock.
-		_ = syscall.Kill(c.log.pid, syscall.SIGKILL)
 		signalGroup(c.log.pid, syscall.SIGKILL)
 	}
 }

@@ -339,10 +339,13 @@ func (s *Spawner) kill(c *child, sig syscall.Signal) {
 }
 
 // signalGroup signals a session that we began. The leader is not yet reaped,
-// so that its number cannot name another process. The call fails only when
-// all of the group ended just now or changed their account, and nothing is to
-// be done about either.
-func signalGroup(pid int, sig syscall.Signal) { _ = syscall.Kill(-pid, sig) }
+// so that its number cannot name another process. On a busy host it might not
+// yet lead a group.
+func signalGroup(pid int, sig syscall.Signal) {
+	if syscall.Kill(-pid, sig) == syscall.ESRCH {
+		_ = syscall.Kill(pid, sig) // fails if all of the group ended just now
+	}
+}
 
 func (s *Spawner) nudge() {
 	select {
