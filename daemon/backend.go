@@ -138,9 +138,7 @@ func (b backend) Health() api.Health {
 	}
 	problems, notices := b.config.problems()
 	h.Problems, h.Notices = append(h.Problems, problems...), append(h.Notices, notices...)
-	if b.noPAM != nil {
-		h.Problems = append(h.Problems, api.Problem{What: "jobs run without a PAM session", Why: b.noPAM.Error(), Fix: "see session in " + b.options.ConfigDir})
-	}
+	b.sessions.health(&h)
 	h.Problems = append(h.Problems, b.ringProblems()...)
 	h.Problems = append(h.Problems, b.queueProblems()...)
 	h.Problems = append(h.Problems, tableProblems(s)...)

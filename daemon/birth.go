@@ -260,7 +260,7 @@ func (l *loop) spawnOptions() spawn.Options {
 		o.BaseEnv = func(account.Account) []string {
 			return slices.Concat(l.accounts.Environment(l.options.Family), locale)
 		}
-		o.Limits = l.accounts.Limits
+		o.Limits = func(who account.Account) account.Limits { return l.accounts.Bounds(l.options.Family, who) }
 	}
 	return o
 }

@@ -122,10 +122,14 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	defer letGo()
 	l.life = hands
 	inherited := l.inherit(before, memory.Live)
-	if l.noPAM = l.openSessions(hands, inherited.children); l.noPAM != nil {
-		l.log.Error("jobs run without a PAM session", "error", l.noPAM)
+	if err := l.openSessions(inherited.children); err != nil {
+		return nil, err
 	}
 	spawning := l.spawn(hands, inherited)
+	if l.sessions != nil {
+		l.sessions.look()
+		defer l.sessions.calls.Wait()
+	}
 	if err := l.openTables(ctx, memory.Seed); err != nil {
 		letGo()
 		return nil, errors.Join(err, spawning.wait())
@@ -143,9 +147,6 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	crew.start(func() error { return l.manager.Run(hands) })
 	crew.start(func() error { return l.voice.run(hands) })
 	crew.start(func() error { return l.prune(hands) })
-	if l.sessions != nil {
-		crew.start(func() error { return l.sessions.run(hands) })
-	}
 	if l.post != nil {
 		crew.start(func() error { return l.post.Run(hands) })
 	}

@@ -81,7 +81,6 @@ type loop struct {
 	notices   *notify.Notifier
 	sessions  *sessions // nil: jobs run without
 	groups    *groups
-	noPAM     error // why they do, although they should not
 	boot      string
 	begun     engine.Moment
 	life      context.Context // until all that Run started is to end

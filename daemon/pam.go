@@ -1,21 +1,26 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/cgroup"
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/session"
 	"github.com/cronring/cronring/daemon/spawn"
@@ -24,16 +29,16 @@ import (
 // sessions has systemd start jobs, each in a session that PAM opened.
 type sessions struct {
 	manager *session.Manager
+	always  bool               // session = "pam"
+	pam     func() account.PAM // what the host's file for cron requires now
+	systemd bool               // it runs here
 	family  crontab.Family
 	runs    string // directory of what outlives the daemon: each session has a mark there
-	ends    chan spawn.SessionEnd
-	kills   sync.WaitGroup
-	fail    func(what string, err error)
+	calls   sync.WaitGroup
+	log     *slog.Logger
+	last    atomic.Pointer[api.Session]                      // what was logged
 	missing func(context.Context, *crontab.Resources) string // why limits cannot be enforced here
 }
-
-// pamService is the file in /etc/pam.d.
-const pamService = "cronring"
 
 // becomeFlag is the one argument with which systemd starts this program to
 // become a job.
@@ -55,44 +60,92 @@ func Become() {
 	}
 }
 
-// openSessions connects to systemd, if the configuration wants sessions, and
-// follows those among the runs of a daemon before this one. Jobs run without
-// one where that fails: the host's work comes first.
-func (l *loop) openSessions(ctx context.Context, before []spawn.Handed) error {
-	if l.options.Config.Session != "pam" {
+// openSessions prepares sessions, unless the configuration excludes them. A
+// daemon that is not root runs its own user's jobs only, which need none.
+func (l *loop) openSessions(before []spawn.Handed) error {
+	mode := l.options.Config.Session
+	if mode == config.SessionNone || os.Geteuid() != 0 || mode == config.SessionAuto && !l.options.host() {
 		return nil
 	}
 	path, err := program()
 	if err != nil {
 		return fmt.Errorf("find our own program: %w", err)
 	}
-	m, err := session.Open(ctx, session.Options{Helper: []string{path, becomeFlag}})
-	if err != nil {
-		return err
-	}
 	l.sessions = &sessions{
-		manager: m, family: l.options.Family, runs: l.runs, ends: make(chan spawn.SessionEnd),
+		manager: session.New(path, becomeFlag), always: mode == config.SessionPAM,
+		pam:     func() account.PAM { return l.accounts.PAM(l.options.Family) },
+		systemd: hasSystemd(), family: l.options.Family, runs: l.runs,
 		missing: l.groups.tree.Missing,
-		fail:    func(what string, err error) { l.log.Warn(what, "error", err) },
+		log:     l.log,
 	}
-	soon, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	if err := l.sessions.adopt(soon, before); err != nil {
-		l.log.Warn("systemd does not tell yet how sessions are that live on", "error", err)
+	for i := range before {
+		_, err := os.Lstat(l.sessions.mark(spawn.SessionOf(before[i].Run)))
+		before[i].Session = before[i].Session || err == nil && !before[i].Tail
 	}
 	return nil
 }
 
-// Takes leaves root's entries of system tables out where cronie does.
-func (s *sessions) Takes(j *job.Job) bool {
-	return s.family != crontab.RHEL || j.User != "root" || !strings.HasPrefix(j.Table, "/etc/")
+// look returns how jobs start now, and logs it if it has changed.
+func (s *sessions) look() api.Session {
+	p := s.pam()
+	now := api.Session{PAM: p.Needs != "", Service: p.Service, Why: p.Needs}
+	if s.always && !now.PAM {
+		now = api.Session{PAM: true, Service: cmp.Or(p.Service, "cronring"), Why: `session = "pam"`}
+	}
+	switch last := s.last.Swap(&now); {
+	case last != nil && *last == now, now == api.Session{}: // or the host has no PAM
+	case !now.PAM:
+		s.log.Info("jobs start without PAM", "covered", "/etc/pam.d/"+now.Service)
+	case !s.systemd:
+		s.log.Error(noSessions.What, "why", noSessions.Why, "required", now.Why, "fix", noSessions.Fix)
+	default:
+		s.log.Info("jobs start in PAM sessions", "service", now.Service, "required", now.Why, "cost", account.PAMCost)
+	}
+	return now
 }
+
+// noSessions is the problem of a host without systemd.
+var noSessions = api.Problem{
+	What: "jobs of users other than root do not start",
+	Why:  "PAM must admit them, and only systemd can open a PAM session for cronring; systemd does not run here",
+	Fix:  `session = "none" in /etc/cronring/cronring.toml starts them without PAM`,
+}
+
+// health adds how jobs start.
+func (s *sessions) health(h *api.Health) {
+	if s == nil {
+		return
+	}
+	now := s.look()
+	if now.Service != "" {
+		h.Session = &now
+	}
+	if now.PAM && !s.systemd {
+		h.Problems = append(h.Problems, noSessions)
+	}
+}
+
+// Takes leaves root's entries of system crontabs out where cronie does. Without
+// systemd it leaves all of root's out.
+func (s *sessions) Takes(j *job.Job) bool {
+	if !s.look().PAM {
+		return false
+	}
+	isSystem := s.family == crontab.RHEL && strings.HasPrefix(j.Table, "/etc/")
+	return j.User != "root" || s.systemd && !isSystem
+}
+
+// startTime bounds how long the modules of PAM may take.
+const startTime = time.Minute
 
 // Start begins a session.
 func (s *sessions) Start(ctx context.Context, what spawn.Session) (pid int, note string, err error) {
+	if !s.systemd {
+		return 0, "", errors.New(noSessions.Why)
+	}
 	spec := session.Spec{
-		Name: unitOf(what.Run), Description: "cronring: " + string(what.Job.ID), User: what.Account.Name,
-		PAMName: pamService, Argv: what.Argv, Env: what.Env, Dir: what.Dir, Fallback: what.Anyhow,
+		Name: unitOf(what.Name), Description: "cronring: " + string(what.Job.ID), User: what.Account.Name,
+		PAMName: s.look().Service, Argv: what.Argv, Env: what.Env, Dir: what.Dir, Fallback: what.Anyhow,
 		Umask: 0o022, Identifier: string(what.Job.ID), Resources: what.Options.Resources,
 	}
 	for i, fd := range what.Files {
@@ -103,106 +156,78 @@ func (s *sessions) Start(ctx context.Context, what spawn.Session) (pid int, note
 		spec.Files[i] = os.NewFile(uintptr(own), "stdio")
 		defer spec.Files[i].Close()
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	if why := s.missing(ctx, what.Options.Resources); why != "" {
 		return 0, "", errors.New(why) // systemd would start it without
 	}
-	if err := os.WriteFile(s.mark(what.Run), nil, 0o600); err != nil {
+	if _, err := os.Lstat(s.mark(what.Name)); err == nil { // a check of a daemon before this one
+		if err := s.manager.Discard(ctx, unitOf(what.Name)); err != nil {
+			return 0, "", err
+		}
+	}
+	if err := os.WriteFile(s.mark(what.Name), nil, 0o600); err != nil {
 		return 0, "", fmt.Errorf("start session: %w", err)
 	}
 	p, err := s.manager.Start(ctx, spec)
-	var not *session.NotStartedError
-	if errors.As(err, &not) {
+	if not, ok := errors.AsType[*session.NotStartedError](err); ok {
 		return 0, "", errors.New(not.Reason)
 	}
 	return p.PID, p.Note, err
 }
 
-// Kill signals a run's session on a goroutine of its own, as systemd answers
-// when it has time.
-func (s *sessions) Kill(run job.RunID, sig syscall.Signal) {
-	s.kills.Go(func() {
+// callTime bounds how long systemd is waited for.
+const callTime = 30 * time.Second
+
+// Kill signals a session on a goroutine of its own, as systemd answers when it
+// has time.
+func (s *sessions) Kill(name string, sig syscall.Signal) {
+	s.call("a session cannot be signalled", func(ctx context.Context) error {
+		err := s.manager.Kill(ctx, unitOf(name), sig)
+		if errors.Is(err, session.ErrEnded) {
+			return nil
+		}
+		return err
+	})
+}
+
+func (s *sessions) call(what string, call func(context.Context) error) {
+	s.calls.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTime)
 		defer cancel()
-		if err := s.manager.Kill(ctx, unitOf(run), sig); err != nil && !errors.Is(err, session.ErrEnded) {
-			s.fail("a session cannot be signalled", err)
+		if err := call(ctx); err != nil {
+			s.log.Warn(what, "error", err)
 		}
 	})
 }
 
-// callTime bounds how long systemd is waited for.
-const callTime = 30 * time.Second
+// recent is how long ago an end counts as now. Its start was seen by our clock,
+// a little late, and nothing may end before it began.
+const recent = 5 * time.Second
 
-// Ends tells of the end of each session.
-func (s *sessions) Ends() <-chan spawn.SessionEnd { return s.ends }
-
-// fresh is how long ago an end is still now. Its start was seen by our clock, a
-// little late, and nothing may end before it began.
-const fresh = 5 * time.Second
-
-// run passes ends on, until ctx ends.
-func (s *sessions) run(ctx context.Context) error {
-	followed := make(chan error, 1)
-	go func() { followed <- s.manager.Run(ctx) }()
-	for {
-		select {
-		case e := <-s.manager.Ends():
-			run, ok := runOf(e.Unit)
-			if !ok {
-				continue
-			}
-			end := spawn.SessionEnd{Run: run, Outcome: e.Outcome, At: e.At, Usage: e.Usage, Limit: e.Limit}
-			if time.Since(e.At) < fresh {
-				end.At = time.Time{}
-			}
-			select {
-			case s.ends <- end:
-			case <-ctx.Done():
-			}
-		case <-ctx.Done():
-			s.kills.Wait()
-			return <-followed
-		}
+// Wait waits for the end of a session.
+func (s *sessions) Wait(ctx context.Context, name string) (spawn.SessionEnd, error) {
+	e, err := s.manager.Wait(ctx, unitOf(name))
+	end := spawn.SessionEnd{Outcome: e.Outcome, At: e.At, Usage: e.Usage, Limit: e.Limit}
+	if time.Since(e.At) < recent {
+		end.At = time.Time{}
 	}
-}
-
-// adopt follows the sessions among the runs of a daemon before this one.
-func (s *sessions) adopt(ctx context.Context, children []spawn.Handed) error {
-	var units []string
-	for i := range children {
-		h := &children[i]
-		_, err := os.Lstat(s.mark(h.Run))
-		h.Session = h.Session || err == nil
-		if h.Session {
-			units = append(units, unitOf(h.Run))
-		}
-	}
-	return s.manager.Adopt(ctx, units...)
+	return end, err
 }
 
 // mark is a file that says that a run is a session: a daemon that finds its
 // process gone must know whom to ask.
-func (s *sessions) mark(run job.RunID) string { return filepath.Join(s.runs, run.String()+".session") }
+func (s *sessions) mark(name string) string {
+	return filepath.Join(s.runs, strings.TrimPrefix(name, "run-")+".session")
+}
 
-// release lets systemd forget a session whose end is in the history.
-func (s *sessions) release(run job.RunID) {
-	if os.Remove(s.mark(run)) != nil {
-		return // it was none
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), callTime)
-	defer cancel()
-	if err := s.manager.Release(ctx, unitOf(run)); err != nil {
-		s.fail("systemd keeps the unit of a run that is over", err)
+// Release lets systemd forget a session. It does nothing to a run that was none.
+func (s *sessions) Release(name string) {
+	if os.Remove(s.mark(name)) == nil {
+		s.call("systemd keeps the unit of a run that is over", func(ctx context.Context) error {
+			return s.manager.Release(ctx, unitOf(name))
+		})
 	}
 }
 
-const unitPrefix, unitSuffix = "cronring-run-", ".service"
-
-func unitOf(run job.RunID) string { return unitPrefix + run.String() + unitSuffix }
-
-func runOf(unit string) (job.RunID, bool) {
-	number, ok := strings.CutPrefix(strings.TrimSuffix(unit, unitSuffix), unitPrefix)
-	id, err := strconv.ParseInt(number, 10, 64)
-	return job.RunID(id), ok && err == nil
-}
+func unitOf(name string) string { return "cronring-" + name + ".service" }

@@ -111,7 +111,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 		l.unlockStamp(entry)
 	}
 	if l.sessions != nil && !r.Started.IsZero() {
-		l.chores.Go(func() { l.sessions.release(r.ID) })
+		l.sessions.Release(spawn.SessionOf(r.ID))
 	}
 	switch {
 	case l.post == nil:

@@ -87,6 +87,7 @@ func describeSession(facts map[string]string, proc string) {
 		facts["nice"] = f[16]
 		facts["parent"] = strings.TrimSpace(read("/proc/"+f[1], "comm"))
 	}
+	facts["login of the audit log"] = read(proc, "loginuid")
 	fds, _ := os.ReadDir(proc + "/fd")
 	digits := regexp.MustCompile(`\[\d+\]|#\d+|tmpf?[A-Za-z0-9]{6}`)
 	for _, fd := range fds {

@@ -86,6 +86,7 @@ var checks = []check{
 	{"daemon", checkDaemon},
 	{"second cron", checkRivals},
 	{"unit", checkUnit},
+	{"PAM", checkPAM},
 	{"rights", checkRights},
 	{"crontab(1)", checkCrontab},
 	{"tables", checkTables},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -165,4 +166,21 @@ func failure(out string, status int, err error) string {
 		return fmt.Sprintf("exit %d: %s", status, out)
 	}
 	return fmt.Sprintf("exit %d", status)
+}
+
+// checkPAM tells how jobs start, and what that costs.
+func checkPAM(_ context.Context, e *examination) []finding {
+	session := e.status.Session
+	switch {
+	case !e.answers() || e.socket != api.SystemSocket:
+		return nil
+	case session == nil:
+		if p := e.pam(e.host.Family); p.Needs != "" {
+			return []finding{{Grade: gradeWarning, What: `session = "none": jobs start without PAM`, Why: p.Needs + ": under cron this line applies to jobs"}}
+		}
+		return nil
+	case session.PAM:
+		return []finding{{Grade: gradeOK, What: "jobs get a PAM session, service " + session.Service, Why: session.Why + "; " + account.PAMCost}}
+	}
+	return []finding{{Grade: gradeOK, What: "jobs start without PAM: cronring itself does what /etc/pam.d/" + session.Service + " requires"}}
 }

@@ -104,6 +104,28 @@ func told(t *testing.T, e *examination) string {
 	return strings.Join(lines, "\n")
 }
 
+func TestDoctorTellsHowPAMDecides(t *testing.T) {
+	denied := hostFiles{"/etc/pam.d/cron": "account required pam_access.so\n", "/etc/security/access.conf": "-:alice:cron\n"}
+	for want, session := range map[string]*api.Session{
+		"ok jobs start without PAM: cronring itself does what /etc/pam.d/cron requires\n": {Service: "cron"},
+		"ok jobs get a PAM session, service cron\nline; each start takes":                 {PAM: true, Service: "cron", Why: "line"},
+		"warning session = \"none\": jobs start without PAM\n/etc/pam.d/cron:1: account":  nil,
+	} {
+		e := patient(t, goodUnits, healthy(t), denied)
+		e.ask = func(context.Context) (api.Status, error) {
+			return api.Status{Health: api.Health{Version: "1", PID: 77, Session: session}}, nil
+		}
+		found := e.examine(t.Context())
+		at := slices.IndexFunc(found, func(f finding) bool { return f.Check == "PAM" })
+		if at < 0 {
+			t.Fatalf("no finding about PAM for %+v", session)
+		}
+		if f := found[at]; !strings.HasPrefix(string(f.Grade)+" "+f.What+"\n"+f.Why, want) {
+			t.Errorf("got %+v, want %q", f, want)
+		}
+	}
+}
+
 func TestDoctorFindsNothingOnAGoodHost(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t))
 	if got := told(t, e); got != "" {

@@ -185,7 +185,7 @@ func (m *machine) report(ctx context.Context, sources []string) imported {
 	r := imported{V: api.Version, Family: familyName(m.host.Family), Zone: m.host.Zone.String()}
 	tables := m.tables(ctx)
 	if slices.Contains(sources, "cron") {
-		r.Cron = &importedCron{Settings: m.settings(), Silent: m.silentScripts(), Tables: []importedTable{}}
+		r.Cron = &importedCron{Settings: append(m.settings(), m.pamSetting()...), Silent: m.silentScripts(), Tables: []importedTable{}}
 		again := twins(tables)
 		for i := range tables {
 			if !tables[i].anacron() && tables[i].path != "/etc/anacrontab" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 )
 
 // importedSetting is one word of the old crons' settings, and what becomes of
@@ -65,6 +66,20 @@ func (m *machine) settings() []importedSetting {
 		list = append(list, m.anacronSetting(s[0], s[1]))
 	}
 	return list
+}
+
+// pamSetting tells whether jobs get a PAM session.
+func (m *machine) pamSetting() []importedSetting {
+	p := m.pam(m.host.Family)
+	switch {
+	case p.Service == "":
+		return nil
+	case p.Needs == "":
+		return []importedSetting{{File: "/etc/pam.d/" + p.Service, Setting: "PAM", Becomes: "jobs start without PAM: cronring itself does what the file requires"}}
+	}
+	where, line, _ := strings.Cut(p.Needs, ": ")
+	file, _, _ := strings.Cut(where, ":")
+	return []importedSetting{{File: file, Setting: line, Becomes: fmt.Sprintf("jobs get a PAM session (service %s); %s", p.Service, account.PAMCost)}}
 }
 
 func environmentBecomes(name string) string {

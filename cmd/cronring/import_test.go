@@ -56,6 +56,21 @@ func TestImportStrictOnlyForDifferences(t *testing.T) {
 	}
 }
 
+func TestImportTellsHowPAMDecides(t *testing.T) {
+	needRoot(t)
+	files := hostFiles{"/etc/pam.d/cron": "account required pam_unix.so\naccount required pam_access.so\n"}
+	for rules, want := range map[string]string{
+		"":               "PAM: jobs start without PAM: cronring itself does what the file requires",
+		"-:alice:cron\n": "account required pam_access.so: jobs get a PAM session (service cron); each start takes",
+	} {
+		files["/etc/security/access.conf"] = rules
+		got, err := reported(t, planted(t, plant(t, files), crontab.Debian, "UTC"), true, formText, "cron")
+		if err != nil || !strings.Contains(got, "/etc/pam.d/cron  settings\n") || !strings.Contains(got, want) {
+			t.Errorf("%q: got %q, %v; want %q", rules, got, err, want)
+		}
+	}
+}
+
 // TestImportChanges holds import to the points in which Debian's cron and
 // cronie differ from cronring.
 func TestImportChanges(t *testing.T) {

@@ -33,6 +33,7 @@ type machine struct {
 
 	find   func(ctx context.Context, name string) (account.Account, error)
 	refuse func(a account.Account, now time.Time) string // why no job may run as an account, or ""
+	pam    func(crontab.Family) account.PAM
 }
 
 func thisMachine(a *app) *machine {
@@ -41,7 +42,7 @@ func thisMachine(a *app) *machine {
 		return []byte(out), status, err
 	}
 	accounts := account.New(account.Options{Exec: run})
-	return &machine{host: spool.ThisHost(), exec: runProgram, now: a.now, find: accounts.Find, refuse: accounts.Refusal}
+	return &machine{host: spool.ThisHost(), exec: runProgram, now: a.now, find: accounts.Find, refuse: accounts.Refusal, pam: accounts.PAM}
 }
 
 // machineAt is a host whose root is mounted at a directory. It does not run, so
@@ -49,7 +50,7 @@ func thisMachine(a *app) *machine {
 func machineAt(root string, now func() time.Time) *machine {
 	accounts := account.New(account.Options{Root: root})
 	m := &machine{
-		root: root, now: now, find: accounts.Find, refuse: accounts.Refusal,
+		root: root, now: now, find: accounts.Find, refuse: accounts.Refusal, pam: accounts.PAM,
 		exec: func(context.Context, ...string) (string, int, error) { return "", 0, errNotRunning },
 	}
 	m.host = spool.Host{Family: crontab.Debian, Zone: time.UTC, Account: "root", Root: true}

@@ -87,6 +87,7 @@ func planted(t *testing.T, root string, family crontab.Family, zone string) *mac
 		root: root, now: func() time.Time { return noon },
 		host: spool.Host{Family: family, Zone: loc, Account: "root", Root: true},
 		exec: func(context.Context, ...string) (string, int, error) { return "", 0, errNotRunning },
+		pam:  account.New(account.Options{Root: root}).PAM,
 		refuse: func(a account.Account, _ time.Time) string {
 			if a.Name == "eve" {
 				return "account expired on 2026-01-01"

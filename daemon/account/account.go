@@ -80,7 +80,10 @@ type Directory struct {
 	shadow  cached[map[string]shadow]
 	limits  cached[limitsFiles]
 	environ [2]cached[environment] // by family
+	pam     [2]cached[PAM]         // by family
 
+	loginDefs       cached[map[string]string]
+	pamPaths        []string          // the files that decide about PAM
 	limitsDir       []string          // the files of limits.d
 	groupsElsewhere map[string]uint32 // groups that limits mention and a directory service knows
 

@@ -17,6 +17,8 @@ import (
 type Limits struct {
 	Resources []Limit // at most one for each resource, in their order
 	Nice      *int    // nice value of the process, -20 to 19; nil leaves it
+	Umask     uint32  // 0 is 022
+	Login     bool    // the audit log attributes what the process does to the account
 }
 
 // Limit is a bound on one resource, in the units of setrlimit(2). A nil half

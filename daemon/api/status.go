@@ -57,10 +57,18 @@ type Health struct {
 	Host      string    `json:"host"`
 	Zone      string    `json:"zone,omitempty"` // the host's
 	Started   time.Time `json:"started"`
+	Session   *Session  `json:"session,omitempty"`   // of jobs; nil: PAM has no part in it
 	Problems  []Problem `json:"problems,omitempty"`  // empty: all is well
 	Notices   []Problem `json:"notices,omitempty"`   // what is worth knowing and may be meant so: files whose names are ignored
 	Unwritten int       `json:"unwritten,omitempty"` // records that wait for the store to come back
 	Lost      int       `json:"lost,omitempty"`      // records that it could not wait for
+}
+
+// Session is how jobs start: in a session that PAM opens, or not.
+type Session struct {
+	PAM     bool   `json:"pam"`
+	Service string `json:"service,omitempty"` // the file in /etc/pam.d that decides
+	Why     string `json:"why,omitempty"`     // the line or the setting that requires PAM
 }
 
 // Problem is one standing trouble, in the three parts of an Error.

@@ -29,7 +29,7 @@ import (
 
 // Config is what the files of a directory say.
 type Config struct {
-	Session string // "none", or "pam": jobs run in a session that PAM opened
+	Session string // whether jobs run in a session that PAM opened: SessionAuto or another
 	Mail    struct {
 		Command string // gets the message on its standard input, instead of sendmail
 		Off     bool
@@ -61,7 +61,7 @@ func (c *Config) EntriesPerUser() int { return cmp.Or(c.MaxEntries, defaultEntri
 
 // Read reads the configuration in a directory; what is missing is no error.
 func Read(dir string) Config {
-	c := Config{Session: sessionNone, Limits: engine.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]crontab.Place{}}
+	c := Config{Session: SessionAuto, Limits: engine.Limits{MaxPerUser: defaultPerUser}, HistoryRows: defaultRows, Places: map[string]crontab.Place{}}
 	r := reader{Config: &c, channels: map[string]*notify.Channel{}, jobs: map[string]crontab.JobConfig{}}
 	files, err := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	if err != nil {

@@ -54,7 +54,7 @@ func read(t *testing.T, texts ...string) Config {
 
 func TestReadOfAHostWithoutConfiguration(t *testing.T) {
 	c := Read(t.TempDir())
-	if c.Err() != nil || c.Session != "none" || c.Log.CronLines != nil || c.Sidecar != nil || !reflect.DeepEqual(c.Limits, engine.Limits{MaxPerUser: 200}) {
+	if c.Err() != nil || c.Session != SessionAuto || c.Log.CronLines != nil || c.Sidecar != nil || !reflect.DeepEqual(c.Limits, engine.Limits{MaxPerUser: 200}) {
 		t.Errorf("got %+v, error %v", c, c.Err())
 	}
 }
@@ -174,7 +174,7 @@ func TestReadSaysWhatIsWrongAndKeepsTheRest(t *testing.T) {
 		"channel key":       {"session = \"pam\"\n[channel.a]\ntyp = \"mail\"\n", "cronring.toml:3: unknown key channel.a.typ"},
 		"deep":              {"session = \"pam\"\n[job.a.b]\nc = 1\n", "cronring.toml:2: unknown key job.a.b"},
 		"syntax":            {"session = \"pam\"\nmail = [\n", "nothing of this file counts"},
-		"session":           {"session = \"ldap\"\n", `cronring.toml:1: session: it is "ldap", want "none" or "pam"`},
+		"session":           {"session = \"ldap\"\n", `cronring.toml:1: session: it is "ldap", want "auto", "none" or "pam"`},
 		"log":               {"session = \"pam\"\n[log]\nto = \"printer\"\n", `cronring.toml:3: log.to: it is "printer", want "auto",`},
 		"type":              {"session = \"pam\"\n[mail]\noff = \"yes\"\n", "cronring.toml:3: mail.off: want true or false"},
 		"number":            {"session = \"pam\"\nmax-running = -1\n", "cronring.toml:2: max-running: want a number from 0 to"},
@@ -243,7 +243,7 @@ func TestReadOfAnybodyElseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cronring.toml")
 	writeFile(t, file, "session = \"pam\"\n", 0o666)
-	if c := Read(dir); c.Err() == nil || c.Session != "none" || !strings.Contains(c.Err().Error(), "chmod go-w "+file) {
+	if c := Read(dir); c.Err() == nil || c.Session != SessionAuto || !strings.Contains(c.Err().Error(), "chmod go-w "+file) {
 		t.Errorf("a file that everybody may write counts: session %q, error %v", c.Session, c.Err())
 	}
 	if os.Geteuid() != 0 {
@@ -253,7 +253,7 @@ func TestReadOfAnybodyElseIsRefused(t *testing.T) {
 	if err := os.Chown(file, 12345, 0); err != nil {
 		t.Fatal(err)
 	}
-	if c := Read(dir); c.Err() == nil || c.Session != "none" || !strings.Contains(c.Err().Error(), "uid 12345") {
+	if c := Read(dir); c.Err() == nil || c.Session != SessionAuto || !strings.Contains(c.Err().Error(), "uid 12345") {
 		t.Errorf("a stranger's file counts: session %q, error %v", c.Session, c.Err())
 	}
 }

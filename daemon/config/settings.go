@@ -32,9 +32,11 @@ const defaultPerUser = 200
 // gigabyte of a user's history at most, besides output.
 const defaultRows = 500_000
 
+// The values of session.
 const (
-	sessionNone = "none"
-	sessionPAM  = "pam"
+	SessionAuto = "auto" // by PAM, if the PAM file of cron requires it
+	SessionNone = "none"
+	SessionPAM  = "pam"
 )
 
 // setting is one key that stands by itself: how it is read, and how its
@@ -48,7 +50,7 @@ type setting struct {
 
 // settings is all of them, in the order of the manual page.
 var settings = append([]setting{
-	{"session", true, func(c *Config, v value) error { return oneOf(&c.Session, v, sessionNone, sessionPAM) },
+	{"session", true, func(c *Config, v value) error { return oneOf(&c.Session, v, SessionAuto, SessionNone, SessionPAM) },
 		func(c *Config) string { return c.Session }},
 	{"permissive", true, func(c *Config, v value) (err error) { c.Permissive, err = v.truth(); return err },
 		func(c *Config) string { return strconv.FormatBool(c.Permissive) }},

@@ -153,16 +153,17 @@ func say(report io.Writer, kind byte, text string) {
 // them, and some make programs believe that they are the service.
 var fromSystemd = []string{
 	"INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE",
-	"NOTIFY_SOCKET", "MAINPID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "MANAGERPID",
+	"NOTIFY_SOCKET", "MAINPID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "MANAGERPID", "TERM",
 }
 
 // merge puts the job's variables over those of PAM.
 func merge(session, job []string) []string {
+	inLogind := slices.ContainsFunc(session, func(entry string) bool { return strings.HasPrefix(entry, "XDG_SESSION_ID=") })
 	var env []string
 	for _, entry := range session {
 		name, _, _ := strings.Cut(entry, "=")
 		isSet := func(entry string) bool { return strings.HasPrefix(entry, name+"=") }
-		if !slices.Contains(fromSystemd, name) && !slices.ContainsFunc(job, isSet) {
+		if !slices.Contains(fromSystemd, name) && !slices.ContainsFunc(job, isSet) && (inLogind || !slices.Contains(cronSession, entry)) {
 			env = append(env, entry)
 		}
 	}

@@ -14,7 +14,7 @@
 // job is never taken for one of systemd's own.
 //
 // A unit stays loaded after its process has ended, until Release: when the
-// daemon is replaced or dies, whoever comes next can Adopt it and learn how it
-// ended. All calls go over systemd's private socket, which works without a
-// message bus, and only for root.
+// daemon is replaced or dies, the next one can Wait for it. All calls go over
+// systemd's private socket, which works without a message bus, and only for
+// root.
 package session

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,19 +11,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/cronring/cronring/daemon/job"
 )
 
 // errand is what Start and the helper have between them.
 type errand struct {
-	pamName string
-	socket  *os.File // the helper's standard input; the order lies in it
-	report  *os.File // what the helper says
+	socket *os.File // the helper's standard input; the order lies in it
+	report *os.File // what the helper says
+	text   []byte   // of the report, as far as it was read
+	over   bool     // text is all of it
 }
 
 // newErrand sends the order before there is anybody to receive it.
-func (m *Manager) newErrand(spec Spec) (*errand, error) {
+func newErrand(spec Spec) (*errand, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
@@ -43,7 +41,7 @@ func (m *Manager) newErrand(spec Spec) (*errand, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("send order: %w", err), report.Close())
 	}
-	return &errand{spec.PAMName, socket, report}, nil
+	return &errand{socket: socket, report: report}, nil
 }
 
 func (e *errand) close() {
@@ -96,70 +94,28 @@ func post(files ...*os.File) (*os.File, error) {
 	return socket, nil
 }
 
-// await waits until the job is executed, or for the reason why it is not.
-func (e *errand) await(ctx context.Context, f *follow) (note string, err error) {
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case <-f.over: // the end of the report need not come: systemd may hold the order, and with it the report, open
-		case <-ctx.Done():
-		case <-done:
-		}
-		_ = e.report.SetReadDeadline(time.Unix(0, 1)) // a pipe takes deadlines
-	}()
-	said := e.read()
-	switch {
-	case said.failure != "":
-		return "", errors.New(said.failure)
-	case said.ready:
-		return said.note, nil
-	case ctx.Err() != nil:
-		return "", fmt.Errorf("start the session: %w", ctx.Err())
-	}
-	select { // it came to no job, so that the unit ends too
-	case <-f.over:
-		return "", e.whyNot(f.state)
-	case <-ctx.Done():
-		return "", fmt.Errorf("start the session: %w", ctx.Err())
-	}
-}
-
-// whyNot explains how a unit ended that was to start a job.
-func (e *errand) whyNot(s state) error {
-	s.wasUp = false // systemd takes every exit status for a success
-	o := s.outcome()
-	switch {
-	case o.Kind == job.NotStarted && o.Error == setupStep(pamStatus):
-		return fmt.Errorf("%s: see what it says of %s in the journal", o.Error, e.pamName)
-	case o.Error != "":
-		return errors.New(o.Error)
-	}
-	return fmt.Errorf("the helper of the daemon ended: %s", o)
-}
-
 // said is a report.
 type said struct {
 	note, failure string
 	ready         bool
 }
 
-// read reads to the end of the report, or to the deadline and then what has
-// come so far.
-func (e *errand) read() said {
-	var text []byte
-	buffer := make([]byte, reportLimit)
-	for len(text) < reportLimit {
-		n, err := e.report.Read(buffer)
-		text = append(text, buffer[:n]...)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			text = append(text, e.rest()...)
-		}
-		if err != nil {
-			break
-		}
+// read reads the report for a while at most, and all that is there by now.
+func (e *errand) read(while time.Duration) {
+	if e.over {
+		time.Sleep(while)
+		return
 	}
-	return parseReport(text)
+	_ = e.report.SetReadDeadline(time.Now().Add(while)) // a pipe takes deadlines
+	for buffer := make([]byte, reportLimit); !e.over; {
+		n, err := e.report.Read(buffer)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			e.text = append(e.text, e.rest()...)
+			return
+		}
+		e.text = append(e.text, buffer[:n]...)
+		e.over = err != nil || len(e.text) >= reportLimit
+	}
 }
 
 // rest is what is in the pipe. It does not wait.

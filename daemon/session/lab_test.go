@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/user"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,20 +34,22 @@ func TestLab(t *testing.T) { machine.Tests(t, "SESSION_LAB") }
 // patience is far more than anything here takes.
 const patience = time.Minute
 
-// lab is a Manager that runs, in a machine that may be spoilt.
+// lab is a Manager in a machine that may be spoilt.
 type lab struct {
 	*Manager
-	t      *testing.T
-	cancel context.CancelFunc
-	done   chan struct{}
-	early  []End // received while another one was awaited
+	t *testing.T
 }
 
 var furnish = sync.OnceValue(func() error {
 	for path, text := range map[string]string{
 		"/etc/pam.d/lab": "account required pam_unix.so\nsession required pam_unix.so\nsession required pam_limits.so\n" +
 			"session required pam_env.so\nsession required pam_loginuid.so\n",
-		"/etc/pam.d/lab-logind":             "account required pam_unix.so\nsession required pam_systemd.so\n",
+		"/etc/pam.d/lab-logind": "account required pam_unix.so\nsession required pam_systemd.so\n",
+		"/etc/pam.d/lab-cron": "auth optional pam_group.so\naccount required pam_unix.so\naccount required pam_access.so\n" +
+			"account required pam_time.so\nsession required pam_unix.so\n",
+		"/etc/security/access.conf":         "-:carol:cron\n",
+		"/etc/security/group.conf":          "lab-cron;cron;bob;Al0000-2400;games\n",
+		"/etc/security/time.conf":           "lab-cron;cron;dave;!Al0000-2400\n",
 		"/etc/environment":                  "FROM_PAM=yes\nPATH=/evil\nBOTH=pam\n",
 		"/etc/security/limits.d/bob.conf":   "bob - nofile 77\nbob soft core 0\n",
 		"/etc/security/limits.d/all.conf":   "* - nofile 88\n",
@@ -66,6 +67,7 @@ var furnish = sync.OnceValue(func() error {
 		{"useradd", "-m", "-u", "2001", "bob"},
 		{"useradd", "-m", "-u", "2002", "expired"}, {"chage", "-E", "0", "expired"},
 		{"useradd", "-m", "-u", "2003", "stale"}, {"chage", "-d", "0", "stale"},
+		{"useradd", "-m", "-u", "2004", "carol"}, {"useradd", "-m", "-u", "2005", "dave"},
 		{"groupadd", "-g", "3001", "extra"}, {"usermod", "-aG", "extra", "bob"},
 	} {
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
@@ -83,25 +85,7 @@ func newLab(t *testing.T) *lab {
 	if err := furnish(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Open(t.Context(), Options{Helper: []string{"/lab/lab.test", "become"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &lab{Manager: m, t: t, cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(l.done)
-		if err := m.Run(ctx); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	}()
-	t.Cleanup(l.stop)
-	return l
-}
-
-func (l *lab) stop() {
-	l.cancel()
-	<-l.done
+	return &lab{Manager: New("/lab/lab.test", "become"), t: t}
 }
 
 // run is a job with pipes around it.
@@ -165,24 +149,13 @@ func (l *lab) start(command string, edit ...func(*Spec)) *run {
 
 func (l *lab) await(unit string) End {
 	l.t.Helper()
-	for i, e := range l.early {
-		if e.Unit == unit {
-			l.early = slices.Delete(l.early, i, i+1)
-			return e
-		}
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	e, err := l.Wait(ctx, unit)
+	if err != nil {
+		l.t.Fatal(err)
 	}
-	late := time.After(patience)
-	for {
-		select {
-		case e := <-l.Ends():
-			if e.Unit == unit {
-				return e
-			}
-			l.early = append(l.early, e)
-		case <-late:
-			l.t.Fatalf("no end of %s within %v", unit, patience)
-		}
-	}
+	return e
 }
 
 // finish awaits the end, and reads the output before it lets the unit go.
@@ -266,6 +239,15 @@ func TestInLogindSession(t *testing.T) {
 	}
 }
 
+// Modules that look for cron's terminal find it.
+func TestInGroupsOfPAM(t *testing.T) {
+	l := newLab(t)
+	stdout, _, _ := l.finish(l.start("id -Gn; echo terminal $TERM", func(s *Spec) { s.PAMName = "lab-cron" }))
+	if want := "bob games extra\nterminal\n"; stdout != want {
+		t.Errorf("printed %q, want %q", stdout, want)
+	}
+}
+
 func TestInOutcomes(t *testing.T) {
 	l := newLab(t)
 	exited := func(code int) job.Outcome { return job.Outcome{Kind: job.Exited, Code: code} }
@@ -284,11 +266,12 @@ func TestInOutcomes(t *testing.T) {
 		"ulimit -c 0; kill -SEGV $$":        signalled(syscall.SIGSEGV),
 		"kill -s RTMAX $$":                  signalled(64),
 	} {
-		_, stderr, e := l.finish(l.start(command))
+		r := l.start(command)
+		_, stderr, e := l.finish(r)
 		if e.Outcome != want {
 			t.Errorf("%s: outcome %+v, want %+v; it said %q", command, e.Outcome, want, stderr)
 		}
-		awaitGone(t, e.Unit) // after PAM's keeper of the session
+		awaitGone(t, r.Unit) // after PAM's keeper of the session
 	}
 	if out, _ := exec.Command("systemctl", "is-system-running").Output(); string(out) != "running\n" {
 		t.Errorf("the machine is %q after jobs that failed, want running", out)
@@ -305,6 +288,8 @@ func TestInRefusals(t *testing.T) {
 	}{
 		{"an expired account", user("expired"), "PAM refused the account or its session: see what it says of lab"},
 		{"a password to be changed", user("stale"), "PAM refused"},
+		{"a user whom pam_access denies", func(s *Spec) { s.User, s.PAMName = "carol", "lab-cron" }, "PAM refused the account or its session: see what it says of lab-cron"},
+		{"a user whom pam_time denies", func(s *Spec) { s.User, s.PAMName = "dave", "lab-cron" }, "PAM refused"},
 		{"an unknown user", user("nobody-here"), "become the user: unknown"},
 		{"a number", user("2001"), "a number"},
 		{"a strange user", user("a\x1b b"), "Invalid User setting: a b"},
@@ -323,11 +308,6 @@ func TestInRefusals(t *testing.T) {
 		}
 		if stdout := readAll(t, r.stdout); stdout != "" { // and nobody holds the pipe
 			t.Errorf("%s: output %q", test.what, stdout)
-		}
-		select {
-		case e := <-l.Ends():
-			t.Errorf("%s: an end of what was not started: %+v", test.what, e)
-		default:
 		}
 	}
 	if out, _ := exec.Command("systemctl", "is-system-running").Output(); string(out) != "running\n" {
@@ -441,20 +421,16 @@ func TestInKill(t *testing.T) {
 	}
 }
 
-func TestInAdopt(t *testing.T) {
+func TestInWaitForAnothersUnit(t *testing.T) {
 	first := newLab(t)
 	ended := first.start("exit 5")
 	first.await(ended.Unit) // but not released: the daemon died before it was written down
 	signalled := first.start("cat; kill -KILL $$")
 	running := first.start("cat; exit 6")
-	first.stop()
 	signalled.stdin.Close()
 	awaitSub(t, signalled.Unit, "exited")
 
 	second := newLab(t)
-	if err := second.Adopt(t.Context(), ended.Unit, signalled.Unit, running.Unit, "lab-run-0.service"); err != nil {
-		t.Fatal(err)
-	}
 	want := func(unit string, pid int, want job.Outcome) {
 		t.Helper()
 		if e := second.await(unit); e.Outcome != want || e.PID != pid {
@@ -531,6 +507,7 @@ func TestInManyAtOnce(t *testing.T) {
 			}
 		})
 	}
+	all.Wait()
 	for _, s := range specs {
 		if e := l.await(s.Name); e.Outcome.Code != 9 {
 			t.Errorf("%s ended %+v", s.Name, e.Outcome)
@@ -539,7 +516,6 @@ func TestInManyAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	all.Wait()
 	t.Logf("%d jobs started and ended in %v", many, time.Since(begun))
 }
 

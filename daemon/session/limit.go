@@ -3,12 +3,11 @@ package session
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"syscall"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/coreos/go-systemd/v22/dbus"
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
@@ -24,13 +23,13 @@ const (
 // limits are the properties of a unit that carry resources out:
 // systemd.resource-control(5). Swap counts as memory, and a run that has too
 // much of it is ended whole.
-func limits(r *crontab.Resources) (all []property) {
+func limits(r *crontab.Resources) (all []dbus.Property) {
 	if r == nil {
 		return nil
 	}
 	add := func(name string, value int64) {
 		if value > 0 {
-			all = append(all, property{name, dbus.MakeVariant(uint64(value))})
+			all = append(all, property(name, uint64(value)))
 		}
 	}
 	add("MemoryMax", r.Memory)
@@ -42,7 +41,7 @@ func limits(r *crontab.Resources) (all []property) {
 		add("TasksMax", int64(max(r.Tasks+keepers, helpers)))
 	}
 	if r.Memory > 0 {
-		all = append(all, property{"MemorySwapMax", dbus.MakeVariant(uint64(0))}, property{"OOMPolicy", dbus.MakeVariant("kill")})
+		all = append(all, property("MemorySwapMax", uint64(0)), property("OOMPolicy", "kill"))
 	}
 	return all
 }
@@ -119,20 +118,5 @@ func isIn(unit string) error {
 			return nil
 		}
 	}
-	return errors.New("PAM moved the session out of its unit, where its limits hold nothing; leave pam_systemd out of the PAM file of cronring, or say session = \"none\"")
-}
-
-// unset is what systemd says of a number that it does not know.
-const unset = math.MaxUint64
-
-// used reads what a unit has used. Not every systemd knows all of it.
-func (b *bus) used(g getter, s *state) {
-	for name, into := range map[string]*int64{
-		"CPUUsageNSec": (*int64)(&s.used.CPU), "MemoryPeak": &s.used.Memory, "IOReadBytes": &s.used.Read, "IOWriteBytes": &s.used.Write,
-	} {
-		one := g
-		if v := value[uint64](&one, serviceInterface, name); one.err == nil && v != unset {
-			*into = int64(min(v, math.MaxInt64))
-		}
-	}
+	return errors.New("PAM moved the session out of its unit, where its limits hold nothing; see session in cronring.toml(5)")
 }

@@ -1,9 +1,9 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,9 +18,10 @@ func limitedTo(r crontab.Resources) func(*Spec) { return func(s *Spec) { s.Resou
 func TestInLimits(t *testing.T) {
 	l := newLab(t)
 	nice := 7
-	stdout, stderr, e := l.finish(l.start("ulimit -Sn; ulimit -Hn; nice; cat /proc/self/cgroup",
-		limitedTo(crontab.Resources{NoFile: 33, Nice: &nice, Slice: "jobs.slice", Tasks: 50})))
-	if !e.Outcome.OK() || !strings.HasPrefix(stdout, "33\n33\n7\n") || !strings.Contains(stdout, "/jobs.slice/"+e.Unit) {
+	r := l.start("ulimit -Sn; ulimit -Hn; nice; cat /proc/self/cgroup",
+		limitedTo(crontab.Resources{NoFile: 33, Nice: &nice, Slice: "jobs.slice", Tasks: 50}))
+	stdout, stderr, e := l.finish(r)
+	if !e.Outcome.OK() || !strings.HasPrefix(stdout, "33\n33\n7\n") || !strings.Contains(stdout, "/jobs.slice/"+r.Unit) {
 		t.Errorf("ended %+v, said %q, %q", e.Outcome, stdout, stderr)
 	}
 	if stdout, _, _ = l.finish(l.start("grep ^policy /proc/self/sched | tr -dc 0-9", limitedTo(crontab.Resources{Idle: true}))); stdout != "5" {
@@ -85,13 +86,7 @@ func BenchmarkUnits(b *testing.B) {
 	if err := furnish(); err != nil {
 		b.Fatal(err)
 	}
-	m, err := Open(b.Context(), Options{Helper: []string{"/lab/lab.test", "become"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	followed := make(chan error, 1)
-	go func() { followed <- m.Run(ctx) }()
+	m := New("/lab/lab.test", "become")
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		b.Fatal(err)
@@ -101,8 +96,11 @@ func BenchmarkUnits(b *testing.B) {
 	var took time.Duration
 	for b.Loop() {
 		specs := make(chan Spec, n)
+		var units []string
 		for range n {
-			specs <- spec("true", limitedTo(crontab.Resources{Tasks: 50}), func(s *Spec) { s.Files = [3]*os.File{null, null, null} })
+			s := spec("true", limitedTo(crontab.Resources{Tasks: 50}), func(s *Spec) { s.Files = [3]*os.File{null, null, null} })
+			specs <- s
+			units = append(units, s.Name)
 		}
 		close(specs)
 		var crew sync.WaitGroup
@@ -116,22 +114,56 @@ func BenchmarkUnits(b *testing.B) {
 				}
 			})
 		}
-		ended := make(chan bool)
-		go func() {
-			for range n {
-				e := <-m.Ends()
-				_ = m.Release(context.Background(), e.Unit) // the machine is thrown away
-			}
-			close(ended)
-		}()
 		crew.Wait()
 		took += time.Since(begun)
-		<-ended
+		for _, unit := range units {
+			_, err := m.Wait(b.Context(), unit)
+			if err = errors.Join(err, m.Release(b.Context(), unit)); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 	b.ReportMetric(n*float64(b.N)/took.Seconds(), "starts/s")
 	b.ReportMetric(0, "ns/op")
-	cancel()
-	if err := <-followed; err != nil {
-		b.Error(err)
+}
+
+// BenchmarkSession starts one job after the other in a session with the modules
+// of Debian's file for cron, and compares that with a process without any. It
+// runs where BenchmarkUnits does.
+func BenchmarkSession(b *testing.B) {
+	if os.Getenv("SESSION_LAB") == "" {
+		b.Skip("SKIPPED: runs in a machine that may be spoilt, with SESSION_LAB set")
 	}
+	if err := furnish(); err != nil {
+		b.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer null.Close()
+	m := New("/lab/lab.test", "become")
+	var bare, session time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		if err := exec.Command("/bin/true").Run(); err != nil {
+			b.Fatal(err)
+		}
+		bare += time.Since(begun)
+		s := spec("true", func(s *Spec) { s.PAMName, s.Files = "cron", [3]*os.File{null, null, null} })
+		begun = time.Now()
+		if _, err := m.Start(b.Context(), s); err != nil {
+			b.Fatal(err)
+		}
+		session += time.Since(begun)
+		_, err := m.Wait(b.Context(), s.Name)
+		if err = errors.Join(err, m.Release(b.Context(), s.Name)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := float64(b.N) * float64(time.Millisecond)
+	b.ReportMetric(float64(session)/n, "ms/session")
+	b.ReportMetric(float64(bare)/n, "ms/bare")
+	b.ReportMetric(float64(session)/float64(bare), "times")
+	b.ReportMetric(0, "ns/op")
 }

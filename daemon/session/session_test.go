@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godbus/dbus/v5"
-
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -19,59 +17,50 @@ func TestOutcome(t *testing.T) {
 	for _, test := range []struct {
 		what  string
 		state state
+		wasUp bool
 		want  job.Outcome
 	}{
-		{"success", state{wasUp: true, code: exited, result: "success"}, job.Outcome{Kind: job.Exited}},
-		{"own status of setup", state{wasUp: true, code: exited, status: 217}, job.Outcome{Kind: job.Exited, Code: 217}},
-		{"setup", state{code: exited, status: 217}, job.Outcome{Kind: job.NotStarted, Error: setupSteps[217]}},
-		{"unnamed setup", state{code: exited, status: 234}, job.Outcome{Kind: job.NotStarted, Error: "systemd could not set the process up (status 234)"}},
-		{"helper", state{code: exited, status: 1}, job.Outcome{Kind: job.Exited, Code: 1}},
-		{"signal", state{wasUp: true, code: killed, status: 15}, job.Outcome{Kind: job.Signalled, Signal: 15}},
-		{"core", state{wasUp: true, code: dumped, status: 11, result: "core-dump"}, job.Outcome{Kind: job.Signalled, Signal: 11}},
-		{"no process", state{active: "failed", result: "resources"}, job.Outcome{Kind: job.NotStarted, Error: "systemd did not start the unit (resources)"}},
-		{"no answer", state{wasUp: true, active: "active", sub: "exited", result: "success"},
-			job.Outcome{Kind: job.Lost, Error: "systemd does not say how the process ended (success)"}},
-		{"no unit", state{load: notFound}, job.Outcome{Kind: job.Lost, Error: "systemd no longer knows the unit"}},
+		{"success", state{"ExecMainCode": int32(exited)}, true, job.Outcome{Kind: job.Exited}},
+		{"own status of setup", state{"ExecMainCode": int32(exited), "ExecMainStatus": int32(217)}, true, job.Outcome{Kind: job.Exited, Code: 217}},
+		{"setup", state{"ExecMainCode": int32(exited), "ExecMainStatus": int32(217)}, false, job.Outcome{Kind: job.NotStarted, Error: setupSteps[217]}},
+		{"unnamed setup", state{"ExecMainCode": int32(exited), "ExecMainStatus": int32(234)}, false,
+			job.Outcome{Kind: job.NotStarted, Error: "systemd could not set the process up (status 234, see systemd.exec(5))"}},
+		{"helper", state{"ExecMainCode": int32(exited), "ExecMainStatus": int32(1)}, false, job.Outcome{Kind: job.Exited, Code: 1}},
+		{"signal", state{"ExecMainCode": int32(killed), "ExecMainStatus": int32(15)}, true, job.Outcome{Kind: job.Signalled, Signal: 15}},
+		{"core", state{"ExecMainCode": int32(dumped), "ExecMainStatus": int32(11)}, true, job.Outcome{Kind: job.Signalled, Signal: 11}},
+		{"no process", state{"Result": "resources"}, false, job.Outcome{Kind: job.NotStarted, Error: "systemd did not start the unit (resources)"}},
+		{"no answer", state{"Result": "success"}, true, job.Outcome{Kind: job.Lost, Error: "systemd does not report how the process ended (success)"}},
+		{"no unit", state{"LoadState": notFound}, false, job.Outcome{Kind: job.Lost, Error: "systemd no longer knows the unit"}},
 	} {
-		if got := test.state.outcome(); got != test.want {
+		if got := test.state.outcome(test.wasUp); got != test.want {
 			t.Errorf("%s: got %+v, want %+v", test.what, got, test.want)
 		}
 	}
 }
 
 func TestStateEnds(t *testing.T) {
+	start := []any{uint32(7), "/org/freedesktop/systemd1/job/7"}
+	none := []any{uint32(0), "/"}
 	for _, test := range []struct {
-		state          state
-		pending, ended bool
+		active, sub string
+		job         []any
+		ended       bool
 	}{
-		{state{active: "activating", sub: "start"}, true, false},
-		{state{active: "inactive", sub: "dead", job: 7}, true, false},
-		{state{active: "inactive", sub: "dead"}, false, true},
-		{state{active: "active", sub: "running"}, false, false},
-		{state{active: "active", sub: "exited"}, false, true},
-		{state{active: "deactivating", sub: "stop-sigterm"}, true, false},
-		{state{active: "failed", sub: "failed"}, false, true},
-		{state{load: notFound}, false, true},
+		{"activating", "start", start, false},
+		{"inactive", "dead", start, false},
+		{"inactive", "dead", none, true},
+		{"active", "running", none, false},
+		{"active", "exited", none, true},
+		{"deactivating", "stop-sigterm", none, false},
+		{"failed", "failed", none, true},
 	} {
-		if test.state.isPending() != test.pending || test.state.hasEnded() != test.ended {
-			t.Errorf("%+v: pending %v, ended %v; want %v, %v", test.state, test.state.isPending(), test.state.hasEnded(), test.pending, test.ended)
+		s := state{"ActiveState": test.active, "SubState": test.sub, "Job": test.job}
+		if s.hasEnded() != test.ended {
+			t.Errorf("%v: ended %v, want %v", s, s.hasEnded(), test.ended)
 		}
 	}
-}
-
-func TestUnitPaths(t *testing.T) {
-	for unit, want := range map[string]dbus.ObjectPath{
-		"cronring-run-123.service": "/org/freedesktop/systemd1/unit/cronring_2drun_2d123_2eservice",
-		"1_ä.service":              "/org/freedesktop/systemd1/unit/_31_5f_c3_a4_2eservice",
-	} {
-		if got := pathOf(unit); got != want || unitAt(got) != unit || !got.IsValid() {
-			t.Errorf("pathOf(%q) = %s, which is of %q; want %s", unit, got, unitAt(got), want)
-		}
-	}
-	for _, path := range []dbus.ObjectPath{"/", root, unitRoot + "a_zz", "/org/freedesktop/systemd1/job/5"} {
-		if got := unitAt(path); got != "" {
-			t.Errorf("unitAt(%s) = %q, want nothing", path, got)
-		}
+	if (state{}).hasEnded() {
+		t.Error("a unit of which nothing is known has ended")
 	}
 }
 
@@ -105,6 +94,13 @@ func TestMergePutsTheJobOverTheSession(t *testing.T) {
 	got := merge([]string{"A=pam", "B=pam", "INVOCATION_ID=1", "AB=pam"}, []string{"A=job", "PATH=/bin", "C="})
 	if want := []string{"B=pam", "AB=pam", "A=job", "PATH=/bin", "C="}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := merge(cronSession, nil); got != nil {
+		t.Errorf("without a session of logind got %q", got)
+	}
+	logind := append([]string{"XDG_SESSION_ID=c1"}, cronSession...)
+	if got := merge(logind, nil); !slices.Equal(got, logind) {
+		t.Errorf("with a session of logind got %q, want %q", got, logind)
 	}
 }
 
@@ -156,7 +152,10 @@ func helped(t *testing.T, o order) (said, string) {
 	}
 	socket.Close()
 	e := &errand{report: report}
-	s := e.read()
+	for !e.over {
+		e.read(patience)
+	}
+	s := parseReport(e.text)
 	text, err := io.ReadAll(stdout)
 	if err != nil {
 		t.Fatal(err)

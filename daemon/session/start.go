@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godbus/dbus/v5"
-	"golang.org/x/sys/unix"
+	"github.com/coreos/go-systemd/v22/dbus"
+	godbus "github.com/godbus/dbus/v5"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
@@ -54,31 +54,24 @@ func (e *NotStartedError) Outcome() job.Outcome {
 }
 
 // Start starts a job and returns when its command is executed. That takes as
-// long as the modules of PAM do. The error is a *NotStartedError, also when ctx
+// long as the modules of PAM do. The error is a *NotStartedError, also if ctx
 // is done first: the unit is killed then.
 func (m *Manager) Start(ctx context.Context, spec Spec) (Process, error) {
-	e, err := m.newErrand(spec)
+	e, err := newErrand(spec)
 	if err != nil {
 		return Process{}, notStarted(err)
 	}
 	defer e.close()
-	f, err := m.hold(spec.Name)
-	if err != nil {
-		return Process{}, notStarted(err)
-	}
-	defer m.unhold(spec.Name, f)
 	if err := m.startUnit(ctx, spec, e); err != nil {
-		m.forget(spec.Name)
 		return Process{}, notStarted(err)
 	}
-	m.follow(ctx, spec.Name, f)
-	note, err := e.await(ctx, f)
+	note, err := m.await(ctx, spec, e)
 	if err != nil {
-		m.forget(spec.Name)
 		m.discard(spec.Name)
 		return Process{}, notStarted(err)
 	}
-	return Process{PID: m.pid(ctx, spec.Name), Unit: spec.Name, Note: note}, nil
+	s, _ := m.observe(ctx, spec.Name) // without an answer the job runs nevertheless
+	return Process{PID: int(value[uint32](s, "ExecMainPID")), Unit: spec.Name, Note: note}, nil
 }
 
 func (s Spec) check() error {
@@ -100,150 +93,133 @@ func (s Spec) check() error {
 	return nil
 }
 
-func (m *Manager) hold(unit string) (*follow, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.units[unit] != nil {
-		return nil, fmt.Errorf("there is a unit %s already", unit)
+// await waits until the job is executed, or for the reason why it is not. Most
+// reasons are in the helper's report. If systemd did not come as far as the
+// helper, the unit ends, and the report need not: systemd holds the order, and
+// with it the report, open.
+func (m *Manager) await(ctx context.Context, spec Spec, e *errand) (note string, err error) {
+	for pause := 10 * firstLook; ; pause = min(2*pause, lastLook) {
+		e.read(pause)
+		var s state
+		if said := parseReport(e.text); !e.over || !said.ready {
+			s, _ = m.observe(ctx, spec.Name) // without an answer it has not ended
+		}
+		ended := s.hasEnded()
+		if ended {
+			e.read(0) // what it reported before that
+		}
+		switch said := parseReport(e.text); {
+		case said.failure != "":
+			return "", errors.New(said.failure)
+		case said.ready && (e.over || ended):
+			return said.note, nil
+		case ended:
+			return "", whyNot(s, spec.PAMName)
+		case ctx.Err() != nil:
+			return "", fmt.Errorf("PAM did not open the session of %s in time: %w", spec.User, ctx.Err())
+		}
 	}
-	f := &follow{over: make(chan struct{}), held: true}
-	m.units[unit] = f
-	return f, nil
 }
 
-// unhold lets the end be reported, which may have come already.
-func (m *Manager) unhold(unit string, f *follow) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f.held = false
-	if f.ended && m.units[unit] == f {
-		m.report(unit, f)
+// whyNot explains how a unit ended that did not come as far as the job.
+func whyNot(s state, pamName string) error {
+	o := s.outcome(false) // systemd takes every exit status for a success
+	switch {
+	case o.Kind == job.NotStarted && o.Error == setupStep(pamStatus):
+		return fmt.Errorf("%s: see what it says of %s in the journal", o.Error, pamName)
+	case o.Error != "":
+		return errors.New(o.Error)
 	}
+	return fmt.Errorf("the helper of the daemon ended: %s", o)
 }
 
-// follow lets Run look at the unit, and looks first, as what happened to it so
-// far went unnoticed.
-func (m *Manager) follow(ctx context.Context, unit string, f *follow) {
-	m.mu.Lock()
-	f.asked = true
-	m.mu.Unlock()
-	_ = m.lookNow(ctx, unit) // an error: await ends with ctx
-}
-
-func (m *Manager) forget(unit string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.units, unit)
-}
-
-// discard gets rid of a unit whose job was not executed, in its own time: the
-// caller's may be over.
+// discard removes a unit whose job was not executed, in its own time: the
+// caller's may be over. If systemd does not answer, what is left of it ends with
+// the time limit of its start.
 func (m *Manager) discard(unit string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	b, err := m.connected(ctx)
-	if err != nil {
-		return // what is left of it ends with the time limit of its start
-	}
-	_, _ = b.call(ctx, root, managerInterface+".KillUnit", unit, "all", int32(unix.SIGKILL)) // refused where nothing is left
-	b.stop(ctx, unit)
+	m.killAll(ctx, unit)
+	_ = m.Release(ctx, unit)
 }
 
-// pid is zero when the connection ends just now, and the job runs nevertheless.
-func (m *Manager) pid(ctx context.Context, unit string) int {
-	b, err := m.connected(ctx)
-	if err != nil {
-		return 0
-	}
-	g := &getter{ctx: ctx, bus: b, path: pathOf(unit)}
-	return int(value[uint32](g, serviceInterface, "ExecMainPID"))
-}
-
-// startUnit starts a unit once. When the connection ends before the answer
-// comes, whether there is such a unit tells if systemd got the question. As
-// somebody else's unit would tell the same, it must not be there before.
+// startUnit starts a unit once. If the connection ends before the answer
+// arrives, the unit exists if systemd received the request. It must not exist
+// before, because another's unit would look the same.
 func (m *Manager) startUnit(ctx context.Context, spec Spec, e *errand) error {
-	switch there, err := m.has(ctx, spec.Name); {
+	switch s, err := m.observe(ctx, spec.Name); {
 	case err != nil:
 		return err
-	case there:
+	case s.exists():
 		return fmt.Errorf("there is a unit %s already", spec.Name)
 	}
 	for {
-		b, err := m.connected(ctx)
+		conn, err := m.link.get(ctx)
 		if err != nil {
 			return err
 		}
-		if err = b.start(ctx, spec.Name, m.properties(spec, e)); !isClosed(err) {
+		_, err = conn.StartTransientUnitContext(ctx, spec.Name, "fail", m.properties(spec, e), nil)
+		if !isLost(err) {
 			return err
 		}
-		m.lost(b)
-		if there, err := m.has(ctx, spec.Name); there || err != nil {
+		conn.Close()
+		if s, err := m.observe(ctx, spec.Name); err != nil || s.exists() {
 			return err
 		}
 	}
 }
 
-func (m *Manager) has(ctx context.Context, unit string) (bool, error) {
-	for {
-		b, err := m.connected(ctx)
-		if err != nil {
-			return false, err
-		}
-		there, err := b.has(ctx, unit)
-		if !isClosed(err) {
-			return there, err
-		}
-		m.lost(b)
-	}
-}
+func (s state) exists() bool { return value[string](s, "LoadState") != notFound }
 
 // shutdown is how long a job has to end when the host goes down, before that
 // goes on without it.
 const shutdown = 10 * time.Second
 
 // properties are those of the unit; systemd.exec(5), systemd.service(5).
-func (m *Manager) properties(spec Spec, e *errand) []property {
-	type command struct {
-		Path  string
-		Argv  []string
-		Clean bool // ignore a failure
-	}
-	all := []property{
-		{"Description", dbus.MakeVariant(spec.Description)},
-		{"Type", dbus.MakeVariant("exec")},
-		{"ExecStart", dbus.MakeVariant([]command{{m.options.Helper[0], m.options.Helper, false}})},
-		{"User", dbus.MakeVariant(spec.User)},
-		{"PAMName", dbus.MakeVariant(spec.PAMName)},
-		{"UMask", dbus.MakeVariant(spec.Umask)},
-		{"StandardInputFileDescriptor", dbus.MakeVariant(dbus.UnixFD(e.socket.Fd()))},
-		{"SyslogIdentifier", dbus.MakeVariant(cmp.Or(spec.Identifier, "cronring"))},
-		{"IgnoreSIGPIPE", dbus.MakeVariant(false)},
+func (m *Manager) properties(spec Spec, e *errand) []dbus.Property {
+	all := []dbus.Property{
+		property("Description", spec.Description),
+		property("Type", "exec"),
+		property("ExecStart", []command{{m.helper[0], m.helper, false}}),
+		property("User", spec.User),
+		property("PAMName", spec.PAMName),
+		property("UMask", spec.Umask),
+		property("StandardInputFileDescriptor", godbus.UnixFD(e.socket.Fd())),
+		// What cron calls its terminal (PAM_TTY), as pam_access, pam_group and
+		// pam_time know it. systemd wants a path, which they cut off.
+		property("TTYPath", "/dev/cron"),
+		property("Environment", cronSession),
+		property("SyslogIdentifier", cmp.Or(spec.Identifier, "cronring")),
+		property("IgnoreSIGPIPE", false),
 		// What a job leaves behind on purpose goes on after its end, as under cron.
 		// KillMode=process would say so, but systemd refuses it beside PAMName.
-		{"KillMode", dbus.MakeVariant("mixed")},
-		{"SendSIGKILL", dbus.MakeVariant(false)},
+		property("KillMode", "mixed"),
+		property("SendSIGKILL", false),
 		// So does the rest of a job of which the kernel kills one process for want
 		// of memory. systemd then speaks of signal 9 here, and of the memory in the
 		// journal alone.
-		{"OOMPolicy", dbus.MakeVariant("continue")},
-		{"TimeoutStopUSec", dbus.MakeVariant(uint64(shutdown.Microseconds()))},
+		property("OOMPolicy", "continue"),
+		property("TimeoutStopUSec", uint64(shutdown.Microseconds())),
 		// The unit stays until Release, and a job that fails is no failed unit:
 		// the state of the host is not "degraded" by it.
-		{"RemainAfterExit", dbus.MakeVariant(true)},
-		{"SuccessExitStatus", dbus.MakeVariant(everything())},
+		property("RemainAfterExit", true),
+		property("SuccessExitStatus", everything()),
 	}
 	if r := spec.Resources; r != nil && r.Slice != "" { // else system.slice
-		all = append(all, property{"Slice", dbus.MakeVariant(r.Slice)})
+		all = append(all, property("Slice", r.Slice))
 	}
 	all = append(all, limits(spec.Resources)...)
 	for _, entry := range spec.Env {
 		if isSessionClass(entry) { // the one that PAM has to see, and anybody may
-			all = append(all, property{"Environment", dbus.MakeVariant([]string{entry})})
+			all = append(all, property("Environment", []string{entry}))
 		}
 	}
 	return all
 }
+
+// cronSession is what pam_systemd knows by itself of a session whose terminal is
+// "cron", without a path.
+var cronSession = []string{"XDG_SESSION_CLASS=background", "XDG_SESSION_TYPE=unspecified"}
 
 // exitStatusSet is the type of SuccessExitStatus.
 type exitStatusSet struct{ Status, Signals []int32 }

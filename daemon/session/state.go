@@ -2,106 +2,53 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"time"
-
-	"github.com/godbus/dbus/v5"
 
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// state is what systemd says about a unit.
-type state struct {
-	load     string // not known while the unit is pending
-	active   string
-	sub      string
-	job      uint32 // number of the start that is queued; 0: none is
-	wasUp    bool   // its program may have been executed
-	pid      int    // of the main process, also when it has ended
-	code     int32  // waitid's: how the main process ended
-	status   int32  // exit status or signal
-	result   string
-	exitedAt time.Time
-	used     job.Usage
-}
+// state is what systemd reports about a unit: its properties.
+type state map[string]any
 
-// notFound is what load says of a unit that systemd does not have.
+// notFound is the LoadState of a unit that systemd does not have.
 const notFound = "not-found"
 
-// observe asks for a unit's state. It asks for as little as it can, as each
-// property is a call.
-//
-// What systemd refuses to speak of is a unit that it does not know.
-func (b *bus) observe(ctx context.Context, unit string) (state, error) {
-	s, err := b.ask(ctx, unit)
-	var refusal dbus.Error
-	if errors.As(err, &refusal) {
-		return state{load: notFound}, nil
+// observe asks for a unit's state, and again over a new connection if the old
+// one ends.
+func (m *Manager) observe(ctx context.Context, unit string) (state, error) {
+	for {
+		conn, err := m.link.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all, err := conn.GetAllPropertiesContext(ctx, unit)
+		if isLost(err) {
+			conn.Close()
+			continue
+		}
+		return all, err
 	}
-	return s, err
 }
 
-func (b *bus) ask(ctx context.Context, unit string) (state, error) {
-	g := &getter{ctx: ctx, bus: b, path: pathOf(unit)}
-	s := state{
-		active: value[string](g, unitInterface, "ActiveState"),
-		sub:    value[string](g, unitInterface, "SubState"),
-		job:    queued(value[[]any](g, unitInterface, "Job")),
-	}
-	if s.isPending() {
-		return s, g.err
-	}
-	s.load = value[string](g, unitInterface, "LoadState")
-	s.wasUp = value[uint64](g, unitInterface, "ActiveEnterTimestampMonotonic") != 0
-	if s.load == notFound {
-		return s, g.err
-	}
-	s.pid = int(value[uint32](g, serviceInterface, "ExecMainPID"))
-	s.code = value[int32](g, serviceInterface, "ExecMainCode")
-	s.status = value[int32](g, serviceInterface, "ExecMainStatus")
-	s.result = value[string](g, serviceInterface, "Result")
-	if at := value[uint64](g, serviceInterface, "ExecMainExitTimestamp"); at != 0 {
-		s.exitedAt = time.UnixMicro(int64(at)).UTC()
-	}
-	if g.err == nil && s.hasEnded() {
-		b.used(*g, &s)
-	}
-	return s, g.err
+// value is the zero value if systemd has none of that type.
+func value[T any](s state, name string) T {
+	v, _ := s[name].(T)
+	return v
 }
 
-// limit is what the unit ran into: of its memory systemd tells, and of nothing
-// else.
-func (s state) limit() job.Reason {
-	if s.result == "oom-kill" {
-		return job.OverMemory
-	}
-	return ""
-}
-
-func queued(job []any) uint32 {
-	if len(job) == 0 {
-		return 0
-	}
-	id, _ := job[0].(uint32)
-	return id
-}
-
-// isPending: neither up nor ended; systemd will say more.
-func (s state) isPending() bool {
-	switch s.active {
-	case "activating", "deactivating", "reloading":
-		return true
+// hasEnded reports whether the main process is gone, or never was. Other
+// processes of the unit do not matter.
+func (s state) hasEnded() bool {
+	switch value[string](s, "ActiveState") {
+	case "active":
+		return value[string](s, "SubState") == "exited"
 	case "inactive", "failed":
-		return s.job != 0
+		start := value[[]any](s, "Job") // the number and the path of a queued start
+		return len(start) == 0 || start[0] == uint32(0)
 	}
 	return false
-}
-
-// hasEnded: the main process is gone, and the rest of the unit is of no
-// interest.
-func (s state) hasEnded() bool {
-	return !s.isPending() && (s.active != "active" || s.sub == "exited")
 }
 
 // waitid's codes, as in ExecMainCode.
@@ -111,98 +58,82 @@ const (
 	dumped = 3 // CLD_DUMPED
 )
 
-// outcome is how a unit ended. Without wasUp, an exit status is that of what
-// systemd does before it executes a program. With it, the status is the job's:
-// Start makes sure of that. For a unit that was adopted, a daemon that was
-// replaced within its Start leaves it open, and 224, say, is then reported as
-// what the job itself has ended with.
-func (s state) outcome() job.Outcome {
+// outcome is how a unit ended. If the command was never executed, an exit status
+// is one of systemd's own. systemd takes the helper for the command: if a daemon
+// was replaced within its Start, 224, for example, is reported as the job's
+// exit status.
+func (s state) outcome(wasUp bool) job.Outcome {
+	code, status := value[int32](s, "ExecMainCode"), int(value[int32](s, "ExecMainStatus"))
 	switch {
-	case s.load == notFound && !s.wasUp:
+	case value[string](s, "LoadState") == notFound && !wasUp:
 		return job.Outcome{Kind: job.Lost, Error: "systemd no longer knows the unit"}
-	case s.code == exited && !s.wasUp && setupStep(int(s.status)) != "":
-		return job.Outcome{Kind: job.NotStarted, Error: setupStep(int(s.status))}
-	case s.code == exited:
-		return job.Outcome{Kind: job.Exited, Code: int(s.status)}
-	case s.code == killed || s.code == dumped:
-		return job.Outcome{Kind: job.Signalled, Signal: int(s.status)}
-	case !s.wasUp:
-		return job.Outcome{Kind: job.NotStarted, Error: fmt.Sprintf("systemd did not start the unit (%s)", s.result)}
+	case code == exited && !wasUp && setupStep(status) != "":
+		return job.Outcome{Kind: job.NotStarted, Error: setupStep(status)}
+	case code == exited:
+		return job.Outcome{Kind: job.Exited, Code: status}
+	case code == killed || code == dumped:
+		return job.Outcome{Kind: job.Signalled, Signal: status}
+	case !wasUp:
+		return job.Outcome{Kind: job.NotStarted, Error: fmt.Sprintf("systemd did not start the unit (%s)", value[string](s, "Result"))}
 	}
-	return job.Outcome{Kind: job.Lost, Error: fmt.Sprintf("systemd does not say how the process ended (%s)", s.result)}
+	return job.Outcome{Kind: job.Lost, Error: fmt.Sprintf("systemd does not report how the process ended (%s)", value[string](s, "Result"))}
 }
 
-// unitOf is the unit that may have another state after a signal; empty for
-// signals of other kinds.
-func unitOf(signal *dbus.Signal) string {
-	switch signal.Name {
-	case jobRemoved: // job number, job, unit, result
-		if len(signal.Body) > 2 {
-			unit, _ := signal.Body[2].(string)
-			return unit
+// end is how the main process of a unit ended.
+func (s state) end() End {
+	e := End{
+		PID:     int(value[uint32](s, "ExecMainPID")),
+		Outcome: s.outcome(value[uint64](s, "ActiveEnterTimestampMonotonic") != 0),
+		At:      time.Now().UTC(),
+		Usage:   s.usage(),
+	}
+	if at := value[uint64](s, "ExecMainExitTimestamp"); at != 0 {
+		e.At = time.UnixMicro(int64(at)).UTC()
+	}
+	if value[string](s, "Result") == "oom-kill" {
+		e.Limit = job.OverMemory
+	}
+	return e
+}
+
+// usage is what a unit has used. Not every systemd knows all of it.
+func (s state) usage() job.Usage {
+	number := func(name string) int64 {
+		v := value[uint64](s, name)
+		if v == math.MaxUint64 { // not known
+			return 0
 		}
-	case propertiesChanged:
-		return unitAt(signal.Path)
+		return int64(min(v, math.MaxInt64))
 	}
-	return ""
-}
-
-// setupStep says what systemd was about to do, before it executed a program,
-// when that ended with an exit status: systemd.exec(5). Empty: the status is
-// not one of these.
-func setupStep(status int) string {
-	if step, ok := setupSteps[status]; ok {
-		return step
+	return job.Usage{
+		CPU: time.Duration(number("CPUUsageNSec")), Memory: number("MemoryPeak"),
+		Read: number("IOReadBytes"), Write: number("IOWriteBytes"),
 	}
-	if status >= 200 && status <= 243 {
-		return fmt.Sprintf("systemd could not set the process up (status %d)", status)
-	}
-	return ""
 }
 
 // pamStatus is EXIT_PAM.
 const pamStatus = 224
 
+// setupSteps are the exit statuses of systemd that have a cause on the host:
+// systemd.exec(5).
 var setupSteps = map[int]string{
-	200:       "cannot change to the working directory",
-	201:       "cannot set the nice value",
-	202:       "cannot set descriptors up",
 	203:       "cannot execute the helper of the daemon",
 	204:       "out of memory",
 	205:       "cannot set resource limits",
-	206:       "cannot adjust the OOM score",
-	207:       "cannot set the signal mask",
-	208:       "cannot set standard input up",
-	209:       "cannot set standard output up",
-	210:       "cannot change the root directory",
-	211:       "cannot set the I/O priority",
-	212:       "cannot set the timer slack",
-	213:       "cannot set the secure bits",
-	214:       "cannot set the CPU scheduling",
-	215:       "cannot set the CPU affinity",
 	216:       "cannot become a member of the user's groups",
 	217:       "cannot become the user: unknown, or not to be changed to",
-	218:       "cannot set capabilities",
 	219:       "cannot set the control group up",
-	220:       "cannot create a session",
-	222:       "cannot set standard error up",
 	pamStatus: "PAM refused the account or its session",
-	225:       "cannot set the network up",
-	226:       "cannot set mount namespaces up",
-	227:       "cannot disable new privileges",
-	228:       "cannot set system call filters",
-	229:       "cannot change the SELinux context",
-	230:       "cannot set the personality",
-	231:       "cannot change the AppArmor profile",
-	232:       "cannot restrict address families",
-	233:       "cannot create the runtime directory",
-	235:       "cannot change the owner of the terminal",
-	236:       "cannot change the SMACK label",
-	237:       "cannot set the keyring up",
-	238:       "cannot create the state directory",
-	239:       "cannot create the cache directory",
-	240:       "cannot create the logs directory",
-	241:       "cannot create the configuration directory",
-	242:       "cannot set the NUMA policy",
-	243:       "cannot set credentials up",
+}
+
+// setupStep explains with which step systemd failed before it executed a
+// program. It returns "" for a status that is not one of systemd's.
+func setupStep(status int) string {
+	if step, ok := setupSteps[status]; ok {
+		return step
+	}
+	if status >= 200 && status <= 243 {
+		return fmt.Sprintf("systemd could not set the process up (status %d, see systemd.exec(5))", status)
+	}
+	return ""
 }

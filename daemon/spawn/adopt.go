@@ -194,6 +194,8 @@ func (s *Spawner) takeOne(c *child, from Handed) {
 		s.pump.linger(c)
 	case !c.outcome.IsZero():
 		s.acts = append(s.acts, func() { s.report(c, nil) })
+	case c.session:
+		s.awaitSession(c)
 	case c.open == 0 && c.foreign && c.pidfd == 0:
 		s.acts = append(s.acts, func() { s.giveUpUnseen(c) })
 	}

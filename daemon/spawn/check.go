@@ -13,7 +13,7 @@ const defaultCheckTime = time.Minute
 
 // Check asks the command of if= whether a run may start; engine.Checked tells.
 // It runs as the run itself would: as its account, in its environment, under
-// its limits, but that nobody reads what it prints and PAM opens no session.
+// its limits and in a session, but that nobody reads what it prints.
 // Kill ends it. A daemon that takes over asks again.
 func (s *Spawner) Check(check engine.Check) {
 	start := check.Start
@@ -64,8 +64,8 @@ func (s *Spawner) endCheck(c *child) {
 // dropChecks ends the commands of if= that run, so that the daemon can stand
 // still. Spawner.mu is held.
 func (s *Spawner) dropChecks() {
-	for _, c := range s.byPID {
-		if c.check {
+	for _, c := range s.living {
+		if c.check && c.pid != 0 {
 			c.again = true
 			s.kill(c, syscall.SIGKILL)
 		}

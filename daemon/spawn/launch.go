@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,7 @@ type command struct {
 	dir         string
 	env         []string
 	cred        *syscall.Credential
+	uid         uint32
 	limits      account.Limits
 	wants       wants
 	groupFiles  []string // files of the control group that it enters, if not at birth
@@ -122,7 +124,10 @@ func (s *Spawner) startProcess(cmd command, io *stdio) (pid int, err error) {
 func (s *Spawner) request(cmd command) starter.Command {
 	r := starter.Command{
 		Path: cmd.path, Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, DirOptional: cmd.dirOptional,
-		User: cmd.cred, Group: cmd.group, GroupFiles: cmd.groupFiles, Idle: cmd.wants.idle,
+		User: cmd.cred, Group: cmd.group, GroupFiles: cmd.groupFiles, Idle: cmd.wants.idle, Umask: cmd.limits.Umask,
+	}
+	if cmd.limits.Login {
+		r.Login = strconv.FormatUint(uint64(cmd.uid), 10)
 	}
 	files := s.files.original
 	for _, limit := range cmd.limits.Resources {
@@ -162,7 +167,7 @@ func (s *Spawner) bounded(start *engine.Start, who account.Account) (command, er
 		return command{}, err
 	}
 	if s.options.Limits != nil {
-		cmd.limits = s.options.Limits(who)
+		cmd.limits, cmd.uid = s.options.Limits(who), who.UID
 	}
 	cmd.wants = wanted(start)
 	return cmd, nil

@@ -24,17 +24,34 @@ type Sessions interface {
 	// that there is no session and will be none.
 	Start(ctx context.Context, session Session) (pid int, note string, err error)
 
-	// Kill signals all processes of a run's session. It must not wait, nor
-	// call the Spawner.
-	Kill(run job.RunID, sig syscall.Signal)
+	// Kill signals all processes of a session. It must not wait, nor call the
+	// Spawner.
+	Kill(name string, sig syscall.Signal)
 
-	// Ends tells of the end of each session that began, adopted ones too, once.
-	Ends() <-chan SessionEnd
+	// Wait waits for the end of a session that began, perhaps under another
+	// daemon. The error is that ctx is done.
+	Wait(ctx context.Context, name string) (SessionEnd, error)
+
+	// Release forgets a session that has ended. It must not wait. Of a run's
+	// session, the receiver of Ended calls it.
+	Release(name string)
+}
+
+// SessionOf is the name of a run's session.
+func SessionOf(run job.RunID) string { return "run-" + run.String() }
+
+// sessionName names the session of a child. The command of if= has one of its
+// own.
+func (c *child) sessionName() string {
+	if c.check {
+		return "check-" + c.run.String()
+	}
+	return SessionOf(c.run)
 }
 
 // Session is what to start. The descriptors are good until Start returns.
 type Session struct {
-	Run     job.RunID
+	Name    string
 	Job     job.Job
 	Account account.Account
 	Argv    []string // Argv[0] is the path
@@ -47,21 +64,21 @@ type Session struct {
 
 // SessionEnd is how a session ended.
 type SessionEnd struct {
-	Run     job.RunID
 	Outcome job.Outcome
 	At      time.Time // zero: now
 	Usage   job.Usage
 	Limit   job.Reason // that it ran into, or ""
 }
 
-// sessionCallers is how many calls of Sessions.Start there are at once.
+// sessionCallers is how many sessions of one user are begun at once. A module of
+// PAM may wait for a directory service, or for something that the user controls;
+// other users' starts must not wait with it.
 const sessionCallers = 4
 
-func (s *Spawner) sessionEnds() <-chan SessionEnd {
-	if s.options.Sessions == nil {
-		return nil
-	}
-	return s.options.Sessions.Ends()
+// sessionCalls are the sessions of one user that are being begun.
+type sessionCalls struct {
+	callers int
+	waiting []func() // oldest first
 }
 
 // beginSession has a session begun without waiting for it.
@@ -77,7 +94,7 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 		return
 	}
 	session := Session{
-		Run: c.run, Job: c.start.Job, Account: who,
+		Name: c.sessionName(), Job: c.start.Job, Account: who,
 		Argv: cmd.argv, Env: cmd.env, Dir: cmd.dir, Anyhow: cmd.dirOptional,
 		Files: io.child, Options: options(c.start),
 	}
@@ -87,29 +104,36 @@ func (s *Spawner) beginSession(ctx context.Context, c *child, who account.Accoun
 	})
 }
 
-// call queues a call for goroutines of which there are only a few.
+// call queues a call for the goroutines of the user.
 func (s *Spawner) call(c *child, ours pipes, call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.session, c.unsure, c.pipes = true, true, ours
 	s.unsure++
-	s.calls = append(s.calls, call)
-	if s.callers < sessionCallers {
-		s.callers++
-		s.crew.Go(s.makeCalls)
+	calls := s.calls[c.user]
+	if calls == nil {
+		calls = &sessionCalls{}
+		s.calls[c.user] = calls
+	}
+	calls.waiting = append(calls.waiting, call)
+	if calls.callers < sessionCallers {
+		calls.callers++
+		s.crew.Go(func() { s.makeCalls(c.user, calls) })
 	}
 }
 
-func (s *Spawner) makeCalls() {
+func (s *Spawner) makeCalls(user string, calls *sessionCalls) {
 	for {
 		s.mu.Lock()
-		if len(s.calls) == 0 {
-			s.callers--
+		if len(calls.waiting) == 0 {
+			if calls.callers--; calls.callers == 0 {
+				delete(s.calls, user)
+			}
 			s.mu.Unlock()
 			return
 		}
-		call := s.calls[0]
-		s.calls = s.calls[1:]
+		call := calls.waiting[0]
+		calls.waiting = calls.waiting[1:]
 		s.mu.Unlock()
 		call()
 	}
@@ -147,13 +171,18 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 	c.session = err == nil
 	switch err {
 	case nil:
-		c.start, c.found = nil, nil
+		if c.check {
+			s.limitCheck(c)
+		} else {
+			c.start = nil
+		}
+		c.found = nil
 		c.pid = pid
 		c.open = io.ours.count()
 	case errHeld:
 		s.queue = append(s.queue, c)
 	}
-	kill, end := c.kill, c.early
+	kill := c.kill
 	s.mu.Unlock()
 	if err != nil {
 		s.files.release(io.ours[:]...)
@@ -167,35 +196,42 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 		return
 	}
 	if kill != 0 {
-		s.options.Sessions.Kill(c.run, kill)
+		s.options.Sessions.Kill(c.sessionName(), kill)
 	}
 	if note != "" {
 		s.note(c, "%s", note)
 	}
-	s.tellKeeper(c, io.ours)
-	s.events <- engine.Started{Run: c.run, PID: pid, At: now()}
-	s.pump.watch(c, io.ours, 0)
-	if end != nil {
-		s.endSession(*end)
+	if !c.check {
+		s.tellKeeper(c, io.ours)
+		s.events <- engine.Started{Run: c.run, PID: pid, At: now()}
 	}
+	s.pump.watch(c, io.ours, 0)
+	s.awaitSession(c)
 }
 
-// endSession is called by the hand. An end may come before it is known that
-// the session began.
-func (s *Spawner) endSession(end SessionEnd) {
-	s.mu.Lock()
-	c := s.living[end.Run]
-	done := false
-	switch {
-	case c == nil || !c.session:
-	case c.unsure:
-		c.early = &end
-	default:
-		c.usage, c.reached = end.Usage, end.Limit
-		done = s.settle(c, end.Outcome)
-		if !end.At.IsZero() {
-			c.ended = end.At
+// awaitSession has the hand told of the end of a session. It is called by the
+// hand, or before that runs.
+func (s *Spawner) awaitSession(c *child) {
+	name, check := c.sessionName(), c.check
+	s.crew.Go(func() {
+		end, err := s.options.Sessions.Wait(s.life, name)
+		if err != nil {
+			return // Run has returned
 		}
+		if check {
+			s.options.Sessions.Release(name)
+		}
+		s.later(func() { s.endSession(c, end) })
+	})
+}
+
+// endSession is called by the hand.
+func (s *Spawner) endSession(c *child, end SessionEnd) {
+	s.mu.Lock()
+	c.usage, c.reached = end.Usage, end.Limit
+	done := s.settle(c, end.Outcome)
+	if !end.At.IsZero() {
+		c.ended = end.At
 	}
 	s.mu.Unlock()
 	if done {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/engine"
@@ -20,22 +20,29 @@ import (
 // fakeSessions stands for the service manager. A session is what the test says
 // it is.
 type fakeSessions struct {
-	ends chan SessionEnd
 	asks chan *fakeSession
 
-	mu    sync.Mutex
-	kills []engine.Kill
+	mu       sync.Mutex
+	ends     map[string]*fakeEnd
+	kills    []string
+	released []string
+}
+
+type fakeEnd struct {
+	SessionEnd
+	come chan struct{} // closed when SessionEnd is set
 }
 
 type fakeSession struct {
 	Session
+	run   job.RunID
 	stdin string
 	out   *os.File // its standard output, as the manager has it
 	reply chan error
 }
 
 func newFakeSessions() *fakeSessions {
-	return &fakeSessions{ends: make(chan SessionEnd), asks: make(chan *fakeSession, 100)}
+	return &fakeSessions{ends: map[string]*fakeEnd{}, asks: make(chan *fakeSession, 100)}
 }
 
 func (f *fakeSessions) Takes(j *job.Job) bool { return j.Command != "here" }
@@ -48,17 +55,50 @@ func (f *fakeSessions) Start(_ context.Context, s Session) (int, string, error) 
 	stdin := make([]byte, 100)
 	n, _ := syscall.Pread(s.Files[0], stdin, 0)
 	ask := &fakeSession{Session: s, stdin: string(stdin[:max(n, 0)]), out: os.NewFile(uintptr(out), "out"), reply: make(chan error)}
+	_, id, _ := strings.Cut(s.Name, "-")
+	if _, err := fmt.Sscan(id, &ask.run); err != nil {
+		return 0, "", err
+	}
 	f.asks <- ask
 	return 4711, "by the way", <-ask.reply
 }
 
-func (f *fakeSessions) Kill(run job.RunID, sig syscall.Signal) {
+func (f *fakeSessions) Kill(name string, sig syscall.Signal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kills = append(f.kills, engine.Kill{Run: run, Signal: sig})
+	f.kills = append(f.kills, name+" "+sig.String())
 }
 
-func (f *fakeSessions) Ends() <-chan SessionEnd { return f.ends }
+func (f *fakeSessions) killed() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.kills)
+}
+
+func (f *fakeSessions) Release(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.released = append(f.released, name)
+}
+
+func (f *fakeSessions) Wait(ctx context.Context, name string) (SessionEnd, error) {
+	e := f.endOf(name)
+	select {
+	case <-e.come:
+		return e.SessionEnd, nil
+	case <-ctx.Done():
+		return SessionEnd{}, ctx.Err()
+	}
+}
+
+func (f *fakeSessions) endOf(name string) *fakeEnd {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ends[name] == nil {
+		f.ends[name] = &fakeEnd{come: make(chan struct{})}
+	}
+	return f.ends[name]
+}
 
 // asked is the next session that is asked for.
 func (f *fakeSessions) asked(r *rig) *fakeSession {
@@ -66,13 +106,10 @@ func (f *fakeSessions) asked(r *rig) *fakeSession {
 	return receive(r, "the question for a session", f.asks)
 }
 
-func (f *fakeSessions) end(t *testing.T, e SessionEnd) {
-	t.Helper()
-	select {
-	case f.ends <- e:
-	case <-time.After(patience):
-		t.Fatalf("not within %v: somebody who takes the end of run %d", patience, e.Run)
-	}
+func (f *fakeSessions) end(name string, e SessionEnd) {
+	end := f.endOf(name)
+	end.SessionEnd = e
+	close(end.come)
 }
 
 // print is what the session's command writes before it ends.
@@ -90,7 +127,7 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	r := newRig(t, Options{Sessions: f, BaseEnv: func(account.Account) []string { return []string{"ETC=yes"} }})
 	id := r.start("work", stdin("text"), env("A=b"))
 	s := f.asked(r)
-	if got := strings.Join(s.Argv, " "); got != "/bin/sh -c work" || s.Run != id || s.Account.Name != me.Name || s.Dir != "/" || s.stdin != "text" {
+	if got := strings.Join(s.Argv, " "); got != "/bin/sh -c work" || s.Name != SessionOf(id) || s.Account.Name != me.Name || s.Dir != "/" || s.stdin != "text" {
 		t.Errorf("asked for %+v with %q", s.Session, s.stdin)
 	}
 	if vars := strings.Join(s.Env, " "); !strings.Contains(vars, "A=b") || strings.Contains(vars, "ETC=") {
@@ -102,10 +139,10 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 		t.Errorf("pid %d, want 4711", pid)
 	}
 	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
-	if want := []engine.Kill{{Run: id, Signal: syscall.SIGTERM}}; fmt.Sprint(f.kills) != fmt.Sprint(want) {
-		t.Errorf("signals %v, want %v", f.kills, want)
+	if want := []string{"run-1 terminated"}; !slices.Equal(f.killed(), want) {
+		t.Errorf("signals %q, want %q", f.killed(), want)
 	}
-	f.end(t, SessionEnd{Run: id, Outcome: exited(5), At: noon})
+	f.end(SessionOf(id), SessionEnd{Outcome: exited(5), At: noon})
 	s.print(t, "last words\n")
 	e := r.await(id)
 	wantOutcome(t, e, exited(5))
@@ -123,7 +160,7 @@ func TestSessionThatEndsBeforeItsStartIsKnown(t *testing.T) {
 	id := r.start("work")
 	s := f.asked(r)
 	s.print(t, "quick\n")
-	f.end(t, SessionEnd{Run: id, Outcome: exited(3)})
+	f.end(SessionOf(id), SessionEnd{Outcome: exited(3)})
 	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGINT})
 	s.reply <- nil
 	e := r.await(id) // the rig fails if that comes before the start
@@ -131,8 +168,8 @@ func TestSessionThatEndsBeforeItsStartIsKnown(t *testing.T) {
 	if got := text(e, job.Stdout); got != "quick\n" {
 		t.Errorf("output %q", got)
 	}
-	if len(f.kills) != 1 || f.kills[0].Signal != syscall.SIGINT {
-		t.Errorf("signals %v, want the one that was asked for before the start", f.kills)
+	if want := []string{"run-1 interrupt"}; !slices.Equal(f.killed(), want) {
+		t.Errorf("signals %q, want %q", f.killed(), want)
 	}
 }
 
@@ -172,9 +209,9 @@ func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 	end := func(s *fakeSession) {
 		s.out.Close()
 		s.reply <- nil
-		r.awaitStart(s.Run)
-		f.end(t, SessionEnd{Run: s.Run, Outcome: exited(0)})
-		r.await(s.Run)
+		r.awaitStart(s.run)
+		f.end(s.Name, SessionEnd{Outcome: exited(0)})
+		r.await(s.run)
 	}
 	for _, s := range first {
 		end(s)
@@ -208,19 +245,17 @@ func TestSessionIsHandedOver(t *testing.T) {
 	next.spawner.Adopt(handed)
 	next.run()
 	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGHUP})
-	if len(f.kills) != 1 {
-		t.Errorf("signals %v, want the one given to the second Spawner", f.kills)
+	if len(f.killed()) != 1 {
+		t.Errorf("signals %q, want the one given to the second Spawner", f.killed())
 	}
 	s.print(t, "still here\n")
-	f.end(t, SessionEnd{Run: id, Outcome: exited(6)})
+	f.end(SessionOf(id), SessionEnd{Outcome: exited(6)})
 	e := next.await(id)
 	wantOutcome(t, e, exited(6))
 	if got := text(e, job.Stdout); got != "still here\n" {
 		t.Errorf("output %q", got)
 	}
-	next.stop() // there is one channel of ends
-	first.spawner.Resume()
-	f.end(t, SessionEnd{Run: id, Outcome: exited(6)})
+	first.spawner.Resume() // both have waited for it
 	first.await(id)
 }
 
@@ -229,7 +264,7 @@ func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 	r := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: 4711}, ended: map[job.RunID]Ended{}}
 	r.spawner.Adopt([]Handed{{Run: 1, PID: 4711, Session: true, Outcome: lost(lostUnseen), Ended: noon}})
 	r.run()
-	f.end(t, SessionEnd{Run: 1, Outcome: exited(4)})
+	f.end(SessionOf(1), SessionEnd{Outcome: exited(4)})
 	wantOutcome(t, r.await(1), exited(4))
 }
 
@@ -269,8 +304,70 @@ func TestHoldBeginsNoMoreSessions(t *testing.T) {
 	}
 	for _, s := range begun {
 		s.out.Close()
-		r.awaitStart(s.Run)
-		f.end(t, SessionEnd{Run: s.Run, Outcome: exited(0)})
-		wantOutcome(t, r.await(s.Run), exited(0))
+		r.awaitStart(s.run)
+		f.end(s.Name, SessionEnd{Outcome: exited(0)})
+		wantOutcome(t, r.await(s.run), exited(0))
 	}
+}
+
+// A module of PAM that hangs for one user delays no other user.
+func TestSessionsOfOneUserDelayNoOther(t *testing.T) {
+	other := accountOf(t, somebody())
+	if other.Name == ownName() {
+		t.Skip("SKIPPED, NOT TESTED: only root can start jobs of several users")
+	}
+	f := newFakeSessions()
+	r := newRig(t, Options{Sessions: f})
+	var hanging []*fakeSession
+	for range sessionCallers + 2 {
+		r.start("work", as(other.Name))
+	}
+	for range sessionCallers {
+		hanging = append(hanging, f.asked(r))
+	}
+	end := func(s *fakeSession) {
+		s.out.Close()
+		s.reply <- nil
+		r.awaitStart(s.run)
+		f.end(s.Name, SessionEnd{Outcome: exited(0)})
+		r.await(s.run)
+	}
+	r.start("work")
+	s := f.asked(r)
+	if s.Account.Name != ownName() {
+		t.Fatalf("more than %d sessions of %s are begun at once", sessionCallers, s.Account.Name)
+	}
+	end(s)
+	for _, s := range hanging {
+		end(s)
+	}
+	for range 2 {
+		end(f.asked(r))
+	}
+}
+
+// The command of if= belongs to the user as much as the job: PAM decides about
+// it too.
+func TestSessionOfCheck(t *testing.T) {
+	f := newFakeSessions()
+	r := newRig(t, Options{Sessions: f})
+	id := r.ask("test")
+	s := f.asked(r)
+	if s.Name != "check-1" || s.Argv[2] != "test" {
+		t.Errorf("asked for %+v", s.Session)
+	}
+	s.out.Close()
+	s.reply <- nil
+	f.end(s.Name, SessionEnd{Outcome: exited(3)})
+	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
+	wantOutcome(t, Ended{Ended: engine.Ended{Outcome: r.checked[id]}}, exited(3))
+	if !slices.Equal(f.released, []string{"check-1"}) {
+		t.Errorf("released %q, want the session of the check", f.released)
+	}
+	id = r.ask("test")
+	s = f.asked(r)
+	s.out.Close()
+	s.reply <- errors.New("PAM refused")
+	r.until("an answer", func() bool { return r.checked[id].Kind != "" })
+	wantOutcome(t, Ended{Ended: engine.Ended{Outcome: r.checked[id]}}, job.Outcome{Kind: job.NotStarted, Error: "PAM refused"})
 }

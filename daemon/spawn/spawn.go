@@ -140,27 +140,27 @@ type Spawner struct {
 	space    *budget.Budget // for files in Options.Runs
 	tails    *budget.Budget // descriptors of tails
 
-	checkTime   time.Duration // how long the command of if= may take
+	life        context.Context // until Run returns
+	checkTime   time.Duration   // how long the command of if= may take
 	logPatience time.Duration
 
-	mu      sync.Mutex
-	queue   []*child             // given and not yet begun, oldest first
-	tools   []*child             // the same for programs of the daemon's
-	acts    []func()             // for the hand, whatever else it may not do
-	living  map[job.RunID]*child // queued, or with a process not yet reaped
-	byPID   map[int]*child       // with a process of ours not yet reaped
-	logs    map[int]*child       // with a process that writes its file of log=, by that one
-	taken   []adoption           // from another daemon, before Run
-	owed    int                  // runs whose end is not yet reported
-	busy    map[*child]bool      // programs of the daemon's, queued or going
-	callers int                  // goroutines that call Sessions.Start
-	calls   []func()             // to be made by them, oldest first
-	unsure  int                  // sessions of which it is not known whether they began
-	extra   int                  // descriptors besides those that the pump reads
-	ask     inquiry              // accounts to be found
-	groups  preparing            // groups to be made
-	hold    *hold                // nil: nobody asked for it
-	closed  bool                 // Run has returned, or is about to
+	mu     sync.Mutex
+	queue  []*child                 // given and not yet begun, oldest first
+	tools  []*child                 // the same for programs of the daemon's
+	acts   []func()                 // for the hand, whatever else it may not do
+	living map[job.RunID]*child     // queued, or with a process not yet reaped
+	byPID  map[int]*child           // with a process of ours not yet reaped
+	logs   map[int]*child           // with a process that writes its file of log=, by that one
+	taken  []adoption               // from another daemon, before Run
+	owed   int                      // runs whose end is not yet reported
+	busy   map[*child]bool          // programs of the daemon's, queued or going
+	calls  map[string]*sessionCalls // by user
+	unsure int                      // sessions of which it is not known whether they began
+	extra  int                      // descriptors besides those that the pump reads
+	ask    inquiry                  // accounts to be found
+	groups preparing                // groups to be made
+	hold   *hold                    // nil: nobody asked for it
+	closed bool                     // Run has returned, or is about to
 }
 
 // child is a run from Start to its report, or a program of the daemon's.
@@ -190,7 +190,6 @@ type child struct {
 	foreign bool           // somebody else reaps it
 	session bool           // Options.Sessions tells of its end
 	unsure  bool           // whether the session began is not known yet
-	early   *SessionEnd    // it ended before that
 	kept    bool           // Options.Keep has to forget it
 	kill    syscall.Signal // asked for while there was no process
 	stopped bool           // it was asked to end
@@ -233,6 +232,7 @@ func New(options Options) *Spawner {
 		checkTime: defaultCheckTime, logPatience: logPatience,
 		logs:   make(map[int]*child),
 		busy:   make(map[*child]bool),
+		calls:  make(map[string]*sessionCalls),
 		ask:    inquiry{waiting: make(map[string][]*child)},
 		groups: preparing{all: make(map[*child]bool)},
 	}
@@ -325,7 +325,7 @@ func (s *Spawner) Kill(kill engine.Kill) {
 func (s *Spawner) kill(c *child, sig syscall.Signal) {
 	switch {
 	case c.session && !c.unsure:
-		s.options.Sessions.Kill(c.run, sig)
+		s.options.Sessions.Kill(c.sessionName(), sig)
 	case c.foreign:
 		s.killForeign(c, sig)
 	case c.pid == 0:
@@ -367,6 +367,9 @@ func (s *Spawner) later(act func()) {
 // kills them. It is called once.
 func (s *Spawner) Run(ctx context.Context) error {
 	defer s.shut()
+	var end context.CancelFunc
+	s.life, end = context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	if err := settleProcess(); err != nil {
 		return err
 	}
@@ -396,6 +399,7 @@ func (s *Spawner) Run(ctx context.Context) error {
 	s.hand(ctx, died)
 	pump.stop()
 	err = <-pumped
+	end()
 	s.crew.Wait()
 	return err
 }
@@ -408,7 +412,6 @@ const burst = 16
 func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 	stop := ctx.Done()
 	begin := func(c *child) { s.begin(ctx, c) }
-	ends := s.sessionEnds()
 	s.reap() // those that died while one daemon took the other's place
 	for {
 		s.working.Store(int64(time.Since(epoch)))
@@ -425,8 +428,6 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 		case <-s.wake:
 		case <-died:
 			s.reap()
-		case end := <-ends:
-			s.endSession(end)
 		case <-s.left.timer:
 			s.left.sweep()
 		case <-stop:
@@ -544,7 +545,7 @@ func (s *Spawner) begin(ctx context.Context, c *child) {
 		s.abandon(c, err)
 	case !ok:
 		s.inquire(ctx, c)
-	case !c.check && s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job):
+	case s.options.Sessions != nil && s.options.Sessions.Takes(&c.start.Job):
 		s.beginSession(ctx, c, who)
 	case s.needsGroup(c) && s.made(c) == nil:
 		s.prepare(ctx, c)

@@ -27,6 +27,12 @@ type Command struct {
 	// User is whom the process becomes; nil is the daemon's own user.
 	User *syscall.Credential
 
+	// Login is the number of the user to whom the audit log attributes what the
+	// process does (loginuid); "" leaves it. It is optional: containers refuse it.
+	Login string
+
+	Umask uint32 // 0 is 022
+
 	// Group is an open directory of a control group (version 2) in which the
 	// process begins; 0 is none. GroupFiles are files of control groups into
 	// which it writes itself, as the daemon's user.
@@ -90,6 +96,7 @@ func (c *Command) encode() ([]byte, error) {
 	}
 	m.number(uint64(user.Uid))
 	m.number(uint64(user.Gid))
+	m.number(uint64(c.Umask))
 	m.number(uint64(len(user.Groups)))
 	for _, gid := range user.Groups {
 		m.number(uint64(gid))
@@ -108,6 +115,8 @@ func (c *Command) encode() ([]byte, error) {
 	}
 	m.text(c.Path)
 	m.text(c.Dir)
+	m.number(uint64(len(c.Login)))
+	m.text(c.Login)
 	m.texts(c.Argv)
 	m.texts(c.Env)
 	m.texts(c.GroupFiles)
@@ -119,7 +128,7 @@ func (c *Command) encode() ([]byte, error) {
 }
 
 func (c *Command) isValid() bool {
-	for _, texts := range [][]string{{c.Path, c.Dir}, c.Argv, c.Env, c.GroupFiles} {
+	for _, texts := range [][]string{{c.Path, c.Dir, c.Login}, c.Argv, c.Env, c.GroupFiles} {
 		for _, text := range texts {
 			if strings.IndexByte(text, 0) >= 0 {
 				return false

@@ -20,10 +20,13 @@ type process struct {
 	status      uintptr // valid with flagStatus
 	group       uintptr // valid with flagGroup
 	uid, gid    uintptr
+	umask       uintptr
+	loginSize   uintptr
 	groups      []uint32
 	limits      []limit
 	nice        []Nice
 	path, dir   *byte
+	login       *byte
 	argv, env   []*byte
 	groupFiles  []*byte
 	noMask      unix.Sigset_t
@@ -52,6 +55,7 @@ func (p *process) prepare(request []byte, fds []int) syscall.Errno {
 	p.flags = r.number()
 	files := int(min(r.number(), maxFiles+1))
 	p.uid, p.gid = uintptr(r.number()), uintptr(r.number())
+	p.umask = uintptr(r.number())
 	p.groups = p.groups[:0]
 	for range r.count(8) {
 		p.groups = append(p.groups, uint32(r.number()))
@@ -67,6 +71,8 @@ func (p *process) prepare(request []byte, fds []int) syscall.Errno {
 		p.nice = append(p.nice, Nice{Value: int(int64(r.number())), Rule: r.rule()})
 	}
 	p.path, p.dir = r.text(), r.text()
+	p.loginSize = uintptr(r.number())
+	p.login = r.text()
 	p.argv, p.env, p.groupFiles = r.texts(p.argv), r.texts(p.env), r.texts(p.groupFiles)
 	if !p.takeFiles(files, fds) || r.failed || len(r.rest) > 0 || len(p.argv) < 2 {
 		return syscall.EINVAL
@@ -137,6 +143,10 @@ func (p *process) fork() (pid uintptr, errno syscall.Errno) {
 //go:norace
 func (p *process) become() {
 	raw(unix.SYS_SETSID, 0, 0, 0)
+	p.setLogin()
+	if p.umask != 0 {
+		raw(unix.SYS_UMASK, p.umask, 0, 0)
+	}
 	if !p.setFiles() ||
 		!p.setNice(false) ||
 		!p.setGroups() ||
@@ -170,6 +180,21 @@ func (p *process) setFiles() bool {
 		}
 	}
 	return true
+}
+
+var loginFile = &[]byte("/proc/self/loginuid\x00")[0]
+
+//go:nosplit
+//go:norace
+func (p *process) setLogin() {
+	if p.loginSize == 0 {
+		return
+	}
+	fd, _, e := syscall.RawSyscall6(unix.SYS_OPENAT, cwd, address(loginFile), unix.O_WRONLY|unix.O_CLOEXEC, 0, 0, 0)
+	if e == 0 {
+		raw(unix.SYS_WRITE, fd, address(p.login), p.loginSize)
+		raw(unix.SYS_CLOSE, fd, 0, 0)
+	}
 }
 
 //go:nosplit

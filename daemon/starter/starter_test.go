@@ -93,6 +93,20 @@ func TestStartIsACleanProcess(t *testing.T) {
 	}
 }
 
+func TestStartSetsUmaskAndLogin(t *testing.T) {
+	s := starter(t)
+	c := shell("umask; cat /proc/self/loginuid")
+	c.Umask, c.Login = 0o007, "1234"
+	output, _, _ := run(t, s, c)
+	if output != "0007\n1234" {
+		own, err := os.ReadFile("/proc/self/loginuid")
+		if output != "0007\n"+string(own) || err != nil {
+			t.Errorf("output %q, want umask 0007 and the login of 1234, or, if the kernel refuses it, %q", output, own)
+		}
+		t.Log("the kernel refuses another login")
+	}
+}
+
 func TestStartReportsWhyNot(t *testing.T) {
 	s := starter(t)
 	c := shell("pwd")

@@ -12,6 +12,33 @@ as alice env EDITOR=cat crontab -e >out/template 2>/dev/null
 claim "crontab -e begins with a template" has '^# m h dom mon dow' out/template
 sed -i -e '/startswith("""/r out/template' -e '/startswith("""/,/^"""/{/"""/!d}' source/debian/tests/testcronheader.py
 
+# PAM decides as it does under cron: alice is denied, bob is not and gets a group.
+claim "doctor reports that jobs start without PAM" sh -c 'cronring doctor | grep "jobs start without PAM"'
+for user in alice bob; do
+	cat >"/etc/cron.d/$user" <<-T
+		#@ name=$user
+		0 0 29 2 * $user id -Gn >>/tmp/$user; umask >>/tmp/$user
+		#@ name=$user-if if='touch /tmp/$user-checked'
+		0 0 29 2 * $user true
+	T
+done
+await 30 "they are loaded" cronring show bob-if
+claim "alice's job starts" sh -c 'timeout 60 cronring run alice --wait && test -s /tmp/alice'
+sed -i '1iauth optional pam_group.so\naccount required pam_access.so' /etc/pam.d/cron
+echo '-:alice:cron crond' >>/etc/security/access.conf
+echo 'cron;cron;bob;Al0000-2400;games' >>/etc/security/group.conf
+claim "import names the line" sh -c 'cronring import cron | grep "auth optional pam_group.so: jobs get a PAM session"'
+claim "doctor too" sh -c 'cronring doctor | grep -A 1 "jobs get a PAM session, service cron" | grep /etc/pam.d/cron:1:'
+refute "the job of a user whom pam_access denies does not start" timeout 60 cronring run alice --wait
+claim "it printed nothing more" same "$(wc -l </tmp/alice)" 2
+claim "and says why" sh -c 'cronring history alice -n 1 -o json | grep "PAM refused the account or its session"'
+timeout 60 cronring run alice-if --wait
+refute "nor does the command of if=" test -e /tmp/alice-checked
+claim "bob's job starts" timeout 60 cronring run bob --wait
+claim "in the group that pam_group gives" grep -w games /tmp/bob
+claim "and his check" sh -c 'timeout 60 cronring run bob-if --wait && test -e /tmp/bob-checked'
+claim "the log tells the cost" sh -c 'journalctl -u cronring | grep "jobs start in PAM sessions.*50 ms"'
+
 # own TEST: one of Debian's tests, in the folder of the source package.
 own() { (cd source && "debian/tests/$1") >"out/$1" 2>&1 || { cat "out/$1"; return 1; }; }
 for name in check-significant-header check-listings-protection; do
