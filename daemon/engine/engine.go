@@ -198,7 +198,7 @@ func (e *Engine) take(ev Event) {
 	case Undrain:
 		e.undrain()
 	case Bar:
-		e.bars = maps.Clone(ev.Users)
+		e.bar(ev.Users)
 	case Stamps:
 		e.stamps = maps.Clone(ev.Days)
 	case Abandon:

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/robfig/cron/v3"
@@ -149,6 +151,57 @@ func (s *jobs) holdings() []Holding {
 		}
 	}
 	return held
+}
+
+// isCandidate reports whether this host can run a ring job: its entry is neither
+// disabled nor held, and its user exists here and may log in.
+func (e *Engine) isCandidate(slot int32) bool {
+	o := e.jobs.options(slot)
+	_, barred := e.bars[e.jobs.entry(slot).User()]
+	return o.Enabled && o.Held == "" && !barred
+}
+
+// candidates returns those of jobs.held whose users may run jobs here. The other
+// members do not wait for this one with the rest.
+func (e *Engine) candidates() []Holding {
+	if len(e.bars) == 0 {
+		return e.jobs.held
+	}
+	var all []Holding
+	for slot, h := range e.jobs.eachHeld() {
+		if e.isCandidate(slot) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// bar changes which users may run no jobs.
+func (e *Engine) bar(users map[string]Barred) {
+	before := e.candidates()
+	e.bars = maps.Clone(users)
+	if now := e.candidates(); e.ring != nil && !slices.Equal(before, now) {
+		e.emit(Holdings{now})
+	}
+}
+
+// eachHeld returns jobs.held with their jobs.
+func (s *jobs) eachHeld() iter.Seq2[int32, Holding] {
+	return func(yield func(int32, Holding) bool) {
+		held := s.held
+		for _, slot := range s.shared {
+			if len(held) == 0 {
+				return
+			}
+			if held[0].Key != s.ringKeys[slot] { // it is disabled or held
+				continue
+			}
+			if !yield(slot, held[0]) {
+				return
+			}
+			held = held[1:]
+		}
+	}
 }
 
 // entryHash returns a SHA-256 of all that an entry says, but not of where it is

@@ -52,7 +52,7 @@ func (e *Engine) load(ev Load) {
 		}
 	}
 	if p.held {
-		e.emit(Holdings{e.jobs.held})
+		e.emit(Holdings{e.candidates()})
 	}
 	if first {
 		if e.memory.Booted {

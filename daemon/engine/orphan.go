@@ -48,7 +48,7 @@ func (e *Engine) inherit(slot int32, x orphan) {
 	}
 	o, own := e.jobs.options(slot), x.from == e.ring.seats.Self
 	sure := own || x.Given || x.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
-	if !o.Enabled || o.Held != "" || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
+	if !e.isCandidate(slot) || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
 		return
 	}
 	if b := e.ring.bids[x.Occurrence]; b != nil {

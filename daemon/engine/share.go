@@ -13,18 +13,10 @@ func (v *View) RingJobs() int { return len(v.jobs.shared) }
 // Holdings gives the ring jobs that this host may run, by their numbers.
 func (v *View) Holdings() iter.Seq2[int, Holding] {
 	return func(yield func(int, Holding) bool) {
-		held := v.jobs.holdings()
-		for _, slot := range v.jobs.shared {
-			if len(held) == 0 {
+		for slot, h := range v.jobs.eachHeld() {
+			if _, barred := v.bars[v.jobs.entry(slot).User()]; !barred && !yield(int(slot), h) {
 				return
 			}
-			if held[0].Key != v.jobs.ringKeys[slot] { // it is disabled or held
-				continue
-			}
-			if !yield(int(slot), held[0]) {
-				return
-			}
-			held = held[1:]
 		}
 	}
 }

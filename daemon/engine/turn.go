@@ -182,7 +182,7 @@ func (e *Engine) behindShared() (slots []int32) {
 // that may be this member's. It leaves to decide what needs no ring.
 func (e *Engine) bidFor(slot int32, due occurrences) (handled bool) {
 	o := e.jobs.options(slot)
-	if !o.Enabled || o.Held != "" || e.ring == nil {
+	if e.ring == nil || !e.isCandidate(slot) {
 		return false
 	}
 	if e.ring.seats == nil { // undecided, until it is known
