@@ -81,6 +81,7 @@ type Directory struct {
 	limits  cached[limitsFiles]
 	environ [2]cached[environment] // by family
 	pam     [2]cached[PAM]         // by family
+	pamLast [2]pamAnswer           // by family
 
 	loginDefs       cached[map[string]string]
 	pamPaths        []string          // the files that decide about PAM

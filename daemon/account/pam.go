@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 )
@@ -65,27 +66,44 @@ func (d *Directory) umask(a Account) uint32 {
 // PAMCost is what a PAM session costs, beside what its modules take.
 const PAMCost = "each start takes about 50 ms longer, and each running job has one more process"
 
-// services are the PAM services of cron, the preferred one first. Where no
-// cron's file is left, our own applies.
+// services are the PAM services of cron, the preferred one first. rpm renames a
+// file that was changed when its package, cronie, is removed: the administrator's
+// rules still apply. Where no cron's file is left, our own applies.
 var services = map[crontab.Family][]string{
 	crontab.Debian: {"cron", "cronie", "cronring"},
-	crontab.RHEL:   {"crond", "cronring"},
+	crontab.RHEL:   {"crond", "crond.rpmsave", "cronring"},
 }
+
+// lookAgain is how long an answer of PAM is repeated without a look at the
+// files, because each start asks twice.
+const lookAgain = time.Second
 
 // PAM reads which PAM service applies to cron jobs, and whether it requires
 // more than this package covers: the dates of /etc/shadow, /etc/environment,
-// limits.conf and the umask. A file that cannot be understood requires more.
+// limits.conf, the umask and the login. A file that cannot be understood
+// requires more. A change of the files counts within a second.
 func (d *Directory) PAM(family crontab.Family) PAM {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p, err := d.pam[family].get(d.pamPaths, func() (PAM, error) {
+	last := &d.pamLast[family]
+	now := d.now()
+	if age := now.Sub(last.at); age >= 0 && age < lookAgain {
+		return last.PAM
+	}
+	last.at = now
+	last.PAM, _ = d.pam[family].get(d.pamPaths, func() (PAM, error) {
 		r := pamReader{root: d.options.Root}
 		p := r.read(services[family])
 		d.pamPaths = r.paths
 		return p, nil
 	})
-	_ = err // the function above returns none
-	return p
+	return last.PAM
+}
+
+// pamAnswer is an answer of PAM.
+type pamAnswer struct {
+	PAM
+	at time.Time
 }
 
 // pamReader reads a PAM file and the files that it includes.

@@ -3,6 +3,7 @@ package account
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/cronring/cronring/crontab"
 )
@@ -73,7 +74,9 @@ func TestPAM(t *testing.T) {
 		"the vendor's file":     {crontab.Debian, map[string]string{"/etc/pam.d/cron": "", "/usr/lib/pam.d/cron": "account required pam_unix.so\n"}, PAM{Service: "cron", Needs: ""}},
 		"only our file is left": {crontab.Debian, map[string]string{"/etc/pam.d/cron": "", "/etc/pam.d/cronring": "account required pam_tally2.so\n"}, PAM{Service: "cronring", Needs: "/etc/pam.d/cronring:1: account required pam_tally2.so"}},
 		"Debian's cronie":       {crontab.Debian, map[string]string{"/etc/pam.d/cron": "", "/etc/pam.d/cronie": "account required pam_unix.so\n"}, PAM{Service: "cronie", Needs: ""}},
-		"no PAM":                {crontab.Debian, map[string]string{"/etc/pam.d/cron": ""}, PAM{}},
+		"cronie was removed": {crontab.RHEL, map[string]string{"/etc/pam.d/crond": "", "/etc/pam.d/crond.rpmsave": "account required pam_ldap.so\n", "/etc/pam.d/cronring": "account required pam_unix.so\n"},
+			PAM{Service: "crond.rpmsave", Needs: "/etc/pam.d/crond.rpmsave:1: account required pam_ldap.so"}},
+		"no PAM": {crontab.Debian, map[string]string{"/etc/pam.d/cron": ""}, PAM{}},
 	} {
 		files := maps.Clone(debianPAM)
 		if test.family == crontab.RHEL {
@@ -88,9 +91,14 @@ func TestPAM(t *testing.T) {
 	}
 }
 
-// Under cron a change of any of the files applies to the next job.
+// As under cron, a change of any of the files applies to the next job.
 func TestPAMFollowsItsFiles(t *testing.T) {
 	h := newHost(t, debianPAM)
+	now := time.Now()
+	h.now = func() time.Time {
+		now = now.Add(lookAgain)
+		return now
+	}
 	if got := h.PAM(crontab.Debian); got.Needs != "" {
 		t.Fatalf("got %+v", got)
 	}

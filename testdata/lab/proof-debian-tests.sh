@@ -28,7 +28,7 @@ sed -i '1iauth optional pam_group.so\naccount required pam_access.so' /etc/pam.d
 echo '-:alice:cron crond' >>/etc/security/access.conf
 echo 'cron;cron;bob;Al0000-2400;games' >>/etc/security/group.conf
 claim "import names the line" sh -c 'cronring import cron | grep "auth optional pam_group.so: jobs get a PAM session"'
-claim "doctor too" sh -c 'cronring doctor | grep -A 1 "jobs get a PAM session, service cron" | grep /etc/pam.d/cron:1:'
+await 30 "doctor too" sh -c 'cronring doctor | grep -A 1 "jobs get a PAM session, service cron" | grep /etc/pam.d/cron:1:'
 refute "the job of a user whom pam_access denies does not start" timeout 60 cronring run alice --wait
 claim "it printed nothing more" same "$(wc -l </tmp/alice)" 2
 claim "and says why" sh -c 'cronring history alice -n 1 -o json | grep "PAM refused the account or its session"'
