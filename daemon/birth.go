@@ -98,6 +98,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 	runs := map[job.RunID]job.Run{}
 	for _, r := range live {
 		runs[r.ID] = r
+		l.preserver.restore(r.ID)
 	}
 	found, err := takeFromKeeper(l.runs)
 	if err != nil {

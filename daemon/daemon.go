@@ -90,6 +90,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	if l.runs, err = makeRuntime(o.Runtime); err != nil {
 		return nil, err
 	}
+	l.preserver = newPreserver(l.runs, o.State)
 	if l.history, err = store.Open(ctx, o.State); err != nil {
 		return nil, err
 	}
@@ -147,6 +148,9 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	crew.start(func() error { return l.manager.Run(hands) })
 	crew.start(func() error { return l.voice.run(hands) })
 	crew.start(func() error { return l.prune(hands) })
+	if l.runs != "" {
+		crew.start(func() error { return l.preserver.run(hands, cmp.Or(o.preserve, preserveInterval)) })
+	}
 	if l.post != nil {
 		crew.start(func() error { return l.post.Run(hands) })
 	}

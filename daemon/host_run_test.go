@@ -57,6 +57,7 @@ type hostSpec struct {
 	Mailer  string
 	NoState bool // without a directory for what outlives the daemon
 	Log     string
+	Hasty   bool // output is copied to the disk at short intervals
 
 	CommitTime time.Duration // each commit to the history takes so much longer
 }
@@ -73,6 +74,9 @@ func runHost(text string) int {
 		Family: s.Family, Root: s.Root, Signals: signals, Log: cmp.Or(s.Log, "text"), Version: "test",
 		State: s.path("var/lib/cronring"), Runtime: s.path("run/cronring"), Socket: s.path("run/cronring/s"),
 		Grace: time.Minute, Stdout: os.Stdout, Stderr: os.Stderr, Cron: Cron{LogLevel: 1},
+	}
+	if s.Hasty {
+		o.preserve = 10 * time.Millisecond
 	}
 	o.ConfigDir = s.path("etc/cronring")
 	o.Config = config.Read(o.ConfigDir)

@@ -90,6 +90,7 @@ type loop struct {
 	chores    sync.WaitGroup // goroutines that wait for a directory service
 	hub       *hub
 	voice     *voice
+	preserver *preserver
 	ring      *ring // nil: this host is in none
 	ringless  error // why it is in none that the configuration names
 	view      atomic.Pointer[engine.View]

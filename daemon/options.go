@@ -31,7 +31,8 @@ type Options struct {
 	Cron      Cron
 	Root      string // put before each path of the host's own: "" but in tests
 
-	relieves bool // another cron had the host until now
+	relieves bool          // another cron had the host until now
+	preserve time.Duration // how often output is copied to the disk; 0 is preserveInterval
 
 	// Signals tells the daemon what an administrator wants: SIGHUP reads the
 	// tables again, SIGUSR2 executes the program anew in place; any other stops

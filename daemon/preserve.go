@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// preserver copies what running jobs have printed from memory to the disk, so
+// that a power loss leaves it. A run is copied when it has been printing for
+// preserveInterval, so that short ones cost no access to the disk. What goes
+// wrong costs the copy, and not the run.
+type preserver struct {
+	from, to string           // directories
+	young    map[string]bool  // runs that were seen once, and are copied next time
+	copied   map[string]int64 // bytes of each copy
+}
+
+// preserveInterval is how much time of the output of running jobs a power loss
+// costs at most, and mostPreserved the bytes that are copied in that time. Runs
+// with little to copy come first.
+const (
+	preserveInterval = 15 * time.Second
+	mostPreserved    = 16 << 20
+)
+
+// newPreserver returns a preserver that knows the copies of a daemon before.
+func newPreserver(runs, state string) *preserver {
+	p := &preserver{from: runs, to: filepath.Join(state, "output"), young: map[string]bool{}, copied: map[string]int64{}}
+	for name, size := range recordings(p.to) {
+		p.copied[name] = size
+	}
+	return p
+}
+
+// recordings returns the files of runs in a directory, with their sizes.
+func recordings(dir string) map[string]int64 {
+	files := map[string]int64{}
+	entries, _ := os.ReadDir(dir) // there may be none
+	for _, e := range entries {
+		info, err := e.Info()
+		if _, bad := strconv.ParseUint(e.Name(), 10, 64); bad == nil && err == nil && info.Mode().IsRegular() {
+			files[e.Name()] = info.Size()
+		}
+	}
+	return files
+}
+
+// run copies once in each interval, and a last time when ctx ends.
+func (p *preserver) run(ctx context.Context, interval time.Duration) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			p.step(false)
+		case <-ctx.Done():
+			p.step(true)
+			return nil
+		}
+	}
+}
+
+// step copies what is new in the files of runs, and removes the copies of runs
+// that have ended.
+func (p *preserver) step(last bool) {
+	files := recordings(p.from)
+	for name := range p.copied {
+		if _, ok := files[name]; !ok {
+			_ = os.Remove(filepath.Join(p.to, name)) // the next start tries again
+			delete(p.copied, name)
+		}
+	}
+	young := map[string]bool{}
+	var due []string
+	for name, size := range files {
+		_, known := p.copied[name]
+		switch {
+		case !known && !p.young[name] && !last:
+			young[name] = true
+		case size != p.copied[name]:
+			due = append(due, name)
+		}
+	}
+	p.young = young
+	slices.SortFunc(due, func(a, b string) int { return cmp.Compare(files[a]-p.copied[a], files[b]-p.copied[b]) })
+	left := int64(mostPreserved)
+	for _, name := range due {
+		if files[name] < p.copied[name] { // of another run with this number
+			p.copied[name] = 0
+		}
+		if left -= files[name] - p.copied[name]; left < 0 {
+			return
+		}
+		if n, err := copyFrom(p.from, p.to, name, p.copied[name]); err == nil {
+			p.copied[name] += n
+		}
+	}
+}
+
+// copyFrom makes the copy of a file complete, of which a number of bytes is there.
+func copyFrom(from, to, name string, done int64) (n int64, err error) {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return 0, err
+	}
+	in, err := os.OpenFile(filepath.Join(from, name), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(filepath.Join(to, name), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer out.Close()
+	if err := out.Truncate(done); err != nil {
+		return 0, err
+	}
+	if n, err = io.Copy(io.NewOffsetWriter(out, done), io.NewSectionReader(in, done, mostPreserved)); err != nil {
+		return 0, err
+	}
+	return n, out.Sync()
+}
+
+// restore puts the copy of the output of a run back, if the original is gone.
+func (p *preserver) restore(run job.RunID) {
+	name := run.String()
+	if _, ok := p.copied[name]; !ok || p.from == "" {
+		return
+	}
+	if _, err := os.Lstat(filepath.Join(p.from, name)); err == nil {
+		return
+	}
+	_, _ = copyFrom(p.to, p.from, name, 0) // without it the output is lost
+}
