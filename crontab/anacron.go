@@ -315,6 +315,7 @@ func (p *parser) readAnacronJob(at int) {
 		p.remark(at, end-at, "B222", "period, delay and identifier take more than 65,535 bytes", "write them shorter")
 		return
 	}
+	p.lintOptions(command)
 	e.spec, e.command = uint16(end), uint16(command)
 	above := p.aboveJob(period.ID, p.line[command:])
 	further := []string{"on"}

@@ -93,6 +93,7 @@ var lineCodes = map[Code]kind{
 	"B417": {Error, "after= or on= names a job that is not there: the entry is held"},
 	"B418": {Error, "after= and on= make a circle: its entries are held"},
 	"B419": {Error, "after= and on= name too many jobs: the entry is held"},
+	"B420": {Warning, "options behind a command have no effect"},
 
 	"B501": {Error, "a line of anacrontab that is no job"},
 	"B502": {Error, "an unknown name of a period"},

@@ -14,7 +14,7 @@ import (
 func TestEachCodeIsListedAndMade(t *testing.T) {
 	texts := []string{
 		"A=" + strings.Repeat("x", MaxSetting) + "\n=b\nRANDOM_DELAY=x\nTZ=UTC\nPATH=$PATH\nA=b # c\nUSER=x\nSHELL=sh\n",
-		"0 1 * * * a \\\n0 1 * * * date +%F\n0 1 * * * " + strings.Repeat("x", MaxCommand+1) + "\n0 1 * * * \x00\n",
+		"0 1 * * * a \\\n0 1 * * * date +%F\n0 1 * * * a #@ overlap=skip\n0 1 * * * " + strings.Repeat("x", MaxCommand+1) + "\n0 1 * * * \x00\n",
 		"0 1 * * *" + strings.Repeat(" ", 70_000) + "a\n",
 		"\ufeff0 1 * * * a\r\n",
 		strings.Repeat("x\n", maxRemarks+1),

@@ -102,6 +102,13 @@ func TestLineClaims(t *testing.T) {
 		{`\x is untouched`, `0 1 * * * a\x` + "\n", `0 1 * * *|a\x`, ""},
 		{`\\% splits`, `0 1 * * * a\\%b` + "\n", `0 1 * * *|a\\`, "B210 B213"},
 
+		{"options behind a command", "0 1 * * * backup #@ overlap=skip timeout=1h\n", "0 1 * * *|backup #@ overlap=skip timeout=1h", "B420"},
+		{"an option for people there", "0 1 * * * backup #@ x-owner=ops\n", "0 1 * * *|backup #@ x-owner=ops", "B420"},
+		{"a comment of the shell", "0 1 * * * backup # overlap=skip\n", "0 1 * * *|backup # overlap=skip", ""},
+		{"text behind #@", "0 1 * * * backup #@ for ops\n", "0 1 * * *|backup #@ for ops", ""},
+		{"#@ in quotes", "0 1 * * * echo '#@ a=b' \"x #@ a=b\"\n", "0 1 * * *|echo '#@ a=b' \"x #@ a=b\"", ""},
+		{"#@ in a word", "0 1 * * * echo a#@ a=b #@a=b\n", "0 1 * * *|echo a#@ a=b #@a=b", ""},
+
 		{"CRON_TZ", "CRON_TZ=Asia/Tokyo\n0 1 * * * a\n", "0 1 * * *|a", "B207"},
 		{"unknown zone", "CRON_TZ=Mars/Base\n0 1 * * * a\n", "0 1 * * *|a", "B206 B207"},
 		{"TZ", "TZ=Asia/Tokyo\n", "", "B208"},

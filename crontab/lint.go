@@ -12,6 +12,22 @@ func (p *parser) lintCommand(account, at int) {
 	if slash := strings.IndexByte(command, '\\'); slash >= 0 {
 		p.lintBackslash(command, at)
 	}
+	p.lintOptions(at)
+}
+
+// lintOptions remarks on options behind the command, which begins at byte at: for
+// every cron they are part of the command, and for the shell a comment.
+func (p *parser) lintOptions(at int) {
+	command := p.line[at:]
+	i := strings.LastIndex(command, "#@")
+	if i < 1 || !isBlank(command[i-1]) || strings.Count(command[:i], `"`)%2 > 0 || strings.Count(command[:i], "'")%2 > 0 {
+		return
+	}
+	options := strings.Trim(command[i+2:], blanks)
+	if options == "" || options == command[i+2:] || isProse(options[:wordEnd(options, 0)]) {
+		return
+	}
+	p.remark(at+i, len(command)-i, "B420", "options behind a command are part of it, and have no effect", "write `#@ "+options+"` on a line of its own directly above the entry")
 }
 
 // lintBegin remarks on a command or account that looks like another column.

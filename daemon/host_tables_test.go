@@ -207,6 +207,30 @@ func TestHostFollowsItsTables(t *testing.T) {
 	h.wantRun(b.ID, "ok", "bob\nbob ends\n")
 }
 
+// A load is one line of the log, however many crontabs it reads.
+func TestALoadIsOneLineOfTheLog(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for i := range 50 {
+		h.write(fmt.Sprintf("etc/cron.d/t%02d", i), "0 0 1 1 * root true\n0 0 1 1 * root false\n")
+	}
+	h.start()
+	h.write("etc/cron.d/last", "0 0 1 1 * root true\n")
+	h.reload()
+	want := []string{
+		fmt.Sprintf("tables=\"%[1]s/t00 %[1]s/t01 %[1]s/t02 and 47 more\" count=50 entries=100 gone=0", h.path("etc/cron.d")),
+		"tables=" + h.path("etc/cron.d/last") + " count=1 entries=1 gone=0",
+	}
+	for _, words := range want {
+		if n := h.count("crontabs read", words); n != 1 {
+			t.Errorf("%d lines say %q, want one", n, words)
+		}
+	}
+	if n := h.count("cron.d"); n != len(want) {
+		t.Errorf("%d lines are about crontabs, want %d", n, len(want))
+	}
+}
+
 func TestThousandEditsAreFewLoads(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -85,7 +85,7 @@ func TestUpgradeGivesJobsOwners(t *testing.T) {
 				return
 			}
 			h.userTable("ann", annID, "#@ name=backup\n0 0 1 1 * true\n#@ name=paused\n0 0 1 1 * true\n")
-			h.said("crontab read", "crontabs/ann")
+			h.said("crontabs read", "crontabs/ann")
 			if _, err := h.client.Run(h.context(), api.RunRequest{Refs: []string{"bob/backup"}}); err == nil {
 				t.Error("a second run of bob/backup beside the first one, against overlap=skip")
 			}

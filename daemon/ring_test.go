@@ -146,6 +146,7 @@ func TestVoterStaysWhoItIs(t *testing.T) {
 		{"none is there", "db", "", "", nil},
 		{"by name", "db", "", "a", []gossip.View{view("a", "db", "x:1", gossip.Alive)}},
 		{"by address", "x:1", "", "a", []gossip.View{view("a", "db", "x:1", gossip.Alive)}},
+		{"by address without a port", "10.0.0.1", "", "a", []gossip.View{view("a", "db", "10.0.0.1:7946", gossip.Alive)}},
 		{"another one takes its name", "db", "b", "b", []gossip.View{view("a", "db", "y:1", gossip.Alive), view("b", "db", "x:1", gossip.Alive)}},
 		{"it was replaced", "db", "b", "a", []gossip.View{view("a", "db", "x:1", gossip.Alive), view("b", "db", "x:1", gossip.Gone)}},
 		{"two of one name", "db", "", "", []gossip.View{view("a", "db", "y:1", gossip.Alive), view("b", "db", "x:1", gossip.Alive)}},

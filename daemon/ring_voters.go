@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/ledger"
 )
@@ -72,7 +73,7 @@ func voterID(voter, before string, members []gossip.View) string {
 	for i := range members {
 		m := &members[i]
 		switch {
-		case m.State != gossip.Alive || m.ID != voter && m.Address != voter && m.Name != voter:
+		case m.State != gossip.Alive || m.ID != voter && m.Address != config.MemberAddress(voter) && m.Name != voter:
 		case m.ID == voter || m.ID == before:
 			return m.ID
 		default:

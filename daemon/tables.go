@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -218,6 +219,7 @@ func (l *loop) announce(s spool.Snapshot) {
 	for _, t := range s.Tables {
 		entries[t.Name] = len(t.Entries)
 	}
+	var sum loadSummary
 	for _, c := range s.Changes {
 		if c.Log != "" {
 			l.voice.cron(journal.CronLine{Text: c.Log})
@@ -230,12 +232,41 @@ func (l *loop) announce(s spool.Snapshot) {
 		case r != nil:
 			l.log.Error("a crontab is not read", "table", r.Path, "why", r.Why, "fix", r.Fix, "kept", r.Kept, journal.IDKey, journal.RefusedID)
 		case c.Kind == spool.Gone:
-			l.log.Info("crontab gone", "table", c.Path)
+			sum.add(c.Path)
+			sum.gone++
 		case loaded:
 			l.warnOfErrors(c.Remarks)
-			l.log.Info("crontab read", "table", c.Path, "entries", n)
+			sum.add(c.Path)
+			sum.entries += n
 		}
 	}
+	if sum.count > 0 {
+		l.log.Info("crontabs read", "tables", sum.tables(), "count", sum.count-sum.gone, "entries", sum.entries, "gone", sum.gone)
+	}
+}
+
+// loadSummary is what changed in a load. One line of the log describes all of it:
+// a host can have thousands of crontabs.
+type loadSummary struct {
+	first                []string // paths of the first maxNamed crontabs
+	count, gone, entries int
+}
+
+// maxNamed is the most crontabs that are named in the log line of a load.
+const maxNamed = 3
+
+func (s *loadSummary) add(path string) {
+	if s.count++; s.count <= maxNamed {
+		s.first = append(s.first, path)
+	}
+}
+
+func (s *loadSummary) tables() string {
+	text := strings.Join(s.first, " ")
+	if more := s.count - len(s.first); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // maxWarnings is the most errors of one crontab that are logged at a load.

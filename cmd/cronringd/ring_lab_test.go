@@ -136,7 +136,7 @@ func (l *lab) configure(i, n int) {
 	}
 	var seeds, voters []string
 	for k := range n {
-		seeds = append(seeds, strconv.Quote(fmt.Sprintf("%s:%d", address(k), labPort)))
+		seeds = append(seeds, strconv.Quote(address(k))) // without a port, as in the examples of cronring-ring(7)
 	}
 	voters = seeds[:n-(n+1)%2] // an odd number
 	text := fmt.Sprintf("[ring]\nname = \"lab\"\nbind = \"%s:%d\"\nkey-file = %q\nseeds = [%s]\nmode = %q\n",
