@@ -17,6 +17,7 @@ func prune(t *testing.T, s *Store, p Policy) Pruned {
 	if err != nil {
 		t.Fatal(err)
 	}
+	done.Longest = 0
 	return done
 }
 
@@ -347,4 +348,32 @@ func TestPruneBoundsWhatAnAccountsRunsHavePrinted(t *testing.T) {
 		}
 	}
 	same(t, "pruned again", prune(t, s, Policy{Output: 4000}), Pruned{})
+
+	// Later runs count beside those before.
+	late := ended(31, jobName(31), noon, 0)
+	late.Run.User = "ann"
+	commit(t, s, Batch{Records: []job.Record{late}, Outputs: []Output{{31, []job.Chunk{{Stream: job.Stdout, At: noon, Data: make([]byte, 100)}}}}})
+	same(t, "pruned of more", prune(t, s, Policy{Output: 4000}), Pruned{Outputs: 1})
+	if chunks, err := s.Output(t.Context(), 31); err != nil || len(chunks) != 1 {
+		t.Errorf("output of the newest run: %v, %v", chunks, err)
+	}
+}
+
+// However long the history, a step of Prune looks at few rows: at part of the jobs,
+// of the runs, or of what a user has.
+func TestPruneGoesThroughRangesInSteps(t *testing.T) {
+	s := open(t, t.TempDir())
+	for _, r := range [][2]int64{{0, 0}, {0, 1}, {5, 1000}, {-1 << 60, 1 << 60}} {
+		at := r[0]
+		err := s.inSteps(t.Context(), r[0], r[1], func(from, to int64) error {
+			if from != at || to <= from || to > r[1] {
+				t.Errorf("%v: a step from %d to %d after %d", r, from, to, at)
+			}
+			at = to
+			return nil
+		})
+		if err != nil || at != r[1] {
+			t.Errorf("%v: ended at %d, %v", r, at, err)
+		}
+	}
 }

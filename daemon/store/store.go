@@ -31,6 +31,10 @@ type Store struct {
 	write   *writer
 	reserve *reserve // in place of write, while the disk does not take anything
 
+	pruning sync.Mutex    // held by Prune, with the next two
+	longest time.Duration // of the steps of Prune
+	printed printed
+
 	renames *job.Renames // left to do in the database; nil: none
 	read    *sql.DB
 }
