@@ -32,15 +32,15 @@ func (j *native) write(n *note, wait time.Duration) error {
 		j.buf = nil
 	}
 	j.buf = encodeNote(j.buf[:0], n)
-	err := j.send(deadline)
+	err := j.send(deadline, n.process)
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	j.close() // a journal that was started anew has another socket
-	return j.send(deadline)
+	return j.send(deadline, 0)
 }
 
-func (j *native) send(deadline time.Time) error {
+func (j *native) send(deadline time.Time, process int) error {
 	if j.conn == nil {
 		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: j.path, Net: "unixgram"})
 		if err != nil {
@@ -51,11 +51,30 @@ func (j *native) send(deadline time.Time) error {
 	if err := j.conn.SetWriteDeadline(deadline); err != nil {
 		return err
 	}
+	if process != 0 && !limited(process) && j.sendAs(process) == nil {
+		return nil
+	}
 	_, err := j.conn.Write(j.buf)
 	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.ENOBUFS) {
 		return j.sendFile()
 	}
 	return err
+}
+
+// sendAs sends the entry as that of a process. journalctl and the copy for syslog
+// show the number of the sender, and cron's lines come from the job. Only root may
+// do that, and only while the process lives.
+func (j *native) sendAs(process int) error {
+	as := unix.Ucred{Pid: int32(process), Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	return j.sendControl(j.buf, unix.UnixCredentials(&as))
+}
+
+// limited reports whether a process is in the unit that jobs with limits share.
+// journald limits the messages of that unit, so that those of one job could
+// suppress the start messages of others.
+func limited(process int) bool {
+	group, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", process)) // sending finds out
+	return strings.Contains(string(group), "/cronring-runs-")
 }
 
 func (j *native) sendFile() error {
@@ -73,19 +92,19 @@ func (j *native) sendFile() error {
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("seal memory file: %w", err)
 	}
-	return j.sendRights(int(f.Fd()))
+	return j.sendControl(nil, unix.UnixRights(int(f.Fd())))
 }
 
-// sendRights sends a descriptor. UnixConn does that for streams alone, once it
-// is connected.
-func (j *native) sendRights(fd int) error {
+// sendControl sends data with a control message. UnixConn does that for streams
+// alone, once it is connected.
+func (j *native) sendControl(data, control []byte) error {
 	raw, err := j.conn.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var sent error
 	err = raw.Write(func(to uintptr) bool {
-		sent = unix.Sendmsg(int(to), nil, unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
+		sent = unix.Sendmsg(int(to), data, control, nil, unix.MSG_NOSIGNAL)
 		return sent != unix.EAGAIN
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ type note struct {
 	pid      int
 	message  []byte
 	raw      bool // message is a job's bytes
+	process  int  // the entry is written as that of this process, if it lives; 0: of the daemon
 	fields   []field
 }
 
@@ -129,6 +130,10 @@ func (s *scribe) sayCron(r *Record, lines []CronLine) {
 		n := s.cronNote(&lines[i])
 		n.at = r.At
 		n.fields = recordFields(n.fields, r.Record)
+		if r.Kind == job.Started && lines[i].PID != 0 {
+			n.process = lines[i].PID
+			n.fields = append(n.fields, field{"OBJECT_PID", strconv.Itoa(s.pid)}) // journalctl -u finds the entry by it
+		}
 		s.write(&n)
 	}
 }

@@ -40,6 +40,10 @@ for field in RUN INVOCATION DUE TRIGGER ATTEMPT OUTCOME TABLE LINE; do
 done
 await 60 "log watchers find the command" sh -c 'journalctl --no-pager -t CRON -o short | grep -E "CRON\[[0-9]+\]: \(root\) CMD \(echo hello from voice\)"'
 
+cronring run sleeper >/dev/null; await 60 "a job runs" test -s out/sleeper
+await 60 "CRON[pid] has the number of the job's process" sh -c 'journalctl --no-pager -u cronring -t CRON -o short | grep -F "CRON[$(cat out/sleeper)]: (root) CMD (echo"'
+echo go >gate; await 60 "it ends" sh -c 'timeout 60 cronring history sleeper -n 1 -o jsonl | grep "\"code\":7"'; rm -f gate out/sleeper
+
 mkdir -p /run/systemd/system/cronring.service.d
 printf '[Service]\nWatchdogSec=8s\nTimeoutAbortSec=2s\n' >/run/systemd/system/cronring.service.d/fast.conf
 systemctl daemon-reload; systemctl restart cronring; await 60 "a fast watchdog is set" cronring status

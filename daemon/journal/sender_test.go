@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// Cron's line about a start is that of the job's process, as long as it lives.
+func TestStartIsSentAsTheProcessOfTheJob(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED, NOT TESTED: only root sends entries of other processes")
+	}
+	s := listen(t, filepath.Join(t.TempDir(), "log"))
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) }); err != nil {
+		t.Fatal(err)
+	}
+	sink := openScribe(t, Options{Mode: ModeJournal, Journal: s.path})
+	sleeper := exec.Command("cat")
+	stdin, err := sleeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := sleeper.Process.Pid
+	sender := func(kind job.RecordKind) int {
+		t.Helper()
+		run := job.Run{ID: 1, Job: "j", PID: pid, Outcome: job.Outcome{Kind: job.Exited, Code: 1}}
+		about := NewRun(&run, &job.Job{User: "bob", Command: "true"}, false)
+		go sink.Record(&Record{Record: &job.Record{Kind: kind, Job: "j", Run: &run}, Words: "words", About: about})
+		b, oob := make([]byte, 1<<12), make([]byte, 1<<10)
+		_, n, _, _, err := s.conn.ReadMsgUnix(b, oob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := syscall.ParseSocketControlMessage(oob[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, err := syscall.ParseUnixCredentials(&messages[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(from.Pid)
+	}
+	if got := sender(job.Started); got != pid {
+		t.Errorf("a start was sent by process %d, want the job's, %d", got, pid)
+	}
+	if got := sender(job.Ended); got != os.Getpid() {
+		t.Errorf("an end was sent by process %d, want the daemon's, %d", got, os.Getpid())
+	}
+	stdin.Close()
+	if err := sleeper.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := sender(job.Started); got != os.Getpid() {
+		t.Errorf("a start of a process that has ended was sent by %d, want the daemon, %d", got, os.Getpid())
+	}
+}
