@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"slices"
 	"testing"
@@ -210,5 +211,34 @@ func TestCommitOutputComesBackInOrder(t *testing.T) {
 	}
 	if _, ok, err := s.Run(t.Context(), 2); ok || err != nil {
 		t.Errorf("run 2 exists: %t, %v", ok, err)
+	}
+}
+
+// Another program that holds the database's lock, such as sqlite3 of an
+// administrator, delays a commit by lockWait at most.
+func TestCommitWaitsLittleForALock(t *testing.T) {
+	s := open(t, t.TempDir())
+	wait, err := s.write.value(t.Context(), "PRAGMA busy_timeout")
+	if err != nil || wait != lockWait.Milliseconds() {
+		t.Errorf("it waits for %v ms, error %v; want %s", wait, err, lockWait)
+	}
+	other, err := sql.Open("sqlite", s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	b := Batch{At: noon, Records: []job.Record{decided(1, "a", noon)}}
+	if err := s.Commit(t.Context(), b); err == nil {
+		t.Error("a commit succeeded beside a lock")
+	}
+	if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(t.Context(), b); err != nil {
+		t.Errorf("after the lock was given up: %v", err)
 	}
 }

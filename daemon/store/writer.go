@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"time"
 
 	"modernc.org/sqlite"
 )
@@ -20,6 +22,10 @@ type writer struct {
 	life  int64               // this opening's row in the table life
 	jobs  jobNumbers
 }
+
+// lockWait is how long a commit waits while another program, such as sqlite3 of an
+// administrator, holds the lock of the database. No job starts meanwhile.
+const lockWait = 100 * time.Millisecond
 
 // openWriter opens the database, checks it and brings its schema up to date.
 func openWriter(ctx context.Context, path string) (*writer, error) {
@@ -54,6 +60,9 @@ func (w *writer) prepare(ctx context.Context, path string) error {
 		return fmt.Errorf("count lives: %w", err)
 	}
 	w.life = life.(int64)
+	if err := w.script(ctx, "PRAGMA busy_timeout = "+strconv.Itoa(int(lockWait.Milliseconds()))); err != nil {
+		return err
+	}
 	return w.stmts.prepare(ctx, w.conn)
 }
 
