@@ -500,6 +500,21 @@ func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	e.goOnWaiting(r, lastSeen)
 }
 
+// SignOfLife is how often a daemon stores that it lives while runs wait, if it
+// has nothing else to store. After a crash a run that waited is as late as its
+// daemon was away, and not as the last start or end before the crash is old.
+const SignOfLife = time.Minute
+
+// HasWaiting reports whether runs wait.
+func (e *Engine) HasWaiting() bool { return len(e.stalled) > 0 }
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // goOnWaiting lets a run that was taken back wait for what it waited for.
 func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 	old := r.Run
@@ -508,7 +523,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 		e.giveUpLater(r)
 		return
 	}
-	due := lastSeen
+	due := earlier(e.now.Wall, lastSeen.Add(SignOfLife))
 	if old.NotBefore.After(due) {
 		due = old.NotBefore
 	}

@@ -260,9 +260,15 @@ func (e *Engine) measure(l Limits, changed []*run) {
 	if before.served == nil {
 		e.places.served = map[turnKey]int{}
 	}
-	if l.MaxRunning == 0 && l.MaxPerUser == 0 && len(before.accounts) == 0 {
-		return
+	if l.MaxRunning > 0 || l.MaxPerUser > 0 || len(before.accounts) > 0 {
+		e.placeAgain()
 	}
+	e.places.keepStarts(&before)
+}
+
+// placeAgain gives slots to all runs that have a process, and lines up those that
+// waited for one.
+func (e *Engine) placeAgain() {
 	for _, r := range e.sorted() {
 		waits := r.claim != nil
 		r.claim = nil
@@ -276,9 +282,16 @@ func (e *Engine) measure(l Limits, changed []*run) {
 			e.lineUp(r)
 		}
 	}
+}
+
+// keepStarts keeps the starts that the rates of the pools count.
+func (p *places) keepStarts(before *places) {
 	for key, x := range before.pools {
-		if now := e.places.pools[key]; now != nil && now.Rate > 0 {
-			now.starts = x.starts
+		if limits, declared := p.limits.Pools[key]; declared && limits.Rate > 0 && len(x.starts) > 0 {
+			if p.pools[key] == nil {
+				p.pools[key] = &pool{key: key, name: x.name, Pool: limits, parked: map[*line]bool{}}
+			}
+			p.pools[key].starts = x.starts
 		}
 	}
 }

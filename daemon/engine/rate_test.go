@@ -29,3 +29,47 @@ func TestRateThatNobodyWaitsFor(t *testing.T) {
 		t.Errorf("after the step at %s the engine wants the next one at %s", w.now.Wall, wake)
 	}
 }
+
+// A load with other limits is no new allowance, also where nothing runs or waits.
+func TestRateOutlivesOtherLimits(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	w.limits = Limits{Pools: map[string]Pool{"api": {Size: 5, Rate: 1, Per: time.Hour, Users: []string{"*"}}}}
+	w.tables = []*crontab.Table{w.table("t", "#@ name=a pool=api\n1,10 12 * * * a\n")}
+	w.start()
+	w.advance(noon.Add(5 * time.Minute))
+	for _, id := range runningRuns(w) {
+		w.end(id, job.Outcome{Kind: job.Exited})
+	}
+	w.settle()
+	w.limits.QueueMax = 100
+	w.step(w.load())
+	w.advance(noon.Add(30 * time.Minute))
+	if n := len(w.running); n != 0 {
+		t.Errorf("%d runs go on at 12:30, after the one of 12:01; want none before 13:01", n)
+	}
+	w.advance(noon.Add(61 * time.Minute))
+	if n := len(w.running); n != 1 {
+		t.Errorf("%d runs go on at 13:01, want 1", n)
+	}
+}
+
+// A crash is short, however long ago the daemon stored anything.
+func TestRunThatWaitsSurvivesAShortCrash(t *testing.T) {
+	for away, want := range map[time.Duration]int{30 * time.Second: 1, 5 * time.Minute: 1, 7 * time.Minute: 0} {
+		w := newWorld(t, noon, time.UTC)
+		w.tables = []*crontab.Table{w.table("t", "#@ name=a overlap=queue\n*/30 * * * * a\n")}
+		w.start()
+		w.advance(noon.Add(61 * time.Minute)) // a run goes on, and another one waits
+		w.state.LastSeen = w.now.Wall         // as the sign of life has it
+		w.pass(away)
+		w.adopted = true
+		w.start()
+		for _, id := range runningRuns(w) {
+			w.end(id, job.Outcome{Kind: job.Exited})
+		}
+		w.settle()
+		if got := len(w.running); got != want {
+			t.Errorf("away for %s: %d runs that had waited start, want %d", away, got, want)
+		}
+	}
+}
