@@ -330,11 +330,20 @@ func (l *loop) resume() {
 // bootsNow tells whether this is the first start of any cron since the host
 // booted.
 func (l *loop) bootsNow(first bool) bool {
-	done, err := markBoot(l.options.Root)
-	if err != nil {
-		l.log.Warn("another cron may run the @reboot entries of this boot again", "error", err)
-	}
-	first = first && !done
+	l.unmarked = true
+	first = first && !bootIsMarked(l.options.Root)
 	l.voice.cron(l.options.words().Reboot(first))
 	return first
+}
+
+// markBoot leaves the marks of this boot after the commit of the first step: a
+// daemon that ends before that has not decided the @reboot entries.
+func (l *loop) markBoot() {
+	if !l.unmarked {
+		return
+	}
+	l.unmarked = false
+	if err := markBoot(l.options.Root); err != nil {
+		l.log.Warn("another cron may run the @reboot entries of this boot again", "error", err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,22 +86,29 @@ func writePID(f *os.File) error {
 	return nil
 }
 
-// markBoot reports whether a cron has run the @reboot entries of this boot
-// already, and leaves the marks that keep all of them from doing so again.
-func markBoot(root string) (done bool, err error) {
+// bootIsMarked reports whether a cron has run the @reboot entries of this boot.
+func bootIsMarked(root string) bool {
+	return slices.ContainsFunc(rebootMarks, func(mark string) bool {
+		_, err := os.Lstat(filepath.Join(root, mark))
+		return err == nil
+	})
+}
+
+// markBoot leaves the marks that keep all crons from running the @reboot entries of
+// this boot again.
+func markBoot(root string) error {
 	var errs []error
 	for _, mark := range rebootMarks {
 		f, err := os.OpenFile(filepath.Join(root, mark), os.O_RDONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0)
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			done = true
 		case err != nil:
 			errs = append(errs, fmt.Errorf("mark this boot: %w", err))
 		default:
 			f.Close()
 		}
 	}
-	return done, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // takeSince is until when another cron ran the tables, or zero. What installs

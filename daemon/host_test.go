@@ -73,9 +73,9 @@ func TestMarkBootCountsOncePerBoot(t *testing.T) {
 				writeFile(t, filepath.Join(root, before), "", 0)
 			}
 			for i, want := range []bool{before != "", true} {
-				done, err := markBoot(root)
-				if err != nil || done != want {
-					t.Errorf("start %d: done %t, error %v; want %t", i+1, done, err, want)
+				done, again := bootIsMarked(root), bootIsMarked(root)
+				if err := markBoot(root); err != nil || done != want || again != done {
+					t.Errorf("start %d: marked %t, then %t, error %v; want %t", i+1, done, again, err, want)
 				}
 			}
 			for _, mark := range rebootMarks {

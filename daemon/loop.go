@@ -56,6 +56,7 @@ type loop struct {
 	entries    map[job.RunID]*crontab.Entry // what live runs were started from
 	locks      map[string]*spool.StampLock  // anacron's, by period
 	leaving    departure
+	unmarked   bool           // see markBoot
 	parted     bool           // the spawner stands still
 	unstarted  []engine.Start // what it had not come to then
 	foreseen   chan os.Signal // signals that came to the daemon before this one; full at first
@@ -156,7 +157,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	})
 
 	stop := ctx.Done()
-	var giveUp, rested, begun <-chan time.Time
+	var giveUp, rested, begun, alone <-chan time.Time
 	var parted <-chan []engine.Start
 	alive := every(l.manager.Watchdog())
 	spawned := l.spawner.Events()
@@ -184,6 +185,8 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 			reloads.Go(func() { done <- l.reload(life, true) })
 		case <-l.backlog.timer:
 			l.backlog.due = true
+		case <-alone:
+			alone, l.backlog.due = nil, l.backlog.due || l.engine.HasWaiting()
 		case <-alive:
 			l.feedWatchdog()
 		case l.unstarted = <-parted:
@@ -214,6 +217,9 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 		}
 		l.gather(&in)
 		l.step(in)
+		if alone == nil && l.engine.HasWaiting() {
+			alone = time.After(engine.SignOfLife)
+		}
 		if begun != nil && !l.starting() {
 			begun, parted = nil, l.part()
 		}
@@ -352,6 +358,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 		}
 	}
 	refused := l.commit(batch)
+	l.markBoot()
 	l.view.Store(l.engine.View())
 	l.publish(batch.Records)
 	if tap := l.tap.Load(); tap != nil {
