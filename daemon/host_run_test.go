@@ -57,7 +57,8 @@ type hostSpec struct {
 	Mailer  string
 	NoState bool // without a directory for what outlives the daemon
 	Log     string
-	Hasty   bool // output is copied to the disk at short intervals
+	Hasty   bool     // output is copied to the disk at short intervals
+	Files   []string // crontabs that are named by hand, instead of those of the host
 
 	CommitTime time.Duration // each commit to the history takes so much longer
 }
@@ -78,6 +79,7 @@ func runHost(text string) int {
 	if s.Hasty {
 		o.preserve = 10 * time.Millisecond
 	}
+	o.Files = s.Files
 	o.ConfigDir = s.path("etc/cronring")
 	o.Config = config.Read(o.ConfigDir)
 	o.Config.Mail.Command, o.Config.Mail.Off = s.Mailer, s.Mailer == ""

@@ -67,7 +67,7 @@ func TestAnnounceSaysWhatCronWouldOfItsTables(t *testing.T) {
 				options: Options{Root: h.Root, Family: c.family}, voice: newVoice(sink), log: slog.New(slog.DiscardHandler),
 				accounts: account.New(account.Options{Root: h.Root}), config: &configuration{},
 			}
-			if err := l.openTables(t.Context(), 1); err != nil {
+			if err := l.openTables(t.Context(), 1, false); err != nil {
 				t.Fatal(err)
 			}
 			l.announce(l.tables.current())

@@ -36,8 +36,9 @@ type tables struct {
 }
 
 // openTables reads all tables for the first time. One of those that were named
-// by hand and cannot be read is an error then, as nothing is known of it.
-func (l *loop) openTables(ctx context.Context, seed uint64) error {
+// by hand and cannot be read is an error then, as nothing is known of it, unless
+// another daemon hands its runs over: it is awaited then.
+func (l *loop) openTables(ctx context.Context, seed uint64, takesOver bool) error {
 	o := &l.options
 	host := spool.ThisHost()
 	host.Family = o.Family
@@ -60,7 +61,7 @@ func (l *loop) openTables(ctx context.Context, seed uint64) error {
 	}
 	s := l.tables.read(ctx)
 	l.config.look(s.Tables)
-	if o.host() {
+	if o.host() || takesOver {
 		return nil
 	}
 	var unread []error
@@ -134,6 +135,11 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 	barred, _ := l.findBars(soon, s.Tables)
 	load := l.loadOf(soon, s.Tables)
 	load.Awaited = awaited(s)
+	if !l.options.host() {
+		for _, r := range s.Refused {
+			load.Awaited[r.Path] = false
+		}
+	}
 	return []engine.Event{engine.Bar{Users: barred}, load}, s.Changes
 }
 

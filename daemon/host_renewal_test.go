@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// A crontab that is away for a moment while the program is executed anew neither
+// stops the daemon nor loses its jobs: it is read when it is there again.
+func TestRenewalAwaitsACrontabThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate := h.fifo("gate")
+	h.Files = []string{h.path("tab")}
+	h.write("tab", fmt.Sprintf("#@ name=long\n@reboot read x <%s\n", gate.Name()))
+	h.start()
+	if n := len(h.runsOf("long")); n != 1 {
+		t.Fatalf("%d runs, want 1", n)
+	}
+	if err := os.Rename(h.path("tab"), h.path("aside")); err != nil {
+		t.Fatal(err)
+	}
+	h.renew()
+	if err := os.Rename(h.path("aside"), h.path("tab")); err != nil {
+		t.Fatal(err)
+	}
+	h.said("crontab read")
+	h.open(gate, 1)
+	if runs := h.runsOf("long"); len(runs) != 1 {
+		t.Errorf("runs %+v; want the one that goes on", runs)
+	} else {
+		h.wantRun(runs[0].ID, "ok", "")
+	}
+	if jobs, err := h.client.List(h.context(), api.Query{}); err != nil || len(jobs) != 1 {
+		t.Errorf("jobs %+v, error %v; want the one of the crontab", jobs, err)
+	}
+}
