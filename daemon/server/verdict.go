@@ -114,11 +114,21 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 		facts = append(facts, fmt.Sprintf("it is one of %d occurrences from %s to %s that were skipped alike",
 			ev.record.Count, ev.stamp(ev.record.First), ev.stamp(ev.record.Due)))
 	}
+	for i, r := range ev.waiting {
+		if i == mostWaiting {
+			facts = append(facts, fmt.Sprintf("%d more occurrences are waiting", len(ev.waiting)-i))
+			break
+		}
+		facts = append(facts, fmt.Sprintf("the occurrence of %s is waiting, as run %d: %s", ev.stamp(r.Due), r.ID, clause(r.Reason.Sentence())))
+	}
 	if !ev.next.IsZero() && cross != api.StepSchedule {
 		facts = append(facts, fmt.Sprintf("the next one is %s, in %s", ev.stamp(ev.next), length(ev.next.Sub(ev.now))))
 	}
 	return facts
 }
+
+// mostWaiting is how many waiting occurrences an answer names.
+const mostWaiting = 10
 
 // acknowledged says who has seen that the run failed.
 func (ev *evidence) acknowledged() string {

@@ -49,8 +49,9 @@ type evidence struct {
 	named   bool      // the schedule names it
 	decided bool
 	record  job.Record
-	run     *job.Run // as it is now; nil if there is none
-	last    *job.Run // the newest attempt that followed run, or nil
+	run     *job.Run  // as it is now; nil if there is none
+	last    *job.Run  // the newest attempt that followed run, or nil
+	waiting []job.Run // runs of other occurrences that wait, oldest first
 
 	stepped *job.Record // the clock was set in the step that decided it
 	reload  *job.Record // the first change of the tables after it
@@ -77,6 +78,12 @@ func (s *Server) gather(ctx context.Context, c *call, i int, at time.Time) (*evi
 	for _, add := range steps {
 		if err := add(ctx, c, ev); err != nil {
 			return nil, fmt.Errorf("read history: %w", err)
+		}
+	}
+	for _, r := range c.view.Runs() {
+		waits := r.State == job.RunQueued || r.State == job.RunWaiting
+		if waits && r.Job == ev.job.ID && c.seesRun(r) && (ev.run == nil || r.Invocation != ev.run.Invocation) {
+			ev.waiting = append(ev.waiting, r)
 		}
 	}
 	ev.turn = turnOf(c.view, i, ev)

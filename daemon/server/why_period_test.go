@@ -99,3 +99,23 @@ func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 		}
 	}
 }
+
+// Occurrences that wait are named, also if the answer is about another one.
+func TestWhyNamesOccurrencesThatWait(t *testing.T) {
+	w := newWorld(t, "#@ name=slow overlap=queue\n*/10 * * * * ann true\n")
+	w.to("2026-11-20T00:10:00Z")
+	w.started(1)
+	w.to("2026-11-20T00:20:00Z") // is queued
+	w.to("2026-11-20T00:30:00Z") // is skipped, as one is queued
+	client := w.client()
+	for _, at := range []string{"2026-11-20T00:10:00Z", "2026-11-20T00:30:00Z"} {
+		why, err := client.Why(t.Context(), "slow", instant(t, at))
+		if text := strings.Join(why.Facts, "\n"); err != nil || !strings.Contains(text, "the occurrence of Fri 20 Nov 2026 00:20:00 UTC is waiting, as run 2: ") {
+			t.Errorf("about %s: facts %q, %v, want the occurrence of 00:20 among them", at, why.Facts, err)
+		}
+	}
+	why, err := client.Why(t.Context(), "slow", instant(t, "2026-11-20T00:20:00Z"))
+	if text := strings.Join(why.Facts, "\n"); err != nil || strings.Contains(text, "is waiting") {
+		t.Errorf("about the one that waits: facts %q, %v", why.Facts, err)
+	}
+}
