@@ -7,14 +7,18 @@ SEEDS       ?= 20000
 FIRST       ?= 1
 BIN         ?= bin
 MANDIR      ?= $(BIN)/man
+# What needs no host to be tested.
+DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
 RINGS       := ^TestRing(OfFive|WithAClockAhead)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
-ARCHES      ?= amd64 arm64
+ARCHES      ?= amd64 arm64 arm
 FORMATS     ?= deb rpm
 DIST        ?= dist
 FAMILY      ?= $(if $(wildcard /etc/debian_version),debian,rhel)
 export CGO_ENABLED ?= 0
+# For each Raspberry Pi. Debian's armhf has a newer instruction set, Raspberry Pi OS this one.
+export GOARM       ?= 6
 # In all that is built here, so that each package is compiled once for it.
 export GOFLAGS += -trimpath -buildvcs=false
 # The changelog says which version this is, and of when.
@@ -25,7 +29,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
+.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks arm minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -65,7 +69,7 @@ lint: ## gofmt, vet, staticcheck, manual pages
 race: ## the packages with goroutines, under the race detector
 	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -race $$($(GO) list ./daemon/... ./gossip/... ./cmd/... ./tui | grep -v /engine$$); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
 
-long: fuzz sim crash zones ring attacks ## the suites that take long
+long: fuzz sim crash zones ring attacks arm ## the suites that take long
 
 fuzz: ## each fuzz target for FUZZTIME
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
@@ -90,6 +94,12 @@ ring: build ## five daemons on networks that are cut for minutes, in both modes 
 
 attacks: ## an ordinary user attacks a booted host: delays of root's jobs, against their limits (root, mmdebstrap, an idle machine)
 	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestAttacks$$' -count=1 -timeout 1h -v
+
+arm: ## vet for 32 bits, tests of packages without I/O, and the packaged programs, on emulated arm64 and armhf (qemu-user-static)
+	GOARCH=arm $(GO) vet ./...
+	GOARCH=arm64 $(GO) test -short -count=1 -timeout 1h -exec qemu-aarch64-static $(DECIDING)
+	GOARCH=arm $(GO) test -short -count=1 -timeout 1h -exec qemu-arm-static $(DECIDING)
+	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestPackagesForARM$$' -count=1 -timeout 1h -v
 
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func TestLeastSpreadsWhatIsDueAtOnce(t *testing.T) {
 		{"one is idle", even, map[string]int{"a": 1, "b": 7, "c": 7}, map[string]int{"a": 600, "b": 110, "c": 110}, map[string]int{"a": 730, "b": 230, "c": 230}},
 		{"each has another load", even, map[string]int{"a": 1, "b": 2, "c": 3}, map[string]int{"a": 600, "b": 270}, map[string]int{"a": 730, "b": 400, "c": 0}},
 		{"as weights ask for", map[string]float64{"a": 4, "b": 1, "c": 1}, map[string]int{"a": 4, "b": 1, "c": 1}, map[string]int{"a": 600, "b": 110, "c": 110}, map[string]int{"a": 730, "b": 230, "c": 230}},
-		{"a word that cannot be", even, map[string]int{"a": -1 << 62, "b": 1 << 62, "c": 1 << 62}, map[string]int{"a": 600}, map[string]int{"a": 730, "b": 230, "c": 230}},
+		{"a word that cannot be", even, map[string]int{"a": math.MinInt / 2, "b": -(math.MinInt / 2), "c": -(math.MinInt / 2)}, map[string]int{"a": 600}, map[string]int{"a": 730, "b": 230, "c": 230}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			members, now, at := leastRing(t, "a", "b", "c")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func TestComingRefusesThePast(t *testing.T) {
 
 func TestComingIsBounded(t *testing.T) {
 	w := newWorld(t, "#@ name=j sec=*\n* * * * * ann true\n")
-	c, err := w.client().Coming(context.Background(), api.ComingQuery{Limit: 1 << 40})
+	c, err := w.client().Coming(context.Background(), api.ComingQuery{Limit: math.MaxInt})
 	if err != nil || len(c.Runs) != api.MaxComing {
 		t.Errorf("runs of a job of each second: got %d and %v, want %d", len(c.Runs), err, api.MaxComing)
 	}

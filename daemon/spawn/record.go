@@ -81,7 +81,7 @@ func recordingSpace(dir string) *budget.Budget {
 	if unix.Statfs(dir, &fs) != nil || fs.Type != unix.TMPFS_MAGIC || fs.Blocks == 0 {
 		return budget.New(most, math.MaxInt64)
 	}
-	return budget.New(min(int64(fs.Blocks)*fs.Bsize/4, most), math.MaxInt64)
+	return budget.New(min(int64(fs.Blocks)*int64(fs.Bsize)/4, most), math.MaxInt64)
 }
 
 // spaceStep is how much of a file is written between two looks at the space.

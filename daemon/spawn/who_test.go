@@ -188,7 +188,7 @@ func init() {
 	helpers["bad parent"] = func() error {
 		var all unix.Sigset_t
 		for i := range all.Val {
-			all.Val[i] = ^uint64(0)
+			all.Val[i]-- // each bit is set
 		}
 		runtime.LockOSThread()
 		if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil); err != nil {

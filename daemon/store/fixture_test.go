@@ -78,7 +78,7 @@ func skipped(name job.ID, due time.Time, reason job.Reason) job.Record {
 	return job.Record{At: due, Kind: job.Decided, Job: name, Due: due, Decision: job.DecideSkip, Reason: reason}
 }
 
-func jobName(n int) job.ID { return job.ID(fmt.Sprintf("crontab.root.%08x", n*2654435761)) }
+func jobName(n int) job.ID { return job.ID(fmt.Sprintf("crontab.root.%08x", int64(n)*2654435761)) }
 
 // fill writes a history in which each of so many jobs has run once a minute,
 // up to noon, runs in all; each tenth occurrence was skipped besides, and each

@@ -230,7 +230,7 @@ func TestBoardExpectsWithinBounds(t *testing.T) {
 	b := New()
 	long := strings.Repeat("x", 60_000)
 	for i := range 1100 {
-		b.Apply(api.BoardUpdate{Head: &api.Status{Jobs: 1 << 40}, Rows: []api.Row{{Job: job.ID(fmt.Sprint("job-", i)), Command: long}}})
+		b.Apply(api.BoardUpdate{Head: &api.Status{Jobs: 1 << 30}, Rows: []api.Row{{Job: job.ID(fmt.Sprint("job-", i)), Command: long}}})
 	}
 	if most := mostExpected * 2; cap(b.cols.at) > most || cap(b.cols.run) > most {
 		t.Errorf("there is room for %d jobs, want %d at most", cap(b.cols.at), most)
@@ -259,7 +259,7 @@ func bigBoard() (*Board, []api.Row) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range rows {
 		rows[i] = api.Row{
-			Job: job.ID(fmt.Sprintf("tenants-%d.app.%08x", i/100, i*2654435761%(1<<32))), User: "app", Table: fmt.Sprintf("/etc/cron.d/tenants-%d", i/100),
+			Job: job.ID(fmt.Sprintf("tenants-%d.app.%08x", i/100, int64(i)*2654435761%(1<<32))), User: "app", Table: fmt.Sprintf("/etc/cron.d/tenants-%d", i/100),
 			Line: i % 100, Schedule: fmt.Sprintf("%d %d * * *", i%60, i%24), Zone: "Europe/Berlin",
 			Command: fmt.Sprintf("/opt/app/bin/tenant-sync --tenant %d --quiet", i), State: job.StateOK,
 			Next: noon.Add(time.Duration(r.IntN(86400)) * time.Second), Last: noon.Add(-time.Duration(r.IntN(86400)) * time.Second),

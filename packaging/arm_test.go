@@ -1,0 +1,61 @@
+package packaging
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestPackagesForARM makes the packages for ARM and runs their programs in an
+// emulator of the processor. It has no clone(2) as jobs are started with, so that
+// each start is reported to fail: what is shown is that occurrences are found,
+// decided and recorded, and that the commands answer.
+func TestPackagesForARM(t *testing.T) {
+	needLong(t, "compiling for two other processors takes minutes: CRONRING_LONG=1")
+	dist := t.TempDir()
+	command(t, nil, "make", "-s", "packages", "ARCHES=arm64 arm", "FORMATS=deb", "DIST="+dist, "BIN="+dist, "SELF="+filepath.Join(binaries(t), "cronring"))
+	for _, c := range []struct{ debian, go_, emulator string }{
+		{"arm64", "arm64", "qemu-aarch64-static"},
+		{"armhf", "arm", "qemu-arm-static"},
+	} {
+		t.Run(c.debian, func(t *testing.T) {
+			need(t, c.emulator, "dpkg-deb")
+			found := glob(t, filepath.Join(dist, "*_"+c.debian+".deb"))
+			if len(found) != 1 {
+				t.Fatalf("packages: %q, want one", found)
+			}
+			if got := strings.TrimSpace(command(t, nil, "dpkg-deb", "-f", found[0], "Architecture")); got != c.debian {
+				t.Errorf("the package is for %s, want %s", got, c.debian)
+			}
+			tree := t.TempDir()
+			command(t, nil, "dpkg-deb", "-x", found[0], tree)
+			table := filepath.Join(tree, "table")
+			write(t, table, "#@ name=tick every=1s\n* * * * * echo ticked\n")
+			smoke := exec.Command("sh", "-euc", `
+				emulator=$1 tree=$2
+				cronring() { "$emulator" "$tree/usr/bin/cronring" "$@"; }
+				cronring version
+				"$emulator" "$tree/usr/sbin/cronringd" --state "$tree/state" "$tree/table" >"$tree/said" 2>&1 &
+				daemon=$!
+				trap 'kill $daemon; cat "$tree/said"' EXIT
+				export CRONRING_SOCKET="$tree/state/cronring.sock"
+				for try in $(seq 60); do
+					! cronring history tick 2>&1 | grep tick || break
+					sleep 0.5 # a poll: the shell has no event for it
+				done
+				cronring status
+				cronring list`, "smoke", c.emulator, tree)
+			said, err := smoke.CombinedOutput()
+			for _, want := range []string{"linux/" + c.go_, "tick[1] sys: starting", "jobs=1"} {
+				if !strings.Contains(string(said), want) {
+					t.Errorf("%q is missing", want)
+				}
+			}
+			if err != nil || t.Failed() {
+				t.Errorf("%v on %s\n%s", err, runtime.GOARCH, said)
+			}
+		})
+	}
+}
