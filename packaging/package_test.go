@@ -150,6 +150,24 @@ func TestPackagesAgreeAboutTheVersion(t *testing.T) {
 	}
 }
 
+// TestPackagesHaveThePageOfCron follows the names under which "man" finds the page of
+// the host's cron.
+func TestPackagesHaveThePageOfCron(t *testing.T) {
+	t.Parallel()
+	need(t, "dpkg-deb", "rpm")
+	tree := t.TempDir()
+	command(t, nil, "dpkg-deb", "-x", aPackage(t, "*.deb"), tree)
+	if got := command(t, nil, "zcat", filepath.Join(tree, "usr/share/man/man8/cron.8.gz")); !strings.Contains(got, ".Nm cronringd") {
+		t.Errorf("the .deb has another page of cron:\n%s", got)
+	}
+	links := command(t, nil, "rpm", "-qp", "--qf", "[%{FILENAMES} %{FILELINKTOS}\n]", aPackage(t, "cronring-[^9]*.rpm"))
+	for _, page := range []string{"cron", "crond"} {
+		if want := "/usr/share/man/man8/" + page + ".8.gz cronringd.8.gz\n"; !strings.Contains(links, want) {
+			t.Errorf("the .rpm has no %q", want)
+		}
+	}
+}
+
 // What is told of licences is what the modules themselves say, and the package's
 // own field names each of them.
 func TestPackagesTellLicences(t *testing.T) {
