@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -51,6 +52,11 @@ func TestBackgroundProcessOutlivesDaemons(t *testing.T) {
 	h.later(app.ID, "early\n1\n2\n3\n")
 	h.open(gate, 1)
 	h.later(app.ID, "early\n1\n2\n3\n4\n")
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.open(gate, 1)
+	h.start()
+	h.later(app.ID, "early\n1\n2\n3\n4\n5\n")
 	if history := h.runsOf("app"); len(history) != 1 || history[0].Outcome.String() != "exit 3" {
 		t.Errorf("the history has %+v, want the one run as it ended", history)
 	}
@@ -66,6 +72,39 @@ func (h *host) endGroup(id job.RunID) {
 	}
 	if err := syscall.Kill(-r.PID, syscall.SIGKILL); err != nil {
 		h.t.Errorf("nothing is left of run %d: %v", id, err)
+	}
+}
+
+// The same without a service manager: a daemon that stops leaves a keeper for
+// background processes alone.
+func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate := h.fifo("gate")
+	h.backgroundJob(gate.Name())
+	app := h.run("app")[0]
+	h.wantRun(app.ID, "exit 3", "early\n")
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.open(gate, 1)
+	h.start()
+	h.later(app.ID, "early\n1\n")
+	h.open(gate, 1)
+	h.stop()
+	keeper := h.keeper()
+	h.open(gate, 1)
+	h.start()
+	gone(t, keeper)
+	h.later(app.ID, "early\n1\n2\n3\n")
+	h.endGroup(app.ID)
+	h.stop()
+	for _, pid := range h.keepers() {
+		gone(t, pid) // the process may have ended just now
+	}
+	h.start()
+	h.stop()
+	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
+		t.Errorf("files are left when all is over: %v", left)
 	}
 }
 

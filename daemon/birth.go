@@ -130,6 +130,21 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		}
 	}
+	for _, h := range spawn.Find(l.runs, l.boot) {
+		r, lives := runs[h.Run]
+		switch {
+		case lives:
+			delete(runs, h.Run)
+			h.Job, h.User = r.Job, r.User
+			in.children = append(in.children, h)
+			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
+		case slices.ContainsFunc(in.children, func(c spawn.Handed) bool { return c.Run == h.Run }):
+			letGo(h)
+		default:
+			in.children = append(in.children, tailOf(h))
+			l.inheritLate(&in.backlog, &h)
+		}
+	}
 	for id, r := range runs { // nobody has them; what they printed until then is known
 		began := r.State == job.RunRunning || r.State == job.RunDecided
 		if began && l.printed(&spawn.Handed{Run: id}) != nil {
@@ -138,6 +153,13 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 	}
 	l.forgetOthers(live)
 	return in
+}
+
+// tailOf makes a tail of what was found of a run whose end is known. Its pipes
+// are opened by their names.
+func tailOf(h spawn.Handed) spawn.Handed {
+	letGo(h)
+	return spawn.Handed{Run: h.Run, Job: h.Job, User: h.User, Tail: true, OutputMax: h.OutputMax}
 }
 
 // inheritLate takes what a keeper read from a tail. If the history does not know
@@ -242,6 +264,7 @@ func (l *loop) spawnOptions() spawn.Options {
 		Accounts: l.accounts,
 		Family:   l.options.Family,
 		Runs:     l.runs,
+		Boot:     l.boot,
 		Claim:    l.claims,
 		Path:     l.options.jobPath(),
 		Socket:   l.options.jobSocket(),

@@ -87,14 +87,18 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	}
 	l.config = inForce
 	defer l.voice.close()
-	if l.runs, err = makeRuntime(o.Runtime); err != nil {
-		return nil, err
-	}
-	l.preserver = newPreserver(l.runs, o.State)
 	if l.history, err = store.Open(ctx, o.State); err != nil {
 		return nil, err
 	}
 	defer l.history.Close()
+	l.runs, err = makeRuntime(cmp.Or(o.Runtime, o.State))
+	switch {
+	case err != nil && o.Runtime != "":
+		return nil, err
+	case err != nil: // the disk of the history is full or read-only
+		l.log.Warn("a crash of the daemon ends running jobs when they print", "error", err)
+	}
+	l.preserver = newPreserver(l.runs, o.State)
 	memory, err := l.history.Restore(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
@@ -148,7 +152,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	crew.start(func() error { return l.manager.Run(hands) })
 	crew.start(func() error { return l.voice.run(hands) })
 	crew.start(func() error { return l.prune(hands) })
-	if l.runs != "" {
+	if o.Runtime != "" { // else the output is on the disk
 		crew.start(func() error { return l.preserver.run(hands, cmp.Or(o.preserve, preserveInterval)) })
 	}
 	if l.post != nil {
@@ -170,22 +174,19 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	case renewal:
 		next, err = l.handOver(listener)
 	case parting:
-		err = errors.Join(err, l.leaveKeeper())
+		err = errors.Join(err, l.leaveKeeper(l.spawner.Handover()))
 	}
 	stopServing()
 	letGo()
 	if how == waiting {
-		err = errors.Join(err, spawning.wait())
+		err = errors.Join(err, spawning.wait(), l.leaveTails())
 	}
 	return next, errors.Join(err, crew.wait())
 }
 
 // makeRuntime makes the directory of what outlives the daemon but not the
-// boot, and in it the one for the output of running jobs.
+// boot, and in it the one for the output of running jobs, which it returns.
 func makeRuntime(dir string) (runs string, err error) {
-	if dir == "" {
-		return "", nil
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make runtime directory: %w", err)
 	}

@@ -52,13 +52,12 @@ func TestMain(m *testing.M) {
 
 // hostSpec is what a daemon under test is told.
 type hostSpec struct {
-	Root    string
-	Family  crontab.Family
-	Mailer  string
-	NoState bool // without a directory for what outlives the daemon
-	Log     string
-	Hasty   bool     // output is copied to the disk at short intervals
-	Files   []string // crontabs that are named by hand, instead of those of the host
+	Root   string
+	Family crontab.Family
+	Mailer string
+	Log    string
+	Hasty  bool     // output is copied to the disk at short intervals
+	Files  []string // crontabs that are named by hand, instead of those of the host
 
 	CommitTime time.Duration // each commit to the history takes so much longer
 }
@@ -83,9 +82,6 @@ func runHost(text string) int {
 	o.ConfigDir = s.path("etc/cronring")
 	o.Config = config.Read(o.ConfigDir)
 	o.Config.Mail.Command, o.Config.Mail.Off = s.Mailer, s.Mailer == ""
-	if s.NoState {
-		o.Runtime = ""
-	}
 	if s.CommitTime > 0 {
 		sqlite.RegisterConnectionHook(func(conn sqlite.ExecQuerierContext, _ string) error {
 			conn.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 { time.Sleep(s.CommitTime); return 0 })

@@ -61,10 +61,19 @@ type ending struct {
 	Limit   job.Reason  `json:"limit,omitempty"`
 }
 
-// leaveKeeper starts a keeper for what the spawner, which stands still, hands
-// over, and returns when the keeper is at work.
-func (l *loop) leaveKeeper() error {
-	children := l.spawner.Handover()
+// leaveTails starts a keeper for background processes of runs, which may write
+// when all runs have ended.
+func (l *loop) leaveTails() error {
+	var tails []spawn.Handed
+	for _, h := range spawn.Find(l.runs, l.boot) {
+		tails = append(tails, tailOf(h))
+	}
+	return l.leaveKeeper(tails)
+}
+
+// leaveKeeper starts a keeper for runs of a spawner that stands still or has
+// ended, and returns when the keeper is at work.
+func (l *loop) leaveKeeper(children []spawn.Handed) error {
 	if len(children) == 0 || l.runs == "" {
 		return nil
 	}
@@ -259,8 +268,8 @@ func takeFromKeeper(runs string) (children []spawn.Handed, err error) {
 		children, err = receive(c)
 		c.Close()
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		err = nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EINVAL) {
+		err = nil // nobody listens, or nobody can: the path is too long
 	}
 	if err != nil {
 		err = fmt.Errorf("take running jobs over from their keeper: %w", err)
@@ -326,6 +335,9 @@ func unpack(text, rights []byte) (h spawn.Handed, err error) {
 // readEnds reads what keepers wrote down. The files stay until the runs are
 // known to have ended: see dropEnds.
 func readEnds(runs string) (ended []spawn.Handed, err error) {
+	if runs == "" {
+		return nil, nil
+	}
 	files, err := filepath.Glob(filepath.Join(runs, "*"+endSuffix))
 	errs := []error{err}
 	for _, file := range files {

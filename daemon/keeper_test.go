@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"slices"
@@ -124,7 +125,7 @@ func TestSecondStopLeavesRunningJobsAlone(t *testing.T) {
 	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
 }
 
-func TestKilledKeeperLosesRuns(t *testing.T) {
+func TestKilledKeeperLosesNothing(t *testing.T) {
 	t.Parallel()
 	h, gate := keeperHost(t)
 	a := h.run("a")[0]
@@ -136,11 +137,8 @@ func TestKilledKeeperLosesRuns(t *testing.T) {
 	}
 	gone(t, keeper)
 	h.start()
-	r, out := h.ended(a.ID)
-	if r.Outcome.Kind != job.Lost || out != "one\n" {
-		t.Errorf("a run whose keeper was killed: %v, printed %q; want lost, and what was seen of it", r.Outcome, out)
-	}
 	h.open(gate, 1)
+	h.wantRun(a.ID, "exit 3", "one\ntwo\nthree\n")
 	if r, _ := h.do("b"); !r.Outcome.OK() {
 		t.Errorf("another job afterwards: %v", r.Outcome)
 	}
@@ -175,25 +173,85 @@ func TestKilledDaemonFindsItsRunsInTheManagersStore(t *testing.T) {
 	h.manager.keeps("nothing of runs that are over", func(names []string) bool { return len(names) == 0 })
 }
 
-func TestKilledDaemonWithoutManagerLosesRuns(t *testing.T) {
+// Without a service manager the next daemon finds the runs by their processes
+// and the names of their pipes.
+func TestKilledDaemonWithoutManagerFindsItsRuns(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	gate := h.fifo("gate")
-	h.table("a", "echo one; read x <"+gate.Name()+"; exit 0", "b", "true")
+	gate, over := h.fifo("gate"), h.fifo("over")
+	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
+		"over", "read x <"+over.Name()+"; echo never seen",
+		"many", "echo one; read x <"+gate.Name()+"; i=0; while [ $i -lt 100 ]; do printf '\\%4096s' x; i=$((i+1)); done; exit 4",
+		"slow timeout=1s stop-grace=1h", "echo one; exec sleep 1000", "b", "true")
 	h.start()
-	a := h.run("a")[0]
+	w := h.watch()
+	a, over1, many, slow := h.run("a")[0], h.run("over")[0], h.run("many")[0], h.run("slow")[0]
+	pids := map[job.RunID]int{}
+	for range 4 {
+		r := w.await("a start", func(r job.Record) bool { return r.Kind == job.Started })
+		pids[r.Run.ID] = r.Run.PID
+	}
 	h.printed(a.ID, "one")
+	h.printed(many.ID, "one")
+	h.printed(slow.ID, "one")
 	h.signal(syscall.SIGKILL)
 	h.wait()
-	h.open(gate, 1)
+	h.open(over, 1)
+	gone(t, pids[over1.ID])
+	h.open(gate, 2) // one of the jobs prints more than a pipe holds, and waits for a daemon
 	h.start()
-	r, out := h.ended(a.ID)
-	if r.Outcome.Kind != job.Lost || out != "one\n" {
-		t.Errorf("a run whose daemon was killed: %v, printed %q; want lost", r.Outcome, out)
+	if r, _ := h.ended(slow.ID); r.Outcome.Kind != job.TimedOut {
+		t.Errorf("a run with timeout=1s: %v", r.Outcome)
+	}
+	if r, out := h.ended(many.ID); r.PID != pids[many.ID] || len(out) != 4+100*4096 && !strings.Contains(out, "[cut ") {
+		t.Errorf("a run that printed much is process %d, want %d; printed %d bytes", r.PID, pids[many.ID], len(out))
+	}
+	if r, _ := h.ended(over1.ID); r.Outcome.Kind != job.Lost && !r.Outcome.OK() { // known if nobody had reaped it by then
+		t.Errorf("a run that ended while no daemon ran: %v", r.Outcome)
+	}
+	if r, out := h.ended(a.ID); !strings.HasPrefix(out, "one\n") {
+		t.Errorf("a run whose daemon was killed: %v, printed %q", r.Outcome, out)
 	}
 	if r, _ := h.do("b"); !r.Outcome.OK() {
 		t.Errorf("another job afterwards: %v", r.Outcome)
 	}
+	h.stop()
+	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
+		t.Errorf("files are left when all is over: %v", left)
+	}
+}
+
+// A run that outlives its daemon is the same one: no second run of the job
+// starts, and its end is recorded.
+func TestKilledDaemonWithoutManagerDoublesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	gate, began := h.fifo("gate"), h.fifo("began")
+	h.write("etc/crontab", "#@ name=a every=1s overlap=skip if-lost=rerun\n* * * * * ann echo up; echo $$ >"+began.Name()+"; read x <"+gate.Name()+"; echo done; exit 3\n")
+	h.start()
+	r := bufio.NewReader(began)
+	first, err := r.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		h.signal(syscall.SIGKILL)
+		h.wait()
+		h.start()
+		w := h.watch()
+		w.await("a skip", func(r job.Record) bool { return r.Decision == job.DecideSkip })
+	}
+	h.open(gate, 1)
+	run := h.runsOf("a")
+	got := h.wantRun(run[len(run)-1].ID, "exit 3", "up\ndone\n")
+	if fmt.Sprintln(got.PID) != first || got.Attempt != 1 {
+		t.Errorf("attempt %d is process %d, want the first one, %s", got.Attempt, got.PID, first)
+	}
+	if _, err := r.ReadString('\n'); err != nil { // the next occurrence, and none before it
+		t.Fatal(err)
+	}
+	h.open(gate, 100)
+	h.stop()
 }
 
 // TestJobsOutliveWhateverBecomesOfTheDaemon takes many jobs through all that

@@ -18,7 +18,7 @@ type Options struct {
 	System  bool           // all of Files have a column for the account
 	Family  crontab.Family // whose cron the daemon stands in for
 	State   string         // directory of the history; made if it is missing
-	Runtime string         // directory of what outlives the daemon but not the boot; "": nothing does
+	Runtime string         // directory of what outlives the daemon but not the boot; "": State, if it can be written
 	Socket  string         // control socket; "" is cronring.sock in State
 	Grace   time.Duration  // how long running jobs may go on after the signal to stop
 	Log     string         // "", auto, text, json, journal, syslog: where to write; "" leaves it to Config

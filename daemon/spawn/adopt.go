@@ -17,11 +17,12 @@ type adoption struct {
 }
 
 // Adopt takes over the processes of another daemon: all that Handover gave
-// before exec, or, after a crash, what the service manager kept. It is called
+// before exec, or, after a crash, what is left of them. It is called
 // before Run, which then reports their ends as it does for its own; none of
 // them is reported as started again.
 //
-// After a crash Child is false, and PID, Out, Err and PIDFD are what there is:
+// After a crash Child is false, and PID, Out, Err and PIDFD are what there is,
+// from the service manager or by Find:
 //   - With a pidfd the outcome is known if the kernel tells it (Linux 6.15),
 //     and lost if not; either way the end is seen, and Kill works.
 //   - With pipes alone the run is lost when both come to their end.
@@ -55,6 +56,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 		limit: cmp.Or(h.OutputMax, s.options.Output), stopped: h.Stopped,
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
+		named:   s.options.Runs != "",
 	}
 	if c.session && h.Outcome.Kind == job.Lost { // by somebody who could not ask its manager
 		h.Outcome = job.Outcome{}
@@ -67,6 +69,9 @@ func (s *Spawner) adopted(h *Handed) *child {
 	}
 	if !ours || h.Progress == nil {
 		h.Status = 0 // nobody waits for it; a number from another process is none here
+	}
+	if h.Tail && h.Out == 0 && h.Err == 0 {
+		h.Out, h.Err = s.openNames(h.Run)
 	}
 	c.group = s.groupOf(h)
 	if h.LogStatus != 0 && isPipe(h.Log) {
@@ -93,6 +98,9 @@ func (s *Spawner) adopted(h *Handed) *child {
 	if h.Tail {
 		c.tail = &tail{left: h.OutputMax}
 		c.tail.begin(s, c)
+		if s.options.Record {
+			s.resumeRecording(c)
+		}
 		return c
 	}
 	s.remember(c, h)
@@ -168,12 +176,22 @@ func (s *Spawner) takeIn() {
 }
 
 func (s *Spawner) takeOne(c *child, from Handed) {
+	if c.tail != nil && !s.tails.Take(c.user, int64(len(c.pipes))) {
+		for _, fd := range []*int{&from.Out, &from.Err} {
+			if *fd != 0 {
+				s.files.release(*fd)
+				*fd = 0
+				c.open--
+			}
+		}
+		c.tail.slow = true
+		s.pump.readSlowly(c)
+	}
 	s.pump.watchAdopted(c, pipes{from.Out, from.Err, from.LogStatus}, from.Status)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.tail != nil {
-		s.tails.Add(c.user, int64(len(c.pipes)))
-		if c.open == 0 {
+		if c.open == 0 && !c.tail.slow {
 			s.acts = append(s.acts, func() { s.endTail(c) })
 		}
 		return

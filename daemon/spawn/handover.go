@@ -242,6 +242,9 @@ func (s *Spawner) processes() map[*child]*Handed {
 			all[c] = handed(c)
 		}
 	}
+	for _, c := range s.pump.slow {
+		all[c] = handed(c)
+	}
 	for fd, stream := range s.pump.streams {
 		c := stream.child
 		if c.tool != nil || c.check {

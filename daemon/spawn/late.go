@@ -18,6 +18,7 @@ import (
 type tail struct {
 	left  int  // bytes of output that are still reported
 	waits bool // child.out has output that is not reported yet
+	slow  bool // it has no descriptors, and its pipes are opened now and then
 }
 
 // Late is output that background processes of a run wrote after its end was
@@ -32,8 +33,15 @@ type Late struct {
 }
 
 const (
-	lateRefused = "background processes of this run hold its output open, but too many pipes are open already: their next output ends them with SIGPIPE"
-	lateFull    = "further output of background processes of this run is not kept"
+	lateSlow = "background processes of this run hold its output open, but too many pipes are open already: they are read slowly"
+	lateFull = "further output of background processes of this run is not kept"
+)
+
+// In each slowTick some of the tails without descriptors are read. Otherwise
+// their processes would wait for ever when the pipe is full.
+const (
+	slowTick  = time.Second
+	slowBatch = 256
 )
 
 // tailBudget returns how many descriptors tails can take. Runs need the others.
@@ -46,15 +54,82 @@ func (p *pump) leaveOpen(c *child) bool {
 	if len(outputs) == 0 || c.tool != nil || c.progress != nil {
 		return false
 	}
-	if !p.s.tails.Take(c.user, int64(len(c.pipes))) {
-		p.s.note(c, lateRefused)
-		return false
-	}
 	for fd, stream := range outputs {
 		p.readRest(fd, stream)
 	}
-	p.s.report(c, &tail{left: max(c.limit, minRoom)})
+	left := &tail{left: max(c.limit, minRoom), slow: !p.s.tails.Take(c.user, int64(len(c.pipes)))}
+	if left.slow {
+		p.s.note(c, lateSlow)
+	}
+	p.s.report(c, left)
+	if left.slow {
+		p.closeOutputs(c, outputs)
+		p.readSlowly(c)
+	}
 	return true
+}
+
+func (p *pump) closeOutputs(c *child, outputs map[int32]stream) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	for fd := range outputs {
+		p.forget(fd)
+		p.s.files.release(int(fd))
+		c.open--
+	}
+}
+
+// readSlowly has the pipes of a tail opened and read now and then.
+func (p *pump) readSlowly(c *child) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.slow = append(p.slow, c)
+	if len(p.slow) == 1 {
+		p.slowAt = time.Now().Add(slowTick)
+		p.setDeadline(p.nextDeadline())
+	}
+}
+
+// readSlow reads the tails whose turn it is, if it is time for that.
+func (p *pump) readSlow() {
+	p.s.mu.Lock()
+	var due []*child
+	if len(p.slow) > 0 && hasPassed(p.slowAt) {
+		n := min(len(p.slow), slowBatch)
+		due, p.slow = p.slow[:n:n], p.slow[n:]
+		p.slowAt = time.Now().Add(slowTick)
+		p.setDeadline(p.nextDeadline())
+	}
+	p.s.mu.Unlock()
+	for _, c := range due {
+		if p.readNames(c) {
+			p.readSlowly(c)
+			continue
+		}
+		p.s.mu.Lock()
+		done := c.open == 0
+		if c.log.fd != 0 { // its end ends the tail
+			p.s.closeLog(c)
+			p.s.killLogLater(c)
+		}
+		p.s.mu.Unlock()
+		if done {
+			p.s.endTail(c)
+		}
+	}
+}
+
+// readNames reads what is in the pipes of a tail, and reports whether a process
+// holds one of them open.
+func (p *pump) readNames(c *child) (open bool) {
+	out, err := p.s.openNames(c.run)
+	for i, fd := range []int{out, err} {
+		if fd != 0 {
+			open = !p.readRest(int32(fd), stream{child: c, name: pipeStreams[i]}) || open
+			p.s.files.release(fd)
+		}
+	}
+	return open
 }
 
 // outputsOf returns the output pipes of a child that are open.
@@ -122,6 +197,20 @@ func (p *pump) reportLate(isTime func(time.Time) bool) {
 	}
 }
 
+// recordLate adds what tails have to the files of their runs, for the daemon
+// after this one: nobody receives events any more.
+func (p *pump) recordLate() {
+	for _, c := range p.late {
+		if !c.tail.waits || p.s.options.Runs == "" {
+			continue
+		}
+		for _, chunk := range c.out.chunks(c.run, c.job) {
+			p.s.record(c, chunk.Stream, chunk.At, append(make([]byte, frameHead), chunk.Data...))
+		}
+		p.s.closeRecording(c)
+	}
+}
+
 func always(time.Time) bool { return true }
 
 func hasPassed(at time.Time) bool { return !at.After(time.Now()) }
@@ -145,7 +234,10 @@ func (s *Spawner) sendLate(c *child, last bool) {
 func (s *Spawner) endTail(c *child) {
 	s.endLog(c)
 	s.closeRecording(c)
-	s.tails.Give(c.user, int64(len(c.pipes)))
+	if !c.tail.slow {
+		s.tails.Give(c.user, int64(len(c.pipes)))
+	}
+	s.removeNames(c)
 	s.sendLate(c, true)
 	c.memory.Release()
 }

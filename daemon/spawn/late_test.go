@@ -59,18 +59,29 @@ func TestBackgroundProcessPrintsMoreThanIsKept(t *testing.T) {
 }
 
 // The descriptors of background processes are limited, so that those of one user
-// do not keep the jobs of others from having their output read.
+// do not keep the jobs of others from having their output read. Beyond that they
+// are read slowly, and neither stop nor end.
 func TestBackgroundProcessesBeyondTheShare(t *testing.T) {
-	r := newRig(t, Options{Linger: time.Millisecond})
+	dir := t.TempDir()
+	r := newRig(t, Options{Linger: time.Millisecond, Runs: dir, Output: 128 << 10})
 	r.do("true")
 	r.spawner.tails.Add(ownName(), math.MaxInt32)
-	g := newGate(t)
-	e := r.do("(" + g.command() + ") & exit 3")
+	wait, alive := newGate(t), newGate(t)
+	id := r.start("(" + wait.command() + "; printf '%100000s' x; echo alive >" + alive.path + ") & exit 3")
+	e := r.await(id)
 	wantOutcome(t, e, exited(3))
-	if e.Late || !strings.Contains(text(e, job.System), lateRefused) {
+	if !e.Late || !strings.Contains(text(e, job.System), lateSlow) {
 		t.Errorf("late %v, words %q; want a warning", e.Late, text(e, job.System))
 	}
-	g.open(1)
+	wait.open(1)
+	alive.read("a sign of life of the background process")
+	r.until("its end", func() bool { return r.over[id] })
+	if got := len(r.lateText(id, job.Stdout)); got < 64<<10 { // what it prints last may be lost
+		t.Errorf("%d bytes of late output, want at least what a pipe holds", got)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("files are left: %v", left)
+	}
 }
 
 // A file of log= has what background processes print as well.

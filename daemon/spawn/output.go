@@ -30,6 +30,8 @@ type pump struct {
 	lingering []lingerer       // reaped children with an open pipe, oldest first
 	late      []*child         // tails with output to report
 	lateAt    time.Time        // when it is reported
+	slow      []*child         // tails without descriptors, in the order in which they are read
+	slowAt    time.Time        // when some of them are
 	parking   *hold
 	stopped   bool
 }
@@ -222,12 +224,14 @@ func (p *pump) run() error {
 		n, err := p.wait(events)
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded) && p.isStopped():
+			p.recordLate()
 			return p.file.Close()
 		case errors.Is(err, os.ErrDeadlineExceeded) && p.isParking():
 			p.pause()
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			p.readOn()
 			p.expire()
+			p.readSlow()
 			p.reportLate(hasPassed)
 		case err != nil:
 			panic(fmt.Sprintf("await output: %v", err)) // the epoll instance is ours alone
@@ -364,6 +368,9 @@ func (p *pump) nextDeadline() (next time.Time) {
 	}
 	if len(p.late) > 0 && (next.IsZero() || p.lateAt.Before(next)) {
 		next = p.lateAt
+	}
+	if len(p.slow) > 0 && (next.IsZero() || p.slowAt.Before(next)) {
+		next = p.slowAt
 	}
 	return next
 }

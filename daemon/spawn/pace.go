@@ -115,11 +115,11 @@ func (p *pump) enter(fd int32) {
 	}
 }
 
-// readRest reads what is left in an output pipe that is about to be closed, as it
-// may have waited for its turn. A pipe holds little.
-func (p *pump) readRest(fd int32, s stream) {
+// readRest reads what is left in an output pipe, as it may have waited for its
+// turn, and reports whether that was the end. A pipe holds little.
+func (p *pump) readRest(fd int32, s stream) (ended bool) {
 	if !s.isOutput() {
-		return
+		return false
 	}
 	for range 16 {
 		n, err := unix.Read(int(fd), p.buf[frameHead:])
@@ -127,8 +127,9 @@ func (p *pump) readRest(fd int32, s stream) {
 			continue
 		}
 		if n <= 0 {
-			return
+			return n == 0 && err == nil
 		}
 		p.s.keep(s.child, s.name, now(), p.buf[:frameHead+n])
 	}
+	return false
 }

@@ -26,6 +26,7 @@ type Keeper interface {
 // tellKeeper makes the pidfd while the hand, which alone reaps, still holds
 // the process's number. That of a session may be another's by now.
 func (s *Spawner) tellKeeper(c *child, ours pipes) {
+	s.markProcess(c)
 	if s.options.Keep == nil {
 		return
 	}

@@ -69,9 +69,14 @@ type Options struct {
 	Keep Keeper
 
 	// Runs is a directory for the output of running jobs, one file each, so
-	// that it outlives a crash of the daemon and is there whole; "" is none.
+	// that it outlives a crash of the daemon and is there whole, and for what Find
+	// needs to know of them; "" is none.
 	// It should be in memory, and must be writable by nobody else.
 	Runs string
+
+	// Boot is the identity of this start of the system, which tells processes from
+	// others that had their numbers before.
+	Boot string
 
 	// Record has output after the end of a run added to its file in Runs, and not
 	// reported as Late.
@@ -181,6 +186,7 @@ type child struct {
 	log      logFile           // of log=file:PATH; the pump's
 	timer    *time.Timer       // of a check
 	tail     *tail             // nil: its end is not reported yet; the pump's
+	named    bool              // it has files as in names.go
 
 	// Guarded by Spawner.mu.
 	found   *found         // what became of asking for the account
@@ -675,6 +681,8 @@ func (s *Spawner) report(c *child, left *tail) {
 	if left != nil {
 		c.tail = left
 		left.begin(s, c)
+	} else {
+		s.removeNames(c)
 	}
 	if c.kept {
 		s.options.Keep.Forget(c.run)

@@ -55,7 +55,7 @@ func (s *Spawner) openStdio(c *child, cmd command) (stdio, error) {
 	}
 	err := errNoneLeft
 	if s.pump.room(2) {
-		err = io.openOutput(cmd.cred)
+		err = s.openOutput(c, &io, cmd.cred)
 	}
 	if err != nil {
 		s.note(c, outputLost, err)
@@ -97,12 +97,30 @@ func fill(fd int, text string) error {
 
 var errNoneLeft = errors.New("too many files are open")
 
-func (io *stdio) openOutput(cred *syscall.Credential) error {
-	stdout, err := openPipe(cred)
+// openOutput makes the output pipes of a run. Where they cannot have names, a
+// daemon after a crash does not find them.
+func (s *Spawner) openOutput(c *child, io *stdio, cred *syscall.Credential) error {
+	if s.options.Runs != "" {
+		c.named = true
+		path := s.recordPath(c.run)
+		err := io.openBoth(func(suffix string) ([2]int, error) { return openNamedPipe(path+suffix, cred) })
+		if err == nil {
+			return nil
+		}
+	}
+	return io.openPipes(cred)
+}
+
+func (io *stdio) openPipes(cred *syscall.Credential) error {
+	return io.openBoth(func(string) ([2]int, error) { return openPipe(cred) })
+}
+
+func (io *stdio) openBoth(open func(suffix string) ([2]int, error)) error {
+	stdout, err := open(outSuffix)
 	if err != nil {
 		return err
 	}
-	stderr, err := openPipe(cred)
+	stderr, err := open(errSuffix)
 	if err != nil {
 		return errors.Join(err, syscall.Close(stdout[0]), syscall.Close(stdout[1]))
 	}

@@ -167,7 +167,7 @@ func (s *Spawner) beginTool(c *child) {
 	if c.tool.stdin != 0 {
 		io.child[0] = c.tool.stdin
 	}
-	if err := io.openOutput(c.tool.command.cred); err != nil {
+	if err := io.openPipes(c.tool.command.cred); err != nil {
 		s.abandon(c, fmt.Errorf("run %s: %w", c.tool.command.path, err))
 		return
 	}

@@ -1,0 +1,207 @@
+package spawn
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// After a crash of the daemon its jobs run on, with init as their parent. A
+// service manager may keep their descriptors; where there is none, the next
+// daemon finds them by files in Options.Runs:
+//
+//   - RUN.out and RUN.err are the output pipes. The job has both open for
+//     reading too, so that a pipe without a daemon makes it wait when the pipe
+//     is full, and never ends it with SIGPIPE.
+//   - RUN.process says which process it is. It is a symbolic link to its text,
+//     which takes one call to make and is always complete.
+//
+// Nobody else can write to the directory, so nobody can put other files there.
+// The pipes belong to the account, which could open them by /proc/PID/fd anyway.
+const (
+	outSuffix     = ".out"
+	errSuffix     = ".err"
+	processSuffix = ".process"
+)
+
+// processRecord is the text of RUN.process.
+type processRecord struct {
+	Job       job.ID
+	User      string
+	PID       int
+	Up        time.Duration // since boot, when the process was there: another with its number starts later
+	Boot      string        // see Options.Boot
+	OutputMax int
+}
+
+// openNamedPipe makes a pipe with a name. The job's end is the second one.
+func openNamedPipe(path string, cred *syscall.Credential) (ends [2]int, err error) {
+	err = syscall.Mkfifo(path, 0o600)
+	if err == syscall.EEXIST && syscall.Unlink(path) == nil { // of a history that is gone
+		err = syscall.Mkfifo(path, 0o600)
+	}
+	if err != nil {
+		return ends, err
+	}
+	const flags = syscall.O_CLOEXEC | syscall.O_NOFOLLOW
+	ends[1], err = syscall.Open(path, syscall.O_RDWR|flags, 0)
+	if err != nil {
+		return ends, err
+	}
+	ends[0], err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+	if err != nil {
+		return ends, errors.Join(err, syscall.Close(ends[1]))
+	}
+	if cred != nil {
+		err = syscall.Fchown(ends[1], int(cred.Uid), int(cred.Gid))
+	}
+	if err != nil {
+		err = errors.Join(err, syscall.Close(ends[0]), syscall.Close(ends[1]))
+	}
+	return ends, err
+}
+
+// openNames opens the pipes of a run of another daemon; 0 is one that is gone.
+func (s *Spawner) openNames(run job.RunID) (stdout, stderr int) {
+	if s.options.Runs == "" {
+		return 0, 0
+	}
+	path := s.recordPath(run)
+	return openLeft(path + outSuffix), openLeft(path + errSuffix)
+}
+
+func openLeft(path string) int {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	if !isPipe(fd) {
+		_ = syscall.Close(fd) // nothing was written to it
+		return 0
+	}
+	// epoll reports the end of a pipe only if it had a writer since it was opened.
+	if writer, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0); err == nil {
+		_ = syscall.Close(writer) // nothing was written to it
+	}
+	return fd
+}
+
+// markProcess writes down which process a run has. Without it a daemon after a
+// crash has the pipes alone.
+func (s *Spawner) markProcess(c *child) {
+	if s.options.Runs == "" {
+		return
+	}
+	text, err := json.Marshal(processRecord{
+		Job: c.job, User: c.user, PID: c.pid, Up: uptime(), Boot: s.options.Boot, OutputMax: c.limit,
+	})
+	path := s.recordPath(c.run) + processSuffix
+	if err == nil && unix.Symlink(string(text), path) == unix.EEXIST && unix.Unlink(path) == nil { // of a history that is gone
+		_ = unix.Symlink(string(text), path) // as said
+	}
+}
+
+func uptime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every kernel has it
+	return time.Duration(t.Nano())
+}
+
+// removeNames is called when nothing of a run is left.
+func (s *Spawner) removeNames(c *child) {
+	if c.named {
+		removeNames(s.recordPath(c.run))
+	}
+}
+
+func removeNames(base string) {
+	for _, suffix := range []string{outSuffix, errSuffix, processSuffix} {
+		_ = unix.Unlink(base + suffix) // some have not all
+	}
+}
+
+// Find returns what is left in a directory, as in Options.Runs, of runs that
+// another daemon began: their processes and pipes. A run whose process has
+// ended is lost, but its pipes may be open. A daemon that was killed between the
+// start of a process and writing it down leaves the pipes alone, and no user.
+// The files of another boot are removed.
+func Find(runs, boot string) (found []Handed) {
+	if runs == "" {
+		return nil
+	}
+	files, _ := filepath.Glob(filepath.Join(runs, "*"+outSuffix)) // the pattern is valid
+	for _, file := range files {
+		base := strings.TrimSuffix(file, outSuffix)
+		run, err := strconv.ParseInt(filepath.Base(base), 10, 64)
+		if err != nil {
+			continue
+		}
+		r := processRecord{Boot: boot}
+		if text, err := os.Readlink(base + processSuffix); err == nil && json.Unmarshal([]byte(text), &r) != nil {
+			r = processRecord{Boot: boot} // of another version
+		}
+		if r.Boot != boot {
+			removeNames(base)
+			continue
+		}
+		h := Handed{Run: job.RunID(run), Job: r.Job, User: r.User, PID: r.PID, OutputMax: r.OutputMax}
+		h.Out, h.Err = openLeft(base+outSuffix), openLeft(base+errSuffix)
+		var gone bool
+		if h.PIDFD, gone = findProcess(r); gone {
+			h.Outcome = lost(lostUnseen)
+		}
+		found = append(found, h)
+	}
+	return found
+}
+
+// findProcess opens the process of a record; gone reports that it has ended.
+func findProcess(r processRecord) (pidfd int, gone bool) {
+	if r.PID <= 0 {
+		return 0, false
+	}
+	fd, err := unix.PidfdOpen(r.PID, 0)
+	switch {
+	case err == unix.ESRCH:
+		return 0, true
+	case err != nil:
+		fd = 0
+	}
+	if start, ok := StartOf(r.PID); !ok || start > r.Up { // it has ended, and another may have its number
+		if fd != 0 {
+			_ = syscall.Close(fd) // nothing was written to it
+		}
+		return 0, true
+	}
+	return fd, false
+}
+
+// StartTicks returns when a process started, in ticks since the kernel started,
+// or "" if there is none: field 22 of /proc/PID/stat; see proc(5). The second
+// field, in parentheses, may have blanks and more of them.
+func StartTicks(pid int) string {
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	after := stat[bytes.LastIndexByte(stat, ')')+1:]
+	if fields := strings.Fields(string(after)); len(fields) > 19 {
+		return fields[19]
+	}
+	return ""
+}
+
+// StartOf returns the time since boot at which a process started; false means
+// that there is none.
+func StartOf(pid int) (up time.Duration, ok bool) {
+	ticks, err := strconv.ParseInt(StartTicks(pid), 10, 64)
+	const perSecond = 100 // USER_HZ, which is 100 on every architecture that Go runs on
+	return time.Duration(ticks) * time.Second / perSecond, err == nil
+}
