@@ -6,13 +6,17 @@ import (
 )
 
 // adopt goes on with a run whose process outlived the daemon before this one.
-// Its time limit counts from the start of the process; a run that was being
-// stopped is given its grace once more and then killed. One without a
+// Its time limit counts from the start of the process. A run that a person had
+// stopped is killed when the grace of that stop is over; one that was being
+// stopped for another reason is given its grace once more. One without a
 // process is about to be started by whoever adopted it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
 	r := &run{Run: old, recorded: &old, gate: gateOpen, options: crontab.DefaultOptions(), stop: a.Stop}
 	if slot, ok := e.jobs.find(old.Job); ok && isOf(r, e.jobs.entry(slot).User()) {
 		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
+	}
+	if r.stop == "" && old.Stop != nil {
+		r.stop = job.StopAsked // the daemon ended before it could hand that over
 	}
 	e.add(r)
 	e.occupy(r)
@@ -36,6 +40,9 @@ func (e *Engine) adopt(old job.Run, a Adopted) {
 	switch {
 	case r.stop != "" && unsaid: // and before it could ask it to end
 		e.press(r)
+	case r.stop == job.StopAsked && old.Stop != nil:
+		grace := r.grace()
+		e.killAt(r, min(e.upAt(old.Stop.At.Add(grace)), e.in(grace))) // the clock may have been set
 	case r.stop != "":
 		e.killLater(r)
 	case r.options.Timeout > 0:

@@ -109,6 +109,31 @@ func TestAdoptedWhileItIsStopped(t *testing.T) {
 	}
 }
 
+// A crash hands nothing over: what a person asked for is in the history.
+func TestAdoptedAfterACrashIsStoppedAsAPersonAsked(t *testing.T) {
+	w := newWorld(t, noon, time.UTC)
+	const up = time.Hour
+	e := New(State{
+		LastSeen: noon.Add(-time.Second), NextRun: 8, Adopted: []Adopted{{Run: 7, PID: 77, Up: up - time.Minute}},
+		Live: []job.Run{{ID: 7, Job: "j", Due: noon.Add(-time.Minute), Attempt: 1, State: job.RunRunning, Decided: noon.Add(-time.Minute),
+			Stop: &job.Stop{By: "root", At: noon.Add(-4 * time.Second), Signal: "TERM", Grace: 10 * time.Second}}},
+	})
+	effects := e.Step(Moment{Wall: noon, Up: up}, Load{Tables: []*crontab.Table{w.table("t", "#@ name=j retry=3\n0 1 * * * x\n")}})
+	effects = append(effects, e.Step(Moment{Wall: noon.Add(5 * time.Second), Up: up + 5*time.Second})...)
+	if kills := killsOf(effects); len(kills) > 0 {
+		t.Errorf("signals %v within the grace, want none", kills)
+	}
+	kills := killsOf(e.Step(Moment{Wall: noon.Add(6 * time.Second), Up: up + 6*time.Second}))
+	if len(kills) != 1 || kills[0] != (Kill{7, syscall.SIGKILL}) {
+		t.Errorf("signals %v at the end of the grace, want KILL", kills)
+	}
+	effects = e.Step(Moment{Wall: noon.Add(7 * time.Second), Up: up + 7*time.Second}, Ended{Run: 7, Outcome: job.Outcome{Kind: job.Signalled, Signal: 9}})
+	ended := recordsOf(effects, job.Ended)
+	if len(ended) != 1 || ended[0].Reason != job.StopAsked || len(e.View().Runs()) != 0 {
+		t.Errorf("records %+v, runs %+v; want one end that was asked for, and no retry", ended, e.View().Runs())
+	}
+}
+
 func TestAdoptedOfARemovedJobRunsOn(t *testing.T) {
 	e, effects := successor(t, "0 1 * * * other\n", job.RunRunning, Adopted{Run: 7, PID: 77})
 	if got := recordsOf(effects, job.Ended); len(got) > 0 {

@@ -100,6 +100,10 @@ func (e *Engine) killLater(r *run) {
 	if at == r.dies || r.dies > 0 && r.dies < at && (r.hurry || !r.patience) {
 		return
 	}
+	e.killAt(r, at)
+}
+
+func (e *Engine) killAt(r *run, at time.Duration) {
 	r.dies = at
 	e.timers.add(timer{at: at, run: r.ID, kind: mustDie})
 }
