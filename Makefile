@@ -5,6 +5,7 @@ RETRY       := testdata/lab/retry.sh
 FUZZTIME    ?= 60s
 SEEDS       ?= 20000
 FIRST       ?= 1
+CRASHES     ?= 1000
 BIN         ?= bin
 MANDIR      ?= $(BIN)/man
 # What needs no host to be tested.
@@ -86,8 +87,9 @@ sim: ## SEEDS simulated years from the seed FIRST on against the engine's invari
 	$(GO) test ./daemon/engine -run SimulationOfRings -count=1 -timeout 2h -first $(FIRST) -seeds $$(($(SEEDS) / 2))
 	$(GO) test ./daemon/server -run WhyOfEvery -count=1 -timeout 2h -seeds $$(($(SEEDS) / 100))
 
-crash: build ## kill -9 of a busy daemon at 200 random points
-	CRONRING_CRASHES=200 $(GO) test ./cmd/cronringd -run Crash -count=1 -timeout 1h -v
+crash: build ## kill -9 of a busy daemon at CRASHES random points, without a service manager and, for root, with one
+	CRONRING_CRASHES=$(CRASHES) $(GO) test ./cmd/cronringd -run '^TestCrash$$' -count=1 -timeout 3h -v
+	CRONRING_CRASHES=$(CRASHES) $(GO) test ./daemon -run '^TestCrashUnderAManager$$' -count=1 -timeout 3h -v
 
 ring: build ## five daemons on networks that are cut for minutes, in both modes (root, nft, iproute2)
 	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '$(RINGS)' -count=1 -timeout 1h -v
