@@ -319,3 +319,40 @@ func TestManualHasTheOptionsOfCrontab(t *testing.T) {
 	}
 	compareSets(t, "options of crontab(1)", taken, told)
 }
+
+// Each difference from other crons has a test, which the page names in a comment.
+func TestDifferencesPageNamesItsTests(t *testing.T) {
+	t.Parallel()
+	page := writtenByHand(t)["cronring-differences.7"]
+	exist := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllSubmatch(text, -1) {
+			exist[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := strings.Split(page, "\n.It\n")[1:]
+	for _, item := range items {
+		_, tests, _ := strings.Cut(item, `.\" test: `)
+		tests, _, _ = strings.Cut(tests, "\n")
+		if tests == "" {
+			t.Errorf("no test is named for this difference:\n%s", item)
+		}
+		for _, name := range strings.Fields(tests) {
+			if !exist[name] {
+				t.Errorf("%s is named, but does not exist", name)
+			}
+		}
+	}
+	if len(items) < 30 {
+		t.Errorf("%d differences, want all of them", len(items))
+	}
+}
