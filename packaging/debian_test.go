@@ -38,7 +38,7 @@ func TestOfDebiansCron(t *testing.T) {
 	add("", filepath.Join(lab, "apt.sh"))
 	add("", filepath.Join(lab, "takeover.sh"))
 	machine{
-		packages: lean + " adduser bsdextrautils python3-minimal",
+		packages: lean + " adduser bsdextrautils exim4-daemon-light mailutils python3-minimal rsyslog",
 		proof:    "debian-tests", debian: true, limit: 15 * time.Minute, files: files,
 	}.run(t)
 }
