@@ -27,7 +27,7 @@ func TestRenewalAwaitsACrontabThatCannotBeRead(t *testing.T) {
 	if err := os.Rename(h.path("aside"), h.path("tab")); err != nil {
 		t.Fatal(err)
 	}
-	h.said("crontab read")
+	h.said("crontabs read", "count=1")
 	h.open(gate, 1)
 	if runs := h.runsOf("long"); len(runs) != 1 {
 		t.Errorf("runs %+v; want the one that goes on", runs)

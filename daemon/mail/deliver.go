@@ -29,7 +29,7 @@ func (p *Post) deliverAll(ctx context.Context) {
 		signal(p.wake) // there may be letters of other accounts
 		p.deliver(ctx, it)
 		p.mu.Lock()
-		p.lanes.release(it.user)
+		p.lanes.release(it)
 		p.mu.Unlock()
 	}
 }
@@ -112,7 +112,7 @@ func (p *Post) done(it *item) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lanes.of[it.user].why = ""
+	it.lane.why = ""
 	p.lanes.remove(it)
 }
 
@@ -120,7 +120,7 @@ func (p *Post) done(it *item) {
 func (p *Post) failed(it *item, status int, output string, err error) {
 	if errors.Is(err, errHung) {
 		p.mu.Lock()
-		p.lanes.of[it.user].until = time.Now().Add(wait(it.tries))
+		it.lane.until = time.Now().Add(wait(it.tries))
 		p.mu.Unlock()
 	}
 	why := cut(visible(strings.Join(strings.Fields(output), " ")), 300)
@@ -175,7 +175,7 @@ func (p *Post) later(it *item, why string, tried bool) {
 	it.next = time.Now().Add(wait(it.tries))
 	it.tries++
 	if tried {
-		p.lanes.of[it.user].why = why
+		it.lane.why = why
 	}
 }
 

@@ -18,6 +18,7 @@ type item struct {
 	tries  int
 	next   time.Time // not before; zero: at once
 	direct *direct   // for a letter that the disk had no room for
+	lane   *lane
 }
 
 type direct struct {
@@ -81,6 +82,7 @@ func (q *lanes) add(it *item) {
 		q.of[it.user] = l
 		q.order = append(q.order, it.user)
 	}
+	it.lane = l
 	l.items = append(l.items, it)
 	q.tally(l, it, 1)
 }
@@ -138,12 +140,9 @@ func (q *lanes) pick(now time.Time) (*item, time.Time) {
 	return nil, soonest
 }
 
-// release ends the turn of an account.
-func (q *lanes) release(user string) {
-	if l := q.of[user]; l != nil { // it has more letters
-		l.busy, l.slow = false, time.Time{}
-	}
-}
+// release ends the turn of the user of a letter. If the letter was the last of its
+// lane, the user may have another lane by now, whose mailer runs: that one stays busy.
+func (q *lanes) release(it *item) { it.lane.busy, it.lane.slow = false, time.Time{} }
 
 func (l *lane) pick(now time.Time) (*item, time.Time) {
 	var soonest time.Time
