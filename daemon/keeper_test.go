@@ -234,6 +234,8 @@ func TestKilledDaemonWithoutManagerDoublesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	started := h.runsOf("a")
+	h.printed(started[len(started)-1].ID, "up") // else a crash may lose what the daemon is about to write down
 	for range 3 {
 		h.signal(syscall.SIGKILL)
 		h.wait()
