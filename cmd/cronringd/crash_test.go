@@ -17,7 +17,7 @@ import (
 
 var crashTable = `
 # Every second, made up without limit: each second must have run.
-#@ name=all every=1s catchup=all:10000 deadline=1d grace=1s
+#@ name=all every=1s catchup=all:1000 deadline=1d grace=1s
 * * * * * true
 # Every second, the newest made up: each second must be decided.
 #@ name=once every=1s catchup=once grace=1s
