@@ -15,11 +15,13 @@ func TestRenewalAwaitsACrontabThatCannotBeRead(t *testing.T) {
 	h := newHost(t)
 	gate := h.fifo("gate")
 	h.Files = []string{h.path("tab")}
-	h.write("tab", fmt.Sprintf("#@ name=long\n@reboot read x <%s\n", gate.Name()))
+	h.write("tab", fmt.Sprintf("#@ name=long\n@reboot echo up; read x <%s\n", gate.Name()))
 	h.start()
-	if n := len(h.runsOf("long")); n != 1 {
+	before := h.runsOf("long")
+	if n := len(before); n != 1 {
 		t.Fatalf("%d runs, want 1", n)
 	}
+	h.printed(before[0].ID, "up")
 	if err := os.Rename(h.path("tab"), h.path("aside")); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func TestRenewalAwaitsACrontabThatCannotBeRead(t *testing.T) {
 	if runs := h.runsOf("long"); len(runs) != 1 {
 		t.Errorf("runs %+v; want the one that goes on", runs)
 	} else {
-		h.wantRun(runs[0].ID, "ok", "")
+		h.wantRun(runs[0].ID, "ok", "up\n")
 	}
 	if jobs, err := h.client.List(h.context(), api.Query{}); err != nil || len(jobs) != 1 {
 		t.Errorf("jobs %+v, error %v; want the one of the crontab", jobs, err)
