@@ -36,7 +36,10 @@ func (h *host) withJournal() {
 			if ok {
 				message += " CRONRING_STREAM=" + stream
 			}
-			h.hear(h.cmd, strings.Replace(message, "MESSAGE=", "msg=", 1))
+			h.mu.Lock()
+			by := h.cmd
+			h.mu.Unlock()
+			h.hear(by, strings.Replace(message, "MESSAGE=", "msg=", 1))
 		}
 	}()
 }

@@ -294,7 +294,9 @@ func (h *host) launch() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.mu.Lock() // withJournal reads it too
 	h.cmd = cmd
+	h.mu.Unlock()
 	go h.listen(cmd, out)
 	h.t.Cleanup(func() {
 		_ = cmd.Process.Kill()

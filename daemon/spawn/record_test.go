@@ -100,10 +100,10 @@ func TestRecordingThatFailsCostsTheFile(t *testing.T) {
 	if e.File != "" || len(text(e, job.Stdout)) != 64<<10 {
 		t.Errorf("file %q, %d bytes kept; want no file and all that is kept", e.File, len(text(e, job.Stdout)))
 	}
+	r.stop() // the files of a run are removed after its end was reported
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("a full file system still holds %v, %v", left, err)
 	}
-	r.stop()
 	r = newRig(t, Options{Runs: filepath.Join(dir, "missing")})
 	if e := r.do("echo out"); text(e, job.Stdout) != "out\n" {
 		t.Errorf("output %q without a directory", text(e, job.Stdout))
