@@ -31,7 +31,7 @@ func TestSimulationOfRings(t *testing.T) {
 		simulateRing(t, *seed, true)
 		return
 	}
-	rings := uint64(*seeds)
+	rings := uint64(*seeds) / 3 // one takes as long as several worlds of TestSimulation
 	if testing.Short() {
 		rings = min(rings, 20)
 	}
