@@ -83,7 +83,7 @@ fuzz: ## each fuzz target for FUZZTIME
 	done
 
 sim: ## SEEDS simulated years from the seed FIRST on against the engine's invariants, a third of them with every option, half as many rings, and why of their occurrences
-	$(GO) test ./daemon/engine -run 'Simulation(Same|Trails|OfOwners|$$)' -count=1 -timeout 2h -first $(FIRST) -seeds $(SEEDS)
+	$(GO) test ./daemon/engine -run 'Simulation(Same|Trails|OfOwners|OfEdits|$$)' -count=1 -timeout 2h -first $(FIRST) -seeds $(SEEDS)
 	$(GO) test ./daemon/engine -run SimulationOfRings -count=1 -timeout 2h -first $(FIRST) -seeds $$(($(SEEDS) * 3 / 2))
 	$(GO) test ./daemon/server -run WhyOfEvery -count=1 -timeout 2h -seeds $$(($(SEEDS) / 100))
 
