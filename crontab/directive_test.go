@@ -70,7 +70,7 @@ func TestBuiltOptions(t *testing.T) {
 			o.Prefer = []Preference{{Label{"zone", "a"}, 3}, {Label{"zone", "b"}, 0.5}, {Label{"role", "db"}, 2}}
 		}},
 		{"scope=ring if-partitioned=hold quorum=3", func(o *Options) { o.Scope, o.Partitioned, o.Quorum = ScopeRing, PartitionedHold, 3 }},
-		{"scope=ring route=least", func(o *Options) { o.Scope, o.Route = ScopeRing, RouteLeast }},
+		{"scope=ring route=any", func(o *Options) { o.Scope, o.Route = ScopeRing, RouteAny }},
 		{"scope=ring if-partitioned=run route=hash", func(o *Options) { o.Scope, o.Partitioned = ScopeRing, PartitionedRun }},
 		{"host=a,B.example.org", func(o *Options) { o.Hosts = []string{"a", "b.example.org"} }},
 		{"trigger=manual", func(o *Options) { o.Manual = true }},

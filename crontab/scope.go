@@ -37,12 +37,11 @@ type Route uint8
 
 // The routes.
 const (
-	RouteHash  Route = iota // the same one for each occurrence, as long as it is there
-	RouteAny                // each occurrence has one of its own
-	RouteLeast              // of the same two the one that has less to do
+	RouteHash Route = iota // the same one for each occurrence, as long as it is there
+	RouteAny               // each occurrence has one of its own
 )
 
-var routes = map[string]Route{"hash": RouteHash, "any": RouteAny, "least": RouteLeast}
+var routes = map[string]Route{"hash": RouteHash, "any": RouteAny}
 
 // Partitioned says what members do that see too few others.
 type Partitioned uint8

@@ -324,7 +324,7 @@ var vocabulary = []OptionSpec{
 	{Key: "prefer", Values: "labels with weights: zone:a*3,role:db", Extend: true, Meaning: "rather on members with these labels",
 		Loss:  "it runs on every host that has the file",
 		apply: func(p *plan, v string) (err error) { p.Prefer, err = parsePrefer(v); return err }},
-	{Key: "route", Values: "hash, least, any", Extend: true, Meaning: "choice among fit members",
+	{Key: "route", Values: "hash, any", Extend: true, Meaning: "choice among fit members",
 		Loss:  "it runs on every host that has the file",
 		apply: func(p *plan, v string) (err error) { p.Route, err = oneOf(v, routes); return err }},
 	{Key: "shards", Values: "1 to 1000", Extend: true, Same: "1", Meaning: "runs of each occurrence, each with a number",

@@ -47,7 +47,6 @@ type ring struct {
 	asking    sync.WaitGroup // goroutines that wait for others
 	keys      sync.Mutex     // held by who changes them here
 	rotating  atomic.Bool    // this member changes those of all
-	quiet     time.Duration  // without a change, before shares are evened out
 }
 
 // openRing makes this host's part in the ring that the configuration names. What
@@ -80,7 +79,7 @@ func (b backend) ringProblems() []api.Problem {
 
 func newRing(l *loop, c config.Ring) (*ring, error) {
 	r := &ring{
-		log: l.log, config: c, dir: filepath.Join(l.options.State, "ring"), quiet: quietTime,
+		log: l.log, config: c, dir: filepath.Join(l.options.State, "ring"),
 		granted: make(chan engine.Event, stepEvents), left: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	if err := os.Mkdir(r.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -205,7 +204,6 @@ func (r *ring) run(ctx context.Context, crew *crew, view func() *engine.View, hi
 	crew.start(func() error { talking.Wait(); unlink(); return nil })
 	crew.start(func() error { return r.stayDrained(ctx) })
 	crew.start(func() error { r.watch(ctx, view); return nil })
-	crew.start(func() error { r.even(ctx, view); return nil })
 }
 
 // attend is a member of the ring from when the engine knows its jobs.

@@ -67,7 +67,7 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 		}
 		c.forget(s)
 	}
-	if c.view == nil || !v.SameShares(c.view) || v.Turned(c.at, now) {
+	if c.view == nil || !v.SameRing(c.view) || v.Turned(c.at, now) {
 		c.shares, c.none = v.Shares(now)
 		c.view, c.at = v, now
 	}

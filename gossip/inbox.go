@@ -75,13 +75,11 @@ type heard struct {
 	conflicts []conflict
 	doubted   map[string]netip.AddrPort // members that came back from the dead, as somebody says
 	marks     [][]byte
-	loads     [][]byte
 	dropped   int
 	stamp     time.Time // of the newest word about this member itself
 	done      []func()  // what helpers found out
 
 	holdings *engine.Holdings
-	load     *int // of this host
 	claims   []engine.Claim
 	progress []engine.Progress
 	taken    []Holder
@@ -268,18 +266,8 @@ func (b *inbox) NotifyConflict(existing, other *memberlist.Node) {
 	})
 }
 
-// NotifyMsg takes a packet with marks, or with a load; the bytes are memberlist's.
-func (b *inbox) NotifyMsg(msg []byte) {
-	if isLoad(msg) {
-		b.put(func(h *heard) {
-			if len(h.loads) < maxMembers {
-				h.loads = append(h.loads, bytes.Clone(msg))
-			}
-		})
-		return
-	}
-	b.addMarks(msg)
-}
+// NotifyMsg takes a packet with marks; the bytes are memberlist's.
+func (b *inbox) NotifyMsg(msg []byte) { b.addMarks(msg) }
 
 // MergeRemoteState takes the marks of a push/pull.
 func (b *inbox) MergeRemoteState(state []byte, _ bool) { b.addMarks(state) }

@@ -53,20 +53,11 @@ func (r *Ring) study() {
 		l := r.lessons[0]
 		r.lessons = r.lessons[1:]
 		r.studying++
-		own := encodeEvenings(r.evenings)
 		r.help(func(ctx context.Context) func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
-			evenings, err := r.askEvenings(ctx, l.from, own)
-			var marks []register.Mark
-			var newest []register.Newest
-			if err == nil {
-				marks, newest, err = r.interview(ctx, l)
-			}
-			return func() {
-				r.adopt(evenings)
-				r.learned(l, marks, newest, err)
-			}
+			marks, newest, err := r.interview(ctx, l)
+			return func() { r.learned(l, marks, newest, err) }
 		})
 	}
 }

@@ -54,18 +54,13 @@ type member struct {
 	fails    int
 	trouble  string // why it could not be asked
 
-	swapping  bool // evenings, with it
-	swapAgain time.Time
-	swapFails int
-	unmoved   bool            // it has others in mind, although it told its own and heard this member's
-	owed      []register.Mark // that it has not heard of for sure, and is to
-	owedLast  bool            // nor that these are the last
-	telling   bool
-	retell    time.Time
-	parted    time.Time // the since of which it said its last words
+	owed     []register.Mark // that it has not heard of for sure, and is to
+	owedLast bool            // nor that these are the last
+	telling  bool
+	retell   time.Time
+	parted   time.Time // the since of which it said its last words
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
-	load    int               // runs that go on there, as of its last word
 	samples []sample
 	ahead   time.Duration // its clock, of this one's, by the samples
 }
@@ -119,6 +114,14 @@ func (m *member) trip() time.Duration {
 	return m.samples[len(m.samples)-1].trip
 }
 
+// load is the number of runs there as of its last answer to a probe.
+func (m *member) load() int {
+	if len(m.samples) == 0 {
+		return 0
+	}
+	return m.samples[len(m.samples)-1].load
+}
+
 func (m *member) allLabels() map[string]string {
 	if m.meta.wide {
 		return m.labels
@@ -143,7 +146,7 @@ func (m *member) membership() engine.Member {
 	return engine.Member{
 		ID: m.id, Name: m.meta.name, Labels: m.allLabels(), Weight: m.meta.weight,
 		From: later(m.meta.from, m.diff.floor), Until: m.meta.until,
-		Lacks: m.diff.lacks, Differ: m.diff.other, Since: m.diff.since, Load: m.load,
+		Lacks: m.diff.lacks, Differ: m.diff.other, Since: m.diff.since,
 	}
 }
 
@@ -213,7 +216,7 @@ func (m *member) view(r *roster) View {
 		Labels: e.Labels, Weight: e.Weight,
 		Measured: measured, Offset: offset, Trip: m.trip(), Skewed: offset.Abs() > skewShown,
 		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,
-		Load: e.Load, Order: m.meta.order, Keys: m.meta.keys,
+		Load: m.load(), Order: m.meta.order, Keys: m.meta.keys,
 	}
 }
 

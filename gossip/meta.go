@@ -44,7 +44,6 @@ type meta struct {
 	labels   map[string]string
 	wide     bool   // the labels did not fit: they are asked for
 	labelSum digest // of all labels
-	evening  digest // the one that it goes by, or is about to
 }
 
 const digestLen = 8
@@ -74,7 +73,6 @@ func (m *meta) encode() []byte {
 	}
 	sum := sumLabels(m.labels)
 	b = append(b, sum[:]...)
-	b = append(b, m.evening[:]...)
 	if whole := appendLabels(append(b, 1), m.labels); len(whole) <= maxMeta {
 		return whole
 	}
@@ -123,7 +121,6 @@ func decodeMeta(b []byte) (meta, error) {
 		m.keys = append(m.keys, r.uint32())
 	}
 	m.labelSum = r.sum()
-	m.evening = r.sum()
 	if m.wide = !r.bool(); !m.wide {
 		m.labels = r.labels()
 	}

@@ -113,11 +113,6 @@ type Ring struct {
 	clashed   time.Time
 	barred    string
 
-	evenings []*evening // those that count less first
-	swaps    int        // under way
-	wary     bool       // as the engine heard last
-	crowded  time.Time  // there was no room for all of them then
-
 	register     *register.Register
 	parkedMarks  []register.Mark // of members whose jobs are not known yet
 	parkedNewest []register.Newest
@@ -131,7 +126,6 @@ type Ring struct {
 	learnBy      time.Time
 
 	changed    bool // the membership, since it was last told
-	busier     bool // or less busy: of the membership, loads alone
 	told       time.Time
 	newestTold time.Time
 	telling    *time.Timer
@@ -154,8 +148,8 @@ func New(o Options) (*Ring, error) {
 	r := &Ring{
 		o: o, box: newInbox(o.ID, o.Now), keys: o.Keys,
 		events: make(chan engine.Event, 64), control: make(chan func()), running: make(chan struct{}),
-		register: register.New(o.ID, register.DefaultLimits), evenings: []*evening{{}},
-		members: make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
+		register: register.New(o.ID, register.DefaultLimits),
+		members:  make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
 	}
 	r.own = meta{
 		name: o.Name, version: o.Version, order: rendezvous.Version, linkPort: o.LinkPort, weight: o.Weight,
@@ -172,7 +166,6 @@ func New(o Options) (*Ring, error) {
 	o.Link.Handle(verbLast, r.answerLast)
 	o.Link.Handle(verbMarks, r.answerMarks)
 	o.Link.Handle(verbNewest, r.answerNewest)
-	o.Link.Handle(verbEven, r.answerEven)
 	return r, nil
 }
 
@@ -226,9 +219,9 @@ func (r *Ring) Snapshot() *Snapshot {
 // Hold takes in all ring jobs of this host's tables.
 func (r *Ring) Hold(h engine.Holdings) { r.box.put(func(b *heard) { b.holdings = &h }) }
 
-// SetLoad says how many runs go on on this host. Each change is told to all members at
-// once, and is worth that once a second at most.
-func (r *Ring) SetLoad(runs int) { r.box.put(func(h *heard) { h.load = &runs }) }
+// SetLoad sets the number of runs on this host, which members report to whoever
+// probes them. It is shown, and decides nothing.
+func (r *Ring) SetLoad(runs int) { r.load.Store(uint32(runs)) }
 
 // ErrNoRing is the error of what can only be asked of a member.
 var ErrNoRing = errors.New("this host is in no ring")
@@ -509,15 +502,8 @@ func (r *Ring) hear(h heard) {
 	for id, s := range h.samples {
 		if m := r.members[id]; m != nil {
 			m.look(s)
-			r.weigh(m, s.load)
 			r.doubt(m, s.sight)
 		}
-	}
-	for _, b := range h.loads {
-		r.hearLoad(b)
-	}
-	if h.load != nil {
-		r.setLoad(uint32(*h.load))
 	}
 	for id, addr := range h.doubted {
 		r.check(id, addr)
@@ -581,7 +567,6 @@ func (r *Ring) hearOf(id string, w word) {
 		m.state = Alive
 		r.remember(m, now)
 		r.compare(m)
-		r.swap(m)
 	case m.leaves():
 		m.state = Left
 		r.forget(m)
@@ -592,7 +577,6 @@ func (r *Ring) hearOf(id string, w word) {
 		r.lose(m)
 	}
 	if m.state == Alive && (was != Alive || anew) {
-		m.load = 0 // as nothing is known
 		r.register.Regain(m.id)
 		if r.joined {
 			r.learn(m, apart)
@@ -669,7 +653,6 @@ func (r *Ring) tick() {
 			r.compare(m)
 		}
 		r.unpark()
-		r.attune(now)
 		r.insist()
 	}
 	r.save()

@@ -191,3 +191,17 @@ func TestLeaveAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestRunsOfMembersAreShown: each member reports its number of runs to those that probe
+// it.
+func TestRunsOfMembersAreShown(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		w.agree(10*time.Second, w.hosts)
+		busy := w.hosts[0]
+		busy.SetLoad(7)
+		for _, h := range w.hosts {
+			w.await(30*time.Second, "the runs of "+busy.id+" are shown", func() bool { return h.view(busy.id).Load == 7 })
+		}
+	})
+}

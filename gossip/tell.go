@@ -17,7 +17,7 @@ const foldTime = 100 * time.Millisecond
 // tell publishes what changed, at most every 100 ms.
 func (r *Ring) tell() {
 	r.joinedNow()
-	if !r.changed && !r.busier || !r.joined && r.list != nil {
+	if !r.changed || !r.joined && r.list != nil {
 		return
 	}
 	now := time.Now()
@@ -25,12 +25,8 @@ func (r *Ring) tell() {
 		r.telling.Reset(wait)
 		return
 	}
-	word := engine.Ring{Membership: r.membership()}
-	if r.changed { // else what is newest can wait: to find it costs more than all the rest
-		word.Newest = r.newest()
-	}
-	r.told, r.changed, r.busier = now, false, false
-	r.emit(word)
+	r.told, r.changed = now, false
+	r.emit(engine.Ring{Membership: r.membership(), Newest: r.newest()})
 }
 
 // newest is the newest occurrences that were heard of since this was last said.
@@ -83,11 +79,10 @@ func (r *Ring) membership() *engine.Membership {
 		return nil
 	}
 	own := r.roster.Load()
-	r.wary = r.isWary()
-	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred, Evenings: r.engineEvenings(), Wary: r.wary}
+	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred}
 	ms.Members = append(ms.Members, engine.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
-		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent, Load: int(r.load.Load()),
+		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent,
 	})
 	for _, m := range r.alive() {
 		ms.Members = append(ms.Members, m.membership())

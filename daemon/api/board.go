@@ -38,7 +38,7 @@ type Row struct {
 	Fixed     bool          // the account may not change its entry: see Status.Denied
 	Acked     bool          // the newest run failed, and a person has seen it
 	Next      time.Time     // zero: nothing planned
-	Node      string        // of a ring job: the host whose the next is, as the ring is now, or "a or b" of route=least
+	Node      string        // of a ring job: the host whose the next is, as the ring is now
 	Elsewhere string        // of a ring job: the host that took a later occurrence than that of LastRun
 	Began     time.Time     // start of the oldest run that lives; zero: none has started
 	Live      int           // runs that live, waiting ones too

@@ -31,7 +31,7 @@ type ComingRun struct {
 	At  time.Time `json:"at"`
 	Job job.ID    `json:"job"`
 
-	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now, or "a or b" of route=least
+	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now
 }
 
 // Coming gives the runs to come that q chooses: none of what is paused without

@@ -37,7 +37,7 @@ type Upcoming struct {
 	Job job.ID    `json:"job"`
 	At  time.Time `json:"at"`
 
-	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now, or "a or b" of route=least
+	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now
 }
 
 // Totals counts what became of the occurrences of a period.

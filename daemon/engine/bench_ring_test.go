@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // ringOf is a host with n ring jobs, at 1,440 times of the day, in a ring of some
@@ -54,26 +53,17 @@ func BenchmarkRingChange(b *testing.B) {
 	}
 }
 
-// BenchmarkRingDue is what it costs to say whose a due occurrence is, and to
-// claim those that are this member's: with weights that are alike, and when
-// they are corrected for shares to be even.
+// BenchmarkRingDue is what it costs to find the owner of a due occurrence, and to
+// claim those that are this member's.
 func BenchmarkRingDue(b *testing.B) {
 	for _, members := range []int{5, 300} {
-		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) { ringDue(b, members, nil) })
-		b.Run(fmt.Sprintf("members=%d/evened", members), func(b *testing.B) {
-			factors := map[string]rendezvous.Weight{}
-			for i := range members {
-				factors[fmt.Sprintf("m%d", i)] = rendezvous.One + rendezvous.Weight(i*31%2000)
-			}
-			ringDue(b, members, factors)
-		})
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) { ringDue(b, members) })
 	}
 }
 
-func ringDue(b *testing.B, members int, factors map[string]rendezvous.Weight) {
+func ringDue(b *testing.B, members int) {
 	const n = 100_000
-	e, now, m := ringOf(b, n, members)
-	ringStep(e, now, m, func(m *Membership) { m.Evenings = []Evening{{Factors: factors}} })
+	e, now, _ := ringOf(b, n, members)
 	due := 0
 	for b.Loop() {
 		now.Wall, now.Up = now.Wall.Add(time.Minute), now.Up+time.Minute

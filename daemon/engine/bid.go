@@ -159,7 +159,7 @@ func (e *Engine) claim(b *bid, ledger bool) {
 	e.emit(Claim{
 		Occurrence: b.Occurrence, Job: e.jobs.id(b.slot), Rank: b.rank, Again: b.again, From: b.from, Ledger: ledger,
 		Late: b.late || b.rank > 0 || e.isLate(b.Due) || e.now.Up < r.wary ||
-			r.seats.differ(b.Key, b.Due) || r.seats.shifts(b.Due) || r.seats.wavers(e.jobs, b.slot, b.Due),
+			r.seats.differ(b.Key, b.Due) || r.seats.shifts(b.Due),
 	})
 }
 

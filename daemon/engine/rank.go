@@ -20,10 +20,9 @@ const ranks = 4
 // the jobs that are not. It is immutable but for what it remembers of clans.
 type seats struct {
 	*Membership
-	nodes   []rendezvous.Node     // by place in Members
-	factors [][]rendezvous.Weight // by place in Evenings, and in Members; nil: all are 1
-	self    int                   // -1: not among them
-	differs bool                  // somebody holds another entry of some key, or did
+	nodes   []rendezvous.Node // by place in Members
+	self    int               // -1: not among them
+	differs bool              // somebody holds another entry of some key, or did
 	clans   map[*clan][]fitness
 }
 
@@ -64,52 +63,7 @@ func newSeats(m *Membership) *seats {
 			s.self = i
 		}
 	}
-	for i := range m.Evenings {
-		s.factors = append(s.factors, m.factorsOf(&m.Evenings[i]))
-	}
 	return s
-}
-
-// factorsOf is an evening's factors by place in Members.
-func (m *Membership) factorsOf(e *Evening) []rendezvous.Weight {
-	if len(e.Factors) == 0 {
-		return nil
-	}
-	factors := make([]rendezvous.Weight, len(m.Members))
-	for i := range factors {
-		factors[i] = rendezvous.One
-		if f := e.Factors[m.Members[i].ID]; f > 0 {
-			factors[i] = min(max(f, rendezvous.LeastFactor), rendezvous.MostFactor)
-		}
-	}
-	return factors
-}
-
-// factorsAt is what holds at an instant.
-func (s *seats) factorsAt(at time.Time) []rendezvous.Weight {
-	for i := len(s.Evenings) - 1; i >= 0; i-- {
-		if !at.Before(s.Evenings[i].From) {
-			return s.factors[i]
-		}
-	}
-	return nil
-}
-
-// wavers tells whether another member may hold that an occurrence of this one is
-// its own, as it has heard of other loads, or goes by another one of the evenings. Two
-// that have one of these in common do not both take it unasked: it is not both's by
-// that one.
-func (s *seats) wavers(in *jobs, slot int32, due time.Time) bool {
-	if in.isForIdler(slot) {
-		return true
-	}
-	if s.Wary || len(s.Evenings) == 1 && !due.Before(s.Evenings[0].From) {
-		return s.Wary
-	}
-	key := in.rankKey(slot, due)
-	return slices.ContainsFunc(s.factors, func(factors []rendezvous.Weight) bool {
-		return rendezvous.First(key, s.nodes, s.weigherBy(in, slot, due, factors)) != s.self
-	})
 }
 
 // differ tells whether a member holds another entry of a key, or did a moment before
@@ -143,65 +97,8 @@ func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) sp
 		return spot{rank: -1, from: own.from}
 	}
 	key := in.rankKey(slot, due)
-	rank := s.rankOf(in, slot, key, s.weigher(in, slot, at), without)
-	if rank != 0 && len(s.factors) > 1 {
-		// Who is first by another of the evenings may go by this one already: so that
-		// not each leaves it to the other, all stand by that may come before others.
-		for _, factors := range s.factors {
-			if r := s.rankOf(in, slot, key, s.weigherBy(in, slot, at, factors), without); r >= 0 && (rank < 0 || r < rank) {
-				rank = max(r, 1)
-			}
-		}
-	}
+	rank := s.rank(key, s.weigher(in, slot, at), without)
 	return spot{rank: rank, nobody: rank < 0 && s.isFirst() && !s.anyFit(in, slot, at)}
-}
-
-// rankOf is rank, but for route=least of the first two the one with less to do comes
-// first: the power of two choices (Mitzenmacher 1996). What members have to do is told
-// with a delay, and all that is due at once would go to the one that has least; with
-// two for each job that are the same always, at most what is theirs does.
-//
-// Members may have heard different things, so that each of the two takes itself for
-// the first, or the other: the first always asks, and the second stands by.
-func (s *seats) rankOf(in *jobs, slot int32, key uint64, weigh func(i int) rendezvous.Weight, without string) int {
-	rank := s.rank(key, weigh, without)
-	if rank < 0 || rank > 1 || !in.isForIdler(slot) {
-		return rank
-	}
-	switch other := s.next(key, weigh, s.self, without); {
-	case other < 0:
-		return rank
-	case s.isIdler(s.self, other):
-		return 0
-	case s.isIdler(other, s.self):
-		return 1
-	}
-	return rank
-}
-
-// next is who comes first but for one member, and one more by its ID, or -1.
-func (s *seats) next(key uint64, weigh func(i int) rendezvous.Weight, but int, without string) int {
-	return rendezvous.First(key, s.nodes, func(i int) rendezvous.Weight {
-		if i == but || s.Members[i].ID == without {
-			return 0
-		}
-		return weigh(i)
-	})
-}
-
-// isForIdler tells whether a job is for the one of two members that has less to do.
-// A clan is not: its members are to find each other.
-func (s *jobs) isForIdler(slot int32) bool {
-	return s.clans[slot] == nil && s.entry(slot).Options().Route == crontab.RouteLeast
-}
-
-// mostLoad bounds what counts of a member's word: no host has more runs.
-const mostLoad = 1 << 20
-
-// isIdler tells whether member i has less to do for its weight than member j.
-func (s *seats) isIdler(i, j int) bool {
-	load := func(i int) uint64 { return uint64(min(max(s.Members[i].Load, 0), mostLoad)) }
-	return load(i)*uint64(s.nodes[j].Weight) < load(j)*uint64(s.nodes[i].Weight)
 }
 
 // rank is this member's place in line, in which one member does not stand, or -1 if
@@ -257,10 +154,6 @@ func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
 
 // weigher says what members weigh for a job at an instant: 0 is no candidate.
 func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvous.Weight {
-	return s.weigherBy(in, slot, at, s.factorsAt(at))
-}
-
-func (s *seats) weigherBy(in *jobs, slot int32, at time.Time, factors []rendezvous.Weight) func(i int) rendezvous.Weight {
 	lead, fitness := slot, s.judge(in, slot)
 	if c := in.clans[slot]; c != nil {
 		lead = c.first
@@ -279,9 +172,6 @@ func (s *seats) weigherBy(in *jobs, slot int32, at time.Time, factors []rendezvo
 			if m.Labels[p.Key] == p.Value {
 				weight = weight.Times(rendezvous.WeightOf(p.Weight))
 			}
-		}
-		if factors != nil {
-			return weight.Corrected(factors[i])
 		}
 		return weight
 	}
@@ -349,7 +239,6 @@ func misfit(o *crontab.Options, labels map[string]string) string {
 type Owner struct {
 	Job     job.ID
 	Members []Candidate // those that may take it first, in that order; then the others
-	Least   bool        // the first two of them in the order of what they have to do now
 }
 
 // Candidate is a member as far as a job goes.
@@ -369,11 +258,7 @@ func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) {
 	s := newSeats(v.seats.Membership)
 	owner.Job = v.jobs.id(slot)
 	weigh := s.weigher(v.jobs, slot, at)
-	line := rendezvous.Rank(v.jobs.rankKey(slot, at), s.nodes, weigh, nil)
-	if owner.Least = v.jobs.isForIdler(slot) && len(line) > 1; owner.Least && s.isIdler(line[1], line[0]) {
-		line[0], line[1] = line[1], line[0]
-	}
-	for _, i := range line {
+	for _, i := range rendezvous.Rank(v.jobs.rankKey(slot, at), s.nodes, weigh, nil) {
 		owner.Members = append(owner.Members, s.candidate(i, ""))
 	}
 	for i := range s.Members {

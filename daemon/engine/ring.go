@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // Occurrence names an occurrence of a ring job in the same way on every member:
@@ -20,18 +19,6 @@ type Membership struct {
 	Members []Member // those that are alive, this one among them, by ID
 	HoldOff time.Duration
 	Barred  string // why this member takes nothing now, or ""; for instance as its clock is off
-	// Evenings are those that members may go by now, one at least of them the same
-	// with all. The last one in force at an instant holds; none: no weight is
-	// corrected.
-	Evenings []Evening
-	Wary     bool // some member may go by none of Evenings
-}
-
-// Evening corrects what members weigh, for the shares of ring jobs to be as even as
-// weights ask for.
-type Evening struct {
-	From    time.Time                    // it is for occurrences due from then on
-	Factors map[string]rendezvous.Weight // by ID; who is not among them has 1
 }
 
 // Member is one of a Membership. It owns occurrences due from From on and before
@@ -47,7 +34,6 @@ type Member struct {
 	Lacks  map[job.Key]bool      // keys of this member's ring jobs of which it holds no equal entry
 	Differ map[job.Key]bool      // of them, those of which it holds another one: it may be about to be the same
 	Since  map[job.Key]time.Time // keys that it holds since after From
-	Load   int                   // runs that go on there, as of its last word
 }
 
 // rolloutTime is how long after an edit on any member different entries of a key

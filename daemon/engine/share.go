@@ -2,6 +2,7 @@ package engine
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/cronring/cronring/gossip/rendezvous"
@@ -25,8 +26,7 @@ func (v *View) Holdings() iter.Seq2[int, Holding] {
 func (v *View) SameRing(o *View) bool { return v.jobs == o.jobs && v.seats == o.seats }
 
 // Shares counts, by the members' IDs, the ring jobs that are theirs at an instant,
-// and those that no member may take. A job for the one of two that has less to do is
-// that one's that it is when both are idle.
+// and those that no member may take.
 func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	of = map[string]int{}
 	if v.seats == nil {
@@ -44,35 +44,33 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	return of, nobodys
 }
 
-// Owners returns what names the members' hosts whose the occurrence of job i is that
-// is due at an instant: the first as things are, and another one, or "", that it is
-// if that has less to do by then. Both are "" for a job that is no ring's, or is
-// nobody's. It is for one goroutine.
-func (v *View) Owners() func(i int, at time.Time) (first, other string) {
+// Turned reports that shares changed between two instants because a member came or
+// went when it had announced that.
+func (v *View) Turned(from, to time.Time) bool {
 	if v.seats == nil {
-		return func(int, time.Time) (string, string) { return "", "" }
+		return false
+	}
+	within := func(t time.Time) bool { return t.After(from) && !t.After(to) }
+	return slices.ContainsFunc(v.seats.Members, func(m Member) bool { return within(m.From) || within(m.Until) })
+}
+
+// Owners returns the function that names the host of the owner of the occurrence of
+// job i that is due at an instant, or "" if the job is not of a ring or has no owner.
+// It is for one goroutine.
+func (v *View) Owners() func(i int, at time.Time) string {
+	if v.seats == nil {
+		return func(int, time.Time) string { return "" }
 	}
 	s := newSeats(v.seats.Membership)
-	return func(i int, at time.Time) (string, string) {
+	return func(i int, at time.Time) string {
 		slot := int32(i)
 		if !v.jobs.isShared(slot) {
-			return "", ""
+			return ""
 		}
-		key, weigh := v.jobs.rankKey(slot, at), s.weigher(v.jobs, slot, at)
-		first := rendezvous.First(key, s.nodes, weigh)
+		first := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot, at))
 		if first < 0 {
-			return "", ""
+			return ""
 		}
-		if !v.jobs.isForIdler(slot) {
-			return s.Members[first].Name, ""
-		}
-		other := s.next(key, weigh, first, "")
-		switch {
-		case other < 0:
-			return s.Members[first].Name, ""
-		case s.isIdler(other, first):
-			first, other = other, first
-		}
-		return s.Members[first].Name, s.Members[other].Name
+		return s.Members[first].Name
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // What the members of a simulated ring go by.
@@ -117,8 +116,6 @@ type lab struct {
 	texts     []tableText // that all members have, or are about to have
 	version   int         // of texts
 	rivalRuns int         // runs of entries that only one member holds
-
-	evenings []Evening // as they were said; the first is none
 
 	starts  map[Occurrence][]ringStart
 	skipped map[Occurrence]bool // by who had it
@@ -252,8 +249,6 @@ type meta struct {
 	labels      map[string]string
 	held        map[job.Key]job.Key
 	since       map[job.Key]time.Time
-	evening     int // the newest that it knows
-	load        int
 	leaving     bool
 }
 
@@ -282,7 +277,6 @@ type node struct {
 	came    map[string]time.Time // since when
 	parted  map[string]bool      // those of which it heard that they leave
 	lost    map[string]bool      // those that died
-	evened  map[int]time.Time    // the evenings that it knows, since when
 	notes   map[Occurrence]map[string]note
 	gave    map[Occurrence]string // granted to who asked
 	asks    map[Occurrence]*question
@@ -416,7 +410,6 @@ func (n *node) boot() {
 	n.inbox, n.missed, n.joined, n.parting = nil, nil, false, false
 	n.peers, n.heard, n.came = map[string]meta{}, map[string]time.Time{}, map[string]time.Time{}
 	n.parted, n.lost = map[string]bool{}, map[string]bool{}
-	n.evened = map[int]time.Time{0: n.lab.now}
 	own := map[Occurrence]map[string]note{}
 	for o, all := range n.notes {
 		if x, ok := all[n.id]; ok && n.stored[o] {
@@ -475,10 +468,6 @@ func (n *node) beat() {
 	if n.left {
 		return
 	}
-	if n.lab.rng.IntN(3) == 0 {
-		n.meta.load = n.lab.rng.IntN(4)
-		n.view()
-	}
 	n.announce()
 	for _, id := range slices.Sorted(maps.Keys(n.heard)) {
 		if n.lab.now.Sub(n.heard[id]) > deadIn {
@@ -499,16 +488,12 @@ func (n *node) hear(m meta) {
 	n.heard[m.id] = n.lab.now
 	delete(n.lost, m.id)
 	was := n.peers[m.id]
-	if n.lab.rng.IntN(4) == 0 { // the word of it is lost
-		m.load = was.load
-	}
 	n.peers[m.id] = m
-	n.hearOfEvening(m.evening)
 	if !alive {
 		n.came[m.id] = n.lab.now
 		n.sync(n.lab.of(m.id), 5*time.Minute)
 	}
-	if !alive || was.load != m.load || was.evening != m.evening || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
+	if !alive || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
 		n.view()
 	}
 }
@@ -553,14 +538,14 @@ func (n *node) view() {
 	if !n.joined {
 		return
 	}
-	m := &Membership{Self: n.id, HoldOff: 2 * time.Second, Evenings: n.evenings(), Wary: n.isWary()}
+	m := &Membership{Self: n.id, HoldOff: 2 * time.Second}
 	all := []meta{n.meta}
 	for id := range n.heard {
 		all = append(all, n.peers[id])
 	}
 	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
 	for _, x := range all {
-		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, From: x.from, Until: x.until, Since: x.since, Load: x.load}
+		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, From: x.from, Until: x.until, Since: x.since}
 		for key, hash := range n.meta.held {
 			if other, ok := x.held[key]; !ok || other != hash {
 				if member.Lacks == nil {
@@ -581,72 +566,6 @@ func (n *node) view() {
 		}
 	}
 	n.tell(Ring{m, newest})
-}
-
-// What members of a simulated ring go by when shares are evened out.
-const (
-	slowest   = 12 * time.Second // until an evening has come to all that see each other
-	supersede = 60 * time.Second // that one counts which is over
-)
-
-// even has a member say by which factors shares are evened out from an instant on,
-// which may be before all have heard of it. The factors are wilder than any that
-// evening would find.
-func (n *node) even() {
-	l := n.lab
-	e := Evening{From: n.clock().Add(time.Duration(l.rng.IntN(9000)) * time.Millisecond), Factors: map[string]rendezvous.Weight{}}
-	for _, x := range l.nodes {
-		if l.rng.IntN(5) > 0 {
-			e.Factors[x.id] = rendezvous.LeastFactor << l.rng.IntN(5)
-		}
-	}
-	l.evenings = append(l.evenings, e)
-	l.say("%s evens out: %v from %s", n.id, e.Factors, e.From.Format("15:04:05"))
-	n.know(len(l.evenings) - 1)
-}
-
-func (n *node) know(evening int) {
-	if _, ok := n.evened[evening]; !ok {
-		n.lab.say("%s knows evening %d", n.id, evening)
-		n.evened[evening] = n.lab.now
-		n.meta.evening = max(n.meta.evening, evening)
-		n.announce()
-		n.view()
-		n.soon(supersede, n.view)
-	}
-}
-
-// hearOfEvening learns what another member knows, late if it takes part already.
-func (n *node) hearOfEvening(newest int) {
-	delay := time.Duration(0)
-	if !n.clock().Before(n.meta.from) {
-		delay = time.Duration(n.lab.rng.Int64N(int64(slowest)))
-	}
-	if _, ok := n.evened[newest]; !ok {
-		n.soon(delay, func() { n.know(newest) })
-	}
-}
-
-// evenings is what the engine is to know of: what counts, and what did until late.
-func (n *node) evenings() (all []Evening) {
-	known := slices.Sorted(maps.Keys(n.evened))
-	first := 0
-	for at, i := range known {
-		if e := n.lab.evenings[i]; n.clock().Sub(e.From) > supersede && n.lab.now.Sub(n.evened[i]) > supersede {
-			first = at
-		}
-	}
-	for _, i := range known[first:] {
-		all = append(all, n.lab.evenings[i])
-	}
-	return all
-}
-
-// isWary tells whether a member that came late may have another evening in mind.
-func (n *node) isWary() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(n.heard)), func(id string) bool {
-		return n.peers[id].evening != n.meta.evening && n.lab.now.Sub(n.came[id]) < slowest+2*time.Second
-	})
 }
 
 // sync lets two members tell each other all that they know of late.
@@ -1296,7 +1215,7 @@ func (n *node) own(texts []tableText) []tableText {
 
 // rivalJobs are those of which a member may hold an entry of its own. Others count as the
 // same everywhere for a minute after each deployment.
-var rivalJobs = []job.ID{"each", "queue", "again", "narrow", "yield", "least"}
+var rivalJobs = []job.ID{"each", "queue", "again", "narrow", "yield"}
 
 func (l *lab) add(index int) *node {
 	n := &node{
@@ -1346,9 +1265,9 @@ const steadyJobs = `#@ name=each sec=*/2 scope=ring overlap=skip
 * * * * * flaky
 #@ name=yield sec=*/10 scope=ring if-partitioned=run
 * * * * * yield
-#@ name=least sec=*/5 scope=ring route=least
-* * * * * least
-#@ name=few sec=*/10 scope=ring route=least need=parity:odd
+#@ name=any sec=*/5 scope=ring route=any
+* * * * * any
+#@ name=few sec=*/10 scope=ring route=any need=parity:odd
 * * * * * few
 `
 
@@ -1359,7 +1278,6 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 		t: t, rng: rng, now: time.Date(2026, 11, 20, 12, 0, rng.IntN(60), rng.IntN(1e9), time.UTC), cut: map[[2]int]bool{},
 		granted: map[Occurrence]grantOf{}, starts: map[Occurrence][]ringStart{},
 		skipped: map[Occurrence]bool{}, rivaled: map[Occurrence]bool{}, doubled: map[Occurrence]map[string]bool{}, died: map[Occurrence]bool{}, failed: map[Occurrence]int{},
-		evenings: []Evening{{}},
 	}
 	l.begun = l.now
 	l.weather = weather{strict: rng.IntN(3) == 0, cuts: rng.IntN(2) == 0, dies: rng.IntN(2) == 0}
@@ -1424,10 +1342,8 @@ func (l *lab) happen() {
 		l.add(len(l.nodes))
 	case (k == 8 || k == 11) && alike && (n.index >= l.voters || !l.weather.strict):
 		n.part()
-	case k < 11:
-		l.deploy()
 	case k < 14:
-		n.even()
+		l.deploy()
 	case alike && (n.index >= l.voters || !l.weather.strict):
 		n.drain(away)
 	}

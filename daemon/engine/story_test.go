@@ -44,7 +44,7 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	drain, abandon              the daemon is told to stop; undrain: it goes on
 //	next JOB [N]                what is planned
 //	ring MODE [KEY:VALUE ...]   what the configuration says from the next load on: available or strict, and this host's labels
-//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB][,since=JOB@T][,load=N] ... [newest=JOB@T] [barred=WHY]
+//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB][,since=JOB@T] ... [newest=JOB@T] [barred=WHY]
 //	                            the ring as it is now; box is this host
 //	claim JOB T granted[=TOKEN] | refused=MEMBER | unknown
 //	                            what becomes of a claim
@@ -351,8 +351,6 @@ func (s *story) members(words []string) {
 				x.From = s.time(value)
 			case "until":
 				x.Until = s.time(value)
-			case "load":
-				x.Load = int(s.run(value))
 			case "lacks":
 				x.Lacks[s.ringKey(value)] = true
 			case "since":
@@ -438,7 +436,7 @@ func (s *story) owner(id job.ID, at time.Time) {
 	if len(owner.Members) > 0 && owner.Members[0].Against == "" {
 		first = owner.Members[0].Name
 	}
-	if got, _ := v.Owners()(i, at); got != first {
+	if got := v.Owners()(i, at); got != first {
 		s.t.Errorf("story: %s at %s is said to be %q's, want %q", id, at, got, first)
 	}
 	for k, c := range owner.Members {

@@ -60,7 +60,7 @@ type Status struct {
 	Job     Job       `json:"job"`
 	State   State     `json:"state"`
 	Next    time.Time `json:"next,omitzero"`  // zero: nothing planned
-	Node    string    `json:"node,omitempty"` // of a ring job: the host whose the next is, as the ring is now, or "a or b" of route=least
+	Node    string    `json:"node,omitempty"` // of a ring job: the host whose the next is, as the ring is now
 	Hold    *Hold     `json:"hold,omitempty"`
 	Running []Run     `json:"running,omitempty"` // oldest first; queued and waiting runs too
 	Last    *Run      `json:"last,omitempty"`    // newest ended run

@@ -13,7 +13,7 @@ import (
 type whereabouts struct {
 	view  *engine.View
 	ring  Ring // nil: this host is in none
-	owner func(i int, at time.Time) (first, other string)
+	owner func(i int, at time.Time) string
 }
 
 // whereabouts is for one goroutine.
@@ -25,26 +25,13 @@ func (s *Server) whereabouts(v *engine.View) *whereabouts {
 	return w
 }
 
-// of is whose an occurrence of job i is, by the host's name, or "a or b" if it is the
-// one's of two that has less to do then; "": nobody's, or this host's alone.
+// of returns the host name of the owner of an occurrence of job i; "": it has none, or
+// the job is this host's alone.
 func (w *whereabouts) of(i int, at time.Time) string {
 	if w.ring == nil || at.IsZero() {
 		return ""
 	}
-	first, other := w.owner(i, at)
-	if other == "" {
-		return first
-	}
-	return min(first, other) + " or " + max(first, other)
-}
-
-// isNow tells whether an occurrence of job i is a host's, as things are.
-func (w *whereabouts) isNow(host string, i int, at time.Time) bool {
-	if w.ring == nil || at.IsZero() {
-		return false
-	}
-	first, _ := w.owner(i, at)
-	return first == host
+	return w.owner(i, at)
 }
 
 // since is the newest occurrence of job i, if another member took it later than at

@@ -308,7 +308,7 @@ func (m *gauges) addJobs() {
 		each("cronring_job_owned", "Of a ring job, whether its next occurrence is this member's.",
 			func(j *toldJob) (float64, bool) {
 				_, shared := m.view.RingKey(j.i)
-				return truth(m.where.isNow(m.health.Host, j.i, m.view.Next(j.i, m.c.now))), shared
+				return truth(m.where.of(j.i, m.view.Next(j.i, m.c.now)) == m.health.Host), shared
 			})
 	}
 	m.addJobCounts(labels)

@@ -73,9 +73,6 @@ func (t *ownership) words(host string) string {
 	case len(fit) == 1:
 		return "as the ring is now, it is " + fit[0] + "'s, and no other member may run it"
 	}
-	if t.owner.Least {
-		return "it is " + fit[0] + "'s or " + fit[1] + "'s, whichever has less to do for its weight: as the ring is now, " + fit[0] + "'s"
-	}
 	return "as the ring is now, it is " + fit[0] + "'s; " + fit[1] + " is next in line"
 }
 

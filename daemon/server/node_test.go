@@ -72,42 +72,6 @@ func TestWhyOfRingJobs(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoIsTold: of an occurrence for the member that has less to do it is told
-// which two may have it, in the same words whoever has less, and whose it is now.
-func TestOneOfTwoIsTold(t *testing.T) {
-	w := emptyWorld(t)
-	table, _ := crontab.Parse("/etc/cron.d/etl", "#@ name=j scope=ring route=least\n0 * * * * ann x\n", crontab.Config{Format: crontab.System, Zone: time.LoadLocation})
-	w.step(engine.Load{Tables: []*crontab.Table{table}, Ring: engine.Available})
-	w.ring = ringOfThree()
-	due := w.now.Truncate(time.Hour).Add(time.Hour)
-	for busy, idle := range map[string]string{"db-01": "db-02", "db-02": "db-01"} {
-		m := &engine.Membership{Self: "db-01"}
-		for _, id := range []string{"db-01", "db-02"} {
-			x := engine.Member{ID: id, Name: id, Weight: 1}
-			if id == busy {
-				x.Load = 3
-			}
-			m.Members = append(m.Members, x)
-		}
-		w.step(engine.Ring{Membership: m})
-		client := w.client()
-		shown, err := client.Show(t.Context(), "j")
-		if err != nil || shown.Node != "db-01 or db-02" {
-			t.Errorf("%s is busy: show says %q, %v; want both", busy, shown.Node, err)
-		}
-		coming, err := client.Coming(t.Context(), api.ComingQuery{Limit: 1})
-		if err != nil || len(coming.Runs) != 1 || coming.Runs[0].Node != "db-01 or db-02" {
-			t.Errorf("%s is busy: next says %+v, %v; want both", busy, coming.Runs, err)
-		}
-		want := "it is " + idle + "'s or " + busy + "'s, whichever has less to do for its weight: as the ring is now, " + idle + "'s"
-		if _, text := w.walk(0, "GET", "/v1/why", walked{query: "job=j&at=" + due.Format("2006-01-02T15:04:05Z")}); !strings.Contains(text, want) {
-			t.Errorf("why says %s, want it to say: %s", text, want)
-		}
-		owned := w.metrics(w.server(), 0, "jobs=true&job=j")
-		wantSamples(t, owned, map[string]float64{`job_owned{job="j",user="ann"}`: truth(idle == "db-01")})
-	}
-}
-
 // ringWorld is a host in a ring of two with some jobs of the ring and one of its own.
 func ringWorld(t *testing.T) *world {
 	w := emptyWorld(t)

@@ -36,10 +36,4 @@
 // more evenly than lots do: the number that a node gets is binomial, its spread
 // sqrt((m-1)/n) of the mean. That is 2 % for 10,000 keys and 5 nodes, and the
 // fullest of the five has 2.3 % more than the mean on average.
-//
-// Who knows all keys can do better: Even finds a factor near 1 for each node by
-// which weights are corrected, so that the shares are what the weights ask for
-// within 0.2 %. The order stays one of rendezvous hashing: while the factors stand,
-// a node that comes or goes moves its own keys and no other. Factors that are found
-// anew after that move about 0.5 % of 10,000 keys among 5 nodes once more.
 package rendezvous
