@@ -2,7 +2,6 @@ package spawn
 
 import (
 	"cmp"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -162,7 +161,7 @@ func (s *Spawner) resumeRecording(c *child) []job.Chunk {
 		c.file.over = true
 		return chunks
 	}
-	_ = os.Truncate(path, whole) // else a reader stops there
+	completeRecording(path, whole, chunks)
 	return chunks
 }
 

@@ -270,7 +270,7 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	case !p.mayRead(fd, stream):
 		return
 	}
-	n, err := unix.Read(int(fd), p.buf[frameHead:])
+	n, err := p.fetch(fd, stream)
 	switch {
 	case n > 0 && stream.name == progressStream:
 		stream.child.progress.Add(p.buf[frameHead : frameHead+n])
@@ -283,6 +283,17 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	default:
 		p.end(fd, stream)
 	}
+}
+
+// fetch reads a pipe into the buffer, behind the space for a frame's head. If
+// the run's output is recorded, the file gets it first.
+func (p *pump) fetch(fd int32, s stream) (n int, err error) {
+	if s.isOutput() && p.s.records(s.child) {
+		if n, ok, err := p.s.fetch(s.child, int(fd), p.buf[frameHead:]); ok {
+			return n, err
+		}
+	}
+	return unix.Read(int(fd), p.buf[frameHead:])
 }
 
 // end closes a pipe, and reports the child if that was the last of it. The start

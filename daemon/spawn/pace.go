@@ -122,7 +122,7 @@ func (p *pump) readRest(fd int32, s stream) (ended bool) {
 		return false
 	}
 	for range 16 {
-		n, err := unix.Read(int(fd), p.buf[frameHead:])
+		n, err := p.fetch(fd, s)
 		if err == unix.EINTR {
 			continue
 		}

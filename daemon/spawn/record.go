@@ -21,10 +21,11 @@ import (
 // included. Then comes a mark.
 const maxRecording = 10 << 20
 
-// A file is frames: the stream, three bytes of nothing, the length of the
-// data, the time in Unix nanoseconds, the data; numbers begin with the lowest
-// byte. A daemon that is killed leaves a whole number of frames, as each is
-// one write to a file in memory; a reader does not rely on it.
+// A file consists of frames. Each has a head and then its data. The head holds
+// the stream (1 byte), 3 zero bytes, the length of the data (4 bytes) and the
+// time in Unix nanoseconds (8 bytes), all little-endian. If the daemon is killed
+// between writing the data of a frame and its head, the head is all zero and the
+// data extends to the end of the file.
 const frameHead = 16
 
 // markFrame stands in place of a stream where the rest was left out.
@@ -33,8 +34,9 @@ const markFrame = 0xff
 // recording is the file of one run's output. The zero value is one that was
 // not begun.
 type recording struct {
-	fd    int // 0: not open
-	size  int
+	fd    int           // 0: not open
+	size  int           // of its complete frames
+	ahead int           // bytes of data after the space for the next frame's head
 	begun bool          // there is a file
 	over  bool          // it takes no more: it is full, or it failed
 	space *budget.Lease // for it
@@ -44,18 +46,57 @@ func (s *Spawner) recordPath(run job.RunID) string {
 	return filepath.Join(s.options.Runs, run.String())
 }
 
+// fetch moves output from a pipe to the data of the next frame of the run's file,
+// and reads it from there into data. One system call removes it from the pipe and
+// stores it, so that no output is lost if the daemon is killed at any instant.
+// ok is false if the file cannot take the output and the pipe is unchanged.
+func (s *Spawner) fetch(c *child, pipe int, data []byte) (n int, ok bool, err error) {
+	f := &c.file
+	most := min(len(data), maxRecording-f.size-2*frameHead)
+	if most <= 0 || f.over || f.fd == 0 && (!holdsData(pipe) || !s.openRecording(c)) {
+		return 0, false, nil
+	}
+	at := int64(f.size + frameHead)
+	end := at
+	moved, err := unix.Splice(pipe, nil, f.fd, &end, most, unix.SPLICE_F_NONBLOCK)
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR || err == nil && moved == 0:
+		return 0, true, err
+	case err != nil: // for example, the file system is full
+		return 0, false, nil
+	}
+	f.ahead = int(moved)
+	n, err = unix.Pread(f.fd, data[:moved], at)
+	return n, true, err
+}
+
+// records reports whether output of a child goes into a file.
+func (s *Spawner) records(c *child) bool {
+	return s.options.Runs != "" && c.tool == nil && !c.check && (c.tail == nil || s.options.Record)
+}
+
+// holdsData reports whether a pipe has something to read. A run without output
+// gets no file.
+func holdsData(pipe int) bool {
+	n, err := unix.IoctlGetInt(pipe, unix.TIOCINQ)
+	return err == nil && n > 0
+}
+
 // record appends a piece of output to the run's file. room is the data with
-// space for a frame's head before it. What goes wrong costs the file and not
-// the run; in a file system that is full, its space as well.
+// space for a frame's head before it. If the file cannot be written, the run
+// continues without it; if its file system is full, the file is removed.
 func (s *Spawner) record(c *child, stream job.Stream, at time.Time, room []byte) {
 	f := &c.file
 	if f.over || f.fd == 0 && !s.openRecording(c) {
 		return
 	}
+	fetched := f.ahead == len(room)-frameHead
+	f.ahead = 0
 	if f.size+len(room)+frameHead > maxRecording || !f.space.Grow(int64(len(room))) {
 		var mark [frameHead]byte
 		putHead(mark[:], markFrame, at, 0)
-		_, _ = unix.Write(f.fd, mark[:]) // without it the end is only missing its word
+		_, _ = unix.Pwrite(f.fd, mark[:], int64(f.size)) // without it, readers do not see that output is missing
+		_ = unix.Ftruncate(f.fd, int64(f.size+frameHead))
 		s.closeRecording(c)
 		f.over = true
 		return
@@ -65,7 +106,11 @@ func (s *Spawner) record(c *child, stream job.Stream, at time.Time, room []byte)
 		return
 	}
 	putHead(room, number(stream), at, len(room)-frameHead)
-	if n, err := unix.Write(f.fd, room); n != len(room) || err != nil {
+	frame := room
+	if fetched {
+		frame = room[:frameHead]
+	}
+	if n, err := unix.Pwrite(f.fd, frame, int64(f.size)); n != len(frame) || err != nil {
 		s.dropRecording(c)
 		return
 	}
@@ -128,7 +173,7 @@ func (s *Spawner) openRecording(c *child) bool {
 // openRecordingAt makes room for a new file: one that is in its place belongs
 // to a history that is gone, in which another run had this number.
 func openRecordingAt(path string, begun bool) (int, error) {
-	flags := syscall.O_WRONLY | syscall.O_APPEND | syscall.O_CLOEXEC | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	flags := syscall.O_RDWR | syscall.O_CLOEXEC | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	if !begun {
 		flags |= syscall.O_CREAT | syscall.O_EXCL
 	}
@@ -137,6 +182,25 @@ func openRecordingAt(path string, begun bool) (int, error) {
 		fd, err = syscall.Open(path, flags, 0o600)
 	}
 	return fd, err
+}
+
+// completeRecording cuts off an incomplete frame at the end of a file, where the
+// next frame belongs, and writes the head of the last complete one, which the
+// previous daemon may have been killed before writing.
+func completeRecording(path string, complete int64, chunks []job.Chunk) {
+	fd, err := openRecordingAt(path, true)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	_ = unix.Ftruncate(fd, complete) // if it fails, readers stop there
+	if len(chunks) == 0 {
+		return
+	}
+	last := chunks[len(chunks)-1]
+	var head [frameHead]byte
+	putHead(head[:], number(last.Stream), last.At, len(last.Data))
+	_, _ = unix.Pwrite(fd, head[:], complete-int64(len(last.Data))-frameHead)
 }
 
 func (s *Spawner) closeRecording(c *child) {
@@ -172,9 +236,8 @@ func (s *Spawner) removeRecording(c *child) {
 	c.file.space.Release()
 }
 
-// ReadOutput reads the file of a run's output, and whether the run printed
-// more than it holds. What follows the last whole frame is left out: a daemon
-// was killed while it wrote that.
+// ReadOutput reads the file of a run's output, and reports whether the run
+// printed more than the file holds. It ignores an incomplete frame at the end.
 func ReadOutput(path string) (chunks []job.Chunk, cut bool, err error) {
 	chunks, _, cut, err = readFrames(path)
 	return chunks, cut, err
@@ -183,7 +246,7 @@ func ReadOutput(path string) (chunks []job.Chunk, cut bool, err error) {
 // readFrames reads a file up to its mark or its last whole frame, and says how
 // much of it that is. Without a mark the run may not be over.
 func readFrames(path string) (chunks []job.Chunk, whole int64, marked bool, err error) {
-	data, err := readRecording(path)
+	data, changed, err := readRecording(path)
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("read output: %w", err)
 	}
@@ -197,22 +260,27 @@ func readFrames(path string) (chunks []job.Chunk, whole int64, marked bool, err 
 		case err != nil:
 			return chunks, whole, false, fmt.Errorf("read output: %s: %w", path, err)
 		}
+		if chunk.At.UnixNano() == 0 {
+			chunk.At = changed
+		}
 		chunks = append(chunks, chunk)
 		whole += int64(n)
 	}
 	return chunks, whole, false, nil
 }
 
-func readRecording(path string) ([]byte, error) {
+func readRecording(path string) (data []byte, changed time.Time, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, changed, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, changed, fmt.Errorf("%s is not a regular file", path)
 	}
-	return io.ReadAll(io.LimitReader(file, maxRecording))
+	data, err = io.ReadAll(io.LimitReader(file, maxRecording))
+	return data, info.ModTime().UTC(), err
 }
 
 var errMark = errors.New("the rest was left out")
@@ -228,6 +296,9 @@ func readFrame(data []byte) (chunk job.Chunk, n int, err error) {
 		return chunk, 0, fmt.Errorf("no stream %d", data[0])
 	}
 	size := int64(binary.LittleEndian.Uint32(data[4:]))
+	if [frameHead]byte(data) == [frameHead]byte{} { // the daemon was killed before it wrote the head
+		size = int64(len(data) - frameHead)
+	}
 	if size > int64(len(data)-frameHead) {
 		return chunk, 0, io.ErrUnexpectedEOF
 	}

@@ -176,6 +176,56 @@ func TestReadOutputOfAnyBytes(t *testing.T) {
 	}
 }
 
+// TestOutputBetweenTwoSystemCalls takes output from a pipe and leaves out what
+// follows, as a daemon does that is killed at that instant. The next daemon has
+// the output, and appends to the file.
+func TestOutputBetweenTwoSystemCalls(t *testing.T) {
+	dir := t.TempDir()
+	pipe := func(text string) int {
+		var ends [2]int
+		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(ends[0]); unix.Close(ends[1]) })
+		if _, err := unix.Write(ends[1], []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return ends[0]
+	}
+	r := newRig(t, Options{Runs: dir})
+	r.do("true") // now the spawner runs
+	newChild := func() *child { return &child{run: 70, file: recording{space: r.spawner.space.Lease("ann")}} }
+	c := newChild()
+	room := make([]byte, frameHead+100)
+	fetch := func(text string) int {
+		n, ok, err := r.spawner.fetch(c, pipe(text), room[frameHead:])
+		if !ok || err != nil || string(room[frameHead:frameHead+n]) != text {
+			t.Fatalf("fetched %q, %t, %v", room[frameHead:frameHead+n], ok, err)
+		}
+		return n
+	}
+	n := fetch("first\n")
+	r.spawner.record(c, job.Stderr, noon, room[:frameHead+n])
+	fetch("second\n")
+	r.spawner.closeRecording(c)
+
+	path := r.spawner.recordPath(70)
+	chunks, _, err := ReadOutput(path)
+	if err != nil || len(chunks) != 2 || string(chunks[1].Data) != "second\n" || chunks[1].At.IsZero() {
+		t.Fatalf("the file holds %+v, %v", chunks, err)
+	}
+	c = newChild()
+	if got := r.spawner.resumeRecording(c); len(got) != 2 {
+		t.Fatalf("the next daemon finds %+v", got)
+	}
+	n = fetch("third\n")
+	r.spawner.record(c, job.Stdout, noon, room[:frameHead+n])
+	if out, cut := written(t, path, job.Stdout); out != "second\nthird\n" || cut {
+		t.Errorf("then the file holds %q, cut %t", out, cut)
+	}
+	r.spawner.closeRecording(c)
+}
+
 func TestCaptureGoesOnWhereItLeftOff(t *testing.T) {
 	for _, total := range []int{100, 2000, 5000, 100_000} {
 		var whole, first, second capture
