@@ -15,16 +15,42 @@ import (
 // clashes lists the minutes of the next day in which jobs start together, and
 // says where there is room for another.
 type clashes struct {
-	line    *Timeline // that it was opened from
-	listing Listing[int64]
+	Table[int64, api.Clash]
+	minutes Rows[int64, api.Clash] // by their Unix time
+	line    *Timeline              // that it was opened from
 	answer  api.Clashes
 	slots   []api.Slot // for an hourly job and for a daily one
 	known   bool
 	err     error
-	minutes Slice[int64]
 }
 
-func newClashes(line *Timeline) *clashes { return &clashes{line: line} }
+// refusedOfMinutes are the keys of lists that do nothing here.
+var refusedOfMinutes = refuse("the fullest minutes stand first",
+	keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide)
+
+func newClashes(line *Timeline) *clashes {
+	s := &clashes{line: line, minutes: Rows[int64, api.Clash]{Key: func(c *api.Clash) int64 { return c.At.Unix() }}}
+	s.Table = Table[int64, api.Clash]{
+		Source: &s.minutes, Left: 1, Titles: columnTitle, In: keys.Clash, Refused: refusedOfMinutes,
+		Keys: []keys.Action{keys.Open, keys.Back, keys.Palette, keys.Help, keys.Leave},
+		Columns: []Column[api.Clash]{
+			{Title: "AT", Width: 12, Text: func(w *World, c *api.Clash) (string, canvas.Style) {
+				return instantText(w, c.At, line.zone(w)), canvas.Style{}
+			}},
+			{Title: "STARTS", Width: 8, Text: func(_ *World, c *api.Clash) (string, canvas.Style) {
+				return strconv.Itoa(c.Starts), canvas.Style{}
+			}},
+			{Title: "QUIETEST", Width: 10, From: fullWidth, Text: func(w *World, c *api.Clash) (string, canvas.Style) {
+				if c.Quiet.IsZero() || c.Quiet.Equal(c.At) {
+					return "-", canvas.Style{Role: canvas.Off}
+				}
+				return c.Quiet.In(line.zone(w)).Format("15:04"), canvas.Style{}
+			}},
+			{Title: "JOBS", Fill: true, Text: func(_ *World, c *api.Clash) (string, canvas.Style) { return namesText(c), canvas.Style{} }},
+		},
+	}
+	return s
+}
 
 // clashList is what the daemon told of clashes, and of room for other jobs.
 type clashList struct {
@@ -37,9 +63,6 @@ const (
 	slotClashes   = "clashes"
 	listedClashes = 200
 )
-
-// Scope is that of clashes.
-func (*clashes) Scope() keys.Scope { return keys.Clash }
 
 // Heading names it.
 func (s *clashes) Heading(w *World) string {
@@ -78,11 +101,9 @@ func (s *clashes) Take(_ *World, a Answer) []Effect {
 		return nil
 	}
 	list := a.Value.(clashList)
-	s.answer, s.slots, s.known, s.minutes = list.answer, list.slots, true, nil
-	for i := range s.answer.Clashes {
-		s.minutes = append(s.minutes, s.answer.Clashes[i].At.Unix())
-	}
-	s.listing.Settle(s.minutes)
+	s.answer, s.slots, s.known = list.answer, list.slots, true
+	s.minutes.Set(s.answer.Clashes)
+	s.Settle()
 	return nil
 }
 
@@ -97,13 +118,13 @@ func (s *clashes) Refresh(w *World) []Effect {
 // Act moves, and shows a minute on the time line.
 func (s *clashes) Act(_ *World, a keys.Action) ([]Effect, bool) {
 	if a == keys.Open {
-		if c := s.current(); c != nil {
+		if c := s.Current(); c != nil {
 			s.line.look(c.At)
 			return []Effect{Back{}}, true
 		}
 		return nil, true
 	}
-	if a == keys.Back || !s.listing.Act(s.minutes, a) {
+	if a == keys.Back || !s.Move(a) {
 		return nil, false
 	}
 	return nil, true
@@ -115,32 +136,15 @@ func (s *Timeline) look(at time.Time) {
 	s.from = at.Add(-time.Duration(s.cells/2) * steps[stepFor(s.span, s.cells)])
 }
 
-func (s *clashes) current() *api.Clash {
-	if i := s.listing.Index(); i < len(s.answer.Clashes) {
-		return &s.answer.Clashes[i]
-	}
-	return nil
-}
-
 // Subject is nothing: a minute is not one job's.
 func (*clashes) Subject(*World) Subject { return Subject{} }
 
-// Refuses says what a list of minutes cannot do.
-func (s *clashes) Refuses(_ *World, a keys.Action) string {
-	switch a {
-	case keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide:
-		return "the fullest minutes stand first"
-	case keys.Open:
-		if s.current() == nil {
-			return "nothing is selected"
-		}
+// Refuses returns why a key does nothing here.
+func (s *clashes) Refuses(w *World, a keys.Action) string {
+	if a == keys.Open && s.Current() == nil {
+		return "nothing is selected"
 	}
-	return ""
-}
-
-// Foot is the keys of clashes.
-func (*clashes) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Open, keys.Back, keys.Palette, keys.Help, keys.Leave}
+	return s.Table.Refuses(w, a)
 }
 
 // Draw draws where there is room for other jobs, and the minutes.
@@ -182,41 +186,11 @@ func (s *clashes) summary() []paragraph {
 }
 
 func (s *clashes) drawMinutes(v canvas.View, w *World) {
-	if len(s.minutes) == 0 {
+	if s.minutes.Len() == 0 {
 		v.Put(1, 0, "No two jobs start in the same minute.", canvas.Style{})
 		return
 	}
-	loc := s.line.zone(w)
-	title := canvas.Style{Role: canvas.Title, Bold: true}
-	const at, starts, quiet, who = 1, 13, 21, 31
-	wide := v.Width() >= fullWidth
-	v.Put(at, 0, "AT", title)
-	v.Put(starts, 0, "STARTS", title)
-	names := starts + 8
-	if wide {
-		v.Put(quiet, 0, "QUIETEST", title)
-		names = who
-	}
-	v.PutCut(names, 0, v.Width()-names, "JOBS", w.Glyphs.Ellipsis, title)
-	v = v.Below(1)
-	first, last := s.listing.Window(s.minutes, v.Height())
-	for i := first; i < last; i++ {
-		c, row := &s.answer.Clashes[i], v.Row(i-first)
-		row.Put(at, 0, instantText(w, c.At, loc), canvas.Style{})
-		row.Put(starts, 0, safe.Pad(strconv.Itoa(c.Starts), 6), canvas.Style{})
-		switch {
-		case !wide:
-		case c.Quiet.IsZero() || c.Quiet.Equal(c.At):
-			row.Put(quiet, 0, "-", canvas.Style{Role: canvas.Off})
-		default:
-			row.Put(quiet, 0, c.Quiet.In(loc).Format("15:04"), canvas.Style{})
-		}
-		row.PutCut(names, 0, row.Width()-names-1, namesText(c), w.Glyphs.Ellipsis, canvas.Style{})
-		if i == s.listing.Index() {
-			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-			row.Restyle(selected)
-		}
-	}
+	s.Table.Draw(v, w)
 }
 
 // namesText is the jobs of a clash.

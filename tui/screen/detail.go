@@ -17,7 +17,7 @@ type Detail struct {
 	file   dossier
 	why    *Why
 	output *Output // nil: that tab was not opened yet
-	runs   jobRuns
+	runs   *jobRuns
 	config api.JobConfig
 	err    error // of the configuration
 	asked  bool  // for the configuration
@@ -37,7 +37,8 @@ var tabNames = []string{"Why", "History", "Next", "Output", "Config"}
 
 // NewDetail shows a job.
 func NewDetail(id job.ID) *Detail {
-	return &Detail{id: id, why: NewWhy(Subject{Jobs: []job.ID{id}})}
+	zone := func(w *World) string { return w.zoneOf(id) }
+	return &Detail{id: id, why: NewWhy(Subject{Jobs: []job.ID{id}}), runs: newJobRuns(zone)}
 }
 
 // within is the screen that a tab consists of; nil: it has none.
@@ -176,8 +177,8 @@ func (s *Detail) turn(w *World, by int) []Effect {
 // chosen is the run that is chosen in the history, or the newest that will be.
 func (s *Detail) chosen() Subject {
 	subject := Subject{Jobs: []job.ID{s.id}}
-	if s.runs.listing.Index() > 0 {
-		subject.Run, _ = s.runs.listing.Cursor()
+	if s.runs.table.Index() > 0 {
+		subject.Run, _ = s.runs.table.Cursor()
 	}
 	return subject
 }
@@ -207,7 +208,7 @@ func (s *Detail) Subject(w *World) Subject {
 		subject.File, subject.Line = row.Table, row.Line
 	}
 	if s.tab == tabHistory {
-		subject.Run, _ = s.runs.listing.Cursor()
+		subject.Run, _ = s.runs.table.Cursor()
 	}
 	return subject
 }

@@ -15,13 +15,33 @@ import (
 
 // jobRuns is the newest runs of one job, with a cursor.
 type jobRuns struct {
-	list    []job.Run // newest first
-	ids     Slice[job.RunID]
-	listing Listing[job.RunID]
-	seen    pastStamp // of the job when they were asked for
-	known   bool
-	asking  bool
-	err     error
+	table  Table[job.RunID, job.Run]
+	list   Rows[job.RunID, job.Run] // newest first
+	seen   pastStamp                // of the job when they were asked for
+	known  bool
+	asking bool
+	err    error
+}
+
+// newJobRuns makes the list; zone returns the zone of the job.
+func newJobRuns(zone func(w *World) string) *jobRuns {
+	r := &jobRuns{list: Rows[job.RunID, job.Run]{Key: func(r *job.Run) job.RunID { return r.ID }}}
+	r.table = Table[job.RunID, job.Run]{Source: &r.list, Left: 1, Columns: []Column[job.Run]{
+		{Width: 2, Text: runLook},
+		{Width: 11, Text: func(w *World, r *job.Run) (string, canvas.Style) { return runStart(w, zone(w), r), canvas.Style{} }},
+		{Width: 16, Text: func(w *World, r *job.Run) (string, canvas.Style) {
+			_, style := runLook(w, r)
+			return runEnding(r), style
+		}},
+		{Width: 8, Text: func(w *World, r *job.Run) (string, canvas.Style) { return tookText(w, r), canvas.Style{} }},
+		{Width: 26, Text: func(_ *World, r *job.Run) (string, canvas.Style) { return usageText(r.Usage), canvas.Style{} }},
+		{Width: 11, Text: func(_ *World, r *job.Run) (string, canvas.Style) { return string(r.Trigger), canvas.Style{} }},
+		{Width: 12, Text: func(_ *World, r *job.Run) (string, canvas.Style) { return "run " + r.ID.String(), off }},
+	}}
+	for i := range r.table.Columns {
+		r.table.Columns[i].Rank = i
+	}
+	return r
 }
 
 const slotJobRuns = "job-runs"
@@ -50,15 +70,12 @@ func (r *jobRuns) take(a Answer) {
 	if r.err = a.Err; a.Err != nil {
 		return
 	}
-	first := r.listing.Index() == 0
-	r.list, r.known = a.Value.(api.Runs).Runs, true
-	r.ids = r.ids[:0]
-	for i := range r.list {
-		r.ids = append(r.ids, r.list[i].ID)
-	}
-	r.listing.Settle(&r.ids)
+	first := r.table.Index() == 0
+	r.list.Set(a.Value.(api.Runs).Runs)
+	r.known = true
+	r.table.Settle()
 	if first {
-		r.listing.Act(&r.ids, keys.First) // who looks at the newest goes on doing so
+		r.table.Move(keys.First) // who looks at the newest goes on doing so
 	}
 }
 
@@ -70,23 +87,23 @@ func (r *jobRuns) act(id job.ID, a keys.Action) ([]Effect, bool) {
 	case keys.NextRun:
 		a = keys.Up
 	case keys.Open:
-		if run, ok := r.listing.Cursor(); ok {
+		if run, ok := r.table.Cursor(); ok {
 			return []Effect{Press{keys.ShowOutput, Subject{Jobs: []job.ID{id}, Run: run}}}, true
 		}
 		return nil, true
 	}
-	return nil, r.listing.Act(&r.ids, a)
+	return nil, r.table.Move(a)
 }
 
 // drawRuns draws the history: the strips, the runs, and the last days by hour
 // where there is room for them, on the right or below.
 func (s *Detail) drawRuns(v canvas.View, w *World, row *api.Row) {
-	if row.LastRun == 0 && row.Live == 0 && len(s.runs.list) == 0 {
+	if row.LastRun == 0 && row.Live == 0 && s.runs.list.Len() == 0 {
 		drawEmpty(v, []string{string(row.Job) + " " + firstRun(w, row)})
 		return
 	}
 	chosen := -1
-	if id, ok := s.runs.listing.Cursor(); ok && s.file.past != nil {
+	if id, ok := s.runs.table.Cursor(); ok && s.file.past != nil {
 		cells := s.file.past.Cells
 		if i := slices.IndexFunc(cells, func(c api.Cell) bool { return c.Run == id }); i >= 0 {
 			chosen = len(cells) - 1 - i
@@ -106,21 +123,21 @@ func (s *Detail) drawRuns(v canvas.View, w *World, row *api.Row) {
 		s.drawHours(v.Below(v.Height()-heatHeight-1), w, row)
 		v = v.Above(v.Height() - heatHeight - 1)
 	}
-	s.drawRunList(v, w, row)
+	s.drawRunList(v, w)
 }
 
 // drawUsage draws what the runs in the list have used.
 func (s *Detail) drawUsage(v canvas.View) {
 	var cpu, longest time.Duration
 	var memory int64
-	for i := range s.runs.list {
-		u := &s.runs.list[i].Usage
+	for i := range s.runs.list.Len() {
+		u := &s.runs.list.Row(i).Usage
 		cpu, longest, memory = cpu+u.CPU, max(longest, u.CPU), max(memory, u.Memory)
 	}
 	if cpu == 0 {
 		return
 	}
-	text := "cpu " + when.Brief(cpu) + " in " + counted(len(s.runs.list), "run") + ", most " + when.Brief(longest)
+	text := "cpu " + when.Brief(cpu) + " in " + counted(s.runs.list.Len(), "run") + ", most " + when.Brief(longest)
 	if memory > 0 {
 		text += "  memory at most " + amount.Bytes(memory)
 	}
@@ -137,7 +154,7 @@ func (s *Detail) drawHours(v canvas.View, w *World, row *api.Row) {
 }
 
 // drawRunList draws the runs in view under a line with what their columns are.
-func (s *Detail) drawRunList(v canvas.View, w *World, row *api.Row) {
+func (s *Detail) drawRunList(v canvas.View, w *World) {
 	if v.Height() < 2 {
 		return
 	}
@@ -147,49 +164,8 @@ func (s *Detail) drawRunList(v canvas.View, w *World, row *api.Row) {
 		return
 	}
 	v = v.Below(1)
-	first, last := s.runs.listing.Window(&s.runs.ids, v.Height())
-	for i := first; i < last; i++ {
-		line := v.Row(i - first)
-		drawRunLine(line, w, row.Zone, &s.runs.list[i])
-		if i == s.runs.listing.Index() {
-			line.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-			line.Restyle(selected)
-		}
-	}
-}
-
-// drawRunLine draws one run: its number, start, end, length, what it used, and
-// what caused it, as far as there is room.
-func drawRunLine(v canvas.View, w *World, zone string, r *job.Run) {
-	sign, style := runLook(w, r)
-	took := "-"
-	switch {
-	case r.Started.IsZero():
-	case r.Ended.IsZero():
-		took = when.Brief(w.since(r.Started))
-	default:
-		took = when.Brief(r.Ended.Sub(r.Started))
-	}
-	x := 1
-	for _, f := range []struct {
-		text  string
-		width int
-		style canvas.Style
-	}{
-		{sign, 2, style},
-		{runStart(w, zone, r), 11, canvas.Style{}},
-		{runEnding(r), 16, style},
-		{took, 8, canvas.Style{}},
-		{usageText(r.Usage), 26, canvas.Style{}},
-		{string(r.Trigger), 11, canvas.Style{}},
-		{"run " + r.ID.String(), 12, canvas.Style{Role: canvas.Off}},
-	} {
-		if x+f.width > v.Width() {
-			return
-		}
-		v.PutCut(x, 0, f.width-1, f.text, w.Glyphs.Ellipsis, f.style)
-		x += f.width
-	}
+	s.runs.table.Place(v.Width(), v.Width())
+	s.runs.table.DrawRows(v, w)
 }
 
 // runStart says when a run began, or will.

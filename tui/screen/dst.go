@@ -25,7 +25,7 @@ type DST struct {
 // the changes do something.
 func NewDST(s Subject) Screen {
 	if len(s.Jobs) == 0 {
-		return new(affected)
+		return newAffected()
 	}
 	return &DST{id: s.Jobs[0]}
 }
@@ -79,7 +79,7 @@ func (s *DST) Refresh(w *World) []Effect {
 // Act scrolls, and lists the other jobs.
 func (s *DST) Act(_ *World, a keys.Action) ([]Effect, bool) {
 	if a == keys.AllJobs {
-		return []Effect{Goto{new(affected)}}, true
+		return []Effect{Goto{newAffected()}}, true
 	}
 	return nil, s.page.act(a)
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
@@ -18,15 +18,12 @@ import (
 // affected lists the jobs whose times the next two changes of their clocks
 // touch: those that name a time which is missing, or comes twice.
 type affected struct {
-	rows    []touched
-	shown   Slice[touchedKey]
-	places  map[touchedKey]int
-	listing Listing[touchedKey]
-	filter  string
-	found   bool
-	zones   map[string]*crontab.Zone
-	jobs    map[job.ID]*api.Job // as far as they were in view
-	asking  bool
+	Table[touchedKey, touched]
+	rows   Rows[touchedKey, touched]
+	found  bool
+	zones  map[string]*crontab.Zone
+	jobs   map[job.ID]*api.Job // as far as they were in view
+	asking bool
 }
 
 // touchedKey is a job and a change of its clock.
@@ -42,8 +39,42 @@ type touched struct {
 	spec   string
 }
 
-// Scope is that of changes of the clocks.
-func (*affected) Scope() keys.Scope { return keys.DST }
+// newAffected makes the screen.
+func newAffected() *affected {
+	s := &affected{rows: Rows[touchedKey, touched]{
+		Key:   func(r *touched) touchedKey { return r.key },
+		Words: func(r *touched) string { return string(r.key.job) + "\n" + r.spec + "\n" + r.zone },
+	}}
+	s.Table = Table[touchedKey, touched]{
+		Source: &s.rows, Left: 1, MarkAt: 19, Titles: columnTitle, In: keys.DST,
+		Keys: []keys.Action{keys.Open, keys.Back, keys.Filter, keys.Edit, keys.Palette, keys.Help, keys.Leave},
+		Refused: map[keys.Action]string{
+			keys.AllJobs: "these are all; enter shows one", keys.ShowDST: "this is it",
+			keys.PreviousRun: "these are changes of the clocks, not runs", keys.NextRun: "these are changes of the clocks, not runs",
+		},
+	}
+	maps.Copy(s.Refused, refuse("the next change stands first", keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide))
+	return s
+}
+
+// columns are the job and the day, or on a wide screen the job, the change and what
+// it does.
+func (s *affected) columns(wide bool) []Column[touched] {
+	name := Column[touched]{Title: "JOB", Width: 19, Text: func(_ *World, r *touched) (string, canvas.Style) { return string(r.key.job), canvas.Style{} }}
+	if !wide {
+		return []Column[touched]{name, {Fill: true, Text: func(_ *World, r *touched) (string, canvas.Style) {
+			return r.change.At.Add(-time.Second).Format("2 Jan"), canvas.Style{}
+		}}}
+	}
+	return []Column[touched]{
+		name,
+		{Title: "CHANGE", Width: 22, Text: func(_ *World, r *touched) (string, canvas.Style) {
+			before, after := crontab.Wall(r.change.At, r.change.Before), crontab.Wall(r.change.At, r.change.After)
+			return fmt.Sprintf("%s %s -> %s", before.Format("2 Jan"), before.Format("15:04"), after.Format("15:04")), canvas.Style{}
+		}},
+		{Title: "EFFECT", Fill: true, Text: func(w *World, r *touched) (string, canvas.Style) { return s.effect(w, r), canvas.Style{} }},
+	}
+}
 
 // Heading names it.
 func (*affected) Heading(*World) string {
@@ -59,7 +90,8 @@ func (s *affected) Open(w *World) []Effect {
 
 // find looks through all jobs. Those that are written alike are looked at once.
 func (s *affected) find(w *World) {
-	s.rows, s.zones, s.found = s.rows[:0], map[string]*crontab.Zone{}, w.Board.Complete()
+	s.zones, s.found = map[string]*crontab.Zone{}, w.Board.Complete()
+	rows := s.rows.All()[:0]
 	type written struct{ schedule, zone string }
 	changes := map[written][]crontab.Change{}
 	for id := range w.Board.Jobs() {
@@ -78,13 +110,14 @@ func (s *affected) find(w *World) {
 			changes[as] = touching
 		}
 		for _, c := range touching {
-			s.rows = append(s.rows, touched{touchedKey{c.At.Unix(), id}, c, as.zone, row.Schedule})
+			rows = append(rows, touched{touchedKey{c.At.Unix(), id}, c, as.zone, row.Schedule})
 		}
 	}
-	slices.SortFunc(s.rows, func(a, b touched) int {
+	slices.SortFunc(rows, func(a, b touched) int {
 		return cmp.Or(cmp.Compare(a.key.at, b.key.at), cmp.Compare(a.key.job, b.key.job))
 	})
-	s.choose()
+	s.rows.Set(rows)
+	s.Settle()
 }
 
 // mostZones bounds the zones that are held: they are as large as a file.
@@ -101,29 +134,15 @@ func (s *affected) zoneOf(w *World, name string) *crontab.Zone {
 	return z
 }
 
-// choose lists what the filter lets through.
-func (s *affected) choose() {
-	s.filter = s.listing.Filter()
-	text := strings.ToLower(s.filter)
-	s.shown, s.places = s.shown[:0], make(map[touchedKey]int, len(s.rows))
-	for i := range s.rows {
-		if r := &s.rows[i]; strings.Contains(strings.ToLower(string(r.key.job)+"\n"+r.spec+"\n"+r.zone), text) {
-			s.shown = append(s.shown, r.key)
-			s.places[r.key] = i
-		}
-	}
-	s.listing.Settle(s.shown)
-}
-
 const slotTouched = "touched"
 
 // ask asks for the options of the jobs in view: they may say what a change does.
 func (s *affected) ask(w *World) []Effect {
 	const most = 60
-	first, last := s.listing.Seen(s.shown)
+	first, last := s.Seen()
 	var ids []job.ID
 	for i := first; i < min(last, first+most); i++ {
-		if id := s.shown[i].job; s.jobs[id] == nil && !slices.Contains(ids, id) {
+		if id := s.rows.At(i).job; s.jobs[id] == nil && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -187,35 +206,26 @@ func (s *affected) effect(w *World, r *touched) string {
 // Act moves, filters, and shows a job.
 func (s *affected) Act(w *World, a keys.Action) ([]Effect, bool) {
 	if a == keys.Open {
-		if k, ok := s.listing.Cursor(); ok {
+		if k, ok := s.Cursor(); ok {
 			return []Effect{Goto{&DST{id: k.job}}}, true
 		}
 		return nil, true
 	}
-	if !s.listing.Act(s.shown, a) {
+	if !s.Move(a) {
 		return nil, false
-	}
-	if s.filter != s.listing.Filter() {
-		s.choose()
 	}
 	return s.ask(w), true
 }
 
-// Typing reports that keys go to the filter.
-func (s *affected) Typing() bool { return s.listing.Typing() }
-
 // Type answers to a key of the filter.
 func (s *affected) Type(w *World, k Key) ([]Effect, bool) {
-	ok := s.listing.Type(s.shown, k)
-	if s.filter != s.listing.Filter() {
-		s.choose()
-	}
+	_, ok := s.Table.Type(w, k)
 	return s.ask(w), ok
 }
 
 // Subject is the jobs that are marked, or the one under the cursor.
 func (s *affected) Subject(*World) Subject {
-	chosen, marked := s.listing.Chosen(s.shown)
+	chosen, marked := s.Chosen()
 	subject := Subject{Marked: marked}
 	for _, k := range chosen {
 		if !slices.Contains(subject.Jobs, k.job) {
@@ -225,31 +235,11 @@ func (s *affected) Subject(*World) Subject {
 	return subject
 }
 
-// Refuses says what the list cannot do.
-func (s *affected) Refuses(_ *World, a keys.Action) string {
-	switch a {
-	case keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide:
-		return "the next change stands first"
-	case keys.AllJobs:
-		return "these are all; enter shows one"
-	case keys.ShowDST:
-		return "this is it"
-	case keys.PreviousRun, keys.NextRun:
-		return "these are changes of the clocks, not runs"
-	}
-	return ""
-}
-
-// Foot is the keys of the list.
-func (*affected) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Open, keys.Back, keys.Filter, keys.Edit, keys.Palette, keys.Help, keys.Leave}
-}
-
 // Draw draws the list, and what the change under the cursor does in full.
 func (s *affected) Draw(v canvas.View, w *World) {
 	s.drawCount(v.Row(0), w)
 	v = v.Below(1)
-	if len(s.shown) == 0 {
+	if s.rows.Len() == 0 {
 		drawEmpty(v, s.emptyText(w))
 		return
 	}
@@ -259,32 +249,13 @@ func (s *affected) Draw(v canvas.View, w *World) {
 	}
 	list := v.Above(v.Height() - foot)
 	wide := v.Width() >= tableFrom
-	const name, when, effect = 1, 20, 42
-	if title := (canvas.Style{Role: canvas.Title, Bold: true}); wide {
-		list.Put(name, 0, "JOB", title)
-		list.Put(when, 0, "CHANGE", title)
-		list.Put(effect, 0, "EFFECT", title)
+	s.Columns = s.columns(wide)
+	s.Place(v.Width(), v.Width())
+	if wide {
+		s.DrawTitles(list.Row(0), w)
 		list = list.Below(1)
 	}
-	first, last := s.listing.Window(s.shown, list.Height())
-	for i := first; i < last; i++ {
-		r, row := &s.rows[s.places[s.shown[i]]], list.Row(i-first)
-		row.PutCut(name, 0, when-name-1, string(r.key.job), w.Glyphs.Ellipsis, canvas.Style{})
-		at := r.change.At.Add(-time.Second).Format("2 Jan")
-		if wide {
-			before, after := crontab.Wall(r.change.At, r.change.Before), crontab.Wall(r.change.At, r.change.After)
-			at = fmt.Sprintf("%s %s -> %s", before.Format("2 Jan"), before.Format("15:04"), after.Format("15:04"))
-			row.PutCut(effect, 0, row.Width()-effect-1, s.effect(w, r), w.Glyphs.Ellipsis, canvas.Style{})
-		}
-		row.PutCut(when, 0, row.Width()-when-1, at, w.Glyphs.Ellipsis, canvas.Style{})
-		if s.listing.Marked(s.shown, i) {
-			row.Put(when-1, 0, w.Glyphs.Mark, canvas.Style{Role: canvas.Match, Bold: true})
-		}
-		if i == s.listing.Index() {
-			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-			row.Restyle(selected)
-		}
-	}
+	s.DrawRows(list, w)
 	if foot > 0 {
 		s.drawFoot(v.Below(v.Height()-foot), w)
 	}
@@ -293,22 +264,22 @@ func (s *affected) Draw(v canvas.View, w *World) {
 // drawCount says how many they are.
 func (s *affected) drawCount(row canvas.View, w *World) {
 	jobs := map[job.ID]struct{}{}
-	for i := range s.rows {
-		jobs[s.rows[i].key.job] = struct{}{}
+	for _, r := range s.rows.All() {
+		jobs[r.key.job] = struct{}{}
 	}
 	text := fmt.Sprintf("%s of %s jobs in the next two changes of their clocks", thousands(len(jobs)), thousands(w.Board.Len()))
 	row.PutCut(1, 0, row.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-	if s.listing.Typing() || s.filter != "" {
-		field := min(max(cells(s.listing.Filter())+2, 8), 24)
+	if s.Typing() || s.Filter() != "" {
+		field := min(max(cells(s.Filter())+2, 8), 24)
 		row.In(row.Width()-field-2, 0, field+2, 1).Fill(" ", canvas.Style{})
-		s.listing.DrawFilter(row, row.Width()-field-1, 0, field, w)
+		s.DrawFilter(row, row.Width()-field-1, 0, field, w)
 	}
 }
 
 func (s *affected) emptyText(w *World) []string {
 	switch {
-	case len(s.rows) > 0:
-		return []string{fmt.Sprintf("0 of %d match /%s. esc clears", len(s.rows), s.filter)}
+	case len(s.rows.All()) > 0:
+		return []string{fmt.Sprintf("0 of %d match /%s. esc clears", len(s.rows.All()), s.Filter())}
 	case !w.Board.Complete():
 		return []string{"Asking cronringd ..."}
 	}
@@ -319,11 +290,10 @@ func (s *affected) emptyText(w *World) []string {
 }
 
 func (s *affected) drawFoot(v canvas.View, w *World) {
-	k, ok := s.listing.Cursor()
-	if !ok {
+	r := s.Current()
+	if r == nil {
 		return
 	}
-	r := &s.rows[s.places[k]]
 	drawRule(v.Row(0), changeTitle(r.change)+"  "+r.zone, w.Glyphs)
 	p := page{paragraphs: []paragraph{
 		{spans: []span{{text: " "}, {text: string(r.key.job) + "  " + r.spec}}, hang: 1},

@@ -170,8 +170,8 @@ func TestAffectedListsWhatAChangeTouches(t *testing.T) {
 	}})
 	var got []string
 	effects := map[string]string{}
-	for i := range s.rows {
-		r := &s.rows[i]
+	for i := range s.rows.All() {
+		r := &s.rows.All()[i]
 		line := r.change.At.Format("2006-01-02 ") + string(r.key.job)
 		got = append(got, line)
 		effects[line] = s.effect(w, r)
@@ -198,15 +198,15 @@ func TestAffectedListsWhatAChangeTouches(t *testing.T) {
 		t.Errorf("got %d more questions, want none about what is known", shown-before)
 	}
 	effectsOf, _ := s.Act(w, keys.Open)
-	if len(effectsOf) != 1 || effectsOf[0].(Goto).Screen.(*DST).id != s.rows[0].key.job {
+	if len(effectsOf) != 1 || effectsOf[0].(Goto).Screen.(*DST).id != s.rows.Row(0).key.job {
 		t.Errorf("got %v, want the job under the cursor", effectsOf)
 	}
 	s.Act(w, keys.Filter)
 	for _, k := range "geoip" {
 		s.Type(w, Key{Name: string(k), Text: string(k)})
 	}
-	if len(s.shown) != 1 {
-		t.Errorf("got %d rows that match geoip, want 1", len(s.shown))
+	if s.rows.Len() != 1 {
+		t.Errorf("got %d rows that match geoip, want 1", s.rows.Len())
 	}
 }
 

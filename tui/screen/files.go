@@ -17,16 +17,13 @@ import (
 
 // Files lists the crontabs, with the versions of the one under the cursor.
 type Files struct {
-	all    map[string]*api.Table // by path
-	paths  []string              // in the order in which the daemon reads them
-	shown  Slice[string]         // as filtered
-	list   Listing[string]
-	filter string // that shown was made with
+	Table[string, api.Table]
+	tables Rows[string, api.Table] // in the order in which the daemon reads them
 	known  bool
 	err    error
 	asked  time.Time // when, by the daemon's clock
 	jobs   int       // of the daemon then
-	tables int
+	files  int
 
 	peeked    string // whose versions are asked for
 	revisions []api.Revision
@@ -34,14 +31,16 @@ type Files struct {
 }
 
 // NewFiles lists the crontabs.
-func NewFiles() *Files { return &Files{} }
-
-// Scope is that of files.
-func (*Files) Scope() keys.Scope { return keys.Files }
-
-// Foot names the keys of the last line.
-func (*Files) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Open, keys.External, keys.Revisions, keys.Add, keys.Filter, keys.Palette, keys.Help, keys.Leave}
+func NewFiles() *Files {
+	f := &Files{tables: Rows[string, api.Table]{
+		Key:   func(t *api.Table) string { return t.File },
+		Words: func(t *api.Table) string { return t.File + " " + shortFile(t) },
+	}}
+	f.Table = Table[string, api.Table]{
+		Source: &f.tables, Columns: fileColumns(), Left: 1, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
+		Keys: []keys.Action{keys.Open, keys.External, keys.Revisions, keys.Add, keys.Filter, keys.Palette, keys.Help, keys.Leave},
+	}
+	return f
 }
 
 // The slots of its questions.
@@ -53,7 +52,7 @@ const (
 
 // Open asks anew: files change.
 func (f *Files) Open(w *World) []Effect {
-	f.asked, f.jobs, f.tables, f.peeked = w.Now, w.Status.Jobs, w.Status.Tables, ""
+	f.asked, f.jobs, f.files, f.peeked = w.Now, w.Status.Jobs, w.Status.Tables, ""
 	return []Effect{Ask{slotTables, func(ctx context.Context, d Daemon) (any, error) { return d.Tables(ctx) }}}
 }
 
@@ -63,7 +62,7 @@ const stale = 15 * time.Second
 // Refresh asks anew when files have changed, as far as jobs tell of it, when the
 // daemon has come back, and now and then.
 func (f *Files) Refresh(w *World) []Effect {
-	moved := w.Status.Jobs != f.jobs || w.Status.Tables != f.tables
+	moved := w.Status.Jobs != f.jobs || w.Status.Tables != f.files
 	if w.Link.Live && (f.err != nil || moved || w.Now.Sub(f.asked) > stale) {
 		return f.Open(w)
 	}
@@ -75,7 +74,9 @@ func (f *Files) Take(w *World, a Answer) []Effect {
 	switch a.Slot {
 	case slotTables:
 		if f.err = a.Err; a.Err == nil {
-			f.set(a.Value.([]api.Table))
+			f.known = true
+			f.tables.Set(a.Value.([]api.Table))
+			f.Settle()
 			return f.peek()
 		}
 	case slotRevisions:
@@ -88,30 +89,9 @@ func (f *Files) Take(w *World, a Answer) []Effect {
 	return nil
 }
 
-func (f *Files) set(tables []api.Table) {
-	f.all, f.paths, f.known = make(map[string]*api.Table, len(tables)), f.paths[:0], true
-	for i := range tables {
-		f.all[tables[i].File] = &tables[i]
-		f.paths = append(f.paths, tables[i].File)
-	}
-	f.narrow()
-}
-
-// narrow applies the filter.
-func (f *Files) narrow() {
-	f.filter = f.list.Filter()
-	f.shown = f.shown[:0]
-	for _, path := range f.paths {
-		if t := f.all[path]; strings.Contains(strings.ToLower(path+" "+shortFile(t)), strings.ToLower(f.filter)) {
-			f.shown = append(f.shown, path)
-		}
-	}
-	f.list.Settle(f.shown)
-}
-
 // peek asks for the versions of the file under the cursor, if it is another one.
 func (f *Files) peek() []Effect {
-	path, ok := f.list.Cursor()
+	path, ok := f.Cursor()
 	if !ok || path == f.peeked {
 		return nil
 	}
@@ -134,34 +114,22 @@ func (f *Files) Act(w *World, a keys.Action) ([]Effect, bool) {
 	case keys.External:
 		return f.external(w), true
 	case keys.Revisions:
-		if t := f.under(); t != nil {
+		if t := f.Current(); t != nil {
 			return []Effect{Goto{NewVersions(*t)}}, true
 		}
 		return nil, true
 	case keys.Restore:
 		return nil, false
 	}
-	if !f.list.Act(f.shown, a) {
+	if !f.Move(a) {
 		return nil, false
 	}
-	f.list.Unmark() // there is nothing to do to several files
-	if f.list.Filter() != f.filter {
-		f.narrow()
-	}
+	f.Unmark() // there is nothing to do to several files
 	return f.peek(), true
 }
 
-// under is the file under the cursor.
-func (f *Files) under() *api.Table {
-	path, ok := f.list.Cursor()
-	if !ok {
-		return nil
-	}
-	return f.all[path]
-}
-
 func (f *Files) edit() []Effect {
-	t := f.under()
+	t := f.Current()
 	if t == nil {
 		return nil
 	}
@@ -171,7 +139,7 @@ func (f *Files) edit() []Effect {
 // external gives the terminal to the command that edits with the person's own
 // editor, and checks what it leaves.
 func (f *Files) external(w *World) []Effect {
-	t := f.under()
+	t := f.Current()
 	if t == nil {
 		return nil
 	}
@@ -196,27 +164,21 @@ func thisProgram(args []string) *exec.Cmd {
 	return exec.Command(self, args...)
 }
 
-// Typing tells that the filter is being typed.
-func (f *Files) Typing() bool { return f.list.Typing() }
-
 // Type answers to a key of the filter.
-func (f *Files) Type(_ *World, k Key) ([]Effect, bool) {
-	ok := f.list.Type(f.shown, k)
-	if f.list.Filter() != f.filter {
-		f.narrow()
-	}
+func (f *Files) Type(w *World, k Key) ([]Effect, bool) {
+	_, ok := f.Table.Type(w, k)
 	return f.peek(), ok
 }
 
 // Subject is the file under the cursor.
 func (f *Files) Subject(*World) Subject {
-	path, _ := f.list.Cursor()
+	path, _ := f.Cursor()
 	return Subject{File: path}
 }
 
 // Refuses says what cannot be done to the file under the cursor.
 func (f *Files) Refuses(w *World, a keys.Action) string {
-	switch t := f.under(); {
+	switch t := f.Current(); {
 	case t == nil && (a == keys.Open || a == keys.External || a == keys.Revisions):
 		return "no file is selected"
 	case a == keys.External && w.ReadOnly != "":
@@ -239,44 +201,50 @@ func shortFile(t *api.Table) string {
 	return t.File
 }
 
-// fileColumns are those of the list, with the width from which on they are shown.
-var fileColumns = []struct {
-	name  string
-	width int
-	from  int
-	right bool
-	text  func(w *World, t *api.Table) (string, canvas.Style)
-}{
-	{"ENTRIES", 7, 0, true, func(_ *World, t *api.Table) (string, canvas.Style) {
-		switch {
-		case t.Missing:
-			return "none", canvas.Style{Role: canvas.Off}
-		case t.Refused != "" && t.Entries == 0:
-			return "-", canvas.Style{Role: canvas.Off}
-		}
-		return fmt.Sprint(t.Entries), canvas.Style{}
-	}},
-	{"LINT", 14, 60, false, lintCell},
-	{"OWNER", 8, 80, false, func(_ *World, t *api.Table) (string, canvas.Style) { return t.Owner, canvas.Style{} }},
-	{"MODE", 4, 110, false, func(_ *World, t *api.Table) (string, canvas.Style) {
-		if t.Missing {
-			return "", canvas.Style{}
-		}
-		return fmt.Sprintf("%04o", t.Mode), canvas.Style{}
-	}},
-	{"REV", 5, 60, true, func(_ *World, t *api.Table) (string, canvas.Style) {
-		if t.Revision == 0 {
-			return "-", canvas.Style{Role: canvas.Off}
-		}
-		return fmt.Sprint(t.Revision), canvas.Style{}
-	}},
-	{"CHANGED", when.PointWidth, 80, false, func(w *World, t *api.Table) (string, canvas.Style) {
-		if t.Changed.IsZero() {
-			return "", canvas.Style{}
-		}
-		return w.Past(t.Changed, ""), canvas.Style{}
-	}},
-	{"BY", 10, 110, false, func(_ *World, t *api.Table) (string, canvas.Style) { return t.By, canvas.Style{} }},
+// fileColumns are the columns of the list.
+func fileColumns() []Column[api.Table] {
+	text := func(get func(t *api.Table) string) func(*World, *api.Table) (string, canvas.Style) {
+		return func(_ *World, t *api.Table) (string, canvas.Style) { return get(t), canvas.Style{} }
+	}
+	return []Column[api.Table]{
+		{Width: 2, Text: fileSign},
+		{Title: "FILE", Fill: true, Text: text(shortFile)},
+		{Title: "ENTRIES", Width: 8, Right: true, Text: entriesCell},
+		{Title: "LINT", Width: 15, From: 60, Text: lintCell},
+		{Title: "OWNER", Width: 9, From: 80, Text: text(func(t *api.Table) string { return t.Owner })},
+		{Title: "MODE", Width: 5, From: 110, Text: text(func(t *api.Table) string {
+			if t.Missing {
+				return ""
+			}
+			return fmt.Sprintf("%04o", t.Mode)
+		})},
+		{Title: "REV", Width: 6, From: 60, Right: true, Text: revisionCell},
+		{Title: "CHANGED", Width: when.PointWidth + 1, From: 80, Text: func(w *World, t *api.Table) (string, canvas.Style) {
+			if t.Changed.IsZero() {
+				return "", canvas.Style{}
+			}
+			return w.Past(t.Changed, ""), canvas.Style{}
+		}},
+		{Title: "BY", Width: 11, From: 110, Text: text(func(t *api.Table) string { return t.By })},
+	}
+}
+
+// entriesCell returns how many entries a file has, revisionCell its newest revision.
+func entriesCell(_ *World, t *api.Table) (string, canvas.Style) {
+	switch {
+	case t.Missing:
+		return "none", canvas.Style{Role: canvas.Off}
+	case t.Refused != "" && t.Entries == 0:
+		return "-", canvas.Style{Role: canvas.Off}
+	}
+	return fmt.Sprint(t.Entries), canvas.Style{}
+}
+
+func revisionCell(_ *World, t *api.Table) (string, canvas.Style) {
+	if t.Revision == 0 {
+		return "-", canvas.Style{Role: canvas.Off}
+	}
+	return fmt.Sprint(t.Revision), canvas.Style{}
 }
 
 // lintCell says how a file reads.
@@ -318,7 +286,7 @@ func (f *Files) Draw(v canvas.View, w *World) {
 		return
 	}
 	f.drawSums(v.Row(0), w)
-	if len(f.shown) == 0 {
+	if f.tables.Len() == 0 {
 		f.drawEmpty(v.Below(1), w)
 		return
 	}
@@ -331,7 +299,8 @@ func (f *Files) Draw(v canvas.View, w *World) {
 	case v.Height() >= 12:
 		peek = 3
 	}
-	f.drawList(v.In(0, 1, v.Width(), v.Height()-1-peek), w)
+	f.Columns[1].Most = f.longest() + 1
+	f.Table.Draw(v.In(0, 1, v.Width(), v.Height()-1-peek), w)
 	if peek > 0 {
 		f.drawPeek(v.Below(v.Height()-peek), w)
 	}
@@ -339,8 +308,7 @@ func (f *Files) Draw(v canvas.View, w *World) {
 
 func (f *Files) drawSums(row canvas.View, w *World) {
 	entries, errors, warnings, refused := 0, 0, 0, 0
-	for _, path := range f.paths {
-		t := f.all[path]
+	for _, t := range f.tables.All() {
 		entries += t.Entries
 		errors += t.Errors
 		warnings += t.Warnings
@@ -348,7 +316,7 @@ func (f *Files) drawSums(row canvas.View, w *World) {
 			refused++
 		}
 	}
-	x := row.Put(1, 0, counted(len(f.paths), "crontab")+"  "+counted(entries, "entry"), canvas.Style{}) + 2
+	x := row.Put(1, 0, counted(len(f.tables.All()), "crontab")+"  "+counted(entries, "entry"), canvas.Style{}) + 2
 	if errors > 0 {
 		x = row.Put(x, 0, w.Glyphs.Failed+" "+counted(errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
 	}
@@ -359,95 +327,36 @@ func (f *Files) drawSums(row canvas.View, w *World) {
 		x = row.Put(x, 0, fmt.Sprintf("%d refused", refused), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
 	}
 	place := ""
-	if len(f.shown) > 0 {
-		place = fmt.Sprintf("%d/%d ", f.list.Index()+1, len(f.shown))
+	if f.tables.Len() > 0 {
+		place = fmt.Sprintf("%d/%d ", f.Index()+1, f.tables.Len())
 	}
 	end := row.Width() - safe.Width(place) - 1
 	if x < end-3 {
-		f.list.DrawFilter(row, x, 0, end-x, w)
+		f.DrawFilter(row, x, 0, end-x, w)
 		row.PutRight(0, place, canvas.Style{})
 	}
 }
 
 func (f *Files) drawEmpty(v canvas.View, w *World) {
-	if f.filter != "" {
-		v.PutCut(1, 1, v.Width()-2, fmt.Sprintf("0 of %d match /%s. esc clears", len(f.paths), f.filter), w.Glyphs.Ellipsis, canvas.Style{})
+	if f.Filter() != "" {
+		v.PutCut(1, 1, v.Width()-2, fmt.Sprintf("0 of %d match /%s. esc clears", len(f.tables.All()), f.Filter()), w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
 	v.PutCut(1, 1, v.Width()-2, "No crontab is found here that you may change.", w.Glyphs.Ellipsis, canvas.Style{})
 	v.PutCut(1, 2, v.Width()-2, "A adds an entry, or: cronring import cron", w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-func (f *Files) drawList(v canvas.View, w *World) {
-	room := v.Width() - 4
-	for _, c := range fileColumns {
-		if v.Width() >= c.from {
-			room -= c.width + 1
-		}
-	}
-	name := min(room, f.longest())
-	f.drawHeader(v.Row(0), name)
-	body := v.Below(1)
-	first, last := f.list.Window(f.shown, body.Height())
-	for i := first; i < last; i++ {
-		f.drawRow(body.Row(i-first), i, name, w)
-	}
-}
-
 // longest is how wide the widest name is, so that columns stand near.
 func (f *Files) longest() int {
 	longest := len("FILE")
-	for _, path := range f.shown {
-		longest = max(longest, safe.Width(safe.Text(shortFile(f.all[path]))))
+	for i := range f.tables.Len() {
+		longest = max(longest, cells(shortFile(f.tables.Row(i))))
 	}
 	return longest
 }
 
-func (f *Files) drawHeader(row canvas.View, name int) {
-	row.Put(3, 0, "FILE", canvas.Style{Role: canvas.Title})
-	x := 4 + name
-	for _, c := range fileColumns {
-		if row.Width() >= c.from {
-			putColumn(row, x, c.width, c.right, c.name, canvas.Style{Role: canvas.Title}, "")
-			x += c.width + 1
-		}
-	}
-}
-
-// putColumn draws a cell of a column, at its right or left border.
-func putColumn(row canvas.View, x, width int, right bool, text string, s canvas.Style, ellipsis string) {
-	if right {
-		x, width = x+max(width-safe.Width(safe.Text(text)), 0), min(width, safe.Width(safe.Text(text)))
-	}
-	row.PutCut(x, 0, width, text, ellipsis, s)
-}
-
-func (f *Files) drawRow(row canvas.View, i, name int, w *World) {
-	t := f.all[f.shown[i]]
-	if i == f.list.Index() {
-		row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-	}
-	sign, style := fileSign(w, t)
-	row.Put(1, 0, sign, style)
-	row.PutCut(3, 0, name, shortFile(t), w.Glyphs.Ellipsis, canvas.Style{})
-	x := 4 + name
-	for _, c := range fileColumns {
-		if row.Width() >= c.from {
-			text, style := c.text(w, t)
-			putColumn(row, x, c.width, c.right, text, style, w.Glyphs.Ellipsis)
-			x += c.width + 1
-		}
-	}
-	if i == f.list.Index() {
-		row.Restyle(func(s canvas.Style) canvas.Style {
-			s.Reverse = true
-			return s
-		})
-	}
-}
-
 func (f *Files) drawPeek(v canvas.View, w *World) {
-	t := f.under()
+	t := f.Current()
 	drawRule(v.Row(0), t.File, w.Glyphs)
 	y := 1
 	put := func(text string, s canvas.Style) {

@@ -113,12 +113,12 @@ func TestFilesFilterNarrows(t *testing.T) {
 		}
 		settle(t, f, w, d, effects)
 	}
-	if len(f.shown) != 1 || f.under().User != "postgres" || f.peeked != f.under().File {
-		t.Errorf("filtered by post: got %q, want the crontab of postgres", f.shown)
+	if f.tables.Len() != 1 || f.Current().User != "postgres" || f.peeked != f.Current().File {
+		t.Errorf("filtered by post: got %v, want the crontab of postgres", f.tables.shown)
 	}
 	f.Type(w, Key{Name: "enter"})
-	if _, ok := f.Act(w, keys.Back); !ok || len(f.shown) != len(someTables()) {
-		t.Errorf("esc leaves %d files, want all", len(f.shown))
+	if _, ok := f.Act(w, keys.Back); !ok || f.tables.Len() != len(someTables()) {
+		t.Errorf("esc leaves %d files, want all", f.tables.Len())
 	}
 	if _, ok := f.Act(w, keys.Back); ok {
 		t.Error("a second esc is not left to the shell")

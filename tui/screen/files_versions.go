@@ -14,10 +14,9 @@ import (
 // Versions lists the versions of a crontab, with what differs between the one
 // under the cursor and the file as it is now.
 type Versions struct {
-	table     api.Table
-	revisions map[int64]*api.Revision
-	ids       Slice[int64]
-	list      Listing[int64]
+	Table[int64, api.Revision]
+	revisions Rows[int64, api.Revision]
+	file      api.Table
 	known     bool
 	err       error
 
@@ -28,19 +27,22 @@ type Versions struct {
 	diff   []change
 }
 
-// NewVersions lists those of a crontab.
-func NewVersions(t api.Table) *Versions { return &Versions{table: t} }
-
-// Scope is that of files.
-func (*Versions) Scope() keys.Scope { return keys.Files }
+// NewVersions lists the versions of a crontab.
+func NewVersions(t api.Table) *Versions {
+	s := &Versions{file: t, revisions: Rows[int64, api.Revision]{Key: func(r *api.Revision) int64 { return r.ID }}}
+	s.Table = Table[int64, api.Revision]{
+		Source: &s.revisions, Left: 3, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
+		Keys: []keys.Action{keys.Restore, keys.Undo, keys.Help, keys.Back},
+		Columns: []Column[api.Revision]{{
+			Title: " REV  AT          HOW      SIZE", Fill: true,
+			Text: func(w *World, r *api.Revision) (string, canvas.Style) { return revisionText(w, *r), canvas.Style{} },
+		}},
+	}
+	return s
+}
 
 // Heading names the file.
-func (s *Versions) Heading(*World) string { return "Versions of " + shortFile(&s.table) }
-
-// Foot names the keys of the last line.
-func (*Versions) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Restore, keys.Undo, keys.Help, keys.Back}
-}
+func (s *Versions) Heading(*World) string { return "Versions of " + shortFile(&s.file) }
 
 // The slots of its questions.
 const (
@@ -51,7 +53,7 @@ const (
 
 // Open asks for the versions, and for what the file says now.
 func (s *Versions) Open(*World) []Effect {
-	file := s.table.File
+	file := s.file.File
 	s.peeked = 0
 	return []Effect{askRevisions(file), Ask{slotNow, func(ctx context.Context, d Daemon) (any, error) { return d.Table(ctx, file, "") }}}
 }
@@ -75,7 +77,9 @@ func (s *Versions) Take(w *World, a Answer) []Effect {
 	}
 	switch a.Slot {
 	case slotRevisions:
-		s.set(a.Value.([]api.Revision))
+		s.known = true
+		s.revisions.Set(a.Value.([]api.Revision))
+		s.Settle()
 		return s.peek()
 	case slotNow:
 		s.now, s.read = string(a.Value.(api.TableText).Text), true
@@ -89,17 +93,8 @@ func (s *Versions) Take(w *World, a Answer) []Effect {
 	return nil
 }
 
-func (s *Versions) set(found []api.Revision) {
-	s.revisions, s.ids, s.known = make(map[int64]*api.Revision, len(found)), s.ids[:0], true
-	for i := range found {
-		s.revisions[found[i].ID] = &found[i]
-		s.ids = append(s.ids, found[i].ID)
-	}
-	s.list.Settle(s.ids)
-}
-
 func (s *Versions) peek() []Effect {
-	id, ok := s.list.Cursor()
+	id, ok := s.Cursor()
 	if !ok || id == s.peeked {
 		return nil
 	}
@@ -121,17 +116,17 @@ func (s *Versions) Act(_ *World, a keys.Action) ([]Effect, bool) {
 	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:
 		return nil, false
 	}
-	ok := s.list.Act(s.ids, a)
+	ok := s.Move(a)
 	return s.peek(), ok
 }
 
 // restore puts the version under the cursor back.
 func (s *Versions) restore() []Effect {
-	id, ok := s.list.Cursor()
+	id, ok := s.Cursor()
 	if !ok {
 		return nil
 	}
-	name := shortFile(&s.table)
+	name := shortFile(&s.file)
 	d := restores(id, name)
 	d.Class, d.Slot = Effects, slotRestored
 	d.Question = fmt.Sprintf("Put revision %d of %s back?", id, name)
@@ -156,7 +151,7 @@ func countChanges(all []change) string {
 func (*Versions) headed() {}
 
 // Subject is the file.
-func (s *Versions) Subject(*World) Subject { return Subject{File: s.table.File} }
+func (s *Versions) Subject(*World) Subject { return Subject{File: s.file.File} }
 
 // Refuses says why a version cannot be put back.
 func (s *Versions) Refuses(w *World, a keys.Action) string {
@@ -166,7 +161,7 @@ func (s *Versions) Refuses(w *World, a keys.Action) string {
 	switch {
 	case w.ReadOnly != "":
 		return w.ReadOnly
-	case len(s.ids) == 0:
+	case s.revisions.Len() == 0:
 		return "no version is selected"
 	case s.read && s.old != nil && !s.old.Gone && string(s.old.Text) == s.now:
 		return "the file says that already"
@@ -183,26 +178,12 @@ func (s *Versions) Draw(v canvas.View, w *World) {
 	case !s.known:
 		v.Put(1, 0, "asking for its versions", canvas.Style{Role: canvas.Off})
 		return
-	case len(s.ids) == 0:
+	case s.revisions.Len() == 0:
 		v.PutCut(1, 1, v.Width()-2, "No version of it is kept yet: the first change keeps what it says now.", w.Glyphs.Ellipsis, canvas.Style{})
 		return
 	}
-	head := v.Row(0)
-	head.Put(3, 0, " REV  AT          HOW      SIZE", canvas.Style{Role: canvas.Title})
-	top := min(len(s.ids), max(v.Height()/3, 3))
-	rows := v.In(0, 1, v.Width(), top)
-	first, last := s.list.Window(s.ids, rows.Height())
-	for i := first; i < last; i++ {
-		row := rows.Row(i - first)
-		row.PutCut(3, 0, v.Width()-4, revisionText(w, *s.revisions[s.ids[i]]), w.Glyphs.Ellipsis, canvas.Style{})
-		if i == s.list.Index() {
-			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-			row.Restyle(func(st canvas.Style) canvas.Style {
-				st.Reverse = true
-				return st
-			})
-		}
-	}
+	top := min(s.revisions.Len(), max(v.Height()/3, 3))
+	s.Table.Draw(v.In(0, 0, v.Width(), top+1), w)
 	s.drawDiff(v.Below(1+top), w)
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,9 +20,8 @@ import (
 // Incident shows the failures of the last 24 hours by what they have in common,
 // and writes them up.
 type Incident struct {
-	causes []cause
-	keys   Slice[string]
-	list   Listing[string]
+	Table[string, cause]
+	causes Rows[string, cause]
 	total  int                  // failures
 	read   int                  // of them, those whose output was read, or that of one like them
 	lines  map[job.RunID]string // what runs said; never changed, as questions look into it
@@ -35,10 +33,28 @@ type Incident struct {
 }
 
 // NewIncident makes the screen.
-func NewIncident() *Incident { return &Incident{} }
-
-// Scope is that of incident.
-func (*Incident) Scope() keys.Scope { return keys.Incident }
+func NewIncident() *Incident {
+	s := &Incident{causes: Rows[string, cause]{Key: func(c *cause) string { return c.Key }}}
+	s.Table = Table[string, cause]{
+		Source: &s.causes, Left: 1, In: keys.Incident,
+		Keys: []keys.Action{keys.Open, keys.Write, keys.Acknowledge, keys.Retry, keys.Explain, keys.Copy, keys.Times, keys.Back, keys.Help},
+		Refused: refuse("causes are few, and stand in their order: those that met most jobs first",
+			keys.Filter, keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Sort, keys.Reverse, keys.Wide, keys.Views),
+		Columns: []Column[cause]{
+			{Width: 2, Text: func(w *World, _ *cause) (string, canvas.Style) {
+				return w.Glyphs.Failed, canvas.Style{Role: canvas.Bad}
+			}},
+			{Width: 5, Text: func(_ *World, c *cause) (string, canvas.Style) {
+				return fmt.Sprintf("%dx", len(c.Failures)), canvas.Style{}
+			}},
+			{Width: 9, From: fullWidth, Text: func(_ *World, c *cause) (string, canvas.Style) { return counted(len(c.jobs()), "job"), canvas.Style{} }},
+			{Width: 11, From: fullWidth, Text: func(w *World, c *cause) (string, canvas.Style) { return w.Past(c.last(), ""), canvas.Style{} }},
+			{Fill: true, Text: func(_ *World, c *cause) (string, canvas.Style) { return c.Title, canvas.Style{} }},
+		},
+	}
+	s.Refused[keys.ShowGroups] = "this is it"
+	return s
+}
 
 // Bounds of an incident.
 const (
@@ -137,12 +153,9 @@ func (s *Incident) Take(w *World, a Answer) []Effect {
 		return nil
 	}
 	g := a.Value.(gathered)
-	s.causes, s.lines, s.total, s.read, s.known = groupCauses(g.failures), g.lines, len(g.failures), g.read, true
-	s.keys = s.keys[:0]
-	for i := range s.causes {
-		s.keys = append(s.keys, s.causes[i].Key)
-	}
-	s.list.Settle(s.keys)
+	s.lines, s.total, s.read, s.known = g.lines, len(g.failures), g.read, true
+	s.causes.Set(groupCauses(g.failures))
+	s.Settle()
 	return nil
 }
 
@@ -160,7 +173,7 @@ func (s *Incident) Refresh(w *World) []Effect {
 func (s *Incident) Act(w *World, a keys.Action) ([]Effect, bool) {
 	switch a {
 	case keys.Open:
-		if c := s.cause(); c != nil {
+		if c := s.Current(); c != nil {
 			f := c.Failures[0]
 			return []Effect{Goto{NewOutput(Subject{Jobs: []job.ID{f.Job}, Run: f.Run})}}, true
 		}
@@ -170,21 +183,12 @@ func (s *Incident) Act(w *World, a keys.Action) ([]Effect, bool) {
 	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:
 		return nil, true // Refuses says why
 	}
-	return nil, s.list.Act(s.keys, a)
-}
-
-// cause is the one under the cursor; nil: there is none.
-func (s *Incident) cause() *cause {
-	key, ok := s.list.Cursor()
-	if !ok {
-		return nil
-	}
-	return &s.causes[slices.Index(s.keys, key)]
+	return nil, s.Move(a)
 }
 
 // Subject is the jobs of the cause under the cursor, and its newest failure.
 func (s *Incident) Subject(*World) Subject {
-	c := s.cause()
+	c := s.Current()
 	if c == nil {
 		return Subject{}
 	}
@@ -192,24 +196,12 @@ func (s *Incident) Subject(*World) Subject {
 	return Subject{Jobs: jobs, Marked: len(jobs) > 1, Run: c.Failures[0].Run}
 }
 
-// Refuses says what there is nothing for.
-func (s *Incident) Refuses(_ *World, a keys.Action) string {
-	switch a {
-	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll, keys.States, keys.Sort, keys.Reverse, keys.Wide, keys.Views:
-		return "causes are few, and stand in their order: those that met most jobs first"
-	case keys.Write, keys.Open:
-		if len(s.causes) == 0 {
-			return "nothing has failed"
-		}
-	case keys.ShowGroups:
-		return "this is it"
+// Refuses returns why a key does nothing here.
+func (s *Incident) Refuses(w *World, a keys.Action) string {
+	if (a == keys.Write || a == keys.Open) && s.causes.Len() == 0 {
+		return "nothing has failed"
 	}
-	return ""
-}
-
-// Foot is the keys of an incident.
-func (s *Incident) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Open, keys.Write, keys.Acknowledge, keys.Retry, keys.Explain, keys.Copy, keys.Times, keys.Back, keys.Help}
+	return s.Table.Refuses(w, a)
 }
 
 // write puts the write-up into a file of the current directory.
@@ -247,15 +239,15 @@ func (s *Incident) written(w *World, a Answer) []Effect {
 func (s *Incident) markdown(w *World) string {
 	var b strings.Builder
 	jobs := map[job.ID]bool{}
-	for i := range s.causes {
-		for _, id := range s.causes[i].jobs() {
+	for i := range s.causes.Len() {
+		for _, id := range s.causes.Row(i).jobs() {
 			jobs[id] = true
 		}
 	}
 	fmt.Fprintf(&b, "# Incident on %s, %s\n\n", plainMarkdown(w.Status.Host), w.Stamp(w.Now, ""))
-	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", counted(s.total, "failure"), counted(len(jobs), "job"), counted(len(s.causes), "cause"))
-	for i := range s.causes {
-		s.causes[i].markdown(&b, w, i+1)
+	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", counted(s.total, "failure"), counted(len(jobs), "job"), counted(s.causes.Len(), "cause"))
+	for i := range s.causes.Len() {
+		s.causes.Row(i).markdown(&b, w, i+1)
 	}
 	fmt.Fprintf(&b, "\n## In a shell\n\n    cronring history --failed --since %s\n", w.Now.Add(-incidentSpan).In(w.Local).Format(time.RFC3339))
 	return b.String()
@@ -293,46 +285,26 @@ func plainMarkdown(text string) string {
 func (s *Incident) Draw(v canvas.View, w *World) {
 	s.drawHead(v.Row(0), w)
 	v = v.Below(1)
-	if len(s.causes) == 0 {
+	if s.causes.Len() == 0 {
 		p := page{paragraphs: s.empty(w)}
 		p.draw(v, w.Glyphs)
 		return
 	}
-	list := v.Above(min(len(s.causes), max(v.Height()/2, 3)))
-	first, last := s.list.Window(s.keys, list.Height())
-	for i := first; i < last; i++ {
-		s.drawCause(list.Row(i-first), w, &s.causes[i], i == s.list.Index())
-	}
-	s.cause().draw(v.Below(list.Height()), w)
+	list := v.Above(min(s.causes.Len(), max(v.Height()/2, 3)))
+	s.Place(list.Width(), list.Width()+1) // the title ends at the right border
+	s.DrawRows(list, w)
+	s.Current().draw(v.Below(list.Height()), w)
 }
 
 func (s *Incident) drawHead(v canvas.View, w *World) {
 	if !s.known {
 		return
 	}
-	text := fmt.Sprintf("%s since %s", counted(len(s.causes), "cause"), w.Stamp(s.asked.Add(-incidentSpan), ""))
+	text := fmt.Sprintf("%s since %s", counted(s.causes.Len(), "cause"), w.Stamp(s.asked.Add(-incidentSpan), ""))
 	if s.read < s.total {
 		text += fmt.Sprintf(", outputs of %d of %d failures read", s.read, s.total)
 	}
 	v.PutCut(1, 0, v.Width()-1, text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
-}
-
-func (s *Incident) drawCause(v canvas.View, w *World, c *cause, current bool) {
-	v.Put(1, 0, w.Glyphs.Failed, canvas.Style{Role: canvas.Bad})
-	x := 3
-	words := []string{fmt.Sprintf("%dx", len(c.Failures))}
-	if v.Width() >= fullWidth {
-		words = append(words, counted(len(c.jobs()), "job"), w.Past(c.last(), ""))
-	}
-	for i, width := range []int{5, 9, 11}[:len(words)] {
-		v.In(x, 0, width-1, 1).Put(0, 0, words[i], canvas.Style{})
-		x += width
-	}
-	v.PutCut(x, 0, v.Width()-x, c.Title, w.Glyphs.Ellipsis, canvas.Style{})
-	if current {
-		v.Put(0, 0, w.Glyphs.Cursor, canvas.Style{})
-		v.Restyle(selected)
-	}
 }
 
 // draw draws one cause: when it struck, whom, and what the newest failure said.

@@ -97,7 +97,7 @@ func TestIncidentReadsEachKindOfFailureOnce(t *testing.T) {
 	if asked != mostOutputs || s.read != 250 || s.total != 500 {
 		t.Errorf("%d outputs are read, which tell of %d of %d failures; want %d, 250 and 500", asked, s.read, s.total, mostOutputs)
 	}
-	if n := len(s.causes[0].jobs()); n != mostOutputs {
+	if n := len(s.causes.Row(0).jobs()); n != mostOutputs {
 		t.Errorf("the first cause met %d jobs, want %d", n, mostOutputs)
 	}
 	w.Board.Apply(api.BoardUpdate{})

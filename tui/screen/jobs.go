@@ -13,38 +13,69 @@ import (
 // the cursor below or beside it.
 type Jobs struct {
 	rows    jobRows
-	listing Listing[job.ID]
+	table   Table[job.ID, api.Row]
 	query   board.Query
-	settled uint64 // version of the board that the listing knows
-	moved   bool   // the cursor was, or all jobs have come: it stays on its job
+	settled uint64 // version of the board that the table was settled for
+	moved   bool   // the cursor was moved, or all jobs have arrived: it stays on its job
 	pasts   pasts
 	file    dossier
 	menu    bool // the states to show are being chosen
 	wide    bool // all columns
 	shift   int  // columns that are scrolled out
-	split   bool // drawn last with what is known of the job beside the list
+	split   bool // drawn last with details of the job beside the list
 	top     int  // line of the first row, as drawn last
 	right   int  // column behind the list, likewise
 	sums    sums
-
-	// What drawing and asking go through the rows with, so that a row which was in
-	// view before costs no allocation.
-	cache  [256]cachedRow
-	row    *api.Row
-	field  field
-	placed []placed
+	columns []Column[api.Row]
 }
 
 // NewJobs makes the screen.
-func NewJobs() *Jobs { return new(Jobs) }
+func NewJobs() *Jobs {
+	s := new(Jobs)
+	s.columns = s.makeColumns()
+	s.rows.query = &s.query
+	s.table = Table[job.ID, api.Row]{Source: &s.rows, Left: 1, Titles: columnTitle, ToFirst: true}
+	return s
+}
 
-// jobRows is a list of the board as items.
+// jobRows are the jobs on the board that match a query, as rows of a table.
 type jobRows struct {
 	board *board.Board
 	list  *board.List
+	query *board.Query
+	cache [256]cachedRow // so that drawing a row again allocates nothing
 }
 
-// Len is how many jobs are listed, At the one at a place.
+// cachedRow is a row as it was at one version of the board.
+type cachedRow struct {
+	slot    board.Slot
+	version uint64 // 0: the entry is empty
+	row     api.Row
+}
+
+// use lists the jobs of a board.
+func (r *jobRows) use(b *board.Board) {
+	r.board, r.list, r.cache = b, b.List(*r.query), [256]cachedRow{}
+}
+
+// Row returns the job at an index. It is valid until a job on another page is
+// requested.
+func (r *jobRows) Row(i int) *api.Row {
+	slot, version := r.list.At(i), r.board.Version()
+	c := &r.cache[i%len(r.cache)]
+	if c.slot != slot || c.version != version {
+		*c = cachedRow{slot, version, r.board.Row(slot)}
+	}
+	return &c.row
+}
+
+// Filter keeps the jobs that match a text.
+func (r *jobRows) Filter(text string) {
+	r.query.Text = text
+	r.list.Set(*r.query)
+}
+
+// Len returns the number of jobs, At the ID of the job at an index.
 func (r *jobRows) Len() int        { return r.list.Len() }
 func (r *jobRows) At(i int) job.ID { return r.board.Row(r.list.At(i)).Job }
 
@@ -70,16 +101,16 @@ func (s *Jobs) Open(w *World) []Effect {
 // Refresh follows the board. While the person moves, nothing moves under them.
 func (s *Jobs) Refresh(w *World) []Effect {
 	if s.rows.board != w.Board {
-		s.rows, s.cache = jobRows{w.Board, w.Board.List(s.query)}, [256]cachedRow{}
+		s.rows.use(w.Board)
 	}
 	stale := s.rows.list.Stale()
 	s.rows.list.Refresh(w.holds())
 	if w.Board.Version() != s.settled || stale != s.rows.list.Stale() {
-		s.listing.Settle(&s.rows)
+		s.table.Settle()
 		s.settled = w.Board.Version()
 	}
 	if !s.moved {
-		s.listing.Act(&s.rows, keys.First)
+		s.table.Move(keys.First)
 		s.moved = w.Board.Complete() // what is first is known when all have come
 	}
 	return s.ask(w)
@@ -91,53 +122,35 @@ func (s *Jobs) adopt(w *World) {
 	if s.rows.list == nil {
 		if sameQuery(s.query, board.Query{}) { // a view that was chosen already counts more
 			s.query = w.Query
-			s.listing.SetFilter(s.query.Text)
+			s.table.SetFilter(s.query.Text)
 		}
 		return
 	}
 	if !sameQuery(w.Query, s.query) {
 		s.query = w.Query
-		s.listing.SetFilter(s.query.Text)
+		s.table.SetFilter(s.query.Text)
 		s.relist()
 	}
-	s.listing.Select(&s.rows, w.At)
+	s.table.Select(w.At)
 }
 
 // ask asks for what is in view and not known.
 func (s *Jobs) ask(w *World) []Effect {
 	w.Query = s.query
-	if id, ok := s.listing.Cursor(); ok {
+	if id, ok := s.table.Cursor(); ok {
 		w.At = id
 	}
 	effects := s.pasts.ask(w, s.inView)
-	id, _ := s.listing.Cursor()
+	id, _ := s.table.Cursor()
 	effects = append(effects, s.file.ask(w, id, s.split)...)
 	return append(effects, s.sums.ask(w, s.split)...)
 }
 
-// cachedRow is a row as it was on a version of the board.
-type cachedRow struct {
-	slot    board.Slot
-	version uint64 // 0: there is none
-	row     api.Row
-}
-
-// rowAt is the row at a place of the list. It is valid until a row is asked for
-// that is not on the same screen.
-func (s *Jobs) rowAt(i int) *api.Row {
-	slot, version := s.rows.list.At(i), s.rows.board.Version()
-	c := &s.cache[i%len(s.cache)]
-	if c.slot != slot || c.version != version {
-		*c = cachedRow{slot, version, s.rows.board.Row(slot)}
-	}
-	return &c.row
-}
-
 // inView gives the rows that are in view. Each is valid until the next.
 func (s *Jobs) inView(yield func(*api.Row) bool) {
-	first, last := s.listing.Seen(&s.rows)
+	first, last := s.table.Seen()
 	for i := first; i < last; i++ {
-		if !yield(s.rowAt(i)) {
+		if !yield(s.rows.Row(i)) {
 			return
 		}
 	}
@@ -178,11 +191,11 @@ func (s *Jobs) Act(w *World, a keys.Action) ([]Effect, bool) {
 	case keys.ScrollLeft:
 		s.shift = max(s.shift-1, 0)
 	case keys.ScrollRight:
-		s.shift = min(s.shift+1, len(columns)-fixedColumns-1)
+		s.shift = min(s.shift+1, len(s.columns)-fixedColumns-1)
 	case keys.Back:
 		return s.back(w)
 	default:
-		if !s.listing.Act(&s.rows, a) {
+		if !s.table.Move(a) {
 			return nil, false
 		}
 		s.moved = true
@@ -191,7 +204,7 @@ func (s *Jobs) Act(w *World, a keys.Action) ([]Effect, bool) {
 }
 
 func (s *Jobs) open() []Effect {
-	if id, ok := s.listing.Cursor(); ok {
+	if id, ok := s.table.Cursor(); ok {
 		return []Effect{Goto{NewDetail(id)}}
 	}
 	return nil
@@ -199,8 +212,7 @@ func (s *Jobs) open() []Effect {
 
 // back takes back what narrows the list or is marked in it.
 func (s *Jobs) back(w *World) ([]Effect, bool) {
-	if s.listing.Act(&s.rows, keys.Back) {
-		s.refilter()
+	if s.table.Move(keys.Back) {
 		return s.ask(w), true
 	}
 	if len(s.query.States) > 0 {
@@ -218,25 +230,14 @@ func (s *Jobs) order() board.Order {
 	return s.query.Order
 }
 
-// relist makes the list anew after what it goes by has changed. A cursor on a
-// job that is no longer listed goes to the first.
+// relist lists the jobs again after the query has changed.
 func (s *Jobs) relist() {
 	s.rows.list.Set(s.query)
-	if id, ok := s.listing.Cursor(); ok && s.rows.Place(id) < 0 {
-		s.listing.Act(&s.rows, keys.First)
-	}
-	s.listing.Settle(&s.rows)
-}
-
-func (s *Jobs) refilter() {
-	if text := s.listing.Filter(); text != s.query.Text {
-		s.query.Text = text
-		s.relist()
-	}
+	s.table.Relist()
 }
 
 // Typing reports that a filter is typed or states are chosen.
-func (s *Jobs) Typing() bool { return s.menu || s.listing.Typing() }
+func (s *Jobs) Typing() bool { return s.menu || s.table.Typing() }
 
 // Type answers to a key of the filter or of the menu of states.
 func (s *Jobs) Type(w *World, k Key) ([]Effect, bool) {
@@ -244,11 +245,8 @@ func (s *Jobs) Type(w *World, k Key) ([]Effect, bool) {
 		s.choose(k)
 		return s.ask(w), true
 	}
-	if !s.listing.Type(&s.rows, k) {
-		return nil, false
-	}
-	s.refilter()
-	return s.ask(w), true
+	_, ok := s.table.Type(w, k)
+	return s.ask(w), ok
 }
 
 type stateKey struct {
@@ -287,7 +285,7 @@ func (s *Jobs) choose(k Key) {
 
 // current is the row under the cursor.
 func (s *Jobs) current() (api.Row, bool) {
-	id, ok := s.listing.Cursor()
+	id, ok := s.table.Cursor()
 	if !ok {
 		return api.Row{}, false
 	}
@@ -303,7 +301,7 @@ func (s *Jobs) Subject(*World) Subject {
 	if s.rows.list == nil {
 		return Subject{}
 	}
-	jobs, marked := s.listing.Chosen(&s.rows)
+	jobs, marked := s.table.Chosen()
 	subject := Subject{Jobs: jobs, Marked: marked}
 	if row, ok := s.current(); ok && !marked {
 		subject.File, subject.Line = row.Table, row.Line
@@ -322,8 +320,8 @@ func (s *Jobs) SetView(w *World, v View) []Effect {
 	known := func(state job.State) bool {
 		return slices.ContainsFunc(stateKeys, func(c stateKey) bool { return c.state == state })
 	}
-	s.listing.SetFilter(v.Text)
-	s.query = board.Query{Text: s.listing.Filter(), Reverse: v.Reverse}
+	s.table.SetFilter(v.Text)
+	s.query = board.Query{Text: s.table.Filter(), Reverse: v.Reverse}
 	for _, state := range v.States {
 		if known(state) {
 			s.query.States = append(s.query.States, state)
@@ -342,7 +340,7 @@ func (s *Jobs) SetView(w *World, v View) []Effect {
 
 // Seek puts the cursor on a job, once that has come.
 func (s *Jobs) Seek(w *World, id job.ID) []Effect {
-	if s.rows.list == nil || !s.listing.Select(&s.rows, id) {
+	if s.rows.list == nil || !s.table.Select(id) {
 		return nil
 	}
 	s.moved = true
@@ -351,17 +349,14 @@ func (s *Jobs) Seek(w *World, id job.ID) []Effect {
 
 // Click moves the cursor to a row, or opens the one that it is on.
 func (s *Jobs) Click(w *World, x, y int) []Effect {
-	if y -= s.top; x >= s.right || y < 0 || s.rows.list == nil {
+	if x >= s.right || s.rows.list == nil {
 		return nil
 	}
-	first, last := s.listing.Window(&s.rows, s.listing.height)
-	switch i := first + y; {
-	case i >= last:
+	switch ok, again := s.table.SelectLine(y - s.top); {
+	case !ok:
 		return nil
-	case i == s.listing.Index():
+	case again:
 		return s.open()
-	default:
-		s.listing.Select(&s.rows, s.rows.At(i))
 	}
 	return s.ask(w)
 }

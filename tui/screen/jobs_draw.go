@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 )
 
@@ -43,7 +44,7 @@ func (s *Jobs) Draw(v canvas.View, w *World) {
 // narrowed reports that the list is not what it is by default: that is said
 // also where there is no room for the counts.
 func (s *Jobs) narrowed() bool {
-	return s.Typing() || s.query.Text != "" || len(s.query.States) > 0 || s.listing.Marks(&s.rows) > 0
+	return s.Typing() || s.query.Text != "" || len(s.query.States) > 0 || s.table.Marks() > 0
 }
 
 // footHeight is how many lines go to what is below the list: the menu of states,
@@ -149,7 +150,7 @@ func dayText(w *World) string {
 func (s *Jobs) drawQuery(row canvas.View, w *World) int {
 	place := 0
 	if s.rows.Len() > 0 {
-		place = s.listing.Index() + 1
+		place = s.table.Index() + 1
 	}
 	text := strconv.Itoa(place) + "/" + strconv.Itoa(s.rows.Len())
 	end := row.PutRight(0, text+" ", canvas.Style{}) - 1
@@ -158,12 +159,12 @@ func (s *Jobs) drawQuery(row canvas.View, w *World) int {
 			end = row.In(0, 0, end, 1).PutRight(0, text, style) - 1
 		}
 	}
-	if n := s.listing.Marks(&s.rows); n > 0 {
+	if n := s.table.Marks(); n > 0 {
 		part(thousands(n)+" marked", canvas.Style{Bold: true})
 	}
-	if s.listing.Typing() || s.query.Text != "" {
-		room := min(max(cells(s.listing.Filter())+2, 8), 30, max(end, 0))
-		s.listing.DrawFilter(row, end-room+1, 0, room, w)
+	if s.table.Typing() || s.query.Text != "" {
+		room := min(max(cells(s.table.Filter())+2, 8), 30, max(end, 0))
+		s.table.DrawFilter(row, end-room+1, 0, room, w)
 		end -= room + 1
 	} else if row.Width() >= splitWidth && len(s.query.States) == 0 {
 		part("filter none", canvas.Style{Role: canvas.Off})
@@ -202,37 +203,16 @@ func (s *Jobs) drawList(v canvas.View, screen int, w *World) {
 		body = v.Below(1)
 		s.top++
 	}
-	first, last := s.listing.Window(&s.rows, body.Height())
-	if first == last {
-		drawEmpty(v, s.emptyText(w))
+	if s.rows.Len() == 0 || body.Height() <= 0 {
+		drawEmpty(v, emptyText(w, s.query))
 		return
 	}
-	shown := s.place(w, screen, v.Width())
+	s.fit(w, screen, v.Width())
 	if body.Height() < v.Height() {
-		for _, p := range shown {
-			v.PutCut(p.x, 0, p.width-1, p.title, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
-		}
+		s.table.DrawTitles(v.Row(0), w)
 	}
-	for i := first; i < last; i++ {
-		s.row = s.rowAt(i)
-		s.drawRow(body.Row(i-first), i, shown, w)
-	}
-	s.drawUnseen(body.Below(last-first), w)
-}
-
-func (s *Jobs) drawRow(row canvas.View, i int, shown []placed, w *World) {
-	for _, p := range shown {
-		s.field.view, s.field.x, s.field.ellipsis = row.In(p.x, 0, p.width-1, 1), 0, w.Glyphs.Ellipsis
-		p.draw(&s.field, s, w)
-		s.field.end()
-	}
-	if s.listing.Marked(&s.rows, i) {
-		row.Put(shown[0].x+shown[0].width-1, 0, w.Glyphs.Mark, canvas.Style{Role: canvas.Match, Bold: true})
-	}
-	if i == s.listing.Index() {
-		row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-		row.Restyle(selected)
-	}
+	s.table.DrawRows(body, w)
+	s.drawUnseen(body.Below(s.rows.Len()), w)
 }
 
 // selected is how the line of the cursor is drawn, beside the sign in front.
@@ -251,16 +231,16 @@ func (s *Jobs) drawUnseen(v canvas.View, w *World) {
 }
 
 // emptyText says why nothing is listed, and the next step.
-func (s *Jobs) emptyText(w *World) []string {
+func emptyText(w *World, query board.Query) []string {
 	st := &w.Status
 	switch {
 	case w.Board.Len() > 0:
 		what := "match"
-		if s.query.Text != "" {
-			what += " /" + s.query.Text
+		if query.Text != "" {
+			what += " /" + query.Text
 		}
-		if len(s.query.States) > 0 {
-			what += " with state " + stateWords(s.query.States)
+		if len(query.States) > 0 {
+			what += " with state " + stateWords(query.States)
 		}
 		return []string{fmt.Sprintf("0 of %s %s. esc clears", thousands(w.Board.Len()), what)}
 	case !w.Board.Complete() && w.Link.Tried && !w.Link.Live:

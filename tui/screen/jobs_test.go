@@ -248,7 +248,7 @@ func TestJobsScreens(t *testing.T) {
 		"jobs-no-match": func(w *World, _ *fakeDaemon, s *Jobs) { s.SetView(w, View{Text: "foo"}) },
 		"jobs-filter": func(w *World, _ *fakeDaemon, s *Jobs) {
 			s.SetView(w, View{Text: "a", States: []job.State{job.StateOK, job.StateLate}, Order: board.ByName, Reverse: true})
-			s.listing.typing = true
+			s.table.Move(keys.Filter)
 		},
 		"jobs-menu":     func(_ *World, _ *fakeDaemon, s *Jobs) { s.menu, s.query.States = true, []job.State{job.StateOK} },
 		"jobs-wide":     func(w *World, _ *fakeDaemon, s *Jobs) { s.SetView(w, View{Wide: true}) },
@@ -312,7 +312,7 @@ func newJobs(t *testing.T, width, height int) (*Jobs, *World, *fakeDaemon) {
 
 func at(t *testing.T, s *Jobs) job.ID {
 	t.Helper()
-	id, ok := s.listing.Cursor()
+	id, ok := s.table.Cursor()
 	if !ok {
 		t.Fatal("no job is under the cursor, want one")
 	}
@@ -333,7 +333,7 @@ func TestJobsOpenShowsTheJob(t *testing.T) {
 
 func TestJobsSortGoesThroughTheOrders(t *testing.T) {
 	s, w, d := newJobs(t, 80, 24)
-	s.listing.Select(&s.rows, "pg-backup")
+	s.table.Select("pg-backup")
 	for _, want := range append(board.Orders[1:], board.ByState) {
 		effects, _ := s.Act(w, keys.Sort)
 		settle(t, s, w, d, effects)
@@ -459,7 +459,7 @@ func TestJobsBeginAtTheFirst(t *testing.T) {
 	for _, part := range [][]api.Row{rows[7:9], rows[3:7], rows[:3]} {
 		w.Board.Apply(api.BoardUpdate{Rows: part})
 		s.Refresh(w)
-		if got := s.listing.Index(); got != 0 {
+		if got := s.table.Index(); got != 0 {
 			t.Errorf("while jobs come: cursor on %d, want the first", got)
 		}
 	}
@@ -470,7 +470,7 @@ func TestJobsBeginAtTheFirst(t *testing.T) {
 	row.State, row.Ending, row.Job, row.Last = job.StateFailing, "exit 1", "aaa", now
 	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
 	s.Refresh(w)
-	if got := at(t, s); got != first || s.listing.Index() != 1 {
+	if got := at(t, s); got != first || s.table.Index() != 1 {
 		t.Errorf("a job fails later: cursor on %s, want it still on %s", got, first)
 	}
 }
@@ -482,7 +482,7 @@ func TestJobsSeekBeforeAllHaveCome(t *testing.T) {
 	s := NewJobs()
 	s.Refresh(w)
 	s.Seek(w, "pg-backup")
-	if got := s.listing.Index(); got != 0 {
+	if got := s.table.Index(); got != 0 {
 		t.Errorf("a job that has not come: cursor on %d, want the first", got)
 	}
 	s.Seek(w, "cache-warm")

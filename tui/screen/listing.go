@@ -14,23 +14,6 @@ type Items[K comparable] interface {
 	Place(k K) int // -1: it is not there
 }
 
-// Slice is items that are nothing but a slice.
-type Slice[K comparable] []K
-
-// Len is how many there are, At the identity of one.
-func (s Slice[K]) Len() int   { return len(s) }
-func (s Slice[K]) At(i int) K { return s[i] }
-
-// Place is where one stands.
-func (s Slice[K]) Place(k K) int {
-	for i := range s {
-		if s[i] == k {
-			return i
-		}
-	}
-	return -1
-}
-
 // Listing is a cursor over items, what of them is in view, which are marked, and
 // the text that they are filtered by. The cursor, the marks and the end of a range
 // stand on items and not on places: they stay when the order changes. The zero

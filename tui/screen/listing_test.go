@@ -8,6 +8,23 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
+// Slice is a slice as items of a listing.
+type Slice[K comparable] []K
+
+// Len is how many there are, At the identity of one.
+func (s Slice[K]) Len() int   { return len(s) }
+func (s Slice[K]) At(i int) K { return s[i] }
+
+// Place is where one stands.
+func (s Slice[K]) Place(k K) int {
+	for i := range s {
+		if s[i] == k {
+			return i
+		}
+	}
+	return -1
+}
+
 func letters(text string) Slice[string] { return strings.Split(text, "") }
 
 // press gives a listing keys by their actions, parted by blanks.

@@ -47,7 +47,7 @@ func TestSituationOfEachState(t *testing.T) {
 
 func TestPeekTellsTheRetryAndTheReason(t *testing.T) {
 	s, w, d := newJobs(t, 80, 24)
-	s.listing.Select(&s.rows, "etl-orders")
+	s.table.Select("etl-orders")
 	settle(t, s, w, d, s.Refresh(w))
 	c := canvas.New(80, 22)
 	s.Draw(c.View(), w)

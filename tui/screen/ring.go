@@ -22,19 +22,23 @@ import (
 // daemon stands alone it says what a ring is, what this host owns, and what can be
 // done without one.
 type Ring struct {
+	Table[string, api.Member]
+	members Rows[string, api.Member]
 	answer  api.Ring
 	asked   time.Time // when, by the daemon's clock
 	err     error
-	members Slice[string]
-	listing Listing[string]
 	page    page // below the members
 }
 
 // NewRing makes the screen.
-func NewRing() *Ring { return new(Ring) }
-
-// Scope is that of the ring.
-func (*Ring) Scope() keys.Scope { return keys.Ring }
+func NewRing() *Ring {
+	s := &Ring{members: Rows[string, api.Member]{Key: func(m *api.Member) string { return m.ID }}}
+	s.Table = Table[string, api.Member]{
+		Source: &s.members, Columns: s.memberColumns(), Left: 1, Titles: columnTitle, In: keys.Ring,
+		Keys: []keys.Action{keys.ShowJobs, keys.ShowTimeline, keys.ShowFiles, keys.Palette, keys.Help, keys.Leave},
+	}
+	return s
+}
 
 // slotRing is the slot of its question, which is asked anew after ringPeriod.
 const (
@@ -53,11 +57,9 @@ func (s *Ring) Take(_ *World, a Answer) []Effect {
 	if s.err = a.Err; a.Err != nil {
 		return nil
 	}
-	s.answer, s.members = a.Value.(api.Ring), nil
-	for i := range s.answer.Members {
-		s.members = append(s.members, s.answer.Members[i].ID)
-	}
-	s.listing.Settle(s.members)
+	s.answer = a.Value.(api.Ring)
+	s.members.Set(s.answer.Members)
+	s.Settle()
 	return nil
 }
 
@@ -74,7 +76,7 @@ func (s *Ring) alone() bool { return s.answer.Name == "" }
 // Act moves among the members, and scrolls what stands below them.
 func (s *Ring) Act(_ *World, a keys.Action) ([]Effect, bool) {
 	if !s.alone() && (a == keys.Up || a == keys.Down) {
-		return nil, s.listing.Act(s.members, a)
+		return nil, s.Move(a)
 	}
 	return nil, s.page.act(a)
 }
@@ -91,7 +93,7 @@ func (s *Ring) Refuses(_ *World, a keys.Action) string {
 		}
 		return "members stand in the order of their names"
 	case keys.Open:
-		m := s.current()
+		m := s.Current()
 		switch {
 		case s.alone():
 			return "there is one host only"
@@ -101,18 +103,6 @@ func (s *Ring) Refuses(_ *World, a keys.Action) string {
 		return "to compare its jobs with this host's: cronring ring diff " + safe.Text(m.Name)
 	}
 	return ""
-}
-
-func (s *Ring) current() *api.Member {
-	if i := s.listing.Index(); i < len(s.answer.Members) {
-		return &s.answer.Members[i]
-	}
-	return nil
-}
-
-// Foot is the keys of the screen.
-func (*Ring) Foot(*World) []keys.Action {
-	return []keys.Action{keys.ShowJobs, keys.ShowTimeline, keys.ShowFiles, keys.Palette, keys.Help, keys.Leave}
 }
 
 // Draw draws the members and what is to be said of them, or this host as the one
@@ -127,7 +117,7 @@ func (s *Ring) Draw(v canvas.View, w *World) {
 		style.Role = canvas.Doubt
 	}
 	v.PutCut(1, 0, v.Width()-2, head, w.Glyphs.Ellipsis, style)
-	rows := min(len(s.members), max((v.Height()-2)/2, 1))
+	rows := min(s.members.Len(), max((v.Height()-2)/2, 1))
 	s.drawMembers(v.Below(1).Above(rows+1), w)
 	s.page.set(s.below(w, v.Width()))
 	s.page.draw(v.Below(rows+2), w.Glyphs)
@@ -152,40 +142,48 @@ func (s *Ring) summary() string {
 	return text + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)
 }
 
-// memberColumns are what is told of members, most important first: what has no
-// room is left out.
-var memberColumns = []struct {
-	title string
-	width int
-	text  func(s *Ring, m *api.Member, w *World) string
-}{
-	{"STATE", 11, func(_ *Ring, m *api.Member, w *World) string {
-		return memberSign(m.State, w.Glyphs) + " " + string(m.State)
-	}},
-	{"OWNS", 8, func(_ *Ring, m *api.Member, _ *World) string { return thousands(m.Owns) }},
-	{"RUN", 5, func(_ *Ring, m *api.Member, _ *World) string { return strconv.Itoa(m.Runs) }},
-	{"CLOCK", 10, func(s *Ring, m *api.Member, _ *World) string {
+// memberColumns are the columns of members, the most important first: those
+// without room are dropped from the end.
+func (s *Ring) memberColumns() []Column[api.Member] {
+	plain := func(text func(m *api.Member) string) func(*World, *api.Member) (string, canvas.Style) {
+		return func(_ *World, m *api.Member) (string, canvas.Style) { return text(m), canvas.Style{} }
+	}
+	remote := func(m *api.Member, text string) string {
 		if m.ID == s.answer.Self || !m.State.Up() {
 			return "-"
 		}
-		return fmt.Sprintf("%+.1f ms", float64(m.Clock.Round(100*time.Microsecond))/float64(time.Millisecond))
-	}},
-	{"JOBS", 10, func(_ *Ring, m *api.Member, _ *World) string {
-		if m.Lacks > 0 {
-			return strconv.Itoa(m.Lacks) + " differ"
-		}
-		return "same"
-	}},
-	{"SINCE", 8, func(_ *Ring, m *api.Member, w *World) string { return when.Brief(w.Now.Sub(m.Since)) }},
-	{"RTT", 9, func(s *Ring, m *api.Member, _ *World) string {
-		if m.ID == s.answer.Self || !m.State.Up() {
-			return "-"
-		}
-		return fmt.Sprintf("%.1f ms", float64(m.RTT)/float64(time.Millisecond))
-	}},
-	{"VER", 10, func(_ *Ring, m *api.Member, _ *World) string { return cmp.Or(safe.Text(m.Version), "-") }},
-	{"ADDRESS", 24, func(_ *Ring, m *api.Member, _ *World) string { return safe.Text(m.Addr) }},
-	{"LABELS", 30, func(_ *Ring, m *api.Member, _ *World) string { return safe.Text(labelsText(m.Labels)) }},
+		return text
+	}
+	columns := []Column[api.Member]{
+		{Title: "NODE", Text: plain(func(m *api.Member) string { return m.Name })},
+		{Title: "STATE", Width: 11, Text: func(w *World, m *api.Member) (string, canvas.Style) {
+			return memberSign(m.State, w.Glyphs) + " " + string(m.State), memberStyle(m.State)
+		}},
+		{Title: "OWNS", Width: 8, Text: plain(func(m *api.Member) string { return thousands(m.Owns) })},
+		{Title: "RUN", Width: 5, Text: plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) })},
+		{Title: "CLOCK", Width: 10, Text: plain(func(m *api.Member) string {
+			return remote(m, fmt.Sprintf("%+.1f ms", float64(m.Clock.Round(100*time.Microsecond))/float64(time.Millisecond)))
+		})},
+		{Title: "JOBS", Width: 10, Text: func(_ *World, m *api.Member) (string, canvas.Style) {
+			if m.Lacks > 0 {
+				return strconv.Itoa(m.Lacks) + " differ", canvas.Style{Role: canvas.Doubt}
+			}
+			return "same", canvas.Style{}
+		}},
+		{Title: "SINCE", Width: 8, Text: func(w *World, m *api.Member) (string, canvas.Style) {
+			return when.Brief(w.Now.Sub(m.Since)), canvas.Style{}
+		}},
+		{Title: "RTT", Width: 9, Text: plain(func(m *api.Member) string {
+			return remote(m, fmt.Sprintf("%.1f ms", float64(m.RTT)/float64(time.Millisecond)))
+		})},
+		{Title: "VER", Width: 10, Text: plain(func(m *api.Member) string { return cmp.Or(m.Version, "-") })},
+		{Title: "ADDRESS", Width: 24, Text: plain(func(m *api.Member) string { return m.Addr })},
+		{Title: "LABELS", Width: 30, Text: plain(func(m *api.Member) string { return labelsText(m.Labels) })},
+	}
+	for i := range columns {
+		columns[i].Rank = i
+	}
+	return columns
 }
 
 func memberSign(s api.MemberState, g *canvas.Glyphs) string {
@@ -224,43 +222,8 @@ func (s *Ring) drawMembers(v canvas.View, w *World) {
 	for i := range s.answer.Members {
 		name = max(name, cells(s.answer.Members[i].Name))
 	}
-	name = min(name+1, max(v.Width()-30, 10), 32)
-	first, last := s.listing.Window(s.members, v.Height()-1)
-	for i := first - 1; i < last; i++ {
-		row := v.Row(i - first + 1)
-		put := func(x, width int, text string, style canvas.Style) {
-			row.PutCut(x, 0, width-1, text, w.Glyphs.Ellipsis, style)
-		}
-		heading := canvas.Style{Role: canvas.Title, Bold: true}
-		var m *api.Member
-		if i < first {
-			put(1, name, "NODE", heading)
-		} else {
-			m = &s.answer.Members[i]
-			put(1, name, safe.Text(m.Name), canvas.Style{})
-		}
-		x := 1 + name
-		for _, c := range memberColumns {
-			if x+c.width > row.Width() {
-				break
-			}
-			switch {
-			case m == nil:
-				put(x, c.width, c.title, heading)
-			case c.title == "STATE":
-				put(x, c.width, c.text(s, m, w), memberStyle(m.State))
-			case c.title == "JOBS" && m.Lacks > 0:
-				put(x, c.width, c.text(s, m, w), canvas.Style{Role: canvas.Doubt})
-			default:
-				put(x, c.width, c.text(s, m, w), canvas.Style{})
-			}
-			x += c.width
-		}
-		if m != nil && i == s.listing.Index() {
-			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
-			row.Restyle(selected)
-		}
-	}
+	s.Columns[0].Width = min(name+1, max(v.Width()-30, 10), 32)
+	s.Table.Draw(v, w)
 }
 
 // below is the shares, what is odd, and what moved.
@@ -352,8 +315,8 @@ func (s *Ring) drawNode(title, row canvas.View, w *World) {
 		lagText = lag(st.Day.LagP99)
 	}
 	name := min(max(cells(host)+1, 10), max(title.Width()-30, 10))
-	x := 1
-	for _, c := range []struct {
+	t := Table[string, api.Status]{Left: 1, Titles: columnTitle}
+	for i, c := range []struct {
 		title, text string
 		width       int
 		style       canvas.Style
@@ -363,13 +326,14 @@ func (s *Ring) drawNode(title, row canvas.View, w *World) {
 		{"TABLES", strconv.Itoa(st.Tables), 8, canvas.Style{}}, {"UP", up, 8, canvas.Style{}}, {"LAG P99", lagText, 9, canvas.Style{}},
 		{"VER", versionText(st), 12, canvas.Style{}},
 	} {
-		if x+c.width > title.Width() {
-			break
-		}
-		title.Put(x, 0, c.title, canvas.Style{Role: canvas.Title, Bold: true})
-		row.PutCut(x, 0, c.width-1, c.text, w.Glyphs.Ellipsis, c.style)
-		x += c.width
+		t.Columns = append(t.Columns, Column[api.Status]{
+			Title: c.title, Width: c.width, Rank: i,
+			Text: func(*World, *api.Status) (string, canvas.Style) { return c.text, c.style },
+		})
 	}
+	t.Place(title.Width(), title.Width())
+	t.DrawTitles(title, w)
+	t.DrawCells(row, w, st)
 	row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
 }
 

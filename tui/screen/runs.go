@@ -19,18 +19,15 @@ import (
 
 // Runs lists runs, newest first, and what was missed.
 type Runs struct {
-	only   job.ID // the job whose runs these are; "": all that may be seen
+	Table[runKey, runRow]
+	rows   Rows[runKey, runRow] // newest first
+	only   job.ID               // the job whose runs these are; "": all that may be seen
 	preset preset
-	rows   []runRow // newest first
-	shown  Slice[runKey]
-	places map[runKey]int // of what is shown, in rows
-	list   Listing[runKey]
 	older  bool // the daemon may have more of them
 	known  bool // it has answered
 	asking bool // for an older page
 	err    error
 
-	filter  string // what shown goes by
 	version uint64 // of the board when it was asked last
 	asked   time.Time
 }
@@ -71,13 +68,22 @@ func (r *runRow) key() runKey {
 }
 
 // NewRuns lists the runs of all jobs.
-func NewRuns() *Runs { return &Runs{} }
+func NewRuns() *Runs { return NewRunsOf("") }
 
-// NewRunsOf lists those of one job.
-func NewRunsOf(id job.ID) *Runs { return &Runs{only: id} }
-
-// Scope is that of runs.
-func (*Runs) Scope() keys.Scope { return keys.Runs }
+// NewRunsOf lists the runs of one job.
+func NewRunsOf(id job.ID) *Runs {
+	s := &Runs{only: id, rows: Rows[runKey, runRow]{Key: (*runRow).key, Words: (*runRow).words}}
+	s.Table = Table[runKey, runRow]{
+		Source: &s.rows, Left: 1, Titles: canvas.Style{Role: canvas.Title}, In: keys.Runs,
+		Keys: []keys.Action{keys.Open, keys.States, keys.Filter, keys.Explain, keys.ShowOutput, keys.Retry, keys.Stop, keys.Mark, keys.ShowGroups,
+			keys.Times, keys.Palette, keys.Help, keys.Leave},
+		Refused: map[keys.Action]string{
+			keys.Sort: "runs stand in their order, the newest first", keys.Reverse: "runs stand in their order, the newest first",
+			keys.Wide: "the list of runs has one form", keys.Views: "the list of runs has one form",
+		},
+	}
+	return s
+}
 
 // Bounds of what is asked and held.
 const (
@@ -171,10 +177,10 @@ func (f *fresh) update(ctx context.Context, d Daemon, live []job.RunID) error {
 
 // newest is the newest run that is known; 0: none.
 func (s *Runs) newest() job.RunID {
-	if len(s.rows) == 0 {
+	if len(s.rows.All()) == 0 {
 		return 0
 	}
-	return s.rows[0].run.ID
+	return s.rows.All()[0].run.ID
 }
 
 // live are the listed runs that had not ended, as many as one may ask about.
@@ -184,9 +190,9 @@ func (s *Runs) live() []job.RunID {
 	if s.preset == runningRuns {
 		return nil // they are all in the answer
 	}
-	for i := range s.rows {
-		if r := &s.rows[i].run; s.rows[i].missed == nil && r.State.Live() && len(ids) < most {
-			ids = append(ids, r.ID)
+	for _, row := range s.rows.All() {
+		if row.missed == nil && row.run.State.Live() && len(ids) < most {
+			ids = append(ids, row.run.ID)
 		}
 	}
 	return ids
@@ -195,13 +201,13 @@ func (s *Runs) live() []job.RunID {
 // more asks for the next older page when the cursor comes near the end of what
 // is shown.
 func (s *Runs) more(w *World) []Effect {
-	near := s.list.Index()+runPage/4 >= len(s.shown)
-	if !s.older || s.asking || !near || len(s.rows) >= mostRuns || len(s.rows) == 0 {
+	near, all := s.Index()+runPage/4 >= s.rows.Len(), s.rows.All()
+	if !s.older || s.asking || !near || len(all) >= mostRuns || len(all) == 0 {
 		return nil
 	}
 	s.asking = true
 	query, which := s.query(w), s.preset
-	query.Before, query.Limit = s.rows[len(s.rows)-1].run.ID, olderPage
+	query.Before, query.Limit = all[len(all)-1].run.ID, olderPage
 	return []Effect{Ask{slotOlder, func(ctx context.Context, d Daemon) (any, error) {
 		runs, err := d.History(ctx, query)
 		return fresh{preset: which, runs: runs, joined: true, older: len(runs.Runs) == query.Limit}, err
@@ -224,53 +230,40 @@ func (s *Runs) Take(w *World, a Answer) []Effect {
 		s.older = got.older
 	}
 	whole := s.preset == missedRuns || s.preset == runningRuns || !got.joined
+	all := s.rows.All()
 	if whole {
-		s.rows = s.rows[:0]
+		all = all[:0]
 	}
 	s.known = true
-	s.merge(got.runs)
-	s.choose()
+	s.rows.Set(merged(all, got.runs))
+	s.Settle()
 	return s.more(w)
 }
 
-// merge puts runs in their places.
-func (s *Runs) merge(got api.Runs) {
-	at := make(map[job.RunID]int, len(s.rows))
-	for i := range s.rows {
-		at[s.rows[i].run.ID] = i
+// merged puts runs into their places among others.
+func merged(rows []runRow, got api.Runs) []runRow {
+	at := make(map[job.RunID]int, len(rows))
+	for i := range rows {
+		at[rows[i].run.ID] = i
 	}
 	for _, r := range got.Runs {
 		if i, ok := at[r.ID]; ok {
-			s.rows[i].run = r
+			rows[i].run = r
 		} else {
-			s.rows = append(s.rows, runRow{run: r})
+			rows = append(rows, runRow{run: r})
 		}
 	}
 	for i := range got.Skipped {
 		r := &got.Skipped[i]
-		s.rows = append(s.rows, runRow{run: job.Run{Job: r.Job, Due: r.Due}, missed: r})
+		rows = append(rows, runRow{run: job.Run{Job: r.Job, Due: r.Due}, missed: r})
 	}
-	slices.SortStableFunc(s.rows, func(a, b runRow) int {
+	slices.SortStableFunc(rows, func(a, b runRow) int {
 		if a.missed != nil && b.missed != nil {
 			return b.missed.Due.Compare(a.missed.Due)
 		}
 		return cmp.Compare(b.run.ID, a.run.ID)
 	})
-	s.rows = s.rows[:min(len(s.rows), mostRuns)]
-}
-
-// choose lists the rows that the filter lets through.
-func (s *Runs) choose() {
-	s.filter = s.list.Filter()
-	text := strings.ToLower(s.filter)
-	s.shown, s.places = s.shown[:0], make(map[runKey]int, len(s.rows))
-	for i := range s.rows {
-		if r := &s.rows[i]; text == "" || strings.Contains(strings.ToLower(r.words()), text) {
-			s.places[r.key()] = i
-			s.shown = append(s.shown, r.key())
-		}
-	}
-	s.list.Settle(s.shown)
+	return rows[:min(len(rows), mostRuns)]
 }
 
 // words are what a filter looks through.
@@ -292,22 +285,6 @@ func (r *runRow) outcome() string {
 	return r.run.Standing()
 }
 
-// row is the one under the cursor; nil: there is none.
-func (s *Runs) row() *runRow {
-	k, ok := s.list.Cursor()
-	if !ok {
-		return nil
-	}
-	return s.rowOf(k)
-}
-
-func (s *Runs) rowOf(k runKey) *runRow {
-	if i, ok := s.places[k]; ok {
-		return &s.rows[i]
-	}
-	return nil
-}
-
 // Refresh asks for what is new, once a second at most.
 func (s *Runs) Refresh(w *World) []Effect {
 	changed := s.version != w.Board.Version() || s.err != nil && api.KindOf(s.err) == api.Unreachable
@@ -325,39 +302,32 @@ func (s *Runs) Act(w *World, a keys.Action) ([]Effect, bool) {
 	case keys.Open:
 		return s.open(), true
 	case keys.Back:
-		if !s.list.Act(s.shown, a) {
+		if !s.Move(a) {
 			if s.preset == allRuns {
 				return nil, false
 			}
 			return s.turn(w, allRuns), true
 		}
 	default:
-		if !s.list.Act(s.shown, a) {
+		if !s.Move(a) {
 			return nil, false
 		}
 	}
-	s.refilter()
 	return s.more(w), true
 }
 
 // turn lists other runs.
 func (s *Runs) turn(w *World, p preset) []Effect {
-	s.preset, s.rows, s.older, s.known, s.asking = p, s.rows[:0], false, false, false
-	s.list.Unmark()
-	s.choose()
+	s.preset, s.older, s.known, s.asking = p, false, false, false
+	s.rows.Set(s.rows.All()[:0])
+	s.Unmark()
+	s.Settle()
 	return append(s.ask(w), Forget{slotOlder})
-}
-
-// refilter follows a filter that has changed.
-func (s *Runs) refilter() {
-	if s.filter != s.list.Filter() {
-		s.choose()
-	}
 }
 
 // open shows the output of a run, or why there is none.
 func (s *Runs) open() []Effect {
-	r := s.row()
+	r := s.Current()
 	switch {
 	case r == nil:
 		return nil
@@ -367,88 +337,89 @@ func (s *Runs) open() []Effect {
 	return []Effect{Goto{NewOutput(Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due})}}
 }
 
-// Typing reports that keys go to the filter.
-func (s *Runs) Typing() bool { return s.list.Typing() }
-
 // Type answers to a key of the filter.
 func (s *Runs) Type(w *World, k Key) ([]Effect, bool) {
-	ok := s.list.Type(s.shown, k)
-	s.refilter()
+	_, ok := s.Table.Type(w, k)
 	return s.more(w), ok
 }
 
 // Subject is the run under the cursor, or the jobs of those that are marked.
 func (s *Runs) Subject(*World) Subject {
-	chosen, marked := s.list.Chosen(s.shown)
+	chosen, marked := s.Chosen()
 	subject := Subject{Marked: marked}
 	for _, k := range chosen {
-		if r := s.rowOf(k); r != nil && !slices.Contains(subject.Jobs, r.run.Job) {
-			subject.Jobs = append(subject.Jobs, r.run.Job)
+		if i := s.rows.Place(k); i >= 0 && !slices.Contains(subject.Jobs, s.rows.Row(i).run.Job) {
+			subject.Jobs = append(subject.Jobs, s.rows.Row(i).run.Job)
 		}
 	}
-	if r := s.row(); r != nil && !marked {
+	if r := s.Current(); r != nil && !marked {
 		subject.Run, subject.At = r.run.ID, r.run.Due
 	}
 	return subject
 }
 
-// Refuses says what the list cannot do.
-func (s *Runs) Refuses(_ *World, a keys.Action) string {
-	switch a {
-	case keys.Sort, keys.Reverse:
-		return "runs stand in their order, the newest first"
-	case keys.Open:
-		if s.row() == nil {
-			return "nothing is selected"
-		}
-	case keys.ShowOutput, keys.PageOutput, keys.Retry:
-		if r := s.row(); r != nil && r.missed != nil {
-			return "it was not run"
-		}
-	case keys.Wide, keys.Views:
-		return "the list of runs has one form"
+// Refuses returns why a key does nothing here.
+func (s *Runs) Refuses(w *World, a keys.Action) string {
+	r := s.Current()
+	switch {
+	case a == keys.Open && r == nil:
+		return "nothing is selected"
+	case (a == keys.ShowOutput || a == keys.PageOutput || a == keys.Retry) && r != nil && r.missed != nil:
+		return "it was not run"
 	}
-	return ""
-}
-
-// Foot is the keys of runs.
-func (s *Runs) Foot(*World) []keys.Action {
-	return []keys.Action{keys.Open, keys.States, keys.Filter, keys.Explain, keys.ShowOutput, keys.Retry, keys.Stop, keys.Mark, keys.ShowGroups,
-		keys.Times, keys.Palette, keys.Help, keys.Leave}
-}
-
-// runColumn is one column of the list.
-type runColumn struct {
-	title string
-	from  int // the narrowest screen that shows it
-	width int // with the blank behind it; 0: what is left
-	text  func(w *World, r *runRow) (string, canvas.Style)
+	return s.Table.Refuses(w, a)
 }
 
 var off = canvas.Style{Role: canvas.Off}
 
-// runColumns are those of the list of runs from left to right.
-var runColumns = []runColumn{
-	{"START", 0, 9, startText},
-	{"JOB", 0, 0, func(_ *World, r *runRow) (string, canvas.Style) { return string(r.run.Job), canvas.Style{} }},
-	{"OUTCOME", 0, 13, outcomeText},
-	{"TOOK", 60, 7, func(w *World, r *runRow) (string, canvas.Style) { return tookText(w, &r.run), canvas.Style{} }},
-	{"CPU", 80, 7, func(_ *World, r *runRow) (string, canvas.Style) { return cpuText(&r.run), off }},
-	{"MEM", 80, 6, func(_ *World, r *runRow) (string, canvas.Style) { return amount.Bytes(r.run.Usage.Memory), off }},
-	{"TRIGGER", 60, 11, func(_ *World, r *runRow) (string, canvas.Style) { return triggerText(&r.run), off }},
-	{"NODE", 110, 9, func(w *World, r *runRow) (string, canvas.Style) { return w.Status.Host, off }},
-	{"USER", 110, 9, func(_ *World, r *runRow) (string, canvas.Style) { return r.run.User, off }},
-	{"RUN", 110, 9, func(_ *World, r *runRow) (string, canvas.Style) { return r.run.ID.String(), off }},
+// startWidth is the width of the column with the time of a row.
+func startWidth(w *World) int {
+	if w.Absolute {
+		return when.PointWidth + 1
+	}
+	return 9
 }
 
-// missedColumns are those of the list of what was not run.
-var missedColumns = []runColumn{
-	{"DUE", 0, 9, func(w *World, r *runRow) (string, canvas.Style) {
-		return w.Past(r.run.Due, w.zoneOf(r.run.Job)), canvas.Style{}
-	}},
-	{"JOB", 0, 16, func(_ *World, r *runRow) (string, canvas.Style) { return string(r.run.Job), canvas.Style{} }},
-	{"WHY IT WAS NOT RUN", 0, 0, func(_ *World, r *runRow) (string, canvas.Style) { return r.outcome(), canvas.Style{} }},
+// runColumns are the columns of the list of runs.
+func runColumns(w *World) []Column[runRow] {
+	dim := func(text func(r *job.Run) string) func(*World, *runRow) (string, canvas.Style) {
+		return func(_ *World, r *runRow) (string, canvas.Style) { return text(&r.run), off }
+	}
+	return []Column[runRow]{
+		{Width: 2, Text: signText},
+		{Title: "START", Width: startWidth(w), Text: startText},
+		{Title: "JOB", Fill: true, Least: 30, Text: jobText},
+		{Title: "OUTCOME", Width: 13, Grow: 24, Text: outcomeText}, // a long one: "not started: ..."
+		{Title: "TOOK", From: 60, Width: 7, Text: func(w *World, r *runRow) (string, canvas.Style) { return tookText(w, &r.run), canvas.Style{} }},
+		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
+		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return amount.Bytes(r.Usage.Memory) })},
+		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(triggerText)},
+		{Title: "NODE", From: 110, Width: 9, Text: func(w *World, _ *runRow) (string, canvas.Style) { return w.Status.Host, off }},
+		{Title: "USER", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.User })},
+		{Title: "RUN", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.ID.String() })},
+	}
 }
+
+// missedColumns are the columns of the list of what was not run.
+func missedColumns(w *World) []Column[runRow] {
+	return []Column[runRow]{
+		{Width: 2, Text: signText},
+		{Title: "DUE", Width: startWidth(w), Text: func(w *World, r *runRow) (string, canvas.Style) {
+			return w.Past(r.run.Due, w.zoneOf(r.run.Job)), canvas.Style{}
+		}},
+		{Title: "JOB", Width: 16, Text: jobText},
+		{Title: "WHY IT WAS NOT RUN", Fill: true, Text: func(_ *World, r *runRow) (string, canvas.Style) { return r.outcome(), canvas.Style{} }},
+	}
+}
+
+// signText is the sign of a row, jobText the name of its job.
+func signText(w *World, r *runRow) (string, canvas.Style) {
+	if r.missed != nil {
+		return w.Glyphs.Skipped, off
+	}
+	return runSign(w, &r.run)
+}
+func jobText(_ *World, r *runRow) (string, canvas.Style) { return string(r.run.Job), canvas.Style{} }
 
 // zoneOf is the zone of a job.
 func (w *World) zoneOf(id job.ID) string {
@@ -504,34 +475,29 @@ func triggerText(r *job.Run) string {
 // Draw draws the list below a line that says which runs it has.
 func (s *Runs) Draw(v canvas.View, w *World) {
 	s.drawHead(v.Row(0), w)
-	columns := runColumns
+	s.Columns = runColumns(w)
 	if s.preset == missedRuns {
-		columns = missedColumns
+		s.Columns = missedColumns(w)
 	}
-	columns = fitRunColumns(columns, v.Width(), w.Absolute)
-	drawRunTitles(v.Row(1), columns)
+	s.Place(v.Width(), v.Width())
+	s.DrawTitles(v.Row(1), w)
 	body := v.Below(2)
-	if len(s.shown) == 0 {
+	if s.rows.Len() == 0 {
 		p := page{paragraphs: s.empty(w)}
 		p.draw(body, w.Glyphs)
 		return
 	}
-	if r := s.row(); r != nil && (body.Height() >= 16 || r.missed != nil && body.Height() >= 8) {
+	if r := s.Current(); r != nil && (body.Height() >= 16 || r.missed != nil && body.Height() >= 8) {
 		const lines = 3
 		p := page{paragraphs: r.peek(w)}
 		p.draw(body.Below(body.Height()-lines), w.Glyphs)
 		body = body.Above(body.Height() - lines)
 	}
-	first, last := s.list.Window(s.shown, body.Height())
-	for i := first; i < last; i++ {
-		if r := s.rowOf(s.shown[i]); r != nil {
-			s.drawRun(body.Row(i-first), w, columns, r, i)
-		}
-	}
+	s.DrawRows(body, w)
 }
 
 func (s *Runs) drawHead(v canvas.View, w *World) {
-	end := v.PutRight(0, fmt.Sprintf("%d/%d ", min(s.list.Index()+1, len(s.shown)), len(s.shown)), off)
+	end := v.PutRight(0, fmt.Sprintf("%d/%d ", min(s.Index()+1, s.rows.Len()), s.rows.Len()), off)
 	v = v.In(0, 0, max(end, 0), 1)
 	title := "runs: " + presetNames[s.preset]
 	if s.only != "" {
@@ -541,71 +507,14 @@ func (s *Runs) drawHead(v canvas.View, w *World) {
 	if s.preset == missedRuns {
 		x = v.Put(x, 0, "in 7 days", off) + 2
 	}
-	if n := s.list.Marks(s.shown); n > 0 {
+	if n := s.Marks(); n > 0 {
 		x = v.Put(x, 0, fmt.Sprintf("%s%d marked", w.Glyphs.Mark, n), canvas.Style{Role: canvas.Title}) + 2
 	}
-	x = s.list.DrawFilter(v, x, 0, max(v.Width()-x-2, 8), w) + 2
+	x = s.DrawFilter(v, x, 0, max(v.Width()-x-2, 8), w) + 2
 	if s.err != nil && s.known {
 		v.PutCut(x, 0, v.Width()-x, s.err.Error(), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad})
 	} else if s.asking {
 		v.Put(x, 0, "reading older ones", off)
-	}
-}
-
-// fitRunColumns chooses what a screen shows, and gives the rest of its width to
-// the one column that takes it.
-func fitRunColumns(columns []runColumn, width int, absolute bool) []runColumn {
-	shown := make([]runColumn, 0, len(columns))
-	rest, wide := width-3, 0 // the cursor, the sign and a blank
-	for _, c := range columns {
-		if c.from > width {
-			continue
-		}
-		if len(shown) == 0 && absolute {
-			c.width = when.PointWidth + 1
-		}
-		if c.width == 0 {
-			wide = len(shown)
-		}
-		rest -= c.width
-		shown = append(shown, c)
-	}
-	const enough = 30
-	if spare := rest - enough; spare > 0 && shown[wide].title == "JOB" && len(shown) > wide+1 {
-		more := min(spare, 24) // a long outcome: "not started: ..."
-		shown[wide+1].width += more
-		rest -= more
-	}
-	shown[wide].width = rest
-	return shown
-}
-
-func drawRunTitles(v canvas.View, columns []runColumn) {
-	x := 3
-	for _, c := range columns {
-		v.In(x, 0, c.width, 1).Put(0, 0, c.title, canvas.Style{Role: canvas.Title})
-		x += c.width
-	}
-}
-
-func (s *Runs) drawRun(v canvas.View, w *World, columns []runColumn, r *runRow, i int) {
-	sign, style := runSign(w, &r.run)
-	if r.missed != nil {
-		sign, style = w.Glyphs.Skipped, off
-	}
-	v.Put(1, 0, sign, style)
-	x := 3
-	for _, c := range columns {
-		text, style := c.text(w, r)
-		v.PutCut(x, 0, c.width-1, text, w.Glyphs.Ellipsis, style)
-		x += c.width
-	}
-	if s.list.Marked(s.shown, i) {
-		v.Put(0, 0, w.Glyphs.Mark, canvas.Style{Bold: true})
-	}
-	if i == s.list.Index() {
-		v.Put(0, 0, w.Glyphs.Cursor, canvas.Style{})
-		v.Restyle(selected)
 	}
 }
 
@@ -616,8 +525,8 @@ func (s *Runs) empty(w *World) []paragraph {
 		return errorParagraphs(w, s.err)
 	case !s.known:
 		return []paragraph{said(" Asking cronringd ...", off)}
-	case s.filter != "":
-		return []paragraph{said(fmt.Sprintf(" None of %s has %q in it; esc clears the filter.", counted(len(s.rows), "run"), s.filter), off)}
+	case s.Filter() != "":
+		return []paragraph{said(fmt.Sprintf(" None of %s has %q in it; esc clears the filter.", counted(len(s.rows.All()), "run"), s.Filter()), off)}
 	case s.preset != allRuns:
 		return []paragraph{said(" None. f shows others: all, failed, running, missed, today.", off)}
 	}

@@ -143,7 +143,8 @@ func goOffline(w *World) {
 // shownRuns are the runs that the list shows.
 func shownRuns(s *Runs) []job.RunID {
 	var ids []job.RunID
-	for _, k := range s.shown {
+	for i := range s.rows.Len() {
+		k := s.rows.At(i)
 		ids = append(ids, k.run)
 	}
 	return ids
@@ -175,7 +176,7 @@ func TestRunsComeInAboveTheCursor(t *testing.T) {
 	w, d := newWorld(t), runsDaemon(&runs)
 	s := openRuns(t, w, d)
 	actOn(t, s, w, d, keys.Down, keys.Down, keys.Down)
-	at := s.row().run.ID
+	at := s.Current().run.ID
 	runs[0].State, runs[0].Outcome = job.RunEnded, job.Outcome{Kind: job.Exited}
 	runs = append([]job.Run{{ID: 4300, Job: "new", State: job.RunRunning, Decided: now, Started: now}}, runs...)
 	if effects := s.Refresh(w); len(effects) != 0 {
@@ -190,10 +191,10 @@ func TestRunsComeInAboveTheCursor(t *testing.T) {
 	if got := shownRuns(s)[0]; got != 4300 {
 		t.Errorf("the first run is %d, want 4300", got)
 	}
-	if got := s.row().run.ID; got != at || s.list.Index() != 4 {
-		t.Errorf("the cursor is on run %d at %d, want %d at 4", got, s.list.Index(), at)
+	if got := s.Current().run.ID; got != at || s.Index() != 4 {
+		t.Errorf("the cursor is on run %d at %d, want %d at 4", got, s.Index(), at)
 	}
-	if r := s.rowOf(runKey{run: 4217}); r.run.State.Live() {
+	if r := s.rows.Row(s.rows.Place(runKey{run: 4217})); r.run.State.Live() {
 		t.Error("run 4217 has ended, and still runs on the list")
 	}
 }
@@ -211,17 +212,17 @@ func TestRunsReadsOlderPagesOnDemand(t *testing.T) {
 	runs := shortRuns(5000)
 	w, d := newWorld(t), runsDaemon(&runs)
 	s := openRuns(t, w, d)
-	if got := len(s.shown); got != runPage {
+	if got := s.rows.Len(); got != runPage {
 		t.Fatalf("%d runs are read at first, want %d", got, runPage)
 	}
 	actOn(t, s, w, d, keys.Last)
-	if got := len(s.shown); got != runPage+olderPage {
+	if got := s.rows.Len(); got != runPage+olderPage {
 		t.Errorf("%d runs are read at the end of the first page, want %d", got, runPage+olderPage)
 	}
 	for range 10 {
 		actOn(t, s, w, d, keys.Last)
 	}
-	if got := len(s.shown); got != len(runs) || s.older {
+	if got := s.rows.Len(); got != len(runs) || s.older {
 		t.Errorf("%d runs are read at the end, and older ones are thought of: %v; want %d, false", got, s.older, len(runs))
 	}
 }
@@ -257,9 +258,10 @@ func TestRunsAfterALongWhileHaveNoHole(t *testing.T) {
 	w.Board.Apply(api.BoardUpdate{})
 	w.Now = w.Now.Add(time.Second)
 	settle(t, s, w, d, s.Refresh(w))
-	for i := range len(s.rows) - 1 {
-		if s.rows[i].run.ID != s.rows[i+1].run.ID+1 {
-			t.Fatalf("after run %d comes %d", s.rows[i].run.ID, s.rows[i+1].run.ID)
+	rows := s.rows.All()
+	for i := range len(rows) - 1 {
+		if rows[i].run.ID != rows[i+1].run.ID+1 {
+			t.Fatalf("after run %d comes %d", rows[i].run.ID, rows[i+1].run.ID)
 		}
 	}
 	if !s.older {
@@ -274,7 +276,7 @@ func TestRunsOpen(t *testing.T) {
 	for _, want := range []string{"*screen.Output", "*screen.Output", "*screen.Why", "*screen.Output"} {
 		effects, _ := s.Act(w, keys.Open)
 		if got := fmt.Sprintf("%T", effects[0].(Goto).Screen); got != want {
-			t.Errorf("run %d opens %s, want %s", s.row().run.ID, got, want)
+			t.Errorf("run %d opens %s, want %s", s.Current().run.ID, got, want)
 		}
 		actOn(t, s, w, d, keys.Down)
 	}

@@ -17,8 +17,8 @@ import (
 // Below is who starts together with what is under the cursor.
 type Timeline struct {
 	rows    jobRows
-	listing Listing[job.ID]
-	settled uint64 // version of the board that the listing knows
+	table   Table[job.ID, api.Row]
+	settled uint64 // version of the board that the table was settled for
 
 	span  time.Duration
 	from  time.Time // the axis begins there; zero: now is in its middle
@@ -36,11 +36,14 @@ type Timeline struct {
 	together minutes     // what together is known about
 	clash    api.Clashes // the starts in it
 	clashed  bool        // the daemon has told them
-	row      api.Row     // that is drawn
 }
 
 // NewTimeline makes the screen.
-func NewTimeline() *Timeline { return &Timeline{span: usualSpan} }
+func NewTimeline() *Timeline {
+	s := &Timeline{span: usualSpan}
+	s.table = Table[job.ID, api.Row]{Source: &s.rows, Left: 1}
+	return s
+}
 
 // lineQuestion is what was asked about.
 type lineQuestion struct {
@@ -73,19 +76,20 @@ const (
 func (s *Timeline) Open(w *World) []Effect {
 	s.asking = false
 	s.list(w)
-	s.listing.Select(&s.rows, w.At)
+	s.table.Select(w.At)
 	return s.Refresh(w)
 }
 
 // list lists the jobs by what lists of jobs go by.
 func (s *Timeline) list(w *World) {
 	if s.rows.board != w.Board {
-		s.rows = jobRows{w.Board, w.Board.List(w.Query)}
+		s.rows.query = &w.Query
+		s.rows.use(w.Board)
 	} else if !sameQuery(s.rows.list.Query(), w.Query) {
 		s.rows.list.Set(w.Query)
 	}
-	s.listing.SetFilter(w.Query.Text)
-	s.listing.Settle(&s.rows)
+	s.table.SetFilter(w.Query.Text)
+	s.table.Settle()
 }
 
 func sameQuery(a, b board.Query) bool {
@@ -97,7 +101,7 @@ func (s *Timeline) Refresh(w *World) []Effect {
 	stale := s.rows.list.Stale()
 	s.rows.list.Refresh(w.holds())
 	if w.Board.Version() != s.settled || stale != s.rows.list.Stale() {
-		s.listing.Settle(&s.rows)
+		s.table.Settle()
 		s.settled = w.Board.Version()
 	}
 	return s.ask(w)
@@ -127,7 +131,7 @@ func (s *Timeline) axis(w *World) axis {
 // asked about, or something has become of these. One question is on its way at a
 // time.
 func (s *Timeline) ask(w *World) []Effect {
-	if id, ok := s.listing.Cursor(); ok {
+	if id, ok := s.table.Cursor(); ok {
 		w.At = id
 	}
 	if !w.Link.Live {
@@ -169,11 +173,11 @@ func newLineAnswer(a axis, line api.Timeline) lineAnswer {
 // question is what would be asked now.
 func (s *Timeline) question(w *World) lineQuestion {
 	q := lineQuestion{axis: s.axis(w)}
-	first, last := s.listing.Seen(&s.rows)
+	first, last := s.table.Seen()
 	for i := first; i < min(last, first+api.MaxPast); i++ {
-		s.row = w.Board.Row(s.rows.list.At(i))
-		q.jobs = append(q.jobs, s.row.Job)
-		q.stamps = append(q.stamps, stampOf(&s.row))
+		r := s.rows.Row(i)
+		q.jobs = append(q.jobs, r.Job)
+		q.stamps = append(q.stamps, stampOf(r))
 	}
 	return q
 }
@@ -232,7 +236,7 @@ func (s *Timeline) Take(w *World, a Answer) []Effect {
 
 // current is the row under the cursor.
 func (s *Timeline) current(w *World) (api.Row, bool) {
-	id, ok := s.listing.Cursor()
+	id, ok := s.table.Cursor()
 	if !ok {
 		return api.Row{}, false
 	}
@@ -241,7 +245,7 @@ func (s *Timeline) current(w *World) (api.Row, bool) {
 
 // under is what stands in the cell under the cursor, if something does.
 func (s *Timeline) under(w *World) (c api.TimelineCell, ok bool) {
-	id, known := s.listing.Cursor()
+	id, known := s.table.Cursor()
 	if !known || s.cell.IsZero() {
 		return c, false
 	}
@@ -297,7 +301,7 @@ func (s *Timeline) Act(w *World, a keys.Action) ([]Effect, bool) {
 			return nil, false
 		}
 	default:
-		if !s.listing.Act(&s.rows, a) {
+		if !s.table.Move(a) {
 			return nil, false
 		}
 	}
@@ -349,7 +353,7 @@ func (s *Timeline) step(w *World, by int) {
 }
 
 func (s *Timeline) neighbour(w *World, by int) (at time.Time, ok bool) {
-	id, known := s.listing.Cursor()
+	id, known := s.table.Cursor()
 	if !known {
 		return at, false
 	}
@@ -375,7 +379,7 @@ func (s *Timeline) neighbour(w *World, by int) (at time.Time, ok bool) {
 
 // open shows the run or the occurrence under the cursor, or the job.
 func (s *Timeline) open(w *World) []Effect {
-	id, ok := s.listing.Cursor()
+	id, ok := s.table.Cursor()
 	if !ok {
 		return nil
 	}
@@ -396,8 +400,7 @@ func (s *Timeline) back(w *World) bool {
 	switch {
 	case !s.cell.IsZero():
 		s.cell = time.Time{}
-	case s.listing.Act(&s.rows, keys.Back):
-		s.refilter(w)
+	case s.table.Move(keys.Back):
 	case len(w.Query.States) > 0:
 		w.Query.States = nil
 		s.list(w)
@@ -407,35 +410,20 @@ func (s *Timeline) back(w *World) bool {
 	return true
 }
 
-// refilter narrows the list, here and on the screen of the jobs.
-func (s *Timeline) refilter(w *World) {
-	if text := s.listing.Filter(); text != w.Query.Text {
-		w.Query.Text = text
-		s.rows.list.Set(w.Query)
-		s.listing.Settle(&s.rows)
-	}
-}
-
 // Typing reports that keys go to the filter.
-func (s *Timeline) Typing() bool { return s.listing.Typing() }
+func (s *Timeline) Typing() bool { return s.table.Typing() }
 
 // Type answers to a key of the filter.
 func (s *Timeline) Type(w *World, k Key) ([]Effect, bool) {
-	if !s.listing.Type(&s.rows, k) {
-		return nil, false
-	}
-	s.refilter(w)
-	return s.ask(w), true
+	_, ok := s.table.Type(w, k)
+	return s.ask(w), ok
 }
 
 // Click moves the cursor to a row, and to a cell in it.
 func (s *Timeline) Click(w *World, x, y int) []Effect {
-	first, last := s.listing.Window(&s.rows, s.listing.height)
-	i := first + y - s.top
-	if y < s.top || i >= last {
+	if ok, _ := s.table.SelectLine(y - s.top); !ok {
 		return nil
 	}
-	s.listing.Select(&s.rows, s.rows.At(i))
 	a := s.axis(w)
 	cell := x - s.left
 	if present := a.index(w.Now); present >= 0 && cell > present {
@@ -449,7 +437,7 @@ func (s *Timeline) Click(w *World, x, y int) []Effect {
 
 // Seek puts the cursor on a job.
 func (s *Timeline) Seek(w *World, id job.ID) []Effect {
-	s.listing.Select(&s.rows, id)
+	s.table.Select(id)
 	return s.ask(w)
 }
 
@@ -459,7 +447,7 @@ func (s *Timeline) Subject(w *World) Subject {
 	if s.rows.list == nil {
 		return Subject{}
 	}
-	jobs, marked := s.listing.Chosen(&s.rows)
+	jobs, marked := s.table.Chosen()
 	subject := Subject{Jobs: jobs, Marked: marked}
 	if row, ok := s.current(w); ok && !marked {
 		subject.File, subject.Line = row.Table, row.Line
@@ -496,7 +484,7 @@ func (s *Timeline) Refuses(w *World, a keys.Action) string {
 			return "it goes from an hour to 14 days"
 		}
 	case keys.Open:
-		if _, ok := s.listing.Cursor(); !ok {
+		if _, ok := s.table.Cursor(); !ok {
 			return "nothing is selected"
 		}
 	}

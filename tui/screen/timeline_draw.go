@@ -75,10 +75,10 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *World) {
 	loc := s.zone(w)
 	right := s.countText(w)
 	room := row.Width() - cells(right) - 2
-	if s.listing.Typing() || w.Query.Text != "" {
-		field := min(max(cells(s.listing.Filter())+2, 8), 24)
+	if s.table.Typing() || w.Query.Text != "" {
+		field := min(max(cells(s.table.Filter())+2, 8), 24)
 		room -= field + 1
-		s.listing.DrawFilter(row, room+1, 0, field, w)
+		s.table.DrawFilter(row, room+1, 0, field, w)
 	}
 	row.PutRight(0, right+" ", canvas.Style{})
 	row = row.In(0, 0, room, 1)
@@ -109,7 +109,7 @@ func (w *World) keyText(a keys.Action) string {
 // countText is how many jobs are listed.
 func (s *Timeline) countText(w *World) string {
 	parts := []string{}
-	if n := s.listing.Marks(&s.rows); n > 0 {
+	if n := s.table.Marks(); n > 0 {
 		parts = append(parts, thousands(n)+" marked")
 	}
 	if s.rows.list.Stale() {
@@ -203,13 +203,12 @@ func barsOf(counts []int, bars int) func(n int) int {
 }
 
 func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *World) {
-	first, last := s.listing.Window(&s.rows, v.Height())
+	first, last := s.table.Window(v.Height())
 	if first == last {
 		drawEmpty(v, s.emptyText(w))
 		return
 	}
 	for i := first; i < last; i++ {
-		s.row = s.rows.board.Row(s.rows.list.At(i))
 		s.drawRow(v.Row(i-first), i, a, p, w)
 	}
 	present := a.present(w.Now)
@@ -220,11 +219,11 @@ func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *World) {
 
 // emptyText says why nothing is listed, and the next step.
 func (s *Timeline) emptyText(w *World) []string {
-	return (&Jobs{rows: s.rows, query: w.Query}).emptyText(w)
+	return emptyText(w, w.Query)
 }
 
 func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *World) {
-	r := &s.row
+	r := s.rows.Row(i)
 	row.PutCut(1, 0, p.name, string(r.Job), w.Glyphs.Ellipsis, canvas.Style{})
 	present := a.present(w.Now)
 	drawPresent(row, p, present, w)
@@ -233,10 +232,10 @@ func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *Worl
 		row.Put(p.column(a, at, present), 0, sign, style)
 	}
 	drawLineNext(row.In(p.next, 0, row.Width()-p.next, 1), r, w)
-	if s.listing.Marked(&s.rows, i) {
+	if s.table.Marked(i) {
 		row.Put(p.name+1, 0, w.Glyphs.Mark, canvas.Style{Role: canvas.Match, Bold: true})
 	}
-	if i != s.listing.Index() {
+	if i != s.table.Index() {
 		return
 	}
 	row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
@@ -251,11 +250,11 @@ func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *Worl
 // drawLineNext says when a job runs next: in the column NEXT of the jobs, too,
 // where the sign of a pause stands apart.
 func drawLineNext(v canvas.View, r *api.Row, w *World) {
-	f := field{view: v, ellipsis: w.Glyphs.Ellipsis}
+	f := NewField(v, w.Glyphs.Ellipsis)
 	if r.State == job.StateHeld || r.State == job.StateDisabled {
-		f.put(w.Glyphs.Held+" ", canvas.Style{Role: canvas.Off})
+		f.Put(w.Glyphs.Held+" ", canvas.Style{Role: canvas.Off})
 	}
-	putNext(&f, r, w)
+	drawNext(f, w, r)
 	f.end()
 }
 

@@ -374,8 +374,8 @@ func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 		t.Errorf("got %d rows and the filter %q, want the one that matches", s.rows.Len(), w.Query.Text)
 	}
 	settle(t, jobs, w, d, jobs.Open(w))
-	if jobs.rows.Len() != 1 || jobs.listing.Filter() != "etl" {
-		t.Errorf("the jobs: got %d rows and the filter %q, want those of the time line", jobs.rows.Len(), jobs.listing.Filter())
+	if jobs.rows.Len() != 1 || jobs.table.Filter() != "etl" {
+		t.Errorf("the jobs: got %d rows and the filter %q, want those of the time line", jobs.rows.Len(), jobs.table.Filter())
 	}
 	s.Type(w, Key{Name: "enter"})
 	perform(t, s, w, d, keys.Back, keys.Last)
