@@ -91,7 +91,10 @@ func (e *Engine) place(r *run) answer {
 	case e.draining:
 		e.lineUp(r)
 		e.wait(r, job.RunQueued, job.WaitsForPlace, "the daemon is about to be replaced")
-		return waits
+		if !p.limits.needsSlot(r) {
+			return waits
+		}
+		return e.overflow(r)
 	case r.forced && !e.exceedsOwn(r) || !p.limits.needsSlot(r):
 		return passes
 	}

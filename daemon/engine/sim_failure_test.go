@@ -85,7 +85,9 @@ func (h *history) failures(effects []Effect) {
 func (h *history) judged(r job.Record, rest []Effect) {
 	t := h.w.t
 	if r.Kind == job.Redrove {
-		delete(h.trials.verdicts, occurrenceOf(r.Run)) // it begins anew
+		again := *r.Run
+		again.Backfill = 0 // a run of a backfill is run again on its own
+		delete(h.trials.verdicts, occurrenceOf(&again))
 	}
 	if r.Run == nil || r.Kind == job.Redrove || r.Kind == job.Buried {
 		return
