@@ -111,11 +111,11 @@ func (l *loop) catchUp(b store.Batch) (refused map[job.RunID]bool, err error) {
 	for {
 		part := l.backlog.next(b)
 		again, err := l.write(part)
+		maps.Copy(refused, again) // also if the rest of the part could not be written
 		if err != nil {
 			l.backlog.wait()
 			return refused, err
 		}
-		maps.Copy(refused, again)
 		if l.backlog.done(part); len(l.backlog.records) == 0 {
 			l.backlog.goOn()
 			return refused, nil

@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"database/sql"
 	"errors"
+	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -119,6 +122,42 @@ func TestWithoutLeavesOutRefused(t *testing.T) {
 	got := without([]job.Record{{Detail: "a"}, {Detail: "b"}, {Detail: "c"}}, []int{1})
 	if len(got) != 2 || got[0].Detail != "a" || got[1].Detail != "c" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// The history may refuse a decision and then fail to take the rest of the batch.
+// The run of that decision must not start, whether records waited before or not.
+func TestRefusedRunIsKnownIfTheRestCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	history, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer history.Close()
+	due := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	decided := func(id job.RunID) []job.Record {
+		run := &job.Run{ID: id, Job: "a", User: "ann", Due: due, Attempt: 1, Trigger: job.TriggerClock, State: job.RunDecided}
+		return []job.Record{{Kind: job.Decided, Job: "a", Due: due, User: "ann", Decision: job.DecideRun, Run: run}}
+	}
+	if err := history.Commit(t.Context(), store.Batch{Records: decided(1)}); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, "cronring.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("CREATE TRIGGER full BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'full'); END"); err != nil {
+		t.Fatal(err)
+	}
+	for _, waited := range []bool{false, true} {
+		l := &loop{history: history, log: slog.New(slog.DiscardHandler), backlog: backlog{failing: waited, due: waited}}
+		l.trouble.Store(&trouble{})
+		refused := l.commit(store.Batch{Records: decided(2), Ledgers: []job.Ledger{{Job: "a", User: "ann"}}})
+		if !refused[2] || l.trouble.Load().err == nil || len(l.backlog.records) != 1 {
+			t.Errorf("records waited %t: refused %v, trouble %v, %d records wait; want run 2 refused, and its record to wait",
+				waited, refused, l.trouble.Load().err, len(l.backlog.records))
+		}
 	}
 }
 
