@@ -34,6 +34,8 @@ type logFile struct {
 	fd   int   // 0: none, or none any more
 	pid  int   // of the process that writes; 0: it has ended
 	lost int64 // bytes that it did not take
+
+	unstarted bool // the process could not become the program that writes
 }
 
 // write never waits.
@@ -104,9 +106,7 @@ var logEnviron = []string{"GOMAXPROCS=1", "GOGC=off", "GOTRACEBACK=none"}
 func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
 	delete(s.logs, c.log.pid)
 	c.log.pid = 0
-	if status.Exited() && status.ExitStatus() == starter.ExitFailed {
-		s.acts = append(s.acts, func() { s.note(c, cannotLog, "the file of log=", "its process could not be started") })
-	}
+	c.log.unstarted = status.Exited() && status.ExitStatus() == starter.ExitFailed
 }
 
 // logPatience is how long the process of a file has for what is in its pipe
@@ -122,7 +122,11 @@ func (s *Spawner) endLog(c *child) {
 		s.closeLog(c)
 	}
 	s.killLogLater(c)
+	unstarted := c.log.unstarted
 	s.mu.Unlock()
+	if unstarted {
+		s.note(c, cannotLog, "the file of log=", "its process could not be started")
+	}
 	if c.log.lost > 0 {
 		s.note(c, "%d bytes are missing in the file of log=, which did not take them in time", c.log.lost)
 	}

@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -138,4 +140,82 @@ func TestLogProcessThatHangsIsEnded(t *testing.T) {
 		t.Errorf("the process lives on: %v", err)
 		_ = syscall.Kill(pids[0], syscall.SIGKILL)
 	}
+}
+
+// askedAccounts is one account, and a function that the goroutine which starts
+// processes calls before it gets it.
+type askedAccounts struct {
+	account.Account
+	asked func()
+}
+
+func (a askedAccounts) Known(string) (account.Account, bool) {
+	a.asked()
+	return a.Account, true
+}
+
+func (a askedAccounts) Find(context.Context, string) (account.Account, error) { return a.Account, nil }
+
+// The process of a file may fail to become the program that writes, for example
+// because its user has too many processes. The run reports that, even if both are
+// over before either is reaped.
+func TestLogProcessThatCannotBeStarted(t *testing.T) {
+	needRoot(t, "become another account")
+	dir := somebodys(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(self, info.Mode()) })
+	if err := os.Chmod(self, 0o700); err != nil { // not for others to execute
+		t.Fatal(err)
+	}
+	var r *rig
+	given, starts := make(chan struct{}), 0
+	r = newRig(t, Options{Accounts: askedAccounts{accountOf(t, somebody()), func() {
+		if starts++; starts == 2 {
+			r.awaitDeaths()
+		}
+	}}})
+	r.spawner.later(func() { <-given })
+	first := r.start("echo it runs", as(somebody()), entry(t, "#@ log=file:"+filepath.Join(dir, "log"), crontab.User))
+	second := r.start("true", as(somebody()))
+	close(given)
+	e := r.await(first)
+	wantOutcome(t, e, exited(0))
+	if got := text(e, job.System); !strings.Contains(got, "its process could not be started") || text(e, job.Stdout) != "it runs\n" {
+		t.Errorf("the run reports %q and prints %q, want why there is no file", got, text(e, job.Stdout))
+	}
+	r.await(second)
+	e.Memory.Release()
+	r.ended[second].Memory.Release()
+	if held := r.spawner.options.Memory.Held(somebody()); held != 0 {
+		t.Errorf("%d bytes of memory are held for the output of runs that are over", held)
+	}
+}
+
+// awaitDeaths waits until all processes are dead, and their output is read. None
+// is reaped.
+func (r *rig) awaitDeaths() {
+	s := r.spawner
+	s.mu.Lock()
+	runs, pids := maps.Clone(s.byPID), slices.Concat(slices.Collect(maps.Keys(s.byPID)), slices.Collect(maps.Keys(s.logs)))
+	s.mu.Unlock()
+	for _, pid := range pids {
+		for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
+	}
+	poll(r.t, "end of all output", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		open := 0
+		for _, c := range runs {
+			open += c.open
+		}
+		return open == 0
+	})
 }
