@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/cronring/cronring/crontab"
@@ -159,7 +158,6 @@ func (d *directTables) List(ctx context.Context, q api.Query) ([]job.Status, err
 
 // names tells whether a reference names a job.
 func names(ref string, j job.Job) bool {
-	match, err := path.Match(ref, string(j.ID))
 	place := fmt.Sprintf("%s:%d", j.Table, j.Line)
-	return err == nil && match || ref == string(j.ID) || ref == place || strings.HasSuffix(place, "/"+ref)
+	return job.IsGlob(ref) && j.ID.Matches(ref) || ref == string(j.ID) || ref == j.ID.Full() || ref == place || strings.HasSuffix(place, "/"+ref)
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -57,6 +58,20 @@ func ParseID(text string) (id ID, ok bool) {
 		return "", false
 	}
 	return NewID(owner, name), true
+}
+
+// IsGlob reports whether a reference to jobs is a pattern for their names.
+func IsGlob(text string) bool { return strings.ContainsAny(text, "*?[") }
+
+// Matches reports whether a glob selects the job: by its name, or by OWNER/NAME
+// if the glob has a slash. The glob is one of path.Match.
+func (id ID) Matches(glob string) bool {
+	name := id.Name()
+	if strings.Contains(glob, "/") {
+		name = id.Full()
+	}
+	ok, _ := path.Match(glob, name)
+	return ok
 }
 
 // DeriveID makes the ID of an entry without a name= option. Its name is eight

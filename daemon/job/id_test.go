@@ -49,6 +49,28 @@ func TestIDHasOwnerAndName(t *testing.T) {
 	}
 }
 
+func TestIDMatchesGlob(t *testing.T) {
+	for _, c := range []struct {
+		id   ID
+		glob string
+		want bool
+	}{
+		{"alice/backup", "b*", true},
+		{"alice/backup", "a*", false}, // the owner is no part of the name
+		{"alice/backup", "alice/*", true},
+		{"alice/backup", "*/backup", true},
+		{"alice/backup", "bob/*", false},
+		{"backup", "b*", true},
+		{"backup", "root/b*", true},
+		{"backup", "*/backup", true},
+		{"backup", "b[", false},
+	} {
+		if got := c.id.Matches(c.glob); got != c.want || !IsGlob(c.glob) {
+			t.Errorf("%s matches %s: %t, want %t", c.id, c.glob, got, c.want)
+		}
+	}
+}
+
 // FuzzDeriveID checks that no file, user column or command of root's crontabs
 // makes an ID that belongs to another owner, and none of a user's leaves his own.
 func FuzzDeriveID(f *testing.F) {

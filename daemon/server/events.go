@@ -83,7 +83,7 @@ func (s *Server) wanted(ctx context.Context, c *call) (func(job.ID) bool, error)
 		}
 	}
 	return func(id job.ID) bool {
-		return now[id] || slices.ContainsFunc(globs, func(r jobRef) bool { return r.matchesName(id) })
+		return now[id] || slices.ContainsFunc(globs, func(r jobRef) bool { return id.Matches(r.text) })
 	}, nil
 }
 

@@ -42,7 +42,7 @@ func parseJobRef(text string) (jobRef, error) {
 			return r, nil
 		}
 		return r, badRequest(strconv.Quote(text)+" names no set of jobs", "the sets are @failed @running @late @paused")
-	case strings.ContainsAny(text, "*?["):
+	case job.IsGlob(text):
 		r.glob = true
 		if _, err := path.Match(text, ""); err != nil {
 			return r, badRequest(strconv.Quote(text)+" is not a pattern", "a [ has no ]")
@@ -60,17 +60,6 @@ func parseJobRef(text string) (jobRef, error) {
 func lineNumber(text string) (int, bool) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	return int(n), err == nil && n > 0 && text[0] != '+'
-}
-
-// matchesName reports whether a glob selects a job: by its name, or by OWNER/NAME
-// if the glob has a slash.
-func (r jobRef) matchesName(id job.ID) bool {
-	name := id.Name()
-	if strings.Contains(r.text, "/") {
-		name = id.Full()
-	}
-	ok, _ := path.Match(r.text, name)
-	return ok
 }
 
 // matchesPlace tells whether FILE:LINE is where a job stands. FILE may be any

@@ -76,7 +76,7 @@ func (s *Server) resolveOne(ctx context.Context, c *call, verb, text string) ([]
 	case r.set != "":
 		return s.members(ctx, c, r.set)
 	case r.glob:
-		found = c.where(func(i int) bool { return r.matchesName(c.view.ID(i)) })
+		found = c.where(func(i int) bool { return c.view.ID(i).Matches(r.text) })
 	case r.line > 0:
 		found = c.where(func(i int) bool {
 			e := c.view.Entry(i)

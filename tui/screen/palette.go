@@ -3,7 +3,6 @@ package screen
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -162,7 +161,7 @@ func (c *candidate) add(w *World, word string) {
 		c.bar = "options are for the command line: ctrl+y copies it"
 	case isPattern(w, word):
 		for id := range w.Board.Jobs() {
-			if ok, _ := path.Match(word, string(id)); ok {
+			if id.Matches(word) {
 				c.jobs = append(c.jobs, id)
 			}
 		}
@@ -185,7 +184,7 @@ func (c *candidate) judge() {
 // isPattern tells a pattern for names from a name.
 func isPattern(w *World, word string) bool {
 	_, exact := w.Board.Find(job.ID(word))
-	return !exact && strings.ContainsAny(word, "*?[")
+	return !exact && job.IsGlob(word)
 }
 
 // verbsFor are those that begin with a word, an exact one first.

@@ -529,6 +529,18 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 			t.Errorf("%q: want %q on the screen:\n%s", tc.typed, tc.says, got)
 		}
 	}
+	// A pattern means the same as on the command line: a name, or OWNER/NAME.
+	for pattern, want := range map[string][]job.ID{
+		"b*": {"alice/backup", "backup"}, "alice/*": {"alice/backup"}, "root/b*": {"backup"}, "a*": {"apt-daily"},
+	} {
+		w := newWorld(t)
+		w.Board.Apply(api.BoardUpdate{Now: now, Complete: true, Rows: []api.Row{{Job: "backup"}, {Job: "alice/backup"}, {Job: "apt-daily"}}})
+		s, _ := shellOn(w)
+		typeText(s, ":pause "+pattern+" ")
+		if p := s.over.(*palette); len(p.found) == 0 || !slices.Equal(p.found[0].jobs, want) {
+			t.Errorf("%s: got %v, want %v", pattern, p.found, want)
+		}
+	}
 	s, front := newTestShell(t)
 	front.about = Subject{}
 	typeText(s, ":dst zfs")
