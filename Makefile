@@ -106,13 +106,11 @@ arm: ## vet for 32 bits, tests of packages without I/O, and the packaged program
 zones: ## Next against its definition around every change of every zone, to 2200
 	CRONRING_LONG=1 $(GO) test ./crontab -run BruteForce -count=1 -timeout 1h
 
-machines: ## minutes and lab at once, and beside them rings of daemons
-	$(MAKE) --output-sync=target -j2 booted rings
-
-.PHONY: booted rings
-booted:
+machines: ## minutes and lab together, then rings of daemons
 	$(GO) test ./packaging -count=1 -timeout 30m -parallel 8 -v
+	$(MAKE) rings
 
+.PHONY: rings
 rings: ## the same cut for seconds, in strict mode, and a clock that is ahead
 	$(GO) test ./cmd/cronringd -run '^TestRingOfFive$$/^strict$$|^TestRingWithAClockAhead$$' -count=1 -timeout 15m -v
 

@@ -88,7 +88,7 @@ func (s suffered) row() string {
 // half a minute each, and holds the delays of root's job to the limits, too: it wants a
 // machine with nothing else to do.
 func TestAttacks(t *testing.T) {
-	t.Parallel()
+	// Not parallel: attacks take the processors from every other machine.
 	needLab(t)
 	during, limit := "4", 10*time.Minute
 	if long() {
