@@ -10,7 +10,7 @@ BIN         ?= bin
 MANDIR      ?= $(BIN)/man
 # What needs no host to be tested.
 DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
-RINGS       := ^TestRing(OfFive|WithAClockAhead)$$
+RINGS       := ^TestRing(OfFive|WithAClock(Ahead|ThatIsSet))$$
 PREFIX      ?= /usr
 DESTDIR     ?=
 ARCHES      ?= amd64 arm64 arm

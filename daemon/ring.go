@@ -111,7 +111,7 @@ func newRing(l *loop, c config.Ring) (*ring, error) {
 	if r.members, err = gossip.New(gossip.Options{
 		Ring: c.Name, ID: r.id, Name: host, Version: l.options.Version, Bind: c.Listen(), Advertise: c.Advertise,
 		LinkPort: port, Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), HoldOff: c.HoldOff,
-		Dir: r.dir, Link: r.link, Log: l.log,
+		Dir: r.dir, Link: r.link, Log: l.log, Up: func() time.Duration { return l.clock.Now().Up },
 	}); err != nil {
 		return nil, err
 	}

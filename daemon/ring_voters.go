@@ -111,7 +111,7 @@ func (r *ring) declare(ctx context.Context, ids []string, done chan struct{}) {
 	}
 	voters, err := ledger.New(ledger.Options{
 		ID: r.id, Voters: ids, Dir: filepath.Join(r.dir, "ledger"), Link: r.link, Addr: r.linkOf, Gone: r.isGone,
-		Holding: r.members.Holding, Foreign: r.members.IsForeign, Log: r.log,
+		Holding: r.members.Holding, Foreign: r.members.IsForeign, ClockIsSure: r.members.ClockIsSure, Log: r.log,
 	})
 	if err != nil {
 		r.log.Error("cannot take part in granting occurrences", "error", err)

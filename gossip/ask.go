@@ -15,7 +15,7 @@ import (
 // What members ask each other over the link.
 const (
 	verbRoster = "roster" // what of the jobs differs
-	verbHello  = "hello"  // whether it is there
+	verbHello  = "hello"  // whether it is there, and what its clock shows
 )
 
 // Bounds on asking.
@@ -129,7 +129,9 @@ func (r *Ring) answerRoster(_ context.Context, _ string, body []byte) ([]byte, e
 	return p.encode(), nil
 }
 
-func (r *Ring) answerHello(context.Context, string, []byte) ([]byte, error) { return nil, nil }
+func (r *Ring) answerHello(context.Context, string, []byte) ([]byte, error) {
+	return r.encodeSample(), nil
+}
 
 // check asks a member that is said to be back from the dead whether it is. Its
 // link's port is what it last said.

@@ -38,6 +38,7 @@ type sample struct {
 	offset, trip time.Duration
 	load         int
 	sight        uint64 // of whom it sees
+	sure         bool   // most members agree with its clock, as far as it knows
 }
 
 // conflict is two hosts that say they are the same member.
@@ -292,10 +293,8 @@ const maxState = 64 << 10
 // NotifyPingComplete takes a look at another member's clock from the answer to
 // a probe, which memberlist sends one of each second anyway.
 func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, payload []byte) {
-	now := b.now()
-	r := reader{rest: payload}
-	theirs, load, sight := r.time(), int(r.uint32()), r.uint64()
-	if r.end() != nil || theirs.IsZero() || trip < 0 {
+	s, ok := decodeSample(payload, trip, b.now())
+	if !ok {
 		return
 	}
 	id := n.Name
@@ -303,7 +302,7 @@ func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, paylo
 		if h.samples == nil {
 			h.samples = make(map[string]sample)
 		}
-		h.samples[id] = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, load: load, sight: sight}
+		h.samples[id] = s
 	})
 }
 

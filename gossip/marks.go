@@ -133,6 +133,8 @@ func (r *Ring) claimed(o register.Occurrence, out register.Outcome) {
 		r.announce(out.Mark)
 	case register.Refused:
 		c.Grant = engine.Refused
+	case register.Postponed:
+		c.Grant = engine.Unknown
 	default:
 		return
 	}

@@ -1,7 +1,6 @@
 package gossip
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"net/netip"
@@ -29,11 +28,9 @@ func (s State) String() string {
 	return [...]string{"unknown", "alive", "gone", "left"}[s]
 }
 
-// Bounds on clocks: beyond the first a member's is shown as off, beyond the
-// second it takes nothing.
+// Bounds on looks at clocks.
 const (
-	skewShown  = 250 * time.Millisecond
-	skewBarred = 5 * time.Second
+	skewShown  = 250 * time.Millisecond // beyond which a member's clock is shown as off
 	maxSamples = 5
 )
 
@@ -236,17 +233,4 @@ func skew(members map[string]*member) time.Duration {
 		return low
 	}
 	return high
-}
-
-// barredBy says why a clock that is so far off keeps a member from taking
-// occurrences.
-func barredBy(off time.Duration) string {
-	if off.Abs() <= skewBarred {
-		return ""
-	}
-	side := "behind"
-	if off < 0 {
-		side = "ahead of"
-	}
-	return fmt.Sprintf("this host's clock is %s %s the ring's", off.Abs().Round(100*time.Millisecond), side)
 }

@@ -2,7 +2,6 @@ package gossip
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,6 +60,7 @@ type Options struct {
 	Link      Link
 	Log       *slog.Logger
 	Now       func() time.Time                              // nil: time.Now
+	Up        func() time.Duration                          // the time since boot, as in engine.Moment; nil: since New
 	Transport func() (memberlist.NodeAwareTransport, error) // nil: UDP and TCP at Bind
 }
 
@@ -78,6 +78,7 @@ type Ring struct {
 	started atomic.Bool // Run goes, or went
 	load    atomic.Uint32
 	sight   atomic.Uint64 // of whom it sees
+	sure    atomic.Bool   // most members agree with this host's clock
 
 	elsewhere elsewhere
 
@@ -129,7 +130,7 @@ type Ring struct {
 	told       time.Time
 	newestTold time.Time
 	telling    *time.Timer
-	ticked     time.Time
+	clock      clockCheck
 	unsaved    bool
 	saving     bool
 }
@@ -138,6 +139,10 @@ type Ring struct {
 func New(o Options) (*Ring, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Up == nil {
+		begun := time.Now()
+		o.Up = func() time.Duration { return time.Since(begun) }
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -361,7 +366,7 @@ func (r *Ring) come() {
 	r.own.since, r.own.from, r.own.leaving = now, now.Add(joinWait+Settle), false
 	r.draining, r.joined, r.joining, r.joinBy = false, false, true, time.Now().Add(joinWait)
 	r.enrolled, r.taught = false, 0
-	r.ticked = now
+	r.clock.last = r.moment()
 	r.retime()
 	if err := r.open(); err != nil {
 		if r.problem == "" {
@@ -374,6 +379,7 @@ func (r *Ring) come() {
 	for _, t := range r.targets {
 		t.tried, t.fails, t.retry = false, 0, time.Time{}
 	}
+	r.checkClock()
 	r.seek()
 }
 
@@ -426,12 +432,7 @@ func (d delegate) GetBroadcasts(int, int) [][]byte   { return nil }
 func (d delegate) LocalState(bool) []byte            { return *d.state.Load() }
 func (d delegate) MergeRemoteState(b []byte, j bool) { d.box.MergeRemoteState(b, j) }
 
-// AckPayload lets who probes this member see its clock, its load and whom it
-// sees.
-func (d delegate) AckPayload() []byte {
-	b := appendUint32(appendTime(make([]byte, 0, 20), d.o.Now()), d.load.Load())
-	return binary.BigEndian.AppendUint64(b, d.sight.Load())
-}
+func (d delegate) AckPayload() []byte { return d.encodeSample() }
 
 func (d delegate) NotifyPingComplete(n *memberlist.Node, trip time.Duration, payload []byte) {
 	d.box.NotifyPingComplete(n, trip, payload)
@@ -445,7 +446,7 @@ func (r *Ring) retime() {
 		if r.own.until.IsZero() {
 			r.own.until = now.Add(Settle)
 			if r.barred != "" { // its clock does not count
-				r.own.until = r.own.until.Add(skew(r.members))
+				r.own.until = r.lastSure().Add(Settle)
 			}
 		}
 	case !r.own.until.IsZero():
@@ -577,6 +578,9 @@ func (r *Ring) hearOf(id string, w word) {
 		r.lose(m)
 	}
 	if m.state == Alive && (was != Alive || anew) {
+		if r.clock.open {
+			r.askClock(m)
+		}
 		r.register.Regain(m.id)
 		if r.joined {
 			r.learn(m, apart)
@@ -613,13 +617,17 @@ func (r *Ring) conflict(c conflict) {
 
 // judge says whether this member may take occurrences.
 func (r *Ring) judge() {
-	off := skew(r.members)
 	if r.clash != "" && r.o.Now().Sub(r.clashed) > conflictTime {
 		r.clash = ""
 	}
 	barred := r.clash
 	if barred == "" {
-		barred = barredBy(off)
+		barred = r.clockFault()
+	}
+	if barred == "" && !r.clock.open {
+		r.confirm()
+	} else {
+		r.sure.Store(false)
 	}
 	if (barred == "") == (r.barred == "") {
 		r.barred = barred
@@ -637,12 +645,11 @@ func (r *Ring) judge() {
 // tick does what is due now and then.
 func (r *Ring) tick() {
 	now := r.o.Now()
-	if gap := now.Sub(r.ticked); gap > stallTime && r.joined {
+	if gap := r.watchClock(); gap > stallTime && r.joined {
 		r.o.Log.Warn("ring: this host was away, and comes back", "away", gap)
 		r.own.from = now.Add(Settle)
 		r.say()
 	}
-	r.ticked = now
 	if r.list == nil && !r.again.IsZero() && !now.Before(r.again) {
 		r.come()
 	}

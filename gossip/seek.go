@@ -244,6 +244,9 @@ func (r *Ring) joinedNow() {
 	if !r.enrolled {
 		r.enroll()
 	}
+	if r.judge(); r.clock.open && r.barred == "" {
+		return
+	}
 	if len(r.parkedMarks)+len(r.parkedNewest) > 0 && time.Now().Before(r.learnBy) {
 		return
 	}

@@ -79,7 +79,7 @@ func (r *Ring) membership() *engine.Membership {
 		return nil
 	}
 	own := r.roster.Load()
-	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred}
+	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred, Clock: r.clock.agreed}
 	ms.Members = append(ms.Members, engine.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
 		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent,

@@ -158,6 +158,9 @@ func (r *Ring) answerTo(from string, q register.Question) register.Answer {
 	if r.judgeWord(from, q.Occurrence) == ignored {
 		return register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Free}
 	}
+	if r.isEarly(q.Due) {
+		return register.Answer{Occurrence: q.Occurrence, Serial: q.Serial, Reply: register.Early}
+	}
 	return r.register.Answer(from, q, r.o.Now())
 }
 

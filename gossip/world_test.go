@@ -284,7 +284,11 @@ func (h *host) options() Options {
 		Ring: h.ring, ID: h.id, Name: "host-" + h.id, Version: "1.0", LinkPort: h.addr.Port() + 1,
 		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, HoldOff: 2 * time.Second, Dir: h.dir,
 		Log: slog.New(slog.NewTextHandler(h.log, nil)),
-		Now: func() time.Time { return time.Now().Add(h.ahead) },
+		Now: func() time.Time {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return time.Now().Add(h.ahead)
+		},
 		Transport: func() (memberlist.NodeAwareTransport, error) {
 			h.end = h.world.net.attach(h.addr)
 			return h.end, nil

@@ -503,17 +503,7 @@ func TestRingWithAClockAhead(t *testing.T) {
 // ahead starts a member anew, with a clock that is two seconds ahead.
 func (l *lab) ahead(i int) {
 	l.t.Helper()
-	dir := l.t.TempDir()
-	fake, offset := filepath.Join(dir, "fakeclock"), filepath.Join(dir, "offset")
-	if out, err := exec.Command("cc", "-O2", "-o", fake, "../../testdata/lab/fakeclock.c", "-lm").CombinedOutput(); err != nil {
-		l.t.Fatalf("cc: %v\n%s", err, out)
-	}
-	if err := os.WriteFile(offset, []byte("2"), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
-	l.signal(i, syscall.SIGTERM)
-	l.nodes[i].cmd.Wait()
-	l.nodes[i] = l.launch(i, fake, offset)
+	l.underOwnClock(i, "2")
 	l.until((i+1)%len(l.nodes), "the clock is seen to be ahead", func(r *api.Ring) bool {
 		return upIn(r) == len(l.nodes) && slices.ContainsFunc(r.Members, func(m api.Member) bool {
 			return m.Name == fmt.Sprintf("n%d", i+1) && m.State == api.MemberUp && m.Clock > time.Second && m.Clock < 3*time.Second
@@ -525,6 +515,29 @@ func (l *lab) ahead(i int) {
 		l.t.Errorf("of %d starts none was early on the member whose clock is ahead: it runs nothing, or its clock is right", len(late))
 	}
 	l.figures("a clock is ahead", from, time.Now())
+}
+
+// underOwnClock starts a member again with a clock that is some seconds ahead. Another
+// number in the file that it returns sets the clock while the daemon runs.
+func (l *lab) underOwnClock(i int, ahead string) (offset string) {
+	l.t.Helper()
+	dir := l.t.TempDir()
+	fake, offset := filepath.Join(dir, "fakeclock"), filepath.Join(dir, "offset")
+	if out, err := exec.Command("cc", "-O2", "-o", fake, "../../testdata/lab/fakeclock.c", "-lm").CombinedOutput(); err != nil {
+		l.t.Fatalf("cc: %v\n%s", err, out)
+	}
+	setClock(l.t, offset, ahead)
+	l.signal(i, syscall.SIGTERM)
+	l.nodes[i].cmd.Wait()
+	l.nodes[i] = l.launch(i, fake, offset)
+	return offset
+}
+
+func setClock(t *testing.T, offset, ahead string) {
+	t.Helper()
+	if err := os.WriteFile(offset, []byte(ahead), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // others names all members but one, for netlab.sh.

@@ -140,14 +140,9 @@ func (c *Clock) endStage(now engine.Moment) bool {
 		c.at = time.Time{}
 		return true
 	}
-	jumped := drift(c.armed, now) > slewed(now.Up-c.armed.Up)
+	jumped := now.Drift(c.armed) > slewed(now.Up-c.armed.Up)
 	c.arm(now)
 	return jumped
-}
-
-// drift is how far the wall clock and the time since boot went apart.
-func drift(from, to engine.Moment) time.Duration {
-	return (to.Wall.Sub(from.Wall) - (to.Up - from.Up)).Abs()
 }
 
 // slewed is the drift that needs no clock to be set: the kernel slews by up to

@@ -101,7 +101,7 @@ func (r *ring) forget(b *bid) {
 // bidAll claims what is due to be claimed, as much as a step has room for.
 func (e *Engine) bidAll() {
 	r := e.ring
-	if r == nil || r.seats == nil || e.draining {
+	if r == nil || r.suspended || e.draining {
 		return
 	}
 	for room := stepSize * e.pace; room > 0 && len(r.queue) > 0 && r.queue[0].until <= e.now.Up; room-- {
@@ -120,11 +120,6 @@ func (e *Engine) bid(b *bid) {
 	case !b.ranked:
 		e.ring.forget(b)
 		e.compete(b, e.now.Wall)
-	case e.ring.seats.Barred != "":
-		e.ring.forget(b)
-		if b.rank == 0 {
-			e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.MemberBarred, e.ring.seats.Barred)
-		}
 	case b.tries > 0 && o.Deadline > 0 && e.now.Wall.Sub(b.Due) > o.Deadline:
 		e.ring.forget(b)
 		e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.PastDeadline, b.waiting)
@@ -201,6 +196,8 @@ func (e *Engine) claimed(ev Claimed) {
 		} else if b.heirs != nil {
 			e.inherit(b.slot, *b.heirs)
 		}
+	case ev.By != "":
+		e.stall(b, "it is not due yet by the clock of "+e.ring.hostOf(ev.By))
 	default:
 		e.stall(b, "")
 	}

@@ -156,6 +156,7 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	for _, ev := range events {
 		e.take(ev)
 	}
+	e.ring.suspend(e)
 	e.settle(settleSize * e.pace)
 	e.expire()
 	e.dispatch(nil)

@@ -14,6 +14,11 @@ type Moment struct {
 	Up   time.Duration // time since boot, suspend included (CLOCK_BOOTTIME): no one can set it
 }
 
+// Drift is how far the wall clock was set between two readings.
+func (m Moment) Drift(from Moment) time.Duration {
+	return (m.Wall.Sub(from.Wall) - (m.Up - from.Up)).Abs()
+}
+
 // Event is something that happened outside the engine. Acts that effects
 // began come back as events.
 type Event interface{ event() }

@@ -18,7 +18,10 @@ type Membership struct {
 	Self    string   // this member's ID
 	Members []Member // those that are alive, this one among them, by ID
 	HoldOff time.Duration
-	Barred  string // why this member takes nothing now, or ""; for instance as its clock is off
+	Barred  string // why this member claims nothing now, or "": for instance because its clock is off
+	// Clock is a reading of this host's clocks at which most members agreed with them. If the
+	// wall clock was set since then, this member claims nothing. Zero: nobody compares clocks.
+	Clock Moment
 }
 
 // Member is one of a Membership. It owns occurrences due from From on and before
@@ -35,6 +38,10 @@ type Member struct {
 	Differ map[job.Key]bool      // of them, those of which it holds another one: it may be about to be the same
 	Since  map[job.Key]time.Time // keys that it holds since after From
 }
+
+// MaxSkew is how far the clocks of members may differ. An occurrence that is due further
+// ahead than this by a member's clock is not claimed yet.
+const MaxSkew = 5 * time.Second
 
 // rolloutTime is how long after an edit on any member different entries of a key
 // count as the same job: it may be on its way to the other members.
@@ -126,7 +133,7 @@ func (o *Orphan) began() bool { return o.Phase == Begun || o.Attempt > 0 }
 type Claimed struct {
 	Occurrence
 	Grant Grant
-	By    string // the member that has it, if it was refused
+	By    string // the member that has it, if it was refused; if that is unknown: by whose clock it is not due yet
 	Token uint64 // of a grant by the ledger: its index, which only grows
 }
 

@@ -44,8 +44,8 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	drain, abandon              the daemon is told to stop; undrain: it goes on
 //	next JOB [N]                what is planned
 //	ring MODE [KEY:VALUE ...]   what the configuration says from the next load on: available or strict, and this host's labels
-//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB][,since=JOB@T] ... [newest=JOB@T] [barred=WHY]
-//	                            the ring as it is now; box is this host
+//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB][,since=JOB@T] ... [newest=JOB@T] [barred=WHY] [clock]
+//	                            the ring as it is now; box is this host; clock: most members agree with its clock
 //	claim JOB T granted[=TOKEN] | refused=MEMBER | unknown
 //	                            what becomes of a claim
 //	took JOB T                  another member took an occurrence
@@ -329,6 +329,9 @@ func (s *story) members(words []string) {
 		switch key {
 		case "barred":
 			m.Barred = value
+			continue
+		case "clock":
+			m.Clock = s.w.now
 			continue
 		case "newest":
 			id, at, _ := strings.Cut(value, "@")

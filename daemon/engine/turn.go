@@ -31,21 +31,22 @@ const (
 
 // ring is what the engine knows of the ring that the host is in.
 type ring struct {
-	mode     RingMode
-	seats    *seats // nil: not known yet
-	bids     map[Occurrence]*bid
-	queue    order[*bid]        // those that wait for their time
-	stalled  map[job.Key][]*bid // by key, the oldest first: those that nobody could decide
-	unbegun  map[job.RunID]*run
-	early    []Orphaned    // that came before seats
-	expected time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
-	looked   time.Duration // Moment.Up of the last step
-	wary     time.Duration // until then each claim asks the others
-	leaves   time.Duration // Moment.Up from which this member owns nothing; 0: it stays
+	mode      RingMode
+	seats     *seats // nil: not known yet
+	bids      map[Occurrence]*bid
+	queue     order[*bid]        // those that wait for their time
+	stalled   map[job.Key][]*bid // by key, the oldest first: those that nobody could decide
+	unbegun   map[job.RunID]*run
+	early     []Orphaned    // that came before seats
+	suspended bool          // it claims nothing in this step; see suspend
+	expected  time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
+	looked    time.Duration // Moment.Up of the last step
+	wary      time.Duration // until then each claim asks the others
+	leaves    time.Duration // Moment.Up from which this member owns nothing; 0: it stays
 }
 
 func newRing() *ring {
-	return &ring{bids: map[Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
+	return &ring{suspended: true, bids: map[Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
 }
 
 func (r *ring) holdOff() time.Duration {
@@ -71,7 +72,7 @@ func (r *ring) hostOf(id string) string {
 // claim is not answered, it is no later than needed to see that this member was
 // gone.
 func (r *ring) next() (at time.Duration, ok bool) {
-	if r == nil || r.seats == nil {
+	if r == nil || r.suspended {
 		return 0, false
 	}
 	if len(r.queue) > 0 {
@@ -157,8 +158,8 @@ func (e *Engine) joined(ev Ring) {
 			e.marks[slot] = max(e.marks[slot], min(newest.UnixNano(), e.now.Wall.UnixNano()))
 		}
 	}
+	r.suspend(e)
 	if unknown && r.seats != nil {
-		e.pending = slices.Compact(slices.Sorted(slices.Values(append(e.pending, e.behindShared()...))))
 		early := r.early
 		r.early = nil
 		for _, ev := range early {
@@ -167,8 +168,23 @@ func (e *Engine) joined(ev Ring) {
 	}
 }
 
-// behindShared lists the ring jobs with an occurrence that is due: none of them
-// was decided before the ring was known.
+// suspend finds out whether this member may claim occurrences: it knows the other
+// members, nothing bars it, and most of them agree with its clock as it is now. What came
+// due while it was suspended is decided afterwards.
+func (r *ring) suspend(e *Engine) {
+	if r == nil {
+		return
+	}
+	before := r.suspended
+	r.suspended = r.seats == nil || r.seats.Barred != "" ||
+		!r.seats.Clock.Wall.IsZero() && e.now.Drift(r.seats.Clock) > MaxSkew
+	if before && !r.suspended {
+		e.pending = slices.Compact(slices.Sorted(slices.Values(append(e.pending, e.behindShared()...))))
+	}
+}
+
+// behindShared lists the ring jobs with an occurrence that is due and was not decided
+// while the member was suspended.
 func (e *Engine) behindShared() (slots []int32) {
 	for _, slot := range e.jobs.shared {
 		if next := nextAfter(e.jobs.entry(slot).Schedule, time.Unix(0, e.marks[slot]).UTC()); !next.IsZero() && !next.After(e.now.Wall) {
@@ -185,7 +201,7 @@ func (e *Engine) bidFor(slot int32, due occurrences) (handled bool) {
 	if e.ring == nil || !e.isCandidate(slot) {
 		return false
 	}
-	if e.ring.seats == nil { // undecided, until it is known
+	if e.ring.suspended { // undecided, until it no longer is
 		return true
 	}
 	e.marks[slot] = due.last().UnixNano()

@@ -137,13 +137,12 @@ const (
 	ParentMissed     Reason = "parent-missed"
 	AlreadyProcessed Reason = "already-processed" // --reprocess of a backfill leaves it out
 
-	OtherLabels  Reason = "other-labels" // need=, avoid=
-	OtherMember  Reason = "other-member"
-	HandedOn     Reason = "handed-on"  // the other side of it is TakenOver
-	TakenOver    Reason = "taken-over" // the detail names the member that handed it on
-	NoMember     Reason = "no-member"
-	NoQuorum     Reason = "no-quorum"
-	MemberBarred Reason = "member-barred" // this one, for instance as its clock is off
+	OtherLabels Reason = "other-labels" // need=, avoid=
+	OtherMember Reason = "other-member"
+	HandedOn    Reason = "handed-on"  // the other side of it is TakenOver
+	TakenOver   Reason = "taken-over" // the detail names the member that handed it on
+	NoMember    Reason = "no-member"
+	NoQuorum    Reason = "no-quorum"
 
 	WaitsForParents Reason = "waits-for-parents"
 	WaitsForCheck   Reason = "waits-for-check"
@@ -197,7 +196,6 @@ var sentences = map[Reason]string{
 	TakenOver:        "The member of the ring that had it was about to leave, and handed it on.",
 	NoMember:         "No member of the ring may run it.",
 	NoQuorum:         "The ring had no quorum to say whose it was, and a newer one waits for that.",
-	MemberBarred:     "This member takes nothing of the ring now, and leaves it to the others.",
 	TooMany:          "As many runs as max-instances= allows were going.",
 	QueueOverflow:    "As many runs of the user waited for a slot as queue-max of the configuration allows.",
 	TooManyWait:      "As many runs of the account waited to start as one account may have.",

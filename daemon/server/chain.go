@@ -119,7 +119,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return api.StepParents
 	case job.WaitsForPlace, job.QueueOverflow, job.TooManyWait:
 		return api.StepPlace
-	case job.OtherHost, job.OtherLabels, job.OtherMember, job.HandedOn, job.NoMember, job.NoQuorum, job.MemberBarred:
+	case job.OtherHost, job.OtherLabels, job.OtherMember, job.HandedOn, job.NoMember, job.NoQuorum:
 		return api.StepNode
 	}
 	return api.StepGate

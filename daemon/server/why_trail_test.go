@@ -198,7 +198,7 @@ var stopsAt = map[job.Reason][]api.StepName{
 	job.WaitsForRun: {api.StepOverlap}, job.AlreadyRan: {api.StepGate}, job.StopAsked: {api.StepGate},
 	job.CheckRefused: {api.StepCheck}, job.WaitsForCheck: {api.StepCheck},
 	job.ParentFailed: {api.StepParents}, job.ParentSkipped: {api.StepParents}, job.ParentMissed: {api.StepParents}, job.WaitsForParents: {api.StepParents},
-	job.OtherLabels: {api.StepNode}, job.OtherMember: {api.StepNode}, job.HandedOn: {api.StepNode}, job.NoMember: {api.StepNode}, job.NoQuorum: {api.StepNode}, job.MemberBarred: {api.StepNode},
+	job.OtherLabels: {api.StepNode}, job.OtherMember: {api.StepNode}, job.HandedOn: {api.StepNode}, job.NoMember: {api.StepNode}, job.NoQuorum: {api.StepNode},
 	job.QueueOverflow: {api.StepPlace}, job.TooManyWait: {api.StepPlace}, job.WaitsForPlace: {api.StepPlace},
 }
 

@@ -116,7 +116,7 @@ func TestLedgerOfVersion070IsRead(t *testing.T) {
 				w.want(w.claim("d", c[4]), engine.Granted, "")
 				w.want(w.claim("a", c[4]), engine.Refused, "d")
 				next := c[1]
-				next.Due = next.Due.Add(time.Minute)
+				next.Due = next.Due.Add(time.Second)
 				w.want(w.claim("a", next), engine.Granted, "")
 			})
 		})

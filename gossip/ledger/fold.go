@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/cronring/cronring/daemon/engine"
 )
 
 // proposal is a batch that waits to be in an entry.
@@ -23,17 +25,12 @@ type outcome struct {
 
 var errStopped = errors.New("the ledger has stopped here")
 
-// aheadMost is how far from now on a claimed occurrence may be due. Nobody claims
-// what lies in the future, but for a clock that is ahead; and grants for a time that
-// never comes would be the last to be forgotten.
-const aheadMost = time.Hour
-
-var errAhead = errors.New("an occurrence is due in more than an hour by this host's clock")
+var errAhead = fmt.Errorf("an occurrence is due in more than %v by the clock of the voters' leader", engine.MaxSkew)
 
 // propose brings a batch into the log. It is for the leader; on others it
 // fails. An error leaves open what became of the batch.
 func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
-	if b.isAhead(time.Now()) {
+	if v.ledger.clockIsSure() && b.isAhead(time.Now()) {
 		return nil, errAhead
 	}
 	p := &proposal{b, make(chan outcome, 1)}
@@ -52,8 +49,11 @@ func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 	}
 }
 
+// isAhead reports whether a claimed occurrence is due further ahead than clocks may
+// differ. A member whose clock is ahead would otherwise be granted all that is to come,
+// and grants for a time that never comes would be the last to be forgotten.
 func (c batch) isAhead(now time.Time) bool {
-	latest := now.Add(aheadMost).UnixNano()
+	latest := now.Add(engine.MaxSkew).UnixNano()
 	return slices.ContainsFunc(c.claims, func(one claim) bool { return one.due > latest })
 }
 

@@ -55,7 +55,10 @@ type Options struct {
 	// has another job, so that the occurrence does not count here. An error means that
 	// this is not known yet.
 	Foreign func(ctx context.Context, member string, o engine.Occurrence) (bool, error)
-	Log     *slog.Logger // nil: slog.Default()
+	// ClockIsSure reports whether most members agree with this host's clock. If it leads, it
+	// then rejects claims for occurrences that are not due yet.
+	ClockIsSure func() bool
+	Log         *slog.Logger // nil: slog.Default()
 }
 
 // Ledger is this member's way to the ledger, and its part in it if it is a
@@ -70,6 +73,8 @@ type Ledger struct {
 
 	holding func(job.Key) engine.Holding
 	foreign func(context.Context, string, engine.Occurrence) (bool, error)
+
+	clockIsSure func() bool
 
 	mu      sync.Mutex
 	voters  []string
@@ -88,7 +93,7 @@ func New(o Options) (*Ledger, error) {
 	}
 	l := &Ledger{
 		id: o.ID, dir: o.Dir, link: o.Link, addr: o.Addr, gone: o.Gone, log: o.Log,
-		holding: o.Holding, foreign: o.Foreign, voters: voters, changed: make(chan struct{}),
+		holding: o.Holding, foreign: o.Foreign, clockIsSure: o.ClockIsSure, voters: voters, changed: make(chan struct{}),
 	}
 	if l.log == nil {
 		l.log = slog.Default()

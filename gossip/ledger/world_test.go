@@ -84,6 +84,7 @@ func (w *world) start(id string) *member {
 		Foreign: func(_ context.Context, member string, o engine.Occurrence) (bool, error) {
 			return w.foreign(id, member)
 		},
+		ClockIsSure: func() bool { return true },
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -206,6 +206,9 @@ func (r *Register) Hear(from string, a Answer, now time.Time) (Outcome, News) {
 	case a.Reply == Old:
 		delete(r.claims, a.Occurrence)
 		return Outcome{Grant: Refused}, News{}
+	case a.Reply == Early:
+		delete(r.claims, a.Occurrence)
+		return Outcome{Grant: Postponed, By: from}, News{}
 	case a.Reply == Busy:
 		return r.fail(a.Occurrence, c.generation, peer, now), News{}
 	case c.gaveWay != nobody:

@@ -59,12 +59,13 @@ const (
 	Undecided Grant = iota // more has to be heard; of Take: it has to be asked for
 	Granted
 	Refused
+	Postponed // it is not due yet by the clock of a member: it can be claimed again
 )
 
 // Outcome is what became of a claim.
 type Outcome struct {
 	Grant Grant
-	By    string // who has it, if it was refused, or "" if that is forgotten
+	By    string // who has it, if it was refused, or "" if that is forgotten; of Postponed: that member
 	Mark  Mark   // if it was granted: what the others are to be told
 }
 
@@ -86,6 +87,7 @@ const (
 	Busy                    // who answers claims it too, and comes first
 	Known                   // Mark has it
 	Old                     // it is older than what is remembered, and its job is further
+	Early                   // it is not due yet by the clock of who answers
 	Silent                  // there was no answer; never sent
 )
 

@@ -1,0 +1,171 @@
+package gossip
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+)
+
+// confirmTime is how long this member waits for others to confirm its clock before it
+// tells them that it claims nothing.
+const confirmTime = 2 * time.Second
+
+// clockCheck is what is known of this host's clock against those of the other members.
+type clockCheck struct {
+	open   bool          // most members have not confirmed the clock since it was set, or since the start
+	since  time.Duration // Moment.Up at which the check began
+	agreed engine.Moment // when most members last agreed; zero: they never did
+	last   engine.Moment // of the last look at the clock
+}
+
+// moment reads this host's clocks.
+func (r *Ring) moment() engine.Moment { return engine.Moment{Wall: r.o.Now(), Up: r.o.Up()} }
+
+// watchClock begins a check if the wall clock was set since the last look, and returns
+// how much time has passed since then.
+func (r *Ring) watchClock() (passed time.Duration) {
+	now := r.moment()
+	passed = now.Up - r.clock.last.Up
+	if now.Drift(r.clock.last) > engine.MaxSkew {
+		r.o.Log.Warn("ring: this host's clock was set: it claims nothing until most members agree with it",
+			"by", (now.Wall.Sub(r.clock.last.Wall) - passed).Round(time.Millisecond))
+		r.checkClock()
+	}
+	r.clock.last = now
+	return passed
+}
+
+// checkClock forgets what is known of the other members' clocks, and asks for it again.
+// Until most members agree, this one claims nothing.
+func (r *Ring) checkClock() {
+	r.clock.open, r.clock.since = true, r.o.Up()
+	r.sure.Store(false)
+	for _, m := range r.members {
+		m.samples = nil
+	}
+	for _, m := range r.alive() {
+		r.askClock(m)
+	}
+}
+
+// askClock takes a sample of a member's clock, sooner than the next probe does.
+func (r *Ring) askClock(m *member) {
+	to := m.peer()
+	r.help(func(ctx context.Context) func() {
+		ctx, cancel := context.WithTimeout(ctx, helloTime)
+		defer cancel()
+		begun := time.Now()
+		b, err := r.o.Link.Ask(ctx, to, verbHello, nil)
+		trip, now := time.Since(begun), r.o.Now()
+		s, ok := decodeSample(b, trip, now)
+		if err != nil || !ok {
+			return nil // the next probe has one
+		}
+		return func() {
+			m.look(s)
+			r.judge()
+		}
+	})
+}
+
+// encodeSample writes what other members learn from a probe of this one: its clock,
+// whether most members agree with it, how many runs there are, and whom it sees.
+func (r *Ring) encodeSample() []byte {
+	b := appendTime(make([]byte, 0, 21), r.o.Now())
+	b = appendUint32(append(b, boolByte(r.sure.Load())), r.load.Load())
+	return binary.BigEndian.AppendUint64(b, r.sight.Load())
+}
+
+// decodeSample reads what encodeSample wrote trip ago, there and back. What follows it is
+// of a later version.
+func decodeSample(b []byte, trip time.Duration, now time.Time) (s sample, ok bool) {
+	r := reader{rest: b}
+	theirs := r.time()
+	s = sample{offset: theirs.Add(trip / 2).Sub(now), trip: trip, sure: r.bool(), load: int(r.uint32()), sight: r.uint64()}
+	return s, !r.bad && !theirs.IsZero() && trip >= 0
+}
+
+// clockFault says why this host's clock keeps this member from claiming, or "".
+func (r *Ring) clockFault() string {
+	if !r.clock.open {
+		return barredBy(skew(r.members))
+	}
+	switch agrees, known := r.clockAgrees(); {
+	case agrees:
+		r.clock.open = false
+		return ""
+	case !known && r.o.Up()-r.clock.since < confirmTime:
+		return r.barred
+	case known && barredBy(skew(r.members)) != "":
+		return barredBy(skew(r.members))
+	}
+	return "most members have not confirmed this host's clock since it was set or since the daemon started"
+}
+
+// clockAgrees reports whether the clocks of most members, this one included, agree with
+// this host's, and whether all have been asked. If no majority agrees, for instance when
+// two hosts start with different times, the members whose clocks were confirmed before
+// decide; if there are none, the median does.
+func (r *Ring) clockAgrees() (agrees, known bool) {
+	total, agree, asked, against := 1, 0, 0, false
+	for _, m := range r.alive() {
+		total++
+		offset, ok := m.offset()
+		switch {
+		case !ok:
+			continue
+		case offset.Abs() <= engine.MaxSkew:
+			agree++
+		case m.samples[len(m.samples)-1].sure:
+			against = true
+		}
+		asked++
+	}
+	known = asked == total-1
+	return agree >= total/2 || known && !against && barredBy(skew(r.members)) == "", known
+}
+
+// confirm notes that the clock is as it should be. The engine hears of it if the clock
+// has moved since it last did.
+func (r *Ring) confirm() {
+	now := r.moment()
+	if now.Drift(r.clock.agreed) > skewShown {
+		r.changed = true
+		r.clock.agreed = now
+	}
+	r.sure.Store(true)
+}
+
+// isEarly reports whether an occurrence is due further ahead of this host's clock than
+// clocks may differ. While the clock is not confirmed, nothing is early.
+func (r *Ring) isEarly(due int64) bool {
+	return r.sure.Load() && due > r.o.Now().Add(engine.MaxSkew).UnixNano()
+}
+
+// ClockIsSure reports whether this host's clock agrees with that of most members.
+func (r *Ring) ClockIsSure() bool { return r.sure.Load() }
+
+// lastSure is what the clock would show that most members last agreed with.
+func (r *Ring) lastSure() time.Time {
+	now := r.moment()
+	if r.clock.agreed.Wall.IsZero() {
+		return now.Wall
+	}
+	return r.clock.agreed.Wall.Add(now.Up - r.clock.agreed.Up)
+}
+
+// barredBy says why a clock that is so far off keeps a member from claiming
+// occurrences.
+func barredBy(off time.Duration) string {
+	if off.Abs() <= engine.MaxSkew {
+		return ""
+	}
+	side := "behind"
+	if off < 0 {
+		side = "ahead of"
+	}
+	return fmt.Sprintf("this host's clock is %s %s the ring's", off.Abs().Round(100*time.Millisecond), side)
+}
