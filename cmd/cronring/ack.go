@@ -20,9 +20,7 @@ of the daemon and of the host.`,
 			if r.All == (len(args) > 0) {
 				return badUsage("acknowledge failures: jobs are named, or all with --all", "", "cronring ack @failed")
 			}
-			client := a.dial()
-			defer client.Close()
-			jobs, err := client.Ack(cmd.Context(), r)
+			jobs, err := a.daemon().Ack(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
@@ -38,6 +36,5 @@ of the daemon and of the host.`,
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "say why, for those who wonder: `TEXT`")
 	cmd.Flags().BoolVar(&r.Undo, "undo", false, "take it back: they count as failing again")
 	cmd.MarkFlagsMutuallyExclusive("reason", "undo")
-	a.addSocket(cmd)
 	return cmd
 }

@@ -52,7 +52,6 @@ func (a *app) add(cmd *cobra.Command, expr, command string, f *addFlags) error {
 	if err != nil {
 		return err
 	}
-	defer by.Close()
 	user := f.user
 	if f.file != "" {
 		user = ""

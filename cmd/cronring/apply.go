@@ -59,7 +59,6 @@ func (a *app) apply(ctx context.Context, dir string, prune bool, f *changeFlags)
 	if err != nil {
 		return err
 	}
-	defer by.Close()
 	places, err := placesOf(ctx, by)
 	if err != nil {
 		return err

@@ -63,7 +63,6 @@ changes nothing in when and whether the clock starts the job.`,
 	f.out = a.textOutput(cmd, formText, formJSON)
 	a.addZone(cmd, "of the times that are shown")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	for _, sub := range []*cobra.Command{newBackfillList(a), newBackfillStop(a)} {
 		sub.DisableFlagsInUseLine = true
 		sub.Args = usageOf(sub.Args)
@@ -83,9 +82,7 @@ func newBackfillList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			found, err := client.Backfills(cmd.Context(), args)
+			found, err := a.daemon().Backfills(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -102,7 +99,6 @@ func newBackfillList(a *app) *cobra.Command {
 	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -116,16 +112,13 @@ func newBackfillStop(a *app) *cobra.Command {
 			if err != nil || id < 1 {
 				return badUsage("stop backfill "+strconv.Quote(args[0]), "a backfill is a number", "cronring backfill list")
 			}
-			client := a.dial()
-			defer client.Close()
-			b, err := client.StopBackfill(cmd.Context(), id)
+			b, err := a.daemon().StopBackfill(cmd.Context(), id)
 			if err == nil {
 				a.printf("stopped %s\n", backfillLine(&b.Backfill))
 			}
 			return err
 		},
 	}
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -138,8 +131,7 @@ func (a *app) backfill(cmd *cobra.Command, args []string, f *backfillFlags) erro
 	if err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
+	client := a.daemon()
 	r.DryRun = true
 	b, err := client.Backfill(cmd.Context(), r)
 	if err != nil {

@@ -32,7 +32,6 @@ type changer interface {
 	Table(ctx context.Context, file, user string) (api.TableText, error)
 	InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error)
 	List(ctx context.Context, q api.Query) ([]job.Status, error)
-	Close()
 }
 
 // changeFlags are the flags of all commands that change crontabs.
@@ -46,18 +45,15 @@ func (f *changeFlags) add(a *app, cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 }
 
 // changer finds the daemon, or goes without it. Only the host's own daemon is
 // gone without: one that was named must answer.
 func (a *app) changer(ctx context.Context) (changer, error) {
-	client := a.dial()
-	_, err := client.Health(ctx)
+	_, err := a.daemon().Health(ctx)
 	if err == nil {
-		return client, nil
+		return a.daemon(), nil
 	}
-	client.Close()
 	named := a.host != "" || a.socket != "" || os.Getenv("CRONRING_SOCKET") != ""
 	if api.KindOf(err) != api.Unreachable || named || os.Geteuid() != 0 {
 		return nil, err
@@ -241,24 +237,6 @@ func (a *app) confirm(what, word string, f *changeFlags) error {
 	return nil
 }
 
-// asksPerson tells whether somebody sits before a terminal.
-func (a *app) asksPerson() bool {
-	if a.noInput {
-		return false
-	}
-	in, ok := a.in.(*os.File)
-	talk, talks := a.err.(*os.File)
-	return ok && talks && isTerminal(in) && isTerminal(talk)
-}
-
-// ask puts a question and reads one line.
-func (a *app) ask(question string) string {
-	a.out.Flush()
-	fmt.Fprint(a.err, question)
-	answer, _ := readAnswer(a.in)
-	return answer
-}
-
 // oneOfFileAndUser refuses what names a table twice.
 func oneOfFileAndUser(file, user string) error {
 	if file != "" && user != "" && !spool.SystemTable(file) {
@@ -273,31 +251,6 @@ func joinWords(words []string) string {
 		return words[0]
 	}
 	return shellLine(words)
-}
-
-// escapePercent keeps cron from ending the command at a %. One that is escaped
-// already stays.
-func escapePercent(command string) string {
-	var b strings.Builder
-	for i := 0; i < len(command); i++ {
-		switch {
-		case command[i] == '\\' && i+1 < len(command):
-			b.WriteByte(command[i])
-			i++
-		case command[i] == '%':
-			b.WriteByte('\\')
-		}
-		b.WriteByte(command[i])
-	}
-	return b.String()
-}
-
-// only gives the one element of a list.
-func only[T any](list []T) (one T, ok bool) {
-	if len(list) != 1 {
-		return one, false
-	}
-	return list[0], true
 }
 
 // keys are the options that entries can have, for hints.

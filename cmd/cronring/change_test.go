@@ -87,7 +87,7 @@ func (c *conversation) say(text string) {
 // begin runs a command on the terminal; the exit code comes when it has ended.
 func (c *conversation) begin(args ...string) <-chan int {
 	code := make(chan int, 1)
-	go func() { code <- newApp(c.inside, c.inside, c.inside).run(args) }()
+	go func() { code <- runApp(newApp(c.inside, c.inside, c.inside), args) }()
 	return code
 }
 

@@ -34,9 +34,7 @@ each day, at the time when the fewest others start.`,
 			q.Refs, q.Suggest = args, suggest.word
 			q.From = a.now()
 			q.To = q.From.Add(time.Duration(next))
-			client := a.dial()
-			defer client.Close()
-			found, err := client.Clashes(cmd.Context(), q)
+			found, err := a.daemon().Clashes(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
@@ -48,9 +46,9 @@ each day, at the time when the fewest others start.`,
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N` minutes (default 20)")
 	cmd.Flags().Var(suggest, "suggest", "the best time for a new job that is due each `WORD`: hourly, daily")
 	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON)
+	a.addSelection(cmd, out, api.Clashes{})
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

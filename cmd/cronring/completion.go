@@ -91,13 +91,11 @@ func (a *app) jobNames(ctx context.Context, typed string) (names []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
-	client := a.dial()
-	defer client.Close()
 	var q api.Query
 	if typed != "" {
 		q.Refs = []string{globbed(typed) + "*"}
 	}
-	jobs, err := client.List(ctx, q)
+	jobs, err := a.daemon().List(ctx, q)
 	if err != nil {
 		return nil
 	}

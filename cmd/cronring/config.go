@@ -54,7 +54,6 @@ config path lists the files in the order in which they are read.`,
 	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON)
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -72,9 +71,7 @@ func configArgs(_ *cobra.Command, args []string) error {
 }
 
 func (a *app) configShow(ctx context.Context, out *output) error {
-	client := a.dial()
-	defer client.Close()
-	c, err := client.Config(ctx)
+	c, err := a.daemon().Config(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,9 +83,7 @@ func (a *app) configShow(ctx context.Context, out *output) error {
 }
 
 func (a *app) configOfJob(ctx context.Context, ref string, out *output) error {
-	client := a.dial()
-	defer client.Close()
-	c, err := client.JobConfig(ctx, ref)
+	c, err := a.daemon().JobConfig(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -139,25 +139,6 @@ func (c *crontabApp) list(ctx context.Context) error {
 // hides nothing: it stays, so that "crontab -l | crontab -" keeps such files.
 var obfuscation = strings.NewReplacer("\r\n", "\r\n", "\r", `\r`, "\b", `\b`)
 
-// visible makes a table fit for a terminal: what could steer it is shown as an
-// escape.
-func visible(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		bare, ended := strings.CutSuffix(line, "\n")
-		for i, part := range strings.Split(bare, "\t") {
-			if i > 0 {
-				b.WriteByte('\t')
-			}
-			b.WriteString(safe.Text(part))
-		}
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
-
 func (c *crontabApp) remove(ctx context.Context) error {
 	t, err := c.tables(ctx)
 	if err != nil {
@@ -396,31 +377,4 @@ func (c *crontabApp) askedOr(question string, neither func()) bool {
 		}
 		neither()
 	}
-}
-
-// longestAnswer is longer than any answer.
-const longestAnswer = 1 << 10
-
-// readAnswer reads one line byte by byte, as what follows may be the editor's.
-func readAnswer(in io.Reader) (string, bool) {
-	var line []byte
-	one := make([]byte, 1)
-	for len(line) < longestAnswer {
-		n, err := in.Read(one)
-		if n == 1 && one[0] == '\n' {
-			return strings.TrimSpace(string(line)), true
-		}
-		if n == 1 {
-			line = append(line, one[0])
-		}
-		if err != nil {
-			return strings.TrimSpace(string(line)), len(line) > 0
-		}
-	}
-	return "", false
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }

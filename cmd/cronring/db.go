@@ -36,8 +36,7 @@ Jobs go on meanwhile.`,
 			if !slices.Contains(cmd.ValidArgs, args[0]) {
 				return badUsage("look after the history by "+strconv.Quote(args[0]), "it is one of check, backup, prune and stats", "cronring db stats")
 			}
-			client := a.dial()
-			defer client.Close()
+			client := a.daemon()
 			if args[0] == "stats" {
 				s, err := client.DBStats(cmd.Context())
 				if err != nil {
@@ -53,7 +52,6 @@ Jobs go on meanwhile.`,
 		},
 	}
 	out = a.textOutput(cmd, formText, formJSON)
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -29,9 +29,9 @@ Each lies there until it is run again (redrive) or discarded (drop).`,
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
 	cmd.Flags().Lookup("number").DefValue = ""
 	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL, formName)
+	a.addSelection(cmd, out, api.Letters{})
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -40,9 +40,7 @@ func (a *app) dead(cmd *cobra.Command, q api.LetterQuery, out *output) error {
 	if err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
-	letters, err := client.Dead(cmd.Context(), q)
+	letters, err := a.daemon().Dead(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -89,9 +87,7 @@ anew with the first attempt. The letter is gone as soon as the run is decided.`,
 			if err := letterArgs("redrive", r); err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			runs, err := client.Redrive(cmd.Context(), r)
+			runs, err := a.daemon().Redrive(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
@@ -101,7 +97,6 @@ anew with the first attempt. The letter is gone as soon as the run is decided.`,
 	cmd.Flags().BoolVar(&r.All, "all", false, "all dead letters")
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -118,9 +113,7 @@ func newDrop(a *app) *cobra.Command {
 			if err := letterArgs("drop", r); err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			letters, err := client.Drop(cmd.Context(), r)
+			letters, err := a.daemon().Drop(cmd.Context(), r)
 			switch {
 			case err != nil:
 				return err
@@ -137,7 +130,6 @@ func newDrop(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&r.All, "all", false, "all dead letters")
 	out = a.textOutput(cmd, formText, formJSON, formJSONL)
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -72,7 +72,6 @@ was asked. The exit code is 0 for no difference, 1 for some, 2 for trouble.`,
 	a.addZone(cmd, "of lines that name none, and of the times")
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -131,7 +130,6 @@ func (a *app) diffed(ctx context.Context, args []string, f *diffFlags, loc *time
 	if err != nil {
 		return v, err
 	}
-	defer by.Close()
 	return a.installedDiff(ctx, by, args, f)
 }
 
@@ -179,9 +177,7 @@ func (a *app) oneRevision(ctx context.Context, number string) (api.Revision, err
 	if err != nil {
 		return api.Revision{}, err
 	}
-	client := a.dial()
-	defer client.Close()
-	return client.Revision(ctx, id)
+	return a.daemon().Revision(ctx, id)
 }
 
 // otherTables reads all crontabs that the caller may read but one.

@@ -59,22 +59,6 @@ func harmless(argv ...string) remedy {
 	return remedy{Command: shellLine(argv), Harmless: true, argv: argv}
 }
 
-// shellLine writes words so that a shell reads them back as they are.
-func shellLine(argv []string) string {
-	words := make([]string, len(argv))
-	for i, word := range argv {
-		words[i] = shellWord(word)
-	}
-	return strings.Join(words, " ")
-}
-
-func shellWord(word string) string {
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
 // check looks at one side of the host.
 type check struct {
 	name string
@@ -167,9 +151,7 @@ are cronring's own. With -n it prints them and runs nothing.`,
 			if err := a.onThisHost("doctor"); err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			e := &examination{machine: thisMachine(a), kernel: thisKernel(), ask: client.Status, privileged: os.Geteuid() == 0}
+			e := &examination{machine: thisMachine(a), kernel: thisKernel(), ask: a.daemon().Status, privileged: os.Geteuid() == 0}
 			if e.socket = a.socket; e.socket == "" {
 				e.socket = api.FindSocket(os.Getenv)
 			}
@@ -182,7 +164,6 @@ are cronring's own. With -n it prints them and runs nothing.`,
 	f.out = a.textOutput(cmd, formText, formJSON)
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

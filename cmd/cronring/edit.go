@@ -63,9 +63,7 @@ func (a *app) editShown(cmd *cobra.Command, file string, f *editFlags) error {
 	if err := f.check(file); err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
-	t, err := readTable(cmd.Context(), client, file, f.user)
+	t, err := readTable(cmd.Context(), a.daemon(), file, f.user)
 	if err != nil {
 		return err
 	}
@@ -87,7 +85,6 @@ func (a *app) edit(ctx context.Context, file string, f *editFlags) error {
 	if err != nil {
 		return err
 	}
-	defer by.Close()
 	c, err := openChange(ctx, by, file, f.user)
 	if err != nil {
 		return err

@@ -32,9 +32,7 @@ and limits of its own, which are not known before either.
 			if err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			e, err := client.Environment(cmd.Context(), args[0])
+			e, err := a.daemon().Environment(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -51,8 +49,8 @@ and limits of its own, which are not known before either.
 		},
 	}
 	out = a.textOutput(cmd, formText, formPlain, formJSON)
+	a.addSelection(cmd, out, api.Environment{})
 	a.addZone(cmd, "of the times")
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -23,9 +23,7 @@ func newEvents(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			for e, err := range client.Events(cmd.Context(), args...) {
+			for e, err := range a.daemon().Events(cmd.Context(), args...) {
 				if err != nil {
 					return err
 				}
@@ -41,7 +39,6 @@ func newEvents(a *app) *cobra.Command {
 	}
 	out = a.textOutput(cmd, formText, formJSONL)
 	a.addZone(cmd, "of the times")
-	a.addSocket(cmd)
 	return cmd
 }
 

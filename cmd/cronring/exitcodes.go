@@ -44,7 +44,7 @@ var ownMeanings = map[string]map[int]string{
 
 // meaningsOf are the exit codes of one verb.
 func meaningsOf(verb *cobra.Command) (of []exitMeaning) {
-	_, asks := verb.Annotations[asksDaemon]
+	_, asks := verb.Annotations[usesDaemon]
 	for _, m := range exitMeanings {
 		if m.asks && !asks || m.verbs != nil && !slices.Contains(m.verbs, verb.Name()) {
 			continue

@@ -42,9 +42,9 @@ with which jobs it starts together in the next seven days.`,
 	cmd.Flags().StringVar(&f.from, "from", "", "as seen at `T` instead of now: "+whenHelp)
 	f.add(cmd)
 	f.out = a.textOutput(cmd, formText, formJSON)
+	a.addSelection(cmd, f.out, api.Explanation{})
 	a.addZone(cmd, "of the schedule; of a job, only of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -81,9 +81,7 @@ func isLine(text string) bool { return isSchedule(text) || strings.Contains(text
 
 // explainJob asks the daemon.
 func (a *app) explainJob(ctx context.Context, ref string, from time.Time) (api.Explanation, error) {
-	client := a.dial()
-	defer client.Close()
-	return client.Explain(ctx, ref, from)
+	return a.daemon().Explain(ctx, ref, from)
 }
 
 // explainText takes text for a schedule, and if more follows the time, for a

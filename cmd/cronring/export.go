@@ -42,7 +42,6 @@ ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
 	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, over none that is there")
 	cmd.Flags().Var(&f.length, "for", "ical: runs of so long a time")
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -50,8 +49,7 @@ func (a *app) export(ctx context.Context, refs []string, f *exportFlags) error {
 	if f.dir != "" && f.to.word != "systemd" {
 		return badUsage("write "+f.to.word+" into a directory", "only units of systemd are files of their own", "leave --dir out")
 	}
-	client := a.dial()
-	defer client.Close()
+	client := a.daemon()
 	if f.to.word == "json" {
 		jobs, err := client.List(ctx, api.Query{Refs: refs})
 		if err != nil {

@@ -13,7 +13,7 @@ func TestJSONOnTerminalIsEscaped(t *testing.T) {
 	for _, print := range []func(*app, any) error{(*app).printJSON, (*app).printLine} {
 		for _, tty := range []bool{false, true} {
 			var out bytes.Buffer
-			a := &app{out: bufio.NewWriter(&out), tty: tty}
+			a := &app{printer: printer{out: bufio.NewWriter(&out), tty: tty}}
 			if err := print(a, document); err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ func TestPrintTableFitsTerminal(t *testing.T) {
 		{formTable, "\x1b[2mJOB\x1b[0m   \x1b[2mCOMMAND\x1b[0m\n中文  echo a \\x1b[2J and …\nb     true\n", true},
 	} {
 		var out bytes.Buffer
-		a := &app{out: bufio.NewWriter(&out), width: 26, color: oneOf("never", "always")}
+		a := &app{printer: printer{out: bufio.NewWriter(&out), width: 26, color: oneOf("never", "always")}}
 		if tc.color {
 			a.color.word = "always"
 		}

@@ -41,15 +41,13 @@ With JOB only what is connected with it, in either direction.`,
 	cmd.Flags().StringVar(&q.User, "user", "", "only jobs of the account `NAME`")
 	cmd.Flags().StringVar(&q.Table, "file", "", "only jobs of the crontab file `FILE`")
 	out = a.textOutput(cmd, formText, formDot, formJSON)
+	a.addSelection(cmd, out, api.Graph{})
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
 func (a *app) graph(cmd *cobra.Command, q api.Query, all bool, out *output) error {
-	client := a.dial()
-	defer client.Close()
-	g, err := client.Graph(cmd.Context(), q, all)
+	g, err := a.daemon().Graph(cmd.Context(), q, all)
 	if err != nil {
 		return err
 	}

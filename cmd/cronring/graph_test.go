@@ -18,7 +18,7 @@ func drawn(t *testing.T, draw func(*app, api.Graph), nodes ...api.Node) string {
 	t.Setenv("LC_ALL", "C")
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
-	a := &app{out: bufio.NewWriter(&out), color: oneOf("never"), now: func() time.Time { return now }}
+	a := &app{printer: printer{out: bufio.NewWriter(&out), color: oneOf("never")}, now: func() time.Time { return now }}
 	draw(a, api.Graph{Jobs: nodes})
 	a.out.Flush()
 	return out.String()

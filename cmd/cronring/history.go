@@ -52,10 +52,10 @@ func newHistory(a *app) *cobra.Command {
 	flags.StringVar(&f.filter.Node, "node", "", "also of the other members of the ring, with \"all\", or of the one `NAME`d; for root")
 	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
 	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
+	a.addSelection(cmd, f.out, api.Runs{})
 	a.addPager(cmd)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -71,9 +71,7 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 	if f.filter.Until, err = a.flagTime("until", f.until, loc); err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
-	runs, err := client.History(cmd.Context(), f.filter)
+	runs, err := a.daemon().History(cmd.Context(), f.filter)
 	if err != nil {
 		return err
 	}
@@ -95,18 +93,6 @@ func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
 		a.printTable(a.runTable(runs.Runs, f.out, loc), f.out)
 	}
 	return nil
-}
-
-// flagTime reads the instant of a flag; an unset one is the zero time.
-func (a *app) flagTime(name, text string, loc *time.Location) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := parseWhen(text, a.now(), loc)
-	if err != nil {
-		return t, badUsage("read --"+name+" "+strconv.Quote(text), err.Error(), "")
-	}
-	return t, nil
 }
 
 func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
@@ -177,12 +163,4 @@ func skipTable(skipped []job.Record, out *output, loc *time.Location) *table {
 		t.add(string(r.Job), formatTime(r.Due, form, loc), strconv.Itoa(max(r.Count, 1)), reason, r.Detail)
 	}
 	return t
-}
-
-// formatTime writes an instant, or "" for none.
-func formatTime(t time.Time, form string, loc *time.Location) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.In(loc).Format(form)
 }

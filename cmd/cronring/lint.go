@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -227,56 +226,4 @@ func (a *app) printLint(remarks []crontab.Diagnostic, texts map[string]string, o
 		}
 	}
 	return nil
-}
-
-var severityTone = map[string]tone{"error": bad, "warning": doubt, "notice": faint}
-
-// printRemark writes one remark in one line, as compilers do.
-func (a *app) printRemark(d api.Diagnostic) {
-	place := safe.Text(d.File)
-	if d.Line > 0 { // else it is about the file as a whole
-		place += fmt.Sprintf(":%d", d.Line)
-	}
-	if d.Column > 0 {
-		place += fmt.Sprintf(":%d", d.Column)
-	}
-	a.printf("%s %s %s %s\n", place, a.paint(severityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, safe.Text(d.Message))
-}
-
-// excerptSide is how much of a long line is shown on either side of the place.
-const excerptSide = 60
-
-// printExcerpt shows the line, with carets under the place of the remark.
-func (a *app) printExcerpt(d api.Diagnostic, line string) {
-	at := min(max(d.Column-1, 0), len(line))
-	end := min(at+max(d.Length, 1), len(line))
-	from, to := max(at-excerptSide, 0), min(at+excerptSide, len(line))
-	end = min(end, to)
-	before, marked, after := shown(line[from:at]), shown(line[at:end]), shown(line[end:to])
-	if from > 0 {
-		before = "..." + before
-	}
-	if to < len(line) {
-		after += "..."
-	}
-	a.printf("      %s%s%s\n", before, marked, after)
-	if d.Column > 0 {
-		a.printf("      %s%s\n", strings.Repeat(" ", safe.Width(before)), a.paint(severityTone[d.Severity], strings.Repeat("^", max(safe.Width(marked), 1))))
-	}
-}
-
-// shown is a part of a line in which a tab takes one cell, so that carets fit.
-func shown(text string) string { return safe.Text(strings.ReplaceAll(text, "\t", " ")) }
-
-// counts sums remarks up: "1 error, 2 warnings".
-func counts(remarks []api.Diagnostic) string {
-	n := map[string]int{}
-	for _, d := range remarks {
-		n[d.Severity]++
-	}
-	parts := []string{plural(n["error"], "error"), plural(n["warning"], "warning")}
-	if n["notice"] > 0 {
-		parts = append(parts, plural(n["notice"], "notice"))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // listFlags are the flags of list.
@@ -61,6 +60,7 @@ second.`,
 	cmd.Flags().StringSliceVar(&f.query.Labels, "label", nil, "only jobs with `LABEL` among their labels=: key:value, or a key")
 	cmd.Flags().StringVar(&f.sort, "sort", "", "sort by `COLUMN` instead: "+strings.Join(columnNames(), ", "))
 	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL, formName)
+	a.addSelection(cmd, f.out, api.Jobs{})
 	form := cmd.Flags().Lookup("output")
 	form.Value = &customForm{f.out, &f.fields}
 	form.Usage += ", " + customColumns + "NAME:field,..."
@@ -72,7 +72,6 @@ second.`,
 	completeFlag(cmd, "state", stateNames())
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -90,8 +89,7 @@ func (a *app) list(cmd *cobra.Command, f *listFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
+	client := a.daemon()
 	l := &listing{app: a, flags: f, loc: loc, client: client}
 	if f.watch {
 		return l.watch(cmd.Context())
@@ -173,7 +171,7 @@ func (l *listing) watch(ctx context.Context) error {
 		ask:     l.ask,
 	}
 	if l.app.inPlace() && l.flags.out.forEyes() {
-		s := &redrawn{app: l.app}
+		s := &redrawn{printer: &l.app.printer}
 		w.ticks = true
 		w.draw = func() error { return s.put(l.app.rendered(func() { _ = l.print() })) } // to memory
 		return w.run(ctx)
@@ -252,30 +250,6 @@ func checkStates(states []job.State) error {
 		if _, ok := stateLook[s]; !ok {
 			return badUsage(fmt.Sprintf("list jobs in state %q: no such state", s), "",
 				"one of failing, late, running, held, disabled, ok, new")
-		}
-	}
-	return nil
-}
-
-// startsOn is what starts a job, as written: its time fields, or the option in
-// their place.
-func startsOn(j *job.Job) string {
-	return job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] })
-}
-
-// since says how long ago a run began.
-func (a *app) since(r *job.Run) string {
-	if r == nil {
-		return "never"
-	}
-	return when.Ago(r.Started, a.now())
-}
-
-// printLines writes one JSON object per line.
-func printLines[T any](a *app, items []T) error {
-	for i := range items {
-		if err := a.printLine(items[i]); err != nil {
-			return err
 		}
 	}
 	return nil

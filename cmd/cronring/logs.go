@@ -63,7 +63,6 @@ host and by whoever may read them.`,
 	a.addZone(cmd, "of --timestamps and --since")
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -87,9 +86,7 @@ func (a *app) logs(cmd *cobra.Command, ref string, f *logFlags) error {
 		return badUsage("print "+strconv.Itoa(f.number)+" lines", "it is a number of lines", "")
 	}
 	f.follow = f.follow || f.wait
-	client := a.dial()
-	defer client.Close()
-	last, err := a.printLogs(cmd.Context(), client, ref, f, loc)
+	last, err := a.printLogs(cmd.Context(), a.daemon(), ref, f, loc)
 	switch {
 	case !f.wait:
 		return err

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-
 	_ "time/tzdata" // zones on hosts and in containers that have no zone files
 )
 
@@ -14,11 +13,12 @@ func main() {
 	if filepath.Base(os.Args[0]) == "crontab" {
 		os.Exit(newCrontab().run(os.Args[1:]))
 	}
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	go func() {
 		<-interrupted
 		os.Exit(exitInterrupted)
 	}()
-	os.Exit(newApp(os.Stdin, os.Stdout, os.Stderr).run(os.Args[1:]))
+	os.Exit(a.run(newRoot(a), os.Args[1:]))
 }

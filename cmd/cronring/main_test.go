@@ -50,7 +50,7 @@ func called(t testing.TB, stdin string, args ...string) (stdout, stderr string, 
 		t.Fatal(err)
 	}
 	defer talk.Close()
-	code = newApp(strings.NewReader(stdin), out, talk).run(args)
+	code = runApp(newApp(strings.NewReader(stdin), out, talk), args)
 	return contents(t, out), contents(t, talk), code
 }
 
@@ -146,10 +146,13 @@ func TestWriteErrorFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer talk.Close()
-	if code := newApp(strings.NewReader(""), full, talk).run([]string{"version"}); code != exitFailed {
+	if code := runApp(newApp(strings.NewReader(""), full, talk), []string{"version"}); code != exitFailed {
 		t.Errorf("cronring version >/dev/full: got exit %d, want %d", code, exitFailed)
 	}
 	if got := contents(t, talk); !strings.Contains(got, "cannot write the result") {
 		t.Errorf("cronring version >/dev/full: got %q, want a word about the result", got)
 	}
 }
+
+// runApp runs a command line of the whole program.
+func runApp(a *app, args []string) (code int) { return a.run(newRoot(a), args) }

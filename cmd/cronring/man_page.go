@@ -86,7 +86,7 @@ func seeAlso(verb *cobra.Command) []reference {
 			all = append(all, reference{pageName(found), 1})
 		}
 	}
-	if _, asks := verb.Annotations[asksDaemon]; asks {
+	if _, asks := verb.Annotations[usesDaemon]; asks {
 		all = append(all, reference{"cronringd", 8})
 	}
 	switch verb.GroupID {

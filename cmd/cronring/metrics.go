@@ -34,9 +34,7 @@ begin anew with the daemon.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Refs = args
 			q.Jobs = q.Jobs || len(args) > 0
-			client := a.dial()
-			defer client.Close()
-			text, err := client.Metrics(cmd.Context(), q)
+			text, err := a.daemon().Metrics(cmd.Context(), q)
 			if file == "" {
 				if err == nil {
 					a.printf("%s", text)
@@ -54,7 +52,6 @@ begin anew with the daemon.`,
 	}
 	cmd.Flags().BoolVar(&q.Jobs, "jobs", false, "also of each job")
 	cmd.Flags().StringVar(&file, "write", "", "write `FILE` instead")
-	a.addSocket(cmd)
 	return cmd
 }
 

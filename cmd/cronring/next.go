@@ -68,9 +68,9 @@ without an end, disabled or held has none.`,
 	cmd.Flags().StringVar(&f.until, "until", "", "end before `T`")
 	f.add(cmd)
 	f.out = a.textOutput(cmd, formText, formPlain, formJSON, formJSONL)
+	a.addSelection(cmd, f.out, coming{})
 	a.addZone(cmd, "of the schedule, where it names none, and of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -215,8 +215,7 @@ func (a *app) entryNext(what string, loc *time.Location, f *nextFlags, w window)
 
 // jobsNext asks the daemon. What a single job means is told, too.
 func (a *app) jobsNext(ctx context.Context, q api.ComingQuery, loc *time.Location) (coming, error) {
-	client := a.dial()
-	defer client.Close()
+	client := a.daemon()
 	found, err := client.Coming(ctx, q)
 	if err != nil {
 		return coming{}, err

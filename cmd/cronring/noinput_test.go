@@ -96,7 +96,7 @@ func TestNoInputAsksNothing(t *testing.T) {
 		args = append(args, "--socket", socket)
 		if args[0] != "top" { // which goes on until the end of what is typed
 			inside := typedAhead(t, "give up")
-			newApp(inside, inside, inside).run(args)
+			runApp(newApp(inside, inside, inside), args)
 			if n := unread(t, inside); n != 0 {
 				t.Errorf("cronring %q: got %d bytes of the answer left, want that it was taken", args, n)
 			}
@@ -106,7 +106,7 @@ func TestNoInputAsksNothing(t *testing.T) {
 			func() []string { t.Setenv("CRONRING_NO_INPUT", "1"); return args },
 		} {
 			inside := typedAhead(t, "give up")
-			newApp(inside, inside, inside).run(forbid())
+			runApp(newApp(inside, inside, inside), forbid())
 			if n := unread(t, inside); n != len("give up\n") {
 				t.Errorf("cronring %q with --no-input: got %d bytes of the answer left, want all", args, n)
 			}
@@ -132,7 +132,7 @@ func TestNoInputReadsNothing(t *testing.T) {
 		for _, operands := range [][]string{nil, {"x"}, {"x", "y=z"}} {
 			inside := typedAhead(t, "yes")
 			args := slices.Concat(words, operands, []string{"--no-input", "--socket", socket})
-			newApp(inside, inside, inside).run(args)
+			runApp(newApp(inside, inside, inside), args)
 			if n := unread(t, inside); n != len("yes\n") {
 				t.Errorf("cronring %s: got %d bytes of what was typed left, want all", strings.Join(args, " "), n)
 			}

@@ -17,9 +17,7 @@ Only root may.`,
 		Example: "  cronring notify ops",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client := a.dial()
-			defer client.Close()
-			if err := client.Notify(cmd.Context(), args[0]); err != nil {
+			if err := a.daemon().Notify(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			a.say("channel %s took a test notice", safe.Text(args[0]))
@@ -28,6 +26,5 @@ Only root may.`,
 	}
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }

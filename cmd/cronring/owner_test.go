@@ -39,7 +39,7 @@ func TestOwnersAreNamed(t *testing.T) {
 		var out bytes.Buffer
 		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
 		a.now, a.out = func() time.Time { return progressStart }, bufio.NewWriter(&out)
-		if code := a.run(append(strings.Fields(line), "--socket", socket, "--tz", "UTC")); code != 0 || !strings.Contains(out.String(), want) {
+		if code := runApp(a, append(strings.Fields(line), "--socket", socket, "--tz", "UTC")); code != 0 || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: code %d, %q; want %q in it", line, code, out.String(), want)
 		}
 	}

@@ -14,24 +14,24 @@ import (
 )
 
 // addPager adds the flag of commands whose result can be long.
-func (a *app) addPager(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.noPager, "no-pager", false, "never page the result")
+func (p *printer) addPager(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.noPager, "no-pager", false, "never page the result")
 }
 
-// page has the result of a command paged, if it goes to a terminal and is
-// longer than that. What has to end it is called when all is written.
-func (a *app) page() (end func()) {
+// page starts paging the result, if that goes to a terminal and is longer than it.
+// The caller calls end after the last write.
+func (p *printer) page() (end func()) {
 	program := cmp.Or(os.Getenv("CRONRING_PAGER"), os.Getenv("PAGER"), "less")
-	if a.noPager || !a.tty || a.height == 0 || program == "cat" {
+	if p.noPager || !p.tty || p.height == 0 || program == "cat" {
 		return func() {}
 	}
-	result := a.out
-	p := &pager{program: program, to: result, lines: a.height - 1, terminal: os.Stdout, talk: a.err}
-	a.out = bufio.NewWriterSize(p, 1<<12)
+	result := p.out
+	through := &pager{program: program, to: result, lines: p.height - 1, terminal: os.Stdout, talk: p.err}
+	p.out = bufio.NewWriterSize(through, 1<<12)
 	return func() {
-		_ = a.out.Flush() // a person who has read enough ends the pager, and that is no trouble
-		a.out = result
-		p.close()
+		_ = p.out.Flush() // an error only means that the user has left the pager
+		p.out = result
+		through.close()
 	}
 }
 
@@ -95,14 +95,14 @@ func (p *pager) close() {
 }
 
 // pageHelp has help paged.
-func (a *app) pageHelp(root *cobra.Command) {
+func (p *printer) pageHelp(root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		end := a.page()
+		end := p.page()
 		defer end()
 		var text strings.Builder
 		cmd.SetOut(&text)
 		show(cmd, args)
-		a.printf("%s", text.String())
+		p.printf("%s", text.String())
 	})
 }

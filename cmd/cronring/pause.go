@@ -32,9 +32,7 @@ func newPause(a *app) *cobra.Command {
 			if pause > 0 {
 				r.Until = a.now().Add(time.Duration(pause))
 			}
-			client := a.dial()
-			defer client.Close()
-			jobs, err := client.Pause(cmd.Context(), r)
+			jobs, err := a.daemon().Pause(cmd.Context(), r)
 			if err == nil {
 				a.printChanged("paused", jobs)
 			}
@@ -47,7 +45,6 @@ func newPause(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "say why, for those who find it paused: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
 	a.addZone(cmd, "of --until")
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -17,10 +17,8 @@ func newPing(a *app) *cobra.Command {
 that every account may. The exit code is 5 if it does not answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client := a.dial()
-			defer client.Close()
 			began := time.Now()
-			h, err := client.Health(cmd.Context())
+			h, err := a.daemon().Health(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -30,6 +28,5 @@ that every account may. The exit code is 5 if it does not answer.`,
 			return nil
 		},
 	}
-	a.addSocket(cmd)
 	return cmd
 }

@@ -57,7 +57,7 @@ func TestProgressStepsInPlace(t *testing.T) {
 		var said bytes.Buffer
 		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
 		a.err, a.socket = &said, socket
-		client := a.dial()
+		client := a.daemon()
 		p := &progress{app: a, client: client, refs: []string{"j"}, after: 10, drawn: drawn}
 		for _, after := range []time.Duration{5, 10} {
 			a.now = func() time.Time { return progressStart.Add(after * time.Second) }

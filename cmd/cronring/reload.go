@@ -13,9 +13,7 @@ func newReload(a *app) *cobra.Command {
 Jobs that did not change neither run again nor skip, and running ones go on.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client := a.dial()
-			defer client.Close()
-			remarks, err := client.Reload(cmd.Context())
+			remarks, err := a.daemon().Reload(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -28,6 +26,5 @@ Jobs that did not change neither run again nor skip, and running ones go on.`,
 	}
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }

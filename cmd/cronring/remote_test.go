@@ -27,7 +27,7 @@ func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
 		var said bytes.Buffer
 		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
 		a.err, a.host, a.drawn = &said, "ann@far", drawn
-		client := a.dial()
+		client := a.daemon()
 		_, err := client.Health(t.Context())
 		client.Close()
 		if api.KindOf(err) != api.Unreachable {

@@ -13,15 +13,12 @@ func newResume(a *app) *cobra.Command {
 		Example: "  cronring resume @paused",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client := a.dial()
-			defer client.Close()
-			jobs, err := client.Resume(cmd.Context(), api.ResumeRequest{Refs: args})
+			jobs, err := a.daemon().Resume(cmd.Context(), api.ResumeRequest{Refs: args})
 			if err == nil {
 				a.printChanged("resumed", jobs)
 			}
 			return err
 		},
 	}
-	a.addSocket(cmd)
 	return cmd
 }

@@ -32,9 +32,7 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 			if r.Since, err = a.flagTime("since", since, loc); err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			runs, err := client.Retry(cmd.Context(), r)
+			runs, err := a.daemon().Retry(cmd.Context(), r)
 			return a.endRuns(runs, err, r.Wait, out)
 		},
 	}
@@ -43,7 +41,6 @@ be. With --wait the exit code is that of the first run which failed, as of run.`
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
 	a.addZone(cmd, "of --since")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -35,9 +35,9 @@ tables. The newest 10 of each file are kept, and up to 100 of the last 90 days.`
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
 	cmd.Flags().Lookup("number").DefValue = ""
 	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL, formName)
+	a.addSelection(cmd, out, api.Revisions{})
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -46,9 +46,7 @@ func (a *app) revisions(cmd *cobra.Command, q api.RevisionQuery, out *output) er
 	if err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
-	found, err := client.Revisions(cmd.Context(), q)
+	found, err := a.daemon().Revisions(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -89,9 +87,7 @@ func (a *app) printRevision(cmd *cobra.Command, number string, out *output) erro
 	if err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
-	r, err := client.Revision(cmd.Context(), id)
+	r, err := a.daemon().Revision(cmd.Context(), id)
 	if err != nil {
 		return err
 	}

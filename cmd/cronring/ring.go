@@ -71,7 +71,6 @@ Anyone may see the status, root alone changes anything.`,
 	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formName)
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -92,9 +91,7 @@ func ringArgs(_ *cobra.Command, args []string) error {
 }
 
 func (a *app) ringStatus(ctx context.Context, out *output) error {
-	client := a.dial()
-	defer client.Close()
-	r, err := client.Ring(ctx)
+	r, err := a.daemon().Ring(ctx)
 	if err != nil {
 		return err
 	}
@@ -227,9 +224,7 @@ func drainedLine(d *api.Drained) string {
 }
 
 func (a *app) ringDiff(ctx context.Context, member string, out *output) error {
-	client := a.dial()
-	defer client.Close()
-	d, err := client.RingDiff(ctx, member)
+	d, err := a.daemon().RingDiff(ctx, member)
 	if err != nil {
 		return err
 	}
@@ -277,9 +272,7 @@ func (a *app) printRingDiff(d *api.RingDiff, out *output) {
 }
 
 func (a *app) changeRing(ctx context.Context, r api.RingRequest, out *output) error {
-	client := a.dial()
-	defer client.Close()
-	done, err := client.ChangeRing(ctx, r)
+	done, err := a.daemon().ChangeRing(ctx, r)
 	if err != nil {
 		return err
 	}

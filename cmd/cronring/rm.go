@@ -37,7 +37,6 @@ func (a *app) rm(cmd *cobra.Command, refs []string, comment bool, f *changeFlags
 	if err != nil {
 		return err
 	}
-	defer by.Close()
 	changes, entries, err := openJobs(cmd.Context(), by, refs)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,9 +31,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		Args:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
 		RunE:               func(cmd *cobra.Command, _ []string) error { return a.bare(cmd) },
 	}
-	root.SetOut(a.out)
-	root.SetErr(a.err)
-	a.addSocket(root) // they may stand before the verb
+	a.addConnection(root) // also accepted before the command
 	root.SetFlagErrorFunc(badFlag)
 	a.pageHelp(root)
 	root.AddGroup(
@@ -57,9 +56,7 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
-			verb.DisableFlagsInUseLine = true
-			verb.Args = usageOf(verb.Args)
-			a.addChoice(verb)
+			a.finish(verb)
 			a.addCompletion(verb)
 			root.AddCommand(verb)
 		}
@@ -71,28 +68,19 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	return root
 }
 
-// usageOf turns complaints about arguments into errors of usage. Without a
-// check any arguments will do.
-func usageOf(check cobra.PositionalArgs) cobra.PositionalArgs {
-	if check == nil {
-		return cobra.ArbitraryArgs
-	}
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return badUsage("run \""+cmd.CommandPath()+"\" like that", err.Error(), "cronring "+cmd.Use+"    or see: "+cmd.CommandPath()+" --help")
-		}
-		return nil
-	}
-}
+// offline are the commands that never ask the daemon.
+var offline = []string{"lint", "simulate", "import", "version", "bridge", "completion", "man"}
 
-// flagRules refuses flags that exclude each other, and asks for those that must
-// be there, before cobra does: it would be an error without a kind.
-func flagRules(cmd *cobra.Command) error {
-	err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
-	if err == nil {
-		return nil
+// finish adds to a command, and to those below it, what all of their kind have.
+func (a *app) finish(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	cmd.Args = usageOf(cmd.Args)
+	for _, sub := range cmd.Commands() {
+		a.finish(sub)
 	}
-	return badUsage("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), cmd.CommandPath()+" --help")
+	if helpOnly := cmd.HasSubCommands() && !cmd.HasFlags(); !helpOnly && !slices.Contains(offline, cmd.Name()) {
+		a.addConnection(cmd)
+	}
 }
 
 func unknownCommand(root *cobra.Command, args []string) error {

@@ -56,13 +56,11 @@ stayed below, elsewhere with a line each 10 seconds; -q tells nothing.`,
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
 func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
-	client := a.dial()
-	defer client.Close()
+	client := a.daemon()
 	start := func() ([]job.Run, error) { return client.Run(cmd.Context(), r) }
 	if !r.Wait {
 		runs, err := start()
@@ -74,9 +72,7 @@ func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
 
 // followRun runs one job and prints what its attempts write.
 func (a *app) followRun(ctx context.Context, r api.RunRequest) error {
-	client := a.dial()
-	defer client.Close()
-	last, err := a.followAttempts(ctx, client, r)
+	last, err := a.followAttempts(ctx, a.daemon(), r)
 	if err != nil {
 		a.report(err)
 		return exit(exitWaitTrouble)

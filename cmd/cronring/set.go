@@ -38,7 +38,6 @@ func (a *app) set(cmd *cobra.Command, ref string, settings []string, f *changeFl
 	if err != nil {
 		return err
 	}
-	defer by.Close()
 	changes, entries, err := openJobs(cmd.Context(), by, []string{ref})
 	if err != nil {
 		return err

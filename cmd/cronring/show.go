@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +26,7 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			j, err := client.Show(cmd.Context(), args[0])
+			j, err := a.daemon().Show(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -45,25 +42,10 @@ func newShow(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of those that --json names")
 	out = a.textOutput(cmd, formText, formJSON)
+	a.addSelection(cmd, out, api.Job{})
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
-}
-
-// printProperty prints one field: text as it is, as far as that is fit for a
-// terminal, anything else as JSON.
-func (a *app) printProperty(j api.Job, name string) error {
-	f := &fieldsFlag{a, &choice{words: []string{formJSON}}, reflect.TypeFor[api.Job]()}
-	if err := f.Set(name); err != nil {
-		return badUsage("show a property", err.Error(), "cronring show --json")
-	}
-	var err error
-	if a.chosen.query, err = compiled(".[]"); err != nil {
-		return err
-	}
-	_, err = a.chooseFrom(j)
-	return err
 }
 
 func (a *app) printJob(j api.Job, loc *time.Location) {
@@ -121,21 +103,6 @@ func (a *app) printLive(r *job.Run, loc *time.Location) {
 	default:
 		a.printField("waiting", fmt.Sprintf("run %d    %s", r.ID, r.Reason.Sentence()))
 	}
-}
-
-// printField writes one named line, and nothing for an empty text.
-func (a *app) printField(name, text string) {
-	if text != "" {
-		a.printf("  %-9s %s\n", name, safe.Text(text))
-	}
-}
-
-// fieldOnce names the first line of a list only.
-func fieldOnce(i int, name string) string {
-	if i > 0 {
-		return ""
-	}
-	return name
 }
 
 func optionText(options map[string]string) string {

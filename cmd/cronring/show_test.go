@@ -22,7 +22,7 @@ func TestShowTellsWhatARunWaitsFor(t *testing.T) {
 		{job.Run{ID: 4, State: job.RunQueued, Reason: job.WaitsForRun}, "  waiting   run 4    It waits for an earlier run of the same job to end.\n"},
 	} {
 		var out bytes.Buffer
-		a := &app{out: bufio.NewWriter(&out), now: func() time.Time { return now }}
+		a := &app{printer: printer{out: bufio.NewWriter(&out)}, now: func() time.Time { return now }}
 		a.printLive(&tc.run, time.UTC)
 		a.out.Flush()
 		if got := out.String(); got != tc.want {

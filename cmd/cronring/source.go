@@ -1,16 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/spool"
 )
 
@@ -42,21 +38,6 @@ func (a *app) read(name string) (source, error) {
 		return source{}, fileError(name, err)
 	}
 	return source{name, text}, nil
-}
-
-// fileError gives trouble with a file its exit code.
-func fileError(name string, err error) error {
-	e := &api.Error{What: fmt.Sprintf("cannot read %q", name), Why: err.Error(), Kind: api.Internal}
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		e.Why = p.Err.Error()
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		e.Kind = api.NotFound
-	case errors.Is(err, fs.ErrPermission):
-		e.Kind = api.NotAllowed
-	}
-	return e
 }
 
 // parse reads a source in the zone loc.

@@ -62,18 +62,14 @@ func (a *app) stateOf(cmd *cobra.Command, job *jobFlag, key string) (s api.State
 	if err != nil {
 		return s, err
 	}
-	client := a.dial()
-	defer client.Close()
-	return client.State(cmd.Context(), ref, key)
+	return a.daemon().State(cmd.Context(), ref, key)
 }
 
 func (a *app) setState(cmd *cobra.Command, job *jobFlag, r api.StateRequest) (err error) {
 	if r.Job, err = job.ref(); err != nil {
 		return err
 	}
-	client := a.dial()
-	defer client.Close()
-	_, err = client.SetState(cmd.Context(), r)
+	_, err = a.daemon().SetState(cmd.Context(), r)
 	return err
 }
 
@@ -101,7 +97,6 @@ func newStateGet(a *app) *cobra.Command {
 	}
 	job = a.addJob(cmd)
 	out = a.textOutput(cmd, formText, formJSON)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -123,7 +118,6 @@ func newStateSet(a *app) *cobra.Command {
 		},
 	}
 	job = a.addJob(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -160,7 +154,6 @@ func newStateList(a *app) *cobra.Command {
 	out = a.listOutput(cmd, formTable, formPlain, formJSON, formJSONL)
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -175,6 +168,5 @@ func newStateDelete(a *app) *cobra.Command {
 		},
 	}
 	job = a.addJob(cmd)
-	a.addSocket(cmd)
 	return cmd
 }

@@ -38,9 +38,7 @@ its own; what it took counts as waste.`,
 				return err
 			}
 			q.Refs, q.By = args, by.word
-			client := a.dial()
-			defer client.Close()
-			st, err := client.Stats(cmd.Context(), q)
+			st, err := a.daemon().Stats(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
@@ -51,9 +49,9 @@ its own; what it took counts as waste.`,
 	cmd.Flags().StringVar(&until, "until", "", "only before `T`: "+whenHelp)
 	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day, in the host's zone), node")
 	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
+	a.addSelection(cmd, out, api.Stats{})
 	a.addZone(cmd, "of --since and --until")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

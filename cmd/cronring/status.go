@@ -41,9 +41,9 @@ else its lines that change are printed.`,
 	addWatch(cmd, &f.watch, "the page")
 	cmd.MarkFlagsMutuallyExclusive("check", "watch")
 	f.out = a.textOutput(cmd, formText, formJSON)
+	a.addSelection(cmd, f.out, api.Status{})
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -56,8 +56,7 @@ func (a *app) status(cmd *cobra.Command, f *statusFlags) error {
 	if f.watch && asJSON {
 		return badUsage("watch with -o json", "a document would never end", "cronring events -o jsonl")
 	}
-	client := a.dial()
-	defer client.Close()
+	client := a.daemon()
 	r := &standing{app: a, loc: loc, client: client}
 	if f.watch {
 		return r.watch(cmd.Context())
@@ -107,7 +106,7 @@ func (r *standing) watch(ctx context.Context) error {
 	defer cancel()
 	w := &watch{changes: followBoard(ctx, r.client, func(*api.BoardUpdate) bool { return true }), ask: r.ask}
 	if r.app.inPlace() {
-		s := &redrawn{app: r.app}
+		s := &redrawn{printer: &r.app.printer}
 		w.ticks = true
 		w.draw = func() error { return s.put(r.text()) }
 		return w.run(ctx)
@@ -229,12 +228,4 @@ func pauseEnd(h *job.Hold, loc *time.Location) string {
 		return " until resumed"
 	}
 	return " until " + h.Until.In(loc).Format(stampEyes)
-}
-
-// because appends a reason, if there is one.
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
 }

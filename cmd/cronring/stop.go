@@ -35,9 +35,7 @@ does. Who stopped a run, and how, is in its history.`,
 				return badUsage("stop with no time until KILL", "", "say it at once: --signal KILL")
 			}
 			r.Refs, r.KillAfter = args, time.Duration(grace)
-			client := a.dial()
-			defer client.Close()
-			runs, err := client.Stop(cmd.Context(), r)
+			runs, err := a.daemon().Stop(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
@@ -50,7 +48,6 @@ does. Who stopped a run, and how, is in its history.`,
 	cmd.Flags().Lookup("kill-after").DefValue = ""
 	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -27,9 +27,6 @@ func newDirectTables() *directTables {
 	return &directTables{d, spool.SourceOptions{Host: host, Places: d.places, Accounts: d.accounts}}
 }
 
-// Close has nothing to give up.
-func (d *directTables) Close() {}
-
 func (d *directTables) Tables(ctx context.Context) ([]api.Table, error) {
 	var all []api.Table
 	for _, t := range d.scan(ctx).Tables {

@@ -32,8 +32,7 @@ Without JOB the worst 40 are drawn.`,
 			if err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
+			client := a.daemon()
 			refs, err := a.timelineRefs(cmd.Context(), client, args)
 			if err != nil {
 				return err
@@ -48,9 +47,9 @@ Without JOB the worst 40 are drawn.`,
 	cmd.Flags().Var(&past, "past", "look so far back: `D`")
 	cmd.Flags().Var(&next, "next", "and so far ahead: `D`")
 	out = a.listOutput(cmd, formTable, formPlain, formJSON)
+	a.addSelection(cmd, out, api.Timeline{})
 	a.addZone(cmd, "of the axis")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -61,7 +61,7 @@ busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
 	} {
 		t.Setenv("LC_ALL", test.locale)
 		var out bytes.Buffer
-		a := &app{out: bufio.NewWriter(&out), color: oneOf("never"), now: func() time.Time { return timelineNow }, width: 80}
+		a := &app{printer: printer{out: bufio.NewWriter(&out), color: oneOf("never"), width: 80}, now: func() time.Time { return timelineNow }}
 		newAxis(a, line(a), time.UTC).print()
 		a.out.Flush()
 		if diff := cmp.Diff(test.want, out.String()); diff != "" {
@@ -74,7 +74,7 @@ busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
 func TestTimelineFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{0, 40, 80, 120, 200} {
 		for _, reach := range []time.Duration{time.Hour, 12 * time.Hour, 14 * 24 * time.Hour} {
-			a := &app{now: func() time.Time { return timelineNow }, width: width}
+			a := &app{printer: printer{width: width}, now: func() time.Time { return timelineNow }}
 			q := a.timelineQuery(nil, reach, reach, time.UTC)
 			room := max(10, max(width, 40)-timelineName-timelineNext-4)
 			if width == 0 {

@@ -51,7 +51,6 @@ What it says if it cannot stands in the dashboard.`,
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters alone")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "draw nothing: say one line for each event, and answer typed commands")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 
@@ -106,11 +105,9 @@ func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 	}
 	talk, ok := a.err.(*os.File)
 	a.drawn = ok && isTerminal(talk)
-	client := a.dial()
-	defer client.Close()
 	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first
 	return tui.Run(cmd.Context(), tui.Options{
-		Client: client, In: a.in.(*os.File), Out: os.Stdout, Look: look,
+		Client: a.daemon(), In: a.in.(*os.File), Out: os.Stdout, Look: look,
 		Start: screen.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; "), Edit: f.edit},
 		Views: viewFile,
 	})

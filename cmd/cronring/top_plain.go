@@ -46,8 +46,7 @@ logs etl-orders, run etl-orders, history. Beside them:
 func (a *app) plain(cmd *cobra.Command, readOnly string) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	client := a.dial()
-	defer client.Close()
+	client := a.daemon()
 	s, err := client.Status(ctx)
 	if err != nil {
 		return err
@@ -184,13 +183,12 @@ func (p *plainTop) command(words []string) {
 		}
 	}
 	sub := *p.a
-	sub.color, sub.zone = oneOf("never"), zoneFlags{}
+	sub.color, sub.zone, sub.client = oneOf("never"), zoneFlags{}, nil
 	root := newRoot(&sub)
 	if c, _, err := root.Find(words); err == nil && c.Flags().Lookup("host") != nil {
 		words = append(p.a.reachFlags(), words...)
 	}
-	root.SetArgs(words)
-	sub.report(root.Execute())
+	sub.run(root, words)
 }
 
 // tell says in one line what happened, if it is worth one.

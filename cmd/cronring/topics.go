@@ -1,6 +1,8 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+)
 
 // newTopics are the topics of help: commands without a Run.
 func newTopics() []*cobra.Command {

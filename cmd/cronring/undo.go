@@ -33,9 +33,7 @@ Everybody restores their own crontab; root all, and system tables.`,
 					return badUsage("undo to revision "+args[0]+" of "+of, "a revision belongs to one crontab already", "cronring undo "+args[0])
 				}
 			}
-			client := a.dial()
-			defer client.Close()
-			done, err := undo(cmd.Context(), client, r)
+			done, err := undo(cmd.Context(), a.daemon(), r)
 			if err == nil {
 				a.printUndone(done)
 			}
@@ -47,7 +45,6 @@ Everybody restores their own crontab; root all, and system tables.`,
 	cmd.MarkFlagsMutuallyExclusive("user", "file")
 	a.addColor(cmd)
 	a.addQuiet(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -99,49 +98,41 @@ func followBoard(ctx context.Context, client *api.Client, matters func(*api.Boar
 }
 
 // inPlace reports whether what is watched can be drawn over itself.
-func (a *app) inPlace() bool { return a.tty && os.Getenv("TERM") != "dumb" }
+func (p *printer) inPlace() bool { return p.tty && os.Getenv("TERM") != "dumb" }
 
 // redrawn is the part of a terminal on which something is drawn again and again.
 type redrawn struct {
-	app   *app
+	*printer
 	lines int // so many are drawn
 }
 
 // put draws a result over the one before, as far as it fits: one write, without
 // the terminal's own line breaks.
 func (s *redrawn) put(text []byte) error {
-	a := s.app
-	a.measure()
+	s.measure()
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if room := a.height - 1; room > 0 && len(lines) > room {
+	if room := s.height - 1; room > 0 && len(lines) > room {
 		lines = append(lines[:room-1], fmt.Sprintf("... and %d lines more", len(lines)-room+1))
 	}
 	if s.lines > 0 {
-		a.printf("\x1b[%dA", s.lines)
+		s.printf("\x1b[%dA", s.lines)
 	}
-	a.printf("\r\x1b[?7l")
+	s.printf("\r\x1b[?7l")
 	for _, line := range lines {
-		a.printf("\x1b[K%s\n", line) // after the line it would take away what stands in the last column
+		s.printf("\x1b[K%s\n", line) // after the line it would take away what stands in the last column
 	}
-	a.printf("\x1b[J\x1b[?7h")
+	s.printf("\x1b[J\x1b[?7h")
 	s.lines = len(lines)
-	return a.out.Flush()
-}
-
-// measure asks how large the terminal is now.
-func (a *app) measure() {
-	if size, err := unix.IoctlGetWinsize(int(a.stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-		a.width, a.height = int(size.Col), int(size.Row)
-	}
+	return s.out.Flush()
 }
 
 // rendered is what a function prints as a part of the result.
-func (a *app) rendered(show func()) []byte {
+func (p *printer) rendered(show func()) []byte {
 	var text bytes.Buffer
-	result := a.out
-	a.out = bufio.NewWriter(&text)
+	result := p.out
+	p.out = bufio.NewWriter(&text)
 	show()
-	_ = a.out.Flush() // to memory
-	a.out = result
+	_ = p.out.Flush() // to memory
+	p.out = result
 	return text.Bytes()
 }

@@ -107,8 +107,8 @@ func TestRedrawnFits(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	a := &app{out: bufio.NewWriter(&out), stdout: inside}
-	s := &redrawn{app: a}
+	a := &app{printer: printer{out: bufio.NewWriter(&out), stdout: inside}}
+	s := &redrawn{printer: &a.printer}
 	put := func(text string) string {
 		t.Helper()
 		out.Reset()

@@ -31,9 +31,7 @@ else about the newest one; or about a run that somebody asked for since.`,
 			if err != nil {
 				return err
 			}
-			client := a.dial()
-			defer client.Close()
-			w, err := client.Why(cmd.Context(), args[0], t)
+			w, err := a.daemon().Why(cmd.Context(), args[0], t)
 			if err != nil {
 				return err
 			}
@@ -46,9 +44,9 @@ else about the newest one; or about a run that somebody asked for since.`,
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+whenHelp)
 	out = a.textOutput(cmd, formText, formJSON)
+	a.addSelection(cmd, out, api.Why{})
 	a.addZone(cmd, "of the times")
 	a.addColor(cmd)
-	a.addSocket(cmd)
 	return cmd
 }
 

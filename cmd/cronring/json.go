@@ -5,25 +5,17 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
 )
-
-// documents are the results of which --json and --jq choose parts, by verb.
-var documents = map[string]any{
-	"status": api.Status{}, "list": api.Jobs{}, "show": api.Job{}, "history": api.Runs{}, "why": api.Why{}, "graph": api.Graph{},
-	"dead": api.Letters{}, "revisions": api.Revisions{}, "stats": api.Stats{}, "timeline": api.Timeline{}, "clashes": api.Clashes{},
-	"env": api.Environment{}, "next": coming{}, "explain": api.Explanation{},
-}
 
 // chosen is what --json=FIELDS and --jq choose of a result.
 type chosen struct {
@@ -33,42 +25,29 @@ type chosen struct {
 	query    *gojq.Code
 }
 
-// addChoice gives a verb --json and --jq, and has it print the names of the
-// fields where --json names none.
-func (a *app) addChoice(verb *cobra.Command) {
-	document, ok := documents[verb.Name()]
-	if !ok {
-		return
-	}
-	form := choiceOf(verb.Flags().Lookup("output").Value)
-	of := reflect.TypeOf(document)
-	verb.Flags().Var(&fieldsFlag{a, form, of}, "json", "the result as JSON, with these `FIELDS` alone; without any, print their names")
+// addSelection adds --json and --jq to a command whose result is a document. Without
+// a value, --json lists the names of the fields.
+func (p *printer) addSelection(verb *cobra.Command, out *output, document any) {
+	form, of := &out.choice, reflect.TypeOf(document)
+	verb.Flags().Var(&fieldsFlag{p, form, of}, "json", "the result as JSON, with these `FIELDS` alone; without any, print their names")
+	verb.Flags().Var(&queryFlag{p, form}, "jq", "the result as JSON, through this `EXPR` of jq")
 	verb.Flags().Lookup("json").NoOptDefVal = noFields
-	verb.Flags().Var(&queryFlag{a, form}, "jq", "the result as JSON, through this `EXPR` of jq")
 	args, run := verb.Args, verb.RunE
 	verb.Args = func(cmd *cobra.Command, words []string) error {
-		if a.chosen.names || args == nil {
+		if p.chosen.names || args == nil {
 			return nil
 		}
 		return args(cmd, words)
 	}
 	verb.RunE = func(cmd *cobra.Command, words []string) error {
-		if !a.chosen.names {
+		if !p.chosen.names {
 			return run(cmd, words)
 		}
 		for _, name := range fieldNames(itemOf(of)) {
-			a.printf("%s\n", name)
+			p.printf("%s\n", name)
 		}
 		return nil
 	}
-}
-
-// choiceOf is the word of a flag -o.
-func choiceOf(value pflag.Value) *choice {
-	if custom, ok := value.(*customForm); ok {
-		return &custom.choice
-	}
-	return value.(*choice)
 }
 
 // noFields is --json without a value. No field has that name.
@@ -76,9 +55,9 @@ const noFields = "?"
 
 // fieldsFlag is --json.
 type fieldsFlag struct {
-	app  *app
-	form *choice
-	of   reflect.Type
+	printer *printer
+	form    *choice
+	of      reflect.Type
 }
 
 func (f *fieldsFlag) String() string { return "" }
@@ -87,7 +66,7 @@ func (f *fieldsFlag) Type() string   { return "FIELDS" }
 // Set refuses a field that there is not, before anybody is asked anything.
 func (f *fieldsFlag) Set(text string) error {
 	if text == noFields {
-		f.app.chosen.names = true
+		f.printer.chosen.names = true
 		return nil
 	}
 	known := fieldNames(itemOf(f.of))
@@ -99,16 +78,16 @@ func (f *fieldsFlag) Set(text string) error {
 			}
 			return fmt.Errorf("there is no field %q%s; --json alone names them", name, hint)
 		}
-		f.app.chosen.fields = append(f.app.chosen.fields, name)
+		f.printer.chosen.fields = append(f.printer.chosen.fields, name)
 	}
-	f.app.chosen.document = f.of
+	f.printer.chosen.document = f.of
 	return f.form.Set(formJSON)
 }
 
 // queryFlag is --jq.
 type queryFlag struct {
-	app  *app
-	form *choice
+	printer *printer
+	form    *choice
 }
 
 func (f *queryFlag) String() string { return "" }
@@ -120,7 +99,7 @@ func (f *queryFlag) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	f.app.chosen.query = code
+	f.printer.chosen.query = code
 	return f.form.Set(formJSON)
 }
 
@@ -188,8 +167,8 @@ func fieldNames(t reflect.Type) (names []string) {
 var textType = reflect.TypeFor[encoding.TextMarshaler]()
 
 // chooseFrom prints what was chosen of a document, if anything was.
-func (a *app) chooseFrom(document any) (done bool, err error) {
-	c := &a.chosen
+func (p *printer) chooseFrom(document any) (done bool, err error) {
+	c := &p.chosen
 	if c.fields == nil && c.query == nil {
 		return false, nil
 	}
@@ -205,9 +184,24 @@ func (a *app) chooseFrom(document any) (done bool, err error) {
 		plain = c.pick(plain)
 	}
 	if c.query == nil {
-		return true, a.encodeJSON(plain)
+		return true, p.encodeJSON(plain)
 	}
-	return true, a.printQuery(c.query.Run(plain))
+	return true, p.printQuery(c.query.Run(plain))
+}
+
+// printProperty prints one field of a document: text as it is, with control
+// characters escaped, anything else as JSON.
+func (p *printer) printProperty(document any, name string) error {
+	f := &fieldsFlag{p, &choice{words: []string{formJSON}}, reflect.TypeOf(document)}
+	if err := f.Set(name); err != nil {
+		return badUsage("show a property", err.Error(), "cronring show --json")
+	}
+	var err error
+	if p.chosen.query, err = compiled(".[]"); err != nil {
+		return err
+	}
+	_, err = p.chooseFrom(document)
+	return err
 }
 
 // pick leaves out what was not chosen.
@@ -243,7 +237,7 @@ func (c *chosen) fieldsOf(item any) map[string]any {
 
 // printQuery prints what comes of an expression: text as it is, as far as that
 // is fit for a terminal, and all else as JSON, one on a line.
-func (a *app) printQuery(results gojq.Iter) error {
+func (p *printer) printQuery(results gojq.Iter) error {
 	for {
 		v, more := results.Next()
 		if !more {
@@ -257,14 +251,56 @@ func (a *app) printQuery(results gojq.Iter) error {
 			return badUsage("carry out --jq", v.Error(), "")
 		case string:
 			for line := range strings.SplitSeq(v, "\n") {
-				a.printf("%s\n", safe.Text(line))
+				p.printf("%s\n", safe.Text(line))
 			}
 		default:
 			text, err := gojq.Marshal(v)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.jsonOut(), "%s\n", bytes.TrimSpace(text))
+			fmt.Fprintf(p.jsonOut(), "%s\n", bytes.TrimSpace(text))
 		}
 	}
+}
+
+// printJSON writes v as an indented document, or what --json and --jq choose
+// of it.
+func (p *printer) printJSON(v any) error {
+	if done, err := p.chooseFrom(v); done {
+		return err
+	}
+	return p.encodeJSON(v)
+}
+
+func (p *printer) encodeJSON(v any) error {
+	enc := json.NewEncoder(p.jsonOut())
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// printLine writes v as one line of JSON.
+func (p *printer) printLine(v any) error {
+	enc := json.NewEncoder(p.jsonOut())
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// jsonOut is where JSON is printed. On a terminal, characters that could change
+// how it is shown are escaped as \uXXXX: the document stays the same.
+func (p *printer) jsonOut() io.Writer {
+	if p.tty {
+		return safe.JSON{W: p.out}
+	}
+	return p.out
+}
+
+// printLines writes one JSON object per line.
+func printLines[T any](a *app, items []T) error {
+	for i := range items {
+		if err := a.printLine(items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,49 @@
+package main
+
+// Rules for messages.
+//
+//   - Results go to stdout, messages go to stderr; -q silences messages that are not errors.
+//   - Messages are lower case, without a full stop. An error has three parts: what
+//     failed, why, and what to do next.
+//   - Each kind of failure has its exit code, and a code never changes its meaning.
+//   - Text from elsewhere (commands, names, output of jobs) is never printed
+//     unchanged: package safe escapes it.
+//   - An escape sequence is only written for colour, and colour only to a
+//     terminal, unless --color=always is given.
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// app is one call of the program: what its flags say, and where it reads and writes.
+type app struct {
+	printer
+	input
+	connection
+	zone zoneFlags
+	now  func() time.Time
+}
+
+// newApp returns an app that reads in and writes to out and err.
+func newApp(in io.Reader, out, err *os.File) *app {
+	return &app{printer: newPrinter(out, err), input: input{in: in}, now: time.Now}
+}
+
+// run executes a command line with the commands of root, and returns the exit code.
+func (a *app) run(root *cobra.Command, args []string) int {
+	defer a.disconnect()
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetArgs(args)
+	err := root.Execute()
+	if e := a.out.Flush(); err == nil && e != nil {
+		err = &api.Error{What: "cannot write the result", Why: e.Error(), Kind: api.Internal}
+	}
+	return a.report(err)
+}
