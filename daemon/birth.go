@@ -125,6 +125,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		}
 		delete(runs, h.Run)
 		h.Job, h.User, h.PID = r.Job, r.User, cmp.Or(h.PID, pidOf(h.PIDFD), r.PID)
+		h.Stopped = h.Stopped || r.Stop != nil
 		in.children = append(in.children, h)
 		if !stored[h.Run] { // the store was emptied when the daemon stopped
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
@@ -135,7 +136,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 		switch {
 		case lives:
 			delete(runs, h.Run)
-			h.Job, h.User = r.Job, r.User
+			h.Job, h.User, h.Stopped = r.Job, r.User, r.Stop != nil
 			in.children = append(in.children, h)
 			l.manager.Keep(h.Run, h.Out, h.Err, h.PIDFD)
 		case slices.ContainsFunc(in.children, func(c spawn.Handed) bool { return c.Run == h.Run }):

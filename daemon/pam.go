@@ -222,10 +222,17 @@ func (s *sessions) mark(name string) string {
 }
 
 // Release lets systemd forget a session. It does nothing to a run that was none.
-func (s *sessions) Release(name string) {
+func (s *sessions) Release(name string) { s.end(name, false) }
+
+// end is Release. After a stop all processes end that are left of the session.
+func (s *sessions) end(name string, stopped bool) {
+	release := s.manager.Release
+	if stopped {
+		release = s.manager.Discard
+	}
 	if os.Remove(s.mark(name)) == nil {
 		s.call("systemd keeps the unit of a run that is over", func(ctx context.Context) error {
-			return s.manager.Release(ctx, unitOf(name))
+			return release(ctx, unitOf(name))
 		})
 	}
 }

@@ -111,7 +111,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 		l.unlockStamp(entry)
 	}
 	if l.sessions != nil && !r.Started.IsZero() {
-		l.sessions.Release(spawn.SessionOf(r.ID))
+		l.sessions.end(spawn.SessionOf(r.ID), r.Reason.IsStop())
 	}
 	switch {
 	case l.post == nil:

@@ -225,6 +225,11 @@ func Reasons() []Reason { return slices.Sorted(maps.Keys(sentences)) }
 // Sentence says the reason in one sentence, or is "" for an unknown one.
 func (r Reason) Sentence() string { return sentences[r] }
 
+// IsStop reports whether the reason is that somebody had the run end.
+func (r Reason) IsStop() bool {
+	return r == StopAsked || r == OverTime || r == Replaced || r == DaemonStopped
+}
+
 // With says the reason in one sentence, with the detail of a record in it.
 func (r Reason) With(detail string) string {
 	if detail == "" {

@@ -75,6 +75,21 @@ func TestInKillOfAll(t *testing.T) {
 	l.finish(r) // when the child is gone too, as it has standard output open
 }
 
+// What left the process group does not survive the last signal after the end of its
+// process either.
+func TestInKillOfAllAfterTheEnd(t *testing.T) {
+	l := newLab(t)
+	r := l.start("setsid sh -c 'echo ready; exec sleep 1000' &")
+	if _, err := r.stdout.Read(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	l.await(r.Unit)
+	if err := l.Kill(t.Context(), r.Unit, syscall.SIGKILL); !errors.Is(err, ErrEnded) {
+		t.Errorf("Kill after the end: %v, want %v", err, ErrEnded)
+	}
+	l.finish(r) // as above
+}
+
 // BenchmarkUnits starts jobs in units of systemd, four at a time, as package
 // spawn has them started: what control groups of our own are measured against
 // in its BenchmarkGroups500. It needs a host with systemd that may be spoilt,

@@ -100,12 +100,15 @@ var ErrEnded = errors.New("the process has ended")
 // Kill sends a signal to the process of a unit and its process group, as the
 // end of a time limit does to other jobs. systemd itself would miss what PAM has
 // moved to another control group, and include what the job left behind on
-// purpose. SIGKILL goes to the whole unit as well: a process that left the group
-// must not survive that.
+// purpose. SIGKILL goes to the whole unit as well, also after the end of its
+// process: a process that left the group must not survive that.
 func (m *Manager) Kill(ctx context.Context, unit string, signal syscall.Signal) error {
 	s, err := m.observe(ctx, unit)
 	if err != nil {
 		return fmt.Errorf("kill %s: %w", unit, err)
+	}
+	if signal == unix.SIGKILL {
+		defer m.killAll(ctx, unit)
 	}
 	pid := int(value[uint32](s, "MainPID"))
 	if pid <= 1 {
@@ -115,9 +118,6 @@ func (m *Manager) Kill(ctx context.Context, unit string, signal syscall.Signal) 
 	// not another's. The process leads a session from its first moment.
 	if err := unix.Kill(-pid, signal); err != nil {
 		return fmt.Errorf("kill %s: %w", unit, err)
-	}
-	if signal == unix.SIGKILL {
-		m.killAll(ctx, unit)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 		run: h.Run, job: h.Job, user: h.User, pid: h.PID,
 		memory: s.options.Memory.Lease(h.User), file: recording{space: s.space.Lease(h.User)},
 		outcome: h.Outcome, ended: h.Ended, usage: h.Usage, reached: h.Limit,
-		limit: cmp.Or(h.OutputMax, s.options.Output), stopped: h.Stopped,
+		limit: cmp.Or(h.OutputMax, s.options.Output), stopped: h.Stopped, over: h.Over,
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
 		named:   s.options.Runs != "",
@@ -196,7 +196,7 @@ func (s *Spawner) takeOne(c *child, from Handed) {
 		return
 	}
 	switch {
-	case c.pidfd != 0 && (!c.foreign || !c.outcome.IsZero()):
+	case c.pidfd != 0 && (!c.foreign || !c.outcome.IsZero() || !c.over.IsZero()):
 		s.extra++
 		if !c.outcome.IsZero() {
 			s.dropPidfd(c)
@@ -211,6 +211,8 @@ func (s *Spawner) takeOne(c *child, from Handed) {
 		s.pump.linger(c)
 	case !c.outcome.IsZero():
 		s.acts = append(s.acts, func() { s.report(c, nil) })
+	case !c.over.IsZero():
+		s.awaitGroup(c)
 	case c.session:
 		s.awaitSession(c)
 	case c.open == 0 && c.foreign && c.pidfd == 0:

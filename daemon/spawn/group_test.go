@@ -189,7 +189,7 @@ func TestStopTakesWhoeverLeftTheSession(t *testing.T) {
 
 // awaitGone waits for the end of a process that was killed: by its handle, or
 // there is none any more.
-func awaitGone(t *testing.T, pid int) {
+func awaitGone(t testing.TB, pid int) {
 	t.Helper()
 	fd, _, e := syscall.Syscall(434, uintptr(pid), 0, 0) // pidfd_open
 	if e != 0 {

@@ -58,6 +58,7 @@ type Handed struct {
 	LogStatus int             `json:",omitempty"` // reading end of what is said about that file
 	Group     json.RawMessage `json:",omitempty"` // the control group; after a crash a file in Options.Runs knows it
 	Stopped   bool            `json:",omitempty"` // it was asked to end
+	Over      job.Outcome     `json:",omitzero"`  // how its process ended, if it was asked to end and others of its process group have not ended
 
 	// Progress and Status are what is known about a process whose command may
 	// not run yet, and where it reports: Started was not sent. Only the parent
@@ -219,7 +220,7 @@ func (s *Spawner) Handover() []Handed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.byPID {
-		if c.tool == nil && !c.check && c.pidfd == 0 && s.pump.hasRoom(1) {
+		if c.tool == nil && !c.check {
 			s.openPidfd(c)
 		}
 	}
@@ -273,7 +274,7 @@ func handed(c *child) *Handed {
 		Run: c.run, Job: c.job, User: c.user, PID: c.pid, PIDFD: c.pidfd,
 		Child: !c.foreign && !c.session, Session: c.session, Unsure: c.unsure,
 		Output:  c.out.chunks(c.run, c.job),
-		Outcome: c.outcome, Ended: c.ended, Usage: c.usage, Limit: c.reached,
+		Outcome: c.outcome, Ended: c.ended, Usage: c.usage, Limit: c.reached, Over: c.over,
 		Progress: c.progress, OutputMax: c.limit, Log: c.log.fd, Stopped: c.stopped,
 	}
 	if c.group != nil {

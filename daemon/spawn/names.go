@@ -187,15 +187,42 @@ func findProcess(r processRecord) (pidfd int, gone bool) {
 }
 
 // StartTicks returns when a process started, in ticks since the kernel started,
-// or "" if there is none: field 22 of /proc/PID/stat; see proc(5). The second
-// field, in parentheses, may have blanks and more of them.
+// or "" if there is none.
 func StartTicks(pid int) string {
-	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	after := stat[bytes.LastIndexByte(stat, ')')+1:]
-	if fields := strings.Fields(string(after)); len(fields) > 19 {
-		return fields[19]
+	if s := statOf(pid); s != nil {
+		return s[statStart]
 	}
 	return ""
+}
+
+// stat is the fields of /proc/PID/stat from the third one on; see proc(5).
+type stat []string
+
+// Fields of stat.
+const (
+	statState = 3 - 3
+	statGroup = 5 - 3
+	statStart = 22 - 3
+	statExit  = 52 - 3
+)
+
+// statOf returns nil if there is no such process. The second field, in parentheses,
+// may have blanks and more of them.
+func statOf(pid int) stat {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) <= statExit {
+		return nil
+	}
+	return fields
+}
+
+// isDead reports whether the process has ended and only waits to be reaped.
+func (s stat) isDead() bool { return s[statState] == "Z" || s[statState] == "X" }
+
+func (s stat) number(field int) int {
+	n, _ := strconv.Atoi(s[field]) // the kernel wrote it
+	return n
 }
 
 // StartOf returns the time since boot at which a process started; false means

@@ -265,7 +265,7 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	case !ok: // closed in this round
 		return
 	case stream.name == deathStream:
-		p.s.seeDeath(stream.child, event.Events&unix.EPOLLHUP != 0)
+		p.s.seeDeath(stream.child, event.Events&unix.EPOLLHUP != 0, false)
 		return
 	case !p.mayRead(fd, stream):
 		return

@@ -1,7 +1,12 @@
 package spawn
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,7 +36,7 @@ func (s *Spawner) tellKeeper(c *child, ours pipes) {
 		return
 	}
 	s.mu.Lock()
-	if !c.session && s.pump.hasRoom(1) {
+	if !c.session {
 		s.openPidfd(c)
 	}
 	c.kept = true
@@ -40,9 +45,12 @@ func (s *Spawner) tellKeeper(c *child, ours pipes) {
 	s.options.Keep.Keep(c.run, ours[0], ours[1], pidfd)
 }
 
-// openPidfd makes one if it can: without, the pipes have to do. Spawner.mu is
-// held.
+// openPidfd opens the pidfd of a child of ours that is not reaped, if there is none
+// and it can. Spawner.mu is held.
 func (s *Spawner) openPidfd(c *child) {
+	if c.pidfd != 0 || !s.pump.hasRoom(1) {
+		return
+	}
 	fd, err := unix.PidfdOpen(c.pid, 0)
 	if err == nil {
 		c.pidfd = fd
@@ -50,7 +58,8 @@ func (s *Spawner) openPidfd(c *child) {
 	}
 }
 
-// dropPidfd closes the pidfd of a child of ours. Spawner.mu is held.
+// dropPidfd closes the pidfd of a child, unless the pump watches it. Spawner.mu is
+// held.
 func (s *Spawner) dropPidfd(c *child) {
 	if c.pidfd != 0 {
 		s.files.release(c.pidfd)
@@ -83,9 +92,10 @@ func (s *Spawner) killForeign(c *child, sig syscall.Signal) {
 }
 
 const (
-	lostUnseen = "its end was not seen: the daemon that started it was killed"
-	lostMute   = lostUnseen + ", and this kernel tells nobody but a parent how a process ended"
-	lostBeyond = lostUnseen + ", and there is no sure way left to signal it; it may still be running"
+	lostUnseen   = "its end was not seen: the daemon that started it was killed"
+	lostMute     = lostUnseen + ", and this kernel tells nobody but a parent how a process ended"
+	lostUnreaped = lostUnseen + ", and its parent, usually process 1, does not collect its exit status"
+	lostBeyond   = lostUnseen + ", and there is no sure way left to signal it; it may still be running"
 )
 
 func lost(why string) job.Outcome { return job.Outcome{Kind: job.Lost, Error: why} }
@@ -108,39 +118,70 @@ func (s *Spawner) giveUp(c *child) {
 // loseUnseen ends a run of which nothing is left but the pipes, when those are
 // at their end. Spawner.mu is held.
 func (s *Spawner) loseUnseen(c *child) bool {
-	return c.foreign && c.pidfd == 0 && s.settle(c, lost(lostUnseen))
+	return c.foreign && c.pidfd == 0 && c.over.IsZero() && s.settle(c, lost(lostUnseen))
 }
 
-// seeDeath is called by the pump when a pidfd has news.
-func (s *Spawner) seeDeath(c *child, reaped bool) {
+// seeDeath is called by the pump when a pidfd reports something, and by the hand, with
+// last set, when a dead process was not reaped for long.
+func (s *Spawner) seeDeath(c *child, reaped, last bool) {
 	s.mu.Lock()
-	outcome, known := exitOf(c.pidfd, reaped)
-	if !known {
+	fd := c.pidfd
+	if _, watched := s.pump.streams[int32(fd)]; !watched {
 		s.mu.Unlock()
 		return
 	}
-	fd := c.pidfd
+	outcome, known := c.exit(reaped, last)
+	if !known {
+		if c.reaping == nil {
+			c.reaping = time.AfterFunc(s.options.Linger, func() { s.later(func() { s.seeDeath(c, false, true) }) })
+		}
+		s.mu.Unlock()
+		return
+	}
+	if c.reaping != nil {
+		c.reaping.Stop()
+	}
 	s.pump.forget(int32(fd))
-	c.pidfd = 0
-	done := c.outcome.IsZero() && s.settle(c, outcome)
+	s.extra++
+	done := s.settle(c, outcome)
 	s.mu.Unlock()
-	s.files.release(fd)
 	if done {
 		s.report(c, nil)
 	}
 }
 
-// exitOf asks the kernel how a process ended. Since Linux 6.15 it tells, once
-// the process is reaped; since 6.9 the pidfd says when that is. It is not
-// known yet while a newer kernel still waits for somebody to reap it.
-func exitOf(pidfd int, reaped bool) (end job.Outcome, known bool) {
+// exit returns how a process of another parent ended. Kernels from 6.15 report
+// that once it is reaped; from 6.9 the pidfd says when that is. A process that is not
+// reaped yet shows it in /proc. It is not known while neither is so and the process
+// may still be reaped; some containers have a process 1 that never does.
+func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
-	err := unix.IoctlPidfdInfo(pidfd, &info)
-	switch {
-	case err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0:
+	err := unix.IoctlPidfdInfo(c.pidfd, &info)
+	if err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0 {
 		return outcome(syscall.WaitStatus(info.Exit_code)), true
-	case err == nil && !reaped:
+	}
+	if status, ok := c.zombieStatus(); ok {
+		return outcome(status), true
+	}
+	switch {
+	case err == nil && !reaped && !last:
 		return job.Outcome{}, false
+	case last:
+		return lost(lostUnreaped), true
 	}
 	return lost(lostMute), true
+}
+
+// zombieStatus returns the exit status of a process that has ended and is not reaped.
+// The kernel shows the status 0 to a process that may not read it. Such a process may
+// not read the link to the program either.
+func (c *child) zombieStatus() (syscall.WaitStatus, bool) {
+	s := statOf(c.pid)
+	if s == nil || !s.isDead() {
+		return 0, false
+	}
+	_, err := os.Readlink("/proc/" + strconv.Itoa(c.pid) + "/exe")
+	mayRead := errors.Is(err, fs.ErrNotExist)
+	unreaped := unix.PidfdSendSignal(c.pidfd, 0, nil, 0) == nil // until here the number was no other process's
+	return syscall.WaitStatus(s.number(statExit)), mayRead && unreaped
 }

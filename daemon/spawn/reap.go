@@ -40,7 +40,6 @@ func (s *Spawner) bury() (done *child, more bool) {
 		return nil, true
 	}
 	delete(s.byPID, pid)
-	s.dropPidfd(c)
 	c.usage = usageOf(&used, s.starter.Peak())
 	if !s.settle(c, outcome(status)) {
 		return nil, true

@@ -41,6 +41,9 @@ type fakeSession struct {
 	reply chan error
 }
 
+// noProcess is the number of every process of fakeSessions; the kernel gives it to none.
+const noProcess = 1 << 29
+
 func newFakeSessions() *fakeSessions {
 	return &fakeSessions{ends: map[string]*fakeEnd{}, asks: make(chan *fakeSession, 100)}
 }
@@ -60,7 +63,7 @@ func (f *fakeSessions) Start(_ context.Context, s Session) (int, string, error) 
 		return 0, "", err
 	}
 	f.asks <- ask
-	return 4711, "by the way", <-ask.reply
+	return noProcess, "by the way", <-ask.reply
 }
 
 func (f *fakeSessions) Kill(name string, sig syscall.Signal) {
@@ -135,8 +138,8 @@ func TestSessionIsSomebodyElsesChild(t *testing.T) {
 	}
 	wantOutcome(t, r.do("here"), exited(127)) // a call that waits holds nobody up
 	s.reply <- nil
-	if pid := r.awaitStart(id); pid != 4711 {
-		t.Errorf("pid %d, want 4711", pid)
+	if pid := r.awaitStart(id); pid != noProcess {
+		t.Errorf("pid %d, want %d", pid, noProcess)
 	}
 	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
 	if want := []string{"run-1 terminated"}; !slices.Equal(f.killed(), want) {
@@ -231,7 +234,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 	first.awaitStart(id)
 	first.hold(t.Context())
 	handed := first.spawner.Handover()
-	if len(handed) != 1 || handed[0].Child || !handed[0].Session || handed[0].Unsure || handed[0].PID != 4711 {
+	if len(handed) != 1 || handed[0].Child || !handed[0].Session || handed[0].Unsure || handed[0].PID != noProcess {
 		t.Fatalf("handed over %+v", handed)
 	}
 	// The next one is in this process too, and so has descriptors of its own.
@@ -241,7 +244,7 @@ func TestSessionIsHandedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{id: 4711}, ended: map[job.RunID]Ended{}}
+	next := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{id: noProcess}, ended: map[job.RunID]Ended{}}
 	next.spawner.Adopt(handed)
 	next.run()
 	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGHUP})
@@ -261,8 +264,8 @@ func TestSessionIsHandedOver(t *testing.T) {
 
 func TestSessionIsLostByItsManagerAlone(t *testing.T) {
 	f := newFakeSessions()
-	r := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: 4711}, ended: map[job.RunID]Ended{}}
-	r.spawner.Adopt([]Handed{{Run: 1, PID: 4711, Session: true, Outcome: lost(lostUnseen), Ended: noon}})
+	r := &rig{t: t, spawner: New(Options{Sessions: f}), started: map[job.RunID]int{1: noProcess}, ended: map[job.RunID]Ended{}}
+	r.spawner.Adopt([]Handed{{Run: 1, PID: noProcess, Session: true, Outcome: lost(lostUnseen), Ended: noon}})
 	r.run()
 	f.end(SessionOf(1), SessionEnd{Outcome: exited(4)})
 	wantOutcome(t, r.await(1), exited(4))

@@ -149,23 +149,24 @@ type Spawner struct {
 	checkTime   time.Duration   // how long the command of if= may take
 	logPatience time.Duration
 
-	mu     sync.Mutex
-	queue  []*child                 // given and not yet begun, oldest first
-	tools  []*child                 // the same for programs of the daemon's
-	acts   []func()                 // for the hand, whatever else it may not do
-	living map[job.RunID]*child     // queued, or with a process not yet reaped
-	byPID  map[int]*child           // with a process of ours not yet reaped
-	logs   map[int]*child           // with a process that writes its file of log=, by that one
-	taken  []adoption               // from another daemon, before Run
-	owed   int                      // runs whose end is not yet reported
-	busy   map[*child]bool          // programs of the daemon's, queued or going
-	calls  map[string]*sessionCalls // by user
-	unsure int                      // sessions of which it is not known whether they began
-	extra  int                      // descriptors besides those that the pump reads
-	ask    inquiry                  // accounts to be found
-	groups preparing                // groups to be made
-	hold   *hold                    // nil: nobody asked for it
-	closed bool                     // Run has returned, or is about to
+	mu        sync.Mutex
+	queue     []*child                 // given and not yet begun, oldest first
+	tools     []*child                 // the same for programs of the daemon's
+	acts      []func()                 // for the hand, whatever else it may not do
+	living    map[job.RunID]*child     // queued, or with a process not yet reaped
+	byPID     map[int]*child           // with a process of ours not yet reaped
+	logs      map[int]*child           // with a process that writes its file of log=, by that one
+	taken     []adoption               // from another daemon, before Run
+	owed      int                      // runs whose end is not yet reported
+	busy      map[*child]bool          // programs of the daemon's, queued or going
+	calls     map[string]*sessionCalls // by user
+	unsure    int                      // sessions of which it is not known whether they began
+	extra     int                      // descriptors besides those that the pump reads
+	ask       inquiry                  // accounts to be found
+	groups    preparing                // groups to be made
+	hold      *hold                    // nil: nobody asked for it
+	leftovers []*child                 // that have over set, or had
+	closed    bool                     // Run has returned, or is about to
 }
 
 // child is a run from Start to its report, or a program of the daemon's.
@@ -199,8 +200,11 @@ type child struct {
 	kept    bool           // Options.Keep has to forget it
 	kill    syscall.Signal // asked for while there was no process
 	stopped bool           // it was asked to end
+	killed  bool           // with SIGKILL
+	over    job.Outcome    // how its process ended, while others of its process group have not; see leftover.go
 	again   bool           // a check that was ended for a hold
 	late    bool           // a check whose time was over
+	reaping *time.Timer    // of a dead process that its parent has not reaped
 	pipes   pipes          // set while they are watched, and after
 	open    int            // pipes that have not come to their end
 	outcome job.Outcome    // zero until reaped
@@ -330,6 +334,8 @@ func (s *Spawner) Kill(kill engine.Kill) {
 // kill is called with Spawner.mu held.
 func (s *Spawner) kill(c *child, sig syscall.Signal) {
 	switch {
+	case !c.over.IsZero():
+		s.killLeftover(c, sig)
 	case c.session && !c.unsure:
 		s.options.Sessions.Kill(c.sessionName(), sig)
 	case c.foreign:
@@ -337,9 +343,14 @@ func (s *Spawner) kill(c *child, sig syscall.Signal) {
 	case c.pid == 0:
 		c.kill = sig
 	default:
+		s.openPidfd(c)
 		signalGroup(c.pid, sig)
 	}
-	if sig == syscall.SIGKILL && c.group != nil {
+	if sig != syscall.SIGKILL {
+		return
+	}
+	c.killed = true
+	if c.group != nil {
 		s.crew.Go(c.group.Kill)
 	}
 }
@@ -632,13 +643,24 @@ func (s *Spawner) abandon(c *child, why error) {
 	s.report(c, nil)
 }
 
-// settle takes down how a child ended, and says whether nothing more is to
-// come of it. Spawner.mu is held.
+// settle records how the process of a child ended, and returns whether nothing more
+// comes of the child. Spawner.mu is held.
 func (s *Spawner) settle(c *child, outcome job.Outcome) (done bool) {
+	if c.leavesGroup() {
+		c.over = outcome
+		s.awaitGroup(c)
+		return false
+	}
+	return s.conclude(c, outcome)
+}
+
+// conclude ends a child that has no process. Spawner.mu is held.
+func (s *Spawner) conclude(c *child, outcome job.Outcome) (done bool) {
 	if s.living[c.run] == c {
 		delete(s.living, c.run)
 	}
-	c.outcome, c.ended = outcome, now()
+	s.dropPidfd(c)
+	c.over, c.outcome, c.ended = job.Outcome{}, outcome, now()
 	if c.open > 0 {
 		s.pump.linger(c)
 		return false

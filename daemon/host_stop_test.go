@@ -1,0 +1,168 @@
+package daemon
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// A timeout ends all that a run has started: processes that clean up first have the
+// grace, and those that ignore the signal are killed after it.
+func TestTimeoutEndsTheProcessGroup(t *testing.T) {
+	for _, noGroups := range []bool{false, true} {
+		t.Run(fmt.Sprint("without control groups=", noGroups), func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			h.NoGroups = noGroups
+			gate, number := h.fifo("gate"), h.fifo("number")
+			h.table("stubborn timeout=1s stop-grace=1s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`,
+				"tidy timeout=1s stop-grace=1d", `sh -c 'trap "" TERM; read x <`+gate.Name()+`; echo cleaned up' & wait`)
+			h.start()
+			stubborn := h.run("stubborn")[0]
+			var pid int
+			if _, err := fmt.Fscan(bufio.NewReader(number), &pid); err != nil {
+				t.Fatal(err)
+			}
+			if r, _ := h.ended(stubborn.ID); r.Outcome.Kind != job.TimedOut {
+				t.Errorf("a run with timeout=: %v", r.Outcome)
+			}
+			gone(t, pid)
+			w := h.watch()
+			tidy := h.run("tidy")[0]
+			leader := w.await("a start", func(r job.Record) bool { return r.Kind == job.Started && r.Job == "tidy" }).Run.PID
+			gone(t, leader)
+			h.open(gate, 1)
+			if r, out := h.ended(tidy.ID); r.Outcome.Kind != job.TimedOut || out != "cleaned up\n" {
+				t.Errorf("a run that cleans up: %v, output %q", r.Outcome, out)
+			}
+			h.stop()
+		})
+	}
+}
+
+// withoutInit runs a test again in a process to which orphans go, and which does not
+// wait for them, as process 1 of some containers. It returns true in that process.
+func withoutInit(t *testing.T) bool {
+	t.Helper()
+	const variable = "CRONRING_TEST_WITHOUT_INIT"
+	if os.Getenv(variable) != "" {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED, NOT TESTED: the daemon of a host is root's, and starts jobs as others")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), variable+"=yes")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// Runs that outlived their daemon are over when their processes are, also where
+// nobody reaps these, as in containers whose process 1 does not wait for orphans.
+func TestRunsOfKilledDaemonEndWithoutInit(t *testing.T) {
+	if !withoutInit(t) {
+		return
+	}
+	h := newHost(t)
+	gate, over := h.fifo("gate"), h.fifo("over")
+	h.table("a", "echo one; read x <"+gate.Name()+"; echo two; exit 3",
+		"over", "echo one; read x <"+over.Name()+"; exit 4",
+		"stopped stop-grace=1d", "echo one; sleep 1000 & sleep 1000")
+	h.start()
+	w := h.watch()
+	a, over1, stopped := h.run("a")[0], h.run("over")[0], h.run("stopped")[0]
+	pids := map[job.RunID]int{}
+	for range 3 {
+		r := w.await("a start", func(r job.Record) bool { return r.Kind == job.Started })
+		pids[r.Run.ID] = r.Run.PID
+	}
+	for _, r := range []job.Run{a, over1, stopped} {
+		h.printed(r.ID, "one")
+	}
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.open(over, 1)
+	gone(t, pids[over1.ID])
+	h.start()
+	h.wantRun(over1.ID, "exit 4", "one\n")
+	h.open(gate, 1)
+	h.wantRun(a.ID, "exit 3", "one\ntwo\n")
+	if _, err := h.client.Stop(h.context(), api.StopRequest{Refs: []string{stopped.ID.String()}}); err != nil {
+		t.Fatal(err)
+	}
+	h.wantRun(stopped.ID, "signal 15", "one\n")
+	h.stop()
+}
+
+// In most containers root may not read how a process of another user ended.
+func TestRunsOfKilledDaemonAreLostWithoutInit(t *testing.T) {
+	if !withoutInit(t) {
+		return
+	}
+	runtime.LockOSThread() // it starts the daemon
+	if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t)
+	gate := h.fifo("gate")
+	h.table("a", "echo one; read x <"+gate.Name()+"; exit 0")
+	h.start()
+	a := h.run("a")[0]
+	h.printed(a.ID, "one")
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.start()
+	h.open(gate, 1)
+	if r := h.wantRun(a.ID, "lost", "one\n"); !strings.Contains(r.Outcome.Error, "does not collect") {
+		t.Errorf("reason %q", r.Outcome.Error)
+	}
+	h.stop()
+}
+
+// A stop goes on after a crash of the daemon, also for processes whose leader has
+// ended by then.
+func TestStopGoesOnAfterACrashWithoutLeader(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withManager()
+	number := h.fifo("number")
+	h.table("a stop-grace=5s", `sh -c 'trap "" TERM; echo $$ >`+number.Name()+`; exec sleep 1000' & wait`)
+	h.start()
+	a := h.run("a")[0]
+	var pid int
+	if _, err := fmt.Fscan(bufio.NewReader(number), &pid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.client.Stop(h.context(), api.StopRequest{Refs: []string{a.ID.String()}}); err != nil {
+		t.Fatal(err)
+	}
+	running, err := h.client.OneRun(h.context(), a.ID.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone(t, running.PID)
+	h.signal(syscall.SIGKILL)
+	h.wait()
+	h.start()
+	if r, _ := h.ended(a.ID); r.Reason != job.StopAsked {
+		t.Errorf("the run ended because of %q, want %q", r.Reason, job.StopAsked)
+	}
+	gone(t, pid)
+	h.stop()
+}

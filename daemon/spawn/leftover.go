@@ -1,0 +1,137 @@
+package spawn
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A run that was asked to end is over when its whole process group has ended. A
+// shell ends at the first SIGTERM; the programs that it waited for may need a moment,
+// or ignore the signal. Until they have ended the run stays live, so that its SIGKILL
+// reaches them when stop-grace= is over.
+//
+// These programs are children of init, so no event reports their ends: a goroutine
+// looks at them, at growing intervals.
+
+// The intervals between two looks at process groups.
+const (
+	firstLook = 10 * time.Millisecond
+	lastLook  = 500 * time.Millisecond
+)
+
+// leavesGroup reports whether a child whose process has ended was asked to end, and
+// others of its process group have not ended. Spawner.mu is held, and has been since
+// before the process was reaped.
+func (c *child) leavesGroup() bool {
+	known := c.pidfd != 0 || !c.foreign // else the number may be another's
+	return c.stopped && !c.killed && known && c.signalGroup(0) != unix.ESRCH
+}
+
+// signalGroup signals the process group of a child whose process has ended.
+//
+// A pidfd names the group for as long as it has members. Kernels before 6.9 know
+// groups by number alone. The number is not given anew while the group has members,
+// and awaitGroup notices soon when it has none; whoever has the number after that
+// leads another group.
+func (c *child) signalGroup(sig syscall.Signal) error {
+	if c.pidfd != 0 {
+		if err := unix.PidfdSendSignal(c.pidfd, sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP); err != unix.EINVAL {
+			return err
+		}
+	}
+	if s := statOf(c.pid); c.pid <= 1 || s != nil && !s.isDead() {
+		return unix.ESRCH
+	}
+	return syscall.Kill(-c.pid, sig)
+}
+
+// killLeftover signals the process group of a child whose process has ended. After
+// SIGKILL the child is over. Spawner.mu is held.
+func (s *Spawner) killLeftover(c *child, sig syscall.Signal) {
+	_ = c.signalGroup(sig) // it may have ended
+	if sig == syscall.SIGKILL {
+		if c.session {
+			s.options.Sessions.Kill(c.sessionName(), sig)
+		}
+		s.acts = append(s.acts, func() { s.endLeftover(c) })
+		s.nudge()
+	}
+}
+
+// awaitGroup has the process group of a child waited for. Spawner.mu is held.
+func (s *Spawner) awaitGroup(c *child) {
+	s.leftovers = append(s.leftovers, c)
+	if len(s.leftovers) == 1 {
+		s.crew.Go(s.awaitGroups)
+	}
+}
+
+func (s *Spawner) awaitGroups() {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		select {
+		case <-s.life.Done():
+			return
+		case <-time.After(pause):
+		}
+		groups, err := livingGroups()
+		s.mu.Lock()
+		waiting := s.leftovers[:0]
+		for _, c := range s.leftovers {
+			switch {
+			case c.over.IsZero(): // it was killed
+			case err != nil || groups[c.pid]:
+				waiting = append(waiting, c)
+			default:
+				s.acts = append(s.acts, func() { s.endLeftover(c) })
+			}
+		}
+		clear(s.leftovers[len(waiting):])
+		s.leftovers = waiting
+		s.mu.Unlock()
+		s.nudge()
+		if len(waiting) == 0 {
+			return
+		}
+	}
+}
+
+// endLeftover reports the end of a child whose process group has ended, or was
+// killed. It is called by the hand.
+func (s *Spawner) endLeftover(c *child) {
+	s.mu.Lock()
+	outcome := c.over
+	if outcome.IsZero() {
+		s.mu.Unlock()
+		return
+	}
+	done := s.conclude(c, outcome)
+	s.mu.Unlock()
+	if done {
+		s.report(c, nil)
+	}
+}
+
+// livingGroups returns the numbers of all process groups with a member that is not
+// a zombie: those may wait for long, for a parent that does not reap them.
+func livingGroups() (map[int]bool, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	groups := map[int]bool{}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if s := statOf(pid); s != nil && !s.isDead() {
+			groups[s.number(statGroup)] = true
+		}
+	}
+	return groups, nil
+}

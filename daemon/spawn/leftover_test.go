@@ -1,0 +1,106 @@
+package spawn
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// startStubborn starts a run whose shell ends at SIGTERM, and whose other process
+// ignores the signal and waits at the gate. It returns when SIGTERM has ended the
+// shell, with the number of the other process. Without pidfd the Spawner works as on
+// kernels that know process groups by number.
+func (r *rig) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
+	r.t.Helper()
+	number := newGate(r.t)
+	id = r.start(fmt.Sprintf(`sh -c 'trap "" TERM; echo $$ >%s; %s; echo done' & wait`, number.path, g.command()))
+	leader := r.awaitStart(id)
+	stubborn, err := strconv.Atoi(strings.TrimSpace(number.read("the number of the process")))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !pidfd {
+		r.spawner.files.pipes.Store(0)
+	}
+	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
+	awaitGone(r.t, leader)
+	return id, stubborn
+}
+
+func TestStoppedRunIsOverWhenItsGroupIs(t *testing.T) {
+	for _, pidfd := range []bool{true, false} {
+		t.Run(fmt.Sprint("pidfd=", pidfd), func(t *testing.T) {
+			r, g := newRig(t, Options{Linger: 1}), newGate(t)
+			id, _ := r.startStubborn(g, pidfd)
+			g.open(1)
+			e := r.await(id)
+			wantOutcome(t, e, job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
+			if got := text(e, job.Stdout); got != "done\n" || e.Late {
+				t.Errorf("output %q, more to come: %t; want all of it", got, e.Late)
+			}
+		})
+	}
+}
+
+func TestKillReachesGroupWithoutLeader(t *testing.T) {
+	for _, pidfd := range []bool{true, false} {
+		t.Run(fmt.Sprint("pidfd=", pidfd), func(t *testing.T) {
+			r, g := newRig(t, Options{}), newGate(t)
+			id, stubborn := r.startStubborn(g, pidfd)
+			r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+			wantOutcome(t, r.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
+			awaitGone(t, stubborn)
+		})
+	}
+}
+
+func TestGroupWithoutLeaderIsHandedOver(t *testing.T) {
+	first, g := newRig(t, Options{}), newGate(t)
+	id, stubborn := first.startStubborn(g, true)
+	first.hold(t.Context())
+	handed := first.spawner.Handover()
+	if len(handed) != 1 || handed[0].Over.Kind != job.Signalled {
+		t.Fatalf("handed over %+v", handed)
+	}
+	// The next one is in this process too, and so has descriptors of its own.
+	for _, fd := range []*int{&handed[0].Out, &handed[0].Err, &handed[0].PIDFD} {
+		var err error
+		if *fd, err = syscall.Dup(*fd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := &rig{t: t, spawner: New(Options{}), started: map[job.RunID]int{id: handed[0].PID}, ended: map[job.RunID]Ended{}}
+	next.spawner.Adopt(handed)
+	next.run()
+	next.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGKILL})
+	wantOutcome(t, next.await(id), job.Outcome{Kind: job.Signalled, Signal: int(syscall.SIGTERM)})
+	awaitGone(t, stubborn)
+	next.stop()
+	first.spawner.Resume()
+	first.await(id)
+}
+
+// A number that another process has by now is not signalled.
+func TestGroupOfAnotherIsNotSignalled(t *testing.T) {
+	other := process(t, "sleep", "1000")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{pid: other.Process.Pid, stopped: true}
+	if err := c.signalGroup(syscall.SIGKILL); err != syscall.ESRCH || c.leavesGroup() {
+		t.Errorf("signal: %v, left: %t; want no such group", err, c.leavesGroup())
+	}
+	if err := syscall.Kill(other.Process.Pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = other.Wait() // its end is a signal
+	if status := other.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended by %v, want our own signal", status.Signal())
+	}
+}
