@@ -19,7 +19,7 @@ func (r *rig) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
 	r.t.Helper()
 	number := newGate(r.t)
 	id = r.start(fmt.Sprintf(`sh -c 'trap "" TERM; echo $$ >%s; %s; echo done' & wait`, number.path, g.command()))
-	leader := r.awaitStart(id)
+	r.awaitStart(id)
 	stubborn, err := strconv.Atoi(strings.TrimSpace(number.read("the number of the process")))
 	if err != nil {
 		r.t.Fatal(err)
@@ -28,7 +28,11 @@ func (r *rig) startStubborn(g *gate, pidfd bool) (id job.RunID, stubborn int) {
 		r.spawner.files.pipes.Store(0)
 	}
 	r.spawner.Kill(engine.Kill{Run: id, Signal: syscall.SIGTERM})
-	awaitGone(r.t, leader)
+	poll(r.t, "the end of the shell", func() bool {
+		r.spawner.mu.Lock()
+		defer r.spawner.mu.Unlock()
+		return len(r.spawner.leftovers) == 1
+	})
 	return id, stubborn
 }
 
