@@ -33,6 +33,8 @@ var layers = [][]string{
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui"},
+	{"cmd/cronring/cli"},
+	{"cmd/cronring/clitest"},
 	{"cmd/cronringd", "cmd/cronring", "packaging/container"},
 }
 

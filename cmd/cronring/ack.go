@@ -3,10 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 )
 
-func newAck(a *app) *cobra.Command {
+func newAck(a *cli.App) *cobra.Command {
 	var r api.AckRequest
 	cmd := &cobra.Command{
 		Use:   "ack JOB...|--all [--reason TEXT]",
@@ -18,16 +19,16 @@ of the daemon and of the host.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
 			if r.All == (len(args) > 0) {
-				return badUsage("acknowledge failures: jobs are named, or all with --all", "", "cronring ack @failed")
+				return cli.UsageError("acknowledge failures: jobs are named, or all with --all", "", "cronring ack @failed")
 			}
-			jobs, err := a.daemon().Ack(cmd.Context(), r)
+			jobs, err := a.Daemon().Ack(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
 			if r.Undo {
-				a.printChanged("no longer acknowledged", jobs)
+				printChanged(a, "no longer acknowledged", jobs)
 			} else {
-				a.printChanged("acknowledged", jobs)
+				printChanged(a, "acknowledged", jobs)
 			}
 			return nil
 		},

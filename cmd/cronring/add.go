@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -16,7 +17,7 @@ type addFlags struct {
 	user, file string
 }
 
-func newAdd(a *app) *cobra.Command {
+func newAdd(a *cli.App) *cobra.Command {
 	f := &addFlags{}
 	cmd := &cobra.Command{
 		Use:   "add 'EXPR' [--name N] [--tz Z] [--user U|--file F] -- COMMAND...",
@@ -31,7 +32,7 @@ In /etc/crontab and /etc/cron.d --user is the account that the command runs as,
 root if it is not given; the file is made if there is none.`,
 		Example: "  cronring add '30 2 * * *' --name pg-backup -- pg_dump -f all.sql\n  cronring add @hourly --file /etc/cron.d/etl -u etl -- /opt/etl/run orders",
 		Args:    cobra.MinimumNArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.add(cmd, args[0], joinWords(args[1:]), f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return add(a, cmd, args[0], joinWords(args[1:]), f) },
 	}
 	cmd.Flags().StringVar(&f.name, "name", "", "call the job `NAME`, for history and commands")
 	cmd.Flags().StringVar(&f.zone, "tz", "", "read the time fields in `ZONE`, as Europe/Paris")
@@ -41,14 +42,14 @@ root if it is not given; the file is made if there is none.`,
 	return cmd
 }
 
-func (a *app) add(cmd *cobra.Command, expr, command string, f *addFlags) error {
+func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) error {
 	if s, remarks := crontab.ParseSchedule(expr, crontab.NewZone(nil), 0); s == nil {
 		return badSchedule(expr, remarks)
 	}
 	if err := oneOfFileAndUser(f.file, f.user); err != nil {
 		return err
 	}
-	by, err := a.changer(cmd.Context())
+	by, err := openTables(a, cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (a *app) add(cmd *cobra.Command, expr, command string, f *addFlags) error {
 	if err := c.append(expr, escapePercent(command), f); err != nil {
 		return err
 	}
-	return a.carryOut(cmd.Context(), c, &f.changeFlags)
+	return carryOut(a, cmd.Context(), c, &f.changeFlags)
 }
 
 // append adds the entry, and makes sure that it is read as it was meant.
@@ -77,7 +78,7 @@ func (c *tableChange) append(expr, command string, f *addFlags) error {
 		columns = append(columns, account)
 	}
 	if c.config.Format == crontab.Anacron {
-		return badUsage("add to "+c.old.File, "its lines have no time fields, but a period and a delay", "cronring edit "+c.old.File)
+		return cli.UsageError("add to "+c.old.File, "its lines have no time fields, but a period and a delay", "cronring edit "+c.old.File)
 	}
 	line := strings.Join(append(columns, command), " ")
 	first, err := c.draft.Append(line)
@@ -99,16 +100,16 @@ func (c *tableChange) append(expr, command string, f *addFlags) error {
 	}
 	for _, d := range remarks {
 		if d.Line >= first && d.Severity == crontab.Error {
-			return badUsage("add to "+c.old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
+			return cli.UsageError("add to "+c.old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
 		}
 	}
-	return badUsage("add to "+c.old.File, "cron would not read the line as an entry: "+line, "cronring explain 'LINE'")
+	return cli.UsageError("add to "+c.old.File, "cron would not read the line as an entry: "+line, "cronring explain 'LINE'")
 }
 
 // heed refuses an entry that would be held, as nobody adds one for that.
 func (c *tableChange) heed(e *crontab.Entry) error {
 	if held := e.Options().Held; held != "" {
-		return badUsage("add to "+c.old.File, held, "cronring lint "+shellWord(c.old.File))
+		return cli.UsageError("add to "+c.old.File, held, "cronring lint "+cli.ShellWord(c.old.File))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
@@ -24,7 +25,7 @@ const (
 	applyUsers      = "users"
 )
 
-func newApply(a *app) *cobra.Command {
+func newApply(a *cli.App) *cobra.Command {
 	f := &changeFlags{}
 	var prune bool
 	cmd := &cobra.Command{
@@ -46,16 +47,16 @@ a directory that is not in DIR prunes nothing.
 With -H the files go to where the other host has them.`,
 		Example: "  cronring apply -n /srv/config/cron\n  cronring apply --prune -y /srv/config/cron",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.apply(cmd.Context(), args[0], prune, f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return apply(a, cmd.Context(), args[0], prune, f) },
 	}
 	cmd.Flags().BoolVar(&prune, "prune", false, "remove crontabs that DIR does not have")
 	f.add(a, cmd)
-	a.addZone(cmd, "of the times")
+	a.AddZone(cmd, "of the times")
 	return cmd
 }
 
-func (a *app) apply(ctx context.Context, dir string, prune bool, f *changeFlags) error {
-	by, err := a.changer(ctx)
+func apply(a *cli.App, ctx context.Context, dir string, prune bool, f *changeFlags) error {
+	by, err := openTables(a, ctx)
 	if err != nil {
 		return err
 	}
@@ -67,27 +68,27 @@ func (a *app) apply(ctx context.Context, dir string, prune bool, f *changeFlags)
 	if err != nil {
 		return err
 	}
-	plan, err := a.planApply(ctx, by, wanted)
+	plan, err := planApply(a, ctx, by, wanted)
 	if err != nil {
 		return err
 	}
 	if prune {
-		gone, err := a.planPrune(ctx, by, dir, wanted, places)
+		gone, err := planPrune(a, ctx, by, dir, wanted, places)
 		if err != nil {
 			return err
 		}
 		if len(gone) > 1 {
-			if err := a.confirm("remove them", strconv.Itoa(len(gone)), f); err != nil {
+			if err := confirm(a, "remove them", strconv.Itoa(len(gone)), f); err != nil {
 				return err
 			}
 		}
 		plan = append(plan, gone...)
 	}
 	if len(plan) == 0 {
-		a.say("everything matches %s already", safe.Text(dir))
+		a.Infof("everything matches %s already", safe.Text(dir))
 	}
 	for _, r := range plan {
-		if err := a.install(ctx, by, r, f); err != nil {
+		if err := install(a, ctx, by, r, f); err != nil {
 			return err
 		}
 	}
@@ -119,7 +120,7 @@ type applied struct {
 func readApplied(dir string, places *api.Places) ([]applied, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fileError(dir, err)
+		return nil, cli.FileError(dir, err)
 	}
 	var all []applied
 	for _, e := range entries {
@@ -132,7 +133,7 @@ func readApplied(dir string, places *api.Places) ([]applied, error) {
 		case (name == applyCronD || name == applyUsers) && e.IsDir():
 			inside, err := os.ReadDir(path)
 			if err != nil {
-				return nil, fileError(path, err)
+				return nil, cli.FileError(path, err)
 			}
 			for _, e := range inside {
 				one := applied{source: filepath.Join(path, e.Name()), user: e.Name()}
@@ -144,15 +145,15 @@ func readApplied(dir string, places *api.Places) ([]applied, error) {
 				}
 			}
 		case name[0] != '.' && name != "README" && name != "README.md":
-			return nil, badUsage("apply "+path, "it is none of crontab, anacrontab, cron.d/NAME and users/NAME", "cronring apply --help")
+			return nil, cli.UsageError("apply "+path, "it is none of crontab, anacrontab, cron.d/NAME and users/NAME", "cronring apply --help")
 		}
 	}
 	return all, nil
 }
 
 // planApply checks every file, and gives what is to be written.
-func (a *app) planApply(ctx context.Context, by changer, wanted []applied) ([]api.TableRequest, error) {
-	loc, err := a.location()
+func planApply(a *cli.App, ctx context.Context, by changer, wanted []applied) ([]api.TableRequest, error) {
+	loc, err := a.Location()
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func (a *app) planApply(ctx context.Context, by changer, wanted []applied) ([]ap
 		if err := onlyRegular(w.source); err != nil {
 			return nil, err
 		}
-		s, err := a.read(w.source)
+		s, err := a.ReadSource(w.source)
 		if err != nil {
 			return nil, err
 		}
@@ -170,24 +171,24 @@ func (a *app) planApply(ctx context.Context, by changer, wanted []applied) ([]ap
 		if err != nil {
 			return nil, err
 		}
-		if s.text == string(c.old.Text) && !c.old.Missing {
+		if s.Text == string(c.old.Text) && !c.old.Missing {
 			continue
 		}
-		c.draft = crontab.NewDraft(s.text, c.config.Format)
-		_, found, err := c.review(a.now())
+		c.draft = crontab.NewDraft(s.Text, c.config.Format)
+		_, found, err := c.review(a.Now())
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		a.printf("%s\n", safe.Text(c.old.File))
-		a.printDifferences(found, loc)
+		a.Printf("%s\n", safe.Text(c.old.File))
+		printDifferences(a, found, loc)
 		plan = append(plan, c.request())
 	}
 	for i, err := range bad {
 		if i == len(bad)-1 {
 			return nil, err
 		}
-		a.report(err)
+		a.Report(err)
 	}
 	return plan, nil
 }
@@ -196,16 +197,16 @@ func (a *app) planApply(ctx context.Context, by changer, wanted []applied) ([]ap
 func onlyRegular(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fileError(path, err)
+		return cli.FileError(path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return badUsage("apply "+path, "it is no regular file", "cronring apply --help")
+		return cli.UsageError("apply "+path, "it is no regular file", "cronring apply --help")
 	}
 	return nil
 }
 
 // planPrune gives the crontabs that the directory could have and does not.
-func (a *app) planPrune(ctx context.Context, by changer, dir string, wanted []applied, places *api.Places) ([]api.TableRequest, error) {
+func planPrune(a *cli.App, ctx context.Context, by changer, dir string, wanted []applied, places *api.Places) ([]api.TableRequest, error) {
 	tables, err := by.Tables(ctx)
 	if err != nil {
 		return nil, err
@@ -228,7 +229,7 @@ func (a *app) planPrune(ctx context.Context, by changer, dir string, wanted []ap
 		if err != nil {
 			return nil, err
 		}
-		a.printf("%s %s  %s\n", a.paint(doubt, "-"), safe.Text(t.File), entryCount(now.Entries))
+		a.Printf("%s %s  %s\n", a.Paint(cli.Warn, "-"), safe.Text(t.File), entryCount(now.Entries))
 		plan = append(plan, api.TableRequest{File: t.File, Gone: true, Base: now.Sum})
 	}
 	return plan, nil

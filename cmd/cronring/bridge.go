@@ -10,10 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 )
 
-func newBridge(a *app) *cobra.Command {
+func newBridge(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bridge",
 		Short: "Pass bytes on between standard input and output and the daemon's socket",
@@ -21,14 +22,14 @@ func newBridge(a *app) *cobra.Command {
 either side ends. This is what -H runs on the other host; as the forced command
 of a key in authorized_keys it gives that key the daemon and nothing else.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.bridge(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return bridge(a, cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&a.socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
+	cmd.Flags().StringVar(&a.Socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
 	return cmd
 }
 
-func (a *app) bridge(ctx context.Context) error {
-	path := a.socket
+func bridge(a *cli.App, ctx context.Context) error {
+	path := a.Socket
 	if path == "" {
 		path = api.FindSocket(os.Getenv)
 	}
@@ -44,7 +45,7 @@ func (a *app) bridge(ctx context.Context) error {
 	}
 	defer conn.Close()
 	go func() {
-		_, _ = io.Copy(conn, a.in) // a side that is gone ends the other
+		_, _ = io.Copy(conn, a.In) // a side that is gone ends the other
 		_ = conn.(*net.UnixConn).CloseWrite()
 	}()
 	if _, err := io.Copy(flushing{a}, conn); err != nil {
@@ -54,9 +55,9 @@ func (a *app) bridge(ctx context.Context) error {
 }
 
 // flushing writes to the result at once.
-type flushing struct{ *app }
+type flushing struct{ *cli.App }
 
 func (f flushing) Write(p []byte) (int, error) {
-	n, err := f.out.Write(p)
-	return n, errors.Join(err, f.out.Flush())
+	n, err := f.Out.Write(p)
+	return n, errors.Join(err, f.Out.Flush())
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -40,28 +41,28 @@ type changeFlags struct {
 	yes    bool
 }
 
-func (f *changeFlags) add(a *app, cmd *cobra.Command) {
+func (f *changeFlags) add(a *cli.App, cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 }
 
-// changer finds the daemon, or goes without it. Only the host's own daemon is
+// openTables returns the daemon, or the files themselves if there is no daemon. Only the host's own daemon is
 // gone without: one that was named must answer.
-func (a *app) changer(ctx context.Context) (changer, error) {
-	_, err := a.daemon().Health(ctx)
+func openTables(a *cli.App, ctx context.Context) (changer, error) {
+	_, err := a.Daemon().Health(ctx)
 	if err == nil {
-		return a.daemon(), nil
+		return a.Daemon(), nil
 	}
-	named := a.host != "" || a.socket != "" || os.Getenv("CRONRING_SOCKET") != ""
+	named := a.Host != "" || a.Socket != "" || os.Getenv("CRONRING_SOCKET") != ""
 	if api.KindOf(err) != api.Unreachable || named || os.Geteuid() != 0 {
 		return nil, err
 	}
-	if a.readOnly {
+	if a.ReadOnly {
 		return nil, err
 	}
-	a.say("cronringd does not answer; going on without it")
+	a.Infof("cronringd does not answer; going on without it")
 	return newDirectTables(), nil
 }
 
@@ -93,7 +94,7 @@ func (c *tableChange) review(now time.Time) (*crontab.Table, []review.Difference
 	table, remarks := crontab.Parse(c.old.File, text, c.config)
 	fresh := review.NewErrors(review.Text{Text: string(c.old.Text), Remarks: c.before}, review.Text{Text: text, Remarks: remarks})
 	if len(fresh) > 0 {
-		return nil, nil, badUsage("change "+c.old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
+		return nil, nil, cli.UsageError("change "+c.old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
 	}
 	found := review.Compare(review.NewVersion(c.table), review.NewVersion(table))
 	review.Count(found, now, review.Week(now))
@@ -108,7 +109,7 @@ func readTable(ctx context.Context, by changer, file, user string) (api.TableTex
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {
-		return api.TableText{}, fileError(file, err)
+		return api.TableText{}, cli.FileError(file, err)
 	}
 	t, err := by.Table(ctx, whole, user)
 	if api.KindOf(err) != api.NotFound {
@@ -125,27 +126,27 @@ func (c *tableChange) request() api.TableRequest {
 }
 
 // carryOut shows what a change does and, unless it is only to be shown, makes it.
-func (a *app) carryOut(ctx context.Context, c *tableChange, f *changeFlags) error {
-	loc, err := a.location()
+func carryOut(a *cli.App, ctx context.Context, c *tableChange, f *changeFlags) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	_, found, err := c.review(a.now())
+	_, found, err := c.review(a.Now())
 	if err != nil {
 		return err
 	}
-	a.printDifferences(found, loc)
+	printDifferences(a, found, loc)
 	if c.draft.Text() == string(c.old.Text) && !c.old.Missing {
-		a.say("%s stays as it is", safe.Text(c.old.File))
+		a.Infof("%s stays as it is", safe.Text(c.old.File))
 		return nil
 	}
-	return a.install(ctx, c.by, c.request(), f)
+	return install(a, ctx, c.by, c.request(), f)
 }
 
 // install makes a change, and says how to take it back.
-func (a *app) install(ctx context.Context, by changer, r api.TableRequest, f *changeFlags) error {
+func install(a *cli.App, ctx context.Context, by changer, r api.TableRequest, f *changeFlags) error {
 	if f.dryRun {
-		a.say("%s is not changed: this was a dry run", safe.Text(r.File))
+		a.Infof("%s is not changed: this was a dry run", safe.Text(r.File))
 		return nil
 	}
 	done, err := by.InstallTable(ctx, r)
@@ -160,9 +161,9 @@ func (a *app) install(ctx context.Context, by changer, r api.TableRequest, f *ch
 	if done.Before != 0 {
 		text += fmt.Sprintf("; undo: cronring undo %d", done.Before)
 	}
-	a.say("%s", text)
+	a.Infof("%s", text)
 	if done.Notice != "" {
-		a.say("%s", safe.Text(done.Notice))
+		a.Infof("%s", safe.Text(done.Notice))
 	}
 	return nil
 }
@@ -223,14 +224,14 @@ func (c *tableChange) find(j *job.Job) (*crontab.Entry, error) {
 
 // confirm asks for a word to be typed. Where nobody can be asked it is an error,
 // which tells of -y.
-func (a *app) confirm(what, word string, f *changeFlags) error {
+func confirm(a *cli.App, what, word string, f *changeFlags) error {
 	if f.yes || f.dryRun {
 		return nil
 	}
-	if !a.asksPerson() {
-		return badUsage(what+" unasked", "no person can be asked here", "say that it is meant: -y")
+	if !a.CanAsk() {
+		return cli.UsageError(what+" unasked", "no person can be asked here", "say that it is meant: -y")
 	}
-	answer := a.ask(fmt.Sprintf("Type %s to %s: ", safe.Text(word), what))
+	answer := a.Ask(fmt.Sprintf("Type %s to %s: ", safe.Text(word), what))
 	if answer != word {
 		return &api.Error{Kind: api.Conflict, What: "nothing is changed: the answer was not " + word}
 	}
@@ -240,7 +241,7 @@ func (a *app) confirm(what, word string, f *changeFlags) error {
 // oneOfFileAndUser refuses what names a table twice.
 func oneOfFileAndUser(file, user string) error {
 	if file != "" && user != "" && !spool.SystemTable(file) {
-		return badUsage("change "+file+" of "+user, "a file belongs to one account already", "give one of --file and --user")
+		return cli.UsageError("change "+file+" of "+user, "a file belongs to one account already", "give one of --file and --user")
 	}
 	return nil
 }
@@ -250,7 +251,7 @@ func joinWords(words []string) string {
 	if len(words) == 1 {
 		return words[0]
 	}
-	return shellLine(words)
+	return cli.ShellLine(words)
 }
 
 // keys are the options that entries can have, for hints.
@@ -263,4 +264,21 @@ func optionKeys() []string {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// escapePercent keeps cron from ending the command at a %. One that is escaped
+// already stays.
+func escapePercent(command string) string {
+	var b strings.Builder
+	for i := 0; i < len(command); i++ {
+		switch {
+		case command[i] == '\\' && i+1 < len(command):
+			b.WriteByte(command[i])
+			i++
+		case command[i] == '%':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(command[i])
+	}
+	return b.String()
 }

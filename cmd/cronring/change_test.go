@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/spool"
@@ -87,14 +89,14 @@ func (c *conversation) say(text string) {
 // begin runs a command on the terminal; the exit code comes when it has ended.
 func (c *conversation) begin(args ...string) <-chan int {
 	code := make(chan int, 1)
-	go func() { code <- runApp(newApp(c.inside, c.inside, c.inside), args) }()
+	go func() { code <- runApp(cli.New(c.inside, c.inside, c.inside), args) }()
 	return code
 }
 
 func TestChangesAskOnATerminal(t *testing.T) {
 	h := newCrontabHost(t, crontab.Debian)
 	h.call(annUID, "0 5 * * * one\n")
-	outside, inside := openTerminal(t)
+	outside, inside := clitest.OpenTerminal(t)
 	c := &conversation{t, outside, inside}
 	table := filepath.Join(h.places.Users, ann)
 	text := func() string {
@@ -181,13 +183,13 @@ func TestApplyReadsOnlyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	a := newApp(null, null, null)
+	a := cli.New(null, null, null)
 	for path, ok := range map[string]bool{pipe: false, link: false, dir: false, filepath.Join(dir, "gone"): false, file: true} {
 		if err := onlyRegular(path); (err == nil) != ok {
 			t.Errorf("%s: %v, want it read: %t", path, err, ok)
 		}
 	}
-	if _, err := a.planApply(t.Context(), nil, []applied{{source: pipe, user: "ann"}}); err == nil {
+	if _, err := planApply(a, t.Context(), nil, []applied{{source: pipe, user: "ann"}}); err == nil {
 		t.Error("a pipe is applied")
 	}
 }
@@ -205,8 +207,8 @@ func TestTypedCommandsGoToTheHostThatIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	a := newApp(null, null, null)
-	a.host = "far"
+	a := cli.New(null, null, null)
+	a.Host = "far"
 	(&plainTop{a: a}).command([]string{"list"})
 	if text, err := os.ReadFile(asked); err != nil || !strings.Contains(string(text), "-- far cronring bridge") {
 		t.Errorf("ssh was called with %q, %v, want the host far", text, err)
@@ -226,7 +228,7 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 	}
 	places := &api.Places{Crontab: "/srv/etc/crontab", Anacrontab: "/srv/etc/anacrontab", CronD: "/srv/etc/cron.d"}
 	var asked []string
-	socket := served(t, func(w http.ResponseWriter, r *http.Request) {
+	socket := clitest.Served(t, func(w http.ResponseWriter, r *http.Request) {
 		var answer any = api.Health{V: 1}
 		switch r.URL.Path {
 		case "/v1/tables":
@@ -242,7 +244,7 @@ func TestApplyAsksForThePlacesOfTheHost(t *testing.T) {
 	})
 	stdout, stderr, code := called(t, "", "apply", dir, "-n", "--prune", "--socket", socket)
 	want := []string{"/srv/etc/cron.d/etl", "/srv/etc/crontab", "/srv/etc/cron.d/old"}
-	if code != exitDone || !slices.Equal(asked, want) {
+	if code != cli.ExitDone || !slices.Equal(asked, want) {
 		t.Errorf("apply -n --prune: got exit %d and the tables %q, want 0 and %q\n%s%s", code, asked, want, stdout, stderr)
 	}
 	places = nil

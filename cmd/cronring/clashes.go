@@ -8,14 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 )
 
-func newClashes(a *app) *cobra.Command {
+func newClashes(a *cli.App) *cobra.Command {
 	var q api.ClashQuery
-	next := durationFlag(24 * time.Hour)
-	suggest := &choice{words: []string{"hourly", "daily"}}
-	var out *output
+	next := cli.Duration(24 * time.Hour)
+	suggest := &cli.Choice{Values: []string{"hourly", "daily"}}
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "clashes [JOB...] [--suggest hourly|daily]",
 		Short: "List the minutes in which jobs start together",
@@ -27,53 +28,53 @@ each day, at the time when the fewest others start.`,
 		Example: "  cronring clashes --least 10\n  cronring clashes --suggest daily -o plain --no-header | cut -f1",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.location()
+			loc, err := a.Location()
 			if err != nil {
 				return err
 			}
-			q.Refs, q.Suggest = args, suggest.word
-			q.From = a.now()
+			q.Refs, q.Suggest = args, suggest.Value
+			q.From = a.Now()
 			q.To = q.From.Add(time.Duration(next))
-			found, err := a.daemon().Clashes(cmd.Context(), q)
+			found, err := a.Daemon().Clashes(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
-			return a.printClashes(found, out, loc)
+			return printClashes(a, found, out, loc)
 		},
 	}
 	cmd.Flags().Var(&next, "next", "look so far ahead: `D`, at most 7d")
 	cmd.Flags().IntVar(&q.Least, "least", 0, "only minutes with `N` starts or more (default 2)")
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N` minutes (default 20)")
 	cmd.Flags().Var(suggest, "suggest", "the best time for a new job that is due each `WORD`: hourly, daily")
-	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON)
-	a.addSelection(cmd, out, api.Clashes{})
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON)
+	a.AddSelection(cmd, out, api.Clashes{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) printClashes(found api.Clashes, out *output, loc *time.Location) error {
+func printClashes(a *cli.App, found api.Clashes, out *cli.Output, loc *time.Location) error {
 	switch {
-	case out.word == formJSON:
-		return a.printJSON(found)
+	case out.Value == cli.FormJSON:
+		return a.PrintJSON(found)
 	case found.Suggest != nil:
-		a.printSlot(found.Suggest, found.Zone, out)
+		printSlot(a, found.Suggest, found.Zone, out)
 		return nil
-	case out.forEyes() && len(found.Clashes) == 0:
-		a.say("no jobs start together until %s", found.To.In(loc).Format(stampEyes))
+	case out.ForPeople() && len(found.Clashes) == 0:
+		a.Infof("no jobs start together until %s", found.To.In(loc).Format(cli.LongTime))
 		return nil
 	}
-	t := &table{header: []string{"at", "starts", "quiet", "jobs"}}
-	form, quiet := stampPlain, stampPlain
-	if out.forEyes() {
+	t := &cli.Table{Header: []string{"at", "starts", "quiet", "jobs"}}
+	form, quiet := cli.PlainTime, cli.PlainTime
+	if out.ForPeople() {
 		form, quiet = "Mon 01-02 15:04", "15:04"
 	}
 	for _, c := range found.Clashes {
-		t.add(formatTime(c.At, form, loc), strconv.Itoa(c.Starts), formatTime(c.Quiet, quiet, loc), startNames(c))
+		t.Add(cli.FormatTime(c.At, form, loc), strconv.Itoa(c.Starts), cli.FormatTime(c.Quiet, quiet, loc), startNames(c))
 	}
-	a.printTable(t, out)
-	if more := found.Minutes - len(found.Clashes); more > 0 && out.forEyes() {
-		a.say("and %s more; see --number and --least", plural(more, "minute"))
+	a.PrintTable(t, out)
+	if more := found.Minutes - len(found.Clashes); more > 0 && out.ForPeople() {
+		a.Infof("and %s more; see --number and --least", cli.Plural(more, "minute"))
 	}
 	return nil
 }
@@ -91,8 +92,8 @@ func startNames(c api.Clash) string {
 	return text
 }
 
-func (a *app) printSlot(s *api.Slot, zone string, out *output) {
-	t := &table{header: []string{"schedule", "starts", "busiest", "zone"}}
-	t.add(s.Schedule, strconv.Itoa(s.Starts), strconv.Itoa(s.Busiest), zone)
-	a.printTable(t, out)
+func printSlot(a *cli.App, s *api.Slot, zone string, out *cli.Output) {
+	t := &cli.Table{Header: []string{"schedule", "starts", "busiest", "zone"}}
+	t.Add(s.Schedule, strconv.Itoa(s.Starts), strconv.Itoa(s.Busiest), zone)
+	a.PrintTable(t, out)
 }

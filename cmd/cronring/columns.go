@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/when"
@@ -18,14 +19,14 @@ import (
 type column struct {
 	name  string
 	plain func(*jobRow) string
-	eyes  func(*jobRow) cell               // nil: as plain
+	eyes  func(*jobRow) cli.Cell           // nil: as plain
 	order func(one, other *job.Status) int // nil: by the text
 }
 
 // jobRow is a job that is being written as a row.
 type jobRow struct {
 	*job.Status
-	a        *app
+	a        *cli.App
 	loc      *time.Location
 	document any // the job as JSON has it, once a field of that is asked for
 }
@@ -35,12 +36,12 @@ var jobColumns = []column{
 	{"state", func(r *jobRow) string { return string(r.State) }, (*jobRow).stateCell,
 		func(one, other *job.Status) int { return cmp.Compare(severity(one.State), severity(other.State)) }},
 	{"job", func(r *jobRow) string { return string(r.Job.ID) }, nil, nil},
-	{"schedule", func(r *jobRow) string { return startsOn(&r.Job) }, nil, nil},
-	{"next", func(r *jobRow) string { return stamp(r.Next, r.loc) }, (*jobRow).nextCell,
+	{"schedule", func(r *jobRow) string { return cli.ScheduleText(&r.Job) }, nil, nil},
+	{"next", func(r *jobRow) string { return cli.FormatPlain(r.Next, r.loc) }, (*jobRow).nextCell,
 		func(one, other *job.Status) int { return soonest(one.Next, other.Next) }},
 	{"last", (*jobRow).began, (*jobRow).lastCell,
 		func(one, other *job.Status) int { return lastStart(other).Compare(lastStart(one)) }},
-	{"took", func(r *jobRow) string { return r.a.took(r.Last) }, nil,
+	{"took", func(r *jobRow) string { return r.a.Took(r.Last) }, nil,
 		func(one, other *job.Status) int { return cmp.Compare(lastLength(other), lastLength(one)) }},
 	{"user", func(r *jobRow) string { return r.Job.User }, nil, nil},
 	{"source", func(r *jobRow) string { return fmt.Sprintf("%s:%d", r.Job.Table, r.Job.Line) }, nil,
@@ -51,35 +52,35 @@ var jobColumns = []column{
 }
 
 // nextCell also says whose the next occurrence of a ring job is.
-func (r *jobRow) nextCell() cell {
-	text := when.Away(r.Next, r.a.now())
+func (r *jobRow) nextCell() cli.Cell {
+	text := when.Away(r.Next, r.a.Now())
 	if r.Node != "" {
 		text += " on " + r.Node
 	}
-	return cell{text: text}
+	return cli.Cell{Text: text}
 }
 
 // lastCell says who had the newest occurrence, if that was another member.
-func (r *jobRow) lastCell() cell {
+func (r *jobRow) lastCell() cli.Cell {
 	if e := r.Elsewhere; e != nil {
-		return cell{text: when.Ago(e.Due, r.a.now()) + " on " + e.Node}
+		return cli.Cell{Text: when.Ago(e.Due, r.a.Now()) + " on " + e.Node}
 	}
-	return cell{text: r.a.since(r.Last)}
+	return cli.Cell{Text: r.a.Ago(r.Last)}
 }
 
-func (r *jobRow) stateCell() cell {
-	look, ok := stateLook[r.State]
+func (r *jobRow) stateCell() cli.Cell {
+	look, ok := cli.StateLook[r.State]
 	if !ok { // it is in the list no more
-		return cell{text: string(r.State), tone: faint}
+		return cli.Cell{Text: string(r.State), Tone: cli.Faint}
 	}
-	return cell{stateSign(r.State) + " " + look.word, look.tone}
+	return cli.Cell{Text: cli.StateSign(r.State) + " " + look.Word, Tone: look.Tone}
 }
 
 func (r *jobRow) began() string {
 	if r.Last == nil {
 		return ""
 	}
-	return stamp(r.Last.Started, r.loc)
+	return cli.FormatPlain(r.Last.Started, r.loc)
 }
 
 // states are all of them, the worst first.
@@ -144,7 +145,7 @@ func columnNames() (names []string) {
 // fields of JSON that are no columns.
 func jobFields() []string {
 	names := columnNames()
-	for _, name := range fieldNames(reflect.TypeFor[job.Status]()) {
+	for _, name := range cli.FieldNames(reflect.TypeFor[job.Status]()) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -207,7 +208,7 @@ func (f *columnsFlag) Type() string   { return "FIELDS" }
 
 // Set refuses a field that there is not, before anybody is asked anything.
 func (f *columnsFlag) Set(text string) error {
-	if text == noFields {
+	if text == cli.ListFields {
 		f.names = true
 		return nil
 	}
@@ -227,14 +228,14 @@ const customColumns = "custom-columns="
 
 // customForm is the -o flag of list.
 type customForm struct {
-	*output
+	*cli.Output
 	fields *columnsFlag
 }
 
 func (f *customForm) Set(text string) error {
 	list, custom := strings.CutPrefix(text, customColumns)
 	if !custom {
-		return f.output.Set(text)
+		return f.Output.Set(text)
 	}
 	for part := range strings.SplitSeq(list, ",") {
 		title, name, ok := strings.Cut(part, ":")
@@ -248,29 +249,29 @@ func (f *customForm) Set(text string) error {
 		c.name = title
 		f.fields.columns = append(f.fields.columns, c)
 	}
-	if !f.forEyes() {
-		f.word = formPlain
+	if !f.ForPeople() {
+		f.Value = cli.FormPlain
 	}
 	return nil
 }
 
 // jobTable writes jobs as rows of columns.
-func (a *app) jobTable(jobs []job.Status, columns []column, out *output, loc *time.Location) *table {
-	t := &table{}
+func jobTable(a *cli.App, jobs []job.Status, columns []column, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{}
 	for i := range columns {
-		t.header = append(t.header, columns[i].name)
+		t.Header = append(t.Header, columns[i].name)
 	}
 	for i := range jobs {
 		r := &jobRow{Status: &jobs[i], a: a, loc: loc}
-		row := make([]cell, len(columns))
+		row := make([]cli.Cell, len(columns))
 		for k := range columns {
-			if c := &columns[k]; out.forEyes() && c.eyes != nil {
+			if c := &columns[k]; out.ForPeople() && c.eyes != nil {
 				row[k] = c.eyes(r)
 			} else {
-				row[k].text = c.plain(r)
+				row[k].Text = c.plain(r)
 			}
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

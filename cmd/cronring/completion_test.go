@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 // TestCompletionKnowsTheTree holds completion to the tree: every verb and every
@@ -62,7 +64,7 @@ func completesFlags(t *testing.T, verb *cobra.Command) {
 func completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	stdout, stderr, code := called(t, "", append([]string{cobra.ShellCompNoDescRequestCmd}, args...)...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		t.Fatalf("complete %q: got exit %d: %s", args, code, stderr)
 	}
 	return submatches(stdout, `(?m)^([^:].*)$`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
@@ -19,9 +20,9 @@ import (
 // configDir is where the daemon looks without --config.
 const configDir = "/etc/cronring"
 
-func newConfig(a *app) *cobra.Command {
+func newConfig(a *cli.App) *cobra.Command {
 	var dir string
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "config show [JOB] | check | path",
 		Short: "Tell what is configured, where, and whether it is right",
@@ -41,19 +42,19 @@ config path lists the files in the order in which they are read.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case args[0] == "check":
-				return a.configCheck(cmd.Context(), dir, out)
+				return configCheck(a, cmd.Context(), dir, out)
 			case args[0] == "path":
-				return a.configPath(dir, out)
+				return configPath(a, dir, out)
 			case len(args) == 2:
-				return a.configOfJob(cmd.Context(), args[1], out)
+				return configOfJob(a, cmd.Context(), args[1], out)
 			}
-			return a.configShow(cmd.Context(), out)
+			return configShow(a, cmd.Context(), out)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "config", configDir, "check, path: `DIR` of cronring.toml and conf.d")
-	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON)
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
@@ -70,47 +71,47 @@ func configArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) configShow(ctx context.Context, out *output) error {
-	c, err := a.daemon().Config(ctx)
+func configShow(a *cli.App, ctx context.Context, out *cli.Output) error {
+	c, err := a.Daemon().Config(ctx)
 	if err != nil {
 		return err
 	}
-	if out.word == formJSON {
-		return a.printJSON(c)
+	if out.Value == cli.FormJSON {
+		return a.PrintJSON(c)
 	}
-	a.printTable(settingTable("setting", c.Settings), out)
+	a.PrintTable(settingTable("setting", c.Settings), out)
 	return nil
 }
 
-func (a *app) configOfJob(ctx context.Context, ref string, out *output) error {
-	c, err := a.daemon().JobConfig(ctx, ref)
+func configOfJob(a *cli.App, ctx context.Context, ref string, out *cli.Output) error {
+	c, err := a.Daemon().JobConfig(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if out.word == formJSON {
-		return a.printJSON(c)
+	if out.Value == cli.FormJSON {
+		return a.PrintJSON(c)
 	}
-	a.printTable(settingTable("option", c.Options), out)
+	a.PrintTable(settingTable("option", c.Options), out)
 	for _, why := range []string{c.Held, c.Degraded} {
 		if why != "" {
-			a.say("%s", safe.Text(why))
+			a.Infof("%s", safe.Text(why))
 		}
 	}
 	return nil
 }
 
 // settingTable has what is built in faint: the rest is what somebody said.
-func settingTable(what string, settings []api.Setting) *table {
-	t := &table{header: []string{what, "value", "origin", "place"}}
+func settingTable(what string, settings []api.Setting) *cli.Table {
+	t := &cli.Table{Header: []string{what, "value", "origin", "place"}}
 	for _, s := range settings {
 		place := ""
 		if s.File != "" {
 			place = fmt.Sprintf("%s:%d", s.File, s.Line)
 		}
-		t.add(s.Key, s.Value, s.Origin, place)
+		t.Add(s.Key, s.Value, s.Origin, place)
 		if s.Origin == crontab.BuiltIn.String() {
-			for i := range t.rows[len(t.rows)-1] {
-				t.rows[len(t.rows)-1][i].tone = faint
+			for i := range t.Rows[len(t.Rows)-1] {
+				t.Rows[len(t.Rows)-1][i].Tone = cli.Faint
 			}
 		}
 	}
@@ -119,8 +120,8 @@ func settingTable(what string, settings []api.Setting) *table {
 
 // configCheck reads the configuration and, where that is possible, the tables
 // that it is for.
-func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
-	source, err := a.tablesAt("")
+func configCheck(a *cli.App, ctx context.Context, dir string, out *cli.Output) error {
+	source, err := tablesAt(a, "")
 	if err != nil {
 		return err
 	}
@@ -131,16 +132,16 @@ func (a *app) configCheck(ctx context.Context, dir string, out *output) error {
 		remarks = append(remarks, unusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}
 	texts := configTexts(dir)
-	form := &output{choice: choice{word: formText}}
-	if out.word == formJSON {
-		form.word = formJSON
+	form := &cli.Output{Choice: cli.Choice{Value: cli.FormText}}
+	if out.Value == cli.FormJSON {
+		form.Value = cli.FormJSON
 	}
-	if err := a.printLint(remarks, texts, form); err != nil {
+	if err := printLint(a, remarks, texts, form); err != nil {
 		return err
 	}
-	a.say("%s, %s", plural(len(texts), "file"), counts(api.NewDiagnostics(remarks)))
+	a.Infof("%s, %s", cli.Plural(len(texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(remarks)))
 	if fails(remarks, false) {
-		return exit(exitProblems)
+		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
 }
@@ -165,13 +166,13 @@ func configTexts(dir string) map[string]string {
 	return texts
 }
 
-func (a *app) configPath(dir string, out *output) error {
+func configPath(a *cli.App, dir string, out *cli.Output) error {
 	files := configFiles(dir)
-	if out.word == formJSON {
-		return a.printJSON(files)
+	if out.Value == cli.FormJSON {
+		return a.PrintJSON(files)
 	}
 	for _, path := range files {
-		a.printf("%s\n", safe.Text(path))
+		a.Printf("%s\n", safe.Text(path))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/spool"
@@ -127,8 +128,8 @@ func (c *crontabApp) list(ctx context.Context) error {
 	if c.debian() {
 		text = obfuscation.Replace(text)
 	}
-	if isTerminal(c.out) {
-		text = visible(text)
+	if cli.IsTerminal(c.out) {
+		text = cli.EscapeText(text)
 	}
 	_, err = io.WriteString(c.out, text)
 	return err
@@ -152,7 +153,7 @@ func (c *crontabApp) remove(ctx context.Context) error {
 		return err
 	}
 	c.notice(done)
-	if isTerminal(c.err) && done.Before != 0 {
+	if cli.IsTerminal(c.err) && done.Before != 0 {
 		c.say("removed %s; undo: cronring undo %d", entryCount(done.Entries), done.Before)
 	}
 	return nil
@@ -225,7 +226,7 @@ func (c *crontabApp) debian() bool { return c.host.Family == crontab.Debian }
 func (c *crontabApp) readFile(name string) (string, error) {
 	f := c.in
 	if name == "-" {
-		if isTerminal(f) {
+		if cli.IsTerminal(f) {
 			c.say("crontab: type the new crontab, then Ctrl-D; Ctrl-C leaves the old one")
 		}
 	} else {
@@ -304,7 +305,7 @@ func (c *crontabApp) showRemark(name, text string, d crontab.Diagnostic) {
 		line += fmt.Sprintf(" (column %d)", d.Column)
 	}
 	c.say("%s", safe.Text(line))
-	if !isTerminal(c.err) {
+	if !cli.IsTerminal(c.err) {
 		return
 	}
 	for part := range strings.Lines(d.Excerpt(text)) {
@@ -328,7 +329,7 @@ func (e errUsageShown) Error() string { return e.text }
 // report says what went wrong, and gives the exit code.
 func (c *crontabApp) report(err error) int {
 	if err == nil {
-		return exitDone
+		return cli.ExitDone
 	}
 	e, ok := errors.AsType[*api.Error](err)
 	switch {
@@ -349,7 +350,7 @@ func (c *crontabApp) report(err error) int {
 			}
 		}
 	}
-	return exitFailed
+	return cli.ExitFailed
 }
 
 // say talks to the person.
@@ -365,7 +366,7 @@ func (c *crontabApp) asked(question string) bool {
 func (c *crontabApp) askedOr(question string, neither func()) bool {
 	fmt.Fprint(c.out, question)
 	for {
-		answer, ok := readAnswer(c.in)
+		answer, ok := cli.ReadAnswer(c.in)
 		switch {
 		case !ok:
 			fmt.Fprintln(c.out)

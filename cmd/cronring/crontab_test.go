@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
@@ -689,33 +691,11 @@ func TestCrontabTempDirIsSafe(t *testing.T) {
 	}
 }
 
-// openTerminal gives the two ends of a new terminal.
-func openTerminal(t *testing.T) (outside, inside *os.File) {
-	t.Helper()
-	outside, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("SKIPPED: no terminal can be made here: %v", err)
-	}
-	if err := unix.IoctlSetPointerInt(int(outside.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(outside.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("SKIPPED: no terminal can be made here: %v", err)
-	}
-	t.Cleanup(func() { outside.Close(); inside.Close() })
-	return outside, inside
-}
-
 func TestCrontabOnTerminal(t *testing.T) {
 	h := newCrontabHost(t, crontab.Debian)
 	const hostile = "#\x1b[2J\r\x07\u202e\t.\n1 1 1 1 * true\n"
 	h.call(annUID, hostile)
-	outside, inside := openTerminal(t)
+	outside, inside := clitest.OpenTerminal(t)
 	read := func(until string) string {
 		var all strings.Builder
 		for part := make([]byte, 4096); !strings.Contains(all.String(), until); {
@@ -788,13 +768,13 @@ func TestCrontabLargest(t *testing.T) {
 
 func TestRevisionTextIsCleaned(t *testing.T) {
 	const evil = "x\x1b[2J\u202e\x07\ny"
-	socket := scripted(t, map[string][]any{
+	socket := clitest.Scripted(t, map[string][]any{
 		"GET /v1/revisions": {api.Revisions{V: 1, Revisions: []api.Revision{{ID: 1, File: evil, User: evil, By: evil, How: evil}}}},
 		"POST /v1/undo":     {api.Installed{V: 1, User: evil, File: evil, Notice: evil, Remarks: []api.Diagnostic{{File: evil, Severity: "error", Message: evil}}}},
 	})
 	for _, line := range []string{"revisions", "revisions -o table", "undo", "undo 1"} {
 		stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...)
-		if all := stdout + stderr; code != exitDone || !strings.Contains(all, "x") || strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") {
+		if all := stdout + stderr; code != cli.ExitDone || !strings.Contains(all, "x") || strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") {
 			t.Errorf("cronring %s: got exit %d and what can steer a terminal: %q", line, code, all)
 		}
 	}

@@ -1,53 +1,15 @@
 package main
 
 import (
-	"encoding/json"
-	"net"
-	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
-
-// scripted listens like a daemon and gives fixed answers by path; what it is
-// asked otherwise is not found.
-func scripted(t *testing.T, answers map[string][]any) (socket string) {
-	t.Helper()
-	return served(t, func(w http.ResponseWriter, r *http.Request) {
-		answer, ok := answers[r.Method+" "+r.URL.Path]
-		if !ok {
-			w.WriteHeader(http.StatusNotFound)
-			answer = []any{api.Error{V: 1, What: "cannot find that", Kind: api.NotFound}}
-		}
-		for _, part := range answer {
-			if err := json.NewEncoder(w).Encode(part); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
-// served listens like a daemon.
-func served(t *testing.T, answer http.HandlerFunc) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: answer}
-	done := make(chan error)
-	go func() { done <- s.Serve(l) }()
-	t.Cleanup(func() {
-		s.Close()
-		<-done
-	})
-	return socket
-}
 
 // hostileJob has what can steer a terminal in all that its owner chooses.
 func hostileJob() job.Status {
@@ -64,7 +26,7 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 	j := hostileJob()
 	evil := string(j.Job.ID)
 	chunk := job.Chunk{Run: 7, Stream: job.Stdout, Data: []byte("out\x1b[31m \x1b]0;t\x07" + evil)}
-	socket := scripted(t, map[string][]any{
+	socket := clitest.Scripted(t, map[string][]any{
 		"GET /v1/status": {api.Status{Health: api.Health{V: 1, Host: evil, Problems: []api.Problem{{What: evil, Why: evil, Fix: evil}}}, Next: &api.Upcoming{Job: j.Job.ID}, States: map[job.State]int{job.StateFailing: 1}}},
 		"GET /v1/jobs":   {api.Jobs{V: 1, Jobs: []job.Status{j}}},
 		"GET /v1/job":    {api.Job{V: 1, Status: j, Meaning: evil}},
@@ -89,7 +51,7 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 	} {
 		stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...)
 		all := stdout + stderr
-		if code != exitDone || !strings.Contains(all, "x") {
+		if code != cli.ExitDone || !strings.Contains(all, "x") {
 			t.Errorf("cronring %s: got exit %d and %q, want 0 and a result", line, code, all)
 		}
 		if strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") && !strings.Contains(line, "json") {
@@ -100,13 +62,13 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 
 func TestDaemonExitCodes(t *testing.T) {
 	failed := job.Run{ID: 1, State: job.RunEnded, Outcome: job.Outcome{Kind: job.Exited, Code: 42}}
-	socket := scripted(t, map[string][]any{
+	socket := clitest.Scripted(t, map[string][]any{
 		"GET /v1/status": {api.Status{}},
 		"GET /v1/jobs":   {api.Jobs{Jobs: []job.Status{{State: job.StateRunning}, {State: job.StateFailing}}}},
 		"POST /v1/run":   {api.Runs{Runs: []job.Run{{State: job.RunEnded, Outcome: job.Outcome{Kind: job.Exited}}, failed}}},
 	})
 	for line, want := range map[string]int{
-		"status": exitDone, "status --check": exitProblems, "run x": exitDone, "run x --wait": 42, "stop x": 3, "show x": 3,
+		"status": cli.ExitDone, "status --check": cli.ExitProblems, "run x": cli.ExitDone, "run x --wait": 42, "stop x": 3, "show x": 3,
 	} {
 		if stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...); code != want {
 			t.Errorf("cronring %s: got exit %d (%s%s), want %d", line, code, stdout, stderr, want)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/amount"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newDB(a *app) *cobra.Command {
-	var out *output
+func newDB(a *cli.App) *cobra.Command {
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "db check|backup|prune|stats",
 		Short: "Look after the history: measure, check, copy, prune it",
@@ -34,66 +35,66 @@ Jobs go on meanwhile.`,
 		ValidArgs: []string{api.DBCheck, api.DBBackup, api.DBPrune, "stats"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(cmd.ValidArgs, args[0]) {
-				return badUsage("look after the history by "+strconv.Quote(args[0]), "it is one of check, backup, prune and stats", "cronring db stats")
+				return cli.UsageError("look after the history by "+strconv.Quote(args[0]), "it is one of check, backup, prune and stats", "cronring db stats")
 			}
-			client := a.daemon()
+			client := a.Daemon()
 			if args[0] == "stats" {
 				s, err := client.DBStats(cmd.Context())
 				if err != nil {
 					return err
 				}
-				return a.printDBStats(s, out)
+				return printDBStats(a, s, out)
 			}
 			done, err := client.DB(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return a.printDBDone(args[0], done, out)
+			return printDBDone(a, args[0], done, out)
 		},
 	}
-	out = a.textOutput(cmd, formText, formJSON)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	return cmd
 }
 
-func (a *app) printDBStats(s api.DBStats, out *output) error {
-	if out.word == formJSON {
-		return a.printJSON(s)
+func printDBStats(a *cli.App, s api.DBStats, out *cli.Output) error {
+	if out.Value == cli.FormJSON {
+		return a.PrintJSON(s)
 	}
-	a.printf("%s  %s", safe.Text(s.Path), amount.Bytes(s.Bytes))
+	a.Printf("%s  %s", safe.Text(s.Path), amount.Bytes(s.Bytes))
 	if s.Free > 0 {
-		a.printf(", of them %s free", amount.Bytes(s.Free))
+		a.Printf(", of them %s free", amount.Bytes(s.Free))
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	for _, name := range slices.Sorted(maps.Keys(s.Rows)) {
-		a.printf("  %-10s %d\n", safe.Text(name), s.Rows[name])
+		a.Printf("  %-10s %d\n", safe.Text(name), s.Rows[name])
 	}
 	return nil
 }
 
-func (a *app) printDBDone(what string, done api.DBDone, out *output) error {
+func printDBDone(a *cli.App, what string, done api.DBDone, out *cli.Output) error {
 	switch {
-	case out.word == formJSON:
-		if err := a.printJSON(done); err != nil {
+	case out.Value == cli.FormJSON:
+		if err := a.PrintJSON(done); err != nil {
 			return err
 		}
 	case what == api.DBBackup:
-		a.printf("%s  %s\n", safe.Text(done.Path), amount.Bytes(done.Bytes))
+		a.Printf("%s  %s\n", safe.Text(done.Path), amount.Bytes(done.Bytes))
 	case what == api.DBPrune:
-		a.printf("removed %s, %s, %s, and the output of %s\n", plural(done.Runs, "run"),
-			plural(done.Skips, "skipped occurrence"), plural(done.Letters, "dead letter"), plural(done.Outputs, "run"))
+		a.Printf("removed %s, %s, %s, and the output of %s\n", cli.Plural(done.Runs, "run"),
+			cli.Plural(done.Skips, "skipped occurrence"), cli.Plural(done.Letters, "dead letter"), cli.Plural(done.Outputs, "run"))
 	case len(done.Problems) == 0:
-		a.printf("the history is sound\n")
+		a.Printf("the history is sound\n")
 	default:
 		for _, p := range done.Problems {
-			a.printf("%s\n", safe.Text(p))
+			a.Printf("%s\n", safe.Text(p))
 		}
 	}
 	if len(done.Problems) > 0 {
-		a.report(&api.Error{
-			What: fmt.Sprintf("cannot vouch for the history: %s", plural(len(done.Problems), "problem")),
+		a.Report(&api.Error{
+			What: fmt.Sprintf("cannot vouch for the history: %s", cli.Plural(len(done.Problems), "problem")),
 			Fix:  "put a backup in its place while the daemon is down, or have a new one begun: move cronring.db aside",
 		})
-		return exit(exitProblems)
+		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
 }

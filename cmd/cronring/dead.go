@@ -6,14 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newDead(a *app) *cobra.Command {
+func newDead(a *cli.App) *cobra.Command {
 	var q api.LetterQuery
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "dead [JOB...]",
 		Short: "List the dead letters: runs that failed for good",
@@ -23,58 +24,58 @@ Each lies there until it is run again (redrive) or discarded (drop).`,
 		Example: "  cronring dead\n  cronring logs 4213\n  cronring redrive 4213",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Refs = args
-			return a.dead(cmd, q, out)
+			return dead(a, cmd, q, out)
 		},
 	}
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
 	cmd.Flags().Lookup("number").DefValue = ""
-	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL, formName)
-	a.addSelection(cmd, out, api.Letters{})
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddSelection(cmd, out, api.Letters{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) dead(cmd *cobra.Command, q api.LetterQuery, out *output) error {
-	loc, err := a.location()
+func dead(a *cli.App, cmd *cobra.Command, q api.LetterQuery, out *cli.Output) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	letters, err := a.daemon().Dead(cmd.Context(), q)
+	letters, err := a.Daemon().Dead(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
-	return a.printLetters(letters, out, loc)
+	return printLetters(a, letters, out, loc)
 }
 
-func (a *app) printLetters(letters []api.Letter, out *output, loc *time.Location) error {
-	switch out.word {
-	case formJSON:
-		return a.printJSON(api.Letters{V: api.Version, Letters: letters})
-	case formJSONL:
-		return printLines(a, letters)
-	case formName:
+func printLetters(a *cli.App, letters []api.Letter, out *cli.Output, loc *time.Location) error {
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(api.Letters{V: api.Version, Letters: letters})
+	case cli.FormJSONL:
+		return cli.PrintLines(a, letters)
+	case cli.FormName:
 		for _, l := range letters {
-			a.printf("%d\n", l.Run.ID)
+			a.Printf("%d\n", l.Run.ID)
 		}
 		return nil
 	}
-	t := &table{header: []string{"run", "job", "since", "due", "attempts", "end"}}
+	t := &cli.Table{Header: []string{"run", "job", "since", "due", "attempts", "end"}}
 	for i := range letters {
 		l := &letters[i]
-		since, due := stamp(l.Since, loc), stamp(l.Run.Due, loc)
-		if out.forEyes() {
-			since, due = l.Since.In(loc).Format(stampEyes), l.Run.Due.In(loc).Format(stampEyes)
+		since, due := cli.FormatPlain(l.Since, loc), cli.FormatPlain(l.Run.Due, loc)
+		if out.ForPeople() {
+			since, due = l.Since.In(loc).Format(cli.LongTime), l.Run.Due.In(loc).Format(cli.LongTime)
 		}
-		t.add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), l.Run.Standing())
+		t.Add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), l.Run.Standing())
 	}
-	a.printTable(t, out)
+	a.PrintTable(t, out)
 	return nil
 }
 
-func newRedrive(a *app) *cobra.Command {
+func newRedrive(a *cli.App) *cobra.Command {
 	var r api.LetterRequest
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "redrive RUN|JOB...|--all",
 		Short: "Run dead letters again",
@@ -87,22 +88,22 @@ anew with the first attempt. The letter is gone as soon as the run is decided.`,
 			if err := letterArgs("redrive", r); err != nil {
 				return err
 			}
-			runs, err := a.daemon().Redrive(cmd.Context(), r)
+			runs, err := a.Daemon().Redrive(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
-			return a.printRuns(runs, out, func(r *job.Run) string { return string(r.State) })
+			return printRuns(a, runs, out, func(r *job.Run) string { return string(r.State) })
 		},
 	}
 	cmd.Flags().BoolVar(&r.All, "all", false, "all dead letters")
-	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
-	a.addColor(cmd)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddColor(cmd)
 	return cmd
 }
 
-func newDrop(a *app) *cobra.Command {
+func newDrop(a *cli.App) *cobra.Command {
 	var r api.LetterRequest
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:     "drop RUN|JOB...|--all",
 		Short:   "Discard dead letters",
@@ -113,23 +114,23 @@ func newDrop(a *app) *cobra.Command {
 			if err := letterArgs("drop", r); err != nil {
 				return err
 			}
-			letters, err := a.daemon().Drop(cmd.Context(), r)
+			letters, err := a.Daemon().Drop(cmd.Context(), r)
 			switch {
 			case err != nil:
 				return err
-			case out.word == formJSON:
-				return a.printJSON(api.Letters{V: api.Version, Letters: letters})
-			case out.word == formJSONL:
-				return printLines(a, letters)
+			case out.Value == cli.FormJSON:
+				return a.PrintJSON(api.Letters{V: api.Version, Letters: letters})
+			case out.Value == cli.FormJSONL:
+				return cli.PrintLines(a, letters)
 			}
 			for _, l := range letters {
-				a.printf("discarded run %d of %s\n", l.Run.ID, safe.Text(string(l.Run.Job)))
+				a.Printf("discarded run %d of %s\n", l.Run.ID, safe.Text(string(l.Run.Job)))
 			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&r.All, "all", false, "all dead letters")
-	out = a.textOutput(cmd, formText, formJSON, formJSONL)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL)
 	return cmd
 }
 
@@ -137,9 +138,9 @@ func newDrop(a *app) *cobra.Command {
 func letterArgs(verb string, r api.LetterRequest) error {
 	switch {
 	case len(r.Refs) == 0 && !r.All:
-		return badUsage(verb, "no run and no job is named", "cronring dead")
+		return cli.UsageError(verb, "no run and no job is named", "cronring dead")
 	case len(r.Refs) > 0 && r.All:
-		return badUsage(verb, "--all is for all dead letters, and some are named", "leave one of them out")
+		return cli.UsageError(verb, "--all is for all dead letters, and some are named", "leave one of them out")
 	}
 	return nil
 }

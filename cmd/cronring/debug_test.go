@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
 )
 
 func TestDebugTellsOfEachRequest(t *testing.T) {
-	socket := scripted(t, map[string][]any{"GET /v1/jobs": {api.Jobs{V: 1}}})
+	socket := clitest.Scripted(t, map[string][]any{"GET /v1/jobs": {api.Jobs{V: 1}}})
 	const took = `\d+(\.\d+)?(µs|ms|s)`
 	for _, tc := range []struct {
 		value, socket, want string
@@ -37,7 +39,7 @@ func TestFlagsThatExcludeEachOther(t *testing.T) {
 		{"undo", "--user", "a", "--file", "b"}, {"pause", "x", "--for", "1h", "--until", "now"}, {"run", "x", "--wait", "--follow"},
 		{"next", "* * * * *", "--tz", "UTC", "--utc"}, {"logs", "1", "--raw", "-t"},
 	} {
-		if stdout, stderr, code := called(t, "", args...); code != exitUsage || stdout != "" || !strings.Contains(stderr, "  fix   cronring "+args[0]) {
+		if stdout, stderr, code := called(t, "", args...); code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "  fix   cronring "+args[0]) {
 			t.Errorf("cronring %q: got exit %d, %q and %q, want 2 and a way to help", args, code, stdout, stderr)
 		}
 	}

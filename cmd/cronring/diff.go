@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/review"
@@ -19,19 +20,19 @@ import (
 
 // diffFlags are the flags of diff.
 type diffFlags struct {
-	formatFlags
+	cli.FormatFlags
 	from       string
-	runs       durationFlag
+	runs       cli.Duration
 	rev        string
 	file, user string
-	out        *output
+	out        *cli.Output
 }
 
 // longestDiff bounds the time over which runs are counted.
 const longestDiff = 90 * 24 * time.Hour
 
-func newDiff(a *app) *cobra.Command {
-	f := &diffFlags{runs: durationFlag(7 * 24 * time.Hour)}
+func newDiff(a *cli.App) *cobra.Command {
+	f := &diffFlags{runs: cli.Duration(7 * 24 * time.Hour)}
 	cmd := &cobra.Command{
 		Use:   "diff [OLD] [NEW] [--rev N] [--file F|-u USER]",
 		Short: "Tell how two versions of a crontab differ in what runs when",
@@ -50,59 +51,59 @@ was asked. The exit code is 0 for no difference, 1 for some, 2 for trouble.`,
 		Example: "  crontab -l | cronring diff - new.crontab\n  cronring diff new.crontab\n  cronring diff --rev 32 --runs 30d",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := a.diff(cmd.Context(), args, f)
+			found, err := diff(a, cmd.Context(), args, f)
 			switch {
 			case err != nil:
-				a.report(err)
-				return exit(exitUsage)
+				a.Report(err)
+				return cli.ExitCode(cli.ExitUsage)
 			case found > 0:
-				return exit(exitFailed)
+				return cli.ExitCode(cli.ExitFailed)
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.from, "from", "", "count runs from `T` on instead of now: "+whenHelp)
+	cmd.Flags().StringVar(&f.from, "from", "", "count runs from `T` on instead of now: "+cli.TimeHelp)
 	cmd.Flags().Var(&f.runs, "runs", "count the runs of `D`, at most 90d")
 	cmd.Flags().StringVar(&f.rev, "rev", "", "the old version is the revision `N`")
 	cmd.Flags().StringVar(&f.file, "file", "", "the old version is the installed crontab at `FILE`")
 	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the old version is the installed crontab of the account `NAME`")
 	cmd.MarkFlagsMutuallyExclusive("rev", "file", "user")
-	f.add(cmd)
-	f.out = a.textOutput(cmd, formText, formJSON, formJSONL)
-	a.addZone(cmd, "of lines that name none, and of the times")
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	f.Add(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL)
+	a.AddZone(cmd, "of lines that name none, and of the times")
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
-func (a *app) diff(ctx context.Context, args []string, f *diffFlags) (int, error) {
-	loc, err := a.location()
+func diff(a *cli.App, ctx context.Context, args []string, f *diffFlags) (int, error) {
+	loc, err := a.Location()
 	if err != nil {
 		return 0, err
 	}
-	from, err := a.flagTime("from", f.from, loc)
+	from, err := a.FlagTime("from", f.from, loc)
 	if err != nil {
 		return 0, err
 	}
 	span := time.Duration(f.runs)
 	if span <= 0 || span > longestDiff {
-		return 0, badUsage("count the runs of "+f.runs.String(), "it is more than nothing, and at most 90d", "")
+		return 0, cli.UsageError("count the runs of "+f.runs.String(), "it is more than nothing, and at most 90d", "")
 	}
-	from = cmp.Or(from, a.now())
-	v, err := a.diffed(ctx, args, f, loc)
+	from = cmp.Or(from, a.Now())
+	v, err := readVersions(a, ctx, args, f, loc)
 	if err != nil {
 		return 0, err
 	}
 	found := review.Compare(v.old, v.now)
 	review.Count(found, from, from.Add(span))
 	review.FindClashes(found, from, from.Add(span), append(v.others, v.now)...)
-	switch f.out.word {
-	case formJSON:
-		return len(found), a.printJSON(found)
-	case formJSONL:
-		return len(found), printLines(a, found)
+	switch f.out.Value {
+	case cli.FormJSON:
+		return len(found), a.PrintJSON(found)
+	case cli.FormJSONL:
+		return len(found), cli.PrintLines(a, found)
 	}
-	a.printDifferencesIn(found, loc, span)
+	printDifferencesIn(a, found, loc, span)
 	return len(found), nil
 }
 
@@ -112,33 +113,33 @@ type diffed struct {
 	others   []review.Version // the other crontabs of the host
 }
 
-func (a *app) diffed(ctx context.Context, args []string, f *diffFlags, loc *time.Location) (v diffed, err error) {
+func readVersions(a *cli.App, ctx context.Context, args []string, f *diffFlags, loc *time.Location) (v diffed, err error) {
 	named := f.rev != "" || f.file != "" || f.user != ""
 	switch {
 	case len(args) == 2 && !named:
-		if v.old, err = a.version(args[0], args[1], f, loc); err != nil {
+		if v.old, err = version(a, args[0], args[1], f, loc); err != nil {
 			return v, err
 		}
-		v.now, err = a.version(args[1], args[1], f, loc)
+		v.now, err = version(a, args[1], args[1], f, loc)
 		return v, err
 	case len(args) == 2:
-		return v, badUsage("compare three versions", "two files are named, and an installed crontab or a revision", "leave one of them out")
+		return v, cli.UsageError("compare three versions", "two files are named, and an installed crontab or a revision", "leave one of them out")
 	case len(args) == 0 && f.rev == "":
-		return v, badUsage("compare nothing", "no file is named, and no revision", "cronring diff NEW    or: cronring diff --rev N")
+		return v, cli.UsageError("compare nothing", "no file is named, and no revision", "cronring diff NEW    or: cronring diff --rev N")
 	}
-	by, err := a.changer(ctx)
+	by, err := openTables(a, ctx)
 	if err != nil {
 		return v, err
 	}
-	return a.installedDiff(ctx, by, args, f)
+	return installedDiff(a, ctx, by, args, f)
 }
 
 // installedDiff compares with what is installed, or was. All texts are read as
 // the installed crontab is.
-func (a *app) installedDiff(ctx context.Context, by changer, args []string, f *diffFlags) (v diffed, err error) {
+func installedDiff(a *cli.App, ctx context.Context, by changer, args []string, f *diffFlags) (v diffed, err error) {
 	var revision api.Revision
 	if f.rev != "" {
-		if revision, err = a.oneRevision(ctx, f.rev); err != nil {
+		if revision, err = oneRevision(a, ctx, f.rev); err != nil {
 			return v, err
 		}
 		f.file = revision.File
@@ -150,7 +151,7 @@ func (a *app) installedDiff(ctx context.Context, by changer, args []string, f *d
 	config := table.Config(spool.LoadZone)
 	read := func(name, text string) review.Version {
 		parsed, remarks := crontab.Parse(table.File, text, config)
-		a.warnBroken(name, remarks)
+		warnBroken(a, name, remarks)
 		return review.NewVersion(parsed)
 	}
 	before, name := string(table.Text), table.File
@@ -158,12 +159,12 @@ func (a *app) installedDiff(ctx context.Context, by changer, args []string, f *d
 		before, name = string(revision.Text), "revision "+f.rev
 	}
 	v.old = read(name, before)
-	if next, named := only(args); named {
-		s, err := a.read(next)
+	if next, named := cli.Single(args); named {
+		s, err := a.ReadSource(next)
 		if err != nil {
 			return v, err
 		}
-		v.now = read(s.name, s.text)
+		v.now = read(s.Name, s.Text)
 	} else {
 		v.now = read(table.File, string(table.Text))
 	}
@@ -172,12 +173,12 @@ func (a *app) installedDiff(ctx context.Context, by changer, args []string, f *d
 }
 
 // oneRevision asks the daemon, which alone has revisions.
-func (a *app) oneRevision(ctx context.Context, number string) (api.Revision, error) {
+func oneRevision(a *cli.App, ctx context.Context, number string) (api.Revision, error) {
 	id, err := revisionNumber(number)
 	if err != nil {
 		return api.Revision{}, err
 	}
-	return a.daemon().Revision(ctx, id)
+	return a.Daemon().Revision(ctx, id)
 }
 
 // otherTables reads all crontabs that the caller may read but one.
@@ -202,20 +203,20 @@ func otherTables(ctx context.Context, by changer, but string) (others []review.V
 
 // version reads a file. Both files are read as if they had the same name, which
 // is part of the identity of a job.
-func (a *app) version(name, as string, f *diffFlags, loc *time.Location) (review.Version, error) {
-	s, err := a.read(name)
+func version(a *cli.App, name, as string, f *diffFlags, loc *time.Location) (review.Version, error) {
+	s, err := a.ReadSource(name)
 	if err != nil {
 		return review.Version{}, err
 	}
-	format := f.formatFlags
-	format.system = format.system || spool.SystemTable(name)
-	table, remarks := format.parse(source{as, s.text}, loc)
-	a.warnBroken(name, remarks)
+	format := f.FormatFlags
+	format.System = format.System || spool.SystemTable(name)
+	table, remarks := format.Parse(cli.Source{Name: as, Text: s.Text}, loc)
+	warnBroken(a, name, remarks)
 	return review.NewVersion(table), nil
 }
 
 // warnBroken says on stderr that lines of a file were left out.
-func (a *app) warnBroken(name string, remarks []crontab.Diagnostic) {
+func warnBroken(a *cli.App, name string, remarks []crontab.Diagnostic) {
 	n := 0
 	for _, d := range remarks {
 		if d.Severity == crontab.Error {
@@ -223,30 +224,30 @@ func (a *app) warnBroken(name string, remarks []crontab.Diagnostic) {
 		}
 	}
 	if n > 0 {
-		a.say("%s: %s, those lines are left out    cronring lint %s", safe.Text(name), plural(n, "error"), safe.Text(name))
+		a.Infof("%s: %s, those lines are left out    cronring lint %s", safe.Text(name), cli.Plural(n, "error"), safe.Text(name))
 	}
 }
 
 // printDifferences prints differences whose runs were counted over a week.
-func (a *app) printDifferences(found []review.Difference, loc *time.Location) {
-	a.printDifferencesIn(found, loc, 7*24*time.Hour)
+func printDifferences(a *cli.App, found []review.Difference, loc *time.Location) {
+	printDifferencesIn(a, found, loc, 7*24*time.Hour)
 }
 
-func (a *app) printDifferencesIn(found []review.Difference, loc *time.Location, span time.Duration) {
+func printDifferencesIn(a *cli.App, found []review.Difference, loc *time.Location, span time.Duration) {
 	width := 0
 	for _, d := range found {
 		width = max(width, safe.Width(safe.Text(string(d.Job))))
 	}
 	for _, d := range found {
 		name := safe.Text(string(d.Job))
-		mark, tone := "~", doubt
+		mark, tone := "~", cli.Warn
 		switch d.Kind {
 		case review.Added:
-			mark, tone = "+", good
+			mark, tone = "+", cli.Good
 		case review.Removed:
-			mark, tone = "-", bad
+			mark, tone = "-", cli.Bad
 		}
-		a.printf("%s %s  %s\n", a.paint(tone, mark), safe.Pad(name, width), safe.Text(differenceText(d, loc, spanText(span))))
+		a.Printf("%s %s  %s\n", a.Paint(tone, mark), safe.Pad(name, width), safe.Text(differenceText(d, loc, spanText(span))))
 	}
 }
 
@@ -254,7 +255,7 @@ func (a *app) printDifferencesIn(found []review.Difference, loc *time.Location, 
 func spanText(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d%day == 0 {
-		return plural(int(d/day), "day")
+		return cli.Plural(int(d/day), "day")
 	}
 	return when.Brief(d)
 }
@@ -263,9 +264,9 @@ func spanText(d time.Duration) string {
 func differenceText(d review.Difference, loc *time.Location, span string) string {
 	switch d.Kind {
 	case review.Added:
-		return fmt.Sprintf("%s  %s, %s in %s", d.New.Schedule, d.New.Meaning, plural(d.New.Runs, "run"), span) + clashText(d.Clash, loc)
+		return fmt.Sprintf("%s  %s, %s in %s", d.New.Schedule, d.New.Meaning, cli.Plural(d.New.Runs, "run"), span) + clashText(d.Clash, loc)
 	case review.Removed:
-		return fmt.Sprintf("%s  %s, %s fewer in %s", d.Old.Schedule, d.Old.Meaning, plural(d.Old.Runs, "run"), span)
+		return fmt.Sprintf("%s  %s, %s fewer in %s", d.Old.Schedule, d.Old.Meaning, cli.Plural(d.Old.Runs, "run"), span)
 	}
 	var text string
 	for i, part := range d.Changed {
@@ -307,5 +308,5 @@ func firstText(d review.Difference, loc *time.Location) string {
 	if d.IsNew() {
 		verb = "added"
 	}
-	return d.First.In(loc).Format(stampEyes) + " " + verb
+	return d.First.In(loc).Format(cli.LongTime) + " " + verb
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
 )
@@ -25,12 +26,12 @@ const (
 // gradeLook is how a grade is shown: the sign alone tells it, without colour.
 var gradeLook = map[grade]struct {
 	full, ascii string
-	tone        tone
+	tone        cli.Tone
 }{
-	gradeOK:      {"✓", "+", good},
-	gradeWarning: {"!", "!", doubt},
-	gradeProblem: {"✗", "x", bad},
-	gradeUnseen:  {"?", "?", faint},
+	gradeOK:      {"✓", "+", cli.Good},
+	gradeWarning: {"!", "!", cli.Warn},
+	gradeProblem: {"✗", "x", cli.Bad},
+	gradeUnseen:  {"?", "?", cli.Faint},
 }
 
 // finding is what one check has to say of one thing.
@@ -56,7 +57,7 @@ func advice(command string) []remedy { return []remedy{{Command: command}} }
 
 // harmless is a remedy that --fix runs.
 func harmless(argv ...string) remedy {
-	return remedy{Command: shellLine(argv), Harmless: true, argv: argv}
+	return remedy{Command: cli.ShellLine(argv), Harmless: true, argv: argv}
 }
 
 // check looks at one side of the host.
@@ -126,10 +127,10 @@ func thisKernel() kernel {
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	strict, fix, dry bool
-	out              *output
+	out              *cli.Output
 }
 
-func newDoctor(a *app) *cobra.Command {
+func newDoctor(a *cli.App) *cobra.Command {
 	f := &doctorFlags{}
 	cmd := &cobra.Command{
 		Use:   "doctor [--strict] [--fix [-n]]",
@@ -146,49 +147,49 @@ are cronring's own. With -n it prints them and runs nothing.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dry && !f.fix {
-				return badUsage("make a dry run of nothing", "-n goes with --fix", "cronring doctor --fix -n")
+				return cli.UsageError("make a dry run of nothing", "-n goes with --fix", "cronring doctor --fix -n")
 			}
-			if err := a.onThisHost("doctor"); err != nil {
+			if err := a.ThisHostOnly("doctor"); err != nil {
 				return err
 			}
-			e := &examination{machine: thisMachine(a), kernel: thisKernel(), ask: a.daemon().Status, privileged: os.Geteuid() == 0}
-			if e.socket = a.socket; e.socket == "" {
+			e := &examination{machine: thisMachine(a), kernel: thisKernel(), ask: a.Daemon().Status, privileged: os.Geteuid() == 0}
+			if e.socket = a.Socket; e.socket == "" {
 				e.socket = api.FindSocket(os.Getenv)
 			}
-			return a.doctor(cmd.Context(), e, f)
+			return doctor(a, cmd.Context(), e, f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
 	cmd.Flags().BoolVar(&f.fix, "fix", false, "run the remedies that can do no harm")
 	cmd.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "with --fix: print its commands, run nothing")
-	f.out = a.textOutput(cmd, formText, formJSON)
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
-func (a *app) doctor(ctx context.Context, e *examination, f *doctorFlags) error {
+func doctor(a *cli.App, ctx context.Context, e *examination, f *doctorFlags) error {
 	findings := e.examine(ctx)
 	if f.fix {
-		if a.mend(ctx, e, findings, f.dry) {
+		if mend(a, ctx, e, findings, f.dry) {
 			findings = e.examine(ctx)
 		}
 	}
-	if f.out.word == formJSON {
-		if err := a.printJSON(examined{V: api.Version, Findings: findings}); err != nil {
+	if f.out.Value == cli.FormJSON {
+		if err := a.PrintJSON(examined{V: api.Version, Findings: findings}); err != nil {
 			return err
 		}
 	} else {
-		a.printFindings(findings)
+		printFindings(a, findings)
 	}
 	n := map[grade]int{}
 	for _, found := range findings {
 		n[found.Grade]++
 	}
-	a.say("%s, %s, %s, %d not seen", plural(n[gradeOK], "thing")+" in order",
-		plural(n[gradeProblem], "problem"), plural(n[gradeWarning], "warning"), n[gradeUnseen])
+	a.Infof("%s, %s, %s, %d not seen", cli.Plural(n[gradeOK], "thing")+" in order",
+		cli.Plural(n[gradeProblem], "problem"), cli.Plural(n[gradeWarning], "warning"), n[gradeUnseen])
 	if n[gradeProblem] > 0 || f.strict && n[gradeWarning] > 0 {
-		return exit(exitProblems)
+		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
 }
@@ -218,40 +219,40 @@ func (e *examination) answers() bool { return e.statusErr == nil }
 
 // mend runs the harmless remedies, and says what it does. It reports whether
 // it ran any.
-func (a *app) mend(ctx context.Context, e *examination, findings []finding, dry bool) bool {
+func mend(a *cli.App, ctx context.Context, e *examination, findings []finding, dry bool) bool {
 	ran := false
 	for _, found := range findings {
 		for _, r := range found.Fix {
 			switch {
 			case !r.Harmless:
-				a.say("left to you: %s", safe.Text(r.Command))
+				a.Infof("left to you: %s", safe.Text(r.Command))
 			case dry:
-				a.say("would run: %s", safe.Text(r.Command))
+				a.Infof("would run: %s", safe.Text(r.Command))
 			default:
 				ran = true
 				out, status, err := e.exec(ctx, r.argv...)
 				if err != nil || status != 0 {
-					a.say("tried: %s: it failed: %s", safe.Text(r.Command), safe.Text(strings.TrimSpace(failure(out, status, err))))
+					a.Infof("tried: %s: it failed: %s", safe.Text(r.Command), safe.Text(strings.TrimSpace(failure(out, status, err))))
 					continue
 				}
-				a.say("ran: %s", safe.Text(r.Command))
+				a.Infof("ran: %s", safe.Text(r.Command))
 			}
 		}
 	}
 	return ran
 }
 
-func (a *app) printFindings(findings []finding) {
+func printFindings(a *cli.App, findings []finding) {
 	width := 0
 	for _, c := range checks {
 		width = max(width, len(c.name))
 	}
 	for _, found := range findings {
 		look := gradeLook[found.Grade]
-		a.printf("%s %s  %s\n", a.paint(look.tone, sign(look.full, look.ascii)), safe.Pad(found.Check, width), safe.Text(found.What))
-		a.printPart("why", found.Why)
+		a.Printf("%s %s  %s\n", a.Paint(look.tone, cli.Sign(look.full, look.ascii)), safe.Pad(found.Check, width), safe.Text(found.What))
+		printPart(a, "why", found.Why)
 		for _, r := range found.Fix {
-			a.printPart("fix", r.Command)
+			printPart(a, "fix", r.Command)
 		}
 	}
 }

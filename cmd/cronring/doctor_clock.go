@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/tui/when"
 )
@@ -84,13 +85,13 @@ func checkZone(_ context.Context, e *examination) []finding {
 			Fix: advice("timedatectl set-timezone ZONE")}}
 	}
 	if _, err := spool.LoadZone(name); err != nil {
-		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("/etc/localtime leads to %s, which cannot be loaded", shellWord(name)),
+		return []finding{{Grade: gradeProblem, What: fmt.Sprintf("/etc/localtime leads to %s, which cannot be loaded", cli.ShellWord(name)),
 			Why: "times are read as UTC", Fix: advice("timedatectl set-timezone ZONE    or install tzdata")}}
 	}
 	if text, err := e.read("/etc/timezone"); err == nil {
 		if other := strings.TrimSpace(text); other != "" && other != name {
-			return []finding{{Grade: gradeWarning, What: fmt.Sprintf("/etc/localtime says %s, /etc/timezone says %s", shellWord(name), shellWord(other)),
-				Why: "/etc/localtime counts", Fix: advice("timedatectl set-timezone " + shellWord(name))}}
+			return []finding{{Grade: gradeWarning, What: fmt.Sprintf("/etc/localtime says %s, /etc/timezone says %s", cli.ShellWord(name), cli.ShellWord(other)),
+				Why: "/etc/localtime counts", Fix: advice("timedatectl set-timezone " + cli.ShellWord(name))}}
 		}
 	}
 	return []finding{{Grade: gradeOK, What: "local time is that of " + name}}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -34,16 +35,16 @@ func checkDaemon(_ context.Context, e *examination) []finding {
 	}
 	s := &e.status
 	found := []finding{{Grade: gradeOK, What: fmt.Sprintf("cronringd %s answers on %s: %s of %s",
-		s.Version, e.socket, plural(s.Loaded, "job"), plural(s.Tables, "table"))}}
+		s.Version, e.socket, cli.Plural(s.Loaded, "job"), cli.Plural(s.Tables, "table"))}}
 	for _, p := range s.Problems {
 		found = append(found, finding{Grade: gradeProblem, What: p.What, Why: p.Why, Fix: maybe(p.Fix)})
 	}
 	if s.Lost > 0 {
-		found = append(found, finding{Grade: gradeProblem, What: plural(s.Lost, "record") + " of runs could not be kept",
+		found = append(found, finding{Grade: gradeProblem, What: cli.Plural(s.Lost, "record") + " of runs could not be kept",
 			Why: "the history was not writable for too long"})
 	}
 	if s.Unwritten > 0 {
-		found = append(found, finding{Grade: gradeWarning, What: plural(s.Unwritten, "record") + " of runs waits to be written",
+		found = append(found, finding{Grade: gradeWarning, What: cli.Plural(s.Unwritten, "record") + " of runs waits to be written",
 			Why: "the history is not writable now"})
 	}
 	if s.Draining {
@@ -152,7 +153,7 @@ func (m *machine) show(ctx context.Context, properties []string, units ...string
 		all = append(all, values)
 	}
 	if len(all) != len(units) {
-		return nil, fmt.Errorf("systemctl show told of %s instead of %d", plural(len(all), "unit"), len(units))
+		return nil, fmt.Errorf("systemctl show told of %s instead of %d", cli.Plural(len(all), "unit"), len(units))
 	}
 	return all, nil
 }

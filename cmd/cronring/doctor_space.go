@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/tui/when"
 )
@@ -100,11 +101,11 @@ func (e *examination) mailQueue() []finding {
 		}
 	}
 	if age := e.now().Sub(oldest); n > 0 && age > mailStuck {
-		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", plural(n, "message"), when.Brief(age.Round(time.Second))),
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", cli.Plural(n, "message"), when.Brief(age.Round(time.Second))),
 			Why: sendmail + " refuses, or is missing", Fix: advice("journalctl -u cronring -g mail")})
 	}
 	if dead > 0 {
-		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s was given up: nobody took it", plural(dead, "message")),
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s was given up: nobody took it", cli.Plural(dead, "message")),
 			Why: "such files are kept for a person to look at", Fix: advice("ls " + stateDirectory + "/mail/*" + mailDead)})
 	}
 	return found

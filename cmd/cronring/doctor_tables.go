@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -27,9 +28,9 @@ func checkTables(ctx context.Context, e *examination) []finding {
 		found = append(found, e.checkTable(ctx, t)...)
 	}
 	for _, s := range e.silentScripts() {
-		found = append(found, finding{Grade: gradeWarning, What: shellWord(s.Path) + " never runs: " + s.Why})
+		found = append(found, finding{Grade: gradeWarning, What: cli.ShellWord(s.Path) + " never runs: " + s.Why})
 	}
-	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", plural(read, "table"), entries(countEntries(e.tables)))}
+	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "table"), entries(countEntries(e.tables)))}
 	return append([]finding{sum}, found...)
 }
 
@@ -54,8 +55,8 @@ func (e *examination) checkTable(ctx context.Context, t *hostTable) []finding {
 	}
 	var found []finding
 	if n := errorsIn(t.remarks); n > 0 {
-		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.path, plural(n, "error")),
-			Fix: advice("cronring lint " + shellWord(t.path))})
+		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.path, cli.Plural(n, "error")),
+			Fix: advice("cronring lint " + cli.ShellWord(t.path))})
 	}
 	for _, name := range t.accounts() {
 		switch reason, why := e.barred(ctx, name); reason {
@@ -63,7 +64,7 @@ func (e *examination) checkTable(ctx context.Context, t *hostTable) []finding {
 			found = append(found, finding{Grade: gradeWarning, What: t.path + ": " + why, Why: "its entries are held until there is one"})
 		case job.AccountRefused:
 			found = append(found, finding{Grade: gradeWarning, What: t.path + ": " + why, Why: "its entries are skipped until it may",
-				Fix: advice("chage -l " + shellWord(name))})
+				Fix: advice("chage -l " + cli.ShellWord(name))})
 		}
 	}
 	return found

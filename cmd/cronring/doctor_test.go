@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
@@ -131,8 +132,8 @@ func TestDoctorFindsNothingOnAGoodHost(t *testing.T) {
 	if got := told(t, e); got != "" {
 		t.Errorf("got %s", got)
 	}
-	stdout, stderr, err := spoken(t, func(a *app) error {
-		return a.doctor(context.Background(), e, &doctorFlags{strict: true, out: &output{choice: choice{word: formText}}})
+	stdout, stderr, err := spoken(t, func(a *cli.App) error {
+		return doctor(a, context.Background(), e, &doctorFlags{strict: true, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if err != nil || !strings.HasPrefix(stdout, "✓ daemon       cronringd 1 answers on /run/cronring/cronring.sock: 1 job of 1 table\n") || !strings.Contains(stderr, "0 problems") {
 		t.Errorf("got %v\n%s%s", err, stdout, stderr)
@@ -382,10 +383,10 @@ func TestDoctorFixesOnlyWhatIsHarmless(t *testing.T) {
 			ran = append(ran, strings.ReplaceAll(strings.Join(argv, " "), e.root, ""))
 			return runProgram(ctx, argv...)
 		}
-		stdout, stderr, err := spoken(t, func(a *app) error {
-			return a.doctor(context.Background(), e, &doctorFlags{fix: true, dry: dry, out: &output{choice: choice{word: formText}}})
+		stdout, stderr, err := spoken(t, func(a *cli.App) error {
+			return doctor(a, context.Background(), e, &doctorFlags{fix: true, dry: dry, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 		})
-		if err != exit(exitProblems) || !strings.Contains(stderr, "left to you: systemctl disable --now cron\n") {
+		if err != cli.ExitCode(cli.ExitProblems) || !strings.Contains(stderr, "left to you: systemctl disable --now cron\n") {
 			t.Errorf("dry %t: got %v and %q, want exit 8, as the second cron is left to a person", dry, err, stderr)
 		}
 		if dry {
@@ -453,8 +454,8 @@ func TestDoctorStartsNoDaemon(t *testing.T) {
 
 func TestDoctorJSON(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t))
-	stdout, _, err := spoken(t, func(a *app) error {
-		return a.doctor(context.Background(), e, &doctorFlags{out: &output{choice: choice{word: formJSON}}})
+	stdout, _, err := spoken(t, func(a *cli.App) error {
+		return doctor(a, context.Background(), e, &doctorFlags{out: &cli.Output{Choice: cli.Choice{Value: cli.FormJSON}}})
 	})
 	var r examined
 	if json.Unmarshal([]byte(stdout), &r) != nil || err != nil || r.V != 1 || len(r.Findings) < len(checks) {
@@ -464,9 +465,9 @@ func TestDoctorJSON(t *testing.T) {
 
 func TestDoctorSignsInASCII(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t))
-	stdout, _, _ := spoken(t, func(a *app) error {
+	stdout, _, _ := spoken(t, func(a *cli.App) error {
 		t.Setenv("LC_ALL", "C")
-		return a.doctor(context.Background(), e, &doctorFlags{out: &output{choice: choice{word: formText}}})
+		return doctor(a, context.Background(), e, &doctorFlags{out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if !strings.HasPrefix(stdout, "+ daemon") {
 		t.Errorf("got %q, want + for what is in order", stdout)
@@ -478,8 +479,8 @@ func TestDoctorSignsInASCII(t *testing.T) {
 
 func TestDoctorShowsNoEscapes(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t), hostile)
-	stdout, stderr, _ := spoken(t, func(a *app) error {
-		return a.doctor(context.Background(), e, &doctorFlags{fix: true, dry: true, out: &output{choice: choice{word: formText}}})
+	stdout, stderr, _ := spoken(t, func(a *cli.App) error {
+		return doctor(a, context.Background(), e, &doctorFlags{fix: true, dry: true, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if strings.ContainsAny(stdout+stderr, "\x1b\x07") {
 		t.Errorf("got an escape in %q", stdout+stderr)

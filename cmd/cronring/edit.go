@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
@@ -23,7 +24,7 @@ type editFlags struct {
 	tui    bool
 }
 
-func newEdit(a *app) *cobra.Command {
+func newEdit(a *cli.App) *cobra.Command {
 	f := &editFlags{}
 	cmd := &cobra.Command{
 		Use:   "edit [FILE] [--user U] [--editor CMD|--tui]",
@@ -42,11 +43,11 @@ The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`
 		Example: "  cronring edit\n  sudo cronring edit /etc/cron.d/etl --editor nano",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, _ := only(args)
+			file, _ := cli.Single(args)
 			if f.tui {
-				return a.editShown(cmd, file, f)
+				return editShown(a, cmd, file, f)
 			}
-			return a.edit(cmd.Context(), file, f)
+			return edit(a, cmd.Context(), file, f)
 		},
 	}
 	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`")
@@ -54,34 +55,34 @@ The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`
 	cmd.Flags().BoolVar(&f.tui, "tui", false, "edit in the dashboard, which looks at each line while it is typed")
 	cmd.MarkFlagsMutuallyExclusive("editor", "tui")
 	f.changeFlags.add(a, cmd)
-	a.addZone(cmd, "of the times")
+	a.AddZone(cmd, "of the times")
 	return cmd
 }
 
 // editShown opens the dashboard's editor.
-func (a *app) editShown(cmd *cobra.Command, file string, f *editFlags) error {
+func editShown(a *cli.App, cmd *cobra.Command, file string, f *editFlags) error {
 	if err := f.check(file); err != nil {
 		return err
 	}
-	t, err := readTable(cmd.Context(), a.daemon(), file, f.user)
+	t, err := readTable(cmd.Context(), a.Daemon(), file, f.user)
 	if err != nil {
 		return err
 	}
-	return a.top(cmd, &topFlags{screen: oneOf("files"), edit: t.File})
+	return top(a, cmd, &topFlags{screen: cli.OneOf("files"), edit: t.File})
 }
 
 func (f *editFlags) check(file string) error {
 	if file != "" && f.user != "" {
-		return badUsage("edit "+file+" of "+f.user, "a file belongs to one account already", "cronring edit "+shellWord(file))
+		return cli.UsageError("edit "+file+" of "+f.user, "a file belongs to one account already", "cronring edit "+cli.ShellWord(file))
 	}
 	return nil
 }
 
-func (a *app) edit(ctx context.Context, file string, f *editFlags) error {
+func edit(a *cli.App, ctx context.Context, file string, f *editFlags) error {
 	if err := f.check(file); err != nil {
 		return err
 	}
-	by, err := a.changer(ctx)
+	by, err := openTables(a, ctx)
 	if err != nil {
 		return err
 	}
@@ -104,10 +105,10 @@ func (a *app) edit(ctx context.Context, file string, f *editFlags) error {
 	}
 	d, err := terminal.newDraft(start)
 	if err != nil {
-		return a.editTrouble(c, err)
+		return editTrouble(a, c, err)
 	}
 	defer d.close()
-	return a.editRounds(ctx, c, terminal, d, f)
+	return editRounds(a, ctx, c, terminal, d, f)
 }
 
 // choice is the editor that was asked for before the usual ones.
@@ -120,42 +121,42 @@ func (f *editFlags) choice() string {
 
 // editTrouble is an error of the part that is shared with crontab(1), in this
 // program's form.
-func (a *app) editTrouble(c *tableChange, err error) error {
+func editTrouble(a *cli.App, c *tableChange, err error) error {
 	return &api.Error{What: "cannot edit " + c.old.File, Why: strings.TrimPrefix(err.Error(), "crontab: ")}
 }
 
 // editRounds edits until the text is installed or given up. After trouble the
 // draft stays, as it may be an hour's work.
-func (a *app) editRounds(ctx context.Context, c *tableChange, terminal *crontabApp, d *draft, f *editFlags) error {
+func editRounds(a *cli.App, ctx context.Context, c *tableChange, terminal *crontabApp, d *draft, f *editFlags) error {
 	for {
 		if err := terminal.runEditor(d); err != nil {
-			return a.keepDraft(d, a.editTrouble(c, err))
+			return keepDraft(a, d, editTrouble(a, c, err))
 		}
 		text, err := d.read()
 		if err != nil {
-			return a.keepDraft(d, a.editTrouble(c, err))
+			return keepDraft(a, d, editTrouble(a, c, err))
 		}
 		if bytes.Equal(text, d.start) {
-			a.say("%s stays as it is", safe.Text(c.old.File))
+			a.Infof("%s stays as it is", safe.Text(c.old.File))
 			return nil
 		}
 		c.draft = crontab.NewDraft(string(text), c.config.Format)
-		again, err := a.judgeDraft(ctx, c, f)
+		again, err := judgeDraft(a, ctx, c, f)
 		switch {
 		case again:
 			continue
 		case errors.Is(err, errGivenUp):
-			a.say("%s stays as it is", safe.Text(c.old.File))
+			a.Infof("%s stays as it is", safe.Text(c.old.File))
 			return nil
 		}
-		return a.keepDraft(d, err)
+		return keepDraft(a, d, err)
 	}
 }
 
-func (a *app) keepDraft(d *draft, err error) error {
+func keepDraft(a *cli.App, d *draft, err error) error {
 	if err != nil {
 		d.keep = true
-		a.say("what you wrote is in %s", safe.Text(d.path))
+		a.Infof("what you wrote is in %s", safe.Text(d.path))
 	}
 	return err
 }
@@ -165,33 +166,33 @@ var errGivenUp = errors.New("given up")
 
 // judgeDraft shows what the text does and installs it, or tells that the person
 // wants to edit on.
-func (a *app) judgeDraft(ctx context.Context, c *tableChange, f *editFlags) (again bool, err error) {
-	blocked, err := a.showDraft(c)
+func judgeDraft(a *cli.App, ctx context.Context, c *tableChange, f *editFlags) (again bool, err error) {
+	blocked, err := showDraft(a, c)
 	if err != nil {
 		return false, err
 	}
-	asks := a.asksPerson() && !f.yes && !f.dryRun
+	asks := a.CanAsk() && !f.yes && !f.dryRun
 	if blocked != nil {
 		if !asks {
 			return false, blocked
 		}
-		a.report(blocked)
-		return a.choose("edit again, or give up? (e/g) ", "e", "g") == "e", errGivenUp
+		a.Report(blocked)
+		return choose(a, "edit again, or give up? (e/g) ", "e", "g") == "e", errGivenUp
 	}
 	if asks {
-		switch a.choose("install, edit again, or give up? (i/e/g) ", "i", "e", "g") {
+		switch choose(a, "install, edit again, or give up? (i/e/g) ", "i", "e", "g") {
 		case "e":
 			return true, nil
 		case "g":
 			return false, errGivenUp
 		}
 	}
-	err = a.install(ctx, c.by, c.request(), &f.changeFlags)
+	err = install(a, ctx, c.by, c.request(), &f.changeFlags)
 	if api.KindOf(err) != api.Conflict || !asks {
 		return false, err
 	}
-	a.report(err)
-	if a.choose("install yours over it, or give up? (i/g) ", "i", "g") == "g" {
+	a.Report(err)
+	if choose(a, "install yours over it, or give up? (i/g) ", "i", "g") == "g" {
 		return false, errGivenUp
 	}
 	now, err := c.by.Table(ctx, c.old.File, "")
@@ -199,16 +200,16 @@ func (a *app) judgeDraft(ctx context.Context, c *tableChange, f *editFlags) (aga
 		return false, err
 	}
 	c.old.Sum = now.Sum
-	return false, a.install(ctx, c.by, c.request(), &f.changeFlags)
+	return false, install(a, ctx, c.by, c.request(), &f.changeFlags)
 }
 
 // choose asks until the answer begins with one of some letters; the end of the
 // input is the last of them.
-func (a *app) choose(question string, letters ...string) string {
+func choose(a *cli.App, question string, letters ...string) string {
 	for {
-		a.out.Flush()
-		fmt.Fprint(a.err, question)
-		answer, ok := readAnswer(a.in)
+		a.Out.Flush()
+		fmt.Fprint(a.Err, question)
+		answer, ok := cli.ReadAnswer(a.In)
 		for _, letter := range letters {
 			if strings.HasPrefix(strings.ToLower(answer), letter) {
 				return letter
@@ -222,25 +223,25 @@ func (a *app) choose(question string, letters ...string) string {
 
 // showDraft shows the remarks on lines that were not there before, and what the
 // change does. blocked is why it cannot be installed.
-func (a *app) showDraft(c *tableChange) (blocked, err error) {
-	loc, err := a.location()
+func showDraft(a *cli.App, c *tableChange) (blocked, err error) {
+	loc, err := a.Location()
 	if err != nil {
 		return nil, err
 	}
 	text := c.draft.Text()
 	_, remarks := crontab.Parse(c.old.File, text, c.config)
-	a.showRemarks(c, text, remarks)
-	_, found, blocked := c.review(a.now())
-	a.printDifferences(found, loc)
+	showRemarks(a, c, text, remarks)
+	_, found, blocked := c.review(a.Now())
+	printDifferences(a, found, loc)
 	if blocked == nil && len(found) == 0 {
-		a.say("no job changes")
+		a.Infof("no job changes")
 	}
 	return blocked, nil
 }
 
 // showRemarks prints what is doubtful about lines that the old text did not
 // have.
-func (a *app) showRemarks(c *tableChange, text string, remarks []crontab.Diagnostic) {
+func showRemarks(a *cli.App, c *tableChange, text string, remarks []crontab.Diagnostic) {
 	known := map[string]bool{}
 	for line := range strings.Lines(string(c.old.Text)) {
 		known[line] = true
@@ -252,10 +253,10 @@ func (a *app) showRemarks(c *tableChange, text string, remarks []crontab.Diagnos
 			continue
 		}
 		if shown++; shown > shownRemarks {
-			a.say("more remarks: cronring lint FILE")
+			a.Infof("more remarks: cronring lint FILE")
 			return
 		}
-		a.printRemark(d)
-		a.printExcerpt(d, strings.TrimRight(lines[d.Line-1], "\r\n"))
+		a.PrintDiagnostic(d)
+		a.PrintExcerpt(d, strings.TrimRight(lines[d.Line-1], "\r\n"))
 	}
 }

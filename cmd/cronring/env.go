@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 )
 
-func newEnv(a *app) *cobra.Command {
-	var out *output
+func newEnv(a *cli.App) *cobra.Command {
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "env JOB",
 		Short: "Tell the environment, account, limits and directory that a run gets",
@@ -28,62 +29,62 @@ and limits of its own, which are not known before either.
 		Example: "  cronring env backup\n  env -i $(cronring env backup -o plain) sh -c 'my-command'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.location()
+			loc, err := a.Location()
 			if err != nil {
 				return err
 			}
-			e, err := a.daemon().Environment(cmd.Context(), args[0])
+			e, err := a.Daemon().Environment(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			switch out.word {
-			case formJSON:
-				return a.printJSON(e)
-			case formPlain:
-				a.printVariables("", e.Env)
-				a.printVariables("", e.RunEnv)
+			switch out.Value {
+			case cli.FormJSON:
+				return a.PrintJSON(e)
+			case cli.FormPlain:
+				printVariables(a, "", e.Env)
+				printVariables(a, "", e.RunEnv)
 				return nil
 			}
-			a.printEnvironment(e, loc)
+			printEnvironment(a, e, loc)
 			return nil
 		},
 	}
-	out = a.textOutput(cmd, formText, formPlain, formJSON)
-	a.addSelection(cmd, out, api.Environment{})
-	a.addZone(cmd, "of the times")
+	out = a.TextOutput(cmd, cli.FormText, cli.FormPlain, cli.FormJSON)
+	a.AddSelection(cmd, out, api.Environment{})
+	a.AddZone(cmd, "of the times")
 	return cmd
 }
 
-func (a *app) printEnvironment(e api.Environment, loc *time.Location) {
-	a.printField("user", fmt.Sprintf("%s (%d)", e.User, e.UID))
-	a.printField("group", strconv.FormatUint(uint64(e.GID), 10))
+func printEnvironment(a *cli.App, e api.Environment, loc *time.Location) {
+	a.PrintField("user", fmt.Sprintf("%s (%d)", e.User, e.UID))
+	a.PrintField("group", strconv.FormatUint(uint64(e.GID), 10))
 	groups := make([]string, len(e.Groups))
 	for i, gid := range e.Groups {
 		groups[i] = strconv.FormatUint(uint64(gid), 10)
 	}
-	a.printField("groups", strings.Join(groups, " "))
+	a.PrintField("groups", strings.Join(groups, " "))
 	dir := e.Dir
 	if e.InRoot {
 		dir += "   (in / if that cannot be entered)"
 	}
-	a.printField("directory", dir)
-	a.printField("command", shellLine(e.Argv))
+	a.PrintField("directory", dir)
+	a.PrintField("command", cli.ShellLine(e.Argv))
 	for i, l := range e.Limits {
-		a.printField(fieldOnce(i, "limits"), fmt.Sprintf("%s soft %s hard %s", l.Name, limitText(l.Soft), limitText(l.Hard)))
+		a.PrintField(cli.FirstOnly(i, "limits"), fmt.Sprintf("%s soft %s hard %s", l.Name, limitText(l.Soft), limitText(l.Hard)))
 	}
 	if e.Nice != nil {
-		a.printField("nice", strconv.Itoa(*e.Nice))
+		a.PrintField("nice", strconv.Itoa(*e.Nice))
 	}
 	for i, o := range e.Held {
-		a.printField(fieldOnce(i, "options"), o.Key+"="+o.Value)
+		a.PrintField(cli.FirstOnly(i, "options"), o.Key+"="+o.Value)
 	}
 	if e.Session {
-		a.printField("session", "PAM opens one, with an environment and limits of its own beside these")
+		a.PrintField("session", "PAM opens one, with an environment and limits of its own beside these")
 	}
-	a.printf("\nfor each run\n")
-	a.printVariables("  ", e.Env)
-	a.printf("\nfor the run that is due %s\n", e.Due.In(loc).Format(stampEyes))
-	a.printVariables("  ", e.RunEnv)
+	a.Printf("\nfor each run\n")
+	printVariables(a, "  ", e.Env)
+	a.Printf("\nfor the run that is due %s\n", e.Due.In(loc).Format(cli.LongTime))
+	printVariables(a, "  ", e.RunEnv)
 }
 
 // limitText is one half of a limit.
@@ -97,8 +98,8 @@ func limitText(n *uint64) string {
 	return strconv.FormatUint(*n, 10)
 }
 
-func (a *app) printVariables(indent string, entries []string) {
+func printVariables(a *cli.App, indent string, entries []string) {
 	for _, entry := range entries {
-		a.printf("%s%s\n", indent, visible(entry))
+		a.Printf("%s%s\n", indent, cli.EscapeText(entry))
 	}
 }

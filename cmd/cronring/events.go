@@ -7,58 +7,59 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newEvents(a *app) *cobra.Command {
-	var out *output
+func newEvents(a *cli.App) *cobra.Command {
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "events [JOB...]",
 		Short: "Print everything as it happens: decisions, starts, ends, output, notices",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.location()
+			loc, err := a.Location()
 			if err != nil {
 				return err
 			}
-			for e, err := range a.daemon().Events(cmd.Context(), args...) {
+			for e, err := range a.Daemon().Events(cmd.Context(), args...) {
 				if err != nil {
 					return err
 				}
-				if err := a.printEvent(e, out, loc); err != nil {
+				if err := printEvent(a, e, out, loc); err != nil {
 					return err
 				}
-				if err := a.out.Flush(); err != nil {
+				if err := a.Out.Flush(); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	out = a.textOutput(cmd, formText, formJSONL)
-	a.addZone(cmd, "of the times")
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSONL)
+	a.AddZone(cmd, "of the times")
 	return cmd
 }
 
-func (a *app) printEvent(e api.Event, out *output, loc *time.Location) error {
-	if out.word == formJSONL {
-		return a.printLine(e)
+func printEvent(a *cli.App, e api.Event, out *cli.Output, loc *time.Location) error {
+	if out.Value == cli.FormJSONL {
+		return a.PrintLine(e)
 	}
 	switch {
 	case e.Record != nil:
-		a.printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), safe.Text(recordText(e.Record)))
+		a.Printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), safe.Text(recordText(e.Record)))
 	case e.Chunk != nil:
 		for line := range strings.Lines(string(e.Chunk.Data)) {
-			a.printf("%s run %d %s  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Run, e.Chunk.Stream,
+			a.Printf("%s run %d %s  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Run, e.Chunk.Stream,
 				safe.AppendLine(nil, []byte(strings.TrimRight(line, "\r\n")), false))
 		}
 	case e.Notice != nil:
-		a.printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
+		a.Printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
 			safe.Text(string(e.Notice.Job)), safe.Text(e.Notice.Text))
 	case e.Gap != nil:
-		a.printf("[%s left out: this reader was too slow]\n", plural(e.Gap.Lost, "event"))
+		a.Printf("[%s left out: this reader was too slow]\n", cli.Plural(e.Gap.Lost, "event"))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 // exitMeaning is what one exit code says, and of which verbs.
@@ -19,32 +21,32 @@ type exitMeaning struct {
 // exitMeanings are all exit codes: help, the manual pages of the verbs and the tests
 // of both read them here.
 var exitMeanings = []exitMeaning{
-	{code: exitDone, text: "done"},
-	{code: exitFailed, text: "failed"},
-	{code: exitUsage, text: "the command line makes no sense"},
+	{code: cli.ExitDone, text: "done"},
+	{code: cli.ExitFailed, text: "failed"},
+	{code: cli.ExitUsage, text: "the command line makes no sense"},
 	{code: 3, text: "no such job, run or file"},
 	{code: 4, text: "not allowed", asks: true},
 	{code: 5, text: "the daemon cannot be reached", asks: true},
 	{code: 6, text: "refused by state: paused, overlapping, draining, nothing to stop, --read-only", asks: true},
 	{code: 7, text: "the time of --timeout was over", asks: true},
-	{code: exitProblems, text: "a check found problems", verbs: []string{"lint", "config", "db", "doctor", "import", "status"}},
-	{code: exitWaitTrouble, text: "trouble that is not the job's own, with --wait", verbs: []string{"run", "retry", "logs"}},
-	{code: exitInterrupted, text: "interrupted"},
+	{code: cli.ExitProblems, text: "a check found problems", verbs: []string{"lint", "config", "db", "doctor", "import", "status"}},
+	{code: cli.ExitWaitFailed, text: "trouble that is not the job's own, with --wait", verbs: []string{"run", "retry", "logs"}},
+	{code: cli.ExitInterrupted, text: "interrupted"},
 }
 
 // ownMeanings are those of verbs where they are others.
 var ownMeanings = map[string]map[int]string{
-	"diff":   {exitDone: "the schedules are the same", exitFailed: "the schedules differ", exitUsage: "trouble"},
-	"import": {exitFailed: "failed, or with --against the starts differ", exitProblems: "with --strict something would behave differently"},
-	"status": {exitProblems: "with --check there are problems"},
-	"run":    {exitDone: "done, or with --wait the job's own code, or 128+n if signal n ended it"},
-	"retry":  {exitDone: "done, or with --wait the job's own code, or 128+n if signal n ended it"},
-	"logs":   {exitDone: "done, or with --wait the code of the run, or 128+n if signal n ended it"},
+	"diff":   {cli.ExitDone: "the schedules are the same", cli.ExitFailed: "the schedules differ", cli.ExitUsage: "trouble"},
+	"import": {cli.ExitFailed: "failed, or with --against the starts differ", cli.ExitProblems: "with --strict something would behave differently"},
+	"status": {cli.ExitProblems: "with --check there are problems"},
+	"run":    {cli.ExitDone: "done, or with --wait the job's own code, or 128+n if signal n ended it"},
+	"retry":  {cli.ExitDone: "done, or with --wait the job's own code, or 128+n if signal n ended it"},
+	"logs":   {cli.ExitDone: "done, or with --wait the code of the run, or 128+n if signal n ended it"},
 }
 
 // meaningsOf are the exit codes of one verb.
 func meaningsOf(verb *cobra.Command) (of []exitMeaning) {
-	_, asks := verb.Annotations[usesDaemon]
+	_, asks := verb.Annotations[cli.UsesDaemon]
 	for _, m := range exitMeanings {
 		if m.asks && !asks || m.verbs != nil && !slices.Contains(m.verbs, verb.Name()) {
 			continue
@@ -74,7 +76,7 @@ func verbsOf(m exitMeaning) string {
 	switch {
 	case m.verbs != nil:
 		return " (" + strings.Join(m.verbs, ", ") + ")"
-	case m.code == exitFailed || m.code == exitUsage:
+	case m.code == cli.ExitFailed || m.code == cli.ExitUsage:
 		return " (diff: " + ownMeanings["diff"][m.code] + ")"
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/when"
@@ -17,12 +18,12 @@ import (
 
 // explainFlags are the flags of explain.
 type explainFlags struct {
-	formatFlags
+	cli.FormatFlags
 	from string
-	out  *output
+	out  *cli.Output
 }
 
-func newExplain(a *app) *cobra.Command {
+func newExplain(a *cli.App) *cobra.Command {
 	f := &explainFlags{}
 	cmd := &cobra.Command{
 		Use:   "explain 'EXPR'|'LINE'|JOB",
@@ -37,41 +38,41 @@ a JOB of the daemon, which tells its options too, wherever they were set, and
 with which jobs it starts together in the next seven days.`,
 		Example: "  cronring explain '30 2 * * *' --tz America/New_York\n  cronring explain '0 9 * * mon mail -s report ann%Hello'\n  cronring explain backup",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), args[0], f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return explain(a, cmd.Context(), args[0], f) },
 	}
-	cmd.Flags().StringVar(&f.from, "from", "", "as seen at `T` instead of now: "+whenHelp)
-	f.add(cmd)
-	f.out = a.textOutput(cmd, formText, formJSON)
-	a.addSelection(cmd, f.out, api.Explanation{})
-	a.addZone(cmd, "of the schedule; of a job, only of the times")
-	a.addColor(cmd)
+	cmd.Flags().StringVar(&f.from, "from", "", "as seen at `T` instead of now: "+cli.TimeHelp)
+	f.Add(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddSelection(cmd, f.out, api.Explanation{})
+	a.AddZone(cmd, "of the schedule; of a job, only of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, text string, f *explainFlags) error {
-	loc, err := a.location()
+func explain(a *cli.App, ctx context.Context, text string, f *explainFlags) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	from, err := a.flagTime("from", f.from, loc)
+	from, err := a.FlagTime("from", f.from, loc)
 	if err != nil {
 		return err
 	}
 	var x api.Explanation
 	if isLine(text) {
-		from = cmp.Or(from, a.now())
+		from = cmp.Or(from, a.Now())
 		x, err = explainText(text, f, loc, from.In(loc))
 	} else {
-		x, err = a.explainJob(ctx, text, from)
-		from = cmp.Or(from, a.now())
+		x, err = explainJob(a, ctx, text, from)
+		from = cmp.Or(from, a.Now())
 	}
 	if err != nil {
 		return err
 	}
-	if f.out.word == formJSON {
-		return a.printJSON(x)
+	if f.out.Value == cli.FormJSON {
+		return a.PrintJSON(x)
 	}
-	a.printExplanation(x, from, loc)
+	printExplanation(a, x, from, loc)
 	return nil
 }
 
@@ -80,8 +81,8 @@ func (a *app) explain(ctx context.Context, text string, f *explainFlags) error {
 func isLine(text string) bool { return isSchedule(text) || strings.Contains(text, "\n") }
 
 // explainJob asks the daemon.
-func (a *app) explainJob(ctx context.Context, ref string, from time.Time) (api.Explanation, error) {
-	return a.daemon().Explain(ctx, ref, from)
+func explainJob(a *cli.App, ctx context.Context, ref string, from time.Time) (api.Explanation, error) {
+	return a.Daemon().Explain(ctx, ref, from)
 }
 
 // explainText takes text for a schedule, and if more follows the time, for a
@@ -92,7 +93,7 @@ func explainText(text string, f *explainFlags, loc *time.Location, from time.Tim
 	if s != nil {
 		return api.NewExplanation(text, s, zone, remarks, from), nil
 	}
-	table, lineRemarks := f.parse(source{"-", text + "\n"}, loc)
+	table, lineRemarks := f.Parse(cli.Source{Name: "-", Text: text + "\n"}, loc)
 	if len(table.Entries) == 0 {
 		if len(lineRemarks) > 0 {
 			remarks = lineRemarks
@@ -108,56 +109,56 @@ func explainText(text string, f *explainFlags, loc *time.Location, from time.Tim
 	return x, nil
 }
 
-func (a *app) printExplanation(x api.Explanation, from time.Time, loc *time.Location) {
-	a.printField("job", string(x.Job))
+func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.Location) {
+	a.PrintField("job", string(x.Job))
 	if x.Line > 0 {
-		a.printField("source", fmt.Sprintf("%s:%d", x.Table, x.Line))
+		a.PrintField("source", fmt.Sprintf("%s:%d", x.Table, x.Line))
 	}
-	a.printField("schedule", x.Schedule)
-	a.printField("meaning", x.Meaning)
-	a.printField("zone", x.Zone)
-	a.printField("user", x.User)
-	a.printField("command", x.Command)
+	a.PrintField("schedule", x.Schedule)
+	a.PrintField("meaning", x.Meaning)
+	a.PrintField("zone", x.Zone)
+	a.PrintField("user", x.User)
+	a.PrintField("command", x.Command)
 	if x.Stdin != "" {
-		a.printField("stdin", strconv.Quote(x.Stdin))
+		a.PrintField("stdin", strconv.Quote(x.Stdin))
 	}
 	for i, o := range x.Options {
-		a.printField(fieldOnce(i, "options"), o.Key+"="+o.Value+"  "+o.Meaning)
+		a.PrintField(cli.FirstOnly(i, "options"), o.Key+"="+o.Value+"  "+o.Meaning)
 	}
-	a.printField("held", x.Held)
-	a.printField("degraded", x.Degraded)
+	a.PrintField("held", x.Held)
+	a.PrintField("degraded", x.Degraded)
 	if h := x.Hold; h != nil {
-		a.printField("paused", "by "+h.By+pauseEnd(h, loc)+because(h.Reason))
+		a.PrintField("paused", "by "+h.By+pauseEnd(h, loc)+cli.ReasonSuffix(h.Reason))
 	}
-	a.printField("a year", plural(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
+	a.PrintField("a year", cli.Plural(x.Runs, "run")+" in "+strconv.Itoa(x.Year))
 	for i, t := range x.Next {
 		if x.Job != "" {
 			t = t.In(loc)
 		}
-		a.printField(fieldOnce(i, "next"), t.Format(stampEyes)+"  in "+when.Brief(t.Sub(from).Round(time.Second)))
+		a.PrintField(cli.FirstOnly(i, "next"), t.Format(cli.LongTime)+"  in "+when.Brief(t.Sub(from).Round(time.Second)))
 	}
 	for i, c := range x.Changes {
-		a.printField(fieldOnce(i, "clock"), changeTitle(c))
-		a.printField("", "  "+c.Effect)
+		a.PrintField(cli.FirstOnly(i, "clock"), changeTitle(c))
+		a.PrintField("", "  "+c.Effect)
 	}
-	a.printShared(x, loc)
-	a.printAdvice(x.Diagnostics)
+	printShared(a, x, loc)
+	printAdvice(a, x.Diagnostics)
 }
 
 // printShared tells with which jobs one starts together.
-func (a *app) printShared(x api.Explanation, loc *time.Location) {
+func printShared(a *cli.App, x api.Explanation, loc *time.Location) {
 	if x.Job == "" {
 		return
 	}
 	if x.Shared == 0 {
-		a.printField("clashes", "none in 7 days")
+		a.PrintField("clashes", "none in 7 days")
 		return
 	}
-	a.printField("clashes", "starts with others in "+plural(x.Shared, "minute")+" of 7 days, the fullest:")
+	a.PrintField("clashes", "starts with others in "+cli.Plural(x.Shared, "minute")+" of 7 days, the fullest:")
 	for _, c := range x.Clashes {
 		others := c
 		others.Starts--
-		a.printField("", c.At.In(loc).Format("Mon 01-02 15:04")+"  with "+startNames(others)+"; quiet: "+c.Quiet.In(loc).Format("15:04"))
+		a.PrintField("", c.At.In(loc).Format("Mon 01-02 15:04")+"  with "+startNames(others)+"; quiet: "+c.Quiet.In(loc).Format("15:04"))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
@@ -18,13 +19,13 @@ import (
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	to     *choice
+	to     *cli.Choice
 	dir    string
-	length durationFlag
+	length cli.Duration
 }
 
-func newExport(a *app) *cobra.Command {
-	f := &exportFlags{to: oneOf("crontab", "systemd", "json", "ical"), length: durationFlag(7 * 24 * time.Hour)}
+func newExport(a *cli.App) *cobra.Command {
+	f := &exportFlags{to: cli.OneOf("crontab", "systemd", "json", "ical"), length: cli.Duration(7 * 24 * time.Hour)}
 	cmd := &cobra.Command{
 		Use:   "export [JOB...] [--to crontab|systemd|json|ical]",
 		Short: "Print jobs for another program: crontab, units of systemd, JSON, a calendar",
@@ -36,41 +37,41 @@ systemd  a .timer and a .service for each; comments in them say what
 json     the jobs, as list -o json has them
 ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
 		Example: "  cronring export --to ical >runs.ics\n  cronring export backup --to systemd --dir units",
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return export(a, cmd.Context(), args, f) },
 	}
 	cmd.Flags().Var(f.to, "to", "what for: crontab, systemd, json, ical")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, over none that is there")
 	cmd.Flags().Var(&f.length, "for", "ical: runs of so long a time")
-	a.addQuiet(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, refs []string, f *exportFlags) error {
-	if f.dir != "" && f.to.word != "systemd" {
-		return badUsage("write "+f.to.word+" into a directory", "only units of systemd are files of their own", "leave --dir out")
+func export(a *cli.App, ctx context.Context, refs []string, f *exportFlags) error {
+	if f.dir != "" && f.to.Value != "systemd" {
+		return cli.UsageError("write "+f.to.Value+" into a directory", "only units of systemd are files of their own", "leave --dir out")
 	}
-	client := a.daemon()
-	if f.to.word == "json" {
+	client := a.Daemon()
+	if f.to.Value == "json" {
 		jobs, err := client.List(ctx, api.Query{Refs: refs})
 		if err != nil {
 			return err
 		}
-		return a.printJSON(api.Jobs{V: api.Version, Jobs: jobs})
+		return a.PrintJSON(api.Jobs{V: api.Version, Jobs: jobs})
 	}
 	tables, entries, err := openJobs(ctx, client, refs)
 	if err != nil {
 		return err
 	}
-	if f.to.word == "ical" {
-		return a.exportCalendar(tables, entries, time.Duration(f.length))
+	if f.to.Value == "ical" {
+		return exportCalendar(a, tables, entries, time.Duration(f.length))
 	}
 	for _, t := range tables {
-		if f.to.word == "crontab" {
-			a.exportTable(t)
+		if f.to.Value == "crontab" {
+			exportTable(a, t)
 			continue
 		}
 		for _, e := range entries[t] {
-			if err := a.exportUnits(e, f.dir); err != nil {
+			if err := exportUnits(a, e, f.dir); err != nil {
 				return err
 			}
 		}
@@ -80,14 +81,14 @@ func (a *app) export(ctx context.Context, refs []string, f *exportFlags) error {
 
 // exportTable prints a crontab as it is, but to a terminal without what could
 // steer it.
-func (a *app) exportTable(t *tableChange) {
+func exportTable(a *cli.App, t *tableChange) {
 	text := string(t.old.Text)
-	if a.tty {
-		text = visible(text)
+	if a.Terminal {
+		text = cli.EscapeText(text)
 	}
-	a.printf("# %s\n%s", safe.Text(t.old.File), text)
+	a.Printf("# %s\n%s", safe.Text(t.old.File), text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
-		a.printf("\n")
+		a.Printf("\n")
 	}
 }
 
@@ -95,7 +96,7 @@ func (a *app) exportTable(t *tableChange) {
 type unitFile struct{ name, text string }
 
 // exportUnits prints the units of an entry, or writes them.
-func (a *app) exportUnits(e found, dir string) error {
+func exportUnits(a *cli.App, e found, dir string) error {
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("write units: %w", err)
@@ -103,7 +104,7 @@ func (a *app) exportUnits(e found, dir string) error {
 	}
 	for _, u := range unitsOf(e) {
 		if dir == "" {
-			a.printf("# %s\n%s\n", u.name, u.text)
+			a.Printf("# %s\n%s\n", u.name, u.text)
 			continue
 		}
 		path := filepath.Join(dir, u.name)
@@ -115,7 +116,7 @@ func (a *app) exportUnits(e found, dir string) error {
 		if err := errors.Join(err, file.Close()); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
-		a.say("%s", safe.Text(path))
+		a.Infof("%s", safe.Text(path))
 	}
 	return nil
 }
@@ -127,12 +128,12 @@ const (
 )
 
 // exportCalendar prints the coming runs of jobs.
-func (a *app) exportCalendar(tables []*tableChange, entries map[*tableChange][]found, length time.Duration) error {
-	now := a.now()
+func exportCalendar(a *cli.App, tables []*tableChange, entries map[*tableChange][]found, length time.Duration) error {
+	now := a.Now()
 	w := window{from: now, until: now.Add(length), number: mostRuns}
-	a.calendarLine("BEGIN:VCALENDAR")
-	a.calendarLine("VERSION:2.0")
-	a.calendarLine("PRODID:-//cronring//cronring//EN")
+	calendarLine(a, "BEGIN:VCALENDAR")
+	calendarLine(a, "VERSION:2.0")
+	calendarLine(a, "PRODID:-//cronring//cronring//EN")
 	events := 0
 	for _, t := range tables {
 		for _, e := range entries[t] {
@@ -143,24 +144,24 @@ func (a *app) exportCalendar(tables []*tableChange, entries map[*tableChange][]f
 						Fix: "name fewer jobs, or a shorter time: --for 1d", Kind: api.Usage,
 					}
 				}
-				a.calendarEvent(e.id, e.entry.Command(), at.UTC(), now.UTC())
+				calendarEvent(a, e.id, e.entry.Command(), at.UTC(), now.UTC())
 			}
 		}
 	}
-	a.calendarLine("END:VCALENDAR")
+	calendarLine(a, "END:VCALENDAR")
 	return nil
 }
 
-func (a *app) calendarEvent(id job.ID, command string, at, now time.Time) {
+func calendarEvent(a *cli.App, id job.ID, command string, at, now time.Time) {
 	const form = "20060102T150405Z"
-	a.calendarLine("BEGIN:VEVENT")
-	a.calendarLine("UID:" + job.Invocation(id, at, 0, 0) + "@cronring")
-	a.calendarLine("DTSTAMP:" + now.Format(form))
-	a.calendarLine("DTSTART:" + at.Format(form))
-	a.calendarLine("SUMMARY:" + calendarText(string(id)))
-	a.calendarLine("DESCRIPTION:" + calendarText(command))
-	a.calendarLine("TRANSP:TRANSPARENT")
-	a.calendarLine("END:VEVENT")
+	calendarLine(a, "BEGIN:VEVENT")
+	calendarLine(a, "UID:"+job.Invocation(id, at, 0, 0)+"@cronring")
+	calendarLine(a, "DTSTAMP:"+now.Format(form))
+	calendarLine(a, "DTSTART:"+at.Format(form))
+	calendarLine(a, "SUMMARY:"+calendarText(string(id)))
+	calendarLine(a, "DESCRIPTION:"+calendarText(command))
+	calendarLine(a, "TRANSP:TRANSPARENT")
+	calendarLine(a, "END:VEVENT")
 }
 
 // calendarText is foreign text as the value of a property.
@@ -170,14 +171,14 @@ func calendarText(text string) string {
 
 // calendarLine writes a line, folded so that none has more than 75 bytes, and
 // not within a character.
-func (a *app) calendarLine(line string) {
+func calendarLine(a *cli.App, line string) {
 	for room := 75; len(line) > room; room = 74 {
 		cut := room
 		for line[cut]&0xc0 == 0x80 {
 			cut--
 		}
-		a.printf("%s\r\n ", line[:cut])
+		a.Printf("%s\r\n ", line[:cut])
 		line = line[cut:]
 	}
-	a.printf("%s\r\n", line)
+	a.Printf("%s\r\n", line)
 }

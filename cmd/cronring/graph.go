@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
@@ -17,10 +18,10 @@ import (
 // formDot is the language of Graphviz.
 const formDot = "dot"
 
-func newGraph(a *app) *cobra.Command {
+func newGraph(a *cli.App) *cobra.Command {
 	var q api.Query
 	var all bool
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "graph [JOB...]",
 		Short: "Show which jobs wait for or start on others",
@@ -34,32 +35,32 @@ With JOB only what is connected with it, in either direction.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Refs = args
-			return a.graph(cmd, q, all, out)
+			return graph(a, cmd, q, all, out)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "jobs, too, that nothing connects")
 	cmd.Flags().StringVar(&q.User, "user", "", "only jobs of the account `NAME`")
 	cmd.Flags().StringVar(&q.Table, "file", "", "only jobs of the crontab file `FILE`")
-	out = a.textOutput(cmd, formText, formDot, formJSON)
-	a.addSelection(cmd, out, api.Graph{})
-	a.addColor(cmd)
+	out = a.TextOutput(cmd, cli.FormText, formDot, cli.FormJSON)
+	a.AddSelection(cmd, out, api.Graph{})
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) graph(cmd *cobra.Command, q api.Query, all bool, out *output) error {
-	g, err := a.daemon().Graph(cmd.Context(), q, all)
+func graph(a *cli.App, cmd *cobra.Command, q api.Query, all bool, out *cli.Output) error {
+	g, err := a.Daemon().Graph(cmd.Context(), q, all)
 	if err != nil {
 		return err
 	}
-	switch out.word {
-	case formJSON:
-		return a.printJSON(g)
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(g)
 	case formDot:
-		a.printDot(g)
+		printDot(a, g)
 		return nil
 	}
 	if len(g.Jobs) == 0 {
-		a.say("no job waits for or starts on another")
+		a.Infof("no job waits for or starts on another")
 	}
 	newDrawing(a, g).print()
 	return nil
@@ -67,7 +68,7 @@ func (a *app) graph(cmd *cobra.Command, q api.Query, all bool, out *output) erro
 
 // drawing is a graph as a tree.
 type drawing struct {
-	a     *app
+	a     *cli.App
 	nodes []api.Node
 	index map[job.ID]int
 	below [][]link // by node: those that wait for it or start on it
@@ -81,10 +82,10 @@ type link struct {
 	label string
 }
 
-func newDrawing(a *app, g api.Graph) *drawing {
+func newDrawing(a *cli.App, g api.Graph) *drawing {
 	t := &drawing{a: a, nodes: g.Jobs, index: map[job.ID]int{}, below: make([][]link, len(g.Jobs)), drawn: make([]bool, len(g.Jobs))}
-	t.bars.through, t.bars.last = sign("├─ ", "|- "), sign("└─ ", "`- ")
-	t.bars.down, t.bars.gap = sign("│  ", "|  "), "   "
+	t.bars.through, t.bars.last = cli.Sign("├─ ", "|- "), cli.Sign("└─ ", "`- ")
+	t.bars.down, t.bars.gap = cli.Sign("│  ", "|  "), "   "
 	for i := range t.nodes {
 		t.index[t.nodes[i].Job.ID] = i
 	}
@@ -168,23 +169,23 @@ func (t *drawing) line(prefix string, depth int, l link, again bool) {
 	a, n := t.a, &t.nodes[l.child]
 	words := []string{safe.Text(string(n.Job.ID))}
 	if l.label != "" {
-		words = append(words, a.paint(faint, l.label))
+		words = append(words, a.Paint(cli.Faint, l.label))
 	}
 	if depth > deepest {
-		words = append(words, a.paint(faint, fmt.Sprintf("(level %d)", depth)))
+		words = append(words, a.Paint(cli.Faint, fmt.Sprintf("(level %d)", depth)))
 	}
 	if again {
-		words = append(words, a.paint(faint, "(see above)"))
+		words = append(words, a.Paint(cli.Faint, "(see above)"))
 	} else {
 		words = append(words, t.facts(n)...)
 	}
-	a.printf("%s%s\n", prefix, strings.Join(words, "  "))
+	a.Printf("%s%s\n", prefix, strings.Join(words, "  "))
 }
 
 // facts says how a job is.
 func (t *drawing) facts(n *api.Node) []string {
-	a, look := t.a, stateLook[n.State]
-	words := []string{a.paint(look.tone, stateSign(n.State)+" "+look.word)}
+	a, look := t.a, cli.StateLook[n.State]
+	words := []string{a.Paint(look.Tone, cli.StateSign(n.State)+" "+look.Word)}
 	if n.When != "" {
 		words = append(words, "when="+safe.Text(n.When))
 	}
@@ -209,7 +210,7 @@ func (t *drawing) ago(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return " " + when.Brief(t.a.now().Sub(at).Round(time.Second)) + " ago"
+	return " " + when.Brief(t.a.Now().Sub(at).Round(time.Second)) + " ago"
 }
 
 // going says what a live run does.
@@ -237,26 +238,26 @@ func (t *drawing) isOver(p job.Parent) bool {
 
 // printDot writes the graph for Graphviz: from each job to those that wait for
 // it, and with broken lines to those that start on it.
-func (a *app) printDot(g api.Graph) {
-	a.printf("digraph cronring {\n")
+func printDot(a *cli.App, g api.Graph) {
+	a.Printf("digraph cronring {\n")
 	for i := range g.Jobs {
 		n := &g.Jobs[i]
 		label := string(n.Job.ID) + "\n" + string(n.State)
-		a.printf("\t%s [label=%s];\n", dotText(string(n.Job.ID)), dotText(label))
+		a.Printf("\t%s [label=%s];\n", dotText(string(n.Job.ID)), dotText(label))
 	}
 	for i := range g.Jobs {
 		for _, e := range g.Jobs[i].After {
-			a.printDotEdge(e, g.Jobs[i].Job.ID, "solid")
+			printDotEdge(a, e, g.Jobs[i].Job.ID, "solid")
 		}
 		for _, e := range g.Jobs[i].On {
-			a.printDotEdge(e, g.Jobs[i].Job.ID, "dashed")
+			printDotEdge(a, e, g.Jobs[i].Job.ID, "dashed")
 		}
 	}
-	a.printf("}\n")
+	a.Printf("}\n")
 }
 
-func (a *app) printDotEdge(e api.Edge, child job.ID, style string) {
-	a.printf("\t%s -> %s [label=%s, style=%s];\n", dotText(string(e.Job)), dotText(string(child)), dotText(strings.Join(e.Outcomes, ",")), style)
+func printDotEdge(a *cli.App, e api.Edge, child job.ID, style string) {
+	a.Printf("\t%s -> %s [label=%s, style=%s];\n", dotText(string(e.Job)), dotText(string(child)), dotText(strings.Join(e.Outcomes, ",")), style)
 }
 
 // dotText is a string of Graphviz's language. A backslash in it begins an

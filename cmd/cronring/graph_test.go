@@ -8,23 +8,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
 
 // drawn is what the graph of some nodes looks like, in ASCII.
-func drawn(t *testing.T, draw func(*app, api.Graph), nodes ...api.Node) string {
+func drawn(t *testing.T, draw func(*cli.App, api.Graph), nodes ...api.Node) string {
 	t.Helper()
 	t.Setenv("LC_ALL", "C")
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
-	a := &app{printer: printer{out: bufio.NewWriter(&out), color: oneOf("never")}, now: func() time.Time { return now }}
+	a := &cli.App{Printer: cli.Printer{Out: bufio.NewWriter(&out), Color: cli.OneOf("never")}, Now: func() time.Time { return now }}
 	draw(a, api.Graph{Jobs: nodes})
-	a.out.Flush()
+	a.Out.Flush()
 	return out.String()
 }
 
-func drawTree(a *app, g api.Graph) { newDrawing(a, g).print() }
+func drawTree(a *cli.App, g api.Graph) { newDrawing(a, g).print() }
 
 func node(id job.ID, state job.State, after ...string) api.Node {
 	n := api.Node{Status: job.Status{Job: job.Job{ID: id}, State: state}}
@@ -82,7 +83,7 @@ func TestGraphInDotIsQuoted(t *testing.T) {
 	evil := node(`x"] ; \N`+"\x1b[31m\n", job.StateOK)
 	alarm := node("alarm", job.StateNew)
 	alarm.On = []api.Edge{{Job: evil.Job.ID, Outcomes: []string{"fail"}}}
-	got := drawn(t, func(a *app, g api.Graph) { a.printDot(g) }, evil, alarm)
+	got := drawn(t, func(a *cli.App, g api.Graph) { printDot(a, g) }, evil, alarm)
 	want := "digraph cronring {\n" +
 		`	"x\"] ; \\N\\x1b[31m\n" [label="x\"] ; \\N\\x1b[31m\n\nok"];` + "\n" +
 		`	"alarm" [label="alarm\nnew"];` + "\n" +

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/amount"
@@ -19,8 +20,8 @@ import (
 type historyFlags struct {
 	filter       api.Filter
 	since, until string
-	trigger      *choice
-	out          *output
+	trigger      *cli.Choice
+	out          *cli.Output
 }
 
 // triggers are what runs are caused by.
@@ -29,8 +30,8 @@ var triggers = []string{
 	string(job.TriggerCatchup), string(job.TriggerBackfill), string(job.TriggerDependency),
 }
 
-func newHistory(a *app) *cobra.Command {
-	f := &historyFlags{trigger: &choice{words: triggers}}
+func newHistory(a *cli.App) *cobra.Command {
+	f := &historyFlags{trigger: &cli.Choice{Values: triggers}}
 	cmd := &cobra.Command{
 		Use:     "history [JOB...]",
 		Short:   "List past and present runs, the newest first",
@@ -38,7 +39,7 @@ func newHistory(a *app) *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.filter.Refs = args
-			return a.history(cmd, f)
+			return history(a, cmd, f)
 		},
 	}
 	flags := cmd.Flags()
@@ -46,69 +47,69 @@ func newHistory(a *app) *cobra.Command {
 	flags.BoolVar(&f.filter.Live, "running", false, "only runs that have not ended")
 	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
 	flags.Var(f.trigger, "trigger", "only runs caused by `WORD`: "+strings.Join(triggers, ", "))
-	flags.StringVar(&f.since, "since", "", "only from `T` on: "+whenHelp)
+	flags.StringVar(&f.since, "since", "", "only from `T` on: "+cli.TimeHelp)
 	flags.StringVar(&f.until, "until", "", "only before `T`")
 	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
 	flags.StringVar(&f.filter.Node, "node", "", "also of the other members of the ring, with \"all\", or of the one `NAME`d; for root")
 	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
-	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
-	a.addSelection(cmd, f.out, api.Runs{})
-	a.addPager(cmd)
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	f.out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddSelection(cmd, f.out, api.Runs{})
+	a.AddPager(cmd)
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) history(cmd *cobra.Command, f *historyFlags) error {
-	loc, err := a.location()
+func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	f.filter.Trigger = job.Trigger(f.trigger.word)
-	if f.filter.Since, err = a.flagTime("since", f.since, loc); err != nil {
+	f.filter.Trigger = job.Trigger(f.trigger.Value)
+	if f.filter.Since, err = a.FlagTime("since", f.since, loc); err != nil {
 		return err
 	}
-	if f.filter.Until, err = a.flagTime("until", f.until, loc); err != nil {
+	if f.filter.Until, err = a.FlagTime("until", f.until, loc); err != nil {
 		return err
 	}
-	runs, err := a.daemon().History(cmd.Context(), f.filter)
+	runs, err := a.Daemon().History(cmd.Context(), f.filter)
 	if err != nil {
 		return err
 	}
 	for _, who := range runs.Missing {
-		a.say("left out: %s", safe.Text(who))
+		a.Infof("left out: %s", safe.Text(who))
 	}
-	end := a.page()
+	end := a.Page()
 	defer end()
 	switch {
-	case f.out.word == formJSON:
-		return a.printJSON(runs)
-	case f.out.word == formJSONL && f.filter.Skipped:
-		return printLines(a, runs.Skipped)
-	case f.out.word == formJSONL:
-		return printLines(a, runs.Runs)
+	case f.out.Value == cli.FormJSON:
+		return a.PrintJSON(runs)
+	case f.out.Value == cli.FormJSONL && f.filter.Skipped:
+		return cli.PrintLines(a, runs.Skipped)
+	case f.out.Value == cli.FormJSONL:
+		return cli.PrintLines(a, runs.Runs)
 	case f.filter.Skipped:
-		a.printTable(skipTable(runs.Skipped, f.out, loc), f.out)
+		a.PrintTable(skipTable(runs.Skipped, f.out, loc), f.out)
 	default:
-		a.printTable(a.runTable(runs.Runs, f.out, loc), f.out)
+		a.PrintTable(runTable(a, runs.Runs, f.out, loc), f.out)
 	}
 	return nil
 }
 
-func (a *app) runTable(runs []job.Run, out *output, loc *time.Location) *table {
-	t := &table{header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by", "cpu", "memory", "read", "written", "note"}}
-	form := stampPlain
-	if out.forEyes() {
+func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{Header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by", "cpu", "memory", "read", "written", "note"}}
+	form := cli.PlainTime
+	if out.ForPeople() {
 		form = "Mon 01-02 15:04:05"
 	}
 	for i := range runs {
 		r := &runs[i]
-		t.add(r.ID.String(), string(r.Job), formatTime(r.Due, form, loc), formatTime(r.Started, form, loc), r.Standing(), a.took(r),
+		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.Standing(), a.Took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
 			cpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write), askedText(r))
-		t.rows[i][4].tone = runTone(r)
+		t.Rows[i][4].Tone = runTone(r)
 	}
-	t.addNodes(runs)
+	addNodes(t, runs)
 	return t
 }
 
@@ -125,42 +126,42 @@ func askedText(r *job.Run) string {
 }
 
 // addNodes says of runs whose they are, where some are of other members.
-func (t *table) addNodes(runs []job.Run) {
+func addNodes(t *cli.Table, runs []job.Run) {
 	if !slices.ContainsFunc(runs, func(r job.Run) bool { return r.Node != "" }) {
 		return
 	}
-	t.header = append(t.header, "node")
+	t.Header = append(t.Header, "node")
 	for i := range runs {
-		t.rows[i] = append(t.rows[i], cell{text: cmp.Or(runs[i].Node, "here")})
+		t.Rows[i] = append(t.Rows[i], cli.Cell{Text: cmp.Or(runs[i].Node, "here")})
 	}
 }
 
-func runTone(r *job.Run) tone {
+func runTone(r *job.Run) cli.Tone {
 	switch {
 	case r.State.Live():
-		return busy
+		return cli.Active
 	case r.State == job.RunDropped:
-		return faint
+		return cli.Faint
 	case r.OK():
-		return good
+		return cli.Good
 	case !r.Failed():
-		return faint
+		return cli.Faint
 	}
-	return bad
+	return cli.Bad
 }
 
-func skipTable(skipped []job.Record, out *output, loc *time.Location) *table {
-	t := &table{header: []string{"job", "due", "count", "reason", "detail"}}
-	form := stampPlain
-	if out.forEyes() {
+func skipTable(skipped []job.Record, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{Header: []string{"job", "due", "count", "reason", "detail"}}
+	form := cli.PlainTime
+	if out.ForPeople() {
 		form = "Mon 01-02 15:04:05"
 	}
 	for _, r := range skipped {
 		reason := string(r.Reason)
-		if out.forEyes() {
+		if out.ForPeople() {
 			reason = r.Reason.Sentence()
 		}
-		t.add(string(r.Job), formatTime(r.Due, form, loc), strconv.Itoa(max(r.Count, 1)), reason, r.Detail)
+		t.Add(string(r.Job), cli.FormatTime(r.Due, form, loc), strconv.Itoa(max(r.Count, 1)), reason, r.Detail)
 	}
 	return t
 }

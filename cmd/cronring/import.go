@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -26,16 +27,16 @@ const formCrontab = "crontab"
 type importFlags struct {
 	strict  bool
 	shadow  bool
-	length  durationFlag
+	length  cli.Duration
 	against string
 	root    string
-	out     *output
+	out     *cli.Output
 }
 
 // importSources are what import looks at.
 var importSources = []string{"cron", "anacron", "systemd"}
 
-func newImport(a *app) *cobra.Command {
+func newImport(a *cli.App) *cobra.Command {
 	f := &importFlags{}
 	cmd := &cobra.Command{
 		Use:   "import [cron|anacron|systemd]...",
@@ -71,19 +72,19 @@ if they differ.`,
 				return &api.Error{What: fmt.Sprintf("cannot look at the host in %q", f.root), Why: "there is no such directory", Kind: api.NotFound}
 			}
 			if f.shadow && f.root != "" {
-				return badUsage("shadow that host", "--root names one that does not run", "cronring import --shadow")
+				return cli.UsageError("shadow that host", "--root names one that does not run", "cronring import --shadow")
 			}
 			if f.shadow {
-				return a.runShadow(cmd.Context(), f)
+				return runShadow(a, cmd.Context(), f)
 			}
 			if f.against != "" || f.length != 0 {
-				return badUsage("compare or wait", "--for and --against go with --shadow", "cronring import --shadow --for 1h --against journal")
+				return cli.UsageError("compare or wait", "--for and --against go with --shadow", "cronring import --shadow --for 1h --against journal")
 			}
 			m := thisMachine(a)
 			if f.root != "" {
-				m = machineAt(filepath.Clean(f.root), a.now)
+				m = machineAt(filepath.Clean(f.root), a.Now)
 			}
-			return a.importHost(cmd.Context(), m, args, f)
+			return importHost(a, cmd.Context(), m, args, f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit 8 if anything would behave differently")
@@ -91,9 +92,9 @@ if they differ.`,
 	cmd.Flags().Var(&f.length, "for", "with --shadow: end after `D`")
 	cmd.Flags().StringVar(&f.against, "against", "", "with --shadow: compare with the log of the running cron, `journal|FILE`")
 	cmd.Flags().StringVar(&f.root, "root", "", "look at a host whose files are in `DIR`, as a mounted disk or a container's")
-	f.out = a.textOutput(cmd, formText, formJSON, formCrontab)
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, formCrontab)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
@@ -152,30 +153,30 @@ type importedPhase struct {
 	Due     bool   `json:"due"`             // today
 }
 
-func (a *app) importHost(ctx context.Context, m *machine, sources []string, f *importFlags) error {
+func importHost(a *cli.App, ctx context.Context, m *machine, sources []string, f *importFlags) error {
 	if len(sources) == 0 {
 		sources = importSources
 	}
-	if f.out.word == formCrontab {
+	if f.out.Value == formCrontab {
 		sources = []string{"systemd"}
 	}
 	r := m.report(ctx, sources)
-	switch f.out.word {
-	case formJSON:
-		if err := a.printJSON(r); err != nil {
+	switch f.out.Value {
+	case cli.FormJSON:
+		if err := a.PrintJSON(r); err != nil {
 			return err
 		}
 	case formCrontab:
-		a.printCandidates(r.Timers)
+		printCandidates(a, r.Timers)
 	default:
-		a.printImported(&r)
+		printImported(a, &r)
 	}
 	n := r.changes()
 	if r.Cron != nil {
-		a.say("%s under cronring", strings.Replace(plural(n, "thing")+" different", "0 things", "nothing", 1))
+		a.Infof("%s under cronring", strings.Replace(cli.Plural(n, "thing")+" different", "0 things", "nothing", 1))
 	}
 	if f.strict && n > 0 {
-		return exit(exitProblems)
+		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
 }
@@ -328,19 +329,19 @@ func (r *imported) changes() int {
 	return n
 }
 
-func (a *app) printImported(r *imported) {
+func printImported(a *cli.App, r *imported) {
 	if r.Cron != nil {
-		a.printImportedCron(r.Cron)
+		printImportedCron(a, r.Cron)
 	}
 	if r.Anacron != nil {
-		a.printAnacron(r.Anacron)
+		printAnacron(a, r.Anacron)
 	}
 	if r.Timers != nil {
-		a.printTimers(r.Timers)
+		printTimers(a, r.Timers)
 	}
 }
 
-func (a *app) printImportedCron(c *importedCron) {
+func printImportedCron(a *cli.App, c *importedCron) {
 	n, read := 0, 0
 	for _, t := range c.Tables {
 		n += len(t.Entries)
@@ -348,75 +349,75 @@ func (a *app) printImportedCron(c *importedCron) {
 			read++
 		}
 	}
-	a.printf("%s in %s\n", entries(n), plural(read, "table"))
+	a.Printf("%s in %s\n", entries(n), cli.Plural(read, "table"))
 	for i := range c.Tables {
-		a.printImportedTable(&c.Tables[i])
+		printImportedTable(a, &c.Tables[i])
 	}
 	for _, s := range c.Silent {
-		a.printf("%s  never runs: %s\n", safe.Text(s.Path), s.Why)
+		a.Printf("%s  never runs: %s\n", safe.Text(s.Path), s.Why)
 	}
 	file := ""
 	for _, s := range c.Settings {
 		if s.File != file {
 			file = s.File
-			a.printf("%s  settings\n", file)
+			a.Printf("%s  settings\n", file)
 		}
 		mark := " "
 		if s.Differs {
-			mark = a.paint(doubt, "~")
+			mark = a.Paint(cli.Warn, "~")
 		}
-		a.printf("   %s %s\n", mark, safe.Text(s.text()))
+		a.Printf("   %s %s\n", mark, safe.Text(s.text()))
 	}
 }
 
-func (a *app) printImportedTable(t *importedTable) {
+func printImportedTable(a *cli.App, t *importedTable) {
 	path := safe.Text(t.Path)
 	switch {
 	case t.Ignored != "":
-		a.printf("%s  %s\n", path, safe.Text(t.Ignored))
+		a.Printf("%s  %s\n", path, safe.Text(t.Ignored))
 		return
 	case !t.readable:
-		a.printf("%s  refused, %s: %s\n", path, t.Refused, safe.Text(t.Why))
+		a.Printf("%s  refused, %s: %s\n", path, t.Refused, safe.Text(t.Why))
 		return
 	}
-	a.printf("%s  %s", path, entries(len(t.Entries)))
+	a.Printf("%s  %s", path, entries(len(t.Entries)))
 	if t.Errors > 0 {
-		a.printf(", %s    cronring lint %s", plural(t.Errors, "error"), safe.Text(shellWord(t.Path)))
+		a.Printf(", %s    cronring lint %s", cli.Plural(t.Errors, "error"), safe.Text(cli.ShellWord(t.Path)))
 	}
-	a.printf("\n")
-	a.printChanges("  ", t.Changes)
+	a.Printf("\n")
+	printChanges(a, "  ", t.Changes)
 	for _, c := range t.NotRun {
-		a.printf("  %s %s, and does not run\n", a.paint(bad, "-"), safe.Text(c.Text))
+		a.Printf("  %s %s, and does not run\n", a.Paint(cli.Bad, "-"), safe.Text(c.Text))
 	}
 	for _, e := range t.Entries {
-		a.printf("%5d  %s  %s  %s\n", e.Line, safe.Text(strings.Join(strings.Fields(e.Schedule), " ")), safe.Text(e.User), safe.Text(e.Command))
-		a.printChanges("       ", e.Changes)
+		a.Printf("%5d  %s  %s  %s\n", e.Line, safe.Text(strings.Join(strings.Fields(e.Schedule), " ")), safe.Text(e.User), safe.Text(e.Command))
+		printChanges(a, "       ", e.Changes)
 		for _, note := range e.Notes {
-			a.printf("         %s\n", safe.Text(note))
+			a.Printf("         %s\n", safe.Text(note))
 		}
 	}
 }
 
-func (a *app) printChanges(indent string, changes []change) {
+func printChanges(a *cli.App, indent string, changes []change) {
 	for _, c := range changes {
-		a.printf("%s%s %s\n", indent, a.paint(doubt, "~"), safe.Text(c.Text))
+		a.Printf("%s%s %s\n", indent, a.Paint(cli.Warn, "~"), safe.Text(c.Text))
 	}
 }
 
-func (a *app) printAnacron(r *importedAnacron) {
+func printAnacron(a *cli.App, r *importedAnacron) {
 	switch {
 	case r.Table == "" && !r.Installed:
 		return
 	case r.Table == "":
-		a.printf("anacron is installed, without a table\n")
+		a.Printf("anacron is installed, without a table\n")
 		return
 	case r.Refused != "":
-		a.printf("%s  refused, %s\n", r.Table, safe.Text(r.Refused))
+		a.Printf("%s  refused, %s\n", r.Table, safe.Text(r.Refused))
 		return
 	case r.Installed:
-		a.printf("%s  %s of anacron, which is installed and goes on with them\n", r.Table, plural(len(r.Jobs), "job"))
+		a.Printf("%s  %s of anacron, which is installed and goes on with them\n", r.Table, cli.Plural(len(r.Jobs), "job"))
 	default:
-		a.printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Table, plural(len(r.Jobs), "job"))
+		a.Printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Table, cli.Plural(len(r.Jobs), "job"))
 	}
 	for _, j := range r.Jobs {
 		last := "never ran"
@@ -426,54 +427,54 @@ func (a *app) printAnacron(r *importedAnacron) {
 		if j.Due {
 			last += ", due"
 		}
-		a.printf("%5d  %s  %s after %s, %s  %s\n", j.Line, safe.Text(j.ID), j.Period, j.Delay, last, safe.Text(j.Command))
+		a.Printf("%5d  %s  %s after %s, %s  %s\n", j.Line, safe.Text(j.ID), j.Period, j.Delay, last, safe.Text(j.Command))
 	}
 }
 
-func (a *app) printTimers(timers []timer) {
+func printTimers(a *cli.App, timers []timer) {
 	enabled := 0
 	for i := range timers {
 		if timers[i].Enabled {
 			enabled++
 		}
 	}
-	a.printf("%s of systemd, %d enabled: they go on as they are\n", plural(len(timers), "timer"), enabled)
+	a.Printf("%s of systemd, %d enabled: they go on as they are\n", cli.Plural(len(timers), "timer"), enabled)
 	for i := range timers {
-		a.printTimer(&timers[i])
+		printTimer(a, &timers[i])
 	}
 }
 
-func (a *app) printTimer(t *timer) {
-	a.printf("%s", safe.Text(t.Unit))
+func printTimer(a *cli.App, t *timer) {
+	a.Printf("%s", safe.Text(t.Unit))
 	for _, c := range t.Calendar {
-		a.printf("  %s", safe.Text(c))
+		a.Printf("  %s", safe.Text(c))
 	}
 	for _, o := range t.Other {
-		a.printf("  %s", safe.Text(o))
+		a.Printf("  %s", safe.Text(o))
 	}
 	if !t.Enabled {
-		a.printf("  (not enabled)")
+		a.Printf("  (not enabled)")
 	}
 	if !t.Next.IsZero() {
-		a.printf("  next %s", a.until(t.Next))
+		a.Printf("  next %s", a.FromNow(t.Next))
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	if t.Problem != "" {
-		a.printf("       %s cannot be read: %s\n", a.paint(bad, "-"), safe.Text(t.Problem))
+		a.Printf("       %s cannot be read: %s\n", a.Paint(cli.Bad, "-"), safe.Text(t.Problem))
 	}
 	for _, line := range t.Lines {
-		a.printf("       %s\n", safe.Text(line))
+		a.Printf("       %s\n", safe.Text(line))
 	}
 	for _, why := range t.WhyNot {
-		a.printf("       %s no line does the same: %s\n", a.paint(faint, "-"), safe.Text(why))
+		a.Printf("       %s no line does the same: %s\n", a.Paint(cli.Faint, "-"), safe.Text(why))
 	}
 	for _, loss := range t.Loses {
-		a.printf("       %s %s\n", a.paint(doubt, "~"), safe.Text(loss))
+		a.Printf("       %s %s\n", a.Paint(cli.Warn, "~"), safe.Text(loss))
 	}
 }
 
 // printCandidates writes the lines for the timers as a file for /etc/cron.d.
-func (a *app) printCandidates(timers []timer) {
+func printCandidates(a *cli.App, timers []timer) {
 	for i := range timers {
 		t := &timers[i]
 		if len(t.Lines) == 0 {
@@ -481,19 +482,19 @@ func (a *app) printCandidates(timers []timer) {
 			if t.Problem != "" {
 				why = t.Problem
 			}
-			a.printf("# %s: no line does the same: %s\n", safe.Text(t.Unit), safe.Text(why))
+			a.Printf("# %s: no line does the same: %s\n", safe.Text(t.Unit), safe.Text(why))
 			continue
 		}
 		state := "with it: systemctl disable --now " + t.Unit
 		if !t.Enabled {
 			state = "the timer is not enabled"
 		}
-		a.printf("# %s; %s\n", safe.Text(t.Unit), safe.Text(state))
+		a.Printf("# %s; %s\n", safe.Text(t.Unit), safe.Text(state))
 		for _, line := range t.Lines {
 			if !t.Enabled {
 				line = "# " + line
 			}
-			a.printf("%s\n", safe.Text(line))
+			a.Printf("%s\n", safe.Text(line))
 		}
 	}
 }

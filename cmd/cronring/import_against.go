@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
@@ -41,7 +42,7 @@ type onesided struct {
 
 // compareShadow compares what cronring would have started with what the
 // host's cron did, in the whole minutes of a watch.
-func (a *app) compareShadow(ctx context.Context, s *shadow, starts []shadowed, begin, end time.Time, against string) error {
+func compareShadow(a *cli.App, ctx context.Context, s *shadow, starts []shadowed, begin, end time.Time, against string) error {
 	from, to := begin.Truncate(time.Minute).Add(time.Minute), end.Add(-slack).Truncate(time.Minute)
 	if !from.Before(to) {
 		return &api.Error{What: "cannot compare", Why: errNoMinute.Error(), Kind: api.Internal}
@@ -52,16 +53,16 @@ func (a *app) compareShadow(ctx context.Context, s *shadow, starts []shadowed, b
 	}
 	same, differ := compareStarts(starts, theirs, from, to)
 	zone := s.host.Zone
-	a.printf("%s to %s: %s alike, %s not\n", from.In(zone).Format(time.DateTime), to.In(zone).Format(time.DateTime), plural(same, "start"), plural(len(differ), "start"))
+	a.Printf("%s to %s: %s alike, %s not\n", from.In(zone).Format(time.DateTime), to.In(zone).Format(time.DateTime), cli.Plural(same, "start"), cli.Plural(len(differ), "start"))
 	for _, d := range differ {
 		who := "only the host's cron"
 		if d.ours {
 			who = "only cronring"
 		}
-		a.printf("  %s  (%s) CMD (%s)  %s\n", d.at.In(zone).Format(time.DateTime), safe.Text(d.user), safe.Text(d.command), who)
+		a.Printf("  %s  (%s) CMD (%s)  %s\n", d.at.In(zone).Format(time.DateTime), safe.Text(d.user), safe.Text(d.command), who)
 	}
 	if len(differ) > 0 {
-		return exit(exitFailed)
+		return cli.ExitCode(cli.ExitFailed)
 	}
 	return nil
 }

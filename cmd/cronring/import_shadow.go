@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -172,33 +173,33 @@ func (s *shadow) shadowed(now time.Time, start engine.Start) shadowed {
 }
 
 // runShadow is import --shadow.
-func (a *app) runShadow(ctx context.Context, f *importFlags) error {
-	if f.out.word == formCrontab {
-		return badUsage("print that", "-o crontab does not go with --shadow", "cronring import systemd -o crontab")
+func runShadow(a *cli.App, ctx context.Context, f *importFlags) error {
+	if f.out.Value == formCrontab {
+		return cli.UsageError("print that", "-o crontab does not go with --shadow", "cronring import systemd -o crontab")
 	}
 	if f.against != "" && f.against != "journal" {
 		if _, err := os.Stat(f.against); err != nil {
-			return fileError(f.against, err)
+			return cli.FileError(f.against, err)
 		}
 	}
 	// An interrupt is the usual end, after which the comparison is due.
 	signal.Reset(os.Interrupt)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return a.shadow(ctx, newShadow(thisMachine(a)), f)
+	return recordShadow(a, ctx, newShadow(thisMachine(a)), f)
 }
 
-func (a *app) shadow(ctx context.Context, s *shadow, f *importFlags) error {
+func recordShadow(a *cli.App, ctx context.Context, s *shadow, f *importFlags) error {
 	var starts []shadowed
 	s.seen = func(one shadowed) error {
 		starts = append(starts, one)
-		return a.printShadowed(one, f.out)
+		return printShadowed(a, one, f.out)
 	}
 	begin, until := s.now(), time.Time{}
 	if f.length > 0 {
 		until = begin.Add(time.Duration(f.length))
 	}
-	a.say("computing and logging what cronring would start, as if each job ended at once; nothing is run")
+	a.Infof("computing and logging what cronring would start, as if each job ended at once; nothing is run")
 	if err := s.run(ctx, until); err != nil {
 		return err
 	}
@@ -206,18 +207,18 @@ func (a *app) shadow(ctx context.Context, s *shadow, f *importFlags) error {
 		return nil
 	}
 	// What ended the watch must not end the comparison.
-	return a.compareShadow(context.WithoutCancel(ctx), s, starts, begin, s.now(), f.against)
+	return compareShadow(a, context.WithoutCancel(ctx), s, starts, begin, s.now(), f.against)
 }
 
-func (a *app) printShadowed(one shadowed, out *output) error {
-	if out.word == formJSON {
-		if err := a.printLine(one); err != nil {
+func printShadowed(a *cli.App, one shadowed, out *cli.Output) error {
+	if out.Value == cli.FormJSON {
+		if err := a.PrintLine(one); err != nil {
 			return err
 		}
-		return a.out.Flush()
+		return a.Out.Flush()
 	}
-	a.printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), safe.Text(filepath.Base(one.Table)), one.Line, safe.Text(one.User), safe.Text(one.Command))
-	return a.out.Flush()
+	a.Printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), safe.Text(filepath.Base(one.Table)), one.Line, safe.Text(one.User), safe.Text(one.Command))
+	return a.Out.Flush()
 }
 
 // errNoMinute says that a watch was too short to be compared.

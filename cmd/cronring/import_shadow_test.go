@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 )
@@ -104,11 +105,11 @@ func against(t *testing.T, log string) (stdout string, err error) {
 	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _, err = spoken(t, func(a *app) error {
+	stdout, _, err = spoken(t, func(a *cli.App) error {
 		s := newShadow(planted(t, root, crontab.Debian, "UTC"))
 		virtual(s, nil)
-		f := &importFlags{length: durationFlag(5*time.Minute + 30*time.Second), against: path, out: &output{choice: choice{word: formText}}}
-		return a.shadow(context.Background(), s, f)
+		f := &importFlags{length: cli.Duration(5*time.Minute + 30*time.Second), against: path, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}}
+		return recordShadow(a, context.Background(), s, f)
 	})
 	_, after, _ := strings.Cut(stdout, "2026-11-21 12:05:00: ")
 	return after, err
@@ -139,7 +140,7 @@ func TestShadowDiffersFromLog(t *testing.T) {
 		"  2026-11-21 12:03:00  (ann) CMD (say \"é\"\\x09x %)  only cronring\n" +
 		"  2026-11-21 12:04:00  (root) CMD (a)  only cronring\n" +
 		"  2026-11-21 12:04:01  (bob) CMD (a)  only the host's cron\n"
-	if err != exit(exitFailed) {
+	if err != cli.ExitCode(cli.ExitFailed) {
 		t.Errorf("got %v, want exit 1", err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -170,10 +171,10 @@ func TestShadowTooShortToCompare(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := spoken(t, func(a *app) error {
+	_, _, err := spoken(t, func(a *cli.App) error {
 		s := newShadow(planted(t, plant(t), crontab.Debian, "UTC"))
 		virtual(s, nil)
-		return a.shadow(context.Background(), s, &importFlags{length: durationFlag(time.Minute), against: path, out: &output{choice: choice{word: formText}}})
+		return recordShadow(a, context.Background(), s, &importFlags{length: cli.Duration(time.Minute), against: path, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if e, ok := errors.AsType[*api.Error](err); !ok || !strings.Contains(e.Why, "no whole minute") {
 		t.Errorf("got %v, want a word about the time watched", err)

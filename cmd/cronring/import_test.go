@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 )
 
 func reported(t *testing.T, m *machine, strict bool, form string, sources ...string) (stdout string, err error) {
 	t.Helper()
-	stdout, _, err = spoken(t, func(a *app) error {
-		out := &output{choice: choice{word: form}}
-		return a.importHost(context.Background(), m, sources, &importFlags{strict: strict, out: out})
+	stdout, _, err = spoken(t, func(a *cli.App) error {
+		out := &cli.Output{Choice: cli.Choice{Value: form}}
+		return importHost(a, context.Background(), m, sources, &importFlags{strict: strict, out: out})
 	})
 	return stdout, err
 }
@@ -32,7 +33,7 @@ func TestImportReportsStockHosts(t *testing.T) {
 		{"rhel.want", rhel(t), crontab.RHEL, "America/New_York"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := reported(t, planted(t, plant(t, tc.files), tc.family, tc.zone), false, formText)
+			got, err := reported(t, planted(t, plant(t, tc.files), tc.family, tc.zone), false, cli.FormText)
 			if err != nil {
 				t.Errorf("got %v, want exit 0 without --strict", err)
 			}
@@ -44,14 +45,14 @@ func TestImportReportsStockHosts(t *testing.T) {
 func TestImportStrictOnlyForDifferences(t *testing.T) {
 	needRoot(t)
 	plain := hostFiles{"/etc/crontab": "0 4 * * * root true\n"}
-	if _, err := reported(t, planted(t, plant(t, plain), crontab.Debian, "UTC"), true, formText); err != nil {
+	if _, err := reported(t, planted(t, plant(t, plain), crontab.Debian, "UTC"), true, cli.FormText); err != nil {
 		t.Errorf("nothing differs: got %v", err)
 	}
 	differs := hostFiles{"/etc/crontab": "CRON_TZ=Asia/Tokyo\n0 4 * * * root true\n"}
-	if _, err := reported(t, planted(t, plant(t, differs), crontab.Debian, "UTC"), true, formText); err != exit(exitProblems) {
+	if _, err := reported(t, planted(t, plant(t, differs), crontab.Debian, "UTC"), true, cli.FormText); err != cli.ExitCode(cli.ExitProblems) {
 		t.Errorf("CRON_TZ on Debian: got %v, want exit 8", err)
 	}
-	if _, err := reported(t, planted(t, plant(t, differs), crontab.RHEL, "UTC"), true, formText); err != nil {
+	if _, err := reported(t, planted(t, plant(t, differs), crontab.RHEL, "UTC"), true, cli.FormText); err != nil {
 		t.Errorf("CRON_TZ with cronie: got %v", err)
 	}
 }
@@ -64,7 +65,7 @@ func TestImportTellsHowPAMDecides(t *testing.T) {
 		"-:alice:cron\n": "account required pam_access.so: jobs get a PAM session (service cron); each start takes",
 	} {
 		files["/etc/security/access.conf"] = rules
-		got, err := reported(t, planted(t, plant(t, files), crontab.Debian, "UTC"), true, formText, "cron")
+		got, err := reported(t, planted(t, plant(t, files), crontab.Debian, "UTC"), true, cli.FormText, "cron")
 		if err != nil || !strings.Contains(got, "/etc/pam.d/cron  settings\n") || !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, %v; want %q", rules, got, err, want)
 		}
@@ -126,7 +127,7 @@ func TestImportChanges(t *testing.T) {
 
 func TestImportJSONIsComplete(t *testing.T) {
 	needRoot(t)
-	got, err := reported(t, planted(t, plant(t, debian(t)), crontab.Debian, "Europe/Berlin"), false, formJSON)
+	got, err := reported(t, planted(t, plant(t, debian(t)), crontab.Debian, "Europe/Berlin"), false, cli.FormJSON)
 	var r imported
 	if err != nil || json.Unmarshal([]byte(got), &r) != nil {
 		t.Fatalf("got %v, %s", err, got)
@@ -142,7 +143,7 @@ func TestImportAnacronInstalledGoesOn(t *testing.T) {
 	if err := os.Chmod(filepath.Join(root, "/usr/sbin/anacron"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := reported(t, planted(t, root, crontab.Debian, "UTC"), false, formText, "anacron")
+	got, _ := reported(t, planted(t, root, crontab.Debian, "UTC"), false, cli.FormText, "anacron")
 	if !strings.Contains(got, "which is installed and goes on with them") {
 		t.Errorf("got %s", got)
 	}
@@ -151,7 +152,7 @@ func TestImportAnacronInstalledGoesOn(t *testing.T) {
 func TestImportShowsNoEscapes(t *testing.T) {
 	needRoot(t)
 	m := planted(t, plant(t, hostile), crontab.Debian, "UTC")
-	for _, form := range []string{formText, formCrontab, formJSON} {
+	for _, form := range []string{cli.FormText, formCrontab, cli.FormJSON} {
 		if got, _ := reported(t, m, false, form); strings.ContainsAny(got, "\x1b\x07") {
 			t.Errorf("-o %s: got an escape in %q", form, got)
 		}

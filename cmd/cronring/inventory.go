@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
@@ -36,13 +37,13 @@ type machine struct {
 	pam    func(crontab.Family) account.PAM
 }
 
-func thisMachine(a *app) *machine {
+func thisMachine(a *cli.App) *machine {
 	run := func(ctx context.Context, argv ...string) ([]byte, int, error) {
 		out, status, err := runProgram(ctx, argv...)
 		return []byte(out), status, err
 	}
 	accounts := account.New(account.Options{Exec: run})
-	return &machine{host: spool.ThisHost(), exec: runProgram, now: a.now, find: accounts.Find, refuse: accounts.Refusal, pam: accounts.PAM}
+	return &machine{host: spool.ThisHost(), exec: runProgram, now: a.Now, find: accounts.Find, refuse: accounts.Refusal, pam: accounts.PAM}
 }
 
 // machineAt is a host whose root is mounted at a directory. It does not run, so

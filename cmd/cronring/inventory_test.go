@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/spool"
@@ -168,7 +169,7 @@ var hostile = hostFiles{
 }
 
 // spoken runs f with an app whose streams are files.
-func spoken(t *testing.T, f func(a *app) error) (stdout, stderr string, err error) {
+func spoken(t *testing.T, f func(a *cli.App) error) (stdout, stderr string, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	out, e1 := os.Create(filepath.Join(dir, "out"))
@@ -179,10 +180,10 @@ func spoken(t *testing.T, f func(a *app) error) (stdout, stderr string, err erro
 	defer out.Close()
 	defer talk.Close()
 	t.Setenv("LC_ALL", "C.UTF-8")
-	a := newApp(strings.NewReader(""), out, talk)
-	a.now = func() time.Time { return noon }
+	a := cli.New(strings.NewReader(""), out, talk)
+	a.Now = func() time.Time { return noon }
 	err = f(a)
-	if e := a.out.Flush(); e != nil {
+	if e := a.Out.Flush(); e != nil {
 		t.Fatal(e)
 	}
 	return contents(t, out), contents(t, talk), err

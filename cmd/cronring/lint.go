@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
@@ -16,16 +17,16 @@ import (
 )
 
 type lintFlags struct {
-	formatFlags
+	cli.FormatFlags
 	strict   bool
 	portable bool
 	host     bool
 	root     string
 }
 
-func newLint(a *app) *cobra.Command {
+func newLint(a *cli.App) *cobra.Command {
 	var f lintFlags
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "lint FILE...|-|--host [--strict] [--portable]",
 		Short: "Find errors and doubtful lines in crontab files",
@@ -49,22 +50,22 @@ does there without them, as warnings.`,
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.lint(cmd.Context(), args, f, out)
+			return lint(a, cmd.Context(), args, f, out)
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
 	cmd.Flags().BoolVar(&f.portable, "portable", false, "tell what entries do under a cron that takes options for comments")
 	cmd.Flags().BoolVar(&f.host, "host", false, "all tables of the host, as the daemon reads them")
 	cmd.Flags().StringVar(&f.root, "root", "", "of a host whose files are in `DIR`, as a mounted disk or a container's")
-	f.add(cmd)
-	out = a.textOutput(cmd, formText, formJSON, formSARIF)
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	f.Add(cmd)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormSARIF)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
-func (a *app) lint(ctx context.Context, names []string, f lintFlags, out *output) error {
-	source, err := a.tablesAt(f.root)
+func lint(a *cli.App, ctx context.Context, names []string, f lintFlags, out *cli.Output) error {
+	source, err := tablesAt(a, f.root)
 	if err != nil {
 		return err
 	}
@@ -79,21 +80,21 @@ func (a *app) lint(ctx context.Context, names []string, f lintFlags, out *output
 	} else {
 		l.files(ctx, a, names, f, source)
 	}
-	if err := a.printLint(l.remarks, l.texts, out); err != nil {
+	if err := printLint(a, l.remarks, l.texts, out); err != nil {
 		return err
 	}
-	a.say("%s, %s", plural(len(l.texts), "file"), counts(api.NewDiagnostics(l.remarks)))
+	a.Infof("%s, %s", cli.Plural(len(l.texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(l.remarks)))
 	switch {
 	case l.unread != nil:
 		return l.unread
 	case fails(l.remarks, f.strict):
-		return exit(exitProblems)
+		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
 }
 
 // tablesAt is the tables of this host, or of one whose root is at a directory.
-func (a *app) tablesAt(root string) (spool.SourceOptions, error) {
+func tablesAt(a *cli.App, root string) (spool.SourceOptions, error) {
 	m := thisMachine(a)
 	if root != "" {
 		root, err := filepath.Abs(root)
@@ -101,9 +102,9 @@ func (a *app) tablesAt(root string) (spool.SourceOptions, error) {
 			_, err = os.Stat(root)
 		}
 		if err != nil {
-			return spool.SourceOptions{}, fileError(root, err)
+			return spool.SourceOptions{}, cli.FileError(root, err)
 		}
-		m = machineAt(root, a.now)
+		m = machineAt(root, a.Now)
 	}
 	source := spool.SourceOptions{Host: m.host, Places: m.places(), Accounts: finder(m.find), LSBNames: m.lsbNames()}
 	if root == "" {
@@ -122,7 +123,7 @@ type linted struct {
 
 // files looks at files one by one: at what stands in them and, where cron
 // itself would look for them, at whether it would read them.
-func (l *linted) files(ctx context.Context, a *app, names []string, f lintFlags, source spool.SourceOptions) {
+func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFlags, source spool.SourceOptions) {
 	var tables []*crontab.Table
 	for _, name := range names {
 		refusal := l.judge(ctx, name, source)
@@ -130,10 +131,10 @@ func (l *linted) files(ctx context.Context, a *app, names []string, f lintFlags,
 			l.remarks = append(l.remarks, refusal.Diagnostic())
 			continue // a pipe would be waited for
 		}
-		s, err := a.read(name)
+		s, err := a.ReadSource(name)
 		if err != nil {
 			if l.unread != nil {
-				a.report(l.unread)
+				a.Report(l.unread)
 			}
 			l.unread = err
 			continue
@@ -141,8 +142,8 @@ func (l *linted) files(ctx context.Context, a *app, names []string, f lintFlags,
 		if refusal != nil {
 			l.remarks = append(l.remarks, refusal.Diagnostic())
 		}
-		table, found := crontab.Parse(s.name, s.text, source.Config(s.name, f.system))
-		l.texts[name] = s.text
+		table, found := crontab.Parse(s.Name, s.Text, source.Config(s.Name, f.System))
+		l.texts[name] = s.Text
 		l.remarks = append(l.remarks, found...)
 		l.addLosses(table, f)
 		tables = append(tables, table)
@@ -205,24 +206,24 @@ func fails(remarks []crontab.Diagnostic, strict bool) bool {
 	return false
 }
 
-func (a *app) printLint(remarks []crontab.Diagnostic, texts map[string]string, out *output) error {
-	switch out.word {
-	case formJSON:
-		return a.printJSON(api.NewDiagnostics(remarks))
-	case formSARIF:
-		return a.printJSON(newSARIF(remarks, texts))
+func printLint(a *cli.App, remarks []crontab.Diagnostic, texts map[string]string, out *cli.Output) error {
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(api.NewDiagnostics(remarks))
+	case cli.FormSARIF:
+		return a.PrintJSON(newSARIF(remarks, texts))
 	}
 	lines := map[string][]string{}
 	for _, d := range api.NewDiagnostics(remarks) {
 		if lines[d.File] == nil {
 			lines[d.File] = strings.Split(texts[d.File], "\n")
 		}
-		a.printRemark(d)
+		a.PrintDiagnostic(d)
 		if d.Line >= 1 && d.Line <= len(lines[d.File]) {
-			a.printExcerpt(d, strings.TrimSuffix(lines[d.File][d.Line-1], "\r"))
+			a.PrintExcerpt(d, strings.TrimSuffix(lines[d.File][d.Line-1], "\r"))
 		}
 		if d.Fix != "" {
-			a.printf("      fix: %s\n", safe.Text(d.Fix))
+			a.Printf("      fix: %s\n", safe.Text(d.Fix))
 		}
 	}
 	return nil

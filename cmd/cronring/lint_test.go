@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 // TestLintRefusesWhatTheDaemonRefuses needs files of root and of others; what
@@ -58,8 +60,8 @@ func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
 				t.Errorf("lint %q does not say %q:\n%s%s", args, line, out, talk)
 			}
 		}
-		if code != exitProblems {
-			t.Errorf("lint %q: exit code %d, want %d", args, code, exitProblems)
+		if code != cli.ExitProblems {
+			t.Errorf("lint %q: exit code %d, want %d", args, code, cli.ExitProblems)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
@@ -24,10 +25,10 @@ type listFlags struct {
 	sort   string
 	fields columnsFlag
 	watch  bool
-	out    *output
+	out    *cli.Output
 }
 
-func newList(a *app) *cobra.Command {
+func newList(a *cli.App) *cobra.Command {
 	f := &listFlags{}
 	cmd := &cobra.Command{
 		Use:     "list [JOB...]",
@@ -51,7 +52,7 @@ second.`,
 			for _, s := range f.states {
 				f.query.States = append(f.query.States, job.State(s))
 			}
-			return a.list(cmd, f)
+			return list(a, cmd, f)
 		},
 	}
 	cmd.Flags().StringSliceVar(&f.states, "state", nil, "only jobs in `STATE`: failing, late, running, held, disabled, ok, new")
@@ -59,37 +60,37 @@ second.`,
 	cmd.Flags().StringVar(&f.query.Table, "file", "", "only jobs of the crontab file `FILE`")
 	cmd.Flags().StringSliceVar(&f.query.Labels, "label", nil, "only jobs with `LABEL` among their labels=: key:value, or a key")
 	cmd.Flags().StringVar(&f.sort, "sort", "", "sort by `COLUMN` instead: "+strings.Join(columnNames(), ", "))
-	f.out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL, formName)
-	a.addSelection(cmd, f.out, api.Jobs{})
+	f.out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddSelection(cmd, f.out, api.Jobs{})
 	form := cmd.Flags().Lookup("output")
 	form.Value = &customForm{f.out, &f.fields}
 	form.Usage += ", " + customColumns + "NAME:field,..."
 	cmd.Flags().Var(&f.fields, "fields", "these columns alone, `FIELDS` with commas between; without any, print their names")
-	cmd.Flags().Lookup("fields").NoOptDefVal = noFields
-	addWatch(cmd, &f.watch, "the list")
-	completeFlag(cmd, "sort", columnNames())
-	completeFlag(cmd, "fields", jobFields())
-	completeFlag(cmd, "state", stateNames())
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	cmd.Flags().Lookup("fields").NoOptDefVal = cli.ListFields
+	cli.AddWatch(cmd, &f.watch, "the list")
+	cli.CompleteFlag(cmd, "sort", columnNames())
+	cli.CompleteFlag(cmd, "fields", jobFields())
+	cli.CompleteFlag(cmd, "state", stateNames())
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) list(cmd *cobra.Command, f *listFlags) error {
+func list(a *cli.App, cmd *cobra.Command, f *listFlags) error {
 	if f.fields.names {
 		for _, name := range jobFields() {
-			a.printf("%s\n", name)
+			a.Printf("%s\n", name)
 		}
 		return nil
 	}
-	loc, err := a.location()
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
-	client := a.daemon()
+	client := a.Daemon()
 	l := &listing{app: a, flags: f, loc: loc, client: client}
 	if f.watch {
 		return l.watch(cmd.Context())
@@ -108,11 +109,11 @@ func (f *listFlags) check() error {
 	const fix = "cronring list --help"
 	switch {
 	case f.sort != "" && !slices.Contains(columnNames(), f.sort):
-		return badUsage("sort jobs by "+strconv.Quote(f.sort), "it is none of "+strings.Join(columnNames(), ", "), fix)
-	case f.fields.columns != nil && !f.out.forEyes() && f.out.word != formPlain:
-		return badUsage("choose columns of -o "+f.out.word, "it has none", "cronring list --json=FIELDS")
-	case f.watch && f.out.word == formJSON:
-		return badUsage("watch with -o json", "a document would never end", "cronring list -w -o jsonl")
+		return cli.UsageError("sort jobs by "+strconv.Quote(f.sort), "it is none of "+strings.Join(columnNames(), ", "), fix)
+	case f.fields.columns != nil && !f.out.ForPeople() && f.out.Value != cli.FormPlain:
+		return cli.UsageError("choose columns of -o "+f.out.Value, "it has none", "cronring list --json=FIELDS")
+	case f.watch && f.out.Value == cli.FormJSON:
+		return cli.UsageError("watch with -o json", "a document would never end", "cronring list -w -o jsonl")
 	}
 	if f.fields.columns == nil {
 		f.fields.columns = jobColumns
@@ -122,7 +123,7 @@ func (f *listFlags) check() error {
 
 // listing is a list of jobs, as it was asked for and answered.
 type listing struct {
-	app    *app
+	app    *cli.App
 	flags  *listFlags
 	loc    *time.Location
 	client *api.Client
@@ -138,24 +139,24 @@ func (l *listing) ask(ctx context.Context) (err error) {
 }
 
 func (l *listing) print() error {
-	if l.flags.out.word == formJSON {
-		return l.app.printJSON(api.Jobs{V: api.Version, Jobs: l.jobs})
+	if l.flags.out.Value == cli.FormJSON {
+		return l.app.PrintJSON(api.Jobs{V: api.Version, Jobs: l.jobs})
 	}
-	return l.app.printJobs(l.jobs, l.flags, l.flags.out, l.loc)
+	return printJobs(l.app, l.jobs, l.flags, l.flags.out, l.loc)
 }
 
 // printJobs writes jobs in a form that is one line for each.
-func (a *app) printJobs(jobs []job.Status, f *listFlags, out *output, loc *time.Location) error {
-	switch out.word {
-	case formJSONL:
-		return printLines(a, jobs)
-	case formName:
+func printJobs(a *cli.App, jobs []job.Status, f *listFlags, out *cli.Output, loc *time.Location) error {
+	switch out.Value {
+	case cli.FormJSONL:
+		return cli.PrintLines(a, jobs)
+	case cli.FormName:
 		for _, j := range jobs {
-			a.printf("%s\n", safe.Text(string(j.Job.ID)))
+			a.Printf("%s\n", safe.Text(string(j.Job.ID)))
 		}
 		return nil
 	}
-	a.printTable(a.jobTable(jobs, f.fields.columns, out, loc), out)
+	a.PrintTable(jobTable(a, jobs, f.fields.columns, out, loc), out)
 	return nil
 }
 
@@ -166,28 +167,28 @@ const stateGone job.State = "gone"
 func (l *listing) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &watch{
-		changes: followBoard(ctx, l.client, func(u *api.BoardUpdate) bool { return len(u.Rows)+len(u.Gone) > 0 }),
-		ask:     l.ask,
+	w := &cli.Watch{
+		Changes: cli.FollowBoard(ctx, l.client, func(u *api.BoardUpdate) bool { return len(u.Rows)+len(u.Gone) > 0 }),
+		Ask:     l.ask,
 	}
-	if l.app.inPlace() && l.flags.out.forEyes() {
-		s := &redrawn{printer: &l.app.printer}
-		w.ticks = true
-		w.draw = func() error { return s.put(l.app.rendered(func() { _ = l.print() })) } // to memory
-		return w.run(ctx)
+	if l.app.CanRedraw() && l.flags.out.ForPeople() {
+		s := &cli.Redraw{Printer: &l.app.Printer}
+		w.Ticks = true
+		w.Draw = func() error { return s.Put(l.app.Capture(func() { _ = l.print() })) } // to memory
+		return w.Run(ctx)
 	}
 	told := &toldJobs{}
-	w.draw = func() error {
+	w.Draw = func() error {
 		out := *l.flags.out
-		out.noHeader = out.noHeader || told.lines != nil
+		out.NoHeader = out.NoHeader || told.lines != nil
 		if changed := told.changed(l); len(changed) > 0 {
-			if err := l.app.printJobs(changed, l.flags, &out, l.loc); err != nil {
+			if err := printJobs(l.app, changed, l.flags, &out, l.loc); err != nil {
 				return err
 			}
 		}
-		return l.app.out.Flush()
+		return l.app.Out.Flush()
 	}
-	return w.run(ctx)
+	return w.Run(ctx)
 }
 
 // toldJobs is what was printed of each job.
@@ -206,14 +207,14 @@ func (t *toldJobs) changed(l *listing) (jobs []job.Status) {
 	before := t.lines
 	t.lines = make(map[job.ID]toldJob, len(l.jobs))
 	columns := l.flags.fields.columns
-	if l.flags.out.word == formJSONL {
+	if l.flags.out.Value == cli.FormJSONL {
 		columns = wholeJob
 	}
-	rows := l.app.jobTable(l.jobs, columns, &output{choice: choice{word: formPlain}}, l.loc).rows
+	rows := jobTable(l.app, l.jobs, columns, &cli.Output{Choice: cli.Choice{Value: cli.FormPlain}}, l.loc).Rows
 	for i, row := range rows {
 		var line strings.Builder
 		for _, c := range row {
-			line.WriteString(c.text + "\t")
+			line.WriteString(c.Text + "\t")
 		}
 		id := l.jobs[i].Job.ID
 		t.lines[id] = toldJob{line.String(), l.jobs[i]}
@@ -247,8 +248,8 @@ func stateNames() (names []string) {
 
 func checkStates(states []job.State) error {
 	for _, s := range states {
-		if _, ok := stateLook[s]; !ok {
-			return badUsage(fmt.Sprintf("list jobs in state %q: no such state", s), "",
+		if _, ok := cli.StateLook[s]; !ok {
+			return cli.UsageError(fmt.Sprintf("list jobs in state %q: no such state", s), "",
 				"one of failing, late, running, held, disabled, ok, new")
 		}
 	}

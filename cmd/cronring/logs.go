@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
@@ -23,12 +24,12 @@ type logFlags struct {
 	number             int
 	sinceText          string
 	since              time.Time
-	stream             *choice
-	out                *output
+	stream             *cli.Choice
+	out                *cli.Output
 }
 
-func newLogs(a *app) *cobra.Command {
-	f := &logFlags{stream: oneOf("all", string(job.Stdout), string(job.Stderr), string(job.System))}
+func newLogs(a *cli.App) *cobra.Command {
+	f := &logFlags{stream: cli.OneOf("all", string(job.Stdout), string(job.Stderr), string(job.System))}
 	cmd := &cobra.Command{
 		Use:   "logs JOB|RUN [-f]",
 		Short: "Print what a run wrote; of a job, its newest run",
@@ -44,25 +45,25 @@ it decided, when it started, how it ended. They are read by journalctl(1), of th
 host and by whoever may read them.`,
 		Example: "  cronring logs -f backup\n  cronring logs backup@failed --stream err\n  cronring logs backup --since -2h --journal",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.logs(cmd, args[0], f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return logs(a, cmd, args[0], f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run has ended")
 	flags.BoolVar(&f.wait, "wait", false, "as --follow; the exit code is then that of the run")
 	flags.IntVarP(&f.number, "number", "n", 0, "only the last `N` lines of what each run wrote until now")
 	flags.Lookup("number").DefValue = ""
-	flags.StringVar(&f.sinceText, "since", "", "only what was written from `T` on; of a job, by all its runs: "+whenHelp)
+	flags.StringVar(&f.sinceText, "since", "", "only what was written from `T` on; of a job, by all its runs: "+cli.TimeHelp)
 	flags.BoolVar(&f.raw, "raw", false, "print all bytes as they are")
 	flags.BoolVarP(&f.times, "timestamps", "t", false, "begin lines with time and stream")
 	flags.BoolVar(&f.journal, "journal", false, "add the daemon's own lines about the run")
 	flags.Var(f.stream, "stream", "which output: all, out, err, sys")
 	cmd.MarkFlagsMutuallyExclusive("raw", "timestamps")
 	cmd.MarkFlagsMutuallyExclusive("raw", "journal")
-	f.out = a.textOutput(cmd, formText, formJSONL)
-	a.addPager(cmd)
-	a.addZone(cmd, "of --timestamps and --since")
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSONL)
+	a.AddPager(cmd)
+	a.AddZone(cmd, "of --timestamps and --since")
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
@@ -74,60 +75,60 @@ func runRef(ref string) string {
 	return ref + "@last"
 }
 
-func (a *app) logs(cmd *cobra.Command, ref string, f *logFlags) error {
-	loc, err := a.location()
+func logs(a *cli.App, cmd *cobra.Command, ref string, f *logFlags) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	if f.since, err = a.flagTime("since", f.sinceText, loc); err != nil {
+	if f.since, err = a.FlagTime("since", f.sinceText, loc); err != nil {
 		return err
 	}
 	if f.number < 0 {
-		return badUsage("print "+strconv.Itoa(f.number)+" lines", "it is a number of lines", "")
+		return cli.UsageError("print "+strconv.Itoa(f.number)+" lines", "it is a number of lines", "")
 	}
 	f.follow = f.follow || f.wait
-	last, err := a.printLogs(cmd.Context(), a.daemon(), ref, f, loc)
+	last, err := printLogs(a, cmd.Context(), a.Daemon(), ref, f, loc)
 	switch {
 	case !f.wait:
 		return err
 	case err != nil:
-		a.report(err)
-		return exit(exitWaitTrouble)
+		a.Report(err)
+		return cli.ExitCode(cli.ExitWaitFailed)
 	}
 	if last == nil {
-		return exit(exitWaitTrouble)
+		return cli.ExitCode(cli.ExitWaitFailed)
 	}
-	if code := exitOf(last); code != exitDone {
-		return exit(code)
+	if code := exitOf(last); code != cli.ExitDone {
+		return cli.ExitCode(code)
 	}
 	return nil
 }
 
 // printLogs prints what one run wrote, or several of a job, and gives the newest
 // as it ended, if that was waited for.
-func (a *app) printLogs(ctx context.Context, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
+func printLogs(a *cli.App, ctx context.Context, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
 	if !f.follow && !f.raw {
-		end := a.page()
+		end := a.Page()
 		defer end()
 	}
 	newest := runRef(ref)
 	if f.since.IsZero() || newest == ref {
-		return a.printOutput(ctx, client, newest, f, loc)
+		return printOutput(a, ctx, client, newest, f, loc)
 	}
-	runs, err := a.runsSince(ctx, client, ref, f.since)
+	runs, err := runsSince(a, ctx, client, ref, f.since)
 	if err != nil {
 		return nil, err
 	}
 	if len(runs) == 0 {
-		a.say("no run of %s wrote anything since then", safe.Text(ref))
+		a.Infof("no run of %s wrote anything since then", safe.Text(ref))
 	}
 	for i := range runs {
 		r, one := &runs[i], *f
 		one.follow = f.follow && i == len(runs)-1
-		if f.out.word == formText && !f.raw && !a.quiet {
-			a.printf("==> run %d of %s  %s  %s <==\n", r.ID, safe.Text(string(r.Job)), r.Started.In(loc).Format(stampEyes), safe.Text(r.Standing()))
+		if f.out.Value == cli.FormText && !f.raw && !a.Quiet {
+			a.Printf("==> run %d of %s  %s  %s <==\n", r.ID, safe.Text(string(r.Job)), r.Started.In(loc).Format(cli.LongTime), safe.Text(r.Standing()))
 		}
-		if last, err = a.printOutput(ctx, client, r.ID.String(), &one, loc); err != nil {
+		if last, err = printOutput(a, ctx, client, r.ID.String(), &one, loc); err != nil {
 			return last, err
 		}
 	}
@@ -139,7 +140,7 @@ const mostLogRuns = 1000
 
 // runsSince gives the runs of a job that had not ended at an instant, the oldest
 // first.
-func (a *app) runsSince(ctx context.Context, client *api.Client, ref string, since time.Time) ([]job.Run, error) {
+func runsSince(a *cli.App, ctx context.Context, client *api.Client, ref string, since time.Time) ([]job.Run, error) {
 	found, err := client.History(ctx, api.Filter{Refs: []string{ref}, Limit: mostLogRuns})
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func (a *app) runsSince(ctx context.Context, client *api.Client, ref string, sin
 		return r.Started.IsZero() || !r.Ended.IsZero() && r.Ended.Before(since)
 	})
 	if all == mostLogRuns && len(runs) == all {
-		a.say("only the newest %s are looked at", plural(all, "run"))
+		a.Infof("only the newest %s are looked at", cli.Plural(all, "run"))
 	}
 	slices.Reverse(runs)
 	return runs, nil
@@ -157,16 +158,16 @@ func (a *app) runsSince(ctx context.Context, client *api.Client, ref string, sin
 
 // printOutput prints what a run wrote, and gives the run as it ended, if that
 // was waited for.
-func (a *app) printOutput(ctx context.Context, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
-	p := &outputPrinter{app: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
+func printOutput(a *cli.App, ctx context.Context, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
+	p := &outputPrinter{App: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
 	if f.journal {
-		if p.said, err = a.journalOf(ctx, client, ref, f.since); err != nil {
+		if p.said, err = journalOf(a, ctx, client, ref, f.since); err != nil {
 			return nil, err
 		}
 	}
 	q := api.OutputQuery{Run: ref, Follow: f.follow, Since: f.since, Lines: f.number}
-	if f.stream.word != "all" {
-		q.Stream = job.Stream(f.stream.word)
+	if f.stream.Value != "all" {
+		q.Stream = job.Stream(f.stream.Value)
 	}
 	for e, err := range client.OutputOf(ctx, q) {
 		if err == nil {
@@ -181,7 +182,7 @@ func (a *app) printOutput(ctx context.Context, client *api.Client, ref string, f
 		}
 	}
 	if last != nil && f.journal { // more was said until its end
-		if p.said, err = a.journalOf(ctx, client, last.ID.String(), cmp.Or(p.heard, f.since)); err != nil {
+		if p.said, err = journalOf(a, ctx, client, last.ID.String(), cmp.Or(p.heard, f.since)); err != nil {
 			p.close()
 			return last, err
 		}
@@ -192,7 +193,7 @@ func (a *app) printOutput(ctx context.Context, client *api.Client, ref string, f
 // outputPrinter prints the chunks of one run. Each stream has its own cleaner,
 // so that lines of the two are not mixed up.
 type outputPrinter struct {
-	*app
+	*cli.App
 	flags    *logFlags
 	loc      *time.Location
 	at       time.Time // of the chunk being printed
@@ -206,14 +207,14 @@ type outputPrinter struct {
 func (p *outputPrinter) event(e api.Event) error {
 	switch {
 	case e.Gap != nil:
-		p.say("%s left out: this reader was too slow", plural(e.Gap.Lost, "piece"))
+		p.Infof("%s left out: this reader was too slow", cli.Plural(e.Gap.Lost, "piece"))
 	case e.Chunk != nil:
 		if err := errors.Join(p.sayUntil(e.Chunk.At), p.print(*e.Chunk)); err != nil {
 			return err
 		}
 	}
 	if p.flags.follow {
-		return p.out.Flush()
+		return p.Out.Flush()
 	}
 	return nil
 }
@@ -233,10 +234,10 @@ func (p *outputPrinter) sayUntil(at time.Time) error {
 
 func (p *outputPrinter) print(c job.Chunk) error {
 	switch {
-	case p.flags.out.word == formJSONL:
-		return p.printLine(c)
+	case p.flags.out.Value == cli.FormJSONL:
+		return p.PrintLine(c)
 	case p.flags.raw:
-		_, err := p.out.Write(c.Data)
+		_, err := p.Out.Write(c.Data)
 		return err
 	}
 	p.at = c.At
@@ -245,7 +246,7 @@ func (p *outputPrinter) print(c job.Chunk) error {
 		if err := w.Close(); err != nil {
 			return err
 		}
-		p.printf("[%d bytes left out]\n", c.Cut)
+		p.Printf("[%d bytes left out]\n", c.Cut)
 	}
 	_, err := w.Write(c.Data)
 	return err
@@ -254,7 +255,7 @@ func (p *outputPrinter) print(c job.Chunk) error {
 func (p *outputPrinter) cleaner(s job.Stream) *safe.Lines {
 	c := p.cleaners[s]
 	if c == nil {
-		c = &safe.Lines{W: p.out, Color: p.colored()}
+		c = &safe.Lines{W: p.Out, Color: p.Colored()}
 		switch {
 		case s == journalStream && !p.flags.times:
 			c.Prefix = func() string { return "[journal] " }

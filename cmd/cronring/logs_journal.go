@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -28,21 +29,21 @@ const (
 )
 
 // journalOf reads what the daemon wrote to the journal about a run.
-func (a *app) journalOf(ctx context.Context, client *api.Client, ref string, since time.Time) ([]job.Chunk, error) {
-	if a.host != "" {
-		return nil, badUsage("read the journal of "+a.host, "journalctl reads that of this host", "ssh "+a.host+" cronring logs "+ref+" --journal")
+func journalOf(a *cli.App, ctx context.Context, client *api.Client, ref string, since time.Time) ([]job.Chunk, error) {
+	if a.Host != "" {
+		return nil, cli.UsageError("read the journal of "+a.Host, "journalctl reads that of this host", "ssh "+a.Host+" cronring logs "+ref+" --journal")
 	}
 	r, err := client.OneRun(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	args, err := a.journalArgs(&r, since)
+	args, err := journalArgs(a, &r, since)
 	if err != nil {
 		return nil, err
 	}
 	lines, err := journalctl(ctx, args)
 	if err != nil {
-		return nil, &api.Error{What: "cannot read the journal", Why: err.Error(), Fix: "cronring why " + shellWord(string(r.Job)) + "    or as root, or a member of systemd-journal"}
+		return nil, &api.Error{What: "cannot read the journal", Why: err.Error(), Fix: "cronring why " + cli.ShellWord(string(r.Job)) + "    or as root, or a member of systemd-journal"}
 	}
 	chunks, err := journalLines(lines, r.ID)
 	if err != nil {
@@ -54,14 +55,14 @@ func (a *app) journalOf(ctx context.Context, client *api.Client, ref string, sin
 // journalArgs chooses the lines about a run. Anybody may write lines that name
 // it, but for whom they count is what the journal itself says: the account of
 // the daemon, which is that of its socket.
-func (a *app) journalArgs(r *job.Run, since time.Time) ([]string, error) {
-	socket := a.socket
+func journalArgs(a *cli.App, r *job.Run, since time.Time) ([]string, error) {
+	socket := a.Socket
 	if socket == "" {
 		socket = api.FindSocket(os.Getenv)
 	}
 	info, err := os.Stat(socket)
 	if err != nil {
-		return nil, fileError(socket, err)
+		return nil, cli.FileError(socket, err)
 	}
 	args := []string{
 		"--no-pager", "--quiet", "--output=json", "--output-fields=MESSAGE,CRONRING_STREAM", "--lines=" + strconv.Itoa(mostJournal),

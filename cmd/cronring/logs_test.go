@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 )
 
 func TestJournalLinesLeaveOutWhatTheJobWrote(t *testing.T) {
@@ -30,12 +32,12 @@ func TestJournalLinesLeaveOutWhatTheJobWrote(t *testing.T) {
 }
 
 func TestJournalctlIsBounded(t *testing.T) {
-	fakeProgram(t, "journalctl", `exec yes '{"MESSAGE":"more and more"}'`)
+	clitest.FakeProgram(t, "journalctl", `exec yes '{"MESSAGE":"more and more"}'`)
 	text, err := journalctl(t.Context(), nil)
 	if err != nil || len(text) > journalSize || !strings.HasSuffix(string(text), "}\n") {
 		t.Errorf("got %d bytes and %v, want at most %d of whole lines", len(text), err, journalSize)
 	}
-	fakeProgram(t, "journalctl", "echo 'no permission' >&2; exit 1")
+	clitest.FakeProgram(t, "journalctl", "echo 'no permission' >&2; exit 1")
 	if _, err := journalctl(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no permission") {
 		t.Errorf("got %v, want what journalctl said", err)
 	}

@@ -7,18 +7,20 @@ import (
 	"os/signal"
 	"path/filepath"
 	_ "time/tzdata" // zones on hosts and in containers that have no zone files
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 func main() {
 	if filepath.Base(os.Args[0]) == "crontab" {
 		os.Exit(newCrontab().run(os.Args[1:]))
 	}
-	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	a := cli.New(os.Stdin, os.Stdout, os.Stderr)
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	go func() {
 		<-interrupted
-		os.Exit(exitInterrupted)
+		os.Exit(cli.ExitInterrupted)
 	}()
-	os.Exit(a.run(newRoot(a), os.Args[1:]))
+	os.Exit(a.Run(newRoot(a), os.Args[1:]))
 }

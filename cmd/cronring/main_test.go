@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +52,7 @@ func called(t testing.TB, stdin string, args ...string) (stdout, stderr string, 
 		t.Fatal(err)
 	}
 	defer talk.Close()
-	code = runApp(newApp(strings.NewReader(stdin), out, talk), args)
+	code = runApp(cli.New(strings.NewReader(stdin), out, talk), args)
 	return contents(t, out), contents(t, talk), code
 }
 
@@ -146,8 +148,8 @@ func TestWriteErrorFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer talk.Close()
-	if code := runApp(newApp(strings.NewReader(""), full, talk), []string{"version"}); code != exitFailed {
-		t.Errorf("cronring version >/dev/full: got exit %d, want %d", code, exitFailed)
+	if code := runApp(cli.New(strings.NewReader(""), full, talk), []string{"version"}); code != cli.ExitFailed {
+		t.Errorf("cronring version >/dev/full: got exit %d, want %d", code, cli.ExitFailed)
 	}
 	if got := contents(t, talk); !strings.Contains(got, "cannot write the result") {
 		t.Errorf("cronring version >/dev/full: got %q, want a word about the result", got)
@@ -155,4 +157,4 @@ func TestWriteErrorFails(t *testing.T) {
 }
 
 // runApp runs a command line of the whole program.
-func runApp(a *app, args []string) (code int) { return a.run(newRoot(a), args) }
+func runApp(a *cli.App, args []string) (code int) { return a.Run(newRoot(a), args) }

@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 )
 
-func newMan(a *app) *cobra.Command {
+func newMan(a *cli.App) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "man [VERB] [--dir DIR]",
@@ -42,17 +43,17 @@ made of the same text as --help.`,
 			}
 			switch {
 			case dir != "":
-				return a.writePages(dir, verbs)
+				return writePages(a, dir, verbs)
 			case len(args) == 0:
-				a.listPages(verbs)
+				listPages(a, verbs)
 				return nil
 			}
-			return a.showPage(newPage(verbs[0]))
+			return showPage(a, newPage(verbs[0]))
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "write pages into `DIR` instead of showing one")
-	a.addPager(cmd)
-	a.addQuiet(cmd)
+	a.AddPager(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
@@ -89,17 +90,17 @@ func pagedAs(root *cobra.Command, args []string) ([]*cobra.Command, error) {
 	}
 }
 
-func (a *app) listPages(verbs []*cobra.Command) {
-	t := &table{}
+func listPages(a *cli.App, verbs []*cobra.Command) {
+	t := &cli.Table{}
 	for _, verb := range verbs {
-		t.add(pageName(verb)+"(1)", verb.Short)
+		t.Add(pageName(verb)+"(1)", verb.Short)
 	}
-	a.printTable(t, &output{choice: choice{word: formTable}, noHeader: true})
+	a.PrintTable(t, &cli.Output{Choice: cli.Choice{Value: cli.FormTable}, NoHeader: true})
 }
 
 // writePages writes files that everybody may read, whatever the umask: they are
 // installed so.
-func (a *app) writePages(dir string, verbs []*cobra.Command) error {
+func writePages(a *cli.App, dir string, verbs []*cobra.Command) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write pages: %w", err)
 	}
@@ -110,10 +111,10 @@ func (a *app) writePages(dir string, verbs []*cobra.Command) error {
 		}
 	}
 	if len(verbs) == 1 {
-		a.say("wrote 1 page to %s", dir)
+		a.Infof("wrote 1 page to %s", dir)
 		return nil
 	}
-	a.say("wrote %d pages to %s", len(verbs), dir)
+	a.Infof("wrote %d pages to %s", len(verbs), dir)
 	return nil
 }
 
@@ -122,25 +123,25 @@ var viewers = [][]string{{"man", "-l"}, {"mandoc", "-a"}}
 
 // showPage has the first program that can do it show a page, and shows it as
 // plain text if none can.
-func (a *app) showPage(p *page) error {
+func showPage(a *cli.App, p *page) error {
 	for _, viewer := range viewers {
-		if shown, err := a.view(p, viewer); shown || err != nil {
+		if shown, err := view(a, p, viewer); shown || err != nil {
 			return err
 		}
 	}
-	end := a.page()
+	end := a.Page()
 	defer end()
 	width := 80
-	if a.tty {
-		width = min(max(a.width, 40), 80)
+	if a.Terminal {
+		width = min(max(a.Width, 40), 80)
 	}
-	a.printf("%s", p.text(width))
+	a.Printf("%s", p.text(width))
 	return nil
 }
 
 // view shows a page with a program. That reads a file which everybody may read,
 // as some leave root's rights.
-func (a *app) view(p *page, viewer []string) (shown bool, err error) {
+func view(a *cli.App, p *page, viewer []string) (shown bool, err error) {
 	program, err := exec.LookPath(viewer[0])
 	if err != nil {
 		return false, nil
@@ -157,31 +158,31 @@ func (a *app) view(p *page, viewer []string) (shown bool, err error) {
 	to := &counter{to: a}
 	cmd := exec.Command(program, append(viewer[1:], path)...)
 	cmd.Stdout = to
-	if a.tty {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, a.err
-		cmd.Env = a.pagerEnv()
+	if a.Terminal {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, a.Err
+		cmd.Env = pagerEnv(a)
 		signal.Ignore(os.Interrupt) // it is the pager's from here on
 	}
 	// One that showed something has done what it could; how a pager ends means nothing.
 	err = cmd.Run()
-	return err == nil && (a.tty || to.n > 0), nil
+	return err == nil && (a.Terminal || to.n > 0), nil
 }
 
 // counter passes a result on and tells whether there was one.
 type counter struct {
-	to *app
+	to *cli.App
 	n  int
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	c.n += len(p)
-	return c.to.out.Write(p)
+	return c.to.Out.Write(p)
 }
 
 // pagerEnv has man(1) page as this program does.
-func (a *app) pagerEnv() []string {
+func pagerEnv(a *cli.App) []string {
 	env := os.Environ()
-	if a.noPager {
+	if a.NoPager {
 		return append(env, "MANPAGER=cat", "PAGER=cat")
 	}
 	if pager := strings.TrimSpace(os.Getenv("CRONRING_PAGER")); pager != "" {

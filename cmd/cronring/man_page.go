@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 // pageDate is when what the commands do last changed, as the pages of section 1
@@ -86,7 +88,7 @@ func seeAlso(verb *cobra.Command) []reference {
 			all = append(all, reference{pageName(found), 1})
 		}
 	}
-	if _, asks := verb.Annotations[usesDaemon]; asks {
+	if _, asks := verb.Annotations[cli.UsesDaemon]; asks {
 		all = append(all, reference{"cronringd", 8})
 	}
 	switch verb.GroupID {

@@ -9,13 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 // writtenPages has the program write all pages, and gives them by name.
 func writtenPages(t *testing.T) (pages map[string]string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "man1")
-	if _, stderr, code := called(t, "", "man", "--dir", dir); code != exitDone {
+	if _, stderr, code := called(t, "", "man", "--dir", dir); code != cli.ExitDone {
 		t.Fatalf("cronring man --dir: got exit %d: %s", code, stderr)
 	}
 	files, err := os.ReadDir(dir)
@@ -82,7 +84,7 @@ func TestManWithoutViewer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, verb := range paged(tree(t)) {
 		stdout, stderr, code := called(t, "", "man", verb.Name())
-		if code != exitDone || stderr != "" {
+		if code != cli.ExitDone || stderr != "" {
 			t.Errorf("cronring man %s: got exit %d and %q", verb.Name(), code, stderr)
 		}
 		for _, line := range strings.Split(stdout, "\n") {
@@ -111,7 +113,7 @@ func TestManWithViewer(t *testing.T) {
 	}
 	script("man", "exit 16")
 	script("mandoc", `read -r first <"$2"; echo "$1 ${2##*/} $first"`)
-	if got, _, code := called(t, "", "man", "ls"); code != exitDone || got != "-a cronring-list.1 .Dd "+pageDate+"\n" {
+	if got, _, code := called(t, "", "man", "ls"); code != cli.ExitDone || got != "-a cronring-list.1 .Dd "+pageDate+"\n" {
 		t.Errorf("cronring man ls: got exit %d and %q, want what mandoc says of the page", code, got)
 	}
 	script("man", `echo "man $1"`)
@@ -126,7 +128,7 @@ func TestManUnknown(t *testing.T) {
 		t.Errorf("cronring man lits: got exit %d and %q, want 3 and the nearest", code, stderr)
 	}
 	stdout, _, code := called(t, "", "man")
-	if code != exitDone || !strings.Contains(stdout, "cronring-why(1)") {
+	if code != cli.ExitDone || !strings.Contains(stdout, "cronring-why(1)") {
 		t.Errorf("cronring man: got exit %d and %q, want a list of pages", code, stdout)
 	}
 }

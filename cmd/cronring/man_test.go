@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
 func manPage(t *testing.T) string {
@@ -23,7 +25,7 @@ func manPage(t *testing.T) string {
 
 func tree(t *testing.T) *cobra.Command {
 	t.Helper()
-	root := newRoot(newApp(strings.NewReader(""), os.Stdout, os.Stderr))
+	root := newRoot(cli.New(strings.NewReader(""), os.Stdout, os.Stderr))
 	root.InitDefaultHelpCmd()
 	return root
 }

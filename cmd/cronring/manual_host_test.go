@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/testdata/manpages"
 )
 
@@ -26,17 +27,17 @@ var otherEnds = map[string]struct {
 	codes []int
 	why   string
 }{
-	"cronring status --check":                                        {[]int{exitProblems}, "a job of the host fails"},
-	"cronring diff my.crontab new.crontab":                           {[]int{exitFailed}, "they differ"},
-	"cronring diff new.crontab":                                      {[]int{exitFailed}, "they differ"},
-	"crontab -l | cronring diff - new.crontab":                       {[]int{exitFailed}, "they differ"},
-	"cronring diff --rev 32 --runs 30d":                              {[]int{exitDone, exitFailed}, "as the newest revision is"},
-	"cronring doctor --fix -n":                                       {[]int{exitDone, exitProblems}, "as the host is"},
-	"cronring doctor":                                                {[]int{exitDone, exitProblems}, "as the host is"},
-	"cronring backfill report 2026-03-01..2026-03-31 --max-active=2": {[]int{exitUsage, 6}, "a person is asked whether so many are meant"},
-	"cronring rm 'etl*' --comment-out":                               {[]int{exitUsage, 6}, "a person is asked whether so many are meant"},
+	"cronring status --check":                                        {[]int{cli.ExitProblems}, "a job of the host fails"},
+	"cronring diff my.crontab new.crontab":                           {[]int{cli.ExitFailed}, "they differ"},
+	"cronring diff new.crontab":                                      {[]int{cli.ExitFailed}, "they differ"},
+	"crontab -l | cronring diff - new.crontab":                       {[]int{cli.ExitFailed}, "they differ"},
+	"cronring diff --rev 32 --runs 30d":                              {[]int{cli.ExitDone, cli.ExitFailed}, "as the newest revision is"},
+	"cronring doctor --fix -n":                                       {[]int{cli.ExitDone, cli.ExitProblems}, "as the host is"},
+	"cronring doctor":                                                {[]int{cli.ExitDone, cli.ExitProblems}, "as the host is"},
+	"cronring backfill report 2026-03-01..2026-03-31 --max-active=2": {[]int{cli.ExitUsage, 6}, "a person is asked whether so many are meant"},
+	"cronring rm 'etl*' --comment-out":                               {[]int{cli.ExitUsage, 6}, "a person is asked whether so many are meant"},
 	"cronring backfill stop 3":                                       {[]int{3}, "there is no third backfill"},
-	"cronring retry @failed --since -2h":                             {[]int{exitDone, 6}, "what the line above runs again may still go"},
+	"cronring retry @failed --since -2h":                             {[]int{cli.ExitDone, 6}, "what the line above runs again may still go"},
 	"cronring stop 4213 --signal INT --kill-after 2m":                {[]int{3, 6}, "the run is over"},
 }
 
@@ -82,7 +83,7 @@ func tryManual(t *testing.T, bin string) {
 		}
 		want := otherEnds[line].codes
 		if want == nil {
-			want = []int{exitDone}
+			want = []int{cli.ExitDone}
 		}
 		if !slices.Contains(want, code) {
 			out, _ := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.out", i+1)))

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/metrics"
 )
 
-func newMetrics(a *app) *cobra.Command {
+func newMetrics(a *cli.App) *cobra.Command {
 	var q api.MetricsQuery
 	var file string
 	cmd := &cobra.Command{
@@ -34,10 +35,10 @@ begin anew with the daemon.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Refs = args
 			q.Jobs = q.Jobs || len(args) > 0
-			text, err := a.daemon().Metrics(cmd.Context(), q)
+			text, err := a.Daemon().Metrics(cmd.Context(), q)
 			if file == "" {
 				if err == nil {
-					a.printf("%s", text)
+					a.Printf("%s", text)
 				}
 				return err
 			}

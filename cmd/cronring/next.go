@@ -12,6 +12,7 @@ import (
 	"github.com/robfig/cron/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
@@ -21,10 +22,10 @@ import (
 
 // nextFlags are the flags of next.
 type nextFlags struct {
-	formatFlags
+	cli.FormatFlags
 	number      int
 	from, until string
-	out         *output
+	out         *cli.Output
 }
 
 // coming is the result of next.
@@ -48,7 +49,7 @@ func (c *coming) node(i int) string {
 	return c.Nodes[i]
 }
 
-func newNext(a *app) *cobra.Command {
+func newNext(a *cli.App) *cobra.Command {
 	f := &nextFlags{}
 	cmd := &cobra.Command{
 		Use:   "next ['EXPR'|FILE:LINE|JOB...]",
@@ -61,50 +62,50 @@ several, and without a word of all, are told in the order of time. What is pause
 without an end, disabled or held has none.`,
 		Example: "  cronring next '0 0 13 * 5' -n 4 --tz Europe/Berlin\n  cronring next /etc/crontab:17\n  cronring next 'etl-*' --until tomorrow",
 		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.next(cmd, args, f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return next(a, cmd, args, f) },
 	}
 	cmd.Flags().IntVarP(&f.number, "number", "n", 10, "at most `N` runs")
-	cmd.Flags().StringVar(&f.from, "from", "", "begin at `T` instead of now: "+whenHelp)
+	cmd.Flags().StringVar(&f.from, "from", "", "begin at `T` instead of now: "+cli.TimeHelp)
 	cmd.Flags().StringVar(&f.until, "until", "", "end before `T`")
-	f.add(cmd)
-	f.out = a.textOutput(cmd, formText, formPlain, formJSON, formJSONL)
-	a.addSelection(cmd, f.out, coming{})
-	a.addZone(cmd, "of the schedule, where it names none, and of the times")
-	a.addColor(cmd)
+	f.Add(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddSelection(cmd, f.out, coming{})
+	a.AddZone(cmd, "of the schedule, where it names none, and of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) next(cmd *cobra.Command, args []string, f *nextFlags) error {
+func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
 	if f.number < 1 || f.number > api.MaxComing {
-		return badUsage(fmt.Sprintf("tell %d runs", f.number), fmt.Sprintf("it is 1 to %d", api.MaxComing), "")
+		return cli.UsageError(fmt.Sprintf("tell %d runs", f.number), fmt.Sprintf("it is 1 to %d", api.MaxComing), "")
 	}
-	loc, err := a.location()
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	from, err := a.flagTime("from", f.from, loc)
+	from, err := a.FlagTime("from", f.from, loc)
 	if err != nil {
 		return err
 	}
-	until, err := a.flagTime("until", f.until, loc)
+	until, err := a.FlagTime("until", f.until, loc)
 	if err != nil {
 		return err
 	}
-	now := cmp.Or(from, a.now())
-	what, single := only(args)
+	now := cmp.Or(from, a.Now())
+	what, single := cli.Single(args)
 	var c coming
 	switch {
 	case single && isSchedule(what):
 		c, err = scheduleNext(what, loc, f.window(now, until))
 	case single && isEntry(what):
-		c, err = a.entryNext(what, loc, f, f.window(now, until))
+		c, err = entryNext(a, what, loc, f, f.window(now, until))
 	default:
-		c, err = a.jobsNext(cmd.Context(), api.ComingQuery{Refs: args, From: from, Until: until, Limit: f.number}, loc)
+		c, err = jobsNext(a, cmd.Context(), api.ComingQuery{Refs: args, From: from, Until: until, Limit: f.number}, loc)
 	}
 	if err != nil {
 		return err
 	}
-	return a.printComing(c, now, loc, f.out)
+	return printComing(a, c, now, loc, f.out)
 }
 
 // isSchedule reports whether a word is meant as a schedule: it has blanks, or
@@ -168,10 +169,10 @@ func scheduleNext(spec string, loc *time.Location, w window) (coming, error) {
 func badSchedule(spec string, remarks []crontab.Diagnostic) error {
 	for _, d := range remarks {
 		if d.Severity == crontab.Error {
-			return badUsage(fmt.Sprintf("read the schedule %q", spec), fmt.Sprintf("column %d: %s (%s)", d.Column, d.Message, d.Code), d.Fix)
+			return cli.UsageError(fmt.Sprintf("read the schedule %q", spec), fmt.Sprintf("column %d: %s (%s)", d.Column, d.Message, d.Code), d.Fix)
 		}
 	}
-	return badUsage(fmt.Sprintf("read the schedule %q", spec), "it names no time", "")
+	return cli.UsageError(fmt.Sprintf("read the schedule %q", spec), "it names no time", "")
 }
 
 func newComing(spec string, s cron.Schedule, loc *time.Location, w window, remarks []crontab.Diagnostic) coming {
@@ -185,14 +186,14 @@ func newComing(spec string, s cron.Schedule, loc *time.Location, w window, remar
 
 // entryNext is about one line of a crontab file, in the zone that the file
 // gives it.
-func (a *app) entryNext(what string, loc *time.Location, f *nextFlags, w window) (coming, error) {
+func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w window) (coming, error) {
 	name, number, _ := cutLast(what, ":")
 	line, _ := strconv.Atoi(number)
-	s, err := a.read(name)
+	s, err := a.ReadSource(name)
 	if err != nil {
 		return coming{}, err
 	}
-	table, remarks := f.parse(s, loc)
+	table, remarks := f.Parse(s, loc)
 	var about []crontab.Diagnostic
 	for _, d := range remarks {
 		if d.Line == line {
@@ -214,19 +215,19 @@ func (a *app) entryNext(what string, loc *time.Location, f *nextFlags, w window)
 }
 
 // jobsNext asks the daemon. What a single job means is told, too.
-func (a *app) jobsNext(ctx context.Context, q api.ComingQuery, loc *time.Location) (coming, error) {
-	client := a.daemon()
+func jobsNext(a *cli.App, ctx context.Context, q api.ComingQuery, loc *time.Location) (coming, error) {
+	client := a.Daemon()
 	found, err := client.Coming(ctx, q)
 	if err != nil {
 		return coming{}, err
 	}
 	c := coming{V: api.Version, Next: []time.Time{}, Jobs: []job.ID{}, Diagnostics: []api.Diagnostic{}}
-	if ref, single := only(q.Refs); single && isName(ref) {
+	if ref, single := cli.Single(q.Refs); single && isName(ref) {
 		j, err := client.Show(ctx, ref)
 		if err != nil {
 			return coming{}, err
 		}
-		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = startsOn(&j.Job), j.Job.Zone, j.Meaning, j.Diagnostics
+		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = cli.ScheduleText(&j.Job), j.Job.Zone, j.Meaning, j.Diagnostics
 	}
 	for i, r := range found.Runs {
 		c.Next, c.Jobs = append(c.Next, r.At.In(loc)), append(c.Jobs, r.Job)
@@ -243,73 +244,73 @@ func (a *app) jobsNext(ctx context.Context, q api.ComingQuery, loc *time.Locatio
 // isName reports whether a word names one job, and neither a set nor a glob.
 func isName(ref string) bool { return !strings.HasPrefix(ref, "@") && !strings.ContainsAny(ref, "*?[") }
 
-func (a *app) printComing(c coming, from time.Time, loc *time.Location, out *output) error {
+func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *cli.Output) error {
 	many := c.Schedule == "" // jobs: each line names its own
-	switch out.word {
-	case formJSON:
-		return a.printJSON(c)
-	case formJSONL:
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(c)
+	case cli.FormJSONL:
 		if !many {
-			return printLines(a, c.Next)
+			return cli.PrintLines(a, c.Next)
 		}
 		for i, t := range c.Next {
-			if err := a.printLine(api.ComingRun{At: t, Job: c.Jobs[i], Node: c.node(i)}); err != nil {
+			if err := a.PrintLine(api.ComingRun{At: t, Job: c.Jobs[i], Node: c.node(i)}); err != nil {
 				return err
 			}
 		}
 		return nil
-	case formPlain:
+	case cli.FormPlain:
 		for i, t := range c.Next {
-			a.printf("%s", t.Format(stampPlain))
+			a.Printf("%s", t.Format(cli.PlainTime))
 			if many {
-				a.printf("\t%s", safe.Text(string(c.Jobs[i])))
+				a.Printf("\t%s", safe.Text(string(c.Jobs[i])))
 			}
 			if c.Nodes != nil {
-				a.printf("\t%s", safe.Text(c.node(i)))
+				a.Printf("\t%s", safe.Text(c.node(i)))
 			}
-			a.printf("\n")
+			a.Printf("\n")
 		}
 		return nil
 	}
 	if !many {
-		a.printMeaning(c, loc)
+		printMeaning(a, c, loc)
 	}
 	width := len(strconv.Itoa(len(c.Next)))
 	for i, t := range c.Next {
-		a.printf("%*d  %s  in %s", width, i+1, t.Format(stampEyes), when.Brief(t.Sub(from).Round(time.Second)))
+		a.Printf("%*d  %s  in %s", width, i+1, t.Format(cli.LongTime), when.Brief(t.Sub(from).Round(time.Second)))
 		if many {
-			a.printf("  %s", safe.Text(string(c.Jobs[i])))
+			a.Printf("  %s", safe.Text(string(c.Jobs[i])))
 		}
 		if node := c.node(i); node != "" {
-			a.printf("  on %s", safe.Text(node))
+			a.Printf("  on %s", safe.Text(node))
 		}
-		a.printf("\n")
+		a.Printf("\n")
 	}
 	if len(c.Next) == 0 {
-		a.printf("no run\n")
+		a.Printf("no run\n")
 	}
-	a.printAdvice(c.Diagnostics)
+	printAdvice(a, c.Diagnostics)
 	return nil
 }
 
-func (a *app) printMeaning(c coming, loc *time.Location) {
-	a.printf("%s", safe.Text(c.Meaning))
+func printMeaning(a *cli.App, c coming, loc *time.Location) {
+	a.Printf("%s", safe.Text(c.Meaning))
 	if c.PerYear > 0 {
-		a.printf(" (%s a year)", plural(c.PerYear, "run"))
+		a.Printf(" (%s a year)", cli.Plural(c.PerYear, "run"))
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	if c.Zone != loc.String() {
-		a.printf("in the zone %s\n", safe.Text(c.Zone))
+		a.Printf("in the zone %s\n", safe.Text(c.Zone))
 	}
 }
 
 // printAdvice writes remarks on something that has no place in a file.
-func (a *app) printAdvice(remarks []api.Diagnostic) {
+func printAdvice(a *cli.App, remarks []api.Diagnostic) {
 	for _, d := range remarks {
-		a.printf("%s %s %s", a.paint(severityTone[d.Severity], d.Severity), d.Code, safe.Text(d.Message))
+		a.Printf("%s %s %s", a.Paint(cli.SeverityTone[d.Severity], d.Severity), d.Code, safe.Text(d.Message))
 		if d.Fix != "" {
-			a.printf("; fix: %s", safe.Text(d.Fix))
+			a.Printf("; fix: %s", safe.Text(d.Fix))
 		}
-		a.printf("\n")
+		a.Printf("\n")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -19,7 +21,7 @@ import (
 // heard no more.
 func typedAhead(t *testing.T, line string) (inside *os.File) {
 	t.Helper()
-	outside, inside := openTerminal(t)
+	outside, inside := clitest.OpenTerminal(t)
 	if _, err := outside.WriteString(line + "\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func asking(t *testing.T) (socket string) {
 		{Job: job.Job{ID: "a", Table: one, Line: 2, User: "root", Command: "true", Options: map[string]string{"protect": "yes"}}},
 		{Job: job.Job{ID: "b", Table: one, Line: 4, User: "root", Command: "true"}},
 	}}
-	return scripted(t, map[string][]any{
+	return clitest.Scripted(t, map[string][]any{
 		"GET /v1/health": {api.Health{V: 1}},
 		"GET /v1/jobs":   {jobs},
 		"GET /v1/table":  {table},
@@ -96,7 +98,7 @@ func TestNoInputAsksNothing(t *testing.T) {
 		args = append(args, "--socket", socket)
 		if args[0] != "top" { // which goes on until the end of what is typed
 			inside := typedAhead(t, "give up")
-			runApp(newApp(inside, inside, inside), args)
+			runApp(cli.New(inside, inside, inside), args)
 			if n := unread(t, inside); n != 0 {
 				t.Errorf("cronring %q: got %d bytes of the answer left, want that it was taken", args, n)
 			}
@@ -106,7 +108,7 @@ func TestNoInputAsksNothing(t *testing.T) {
 			func() []string { t.Setenv("CRONRING_NO_INPUT", "1"); return args },
 		} {
 			inside := typedAhead(t, "give up")
-			runApp(newApp(inside, inside, inside), forbid())
+			runApp(cli.New(inside, inside, inside), forbid())
 			if n := unread(t, inside); n != len("give up\n") {
 				t.Errorf("cronring %q with --no-input: got %d bytes of the answer left, want all", args, n)
 			}
@@ -120,7 +122,7 @@ func TestNoInputReadsNothing(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("EDITOR", "true")
 	t.Setenv("VISUAL", "")
-	socket := scripted(t, nil)
+	socket := clitest.Scripted(t, nil)
 	var through func(c *cobra.Command, words []string)
 	through = func(c *cobra.Command, words []string) {
 		for _, below := range c.Commands() {
@@ -132,7 +134,7 @@ func TestNoInputReadsNothing(t *testing.T) {
 		for _, operands := range [][]string{nil, {"x"}, {"x", "y=z"}} {
 			inside := typedAhead(t, "yes")
 			args := slices.Concat(words, operands, []string{"--no-input", "--socket", socket})
-			runApp(newApp(inside, inside, inside), args)
+			runApp(cli.New(inside, inside, inside), args)
 			if n := unread(t, inside); n != len("yes\n") {
 				t.Errorf("cronring %s: got %d bytes of what was typed left, want all", strings.Join(args, " "), n)
 			}

@@ -3,10 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newNotify(a *app) *cobra.Command {
+func newNotify(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify CHANNEL",
 		Short: "Send a test notice through a channel of the configuration",
@@ -17,14 +18,14 @@ Only root may.`,
 		Example: "  cronring notify ops",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.daemon().Notify(cmd.Context(), args[0]); err != nil {
+			if err := a.Daemon().Notify(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			a.say("channel %s took a test notice", safe.Text(args[0]))
+			a.Infof("channel %s took a test notice", safe.Text(args[0]))
 			return nil
 		},
 	}
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }

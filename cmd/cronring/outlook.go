@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -72,21 +73,21 @@ func (o *outlook) overlap(id job.ID) *overlap {
 	return o.overlaps[id]
 }
 
-func (a *app) printOutlook(o *outlook, view *engine.View, takes time.Duration) {
-	a.printf("%s, %s: %s\n", o.period(), plural(view.Len(), "job"), plural(o.starts, "start"))
+func printOutlook(a *cli.App, o *outlook, view *engine.View, takes time.Duration) {
+	a.Printf("%s, %s: %s\n", o.period(), cli.Plural(view.Len(), "job"), cli.Plural(o.starts, "start"))
 	for _, c := range crontab.NewZone(o.loc).Changes(o.from, o.to) {
-		a.printf("%s\n", changeNote(c, view))
+		a.Printf("%s\n", changeNote(c, view))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(o.skips)) {
-		a.printf("skipped: %s, %s\n", plural(o.skips[reason], "occurrence"), reason)
+		a.Printf("skipped: %s, %s\n", cli.Plural(o.skips[reason], "occurrence"), reason)
 	}
 	if takes == 0 {
-		a.printf("overlap: not seen, as runs take no time here; say how long with --durations D\n")
+		a.Printf("overlap: not seen, as runs take no time here; say how long with --durations D\n")
 	} else {
-		a.printf("overlap: %s\n", o.overlapText())
+		a.Printf("overlap: %s\n", o.overlapText())
 	}
 	if peak := o.peakText(); peak != "" {
-		a.printf("peak: %s\n", peak)
+		a.Printf("peak: %s\n", peak)
 	}
 }
 
@@ -95,7 +96,7 @@ func (o *outlook) period() string {
 	length := o.to.Sub(o.from)
 	hours := when.Brief(length)
 	if length%time.Hour == 0 {
-		hours = plural(int(length/time.Hour), "real hour")
+		hours = cli.Plural(int(length/time.Hour), "real hour")
 	}
 	if isMidnight(o.from) && o.to.Equal(o.from.AddDate(0, 0, 1)) {
 		return "civil day of " + hours
@@ -145,7 +146,7 @@ func verbed(n int, noun, verb string) string {
 	if n == 1 {
 		verb += "s"
 	}
-	return plural(n, noun) + " " + verb
+	return cli.Plural(n, noun) + " " + verb
 }
 
 func (o *outlook) overlapText() string {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -21,7 +23,7 @@ func TestOwnersAreNamed(t *testing.T) {
 		Job: job.Job{ID: "etl", Schedule: "3 * * * *", User: "ann"}, State: job.StateOK, Next: at, Node: "db-02",
 		Elsewhere: &job.Elsewhere{Node: "db-03", Due: progressStart.Add(-time.Hour)},
 	}
-	socket := scripted(t, map[string][]any{
+	socket := clitest.Scripted(t, map[string][]any{
 		"GET /v1/next":   {api.Coming{V: 1, Jobs: 2, Runs: []api.ComingRun{{At: at, Job: "etl", Node: "db-02"}, {At: at, Job: "own"}}}},
 		"GET /v1/status": {api.Status{Now: progressStart, Jobs: 1, Next: &api.Upcoming{Job: "etl", At: at, Node: "db-02"}}},
 		"GET /v1/jobs":   {api.Jobs{V: 1, Jobs: []job.Status{status}}},
@@ -37,8 +39,8 @@ func TestOwnersAreNamed(t *testing.T) {
 		"show etl":      "db-03 took the occurrence of Fri 2026-11-20 17:03:11 +00:00    cronring history --node db-03 etl\n",
 	} {
 		var out bytes.Buffer
-		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
-		a.now, a.out = func() time.Time { return progressStart }, bufio.NewWriter(&out)
+		a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
+		a.Now, a.Out = func() time.Time { return progressStart }, bufio.NewWriter(&out)
 		if code := runApp(a, append(strings.Fields(line), "--socket", socket, "--tz", "UTC")); code != 0 || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: code %d, %q; want %q in it", line, code, out.String(), want)
 		}

@@ -5,14 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newPause(a *app) *cobra.Command {
+func newPause(a *cli.App) *cobra.Command {
 	var r api.PauseRequest
-	var pause durationFlag
+	var pause cli.Duration
 	var until string
 	cmd := &cobra.Command{
 		Use:     "pause JOB... [--for D|--until T]",
@@ -22,34 +23,34 @@ func newPause(a *app) *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
-			loc, err := a.location()
+			loc, err := a.Location()
 			if err != nil {
 				return err
 			}
-			if r.Until, err = a.flagTime("until", until, loc); err != nil {
+			if r.Until, err = a.FlagTime("until", until, loc); err != nil {
 				return err
 			}
 			if pause > 0 {
-				r.Until = a.now().Add(time.Duration(pause))
+				r.Until = a.Now().Add(time.Duration(pause))
 			}
-			jobs, err := a.daemon().Pause(cmd.Context(), r)
+			jobs, err := a.Daemon().Pause(cmd.Context(), r)
 			if err == nil {
-				a.printChanged("paused", jobs)
+				printChanged(a, "paused", jobs)
 			}
 			return err
 		},
 	}
 	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
 	cmd.Flags().Lookup("for").DefValue = ""
-	cmd.Flags().StringVar(&until, "until", "", "resume at `T`: "+whenHelp)
+	cmd.Flags().StringVar(&until, "until", "", "resume at `T`: "+cli.TimeHelp)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "say why, for those who find it paused: `TEXT`")
 	cmd.MarkFlagsMutuallyExclusive("for", "until")
-	a.addZone(cmd, "of --until")
+	a.AddZone(cmd, "of --until")
 	return cmd
 }
 
-func (a *app) printChanged(what string, jobs []job.ID) {
+func printChanged(a *cli.App, what string, jobs []job.ID) {
 	for _, id := range jobs {
-		a.printf("%s %s\n", what, safe.Text(string(id)))
+		a.Printf("%s %s\n", what, safe.Text(string(id)))
 	}
 }

@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/when"
 )
 
-func newPing(a *app) *cobra.Command {
+func newPing(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ping",
 		Short: "Ask whether the daemon answers, and how fast",
@@ -18,13 +19,13 @@ that every account may. The exit code is 5 if it does not answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
-			h, err := a.daemon().Health(cmd.Context())
+			h, err := a.Daemon().Health(cmd.Context())
 			if err != nil {
 				return err
 			}
 			took := time.Since(began).Round(10 * time.Microsecond)
-			a.printf("cronringd %s on %s answered in %s, up %s\n", safe.Text(h.Version), safe.Text(h.Host), took,
-				when.Brief(a.now().Sub(h.Started).Truncate(time.Second)))
+			a.Printf("cronringd %s on %s answered in %s, up %s\n", safe.Text(h.Version), safe.Text(h.Host), took,
+				when.Brief(a.Now().Sub(h.Started).Truncate(time.Second)))
 			return nil
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
@@ -23,7 +24,7 @@ const (
 
 // progress says on stderr how far runs are that a person waits for.
 type progress struct {
-	app    *app
+	app    *cli.App
 	client *api.Client
 	refs   []string
 	after  job.RunID                // the newest run before; theirs are newer
@@ -34,12 +35,12 @@ type progress struct {
 
 // withProgress does what waits for runs of jobs, and says meanwhile how far they
 // are. Trouble with that is none of the runs'.
-func (a *app) withProgress(ctx context.Context, client *api.Client, refs []string, wait func() ([]job.Run, error)) ([]job.Run, error) {
-	if a.quiet {
+func withProgress(a *cli.App, ctx context.Context, client *api.Client, refs []string, wait func() ([]job.Run, error)) ([]job.Run, error) {
+	if a.Quiet {
 		return wait()
 	}
-	talk, ok := a.err.(*os.File)
-	p := &progress{app: a, client: client, refs: refs, drawn: ok && isTerminal(talk)}
+	talk, ok := a.Err.(*os.File)
+	p := &progress{app: a, client: client, refs: refs, drawn: ok && cli.IsTerminal(talk)}
 	if found, err := client.History(ctx, api.Filter{Refs: refs, Limit: 1}); err == nil && len(found.Runs) > 0 {
 		p.after = found.Runs[0].ID
 	}
@@ -94,10 +95,10 @@ func (p *progress) step(ctx context.Context) {
 		}
 	}
 	slices.Reverse(runs) // the oldest first
-	if text := p.text(runs, p.app.now()); p.drawn {
+	if text := p.text(runs, p.app.Now()); p.drawn {
 		p.draw(text)
 	} else {
-		p.app.say("%s", text)
+		p.app.Infof("%s", text)
 	}
 }
 
@@ -106,26 +107,26 @@ func (p *progress) draw(text string) {
 	if !p.drawn || text == "" && p.width == 0 {
 		return
 	}
-	if p.app.width > 0 {
-		text = safe.Cut(text, p.app.width-1)
+	if p.app.Width > 0 {
+		text = safe.Cut(text, p.app.Width-1)
 	}
 	width := safe.Width(text)
 	blank := strings.Repeat(" ", max(p.width-width, 0))
-	fmt.Fprint(p.app.err, "\r"+text+blank)
+	fmt.Fprint(p.app.Err, "\r"+text+blank)
 	if p.width = width; text == "" {
-		fmt.Fprint(p.app.err, "\r")
+		fmt.Fprint(p.app.Err, "\r")
 	}
 }
 
 // text says how far live runs are.
 func (p *progress) text(runs []job.Run, now time.Time) string {
-	r, single := only(runs)
+	r, single := cli.Single(runs)
 	if !single {
 		states := map[job.RunState]int{}
 		for i := range runs {
 			states[runs[i].State]++
 		}
-		text := plural(len(runs), "run")
+		text := cli.Plural(len(runs), "run")
 		for _, s := range []job.RunState{job.RunRunning, job.RunDecided, job.RunQueued, job.RunWaiting} {
 			if states[s] > 0 {
 				text += fmt.Sprintf(", %d %s", states[s], s)
@@ -164,5 +165,5 @@ func percent(took, usual time.Duration) int { return int(min(99, took*100/usual)
 func bar(took, usual time.Duration) string {
 	const cells = 24
 	full := int(min(cells, took*cells/usual))
-	return sign("▕", "[") + strings.Repeat(sign("█", "#"), full) + strings.Repeat(sign("·", "."), cells-full) + sign("▏", "]")
+	return cli.Sign("▕", "[") + strings.Repeat(cli.Sign("█", "#"), full) + strings.Repeat(cli.Sign("·", "."), cells-full) + cli.Sign("▏", "]")
 }

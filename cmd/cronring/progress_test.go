@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -49,18 +51,18 @@ func TestProgressStepsInPlace(t *testing.T) {
 	run := func(id job.RunID, trigger job.Trigger) job.Run {
 		return job.Run{ID: id, Job: "j", Trigger: trigger, State: job.RunRunning, PID: 7, Started: progressStart}
 	}
-	socket := scripted(t, map[string][]any{
+	socket := clitest.Scripted(t, map[string][]any{
 		"GET /v1/runs":  {api.Runs{Runs: []job.Run{run(12, job.TriggerManual), run(11, job.TriggerClock), run(10, job.TriggerManual)}}},
 		"GET /v1/stats": {api.Stats{Groups: []api.StatsGroup{{Name: "j", P95: 20 * time.Second}}}},
 	})
 	for _, drawn := range []bool{true, false} {
 		var said bytes.Buffer
-		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
-		a.err, a.socket = &said, socket
-		client := a.daemon()
+		a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
+		a.Err, a.Socket = &said, socket
+		client := a.Daemon()
 		p := &progress{app: a, client: client, refs: []string{"j"}, after: 10, drawn: drawn}
 		for _, after := range []time.Duration{5, 10} {
-			a.now = func() time.Time { return progressStart.Add(after * time.Second) }
+			a.Now = func() time.Time { return progressStart.Add(after * time.Second) }
 			p.step(t.Context())
 		}
 		p.draw("")

@@ -2,9 +2,11 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
-func newReload(a *app) *cobra.Command {
+func newReload(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Make the daemon read its crontab files again",
@@ -13,18 +15,18 @@ func newReload(a *app) *cobra.Command {
 Jobs that did not change neither run again nor skip, and running ones go on.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			remarks, err := a.daemon().Reload(cmd.Context())
+			remarks, err := a.Daemon().Reload(cmd.Context())
 			if err != nil {
 				return err
 			}
 			for _, d := range remarks {
-				a.printRemark(d)
+				a.PrintDiagnostic(d)
 			}
-			a.say("reloaded, %s", counts(remarks))
+			a.Infof("reloaded, %s", cli.CountDiagnostics(remarks))
 			return nil
 		},
 	}
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }

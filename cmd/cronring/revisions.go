@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newRevisions(a *app) *cobra.Command {
+func newRevisions(a *cli.App) *cobra.Command {
 	var q api.RevisionQuery
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "revisions [REV] [--file F|--user U]",
 		Short: "List the versions of crontabs, or print one",
@@ -25,83 +26,83 @@ tables. The newest 10 of each file are kept, and up to 100 of the last 90 days.`
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return a.printRevision(cmd, args[0], out)
+				return printRevision(a, cmd, args[0], out)
 			}
-			return a.revisions(cmd, q, out)
+			return revisions(a, cmd, q, out)
 		},
 	}
 	cmd.Flags().StringVar(&q.File, "file", "", "only versions of the crontab file `FILE`, by its whole path")
 	cmd.Flags().StringVar(&q.User, "user", "", "only versions of the crontab of the account `NAME`")
 	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
 	cmd.Flags().Lookup("number").DefValue = ""
-	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL, formName)
-	a.addSelection(cmd, out, api.Revisions{})
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddSelection(cmd, out, api.Revisions{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) revisions(cmd *cobra.Command, q api.RevisionQuery, out *output) error {
-	loc, err := a.location()
+func revisions(a *cli.App, cmd *cobra.Command, q api.RevisionQuery, out *cli.Output) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	found, err := a.daemon().Revisions(cmd.Context(), q)
+	found, err := a.Daemon().Revisions(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
-	switch out.word {
-	case formJSON:
-		return a.printJSON(api.Revisions{V: api.Version, Revisions: found})
-	case formJSONL:
-		return printLines(a, found)
-	case formName:
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(api.Revisions{V: api.Version, Revisions: found})
+	case cli.FormJSONL:
+		return cli.PrintLines(a, found)
+	case cli.FormName:
 		for _, r := range found {
-			a.printf("%d\n", r.ID)
+			a.Printf("%d\n", r.ID)
 		}
 		return nil
 	}
-	a.printTable(a.revisionTable(found, out, loc), out)
+	a.PrintTable(revisionTable(a, found, out, loc), out)
 	return nil
 }
 
-func (a *app) revisionTable(found []api.Revision, out *output, loc *time.Location) *table {
-	t := &table{header: []string{"revision", "at", "how", "by", "bytes", "file"}}
+func revisionTable(a *cli.App, found []api.Revision, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{Header: []string{"revision", "at", "how", "by", "bytes", "file"}}
 	for _, r := range found {
-		at, size := stamp(r.At, loc), strconv.Itoa(r.Size)
-		if out.forEyes() {
-			at = r.At.In(loc).Format(stampEyes)
+		at, size := cli.FormatPlain(r.At, loc), strconv.Itoa(r.Size)
+		if out.ForPeople() {
+			at = r.At.In(loc).Format(cli.LongTime)
 		}
 		if r.Gone {
 			size = "none"
 		}
-		t.add(strconv.FormatInt(r.ID, 10), at, r.How, r.By, size, r.File)
+		t.Add(strconv.FormatInt(r.ID, 10), at, r.How, r.By, size, r.File)
 	}
 	return t
 }
 
 // printRevision prints the text of one version as it was, but to a terminal
 // without what could steer it.
-func (a *app) printRevision(cmd *cobra.Command, number string, out *output) error {
+func printRevision(a *cli.App, cmd *cobra.Command, number string, out *cli.Output) error {
 	id, err := revisionNumber(number)
 	if err != nil {
 		return err
 	}
-	r, err := a.daemon().Revision(cmd.Context(), id)
+	r, err := a.Daemon().Revision(cmd.Context(), id)
 	if err != nil {
 		return err
 	}
 	switch {
-	case out.word == formJSON:
-		return a.printJSON(api.OneRevision{V: api.Version, Revision: r})
-	case out.word == formJSONL:
-		return a.printLine(r)
+	case out.Value == cli.FormJSON:
+		return a.PrintJSON(api.OneRevision{V: api.Version, Revision: r})
+	case out.Value == cli.FormJSONL:
+		return a.PrintLine(r)
 	case r.Gone:
-		a.say("revision %d: from then on there was no %s", r.ID, safe.Text(r.File))
-	case a.tty:
-		a.printf("%s", visible(string(r.Text)))
+		a.Infof("revision %d: from then on there was no %s", r.ID, safe.Text(r.File))
+	case a.Terminal:
+		a.Printf("%s", cli.EscapeText(string(r.Text)))
 	default:
-		_, err = a.out.Write(r.Text)
+		_, err = a.Out.Write(r.Text)
 	}
 	return err
 }
@@ -109,7 +110,7 @@ func (a *app) printRevision(cmd *cobra.Command, number string, out *output) erro
 func revisionNumber(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, badUsage("find revision "+strconv.Quote(text), "a revision is a number", "cronring revisions")
+		return 0, cli.UsageError("find revision "+strconv.Quote(text), "a revision is a number", "cronring revisions")
 	}
 	return id, nil
 }

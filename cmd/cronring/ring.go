@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/when"
@@ -26,8 +27,8 @@ var ringVerbs = map[string]int{
 	api.RingJoin: 64, api.RingLeave: 0, api.RingDrain: 0, api.RingUndrain: 0, api.RingRotate: 0,
 }
 
-func newRing(a *app) *cobra.Command {
-	var out *output
+func newRing(a *cli.App) *cobra.Command {
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "ring [status] | diff MEMBER | join [ADDR...] | drain | undrain | leave | keygen [FILE] | rotate-key",
 		Short: "See and change the ring of hosts that share jobs",
@@ -59,18 +60,18 @@ Anyone may see the status, root alone changes anything.`,
 			}
 			switch verb {
 			case "status":
-				return a.ringStatus(cmd.Context(), out)
+				return ringStatus(a, cmd.Context(), out)
 			case "diff":
-				return a.ringDiff(cmd.Context(), args[0], out)
+				return ringDiff(a, cmd.Context(), args[0], out)
 			case "keygen":
-				return a.ringKeygen(args)
+				return ringKeygen(a, args)
 			}
-			return a.changeRing(cmd.Context(), api.RingRequest{Do: verb, Seeds: args}, out)
+			return changeRing(a, cmd.Context(), api.RingRequest{Do: verb, Seeds: args}, out)
 		},
 	}
-	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formName)
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormName)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
@@ -90,30 +91,30 @@ func ringArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) ringStatus(ctx context.Context, out *output) error {
-	r, err := a.daemon().Ring(ctx)
+func ringStatus(a *cli.App, ctx context.Context, out *cli.Output) error {
+	r, err := a.Daemon().Ring(ctx)
 	if err != nil {
 		return err
 	}
-	if out.word == formJSON {
-		return a.printJSON(r)
+	if out.Value == cli.FormJSON {
+		return a.PrintJSON(r)
 	}
-	if r.Name == "" && out.forEyes() {
-		a.say("this host is in no ring: it runs all jobs of its own crontabs itself; see cronring-ring(7)")
+	if r.Name == "" && out.ForPeople() {
+		a.Infof("this host is in no ring: it runs all jobs of its own crontabs itself; see cronring-ring(7)")
 		return nil
 	}
-	if out.word == formName {
+	if out.Value == cli.FormName {
 		for _, m := range r.Members {
-			a.printf("%s\n", safe.Text(m.Name))
+			a.Printf("%s\n", safe.Text(m.Name))
 		}
 		return nil
 	}
-	if out.forEyes() {
-		a.printf("%s\n", ringLine(&r))
+	if out.ForPeople() {
+		a.Printf("%s\n", ringLine(&r))
 	}
-	a.printTable(a.memberTable(&r, out), out)
-	if out.forEyes() {
-		a.printRingTrouble(&r)
+	a.PrintTable(memberTable(a, &r, out), out)
+	if out.ForPeople() {
+		printRingTrouble(a, &r)
 	}
 	return nil
 }
@@ -130,21 +131,21 @@ func ringLine(r *api.Ring) string {
 	if r.Quorum > 0 {
 		line += fmt.Sprintf("  quorum %d of %d", r.Quorum, len(r.Voters))
 	}
-	line += fmt.Sprintf("  %s  safe to lose %d more", plural(r.Jobs, "ring job"), r.SafeLoss)
+	line += fmt.Sprintf("  %s  safe to lose %d more", cli.Plural(r.Jobs, "ring job"), r.SafeLoss)
 	if !r.Joined {
 		line += "  joining: ring jobs wait"
 	}
 	return line
 }
 
-func (a *app) memberTable(r *api.Ring, out *output) *table {
-	t := &table{header: []string{"node", "state", "since", "rtt", "clock", "version", "owns", "run", "jobs", "labels", "address", "id"}}
+func memberTable(a *cli.App, r *api.Ring, out *cli.Output) *cli.Table {
+	t := &cli.Table{Header: []string{"node", "state", "since", "rtt", "clock", "version", "owns", "run", "jobs", "labels", "address", "id"}}
 	for i := range r.Members {
 		m := &r.Members[i]
 		name := m.Name
 		since, rtt, clock := m.Since.Format(time.RFC3339), exactly(m.RTT), exactly(m.Clock)
-		if out.forEyes() {
-			since, rtt, clock = when.Brief(a.now().Sub(m.Since)), m.RTT.Round(10*time.Microsecond).String(), signed(m.Clock)
+		if out.ForPeople() {
+			since, rtt, clock = when.Brief(a.Now().Sub(m.Since)), m.RTT.Round(10*time.Microsecond).String(), signed(m.Clock)
 			if m.ID == r.Self {
 				name, rtt, clock = name+" *", "", ""
 			}
@@ -153,18 +154,18 @@ func (a *app) memberTable(r *api.Ring, out *output) *table {
 		if m.Lacks > 0 {
 			same = strconv.Itoa(m.Lacks) + " differ"
 		}
-		t.add(name, string(m.State), since, rtt, clock, m.Version, strconv.Itoa(m.Owns), strconv.Itoa(m.Runs), same, labelsText(m.Labels), m.Addr, m.ID)
-		row := t.rows[len(t.rows)-1]
-		row[1].tone = memberTone[m.State]
+		t.Add(name, string(m.State), since, rtt, clock, m.Version, strconv.Itoa(m.Owns), strconv.Itoa(m.Runs), same, labelsText(m.Labels), m.Addr, m.ID)
+		row := t.Rows[len(t.Rows)-1]
+		row[1].Tone = memberTone[m.State]
 		if m.Lacks > 0 {
-			row[8].tone = doubt
+			row[8].Tone = cli.Warn
 		}
 	}
 	return t
 }
 
-var memberTone = map[api.MemberState]tone{
-	api.MemberUp: good, api.MemberJoining: doubt, api.MemberDraining: doubt, api.MemberDown: bad, api.MemberLeft: faint,
+var memberTone = map[api.MemberState]cli.Tone{
+	api.MemberUp: cli.Good, api.MemberJoining: cli.Warn, api.MemberDraining: cli.Warn, api.MemberDown: cli.Bad, api.MemberLeft: cli.Faint,
 }
 
 func exactly(d time.Duration) string {
@@ -187,28 +188,28 @@ func labelsText(labels map[string]string) string {
 	return strings.Join(all, ",")
 }
 
-func (a *app) printRingTrouble(r *api.Ring) {
+func printRingTrouble(a *cli.App, r *api.Ring) {
 	if r.Doubled > 0 {
-		a.printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.paint(doubt, "!"), plural(r.Doubled, "occurrence"))
+		a.Printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.Paint(cli.Warn, "!"), cli.Plural(r.Doubled, "occurrence"))
 	}
 	if r.Held != "" {
-		a.printf("%s this host takes no ring jobs now: %s\n", a.paint(bad, sign("✗", "x")), safe.Text(r.Held))
+		a.Printf("%s this host takes no ring jobs now: %s\n", a.Paint(cli.Bad, cli.Sign("✗", "x")), safe.Text(r.Held))
 	}
 	if r.Drained != nil {
-		a.printf("%s\n", drainedLine(r.Drained))
+		a.Printf("%s\n", drainedLine(r.Drained))
 	}
 	for _, p := range r.Problems {
-		a.printf("%s %s", a.paint(doubt, "!"), safe.Text(p.What))
+		a.Printf("%s %s", a.Paint(cli.Warn, "!"), safe.Text(p.What))
 		if p.Why != "" {
-			a.printf(": %s", safe.Text(p.Why))
+			a.Printf(": %s", safe.Text(p.Why))
 		}
 		if p.Fix != "" {
-			a.printf("    fix: %s", safe.Text(p.Fix))
+			a.Printf("    fix: %s", safe.Text(p.Fix))
 		}
-		a.printf("\n")
+		a.Printf("\n")
 	}
 	for _, m := range r.Handovers {
-		a.printf("%s  %s\n", m.At.Local().Format(stampEyes), safe.Text(m.What))
+		a.Printf("%s  %s\n", m.At.Local().Format(cli.LongTime), safe.Text(m.What))
 	}
 }
 
@@ -216,72 +217,72 @@ func (a *app) printRingTrouble(r *api.Ring) {
 func drainedLine(d *api.Drained) string {
 	switch {
 	case !d.HandedOver:
-		return "this host gives its ring jobs away: " + plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
+		return "this host gives its ring jobs away: " + cli.Plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
 	case d.Waiting+d.Running > 0:
-		return "this host takes no ring jobs, and what others can have they have; here to the end: " + plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
+		return "this host takes no ring jobs, and what others can have they have; here to the end: " + cli.Plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
 	}
 	return "this host takes no ring jobs, and no run of them is here any more"
 }
 
-func (a *app) ringDiff(ctx context.Context, member string, out *output) error {
-	d, err := a.daemon().RingDiff(ctx, member)
+func ringDiff(a *cli.App, ctx context.Context, member string, out *cli.Output) error {
+	d, err := a.Daemon().RingDiff(ctx, member)
 	if err != nil {
 		return err
 	}
-	if out.word == formJSON {
-		if err := a.printJSON(d); err != nil {
+	if out.Value == cli.FormJSON {
+		if err := a.PrintJSON(d); err != nil {
 			return err
 		}
 	} else {
-		a.printRingDiff(&d, out)
+		printRingDiff(a, &d, out)
 	}
 	if len(d.Differ)+len(d.Missing)+len(d.Extra) > 0 {
-		return exit(exitFailed)
+		return cli.ExitCode(cli.ExitFailed)
 	}
 	return nil
 }
 
-func (a *app) printRingDiff(d *api.RingDiff, out *output) {
-	if out.word == formName {
+func printRingDiff(a *cli.App, d *api.RingDiff, out *cli.Output) {
+	if out.Value == cli.FormName {
 		for _, id := range d.IDs() {
-			a.printf("%s\n", safe.Text(string(id)))
+			a.Printf("%s\n", safe.Text(string(id)))
 		}
 		return
 	}
-	t := &table{header: []string{"", "job", "where", "schedule", "user", "command"}}
-	row := func(mark string, tone tone, j *api.RingJob, where string) {
-		t.add(mark, string(j.Job), fmt.Sprintf("%s:%d %s", j.Table, j.Line, where), j.Schedule, j.User, j.Command)
-		t.rows[len(t.rows)-1][0].tone = tone
+	t := &cli.Table{Header: []string{"", "job", "where", "schedule", "user", "command"}}
+	row := func(mark string, tone cli.Tone, j *api.RingJob, where string) {
+		t.Add(mark, string(j.Job), fmt.Sprintf("%s:%d %s", j.Table, j.Line, where), j.Schedule, j.User, j.Command)
+		t.Rows[len(t.Rows)-1][0].Tone = tone
 	}
 	for i := range d.Differ {
-		row("~", doubt, &d.Differ[i].Here, "here")
-		row("~", doubt, &d.Differ[i].There, "there")
+		row("~", cli.Warn, &d.Differ[i].Here, "here")
+		row("~", cli.Warn, &d.Differ[i].There, "there")
 	}
 	for i := range d.Missing {
-		row("-", bad, &d.Missing[i], "here alone")
+		row("-", cli.Bad, &d.Missing[i], "here alone")
 	}
 	for i := range d.Extra {
-		row("+", good, &d.Extra[i], "there alone")
+		row("+", cli.Good, &d.Extra[i], "there alone")
 	}
-	if len(t.rows) > 0 {
-		a.printTable(t, out)
+	if len(t.Rows) > 0 {
+		a.PrintTable(t, out)
 	}
-	if out.forEyes() {
-		a.say("%s the same as on %s, %d differ, %d here alone, %d there alone", plural(d.Same, "ring job"), safe.Text(d.Member), len(d.Differ), len(d.Missing), len(d.Extra))
+	if out.ForPeople() {
+		a.Infof("%s the same as on %s, %d differ, %d here alone, %d there alone", cli.Plural(d.Same, "ring job"), safe.Text(d.Member), len(d.Differ), len(d.Missing), len(d.Extra))
 	}
 }
 
-func (a *app) changeRing(ctx context.Context, r api.RingRequest, out *output) error {
-	done, err := a.daemon().ChangeRing(ctx, r)
+func changeRing(a *cli.App, ctx context.Context, r api.RingRequest, out *cli.Output) error {
+	done, err := a.Daemon().ChangeRing(ctx, r)
 	if err != nil {
 		return err
 	}
-	if out.word == formJSON {
-		return a.printJSON(done)
+	if out.Value == cli.FormJSON {
+		return a.PrintJSON(done)
 	}
-	a.say("%s", safe.Text(done.Did))
+	a.Infof("%s", safe.Text(done.Did))
 	for _, line := range done.More {
-		a.say("%s", safe.Text(line))
+		a.Infof("%s", safe.Text(line))
 	}
 	return nil
 }
@@ -289,12 +290,12 @@ func (a *app) changeRing(ctx context.Context, r api.RingRequest, out *output) er
 // keyBytes is how long the key of a ring is: AES-256.
 const keyBytes = 32
 
-func (a *app) ringKeygen(args []string) error {
+func ringKeygen(a *cli.App, args []string) error {
 	key := make([]byte, keyBytes)
 	rand.Read(key)
 	line := base64.StdEncoding.EncodeToString(key) + "\n"
 	if len(args) == 0 {
-		a.printf("%s", line)
+		a.Printf("%s", line)
 		return nil
 	}
 	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -309,6 +310,6 @@ func (a *app) ringKeygen(args []string) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
-	a.say("wrote a new key to %s; copy it to the other hosts, readable by root alone, and name it in their configuration: key-file", safe.Text(args[0]))
+	a.Infof("wrote a new key to %s; copy it to the other hosts, readable by root alone, and name it in their configuration: key-file", safe.Text(args[0]))
 	return nil
 }

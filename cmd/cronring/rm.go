@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newRm(a *app) *cobra.Command {
+func newRm(a *cli.App) *cobra.Command {
 	f := &changeFlags{}
 	var comment bool
 	cmd := &cobra.Command{
@@ -24,16 +25,16 @@ For more than one entry their number must be typed, and for a protected one its
 name, unless -y is given. What a file said is kept as a revision.`,
 		Example: "  cronring rm tmp-clean\n  cronring rm 'etl*' --comment-out",
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.rm(cmd, args, comment, f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return rm(a, cmd, args, comment, f) },
 	}
 	cmd.Flags().BoolVar(&comment, "comment-out", false, "make comments of them instead")
 	f.add(a, cmd)
-	a.addZone(cmd, "of the times")
+	a.AddZone(cmd, "of the times")
 	return cmd
 }
 
-func (a *app) rm(cmd *cobra.Command, refs []string, comment bool, f *changeFlags) error {
-	by, err := a.changer(cmd.Context())
+func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFlags) error {
+	by, err := openTables(a, cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -49,20 +50,20 @@ func (a *app) rm(cmd *cobra.Command, refs []string, comment bool, f *changeFlags
 			if e.entry.Options().Protect {
 				protected = append(protected, e.id)
 			}
-			a.printf("%s %s  %s:%d  %s\n", a.paint(bad, "-"), safe.Text(string(e.id)), safe.Text(c.old.File), e.entry.Line()+c.old.Above, safe.Text(e.entry.Raw()))
+			a.Printf("%s %s  %s:%d  %s\n", a.Paint(cli.Bad, "-"), safe.Text(string(e.id)), safe.Text(c.old.File), e.entry.Line()+c.old.Above, safe.Text(e.entry.Raw()))
 		}
 		if err := c.drop(entries[c], comment); err != nil {
 			return err
 		}
 	}
-	if err := a.confirmRemoval(total, protected, f); err != nil {
+	if err := confirmRemoval(a, total, protected, f); err != nil {
 		return err
 	}
 	for _, c := range changes {
-		if _, _, err := c.review(a.now()); err != nil {
+		if _, _, err := c.review(a.Now()); err != nil {
 			return err
 		}
-		if err := a.install(cmd.Context(), by, c.request(), f); err != nil {
+		if err := install(a, cmd.Context(), by, c.request(), f); err != nil {
 			return err
 		}
 	}
@@ -86,14 +87,14 @@ func (c *tableChange) drop(entries []found, comment bool) error {
 
 // confirmRemoval asks for the names of protected jobs, and for the number of
 // entries where there are several.
-func (a *app) confirmRemoval(total int, protected []job.ID, f *changeFlags) error {
+func confirmRemoval(a *cli.App, total int, protected []job.ID, f *changeFlags) error {
 	for _, id := range protected {
-		if err := a.confirm("remove it, as it is protected", string(id), f); err != nil {
+		if err := confirm(a, "remove it, as it is protected", string(id), f); err != nil {
 			return err
 		}
 	}
 	if total > 1 {
-		return a.confirm("remove them", strconv.Itoa(total), f)
+		return confirm(a, "remove them", strconv.Itoa(total), f)
 	}
 	return nil
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 )
 
 // newRoot builds the tree of commands. Without an argument it is the
 // dashboard, or the status where that cannot be shown.
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cronring",
 		Short: "See and steer the jobs of cronringd, and read crontab files without it",
@@ -27,13 +28,13 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		SilenceUsage:       true,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		DisableSuggestions: true, // unknownCommand makes them, in the shape of an error
-		PersistentPreRunE:  func(cmd *cobra.Command, _ []string) error { return a.reach(cmd) },
+		PersistentPreRunE:  func(cmd *cobra.Command, _ []string) error { return a.Prepare(cmd) },
 		Args:               func(cmd *cobra.Command, args []string) error { return unknownCommand(cmd, args) },
-		RunE:               func(cmd *cobra.Command, _ []string) error { return a.bare(cmd) },
+		RunE:               func(cmd *cobra.Command, _ []string) error { return bare(a, cmd) },
 	}
-	a.addConnection(root) // also accepted before the command
+	a.AddConnection(root) // also accepted before the command
 	root.SetFlagErrorFunc(badFlag)
-	a.pageHelp(root)
+	a.PageHelp(root)
 	root.AddGroup(
 		&cobra.Group{ID: "see", Title: "See (with a daemon):"},
 		&cobra.Group{ID: "do", Title: "Do (with a daemon):"},
@@ -56,8 +57,10 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
-			a.finish(verb)
-			a.addCompletion(verb)
+			finish(a, verb)
+			if slices.Contains(takesJobs, verb.Name()) {
+				verb.ValidArgsFunction = a.CompleteJobs
+			}
 			root.AddCommand(verb)
 		}
 	}
@@ -72,14 +75,14 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 var offline = []string{"lint", "simulate", "import", "version", "bridge", "completion", "man"}
 
 // finish adds to a command, and to those below it, what all of their kind have.
-func (a *app) finish(cmd *cobra.Command) {
+func finish(a *cli.App, cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
-	cmd.Args = usageOf(cmd.Args)
+	cmd.Args = cli.CheckArgs(cmd.Args)
 	for _, sub := range cmd.Commands() {
-		a.finish(sub)
+		finish(a, sub)
 	}
 	if helpOnly := cmd.HasSubCommands() && !cmd.HasFlags(); !helpOnly && !slices.Contains(offline, cmd.Name()) {
-		a.addConnection(cmd)
+		a.AddConnection(cmd)
 	}
 }
 
@@ -95,7 +98,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	if near := crontab.Nearest(args[0], verbs); near != "" {
 		fix = "cronring " + near + "    or see: " + fix
 	}
-	return badUsage(fmt.Sprintf("do %q: no such command", args[0]), "", fix)
+	return cli.UsageError(fmt.Sprintf("do %q: no such command", args[0]), "", fix)
 }
 
 func badFlag(cmd *cobra.Command, err error) error {
@@ -107,5 +110,5 @@ func badFlag(cmd *cobra.Command, err error) error {
 			help = cmd.CommandPath() + " --" + near + "    or see: " + help
 		}
 	}
-	return badUsage("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), help)
+	return cli.UsageError("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), help)
 }

@@ -6,14 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newRun(a *app) *cobra.Command {
+func newRun(a *cli.App) *cobra.Command {
 	var r api.RunRequest
-	var out *output
+	var out *cli.Output
 	follow := false
 	cmd := &cobra.Command{
 		Use:   "run JOB... [--wait|--follow] [--env K=V]...",
@@ -40,12 +41,12 @@ stayed below, elsewhere with a line each 10 seconds; -q tells nothing.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Refs = args
 			if err := job.CheckEnv(r.Env); err != nil {
-				return badUsage("run with such an environment", err.Error(), "cronring run --help")
+				return cli.UsageError("run with such an environment", err.Error(), "cronring run --help")
 			}
 			if follow {
-				return a.followRun(cmd.Context(), r)
+				return followRun(a, cmd.Context(), r)
 			}
-			return a.runJobs(cmd, r, out)
+			return runJobs(a, cmd, r, out)
 		},
 	}
 	cmd.Flags().BoolVarP(&r.Wait, "wait", "w", false, "wait for the end")
@@ -53,45 +54,45 @@ stayed below, elsewhere with a line each 10 seconds; -q tells nothing.`,
 	cmd.MarkFlagsMutuallyExclusive("wait", "follow")
 	cmd.Flags().BoolVar(&r.Force, "force", false, "run also when paused, held, disabled or overlapping")
 	cmd.Flags().StringArrayVar(&r.Env, "env", nil, "set a variable for this run: `NAME=VALUE`")
-	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
-func (a *app) runJobs(cmd *cobra.Command, r api.RunRequest, out *output) error {
-	client := a.daemon()
+func runJobs(a *cli.App, cmd *cobra.Command, r api.RunRequest, out *cli.Output) error {
+	client := a.Daemon()
 	start := func() ([]job.Run, error) { return client.Run(cmd.Context(), r) }
 	if !r.Wait {
 		runs, err := start()
-		return a.endRuns(runs, err, false, out)
+		return endRuns(a, runs, err, false, out)
 	}
-	runs, err := a.withProgress(cmd.Context(), client, r.Refs, start)
-	return a.endRuns(runs, err, r.Wait, out)
+	runs, err := withProgress(a, cmd.Context(), client, r.Refs, start)
+	return endRuns(a, runs, err, r.Wait, out)
 }
 
 // followRun runs one job and prints what its attempts write.
-func (a *app) followRun(ctx context.Context, r api.RunRequest) error {
-	last, err := a.followAttempts(ctx, a.daemon(), r)
+func followRun(a *cli.App, ctx context.Context, r api.RunRequest) error {
+	last, err := followAttempts(a, ctx, a.Daemon(), r)
 	if err != nil {
-		a.report(err)
-		return exit(exitWaitTrouble)
+		a.Report(err)
+		return cli.ExitCode(cli.ExitWaitFailed)
 	}
-	a.out.Flush() // in the order in which it was written; trouble with it shows at the end
-	a.say("run %d of %s: %s in %s", last.ID, safe.Text(string(last.Job)), safe.Text(last.Standing()), a.took(last))
-	if code := exitOf(last); code != exitDone {
-		return exit(code)
+	a.Out.Flush() // in the order in which it was written; trouble with it shows at the end
+	a.Infof("run %d of %s: %s in %s", last.ID, safe.Text(string(last.Job)), safe.Text(last.Standing()), a.Took(last))
+	if code := exitOf(last); code != cli.ExitDone {
+		return cli.ExitCode(code)
 	}
 	return nil
 }
 
-func (a *app) followAttempts(ctx context.Context, client *api.Client, r api.RunRequest) (*job.Run, error) {
+func followAttempts(a *cli.App, ctx context.Context, client *api.Client, r api.RunRequest) (*job.Run, error) {
 	jobs, err := client.List(ctx, api.Query{Refs: r.Refs})
 	if err != nil {
 		return nil, err
 	}
 	if len(jobs) != 1 {
-		return nil, badUsage("follow "+plural(len(jobs), "job")+" at once", "what they write would be mixed up", "name one, or: cronring run JOB... --wait")
+		return nil, cli.UsageError("follow "+cli.Plural(len(jobs), "job")+" at once", "what they write would be mixed up", "name one, or: cronring run JOB... --wait")
 	}
 	runs, err := client.Run(ctx, r)
 	if err != nil {
@@ -99,15 +100,15 @@ func (a *app) followAttempts(ctx context.Context, client *api.Client, r api.RunR
 	}
 	attempt := &runs[0]
 	for {
-		f := &logFlags{follow: true, stream: oneOf("all"), out: &output{choice: choice{word: formText}}}
-		last, err := a.printOutput(ctx, client, attempt.ID.String(), f, time.UTC)
+		f := &logFlags{follow: true, stream: cli.OneOf("all"), out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}}
+		last, err := printOutput(a, ctx, client, attempt.ID.String(), f, time.UTC)
 		if err != nil || last == nil {
 			return attempt, err
 		}
 		if last.Verdict != job.VerdictRetry {
 			return last, nil
 		}
-		a.say("attempt %d: %s, another one follows", last.Attempt, safe.Text(last.Outcome.String()))
+		a.Infof("attempt %d: %s, another one follows", last.Attempt, safe.Text(last.Outcome.String()))
 		if attempt, err = nextAttempt(ctx, client, last); attempt == nil {
 			return last, err
 		}
@@ -129,36 +130,36 @@ func nextAttempt(ctx context.Context, client *api.Client, after *job.Run) (*job.
 func exitOf(r *job.Run) int {
 	switch o := r.Outcome; {
 	case r.State != job.RunEnded:
-		return exitWaitTrouble
+		return cli.ExitWaitFailed
 	case !r.Failed():
-		return exitDone
+		return cli.ExitDone
 	case o.Kind == job.Exited && o.Code != 0:
 		return o.Code
 	case o.Signal != 0:
 		return 128 + o.Signal
 	}
-	return exitWaitTrouble
+	return cli.ExitWaitFailed
 }
 
 // printRuns writes one line for each run; state is the word for how far it is.
-func (a *app) printRuns(runs []job.Run, out *output, state func(*job.Run) string) error {
-	switch out.word {
-	case formJSON:
-		return a.printJSON(api.Runs{V: api.Version, Runs: runs})
-	case formJSONL:
-		return printLines(a, runs)
+func printRuns(a *cli.App, runs []job.Run, out *cli.Output, state func(*job.Run) string) error {
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(api.Runs{V: api.Version, Runs: runs})
+	case cli.FormJSONL:
+		return cli.PrintLines(a, runs)
 	}
 	for i := range runs {
 		r := &runs[i]
-		if out.word == formName {
-			a.printf("%d\n", r.ID)
+		if out.Value == cli.FormName {
+			a.Printf("%d\n", r.ID)
 			continue
 		}
-		a.printf("run %d  %s  %s", r.ID, safe.Text(string(r.Job)), a.paint(runTone(r), safe.Text(state(r))))
+		a.Printf("run %d  %s  %s", r.ID, safe.Text(string(r.Job)), a.Paint(runTone(r), safe.Text(state(r))))
 		if !r.Ended.IsZero() {
-			a.printf(" in %s", a.took(r))
+			a.Printf(" in %s", a.Took(r))
 		}
-		a.printf("    cronring logs %d\n", r.ID)
+		a.Printf("    cronring logs %d\n", r.ID)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 )
 
@@ -12,8 +13,8 @@ import (
 // of the objects that it writes.
 func TestSARIFRequiredFields(t *testing.T) {
 	stdout, _, code := called(t, "61 * * * * true\n0 0 13 * 5 echo 100%\n", "lint", "-", "-o", "sarif")
-	if code != exitProblems {
-		t.Fatalf("lint: got exit %d, want %d", code, exitProblems)
+	if code != cli.ExitProblems {
+		t.Fatalf("lint: got exit %d, want %d", code, cli.ExitProblems)
 	}
 	var log struct {
 		Version string

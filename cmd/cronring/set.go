@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 )
 
-func newSet(a *app) *cobra.Command {
+func newSet(a *cli.App) *cobra.Command {
 	f := &changeFlags{}
 	cmd := &cobra.Command{
 		Use:   "set JOB KEY=VALUE...",
@@ -21,20 +22,20 @@ away. See cronring-options(7) for all of them.
 What else the file says stays as it is, byte for byte.`,
 		Example: "  cronring set etl-nightly overlap=queue timeout=2h\n  cronring set pg-backup protect=yes retry=",
 		Args:    cobra.MinimumNArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.set(cmd, args[0], args[1:], f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return set(a, cmd, args[0], args[1:], f) },
 	}
 	f.add(a, cmd)
-	a.addZone(cmd, "of the times")
+	a.AddZone(cmd, "of the times")
 	return cmd
 }
 
-func (a *app) set(cmd *cobra.Command, ref string, settings []string, f *changeFlags) error {
+func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *changeFlags) error {
 	for _, s := range settings {
 		if err := checkOption(s); err != nil {
 			return err
 		}
 	}
-	by, err := a.changer(cmd.Context())
+	by, err := openTables(a, cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -42,18 +43,18 @@ func (a *app) set(cmd *cobra.Command, ref string, settings []string, f *changeFl
 	if err != nil {
 		return err
 	}
-	c, one := only(changes)
+	c, one := cli.Single(changes)
 	if !one || len(entries[c]) != 1 {
-		return badUsage("set options of "+ref, "it names several jobs, and one is wanted", "cronring list "+shellWord(ref))
+		return cli.UsageError("set options of "+ref, "it names several jobs, and one is wanted", "cronring list "+cli.ShellWord(ref))
 	}
 	line := entries[c][0].entry.Line()
 	for _, s := range settings {
 		key, value, _ := strings.Cut(s, "=")
 		if line, err = c.draft.Set(line, key, value); err != nil {
-			return badUsage("set "+key, err.Error(), "cronring edit "+c.old.File)
+			return cli.UsageError("set "+key, err.Error(), "cronring edit "+c.old.File)
 		}
 	}
-	return a.carryOut(cmd.Context(), c, f)
+	return carryOut(a, cmd.Context(), c, f)
 }
 
 // checkOption refuses what is no option, and what this version does not act on:
@@ -61,7 +62,7 @@ func (a *app) set(cmd *cobra.Command, ref string, settings []string, f *changeFl
 func checkOption(setting string) error {
 	key, value, ok := strings.Cut(setting, "=")
 	if !ok {
-		return badUsage(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring set JOB "+shellWord(key)+"=yes    or to take it away: "+shellWord(key)+"=")
+		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring set JOB "+cli.ShellWord(key)+"=yes    or to take it away: "+cli.ShellWord(key)+"=")
 	}
 	if strings.HasPrefix(key, "x-") || value == "" {
 		return nil
@@ -73,11 +74,11 @@ func checkOption(setting string) error {
 		if spec.Built() {
 			return nil
 		}
-		return badUsage("set "+key, key+" is known, but not built in this version", "man cronring-options")
+		return cli.UsageError("set "+key, key+" is known, but not built in this version", "man cronring-options")
 	}
 	fix := "man cronring-options"
 	if near := crontab.Nearest(key, optionKeys()); near != "" {
-		fix = "cronring set JOB " + shellWord(near+"="+value) + "    or see: " + fix
+		fix = "cronring set JOB " + cli.ShellWord(near+"="+value) + "    or see: " + fix
 	}
-	return badUsage(fmt.Sprintf("set %q: no such option", key), "", fix)
+	return cli.UsageError(fmt.Sprintf("set %q: no such option", key), "", fix)
 }

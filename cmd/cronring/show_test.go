@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -22,9 +23,9 @@ func TestShowTellsWhatARunWaitsFor(t *testing.T) {
 		{job.Run{ID: 4, State: job.RunQueued, Reason: job.WaitsForRun}, "  waiting   run 4    It waits for an earlier run of the same job to end.\n"},
 	} {
 		var out bytes.Buffer
-		a := &app{printer: printer{out: bufio.NewWriter(&out)}, now: func() time.Time { return now }}
-		a.printLive(&tc.run, time.UTC)
-		a.out.Flush()
+		a := &cli.App{Printer: cli.Printer{Out: bufio.NewWriter(&out)}, Now: func() time.Time { return now }}
+		printLive(a, &tc.run, time.UTC)
+		a.Out.Flush()
 		if got := out.String(); got != tc.want {
 			t.Errorf("show a run that is %s: got %q, want %q", tc.run.State, got, tc.want)
 		}

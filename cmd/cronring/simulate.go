@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
@@ -13,10 +14,10 @@ import (
 
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
-	formatFlags
+	cli.FormatFlags
 	from, to string
-	takes    durationFlag
-	out      *output
+	takes    cli.Duration
+	out      *cli.Output
 }
 
 // simulated is one start that would happen.
@@ -34,7 +35,7 @@ type simulated struct {
 	Attempt  int         `json:"attempt"`
 }
 
-func newSimulate(a *app) *cobra.Command {
+func newSimulate(a *cli.App) *cobra.Command {
 	f := &simulateFlags{}
 	cmd := &cobra.Command{
 		Use:   "simulate FILE...|- [--from T] [--to T]",
@@ -51,31 +52,31 @@ line, command, user, job, schedule, trigger, attempt.`,
 		Example: "  cronring simulate my.crontab --from 2027-03-28 --tz Europe/Berlin\n" +
 			"  cronring simulate --system /etc/crontab --durations 10m -o jsonl",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.simulate(args, f) },
+		RunE: func(_ *cobra.Command, args []string) error { return simulate(a, args, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "begin at `T` (default: now), inclusive: "+whenHelp)
+	flags.StringVar(&f.from, "from", "", "begin at `T` (default: now), inclusive: "+cli.TimeHelp)
 	flags.StringVar(&f.to, "to", "", "end at `T` (default: a day after --from), exclusive")
 	flags.Var(&f.takes, "durations", "let each run take `D`: 90s, 5m, 1h30m")
-	f.add(cmd)
-	f.out = a.textOutput(cmd, formText, formTable, formPlain, formJSON, formJSONL)
-	addNoHeader(cmd, f.out)
-	a.addZone(cmd, "of the host that is simulated")
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	f.Add(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormTable, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	cli.AddNoHeader(cmd, f.out)
+	a.AddZone(cmd, "of the host that is simulated")
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
-func (a *app) simulate(names []string, f *simulateFlags) error {
-	loc, err := a.location()
+func simulate(a *cli.App, names []string, f *simulateFlags) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	from, to, err := a.span(f, loc)
+	from, to, err := span(a, f, loc)
 	if err != nil {
 		return err
 	}
-	tables, err := a.tables(names, f.formatFlags, loc)
+	tables, err := readTables(a, names, f.FormatFlags, loc)
 	if err != nil {
 		return err
 	}
@@ -83,10 +84,10 @@ func (a *app) simulate(names []string, f *simulateFlags) error {
 	view, err := rehearse(tables, from, to, time.Duration(f.takes), func(at time.Time, e engine.Effect) error {
 		start, ok := e.(engine.Start)
 		switch {
-		case f.out.word == formText:
+		case f.out.Value == cli.FormText:
 			sum.see(e)
-		case ok && f.out.word == formJSONL:
-			return a.printLine(newSimulated(at, start, loc))
+		case ok && f.out.Value == cli.FormJSONL:
+			return a.PrintLine(newSimulated(at, start, loc))
 		case ok:
 			list = append(list, newSimulated(at, start, loc))
 		}
@@ -95,46 +96,46 @@ func (a *app) simulate(names []string, f *simulateFlags) error {
 	if err != nil {
 		return err
 	}
-	switch f.out.word {
-	case formText:
-		a.printOutlook(sum, view, time.Duration(f.takes))
-	case formJSON:
-		return a.printJSON(list)
-	case formTable, formPlain:
-		a.printTable(simulatedTable(list, f.out), f.out)
+	switch f.out.Value {
+	case cli.FormText:
+		printOutlook(a, sum, view, time.Duration(f.takes))
+	case cli.FormJSON:
+		return a.PrintJSON(list)
+	case cli.FormTable, cli.FormPlain:
+		a.PrintTable(simulatedTable(list, f.out), f.out)
 	}
 	return nil
 }
 
 // span reads --from and --to.
-func (a *app) span(f *simulateFlags, loc *time.Location) (from, to time.Time, err error) {
-	from = a.now().Truncate(time.Second)
+func span(a *cli.App, f *simulateFlags, loc *time.Location) (from, to time.Time, err error) {
+	from = a.Now().Truncate(time.Second)
 	if f.from != "" {
-		if from, err = a.flagTime("from", f.from, loc); err != nil {
+		if from, err = a.FlagTime("from", f.from, loc); err != nil {
 			return from, to, err
 		}
 	}
 	to = from.In(loc).AddDate(0, 0, 1)
 	if f.to != "" {
-		if to, err = a.flagTime("to", f.to, loc); err != nil {
+		if to, err = a.FlagTime("to", f.to, loc); err != nil {
 			return from, to, err
 		}
 	}
 	if !from.Before(to) {
-		return from, to, badUsage("simulate that", "--to is not after --from", "")
+		return from, to, cli.UsageError("simulate that", "--to is not after --from", "")
 	}
 	return from.UTC(), to.UTC(), nil
 }
 
-func (a *app) tables(names []string, f formatFlags, loc *time.Location) ([]*crontab.Table, error) {
+func readTables(a *cli.App, names []string, f cli.FormatFlags, loc *time.Location) ([]*crontab.Table, error) {
 	tables := make([]*crontab.Table, len(names))
 	for i, name := range names {
-		s, err := a.read(name)
+		s, err := a.ReadSource(name)
 		if err != nil {
 			return nil, err
 		}
-		table, remarks := f.parse(s, loc)
-		a.warnBroken(name, remarks)
+		table, remarks := f.Parse(s, loc)
+		warnBroken(a, name, remarks)
 		tables[i] = table
 	}
 	return tables, nil
@@ -143,18 +144,18 @@ func (a *app) tables(names []string, f formatFlags, loc *time.Location) ([]*cron
 func newSimulated(at time.Time, s engine.Start, loc *time.Location) simulated {
 	return simulated{
 		Due: s.Run.Due.UTC(), At: at.UTC(), Local: s.Run.Due.In(loc), Table: s.Job.Table, Line: s.Job.Line, Command: s.Job.Command,
-		User: s.Job.User, Job: s.Job.ID, Schedule: startsOn(&s.Job), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
+		User: s.Job.User, Job: s.Job.ID, Schedule: cli.ScheduleText(&s.Job), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
 	}
 }
 
-func simulatedTable(list []simulated, out *output) *table {
-	t := &table{header: []string{"due", "job", "source", "schedule", "trigger", "command"}}
-	form := stampPlain
-	if out.forEyes() {
-		form = stampEyes
+func simulatedTable(list []simulated, out *cli.Output) *cli.Table {
+	t := &cli.Table{Header: []string{"due", "job", "source", "schedule", "trigger", "command"}}
+	form := cli.PlainTime
+	if out.ForPeople() {
+		form = cli.LongTime
 	}
 	for _, s := range list {
-		t.add(s.Local.Format(form), string(s.Job), s.Table+":"+strconv.Itoa(s.Line), s.Schedule, string(s.Trigger), s.Command)
+		t.Add(s.Local.Format(form), string(s.Job), s.Table+":"+strconv.Itoa(s.Line), s.Schedule, string(s.Trigger), s.Command)
 	}
 	return t
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 )
 
@@ -15,7 +16,7 @@ import (
 // not be sent.
 const maxState = 128 << 10
 
-func newState(a *app) *cobra.Command {
+func newState(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state get|set|list|delete",
 		Short: "A job's own memory: small values from run to run",
@@ -31,7 +32,7 @@ A key is 1 to 128 letters, digits, dots, low lines and hyphens. A value has at m
 	}
 	for _, verb := range []*cobra.Command{newStateGet(a), newStateSet(a), newStateList(a), newStateDelete(a)} {
 		verb.DisableFlagsInUseLine = true
-		verb.Args = usageOf(verb.Args)
+		verb.Args = cli.CheckArgs(verb.Args)
 		cmd.AddCommand(verb)
 	}
 	return cmd
@@ -40,7 +41,7 @@ A key is 1 to 128 letters, digits, dots, low lines and hyphens. A value has at m
 // jobFlag names the job whose memory is meant.
 type jobFlag struct{ name string }
 
-func (a *app) addJob(cmd *cobra.Command) *jobFlag {
+func addJob(a *cli.App, cmd *cobra.Command) *jobFlag {
 	f := &jobFlag{}
 	cmd.Flags().StringVar(&f.name, "job", "", "the job `JOB`; within a run it is the run's own")
 	return f
@@ -53,54 +54,54 @@ func (f *jobFlag) ref() (string, error) {
 	if name := os.Getenv("CRONRING_JOB"); name != "" {
 		return name, nil
 	}
-	return "", badUsage("tell whose state is meant", "this is no run of cronring, as CRONRING_JOB is not set", "add --job JOB")
+	return "", cli.UsageError("tell whose state is meant", "this is no run of cronring, as CRONRING_JOB is not set", "add --job JOB")
 }
 
 // stateOf asks for what is kept under a key; for "" it lists the keys.
-func (a *app) stateOf(cmd *cobra.Command, job *jobFlag, key string) (s api.State, err error) {
+func stateOf(a *cli.App, cmd *cobra.Command, job *jobFlag, key string) (s api.State, err error) {
 	ref, err := job.ref()
 	if err != nil {
 		return s, err
 	}
-	return a.daemon().State(cmd.Context(), ref, key)
+	return a.Daemon().State(cmd.Context(), ref, key)
 }
 
-func (a *app) setState(cmd *cobra.Command, job *jobFlag, r api.StateRequest) (err error) {
+func setState(a *cli.App, cmd *cobra.Command, job *jobFlag, r api.StateRequest) (err error) {
 	if r.Job, err = job.ref(); err != nil {
 		return err
 	}
-	_, err = a.daemon().SetState(cmd.Context(), r)
+	_, err = a.Daemon().SetState(cmd.Context(), r)
 	return err
 }
 
-func newStateGet(a *app) *cobra.Command {
+func newStateGet(a *cli.App) *cobra.Command {
 	var job *jobFlag
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "get KEY [--job JOB]",
 		Short: "Print what is kept under KEY, as it is",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.stateOf(cmd, job, args[0])
+			s, err := stateOf(a, cmd, job, args[0])
 			switch {
 			case err != nil:
 				return err
-			case out.word == formJSON:
-				return a.printJSON(s)
-			case a.tty:
-				a.printf("%s\n", visible(string(s.Entries[0].Value)))
+			case out.Value == cli.FormJSON:
+				return a.PrintJSON(s)
+			case a.Terminal:
+				a.Printf("%s\n", cli.EscapeText(string(s.Entries[0].Value)))
 				return nil
 			}
-			_, err = a.out.Write(s.Entries[0].Value)
+			_, err = a.Out.Write(s.Entries[0].Value)
 			return err
 		},
 	}
-	job = a.addJob(cmd)
-	out = a.textOutput(cmd, formText, formJSON)
+	job = addJob(a, cmd)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
 	return cmd
 }
 
-func newStateSet(a *app) *cobra.Command {
+func newStateSet(a *cli.App) *cobra.Command {
 	var job *jobFlag
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE|- [--job JOB]",
@@ -110,63 +111,63 @@ func newStateSet(a *app) *cobra.Command {
 			value := []byte(args[1])
 			if args[1] == "-" {
 				var err error
-				if value, err = io.ReadAll(io.LimitReader(a.in, maxState)); err != nil {
+				if value, err = io.ReadAll(io.LimitReader(a.In, maxState)); err != nil {
 					return fmt.Errorf("read standard input: %w", err)
 				}
 			}
-			return a.setState(cmd, job, api.StateRequest{Key: args[0], Value: value})
+			return setState(a, cmd, job, api.StateRequest{Key: args[0], Value: value})
 		},
 	}
-	job = a.addJob(cmd)
+	job = addJob(a, cmd)
 	return cmd
 }
 
-func newStateList(a *app) *cobra.Command {
+func newStateList(a *cli.App) *cobra.Command {
 	var job *jobFlag
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "list [--job JOB]",
 		Short: "List the keys",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			loc, err := a.location()
+			loc, err := a.Location()
 			if err != nil {
 				return err
 			}
-			s, err := a.stateOf(cmd, job, "")
+			s, err := stateOf(a, cmd, job, "")
 			switch {
 			case err != nil:
 				return err
-			case out.word == formJSON:
-				return a.printJSON(s)
-			case out.word == formJSONL:
-				return printLines(a, s.Entries)
+			case out.Value == cli.FormJSON:
+				return a.PrintJSON(s)
+			case out.Value == cli.FormJSONL:
+				return cli.PrintLines(a, s.Entries)
 			}
-			t := &table{header: []string{"key", "bytes", "set"}}
+			t := &cli.Table{Header: []string{"key", "bytes", "set"}}
 			for _, e := range s.Entries {
-				t.add(e.Key, strconv.Itoa(e.Size), stamp(e.At, loc))
+				t.Add(e.Key, strconv.Itoa(e.Size), cli.FormatPlain(e.At, loc))
 			}
-			a.printTable(t, out)
+			a.PrintTable(t, out)
 			return nil
 		},
 	}
-	job = a.addJob(cmd)
-	out = a.listOutput(cmd, formTable, formPlain, formJSON, formJSONL)
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	job = addJob(a, cmd)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func newStateDelete(a *app) *cobra.Command {
+func newStateDelete(a *cli.App) *cobra.Command {
 	var job *jobFlag
 	cmd := &cobra.Command{
 		Use:   "delete KEY [--job JOB]",
 		Short: "Forget what is kept under KEY",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.setState(cmd, job, api.StateRequest{Key: args[0], Delete: true})
+			return setState(a, cmd, job, api.StateRequest{Key: args[0], Delete: true})
 		},
 	}
-	job = a.addJob(cmd)
+	job = addJob(a, cmd)
 	return cmd
 }

@@ -7,17 +7,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/amount"
 	"github.com/cronring/cronring/tui/when"
 )
 
-func newStats(a *app) *cobra.Command {
+func newStats(a *cli.App) *cobra.Command {
 	var q api.StatsQuery
 	var since, until string
-	by := oneOf("job", "user", "hour", "node")
-	var out *output
+	by := cli.OneOf("job", "user", "hour", "node")
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "stats [JOB...] [--since T] [--by WORD]",
 		Short: "Sum up what runs came to",
@@ -27,68 +28,68 @@ its own; what it took counts as waste.`,
 		Example: "  cronring stats --since 30d --by hour\n  cronring stats 'etl*' --since -7d",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.location()
+			loc, err := a.Location()
 			if err != nil {
 				return err
 			}
-			if q.Since, err = a.flagSince(since, loc); err != nil {
+			if q.Since, err = flagSince(a, since, loc); err != nil {
 				return err
 			}
-			if q.Until, err = a.flagTime("until", until, loc); err != nil {
+			if q.Until, err = a.FlagTime("until", until, loc); err != nil {
 				return err
 			}
-			q.Refs, q.By = args, by.word
-			st, err := a.daemon().Stats(cmd.Context(), q)
+			q.Refs, q.By = args, by.Value
+			st, err := a.Daemon().Stats(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
-			return a.printStats(st, out, loc)
+			return printStats(a, st, out, loc)
 		},
 	}
 	cmd.Flags().StringVar(&since, "since", "30d", "from `T` on: as for --until, or 30d for thirty days ago")
-	cmd.Flags().StringVar(&until, "until", "", "only before `T`: "+whenHelp)
+	cmd.Flags().StringVar(&until, "until", "", "only before `T`: "+cli.TimeHelp)
 	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day, in the host's zone), node")
-	out = a.listOutput(cmd, formTable, formWide, formPlain, formJSON, formJSONL)
-	a.addSelection(cmd, out, api.Stats{})
-	a.addZone(cmd, "of --since and --until")
-	a.addColor(cmd)
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddSelection(cmd, out, api.Stats{})
+	a.AddZone(cmd, "of --since and --until")
+	a.AddColor(cmd)
 	return cmd
 }
 
 // flagSince reads an instant, or how long ago it was.
-func (a *app) flagSince(text string, loc *time.Location) (time.Time, error) {
+func flagSince(a *cli.App, text string, loc *time.Location) (time.Time, error) {
 	if d, err := crontab.ParseDuration(text); err == nil {
-		return a.now().Add(-d), nil
+		return a.Now().Add(-d), nil
 	}
-	return a.flagTime("since", text, loc)
+	return a.FlagTime("since", text, loc)
 }
 
-func (a *app) printStats(st api.Stats, out *output, loc *time.Location) error {
-	switch out.word {
-	case formJSON:
-		return a.printJSON(st)
-	case formJSONL:
-		return printLines(a, st.Groups)
+func printStats(a *cli.App, st api.Stats, out *cli.Output, loc *time.Location) error {
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(st)
+	case cli.FormJSONL:
+		return cli.PrintLines(a, st.Groups)
 	}
-	if out.forEyes() && len(st.Groups) == 0 {
-		a.say("nothing ran since %s", st.Since.In(loc).Format(stampEyes))
+	if out.ForPeople() && len(st.Groups) == 0 {
+		a.Infof("nothing ran since %s", st.Since.In(loc).Format(cli.LongTime))
 		return nil
 	}
-	t := &table{header: []string{st.By, "runs", "ok", "failed", "skipped", "ok%", "p50", "p95", "max", "lag p99", "time", "waste", "cpu", "memory"}}
+	t := &cli.Table{Header: []string{st.By, "runs", "ok", "failed", "skipped", "ok%", "p50", "p95", "max", "lag p99", "time", "waste", "cpu", "memory"}}
 	for i := range st.Groups {
-		t.addStats(&st.Groups[i], st.Groups[i].Name, out)
+		addStats(t, &st.Groups[i], st.Groups[i].Name, out)
 	}
-	if out.forEyes() && len(st.Groups) > 1 {
-		t.addStats(&st.All, "all", out)
+	if out.ForPeople() && len(st.Groups) > 1 {
+		addStats(t, &st.All, "all", out)
 	}
-	a.printTable(t, out)
+	a.PrintTable(t, out)
 	return nil
 }
 
-func (t *table) addStats(g *api.StatsGroup, name string, out *output) {
+func addStats(t *cli.Table, g *api.StatsGroup, name string, out *cli.Output) {
 	length := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 	memory := strconv.FormatInt(g.Memory, 10)
-	if out.forEyes() {
+	if out.ForPeople() {
 		length, memory = when.Brief, amount.Bytes(g.Memory)
 	}
 	timed := func(d time.Duration) string {
@@ -97,14 +98,14 @@ func (t *table) addStats(g *api.StatsGroup, name string, out *output) {
 		}
 		return length(d)
 	}
-	t.add(name, strconv.Itoa(g.Runs), strconv.Itoa(g.OK), strconv.Itoa(g.Failed), strconv.Itoa(g.Skipped), rate(g.OK, g.Runs),
+	t.Add(name, strconv.Itoa(g.Runs), strconv.Itoa(g.OK), strconv.Itoa(g.Failed), strconv.Itoa(g.Skipped), rate(g.OK, g.Runs),
 		timed(g.P50), timed(g.P95), timed(g.Max), timed(g.LagP99), length(g.Time), length(g.Waste), length(g.CPU), memory)
-	row := t.rows[len(t.rows)-1]
+	row := t.Rows[len(t.Rows)-1]
 	if g.Failed > 0 {
-		row[3].tone, row[5].tone = bad, bad
+		row[3].Tone, row[5].Tone = cli.Bad, cli.Bad
 	}
 	if g.Skipped > 0 {
-		row[4].tone = doubt
+		row[4].Tone = cli.Warn
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
@@ -18,10 +19,10 @@ import (
 type statusFlags struct {
 	check bool
 	watch bool
-	out   *output
+	out   *cli.Output
 }
 
-func newStatus(a *app) *cobra.Command {
+func newStatus(a *cli.App) *cobra.Command {
 	f := &statusFlags{}
 	cmd := &cobra.Command{
 		Use:   "status [--check|--watch]",
@@ -35,28 +36,28 @@ file does not count, or if the daemon has trouble of its own; else 0.
 With --watch it goes on: on a terminal the page is drawn over itself, anywhere
 else its lines that change are printed.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return status(a, cmd, f) },
 	}
 	cmd.Flags().BoolVar(&f.check, "check", false, "exit 8 if there are problems")
-	addWatch(cmd, &f.watch, "the page")
+	cli.AddWatch(cmd, &f.watch, "the page")
 	cmd.MarkFlagsMutuallyExclusive("check", "watch")
-	f.out = a.textOutput(cmd, formText, formJSON)
-	a.addSelection(cmd, f.out, api.Status{})
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddSelection(cmd, f.out, api.Status{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) status(cmd *cobra.Command, f *statusFlags) error {
-	loc, err := a.location()
+func status(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	asJSON := f.out != nil && f.out.word == formJSON
+	asJSON := f.out != nil && f.out.Value == cli.FormJSON
 	if f.watch && asJSON {
-		return badUsage("watch with -o json", "a document would never end", "cronring events -o jsonl")
+		return cli.UsageError("watch with -o json", "a document would never end", "cronring events -o jsonl")
 	}
-	client := a.daemon()
+	client := a.Daemon()
 	r := &standing{app: a, loc: loc, client: client}
 	if f.watch {
 		return r.watch(cmd.Context())
@@ -65,21 +66,21 @@ func (a *app) status(cmd *cobra.Command, f *statusFlags) error {
 		return err
 	}
 	if asJSON {
-		if err := a.printJSON(r.status); err != nil {
+		if err := a.PrintJSON(r.status); err != nil {
 			return err
 		}
 	} else {
-		a.printStatus(r.status, r.jobs, loc)
+		printStatus(a, r.status, r.jobs, loc)
 	}
 	if f.check && hasProblems(r.status, r.jobs) {
-		return exit(exitProblems)
+		return cli.ExitCode(cli.ExitProblems)
 	}
 	return nil
 }
 
 // standing is how the daemon is, as it answered.
 type standing struct {
-	app    *app
+	app    *cli.App
 	loc    *time.Location
 	client *api.Client
 	status api.Status
@@ -96,7 +97,7 @@ func (r *standing) ask(ctx context.Context) (err error) {
 }
 
 func (r *standing) text() []byte {
-	return r.app.rendered(func() { r.app.printStatus(r.status, r.jobs, r.loc) })
+	return r.app.Capture(func() { printStatus(r.app, r.status, r.jobs, r.loc) })
 }
 
 // watch shows the page again and again, or where it cannot be drawn over itself
@@ -104,26 +105,26 @@ func (r *standing) text() []byte {
 func (r *standing) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &watch{changes: followBoard(ctx, r.client, func(*api.BoardUpdate) bool { return true }), ask: r.ask}
-	if r.app.inPlace() {
-		s := &redrawn{printer: &r.app.printer}
-		w.ticks = true
-		w.draw = func() error { return s.put(r.text()) }
-		return w.run(ctx)
+	w := &cli.Watch{Changes: cli.FollowBoard(ctx, r.client, func(*api.BoardUpdate) bool { return true }), Ask: r.ask}
+	if r.app.CanRedraw() {
+		s := &cli.Redraw{Printer: &r.app.Printer}
+		w.Ticks = true
+		w.Draw = func() error { return s.Put(r.text()) }
+		return w.Run(ctx)
 	}
 	told := map[string]bool{}
-	w.draw = func() error {
+	w.Draw = func() error {
 		now := map[string]bool{}
 		for line := range strings.Lines(string(r.text())) {
 			now[line] = true
 			if !told[line] {
-				r.app.out.WriteString(line)
+				r.app.Out.WriteString(line)
 			}
 		}
 		told = now
-		return r.app.out.Flush()
+		return r.app.Out.Flush()
 	}
-	return w.run(ctx)
+	return w.Run(ctx)
 }
 
 func hasProblems(s api.Status, jobs []job.Status) bool {
@@ -135,44 +136,44 @@ func hasProblems(s api.Status, jobs []job.Status) bool {
 	return len(s.Problems) > 0 || s.Errors > 0
 }
 
-func (a *app) printStatus(s api.Status, jobs []job.Status, loc *time.Location) {
-	a.printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), when.Brief(s.Now.Sub(s.Started).Round(time.Second)))
+func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location) {
+	a.Printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), when.Brief(s.Now.Sub(s.Started).Round(time.Second)))
 	if s.Next != nil {
-		a.printf("    next: %s %s %s", safe.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.until(s.Next.At))
+		a.Printf("    next: %s %s %s", safe.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.FromNow(s.Next.At))
 		if s.Next.Node != "" {
-			a.printf(" on %s", safe.Text(s.Next.Node))
+			a.Printf(" on %s", safe.Text(s.Next.Node))
 		}
 	}
-	a.printf("\n%s%s", plural(s.Jobs, "job"), stateCounts(s.States))
+	a.Printf("\n%s%s", cli.Plural(s.Jobs, "job"), stateCounts(s.States))
 	if s.Day != nil && s.Day.Runs > 0 {
-		a.printf("    24 h: %s, %.1f %% ok, lag p99 %s", plural(s.Day.Runs, "run"),
+		a.Printf("    24 h: %s, %.1f %% ok, lag p99 %s", cli.Plural(s.Day.Runs, "run"),
 			100*float64(s.Day.OK)/float64(s.Day.Runs), s.Day.LagP99.Round(time.Millisecond))
 	}
-	a.printf("\n")
+	a.Printf("\n")
 	if s.Draining {
-		a.printf("%s the daemon is stopping: it starts nothing more\n", a.paint(doubt, "!"))
+		a.Printf("%s the daemon is stopping: it starts nothing more\n", a.Paint(cli.Warn, "!"))
 	}
 	for _, p := range s.Problems {
-		a.printProblem(a.paint(bad, sign("✗", "x")), p)
+		printProblem(a, a.Paint(cli.Bad, cli.Sign("✗", "x")), p)
 	}
 	for _, p := range s.Notices {
-		a.printProblem(a.paint(calm, sign("·", ".")), p)
+		printProblem(a, a.Paint(cli.Normal, cli.Sign("·", ".")), p)
 	}
 	if s.Errors+s.Warnings > 0 {
-		a.printf("%s crontab files: %s, %s    cronring reload\n", a.paint(doubt, "!"), plural(s.Errors, "error"), plural(s.Warnings, "warning"))
+		a.Printf("%s crontab files: %s, %s    cronring reload\n", a.Paint(cli.Warn, "!"), cli.Plural(s.Errors, "error"), cli.Plural(s.Warnings, "warning"))
 	}
-	a.printTroubled(jobs, loc)
+	printTroubled(a, jobs, loc)
 }
 
-func (a *app) printProblem(sign string, p api.Problem) {
-	a.printf("%s %s\n", sign, safe.Text(p.What))
-	a.printPart("why", p.Why)
-	a.printPart("fix", p.Fix)
+func printProblem(a *cli.App, sign string, p api.Problem) {
+	a.Printf("%s %s\n", sign, safe.Text(p.What))
+	printPart(a, "why", p.Why)
+	printPart(a, "fix", p.Fix)
 }
 
-func (a *app) printPart(name, text string) {
+func printPart(a *cli.App, name, text string) {
 	if text != "" {
-		a.printf("  %s   %s\n", name, safe.Text(text))
+		a.Printf("  %s   %s\n", name, safe.Text(text))
 	}
 }
 
@@ -191,30 +192,30 @@ func stateCounts(n map[job.State]int) string {
 }
 
 // printTroubled gives one line for each job that is not simply well.
-func (a *app) printTroubled(jobs []job.Status, loc *time.Location) {
+func printTroubled(a *cli.App, jobs []job.Status, loc *time.Location) {
 	width := 0
 	for _, j := range jobs {
 		width = max(width, safe.Width(safe.Text(string(j.Job.ID))))
 	}
 	for _, j := range jobs {
-		a.printf("%s %s  %s\n", a.paint(stateLook[j.State].tone, stateSign(j.State)),
-			safe.Pad(safe.Text(string(j.Job.ID)), width), safe.Text(a.trouble(j, loc)))
+		a.Printf("%s %s  %s\n", a.Paint(cli.StateLook[j.State].Tone, cli.StateSign(j.State)),
+			safe.Pad(safe.Text(string(j.Job.ID)), width), safe.Text(trouble(a, j, loc)))
 	}
 }
 
 // trouble says in one line what is the matter with a job.
-func (a *app) trouble(j job.Status, loc *time.Location) string {
+func trouble(a *cli.App, j job.Status, loc *time.Location) string {
 	why := "    cronring why " + string(j.Job.ID)
 	switch {
 	case j.State == job.StateFailing && j.Last != nil:
-		return j.Last.Ending() + ", " + a.until(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
+		return j.Last.Ending() + ", " + a.FromNow(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
 	case j.State == job.StateLate && j.Trouble != "":
 		return j.Trouble + why
 	case j.State == job.StateRunning && len(j.Running) > 0:
 		r := &j.Running[0]
-		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.took(r))
+		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.Took(r))
 	case j.Hold != nil:
-		return "paused by " + j.Hold.By + pauseEnd(j.Hold, loc) + because(j.Hold.Reason)
+		return "paused by " + j.Hold.By + pauseEnd(j.Hold, loc) + cli.ReasonSuffix(j.Hold.Reason)
 	case j.Job.Held != "":
 		return "held: " + j.Job.Held
 	case j.State == job.StateLate:
@@ -227,5 +228,5 @@ func pauseEnd(h *job.Hold, loc *time.Location) string {
 	if h.Until.IsZero() {
 		return " until resumed"
 	}
-	return " until " + h.Until.In(loc).Format(stampEyes)
+	return " until " + h.Until.In(loc).Format(cli.LongTime)
 }

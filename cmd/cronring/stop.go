@@ -5,15 +5,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
 
-func newStop(a *app) *cobra.Command {
+func newStop(a *cli.App) *cobra.Command {
 	var r api.StopRequest
-	var grace durationFlag
-	var out *output
+	var grace cli.Duration
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "stop JOB|RUN... [--signal SIG] [--kill-after D]",
 		Short: "End running jobs: TERM, then KILL",
@@ -28,26 +29,26 @@ does. Who stopped a run, and how, is in its history.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.Signal != "" {
 				if _, err := crontab.ParseSignal(r.Signal); err != nil {
-					return badUsage("stop with the signal "+r.Signal, err.Error(), "cronring stop --signal TERM")
+					return cli.UsageError("stop with the signal "+r.Signal, err.Error(), "cronring stop --signal TERM")
 				}
 			}
 			if cmd.Flags().Changed("kill-after") && grace <= 0 {
-				return badUsage("stop with no time until KILL", "", "say it at once: --signal KILL")
+				return cli.UsageError("stop with no time until KILL", "", "say it at once: --signal KILL")
 			}
 			r.Refs, r.KillAfter = args, time.Duration(grace)
-			runs, err := a.daemon().Stop(cmd.Context(), r)
+			runs, err := a.Daemon().Stop(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
-			return a.printRuns(runs, out, stopText)
+			return printRuns(a, runs, out, stopText)
 		},
 	}
 	cmd.Flags().StringVar(&r.Signal, "signal", "", "the signal `SIG`, one of those that stop-signal= can name")
 	_ = cmd.RegisterFlagCompletionFunc("signal", cobra.FixedCompletions(crontab.SignalNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().Var(&grace, "kill-after", "send KILL after `D`, at most 1d")
 	cmd.Flags().Lookup("kill-after").DefValue = ""
-	out = a.textOutput(cmd, formText, formJSON, formJSONL, formName)
-	a.addColor(cmd)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddColor(cmd)
 	return cmd
 }
 

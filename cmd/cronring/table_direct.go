@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/api"
@@ -95,7 +96,7 @@ func (d *directTables) Table(ctx context.Context, file, user string) (api.TableT
 		t.Missing, t.Sum = true, spool.NoTable
 		return t, nil
 	case err != nil:
-		return t, fileError(at, err)
+		return t, cli.FileError(at, err)
 	}
 	t.Text, t.Sum = []byte(text), spool.Sum(text)
 	return t, nil

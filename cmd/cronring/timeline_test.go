@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -16,8 +17,8 @@ var timelineNow = time.Date(2026, 11, 20, 18, 2, 11, 0, time.UTC)
 
 // line is a time line as a daemon might give it for the query of a terminal of
 // so many columns.
-func line(a *app) api.Timeline {
-	q := a.timelineQuery(nil, 6*time.Hour, 6*time.Hour, time.UTC)
+func line(a *cli.App) api.Timeline {
+	q := timelineQuery(a, nil, 6*time.Hour, 6*time.Hour, time.UTC)
 	cell := func(n int, kind api.CellKind) api.TimelineCell {
 		return api.TimelineCell{Cell: n, Kind: kind, Count: 1}
 	}
@@ -61,9 +62,9 @@ busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
 	} {
 		t.Setenv("LC_ALL", test.locale)
 		var out bytes.Buffer
-		a := &app{printer: printer{out: bufio.NewWriter(&out), color: oneOf("never"), width: 80}, now: func() time.Time { return timelineNow }}
+		a := &cli.App{Printer: cli.Printer{Out: bufio.NewWriter(&out), Color: cli.OneOf("never"), Width: 80}, Now: func() time.Time { return timelineNow }}
 		newAxis(a, line(a), time.UTC).print()
-		a.out.Flush()
+		a.Out.Flush()
 		if diff := cmp.Diff(test.want, out.String()); diff != "" {
 			t.Errorf("LC_ALL=%s (-want +got):\n%s", test.locale, diff)
 		}
@@ -74,8 +75,8 @@ busiest minute Sat 00:00 with 21 starts   quietest near by 23:37
 func TestTimelineFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{0, 40, 80, 120, 200} {
 		for _, reach := range []time.Duration{time.Hour, 12 * time.Hour, 14 * 24 * time.Hour} {
-			a := &app{printer: printer{width: width}, now: func() time.Time { return timelineNow }}
-			q := a.timelineQuery(nil, reach, reach, time.UTC)
+			a := &cli.App{Printer: cli.Printer{Width: width}, Now: func() time.Time { return timelineNow }}
+			q := timelineQuery(a, nil, reach, reach, time.UTC)
 			room := max(10, max(width, 40)-timelineName-timelineNext-4)
 			if width == 0 {
 				room = timelineWidth - timelineName - timelineNext - 4

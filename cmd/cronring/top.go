@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui"
 	"github.com/cronring/cronring/tui/keys"
@@ -16,15 +17,15 @@ import (
 
 // topFlags are the flags of top.
 type topFlags struct {
-	screen *choice
+	screen *cli.Choice
 	job    string
 	ascii  bool
 	plain  bool
 	edit   string // a crontab to begin with
 }
 
-func newTop(a *app) *cobra.Command {
-	f := &topFlags{screen: oneOf("jobs", "runs", "timeline", "ring", "files")}
+func newTop(a *cli.App) *cobra.Command {
+	f := &topFlags{screen: cli.OneOf("jobs", "runs", "timeline", "ring", "files")}
 	cmd := &cobra.Command{
 		Use:     "top",
 		Aliases: []string{"tui"},
@@ -44,52 +45,52 @@ With -H ssh can ask nothing, as the screen is drawn: it has to get there by a ke
 What it says if it cannot stands in the dashboard.`,
 		Example: "  cronring top --job etl-orders",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.top(cmd, f) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return top(a, cmd, f) },
 	}
 	cmd.Flags().Var(f.screen, "screen", "begin with `NAME`: jobs, runs, timeline, ring, files")
 	cmd.Flags().StringVar(&f.job, "job", "", "begin with the cursor on the job `JOB`")
 	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters alone")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "draw nothing: say one line for each event, and answer typed commands")
-	a.addColor(cmd)
+	a.AddColor(cmd)
 	return cmd
 }
 
 // bare is what the program does without a command: the dashboard on a terminal
 // that can show it, else the status.
-func (a *app) bare(cmd *cobra.Command) error {
-	if a.canShow() {
-		return a.top(cmd, &topFlags{screen: oneOf("jobs")})
+func bare(a *cli.App, cmd *cobra.Command) error {
+	if canShow(a) {
+		return top(a, cmd, &topFlags{screen: cli.OneOf("jobs")})
 	}
-	return a.status(cmd, &statusFlags{})
+	return status(a, cmd, &statusFlags{})
 }
 
 // canShow reports whether input and output are a terminal that can show a screen,
 // and may be read.
-func (a *app) canShow() bool {
-	in, ok := a.in.(*os.File)
-	return ok && a.tty && !a.noInput && isTerminal(in) && tui.Capable(os.Getenv)
+func canShow(a *cli.App) bool {
+	in, ok := a.In.(*os.File)
+	return ok && a.Terminal && !a.NoInput && cli.IsTerminal(in) && tui.Capable(os.Getenv)
 }
 
-func (a *app) top(cmd *cobra.Command, f *topFlags) error {
+func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	readOnly := ""
-	if a.readOnly {
+	if a.ReadOnly {
 		readOnly = "nothing is changed: --read-only"
 	}
-	if a.noInput {
-		return badUsage("show the dashboard", "it goes by what is typed, and --no-input reads nothing", "cronring status    or: cronring events")
+	if a.NoInput {
+		return cli.UsageError("show the dashboard", "it goes by what is typed, and --no-input reads nothing", "cronring status    or: cronring events")
 	}
 	if f.plain {
-		return a.plain(cmd, readOnly)
+		return plain(a, cmd, readOnly)
 	}
-	if !a.canShow() {
-		return badUsage("show the dashboard", "input and output have to be a terminal that can place its cursor (TERM="+os.Getenv("TERM")+")",
+	if !canShow(a) {
+		return cli.UsageError("show the dashboard", "input and output have to be a terminal that can place its cursor (TERM="+os.Getenv("TERM")+")",
 			"cronring top --plain    or: cronring status")
 	}
-	socket := a.socket
+	socket := a.Socket
 	if socket == "" {
 		socket = api.FindSocket(os.Getenv)
 	}
-	look := tui.FindLook(tui.Wishes{Color: a.color.String(), ASCII: f.ascii, TTY: a.tty}, os.Getenv)
+	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
 	bindings, remarks := tui.ReadKeys(tui.KeyFile(os.Getenv))
 	viewFile := tui.ViewFile(os.Getenv)
 	views, err := tui.ReadViews(viewFile)
@@ -101,13 +102,13 @@ func (a *app) top(cmd *cobra.Command, f *topFlags) error {
 	}
 	world := screen.World{
 		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
-		ReadOnly: readOnly, Reach: a.reachFlags(),
+		ReadOnly: readOnly, Reach: a.ConnectionFlags(),
 	}
-	talk, ok := a.err.(*os.File)
-	a.drawn = ok && isTerminal(talk)
+	talk, ok := a.Err.(*os.File)
+	a.Drawing = ok && cli.IsTerminal(talk)
 	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first
 	return tui.Run(cmd.Context(), tui.Options{
-		Client: a.daemon(), In: a.in.(*os.File), Out: os.Stdout, Look: look,
+		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
 		Start: screen.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; "), Edit: f.edit},
 		Views: viewFile,
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/safe"
@@ -20,7 +21,7 @@ import (
 // the commands of the command line as answers to what is typed. Nothing is drawn,
 // moved or repainted, so that a screen reader can follow.
 type plainTop struct {
-	a        *app
+	a        *cli.App
 	readOnly string
 	tells    string // which ends of runs are heard: all, failed or off
 }
@@ -43,19 +44,19 @@ logs etl-orders, run etl-orders, history. Beside them:
   quit          the end`
 
 // plain runs the talk until the person ends it.
-func (a *app) plain(cmd *cobra.Command, readOnly string) error {
+func plain(a *cli.App, cmd *cobra.Command, readOnly string) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	client := a.daemon()
+	client := a.Daemon()
 	s, err := client.Status(ctx)
 	if err != nil {
 		return err
 	}
 	p := &plainTop{a: a, readOnly: readOnly, tells: "all"}
-	a.printf("cronringd on %s: %s%s. Type help, or quit.\n", safe.Text(s.Host), plural(s.Jobs, "job"), stateCounts(s.States))
+	a.Printf("cronringd on %s: %s%s. Type help, or quit.\n", safe.Text(s.Host), cli.Plural(s.Jobs, "job"), stateCounts(s.States))
 	events, lines, next := make(chan heard), make(chan typed), make(chan struct{})
 	go follow(ctx, client, events)
-	go readLines(ctx, a.in, next, lines)
+	go readLines(ctx, a.In, next, lines)
 	return p.talk(events, lines, next)
 }
 
@@ -126,7 +127,7 @@ func readLine(in io.Reader) (string, error) {
 func (p *plainTop) talk(events <-chan heard, lines <-chan typed, next chan<- struct{}) error {
 	ask := next
 	for {
-		p.a.out.Flush()
+		p.a.Out.Flush()
 		select {
 		case ask <- struct{}{}:
 			ask = nil
@@ -152,15 +153,15 @@ func (p *plainTop) answer(line string) bool {
 	case words[0] == "quit" || words[0] == "q" || words[0] == "exit":
 		return true
 	case words[0] == "help" && len(words) == 1:
-		p.a.printf("%s\n", plainHelp)
+		p.a.Printf("%s\n", plainHelp)
 		p.command([]string{"help"})
 	case words[0] == "tell" && len(words) == 2 && slices.Contains([]string{"all", "failed", "off"}, words[1]):
 		p.tells = words[1]
-		p.a.printf("telling: %s\n", words[1])
+		p.a.Printf("telling: %s\n", words[1])
 	case slices.Contains(unending, words[0]), watches(words):
-		p.a.printf("%s never ends: it is for a shell of its own\n", words[0])
+		p.a.Printf("%s never ends: it is for a shell of its own\n", words[0])
 	case p.readOnly != "" && !slices.Contains(lookOnly, words[0]):
-		p.a.printf("%s: %s\n", safe.Text(words[0]), p.readOnly)
+		p.a.Printf("%s: %s\n", safe.Text(words[0]), p.readOnly)
 	default:
 		p.command(words)
 	}
@@ -183,12 +184,12 @@ func (p *plainTop) command(words []string) {
 		}
 	}
 	sub := *p.a
-	sub.color, sub.zone, sub.client = oneOf("never"), zoneFlags{}, nil
+	sub.Color, sub.Zone, sub.Client = cli.OneOf("never"), cli.ZoneFlags{}, nil
 	root := newRoot(&sub)
 	if c, _, err := root.Find(words); err == nil && c.Flags().Lookup("host") != nil {
-		words = append(p.a.reachFlags(), words...)
+		words = append(p.a.ConnectionFlags(), words...)
 	}
-	sub.run(root, words)
+	sub.Run(root, words)
 }
 
 // tell says in one line what happened, if it is worth one.
@@ -196,10 +197,10 @@ func (p *plainTop) tell(e api.Event) {
 	switch {
 	case p.tells == "off":
 	case e.Gap != nil:
-		p.a.printf("%s left out: too much happened\n", plural(e.Gap.Lost, "event"))
+		p.a.Printf("%s left out: too much happened\n", cli.Plural(e.Gap.Lost, "event"))
 	case e.Record != nil:
 		if text := recordSentence(e.Record, p.tells == "failed"); text != "" {
-			p.a.printf("%s %s\n", e.Record.At.Local().Format("15:04:05"), safe.Text(text))
+			p.a.Printf("%s %s\n", e.Record.At.Local().Format("15:04:05"), safe.Text(text))
 		}
 	}
 }

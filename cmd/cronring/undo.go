@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newUndo(a *app) *cobra.Command {
+func newUndo(a *cli.App) *cobra.Command {
 	var r api.UndoRequest
 	cmd := &cobra.Command{
 		Use:   "undo [REV] [--user U|--file F]",
@@ -30,12 +31,12 @@ Everybody restores their own crontab; root all, and system tables.`,
 					return err
 				}
 				if of := cmp.Or(r.User, r.File); of != "" {
-					return badUsage("undo to revision "+args[0]+" of "+of, "a revision belongs to one crontab already", "cronring undo "+args[0])
+					return cli.UsageError("undo to revision "+args[0]+" of "+of, "a revision belongs to one crontab already", "cronring undo "+args[0])
 				}
 			}
-			done, err := undo(cmd.Context(), a.daemon(), r)
+			done, err := undo(cmd.Context(), a.Daemon(), r)
 			if err == nil {
-				a.printUndone(done)
+				printUndone(a, done)
 			}
 			return err
 		},
@@ -43,8 +44,8 @@ Everybody restores their own crontab; root all, and system tables.`,
 	cmd.Flags().StringVar(&r.User, "user", "", "the newest change of the crontab of the account `NAME`")
 	cmd.Flags().StringVar(&r.File, "file", "", "the newest change of the crontab `FILE`")
 	cmd.MarkFlagsMutuallyExclusive("user", "file")
-	a.addColor(cmd)
-	a.addQuiet(cmd)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
 	return cmd
 }
 
@@ -55,7 +56,7 @@ func undo(ctx context.Context, client *api.Client, r api.UndoRequest) (api.Insta
 	if r.File != "" {
 		whole, err := filepath.Abs(r.File)
 		if err != nil {
-			return api.Installed{}, fileError(r.File, err)
+			return api.Installed{}, cli.FileError(r.File, err)
 		}
 		r.File = whole
 	}
@@ -69,10 +70,10 @@ func undo(ctx context.Context, client *api.Client, r api.UndoRequest) (api.Insta
 	return done, err
 }
 
-func (a *app) printUndone(done api.Installed) {
+func printUndone(a *cli.App, done api.Installed) {
 	for _, d := range done.Remarks {
 		if d.Severity != "notice" {
-			a.printRemark(d)
+			a.PrintDiagnostic(d)
 		}
 	}
 	what := fmt.Sprintf("restored %s, %s", safe.Text(done.File), entryCount(done.Entries))
@@ -82,8 +83,8 @@ func (a *app) printUndone(done api.Installed) {
 	if done.Before != 0 {
 		what += fmt.Sprintf("; undo: cronring undo %d", done.Before)
 	}
-	a.printf("%s\n", what)
+	a.Printf("%s\n", what)
 	if done.Notice != "" {
-		a.say("%s", safe.Text(done.Notice))
+		a.Infof("%s", safe.Text(done.Notice))
 	}
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/safe"
 )
 
-func newWhy(a *app) *cobra.Command {
+func newWhy(a *cli.App) *cobra.Command {
 	var at string
-	var out *output
+	var out *cli.Output
 	cmd := &cobra.Command{
 		Use:   "why JOB [--at T]",
 		Short: "Explain why a job ran or did not",
@@ -23,59 +24,59 @@ else about the newest one; or about a run that somebody asked for since.`,
 		Example: "  cronring why backup --at 'yesterday 02:30'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loc, err := a.location()
+			loc, err := a.Location()
 			if err != nil {
 				return err
 			}
-			t, err := a.flagTime("at", at, loc)
+			t, err := a.FlagTime("at", at, loc)
 			if err != nil {
 				return err
 			}
-			w, err := a.daemon().Why(cmd.Context(), args[0], t)
+			w, err := a.Daemon().Why(cmd.Context(), args[0], t)
 			if err != nil {
 				return err
 			}
-			if out.word == formJSON {
-				return a.printJSON(w)
+			if out.Value == cli.FormJSON {
+				return a.PrintJSON(w)
 			}
-			a.printWhy(w, loc)
+			printWhy(a, w, loc)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+whenHelp)
-	out = a.textOutput(cmd, formText, formJSON)
-	a.addSelection(cmd, out, api.Why{})
-	a.addZone(cmd, "of the times")
-	a.addColor(cmd)
+	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+cli.TimeHelp)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddSelection(cmd, out, api.Why{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
 	return cmd
 }
 
-func (a *app) printWhy(w api.Why, loc *time.Location) {
-	a.printf("%s at %s\n", safe.Text(string(w.Job)), w.At.In(loc).Format(stampEyes))
-	a.printf("%s %s\n\n", a.stepSign(w.Sum()), safe.Text(w.Verdict))
+func printWhy(a *cli.App, w api.Why, loc *time.Location) {
+	a.Printf("%s at %s\n", safe.Text(string(w.Job)), w.At.In(loc).Format(cli.LongTime))
+	a.Printf("%s %s\n\n", stepSign(a, w.Sum()), safe.Text(w.Verdict))
 	for _, step := range w.Steps {
-		a.printf("  %s %-9s %s\n", a.stepSign(step.State), step.Name, safe.Text(step.Fact))
+		a.Printf("  %s %-9s %s\n", stepSign(a, step.State), step.Name, safe.Text(step.Fact))
 	}
 	for i, fact := range w.Facts {
 		if i == 0 {
-			a.printf("\n")
+			a.Printf("\n")
 		}
-		a.printf("  %s\n", safe.Text(fact))
+		a.Printf("  %s\n", safe.Text(fact))
 	}
 	for i, r := range w.Remedies {
 		if i == 0 {
-			a.printf("\ndo one of these\n")
+			a.Printf("\ndo one of these\n")
 		}
-		a.printf("  %s    %s\n", safe.Text(r.What), safe.Text(r.Command))
+		a.Printf("  %s    %s\n", safe.Text(r.What), safe.Text(r.Command))
 	}
 }
 
-func (a *app) stepSign(s api.StepState) string {
+func stepSign(a *cli.App, s api.StepState) string {
 	switch s {
 	case api.Passed:
-		return a.paint(good, sign("✓", "+"))
+		return a.Paint(cli.Good, cli.Sign("✓", "+"))
 	case api.Crossed:
-		return a.paint(bad, sign("✗", "x"))
+		return a.Paint(cli.Bad, cli.Sign("✗", "x"))
 	}
 	return "-"
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"testing"
@@ -24,13 +24,13 @@ func TestParseWhen(t *testing.T) {
 		{"-2h", "2026-11-20T16:02:11+01:00"},
 		{"+1d12h", "2026-11-22T06:02:11+01:00"},
 	} {
-		got, err := parseWhen(tc.text, now, berlin)
+		got, err := ParseTime(tc.text, now, berlin)
 		if want, _ := time.Parse(time.RFC3339, tc.want); err != nil || !got.Equal(want) {
 			t.Errorf("parse %q: got %v, %v, want %v", tc.text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", " ", "-", "-2", "+h", "25:00", "yesterday noon", "2026-13-01", "someday"} {
-		if got, err := parseWhen(text, now, berlin); err == nil {
+		if got, err := ParseTime(text, now, berlin); err == nil {
 			t.Errorf("parse %q: got %v, want an error", text, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 // Rules for messages.
 //
@@ -21,29 +21,29 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// app is one call of the program: what its flags say, and where it reads and writes.
-type app struct {
-	printer
+// App is one call of the program: what its flags say, and where it reads and writes.
+type App struct {
+	Printer
 	input
 	connection
-	zone zoneFlags
-	now  func() time.Time
+	Zone ZoneFlags
+	Now  func() time.Time
 }
 
-// newApp returns an app that reads in and writes to out and err.
-func newApp(in io.Reader, out, err *os.File) *app {
-	return &app{printer: newPrinter(out, err), input: input{in: in}, now: time.Now}
+// New returns an app that reads in and writes to out and err.
+func New(in io.Reader, out, err *os.File) *App {
+	return &App{Printer: newPrinter(out, err), input: input{In: in}, Now: time.Now}
 }
 
-// run executes a command line with the commands of root, and returns the exit code.
-func (a *app) run(root *cobra.Command, args []string) int {
+// Run executes a command line with the commands of root, and returns the exit code.
+func (a *App) Run(root *cobra.Command, args []string) int {
 	defer a.disconnect()
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	root.SetArgs(args)
 	err := root.Execute()
-	if e := a.out.Flush(); err == nil && e != nil {
+	if e := a.Out.Flush(); err == nil && e != nil {
 		err = &api.Error{What: "cannot write the result", Why: e.Error(), Kind: api.Internal}
 	}
-	return a.report(err)
+	return a.Report(err)
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -25,13 +25,13 @@ type chosen struct {
 	query    *gojq.Code
 }
 
-// addSelection adds --json and --jq to a command whose result is a document. Without
+// AddSelection adds --json and --jq to a command whose result is a document. Without
 // a value, --json lists the names of the fields.
-func (p *printer) addSelection(verb *cobra.Command, out *output, document any) {
-	form, of := &out.choice, reflect.TypeOf(document)
+func (p *Printer) AddSelection(verb *cobra.Command, out *Output, document any) {
+	form, of := &out.Choice, reflect.TypeOf(document)
 	verb.Flags().Var(&fieldsFlag{p, form, of}, "json", "the result as JSON, with these `FIELDS` alone; without any, print their names")
 	verb.Flags().Var(&queryFlag{p, form}, "jq", "the result as JSON, through this `EXPR` of jq")
-	verb.Flags().Lookup("json").NoOptDefVal = noFields
+	verb.Flags().Lookup("json").NoOptDefVal = ListFields
 	args, run := verb.Args, verb.RunE
 	verb.Args = func(cmd *cobra.Command, words []string) error {
 		if p.chosen.names || args == nil {
@@ -43,20 +43,20 @@ func (p *printer) addSelection(verb *cobra.Command, out *output, document any) {
 		if !p.chosen.names {
 			return run(cmd, words)
 		}
-		for _, name := range fieldNames(itemOf(of)) {
-			p.printf("%s\n", name)
+		for _, name := range FieldNames(itemOf(of)) {
+			p.Printf("%s\n", name)
 		}
 		return nil
 	}
 }
 
-// noFields is --json without a value. No field has that name.
-const noFields = "?"
+// ListFields is --json without a value. No field has that name.
+const ListFields = "?"
 
 // fieldsFlag is --json.
 type fieldsFlag struct {
-	printer *printer
-	form    *choice
+	printer *Printer
+	form    *Choice
 	of      reflect.Type
 }
 
@@ -65,11 +65,11 @@ func (f *fieldsFlag) Type() string   { return "FIELDS" }
 
 // Set refuses a field that there is not, before anybody is asked anything.
 func (f *fieldsFlag) Set(text string) error {
-	if text == noFields {
+	if text == ListFields {
 		f.printer.chosen.names = true
 		return nil
 	}
-	known := fieldNames(itemOf(f.of))
+	known := FieldNames(itemOf(f.of))
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(known, name) {
 			hint := ""
@@ -81,13 +81,13 @@ func (f *fieldsFlag) Set(text string) error {
 		f.printer.chosen.fields = append(f.printer.chosen.fields, name)
 	}
 	f.printer.chosen.document = f.of
-	return f.form.Set(formJSON)
+	return f.form.Set(FormJSON)
 }
 
 // queryFlag is --jq.
 type queryFlag struct {
-	printer *printer
-	form    *choice
+	printer *Printer
+	form    *Choice
 }
 
 func (f *queryFlag) String() string { return "" }
@@ -95,15 +95,15 @@ func (f *queryFlag) Type() string   { return "EXPR" }
 
 // Set reads the expression. It can reach neither files nor the environment.
 func (f *queryFlag) Set(text string) error {
-	code, err := compiled(text)
+	code, err := compile(text)
 	if err != nil {
 		return err
 	}
 	f.printer.chosen.query = code
-	return f.form.Set(formJSON)
+	return f.form.Set(FormJSON)
 }
 
-func compiled(text string) (*gojq.Code, error) {
+func compile(text string) (*gojq.Code, error) {
 	query, err := gojq.Parse(text)
 	if err != nil {
 		return nil, err
@@ -141,9 +141,9 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// fieldNames are the names of the fields of a type, and of those within them:
+// FieldNames are the names of the fields of a type, and of those within them:
 // "job.id".
-func fieldNames(t reflect.Type) (names []string) {
+func FieldNames(t reflect.Type) (names []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		name := jsonName(f)
 		if name == "" || name == "-" || !f.IsExported() {
@@ -155,7 +155,7 @@ func fieldNames(t reflect.Type) (names []string) {
 			inner = inner.Elem()
 		}
 		if inner.Kind() == reflect.Struct && !inner.Implements(textType) {
-			for _, below := range fieldNames(inner) {
+			for _, below := range FieldNames(inner) {
 				names = append(names, name+"."+below)
 			}
 		}
@@ -167,7 +167,7 @@ func fieldNames(t reflect.Type) (names []string) {
 var textType = reflect.TypeFor[encoding.TextMarshaler]()
 
 // chooseFrom prints what was chosen of a document, if anything was.
-func (p *printer) chooseFrom(document any) (done bool, err error) {
+func (p *Printer) chooseFrom(document any) (done bool, err error) {
 	c := &p.chosen
 	if c.fields == nil && c.query == nil {
 		return false, nil
@@ -189,15 +189,15 @@ func (p *printer) chooseFrom(document any) (done bool, err error) {
 	return true, p.printQuery(c.query.Run(plain))
 }
 
-// printProperty prints one field of a document: text as it is, with control
+// PrintProperty prints one field of a document: text as it is, with control
 // characters escaped, anything else as JSON.
-func (p *printer) printProperty(document any, name string) error {
-	f := &fieldsFlag{p, &choice{words: []string{formJSON}}, reflect.TypeOf(document)}
+func (p *Printer) PrintProperty(document any, name string) error {
+	f := &fieldsFlag{p, &Choice{Values: []string{FormJSON}}, reflect.TypeOf(document)}
 	if err := f.Set(name); err != nil {
-		return badUsage("show a property", err.Error(), "cronring show --json")
+		return UsageError("show a property", err.Error(), "cronring show --json")
 	}
 	var err error
-	if p.chosen.query, err = compiled(".[]"); err != nil {
+	if p.chosen.query, err = compile(".[]"); err != nil {
 		return err
 	}
 	_, err = p.chooseFrom(document)
@@ -237,7 +237,7 @@ func (c *chosen) fieldsOf(item any) map[string]any {
 
 // printQuery prints what comes of an expression: text as it is, as far as that
 // is fit for a terminal, and all else as JSON, one on a line.
-func (p *printer) printQuery(results gojq.Iter) error {
+func (p *Printer) printQuery(results gojq.Iter) error {
 	for {
 		v, more := results.Next()
 		if !more {
@@ -248,10 +248,10 @@ func (p *printer) printQuery(results gojq.Iter) error {
 			if halt, ok := v.(*gojq.HaltError); ok && halt.Value() == nil {
 				return nil
 			}
-			return badUsage("carry out --jq", v.Error(), "")
+			return UsageError("carry out --jq", v.Error(), "")
 		case string:
 			for line := range strings.SplitSeq(v, "\n") {
-				p.printf("%s\n", safe.Text(line))
+				p.Printf("%s\n", safe.Text(line))
 			}
 		default:
 			text, err := gojq.Marshal(v)
@@ -263,24 +263,24 @@ func (p *printer) printQuery(results gojq.Iter) error {
 	}
 }
 
-// printJSON writes v as an indented document, or what --json and --jq choose
+// PrintJSON writes v as an indented document, or what --json and --jq choose
 // of it.
-func (p *printer) printJSON(v any) error {
+func (p *Printer) PrintJSON(v any) error {
 	if done, err := p.chooseFrom(v); done {
 		return err
 	}
 	return p.encodeJSON(v)
 }
 
-func (p *printer) encodeJSON(v any) error {
+func (p *Printer) encodeJSON(v any) error {
 	enc := json.NewEncoder(p.jsonOut())
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
 
-// printLine writes v as one line of JSON.
-func (p *printer) printLine(v any) error {
+// PrintLine writes v as one line of JSON.
+func (p *Printer) PrintLine(v any) error {
 	enc := json.NewEncoder(p.jsonOut())
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
@@ -288,17 +288,17 @@ func (p *printer) printLine(v any) error {
 
 // jsonOut is where JSON is printed. On a terminal, characters that could change
 // how it is shown are escaped as \uXXXX: the document stays the same.
-func (p *printer) jsonOut() io.Writer {
-	if p.tty {
-		return safe.JSON{W: p.out}
+func (p *Printer) jsonOut() io.Writer {
+	if p.Terminal {
+		return safe.JSON{W: p.Out}
 	}
-	return p.out
+	return p.Out
 }
 
-// printLines writes one JSON object per line.
-func printLines[T any](a *app, items []T) error {
+// PrintLines writes one JSON object per line.
+func PrintLines[T any](a *App, items []T) error {
 	for i := range items {
-		if err := a.printLine(items[i]); err != nil {
+		if err := a.PrintLine(items[i]); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -10,14 +10,14 @@ import (
 // JSON is printed byte for byte into a pipe, and escaped on a terminal.
 func TestJSONOnTerminalIsEscaped(t *testing.T) {
 	document := map[string]string{"command": "echo \u202egpj.exe\u009b"}
-	for _, print := range []func(*app, any) error{(*app).printJSON, (*app).printLine} {
+	for _, print := range []func(*App, any) error{(*App).PrintJSON, (*App).PrintLine} {
 		for _, tty := range []bool{false, true} {
 			var out bytes.Buffer
-			a := &app{printer: printer{out: bufio.NewWriter(&out), tty: tty}}
+			a := &App{Printer: Printer{Out: bufio.NewWriter(&out), Terminal: tty}}
 			if err := print(a, document); err != nil {
 				t.Fatal(err)
 			}
-			a.out.Flush()
+			a.Out.Flush()
 			want := "\u202egpj.exe\u009b"
 			if tty {
 				want = `\u202egpj.exe\u009b`

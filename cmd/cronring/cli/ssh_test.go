@@ -1,33 +1,23 @@
-package main
+package cli
 
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// fakeProgram puts a script in the place of a program.
-func fakeProgram(t *testing.T, name, script string) {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-}
-
 // What ssh says must not be written over the dashboard, nor be lost.
 func TestSSHTalkIsHeldWhileTheDashboardIsDrawn(t *testing.T) {
-	fakeProgram(t, "ssh", `echo "$*" >&2; printf 'Warning: a key\r\nssh: \033[31mno route to host\r\n' >&2; exit 255`)
+	clitest.FakeProgram(t, "ssh", `echo "$*" >&2; printf 'Warning: a key\r\nssh: \033[31mno route to host\r\n' >&2; exit 255`)
 	for _, drawn := range []bool{true, false} {
 		var said bytes.Buffer
-		a := newApp(strings.NewReader(""), os.Stdout, os.Stderr)
-		a.err, a.host, a.drawn = &said, "ann@far", drawn
-		client := a.daemon()
+		a := New(strings.NewReader(""), os.Stdout, os.Stderr)
+		a.Err, a.Host, a.Drawing = &said, "ann@far", drawn
+		client := a.Daemon()
 		_, err := client.Health(t.Context())
 		client.Close()
 		if api.KindOf(err) != api.Unreachable {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -13,24 +13,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addPager adds the flag of commands whose result can be long.
-func (p *printer) addPager(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.noPager, "no-pager", false, "never page the result")
+// AddPager adds the flag of commands whose result can be long.
+func (p *Printer) AddPager(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.NoPager, "no-pager", false, "never page the result")
 }
 
-// page starts paging the result, if that goes to a terminal and is longer than it.
+// Page starts paging the result, if that goes to a terminal and is longer than it.
 // The caller calls end after the last write.
-func (p *printer) page() (end func()) {
+func (p *Printer) Page() (end func()) {
 	program := cmp.Or(os.Getenv("CRONRING_PAGER"), os.Getenv("PAGER"), "less")
-	if p.noPager || !p.tty || p.height == 0 || program == "cat" {
+	if p.NoPager || !p.Terminal || p.height == 0 || program == "cat" {
 		return func() {}
 	}
-	result := p.out
-	through := &pager{program: program, to: result, lines: p.height - 1, terminal: os.Stdout, talk: p.err}
-	p.out = bufio.NewWriterSize(through, 1<<12)
+	result := p.Out
+	through := &pager{program: program, to: result, lines: p.height - 1, terminal: os.Stdout, talk: p.Err}
+	p.Out = bufio.NewWriterSize(through, 1<<12)
 	return func() {
-		_ = p.out.Flush() // an error only means that the user has left the pager
-		p.out = result
+		_ = p.Out.Flush() // an error only means that the user has left the pager
+		p.Out = result
 		through.close()
 	}
 }
@@ -94,15 +94,15 @@ func (p *pager) close() {
 	_ = p.cmd.Wait() // how a pager ends means nothing
 }
 
-// pageHelp has help paged.
-func (p *printer) pageHelp(root *cobra.Command) {
+// PageHelp has help paged.
+func (p *Printer) PageHelp(root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		end := p.page()
+		end := p.Page()
 		defer end()
 		var text strings.Builder
 		cmd.SetOut(&text)
 		show(cmd, args)
-		p.printf("%s", text.String())
+		p.Printf("%s", text.String())
 	})
 }

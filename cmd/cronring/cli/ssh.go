@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -26,27 +26,27 @@ import (
 // remoteHost refuses what ssh would not take for the name of a host.
 func remoteHost(host string) error {
 	if strings.HasPrefix(host, "-") || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return badUsage(fmt.Sprintf("go to the host %q", host), "a name begins with no hyphen and has no blanks", "-H user@host")
+		return UsageError(fmt.Sprintf("go to the host %q", host), "a name begins with no hyphen and has no blanks", "-H user@host")
 	}
 	return nil
 }
 
 // sshArgs is what ssh is called with.
-func (a *app) sshArgs(host string) []string {
+func (a *App) sshArgs(host string) []string {
 	args := []string{"-T"}
-	if a.noInput || a.drawn { // a question would be drawn over, and its answer taken for keys
+	if a.NoInput || a.Drawing { // a question would be drawn over, and its answer taken for keys
 		args = append(args, "-o", "BatchMode=yes")
 	}
 	bridge := []string{"cronring", "bridge"}
-	if a.socket != "" {
-		bridge = append(bridge, "--socket", a.socket)
+	if a.Socket != "" {
+		bridge = append(bridge, "--socket", a.Socket)
 	}
-	return append(args, "--", host, shellLine(bridge))
+	return append(args, "--", host, ShellLine(bridge))
 }
 
 // overSSH makes connections to the daemon of a host. Each is an ssh of its own,
 // which ends with it.
-func (a *app) overSSH(host string) func(context.Context) (net.Conn, error) {
+func (a *App) overSSH(host string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		ours, theirs, err := socketPair()
 		if err != nil {
@@ -54,9 +54,9 @@ func (a *app) overSSH(host string) func(context.Context) (net.Conn, error) {
 		}
 		defer theirs.Close()
 		cmd := exec.Command("ssh", a.sshArgs(host)...)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, a.err
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, a.Err
 		c := &sshConn{Conn: ours, host: host, ended: make(chan struct{})}
-		if a.drawn {
+		if a.Drawing {
 			cmd.Stderr = &c.talk
 		}
 		if err := cmd.Start(); err != nil {

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// input is where questions are answered.
+type input struct {
+	In      io.Reader
+	NoInput bool // --no-input
+}
+
+// CanAsk tells whether somebody sits before a terminal.
+func (a *App) CanAsk() bool {
+	if a.NoInput {
+		return false
+	}
+	in, ok := a.In.(*os.File)
+	talk, talks := a.Err.(*os.File)
+	return ok && talks && IsTerminal(in) && IsTerminal(talk)
+}
+
+// Ask puts a question and reads one line.
+func (a *App) Ask(question string) string {
+	a.Out.Flush()
+	fmt.Fprint(a.Err, question)
+	answer, _ := ReadAnswer(a.In)
+	return answer
+}
+
+// ReadAnswer reads one line byte by byte, as what follows may be the editor's.
+func ReadAnswer(in io.Reader) (string, bool) {
+	var line []byte
+	one := make([]byte, 1)
+	for len(line) < maxAnswer {
+		n, err := in.Read(one)
+		if n == 1 && one[0] == '\n' {
+			return strings.TrimSpace(string(line)), true
+		}
+		if n == 1 {
+			line = append(line, one[0])
+		}
+		if err != nil {
+			return strings.TrimSpace(string(line)), len(line) > 0
+		}
+	}
+	return "", false
+}
+
+// maxAnswer is longer than any answer.
+const maxAnswer = 1 << 10
+
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+var SeverityTone = map[string]Tone{"error": Bad, "warning": Warn, "notice": Faint}
+
+// PrintDiagnostic writes one remark in one line, as compilers do.
+func (p *Printer) PrintDiagnostic(d api.Diagnostic) {
+	place := safe.Text(d.File)
+	if d.Line > 0 { // else it is about the file as a whole
+		place += fmt.Sprintf(":%d", d.Line)
+	}
+	if d.Column > 0 {
+		place += fmt.Sprintf(":%d", d.Column)
+	}
+	p.Printf("%s %s %s %s\n", place, p.Paint(SeverityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, safe.Text(d.Message))
+}
+
+// excerptSide is how much of a long line is shown on either side of the place.
+const excerptSide = 60
+
+// PrintExcerpt shows the line, with carets under the place of the remark.
+func (p *Printer) PrintExcerpt(d api.Diagnostic, line string) {
+	at := min(max(d.Column-1, 0), len(line))
+	end := min(at+max(d.Length, 1), len(line))
+	from, to := max(at-excerptSide, 0), min(at+excerptSide, len(line))
+	end = min(end, to)
+	before, marked, after := oneCellTabs(line[from:at]), oneCellTabs(line[at:end]), oneCellTabs(line[end:to])
+	if from > 0 {
+		before = "..." + before
+	}
+	if to < len(line) {
+		after += "..."
+	}
+	p.Printf("      %s%s%s\n", before, marked, after)
+	if d.Column > 0 {
+		p.Printf("      %s%s\n", strings.Repeat(" ", safe.Width(before)), p.Paint(SeverityTone[d.Severity], strings.Repeat("^", max(safe.Width(marked), 1))))
+	}
+}
+
+// oneCellTabs is a part of a line in which a tab takes one cell, so that carets fit.
+func oneCellTabs(text string) string { return safe.Text(strings.ReplaceAll(text, "\t", " ")) }
+
+// CountDiagnostics sums remarks up: "1 error, 2 warnings".
+func CountDiagnostics(remarks []api.Diagnostic) string {
+	n := map[string]int{}
+	for _, d := range remarks {
+		n[d.Severity]++
+	}
+	parts := []string{Plural(n["error"], "error"), Plural(n["warning"], "warning")}
+	if n["notice"] > 0 {
+		parts = append(parts, Plural(n["notice"], "notice"))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// ExitCode is an error that needs no words any more: only the exit code is left.
+type ExitCode int
+
+func (e ExitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// UsageError is an error in what the person typed.
+func UsageError(what, why, fix string) error {
+	return &api.Error{What: "cannot " + what, Why: why, Fix: fix, Kind: api.Usage}
+}
+
+// FileError gives trouble with a file its exit code.
+func FileError(name string, err error) error {
+	e := &api.Error{What: fmt.Sprintf("cannot read %q", name), Why: err.Error(), Kind: api.Internal}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		e.Why = p.Err.Error()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Kind = api.NotFound
+	case errors.Is(err, fs.ErrPermission):
+		e.Kind = api.NotAllowed
+	}
+	return e
+}
+
+// CheckArgs turns complaints about arguments into errors of usage. Without a
+// check any arguments will do.
+func CheckArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		return cobra.ArbitraryArgs
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return UsageError("run \""+cmd.CommandPath()+"\" like that", err.Error(), "cronring "+cmd.Use+"    or see: "+cmd.CommandPath()+" --help")
+		}
+		return nil
+	}
+}
+
+// checkFlags refuses flags that exclude each other, and asks for those that must
+// be there, before cobra does: it would be an error without a kind.
+func checkFlags(cmd *cobra.Command) error {
+	err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
+	if err == nil {
+		return nil
+	}
+	return UsageError("read the flags of \""+cmd.CommandPath()+"\"", err.Error(), cmd.CommandPath()+" --help")
+}
+
+// The exit codes that are not those of an api.Kind. 125 and 130 are those of
+// container runtimes and shells.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitProblems    = 8
+	ExitWaitFailed  = 125 // own trouble of run --wait, which passes the job's code on
+	ExitInterrupted = 130
+)
+
+// Report says what went wrong and gives its exit code.
+func (p *Printer) Report(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	if code, ok := errors.AsType[ExitCode](err); ok {
+		return int(code)
+	}
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok {
+		e = &api.Error{What: err.Error()}
+	}
+	p.Out.Flush() // in the order in which it was said; trouble with it shows at the end
+	fmt.Fprintf(p.Err, "cronring: %s\n", safe.Text(e.What))
+	for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
+		if part.text != "" {
+			fmt.Fprintf(p.Err, "  %s   %s\n", part.name, safe.Text(part.text))
+		}
+	}
+	return e.Kind.Exit()
+}

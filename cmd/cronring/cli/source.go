@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// Source is one crontab file as read from disk.
+type Source struct {
+	Name string // as given; "-" is stdin
+	Text string
+}
+
+// FormatFlags are the flags that say how a crontab file is to be read.
+type FormatFlags struct {
+	System bool
+}
+
+func (f *FormatFlags) Add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.System, "system", false, "the lines have a column for the account (/etc/crontab and /etc/cron.d/* always do)")
+}
+
+func (a *App) ReadSource(name string) (Source, error) {
+	if name == "-" {
+		text, err := io.ReadAll(a.In)
+		if err != nil {
+			return Source{}, FileError(name, err)
+		}
+		return Source{name, string(text)}, nil
+	}
+	text, err := spool.Read(name)
+	if err != nil {
+		return Source{}, FileError(name, err)
+	}
+	return Source{name, text}, nil
+}
+
+// Parse reads a source in the zone loc.
+func (f *FormatFlags) Parse(s Source, loc *time.Location) (*crontab.Table, []crontab.Diagnostic) {
+	c := spool.ThisHost().Config(s.Name, f.System)
+	c.Local = loc
+	return crontab.Parse(s.Name, s.Text, c)
+}

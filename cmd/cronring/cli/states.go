@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// StateLook is how a state is shown: a sign, a word and a tone, so that none of
+// the three is needed.
+var StateLook = map[job.State]struct {
+	full, ascii, Word string
+	Tone              Tone
+}{
+	job.StateFailing:  {"✗", "x", "FAIL", Bad},
+	job.StateLate:     {"!", "!", "LATE", Warn},
+	job.StateRunning:  {"►", ">", "run", Active},
+	job.StateHeld:     {"‖", "|", "held", Warn},
+	job.StateDisabled: {"○", "-", "off", Faint},
+	job.StateOK:       {"✓", "+", "ok", Good},
+	job.StateNew:      {"·", ".", "new", Normal},
+}
+
+// StateSign is a state's sign in what the terminal's character set can show.
+func StateSign(s job.State) string { return Sign(StateLook[s].full, StateLook[s].ascii) }

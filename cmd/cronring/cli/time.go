@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// timeForms are the ways to write an instant besides RFC 3339, read in the zone
+// of the flags.
+var timeForms = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
+
+const TimeHelp = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", or "-2h" from now`
+
+var errTime = errors.New("it is no instant: write " + TimeHelp)
+
+// ParseTime reads an instant as people write it.
+func ParseTime(text string, now time.Time, loc *time.Location) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	for _, form := range timeForms {
+		if t, err := time.ParseInLocation(form, text, loc); err == nil {
+			return t, nil
+		}
+	}
+	if text == "now" {
+		return now, nil
+	}
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		d, err := crontab.ParseDuration(text[1:])
+		if err != nil {
+			return time.Time{}, errTime
+		}
+		if text[0] == '-' {
+			d = -d
+		}
+		return now.Add(d), nil
+	}
+	return parseDay(text, now.In(loc))
+}
+
+// DayWords are days that people name by where they are from today.
+var DayWords = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
+
+// parseDay reads "02:30", "today 02:30", "yesterday", and so on.
+func parseDay(text string, now time.Time) (time.Time, error) {
+	day, clock, _ := strings.Cut(text, " ")
+	shift, named := DayWords[day]
+	if !named {
+		clock = text
+	}
+	hour, minute := 0, 0
+	if clock != "" || !named {
+		t, err := time.Parse("15:04", clock)
+		if err != nil {
+			return time.Time{}, errTime
+		}
+		hour, minute = t.Hour(), t.Minute()
+	}
+	return time.Date(now.Year(), now.Month(), now.Day()+shift, hour, minute, 0, 0, now.Location()), nil
+}
+
+// Duration is a flag in the form of the options of a crontab: 90s, 5m,
+// 1h30m, 2d, 1w.
+type Duration time.Duration
+
+func (d *Duration) String() string { return when.Brief(time.Duration(*d)) }
+func (d *Duration) Type() string   { return "D" }
+
+// Set reads the flag's value.
+func (d *Duration) Set(text string) error {
+	v, err := crontab.ParseDuration(text)
+	*d = Duration(v)
+	return err
+}
+
+// The forms of an instant: for eyes, and for programs.
+const (
+	LongTime  = "Mon 2006-01-02 15:04:05 -07:00"
+	PlainTime = time.RFC3339
+)
+
+// ZoneFlags are --tz and --utc.
+type ZoneFlags struct {
+	name string
+	utc  bool
+}
+
+func (a *App) AddZone(cmd *cobra.Command, use string) {
+	cmd.Flags().StringVar(&a.Zone.name, "tz", "", "`ZONE` "+use+" (default: the host's)")
+	cmd.Flags().BoolVar(&a.Zone.utc, "utc", false, "the same as --tz UTC")
+	cmd.MarkFlagsMutuallyExclusive("tz", "utc")
+}
+
+// Location gives the zone that the flags name, else the host's.
+func (a *App) Location() (*time.Location, error) {
+	switch {
+	case a.Zone.utc:
+		return time.UTC, nil
+	case a.Zone.name == "":
+		return spool.ThisHost().Zone, nil
+	}
+	loc, err := spool.LoadZone(a.Zone.name)
+	if err != nil {
+		return nil, UsageError(fmt.Sprintf("use zone %q", a.Zone.name), err.Error(), "name a zone as in --tz Europe/Berlin")
+	}
+	return loc, nil
+}
+
+// FlagTime reads the instant of a flag; an unset one is the zero time.
+func (a *App) FlagTime(name, text string, loc *time.Location) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := ParseTime(text, a.Now(), loc)
+	if err != nil {
+		return t, UsageError("read --"+name+" "+strconv.Quote(text), err.Error(), "")
+	}
+	return t, nil
+}
+
+// FormatPlain writes an instant for programs: "" for none.
+func FormatPlain(t time.Time, loc *time.Location) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(loc).Format(PlainTime)
+}
+
+// FormatTime writes an instant, or "" for none.
+func FormatTime(t time.Time, form string, loc *time.Location) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(loc).Format(form)
+}
+
+// Took is how long a run took or has been going, or "" before its start.
+func (a *App) Took(r *job.Run) string {
+	switch {
+	case r == nil || r.Started.IsZero():
+		return ""
+	case r.Ended.IsZero():
+		return when.Brief(a.Now().Sub(r.Started).Truncate(time.Second))
+	}
+	return when.Brief(r.Ended.Sub(r.Started))
+}
+
+// FromNow says how far off an instant is: "in 2m49s", "2m11s ago".
+func (a *App) FromNow(t time.Time) string {
+	d := t.Sub(a.Now())
+	if d < 0 {
+		return when.Brief(-d.Round(time.Second)) + " ago"
+	}
+	return "in " + when.Brief(d.Round(time.Second))
+}
+
+// Ago says how long ago a run began.
+func (a *App) Ago(r *job.Run) string {
+	if r == nil {
+		return "never"
+	}
+	return when.Ago(r.Started, a.Now())
+}
