@@ -30,7 +30,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks arm minutes lab compare clock bench bench-tui man rooms install uninstall packages container release clean
+.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks arm minutes lab compare clock bench bench-tui man map install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -135,8 +135,8 @@ bench: ## every figure of testdata/figures.md in one run, against its peer or li
 man: ## write the manual page of each command, for packages: MANDIR=bin/man
 	env -u GOOS -u GOARCH $(GO) run ./cmd/cronring man --dir $(MANDIR)
 
-rooms: ## write the README's map of the rooms anew, of the package comments
-	$(GO) test ./daemon -run '^TestRoomsInReadme$$' -count=1 -update
+map: ## write the package map in .github/CONTRIBUTING.md from the package comments
+	$(GO) test ./daemon -run '^TestPackageMap$$' -count=1 -update
 
 # Paths inside DESTDIR; units name /usr/sbin, so another PREFIX edits them.
 UNITS    = $(DESTDIR)$(PREFIX)/lib/systemd/system

@@ -9,42 +9,42 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the map of the rooms in README.md anew")
+var update = flag.Bool("update", false, "write the package map in CONTRIBUTING.md")
 
-// What stands in the README around the map.
+// The lines of CONTRIBUTING.md around the map.
 const (
-	roomsBegin = "<!-- rooms: made of the package comments by \"make rooms\" -->\n"
-	roomsEnd   = "<!-- rooms: end -->\n"
+	mapBegin = "<!-- package map: made from the package comments by \"make map\" -->\n"
+	mapEnd   = "<!-- package map: end -->\n"
 )
 
-// TestRoomsInReadme holds the README's map of the rooms to the signs on their
-// doors. With -update it writes the map.
-func TestRoomsInReadme(t *testing.T) {
-	const path = "../README.md"
+// TestPackageMap compares the package map in CONTRIBUTING.md with the package
+// comments. With -update it writes the map.
+func TestPackageMap(t *testing.T) {
+	const path = "../.github/CONTRIBUTING.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, begun := strings.Cut(string(text), roomsBegin)
-	got, after, ended := strings.Cut(rest, roomsEnd)
+	before, rest, begun := strings.Cut(string(text), mapBegin)
+	got, after, ended := strings.Cut(rest, mapEnd)
 	if !begun || !ended {
-		t.Fatalf("README.md has no place for the map between %q and %q", roomsBegin, roomsEnd)
+		t.Fatalf("%s has no map between %q and %q", path, mapBegin, mapEnd)
 	}
-	want := rooms(listPackages(t))
+	want := packageMap(listPackages(t))
 	if got == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("README.md has the map\n%s\nwant (write it with \"make rooms\")\n%s", got, want)
+		t.Fatalf("%s has the map\n%s\nwant (write it with \"make map\")\n%s", path, got, want)
 	}
-	if err := os.WriteFile(path, []byte(before+roomsBegin+want+roomsEnd+after), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(before+mapBegin+want+mapEnd+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// rooms draws the house from the roof down, so that imports go down in it. Rooms
-// of one row, which do not import each other, stand together.
-func rooms(all []pkg) string {
+// packageMap lists the packages from the top layer down, so that imports go down
+// in it. An empty line separates layers of several packages.
+func packageMap(all []pkg) string {
 	var b strings.Builder
 	b.WriteString("\n```\n")
 	for i, row := range slices.Backward(layers) {
@@ -54,7 +54,7 @@ func rooms(all []pkg) string {
 		for _, path := range row {
 			at := slices.IndexFunc(all, func(p pkg) bool { return p.path() == path })
 			if at >= 0 {
-				b.WriteString(door(path, sign(all[at].Doc)))
+				b.WriteString(mapLine(path, summary(all[at].Doc)))
 			}
 		}
 	}
@@ -62,9 +62,9 @@ func rooms(all []pkg) string {
 	return b.String()
 }
 
-// sign is what a package comment says that its package owns: its first sentence
-// up to the colon behind which the details are.
-func sign(doc string) string {
+// summary returns the purpose of a package: the first sentence of its comment,
+// without "Package x owns" and up to a colon.
+func summary(doc string) string {
 	_, owned, found := strings.Cut(doc, " owns ")
 	if !found {
 		_, owned, _ = strings.Cut(doc, " is ")
@@ -73,8 +73,8 @@ func sign(doc string) string {
 	return owned
 }
 
-// door is one room in at most 96 columns.
-func door(path, owned string) string {
+// mapLine formats the entry of one package in at most 96 columns.
+func mapLine(path, owned string) string {
 	const hang = 20
 	var b strings.Builder
 	line := fmt.Sprintf("%-*s", hang, path)
@@ -88,14 +88,14 @@ func door(path, owned string) string {
 	return b.String() + line + "\n"
 }
 
-func TestSignOfADoor(t *testing.T) {
+func TestSummary(t *testing.T) {
 	for doc, want := range map[string]string{
 		"Package job owns the nouns that every other package speaks: job, run.": "the nouns that every other package speaks",
 		"Package amount owns how amounts of bytes are said to people.":          "how amounts of bytes are said to people",
 		"Command cronringd is the daemon.":                                      "the daemon",
 	} {
-		if got := sign(doc); got != want {
-			t.Errorf("sign(%q) = %q, want %q", doc, got, want)
+		if got := summary(doc); got != want {
+			t.Errorf("summary(%q) = %q, want %q", doc, got, want)
 		}
 	}
 }
