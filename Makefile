@@ -1,6 +1,7 @@
 # Everything that is run by hand or by CI is a target here; "make help" lists them.
 GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 RETRY       := testdata/lab/retry.sh
 FUZZTIME    ?= 60s
 SEEDS       ?= 20000
@@ -47,6 +48,7 @@ modules: ## download the Go modules of the programs, the tests and their tools, 
 	$(RETRY) "download the Go modules" $(GO) mod download
 	$(RETRY) "download the tools that make packages" $(GO) list -modfile=packaging/tools.mod -deps tool >/dev/null
 	$(RETRY) "download staticcheck" $(GO) run $(STATICCHECK) -version
+	$(RETRY) "download actionlint" $(GO) run $(ACTIONLINT) -version
 
 test: modules build lint ## all that must pass: linters, tests, the race detector, booted machines, which mostly wait
 	@echo "testing for a quarter of an hour on two cores; each part says what came of it when all of it is done"
@@ -60,10 +62,11 @@ check: build ## the tests alone, without booted machines and rings of daemons
 	@test "$$(id -u)" = 0 || echo "SKIPPED: what only root can do (become other accounts, mount, make control groups, own a host's tables) is not tested as $$(id -un); go test -v names each test"
 	@command -v tmux >/dev/null || echo "SKIPPED: tmux is not installed, so the dashboard is not driven in a terminal"
 
-lint: ## gofmt, vet, staticcheck, manual pages
+lint: ## gofmt, vet, staticcheck, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(ACTIONLINT) .github/workflows/*.yml
 	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail packaging/scripts/*; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 

@@ -19,7 +19,7 @@ func TestReadmeCrontab(t *testing.T) {
 	if !ok {
 		t.Fatal("README.md shows no crontab")
 	}
-	table, diagnostics := Parse("README.md", text, Config{Zone: time.LoadLocation}
+	table, diagnostics := Parse("README.md", text, Config{Zone: time.LoadLocation})
 	for _, d := range diagnostics {
 		t.Errorf("%v", d)
 	}
