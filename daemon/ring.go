@@ -110,7 +110,7 @@ func newRing(l *loop, c config.Ring) (*ring, error) {
 	}
 	if r.members, err = gossip.New(gossip.Options{
 		Ring: c.Name, ID: r.id, Name: host, Version: l.options.Version, Bind: c.Listen(), Advertise: c.Advertise,
-		LinkPort: port, Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), HoldOff: c.HoldOff,
+		LinkPort: port, Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), Rules: rulesOf(&c),
 		Dir: r.dir, Link: r.link, Log: l.log, Up: func() time.Duration { return l.clock.Now().Up },
 	}); err != nil {
 		return nil, err
@@ -123,6 +123,11 @@ func newRing(l *loop, c config.Ring) (*ring, error) {
 	r.transport = r.link.Transport(r.linkOf)
 	r.asked, err = r.link.Listen(link.HTTP)
 	return r, err
+}
+
+// rulesOf are the settings that all members must have.
+func rulesOf(c *config.Ring) gossip.Rules {
+	return gossip.Rules{Strict: c.Strict, HoldOff: cmp.Or(c.HoldOff, config.RingHoldOff)}
 }
 
 // keyless is the way to members of a ring without a key: none. Each account of

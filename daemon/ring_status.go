@@ -243,10 +243,12 @@ func (r *ring) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
 		all = append(all, api.Problem{What: "this host is not in the ring " + r.config.Name + ", and ring jobs wait", Why: s.Problem, Fix: "cronring config show"})
 	}
 	if s.Barred != "" {
-		all = append(all, api.Problem{What: "this host takes no ring jobs", Why: s.Barred, Fix: "set the clock: chronyc makestep"})
+		all = append(all, api.Problem{What: "this host takes no ring jobs", Why: s.Barred, Fix: s.Remedy})
 	}
+	own := rulesOf(&r.config)
 	for i := range s.Members {
 		all = append(all, memberProblems(&s.Members[i], s.Self)...)
+		all = append(all, otherRules(&s.Members[i], own)...)
 		all = append(all, foreignClaims(&s.Members[i], v)...)
 	}
 	for _, o := range s.Others {
@@ -276,6 +278,18 @@ func otherForm(o gossip.OtherForm) api.Problem {
 		Why:  fmt.Sprintf("it runs %s, whose messages have form %d; those of this host have form %d", runs, o.Form, o.Own),
 		Fix:  "install one version of cronring on all members",
 	}
+}
+
+// otherRules reports a member whose rules are not this host's.
+func otherRules(m *gossip.View, own gossip.Rules) []api.Problem {
+	if m.State != gossip.Alive || m.Rules == own {
+		return nil
+	}
+	return []api.Problem{{
+		What: fmt.Sprintf("%s has %s, but this host has %s", m.Name, m.Rules, own),
+		Why:  "members whose settings differ from those of most members claim no ring jobs",
+		Fix:  "give ring.mode and ring.hold-off the same values on all members, then: systemctl restart cronring",
+	}}
 }
 
 func memberProblems(m *gossip.View, self string) []api.Problem {

@@ -31,6 +31,8 @@ type peer struct {
 	Name string         `json:"name"`
 	Addr netip.AddrPort `json:"addr"`
 	Seen time.Time      `json:"seen"`
+	// Rules are those that it had. Without a hold-off they are not known.
+	Rules Rules `json:"rules"`
 }
 
 // memory is what a member keeps over its own end.

@@ -159,7 +159,8 @@ type Snapshot struct {
 	Ring    string
 	Self    string
 	Joined  bool   // the seeds answered, or were waited for
-	Barred  string // why this member takes nothing, or ""
+	Barred  string // why this member claims nothing, or ""
+	Remedy  string // what a person can do about that
 	Problem string // what keeps it from being in the ring, or ""
 	Members []View // by name
 	Others  []OtherForm
@@ -197,6 +198,7 @@ type View struct {
 	Load              int
 	Order             uint8    // the version of rendezvous that it has
 	Keys              []uint32 // prints of its keys, the one it writes with first
+	Rules             Rules
 }
 
 // Equal says whether the member holds the same ring jobs, as far as is known.
@@ -213,7 +215,7 @@ func (m *member) view(r *roster) View {
 		Labels: e.Labels, Weight: e.Weight,
 		Measured: measured, Offset: offset, Trip: m.trip(), Skewed: offset.Abs() > skewShown,
 		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,
-		Load: m.load(), Order: m.meta.order, Keys: m.meta.keys,
+		Load: m.load(), Order: m.meta.order, Keys: m.meta.keys, Rules: m.meta.rules,
 	}
 }
 

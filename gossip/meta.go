@@ -24,7 +24,15 @@ const (
 	maxWeight  = 1e6
 )
 
-const metaVersion = 3
+// The forms of what members say to each other: of a meta, and of all other messages. A
+// member says in its meta which form it writes, and the oldest form whose readers
+// understand it. A change that adds to the end of a message, where older readers ignore
+// it, raises metaVersion alone. Any other change raises leastVersion, too: the encoder of
+// that message then writes the form that its reader says in its meta.
+const (
+	metaVersion  = 4
+	leastVersion = 4
+)
 
 // meta is what a member says of itself in each of its alive messages.
 type meta struct {
@@ -44,6 +52,7 @@ type meta struct {
 	labels   map[string]string
 	wide     bool   // the labels did not fit: they are asked for
 	labelSum digest // of all labels
+	rules    Rules
 }
 
 const digestLen = 8
@@ -57,7 +66,7 @@ func (m *meta) encode() []byte {
 	b = append(b, metaVersion)
 	b = appendText(b, m.name)
 	b = appendText(b, m.version)
-	b = append(b, m.order)
+	b = append(b, leastVersion, m.order)
 	b = binary.BigEndian.AppendUint16(b, m.linkPort)
 	b = appendFloat(b, m.weight)
 	b = appendTime(b, m.since)
@@ -73,6 +82,7 @@ func (m *meta) encode() []byte {
 	}
 	sum := sumLabels(m.labels)
 	b = append(b, sum[:]...)
+	b = appendUint32(append(b, boolByte(m.rules.Strict)), uint32(m.rules.HoldOff/time.Millisecond))
 	if whole := appendLabels(append(b, 1), m.labels); len(whole) <= maxMeta {
 		return whole
 	}
@@ -90,18 +100,20 @@ func (e formError) Error() string {
 	return fmt.Sprintf("its messages have form %d, and this host's have form %d", e.form, metaVersion)
 }
 
-// decodeMeta reads what encode wrote, from anybody.
+// decodeMeta reads what encode wrote, from anybody. What follows it is of a later version.
 func decodeMeta(b []byte) (meta, error) {
 	r := reader{rest: b}
 	if len(b) > maxMeta {
 		return meta{}, errWire
 	}
-	if form := r.uint8(); form != metaVersion && !r.bad {
-		return meta{}, formError{form: form, name: r.text(maxName), version: r.text(maxVersion)}
+	form := r.uint8()
+	m := meta{name: r.text(maxName), version: r.text(maxVersion)}
+	if form < leastVersion && len(b) > 0 || r.uint8() > metaVersion {
+		return meta{}, formError{form: form, name: m.name, version: m.version}
 	}
-	m := meta{
-		name:     r.text(maxName),
-		version:  r.text(maxVersion),
+	m = meta{
+		name:     m.name,
+		version:  m.version,
 		order:    r.uint8(),
 		linkPort: r.uint16(),
 		weight:   r.float(),
@@ -121,11 +133,12 @@ func decodeMeta(b []byte) (meta, error) {
 		m.keys = append(m.keys, r.uint32())
 	}
 	m.labelSum = r.sum()
+	m.rules = Rules{Strict: r.bool(), HoldOff: time.Duration(r.uint32()) * time.Millisecond}
 	if m.wide = !r.bool(); !m.wide {
 		m.labels = r.labels()
 	}
-	if err := r.end(); err != nil {
-		return meta{}, err
+	if r.bad {
+		return meta{}, errWire
 	}
 	return m, m.check()
 }

@@ -55,7 +55,7 @@ type Options struct {
 	Keys      [][]byte // none: nothing is encrypted, which is for loopback
 	Labels    map[string]string
 	Weight    float64
-	HoldOff   time.Duration
+	Rules     Rules
 	Dir       string // where the last known members are kept
 	Link      Link
 	Log       *slog.Logger
@@ -112,6 +112,7 @@ type Ring struct {
 	waiting   []chan error // for this member to have left
 	clash     string       // another host has this member's ID
 	clashed   time.Time
+	remedy    string // what a person can do about barred
 	barred    string
 
 	register     *register.Register
@@ -158,7 +159,7 @@ func New(o Options) (*Ring, error) {
 	}
 	r.own = meta{
 		name: o.Name, version: o.Version, order: rendezvous.Version, linkPort: o.LinkPort, weight: o.Weight,
-		labels: o.Labels, keys: fingerprints(o.Keys),
+		labels: o.Labels, keys: fingerprints(o.Keys), rules: o.Rules,
 	}
 	r.setRoster(newRoster(nil, nil, time.Time{}))
 	r.state.Store(new([]byte))
@@ -620,16 +621,26 @@ func (r *Ring) judge() {
 	if r.clash != "" && r.o.Now().Sub(r.clashed) > conflictTime {
 		r.clash = ""
 	}
-	barred := r.clash
-	if barred == "" {
-		barred = r.clockFault()
-	}
-	if barred == "" && !r.clock.open {
+	clock := r.clockFault()
+	if clock == "" && !r.clock.open {
 		r.confirm()
 	} else {
 		r.sure.Store(false)
 	}
+	barred := ""
+	for _, fault := range []struct{ why, remedy string }{
+		{r.clash, "remove the file " + idFile + " on one of the two hosts and restart cronring there"},
+		{r.olderFault(), "upgrade cronring on that host"},
+		{r.rulesFault(), "give ring.mode and ring.hold-off the same values on all members, then: systemctl restart cronring"},
+		{clock, "set the clock: chronyc makestep"},
+	} {
+		if fault.why != "" {
+			barred, r.remedy = fault.why, fault.remedy
+			break
+		}
+	}
 	if (barred == "") == (r.barred == "") {
+		r.changed = r.changed || barred != r.barred
 		r.barred = barred
 		return
 	}

@@ -56,8 +56,8 @@ func (r *Ring) recall() {
 
 // remember keeps where a member is that is there.
 func (r *Ring) remember(m *member, now time.Time) {
-	p := peer{ID: m.id, Name: m.meta.name, Addr: m.addr, Seen: now}
-	if old := r.peers[m.id]; old.Addr != p.Addr || old.Name != p.Name {
+	p := peer{ID: m.id, Name: m.meta.name, Addr: m.addr, Seen: now, Rules: m.meta.rules}
+	if old := r.peers[m.id]; old.Addr != p.Addr || old.Name != p.Name || old.Rules != p.Rules {
 		r.unsaved = true
 	}
 	r.peers[m.id] = p

@@ -79,7 +79,7 @@ func (r *Ring) membership() *engine.Membership {
 		return nil
 	}
 	own := r.roster.Load()
-	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.o.HoldOff, Barred: r.barred, Clock: r.clock.agreed}
+	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.own.rules.HoldOff, Barred: r.barred, Clock: r.clock.agreed}
 	ms.Members = append(ms.Members, engine.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
 		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent,
@@ -92,7 +92,7 @@ func (r *Ring) membership() *engine.Membership {
 }
 
 func (r *Ring) snapshot() *Snapshot {
-	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Problem: r.problem, Others: r.box.otherForms()}
+	s := &Snapshot{Ring: r.o.Ring, Self: r.o.ID, Joined: r.joined, Barred: r.barred, Remedy: r.remedy, Problem: r.problem, Others: r.box.otherForms()}
 	if r.list == nil {
 		return s
 	}
@@ -101,7 +101,7 @@ func (r *Ring) snapshot() *Snapshot {
 		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
 		Address: hostPort(r.self), Link: linkAddr(r.self, r.o.LinkPort),
 		State: Alive, Changed: r.own.since, Since: r.own.since, From: later(r.own.from, own.floor), Until: r.own.until,
-		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys,
+		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys, Rules: r.own.rules,
 	})
 	for _, m := range r.members {
 		s.Members = append(s.Members, m.view(own))

@@ -22,6 +22,7 @@ func someMeta() meta {
 		since: at, from: at.Add(time.Second), until: at.Add(time.Hour), stamp: at.Add(2), leaving: true,
 		root: digest{1, 2}, edited: at.Add(3), keys: []uint32{7, 8},
 		labels: map[string]string{"zone": "a", "disk": "ssd"}, labelSum: sumLabels(map[string]string{"zone": "a", "disk": "ssd"}),
+		rules: Rules{Strict: true, HoldOff: 1500 * time.Millisecond},
 	}
 }
 
@@ -71,8 +72,8 @@ func FuzzMeta(f *testing.F) {
 		if m.wide { // its labels are not there to be written again
 			return
 		}
-		if got := m.encode(); !bytes.Equal(got, b) {
-			t.Errorf("read %x, written again %x", b, got)
+		if got, err := decodeMeta(m.encode()); err != nil || !reflect.DeepEqual(got, m) {
+			t.Errorf("read %+v, written and read again %+v, %v", m, got, err)
 		}
 	})
 }

@@ -234,6 +234,7 @@ type host struct {
 	keys   [][]byte
 	ring   string
 	labels map[string]string
+	strict bool
 	ahead  time.Duration // of its clock
 	end    *end
 	log    *lockedBuffer
@@ -282,7 +283,7 @@ func (w *world) host() *host {
 func (h *host) options() Options {
 	return Options{
 		Ring: h.ring, ID: h.id, Name: "host-" + h.id, Version: "1.0", LinkPort: h.addr.Port() + 1,
-		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, HoldOff: 2 * time.Second, Dir: h.dir,
+		Seeds: h.seeds, Keys: h.keys, Labels: h.labels, Weight: 1, Rules: Rules{h.strict, 2 * time.Second}, Dir: h.dir,
 		Log: slog.New(slog.NewTextHandler(h.log, nil)),
 		Now: func() time.Time {
 			h.mu.Lock()

@@ -38,7 +38,7 @@ type Ring struct {
 // What counts if nothing else is said.
 const (
 	ringPort    = 7946
-	ringHoldOff = 2 * time.Second
+	RingHoldOff = 2 * time.Second
 )
 
 // The bounds of what a ring can be.
@@ -67,7 +67,7 @@ var ringSettings = []setting{
 		func(c *Config) string { return cmp.Or(strings.Join(c.Ring.Users, ", "), "none") }},
 	{"ring.weight", true, readWeight,
 		func(c *Config) string { return strconv.FormatFloat(cmp.Or(c.Ring.Weight, 1), 'g', -1, 64) }},
-	{"ring.hold-off", true, readHoldOff, func(c *Config) string { return short(cmp.Or(c.Ring.HoldOff, ringHoldOff)) }},
+	{"ring.hold-off", true, readHoldOff, func(c *Config) string { return short(cmp.Or(c.Ring.HoldOff, RingHoldOff)) }},
 	{"ring.labels", true, func(*Config, value) error { return errUnknown },
 		func(c *Config) string { return cmp.Or(labelText(c.Ring.Labels), "none") }},
 }

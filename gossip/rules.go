@@ -1,0 +1,71 @@
+package gossip
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Rules are the settings that must be the same on all members.
+type Rules struct {
+	Strict  bool          `json:"strict,omitempty"`
+	HoldOff time.Duration `json:"hold_off"`
+}
+
+func (r Rules) String() string {
+	mode := "available"
+	if r.Strict {
+		mode = "strict"
+	}
+	return fmt.Sprintf("mode %s and hold-off %s", mode, r.HoldOff)
+}
+
+// compare orders rules by how few runs they allow.
+func (r Rules) compare(x Rules) int {
+	strict := func(r Rules) int { return int(boolByte(r.Strict)) }
+	return cmp.Or(cmp.Compare(strict(r), strict(x)), cmp.Compare(r.HoldOff, x.HoldOff))
+}
+
+// rulesFault says why this member must claim nothing because of its rules, or "": they
+// are not those of most members. Members that do not answer count with the rules that
+// they had, because they may run jobs on the other side of a network partition. If as many
+// members have one as the other, strict rules hold, or else those with the longer hold-off.
+func (r *Ring) rulesFault() string {
+	own := r.own.rules
+	most, by := own, map[Rules][]string{own: {r.o.Name}}
+	for _, p := range r.peers {
+		if p.Rules.HoldOff > 0 {
+			by[p.Rules] = append(by[p.Rules], p.Name)
+		}
+	}
+	for rules, members := range by {
+		if cmp.Or(cmp.Compare(len(members), len(by[most])), rules.compare(most)) > 0 {
+			most = rules
+		}
+	}
+	if most == own {
+		return ""
+	}
+	members := by[most]
+	slices.Sort(members)
+	return fmt.Sprintf("this host has %s, but most members have %s: %s", own, most, strings.Join(members[:min(len(members), 5)], ", "))
+}
+
+// olderTime is how long a host whose messages have an older form counts as running jobs
+// of the ring after its last message. Hosts look for each other at least once a minute.
+const olderTime = 2 * time.Minute
+
+// olderFault says why this member must claim nothing because of a host whose cronring is
+// too old to be a member of this ring, or "": such hosts are a ring of their own, which
+// runs the jobs until the last of them is upgraded.
+func (r *Ring) olderFault() string {
+	since := r.o.Now().Add(-olderTime)
+	for _, o := range r.box.otherForms() {
+		if o.Form < metaVersion && o.heard.After(since) {
+			return fmt.Sprintf("%s runs cronring %s, which cannot be in one ring with this version: it runs the jobs until it is upgraded", o.Name, cmp.Or(o.Version, "of an older version"))
+		}
+	}
+	return ""
+}

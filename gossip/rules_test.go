@@ -1,0 +1,108 @@
+package gossip
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// A member of another mode claims nothing while the network is whole, nor when it is cut off,
+// nor when it is started again then.
+func TestMemberOfAnotherModeClaimsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		for i := range 3 {
+			h := w.host()
+			h.strict = i != 1
+			h.start()
+		}
+		w.agree(time.Minute, w.hosts)
+		odd := w.hosts[1]
+		isHeld := func() bool {
+			return strings.Contains(odd.barred(), "most members have mode strict and hold-off 2s: host-id-000, host-id-002")
+		}
+		w.await(time.Second, "it claims nothing", isHeld)
+		for _, h := range []*host{w.hosts[0], w.hosts[2]} {
+			if b := h.barred(); b != "" {
+				t.Errorf("%s claims nothing: %s", h.id, b)
+			}
+			if got := h.view(odd.id).Rules; got.Strict {
+				t.Errorf("%s sees the rules %s", h.id, got)
+			}
+		}
+		time.Sleep(10 * time.Second) // until its peers are on disk
+		w.cut([]*host{odd}, []*host{w.hosts[0], w.hosts[2]})
+		w.await(2*time.Minute, "it sees nobody", func() bool { return slices.Equal(odd.sees(), []string{odd.id}) })
+		if !isHeld() {
+			t.Errorf("cut off, it claims: %q", odd.barred())
+		}
+		odd.stop()
+		odd.last = nil
+		odd.start()
+		w.await(time.Minute, "it is there again", func() bool { return len(odd.sees()) > 0 })
+		if !isHeld() {
+			t.Errorf("started again, it claims: %q", odd.barred())
+		}
+	})
+}
+
+func TestOfTwoMembersTheStricterHolds(t *testing.T) {
+	for name, c := range map[string][2]Rules{ // the first one claims
+		"mode":     {{true, 2 * time.Second}, {false, 9 * time.Second}},
+		"hold-off": {{false, 9 * time.Second}, {false, 2 * time.Second}},
+	} {
+		for i, own := range c {
+			r := &Ring{peers: map[string]peer{"b": {Name: "b", Rules: c[1-i]}}}
+			r.own.rules = own
+			if got := r.rulesFault(); (got == "") != (i == 0) {
+				t.Errorf("%s: %s beside %s: got %q", name, own, c[1-i], got)
+			}
+		}
+	}
+}
+
+// Until the last host of an older version is upgraded, which cannot be a member, those of
+// the newer version leave the jobs to it.
+func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		h, now := w.hosts[0], time.Now()
+		m := meta{name: "old", version: "0.7.0", weight: 1, since: now, from: now, stamp: now}
+		node := &memberlist.Node{Name: "id-9", Addr: []byte{10, 0, 0, 9}, Port: 7946, Meta: m.encode()}
+		for form, want := range map[byte]string{metaVersion + 1: "", leastVersion - 1: "old runs cronring 0.7.0"} {
+			node.Meta[0] = form
+			_ = h.box.NotifyAlive(node)
+			time.Sleep(3 * time.Second)
+			if got := h.barred(); !strings.Contains(got, want) || want == "" && got != "" {
+				t.Errorf("form %d: it claims nothing because %q, want %q", form, got, want)
+			}
+		}
+		node.Meta = m.encode()
+		_ = h.box.NotifyAlive(node)
+		w.await(3*time.Second, "that one is upgraded", func() bool { return h.barred() == "" })
+		node.Meta[0] = leastVersion - 1
+		_ = h.box.NotifyAlive(node)
+		w.await(3*time.Second, "that one is not a member", func() bool { return h.barred() != "" })
+		w.await(olderTime+3*time.Second, "nothing is heard of it", func() bool { return h.barred() == "" })
+	})
+}
+
+// What a later version adds to the end is ignored, if it says that this one can read it.
+func TestMessagesOfALaterVersion(t *testing.T) {
+	m := someMeta()
+	b := append(m.encode(), "more"...)
+	b[0] = metaVersion + 1
+	if got, err := decodeMeta(b); err != nil || got.name != m.name || got.root != m.root {
+		t.Errorf("got %+v, %v, want %+v", got, err, m)
+	}
+	least := 1 + 1 + len(m.name) + 1 + len(m.version)
+	b[least]++
+	if _, err := decodeMeta(b); err == nil || !strings.Contains(err.Error(), "form 5") {
+		t.Errorf("that only later versions can read: got %v", err)
+	}
+	if s, ok := decodeSample(append(idle(t).encodeSample(), "more"...), 0, time.Now()); !ok || s.offset.Abs() > time.Minute {
+		t.Errorf("a sample: got %+v, %v", s, ok)
+	}
+}
