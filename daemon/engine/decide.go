@@ -366,16 +366,15 @@ func (e *Engine) add(r *run) {
 	e.byJob[r.Job] = append(e.byJob[r.Job], r)
 }
 
-// liveOf is the live runs of a job, oldest first. What ran under its name when
-// that was another account's is not its business.
+// liveOf is the live runs of a job, oldest first, until one of them ends. What ran
+// under its name when that was another account's is not its business.
 func (e *Engine) liveOf(j *firing) []*run {
-	var live []*run
-	for _, r := range e.byJob[j.id] {
-		if isOf(r, j.entry.User()) {
-			live = append(live, r)
-		}
+	all, user := e.byJob[j.id], j.entry.User()
+	isOthers := func(r *run) bool { return !isOf(r, user) }
+	if !slices.ContainsFunc(all, isOthers) { // a job may have thousands, and none is copied then
+		return all
 	}
-	return live
+	return slices.DeleteFunc(slices.Clone(all), isOthers)
 }
 
 // isOf tells whether a run is an account's. Names of jobs are anybody's to
