@@ -121,7 +121,7 @@ func (h *history) single(r job.Record) {
 }
 
 func (h *history) startsOn(child job.ID) []crontab.Edge {
-	slot, ok := h.w.engine.jobs.find(child)
+	slot, ok := h.find(child)
 	if !ok || h.w.engine.jobs.options(slot).Held != "" {
 		return nil
 	}
@@ -133,14 +133,13 @@ func (h *history) ends(r job.Run, want map[job.ID]int) {
 	if !r.Verdict.Final() || r.Backfill != 0 { // the runs of a backfill start no other job
 		return
 	}
-	jobs := h.w.engine.jobs
-	if _, ok := jobs.find(r.Job); !ok {
+	if _, ok := h.find(r.Job); !ok {
 		return
 	}
-	for slot := range jobs.len() {
-		for _, edge := range h.startsOn(jobs.id(slot)) {
+	for _, id := range h.ids {
+		for _, edge := range h.startsOn(id) {
 			if job.ID(edge.Job) == r.Job && edge.Outcomes&ends(r.Verdict) != 0 {
-				want[jobs.id(slot)]++
+				want[id]++
 			}
 		}
 	}
@@ -162,7 +161,7 @@ func ends(v job.Verdict) crontab.Outcomes {
 // join holds invariants 11 and 14.
 func (h *history) join(s Start) {
 	w, r := h.w, s.Run
-	slot, ok := w.engine.jobs.find(r.Job)
+	slot, ok := h.find(r.Job)
 	if !ok {
 		return
 	}
@@ -223,7 +222,7 @@ func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
 	if p.Verdict == "" {
 		return
 	}
-	slot, _ := h.w.engine.jobs.find(r.Job)
+	slot, _ := h.find(r.Job)
 	since := crontab.Previous(h.w.engine.jobs.entry(slot).Schedule, r.Due) // zero for those without a schedule
 	was, known := h.kin.runs[p.Run]
 	if !known || was.Verdict != p.Verdict || was.State.Live() || !was.Due.After(since) {

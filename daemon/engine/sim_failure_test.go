@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -11,14 +10,14 @@ import (
 
 // trials is what the invariants about failures are checked against.
 type trials struct {
-	verdicts map[string]job.RunID       // occurrences that are over, and the run that was their last
+	verdicts map[invoked]job.RunID      // occurrences that are over, and the run that was their last
 	ledgers  map[owned]job.Ledger       // as of the effect that is looked at
 	began    map[job.RunID]job.Run      // live processes, as started
 	told     map[job.ID]map[string]bool // what channels know of, and not yet of its end
 }
 
 func newTrials() trials {
-	return trials{map[string]job.RunID{}, map[owned]job.Ledger{}, map[job.RunID]job.Run{}, map[job.ID]map[string]bool{}}
+	return trials{map[invoked]job.RunID{}, map[owned]job.Ledger{}, map[job.RunID]job.Run{}, map[job.ID]map[string]bool{}}
 }
 
 // randomPolicies are options about failures; of each key the first is used.
@@ -132,7 +131,13 @@ func (h *history) over(r *job.Run) {
 	h.trials.verdicts[key] = r.ID
 }
 
-func occurrenceOf(r *job.Run) string { return fmt.Sprintf("%s of %d", r.Invocation, r.Backfill) }
+// invoked names an occurrence to the clock or a backfill.
+type invoked struct {
+	invocation string
+	backfill   int64
+}
+
+func occurrenceOf(r *job.Run) invoked { return invoked{r.Invocation, r.Backfill} }
 
 // tried holds invariant 17: what breaker= lets through.
 func (h *history) tried(s Start) {

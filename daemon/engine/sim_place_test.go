@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -17,6 +16,7 @@ type queueing struct {
 	waited map[string]int     // how many those were when the engine last slept, by account
 	fills  map[int64]*filling
 	rates  map[string][]time.Duration
+	used   *usage // by those of held; nil: not counted yet
 }
 
 // seat is what a run needs.
@@ -77,15 +77,12 @@ func (h *history) randomFill(rng *rand.Rand) {
 		Overlap: []string{"allow", "queue-all"}[rng.IntN(2)], MaxActive: 1 + rng.IntN(3),
 		Reprocess: []job.Reprocess{job.ReprocessNone, job.ReprocessFailed, job.ReprocessAll}[rng.IntN(3)],
 	}
-	fmt.Fprintf(&h.story, "> backfill %+v\n", b)
+	h.say("backfill %+v", b)
 	w.step(Backfill{Request: b, Ran: w.ranIn(b.Job, b.From, b.To)})
 }
 
 // places holds the invariants about places to one step, effect by effect.
 func (h *history) places(effects []Effect) {
-	for id, s := range h.queueing.waits { // for what their entries say now
-		h.queueing.waits[id] = h.seatOf(job.Run{Job: s.job, User: s.account})
-	}
 	for _, effect := range effects {
 		switch effect := effect.(type) {
 		case Fact:
@@ -99,6 +96,13 @@ func (h *history) places(effects []Effect) {
 	h.fillsBounded()
 }
 
+// seatAgain has runs wait for what their entries say now.
+func (h *history) seatAgain() {
+	for id, s := range h.queueing.waits {
+		h.queueing.waits[id] = h.seatOf(job.Run{Job: s.job, User: s.account})
+	}
+}
+
 func (h *history) queue(r job.Record) {
 	q := &h.queueing
 	if r.Run == nil {
@@ -110,7 +114,10 @@ func (h *history) queue(r job.Record) {
 		q.waits[id] = h.seatOf(*r.Run)
 		return
 	case r.Kind == job.Ended:
-		delete(q.held, id)
+		if s, holds := q.held[id]; holds {
+			delete(q.held, id)
+			h.count(s, -1)
+		}
 	}
 	delete(q.waits, id)
 }
@@ -118,7 +125,7 @@ func (h *history) queue(r job.Record) {
 // seatOf is what a run needs by what its entry says.
 func (h *history) seatOf(r job.Run) seat {
 	s := seat{job: r.Job, account: r.User, priority: 5}
-	slot, ok := h.w.engine.jobs.find(r.Job)
+	slot, ok := h.find(r.Job)
 	if !ok {
 		return s
 	}
@@ -144,17 +151,34 @@ type usage struct {
 	slots    map[string]int // by pool
 }
 
-func (h *history) usage() usage {
-	u := usage{accounts: map[string]int{}, slots: map[string]int{}}
-	for _, x := range h.queueing.held {
-		u.running++
-		u.accounts[x.account]++
-		if x.pool != "" {
-			name, _ := h.poolOf(x)
-			u.slots[name] += x.slots
+func (h *history) usage() *usage {
+	if h.queueing.used == nil {
+		h.queueing.used = &usage{accounts: map[string]int{}, slots: map[string]int{}}
+		for _, x := range h.queueing.held {
+			h.count(x, 1)
 		}
 	}
-	return u
+	return h.queueing.used
+}
+
+// count adds a seat to the usage, or takes it away.
+func (h *history) count(x seat, by int) {
+	u := h.queueing.used
+	if u == nil {
+		return
+	}
+	u.running += by
+	u.accounts[x.account] += by
+	if x.pool != "" {
+		name, _ := h.poolOf(x)
+		u.slots[name] += by * x.slots
+	}
+}
+
+// forget lets go of what was true of other limits, or of another daemon.
+func (q *queueing) forget() {
+	q.used = nil
+	clear(q.rates)
 }
 
 // takesPlace holds invariants 20 and 21 at a start.
@@ -162,6 +186,7 @@ func (h *history) takesPlace(r job.Run) {
 	q, l, t := &h.queueing, h.w.engine.places.limits, h.w.t
 	mine := h.seatOf(r)
 	q.held[r.ID] = mine
+	h.count(mine, 1)
 	if mine.pool == "" && l.MaxRunning == 0 && l.PerUser(mine.account) == 0 {
 		return // it needs nothing, so it takes nobody's turn
 	}
@@ -315,5 +340,5 @@ func (h *history) placesKept() {
 		}
 		h.queueing.held[id] = h.seatOf(h.w.live[id])
 	}
-	clear(h.queueing.rates)
+	h.queueing.forget()
 }

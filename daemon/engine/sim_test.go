@@ -34,10 +34,18 @@ func TestSimulation(t *testing.T) {
 		worlds = min(worlds, 20)
 	}
 	for s := *first; s < *first+worlds; s++ {
-		simulate(t, s, false)
+		simulateAgain(t, s)
 		if t.Failed() {
 			t.Fatalf("replay with: go test ./daemon/engine -run Simulation -seed %d -v", s)
 		}
+	}
+}
+
+// simulateAgain lives through a world and, only if it fails, once more for its
+// story: telling it takes as long as checking it.
+func simulateAgain(t *testing.T, seed uint64) {
+	if simulate(t, seed, false); t.Failed() {
+		t.Run("story", func(t *testing.T) { simulate(t, seed, true) })
 	}
 }
 
@@ -47,15 +55,15 @@ func TestSimulation(t *testing.T) {
 // was checked too strictly: runs of backfills (2010681, 2017450, 2020497).
 func TestSimulationOfFoundFaults(t *testing.T) {
 	for _, s := range []uint64{639, 1711, 2009138, 2010681, 2017450, 2020497} {
-		simulate(t, s, false)
+		simulateAgain(t, s)
 	}
 }
 
 // history is what the invariants are checked against.
 type history struct {
 	w       *world
-	story   strings.Builder
-	decided map[string]string    // (job, due, era) -> decision
+	story   *strings.Builder // nil: it is not told
+	decided map[instant]string
 	last    map[job.ID]time.Time // newest decided occurrence in this era
 	since   map[job.ID]time.Time // before this nothing is expected
 	given   map[job.RunID]bool   // runs whose record the store has
@@ -69,6 +77,18 @@ type history struct {
 	trials  trials
 
 	queueing queueing
+
+	// Where the jobs that are installed stand.
+	jobs  *jobs
+	ids   []job.ID
+	slots map[job.ID]int32
+}
+
+// instant is an occurrence as invariant 4 has it.
+type instant struct {
+	job job.ID
+	due int64
+	era job.Era
 }
 
 func simulate(t *testing.T, seed uint64, verbose bool) {
@@ -78,12 +98,15 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	w := newWorld(t, at, zone)
 	w.seed = seed
 	h := &history{
-		w: w, decided: map[string]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{},
+		w: w, decided: map[instant]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{},
 		given: map[job.RunID]bool{}, begun: map[job.RunID]bool{}, live: map[job.ID]map[job.RunID]bool{},
 		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(), queueing: newQueueing(),
 	}
 	w.check = h.check
-	w.log = func(e Effect) { fmt.Fprintln(&h.story, w.tell(e)) }
+	if verbose {
+		h.story = &strings.Builder{}
+		w.log = func(e Effect) { fmt.Fprintln(h.story, w.tell(e)) }
+	}
 	w.state.Booted = rng.IntN(2) == 0
 
 	w.family = crontab.Family(rng.IntN(2))
@@ -100,9 +123,37 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 		}
 	}
 	h.finish()
-	if t.Failed() || verbose {
+	if verbose {
 		t.Logf("seed %d in %s\n%v\n%s", seed, zone, h.texts, h.story.String())
 	}
+}
+
+// say adds to the story what happens next.
+func (h *history) say(format string, args ...any) {
+	if h.story != nil {
+		fmt.Fprintf(h.story, "> "+format+"\n", args...)
+	}
+}
+
+// index notes where jobs stand, and reports whether they stand elsewhere now.
+func (h *history) index() bool {
+	installed := h.w.engine.jobs
+	if h.jobs == installed {
+		return false
+	}
+	h.jobs, h.ids, h.slots = installed, nil, map[job.ID]int32{}
+	for slot := range installed.len() {
+		id := installed.id(slot)
+		h.ids, h.slots[id] = append(h.ids, id), slot
+	}
+	return true
+}
+
+// find returns the slot of an installed job.
+func (h *history) find(id job.ID) (slot int32, ok bool) {
+	h.index()
+	slot, ok = h.slots[id]
+	return slot, ok
 }
 
 func randomZone(t *testing.T, rng *rand.Rand) *time.Location {
@@ -128,7 +179,7 @@ func (h *history) stamps(rng *rand.Rand) {
 // do lets one thing happen.
 func (h *history) do(rng *rand.Rand) {
 	w := h.w
-	say := func(format string, args ...any) { fmt.Fprintf(&h.story, "> "+format+"\n", args...) }
+	say := h.say
 	w.pass(time.Microsecond) // no two things happen at one instant
 	switch n := rng.IntN(100); {
 	case n < 45:
@@ -182,7 +233,7 @@ func (h *history) do(rng *rand.Rand) {
 		w.settle() // otherwise a run could start in the same step, before the load and its limits
 		h.texts = randomTables(rng)
 		w.limits = randomLimits(rng)
-		clear(h.queueing.rates)
+		h.queueing.forget()
 		h.parse()
 		h.expect()
 		w.step(w.load())
@@ -229,12 +280,12 @@ func (h *history) die(rng *rand.Rand) {
 	w.pass(away)
 	switch rng.IntN(3) {
 	case 0:
-		fmt.Fprintf(&h.story, "> die and boot for %s\n", away)
+		h.say("die and boot for %s", away)
 		w.now.Up, w.state.Booted = time.Minute, true
 	case 1:
-		fmt.Fprintf(&h.story, "> die for %s\n", away)
+		h.say("die for %s", away)
 	default:
-		fmt.Fprintf(&h.story, "> die for %s, processes live on\n", away)
+		h.say("die for %s, processes live on", away)
 		h.adopt(rng)
 	}
 	h.successor()
@@ -243,12 +294,12 @@ func (h *history) die(rng *rand.Rand) {
 // replace drains the daemon, and lets another take over or fail to.
 func (h *history) replace(rng *rand.Rand) {
 	w := h.w
-	fmt.Fprintf(&h.story, "> replace\n")
+	h.say("replace")
 	w.settle()
 	w.step(Drain{})
 	w.advance(w.now.Wall.Add(time.Duration(rng.Int64N(int64(2 * time.Hour)))))
 	if rng.IntN(3) == 0 {
-		fmt.Fprintf(&h.story, "> in vain\n")
+		h.say("in vain")
 		w.step(Undrain{})
 		return
 	}
@@ -335,6 +386,9 @@ func (h *history) same(effects []Effect) {
 }
 
 func (h *history) check(w *world, effects []Effect) {
+	if h.index() {
+		h.seatAgain()
+	}
 	h.relatives(effects)
 	h.failures(effects)
 	h.places(effects)
@@ -377,7 +431,7 @@ func (h *history) once(effects []Effect) {
 		if r.Trigger != job.TriggerClock && r.Trigger != job.TriggerCatchup {
 			continue
 		}
-		slot, ok := h.w.engine.jobs.find(r.Job)
+		slot, ok := h.find(r.Job)
 		if before := runs[r.Job]; before != nil && ok && h.w.engine.jobs.options(slot).Catchup != crontab.CatchupAll {
 			h.w.t.Errorf("invariant 28: %s runs for %s and for %s at one instant", r.Job, before.Due, r.Due)
 		}
@@ -389,7 +443,7 @@ func (h *history) once(effects []Effect) {
 // at a time; once a day where nothing asks about the period daily. A person may
 // ask for more.
 func (h *history) period(r job.Run) {
-	slot, ok := h.w.engine.jobs.find(r.Job)
+	slot, ok := h.find(r.Job)
 	if !ok {
 		return
 	}
@@ -417,7 +471,7 @@ func (h *history) period(r job.Run) {
 func (h *history) stamped(r *job.Run, left Stamp) {
 	id, once := h.periods[r.ID]
 	delete(h.periods, r.ID)
-	if slot, known := h.w.engine.jobs.find(r.Job); !known || h.w.engine.jobs.options(slot).Period == nil {
+	if slot, known := h.find(r.Job); !known || h.w.engine.jobs.options(slot).Period == nil {
 		return // adopted by a daemon that has no such entry any more
 	}
 	wants := once && r.Outcome.Kind != job.Lost && r.Outcome.Kind != job.NotStarted && r.Reason != job.DaemonStopped
@@ -449,9 +503,9 @@ func (h *history) fact(r job.Record) {
 	if r.Kind != job.Decided || !scheduled || h.boots(r.Job) {
 		return
 	}
-	key := fmt.Sprintf("%s %s era %d", r.Job, r.Due, r.Era)
+	key := instant{r.Job, r.Due.UnixNano(), r.Era}
 	if before, ok := h.decided[key]; ok {
-		t.Errorf("invariant 1, 4: %s was decided twice: %s, then %s", key, before, r.Decision)
+		t.Errorf("invariant 1, 4: %s at %s in era %d was decided twice: %s, then %s", r.Job, r.Due, r.Era, before, r.Decision)
 	}
 	h.decided[key] = string(r.Decision)
 	first := r.Due
@@ -490,7 +544,7 @@ func (h *history) complete() {
 		return
 	}
 	for slot := range w.engine.jobs.len() {
-		id, s := w.engine.jobs.id(slot), w.engine.jobs.entry(slot).Schedule
+		id, s := h.ids[slot], w.engine.jobs.entry(slot).Schedule
 		from, known := h.since[id]
 		if last, ok := h.last[id]; ok && last.After(from) {
 			from, known = last, true
@@ -523,7 +577,7 @@ func (h *history) start(e Start) {
 }
 
 func (h *history) schedule(id job.ID) cron.Schedule {
-	slot, ok := h.w.engine.jobs.find(id)
+	slot, ok := h.find(id)
 	if !ok {
 		return nil
 	}
