@@ -279,7 +279,8 @@ func (l *loop) spawnOptions() spawn.Options {
 	if l.sessions != nil {
 		o.Sessions = l.sessions
 	}
-	o.Node, _ = os.Hostname() // a host without a name has none
+	c := l.config.current()
+	o.Node = c.Ring.Node()
 	if l.options.host() {
 		locale := l.options.locale()
 		o.BaseEnv = func(account.Account) []string {

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -135,9 +134,8 @@ func (l *loop) configure() (changed bool) {
 
 // loadOf is the tables with what the host says of them.
 func (l *loop) loadOf(ctx context.Context, tables []*crontab.Table) engine.Load {
-	node, _ := os.Hostname() // on a host without a name nothing is meant for a name
 	c := l.config.current()
 	return engine.Load{
-		Tables: tables, Limits: c.Limits, Node: node, Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.unfit(ctx, tables),
+		Tables: tables, Limits: c.Limits, Node: c.Ring.Node(), Labels: c.Ring.Labels, Ring: l.ring.mode(), Unfit: l.unfit(ctx, tables),
 	}
 }

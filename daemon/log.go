@@ -14,7 +14,7 @@ import (
 func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*voice, *slog.Logger, error) {
 	lines, node := o.Config.Log.CronLines, ""
 	if o.Config.Ring.Name != "" {
-		node, _ = os.Hostname() // without a name the entries have none
+		node = o.Config.Ring.Node()
 	}
 	sink, mode, err := journal.Open(journal.Options{
 		Mode: journal.Mode(cmp.Or(o.Log, o.Config.Log.To)), Host: o.host(),

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,22 +94,21 @@ func newRing(l *loop, c config.Ring) (*ring, error) {
 			return nil, err
 		}
 	}
-	bind, port, err := linkAddress(c.Listen())
-	if err != nil {
-		return nil, err
-	}
+	port := &lateListener{address: c.Listen()}
 	if r.link, err = link.New(link.Options{
-		ID: r.id, Ring: c.Name, Keys: linkKeys(keys), Listener: &lateListener{address: bind}, Log: l.log,
+		ID: r.id, Ring: c.Name, Keys: linkKeys(keys), Listener: port, Log: l.log,
 	}); err != nil {
 		return nil, err
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, fmt.Errorf("name this host: %w", err)
-	}
 	if r.members, err = gossip.New(gossip.Options{
-		Ring: c.Name, ID: r.id, Name: host, Version: l.options.Version, Bind: c.Listen(), Advertise: c.Advertise,
-		LinkPort: port, Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), Rules: rulesOf(&c),
+		Ring: c.Name, ID: r.id, Name: c.Node(), Version: l.options.Version, Bind: c.Listen(), Advertise: c.Advertise,
+		Streams: func() (net.Listener, error) {
+			if _, err := port.bind(); err != nil {
+				return nil, err
+			}
+			return r.link.Listen(link.Gossip)
+		},
+		Seeds: c.Seeds, Keys: keys, Labels: c.Labels, Weight: cmp.Or(c.Weight, 1), Rules: rulesOf(&c),
 		Dir: r.dir, Link: r.link, Log: l.log, Up: func() time.Duration { return l.clock.Now().Up },
 	}); err != nil {
 		return nil, err
@@ -145,20 +143,6 @@ func linkKeys(keys [][]byte) [][]byte {
 		return keys
 	}
 	return [][]byte{make([]byte, 32)}
-}
-
-// linkAddress is where members connect to each other, beside where they gossip.
-func linkAddress(bind string) (address string, port uint16, err error) {
-	host, text, err := net.SplitHostPort(bind)
-	if err != nil {
-		return "", 0, err
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return "", 0, err
-	}
-	port = uint16(n) + 1
-	return net.JoinHostPort(host, strconv.Itoa(int(port))), port, nil
 }
 
 // events is what the engine is to hear of the ring.

@@ -105,10 +105,7 @@ func TestRingWithoutKeyShowsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _, err := linkAddress(r.config.Listen())
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := r.config.Listen()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for err := errors.New("not asked yet"); err != nil; { // the link may be bound after the members are there

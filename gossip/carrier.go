@@ -24,7 +24,8 @@ const (
 	receiveBuffer   = 2 << 20
 )
 
-// carrier is memberlist's way to the network: one port, UDP and TCP. Unlike
+// carrier is memberlist's way to the network: UDP, and the streams of a TCP listener
+// on the same port, which other connections of the ring share. Unlike
 // memberlist's own it copies what it reads, so that a flood of small packets
 // costs small ones, bounds the streams of strangers and what is read of them,
 // which memberlist keeps until it can tell whether it has a key, and ends all
@@ -32,7 +33,7 @@ const (
 type carrier struct {
 	advertise netip.AddrPort
 	udp       *net.UDPConn
-	tcp       *net.TCPListener
+	tcp       net.Listener
 	packets   chan *memberlist.Packet
 	streams   chan net.Conn
 	ctx       context.Context
@@ -56,25 +57,26 @@ type stream struct {
 // errTalkative is the error of a stream on which more is said than a member says.
 var errTalkative = errors.New("it says too much")
 
-func newCarrier(bind, advertise string) (_ *carrier, err error) {
-	at, err := net.ResolveTCPAddr("tcp", bind)
+// newCarrier listens at bind over UDP, and takes streams from a listener, which it
+// closes when it fails or is shut down.
+func newCarrier(bind, advertise string, streams net.Listener) (_ *carrier, err error) {
+	defer func() {
+		if err != nil {
+			streams.Close()
+		}
+	}()
+	at, err := net.ResolveUDPAddr("udp", bind)
 	if err != nil {
 		return nil, fmt.Errorf("bind to %s: %w", bind, err)
 	}
 	c := &carrier{
-		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
+		tcp: streams, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
 		conns: make(map[*stream]bool), guests: make(map[netip.Addr]int),
 	}
-	if c.tcp, err = net.ListenTCP("tcp", at); err != nil {
+	if c.udp, err = net.ListenUDP("udp", at); err != nil {
 		return nil, err
 	}
-	at = c.tcp.Addr().(*net.TCPAddr)
-	if c.udp, err = net.ListenUDP("udp", &net.UDPAddr{IP: at.IP, Port: at.Port, Zone: at.Zone}); err != nil {
-		c.tcp.Close()
-		return nil, err
-	}
-	if c.advertise, err = advertised(at.AddrPort(), advertise); err != nil {
-		c.tcp.Close()
+	if c.advertise, err = advertised(c.udp.LocalAddr().(*net.UDPAddr).AddrPort(), advertise); err != nil {
 		c.udp.Close()
 		return nil, err
 	}
@@ -235,9 +237,9 @@ func (s *stream) Close() error {
 
 func (c *carrier) accept() {
 	for {
-		conn, err := c.tcp.AcceptTCP()
+		conn, err := c.tcp.Accept()
 		if err != nil {
-			if c.pause() {
+			if !errors.Is(err, net.ErrClosed) && c.pause() {
 				continue
 			}
 			return

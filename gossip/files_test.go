@@ -189,14 +189,25 @@ func TestScribe(t *testing.T) {
 	}
 }
 
+// openCarrier makes a carrier on a free port of the loopback.
+func openCarrier(t *testing.T) *carrier {
+	t.Helper()
+	streams, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCarrier(streams.Addr().String(), "", streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // TestCarrier sends over real sockets of the loopback.
 func TestCarrier(t *testing.T) {
 	t.Parallel()
 	open := func() *carrier {
-		c, err := newCarrier("127.0.0.1:0", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := openCarrier(t)
 		t.Cleanup(func() { c.Shutdown() })
 		return c
 	}
@@ -229,10 +240,7 @@ func TestCarrier(t *testing.T) {
 
 func TestCarrierBoundsStreams(t *testing.T) {
 	t.Parallel()
-	c, err := newCarrier("127.0.0.1:0", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := openCarrier(t)
 	defer c.Shutdown()
 	var held []net.Conn
 	for range mostStreamsHost {
@@ -296,8 +304,13 @@ func TestAdvertised(t *testing.T) {
 func TestRingOverSockets(t *testing.T) {
 	t.Parallel()
 	start := func(id string, seeds ...string) *Ring {
+		streams, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
 		r, err := New(Options{
-			Ring: "test", ID: id, Name: id, Weight: 1, Keys: [][]byte{key(1)}, Dir: t.TempDir(), Bind: "127.0.0.1:0",
+			Ring: "test", ID: id, Name: id, Weight: 1, Keys: [][]byte{key(1)}, Dir: t.TempDir(), Bind: streams.Addr().String(),
+			Streams: func() (net.Listener, error) { return streams, nil },
 			Seeds: seeds, Link: mute{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		if err != nil {
@@ -335,10 +348,7 @@ func TestRingOverSockets(t *testing.T) {
 // until it knows whether who speaks has a key.
 func TestCarrierBoundsWhatItReads(t *testing.T) {
 	t.Parallel()
-	c, err := newCarrier("127.0.0.1:0", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := openCarrier(t)
 	defer c.Shutdown()
 	guest := netip.MustParseAddr("10.0.0.9")
 	open := func() (s *stream, far net.Conn) {

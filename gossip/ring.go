@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ type Options struct {
 	Version   string // of this program
 	Bind      string // host:port, UDP and TCP
 	Advertise string // host or host:port where others reach it, if Bind does not say
-	LinkPort  uint16 // of its Link
+	LinkPort  uint16 // of its Link; 0: the port that it advertises
 	Seeds     []string
 	Keys      [][]byte // none: nothing is encrypted, which is for loopback
 	Labels    map[string]string
@@ -61,7 +62,8 @@ type Options struct {
 	Log       *slog.Logger
 	Now       func() time.Time                              // nil: time.Now
 	Up        func() time.Duration                          // the time since boot, as in engine.Moment; nil: since New
-	Transport func() (memberlist.NodeAwareTransport, error) // nil: UDP and TCP at Bind
+	Streams   func() (net.Listener, error)                  // connections to Bind's TCP port
+	Transport func() (memberlist.NodeAwareTransport, error) // nil: UDP at Bind, and Streams
 }
 
 // Ring is this host's membership in a ring.
@@ -158,7 +160,7 @@ func New(o Options) (*Ring, error) {
 		members:  make(map[string]*member), targets: make(map[string]*target), peers: make(map[string]peer),
 	}
 	r.own = meta{
-		name: o.Name, version: o.Version, order: rendezvous.Version, linkPort: o.LinkPort, weight: o.Weight,
+		name: o.Name, version: o.Version, order: rendezvous.Version, weight: o.Weight,
 		labels: o.Labels, keys: fingerprints(o.Keys), rules: o.Rules,
 	}
 	r.setRoster(newRoster(nil, nil, time.Time{}))
@@ -389,6 +391,15 @@ func (r *Ring) open() error {
 	if err != nil {
 		return err
 	}
+	if r.own.linkPort = r.o.LinkPort; r.own.linkPort == 0 {
+		_, port, err := transport.FinalAdvertiseAddr("", 0)
+		if err != nil {
+			transport.Shutdown()
+			return err
+		}
+		r.own.linkPort = uint16(port)
+	}
+	r.say()
 	list, err := memberlist.Create(r.configure(transport))
 	if err != nil {
 		transport.Shutdown()
@@ -404,7 +415,11 @@ func (r *Ring) transport() (memberlist.NodeAwareTransport, error) {
 	if r.o.Transport != nil {
 		return r.o.Transport()
 	}
-	return newCarrier(r.o.Bind, r.o.Advertise)
+	streams, err := r.o.Streams()
+	if err != nil {
+		return nil, err
+	}
+	return newCarrier(r.o.Bind, r.o.Advertise, streams)
 }
 
 func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {

@@ -99,7 +99,7 @@ func (r *Ring) snapshot() *Snapshot {
 	own := r.roster.Load()
 	s.Members = append(s.Members, View{
 		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
-		Address: hostPort(r.self), Link: linkAddr(r.self, r.o.LinkPort),
+		Address: hostPort(r.self), Link: linkAddr(r.self, r.own.linkPort),
 		State: Alive, Changed: r.own.since, Since: r.own.since, From: later(r.own.from, own.floor), Until: r.own.until,
 		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys, Rules: r.own.rules,
 	})

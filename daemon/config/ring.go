@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ import (
 // Ring is what the configuration says of the ring of hosts.
 type Ring struct {
 	Name      string // "": this host is in none
+	Member    string // what the others call this one; "": the host's name
 	Bind      string // host:port
 	Advertise string // host or host:port under which the others reach this one; "": Bind
 	Seeds     []string
@@ -54,6 +56,7 @@ const (
 var ringSettings = []setting{
 	{"ring.name", true, func(c *Config, v value) (err error) { c.Ring.Name, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Ring.Name, "none") }},
+	{"ring.member", true, readMember, func(c *Config) string { return c.Ring.Node() }},
 	{"ring.bind", true, readBind, func(c *Config) string { return c.Ring.Listen() }},
 	{"ring.advertise", true, func(c *Config, v value) (err error) { c.Ring.Advertise, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Ring.Advertise, "the bound address") }},
@@ -89,6 +92,16 @@ func (c *Config) RingUsers() []string {
 	return slices.Concat([]string{"root"}, c.Ring.Users)
 }
 
+// Node returns the name of this host, or of this member of the ring if it has another
+// one. It is empty on a host without a name.
+func (r *Ring) Node() string {
+	if r.Name != "" && r.Member != "" {
+		return r.Member
+	}
+	host, _ := os.Hostname()
+	return host
+}
+
 // Listen is where this host listens.
 func (r *Ring) Listen() string { return cmp.Or(r.Bind, ":"+strconv.Itoa(ringPort)) }
 
@@ -100,6 +113,20 @@ func labelText(labels map[string]string) string {
 	return strings.Join(all, ", ")
 }
 
+func readMember(c *Config, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	if !memberName.MatchString(text) {
+		return errors.New("want 1 to 63 letters, digits, dots, hyphens and underscores")
+	}
+	c.Ring.Member = text
+	return nil
+}
+
+var memberName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
+
 func readBind(c *Config, v value) error {
 	text, err := v.text()
 	if err != nil {
@@ -109,8 +136,8 @@ func readBind(c *Config, v value) error {
 	if err != nil {
 		host, port = text, strconv.Itoa(ringPort)
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || n == 1<<16-1 {
-		return errors.New("its port is none from 1 to 65534 (connections between members take the next one)")
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return errors.New("invalid port: expected 1 to 65535")
 	}
 	if host != "" {
 		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -54,17 +55,38 @@ func (l *Link) letIn(raw net.Conn) {
 			l.refuse(raw, err)
 			return
 		}
-		l.host(c)
+		if member, ok := c.(*Conn); ok {
+			l.host(member)
+		} else if s := l.service(Gossip); s != nil {
+			s.take(c)
+		} else {
+			c.Close()
+		}
 	}()
 }
 
-// welcome makes a connection of an accepted one.
-func (l *Link) welcome(raw net.Conn) (*Conn, error) {
+// tlsHandshake is the first byte of a TLS connection.
+const tlsHandshake = 22
+
+// welcome makes a *Conn of an accepted connection. One without TLS it returns as it
+// is, if something listens for those.
+func (l *Link) welcome(raw net.Conn) (net.Conn, error) {
 	if err := raw.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
 		return nil, err
 	}
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(raw, first); err != nil {
+		return nil, err
+	}
+	begun := &begun{Conn: raw, first: first}
+	if first[0] != tlsHandshake {
+		if l.service(Gossip) == nil {
+			return nil, errors.New("it does not speak TLS")
+		}
+		return begun, raw.SetDeadline(time.Time{})
+	}
 	var who peerage
-	metered := &metered{Conn: raw, left: handshakeBytes}
+	metered := &metered{Conn: begun, left: handshakeBytes}
 	t := tls.Server(metered, l.identityNow().server(l.offered(), &who))
 	if err := t.HandshakeContext(l.ctx); err != nil {
 		return nil, err
@@ -84,14 +106,19 @@ func (l *Link) host(c *Conn) {
 		l.answer(c)
 		return
 	}
-	l.mu.Lock()
-	s := l.services[name]
-	l.mu.Unlock()
+	s := l.service(name)
 	if s == nil {
 		c.cut()
 		return
 	}
 	s.take(c)
+}
+
+// service returns who listens for a service, or nil.
+func (l *Link) service(name string) *service {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.services[name]
 }
 
 func (l *Link) refuse(raw net.Conn, err error) {
@@ -184,6 +211,21 @@ func (k *knocks) dropAll() {
 		n.conn.Close()
 	}
 	k.list = nil
+}
+
+// begun is a connection of which the first byte was read already.
+type begun struct {
+	net.Conn
+	first []byte
+}
+
+func (b *begun) Read(p []byte) (int, error) {
+	if len(b.first) == 0 || len(p) == 0 {
+		return b.Conn.Read(p)
+	}
+	n := copy(p, b.first)
+	b.first = b.first[n:]
+	return n, nil
 }
 
 // metered is a connection of which no more than so much is read before it is

@@ -11,7 +11,9 @@
 // ring.
 //
 // A connection is for one service, named by ALPN: requests and answers (Ask),
-// or streams that another room makes use of (Listen, Dial).
+// or streams that another room makes use of (Listen, Dial). A connection whose
+// first byte does not begin a TLS handshake belongs to the service Gossip, so
+// that a member needs one TCP port for everything.
 package link
 
 import (
@@ -31,6 +33,9 @@ import (
 const (
 	Raft = "cronring-raft/1" // streams of the ledger
 	HTTP = "cronring-http/1" // requests to the daemons of other members
+
+	// Gossip is the service of connections without TLS. memberlist encrypts them.
+	Gossip = "gossip"
 )
 
 // asking is the service of Ask and Handle.
@@ -367,13 +372,13 @@ func (l *Link) forget(c *Conn) {
 type service struct {
 	link   *Link
 	name   string
-	conns  chan *Conn
+	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-// Listen returns the accepted connections of a service, each a *Conn, until the
-// listener or the link is closed. A service has one listener at a time; without
+// Listen returns the accepted connections of a service, each a *Conn but for those
+// of Gossip, until the listener or the link is closed. A service has one listener at a time; without
 // one, members that want it are refused.
 func (l *Link) Listen(name string) (net.Listener, error) {
 	l.mu.Lock()
@@ -384,7 +389,7 @@ func (l *Link) Listen(name string) (net.Listener, error) {
 	if l.services[name] != nil {
 		return nil, fmt.Errorf("service %s is listened for", name)
 	}
-	s := &service{link: l, name: name, conns: make(chan *Conn), closed: make(chan struct{})}
+	s := &service{link: l, name: name, conns: make(chan net.Conn), closed: make(chan struct{})}
 	l.services[name] = s
 	return s, nil
 }
@@ -395,7 +400,9 @@ func (l *Link) offered() []string {
 	defer l.mu.Unlock()
 	names := []string{asking}
 	for name := range l.services {
-		names = append(names, name)
+		if name != Gossip {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -428,14 +435,18 @@ func (s *service) shut() { s.once.Do(func() { close(s.closed) }) }
 func (s *service) Addr() net.Addr { return s.link.listener.Addr() }
 
 // take gives the service a connection, or closes it.
-func (s *service) take(c *Conn) {
+func (s *service) take(c net.Conn) {
 	patience := time.NewTimer(pickUpTime)
 	defer patience.Stop()
 	select {
 	case s.conns <- c:
+		return
 	case <-s.closed:
-		c.cut()
 	case <-patience.C:
-		c.cut()
 	}
+	if member, ok := c.(*Conn); ok {
+		member.cut()
+		return
+	}
+	c.Close()
 }

@@ -394,6 +394,47 @@ func TestStrangersLearnAndChangeNothing(t *testing.T) {
 	}
 }
 
+// Members share one port with gossip, which does not speak TLS.
+func TestConnectionsWithoutTLSAreGossip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := linktest.New()
+		a, b := start(t, network, "a", key(1)), start(t, network, "b", key(1))
+		a.Handle("echo", echo)
+		for range 2 { // a member that left can join again
+			gossip, err := a.Listen(Gossip)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := network.Dialer("b")(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := raw.Write([]byte("\xf4hello")); err != nil {
+				t.Fatal(err)
+			}
+			c, err := gossip.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]byte, 6)
+			if _, err := io.ReadFull(c, got); err != nil || string(got) != "\xf4hello" {
+				t.Errorf("got %q, %v, want all that was sent", got, err)
+			}
+			mustAsk(t, b, at("a"))
+			time.Sleep(2 * handshakeTime) // no deadline of the handshake is left
+			if _, err := c.Write([]byte("x")); err != nil {
+				t.Errorf("write after %s: %v", 2*handshakeTime, err)
+			}
+			c.Close()
+			raw.Close()
+			gossip.Close()
+		}
+		if _, err := b.Dial(t.Context(), at("a"), Gossip); err == nil {
+			t.Error("gossip is offered over TLS")
+		}
+	})
+}
+
 func TestStrangersCannotCrowdOutMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := linktest.New()
