@@ -311,7 +311,7 @@ func TestRingOverSockets(t *testing.T) {
 		r, err := New(Options{
 			Ring: "test", ID: id, Name: id, Weight: 1, Keys: [][]byte{key(1)}, Dir: t.TempDir(), Bind: streams.Addr().String(),
 			Streams: func() (net.Listener, error) { return streams, nil },
-			Seeds: seeds, Link: mute{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Seeds:   seeds, Link: mute{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -34,7 +34,8 @@ configuration, an assignment, a #@ line, or a person who paused it.
 
 config check reads the files themselves, without a daemon. What does not count
 makes the exit code 8. Root also learns which parts are for no entry, and whether
-the key of the ring can be used.
+the key of the ring can be used. Of a ring it also checks whether its port is free
+here, and whether the seeds and voters answer and have the same key.
 
 config path lists the files in the order in which they are read.`,
 		Example: "  cronring config show backup\n  cronring config check && systemctl reload cronring",
@@ -127,7 +128,7 @@ func configCheck(a *cli.App, ctx context.Context, dir string, out *cli.Output) e
 	}
 	c := config.Read(dir)
 	source.Sidecar, source.Channels, source.RingUsers = c.Sidecar, c.ChannelUsers(), c.RingUsers()
-	remarks := append(c.Remarks, c.CheckKeys()...)
+	remarks := append(c.Remarks, ringFaults(ctx, &c, liveRing(a, ctx))...)
 	if c.Sidecar != nil {
 		remarks = append(remarks, unusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}

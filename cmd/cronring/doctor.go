@@ -78,6 +78,7 @@ var checks = []check{
 	{"clock", checkClock},
 	{"zone", checkZone},
 	{"timers", checkTimers},
+	{"ring", checkRing},
 	{"mail", checkMail},
 	{"disk", checkDisk},
 	{"inotify", checkInotify},
@@ -89,6 +90,7 @@ type examination struct {
 	kernel
 	socket     string
 	ask        func(context.Context) (api.Status, error)
+	askRing    func(context.Context) (api.Ring, error)
 	privileged bool   // may see what is root's
 	owner      uint32 // of what is to be root's
 
@@ -136,7 +138,7 @@ func newDoctor(a *cli.App) *cobra.Command {
 		Use:   "doctor [--strict] [--fix [-n]]",
 		Short: "Check the host: daemon, a second cron, rights, clock, mail, disk",
 		Long: `Check the host: whether the daemon answers, another cron runs beside it, rights,
-tables, clock, zone, mail, disk and the service's unit are in order.
+tables, clock, zone, ring, mail, disk and the service's unit are in order.
 
 The exit code is 8 if a problem was found; with --strict also for a warning.
 What could not be looked at, mostly because only root may, is marked with ?.
@@ -152,7 +154,7 @@ are cronring's own. With -n it prints them and runs nothing.`,
 			if err := a.ThisHostOnly("doctor"); err != nil {
 				return err
 			}
-			e := &examination{machine: thisMachine(a), kernel: thisKernel(), ask: a.Daemon().Status, privileged: os.Geteuid() == 0}
+			e := &examination{machine: thisMachine(a), kernel: thisKernel(), ask: a.Daemon().Status, askRing: a.Daemon().Ring, privileged: os.Geteuid() == 0}
 			if e.socket = a.Socket; e.socket == "" {
 				e.socket = api.FindSocket(os.Getenv)
 			}

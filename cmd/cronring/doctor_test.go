@@ -78,6 +78,7 @@ func patient(t *testing.T, units map[string]string, files ...hostFiles) *examina
 		ask: func(context.Context) (api.Status, error) {
 			return api.Status{Health: api.Health{Version: "1", PID: 77}, Loaded: 1, Tables: 1}, nil
 		},
+		askRing: func(context.Context) (api.Ring, error) { return api.Ring{}, nil },
 		kernel: kernel{
 			adjtimex: func() (unix.Timex, error) { return unix.Timex{Maxerror: 3000}, nil },
 			statfs: func(string) (unix.Statfs_t, error) {
@@ -484,5 +485,35 @@ func TestDoctorShowsNoEscapes(t *testing.T) {
 	})
 	if strings.ContainsAny(stdout+stderr, "\x1b\x07") {
 		t.Errorf("got an escape in %q", stdout+stderr)
+	}
+}
+
+// Doctor reports a ring that cannot work.
+func TestDoctorLooksAtTheRing(t *testing.T) {
+	toml := "[ring]\nname = \"x\"\nbind = \"127.0.0.1:1\"\nmode = \"strict\"\nvoters = [\"127.0.0.1:1\", \"127.0.0.1:2\", \"127.0.0.1:3\"]\n"
+	e := patient(t, goodUnits, healthy(t), hostFiles{"/etc/cronring/cronring.toml": toml})
+	e.adjtimex = func() (unix.Timex, error) { return unix.Timex{Status: unix.STA_UNSYNC}, nil }
+	want := []string{
+		"warning ring: ring.voters: nothing answers at 127.0.0.1:2: connect: connection refused",
+		"warning ring: ring.voters: nothing answers at 127.0.0.1:3: connect: connection refused",
+		"warning ring: ring.voters: 2 of 3 do not answer: ring jobs wait until 2 do",
+		`problem ring: the daemon does not take part in the ring "x" of the configuration`,
+		"warning ring: the clock of this member is not synchronised",
+	}
+	if got := told(t, e); !strings.Contains(got, strings.Join(want, "\n")) {
+		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+	e.askRing = func(context.Context) (api.Ring, error) {
+		return api.Ring{Name: "x", Self: "a", Members: []api.Member{{ID: "a", Addr: "127.0.0.1:1", State: api.MemberUp}}, Voters: []api.Voter{{ID: "a"}, {ID: "127.0.0.1:2"}}}, nil
+	}
+	if got, want := told(t, e), "problem ring: no member is known that is the voter 127.0.0.1:2"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	whole := patient(t, goodUnits, healthy(t))
+	whole.askRing = func(context.Context) (api.Ring, error) {
+		return api.Ring{Name: "x", Members: []api.Member{{State: api.MemberUp}, {State: api.MemberDown}}}, nil
+	}
+	if found := checkRing(t.Context(), whole); len(found) != 1 || found[0].Grade != gradeOK || found[0].What != `in the ring "x": 1 of 2 members up` {
+		t.Errorf("a ring that works: got %+v", found)
 	}
 }

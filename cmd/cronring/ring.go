@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,26 +18,35 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
+// ringInit is the verb that sets up the first member of a ring.
+const ringInit = "init"
+
 // ringVerbs are what ring does, with the most arguments that each takes.
 var ringVerbs = map[string]int{
-	"status": 0, "diff": 1, "keygen": 1,
+	"status": 0, "diff": 1, "keygen": 1, ringInit: 0,
 	api.RingJoin: 64, api.RingLeave: 0, api.RingDrain: 0, api.RingUndrain: 0, api.RingRotate: 0,
 }
 
 func newRing(a *cli.App) *cobra.Command {
 	var out *cli.Output
+	var setup ringSetup
 	cmd := &cobra.Command{
-		Use:   "ring [status] | diff MEMBER | join [ADDR...] | drain | undrain | leave | keygen [FILE] | rotate-key",
+		Use:   "ring [status] | init | join [ADDR...] | diff MEMBER | drain | undrain | leave | keygen [FILE] | rotate-key",
 		Short: "See and change the ring of hosts that share jobs",
 		Long: `See and change the ring of hosts that share jobs: cronring-ring(7) says what it
 promises.
 
 status      lists the members, what each owns and what is odd.
+init        sets up the first member: it writes a key and conf.d/ring.toml,
+            checks them, and prints what to copy where. Nothing that exists
+            is changed. See cronring-ring-setup(7).
+join        on a host whose configuration has no ring, does the same for a
+            further member, with the key of the first; ADDR is a member. On
+            another host it has the daemon look for members at each ADDR,
+            or at the seeds of the configuration.
 diff        compares this host's ring jobs with those of MEMBER, by name or
             ID: a member runs for others only what it holds in the same
             words. The exit code is 0 if they are the same, 1 if not.
-join        looks for members at each ADDR, else at the seeds of the
-            configuration.
 drain       gives this host's ring jobs to the others, and what of them
             waits here, and returns when they have it; what has begun goes
             on to its end, and status counts it. It holds until undrain,
@@ -51,12 +57,21 @@ rotate-key  gives all members a new key and then forgets the old one. All
             must be up.
 
 Anyone may see the status, root alone changes anything.`,
-		Example: "  cronring ring keygen /etc/cronring/ring.key\n  cronring ring\n  cronring ring drain && apt-get upgrade",
+		Example: "  cronring ring init\n  cronring ring\n  cronring ring drain && apt-get upgrade",
 		Args:    ringArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb := "status"
 			if len(args) > 0 {
 				verb, args = args[0], args[1:]
+			}
+			if err := setup.checkVerb(cmd, verb); err != nil {
+				return err
+			}
+			if setup.seeds = args; setup.wanted(cmd, a, verb) {
+				if err := a.ThisHostOnly("ring " + verb); err != nil {
+					return err
+				}
+				return setUpRing(a, cmd.Context(), setup)
 			}
 			switch verb {
 			case "status":
@@ -69,6 +84,7 @@ Anyone may see the status, root alone changes anything.`,
 			return changeRing(a, cmd.Context(), api.RingRequest{Do: verb, Seeds: args}, out)
 		},
 	}
+	setup.add(cmd)
 	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormName)
 	a.AddColor(cmd)
 	a.AddQuiet(cmd)
@@ -284,32 +300,5 @@ func changeRing(a *cli.App, ctx context.Context, r api.RingRequest, out *cli.Out
 	for _, line := range done.More {
 		a.Infof("%s", safe.Text(line))
 	}
-	return nil
-}
-
-// keyBytes is how long the key of a ring is: AES-256.
-const keyBytes = 32
-
-func ringKeygen(a *cli.App, args []string) error {
-	key := make([]byte, keyBytes)
-	rand.Read(key)
-	line := base64.StdEncoding.EncodeToString(key) + "\n"
-	if len(args) == 0 {
-		a.Printf("%s", line)
-		return nil
-	}
-	f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		e := &api.Error{Kind: api.Conflict, What: "cannot write a new key", Why: err.Error()}
-		if errors.Is(err, os.ErrExist) {
-			e.Fix = "the key of a ring in use: cronring ring rotate-key"
-		}
-		return e
-	}
-	_, err = f.WriteString(line)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write key: %w", err)
-	}
-	a.Infof("wrote a new key to %s; copy it to the other hosts, readable by root alone, and name it in their configuration: key-file", safe.Text(args[0]))
 	return nil
 }

@@ -75,12 +75,17 @@ func launchAs(t *testing.T, dir string, wrapper []string, args ...string) *runni
 // begin is launch with all words of the command but for the directory.
 func begin(t *testing.T, dir string, argv ...string) *running {
 	t.Helper()
-	argv = append(argv, "--state", dir)
-	d := &running{
-		t: t, dir: dir, cmd: exec.Command(argv[0], argv[1:]...),
-		client: api.Dial(filepath.Join(dir, "cronring.sock")), lines: make(chan string, 10_000),
-	}
+	d := &running{t: t, dir: dir, cmd: exec.Command(argv[0], append(argv[1:], "--state", dir)...), client: api.Dial(filepath.Join(dir, "cronring.sock"))}
 	d.cmd.Env = append(os.Environ(), beDaemon+"=1")
+	d.begin()
+	return d
+}
+
+// begin starts the command and waits until it is ready, or has ended.
+func (d *running) begin() {
+	t := d.t
+	t.Helper()
+	d.lines = make(chan string, 10_000)
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +116,6 @@ func begin(t *testing.T, dir string, argv ...string) *running {
 		}
 	})
 	<-ready
-	return d
 }
 
 func (d *running) read(r io.Reader, each func(string), end func()) {

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,8 +23,7 @@ import (
 // Their jobs write a line into one pipe as they start, so that the test waits for
 // starts and never for a time.
 type lab struct {
-	t      *testing.T
-	net    string
+	*network
 	mode   string
 	dirs   []string
 	nodes  []*running
@@ -38,33 +35,18 @@ type lab struct {
 	deaths   []death
 }
 
-// labs counts them, as each has a name of its own.
-var labs atomic.Int32
-
 // patience bounds how long the lab waits for anything.
 const patience = 2 * time.Minute
 
 // newLab starts n daemons with the same table. Its first job starts every second.
 func newLab(t *testing.T, mode string, n, jobs int) *lab {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: daemons on networks of their own need root")
-	}
-	if err := exec.Command("nft", "--version").Run(); err != nil {
-		t.Skip("SKIPPED: networks are cut with nft, which is not there: apt-get install nftables")
-	}
-	l := &lab{t: t, net: fmt.Sprintf("%c%d", 'a'+labs.Add(1), os.Getpid()%1_000_000), mode: mode, jobs: labJobs(jobs), starts: make(chan start, 100_000)}
-	if out, err := l.script("up", strconv.Itoa(n)); err != nil {
-		t.Skipf("SKIPPED: no networks of our own can be made here: %v\n%s", err, out)
-	}
+	l := &lab{network: newNetwork(t, n), mode: mode, jobs: labJobs(jobs), starts: make(chan start, 100_000)}
 	t.Cleanup(func() {
 		for _, d := range l.nodes {
 			d.cmd.Process.Signal(syscall.SIGCONT)
 			d.cmd.Process.Kill()
 			d.cmd.Wait()
-		}
-		if out, err := l.script("down"); err != nil {
-			t.Errorf("networks are left behind: %v\n%s", err, out)
 		}
 	})
 	pipe := filepath.Join(t.TempDir(), "starts")
@@ -154,22 +136,9 @@ func (l *lab) configure(i, n int) {
 func (l *lab) launch(i int, under ...string) *running {
 	l.t.Helper()
 	wrapper := []string{
-		"ip", "netns", "exec", fmt.Sprintf("%s-%d", l.net, i+1), "unshare", "--uts", "sh", "-c", fmt.Sprintf(`hostname n%d && exec "$@"`, i+1), "sh",
+		"ip", "netns", "exec", l.space(i), "unshare", "--uts", "sh", "-c", fmt.Sprintf(`hostname n%d && exec "$@"`, i+1), "sh",
 	}
 	return launchAs(l.t, filepath.Join(l.dirs[i], "state"), append(wrapper, under...), "--config", l.dirs[i], l.table(i))
-}
-
-func (l *lab) script(args ...string) ([]byte, error) {
-	cmd := exec.Command("../../testdata/lab/netlab.sh", args...)
-	cmd.Env = append(os.Environ(), "LAB_NET="+l.net)
-	return cmd.CombinedOutput()
-}
-
-func (l *lab) do(args ...string) {
-	l.t.Helper()
-	if out, err := l.script(args...); err != nil {
-		l.t.Fatalf("netlab.sh %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
 }
 
 // listen passes on the lines that jobs write.
@@ -521,11 +490,7 @@ func (l *lab) ahead(i int) {
 // number in the file that it returns sets the clock while the daemon runs.
 func (l *lab) underOwnClock(i int, ahead string) (offset string) {
 	l.t.Helper()
-	dir := l.t.TempDir()
-	fake, offset := filepath.Join(dir, "fakeclock"), filepath.Join(dir, "offset")
-	if out, err := exec.Command("cc", "-O2", "-o", fake, "../../testdata/lab/fakeclock.c", "-lm").CombinedOutput(); err != nil {
-		l.t.Fatalf("cc: %v\n%s", err, out)
-	}
+	fake, offset := fakeClock(l.t), filepath.Join(l.t.TempDir(), "offset")
 	setClock(l.t, offset, ahead)
 	l.signal(i, syscall.SIGTERM)
 	l.nodes[i].cmd.Wait()
@@ -538,15 +503,4 @@ func setClock(t *testing.T, offset, ahead string) {
 	if err := os.WriteFile(offset, []byte(ahead), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// others names all members but one, for netlab.sh.
-func others(i, n int) string {
-	var all []string
-	for k := range n {
-		if k != i {
-			all = append(all, strconv.Itoa(k+1))
-		}
-	}
-	return strings.Join(all, ",")
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/user"
@@ -14,15 +16,22 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// TestScripts runs the online scripts of testdata/script: both programs, as
-// they are shipped, on a real daemon.
-func TestScripts(t *testing.T) {
+// programs builds both programs and returns their directory.
+func programs(t *testing.T) string {
+	t.Helper()
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin+"/", "../...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as they are shipped, whatever this test is built with
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	return bin
+}
+
+// TestScripts runs the online scripts of testdata/script: both programs, as
+// they are shipped, on a real daemon.
+func TestScripts(t *testing.T) {
+	bin := programs(t)
 	scripts, err := filepath.Glob("../../testdata/script/online_*.txtar")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -39,6 +48,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("ME", me.Username)
 			e.Setenv("TZ", "UTC")
 			e.Setenv("LANG", "C.UTF-8")
+			e.Setenv("LOOPBACK", fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), 1+rand.N(250), 1+rand.N(250))) // whose ports no other test has
 			e.Setenv("CRONRING_SOCKET", filepath.Join(e.WorkDir, "state", "cronring.sock"))
 			return nil
 		},

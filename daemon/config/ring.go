@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,7 +57,7 @@ const (
 var ringSettings = []setting{
 	{"ring.name", true, func(c *Config, v value) (err error) { c.Ring.Name, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Ring.Name, "none") }},
-	{"ring.member", true, readMember, func(c *Config) string { return c.Ring.Node() }},
+	{"ring.member", true, readMember, func(c *Config) string { return cmp.Or(c.Ring.Member, "the host's name") }},
 	{"ring.bind", true, readBind, func(c *Config) string { return c.Ring.Listen() }},
 	{"ring.advertise", true, func(c *Config, v value) (err error) { c.Ring.Advertise, err = v.text(); return err },
 		func(c *Config) string { return cmp.Or(c.Ring.Advertise, "the bound address") }},
@@ -262,7 +263,11 @@ func (r *reader) checkRing() {
 	case !ring.Strict && n > 0:
 		wrong("voters", `they are for mode = "strict"`, `write mode = "strict", or leave them out`)
 	}
-	if sorted := slices.Compact(slices.Sorted(slices.Values(ring.Voters))); len(sorted) != len(ring.Voters) {
+	named := map[string]bool{}
+	for _, voter := range ring.Voters {
+		named[MemberAddress(voter)] = true
+	}
+	if len(named) != len(ring.Voters) {
 		wrong("voters", "one is named twice", "")
 	}
 }
@@ -306,8 +311,11 @@ func keyFault(path string) string {
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Sprintf("%s can be read by others: its mode is %04o, want 0600", path, info.Mode().Perm())
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+	if !trusted(info) {
 		return path + " is not root's"
+	}
+	if dir, err := os.Stat(filepath.Dir(path)); err == nil && (!trusted(dir) || dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0) {
+		return "others can replace " + path + ": they may change its directory"
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -322,6 +330,12 @@ func keyFault(path string) string {
 		return err.Error()
 	}
 	return keysFault(path, string(text))
+}
+
+// trusted reports whether a file belongs to root or to the user of this process.
+func trusted(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }
 
 func keysFault(path, text string) string {

@@ -50,7 +50,7 @@ func (s *Server) ring(ctx context.Context, c *call) error {
 func noRing(do string) *api.Error {
 	return &api.Error{
 		Kind: api.Conflict, What: "cannot " + do + ": this host is in no ring",
-		Why: "its configuration has no [ring]", Fix: "see cronring-ring(7)",
+		Why: "its configuration had no [ring] when the daemon started", Fix: "cronring ring init, or restart the daemon if it has one now; see cronring-ring-setup(7)",
 	}
 }
 

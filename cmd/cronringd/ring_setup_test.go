@@ -1,0 +1,209 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/testdata/manpages"
+)
+
+// setupExamples are the examples of cronring-ring-setup(7) for a ring, and the crontabs
+// between them.
+func setupExamples(t *testing.T, ring string) (all []manpages.Example) {
+	t.Helper()
+	pages, err := manpages.Pages("../../man")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := manpages.Examples("cronring-ring-setup.7", pages["cronring-ring-setup.7"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range examples {
+		if e.Kind == manpages.Ring && strings.HasPrefix(e.More, "of "+ring) || strings.HasPrefix(e.More, "as ") {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func linesOf(e manpages.Example) []string {
+	return strings.Split(strings.TrimSpace(strings.ReplaceAll(e.Text, "\\\n", " ")), "\n")
+}
+
+// upOn is how many members a daemon sees that take part.
+func upOn(t *testing.T, c *api.Client) int {
+	r, _ := c.Ring(t.Context())
+	return takingPart(&r)
+}
+
+func takingPart(r *api.Ring) (up int) {
+	for i := range r.Members {
+		if r.Joined && r.Members[i].State == api.MemberUp {
+			up++
+		}
+	}
+	return up
+}
+
+// TestRingSetupOfTwoHosts does what cronring-ring-setup(7) says, on two hosts.
+func TestRingSetupOfTwoHosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: boots two hosts")
+	}
+	t.Parallel()
+	bin := programs(t)
+	network := newNetwork(t, 2)
+	hosts := map[string]*host{"1": network.newHost(0, bin), "2": network.newHost(1, bin)}
+	for i, h := range hosts {
+		h.shell("ip addr flush dev eth0; ip addr add 10.0.0." + i + "/24 dev eth0")
+	}
+	var owner, other *host
+	for _, e := range setupExamples(t, "two") {
+		if e.Kind == manpages.System {
+			for _, h := range hosts {
+				h.write("/etc/cron.d/first", e.Text)
+			}
+			await(t, "the shared job runs", func() bool {
+				owner, other = hosts["1"], hosts["2"]
+				if !hasRun(t, owner, "first") {
+					owner, other = other, owner
+				}
+				return hasRun(t, owner, "first")
+			})
+			hosts["owner"] = owner
+			continue
+		}
+		_, where, _ := strings.Cut(e.More, " on ")
+		for _, i := range strings.Fields(where) {
+			for _, line := range linesOf(e) {
+				doOn(t, e, hosts[i], hosts["1"], line)
+			}
+		}
+	}
+	await(t, "the other host runs the job", func() bool { return hasRun(t, other, "first") })
+}
+
+// hasRun reports whether a host has run a job.
+func hasRun(t *testing.T, h *host, name string) bool {
+	runs, err := h.daemon.client.History(t.Context(), api.Filter{Refs: []string{name}, Limit: 1})
+	return err == nil && len(runs.Runs) > 0
+}
+
+// doOn does what a line of the page says on a host.
+func doOn(t *testing.T, e manpages.Example, h, first *host, line string) {
+	t.Helper()
+	words := strings.Fields(line)
+	switch words[0] {
+	case "systemctl":
+		if h.daemon != nil {
+			h.stop(syscall.SIGTERM)
+		}
+		if words[1] == "restart" {
+			h.start()
+		}
+		return
+	case "scp":
+		_, from, _ := strings.Cut(words[2], ":")
+		key, err := os.ReadFile(first.path(from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.write(filepath.Join(words[3], filepath.Base(from)), string(key))
+		return
+	}
+	if line == "cronring ring" {
+		await(t, h.name()+" sees two members that are up", func() bool { return upOn(t, h.daemon.client) == 2 })
+	}
+	out := h.shell(line)
+	for command, want := range map[string]string{
+		"cronring ring":                     `(?m)^n1\tup\t(?s:.*)^n2\tup\t`,
+		"cronring ring init":                `wrote /etc/cronring/conf.d/ring.toml`,
+		"cronring ring join 10.0.0.1":       `^wrote /etc/cronring/conf.d/ring.toml\nnext:`, // and no diagnostic: n1 answers
+		"cronring history --node all first": `first`,
+		"cronring next first":               `\bn[12]\b`,
+	} {
+		if line == command && !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%v: %s on %s: got\n%s\nwant %q", e, line, h.name(), out, want)
+		}
+	}
+}
+
+// TestRingSetupOfThreeDaemons does what cronring-ring-setup(7) says, on one host and
+// without root.
+func TestRingSetupOfThreeDaemons(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: boots a host")
+	}
+	t.Parallel()
+	h := newNetwork(t, 1).newHost(0, programs(t)) // its ports are free
+	const dir = "/run/laptop"
+	h.shell("install -d -o 65534 " + dir + "; install -D -t /run/bin " + h.bin + "/*")
+	h.bin = "/run/bin" // which others than root can reach
+	as := func(line string) *exec.Cmd {
+		return h.command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-C", dir, "HOME="+dir, "sh", "-ec", line)
+	}
+	// A daemon that is not root's answers its own user alone.
+	ask := func(member, what string, answer any) {
+		out, err := as("cronring --socket " + member + "/state/cronring.sock " + what + " -o json").Output()
+		if err == nil {
+			err = json.Unmarshal(out, answer)
+		}
+		if err != nil {
+			t.Fatalf("ask %s: %s: %v\n%s", member, what, err, out)
+		}
+	}
+	newest := func(member, name string) job.RunID {
+		var runs api.Runs
+		if ask(member, "history -n 1 "+name, &runs); len(runs.Runs) == 0 {
+			return 0
+		}
+		return runs.Runs[0].ID
+	}
+	var daemons []*running
+	for _, e := range setupExamples(t, "three") {
+		switch {
+		case e.Kind == manpages.Crontab:
+			if err := os.WriteFile(h.path(dir+"/my.crontab"), []byte(e.Text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		case e.Kind == manpages.Ring && strings.HasSuffix(e.More, "daemons"):
+			for _, line := range linesOf(e) {
+				d := &running{t: t, cmd: as("exec " + line), client: api.Dial("")}
+				d.begin()
+				daemons = append(daemons, d)
+			}
+			for _, member := range []string{"a", "b", "c"} {
+				await(t, "three members are up", func() bool {
+					var r api.Ring
+					ask(member, "ring", &r)
+					return takingPart(&r) == 3
+				})
+			}
+			await(t, "a shared job runs", func() bool { return newest("a", "red")+newest("b", "red")+newest("c", "red") > 0 })
+		case e.Kind == manpages.Ring:
+			for _, line := range linesOf(e) {
+				out, err := as(line).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: %s: %v\n%s", e, line, err, out)
+				}
+				if strings.HasSuffix(line, " ring") && !regexp.MustCompile(`(?m)^a\tup\t(?s:.*)^b\tup\t(?s:.*)^c\tup\t`).Match(out) {
+					t.Errorf("%v: %s: got\n%s\nwant three members that are up", e, line, out)
+				}
+			}
+		}
+	}
+	syscall.Kill(childOf(daemons[1].cmd.Process.Pid, "cronringd"), syscall.SIGKILL)
+	for _, name := range []string{"red", "green", "blue"} {
+		a, c := newest("a", name), newest("c", name)
+		await(t, "the others run "+name, func() bool { return newest("a", name) > a || newest("c", name) > c })
+	}
+}
