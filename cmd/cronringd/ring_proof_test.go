@@ -292,6 +292,9 @@ func (l *lab) checkTokens() {
 			l.t.Errorf("no order of grants makes the starts of %v: %v\n%s", o, starts, l.told(o))
 		}
 	}
+	if a, b, ok := backwardStart(l.seen); ok {
+		l.t.Errorf("of the starts of %s a later one has a smaller token: %v of %d, then %v of %d", a.job, a, a.due, b, b.due)
+	}
 	if a, b, ok := backward(l.seen); ok {
 		l.t.Errorf("%s had begun %v when %s of %s was not due yet, which began %v", a.job, a, b.job, time.Unix(b.due, 0).UTC().Format(time.TimeOnly), b)
 	}
@@ -314,6 +317,40 @@ func backward(seen []start) (a, b start, found bool) {
 		}
 	}
 	return a, b, false
+}
+
+// backwardStart finds two starts of a job, one after the other, of which the second has
+// the smaller token. Jobs write their lines at once: what is closer than half a second may have
+// begun in the other order.
+func backwardStart(seen []start) (a, b start, found bool) {
+	newest := map[string]start{}
+	waiting := map[string][]start{}
+	for _, s := range slices.SortedFunc(slices.Values(seen), func(a, b start) int { return a.at.Compare(b.at) }) {
+		w := append(waiting[s.job], s)
+		for len(w) > 0 && w[0].at.Before(s.at.Add(-500*time.Millisecond)) {
+			if w[0].token > newest[s.job].token {
+				newest[s.job] = w[0]
+			}
+			w = w[1:]
+		}
+		waiting[s.job] = w
+		if before := newest[s.job]; before.token > s.token {
+			return before, s, true
+		}
+	}
+	return a, b, false
+}
+
+func TestBackwardStartFindsASmallerToken(t *testing.T) {
+	at := func(job string, second int64, token uint64) start {
+		return start{"n1", job, 60, token, time.Unix(second, 0)}
+	}
+	if _, _, found := backwardStart([]start{at("j", 60, 5), at("k", 61, 4), at("j", 62, 6), at("j", 62, 5)}); found {
+		t.Error("tokens that grow in each job are found to go backward")
+	}
+	if a, b, found := backwardStart([]start{at("j", 60, 5), at("k", 61, 9), at("j", 62, 4)}); !found || a.token != 5 || b.token != 4 {
+		t.Errorf("token 4 after 5: got %v, %v, %v", a, b, found)
+	}
 }
 
 func TestGrantsModelFindsASecondGrant(t *testing.T) {

@@ -208,7 +208,7 @@ func (e *Engine) claimed(ev Claimed) {
 func (e *Engine) granted(b *bid, token uint64) {
 	b.token = token
 	if r := b.run; r != nil {
-		r.bid, r.Token = nil, token
+		r.bid, r.Token, r.tokenAt = nil, token, e.now.Up
 		if !b.since.IsZero() {
 			e.goOnWaiting(r, b.since)
 		}

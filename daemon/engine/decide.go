@@ -342,7 +342,7 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 		r.Invocation = job.Invocation(j.id, due, era, 0)
 	}
 	if b := j.bid; b != nil {
-		r.Token = b.token
+		r.Token, r.tokenAt = b.token, e.now.Up
 		if b.orphan.began() {
 			r.Attempt, r.Lost = max(b.orphan.Attempt, 1)+1, b.orphan.Lost
 			if !b.orphan.Given {

@@ -110,6 +110,7 @@ type run struct {
 	hurry    bool          // the daemon waits no longer for it to end
 	dies     time.Duration // Moment.Up of KILL, once it was asked to end
 	patience bool          // a person said how long it may take to end
+	tokenAt  time.Duration // Moment.Up at which its Token came
 	bid      *bid          // it goes on when this has been granted anew; nil: it may
 	kept     bool          // it was not to be handed over, and ends here
 }

@@ -14,6 +14,7 @@ const (
 	gateCheck               // if=
 	gateParents             // after=
 	gatePlace               // pools, max-running
+	gateToken               // a fencing token as new as the start
 	gateOpen
 )
 
@@ -36,6 +37,8 @@ func (e *Engine) ask(r *run) answer {
 		return e.parents(r)
 	case gatePlace:
 		return e.place(r)
+	case gateToken:
+		return e.renewToken(r)
 	}
 	return passes
 }
@@ -69,7 +72,9 @@ func (e *Engine) wait(r *run, state job.RunState, reason job.Reason, detail stri
 // start records that a run begins, and begins it.
 func (e *Engine) start(r *run) {
 	r.State, r.Reason = job.RunDecided, r.cause
-	e.occupy(r)
+	if r.claim == nil {
+		e.occupy(r)
+	}
 	if r.recorded == nil {
 		e.recordRun(job.Decided, job.DecideRun, r, r.detail)
 	} else {
@@ -77,6 +82,22 @@ func (e *Engine) start(r *run) {
 	}
 	e.emit(e.starting(r))
 	e.progress(r, Begun)
+}
+
+// renewToken is the gate of the fencing token. A run that waited since its occurrence was
+// granted claims it again, for a token that is greater than those of all runs of the job
+// that started meanwhile. It keeps its slot until then.
+func (e *Engine) renewToken(r *run) answer {
+	if r.Token == 0 || r.tokenAt == e.now.Up {
+		return passes
+	}
+	if e.reclaim(r); r.bid == nil {
+		return passes
+	}
+	if r.claim == nil {
+		e.occupy(r)
+	}
+	return waits
 }
 
 // starting is the Start of a run whose job is installed.

@@ -153,6 +153,8 @@ func (e *Engine) reclaim(r *run) {
 // resumeShared goes on with a run whose occurrence was claimed anew.
 func (e *Engine) resumeShared(r *run) {
 	switch {
+	case r.gate == gateToken:
+		e.pass(r)
 	case r.inLine():
 		e.promote(r.Job)
 	case r.Reason == job.WaitsForPlace:

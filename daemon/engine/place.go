@@ -276,7 +276,7 @@ func (e *Engine) placeAgain() {
 		waits := r.claim != nil
 		r.claim = nil
 		switch {
-		case r.hasProcess():
+		case r.hasProcess() || r.gate == gateToken:
 			e.occupy(r)
 		case waits:
 			if slot, known := e.slotOf(r); known {

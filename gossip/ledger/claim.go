@@ -14,7 +14,7 @@ import (
 // Claim asks for occurrences to be this member's, and waits for the answers
 // until ctx is over, or half a minute. What is not known by then is Unknown: it
 // may have been granted, and can be claimed again. A claim that was granted to
-// this member before is granted again, with the same token. One that says Again
+// this member before is granted again, with a greater token. One that says Again
 // is granted although another member has it, if that is the one From which it is
 // claimed, and that one is gone in this member's view: of what anybody else has had
 // since, this one knows nothing. An occurrence that is refused and is nobody's is too old.

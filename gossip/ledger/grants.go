@@ -47,7 +47,7 @@ type bucket struct {
 
 type grant struct {
 	by    unique.Handle[string]
-	index uint64  // of the log's entry that granted it
+	index uint64  // of the log's newest entry that granted it
 	entry job.Key // for which it was claimed; zero: not known
 	free  bool    // it was given back
 }
@@ -93,8 +93,10 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 		had.free = true
 		g.set(minute, c.occurrence, had)
 		return result{grant: engine.Granted, token: had.index}
-	case had.by == by && !had.free:
-		return result{grant: engine.Granted, token: had.index}
+	case had.by == by && !had.free: // the token is that of the newest claim, as its run is to start now
+		had.index = index
+		g.set(minute, c.occurrence, had)
+		return result{grant: engine.Granted, token: index}
 	case gives, had.index == index, !(had.free && c.again) && (had.by == by || had.by.Value() != c.from):
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
 		return result{grant: engine.Refused, by: had.by.Value(), other: other}

@@ -34,7 +34,7 @@ func TestGrantsDecide(t *testing.T) {
 		want result
 	}{
 		{"a", c, result{engine.Granted, "", 1, false}},
-		{"a", c, result{engine.Granted, "", 1, false}},
+		{"a", c, result{engine.Granted, "", 2, false}},
 		{"b", c, result{engine.Refused, "a", 0, false}},
 		{"b", at(1, noon.Add(1)), result{engine.Granted, "", 4, false}},
 		{"b", at(2, noon), result{engine.Granted, "", 5, false}},
