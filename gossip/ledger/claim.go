@@ -136,17 +136,13 @@ func (l *Ledger) decide(ctx context.Context, b batch) ([]result, error) {
 	}
 }
 
-// try asks one voter, this member if it leads.
+// try asks one voter, this member if it leads. A voter whose log cannot be used, for
+// instance because the disk is full, asks the others, as a member that is not a voter does.
 func (l *Ledger) try(ctx context.Context, b batch, try int) ([]result, error) {
 	l.mu.Lock()
-	v, problem, leader, voters := l.voter, l.problem, l.leader, l.voters
+	v, leader, voters := l.voter, l.leader, l.voters
 	l.mu.Unlock()
-	switch {
-	case problem != nil:
-		return nil, problem
-	case v == nil && slices.Contains(voters, l.id):
-		return nil, errStopped // or has not begun: its log may be damaged
-	case v != nil && v.leads():
+	if v != nil && v.leads() {
 		return v.propose(ctx, b)
 	}
 	known := []string{leader}

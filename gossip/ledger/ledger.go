@@ -189,7 +189,7 @@ func (l *Ledger) note(err error) {
 	}
 	l.mu.Unlock()
 	if tell {
-		l.log.Error("the ledger of the ring does not work here: this member claims no strict jobs", "error", err)
+		l.log.Error("the ledger of the ring does not work here: the other voters grant occurrences without this one", "error", err)
 	}
 }
 

@@ -416,13 +416,16 @@ func overwrite(t *testing.T, name string, at int64, with string) {
 	}
 }
 
-func TestDamagedLogIsSaidAndClaimsNothing(t *testing.T) {
+func TestVoterWithADamagedLogAsksTheOthers(t *testing.T) {
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, three, []string{"claimant"}, func(t *testing.T, w *world) {
 				c := claimsOf(1)[0]
 				w.want(w.claim("claimant", c), engine.Granted, "")
 				hurt := w.follower()
+				for w.get(hurt).Status().Index < w.get(w.leader()).Status().Index {
+					time.Sleep(10 * time.Millisecond) // of the bubble
+				}
 				w.kill(hurt)
 				damage(t, filepath.Join(w.dir, hurt))
 				w.start(hurt)
@@ -435,14 +438,15 @@ func TestDamagedLogIsSaidAndClaimsNothing(t *testing.T) {
 				if got := w.get(hurt).Status(); got.Problem == "" {
 					t.Errorf("status: got %+v, want a problem", got)
 				}
-				w.want(w.claim(hurt, claimsOf(2)[0]), engine.Unknown, "")
-				w.want(w.claim("claimant", claimsOf(2)[0]), engine.Granted, "")
+				w.want(w.claim(hurt, claimsOf(2)[0]), engine.Granted, "")
+				w.want(w.claim(hurt, c), engine.Refused, "claimant")
+				w.want(w.claim("claimant", claimsOf(2)[0]), engine.Refused, hurt)
 			})
 		})
 	}
 }
 
-func TestFullDiskIsSaidAndClaimsNothing(t *testing.T) {
+func TestVoterWithAFullDiskAsksTheOthers(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=5m"); err != nil {
 		t.Skip("SKIPPED: cannot mount a small file system: ", err)
@@ -484,8 +488,8 @@ func TestFullDiskIsSaidAndClaimsNothing(t *testing.T) {
 		if got := w.get(hurt).Status().Problem; !strings.Contains(got, "no space left") {
 			t.Errorf("problem with a full disk: got %q, want it named", got)
 		}
-		w.want(w.claim(hurt, claimsOf(2)[0]), engine.Unknown, "")
-		w.want(w.claim("d", claimsOf(2)[0]), engine.Granted, "")
+		w.want(w.claim(hurt, claimsOf(2)[0]), engine.Granted, "")
+		w.want(w.claim("d", claimsOf(2)[0]), engine.Refused, hurt)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
