@@ -31,7 +31,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks arm minutes lab compare clock bench bench-tui man map install uninstall packages container release clean
+.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -132,11 +132,17 @@ clock: ## the same at midnight, a month's end and changes of the clock, in emula
 bench-tui: ## the dashboard with 100,000 jobs on a live daemon, over a terminal: what a person waits for
 	$(GO) test ./tui -run '^$$' -bench Dashboard -benchtime 1x -timeout 10m
 
+picture: build ## draw testdata/tui/dashboard.svg from the demonstration, after some minutes (tmux)
+	CRONRING_PICTURE=$(CURDIR)/testdata/tui/dashboard.svg $(GO) test ./tui -run "^TestPicture$$" -count=1 -timeout 20m
+
 bench: ## every figure of testdata/figures.md in one run, against its peer or limit
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./...
 
 man: ## write the manual page of each command, for packages: MANDIR=bin/man
 	env -u GOOS -u GOARCH $(GO) run ./cmd/cronring man --dir $(MANDIR)
+
+options: ## write the index of options in man/cronring-options.7 from the vocabulary
+	UPDATE_SCRIPTS=1 $(GO) test ./crontab -run '^TestOptionsIndex$$' -count=1
 
 map: ## write the package map in .github/CONTRIBUTING.md from the package comments
 	$(GO) test ./daemon -run '^TestPackageMap$$' -count=1 -update

@@ -22,13 +22,13 @@ func TestLossesNameEachOptionOfEachEntry(t *testing.T) {
 	s := &Sidecar{Jobs: map[string]JobConfig{"a": {User: "bob", Set: []Setting{{"priority", "2", "c.toml", 7}}}}}
 	table, _ := Parse("t", text, Config{Zone: time.LoadLocation, Owner: "bob", Sidecar: s})
 	want := []string{
-		"t:2:11: overlap=skip: under a plain cron a new run starts beside one that lives; busybox skips it",
-		"t:2:24: retry=2: under a plain cron it is tried once",
-		"t:3: timeout=5m of line 1: under a plain cron a run may last for ever",
-		"t:3: priority=2 of c.toml:7: under a plain cron all that is due starts at once",
-		"t:6: timeout=5m of line 1: under a plain cron a run may last for ever",
+		"t:2:11: overlap=skip: under a plain cron a new run starts beside a running one; busybox skips it",
+		"t:2:24: retry=2: under a plain cron there is one attempt",
+		"t:3: timeout=5m of line 1: under a plain cron a run can last forever",
+		"t:3: priority=2 of c.toml:7: under a plain cron all due jobs start at the same time",
+		"t:6: timeout=5m of line 1: under a plain cron a run can last forever",
 		"t:7:17: tz=Europe/Paris: under a plain cron its fields are read in the host's zone",
-		"t:8: timeout=5m of line 1: under a plain cron a run may last for ever",
+		"t:8: timeout=5m of line 1: under a plain cron a run can last forever",
 	}
 	var got []string
 	for _, d := range table.Losses() {

@@ -1,6 +1,7 @@
 package crontab
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -111,7 +112,13 @@ func TestOptionsPageSaysWhatTheVocabularySays(t *testing.T) {
 		if !s.Built() {
 			continue
 		}
-		if want := "\n.Em Plain cron :\n" + s.Loss + ".\n"; !strings.Contains(items[s.Key], want) {
+		if got := strings.Contains(items[s.Key], "\nA guard.\n") || strings.Contains(items[s.Key], "\nGuards.\n"); got != s.Guard {
+			t.Errorf("%s: marked as a guard: got %v, want %v", s.Key, got, s.Guard)
+		}
+		if !strings.Contains(items[s.Key], "\nDefault") {
+			t.Errorf("%s: its default is missing", s.Key)
+		}
+		if want := "\n.Em Under plain cron :\n" + s.Loss + ".\n"; !strings.Contains(items[s.Key], want) {
 			t.Errorf("%s: got\n%s\nwant %s", s.Key, items[s.Key], want)
 		}
 		values := strings.Split(s.Values, ", ")
@@ -122,6 +129,37 @@ func TestOptionsPageSaysWhatTheVocabularySays(t *testing.T) {
 			if !slices.Contains(strings.Fields(items[s.Key]), value) {
 				t.Errorf("%s: the page does not have the value %s", s.Key, value)
 			}
+		}
+	}
+}
+
+// TestOptionsIndex compares the index of options with the vocabulary; with
+// UPDATE_SCRIPTS=1 it writes the index.
+func TestOptionsIndex(t *testing.T) {
+	const begin, end = ".\\\" index: made from the vocabulary by \"make options\"\n.\\\" not run\n.Bd -literal\n", ".Ed\n"
+	page := readPage(t, optionsPath)
+	before, rest, found := strings.Cut(page, begin)
+	got, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no index after %q", optionsPath, begin)
+	}
+	var want strings.Builder
+	for _, s := range Vocabulary() {
+		if s.Built() {
+			line := fmt.Sprintf("%-27s %-9s %s\n", s.Key+"="+s.Form, s.Default, s.Meaning)
+			if len(line) > 76 || s.Form == "" || s.Default == "" {
+				t.Errorf("%s: the line in the index is incomplete or longer than 75 columns: %q", s.Key, line)
+			}
+			want.WriteString(line)
+		}
+	}
+	switch {
+	case got == want.String():
+	case os.Getenv("UPDATE_SCRIPTS") == "":
+		t.Errorf("the index is\n%s\nwant\n%s", got, want.String())
+	default:
+		if err := os.WriteFile(optionsPath, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -185,7 +185,7 @@ func statedLosses(t *testing.T, cases []lossCase) []loss {
 func TestEachLossIsObserved(t *testing.T) {
 	stated := statedLosses(t, lossCases(time.Now()))
 	for _, spec := range crontab.Vocabulary() {
-		if !spec.Built() || spec.Loss == "it runs all the same" { // lint says nothing of it
+		if !spec.Built() || spec.Loss == "it runs as usual" { // lint says nothing of it
 			continue
 		}
 		if !slices.ContainsFunc(stated, func(l loss) bool { return l.option == spec.Key && l.text == spec.Loss }) {
@@ -243,51 +243,51 @@ type lossRun struct {
 var observations = map[string]func(w *world, entry string) error{
 	"it runs":                                                    (*world).steady,
 	"it always runs":                                             (*world).steady,
-	"it runs before that, too":                                   (*world).steady,
-	"it runs on after that":                                      (*world).steady,
-	"it runs without end":                                        (*world).steady,
-	"it goes by its fields":                                      (*world).steady,
-	"it goes by its fields, each year":                           (*world).steady,
+	"it also runs before that":                                   (*world).steady,
+	"it continues to run after that":                                      (*world).steady,
+	"it runs without limit":                                        (*world).steady,
+	"it follows its time fields":                                      (*world).steady,
+	"it follows its time fields, each year":                           (*world).steady,
 	"its fields are read in the host's zone":                     (*world).steady,
 	"it runs on every host that has the file":                    (*world).steady,
-	"it goes by the clock, whatever became of other jobs":        (*world).steady,
-	"it runs once in a minute, at its start":                     (*world).steady,
+	"it starts at its time, independent of other jobs":        (*world).steady,
+	"it runs once per minute, at second 0":                     (*world).steady,
 	"it starts on the minute":                                    (*world).steady,
 	"it runs once":                                               (*world).steady,
-	"it is tried once":                                           (*world).steady,
-	"it runs on however often it fails":                          (*world).steady,
+	"there is one attempt":                                           (*world).steady,
+	"it continues to run after failures":                          (*world).steady,
 	"it runs again at its next time":                             (*world).steady,
-	"it goes by its fields; give those of 31 February for never": (*world).steadyOrNever,
-	"clock changes do what that cron does at them":               (*world).sameAtChange,
+	"it follows its time fields; 31 February means never": (*world).steadyOrNever,
+	"changes of the clock follow the rules of that cron":               (*world).sameAtChange,
 
-	"lateness has the limits of that cron, about 5 minutes":             (*world).startedLate,
-	"it starts however late that cron makes it up":                      (*world).startedLate,
-	"a missed occurrence is made up only within minutes, or not at all": (*world).notMadeUp,
+	"the limit for lateness is that cron's, about 5 minutes":             (*world).startedLate,
+	"it has no deadline":                      (*world).startedLate,
+	"a missed run is caught up only within minutes, or not at all": (*world).notMadeUp,
 
-	"a new run starts beside one that lives; busybox skips it": (*world).besideItself,
-	"any number of its runs live at once; in busybox, one":     (*world).besideItself,
-	"a run may last for ever":                                  (*world).unstopped,
+	"a new run starts beside a running one; busybox skips it": (*world).besideItself,
+	"any number of runs at the same time; in busybox, one":     (*world).besideItself,
+	"a run can last forever":                                  (*world).unstopped,
 	"nothing stops a run":                                      (*world).unstopped,
-	"it takes no turns with other jobs":                        (*world).besideOthers,
-	"all that is due starts at once":                           (*world).besideOthers,
+	"it does not wait for other jobs":                        (*world).besideOthers,
+	"all due jobs start at the same time":                           (*world).besideOthers,
 	"it does not wait":                                         (*world).besideParent,
 
-	"its exit status means nothing": (*world).toldAsPlain,
-	"nobody notices a lost run":     (*world).toldAsPlain,
-	"nobody is warned":              (*world).toldAsPlain,
+	"the exit status has no effect": (*world).toldAsPlain,
+	"a lost run is not noticed":     (*world).toldAsPlain,
+	"there is no warning":              (*world).toldAsPlain,
 
 	"it runs with the priority of cron":     (*world).placedAsCron,
 	"it has cron's share of the disk":       (*world).placedAsCron,
 	"it has cron's share of the processors": (*world).placedAsCron,
 	"it runs among cron's own processes":    (*world).placedAsCron,
-	"the account's own limit holds":         (*world).unlimited,
+	"the user's own limit applies":         (*world).unlimited,
 	"nothing limits it":                     (*world).unlimited,
 
 	"its output is mailed, and goes nowhere else":    (*world).mailedAlone,
 	"all of its output is mailed":                    (*world).mailedAlone,
-	"its output is mailed, whatever its exit status": (*world).mailedAlone,
+	"its output is mailed for any exit status": (*world).mailedAlone,
 	"its output is mailed to MAILTO":                 (*world).mailedAlone,
-	"nobody is told, but by the mail of its output":  (*world).mailedAlone,
+	"there are no notifications, only mail with the output":  (*world).mailedAlone,
 	"no history is kept":                             (*world).mailedAlone,
 }
 
