@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/notify"
@@ -60,6 +61,35 @@ func TestHostMailsWhenAsked(t *testing.T) {
 	if len(h.letters) > 0 {
 		t.Errorf("one letter too many:\n%s", <-h.letters)
 	}
+}
+
+// Whoever is told how a run ended is told of the limit that ended it, and not of the
+// status that it ended with because of that.
+func TestHostTellsOfTheLimit(t *testing.T) {
+	t.Parallel()
+	if why := groupsWithoutSystemd(t).tree.Missing(t.Context(), &crontab.Resources{Memory: 1}); why != "" {
+		t.Skip("SKIPPED, NOT TESTED: ", why)
+	}
+	h := newHost(t)
+	h.withMailer()
+	all := h.withHook()
+	h.channels("[channel.ops]\ntype = \"command\"\nuser = \"ann\"\ncommand = [\"" + h.path("hook") + "\"]\n")
+	h.start()
+	w := h.watch()
+	h.write("etc/crontab", "#@ name=big every=1s memory=32M mail=failure notify=ops retry=1 backoff=1s on-exhausted=pause\n"+
+		"* * * * * root exec 2>/dev/null; v=$(head -c 200M /dev/zero | tail -n 1 | wc -c); exit $((98+1))\n")
+	again := w.await("a second attempt", func(r job.Record) bool { return r.Kind == job.Queued })
+	paused := w.await("a pause", func(r job.Record) bool { return r.Kind == job.Paused })
+	letter, one := h.letter(), next(t, all)
+	for what, text := range map[string]string{
+		"the second attempt": again.Detail, "the pause": paused.Detail, "the letter": letter,
+		"the notice": one.message.Text, "the variable": one.variables["OUTCOME"],
+	} {
+		if !strings.Contains(text, "memory limit") || strings.Contains(text, "exit 99") {
+			t.Errorf("%s: %q, want the memory limit", what, text)
+		}
+	}
+	h.stop()
 }
 
 // told is what a hook was told: whom it ran as, its variables, and the document.

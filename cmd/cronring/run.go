@@ -108,7 +108,7 @@ func followAttempts(a *cli.App, ctx context.Context, client *api.Client, r api.R
 		if last.Verdict != job.VerdictRetry {
 			return last, nil
 		}
-		a.Infof("attempt %d: %s, another one follows", last.Attempt, safe.Text(last.Outcome.String()))
+		a.Infof("attempt %d: %s, another one follows", last.Attempt, safe.Text(last.Result()))
 		if attempt, err = nextAttempt(ctx, client, last); attempt == nil {
 			return last, err
 		}

@@ -103,7 +103,6 @@ type run struct {
 	asking   bool          // the command of if= has not answered
 	await    *awaiting     // what it knows of the parents that it waits for; nil: it waits for none
 	until    time.Duration // Moment.Up, when it waits for parents no longer; 0: it has no end
-	limit    job.Reason    // the limit that it ran into, or ""
 	claim    *claim        // what it holds or waits for; nil: nothing
 	refused  bool          // the history says that it ran before
 	crowds   int           // as how many Engine.stalled counts it

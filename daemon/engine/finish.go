@@ -45,7 +45,7 @@ func (e *Engine) ended(ev Ended) {
 	if r.stop == job.OverTime && ev.Outcome.Kind != job.NotStarted && !lost {
 		r.Outcome.Kind = job.TimedOut
 	}
-	r.Usage, r.limit, r.refused = ev.Usage, ev.Limit, ev.Refused
+	r.Usage, r.refused = ev.Usage, ev.Refused
 	r.Verdict = judge(r)
 	e.recordRun(job.Ended, "", r, "")
 	stamped := e.stamp(r)

@@ -124,7 +124,7 @@ func (e *Engine) pauseFailed(r *run) {
 	}
 	h := job.Hold{
 		Since: e.now.Wall, By: "cronring", User: r.User,
-		Reason: fmt.Sprintf("run %d failed for good: %s", r.ID, r.Outcome),
+		Reason: fmt.Sprintf("run %d failed for good: %s", r.ID, r.Result()),
 	}
 	e.setHold(r.Job, r.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: r.Job, Detail: h.Reason, Hold: &h})

@@ -88,13 +88,10 @@ func (e *Engine) tellFailure(l *job.Ledger, r *run) {
 
 // how says what the failure was.
 func (r *run) how() string {
-	switch {
-	case r.State == job.RunDropped:
+	if r.State == job.RunDropped {
 		return "its next attempt did not come: " + string(r.Reason)
-	case r.limit != "":
-		return r.Outcome.String() + ", " + string(r.limit)
 	}
-	return r.Outcome.String()
+	return r.Result()
 }
 
 // tellSuccess tells of a success, and of the trouble that it ended.

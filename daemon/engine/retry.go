@@ -30,8 +30,8 @@ func (e *Engine) retry(failed *run) {
 	}
 	e.add(r)
 	e.pauseBefore(r, wait)
-	e.recordRun(job.Queued, "", r, "after "+failed.Outcome.String()) // its occurrence was decided before
-	if failed.Outcome.Kind == job.Lost {                             // others may have run it again meanwhile
+	e.recordRun(job.Queued, "", r, "after "+failed.Result()) // its occurrence was decided before
+	if failed.Outcome.Kind == job.Lost {                     // others may have run it again meanwhile
 		e.reclaim(r)
 	}
 }

@@ -81,7 +81,7 @@ func (r *Run) Failed() bool {
 // Ending says how the run ended, and what that counts as where the outcome
 // alone would tell otherwise: "exit 3 (counts as success)".
 func (r *Run) Ending() string {
-	how := r.how()
+	how := r.Result()
 	switch {
 	case r.Outcome.IsZero():
 	case r.Verdict == VerdictOK && !r.Outcome.OK():
@@ -114,12 +114,12 @@ func (r *Run) status() string {
 	if r.Outcome.OK() {
 		return "exit 0"
 	}
-	return r.how()
+	return r.Result()
 }
 
-// how is the outcome in words. A limit that ended the run says more than the status
-// that the run ended with because of it.
-func (r *Run) how() string {
+// Result returns the outcome in words. A limit that ended the run says more than the
+// status that the run ended with because of it.
+func (r *Run) Result() string {
 	switch {
 	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK():
 	case r.Reason == OverMemory:

@@ -283,6 +283,18 @@ func TestEachEntryNamesTheNode(t *testing.T) {
 	}
 }
 
+func TestNativeTellsOfTheLimit(t *testing.T) {
+	s := listen(t, filepath.Join(t.TempDir(), "log"))
+	sink := openScribe(t, Options{Mode: ModeJournal, Journal: s.path})
+	run := job.Run{ID: 1, Job: "big", Reason: job.OverMemory, Outcome: job.Outcome{Kind: job.Exited, Code: 137}}
+	aside(t, func() {
+		sink.Record(&Record{Record: &job.Record{Kind: job.Ended, Job: "big", Run: &run}, Words: "it ended"})
+	})
+	if got := value(s.readFields(t), "CRONRING_OUTCOME"); got != "memory limit" {
+		t.Errorf("CRONRING_OUTCOME=%q, want the limit", got)
+	}
+}
+
 // Whatever runs are called, printed or ended with, there is no field that the
 // daemon did not write.
 func TestNativeForgesNoField(t *testing.T) {

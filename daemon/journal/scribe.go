@@ -362,7 +362,7 @@ func recordFields(fields []field, r *job.Record) []field {
 			reason = r.Run.Reason
 		}
 		if !r.Run.Outcome.IsZero() {
-			add("CRONRING_OUTCOME", r.Run.Outcome.String())
+			add("CRONRING_OUTCOME", r.Run.Result())
 		}
 	}
 	add("CRONRING_REASON", string(reason))

@@ -32,7 +32,7 @@ func Output(chunks []job.Chunk) (output io.Reader, size int64) {
 func body(family crontab.Family, r Report) io.Reader {
 	output := r.Output
 	if r.Size == 0 {
-		output = strings.NewReader("[cronring: the run printed nothing; it ended with: " + visible(r.Run.Outcome.String()) + "]\n")
+		output = strings.NewReader("[cronring: the run printed nothing; it ended with: " + visible(r.Run.Result()) + "]\n")
 	}
 	if family == crontab.RHEL && r.Anacron == "" {
 		output = dropCR{output} // cronie does

@@ -81,7 +81,7 @@ func (m *Message) facts() []fact {
 		{"STREAK", "Streak", number(m.Streak)},
 		{"RUN", "Run", number(int(r.ID))},
 		{"ATTEMPT", "Attempt", number(r.Attempt)},
-		{"OUTCOME", "Outcome", word(m.Run != nil, r.Outcome.String())},
+		{"OUTCOME", "Outcome", word(m.Run != nil, r.Result())},
 	}
 	for i := range list {
 		list[i].value = oneLine(list[i].value)

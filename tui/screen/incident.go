@@ -113,7 +113,7 @@ func gather(ctx context.Context, d Daemon, runs []job.Run, lines map[job.RunID]s
 	var unknown []job.RunID
 	for i := range runs {
 		r := &runs[i]
-		like := likeness{r.Job, r.Outcome.String()}
+		like := likeness{r.Job, r.Result()}
 		if _, ok := first[like]; ok || len(first) >= mostOutputs {
 			continue
 		}
@@ -131,7 +131,7 @@ func gather(ctx context.Context, d Daemon, runs []job.Run, lines map[job.RunID]s
 	maps.Copy(g.lines, readComplaints(ctx, d, unknown))
 	for i := range runs {
 		r := &runs[i]
-		id, ok := first[likeness{r.Job, r.Outcome.String()}]
+		id, ok := first[likeness{r.Job, r.Result()}]
 		if ok {
 			g.read++
 		}
@@ -139,7 +139,7 @@ func gather(ctx context.Context, d Daemon, runs []job.Run, lines map[job.RunID]s
 		if at.IsZero() {
 			at = r.Decided
 		}
-		g.failures = append(g.failures, failure{Job: r.Job, Run: r.ID, At: at, Ending: r.Outcome.String(), Line: g.lines[id]})
+		g.failures = append(g.failures, failure{Job: r.Job, Run: r.ID, At: at, Ending: r.Result(), Line: g.lines[id]})
 	}
 	return g
 }

@@ -161,3 +161,11 @@ func TestIncidentIsAboutTheJobsOfACause(t *testing.T) {
 		t.Errorf("enter opens %+v, want the output of run 4213", effects[0])
 	}
 }
+
+func TestIncidentTellsOfTheLimit(t *testing.T) {
+	runs := []job.Run{{ID: 1, Job: "big", Reason: job.OverMemory, Outcome: job.Outcome{Kind: job.Exited, Code: 137}}}
+	g := gather(t.Context(), incidentDaemon(), runs, nil)
+	if got := g.failures[0].Ending; got != "memory limit" {
+		t.Errorf("ended with %q, want the limit", got)
+	}
+}
