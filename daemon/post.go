@@ -92,23 +92,30 @@ func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {
 		e.Memory.Share() // the other holder is the backlog
 		out[e.Run] = e
 	}
+	var lost []lostRun
 	for i := range records {
 		if r := records[i].Run; records[i].Kind == job.Ended && r != nil {
-			l.deliver(r, out[r.ID])
+			if entry := l.deliver(r, out[r.ID]); entry != nil {
+				lost = append(lost, lostRun{r, entry})
+			}
 			delete(out, r.ID)
 		}
 	}
+	l.mailLost(lost)
 	for _, e := range out {
 		forgetOutput(e) // of a run that the engine does not know
 	}
 }
 
-// deliver mails what a run printed, if the host's cron would.
-func (l *loop) deliver(r *job.Run, out spawn.Ended) {
+// deliver mails what a run printed, if the host's cron would. It returns the entry of
+// a lost run that printed nothing, if its loss is to be mailed.
+func (l *loop) deliver(r *job.Run, out spawn.Ended) (lost *crontab.Entry) {
 	entry := l.entries[r.ID]
 	delete(l.entries, r.ID)
 	if entry != nil {
 		l.unlockStamp(entry)
+	} else {
+		entry = entryOf(l.view.Load(), r.Job, r.User) // the run ended before this daemon began
 	}
 	if l.sessions != nil && !r.Started.IsZero() {
 		l.sessions.end(spawn.SessionOf(r.ID), r.Reason.IsStop())
@@ -116,14 +123,17 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 	switch {
 	case l.post == nil:
 		forgetOutput(out)
-		return
+		return nil
+	case entry != nil && len(out.Output) == 0 && mailsLoss(r, entry):
+		forgetOutput(out)
+		return entry
 	case entry == nil || len(out.Output) == 0 && !mailsSilence(entry):
 		forgetOutput(out)
-		return
+		return nil
 	}
 	if a, ok := l.accounts.Last(r.User); ok { // who sends it looks again
 		l.mail(r, entry, a, out)
-		return
+		return nil
 	}
 	l.chores.Go(func() {
 		a, err := l.accounts.Find(context.Background(), r.User)
@@ -134,6 +144,7 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) {
 		}
 		l.mail(r, entry, a, out)
 	})
+	return nil
 }
 
 // mailsSilence tells whether a run that printed nothing may be worth a mail:

@@ -34,12 +34,32 @@ func body(family crontab.Family, r Report) io.Reader {
 	if r.Size == 0 {
 		output = strings.NewReader("[cronring: the run printed nothing; it ended with: " + visible(r.Run.Result()) + "]\n")
 	}
+	if r.Run.Verdict == job.VerdictLost && r.Size > 0 {
+		output = followed{output, strings.NewReader("\n[cronring: how the run ended is not known; it counts as failed]\n")}
+	}
 	if family == crontab.RHEL && r.Anacron == "" {
 		output = dropCR{output} // cronie does
 	}
 	notice := fmt.Sprintf("[cronring: cut here after %d MiB; see cronring logs %s]\n", MaxBody>>20, r.Run.ID)
 	return &capped{from: output, left: MaxBody, notice: []byte(notice)}
 }
+
+// followed is output and a text after it.
+type followed struct{ output, text io.Reader }
+
+func (f followed) Read(p []byte) (int, error) {
+	n, err := f.output.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return f.text.Read(p)
+}
+
+// Close lets go of output that nobody will read.
+func (f followed) Close() error { return letGo(f.output) }
 
 // dropCR leaves out each carriage return.
 type dropCR struct{ from io.Reader }

@@ -16,31 +16,46 @@ type Notice struct {
 	Account account.Account // whom the mailer runs as
 	To      []string        // addresses; none: those of the job
 	MailTo  *string         // the job's mailto=; nil: it has none
+	Unasked bool            // nobody asked for it: an empty MAILTO silences it
 	Env     []string        // the assignments of its table, for MAILTO and MAILFROM
 	Subject string          // what follows the names of account and host
 	Text    string
 }
 
-// ComposeNotice writes the letter, or says why there is none. A job that names
-// nobody for its output is not silenced by that: it asks for the notice, so its
-// account gets it.
+// Recipient returns the addresses to which a notice goes, separated by commas; "" is
+// nobody. A job that names nobody for its output is not silenced by that if it asks
+// for the notice: its account gets it.
+func (n *Notice) Recipient(c Config) string {
+	switch {
+	case len(n.To) > 0:
+		return strings.Join(n.To, ",")
+	case n.Unasked && c.off():
+		return ""
+	}
+	a := addresses{config: c, user: n.Account.Name}
+	to := a.recipient(n.variables(c), n.MailTo)
+	if to == "" && !n.Unasked {
+		return n.Account.Name
+	}
+	return to
+}
+
+func (n *Notice) variables(c Config) *variables {
+	return newVariables(c.Family, Report{Job: &job.Job{Env: n.Env}, Account: n.Account})
+}
+
+// ComposeNotice writes the letter, or says why there is none.
 func ComposeNotice(c Config, n Notice) (*Letter, error) {
 	if c.off() {
 		return nil, errOff
 	}
-	r := Report{Job: &job.Job{Env: n.Env}, Run: &job.Run{}, Account: n.Account}
-	env := newVariables(c.Family, r)
 	a := addresses{config: c, user: n.Account.Name}
-	from := a.sender(env)
-	to := strings.Join(n.To, ",")
-	if to == "" {
-		to = cmp.Or(a.recipient(env, n.MailTo), n.Account.Name)
-	}
+	from, to := a.sender(n.variables(c)), n.Recipient(c)
 	if !plain(to, c.Family) {
 		return nil, errUnsafe
 	}
 	return &Letter{
-		User: n.Account.Name, Dir: "/", Argv: mailer(c, r, from, to), Env: noticeEnv(c, n.Account),
+		User: n.Account.Name, Dir: "/", Argv: mailer(c, Report{}, from, to), Env: noticeEnv(c, n.Account),
 		Header: noticeHeader(c, n, from, to), Body: strings.NewReader(n.Text), Output: int64(len(n.Text)),
 	}, nil
 }

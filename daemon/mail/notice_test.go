@@ -53,3 +53,24 @@ func TestComposeNoticeSaysWhyThereIsNone(t *testing.T) {
 		t.Errorf("with an unsafe address: %v", err)
 	}
 }
+
+func TestNoticeThatNobodyAskedForIsSilenced(t *testing.T) {
+	nobody, off := "", debian
+	off.Command = "off"
+	for name, c := range map[string]struct {
+		config Config
+		notice Notice
+		want   string
+	}{
+		"the account":      {debian, Notice{}, "bob"},
+		"MAILTO":           {debian, Notice{Env: []string{"MAILTO=x"}}, "x"},
+		"MAILTO of nobody": {debian, Notice{Env: []string{"MAILTO="}}, ""},
+		"mailto of nobody": {debian, Notice{MailTo: &nobody}, ""},
+		"no mail":          {off, Notice{}, ""},
+	} {
+		c.notice.Account, c.notice.Unasked = account.Account{Name: "bob"}, true
+		if got := c.notice.Recipient(c.config); got != c.want {
+			t.Errorf("%s: to %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -85,5 +86,17 @@ func TestComposeRefusesUnsafeMailto(t *testing.T) {
 	l, lines := Compose(debian, r)
 	if want := (Line{"bob", "UNSAFE MAIL", "mailto"}); l != nil || len(lines) != 1 || lines[0] != want {
 		t.Errorf("letter %v, said %q; want %q", l, lines, want)
+	}
+}
+
+// Mail with the output of a lost run says that the run was lost.
+func TestMailSaysThatARunWasLost(t *testing.T) {
+	for _, config := range []Config{debian, rhel} {
+		run := job.Run{Outcome: job.Outcome{Kind: job.Lost}, Verdict: job.VerdictLost}
+		r := Report{Job: &job.Job{Command: "x"}, Run: &run, Account: account.Account{Name: "bob"}, Output: strings.NewReader("begun\n"), Size: 6}
+		l, _ := Compose(config, r)
+		if text := whole(t, l); !strings.HasSuffix(text, "\n\nbegun\n\n[cronring: how the run ended is not known; it counts as failed]\n") {
+			t.Errorf("got\n%s", text)
+		}
 	}
 }
