@@ -33,8 +33,11 @@ var layers = [][]string{
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui"},
-	{"cmd/cronring/cli"},
-	{"cmd/cronring/clitest"},
+	{"cmd/cronring/cli", "cmd/cronring/inventory"},
+	{"cmd/cronring/clitest", "cmd/cronring/direct", "cmd/cronring/jobs", "cmd/cronring/runs", "cmd/cronring/analysis"},
+	{"cmd/cronring/inventory/inventorytest", "cmd/cronring/crontab1", "cmd/cronring/dashboard", "cmd/cronring/ring"},
+	{"cmd/cronring/crontabs", "cmd/cronring/host", "cmd/cronring/doctor"},
+	{"cmd/cronring/migration"},
 	{"cmd/cronringd", "cmd/cronring", "packaging/container"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 )
 
 // TestCompletionKnowsTheTree holds completion to the tree: every verb and every
@@ -63,9 +64,9 @@ func completesFlags(t *testing.T, verb *cobra.Command) {
 // completions are the words that are offered for the last of args.
 func completions(t *testing.T, args ...string) []string {
 	t.Helper()
-	stdout, stderr, code := called(t, "", append([]string{cobra.ShellCompNoDescRequestCmd}, args...)...)
+	stdout, stderr, code := Called(t, "", append([]string{cobra.ShellCompNoDescRequestCmd}, args...)...)
 	if code != cli.ExitDone {
 		t.Fatalf("complete %q: got exit %d: %s", args, code, stderr)
 	}
-	return submatches(stdout, `(?m)^([^:].*)$`)
+	return clitest.Submatches(stdout, `(?m)^([^:].*)$`)
 }

@@ -49,7 +49,7 @@ func TestDaemonTextIsCleaned(t *testing.T) {
 		"status", "list", "list -o table", "list -o wide", "list -o name", "list -o json", "show x", "history", "history -o table",
 		"history --skipped", "why x", "logs 7", "logs 7 -t", "events", "run x", "pause x", "reload", "notify x", "next x", "next x*", "next x* -o plain", "explain x",
 	} {
-		stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...)
+		stdout, stderr, code := Called(t, "", append(strings.Fields(line), "--socket", socket)...)
 		all := stdout + stderr
 		if code != cli.ExitDone || !strings.Contains(all, "x") {
 			t.Errorf("cronring %s: got exit %d and %q, want 0 and a result", line, code, all)
@@ -70,7 +70,7 @@ func TestDaemonExitCodes(t *testing.T) {
 	for line, want := range map[string]int{
 		"status": cli.ExitDone, "status --check": cli.ExitProblems, "run x": cli.ExitDone, "run x --wait": 42, "stop x": 3, "show x": 3,
 	} {
-		if stdout, stderr, code := called(t, "", append(strings.Fields(line), "--socket", socket)...); code != want {
+		if stdout, stderr, code := Called(t, "", append(strings.Fields(line), "--socket", socket)...); code != want {
 			t.Errorf("cronring %s: got exit %d (%s%s), want %d", line, code, stdout, stderr, want)
 		}
 	}

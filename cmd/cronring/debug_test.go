@@ -22,7 +22,7 @@ func TestDebugTellsOfEachRequest(t *testing.T) {
 		{"0", socket, "^$"}, {"", socket, "^$"},
 	} {
 		t.Setenv("CRONRING_DEBUG", tc.value)
-		stdout, stderr, _ := called(t, "", "list", "--user", "x\x1bann", "-o", "json", "--socket", tc.socket)
+		stdout, stderr, _ := Called(t, "", "list", "--user", "x\x1bann", "-o", "json", "--socket", tc.socket)
 		if !regexp.MustCompile(tc.want).MatchString(stderr) {
 			t.Errorf("CRONRING_DEBUG=%q: got %q, want %s", tc.value, stderr, tc.want)
 		}
@@ -39,7 +39,7 @@ func TestFlagsThatExcludeEachOther(t *testing.T) {
 		{"undo", "--user", "a", "--file", "b"}, {"pause", "x", "--for", "1h", "--until", "now"}, {"run", "x", "--wait", "--follow"},
 		{"next", "* * * * *", "--tz", "UTC", "--utc"}, {"logs", "1", "--raw", "-t"},
 	} {
-		if stdout, stderr, code := called(t, "", args...); code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "  fix   cronring "+args[0]) {
+		if stdout, stderr, code := Called(t, "", args...); code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "  fix   cronring "+args[0]) {
 			t.Errorf("cronring %q: got exit %d, %q and %q, want 2 and a way to help", args, code, stdout, stderr)
 		}
 	}

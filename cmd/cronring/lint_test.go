@@ -54,7 +54,7 @@ func TestLintRefusesWhatTheDaemonRefuses(t *testing.T) {
 		{"--host"},
 		{pipe, large, stranger, writable}, // a pipe must not be waited for
 	} {
-		out, talk, code := called(t, "", append([]string{"lint", "--root", root}, args...)...)
+		out, talk, code := Called(t, "", append([]string{"lint", "--root", root}, args...)...)
 		for _, line := range want {
 			if !strings.Contains(out, line) {
 				t.Errorf("lint %q does not say %q:\n%s%s", args, line, out, talk)

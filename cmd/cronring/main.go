@@ -9,11 +9,12 @@ import (
 	_ "time/tzdata" // zones on hosts and in containers that have no zone files
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/crontab1"
 )
 
 func main() {
 	if filepath.Base(os.Args[0]) == "crontab" {
-		os.Exit(newCrontab().run(os.Args[1:]))
+		os.Exit(crontab1.New().Run(os.Args[1:]))
 	}
 	a := cli.New(os.Stdin, os.Stdout, os.Stderr)
 	interrupted := make(chan os.Signal, 1)

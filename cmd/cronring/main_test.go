@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 )
 
 func TestMain(m *testing.M) {
@@ -38,9 +39,9 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// called runs one command line in this process. Its stdout is a file, as it
+// Called runs one command line in this process. Its stdout is a file, as it
 // is when the output is piped.
-func called(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
+func Called(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -53,16 +54,7 @@ func called(t testing.TB, stdin string, args ...string) (stdout, stderr string, 
 	}
 	defer talk.Close()
 	code = runApp(cli.New(strings.NewReader(stdin), out, talk), args)
-	return contents(t, out), contents(t, talk), code
-}
-
-func contents(t testing.TB, f *os.File) string {
-	t.Helper()
-	text, err := os.ReadFile(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return clitest.Contents(t, out), clitest.Contents(t, talk), code
 }
 
 // TestNoEscapePiped holds that nothing that this program prints to something
@@ -80,7 +72,7 @@ func TestNoEscapePiped(t *testing.T) {
 		{"list", "--socket", "/no\x1b[2J"},
 		{"--help"}, {"lint", "--help"},
 	} {
-		stdout, stderr, _ := called(t, hostile, args...)
+		stdout, stderr, _ := Called(t, hostile, args...)
 		if all := stdout + stderr; strings.ContainsAny(all, "\x1b\x07") || strings.Contains(all, "\u202e") && !strings.Contains(strings.Join(args, " "), "json") {
 			t.Errorf("cronring %q: got an escape sequence: %q", args, all)
 		}
@@ -110,7 +102,7 @@ func TestErrorShape(t *testing.T) {
 		{[]string{"run", "x", "--socket", "/no/such/socket"}, 5, ""},
 		{[]string{"run", "x", "--wait", "--socket", "/no/such/socket"}, 125, ""},
 	} {
-		stdout, stderr, code := called(t, "", tc.args...)
+		stdout, stderr, code := Called(t, "", tc.args...)
 		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 		if code != tc.code || stdout != "" && tc.args[0] != "lint" {
 			t.Errorf("cronring %q: got exit %d and stdout %q, want exit %d and none", tc.args, code, stdout, tc.code)
@@ -151,7 +143,7 @@ func TestWriteErrorFails(t *testing.T) {
 	if code := runApp(cli.New(strings.NewReader(""), full, talk), []string{"version"}); code != cli.ExitFailed {
 		t.Errorf("cronring version >/dev/full: got exit %d, want %d", code, cli.ExitFailed)
 	}
-	if got := contents(t, talk); !strings.Contains(got, "cannot write the result") {
+	if got := clitest.Contents(t, talk); !strings.Contains(got, "cannot write the result") {
 		t.Errorf("cronring version >/dev/full: got %q, want a word about the result", got)
 	}
 }

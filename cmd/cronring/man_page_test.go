@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 )
 
 // writtenPages has the program write all pages, and gives them by name.
 func writtenPages(t *testing.T) (pages map[string]string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "man1")
-	if _, stderr, code := called(t, "", "man", "--dir", dir); code != cli.ExitDone {
+	if _, stderr, code := Called(t, "", "man", "--dir", dir); code != cli.ExitDone {
 		t.Fatalf("cronring man --dir: got exit %d: %s", code, stderr)
 	}
 	files, err := os.ReadDir(dir)
@@ -57,14 +58,14 @@ func TestManPagesAreTheTree(t *testing.T) {
 				t.Errorf("man/cronring-%s.1: got no synopsis of %q", verb.Name(), c.CommandPath())
 			}
 		}
-		compareSets(t, "flags of "+verb.Name(), flags, flagsIn(page))
+		clitest.CompareSets(t, "flags of "+verb.Name(), flags, flagsIn(page))
 		for _, m := range meaningsOf(verb) {
 			codes = append(codes, strings.TrimSpace(m.text))
 		}
 		_, section, _ := strings.Cut(page, ".Sh EXIT STATUS")
-		compareSets(t, "exit codes of "+verb.Name(), codes, submatches(strings.NewReplacer(`\-`, "-", `\(aq`, "'").Replace(section), `(?m)^\.It \d+\n(.*)$`))
+		clitest.CompareSets(t, "exit codes of "+verb.Name(), codes, clitest.Submatches(strings.NewReplacer(`\-`, "-", `\(aq`, "'").Replace(section), `(?m)^\.It \d+\n(.*)$`))
 	}
-	compareSets(t, "verbs", verbs, inPages)
+	clitest.CompareSets(t, "verbs", verbs, inPages)
 }
 
 func flagNames(c *cobra.Command) (names []string) {
@@ -83,7 +84,7 @@ func flagNames(c *cobra.Command) (names []string) {
 func TestManWithoutViewer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, verb := range paged(tree(t)) {
-		stdout, stderr, code := called(t, "", "man", verb.Name())
+		stdout, stderr, code := Called(t, "", "man", verb.Name())
 		if code != cli.ExitDone || stderr != "" {
 			t.Errorf("cronring man %s: got exit %d and %q", verb.Name(), code, stderr)
 		}
@@ -113,21 +114,21 @@ func TestManWithViewer(t *testing.T) {
 	}
 	script("man", "exit 16")
 	script("mandoc", `read -r first <"$2"; echo "$1 ${2##*/} $first"`)
-	if got, _, code := called(t, "", "man", "ls"); code != cli.ExitDone || got != "-a cronring-list.1 .Dd "+pageDate+"\n" {
+	if got, _, code := Called(t, "", "man", "ls"); code != cli.ExitDone || got != "-a cronring-list.1 .Dd "+pageDate+"\n" {
 		t.Errorf("cronring man ls: got exit %d and %q, want what mandoc says of the page", code, got)
 	}
 	script("man", `echo "man $1"`)
-	if got, _, _ := called(t, "", "man", "list"); got != "man -l\n" {
+	if got, _, _ := Called(t, "", "man", "list"); got != "man -l\n" {
 		t.Errorf("cronring man list: got %q, want what man says", got)
 	}
 }
 
 func TestManUnknown(t *testing.T) {
-	_, stderr, code := called(t, "", "man", "lits")
+	_, stderr, code := Called(t, "", "man", "lits")
 	if code != 3 || !strings.Contains(stderr, "fix   cronring man list") {
 		t.Errorf("cronring man lits: got exit %d and %q, want 3 and the nearest", code, stderr)
 	}
-	stdout, _, code := called(t, "", "man")
+	stdout, _, code := Called(t, "", "man")
 	if code != cli.ExitDone || !strings.Contains(stdout, "cronring-why(1)") {
 		t.Errorf("cronring man: got exit %d and %q, want a list of pages", code, stdout)
 	}

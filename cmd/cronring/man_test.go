@@ -2,16 +2,14 @@ package main
 
 import (
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
 )
 
 func manPage(t *testing.T) string {
@@ -46,39 +44,22 @@ func TestManCommandsAndFlags(t *testing.T) {
 		}
 	}
 	page := manPage(t)
-	compareSets(t, "commands", commands, submatches(page, `(?m)^\.It Cm (\S+)`))
-	compareSets(t, "flags", flags, flagsIn(page))
+	clitest.CompareSets(t, "commands", commands, clitest.Submatches(page, `(?m)^\.It Cm (\S+)`))
+	clitest.CompareSets(t, "flags", flags, flagsIn(page))
 }
 
 func flagsIn(page string) []string {
 	var flags []string
-	for _, item := range submatches(page, `(?m)^\.It (Fl .*)`) {
-		for _, name := range submatches(item, `Fl (\S+)`) {
+	for _, item := range clitest.Submatches(page, `(?m)^\.It (Fl .*)`) {
+		for _, name := range clitest.Submatches(item, `Fl (\S+)`) {
 			flags = append(flags, "-"+name)
 		}
 	}
 	return flags
 }
 
-func submatches(text, pattern string) []string {
-	var found []string
-	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
-		found = append(found, m[1])
-	}
-	return found
-}
-
-func compareSets(t *testing.T, what string, inTree, inPage []string) {
-	t.Helper()
-	slices.Sort(inTree)
-	slices.Sort(inPage)
-	if diff := cmp.Diff(slices.Compact(inTree), slices.Compact(inPage)); diff != "" {
-		t.Errorf("%s of the tree and of the manual page differ (-tree +page):\n%s", what, diff)
-	}
-}
-
 // TestManExitCodes holds the page to the help topic.
 func TestManExitCodes(t *testing.T) {
 	_, section, _ := strings.Cut(manPage(t), ".Sh EXIT STATUS")
-	compareSets(t, "exit codes", submatches(newExitCodes().Long, `(?m)^  (\d+) `), submatches(section, `(?m)^\.It (\d+)$`))
+	clitest.CompareSets(t, "exit codes", clitest.Submatches(newExitCodes().Long, `(?m)^  (\d+) `), clitest.Submatches(section, `(?m)^\.It (\d+)$`))
 }

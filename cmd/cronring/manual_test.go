@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/cmd/cronring/clitest"
+	"github.com/cronring/cronring/cmd/cronring/crontab1"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/testdata/manpages"
 	"github.com/cronring/cronring/tui"
@@ -83,8 +84,8 @@ func checkCommandLine(t *testing.T, where string, words []string, complete bool)
 		words = words[1:]
 	}
 	if words[0] == "crontab" {
-		c := crontabApp{host: spool.ThisHost()}
-		if _, err := c.parse(words[1:]); err != nil {
+		c := crontab1.Program{Host: spool.ThisHost()}
+		if _, err := c.Parse(words[1:]); err != nil {
 			t.Errorf("%s: %q: %v", where, words, err)
 		}
 		return
@@ -181,7 +182,7 @@ func TestManualKeyFile(t *testing.T) {
 func TestManualRefersToPages(t *testing.T) {
 	pages := allPages(t)
 	for name, text := range pages {
-		for _, to := range submatches(text, `(?m)^\.Xr (\S+ \d)`) {
+		for _, to := range clitest.Submatches(text, `(?m)^\.Xr (\S+ \d)`) {
 			file := strings.Replace(to, " ", ".", 1)
 			if _, ok := pages[file]; strings.HasPrefix(to, "cron") && !ok {
 				t.Errorf("man/%s refers to %q: got no such page", name, to)
@@ -201,7 +202,7 @@ func TestManualIsWellFormed(t *testing.T) {
 	}
 	pages := allPages(t)
 	for name, text := range pages {
-		sections := submatches(text, `(?m)^\.Sh (.*)$`)
+		sections := clitest.Submatches(text, `(?m)^\.Sh (.*)$`)
 		for _, must := range []string{"NAME", "DESCRIPTION", "SEE ALSO"} {
 			if !slices.Contains(sections, must) {
 				t.Errorf("man/%s has no section %s", name, must)
@@ -264,7 +265,7 @@ func TestManualNamesEachVariable(t *testing.T) {
 	section, _, _ = strings.Cut(section, ".Sh FILES")
 	var told, named, sought []string
 	variable := regexp.MustCompile(`\b[A-Z][A-Z_]{2,}\b`)
-	for _, item := range submatches(section, `(?m)^\.(It Ev .*|Ev LESS)$`) {
+	for _, item := range clitest.Submatches(section, `(?m)^\.(It Ev .*|Ev LESS)$`) {
 		told = append(told, variable.FindAllString(item, -1)...)
 	}
 	topic, _, _ := strings.Cut(newTopics()[1].Long, "A flag goes before")
@@ -273,9 +274,9 @@ func TestManualNamesEachVariable(t *testing.T) {
 			named = append(named, variable.FindAllString(strings.Split(line, "  ")[1], -1)...)
 		}
 	}
-	compareSets(t, "variables of cronring help environment", named, told)
+	clitest.CompareSets(t, "variables of cronring help environment", named, told)
 
-	for _, pattern := range []string{"*.go", "../../tui/*.go", "../../tui/*/*.go", "../../daemon/api/*.go"} {
+	for _, pattern := range []string{"*.go", "*/*.go", "../../tui/*.go", "../../tui/*/*.go", "../../daemon/api/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -286,7 +287,7 @@ func TestManualNamesEachVariable(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.HasSuffix(file, "_test.go") {
-				sought = append(sought, submatches(string(source), `(?i:getenv|lookupenv|env)\("([A-Z][A-Z_]+)"\)`)...)
+				sought = append(sought, clitest.Submatches(string(source), `(?i:getenv|lookupenv|env)\("([A-Z][A-Z_]+)"\)`)...)
 			}
 		}
 	}
@@ -298,26 +299,6 @@ func TestManualNamesEachVariable(t *testing.T) {
 	if len(sought) < 15 {
 		t.Errorf("got %q that the program looks up, want at least 15", sought)
 	}
-}
-
-// TestManualHasTheOptionsOfCrontab holds man/crontab.1 to the letters that
-// crontab(1) takes, on a host of each family.
-func TestManualHasTheOptionsOfCrontab(t *testing.T) {
-	page := writtenByHand(t)["crontab.1"]
-	var told, taken []string
-	for _, item := range submatches(page, `(?m)^\.It (Fl .*)$`) {
-		told = append(told, submatches(item, `Fl (\w)`)...)
-	}
-	for letter := 'A'; letter <= 'z'; letter++ {
-		for _, family := range []crontab.Family{crontab.Debian, crontab.RHEL} {
-			c := crontabApp{host: spool.Host{Family: family}}
-			_, err := c.parse([]string{"-" + string(letter), "value", "file"})
-			if unknown := err != nil && strings.Contains(err.Error(), "invalid option"); !unknown && err != errCluster {
-				taken = append(taken, string(letter))
-			}
-		}
-	}
-	compareSets(t, "options of crontab(1)", taken, told)
 }
 
 // Each difference from other crons has a test, which the page names in a comment.

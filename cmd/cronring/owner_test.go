@@ -14,18 +14,21 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// ownerNow is the present of the test.
+var ownerNow = time.Date(2026, 11, 20, 18, 3, 11, 0, time.UTC)
+
 // TestOwnersAreNamed looks at what people read of jobs of a ring.
 func TestOwnersAreNamed(t *testing.T) {
 	t.Setenv("CRONRING_GLYPHS", "ascii")
 	t.Setenv("TZ", "UTC")
-	at := progressStart.Add(time.Hour)
+	at := ownerNow.Add(time.Hour)
 	status := job.Status{
 		Job: job.Job{ID: "etl", Schedule: "3 * * * *", User: "ann"}, State: job.StateOK, Next: at, Node: "db-02",
-		Elsewhere: &job.Elsewhere{Node: "db-03", Due: progressStart.Add(-time.Hour)},
+		Elsewhere: &job.Elsewhere{Node: "db-03", Due: ownerNow.Add(-time.Hour)},
 	}
 	socket := clitest.Scripted(t, map[string][]any{
 		"GET /v1/next":   {api.Coming{V: 1, Jobs: 2, Runs: []api.ComingRun{{At: at, Job: "etl", Node: "db-02"}, {At: at, Job: "own"}}}},
-		"GET /v1/status": {api.Status{Now: progressStart, Jobs: 1, Next: &api.Upcoming{Job: "etl", At: at, Node: "db-02"}}},
+		"GET /v1/status": {api.Status{Now: ownerNow, Jobs: 1, Next: &api.Upcoming{Job: "etl", At: at, Node: "db-02"}}},
 		"GET /v1/jobs":   {api.Jobs{V: 1, Jobs: []job.Status{status}}},
 		"GET /v1/job":    {api.Job{V: 1, Status: status, Upcoming: []time.Time{at, at.Add(time.Hour)}}},
 	})
@@ -40,7 +43,7 @@ func TestOwnersAreNamed(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		a := cli.New(strings.NewReader(""), os.Stdout, os.Stderr)
-		a.Now, a.Out = func() time.Time { return progressStart }, bufio.NewWriter(&out)
+		a.Now, a.Out = func() time.Time { return ownerNow }, bufio.NewWriter(&out)
 		if code := runApp(a, append(strings.Fields(line), "--socket", socket, "--tz", "UTC")); code != 0 || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: code %d, %q; want %q in it", line, code, out.String(), want)
 		}

@@ -8,7 +8,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/crontabs"
+	"github.com/cronring/cronring/cmd/cronring/dashboard"
+	"github.com/cronring/cronring/cmd/cronring/doctor"
+	"github.com/cronring/cronring/cmd/cronring/host"
+	"github.com/cronring/cronring/cmd/cronring/jobs"
+	"github.com/cronring/cronring/cmd/cronring/migration"
+	"github.com/cronring/cronring/cmd/cronring/ring"
+	"github.com/cronring/cronring/cmd/cronring/runs"
 	"github.com/cronring/cronring/crontab"
 )
 
@@ -44,16 +53,16 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 	)
 	root.SetHelpCommandGroupID("more")
 	for group, verbs := range map[string][]*cobra.Command{
-		"see": {newTop(a), newStatus(a), newList(a), newShow(a), newHistory(a), newLogs(a), newWhy(a), newTimeline(a), newClashes(a), newStats(a), newMetrics(a), newGraph(a), newDead(a), newEvents(a), newEnv(a), newExport(a), newConfig(a)},
+		"see": {dashboard.NewTop(a, newRoot), jobs.NewStatus(a), jobs.NewList(a), jobs.NewShow(a), runs.NewHistory(a), runs.NewLogs(a), jobs.NewWhy(a), runs.NewTimeline(a), analysis.NewClashes(a), runs.NewStats(a), host.NewMetrics(a), jobs.NewGraph(a), runs.NewDead(a), runs.NewEvents(a), jobs.NewEnv(a), migration.NewExport(a), host.NewConfig(a)},
 		"do": {
-			newRun(a), newStop(a), newRetry(a), newRedrive(a), newDrop(a), newPause(a), newResume(a), newAck(a), newBackfill(a), newReload(a),
-			newState(a), newNotify(a), newDB(a), newRing(a),
+			runs.NewRun(a), runs.NewStop(a), runs.NewRetry(a), runs.NewRedrive(a), runs.NewDrop(a), jobs.NewPause(a), jobs.NewResume(a), jobs.NewAck(a), runs.NewBackfill(a), crontabs.NewReload(a),
+			jobs.NewState(a), host.NewNotify(a), host.NewDB(a), ring.NewRing(a),
 		},
 		"files": {
-			newLint(a), newNext(a), newExplain(a), newDiff(a), newSimulate(a), newImport(a),
+			analysis.NewLint(a), analysis.NewNext(a), analysis.NewExplain(a), crontabs.NewDiff(a), analysis.NewSimulate(a), migration.NewImport(a),
 		},
-		"change": {newEdit(a), newAdd(a), newSet(a), newRm(a), newApply(a), newRevisions(a), newUndo(a)},
-		"more":   {newDoctor(a), newPing(a), newVersion(a), newBridge(a), newCompletion(a), newMan(a)},
+		"change": {crontabs.NewEdit(a), crontabs.NewAdd(a), crontabs.NewSet(a), crontabs.NewRm(a), crontabs.NewApply(a), crontabs.NewRevisions(a), crontabs.NewUndo(a)},
+		"more":   {doctor.NewDoctor(a), host.NewPing(a), host.NewVersion(a), host.NewBridge(a), newCompletion(a), newMan(a)},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group
@@ -69,6 +78,15 @@ RUN is a number, or JOB@last, JOB@-2, JOB@failed.`,
 		root.AddCommand(topic)
 	}
 	return root
+}
+
+// bare runs the program without a command: the dashboard on a terminal that can
+// show it, otherwise the status.
+func bare(a *cli.App, cmd *cobra.Command) error {
+	if dashboard.CanShow(a) {
+		return dashboard.Show(a, cmd, "jobs", "")
+	}
+	return jobs.PrintStatusPage(a, cmd)
 }
 
 // offline are the commands that never ask the daemon.

@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/crontab"
 )
 
 // TestSARIFRequiredFields holds lint to what the schema of SARIF 2.1.0 requires
 // of the objects that it writes.
 func TestSARIFRequiredFields(t *testing.T) {
-	stdout, _, code := called(t, "61 * * * * true\n0 0 13 * 5 echo 100%\n", "lint", "-", "-o", "sarif")
+	stdout, _, code := Called(t, "61 * * * * true\n0 0 13 * 5 echo 100%\n", "lint", "-", "-o", "sarif")
 	if code != cli.ExitProblems {
 		t.Fatalf("lint: got exit %d, want %d", code, cli.ExitProblems)
 	}
@@ -56,24 +55,6 @@ func TestSARIFRequiredFields(t *testing.T) {
 		p := r.Locations[0].PhysicalLocation
 		if p.ArtifactLocation.URI == "" || p.Region.StartLine < 1 || p.Region.StartColumn < 1 || p.Region.EndColumn <= p.Region.StartColumn {
 			t.Errorf("got place %+v, want a URI and a region", p)
-		}
-	}
-}
-
-func TestSARIFColumnsCountCharacters(t *testing.T) {
-	d := crontab.Diagnostic{File: "x", Line: 1, Column: 6, Length: 2} // the ü of "äöaü"
-	got := region(d, []string{"äöaü"})
-	if want := (sarifRegion{StartLine: 1, StartColumn: 4, EndColumn: 5}); got != want {
-		t.Errorf("region of byte 6: got %+v, want %+v", got, want)
-	}
-}
-
-func TestSARIFURI(t *testing.T) {
-	for name, want := range map[string]string{
-		"-": "-", "a b": "a%20b", "x:y": "./x:y", "/etc/cron.d/x": "file:///etc/cron.d/x",
-	} {
-		if got := fileURI(name); got != want {
-			t.Errorf("URI of %q: got %q, want %q", name, got, want)
 		}
 	}
 }

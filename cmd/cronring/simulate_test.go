@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // TestSimulateZoneChanges holds simulate to the table of starts that Debian's
@@ -47,7 +49,7 @@ func TestSimulateZoneChanges(t *testing.T) {
 		{23, "Asia/Almaty", "2024-02-29T17:30Z", "2024-03-01T17:30Z", "0 0 * * *", "19:00"},
 		{24, "Pacific/Apia", "2011-12-29T11:00Z", "2011-12-31T09:00Z", "0 0 * * *", "10:00"},
 	} {
-		stdout, stderr, code := called(t, tc.entry+" true\n", "simulate", "-", "-o", "jsonl",
+		stdout, stderr, code := Called(t, tc.entry+" true\n", "simulate", "-", "-o", "jsonl",
 			"--tz", tc.zone, "--from", seconds(tc.from), "--to", seconds(tc.to))
 		var got []string
 		for _, s := range simulatedLines(t, stdout) {
@@ -62,11 +64,18 @@ func TestSimulateZoneChanges(t *testing.T) {
 // seconds makes a time of the table RFC 3339, which wants seconds.
 func seconds(t string) string { return strings.Replace(t, "Z", ":00Z", 1) }
 
-func simulatedLines(t *testing.T, text string) []simulated {
+// simulatedStart is the part of a line of simulate that the tests compare.
+type simulatedStart struct {
+	Due, At time.Time
+	Job     job.ID
+	Trigger job.Trigger
+}
+
+func simulatedLines(t *testing.T, text string) []simulatedStart {
 	t.Helper()
-	var list []simulated
+	var list []simulatedStart
 	for line := range strings.Lines(text) {
-		var s simulated
+		var s simulatedStart
 		if err := json.Unmarshal([]byte(line), &s); err != nil {
 			t.Fatalf("read %q: %v", line, err)
 		}
@@ -76,7 +85,7 @@ func simulatedLines(t *testing.T, text string) []simulated {
 }
 
 func TestSimulateOverlapSkips(t *testing.T) {
-	stdout, _, _ := called(t, "#@ name=slow overlap=skip\n*/10 * * * * slow\n", "simulate", "-", "-o", "jsonl", "--utc",
+	stdout, _, _ := Called(t, "#@ name=slow overlap=skip\n*/10 * * * * slow\n", "simulate", "-", "-o", "jsonl", "--utc",
 		"--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T01:00:00Z", "--durations", "15m")
 	var got []string
 	for _, s := range simulatedLines(t, stdout) {
@@ -91,7 +100,7 @@ func TestSimulateOverlapSkips(t *testing.T) {
 // daemon: upload waits for dump until 01:10, and then for report, which has the
 // only slot of the pool.
 func TestSimulateChain(t *testing.T) {
-	stdout, _, _ := called(t, `#@ name=dump if='test -e /nowhere'
+	stdout, _, _ := Called(t, `#@ name=dump if='test -e /nowhere'
 0 1 * * * dump
 #@ name=upload after=dump pool=wan
 0 1 * * * upload
@@ -111,7 +120,7 @@ func TestSimulateChain(t *testing.T) {
 }
 
 func TestSimulateRebootNotRun(t *testing.T) {
-	stdout, stderr, code := called(t, "@reboot true\n", "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01")
+	stdout, stderr, code := Called(t, "@reboot true\n", "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01")
 	if stdout != "" || code != 0 {
 		t.Errorf("@reboot: got %q %q exit %d, want no start and exit 0", stdout, stderr, code)
 	}
@@ -125,7 +134,7 @@ func BenchmarkSimulateDay(b *testing.B) {
 	}
 	for b.Loop() {
 		began := time.Now()
-		_, _, code := called(b, text.String(), "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01")
+		_, _, code := Called(b, text.String(), "simulate", "-", "-o", "jsonl", "--utc", "--from", "2026-01-01")
 		if code != 0 {
 			b.Fatalf("simulate: got exit %d", code)
 		}
@@ -134,7 +143,7 @@ func BenchmarkSimulateDay(b *testing.B) {
 }
 
 func TestSimulateTableWithoutHeader(t *testing.T) {
-	stdout, stderr, code := called(t, "0 3 * * * true\n", "simulate", "-", "--utc", "--from", "2026-01-01", "-o", "plain", "--no-header")
+	stdout, stderr, code := Called(t, "0 3 * * * true\n", "simulate", "-", "--utc", "--from", "2026-01-01", "-o", "plain", "--no-header")
 	if code != 0 || !strings.HasPrefix(stdout, "2026-01-01T03:00:00Z\t") || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("simulate -o plain --no-header: got exit %d, %q, %q, want the one start", code, stdout, stderr)
 	}

@@ -1,0 +1,231 @@
+package analysis
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/inventory"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+type lintFlags struct {
+	cli.FormatFlags
+	strict   bool
+	portable bool
+	host     bool
+	root     string
+}
+
+func NewLint(a *cli.App) *cobra.Command {
+	var f lintFlags
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "lint FILE...|-|--host [--strict] [--portable]",
+		Short: "Find errors and doubtful lines in crontab files",
+		Long: `Find errors and doubtful lines in crontab files; - is standard input.
+
+An error means that the line does not count, or that its entry is held; the exit
+code is then 8. Lines with warnings and notices do count; with --strict warnings,
+too, make the exit code 8.
+
+A file where cron looks for tables may be refused as a whole, for its owner, its
+mode, a link or its type: that is an error, too. One that is passed over for its
+name is a notice. --host looks at all tables of this host.
+
+Other crons take #@ options for comments. --portable tells for each entry what it
+does there without them, as warnings.`,
+		Example: "  cronring lint /etc/crontab /etc/cron.d/*\n  crontab -l | cronring lint -\n  cronring lint --host\n  cronring lint --portable --strict my.crontab",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.host {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return lint(a, cmd.Context(), args, f, out)
+		},
+	}
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
+	cmd.Flags().BoolVar(&f.portable, "portable", false, "tell what entries do under a cron that takes options for comments")
+	cmd.Flags().BoolVar(&f.host, "host", false, "all tables of the host, as the daemon reads them")
+	cmd.Flags().StringVar(&f.root, "root", "", "of a host whose files are in `DIR`, as a mounted disk or a container's")
+	f.Add(cmd)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormSARIF)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func lint(a *cli.App, ctx context.Context, names []string, f lintFlags, out *cli.Output) error {
+	source, err := TablesAt(a, f.root)
+	if err != nil {
+		return err
+	}
+	l := &linted{texts: map[string]string{}}
+	if f.host {
+		var c config.Config
+		if f.root == "" {
+			c = config.Read(ConfigDir)
+			l.texts = ConfigTexts(ConfigDir)
+		}
+		l.host(ctx, source, f, c)
+	} else {
+		l.files(ctx, a, names, f, source)
+	}
+	if err := PrintLint(a, l.remarks, l.texts, out); err != nil {
+		return err
+	}
+	a.Infof("%s, %s", cli.Plural(len(l.texts), "file"), cli.CountDiagnostics(api.NewDiagnostics(l.remarks)))
+	switch {
+	case l.unread != nil:
+		return l.unread
+	case Fails(l.remarks, f.strict):
+		return cli.ExitCode(cli.ExitProblems)
+	}
+	return nil
+}
+
+// TablesAt is the tables of this host, or of one whose root is at a directory.
+func TablesAt(a *cli.App, root string) (spool.SourceOptions, error) {
+	m := inventory.This(a.Now)
+	if root != "" {
+		root, err := filepath.Abs(root)
+		if err == nil {
+			_, err = os.Stat(root)
+		}
+		if err != nil {
+			return spool.SourceOptions{}, cli.FileError(root, err)
+		}
+		m = inventory.At(root, a.Now)
+	}
+	source := spool.SourceOptions{Host: m.Host, Places: m.Places(), Accounts: inventory.Accounts(m.Find), LSBNames: m.LsbNames()}
+	if root == "" {
+		c := config.Read(ConfigDir)
+		source.MaxEntries = c.EntriesPerUser()
+	}
+	return source, nil
+}
+
+// linted is what was found in all files.
+type linted struct {
+	remarks []crontab.Diagnostic
+	texts   map[string]string // of the files that were read
+	unread  error             // the last file that was not
+}
+
+// files looks at files one by one: at what stands in them and, where cron
+// itself would look for them, at whether it would read them.
+func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFlags, source spool.SourceOptions) {
+	var tables []*crontab.Table
+	for _, name := range names {
+		refusal := l.judge(ctx, name, source)
+		if refusal != nil && (refusal.Code == spool.CodeType || refusal.Code == spool.CodeSize) {
+			l.remarks = append(l.remarks, refusal.Diagnostic())
+			continue // a pipe would be waited for
+		}
+		s, err := a.ReadSource(name)
+		if err != nil {
+			if l.unread != nil {
+				a.Report(l.unread)
+			}
+			l.unread = err
+			continue
+		}
+		if refusal != nil {
+			l.remarks = append(l.remarks, refusal.Diagnostic())
+		}
+		table, found := crontab.Parse(s.Name, s.Text, source.Config(s.Name, f.System))
+		l.texts[name] = s.Text
+		l.remarks = append(l.remarks, found...)
+		l.addLosses(table, f)
+		tables = append(tables, table)
+	}
+	l.addEdges(tables, false)
+}
+
+// addLosses adds what the entries of a table lose under other crons, if that is
+// asked for.
+func (l *linted) addLosses(table *crontab.Table, f lintFlags) {
+	if f.portable {
+		l.remarks = append(l.remarks, table.Losses()...)
+	}
+}
+
+func (l *linted) judge(ctx context.Context, name string, source spool.SourceOptions) *spool.Refusal {
+	if name == "-" {
+		return nil
+	}
+	refusal, ignored := source.Judge(ctx, name)
+	if ignored != nil {
+		l.remarks = append(l.remarks, ignored.Diagnostic())
+	}
+	return refusal
+}
+
+// host looks at all tables that the daemon would read, and at what the
+// configuration says of their entries.
+func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags, c config.Config) {
+	source.Sidecar = c.Sidecar
+	if f.root == "" {
+		source.Channels, source.RingUsers = c.ChannelUsers(), c.RingUsers()
+	}
+	found := spool.OpenSource(source).Scan(ctx)
+	l.remarks = append(append(l.remarks, c.Remarks...), UnusedOf(c, found)...)
+	for _, r := range found.Refused {
+		l.remarks = append(l.remarks, r.Diagnostic())
+	}
+	for _, i := range found.Ignored {
+		l.remarks = append(l.remarks, i.Diagnostic())
+	}
+	l.remarks = append(l.remarks, found.Remarks...)
+	for _, table := range found.Tables {
+		l.addLosses(table, f)
+	}
+	l.addEdges(found.Tables, true)
+	for _, c := range found.Changes {
+		if c.Kind == spool.Loaded {
+			l.texts[c.Path] = c.Text
+		}
+	}
+}
+
+func Fails(remarks []crontab.Diagnostic, strict bool) bool {
+	for _, d := range remarks {
+		if d.Severity == crontab.Error || strict && d.Severity == crontab.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+func PrintLint(a *cli.App, remarks []crontab.Diagnostic, texts map[string]string, out *cli.Output) error {
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(api.NewDiagnostics(remarks))
+	case cli.FormSARIF:
+		return a.PrintJSON(newSARIF(remarks, texts))
+	}
+	lines := map[string][]string{}
+	for _, d := range api.NewDiagnostics(remarks) {
+		if lines[d.File] == nil {
+			lines[d.File] = strings.Split(texts[d.File], "\n")
+		}
+		a.PrintDiagnostic(d)
+		if d.Line >= 1 && d.Line <= len(lines[d.File]) {
+			a.PrintExcerpt(d, strings.TrimSuffix(lines[d.File][d.Line-1], "\r"))
+		}
+		if d.Fix != "" {
+			a.Printf("      fix: %s\n", safe.Text(d.Fix))
+		}
+	}
+	return nil
+}

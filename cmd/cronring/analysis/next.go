@@ -1,0 +1,316 @@
+package analysis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// nextFlags are the flags of next.
+type nextFlags struct {
+	cli.FormatFlags
+	number      int
+	from, until string
+	out         *cli.Output
+}
+
+// coming is the result of next.
+type coming struct {
+	V           int              `json:"v"`
+	Schedule    string           `json:"schedule,omitempty"` // these three are of one schedule or job
+	Zone        string           `json:"zone,omitempty"`
+	Meaning     string           `json:"meaning,omitempty"`
+	PerYear     int              `json:"runs_a_year,omitempty"` // in the year of the start; 0 when not known
+	Next        []time.Time      `json:"next"`
+	Jobs        []job.ID         `json:"jobs,omitempty"`  // of the runs, where jobs were named
+	Nodes       []string         `json:"nodes,omitempty"` // of the runs, in a ring: whose they are; "": this host's alone, or nobody's
+	Diagnostics []api.Diagnostic `json:"diagnostics"`
+}
+
+// node is whose a run is, in a ring.
+func (c *coming) node(i int) string {
+	if c.Nodes == nil {
+		return ""
+	}
+	return c.Nodes[i]
+}
+
+func NewNext(a *cli.App) *cobra.Command {
+	f := &nextFlags{}
+	cmd := &cobra.Command{
+		Use:   "next ['EXPR'|FILE:LINE|JOB...]",
+		Short: "Tell when a schedule, an entry or jobs run next",
+		Long: `Tell when a schedule, an entry or jobs run next.
+
+EXPR is five fields or a nickname like @daily; FILE:LINE is an entry of a crontab
+file. Neither needs a daemon. Any other word names jobs of the daemon: the runs of
+several, and without a word of all, are told in the order of time. What is paused
+without an end, disabled or held has none.`,
+		Example: "  cronring next '0 0 13 * 5' -n 4 --tz Europe/Berlin\n  cronring next /etc/crontab:17\n  cronring next 'etl-*' --until tomorrow",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return next(a, cmd, args, f) },
+	}
+	cmd.Flags().IntVarP(&f.number, "number", "n", 10, "at most `N` runs")
+	cmd.Flags().StringVar(&f.from, "from", "", "begin at `T` instead of now: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&f.until, "until", "", "end before `T`")
+	f.Add(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddSelection(cmd, f.out, coming{})
+	a.AddZone(cmd, "of the schedule, where it names none, and of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
+	if f.number < 1 || f.number > api.MaxComing {
+		return cli.UsageError(fmt.Sprintf("tell %d runs", f.number), fmt.Sprintf("it is 1 to %d", api.MaxComing), "")
+	}
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	from, err := a.FlagTime("from", f.from, loc)
+	if err != nil {
+		return err
+	}
+	until, err := a.FlagTime("until", f.until, loc)
+	if err != nil {
+		return err
+	}
+	now := cmp.Or(from, a.Now())
+	what, single := cli.Single(args)
+	var c coming
+	switch {
+	case single && isSchedule(what):
+		c, err = scheduleNext(what, loc, f.window(now, until))
+	case single && isEntry(what):
+		c, err = entryNext(a, what, loc, f, f.window(now, until))
+	default:
+		c, err = jobsNext(a, cmd.Context(), api.ComingQuery{Refs: args, From: from, Until: until, Limit: f.number}, loc)
+	}
+	if err != nil {
+		return err
+	}
+	return printComing(a, c, now, loc, f.out)
+}
+
+// isSchedule reports whether a word is meant as a schedule: it has blanks, or
+// begins with @ and is no group of jobs.
+func isSchedule(what string) bool {
+	switch what {
+	case "@failed", "@running", "@late", "@paused":
+		return false
+	}
+	return strings.ContainsAny(what, " \t") || strings.HasPrefix(what, "@")
+}
+
+// isEntry reports whether a word is FILE:LINE of a file that is there.
+func isEntry(what string) bool {
+	name, line, ok := cutLast(what, ":")
+	if !ok || line == "" || strings.Trim(line, "0123456789") != "" {
+		return false
+	}
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// Window limits a list of coming runs.
+type Window struct {
+	From, Until time.Time // until zero: no end
+	Number      int
+}
+
+func (f *nextFlags) window(from, until time.Time) Window { return Window{from, until, f.number} }
+
+// Runs lists the occurrences of s in w. The first may be at w.from itself.
+func (w Window) Runs(s cron.Schedule) []time.Time {
+	list := []time.Time{}
+	for t := s.Next(w.From.Add(-1)); len(list) < w.Number && w.includes(t); t = s.Next(t) {
+		list = append(list, t)
+	}
+	return list
+}
+
+func (w Window) includes(t time.Time) bool {
+	return !t.IsZero() && (w.Until.IsZero() || t.Before(w.Until))
+}
+
+func scheduleNext(spec string, loc *time.Location, w Window) (coming, error) {
+	s, remarks := crontab.ParseSchedule(spec, crontab.NewZone(loc), 0)
+	if s == nil {
+		return coming{}, BadSchedule(spec, remarks)
+	}
+	return newComing(spec, s, loc, w, remarks), nil
+}
+
+// BadSchedule makes the first error in a schedule that of the command.
+func BadSchedule(spec string, remarks []crontab.Diagnostic) error {
+	for _, d := range remarks {
+		if d.Severity == crontab.Error {
+			return cli.UsageError(fmt.Sprintf("read the schedule %q", spec), fmt.Sprintf("column %d: %s (%s)", d.Column, d.Message, d.Code), d.Fix)
+		}
+	}
+	return cli.UsageError(fmt.Sprintf("read the schedule %q", spec), "it names no time", "")
+}
+
+func newComing(spec string, s cron.Schedule, loc *time.Location, w Window, remarks []crontab.Diagnostic) coming {
+	c := coming{V: api.Version, Schedule: spec, Zone: loc.String(), Meaning: crontab.Describe(s), Diagnostics: api.NewDiagnostics(remarks)}
+	c.PerYear = crontab.PerYear(s, w.From.In(loc).Year())
+	for _, t := range w.Runs(s) {
+		c.Next = append(c.Next, t.In(loc))
+	}
+	return c
+}
+
+// entryNext is about one line of a crontab file, in the zone that the file
+// gives it.
+func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Window) (coming, error) {
+	name, number, _ := cutLast(what, ":")
+	line, _ := strconv.Atoi(number)
+	s, err := a.ReadSource(name)
+	if err != nil {
+		return coming{}, err
+	}
+	table, remarks := f.Parse(s, loc)
+	var about []crontab.Diagnostic
+	for _, d := range remarks {
+		if d.Line == line {
+			about = append(about, d)
+		}
+	}
+	for i := range table.Entries {
+		if e := &table.Entries[i]; e.Line() == line {
+			return newComing(e.Spec(), e.Schedule, e.Zone().Location(), w, about), nil
+		}
+	}
+	e := &api.Error{What: "cannot tell when " + what + " runs", Why: "that line is no entry", Fix: "cronring lint " + name, Kind: api.NotFound}
+	for _, d := range about {
+		if d.Severity == crontab.Error {
+			e.Why = d.Message
+		}
+	}
+	return coming{}, e
+}
+
+// jobsNext asks the daemon. What a single job means is told, too.
+func jobsNext(a *cli.App, ctx context.Context, q api.ComingQuery, loc *time.Location) (coming, error) {
+	client := a.Daemon()
+	found, err := client.Coming(ctx, q)
+	if err != nil {
+		return coming{}, err
+	}
+	c := coming{V: api.Version, Next: []time.Time{}, Jobs: []job.ID{}, Diagnostics: []api.Diagnostic{}}
+	if ref, single := cli.Single(q.Refs); single && isName(ref) {
+		j, err := client.Show(ctx, ref)
+		if err != nil {
+			return coming{}, err
+		}
+		c.Schedule, c.Zone, c.Meaning, c.Diagnostics = cli.ScheduleText(&j.Job), j.Job.Zone, j.Meaning, j.Diagnostics
+	}
+	for i, r := range found.Runs {
+		c.Next, c.Jobs = append(c.Next, r.At.In(loc)), append(c.Jobs, r.Job)
+		if c.Nodes == nil && r.Node != "" {
+			c.Nodes = make([]string, len(found.Runs))
+		}
+		if r.Node != "" {
+			c.Nodes[i] = r.Node
+		}
+	}
+	return c, nil
+}
+
+// isName reports whether a word names one job, and neither a set nor a glob.
+func isName(ref string) bool { return !strings.HasPrefix(ref, "@") && !strings.ContainsAny(ref, "*?[") }
+
+func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *cli.Output) error {
+	many := c.Schedule == "" // jobs: each line names its own
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(c)
+	case cli.FormJSONL:
+		if !many {
+			return cli.PrintLines(a, c.Next)
+		}
+		for i, t := range c.Next {
+			if err := a.PrintLine(api.ComingRun{At: t, Job: c.Jobs[i], Node: c.node(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	case cli.FormPlain:
+		for i, t := range c.Next {
+			a.Printf("%s", t.Format(cli.PlainTime))
+			if many {
+				a.Printf("\t%s", safe.Text(string(c.Jobs[i])))
+			}
+			if c.Nodes != nil {
+				a.Printf("\t%s", safe.Text(c.node(i)))
+			}
+			a.Printf("\n")
+		}
+		return nil
+	}
+	if !many {
+		printMeaning(a, c, loc)
+	}
+	width := len(strconv.Itoa(len(c.Next)))
+	for i, t := range c.Next {
+		a.Printf("%*d  %s  in %s", width, i+1, t.Format(cli.LongTime), when.Brief(t.Sub(from).Round(time.Second)))
+		if many {
+			a.Printf("  %s", safe.Text(string(c.Jobs[i])))
+		}
+		if node := c.node(i); node != "" {
+			a.Printf("  on %s", safe.Text(node))
+		}
+		a.Printf("\n")
+	}
+	if len(c.Next) == 0 {
+		a.Printf("no run\n")
+	}
+	printAdvice(a, c.Diagnostics)
+	return nil
+}
+
+func printMeaning(a *cli.App, c coming, loc *time.Location) {
+	a.Printf("%s", safe.Text(c.Meaning))
+	if c.PerYear > 0 {
+		a.Printf(" (%s a year)", cli.Plural(c.PerYear, "run"))
+	}
+	a.Printf("\n")
+	if c.Zone != loc.String() {
+		a.Printf("in the zone %s\n", safe.Text(c.Zone))
+	}
+}
+
+// printAdvice writes remarks on something that has no place in a file.
+func printAdvice(a *cli.App, remarks []api.Diagnostic) {
+	for _, d := range remarks {
+		a.Printf("%s %s %s", a.Paint(cli.SeverityTone[d.Severity], d.Severity), d.Code, safe.Text(d.Message))
+		if d.Fix != "" {
+			a.Printf("; fix: %s", safe.Text(d.Fix))
+		}
+		a.Printf("\n")
+	}
+}

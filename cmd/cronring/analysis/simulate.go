@@ -1,0 +1,161 @@
+package analysis
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// simulateFlags are the flags of simulate.
+type simulateFlags struct {
+	cli.FormatFlags
+	from, to string
+	takes    cli.Duration
+	out      *cli.Output
+}
+
+// simulated is one start that would happen.
+type simulated struct {
+	Due      time.Time   `json:"due"`   // the occurrence, UTC
+	At       time.Time   `json:"at"`    // the start: later than due after a queue or a retry
+	Local    time.Time   `json:"local"` // due in the zone of --tz
+	Table    string      `json:"table"`
+	Line     int         `json:"line"`
+	Command  string      `json:"command"`
+	User     string      `json:"user"`
+	Job      job.ID      `json:"job"`
+	Schedule string      `json:"schedule"`
+	Trigger  job.Trigger `json:"trigger"`
+	Attempt  int         `json:"attempt"`
+}
+
+func NewSimulate(a *cli.App) *cobra.Command {
+	f := &simulateFlags{}
+	cmd := &cobra.Command{
+		Use:   "simulate FILE...|- [--from T] [--to T]",
+		Short: "Tell what would run when, with a virtual clock and the daemon's own engine",
+		Long: `Tell what would run when, with a virtual clock and the daemon's own engine, as if
+the daemon had been up all along; - is standard input.
+
+--from is inclusive, --to is exclusive. What is chosen at random (~, jitter=,
+spread=) is not what the daemon of a host has chosen. Runs succeed, and the
+commands of if= allow them. Lines with errors are left out; see lint.
+
+-o json and jsonl give one object for each start: due (UTC), at, local, table,
+line, command, user, job, schedule, trigger, attempt.`,
+		Example: "  cronring simulate my.crontab --from 2027-03-28 --tz Europe/Berlin\n" +
+			"  cronring simulate --system /etc/crontab --durations 10m -o jsonl",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return simulate(a, args, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "", "begin at `T` (default: now), inclusive: "+cli.TimeHelp)
+	flags.StringVar(&f.to, "to", "", "end at `T` (default: a day after --from), exclusive")
+	flags.Var(&f.takes, "durations", "let each run take `D`: 90s, 5m, 1h30m")
+	f.Add(cmd)
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormTable, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	cli.AddNoHeader(cmd, f.out)
+	a.AddZone(cmd, "of the host that is simulated")
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func simulate(a *cli.App, names []string, f *simulateFlags) error {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	from, to, err := span(a, f, loc)
+	if err != nil {
+		return err
+	}
+	tables, err := readTables(a, names, f.FormatFlags, loc)
+	if err != nil {
+		return err
+	}
+	list, sum := []simulated{}, newOutlook(from, to, loc)
+	view, err := rehearse(tables, from, to, time.Duration(f.takes), func(at time.Time, e engine.Effect) error {
+		start, ok := e.(engine.Start)
+		switch {
+		case f.out.Value == cli.FormText:
+			sum.see(e)
+		case ok && f.out.Value == cli.FormJSONL:
+			return a.PrintLine(newSimulated(at, start, loc))
+		case ok:
+			list = append(list, newSimulated(at, start, loc))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	switch f.out.Value {
+	case cli.FormText:
+		printOutlook(a, sum, view, time.Duration(f.takes))
+	case cli.FormJSON:
+		return a.PrintJSON(list)
+	case cli.FormTable, cli.FormPlain:
+		a.PrintTable(simulatedTable(list, f.out), f.out)
+	}
+	return nil
+}
+
+// span reads --from and --to.
+func span(a *cli.App, f *simulateFlags, loc *time.Location) (from, to time.Time, err error) {
+	from = a.Now().Truncate(time.Second)
+	if f.from != "" {
+		if from, err = a.FlagTime("from", f.from, loc); err != nil {
+			return from, to, err
+		}
+	}
+	to = from.In(loc).AddDate(0, 0, 1)
+	if f.to != "" {
+		if to, err = a.FlagTime("to", f.to, loc); err != nil {
+			return from, to, err
+		}
+	}
+	if !from.Before(to) {
+		return from, to, cli.UsageError("simulate that", "--to is not after --from", "")
+	}
+	return from.UTC(), to.UTC(), nil
+}
+
+func readTables(a *cli.App, names []string, f cli.FormatFlags, loc *time.Location) ([]*crontab.Table, error) {
+	tables := make([]*crontab.Table, len(names))
+	for i, name := range names {
+		s, err := a.ReadSource(name)
+		if err != nil {
+			return nil, err
+		}
+		table, remarks := f.Parse(s, loc)
+		cli.WarnBroken(a, name, remarks)
+		tables[i] = table
+	}
+	return tables, nil
+}
+
+func newSimulated(at time.Time, s engine.Start, loc *time.Location) simulated {
+	return simulated{
+		Due: s.Run.Due.UTC(), At: at.UTC(), Local: s.Run.Due.In(loc), Table: s.Job.Table, Line: s.Job.Line, Command: s.Job.Command,
+		User: s.Job.User, Job: s.Job.ID, Schedule: cli.ScheduleText(&s.Job), Trigger: s.Run.Trigger, Attempt: s.Run.Attempt,
+	}
+}
+
+func simulatedTable(list []simulated, out *cli.Output) *cli.Table {
+	t := &cli.Table{Header: []string{"due", "job", "source", "schedule", "trigger", "command"}}
+	form := cli.PlainTime
+	if out.ForPeople() {
+		form = cli.LongTime
+	}
+	for _, s := range list {
+		t.Add(s.Local.Format(form), string(s.Job), s.Table+":"+strconv.Itoa(s.Line), s.Schedule, string(s.Trigger), s.Command)
+	}
+	return t
+}

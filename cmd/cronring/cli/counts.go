@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func Entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// WarnBroken says on stderr that lines of a file were left out.
+func WarnBroken(a *App, name string, remarks []crontab.Diagnostic) {
+	n := ErrorsIn(remarks)
+	if n > 0 {
+		a.Infof("%s: %s, those lines are left out    cronring lint %s", safe.Text(name), Plural(n, "error"), safe.Text(name))
+	}
+}
+
+func ErrorsIn(remarks []crontab.Diagnostic) int {
+	n := 0
+	for _, d := range remarks {
+		if d.Severity == crontab.Error {
+			n++
+		}
+	}
+	return n
+}
+
+func PauseEnd(h *job.Hold, loc *time.Location) string {
+	if h.Until.IsZero() {
+		return " until resumed"
+	}
+	return " until " + h.Until.In(loc).Format(LongTime)
+}
+
+func PrintPart(a *App, name, text string) {
+	if text != "" {
+		a.Printf("  %s   %s\n", name, safe.Text(text))
+	}
+}

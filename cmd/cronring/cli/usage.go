@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/amount"
+)
+
+// Used says what the processes of a run have used, or nothing where nothing is
+// known.
+func Used(u *job.Usage) string {
+	var parts []string
+	for _, p := range []struct{ name, value string }{
+		{"cpu", CpuTime(u.CPU)}, {"memory", amount.Bytes(u.Memory)}, {"read", amount.Bytes(u.Read)}, {"written", amount.Bytes(u.Write)},
+	} {
+		if p.value != "" {
+			parts = append(parts, p.name+" "+p.value)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "    " + strings.Join(parts, ", ")
+}
+
+// CpuTime writes processor time, "" for none.
+func CpuTime(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + "s"
+}

@@ -1,0 +1,375 @@
+package crontab1
+
+// crontab(1), as the same program under that name. Scripts of thirty years
+// depend on its words and on its two exit codes, so it does not follow the
+// rules of speech of print.go where cron has words of its own.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/direct"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// tables is where crontab(1) finds tables and puts them: the daemon, or for
+// root, when there is none, the spool itself.
+type tables interface {
+	Crontab(ctx context.Context, user string, edit, header bool) (api.Crontab, error)
+	InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error)
+	RemoveCrontab(ctx context.Context, user string) (api.Installed, error)
+	EndEdit(ctx context.Context, user string) error
+}
+
+// Program is one call of crontab(1).
+type Program struct {
+	in, out, err *os.File
+	Env          func(string) string
+	uid          uint32
+	Host         spool.Host
+	places       spool.Places
+	socket       string
+	args         crontabArgs
+}
+
+func New() *Program {
+	host := spool.ThisHost()
+	c := &Program{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, Env: os.Getenv, uid: uint32(os.Geteuid()),
+		Host: host, places: host.Places(""), socket: api.SystemSocket,
+	}
+	// Root's environment may be somebody else's (sudo -E, su), and root's
+	// tables are nobody else's business.
+	if named := os.Getenv("CRONRING_SOCKET"); named != "" && c.uid != 0 {
+		c.socket = named
+	}
+	return c
+}
+
+// Run carries out one command line and gives the exit code: 0 or 1.
+func (c *Program) Run(args []string) int {
+	parsed, err := c.Parse(args)
+	if err == nil {
+		c.args = parsed
+		err = c.do(context.Background())
+	}
+	return c.report(err)
+}
+
+func (c *Program) do(ctx context.Context) error {
+	switch c.args.op {
+	case opHelp:
+		return errUsageShown{c.usage()}
+	case opVersion:
+		_, err := fmt.Fprintf(c.out, "cronring %s\n", api.Release())
+		return err
+	case opTest:
+		return c.test()
+	case opList:
+		return c.list(ctx)
+	case opRemove:
+		return c.remove(ctx)
+	case opEdit:
+		return c.edit(ctx)
+	}
+	return c.replace(ctx)
+}
+
+// probeTime is how long a daemon may take for its first answer.
+const probeTime = 20 * time.Second
+
+// tables finds the daemon, or goes without it.
+func (c *Program) tables(ctx context.Context) (tables, error) {
+	client := api.Dial(c.socket)
+	probe, cancel := context.WithTimeoutCause(ctx, probeTime, errSaid{fmt.Sprintf("cronringd did not answer for %s on %s", probeTime, c.socket)})
+	defer cancel()
+	_, err := client.Health(probe)
+	switch {
+	case err == nil:
+		return client, nil
+	case api.KindOf(err) != api.Unreachable:
+		return nil, err
+	case c.uid == 0:
+		c.say("crontab: cronringd does not answer on %s; going on without it", c.socket)
+		return direct.NewCrontabs(c.Host, c.places), nil
+	}
+	e, _ := errors.AsType[*api.Error](err)
+	return nil, &api.Error{
+		Kind: api.Unreachable, What: "cannot reach the crontabs: cronringd does not answer on " + c.socket,
+		Why: e.Why, Fix: "ask the administrator: systemctl start cronring",
+	}
+}
+
+func (c *Program) list(ctx context.Context) error {
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	header := c.places.Header && c.Env("CRONTAB_NOHEADER") == "N"
+	table, err := t.Crontab(ctx, c.args.user, false, header)
+	if err != nil {
+		return err
+	}
+	if table.Missing {
+		return &api.Error{Kind: api.NotFound, What: "no crontab for " + table.User}
+	}
+	text := string(table.Text)
+	if c.debian() {
+		text = obfuscation.Replace(text)
+	}
+	if cli.IsTerminal(c.out) {
+		text = cli.EscapeText(text)
+	}
+	_, err = io.WriteString(c.out, text)
+	return err
+}
+
+// obfuscation shows what hides part of a line, as Debian's crontab does, also
+// where the output is no terminal yet. A carriage return at the end of a line
+// hides nothing: it stays, so that "crontab -l | crontab -" keeps such files.
+var obfuscation = strings.NewReplacer("\r\n", "\r\n", "\r", `\r`, "\b", `\b`)
+
+func (c *Program) remove(ctx context.Context) error {
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	if c.args.ask && !c.asked("crontab: really delete "+safe.Text(c.userName())+"'s crontab? (y/n) ") {
+		return nil
+	}
+	done, err := t.RemoveCrontab(ctx, c.args.user)
+	if err != nil {
+		return err
+	}
+	c.notice(done)
+	if cli.IsTerminal(c.err) && done.Before != 0 {
+		c.say("removed %s; undo: cronring undo %d", cli.Entries(done.Entries), done.Before)
+	}
+	return nil
+}
+
+// userName is whose table this is about.
+func (c *Program) userName() string {
+	if c.args.user != "" {
+		return c.args.user
+	}
+	return c.Host.Account
+}
+
+func (c *Program) replace(ctx context.Context) error {
+	text, err := c.readFile(c.args.file)
+	if err != nil {
+		return err
+	}
+	if err := c.check(c.args.file, text); err != nil {
+		return err
+	}
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: c.args.file, Text: []byte(text)})
+	if err != nil {
+		return err
+	}
+	c.notice(done)
+	return nil
+}
+
+// notice says what did not go well beside what was asked for.
+func (c *Program) notice(done api.Installed) {
+	if done.Notice != "" {
+		c.say("crontab: %s", safe.Text(done.Notice))
+	}
+}
+
+func (c *Program) test() error {
+	text, err := c.readFile(c.args.file)
+	if err != nil {
+		return err
+	}
+	err = c.check(c.args.file, text)
+	switch {
+	case err != nil && c.debian():
+		return err
+	case err != nil:
+		return errSaid{"Invalid crontab file. Syntax issues were found."}
+	case c.debian():
+		c.say("The syntax of the crontab file was successfully checked.")
+	default:
+		c.say("No syntax issues were found in the crontab file.")
+	}
+	return nil
+}
+
+func (c *Program) debian() bool { return c.Host.Family == crontab.Debian }
+
+// readFile reads a new table: "-" is standard input.
+func (c *Program) readFile(name string) (string, error) {
+	f := c.in
+	if name == "-" {
+		if cli.IsTerminal(f) {
+			c.say("crontab: type the new crontab, then Ctrl-D; Ctrl-C leaves the old one")
+		}
+	} else {
+		var err error
+		if f, err = os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
+			return "", errSaid{safe.Text(name) + ": " + errnoText(err)}
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			return "", errSaid{safe.Text(name) + ": Not a regular file."}
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
+	if err != nil {
+		return "", errSaid{safe.Text(name) + ": " + errnoText(err)}
+	}
+	return string(text), nil
+}
+
+// errnoText is the C library's words for an error.
+func errnoText(err error) string {
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		text := []rune(errno.Error())
+		text[0] = unicode.ToUpper(text[0])
+		return string(text)
+	}
+	return err.Error()
+}
+
+// ShownRemarks bounds what a bad table makes the terminal scroll.
+const ShownRemarks = 20
+
+// check reads a table as the daemon will, shows what is wrong with it, and
+// fails if a line has an error: here is a person who can mend it.
+func (c *Program) check(name, text string) error {
+	config := c.Host.Config(name, false)
+	config.Format, config.Owner, config.User = crontab.User, c.userName(), ""
+	config.Privileged = config.Owner == "root"
+	_, remarks := crontab.Parse(name, text, config)
+	failed, cut, shown := false, false, 0
+	for _, d := range remarks {
+		if d.Severity == crontab.Notice {
+			continue
+		}
+		failed = failed || d.Severity == crontab.Error
+		if cut = cut || d.Code == "B301"; d.Code == "B301" && c.debian() {
+			continue
+		}
+		if shown++; shown <= ShownRemarks {
+			c.showRemark(name, text, d)
+		}
+	}
+	if shown > ShownRemarks {
+		c.say("%d more of the kind", shown-ShownRemarks)
+	}
+	switch {
+	case !failed:
+		return nil
+	case cut && c.debian():
+		return errSaid{"new crontab file is missing newline before EOF, can't install."}
+	case c.debian():
+		return errSaid{"errors in crontab file, can't install."}
+	}
+	return errSaid{"Invalid crontab file, can't install."}
+}
+
+// showRemark begins as cron does, with the file's name in quotes; unlike
+// Debian's cron it counts lines from 1.
+func (c *Program) showRemark(name, text string, d crontab.Diagnostic) {
+	line := fmt.Sprintf("\"%s\":%d: ", safe.Text(name), d.Line)
+	if d.Severity == crontab.Warning {
+		line += "warning: "
+	}
+	line += d.Message
+	if d.Column > 0 {
+		line += fmt.Sprintf(" (column %d)", d.Column)
+	}
+	c.say("%s", safe.Text(line))
+	if !cli.IsTerminal(c.err) {
+		return
+	}
+	for part := range strings.Lines(d.Excerpt(text)) {
+		c.say("    %s", safe.Text(strings.TrimSuffix(part, "\n")))
+	}
+	if d.Fix != "" {
+		c.say("    fix: %s", safe.Text(d.Fix))
+	}
+}
+
+// errSaid is an error in cron's own words.
+type errSaid struct{ text string }
+
+func (e errSaid) Error() string { return e.text }
+
+// errUsageShown is an error that is a page of help.
+type errUsageShown struct{ text string }
+
+func (e errUsageShown) Error() string { return e.text }
+
+// report says what went wrong, and gives the exit code.
+func (c *Program) report(err error) int {
+	if err == nil {
+		return cli.ExitDone
+	}
+	e, ok := errors.AsType[*api.Error](err)
+	switch {
+	case !ok:
+		c.say("%s", strings.TrimSuffix(err.Error(), "\n"))
+	case e.Kind == api.NotFound && strings.HasPrefix(e.What, "user `"):
+		c.say("crontab:  %s", safe.Text(e.What))
+	case e.Kind == api.NotFound, e.Kind == api.NotAllowed && !strings.HasPrefix(e.What, "cannot "):
+		c.say("%s", safe.Text(e.What))
+		if e.Fix != "" {
+			c.say("%s", safe.Text(e.Fix))
+		}
+	default:
+		c.say("crontab: %s", safe.Text(e.What))
+		for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
+			if part.text != "" {
+				c.say("  %s   %s", part.name, safe.Text(part.text))
+			}
+		}
+	}
+	return cli.ExitFailed
+}
+
+// say talks to the person.
+func (c *Program) say(format string, args ...any) { fmt.Fprintf(c.err, format+"\n", args...) }
+
+// asked puts a question until it is answered with yes or no; the end of the
+// input is a no.
+func (c *Program) asked(question string) bool {
+	return c.askedOr(question, func() { fmt.Fprint(c.out, "Please enter Y or N: ") })
+}
+
+// askedOr is asked with another complaint about answers that are neither.
+func (c *Program) askedOr(question string, neither func()) bool {
+	fmt.Fprint(c.out, question)
+	for {
+		answer, ok := cli.ReadAnswer(c.in)
+		switch {
+		case !ok:
+			fmt.Fprintln(c.out)
+			return false
+		case strings.HasPrefix(strings.ToLower(answer), "y"):
+			return true
+		case strings.HasPrefix(strings.ToLower(answer), "n"):
+			return false
+		}
+		neither()
+	}
+}

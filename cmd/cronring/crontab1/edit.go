@@ -1,0 +1,270 @@
+package crontab1
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// FirstLines is what an editor shows to somebody who has no table yet.
+const FirstLines = `# One line for each task: when, and what.
+#
+# m h dom mon dow  command
+#
+# minute (0-59), hour (0-23), day of month (1-31), month (1-12), day of week
+# (0-7, 0 and 7 are Sunday); * is any. At 5:00 every Monday:
+#
+# 0 5 * * 1  tar -czf /var/backups/home.tgz /home
+#
+# What a task prints is mailed to you. See crontab(5); for one task's next runs:
+# cronring next '0 5 * * 1'
+#
+`
+
+// edit lets a person change a table with an editor. No signal of the terminal
+// ends it in between, as the edits would be lost.
+func (c *Program) edit(ctx context.Context) error {
+	t, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	table, err := t.Crontab(ctx, c.args.user, true, false)
+	if err != nil {
+		return err
+	}
+	defer t.EndEdit(ctx, c.args.user)
+	start := table.Text
+	if table.Missing {
+		c.say("no crontab for %s - using an empty one", safe.Text(table.User))
+		start = nil
+		if c.debian() {
+			start = []byte(FirstLines)
+		}
+	}
+	d, err := c.NewDraft(start)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return c.editDraft(ctx, t, d, table.Sum)
+}
+
+func (c *Program) editDraft(ctx context.Context, t tables, d *Draft, base string) error {
+	for {
+		if err := c.RunEditor(d); err != nil {
+			return c.leave(d, err)
+		}
+		text, err := d.Read()
+		if err != nil {
+			return c.leave(d, err)
+		}
+		if bytes.Equal(text, d.Start) {
+			if c.debian() {
+				c.say("No modification made")
+			} else {
+				c.say("crontab: no changes made to crontab")
+			}
+			return nil
+		}
+		c.say("crontab: installing new crontab")
+		if err := c.check(d.Path, string(text)); err != nil {
+			c.say("%s", err)
+			const retry = "Do you want to retry the same edit? (y/n) "
+			if c.askedOr(retry, func() { c.say("Enter Y or N"); fmt.Fprint(c.out, retry) }) {
+				continue
+			}
+			return c.leave(d, errSaid{})
+		}
+		return c.leave(d, c.installDraft(ctx, t, text, d.Path, base))
+	}
+}
+
+// installDraft installs over the version that the edit began with, or asks.
+func (c *Program) installDraft(ctx context.Context, t tables, text []byte, path, base string) error {
+	for {
+		done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: path, Text: text, Base: base})
+		if err == nil {
+			c.notice(done)
+			return nil
+		}
+		if api.KindOf(err) != api.Conflict {
+			return err
+		}
+		now, e := t.Crontab(ctx, c.args.user, true, false)
+		if e != nil || now.Sum == base {
+			return err
+		}
+		if !c.asked("crontab: " + safe.Text(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
+			return errSaid{}
+		}
+		base = now.Sum
+	}
+}
+
+// leave ends an edit: after an error the draft stays, as it may be an hour's
+// work, and its place is said.
+func (c *Program) leave(d *Draft, err error) error {
+	if err == nil {
+		return nil
+	}
+	text, e := d.Read()
+	if e == nil && bytes.Equal(text, d.Start) || errors.Is(e, fs.ErrNotExist) {
+		return err
+	}
+	d.Keep = true
+	if said, ok := err.(errSaid); !ok || said.text != "" {
+		c.report(err)
+	}
+	return errSaid{"crontab: edits left in " + safe.Text(d.Path)}
+}
+
+// unopened says, as cron does, that there is nothing to install.
+type unopened struct{ err error }
+
+func (e unopened) Error() string {
+	return "Can't open tempfile after edit: " + errnoText(e.err) + "\nError while editing crontab"
+}
+
+func (e unopened) Unwrap() error { return e.err }
+
+// Draft is a table in the making: a file in a directory that only the caller
+// can enter.
+type Draft struct {
+	dir   *os.File
+	Path  string
+	Start []byte
+	Keep  bool
+}
+
+func (c *Program) NewDraft(start []byte) (*Draft, error) {
+	dir, err := os.MkdirTemp(c.tempDir(), "crontab.")
+	if err != nil {
+		return nil, errSaid{safe.Text(c.tempDir()) + ": " + errnoText(err)}
+	}
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, errSaid{safe.Text(dir) + ": " + errnoText(err)}
+	}
+	d := &Draft{dir: f, Path: filepath.Join(dir, "crontab"), Start: start}
+	if err := os.WriteFile(d.Path, start, 0o600); err != nil {
+		d.Close()
+		return nil, errSaid{safe.Text(d.Path) + ": " + errnoText(err)}
+	}
+	return d, nil
+}
+
+// Close removes the draft, unless it is kept. An editor may have left files of
+// its own beside it.
+func (d *Draft) Close() {
+	d.dir.Close()
+	if !d.Keep {
+		os.RemoveAll(filepath.Dir(d.Path))
+	}
+}
+
+// Read reads what the editor left, in the directory that was made and nowhere
+// else, if it is still the caller's own.
+func (d *Draft) Read() ([]byte, error) {
+	fd, err := unix.Openat(int(d.dir.Fd()), "crontab", unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, unopened{err}
+	}
+	f := os.NewFile(uintptr(fd), d.Path)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, errSaid{safe.Text(d.Path) + ": " + errnoText(err)}
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, errSaid{safe.Text(d.Path) + ": Not a regular file."}
+	case st.Uid != uint32(os.Geteuid()):
+		return nil, errSaid{"crontab: " + safe.Text(d.Path) + " belongs to somebody else now"}
+	}
+	return io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
+}
+
+const defaultTemp = "/tmp"
+
+// tempDir is TMPDIR, unless others than the caller and root could exchange
+// what is made in it: an editor goes by names, and would write into what
+// somebody else put there.
+func (c *Program) tempDir() string {
+	dir := c.Env("TMPDIR")
+	if dir == "" || !filepath.IsAbs(dir) {
+		return defaultTemp
+	}
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil {
+			return defaultTemp
+		}
+		shared := st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR || shared || st.Uid != 0 && st.Uid != c.uid {
+			c.say("crontab: TMPDIR is not used, as others can change %s", safe.Text(at))
+			return defaultTemp
+		}
+		if at == "/" {
+			return dir
+		}
+	}
+}
+
+// editor is the person's choice, or the family's, or what there is.
+func (c *Program) editor() string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if editor := c.Env(name); editor != "" {
+			return editor
+		}
+	}
+	choices := []string{"/usr/bin/vi", "/usr/bin/editor"}
+	if c.debian() {
+		choices = []string{"/usr/bin/sensible-editor", "/usr/bin/editor", "/usr/bin/vi"}
+	}
+	for _, path := range choices {
+		if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return path
+		}
+	}
+	return choices[0]
+}
+
+// RunEditor runs the editor as the shell would, with the draft's name as one
+// word whatever is in it.
+func (c *Program) RunEditor(d *Draft) error {
+	editor := c.editor()
+	cmd := exec.Command("/bin/sh", "-c", editor+` "$1"`, "sh", d.Path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = c.in, c.out, c.err, defaultTemp
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP)
+	defer signal.Stop(caught)
+	err := cmd.Run()
+	exited, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return err
+	}
+	status := exited.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		core := "no core dumped"
+		if status.CoreDump() {
+			core = "core dumped"
+		}
+		return errSaid{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", safe.Text(editor), status.Signal(), core)}
+	}
+	return errSaid{fmt.Sprintf("crontab: \"%s\" exited with status %d", safe.Text(strings.TrimSpace(editor)), status.ExitStatus())}
+}

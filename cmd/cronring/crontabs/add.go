@@ -1,0 +1,116 @@
+package crontabs
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/analysis"
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+// addFlags are the flags of add.
+type addFlags struct {
+	changeFlags
+	name, zone string
+	user, file string
+}
+
+func NewAdd(a *cli.App) *cobra.Command {
+	f := &addFlags{}
+	cmd := &cobra.Command{
+		Use:   "add 'EXPR' [--name N] [--tz Z] [--user U|--file F] -- COMMAND...",
+		Short: "Append an entry to a crontab",
+		Long: `Append an entry to a crontab: your own, that of --user, or --file.
+
+One word is taken as a whole command line for the shell; of several each reaches
+the command as it is. A % is written \%, as cron ends the command at a bare one.
+What the file says already stays as it is, byte for byte.
+
+In /etc/crontab and /etc/cron.d --user is the account that the command runs as,
+root if it is not given; the file is made if there is none.`,
+		Example: "  cronring add '30 2 * * *' --name pg-backup -- pg_dump -f all.sql\n  cronring add @hourly --file /etc/cron.d/etl -u etl -- /opt/etl/run orders",
+		Args:    cobra.MinimumNArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return add(a, cmd, args[0], joinWords(args[1:]), f) },
+	}
+	cmd.Flags().StringVar(&f.name, "name", "", "call the job `NAME`, for history and commands")
+	cmd.Flags().StringVar(&f.zone, "tz", "", "read the time fields in `ZONE`, as Europe/Paris")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`; in a system table, who runs the command")
+	cmd.Flags().StringVar(&f.file, "file", "", "the crontab at `FILE`")
+	f.changeFlags.add(a, cmd)
+	return cmd
+}
+
+func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) error {
+	if s, remarks := crontab.ParseSchedule(expr, crontab.NewZone(nil), 0); s == nil {
+		return analysis.BadSchedule(expr, remarks)
+	}
+	if err := oneOfFileAndUser(f.file, f.user); err != nil {
+		return err
+	}
+	by, err := openTables(a, cmd.Context())
+	if err != nil {
+		return err
+	}
+	user := f.user
+	if f.file != "" {
+		user = ""
+	}
+	c, err := openChange(cmd.Context(), by, f.file, user)
+	if err != nil {
+		return err
+	}
+	if err := c.append(expr, escapePercent(command), f); err != nil {
+		return err
+	}
+	return carryOut(a, cmd.Context(), c, &f.changeFlags)
+}
+
+// append adds the entry, and makes sure that it is read as it was meant.
+func (c *Change) append(expr, command string, f *addFlags) error {
+	columns := []string{expr}
+	if c.config.Format == crontab.System {
+		account := f.user
+		if account == "" {
+			account = "root"
+		}
+		columns = append(columns, account)
+	}
+	if c.config.Format == crontab.Anacron {
+		return cli.UsageError("add to "+c.Old.File, "its lines have no time fields, but a period and a delay", "cronring edit "+c.Old.File)
+	}
+	line := strings.Join(append(columns, command), " ")
+	first, err := c.draft.Append(line)
+	at := first
+	for _, o := range []struct{ key, value string }{{"name", f.name}, {"tz", f.zone}} {
+		if err == nil && o.value != "" {
+			at, err = c.draft.Set(at, o.key, o.value)
+		}
+	}
+	if err != nil {
+		return &api.Error{Kind: api.Conflict, What: "cannot add to " + c.Old.File, Why: err.Error(), Fix: "cronring edit " + c.Old.File}
+	}
+	table, remarks := crontab.Parse(c.Old.File, c.draft.Text(), c.config)
+	for i := range table.Entries {
+		e := &table.Entries[i]
+		if e.Line() == at && e.Schedule != nil && strings.HasSuffix(e.Raw(), command) && (c.config.Format != crontab.System || e.User() == columns[1]) {
+			return c.heed(e)
+		}
+	}
+	for _, d := range remarks {
+		if d.Line >= first && d.Severity == crontab.Error {
+			return cli.UsageError("add to "+c.Old.File, d.Message+" ("+string(d.Code)+")", d.Fix)
+		}
+	}
+	return cli.UsageError("add to "+c.Old.File, "cron would not read the line as an entry: "+line, "cronring explain 'LINE'")
+}
+
+// heed refuses an entry that would be held, as nobody adds one for that.
+func (c *Change) heed(e *crontab.Entry) error {
+	if held := e.Options().Held; held != "" {
+		return cli.UsageError("add to "+c.Old.File, held, "cronring lint "+cli.ShellWord(c.Old.File))
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+package crontabs
+
+// What add, set, rm, apply and edit share: they read a crontab, change its text
+// and nothing else of it, show what the change does, and have the daemon put it
+// in place.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/direct"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/review"
+	"github.com/cronring/cronring/daemon/spool"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// changer is where crontabs are read and changed: the daemon, or for root, when
+// there is none, the files themselves.
+type changer interface {
+	Tables(ctx context.Context) ([]api.Table, error)
+	Places(ctx context.Context) (*api.Places, error)
+	Table(ctx context.Context, file, user string) (api.TableText, error)
+	InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error)
+	List(ctx context.Context, q api.Query) ([]job.Status, error)
+}
+
+// changeFlags are the flags of all commands that change crontabs.
+type changeFlags struct {
+	dryRun bool
+	yes    bool
+}
+
+func (f *changeFlags) add(a *cli.App, cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+}
+
+// openTables returns the daemon, or the files themselves if there is no daemon. Only the host's own daemon is
+// gone without: one that was named must answer.
+func openTables(a *cli.App, ctx context.Context) (changer, error) {
+	_, err := a.Daemon().Health(ctx)
+	if err == nil {
+		return a.Daemon(), nil
+	}
+	named := a.Host != "" || a.Socket != "" || os.Getenv("CRONRING_SOCKET") != ""
+	if api.KindOf(err) != api.Unreachable || named || os.Geteuid() != 0 {
+		return nil, err
+	}
+	if a.ReadOnly {
+		return nil, err
+	}
+	a.Infof("cronringd does not answer; going on without it")
+	return direct.NewTables(), nil
+}
+
+// Change is one crontab that is being changed.
+type Change struct {
+	by     changer
+	Old    api.TableText
+	config crontab.Config
+	table  *crontab.Table
+	draft  *crontab.Draft
+	before []crontab.Diagnostic
+}
+
+// openChange reads the crontab at a path, or that of a user.
+func openChange(ctx context.Context, by changer, file, user string) (*Change, error) {
+	old, err := readTable(ctx, by, file, user)
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{by: by, Old: old, config: old.Config(spool.LoadZone)}
+	c.table, c.before = crontab.Parse(old.File, string(old.Text), c.config)
+	c.draft = crontab.NewDraft(string(old.Text), c.config.Format)
+	return c, nil
+}
+
+// review tells what the draft would do, and refuses one with new errors.
+func (c *Change) review(now time.Time) (*crontab.Table, []review.Difference, error) {
+	text := c.draft.Text()
+	table, remarks := crontab.Parse(c.Old.File, text, c.config)
+	fresh := review.NewErrors(review.Text{Text: string(c.Old.Text), Remarks: c.before}, review.Text{Text: text, Remarks: remarks})
+	if len(fresh) > 0 {
+		return nil, nil, cli.UsageError("change "+c.Old.File, fresh[0].Error()+" ("+string(fresh[0].Code)+")", fresh[0].Fix)
+	}
+	found := review.Compare(review.NewVersion(c.table), review.NewVersion(table))
+	review.Count(found, now, review.Week(now))
+	return table, found, nil
+}
+
+// readTable finds a file by its whole path, or by the name that the daemon knows
+// it by: one that was given its files by name calls them by that.
+func readTable(ctx context.Context, by changer, file, user string) (api.TableText, error) {
+	if file == "" || filepath.IsAbs(file) {
+		return by.Table(ctx, file, user)
+	}
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		return api.TableText{}, cli.FileError(file, err)
+	}
+	t, err := by.Table(ctx, whole, user)
+	if api.KindOf(err) != api.NotFound {
+		return t, err
+	}
+	if named, again := by.Table(ctx, file, user); again == nil {
+		return named, nil
+	}
+	return t, err
+}
+
+func (c *Change) request() api.TableRequest {
+	return api.TableRequest{File: c.Old.File, Text: []byte(c.draft.Text()), Base: c.Old.Sum}
+}
+
+// carryOut shows what a change does and, unless it is only to be shown, makes it.
+func carryOut(a *cli.App, ctx context.Context, c *Change, f *changeFlags) error {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	_, found, err := c.review(a.Now())
+	if err != nil {
+		return err
+	}
+	printDifferences(a, found, loc)
+	if c.draft.Text() == string(c.Old.Text) && !c.Old.Missing {
+		a.Infof("%s stays as it is", safe.Text(c.Old.File))
+		return nil
+	}
+	return install(a, ctx, c.by, c.request(), f)
+}
+
+// install makes a change, and says how to take it back.
+func install(a *cli.App, ctx context.Context, by changer, r api.TableRequest, f *changeFlags) error {
+	if f.dryRun {
+		a.Infof("%s is not changed: this was a dry run", safe.Text(r.File))
+		return nil
+	}
+	done, err := by.InstallTable(ctx, r)
+	if err != nil {
+		return err
+	}
+	verb := "changed"
+	if done.Gone {
+		verb = "removed"
+	}
+	text := fmt.Sprintf("%s %s, %s", verb, safe.Text(done.File), cli.Entries(done.Entries))
+	if done.Before != 0 {
+		text += fmt.Sprintf("; undo: cronring undo %d", done.Before)
+	}
+	a.Infof("%s", text)
+	if done.Notice != "" {
+		a.Infof("%s", safe.Text(done.Notice))
+	}
+	return nil
+}
+
+// FoundEntry is an entry of a crontab that a command was asked to change.
+type FoundEntry struct {
+	Id    job.ID
+	Entry *crontab.Entry
+}
+
+// OpenJobs finds the entries of jobs, by the crontabs that they stand in, each file's
+// in its order.
+func OpenJobs(ctx context.Context, by changer, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
+	jobs, err := by.List(ctx, api.Query{Refs: refs})
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		e.What = strings.Replace(e.What, "cannot list", "cannot change", 1)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var order []*Change
+	byFile, entries := map[string]*Change{}, map[*Change][]FoundEntry{}
+	for i := range jobs {
+		j := &jobs[i].Job
+		c := byFile[j.Table]
+		if c == nil {
+			if c, err = openChange(ctx, by, j.Table, ""); err != nil {
+				return nil, nil, err
+			}
+			byFile[j.Table], order = c, append(order, c)
+		}
+		e, err := c.find(j)
+		if err != nil {
+			return nil, nil, err
+		}
+		entries[c] = append(entries[c], FoundEntry{j.ID, e})
+	}
+	for _, list := range entries {
+		slices.SortFunc(list, func(a, b FoundEntry) int { return a.Entry.Line() - b.Entry.Line() })
+	}
+	return order, entries, nil
+}
+
+// find finds a job's entry in the text, which may have been changed since the
+// daemon read it.
+func (c *Change) find(j *job.Job) (*crontab.Entry, error) {
+	line := j.Line - c.Old.Above
+	for i := range c.table.Entries {
+		if e := &c.table.Entries[i]; e.Line() == line && e.Command() == j.Command && e.User() == j.User {
+			return e, nil
+		}
+	}
+	return nil, &api.Error{
+		Kind: api.Conflict, What: fmt.Sprintf("cannot find %s in %s", j.ID, j.Table),
+		Why: fmt.Sprintf("line %d is another one by now: the file was changed since the daemon read it", j.Line), Fix: "cronring reload",
+	}
+}
+
+// confirm asks for a word to be typed. Where nobody can be asked it is an error,
+// which tells of -y.
+func confirm(a *cli.App, what, word string, f *changeFlags) error {
+	if f.yes || f.dryRun {
+		return nil
+	}
+	if !a.CanAsk() {
+		return cli.UsageError(what+" unasked", "no person can be asked here", "say that it is meant: -y")
+	}
+	answer := a.Ask(fmt.Sprintf("Type %s to %s: ", safe.Text(word), what))
+	if answer != word {
+		return &api.Error{Kind: api.Conflict, What: "nothing is changed: the answer was not " + word}
+	}
+	return nil
+}
+
+// oneOfFileAndUser refuses what names a table twice.
+func oneOfFileAndUser(file, user string) error {
+	if file != "" && user != "" && !spool.SystemTable(file) {
+		return cli.UsageError("change "+file+" of "+user, "a file belongs to one account already", "give one of --file and --user")
+	}
+	return nil
+}
+
+// joinWords makes a shell's command line of the words of one.
+func joinWords(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return cli.ShellLine(words)
+}
+
+// keys are the options that entries can have, for hints.
+func optionKeys() []string {
+	var keys []string
+	for _, spec := range crontab.Vocabulary() {
+		if spec.Built() {
+			keys = append(keys, spec.Key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// escapePercent keeps cron from ending the command at a %. One that is escaped
+// already stays.
+func escapePercent(command string) string {
+	var b strings.Builder
+	for i := 0; i < len(command); i++ {
+		switch {
+		case command[i] == '\\' && i+1 < len(command):
+			b.WriteByte(command[i])
+			i++
+		case command[i] == '%':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(command[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,3 @@
+// Package crontabs owns the commands that change crontabs and show their versions: add,
+// set, rm, edit, apply, reload, diff, revisions and undo.
+package crontabs

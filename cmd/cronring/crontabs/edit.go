@@ -1,0 +1,264 @@
+package crontabs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/crontab1"
+	"github.com/cronring/cronring/cmd/cronring/dashboard"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// editFlags are the flags of edit.
+type editFlags struct {
+	changeFlags
+	user   string
+	editor string
+	tui    bool
+}
+
+func NewEdit(a *cli.App) *cobra.Command {
+	f := &editFlags{}
+	cmd := &cobra.Command{
+		Use:   "edit [FILE] [--user U] [--editor CMD|--tui]",
+		Short: "Edit a crontab, and see what that does before it counts",
+		Long: `Edit a crontab with your editor: your own, that of --user, or the one at FILE.
+
+What you leave is checked before it is installed: new errors, doubtful lines, and
+which jobs it adds, changes and removes. Then you install it, edit on, or leave.
+The file is not touched while you edit; a change that somebody else makes
+meanwhile is told, and not written over.
+
+With --tui it is the dashboard's own editor, which tells of each line while it is
+typed when it runs next, how often a year, and what is wrong with it.
+
+The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`,
+		Example: "  cronring edit\n  sudo cronring edit /etc/cron.d/etl --editor nano",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, _ := cli.Single(args)
+			if f.tui {
+				return editShown(a, cmd, file, f)
+			}
+			return edit(a, cmd.Context(), file, f)
+		},
+	}
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`")
+	cmd.Flags().StringVar(&f.editor, "editor", "", "edit with `COMMAND`")
+	cmd.Flags().BoolVar(&f.tui, "tui", false, "edit in the dashboard, which looks at each line while it is typed")
+	cmd.MarkFlagsMutuallyExclusive("editor", "tui")
+	f.changeFlags.add(a, cmd)
+	a.AddZone(cmd, "of the times")
+	return cmd
+}
+
+// editShown opens the dashboard's editor.
+func editShown(a *cli.App, cmd *cobra.Command, file string, f *editFlags) error {
+	if err := f.check(file); err != nil {
+		return err
+	}
+	t, err := readTable(cmd.Context(), a.Daemon(), file, f.user)
+	if err != nil {
+		return err
+	}
+	return dashboard.Show(a, cmd, "files", t.File)
+}
+
+func (f *editFlags) check(file string) error {
+	if file != "" && f.user != "" {
+		return cli.UsageError("edit "+file+" of "+f.user, "a file belongs to one account already", "cronring edit "+cli.ShellWord(file))
+	}
+	return nil
+}
+
+func edit(a *cli.App, ctx context.Context, file string, f *editFlags) error {
+	if err := f.check(file); err != nil {
+		return err
+	}
+	by, err := openTables(a, ctx)
+	if err != nil {
+		return err
+	}
+	c, err := openChange(ctx, by, file, f.user)
+	if err != nil {
+		return err
+	}
+	start := c.Old.Text
+	if c.Old.Missing && c.config.Format == crontab.User {
+		start = []byte(crontab1.FirstLines)
+	}
+	terminal := crontab1.New()
+	if editor := f.choice(); editor != "" {
+		terminal.Env = func(name string) string {
+			if name == "VISUAL" {
+				return editor
+			}
+			return os.Getenv(name)
+		}
+	}
+	d, err := terminal.NewDraft(start)
+	if err != nil {
+		return editTrouble(a, c, err)
+	}
+	defer d.Close()
+	return editRounds(a, ctx, c, terminal, d, f)
+}
+
+// choice is the editor that was asked for before the usual ones.
+func (f *editFlags) choice() string {
+	if f.editor != "" {
+		return f.editor
+	}
+	return os.Getenv("CRONRING_EDITOR")
+}
+
+// editTrouble is an error of the part that is shared with crontab(1), in this
+// program's form.
+func editTrouble(a *cli.App, c *Change, err error) error {
+	return &api.Error{What: "cannot edit " + c.Old.File, Why: strings.TrimPrefix(err.Error(), "crontab: ")}
+}
+
+// editRounds edits until the text is installed or given up. After trouble the
+// draft stays, as it may be an hour's work.
+func editRounds(a *cli.App, ctx context.Context, c *Change, terminal *crontab1.Program, d *crontab1.Draft, f *editFlags) error {
+	for {
+		if err := terminal.RunEditor(d); err != nil {
+			return keepDraft(a, d, editTrouble(a, c, err))
+		}
+		text, err := d.Read()
+		if err != nil {
+			return keepDraft(a, d, editTrouble(a, c, err))
+		}
+		if bytes.Equal(text, d.Start) {
+			a.Infof("%s stays as it is", safe.Text(c.Old.File))
+			return nil
+		}
+		c.draft = crontab.NewDraft(string(text), c.config.Format)
+		again, err := judgeDraft(a, ctx, c, f)
+		switch {
+		case again:
+			continue
+		case errors.Is(err, errGivenUp):
+			a.Infof("%s stays as it is", safe.Text(c.Old.File))
+			return nil
+		}
+		return keepDraft(a, d, err)
+	}
+}
+
+func keepDraft(a *cli.App, d *crontab1.Draft, err error) error {
+	if err != nil {
+		d.Keep = true
+		a.Infof("what you wrote is in %s", safe.Text(d.Path))
+	}
+	return err
+}
+
+// errGivenUp is a person's no.
+var errGivenUp = errors.New("given up")
+
+// judgeDraft shows what the text does and installs it, or tells that the person
+// wants to edit on.
+func judgeDraft(a *cli.App, ctx context.Context, c *Change, f *editFlags) (again bool, err error) {
+	blocked, err := showDraft(a, c)
+	if err != nil {
+		return false, err
+	}
+	asks := a.CanAsk() && !f.yes && !f.dryRun
+	if blocked != nil {
+		if !asks {
+			return false, blocked
+		}
+		a.Report(blocked)
+		return choose(a, "edit again, or give up? (e/g) ", "e", "g") == "e", errGivenUp
+	}
+	if asks {
+		switch choose(a, "install, edit again, or give up? (i/e/g) ", "i", "e", "g") {
+		case "e":
+			return true, nil
+		case "g":
+			return false, errGivenUp
+		}
+	}
+	err = install(a, ctx, c.by, c.request(), &f.changeFlags)
+	if api.KindOf(err) != api.Conflict || !asks {
+		return false, err
+	}
+	a.Report(err)
+	if choose(a, "install yours over it, or give up? (i/g) ", "i", "g") == "g" {
+		return false, errGivenUp
+	}
+	now, err := c.by.Table(ctx, c.Old.File, "")
+	if err != nil {
+		return false, err
+	}
+	c.Old.Sum = now.Sum
+	return false, install(a, ctx, c.by, c.request(), &f.changeFlags)
+}
+
+// choose asks until the answer begins with one of some letters; the end of the
+// input is the last of them.
+func choose(a *cli.App, question string, letters ...string) string {
+	for {
+		a.Out.Flush()
+		fmt.Fprint(a.Err, question)
+		answer, ok := cli.ReadAnswer(a.In)
+		for _, letter := range letters {
+			if strings.HasPrefix(strings.ToLower(answer), letter) {
+				return letter
+			}
+		}
+		if !ok {
+			return letters[len(letters)-1]
+		}
+	}
+}
+
+// showDraft shows the remarks on lines that were not there before, and what the
+// change does. blocked is why it cannot be installed.
+func showDraft(a *cli.App, c *Change) (blocked, err error) {
+	loc, err := a.Location()
+	if err != nil {
+		return nil, err
+	}
+	text := c.draft.Text()
+	_, remarks := crontab.Parse(c.Old.File, text, c.config)
+	showRemarks(a, c, text, remarks)
+	_, found, blocked := c.review(a.Now())
+	printDifferences(a, found, loc)
+	if blocked == nil && len(found) == 0 {
+		a.Infof("no job changes")
+	}
+	return blocked, nil
+}
+
+// showRemarks prints what is doubtful about lines that the old text did not
+// have.
+func showRemarks(a *cli.App, c *Change, text string, remarks []crontab.Diagnostic) {
+	known := map[string]bool{}
+	for line := range strings.Lines(string(c.Old.Text)) {
+		known[line] = true
+	}
+	lines := strings.SplitAfter(text, "\n")
+	shown := 0
+	for _, d := range api.NewDiagnostics(remarks) {
+		if d.Severity == crontab.Notice.String() || d.Line < 1 || d.Line > len(lines) || known[lines[d.Line-1]] {
+			continue
+		}
+		if shown++; shown > crontab1.ShownRemarks {
+			a.Infof("more remarks: cronring lint FILE")
+			return
+		}
+		a.PrintDiagnostic(d)
+		a.PrintExcerpt(d, strings.TrimRight(lines[d.Line-1], "\r\n"))
+	}
+}

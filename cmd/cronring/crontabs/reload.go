@@ -1,0 +1,32 @@
+package crontabs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+)
+
+func NewReload(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Make the daemon read its crontab files again",
+		Long: `Make the daemon read its crontab files again, and print its remarks on them.
+
+Jobs that did not change neither run again nor skip, and running ones go on.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			remarks, err := a.Daemon().Reload(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, d := range remarks {
+				a.PrintDiagnostic(d)
+			}
+			a.Infof("reloaded, %s", cli.CountDiagnostics(remarks))
+			return nil
+		},
+	}
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}

@@ -1,0 +1,116 @@
+package crontabs
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewRevisions(a *cli.App) *cobra.Command {
+	var q api.RevisionQuery
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "revisions [REV] [--file F|--user U]",
+		Short: "List the versions of crontabs, or print one",
+		Long: `List the versions of crontabs that the daemon keeps, the newest first, or print
+the one with the number REV.
+
+Everybody sees those of their own crontab; root sees all, and those of system
+tables. The newest 10 of each file are kept, and up to 100 of the last 90 days.`,
+		Example: "  cronring revisions\n  cronring revisions 32",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return printRevision(a, cmd, args[0], out)
+			}
+			return revisions(a, cmd, q, out)
+		},
+	}
+	cmd.Flags().StringVar(&q.File, "file", "", "only versions of the crontab file `FILE`, by its whole path")
+	cmd.Flags().StringVar(&q.User, "user", "", "only versions of the crontab of the account `NAME`")
+	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
+	cmd.Flags().Lookup("number").DefValue = ""
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddSelection(cmd, out, api.Revisions{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+func revisions(a *cli.App, cmd *cobra.Command, q api.RevisionQuery, out *cli.Output) error {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	found, err := a.Daemon().Revisions(cmd.Context(), q)
+	if err != nil {
+		return err
+	}
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(api.Revisions{V: api.Version, Revisions: found})
+	case cli.FormJSONL:
+		return cli.PrintLines(a, found)
+	case cli.FormName:
+		for _, r := range found {
+			a.Printf("%d\n", r.ID)
+		}
+		return nil
+	}
+	a.PrintTable(revisionTable(a, found, out, loc), out)
+	return nil
+}
+
+func revisionTable(a *cli.App, found []api.Revision, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{Header: []string{"revision", "at", "how", "by", "bytes", "file"}}
+	for _, r := range found {
+		at, size := cli.FormatPlain(r.At, loc), strconv.Itoa(r.Size)
+		if out.ForPeople() {
+			at = r.At.In(loc).Format(cli.LongTime)
+		}
+		if r.Gone {
+			size = "none"
+		}
+		t.Add(strconv.FormatInt(r.ID, 10), at, r.How, r.By, size, r.File)
+	}
+	return t
+}
+
+// printRevision prints the text of one version as it was, but to a terminal
+// without what could steer it.
+func printRevision(a *cli.App, cmd *cobra.Command, number string, out *cli.Output) error {
+	id, err := revisionNumber(number)
+	if err != nil {
+		return err
+	}
+	r, err := a.Daemon().Revision(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case out.Value == cli.FormJSON:
+		return a.PrintJSON(api.OneRevision{V: api.Version, Revision: r})
+	case out.Value == cli.FormJSONL:
+		return a.PrintLine(r)
+	case r.Gone:
+		a.Infof("revision %d: from then on there was no %s", r.ID, safe.Text(r.File))
+	case a.Terminal:
+		a.Printf("%s", cli.EscapeText(string(r.Text)))
+	default:
+		_, err = a.Out.Write(r.Text)
+	}
+	return err
+}
+
+func revisionNumber(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, cli.UsageError("find revision "+strconv.Quote(text), "a revision is a number", "cronring revisions")
+	}
+	return id, nil
+}

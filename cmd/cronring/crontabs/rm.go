@@ -1,0 +1,100 @@
+package crontabs
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewRm(a *cli.App) *cobra.Command {
+	f := &changeFlags{}
+	var comment bool
+	cmd := &cobra.Command{
+		Use:   "rm JOB... [--comment-out]",
+		Short: "Remove entries from crontabs",
+		Long: `Remove the entries of jobs, and the options above them, from the crontabs where
+they stand. Comments stay. Runs that are going are not touched.
+
+For more than one entry their number must be typed, and for a protected one its
+name, unless -y is given. What a file said is kept as a revision.`,
+		Example: "  cronring rm tmp-clean\n  cronring rm 'etl*' --comment-out",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return rm(a, cmd, args, comment, f) },
+	}
+	cmd.Flags().BoolVar(&comment, "comment-out", false, "make comments of them instead")
+	f.add(a, cmd)
+	a.AddZone(cmd, "of the times")
+	return cmd
+}
+
+func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFlags) error {
+	by, err := openTables(a, cmd.Context())
+	if err != nil {
+		return err
+	}
+	changes, entries, err := OpenJobs(cmd.Context(), by, refs)
+	if err != nil {
+		return err
+	}
+	total := 0
+	var protected []job.ID
+	for _, c := range changes {
+		for _, e := range entries[c] {
+			total++
+			if e.Entry.Options().Protect {
+				protected = append(protected, e.Id)
+			}
+			a.Printf("%s %s  %s:%d  %s\n", a.Paint(cli.Bad, "-"), safe.Text(string(e.Id)), safe.Text(c.Old.File), e.Entry.Line()+c.Old.Above, safe.Text(e.Entry.Raw()))
+		}
+		if err := c.drop(entries[c], comment); err != nil {
+			return err
+		}
+	}
+	if err := confirmRemoval(a, total, protected, f); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if _, _, err := c.review(a.Now()); err != nil {
+			return err
+		}
+		if err := install(a, cmd.Context(), by, c.request(), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Change) drop(entries []FoundEntry, comment bool) error {
+	lines := make([]int, len(entries))
+	for i, e := range entries {
+		lines[i] = e.Entry.Line()
+	}
+	do := (*crontab.Draft).Remove
+	if comment {
+		do = (*crontab.Draft).CommentOut
+	}
+	if err := do(c.draft, lines...); err != nil {
+		return fmt.Errorf("change %s: %w", c.Old.File, err)
+	}
+	return nil
+}
+
+// confirmRemoval asks for the names of protected jobs, and for the number of
+// entries where there are several.
+func confirmRemoval(a *cli.App, total int, protected []job.ID, f *changeFlags) error {
+	for _, id := range protected {
+		if err := confirm(a, "remove it, as it is protected", string(id), f); err != nil {
+			return err
+		}
+	}
+	if total > 1 {
+		return confirm(a, "remove them", strconv.Itoa(total), f)
+	}
+	return nil
+}

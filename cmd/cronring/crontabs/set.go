@@ -1,0 +1,84 @@
+package crontabs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+)
+
+func NewSet(a *cli.App) *cobra.Command {
+	f := &changeFlags{}
+	cmd := &cobra.Command{
+		Use:   "set JOB KEY=VALUE...",
+		Short: "Change options of a job",
+		Long: `Change options of a job in the crontab where it stands: they are kept above its
+line in comments, #@ KEY=VALUE, which other crons pass over. KEY= takes an option
+away. See cronring-options(7) for all of them.
+
+What else the file says stays as it is, byte for byte.`,
+		Example: "  cronring set etl-nightly overlap=queue timeout=2h\n  cronring set pg-backup protect=yes retry=",
+		Args:    cobra.MinimumNArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return set(a, cmd, args[0], args[1:], f) },
+	}
+	f.add(a, cmd)
+	a.AddZone(cmd, "of the times")
+	return cmd
+}
+
+func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *changeFlags) error {
+	for _, s := range settings {
+		if err := checkOption(s); err != nil {
+			return err
+		}
+	}
+	by, err := openTables(a, cmd.Context())
+	if err != nil {
+		return err
+	}
+	changes, entries, err := OpenJobs(cmd.Context(), by, []string{ref})
+	if err != nil {
+		return err
+	}
+	c, one := cli.Single(changes)
+	if !one || len(entries[c]) != 1 {
+		return cli.UsageError("set options of "+ref, "it names several jobs, and one is wanted", "cronring list "+cli.ShellWord(ref))
+	}
+	line := entries[c][0].Entry.Line()
+	for _, s := range settings {
+		key, value, _ := strings.Cut(s, "=")
+		if line, err = c.draft.Set(line, key, value); err != nil {
+			return cli.UsageError("set "+key, err.Error(), "cronring edit "+c.Old.File)
+		}
+	}
+	return carryOut(a, cmd.Context(), c, f)
+}
+
+// checkOption refuses what is no option, and what this version does not act on:
+// the entry would be held for it, or run without it.
+func checkOption(setting string) error {
+	key, value, ok := strings.Cut(setting, "=")
+	if !ok {
+		return cli.UsageError(fmt.Sprintf("set %q", setting), "it is not written KEY=VALUE", "cronring set JOB "+cli.ShellWord(key)+"=yes    or to take it away: "+cli.ShellWord(key)+"=")
+	}
+	if strings.HasPrefix(key, "x-") || value == "" {
+		return nil
+	}
+	for _, spec := range crontab.Vocabulary() {
+		if spec.Key != key {
+			continue
+		}
+		if spec.Built() {
+			return nil
+		}
+		return cli.UsageError("set "+key, key+" is known, but not built in this version", "man cronring-options")
+	}
+	fix := "man cronring-options"
+	if near := crontab.Nearest(key, optionKeys()); near != "" {
+		fix = "cronring set JOB " + cli.ShellWord(near+"="+value) + "    or see: " + fix
+	}
+	return cli.UsageError(fmt.Sprintf("set %q: no such option", key), "", fix)
+}

@@ -1,0 +1,90 @@
+package crontabs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewUndo(a *cli.App) *cobra.Command {
+	var r api.UndoRequest
+	cmd := &cobra.Command{
+		Use:   "undo [REV] [--user U|--file F]",
+		Short: "Restore a version of a crontab",
+		Long: `Restore the version REV of a crontab (see: cronring revisions), or without REV
+take back the newest change of your own, of that of --user, or of --file. An
+undo is a change, too: undoing it brings back what it replaced.
+
+Everybody restores their own crontab; root all, and system tables.`,
+		Example: "  cronring undo\n  cronring undo 32\n  sudo cronring undo --file /etc/cron.d/etl",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) == 1 {
+				if r.Revision, err = revisionNumber(args[0]); err != nil {
+					return err
+				}
+				if of := cmp.Or(r.User, r.File); of != "" {
+					return cli.UsageError("undo to revision "+args[0]+" of "+of, "a revision belongs to one crontab already", "cronring undo "+args[0])
+				}
+			}
+			done, err := undo(cmd.Context(), a.Daemon(), r)
+			if err == nil {
+				printUndone(a, done)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&r.User, "user", "", "the newest change of the crontab of the account `NAME`")
+	cmd.Flags().StringVar(&r.File, "file", "", "the newest change of the crontab `FILE`")
+	cmd.MarkFlagsMutuallyExclusive("user", "file")
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+// undo finds a file as readTable does: by its whole path, or by the name that the
+// daemon was given.
+func undo(ctx context.Context, client *api.Client, r api.UndoRequest) (api.Installed, error) {
+	named := r
+	if r.File != "" {
+		whole, err := filepath.Abs(r.File)
+		if err != nil {
+			return api.Installed{}, cli.FileError(r.File, err)
+		}
+		r.File = whole
+	}
+	done, err := client.Undo(ctx, r)
+	if api.KindOf(err) != api.NotFound || named.File == r.File {
+		return done, err
+	}
+	if done, again := client.Undo(ctx, named); again == nil {
+		return done, nil
+	}
+	return done, err
+}
+
+func printUndone(a *cli.App, done api.Installed) {
+	for _, d := range done.Remarks {
+		if d.Severity != "notice" {
+			a.PrintDiagnostic(d)
+		}
+	}
+	what := fmt.Sprintf("restored %s, %s", safe.Text(done.File), cli.Entries(done.Entries))
+	if done.Gone {
+		what = fmt.Sprintf("removed %s, as before", safe.Text(done.File))
+	}
+	if done.Before != 0 {
+		what += fmt.Sprintf("; undo: cronring undo %d", done.Before)
+	}
+	a.Printf("%s\n", what)
+	if done.Notice != "" {
+		a.Infof("%s", safe.Text(done.Notice))
+	}
+}

@@ -1,0 +1,43 @@
+package dashboard
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+)
+
+// What is typed into the dashboard of another host is asked of that host.
+func TestTypedCommandsGoToTheHostThatIsShown(t *testing.T) {
+	dir := t.TempDir()
+	asked := filepath.Join(dir, "asked")
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\necho \"$*\" >>"+asked+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	a := cli.New(null, null, null)
+	a.Host = "far"
+	root := func(a *cli.App) *cobra.Command {
+		list := &cobra.Command{Use: "list", RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := a.Daemon().Health(cmd.Context())
+			return err
+		}}
+		a.AddConnection(list)
+		root := &cobra.Command{Use: "cronring"}
+		root.AddCommand(list)
+		return root
+	}
+	(&plainTop{a: a, root: root}).command([]string{"list"})
+	if text, err := os.ReadFile(asked); err != nil || !strings.Contains(string(text), "-- far cronring bridge") {
+		t.Errorf("ssh was called with %q, %v, want the host far", text, err)
+	}
+}

@@ -1,0 +1,115 @@
+package dashboard
+
+import (
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// topFlags are the flags of top.
+type topFlags struct {
+	screen *cli.Choice
+	job    string
+	ascii  bool
+	plain  bool
+	edit   string // a crontab to begin with
+	root   func(*cli.App) *cobra.Command
+}
+
+// NewTop returns the command top. root makes all commands, for those that a user
+// of --plain types.
+func NewTop(a *cli.App, root func(*cli.App) *cobra.Command) *cobra.Command {
+	f := &topFlags{root: root, screen: cli.OneOf("jobs", "runs", "timeline", "ring", "files")}
+	cmd := &cobra.Command{
+		Use:     "top",
+		Aliases: []string{"tui"},
+		Short:   "Show the dashboard",
+		Long: `Show the dashboard: what is broken, what runs and what comes next, and a key for
+everything that can be done about it; ? shows the keys.
+
+With --plain nothing is drawn: it says one line for each thing that happens, and
+answers commands that are typed, for screen readers and for terminals that can
+only print.
+
+It uses the terminal's own colours, and only signs that its character set has;
+--color, --ascii and the variables CRONRING_COLOR, CRONRING_THEME and
+CRONRING_GLYPHS say otherwise.
+
+With -H ssh can ask nothing, as the screen is drawn: it has to get there by a key.
+What it says if it cannot stands in the dashboard.`,
+		Example: "  cronring top --job etl-orders",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return top(a, cmd, f) },
+	}
+	cmd.Flags().Var(f.screen, "screen", "begin with `NAME`: jobs, runs, timeline, ring, files")
+	cmd.Flags().StringVar(&f.job, "job", "", "begin with the cursor on the job `JOB`")
+	cmd.Flags().BoolVar(&f.ascii, "ascii", false, "draw with ASCII characters alone")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, "draw nothing: say one line for each event, and answer typed commands")
+	a.AddColor(cmd)
+	return cmd
+}
+
+// Show shows the dashboard on one of its screens: jobs, or files with a crontab in
+// the editor.
+func Show(a *cli.App, cmd *cobra.Command, screen, edit string) error {
+	return top(a, cmd, &topFlags{screen: cli.OneOf(screen), edit: edit})
+}
+
+// CanShow reports whether input and output are a terminal that can show a screen,
+// and may be read.
+func CanShow(a *cli.App) bool {
+	in, ok := a.In.(*os.File)
+	return ok && a.Terminal && !a.NoInput && cli.IsTerminal(in) && tui.Capable(os.Getenv)
+}
+
+func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
+	readOnly := ""
+	if a.ReadOnly {
+		readOnly = "nothing is changed: --read-only"
+	}
+	if a.NoInput {
+		return cli.UsageError("show the dashboard", "it goes by what is typed, and --no-input reads nothing", "cronring status    or: cronring events")
+	}
+	if f.plain {
+		return plain(a, cmd, readOnly, f.root)
+	}
+	if !CanShow(a) {
+		return cli.UsageError("show the dashboard", "input and output have to be a terminal that can place its cursor (TERM="+os.Getenv("TERM")+")",
+			"cronring top --plain    or: cronring status")
+	}
+	socket := a.Socket
+	if socket == "" {
+		socket = api.FindSocket(os.Getenv)
+	}
+	look := tui.FindLook(tui.Wishes{Color: a.Color.String(), ASCII: f.ascii, TTY: a.Terminal}, os.Getenv)
+	bindings, remarks := tui.ReadKeys(tui.KeyFile(os.Getenv))
+	viewFile := tui.ViewFile(os.Getenv)
+	views, err := tui.ReadViews(viewFile)
+	if err != nil {
+		remarks = append(remarks, err.Error())
+	}
+	if len(remarks) > 0 {
+		remarks[0] = "key file: " + remarks[0]
+	}
+	world := screen.World{
+		Keys: bindings, Glyphs: look.Glyphs, Still: look.Still, Local: time.Local, Link: screen.Link{Socket: socket},
+		ReadOnly: readOnly, Reach: a.ConnectionFlags(),
+	}
+	talk, ok := a.Err.(*os.File)
+	a.Drawing = ok && cli.IsTerminal(talk)
+	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first
+	return tui.Run(cmd.Context(), tui.Options{
+		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
+		Start: screen.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; "), Edit: f.edit},
+		Views: viewFile,
+	})
+}

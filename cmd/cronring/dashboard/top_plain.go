@@ -1,0 +1,241 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/jobs"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// plainTop is the dashboard as a talk: one line for each thing that happens, and
+// the commands of the command line as answers to what is typed. Nothing is drawn,
+// moved or repainted, so that a screen reader can follow.
+type plainTop struct {
+	a        *cli.App
+	root     func(*cli.App) *cobra.Command
+	readOnly string
+	tells    string // which ends of runs are heard: all, failed or off
+}
+
+// lookOnly are the commands that change nothing.
+var lookOnly = []string{
+	"status", "list", "ls", "show", "history", "logs", "why", "graph", "dead", "config", "revisions", "lint", "next", "explain",
+	"diff", "simulate", "doctor", "version", "help", "stats", "timeline", "clashes", "env", "man", "exit-codes",
+}
+
+// unending are the commands that only ctrl+c would end.
+var unending = []string{"top", "tui", "events"}
+
+const plainHelp = `Type a command as after "cronring" in a shell: list, list failed, why etl-orders,
+logs etl-orders, run etl-orders, history. Beside them:
+  tell all      one line for the end of every run (this is so now)
+  tell failed   only for those that failed, and for what people do
+  tell off      nothing
+  help          all commands
+  quit          the end`
+
+// plain runs the talk until the person ends it.
+func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) *cobra.Command) error {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	client := a.Daemon()
+	s, err := client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	p := &plainTop{a: a, root: root, readOnly: readOnly, tells: "all"}
+	a.Printf("cronringd on %s: %s%s. Type help, or quit.\n", safe.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
+	events, lines, next := make(chan heard), make(chan typed), make(chan struct{})
+	go follow(ctx, client, events)
+	go readLines(ctx, a.In, next, lines)
+	return p.talk(events, lines, next)
+}
+
+// heard is one thing that happened, or the end of hearing about it.
+type heard struct {
+	event api.Event
+	err   error
+}
+
+// typed is one line of the person's.
+type typed struct {
+	line string
+	err  error
+}
+
+func follow(ctx context.Context, client *api.Client, to chan<- heard) {
+	for e, err := range client.Events(ctx) {
+		select {
+		case to <- heard{e, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+	select {
+	case to <- heard{err: errors.New("the daemon has ended the connection")}:
+	case <-ctx.Done():
+	}
+}
+
+// readLines reads one line each time that it is asked for one, and not a byte
+// more: a command may want to ask the person something.
+func readLines(ctx context.Context, in io.Reader, next <-chan struct{}, to chan<- typed) {
+	for {
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+		line, err := readLine(in)
+		select {
+		case to <- typed{line, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// maxTyped bounds a line.
+const maxTyped = 4096
+
+func readLine(in io.Reader) (string, error) {
+	var line []byte
+	var one [1]byte
+	for {
+		n, err := in.Read(one[:])
+		if n == 1 && one[0] == '\n' {
+			return string(line), nil
+		}
+		if n == 1 && len(line) < maxTyped {
+			line = append(line, one[0])
+		}
+		if err != nil {
+			return string(line), err
+		}
+	}
+}
+
+func (p *plainTop) talk(events <-chan heard, lines <-chan typed, next chan<- struct{}) error {
+	ask := next
+	for {
+		p.a.Out.Flush()
+		select {
+		case ask <- struct{}{}:
+			ask = nil
+		case e := <-events:
+			if e.err != nil {
+				return e.err
+			}
+			p.tell(e.event)
+		case l := <-lines:
+			ask = next
+			if stop := p.answer(strings.TrimSpace(l.line)); stop || l.err != nil {
+				return nil
+			}
+		}
+	}
+}
+
+// answer does what was typed. It reports whether that was to stop.
+func (p *plainTop) answer(line string) bool {
+	words := strings.Fields(line)
+	switch {
+	case len(words) == 0:
+	case words[0] == "quit" || words[0] == "q" || words[0] == "exit":
+		return true
+	case words[0] == "help" && len(words) == 1:
+		p.a.Printf("%s\n", plainHelp)
+		p.command([]string{"help"})
+	case words[0] == "tell" && len(words) == 2 && slices.Contains([]string{"all", "failed", "off"}, words[1]):
+		p.tells = words[1]
+		p.a.Printf("telling: %s\n", words[1])
+	case slices.Contains(unending, words[0]), watches(words):
+		p.a.Printf("%s never ends: it is for a shell of its own\n", words[0])
+	case p.readOnly != "" && !slices.Contains(lookOnly, words[0]):
+		p.a.Printf("%s: %s\n", safe.Text(words[0]), p.readOnly)
+	default:
+		p.command(words)
+	}
+	return false
+}
+
+// watches reports a command that would go on because of --watch.
+func watches(words []string) bool {
+	return slices.Contains([]string{"list", "ls", "status"}, words[0]) && slices.ContainsFunc(words[1:], func(word string) bool {
+		letters, flag := strings.CutPrefix(word, "-")
+		return word == "--watch" || flag && !strings.HasPrefix(letters, "-") && strings.Contains(letters, "w")
+	})
+}
+
+// command carries out one command line of this program.
+func (p *plainTop) command(words []string) {
+	for i, word := range words {
+		if slices.Contains([]string{"failed", "running", "late", "paused"}, word) && i > 0 {
+			words[i] = "@" + word
+		}
+	}
+	sub := *p.a
+	sub.Color, sub.Zone, sub.Client = cli.OneOf("never"), cli.ZoneFlags{}, nil
+	root := p.root(&sub)
+	if c, _, err := root.Find(words); err == nil && c.Flags().Lookup("host") != nil {
+		words = append(p.a.ConnectionFlags(), words...)
+	}
+	sub.Run(root, words)
+}
+
+// tell says in one line what happened, if it is worth one.
+func (p *plainTop) tell(e api.Event) {
+	switch {
+	case p.tells == "off":
+	case e.Gap != nil:
+		p.a.Printf("%s left out: too much happened\n", cli.Plural(e.Gap.Lost, "event"))
+	case e.Record != nil:
+		if text := recordSentence(e.Record, p.tells == "failed"); text != "" {
+			p.a.Printf("%s %s\n", e.Record.At.Local().Format("15:04:05"), safe.Text(text))
+		}
+	}
+}
+
+// recordSentence says a fact as a sentence; "" for what nobody needs to hear.
+func recordSentence(r *job.Record, onlyFailures bool) string {
+	switch {
+	case r.Kind == job.Ended && r.Run != nil:
+		return endSentence(r.Run, onlyFailures)
+	case r.Kind == job.Decided && r.Decision == job.DecideSkip && !onlyFailures:
+		return fmt.Sprintf("%s was not run: %s", r.Job, r.Reason.Sentence())
+	case r.Kind == job.Paused, r.Kind == job.Resumed:
+		return fmt.Sprintf("%s was %s", r.Job, r.Kind)
+	case r.Kind == job.Acked:
+		return fmt.Sprintf("%s was acknowledged", r.Job)
+	case r.Kind == job.Loaded:
+		return "the crontab files were read: " + r.Detail
+	case r.Kind == job.Stepped:
+		return "the clock was set: " + r.Detail
+	}
+	return ""
+}
+
+func endSentence(r *job.Run, onlyFailures bool) string {
+	took := ""
+	if !r.Started.IsZero() {
+		took = " after " + when.Brief(r.Ended.Sub(r.Started))
+	}
+	switch {
+	case r.Failed():
+		return fmt.Sprintf("%s failed: %s%s, run %d", r.Job, r.Ending(), took, r.ID)
+	case onlyFailures:
+		return ""
+	}
+	return fmt.Sprintf("%s ended well%s, run %d", r.Job, took, r.ID)
+}

@@ -1,0 +1,115 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// Crontabs is tables without a daemon, for root alone: whoever else could write
+// the spool could run commands as anybody.
+type Crontabs struct {
+	host     spool.Host
+	places   spool.Places
+	accounts spool.Accounts
+}
+
+func NewCrontabs(host spool.Host, places spool.Places) *Crontabs {
+	return &Crontabs{host: host, places: places, accounts: account.New(account.Options{})}
+}
+
+// Notice is said when a change was made that no daemon has seen. The next
+// one finds it, and keeps it beside the versions that it knows.
+const Notice = "written without the daemon: it counts from the daemon's next start on"
+
+func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, error) {
+	if name == "" {
+		name = "root"
+	}
+	who, err := d.accounts.Find(ctx, name)
+	if _, unknown := errors.AsType[*account.UnknownError](err); unknown {
+		return who, &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}
+	}
+	if err != nil {
+		return who, err
+	}
+	err = d.places.MayUse(d.host.Family, "root", name)
+	if barred, ok := errors.AsType[*spool.BarredError](err); ok {
+		return who, &api.Error{Kind: api.NotAllowed, What: "The user " + barred.Name + " cannot use this program (crontab)", Why: barred.Why}
+	}
+	return who, err
+}
+
+func (d *Crontabs) Crontab(ctx context.Context, user string, _, header bool) (api.Crontab, error) {
+	who, err := d.owner(ctx, user)
+	if err != nil {
+		return api.Crontab{}, err
+	}
+	raw, err := d.places.ReadTable(who)
+	if errors.Is(err, fs.ErrNotExist) {
+		return api.Crontab{User: who.Name, Missing: true, Sum: spool.NoTable}, nil
+	}
+	if err != nil {
+		return api.Crontab{}, err
+	}
+	text := raw
+	body := d.body(raw)
+	if !header {
+		text = body
+	}
+	return api.Crontab{User: who.Name, Text: []byte(text), Sum: spool.Sum(body)}, nil
+}
+
+func (d *Crontabs) body(raw string) string {
+	if d.places.Header {
+		return spool.StripHeader(raw)
+	}
+	return raw
+}
+
+func (d *Crontabs) InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error) {
+	who, err := d.owner(ctx, r.User)
+	if err != nil {
+		return api.Installed{}, err
+	}
+	if r.Base != "" {
+		now, err := d.Crontab(ctx, r.User, false, false)
+		if err != nil {
+			return api.Installed{}, err
+		}
+		if now.Sum != r.Base {
+			return api.Installed{}, &api.Error{Kind: api.Conflict, What: "the crontab of " + who.Name + " was changed meanwhile"}
+		}
+	}
+	text := string(r.Text)
+	if d.places.Header {
+		text = spool.Header(r.File, time.Now(), api.Release()) + text
+	}
+	return api.Installed{User: who.Name, Notice: Notice}, spool.Install(d.places, who, text)
+}
+
+func (d *Crontabs) RemoveCrontab(ctx context.Context, user string) (api.Installed, error) {
+	who, err := d.owner(ctx, user)
+	if err != nil {
+		return api.Installed{}, err
+	}
+	done := api.Installed{User: who.Name, Gone: true, Notice: Notice}
+	if raw, err := d.places.ReadTable(who); err == nil {
+		table, _ := crontab.Parse(who.Name, raw, crontab.Config{Owner: who.Name})
+		done.Entries = len(table.Entries)
+	}
+	err = spool.Remove(d.places, who)
+	if errors.Is(err, fs.ErrNotExist) {
+		return done, &api.Error{Kind: api.NotFound, What: "no crontab for " + who.Name}
+	}
+	return done, err
+}
+
+// EndEdit is only for a log, which nobody keeps now.
+func (d *Crontabs) EndEdit(context.Context, string) error { return nil }

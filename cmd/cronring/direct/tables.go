@@ -1,0 +1,161 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/review"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// Tables is the crontabs of this host without a daemon, for root alone.
+type Tables struct {
+	*Crontabs
+	source spool.SourceOptions
+}
+
+func NewTables() *Tables {
+	host := spool.ThisHost()
+	d := NewCrontabs(host, host.Places(""))
+	return &Tables{d, spool.SourceOptions{Host: host, Places: d.places, Accounts: d.accounts}}
+}
+
+func (d *Tables) Tables(ctx context.Context) ([]api.Table, error) {
+	var all []api.Table
+	for _, t := range d.scan(ctx).Tables {
+		user, _ := d.places.IsUserTable(t.Name)
+		all = append(all, api.Table{File: t.Name, User: user, Entries: len(t.Entries)})
+	}
+	return all, nil
+}
+
+// Places gives the host's own.
+func (d *Tables) Places(context.Context) (*api.Places, error) {
+	return &api.Places{Crontab: d.places.Crontab, Anacrontab: d.places.Anacrontab, CronD: d.places.CronD}, nil
+}
+
+func (d *Tables) scan(ctx context.Context) spool.Snapshot {
+	return spool.OpenSource(d.source).Scan(ctx)
+}
+
+// place finds out whose table is meant, or that it is one of the system.
+func (d *Tables) place(ctx context.Context, file, user string) (at string, who account.Account, users bool, err error) {
+	name, users := user, file == ""
+	if !users {
+		name, users = d.places.IsUserTable(file)
+	}
+	if users {
+		if who, err = d.owner(ctx, name); err == nil {
+			at, err = d.places.UserTable(who.Name)
+		}
+		return at, who, true, err
+	}
+	if !d.places.IsSystemTable(file) {
+		err = &api.Error{
+			Kind: api.NotFound, What: fmt.Sprintf("cannot find the crontab %q", file),
+			Why: "cron reads none there: crontabs stand in " + d.places.Crontab + ", " + d.places.CronD + " and " + d.places.Users,
+		}
+	}
+	return file, who, false, err
+}
+
+func (d *Tables) Table(ctx context.Context, file, user string) (api.TableText, error) {
+	at, who, users, err := d.place(ctx, file, user)
+	if err != nil {
+		return api.TableText{}, err
+	}
+	config := d.source.Config(at, false)
+	t := api.TableText{
+		Table:  api.Table{File: at, User: who.Name},
+		Format: api.FormatOf(config.Format), Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: d.host.Zone.String(),
+	}
+	if config.Family == crontab.RHEL {
+		t.Family = api.FamilyRHEL
+	}
+	if users {
+		old, err := d.Crontab(ctx, who.Name, false, false)
+		t.Text, t.Sum, t.Missing, t.Account, t.Privileged = old.Text, old.Sum, old.Missing, who.Name, who.UID == 0
+		if d.places.Header {
+			raw, _ := d.places.ReadTable(who) // what was read a moment ago
+			t.Above = strings.Count(raw, "\n") - strings.Count(string(t.Text), "\n")
+		}
+		return t, err
+	}
+	t.StandsIn = !d.places.AnacronInstalled()
+	text, err := spool.Read(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.Missing, t.Sum = true, spool.NoTable
+		return t, nil
+	case err != nil:
+		return t, cli.FileError(at, err)
+	}
+	t.Text, t.Sum = []byte(text), spool.Sum(text)
+	return t, nil
+}
+
+func (d *Tables) InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error) {
+	now, err := d.Table(ctx, r.File, r.User)
+	if err != nil {
+		return api.Installed{}, err
+	}
+	if r.Base != "" && now.Sum != r.Base {
+		return api.Installed{}, &api.Error{Kind: api.Conflict, What: now.File + " was changed meanwhile"}
+	}
+	if passed := d.source.Passes(now.File); passed != nil && !r.Gone {
+		return api.Installed{}, &api.Error{Kind: api.Usage, What: "cannot write " + now.File + ": cron would not read it", Why: passed.Why}
+	}
+	table, _ := crontab.Parse(now.File, string(r.Text), now.Config(spool.LoadZone))
+	done := api.Installed{User: now.User, File: now.File, Gone: r.Gone, Entries: len(table.Entries), Notice: Notice}
+	return done, d.write(ctx, now, r)
+}
+
+func (d *Tables) write(ctx context.Context, now api.TableText, r api.TableRequest) error {
+	switch {
+	case now.User != "" && r.Gone:
+		_, err := d.RemoveCrontab(ctx, now.User)
+		return err
+	case now.User != "":
+		_, err := d.InstallCrontab(ctx, api.InstallRequest{User: now.User, File: now.File, Text: r.Text})
+		return err
+	case r.Gone:
+		return spool.Withdraw(d.places, now.File)
+	}
+	return spool.Restore(d.places, now.File, string(r.Text))
+}
+
+// List finds jobs by name, glob or FILE:LINE: what else can be asked of a job
+// only a daemon knows.
+func (d *Tables) List(ctx context.Context, q api.Query) ([]job.Status, error) {
+	version := review.NewVersion(d.scan(ctx).Tables...)
+	var found []job.Status
+	for _, ref := range q.Refs {
+		before := len(found)
+		for _, j := range version.Jobs() {
+			if names(ref, j) {
+				found = append(found, job.Status{Job: j})
+			}
+		}
+		if len(found) == before {
+			return nil, &api.Error{
+				Kind: api.NotFound, What: fmt.Sprintf("cannot find %q: no such job", ref),
+				Why: "without the daemon a job is known by its name or FILE:LINE", Fix: "systemctl start cronring",
+			}
+		}
+	}
+	return found, nil
+}
+
+// names tells whether a reference names a job.
+func names(ref string, j job.Job) bool {
+	place := fmt.Sprintf("%s:%d", j.Table, j.Line)
+	return job.IsGlob(ref) && j.ID.Matches(ref) || ref == string(j.ID) || ref == j.ID.Full() || ref == place || strings.HasSuffix(place, "/"+ref)
+}

@@ -1,0 +1,261 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/inventory"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// grade is how well a thing is that doctor looked at.
+type grade string
+
+const (
+	gradeOK      grade = "ok"
+	gradeWarning grade = "warning"
+	gradeProblem grade = "problem"
+	gradeUnseen  grade = "unseen" // could not be looked at, mostly for want of rights
+)
+
+// gradeLook is how a grade is shown: the sign alone tells it, without colour.
+var gradeLook = map[grade]struct {
+	full, ascii string
+	tone        cli.Tone
+}{
+	gradeOK:      {"✓", "+", cli.Good},
+	gradeWarning: {"!", "!", cli.Warn},
+	gradeProblem: {"✗", "x", cli.Bad},
+	gradeUnseen:  {"?", "?", cli.Faint},
+}
+
+// finding is what one check has to say of one thing.
+type finding struct {
+	Check string   `json:"check"`
+	Grade grade    `json:"grade"`
+	What  string   `json:"what"`
+	Why   string   `json:"why,omitempty"`
+	Fix   []remedy `json:"fix,omitempty"`
+}
+
+// remedy is a command that mends a finding. Harmless ones touch nothing but
+// what is cronring's own, and take no right from anybody who should have it:
+// --fix runs those. The others are for a person to decide.
+type remedy struct {
+	Command  string   `json:"command"`
+	Harmless bool     `json:"harmless,omitempty"`
+	argv     []string // of a harmless one
+}
+
+// advice is a remedy for a person.
+func advice(command string) []remedy { return []remedy{{Command: command}} }
+
+// harmless is a remedy that --fix runs.
+func harmless(argv ...string) remedy {
+	return remedy{Command: cli.ShellLine(argv), Harmless: true, argv: argv}
+}
+
+// check looks at one side of the host.
+type check struct {
+	name string
+	look func(ctx context.Context, e *examination) []finding
+}
+
+// checks is all that doctor looks at, in the order in which it tells.
+var checks = []check{
+	{"daemon", checkDaemon},
+	{"second cron", checkRivals},
+	{"unit", checkUnit},
+	{"PAM", checkPAM},
+	{"rights", checkRights},
+	{"crontab(1)", checkCrontab},
+	{"tables", checkTables},
+	{"clock", checkClock},
+	{"zone", checkZone},
+	{"timers", checkTimers},
+	{"ring", checkRing},
+	{"mail", checkMail},
+	{"disk", checkDisk},
+	{"inotify", checkInotify},
+}
+
+// examination is one look at a host.
+type examination struct {
+	*inventory.Machine
+	kernel
+	socket     string
+	ask        func(context.Context) (api.Status, error)
+	askRing    func(context.Context) (api.Ring, error)
+	privileged bool   // may see what is root's
+	owner      uint32 // of what is to be root's
+
+	status    api.Status
+	statusErr error
+	tables    []inventory.Table
+}
+
+// kernel is what only system calls tell.
+type kernel struct {
+	adjtimex func() (unix.Timex, error)
+	statfs   func(path string) (unix.Statfs_t, error)
+	timerfd  func(clock int) error // whether the kernel gives a timer of that clock
+}
+
+func thisKernel() kernel {
+	return kernel{
+		adjtimex: func() (t unix.Timex, err error) {
+			_, err = unix.Adjtimex(&t)
+			return t, err
+		},
+		statfs: func(path string) (s unix.Statfs_t, err error) {
+			err = unix.Statfs(path, &s)
+			return s, err
+		},
+		timerfd: func(clock int) error {
+			fd, err := unix.TimerfdCreate(clock, unix.TFD_CLOEXEC)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		},
+	}
+}
+
+// doctorFlags are the flags of doctor.
+type doctorFlags struct {
+	strict, fix, dry bool
+	out              *cli.Output
+}
+
+func NewDoctor(a *cli.App) *cobra.Command {
+	f := &doctorFlags{}
+	cmd := &cobra.Command{
+		Use:   "doctor [--strict] [--fix [-n]]",
+		Short: "Check the host: daemon, a second cron, rights, clock, mail, disk",
+		Long: `Check the host: whether the daemon answers, another cron runs beside it, rights,
+tables, clock, zone, ring, mail, disk and the service's unit are in order.
+
+The exit code is 8 if a problem was found; with --strict also for a warning.
+What could not be looked at, mostly because only root may, is marked with ?.
+
+--fix runs those remedies that can do no harm: they touch nothing but files that
+are cronring's own. With -n it prints them and runs nothing.`,
+		Example: "  cronring doctor\n  cronring doctor --fix -n",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.dry && !f.fix {
+				return cli.UsageError("make a dry run of nothing", "-n goes with --fix", "cronring doctor --fix -n")
+			}
+			if err := a.ThisHostOnly("doctor"); err != nil {
+				return err
+			}
+			e := &examination{Machine: inventory.This(a.Now), kernel: thisKernel(), ask: a.Daemon().Status, askRing: a.Daemon().Ring, privileged: os.Geteuid() == 0}
+			if e.socket = a.Socket; e.socket == "" {
+				e.socket = api.FindSocket(os.Getenv)
+			}
+			return doctor(a, cmd.Context(), e, f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
+	cmd.Flags().BoolVar(&f.fix, "fix", false, "run the remedies that can do no harm")
+	cmd.Flags().BoolVarP(&f.dry, "dry-run", "n", false, "with --fix: print its commands, run nothing")
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func doctor(a *cli.App, ctx context.Context, e *examination, f *doctorFlags) error {
+	findings := e.examine(ctx)
+	if f.fix {
+		if mend(a, ctx, e, findings, f.dry) {
+			findings = e.examine(ctx)
+		}
+	}
+	if f.out.Value == cli.FormJSON {
+		if err := a.PrintJSON(examined{V: api.Version, Findings: findings}); err != nil {
+			return err
+		}
+	} else {
+		printFindings(a, findings)
+	}
+	n := map[grade]int{}
+	for _, found := range findings {
+		n[found.Grade]++
+	}
+	a.Infof("%s, %s, %s, %d not seen", cli.Plural(n[gradeOK], "thing")+" in order",
+		cli.Plural(n[gradeProblem], "problem"), cli.Plural(n[gradeWarning], "warning"), n[gradeUnseen])
+	if n[gradeProblem] > 0 || f.strict && n[gradeWarning] > 0 {
+		return cli.ExitCode(cli.ExitProblems)
+	}
+	return nil
+}
+
+// examined is the result of doctor.
+type examined struct {
+	V        int       `json:"v"`
+	Findings []finding `json:"findings"`
+}
+
+// examine makes all checks.
+func (e *examination) examine(ctx context.Context) []finding {
+	e.status, e.statusErr = e.greet(ctx)
+	e.tables = e.Machine.Tables(ctx)
+	var all []finding
+	for _, c := range checks {
+		for _, found := range c.look(ctx, e) {
+			found.Check = c.name
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// answers reports whether the daemon does.
+func (e *examination) answers() bool { return e.statusErr == nil }
+
+// mend runs the harmless remedies, and says what it does. It reports whether
+// it ran any.
+func mend(a *cli.App, ctx context.Context, e *examination, findings []finding, dry bool) bool {
+	ran := false
+	for _, found := range findings {
+		for _, r := range found.Fix {
+			switch {
+			case !r.Harmless:
+				a.Infof("left to you: %s", safe.Text(r.Command))
+			case dry:
+				a.Infof("would run: %s", safe.Text(r.Command))
+			default:
+				ran = true
+				out, status, err := e.Exec(ctx, r.argv...)
+				if err != nil || status != 0 {
+					a.Infof("tried: %s: it failed: %s", safe.Text(r.Command), safe.Text(strings.TrimSpace(inventory.Failure(out, status, err))))
+					continue
+				}
+				a.Infof("ran: %s", safe.Text(r.Command))
+			}
+		}
+	}
+	return ran
+}
+
+func printFindings(a *cli.App, findings []finding) {
+	width := 0
+	for _, c := range checks {
+		width = max(width, len(c.name))
+	}
+	for _, found := range findings {
+		look := gradeLook[found.Grade]
+		a.Printf("%s %s  %s\n", a.Paint(look.tone, cli.Sign(look.full, look.ascii)), safe.Pad(found.Check, width), safe.Text(found.What))
+		cli.PrintPart(a, "why", found.Why)
+		for _, r := range found.Fix {
+			cli.PrintPart(a, "fix", r.Command)
+		}
+	}
+}

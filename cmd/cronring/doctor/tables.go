@@ -1,0 +1,60 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/inventory"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// checkTables looks at each file that cron would read.
+func checkTables(ctx context.Context, e *examination) []finding {
+	var found []finding
+	read := 0
+	for i := range e.tables {
+		t := &e.tables[i]
+		if t.Anacron() && e.AnacronInstalled() {
+			continue // anacron's own
+		}
+		if t.Counts() {
+			read++
+		}
+		found = append(found, e.checkTable(ctx, t)...)
+	}
+	for _, s := range e.SilentScripts() {
+		found = append(found, finding{Grade: gradeWarning, What: cli.ShellWord(s.Path) + " never runs: " + s.Why})
+	}
+	sum := finding{Grade: gradeOK, What: fmt.Sprintf("%s with %s can be read", cli.Plural(read, "table"), cli.Entries(inventory.CountEntries(e.tables)))}
+	return append([]finding{sum}, found...)
+}
+
+func (e *examination) checkTable(ctx context.Context, t *inventory.Table) []finding {
+	switch {
+	case t.Ignored && strings.HasPrefix(t.Base(), "."):
+		return nil // nobody expects such a file to run
+	case t.Ignored:
+		return []finding{{Grade: gradeWarning, What: t.Path + " is " + t.Why}}
+	case t.Refused != "" && t.Denied && !e.privileged:
+		return []finding{{Grade: gradeUnseen, What: t.Path + " cannot be read by this account"}}
+	case t.Refused != "":
+		return []finding{{Grade: gradeProblem, What: t.Path + " is refused: " + t.Refused, Why: t.Why, Fix: maybe(t.Fix)}}
+	}
+	var found []finding
+	if n := cli.ErrorsIn(t.Remarks); n > 0 {
+		found = append(found, finding{Grade: gradeProblem, What: fmt.Sprintf("%s: %s, so something in it does not run", t.Path, cli.Plural(n, "error")),
+			Fix: advice("cronring lint " + cli.ShellWord(t.Path))})
+	}
+	for _, name := range t.Accounts() {
+		switch reason, why := e.Barred(ctx, name); reason {
+		case job.NoAccount:
+			found = append(found, finding{Grade: gradeWarning, What: t.Path + ": " + why, Why: "its entries are held until there is one"})
+		case job.AccountRefused:
+			found = append(found, finding{Grade: gradeWarning, What: t.Path + ": " + why, Why: "its entries are skipped until it may",
+				Fix: advice("chage -l " + cli.ShellWord(name))})
+		}
+	}
+	return found
+}

@@ -1,0 +1,63 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+)
+
+func NewBridge(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bridge",
+		Short: "Pass bytes on between standard input and output and the daemon's socket",
+		Long: `Pass bytes on between standard input and output and the daemon's socket, until
+either side ends. This is what -H runs on the other host; as the forced command
+of a key in authorized_keys it gives that key the daemon and nothing else.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return bridge(a, cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&a.Socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
+	return cmd
+}
+
+func bridge(a *cli.App, ctx context.Context) error {
+	path := a.Socket
+	if path == "" {
+		path = api.FindSocket(os.Getenv)
+	}
+	conn, err := api.Connect(ctx, path)
+	if foreign, ok := errors.AsType[*api.Error](err); ok {
+		return foreign
+	}
+	if err != nil {
+		return &api.Error{
+			Kind: api.Unreachable, What: "cannot reach the daemon: cronringd does not answer on " + path,
+			Why: err.Error(), Fix: "systemctl status cronring",
+		}
+	}
+	defer conn.Close()
+	go func() {
+		_, _ = io.Copy(conn, a.In) // a side that is gone ends the other
+		_ = conn.(*net.UnixConn).CloseWrite()
+	}()
+	if _, err := io.Copy(flushing{a}, conn); err != nil {
+		return fmt.Errorf("pass on what the daemon answers: %w", err)
+	}
+	return nil
+}
+
+// flushing writes to the result at once.
+type flushing struct{ *cli.App }
+
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.Out.Write(p)
+	return n, errors.Join(err, f.Out.Flush())
+}

@@ -1,0 +1,90 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/metrics"
+)
+
+func NewMetrics(a *cli.App) *cobra.Command {
+	var q api.MetricsQuery
+	var file string
+	cmd := &cobra.Command{
+		Use:   "metrics [--jobs] [JOB...] [--write FILE]",
+		Short: "Print what monitoring reads, in the format of Prometheus",
+		Long: `Print what monitoring reads, in the text format of Prometheus: how the daemon
+is, what became of runs, how late they start, and in a ring how that is. Root is
+told of the whole host, all others of their own jobs.
+
+No port is opened for it: have node_exporter's textfile collector read the file
+that --write keeps, or a program that can ask GET /v1/metrics on the socket. FILE
+is replaced at once, mode 0644. Where the daemon cannot be reached it says
+cronring_up 0, and the command fails.
+
+--jobs, or a name, adds a dozen series for each job, of 10000 at most. Counters
+begin anew with the daemon.`,
+		Example: "  cronring metrics\n  cronring metrics 'etl-*'\n  cronring metrics --jobs --write /var/lib/node_exporter/cronring.prom",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Refs = args
+			q.Jobs = q.Jobs || len(args) > 0
+			text, err := a.Daemon().Metrics(cmd.Context(), q)
+			if file == "" {
+				if err == nil {
+					a.Printf("%s", text)
+				}
+				return err
+			}
+			switch {
+			case api.KindOf(err) == api.Unreachable:
+				return errors.Join(err, replaceFile(file, metricsOfNobody()))
+			case err != nil:
+				return err
+			}
+			return replaceFile(file, text)
+		},
+	}
+	cmd.Flags().BoolVar(&q.Jobs, "jobs", false, "also of each job")
+	cmd.Flags().StringVar(&file, "write", "", "write `FILE` instead")
+	return cmd
+}
+
+// metricsOfNobody is what is known where the daemon cannot be reached. A file that
+// went on to tell how it last was would say that it is well.
+func metricsOfNobody() []byte {
+	host, _ := os.Hostname()
+	m := metrics.New("node", host)
+	m.Family("cronring_up", metrics.Gauge, "Whether cronringd answered.")
+	m.Add(0)
+	return m.Bytes()
+}
+
+// replaceFile puts a file in the place of another, so that nobody reads half of it.
+// Until then it has a name that collectors, which look for *.prom, pass over. What is
+// no file, as /dev/stdout is none, stays: root would take it from everybody.
+func replaceFile(path string, text []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("write %s: it is no file, and would be replaced by one", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestMetricsReplaceTheirFile: the file that collectors read is replaced, not
+// written to, by one that all may read, whatever is said of new files.
+func TestMetricsReplaceTheirFile(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, "cronring.prom"), filepath.Join(dir, "other")
+	if err := os.WriteFile(other, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFile(path, []byte("cronring_up 1\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(other); string(got) != "mine" {
+		t.Errorf("what a link pointed to is %q, want it as it was", got)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "cronring_up 1\n" {
+		t.Errorf("got %q, want what was written", got)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode() != 0o644 {
+		t.Errorf("got %v (%v), want a file of mode 0644", info.Mode(), err)
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 2 {
+		t.Errorf("got %v, want no file left over", all)
+	}
+}
+
+func TestMetricsLeaveWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "stdout")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(pipe, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link} {
+		if err := replaceFile(path, []byte("cronring_up 1\n")); err == nil {
+			t.Errorf("%s is replaced, want an error", path)
+		}
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 2 {
+		t.Errorf("got %v, want no file left over", all)
+	}
+}

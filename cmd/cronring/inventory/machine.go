@@ -1,0 +1,224 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// Exec runs a program of the host and gives what it printed on its
+// standard output and its exit status. The error says that it could not run.
+type Exec func(ctx context.Context, argv ...string) (stdout string, status int, err error)
+
+// Machine is the host that doctor and import look at: its files below root,
+// and what only its programs can tell.
+type Machine struct {
+	Root string // put before each path: "" for the machine itself
+	Host spool.Host
+	Exec Exec
+	Now  func() time.Time
+
+	Find   func(ctx context.Context, name string) (account.Account, error)
+	Refuse func(a account.Account, now time.Time) string // why no job may run as an account, or ""
+	Pam    func(crontab.Family) account.PAM
+}
+
+// This is the host that this program runs on.
+func This(now func() time.Time) *Machine {
+	run := func(ctx context.Context, argv ...string) ([]byte, int, error) {
+		out, status, err := Run(ctx, argv...)
+		return []byte(out), status, err
+	}
+	accounts := account.New(account.Options{Exec: run})
+	return &Machine{Host: spool.ThisHost(), Exec: Run, Now: now, Find: accounts.Find, Refuse: accounts.Refusal, Pam: accounts.PAM}
+}
+
+// At is a host whose root is mounted at a directory. It does not run, so
+// its programs cannot be asked, and only its files know accounts.
+func At(root string, now func() time.Time) *Machine {
+	accounts := account.New(account.Options{Root: root})
+	m := &Machine{
+		Root: root, Now: now, Find: accounts.Find, Refuse: accounts.Refusal, Pam: accounts.PAM,
+		Exec: func(context.Context, ...string) (string, int, error) { return "", 0, ErrNotRunning },
+	}
+	m.Host = spool.Host{Family: crontab.Debian, Zone: time.UTC, Account: "root", Root: true}
+	if m.Exists("/etc/redhat-release") {
+		m.Host.Family = crontab.RHEL
+	}
+	target, _ := os.Readlink(m.Path("/etc/localtime"))
+	if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+		if loc, err := spool.LoadZone(name); err == nil {
+			m.Host.Zone = loc
+		}
+	}
+	return m
+}
+
+var ErrNotRunning = errors.New("the host does not run")
+
+// Barred is why nothing starts as an account now: it is not there, or expired.
+// A directory service that does not answer bars nobody.
+func (m *Machine) Barred(ctx context.Context, name string) (job.Reason, string) {
+	a, err := m.Find(ctx, name)
+	if unknown(err) {
+		return job.NoAccount, "there is no account " + name
+	}
+	if err != nil {
+		return "", ""
+	}
+	if why := m.Refuse(a, m.Now()); why != "" {
+		return job.AccountRefused, "the account " + name + " may not run jobs: " + why
+	}
+	return "", ""
+}
+
+// patience is how long a program of the host may take. A directory service or
+// a D-Bus that hangs is a finding, not a reason to hang too.
+const patience = 20 * time.Second
+
+// maxAnswer bounds what is kept of a program's output.
+const maxAnswer = 64 << 20
+
+func Run(ctx context.Context, argv ...string) (string, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0")
+	cmd.WaitDelay = time.Second
+	out := &bounded{room: maxAnswer}
+	cmd.Stdout = out
+	err := cmd.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
+		return out.text.String(), ended.ExitCode(), nil
+	}
+	return out.text.String(), 0, err
+}
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct {
+	text strings.Builder
+	room int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	kept := min(len(p), b.room)
+	b.text.Write(p[:kept])
+	b.room -= kept
+	return len(p), nil
+}
+
+// Path is where a file of the host is found.
+func (m *Machine) Path(name string) string { return filepath.Join(m.Root, name) }
+
+// HostPath is a found path as the host knows it.
+func (m *Machine) HostPath(path string) string {
+	if m.Root == "" {
+		return path
+	}
+	return "/" + strings.TrimPrefix(strings.TrimPrefix(path, m.Root), "/")
+}
+
+// Places are those of the host's tables.
+func (m *Machine) Places() spool.Places { return m.Host.Places(m.Root) }
+
+// maxSettings is how much of a configuration file or of a file of the kernel
+// is read.
+const maxSettings = 1 << 20
+
+// Read gives the text of a small file that is not a crontab.
+func (m *Machine) Read(name string) (string, error) { return m.readUpTo(name, maxSettings) }
+
+func (m *Machine) readUpTo(name string, most int64) (string, error) {
+	f, err := m.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	return string(text), err
+}
+
+// Open opens a file of the host. A FIFO that somebody put there does not make
+// it wait, and links of a host in a directory lead nowhere but into that.
+func (m *Machine) Open(name string) (*os.File, error) {
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	if m.Root == "" {
+		return os.OpenFile(name, flags, 0)
+	}
+	root, err := unix.Open(m.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: m.Root, Err: err}
+	}
+	defer unix.Close(root)
+	fd, err := unix.Openat2(root, name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_IN_ROOT})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// Exists reports whether there is such a file.
+func (m *Machine) Exists(name string) bool {
+	_, err := os.Stat(m.Path(name))
+	return err == nil
+}
+
+// Booted reports whether systemd runs the host: the test of sd_booted(3).
+func (m *Machine) Booted() bool { return m.Exists("/run/systemd/system") }
+
+// Reason is the part of an error that a person who knows the path needs.
+func Reason(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// Table is one crontab of the host, as far as it may be read and trusted.
+type Table struct {
+	Path    string // as the host knows it
+	Refused string // cron's word for a table that does not count, or ""
+	Why     string // it is refused or ignored
+	Fix     string
+	Denied  bool // refused as this process may not read it
+	Ignored bool // its name is none that cron reads
+	Text    string
+	Table   *crontab.Table
+	Remarks []crontab.Diagnostic
+}
+
+// Counts reports whether the table's good lines run.
+func (t *Table) Counts() bool { return t.Table != nil }
+
+// entries is how many lines of the table cron runs.
+func (t *Table) entries() int {
+	if !t.Counts() || t.Anacron() {
+		return 0
+	}
+	return len(t.Table.Entries)
+}
+
+// CountEntries is how many lines of all tables run.
+func CountEntries(tables []Table) int {
+	n := 0
+	for i := range tables {
+		n += tables[i].entries()
+	}
+	return n
+}
+
+// AnacronInstalled reports whether anacron itself does its jobs here.
+func (m *Machine) AnacronInstalled() bool { return m.Places().AnacronInstalled() }

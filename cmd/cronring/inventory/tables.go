@@ -1,0 +1,121 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/account"
+	"github.com/cronring/cronring/daemon/spool"
+)
+
+// Source reads the host's tables as the daemon does.
+func (m *Machine) Source() *spool.Source {
+	return spool.OpenSource(spool.SourceOptions{
+		Host: m.Host, Places: m.Places(), Accounts: Accounts(m.Find), LSBNames: m.LsbNames(),
+	})
+}
+
+// LsbNames reports whether the old cron was told to take other names in
+// /etc/cron.d, as the daemon then does, too.
+func (m *Machine) LsbNames() bool {
+	if m.Host.Family != crontab.Debian {
+		return false
+	}
+	for _, s := range m.Settings() {
+		if s.Setting == "-l" {
+			return true
+		}
+	}
+	return false
+}
+
+// Accounts is a function that finds accounts.
+type Accounts func(ctx context.Context, name string) (account.Account, error)
+
+// Find calls the function.
+func (f Accounts) Find(ctx context.Context, name string) (account.Account, error) {
+	return f(ctx, name)
+}
+
+// Tables reads the crontabs of the host, in the order in which the daemon
+// loads them, and after them what is refused or ignored.
+func (m *Machine) Tables(ctx context.Context) []Table {
+	list := m.tablesOf(m.Source().Scan(ctx))
+	if m.AnacronInstalled() {
+		list = append(list, m.ownAnacrontab()...)
+	}
+	return list
+}
+
+// ownAnacrontab reads the table of an anacron that is installed. The daemon
+// leaves it alone then.
+func (m *Machine) ownAnacrontab() []Table {
+	path := m.Places().Anacrontab
+	text, err := m.readUpTo(m.HostPath(path), crontab.MaxText+1)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	t := Table{Path: m.HostPath(path), Text: text}
+	if err != nil {
+		t.Refused, t.Why = "CAN'T OPEN", Reason(err)
+		return []Table{t}
+	}
+	c := m.Host.Config(path, false)
+	c.Format, c.Privileged = crontab.Anacron, true
+	t.Table, t.Remarks = crontab.Parse(t.Path, text, c)
+	return []Table{t}
+}
+
+func (m *Machine) tablesOf(scan spool.Snapshot) []Table {
+	texts := map[string]string{}
+	for _, c := range scan.Changes {
+		texts[c.Path] = c.Text
+	}
+	remarks := map[string][]crontab.Diagnostic{}
+	for _, d := range scan.Remarks {
+		path := d.File
+		d.File = m.HostPath(path)
+		remarks[path] = append(remarks[path], d)
+	}
+	var list []Table
+	for _, table := range scan.Tables {
+		list = append(list, Table{Path: m.HostPath(table.Name), Table: table, Text: texts[table.Name], Remarks: remarks[table.Name]})
+	}
+	for _, r := range scan.Refused {
+		list = append(list, Table{
+			Path: m.HostPath(r.Path), Refused: r.Word, Why: r.Why, Fix: r.Fix,
+			Denied: r.Code == spool.CodeDirectory || r.Code == spool.CodeOpen,
+		})
+	}
+	for _, i := range scan.Ignored {
+		list = append(list, Table{Path: m.HostPath(i.Path), Why: i.Why, Ignored: true})
+	}
+	return list
+}
+
+// Anacrontab finds the table of anacron among those of the host. Its lines are
+// no crontab's, and where anacron is installed they are its own.
+func Anacrontab(tables []Table) *Table {
+	for i := range tables {
+		if tables[i].Anacron() {
+			return &tables[i]
+		}
+	}
+	return nil
+}
+
+// Anacron reports whether the table has anacron's lines.
+func (t *Table) Anacron() bool { return t.Table != nil && t.Table.Format == crontab.Anacron }
+
+// unknown reports that there is certainly no such account: a directory service
+// that does not answer is something else.
+func unknown(err error) bool {
+	none, ok := errors.AsType[*account.UnknownError](err)
+	return ok && none != nil
+}
+
+// Base is the last element of the table's path.
+func (t *Table) Base() string { return filepath.Base(t.Path) }

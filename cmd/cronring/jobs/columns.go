@@ -1,0 +1,277 @@
+package jobs
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// column is one thing that a list tells of a job.
+type column struct {
+	name  string
+	plain func(*jobRow) string
+	eyes  func(*jobRow) cli.Cell           // nil: as plain
+	order func(one, other *job.Status) int // nil: by the text
+}
+
+// jobRow is a job that is being written as a row.
+type jobRow struct {
+	*job.Status
+	a        *cli.App
+	loc      *time.Location
+	document any // the job as JSON has it, once a field of that is asked for
+}
+
+// jobColumns are what a list of jobs has if nothing else is asked for.
+var jobColumns = []column{
+	{"state", func(r *jobRow) string { return string(r.State) }, (*jobRow).stateCell,
+		func(one, other *job.Status) int { return cmp.Compare(severity(one.State), severity(other.State)) }},
+	{"job", func(r *jobRow) string { return string(r.Job.ID) }, nil, nil},
+	{"schedule", func(r *jobRow) string { return cli.ScheduleText(&r.Job) }, nil, nil},
+	{"next", func(r *jobRow) string { return cli.FormatPlain(r.Next, r.loc) }, (*jobRow).nextCell,
+		func(one, other *job.Status) int { return soonest(one.Next, other.Next) }},
+	{"last", (*jobRow).began, (*jobRow).lastCell,
+		func(one, other *job.Status) int { return lastStart(other).Compare(lastStart(one)) }},
+	{"took", func(r *jobRow) string { return r.a.Took(r.Last) }, nil,
+		func(one, other *job.Status) int { return cmp.Compare(lastLength(other), lastLength(one)) }},
+	{"user", func(r *jobRow) string { return r.Job.User }, nil, nil},
+	{"source", func(r *jobRow) string { return fmt.Sprintf("%s:%d", r.Job.Table, r.Job.Line) }, nil,
+		func(one, other *job.Status) int {
+			return cmp.Or(cmp.Compare(one.Job.Table, other.Job.Table), cmp.Compare(one.Job.Line, other.Job.Line))
+		}},
+	{"command", func(r *jobRow) string { return r.Job.Command }, nil, nil},
+}
+
+// nextCell also says whose the next occurrence of a ring job is.
+func (r *jobRow) nextCell() cli.Cell {
+	text := when.Away(r.Next, r.a.Now())
+	if r.Node != "" {
+		text += " on " + r.Node
+	}
+	return cli.Cell{Text: text}
+}
+
+// lastCell says who had the newest occurrence, if that was another member.
+func (r *jobRow) lastCell() cli.Cell {
+	if e := r.Elsewhere; e != nil {
+		return cli.Cell{Text: when.Ago(e.Due, r.a.Now()) + " on " + e.Node}
+	}
+	return cli.Cell{Text: r.a.Ago(r.Last)}
+}
+
+func (r *jobRow) stateCell() cli.Cell {
+	look, ok := cli.StateLook[r.State]
+	if !ok { // it is in the list no more
+		return cli.Cell{Text: string(r.State), Tone: cli.Faint}
+	}
+	return cli.Cell{Text: cli.StateSign(r.State) + " " + look.Word, Tone: look.Tone}
+}
+
+func (r *jobRow) began() string {
+	if r.Last == nil {
+		return ""
+	}
+	return cli.FormatPlain(r.Last.Started, r.loc)
+}
+
+// states are all of them, the worst first.
+var states = []job.State{
+	job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled, job.StateOK, job.StateNew,
+}
+
+// severity is the place of a state among all.
+func severity(s job.State) int { return slices.Index(states, s) }
+
+// soonest orders instants, with none at the end.
+func soonest(one, other time.Time) int {
+	switch {
+	case one.IsZero() || other.IsZero():
+		return cmp.Compare(boolNumber(one.IsZero()), boolNumber(other.IsZero()))
+	}
+	return one.Compare(other)
+}
+
+func boolNumber(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+func lastStart(j *job.Status) time.Time {
+	if j.Last == nil {
+		return time.Time{}
+	}
+	return j.Last.Started
+}
+
+func lastLength(j *job.Status) time.Duration {
+	if j.Last == nil || j.Last.Started.IsZero() {
+		return -1
+	}
+	return j.Last.Ended.Sub(j.Last.Started)
+}
+
+// sortJobs sorts a list that came with the worst first by a column. What is alike
+// there stays in that order.
+func sortJobs(jobs []job.Status, by string) {
+	i := slices.IndexFunc(jobColumns, func(c column) bool { return c.name == by })
+	c := &jobColumns[i]
+	slices.SortStableFunc(jobs, func(one, other job.Status) int {
+		if c.order != nil {
+			return c.order(&one, &other)
+		}
+		return cmp.Compare(c.plain(&jobRow{Status: &one}), c.plain(&jobRow{Status: &other}))
+	})
+}
+
+func columnNames() (names []string) {
+	for _, c := range jobColumns {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// jobFields are the names that --fields takes: those of columns, and those of
+// fields of JSON that are no columns.
+func jobFields() []string {
+	names := columnNames()
+	for _, name := range cli.FieldNames(reflect.TypeFor[job.Status]()) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// columnOf gives the column of a name.
+func columnOf(name string) (column, error) {
+	name = strings.TrimPrefix(name, ".") // as kubectl writes it
+	if i := slices.IndexFunc(jobColumns, func(c column) bool { return c.name == name }); i >= 0 {
+		return jobColumns[i], nil
+	}
+	known := jobFields()
+	if !slices.Contains(known, name) && !strings.HasPrefix(name, "job.options.") {
+		hint := ""
+		if near := crontab.Nearest(name, known); near != "" {
+			hint = fmt.Sprintf("; nearest is %q", near)
+		}
+		return column{}, fmt.Errorf("there is no field %q%s; --fields alone names them", name, hint)
+	}
+	return column{name: name, plain: func(r *jobRow) string { return r.field(name) }}, nil
+}
+
+// field is a field of JSON as text: nothing for none, and JSON for what is no
+// plain value.
+func (r *jobRow) field(name string) string {
+	if r.document == nil {
+		text, err := json.Marshal(r.Status)
+		if err != nil || json.Unmarshal(text, &r.document) != nil {
+			return ""
+		}
+	}
+	value := r.document
+	for part := range strings.SplitSeq(name, ".") {
+		inner, _ := value.(map[string]any)
+		value = inner[part]
+	}
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// columnsFlag is --fields.
+type columnsFlag struct {
+	columns []column
+	names   bool // print what there is to choose from
+}
+
+func (f *columnsFlag) String() string { return "" }
+func (f *columnsFlag) Type() string   { return "FIELDS" }
+
+// Set refuses a field that there is not, before anybody is asked anything.
+func (f *columnsFlag) Set(text string) error {
+	if text == cli.ListFields {
+		f.names = true
+		return nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		c, err := columnOf(name)
+		if err != nil {
+			return err
+		}
+		f.columns = append(f.columns, c)
+	}
+	return nil
+}
+
+// customColumns is the word of -o before columns with titles of one's own:
+// custom-columns=NAME:field,...
+const customColumns = "custom-columns="
+
+// customForm is the -o flag of list.
+type customForm struct {
+	*cli.Output
+	fields *columnsFlag
+}
+
+func (f *customForm) Set(text string) error {
+	list, custom := strings.CutPrefix(text, customColumns)
+	if !custom {
+		return f.Output.Set(text)
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		title, name, ok := strings.Cut(part, ":")
+		if !ok || title == "" {
+			return fmt.Errorf("%q is not NAME:field", part)
+		}
+		c, err := columnOf(name)
+		if err != nil {
+			return err
+		}
+		c.name = title
+		f.fields.columns = append(f.fields.columns, c)
+	}
+	if !f.ForPeople() {
+		f.Value = cli.FormPlain
+	}
+	return nil
+}
+
+// jobTable writes jobs as rows of columns.
+func jobTable(a *cli.App, jobs []job.Status, columns []column, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{}
+	for i := range columns {
+		t.Header = append(t.Header, columns[i].name)
+	}
+	for i := range jobs {
+		r := &jobRow{Status: &jobs[i], a: a, loc: loc}
+		row := make([]cli.Cell, len(columns))
+		for k := range columns {
+			if c := &columns[k]; out.ForPeople() && c.eyes != nil {
+				row[k] = c.eyes(r)
+			} else {
+				row[k].Text = c.plain(r)
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}

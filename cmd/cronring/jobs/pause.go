@@ -1,0 +1,56 @@
+package jobs
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewPause(a *cli.App) *cobra.Command {
+	var r api.PauseRequest
+	var pause cli.Duration
+	var until string
+	cmd := &cobra.Command{
+		Use:     "pause JOB... [--for D|--until T]",
+		Short:   "Let jobs skip their occurrences",
+		Long:    "Let jobs skip their occurrences. Runs that are going are not touched, and a\npause outlives restarts of the daemon and of the host.",
+		Example: "  cronring pause 'etl*' --for 2h --reason 'pg-2 is being moved'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Refs = args
+			loc, err := a.Location()
+			if err != nil {
+				return err
+			}
+			if r.Until, err = a.FlagTime("until", until, loc); err != nil {
+				return err
+			}
+			if pause > 0 {
+				r.Until = a.Now().Add(time.Duration(pause))
+			}
+			jobs, err := a.Daemon().Pause(cmd.Context(), r)
+			if err == nil {
+				printChanged(a, "paused", jobs)
+			}
+			return err
+		},
+	}
+	cmd.Flags().Var(&pause, "for", "resume after `D`: 90s, 5m, 1h30m, 2d")
+	cmd.Flags().Lookup("for").DefValue = ""
+	cmd.Flags().StringVar(&until, "until", "", "resume at `T`: "+cli.TimeHelp)
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "say why, for those who find it paused: `TEXT`")
+	cmd.MarkFlagsMutuallyExclusive("for", "until")
+	a.AddZone(cmd, "of --until")
+	return cmd
+}
+
+func printChanged(a *cli.App, what string, jobs []job.ID) {
+	for _, id := range jobs {
+		a.Printf("%s %s\n", what, safe.Text(string(id)))
+	}
+}

@@ -1,0 +1,115 @@
+package jobs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewShow(a *cli.App) *cobra.Command {
+	var out *cli.Output
+	var property string
+	cmd := &cobra.Command{
+		Use:   "show JOB",
+		Short: "Tell everything about one job",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.Location()
+			if err != nil {
+				return err
+			}
+			j, err := a.Daemon().Show(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			switch {
+			case property != "":
+				return a.PrintProperty(j, property)
+			case out.Value == cli.FormJSON:
+				return a.PrintJSON(j)
+			}
+			printJob(a, j, loc)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&property, "property", "p", "", "only the value of `FIELD`, one of those that --json names")
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddSelection(cmd, out, api.Job{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+func printJob(a *cli.App, j api.Job, loc *time.Location) {
+	look := cli.StateLook[j.State]
+	a.Printf("%s  %s\n", safe.Text(string(j.Job.ID)), a.Paint(look.Tone, cli.StateSign(j.State)+" "+string(j.State)))
+	a.PrintField("schedule", cli.ScheduleText(&j.Job)+"   "+j.Meaning)
+	a.PrintField("zone", j.Job.Zone)
+	a.PrintField("source", fmt.Sprintf("%s:%d", j.Job.Table, j.Job.Line))
+	a.PrintField("user", j.Job.User)
+	a.PrintField("command", j.Job.Command)
+	a.PrintField("stdin", j.Job.Stdin)
+	a.PrintField("env", strings.Join(j.Job.Env, "  "))
+	a.PrintField("options", optionText(j.Job.Options))
+	a.PrintField("held", j.Job.Held)
+	a.PrintField("degraded", j.Job.Degraded)
+	a.PrintField("late", j.Trouble)
+	if j.Hold != nil {
+		a.PrintField("paused", "by "+j.Hold.By+cli.PauseEnd(j.Hold, loc)+cli.ReasonSuffix(j.Hold.Reason))
+	}
+	if j.Ack != nil {
+		a.PrintField("seen", fmt.Sprintf("that run %d failed, by %s at %s", j.Ack.Run, j.Ack.By, j.Ack.At.In(loc).Format(cli.LongTime))+cli.ReasonSuffix(j.Ack.Reason))
+	}
+	for i := range j.Running {
+		printLive(a, &j.Running[i], loc)
+	}
+	for i := range j.Recent {
+		r := &j.Recent[i]
+		a.PrintField(cli.FirstOnly(i, "last"), fmt.Sprintf("run %d  %s  %s in %s", r.ID, r.Started.In(loc).Format(cli.LongTime), r.Standing(), a.Took(r))+cli.Used(&r.Usage))
+	}
+	if e := j.Elsewhere; e != nil {
+		a.PrintField("since", fmt.Sprintf("%s took the occurrence of %s    cronring history --node %s %s", e.Node, e.Due.In(loc).Format(cli.LongTime), e.Node, j.Job.ID))
+	}
+	for i, t := range j.Upcoming {
+		on := ""
+		if i == 0 && j.Node != "" {
+			on = " on " + j.Node
+		}
+		a.PrintField(cli.FirstOnly(i, "next"), t.In(loc).Format(cli.LongTime)+"  "+a.FromNow(t)+on)
+	}
+	for _, d := range j.Diagnostics {
+		a.PrintDiagnostic(d)
+	}
+}
+
+// printLive tells of a run that has not ended: for how long it has been running,
+// or what it waits for.
+func printLive(a *cli.App, r *job.Run, loc *time.Location) {
+	switch {
+	case r.State == job.RunRunning:
+		a.PrintField("running", fmt.Sprintf("run %d, for %s, pid %d", r.ID, a.Took(r), r.PID))
+	case r.State == job.RunDecided:
+		a.PrintField("starting", fmt.Sprintf("run %d, now", r.ID))
+	case r.Reason == job.WaitsForDelay || r.Reason == job.WaitsForRetry:
+		a.PrintField("waiting", fmt.Sprintf("run %d, until %s, %s    %s", r.ID, r.NotBefore.In(loc).Format(cli.LongTime), a.FromNow(r.NotBefore), r.Reason.Sentence()))
+	default:
+		a.PrintField("waiting", fmt.Sprintf("run %d    %s", r.ID, r.Reason.Sentence()))
+	}
+}
+
+func optionText(options map[string]string) string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		fmt.Fprintf(&b, "%s=%s  ", key, options[key])
+	}
+	return strings.TrimSpace(b.String())
+}

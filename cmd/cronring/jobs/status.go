@@ -1,0 +1,222 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// statusFlags are the flags of status.
+type statusFlags struct {
+	check bool
+	watch bool
+	out   *cli.Output
+}
+
+func NewStatus(a *cli.App) *cobra.Command {
+	f := &statusFlags{}
+	cmd := &cobra.Command{
+		Use:   "status [--check|--watch]",
+		Short: "Tell on one screen how the daemon and its jobs are",
+		Long: `Tell on one screen how the daemon and its jobs are.
+
+With --check the exit code is 8 if a job fails, is late or is held because an
+option that guards or limits it cannot be followed, if a line of a crontab
+file does not count, or if the daemon has trouble of its own; else 0.
+
+With --watch it goes on: on a terminal the page is drawn over itself, anywhere
+else its lines that change are printed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return showStatus(a, cmd, f) },
+	}
+	cmd.Flags().BoolVar(&f.check, "check", false, "exit 8 if there are problems")
+	cli.AddWatch(cmd, &f.watch, "the page")
+	cmd.MarkFlagsMutuallyExclusive("check", "watch")
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddSelection(cmd, f.out, api.Status{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+// PrintStatusPage prints the status as text, for cronring without a command.
+func PrintStatusPage(a *cli.App, cmd *cobra.Command) error { return showStatus(a, cmd, &statusFlags{}) }
+
+func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	asJSON := f.out != nil && f.out.Value == cli.FormJSON
+	if f.watch && asJSON {
+		return cli.UsageError("watch with -o json", "a document would never end", "cronring events -o jsonl")
+	}
+	client := a.Daemon()
+	r := &standing{app: a, loc: loc, client: client}
+	if f.watch {
+		return r.watch(cmd.Context())
+	}
+	if err := r.ask(cmd.Context()); err != nil {
+		return err
+	}
+	if asJSON {
+		if err := a.PrintJSON(r.status); err != nil {
+			return err
+		}
+	} else {
+		printStatus(a, r.status, r.jobs, loc)
+	}
+	if f.check && hasProblems(r.status, r.jobs) {
+		return cli.ExitCode(cli.ExitProblems)
+	}
+	return nil
+}
+
+// standing is how the daemon is, as it answered.
+type standing struct {
+	app    *cli.App
+	loc    *time.Location
+	client *api.Client
+	status api.Status
+	jobs   []job.Status // that are not simply well
+}
+
+func (r *standing) ask(ctx context.Context) (err error) {
+	if r.status, err = r.client.Status(ctx); err != nil {
+		return err
+	}
+	r.jobs, err = r.client.List(ctx, api.Query{
+		States: []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld}})
+	return err
+}
+
+func (r *standing) text() []byte {
+	return r.app.Capture(func() { printStatus(r.app, r.status, r.jobs, r.loc) })
+}
+
+// watch shows the page again and again, or where it cannot be drawn over itself
+// those lines of it that are new.
+func (r *standing) watch(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &cli.Watch{Changes: cli.FollowBoard(ctx, r.client, func(*api.BoardUpdate) bool { return true }), Ask: r.ask}
+	if r.app.CanRedraw() {
+		s := &cli.Redraw{Printer: &r.app.Printer}
+		w.Ticks = true
+		w.Draw = func() error { return s.Put(r.text()) }
+		return w.Run(ctx)
+	}
+	told := map[string]bool{}
+	w.Draw = func() error {
+		now := map[string]bool{}
+		for line := range strings.Lines(string(r.text())) {
+			now[line] = true
+			if !told[line] {
+				r.app.Out.WriteString(line)
+			}
+		}
+		told = now
+		return r.app.Out.Flush()
+	}
+	return w.Run(ctx)
+}
+
+func hasProblems(s api.Status, jobs []job.Status) bool {
+	for _, j := range jobs {
+		if j.State == job.StateFailing || j.State == job.StateLate || j.Job.Held != "" {
+			return true
+		}
+	}
+	return len(s.Problems) > 0 || s.Errors > 0
+}
+
+func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location) {
+	a.Printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), when.Brief(s.Now.Sub(s.Started).Round(time.Second)))
+	if s.Next != nil {
+		a.Printf("    next: %s %s %s", safe.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.FromNow(s.Next.At))
+		if s.Next.Node != "" {
+			a.Printf(" on %s", safe.Text(s.Next.Node))
+		}
+	}
+	a.Printf("\n%s%s", cli.Plural(s.Jobs, "job"), StateCounts(s.States))
+	if s.Day != nil && s.Day.Runs > 0 {
+		a.Printf("    24 h: %s, %.1f %% ok, lag p99 %s", cli.Plural(s.Day.Runs, "run"),
+			100*float64(s.Day.OK)/float64(s.Day.Runs), s.Day.LagP99.Round(time.Millisecond))
+	}
+	a.Printf("\n")
+	if s.Draining {
+		a.Printf("%s the daemon is stopping: it starts nothing more\n", a.Paint(cli.Warn, "!"))
+	}
+	for _, p := range s.Problems {
+		printProblem(a, a.Paint(cli.Bad, cli.Sign("✗", "x")), p)
+	}
+	for _, p := range s.Notices {
+		printProblem(a, a.Paint(cli.Normal, cli.Sign("·", ".")), p)
+	}
+	if s.Errors+s.Warnings > 0 {
+		a.Printf("%s crontab files: %s, %s    cronring reload\n", a.Paint(cli.Warn, "!"), cli.Plural(s.Errors, "error"), cli.Plural(s.Warnings, "warning"))
+	}
+	printTroubled(a, jobs, loc)
+}
+
+func printProblem(a *cli.App, sign string, p api.Problem) {
+	a.Printf("%s %s\n", sign, safe.Text(p.What))
+	cli.PrintPart(a, "why", p.Why)
+	cli.PrintPart(a, "fix", p.Fix)
+}
+
+// StateCounts lists the states worth a word, worst first.
+func StateCounts(n map[job.State]int) string {
+	var parts []string
+	for _, state := range []job.State{job.StateFailing, job.StateLate, job.StateRunning, job.StateHeld, job.StateDisabled} {
+		if n[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[state], state))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// printTroubled gives one line for each job that is not simply well.
+func printTroubled(a *cli.App, jobs []job.Status, loc *time.Location) {
+	width := 0
+	for _, j := range jobs {
+		width = max(width, safe.Width(safe.Text(string(j.Job.ID))))
+	}
+	for _, j := range jobs {
+		a.Printf("%s %s  %s\n", a.Paint(cli.StateLook[j.State].Tone, cli.StateSign(j.State)),
+			safe.Pad(safe.Text(string(j.Job.ID)), width), safe.Text(trouble(a, j, loc)))
+	}
+}
+
+// trouble says in one line what is the matter with a job.
+func trouble(a *cli.App, j job.Status, loc *time.Location) string {
+	why := "    cronring why " + string(j.Job.ID)
+	switch {
+	case j.State == job.StateFailing && j.Last != nil:
+		return j.Last.Ending() + ", " + a.FromNow(j.Last.Ended) + "    cronring logs " + string(j.Job.ID)
+	case j.State == job.StateLate && j.Trouble != "":
+		return j.Trouble + why
+	case j.State == job.StateRunning && len(j.Running) > 0:
+		r := &j.Running[0]
+		return fmt.Sprintf("run %d, %s for %s", r.ID, r.State, a.Took(r))
+	case j.Hold != nil:
+		return "paused by " + j.Hold.By + cli.PauseEnd(j.Hold, loc) + cli.ReasonSuffix(j.Hold.Reason)
+	case j.Job.Held != "":
+		return "held: " + j.Job.Held
+	case j.State == job.StateLate:
+		return "due " + j.Next.In(loc).Format("15:04:05") + ", not started" + why
+	}
+	return string(j.State) + why
+}

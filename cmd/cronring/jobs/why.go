@@ -1,0 +1,82 @@
+package jobs
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewWhy(a *cli.App) *cobra.Command {
+	var at string
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "why JOB [--at T]",
+		Short: "Explain why a job ran or did not",
+		Long: `Explain why a job ran or did not, in eight steps, and one more for each of if=
+and after= that the entry has; the first cross wins.
+
+Without --at it is about the newest occurrence that was missed or skipped, or
+else about the newest one; or about a run that somebody asked for since.`,
+		Example: "  cronring why backup --at 'yesterday 02:30'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.Location()
+			if err != nil {
+				return err
+			}
+			t, err := a.FlagTime("at", at, loc)
+			if err != nil {
+				return err
+			}
+			w, err := a.Daemon().Why(cmd.Context(), args[0], t)
+			if err != nil {
+				return err
+			}
+			if out.Value == cli.FormJSON {
+				return a.PrintJSON(w)
+			}
+			printWhy(a, w, loc)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the occurrence at or in the minute of `T`: "+cli.TimeHelp)
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddSelection(cmd, out, api.Why{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+func printWhy(a *cli.App, w api.Why, loc *time.Location) {
+	a.Printf("%s at %s\n", safe.Text(string(w.Job)), w.At.In(loc).Format(cli.LongTime))
+	a.Printf("%s %s\n\n", stepSign(a, w.Sum()), safe.Text(w.Verdict))
+	for _, step := range w.Steps {
+		a.Printf("  %s %-9s %s\n", stepSign(a, step.State), step.Name, safe.Text(step.Fact))
+	}
+	for i, fact := range w.Facts {
+		if i == 0 {
+			a.Printf("\n")
+		}
+		a.Printf("  %s\n", safe.Text(fact))
+	}
+	for i, r := range w.Remedies {
+		if i == 0 {
+			a.Printf("\ndo one of these\n")
+		}
+		a.Printf("  %s    %s\n", safe.Text(r.What), safe.Text(r.Command))
+	}
+}
+
+func stepSign(a *cli.App, s api.StepState) string {
+	switch s {
+	case api.Passed:
+		return a.Paint(cli.Good, cli.Sign("✓", "+"))
+	case api.Crossed:
+		return a.Paint(cli.Bad, cli.Sign("✗", "x"))
+	}
+	return "-"
+}

@@ -1,0 +1,3 @@
+// Package migration owns the commands that move jobs between cronring and other
+// schedulers: import from cron, anacron and systemd timers, and export.
+package migration

@@ -1,0 +1,186 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/analysis"
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/crontabs"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	to     *cli.Choice
+	dir    string
+	length cli.Duration
+}
+
+func NewExport(a *cli.App) *cobra.Command {
+	f := &exportFlags{to: cli.OneOf("crontab", "systemd", "json", "ical"), length: cli.Duration(7 * 24 * time.Hour)}
+	cmd := &cobra.Command{
+		Use:   "export [JOB...] [--to crontab|systemd|json|ical]",
+		Short: "Print jobs for another program: crontab, units of systemd, JSON, a calendar",
+		Long: `Print jobs for another program. Everybody may export their own, root all.
+
+crontab  the crontab files that they stand in, whole, as they are
+systemd  a .timer and a .service for each; comments in them say what
+         systemd cannot do or does otherwise. --dir writes them as files.
+json     the jobs, as list -o json has them
+ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
+		Example: "  cronring export --to ical >runs.ics\n  cronring export backup --to systemd --dir units",
+		RunE:    func(cmd *cobra.Command, args []string) error { return export(a, cmd.Context(), args, f) },
+	}
+	cmd.Flags().Var(f.to, "to", "what for: crontab, systemd, json, ical")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, over none that is there")
+	cmd.Flags().Var(&f.length, "for", "ical: runs of so long a time")
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+func export(a *cli.App, ctx context.Context, refs []string, f *exportFlags) error {
+	if f.dir != "" && f.to.Value != "systemd" {
+		return cli.UsageError("write "+f.to.Value+" into a directory", "only units of systemd are files of their own", "leave --dir out")
+	}
+	client := a.Daemon()
+	if f.to.Value == "json" {
+		jobs, err := client.List(ctx, api.Query{Refs: refs})
+		if err != nil {
+			return err
+		}
+		return a.PrintJSON(api.Jobs{V: api.Version, Jobs: jobs})
+	}
+	tables, entries, err := crontabs.OpenJobs(ctx, client, refs)
+	if err != nil {
+		return err
+	}
+	if f.to.Value == "ical" {
+		return exportCalendar(a, tables, entries, time.Duration(f.length))
+	}
+	for _, t := range tables {
+		if f.to.Value == "crontab" {
+			exportTable(a, t)
+			continue
+		}
+		for _, e := range entries[t] {
+			if err := exportUnits(a, e, f.dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// exportTable prints a crontab as it is, but to a terminal without what could
+// steer it.
+func exportTable(a *cli.App, t *crontabs.Change) {
+	text := string(t.Old.Text)
+	if a.Terminal {
+		text = cli.EscapeText(text)
+	}
+	a.Printf("# %s\n%s", safe.Text(t.Old.File), text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		a.Printf("\n")
+	}
+}
+
+// unitFile is a file of systemd.
+type unitFile struct{ name, text string }
+
+// exportUnits prints the units of an entry, or writes them.
+func exportUnits(a *cli.App, e crontabs.FoundEntry, dir string) error {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("write units: %w", err)
+		}
+	}
+	for _, u := range unitsOf(e) {
+		if dir == "" {
+			a.Printf("# %s\n%s\n", u.name, u.text)
+			continue
+		}
+		path := filepath.Join(dir, u.name)
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return &api.Error{What: fmt.Sprintf("cannot write %q", path), Why: err.Error(), Fix: "name a directory that has no such file: --dir DIR"}
+		}
+		_, err = file.WriteString(u.text)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		a.Infof("%s", safe.Text(path))
+	}
+	return nil
+}
+
+// The bounds of a calendar.
+const (
+	mostRuns   = 2_000 // of one job
+	mostEvents = 100_000
+)
+
+// exportCalendar prints the coming runs of jobs.
+func exportCalendar(a *cli.App, tables []*crontabs.Change, entries map[*crontabs.Change][]crontabs.FoundEntry, length time.Duration) error {
+	now := a.Now()
+	w := analysis.Window{From: now, Until: now.Add(length), Number: mostRuns}
+	calendarLine(a, "BEGIN:VCALENDAR")
+	calendarLine(a, "VERSION:2.0")
+	calendarLine(a, "PRODID:-//cronring//cronring//EN")
+	events := 0
+	for _, t := range tables {
+		for _, e := range entries[t] {
+			for _, at := range w.Runs(e.Entry.Schedule) {
+				if events++; events > mostEvents {
+					return &api.Error{
+						What: fmt.Sprintf("cannot export more than %d runs", mostEvents), Why: "no calendar would take them",
+						Fix: "name fewer jobs, or a shorter time: --for 1d", Kind: api.Usage,
+					}
+				}
+				calendarEvent(a, e.Id, e.Entry.Command(), at.UTC(), now.UTC())
+			}
+		}
+	}
+	calendarLine(a, "END:VCALENDAR")
+	return nil
+}
+
+func calendarEvent(a *cli.App, id job.ID, command string, at, now time.Time) {
+	const form = "20060102T150405Z"
+	calendarLine(a, "BEGIN:VEVENT")
+	calendarLine(a, "UID:"+job.Invocation(id, at, 0, 0)+"@cronring")
+	calendarLine(a, "DTSTAMP:"+now.Format(form))
+	calendarLine(a, "DTSTART:"+at.Format(form))
+	calendarLine(a, "SUMMARY:"+calendarText(string(id)))
+	calendarLine(a, "DESCRIPTION:"+calendarText(command))
+	calendarLine(a, "TRANSP:TRANSPARENT")
+	calendarLine(a, "END:VEVENT")
+}
+
+// calendarText is foreign text as the value of a property.
+func calendarText(text string) string {
+	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(safe.Text(text))
+}
+
+// calendarLine writes a line, folded so that none has more than 75 bytes, and
+// not within a character.
+func calendarLine(a *cli.App, line string) {
+	for room := 75; len(line) > room; room = 74 {
+		cut := room
+		for line[cut]&0xc0 == 0x80 {
+			cut--
+		}
+		a.Printf("%s\r\n ", line[:cut])
+		line = line[cut:]
+	}
+	a.Printf("%s\r\n", line)
+}

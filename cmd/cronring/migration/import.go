@@ -1,0 +1,514 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/cmd/cronring/inventory"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// formCrontab is the lines that would do the same, ready for a file in
+// /etc/cron.d.
+const formCrontab = "crontab"
+
+// importFlags are the flags of import.
+type importFlags struct {
+	strict  bool
+	shadow  bool
+	length  cli.Duration
+	against string
+	root    string
+	out     *cli.Output
+}
+
+// importSources are what import looks at.
+var importSources = []string{"cron", "anacron", "systemd"}
+
+func NewImport(a *cli.App) *cobra.Command {
+	f := &importFlags{}
+	cmd := &cobra.Command{
+		Use:   "import [cron|anacron|systemd]...",
+		Short: "Report what the host has scheduled, and what changes under cronring",
+		Long: `Report what the host has scheduled, and what changes under cronring: the crontabs
+of the system and of users, the settings of the old cron, anacron's jobs, and the
+timers of systemd with the lines of a crontab that would do the same. Nothing is
+written or changed; cronringd reads the crontabs where they stand.
+
+A line that begins with ~ says what is different under cronring, one that begins
+with - what cannot be had. With --strict the exit code is 8 if anything is
+different.
+
+-o crontab prints the lines for the timers, in the format of /etc/cron.d.
+
+--shadow computes and logs, and runs nothing: it stays in the foreground and
+prints each start that cronring would make, until it is interrupted or --for is
+over, as if each job ended at once; -o json gives an object for each, one a line:
+at, due, job, table, line, user, command. With --against it then compares these starts
+with the CMD lines that the host's own cron logged meanwhile; the exit code is 1
+if they differ.`,
+		Example: "  cronring import\n  cronring import systemd -o crontab\n  cronring import --shadow --for 1h --against journal",
+		Args: func(_ *cobra.Command, args []string) error {
+			for _, arg := range args {
+				if !slices.Contains(importSources, arg) {
+					return fmt.Errorf("%q is none of %s", arg, strings.Join(importSources, ", "))
+				}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(f.root); f.root != "" && (err != nil || !info.IsDir()) {
+				return &api.Error{What: fmt.Sprintf("cannot look at the host in %q", f.root), Why: "there is no such directory", Kind: api.NotFound}
+			}
+			if f.shadow && f.root != "" {
+				return cli.UsageError("shadow that host", "--root names one that does not run", "cronring import --shadow")
+			}
+			if f.shadow {
+				return runShadow(a, cmd.Context(), f)
+			}
+			if f.against != "" || f.length != 0 {
+				return cli.UsageError("compare or wait", "--for and --against go with --shadow", "cronring import --shadow --for 1h --against journal")
+			}
+			m := inventory.This(a.Now)
+			if f.root != "" {
+				m = inventory.At(filepath.Clean(f.root), a.Now)
+			}
+			return importHost(a, cmd.Context(), m, args, f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit 8 if anything would behave differently")
+	cmd.Flags().BoolVar(&f.shadow, "shadow", false, "print what would start, as time goes on, and run nothing")
+	cmd.Flags().Var(&f.length, "for", "with --shadow: end after `D`")
+	cmd.Flags().StringVar(&f.against, "against", "", "with --shadow: compare with the log of the running cron, `journal|FILE`")
+	cmd.Flags().StringVar(&f.root, "root", "", "look at a host whose files are in `DIR`, as a mounted disk or a container's")
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, formCrontab)
+	a.AddColor(cmd)
+	a.AddQuiet(cmd)
+	return cmd
+}
+
+// imported is what a host has.
+type imported struct {
+	V       int              `json:"v"`
+	Family  string           `json:"family"`
+	Zone    string           `json:"zone"`
+	Cron    *importedCron    `json:"cron,omitempty"`
+	Anacron *importedAnacron `json:"anacron,omitempty"`
+	Timers  []timer          `json:"timers,omitempty"`
+}
+
+type importedCron struct {
+	Tables   []importedTable          `json:"tables"`
+	Settings []inventory.Setting      `json:"settings,omitempty"`
+	Silent   []inventory.SilentScript `json:"silent_scripts,omitempty"` // that run-parts leaves out
+}
+
+type importedTable struct {
+	Path     string          `json:"path"`
+	Ignored  string          `json:"ignored,omitempty"` // why its name is passed over
+	Refused  string          `json:"refused,omitempty"` // cron's word
+	Why      string          `json:"why,omitempty"`
+	Errors   int             `json:"errors,omitempty"` // lines that do not count, or count only in part
+	Changes  []change        `json:"changes,omitempty"`
+	NotRun   []change        `json:"not_run,omitempty"` // lines that the old cron ran
+	Entries  []importedEntry `json:"entries,omitempty"`
+	readable bool
+}
+
+type importedEntry struct {
+	Line     int      `json:"line"`
+	Schedule string   `json:"schedule"`
+	User     string   `json:"user"`
+	Command  string   `json:"command"`
+	Changes  []change `json:"changes,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+type importedAnacron struct {
+	Installed bool            `json:"installed"` // and then it goes on with its jobs
+	Table     string          `json:"table,omitempty"`
+	Refused   string          `json:"refused,omitempty"`
+	Jobs      []importedPhase `json:"jobs,omitempty"`
+}
+
+// importedPhase is one job of anacron.
+type importedPhase struct {
+	ID      string `json:"id"`
+	Line    int    `json:"line"`
+	Period  string `json:"period"`
+	Delay   string `json:"delay"`
+	Command string `json:"command"`
+	Stamp   string `json:"stamp,omitempty"` // the day on which it ran last
+	Due     bool   `json:"due"`             // today
+}
+
+func importHost(a *cli.App, ctx context.Context, m *inventory.Machine, sources []string, f *importFlags) error {
+	if len(sources) == 0 {
+		sources = importSources
+	}
+	if f.out.Value == formCrontab {
+		sources = []string{"systemd"}
+	}
+	r := report(m, ctx, sources)
+	switch f.out.Value {
+	case cli.FormJSON:
+		if err := a.PrintJSON(r); err != nil {
+			return err
+		}
+	case formCrontab:
+		printCandidates(a, r.Timers)
+	default:
+		printImported(a, &r)
+	}
+	n := r.changes()
+	if r.Cron != nil {
+		a.Infof("%s under cronring", strings.Replace(cli.Plural(n, "thing")+" different", "0 things", "nothing", 1))
+	}
+	if f.strict && n > 0 {
+		return cli.ExitCode(cli.ExitProblems)
+	}
+	return nil
+}
+
+// report looks at all sources that are asked for.
+func report(m *inventory.Machine, ctx context.Context, sources []string) imported {
+	r := imported{V: api.Version, Family: familyName(m.Host.Family), Zone: m.Host.Zone.String()}
+	tables := m.Tables(ctx)
+	if slices.Contains(sources, "cron") {
+		r.Cron = &importedCron{Settings: append(m.Settings(), m.PamSetting()...), Silent: m.SilentScripts(), Tables: []importedTable{}}
+		again := twins(tables)
+		for i := range tables {
+			if !tables[i].Anacron() && tables[i].Path != "/etc/anacrontab" {
+				r.Cron.Tables = append(r.Cron.Tables, importTable(m, ctx, &tables[i], again))
+			}
+		}
+	}
+	if slices.Contains(sources, "anacron") {
+		r.Anacron = importAnacron(m, tables)
+	}
+	if slices.Contains(sources, "systemd") {
+		r.Timers = timers(m, ctx)
+	}
+	return r
+}
+
+func familyName(f crontab.Family) string {
+	if f == crontab.RHEL {
+		return "rhel"
+	}
+	return "debian"
+}
+
+func importTable(m *inventory.Machine, ctx context.Context, t *inventory.Table, again map[*crontab.Entry]string) importedTable {
+	r := importedTable{Path: t.Path, Refused: t.Refused, Why: t.Why}
+	if t.Ignored {
+		r.Ignored, r.Why = t.Why, ""
+	}
+	if !t.Counts() {
+		return r
+	}
+	r.readable, r.Errors = true, cli.ErrorsIn(t.Remarks)
+	c := compareOld(t, m.Host.Family, m.Now())
+	r.Changes, r.NotRun = c.table, c.dead
+	reasons, whys := map[string]job.Reason{}, map[string]string{}
+	for _, name := range t.Accounts() {
+		reasons[name], whys[name] = m.Barred(ctx, name)
+	}
+	refused := false
+	for i := range t.Table.Entries {
+		e := &t.Table.Entries[i]
+		entry := importedEntry{Line: e.Line(), Schedule: e.Spec(), User: e.User(), Command: e.Command(), Changes: c.entries[e.Line()], Notes: notes(t, e)}
+		if place, ok := again[e]; ok {
+			entry.Notes = append(entry.Notes, "the same command at the same times as "+place)
+		}
+		if reason := reasons[e.User()]; reason != "" {
+			entry.Notes = append(entry.Notes, "does not run: "+whys[e.User()])
+			refused = refused || reason == job.NoAccount && m.Host.Family == crontab.Debian && t.Table.Format == crontab.System
+		}
+		r.Entries = append(r.Entries, entry)
+	}
+	if refused {
+		r.Changes = append(r.Changes, change{Text: "the old cron ignored the whole table for an account that is not known; now the other lines run"})
+	}
+	return r
+}
+
+func importAnacron(m *inventory.Machine, tables []inventory.Table) *importedAnacron {
+	r := &importedAnacron{Installed: m.AnacronInstalled()}
+	for i := range tables {
+		if tables[i].Path == "/etc/anacrontab" && !tables[i].Counts() {
+			r.Table, r.Refused = tables[i].Path, tables[i].Refused+": "+tables[i].Why
+		}
+	}
+	t := inventory.Anacrontab(tables)
+	if t == nil {
+		return r
+	}
+	r.Table = t.Path
+	for i := range t.Table.Entries {
+		e := &t.Table.Entries[i]
+		p := e.Options().Period
+		if p == nil {
+			continue
+		}
+		today := crontab.DayOf(m.Now(), m.Host.Zone)
+		phase := importedPhase{ID: p.ID, Line: e.Line(), Period: periodText(p), Delay: delayText(m, e, p), Command: e.Command(), Due: true}
+		if stamp, ok := stamp(m, p.ID); ok {
+			phase.Stamp, phase.Due = stamp.String(), p.Due(stamp, today)
+		}
+		r.Jobs = append(r.Jobs, phase)
+	}
+	return r
+}
+
+func periodText(p *crontab.Period) string {
+	switch {
+	case p.Month:
+		return "monthly"
+	case p.Year:
+		return "yearly"
+	case p.Days == 1:
+		return "daily"
+	}
+	return fmt.Sprintf("every %d days", p.Days)
+}
+
+// delayText is a delay as written. The part of it that is drawn at random is
+// not what the daemon draws.
+func delayText(m *inventory.Machine, e *crontab.Entry, p *crontab.Period) string {
+	text := when.Brief(p.Delay)
+	random, _ := e.Lookup("RANDOM_DELAY")
+	if columns := strings.Fields(e.Raw()); random != "" && len(columns) > 1 && m.Host.Family == crontab.RHEL {
+		text = fmt.Sprintf("%sm and up to %sm at random", columns[1], random)
+	}
+	if p.Until > 0 {
+		text += fmt.Sprintf(" from %d to %d o'clock", p.From, p.Until)
+	}
+	return text
+}
+
+// stamp reads the day on which a job of anacron ran last.
+func stamp(m *inventory.Machine, id string) (crontab.Day, bool) {
+	const form = "20060102"
+	text, err := m.Read(m.HostPath(filepath.Join(m.Places().Stamps, filepath.Base(id))))
+	if err != nil || len(text) < len(form) {
+		return 0, false
+	}
+	t, err := time.Parse(form, text[:len(form)])
+	return crontab.DayOf(t, time.UTC), err == nil
+}
+
+// changes counts what is different.
+func (r *imported) changes() int {
+	if r.Cron == nil {
+		return 0
+	}
+	n := 0
+	for _, t := range r.Cron.Tables {
+		n += len(t.Changes) + len(t.NotRun)
+		for _, e := range t.Entries {
+			n += len(e.Changes)
+		}
+	}
+	for _, s := range r.Cron.Settings {
+		if s.Differs {
+			n++
+		}
+	}
+	return n
+}
+
+func printImported(a *cli.App, r *imported) {
+	if r.Cron != nil {
+		printImportedCron(a, r.Cron)
+	}
+	if r.Anacron != nil {
+		printAnacron(a, r.Anacron)
+	}
+	if r.Timers != nil {
+		printTimers(a, r.Timers)
+	}
+}
+
+func printImportedCron(a *cli.App, c *importedCron) {
+	n, read := 0, 0
+	for _, t := range c.Tables {
+		n += len(t.Entries)
+		if t.readable {
+			read++
+		}
+	}
+	a.Printf("%s in %s\n", cli.Entries(n), cli.Plural(read, "table"))
+	for i := range c.Tables {
+		printImportedTable(a, &c.Tables[i])
+	}
+	for _, s := range c.Silent {
+		a.Printf("%s  never runs: %s\n", safe.Text(s.Path), s.Why)
+	}
+	file := ""
+	for _, s := range c.Settings {
+		if s.File != file {
+			file = s.File
+			a.Printf("%s  settings\n", file)
+		}
+		mark := " "
+		if s.Differs {
+			mark = a.Paint(cli.Warn, "~")
+		}
+		a.Printf("   %s %s\n", mark, safe.Text(s.Text()))
+	}
+}
+
+func printImportedTable(a *cli.App, t *importedTable) {
+	path := safe.Text(t.Path)
+	switch {
+	case t.Ignored != "":
+		a.Printf("%s  %s\n", path, safe.Text(t.Ignored))
+		return
+	case !t.readable:
+		a.Printf("%s  refused, %s: %s\n", path, t.Refused, safe.Text(t.Why))
+		return
+	}
+	a.Printf("%s  %s", path, cli.Entries(len(t.Entries)))
+	if t.Errors > 0 {
+		a.Printf(", %s    cronring lint %s", cli.Plural(t.Errors, "error"), safe.Text(cli.ShellWord(t.Path)))
+	}
+	a.Printf("\n")
+	printChanges(a, "  ", t.Changes)
+	for _, c := range t.NotRun {
+		a.Printf("  %s %s, and does not run\n", a.Paint(cli.Bad, "-"), safe.Text(c.Text))
+	}
+	for _, e := range t.Entries {
+		a.Printf("%5d  %s  %s  %s\n", e.Line, safe.Text(strings.Join(strings.Fields(e.Schedule), " ")), safe.Text(e.User), safe.Text(e.Command))
+		printChanges(a, "       ", e.Changes)
+		for _, note := range e.Notes {
+			a.Printf("         %s\n", safe.Text(note))
+		}
+	}
+}
+
+func printChanges(a *cli.App, indent string, changes []change) {
+	for _, c := range changes {
+		a.Printf("%s%s %s\n", indent, a.Paint(cli.Warn, "~"), safe.Text(c.Text))
+	}
+}
+
+func printAnacron(a *cli.App, r *importedAnacron) {
+	switch {
+	case r.Table == "" && !r.Installed:
+		return
+	case r.Table == "":
+		a.Printf("anacron is installed, without a table\n")
+		return
+	case r.Refused != "":
+		a.Printf("%s  refused, %s\n", r.Table, safe.Text(r.Refused))
+		return
+	case r.Installed:
+		a.Printf("%s  %s of anacron, which is installed and goes on with them\n", r.Table, cli.Plural(len(r.Jobs), "job"))
+	default:
+		a.Printf("%s  %s of anacron, which is not installed: cronring does them, and keeps its stamps\n", r.Table, cli.Plural(len(r.Jobs), "job"))
+	}
+	for _, j := range r.Jobs {
+		last := "never ran"
+		if j.Stamp != "" {
+			last = "last ran on " + j.Stamp
+		}
+		if j.Due {
+			last += ", due"
+		}
+		a.Printf("%5d  %s  %s after %s, %s  %s\n", j.Line, safe.Text(j.ID), j.Period, j.Delay, last, safe.Text(j.Command))
+	}
+}
+
+func printTimers(a *cli.App, timers []timer) {
+	enabled := 0
+	for i := range timers {
+		if timers[i].Enabled {
+			enabled++
+		}
+	}
+	a.Printf("%s of systemd, %d enabled: they go on as they are\n", cli.Plural(len(timers), "timer"), enabled)
+	for i := range timers {
+		printTimer(a, &timers[i])
+	}
+}
+
+func printTimer(a *cli.App, t *timer) {
+	a.Printf("%s", safe.Text(t.Unit))
+	for _, c := range t.Calendar {
+		a.Printf("  %s", safe.Text(c))
+	}
+	for _, o := range t.Other {
+		a.Printf("  %s", safe.Text(o))
+	}
+	if !t.Enabled {
+		a.Printf("  (not enabled)")
+	}
+	if !t.Next.IsZero() {
+		a.Printf("  next %s", a.FromNow(t.Next))
+	}
+	a.Printf("\n")
+	if t.Problem != "" {
+		a.Printf("       %s cannot be read: %s\n", a.Paint(cli.Bad, "-"), safe.Text(t.Problem))
+	}
+	for _, line := range t.Lines {
+		a.Printf("       %s\n", safe.Text(line))
+	}
+	for _, why := range t.WhyNot {
+		a.Printf("       %s no line does the same: %s\n", a.Paint(cli.Faint, "-"), safe.Text(why))
+	}
+	for _, loss := range t.Loses {
+		a.Printf("       %s %s\n", a.Paint(cli.Warn, "~"), safe.Text(loss))
+	}
+}
+
+// printCandidates writes the lines for the timers as a file for /etc/cron.d.
+func printCandidates(a *cli.App, timers []timer) {
+	for i := range timers {
+		t := &timers[i]
+		if len(t.Lines) == 0 {
+			why := strings.Join(t.WhyNot, "; ")
+			if t.Problem != "" {
+				why = t.Problem
+			}
+			a.Printf("# %s: no line does the same: %s\n", safe.Text(t.Unit), safe.Text(why))
+			continue
+		}
+		state := "with it: systemctl disable --now " + t.Unit
+		if !t.Enabled {
+			state = "the timer is not enabled"
+		}
+		a.Printf("# %s; %s\n", safe.Text(t.Unit), safe.Text(state))
+		for _, line := range t.Lines {
+			if !t.Enabled {
+				line = "# " + line
+			}
+			a.Printf("%s\n", safe.Text(line))
+		}
+	}
+}
+
+// cronLogs are where a host without a journal keeps the lines of cron.
+var cronLogs = []string{"/var/log/syslog", "/var/log/cron", "/var/log/cron.log", "/var/log/messages"}
+
+// likelyLog is the first of them that exists.
+func likelyLog() string {
+	for _, path := range cronLogs {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return cronLogs[0]
+}

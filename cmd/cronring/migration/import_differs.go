@@ -1,0 +1,251 @@
+package migration
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/cmd/cronring/inventory"
+	"github.com/cronring/cronring/crontab"
+)
+
+// change is one way in which cronring does another thing with a line, or with
+// a whole table, than the host's own cron.
+type change struct {
+	Code crontab.Code `json:"code,omitempty"` // of the remark that lint makes about it
+	Text string       `json:"text"`
+}
+
+// lineChanges are the changes that a remark of lint stands for, by family: the
+// remarks say where a line means something else than it did. A remark that is
+// not here is about what both read alike.
+var lineChanges = map[crontab.Family]map[crontab.Code]string{
+	crontab.Debian: {
+		"B107": "runs: the old cron never started it, as Sunday at the end of the range was read as 0",
+		"B105": "a value is chosen at random, once: the old cron took the first number alone",
+		"B205": "RANDOM_DELAY is not read: it was a plain variable for the old cron, and stays one",
+		"B213": `\\ reaches the shell as it is: the old cron made one \ of it`,
+		"B302": "the CR at the line's end is dropped: the old cron made it part of the command",
+		"B226": "USER and LOGNAME are the account: the old cron let the table set USER",
+	},
+	crontab.RHEL: {
+		"B104": "runs: the old cron refused the line for what stands behind a value",
+		"B105": "the random value is chosen once for ever: the old cron drew it anew at each load",
+		"B302": "the CR at the line's end is dropped: the old cron made it part of the command",
+	},
+}
+
+// deadLines are errors in lines that the old cron ran all the same.
+var deadLines = map[crontab.Family]map[crontab.Code]string{
+	crontab.Debian: {
+		"B218": "an empty command: the old cron started a shell for it",
+		"B009": "a number too large: the old cron took what was left of it in 32 bits",
+		"B206": "an unknown zone: the entries below are held, and the old cron ignored CRON_TZ",
+	},
+	crontab.RHEL: {
+		"B206": "an unknown zone: the entries below are held, and the old cron took UTC",
+		"B220": "a command too long: the old cron cut it",
+	},
+}
+
+// plainComments are the remarks about #@ lines, which are comments to an old
+// cron.
+func plainComment(code crontab.Code) bool { return strings.HasPrefix(string(code), "B4") }
+
+// tableChanges is a table with what changes in it.
+type tableChanges struct {
+	table   []change         // for the table as a whole
+	entries map[int][]change // by line
+	dead    []change         // lines that ran and do not any more
+}
+
+func (c *tableChanges) add(line int, code crontab.Code, text string) {
+	c.entries[line] = append(c.entries[line], change{code, text})
+}
+
+// compareOld says what cronring does differently with a table. The year after now
+// is searched for changes of the zone.
+func compareOld(t *inventory.Table, family crontab.Family, now time.Time) tableChanges {
+	c := tableChanges{entries: map[int][]change{}}
+	for _, d := range t.Remarks {
+		c.remark(t, d, family)
+	}
+	if family == crontab.Debian {
+		if why := debianRefuses(t); why != "" {
+			c.table = append(c.table, change{Text: "the old cron ignored the whole table: " + why + "; now its good lines run"})
+		}
+	}
+	for i := range t.Table.Entries {
+		c.entry(&t.Table.Entries[i], family, now)
+	}
+	return c
+}
+
+// remark adds what a remark of lint stands for. One about an assignment holds
+// for all lines, and so for the table.
+func (c *tableChanges) remark(t *inventory.Table, d crontab.Diagnostic, family crontab.Family) {
+	if text, ok := deadLines[family][d.Code]; ok {
+		c.dead = append(c.dead, change{d.Code, fmt.Sprintf("line %d: %s", d.Line, text)})
+		return
+	}
+	text, ok := lineChanges[family][d.Code]
+	switch {
+	case !ok:
+	case d.Code == "B302" || !slices.ContainsFunc(t.Table.Entries, func(e crontab.Entry) bool { return e.Line() == d.Line }):
+		c.table = append(c.table, change{d.Code, text})
+	default:
+		c.add(d.Line, d.Code, text)
+	}
+}
+
+// oldLongest is the longest command that Debian's cron takes, in bytes.
+const oldLongest = 998
+
+// oldLines is how many lines Debian's cron takes.
+const oldLines = 10_000
+
+var (
+	emptyAssignment = regexp.MustCompile(`(?m)^[ \t]*[^ \t#=][^ \t=]*[ \t]*=[ \t]*$`)
+	leadingTilde    = regexp.MustCompile(`(^|[ \t,])~`)
+)
+
+// debianRefuses is why Debian's cron reads nothing of a table that cronring
+// reads: one bad line costs it all of them.
+func debianRefuses(t *inventory.Table) string {
+	for _, d := range t.Remarks {
+		_, ran := deadLines[crontab.Debian][d.Code]
+		if d.Severity == crontab.Error && !ran && !plainComment(d.Code) {
+			return fmt.Sprintf("line %d has an error (%s)", d.Line, d.Message)
+		}
+	}
+	if strings.Count(t.Text, "\n") > oldLines {
+		return "it has more than 10,000 lines"
+	}
+	if at := emptyAssignment.FindStringIndex(t.Text); at != nil {
+		return fmt.Sprintf("line %d assigns nothing", 1+strings.Count(t.Text[:at[0]], "\n"))
+	}
+	for i := range t.Table.Entries {
+		e := &t.Table.Entries[i]
+		switch {
+		case strings.HasPrefix(strings.TrimLeft(e.Raw(), " \t"), "-"):
+			return fmt.Sprintf("line %d begins with -", e.Line())
+		case leadingTilde.MatchString(e.Spec()):
+			return fmt.Sprintf("line %d has ~ without a number before it", e.Line())
+		case len(e.Command()) > oldLongest:
+			return fmt.Sprintf("the command in line %d has more than %d bytes", e.Line(), oldLongest)
+		}
+	}
+	return ""
+}
+
+// entry adds what no remark of lint tells.
+func (c *tableChanges) entry(e *crontab.Entry, family crontab.Family, now time.Time) {
+	line := e.Line()
+	if zone, ok := e.Lookup("CRON_TZ"); ok && zone != "" && family == crontab.Debian {
+		c.add(line, "B207", "its times are read in "+e.Zone().String()+": the old cron ignored CRON_TZ")
+	}
+	if delay, ok := e.Lookup("RANDOM_DELAY"); ok && delay != "" && delay != "0" && family == crontab.Debian {
+		c.add(line, "", "starts up to "+delay+" minutes late: the old cron ignored RANDOM_DELAY")
+	}
+	if e.MailOnFailure() && family == crontab.Debian {
+		c.add(line, "", "-n is read as a flag, mail only on failure: it began the command for the old cron")
+	}
+	if p := e.Options().Period; p != nil {
+		c.add(line, "", fmt.Sprintf("runs once a period (%s), also when %s of /etc/anacrontab did it, and is made up after the host was off", periodText(p), p.ID))
+	}
+	if n, at := gapMinutes(e, now); n > 1 {
+		c.add(line, "", fmt.Sprintf("runs once, not %d times, when the clock skips an hour on %s", n, at.Format(time.DateOnly)))
+	}
+	if held := e.Options().Held; held != "" {
+		c.add(line, "", "is held: "+held)
+		return
+	}
+	var words []string
+	for _, it := range e.Options().Items {
+		if it.Key != "name" {
+			words = append(words, it.Key+"="+it.Value)
+		}
+	}
+	if len(words) > 0 {
+		c.add(line, "", "has options, which are a comment to the old cron: "+strings.Join(words, " "))
+	}
+}
+
+// mostMadeUp is the longest gap of a zone whose wall times are made up for.
+const mostMadeUp = 3 * time.Hour
+
+// gapMinutes counts the wall minutes that a fixed-time entry names in the next
+// gap of its zone, within a year: an old cron starts it for each of them.
+func gapMinutes(e *crontab.Entry, now time.Time) (n int, at time.Time) {
+	if !crontab.FixedTime(e.Schedule) {
+		return 0, at
+	}
+	for _, change := range e.Zone().Changes(now, now.AddDate(1, 0, 0)) {
+		low, high := crontab.Wall(change.At, change.Before), crontab.Wall(change.At, change.After)
+		if gap := high.Sub(low); gap <= 0 || gap > mostMadeUp {
+			continue
+		}
+		s, _ := crontab.ParseSchedule(e.Spec(), nil, 0)
+		if s == nil {
+			return 0, at
+		}
+		n = 0
+		for t := s.Next(low.Add(-1)); !t.IsZero() && t.Before(high); t = s.Next(t) {
+			n++
+		}
+		// The minute of the gap's end is one more that falls on it.
+		if s.Next(high.Add(-1)).Equal(high) && n > 0 {
+			n++
+		}
+		if n > 1 {
+			return n, low
+		}
+	}
+	return 0, at
+}
+
+// notes are what is worth knowing of an entry, though no cron does it
+// differently.
+func notes(t *inventory.Table, e *crontab.Entry) []string {
+	var list []string
+	if e.Reboot() {
+		list = append(list, "@reboot: runs once a boot, and not on the change to cronring: the marks of this boot are honoured")
+	}
+	for _, d := range t.Remarks {
+		if d.Line == e.Line() && d.Severity == crontab.Warning && (d.Code == "B101" || d.Code == "B106" || d.Code == "B102") {
+			list = append(list, string(d.Code)+" "+d.Message)
+		}
+	}
+	return list
+}
+
+// twin is what two entries have in common that run the same thing at the same
+// time.
+type twin struct{ schedule, user, command string }
+
+// twins finds entries that stand in the host's tables more than once. It gives
+// the place of the first for each of the others.
+func twins(tables []inventory.Table) map[*crontab.Entry]string {
+	first, found := map[twin]string{}, map[*crontab.Entry]string{}
+	for i := range tables {
+		if !tables[i].Counts() {
+			continue
+		}
+		for j := range tables[i].Table.Entries {
+			e := &tables[i].Table.Entries[j]
+			identity := crontab.Identity(e.Schedule)
+			if e.Reboot() {
+				identity = "@reboot"
+			}
+			key := twin{identity, e.User(), e.Command()}
+			if place, ok := first[key]; ok {
+				found[e] = place
+				continue
+			}
+			first[key] = fmt.Sprintf("%s:%d", tables[i].Path, e.Line())
+		}
+	}
+	return found
+}

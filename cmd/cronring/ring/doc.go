@@ -1,0 +1,3 @@
+// Package ring owns the command ring: the hosts that share jobs, their setup, and checks
+// of their configuration.
+package ring

@@ -1,0 +1,270 @@
+package runs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// askFrom is how many occurrences a backfill may have before a person is asked
+// whether they are meant.
+const askFrom = 10
+
+// backfillFlags are the flags of backfill.
+type backfillFlags struct {
+	at        string
+	overlap   string
+	reprocess *cli.Choice
+	maxActive int
+	dryRun    bool
+	wait      bool
+	yes       bool
+	out       *cli.Output
+}
+
+func NewBackfill(a *cli.App) *cobra.Command {
+	f := &backfillFlags{reprocess: cli.OneOf("none", "failed", "all")}
+	cmd := &cobra.Command{
+		Use:   "backfill JOB FROM..TO|--at T",
+		Short: "Run occurrences of a job's past",
+		Long: `Run occurrences of a job's past, oldest first.
+
+FROM and TO are dates, as 2026-03-01, or times, as 2026-03-01T02:30 in the
+entry's zone or in RFC 3339, and both are included. --at takes these, and
+"02:30" today, "yesterday 02:30" and "-2h", too. Runs are told the historic
+time in CRONRING_DUE, and CRONRING_TRIGGER is backfill. A backfill goes on after
+a restart of the daemon where it stood.
+
+With --overlap=queue-all, the default, one occurrence runs after the other; with
+allow, the default if --max-active is above 1, as many at once as --max-active
+says. Unless overlap= of the entry itself is allow, none starts beside another
+run of the job. A paused job keeps its backfill waiting. after= is not waited
+for; if=, pools, retries and limits count as ever. What becomes of the runs
+changes nothing in when and whether the clock starts the job.`,
+		Example: "  cronring backfill report 2026-03-01..2026-03-31 --reprocess=failed -n\n" +
+			"  cronring backfill list\n  cronring backfill stop 3",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return backfill(a, cmd, args, f) },
+	}
+	cmd.Flags().StringVar(&f.at, "at", "", "only the occurrence at or in the minute of `T`, in the place of FROM..TO")
+	cmd.Flags().StringVar(&f.overlap, "overlap", "", "how its runs are to each other: `W` is queue-all or allow")
+	cmd.Flags().Var(f.reprocess, "reprocess", "which of those that ran before run again: none, failed, all")
+	cmd.Flags().IntVar(&f.maxActive, "max-active", 1, "at most `N` runs of it at once")
+	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "only tell what would run")
+	cmd.Flags().BoolVarP(&f.wait, "wait", "w", false, "wait for the end; the exit code is 1 if one failed")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, fmt.Sprintf("do not ask, also if there are more than %d", askFrom))
+	f.out = a.TextOutput(cmd, cli.FormText, cli.FormJSON)
+	a.AddZone(cmd, "of the times that are shown")
+	a.AddColor(cmd)
+	for _, sub := range []*cobra.Command{newBackfillList(a), newBackfillStop(a)} {
+		sub.DisableFlagsInUseLine = true
+		sub.Args = cli.CheckArgs(sub.Args)
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+func newBackfillList(a *cli.App) *cobra.Command {
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "list [JOB...]",
+		Short: "List backfills, the newest first",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.Location()
+			if err != nil {
+				return err
+			}
+			found, err := a.Daemon().Backfills(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			switch out.Value {
+			case cli.FormJSON:
+				return a.PrintJSON(api.Backfills{V: api.Version, Backfills: found})
+			case cli.FormJSONL:
+				return cli.PrintLines(a, found)
+			}
+			a.PrintTable(backfillTable(found, out, loc), out)
+			return nil
+		},
+	}
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+func newBackfillStop(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stop ID",
+		Short: "Let a backfill begin no further run; its runs go on",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || id < 1 {
+				return cli.UsageError("stop backfill "+strconv.Quote(args[0]), "a backfill is a number", "cronring backfill list")
+			}
+			b, err := a.Daemon().StopBackfill(cmd.Context(), id)
+			if err == nil {
+				a.Printf("stopped %s\n", backfillLine(&b.Backfill))
+			}
+			return err
+		},
+	}
+	return cmd
+}
+
+func backfill(a *cli.App, cmd *cobra.Command, args []string, f *backfillFlags) error {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	r, err := f.request(args, a.Now().In(loc))
+	if err != nil {
+		return err
+	}
+	client := a.Daemon()
+	r.DryRun = true
+	b, err := client.Backfill(cmd.Context(), r)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return printPlan(a, b, loc, f.out)
+	}
+	if err := mayBackfill(a, b, f.yes); err != nil {
+		return err
+	}
+	r.DryRun, r.Wait = false, f.wait
+	if b, err = client.Backfill(cmd.Context(), r); err != nil {
+		return err
+	}
+	if f.out.Value == cli.FormJSON {
+		err = a.PrintJSON(b)
+	} else {
+		a.Printf("%s    cronring backfill list\n", backfillLine(&b.Backfill))
+	}
+	if err == nil && f.wait && (b.Failed > 0 || b.State != job.BackfillDone) {
+		return cli.ExitCode(cli.ExitFailed)
+	}
+	return err
+}
+
+// request is what the command line asks for.
+func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillRequest, err error) {
+	r = api.BackfillRequest{
+		Ref: args[0], Overlap: f.overlap, Reprocess: job.Reprocess(f.reprocess.Value), MaxActive: f.maxActive,
+	}
+	const fix = "cronring backfill JOB 2026-03-01..2026-03-31"
+	switch {
+	case f.at != "" && len(args) == 1:
+		if r.From, r.To, err = backfillAt(f.at, now); err != nil {
+			return r, cli.UsageError("read --at "+strconv.Quote(f.at), err.Error(), fix)
+		}
+	case f.at != "":
+		return r, cli.UsageError("backfill "+strconv.Quote(args[0]), "--at and FROM..TO exclude each other", fix)
+	case len(args) == 1:
+		return r, cli.UsageError("backfill "+strconv.Quote(args[0]), "no time is named", fix)
+	default:
+		from, to, ok := strings.Cut(args[1], "..")
+		if !ok {
+			to = from
+		}
+		r.From, r.To = from, to
+	}
+	if f.maxActive < 1 {
+		return r, cli.UsageError("backfill "+strconv.Quote(args[0]), "--max-active is at least 1", fix)
+	}
+	return r, nil
+}
+
+// backfillAt gives what --at names as a backfill's FROM and TO. Times of day stay
+// without a zone: the daemon reads them in that of the entry.
+func backfillAt(text string, now time.Time) (from, to string, err error) {
+	wall := time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
+	t, err := cli.ParseTime(text, wall, time.UTC)
+	if err != nil {
+		return "", "", err
+	}
+	day, clock, _ := strings.Cut(text, " ")
+	_, named := cli.DayWords[day]
+	_, notClock := time.Parse("15:04", text)
+	switch {
+	case text == "now" || text[0] == '-' || text[0] == '+':
+		minute := now.Add(t.Sub(wall)).UTC().Truncate(time.Minute)
+		return minute.Format(time.RFC3339), minute.Add(time.Minute - 1).Format(time.RFC3339Nano), nil
+	case named && clock == "":
+		text = t.Format(time.DateOnly)
+	case named || notClock == nil:
+		text = t.Format("2006-01-02T15:04")
+	}
+	return text, text, nil
+}
+
+// mayBackfill asks the person whether many runs are meant. Where nobody can be
+// asked, --yes must have said so.
+func mayBackfill(a *cli.App, b api.Backfill, yes bool) error {
+	runs := b.Plan.Count - b.Plan.LeftOut
+	if runs <= askFrom || yes {
+		return nil
+	}
+	what := fmt.Sprintf("backfill %q: these are %d runs", string(b.Job), runs)
+	if !a.CanAsk() {
+		return cli.UsageError(what, fmt.Sprintf("more than %d are begun only if --yes says so", askFrom), "the same with --yes; or see them: with --dry-run")
+	}
+	answer := a.Ask(fmt.Sprintf("%s will run %d times, from %s on. Type yes to begin: ",
+		safe.Text(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339)))
+	if answer != "yes" {
+		a.Infof("nothing was begun")
+		return cli.ExitCode(cli.ExitFailed)
+	}
+	return nil
+}
+
+func printPlan(a *cli.App, b api.Backfill, loc *time.Location, out *cli.Output) error {
+	if out.Value == cli.FormJSON {
+		return a.PrintJSON(b)
+	}
+	runs := b.Plan.Count - b.Plan.LeftOut
+	a.Printf("%s: %d occurrences, %d would run, %d are left out by --reprocess=%s\n",
+		safe.Text(string(b.Job)), b.Plan.Count, runs, b.Plan.LeftOut, safe.Text(string(b.Reprocess)))
+	for _, at := range b.Plan.First {
+		a.Printf("  %s\n", at.In(loc).Format(cli.LongTime))
+	}
+	if more := runs - len(b.Plan.First); more > 0 {
+		a.Printf("  and %d more\n", more)
+	}
+	return nil
+}
+
+func backfillLine(b *job.Backfill) string {
+	return fmt.Sprintf("backfill %d  %s  %s: %d started, %d left out, %d failed",
+		b.ID, safe.Text(string(b.Job)), safe.Text(string(b.State)), b.Started, b.Skipped, b.Failed)
+}
+
+func backfillTable(found []job.Backfill, out *cli.Output, loc *time.Location) *cli.Table {
+	form := cli.PlainTime
+	if out.ForPeople() {
+		form = "Mon 2006-01-02 15:04:05"
+	}
+	t := &cli.Table{Header: []string{"id", "job", "state", "from", "to", "at", "started", "left-out", "failed", "overlap", "max-active", "by"}}
+	for i := range found {
+		b := &found[i]
+		at := ""
+		if !b.Cursor.Before(b.From) {
+			at = b.Cursor.In(loc).Format(form)
+		}
+		t.Add(strconv.FormatInt(b.ID, 10), string(b.Job), string(b.State), b.From.In(loc).Format(form), b.To.In(loc).Format(form), at,
+			strconv.Itoa(b.Started), strconv.Itoa(b.Skipped), strconv.Itoa(b.Failed), b.Overlap, strconv.Itoa(b.MaxActive), b.By)
+	}
+	return t
+}

@@ -1,0 +1,35 @@
+package runs
+
+import (
+	"testing"
+	"time"
+)
+
+// TestBackfillAtAsPeopleWriteIt: a time of day is one of the entry's zone, so
+// that also one that the person's own zone has no such time for comes through.
+func TestBackfillAtAsPeopleWriteIt(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 3, 30, 0, 20, 10, 0, berlin) // the clock skipped 02:30 the day before
+	for text, want := range map[string][2]string{
+		"yesterday 02:30":      {"2026-03-29T02:30", "2026-03-29T02:30"},
+		"00:10":                {"2026-03-30T00:10", "2026-03-30T00:10"},
+		"yesterday":            {"2026-03-29", "2026-03-29"},
+		"-2h":                  {"2026-03-29T20:20:00Z", "2026-03-29T20:20:59.999999999Z"},
+		"2026-03-01":           {"2026-03-01", "2026-03-01"},
+		"2026-03-01 02:30":     {"2026-03-01 02:30", "2026-03-01 02:30"},
+		"2026-03-01T02:30:00Z": {"2026-03-01T02:30:00Z", "2026-03-01T02:30:00Z"},
+	} {
+		from, to, err := backfillAt(text, now)
+		if got := [2]string{from, to}; err != nil || got != want {
+			t.Errorf("backfill --at %q: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "soon", "-", "yesterday 2", "25:00"} {
+		if from, to, err := backfillAt(text, now); err == nil {
+			t.Errorf("backfill --at %q: got %s to %s, want an error", text, from, to)
+		}
+	}
+}

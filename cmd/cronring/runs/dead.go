@@ -1,0 +1,146 @@
+package runs
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewDead(a *cli.App) *cobra.Command {
+	var q api.LetterQuery
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "dead [JOB...]",
+		Short: "List the dead letters: runs that failed for good",
+		Long: `List the dead letters, the newest first: runs that failed with all their
+attempts, of jobs with on-exhausted=dead, which is the default beside retry=.
+Each lies there until it is run again (redrive) or discarded (drop).`,
+		Example: "  cronring dead\n  cronring logs 4213\n  cronring redrive 4213",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Refs = args
+			return dead(a, cmd, q, out)
+		},
+	}
+	cmd.Flags().IntVarP(&q.Limit, "number", "n", 0, "at most `N`; 100 if not given")
+	cmd.Flags().Lookup("number").DefValue = ""
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddSelection(cmd, out, api.Letters{})
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+func dead(a *cli.App, cmd *cobra.Command, q api.LetterQuery, out *cli.Output) error {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	letters, err := a.Daemon().Dead(cmd.Context(), q)
+	if err != nil {
+		return err
+	}
+	return printLetters(a, letters, out, loc)
+}
+
+func printLetters(a *cli.App, letters []api.Letter, out *cli.Output, loc *time.Location) error {
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(api.Letters{V: api.Version, Letters: letters})
+	case cli.FormJSONL:
+		return cli.PrintLines(a, letters)
+	case cli.FormName:
+		for _, l := range letters {
+			a.Printf("%d\n", l.Run.ID)
+		}
+		return nil
+	}
+	t := &cli.Table{Header: []string{"run", "job", "since", "due", "attempts", "end"}}
+	for i := range letters {
+		l := &letters[i]
+		since, due := cli.FormatPlain(l.Since, loc), cli.FormatPlain(l.Run.Due, loc)
+		if out.ForPeople() {
+			since, due = l.Since.In(loc).Format(cli.LongTime), l.Run.Due.In(loc).Format(cli.LongTime)
+		}
+		t.Add(l.Run.ID.String(), string(l.Run.Job), since, due, strconv.Itoa(l.Run.Attempt), l.Run.Standing())
+	}
+	a.PrintTable(t, out)
+	return nil
+}
+
+func NewRedrive(a *cli.App) *cobra.Command {
+	var r api.LetterRequest
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "redrive RUN|JOB...|--all",
+		Short: "Run dead letters again",
+		Long: `Run dead letters again: RUN, or all of JOB. The new run is of the same
+occurrence, with the same CRONRING_DUE and CRONRING_INVOCATION_ID, and begins
+anew with the first attempt. The letter is gone as soon as the run is decided.`,
+		Example: "  cronring redrive 4213",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Refs = args
+			if err := letterArgs("redrive", r); err != nil {
+				return err
+			}
+			runs, err := a.Daemon().Redrive(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			return printRuns(a, runs, out, func(r *job.Run) string { return string(r.State) })
+		},
+	}
+	cmd.Flags().BoolVar(&r.All, "all", false, "all dead letters")
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddColor(cmd)
+	return cmd
+}
+
+func NewDrop(a *cli.App) *cobra.Command {
+	var r api.LetterRequest
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:     "drop RUN|JOB...|--all",
+		Short:   "Discard dead letters",
+		Long:    "Discard dead letters: RUN, or all of JOB. Their runs and what these printed stay\nin the history as long as others do.",
+		Example: "  cronring drop 4213",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Refs = args
+			if err := letterArgs("drop", r); err != nil {
+				return err
+			}
+			letters, err := a.Daemon().Drop(cmd.Context(), r)
+			switch {
+			case err != nil:
+				return err
+			case out.Value == cli.FormJSON:
+				return a.PrintJSON(api.Letters{V: api.Version, Letters: letters})
+			case out.Value == cli.FormJSONL:
+				return cli.PrintLines(a, letters)
+			}
+			for _, l := range letters {
+				a.Printf("discarded run %d of %s\n", l.Run.ID, safe.Text(string(l.Run.Job)))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&r.All, "all", false, "all dead letters")
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL)
+	return cmd
+}
+
+// letterArgs holds that either letters are named or all are meant.
+func letterArgs(verb string, r api.LetterRequest) error {
+	switch {
+	case len(r.Refs) == 0 && !r.All:
+		return cli.UsageError(verb, "no run and no job is named", "cronring dead")
+	case len(r.Refs) > 0 && r.All:
+		return cli.UsageError(verb, "--all is for all dead letters, and some are named", "leave one of them out")
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package runs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+func NewEvents(a *cli.App) *cobra.Command {
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "events [JOB...]",
+		Short: "Print everything as it happens: decisions, starts, ends, output, notices",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.Location()
+			if err != nil {
+				return err
+			}
+			for e, err := range a.Daemon().Events(cmd.Context(), args...) {
+				if err != nil {
+					return err
+				}
+				if err := printEvent(a, e, out, loc); err != nil {
+					return err
+				}
+				if err := a.Out.Flush(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSONL)
+	a.AddZone(cmd, "of the times")
+	return cmd
+}
+
+func printEvent(a *cli.App, e api.Event, out *cli.Output, loc *time.Location) error {
+	if out.Value == cli.FormJSONL {
+		return a.PrintLine(e)
+	}
+	switch {
+	case e.Record != nil:
+		a.Printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), safe.Text(recordText(e.Record)))
+	case e.Chunk != nil:
+		for line := range strings.Lines(string(e.Chunk.Data)) {
+			a.Printf("%s run %d %s  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Run, e.Chunk.Stream,
+				safe.AppendLine(nil, []byte(strings.TrimRight(line, "\r\n")), false))
+		}
+	case e.Notice != nil:
+		a.Printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
+			safe.Text(string(e.Notice.Job)), safe.Text(e.Notice.Text))
+	case e.Gap != nil:
+		a.Printf("[%s left out: this reader was too slow]\n", cli.Plural(e.Gap.Lost, "event"))
+	}
+	return nil
+}
+
+// recordText says a fact in one line.
+func recordText(r *job.Record) string {
+	parts := []string{string(r.Kind)}
+	if r.Job != "" {
+		parts = append(parts, string(r.Job))
+	}
+	if r.Run != nil {
+		parts = append(parts, fmt.Sprintf("run %d", r.Run.ID))
+	}
+	if r.Kind == job.Decided {
+		parts = append(parts, string(r.Decision))
+	}
+	if r.Kind == job.Ended && r.Run != nil {
+		parts = append(parts, r.Run.Ending())
+	}
+	if r.Reason != "" {
+		parts = append(parts, string(r.Reason))
+	}
+	if r.Detail != "" {
+		parts = append(parts, r.Detail)
+	}
+	return strings.Join(parts, "  ")
+}

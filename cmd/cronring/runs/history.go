@@ -1,0 +1,167 @@
+package runs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/amount"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// historyFlags are the flags of history that need reading.
+type historyFlags struct {
+	filter       api.Filter
+	since, until string
+	trigger      *cli.Choice
+	out          *cli.Output
+}
+
+// triggers are what runs are caused by.
+var triggers = []string{
+	string(job.TriggerClock), string(job.TriggerBoot), string(job.TriggerManual), string(job.TriggerRetry),
+	string(job.TriggerCatchup), string(job.TriggerBackfill), string(job.TriggerDependency),
+}
+
+func NewHistory(a *cli.App) *cobra.Command {
+	f := &historyFlags{trigger: &cli.Choice{Values: triggers}}
+	cmd := &cobra.Command{
+		Use:     "history [JOB...]",
+		Short:   "List past and present runs, the newest first",
+		Example: "  cronring history backup --failed --since -7d\n  cronring history --skipped",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.filter.Refs = args
+			return history(a, cmd, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.filter.Failed, "failed", false, "only runs that failed")
+	flags.BoolVar(&f.filter.Live, "running", false, "only runs that have not ended")
+	flags.BoolVar(&f.filter.Skipped, "skipped", false, "occurrences that were not run, and why, instead of runs")
+	flags.Var(f.trigger, "trigger", "only runs caused by `WORD`: "+strings.Join(triggers, ", "))
+	flags.StringVar(&f.since, "since", "", "only from `T` on: "+cli.TimeHelp)
+	flags.StringVar(&f.until, "until", "", "only before `T`")
+	flags.IntVarP(&f.filter.Limit, "number", "n", 0, "at most `N` (default 100)")
+	flags.StringVar(&f.filter.Node, "node", "", "also of the other members of the ring, with \"all\", or of the one `NAME`d; for root")
+	cmd.MarkFlagsMutuallyExclusive("failed", "running", "skipped")
+	f.out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddSelection(cmd, f.out, api.Runs{})
+	a.AddPager(cmd)
+	a.AddZone(cmd, "of the times")
+	a.AddColor(cmd)
+	return cmd
+}
+
+func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	f.filter.Trigger = job.Trigger(f.trigger.Value)
+	if f.filter.Since, err = a.FlagTime("since", f.since, loc); err != nil {
+		return err
+	}
+	if f.filter.Until, err = a.FlagTime("until", f.until, loc); err != nil {
+		return err
+	}
+	runs, err := a.Daemon().History(cmd.Context(), f.filter)
+	if err != nil {
+		return err
+	}
+	for _, who := range runs.Missing {
+		a.Infof("left out: %s", safe.Text(who))
+	}
+	end := a.Page()
+	defer end()
+	switch {
+	case f.out.Value == cli.FormJSON:
+		return a.PrintJSON(runs)
+	case f.out.Value == cli.FormJSONL && f.filter.Skipped:
+		return cli.PrintLines(a, runs.Skipped)
+	case f.out.Value == cli.FormJSONL:
+		return cli.PrintLines(a, runs.Runs)
+	case f.filter.Skipped:
+		a.PrintTable(skipTable(runs.Skipped, f.out, loc), f.out)
+	default:
+		a.PrintTable(runTable(a, runs.Runs, f.out, loc), f.out)
+	}
+	return nil
+}
+
+func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{Header: []string{"run", "job", "due", "started", "outcome", "took", "trigger", "attempt", "by", "cpu", "memory", "read", "written", "note"}}
+	form := cli.PlainTime
+	if out.ForPeople() {
+		form = "Mon 01-02 15:04:05"
+	}
+	for i := range runs {
+		r := &runs[i]
+		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.Standing(), a.Took(r),
+			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
+			cli.CpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write), askedText(r))
+		t.Rows[i][4].Tone = runTone(r)
+	}
+	addNodes(t, runs)
+	return t
+}
+
+// askedText is what a person wanted of a run, beside that it runs.
+func askedText(r *job.Run) string {
+	var parts []string
+	if r.Stop != nil {
+		parts = append(parts, "stopped "+r.Stop.Words())
+	}
+	if len(r.Env) > 0 {
+		parts = append(parts, "env "+strings.Join(r.Env, " "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// addNodes says of runs whose they are, where some are of other members.
+func addNodes(t *cli.Table, runs []job.Run) {
+	if !slices.ContainsFunc(runs, func(r job.Run) bool { return r.Node != "" }) {
+		return
+	}
+	t.Header = append(t.Header, "node")
+	for i := range runs {
+		t.Rows[i] = append(t.Rows[i], cli.Cell{Text: cmp.Or(runs[i].Node, "here")})
+	}
+}
+
+func runTone(r *job.Run) cli.Tone {
+	switch {
+	case r.State.Live():
+		return cli.Active
+	case r.State == job.RunDropped:
+		return cli.Faint
+	case r.OK():
+		return cli.Good
+	case !r.Failed():
+		return cli.Faint
+	}
+	return cli.Bad
+}
+
+func skipTable(skipped []job.Record, out *cli.Output, loc *time.Location) *cli.Table {
+	t := &cli.Table{Header: []string{"job", "due", "count", "reason", "detail"}}
+	form := cli.PlainTime
+	if out.ForPeople() {
+		form = "Mon 01-02 15:04:05"
+	}
+	for _, r := range skipped {
+		reason := string(r.Reason)
+		if out.ForPeople() {
+			reason = r.Reason.Sentence()
+		}
+		t.Add(string(r.Job), cli.FormatTime(r.Due, form, loc), strconv.Itoa(max(r.Count, 1)), reason, r.Detail)
+	}
+	return t
+}

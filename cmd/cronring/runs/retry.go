@@ -1,0 +1,67 @@
+package runs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+func NewRetry(a *cli.App) *cobra.Command {
+	var r api.RetryRequest
+	var since string
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "retry RUN|JOB|@failed... [--wait]",
+		Short: "Run again what failed, as the same occurrence",
+		Long: `Run again what failed, as the same occurrence: with the same CRONRING_DUE and
+CRONRING_INVOCATION_ID, beginning anew with the first attempt. RUN is any run that
+is over; of JOB, and of each job that a set or a glob names, it is the newest run
+that failed. A dead letter that is run again is none any more.
+
+It is refused while a run of the same occurrence is under way, and where run would
+be. With --wait the exit code is that of the first run which failed, as of run.`,
+		Example: "  cronring retry 4213\n  cronring retry @failed --since -2h",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.Location()
+			if err != nil {
+				return err
+			}
+			r.Refs = args
+			if r.Since, err = a.FlagTime("since", since, loc); err != nil {
+				return err
+			}
+			runs, err := a.Daemon().Retry(cmd.Context(), r)
+			return endRuns(a, runs, err, r.Wait, out)
+		},
+	}
+	cmd.Flags().StringVar(&since, "since", "", "of jobs, leave out those that did not fail from `T` on: "+cli.TimeHelp)
+	cmd.Flags().BoolVarP(&r.Wait, "wait", "w", false, "wait for the end")
+	out = a.TextOutput(cmd, cli.FormText, cli.FormJSON, cli.FormJSONL, cli.FormName)
+	a.AddZone(cmd, "of --since")
+	a.AddColor(cmd)
+	return cmd
+}
+
+// endRuns prints runs that were asked for, and makes the exit code of theirs if
+// they were waited for.
+func endRuns(a *cli.App, runs []job.Run, err error, waited bool, out *cli.Output) error {
+	if err == nil {
+		err = printRuns(a, runs, out, (*job.Run).Standing)
+	}
+	switch {
+	case !waited:
+		return err
+	case err != nil:
+		a.Report(err)
+		return cli.ExitCode(cli.ExitWaitFailed)
+	}
+	for i := range runs {
+		if code := exitOf(&runs[i]); code != cli.ExitDone {
+			return cli.ExitCode(code)
+		}
+	}
+	return nil
+}

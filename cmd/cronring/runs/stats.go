@@ -1,0 +1,118 @@
+package runs
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/amount"
+	"github.com/cronring/cronring/tui/when"
+)
+
+func NewStats(a *cli.App) *cobra.Command {
+	var q api.StatsQuery
+	var since, until string
+	by := cli.OneOf("job", "user", "hour", "node")
+	var out *cli.Output
+	cmd := &cobra.Command{
+		Use:   "stats [JOB...] [--since T] [--by WORD]",
+		Short: "Sum up what runs came to",
+		Long: `Sum up what runs came to: how many succeeded, how long they took, how late they
+began, and what was in vain. An attempt that another followed is no failure of
+its own; what it took counts as waste.`,
+		Example: "  cronring stats --since 30d --by hour\n  cronring stats 'etl*' --since -7d",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loc, err := a.Location()
+			if err != nil {
+				return err
+			}
+			if q.Since, err = flagSince(a, since, loc); err != nil {
+				return err
+			}
+			if q.Until, err = a.FlagTime("until", until, loc); err != nil {
+				return err
+			}
+			q.Refs, q.By = args, by.Value
+			st, err := a.Daemon().Stats(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			return printStats(a, st, out, loc)
+		},
+	}
+	cmd.Flags().StringVar(&since, "since", "30d", "from `T` on: as for --until, or 30d for thirty days ago")
+	cmd.Flags().StringVar(&until, "until", "", "only before `T`: "+cli.TimeHelp)
+	cmd.Flags().Var(by, "by", "sum up by `WORD`: job, user, hour (of the day, in the host's zone), node")
+	out = a.ListOutput(cmd, cli.FormTable, cli.FormWide, cli.FormPlain, cli.FormJSON, cli.FormJSONL)
+	a.AddSelection(cmd, out, api.Stats{})
+	a.AddZone(cmd, "of --since and --until")
+	a.AddColor(cmd)
+	return cmd
+}
+
+// flagSince reads an instant, or how long ago it was.
+func flagSince(a *cli.App, text string, loc *time.Location) (time.Time, error) {
+	if d, err := crontab.ParseDuration(text); err == nil {
+		return a.Now().Add(-d), nil
+	}
+	return a.FlagTime("since", text, loc)
+}
+
+func printStats(a *cli.App, st api.Stats, out *cli.Output, loc *time.Location) error {
+	switch out.Value {
+	case cli.FormJSON:
+		return a.PrintJSON(st)
+	case cli.FormJSONL:
+		return cli.PrintLines(a, st.Groups)
+	}
+	if out.ForPeople() && len(st.Groups) == 0 {
+		a.Infof("nothing ran since %s", st.Since.In(loc).Format(cli.LongTime))
+		return nil
+	}
+	t := &cli.Table{Header: []string{st.By, "runs", "ok", "failed", "skipped", "ok%", "p50", "p95", "max", "lag p99", "time", "waste", "cpu", "memory"}}
+	for i := range st.Groups {
+		addStats(t, &st.Groups[i], st.Groups[i].Name, out)
+	}
+	if out.ForPeople() && len(st.Groups) > 1 {
+		addStats(t, &st.All, "all", out)
+	}
+	a.PrintTable(t, out)
+	return nil
+}
+
+func addStats(t *cli.Table, g *api.StatsGroup, name string, out *cli.Output) {
+	length := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+	memory := strconv.FormatInt(g.Memory, 10)
+	if out.ForPeople() {
+		length, memory = when.Brief, amount.Bytes(g.Memory)
+	}
+	timed := func(d time.Duration) string {
+		if g.Time == 0 {
+			return ""
+		}
+		return length(d)
+	}
+	t.Add(name, strconv.Itoa(g.Runs), strconv.Itoa(g.OK), strconv.Itoa(g.Failed), strconv.Itoa(g.Skipped), rate(g.OK, g.Runs),
+		timed(g.P50), timed(g.P95), timed(g.Max), timed(g.LagP99), length(g.Time), length(g.Waste), length(g.CPU), memory)
+	row := t.Rows[len(t.Rows)-1]
+	if g.Failed > 0 {
+		row[3].Tone, row[5].Tone = cli.Bad, cli.Bad
+	}
+	if g.Skipped > 0 {
+		row[4].Tone = cli.Warn
+	}
+}
+
+// rate is a share in percent, "" of none. It says 100 only of all.
+func rate(part, all int) string {
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", float64(part*1000/all)/10)
+}
