@@ -31,7 +31,7 @@ LDFLAGS     := -s -X github.com/cronring/cronring/daemon/api.release=$(VERSION)
 # A cronring that runs here: the one that is installed may be another machine's.
 SELF        ?= $(BIN)/cronring
 
-.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
+.PHONY: help run build modules test programs check lint race machines long fuzz sim crash zones ring chaos attacks arm minutes lab compare clock bench bench-tui picture man options map install uninstall packages container release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -96,6 +96,9 @@ crash: build ## kill -9 of a busy daemon at CRASHES random points, without a ser
 
 ring: build ## five daemons on networks that are cut for minutes, in both modes (root, nft, iproute2)
 	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '$(RINGS)' -count=1 -timeout 1h -v
+
+chaos: ## faults done to rings of five hosts, judged by what their jobs wrote: FAULT=kill MODE=strict for some alone (root, nft, iproute2, cc; 40 minutes)
+	CRONRING_LONG=1 $(GO) test ./cmd/cronringd -run '^TestChaos$$/$(MODE)/$(FAULT)' -count=1 -timeout 2h -v
 
 attacks: ## an ordinary user attacks a booted host: delays of root's jobs, against their limits (root, mmdebstrap, an idle machine)
 	CRONRING_LONG=1 $(GO) test ./packaging -run '^TestAttacks$$' -count=1 -timeout 1h -v

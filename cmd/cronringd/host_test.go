@@ -25,6 +25,7 @@ type host struct {
 	disk   string
 	init   *exec.Cmd
 	pid    int      // of its process 1, as this machine counts
+	log    *os.File // what its daemons logged
 	daemon *running // nil: none was started since it booted
 }
 
@@ -50,9 +51,19 @@ func (w *network) newHost(i int, bin string) *host {
 	if err := syscall.Mount("tmpfs", h.disk, "tmpfs", 0, "size=64m"); err != nil {
 		w.t.Skipf("SKIPPED: no disk can be mounted here: %v", err)
 	}
-	w.t.Cleanup(func() {
+	log, err := os.Create(filepath.Join(w.t.TempDir(), "log"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	h.log = log
+	t := w.t
+	t.Cleanup(func() {
 		h.powerOff()
 		syscall.Unmount(h.disk, syscall.MNT_DETACH)
+		log.Close()
+		if t.Failed() {
+			t.Logf("the daemon of %s said at last:\n%s", h.name(), h.logged())
+		}
 	})
 	h.boot()
 	return h
@@ -147,16 +158,38 @@ func (h *host) shell(line string) string {
 }
 
 // start starts the host's own daemon by way of other programs, and waits until it is
-// ready.
+// ready. What it logs goes to a file.
 func (h *host) start(under ...string) {
 	h.t.Helper()
 	cmd := h.command(append(under, filepath.Join(h.bin, "cronringd"), "--log", "text")...)
-	h.daemon = &running{t: h.t, cmd: cmd, client: api.Dial(h.path(api.SystemSocket))}
-	h.daemon.begin()
-	go func(lines <-chan string) {
-		for range lines {
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	ready := make(chan bool, 1)
+	go func() {
+		for s := bufio.NewScanner(stderr); s.Scan(); {
+			fmt.Fprintln(h.log, s.Text())
+			if strings.Contains(s.Text(), "msg=ready") {
+				ready <- true
+			}
 		}
-	}(h.daemon.lines)
+		ready <- false
+	}()
+	h.daemon = &running{t: h.t, cmd: cmd, client: api.Dial(h.path(api.SystemSocket))}
+	if !<-ready {
+		h.t.Fatalf("%s: the daemon ended before it was ready:\n%s", h.name(), h.logged())
+	}
+}
+
+// logged is the end of what the host's daemons logged.
+func (h *host) logged() string {
+	const most = 8 << 10
+	text, _ := os.ReadFile(h.log.Name())
+	return string(text[max(len(text)-most, 0):])
 }
 
 // signal sends a signal to the daemon alone.
@@ -165,7 +198,7 @@ func (h *host) signal(s syscall.Signal) {
 	if h.daemon == nil {
 		return
 	}
-	if pid := childOf(h.daemon.cmd.Process.Pid, "cronringd"); pid != 0 {
+	if pid := h.daemonPID(); pid != 0 {
 		syscall.Kill(pid, s)
 	}
 }
@@ -177,6 +210,9 @@ func (h *host) stop(s syscall.Signal) {
 	h.daemon.cmd.Wait()
 	h.daemon = nil
 }
+
+// daemonPID is the process of the daemon, as this machine counts.
+func (h *host) daemonPID() int { return childOf(h.daemon.cmd.Process.Pid, "cronringd") }
 
 // await waits until something is so.
 func await(t *testing.T, what string, ok func() bool) {
