@@ -57,13 +57,13 @@ func (v *voice) sayUnsaid() {
 // stepWords says from when to when the clock was set, and what follows, as
 // cronring-time(7) does.
 func stepWords(r *job.Record) string {
-	then := "what it jumped over is late, and catchup= decides"
+	then := "the skipped occurrences are late, and catchup= decides"
 	switch back := r.Was.Sub(r.At); {
 	case back >= engine.Correction:
-		then = "all entries go by the new time, and what comes again runs again"
+		then = "all entries follow the new time, and occurrences that come again run again"
 	case back > 0:
-		then = "entries for times of day stay silent until the time that they had reached comes again; " +
-			"those that follow the clock run again what comes again"
+		then = "entries with fixed times of day do not run until the clock reaches the time that it had before; " +
+			"entries that follow the clock run again"
 	}
 	return fmt.Sprintf("%s, from %s to %s: %s", r.Detail, r.Was.UTC().Format(time.RFC3339), r.At.UTC().Format(time.RFC3339), then)
 }

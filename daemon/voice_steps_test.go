@@ -56,7 +56,7 @@ func TestVoiceTellsOfAClockThatFlapsOnceAMinute(t *testing.T) {
 		all := func() string { synctest.Wait(); return strings.Join(w.said, "\n") }
 
 		v.record(stepTo(noon, time.Hour))
-		want := "the clock was set by 1h0m0s, from 2026-11-20T11:00:00Z to 2026-11-20T12:00:00Z: what it jumped over is late, and catchup= decides"
+		want := "the clock was set by 1h0m0s, from 2026-11-20T11:00:00Z to 2026-11-20T12:00:00Z: the skipped occurrences are late, and catchup= decides"
 		if got := all(); got != want {
 			t.Errorf("at once: got\n%s\nwant\n%s", got, want)
 		}
@@ -70,8 +70,8 @@ func TestVoiceTellsOfAClockThatFlapsOnceAMinute(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		const more = " MESSAGE_ID=" + journal.SteppedID + " kind=stepped"
-		back := "the clock was set by -1h0m0s, from 2026-11-20T13:00:00Z to 2026-11-20T12:00:00Z: entries for times of day stay silent " +
-			"until the time that they had reached comes again; those that follow the clock run again what comes again" + more
+		back := "the clock was set by -1h0m0s, from 2026-11-20T13:00:00Z to 2026-11-20T12:00:00Z: entries with fixed times of day do not run " +
+			"until the clock reaches the time that it had before; entries that follow the clock run again" + more
 		if len(w.said) != 2 || w.said[1] != "WARN "+back {
 			t.Errorf("a second one in the same minute: got\n%s\nwant at last\nWARN %s", all(), back)
 		}
@@ -112,7 +112,7 @@ func TestStepWordsAreThoseOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), ".Sh WHEN THE CLOCK IS SET")
+	_, section, _ := strings.Cut(string(text), ".Sh CHANGES OF THE CLOCK")
 	section, _, _ = strings.Cut(section, ".Sh ")
 	page := map[string]string{}
 	for _, item := range strings.Split(section, "\n.It ")[1:] {

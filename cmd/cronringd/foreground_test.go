@@ -264,7 +264,7 @@ func TestClockIsSet(t *testing.T) {
 `))
 	d.await("second[", "sys: ok in ")
 	set("-3600")
-	d.await(" cronringd sys: the clock was set back by 1h0m0s, from 20", ": entries for times of day stay silent until ")
+	d.await(" cronringd sys: the clock was set back by 1h0m0s, from 20", ": entries with fixed times of day do not run until ")
 	d.await("second[", "sys: ok in ")
 	d.await("second[", "sys: ok in ")
 	if got := time.Since(d.status().Now); got < 59*time.Minute || got > 61*time.Minute {
