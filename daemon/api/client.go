@@ -62,8 +62,7 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 
 // List gives the jobs that q chooses.
 func (c *Client) List(ctx context.Context, q Query) ([]job.Status, error) {
-	jobs, err := get[Jobs](ctx, c, "list jobs", "/v1/jobs", q.values())
-	return jobs.Jobs, err
+	return getRows[job.Status](ctx, c, "list jobs", "/v1/jobs", q.values())
 }
 
 // Show gives everything about the one job that ref names.
@@ -209,6 +208,35 @@ func get[T any](ctx context.Context, c *Client, purpose, path string, v url.Valu
 	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errNoAnswer)
 	defer cancel()
 	return decode[T](c.do(ctx, purpose, http.MethodGet, path+"?"+v.Encode(), nil))
+}
+
+// getRows is get for a document whose only list can be long. It decodes each row as
+// it arrives, while the daemon encodes the next ones.
+func getRows[T any](ctx context.Context, c *Client, purpose, path string, v url.Values) ([]T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errNoAnswer)
+	defer cancel()
+	response, err := c.do(ctx, purpose, http.MethodGet, path+"?"+v.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	rows := []T{}
+	in := json.NewDecoder(response.Body)
+	for token := json.Token(nil); err == nil && token != json.Delim('['); {
+		token, err = in.Token()
+	}
+	for err == nil && in.More() {
+		var row T
+		err = in.Decode(&row)
+		rows = append(rows, row)
+	}
+	if err == nil {
+		_, err = in.Token() // the end of the list, which an answer that was cut off lacks
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read answer of %s: %w", path, err)
+	}
+	return rows, nil
 }
 
 func post[T any](ctx context.Context, c *Client, purpose, path string, body any) (T, error) {
