@@ -15,15 +15,15 @@ import (
 const briefColumns = `job.id, run.id, run.due, run.trigger, run.state, run.reason, run.decided, run.started, run.ended, run.user,
 	run.outcome, run.code, run.signal, run.error, run.verdict, run.cpu, run.memory`
 
-// Newest calls f for up to n newest runs of each job, each job's newest first.
-// Of a run it gives what tells when it ran and how it went.
+// Newest calls f for up to n newest runs of each job, in no order. Of a run it gives
+// what tells when it ran and how it went.
 func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error {
 	list, err := json.Marshal(jobs)
 	if err != nil {
 		return fmt.Errorf("list jobs: %w", err)
 	}
 	return s.eachBrief(ctx, f, `FROM json_each(?) AS wanted JOIN job ON job.id = wanted.value
-		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?) ORDER BY run.id DESC`, string(list), n)
+		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?)`, string(list), n)
 }
 
 // Between calls f for up to n runs of some jobs, or of all if jobs is nil, that

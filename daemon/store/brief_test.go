@@ -44,7 +44,7 @@ func TestBriefRuns(t *testing.T) {
 		name, want string
 		ask        func() error
 	}{
-		{"Newest", "a19 a17", func() error { return s.Newest(t.Context(), a, 2, note) }},
+		{"Newest", "a17 a19", func() error { return s.Newest(t.Context(), a, 2, note) }},
 		{"Between", "b10 a9 b8 a7 b6 a5", func() error { return s.Between(t.Context(), all, from, to, 100, note) }},
 		{"Between of one", "a9 a7 a5", func() error { return s.Between(t.Context(), a, from, to, 100, note) }},
 		{"Between of few", "b10 a9", func() error { return s.Between(t.Context(), all, from, to, 2, note) }},
