@@ -81,7 +81,7 @@ func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan 
 	return b.hub.follow(ctx, id)
 }
 
-func (b backend) Prune(ctx context.Context) (store.Pruned, error) { return b.pruneOnce(ctx) }
+func (b backend) Prune(ctx context.Context) (store.Pruned, error) { return b.pruneOnce(ctx, true) }
 
 // Plan asks the spawner, of which the runs are made too.
 func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment, error) {

@@ -34,7 +34,7 @@ func (l *loop) prune(ctx context.Context) error {
 		case <-l.pruneNow:
 		}
 		begun := time.Now()
-		done, err := l.pruneOnce(ctx)
+		done, err := l.pruneOnce(ctx, false)
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("cannot remove old history", "error", err)
 		}
@@ -51,38 +51,36 @@ func (l *loop) prune(ctx context.Context) error {
 	}
 }
 
-func (l *loop) pruneOnce(ctx context.Context) (store.Pruned, error) {
-	return l.history.Prune(ctx, l.clock.Now().Wall, policy(l.view.Load(), l.config.current().HistoryRows))
+// pruneOnce looks for old history, of all jobs if all is set.
+func (l *loop) pruneOnce(ctx context.Context, all bool) (store.Pruned, error) {
+	p := policy(l.view.Load(), l.config.current().HistoryRows)
+	p.All = all
+	return l.history.Prune(ctx, l.clock.Now().Wall, p)
 }
 
 // policy is what keep= says: the built-in one for nearly all jobs, and for
 // those that are gone.
 func policy(v *engine.View, rows int) store.Policy {
 	usual := crontab.DefaultOptions().Keep
-	type keeps struct {
-		crontab.Keep
-		user string
-	}
-	other := map[keeps][]job.ID{}
 	lives := map[job.ID]bool{}
 	for _, r := range v.Runs() {
 		lives[r.Job] = true
 	}
-	for i := range v.Len() {
-		entry := v.Entry(i)
-		if keep := entry.Options().Keep; keep != usual {
-			k := keeps{keep, entry.User()}
-			other[k] = append(other[k], v.ID(i))
-		}
+	return store.Policy{
+		PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Output: keepOutput, Rows: rows, Gone: keepGone,
+		Own: func(id job.ID) (k store.Keep, ok bool) {
+			i, ok := v.Find(id)
+			if !ok {
+				return k, false
+			}
+			keep := v.Entry(i).Options().Keep
+			return store.Keep{User: v.Entry(i).User(), PerJob: keep.Runs, Age: keep.Age}, keep != usual
+		},
+		Installed: func(id job.ID, user string) bool {
+			i, ok := v.Find(id)
+			return ok && v.Entry(i).User() == user || lives[id]
+		},
 	}
-	p := store.Policy{PerJob: usual.Runs, Age: usual.Age, Letters: keepLetters, Output: keepOutput, Rows: rows, Gone: keepGone, Installed: func(id job.ID, user string) bool {
-		i, ok := v.Find(id)
-		return ok && v.Entry(i).User() == user || lives[id]
-	}}
-	for keep, jobs := range other {
-		p.Other = append(p.Other, store.Keep{User: keep.user, Jobs: jobs, PerJob: keep.Runs, Age: keep.Age})
-	}
-	return p
 }
 
 // wantPrune counts decisions and asks for a prune when there are enough. It

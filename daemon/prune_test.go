@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 )
 
@@ -19,18 +20,18 @@ func TestPolicySaysWhatEntriesKeep(t *testing.T) {
 	e.Step(engine.Moment{Wall: time.Unix(0, 0).UTC()}, engine.Load{Tables: []*crontab.Table{table}})
 	p := policy(e.View(), 7)
 	usual := crontab.DefaultOptions().Keep
-	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 || len(p.Other) != 2 {
+	if p.PerJob != usual.Runs || p.Age != usual.Age || p.PerJob == 0 || p.Letters == 0 || p.Rows != 7 || p.Gone == 0 {
 		t.Errorf("policy: %+v", p)
 	}
-	other := map[int][]store.Keep{}
-	for _, k := range p.Other {
-		other[len(k.Jobs)] = append(other[len(k.Jobs)], k)
+	for id, want := range map[job.ID]store.Keep{
+		"ann/probe": {User: "ann", PerJob: 20}, "ann/other": {User: "ann", PerJob: 20}, "ann/audit": {User: "ann", Age: 365 * 24 * time.Hour},
+	} {
+		if k, ok := p.Own(id); !ok || k != want {
+			t.Errorf("of %s is kept %+v, %t, want %+v", id, k, ok, want)
+		}
 	}
-	if k := other[2]; len(k) != 1 || k[0].PerJob != 20 {
-		t.Errorf("of two jobs: %+v, want 20 runs each", k)
-	}
-	if k := other[1]; len(k) != 1 || k[0].Jobs[0] != "ann/audit" || k[0].Age != 365*24*time.Hour {
-		t.Errorf("of one job: %+v, want audit, a year", k)
+	if k, ok := p.Own(e.View().ID(0)); ok {
+		t.Errorf("of a job without keep= is kept %+v, want what is usual", k)
 	}
 	if !p.Installed("ann/probe", "ann") || p.Installed("ann/probe", "bob") || p.Installed("gone", "ann") {
 		t.Error("what is installed is not known")

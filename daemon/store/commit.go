@@ -166,6 +166,7 @@ func (w *writer) put(r *job.Record) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	w.news.note(n, r)
 	if r.DecidesOccurrence() {
 		if ok, err := w.putOccurrence(n, r); !ok || err != nil {
 			return false, err

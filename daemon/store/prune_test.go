@@ -17,8 +17,16 @@ func prune(t *testing.T, s *Store, p Policy) Pruned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done.Longest = 0
+	done.Longest, done.Steps, done.Widest = 0, 0, 0
 	return done
+}
+
+// own is Policy.Own of some jobs.
+func own(jobs map[job.ID]Keep) func(job.ID) (Keep, bool) {
+	return func(id job.ID) (k Keep, ok bool) {
+		k, ok = jobs[id]
+		return k, ok
+	}
 }
 
 // count is the number of rows in a table.
@@ -44,8 +52,8 @@ func TestPruneByAgeKeepsLiveAndNewest(t *testing.T) {
 	s := open(t, t.TempDir())
 	hours := func(n int) time.Time { return noon.Add(-time.Duration(n) * time.Hour) }
 	commit(t, s, Batch{At: hours(9), Records: []job.Record{
-		ended(1, "a", hours(9), 0), ended(2, "a", hours(8), 1), decided(3, "a", hours(7)), ended(4, "a", hours(6), 0), ended(5, "a", hours(1), 0),
-		ended(6, "b", hours(9), 0), ended(7, "b", hours(8), 0), // b has not run for long
+		ended(1, "b", hours(10), 0), ended(2, "b", hours(9), 0), // b has not run for long
+		ended(3, "a", hours(9), 0), ended(4, "a", hours(8), 1), decided(5, "a", hours(7)), ended(6, "a", hours(6), 0), ended(7, "a", hours(1), 0),
 		skipped("a", hours(5), job.Late), skipped("c", hours(4), job.Late), skipped("c", hours(2), job.Late),
 		{At: hours(5), Kind: job.Loaded}, {At: hours(1), Kind: job.Loaded},
 	}})
@@ -54,8 +62,8 @@ func TestPruneByAgeKeepsLiveAndNewest(t *testing.T) {
 
 	same(t, "pruned", prune(t, s, Policy{Age: 3 * time.Hour}), Pruned{Runs: 4, Skips: 2})
 	runs, err := s.Runs(t.Context(), Filter{})
-	if err != nil || !slices.Equal(ids(runs), []job.RunID{7, 5, 3}) {
-		t.Errorf("left are runs %v, %v; want 7, 5, 3", ids(runs), err)
+	if err != nil || !slices.Equal(ids(runs), []job.RunID{7, 5, 2}) {
+		t.Errorf("left are runs %v, %v; want 7, 5, 2", ids(runs), err)
 	}
 	for table, want := range map[string]int{"output": 3, "occurrence": 4, "record": 1} {
 		if got := count(t, s, table); got != want {
@@ -161,12 +169,8 @@ func TestPruneManyLetsCommitsPass(t *testing.T) {
 
 func TestQueriesLookThroughIndexes(t *testing.T) {
 	s := open(t, t.TempDir())
-	few := []string{oldLives, oldBackfills, moreLetters}
-	for _, c := range (Policy{PerJob: 1, Age: 1, Letters: 1, Other: []Keep{{"ann", []job.ID{"a"}, 1, 1}}}).cuts(noon, &Pruned{}) {
-		if !slices.Contains(few, c.find) {
-			holdPlan(t, s, c.find, c.args()...)
-		}
-		holdPlan(t, s, c.drop, []any{1, 2, 3}[:strings.Count(c.drop, "?")]...)
+	for _, drop := range []string{dropRun, dropSkip, dropRecord, dropLife, dropBackfill, dropLetter, dropOutput} {
+		holdPlan(t, s, drop, []any{1, 2, 3}[:strings.Count(drop, "?")]...)
 	}
 	holdPlan(t, s, decisionsQuery, "a", 1, 2, 3)
 	holdPlan(t, s, decisionAtQuery, "a", 1)
@@ -209,9 +213,9 @@ func TestPruneKeepsOfEachJobWhatItAsksFor(t *testing.T) {
 		}
 		commit(t, s, Batch{Records: records})
 	}
-	p := Policy{PerJob: 10, Age: 20 * time.Minute, Other: []Keep{
-		{User: "root", Jobs: []job.ID{"few", "unknown"}, PerJob: 3}, {User: "root", Jobs: []job.ID{"young"}, Age: 5*time.Minute + time.Second}, {User: "root", Jobs: []job.ID{"all"}},
-	}}
+	p := Policy{PerJob: 10, Age: 20 * time.Minute, Own: own(map[job.ID]Keep{
+		"few": {User: "root", PerJob: 3}, "young": {User: "root", Age: 5*time.Minute + time.Second}, "all": {User: "root"},
+	})}
 	same(t, "pruned", prune(t, s, p), Pruned{Runs: 20 + 27 + 25, Skips: 20 + 27 + 25})
 	for name, want := range map[job.ID]int{"usual": 10, "few": 3, "young": 5, "all": 30} {
 		runs, err := s.Runs(t.Context(), Filter{Jobs: []job.ID{name}})
@@ -243,7 +247,7 @@ func TestPruneKeepsDeadLettersAndWhatWasConcludedLast(t *testing.T) {
 		t.Errorf("output of the dead letter: %v, %v", chunks, err)
 	}
 	commit(t, s, Batch{Records: []job.Record{{At: noon, Kind: job.Buried, Job: "a", Run: &runs[2]}}})
-	same(t, "pruned once it was buried", prune(t, s, Policy{Age: time.Hour}), Pruned{Runs: 1})
+	same(t, "pruned once it was buried", prune(t, s, Policy{Age: time.Hour, All: true}), Pruned{Runs: 1})
 }
 
 func TestPruneDiscardsOldestDeadLettersOfTheAccountThatHasTooMany(t *testing.T) {
@@ -319,8 +323,7 @@ func TestPruneHoldsNoRunsOfOthersToWhatAnAccountKeeps(t *testing.T) {
 	}
 	commit(t, s, Batch{Records: records})
 	for _, k := range []Keep{{User: "ann", PerJob: 2}, {User: "ann", Age: time.Second}} {
-		k.Jobs = []job.ID{"backup"}
-		prune(t, s, Policy{PerJob: 5, Age: time.Minute, Other: []Keep{k}})
+		prune(t, s, Policy{PerJob: 5, Age: time.Minute, All: true, Own: own(map[job.ID]Keep{"backup": k})})
 	}
 	runs, err := s.Runs(t.Context(), Filter{})
 	if err != nil || !slices.Equal(ids(runs), []job.RunID{12, 8, 7, 6, 5, 4, 3, 2, 1}) {
@@ -359,21 +362,39 @@ func TestPruneBoundsWhatAnAccountsRunsHavePrinted(t *testing.T) {
 	}
 }
 
-// However long the history, a step of Prune looks at few rows: at part of the jobs,
-// of the runs, or of what a user has.
-func TestPruneGoesThroughRangesInSteps(t *testing.T) {
+// However long the history, a step of Prune looks at few rows, and only at jobs that
+// got rows since the last time.
+func TestPruneLooksAtNewsInSmallSteps(t *testing.T) {
 	s := open(t, t.TempDir())
-	for _, r := range [][2]int64{{0, 0}, {0, 1}, {5, 1000}, {-1 << 60, 1 << 60}} {
-		at := r[0]
-		err := s.inSteps(t.Context(), r[0], r[1], func(from, to int64) error {
-			if from != at || to <= from || to > r[1] {
-				t.Errorf("%v: a step from %d to %d after %d", r, from, to, at)
-			}
-			at = to
-			return nil
-		})
-		if err != nil || at != r[1] {
-			t.Errorf("%v: ended at %d, %v", r, at, err)
+	const jobs, runs = 400, 4000
+	fill(t, s, jobs, runs)
+	chatter(t, s, runs)
+	p := Policy{PerJob: 100, Rows: 1000, Own: own(map[job.ID]Keep{jobName(7): {User: "root", PerJob: 100_000}})}
+	look := func(what string, want Pruned, steps int) {
+		t.Helper()
+		done, err := s.Prune(t.Context(), noon, p)
+		if err != nil || done.Runs != want.Runs || done.Skips != want.Skips {
+			t.Errorf("%s: %+v, %v, want %+v", what, done, err, want)
+		}
+		if done.Steps > steps || done.Widest > pageRows {
+			t.Errorf("%s: %d steps, one of %d rows, want at most %d of %d", what, done.Steps, done.Widest, steps, pageRows)
 		}
 	}
+	look("at first", Pruned{}, 5*jobs)
+	look("without news", Pruned{}, 20)
+	id := job.RunID(runs)
+	var facts []job.Record
+	for range 3 * pageRows { // of two jobs
+		for _, name := range []job.ID{jobName(1), jobName(7)} {
+			id++
+			facts = append(facts, ended(id, name, noon.Add(time.Duration(id)*time.Second), 0))
+		}
+	}
+	commit(t, s, Batch{Records: facts})
+	look("of two jobs", Pruned{Runs: 3*pageRows + runs/jobs - 100}, 20+3*pageRows)
+	look("without more news", Pruned{}, 20)
+	p.PerJob = 5
+	look("of less to keep, without news", Pruned{}, 20)
+	p.All = true
+	look("of all jobs", Pruned{Runs: (jobs-2)*(runs/jobs-5) + 95, Skips: runs/10 - 5*jobs/10}, 20+9*jobs)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,43 +74,34 @@ func TestPruneRowsOfAUserLeavesThoseOfOthers(t *testing.T) {
 		t.Errorf("left are runs %v, %v; want the newest", got, err)
 	}
 	same(t, "pruned again", prune(t, s, Policy{Rows: 60}), Pruned{})
-	same(t, "of root", prune(t, s, Policy{Rows: 10}), Pruned{Runs: 50 + 40, Skips: 50 + 40})
+	same(t, "of root", prune(t, s, Policy{Rows: 10, All: true}), Pruned{Runs: 50 + 40, Skips: 50 + 40})
 	if got := rowsOf(t, s, "job"); got != [4]int{50, 50, 50, 10} { // a pause of a job of root's may be a user's
 		t.Errorf("of root's job %d are left, want all runs, skips and backfills", got)
 	}
 }
 
-// The queries for each user must not look at the rows of others: with many users
-// they would take ever longer.
-func TestPruneRowsUsesIndexes(t *testing.T) {
+// A step of Prune must not look at the rows of other jobs and users, or sort: with
+// many of them it would take ever longer.
+func TestPruneUsesIndexes(t *testing.T) {
 	s := open(t, t.TempDir())
 	users(t, s, 5)
-	for what, query := range map[string]string{
-		"runs": moreRunsOfUser, "skips": moreSkipsOfUser, "backfills": moreFillsOfUser, "facts": moreFactsOfUser,
-		"users with runs": usersOf("run", "user", "root"), "users with skips": usersOf("occurrence", "user", "root"),
-		"users with backfills": usersOf("backfill", "user", "root"), "users with facts": usersOf("record", "share", ""),
+	for query, args := range map[string][]any{
+		moreRuns: {1, 2, 3, 1, "ann"}, allRuns: {1, 2, 3, 1}, moreSkips: {1, 2, 3, 1, 1, 1}, oldRecords: {1, 2, 3},
+		moreRunsOfUser: {1, 2, 3, "ann"}, moreSkipsOfUser: {1, 2, 3, "ann"}, moreFillsOfUser: {1, 2, 3, "ann"}, moreFactsOfUser: {1, 2, 3, "ann"},
+		usersOf("run", "user", "root"): nil, usersOf("occurrence", "user", "root"): nil, usersOf("backfill", "user", "root"): nil,
+		usersOf("record", "share", ""): nil, usersOf("job", "owner", ""): nil,
 	} {
-		c := cut{find: query, keep: 3, user: "ann"}
-		args := c.args()
-		if !strings.Contains(query, "?1") {
-			args = nil
-		}
-		rows, err := s.read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		for rows.Next() {
+		err := s.each(t.Context(), func(rows *sql.Rows) error {
 			var id, parent, unused int
 			var detail string
-			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-				t.Fatal(err)
-			}
+			err := rows.Scan(&id, &parent, &unused, &detail)
 			if strings.HasPrefix(detail, "SCAN") && detail != "SCAN users" || strings.Contains(detail, "TEMP B-TREE") {
-				t.Errorf("%s: %s", what, detail)
+				t.Errorf("%s: %s", query, detail)
 			}
-		}
-		if err := rows.Close(); err != nil {
-			t.Fatal(err)
+			return err
+		}, "EXPLAIN QUERY PLAN "+query, args...)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
 		}
 	}
 }
@@ -144,7 +136,7 @@ func TestPruneLimitsTheJobsOfAUserThatAreGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done.Longest = 0
+	done.Longest, done.Steps, done.Widest = 0, 0, 0
 	same(t, "pruned", done, Pruned{Runs: 13, Skips: 13, Jobs: 13})
 	var left []string
 	rows, err := s.read.QueryContext(t.Context(), "SELECT id FROM job WHERE owner = 'ann/' ORDER BY id")

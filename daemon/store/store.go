@@ -31,8 +31,8 @@ type Store struct {
 	write   *writer
 	reserve *reserve // in place of write, while the disk does not take anything
 
-	pruning sync.Mutex    // held by Prune, with the next two
-	longest time.Duration // of the steps of Prune
+	pruning sync.Mutex // held by Prune, with the next two
+	swept   time.Time  // when it looked at all jobs
 	printed printed
 
 	renames *job.Renames // left to do in the database; nil: none

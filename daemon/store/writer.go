@@ -21,6 +21,7 @@ type writer struct {
 	args  []driver.NamedValue // reused by exec
 	life  int64               // this opening's row in the table life
 	jobs  jobNumbers
+	news  news
 }
 
 // lockWait is how long a commit waits while another program, such as sqlite3 of an
@@ -41,7 +42,7 @@ func openWriter(ctx context.Context, path string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, jobs: jobNumbers{}}
+	w := &writer{conn: conn, jobs: jobNumbers{}, news: newNews()}
 	if err := w.prepare(ctx, path); err != nil {
 		return nil, errors.Join(err, w.close())
 	}

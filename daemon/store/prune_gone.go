@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"math"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// dropJob forgets a job, unless something of it came back meanwhile.
+const dropJob = `DELETE FROM job WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM run WHERE run.job = ?1)
+	AND NOT EXISTS (SELECT 1 FROM occurrence AS o WHERE o.job = ?1 AND o.run IS NULL)`
+
+// forgetGone forgets the jobs that users other than root had and that are not
+// installed any more, the oldest beyond a number, with all that the history has of
+// them. Else a user who installs crontab after crontab, each with other names,
+// fills the disk.
+func (p *pruning) forgetGone(ctx context.Context) error {
+	if p.policy.Gone == 0 || p.policy.Installed == nil {
+		return nil
+	}
+	var owners []string
+	err := p.step(ctx, func() error {
+		return p.each(ctx, func(rows *sql.Rows) error {
+			var owner string
+			err := rows.Scan(&owner)
+			owners = append(owners, owner)
+			return err
+		}, usersOf("job", "owner", ""))
+	})
+	for _, owner := range owners {
+		if err == nil {
+			err = p.forgetGoneOf(ctx, owner)
+		}
+	}
+	return err
+}
+
+func (p *pruning) forgetGoneOf(ctx context.Context, owner string) error {
+	var numbers [][]driver.Value
+	gone := 0
+	err := p.step(ctx, func() error {
+		return p.each(ctx, func(rows *sql.Rows) error {
+			var n int64
+			var id job.ID
+			err := rows.Scan(&n, &id)
+			if err != nil || p.policy.Installed(id, strings.TrimSuffix(owner, "/")) {
+				return err
+			}
+			if gone++; gone > p.policy.Gone {
+				numbers = append(numbers, []driver.Value{n})
+			}
+			return nil
+		}, "SELECT n, id FROM job WHERE owner = ? AND owner <> '' ORDER BY n DESC", owner)
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		for _, c := range []cut{
+			{find: allRuns, to: math.MaxInt64, args: []any{n[0]}, drop: dropRun, count: &p.done.Runs},
+			{find: moreSkips, to: math.MaxInt64, args: []any{n[0], math.MaxInt64, 0}, drop: dropSkip, count: &p.done.Skips},
+		} {
+			if err := p.cut(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.flush(ctx, 1); err != nil {
+		return err
+	}
+	for _, drop := range []string{"DELETE FROM ledger WHERE job = ?", "DELETE FROM hold WHERE job = ?", "DELETE FROM state WHERE job = ?"} {
+		if _, err := p.dropAll(ctx, drop, numbers); err != nil {
+			return err
+		}
+	}
+	n, err := p.dropAll(ctx, dropJob, numbers)
+	p.done.Jobs += n
+	return err
+}
+
+// What is remembered of jobs, with the time of its newest change, and how it is
+// removed.
+const (
+	oldLedgers = `SELECT ledger.job, user, job.id FROM ledger JOIN job ON job.n = ledger.job
+		WHERE coalesce(ended, watched, 0) < ?1`
+	oldStates = `SELECT state.job, user, job.id FROM state JOIN job ON job.n = state.job
+		GROUP BY state.job, user HAVING max(at) < ?1`
+
+	dropLedger = "DELETE FROM ledger WHERE job = ? AND user = ?"
+	dropStates = "DELETE FROM state WHERE job = ? AND user = ?"
+)
+
+// forget removes what is remembered of jobs that are gone.
+func (p *pruning) forget(ctx context.Context) error {
+	if p.policy.Age == 0 || p.policy.Installed == nil {
+		return nil
+	}
+	for find, drop := range map[string]string{oldLedgers: dropLedger, oldStates: dropStates} {
+		var gone [][]driver.Value
+		err := p.step(ctx, func() error {
+			return p.each(ctx, func(rows *sql.Rows) error {
+				var n int64
+				var user string
+				var id job.ID
+				err := rows.Scan(&n, &user, &id)
+				if err == nil && !p.policy.Installed(id, user) {
+					gone = append(gone, []driver.Value{n, user})
+				}
+				return err
+			}, find, nanosBound(p.now.Add(-p.policy.Age)))
+		})
+		if err == nil {
+			_, err = p.dropAll(ctx, drop, gone)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
