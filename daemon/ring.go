@@ -334,7 +334,7 @@ const giveTime = gossip.Settle + 2*time.Second
 // leaveAnyway leaves as a daemon does that is told to stop: what it cannot give away
 // by then waits for its next start.
 func (r *ring) leaveAnyway(ctx context.Context, view func() *engine.View) error {
-	if r.members.Part(ctx) == nil { // else it is in no ring
+	if r.members.Drain(ctx) == nil { // else it is in no ring
 		giving, cancel := context.WithTimeout(ctx, giveTime)
 		defer cancel()
 		if _, err := r.awaitHandOver(giving, view); err != nil {

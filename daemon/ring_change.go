@@ -86,7 +86,7 @@ func (r *ring) join(ctx context.Context, seeds []string) (api.RingDone, error) {
 // here.
 func (r *ring) part(ctx context.Context, view func() *engine.View) (api.RingDone, error) {
 	var here []job.Run
-	err := r.members.Part(ctx)
+	err := r.members.Drain(ctx)
 	if err == nil {
 		here, err = r.awaitHandOver(ctx, view)
 	}

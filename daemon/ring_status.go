@@ -25,7 +25,6 @@ const maxMoves = 20
 type chronicle struct {
 	mu     sync.Mutex
 	view   *engine.View // of which shares are
-	at     time.Time    // and when
 	shares map[string]int
 	none   int // ring jobs that are nobody's
 	states map[string]gossip.State
@@ -67,9 +66,9 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 		}
 		c.forget(s)
 	}
-	if c.view == nil || !v.SameRing(c.view) || v.Turned(c.at, now) {
+	if c.view == nil || !v.SameRing(c.view) {
 		c.shares, c.none = v.Shares(now)
-		c.view, c.at = v, now
+		c.view = v
 	}
 }
 
@@ -94,7 +93,7 @@ func (c *chronicle) note(m *gossip.View, now time.Time) {
 	}
 	before, known := c.states[m.ID]
 	c.states[m.ID] = m.State
-	draining := m.State == gossip.Alive && !m.Until.IsZero()
+	draining := m.State == gossip.Alive && m.Part == gossip.Draining
 	drained := c.drains[m.ID]
 	c.drains[m.ID] = draining
 	jobs := c.shares[m.ID]
@@ -176,19 +175,18 @@ func drainedOf(v *engine.View) *api.Drained {
 }
 
 func memberStatus(m *gossip.View) api.Member {
-	now := time.Now()
 	status := api.Member{
 		ID: m.ID, Name: m.Name, Addr: m.Address, Since: m.Changed, Labels: m.Labels, Weight: m.Weight, Version: m.Version,
-		Clock: m.Offset, RTT: m.Trip, Runs: m.Load, Lacks: len(m.Lacks) + len(m.Extra), Until: m.Until,
+		Clock: m.Offset, RTT: m.Trip, Runs: m.Load, Lacks: len(m.Lacks) + len(m.Extra),
 	}
 	switch {
 	case m.State == gossip.Left:
 		status.State = api.MemberLeft
 	case m.State == gossip.Gone:
 		status.State = api.MemberDown
-	case !m.Until.IsZero():
+	case m.Part == gossip.Draining:
 		status.State = api.MemberDraining
-	case now.Before(m.From):
+	case m.Part == gossip.Joining:
 		status.State = api.MemberJoining
 	default:
 		status.State = api.MemberUp

@@ -17,21 +17,21 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 	now := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	var c chronicle
 	c.shares = map[string]int{"a": 44}
-	member := func(state gossip.State, until time.Time) *gossip.View {
-		return &gossip.View{ID: "a", Name: "db-02", State: state, Until: until}
+	member := func(state gossip.State, part gossip.Part) *gossip.View {
+		return &gossip.View{ID: "a", Name: "db-02", State: state, Part: part}
 	}
 	for _, step := range []struct {
 		m    *gossip.View
 		want string // "": nothing new
 	}{
-		{member(gossip.Alive, time.Time{}), ""},
-		{member(gossip.Alive, time.Time{}), ""},
-		{member(gossip.Alive, now), "db-02 gives its jobs away (planned): 44 jobs move"},
-		{member(gossip.Alive, now), ""},
-		{member(gossip.Alive, time.Time{}), "db-02 takes part again"},
-		{member(gossip.Gone, time.Time{}), "db-02 is gone: 44 jobs move"},
-		{member(gossip.Alive, time.Time{}), "db-02 came back"},
-		{member(gossip.Left, time.Time{}), "db-02 left (planned): 44 jobs move"},
+		{member(gossip.Alive, gossip.Active), ""},
+		{member(gossip.Alive, gossip.Active), ""},
+		{member(gossip.Alive, gossip.Draining), "db-02 gives its jobs away (planned): 44 jobs move"},
+		{member(gossip.Alive, gossip.Draining), ""},
+		{member(gossip.Alive, gossip.Active), "db-02 takes part again"},
+		{member(gossip.Gone, gossip.Active), "db-02 is gone: 44 jobs move"},
+		{member(gossip.Alive, gossip.Active), "db-02 came back"},
+		{member(gossip.Left, gossip.Active), "db-02 left (planned): 44 jobs move"},
 	} {
 		before := len(c.moves)
 		c.note(step.m, now)
@@ -43,8 +43,8 @@ func TestChronicleTellsOfHandovers(t *testing.T) {
 		}
 	}
 	for range 2 * maxMoves {
-		c.note(member(gossip.Gone, time.Time{}), now)
-		c.note(member(gossip.Alive, time.Time{}), now)
+		c.note(member(gossip.Gone, gossip.Active), now)
+		c.note(member(gossip.Alive, gossip.Active), now)
 	}
 	if len(c.moves) != maxMoves {
 		t.Errorf("%d moves are kept, want %d", len(c.moves), maxMoves)

@@ -35,7 +35,7 @@ func (r *Ring) compare(m *member) {
 	if settled {
 		return
 	}
-	if m.plain(b, r.o.Now()) {
+	if b.ours == b.theirs && !m.meta.wide { // there is nothing to ask for
 		m.basis, m.diff, m.compared, m.foreign, m.trouble = b, difference{}, true, nil, ""
 		r.changed = true
 		r.unpark()
@@ -48,13 +48,13 @@ func (r *Ring) compare(m *member) {
 	r.asks++
 	to := m.peer()
 	r.help(func(ctx context.Context) func() {
-		d, labels, root, err := r.fetch(ctx, to, ours)
-		b.theirs = root
-		return func() { r.compared(m, b, d, labels, err) }
+		all, err := r.fetch(ctx, to)
+		b.theirs = all.root
+		return func() { r.compared(m, b, ours, all, err) }
 	})
 }
 
-func (r *Ring) compared(m *member, b basis, d difference, labels map[string]string, err error) {
+func (r *Ring) compared(m *member, b basis, ours *roster, theirs page, err error) {
 	r.asks--
 	m.asking = false
 	if err != nil {
@@ -64,9 +64,10 @@ func (r *Ring) compared(m *member, b basis, d difference, labels map[string]stri
 		r.unpark()
 		return
 	}
-	m.basis, m.diff, m.compared, m.labels, m.fails, m.trouble, m.retry = b, d, true, labels, 0, "", time.Time{}
-	maps.DeleteFunc(m.foreign, func(key job.Key, _ int) bool { return !d.lacks[key] })
-	if sumLabels(labels) != m.meta.labelSum {
+	m.diff = ours.compare(theirs.entries, m.diff, r.o.Now())
+	m.basis, m.compared, m.labels, m.fails, m.trouble, m.retry = b, true, theirs.labels, 0, "", time.Time{}
+	maps.DeleteFunc(m.foreign, func(key job.Key, _ int) bool { _, lacks := m.diff.lacks[key]; return !lacks })
+	if sumLabels(theirs.labels) != m.meta.labelSum {
 		m.basis.labels = digest{}
 	}
 	if _, settled := m.settled(r.roster.Load()); !settled {
@@ -76,56 +77,38 @@ func (r *Ring) compared(m *member, b basis, d difference, labels map[string]stri
 	r.unpark()
 }
 
-// fetch asks a member for what differs.
-func (r *Ring) fetch(ctx context.Context, to link.Peer, ours *roster) (d difference, labels map[string]string, root digest, err error) {
+// fetch asks a member for all its ring jobs.
+func (r *Ring) fetch(ctx context.Context, to link.Peer) (all page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	for first := 0; first < buckets; {
-		b, err := r.o.Link.Ask(ctx, to, verbRoster, encodeQuery(first, &ours.buckets))
+	for {
+		b, err := r.o.Link.Ask(ctx, to, verbRoster, appendUint32(nil, uint32(all.next)))
 		if err != nil {
-			return d, nil, root, err
+			return page{}, err
 		}
-		p, err := decodePage(b, first)
-		if err != nil {
-			return d, nil, root, err
+		p, err := decodePage(b)
+		switch {
+		case err != nil:
+			return page{}, err
+		case all.next > 0 && p.root != all.root:
+			return page{}, errors.New("its jobs changed meanwhile")
+		case p.next != 0 && (len(p.entries) == 0 || p.next != len(all.entries)+len(p.entries) || p.next > maxHoldings):
+			return page{}, errWire
 		}
-		if first > 0 && p.root != root {
-			return d, nil, root, errors.New("its jobs changed meanwhile")
+		all.root, all.labels, all.next, all.entries = p.root, p.labels, p.next, append(all.entries, p.entries...)
+		if all.next == 0 {
+			return all, nil
 		}
-		root, labels = p.root, p.labels
-		d.compare(ours, &p)
-		first = p.next
 	}
-	return d, labels, root, nil
-}
-
-func encodeQuery(first int, have *[buckets]digest) []byte {
-	b := binary.BigEndian.AppendUint16(make([]byte, 0, 2+buckets*digestLen), uint16(first))
-	for i := range have {
-		b = append(b, have[i][:]...)
-	}
-	return b
-}
-
-func decodeQuery(b []byte) (first int, have *[buckets]digest, err error) {
-	r := reader{rest: b}
-	first = int(r.uint16())
-	have = new([buckets]digest)
-	for i := range have {
-		have[i] = r.sum()
-	}
-	if err := r.end(); err != nil || first >= buckets {
-		return 0, nil, errWire
-	}
-	return first, have, nil
 }
 
 func (r *Ring) answerRoster(_ context.Context, _ string, body []byte) ([]byte, error) {
-	first, have, err := decodeQuery(body)
-	if err != nil {
+	q := reader{rest: body}
+	first := int(q.uint32())
+	if err := q.end(); err != nil {
 		return nil, err
 	}
-	p := r.roster.Load().page(first, have, r.o.Labels)
+	p := r.roster.Load().page(first, r.o.Labels)
 	return p.encode(), nil
 }
 

@@ -148,15 +148,6 @@ func (r *Ring) isEarly(due int64) bool {
 // ClockIsSure reports whether this host's clock agrees with that of most members.
 func (r *Ring) ClockIsSure() bool { return r.sure.Load() }
 
-// lastSure is what the clock would show that most members last agreed with.
-func (r *Ring) lastSure() time.Time {
-	now := r.moment()
-	if r.clock.agreed.Wall.IsZero() {
-		return now.Wall
-	}
-	return r.clock.agreed.Wall.Add(now.Up - r.clock.agreed.Up)
-}
-
 // barredBy says why a clock that is so far off keeps a member from claiming
 // occurrences.
 func barredBy(off time.Duration) string {

@@ -38,17 +38,8 @@ type peer struct {
 // memory is what a member keeps over its own end.
 type memory struct {
 	Stamp time.Time `json:"stamp"` // of the last that it said of itself
-	Jobs  heldJobs  `json:"jobs"`
 	Peers []peer    `json:"peers"`
 }
-
-// heldJobs identifies the ring jobs that this host had before it was restarted.
-type heldJobs struct {
-	Root   string    `json:"root"`   // digest of the roster in hexadecimal; empty: not known
-	Edited time.Time `json:"edited"` // when an entry last changed
-}
-
-func (r *roster) heldJobs() heldJobs { return heldJobs{hex.EncodeToString(r.root[:]), r.edited} }
 
 // Identity returns this host's ID in rings, which is made at the first call and
 // kept in the state directory: not the host's name, which may change, or be

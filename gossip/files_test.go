@@ -78,7 +78,7 @@ func TestMemoryOfPeers(t *testing.T) {
 		t.Errorf("nothing kept yet: %v, %v", m, err)
 	}
 	at := time.Unix(1700000000, 0).UTC()
-	want := memory{Stamp: at, Jobs: heldJobs{"00ff", at}, Peers: []peer{{ID: "id-2", Name: "b", Addr: netip.MustParseAddrPort("10.0.0.2:7946"), Seen: at}}}
+	want := memory{Stamp: at, Peers: []peer{{ID: "id-2", Name: "b", Addr: netip.MustParseAddrPort("10.0.0.2:7946"), Seen: at}}}
 	if err := remember(dir, want); err != nil {
 		t.Fatal(err)
 	}
@@ -303,6 +303,7 @@ func TestAdvertised(t *testing.T) {
 // TestRingOverSockets is two members over real sockets.
 func TestRingOverSockets(t *testing.T) {
 	t.Parallel()
+	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
 	start := func(id string, seeds ...string) *Ring {
 		streams, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -311,7 +312,7 @@ func TestRingOverSockets(t *testing.T) {
 		r, err := New(Options{
 			Ring: "test", ID: id, Name: id, Weight: 1, Keys: [][]byte{key(1)}, Dir: t.TempDir(), Bind: streams.Addr().String(),
 			Streams: func() (net.Listener, error) { return streams, nil },
-			Seeds:   seeds, Link: mute{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Seeds:   seeds, Link: jack{board, id, streams.Addr().String()}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -15,25 +15,17 @@ const (
 	lastAge   = time.Minute     // of what last words are about: what is older came around
 )
 
-// Drain makes the others take over what is due from a moment from now on. This
-// host stays a member, and what runs on it runs on.
-func (r *Ring) Drain(ctx context.Context) error { return r.drain(ctx, false) }
-
-// Part is Drain for a member that is about to Leave, as it tells the others.
-func (r *Ring) Part(ctx context.Context) error { return r.drain(ctx, true) }
-
-func (r *Ring) drain(ctx context.Context, leaving bool) error {
+// Drain makes this member take no new occurrences, from Settle on. It stays a member,
+// and continues with what it has.
+func (r *Ring) Drain(ctx context.Context) error {
 	return r.do(ctx, func() error {
 		switch {
 		case r.list == nil:
 			return ErrNoRing
 		case len(r.waiting) > 0: // it leaves already
-		case !r.draining || r.own.leaving != leaving:
-			r.draining, r.own.leaving = true, leaving
-			if leaving {
-				r.partBy = time.Now().Add(Settle)
-			}
-			r.retime()
+		case !r.draining:
+			r.draining = true
+			r.setPart()
 		}
 		return nil
 	})
@@ -68,11 +60,9 @@ func (r *Ring) Leave(ctx context.Context) error {
 
 // leave tells the others from when on this member is gone, and goes then.
 func (r *Ring) leave() {
-	if !r.own.leaving {
-		r.draining, r.own.leaving, r.partBy = true, true, time.Now().Add(Settle)
-		r.retime()
-	}
-	settle := max(r.own.until.Sub(r.o.Now()), time.Until(r.partBy))
+	r.draining = true
+	r.setPart()
+	settle := max(0, time.Until(r.idleFrom))
 	if len(r.alive()) == 0 {
 		settle = 0 // nobody is to take over
 	}
@@ -118,7 +108,6 @@ func (r *Ring) left(err error) {
 	clear(r.members)
 	r.sight.Store(sightOf(r.o.ID))
 	r.joined, r.draining, r.joining, r.departing = false, false, false, false
-	r.own.until = time.Time{}
 	r.changed = true
 	for _, w := range r.waiting {
 		w <- err

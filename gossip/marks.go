@@ -25,7 +25,7 @@ const (
 
 // Bounds on what is told of occurrences.
 const (
-	claimTime    = 500 * time.Millisecond // for an answer to a late claim
+	claimTime    = 500 * time.Millisecond // for an answer to a claim
 	packetRoom   = 1200                   // of marks in a packet, which no network cuts up
 	flushTime    = 10 * time.Millisecond  // that marks wait for others to go with them
 	flushPerPeer = time.Millisecond
@@ -35,7 +35,7 @@ const (
 	doubtTime    = 10 * time.Second // for members to see each other again, of which one was cut off
 )
 
-// Claim takes occurrences, or asks the others for them. Each is answered by an
+// Claim asks the others for occurrences. Each is answered by an
 // engine.Claimed. Those that the voters are to grant are not for a Ring.
 func (r *Ring) Claim(claims ...engine.Claim) {
 	r.box.put(func(h *heard) { h.claims = append(h.claims, claims...) })
@@ -87,7 +87,8 @@ func toEngine(o register.Occurrence) engine.Occurrence {
 	return engine.Occurrence{Key: o.Key, Due: time.Unix(0, o.Due).UTC()}
 }
 
-// claim decides what can be decided here, and asks the others for the rest.
+// claim asks all other members for occurrences, each of them once for all that came
+// together. What can be refused or granted without them is decided here.
 func (r *Ring) claim(claims []engine.Claim) {
 	if len(claims) == 0 {
 		return
@@ -101,20 +102,14 @@ func (r *Ring) claim(claims []engine.Claim) {
 	var questions []register.Question
 	for _, c := range claims {
 		o := toRegister(c.Occurrence)
-		var out register.Outcome
-		switch {
-		case r.list == nil:
+		if r.list == nil {
 			r.emit(engine.Claimed{Occurrence: c.Occurrence, Grant: engine.Unknown})
 			continue
-		case !c.Late && !c.Again:
-			out = r.register.Take(o, now)
 		}
+		q, out := r.register.Ask(o, c.Again, names, now)
 		if out.Grant == register.Undecided {
-			var q register.Question
-			if q, out = r.register.Ask(o, c.Again, names, now); out.Grant == register.Undecided {
-				questions = append(questions, q)
-				continue
-			}
+			questions = append(questions, q)
+			continue
 		}
 		r.claimed(o, out)
 	}

@@ -53,7 +53,7 @@ func occurrence(key uint64) engine.Occurrence {
 	return engine.Occurrence{Key: numbered(key), Due: time.Now()}
 }
 
-func TestMarksTakenOnTime(t *testing.T) {
+func TestClaimsAreToldToOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
 		o := occurrence(7)
@@ -115,30 +115,30 @@ func TestNewestTellsOfOthers(t *testing.T) {
 	})
 }
 
-func TestMarksLateClaimIsRefused(t *testing.T) {
+func TestClaimIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
 		w.net.lose(1) // the mark does not arrive
 		o := occurrence(7)
 		w.hosts[1].Claim(engine.Claim{Occurrence: o})
 		w.granted(w.hosts[1], o, engine.Granted)
-		w.hosts[2].Claim(engine.Claim{Occurrence: o, Rank: 1, Late: true})
+		w.hosts[2].Claim(engine.Claim{Occurrence: o})
 		if by := w.granted(w.hosts[2], o, engine.Refused); by != w.hosts[1].id {
 			t.Errorf("refused for %s, want %s", by, w.hosts[1].id)
 		}
 		free := occurrence(8)
-		w.hosts[3].Claim(engine.Claim{Occurrence: free, Rank: 1, Late: true})
+		w.hosts[3].Claim(engine.Claim{Occurrence: free})
 		w.granted(w.hosts[3], free, engine.Granted)
 	})
 }
 
-func TestMarksLateClaimWithoutAnswer(t *testing.T) {
+func TestClaimWithoutAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(3)
 		w.hosts[2].stop() // not known to be gone yet
 		o := occurrence(7)
 		began := time.Now()
-		w.hosts[0].Claim(engine.Claim{Occurrence: o, Rank: 1, Late: true})
+		w.hosts[0].Claim(engine.Claim{Occurrence: o})
 		w.granted(w.hosts[0], o, engine.Granted)
 		if took := time.Since(began); took > claimTime+100*time.Millisecond {
 			t.Errorf("it took %s, want at most %s", took, claimTime)
@@ -219,9 +219,9 @@ func TestMarksOrphans(t *testing.T) {
 				t.Errorf("%s: orphans %v, want the one that was taken and not over", other.id, orphans)
 			}
 		}
-		w.hosts[0].Claim(engine.Claim{Occurrence: taken, Late: true, Again: true})
+		w.hosts[0].Claim(engine.Claim{Occurrence: taken, Again: true})
 		w.granted(w.hosts[0], taken, engine.Granted)
-		w.hosts[1].Claim(engine.Claim{Occurrence: taken, Late: true, Again: true})
+		w.hosts[1].Claim(engine.Claim{Occurrence: taken, Again: true})
 		w.granted(w.hosts[1], taken, engine.Refused)
 	})
 }
@@ -263,7 +263,7 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 			if all := other.orphans(h.id); len(all) > 0 {
 				t.Errorf("%s: orphans %+v, want none: it left on purpose", other.id, all)
 			}
-			other.Claim(engine.Claim{Occurrence: o, Late: true})
+			other.Claim(engine.Claim{Occurrence: o})
 			w.granted(other, o, engine.Refused)
 		}
 	})
@@ -291,7 +291,7 @@ func TestMarksOfLeaverAreHandedOver(t *testing.T) {
 		h.Claim(engine.Claim{Occurrence: o}, engine.Claim{Occurrence: retried})
 		h.Progress(engine.Progress{Occurrence: retried, Phase: engine.Begun, Run: 3, Attempt: 1})
 		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) && w.hosts[0].heardOthers(retried) })
-		if err := h.Part(t.Context()); err != nil {
+		if err := h.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(Settle)
@@ -316,7 +316,7 @@ func TestMarksOfLeaverAreHandedOver(t *testing.T) {
 			}
 		}
 		for _, other := range w.hosts[:2] {
-			other.Claim(engine.Claim{Occurrence: retried, Again: true, Late: true})
+			other.Claim(engine.Claim{Occurrence: retried, Again: true})
 		}
 		granted := 0
 		for _, other := range w.hosts[:2] {
@@ -438,7 +438,7 @@ func TestMarksNewcomerHearsOfThem(t *testing.T) {
 		if !got.Equal(o.Due) {
 			t.Errorf("the first Ring of a new member has %v as the newest, want %v", got, o.Due)
 		}
-		late.Claim(engine.Claim{Occurrence: o, Late: true})
+		late.Claim(engine.Claim{Occurrence: o})
 		w.granted(late, o, engine.Refused)
 	})
 }
@@ -486,7 +486,7 @@ func TestMarksOfRestartedMember(t *testing.T) {
 			return w.hosts[0].heard(func(e engine.Event) bool { o, ok := e.(engine.Orphaned); return ok && o.Member == h.id })
 		})
 		w.agree(time.Minute, w.hosts)
-		h.Claim(engine.Claim{Occurrence: o, Late: true, Again: true})
+		h.Claim(engine.Claim{Occurrence: o, Again: true})
 		w.granted(h, o, engine.Granted)
 	})
 }
@@ -507,7 +507,7 @@ func TestMarksOfWhoWasAway(t *testing.T) {
 			h.mu.Lock()
 			h.events = nil
 			h.mu.Unlock()
-			h.Claim(engine.Claim{Occurrence: o, Late: true, Again: true})
+			h.Claim(engine.Claim{Occurrence: o, Again: true})
 			w.granted(h, o, engine.Granted)
 		}
 	})
@@ -608,27 +608,22 @@ func TestHoldings(t *testing.T) {
 		began := time.Now()
 		h.Hold(engine.Holdings{Holdings: edited})
 		other := w.hosts[0]
-		w.await(Settle, "others know before it counts", func() bool {
+		w.await(Settle, "others know", func() bool {
 			m, _ := other.of(h.id)
-			return len(m.Lacks) == 2 && m.Lacks[entries[5].Key] && m.Lacks[entries[9].Key] &&
-				len(m.Differ) == 1 && m.Differ[entries[5].Key]
+			return len(m.Lacks) == 2 && m.Lacks[entries[5].Key].Theirs == edited[5].Hash && m.Lacks[entries[9].Key].Theirs == job.Key{}
 		})
 		m, _ := other.of(h.id)
-		if got := m.Since[numbered(42)].Sub(began.Add(Settle)).Abs(); got > 10*time.Millisecond {
-			t.Errorf("the new entry counts from %v, want %v", m.Since[numbered(42)], began.Add(Settle))
+		if since := m.Lacks[entries[5].Key].Since; since.Before(began) || since.After(time.Now()) {
+			t.Errorf("it differs since %v, want between %v and now", since, began)
 		}
 		if v := other.view(h.id); !slices.Equal(v.Extra, []job.Key{numbered(42)}) {
 			t.Errorf("entries that this host has not: %v, want 42", v.Extra)
-		}
-		m, _ = h.of(h.id)
-		if len(m.Since) != 3 {
-			t.Errorf("its own engine hears since when %d entries count, want the three that are new, edited or gone", len(m.Since))
 		}
 		other.Hold(engine.Holdings{Holdings: edited})
 		w.await(5*time.Second, "they agree again", func() bool {
 			m, _ := other.of(h.id)
 			o, _ := h.of(other.id)
-			return len(m.Lacks) == 0 && len(o.Lacks) == 0 && len(o.Since) == 3
+			return len(m.Lacks) == 0 && len(o.Lacks) == 0
 		})
 	})
 }
@@ -670,34 +665,11 @@ func TestClocks(t *testing.T) {
 		w.await(time.Minute, "the one that is off takes nothing", func() bool {
 			s := w.hosts[2].Snapshot()
 			m, _ := w.hosts[0].of(w.hosts[2].id)
-			return strings.Contains(s.Barred, "8s behind") && !m.Until.IsZero()
+			return strings.Contains(s.Barred, "8s behind") && m.Draining
 		})
 		for _, i := range []int{0, 1, 3} {
 			if b := w.hosts[i].Snapshot().Barred; b != "" {
 				t.Errorf("host %d takes nothing: %s", i, b)
-			}
-		}
-	})
-}
-
-// TestClockOfLeaver: by its own clock a member that is drained owns nothing when it said
-// so long ahead, be that fast or slow. By the ring's it would have taken what is not
-// its own any more, or not be done when it is told to stop.
-func TestClockOfLeaver(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		for _, ahead := range []time.Duration{0, 0, 3 * time.Second, -3 * time.Second} {
-			h := w.host()
-			h.ahead = ahead
-			h.start()
-		}
-		w.agree(time.Minute, w.hosts)
-		time.Sleep(time.Minute) // until clocks are known
-		for _, h := range w.hosts[1:] {
-			if err := h.Drain(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := h.view(h.id).Until.Sub(h.o.Now()).Round(time.Millisecond); got != Settle {
-				t.Errorf("%s ahead: it owns nothing in %s, want %s", h.ahead, got, Settle)
 			}
 		}
 	})

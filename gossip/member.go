@@ -65,17 +65,13 @@ type member struct {
 // isOwed tells whether the member is to hear something for sure, and has not.
 func (m *member) isOwed() bool { return len(m.owed) > 0 || m.owedLast }
 
-// leaves tells whether the member said that it goes, in its word or in its last words.
-func (m *member) leaves() bool {
-	return m.meta.leaving || !m.parted.IsZero() && m.parted.Equal(m.meta.since)
-}
+// left reports whether the member sent the final state of its present life.
+func (m *member) left() bool { return !m.parted.IsZero() && m.parted.Equal(m.meta.since) }
 
 // basis is what a difference was made from: when it is another one, the
 // difference is out of date.
 type basis struct {
-	ours, theirs digest
-	edited       time.Time
-	labels       digest
+	ours, theirs, labels digest
 }
 
 func (m *member) peer() link.Peer {
@@ -129,21 +125,14 @@ func (m *member) allLabels() map[string]string {
 // settled says what the member's difference would be made from now, and whether
 // it is known already.
 func (m *member) settled(r *roster) (basis, bool) {
-	b := basis{ours: r.root, theirs: m.meta.root, edited: m.meta.edited, labels: m.meta.labelSum}
+	b := basis{ours: r.root, theirs: m.meta.root, labels: m.meta.labelSum}
 	return b, b == m.basis
-}
-
-// plain says whether nothing needs to be asked to know the difference: there is
-// none.
-func (m *member) plain(b basis, now time.Time) bool {
-	return b.ours == b.theirs && now.Sub(b.edited) > recentFor && !m.meta.wide
 }
 
 func (m *member) membership() engine.Member {
 	return engine.Member{
 		ID: m.id, Name: m.meta.name, Labels: m.allLabels(), Weight: m.meta.weight,
-		From: later(m.meta.from, m.diff.floor), Until: m.meta.until,
-		Lacks: m.diff.lacks, Differ: m.diff.other, Since: m.diff.since,
+		Draining: m.meta.part != Active, Lacks: m.diff.lacks,
 	}
 }
 
@@ -183,7 +172,7 @@ type View struct {
 	State             State
 	Changed           time.Time // it is in its State since then
 	Since             time.Time // it came
-	From, Until       time.Time // it owns what is due from and before
+	Part              Part
 	Labels            map[string]string
 	Weight            float64
 	Measured          bool // Offset is known
@@ -211,7 +200,7 @@ func (m *member) view(r *roster) View {
 	return View{
 		ID: m.id, Name: m.meta.name, Version: m.meta.version,
 		Address: hostPort(m.addr), Link: m.peer().Addr,
-		State: m.state, Changed: m.changed, Since: m.meta.since, From: e.From, Until: e.Until,
+		State: m.state, Changed: m.changed, Since: m.meta.since, Part: m.meta.part,
 		Labels: e.Labels, Weight: e.Weight,
 		Measured: measured, Offset: offset, Trip: m.trip(), Skewed: offset.Abs() > skewShown,
 		Lacks: slices.SortedFunc(maps.Keys(e.Lacks), job.Key.Compare), Extra: m.diff.extra, Foreign: m.foreignJobs(), Pending: !settled, Trouble: m.trouble,

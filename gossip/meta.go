@@ -30,8 +30,8 @@ const (
 // it, raises metaVersion alone. Any other change raises leastVersion, too: the encoder of
 // that message then writes the form that its reader says in its meta.
 const (
-	metaVersion  = 4
-	leastVersion = 4
+	metaVersion  = 5
+	leastVersion = 5
 )
 
 // meta is what a member says of itself in each of its alive messages.
@@ -42,18 +42,26 @@ type meta struct {
 	linkPort uint16
 	weight   float64
 	since    time.Time // it came
-	from     time.Time // it owns what is due from then on,
-	until    time.Time // and before this; zero: it stays
 	stamp    time.Time // of this word; a later one replaces it
-	leaving  bool      // what it owns then is nobody's loss
-	root     digest
-	edited   time.Time // the newest instant from which an entry counts
+	part     Part
+	root     digest    // of its roster
+	edited   time.Time // when that changed last; zero: not since it joined
 	keys     []uint32  // prints of the keys that it reads, the one that it writes with first
 	labels   map[string]string
 	wide     bool   // the labels did not fit: they are asked for
 	labelSum digest // of all labels
 	rules    Rules
 }
+
+// Part is what a member takes of the occurrences that come due.
+type Part uint8
+
+// The parts.
+const (
+	Joining  Part = iota // nothing yet
+	Active               // those that it owns
+	Draining             // nothing new any more: it is drained, about to leave, or its clock is off
+)
 
 const digestLen = 8
 
@@ -70,10 +78,8 @@ func (m *meta) encode() []byte {
 	b = binary.BigEndian.AppendUint16(b, m.linkPort)
 	b = appendFloat(b, m.weight)
 	b = appendTime(b, m.since)
-	b = appendTime(b, m.from)
-	b = appendTime(b, m.until)
 	b = appendTime(b, m.stamp)
-	b = append(b, boolByte(m.leaving))
+	b = append(b, byte(m.part))
 	b = append(b, m.root[:]...)
 	b = appendTime(b, m.edited)
 	b = append(b, byte(len(m.keys)))
@@ -118,10 +124,8 @@ func decodeMeta(b []byte) (meta, error) {
 		linkPort: r.uint16(),
 		weight:   r.float(),
 		since:    r.time(),
-		from:     r.time(),
-		until:    r.time(),
 		stamp:    r.time(),
-		leaving:  r.bool(),
+		part:     Part(r.uint8()),
 		root:     r.sum(),
 		edited:   r.time(),
 	}
@@ -154,8 +158,8 @@ func (m *meta) check() error {
 		return errors.New("a name that cannot be shown")
 	case !(m.weight > 0) || m.weight > maxWeight:
 		return errors.New("a weight that makes no sense")
-	case m.from.IsZero() || m.stamp.IsZero() || m.since.IsZero():
-		return errors.New("no times")
+	case m.stamp.IsZero() || m.since.IsZero() || m.part > Draining:
+		return errors.New("no times, or an unknown state")
 	case m.stamp.After(lastStamp):
 		return errors.New("a stamp that leaves no room for later ones")
 	case !m.wide && sumLabels(m.labels) != m.labelSum:

@@ -22,8 +22,8 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// Settle is how long ahead a member says that it comes or goes: gossip has told
-// everybody by then.
+// Settle is how long a member that is drained, or about to leave, still claims what it
+// owns: meanwhile the others hear of it.
 const Settle = 2 * time.Second
 
 // Times of a Ring.
@@ -95,22 +95,21 @@ type Ring struct {
 	members map[string]*member
 	targets map[string]*target // by address or name
 	peers   map[string]peer
-	// heldBefore is what was read at the start. Marks of that time are judged by it.
-	heldBefore heldJobs
-	asks       int // under way
-	doubts     int // looks at others, one after the other, that see other members
-	syncing    bool
-	out        []engine.Event
-	problem    string
-	again      time.Time // when to bind again
+	asks    int // under way
+	doubts  int // looks at others, one after the other, that see other members
+	syncing bool
+	out     []engine.Event
+	problem string
+	again   time.Time // when to bind again
 
 	joining   bool // the seeds are asked for the first time
 	joinBy    time.Time
 	joined    bool
-	held      bool // its jobs are known
 	draining  bool
-	departing bool         // its last words are said
-	partBy    time.Time    // the others know by then that this member is about to leave
+	departing bool      // its last words are said
+	idleFrom  time.Time // of a member that drains: from then on its engine takes nothing
+	joinedAt  time.Time
+	metAll    time.Time    // by then it has heard of all members
 	waiting   []chan error // for this member to have left
 	clash     string       // another host has this member's ID
 	clashed   time.Time
@@ -163,7 +162,7 @@ func New(o Options) (*Ring, error) {
 		name: o.Name, version: o.Version, order: rendezvous.Version, weight: o.Weight,
 		labels: o.Labels, keys: fingerprints(o.Keys), rules: o.Rules,
 	}
-	r.setRoster(newRoster(nil, nil, time.Time{}))
+	r.setRoster(newRoster(nil))
 	r.state.Store(new([]byte))
 	r.sight.Store(sightOf(o.ID))
 	r.view.Store(&Snapshot{Ring: o.Ring, Self: o.ID})
@@ -266,9 +265,8 @@ func (r *Ring) Join(ctx context.Context, seeds ...string) error {
 		}
 		r.seek()
 		if r.draining {
-			r.draining, r.own.leaving = false, false
-			r.own.from = r.o.Now().Add(Settle)
-			r.retime()
+			r.draining = false
+			r.setPart()
 		}
 		return nil
 	})
@@ -366,11 +364,11 @@ func (r *Ring) help(f func(ctx context.Context) func()) {
 func (r *Ring) come() {
 	now := r.o.Now()
 	r.again = time.Time{}
-	r.own.since, r.own.from, r.own.leaving = now, now.Add(joinWait+Settle), false
+	r.own.since, r.own.edited = now, time.Time{}
 	r.draining, r.joined, r.joining, r.joinBy = false, false, true, time.Now().Add(joinWait)
 	r.enrolled, r.taught = false, 0
 	r.clock.last = r.moment()
-	r.retime()
+	r.setPart()
 	if err := r.open(); err != nil {
 		if r.problem == "" {
 			r.o.Log.Error("ring: cannot take part", "ring", r.o.Ring, "err", err)
@@ -454,21 +452,21 @@ func (d delegate) NotifyPingComplete(n *memberlist.Node, trip time.Duration, pay
 	d.box.NotifyPingComplete(n, trip, payload)
 }
 
-// retime sets until when this member owns what is due, and tells.
-func (r *Ring) retime() {
-	now := r.o.Now()
+// setPart works out what this member takes of the occurrences that come due, and tells
+// the others if that changed.
+func (r *Ring) setPart() {
+	part := Active
 	switch {
 	case r.barred != "" || r.draining:
-		if r.own.until.IsZero() {
-			r.own.until = now.Add(Settle)
-			if r.barred != "" { // its clock does not count
-				r.own.until = r.lastSure().Add(Settle)
-			}
-		}
-	case !r.own.until.IsZero():
-		r.own.until = time.Time{}
-		r.own.from = now.Add(Settle)
+		part = Draining
+	case r.joining:
+		part = Joining
 	}
+	if part == Draining && r.own.part != Draining {
+		r.idleFrom = time.Now().Add(Settle)
+		r.after(Settle, func() { r.changed = true })
+	}
+	r.own.part = part
 	r.say()
 }
 
@@ -540,22 +538,11 @@ func (r *Ring) hear(h heard) {
 }
 
 func (r *Ring) hold(holdings []engine.Holding) {
-	now := r.o.Now()
-	var old *roster
-	switch {
-	case !r.joined:
-	case r.held:
-		old = r.roster.Load()
-	default: // until now there was nothing that it could have owned
-		r.own.from = now.Add(Settle)
+	before := r.own.root
+	r.setRoster(newRoster(holdings))
+	if r.joined && r.own.root != before {
+		r.own.edited = r.o.Now()
 	}
-	r.held = true
-	n := newRoster(holdings, old, now.Add(Settle))
-	if old == nil {
-		n.compareWith(r.heldBefore, now.Add(Settle))
-	}
-	r.setRoster(n)
-	r.unsaved = true
 	r.elsewhere.keep(r.roster.Load())
 	r.say()
 	for _, m := range r.alive() {
@@ -565,7 +552,7 @@ func (r *Ring) hold(holdings []engine.Holding) {
 
 func (r *Ring) setRoster(n *roster) {
 	r.roster.Store(n)
-	r.own.root, r.own.edited = n.root, n.edited
+	r.own.root = n.root
 }
 
 // hearOf takes in a word about another member.
@@ -584,7 +571,7 @@ func (r *Ring) hearOf(id string, w word) {
 		m.state = Alive
 		r.remember(m, now)
 		r.compare(m)
-	case m.leaves():
+	case m.left():
 		m.state = Left
 		r.forget(m)
 	default:
@@ -665,7 +652,7 @@ func (r *Ring) judge() {
 	} else {
 		r.o.Log.Info("ring: this host takes jobs of the ring again")
 	}
-	r.retime()
+	r.setPart()
 }
 
 // tick does what is due now and then.
@@ -673,8 +660,6 @@ func (r *Ring) tick() {
 	now := r.o.Now()
 	if gap := r.watchClock(); gap > stallTime && r.joined {
 		r.o.Log.Warn("ring: this host was away, and comes back", "away", gap)
-		r.own.from = now.Add(Settle)
-		r.say()
 	}
 	if r.list == nil && !r.again.IsZero() && !now.Before(r.again) {
 		r.come()

@@ -69,7 +69,7 @@ func TestNewerMembersLeaveTheJobsToOlderHosts(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(2)
 		h, now := w.hosts[0], time.Now()
-		m := meta{name: "old", version: "0.7.0", weight: 1, since: now, from: now, stamp: now}
+		m := meta{name: "old", version: "0.7.0", weight: 1, since: now, stamp: now}
 		node := &memberlist.Node{Name: "id-9", Addr: []byte{10, 0, 0, 9}, Port: 7946, Meta: m.encode()}
 		for form, want := range map[byte]string{metaVersion + 1: "", leastVersion - 1: "old runs cronring 0.7.0"} {
 			node.Meta[0] = form

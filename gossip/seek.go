@@ -42,7 +42,7 @@ func (r *Ring) recall() {
 	if err != nil {
 		r.o.Log.Warn("ring: " + err.Error())
 	}
-	r.own.stamp, r.heldBefore = m.Stamp, m.Jobs
+	r.own.stamp = m.Stamp
 	for _, p := range m.Peers {
 		if p.ID != r.o.ID {
 			r.peers[p.ID] = p
@@ -79,7 +79,7 @@ func (r *Ring) save() {
 		return
 	}
 	r.unsaved, r.saving = false, true
-	keep := memory{Stamp: r.own.stamp, Jobs: r.roster.Load().heldJobs()}
+	keep := memory{Stamp: r.own.stamp}
 	for _, p := range r.peers {
 		keep.Peers = append(keep.Peers, p)
 	}
@@ -255,8 +255,8 @@ func (r *Ring) joinedNow() {
 		return
 	}
 	r.joining, r.joined = false, true
-	r.own.from = r.o.Now().Add(Settle)
-	r.say()
+	r.joinedAt, r.metAll = r.o.Now(), time.Now().Add(Settle)
+	r.setPart()
 }
 
 // sightOf is what a member adds to the sum of those that are seen.

@@ -104,7 +104,7 @@ func (w *world) state() string {
 		h.mu.Lock()
 		fmt.Fprintf(&b, "%s: %d rings, %d events;", h.id, h.rings, len(h.events))
 		for _, m := range h.last.Members {
-			fmt.Fprintf(&b, " %s %s %s", m.ID, m.From, m.Until)
+			fmt.Fprintf(&b, " %s %t", m.ID, m.Draining)
 		}
 		h.mu.Unlock()
 		for _, v := range h.Snapshot().Members {
@@ -128,7 +128,7 @@ func labelled(label string, b []byte) []byte {
 func forgeries(rng *rand.Rand) [][]byte {
 	var all [][]byte
 	now := time.Now()
-	word := meta{name: "evil", weight: 1, since: now, from: now, stamp: now}
+	word := meta{name: "evil", weight: 1, since: now, stamp: now}
 	said := word.encode()
 	bodies := [][]byte{
 		nil,
@@ -307,7 +307,7 @@ func TestKeysRotated(t *testing.T) {
 		w.agree(time.Second, w.hosts[:4])
 		o := occurrence(7)
 		w.hosts[0].Claim(engine.Claim{Occurrence: o})
-		w.hosts[1].Claim(engine.Claim{Occurrence: o, Late: true})
+		w.hosts[1].Claim(engine.Claim{Occurrence: o})
 		w.granted(w.hosts[1], o, engine.Refused)
 	})
 }
@@ -317,7 +317,7 @@ func TestKeysRotated(t *testing.T) {
 func TestHostOfAnotherFormIsShown(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	b := newInbox("self", func() time.Time { return now })
-	m := meta{name: "n1", version: "0.7.0", weight: 1, since: now, from: now, stamp: now}
+	m := meta{name: "n1", version: "0.7.0", weight: 1, since: now, stamp: now}
 	node := &memberlist.Node{Name: "id-1", Addr: []byte{127, 0, 0, 1}, Port: 7946, Meta: m.encode()}
 	node.Meta[0] = 2
 	if err := b.NotifyAlive(node); err == nil || !strings.Contains(err.Error(), "form 2") {

@@ -78,11 +78,10 @@ func (r *Ring) membership() *engine.Membership {
 	if r.list == nil {
 		return nil
 	}
-	own := r.roster.Load()
 	ms := &engine.Membership{Self: r.o.ID, HoldOff: r.own.rules.HoldOff, Barred: r.barred, Clock: r.clock.agreed}
 	ms.Members = append(ms.Members, engine.Member{
 		ID: r.o.ID, Name: r.o.Name, Labels: r.o.Labels, Weight: r.o.Weight,
-		From: later(r.own.from, own.floor), Until: r.own.until, Since: own.recent,
+		Draining: r.own.part == Draining && !time.Now().Before(r.idleFrom),
 	})
 	for _, m := range r.alive() {
 		ms.Members = append(ms.Members, m.membership())
@@ -100,7 +99,7 @@ func (r *Ring) snapshot() *Snapshot {
 	s.Members = append(s.Members, View{
 		ID: r.o.ID, Name: r.o.Name, Version: r.o.Version,
 		Address: hostPort(r.self), Link: linkAddr(r.self, r.own.linkPort),
-		State: Alive, Changed: r.own.since, Since: r.own.since, From: later(r.own.from, own.floor), Until: r.own.until,
+		State: Alive, Changed: r.own.since, Since: r.own.since, Part: r.own.part,
 		Labels: r.o.Labels, Weight: r.o.Weight, Measured: true, Load: int(r.load.Load()), Order: rendezvous.Version, Keys: r.own.keys, Rules: r.own.rules,
 	})
 	for _, m := range r.members {

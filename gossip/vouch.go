@@ -36,19 +36,32 @@ func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
 	if _, has := r.roster.Load().find(o.Key); !has || r.register.Holder(o) == id {
 		return heeded
 	}
-	if m == nil && r.o.Now().Before(r.own.from) { // this host just started, and has not heard of all members
+	if m == nil && r.isNew() { // this host just started, and has not heard of all members
 		return unknown
 	}
 	if m == nil || m.state == Gone {
 		return heeded
 	}
-	if m.state == Alive && !m.compared && m.trouble == "" {
+	if r.isUnknown(m) {
 		return unknown
 	}
-	if _, settled := m.settled(r.roster.Load()); !settled || !m.diff.lacks[o.Key] {
+	if _, settled := m.settled(r.roster.Load()); !settled {
 		return heeded
 	}
-	if x := m.membership(); x.Vouches(toEngine(o), r.lastEdit(o.Key)) {
+	lack, lacks := m.diff.lacks[o.Key]
+	switch {
+	case !lacks:
+		return heeded
+	case r.isNew() || !lack.Since.After(r.joinedAt.Add(engine.RolloutTime)):
+		edited, confirmed := r.holders(m, o.Key)
+		switch {
+		case confirmed && edited.Before(lack.Since):
+			lack.Since = edited
+		case !confirmed && (r.isNew() || slices.ContainsFunc(r.alive(), r.isUnknown)):
+			return unknown
+		}
+	}
+	if lack.Vouches(toEngine(o)) {
 		return heeded
 	}
 	if m.foreign == nil {
@@ -58,6 +71,33 @@ func (r *Ring) judgeWord(id string, o register.Occurrence) verdict {
 		m.foreign[o.Key]++
 	}
 	return ignored
+}
+
+// isNew reports that this host joined just now, and may not have heard of all members yet.
+func (r *Ring) isNew() bool { return !r.joined || time.Now().Before(r.metAll) }
+
+// isUnknown reports that the jobs of a member are being asked for. Once they were known, an
+// edit makes them unknown only to a host that is new.
+func (r *Ring) isUnknown(m *member) bool {
+	if m.state != Alive || m.trouble != "" {
+		return false
+	}
+	_, settled := m.settled(r.roster.Load())
+	return !m.compared || !settled && r.isNew()
+}
+
+// holders reports whether yet another member holds this host's entry of a job that m holds
+// otherwise, and when any member edited its jobs last. A host that just joined and is not
+// confirmed may be the first that has a new entry; else the difference is no newer than the
+// last edit.
+func (r *Ring) holders(m *member, key job.Key) (edited time.Time, confirmed bool) {
+	edited = r.own.edited
+	for _, x := range r.members {
+		_, lacks := x.diff.lacks[key]
+		confirmed = confirmed || x != m && x.state == Alive && x.compared && !lacks
+		edited = later(edited, x.meta.edited)
+	}
+	return edited, confirmed
 }
 
 // errUnknownJobs is the error while the jobs of a member are not known yet.
@@ -79,18 +119,8 @@ func (r *Ring) IsForeign(ctx context.Context, member string, o engine.Occurrence
 
 // Holding returns this host's entry of a job; zero: it has none.
 func (r *Ring) Holding(key job.Key) engine.Holding {
-	h, _ := r.roster.Load().holding(key)
+	h, _ := r.roster.Load().find(key)
 	return h
-}
-
-// lastEdit returns when an entry last changed on any member, as far as is known.
-func (r *Ring) lastEdit(key job.Key) (at time.Time) {
-	own := r.roster.Load()
-	at = later(own.recent[key], own.floor)
-	for _, m := range r.members {
-		at = later(at, m.diff.since[key])
-	}
-	return at
 }
 
 // learnMarks takes in marks from others, but for those of members that do not hold

@@ -13,13 +13,14 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/link"
 )
 
 func someMeta() meta {
 	at := time.Unix(1700000000, 5).UTC()
 	return meta{
 		name: "web1.example", version: "1.2.3", order: 3, linkPort: 7947, weight: 2.5,
-		since: at, from: at.Add(time.Second), until: at.Add(time.Hour), stamp: at.Add(2), leaving: true,
+		since: at, stamp: at.Add(2), part: Draining,
 		root: digest{1, 2}, edited: at.Add(3), keys: []uint32{7, 8},
 		labels: map[string]string{"zone": "a", "disk": "ssd"}, labelSum: sumLabels(map[string]string{"zone": "a", "disk": "ssd"}),
 		rules: Rules{Strict: true, HoldOff: 1500 * time.Millisecond},
@@ -83,116 +84,81 @@ func someRoster(n int) *roster {
 	for i := range entries {
 		entries[i] = engine.Holding{Key: numbered(uint64(i+1) * 0x9e3779b97f4a7c15), Hash: numbered(uint64(i))}
 	}
-	return newRoster(entries, nil, time.Time{})
+	return newRoster(entries)
 }
 
-// differenceOf asks for all pages, as fetch does over a link.
-func differenceOf(t *testing.T, ours, theirs *roster) (d difference, pages int) {
+// differenceOf asks for all pages over a link.
+func differenceOf(t *testing.T, ours, theirs *roster, before difference, now time.Time) difference {
 	t.Helper()
-	for first := 0; first < buckets; pages++ {
-		from, have, err := decodeQuery(encodeQuery(first, &ours.buckets))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sent := theirs.page(from, have, map[string]string{"a": "b"})
-		b := sent.encode()
-		if len(b) > 1<<20 {
-			t.Fatalf("a page of %d bytes", len(b))
-		}
-		p, err := decodePage(b, first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.compare(ours, &p)
-		first = p.next
+	board := &switchboard{handlers: make(map[string]map[string]link.Handler)}
+	asker, other := idle(t), idle(t)
+	asker.o.Link = jack{board, "a", "1"}
+	other.setRoster(theirs)
+	jack{board, "b", "2"}.Handle(verbRoster, other.answerRoster)
+	all, err := asker.fetch(t.Context(), link.Peer{ID: "b", Addr: "2"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return d, pages
+	if all.root != theirs.root {
+		t.Errorf("got the root %x, want %x", all.root, theirs.root)
+	}
+	return ours.compare(all.entries, before, now)
 }
 
 func TestRosterDifference(t *testing.T) {
+	noon := time.Unix(1700000000, 0).UTC()
 	for _, n := range []int{0, 1, 100, 20000} {
 		ours := someRoster(n)
 		changed := slices.Clone(ours.entries)
-		wantLacks, wantOther := map[job.Key]bool{}, map[job.Key]bool{}
+		want := map[job.Key]engine.Lack{}
 		for i := 0; i < len(changed); i += 50 {
+			ours := changed[i].Hash
 			changed[i].Hash[3]++
-			wantLacks[changed[i].Key], wantOther[changed[i].Key] = true, true
+			want[changed[i].Key] = engine.Lack{Ours: ours, Theirs: changed[i].Hash, Since: noon}
 		}
 		if n > 2 {
-			wantLacks[changed[n-1].Key] = true
-			delete(wantOther, changed[n-1].Key)
+			want[changed[n-1].Key] = engine.Lack{Ours: ours.entries[n-1].Hash, Since: noon}
 			changed = changed[:n-1]
 		}
 		changed = append(changed, engine.Holding{Key: numbered(3), Hash: numbered(3)})
-		d, _ := differenceOf(t, ours, newRoster(changed, nil, time.Time{}))
-		if len(wantLacks) == 0 {
-			wantLacks = nil
+		d := differenceOf(t, ours, newRoster(changed), difference{}, noon)
+		if !maps.Equal(d.lacks, want) || !slices.Equal(d.extra, []job.Key{numbered(3)}) {
+			t.Errorf("%d entries: lacks %d, extra %v, want %d and 3", n, len(d.lacks), d.extra, len(want))
 		}
-		if !maps.Equal(d.lacks, wantLacks) || !maps.Equal(d.other, wantOther) || !slices.Equal(d.extra, []job.Key{numbered(3)}) {
-			t.Errorf("%d entries: lacks %d, others %d, extra %v, want %d, %d and 3", n, len(d.lacks), len(d.other), d.extra, len(wantLacks), len(wantOther))
+		if n < 100 {
+			continue
+		}
+		changed[50].Hash[3]++
+		later := differenceOf(t, ours, newRoster(changed), d, noon.Add(time.Hour))
+		if got := later.lacks[changed[50].Key].Since; !got.Equal(noon.Add(time.Hour)) {
+			t.Errorf("an entry that was edited again differs since %v, want the later edit", got)
+		}
+		if got := later.lacks[changed[0].Key].Since; !got.Equal(noon) {
+			t.Errorf("an entry that was not edited again differs since %v, want the first edit", got)
 		}
 	}
-}
-
-func TestRosterAsked(t *testing.T) {
-	large := someRoster(100_000)
-	if _, pages := differenceOf(t, large, large); pages != 1 {
-		t.Errorf("equal rosters took %d pages, want 1", pages)
-	}
-	d, pages := differenceOf(t, someRoster(0), large)
-	if pages < 2 || len(d.extra) != maxExtra {
-		t.Errorf("all of a large one: %d pages, %d entries kept, want some pages and %d", pages, len(d.extra), maxExtra)
-	}
-}
-
-func TestRosterManyEditedAtOnce(t *testing.T) {
-	old := someRoster(maxRecent + 10)
-	changed := slices.Clone(old.entries)
-	for i := range changed {
-		changed[i].Hash[0]++
-	}
-	since := time.Unix(1700000000, 0)
-	r := newRoster(changed, old, since)
-	if len(r.recent) != 0 || !r.floor.Equal(since) {
-		t.Errorf("%d said one by one, all count from %v, want none and %v", len(r.recent), r.floor, since)
-	}
-	next := slices.Clone(changed)
-	next[3].Hash[0]++
-	later := since.Add(recentFor + time.Minute)
-	r = newRoster(next, newRoster(next[:5], r, since), later)
-	if got := r.recent[next[4].Key]; !got.IsZero() {
-		t.Errorf("an entry that was not edited counts from %v", got)
+	if d := differenceOf(t, someRoster(0), someRoster(20000), difference{}, noon); len(d.extra) != maxExtra {
+		t.Errorf("of a large one %d entries are kept, want %d", len(d.extra), maxExtra)
 	}
 }
 
 func FuzzPage(f *testing.F) {
-	ours, theirs := someRoster(40), someRoster(60)
-	p := theirs.page(0, &ours.buckets, map[string]string{"a": "b"})
-	p.recent = map[job.Key]time.Time{numbered(5): time.Unix(9, 9)}
-	f.Add(p.encode(), 0)
-	f.Add([]byte{}, 3)
-	f.Fuzz(func(t *testing.T, b []byte, first int) {
-		p, err := decodePage(b, first)
+	ours := someRoster(40)
+	p := someRoster(60).page(0, map[string]string{"a": "b"})
+	f.Add(p.encode())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := decodePage(b)
 		if err != nil {
 			return
 		}
-		var d difference
-		d.compare(ours, &p)
-		for key := range d.lacks {
+		if got := p.encode(); !bytes.Equal(got, b) {
+			t.Errorf("read %x, written again %x", b, got)
+		}
+		for key := range ours.compare(p.entries, difference{}, time.Now()).lacks {
 			if _, ok := ours.find(key); !ok {
 				t.Errorf("lacks %x, which nobody holds here", key)
 			}
-		}
-	})
-}
-
-func FuzzQuery(f *testing.F) {
-	f.Add(encodeQuery(3, &someRoster(10).buckets))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		first, have, err := decodeQuery(b)
-		if err == nil && !bytes.Equal(encodeQuery(first, have), b) {
-			t.Errorf("read %x, written again otherwise", b)
 		}
 	})
 }
@@ -238,7 +204,7 @@ func FuzzState(f *testing.F) {
 // nothing any more.
 func TestStampsHaveAnEnd(t *testing.T) {
 	now := time.Unix(1700000000, 0).UTC()
-	m := meta{name: "a", weight: 1, since: now, from: now, stamp: now.AddDate(100, 0, 0)}
+	m := meta{name: "a", weight: 1, since: now, stamp: now.AddDate(100, 0, 0)}
 	if _, err := decodeMeta(m.encode()); err != nil {
 		t.Errorf("a clock that is a century ahead: %v", err)
 	}

@@ -240,11 +240,12 @@ type host struct {
 	log    *lockedBuffer
 	stop   func()
 
-	mu     sync.Mutex
-	last   *engine.Membership
-	newest map[job.Key]time.Time
-	events []engine.Event // others than Ring
-	rings  int
+	mu      sync.Mutex
+	last    *engine.Membership
+	newest  map[job.Key]time.Time
+	events  []engine.Event   // others than Ring
+	holding []engine.Holding // its ring jobs when it starts
+	rings   int
 }
 
 type lockedBuffer struct {
@@ -325,6 +326,9 @@ func (h *host) run(o Options, linked func(context.Context)) *host {
 		h.world.t.Fatal(err)
 	}
 	h.Ring = r
+	if h.holding != nil {
+		r.Hold(engine.Holdings{Holdings: h.holding})
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { r.Run(ctx) })

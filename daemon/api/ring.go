@@ -65,7 +65,6 @@ type Member struct {
 	Owns    int               `json:"owns"`                      // ring jobs of the asked host's tables
 	Runs    int               `json:"runs"`                      // that go on there, as of its last word
 	Lacks   int               `json:"lacks,omitempty"`           // ring jobs of the asked host that it has not, or otherwise
-	Until   time.Time         `json:"until,omitzero"`            // it gives its jobs away by then
 }
 
 // MemberState is how a member is.

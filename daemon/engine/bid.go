@@ -25,7 +25,6 @@ type bid struct {
 	at      int           // where it stands in the queue; -1: nowhere
 	rank    int
 	ranked  bool // else it is, when it is its time
-	late    bool
 	again   bool
 	asked   bool      // and Claimed is to come
 	stale   bool      // this member was gone since it asked
@@ -54,20 +53,15 @@ func (e *Engine) newBid(slot int32, due time.Time) *bid {
 // compete ranks this member for an occurrence as of an instant, and has it bid
 // when it is its turn.
 func (e *Engine) compete(b *bid, as time.Time) {
-	spot := e.ring.seats.spot(e.jobs, b.slot, b.Due, as, b.giver())
+	rank, nobody := e.ring.seats.spot(e.jobs, b.slot, b.Due)
 	switch {
-	case spot.rank >= 0:
-		b.rank, b.ranked = spot.rank, true
-		as = as.Add(time.Duration(spot.rank) * e.ring.holdOff())
-	case spot.from.After(as):
-		b.late, as = true, spot.from
-	case spot.nobody:
+	case rank >= 0:
+		b.rank, b.ranked = rank, true
+		as = as.Add(time.Duration(rank) * e.ring.holdOff())
+		e.ring.park(b, max(e.now.Up, e.upAt(as)))
+	case nobody:
 		e.skip(e.firing(b.slot), b.Due, b.Due, 1, job.NoMember, "")
-		return
-	default:
-		return
 	}
-	e.ring.park(b, max(e.now.Up, e.upAt(as)))
 }
 
 // park lets a bid wait. Where there is one for the occurrence, that stands.
@@ -149,13 +143,8 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 
 // claim asks for an occurrence.
 func (e *Engine) claim(b *bid, ledger bool) {
-	r := e.ring
 	b.asked = true
-	e.emit(Claim{
-		Occurrence: b.Occurrence, Job: e.jobs.id(b.slot), Rank: b.rank, Again: b.again, From: b.from, Ledger: ledger,
-		Late: b.late || b.rank > 0 || e.isLate(b.Due) || e.now.Up < r.wary ||
-			r.seats.differ(b.Key, b.Due) || r.seats.shifts(b.Due),
-	})
+	e.emit(Claim{Occurrence: b.Occurrence, Job: e.jobs.id(b.slot), Again: b.again, From: b.from, Ledger: ledger})
 }
 
 // optionsOf is the options of a bid's job today. It is not ok if that has none
@@ -183,7 +172,7 @@ func (e *Engine) claimed(ev Claimed) {
 	b.asked = false
 	switch {
 	case ev.Grant == Granted && b.stale: // it may have been taken for an orphan since
-		b.stale, b.again, b.late = false, true, true
+		b.stale, b.again = false, true
 		e.ring.park(b, e.now.Up)
 	case ev.Grant == Granted:
 		e.ring.forget(b)

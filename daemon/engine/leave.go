@@ -2,14 +2,13 @@ package engine
 
 import (
 	"slices"
-	"time"
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A member that is about to leave, or is drained, says from when on it owns nothing
-// (Member.Until). From then on it gives away each run of the ring that has not begun,
+// A member that is about to leave, or is drained, tells the others, and two seconds later
+// takes nothing any more (Member.Draining). From then on it gives away each run of the ring that has not begun,
 // as soon as that has to wait: for a place, for an earlier run, for its next attempt.
 // The member that comes first takes it at once, without a hold-off, as the one that
 // had it says itself that it does not run it.
@@ -18,21 +17,15 @@ import (
 // on= connect, as what it waits for, or what waits for it, is here; and one that no
 // other member that stays may have.
 
-// leaves is when this member owns nothing any more, by the time since boot; 0: it
-// stays, or is in no ring.
-func (s *seats) leaves(now Moment) time.Duration {
-	if s == nil || s.self < 0 || s.Members[s.self].Until.IsZero() {
-		return 0
-	}
-	return max(1, now.Up, now.upAt(s.Members[s.self].Until))
-}
+// isDraining reports whether this member takes nothing any more.
+func (s *seats) isDraining() bool { return s != nil && s.self >= 0 && s.Members[s.self].Draining }
 
 // hasHeir tells whether another member may take an occurrence of a job. One that is on
 // its own way out may have got there when it hears that it could, and nobody would.
-func (s *seats) hasHeir(in *jobs, slot int32, at time.Time) bool {
-	weigh := s.weigher(in, slot, at)
+func (s *seats) hasHeir(in *jobs, slot int32) bool {
+	weigh := s.weigher(in, slot)
 	for i := range s.Members {
-		if i != s.self && s.Members[i].Until.IsZero() && weigh(i) > 0 {
+		if i != s.self && weigh(i) > 0 {
 			return true
 		}
 	}
@@ -43,7 +36,7 @@ func (s *seats) hasHeir(in *jobs, slot int32, at time.Time) bool {
 // is answered when this member has left would be one that nobody knows of.
 func (e *Engine) handOver() {
 	r := e.ring
-	if r == nil || r.leaves == 0 || e.now.Up < r.leaves || e.draining {
+	if r == nil || !r.leaving || e.draining {
 		return
 	}
 	for _, b := range r.bids {
@@ -60,7 +53,7 @@ func (e *Engine) handOver() {
 	slices.SortFunc(waiting, func(a, b *run) int { return int(a.ID - b.ID) })
 	for _, x := range waiting {
 		slot, ok := e.slotOf(x)
-		if ok && e.jobs.clans[slot] == nil && r.seats.hasHeir(e.jobs, slot, e.now.Wall) {
+		if ok && e.jobs.clans[slot] == nil && r.seats.hasHeir(e.jobs, slot) {
 			e.give(x, slot)
 		}
 	}
@@ -110,14 +103,6 @@ func (e *Engine) handedOver(ev HandedOver) {
 // member's, which says how far it is.
 func (r *run) isElsewhere() bool { return r.Reason == job.OtherMember || r.Reason == job.HandedOn }
 
-// giver is the member that gave away what a bid is for, or "".
-func (b *bid) giver() string {
-	if !b.orphan.Given {
-		return ""
-	}
-	return b.from
-}
-
 // takeOver goes on with an occurrence where the member was that gave it away. That
 // one did not miss it, so catchup= has no say; and how long the pause before a
 // further attempt has lasted nobody knows, so it begins anew.
@@ -141,12 +126,12 @@ func (e *Engine) takeOver(j *firing, b *bid) *run {
 // runs of the ring that are here yet, oldest first, and whether it has handed over
 // all that it can. It is not ok for a member that stays.
 func (v *View) Leaving() (here []job.Run, handedOver, ok bool) {
-	if v.leaves == 0 {
+	if !v.leaving {
 		return nil, false, false
 	}
 	here = slices.DeleteFunc(v.Runs(), func(r job.Run) bool {
 		_, shared := v.jobs.sharedBy(job.KeyOf(r.Job, r.User))
 		return !shared || r.By != "" || r.Backfill != 0
 	})
-	return here, v.now.Up >= v.leaves && v.handing == 0, true
+	return here, v.handing == 0, true
 }

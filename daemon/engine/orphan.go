@@ -43,7 +43,7 @@ func (e *Engine) orphaned(ev Orphaned) {
 // One that is asked for already comes next if that is refused, as by whoever does
 // not know of its member's end.
 func (e *Engine) inherit(slot int32, x orphan) {
-	if due := x.Due; due.After(e.now.Wall.Add(waryFor)) || !e.jobs.entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
+	if due := x.Due; due.After(e.now.Wall.Add(MaxSkew)) || !e.jobs.entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // nobody can have been to run that
 	}
 	o, own := e.jobs.options(slot), x.from == e.ring.seats.Self
@@ -59,7 +59,7 @@ func (e *Engine) inherit(slot int32, x orphan) {
 		e.ring.forget(b)
 	}
 	b := e.newBid(slot, x.Due)
-	b.late, b.again, b.orphan, b.from = true, true, x.Orphan, x.from
+	b.again, b.orphan, b.from = true, x.Orphan, x.from
 	if !slices.Contains(e.pending, slot) { // else what was due before it is undecided
 		e.marks[slot] = max(e.marks[slot], x.Due.UnixNano())
 	}
@@ -145,7 +145,7 @@ func (e *Engine) reclaim(r *run) {
 		}
 		e.ring.forget(x)
 	}
-	b.run, b.late, b.again = r, true, true
+	b.run, b.again = r, true
 	r.bid = b
 	e.ring.park(b, e.now.Up)
 }

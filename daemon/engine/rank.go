@@ -20,23 +20,9 @@ const ranks = 4
 // the jobs that are not. It is immutable but for what it remembers of clans.
 type seats struct {
 	*Membership
-	nodes   []rendezvous.Node // by place in Members
-	self    int               // -1: not among them
-	differs bool              // somebody holds another entry of some key, or did
-	clans   map[*clan][]fitness
-}
-
-// spot is where this member stands for an occurrence.
-type spot struct {
-	rank   int       // -1: it does not take part
-	from   time.Time // when it will; zero: never
-	nobody bool      // nor does anybody, and it is this member's to say so
-}
-
-// fitness is since when a member may take the occurrences of a job, if it may.
-type fitness struct {
-	fit  bool
-	from time.Time
+	nodes []rendezvous.Node // by place in Members
+	self  int               // -1: not among them
+	clans map[*clan][]bool  // by clan, whether each member may run its jobs
 }
 
 // clan is jobs that after= and on= connect: one member runs all of them.
@@ -50,7 +36,7 @@ func newSeats(m *Membership) *seats {
 	if m == nil {
 		return nil
 	}
-	s := &seats{Membership: m, nodes: make([]rendezvous.Node, len(m.Members)), self: -1, clans: map[*clan][]fitness{}}
+	s := &seats{Membership: m, nodes: make([]rendezvous.Node, len(m.Members)), self: -1, clans: map[*clan][]bool{}}
 	for i := range m.Members {
 		x := &m.Members[i]
 		weight := rendezvous.One
@@ -58,7 +44,6 @@ func newSeats(m *Membership) *seats {
 			weight = rendezvous.WeightOf(x.Weight)
 		}
 		s.nodes[i] = rendezvous.NewNode(x.ID, weight)
-		s.differs = s.differs || len(x.Differ)+len(x.Since) > 0
 		if x.ID == m.Self {
 			s.self = i
 		}
@@ -66,48 +51,25 @@ func newSeats(m *Membership) *seats {
 	return s
 }
 
-// differ tells whether a member holds another entry of a key, or did a moment before
-// an occurrence: who comes first among those that hold the one need not among those
-// that hold the other, and by a clock that is ahead it was due before the edit.
-func (s *seats) differ(key job.Key, due time.Time) bool {
-	return s.differs && slices.ContainsFunc(s.Members, func(m Member) bool {
-		return m.Differ[key] || m.Since[key].After(due.Add(-waryFor))
-	})
-}
-
-// shifts tells whether a member comes or goes at about an instant. Before it said so,
-// or by its own clock, what is due then was another member's, which may have taken it:
-// its word of that is on its way, or lost.
-func (s *seats) shifts(due time.Time) bool {
-	near := func(at time.Time) bool { return !at.IsZero() && due.Sub(at).Abs() < waryFor }
-	return slices.ContainsFunc(s.Members, func(m Member) bool { return near(m.From) || near(m.Until) })
-}
-
-// spot finds where this member stands at an instant for an occurrence of a job, of
-// which one member, unless that is "", wants to know no more.
-func (s *seats) spot(in *jobs, slot int32, due, at time.Time, without string) spot {
+// spot returns this member's rank for an occurrence, or -1 if it must not claim it.
+// nobody reports that no member may run the job, and that this one has to record it.
+func (s *seats) spot(in *jobs, slot int32, due time.Time) (rank int, nobody bool) {
 	if s.self < 0 {
-		return spot{rank: -1}
+		return -1, false
 	}
-	own := s.judge(in, slot)(s.self)
-	if !own.fit {
-		return spot{rank: -1, nobody: s.isFirst() && !s.anyFit(in, slot, at)}
+	weigh := s.weigher(in, slot)
+	if rank = s.rank(in.rankKey(slot, due), weigh); rank >= 0 {
+		return rank, false
 	}
-	if at.Before(own.from) {
-		return spot{rank: -1, from: own.from}
-	}
-	key := in.rankKey(slot, due)
-	rank := s.rank(key, s.weigher(in, slot, at), without)
-	return spot{rank: rank, nobody: rank < 0 && s.isFirst() && !s.anyFit(in, slot, at)}
+	return -1, s.isFirst() && rendezvous.First(0, s.nodes, weigh) < 0
 }
 
-// rank is this member's place in line, in which one member does not stand, or -1 if
-// it is not among the first.
-func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight, without string) int {
+// rank is this member's place in line, or -1 if it is not among the first.
+func (s *seats) rank(key uint64, weigh func(i int) rendezvous.Weight) int {
 	var passed [ranks]int
 	for rank := range ranks {
 		i := rendezvous.First(key, s.nodes, func(i int) rendezvous.Weight {
-			if slices.Contains(passed[:rank], i) || s.Members[i].ID == without {
+			if slices.Contains(passed[:rank], i) {
 				return 0
 			}
 			return weigh(i)
@@ -129,17 +91,6 @@ func (s *seats) isFirst() bool {
 	return first.ID == s.Self
 }
 
-// anyFit tells whether a member may have a job that has not gone by an instant.
-func (s *seats) anyFit(in *jobs, slot int32, at time.Time) bool {
-	fitness := s.judge(in, slot)
-	for i := range s.Members {
-		if until := s.Members[i].Until; fitness(i).fit && (until.IsZero() || at.Before(until)) {
-			return true
-		}
-	}
-	return false
-}
-
 // rankKey is what an occurrence of a job is shared out by: a clan's are those of
 // one member, whatever route= says.
 func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
@@ -152,19 +103,16 @@ func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
 	return s.ringKeys[slot].Uint64()
 }
 
-// weigher says what members weigh for a job at an instant: 0 is no candidate.
-func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvous.Weight {
-	lead, fitness := slot, s.judge(in, slot)
+// weigher returns the weights of members for a job; a member with 0 must not run it.
+func (s *seats) weigher(in *jobs, slot int32) func(i int) rendezvous.Weight {
+	lead, fits := slot, s.judge(in, slot)
 	if c := in.clans[slot]; c != nil {
 		lead = c.first
 	}
 	prefer := in.entry(lead).Options().Prefer
 	return func(i int) rendezvous.Weight {
 		m := &s.Members[i]
-		if !m.Until.IsZero() && !at.Before(m.Until) {
-			return 0
-		}
-		if f := fitness(i); !f.fit || at.Before(f.from) {
+		if m.Draining || !fits(i) {
 			return 0
 		}
 		weight := s.nodes[i].Weight
@@ -177,47 +125,27 @@ func (s *seats) weigher(in *jobs, slot int32, at time.Time) func(i int) rendezvo
 	}
 }
 
-// judge tells of members whether they may have a job, and all that it is
-// connected with.
-func (s *seats) judge(in *jobs, slot int32) func(i int) fitness {
+// judge returns whether members may run a job, and all jobs that it is connected with.
+func (s *seats) judge(in *jobs, slot int32) func(i int) bool {
 	c := in.clans[slot]
 	if c == nil {
 		o, key := in.entry(slot).Options(), in.ringKeys[slot]
-		return func(i int) fitness { return s.fitness(i, key, o) }
+		return func(i int) bool { return s.fits(i, key, o) }
 	}
 	if s.clans[c] == nil {
-		s.clans[c] = s.fitnessOfAll(in, c)
-	}
-	return func(i int) fitness { return s.clans[c][i] }
-}
-
-func (s *seats) fitnessOfAll(in *jobs, c *clan) []fitness {
-	all := make([]fitness, len(s.Members))
-	for i := range all {
-		all[i].fit = true
-	}
-	for _, slot := range c.slots {
-		o := in.entry(slot).Options()
+		all := make([]bool, len(s.Members))
 		for i := range all {
-			f := s.fitness(i, in.ringKeys[slot], o)
-			if all[i].fit = all[i].fit && f.fit; f.from.After(all[i].from) {
-				all[i].from = f.from
-			}
+			all[i] = !slices.ContainsFunc(c.slots, func(slot int32) bool { return !s.fits(i, in.ringKeys[slot], in.entry(slot).Options()) })
 		}
+		s.clans[c] = all
 	}
-	return all
+	return func(i int) bool { return s.clans[c][i] }
 }
 
-func (s *seats) fitness(i int, key job.Key, o *crontab.Options) fitness {
+func (s *seats) fits(i int, key job.Key, o *crontab.Options) bool {
 	m := &s.Members[i]
-	if len(m.Lacks) > 0 && m.Lacks[key] || !isHere(o, m.Name) || misfit(o, m.Labels) != "" {
-		return fitness{}
-	}
-	from := m.From
-	if len(m.Since) > 0 && m.Since[key].After(from) {
-		from = m.Since[key]
-	}
-	return fitness{true, from}
+	_, lacks := m.Lacks[key]
+	return !lacks && isHere(o, m.Name) && misfit(o, m.Labels) == ""
 }
 
 // misfit says what need= or avoid= has against a host with labels, or "".
@@ -257,13 +185,13 @@ func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) {
 	}
 	s := newSeats(v.seats.Membership)
 	owner.Job = v.jobs.id(slot)
-	weigh := s.weigher(v.jobs, slot, at)
+	weigh := s.weigher(v.jobs, slot)
 	for _, i := range rendezvous.Rank(v.jobs.rankKey(slot, at), s.nodes, weigh, nil) {
 		owner.Members = append(owner.Members, s.candidate(i, ""))
 	}
 	for i := range s.Members {
 		if weigh(i) == 0 {
-			owner.Members = append(owner.Members, s.candidate(i, s.against(v.jobs, slot, i, at)))
+			owner.Members = append(owner.Members, s.candidate(i, s.against(v.jobs, slot, i)))
 		}
 	}
 	return owner, true
@@ -273,8 +201,8 @@ func (s *seats) candidate(i int, against string) Candidate {
 	return Candidate{ID: s.Members[i].ID, Name: s.Members[i].Name, Self: i == s.self, Against: against}
 }
 
-// against is why a member does not take the occurrences of a job at an instant.
-func (s *seats) against(in *jobs, slot int32, i int, at time.Time) string {
+// against is why a member does not take the occurrences of a job.
+func (s *seats) against(in *jobs, slot int32, i int) string {
 	m, slots := &s.Members[i], []int32{slot}
 	if c := in.clans[slot]; c != nil {
 		slots = c.slots
@@ -285,10 +213,11 @@ func (s *seats) against(in *jobs, slot int32, i int, at time.Time) string {
 			of = " of " + string(in.id(x)) + ", which it is connected with"
 		}
 		short, _, _ := strings.Cut(m.Name, ".")
+		lack, lacks := m.Lacks[in.ringKeys[x]]
 		switch {
-		case m.Differ[in.ringKeys[x]]:
+		case lacks && lack.Theirs != job.Key{}:
 			return "it holds another entry" + of
-		case m.Lacks[in.ringKeys[x]]:
+		case lacks:
 			return "it holds no such entry" + of
 		case !isHere(o, m.Name):
 			return "host=" + of + " does not name " + short
@@ -296,11 +225,8 @@ func (s *seats) against(in *jobs, slot int32, i int, at time.Time) string {
 			return misfit(o, m.Labels) + of
 		}
 	}
-	if !m.Until.IsZero() && !at.Before(m.Until) {
-		return "it is about to leave, and takes nothing from " + m.Until.UTC().Format(time.RFC3339) + " on"
-	}
-	if f := s.judge(in, slot)(i); at.Before(f.from) {
-		return "it takes part from " + f.from.UTC().Format(time.RFC3339) + " on"
+	if m.Draining {
+		return "it takes no new occurrences: it is drained, about to leave, or has not joined yet"
 	}
 	return "it weighs nothing"
 }

@@ -24,41 +24,35 @@ type Membership struct {
 	Clock Moment
 }
 
-// Member is one of a Membership. It owns occurrences due from From on and before
-// Until: who comes and who goes on purpose says so some seconds ahead, so that
-// every member changes its mind at the same occurrence.
+// Member is a member of a Membership.
 type Member struct {
 	ID     string // stable, not the host's name
 	Name   string // the host's
 	Labels map[string]string
 	Weight float64
-	From   time.Time
-	Until  time.Time             // zero: it stays
-	Lacks  map[job.Key]bool      // keys of this member's ring jobs of which it holds no equal entry
-	Differ map[job.Key]bool      // of them, those of which it holds another one: it may be about to be the same
-	Since  map[job.Key]time.Time // keys that it holds since after From
+	// Draining: it takes no new occurrences, because it is drained or about to leave, or
+	// because it has not joined yet.
+	Draining bool
+	Lacks    map[job.Key]Lack // of this host's ring jobs, those of which it holds no equal entry
 }
 
 // MaxSkew is how far the clocks of members may differ. An occurrence that is due further
 // ahead than this by a member's clock is not claimed yet.
 const MaxSkew = 5 * time.Second
 
-// rolloutTime is how long after an edit on any member different entries of a key
-// count as the same job: it may be on its way to the other members.
-const rolloutTime = time.Minute
-
-// Vouches reports whether what the member says of an occurrence counts for a member
-// that holds the entry: whether it holds the same one, or did when the occurrence was
-// due, or might have. edited is when the entry last changed on any member.
-func (m *Member) Vouches(o Occurrence, edited time.Time) bool {
-	if !m.Lacks[o.Key] {
-		return true
-	}
-	if m.From.After(edited) { // nothing is known of before it came
-		edited = m.From
-	}
-	return o.Due.Before(edited.Add(rolloutTime))
+// Lack is a ring job of this host of which another member holds no equal entry.
+type Lack struct {
+	Ours, Theirs job.Key   // hashes of the entries; Theirs is zero: it has none
+	Since        time.Time // this host has known of the difference since then
 }
+
+// RolloutTime is how long members with different entries of a job count as having the
+// same job after they noticed that: an edit may be on its way to one of them.
+const RolloutTime = time.Minute
+
+// Vouches reports whether the member might have held the same entry as this host when
+// an occurrence was due, so that what it reports about that counts.
+func (l Lack) Vouches(o Occurrence) bool { return o.Due.Before(l.Since.Add(RolloutTime)) }
 
 // Holding is a ring job that this member's tables have.
 type Holding struct {
@@ -168,9 +162,7 @@ type Holdings struct{ Holdings []Holding }
 // Claim asks for an occurrence to be this member's. Claimed comes back.
 type Claim struct {
 	Occurrence
-	Job  job.ID
-	Rank int  // this member's place in line
-	Late bool // others may have taken it meanwhile: they are to be asked
+	Job job.ID
 	// Again: it was taken by a member that is gone, or by this one before it was
 	// itself gone for a while.
 	Again  bool

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/cronring/cronring/gossip/rendezvous"
@@ -34,7 +33,7 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 	}
 	s := newSeats(v.seats.Membership)
 	for _, slot := range v.jobs.shared {
-		i := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot, at))
+		i := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot))
 		if i < 0 {
 			nobodys++
 			continue
@@ -42,16 +41,6 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 		of[s.Members[i].ID]++
 	}
 	return of, nobodys
-}
-
-// Turned reports that shares changed between two instants because a member came or
-// went when it had announced that.
-func (v *View) Turned(from, to time.Time) bool {
-	if v.seats == nil {
-		return false
-	}
-	within := func(t time.Time) bool { return t.After(from) && !t.After(to) }
-	return slices.ContainsFunc(v.seats.Members, func(m Member) bool { return within(m.From) || within(m.Until) })
 }
 
 // Owners returns the function that names the host of the owner of the occurrence of
@@ -67,7 +56,7 @@ func (v *View) Owners() func(i int, at time.Time) string {
 		if !v.jobs.isShared(slot) {
 			return ""
 		}
-		first := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot, at))
+		first := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot))
 		if first < 0 {
 			return ""
 		}

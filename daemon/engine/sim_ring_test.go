@@ -146,7 +146,7 @@ type census struct {
 func (l *lab) count() {
 	c := census{at: l.now}
 	for _, n := range l.nodes {
-		if n.up && !n.left && n.meta.until.IsZero() {
+		if n.up && !n.left && !n.meta.drains {
 			c.there |= 1 << n.index
 		}
 	}
@@ -244,39 +244,40 @@ func (x note) newer(was note) bool {
 
 // meta is what a member says of itself.
 type meta struct {
-	id          string
-	from, until time.Time
-	labels      map[string]string
-	held        map[job.Key]job.Key
-	since       map[job.Key]time.Time
-	leaving     bool
+	id     string
+	labels map[string]string
+	held   map[job.Key]job.Key
+	drains bool
+	edited time.Time // that its jobs changed last, since it joined
 }
 
 // node is a member.
 type node struct {
 	*world
-	lab    *lab
-	index  int
-	id     string
-	skew   time.Duration
-	life   int  // how often its daemon was started
-	up     bool // it lives
-	left   bool
-	paused bool
-	missed []func() // what came while it was paused
-	inbox  []Event
-	joined bool
+	lab      *lab
+	index    int
+	id       string
+	skew     time.Duration
+	life     int  // how often its daemon was started
+	up       bool // it lives
+	left     bool
+	paused   bool
+	missed   []func() // what came while it was paused
+	inbox    []Event
+	joined   bool
+	joinedAt time.Time
 
-	before  map[job.Key]job.Key // what it held in its former life
-	rivals  map[job.Key]bool    // jobs of which it holds an entry of its own
-	version int                 // of the texts that it has
+	rivals  map[job.Key]bool // jobs of which it holds an entry of its own
+	version int              // of the texts that it has
 
 	meta    meta
 	peers   map[string]meta
-	heard   map[string]time.Time // those that are alive to it
-	came    map[string]time.Time // since when
-	parted  map[string]bool      // those of which it heard that they leave
-	lost    map[string]bool      // those that died
+	lacks   map[string]map[job.Key]Lack // in what other members' jobs differ from its own
+	idle    bool                        // its engine takes nothing any more
+	heard   map[string]time.Time        // those that are alive to it
+	came    map[string]time.Time        // since when
+	parted  map[string]bool             // those of which it heard that they leave
+	lost    map[string]bool             // those that died
 	notes   map[Occurrence]map[string]note
 	gave    map[Occurrence]string // granted to who asked
 	asks    map[Occurrence]*question
@@ -288,7 +289,7 @@ type node struct {
 	untold  int                 // words that it insists on, and that are on their way
 }
 
-// question is a late claim that others are asked about.
+// question is a claim that others are asked about.
 type question struct {
 	left  map[string]bool
 	times int   // that it was taken before
@@ -417,38 +418,30 @@ func (n *node) boot() {
 		}
 	}
 	n.notes, n.gave, n.asks = own, map[Occurrence]string{}, map[Occurrence]*question{}
-	n.before = n.meta.held
-	n.meta = meta{id: n.id, labels: n.labels, from: n.clock().Add(settle)}
+	n.lacks, n.idle = map[string]map[job.Key]Lack{}, false
+	n.meta = meta{id: n.id, labels: n.labels, drains: true}
 	n.tables, n.version = n.parse(n.own(n.lab.texts)), n.lab.version
 	n.lab.count()
 	n.read()
 	n.world.start()
 	n.beat()
-	n.soon(time.Second, func() { n.joined = true; n.view() })
+	n.soon(settle, func() { // by then it has heard of all that are there
+		n.joined, n.joinedAt, n.meta.drains = true, n.clock(), false
+		n.lab.count()
+		n.announce()
+		n.view()
+	})
 }
 
 // hold says what a member holds.
 func (n *node) hold(e Holdings) {
-	held, since := map[job.Key]job.Key{}, map[job.Key]time.Time{}
+	if n.joined {
+		n.meta.edited = n.clock()
+	}
+	n.meta.held = map[job.Key]job.Key{}
 	for _, h := range e.Holdings {
-		held[h.Key] = h.Hash
-		switch was, ok := n.meta.held[h.Key]; {
-		case !n.joined:
-			if n.before != nil && n.before[h.Key] != h.Hash { // it was edited while this member was down
-				since[h.Key] = n.clock().Add(settle)
-			}
-		case !ok || was != h.Hash:
-			since[h.Key] = n.clock().Add(settle)
-		case !n.meta.since[h.Key].IsZero():
-			since[h.Key] = n.meta.since[h.Key]
-		}
+		n.meta.held[h.Key] = h.Hash
 	}
-	for key := range n.meta.held {
-		if _, ok := held[key]; !ok && n.joined {
-			since[key] = n.clock().Add(settle)
-		}
-	}
-	n.meta.held, n.meta.since = held, since
 	n.announce()
 	n.view()
 }
@@ -493,14 +486,14 @@ func (n *node) hear(m meta) {
 		n.came[m.id] = n.lab.now
 		n.sync(n.lab.of(m.id), 5*time.Minute)
 	}
-	if !alive || !was.until.Equal(m.until) || !was.from.Equal(m.from) || !maps.Equal(was.held, m.held) || !maps.EqualFunc(was.since, m.since, time.Time.Equal) {
+	if !alive || was.drains != m.drains || !maps.Equal(was.held, m.held) {
 		n.view()
 	}
 }
 
 // leaves tells whether a member is about to leave, or did: what it has then stays
 // its own.
-func (n *node) leaves(id string) bool { return n.parted[id] || n.peers[id].leaving }
+func (n *node) leaves(id string) bool { return n.parted[id] }
 
 // bury is that a member is dead to this one.
 func (n *node) bury(id string) {
@@ -545,17 +538,11 @@ func (n *node) view() {
 	}
 	slices.SortFunc(all, func(a, b meta) int { return strings.Compare(a.id, b.id) })
 	for _, x := range all {
-		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, From: x.from, Until: x.until, Since: x.since}
-		for key, hash := range n.meta.held {
-			if other, ok := x.held[key]; !ok || other != hash {
-				if member.Lacks == nil {
-					member.Lacks, member.Differ = map[job.Key]bool{}, map[job.Key]bool{}
-				}
-				member.Lacks[key] = true
-				if ok {
-					member.Differ[key] = true
-				}
-			}
+		member := Member{ID: x.id, Name: x.id, Labels: x.labels, Weight: 1, Draining: x.drains}
+		if x.id == n.id {
+			member.Draining = n.idle
+		} else {
+			member.Lacks = n.compare(x)
 		}
 		m.Members = append(m.Members, member)
 	}
@@ -566,6 +553,22 @@ func (n *node) view() {
 		}
 	}
 	n.tell(Ring{m, newest})
+}
+
+// compare notes in what a member's jobs differ from this one's, and since when.
+func (n *node) compare(x meta) map[job.Key]Lack {
+	lacks := map[job.Key]Lack{}
+	for key, hash := range n.meta.held {
+		if other := x.held[key]; other != hash {
+			lack := Lack{Ours: hash, Theirs: other, Since: n.clock()}
+			if was, ok := n.lacks[x.id][key]; ok && was.Ours == lack.Ours && was.Theirs == lack.Theirs {
+				lack.Since = was.Since
+			}
+			lacks[key] = lack
+		}
+	}
+	n.lacks[x.id] = lacks
+	return lacks
 }
 
 // sync lets two members tell each other all that they know of late.
@@ -610,21 +613,33 @@ func (n *node) learn(o Occurrence, id string, x note) {
 
 // counts reports whether what a member says of an occurrence counts for this one.
 func (n *node) counts(id string, o Occurrence) bool {
-	own, holds := n.meta.held[o.Key]
+	_, holds := n.meta.held[o.Key]
 	_, alive := n.heard[id]
 	_, known := n.notes[o][id]
-	theirs := n.peers[id]
-	if id == n.id || !holds || !alive && !n.parted[id] || known || theirs.held[o.Key] == own {
+	if id == n.id || !holds || !alive && !n.parted[id] || known {
 		return true
 	}
-	edited := n.meta.since[o.Key]
-	for _, x := range n.peers {
-		if x.since[o.Key].After(edited) {
-			edited = x.since[o.Key]
+	lack, lacks := n.compare(n.peers[id])[o.Key]
+	return !lacks || n.dated(lack, id, o.Key).Vouches(o)
+}
+
+// dated corrects since when another member's entry differs, if this one noticed it when
+// it joined.
+func (n *node) dated(lack Lack, id string, key job.Key) Lack {
+	if lack.Since.After(n.joinedAt.Add(RolloutTime)) {
+		return lack
+	}
+	edited, confirmed := n.meta.edited, false
+	for other, x := range n.peers {
+		confirmed = confirmed || other != id && !n.heard[other].IsZero() && x.held[key] == n.meta.held[key]
+		if x.edited.After(edited) {
+			edited = x.edited
 		}
 	}
-	m := Member{From: theirs.from, Lacks: map[job.Key]bool{o.Key: true}}
-	return m.Vouches(o, edited)
+	if confirmed && edited.Before(lack.Since) {
+		lack.Since = edited
+	}
+	return lack
 }
 
 // keep notes how far a member is with an occurrence.
@@ -680,8 +695,6 @@ func (n *node) claim(c Claim) {
 	switch by := n.holder(o, n.id, c.Again); {
 	case by != "" && (!own || c.Again):
 		n.refused(o, by)
-	case !c.Late && n.gave[o] == "": // else it may have been granted to that one
-		n.have(o)
 	default:
 		n.inquire(c)
 	}
@@ -1022,6 +1035,7 @@ func (n *node) fact(r job.Record) {
 	o := Occurrence{key, r.Due}
 	switch {
 	case n.rivals[key] || r.Job.Owner() != "root":
+		l.rivaled[o] = l.rivaled[o] || r.Kind == job.Decided
 	case r.Kind == job.Doubled:
 		if l.doubled[o] == nil {
 			l.doubled[o] = map[string]bool{}
@@ -1046,7 +1060,7 @@ func (n *node) fact(r job.Record) {
 func (n *node) write(e Effect) {
 	switch e := e.(type) {
 	case Claim:
-		n.lab.say("%s: claim %s %s rank %d late %t again %t", n.id, e.Job, e.Due.Format("15:04:05"), e.Rank, e.Late, e.Again)
+		n.lab.say("%s: claim %s %s again %t", n.id, e.Job, e.Due.Format("15:04:05"), e.Again)
 	case Progress:
 		n.lab.say("%s: %s of %v is at phase %d", n.id, e.Due.Format("15:04:05"), e.Key, e.Phase)
 	case Fact, Start:
@@ -1098,8 +1112,7 @@ func (n *node) pause(d time.Duration) {
 // part ends a member's part in the ring as it is planned.
 func (n *node) part() {
 	n.lab.say("%s is about to leave", n.id)
-	n.meta.leaving = true
-	n.ownNothing()
+	n.drains()
 	heard := n.lab.now.Add(settle)
 	n.await(func() bool {
 		_, handedOver, ok := n.engine.View().Leaving()
@@ -1113,28 +1126,31 @@ func (n *node) part() {
 // drain has a member take nothing for a while; then it takes part again, or leaves.
 func (n *node) drain(d time.Duration) {
 	n.lab.say("%s is drained for %s", n.id, d)
-	n.ownNothing()
+	n.drains()
 	n.soon(d, func() {
 		if n.lab.rng.IntN(4) == 0 {
 			n.part()
 			return
 		}
 		n.lab.say("%s takes part again", n.id)
-		n.meta.from, n.meta.until = n.clock().Add(settle), time.Time{}
+		n.meta.drains, n.idle = false, false
 		n.lab.count()
 		n.announce()
 		n.view()
 	})
 }
 
-// ownNothing says from when on a member takes nothing.
-func (n *node) ownNothing() {
-	if n.meta.until.IsZero() {
-		n.meta.until = n.clock().Add(settle)
-		n.lab.count()
-	}
+// drains has a member take nothing new: the others hear of it at once, its own engine
+// later, by when they have heard.
+func (n *node) drains() {
+	n.meta.drains = true
+	n.lab.count()
 	n.announce()
 	n.view()
+	n.soon(settle, func() {
+		n.idle = n.meta.drains
+		n.view()
+	})
 }
 
 // await has a member do something as soon as something is so.
@@ -1291,7 +1307,7 @@ func simulateRing(t *testing.T, seed uint64, verbose bool) (given int) {
 	}
 	l.run(20 * time.Second)
 	if l.weather.rivals {
-		l.run(rolloutTime) // for so long different entries count as the same job
+		l.run(RolloutTime) // for so long different entries count as the same job
 	}
 	from := l.now
 	for range 12 {
@@ -1313,7 +1329,7 @@ func (l *lab) happen() {
 	rng := l.rng
 	var up []*node
 	for _, n := range l.nodes {
-		if n.up && !n.left && !n.paused && n.meta.until.IsZero() {
+		if n.up && !n.left && !n.paused && !n.meta.drains {
 			up = append(up, n)
 		}
 	}
@@ -1467,7 +1483,11 @@ func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {
 	if attempt := l.failed[o]; attempt > 0 && attempt < 3 && !l.weather.cuts && !l.weather.dies && o.Due.Before(until) && !l.waits(id, o, true) {
 		fail("invariant 25: attempt %d failed, and the next one never ran", attempt)
 	}
-	unsure := l.weather.cuts && l.rivaled[o] // the claim of a member that cannot be reached counts, whatever its entry
+	// The claim of a member that cannot be reached counts, whatever its entry, and any claim
+	// may count to a member that joined less than a minute ago.
+	unsure := l.rivaled[o] && (l.weather.cuts || slices.ContainsFunc(l.nodes, func(n *node) bool {
+		return n.joinedAt.Before(o.Due.Add(10*time.Second)) && n.joinedAt.Add(RolloutTime+10*time.Second).After(o.Due)
+	}))
 	switch {
 	case len(firsts) == 0 && !l.skipped[o] && !unsure && !l.waits(id, o, false) && !l.nobodyFits(id, o.Due):
 		fail("invariant 25: it never ran")

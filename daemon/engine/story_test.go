@@ -44,7 +44,7 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	drain, abandon              the daemon is told to stop; undrain: it goes on
 //	next JOB [N]                what is planned
 //	ring MODE [KEY:VALUE ...]   what the configuration says from the next load on: available or strict, and this host's labels
-//	members MEMBER[,KEY:VALUE][,from=T][,until=T][,lacks=JOB][,differs=JOB][,since=JOB@T] ... [newest=JOB@T] [barred=WHY] [clock]
+//	members MEMBER[,KEY:VALUE][,draining][,lacks=JOB][,differs=JOB] ... [newest=JOB@T] [barred=WHY] [clock]
 //	                            the ring as it is now; box is this host; clock: most members agree with its clock
 //	claim JOB T granted[=TOKEN] | refused=MEMBER | unknown
 //	                            what becomes of a claim
@@ -341,7 +341,7 @@ func (s *story) members(words []string) {
 		parts := strings.Split(word, ",")
 		x := Member{
 			ID: parts[0], Name: parts[0] + ".example.org", Weight: 1,
-			Labels: map[string]string{}, Lacks: map[job.Key]bool{}, Differ: map[job.Key]bool{},
+			Labels: map[string]string{}, Lacks: map[job.Key]Lack{},
 		}
 		for _, part := range parts[1:] {
 			if label, value, ok := strings.Cut(part, ":"); ok && !strings.Contains(label, "=") {
@@ -350,17 +350,12 @@ func (s *story) members(words []string) {
 			}
 			key, value, _ := strings.Cut(part, "=")
 			switch key {
-			case "from":
-				x.From = s.time(value)
-			case "until":
-				x.Until = s.time(value)
+			case "draining":
+				x.Draining = true
 			case "lacks":
-				x.Lacks[s.ringKey(value)] = true
-			case "since":
-				id, at, _ := strings.Cut(value, "@")
-				x.Since = map[job.Key]time.Time{s.ringKey(id): s.time(at)}
+				x.Lacks[s.ringKey(value)] = Lack{Ours: job.Key{1}}
 			case "differs":
-				x.Lacks[s.ringKey(value)], x.Differ[s.ringKey(value)] = true, true
+				x.Lacks[s.ringKey(value)] = Lack{Ours: job.Key{1}, Theirs: job.Key{2}}
 			default:
 				s.t.Fatalf("story: no such word of a member: %s", part)
 			}

@@ -9,11 +9,11 @@ import (
 )
 
 // An occurrence of a job of scope=ring is one member's. Each member ranks itself
-// when it comes due (rank.go): the first claims it, and decides with the grant
-// as a host that is alone does; the next three bid for it when they have waited a
-// hold-off each, unless Others took it meanwhile. What was decided late, by
-// whatever fault, is claimed by rank among the members of that moment, and the
-// others are asked, as one of them may have it.
+// when it comes due (rank.go): the owner, which ranks first, claims it, and decides
+// with the grant as a host that is alone does. The next three members claim it when they
+// have waited a hold-off each, unless Others took it meanwhile. Every claim asks all
+// other members, or the voters: so it does not matter whether members rank each
+// other alike, for instance while one of them joins or an edit is on its way.
 //
 // A run that has not begun when this member was gone for a while, asleep or as
 // its daemon was restarted, is claimed anew before it goes on: the others may
@@ -24,10 +24,7 @@ import (
 // Nothing of this touches an era: an occurrence of a ring is (key, due) for ever,
 // and a clock that is set back repeats none.
 
-const (
-	usualHoldOff = 2 * time.Second
-	waryFor      = 10 * time.Second // about the moment at which it was gone, or anything changes in the ring, a member asks
-)
+const usualHoldOff = 2 * time.Second
 
 // ring is what the engine knows of the ring that the host is in.
 type ring struct {
@@ -41,8 +38,7 @@ type ring struct {
 	suspended bool          // it claims nothing in this step; see suspend
 	expected  time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
 	looked    time.Duration // Moment.Up of the last step
-	wary      time.Duration // until then each claim asks the others
-	leaves    time.Duration // Moment.Up from which this member owns nothing; 0: it stays
+	leaving   bool          // this member takes nothing any more
 }
 
 func newRing() *ring {
@@ -77,9 +73,6 @@ func (r *ring) next() (at time.Duration, ok bool) {
 	}
 	if len(r.queue) > 0 {
 		at, ok = r.queue[0].until, true
-	}
-	if r.leaves > r.looked && (!ok || r.leaves < at) {
-		at, ok = r.leaves, true
 	}
 	if len(r.unbegun) > 0 || len(r.bids) > len(r.queue) {
 		if look := r.looked + r.holdOff(); !ok || look < at {
@@ -139,7 +132,7 @@ func (e *Engine) joined(ev Ring) {
 	}
 	unknown := r.seats == nil
 	r.seats = newSeats(ev.Membership)
-	if r.leaves = r.seats.leaves(e.now); r.leaves == 0 {
+	if r.leaving = r.seats.isDraining(); !r.leaving {
 		for _, x := range r.unbegun {
 			x.kept = false
 		}
@@ -215,14 +208,12 @@ func (e *Engine) bidFor(slot int32, due occurrences) (handled bool) {
 	skips := leftOut(due, p)
 	for _, at := range due.list[p.missed:] {
 		b := e.newBid(slot, at)
-		b.late, b.skips = true, skips
+		b.skips = skips
 		e.compete(b, e.now.Wall)
 		skips = nil
 	}
 	if len(due.list) == 0 { // older than anybody counts
-		b := e.newBid(slot, due.last())
-		b.late = true
-		e.compete(b, e.now.Wall)
+		e.compete(e.newBid(slot, due.last()), e.now.Wall)
 	}
 	return true
 }
@@ -236,7 +227,6 @@ func (r *ring) notice(e *Engine) {
 	if r == nil || r.expected == 0 || e.now.Up-r.expected < r.holdOff()/2 {
 		return
 	}
-	r.wary = e.in(waryFor)
 	for _, b := range r.bids {
 		b.stale = b.asked
 	}
@@ -299,7 +289,7 @@ func (r *ring) show(v *View) {
 	if r == nil {
 		return
 	}
-	v.seats, v.leaves = r.seats, r.leaves
+	v.seats, v.leaving = r.seats, r.leaving
 	v.handing = len(r.bids)
 	for _, all := range r.stalled {
 		for _, b := range all {

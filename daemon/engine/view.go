@@ -27,8 +27,8 @@ type View struct {
 	labels   map[string]string
 	seats    *seats // nil: nothing is known of a ring
 	bids     []Bid
-	handing  int           // occurrences that this member may take yet, or gives away
-	leaves   time.Duration // ring.leaves
+	handing  int  // occurrences that this member may take yet, or gives away
+	leaving  bool // ring.leaving
 }
 
 // View returns the world as of the last Step.

@@ -371,11 +371,11 @@ func (w *world) tell(e Effect) string {
 }
 
 func (w *world) tellClaim(c Claim) string {
-	line := fmt.Sprintf("%s claim %s %s rank=%d", w.clock(w.now.Wall), c.Job, w.clock(c.Due), c.Rank)
+	line := fmt.Sprintf("%s claim %s %s", w.clock(w.now.Wall), c.Job, w.clock(c.Due))
 	for _, x := range []struct {
 		is   bool
 		word string
-	}{{c.Late, " late"}, {c.Again, " again"}, {c.Ledger, " ledger"}} {
+	}{{c.Again, " again"}, {c.Ledger, " ledger"}} {
 		if x.is {
 			line += x.word
 		}

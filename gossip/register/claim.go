@@ -14,18 +14,6 @@ type claim struct {
 	gaveWay    name // to whom, or of whom word came, or nobody
 }
 
-// Take claims an occurrence on time, without asking anybody. It is Undecided if
-// somebody else has asked for it: then Ask.
-func (r *Register) Take(o Occurrence, now time.Time) Outcome {
-	if out := r.own(o); out.Grant != Undecided {
-		return out
-	}
-	if e := r.entries[o]; e != nil && e.asked != nobody {
-		return Outcome{}
-	}
-	return r.take(o, 0, now)
-}
-
 // own is what this member knows by itself of a first claim.
 func (r *Register) own(o Occurrence) Outcome {
 	e := r.entries[o]
@@ -62,7 +50,7 @@ func (r *Register) take(o Occurrence, generation uint8, now time.Time) Outcome {
 	return Outcome{Grant: Granted, Mark: mark(o, &e.mine)}
 }
 
-// Ask begins a late claim: Undecided, the question goes to each of peers, which
+// Ask begins a claim: Undecided, the question goes to each of peers, which
 // are the other live members, and what becomes of it to Hear. again claims what a
 // member took that is gone, or the next attempt at what this member took. What it
 // took itself and has not begun is asked for in any case: it may have been gone for

@@ -4,9 +4,8 @@
 //
 // # How an occurrence is claimed
 //
-// Who is first in line takes an occurrence on time and says so: Take. Whoever
-// comes late asks all other live members: Ask, and Hear for each answer or
-// silence. A member that is asked refuses, with what it knows, if it knows the
+// A member that claims an occurrence asks all other live members, also if it owns
+// it: Ask, and Hear for each answer or silence. A member that is asked refuses, with what it knows, if it knows the
 // occurrence as taken, or claims it itself at this time under a lower ID; under
 // a higher one it gives way, which costs it its own claim. Else it grants, and
 // remembers who asked. It is granted to whoever nobody refuses: who does not
@@ -14,10 +13,9 @@
 // none.
 //
 // So two members that hear each other are never granted the same occurrence. Let
-// two win, and let one have answered the other's request before it claimed or
-// took the occurrence itself, as it must, or it would have refused or given way.
-// It remembers that request, so it does not take without asking; and the first,
-// which was claiming when it asked, refuses from then on, by its lower ID or by
+// two win, and let one have answered the other's request before it claimed the
+// occurrence itself, as it must, or it would have refused or given way. It asks the
+// first one then, which was claiming when it asked, refuses from then on, by its lower ID or by
 // having won, or has given way. And one of them is granted it: a claim fails by
 // one that took the occurrence, or by the claim of a lower ID, of which one is
 // the lowest.

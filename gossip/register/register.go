@@ -56,7 +56,7 @@ type Grant uint8
 
 // The grants.
 const (
-	Undecided Grant = iota // more has to be heard; of Take: it has to be asked for
+	Undecided Grant = iota // more has to be heard
 	Granted
 	Refused
 	Postponed // it is not due yet by the clock of a member: it can be claimed again

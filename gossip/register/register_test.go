@@ -23,21 +23,19 @@ func want[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-func TestTakeIsIdempotentUntilItBegins(t *testing.T) {
-	r, o := New("a", DefaultLimits), due(1, 0)
-	mine := Mark{Occurrence: o, Member: "a", Phase: Taken}
-	want(t, "first take", r.Take(o, noon), Outcome{Grant: Granted, Mark: mine})
-	want(t, "second take", r.Take(o, noon), Outcome{Grant: Granted, Mark: mine})
-	r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
-	want(t, "take of what began", r.Take(o, noon), Outcome{Grant: Refused, By: "a"})
+// claimAlone claims an occurrence where nobody else is there to be asked.
+func (r *Register) claimAlone(o Occurrence) Outcome {
+	_, out := r.Ask(o, false, nil, noon)
+	return out
 }
 
-func TestTakeAsksWhereSomebodyAsked(t *testing.T) {
+func TestClaimIsIdempotentUntilItBegins(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
-	want(t, "answer", r.Answer("b", Question{Occurrence: o, Serial: 9}, noon), Answer{Occurrence: o, Serial: 9, Reply: Free})
-	want(t, "take", r.Take(o, noon), Outcome{})
-	r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: Taken}}, noon)
-	want(t, "take after word of b", r.Take(o, noon), Outcome{Grant: Refused, By: "b"})
+	mine := Mark{Occurrence: o, Member: "a", Phase: Taken}
+	want(t, "first claim", r.claimAlone(o), Outcome{Grant: Granted, Mark: mine})
+	want(t, "second claim", r.claimAlone(o), Outcome{Grant: Granted, Mark: mine})
+	r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
+	want(t, "claim of what began", r.claimAlone(o), Outcome{Grant: Refused, By: "a"})
 }
 
 // TestAskerOfItsOwnWasStartedAnew: its own mark does not stand against it, unless
@@ -77,7 +75,7 @@ func TestOrphans(t *testing.T) {
 	want(t, "the same again", r.Learn([]Mark{late}, noon), News{})
 	r.Regain("x")
 	x := New("x", DefaultLimits)
-	x.Take(taken, noon)
+	x.claimAlone(taken)
 	q, _ := r.Ask(taken, true, []string{"x"}, noon)
 	out, _ := r.Hear("x", x.Answer("a", q, noon), noon)
 	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
@@ -133,13 +131,17 @@ func TestOwnIsAskedForAnew(t *testing.T) {
 		{"b is taking it again", func(b *Register) { b.Ask(o, true, []string{"c"}, noon) }, Granted},
 	} {
 		a, b := New("a", DefaultLimits), New("b", DefaultLimits)
-		a.Take(o, noon)
+		a.claimAlone(o)
 		c.b(b)
 		q, _ := a.Ask(o, false, []string{"b"}, noon)
 		out, _ := a.Hear("b", b.Answer("a", q, noon), noon)
 		want(t, c.name, out.Grant, c.want)
-		want(t, c.name+": taken by a", a.Take(o, noon).Grant == Granted, c.want == Granted)
-		want(t, c.name+": goes to b", b.Take(o, noon).Grant == Granted, c.want != Granted)
+		want(t, c.name+": taken by a", a.claimAlone(o).Grant == Granted, c.want == Granted)
+		q, out = b.Ask(o, false, []string{"a"}, noon)
+		if out.Grant == Undecided {
+			out, _ = b.Hear("a", a.Answer("b", q, noon), noon)
+		}
+		want(t, c.name+": goes to b", out.Grant == Granted, c.want != Granted)
 	}
 }
 
@@ -192,7 +194,7 @@ func TestAgainAsksForTheNextGeneration(t *testing.T) {
 
 	// x was only away, and had not begun as far as it knows.
 	x := New("x", DefaultLimits)
-	x.Take(o, noon)
+	x.claimAlone(o)
 	want(t, "news of x", x.Learn([]Mark{out.Mark}, noon), News{Deprived: []Mark{out.Mark}})
 }
 
@@ -236,7 +238,7 @@ func TestAnswerOfAnotherQuestionCountsNothing(t *testing.T) {
 
 func TestNewest(t *testing.T) {
 	r := New("a", DefaultLimits)
-	r.Take(due(1, time.Minute), noon)
+	r.claimAlone(due(1, time.Minute))
 	r.Learn([]Mark{
 		{Occurrence: due(1, 2*time.Minute), Member: "b", Phase: Over},
 		{Occurrence: due(2, 48*time.Hour), Member: "b", Phase: Over}, // too old to be kept, and it counts
@@ -264,7 +266,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	want(t, "keys", len(r.newest), 10)
 	forgotten := due(3, 500*time.Second)
 	want(t, "reply of what was forgotten", r.Answer("b", Question{Occurrence: forgotten}, noon).Reply, Old)
-	want(t, "take of what was forgotten", r.Take(forgotten, noon), Outcome{Grant: Refused})
+	want(t, "claim of what was forgotten", r.claimAlone(forgotten), Outcome{Grant: Refused})
 	want(t, "reply of a job that nobody took", r.Answer("b", Question{Occurrence: due(77, 500*time.Second)}, noon).Reply, Free)
 
 	r.Learn([]Mark{{Occurrence: due(1, 0), Member: "b", Phase: Taken}}, noon)
@@ -294,7 +296,7 @@ func BenchmarkTakeAndEnd(b *testing.B) {
 	for i := range b.N {
 		now := noon.Add(time.Duration(i) * time.Millisecond)
 		o := Occurrence{numbered(uint64(i % 2000)), now.UnixNano()}
-		r.Take(o, now)
+		r.claimAlone(o)
 		r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: int64(i)}, now)
 		r.Progress(o, Step{Phase: Over, Attempt: 1, Run: int64(i)}, now)
 	}
@@ -331,7 +333,7 @@ func BenchmarkFull(b *testing.B) {
 func TestAgainAsksForOwn(t *testing.T) {
 	for _, phase := range []Phase{Taken, Begun} {
 		a, b, o := New("a", DefaultLimits), New("b", DefaultLimits), due(1, 0)
-		out := a.Take(o, noon)
+		out := a.claimAlone(o)
 		b.Learn([]Mark{out.Mark}, noon)
 		if phase == Begun {
 			m, _ := a.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
@@ -358,7 +360,7 @@ func TestAgainAsksForOwn(t *testing.T) {
 func TestAttemptsAreCounted(t *testing.T) {
 	o := due(1, 0)
 	x, a := New("x", DefaultLimits), New("a", DefaultLimits)
-	x.Take(o, noon)
+	x.claimAlone(o)
 	x.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
 	first, _ := x.Progress(o, Step{Phase: Begun, Attempt: 2, Lost: 1, Run: 8}, noon)
 	want(t, "mark of the second attempt", first, Mark{Occurrence: o, Member: "x", Phase: Begun, Attempt: 2, Lost: 1, Run: 8})
@@ -393,7 +395,7 @@ func TestOwnThatIsNotKnownIsAnOrphan(t *testing.T) {
 	}{
 		{"taken before it was started anew", func(*Register) {}, Taken, word(Taken)},
 		{"begun, of which its history is gone", func(*Register) {}, Begun, nil},
-		{"that it has", func(r *Register) { r.Take(o, noon) }, Taken, nil},
+		{"that it has", func(r *Register) { r.claimAlone(o) }, Taken, nil},
 		{"that its history has", func(r *Register) { r.Progress(o, Step{Phase: Over, Run: 3}, noon) }, Taken, nil},
 		{"that it asks for", func(r *Register) { r.Ask(o, false, []string{"b"}, noon) }, Taken, nil},
 		{"that another one has", func(r *Register) { r.Learn([]Mark{{Occurrence: o, Member: "b", Phase: Taken}}, noon) }, Taken, nil},

@@ -103,25 +103,6 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Fatalf("seed %d: "+format, append([]any{w.seed}, args...)...)
 }
 
-// take is what the first in line does, on time.
-func (w *world) take(i int, o Occurrence) {
-	n := w.nodes[i]
-	if n.crashed || n.asking[o] || n.granted[o] > 0 {
-		return
-	}
-	if n.life > 0 { // it was not there when this was due
-		w.ask(i, o, false)
-		return
-	}
-	out := n.Take(o, w.clock(i))
-	w.note("%s takes: %v by %s", n.id, out.Grant, out.By)
-	if out.Grant == Undecided {
-		w.ask(i, o, false)
-		return
-	}
-	w.claimed(i, o, out)
-}
-
 func (w *world) ask(i int, o Occurrence, again bool) {
 	n := w.nodes[i]
 	if n.asking[o] && again { // and if that is refused, it is an orphan still
@@ -309,11 +290,11 @@ func (w *world) lose(i, j int) {
 	w.orphans(i, w.nodes[i].Lose(w.nodes[j].id))
 }
 
-// compete lets the first take on time, or none, and others come late, all within
-// a time in which they meet.
+// compete lets the owner claim, or nobody, and others later, all within a time in which
+// they meet.
 func (w *world) compete(o Occurrence) {
 	if w.r.IntN(3) > 0 {
-		w.in(w.ms(1000), func() { w.take(0, o) })
+		w.in(w.ms(1000), func() { w.ask(0, o, false) })
 	}
 	for i := range w.nodes {
 		if w.r.IntN(3) > 0 || i == len(w.nodes)-1 {
@@ -577,37 +558,35 @@ func (w *world) heal() {
 	}
 }
 
-// TestEveryOrderOfTwoClaims goes through all orders in which two late claims and
-// a member that takes on time can meet, message by message.
+// TestEveryOrderOfTwoClaims goes through all orders in which two claims can meet,
+// message by message.
 func TestEveryOrderOfTwoClaims(t *testing.T) {
-	for _, takes := range []bool{false, true} {
-		paths := 0
-		var explore func(prefix []int)
-		explore = func(prefix []int) {
-			m := newMeeting(t, takes)
-			for _, choice := range prefix {
-				m.do(choice)
-			}
-			if len(m.pending) == 0 {
-				paths++
-				if len(m.granted) != 1 {
-					t.Fatalf("order %v, taking %v: granted to %v, want one", prefix, takes, m.granted)
-				}
-				return
-			}
-			for i := range m.pending {
-				explore(append(slices.Clip(prefix), i))
-			}
+	paths := 0
+	var explore func(prefix []int)
+	explore = func(prefix []int) {
+		m := newMeeting(t)
+		for _, choice := range prefix {
+			m.do(choice)
 		}
-		explore(nil)
-		t.Logf("taking %v: %d orders", takes, paths)
-		if paths < 1000 {
-			t.Errorf("only %d orders were tried", paths)
+		if len(m.pending) == 0 {
+			paths++
+			if len(m.granted) != 1 {
+				t.Fatalf("order %v: granted to %v, want one", prefix, m.granted)
+			}
+			return
 		}
+		for i := range m.pending {
+			explore(append(slices.Clip(prefix), i))
+		}
+	}
+	explore(nil)
+	t.Logf("%d orders", paths)
+	if paths < 1000 {
+		t.Errorf("only %d orders were tried", paths)
 	}
 }
 
-// meeting is three registers, of which a and c, or b and c, claim late.
+// meeting is three registers, of which b and c claim.
 type meeting struct {
 	t       *testing.T
 	nodes   map[string]*Register
@@ -616,22 +595,13 @@ type meeting struct {
 	now     time.Time
 }
 
-func newMeeting(t *testing.T, takes bool) *meeting {
+func newMeeting(t *testing.T) *meeting {
 	m := &meeting{t: t, nodes: map[string]*Register{}, now: time.Unix(1_800_000_000, 0)}
 	for _, id := range []string{"a", "b", "c"} {
 		m.nodes[id] = New(id, DefaultLimits)
 	}
 	o := Occurrence{numbered(1), m.now.UnixNano()}
 	m.pending = []func(){func() { m.ask("b", o) }, func() { m.ask("c", o) }}
-	if takes {
-		m.pending[0] = func() {
-			out := m.nodes["b"].Take(o, m.now)
-			if out.Grant == Undecided {
-				m.ask("b", o)
-			}
-			m.note("b", out)
-		}
-	}
 	return m
 }
 
