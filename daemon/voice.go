@@ -125,24 +125,19 @@ func (v *voice) chunk(c job.Chunk) {
 		v.add(c, c.User, 0)
 		return
 	}
-	exceeded := false
 	if v.limit != nil {
-		c.Data, exceeded = v.take(c)
+		c.Data = v.take(c)
 	}
 	if len(c.Data) > 0 {
 		v.add(c, c.User, weight(c))
 	}
-	if exceeded {
-		c.Stream, c.Data = job.System, []byte("further output of this run is not logged here: see cronring logs "+c.Run.String()+"\n")
-		v.add(c, c.User, 0)
-	}
 }
 
-func (v *voice) take(c job.Chunk) (data []byte, exceeded bool) {
+func (v *voice) take(c job.Chunk) []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r := v.runs[c.Run]; r != nil && r.Unheard {
-		return c.Data, false
+		return c.Data
 	}
 	return v.limit.take(c, time.Now())
 }
@@ -351,7 +346,7 @@ func (v *voice) sayRest(r *job.Record, about *journal.Run) {
 		}
 	}
 	if rest := v.notLogged(line.Run); rest.bytes > 0 {
-		v.sayLine(line, fmt.Appendf(nil, "%d lines (%d bytes) of output are left out here: see cronring logs %s", rest.lines, rest.bytes, line.Run))
+		v.sayLine(line, fmt.Appendf(nil, "%d more lines (%d bytes) of output are not logged: see cronring logs %s", rest.lines, rest.bytes, line.Run))
 	}
 }
 

@@ -63,9 +63,9 @@ func newOutputLimit() *outputLimit {
 	return &outputLimit{runs: map[job.RunID]*outputOfRun{}}
 }
 
-// take returns the part of a piece of output that is logged. exceeded reports
-// that the log of the run ends with it.
-func (l *outputLimit) take(c job.Chunk, now time.Time) (data []byte, exceeded bool) {
+// take returns the part of a piece of output that is logged. Both streams of a run
+// count.
+func (l *outputLimit) take(c job.Chunk, now time.Time) []byte {
 	if since := now.Sub(l.minute); since >= time.Minute || since < 0 || l.users == nil {
 		l.users, l.minute = map[string]*amount{}, now
 	}
@@ -78,24 +78,21 @@ func (l *outputLimit) take(c job.Chunk, now time.Time) (data []byte, exceeded bo
 	if run == nil { // it has ended, and a background process prints
 		n := fitting(c.Data, amount{}, *user)
 		user.add(c.Data[:n])
-		return c.Data[:n], false
+		return c.Data[:n]
 	}
 	if run.rest.bytes > 0 {
 		run.rest.add(c.Data)
-		return nil, false
+		return nil
 	}
 	n := fitting(c.Data, run.logged, *user)
 	run.logged.add(c.Data[:n])
 	user.add(c.Data[:n])
 	run.rest.add(c.Data[n:])
-	data = c.Data[:n:n]
-	if n == len(c.Data) {
-		return data, false
-	}
-	if n > 0 && data[n-1] != '\n' {
+	data := c.Data[:n:n]
+	if n > 0 && n < len(c.Data) && data[n-1] != '\n' {
 		data = append(data, '\n')
 	}
-	return data, true
+	return data
 }
 
 // begin counts the output of a run until it is forgotten.

@@ -29,19 +29,11 @@ func TestOutputLimitOfARun(t *testing.T) {
 		l := newOutputLimit()
 		l.begin(1)
 		var data []byte
-		exceeded := 0
 		for _, text := range c.pieces {
-			var now bool
-			if data, now = l.take(job.Chunk{Run: 1, User: "ann", Data: []byte(text)}, noon); now {
-				exceeded++
-			}
+			data = l.take(job.Chunk{Run: 1, User: "ann", Data: []byte(text)}, noon)
 		}
-		want := 0
-		if c.rest.bytes > 0 {
-			want = 1
-		}
-		if string(data) != c.logged || l.rest(1) != c.rest || exceeded != want {
-			t.Errorf("%s: logged %.20q of %d bytes, rest %+v, exceeded %d times; want %.20q of %d, %+v, %d", c.name, data, len(data), l.rest(1), exceeded, c.logged, len(c.logged), c.rest, want)
+		if string(data) != c.logged || l.rest(1) != c.rest {
+			t.Errorf("%s: logged %.20q of %d bytes, rest %+v; want %.20q of %d, %+v", c.name, data, len(data), l.rest(1), c.logged, len(c.logged), c.rest)
 		}
 	}
 }
@@ -51,7 +43,7 @@ func TestOutputLimitOfAUserInAMinute(t *testing.T) {
 	now := noon
 	logged := func(run job.RunID, user string) int {
 		l.begin(run)
-		data, _ := l.take(job.Chunk{Run: run, User: user, Data: []byte(strings.Repeat("\n", 900))}, now)
+		data := l.take(job.Chunk{Run: run, User: user, Data: []byte(strings.Repeat("\n", 900))}, now)
 		return len(data)
 	}
 	of := func(user string) (n int) {
@@ -68,11 +60,11 @@ func TestOutputLimitOfAUserInAMinute(t *testing.T) {
 	}
 	// Background processes of runs that have ended count as well, and a run is
 	// not logged again in the next minute.
-	if data, exceeded := l.take(job.Chunk{Run: 99, User: "ann", Data: []byte("late\n")}, now); len(data) > 0 || exceeded {
-		t.Errorf("logged %q of a background process, exceeded %t; want nothing", data, exceeded)
+	if data := l.take(job.Chunk{Run: 99, User: "ann", Data: []byte("late\n")}, now); len(data) > 0 {
+		t.Errorf("logged %q of a background process; want nothing", data)
 	}
 	now = now.Add(time.Minute)
-	if data, _ := l.take(job.Chunk{Run: 9, User: "ann", Data: []byte("again\n")}, now); len(data) > 0 {
+	if data := l.take(job.Chunk{Run: 9, User: "ann", Data: []byte("again\n")}, now); len(data) > 0 {
 		t.Errorf("logged %q of a run after its limit", data)
 	}
 	if n := logged(30, "ann"); n != 900 {
@@ -86,8 +78,8 @@ func TestOutputLimitOfAUserInAMinute(t *testing.T) {
 	}
 }
 
-// The journal has the first lines of a flood, where it ends and how much is
-// left out, and each start and end beside it. Standard output has all of it.
+// The journal has the first lines of a flood on both streams, one line that says how
+// much is not there, and each start and end beside it. Standard output has all of it.
 func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 	h := &heard{Sink: journal.NewText(nil)}
 	v := newVoice(h)
@@ -96,7 +88,8 @@ func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 	v.begin(&job.Run{ID: 12, Job: "flood"}, &job.Job{User: "ann"}, entry)
 	v.record(&job.Record{Kind: job.Started, Job: "flood", Run: &job.Run{ID: 12, PID: 7, User: "ann"}})
 	for i := range 3000 {
-		v.chunk(job.Chunk{Run: 12, Job: "flood", User: "ann", Stream: job.Stdout, Data: fmt.Appendf(nil, "line %d\n", i)})
+		stream := []job.Stream{job.Stdout, job.Stderr}[i%2]
+		v.chunk(job.Chunk{Run: 12, Job: "flood", User: "ann", Stream: stream, Data: fmt.Appendf(nil, "line %d\n", i)})
 		if i%1000 == 0 {
 			run := &job.Run{ID: job.RunID(100 + i), Job: "other", User: "bob", PID: 8}
 			v.begin(run, &job.Job{User: "bob"}, entry)
@@ -123,8 +116,7 @@ func TestVoiceLogsTheHeadOfAFlood(t *testing.T) {
 		}
 	}
 	want := []string{
-		"line further output of this run is not logged here: see cronring logs 12", "line of the daemon",
-		"line 2000 lines (20000 bytes) of output are left out here: see cronring logs 12",
+		"line of the daemon", "line 2000 more lines (20000 bytes) of output are not logged: see cronring logs 12",
 	}
 	if lines != 1000 || starts != 4 || ends != 4 || fmt.Sprint(words) != fmt.Sprint(want) {
 		t.Errorf("%d lines, %d starts, %d ends, and %q; want 1000, 4, 4 and %q", lines, starts, ends, words, want)

@@ -66,6 +66,19 @@ func TestFloodTakesTheMemoryOfItsUserAlone(t *testing.T) {
 	}
 }
 
+// Both streams of a run count against output-max=.
+func TestFloodOnBothStreams(t *testing.T) {
+	r := newRig(t, Options{Output: 10 << 10})
+	e := r.do("head -c 100000 /dev/zero & head -c 100000 /dev/zero >&2; wait")
+	kept, cut := 0, 0
+	for _, c := range e.Output {
+		kept, cut = kept+len(c.Data), cut+int(c.Cut)
+	}
+	if kept > 10<<10 || kept+cut != 200000 {
+		t.Errorf("%d bytes kept and %d cut, want at most 10 KiB of 200000", kept, cut)
+	}
+}
+
 // Files of what runs print are shared as well, where the directory is in memory
 // and where it is not.
 func TestFloodTakesTheFilesOfItsUserAlone(t *testing.T) {
