@@ -29,6 +29,23 @@ func (h *host) backgroundJob(gate string) {
 	h.start()
 }
 
+// openUnderKeeper lets one job that waits for a FIFO go on between two daemons.
+func (h *host) openUnderKeeper(gate *os.File) {
+	h.t.Helper()
+	keeper := h.keeper()
+	h.open(gate, 1)
+	h.start()
+	gone(h.t, keeper)
+}
+
+// wantNoFilesOfRuns checks that nothing is left of runs that are over.
+func (h *host) wantNoFilesOfRuns() {
+	h.t.Helper()
+	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
+		h.t.Errorf("files are left when all is over: %v", left)
+	}
+}
+
 // Background processes of a job live on whatever becomes of the daemon, as under
 // cron, and what they print is part of the run's output.
 func TestBackgroundProcessOutlivesDaemons(t *testing.T) {
@@ -45,10 +62,7 @@ func TestBackgroundProcessOutlivesDaemons(t *testing.T) {
 	h.open(gate, 1)
 	h.later(app.ID, "early\n1\n2\n")
 	h.stopUnder()
-	keeper := h.keeper()
-	h.open(gate, 1)
-	h.start()
-	gone(t, keeper)
+	h.openUnderKeeper(gate)
 	h.later(app.ID, "early\n1\n2\n3\n")
 	h.open(gate, 1)
 	h.later(app.ID, "early\n1\n2\n3\n4\n")
@@ -91,10 +105,7 @@ func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
 	h.later(app.ID, "early\n1\n")
 	h.open(gate, 1)
 	h.stop()
-	keeper := h.keeper()
-	h.open(gate, 1)
-	h.start()
-	gone(t, keeper)
+	h.openUnderKeeper(gate)
 	h.later(app.ID, "early\n1\n2\n3\n")
 	h.endGroup(app.ID)
 	h.stop()
@@ -103,9 +114,7 @@ func TestBackgroundProcessOutlivesDaemonsWithoutManager(t *testing.T) {
 	}
 	h.start()
 	h.stop()
-	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
-		t.Errorf("files are left when all is over: %v", left)
-	}
+	h.wantNoFilesOfRuns()
 }
 
 // A run ends under a keeper, and its background process after that: the output

@@ -213,11 +213,7 @@ func (k *backlog) add(b store.Batch) {
 // print takes what runs printed that have ended.
 func (k *backlog) print(ended []spawn.Ended) {
 	for _, e := range ended {
-		if len(e.Output) == 0 {
-			e.Memory.Release()
-			continue
-		}
-		k.put(pendingOutput{store.Output{Run: e.Run, Chunks: e.Output}, e.User, e.Memory})
+		k.printed(e.Run, e.User, e.Output, e.Memory)
 	}
 }
 
@@ -225,13 +221,20 @@ func (k *backlog) print(ended []spawn.Ended) {
 // these runs.
 func (k *backlog) printLate(late []spawn.Late) {
 	for _, e := range late {
-		if len(e.Output) == 0 {
-			e.Memory.Release()
-			continue
+		if k.printed(e.Run, e.User, e.Output, e.Memory) {
+			k.due = k.due || !k.failing // no record may come with it
 		}
-		k.put(pendingOutput{store.Output{Run: e.Run, Chunks: e.Output}, e.User, e.Memory})
-		k.due = k.due || !k.failing // no record may come with it
 	}
+}
+
+// printed takes output, and reports whether there is any.
+func (k *backlog) printed(run job.RunID, user string, output []job.Chunk, memory *budget.Lease) bool {
+	if len(output) == 0 {
+		memory.Release()
+		return false
+	}
+	k.put(pendingOutput{store.Output{Run: run, Chunks: output}, user, memory})
+	return true
 }
 
 func (k *backlog) put(o pendingOutput) {

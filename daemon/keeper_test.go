@@ -67,9 +67,7 @@ func TestKeeperSeesEndsWhileNoDaemonIsThere(t *testing.T) {
 	h.stop()
 	h.start() // what a keeper wrote down stays until the next start
 	h.stop()
-	if left, _ := os.ReadDir(h.path("run/cronring/runs")); len(left) != 0 {
-		t.Errorf("files are left when all is over: %v", left)
-	}
+	h.wantNoFilesOfRuns()
 }
 
 func TestKeeperGivesRunningJobsToTheNextDaemon(t *testing.T) {

@@ -115,6 +115,16 @@ func (f *fakeSessions) end(name string, e SessionEnd) {
 	close(end.come)
 }
 
+// through takes a session that was asked for from its start to its end.
+func (f *fakeSessions) through(r *rig, s *fakeSession) {
+	r.t.Helper()
+	s.out.Close()
+	s.reply <- nil
+	r.awaitStart(s.run)
+	f.end(s.Name, SessionEnd{Outcome: exited(0)})
+	r.await(s.run)
+}
+
 // print is what the session's command writes before it ends.
 func (s *fakeSession) print(t *testing.T, text string) {
 	t.Helper()
@@ -209,18 +219,11 @@ func TestSessionsAreBegunAFewAtATime(t *testing.T) {
 	}
 	stopped := job.RunID(n)
 	r.spawner.Kill(engine.Kill{Run: stopped, Signal: syscall.SIGTERM})
-	end := func(s *fakeSession) {
-		s.out.Close()
-		s.reply <- nil
-		r.awaitStart(s.run)
-		f.end(s.Name, SessionEnd{Outcome: exited(0)})
-		r.await(s.run)
-	}
 	for _, s := range first {
-		end(s)
+		f.through(r, s)
 	}
 	for range n - 1 - sessionCallers {
-		end(f.asked(r))
+		f.through(r, f.asked(r))
 	}
 	wantOutcome(t, r.await(stopped), job.Outcome{Kind: job.NotStarted, Error: errCancelled.Error()})
 }
@@ -328,24 +331,17 @@ func TestSessionsOfOneUserDelayNoOther(t *testing.T) {
 	for range sessionCallers {
 		hanging = append(hanging, f.asked(r))
 	}
-	end := func(s *fakeSession) {
-		s.out.Close()
-		s.reply <- nil
-		r.awaitStart(s.run)
-		f.end(s.Name, SessionEnd{Outcome: exited(0)})
-		r.await(s.run)
-	}
 	r.start("work")
 	s := f.asked(r)
 	if s.Account.Name != ownName() {
 		t.Fatalf("more than %d sessions of %s are begun at once", sessionCallers, s.Account.Name)
 	}
-	end(s)
+	f.through(r, s)
 	for _, s := range hanging {
-		end(s)
+		f.through(r, s)
 	}
 	for range 2 {
-		end(f.asked(r))
+		f.through(r, f.asked(r))
 	}
 }
 
