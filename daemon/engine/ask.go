@@ -37,6 +37,10 @@ func (e *Engine) runNow(ev RunNow) {
 	} else {
 		r = e.admit(j, e.now.Wall, job.TriggerManual, job.AskedFor)
 	}
+	if r.State == job.RunDropped { // too many wait
+		e.refuse(ev.Token, Conflict, r.Reason.Sentence())
+		return
+	}
 	e.answer(ev.Token, []job.Run{r.Run}, nil)
 }
 

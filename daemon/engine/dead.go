@@ -28,6 +28,10 @@ func (e *Engine) redrive(ev Redrive) {
 		}
 	}
 	r := e.admit(j, dead.Due, job.TriggerManual, job.Redriven)
+	if r.State == job.RunDropped { // too many wait: the dead letter is kept
+		e.refuse(ev.Token, Conflict, r.Reason.Sentence())
+		return
+	}
 	e.record(job.Record{
 		Kind: job.Redrove, Job: dead.Job, Due: dead.Due, Era: dead.Era, Run: &dead,
 		Detail: fmt.Sprintf("as run %d, by %s", r.ID, ev.By),

@@ -48,6 +48,7 @@
 //  10. Nothing starts while the daemon drains, nor as an account that is barred.
 //  11. No run starts before its parents have ended as after= and when= ask: each
 //     by its newest occurrence since the run's own last one, of which none lives.
+//     None waits for parents that have all ended.
 //  12. Each end of a run that on= names starts, queues or skips its child once,
 //     in the same step.
 //  13. Each run is decided once and ends once, and nothing is said of it
@@ -80,4 +81,10 @@
 //  26. None runs on two members that saw each other, and where it ran on two that
 //     did not, both say so after that.
 //  27. A member runs what is for it, and no more.
+//
+// And of each host:
+//
+//  28. Of the occurrences that a job missed, one starts, unless catchup=all.
+//  29. No run waits for an earlier one of its job if none lives.
+//  30. No run starts later than deadline= allows, unless a person insists.
 package engine

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +16,17 @@ type kin struct {
 	runs map[job.RunID]job.Run // as of their newest record
 	live map[job.ID]map[job.RunID]bool
 	met  map[string]bool // "run 4 -> child": ends that started a child, or passed it over
+
+	waits   map[job.RunID]bool // runs that wait for parents
+	ended   map[job.ID]bool    // jobs of which a run ended since the engine last slept
+	unclear map[job.RunID]bool // runs whose parents may seem to end in the future: the clock was set back
 }
 
 func newKin() kin {
-	return kin{map[job.RunID]job.Run{}, map[job.ID]map[job.RunID]bool{}, map[string]bool{}}
+	return kin{
+		runs: map[job.RunID]job.Run{}, live: map[job.ID]map[job.RunID]bool{}, met: map[string]bool{},
+		waits: map[job.RunID]bool{}, ended: map[job.ID]bool{}, unclear: map[job.RunID]bool{},
+	}
 }
 
 // randomEdges names the entries of a table, mostly, and lets them wait for or
@@ -117,7 +125,74 @@ func (h *history) single(r job.Record) {
 	}
 	if h.kin.live[r.Job][r.Run.ID] = true; !r.Run.State.Live() {
 		delete(h.kin.live[r.Job], r.Run.ID)
+		h.kin.ended[r.Job] = true
 	}
+	if h.kin.waits[r.Run.ID] = true; r.Run.State != job.RunWaiting || r.Run.Reason != job.WaitsForParents {
+		delete(h.kin.waits, r.Run.ID)
+	}
+}
+
+// goesOn holds the other half of invariant 11, and invariant 29, once the engine
+// sleeps: nothing waits for what has ended.
+func (h *history) goesOn() {
+	if !h.sleeps() {
+		return
+	}
+	for id := range h.kin.ended {
+		h.lineMoves(id)
+	}
+	for id := range h.kin.waits {
+		h.parentsLack(h.kin.runs[id])
+	}
+	clear(h.kin.ended)
+}
+
+// lineMoves holds that a run of a job that waits for another one has one to wait for.
+func (h *history) lineMoves(id job.ID) {
+	waits, goes := map[string]job.RunID{}, map[string]bool{} // by user
+	for id := range h.kin.live[id] {
+		if r := h.kin.runs[id]; r.State == job.RunQueued && r.Reason == job.WaitsForRun {
+			waits[r.User] = r.ID
+		} else {
+			goes[r.User] = true
+		}
+	}
+	for user, r := range waits {
+		if !goes[user] {
+			h.w.t.Errorf("invariant 29: run %d of %s waits for another one, and none lives", r, id)
+		}
+	}
+}
+
+// parentsLack holds that a run waits for parents only if one of them has not ended.
+func (h *history) parentsLack(r job.Run) {
+	slot, ok := h.find(r.Job)
+	if !ok || h.kin.unclear[r.ID] {
+		return
+	}
+	e := h.w.engine.jobs.entry(slot)
+	since := crontab.Previous(e.Schedule, r.Due)
+	ends := slices.ContainsFunc(e.Options().After, func(edge crontab.Edge) bool { return h.kin.ended[job.ID(edge.Job)] })
+	if since.IsZero() || !ends || e.Options().Period != nil {
+		return
+	}
+	for _, edge := range e.Options().After {
+		id := job.ID(edge.Job)
+		parent, ok := h.find(id)
+		if !ok {
+			return
+		}
+		l := h.trials.ledgers[owned{id, h.w.engine.jobs.entry(parent).User()}]
+		if !l.Verdict.Final() || !l.Due.After(since) || l.Due.After(h.w.now.Wall) {
+			return
+		}
+		for id := range h.kin.live[id] {
+			if x := h.kin.runs[id]; x.Backfill == 0 && x.Due.After(since) && !x.Due.After(r.Due) {
+				return
+			}
+		}
+	}
+	h.w.t.Errorf("invariant 11: run %d of %s waits for parents that have all ended: %v", r.ID, r.Job, e.Options().After)
 }
 
 func (h *history) startsOn(child job.ID) []crontab.Edge {

@@ -87,6 +87,11 @@ func (h *history) judged(r job.Record, rest []Effect) {
 		again := *r.Run
 		again.Backfill = 0 // a run of a backfill is run again on its own
 		delete(h.trials.verdicts, occurrenceOf(&again))
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(h.kin.live[r.Job])), func(id job.RunID) bool {
+			return id != r.Run.ID && h.kin.runs[id].Invocation == r.Run.Invocation
+		}) {
+			t.Errorf("invariant 16: run %d is run again, and no run is of its occurrence", r.Run.ID)
+		}
 	}
 	if r.Run == nil || r.Kind == job.Redrove || r.Kind == job.Buried {
 		return

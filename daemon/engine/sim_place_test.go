@@ -223,7 +223,7 @@ func (h *history) takesPlace(r job.Run) {
 // allServed holds invariant 22 once the engine sleeps.
 func (h *history) allServed() {
 	w, l := h.w, h.w.engine.places.limits
-	if wake := w.engine.Wake(); w.engine.draining || !wake.IsZero() && !wake.After(w.now.Wall) {
+	if !h.sleeps() {
 		return
 	}
 	if len(h.queueing.waits) == 0 {

@@ -261,6 +261,9 @@ func runningRuns(w *world) []job.RunID { return slices.Sorted(maps.Keys(w.runnin
 // set steps the clock; far enough back, occurrences may come again.
 func (h *history) set(d time.Duration) {
 	h.w.set(d)
+	if d < 0 {
+		maps.Copy(h.kin.unclear, h.kin.waits)
+	}
 	if d <= -smallStep {
 		h.restartEra()
 	}
@@ -417,6 +420,13 @@ func (h *history) check(w *world, effects []Effect) {
 	}
 	h.once(effects)
 	h.complete()
+	h.goesOn()
+}
+
+// sleeps reports whether the engine has nothing left to do now.
+func (h *history) sleeps() bool {
+	wake := h.w.engine.Wake()
+	return !h.w.engine.draining && (wake.IsZero() || wake.After(h.w.now.Wall))
 }
 
 // once holds invariant 28: what a job missed starts once, unless catchup=all.
@@ -540,7 +550,7 @@ func (h *history) contiguous(r job.Record, first time.Time) {
 // complete holds that nothing due is left undecided once the engine sleeps.
 func (h *history) complete() {
 	w := h.w
-	if wake := w.engine.Wake(); w.engine.draining || !wake.IsZero() && !wake.After(w.now.Wall) {
+	if !h.sleeps() {
 		return
 	}
 	for slot := range w.engine.jobs.len() {
@@ -558,8 +568,11 @@ func (h *history) complete() {
 	}
 }
 
-// start holds invariants 2 and 10.
+// start holds invariants 2, 10 and 30.
 func (h *history) start(e Start) {
+	if d := e.Entry.Options().Deadline; d > 0 && e.Run.By == "" && e.Run.Backfill == 0 && h.w.now.Wall.Sub(e.Run.Due) > d {
+		h.w.t.Errorf("invariant 30: run %d, due %s, starts at %s, past its deadline", e.Run.ID, e.Run.Due, h.w.now.Wall)
+	}
 	if h.w.engine.draining {
 		h.w.t.Errorf("invariant 10: run %d started while the daemon drains", e.Run.ID)
 	}
