@@ -144,7 +144,7 @@ bench: ## every figure of testdata/figures.md in one run, against its peer or li
 man: ## write the manual page of each command, for packages: MANDIR=bin/man
 	env -u GOOS -u GOARCH $(GO) run ./cmd/cronring man --dir $(MANDIR)
 
-options: ## write the index of options in man/cronring-options.7 from the vocabulary
+options: ## write the index of options in crontab(5) and cronring-options(7) from the vocabulary
 	UPDATE_SCRIPTS=1 $(GO) test ./crontab -run '^TestOptionsIndex$$' -count=1
 
 map: ## write the package map in .github/CONTRIBUTING.md from the package comments

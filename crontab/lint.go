@@ -93,7 +93,7 @@ func (p *parser) lintPercent(command string, at int) {
 		p.remark(at+i, 1, "B210", "an unescaped % ends the command: the text after it becomes its input", "write `\\%`")
 		return
 	}
-	p.remark(at+i, 1, "B211", "the text after % is what the command reads", "")
+	p.remark(at+i, 1, "B211", "the text after % is the standard input of the command", "")
 }
 
 // looksLikeFormat tells whether text begins like a conversion of date or

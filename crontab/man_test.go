@@ -18,6 +18,8 @@ const (
 
 func readManual(t *testing.T) string { return readPage(t, manualPath) }
 
+const anacronPath = "../man/cronring-anacrontab.5"
+
 func readPage(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -133,15 +135,22 @@ func TestOptionsPageSaysWhatTheVocabularySays(t *testing.T) {
 	}
 }
 
-// TestOptionsIndex compares the index of options with the vocabulary; with
-// UPDATE_SCRIPTS=1 it writes the index.
+// TestOptionsIndex compares the index of options in two pages with the
+// vocabulary; with UPDATE_SCRIPTS=1 it writes the index.
 func TestOptionsIndex(t *testing.T) {
+	for _, path := range []string{optionsPath, manualPath} {
+		checkIndex(t, path)
+	}
+}
+
+func checkIndex(t *testing.T, path string) {
+	t.Helper()
 	const begin, end = ".\\\" index: made from the vocabulary by \"make options\"\n.\\\" not run\n.Bd -literal\n", ".Ed\n"
-	page := readPage(t, optionsPath)
+	page := readPage(t, path)
 	before, rest, found := strings.Cut(page, begin)
 	got, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		t.Fatalf("%s has no index after %q", optionsPath, begin)
+		t.Fatalf("%s has no index after %q", path, begin)
 	}
 	var want strings.Builder
 	for _, s := range Vocabulary() {
@@ -158,7 +167,7 @@ func TestOptionsIndex(t *testing.T) {
 	case os.Getenv("UPDATE_SCRIPTS") == "":
 		t.Errorf("the index is\n%s\nwant\n%s", got, want.String())
 	default:
-		if err := os.WriteFile(optionsPath, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -201,7 +210,7 @@ func TestOptionsPageNamesGuardsAndAliases(t *testing.T) {
 }
 
 func TestManualNamesAllThatIsBuilt(t *testing.T) {
-	manual := readManual(t)
+	manual := readManual(t) + readPage(t, anacronPath)
 	words := map[string]bool{}
 	for _, word := range strings.FieldsFunc(manual, func(r rune) bool { return r == ' ' || r == '\n' || r == '=' }) {
 		words[word] = true
