@@ -83,7 +83,7 @@ type model struct {
 
 func newModel(ctx context.Context, o Options) *model {
 	m := &model{
-		shell:   screen.NewShell(o.Start),
+		shell:   screen.NewShell(o.Start, screen.AllScreens),
 		feed:    &feed{client: o.Client},
 		errands: &errands{ctx: ctx, daemon: o.Client, open: map[errandKey]errand{}},
 		palette: newPalette(o.Look),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
@@ -13,101 +12,8 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// do does what is done to jobs and runs, the same on every screen. It reports
-// whether the action was one of those.
-func (s *Shell) do(a keys.Action, about Subject) bool {
-	front := s.front()
-	if open, ok := openers[a]; ok {
-		s.push(open(s.w, about))
-		return true
-	}
-	switch a {
-	case keys.Run:
-		s.confirm(front, s.w.run(about))
-	case keys.Stop:
-		s.confirm(front, s.w.stop(about))
-	case keys.Pause:
-		s.confirm(front, s.w.pause(about))
-	case keys.Acknowledge:
-		s.confirm(front, s.w.acknowledge(about))
-	case keys.Delete:
-		s.confirm(front, s.w.remove(about))
-	case keys.Retry:
-		s.confirm(front, s.w.retry(about))
-	case keys.Backfill:
-		s.backfill(about)
-	case keys.Copy:
-		s.over = newCopyMenu(s.w, about)
-	default:
-		return false
-	}
-	return true
-}
-
-// refusesSubject says why an action has nothing to act on.
-func (s *Shell) refusesSubject(a keys.Action, about Subject) string {
-	if _, isSubject := s.w.Keys.Binding(a, keys.Subject); !isSubject || a == keys.Add {
-		return ""
-	}
-	if len(about.Jobs) == 0 && about.Run == 0 && (a != keys.Edit || about.File == "") {
-		return "nothing is selected"
-	}
-	rows := s.w.rows(about)
-	switch a {
-	case keys.Stop:
-		if about.Run == 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.Live > 0 }) {
-			return "not running"
-		}
-	case keys.Acknowledge:
-		if !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State == job.StateFailing }) {
-			return "nothing has failed since it was acknowledged"
-		}
-	case keys.Backfill:
-		if len(about.Jobs) != 1 {
-			return "one job at a time"
-		}
-	case keys.ShowOutput, keys.PageOutput:
-		if about.Run == 0 && len(rows) > 0 && rows[0].LastRun == 0 && rows[0].Live == 0 {
-			return "has not run yet"
-		}
-	}
-	return ""
-}
-
-// bars says why the account may not change what an action changes, as the daemon
-// has told: it refuses all the same.
-func (w *World) bars(a keys.Action, about Subject) string {
-	denied := &w.Status.Denied
-	switch a {
-	case keys.Edit, keys.Delete:
-		for _, r := range w.rows(about) {
-			switch {
-			case r.Fixed && len(about.Jobs) > 1:
-				return string(r.Job) + ": " + denied.Entries
-			case r.Fixed:
-				return denied.Entries
-			}
-		}
-		return denied.Crontab
-	case keys.Add, keys.External, keys.Revisions, keys.Restore:
-		return denied.Crontab
-	}
-	return ""
-}
-
-// rows are those of the jobs that an action is about.
-func (w *World) rows(about Subject) []api.Row {
-	rows := make([]api.Row, 0, len(about.Jobs))
-	for _, id := range about.Jobs {
-		if slot, ok := w.Board.Find(id); ok {
-			rows = append(rows, w.Board.Row(slot))
-		}
-	}
-	return rows
-}
-
 // on makes an action on several jobs, or on a protected one, harder to begin.
-func (w *World) on(about Subject, d Do) Do {
+func on(w *World, about Subject, d Do) Do {
 	if len(about.Jobs) > 1 {
 		d.Detail = append(d.Detail, names(about.Jobs))
 		if d.Class != Undoable {
@@ -124,42 +30,12 @@ func (w *World) on(about Subject, d Do) Do {
 	return d
 }
 
-// names lists some of many jobs.
-func names(jobs []job.ID) string {
-	const shown = 20
-	words := make([]string, 0, shown)
-	for _, id := range jobs[:min(len(jobs), shown)] {
-		words = append(words, string(id))
-	}
-	text := strings.Join(words, ", ")
-	if more := len(jobs) - shown; more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
-	}
-	return text
-}
-
-// what names the jobs of an action: the one, or how many.
-func what(about Subject) string {
-	if len(about.Jobs) == 1 {
-		return string(about.Jobs[0])
-	}
-	return fmt.Sprintf("%d jobs", len(about.Jobs))
-}
-
-func refs(about Subject) []string {
-	all := make([]string, len(about.Jobs))
-	for i, id := range about.Jobs {
-		all[i] = string(id)
-	}
-	return all
-}
-
 // command is the one that does the same to all jobs of an action.
 func command(verb string, about Subject, flags ...string) []string {
 	return append(append([]string{"cronring", verb}, refs(about)...), flags...)
 }
 
-func (w *World) run(about Subject) Do {
+func run(w *World, about Subject) Do {
 	question := "Run " + what(about) + " now?"
 	var detail []string
 	if rows := w.rows(about); len(rows) == 1 {
@@ -176,25 +52,22 @@ func (w *World) run(about Subject) Do {
 		}
 	}
 	request := api.RunRequest{Refs: refs(about)}
-	return w.on(about, Do{
+	return on(w, about, Do{
 		Class: Effects, Question: question, Detail: detail, Command: command("run", about),
 		Call: func(ctx context.Context, d Daemon) (string, error) {
 			runs, err := d.Run(ctx, request)
 			return runsSaid("started", runs), err
 		},
-		Watch: w.watch(about),
+		Watch: watch(about),
 	})
 }
 
-// watch shows the output of what was begun, where a screen can.
-func (w *World) watch(about Subject) func(*World) []Effect {
-	open, ok := openers[keys.ShowOutput]
-	if !ok || len(about.Jobs) != 1 {
+// watch shows the output of the job that an action started.
+func watch(about Subject) func(*World) []Effect {
+	if len(about.Jobs) != 1 {
 		return nil
 	}
-	return func(w *World) []Effect {
-		return []Effect{Goto{open(w, Subject{Jobs: about.Jobs})}}
-	}
+	return func(*World) []Effect { return []Effect{Show{keys.ShowOutput, Subject{Jobs: about.Jobs}}} }
 }
 
 func runsSaid(verb string, runs []job.Run) string {
@@ -207,7 +80,7 @@ func runsSaid(verb string, runs []job.Run) string {
 	return fmt.Sprintf("%s %d runs", verb, len(runs))
 }
 
-func (w *World) stop(about Subject) Do {
+func stop(w *World, about Subject) Do {
 	request := api.StopRequest{Refs: refs(about)}
 	d := Do{
 		Class: Kills, Question: "Stop " + what(about) + "?", Command: command("stop", about),
@@ -226,11 +99,11 @@ func (w *World) stop(about Subject) Do {
 		runs, err := daemon.Stop(ctx, request)
 		return runsSaid("stopping", runs), err
 	}
-	return w.on(about, d)
+	return on(w, about, d)
 }
 
 // living names the processes of what is about to be stopped.
-func living(about Subject) learns {
+func living(about Subject) func(context.Context, Daemon) ([]string, error) {
 	const some = 5
 	return func(ctx context.Context, d Daemon) ([]string, error) {
 		var runs []job.Run
@@ -272,12 +145,12 @@ func processText(r *job.Run) string {
 
 // retry runs an occurrence again: that of a run which is over, of a job that of
 // its newest run which failed.
-func (w *World) retry(about Subject) Do {
+func retry(w *World, about Subject) Do {
 	request, again := api.RetryRequest{Refs: refs(about)}, "what failed last of "+what(about)
 	if about.Run != 0 && !about.Marked {
 		request.Refs, again = []string{fmt.Sprint(about.Run)}, fmt.Sprintf("run %d", about.Run)
 	}
-	return w.on(about, Do{
+	return on(w, about, Do{
 		Class: Effects, Question: "Run " + again + " again, for the same occurrence?",
 		Detail:  []string{"It begins anew with the first attempt; a dead letter is none any more."},
 		Command: append([]string{"cronring", "retry"}, request.Refs...),
@@ -285,21 +158,21 @@ func (w *World) retry(about Subject) Do {
 			runs, err := d.Retry(ctx, request)
 			return runsSaid("started", runs), err
 		},
-		Watch: w.watch(about),
+		Watch: watch(about),
 	})
 }
 
 // pause pauses jobs, or resumes them if all are paused.
-func (w *World) pause(about Subject) Do {
+func pause(w *World, about Subject) Do {
 	rows := w.rows(about)
 	paused := len(rows) > 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State != job.StateHeld })
 	stop, start := pauseDo(about), resumeDo(about)
 	if paused {
 		start.Undo = &stop
-		return w.on(about, start)
+		return on(w, about, start)
 	}
 	stop.Undo = &start
-	return w.on(about, stop)
+	return on(w, about, stop)
 }
 
 func pauseDo(about Subject) Do {
@@ -322,10 +195,10 @@ func resumeDo(about Subject) Do {
 	}
 }
 
-func (w *World) acknowledge(about Subject) Do {
+func acknowledge(w *World, about Subject) Do {
 	seen, unseen := ackDo(about, false), ackDo(about, true)
 	seen.Undo = &unseen
-	return w.on(about, seen)
+	return on(w, about, seen)
 }
 
 func ackDo(about Subject, undo bool) Do {
@@ -338,17 +211,6 @@ func ackDo(about Subject, undo bool) Do {
 		Call: func(ctx context.Context, d Daemon) (string, error) {
 			_, err := d.Ack(ctx, api.AckRequest{Refs: refs(about), Undo: undo})
 			return said, err
-		},
-	}
-}
-
-// reload has the daemon read all crontab files again.
-func reload() Do {
-	return Do{
-		Class: Undoable, Question: "read all crontab files again", Command: []string{"cronring", "reload"},
-		Call: func(ctx context.Context, d Daemon) (string, error) {
-			remarks, err := d.Reload(ctx)
-			return fmt.Sprintf("read all crontab files again: %d remarks", len(remarks)), err
 		},
 	}
 }

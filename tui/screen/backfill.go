@@ -23,7 +23,7 @@ func (s *Shell) backfill(about Subject) {
 	ref := string(about.Jobs[0])
 	if !about.At.IsZero() {
 		at := about.At.UTC().Format(time.RFC3339)
-		s.confirm(s.front(), s.w.on(about, Do{
+		s.confirm(s.front(), on(s.w, about, Do{
 			Class: Effects, Question: fmt.Sprintf("Run %s for its occurrence of %s?", ref, when.Stamp(about.At.In(s.zone()), s.w.Now)),
 			Command: []string{"cronring", "backfill", ref, "--at", at, "--reprocess=all"},
 			Call:    begin(api.BackfillRequest{Ref: ref, From: at, To: at, Reprocess: job.ReprocessAll}),
@@ -41,14 +41,6 @@ func (s *Shell) backfill(about Subject) {
 	}
 	p.line.Set(s.w.Now.In(s.zone()).Format(time.DateOnly))
 	s.over = p
-}
-
-// begin begins a backfill.
-func begin(r api.BackfillRequest) func(context.Context, Daemon) (string, error) {
-	return func(ctx context.Context, d Daemon) (string, error) {
-		b, err := d.Backfill(ctx, r)
-		return fmt.Sprintf("backfill %d of %s began", b.ID, r.Ref), err
-	}
 }
 
 // planOf has the daemon tell what a backfill would do, before the person is asked
@@ -98,7 +90,7 @@ func (s *Shell) tookPlan(a Answer) {
 	if runs > askFrom {
 		d.Class, d.Count = Removes, runs
 	}
-	s.confirm(nil, s.w.on(Subject{Jobs: []job.ID{job.ID(r.Ref)}}, d))
+	s.confirm(nil, on(s.w, Subject{Jobs: []job.ID{job.ID(r.Ref)}}, d))
 }
 
 // firsts lists the first of many occurrences.

@@ -113,26 +113,6 @@ func causesLine(causes []cause) string {
 	return fmt.Sprintf("%s, %s: %s", counted(len(jobs), "failing job"), counted(len(causes), "cause"), strings.Join(words, "; "))
 }
 
-// shortened is foreign text in room cells, in letters of any terminal.
-func shortened(text string, room int) string {
-	text = safe.Text(text)
-	if safe.Width(text) <= room {
-		return text
-	}
-	return strings.TrimSuffix(safe.Cut(text, room-2), "…") + "..."
-}
-
-// counted is a number of things in words: "1 cause", "2 causes", "3 entries".
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	if stem, ok := strings.CutSuffix(thing, "ry"); ok {
-		return fmt.Sprintf("%d %sries", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // variable is what differs between two failures of one cause, in the order in
 // which it is looked for; the groups are named by placeholders.
 var variable = regexp.MustCompile(`(?i)` + strings.Join([]string{

@@ -35,7 +35,7 @@ func newClashes(line *Timeline) *clashes {
 		Keys: []keys.Action{keys.Open, keys.Back, keys.Palette, keys.Help, keys.Leave},
 		Columns: []Column[api.Clash]{
 			{Title: "AT", Width: 12, Text: func(w *World, c *api.Clash) (string, canvas.Style) {
-				return instantText(w, c.At, line.zone(w)), canvas.Style{}
+				return w.minute(c.At, line.zone(w)), canvas.Style{}
 			}},
 			{Title: "STARTS", Width: 8, Text: func(_ *World, c *api.Clash) (string, canvas.Style) {
 				return strconv.Itoa(c.Starts), canvas.Style{}
@@ -75,7 +75,7 @@ func (s *clashes) Heading(w *World) string {
 
 // timeText says which time the minutes are of.
 func (s *clashes) timeText(w *World) string {
-	return instantText(w, s.answer.From, s.line.zone(w)) + " to " + instantText(w, s.answer.To, s.line.zone(w))
+	return w.minute(s.answer.From, s.line.zone(w)) + " to " + w.minute(s.answer.To, s.line.zone(w))
 }
 
 // Open asks.

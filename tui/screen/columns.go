@@ -2,7 +2,6 @@ package screen
 
 import (
 	"github.com/cronring/cronring/tui/canvas"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // Column is one column of a table. Either Text or Draw draws its cells.
@@ -118,9 +117,6 @@ func (p *placedColumn[R]) put(row canvas.View, text string, style canvas.Style, 
 	}
 	row.PutCut(x, 0, width, text, ellipsis, style)
 }
-
-// cells returns how many cells a text takes that may hold control characters.
-func cells(text string) int { return safe.Width(safe.Text(text)) }
 
 // Field is a cell that text is written into piece by piece. ASCII text costs no
 // allocation.

@@ -127,9 +127,10 @@ func (s *Detail) Take(w *World, a Answer) []Effect {
 		if s.err = a.Err; a.Err == nil {
 			s.config = a.Value.(api.JobConfig)
 		}
-	case slotWhy, slotAround:
-		return s.why.Take(w, a)
 	default:
+		if s.why.Awaits(a.Slot) {
+			return s.why.Take(w, a)
+		}
 		if s.output == nil {
 			return nil
 		}
@@ -164,7 +165,7 @@ func (s *Detail) Act(w *World, a keys.Action) ([]Effect, bool) {
 func (s *Detail) turn(w *World, by int) []Effect {
 	var effects []Effect
 	if s.tab == tabOutput {
-		effects = append(effects, Forget{slotOutput})
+		effects = append(effects, s.output.Leave()...)
 	}
 	s.tab = (s.tab + by) % len(tabNames)
 	s.page.top, s.asked = 0, false
@@ -245,7 +246,7 @@ func (s *Detail) Draw(v canvas.View, w *World) {
 		drawEmpty(v, []string{fmt.Sprintf("%s is no more: its entry was removed or has another name now.", s.id), "esc goes back"})
 		return
 	}
-	if s.tab == tabOutput && s.output.log.raw {
+	if s.tab == tabOutput && s.output.Bare() {
 		s.output.Draw(v, w)
 		return
 	}

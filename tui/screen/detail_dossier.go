@@ -3,12 +3,10 @@ package screen
 import (
 	"context"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // dossier is what the daemon tells of the one job that is looked at. It comes in
@@ -151,78 +149,4 @@ func (d *dossier) take(w *World, a Answer) {
 	if a.Done {
 		d.asking = false
 	}
-}
-
-// tail is the end of a run's output.
-type tail struct {
-	Run       job.RunID
-	Lines     []tailLine
-	Complaint string // see errorLine
-}
-
-// tailLine is one line of it, clean.
-type tailLine struct {
-	At     time.Time
-	Stream job.Stream
-	Text   string
-}
-
-// Bounds of what is read of the output of one run, and kept.
-const (
-	tailBytes  = 1 << 20
-	tailHead   = 256 << 10 // of it, where the complaint is looked for
-	tailLength = 200
-)
-
-// readTail reads the output of a run, as far as it goes until now. Of a very
-// long one the first part is read.
-func readTail(ctx context.Context, d Daemon, run job.RunID) (tail, error) {
-	lines := tailWriter{}
-	streams := map[job.Stream]*safe.Lines{}
-	var head []job.Chunk
-	size := 0
-	for e, err := range d.Output(ctx, run.String(), false) {
-		if err != nil {
-			return tail{Run: run}, err
-		}
-		if e.Chunk == nil {
-			continue
-		}
-		c := e.Chunk
-		if size < tailHead {
-			head = append(head, *c)
-		}
-		if streams[c.Stream] == nil {
-			streams[c.Stream] = &safe.Lines{W: &lines}
-		}
-		lines.at, lines.stream = c.At, c.Stream
-		streams[c.Stream].Write(c.Data) // a list takes everything
-		if size += len(c.Data); size > tailBytes {
-			break
-		}
-	}
-	for _, stream := range []job.Stream{job.Stdout, job.Stderr, job.System} {
-		if l := streams[stream]; l != nil {
-			lines.stream = stream
-			l.Close()
-		}
-	}
-	return tail{Run: run, Lines: lines.lines, Complaint: errorLine(head)}, nil
-}
-
-// tailWriter keeps the last lines that were written to it.
-type tailWriter struct {
-	at     time.Time
-	stream job.Stream
-	lines  []tailLine
-}
-
-func (t *tailWriter) Write(p []byte) (int, error) {
-	const widest = 500 // bytes of one line
-	text := string(p[:min(len(p), widest)])
-	if len(t.lines) >= 2*tailLength {
-		t.lines = append(t.lines[:0], t.lines[tailLength:]...)
-	}
-	t.lines = append(t.lines, tailLine{t.at, t.stream, strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\t", "    ")})
-	return len(p), nil
 }

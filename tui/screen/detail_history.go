@@ -33,7 +33,7 @@ func newJobRuns(zone func(w *World) string) *jobRuns {
 			_, style := runLook(w, r)
 			return runEnding(r), style
 		}},
-		{Width: 8, Text: func(w *World, r *job.Run) (string, canvas.Style) { return tookText(w, r), canvas.Style{} }},
+		{Width: 8, Text: func(w *World, r *job.Run) (string, canvas.Style) { return w.took(r), canvas.Style{} }},
 		{Width: 26, Text: func(_ *World, r *job.Run) (string, canvas.Style) { return usageText(r.Usage), canvas.Style{} }},
 		{Width: 11, Text: func(_ *World, r *job.Run) (string, canvas.Style) { return string(r.Trigger), canvas.Style{} }},
 		{Width: 12, Text: func(_ *World, r *job.Run) (string, canvas.Style) { return "run " + r.ID.String(), off }},

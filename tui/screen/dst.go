@@ -41,7 +41,7 @@ func (s *DST) Heading(w *World) string {
 func (s *DST) about(w *World) string {
 	text := string(s.id)
 	if s.job != nil {
-		text += "  " + s.startsOn() + "  " + zoneName(w, s.job.Job.Zone)
+		text += "  " + s.startsOn() + "  " + w.zoneName(s.job.Job.Zone)
 	}
 	return text
 }
@@ -131,7 +131,7 @@ func (s *DST) paragraphs(w *World, width int) []paragraph {
 	changes := zone.Coming(w.Now, 2)
 	switch {
 	case len(changes) == 0:
-		return []paragraph{said(" The clocks of "+zoneName(w, s.job.Job.Zone)+" are not changed in the next two years.", canvas.Style{})}
+		return []paragraph{said(" The clocks of "+w.zoneName(s.job.Job.Zone)+" are not changed in the next two years.", canvas.Style{})}
 	case job.FieldsOf(s.startsOn()) != s.job.Job.Schedule:
 		return []paragraph{said(" "+s.startsOn()+" does not go by the clock on the wall: changes of it do nothing to the job.", canvas.Style{})}
 	case schedule == nil:
@@ -150,7 +150,7 @@ func (s *DST) paragraphs(w *World, width int) []paragraph {
 		text = append(text, said(" each start comes later than that by jitter= or spread=", canvas.Style{}))
 	}
 	if s.job.Job.Options["dst"] == "" {
-		command := "cronring explain " + shellWord(spec) + " --tz " + shellWord(zoneName(w, s.job.Job.Zone))
+		command := "cronring explain " + shellWord(spec) + " --tz " + shellWord(w.zoneName(s.job.Job.Zone))
 		text = append(text, said(" same text in a shell: "+command, canvas.Style{Role: canvas.Off}))
 	}
 	return text

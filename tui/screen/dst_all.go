@@ -99,7 +99,7 @@ func (s *affected) find(w *World) {
 		if !ok {
 			continue
 		}
-		as := written{row.Schedule, zoneName(w, row.Zone)}
+		as := written{row.Schedule, w.zoneName(row.Zone)}
 		touching, known := changes[as]
 		if !known {
 			for _, c := range s.zoneOf(w, as.zone).Coming(w.Now, 2) {
@@ -133,6 +133,9 @@ func (s *affected) zoneOf(w *World, name string) *crontab.Zone {
 	}
 	return z
 }
+
+// mostOptions bounds the jobs whose options are remembered.
+const mostOptions = 2000
 
 const slotTouched = "touched"
 
@@ -169,7 +172,7 @@ func (s *affected) Take(w *World, a Answer) []Effect {
 	if a.Err != nil {
 		return nil
 	}
-	if s.jobs == nil || len(s.jobs) > maxPasts {
+	if s.jobs == nil || len(s.jobs) > mostOptions {
 		s.jobs = map[job.ID]*api.Job{}
 	}
 	for id, j := range a.Value.(map[job.ID]*api.Job) {

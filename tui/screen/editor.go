@@ -53,11 +53,13 @@ type asking struct {
 	hint string
 }
 
-// NewEditor edits the crontab of a subject: its file, else the person's own.
-func NewEditor(s Subject) *Editor { return &Editor{file: s.File, line: s.Line} }
-
-// NewEntry edits it, too, and begins with an entry that is added.
-func NewEntry(s Subject) *Editor { return &Editor{file: s.File, adds: true} }
+// NewEditor edits the crontab of a subject, or else the user's own. NewEntry begins
+// with an entry that is added to it.
+func NewEditor(w *World, s Subject) *Editor {
+	s = w.placed(s)
+	return &Editor{file: s.File, line: s.Line}
+}
+func NewEntry(w *World, s Subject) *Editor { return &Editor{file: room(w, s).File, adds: true} }
 
 // Scope is that of the editor.
 func (*Editor) Scope() keys.Scope { return keys.Editor }
@@ -89,7 +91,7 @@ func (e *Editor) Heading(w *World) string {
 	return text
 }
 
-func (*Editor) headed() {}
+func (*Editor) Headed() {}
 
 func (e *Editor) name() string {
 	switch {
@@ -156,14 +158,6 @@ func (e *Editor) Take(w *World, a Answer) []Effect {
 		return e.reread(w, a)
 	}
 	return nil
-}
-
-// loadZone finds a zone by the name that a crontab gives it.
-func loadZone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" {
-		return nil, fmt.Errorf("%q names no zone", name)
-	}
-	return time.LoadLocation(name)
 }
 
 func (e *Editor) loaded(w *World, a Answer) []Effect {
@@ -403,40 +397,6 @@ func (e *Editor) install(r api.TableRequest) Do {
 	return installs(r, e.name(), []string{"cronring", "edit", e.table.File}, slotSaved)
 }
 
-// installs changes a crontab file.
-func installs(r api.TableRequest, name string, command []string, slot string) Do {
-	undo := &Do{Class: Undoable, Question: "restored " + name}
-	return Do{
-		Class: Undoable, Question: "saved " + name, Command: command, Slot: slot, Undo: undo,
-		Call: func(ctx context.Context, d Daemon) (string, error) {
-			done, err := d.InstallTable(ctx, r)
-			if err != nil {
-				return "", err
-			}
-			*undo = restores(done.Before, name)
-			said := fmt.Sprintf("saved %s, %s", name, counted(done.Entries, "entry"))
-			if done.Notice != "" {
-				said += "; " + done.Notice
-			}
-			return said, nil
-		},
-	}
-}
-
-// restores puts a revision of a crontab file back.
-func restores(revision int64, name string) Do {
-	return Do{
-		Class: Undoable, Question: "restored " + name, Command: []string{"cronring", "undo", fmt.Sprint(revision)},
-		Call: func(ctx context.Context, d Daemon) (string, error) {
-			if revision == 0 {
-				return "", &api.Error{Kind: api.Conflict, What: "cannot undo: no revision was kept"}
-			}
-			_, err := d.Undo(ctx, api.UndoRequest{Revision: revision})
-			return fmt.Sprintf("restored %s as it was in revision %d", name, revision), err
-		},
-	}
-}
-
 // saved goes on with what was saved, or asks whose version it is to be.
 func (e *Editor) saved(a Answer) []Effect {
 	e.saves = false
@@ -575,4 +535,13 @@ func (e *Editor) answer(w *World, k Key) []Effect {
 		return nil
 	}
 	return do(w)
+}
+
+// room returns where an entry is added: in the file of the subject, or in the user's own
+// crontab if the user must not change that file.
+func room(w *World, s Subject) Subject {
+	if row, ok := w.row(s); ok && row.Fixed {
+		return Subject{}
+	}
+	return w.placed(s)
 }

@@ -58,13 +58,6 @@ func (e *Editor) Draw(v canvas.View, w *World) {
 	}
 }
 
-// drawTrouble says what went wrong, why, and what to do.
-func drawTrouble(v canvas.View, err error, w *World) {
-	var p page
-	p.set(errorParagraphs(w, err))
-	p.draw(v, w.Glyphs)
-}
-
 // drawAsking draws the question on the last lines, as many as it takes.
 func (e *Editor) drawAsking(v canvas.View, w *World) {
 	width := v.Width() - 2
@@ -303,7 +296,7 @@ func (e *Editor) nextText(room int, w *World) string {
 	const most = 12
 	text := ""
 	for i, t := range edit.Next(e.about.Schedule, w.Now, most) {
-		one := w.nextStamp(t, e.about.Zone().Location())
+		one := nextStamp(w, t, e.about.Zone().Location())
 		if i > 0 {
 			one = "   " + one
 		}
@@ -323,7 +316,7 @@ func (e *Editor) nextText(room int, w *World) string {
 
 // nextStamp is an occurrence, in the zone of its entry: that is what is being
 // edited.
-func (w *World) nextStamp(t time.Time, zone *time.Location) string {
+func nextStamp(w *World, t time.Time, zone *time.Location) string {
 	t = t.In(zone)
 	layout := "Mon 2 Jan 15:04"
 	if t.Second() != 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -41,7 +42,7 @@ func editorDaemon() *fakeDaemon {
 
 func openEditor(t *testing.T, w *World, d Daemon, s Subject) *Editor {
 	t.Helper()
-	e := NewEditor(s)
+	e := NewEditor(w, s)
 	settle(t, e, w, d, e.Open(w))
 	return e
 }
@@ -297,7 +298,7 @@ func TestFormWritesTheLine(t *testing.T) {
 
 func TestFormAddsAnEntry(t *testing.T) {
 	w, d := newWorld(t), editorDaemon()
-	e := NewEntry(Subject{File: "/etc/cron.d/etl"})
+	e := NewEntry(w, Subject{File: "/etc/cron.d/etl"})
 	settle(t, e, w, d, e.Open(w))
 	typed(t, e, w, d, "enter", "enter", "enter", "enter", "enter", "enter", "t", "r", "u", "e", "down", "x", "enter")
 	if want := etlText + "#@ name=x\n0 5 * * * root true\n"; e.buffer.Text() != want {
@@ -345,8 +346,20 @@ func TestEditorReadOnlyTypesNothing(t *testing.T) {
 	}
 }
 
+func TestEditorAddsWhereTheUserMay(t *testing.T) {
+	w := newWorld(t)
+	fixed := fixtureRows()[0]
+	fixed.Fixed = true
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{fixed}})
+	for id, want := range map[job.ID]string{"etl-orders": "", "logrotate": "/etc/cron.d/logrotate"} {
+		if e := NewEntry(w, Subject{Jobs: []job.ID{id}}); e.file != want || !e.adds {
+			t.Errorf("an entry beside %s is added to %q, want %q", id, e.file, want)
+		}
+	}
+}
+
 func TestEditorIsBegunWith(t *testing.T) {
-	s := NewShell(Start{World: *newWorld(t), Screen: keys.ShowFiles, Edit: "/etc/cron.d/etl"})
+	s := NewShell(Start{World: *newWorld(t), Screen: keys.ShowFiles, Edit: "/etc/cron.d/etl"}, AllScreens)
 	e, ok := s.front().(*Editor)
 	if !ok || e.file != "/etc/cron.d/etl" || len(s.stack) != 2 {
 		t.Errorf("got %T over %d screens, want the editor over the files", s.front(), len(s.stack)-1)
@@ -359,7 +372,7 @@ func BenchmarkEditorKey(b *testing.B) {
 	table := etlTable()
 	table.Text = []byte(strings.Repeat("#@ overlap=skip\n30 2 * * * root /usr/bin/run --all\n", 1000))
 	w := &World{Now: now, Local: time.UTC, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full)}
-	e := NewEditor(Subject{File: table.File, Line: 1000})
+	e := NewEditor(w, Subject{File: table.File, Line: 1000})
 	e.Take(w, Answer{Slot: slotTable, Value: table})
 	c := canvas.New(160, 48)
 	for b.Loop() {

@@ -133,7 +133,7 @@ func (f *Files) edit() []Effect {
 	if t == nil {
 		return nil
 	}
-	return []Effect{Goto{NewEditor(Subject{File: t.File})}}
+	return []Effect{Show{keys.Edit, Subject{File: t.File}}}
 }
 
 // external gives the terminal to the command that edits with the person's own
@@ -191,14 +191,6 @@ func (f *Files) Refuses(w *World, a keys.Action) string {
 		return "choose a version first: v"
 	}
 	return ""
-}
-
-// shortFile is what a crontab is called in a list: the path, or whose it is.
-func shortFile(t *api.Table) string {
-	if t.User != "" {
-		return "crontab " + t.User
-	}
-	return t.File
 }
 
 // fileColumns are the columns of the list.

@@ -130,7 +130,7 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 	f := openFiles(t, w, d)
 	presses(t, f, w, d, keys.Down)
 	for action, want := range map[keys.Action]func(e Effect) bool{
-		keys.Open:      func(e Effect) bool { g, ok := e.(Goto); _, is := g.Screen.(*Editor); return ok && is },
+		keys.Open:      func(e Effect) bool { s, ok := e.(Show); return ok && s.Action == keys.Edit },
 		keys.Revisions: func(e Effect) bool { g, ok := e.(Goto); _, is := g.Screen.(*Versions); return ok && is },
 		keys.External: func(e Effect) bool {
 			x, ok := e.(Execute)
@@ -163,11 +163,11 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 func TestFilesDeleteAsksForCountAndUndoes(t *testing.T) {
 	w := newWorld(t)
 	about := Subject{Jobs: []job.ID{"etl-orders", "certbot-renew"}, Marked: true}
-	do := w.remove(about)
+	do := remove(w, about)
 	if do.Class != Removes || do.Count != 2 || do.Question != "Delete 2 entries from 2 files?" || do.Detail[0] != "- /etc/cron.d/etl:14  */5 * * * *  /opt/etl/run orders --since auto" {
 		t.Errorf("got %+v", do)
 	}
-	if do := w.remove(Subject{Jobs: []job.ID{"pg-backup"}}); do.Class != Protected || do.Name != "pg-backup" {
+	if do := remove(w, Subject{Jobs: []job.ID{"pg-backup"}}); do.Class != Protected || do.Name != "pg-backup" {
 		t.Errorf("of a protected job: got %+v", do)
 	}
 }
@@ -199,7 +199,7 @@ func TestFilesDeleteTakesEntriesOutOfTheirFile(t *testing.T) {
 	}
 	nightly := job.Job{ID: "nightly", Table: "/etc/cron.d/etl", Line: 7, Command: "/opt/etl/run nightly"}
 	d.list = func(api.Query) ([]job.Status, error) { return []job.Status{{Job: nightly}}, nil }
-	remove := newWorld(t).remove(Subject{Jobs: []job.ID{"nightly"}})
+	remove := remove(newWorld(t), Subject{Jobs: []job.ID{"nightly"}})
 	if _, err := remove.Call(t.Context(), d); err != nil || strings.Join(remove.Undo.Command, " ") != "cronring undo 41" {
 		t.Errorf("delete: %v, undo %v", err, remove.Undo.Command)
 	}

@@ -11,13 +11,6 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// The smallest terminal that something can be seen on.
-const (
-	leastWidth  = 40
-	leastHeight = 10
-	fullWidth   = 60 // from here on the first line names the screens
-)
-
 // Draw draws everything.
 func (s *Shell) Draw(v canvas.View) {
 	s.w.Width = v.Width()
@@ -89,17 +82,17 @@ func (s *Shell) drawHead(row canvas.View) {
 // drawTabs names the screens that a digit brings to the front.
 func (s *Shell) drawTabs(row canvas.View, x int) {
 	s.tabs = s.tabs[:0]
-	for _, r := range s.named {
-		name := r.name
-		if b, ok := s.w.Keys.Binding(r.action, keys.Everywhere); ok && len(b.Keys) > 0 {
+	for _, r := range s.screens.Roots {
+		name := r.Name
+		if b, ok := s.w.Keys.Binding(r.Action, keys.Everywhere); ok && len(b.Keys) > 0 {
 			name = b.Keys[0] + " " + name
 		}
 		style := canvas.Style{}
-		if s.roots[r.action] == s.stack[0] {
+		if s.roots[r.Action] == s.stack[0] {
 			name, style = "["+name+"]", canvas.Style{Bold: true}
 		}
 		end := row.Put(x, 0, name, style)
-		s.tabs = append(s.tabs, tab{r.action, x, end})
+		s.tabs = append(s.tabs, tab{r.Action, x, end})
 		x = end + 1
 	}
 }

@@ -109,11 +109,3 @@ func (l helpLine) draw(row canvas.View, g *canvas.Glyphs) {
 	}
 	row.PutCut(keyWidth+2, 0, room, text, g.Ellipsis, style)
 }
-
-// drawRule draws a line across, with a name in it.
-func drawRule(row canvas.View, name string, g *canvas.Glyphs) {
-	row.Fill(g.Across, canvas.Style{Role: canvas.Rule})
-	if name != "" {
-		row.PutCut(1, 0, row.Width()-2, " "+name+" ", g.Ellipsis, canvas.Style{Role: canvas.Title})
-	}
-}

@@ -175,7 +175,7 @@ func (s *Incident) Act(w *World, a keys.Action) ([]Effect, bool) {
 	case keys.Open:
 		if c := s.Current(); c != nil {
 			f := c.Failures[0]
-			return []Effect{Goto{NewOutput(Subject{Jobs: []job.ID{f.Job}, Run: f.Run})}}, true
+			return []Effect{Show{keys.ShowOutput, Subject{Jobs: []job.ID{f.Job}, Run: f.Run}}}, true
 		}
 		return nil, true
 	case keys.Write:

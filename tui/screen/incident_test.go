@@ -157,7 +157,7 @@ func TestIncidentIsAboutTheJobsOfACause(t *testing.T) {
 		actOn(t, s, w, d, keys.Down)
 	}
 	effects, _ := s.Act(w, keys.Open)
-	if o, ok := effects[0].(Goto).Screen.(*Output); !ok || o.subject.Run != 4213 {
+	if show := effects[0].(Show); show.Action != keys.ShowOutput || show.Subject.Run != 4213 {
 		t.Errorf("enter opens %+v, want the output of run 4213", effects[0])
 	}
 }

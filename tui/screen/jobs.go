@@ -205,7 +205,7 @@ func (s *Jobs) Act(w *World, a keys.Action) ([]Effect, bool) {
 
 func (s *Jobs) open() []Effect {
 	if id, ok := s.table.Cursor(); ok {
-		return []Effect{Goto{NewDetail(id)}}
+		return []Effect{Show{keys.Open, Subject{Jobs: []job.ID{id}}}}
 	}
 	return nil
 }

@@ -26,9 +26,10 @@ func TestJobsWithstandAnyKeys(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		w := newWorld(t)
-		s := &Shell{w: w, now: now, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
-		jobs := NewJobs()
-		s.roots[keys.ShowJobs], s.stack = jobs, []Screen{jobs}
+		board := w.Board
+		s := NewShell(Start{World: *w}, AllScreens)
+		s.w.Board = board
+		w = s.w
 		d := newFixtureDaemon(w)
 		carryAll(t, s, d, s.Init(now))
 		width, height := 80, 24

@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -53,9 +52,6 @@ func (s *Jobs) makeColumns() []Column[api.Row] {
 		columnCommand:  {Title: "COMMAND", From: 110, Rank: 13, Width: 12, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
 	}
 }
-
-// wordFrom is the narrowest screen that shows states as words.
-const wordFrom = 60
 
 // fit chooses the columns for a list of some width on a screen of another. The list
 // of all columns is as wide as they are, and can be scrolled.
@@ -218,22 +214,4 @@ func drawSource(f *Field, _ *World, r *api.Row) {
 		f.Put(sourceName(r.Table), canvas.Style{})
 	})
 	f.Bytes(line, canvas.Style{})
-}
-
-// sourceName is a crontab file without its directory.
-func sourceName(table string) string {
-	return table[strings.LastIndexByte(table, filepath.Separator)+1:]
-}
-
-// isUsersTable tells the crontab of an account, which crontab -e edits, from a
-// file of the system.
-func isUsersTable(table string) bool { return strings.HasPrefix(table, "/var/spool/") }
-
-// sourceOf names where a job stands, in a few cells: "etl:14", "crontab www:2".
-func sourceOf(r *api.Row) string {
-	name := sourceName(r.Table) + ":" + strconv.Itoa(r.Line)
-	if isUsersTable(r.Table) {
-		return "crontab " + name
-	}
-	return name
 }

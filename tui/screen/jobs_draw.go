@@ -215,12 +215,6 @@ func (s *Jobs) drawList(v canvas.View, screen int, w *World) {
 	s.drawUnseen(body.Below(s.rows.Len()), w)
 }
 
-// selected is how the line of the cursor is drawn, beside the sign in front.
-func selected(s canvas.Style) canvas.Style {
-	s.Reverse = true
-	return s
-}
-
 // drawUnseen says below a short list that there are jobs which the account does
 // not see.
 func (s *Jobs) drawUnseen(v canvas.View, w *World) {
@@ -259,17 +253,6 @@ func emptyText(w *World, query board.Query) []string {
 	}
 }
 
-func drawEmpty(v canvas.View, lines []string) {
-	y := max((v.Height()-len(lines))/3, 0)
-	for i, line := range lines {
-		for _, text := range wrapWords(line, v.Width()-4, v.Width()-4) {
-			v.Put(2, y+i, text, canvas.Style{})
-			y++
-		}
-		y--
-	}
-}
-
 // menuHeight is how many lines the menu of states takes.
 func menuHeight(width int) int { return (len(stateKeys)+menuColumns(width)-1)/menuColumns(width) + 1 }
 
@@ -297,30 +280,4 @@ func (s *Jobs) drawMenu(v canvas.View, w *World) {
 		v.Put(x+1, y, strconv.Itoa(w.Board.Count(c.state)), canvas.Style{})
 	}
 	v.PutCut(1, v.Height()-1, v.Width()-2, "a all  enter done", w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
-}
-
-// thousands writes a number with a blank between groups of three digits.
-func thousands(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + " " + text[i:]
-	}
-	return text
-}
-
-// many is a number of things in words, which may be large: "8 912 runs".
-func many(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return thousands(n) + " " + thing + "s"
-}
-
-// percent is a share with one decimal, never rounded up to all.
-func percent(part, whole int) string {
-	if part == whole {
-		return "100 %"
-	}
-	tenths := part * 1000 / max(whole, 1)
-	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }

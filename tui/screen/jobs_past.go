@@ -29,21 +29,7 @@ type pastEntry struct {
 	past  api.JobPast
 }
 
-// pastStamp changes when a strip does.
-type pastStamp struct {
-	last  job.RunID
-	live  int
-	began time.Time
-	state job.State
-}
-
-func stampOf(r *api.Row) pastStamp { return pastStamp{r.LastRun, r.Live, r.Began, r.State} }
-
 const slotPast = "past"
-
-// patience is how long what is known of a job is shown after it has changed, so
-// that what changes often is asked together.
-const patience = time.Second
 
 // of is the past of a job; nil: it is not known yet.
 func (p *pasts) of(id job.ID) *api.JobPast {

@@ -67,20 +67,6 @@ func (s *sums) rows(w *World) func(yield func(*api.Row) bool) {
 	}
 }
 
-// readComplaints reads what runs said of their failure. One whose output cannot
-// be read said nothing.
-func readComplaints(ctx context.Context, d Daemon, runs []job.RunID) map[job.RunID]string {
-	lines := map[job.RunID]string{}
-	for _, run := range runs {
-		t, err := readTail(ctx, d, run)
-		if err != nil && ctx.Err() != nil {
-			break
-		}
-		lines[run] = t.Complaint
-	}
-	return lines
-}
-
 func (s *sums) take(w *World, a Answer) {
 	s.asking = false
 	if a.Err != nil {

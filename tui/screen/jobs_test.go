@@ -325,8 +325,7 @@ func TestJobsOpenShowsTheJob(t *testing.T) {
 	if len(effects) != 1 || !ok {
 		t.Fatalf("got %v, %v, want one effect", effects, ok)
 	}
-	detail, ok := effects[0].(Goto).Screen.(*Detail)
-	if !ok || detail.id != at(t, s) {
+	if show := effects[0].(Show); show.Action != keys.Open || !slices.Equal(show.Subject.Jobs, []job.ID{at(t, s)}) {
 		t.Errorf("got %+v, want the job under the cursor", effects[0])
 	}
 }

@@ -272,6 +272,13 @@ func (s *Output) Act(_ *World, a keys.Action) ([]Effect, bool) {
 	return nil, s.shown().act(a)
 }
 
+// Bare reports that nothing but the text is shown, also where other screens have a
+// heading.
+func (s *Output) Bare() bool { return s.log.raw }
+
+// Leave ends the questions of this screen when another takes its place.
+func (*Output) Leave() []Effect { return []Effect{Forget{slotOutput}} }
+
 // shown is the log that is on the screen.
 func (s *Output) shown() *logView {
 	if s.against != nil {

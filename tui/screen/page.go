@@ -1,10 +1,12 @@
 package screen
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/safe"
@@ -147,4 +149,71 @@ func breakAt(text string, room int) int {
 		return len(g.Value())
 	}
 	return end
+}
+
+func said(text string, s canvas.Style) paragraph {
+	return paragraph{spans: []span{{text: text, style: s}}, hang: 1}
+}
+
+func ruled(title string) paragraph { return paragraph{spans: []span{{text: title}}, rule: true} }
+
+// errorParagraphs tells of an error in its three parts.
+func errorParagraphs(w *World, err error) []paragraph {
+	what, why, fix := err.Error(), "", ""
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		what, why, fix = e.What, e.Why, e.Fix
+	}
+	text := []paragraph{{spans: []span{{" " + w.Glyphs.Failed + " ", canvas.Style{Role: canvas.Bad, Bold: true}}, {text: what}}, hang: 3}}
+	for _, part := range []struct{ name, text string }{{"why", why}, {"fix", fix}} {
+		if part.text != "" {
+			text = append(text, paragraph{spans: []span{{"   " + part.name + "  ", canvas.Style{Role: canvas.Off}}, {text: part.text}}, hang: 8})
+		}
+	}
+	return text
+}
+
+// drawRule draws a line across, with a name in it.
+func drawRule(row canvas.View, name string, g *canvas.Glyphs) {
+	row.Fill(g.Across, canvas.Style{Role: canvas.Rule})
+	if name != "" {
+		row.PutCut(1, 0, row.Width()-2, " "+name+" ", g.Ellipsis, canvas.Style{Role: canvas.Title})
+	}
+}
+
+// selected is how the line of the cursor is drawn, beside the sign in front.
+func selected(s canvas.Style) canvas.Style {
+	s.Reverse = true
+	return s
+}
+
+func drawEmpty(v canvas.View, lines []string) {
+	y := max((v.Height()-len(lines))/3, 0)
+	for i, line := range lines {
+		for _, text := range wrapWords(line, v.Width()-4, v.Width()-4) {
+			v.Put(2, y+i, text, canvas.Style{})
+			y++
+		}
+		y--
+	}
+}
+
+// drawWrapped draws text between words in the lines of a view, and gives how many
+// it took.
+func drawWrapped(v canvas.View, text string, w *World) int {
+	lines := wrapWords(safe.Text(text), v.Width(), v.Width())
+	for y := range min(len(lines), v.Height()) {
+		if y == v.Height()-1 {
+			v.PutCut(0, y, v.Width(), strings.Join(lines[y:], " "), w.Glyphs.Ellipsis, canvas.Style{})
+			return y + 1
+		}
+		v.Put(0, y, lines[y], canvas.Style{})
+	}
+	return len(lines)
+}
+
+// drawTrouble says what went wrong, why, and what to do.
+func drawTrouble(v canvas.View, err error, w *World) {
+	var p page
+	p.set(errorParagraphs(w, err))
+	p.draw(v, w.Glyphs)
 }

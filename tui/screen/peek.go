@@ -3,14 +3,12 @@ package screen
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/when"
 )
 
@@ -53,20 +51,6 @@ func drawGlance(v canvas.View, w *World, r *api.Row, said string, past *api.JobP
 		v = v.Below(1)
 	}
 	drawWrapped(v, said, w)
-}
-
-// drawWrapped draws text between words in the lines of a view, and gives how many
-// it took.
-func drawWrapped(v canvas.View, text string, w *World) int {
-	lines := wrapWords(safe.Text(text), v.Width(), v.Width())
-	for y := range min(len(lines), v.Height()) {
-		if y == v.Height()-1 {
-			v.PutCut(0, y, v.Width(), strings.Join(lines[y:], " "), w.Glyphs.Ellipsis, canvas.Style{})
-			return y + 1
-		}
-		v.Put(0, y, lines[y], canvas.Style{})
-	}
-	return len(lines)
 }
 
 // situation says how a job is, in half a sentence.
@@ -169,7 +153,7 @@ func drawPlan(row canvas.View, w *World, r *api.Row, d *dossier) {
 	}
 	x := row.Put(1, 0, plan, canvas.Style{})
 	place := fmt.Sprintf("%s:%d as %s", r.Table, r.Line, r.User)
-	zone := "TZ " + zoneName(w, r.Zone)
+	zone := "TZ " + w.zoneName(r.Zone)
 	if x = max(x+2, 34); x+cells(place) < row.Width() {
 		x = row.Put(x, 0, place, canvas.Style{})
 		if cells(zone)+x+2 < row.Width() {
@@ -178,14 +162,6 @@ func drawPlan(row canvas.View, w *World, r *api.Row, d *dossier) {
 		return
 	}
 	row.PutCut(x, 0, row.Width()-x-1, place, w.Glyphs.Ellipsis, canvas.Style{})
-}
-
-// zoneName names the zone of a job: "Local" is the host's.
-func zoneName(w *World, zone string) string {
-	if (zone == "Local" || zone == "") && w.Status.Zone != "" {
-		return w.Status.Zone
-	}
-	return zone
 }
 
 // retryPlan says when a job that failed is tried again: "retry 1/3 at 18:02:30 in

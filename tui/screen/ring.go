@@ -249,7 +249,7 @@ func (s *Ring) below(w *World, width int) []paragraph {
 	if len(s.answer.Handovers) > 0 {
 		text = append(text, ruled("Last hand-overs"))
 		for _, m := range s.answer.Handovers {
-			text = append(text, paragraph{spans: []span{{text: " " + instantText(w, m.At, w.Local) + "  "}, {text: m.What}}, hang: 3})
+			text = append(text, paragraph{spans: []span{{text: " " + w.minute(m.At, w.Local) + "  "}, {text: m.What}}, hang: 3})
 		}
 	}
 	return text

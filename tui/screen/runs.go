@@ -332,9 +332,9 @@ func (s *Runs) open() []Effect {
 	case r == nil:
 		return nil
 	case r.missed != nil || r.run.Started.IsZero():
-		return []Effect{Goto{NewWhy(Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due})}}
+		return []Effect{Show{keys.Explain, Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due}}}
 	}
-	return []Effect{Goto{NewOutput(Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due})}}
+	return []Effect{Show{keys.ShowOutput, Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due}}}
 }
 
 // Type answers to a key of the filter.
@@ -370,8 +370,6 @@ func (s *Runs) Refuses(w *World, a keys.Action) string {
 	return s.Table.Refuses(w, a)
 }
 
-var off = canvas.Style{Role: canvas.Off}
-
 // startWidth is the width of the column with the time of a row.
 func startWidth(w *World) int {
 	if w.Absolute {
@@ -390,7 +388,7 @@ func runColumns(w *World) []Column[runRow] {
 		{Title: "START", Width: startWidth(w), Text: startText},
 		{Title: "JOB", Fill: true, Least: 30, Text: jobText},
 		{Title: "OUTCOME", Width: 13, Grow: 24, Text: outcomeText}, // a long one: "not started: ..."
-		{Title: "TOOK", From: 60, Width: 7, Text: func(w *World, r *runRow) (string, canvas.Style) { return tookText(w, &r.run), canvas.Style{} }},
+		{Title: "TOOK", From: 60, Width: 7, Text: func(w *World, r *runRow) (string, canvas.Style) { return w.took(&r.run), canvas.Style{} }},
 		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
 		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return amount.Bytes(r.Usage.Memory) })},
 		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(triggerText)},
@@ -421,12 +419,6 @@ func signText(w *World, r *runRow) (string, canvas.Style) {
 }
 func jobText(_ *World, r *runRow) (string, canvas.Style) { return string(r.run.Job), canvas.Style{} }
 
-// zoneOf is the zone of a job.
-func (w *World) zoneOf(id job.ID) string {
-	row, _ := w.row(Subject{Jobs: []job.ID{id}})
-	return row.Zone
-}
-
 func startText(w *World, r *runRow) (string, canvas.Style) {
 	at := r.run.Started
 	if at.IsZero() {
@@ -438,16 +430,6 @@ func startText(w *World, r *runRow) (string, canvas.Style) {
 func outcomeText(w *World, r *runRow) (string, canvas.Style) {
 	_, style := runSign(w, &r.run)
 	return r.outcome(), style
-}
-
-func tookText(w *World, r *job.Run) string {
-	switch {
-	case r.Started.IsZero():
-		return "-"
-	case r.Ended.IsZero():
-		return when.Brief(w.Now.Sub(r.Started).Truncate(time.Second))
-	}
-	return when.Brief(r.Ended.Sub(r.Started))
 }
 
 func cpuText(r *job.Run) string {
@@ -548,22 +530,4 @@ func (r *runRow) peek(w *World) []paragraph {
 		due += ", not before " + w.Stamp(r.run.NotBefore, zone)
 	}
 	return []paragraph{ruled(title), said(" "+due, canvas.Style{}), said(" "+r.run.Reason.Sentence(), off)}
-}
-
-// runSign is a run's state as a sign and its colour.
-func runSign(w *World, r *job.Run) (string, canvas.Style) {
-	g := w.Glyphs
-	switch {
-	case r.State == job.RunRunning:
-		return g.Running, canvas.Style{Role: canvas.Busy}
-	case r.State.Live():
-		return g.Late, canvas.Style{Role: canvas.Doubt}
-	case r.State == job.RunDropped:
-		return g.Skipped, off
-	case r.OK():
-		return g.OK, canvas.Style{Role: canvas.Good}
-	case r.Failed():
-		return g.Failed, canvas.Style{Role: canvas.Bad}
-	}
-	return g.Skipped, off
 }

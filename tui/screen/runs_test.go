@@ -273,9 +273,9 @@ func TestRunsOpen(t *testing.T) {
 	runs := pastRuns()
 	w, d := newWorld(t), runsDaemon(&runs)
 	s := openRuns(t, w, d)
-	for _, want := range []string{"*screen.Output", "*screen.Output", "*screen.Why", "*screen.Output"} {
+	for _, want := range []keys.Action{keys.ShowOutput, keys.ShowOutput, keys.Explain, keys.ShowOutput} {
 		effects, _ := s.Act(w, keys.Open)
-		if got := fmt.Sprintf("%T", effects[0].(Goto).Screen); got != want {
+		if got := effects[0].(Show).Action; got != want {
 			t.Errorf("run %d opens %s, want %s", s.Current().run.ID, got, want)
 		}
 		actOn(t, s, w, d, keys.Down)

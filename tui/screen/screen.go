@@ -55,7 +55,7 @@ type Modal interface {
 // says what is shown.
 type Headed interface {
 	Modal
-	headed()
+	Headed()
 }
 
 // Clicker is a screen that answers to a click of the mouse on a cell of what it
@@ -117,6 +117,13 @@ type Forget struct{ Slot string }
 // Goto brings another screen to the front. Back leaves the front one.
 type Goto struct{ Screen Screen }
 
+// Show brings the screen to the front that a key opens about a subject, such as the
+// output of a run.
+type Show struct {
+	Action  keys.Action
+	Subject Subject
+}
+
 // Back goes back to the screen before.
 type Back struct{}
 
@@ -130,15 +137,12 @@ type Do struct {
 	Name     string   // of a protected job, to be typed
 	Command  []string // the shell command that does the same, as arguments
 	Call     func(ctx context.Context, d Daemon) (said string, err error)
-	Watch    func(w *World) []Effect // for "run and watch"; nil: there is none
-	Preview  func(w *World) []Effect // for "dry run"; nil: there is none
-	Learn    learns                  // what else there is to know, which the daemon is asked for; nil: nothing
-	Undo     *Do                     // what takes it back; nil: nothing does
-	Slot     string                  // the screen is told the end under this name, too; empty: it is not
+	Watch    func(w *World) []Effect                               // for "run and watch"; nil: there is none
+	Preview  func(w *World) []Effect                               // for "dry run"; nil: there is none
+	Learn    func(ctx context.Context, d Daemon) ([]string, error) // what else there is to know, which the daemon is asked for; nil: nothing
+	Undo     *Do                                                   // what takes it back; nil: nothing does
+	Slot     string                                                // the screen is told the end under this name, too; empty: it is not
 }
-
-// learns gives more lines for a question that is being asked.
-type learns = func(ctx context.Context, d Daemon) ([]string, error)
 
 // Class is how far an action reaches, and so how it is confirmed.
 type Class uint8
@@ -179,6 +183,7 @@ func (Ask) effect()     {}
 func (Follow) effect()  {}
 func (Forget) effect()  {}
 func (Goto) effect()    {}
+func (Show) effect()    {}
 func (Back) effect()    {}
 func (Do) effect()      {}
 func (Press) effect()   {}
@@ -214,4 +219,9 @@ type Daemon interface {
 	Revision(ctx context.Context, id int64) (api.Revision, error)
 	List(ctx context.Context, q api.Query) ([]job.Status, error)
 	Ring(ctx context.Context) (api.Ring, error)
+}
+
+// Seeker is a screen whose cursor can be put on a job.
+type Seeker interface {
+	Seek(w *World, id job.ID) []Effect
 }

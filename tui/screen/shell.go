@@ -18,27 +18,6 @@ type Order struct {
 	Effect Effect
 }
 
-// Quit ends the dashboard, Redraw draws every cell anew, and Mouse gives the
-// mouse to the dashboard or back to the terminal.
-type (
-	Quit   struct{}
-	Redraw struct{}
-	Mouse  struct{ On bool }
-)
-
-// Unfollow ends all that a screen follows, Drop all that it has asked, too: it
-// is gone.
-type (
-	Unfollow struct{}
-	Drop     struct{}
-)
-
-func (Quit) effect()     {}
-func (Redraw) effect()   {}
-func (Mouse) effect()    {}
-func (Unfollow) effect() {}
-func (Drop) effect()     {}
-
 // stillTime is how long a list does not re-sort after the person has moved.
 const stillTime = 2 * time.Second
 
@@ -55,11 +34,11 @@ type Shell struct {
 	moved   time.Time     // when the person moved last
 	trigger string        // the key that is being handled
 
-	named    []root // as on the first line
-	roots    map[keys.Action]Screen
-	stack    []Screen // the front one last
-	previous []Screen // what was there before the last switch
-	over     overlay  // nil: nothing lies over the front
+	screens  Screens
+	roots    map[keys.Action]Screen // those on the first line
+	stack    []Screen               // the front one last
+	previous []Screen               // what was there before the last switch
+	over     overlay                // nil: nothing lies over the front
 	toast    toast
 	log      []*entry
 	waiting  map[string]waiting // by slot
@@ -93,22 +72,36 @@ type Start struct {
 	Edit   string      // a crontab to begin with in the editor; empty: none
 }
 
+// Screens are the screens that a shell shows.
+type Screens struct {
+	Roots  []Root // on the first line; the dashboard begins with the first of them
+	Opened map[keys.Action]func(w *World, s Subject) Screen
+}
+
+// Root is a screen that is named on the first line. Opened are the screens that a key
+// opens about what is selected.
+type Root struct {
+	Action keys.Action
+	Name   string
+	Make   func() Screen
+}
+
 // NewShell makes a shell with all screens, of which one is in front.
-func NewShell(start Start) *Shell {
+func NewShell(start Start, screens Screens) *Shell {
 	w := start.World
 	w.Board = board.New()
-	s := &Shell{w: &w, named: roots, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
-	for _, r := range roots {
-		s.roots[r.action] = r.make()
+	s := &Shell{w: &w, screens: screens, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
+	for _, r := range screens.Roots {
+		s.roots[r.Action] = r.Make()
 	}
 	first := s.roots[start.Screen]
 	if first == nil {
-		first = s.roots[roots[0].action]
+		first = s.roots[screens.Roots[0].Action]
 	}
 	s.stack, s.views = []Screen{first}, start.Views
 	s.greeting, s.job = start.Say, job.ID(start.Job)
 	if start.Edit != "" {
-		s.stack = append(s.stack, NewEditor(Subject{File: start.Edit}))
+		s.stack = append(s.stack, screens.Opened[keys.Edit](s.w, Subject{File: start.Edit}))
 	}
 	return s
 }
@@ -212,11 +205,6 @@ func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
 	return s.flush()
 }
 
-// Seeker is a screen whose cursor can be put on a job.
-type Seeker interface {
-	Seek(w *World, id job.ID) []Effect
-}
-
 // seek puts the cursor on the job that the dashboard was begun with.
 func (s *Shell) seek() {
 	seeker, ok := s.front().(Seeker)
@@ -283,6 +271,8 @@ func (s *Shell) perform(owner Screen, effects []Effect) {
 		switch e := e.(type) {
 		case Goto:
 			s.push(e.Screen)
+		case Show:
+			s.push(s.screens.Opened[e.Action](s.w, e.Subject))
 		case Back:
 			s.pop()
 		case Do:

@@ -387,11 +387,11 @@ func (s *Timeline) open(w *World) []Effect {
 	about := Subject{Jobs: []job.ID{id}, Run: c.Run, At: c.Due}
 	switch {
 	case ok && c.Run != 0:
-		return []Effect{Goto{NewOutput(about)}}
+		return []Effect{Show{keys.ShowOutput, about}}
 	case ok && !c.Due.IsZero():
-		return []Effect{Goto{NewWhy(about)}}
+		return []Effect{Show{keys.Explain, about}}
 	}
-	return []Effect{Goto{NewDetail(id)}}
+	return []Effect{Show{keys.Open, Subject{Jobs: []job.ID{id}}}}
 }
 
 // back takes back one thing: the cursor in the row, marks, the filter, the

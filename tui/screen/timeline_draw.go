@@ -88,9 +88,9 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *World) {
 	}
 	x = row.Put(x+2, 0, "1 cell = "+stepText(a.step), canvas.Style{})
 	for _, hint := range []string{
-		w.keyText(keys.Earlier) + "/" + w.keyText(keys.Later) + " scroll",
-		w.keyText(keys.ZoomIn) + "/" + w.keyText(keys.ZoomOut) + " zoom",
-		w.keyText(keys.Now) + " now",
+		keyText(w, keys.Earlier) + "/" + keyText(w, keys.Later) + " scroll",
+		keyText(w, keys.ZoomIn) + "/" + keyText(w, keys.ZoomOut) + " zoom",
+		keyText(w, keys.Now) + " now",
 	} {
 		if x+2+cells(hint) <= row.Width() {
 			x = row.Put(x+2, 0, hint, canvas.Style{Role: canvas.Off})
@@ -99,7 +99,7 @@ func (s *Timeline) drawHead(row canvas.View, a axis, w *World) {
 }
 
 // keyText is the first key of an action of the time line.
-func (w *World) keyText(a keys.Action) string {
+func keyText(w *World, a keys.Action) string {
 	if b, ok := w.Keys.Binding(a, keys.Timeline); ok && len(b.Keys) > 0 {
 		return b.Keys[0]
 	}
@@ -293,9 +293,9 @@ func (s *Timeline) cursorText(a axis, w *World) string {
 	case m.from.IsZero() && s.cell.IsZero():
 		return string(row.Job) + "  nothing is planned"
 	case m.from.IsZero():
-		return instantText(w, a.at(a.index(s.cell)), s.zone(w)) + "  nothing of " + string(row.Job)
+		return w.minute(a.at(a.index(s.cell)), s.zone(w)) + "  nothing of " + string(row.Job)
 	case !s.clashed:
-		return instantText(w, m.from, s.zone(w))
+		return w.minute(m.from, s.zone(w))
 	}
 	return s.togetherText(w, &row, m)
 }
@@ -315,7 +315,7 @@ var pastWords = map[api.CellKind]string{
 func pastText(w *World, r *api.Row, c *api.TimelineCell, loc *time.Location) string {
 	text := string(r.Job) + " " + pastWords[c.Kind]
 	if !c.Due.IsZero() {
-		text = instantText(w, c.Due, loc) + "  " + text
+		text = w.minute(c.Due, loc) + "  " + text
 	}
 	if c.Run != 0 {
 		text += ", run " + c.Run.String()
@@ -330,9 +330,9 @@ func pastText(w *World, r *api.Row, c *api.TimelineCell, loc *time.Location) str
 func (s *Timeline) togetherText(w *World, r *api.Row, m minutes) string {
 	if len(s.clash.Clashes) > 0 {
 		c := &s.clash.Clashes[0]
-		return instantText(w, c.At, s.zone(w)) + "  " + clashText(c)
+		return w.minute(c.At, s.zone(w)) + "  " + clashText(c)
 	}
-	at := instantText(w, m.from, s.zone(w))
+	at := w.minute(m.from, s.zone(w))
 	switch {
 	case s.cell.IsZero():
 		return at + "  " + string(r.Job) + " starts alone"
@@ -359,19 +359,10 @@ func clashText(c *api.Clash) string {
 	return fmt.Sprintf("%d starts: %s", c.Starts, namesText(c))
 }
 
-// instantText says a minute with its day: "02:30 Sat", "02:30 Sat 28 Nov".
-func instantText(w *World, t time.Time, loc *time.Location) string {
-	form := "15:04 Mon"
-	if t.Sub(w.Now).Abs() > 6*day {
-		form = "15:04 Mon 2 Jan"
-	}
-	return t.In(loc).Format(form)
-}
-
 // peakText says when most jobs start at once, and where there is room.
 func (s *Timeline) peakText(w *World) string {
 	line := &s.line.line
-	list := w.keyText(keys.Clashes) + " clash list"
+	list := keyText(w, keys.Clashes) + " clash list"
 	switch {
 	case s.rows.Len() == 0:
 		return ""
@@ -395,7 +386,7 @@ func (s *Timeline) peakText(w *World) string {
 // day.
 func clockText(w *World, t time.Time, loc *time.Location) string {
 	if d := t.Sub(w.Now); d > day || d < -day {
-		return instantText(w, t, loc)
+		return w.minute(t, loc)
 	}
 	return t.In(loc).Format("15:04")
 }

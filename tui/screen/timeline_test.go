@@ -250,14 +250,14 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		actions []keys.Action
-		opens   string // type of the screen
+		opens   keys.Action
 		subject string
 	}{
-		{"the job", nil, "*screen.Detail", "[etl-orders] 0 0"},
-		{"a failure", []keys.Action{keys.PreviousSlot}, "*screen.Output", "[etl-orders] 4213 18:00"},
-		{"what is planned", []keys.Action{keys.NextSlot, keys.NextSlot}, "*screen.Why", "[etl-orders] 0 18:30"},
-		{"back on the job", []keys.Action{keys.NextSlot, keys.Back}, "*screen.Detail", "[etl-orders] 0 0"},
-		{"what is late", []keys.Action{keys.Down, keys.Down, keys.Down, keys.NextSlot}, "*screen.Why", "[invoice-export] 0 18:00"},
+		{"the job", nil, keys.Open, "[etl-orders] 0 0"},
+		{"a failure", []keys.Action{keys.PreviousSlot}, keys.ShowOutput, "[etl-orders] 4213 18:00"},
+		{"what is planned", []keys.Action{keys.NextSlot, keys.NextSlot}, keys.Explain, "[etl-orders] 0 18:30"},
+		{"back on the job", []keys.Action{keys.NextSlot, keys.Back}, keys.Open, "[etl-orders] 0 0"},
+		{"what is late", []keys.Action{keys.Down, keys.Down, keys.Down, keys.NextSlot}, keys.Explain, "[invoice-export] 0 18:00"},
 	} {
 		w := newWorld(t)
 		d := lineDaemon(w)
@@ -276,7 +276,7 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 			t.Errorf("%s: got %v, want a screen", tc.name, effects)
 			continue
 		}
-		if got := fmt.Sprintf("%T", effects[0].(Goto).Screen); got != tc.opens {
+		if got := effects[0].(Show).Action; got != tc.opens {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.opens)
 		}
 	}

@@ -3,6 +3,7 @@ package screen
 import (
 	"time"
 
+	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/when"
 )
 
@@ -84,3 +85,35 @@ func (w *World) Stamp(t time.Time, zone string) string { return when.Stamp(t.In(
 // since is how long ago something began, in whole seconds: what counts up on the
 // screen changes with the second.
 func (w *World) since(t time.Time) time.Duration { return max(w.Now.Sub(t), 0).Truncate(time.Second) }
+
+func midnight(t time.Time, loc *time.Location) time.Time {
+	y, m, d := t.In(loc).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, loc)
+}
+
+// zoneName names the zone of a job: "Local" is the host's.
+func (w *World) zoneName(zone string) string {
+	if (zone == "Local" || zone == "") && w.Status.Zone != "" {
+		return w.Status.Zone
+	}
+	return zone
+}
+
+// instantText says a minute with its day: "02:30 Sat", "02:30 Sat 28 Nov".
+func (w *World) minute(t time.Time, loc *time.Location) string {
+	form := "15:04 Mon"
+	if t.Sub(w.Now).Abs() > 6*24*time.Hour {
+		form = "15:04 Mon 2 Jan"
+	}
+	return t.In(loc).Format(form)
+}
+
+func (w *World) took(r *job.Run) string {
+	switch {
+	case r.Started.IsZero():
+		return "-"
+	case r.Ended.IsZero():
+		return when.Brief(w.Now.Sub(r.Started).Truncate(time.Second))
+	}
+	return when.Brief(r.Ended.Sub(r.Started))
+}

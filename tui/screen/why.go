@@ -2,7 +2,6 @@ package screen
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -80,18 +79,6 @@ func (s *Why) ask(w *World) []Effect {
 	return effects
 }
 
-// row is the job of a subject on the board.
-func (w *World) row(s Subject) (api.Row, bool) {
-	if len(s.Jobs) == 0 {
-		return api.Row{}, false
-	}
-	slot, ok := w.Board.Find(s.Jobs[0])
-	if !ok {
-		return api.Row{}, false
-	}
-	return w.Board.Row(slot), true
-}
-
 func askWhy(ctx context.Context, d Daemon, s Subject) (api.Why, error) {
 	var id job.ID
 	if len(s.Jobs) > 0 {
@@ -128,6 +115,9 @@ func askAround(ctx context.Context, d Daemon, id job.ID) ([]time.Time, error) {
 	slices.SortFunc(times, time.Time.Compare)
 	return slices.CompactFunc(times, time.Time.Equal), nil
 }
+
+// Awaits reports whether a slot is one of this screen.
+func (*Why) Awaits(slot string) bool { return slot == slotWhy || slot == slotAround }
 
 // Take receives the explanation.
 func (s *Why) Take(w *World, a Answer) []Effect {
@@ -355,30 +345,4 @@ func shellTime(t, now time.Time, loc *time.Location) string {
 		return local.Format(clock)
 	}
 	return "'" + local.Format(minute) + "'"
-}
-
-func midnight(t time.Time, loc *time.Location) time.Time {
-	y, m, d := t.In(loc).Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, loc)
-}
-
-func said(text string, s canvas.Style) paragraph {
-	return paragraph{spans: []span{{text: text, style: s}}, hang: 1}
-}
-
-func ruled(title string) paragraph { return paragraph{spans: []span{{text: title}}, rule: true} }
-
-// errorParagraphs tells of an error in its three parts.
-func errorParagraphs(w *World, err error) []paragraph {
-	what, why, fix := err.Error(), "", ""
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		what, why, fix = e.What, e.Why, e.Fix
-	}
-	text := []paragraph{{spans: []span{{" " + w.Glyphs.Failed + " ", canvas.Style{Role: canvas.Bad, Bold: true}}, {text: what}}, hang: 3}}
-	for _, part := range []struct{ name, text string }{{"why", why}, {"fix", fix}} {
-		if part.text != "" {
-			text = append(text, paragraph{spans: []span{{"   " + part.name + "  ", canvas.Style{Role: canvas.Off}}, {text: part.text}}, hang: 8})
-		}
-	}
-	return text
 }

@@ -189,7 +189,7 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 		{"cronring logs -f 77", "press output j 77"},
 		{"cronring run --force j", "do [cronring run --force j]"},
 		{"${EDITOR:-vi} +15 /etc/cron.d/etl", "press edit j 77"},
-		{"cronring history j", "goto *screen.Runs"},
+		{"cronring history j", "show runs j"},
 		{"cronring set j overlap=queue", "do [cronring set j overlap=queue]"},
 		{"cronring set other overlap=queue", "clip cronring set other overlap=queue"},
 		{"cronring set j overlap=queue; reboot", "clip cronring set j overlap=queue; reboot"},
@@ -216,8 +216,8 @@ func TestWhyDoesWhatIsProposed(t *testing.T) {
 			got = fmt.Sprintf("press %s %s %d", e.Action, e.Subject.Jobs[0], e.Subject.Run)
 		case Do:
 			got = fmt.Sprint("do ", e.Command)
-		case Goto:
-			got = fmt.Sprintf("goto %T", e.Screen)
+		case Show:
+			got = fmt.Sprintf("show %s %s", e.Action, e.Subject.Jobs[0])
 		case Clip:
 			got = "clip " + e.Text
 		}
@@ -318,7 +318,7 @@ func TestWhySetsAnOptionAndTakesItBack(t *testing.T) {
 			return api.Installed{Before: 31}, nil
 		},
 	}
-	do := w.setOption("etl-orders", "overlap", "queue")
+	do := setOption(w, "etl-orders", "overlap", "queue")
 	if do.Class != Effects {
 		t.Errorf("it is of class %d, want one that is asked about", do.Class)
 	}

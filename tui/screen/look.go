@@ -1,0 +1,88 @@
+package screen
+
+import (
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+)
+
+// stateLook is how a state is shown: a sign, a word and a role, so that none of
+// the three is needed. The words are those of the command line.
+func stateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
+	g := w.Glyphs
+	switch s {
+	case job.StateFailing:
+		return g.Failed, "FAIL", canvas.Style{Role: canvas.Bad, Bold: true}
+	case job.StateLate:
+		return g.Late, "LATE", canvas.Style{Role: canvas.Doubt, Bold: true}
+	case job.StateRunning:
+		return g.Running, "run", canvas.Style{Role: canvas.Busy}
+	case job.StateHeld:
+		return g.Held, "held", canvas.Style{Role: canvas.Off}
+	case job.StateDisabled:
+		return g.Held, "off", canvas.Style{Role: canvas.Off}
+	case job.StateOK:
+		return g.OK, "ok", canvas.Style{Role: canvas.Good}
+	}
+	return g.New, "new", canvas.Style{Role: canvas.Fresh}
+}
+
+// outcomeLook is how what became of an occurrence is shown in one cell.
+func outcomeLook(w *World, k api.CellKind) (sign string, style canvas.Style) {
+	g := w.Glyphs
+	switch k {
+	case api.CellFailed:
+		return g.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
+	case api.CellLate:
+		return g.Late, canvas.Style{Role: canvas.Doubt, Bold: true}
+	case api.CellRunning:
+		return g.Running, canvas.Style{Role: canvas.Busy, Bold: w.pulse()}
+	case api.CellOK:
+		return g.Ran, canvas.Style{Role: canvas.Good}
+	case api.CellSpan:
+		return g.Long, canvas.Style{Role: canvas.Good}
+	case api.CellSkipped:
+		return g.Skipped, canvas.Style{Role: canvas.Off}
+	case api.CellHeld:
+		return g.Held, canvas.Style{Role: canvas.Off}
+	case api.CellPlanned:
+		return g.Planned, canvas.Style{}
+	case api.CellExpected:
+		return g.Expected, canvas.Style{}
+	}
+	return " ", canvas.Style{}
+}
+
+// pulse is true in every other second: what runs shows that it lives, unless
+// nothing may move.
+func (w *World) pulse() bool { return !w.Still && w.Now.Unix()%2 == 0 }
+
+var off = canvas.Style{Role: canvas.Off}
+
+// runSign is a run's state as a sign and its colour.
+func runSign(w *World, r *job.Run) (string, canvas.Style) {
+	g := w.Glyphs
+	switch {
+	case r.State == job.RunRunning:
+		return g.Running, canvas.Style{Role: canvas.Busy}
+	case r.State.Live():
+		return g.Late, canvas.Style{Role: canvas.Doubt}
+	case r.State == job.RunDropped:
+		return g.Skipped, off
+	case r.OK():
+		return g.OK, canvas.Style{Role: canvas.Good}
+	case r.Failed():
+		return g.Failed, canvas.Style{Role: canvas.Bad}
+	}
+	return g.Skipped, off
+}
+
+// The smallest terminal that something can be seen on.
+const (
+	leastWidth  = 40
+	leastHeight = 10
+	fullWidth   = 60 // from here on the first line names the screens
+)
+
+// wordFrom is the narrowest screen that shows states as words.
+const wordFrom = 60

@@ -1,0 +1,99 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/keys"
+)
+
+// bars says why the account may not change what an action changes, as the daemon
+// has told: it refuses all the same.
+func (w *World) bars(a keys.Action, about Subject) string {
+	denied := &w.Status.Denied
+	switch a {
+	case keys.Edit, keys.Delete:
+		for _, r := range w.rows(about) {
+			switch {
+			case r.Fixed && len(about.Jobs) > 1:
+				return string(r.Job) + ": " + denied.Entries
+			case r.Fixed:
+				return denied.Entries
+			}
+		}
+		return denied.Crontab
+	case keys.Add, keys.External, keys.Revisions, keys.Restore:
+		return denied.Crontab
+	}
+	return ""
+}
+
+// rows are those of the jobs that an action is about.
+func (w *World) rows(about Subject) []api.Row {
+	rows := make([]api.Row, 0, len(about.Jobs))
+	for _, id := range about.Jobs {
+		if slot, ok := w.Board.Find(id); ok {
+			rows = append(rows, w.Board.Row(slot))
+		}
+	}
+	return rows
+}
+
+// names lists some of many jobs.
+func names(jobs []job.ID) string {
+	const shown = 20
+	words := make([]string, 0, shown)
+	for _, id := range jobs[:min(len(jobs), shown)] {
+		words = append(words, string(id))
+	}
+	text := strings.Join(words, ", ")
+	if more := len(jobs) - shown; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}
+
+// what names the jobs of an action: the one, or how many.
+func what(about Subject) string {
+	if len(about.Jobs) == 1 {
+		return string(about.Jobs[0])
+	}
+	return fmt.Sprintf("%d jobs", len(about.Jobs))
+}
+
+func refs(about Subject) []string {
+	all := make([]string, len(about.Jobs))
+	for i, id := range about.Jobs {
+		all[i] = string(id)
+	}
+	return all
+}
+
+// row is the job of a subject on the board.
+func (w *World) row(s Subject) (api.Row, bool) {
+	if len(s.Jobs) == 0 {
+		return api.Row{}, false
+	}
+	slot, ok := w.Board.Find(s.Jobs[0])
+	if !ok {
+		return api.Row{}, false
+	}
+	return w.Board.Row(slot), true
+}
+
+// placed is a subject with the place of its entry: that of the job where the
+// screen named none.
+func (w *World) placed(s Subject) Subject {
+	if row, ok := w.row(s); ok && s.File == "" {
+		s.File, s.Line = row.Table, row.Line
+	}
+	return s
+}
+
+// zoneOf is the zone of a job.
+func (w *World) zoneOf(id job.ID) string {
+	row, _ := w.row(Subject{Jobs: []job.ID{id}})
+	return row.Zone
+}
