@@ -10,6 +10,9 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
+// paneWidth is the width of the details beside a list, on a screen of 160 cells.
+const paneWidth = 58
+
 // drawPane draws what is known of a job beside the list. What has no room is left
 // out: the output shrinks first, then the hours go, then what comes next.
 func drawPane(v canvas.View, w *World, r *api.Row, d *dossier) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,65 +140,6 @@ func TestDetailOfHostileJobsStaysInside(t *testing.T) {
 	}
 }
 
-func TestDossierInterruptedIsAskedAgain(t *testing.T) {
-	w := newWorld(t)
-	var d dossier
-	if got := d.ask(w, "etl-orders", true); len(got) != 1 {
-		t.Fatalf("first: got %v, want one question", got)
-	}
-	if got := d.ask(w, "etl-orders", true); len(got) != 0 {
-		t.Errorf("while it is asked: got %v, want nothing", got)
-	}
-	d.reopen()
-	if got := d.ask(w, "etl-orders", true); len(got) != 1 {
-		t.Errorf("after the screen was left: got %v, want the question again", got)
-	}
-}
-
-func TestHeatShowsTheWorstOfEachHour(t *testing.T) {
-	w := newWorld(t)
-	monday := time.Date(2026, 10, 26, 12, 0, 0, 0, w.Local) // the day before was of 25 hours
-	from := midnight(monday.AddDate(0, 0, 1-heatDays), w.Local)
-	line := api.Timeline{From: from, To: from.Add(heatDays * 24 * time.Hour), Cells: heatDays * 24, Jobs: []api.TimelineJob{{}}}
-	put := func(at time.Time, k api.CellKind) {
-		line.Jobs[0].Cells = append(line.Jobs[0].Cells, api.TimelineCell{Cell: int(at.Sub(from) / time.Hour), Kind: k})
-	}
-	put(monday.Add(-time.Hour), api.CellOK)
-	sunday := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC) // 02:00 CEST; an hour later it is 02:00 again
-	put(sunday, api.CellFailed)
-	put(sunday.Add(time.Hour), api.CellOK)
-	put(monday.Add(2*time.Hour), api.CellPlanned)
-	h := newHeat(&line, monday, w.Local)
-	for _, tc := range []struct {
-		day, hour int
-		want      api.CellKind
-	}{{0, 11, api.CellOK}, {1, 2, api.CellFailed}, {0, 14, ""}, {1, 1, ""}, {1, 3, ""}} {
-		if got := h.hours[tc.day][tc.hour]; got != tc.want {
-			t.Errorf("%d days ago at %d: got %q, want %q", tc.day, tc.hour, got, tc.want)
-		}
-	}
-}
-
-// Where the client cannot read the schedule as the daemon does, it says no more
-// than the daemon did.
-func TestOutlookAgreesWithTheDaemon(t *testing.T) {
-	w := newWorld(t)
-	at := time.Date(2026, 11, 21, 2, 30, 0, 0, w.Local)
-	j := api.Job{Status: job.Status{Job: job.Job{Schedule: "30 2 * * *"}}, Upcoming: []time.Time{at, at.AddDate(0, 0, 1)}}
-	o := newOutlook(&j, now, w.Local)
-	if len(o.runs) != maxOutlook || len(o.changes) != 2 || !strings.Contains(o.changes[0].text("2 Jan"), "28 Mar 02:00 -> 03:00: 02:30 does not exist") {
-		t.Errorf("a plain schedule: got %d runs and %v, want %d and what the change of March does", len(o.runs), o.changes, maxOutlook)
-	}
-	j.Upcoming[1] = at.AddDate(0, 0, 2)
-	if o := newOutlook(&j, now, w.Local); len(o.runs) != 2 || len(o.changes) != 0 {
-		t.Errorf("days that the daemon leaves out: got %v, want what it sent", o)
-	}
-	j.Job.Schedule = "@reboot"
-	if o := newOutlook(&j, now, w.Local); len(o.runs) != 2 {
-		t.Errorf("no time: got %v, want what the daemon sent", o)
-	}
-}
-
 func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 	w := newWorld(t)
 	s, d := NewDetail("etl-orders"), newFixtureDaemon(w)
@@ -223,7 +163,7 @@ func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
 	}
 	s.Type(w, Key{Name: "esc"})
 	effects, _ = s.Act(w, keys.NextPane)
-	if !slices.Contains(effects, Effect(Forget{slotOutput})) {
+	if !slices.ContainsFunc(effects, func(e Effect) bool { _, ok := e.(Forget); return ok }) {
 		t.Errorf("another tab: got %v, want the output followed no longer", effects)
 	}
 }

@@ -92,38 +92,6 @@ func TestDSTAgreesWithExplain(t *testing.T) {
 	}
 }
 
-func TestReadScheduleAsTheDaemonDoes(t *testing.T) {
-	w := newWorld(t)
-	zone := crontab.NewZone(w.Local)
-	at := time.Date(2026, 11, 21, 2, 17, 0, 0, w.Local)
-	for _, tc := range []struct {
-		name     string
-		schedule string
-		options  map[string]string
-		upcoming []time.Time
-		want     string // spec, or nothing
-	}{
-		{"what the host chose", "~ 2 * * *", nil, []time.Time{at, at.AddDate(0, 0, 1)}, "17 2 * * *"},
-		{"what it chose, and nothing is planned", "~ 2 * * *", nil, nil, ""},
-		{"days that an option leaves out", "17 2 * * *", nil, []time.Time{at, at.AddDate(0, 0, 2)}, ""},
-		{"nothing is planned", "17 2 * * *", nil, nil, "17 2 * * *"},
-		{"a delay by chance", "17 2 * * *", map[string]string{"jitter": "5m"}, []time.Time{at.Add(time.Minute)}, "17 2 * * *"},
-		{"seconds beside the fields", "17 2 * * *", map[string]string{"sec": "0,30"}, []time.Time{at, at.Add(30 * time.Second)}, "17 2 * * *"},
-		{"an option that is none", "17 2 * * *", map[string]string{"dst": "a\nb"}, []time.Time{at}, ""},
-		{"no time", "@reboot", nil, nil, "@reboot"},
-		{"a line more", "17 2 * * *\n* * * * *", nil, nil, ""},
-	} {
-		j := api.Job{Status: job.Status{Job: job.Job{Schedule: tc.schedule, Options: tc.options}}, Upcoming: tc.upcoming}
-		spec, s := readSchedule(&j, zone)
-		if s == nil {
-			spec = ""
-		}
-		if spec != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, spec, tc.want)
-		}
-	}
-}
-
 // nightRows are jobs of which some are touched by changes of their clocks.
 func nightRows() []api.Row {
 	rows := fixtureRows()

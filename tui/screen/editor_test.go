@@ -15,23 +15,6 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-const etlText = `# what etl runs
-SHELL=/bin/bash
-MAILTO=ops@example.com
-#@ name=orders
-*/5 * * * * etl /opt/etl/run orders --since auto
-#@ name=nightly overlap=skip
-0,30 2 * * * etl /opt/etl/run nightly
-0 0 13 * 5 etl /opt/etl/run odd
-`
-
-func etlTable() api.TableText {
-	return api.TableText{
-		V: api.Version, Table: someTables()[1], Text: []byte(etlText), Sum: "sum 1",
-		Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "Europe/Berlin",
-	}
-}
-
 func editorDaemon() *fakeDaemon {
 	d := filesDaemon()
 	d.clashes = func(q api.ClashQuery) (api.Clashes, error) {
@@ -358,14 +341,6 @@ func TestEditorAddsWhereTheUserMay(t *testing.T) {
 	}
 }
 
-func TestEditorIsBegunWith(t *testing.T) {
-	s := NewShell(Start{World: *newWorld(t), Screen: keys.ShowFiles, Edit: "/etc/cron.d/etl"}, AllScreens)
-	e, ok := s.front().(*Editor)
-	if !ok || e.file != "/etc/cron.d/etl" || len(s.stack) != 2 {
-		t.Errorf("got %T over %d screens, want the editor over the files", s.front(), len(s.stack)-1)
-	}
-}
-
 // BenchmarkEditorKey is what a key costs before its picture is there, in a
 // crontab of 2,000 lines; the check of the text comes aside.
 func BenchmarkEditorKey(b *testing.B) {
@@ -449,9 +424,9 @@ func TestEditorIsNamedOnNarrowScreens(t *testing.T) {
 	w, d := newWorld(t), editorDaemon()
 	e := openEditor(t, w, d, Subject{File: "/etc/cron.d/etl", Line: 5})
 	typed(t, e, w, d, "x")
-	s, _ := shellOn(w)
-	s.stack = []Screen{e}
-	if line, _, _ := strings.Cut(shown(s, 40, 15), "\n"); !strings.HasPrefix(line, " Edit /etc/cron.d/etl *") || !strings.HasSuffix(line, "18:02:11 ") {
+	c := canvas.New(40, 15)
+	inShell(e, c.View(), w)
+	if line, _, _ := strings.Cut(c.Text(), "\n"); !strings.HasPrefix(line, " Edit /etc/cron.d/etl *") || !strings.HasSuffix(line, "18:02:11 ") {
 		t.Errorf("got %q, want the file and the time", line)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -398,4 +399,371 @@ func settle(t testing.TB, s Screen, w *World, d Daemon, effects []Effect) []Effe
 		}
 	}
 	return rest
+}
+
+// overlapped is an occurrence that was skipped for the run before it.
+func overlapped() api.Why {
+	at := time.Date(2026, 11, 20, 1, 30, 0, 0, time.UTC)
+	return api.Why{
+		V: api.Version, Job: "etl-nightly", Table: "/etc/cron.d/etl", Line: 15, At: at, Zone: "Europe/Berlin",
+		Verdict:  `It did not start. The run before it was still going, overlap is "skip".`,
+		Decision: job.DecideSkip, Reason: job.Overlapping,
+		Steps: []api.Step{
+			{Name: api.StepEntry, State: api.Passed, Fact: "/etc/cron.d/etl:15  0,30 2 * * *  loaded 3 Nov 09:12, revision 31"},
+			{Name: api.StepEnabled, State: api.Passed, Fact: "not held, not paused by a window, not @once-spent"},
+			{Name: api.StepSchedule, State: api.Passed, Fact: "minute 30, hour 2, every day"},
+			{Name: api.StepClock, State: api.Passed, Fact: "02:30 exists once in Europe/Berlin that day; no step seen"},
+			{Name: api.StepDaemon, State: api.Passed, Fact: "up since 3 Nov 09:12:40, ticked 02:30:00.004 (4 ms late)"},
+			{Name: api.StepNode, State: api.Passed, Fact: "db-01 runs it: the entry is this host's own"},
+			{Name: api.StepOverlap, State: api.Crossed, Fact: "run 4187 began 02:00:00, was running at 02:30:00, ended 02:41:07"},
+			{Name: api.StepGate, State: api.NotReached, Fact: "not reached"},
+		},
+		Facts: []string{
+			"this happened 4 times in 30 days; p95 of etl-nightly is 34 min, gap is 30 min",
+			"next slot Sat 21 Nov 02:00:00 in 7h57m",
+		},
+		Remedies: []api.Remedy{
+			{What: "queue instead of skip", Command: "cronring set etl-nightly overlap=queue"},
+			{What: "widen the interval", Command: "${EDITOR:-vi} +15 /etc/cron.d/etl"},
+			{What: "run it now", Command: "cronring run etl-nightly"},
+		},
+	}
+}
+
+// drawn is what a screen shows, with the first line that the shell gives it.
+func drawn(s Screen, v canvas.View, w *World) {
+	if m, ok := s.(Modal); ok {
+		v.PutCut(1, 0, v.Width()-1, m.Heading(w), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
+	}
+	s.Draw(v.In(0, 1, v.Width(), v.Height()-2), w)
+}
+
+// goOffline has the daemon be away for 14 seconds.
+func goOffline(w *World) {
+	w.Link = Link{Tried: true, Socket: w.Link.Socket, Since: now.Add(-14 * time.Second), Retry: 2 * time.Second, Err: &api.Error{
+		Kind: api.Unreachable, What: "cronringd does not answer on /run/cronring/cronring.sock", Why: "connection refused",
+	}}
+}
+
+func actOn(t *testing.T, s Screen, w *World, d Daemon, pressed ...keys.Action) []Effect {
+	t.Helper()
+	var rest []Effect
+	for _, a := range pressed {
+		effects, ok := s.Act(w, a)
+		if !ok {
+			t.Fatalf("%s means nothing to the screen", a)
+		}
+		rest = append(rest, settle(t, s, w, d, effects)...)
+	}
+	return rest
+}
+
+// perform gives a screen actions, and hands it what it asks for. It gives the other
+// effects.
+func perform(t *testing.T, s Screen, w *World, d Daemon, actions ...keys.Action) []Effect {
+	t.Helper()
+	var rest []Effect
+	for _, a := range actions {
+		if why := s.Refuses(w, a); why != "" {
+			t.Fatalf("%s is refused: %s", a, why)
+		}
+		effects, ok := s.Act(w, a)
+		if !ok {
+			t.Fatalf("%s means nothing", a)
+		}
+		rest = append(rest, settle(t, s, w, d, effects)...)
+	}
+	return rest
+}
+
+// presses does what keys mean to a screen alone.
+func presses(t *testing.T, s Screen, w *World, d Daemon, actions ...keys.Action) (rest []Effect) {
+	t.Helper()
+	for _, a := range actions {
+		effects, _ := s.Act(w, a)
+		rest = append(rest, settle(t, s, w, d, effects)...)
+	}
+	return rest
+}
+
+// strips are the past of the fixture's jobs, a letter a run: digits are eighths
+// of p95, x failed, s skipped, l late, r running.
+var fixturePasts = map[job.ID]struct {
+	cells string
+	p95   time.Duration
+}{
+	"etl-orders":     {"332333233333323333333233333332333333x3333xx", 12900 * time.Millisecond},
+	"certbot-renew":  {"222222222xxx", 3400 * time.Millisecond},
+	"geoip-update":   {"33433343333x", 30 * time.Second},
+	"invoice-export": {"55655566556l", 52 * time.Second},
+	"cache-warm":     {"22322223222r", 14 * time.Second},
+	"zfs-scrub":      {"778r", 13 * time.Hour},
+	"report-daily":   {"444544444444", 44 * time.Second},
+	"apt-daily":      {"322322272222", 31 * time.Second},
+	"db-vacuum":      {"445445544454", 220 * time.Second},
+	"logrotate":      {"111111111111", 1100 * time.Millisecond},
+	"mail-flush":     {"111121111111", 500 * time.Millisecond},
+	"metrics-push":   {"111111s11111", 600 * time.Millisecond},
+	"ntp-check":      {"111111111111", 100 * time.Millisecond},
+	"pg-backup":      {"555655666766", 71 * time.Second},
+	"sitemap":        {"333334333333", 11 * time.Second},
+}
+
+// fixturePast makes a past of letters.
+func fixturePast(id job.ID, n int) api.JobPast {
+	f := fixturePasts[id]
+	past := api.JobPast{Job: id, P95: f.p95, P50: f.p95 * 5 / 8, Max: f.p95 * 9 / 4, LagP99: 6 * time.Millisecond}
+	letters := f.cells[max(len(f.cells)-n, 0):]
+	for i, letter := range letters {
+		due := now.Truncate(5 * time.Minute).Add(-time.Duration(len(letters)-1-i) * 5 * time.Minute)
+		c := api.Cell{Kind: api.CellOK, Due: due, Began: due, Run: job.RunID(4213 - len(letters) + 1 + i)}
+		switch letter {
+		case 'x':
+			c.Kind, c.Took, c.Ending = api.CellFailed, f.p95, "exit 1"
+			past.Failed++
+		case 's':
+			c = api.Cell{Kind: api.CellSkipped, Due: due, Count: 1}
+		case 'l':
+			c = api.Cell{Kind: api.CellLate, Due: due}
+		case 'r':
+			c.Kind = api.CellRunning
+		default:
+			c.Took = f.p95 * time.Duration(letter-'1') / 7
+			past.OK++
+		}
+		past.Cells = append(past.Cells, c)
+	}
+	past.Runs = past.OK + past.Failed
+	return past
+}
+
+// newFixtureDaemon answers what the jobs of newWorld are asked about.
+func newFixtureDaemon(w *World) *fakeDaemon {
+	return &fakeDaemon{
+		show: func(ref string) (api.Job, error) { return fixtureJob(w, job.ID(ref)) },
+		past: func(jobs []job.ID, n int) ([]api.JobPast, error) {
+			var all []api.JobPast
+			for _, id := range jobs {
+				all = append(all, fixturePast(id, n))
+			}
+			return all, nil
+		},
+		output:  fixtureOutput,
+		line:    fixtureHours,
+		history: fixtureHistory,
+		config:  fixtureConfig,
+		why:     func(string, time.Time) (api.Why, error) { return overlapped(), nil },
+		oneRun: func(string) (job.Run, error) {
+			j, err := fixtureJob(w, "etl-orders")
+			if err != nil {
+				return job.Run{}, err
+			}
+			return *j.Last, nil
+		},
+	}
+}
+
+func fixtureJob(w *World, id job.ID) (api.Job, error) {
+	slot, ok := w.Board.Find(id)
+	if !ok {
+		return api.Job{}, &api.Error{What: "cannot show " + string(id), Why: "no such job", Kind: api.NotFound}
+	}
+	r := w.Board.Row(slot)
+	j := api.Job{V: api.Version, Meaning: "every 5 minutes", Status: job.Status{
+		Job: job.Job{
+			ID: id, Table: r.Table, Line: r.Line, User: r.User, Schedule: r.Schedule, Zone: r.Zone, Command: r.Command,
+			Options: map[string]string{"retry": "3"},
+		},
+		State: r.State, Next: r.Next,
+	}}
+	for at := r.Next; len(j.Upcoming) < 5; at = at.Add(5 * time.Minute) {
+		j.Upcoming = append(j.Upcoming, at)
+	}
+	if r.LastRun != 0 {
+		j.Last = &job.Run{
+			ID: r.LastRun, Job: id, Due: r.Last, Attempt: 1, Trigger: job.TriggerClock, State: job.RunEnded,
+			Started: r.Last, Ended: r.Last.Add(r.Took), Outcome: job.Outcome{Kind: job.Exited},
+			Usage: job.Usage{CPU: 900 * time.Millisecond, Memory: 41 << 20, Read: 2202009},
+		}
+	}
+	if r.Ending == "exit 1" {
+		j.Last.Outcome.Code = 1
+	}
+	if id == "etl-orders" {
+		j.Running = []job.Run{{
+			ID: 4214, Job: id, Due: r.Last, Attempt: 2, Trigger: job.TriggerRetry, State: job.RunWaiting,
+			Reason: job.WaitsForRetry, NotBefore: now.Add(19 * time.Second),
+		}}
+	}
+	return j, nil
+}
+
+func fixtureOutput(run string) []api.Event {
+	began := now.Add(-131 * time.Second)
+	var events []api.Event
+	say := func(after time.Duration, stream job.Stream, text string) {
+		events = append(events, api.Event{Chunk: &job.Chunk{At: began.Add(after), Stream: stream, Data: []byte(text + "\n")}})
+	}
+	switch run {
+	case "4213":
+		say(4*time.Millisecond, job.Stdout, "etl orders: window 17:55..18:00")
+		say(911*time.Millisecond, job.Stdout, "connect pg-1 ok (31 ms)")
+		say(2112*time.Millisecond, job.Stdout, "connect pg-2 ...")
+		say(12398*time.Millisecond, job.Stderr, `psql: error: connection to server at "pg-2" (10.0.0.7) failed: timeout`)
+	case "4003":
+		say(0, job.Stderr, "DNS problem: SERVFAIL looking up A for example.com")
+	case "4002":
+		say(0, job.Stderr, "DNS problem: SERVFAIL looking up A for geo.example.net")
+	}
+	return events
+}
+
+// fixtureHours is one job by the hour: some failures, a late one, hours without.
+func fixtureHours(q api.TimelineQuery) (api.Timeline, error) {
+	line := api.Timeline{V: api.Version, Now: now, From: q.From, To: q.To, Cells: q.Cells}
+	hours := api.TimelineJob{Job: job.ID(q.Refs[0])}
+	for cell := range q.Cells {
+		kind := api.CellOK
+		at := q.From.Add(time.Duration(cell) * time.Hour)
+		switch {
+		case at.After(now):
+			kind = api.CellPlanned
+		case now.Sub(at) < 2*time.Hour:
+			kind = api.CellFailed
+		case cell == 50 || cell == 51:
+			kind = api.CellSkipped
+		case cell == 33:
+			kind = api.CellLate
+		}
+		hours.Cells = append(hours.Cells, api.TimelineCell{Cell: cell, Kind: kind, Count: 12})
+	}
+	line.Jobs = []api.TimelineJob{hours}
+	return line, nil
+}
+
+// fixtureHistory is forty runs of one job.
+func fixtureHistory(f api.Filter) (api.Runs, error) {
+	runs := api.Runs{V: api.Version}
+	id := job.ID("etl-orders")
+	if len(f.Refs) > 0 {
+		id = job.ID(f.Refs[0])
+	}
+	past := fixturePast(id, 40)
+	for _, c := range slices.Backward(past.Cells) {
+		if c.Run == 0 || c.Kind == api.CellRunning {
+			continue
+		}
+		run := job.Run{
+			ID: c.Run, Job: past.Job, Due: c.Due, Attempt: 1, Trigger: job.TriggerClock, State: job.RunEnded,
+			Started: c.Began, Ended: c.Began.Add(c.Took), Outcome: job.Outcome{Kind: job.Exited},
+			Usage: job.Usage{CPU: c.Took / 14, Memory: 41 << 20},
+		}
+		if c.Kind == api.CellFailed {
+			run.Outcome.Code = 1
+		}
+		runs.Runs = append(runs.Runs, run)
+	}
+	return runs, nil
+}
+
+// show draws a screen on a canvas, hands it what it asks for, and draws it again:
+// what is in view is known by then.
+func show(t *testing.T, s Screen, v canvas.View, w *World, d Daemon, actions ...keys.Action) {
+	t.Helper()
+	settle(t, s, w, d, s.Open(w))
+	s.Draw(v, w)
+	settle(t, s, w, d, s.Refresh(w))
+	for _, a := range actions {
+		effects, _ := s.Act(w, a)
+		settle(t, s, w, d, effects)
+	}
+	v.Fill(" ", canvas.Style{})
+	s.Draw(v, w)
+}
+
+// inside leaves the lines of the shell blank.
+func inside(v canvas.View) canvas.View { return v.In(0, 1, v.Width(), v.Height()-2) }
+
+// fixtureConfig is the options of a job from every kind of place.
+func fixtureConfig(ref string) (api.JobConfig, error) {
+	return api.JobConfig{V: api.Version, Job: job.ID(ref), Table: "/etc/cron.d/etl", Line: 14, Options: []api.Setting{
+		{Key: "overlap", Value: "skip", Origin: "built-in"},
+		{Key: "retry", Value: "3", Origin: "#@", File: "/etc/cron.d/etl", Line: 13},
+		{Key: "timeout", Value: "30s", Origin: "[[match]]", File: "/etc/cronring/cronring.toml", Line: 21},
+		{Key: "notify", Origin: "built-in"},
+		{Key: "mailto", Value: "ops@example.com", Origin: "assignment", File: "/etc/cron.d/etl", Line: 2},
+	}}, nil
+}
+
+// hostileRows are jobs whose every text is an attack. Where only ASCII can be
+// drawn, so are they: other letters of a name are its owner's choice.
+func hostileRows(w *World) []api.Row {
+	names := []string{
+		"\x1b[2J\x1b[31mred", strings.Repeat("x", 300), "tab\tnew\nline", "\x00\x07\x7f", "", "%s%d",
+	}
+	if w.Glyphs.Tier != canvas.ASCII {
+		names = append(names, "\u202etxt.exe", "日本語ジョブ日本語ジョブ日本語", "e\u0301\u0302\u0303\u0304\u0305\u0306", "\xff\xfe", "a\u200db", "🏴‍☠️", "مرحبا بالعالم")
+	}
+	rows := make([]api.Row, len(names))
+	for i, name := range names {
+		rows[i] = fixtureRows()[0]
+		r := &rows[i]
+		r.Job, r.User, r.Table, r.Schedule, r.Command = job.ID("!"+name), name, "/etc/cron.d/"+name, name, name
+		r.Zone, r.Ending, r.Why, r.LastRun = name, "exit 1 "+name, name, 0
+		r.Next, r.Last, r.Streak = now.AddDate(200, 0, 0), now.AddDate(-200, 0, 0), 1<<30
+	}
+	return rows
+}
+
+const etlText = `# what etl runs
+SHELL=/bin/bash
+MAILTO=ops@example.com
+#@ name=orders
+*/5 * * * * etl /opt/etl/run orders --since auto
+#@ name=nightly overlap=skip
+0,30 2 * * * etl /opt/etl/run nightly
+0 0 13 * 5 etl /opt/etl/run odd
+`
+
+func etlTable() api.TableText {
+	return api.TableText{
+		V: api.Version, Table: someTables()[1], Text: []byte(etlText), Sum: "sum 1",
+		Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "Europe/Berlin",
+	}
+}
+
+// someTables are crontabs in every condition.
+func someTables() []api.Table {
+	at := func(d time.Duration) time.Time { return now.Add(-d) }
+	const day = 24 * time.Hour
+	return []api.Table{
+		{File: "/etc/crontab", Owner: "root", Mode: 0o644, Entries: 4, Revision: 2, Changed: at(200 * day)},
+		{File: "/etc/cron.d/etl", Owner: "root", Mode: 0o644, Entries: 6, Errors: 1, Warnings: 1, Revision: 31, Changed: at(17 * day), By: "ann"},
+		{File: "/etc/cron.d/geoip", Owner: "root", Mode: 0o644, Entries: 1, Warnings: 2, Revision: 5, Changed: at(40 * day)},
+		{File: "/etc/cron.d/writable", Owner: "root", Mode: 0o666, Refused: "its mode is 0666: others than the owner may write it", Fix: "chmod go-w /etc/cron.d/writable"},
+		{File: "/var/spool/cron/crontabs/billing", User: "billing", Owner: "billing", Mode: 0o600, Entries: 1, Revision: 12, Changed: at(3 * day), By: "billing"},
+		{File: "/var/spool/cron/crontabs/postgres", User: "postgres", Owner: "postgres", Mode: 0o600, Entries: 2, Revision: 30, Changed: at(26 * time.Hour), By: "postgres"},
+		{File: "/var/spool/cron/crontabs/www", User: "www", Owner: "www", Mode: 0o600, Entries: 4, Revision: 29, Changed: at(131 * time.Second), By: "root"},
+		{File: "/var/spool/cron/crontabs/root", User: "root", Missing: true},
+	}
+}
+
+func someRevisions(api.RevisionQuery) ([]api.Revision, error) {
+	return []api.Revision{
+		{ID: 31, At: now.Add(-17 * 24 * time.Hour), By: "ann", How: "install", Size: 412},
+		{ID: 28, At: now.Add(-18 * 24 * time.Hour), By: "root", How: "undo", Size: 389},
+		{ID: 7, At: now.Add(-200 * 24 * time.Hour), How: "seen", Size: 301},
+		{ID: 6, At: now.Add(-201 * 24 * time.Hour), By: "bob", How: "remove", Gone: true},
+	}, nil
+}
+
+func filesDaemon() *fakeDaemon {
+	return &fakeDaemon{
+		tables:    func() ([]api.Table, error) { return someTables(), nil },
+		revisions: someRevisions,
+		table:     func(string, string) (api.TableText, error) { return etlTable(), nil },
+		revision: func(id int64) (api.Revision, error) {
+			return api.Revision{ID: id, Text: []byte(strings.Replace(etlText, "--since auto", "", 1))}, nil
+		},
+	}
 }

@@ -247,13 +247,13 @@ func (s *Incident) markdown(w *World) string {
 	fmt.Fprintf(&b, "# Incident on %s, %s\n\n", plainMarkdown(w.Status.Host), w.Stamp(w.Now, ""))
 	fmt.Fprintf(&b, "%s of %s in the 24 hours before, %s.\n", counted(s.total, "failure"), counted(len(jobs), "job"), counted(s.causes.Len(), "cause"))
 	for i := range s.causes.Len() {
-		s.causes.Row(i).markdown(&b, w, i+1)
+		writeCause(s.causes.Row(i), &b, w, i+1)
 	}
 	fmt.Fprintf(&b, "\n## In a shell\n\n    cronring history --failed --since %s\n", w.Now.Add(-incidentSpan).In(w.Local).Format(time.RFC3339))
 	return b.String()
 }
 
-func (c *cause) markdown(b *strings.Builder, w *World, n int) {
+func writeCause(c *cause, b *strings.Builder, w *World, n int) {
 	const rows = 20
 	fmt.Fprintf(b, "\n## %d. %s\n\n", n, plainMarkdown(c.Title))
 	fmt.Fprintf(b, "First %s, last %s, %s of %s.\n\n", w.Stamp(c.first(), ""), w.Stamp(c.last(), ""), counted(len(c.Failures), "failure"), counted(len(c.jobs()), "job"))
@@ -293,7 +293,7 @@ func (s *Incident) Draw(v canvas.View, w *World) {
 	list := v.Above(min(s.causes.Len(), max(v.Height()/2, 3)))
 	s.Place(list.Width(), list.Width()+1) // the title ends at the right border
 	s.DrawRows(list, w)
-	s.Current().draw(v.Below(list.Height()), w)
+	drawCause(s.Current(), v.Below(list.Height()), w)
 }
 
 func (s *Incident) drawHead(v canvas.View, w *World) {
@@ -308,18 +308,18 @@ func (s *Incident) drawHead(v canvas.View, w *World) {
 }
 
 // draw draws one cause: when it struck, whom, and what the newest failure said.
-func (c *cause) draw(v canvas.View, w *World) {
+func drawCause(c *cause, v canvas.View, w *World) {
 	if v.Height() < 4 {
 		return
 	}
 	drawRule(v.Row(0), fmt.Sprintf("%s of %s, %s", counted(len(c.Failures), "failure"), counted(len(c.jobs()), "job"), c.Failures[0].Ending), w.Glyphs)
-	c.drawTimes(v.In(1, 1, v.Width()-2, 2), w)
-	p := page{paragraphs: c.paragraphs(w)}
+	drawTimes(c, v.In(1, 1, v.Width()-2, 2), w)
+	p := page{paragraphs: causeText(c, w)}
 	p.draw(v.Below(3), w.Glyphs)
 }
 
 // drawTimes draws how often it struck, over the last 24 hours, above their hours.
-func (c *cause) drawTimes(v canvas.View, w *World) {
+func drawTimes(c *cause, v canvas.View, w *World) {
 	n := v.Width()
 	if n <= 0 {
 		return
@@ -352,7 +352,7 @@ func (c *cause) drawTimes(v canvas.View, w *World) {
 	v.PutRight(1, "now", off)
 }
 
-func (c *cause) paragraphs(w *World) []paragraph {
+func causeText(c *cause, w *World) []paragraph {
 	var text []paragraph
 	if line := c.Failures[0].Line; line != "" {
 		text = append(text, paragraph{spans: []span{{" err ", canvas.Style{Role: canvas.Doubt}}, {text: line}}, hang: 5})

@@ -377,3 +377,7 @@ func (s *Jobs) Refuses(_ *World, a keys.Action) string {
 	}
 	return ""
 }
+
+func sameQuery(a, b board.Query) bool {
+	return a.Text == b.Text && a.Order == b.Order && a.Reverse == b.Reverse && slices.Equal(a.States, b.States)
+}

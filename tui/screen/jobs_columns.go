@@ -55,7 +55,7 @@ func (s *Jobs) makeColumns() []Column[api.Row] {
 
 // fit chooses the columns for a list of some width on a screen of another. The list
 // of all columns is as wide as they are, and can be scrolled.
-func (s *Jobs) fit(w *World, screen, width int) {
+func (s *Jobs) fit(w *World, full, width int) {
 	columns := s.table.Columns[:0]
 	for i, c := range s.columns {
 		column := jobColumn(i)
@@ -63,7 +63,7 @@ func (s *Jobs) fit(w *World, screen, width int) {
 			continue
 		}
 		switch {
-		case column == columnState && screen >= wordFrom:
+		case column == columnState && full >= wordFrom:
 			c.Width = 7
 		case (column == columnNext || column == columnLast) && w.Absolute:
 			c.Width = when.PointWidth + 1
@@ -80,7 +80,7 @@ func (s *Jobs) fit(w *World, screen, width int) {
 		columns = append(columns[:fixedColumns], columns[min(fixedColumns+s.shift, len(columns)-1):]...)
 	}
 	s.table.Columns, s.table.MarkAt = columns, columns[0].Width
-	s.table.Place(screen, width)
+	s.table.Place(full, width)
 }
 
 // The widths up to which columns grow with their longest text: any where all columns

@@ -10,14 +10,13 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 )
 
-// From these sizes of the whole screen on, which has a line above the body and
+// From these sizes of the whole full on, which has a line above the body and
 // one below it, there is room for more than the list.
 const (
 	splitWidth  = 140
 	splitHeight = 30
 	peekHeight  = 20 // below it the peek pane goes, and in the end the line of counts
 	headHeight  = 14
-	paneWidth   = 58 // of a screen of 160 cells
 )
 
 // Draw draws the list and, below or beside it, what is known of the job under
@@ -26,18 +25,18 @@ func (s *Jobs) Draw(v canvas.View, w *World) {
 	if s.rows.list == nil {
 		return
 	}
-	screen, height := v.Width(), v.Height()+2
-	if s.split = screen >= splitWidth && height >= splitHeight && !s.wide; s.split {
+	full, height := v.Width(), v.Height()+2
+	if s.split = full >= splitWidth && height >= splitHeight && !s.wide; s.split {
 		s.drawSplit(v, w)
 		return
 	}
-	if screen >= wordFrom && height >= headHeight || screen < wordFrom && s.narrowed() {
+	if full >= wordFrom && height >= headHeight || full < wordFrom && s.narrowed() {
 		s.drawHead(v.Row(0), w)
 		v = v.Below(1)
 	}
-	foot := s.footHeight(screen, height)
-	s.top, s.right = height-2-v.Height(), screen
-	s.drawList(v.Above(v.Height()-foot), screen, w)
+	foot := s.footHeight(full, height)
+	s.top, s.right = height-2-v.Height(), full
+	s.drawList(v.Above(v.Height()-foot), full, w)
 	s.drawBelow(v.Below(v.Height()-foot), w)
 }
 
@@ -49,19 +48,19 @@ func (s *Jobs) narrowed() bool {
 
 // footHeight is how many lines go to what is below the list: the menu of states,
 // or the peek pane.
-func (s *Jobs) footHeight(screen, height int) int {
+func (s *Jobs) footHeight(full, height int) int {
 	switch {
 	case s.menu:
-		return 1 + menuHeight(screen)
+		return 1 + menuHeight(full)
 	case s.rows.Len() == 0:
 		return 0
-	case screen < wordFrom && height < peekHeight:
+	case full < wordFrom && height < peekHeight:
 		return 1
-	case screen < wordFrom:
+	case full < wordFrom:
 		return 2
 	case height < peekHeight:
 		return 0
-	case screen < 110:
+	case full < 110:
 		return 4
 	}
 	return 5
@@ -197,9 +196,9 @@ func stateWords(states []job.State) string {
 }
 
 // drawList draws the names of the columns and the rows in view.
-func (s *Jobs) drawList(v canvas.View, screen int, w *World) {
+func (s *Jobs) drawList(v canvas.View, full int, w *World) {
 	body := v
-	if screen >= wordFrom && v.Height() > 4 {
+	if full >= wordFrom && v.Height() > 4 {
 		body = v.Below(1)
 		s.top++
 	}
@@ -207,7 +206,7 @@ func (s *Jobs) drawList(v canvas.View, screen int, w *World) {
 		drawEmpty(v, emptyText(w, s.query))
 		return
 	}
-	s.fit(w, screen, v.Width())
+	s.fit(w, full, v.Width())
 	if body.Height() < v.Height() {
 		s.table.DrawTitles(v.Row(0), w)
 	}

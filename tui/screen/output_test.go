@@ -78,19 +78,6 @@ func openOutput(t *testing.T, w *World, d Daemon, s Subject) *Output {
 	return o
 }
 
-func actOn(t *testing.T, s Screen, w *World, d Daemon, pressed ...keys.Action) []Effect {
-	t.Helper()
-	var rest []Effect
-	for _, a := range pressed {
-		effects, ok := s.Act(w, a)
-		if !ok {
-			t.Fatalf("%s means nothing to the screen", a)
-		}
-		rest = append(rest, settle(t, s, w, d, effects)...)
-	}
-	return rest
-}
-
 func TestOutputScreens(t *testing.T) {
 	orders := Subject{Jobs: []job.ID{"etl-orders"}}
 	checkScreens(t, "output", func(v canvas.View, w *World) { inShell(openOutput(t, w, outputDaemon(), orders), v, w) })

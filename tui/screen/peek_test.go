@@ -3,47 +3,11 @@ package screen
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 )
-
-func TestSituationOfEachState(t *testing.T) {
-	w := newWorld(t)
-	rows := map[job.ID]api.Row{}
-	for _, r := range fixtureRows() {
-		rows[r.Job] = r
-	}
-	with := func(id job.ID, change func(r *api.Row)) api.Row {
-		r := rows[id]
-		change(&r)
-		return r
-	}
-	for _, tc := range []struct {
-		row  api.Row
-		want string
-	}{
-		{rows["etl-orders"], "exit 1 in 12.4s, 2 failures in a row, last good 17:50:00"},
-		{rows["invoice-export"], "due 18:00:00, not started after 2m11s"},
-		{with("invoice-export", func(r *api.Row) { r.Next = now.Add(time.Hour) }), "late"},
-		{rows["cache-warm"], "running for 11s, p95 is 14s"},
-		{with("cache-warm", func(r *api.Row) { r.Began = time.Time{} }), "is waiting to start, p95 is 14s"},
-		{rows["report-daily"], "held until Mon 23 Nov 07:00:00 CET"},
-		{with("report-daily", func(r *api.Row) { r.HeldUntil = time.Time{} }), "held until it is resumed"},
-		{with("report-daily", func(r *api.Row) { r.State = job.StateDisabled }), "off: its entry says enabled=no"},
-		{rows["sitemap"], "ok in 9.7s, next 20:05:00 in 2h02m"},
-		{with("etl-orders", func(r *api.Row) { r.State, r.Acked = job.StateOK, true }), "exit 1, acknowledged in 12.4s, next 18:05:00 in 2m49s"},
-		{rows["tmp-clean"], "has not run yet, first run Sat 05:00 in 10h57m, r runs it now"},
-		{with("tmp-clean", func(r *api.Row) { r.Next = time.Time{} }), "has not run yet, and nothing is planned; r runs it now"},
-	} {
-		past := fixturePast(tc.row.Job, 12)
-		if got := situation(w, &tc.row, &past); got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.row.Job, got, tc.want)
-		}
-	}
-}
 
 func TestPeekTellsTheRetryAndTheReason(t *testing.T) {
 	s, w, d := newJobs(t, 80, 24)

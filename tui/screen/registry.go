@@ -2,8 +2,23 @@ package screen
 
 import "github.com/cronring/cronring/tui/keys"
 
-// AllScreens are all screens of the dashboard.
-var AllScreens = Screens{
+// Options is how the dashboard is begun.
+type Options struct {
+	Start Start
+	Edit  string
+}
+
+// newShell makes the shell with all screens.
+func newShell(o Options) *Shell {
+	start := o.Start
+	if o.Edit != "" {
+		start.Over = NewEditor(&start.World, Subject{File: o.Edit})
+	}
+	return NewShell(start, screens)
+}
+
+// screens are all screens of the dashboard.
+var screens = Screens{
 	Roots: []Root{
 		{keys.ShowJobs, "Jobs", func() Screen { return NewJobs() }},
 		{keys.ShowRuns, "Runs", func() Screen { return NewRuns() }},

@@ -133,13 +133,6 @@ func TestRunsScreens(t *testing.T) {
 	})
 }
 
-// goOffline has the daemon be away for 14 seconds.
-func goOffline(w *World) {
-	w.Link = Link{Tried: true, Socket: w.Link.Socket, Since: now.Add(-14 * time.Second), Retry: 2 * time.Second, Err: &api.Error{
-		Kind: api.Unreachable, What: "cronringd does not answer on /run/cronring/cronring.sock", Why: "connection refused",
-	}}
-}
-
 // shownRuns are the runs that the list shows.
 func shownRuns(s *Runs) []job.RunID {
 	var ids []job.RunID

@@ -64,12 +64,12 @@ type overlay interface {
 
 // Start is how the dashboard begins.
 type Start struct {
-	World  World       // without a board
+	World  World       // with a board, or without one
 	Screen keys.Action // of the first screen; empty: the jobs
 	Job    string      // to begin with; empty: whichever is first
 	Views  []View      // that were saved
 	Say    string      // what the person is told first
-	Edit   string      // a crontab to begin with in the editor; empty: none
+	Over   Screen      // shown over the first screen, such as the editor; nil: none
 }
 
 // Screens are the screens that a shell shows.
@@ -89,7 +89,9 @@ type Root struct {
 // NewShell makes a shell with all screens, of which one is in front.
 func NewShell(start Start, screens Screens) *Shell {
 	w := start.World
-	w.Board = board.New()
+	if w.Board == nil {
+		w.Board = board.New()
+	}
 	s := &Shell{w: &w, screens: screens, roots: map[keys.Action]Screen{}, waiting: map[string]waiting{}}
 	for _, r := range screens.Roots {
 		s.roots[r.Action] = r.Make()
@@ -100,8 +102,8 @@ func NewShell(start Start, screens Screens) *Shell {
 	}
 	s.stack, s.views = []Screen{first}, start.Views
 	s.greeting, s.job = start.Say, job.ID(start.Job)
-	if start.Edit != "" {
-		s.stack = append(s.stack, screens.Opened[keys.Edit](s.w, Subject{File: start.Edit}))
+	if start.Over != nil {
+		s.stack = append(s.stack, start.Over)
 	}
 	return s
 }

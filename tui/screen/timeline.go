@@ -7,7 +7,6 @@ import (
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/keys"
 )
 
@@ -90,10 +89,6 @@ func (s *Timeline) list(w *World) {
 	}
 	s.table.SetFilter(w.Query.Text)
 	s.table.Settle()
-}
-
-func sameQuery(a, b board.Query) bool {
-	return a.Text == b.Text && a.Order == b.Order && a.Reverse == b.Reverse && slices.Equal(a.States, b.States)
 }
 
 // Refresh follows the board, and the time.

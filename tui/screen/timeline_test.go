@@ -197,24 +197,6 @@ func openLine(t *testing.T, w *World, d Daemon, width, height int) (*Timeline, c
 	return s, v
 }
 
-// perform gives a screen actions, and hands it what it asks for. It gives the other
-// effects.
-func perform(t *testing.T, s Screen, w *World, d Daemon, actions ...keys.Action) []Effect {
-	t.Helper()
-	var rest []Effect
-	for _, a := range actions {
-		if why := s.Refuses(w, a); why != "" {
-			t.Fatalf("%s is refused: %s", a, why)
-		}
-		effects, ok := s.Act(w, a)
-		if !ok {
-			t.Fatalf("%s means nothing", a)
-		}
-		rest = append(rest, settle(t, s, w, d, effects)...)
-	}
-	return rest
-}
-
 func TestTimelineMovesInTime(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -351,18 +333,25 @@ func TestTimelineKeepsWhatItKnowsWhileItScrolls(t *testing.T) {
 	}
 }
 
+// listed returns the jobs of a list, which has no marks.
+func listed(s Screen, w *World) []job.ID {
+	s.Act(w, keys.MarkAll)
+	defer s.Act(w, keys.MarkAll)
+	return s.Subject(w).Jobs
+}
+
 func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 	w := newWorld(t)
 	d := lineDaemon(w)
-	jobs := NewJobs()
-	show(t, jobs, canvas.New(80, 22).View(), w, d, keys.Sort, keys.Down, keys.Down, keys.Down)
+	list := NewJobs()
+	show(t, list, canvas.New(80, 22).View(), w, d, keys.Sort, keys.Down, keys.Down, keys.Down)
 	s, _ := openLine(t, w, d, 80, 24)
 	for i := range s.rows.Len() {
-		if got, want := s.rows.At(i), jobs.rows.At(i); got != want {
+		if got, want := s.rows.At(i), listed(list, w)[i]; got != want {
 			t.Fatalf("row %d: got %s, want %s as on the screen of the jobs", i, got, want)
 		}
 	}
-	if got, want := s.Subject(w).Jobs, jobs.Subject(w).Jobs; !slices.Equal(got, want) {
+	if got, want := s.Subject(w).Jobs, list.Subject(w).Jobs; !slices.Equal(got, want) {
 		t.Errorf("got the cursor on %v, want %v as on the screen of the jobs", got, want)
 	}
 	perform(t, s, w, d, keys.Filter)
@@ -373,18 +362,18 @@ func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 	if s.rows.Len() != 1 || w.Query.Text != "etl" {
 		t.Errorf("got %d rows and the filter %q, want the one that matches", s.rows.Len(), w.Query.Text)
 	}
-	settle(t, jobs, w, d, jobs.Open(w))
-	if jobs.rows.Len() != 1 || jobs.table.Filter() != "etl" {
-		t.Errorf("the jobs: got %d rows and the filter %q, want those of the time line", jobs.rows.Len(), jobs.table.Filter())
+	settle(t, list, w, d, list.Open(w))
+	if len(listed(list, w)) != 1 || list.View().Text != "etl" {
+		t.Errorf("the jobs: got %d rows and the filter %q, want those of the time line", len(listed(list, w)), list.View().Text)
 	}
 	s.Type(w, Key{Name: "enter"})
 	perform(t, s, w, d, keys.Back, keys.Last)
-	settle(t, jobs, w, d, jobs.Open(w))
-	if got, want := jobs.Subject(w).Jobs, s.Subject(w).Jobs; !slices.Equal(got, want) {
+	settle(t, list, w, d, list.Open(w))
+	if got, want := list.Subject(w).Jobs, s.Subject(w).Jobs; !slices.Equal(got, want) {
 		t.Errorf("the jobs: got the cursor on %v, want %v as on the time line", got, want)
 	}
-	if jobs.rows.Len() != 16 || w.Query.Text != "" {
-		t.Errorf("got %d jobs and the filter %q after esc, want all", jobs.rows.Len(), w.Query.Text)
+	if len(listed(list, w)) != 16 || w.Query.Text != "" {
+		t.Errorf("got %d jobs and the filter %q after esc, want all", len(listed(list, w)), w.Query.Text)
 	}
 }
 
@@ -393,10 +382,10 @@ func TestTimelineNarrowsJobsThatWereNotShownYet(t *testing.T) {
 	w := newWorld(t)
 	w.Query.Text = "etl"
 	d := lineDaemon(w)
-	jobs := NewJobs()
-	settle(t, jobs, w, d, jobs.Open(w))
-	if jobs.rows.Len() != 1 || w.Query.Text != "etl" {
-		t.Errorf("got %d rows and the filter %q, want the one that matches etl", jobs.rows.Len(), w.Query.Text)
+	list := NewJobs()
+	settle(t, list, w, d, list.Open(w))
+	if len(listed(list, w)) != 1 || w.Query.Text != "etl" {
+		t.Errorf("got %d rows and the filter %q, want the one that matches etl", len(listed(list, w)), w.Query.Text)
 	}
 }
 

@@ -89,7 +89,7 @@ func (m *viewMenu) draw(v canvas.View, s *Shell) {
 			style.Bold = true
 		}
 		v.PutCut(3, y+1, 24, view.Name, ellipsis, style)
-		v.PutCut(28, y+1, v.Width()-29, view.words(), ellipsis, canvas.Style{})
+		v.PutCut(28, y+1, v.Width()-29, viewText(view), ellipsis, canvas.Style{})
 	}
 	if len(s.views) == 0 {
 		v.PutCut(1, 1, v.Width()-2, "None is saved. s saves the filter, states, order and width that are set now.", ellipsis, canvas.Style{})
@@ -97,8 +97,8 @@ func (m *viewMenu) draw(v canvas.View, s *Shell) {
 	v.PutCut(1, v.Height()-1, v.Width()-2, "enter open   s save this view   D delete   esc close", ellipsis, canvas.Style{})
 }
 
-// words say what a view is.
-func (v View) words() string {
+// viewText describes a view.
+func viewText(v View) string {
 	var words []string
 	if v.Text != "" {
 		words = append(words, "/"+v.Text)

@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,35 +12,6 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 )
-
-// overlapped is an occurrence that was skipped for the run before it.
-func overlapped() api.Why {
-	at := time.Date(2026, 11, 20, 1, 30, 0, 0, time.UTC)
-	return api.Why{
-		V: api.Version, Job: "etl-nightly", Table: "/etc/cron.d/etl", Line: 15, At: at, Zone: "Europe/Berlin",
-		Verdict:  `It did not start. The run before it was still going, overlap is "skip".`,
-		Decision: job.DecideSkip, Reason: job.Overlapping,
-		Steps: []api.Step{
-			{Name: api.StepEntry, State: api.Passed, Fact: "/etc/cron.d/etl:15  0,30 2 * * *  loaded 3 Nov 09:12, revision 31"},
-			{Name: api.StepEnabled, State: api.Passed, Fact: "not held, not paused by a window, not @once-spent"},
-			{Name: api.StepSchedule, State: api.Passed, Fact: "minute 30, hour 2, every day"},
-			{Name: api.StepClock, State: api.Passed, Fact: "02:30 exists once in Europe/Berlin that day; no step seen"},
-			{Name: api.StepDaemon, State: api.Passed, Fact: "up since 3 Nov 09:12:40, ticked 02:30:00.004 (4 ms late)"},
-			{Name: api.StepNode, State: api.Passed, Fact: "db-01 runs it: the entry is this host's own"},
-			{Name: api.StepOverlap, State: api.Crossed, Fact: "run 4187 began 02:00:00, was running at 02:30:00, ended 02:41:07"},
-			{Name: api.StepGate, State: api.NotReached, Fact: "not reached"},
-		},
-		Facts: []string{
-			"this happened 4 times in 30 days; p95 of etl-nightly is 34 min, gap is 30 min",
-			"next slot Sat 21 Nov 02:00:00 in 7h57m",
-		},
-		Remedies: []api.Remedy{
-			{What: "queue instead of skip", Command: "cronring set etl-nightly overlap=queue"},
-			{What: "widen the interval", Command: "${EDITOR:-vi} +15 /etc/cron.d/etl"},
-			{What: "run it now", Command: "cronring run etl-nightly"},
-		},
-	}
-}
 
 // whyDaemon explains every occurrence as overlapped, and knows others.
 func whyDaemon() *fakeDaemon {
@@ -69,20 +39,6 @@ func openWhy(t *testing.T, w *World, d Daemon, s Subject) *Why {
 	why := NewWhy(s)
 	settle(t, why, w, d, why.Open(w))
 	return why
-}
-
-// drawn is what a screen shows, with the first line that the shell gives it.
-func drawn(s Screen, v canvas.View, w *World) {
-	if m, ok := s.(Modal); ok {
-		v.PutCut(1, 0, v.Width()-1, m.Heading(w), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
-	}
-	s.Draw(v.In(0, 1, v.Width(), v.Height()-2), w)
-}
-
-// inShell is what a screen shows in its shell.
-func inShell(s Screen, v canvas.View, w *World) {
-	shell := Shell{w: w, now: now, stack: []Screen{&plainScreen{}, s}}
-	shell.Draw(v)
 }
 
 func TestWhyScreens(t *testing.T) {
@@ -289,44 +245,5 @@ func TestShellTimeThatTheClockShowsTwice(t *testing.T) {
 	a, b := shellTime(first, w.Now, w.Local), shellTime(first.Add(time.Hour), w.Now, w.Local)
 	if a == b {
 		t.Errorf("both are %s", a)
-	}
-}
-
-func TestForcedRunSaysWhatCameOfIt(t *testing.T) {
-	d := &fakeDaemon{}
-	said, err := forcedRun("j").Call(context.Background(), d)
-	if err != nil || said != "started run 4231 of j" {
-		t.Errorf("got %q, %v", said, err)
-	}
-	if !slices.Equal(d.asked, []string{"run j"}) {
-		t.Errorf("it asked for %v, want one run of j", d.asked)
-	}
-}
-
-func TestWhySetsAnOptionAndTakesItBack(t *testing.T) {
-	w := newWorld(t)
-	text := "# orders\n*/5 * * * * etl /opt/etl-orders/run --all\n"
-	d := &fakeDaemon{
-		list: func(api.Query) ([]job.Status, error) {
-			return []job.Status{{Job: job.Job{ID: "etl-orders", Table: "/etc/cron.d/etl", Line: 2, Command: "/opt/etl-orders/run --all"}}}, nil
-		},
-		table: func(file, _ string) (api.TableText, error) {
-			return api.TableText{Table: api.Table{File: file}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "UTC"}, nil
-		},
-		install: func(r api.TableRequest) (api.Installed, error) {
-			text = string(r.Text)
-			return api.Installed{Before: 31}, nil
-		},
-	}
-	do := setOption(w, "etl-orders", "overlap", "queue")
-	if do.Class != Effects {
-		t.Errorf("it is of class %d, want one that is asked about", do.Class)
-	}
-	said, err := do.Call(t.Context(), d)
-	if want := "# orders\n#@ overlap=queue\n*/5 * * * * etl /opt/etl-orders/run --all\n"; err != nil || text != want || said != "etl-orders has overlap=queue" {
-		t.Errorf("the file says %q, and the dashboard %q, %v; want %q", text, said, err, want)
-	}
-	if _, err := do.Undo.Call(t.Context(), d); err != nil || !slices.Contains(d.asked, "undo") || !slices.Contains(do.Undo.Command, "31") {
-		t.Errorf("taking it back asks for %v as %v, %v; want revision 31", d.asked, do.Undo.Command, err)
 	}
 }
