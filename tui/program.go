@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/shell"
 )
 
 // Options is how the dashboard is begun.
@@ -25,7 +26,8 @@ type Options struct {
 	In     *os.File
 	Out    *os.File
 	Look   Look
-	Start  screen.Start
+	Start  shell.Start
+	Edit   string // a crontab to begin with in the editor; empty: none
 	Views  string // file in which views are saved
 }
 
@@ -64,7 +66,7 @@ const memoryPercent = 30
 // model is the dashboard as Bubble Tea sees it. Everything in it happens in one
 // goroutine.
 type model struct {
-	shell   *screen.Shell
+	shell   *shell.Shell
 	feed    *feed
 	errands *errands
 	palette *palette
@@ -83,7 +85,7 @@ type model struct {
 
 func newModel(ctx context.Context, o Options) *model {
 	m := &model{
-		shell:   screen.NewShell(o.Start, screen.AllScreens),
+		shell:   newShell(o),
 		feed:    &feed{client: o.Client},
 		errands: &errands{ctx: ctx, daemon: o.Client, open: map[errandKey]errand{}},
 		palette: newPalette(o.Look),
@@ -277,7 +279,7 @@ func keyOf(k tea.Key) screen.Key {
 }
 
 // carryOut does what the shell cannot.
-func (m *model) carryOut(orders []screen.Order) tea.Cmd {
+func (m *model) carryOut(orders []shell.Order) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, o := range orders {
 		if cmd := m.one(o); cmd != nil {
@@ -287,7 +289,7 @@ func (m *model) carryOut(orders []screen.Order) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-func (m *model) one(o screen.Order) tea.Cmd {
+func (m *model) one(o shell.Order) tea.Cmd {
 	switch e := o.Effect.(type) {
 	case screen.Ask:
 		return m.errands.ask(o.Owner, e)

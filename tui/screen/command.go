@@ -8,21 +8,21 @@ import (
 func ShellCommand(args []string) string {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
-		quoted[i] = shellWord(arg)
+		quoted[i] = Quote(arg)
 	}
 	return strings.Join(quoted, " ")
 }
 
-// inShell is a command line with what makes it ask the daemon that is shown
+// InShell is a command line with what makes it ask the daemon that is shown
 // here: a line that is copied must not act on another host.
-func (w *World) inShell(line string) string {
+func (w *World) InShell(line string) string {
 	if rest, ok := strings.CutPrefix(line, "cronring "); ok && len(w.Reach) > 0 {
 		return "cronring " + ShellCommand(w.Reach) + " " + rest
 	}
 	return line
 }
 
-func shellWord(word string) string {
+func Quote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r)
 	}

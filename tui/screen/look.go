@@ -6,9 +6,9 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 )
 
-// stateLook is how a state is shown: a sign, a word and a role, so that none of
+// StateLook is how a state is shown: a sign, a word and a role, so that none of
 // the three is needed. The words are those of the command line.
-func stateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
+func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 	g := w.Glyphs
 	switch s {
 	case job.StateFailing:
@@ -27,8 +27,8 @@ func stateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 	return g.New, "new", canvas.Style{Role: canvas.Fresh}
 }
 
-// outcomeLook is how what became of an occurrence is shown in one cell.
-func outcomeLook(w *World, k api.CellKind) (sign string, style canvas.Style) {
+// OutcomeLook is how what became of an occurrence is shown in one cell.
+func OutcomeLook(w *World, k api.CellKind) (sign string, style canvas.Style) {
 	g := w.Glyphs
 	switch k {
 	case api.CellFailed:
@@ -57,10 +57,10 @@ func outcomeLook(w *World, k api.CellKind) (sign string, style canvas.Style) {
 // nothing may move.
 func (w *World) pulse() bool { return !w.Still && w.Now.Unix()%2 == 0 }
 
-var off = canvas.Style{Role: canvas.Off}
+var Dim = canvas.Style{Role: canvas.Off}
 
-// runSign is a run's state as a sign and its colour.
-func runSign(w *World, r *job.Run) (string, canvas.Style) {
+// RunSign is a run's state as a sign and its colour.
+func RunSign(w *World, r *job.Run) (string, canvas.Style) {
 	g := w.Glyphs
 	switch {
 	case r.State == job.RunRunning:
@@ -68,21 +68,21 @@ func runSign(w *World, r *job.Run) (string, canvas.Style) {
 	case r.State.Live():
 		return g.Late, canvas.Style{Role: canvas.Doubt}
 	case r.State == job.RunDropped:
-		return g.Skipped, off
+		return g.Skipped, Dim
 	case r.OK():
 		return g.OK, canvas.Style{Role: canvas.Good}
 	case r.Failed():
 		return g.Failed, canvas.Style{Role: canvas.Bad}
 	}
-	return g.Skipped, off
+	return g.Skipped, Dim
 }
 
 // The smallest terminal that something can be seen on.
 const (
-	leastWidth  = 40
-	leastHeight = 10
-	fullWidth   = 60 // from here on the first line names the screens
+	LeastWidth  = 40
+	LeastHeight = 10
+	FullWidth   = 60 // from here on the first line names the screens
 )
 
-// wordFrom is the narrowest screen that shows states as words.
-const wordFrom = 60
+// WordFrom is the narrowest screen that shows states as words.
+const WordFrom = 60

@@ -9,13 +9,13 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// bars says why the account may not change what an action changes, as the daemon
+// Denied says why the account may not change what an action changes, as the daemon
 // has told: it refuses all the same.
-func (w *World) bars(a keys.Action, about Subject) string {
+func (w *World) Denied(a keys.Action, about Subject) string {
 	denied := &w.Status.Denied
 	switch a {
 	case keys.Edit, keys.Delete:
-		for _, r := range w.rows(about) {
+		for _, r := range w.Rows(about) {
 			switch {
 			case r.Fixed && len(about.Jobs) > 1:
 				return string(r.Job) + ": " + denied.Entries
@@ -30,8 +30,8 @@ func (w *World) bars(a keys.Action, about Subject) string {
 	return ""
 }
 
-// rows are those of the jobs that an action is about.
-func (w *World) rows(about Subject) []api.Row {
+// Rows are those of the jobs that an action is about.
+func (w *World) Rows(about Subject) []api.Row {
 	rows := make([]api.Row, 0, len(about.Jobs))
 	for _, id := range about.Jobs {
 		if slot, ok := w.Board.Find(id); ok {
@@ -41,8 +41,8 @@ func (w *World) rows(about Subject) []api.Row {
 	return rows
 }
 
-// names lists some of many jobs.
-func names(jobs []job.ID) string {
+// Names lists some of many jobs.
+func Names(jobs []job.ID) string {
 	const shown = 20
 	words := make([]string, 0, shown)
 	for _, id := range jobs[:min(len(jobs), shown)] {
@@ -55,15 +55,15 @@ func names(jobs []job.ID) string {
 	return text
 }
 
-// what names the jobs of an action: the one, or how many.
-func what(about Subject) string {
+// JobsText names the jobs of an action: the one, or how many.
+func JobsText(about Subject) string {
 	if len(about.Jobs) == 1 {
 		return string(about.Jobs[0])
 	}
 	return fmt.Sprintf("%d jobs", len(about.Jobs))
 }
 
-func refs(about Subject) []string {
+func Refs(about Subject) []string {
 	all := make([]string, len(about.Jobs))
 	for i, id := range about.Jobs {
 		all[i] = string(id)
@@ -71,8 +71,8 @@ func refs(about Subject) []string {
 	return all
 }
 
-// row is the job of a subject on the board.
-func (w *World) row(s Subject) (api.Row, bool) {
+// Row is the job of a subject on the board.
+func (w *World) Row(s Subject) (api.Row, bool) {
 	if len(s.Jobs) == 0 {
 		return api.Row{}, false
 	}
@@ -83,17 +83,17 @@ func (w *World) row(s Subject) (api.Row, bool) {
 	return w.Board.Row(slot), true
 }
 
-// placed is a subject with the place of its entry: that of the job where the
+// Placed is a subject with the place of its entry: that of the job where the
 // screen named none.
-func (w *World) placed(s Subject) Subject {
-	if row, ok := w.row(s); ok && s.File == "" {
+func (w *World) Placed(s Subject) Subject {
+	if row, ok := w.Row(s); ok && s.File == "" {
 		s.File, s.Line = row.Table, row.Line
 	}
 	return s
 }
 
-// zoneOf is the zone of a job.
-func (w *World) zoneOf(id job.ID) string {
-	row, _ := w.row(Subject{Jobs: []job.ID{id}})
+// JobZone is the zone of a job.
+func (w *World) JobZone(id job.ID) string {
+	row, _ := w.Row(Subject{Jobs: []job.ID{id}})
 	return row.Zone
 }

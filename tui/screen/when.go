@@ -18,13 +18,13 @@ func (w *World) In(zone string) *time.Location {
 	case ZoneUTC:
 		return time.UTC
 	case ZoneJob:
-		return w.zone(zone)
+		return w.LoadZone(zone)
 	}
 	return w.Local
 }
 
-// zone is a zone by its name. One that is not known here is the person's own.
-func (w *World) zone(name string) *time.Location {
+// LoadZone is a zone by its name. One that is not known here is the person's own.
+func (w *World) LoadZone(name string) *time.Location {
 	if name == "" || name == "Local" {
 		name = w.Status.Zone
 	}
@@ -82,17 +82,17 @@ func (w *World) Point(t time.Time, zone string) string { return when.Point(t.In(
 // CET".
 func (w *World) Stamp(t time.Time, zone string) string { return when.Stamp(t.In(w.In(zone)), w.Now) }
 
-// since is how long ago something began, in whole seconds: what counts up on the
+// Since is how long ago something began, in whole seconds: what counts up on the
 // screen changes with the second.
-func (w *World) since(t time.Time) time.Duration { return max(w.Now.Sub(t), 0).Truncate(time.Second) }
+func (w *World) Since(t time.Time) time.Duration { return max(w.Now.Sub(t), 0).Truncate(time.Second) }
 
-func midnight(t time.Time, loc *time.Location) time.Time {
+func Midnight(t time.Time, loc *time.Location) time.Time {
 	y, m, d := t.In(loc).Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, loc)
 }
 
-// zoneName names the zone of a job: "Local" is the host's.
-func (w *World) zoneName(zone string) string {
+// ZoneName names the zone of a job: "Local" is the host's.
+func (w *World) ZoneName(zone string) string {
 	if (zone == "Local" || zone == "") && w.Status.Zone != "" {
 		return w.Status.Zone
 	}
@@ -100,7 +100,7 @@ func (w *World) zoneName(zone string) string {
 }
 
 // instantText says a minute with its day: "02:30 Sat", "02:30 Sat 28 Nov".
-func (w *World) minute(t time.Time, loc *time.Location) string {
+func (w *World) Minute(t time.Time, loc *time.Location) string {
 	form := "15:04 Mon"
 	if t.Sub(w.Now).Abs() > 6*24*time.Hour {
 		form = "15:04 Mon 2 Jan"
@@ -108,7 +108,7 @@ func (w *World) minute(t time.Time, loc *time.Location) string {
 	return t.In(loc).Format(form)
 }
 
-func (w *World) took(r *job.Run) string {
+func (w *World) Took(r *job.Run) string {
 	switch {
 	case r.Started.IsZero():
 		return "-"

@@ -58,9 +58,9 @@ const (
 	ZoneUTC
 )
 
-// holds reports whether lists stay as they are: while the person moves in them, and
+// Frozen reports whether lists stay as they are: while the person moves in them, and
 // while the first jobs are still coming.
-func (w *World) holds() bool {
+func (w *World) Frozen() bool {
 	if !w.Board.Complete() {
 		return w.Link.Live
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/tui"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/shell"
 )
 
 // topFlags are the flags of top.
@@ -109,7 +110,8 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
-		Start: screen.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; "), Edit: f.edit},
+		Start: shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; ")},
+		Edit:  f.edit,
 		Views: viewFile,
 	})
 }

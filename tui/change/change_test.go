@@ -1,0 +1,93 @@
+package change
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/screentest"
+)
+
+func TestLineChangesComeFromOneTextToAnother(t *testing.T) {
+	for _, tc := range []struct{ from, to, want string }{
+		{"a\nb\nc\n", "a\nb\nc\n", ""},
+		{"a\nb\nc\n", "a\nx\nc\n", " a|-b|+x| c"},
+		{"", "a\n", "+a"},
+		{"a\n", "", "-a"},
+		{"a\nb\nc\nd\n", "b\nc\ne\nd\n", "-a| b| c|+e| d"},
+	} {
+		var got []string
+		for _, c := range DiffLines(tc.from, tc.to) {
+			got = append(got, string(c.Sign)+c.Line)
+		}
+		if strings.Join(got, "|") != tc.want {
+			t.Errorf("%q to %q: got %q, want %q", tc.from, tc.to, strings.Join(got, "|"), tc.want)
+		}
+	}
+}
+
+func TestFilesDeleteTakesEntriesOutOfTheirFile(t *testing.T) {
+	d := screentest.FilesDaemon()
+	var got []api.TableRequest
+	d.OnInstall = func(r api.TableRequest) (api.Installed, error) {
+		got = append(got, r)
+		return api.Installed{File: r.File, Before: 41}, nil
+	}
+	nightly := job.Job{ID: "nightly", Table: "/etc/cron.d/etl", Line: 7, Command: "/opt/etl/run nightly"}
+	d.OnList = func(api.Query) ([]job.Status, error) { return []job.Status{{Job: nightly}}, nil }
+	remove := Remove(screentest.NewWorld(t), screen.Subject{Jobs: []job.ID{"nightly"}})
+	if _, err := remove.Call(t.Context(), d); err != nil || strings.Join(remove.Undo.Command, " ") != "cronring undo 41" {
+		t.Errorf("delete: %v, undo %v", err, remove.Undo.Command)
+	}
+	want := strings.Replace(screentest.ETLText, "#@ name=nightly overlap=skip\n0,30 2 * * * etl /opt/etl/run nightly\n", "", 1)
+	if len(got) != 1 || string(got[0].Text) != want || got[0].Base != "sum 1" {
+		t.Errorf("delete: got %+v, want %q", got, want)
+	}
+	nightly.Line = 8
+	if _, err := remove.Call(t.Context(), d); api.KindOf(err) != api.Conflict || len(got) != 1 {
+		t.Errorf("of a line that moved: got %v, want a conflict", err)
+	}
+}
+
+func TestForcedRunSaysWhatCameOfIt(t *testing.T) {
+	d := &screentest.Daemon{}
+	said, err := ForceRun("j").Call(context.Background(), d)
+	if err != nil || said != "started run 4231 of j" {
+		t.Errorf("got %q, %v", said, err)
+	}
+	if !slices.Equal(d.Asked, []string{"run j"}) {
+		t.Errorf("it asked for %v, want one run of j", d.Asked)
+	}
+}
+
+func TestWhySetsAnOptionAndTakesItBack(t *testing.T) {
+	w := screentest.NewWorld(t)
+	text := "# orders\n*/5 * * * * etl /opt/etl-orders/run --all\n"
+	d := &screentest.Daemon{
+		OnList: func(api.Query) ([]job.Status, error) {
+			return []job.Status{{Job: job.Job{ID: "etl-orders", Table: "/etc/cron.d/etl", Line: 2, Command: "/opt/etl-orders/run --all"}}}, nil
+		},
+		OnTable: func(file, _ string) (api.TableText, error) {
+			return api.TableText{Table: api.Table{File: file}, Text: []byte(text), Format: api.FormatSystem, Family: api.FamilyDebian, Account: "root", Privileged: true, Zone: "UTC"}, nil
+		},
+		OnInstall: func(r api.TableRequest) (api.Installed, error) {
+			text = string(r.Text)
+			return api.Installed{Before: 31}, nil
+		},
+	}
+	do := SetOption(w, "etl-orders", "overlap", "queue")
+	if do.Class != screen.Effects {
+		t.Errorf("it is of class %d, want one that is asked about", do.Class)
+	}
+	said, err := do.Call(t.Context(), d)
+	if want := "# orders\n#@ overlap=queue\n*/5 * * * * etl /opt/etl-orders/run --all\n"; err != nil || text != want || said != "etl-orders has overlap=queue" {
+		t.Errorf("the file says %q, and the dashboard %q, %v; want %q", text, said, err, want)
+	}
+	if _, err := do.Undo.Call(t.Context(), d); err != nil || !slices.Contains(d.Asked, "undo") || !slices.Contains(do.Undo.Command, "31") {
+		t.Errorf("taking it back asks for %v as %v, %v; want revision 31", d.Asked, do.Undo.Command, err)
+	}
+}

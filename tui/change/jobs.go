@@ -1,0 +1,224 @@
+// Package change owns what the dashboard changes: for each change the question, the
+// request, the shell command and the undo.
+//
+// Nothing is changed here: each function returns a screen.Do, which the shell confirms
+// and performs.
+package change
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// Guard makes an action on several jobs, or on a protected one, harder to begin.
+func Guard(w *screen.World, about screen.Subject, d screen.Do) screen.Do {
+	if len(about.Jobs) > 1 {
+		d.Detail = append(d.Detail, screen.Names(about.Jobs))
+		if d.Class != screen.Undoable {
+			d.Class, d.Count = screen.Removes, len(about.Jobs)
+		}
+	}
+	for _, r := range w.Rows(about) {
+		if r.Protected {
+			d.Class, d.Name = screen.Protected, string(r.Job)
+			d.Detail = append(d.Detail, string(r.Job)+" is protected: its entry says so")
+			break
+		}
+	}
+	return d
+}
+
+// Command is the one that does the same to all jobs of an action.
+func Command(verb string, about screen.Subject, flags ...string) []string {
+	return append(append([]string{"cronring", verb}, screen.Refs(about)...), flags...)
+}
+
+func Run(w *screen.World, about screen.Subject) screen.Do {
+	question := "Run " + screen.JobsText(about) + " now?"
+	var detail []string
+	if rows := w.Rows(about); len(rows) == 1 {
+		r := rows[0]
+		question = fmt.Sprintf("Run %s now as %s?", r.Job, r.User)
+		if r.Took > 0 {
+			question += "  takes about " + when.Brief(r.Took)
+		}
+		if !r.Next.IsZero() {
+			question += ", the one at " + w.Point(r.Next, r.Zone) + " stays"
+		}
+		if r.Live > 0 {
+			detail = append(detail, "It is running already: overlap= of its entry decides whether a second one may start.")
+		}
+	}
+	request := api.RunRequest{Refs: screen.Refs(about)}
+	return Guard(w, about, screen.Do{
+		Class: screen.Effects, Question: question, Detail: detail, Command: Command("run", about),
+		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
+			runs, err := d.Run(ctx, request)
+			return runsSaid("started", runs), err
+		},
+		Watch: watch(about),
+	})
+}
+
+// watch shows the output of the job that an action started.
+func watch(about screen.Subject) func(*screen.World) []screen.Effect {
+	if len(about.Jobs) != 1 {
+		return nil
+	}
+	return func(*screen.World) []screen.Effect {
+		return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: about.Jobs}}}
+	}
+}
+
+func runsSaid(verb string, runs []job.Run) string {
+	switch len(runs) {
+	case 0:
+		return "nothing " + verb
+	case 1:
+		return fmt.Sprintf("%s run %d of %s", verb, runs[0].ID, runs[0].Job)
+	}
+	return fmt.Sprintf("%s %d runs", verb, len(runs))
+}
+
+func Stop(w *screen.World, about screen.Subject) screen.Do {
+	request := api.StopRequest{Refs: screen.Refs(about)}
+	d := screen.Do{
+		Class: screen.Kills, Question: "Stop " + screen.JobsText(about) + "?", Command: Command("stop", about),
+		Detail: []string{"TERM goes to all its processes, and KILL to those that are left after its kill-after= (10 s unless the entry says otherwise)."},
+	}
+	if about.Run != 0 && !about.Marked {
+		number := fmt.Sprint(about.Run)
+		request.Refs = []string{number}
+		d.Question, d.Command = "Stop run "+number+"?", []string{"cronring", "stop", number}
+	}
+	if rows := w.Rows(about); len(rows) == 1 && !rows[0].Began.IsZero() {
+		d.Question += fmt.Sprintf("  it has been running for %s", when.Brief(w.Now.Sub(rows[0].Began).Truncate(time.Second)))
+	}
+	d.Learn = living(about)
+	d.Call = func(ctx context.Context, daemon screen.Daemon) (string, error) {
+		runs, err := daemon.Stop(ctx, request)
+		return runsSaid("stopping", runs), err
+	}
+	return Guard(w, about, d)
+}
+
+// living names the processes of what is about to be stopped.
+func living(about screen.Subject) func(context.Context, screen.Daemon) ([]string, error) {
+	const some = 5
+	return func(ctx context.Context, d screen.Daemon) ([]string, error) {
+		var runs []job.Run
+		if about.Run != 0 && !about.Marked {
+			r, err := d.OneRun(ctx, fmt.Sprint(about.Run))
+			if err != nil {
+				return nil, err
+			}
+			runs = []job.Run{r}
+		} else {
+			found, err := d.History(ctx, api.Filter{Refs: screen.Refs(about), Live: true, Limit: some + 1})
+			if err != nil {
+				return nil, err
+			}
+			runs = found.Runs
+		}
+		var lines []string
+		for _, r := range runs[:min(len(runs), some)] {
+			lines = append(lines, processText(&r))
+		}
+		if len(runs) > some {
+			lines = append(lines, "and more")
+		}
+		return lines, nil
+	}
+}
+
+// processText is a run that lives, by its process if it has one.
+func processText(r *job.Run) string {
+	if r.PID == 0 {
+		return fmt.Sprintf("run %d of %s: no process yet, it is %s", r.ID, r.Job, r.Standing())
+	}
+	text := fmt.Sprintf("pid %d: run %d of %s", r.PID, r.ID, r.Job)
+	if r.User != "" {
+		text += " as " + r.User
+	}
+	return text
+}
+
+// Retry runs an occurrence again: that of a run which is over, of a job that of
+// its newest run which failed.
+func Retry(w *screen.World, about screen.Subject) screen.Do {
+	request, again := api.RetryRequest{Refs: screen.Refs(about)}, "what failed last of "+screen.JobsText(about)
+	if about.Run != 0 && !about.Marked {
+		request.Refs, again = []string{fmt.Sprint(about.Run)}, fmt.Sprintf("run %d", about.Run)
+	}
+	return Guard(w, about, screen.Do{
+		Class: screen.Effects, Question: "Run " + again + " again, for the same occurrence?",
+		Detail:  []string{"It begins anew with the first attempt; a dead letter is none any more."},
+		Command: append([]string{"cronring", "retry"}, request.Refs...),
+		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
+			runs, err := d.Retry(ctx, request)
+			return runsSaid("started", runs), err
+		},
+		Watch: watch(about),
+	})
+}
+
+// Pause pauses jobs, or resumes them if all are paused.
+func Pause(w *screen.World, about screen.Subject) screen.Do {
+	rows := w.Rows(about)
+	paused := len(rows) > 0 && !slices.ContainsFunc(rows, func(r api.Row) bool { return r.State != job.StateHeld })
+	stop, start := pauseDo(about), resumeDo(about)
+	if paused {
+		start.Undo = &stop
+		return Guard(w, about, start)
+	}
+	stop.Undo = &start
+	return Guard(w, about, stop)
+}
+
+func pauseDo(about screen.Subject) screen.Do {
+	return screen.Do{
+		Class: screen.Undoable, Question: "paused " + screen.JobsText(about), Command: Command("pause", about),
+		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
+			_, err := d.Pause(ctx, api.PauseRequest{Refs: screen.Refs(about)})
+			return "paused " + screen.JobsText(about), err
+		},
+	}
+}
+
+func resumeDo(about screen.Subject) screen.Do {
+	return screen.Do{
+		Class: screen.Undoable, Question: "resumed " + screen.JobsText(about), Command: Command("resume", about),
+		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
+			_, err := d.Resume(ctx, api.ResumeRequest{Refs: screen.Refs(about)})
+			return "resumed " + screen.JobsText(about), err
+		},
+	}
+}
+
+func Acknowledge(w *screen.World, about screen.Subject) screen.Do {
+	seen, unseen := ackDo(about, false), ackDo(about, true)
+	seen.Undo = &unseen
+	return Guard(w, about, seen)
+}
+
+func ackDo(about screen.Subject, undo bool) screen.Do {
+	said, line := "acknowledged "+screen.JobsText(about), Command("ack", about)
+	if undo {
+		said, line = screen.JobsText(about)+" counts as failing again", Command("ack", about, "--undo")
+	}
+	return screen.Do{
+		Class: screen.Undoable, Question: said, Command: line,
+		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
+			_, err := d.Ack(ctx, api.AckRequest{Refs: screen.Refs(about), Undo: undo})
+			return said, err
+		},
+	}
+}

@@ -1,0 +1,71 @@
+package change
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Remove takes the entries of jobs out of their files.
+func Remove(w *screen.World, about screen.Subject) screen.Do {
+	const shown = 8
+	files := map[string]bool{}
+	var detail []string
+	rows := w.Rows(about)
+	for i, r := range rows {
+		files[r.Table] = true
+		if i < shown {
+			detail = append(detail, fmt.Sprintf("- %s:%d  %s  %s", r.Table, r.Line, r.Schedule, r.Command))
+		}
+	}
+	if more := len(rows) - shown; more > 0 {
+		detail = append(detail, fmt.Sprintf("and %d more", more))
+	}
+	undo := &screen.Do{Class: screen.Undoable, Question: "put " + screen.JobsText(about) + " back", Command: []string{"cronring", "undo"}}
+	return Guard(w, about, screen.Do{
+		Class: screen.Removes, Count: len(about.Jobs), Command: Command("rm", about), Undo: undo,
+		Question: fmt.Sprintf("Delete %s from %s?", page.Count(len(about.Jobs), "entry"), page.Count(len(files), "file")),
+		Detail:   append(detail, "What the files say is kept: z undoes it, or cronring undo."),
+		Call: func(ctx context.Context, d screen.Daemon) (string, error) {
+			done, err := removeEntries(ctx, d, screen.Refs(about))
+			*undo = putBack(done, screen.JobsText(about))
+			return fmt.Sprintf("deleted %s", screen.JobsText(about)), err
+		},
+	})
+}
+
+// removeEntries removes the entries of jobs. What was done before something went
+// wrong is told with it.
+func removeEntries(ctx context.Context, d screen.Daemon, refs []string) ([]api.Installed, error) {
+	jobs, err := d.List(ctx, api.Query{Refs: refs})
+	if err != nil {
+		return nil, err
+	}
+	byFile := map[string][]job.Job{}
+	var files []string
+	for i := range jobs {
+		j := jobs[i].Job
+		if byFile[j.Table] == nil {
+			files = append(files, j.Table)
+		}
+		byFile[j.Table] = append(byFile[j.Table], j)
+	}
+	var done []api.Installed
+	for _, file := range files {
+		one, err := removeFrom(ctx, d, file, byFile[file])
+		if err != nil {
+			return done, err
+		}
+		done = append(done, one)
+	}
+	return done, nil
+}
+
+func removeFrom(ctx context.Context, d screen.Daemon, file string, jobs []job.Job) (api.Installed, error) {
+	return changeEntries(ctx, d, file, jobs, func(draft *crontab.Draft, lines []int) error { return draft.Remove(lines...) })
+}

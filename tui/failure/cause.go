@@ -1,0 +1,219 @@
+// Package failure owns why runs failed: the line of output that names the error, and
+// failures grouped by cause.
+package failure
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+)
+
+// Failure is a run that failed, and the line of its output that says why.
+type Failure struct {
+	Job    job.ID
+	Run    job.RunID
+	At     time.Time // its end
+	Ending string    // "exit 1"
+	Line   string    // see errorLine; empty: it said nothing, or nobody asked
+}
+
+// Cause is failures that look alike: they ended in the same way, and what they
+// said is the same but for numbers, times, addresses and paths.
+type Cause struct {
+	Key      string
+	Title    string    // of the newest failure
+	Failures []Failure // newest first
+}
+
+// Group sorts failures by cause: the cause that met most jobs first, then
+// the newest.
+func Group(failures []Failure) []Cause {
+	failures = slices.Clone(failures)
+	slices.SortStableFunc(failures, func(a, b Failure) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.Run, a.Run)) })
+	var causes []Cause
+	place := map[string]int{}
+	for _, f := range failures {
+		key := f.key()
+		i, known := place[key]
+		if !known {
+			i = len(causes)
+			place[key] = i
+			causes = append(causes, Cause{Key: key, Title: f.title()})
+		}
+		causes[i].Failures = append(causes[i].Failures, f)
+	}
+	slices.SortStableFunc(causes, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(len(b.Jobs()), len(a.Jobs())), b.Failures[0].At.Compare(a.Failures[0].At))
+	})
+	return causes
+}
+
+// key is what failures of one cause share. An exit status alone is no cause that
+// two jobs could share, but an end that came from outside is.
+func (f Failure) key() string {
+	how := pattern(f.Ending)
+	switch {
+	case f.Line != "":
+		return how + "\x00" + pattern(f.Line)
+	case strings.HasPrefix(f.Ending, "exit "):
+		return f.Ending + "\x00\x00" + string(f.Job)
+	}
+	return how
+}
+
+// title says the cause in the words of the job, without what logs put before
+// them.
+func (f Failure) title() string {
+	if line := strings.TrimSpace(logPrefix.ReplaceAllString(f.Line, "")); line != "" {
+		return line
+	}
+	return f.Ending
+}
+
+// Jobs are those that the cause has met, each once, the newest first.
+func (c *Cause) Jobs() []job.ID {
+	var jobs []job.ID
+	for _, f := range c.Failures {
+		if !slices.Contains(jobs, f.Job) {
+			jobs = append(jobs, f.Job)
+		}
+	}
+	return jobs
+}
+
+// First and last are the ends of its oldest and newest failure.
+func (c *Cause) First() time.Time { return c.Failures[len(c.Failures)-1].At }
+func (c *Cause) Last() time.Time  { return c.Failures[0].At }
+
+// Summary sums causes up in one line: "3 failing jobs, 2 causes: timeout
+// (etl-orders); DNS failure (certbot-renew, geoip-update)".
+func Summary(causes []Cause) string {
+	const longest, named = 40, 3
+	jobs := map[job.ID]bool{}
+	var words []string
+	for i := range causes {
+		met := causes[i].Jobs()
+		for _, id := range met {
+			jobs[id] = true
+		}
+		names := make([]string, 0, named)
+		for _, id := range met[:min(named, len(met))] {
+			names = append(names, safe.Text(string(id)))
+		}
+		list := strings.Join(names, ", ")
+		if more := len(met) - named; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		words = append(words, page.Shorten(causes[i].Title, longest)+" ("+list+")")
+	}
+	return fmt.Sprintf("%s, %s: %s", page.Count(len(jobs), "failing job"), page.Count(len(causes), "cause"), strings.Join(words, "; "))
+}
+
+// variable is what differs between two failures of one cause, in the order in
+// which it is looked for; the groups are named by placeholders.
+var variable = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`(\b[a-z][a-z0-9+.-]*://[^\s"')>]+)`,
+	`(` + instant + `)`,
+	`(\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b0x[0-9a-f]+\b|\b[0-9a-f]{12,}\b)`,
+	`(\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?\b(?:[0-9a-f]{1,4}:){2,7}:?[0-9a-f]{0,4}(?:\]:\d+)?)`,
+	`((?:~|\.{1,2})?/[^\s:"',;()\[\]]+)`,
+	`(\d+(?:[.,]\d+)*)`,
+}, "|"))
+
+var placeholders = []string{"<url>", "<time>", "<hex>", "<address>", "<path>", "<n>"}
+
+// instant is a date, a time of day or both, as logs write them.
+const instant = `\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)?\b` +
+	`|\b(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*,? +)?(?:\d{1,2} +)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w* +\d{1,4},? +\d\d:\d\d(?::\d\d)?(?: +\d{4})?\b` +
+	`|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b`
+
+var Times = regexp.MustCompile(`(?i)` + instant)
+
+// logPrefix is what programs write before a message: a time, a level, a number
+// in brackets.
+var logPrefix = regexp.MustCompile(`(?i)^(?:\s*(?:` + instant + `|\[[^\]]*\]|(?:error|err|fatal|critical|crit|warning|warn|E)\b[:|\]]*)[\s:|-]*)+`)
+
+// pattern is a line with placeholders for what may differ.
+func pattern(line string) string {
+	var b strings.Builder
+	end := 0
+	for _, m := range variable.FindAllStringSubmatchIndex(line, -1) {
+		for i, word := range placeholders {
+			if m[2*i+2] >= 0 {
+				b.WriteString(line[end:m[0]])
+				b.WriteString(word)
+				end = m[1]
+			}
+		}
+	}
+	b.WriteString(line[end:])
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// maxErrorLine is how much of a line is looked at, in bytes.
+const maxErrorLine = 400
+
+// complaint is words that tell a complaint from a report.
+var complaint = regexp.MustCompile(`(?i)\b(?:errors?|fatal|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|denied|refused|timed? ?out|` +
+	`not found|no such|not permitted|exception|panic|invalid|unreachable|killed|out of memory|no space|segmentation|abort(?:ed)?|broken|expired|missing|` +
+	`\w+(?:Error|Exception))\b`)
+
+// errorLine is the first line of a run's output that tells of an error: of what
+// it wrote to standard error, then of the rest; failing that the first line of
+// standard error. Of a traceback it is the line after it, which names the error.
+func errorLine(chunks []job.Chunk) string {
+	var out, err lineList
+	streams := map[job.Stream]*safe.Lines{job.Stdout: {W: &out}, job.Stderr: {W: &err}}
+	for _, c := range chunks {
+		if lines := streams[c.Stream]; lines != nil {
+			lines.Write(c.Data) // a list takes everything
+		}
+	}
+	for _, lines := range streams {
+		lines.Close()
+	}
+	return cmp.Or(err.complaint(), out.complaint(), err.first())
+}
+
+// lineList is the first lines that were written to it.
+type lineList []string
+
+func (l *lineList) Write(p []byte) (int, error) {
+	const enough = 2000
+	if len(*l) < enough {
+		*l = append(*l, string(p[:min(len(p), maxErrorLine)]))
+	}
+	return len(p), nil
+}
+
+func (l lineList) complaint() string {
+	traced := false
+	for _, line := range l {
+		indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "Traceback ("):
+			traced = true
+		case traced && (indented || line == ""):
+		case traced, complaint.MatchString(line):
+			return line
+		}
+	}
+	return ""
+}
+
+func (l lineList) first() string {
+	for _, line := range l {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package jobinfo
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/screentest"
+)
+
+func TestDossierInterruptedIsAskedAgain(t *testing.T) {
+	w := screentest.NewWorld(t)
+	var d Info
+	if got := d.Ask(w, "etl-orders", true); len(got) != 1 {
+		t.Fatalf("first: got %v, want one question", got)
+	}
+	if got := d.Ask(w, "etl-orders", true); len(got) != 0 {
+		t.Errorf("while it is asked: got %v, want nothing", got)
+	}
+	d.Reopen()
+	if got := d.Ask(w, "etl-orders", true); len(got) != 1 {
+		t.Errorf("after the screen was left: got %v, want the question again", got)
+	}
+}
+
+func TestHeatShowsTheWorstOfEachHour(t *testing.T) {
+	w := screentest.NewWorld(t)
+	monday := time.Date(2026, 10, 26, 12, 0, 0, 0, w.Local) // the day before was of 25 hours
+	from := screen.Midnight(monday.AddDate(0, 0, 1-heatDays), w.Local)
+	line := api.Timeline{From: from, To: from.Add(heatDays * 24 * time.Hour), Cells: heatDays * 24, Jobs: []api.TimelineJob{{}}}
+	put := func(at time.Time, k api.CellKind) {
+		line.Jobs[0].Cells = append(line.Jobs[0].Cells, api.TimelineCell{Cell: int(at.Sub(from) / time.Hour), Kind: k})
+	}
+	put(monday.Add(-time.Hour), api.CellOK)
+	sunday := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC) // 02:00 CEST; an hour later it is 02:00 again
+	put(sunday, api.CellFailed)
+	put(sunday.Add(time.Hour), api.CellOK)
+	put(monday.Add(2*time.Hour), api.CellPlanned)
+	h := NewHours(&line, monday, w.Local)
+	for _, tc := range []struct {
+		day, hour int
+		want      api.CellKind
+	}{{0, 11, api.CellOK}, {1, 2, api.CellFailed}, {0, 14, ""}, {1, 1, ""}, {1, 3, ""}} {
+		if got := h.hours[tc.day][tc.hour]; got != tc.want {
+			t.Errorf("%d days ago at %d: got %q, want %q", tc.day, tc.hour, got, tc.want)
+		}
+	}
+}
+
+// Where the client cannot read the schedule as the daemon does, it says no more
+// than the daemon did.
+func TestOutlookAgreesWithTheDaemon(t *testing.T) {
+	w := screentest.NewWorld(t)
+	at := time.Date(2026, 11, 21, 2, 30, 0, 0, w.Local)
+	j := api.Job{Status: job.Status{Job: job.Job{Schedule: "30 2 * * *"}}, Upcoming: []time.Time{at, at.AddDate(0, 0, 1)}}
+	o := newOutlook(&j, screentest.Now, w.Local)
+	if len(o.Runs) != maxOutlook || len(o.Changes) != 2 || !strings.Contains(o.Changes[0].Text("2 Jan"), "28 Mar 02:00 -> 03:00: 02:30 does not exist") {
+		t.Errorf("a plain schedule: got %d runs and %v, want %d and what the change of March does", len(o.Runs), o.Changes, maxOutlook)
+	}
+	j.Upcoming[1] = at.AddDate(0, 0, 2)
+	if o := newOutlook(&j, screentest.Now, w.Local); len(o.Runs) != 2 || len(o.Changes) != 0 {
+		t.Errorf("days that the daemon leaves out: got %v, want what it sent", o)
+	}
+	j.Job.Schedule = "@reboot"
+	if o := newOutlook(&j, screentest.Now, w.Local); len(o.Runs) != 2 {
+		t.Errorf("no time: got %v, want what the daemon sent", o)
+	}
+}
+
+func TestSituationOfEachState(t *testing.T) {
+	w := screentest.NewWorld(t)
+	rows := map[job.ID]api.Row{}
+	for _, r := range screentest.Rows() {
+		rows[r.Job] = r
+	}
+	with := func(id job.ID, change func(r *api.Row)) api.Row {
+		r := rows[id]
+		change(&r)
+		return r
+	}
+	for _, tc := range []struct {
+		row  api.Row
+		want string
+	}{
+		{rows["etl-orders"], "exit 1 in 12.4s, 2 failures in a row, last good 17:50:00"},
+		{rows["invoice-export"], "due 18:00:00, not started after 2m11s"},
+		{with("invoice-export", func(r *api.Row) { r.Next = screentest.Now.Add(time.Hour) }), "late"},
+		{rows["cache-warm"], "running for 11s, p95 is 14s"},
+		{with("cache-warm", func(r *api.Row) { r.Began = time.Time{} }), "is waiting to start, p95 is 14s"},
+		{rows["report-daily"], "held until Mon 23 Nov 07:00:00 CET"},
+		{with("report-daily", func(r *api.Row) { r.HeldUntil = time.Time{} }), "held until it is resumed"},
+		{with("report-daily", func(r *api.Row) { r.State = job.StateDisabled }), "off: its entry says enabled=no"},
+		{rows["sitemap"], "ok in 9.7s, next 20:05:00 in 2h02m"},
+		{with("etl-orders", func(r *api.Row) { r.State, r.Acked = job.StateOK, true }), "exit 1, acknowledged in 12.4s, next 18:05:00 in 2m49s"},
+		{rows["tmp-clean"], "has not run yet, first run Sat 05:00 in 10h57m, r runs it now"},
+		{with("tmp-clean", func(r *api.Row) { r.Next = time.Time{} }), "has not run yet, and nothing is planned; r runs it now"},
+	} {
+		past := screentest.Past(tc.row.Job, 12)
+		if got := Situation(w, &tc.row, &past); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.row.Job, got, tc.want)
+		}
+	}
+}
+
+func TestReadScheduleAsTheDaemonDoes(t *testing.T) {
+	w := screentest.NewWorld(t)
+	zone := crontab.NewZone(w.Local)
+	at := time.Date(2026, 11, 21, 2, 17, 0, 0, w.Local)
+	for _, tc := range []struct {
+		name     string
+		schedule string
+		options  map[string]string
+		upcoming []time.Time
+		want     string // spec, or nothing
+	}{
+		{"what the host chose", "~ 2 * * *", nil, []time.Time{at, at.AddDate(0, 0, 1)}, "17 2 * * *"},
+		{"what it chose, and nothing is planned", "~ 2 * * *", nil, nil, ""},
+		{"days that an option leaves out", "17 2 * * *", nil, []time.Time{at, at.AddDate(0, 0, 2)}, ""},
+		{"nothing is planned", "17 2 * * *", nil, nil, "17 2 * * *"},
+		{"a delay by chance", "17 2 * * *", map[string]string{"jitter": "5m"}, []time.Time{at.Add(time.Minute)}, "17 2 * * *"},
+		{"seconds beside the fields", "17 2 * * *", map[string]string{"sec": "0,30"}, []time.Time{at, at.Add(30 * time.Second)}, "17 2 * * *"},
+		{"an option that is none", "17 2 * * *", map[string]string{"dst": "a\nb"}, []time.Time{at}, ""},
+		{"no time", "@reboot", nil, nil, "@reboot"},
+		{"a line more", "17 2 * * *\n* * * * *", nil, nil, ""},
+	} {
+		j := api.Job{Status: job.Status{Job: job.Job{Schedule: tc.schedule, Options: tc.options}}, Upcoming: tc.upcoming}
+		spec, s := ReadSchedule(&j, zone)
+		if s == nil {
+			spec = ""
+		}
+		if spec != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, spec, tc.want)
+		}
+	}
+}

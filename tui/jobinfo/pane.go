@@ -1,0 +1,220 @@
+package jobinfo
+
+import (
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/amount"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/failure"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// PaneWidth is the width of the details beside a list, on a screen of 160 cells.
+const PaneWidth = 58
+
+// DrawPane draws what is known of a job beside the list. What has no room is left
+// out: the output shrinks first, then the hours go, then what comes next.
+func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info) {
+	DrawTitle(v.In(1, 0, v.Width()-1, 1), w, r)
+	DrawMeaning(v.In(1, 1, v.Width()-1, 1), w, r, d)
+	v.PutCut(1, 2, v.Width()-2, r.Command, w.Glyphs.Ellipsis, canvas.Style{})
+	v = v.Below(3)
+	v = Section(v, "Why", 3, w, func(v canvas.View) { drawReasons(v, w, r, d) })
+	v = Section(v, historyTitle(w, d), HistoryHeight-1, w, func(v canvas.View) { DrawHistory(v, w, r.Zone, d, -1) })
+	if v.Height() > 8 {
+		v = Section(v, NextTitle("Next", w, r), nextHeight, w, func(v canvas.View) { drawNextRuns(v, w, r, d) })
+	}
+	below := 0
+	if d.Hours != nil && v.Height() >= HoursHeight+1+6 {
+		below = HoursHeight + 1
+	}
+	output := v.Above(v.Height() - below)
+	Section(output, tailTitle(r, d), output.Height()-1, w, func(v canvas.View) { drawTail(v, w, r.Zone, d) })
+	if below > 0 {
+		Section(v.Below(v.Height()-below), "Last 6 days by hour (worst outcome)", HoursHeight, w, func(v canvas.View) {
+			h := NewHours(d.Hours, w.Now, w.In(r.Zone))
+			h.Draw(v, w)
+		})
+	}
+}
+
+// Section draws a title with some lines below it, and gives what is left.
+func Section(v canvas.View, title string, height int, w *screen.World, draw func(canvas.View)) canvas.View {
+	if v.Height() < 2 {
+		return v.Below(v.Height())
+	}
+	page.DrawRule(v.Row(0), title, w.Glyphs)
+	draw(v.In(1, 1, v.Width()-1, height))
+	return v.Below(1 + height)
+}
+
+// DrawTitle draws the name of a job, and at the right how it is.
+func DrawTitle(row canvas.View, w *screen.World, r *api.Row) {
+	sign, word, style := screen.StateLook(w, r.State)
+	text := sign + " " + word
+	if r.Ending != "" && !r.Acked {
+		text += "  " + r.Ending
+	}
+	room := min(page.Width(text), row.Width()/2)
+	row.PutCut(row.Width()-room-2, 0, room, text, w.Glyphs.Ellipsis, style)
+	row.PutCut(0, 0, row.Width()-room-4, string(r.Job), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
+}
+
+// DrawMeaning draws when a job starts, in words as soon as they are known, and
+// where it is written down.
+func DrawMeaning(row canvas.View, w *screen.World, r *api.Row, d *Info) {
+	meaning := r.Schedule
+	if d.ID == r.Job && d.Job != nil && d.Job.Meaning != "" {
+		meaning = d.Job.Meaning
+	}
+	place := fmt.Sprintf("%s:%d   user %s", r.Table, r.Line, r.User)
+	if row.Width() < PaneWidth-2 {
+		place = sourceOf(r)
+	}
+	room := min(page.Width(place), row.Width()*2/3)
+	row.PutCut(row.Width()-room-1, 0, room, place, w.Glyphs.Ellipsis, canvas.Style{})
+	row.PutCut(0, 0, row.Width()-room-3, meaning, w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// drawReasons draws why a job is how it is: what happened, what it said, what
+// comes of it.
+func drawReasons(v canvas.View, w *screen.World, r *api.Row, d *Info) {
+	lines := []string{Situation(w, r, d.Past)}
+	if said := d.complaint(r); said != "" {
+		lines = append(lines, said)
+	} else if r.Why != "" {
+		lines = append(lines, r.Why)
+	}
+	if plan := retryPlan(w, r, d); plan != "" {
+		lines = append(lines, plan)
+	} else if r.State == job.StateFailing {
+		lines = append(lines, "next "+nextText(w, r))
+	}
+	if d.err != nil {
+		lines = append(lines, d.err.Error())
+	}
+	y := 0
+	for _, line := range lines {
+		if y < v.Height() {
+			y += page.DrawWrapped(v.In(0, y, v.Width()-1, max(v.Height()-y-len(lines)+1, 1)), line, w)
+		}
+	}
+}
+
+// NextTitle also says in what zone the next occurrences are told, and whose the first is.
+func NextTitle(what string, w *screen.World, r *api.Row) string {
+	text := what + " (" + w.ZoneName(r.Zone) + ")"
+	if r.Node != "" {
+		text += " on " + r.Node
+	}
+	return text
+}
+
+// nextHeight is how many lines drawNextRuns takes.
+const nextHeight = 4
+
+// drawNextRuns draws the next occurrences in two columns, and what the next
+// change of the clocks does to them.
+func drawNextRuns(v canvas.View, w *screen.World, r *api.Row, d *Info) {
+	if d.Job == nil {
+		return
+	}
+	const across = 26
+	for i, at := range d.Job.Upcoming {
+		x, y := i%2*across, i/2
+		if y > 1 {
+			break
+		}
+		v.Put(x, y, fmt.Sprintf("%-10s in %s", w.Point(at, r.Zone), when.Away(at, w.Now)), canvas.Style{})
+	}
+	if len(d.Job.Upcoming) == 0 {
+		v.Put(0, 0, "nothing is planned", canvas.Style{Role: canvas.Off})
+	}
+	if len(d.Ahead.Changes) > 0 {
+		page.DrawWrapped(v.In(0, 2, v.Width()-1, 2), "DST "+d.Ahead.Changes[0].Text("2 Jan"), w)
+	}
+}
+
+func tailTitle(r *api.Row, d *Info) string {
+	if d.tail == nil {
+		return "Output"
+	}
+	how := "ended"
+	if d.tail.Run != r.LastRun {
+		how = "still running"
+	}
+	return fmt.Sprintf("Output of run %d (%s)", d.tail.Run, how)
+}
+
+// drawTail draws the end of the output of a run, with its times, and below how
+// the run ended.
+func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
+	switch {
+	case d.tail == nil && d.Job != nil && runToShow(d.Job) == 0:
+		v.Put(0, 0, "it has not run yet", canvas.Style{Role: canvas.Off})
+		return
+	case d.tail == nil:
+		return
+	}
+	lines := append(d.tail.Lines[:len(d.tail.Lines):len(d.tail.Lines)], d.endLines()...)
+	if len(lines) == 0 {
+		v.Put(0, 0, "it has printed nothing", canvas.Style{Role: canvas.Off})
+		return
+	}
+	lines = lines[max(len(lines)-v.Height(), 0):]
+	loc := w.In(zone)
+	for y, line := range lines {
+		x := v.Put(0, y, line.At.In(loc).Format("15:04:05.000"), canvas.Style{Role: canvas.Off}) + 1
+		style := canvas.Style{}
+		switch line.Stream {
+		case job.Stderr:
+			style.Role = canvas.Bad
+		case job.System:
+			style.Role = canvas.Off
+		}
+		x = v.Put(x, y, string(line.Stream), style) + 2
+		v.PutCut(x, y, v.Width()-x-1, line.Text, w.Glyphs.Ellipsis, canvas.Style{})
+	}
+}
+
+// endLines says how the run whose output is shown ended, and what it used.
+func (d *Info) endLines() []failure.TailLine {
+	if d.Job == nil || d.Job.Last == nil || d.Job.Last.ID != d.tail.Run {
+		return nil
+	}
+	run := d.Job.Last
+	line := func(text string) failure.TailLine {
+		return failure.TailLine{At: run.Ended, Stream: job.System, Text: text}
+	}
+	text := run.Ending()
+	if !run.Started.IsZero() {
+		text += " after " + when.Brief(run.Ended.Sub(run.Started))
+	}
+	lines := []failure.TailLine{line(text)}
+	if used := UsageText(run.Usage); used != "" {
+		lines = append(lines, line(used))
+	}
+	return lines
+}
+
+// UsageText says what a run used, as far as that is known.
+func UsageText(u job.Usage) string {
+	text := ""
+	add := func(word string, known bool, value string) {
+		if known {
+			if text != "" {
+				text += "  "
+			}
+			text += word + " " + value
+		}
+	}
+	add("cpu", u.CPU > 0, when.Brief(u.CPU))
+	add("memory", u.Memory > 0, amount.Bytes(u.Memory))
+	add("read", u.Read > 0, amount.Bytes(u.Read))
+	add("wrote", u.Write > 0, amount.Bytes(u.Write))
+	return text
+}

@@ -1,0 +1,213 @@
+package jobinfo
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// DrawPeek draws in a few lines what is worth knowing of a job: how it is, what
+// it said, what comes next, and whose it is.
+func DrawPeek(v canvas.View, w *screen.World, r *api.Row, d *Info, past *api.JobPast) {
+	if v.Height() == 0 {
+		return
+	}
+	said := d.complaint(r)
+	if v.Width() < screen.WordFrom {
+		drawGlance(v, w, r, said, past)
+		return
+	}
+	page.DrawRule(v.Row(0), string(r.Job)+": "+Situation(w, r, past), w.Glyphs)
+	v = v.Below(1)
+	y := 0
+	if said != "" {
+		x := v.Put(1, y, "err ", canvas.Style{Role: canvas.Bad})
+		y += page.DrawWrapped(v.In(x, y, v.Width()-x-1, v.Height()-2), said, w)
+	} else if r.Why != "" {
+		v.PutCut(1, y, v.Width()-2, r.Why, w.Glyphs.Ellipsis, canvas.Style{})
+		y++
+	}
+	if y < v.Height()-2 {
+		v.PutCut(1, y, v.Width()-2, "$ "+r.Command, w.Glyphs.Ellipsis, canvas.Style{})
+	}
+	drawPlan(v.Row(v.Height()-2), w, r, d)
+	drawNewest(v.Row(v.Height()-1), w, r)
+}
+
+// drawGlance draws the same on a narrow screen: one line, or two.
+func drawGlance(v canvas.View, w *screen.World, r *api.Row, said string, past *api.JobPast) {
+	if said == "" {
+		said = Situation(w, r, past)
+	} else if v.Height() == 1 {
+		said = r.Ending + " " + said
+	} else {
+		v.PutCut(0, 0, v.Width(), Situation(w, r, past), w.Glyphs.Ellipsis, canvas.Style{})
+		v = v.Below(1)
+	}
+	page.DrawWrapped(v, said, w)
+}
+
+// Situation says how a job is, in half a sentence.
+func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
+	switch r.State {
+	case job.StateFailing:
+		return failed(w, r, past)
+	case job.StateLate:
+		if w.Now.After(r.Next) && !r.Next.IsZero() {
+			return "due " + w.Point(r.Next, r.Zone) + ", not started after " + when.Brief(w.Since(r.Next))
+		}
+		return "late"
+	case job.StateRunning:
+		text := "is waiting to start"
+		if !r.Began.IsZero() {
+			text = "running for " + when.Brief(w.Since(r.Began))
+		}
+		if past != nil && past.P95 > 0 {
+			text += ", p95 is " + when.Brief(past.P95)
+		}
+		return text
+	case job.StateHeld:
+		if r.HeldUntil.IsZero() {
+			return "held until it is resumed"
+		}
+		return "held until " + w.Stamp(r.HeldUntil, r.Zone)
+	case job.StateDisabled:
+		return "off: its entry says enabled=no"
+	case job.StateNew:
+		return FirstRun(w, r)
+	}
+	if r.Elsewhere != "" {
+		return r.Elsewhere + " had it last, next " + nextText(w, r)
+	}
+	text := "ok"
+	if r.Acked {
+		text = r.Ending + ", acknowledged"
+	}
+	if r.Took > 0 {
+		text += " in " + when.Brief(r.Took)
+	}
+	return text + ", next " + nextText(w, r)
+}
+
+// failed says how a job failed, how often, and since when.
+func failed(w *screen.World, r *api.Row, past *api.JobPast) string {
+	text := r.Ending
+	if r.Took > 0 {
+		text += " in " + when.Brief(r.Took)
+	}
+	if r.Streak > 1 {
+		text += fmt.Sprintf(", %d failures in a row", r.Streak)
+	}
+	if good := lastGood(past); !good.IsZero() {
+		text += ", last good " + w.Point(good, r.Zone)
+	}
+	return text
+}
+
+// lastGood is when the newest run began that succeeded; zero: none is known.
+func lastGood(past *api.JobPast) time.Time {
+	if past == nil {
+		return time.Time{}
+	}
+	for i := len(past.Cells) - 1; i >= 0; i-- {
+		if past.Cells[i].Kind == api.CellOK {
+			return past.Cells[i].Began
+		}
+	}
+	return time.Time{}
+}
+
+func FirstRun(w *screen.World, r *api.Row) string {
+	if r.Next.IsZero() {
+		return "has not run yet, and nothing is planned; r runs it now"
+	}
+	return "has not run yet, first run " + nextText(w, r) + ", r runs it now"
+}
+
+// nextText says the next start both ways: "18:05:00 in 2m49s".
+func nextText(w *screen.World, r *api.Row) string {
+	if r.Next.IsZero() {
+		return "not planned"
+	}
+	away := when.Away(r.Next, w.Now)
+	if away != "due" {
+		away = "in " + away
+	}
+	if r.Node != "" {
+		away += " on " + r.Node
+	}
+	return w.Point(r.Next, r.Zone) + " " + away
+}
+
+// drawPlan draws what comes next, and where the job is written down.
+func drawPlan(row canvas.View, w *screen.World, r *api.Row, d *Info) {
+	plan := retryPlan(w, r, d)
+	if plan == "" {
+		plan = "next " + nextText(w, r)
+	}
+	x := row.Put(1, 0, plan, canvas.Style{})
+	place := fmt.Sprintf("%s:%d as %s", r.Table, r.Line, r.User)
+	zone := "TZ " + w.ZoneName(r.Zone)
+	if x = max(x+2, 34); x+page.Width(place) < row.Width() {
+		x = row.Put(x, 0, place, canvas.Style{})
+		if page.Width(zone)+x+2 < row.Width() {
+			row.PutRight(0, zone+"  ", canvas.Style{})
+		}
+		return
+	}
+	row.PutCut(x, 0, row.Width()-x-1, place, w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// retryPlan says when a job that failed is tried again: "retry 1/3 at 18:02:30 in
+// 19s".
+func retryPlan(w *screen.World, r *api.Row, d *Info) string {
+	if r.State != job.StateFailing || d.Job == nil {
+		return ""
+	}
+	for i := range d.Job.Running {
+		run := &d.Job.Running[i]
+		if run.Trigger != job.TriggerRetry || run.State != job.RunWaiting {
+			continue
+		}
+		text := "retry " + strconv.Itoa(run.Attempt-1)
+		if most := d.Job.Job.Options["retry"]; most != "" {
+			text += "/" + most
+		}
+		return text + " at " + w.Point(run.NotBefore, r.Zone) + " in " + when.Away(run.NotBefore, w.Now)
+	}
+	return ""
+}
+
+// drawNewest draws which run was the newest, and what to do about a failure.
+func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
+	var text string
+	switch {
+	case r.LastRun == 0:
+		text = "no run has ended yet"
+	case r.Ending != "":
+		text = fmt.Sprintf("run %d of %s failed %s ago", r.LastRun, r.Job, when.Ago(r.Last.Add(r.Took), w.Now))
+	default:
+		text = fmt.Sprintf("run %d of %s ended well %s ago", r.LastRun, r.Job, when.Ago(r.Last.Add(r.Took), w.Now))
+	}
+	end := row.Width()
+	if b, ok := w.Keys.Binding(keys.Acknowledge, keys.Subject); ok && r.State == job.StateFailing && len(b.Keys) > 0 {
+		end = row.PutRight(0, b.Keys[0]+" acknowledge ", canvas.Style{})
+	}
+	row.PutCut(1, 0, end-2, text, w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// complaint is what the newest run said of its failure, if it failed.
+func (d *Info) complaint(r *api.Row) string {
+	if r.State != job.StateFailing || d.ID != r.Job || d.tail == nil || d.tail.Run != r.LastRun {
+		return ""
+	}
+	return d.tail.Complaint
+}

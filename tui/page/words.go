@@ -1,0 +1,71 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// Thousands writes a number with a blank between groups of three digits.
+func Thousands(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + " " + text[i:]
+	}
+	return text
+}
+
+// CountLong is a number of things in words, which may be large: "8 912 runs".
+func CountLong(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Thousands(n) + " " + thing + "s"
+}
+
+// Percent is a share with one decimal, never rounded up to all.
+func Percent(part, whole int) string {
+	if part == whole {
+		return "100 %"
+	}
+	tenths := part * 1000 / max(whole, 1)
+	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+}
+
+// Shorten is foreign text in room cells, in letters of any terminal.
+func Shorten(text string, room int) string {
+	text = safe.Text(text)
+	if safe.Width(text) <= room {
+		return text
+	}
+	return strings.TrimSuffix(safe.Cut(text, room-2), "…") + "..."
+}
+
+// Count is a number of things in words: "1 cause", "2 causes", "3 entries".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if stem, ok := strings.CutSuffix(thing, "ry"); ok {
+		return fmt.Sprintf("%d %sries", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Lag says a delay, which may be none.
+func Lag(d time.Duration) string {
+	if d < time.Millisecond {
+		return "under 1 ms"
+	}
+	if d < time.Second {
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return when.Brief(d)
+}
+
+// Width returns how many cells a text takes that may hold control characters.
+func Width(text string) int { return safe.Width(safe.Text(text)) }

@@ -1,0 +1,300 @@
+// Package detail owns the screen about one job: why, history, next runs, output and
+// configuration in tabs.
+package detail
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/output"
+	"github.com/cronring/cronring/tui/screen/why"
+)
+
+// Detail is all that is known of one job, in tabs.
+type Detail struct {
+	id     job.ID
+	tab    int
+	file   jobinfo.Info
+	why    *why.Why
+	output *output.Output // nil: that tab was not opened yet
+	runs   *jobRuns
+	config api.JobConfig
+	err    error     // of the configuration
+	asked  bool      // for the configuration
+	page   page.Page // of the tabs that are text
+}
+
+// The tabs, from left to right.
+const (
+	tabWhy = iota
+	tabHistory
+	tabNext
+	tabOutput
+	tabConfig
+)
+
+var tabNames = []string{"Why", "History", "Next", "Output", "Config"}
+
+// New shows a job.
+func New(id job.ID) *Detail {
+	zone := func(w *screen.World) string { return w.JobZone(id) }
+	return &Detail{id: id, why: why.New(screen.Subject{Jobs: []job.ID{id}}), runs: newJobRuns(zone)}
+}
+
+// within is the screen that a tab consists of; nil: it has none.
+func (s *Detail) within() screen.Screen {
+	switch s.tab {
+	case tabWhy:
+		return s.why
+	case tabOutput:
+		return s.output
+	}
+	return nil
+}
+
+// Scope is that of what the tab shows, so that its keys work.
+func (s *Detail) Scope() keys.Scope {
+	if in := s.within(); in != nil {
+		return in.Scope()
+	}
+	return keys.Detail
+}
+
+// Heading names the job, and says how it is.
+func (s *Detail) Heading(w *screen.World) string {
+	row, ok := s.row(w)
+	if !ok {
+		return string(s.id) + "  is no more"
+	}
+	sign, word, _ := screen.StateLook(w, row.State)
+	return string(s.id) + "  " + sign + " " + word + "  " + jobinfo.Situation(w, &row, s.file.Past)
+}
+
+func (s *Detail) row(w *screen.World) (api.Row, bool) {
+	slot, ok := w.Board.Find(s.id)
+	if !ok {
+		return api.Row{}, false
+	}
+	return w.Board.Row(slot), true
+}
+
+const slotConfig = "config"
+
+// Open asks for what the tab shows.
+func (s *Detail) Open(w *screen.World) []screen.Effect {
+	s.runs.asking = false
+	s.file.Reopen()
+	effects := s.ask(w)
+	if in := s.within(); in != nil {
+		effects = append(effects, in.Open(w)...)
+	}
+	return effects
+}
+
+// Refresh asks again for what has changed.
+func (s *Detail) Refresh(w *screen.World) []screen.Effect {
+	effects := s.ask(w)
+	if in := s.within(); in != nil {
+		effects = append(effects, in.Refresh(w)...)
+	}
+	return effects
+}
+
+func (s *Detail) ask(w *screen.World) []screen.Effect {
+	effects := s.file.Ask(w, s.id, true)
+	switch s.tab {
+	case tabHistory:
+		effects = append(effects, s.runs.ask(w, s.id)...)
+	case tabConfig:
+		if !s.asked && w.Link.Live {
+			s.asked = true
+			effects = append(effects, screen.Ask{Slot: slotConfig, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+				return d.JobConfig(ctx, string(s.id))
+			}})
+		}
+	}
+	return effects
+}
+
+// Take receives what was asked for.
+func (s *Detail) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	switch a.Slot {
+	case jobinfo.Slot:
+		s.file.Take(w, a)
+	case slotJobRuns:
+		s.runs.take(a)
+	case slotConfig:
+		if s.err = a.Err; a.Err == nil {
+			s.config = a.Value.(api.JobConfig)
+		}
+	default:
+		if s.why.Awaits(a.Slot) {
+			return s.why.Take(w, a)
+		}
+		if s.output == nil {
+			return nil
+		}
+		return s.output.Take(w, a)
+	}
+	return s.ask(w)
+}
+
+// Act turns the tabs, and does in each what its keys mean.
+func (s *Detail) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	switch a {
+	case keys.NextPane:
+		return s.turn(w, 1), true
+	case keys.PreviousPane:
+		return s.turn(w, len(tabNames)-1), true
+	}
+	if in := s.within(); in != nil {
+		return in.Act(w, a)
+	}
+	switch {
+	case a == keys.Back:
+		return nil, false
+	case s.tab == tabHistory:
+		effects, ok := s.runs.act(s.id, a)
+		return append(effects, s.ask(w)...), ok
+	}
+	return nil, s.page.Act(a)
+}
+
+// turn goes on by some tabs. The output is that of the run which is chosen in the
+// history; what is followed of it ends when the tab is left.
+func (s *Detail) turn(w *screen.World, by int) []screen.Effect {
+	var effects []screen.Effect
+	if s.tab == tabOutput {
+		effects = append(effects, s.output.Leave()...)
+	}
+	s.tab = (s.tab + by) % len(tabNames)
+	s.page.Top, s.asked = 0, false
+	if s.tab == tabOutput {
+		s.output = output.New(s.chosen())
+	}
+	return append(effects, s.Open(w)...)
+}
+
+// chosen is the run that is chosen in the history, or the newest that will be.
+func (s *Detail) chosen() screen.Subject {
+	subject := screen.Subject{Jobs: []job.ID{s.id}}
+	if s.runs.table.Index() > 0 {
+		subject.Run, _ = s.runs.table.Cursor()
+	}
+	return subject
+}
+
+// Typing reports that a text is searched in the tab.
+func (s *Detail) Typing() bool {
+	typist, ok := s.within().(screen.Typist)
+	return ok && typist.Typing()
+}
+
+// Type answers to a key of the search.
+func (s *Detail) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	typist, ok := s.within().(screen.Typist)
+	if !ok {
+		return nil, false
+	}
+	return typist.Type(w, k)
+}
+
+// Subject is the job, and the run that is chosen in its history.
+func (s *Detail) Subject(w *screen.World) screen.Subject {
+	if in := s.within(); in != nil {
+		return in.Subject(w)
+	}
+	subject := screen.Subject{Jobs: []job.ID{s.id}}
+	if row, ok := s.row(w); ok {
+		subject.File, subject.Line = row.Table, row.Line
+	}
+	if s.tab == tabHistory {
+		subject.Run, _ = s.runs.table.Cursor()
+	}
+	return subject
+}
+
+// Refuses says what does nothing in a tab.
+func (s *Detail) Refuses(w *screen.World, a keys.Action) string {
+	if in := s.within(); in != nil {
+		return in.Refuses(w, a)
+	}
+	switch a {
+	case keys.Mark, keys.Range, keys.MarkAll, keys.Sort, keys.Reverse, keys.States, keys.Filter, keys.NextMatch, keys.PrevMatch, keys.Wide:
+		return "there is one job here"
+	case keys.PreviousRun, keys.NextRun:
+		if s.tab != tabHistory {
+			return "in the tabs Why, History and Output"
+		}
+	}
+	return ""
+}
+
+// Foot is the keys of the tab.
+func (s *Detail) Foot(w *screen.World) []keys.Action {
+	first := []keys.Action{keys.NextPane}
+	if foot, ok := s.within().(screen.Foot); ok {
+		return append(first, foot.Foot(w)...)
+	}
+	return append(first, keys.PreviousRun, keys.NextRun, keys.Open, keys.Run, keys.Stop, keys.Pause, keys.ShowOutput, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back, keys.Help)
+}
+
+// Draw draws what the job is, the names of the tabs, and the one in front.
+func (s *Detail) Draw(v canvas.View, w *screen.World) {
+	row, ok := s.row(w)
+	if !ok {
+		page.DrawNotice(v, []string{fmt.Sprintf("%s is no more: its entry was removed or has another name now.", s.id), "esc goes back"})
+		return
+	}
+	if s.tab == tabOutput && s.output.Bare() {
+		s.output.Draw(v, w)
+		return
+	}
+	if v.Width() < screen.WordFrom {
+		jobinfo.DrawTitle(v.In(1, 0, v.Width()-1, 1), w, &row)
+		v = v.Below(1)
+	}
+	if v.Height() >= 10 {
+		jobinfo.DrawMeaning(v.In(1, 0, v.Width()-1, 1), w, &row, &s.file)
+		v.PutCut(1, 1, v.Width()-2, "$ "+row.Command, w.Glyphs.Ellipsis, canvas.Style{})
+		v = v.Below(2)
+	}
+	s.drawTabs(v.Row(0), w)
+	s.drawTab(v.Below(1), w, &row)
+}
+
+func (s *Detail) drawTabs(v canvas.View, w *screen.World) {
+	v.Fill(w.Glyphs.Across, canvas.Style{Role: canvas.Rule})
+	x := 1
+	for i, name := range tabNames {
+		style := canvas.Style{}
+		if name = " " + name + " "; i == s.tab {
+			name, style = "["+name[1:len(name)-1]+"]", canvas.Style{Bold: true}
+		}
+		x = v.Put(x, 0, name, style)
+	}
+}
+
+func (s *Detail) drawTab(v canvas.View, w *screen.World, row *api.Row) {
+	if in := s.within(); in != nil {
+		in.Draw(v, w)
+		return
+	}
+	switch s.tab {
+	case tabHistory:
+		s.drawRuns(v, w, row)
+	case tabNext:
+		s.page.Set(s.nextText(w, row))
+		s.page.Draw(v, w.Glyphs)
+	case tabConfig:
+		s.page.Set(s.configText(v.Width()))
+		s.page.Draw(v, w.Glyphs)
+	}
+}

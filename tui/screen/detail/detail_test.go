@@ -1,0 +1,185 @@
+package detail
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/screentest"
+)
+
+func TestDetailScreens(t *testing.T) {
+	for tab, name := range tabNames {
+		screentest.Check(t, "job-"+strings.ToLower(name), func(v canvas.View, w *screen.World) {
+			turns := slices.Repeat([]keys.Action{keys.NextPane}, tab)
+			screentest.Show(t, New("etl-orders"), screentest.Inside(v), w, screentest.NewDaemon(w), turns...)
+		})
+	}
+}
+
+func TestDetailTurnsItsTabs(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	screentest.Settle(t, s, w, d, s.Open(w))
+	if got := s.Scope(); got != keys.Why {
+		t.Errorf("scope of the first tab: got %s, want %s", got, keys.Why)
+	}
+	for i := range 2 * len(tabNames) {
+		if s.tab != i%len(tabNames) {
+			t.Fatalf("after %d: tab %s, want %s", i, tabNames[s.tab], tabNames[i%len(tabNames)])
+		}
+		effects, _ := s.Act(w, keys.NextPane)
+		screentest.Settle(t, s, w, d, effects)
+	}
+	if effects, _ := s.Act(w, keys.PreviousPane); tabNames[s.tab] != "Config" || len(effects) == 0 {
+		t.Errorf("before the first: tab %s with %v, want Config, asked anew", tabNames[s.tab], effects)
+	}
+	if _, ok := s.Act(w, keys.Back); ok {
+		t.Error("back: got an answer, want none, so that the shell goes back")
+	}
+}
+
+func TestDetailGoesThroughRuns(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	c := canvas.New(80, 22)
+	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
+	if got := s.Subject(w); got.Run != 4213 || got.Line != 14 {
+		t.Errorf("subject: got %+v, want the newest run", got)
+	}
+	s.Act(w, keys.PreviousRun)
+	s.Act(w, keys.PreviousRun)
+	s.Act(w, keys.NextRun)
+	if got := s.Subject(w).Run; got != 4212 {
+		t.Errorf("run: got %d, want 4212", got)
+	}
+	effects, _ := s.Act(w, keys.Open)
+	want := screen.Press{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{"etl-orders"}, Run: 4212}}
+	if diff := cmp.Diff([]screen.Effect{want}, effects); diff != "" {
+		t.Errorf("open (-want +got):\n%s", diff)
+	}
+	s.Draw(c.View(), w)
+	if out := strings.Split(c.Mask(), "\n")[3]; strings.Count(out, "2") != 1 {
+		t.Errorf("strip: got %q, want one cell of the run marked", out)
+	}
+}
+
+// A run that ends while one looks at the newest is the one that is looked at.
+func TestDetailStaysAtTheNewestRun(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	screentest.Show(t, s, canvas.New(80, 22).View(), w, d, keys.NextPane)
+	older := d.OnHistory
+	d.OnHistory = func(f api.Filter) (api.Runs, error) {
+		runs, err := older(f)
+		runs.Runs = append([]job.Run{{ID: 4214, Job: "etl-orders", Started: screentest.Now, State: job.RunRunning}}, runs.Runs...)
+		return runs, err
+	}
+	row := screentest.Rows()[0]
+	row.Live, row.Began, row.State = 1, screentest.Now, job.StateRunning
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{row}})
+	screentest.Settle(t, s, w, d, s.Refresh(w))
+	if got := s.Subject(w).Run; got != 4214 {
+		t.Errorf("run: got %d, want the new one, 4214", got)
+	}
+}
+
+func TestDetailOfAJobThatIsGone(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	c := canvas.New(80, 22)
+	w.Board.Apply(api.BoardUpdate{Gone: []job.ID{"etl-orders"}})
+	for range tabNames {
+		screentest.Show(t, s, c.View(), w, d, keys.NextPane)
+	}
+	if !strings.Contains(c.Text(), "is no more") {
+		t.Errorf("got %q, want it said that the job is gone", c.Text())
+	}
+}
+
+func TestDetailHasNoPastYet(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("tmp-clean"), screentest.NewDaemon(w)
+	c := canvas.New(80, 22)
+	screentest.Show(t, s, c.View(), w, d, keys.NextPane)
+	if want := "tmp-clean has not run yet, first run Sat 05:00 in 10h57m, r runs it now"; !strings.Contains(c.Text(), want) {
+		t.Errorf("got\n%s\nwant %q", c.Text(), want)
+	}
+}
+
+// What the daemon says of a job can be as hostile as the job's own words.
+func TestDetailOfHostileJobsStaysInside(t *testing.T) {
+	w := screentest.NewWorld(t)
+	w.Board.Apply(api.BoardUpdate{Rows: screentest.HostileRows(w)})
+	d := screentest.NewDaemon(w)
+	evil := "\x1b]0;owned\x07\u202e" + strings.Repeat("日本", 200) + "\xff"
+	d.OnOutput = func(string) []api.Event {
+		return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte("fatal error: " + evil + "\r\n\x1b[2J" + evil)}}}
+	}
+	d.OnConfig = func(string) (api.JobConfig, error) {
+		return api.JobConfig{V: 1, Held: evil, Options: []api.Setting{{Key: evil, Value: evil, Origin: evil, File: evil}}}, nil
+	}
+	for _, r := range screentest.HostileRows(w) {
+		for tab := range tabNames {
+			for _, width := range []int{40, 80, 130, 160} {
+				s := New(r.Job)
+				c := canvas.New(width, 30)
+				screentest.Show(t, s, c.View(), w, d, slices.Repeat([]keys.Action{keys.NextPane}, tab)...)
+				screentest.CheckWidths(t, string(r.Job)+" "+tabNames[tab], c.Text(), width)
+				if strings.ContainsFunc(strings.ReplaceAll(c.Text(), "\n", ""), unicode.IsControl) {
+					t.Errorf("%q %s: control characters on the screen: %q", r.Job, tabNames[tab], c.Text())
+				}
+			}
+		}
+	}
+}
+
+func TestDetailShowsTheOutputOfTheChosenRun(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	c := canvas.New(80, 22)
+	var asked []string
+	d.OnOneRun = func(ref string) (job.Run, error) {
+		asked = append(asked, ref)
+		return job.Run{ID: 4212, Job: "etl-orders", State: job.RunEnded}, nil
+	}
+	screentest.Show(t, s, c.View(), w, d, keys.NextPane, keys.PreviousRun)
+	asked = nil
+	s.Act(w, keys.NextPane)
+	effects, _ := s.Act(w, keys.NextPane)
+	screentest.Settle(t, s, w, d, effects)
+	if want := []string{"4212"}; !slices.Equal(asked, want) || s.Scope() != keys.Output {
+		t.Errorf("asked for %v with the keys of %s, want %v with those of output", asked, s.Scope(), want)
+	}
+	s.Act(w, keys.Filter)
+	if !s.Typing() {
+		t.Error("search: keys do not go to it")
+	}
+	s.Type(w, screen.Key{Name: "esc"})
+	effects, _ = s.Act(w, keys.NextPane)
+	if !slices.ContainsFunc(effects, func(e screen.Effect) bool { _, ok := e.(screen.Forget); return ok }) {
+		t.Errorf("another tab: got %v, want the output followed no longer", effects)
+	}
+}
+
+// The attempt that failed is of interest, and not the one that waits for its
+// time.
+func TestDetailShowsTheOutputBeforeARetry(t *testing.T) {
+	w := screentest.NewWorld(t)
+	s, d := New("etl-orders"), screentest.NewDaemon(w)
+	d.OnOneRun = func(string) (job.Run, error) {
+		return job.Run{ID: 4214, Job: "etl-orders", State: job.RunWaiting, Reason: job.WaitsForRetry}, nil
+	}
+	screentest.Show(t, s, canvas.New(80, 22).View(), w, d, keys.PreviousPane, keys.PreviousPane)
+	if got := s.Subject(w).Run; got != 4213 {
+		t.Errorf("run: got %d, want the one that failed, 4213", got)
+	}
+}

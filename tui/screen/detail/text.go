@@ -1,0 +1,95 @@
+package detail
+
+import (
+	"fmt"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// nextText is the tab of what is to come.
+func (s *Detail) nextText(w *screen.World, row *api.Row) []page.Paragraph {
+	if s.file.Job == nil {
+		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
+	}
+	ahead := &s.file.Ahead
+	text := []page.Paragraph{page.Heading(jobinfo.NextTitle("Next runs", w, row))}
+	if len(ahead.Runs) == 0 {
+		text = append(text, page.Line(" nothing is planned", canvas.Style{}))
+	}
+	for _, at := range ahead.Runs {
+		stamp := safe.Pad(w.Stamp(at, row.Zone), 30)
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + stamp}, {Text: "in " + when.Away(at, w.Now)}}})
+	}
+	if len(ahead.Changes) > 0 {
+		text = append(text, page.Heading("What the next changes of the clocks do"))
+	}
+	for _, c := range ahead.Changes {
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " "}, {Text: c.Text("Mon 2 Jan 2006")}}, Hang: 3})
+	}
+	text = append(text, page.Heading("In a shell"))
+	return append(text, page.Line(" cronring explain "+screen.Quote(string(row.Job)), canvas.Style{Bold: true}))
+}
+
+// configText is the tab of the options that hold, and who said so.
+func (s *Detail) configText(width int) []page.Paragraph {
+	switch {
+	case s.err != nil:
+		return []page.Paragraph{page.Line(" "+s.err.Error(), canvas.Style{Role: canvas.Bad})}
+	case s.config.V == 0:
+		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
+	}
+	var text []page.Paragraph
+	for _, why := range []string{s.config.Held, s.config.Degraded} {
+		if why != "" {
+			text = append(text, page.Line(" "+why, canvas.Style{Role: canvas.Doubt, Bold: true}))
+		}
+	}
+	var rest []page.Paragraph
+	for i := range s.config.Options {
+		o := &s.config.Options[i]
+		if o.Origin == crontab.BuiltIn.String() {
+			rest = append(rest, settingParagraphs(o, width)...)
+			continue
+		}
+		text = append(text, settingParagraphs(o, width)...)
+	}
+	if len(rest) > 0 {
+		text = append(append(text, page.Heading("Nobody said, so these are built in")), rest...)
+	}
+	text = append(text, page.Heading("In a shell"))
+	return append(text, page.Line(" cronring config show "+screen.Quote(string(s.id)), canvas.Style{Bold: true}))
+}
+
+// settingParagraphs is one option. What is built in is dim: the rest is what
+// somebody said.
+func settingParagraphs(s *api.Setting, width int) []page.Paragraph {
+	style := canvas.Style{}
+	origin := s.Origin
+	if s.File != "" {
+		origin += fmt.Sprintf("  %s:%d", s.File, s.Line)
+	}
+	if s.Origin == crontab.BuiltIn.String() {
+		style.Role = canvas.Off
+	}
+	value := s.Value
+	if value == "" {
+		value = "-"
+	}
+	const behindKey, behindValue = 18, 24
+	key := page.Span{Text: " " + safe.Pad(safe.Text(s.Key), behindKey-1), Style: style}
+	value = safe.Text(value)
+	if behindKey+behindValue+page.Width(origin) > width || safe.Width(value) >= behindValue {
+		return []page.Paragraph{
+			{Spans: []page.Span{key, {Text: value, Style: style}}, Hang: behindKey},
+			{Spans: []page.Span{{Text: "   ", Style: style}, {Text: origin, Style: canvas.Style{Role: canvas.Off}}}, Hang: 3},
+		}
+	}
+	return []page.Paragraph{{Spans: []page.Span{key, {Text: safe.Pad(value, behindValue), Style: style}, {Text: origin, Style: style}}, Hang: behindKey}}
+}

@@ -1,0 +1,263 @@
+// Package dst owns the screens that preview what daylight saving time does to jobs.
+package dst
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// DST shows what the next two changes of the clocks do to the schedule of a job.
+type DST struct {
+	id   job.ID
+	job  *api.Job // nil: it is not known yet
+	err  error
+	page page.Page
+}
+
+// New makes the screen for what is selected: a job, or else all jobs to whom
+// the changes do something.
+func New(s screen.Subject) screen.Screen {
+	if len(s.Jobs) == 0 {
+		return newAffected()
+	}
+	return &DST{id: s.Jobs[0]}
+}
+
+// Scope is that of changes of the clocks.
+func (*DST) Scope() keys.Scope { return keys.DST }
+
+// Heading names the job, its times and its zone.
+func (s *DST) Heading(w *screen.World) string {
+	return "DST preview: " + s.about(w)
+}
+
+func (s *DST) about(w *screen.World) string {
+	text := string(s.id)
+	if s.job != nil {
+		text += "  " + s.startsOn() + "  " + w.ZoneName(s.job.Job.Zone)
+	}
+	return text
+}
+
+// startsOn is what starts the job, as written.
+func (s *DST) startsOn() string {
+	return job.StartsOn(s.job.Job.Schedule, func(key string) string { return s.job.Job.Options[key] })
+}
+
+const slotShow = "show"
+
+// Open asks for the job.
+func (s *DST) Open(*screen.World) []screen.Effect {
+	id := s.id
+	return []screen.Effect{screen.Ask{Slot: slotShow, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Show(ctx, string(id)) }}}
+}
+
+// Take receives it.
+func (s *DST) Take(_ *screen.World, a screen.Answer) []screen.Effect {
+	if s.err = a.Err; a.Err == nil {
+		j := a.Value.(api.Job)
+		s.job = &j
+	}
+	return nil
+}
+
+// Refresh asks again when the daemon has come back.
+func (s *DST) Refresh(w *screen.World) []screen.Effect {
+	if w.Link.Live && s.err != nil && api.KindOf(s.err) == api.Unreachable {
+		return s.Open(w)
+	}
+	return nil
+}
+
+// Act scrolls, and lists the other jobs.
+func (s *DST) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	if a == keys.AllJobs {
+		return []screen.Effect{screen.Goto{Screen: newAffected()}}, true
+	}
+	return nil, s.page.Act(a)
+}
+
+// Subject is the job.
+func (s *DST) Subject(*screen.World) screen.Subject {
+	subject := screen.Subject{Jobs: []job.ID{s.id}}
+	if s.job != nil {
+		subject.File, subject.Line = s.job.Job.Table, s.job.Job.Line
+	}
+	return subject
+}
+
+// Refuses says what a page has not.
+func (s *DST) Refuses(_ *screen.World, a keys.Action) string {
+	switch a {
+	case keys.ShowDST:
+		return "this is it; tab lists all jobs that are affected"
+	case keys.PreviousRun, keys.NextRun:
+		return "the changes stand below each other"
+	}
+	return ""
+}
+
+// Foot is the keys of the preview.
+func (*DST) Foot(*screen.World) []keys.Action {
+	return []keys.Action{keys.Back, keys.AllJobs, keys.Edit, keys.Explain, keys.Palette, keys.Help, keys.Leave}
+}
+
+// Draw draws the changes, or why there is nothing to draw.
+func (s *DST) Draw(v canvas.View, w *screen.World) {
+	text := s.paragraphs(w, v.Width())
+	if v.Width() < screen.FullWidth { // where the first line has no room for it
+		text = append([]page.Paragraph{page.Line(" "+s.about(w), canvas.Style{Role: canvas.Title})}, text...)
+	}
+	s.page.Set(text)
+	s.page.Draw(v, w.Glyphs)
+}
+
+func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
+	switch {
+	case s.err != nil && s.job == nil:
+		return page.ErrorText(w, s.err)
+	case s.job == nil:
+		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
+	}
+	zone := crontab.NewZone(w.LoadZone(s.job.Job.Zone))
+	spec, schedule := jobinfo.ReadSchedule(s.job, zone)
+	changes := zone.Coming(w.Now, 2)
+	switch {
+	case len(changes) == 0:
+		return []page.Paragraph{page.Line(" The clocks of "+w.ZoneName(s.job.Job.Zone)+" are not changed in the next two years.", canvas.Style{})}
+	case job.FieldsOf(s.startsOn()) != s.job.Job.Schedule:
+		return []page.Paragraph{page.Line(" "+s.startsOn()+" does not go by the clock on the wall: changes of it do nothing to the job.", canvas.Style{})}
+	case schedule == nil:
+		return []page.Paragraph{page.Line(" What its times are after a change cannot be told here: they are no times of the clock, or its options do more than the time fields say. "+
+			"cronring explain tells what the fields alone mean.", canvas.Style{})}
+	}
+	var text []page.Paragraph
+	for _, c := range changes {
+		text = append(text, page.Heading(changeTitle(c)))
+		text = append(text, changeTable(w, c, c.Around(spec, schedule), width)...)
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " so     ", Style: canvas.Style{Role: canvas.Off}}, {Text: c.Effect(spec, schedule), Style: canvas.Style{Bold: true}}}, Hang: 8})
+	}
+	text = append(text, page.Heading(""))
+	text = append(text, page.Line(" match = plain wall-clock match; here = what cronringd will do and why shows it", canvas.Style{Role: canvas.Off}))
+	if jobinfo.Delayed(s.job) {
+		text = append(text, page.Line(" each start comes later than that by jitter= or spread=", canvas.Style{}))
+	}
+	if s.job.Job.Options["dst"] == "" {
+		command := "cronring explain " + screen.Quote(spec) + " --tz " + screen.Quote(w.ZoneName(s.job.Job.Zone))
+		text = append(text, page.Line(" same text in a shell: "+command, canvas.Style{Role: canvas.Off}))
+	}
+	return text
+}
+
+// changeTitle says when clocks are changed, and how.
+func changeTitle(c crontab.Change) string {
+	verb := "fall"
+	if c.Forward() {
+		verb = "jump"
+	}
+	before, after := crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After)
+	return fmt.Sprintf("%s  clocks %s %s -> %s", before.Format("Mon 2 Jan 2006"), verb, before.Format("15:04"), after.Format("15:04"))
+}
+
+// tableFrom is the narrowest screen on which the stretches stand beside each
+// other; on others they stand below each other.
+const tableFrom = 78
+
+// changeTable tells of each stretch around a change what the clock shows, when
+// that is, what the fields say, and what is made of it.
+func changeTable(w *screen.World, c crontab.Change, stretches []crontab.Stretch, width int) []page.Paragraph {
+	lines := [][]page.Span{{{Text: "wall"}}, {{Text: "UTC"}}, {{Text: "match"}}, {{Text: "here"}}}
+	for i := range stretches {
+		for line, cell := range stretchCells(w, c, &stretches[i]) {
+			lines[line] = append(lines[line], cell)
+		}
+	}
+	room := max((width-9)/len(stretches), 14)
+	if width < tableFrom {
+		lines, room = turned(append(lines[:1], lines[2:]...)), 13 // without UTC
+	}
+	var text []page.Paragraph
+	for _, line := range lines {
+		var q page.Paragraph
+		for i, cell := range line {
+			switch {
+			case i == 0 && width >= tableFrom:
+				q.Spans = append(q.Spans, page.Span{Text: safe.Pad(" "+cell.Text, 8), Style: canvas.Style{Role: canvas.Off}})
+			case i == 0:
+				q.Spans = append(q.Spans, page.Span{Text: safe.Pad(" "+cell.Text, room+2), Style: cell.Style})
+			case i == len(line)-1:
+				q.Spans = append(q.Spans, cell)
+			default:
+				q.Spans = append(q.Spans, page.Span{Text: safe.Pad(cell.Text, room), Style: cell.Style})
+			}
+		}
+		text = append(text, q)
+	}
+	return text
+}
+
+// turned makes lines of columns.
+func turned(lines [][]page.Span) [][]page.Span {
+	columns := make([][]page.Span, len(lines[0]))
+	for i := range columns {
+		for _, line := range lines {
+			columns[i] = append(columns[i], line[i])
+		}
+	}
+	return columns
+}
+
+// stretchCells is a stretch in four short texts.
+func stretchCells(w *screen.World, c crontab.Change, st *crontab.Stretch) [4]page.Span {
+	dim, good, bad := canvas.Style{Role: canvas.Off}, canvas.Style{Role: canvas.Good}, canvas.Style{Role: canvas.Bad, Bold: true}
+	wall := page.Span{Text: st.Wall.Format("15:04")}
+	match, here := page.Span{Text: ".", Style: dim}, page.Span{Text: ".", Style: dim}
+	switch {
+	case st.Pass == crontab.Missing:
+		wall = page.Span{Text: "[" + st.Wall.Format("15:04") + "-" + st.End.Format("15:04") + "]", Style: bad}
+		if n := len(st.Named); n > 0 {
+			match = page.Span{Text: w.Glyphs.Failed + " " + timesText(st.Named), Style: bad}
+		}
+	case len(st.Named) > 0:
+		match = page.Span{Text: w.Glyphs.OK + " " + timesText(st.Named), Style: good}
+	}
+	if st.Pass == crontab.First || st.Pass == crontab.Again {
+		wall.Text += " " + st.Abbrev
+	}
+	switch {
+	case len(st.Runs) > 0 && st.Pass == crontab.Missing:
+		here = page.Span{Text: w.Glyphs.OK + " at " + crontab.Wall(c.At, c.After).Format("15:04"), Style: good}
+	case len(st.Runs) > 0:
+		here = page.Span{Text: w.Glyphs.OK + " runs", Style: good}
+		if n := len(st.Runs); n > 1 {
+			here.Text = fmt.Sprintf("%s %d runs", w.Glyphs.OK, n)
+		}
+	case len(st.Named) == 0:
+	case st.Pass == crontab.Missing:
+		here = page.Span{Text: "- no run", Style: dim}
+	case st.Pass == crontab.First:
+		here = page.Span{Text: "- later", Style: dim}
+	default:
+		here = page.Span{Text: "- not again", Style: dim}
+	}
+	return [4]page.Span{wall, {Text: st.At.UTC().Format("15:04")}, match, here}
+}
+
+// timesText is the one time that the fields name, or how many they name.
+func timesText(named []time.Time) string {
+	if len(named) == 1 {
+		return named[0].Format("15:04")
+	}
+	return fmt.Sprintf("%d times", len(named))
+}

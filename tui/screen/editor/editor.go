@@ -1,0 +1,554 @@
+// Package editor owns the screen that edits a crontab, and shows what each line does
+// before it is saved.
+package editor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// maxEdited is the largest crontab that is edited here, in bytes: each key has it
+// read again.
+const maxEdited = 1 << 20
+
+// Editor edits a crontab, and shows what each line does before it counts.
+type Editor struct {
+	file string // which; empty: the person's own
+	line int    // to begin at, from 1, as the file counts; 0: the first
+	adds bool   // begin with a new entry
+
+	table   api.TableText
+	known   bool
+	err     error
+	buffer  *edit.Buffer
+	checker *edit.Checker
+	checked *edit.Checked
+	version int // of the buffer that was checked
+
+	top    int // first line in view
+	left   int // first column in view
+	height int // lines of text, as drawn last
+
+	about   *crontab.Entry // that the line under the cursor is about
+	look    string         // what is asked about it
+	outlook *edit.Outlook
+	clash   *api.Clash
+	clashed bool // it was asked for, and came
+
+	form  *form
+	asks  *asking
+	saves bool // a save is under way
+}
+
+// asking is a question of the editor's own, on its last lines.
+type asking struct {
+	text string
+	keys map[string]func(w *screen.World) []screen.Effect
+	hint string
+}
+
+// New edits the crontab of a subject, or else the user's own. NewEntry begins
+// with an entry that is added to it.
+func New(w *screen.World, s screen.Subject) *Editor {
+	s = w.Placed(s)
+	return &Editor{file: s.File, line: s.Line}
+}
+func NewEntry(w *screen.World, s screen.Subject) *Editor {
+	return &Editor{file: room(w, s).File, adds: true}
+}
+
+// Scope is that of the editor.
+func (*Editor) Scope() keys.Scope { return keys.Editor }
+
+// Heading names the file and how it is.
+func (e *Editor) Heading(w *screen.World) string {
+	if !e.known {
+		return "Edit " + e.name()
+	}
+	text := "Edit " + e.name()
+	if e.buffer.Changed() {
+		text += " *"
+	}
+	if e.table.Owner != "" {
+		text += fmt.Sprintf("  %s %04o", e.table.Owner, e.table.Mode)
+	}
+	if e.table.Missing {
+		text += "  new"
+	}
+	if e.table.Revision != 0 {
+		text += fmt.Sprintf("  revision %d", e.table.Revision)
+	}
+	if e.checked.Errors > 0 {
+		text += "  " + w.Glyphs.Failed + " " + page.Count(e.checked.Errors, "error")
+	}
+	if e.checked.Warnings > 0 {
+		text += "  " + w.Glyphs.Late + " " + page.Count(e.checked.Warnings, "warning")
+	}
+	return text
+}
+
+func (*Editor) Headed() {}
+
+func (e *Editor) name() string {
+	switch {
+	case e.table.User != "":
+		return "the crontab of " + e.table.User
+	case e.table.File != "":
+		return e.table.File
+	case e.file != "":
+		return e.file
+	}
+	return "your crontab"
+}
+
+// Foot names the keys of the last line.
+func (e *Editor) Foot(*screen.World) []keys.Action {
+	return []keys.Action{keys.Save, keys.Try, keys.Back, keys.Problem, keys.Form, keys.UndoText}
+}
+
+// The slots of its questions.
+const (
+	slotTable  = "table"
+	slotCheck  = "check"
+	slotLook   = "look"
+	slotClash  = "clash"
+	slotSaved  = "saved"
+	slotResave = "table-saved"
+)
+
+// Open reads the file, unless it is open already.
+func (e *Editor) Open(*screen.World) []screen.Effect {
+	if e.known {
+		return nil
+	}
+	return []screen.Effect{e.read(slotTable)}
+}
+
+func (e *Editor) read(slot string) screen.Effect {
+	file := e.file
+	if e.known {
+		file = e.table.File
+	}
+	return screen.Ask{Slot: slot, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Table(ctx, file, "") }}
+}
+
+// Take receives the file, and what is found out about it.
+func (e *Editor) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	switch a.Slot {
+	case slotTable:
+		return e.loaded(w, a)
+	case slotCheck:
+		if a.Err == nil && e.known {
+			e.take(a.Value.(seen))
+			return e.consider(w)
+		}
+	case slotLook:
+		if l, ok := a.Value.(looked); ok && l.key == e.look {
+			e.outlook = &l.outlook
+		}
+	case slotClash:
+		e.tookClash(a)
+	case slotSaved:
+		return e.saved(a)
+	case slotResave:
+		return e.reread(w, a)
+	}
+	return nil
+}
+
+func (e *Editor) loaded(w *screen.World, a screen.Answer) []screen.Effect {
+	if a.Err != nil {
+		e.err = a.Err
+		return nil
+	}
+	t := a.Value.(api.TableText)
+	if len(t.Text) > maxEdited {
+		e.table, e.err = t, &api.Error{What: "the file is too large for this editor", Fix: "cronring edit " + t.File}
+		return nil
+	}
+	e.table, e.known, e.err = t, true, nil
+	e.buffer = edit.NewBuffer(string(t.Text))
+	e.checker = edit.NewChecker(&e.table, change.LoadZone)
+	e.take(e.see())
+	e.buffer.Go(e.line-1-t.Above, 0)
+	if e.adds {
+		e.buffer.Go(e.buffer.Len(), 0)
+		e.form = e.newForm(nil)
+	}
+	return e.consider(w)
+}
+
+// seen is what was found out about a version of the text.
+type seen struct {
+	version int
+	checked *edit.Checked
+}
+
+func (e *Editor) see() seen { return seen{e.buffer.Version(), e.checker.Check(e.buffer.Text())} }
+
+func (e *Editor) take(s seen) { e.checked, e.version = s.checked, s.version }
+
+// check has the text looked at, aside: a large one takes longer than a key may.
+func (e *Editor) check() screen.Effect {
+	version, text, checker := e.buffer.Version(), e.buffer.Text(), e.checker
+	return screen.Ask{Slot: slotCheck, Call: func(context.Context, screen.Daemon) (any, error) { return seen{version, checker.Check(text)}, nil }}
+}
+
+// upToDate makes sure that what is known is of the text as it is.
+func (e *Editor) upToDate() {
+	if e.version != e.buffer.Version() {
+		e.take(e.see())
+		e.about = e.entry()
+	}
+}
+
+// looked is what takes a while to find out about an entry.
+type looked struct {
+	key     string
+	outlook edit.Outlook
+}
+
+// consider finds out about the entry under the cursor, if that is another one.
+func (e *Editor) consider(w *screen.World) []screen.Effect {
+	e.about = e.entry()
+	key := ""
+	if e.about != nil {
+		key = crontab.Identity(e.about.Schedule) + "\n" + e.about.Spec()
+	}
+	if key == e.look {
+		return nil
+	}
+	e.look, e.outlook, e.clash, e.clashed = key, nil, nil, false
+	if e.about == nil {
+		return []screen.Effect{screen.Forget{Slot: slotLook}, screen.Forget{Slot: slotClash}}
+	}
+	entry, checked, now := e.about, e.checked, w.Now
+	effects := []screen.Effect{screen.Ask{Slot: slotLook, Call: func(context.Context, screen.Daemon) (any, error) {
+		return looked{key, checked.LookAhead(entry, now)}, nil
+	}}}
+	next := entry.Schedule.Next(now)
+	if next.IsZero() || next.After(now.AddDate(0, 0, 7)) {
+		return append(effects, screen.Forget{Slot: slotClash})
+	}
+	from := next.Truncate(time.Minute)
+	return append(effects, screen.Ask{Slot: slotClash, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		return d.Clashes(ctx, api.ClashQuery{From: from, To: from.Add(time.Minute), Least: 1, Limit: 1})
+	}})
+}
+
+// entry is the one that the line under the cursor is about.
+func (e *Editor) entry() *crontab.Entry {
+	return e.checked.About(e.buffer.Cursor().Line+1, func(line int) (string, bool) {
+		if line > e.buffer.Len() {
+			return "", false
+		}
+		return e.buffer.Line(line - 1), true
+	})
+}
+
+func (e *Editor) tookClash(a screen.Answer) {
+	clashes, ok := a.Value.(api.Clashes)
+	if e.clashed = ok && a.Err == nil; e.clashed && len(clashes.Clashes) > 0 {
+		e.clash = &clashes.Clashes[0]
+	}
+}
+
+// Refresh has nothing to follow: the file is the person's own while they edit it.
+func (*Editor) Refresh(*screen.World) []screen.Effect { return nil }
+
+// Subject is the line under the cursor.
+func (e *Editor) Subject(*screen.World) screen.Subject {
+	if !e.known {
+		return screen.Subject{File: e.file, Line: e.line}
+	}
+	return screen.Subject{File: e.table.File, Line: e.buffer.Cursor().Line + 1 + e.table.Above}
+}
+
+// Refuses says why nothing can be saved or tried now.
+func (e *Editor) Refuses(w *screen.World, a keys.Action) string {
+	switch {
+	case a == keys.Form && w.ReadOnly != "":
+		return w.ReadOnly
+	case !e.known:
+		if a == keys.Save || a == keys.Try || a == keys.Problem || a == keys.Form {
+			return "there is no text yet"
+		}
+	case a == keys.Save:
+		return e.refusesSave()
+	case a == keys.Try:
+		return e.refusesTry(w)
+	case a == keys.Problem && e.checked.Errors+e.checked.Warnings == 0:
+		return "there is none"
+	}
+	return ""
+}
+
+func (e *Editor) refusesSave() string {
+	e.upToDate()
+	switch {
+	case e.saves:
+		return "it is being saved"
+	case len(e.checked.Blocking) > 0:
+		first := e.checked.Blocking[0]
+		return fmt.Sprintf("blocked by %s; line %d: %s", page.Count(len(e.checked.Blocking), "new error"), first.Line+e.table.Above, first.Message)
+	case !e.buffer.Changed():
+		return "nothing is changed"
+	}
+	return ""
+}
+
+// refusesTry says why the line cannot be run now: only what the file has is run,
+// so that each run belongs to an entry by which it is judged, found again after a
+// restart and listed.
+func (e *Editor) refusesTry(w *screen.World) string {
+	if e.upToDate(); e.about == nil {
+		return "the line is no entry"
+	}
+	_, differs, ok := e.checked.Saved(e.about)
+	switch {
+	case !ok:
+		return "save first: the file has no such entry, and a run must belong to one"
+	case len(differs) > 0:
+		return "save first: its " + strings.Join(differs, " and ") + " here and in the file differ, and a run must belong to an entry of the file"
+	}
+	if _, ok := e.tried(w); !ok {
+		return "the daemon has not read the line as it is here: it may have been changed meanwhile"
+	}
+	return ""
+}
+
+// tried is the job of the line under the cursor, as the daemon has read it.
+func (e *Editor) tried(w *screen.World) (job.ID, bool) {
+	line, _, _ := e.checked.Saved(e.about)
+	row, ok := w.Board.At(e.table.File, line+e.table.Above)
+	command := strings.ReplaceAll(e.about.Command(), "\n", " ")
+	if begin, cut := strings.CutSuffix(row.Command, "..."); cut && row.Command != command { // of a long one the board has the beginning
+		command = command[:min(len(begin), len(command))] + "..."
+	}
+	return row.Job, ok && row.Command == command
+}
+
+// Act answers to the keys that are no text.
+func (e *Editor) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	if a == keys.Back {
+		return e.leave()
+	}
+	if !e.known {
+		return nil, false
+	}
+	switch a {
+	case keys.Save:
+		return e.save(w), true
+	case keys.Try:
+		id, _ := e.tried(w)
+		return []screen.Effect{screen.Press{Action: keys.Run, Subject: screen.Subject{Jobs: []job.ID{id}}}}, true
+	case keys.Problem:
+		if line, ok := e.checked.NextProblem(e.buffer.Cursor().Line + 1); ok {
+			e.buffer.Go(line-1, max(e.checked.Remarks(line)[0].Column-1, 0))
+		}
+		return e.consider(w), true
+	case keys.Form:
+		e.upToDate()
+		e.form = e.newForm(e.about)
+		return nil, true
+	case keys.UndoText:
+		e.buffer.Undo()
+	case keys.RedoText:
+		e.buffer.Redo()
+	default:
+		return nil, false
+	}
+	return append(e.consider(w), e.check()), true
+}
+
+// leave asks before it throws away what was typed.
+func (e *Editor) leave() ([]screen.Effect, bool) {
+	if !e.known || !e.buffer.Changed() {
+		return nil, false
+	}
+	added, changed, removed := e.checked.Count()
+	e.asks = &asking{
+		text: fmt.Sprintf("Discard what you changed in %s?  +%d ~%d -%d", e.name(), added, changed, removed),
+		hint: "y discard   n/esc edit on",
+		keys: map[string]func(*screen.World) []screen.Effect{
+			"y": func(*screen.World) []screen.Effect {
+				e.buffer.Saved()
+				return []screen.Effect{screen.Back{}}
+			},
+		},
+	}
+	return nil, true
+}
+
+// save has the daemon put the text in place.
+func (e *Editor) save(*screen.World) []screen.Effect {
+	request := api.TableRequest{File: e.table.File, Text: []byte(e.buffer.Text()), Base: e.table.Sum}
+	e.saves = true
+	return []screen.Effect{e.install(request)}
+}
+
+// install is the change, and what takes it back: which revision that is the
+// daemon says when it is done.
+func (e *Editor) install(r api.TableRequest) screen.Do {
+	return change.Install(r, e.name(), []string{"cronring", "edit", e.table.File}, slotSaved)
+}
+
+// saved goes on with what was saved, or asks whose version it is to be.
+func (e *Editor) saved(a screen.Answer) []screen.Effect {
+	e.saves = false
+	if a.Err == nil {
+		return []screen.Effect{e.read(slotResave)}
+	}
+	if api.KindOf(a.Err) == api.Conflict {
+		e.asks = &asking{
+			text: e.name() + " was changed meanwhile by somebody else.",
+			hint: "o write yours over it   t take theirs, and lose yours   esc edit on",
+			keys: map[string]func(*screen.World) []screen.Effect{
+				"o": func(w *screen.World) []screen.Effect {
+					e.table.Sum = ""
+					return e.save(w)
+				},
+				"t": func(*screen.World) []screen.Effect {
+					e.known = false
+					return []screen.Effect{e.read(slotTable)}
+				},
+			},
+		}
+	}
+	return nil
+}
+
+// reread goes by what the file says now, and keeps what was typed since.
+func (e *Editor) reread(w *screen.World, a screen.Answer) []screen.Effect {
+	if a.Err != nil {
+		return nil // the next save finds out
+	}
+	t := a.Value.(api.TableText)
+	e.table, e.checker = t, edit.NewChecker(&t, change.LoadZone)
+	if string(t.Text) == e.buffer.Text() {
+		e.buffer.Saved()
+	}
+	e.take(e.see())
+	return e.consider(w)
+}
+
+// Typing is always so: keys are text.
+func (e *Editor) Typing() bool { return e.known }
+
+// Type answers to a key of text.
+func (e *Editor) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	switch {
+	case e.asks != nil:
+		return e.answer(w, k), true
+	case e.form != nil:
+		return e.typeForm(w, k), true
+	}
+	b := e.buffer
+	if w.ReadOnly != "" {
+		return e.typeReadOnly(w, k)
+	}
+	switch k.Name {
+	case "enter":
+		b.Insert("\n")
+	case "tab":
+		b.Insert("\t")
+	case "backspace", "ctrl+h":
+		b.Backspace()
+	case "delete", "ctrl+d":
+		b.Delete()
+	case "ctrl+w", "alt+backspace":
+		b.DeleteWord()
+	case "ctrl+u":
+		b.DeleteToStart()
+	case "ctrl+k":
+		b.DeleteToEnd()
+	default:
+		if !e.move(k.Name) {
+			if k.Text == "" {
+				return nil, false
+			}
+			b.Insert(k.Text)
+		}
+	}
+	if b.Version() == e.version {
+		return e.consider(w), true
+	}
+	return []screen.Effect{e.check()}, true
+}
+
+// typeReadOnly moves, and says why it does nothing else.
+func (e *Editor) typeReadOnly(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	switch {
+	case e.move(k.Name):
+		return e.consider(w), true
+	case k.Text == "":
+		return nil, false
+	}
+	return []screen.Effect{screen.Say{Text: "nothing is typed: " + w.ReadOnly, Bad: true}}, true
+}
+
+// move answers to a key that moves the cursor.
+func (e *Editor) move(key string) bool {
+	b := e.buffer
+	page := max(e.height-1, 1)
+	switch key {
+	case "left", "ctrl+b":
+		b.Left()
+	case "right", "ctrl+f":
+		b.Right()
+	case "up":
+		b.Move(-1)
+	case "down":
+		b.Move(1)
+	case "pgup":
+		b.Move(-page)
+	case "pgdown":
+		b.Move(page)
+	case "home", "ctrl+a":
+		b.Home()
+	case "end", "ctrl+e":
+		b.End()
+	case "ctrl+left", "alt+left", "alt+b":
+		b.WordLeft()
+	case "ctrl+right", "alt+right", "alt+f":
+		b.WordRight()
+	case "ctrl+home":
+		b.Go(0, 0)
+	case "ctrl+end":
+		b.Go(b.Len(), 0)
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Editor) answer(w *screen.World, k screen.Key) []screen.Effect {
+	do, ok := e.asks.keys[k.Name]
+	if ok || k.Name == "esc" || k.Name == "n" {
+		e.asks = nil
+	}
+	if !ok {
+		return nil
+	}
+	return do(w)
+}
+
+// room returns where an entry is added: in the file of the subject, or in the user's own
+// crontab if the user must not change that file.
+func room(w *screen.World, s screen.Subject) screen.Subject {
+	if row, ok := w.Row(s); ok && row.Fixed {
+		return screen.Subject{}
+	}
+	return w.Placed(s)
+}

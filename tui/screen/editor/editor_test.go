@@ -1,0 +1,435 @@
+package editor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/screentest"
+	"github.com/cronring/cronring/tui/shell/shelltest"
+)
+
+func editorDaemon() *screentest.Daemon {
+	d := screentest.FilesDaemon()
+	d.OnClashes = func(q api.ClashQuery) (api.Clashes, error) {
+		return api.Clashes{Clashes: []api.Clash{{At: q.From, Starts: 21, Quiet: q.From.Add(37 * 60e9)}}}, nil
+	}
+	return d
+}
+
+func openEditor(t *testing.T, w *screen.World, d screen.Daemon, s screen.Subject) *Editor {
+	t.Helper()
+	e := New(w, s)
+	screentest.Settle(t, e, w, d, e.Open(w))
+	return e
+}
+
+// typed types keys by their names; one that is a single letter types itself.
+func typed(t *testing.T, e *Editor, w *screen.World, d screen.Daemon, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		k := screen.Key{Name: name}
+		if len([]rune(name)) == 1 {
+			k.Text = name
+		}
+		effects, ok := e.Type(w, k)
+		if !ok {
+			t.Fatalf("%s means nothing to the editor", name)
+		}
+		screentest.Settle(t, e, w, d, effects)
+	}
+}
+
+func TestEditorScreens(t *testing.T) {
+	screentest.Check(t, "editor", func(v canvas.View, w *screen.World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})
+		typed(t, e, w, d, "home", "right", "right", "delete", "1", "0")
+		typed(t, e, w, d, "down", "down", "down", "home")
+		screentest.Draw(e, v, w)
+	})
+	screentest.Check(t, "editor-error", func(v canvas.View, w *screen.World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
+		typed(t, e, w, d, "home", "delete", "6", "1")
+		screentest.Draw(e, v, w)
+	})
+	screentest.Check(t, "editor-new", func(v canvas.View, w *screen.World) {
+		d := editorDaemon()
+		d.OnTable = func(string, string) (api.TableText, error) {
+			return api.TableText{Table: api.Table{File: "/var/spool/cron/crontabs/ann", User: "ann", Missing: true}, Sum: "none", Format: api.FormatUser, Account: "ann", Zone: "Europe/Berlin"}, nil
+		}
+		screentest.Draw(openEditor(t, w, d, screen.Subject{}), v, w)
+	})
+	screentest.Check(t, "editor-discard", func(v canvas.View, w *screen.World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 8})
+		typed(t, e, w, d, "ctrl+k")
+		e.Act(w, keys.Back)
+		screentest.Draw(e, v, w)
+	})
+	screentest.Check(t, "editor-form", func(v canvas.View, w *screen.World) {
+		d := editorDaemon()
+		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
+		screentest.Press(t, e, w, d, keys.Form)
+		typed(t, e, w, d, "tab", "backspace", "4")
+		screentest.Draw(e, v, w)
+	})
+	screentest.Check(t, "editor-hostile", func(v canvas.View, w *screen.World) {
+		d := editorDaemon()
+		table, accent := screentest.ETLTable(), "\u0301"
+		if w.Glyphs.Tier == canvas.ASCII {
+			accent = "" // a person's text is shown as it is
+		}
+		table.Text = []byte("# \x1b]0;x\x07\u202e evil\n*/5 * * * * root echo \xff\xfe\x1b[2J" + strings.Repeat("y", 400) + "\n\t\t0 5 * * * root e" + accent + "\n" + strings.Repeat("x", 5000))
+		table.File, table.Owner = "/etc/cron.d/\x1b[2J", "\u202e"
+		d.OnTable = func(string, string) (api.TableText, error) { return table, nil }
+		e := openEditor(t, w, d, screen.Subject{File: table.File})
+		typed(t, e, w, d, "down", "end")
+		screentest.Draw(e, v, w)
+	})
+	screentest.Check(t, "editor-trouble", func(v canvas.View, w *screen.World) {
+		d := editorDaemon()
+		d.OnTable = func(string, string) (api.TableText, error) {
+			return api.TableText{}, &api.Error{Kind: api.NotAllowed, What: "cannot touch /etc/cron.d/etl: it is not your own crontab", Why: "you are ann", Fix: "ask as root"}
+		}
+		screentest.Draw(openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"}), v, w)
+	})
+}
+
+func TestEditorSavesOverWhatItRead(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	var got api.TableRequest
+	d.OnInstall = func(r api.TableRequest) (api.Installed, error) {
+		got = r
+		return api.Installed{File: r.File, Before: 31, Entries: 4}, nil
+	}
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 8})
+	if why := e.Refuses(w, keys.Save); why != "nothing is changed" {
+		t.Errorf("save of what is not changed: got %q", why)
+	}
+	typed(t, e, w, d, "end", "enter")
+	for _, r := range "@daily etl x" {
+		typed(t, e, w, d, string(r))
+	}
+	rest := screentest.Press(t, e, w, d, keys.Save)
+	do, ok := rest[len(rest)-1].(screen.Do)
+	if !ok || do.Class != screen.Undoable || strings.Join(do.Command, " ") != "cronring edit /etc/cron.d/etl" {
+		t.Fatalf("save: got %+v", rest)
+	}
+	said, err := do.Call(context.Background(), d)
+	if err != nil || said != "saved /etc/cron.d/etl, 4 entries" || got.Base != "sum 1" || string(got.Text) != screentest.ETLText+"@daily etl x\n" {
+		t.Errorf("saved: %q, %v, %+v", said, err, got)
+	}
+	if strings.Join(do.Undo.Command, " ") != "cronring undo 31" {
+		t.Errorf("undo: got %v", do.Undo.Command)
+	}
+	d.OnTable = func(string, string) (api.TableText, error) {
+		t := screentest.ETLTable()
+		t.Text, t.Sum, t.Revision = got.Text, "sum 2", 32
+		return t, nil
+	}
+	screentest.Settle(t, e, w, d, e.Take(w, screen.Answer{Slot: slotSaved, Done: true}))
+	if e.buffer.Changed() || e.table.Sum != "sum 2" || len(e.checked.Changes) != 0 {
+		t.Errorf("after the save: changed %t, sum %q, %d changes", e.buffer.Changed(), e.table.Sum, len(e.checked.Changes))
+	}
+}
+
+func TestEditorBlocksNewErrorsOnly(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	d.OnTable = func(string, string) (api.TableText, error) {
+		t := screentest.ETLTable()
+		t.Text = []byte("61 * * * * root old\n" + screentest.ETLText)
+		return t, nil
+	}
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
+	typed(t, e, w, d, "ctrl+end", "#")
+	if why := e.Refuses(w, keys.Save); why != "" {
+		t.Errorf("with an old error: %q, want that it can be saved", why)
+	}
+	typed(t, e, w, d, "enter", "x")
+	if why := e.Refuses(w, keys.Save); !strings.Contains(why, "blocked by 1 new error") {
+		t.Errorf("with a new error: %q", why)
+	}
+	screentest.Press(t, e, w, d, keys.UndoText)
+	if why := e.Refuses(w, keys.Save); why != "" {
+		t.Errorf("without it: %q", why)
+	}
+}
+
+func TestEditorAsksBeforeItDiscards(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
+	if _, ok := e.Act(w, keys.Back); ok {
+		t.Error("esc asks though nothing is changed")
+	}
+	typed(t, e, w, d, "x")
+	if _, ok := e.Act(w, keys.Back); !ok || e.asks == nil {
+		t.Fatal("esc does not ask")
+	}
+	typed(t, e, w, d, "x", "enter", "n")
+	if e.asks != nil || strings.HasPrefix(e.buffer.Text(), "xx") {
+		t.Errorf("an answer was typed into the text: %q", e.buffer.Line(0))
+	}
+	e.Act(w, keys.Back)
+	effects, _ := e.Type(w, screen.Key{Name: "y", Text: "y"})
+	if len(effects) != 1 || effects[0] != (screen.Back{}) {
+		t.Errorf("y: got %v, want to go back", effects)
+	}
+	if _, ok := e.Act(w, keys.Back); ok {
+		t.Error("what was discarded is asked about again")
+	}
+}
+
+func TestEditorTellsOfConflicts(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
+	typed(t, e, w, d, "#")
+	screentest.Press(t, e, w, d, keys.Save)
+	e.Take(w, screen.Answer{Slot: slotSaved, Err: &api.Error{Kind: api.Conflict, What: "changed meanwhile"}, Done: true})
+	if e.asks == nil {
+		t.Fatal("a conflict is not told")
+	}
+	effects, _ := e.Type(w, screen.Key{Name: "o", Text: "o"})
+	do, ok := effects[0].(screen.Do)
+	if !ok {
+		t.Fatalf("o: got %v, want to save", effects)
+	}
+	var got api.TableRequest
+	d.OnInstall = func(r api.TableRequest) (api.Installed, error) { got = r; return api.Installed{}, nil }
+	if _, err := do.Call(context.Background(), d); err != nil || got.Base != "" {
+		t.Errorf("over it: %v, base %q, want none", err, got.Base)
+	}
+	e.Take(w, screen.Answer{Slot: slotSaved, Err: &api.Error{Kind: api.Conflict}, Done: true})
+	effects, _ = e.Type(w, screen.Key{Name: "t", Text: "t"})
+	screentest.Settle(t, e, w, d, effects)
+	if e.buffer.Text() != screentest.ETLText {
+		t.Errorf("theirs: got %q", e.buffer.Text())
+	}
+}
+
+// What runs is an entry of the file: what else is edited does not matter, but the
+// line itself must be there, to do the same.
+func TestEditorTriesSavedLine(t *testing.T) {
+	orders := screentest.Rows()[0]
+	orders.Job, orders.Line, orders.Command = "orders", 5, "/opt/etl/run orders --since auto"
+	const differs = "save first: its command here and in the file differ"
+	for _, tc := range []struct {
+		name string
+		line int
+		keys []string
+		want string // why it is refused; empty: it runs
+	}{
+		{"options above it", 4, nil, ""},
+		{"the line", 5, nil, ""},
+		{"another line is changed", 7, []string{"end", "x", "up", "up"}, ""},
+		{"lines come before it", 1, []string{"enter", "enter", "down", "down", "down", "down"}, ""},
+		{"its schedule is changed", 5, []string{"home", "right", "right", "delete", "7"}, ""},
+		{"its command is changed", 5, []string{"end", "x"}, differs},
+		{"its environment is changed", 2, []string{"end", "x", "down", "down", "down"}, "save first: its environment here"},
+		{"its options are changed", 4, []string{"end", " ", "t", "i", "m", "e", "o", "u", "t", "=", "9", "s", "down"}, "save first: its options here"},
+		{"it is new", 8, []string{"end", "enter", "@", "d", "a", "i", "l", "y", " ", "r", "o", "o", "t", " ", "x"}, "save first: the file has no such entry"},
+		{"a comment", 1, nil, "the line is no entry"},
+		{"the daemon has another there", 7, nil, "the daemon has not read the line as it is here"},
+	} {
+		w, d := screentest.NewWorld(t), editorDaemon()
+		w.Board.Apply(api.BoardUpdate{Rows: []api.Row{orders}})
+		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: tc.line})
+		typed(t, e, w, d, tc.keys...)
+		if why := e.Refuses(w, keys.Try); tc.want == "" && why != "" || !strings.HasPrefix(why, tc.want) {
+			t.Errorf("%s: refused with %q, want %q", tc.name, why, tc.want)
+		}
+		if tc.want != "" || t.Failed() {
+			continue
+		}
+		rest := screentest.Press(t, e, w, d, keys.Try)
+		if p, ok := rest[0].(screen.Press); !ok || p.Action != keys.Run || p.Subject.Jobs[0] != "orders" {
+			t.Errorf("%s: got %+v, want orders to be run", tc.name, rest)
+		}
+	}
+}
+
+func TestEditorGoesToNextProblem(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
+	screentest.Press(t, e, w, d, keys.Problem)
+	if c := e.buffer.Cursor(); c.Line != 7 || c.At != 9 {
+		t.Errorf("got %+v, want line 7, byte 9: the weekday of the odd line", c)
+	}
+}
+
+func TestFormWritesTheLine(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
+	screentest.Press(t, e, w, d, keys.Form)
+	typed(t, e, w, d, "ctrl+u", "1", "5", "up", "up", "up", "ctrl+u", "q", "u", "e", "u", "e", "enter")
+	want := strings.Replace(screentest.ETLText, "overlap=skip\n0,30 2", "overlap=queue\n15 2", 1)
+	if e.form != nil || e.buffer.Text() != want {
+		t.Errorf("got %q, want %q", e.buffer.Text(), want)
+	}
+	screentest.Press(t, e, w, d, keys.UndoText)
+	if e.buffer.Text() != screentest.ETLText {
+		t.Errorf("undone: got %q", e.buffer.Text())
+	}
+}
+
+func TestFormAddsAnEntry(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := NewEntry(w, screen.Subject{File: "/etc/cron.d/etl"})
+	screentest.Settle(t, e, w, d, e.Open(w))
+	typed(t, e, w, d, "enter", "enter", "enter", "enter", "enter", "enter", "t", "r", "u", "e", "down", "x", "enter")
+	if want := screentest.ETLText + "#@ name=x\n0 5 * * * root true\n"; e.buffer.Text() != want {
+		t.Errorf("got %q, want %q", e.buffer.Text(), want)
+	}
+	if e.about == nil || e.about.Command() != "true" {
+		t.Error("the cursor is not on the new entry")
+	}
+}
+
+// Wide characters are user text, in every tier.
+func TestEditorLinesOfWideTextFit(t *testing.T) {
+	for _, width := range []int{40, 41, 80} {
+		w, d := screentest.NewWorld(t), editorDaemon()
+		table := screentest.ETLTable()
+		table.Text = []byte("# " + strings.Repeat("日本", 100) + "\n* * * * * etl " + strings.Repeat("語\t", 50) + "\n")
+		d.OnTable = func(string, string) (api.TableText, error) { return table, nil }
+		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
+		for range 60 {
+			typed(t, e, w, d, "right")
+			c := canvas.New(width, 20)
+			screentest.Draw(e, c.View(), w)
+			screentest.CheckWidths(t, "editor", c.Text(), width)
+		}
+	}
+}
+
+func TestEditorReadOnlyTypesNothing(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	w.ReadOnly = "nothing is changed: --read-only"
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
+	effects, ok := e.Type(w, screen.Key{Name: "x", Text: "x"})
+	if say, is := effects[0].(screen.Say); !ok || !is || !strings.Contains(say.Text, "--read-only") || e.buffer.Changed() {
+		t.Errorf("typing: got %v, changed %t", effects, e.buffer.Changed())
+	}
+	typed(t, e, w, d, "down")
+	if c := e.buffer.Cursor(); c.Line != 1 {
+		t.Errorf("down goes to line %d, want 1", c.Line)
+	}
+	for _, key := range []string{"enter", "backspace", "delete", "ctrl+k", "ctrl+w"} {
+		e.Type(w, screen.Key{Name: key})
+	}
+	if e.buffer.Changed() || e.Refuses(w, keys.Form) == "" {
+		t.Error("it can be changed")
+	}
+}
+
+func TestEditorAddsWhereTheUserMay(t *testing.T) {
+	w := screentest.NewWorld(t)
+	fixed := screentest.Rows()[0]
+	fixed.Fixed = true
+	w.Board.Apply(api.BoardUpdate{Rows: []api.Row{fixed}})
+	for id, want := range map[job.ID]string{"etl-orders": "", "logrotate": "/etc/cron.d/logrotate"} {
+		if e := NewEntry(w, screen.Subject{Jobs: []job.ID{id}}); e.file != want || !e.adds {
+			t.Errorf("an entry beside %s is added to %q, want %q", id, e.file, want)
+		}
+	}
+}
+
+// BenchmarkEditorKey is what a key costs before its picture is there, in a
+// crontab of 2,000 lines; the check of the text comes aside.
+func BenchmarkEditorKey(b *testing.B) {
+	table := screentest.ETLTable()
+	table.Text = []byte(strings.Repeat("#@ overlap=skip\n30 2 * * * root /usr/bin/run --all\n", 1000))
+	w := &screen.World{Now: screentest.Now, Local: time.UTC, Board: board.New(), Keys: keys.Default(), Glyphs: canvas.GlyphsOf(canvas.Full)}
+	e := New(w, screen.Subject{File: table.File, Line: 1000})
+	e.Take(w, screen.Answer{Slot: slotTable, Value: table})
+	c := canvas.New(160, 48)
+	for b.Loop() {
+		e.Type(w, screen.Key{Name: "x", Text: "x"})
+		e.Draw(c.View(), w)
+	}
+}
+
+// TestEditorStandsAnyKeys presses keys faster than the text is checked, at any
+// size, and holds that every line fits and nothing is lost by an undo of all.
+func TestEditorStandsAnyKeys(t *testing.T) {
+	names := []string{
+		"enter", "tab", "backspace", "delete", "ctrl+w", "ctrl+u", "ctrl+k", "left", "right", "up", "down", "pgup", "pgdown", "home", "end",
+		"ctrl+left", "ctrl+right", "ctrl+home", "ctrl+end", "*", "5", " ", "#", "@", "日", "\u0301", "\u202e", "esc", "y", "n", "o",
+	}
+	actions := []keys.Action{keys.Problem, keys.Form, keys.UndoText, keys.RedoText, keys.Back, keys.Try, keys.Save}
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		w, d := screentest.NewWorld(t), editorDaemon()
+		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
+		for range 300 {
+			if r.IntN(10) == 0 {
+				a := actions[r.IntN(len(actions))]
+				if e.Refuses(w, a) == "" {
+					e.Act(w, a)
+					e.saves = false
+				}
+			} else {
+				name := names[r.IntN(len(names))]
+				k := screen.Key{Name: name}
+				if len([]rune(name)) == 1 {
+					k.Text = name
+				}
+				effects, _ := e.Type(w, k)
+				if r.IntN(3) == 0 {
+					screentest.Settle(t, e, w, d, effects)
+				}
+			}
+			width, height := 40+r.IntN(120), 6+r.IntN(40)
+			c := canvas.New(width, height)
+			screentest.Draw(e, c.View(), w)
+			screentest.CheckWidths(t, fmt.Sprintf("seed %d", seed), c.Text(), width)
+			if t.Failed() {
+				return
+			}
+		}
+		for e.buffer.Undo() {
+		}
+		if e.buffer.Text() != screentest.ETLText {
+			t.Errorf("seed %d: all undone, the text is %q", seed, e.buffer.Text())
+		}
+	}
+}
+
+// At the end of a long line the others still show their beginnings.
+func TestEditorScrollsTheCursorsLineAlone(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})
+	typed(t, e, w, d, "end", "X")
+	c := canvas.New(40, 15)
+	e.Draw(c.View(), w)
+	lines := strings.Split(c.Text(), "\n")
+	if want := "…pt/etl/run orders --since autoX▏"; !strings.Contains(lines[4], want) {
+		t.Errorf("the line of the cursor: got %q, want %q in it", lines[4], want)
+	}
+	if want := "0,30 2 * * * etl /opt/etl/run nig…"; !strings.Contains(lines[6], want) {
+		t.Errorf("another line: got %q, want %q in it", lines[6], want)
+	}
+}
+
+// On a narrow screen the first line says which file is edited, and whether it is
+// changed.
+func TestEditorIsNamedOnNarrowScreens(t *testing.T) {
+	w, d := screentest.NewWorld(t), editorDaemon()
+	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 5})
+	typed(t, e, w, d, "x")
+	c := canvas.New(40, 15)
+	shelltest.Draw(e, c.View(), w)
+	if line, _, _ := strings.Cut(c.Text(), "\n"); !strings.HasPrefix(line, " Edit /etc/cron.d/etl *") || !strings.HasSuffix(line, "18:02:11 ") {
+		t.Errorf("got %q, want the file and the time", line)
+	}
+}

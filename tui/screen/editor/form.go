@@ -1,0 +1,242 @@
+package editor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// form is an entry as fields: what each column takes stands beside it.
+type form struct {
+	title  string
+	line   int // of the entry, from 1; 0: it is a new one
+	fields []formField
+	at     int
+	err    string
+}
+
+// formField is one part of the entry.
+type formField struct {
+	name, hint string
+	option     string // the option that it is; "": a column
+	was        string
+	line       edit.Line
+}
+
+// timeFields are the five columns of a schedule.
+var timeFields = []formField{
+	{name: "minute", hint: "0-59  *  */5  0,30"},
+	{name: "hour", hint: "0-23  *  */2  9-17"},
+	{name: "day", hint: "1-31  *  1,15"},
+	{name: "month", hint: "1-12  *  jan"},
+	{name: "weekday", hint: "0-7  *  mon-fri"},
+}
+
+// optionFields are the options that entries have most often.
+var optionFields = []formField{
+	{name: "name", hint: "for history and commands", option: "name"},
+	{name: "zone", hint: "of the times, as Europe/Paris", option: "tz"},
+	{name: "overlap", hint: "allow skip queue replace", option: "overlap"},
+	{name: "timeout", hint: "90s 5m 2h", option: "timeout"},
+	{name: "retry", hint: "further attempts: 3", option: "retry"},
+}
+
+// newForm is the form of an entry, or of a new one.
+func (e *Editor) newForm(entry *crontab.Entry) *form {
+	f := &form{title: "New entry"}
+	spec, user, command := "0 5 * * *", "root", ""
+	said := map[string]string{}
+	if entry != nil {
+		f.line = entry.Line()
+		f.title = fmt.Sprintf("Line %d", f.line+e.table.Above)
+		spec, user, command = entry.Spec(), entry.User(), commandText(entry)
+		for _, it := range entry.Options().Items {
+			if it.Origin == crontab.FromDirective {
+				said[it.Key] = it.Value
+			}
+		}
+	}
+	if words := strings.Fields(spec); len(words) == len(timeFields) {
+		for i, field := range timeFields {
+			f.add(field, words[i])
+		}
+	} else {
+		f.add(formField{name: "when", hint: "@hourly @daily @weekly @monthly @reboot"}, spec)
+	}
+	if e.checker.Format() == crontab.System {
+		f.add(formField{name: "account", hint: "who runs it"}, user)
+	}
+	f.add(formField{name: "command", hint: "for the shell; % is written \\%"}, command)
+	for _, field := range optionFields {
+		f.add(field, said[field.option])
+	}
+	return f
+}
+
+// commandText is the command as it is written, with what follows a %.
+func commandText(e *crontab.Entry) string {
+	rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(e.Raw(), " \t"), "-"), " \t")
+	for range strings.Fields(e.Spec()) {
+		end := max(strings.IndexAny(rest, " \t"), 0)
+		rest = strings.TrimLeft(rest[end:], " \t")
+	}
+	if e.Table().Format == crontab.System {
+		rest = strings.TrimLeft(strings.TrimPrefix(rest, e.User()), " \t")
+	}
+	return rest
+}
+
+func (f *form) add(field formField, value string) {
+	field.was = value
+	field.line = edit.NewLine(value)
+	f.fields = append(f.fields, field)
+}
+
+// columns is the line that the fields make.
+func (f *form) columns() string {
+	var words []string
+	for i := range f.fields {
+		if f.fields[i].option == "" {
+			words = append(words, strings.TrimSpace(f.fields[i].line.Text()))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// changedColumns tells whether the line is another one: otherwise it stays as it
+// is, blanks included.
+func (f *form) changedColumns() bool {
+	for i := range f.fields {
+		if f.fields[i].option == "" && f.fields[i].line.Text() != f.fields[i].was {
+			return true
+		}
+	}
+	return f.line == 0
+}
+
+// typeForm answers to a key of the form.
+func (e *Editor) typeForm(w *screen.World, k screen.Key) []screen.Effect {
+	f := e.form
+	switch k.Name {
+	case "esc":
+		e.form = nil
+	case "tab", "down":
+		f.at = (f.at + 1) % len(f.fields)
+	case "shift+tab", "up":
+		f.at = (f.at + len(f.fields) - 1) % len(f.fields)
+	case "enter":
+		if f.at < len(f.fields)-1 && f.line == 0 && strings.TrimSpace(f.commandLine().Text()) == "" {
+			f.at++
+			return nil
+		}
+		return e.takeForm(w)
+	default:
+		page.TypeInto(&f.fields[f.at].line, k)
+	}
+	f.err = ""
+	return nil
+}
+
+// commandLine is the field of the command: the last column.
+func (f *form) commandLine() *edit.Line {
+	for i := len(f.fields) - 1; i >= 0; i-- {
+		if f.fields[i].option == "" {
+			return &f.fields[i].line
+		}
+	}
+	return &f.fields[0].line
+}
+
+// takeForm writes the fields into the text, as one change.
+func (e *Editor) takeForm(w *screen.World) []screen.Effect {
+	f := e.form
+	d := crontab.NewDraft(e.buffer.Text(), e.checker.Format())
+	line, err := f.line, error(nil)
+	switch {
+	case strings.TrimSpace(f.commandLine().Text()) == "":
+		err = fmt.Errorf("there is no command")
+	case line == 0:
+		line, err = d.Append(f.columns())
+	case f.changedColumns():
+		err = d.Replace(line, f.columns())
+	}
+	for i := range f.fields {
+		field := &f.fields[i]
+		if value := strings.TrimSpace(field.line.Text()); err == nil && field.option != "" && value != field.was {
+			line, err = d.Set(line, field.option, value)
+		}
+	}
+	if err != nil {
+		f.err = err.Error()
+		return nil
+	}
+	e.form = nil
+	e.buffer.Replace(d.Text())
+	e.buffer.Go(line-1, 0)
+	e.upToDate()
+	return e.consider(w)
+}
+
+// draw draws the fields, and what the schedule means as it is now.
+func (f *form) draw(v canvas.View, w *screen.World) {
+	page.DrawRule(v.Row(0), f.title, w.Glyphs)
+	rows := v.Height() - 2
+	top := max(min(f.at-rows+1, len(f.fields)-rows), 0)
+	for y := 0; y < rows && top+y < len(f.fields); y++ {
+		f.drawField(v.Row(y+1), top+y, w)
+	}
+	text, style := f.meaning(), canvas.Style{}
+	if f.err != "" {
+		text, style = w.Glyphs.Failed+" "+f.err, canvas.Style{Role: canvas.Bad}
+	}
+	v.PutCut(1, v.Height()-1, v.Width()-2, text+"   enter take   esc cancel", w.Glyphs.Ellipsis, style)
+}
+
+func (f *form) drawField(row canvas.View, i int, w *screen.World) {
+	field := &f.fields[i]
+	style := canvas.Style{}
+	if i == f.at {
+		row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+		style.Bold = true
+	}
+	row.Put(1, 0, field.name, style)
+	const from = 10
+	hint := 0
+	if row.Width() >= screen.FullWidth {
+		hint = 34
+		row.PutCut(row.Width()-hint, 0, hint-1, field.hint, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+	}
+	room := row.Width() - from - hint - 1
+	if i == f.at {
+		page.DrawInput(row, from, 0, room, &field.line, w)
+		return
+	}
+	row.PutCut(from, 0, room, field.line.Text(), w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// meaning says the schedule of the fields in words, or what is wrong with it.
+func (f *form) meaning() string {
+	var words []string
+	for i := range f.fields {
+		switch name := f.fields[i].name; {
+		case name == "account" || name == "command" || f.fields[i].option != "":
+		default:
+			words = append(words, f.fields[i].line.Text())
+		}
+	}
+	s, remarks := crontab.ParseSchedule(strings.Join(words, " "), crontab.NewZone(nil), 0)
+	if s != nil {
+		return crontab.Describe(s)
+	}
+	for _, d := range remarks {
+		if d.Severity == crontab.Error {
+			return d.Message
+		}
+	}
+	return "names no time"
+}

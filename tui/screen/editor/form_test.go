@@ -1,0 +1,26 @@
+package editor
+
+import (
+	"testing"
+
+	"github.com/cronring/cronring/crontab"
+)
+
+// TestFormCommandAsWritten: whatever stands between the fields of a line, its
+// command comes into the form as the file has it.
+func TestFormCommandAsWritten(t *testing.T) {
+	for line, want := range map[string]string{
+		"17 *\t* * *\troot    cd / && run  a\tb%in": "cd / && run  a\tb%in",
+		" \t-5  4 * * *\troot\trun -n":              "run -n",
+		"@daily \troot root":                        "root",
+	} {
+		table, remarks := crontab.Parse("t", line+"\n", crontab.Config{Format: crontab.System})
+		if len(table.Entries) != 1 {
+			t.Errorf("%q: got no entry: %v", line, remarks)
+			continue
+		}
+		if got := commandText(&table.Entries[0]); got != want {
+			t.Errorf("%q: got the command %q, want %q", line, got, want)
+		}
+	}
+}

@@ -1,0 +1,396 @@
+// Package files owns the screens that list crontabs and their versions.
+package files
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// Files lists the crontabs, with the versions of the one under the cursor.
+type Files struct {
+	table.Table[string, api.Table]
+	tables table.Rows[string, api.Table] // in the order in which the daemon reads them
+	known  bool
+	err    error
+	asked  time.Time // when, by the daemon's clock
+	jobs   int       // of the daemon then
+	files  int
+
+	peeked    string // whose versions are asked for
+	revisions []api.Revision
+	of        string // whose they are; "": none have come
+}
+
+// New lists the crontabs.
+func New() *Files {
+	f := &Files{tables: table.Rows[string, api.Table]{
+		Key:   func(t *api.Table) string { return t.File },
+		Words: func(t *api.Table) string { return t.File + " " + change.FileName(t) },
+	}}
+	f.Table = table.Table[string, api.Table]{
+		Source: &f.tables, Columns: fileColumns(), Left: 1, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
+		Keys: []keys.Action{keys.Open, keys.External, keys.Revisions, keys.Add, keys.Filter, keys.Palette, keys.Help, keys.Leave},
+	}
+	return f
+}
+
+// The slots of its questions.
+const (
+	slotTables    = "tables"
+	slotRevisions = "revisions"
+	slotExternal  = "external"
+)
+
+// Open asks anew: files change.
+func (f *Files) Open(w *screen.World) []screen.Effect {
+	f.asked, f.jobs, f.files, f.peeked = w.Now, w.Status.Jobs, w.Status.Tables, ""
+	return []screen.Effect{screen.Ask{Slot: slotTables, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Tables(ctx) }}}
+}
+
+// stale is how old the list may be where nothing tells of a change.
+const stale = 15 * time.Second
+
+// Refresh asks anew when files have changed, as far as jobs tell of it, when the
+// daemon has come back, and now and then.
+func (f *Files) Refresh(w *screen.World) []screen.Effect {
+	moved := w.Status.Jobs != f.jobs || w.Status.Tables != f.files
+	if w.Link.Live && (f.err != nil || moved || w.Now.Sub(f.asked) > stale) {
+		return f.Open(w)
+	}
+	return nil
+}
+
+// Take receives the list, or versions.
+func (f *Files) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	switch a.Slot {
+	case slotTables:
+		if f.err = a.Err; a.Err == nil {
+			f.known = true
+			f.tables.Set(a.Value.([]api.Table))
+			f.Settle()
+			return f.peek()
+		}
+	case slotRevisions:
+		if found, ok := a.Value.([]api.Revision); ok && a.Err == nil {
+			f.revisions, f.of = found, f.peeked
+		}
+	case slotExternal:
+		return f.Open(w)
+	}
+	return nil
+}
+
+// peek asks for the versions of the file under the cursor, if it is another one.
+func (f *Files) peek() []screen.Effect {
+	path, ok := f.Cursor()
+	if !ok || path == f.peeked {
+		return nil
+	}
+	f.peeked = path
+	return []screen.Effect{askRevisions(path)}
+}
+
+func askRevisions(path string) screen.Effect {
+	const some = 100
+	return screen.Ask{Slot: slotRevisions, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		return d.Revisions(ctx, api.RevisionQuery{File: path, Limit: some})
+	}}
+}
+
+// Act answers to keys of the list and of files.
+func (f *Files) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	switch a {
+	case keys.Open:
+		return f.edit(), true
+	case keys.External:
+		return f.external(w), true
+	case keys.Revisions:
+		if t := f.Current(); t != nil {
+			return []screen.Effect{screen.Goto{Screen: NewVersions(*t)}}, true
+		}
+		return nil, true
+	case keys.Restore:
+		return nil, false
+	}
+	if !f.Move(a) {
+		return nil, false
+	}
+	f.Unmark() // there is nothing to do to several files
+	return f.peek(), true
+}
+
+func (f *Files) edit() []screen.Effect {
+	t := f.Current()
+	if t == nil {
+		return nil
+	}
+	return []screen.Effect{screen.Show{Action: keys.Edit, Subject: screen.Subject{File: t.File}}}
+}
+
+// external gives the terminal to the command that edits with the person's own
+// editor, and checks what it leaves.
+func (f *Files) external(w *screen.World) []screen.Effect {
+	t := f.Current()
+	if t == nil {
+		return nil
+	}
+	args := editArgs(w, t.File)
+	return []screen.Effect{screen.Execute{Slot: slotExternal, Program: func() *exec.Cmd { return thisProgram(args) }}}
+}
+
+// editArgs is this program's own edit, by the daemon that is shown here.
+func editArgs(w *screen.World, path string) []string {
+	reach := w.Reach
+	if len(reach) == 0 {
+		reach = []string{"--socket", w.Link.Socket}
+	}
+	return append(append([]string{"edit"}, reach...), "--", path)
+}
+
+func thisProgram(args []string) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		self = "cronring"
+	}
+	return exec.Command(self, args...)
+}
+
+// Type answers to a key of the filter.
+func (f *Files) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	_, ok := f.Table.Type(w, k)
+	return f.peek(), ok
+}
+
+// Subject is the file under the cursor.
+func (f *Files) Subject(*screen.World) screen.Subject {
+	path, _ := f.Cursor()
+	return screen.Subject{File: path}
+}
+
+// Refuses says what cannot be done to the file under the cursor.
+func (f *Files) Refuses(w *screen.World, a keys.Action) string {
+	switch t := f.Current(); {
+	case t == nil && (a == keys.Open || a == keys.External || a == keys.Revisions):
+		return "no file is selected"
+	case a == keys.External && w.ReadOnly != "":
+		return w.ReadOnly
+	case a == keys.Open && w.Status.Denied.Crontab != "":
+		return w.Status.Denied.Crontab
+	case a == keys.Revisions && t.Revision == 0:
+		return "no version of it is kept"
+	case a == keys.Restore:
+		return "choose a version first: v"
+	}
+	return ""
+}
+
+// fileColumns are the columns of the list.
+func fileColumns() []table.Column[api.Table] {
+	text := func(get func(t *api.Table) string) func(*screen.World, *api.Table) (string, canvas.Style) {
+		return func(_ *screen.World, t *api.Table) (string, canvas.Style) { return get(t), canvas.Style{} }
+	}
+	return []table.Column[api.Table]{
+		{Width: 2, Text: fileSign},
+		{Title: "FILE", Fill: true, Text: text(change.FileName)},
+		{Title: "ENTRIES", Width: 8, Right: true, Text: entriesCell},
+		{Title: "LINT", Width: 15, From: 60, Text: lintCell},
+		{Title: "OWNER", Width: 9, From: 80, Text: text(func(t *api.Table) string { return t.Owner })},
+		{Title: "MODE", Width: 5, From: 110, Text: text(func(t *api.Table) string {
+			if t.Missing {
+				return ""
+			}
+			return fmt.Sprintf("%04o", t.Mode)
+		})},
+		{Title: "REV", Width: 6, From: 60, Right: true, Text: revisionCell},
+		{Title: "CHANGED", Width: when.PointWidth + 1, From: 80, Text: func(w *screen.World, t *api.Table) (string, canvas.Style) {
+			if t.Changed.IsZero() {
+				return "", canvas.Style{}
+			}
+			return w.Past(t.Changed, ""), canvas.Style{}
+		}},
+		{Title: "BY", Width: 11, From: 110, Text: text(func(t *api.Table) string { return t.By })},
+	}
+}
+
+// entriesCell returns how many entries a file has, revisionCell its newest revision.
+func entriesCell(_ *screen.World, t *api.Table) (string, canvas.Style) {
+	switch {
+	case t.Missing:
+		return "none", canvas.Style{Role: canvas.Off}
+	case t.Refused != "" && t.Entries == 0:
+		return "-", canvas.Style{Role: canvas.Off}
+	}
+	return fmt.Sprint(t.Entries), canvas.Style{}
+}
+
+func revisionCell(_ *screen.World, t *api.Table) (string, canvas.Style) {
+	if t.Revision == 0 {
+		return "-", canvas.Style{Role: canvas.Off}
+	}
+	return fmt.Sprint(t.Revision), canvas.Style{}
+}
+
+// lintCell says how a file reads.
+func lintCell(w *screen.World, t *api.Table) (string, canvas.Style) {
+	g := w.Glyphs
+	switch {
+	case t.Refused != "":
+		return g.Failed + " refused", canvas.Style{Role: canvas.Bad, Bold: true}
+	case t.Missing:
+		return "", canvas.Style{}
+	case t.Errors > 0 && t.Warnings > 0:
+		return fmt.Sprintf("%s %d  %s %d", g.Failed, t.Errors, g.Late, t.Warnings), canvas.Style{Role: canvas.Bad, Bold: true}
+	case t.Errors > 0:
+		return g.Failed + " " + page.Count(t.Errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}
+	case t.Warnings > 0:
+		return g.Late + " " + page.Count(t.Warnings, "warning"), canvas.Style{Role: canvas.Doubt}
+	}
+	return g.OK + " ok", canvas.Style{Role: canvas.Good}
+}
+
+// sign is the worst of a file in one cell, for where there is no column for it.
+func fileSign(w *screen.World, t *api.Table) (string, canvas.Style) {
+	text, style := lintCell(w, t)
+	if text == "" {
+		return w.Glyphs.New, canvas.Style{Role: canvas.Fresh}
+	}
+	return strings.Fields(text)[0], style
+}
+
+// Draw draws the counts, the list, and below it what is known of the file under
+// the cursor.
+func (f *Files) Draw(v canvas.View, w *screen.World) {
+	switch {
+	case f.err != nil:
+		page.DrawError(v, f.err, w)
+		return
+	case !f.known:
+		v.Put(1, 0, "asking for the crontabs", canvas.Style{Role: canvas.Off})
+		return
+	}
+	f.drawSums(v.Row(0), w)
+	if f.tables.Len() == 0 {
+		f.drawEmpty(v.Below(1), w)
+		return
+	}
+	peek := 0
+	switch {
+	case v.Height() >= 30:
+		peek = 10
+	case v.Height() >= 18:
+		peek = 6
+	case v.Height() >= 12:
+		peek = 3
+	}
+	f.Columns[1].Most = f.longest() + 1
+	f.Table.Draw(v.In(0, 1, v.Width(), v.Height()-1-peek), w)
+	if peek > 0 {
+		f.drawPeek(v.Below(v.Height()-peek), w)
+	}
+}
+
+func (f *Files) drawSums(row canvas.View, w *screen.World) {
+	entries, errors, warnings, refused := 0, 0, 0, 0
+	for _, t := range f.tables.All() {
+		entries += t.Entries
+		errors += t.Errors
+		warnings += t.Warnings
+		if t.Refused != "" {
+			refused++
+		}
+	}
+	x := row.Put(1, 0, page.Count(len(f.tables.All()), "crontab")+"  "+page.Count(entries, "entry"), canvas.Style{}) + 2
+	if errors > 0 {
+		x = row.Put(x, 0, w.Glyphs.Failed+" "+page.Count(errors, "error"), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
+	}
+	if warnings > 0 {
+		x = row.Put(x, 0, w.Glyphs.Late+" "+page.Count(warnings, "warning"), canvas.Style{Role: canvas.Doubt}) + 2
+	}
+	if refused > 0 {
+		x = row.Put(x, 0, fmt.Sprintf("%d refused", refused), canvas.Style{Role: canvas.Bad, Bold: true}) + 2
+	}
+	place := ""
+	if f.tables.Len() > 0 {
+		place = fmt.Sprintf("%d/%d ", f.Index()+1, f.tables.Len())
+	}
+	end := row.Width() - safe.Width(place) - 1
+	if x < end-3 {
+		f.DrawFilter(row, x, 0, end-x, w)
+		row.PutRight(0, place, canvas.Style{})
+	}
+}
+
+func (f *Files) drawEmpty(v canvas.View, w *screen.World) {
+	if f.Filter() != "" {
+		v.PutCut(1, 1, v.Width()-2, fmt.Sprintf("0 of %d match /%s. esc clears", len(f.tables.All()), f.Filter()), w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	}
+	v.PutCut(1, 1, v.Width()-2, "No crontab is found here that you may change.", w.Glyphs.Ellipsis, canvas.Style{})
+	v.PutCut(1, 2, v.Width()-2, "A adds an entry, or: cronring import cron", w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// longest is how wide the widest name is, so that columns stand near.
+func (f *Files) longest() int {
+	longest := len("FILE")
+	for i := range f.tables.Len() {
+		longest = max(longest, page.Width(change.FileName(f.tables.Row(i))))
+	}
+	return longest
+}
+
+func (f *Files) drawPeek(v canvas.View, w *screen.World) {
+	t := f.Current()
+	page.DrawRule(v.Row(0), t.File, w.Glyphs)
+	y := 1
+	put := func(text string, s canvas.Style) {
+		v.PutCut(1, y, v.Width()-2, text, w.Glyphs.Ellipsis, s)
+		y++
+	}
+	if t.Refused != "" {
+		put("refused: "+t.Refused, canvas.Style{Role: canvas.Bad, Bold: true})
+		if t.Fix != "" {
+			put("fix  "+t.Fix, canvas.Style{})
+		}
+	}
+	switch {
+	case t.Missing:
+		put("There is none yet. enter begins one, or: cronring add", canvas.Style{})
+	case f.of != t.File:
+		put("asking for its versions", canvas.Style{Role: canvas.Off})
+	case len(f.revisions) == 0:
+		put("No version of it is kept yet: the first change keeps what it says now.", canvas.Style{})
+	}
+	for _, r := range f.revisions {
+		if y >= v.Height() || f.of != t.File {
+			return
+		}
+		put(revisionText(w, r), canvas.Style{})
+	}
+}
+
+// revisionText is a version in one line.
+func revisionText(w *screen.World, r api.Revision) string {
+	size := fmt.Sprintf("%d bytes", r.Size)
+	if r.Gone {
+		size = "no file"
+	}
+	text := fmt.Sprintf("%4d  %-*s  %-8s %s", r.ID, when.PointWidth, w.Past(r.At, ""), r.How, size)
+	if r.By != "" {
+		text += "  by " + r.By
+	}
+	return text
+}

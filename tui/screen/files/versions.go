@@ -1,0 +1,210 @@
+package files
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+)
+
+// Versions lists the versions of a crontab, with what differs between the one
+// under the cursor and the file as it is now.
+type Versions struct {
+	table.Table[int64, api.Revision]
+	revisions table.Rows[int64, api.Revision]
+	file      api.Table
+	known     bool
+	err       error
+
+	now    string // the text of the file
+	read   bool
+	peeked int64
+	old    *api.Revision // the one under the cursor, with its text
+	diff   []change.Change
+}
+
+// NewVersions lists the versions of a crontab.
+func NewVersions(t api.Table) *Versions {
+	s := &Versions{file: t, revisions: table.Rows[int64, api.Revision]{Key: func(r *api.Revision) int64 { return r.ID }}}
+	s.Table = table.Table[int64, api.Revision]{
+		Source: &s.revisions, Left: 3, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
+		Keys: []keys.Action{keys.Restore, keys.Undo, keys.Help, keys.Back},
+		Columns: []table.Column[api.Revision]{{
+			Title: " REV  AT          HOW      SIZE", Fill: true,
+			Text: func(w *screen.World, r *api.Revision) (string, canvas.Style) {
+				return revisionText(w, *r), canvas.Style{}
+			},
+		}},
+	}
+	return s
+}
+
+// Heading names the file.
+func (s *Versions) Heading(*screen.World) string { return "Versions of " + change.FileName(&s.file) }
+
+// The slots of its questions.
+const (
+	slotNow      = "now"
+	slotRevision = "revision"
+	slotRestored = "restored"
+)
+
+// Open asks for the versions, and for what the file says now.
+func (s *Versions) Open(*screen.World) []screen.Effect {
+	file := s.file.File
+	s.peeked = 0
+	return []screen.Effect{askRevisions(file), screen.Ask{Slot: slotNow, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Table(ctx, file, "") }}}
+}
+
+// Refresh has nothing to follow: versions come from changes made elsewhere.
+func (s *Versions) Refresh(w *screen.World) []screen.Effect {
+	if s.err != nil && w.Link.Live {
+		s.err = nil
+		return s.Open(w)
+	}
+	return nil
+}
+
+// Take receives versions and texts.
+func (s *Versions) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	if a.Err != nil {
+		if a.Slot != slotRestored {
+			s.err = a.Err
+		}
+		return nil
+	}
+	switch a.Slot {
+	case slotRevisions:
+		s.known = true
+		s.revisions.Set(a.Value.([]api.Revision))
+		s.Settle()
+		return s.peek()
+	case slotNow:
+		s.now, s.read = string(a.Value.(api.TableText).Text), true
+	case slotRevision:
+		old := a.Value.(api.Revision)
+		s.old = &old
+	case slotRestored:
+		return s.Open(w)
+	}
+	s.compare()
+	return nil
+}
+
+func (s *Versions) peek() []screen.Effect {
+	id, ok := s.Cursor()
+	if !ok || id == s.peeked {
+		return nil
+	}
+	s.peeked, s.old, s.diff = id, nil, nil
+	return []screen.Effect{screen.Ask{Slot: slotRevision, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Revision(ctx, id) }}}
+}
+
+func (s *Versions) compare() {
+	if s.old != nil && s.read {
+		s.diff = change.DiffLines(s.now, string(s.old.Text))
+	}
+}
+
+// Act moves, and restores.
+func (s *Versions) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	switch a {
+	case keys.Restore, keys.Open:
+		return s.restore(), true
+	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:
+		return nil, false
+	}
+	ok := s.Move(a)
+	return s.peek(), ok
+}
+
+// restore puts the version under the cursor back.
+func (s *Versions) restore() []screen.Effect {
+	id, ok := s.Cursor()
+	if !ok {
+		return nil
+	}
+	name := change.FileName(&s.file)
+	d := change.Restore(id, name)
+	d.Class, d.Slot = screen.Effects, slotRestored
+	d.Question = fmt.Sprintf("Put revision %d of %s back?", id, name)
+	d.Detail = []string{change.CountChanges(s.diff)}
+	return []screen.Effect{d}
+}
+
+func (*Versions) Headed() {}
+
+// Subject is the file.
+func (s *Versions) Subject(*screen.World) screen.Subject { return screen.Subject{File: s.file.File} }
+
+// Refuses says why a version cannot be put back.
+func (s *Versions) Refuses(w *screen.World, a keys.Action) string {
+	if a != keys.Restore && a != keys.Open {
+		return ""
+	}
+	switch {
+	case w.ReadOnly != "":
+		return w.ReadOnly
+	case s.revisions.Len() == 0:
+		return "no version is selected"
+	case s.read && s.old != nil && !s.old.Gone && string(s.old.Text) == s.now:
+		return "the file says that already"
+	}
+	return ""
+}
+
+// Draw draws the versions, and below them what putting one back would change.
+func (s *Versions) Draw(v canvas.View, w *screen.World) {
+	switch {
+	case s.err != nil:
+		page.DrawError(v, s.err, w)
+		return
+	case !s.known:
+		v.Put(1, 0, "asking for its versions", canvas.Style{Role: canvas.Off})
+		return
+	case s.revisions.Len() == 0:
+		v.PutCut(1, 1, v.Width()-2, "No version of it is kept yet: the first change keeps what it says now.", w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	}
+	top := min(s.revisions.Len(), max(v.Height()/3, 3))
+	s.Table.Draw(v.In(0, 0, v.Width(), top+1), w)
+	s.drawDiff(v.Below(1+top), w)
+}
+
+func (s *Versions) drawDiff(v canvas.View, w *screen.World) {
+	page.DrawRule(v.Row(0), fmt.Sprintf("From now to revision %d", s.peeked), w.Glyphs)
+	switch {
+	case s.old == nil || !s.read:
+		v.Put(1, 1, "reading", canvas.Style{Role: canvas.Off})
+		return
+	case s.old.Gone:
+		v.PutCut(1, 1, v.Width()-2, "From then on there was no file: all lines go.", w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	case len(s.diff) == 0:
+		v.PutCut(1, 1, v.Width()-2, "It says what the file says now.", w.Glyphs.Ellipsis, canvas.Style{})
+		return
+	}
+	for y, c := range s.diff {
+		if y+1 >= v.Height() {
+			return
+		}
+		style := canvas.Style{}
+		switch c.Sign {
+		case '+':
+			style.Role = canvas.Good
+		case '-':
+			style.Role = canvas.Bad
+		default:
+			style.Role = canvas.Off
+		}
+		x := v.Put(1, y+1, string(c.Sign)+" ", style)
+		v.Put(x, y+1, edit.Shown(c.Line, 0, max(v.Width()-x-1, 0)), style)
+	}
+}

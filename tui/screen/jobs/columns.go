@@ -1,0 +1,221 @@
+package jobs
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// jobColumn names a column of the list of jobs.
+type jobColumn int
+
+// The columns of the list from left to right. The first two stay when the others are
+// scrolled.
+const (
+	columnState jobColumn = iota
+	columnJob
+	columnSchedule
+	columnNext
+	columnNode // in a ring
+	columnLast
+	columnTook
+	columnP95
+	columnRuns
+	columnUser
+	columnSource
+	columnCommand
+
+	fixedColumns = 2
+)
+
+// makeColumns returns the columns of the list.
+func (s *Jobs) makeColumns() []table.Column[api.Row] {
+	plain := func(text func(r *api.Row) string) func(*table.Field, *screen.World, *api.Row) {
+		return func(f *table.Field, _ *screen.World, r *api.Row) { f.Put(text(r), canvas.Style{}) }
+	}
+	return []table.Column[api.Row]{
+		columnState:    {Title: "STATE", Width: 2, Draw: drawState},
+		columnJob:      {Title: "JOB", Width: 18, Draw: plain(func(r *api.Row) string { return string(r.Job) })},
+		columnSchedule: {Title: "SCHEDULE", From: 80, Rank: 8, Width: 14, Draw: drawSchedule},
+		columnNext:     {Title: "NEXT", Rank: 3, Width: 7, Draw: DrawNext},
+		columnNode:     {Title: "NODE", From: 80, Rank: 7, Width: 9, Draw: drawNode},
+		columnLast:     {Title: "LAST", From: 60, Rank: 5, Width: 7, Draw: drawLast},
+		columnTook:     {Title: "TOOK", From: 80, Rank: 6, Width: 7, Draw: drawTook},
+		columnP95:      {Title: "P95", From: 110, Rank: 10, Width: 7, Draw: s.drawP95},
+		columnRuns:     {Title: "LAST 12 RUNS", From: 80, Rank: 4, Width: stripCells + 1, Draw: s.drawRuns},
+		columnUser:     {Title: "USER", From: 80, Rank: 9, Width: 6, Draw: plain(func(r *api.Row) string { return r.User })},
+		columnSource:   {Title: "SOURCE", From: 110, Rank: 11, Width: 13, Draw: drawSource},
+		columnCommand:  {Title: "COMMAND", From: 110, Rank: 13, Width: 12, Fill: true, Draw: plain(func(r *api.Row) string { return r.Command })},
+	}
+}
+
+// fit chooses the columns for a list of some width on a screen of another. The list
+// of all columns is as wide as they are, and can be scrolled.
+func (s *Jobs) fit(w *screen.World, full, width int) {
+	columns := s.table.Columns[:0]
+	for i, c := range s.columns {
+		column := jobColumn(i)
+		if column == columnNode && w.Board.Owned() == 0 {
+			continue
+		}
+		switch {
+		case column == columnState && full >= screen.WordFrom:
+			c.Width = 7
+		case (column == columnNext || column == columnLast) && w.Absolute:
+			c.Width = when.PointWidth + 1
+		}
+		if s.wide {
+			c.From, c.Rank, c.Fill = 0, 0, false
+			c.Width = max(c.Width, min(s.longest(column)+1, longestWide))
+		} else {
+			c.Grow = s.growth(column, c.Width)
+		}
+		columns = append(columns, c)
+	}
+	if s.wide {
+		columns = append(columns[:fixedColumns], columns[min(fixedColumns+s.shift, len(columns)-1):]...)
+	}
+	s.table.Columns, s.table.MarkAt = columns, columns[0].Width
+	s.table.Place(full, width)
+}
+
+// The widths up to which columns grow with their longest text: any where all columns
+// are shown, and schedules otherwise.
+const (
+	longestWide     = 200
+	longestSchedule = 28
+)
+
+// growth returns how much wider a column becomes where there is room.
+func (s *Jobs) growth(column jobColumn, width int) int {
+	switch column {
+	case columnJob:
+		return max(s.longest(column)+1-width, 0)
+	case columnSchedule:
+		return max(min(s.longest(column), longestSchedule)+1-width, 0)
+	}
+	return 0
+}
+
+// longest returns the width of the longest text of a column in view; 0 for columns
+// of a fixed width.
+func (s *Jobs) longest(column jobColumn) int {
+	var text func(r *api.Row) int
+	switch column {
+	case columnJob:
+		text = func(r *api.Row) int { return page.Width(string(r.Job)) }
+	case columnSchedule:
+		text = func(r *api.Row) int { return page.Width(r.Schedule) }
+	case columnNode:
+		text = func(r *api.Row) int { return page.Width(r.Node) }
+	case columnUser:
+		text = func(r *api.Row) int { return page.Width(r.User) }
+	case columnSource:
+		text = func(r *api.Row) int { return page.Width(jobinfo.SourceName(r.Table)) + len("crontab :") + 5 }
+	case columnCommand:
+		text = func(r *api.Row) int { return page.Width(r.Command) }
+	default:
+		return 0
+	}
+	n := 0
+	for r := range s.inView {
+		n = max(n, text(r))
+	}
+	return n
+}
+
+// drawSchedule draws what starts the job. Where only the seconds say something and
+// there is no room for all, it draws them alone.
+func drawSchedule(f *table.Field, _ *screen.World, r *api.Row) {
+	text := r.Schedule
+	if seconds, ok := strings.CutPrefix(text, "* * * * * "); ok && len(text) > f.Width() {
+		text = seconds
+	}
+	f.Put(text, canvas.Style{})
+}
+
+func drawState(f *table.Field, w *screen.World, r *api.Row) {
+	sign, word, style := screen.StateLook(w, r.State)
+	f.Put(sign, style)
+	if f.Width() > 2 {
+		f.Put(" ", style)
+		f.Put(word, style)
+	}
+}
+
+// DrawNext writes when a job runs next, or until when it is held.
+func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
+	switch {
+	case r.State == job.StateHeld && !r.HeldUntil.IsZero() && !w.Absolute:
+		f.Bytes(when.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
+	case r.State == job.StateHeld, r.State == job.StateDisabled:
+		f.Bytes(w.AppendNext(f.Buffer(), r.HeldUntil, r.Zone), canvas.Style{Role: canvas.Off})
+	case r.State == job.StateLate:
+		f.Bytes(w.AppendNext(f.Buffer(), r.Next, r.Zone), canvas.Style{Role: canvas.Doubt, Bold: true})
+	default:
+		f.Bytes(w.AppendNext(f.Buffer(), r.Next, r.Zone), canvas.Style{})
+	}
+}
+
+// drawNode names the member of the ring whose the next occurrence is: this host
+// stands out.
+func drawNode(f *table.Field, w *screen.World, r *api.Row) {
+	style := canvas.Style{Role: canvas.Off}
+	if r.Node == w.Status.Host {
+		style = canvas.Style{}
+	}
+	f.Put(r.Node, style)
+}
+
+func drawLast(f *table.Field, w *screen.World, r *api.Row) {
+	if r.State == job.StateRunning {
+		f.Put("now", canvas.Style{Role: canvas.Busy})
+		return
+	}
+	f.Bytes(w.AppendPast(f.Buffer(), r.Last, r.Zone), canvas.Style{})
+}
+
+func drawTook(f *table.Field, w *screen.World, r *api.Row) {
+	switch {
+	case r.State == job.StateRunning && !r.Began.IsZero():
+		f.Bytes(when.AppendBrief(f.Buffer(), w.Since(r.Began)), canvas.Style{Role: canvas.Busy})
+	case r.Took > 0:
+		f.Bytes(when.AppendBrief(f.Buffer(), r.Took), canvas.Style{})
+	default:
+		f.Put("-", canvas.Style{Role: canvas.Off})
+	}
+}
+
+func (s *Jobs) drawP95(f *table.Field, _ *screen.World, r *api.Row) {
+	if past := s.pasts.of(r.Job); past != nil && past.P95 > 0 {
+		f.Bytes(when.AppendBrief(f.Buffer(), past.P95), canvas.Style{})
+		return
+	}
+	f.Put("-", canvas.Style{Role: canvas.Off})
+}
+
+func (s *Jobs) drawRuns(f *table.Field, w *screen.World, r *api.Row) {
+	if past := s.pasts.of(r.Job); past != nil {
+		jobinfo.DrawStrip(f.View().In(0, 0, stripCells, 1), past.Cells, past.P95, w)
+	}
+}
+
+// drawSource draws the file, cut so that the line behind it is seen.
+func drawSource(f *table.Field, _ *screen.World, r *api.Row) {
+	line := strconv.AppendInt(append(f.Buffer(), ':'), int64(r.Line), 10)
+	f.Reserve(len(line), func() {
+		if jobinfo.IsUsersTable(r.Table) {
+			f.Put("crontab ", canvas.Style{})
+		}
+		f.Put(jobinfo.SourceName(r.Table), canvas.Style{})
+	})
+	f.Bytes(line, canvas.Style{})
+}

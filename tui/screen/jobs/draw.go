@@ -1,0 +1,285 @@
+package jobs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// From these sizes of the whole full on, which has a line above the body and
+// one below it, there is room for more than the list.
+const (
+	SplitWidth  = 140
+	splitHeight = 30
+	PeekHeight  = 20 // below it the peek pane goes, and in the end the line of counts
+	HeadHeight  = 14
+)
+
+// Draw draws the list and, below or beside it, what is known of the job under
+// the cursor.
+func (s *Jobs) Draw(v canvas.View, w *screen.World) {
+	if s.rows.List == nil {
+		return
+	}
+	full, height := v.Width(), v.Height()+2
+	if s.split = full >= SplitWidth && height >= splitHeight && !s.wide; s.split {
+		s.drawSplit(v, w)
+		return
+	}
+	if full >= screen.WordFrom && height >= HeadHeight || full < screen.WordFrom && s.narrowed() {
+		s.drawHead(v.Row(0), w)
+		v = v.Below(1)
+	}
+	foot := s.footHeight(full, height)
+	s.top, s.right = height-2-v.Height(), full
+	s.drawList(v.Above(v.Height()-foot), full, w)
+	s.drawBelow(v.Below(v.Height()-foot), w)
+}
+
+// narrowed reports that the list is not what it is by default: that is said
+// also where there is no room for the counts.
+func (s *Jobs) narrowed() bool {
+	return s.Typing() || s.query.Text != "" || len(s.query.States) > 0 || s.table.Marks() > 0
+}
+
+// footHeight is how many lines go to what is below the list: the menu of states,
+// or the peek pane.
+func (s *Jobs) footHeight(full, height int) int {
+	switch {
+	case s.menu:
+		return 1 + menuHeight(full)
+	case s.rows.Len() == 0:
+		return 0
+	case full < screen.WordFrom && height < PeekHeight:
+		return 1
+	case full < screen.WordFrom:
+		return 2
+	case height < PeekHeight:
+		return 0
+	case full < 110:
+		return 4
+	}
+	return 5
+}
+
+func (s *Jobs) drawBelow(v canvas.View, w *screen.World) {
+	if s.menu {
+		s.drawMenu(v, w)
+		return
+	}
+	if row, ok := s.current(); ok {
+		jobinfo.DrawPeek(v, w, &row, &s.file, s.pasts.of(row.Job))
+	}
+}
+
+// drawSplit draws the list on the left, the job under the cursor on the right,
+// and what the failing jobs have in common below.
+func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
+	s.drawHead(v.Row(0), w)
+	pane := jobinfo.PaneWidth + max((v.Width()-160)/2, 0)
+	left := v.Width() - pane - 1
+	foot := 2
+	if s.menu {
+		foot = menuHeight(v.Width()) + 1
+	}
+	middle := v.In(0, 2, v.Width(), v.Height()-3-foot)
+	rule := canvas.Style{Role: canvas.Rule}
+	for _, end := range []struct {
+		y    int
+		sign string
+	}{{1, w.Glyphs.Tee}, {2 + middle.Height(), w.Glyphs.Foot}} {
+		v.Row(end.y).Fill(w.Glyphs.Across, rule)
+		v.Put(left, end.y, end.sign, rule)
+	}
+	middle.In(left, 0, 1, middle.Height()).Fill(w.Glyphs.Down, rule)
+	s.top, s.right = 2, left
+	s.drawList(middle.In(0, 0, left, middle.Height()), v.Width(), w)
+	if row, ok := s.current(); ok {
+		jobinfo.DrawPane(middle.In(left+1, 0, pane, middle.Height()), w, &row, &s.file)
+	}
+	if s.menu {
+		s.drawMenu(v.Below(v.Height()-foot-1), w)
+		return
+	}
+	s.sums.draw(v.Row(v.Height()-2), w)
+}
+
+// drawHead draws how many jobs are how, and what the list goes by.
+func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
+	end := s.drawQuery(row, w)
+	row = row.In(0, 0, max(end, 0), 1)
+	if row.Width() < 20 {
+		return
+	}
+	x := row.Put(1, 0, page.CountLong(w.Board.Len(), "job"), canvas.Style{Bold: true}) + 2
+	for _, c := range []struct {
+		state job.State
+		word  string
+	}{
+		{job.StateFailing, "failing"}, {job.StateLate, "late"}, {job.StateRunning, "running"},
+		{job.StateHeld, "held"}, {job.StateDisabled, "off"},
+	} {
+		n := w.Board.Count(c.state)
+		sign, _, style := screen.StateLook(w, c.state)
+		text := sign + " " + page.Thousands(n) + " " + c.word
+		if n > 0 && x+page.Width(text) <= row.Width() {
+			x = row.Put(x, 0, text, style) + 2
+		}
+	}
+	if text := dayText(w); text != "" && x+3+page.Width(text) <= row.Width() {
+		row.Put(x+3, 0, text, canvas.Style{})
+	}
+}
+
+// dayText sums up the last 24 hours, for accounts that see them.
+func dayText(w *screen.World) string {
+	d := w.Status.Day
+	if d == nil || d.Runs == 0 {
+		return ""
+	}
+	return fmt.Sprintf("24 h: %s, %s ok, lag p99 %s", page.CountLong(d.Runs, "run"), page.Percent(d.OK, d.Runs), page.Lag(d.LagP99))
+}
+
+// drawQuery draws at the right what the list is sorted and narrowed by, and
+// gives the column before it.
+func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
+	place := 0
+	if s.rows.Len() > 0 {
+		place = s.table.Index() + 1
+	}
+	text := strconv.Itoa(place) + "/" + strconv.Itoa(s.rows.Len())
+	end := row.PutRight(0, text+" ", canvas.Style{}) - 1
+	part := func(text string, style canvas.Style) {
+		if end-page.Width(text) >= 0 {
+			end = row.In(0, 0, end, 1).PutRight(0, text, style) - 1
+		}
+	}
+	if n := s.table.Marks(); n > 0 {
+		part(page.Thousands(n)+" marked", canvas.Style{Bold: true})
+	}
+	if s.table.Typing() || s.query.Text != "" {
+		room := min(max(page.Width(s.table.Filter())+2, 8), 30, max(end, 0))
+		s.table.DrawFilter(row, end-room+1, 0, room, w)
+		end -= room + 1
+	} else if row.Width() >= SplitWidth && len(s.query.States) == 0 {
+		part("filter none", canvas.Style{Role: canvas.Off})
+	}
+	if len(s.query.States) > 0 {
+		part("only "+StateWords(s.query.States), canvas.Style{Role: canvas.Match})
+	}
+	if s.rows.List.Stale() {
+		part("re-sort pending", canvas.Style{Role: canvas.Doubt})
+	}
+	if row.Width() >= screen.WordFrom {
+		sorted := "sort " + string(s.order())
+		if s.query.Reverse {
+			sorted += " reversed"
+		}
+		part(sorted, canvas.Style{})
+	}
+	if w.Absolute {
+		part("times "+w.ZoneWord(), canvas.Style{})
+	}
+	return end
+}
+
+func StateWords(states []job.State) string {
+	words := make([]string, len(states))
+	for i, s := range states {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// drawList draws the names of the columns and the rows in view.
+func (s *Jobs) drawList(v canvas.View, full int, w *screen.World) {
+	body := v
+	if full >= screen.WordFrom && v.Height() > 4 {
+		body = v.Below(1)
+		s.top++
+	}
+	if s.rows.Len() == 0 || body.Height() <= 0 {
+		page.DrawNotice(v, EmptyText(w, s.query))
+		return
+	}
+	s.fit(w, full, v.Width())
+	if body.Height() < v.Height() {
+		s.table.DrawTitles(v.Row(0), w)
+	}
+	s.table.DrawRows(body, w)
+	s.drawUnseen(body.Below(s.rows.Len()), w)
+}
+
+// drawUnseen says below a short list that there are jobs which the account does
+// not see.
+func (s *Jobs) drawUnseen(v canvas.View, w *screen.World) {
+	if st := &w.Status; v.Height() > 1 && st.Loaded > st.Jobs {
+		text := fmt.Sprintf("you see %s of %s jobs: your own. Root sees all.", page.Thousands(st.Jobs), page.Thousands(st.Loaded))
+		v.PutCut(1, 1, v.Width()-2, text, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+	}
+}
+
+// EmptyText says why nothing is listed, and the next step.
+func EmptyText(w *screen.World, query board.Query) []string {
+	st := &w.Status
+	switch {
+	case w.Board.Len() > 0:
+		what := "match"
+		if query.Text != "" {
+			what += " /" + query.Text
+		}
+		if len(query.States) > 0 {
+			what += " with state " + StateWords(query.States)
+		}
+		return []string{fmt.Sprintf("0 of %s %s. esc clears", page.Thousands(w.Board.Len()), what)}
+	case !w.Board.Complete() && w.Link.Tried && !w.Link.Live:
+		return nil // the shell says it
+	case !w.Board.Complete():
+		return []string{"Asking cronringd ..."}
+	case st.Loaded > 0:
+		return []string{
+			fmt.Sprintf("You see none of %s: they belong to other accounts.", page.Count(st.Loaded, "job")),
+			"Root sees all; crontab -e begins a crontab of your own.",
+		}
+	}
+	return []string{
+		fmt.Sprintf("No crontab entries found (%s read).", page.Count(st.Tables, "crontab file")),
+		"A adds one, or: cronring import cron",
+	}
+}
+
+// menuHeight is how many lines the menu of states takes.
+func menuHeight(width int) int { return (len(stateKeys)+menuColumns(width)-1)/menuColumns(width) + 1 }
+
+func menuColumns(width int) int { return max(width/menuCell, 1) }
+
+// menuCell is the width of one state in the menu.
+const menuCell = 20
+
+// drawMenu draws the states that can be chosen.
+func (s *Jobs) drawMenu(v canvas.View, w *screen.World) {
+	page.DrawRule(v.Row(0), "Show only", w.Glyphs)
+	across := menuColumns(v.Width())
+	for i, c := range stateKeys {
+		x, y := i%across*menuCell+1, i/across+1
+		box := "[ ] "
+		for _, chosen := range s.query.States {
+			if chosen == c.state {
+				box = "[" + w.Glyphs.Mark + "] "
+			}
+		}
+		x = v.Put(x, y, box, canvas.Style{})
+		x = v.Put(x, y, c.key, canvas.Style{Bold: true})
+		_, _, style := screen.StateLook(w, c.state)
+		x = v.Put(x+1, y, string(c.state), style)
+		v.Put(x+1, y, strconv.Itoa(w.Board.Count(c.state)), canvas.Style{})
+	}
+	v.PutCut(1, v.Height()-1, v.Width()-2, "a all  enter done", w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+}

@@ -1,0 +1,388 @@
+// Package jobs owns the screen that lists all jobs, the worst first, with details of
+// the job under the cursor.
+package jobs
+
+import (
+	"slices"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+)
+
+// Jobs is the list of jobs, the worst first, with what is known of the one under
+// the cursor below or beside it.
+type Jobs struct {
+	rows    Rows
+	table   table.Table[job.ID, api.Row]
+	query   board.Query
+	settled uint64 // version of the board that the table was settled for
+	moved   bool   // the cursor was moved, or all jobs have arrived: it stays on its job
+	pasts   pasts
+	file    jobinfo.Info
+	menu    bool // the states to show are being chosen
+	wide    bool // all columns
+	shift   int  // columns that are scrolled out
+	split   bool // drawn last with details of the job beside the list
+	top     int  // line of the first row, as drawn last
+	right   int  // column behind the list, likewise
+	sums    sums
+	columns []table.Column[api.Row]
+}
+
+// New makes the screen.
+func New() *Jobs {
+	s := new(Jobs)
+	s.columns = s.makeColumns()
+	s.rows.Query = &s.query
+	s.table = table.Table[job.ID, api.Row]{Source: &s.rows, Left: 1, Titles: table.TitleStyle, ToFirst: true}
+	return s
+}
+
+// Rows are the jobs on the board that match a query, as rows of a table.
+type Rows struct {
+	Board *board.Board
+	List  *board.List
+	Query *board.Query
+	cache [256]cachedRow // so that drawing a row again allocates nothing
+}
+
+// cachedRow is a row as it was at one version of the board.
+type cachedRow struct {
+	slot    board.Slot
+	version uint64 // 0: the entry is empty
+	row     api.Row
+}
+
+// Use lists the jobs of a board.
+func (r *Rows) Use(b *board.Board) {
+	r.Board, r.List, r.cache = b, b.List(*r.Query), [256]cachedRow{}
+}
+
+// Row returns the job at an index. It is valid until a job on another page is
+// requested.
+func (r *Rows) Row(i int) *api.Row {
+	slot, version := r.List.At(i), r.Board.Version()
+	c := &r.cache[i%len(r.cache)]
+	if c.slot != slot || c.version != version {
+		*c = cachedRow{slot, version, r.Board.Row(slot)}
+	}
+	return &c.row
+}
+
+// Filter keeps the jobs that match a text.
+func (r *Rows) Filter(text string) {
+	r.Query.Text = text
+	r.List.Set(*r.Query)
+}
+
+// Len returns the number of jobs, At the ID of the job at an index.
+func (r *Rows) Len() int        { return r.List.Len() }
+func (r *Rows) At(i int) job.ID { return r.Board.Row(r.List.At(i)).Job }
+
+// Place is where a job stands in the list.
+func (r *Rows) Place(id job.ID) int {
+	if slot, ok := r.Board.Find(id); ok {
+		return r.List.Place(slot)
+	}
+	return -1
+}
+
+// Scope is that of the jobs.
+func (*Jobs) Scope() keys.Scope { return keys.Jobs }
+
+// Open lists the jobs, and asks for what is shown of them.
+func (s *Jobs) Open(w *screen.World) []screen.Effect {
+	s.adopt(w)
+	s.pasts.asking, s.sums.asking = false, false
+	s.file.Reopen()
+	return s.Refresh(w)
+}
+
+// Refresh follows the board. While the person moves, nothing moves under them.
+func (s *Jobs) Refresh(w *screen.World) []screen.Effect {
+	if s.rows.Board != w.Board {
+		s.rows.Use(w.Board)
+	}
+	stale := s.rows.List.Stale()
+	s.rows.List.Refresh(w.Frozen())
+	if w.Board.Version() != s.settled || stale != s.rows.List.Stale() {
+		s.table.Settle()
+		s.settled = w.Board.Version()
+	}
+	if !s.moved {
+		s.table.Move(keys.First)
+		s.moved = w.Board.Complete() // what is first is known when all have come
+	}
+	return s.ask(w)
+}
+
+// adopt lists the jobs as another screen does that has narrowed them, and goes to
+// the job that the cursor was on there.
+func (s *Jobs) adopt(w *screen.World) {
+	if s.rows.List == nil {
+		if SameQuery(s.query, board.Query{}) { // a view that was chosen already counts more
+			s.query = w.Query
+			s.table.SetFilter(s.query.Text)
+		}
+		return
+	}
+	if !SameQuery(w.Query, s.query) {
+		s.query = w.Query
+		s.table.SetFilter(s.query.Text)
+		s.relist()
+	}
+	s.table.Select(w.At)
+}
+
+// ask asks for what is in view and not known.
+func (s *Jobs) ask(w *screen.World) []screen.Effect {
+	w.Query = s.query
+	if id, ok := s.table.Cursor(); ok {
+		w.At = id
+	}
+	effects := s.pasts.ask(w, s.inView)
+	id, _ := s.table.Cursor()
+	effects = append(effects, s.file.Ask(w, id, s.split)...)
+	return append(effects, s.sums.ask(w, s.split)...)
+}
+
+// inView gives the rows that are in view. Each is valid until the next.
+func (s *Jobs) inView(yield func(*api.Row) bool) {
+	first, last := s.table.Seen()
+	for i := first; i < last; i++ {
+		if !yield(s.rows.Row(i)) {
+			return
+		}
+	}
+}
+
+// Take receives what was asked for.
+func (s *Jobs) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	switch a.Slot {
+	case slotPast:
+		s.pasts.take(w, a)
+	case jobinfo.Slot:
+		s.file.Take(w, a)
+	case slotSums:
+		s.sums.take(w, a)
+	}
+	return s.ask(w)
+}
+
+// Act answers to the keys of lists.
+func (s *Jobs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	if s.rows.List == nil {
+		return nil, false
+	}
+	switch a {
+	case keys.Open:
+		return s.open(), true
+	case keys.Sort:
+		i := slices.Index(board.Orders, s.order())
+		s.query.Order = board.Orders[(i+1)%len(board.Orders)]
+		s.relist()
+	case keys.Reverse:
+		s.query.Reverse = !s.query.Reverse
+		s.relist()
+	case keys.States:
+		s.menu = true
+	case keys.Wide:
+		s.wide, s.shift = !s.wide, 0
+	case keys.ScrollLeft:
+		s.shift = max(s.shift-1, 0)
+	case keys.ScrollRight:
+		s.shift = min(s.shift+1, len(s.columns)-fixedColumns-1)
+	case keys.Back:
+		return s.back(w)
+	default:
+		if !s.table.Move(a) {
+			return nil, false
+		}
+		s.moved = true
+	}
+	return s.ask(w), true
+}
+
+func (s *Jobs) open() []screen.Effect {
+	if id, ok := s.table.Cursor(); ok {
+		return []screen.Effect{screen.Show{Action: keys.Open, Subject: screen.Subject{Jobs: []job.ID{id}}}}
+	}
+	return nil
+}
+
+// back takes back what narrows the list or is marked in it.
+func (s *Jobs) back(w *screen.World) ([]screen.Effect, bool) {
+	if s.table.Move(keys.Back) {
+		return s.ask(w), true
+	}
+	if len(s.query.States) > 0 {
+		s.query.States = nil
+		s.relist()
+		return s.ask(w), true
+	}
+	return nil, false
+}
+
+func (s *Jobs) order() board.Order {
+	if s.query.Order == "" {
+		return board.ByState
+	}
+	return s.query.Order
+}
+
+// relist lists the jobs again after the query has changed.
+func (s *Jobs) relist() {
+	s.rows.List.Set(s.query)
+	s.table.Relist()
+}
+
+// Typing reports that a filter is typed or states are chosen.
+func (s *Jobs) Typing() bool { return s.menu || s.table.Typing() }
+
+// Type answers to a key of the filter or of the menu of states.
+func (s *Jobs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	if s.menu {
+		s.choose(k)
+		return s.ask(w), true
+	}
+	_, ok := s.table.Type(w, k)
+	return s.ask(w), ok
+}
+
+type stateKey struct {
+	key   string
+	state job.State
+}
+
+// stateKeys are the states of the menu with their letters.
+var stateKeys = []stateKey{
+	{"f", job.StateFailing}, {"l", job.StateLate}, {"r", job.StateRunning}, {"h", job.StateHeld},
+	{"d", job.StateDisabled}, {"o", job.StateOK}, {"n", job.StateNew},
+}
+
+// choose answers to a key of the menu of states: a letter adds a state to those
+// shown or takes it away, a shows all, and any other key closes the menu.
+func (s *Jobs) choose(k screen.Key) {
+	if k.Name == "a" {
+		s.query.States = nil
+		s.relist()
+		return
+	}
+	for _, c := range stateKeys {
+		if c.key != k.Name {
+			continue
+		}
+		if i := slices.Index(s.query.States, c.state); i >= 0 {
+			s.query.States = slices.Delete(slices.Clone(s.query.States), i, i+1)
+		} else {
+			s.query.States = append(slices.Clone(s.query.States), c.state)
+		}
+		s.relist()
+		return
+	}
+	s.menu = false
+}
+
+// current is the row under the cursor.
+func (s *Jobs) current() (api.Row, bool) {
+	id, ok := s.table.Cursor()
+	if !ok {
+		return api.Row{}, false
+	}
+	slot, ok := s.rows.Board.Find(id)
+	if !ok {
+		return api.Row{}, false
+	}
+	return s.rows.Board.Row(slot), true
+}
+
+// Subject is the marked jobs, or the one under the cursor.
+func (s *Jobs) Subject(*screen.World) screen.Subject {
+	if s.rows.List == nil {
+		return screen.Subject{}
+	}
+	jobs, marked := s.table.Chosen()
+	subject := screen.Subject{Jobs: jobs, Marked: marked}
+	if row, ok := s.current(); ok && !marked {
+		subject.File, subject.Line = row.Table, row.Line
+	}
+	return subject
+}
+
+// View is how the list is looked at now.
+func (s *Jobs) View() screen.View {
+	return screen.View{Text: s.query.Text, States: s.query.States, Order: s.order(), Reverse: s.query.Reverse, Wide: s.wide}
+}
+
+// SetView looks at the list in another way. What the view names and nobody knows
+// (it comes from a file) counts for nothing.
+func (s *Jobs) SetView(w *screen.World, v screen.View) []screen.Effect {
+	known := func(state job.State) bool {
+		return slices.ContainsFunc(stateKeys, func(c stateKey) bool { return c.state == state })
+	}
+	s.table.SetFilter(v.Text)
+	s.query = board.Query{Text: s.table.Filter(), Reverse: v.Reverse}
+	for _, state := range v.States {
+		if known(state) {
+			s.query.States = append(s.query.States, state)
+		}
+	}
+	if slices.Contains(board.Orders, v.Order) {
+		s.query.Order = v.Order
+	}
+	s.wide, s.shift = v.Wide, 0
+	if s.rows.List == nil {
+		return nil // Open goes by the query
+	}
+	s.relist()
+	return s.ask(w)
+}
+
+// Seek puts the cursor on a job, once that has come.
+func (s *Jobs) Seek(w *screen.World, id job.ID) []screen.Effect {
+	if s.rows.List == nil || !s.table.Select(id) {
+		return nil
+	}
+	s.moved = true
+	return s.ask(w)
+}
+
+// Click moves the cursor to a row, or opens the one that it is on.
+func (s *Jobs) Click(w *screen.World, x, y int) []screen.Effect {
+	if x >= s.right || s.rows.List == nil {
+		return nil
+	}
+	switch ok, again := s.table.SelectLine(y - s.top); {
+	case !ok:
+		return nil
+	case again:
+		return s.open()
+	}
+	return s.ask(w)
+}
+
+// Refuses says what keys of lists do nothing here.
+func (s *Jobs) Refuses(_ *screen.World, a keys.Action) string {
+	switch a {
+	case keys.NextMatch, keys.PrevMatch:
+		return "a filter shows only what matches"
+	case keys.NextPane, keys.PreviousPane:
+		return "what stands beside the list follows the cursor; enter opens it"
+	case keys.ScrollLeft, keys.ScrollRight:
+		if !s.wide {
+			return "only with all columns (ctrl+w)"
+		}
+	case keys.PreviousRun, keys.NextRun:
+		return "open the job first (enter)"
+	}
+	return ""
+}
+
+func SameQuery(a, b board.Query) bool {
+	return a.Text == b.Text && a.Order == b.Order && a.Reverse == b.Reverse && slices.Equal(a.States, b.States)
+}

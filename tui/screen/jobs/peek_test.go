@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/screentest"
+)
+
+func TestPeekTellsTheRetryAndTheReason(t *testing.T) {
+	s, w, d := newJobs(t, 80, 24)
+	s.table.Select("etl-orders")
+	screentest.Settle(t, s, w, d, s.Refresh(w))
+	c := canvas.New(80, 22)
+	s.Draw(c.View(), w)
+	for _, want := range []string{
+		"─ etl-orders: exit 1 in 12.4s, 2 failures in a row, last good 17:50:00 ─",
+		` err psql: error: connection to server at "pg-2" (10.0.0.7) failed: timeout`,
+		" retry 1/3 at 18:02:30 in 19s     /etc/cron.d/etl:14 as etl   TZ Europe/Berlin ",
+		" run 4213 of etl-orders failed 1m59s ago                          a acknowledge ",
+	} {
+		if !strings.Contains(c.Text(), want) {
+			t.Errorf("want %q in\n%s", want, c.Text())
+		}
+	}
+}
+
+// What failing jobs have in common is asked for once a run, and for no more runs
+// than are looked at.
+func TestSumsAskEachRunOnce(t *testing.T) {
+	w := screentest.NewWorld(t)
+	rows := make([]api.Row, 80)
+	for i := range rows {
+		rows[i] = screentest.Rows()[0]
+		rows[i].Job, rows[i].LastRun, rows[i].Last = job.ID(strings.Repeat("x", i+1)), job.RunID(i+1), screentest.Now.AddDate(-1, 0, 0)
+	}
+	w.Board.Apply(api.BoardUpdate{Rows: rows})
+	asked := map[string]int{}
+	d := &screentest.Daemon{OnOutput: func(run string) []api.Event {
+		asked[run]++
+		return []api.Event{{Chunk: &job.Chunk{Stream: job.Stderr, Data: []byte("fatal: no route to host")}}}
+	}}
+	var s sums
+	for range 3 {
+		for _, e := range s.ask(w, true) {
+			value, err := e.(screen.Ask).Call(t.Context(), d)
+			s.take(w, screen.Answer{Slot: slotSums, Value: value, Err: err, Done: true})
+		}
+	}
+	if len(asked) != maxSums {
+		t.Errorf("asked for %d runs, want %d", len(asked), maxSums)
+	}
+	for run, n := range asked {
+		if n != 1 {
+			t.Errorf("run %s: asked %d times, want once", run, n)
+		}
+	}
+	if want := "the first of 83: 50 failing jobs, 2 causes: no route to host"; !strings.HasPrefix(s.text, want) {
+		t.Errorf("got %q, want %q", s.text, want)
+	}
+	if got := s.ask(w, false); got != nil || s.text != "" {
+		t.Errorf("not shown: got %v and %q, want nothing asked and nothing said", got, s.text)
+	}
+}

@@ -1,0 +1,115 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/failure"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// maxSums bounds the failing jobs whose output is read to find what they have in
+// common.
+const maxSums = 50
+
+// sums is what the jobs that fail now have in common.
+type sums struct {
+	lines   map[job.RunID]string // what runs said of their failure
+	asking  bool
+	failing *board.List
+	text    string
+	version uint64 // of the board that it is about
+}
+
+const slotSums = "sums"
+
+// ask asks what the failing jobs said, as far as that is shown and not known.
+func (s *sums) ask(w *screen.World, shown bool) []screen.Effect {
+	if !shown || w.Board.Count(job.StateFailing) == 0 {
+		s.text = ""
+		return nil
+	}
+	if s.asking || w.Board.Version() == s.version && s.text != "" {
+		return nil
+	}
+	s.version = w.Board.Version()
+	var unknown []job.RunID
+	for r := range s.rows(w) {
+		if _, known := s.lines[r.LastRun]; !known && r.LastRun != 0 {
+			unknown = append(unknown, r.LastRun)
+		}
+	}
+	s.sum(w)
+	if len(unknown) == 0 || !w.Link.Live {
+		return nil
+	}
+	s.asking = true
+	return []screen.Effect{screen.Ask{Slot: slotSums, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		return failure.ReadComplaints(ctx, d, unknown), nil
+	}}}
+}
+
+// rows are the failing jobs, as many as are looked at.
+func (s *sums) rows(w *screen.World) func(yield func(*api.Row) bool) {
+	return func(yield func(*api.Row) bool) {
+		if s.failing == nil {
+			s.failing = w.Board.List(board.Query{States: []job.State{job.StateFailing}})
+		}
+		s.failing.Refresh(false)
+		for i := range min(s.failing.Len(), maxSums) {
+			row := w.Board.Row(s.failing.At(i))
+			if !yield(&row) {
+				return
+			}
+		}
+	}
+}
+
+func (s *sums) take(w *screen.World, a screen.Answer) {
+	s.asking = false
+	if a.Err != nil {
+		return
+	}
+	if s.lines == nil || len(s.lines) > 10*maxSums {
+		s.lines = map[job.RunID]string{}
+	}
+	maps.Copy(s.lines, a.Value.(map[job.RunID]string))
+	s.sum(w)
+}
+
+// sum groups the failures by their causes.
+func (s *sums) sum(w *screen.World) {
+	var failures []failure.Failure
+	for r := range s.rows(w) {
+		failures = append(failures, failure.Failure{
+			Job: r.Job, Run: r.LastRun, At: r.Last.Add(r.Took), Ending: r.Ending, Line: s.lines[r.LastRun],
+		})
+	}
+	s.text = failure.Summary(failure.Group(failures))
+	if n := w.Board.Count(job.StateFailing); n > len(failures) {
+		s.text = fmt.Sprintf("the first of %d: %s", n, s.text)
+	}
+}
+
+func (s *sums) draw(row canvas.View, w *screen.World) {
+	if s.text == "" {
+		return
+	}
+	hint := ""
+	for _, k := range []struct {
+		action keys.Action
+		scope  keys.Scope
+	}{{keys.ShowGroups, keys.Everywhere}, {keys.Acknowledge, keys.Subject}} {
+		if b, ok := w.Keys.Binding(k.action, k.scope); ok && len(b.Keys) > 0 {
+			hint += b.Keys[0] + " " + b.Short + "  "
+		}
+	}
+	end := row.PutRight(0, hint, canvas.Style{})
+	row.PutCut(1, 0, end-3, s.text, w.Glyphs.Ellipsis, canvas.Style{})
+}

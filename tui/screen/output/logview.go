@@ -1,0 +1,632 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Bounds of what a log holds. The daemon keeps less of a run by default.
+const (
+	maxLogLines = 200_000
+	maxLogBytes = 64 << 20
+)
+
+// logView shows lines that come one by one, and is quick with many of them: only
+// those in view are ever broken into rows. Lines are numbered from 0 on as they
+// came; the oldest are dropped when there are too many. The zero value is ready.
+type logView struct {
+	lines    []logLine
+	dropped  int // lines before the first one
+	bytes    int
+	cleaners map[job.Stream]*safe.Lines
+	colors   map[job.Stream]canvas.Style // that the newest lines have left
+	open     []logLine                   // not finished, unless stale
+	stale    bool
+	at       time.Time // of the chunk being taken in
+
+	cut    bool       // long lines are cut, not wrapped
+	bare   bool       // no times in front
+	raw    bool       // text alone
+	alone  bool       // the lines are no output: they have no time and no stream
+	follow bool       // stay at the end
+	only   job.Stream // the one stream to show; "": all
+
+	top    place // first row in view
+	height int   // as drawn last
+	width  int   // of the text, likewise
+	foot   int   // last line in view, likewise
+	cache  map[int]*laid
+
+	input   edit.Line
+	typing  bool
+	needle  string
+	found   int // the line that a search stands on; -1: none
+	hits    int // lines with the needle, of those counted
+	counted int // lines before this one are counted
+}
+
+// place is a row of a line.
+type place struct{ line, row int }
+
+// take adds a piece of output.
+func (l *logView) take(c job.Chunk) {
+	l.at = c.At
+	defer l.changed(l.end())
+	w := l.cleaner(c.Stream)
+	if c.Cut > 0 {
+		w.Close()                  // a sink takes everything
+		delete(l.colors, c.Stream) // what undoes them may be among what is left out
+		l.tell(c.At, fmt.Sprintf("[%d bytes left out]", c.Cut))
+	}
+	w.Write(c.Data)
+}
+
+// tell adds a line of the daemon's own.
+func (l *logView) tell(at time.Time, text string) {
+	l.add(daemonLine(text, at))
+}
+
+// finish ends lines without a newline: nothing more comes.
+func (l *logView) finish() {
+	defer l.changed(l.end())
+	for _, s := range logStreams {
+		if c := l.cleaners[s]; c != nil {
+			c.Close()
+		}
+	}
+}
+
+var logStreams = []job.Stream{job.Stdout, job.Stderr, job.System}
+
+// reset forgets all lines, and keeps how they are shown.
+func (l *logView) reset() {
+	l.lines, l.open, l.dropped, l.bytes, l.cleaners, l.colors, l.cache = nil, nil, 0, 0, nil, nil, nil
+	l.top, l.found, l.hits, l.counted = place{}, -1, 0, 0
+}
+
+func (l *logView) cleaner(s job.Stream) *safe.Lines {
+	c := l.cleaners[s]
+	if c == nil {
+		if l.cleaners == nil {
+			l.cleaners = map[job.Stream]*safe.Lines{}
+		}
+		c = &safe.Lines{W: logSink{l, s}, Color: s != job.System, Flow: true}
+		l.cleaners[s] = c
+	}
+	return c
+}
+
+// logSink adds the finished lines of a stream to a log.
+type logSink struct {
+	log    *logView
+	stream job.Stream
+}
+
+func (s logSink) Write(p []byte) (int, error) {
+	l, text := s.log, strings.TrimSuffix(string(p), "\n")
+	if s.stream == job.System {
+		l.add(daemonLine(text, l.at))
+		return len(p), nil
+	}
+	line, left := newLogLine(text, l.at, s.stream, l.colors[s.stream])
+	if l.colors == nil {
+		l.colors = map[job.Stream]canvas.Style{}
+	}
+	l.colors[s.stream] = left
+	l.add(line)
+	return len(p), nil
+}
+
+func (l *logView) add(line logLine) {
+	l.lines = append(l.lines, line)
+	l.bytes += line.size()
+	if len(l.lines) > maxLogLines || l.bytes > maxLogBytes {
+		l.drop()
+	}
+}
+
+// drop forgets the oldest lines, an eighth of all at least, so that it is seldom
+// done.
+func (l *logView) drop() {
+	n := 0
+	for left := l.bytes; n < len(l.lines)-1 && (len(l.lines)-n > maxLogLines/8*7 || left > maxLogBytes/8*7); n++ {
+		left -= l.lines[n].size()
+	}
+	for i := range n {
+		if l.bytes -= l.lines[i].size(); l.needle != "" && l.dropped+i < l.counted && l.holds(&l.lines[i]) {
+			l.hits--
+		}
+	}
+	l.lines = slices.Delete(l.lines, 0, n)
+	l.dropped += n
+	l.cache = nil
+	if l.top.line < l.dropped {
+		l.top = place{l.dropped, 0}
+	}
+}
+
+// end is the number after the last finished line. Lines that are not finished
+// follow it.
+func (l *logView) end() int { return l.dropped + len(l.lines) }
+
+// last is the number after the last line.
+func (l *logView) last() int { return l.end() + len(l.unfinished()) }
+
+// changed says that something has come behind what was the last finished line.
+func (l *logView) changed(end int) {
+	for i := range logStreams {
+		delete(l.cache, end+i)
+		delete(l.cache, l.end()+i)
+	}
+	l.stale = true
+}
+
+// unfinished are the lines that have no end yet, as they are shown.
+func (l *logView) unfinished() []logLine {
+	if !l.stale {
+		return l.open
+	}
+	l.open, l.stale = l.open[:0], false
+	for _, s := range logStreams {
+		c := l.cleaners[s]
+		if c == nil {
+			continue
+		}
+		if text := c.Unfinished(); text != nil {
+			line, _ := newLogLine(string(text), l.at, s, l.colors[s])
+			l.open = append(l.open, line)
+		}
+	}
+	return l.open
+}
+
+// line gives a line by its number; nil: there is none.
+func (l *logView) line(n int) *logLine {
+	switch {
+	case n < l.dropped:
+		return nil
+	case n < l.end():
+		return &l.lines[n-l.dropped]
+	}
+	if n < l.last() {
+		return &l.unfinished()[n-l.end()]
+	}
+	return nil
+}
+
+func (l *logView) shows(line *logLine) bool { return l.only == "" || line.stream == l.only }
+
+// next is the number of the first line shown from n on, previous of the last one
+// up to n. ok is false if there is none.
+func (l *logView) next(n int) (int, bool) {
+	for ; n < l.end(); n++ {
+		if l.shows(&l.lines[n-l.dropped]) {
+			return n, true
+		}
+	}
+	open := l.unfinished()
+	for i := range open {
+		if l.end()+i >= n && l.shows(&open[i]) {
+			return l.end() + i, true
+		}
+	}
+	return 0, false
+}
+
+func (l *logView) previous(n int) (int, bool) {
+	open := l.unfinished()
+	for i := min(n-l.end(), len(open)-1); i >= 0; i-- {
+		if l.shows(&open[i]) {
+			return l.end() + i, true
+		}
+	}
+	for n = min(n, l.end()-1); n >= l.dropped; n-- {
+		if l.shows(&l.lines[n-l.dropped]) {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// maxLaid bounds the lines that are remembered as they are shown.
+const maxLaid = 512
+
+// laid is a line as it is shown at the present width.
+func (l *logView) laid(n int) *laid {
+	if out := l.cache[n]; out != nil {
+		return out
+	}
+	line := l.line(n)
+	if line == nil {
+		return &laid{rows: []int{0}}
+	}
+	width := max(l.width, 1)
+	if l.cut {
+		width = 0
+	}
+	out := line.lay(width)
+	if l.cache == nil || len(l.cache) >= maxLaid {
+		l.cache = make(map[int]*laid, maxLaid)
+	}
+	l.cache[n] = out
+	return out
+}
+
+// down and up move a place by rows, as far as there are lines. They tell by how
+// many.
+func (l *logView) down(p place, by int) (place, int) {
+	for left := by; left > 0; {
+		if rest := len(l.laid(p.line).rows) - 1 - p.row; rest >= left {
+			p.row += left
+			return p, by
+		} else if n, ok := l.next(p.line + 1); ok {
+			left -= rest + 1
+			p = place{n, 0}
+		} else {
+			p.row += rest
+			return p, by - left + rest
+		}
+	}
+	return p, by
+}
+
+func (l *logView) up(p place, by int) (place, int) {
+	for left := by; left > 0; {
+		if p.row >= left {
+			p.row -= left
+			return p, by
+		} else if n, ok := l.previous(p.line - 1); ok {
+			left -= p.row + 1
+			p = place{n, len(l.laid(n).rows) - 1}
+		} else {
+			return place{p.line, 0}, by - left + p.row
+		}
+	}
+	return p, by
+}
+
+// bottom is the first row in view when the last one is at the foot.
+func (l *logView) bottom() place {
+	n, ok := l.previous(l.last())
+	if !ok {
+		return place{}
+	}
+	p, _ := l.up(place{n, len(l.laid(n).rows) - 1}, max(l.height, 1)-1)
+	return p
+}
+
+// start is the first row.
+func (l *logView) start() place {
+	n, _ := l.next(l.dropped)
+	return place{n, 0}
+}
+
+// settle makes the first row in view one that is there.
+func (l *logView) settle() {
+	n, ok := l.next(l.top.line)
+	if !ok {
+		l.top = l.bottom()
+		return
+	}
+	if n != l.top.line {
+		l.top = place{n, 0}
+	}
+	l.top.row = min(l.top.row, len(l.laid(n).rows)-1)
+	if end := l.bottom(); l.follow || l.top.after(end) {
+		l.top = end
+	}
+}
+
+func (p place) after(q place) bool {
+	return p.line > q.line || p.line == q.line && p.row > q.row
+}
+
+// act answers to a key. ok is false for one that means nothing to a log.
+func (l *logView) act(a keys.Action) (ok bool) {
+	switch a {
+	case keys.Down:
+		l.scroll(1)
+	case keys.Up:
+		l.scroll(-1)
+	case keys.HalfDown:
+		l.scroll(max(l.height/2, 1))
+	case keys.HalfUp:
+		l.scroll(-max(l.height/2, 1))
+	case keys.PageDown:
+		l.scroll(max(l.height-1, 1))
+	case keys.PageUp:
+		l.scroll(-max(l.height-1, 1))
+	case keys.First:
+		l.follow, l.top = false, l.start()
+	case keys.Last:
+		l.top = l.bottom()
+	case keys.Wrap:
+		l.cut, l.cache = !l.cut, nil
+		l.top.row = 0
+	case keys.Timestamps:
+		l.bare = !l.bare
+	case keys.Raw:
+		l.raw = !l.raw
+	case keys.Filter:
+		l.typing = true
+	case keys.NextMatch:
+		l.seek(1)
+	case keys.PrevMatch:
+		l.seek(-1)
+	case keys.Back:
+		return l.clear()
+	default:
+		return false
+	}
+	return true
+}
+
+// clear takes back one thing: text alone, else the search.
+func (l *logView) clear() bool {
+	switch {
+	case l.raw:
+		l.raw = false
+	case l.needle != "":
+		l.input = edit.Line{}
+		l.search("")
+	default:
+		return false
+	}
+	return true
+}
+
+func (l *logView) scroll(rows int) {
+	l.settle()
+	if rows > 0 {
+		l.top, _ = l.down(l.top, rows)
+		l.settle()
+		return
+	}
+	l.follow = false
+	l.top, _ = l.up(l.top, -rows)
+}
+
+// typed answers to a key of the search.
+func (l *logView) typed(k screen.Key) bool {
+	switch k.Name {
+	case "enter":
+		l.typing = false
+		return true
+	case "esc":
+		l.typing, l.input = false, edit.Line{}
+		l.search("")
+		return true
+	}
+	ok := page.TypeInto(&l.input, k)
+	if text := l.input.Text(); text != l.needle {
+		l.search(text)
+	}
+	return ok
+}
+
+// search looks for a text, and shows the first line with it from the first one in
+// view on. Letters of ASCII may have any case.
+func (l *logView) search(text string) {
+	l.needle, l.hits, l.counted, l.found = text, 0, l.dropped, -1
+	if text != "" {
+		l.found = l.top.line - 1
+		if !l.seek(1) {
+			l.found = -1
+		}
+	}
+}
+
+// seek goes to the next or the previous line with the text, round the end if
+// need be.
+func (l *logView) seek(way int) bool {
+	if l.needle == "" {
+		return false
+	}
+	from := l.found
+	if from < 0 {
+		from = l.top.line - max(way, 0)
+	}
+	n := max(from, l.dropped-1)
+	for range l.lines {
+		if n += way; n >= l.end() {
+			n = l.dropped
+		} else if n < l.dropped {
+			n = l.end() - 1
+		}
+		if line := &l.lines[n-l.dropped]; l.shows(line) && l.holds(line) {
+			l.found = n
+			l.reveal(n)
+			return true
+		}
+	}
+	return false
+}
+
+// reveal brings a line into view, a third from above.
+func (l *logView) reveal(n int) {
+	l.follow = false
+	last, _ := l.down(l.top, max(l.height, 1)-1)
+	if (place{n, 0}).after(last) || l.top.after(place{n, 0}) {
+		l.top, _ = l.up(place{n, 0}, l.height/3)
+	}
+}
+
+// holds reports whether a line has the text that is looked for.
+func (l *logView) holds(line *logLine) bool { return indexFold(line.plain(), l.needle) >= 0 }
+
+// count brings the number of lines found up to date.
+func (l *logView) count() int {
+	for n := max(l.counted, l.dropped); n < l.end(); n++ {
+		if line := &l.lines[n-l.dropped]; l.shows(line) && l.holds(line) {
+			l.hits++
+		}
+	}
+	l.counted = l.end()
+	return l.hits
+}
+
+// indexFold is where a text begins in another, letters of ASCII in any case; -1:
+// nowhere.
+func indexFold(s, needle string) int {
+	if needle == "" {
+		return 0
+	}
+	lower, upper := fold(needle[0]), needle[0]
+	if upper >= 'a' && upper <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], lower)
+		if lower != upper {
+			end := len(s)
+			if i >= 0 {
+				end = at + i
+			}
+			if j := strings.IndexByte(s[at:end], upper); j >= 0 {
+				i = j
+			}
+		}
+		if i < 0 || len(s)-at-i < len(needle) {
+			return -1
+		}
+		if at += i; equalFold(s[at:at+len(needle)], needle) {
+			return at
+		}
+	}
+}
+
+func fold(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func equalFold(a, b string) bool {
+	for i := range len(a) {
+		if fold(a[i]) != fold(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// streams goes on to the next choice of streams: all, then each alone.
+func (l *logView) streams() {
+	choices := append([]job.Stream{""}, logStreams...)
+	l.only = choices[(slices.Index(choices, l.only)+1)%len(choices)]
+	l.hits, l.counted = 0, l.dropped
+}
+
+// Columns before the text.
+const (
+	stampForm = "15:04:05.000"
+	narrowLog = 60 // below, the times go
+)
+
+// draw draws the rows in view. Times are in a zone.
+func (l *logView) draw(v canvas.View, w *screen.World, loc *time.Location) {
+	gutter := l.gutter(v.Width())
+	if width := v.Width() - gutter; width != l.width {
+		l.width, l.cache = width, nil
+	}
+	l.height = v.Height()
+	l.settle()
+	p := l.top
+	for y := range v.Height() {
+		line := l.line(p.line)
+		if line == nil || !l.shows(line) {
+			return
+		}
+		l.foot = p.line
+		if p.row == 0 && gutter > 0 {
+			l.drawGutter(v.Row(y), line, p.line, w, loc)
+		}
+		l.drawRow(v.In(gutter, y, v.Width()-gutter, 1), p, w)
+		var moved int
+		if p, moved = l.down(p, 1); moved == 0 {
+			return
+		}
+	}
+}
+
+// gutter is the width of what stands before the text.
+func (l *logView) gutter(width int) int {
+	switch {
+	case l.raw:
+		return 0
+	case l.alone:
+		return 1
+	case l.bare || width < narrowLog:
+		return len(" out  ")
+	}
+	return len(" " + stampForm + " out  ")
+}
+
+func (l *logView) drawGutter(v canvas.View, line *logLine, n int, w *screen.World, loc *time.Location) {
+	if l.needle != "" && n == l.found {
+		v.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+	}
+	if l.alone {
+		return
+	}
+	x := 1
+	if !l.bare && v.Width() >= narrowLog {
+		x = v.Put(x, 0, line.at.In(loc).Format(stampForm), canvas.Style{Role: canvas.Off}) + 1
+	}
+	style := canvas.Style{Role: canvas.Off}
+	if line.stream == job.Stderr {
+		style.Role = canvas.Doubt
+	}
+	v.Put(x, 0, string(line.stream), style)
+}
+
+func (l *logView) drawRow(v canvas.View, p place, w *screen.World) {
+	out := l.laid(p.line)
+	from, to := out.row(p.row)
+	x := 0
+	for i, paint := range out.paints {
+		end := len(out.text)
+		if i+1 < len(out.paints) {
+			end = out.paints[i+1].from
+		}
+		if a, b := max(paint.from, from), min(end, to); a < b {
+			x = v.Put(x, 0, out.text[a:b], paint.style)
+		}
+	}
+	if l.cut && x > v.Width() {
+		v.Put(v.Width()-1, 0, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Off})
+	}
+	l.drawMatches(v, out, from, to, p.line == l.found)
+}
+
+// drawMatches marks what a search has found in a row.
+func (l *logView) drawMatches(v canvas.View, out *laid, from, to int, current bool) {
+	if l.needle == "" {
+		return
+	}
+	for at := 0; at < len(out.text); {
+		i := indexFold(out.text[at:], l.needle)
+		if i < 0 || at+i >= to {
+			return
+		}
+		begin, end := max(at+i, from), min(at+i+len(l.needle), to)
+		if at += i + len(l.needle); begin >= end {
+			continue
+		}
+		x := safe.Width(out.text[from:begin])
+		v.In(x, 0, safe.Width(out.text[begin:end]), 1).Restyle(func(s canvas.Style) canvas.Style {
+			return canvas.Style{Role: canvas.Match, Reverse: true, Bold: current}
+		})
+	}
+}

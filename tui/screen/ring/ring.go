@@ -1,0 +1,368 @@
+// Package ring owns the screen that shows the members of a ring and the jobs that
+// they own.
+package ring
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// Ring shows the hosts that share jobs: what each owns, and what is odd. Where the
+// daemon stands alone it says what a ring is, what this host owns, and what can be
+// done without one.
+type Ring struct {
+	table.Table[string, api.Member]
+	members table.Rows[string, api.Member]
+	answer  api.Ring
+	asked   time.Time // when, by the daemon's clock
+	err     error
+	page    page.Page // below the members
+}
+
+// New makes the screen.
+func New() *Ring {
+	s := &Ring{members: table.Rows[string, api.Member]{Key: func(m *api.Member) string { return m.ID }}}
+	s.Table = table.Table[string, api.Member]{
+		Source: &s.members, Columns: s.memberColumns(), Left: 1, Titles: table.TitleStyle, In: keys.Ring,
+		Keys: []keys.Action{keys.ShowJobs, keys.ShowTimeline, keys.ShowFiles, keys.Palette, keys.Help, keys.Leave},
+	}
+	return s
+}
+
+// slotRing is the slot of its question, which is asked anew after ringPeriod.
+const (
+	slotRing   = "ring"
+	ringPeriod = 2 * time.Second
+)
+
+// Open asks for the ring.
+func (s *Ring) Open(w *screen.World) []screen.Effect {
+	s.asked = w.Now
+	return []screen.Effect{screen.Ask{Slot: slotRing, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Ring(ctx) }}}
+}
+
+// Take receives it.
+func (s *Ring) Take(_ *screen.World, a screen.Answer) []screen.Effect {
+	if s.err = a.Err; a.Err != nil {
+		return nil
+	}
+	s.answer = a.Value.(api.Ring)
+	s.members.Set(s.answer.Members)
+	s.Settle()
+	return nil
+}
+
+// Refresh asks again.
+func (s *Ring) Refresh(w *screen.World) []screen.Effect {
+	if w.Link.Live && w.Now.Sub(s.asked) >= ringPeriod {
+		return s.Open(w)
+	}
+	return nil
+}
+
+func (s *Ring) alone() bool { return s.answer.Name == "" }
+
+// Act moves among the members, and scrolls what stands below them.
+func (s *Ring) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	if !s.alone() && (a == keys.Up || a == keys.Down) {
+		return nil, s.Move(a)
+	}
+	return nil, s.page.Act(a)
+}
+
+// Subject is nothing: a member is no job.
+func (*Ring) Subject(*screen.World) screen.Subject { return screen.Subject{} }
+
+// Refuses says what members have not.
+func (s *Ring) Refuses(_ *screen.World, a keys.Action) string {
+	switch a {
+	case keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide, keys.NextPane, keys.PreviousPane:
+		if s.alone() {
+			return "there is one host only"
+		}
+		return "members stand in the order of their names"
+	case keys.Open:
+		m := s.Current()
+		switch {
+		case s.alone():
+			return "there is one host only"
+		case m == nil || m.ID == s.answer.Self:
+			return "this is the host whose dashboard it is"
+		}
+		return "to compare its jobs with this host's: cronring ring diff " + safe.Text(m.Name)
+	}
+	return ""
+}
+
+// Draw draws the members and what is to be said of them, or this host as the one
+// node there is.
+func (s *Ring) Draw(v canvas.View, w *screen.World) {
+	if s.alone() {
+		s.drawAlone(v, w)
+		return
+	}
+	head, style := s.summary(), canvas.Style{Bold: true}
+	if !s.answer.Joined || s.answer.Held != "" {
+		style.Role = canvas.Doubt
+	}
+	v.PutCut(1, 0, v.Width()-2, head, w.Glyphs.Ellipsis, style)
+	rows := min(s.members.Len(), max((v.Height()-2)/2, 1))
+	s.drawMembers(v.Below(1).Above(rows+1), w)
+	s.page.Set(s.below(w, v.Width()))
+	s.page.Draw(v.Below(rows+2), w.Glyphs)
+}
+
+// summary says in one line how the ring is.
+func (s *Ring) summary() string {
+	r, up := &s.answer, 0
+	for i := range r.Members {
+		if r.Members[i].State.Up() {
+			up++
+		}
+	}
+	text := fmt.Sprintf("ring \"%s\"  %d of %d up  ", safe.Text(r.Name), up, len(r.Members))
+	if r.Quorum > 0 {
+		text += fmt.Sprintf("quorum %d  ", r.Quorum)
+	}
+	text += page.Count(r.Jobs, "job") + " on the ring"
+	if !r.Joined {
+		return text + "  joining: they wait"
+	}
+	return text + fmt.Sprintf("  safe to lose %d more", r.SafeLoss)
+}
+
+// memberColumns are the columns of members, the most important first: those
+// without room are dropped from the end.
+func (s *Ring) memberColumns() []table.Column[api.Member] {
+	plain := func(text func(m *api.Member) string) func(*screen.World, *api.Member) (string, canvas.Style) {
+		return func(_ *screen.World, m *api.Member) (string, canvas.Style) { return text(m), canvas.Style{} }
+	}
+	remote := func(m *api.Member, text string) string {
+		if m.ID == s.answer.Self || !m.State.Up() {
+			return "-"
+		}
+		return text
+	}
+	columns := []table.Column[api.Member]{
+		{Title: "NODE", Text: plain(func(m *api.Member) string { return m.Name })},
+		{Title: "STATE", Width: 11, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
+			return memberSign(m.State, w.Glyphs) + " " + string(m.State), memberStyle(m.State)
+		}},
+		{Title: "OWNS", Width: 8, Text: plain(func(m *api.Member) string { return page.Thousands(m.Owns) })},
+		{Title: "RUN", Width: 5, Text: plain(func(m *api.Member) string { return strconv.Itoa(m.Runs) })},
+		{Title: "CLOCK", Width: 10, Text: plain(func(m *api.Member) string {
+			return remote(m, fmt.Sprintf("%+.1f ms", float64(m.Clock.Round(100*time.Microsecond))/float64(time.Millisecond)))
+		})},
+		{Title: "JOBS", Width: 10, Text: func(_ *screen.World, m *api.Member) (string, canvas.Style) {
+			if m.Lacks > 0 {
+				return strconv.Itoa(m.Lacks) + " differ", canvas.Style{Role: canvas.Doubt}
+			}
+			return "same", canvas.Style{}
+		}},
+		{Title: "SINCE", Width: 8, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
+			return when.Brief(w.Now.Sub(m.Since)), canvas.Style{}
+		}},
+		{Title: "RTT", Width: 9, Text: plain(func(m *api.Member) string {
+			return remote(m, fmt.Sprintf("%.1f ms", float64(m.RTT)/float64(time.Millisecond)))
+		})},
+		{Title: "VER", Width: 10, Text: plain(func(m *api.Member) string { return cmp.Or(m.Version, "-") })},
+		{Title: "ADDRESS", Width: 24, Text: plain(func(m *api.Member) string { return m.Addr })},
+		{Title: "LABELS", Width: 30, Text: plain(func(m *api.Member) string { return labelsText(m.Labels) })},
+	}
+	for i := range columns {
+		columns[i].Rank = i
+	}
+	return columns
+}
+
+func memberSign(s api.MemberState, g *canvas.Glyphs) string {
+	switch s {
+	case api.MemberUp:
+		return g.OK
+	case api.MemberDown:
+		return g.Failed
+	}
+	return g.Late
+}
+
+func memberStyle(s api.MemberState) canvas.Style {
+	switch s {
+	case api.MemberUp:
+		return canvas.Style{Role: canvas.Good}
+	case api.MemberDown:
+		return canvas.Style{Role: canvas.Bad, Bold: true}
+	case api.MemberLeft:
+		return canvas.Style{Role: canvas.Off}
+	}
+	return canvas.Style{Role: canvas.Doubt}
+}
+
+func labelsText(labels map[string]string) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, k+":"+labels[k])
+	}
+	return strings.Join(all, ",")
+}
+
+// drawMembers draws the names of the columns, and a line for each member.
+func (s *Ring) drawMembers(v canvas.View, w *screen.World) {
+	name := 4
+	for i := range s.answer.Members {
+		name = max(name, page.Width(s.answer.Members[i].Name))
+	}
+	s.Columns[0].Width = min(name+1, max(v.Width()-30, 10), 32)
+	s.Table.Draw(v, w)
+}
+
+// below is the shares, what is odd, and what moved.
+func (s *Ring) below(w *screen.World, width int) []page.Paragraph {
+	text := []page.Paragraph{page.Heading("Who owns which share")}
+	most, name := 1, 4
+	for i := range s.answer.Members {
+		m := &s.answer.Members[i]
+		most, name = max(most, m.Owns), max(name, page.Width(m.Name))
+	}
+	name = min(name, max(width/3, 8))
+	room := max(width-name-12, 1)
+	for i := range s.answer.Members {
+		m := &s.answer.Members[i]
+		bar := strings.Repeat(w.Glyphs.Bars[7], m.Owns*room/most)
+		text = append(text, page.Paragraph{Spans: []page.Span{
+			{Text: " " + safe.Pad(page.Shorten(m.Name, name), name) + " "}, {Text: bar, Style: memberStyle(m.State)}, {Text: " " + page.Thousands(m.Owns)},
+		}})
+	}
+	if odd := s.odd(w); len(odd) > 0 {
+		text = append(append(text, page.Heading("Warnings")), odd...)
+	}
+	if len(s.answer.Handovers) > 0 {
+		text = append(text, page.Heading("Last hand-overs"))
+		for _, m := range s.answer.Handovers {
+			text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + w.Minute(m.At, w.Local) + "  "}, {Text: m.What}}, Hang: 3})
+		}
+	}
+	return text
+}
+
+// odd is what is to be looked at.
+func (s *Ring) odd(w *screen.World) []page.Paragraph {
+	var text []page.Paragraph
+	doubt := canvas.Style{Role: canvas.Doubt}
+	if s.err != nil {
+		text = append(text, page.Line(" "+w.Glyphs.Late+" this is as it was: "+s.err.Error(), doubt))
+	}
+	if s.answer.Doubled > 0 {
+		text = append(text, page.Line(" "+w.Glyphs.Late+" "+page.Count(s.answer.Doubled, "occurrence")+" ran on two members in the last 24 h, as they did not see each other", doubt))
+	}
+	if s.answer.Held != "" {
+		text = append(text, page.Line(" "+w.Glyphs.Late+" this host takes no ring jobs now: "+s.answer.Held, doubt))
+	}
+	for _, p := range s.answer.Problems {
+		line := " " + w.Glyphs.Late + " " + p.What
+		if p.Why != "" {
+			line += ": " + p.Why
+		}
+		if p.Fix != "" {
+			line += "  fix: " + p.Fix
+		}
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: line, Style: doubt}}, Hang: 3})
+	}
+	return text
+}
+
+// drawAlone draws this host as the one node there is, and what a ring would be.
+func (s *Ring) drawAlone(v canvas.View, w *screen.World) {
+	up := "0"
+	if w.Link.Live {
+		up = "1"
+	}
+	v.PutCut(1, 0, v.Width()-2, "no ring  "+up+" of 1 up  "+page.Count(w.Board.Len(), "job")+" on this host alone", w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	s.drawNode(v.Row(1), v.Row(2), w)
+	s.page.Set(ringText())
+	s.page.Draw(v.Below(3), w.Glyphs)
+}
+
+// drawNode draws the names of the columns and this host below them.
+func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
+	st := &w.Status
+	state, style := w.Glyphs.OK+" up", canvas.Style{Role: canvas.Good}
+	switch {
+	case !w.Link.Tried:
+		state, style = "-", canvas.Style{Role: canvas.Off}
+	case !w.Link.Live:
+		state, style = w.Glyphs.Failed+" down", canvas.Style{Role: canvas.Bad, Bold: true}
+	}
+	host, up := st.Host, "-"
+	if host == "" {
+		host = "this host"
+	}
+	if !st.Started.IsZero() {
+		up = when.Brief(w.Now.Sub(st.Started))
+	}
+	lagText := "-"
+	if st.Day != nil && st.Day.Runs > 0 {
+		lagText = page.Lag(st.Day.LagP99)
+	}
+	name := min(max(page.Width(host)+1, 10), max(title.Width()-30, 10))
+	t := table.Table[string, api.Status]{Left: 1, Titles: table.TitleStyle}
+	for i, c := range []struct {
+		title, text string
+		width       int
+		style       canvas.Style
+	}{
+		{"NODE", host, name, canvas.Style{}}, {"STATE", state, 10, style},
+		{"OWNS", page.Thousands(w.Board.Len()), 8, canvas.Style{}}, {"RUN", strconv.Itoa(w.Board.Count(job.StateRunning)), 5, canvas.Style{}},
+		{"TABLES", strconv.Itoa(st.Tables), 8, canvas.Style{}}, {"UP", up, 8, canvas.Style{}}, {"LAG P99", lagText, 9, canvas.Style{}},
+		{"VER", versionText(st), 12, canvas.Style{}},
+	} {
+		t.Columns = append(t.Columns, table.Column[api.Status]{
+			Title: c.title, Width: c.width, Rank: i,
+			Text: func(*screen.World, *api.Status) (string, canvas.Style) { return c.text, c.style },
+		})
+	}
+	t.Place(title.Width(), title.Width())
+	t.DrawTitles(title, w)
+	t.DrawCells(row, w, st)
+	row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+}
+
+func versionText(st *api.Status) string {
+	if st.Version == "" {
+		return "-"
+	}
+	return safe.Text(st.Version)
+}
+
+// ringText says what a ring is, and what one does without.
+func ringText() []page.Paragraph {
+	plain := func(text string) page.Paragraph { return page.Line(" "+text, canvas.Style{}) }
+	command := func(text string) page.Paragraph {
+		return page.Paragraph{Spans: []page.Span{{Text: "   "}, {Text: text, Style: canvas.Style{Bold: true}}}, Hang: 6}
+	}
+	return []page.Paragraph{
+		page.Heading("What a ring is"),
+		plain("A ring is several hosts that share jobs: each occurrence runs on one of them, and when a host goes down the others take over what it owned. Nothing of it is needed for the jobs of one host."),
+		plain("This host is in no ring: it runs every job of its own crontabs itself, and nobody takes over for it."),
+		page.Heading("Without a ring"),
+		plain("The same crontab can lie on several hosts: host= above an entry names those that run it."),
+		command("#@ host=" + strings.Join([]string{"db-01", "db-02"}, ",")),
+		plain("What was missed while this host was down is made up for when it is back: catchup= says how much."),
+		command("#@ catchup=once"),
+	}
+}

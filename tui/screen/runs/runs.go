@@ -1,0 +1,540 @@
+// Package runs owns the screen that lists runs, newest first, and occurrences that
+// were not run.
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/amount"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// Runs lists runs, newest first, and what was missed.
+type Runs struct {
+	table.Table[runKey, runRow]
+	rows   table.Rows[runKey, runRow] // newest first
+	only   job.ID                     // the job whose runs these are; "": all that may be seen
+	preset preset
+	older  bool // the daemon may have more of them
+	known  bool // it has answered
+	asking bool // for an older page
+	err    error
+
+	version uint64 // of the board when it was asked last
+	asked   time.Time
+}
+
+// preset is which runs are listed.
+type preset uint8
+
+// The presets, in the order in which a key goes through them.
+const (
+	allRuns preset = iota
+	failedRuns
+	runningRuns
+	missedRuns
+	todayRuns
+	presets
+)
+
+var presetNames = [presets]string{"all", "failed", "running", "missed", "today"}
+
+// runRow is a run, or an occurrence that was not run.
+type runRow struct {
+	run    job.Run
+	missed *job.Record
+}
+
+// runKey is the identity of a row: a run's number, or the occurrence.
+type runKey struct {
+	run job.RunID
+	job job.ID
+	due int64
+}
+
+func (r *runRow) key() runKey {
+	if r.missed != nil {
+		return runKey{job: r.missed.Job, due: r.missed.Due.UnixNano()}
+	}
+	return runKey{run: r.run.ID}
+}
+
+// New lists the runs of all jobs.
+func New() *Runs { return Of("") }
+
+// Of lists the runs of one job.
+func Of(id job.ID) *Runs {
+	s := &Runs{only: id, rows: table.Rows[runKey, runRow]{Key: (*runRow).key, Words: (*runRow).words}}
+	s.Table = table.Table[runKey, runRow]{
+		Source: &s.rows, Left: 1, Titles: canvas.Style{Role: canvas.Title}, In: keys.Runs,
+		Keys: []keys.Action{keys.Open, keys.States, keys.Filter, keys.Explain, keys.ShowOutput, keys.Retry, keys.Stop, keys.Mark, keys.ShowGroups,
+			keys.Times, keys.Palette, keys.Help, keys.Leave},
+		Refused: map[keys.Action]string{
+			keys.Sort: "runs stand in their order, the newest first", keys.Reverse: "runs stand in their order, the newest first",
+			keys.Wide: "the list of runs has one form", keys.Views: "the list of runs has one form",
+		},
+	}
+	return s
+}
+
+// Bounds of what is asked and held.
+const (
+	runPage    = 200
+	olderPage  = 1000
+	mostPages  = 10     // of new runs since the last question
+	mostRuns   = 20_000 // in the list
+	missedSpan = 7 * 24 * time.Hour
+	mostMissed = 2000
+)
+
+// The slots of its questions.
+const (
+	slotNewest = "runs"
+	slotOlder  = "runs-older"
+)
+
+// Open asks for the newest.
+func (s *Runs) Open(w *screen.World) []screen.Effect {
+	s.asking = false // what was asked before it was left does not come any more
+	return s.ask(w)
+}
+
+// query is what the daemon is asked for.
+func (s *Runs) query(w *screen.World) api.Filter {
+	f := api.Filter{Limit: runPage}
+	if s.only != "" {
+		f.Refs = []string{string(s.only)}
+	}
+	switch s.preset {
+	case failedRuns:
+		f.Failed = true
+	case runningRuns:
+		f.Live, f.Limit = true, mostRuns
+	case missedRuns:
+		f.Skipped, f.Since, f.Limit = true, w.Now.Add(-missedSpan), mostMissed
+	case todayRuns:
+		f.Since = screen.Midnight(w.Now, w.In(""))
+	}
+	return f
+}
+
+// fresh is the newest runs, and how those are now that had not ended.
+type fresh struct {
+	preset preset
+	runs   api.Runs
+	joined bool // the runs reach back to those that are known
+	older  bool // there may be older ones
+}
+
+func (s *Runs) ask(w *screen.World) []screen.Effect {
+	s.version, s.asked = w.Board.Version(), w.Now
+	query, which, newest, live := s.query(w), s.preset, s.newest(), s.live()
+	return []screen.Effect{screen.Ask{Slot: slotNewest, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		got := fresh{preset: which, joined: newest == 0}
+		for range mostPages {
+			page, err := d.History(ctx, query)
+			if err != nil {
+				return nil, err
+			}
+			got.runs.Runs = append(got.runs.Runs, page.Runs...)
+			got.runs.Skipped = append(got.runs.Skipped, page.Skipped...)
+			got.older = len(page.Runs) == query.Limit
+			if got.older {
+				query.Before = page.Runs[len(page.Runs)-1].ID
+			}
+			if got.joined = got.joined || !got.older || query.Before <= newest; got.joined {
+				break
+			}
+		}
+		return got, got.update(ctx, d, live)
+	}}}
+}
+
+// update asks how runs are now that are too old for the page.
+func (f *fresh) update(ctx context.Context, d screen.Daemon, live []job.RunID) error {
+	for _, id := range live {
+		if slices.ContainsFunc(f.runs.Runs, func(r job.Run) bool { return r.ID == id }) {
+			continue
+		}
+		r, err := d.OneRun(ctx, id.String())
+		if err != nil && api.KindOf(err) != api.NotFound {
+			return err
+		}
+		if err == nil {
+			f.runs.Runs = append(f.runs.Runs, r)
+		}
+	}
+	return nil
+}
+
+// newest is the newest run that is known; 0: none.
+func (s *Runs) newest() job.RunID {
+	if len(s.rows.All()) == 0 {
+		return 0
+	}
+	return s.rows.All()[0].run.ID
+}
+
+// live are the listed runs that had not ended, as many as one may ask about.
+func (s *Runs) live() []job.RunID {
+	const most = 50
+	var ids []job.RunID
+	if s.preset == runningRuns {
+		return nil // they are all in the answer
+	}
+	for _, row := range s.rows.All() {
+		if row.missed == nil && row.run.State.Live() && len(ids) < most {
+			ids = append(ids, row.run.ID)
+		}
+	}
+	return ids
+}
+
+// more asks for the next older page when the cursor comes near the end of what
+// is shown.
+func (s *Runs) more(w *screen.World) []screen.Effect {
+	near, all := s.Index()+runPage/4 >= s.rows.Len(), s.rows.All()
+	if !s.older || s.asking || !near || len(all) >= mostRuns || len(all) == 0 {
+		return nil
+	}
+	s.asking = true
+	query, which := s.query(w), s.preset
+	query.Before, query.Limit = all[len(all)-1].run.ID, olderPage
+	return []screen.Effect{screen.Ask{Slot: slotOlder, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		runs, err := d.History(ctx, query)
+		return fresh{preset: which, runs: runs, joined: true, older: len(runs.Runs) == query.Limit}, err
+	}}}
+}
+
+// Take receives runs.
+func (s *Runs) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	if a.Slot == slotOlder {
+		s.asking = false
+	}
+	if s.err = a.Err; a.Err != nil {
+		return nil
+	}
+	got, ok := a.Value.(fresh)
+	if !ok || got.preset != s.preset {
+		return nil
+	}
+	if first := !s.known; first || a.Slot == slotOlder || !got.joined {
+		s.older = got.older
+	}
+	whole := s.preset == missedRuns || s.preset == runningRuns || !got.joined
+	all := s.rows.All()
+	if whole {
+		all = all[:0]
+	}
+	s.known = true
+	s.rows.Set(merged(all, got.runs))
+	s.Settle()
+	return s.more(w)
+}
+
+// merged puts runs into their places among others.
+func merged(rows []runRow, got api.Runs) []runRow {
+	at := make(map[job.RunID]int, len(rows))
+	for i := range rows {
+		at[rows[i].run.ID] = i
+	}
+	for _, r := range got.Runs {
+		if i, ok := at[r.ID]; ok {
+			rows[i].run = r
+		} else {
+			rows = append(rows, runRow{run: r})
+		}
+	}
+	for i := range got.Skipped {
+		r := &got.Skipped[i]
+		rows = append(rows, runRow{run: job.Run{Job: r.Job, Due: r.Due}, missed: r})
+	}
+	slices.SortStableFunc(rows, func(a, b runRow) int {
+		if a.missed != nil && b.missed != nil {
+			return b.missed.Due.Compare(a.missed.Due)
+		}
+		return cmp.Compare(b.run.ID, a.run.ID)
+	})
+	return rows[:min(len(rows), mostRuns)]
+}
+
+// words are what a filter looks through.
+func (r *runRow) words() string {
+	if r.missed != nil {
+		return strings.Join([]string{string(r.missed.Job), r.outcome()}, "\n")
+	}
+	return strings.Join([]string{r.run.ID.String(), string(r.run.Job), r.outcome(), string(r.run.Trigger), r.run.User, r.run.By}, "\n")
+}
+
+// outcome is how it ended, how far it has come, or why it was missed.
+func (r *runRow) outcome() string {
+	switch {
+	case r.missed != nil && r.missed.Count > 1:
+		return fmt.Sprintf("%d times: %s", r.missed.Count, r.missed.Reason.With(r.missed.Detail))
+	case r.missed != nil:
+		return r.missed.Reason.With(r.missed.Detail)
+	}
+	return r.run.Standing()
+}
+
+// Refresh asks for what is new, once a second at most.
+func (s *Runs) Refresh(w *screen.World) []screen.Effect {
+	changed := s.version != w.Board.Version() || s.err != nil && api.KindOf(s.err) == api.Unreachable
+	if !w.Link.Live || !changed || w.Now.Sub(s.asked) < time.Second {
+		return nil
+	}
+	return s.ask(w)
+}
+
+// Act moves, filters, and opens what is under the cursor.
+func (s *Runs) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	switch a {
+	case keys.States:
+		return s.turn(w, (s.preset+1)%presets), true
+	case keys.Open:
+		return s.open(), true
+	case keys.Back:
+		if !s.Move(a) {
+			if s.preset == allRuns {
+				return nil, false
+			}
+			return s.turn(w, allRuns), true
+		}
+	default:
+		if !s.Move(a) {
+			return nil, false
+		}
+	}
+	return s.more(w), true
+}
+
+// turn lists other runs.
+func (s *Runs) turn(w *screen.World, p preset) []screen.Effect {
+	s.preset, s.older, s.known, s.asking = p, false, false, false
+	s.rows.Set(s.rows.All()[:0])
+	s.Unmark()
+	s.Settle()
+	return append(s.ask(w), screen.Forget{Slot: slotOlder})
+}
+
+// open shows the output of a run, or why there is none.
+func (s *Runs) open() []screen.Effect {
+	r := s.Current()
+	switch {
+	case r == nil:
+		return nil
+	case r.missed != nil || r.run.Started.IsZero():
+		return []screen.Effect{screen.Show{Action: keys.Explain, Subject: screen.Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due}}}
+	}
+	return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: screen.Subject{Jobs: []job.ID{r.run.Job}, Run: r.run.ID, At: r.run.Due}}}
+}
+
+// Type answers to a key of the filter.
+func (s *Runs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	_, ok := s.Table.Type(w, k)
+	return s.more(w), ok
+}
+
+// Subject is the run under the cursor, or the jobs of those that are marked.
+func (s *Runs) Subject(*screen.World) screen.Subject {
+	chosen, marked := s.Chosen()
+	subject := screen.Subject{Marked: marked}
+	for _, k := range chosen {
+		if i := s.rows.Place(k); i >= 0 && !slices.Contains(subject.Jobs, s.rows.Row(i).run.Job) {
+			subject.Jobs = append(subject.Jobs, s.rows.Row(i).run.Job)
+		}
+	}
+	if r := s.Current(); r != nil && !marked {
+		subject.Run, subject.At = r.run.ID, r.run.Due
+	}
+	return subject
+}
+
+// Refuses returns why a key does nothing here.
+func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
+	r := s.Current()
+	switch {
+	case a == keys.Open && r == nil:
+		return "nothing is selected"
+	case (a == keys.ShowOutput || a == keys.PageOutput || a == keys.Retry) && r != nil && r.missed != nil:
+		return "it was not run"
+	}
+	return s.Table.Refuses(w, a)
+}
+
+// startWidth is the width of the column with the time of a row.
+func startWidth(w *screen.World) int {
+	if w.Absolute {
+		return when.PointWidth + 1
+	}
+	return 9
+}
+
+// runColumns are the columns of the list of runs.
+func runColumns(w *screen.World) []table.Column[runRow] {
+	dim := func(text func(r *job.Run) string) func(*screen.World, *runRow) (string, canvas.Style) {
+		return func(_ *screen.World, r *runRow) (string, canvas.Style) { return text(&r.run), screen.Dim }
+	}
+	return []table.Column[runRow]{
+		{Width: 2, Text: signText},
+		{Title: "START", Width: startWidth(w), Text: startText},
+		{Title: "JOB", Fill: true, Least: 30, Text: jobText},
+		{Title: "OUTCOME", Width: 13, Grow: 24, Text: outcomeText}, // a long one: "not started: ..."
+		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
+		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
+		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return amount.Bytes(r.Usage.Memory) })},
+		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(triggerText)},
+		{Title: "NODE", From: 110, Width: 9, Text: func(w *screen.World, _ *runRow) (string, canvas.Style) { return w.Status.Host, screen.Dim }},
+		{Title: "USER", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.User })},
+		{Title: "RUN", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.ID.String() })},
+	}
+}
+
+// missedColumns are the columns of the list of what was not run.
+func missedColumns(w *screen.World) []table.Column[runRow] {
+	return []table.Column[runRow]{
+		{Width: 2, Text: signText},
+		{Title: "DUE", Width: startWidth(w), Text: func(w *screen.World, r *runRow) (string, canvas.Style) {
+			return w.Past(r.run.Due, w.JobZone(r.run.Job)), canvas.Style{}
+		}},
+		{Title: "JOB", Width: 16, Text: jobText},
+		{Title: "WHY IT WAS NOT RUN", Fill: true, Text: func(_ *screen.World, r *runRow) (string, canvas.Style) { return r.outcome(), canvas.Style{} }},
+	}
+}
+
+// signText is the sign of a row, jobText the name of its job.
+func signText(w *screen.World, r *runRow) (string, canvas.Style) {
+	if r.missed != nil {
+		return w.Glyphs.Skipped, screen.Dim
+	}
+	return screen.RunSign(w, &r.run)
+}
+func jobText(_ *screen.World, r *runRow) (string, canvas.Style) {
+	return string(r.run.Job), canvas.Style{}
+}
+
+func startText(w *screen.World, r *runRow) (string, canvas.Style) {
+	at := r.run.Started
+	if at.IsZero() {
+		at = r.run.Decided
+	}
+	return w.Past(at, w.JobZone(r.run.Job)), canvas.Style{}
+}
+
+func outcomeText(w *screen.World, r *runRow) (string, canvas.Style) {
+	_, style := screen.RunSign(w, &r.run)
+	return r.outcome(), style
+}
+
+func cpuText(r *job.Run) string {
+	if r.Usage.CPU == 0 {
+		return ""
+	}
+	return when.Brief(r.Usage.CPU)
+}
+
+// triggerText is what started it, in the words that a person has for it.
+func triggerText(r *job.Run) string {
+	switch r.Trigger {
+	case job.TriggerClock:
+		return "schedule"
+	case job.TriggerCatchup:
+		return "catch-up"
+	case job.TriggerManual:
+		if r.By != "" {
+			return r.By
+		}
+	}
+	return string(r.Trigger)
+}
+
+// Draw draws the list below a line that says which runs it has.
+func (s *Runs) Draw(v canvas.View, w *screen.World) {
+	s.drawHead(v.Row(0), w)
+	s.Columns = runColumns(w)
+	if s.preset == missedRuns {
+		s.Columns = missedColumns(w)
+	}
+	s.Place(v.Width(), v.Width())
+	s.DrawTitles(v.Row(1), w)
+	body := v.Below(2)
+	if s.rows.Len() == 0 {
+		p := page.Page{Paragraphs: s.empty(w)}
+		p.Draw(body, w.Glyphs)
+		return
+	}
+	if r := s.Current(); r != nil && (body.Height() >= 16 || r.missed != nil && body.Height() >= 8) {
+		const lines = 3
+		p := page.Page{Paragraphs: r.peek(w)}
+		p.Draw(body.Below(body.Height()-lines), w.Glyphs)
+		body = body.Above(body.Height() - lines)
+	}
+	s.DrawRows(body, w)
+}
+
+func (s *Runs) drawHead(v canvas.View, w *screen.World) {
+	end := v.PutRight(0, fmt.Sprintf("%d/%d ", min(s.Index()+1, s.rows.Len()), s.rows.Len()), screen.Dim)
+	v = v.In(0, 0, max(end, 0), 1)
+	title := "runs: " + presetNames[s.preset]
+	if s.only != "" {
+		title = "runs of " + safe.Text(string(s.only)) + ": " + presetNames[s.preset]
+	}
+	x := v.Put(1, 0, title, canvas.Style{Bold: true}) + 2
+	if s.preset == missedRuns {
+		x = v.Put(x, 0, "in 7 days", screen.Dim) + 2
+	}
+	if n := s.Marks(); n > 0 {
+		x = v.Put(x, 0, fmt.Sprintf("%s%d marked", w.Glyphs.Mark, n), canvas.Style{Role: canvas.Title}) + 2
+	}
+	x = s.DrawFilter(v, x, 0, max(v.Width()-x-2, 8), w) + 2
+	if s.err != nil && s.known {
+		v.PutCut(x, 0, v.Width()-x, s.err.Error(), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad})
+	} else if s.asking {
+		v.Put(x, 0, "reading older ones", screen.Dim)
+	}
+}
+
+// empty is what stands in the place of a list without rows.
+func (s *Runs) empty(w *screen.World) []page.Paragraph {
+	switch {
+	case s.err != nil:
+		return page.ErrorText(w, s.err)
+	case !s.known:
+		return []page.Paragraph{page.Line(" Asking cronringd ...", screen.Dim)}
+	case s.Filter() != "":
+		return []page.Paragraph{page.Line(fmt.Sprintf(" None of %s has %q in it; esc clears the filter.", page.Count(len(s.rows.All()), "run"), s.Filter()), screen.Dim)}
+	case s.preset != allRuns:
+		return []page.Paragraph{page.Line(" None. f shows others: all, failed, running, missed, today.", screen.Dim)}
+	}
+	return []page.Paragraph{page.Line(" Nothing has run yet.", screen.Dim)}
+}
+
+// peek says more of a row than it has columns for.
+func (r *runRow) peek(w *screen.World) []page.Paragraph {
+	zone := w.JobZone(r.run.Job)
+	due := "due " + w.Stamp(r.run.Due, zone)
+	if r.missed != nil {
+		return []page.Paragraph{page.Heading(fmt.Sprintf("%s, %s", r.run.Job, due)), page.Line(" "+r.outcome(), canvas.Style{})}
+	}
+	title := fmt.Sprintf("run %s of %s: %s", r.run.ID, r.run.Job, r.run.Standing())
+	if r.run.Attempt > 1 {
+		due += fmt.Sprintf(", attempt %d", r.run.Attempt)
+	}
+	if !r.run.NotBefore.IsZero() && r.run.Started.IsZero() {
+		due += ", not before " + w.Stamp(r.run.NotBefore, zone)
+	}
+	return []page.Paragraph{page.Heading(title), page.Line(" "+due, canvas.Style{}), page.Line(" "+r.run.Reason.Sentence(), screen.Dim)}
+}

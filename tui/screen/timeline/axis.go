@@ -1,0 +1,156 @@
+package timeline
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/tui/page"
+)
+
+// axis is time cut into cells of one length.
+type axis struct {
+	from  time.Time
+	step  time.Duration
+	cells int
+}
+
+// steps are the lengths that a cell may have.
+var steps = []time.Duration{
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 8 * time.Hour, 12 * time.Hour, day, 2 * day,
+}
+
+const day = 24 * time.Hour
+
+// How much time is shown: at first, and the least and the most.
+const (
+	usualSpan = 24 * time.Hour
+	leastSpan = time.Hour
+	mostSpan  = 14 * day
+)
+
+// newAxis is an axis of so many cells, fewer if that were too much time, which
+// shows some span around a middle. Cells begin where clocks of the zone show full
+// hours, quarters and so on.
+func newAxis(middle time.Time, span time.Duration, cells int, loc *time.Location) axis {
+	a := axis{step: steps[stepFor(span, cells)]}
+	a.cells = min(cells, int(mostSpan/a.step)) &^ 1
+	a.from = floorTo(middle, a.step, loc).Add(-time.Duration(a.cells/2) * a.step)
+	return a
+}
+
+// stepFor is the place of the shortest step at which so many cells show a span.
+func stepFor(span time.Duration, cells int) int {
+	for i, step := range steps {
+		if step*time.Duration(cells) >= span {
+			return i
+		}
+	}
+	return len(steps) - 1
+}
+
+// zoomed is the span that is shown with the next shorter or longer cells.
+func zoomed(span time.Duration, cells, by int) time.Duration {
+	i := stepFor(span, cells)
+	return min(max(steps[min(max(i+by, 0), len(steps)-1)]*time.Duration(cells), leastSpan), mostSpan)
+}
+
+// floorTo is the last instant, not after t, at which the clock of a zone shows a
+// multiple of a step, counted from midnight. Longer ones are counted in days.
+func floorTo(t time.Time, step time.Duration, loc *time.Location) time.Time {
+	_, offset := t.In(loc).Zone()
+	seconds := int64(step / time.Second)
+	local := t.Unix() + int64(offset)
+	return time.Unix(local-local%seconds-int64(offset), 0)
+}
+
+func (a axis) at(cell int) time.Time { return a.from.Add(time.Duration(cell) * a.step) }
+func (a axis) to() time.Time         { return a.at(a.cells) }
+
+// index is the cell that an instant is in, which need not be on the axis.
+func (a axis) index(t time.Time) int {
+	d := t.Sub(a.from)
+	if d < 0 {
+		d -= a.step - 1
+	}
+	return int(d / a.step)
+}
+
+// labelled are the lengths from one label of the axis to the next.
+var labelled = []time.Duration{
+	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, day, 2 * day, 7 * day, 14 * day,
+}
+
+// label is a text above a cell.
+type label struct {
+	cell int
+	text string
+}
+
+// labels are the times that are written above the cells.
+func (a axis) labels(loc *time.Location) []label {
+	every, apart := labelled[len(labelled)-1], 1
+	if a.cells >= 40 {
+		apart = 3
+	}
+	for _, length := range labelled {
+		if length >= a.step && int(length/a.step) >= labelWidth(length)+apart {
+			every = length
+			break
+		}
+	}
+	form := "15"
+	switch {
+	case every >= day:
+		form = "Mon 2"
+	case every < time.Hour:
+		form = "15:04"
+	}
+	var all []label
+	for i := range a.cells {
+		begin, last := a.at(i), a.at(i+1).Add(-1)
+		full := floorTo(last, every, loc)
+		if full.Before(begin) {
+			continue
+		}
+		text := full.In(loc).Format(form)
+		if form == "15" && text == "00" && a.to().Sub(a.from) > 36*time.Hour {
+			text = full.In(loc).Format("Mon")
+		}
+		all = append(all, label{i, text})
+	}
+	return all
+}
+
+// labelWidth is how many cells the labels at some distance take.
+func labelWidth(every time.Duration) int {
+	switch {
+	case every >= day:
+		return len("Mon 20")
+	case every < time.Hour:
+		return len("15:04")
+	}
+	return len("15")
+}
+
+// stepText says how long a cell is.
+func stepText(step time.Duration) string {
+	switch {
+	case step < time.Hour:
+		return strconv.Itoa(int(step/time.Minute)) + " min"
+	case step < day:
+		return strconv.Itoa(int(step/time.Hour)) + " h"
+	}
+	return page.Count(int(step/day), "day")
+}
+
+// rangeText says from when to when the axis goes.
+func (a axis) rangeText(loc *time.Location) string {
+	form := "15:04 Mon"
+	if a.to().Sub(a.from) > 6*day {
+		form = "Mon 2 Jan"
+	}
+	return fmt.Sprintf("%s .. %s", a.from.In(loc).Format(form), a.to().In(loc).Format(form))
+}

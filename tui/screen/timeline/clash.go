@@ -1,0 +1,206 @@
+package timeline
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/table"
+)
+
+// clashes lists the minutes of the next day in which jobs start together, and
+// says where there is room for another.
+type clashes struct {
+	table.Table[int64, api.Clash]
+	minutes table.Rows[int64, api.Clash] // by their Unix time
+	line    *Timeline                    // that it was opened from
+	answer  api.Clashes
+	slots   []api.Slot // for an hourly job and for a daily one
+	known   bool
+	err     error
+}
+
+// refusedOfMinutes are the keys of lists that do nothing here.
+var refusedOfMinutes = table.Refuse("the fullest minutes stand first",
+	keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide)
+
+func newClashes(line *Timeline) *clashes {
+	s := &clashes{line: line, minutes: table.Rows[int64, api.Clash]{Key: func(c *api.Clash) int64 { return c.At.Unix() }}}
+	s.Table = table.Table[int64, api.Clash]{
+		Source: &s.minutes, Left: 1, Titles: table.TitleStyle, In: keys.Clash, Refused: refusedOfMinutes,
+		Keys: []keys.Action{keys.Open, keys.Back, keys.Palette, keys.Help, keys.Leave},
+		Columns: []table.Column[api.Clash]{
+			{Title: "AT", Width: 12, Text: func(w *screen.World, c *api.Clash) (string, canvas.Style) {
+				return w.Minute(c.At, line.zone(w)), canvas.Style{}
+			}},
+			{Title: "STARTS", Width: 8, Text: func(_ *screen.World, c *api.Clash) (string, canvas.Style) {
+				return strconv.Itoa(c.Starts), canvas.Style{}
+			}},
+			{Title: "QUIETEST", Width: 10, From: screen.FullWidth, Text: func(w *screen.World, c *api.Clash) (string, canvas.Style) {
+				if c.Quiet.IsZero() || c.Quiet.Equal(c.At) {
+					return "-", canvas.Style{Role: canvas.Off}
+				}
+				return c.Quiet.In(line.zone(w)).Format("15:04"), canvas.Style{}
+			}},
+			{Title: "JOBS", Fill: true, Text: func(_ *screen.World, c *api.Clash) (string, canvas.Style) { return namesText(c), canvas.Style{} }},
+		},
+	}
+	return s
+}
+
+// clashList is what the daemon told of clashes, and of room for other jobs.
+type clashList struct {
+	answer api.Clashes
+	slots  []api.Slot
+}
+
+// slotClashes is the slot of its question, listedClashes how many it lists.
+const (
+	slotClashes   = "clashes"
+	listedClashes = 200
+)
+
+// Heading names it.
+func (s *clashes) Heading(w *screen.World) string {
+	text := "Clashes: minutes in which jobs start together"
+	if s.known {
+		text += ", " + s.timeText(w)
+	}
+	return text
+}
+
+// timeText says which time the minutes are of.
+func (s *clashes) timeText(w *screen.World) string {
+	return w.Minute(s.answer.From, s.line.zone(w)) + " to " + w.Minute(s.answer.To, s.line.zone(w))
+}
+
+// Open asks.
+func (s *clashes) Open(*screen.World) []screen.Effect {
+	return []screen.Effect{screen.Ask{Slot: slotClashes, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return askClashes(ctx, d) }}}
+}
+
+func askClashes(ctx context.Context, d screen.Daemon) (list clashList, err error) {
+	for _, kind := range []string{"hourly", "daily"} {
+		if list.answer, err = d.Clashes(ctx, api.ClashQuery{Limit: listedClashes, Suggest: kind}); err != nil {
+			return list, err
+		}
+		if slot := list.answer.Suggest; slot != nil {
+			list.slots = append(list.slots, *slot)
+		}
+	}
+	return list, nil
+}
+
+// Take receives the list.
+func (s *clashes) Take(_ *screen.World, a screen.Answer) []screen.Effect {
+	if s.err = a.Err; a.Err != nil {
+		return nil
+	}
+	list := a.Value.(clashList)
+	s.answer, s.slots, s.known = list.answer, list.slots, true
+	s.minutes.Set(s.answer.Clashes)
+	s.Settle()
+	return nil
+}
+
+// Refresh asks again when the daemon has come back.
+func (s *clashes) Refresh(w *screen.World) []screen.Effect {
+	if w.Link.Live && s.err != nil && api.KindOf(s.err) == api.Unreachable {
+		return s.Open(w)
+	}
+	return nil
+}
+
+// Act moves, and shows a minute on the time line.
+func (s *clashes) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	if a == keys.Open {
+		if c := s.Current(); c != nil {
+			s.line.look(c.At)
+			return []screen.Effect{screen.Back{}}, true
+		}
+		return nil, true
+	}
+	if a == keys.Back || !s.Move(a) {
+		return nil, false
+	}
+	return nil, true
+}
+
+// look puts a minute in the middle of the time line, and the cursor on it.
+func (s *Timeline) look(at time.Time) {
+	s.span, s.cell = leastSpan, at
+	s.from = at.Add(-time.Duration(s.cells/2) * steps[stepFor(s.span, s.cells)])
+}
+
+// Subject is nothing: a minute is not one job's.
+func (*clashes) Subject(*screen.World) screen.Subject { return screen.Subject{} }
+
+// Refuses returns why a key does nothing here.
+func (s *clashes) Refuses(w *screen.World, a keys.Action) string {
+	if a == keys.Open && s.Current() == nil {
+		return "nothing is selected"
+	}
+	return s.Table.Refuses(w, a)
+}
+
+// Draw draws where there is room for other jobs, and the minutes.
+func (s *clashes) Draw(v canvas.View, w *screen.World) {
+	switch {
+	case s.err != nil && !s.known:
+		p := page.Page{Paragraphs: page.ErrorText(w, s.err)}
+		p.Draw(v, w.Glyphs)
+		return
+	case !s.known:
+		v.Put(1, 0, "Asking cronringd ...", canvas.Style{Role: canvas.Off})
+		return
+	}
+	text := s.summary()
+	if v.Width() < screen.FullWidth { // where the first line has no room for it
+		text = append([]page.Paragraph{page.Line(" Clashes, "+s.timeText(w), canvas.Style{Role: canvas.Title})}, text[:len(text)-1]...)
+	}
+	head := page.Page{Paragraphs: text}
+	rows := 0
+	for _, p := range head.Paragraphs {
+		rows += len(p.Wrapped(nil, v.Width()))
+	}
+	rows = min(rows, max(v.Height()-3, 0))
+	head.Draw(v.Above(rows), w.Glyphs)
+	v = v.Below(rows)
+	page.DrawRule(v.Row(0), "", w.Glyphs)
+	s.drawMinutes(v.Below(1), w)
+}
+
+// summary says how many clashes there are, and where there are none.
+func (s *clashes) summary() []page.Paragraph {
+	text := []page.Paragraph{{Spans: []page.Span{{Text: fmt.Sprintf(" %s with 2 starts or more; %s in all", page.Count(s.answer.Minutes, "minute"), page.Count(s.answer.Starts, "start"))}}, Hang: 1}}
+	for i, slot := range s.slots {
+		kind := []string{"hourly", "daily"}[i]
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: safe.Pad(" quietest, "+kind, 19)}, {Text: slot.Schedule, Style: canvas.Style{Bold: true}},
+			{Text: fmt.Sprintf("  %s there, %d in the busiest", page.Count(slot.Starts, "start"), slot.Busiest)}}, Hang: 3})
+	}
+	return append(text, page.Line(" same text in a shell: cronring clashes --suggest daily", canvas.Style{Role: canvas.Off}))
+}
+
+func (s *clashes) drawMinutes(v canvas.View, w *screen.World) {
+	if s.minutes.Len() == 0 {
+		v.Put(1, 0, "No two jobs start in the same minute.", canvas.Style{})
+		return
+	}
+	s.Table.Draw(v, w)
+}
+
+// namesText is the jobs of a clash.
+func namesText(c *api.Clash) string {
+	text := screen.Names(c.Jobs)
+	if len(c.Jobs) >= mostClashNames && c.Starts > len(c.Jobs) {
+		text += " and others"
+	}
+	return text
+}

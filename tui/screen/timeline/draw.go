@@ -1,0 +1,396 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/jobs"
+	"github.com/cronring/cronring/tui/table"
+	"github.com/cronring/cronring/tui/when"
+)
+
+// linePlaces are the columns of the time line.
+type linePlaces struct {
+	name  int // width
+	left  int // column of the first cell
+	cells int // how many there is room for; the line of now takes one column more
+	next  int // column
+}
+
+// placeLine finds the columns for a width of the screen.
+func placeLine(width int, absolute bool) linePlaces {
+	p := linePlaces{name: 17}
+	next := 11
+	switch {
+	case width < screen.FullWidth:
+		p.name, next = 13, 7
+	case width >= jobs.SplitWidth:
+		p.name = 30
+	case width >= 110:
+		p.name = 24
+	}
+	if absolute {
+		next = max(next, when.PointWidth+1)
+	}
+	p.left = p.name + 2
+	p.cells = max(width-p.left-2-next, 2) &^ 1
+	p.next = p.left + p.cells + 2
+	return p
+}
+
+// Draw draws the axis, the starts of all jobs, the jobs, and what is known of
+// what is under the cursor.
+func (s *Timeline) Draw(v canvas.View, w *screen.World) {
+	if s.rows.List == nil {
+		return
+	}
+	p := placeLine(v.Width(), w.Absolute)
+	s.cells, s.left, s.top = p.cells, p.left, 0
+	a := s.axis(w)
+	screen := v.Height() + 2
+	if screen >= jobs.HeadHeight {
+		s.drawHead(v.Row(0), a, w)
+		v, s.top = v.Below(1), s.top+1
+	}
+	s.drawAxis(v.Row(0), a, p, w)
+	s.drawStarts(v.Row(1), a, p, w)
+	v, s.top = v.Below(2), s.top+2
+	foot := 0
+	if screen >= jobs.PeekHeight {
+		foot = 3
+	}
+	s.drawRows(v.Above(v.Height()-foot), a, p, w)
+	if foot > 0 {
+		s.drawFoot(v.Below(v.Height()-foot), a, w)
+	}
+}
+
+// drawHead says which time is shown, how fine, and of which jobs.
+func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
+	loc := s.zone(w)
+	right := s.countText(w)
+	room := row.Width() - page.Width(right) - 2
+	if s.table.Typing() || w.Query.Text != "" {
+		field := min(max(page.Width(s.table.Filter())+2, 8), 24)
+		room -= field + 1
+		s.table.DrawFilter(row, room+1, 0, field, w)
+	}
+	row.PutRight(0, right+" ", canvas.Style{})
+	row = row.In(0, 0, room, 1)
+	x := row.Put(1, 0, a.rangeText(loc), canvas.Style{Bold: true})
+	if row.Width() < screen.FullWidth-10 {
+		return
+	}
+	x = row.Put(x+2, 0, "1 cell = "+stepText(a.step), canvas.Style{})
+	for _, hint := range []string{
+		keyText(w, keys.Earlier) + "/" + keyText(w, keys.Later) + " scroll",
+		keyText(w, keys.ZoomIn) + "/" + keyText(w, keys.ZoomOut) + " zoom",
+		keyText(w, keys.Now) + " now",
+	} {
+		if x+2+page.Width(hint) <= row.Width() {
+			x = row.Put(x+2, 0, hint, canvas.Style{Role: canvas.Off})
+		}
+	}
+}
+
+// keyText is the first key of an action of the time line.
+func keyText(w *screen.World, a keys.Action) string {
+	if b, ok := w.Keys.Binding(a, keys.Timeline); ok && len(b.Keys) > 0 {
+		return b.Keys[0]
+	}
+	return "-"
+}
+
+// countText is how many jobs are listed.
+func (s *Timeline) countText(w *screen.World) string {
+	parts := []string{}
+	if n := s.table.Marks(); n > 0 {
+		parts = append(parts, page.Thousands(n)+" marked")
+	}
+	if s.rows.List.Stale() {
+		parts = append(parts, "re-sort pending")
+	}
+	if len(w.Query.States) > 0 {
+		parts = append(parts, "only "+jobs.StateWords(w.Query.States))
+	}
+	if n, all := s.rows.Len(), w.Board.Len(); n != all {
+		parts = append(parts, page.Thousands(n)+" of "+page.Thousands(all))
+	} else {
+		parts = append(parts, page.Thousands(all)+" jobs")
+	}
+	return strings.Join(parts, "  ")
+}
+
+// column is where a cell is drawn.
+func (p linePlaces) column(a axis, cell, present int) int {
+	if present >= 0 && cell >= present {
+		cell++
+	}
+	return p.left + cell
+}
+
+// present is the cell of now, before which the line of now stands; -1: it is not
+// on the axis.
+func (a axis) present(now time.Time) int {
+	if i := a.index(now); i >= 0 && i < a.cells {
+		return i
+	}
+	return -1
+}
+
+func (s *Timeline) drawAxis(row canvas.View, a axis, p linePlaces, w *screen.World) {
+	present := a.present(w.Now)
+	style := canvas.Style{Role: canvas.Title}
+	end := p.column(a, a.cells-1, present) + 1
+	for _, l := range a.labels(s.zone(w)) {
+		from, to := p.column(a, l.cell, present), p.column(a, min(l.cell+len(l.text), a.cells)-1, present)+1
+		if to-from == len(l.text) && to <= end { // neither cut nor across the line of now
+			row.Put(from, 0, l.text, style)
+		}
+	}
+	drawPresent(row, p, present, w)
+	if !s.cell.IsZero() {
+		row.In(p.column(a, a.index(s.cell), present), 0, 1, 1).Restyle(page.Selected)
+	}
+	row.PutCut(p.next, 0, row.Width()-p.next, "NEXT", w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
+}
+
+func drawPresent(row canvas.View, p linePlaces, present int, w *screen.World) {
+	if present >= 0 {
+		row.Put(p.left+present, 0, w.Glyphs.Down, canvas.Style{Role: canvas.Rule})
+	}
+}
+
+// drawStarts draws how many jobs start in each cell, against the fullest of
+// them; or what is wrong.
+func (s *Timeline) drawStarts(row canvas.View, a axis, p linePlaces, w *screen.World) {
+	if s.err != nil {
+		x := row.Put(1, 0, w.Glyphs.Failed+" ", canvas.Style{Role: canvas.Bad, Bold: true})
+		row.PutCut(x, 0, row.Width()-x-1, s.err.Error(), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Bad})
+		return
+	}
+	row.Put(1, 0, "starts", canvas.Style{})
+	present := a.present(w.Now)
+	drawPresent(row, p, present, w)
+	line := &s.line.line
+	if s.line.axis.step != a.step || len(line.Load) == 0 {
+		return
+	}
+	level := barsOf(line.Load, len(w.Glyphs.Bars))
+	shift := s.line.axis.index(a.from)
+	for i := range a.cells {
+		if at := i + shift; at >= 0 && at < len(line.Load) && line.Load[at] > 0 {
+			row.Put(p.column(a, i, present), 0, w.Glyphs.Bars[level(line.Load[at])], canvas.Style{})
+		}
+	}
+	if line.Peak > 0 {
+		row.PutCut(p.next, 0, row.Width()-p.next, "peak "+strconv.Itoa(line.Peak), w.Glyphs.Ellipsis, canvas.Style{})
+	}
+}
+
+// barsOf gives the height of bars above the emptiest cell, so that the full ones
+// stand out where all have many starts. Between the lowest bar and the highest
+// lies a quarter of the most at least: a small difference stays small.
+func barsOf(counts []int, bars int) func(n int) int {
+	least, most := slices.Min(counts), slices.Max(counts)
+	spread := max(most-least, most/4, 1)
+	return func(n int) int { return (n - least) * (bars - 1) / spread }
+}
+
+func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *screen.World) {
+	first, last := s.table.Window(v.Height())
+	if first == last {
+		page.DrawNotice(v, s.emptyText(w))
+		return
+	}
+	for i := first; i < last; i++ {
+		s.drawRow(v.Row(i-first), i, a, p, w)
+	}
+	present := a.present(w.Now)
+	for y := last - first; y < v.Height(); y++ {
+		drawPresent(v.Row(y), p, present, w)
+	}
+}
+
+// emptyText says why nothing is listed, and the next step.
+func (s *Timeline) emptyText(w *screen.World) []string {
+	return jobs.EmptyText(w, w.Query)
+}
+
+func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *screen.World) {
+	r := s.rows.Row(i)
+	row.PutCut(1, 0, p.name, string(r.Job), w.Glyphs.Ellipsis, canvas.Style{})
+	present := a.present(w.Now)
+	drawPresent(row, p, present, w)
+	for c, at := range s.line.of(r.Job, a) {
+		sign, style := screen.OutcomeLook(w, c.Kind)
+		row.Put(p.column(a, at, present), 0, sign, style)
+	}
+	drawLineNext(row.In(p.next, 0, row.Width()-p.next, 1), r, w)
+	if s.table.Marked(i) {
+		row.Put(p.name+1, 0, w.Glyphs.Mark, canvas.Style{Role: canvas.Match, Bold: true})
+	}
+	if i != s.table.Index() {
+		return
+	}
+	row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+	if s.cell.IsZero() {
+		row.In(0, 0, p.name+1, 1).Restyle(page.Selected)
+		row.In(p.next, 0, row.Width()-p.next, 1).Restyle(page.Selected)
+		return
+	}
+	row.In(p.column(a, a.index(s.cell), present), 0, 1, 1).Restyle(page.Selected)
+}
+
+// drawLineNext says when a job runs next: in the column NEXT of the jobs, too,
+// where the sign of a pause stands apart.
+func drawLineNext(v canvas.View, r *api.Row, w *screen.World) {
+	f := table.NewField(v, w.Glyphs.Ellipsis)
+	if r.State == job.StateHeld || r.State == job.StateDisabled {
+		f.Put(w.Glyphs.Held+" ", canvas.Style{Role: canvas.Off})
+	}
+	jobs.DrawNext(f, w, r)
+	f.End()
+}
+
+// drawFoot says what is under the cursor, when most starts are, and what the
+// signs mean.
+func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
+	page.DrawRule(v.Row(0), s.cursorText(a, w), w.Glyphs)
+	v.PutCut(1, 1, v.Width()-2, s.peakText(w), w.Glyphs.Ellipsis, canvas.Style{})
+	x := 1
+	for _, k := range []struct {
+		kind api.CellKind
+		word string
+	}{
+		{api.CellOK, "ran"}, {api.CellRunning, "runs"}, {api.CellSpan, "long"}, {api.CellFailed, "fail"}, {api.CellLate, "late"},
+		{api.CellSkipped, "skip"}, {api.CellPlanned, "planned"}, {api.CellExpected, "expected"}, {api.CellHeld, "held"},
+	} {
+		sign, style := screen.OutcomeLook(w, k.kind)
+		style.Bold = style.Role == canvas.Bad || style.Role == canvas.Doubt
+		v.Put(x, 2, sign, style)
+		x = v.Put(x+2, 2, k.word, canvas.Style{}) + 2
+	}
+}
+
+// cursorText says what is under the cursor: what became of an occurrence, or who
+// starts together.
+func (s *Timeline) cursorText(a axis, w *screen.World) string {
+	row, ok := s.current(w)
+	if !ok {
+		return ""
+	}
+	if c, ok := s.under(w); ok && !isAhead(c.Kind) {
+		return pastText(w, &row, &c, s.zone(w))
+	}
+	m := s.minutes(w)
+	switch {
+	case m.from.IsZero() && s.cell.IsZero():
+		return string(row.Job) + "  nothing is planned"
+	case m.from.IsZero():
+		return w.Minute(a.at(a.index(s.cell)), s.zone(w)) + "  nothing of " + string(row.Job)
+	case !s.clashed:
+		return w.Minute(m.from, s.zone(w))
+	}
+	return s.togetherText(w, &row, m)
+}
+
+// isAhead tells what has not happened yet.
+func isAhead(k api.CellKind) bool {
+	return k == api.CellPlanned || k == api.CellExpected || k == api.CellHeld
+}
+
+// pastWords say what became of an occurrence.
+var pastWords = map[api.CellKind]string{
+	api.CellFailed: "failed", api.CellLate: "is late", api.CellRunning: "is running", api.CellOK: "ran",
+	api.CellSpan: "was still running", api.CellSkipped: "was not run",
+}
+
+// pastText is what became of what is in a cell.
+func pastText(w *screen.World, r *api.Row, c *api.TimelineCell, loc *time.Location) string {
+	text := string(r.Job) + " " + pastWords[c.Kind]
+	if !c.Due.IsZero() {
+		text = w.Minute(c.Due, loc) + "  " + text
+	}
+	if c.Run != 0 {
+		text += ", run " + c.Run.String()
+	}
+	if c.Count > 1 {
+		text += fmt.Sprintf("  (the worst of %d here)", c.Count)
+	}
+	return text
+}
+
+// togetherText is who starts in the minutes that were asked about.
+func (s *Timeline) togetherText(w *screen.World, r *api.Row, m minutes) string {
+	if len(s.clash.Clashes) > 0 {
+		c := &s.clash.Clashes[0]
+		return w.Minute(c.At, s.zone(w)) + "  " + clashText(c)
+	}
+	at := w.Minute(m.from, s.zone(w))
+	switch {
+	case s.cell.IsZero():
+		return at + "  " + string(r.Job) + " starts alone"
+	case s.clash.Starts == 0:
+		return at + "  nothing starts"
+	case s.clash.Starts == 1:
+		return at + "  one start"
+	}
+	return fmt.Sprintf("%s  %d starts, no two in one minute", at, s.clash.Starts)
+}
+
+// mostClashNames is how many jobs the daemon names of those that start together.
+const mostClashNames = 20
+
+// clashText says how many start together, and which jobs. One that is due several
+// times in the minute is named once.
+func clashText(c *api.Clash) string {
+	switch n := len(c.Jobs); {
+	case n == c.Starts:
+		return fmt.Sprintf("%d jobs start together: %s", n, screen.Names(c.Jobs))
+	case n < mostClashNames:
+		return fmt.Sprintf("%d starts of %s: %s", c.Starts, page.Count(n, "job"), screen.Names(c.Jobs))
+	}
+	return fmt.Sprintf("%d starts: %s", c.Starts, namesText(c))
+}
+
+// peakText says when most jobs start at once, and where there is room.
+func (s *Timeline) peakText(w *screen.World) string {
+	line := &s.line.line
+	list := keyText(w, keys.Clashes) + " clash list"
+	switch {
+	case s.rows.Len() == 0:
+		return ""
+	case s.line.axis.cells == 0 && s.err != nil:
+		return list
+	case s.line.axis.cells == 0:
+		return "Asking cronringd ..."
+	case line.Peak == 0:
+		return "nothing starts in this time to come   " + list
+	case line.Peak == 1:
+		return "no two jobs start in one minute   " + list
+	}
+	text := "busiest minute " + clockText(w, line.PeakAt, s.zone(w)) + " with " + page.Thousands(line.Peak) + " starts"
+	if !line.Quiet.IsZero() && !line.Quiet.Equal(line.PeakAt) {
+		text += "   quietest near by " + line.Quiet.In(s.zone(w)).Format("15:04")
+	}
+	return text + "   " + list
+}
+
+// clockText says a minute, with its day if that is neither today nor within a
+// day.
+func clockText(w *screen.World, t time.Time, loc *time.Location) string {
+	if d := t.Sub(w.Now); d > day || d < -day {
+		return w.Minute(t, loc)
+	}
+	return t.In(loc).Format("15:04")
+}

@@ -1,0 +1,499 @@
+// Package timeline owns the screen that shows past and coming runs on one time axis,
+// and the list of clashes: minutes in which several jobs start.
+package timeline
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/jobinfo"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/jobs"
+	"github.com/cronring/cronring/tui/table"
+)
+
+// Timeline shows what ran and what will run on one axis around now: the jobs as
+// they are listed on the screen of the jobs, and how many start in each cell.
+//
+// Below is who starts together with what is under the cursor.
+type Timeline struct {
+	rows    jobs.Rows
+	table   table.Table[job.ID, api.Row]
+	settled uint64 // version of the board that the table was settled for
+
+	span  time.Duration
+	from  time.Time // the axis begins there; zero: now is in its middle
+	cell  time.Time // what the cursor in a row is on; zero: on the job as a whole
+	cells int       // how many there is room for, as drawn last
+	top   int       // line of the first row, likewise
+	left  int       // column of the first cell, likewise
+
+	line   lineAnswer
+	asked  lineQuestion
+	at     time.Time // when it was asked
+	asking bool
+	err    error
+
+	together minutes     // what together is known about
+	clash    api.Clashes // the starts in it
+	clashed  bool        // the daemon has told them
+}
+
+// New makes the screen.
+func New() *Timeline {
+	s := &Timeline{span: usualSpan}
+	s.table = table.Table[job.ID, api.Row]{Source: &s.rows, Left: 1}
+	return s
+}
+
+// lineQuestion is what was asked about.
+type lineQuestion struct {
+	axis   axis
+	jobs   []job.ID
+	stamps []jobinfo.Stamp
+}
+
+// lineAnswer is what the daemon told.
+type lineAnswer struct {
+	axis axis
+	line api.Timeline
+	jobs map[job.ID]*api.TimelineJob
+}
+
+// minutes is a time in which jobs may start together.
+type minutes struct{ from, to time.Time }
+
+// Scope is that of the time line.
+func (*Timeline) Scope() keys.Scope { return keys.Timeline }
+
+// The slots of its questions.
+const (
+	slotLine     = "line"
+	slotTogether = "together"
+)
+
+// Open shows the jobs that are listed on their screen, in the same order, and the
+// cursor on the same.
+func (s *Timeline) Open(w *screen.World) []screen.Effect {
+	s.asking = false
+	s.list(w)
+	s.table.Select(w.At)
+	return s.Refresh(w)
+}
+
+// list lists the jobs by what lists of jobs go by.
+func (s *Timeline) list(w *screen.World) {
+	if s.rows.Board != w.Board {
+		s.rows.Query = &w.Query
+		s.rows.Use(w.Board)
+	} else if !jobs.SameQuery(s.rows.List.Query(), w.Query) {
+		s.rows.List.Set(w.Query)
+	}
+	s.table.SetFilter(w.Query.Text)
+	s.table.Settle()
+}
+
+// Refresh follows the board, and the time.
+func (s *Timeline) Refresh(w *screen.World) []screen.Effect {
+	stale := s.rows.List.Stale()
+	s.rows.List.Refresh(w.Frozen())
+	if w.Board.Version() != s.settled || stale != s.rows.List.Stale() {
+		s.table.Settle()
+		s.settled = w.Board.Version()
+	}
+	return s.ask(w)
+}
+
+// zone is that of the axis: jobs of several zones stand below each other.
+func (s *Timeline) zone(w *screen.World) *time.Location {
+	if w.Zone == screen.ZoneUTC {
+		return time.UTC
+	}
+	return w.Local
+}
+
+// axis is what is shown now.
+func (s *Timeline) axis(w *screen.World) axis {
+	if s.cells == 0 {
+		s.cells = placeLine(w.Width, w.Absolute).cells
+	}
+	a := newAxis(w.Now, s.span, s.cells, s.zone(w))
+	if !s.from.IsZero() {
+		a.from = floorTo(s.from, a.step, s.zone(w))
+	}
+	return a
+}
+
+// ask asks about what is in view, if another time or other jobs are than those
+// asked about, or something has become of these. One question is on its way at a
+// time.
+func (s *Timeline) ask(w *screen.World) []screen.Effect {
+	if id, ok := s.table.Cursor(); ok {
+		w.At = id
+	}
+	if !w.Link.Live {
+		return nil
+	}
+	return append(s.askLine(w), s.askTogether(w)...)
+}
+
+func (s *Timeline) askLine(w *screen.World) []screen.Effect {
+	q := s.question(w)
+	soon := w.Now.Sub(s.at) < jobinfo.Patience
+	switch {
+	case s.asking, len(q.jobs) == 0:
+		return nil
+	case s.err != nil && soon:
+		return nil
+	case s.err == nil && q.axis == s.asked.axis && slices.Equal(q.jobs, s.asked.jobs) && (soon || slices.Equal(q.stamps, s.asked.stamps)):
+		return nil
+	}
+	s.asking, s.asked, s.at = true, q, w.Now
+	return []screen.Effect{screen.Ask{Slot: slotLine, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		refs := make([]string, len(q.jobs))
+		for i, id := range q.jobs {
+			refs[i] = string(id)
+		}
+		line, err := d.Timeline(ctx, api.TimelineQuery{Refs: refs, From: q.axis.from, To: q.axis.to(), Cells: q.axis.cells})
+		return newLineAnswer(q.axis, line), err
+	}}}
+}
+
+func newLineAnswer(a axis, line api.Timeline) lineAnswer {
+	answer := lineAnswer{a, line, make(map[job.ID]*api.TimelineJob, len(line.Jobs))}
+	for i := range line.Jobs {
+		answer.jobs[line.Jobs[i].Job] = &line.Jobs[i]
+	}
+	return answer
+}
+
+// question is what would be asked now.
+func (s *Timeline) question(w *screen.World) lineQuestion {
+	q := lineQuestion{axis: s.axis(w)}
+	first, last := s.table.Seen()
+	for i := first; i < min(last, first+api.MaxPast); i++ {
+		r := s.rows.Row(i)
+		q.jobs = append(q.jobs, r.Job)
+		q.stamps = append(q.stamps, jobinfo.StampOf(r))
+	}
+	return q
+}
+
+// askTogether asks who starts in the cell under the cursor, or with the next
+// occurrence of the job.
+func (s *Timeline) askTogether(w *screen.World) []screen.Effect {
+	m := s.minutes(w)
+	if m == s.together {
+		return nil
+	}
+	s.together, s.clashed = m, false
+	if m.from.IsZero() {
+		return []screen.Effect{screen.Forget{Slot: slotTogether}}
+	}
+	return []screen.Effect{screen.Ask{Slot: slotTogether, Call: func(ctx context.Context, d screen.Daemon) (any, error) {
+		return d.Clashes(ctx, api.ClashQuery{From: m.from, To: m.to, Limit: 1})
+	}}}
+}
+
+// minutes are those that are asked about: none of the past.
+func (s *Timeline) minutes(w *screen.World) minutes {
+	a, present := s.axis(w), w.Now.Truncate(time.Minute)
+	from, to := s.cell, s.cell
+	if !s.cell.IsZero() {
+		from = a.at(a.index(s.cell))
+		to = from.Add(min(a.step, day))
+	} else if row, ok := s.current(w); ok && !row.Next.IsZero() && row.Next.After(w.Now) {
+		from = row.Next.Truncate(time.Minute)
+		to = from.Add(time.Minute)
+	}
+	if !to.After(present) {
+		return minutes{}
+	}
+	if from.Before(present) {
+		from = present
+	}
+	return minutes{from.UTC(), to.UTC()}
+}
+
+// Take receives what was asked for.
+func (s *Timeline) Take(w *screen.World, a screen.Answer) []screen.Effect {
+	switch a.Slot {
+	case slotLine:
+		s.asking = false
+		if s.err = a.Err; a.Err == nil {
+			s.line = a.Value.(lineAnswer)
+		}
+	case slotTogether:
+		if a.Err == nil {
+			s.clash, s.clashed = a.Value.(api.Clashes), true
+		}
+	}
+	return s.ask(w)
+}
+
+// current is the row under the cursor.
+func (s *Timeline) current(w *screen.World) (api.Row, bool) {
+	id, ok := s.table.Cursor()
+	if !ok {
+		return api.Row{}, false
+	}
+	return w.Row(screen.Subject{Jobs: []job.ID{id}})
+}
+
+// under is what stands in the cell under the cursor, if something does.
+func (s *Timeline) under(w *screen.World) (c api.TimelineCell, ok bool) {
+	id, known := s.table.Cursor()
+	if !known || s.cell.IsZero() {
+		return c, false
+	}
+	a := s.axis(w)
+	for cell, i := range s.line.of(id, a) {
+		if i == a.index(s.cell) {
+			return *cell, true
+		}
+	}
+	return c, false
+}
+
+// of gives the cells of a job with their places on an axis, which may begin
+// elsewhere than the one that was asked about.
+func (l *lineAnswer) of(id job.ID, a axis) func(yield func(*api.TimelineCell, int) bool) {
+	return func(yield func(*api.TimelineCell, int) bool) {
+		j := l.jobs[id]
+		if j == nil || l.axis.step != a.step {
+			return
+		}
+		shift := l.axis.index(a.from)
+		for i := range j.Cells {
+			if at := j.Cells[i].Cell - shift; at >= 0 && at < a.cells && !yield(&j.Cells[i], at) {
+				return
+			}
+		}
+	}
+}
+
+// Act moves in the list and in time.
+func (s *Timeline) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	switch a {
+	case keys.Earlier:
+		s.scroll(w, -1)
+	case keys.Later:
+		s.scroll(w, 1)
+	case keys.ZoomIn:
+		s.zoom(w, -1)
+	case keys.ZoomOut:
+		s.zoom(w, 1)
+	case keys.Now:
+		s.from, s.cell = time.Time{}, time.Time{}
+	case keys.NextSlot:
+		s.step(w, 1)
+	case keys.PreviousSlot:
+		s.step(w, -1)
+	case keys.Clashes:
+		return []screen.Effect{screen.Goto{Screen: newClashes(s)}}, true
+	case keys.Open:
+		return s.open(w), true
+	case keys.Back:
+		if !s.back(w) {
+			return nil, false
+		}
+	default:
+		if !s.table.Move(a) {
+			return nil, false
+		}
+	}
+	return s.ask(w), true
+}
+
+// farthest is how far from now one may look.
+const farthest = 366 * day
+
+// scroll moves the axis by a quarter of it.
+func (s *Timeline) scroll(w *screen.World, by int) {
+	a := s.axis(w)
+	from := a.at(by * max(a.cells/4, 1))
+	if from.After(w.Now.Add(farthest)) || from.Before(w.Now.Add(-farthest)) {
+		return
+	}
+	s.from = from
+	s.dropCell(w)
+}
+
+// zoom shows less time, or more, around the cursor, or else around the middle.
+func (s *Timeline) zoom(w *screen.World, by int) {
+	a := s.axis(w)
+	middle := a.at(a.cells / 2)
+	if !s.cell.IsZero() {
+		middle = s.cell
+	}
+	s.span = zoomed(s.span, s.cells, by)
+	if s.from.IsZero() && s.cell.IsZero() {
+		return
+	}
+	s.from = newAxis(middle, s.span, s.cells, s.zone(w)).from
+	s.dropCell(w)
+}
+
+// dropCell takes the cursor from a cell that is not in view any more.
+func (s *Timeline) dropCell(w *screen.World) {
+	if a := s.axis(w); !s.cell.IsZero() && (s.cell.Before(a.from) || !s.cell.Before(a.to())) {
+		s.cell = time.Time{}
+	}
+}
+
+// step moves the cursor to the next cell of the row in which something is, or to
+// the one before. It begins at now.
+func (s *Timeline) step(w *screen.World, by int) {
+	if at, ok := s.neighbour(w, by); ok {
+		s.cell = at
+	}
+}
+
+func (s *Timeline) neighbour(w *screen.World, by int) (at time.Time, ok bool) {
+	id, known := s.table.Cursor()
+	if !known {
+		return at, false
+	}
+	a := s.axis(w)
+	here := a.index(s.cell)
+	if s.cell.IsZero() {
+		if here = a.index(w.Now); by < 0 {
+			here++
+		} else {
+			here--
+		}
+	}
+	for _, i := range s.line.of(id, a) {
+		if by > 0 && i > here {
+			return a.at(i), true
+		}
+		if by < 0 && i < here {
+			at, ok = a.at(i), true
+		}
+	}
+	return at, ok
+}
+
+// open shows the run or the occurrence under the cursor, or the job.
+func (s *Timeline) open(w *screen.World) []screen.Effect {
+	id, ok := s.table.Cursor()
+	if !ok {
+		return nil
+	}
+	c, ok := s.under(w)
+	about := screen.Subject{Jobs: []job.ID{id}, Run: c.Run, At: c.Due}
+	switch {
+	case ok && c.Run != 0:
+		return []screen.Effect{screen.Show{Action: keys.ShowOutput, Subject: about}}
+	case ok && !c.Due.IsZero():
+		return []screen.Effect{screen.Show{Action: keys.Explain, Subject: about}}
+	}
+	return []screen.Effect{screen.Show{Action: keys.Open, Subject: screen.Subject{Jobs: []job.ID{id}}}}
+}
+
+// back takes back one thing: the cursor in the row, marks, the filter, the
+// choice of states.
+func (s *Timeline) back(w *screen.World) bool {
+	switch {
+	case !s.cell.IsZero():
+		s.cell = time.Time{}
+	case s.table.Move(keys.Back):
+	case len(w.Query.States) > 0:
+		w.Query.States = nil
+		s.list(w)
+	default:
+		return false
+	}
+	return true
+}
+
+// Typing reports that keys go to the filter.
+func (s *Timeline) Typing() bool { return s.table.Typing() }
+
+// Type answers to a key of the filter.
+func (s *Timeline) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	_, ok := s.table.Type(w, k)
+	return s.ask(w), ok
+}
+
+// Click moves the cursor to a row, and to a cell in it.
+func (s *Timeline) Click(w *screen.World, x, y int) []screen.Effect {
+	if ok, _ := s.table.SelectLine(y - s.top); !ok {
+		return nil
+	}
+	a := s.axis(w)
+	cell := x - s.left
+	if present := a.index(w.Now); present >= 0 && cell > present {
+		cell-- // the line of now takes a column
+	}
+	if cell >= 0 && cell < a.cells {
+		s.cell = a.at(cell)
+	}
+	return s.ask(w)
+}
+
+// Seek puts the cursor on a job.
+func (s *Timeline) Seek(w *screen.World, id job.ID) []screen.Effect {
+	s.table.Select(id)
+	return s.ask(w)
+}
+
+// Subject is the marked jobs, or the one under the cursor with the run or the
+// occurrence in its cell.
+func (s *Timeline) Subject(w *screen.World) screen.Subject {
+	if s.rows.List == nil {
+		return screen.Subject{}
+	}
+	jobs, marked := s.table.Chosen()
+	subject := screen.Subject{Jobs: jobs, Marked: marked}
+	if row, ok := s.current(w); ok && !marked {
+		subject.File, subject.Line = row.Table, row.Line
+		if c, ok := s.under(w); ok {
+			subject.Run, subject.At = c.Run, c.Due
+		}
+	}
+	return subject
+}
+
+// Refuses says what has no meaning on a time line.
+func (s *Timeline) Refuses(w *screen.World, a keys.Action) string {
+	switch a {
+	case keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide:
+		return "the rows are those of the jobs (1), in the same order"
+	case keys.NextMatch, keys.PrevMatch:
+		return "a filter shows only what matches"
+	case keys.NextSlot:
+		if _, ok := s.neighbour(w, 1); !ok {
+			return "nothing later in view; l scrolls"
+		}
+	case keys.PreviousSlot:
+		if _, ok := s.neighbour(w, -1); !ok {
+			return "nothing earlier in view; h scrolls"
+		}
+	case keys.PreviousRun, keys.NextRun:
+		return "tab and shift+tab go from run to run"
+	case keys.ZoomIn, keys.ZoomOut:
+		by := 1
+		if a == keys.ZoomIn {
+			by = -1
+		}
+		if s.cells > 0 && stepFor(zoomed(s.span, s.cells, by), s.cells) == stepFor(s.span, s.cells) {
+			return "it goes from an hour to 14 days"
+		}
+	case keys.Open:
+		if _, ok := s.table.Cursor(); !ok {
+			return "nothing is selected"
+		}
+	}
+	return ""
+}
+
+// Foot is the keys of a time line.
+func (*Timeline) Foot(*screen.World) []keys.Action {
+	return []keys.Action{keys.Open, keys.Explain, keys.Run, keys.NextSlot, keys.Filter, keys.Palette, keys.Help,
+		keys.Clashes, keys.Earlier, keys.Later, keys.ZoomIn, keys.ZoomOut, keys.Now, keys.Times, keys.Leave}
+}

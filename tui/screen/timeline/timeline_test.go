@@ -1,0 +1,484 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/jobs"
+	"github.com/cronring/cronring/tui/screen/screentest"
+)
+
+// fixtureLine makes a time line of a board: what the schedules name, with what
+// became of it.
+func fixtureLine(w *screen.World, q api.TimelineQuery) (api.Timeline, error) {
+	a := axis{q.From, q.To.Sub(q.From) / time.Duration(q.Cells), q.Cells}
+	line := api.Timeline{V: api.Version, Now: screentest.Now, From: q.From, To: q.To, Cells: q.Cells, Load: make([]int, q.Cells)}
+	zone := crontab.NewZone(w.Local)
+	for id := range w.Board.Jobs() {
+		row, _ := w.Row(screen.Subject{Jobs: []job.ID{id}})
+		s, _ := crontab.ParseSchedule(row.Schedule, zone, 0)
+		if s == nil {
+			continue
+		}
+		j := api.TimelineJob{Job: id, State: row.State, Zone: row.Zone, Next: row.Next}
+		for t := s.Next(q.From.Add(-1)); !t.IsZero() && t.Before(q.To); t = s.Next(t) {
+			line.Load[a.index(t)]++
+			j.Cells = putCell(j.Cells, fixtureCell(&row, a, t))
+		}
+		if row.State == job.StateRunning && row.Schedule == "0 6 * * 5" {
+			for i := max(a.index(row.Began), 0); i < min(a.index(screentest.Now)+2, a.cells); i++ {
+				c := api.TimelineCell{Cell: i, Kind: api.CellSpan}
+				if !a.at(i).Before(screentest.Now) {
+					c.Kind = api.CellExpected
+				}
+				j.Cells = putCell(j.Cells, c)
+			}
+		}
+		if slices.Contains(q.Refs, string(id)) {
+			line.Jobs = append(line.Jobs, j)
+		}
+	}
+	line.Peak, line.PeakAt, line.Quiet = 21, screen.Midnight(screentest.Now, w.Local).AddDate(0, 0, 1), screen.Midnight(screentest.Now, w.Local).AddDate(0, 0, 1).Add(37*time.Minute)
+	return line, nil
+}
+
+func fixtureCell(r *api.Row, a axis, t time.Time) api.TimelineCell {
+	c := api.TimelineCell{Cell: a.index(t), Due: t, Count: 1, Kind: api.CellPlanned}
+	switch {
+	case t.After(screentest.Now) && r.State == job.StateHeld:
+		c.Kind = api.CellHeld
+	case t.After(screentest.Now):
+	case r.State == job.StateNew:
+		c.Kind = api.CellSkipped
+	case r.State == job.StateLate && screentest.Now.Sub(t) < time.Hour:
+		c.Kind = api.CellLate
+	case r.State == job.StateFailing && screentest.Now.Sub(t) < time.Hour:
+		c.Kind, c.Run = api.CellFailed, 4213
+	default:
+		c.Kind, c.Run = api.CellOK, 4000
+	}
+	return c
+}
+
+// putCell adds a cell, or lets the worse of two hide the other.
+func putCell(cells []api.TimelineCell, c api.TimelineCell) []api.TimelineCell {
+	order := []api.CellKind{api.CellFailed, api.CellLate, api.CellOK, api.CellSpan, api.CellSkipped, api.CellPlanned, api.CellExpected, api.CellHeld}
+	i := slices.IndexFunc(cells, func(old api.TimelineCell) bool { return old.Cell == c.Cell })
+	if i < 0 {
+		cells = append(cells, c)
+		slices.SortFunc(cells, func(a, b api.TimelineCell) int { return a.Cell - b.Cell })
+		return cells
+	}
+	count := cells[i].Count + c.Count
+	if slices.Index(order, c.Kind) < slices.Index(order, cells[i].Kind) {
+		cells[i] = c
+	}
+	cells[i].Count = count
+	return cells
+}
+
+// fixtureClashes has three jobs start together at the first full hour.
+func fixtureClashes(q api.ClashQuery) (api.Clashes, error) {
+	if q.From.IsZero() {
+		q.From, q.To = screentest.Now.Truncate(time.Minute), screentest.Now.Truncate(time.Minute).Add(day)
+	}
+	c := api.Clashes{V: api.Version, From: q.From, To: q.To, Zone: "Europe/Berlin", Starts: 812}
+	for at := q.From.Add(time.Hour - 1).Truncate(time.Hour); at.Before(q.To) && len(c.Clashes) < q.Limit; at = at.Add(time.Hour) {
+		c.Clashes = append(c.Clashes, api.Clash{
+			At: at, Starts: 3 + 18*(24-len(c.Clashes))/24, Jobs: []job.ID{"db-snap", "pg-backup", "vault-sync"}, Quiet: at.Add(37 * time.Minute),
+		})
+	}
+	if n := len(c.Clashes); n > 3 {
+		c.Clashes[3].Quiet = c.Clashes[3].At // no minute near by has fewer
+	}
+	c.Minutes = len(c.Clashes)
+	switch q.Suggest {
+	case "hourly":
+		c.Suggest = &api.Slot{Schedule: "37 * * * *", Starts: 1, Busiest: 21}
+	case "daily":
+		c.Suggest = &api.Slot{Schedule: "37 4 * * *", Busiest: 21}
+	}
+	return c, nil
+}
+
+func lineDaemon(w *screen.World) *screentest.Daemon {
+	d := screentest.NewDaemon(w)
+	d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) { return fixtureLine(w, q) }
+	d.OnClashes = fixtureClashes
+	return d
+}
+
+func TestTimelineScreens(t *testing.T) {
+	for name, prepare := range map[string]func(w *screen.World, d *screentest.Daemon, s *Timeline) []keys.Action{
+		"timeline": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action { return nil },
+		"timeline-cell": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
+			return []keys.Action{keys.Down, keys.Down, keys.PreviousSlot}
+		},
+		"timeline-planned": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
+			return []keys.Action{keys.NextSlot, keys.NextSlot}
+		},
+		"timeline-earlier": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
+			return []keys.Action{keys.Earlier, keys.Earlier, keys.Earlier}
+		},
+		"timeline-days": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
+			return []keys.Action{keys.ZoomOut, keys.ZoomOut, keys.ZoomOut}
+		},
+		"timeline-hour": func(*screen.World, *screentest.Daemon, *Timeline) []keys.Action {
+			return []keys.Action{keys.ZoomIn, keys.ZoomIn, keys.ZoomIn, keys.ZoomIn}
+		},
+		"timeline-empty": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
+			w.Board = board.New()
+			w.Board.Apply(api.BoardUpdate{Complete: true})
+			w.Status.Jobs, w.Status.Loaded, w.Status.Tables = 0, 0, 7
+			return nil
+		},
+		"timeline-filter": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
+			w.Query.Text, w.Query.States = "cert", []job.State{job.StateFailing}
+			return nil
+		},
+		"timeline-nothing": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
+			w.Query.Text = "nosuchjob"
+			return nil
+		},
+		"timeline-denied": func(_ *screen.World, d *screentest.Daemon, _ *Timeline) []keys.Action {
+			d.OnLine = func(api.TimelineQuery) (api.Timeline, error) {
+				return api.Timeline{}, &api.Error{Kind: api.NotAllowed, What: "cannot see the time line", Why: "the account is not in the group cronring"}
+			}
+			return nil
+		},
+		"timeline-absolute": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
+			w.Absolute = true
+			return nil
+		},
+		"timeline-hostile": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
+			rows := screentest.Rows()[:3]
+			rows[0].Job = job.ID("\u202egnp.exe\x1b[2J" + strings.Repeat("x", 300))
+			rows[1].Job = "\xff\xfe\x00nul"
+			if w.Glyphs.Tier == canvas.Full {
+				rows[2].Job = job.ID(strings.Repeat("日本語", 60))
+			}
+			w.Board = board.New()
+			w.Board.Apply(api.BoardUpdate{Complete: true, Rows: rows})
+			return nil
+		},
+		"timeline-many": func(w *screen.World, _ *screentest.Daemon, _ *Timeline) []keys.Action {
+			rows := make([]api.Row, 500)
+			for i := range rows {
+				rows[i] = screentest.Rows()[13]
+				rows[i].Job = job.ID(fmt.Sprintf("tenant-sync-%03d", i))
+				rows[i].Schedule = fmt.Sprintf("%d * * * *", i%60)
+			}
+			w.Board.Apply(api.BoardUpdate{Rows: rows})
+			return []keys.Action{keys.Last}
+		},
+	} {
+		screentest.Check(t, name, func(v canvas.View, w *screen.World) {
+			w.Width = v.Width()
+			s, d := New(), lineDaemon(w)
+			actions := prepare(w, d, s)
+			screentest.Show(t, s, screentest.Inside(v), w, d, actions...)
+		})
+	}
+}
+
+// openLine opens a time line of a size, and hands it what it asks for.
+func openLine(t *testing.T, w *screen.World, d screen.Daemon, width, height int) (*Timeline, canvas.View) {
+	t.Helper()
+	s, v := New(), canvas.New(width, height).View()
+	w.Width = width
+	screentest.Show(t, s, screentest.Inside(v), w, d)
+	return s, v
+}
+
+func TestTimelineMovesInTime(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		actions []keys.Action
+		want    string // the first line
+	}{
+		{"at first", nil, "06:00 Fri .. 06:00 Sat  1 cell = 30 min"},
+		{"earlier", []keys.Action{keys.Earlier}, "00:00 Fri .. 00:00 Sat  1 cell = 30 min"},
+		{"later", []keys.Action{keys.Later, keys.Later}, "18:00 Fri .. 18:00 Sat  1 cell = 30 min"},
+		{"back to now", []keys.Action{keys.Later, keys.Later, keys.Now}, "06:00 Fri .. 06:00 Sat  1 cell = 30 min"},
+		{"zoomed in", []keys.Action{keys.ZoomIn}, "12:00 Fri .. 00:00 Sat  1 cell = 15 min"},
+		{"zoomed in at another time", []keys.Action{keys.Earlier, keys.ZoomIn}, "06:00 Fri .. 18:00 Fri  1 cell = 15 min"},
+		{"zoomed in at the cursor", []keys.Action{keys.PreviousSlot, keys.PreviousSlot, keys.ZoomIn}, "11:30 Fri .. 23:30 Fri  1 cell = 15 min"},
+		{"as far out as it goes", []keys.Action{keys.ZoomOut, keys.ZoomOut, keys.ZoomOut, keys.ZoomOut, keys.ZoomOut, keys.ZoomOut}, "Fri 13 Nov .. Fri 27 Nov  1 cell = 8 h"},
+		{"as far in", []keys.Action{keys.ZoomIn, keys.ZoomIn, keys.ZoomIn, keys.ZoomIn}, "17:14 Fri .. 18:50 Fri  1 cell = 2 min"},
+	} {
+		w := screentest.NewWorld(t)
+		d := lineDaemon(w)
+		s, _ := openLine(t, w, d, 80, 24)
+		screentest.Perform(t, s, w, d, tc.actions...)
+		a := s.axis(w)
+		got := a.rangeText(w.Local) + "  1 cell = " + stepText(a.step)
+		if got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+		if s.asked.axis != a || s.line.axis != a {
+			t.Errorf("%s: got asked about %v and told of %v, want %v", tc.name, s.asked.axis, s.line.axis, a)
+		}
+	}
+}
+
+func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		actions []keys.Action
+		opens   keys.Action
+		subject string
+	}{
+		{"the job", nil, keys.Open, "[etl-orders] 0 0"},
+		{"a failure", []keys.Action{keys.PreviousSlot}, keys.ShowOutput, "[etl-orders] 4213 18:00"},
+		{"what is planned", []keys.Action{keys.NextSlot, keys.NextSlot}, keys.Explain, "[etl-orders] 0 18:30"},
+		{"back on the job", []keys.Action{keys.NextSlot, keys.Back}, keys.Open, "[etl-orders] 0 0"},
+		{"what is late", []keys.Action{keys.Down, keys.Down, keys.Down, keys.NextSlot}, keys.Explain, "[invoice-export] 0 18:00"},
+	} {
+		w := screentest.NewWorld(t)
+		d := lineDaemon(w)
+		s, _ := openLine(t, w, d, 80, 24)
+		screentest.Perform(t, s, w, d, tc.actions...)
+		subject := s.Subject(w)
+		at := "0"
+		if !subject.At.IsZero() {
+			at = subject.At.In(w.Local).Format("15:04")
+		}
+		if got := fmt.Sprintf("%v %d %s", subject.Jobs, subject.Run, at); got != tc.subject {
+			t.Errorf("%s: got the subject %s, want %s", tc.name, got, tc.subject)
+		}
+		effects := screentest.Perform(t, s, w, d, keys.Open)
+		if len(effects) != 1 {
+			t.Errorf("%s: got %v, want a screen", tc.name, effects)
+			continue
+		}
+		if got := effects[0].(screen.Show).Action; got != tc.opens {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.opens)
+		}
+	}
+}
+
+// asks counts the questions about the time line.
+func asks(d *screentest.Daemon) *int {
+	n, inner := 0, d.OnLine
+	d.OnLine = func(q api.TimelineQuery) (api.Timeline, error) {
+		n++
+		return inner(q)
+	}
+	return &n
+}
+
+func TestTimelineAsksWhenSomethingHasChanged(t *testing.T) {
+	w := screentest.NewWorld(t)
+	d := lineDaemon(w)
+	n := asks(d)
+	s, _ := openLine(t, w, d, 80, 24)
+	refresh := func() { screentest.Settle(t, s, w, d, s.Refresh(w)) }
+	expect := func(what string, want int) {
+		t.Helper()
+		refresh()
+		if *n != want {
+			t.Errorf("%s: got %d questions, want %d", what, *n, want)
+		}
+		*n = 0
+	}
+	expect("opened", 1)
+	w.Now = w.Now.Add(5 * time.Second)
+	expect("nothing has changed", 0)
+	rows := screentest.Rows()
+	rows[0].LastRun++
+	w.Board.Apply(api.BoardUpdate{Rows: rows[:1]})
+	expect("a run has ended", 1)
+	rows[0].LastRun++
+	w.Board.Apply(api.BoardUpdate{Rows: rows[:1]})
+	expect("another at once", 0)
+	w.Now = w.Now.Add(2 * time.Second)
+	expect("a little later", 1)
+	w.Now = w.Now.Add(28 * time.Minute)
+	expect("a cell has passed", 1)
+	w.Link.Live = false
+	w.Now = w.Now.Add(time.Hour)
+	expect("the daemon is gone", 0)
+	w.Link.Live = true
+	expect("it is back", 1)
+}
+
+// While another time is asked about, what is known of it is shown in its place.
+func TestTimelineKeepsWhatItKnowsWhileItScrolls(t *testing.T) {
+	w := screentest.NewWorld(t)
+	d := lineDaemon(w)
+	s, _ := openLine(t, w, d, 80, 24)
+	effects, _ := s.Act(w, keys.Earlier)
+	if len(effects) == 0 {
+		t.Fatal("scrolling asks nothing")
+	}
+	c := canvas.New(80, 24)
+	s.Draw(screentest.Inside(c.View()), w)
+	line := strings.Split(c.Text(), "\n")[4]
+	if want := ">etl-orders                    ■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
+		t.Errorf("got %q, want %q", line, want)
+	}
+	screentest.Settle(t, s, w, d, effects)
+	c.Clear()
+	s.Draw(screentest.Inside(c.View()), w)
+	line = strings.Split(c.Text(), "\n")[4]
+	if want := ">etl-orders        ■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■■✗✗│✗∙∙∙∙∙∙∙∙∙∙∙ 2m49s"; !strings.HasPrefix(line, want) {
+		t.Errorf("got %q, want %q", line, want)
+	}
+}
+
+// listed returns the jobs of a list, which has no marks.
+func listed(s screen.Screen, w *screen.World) []job.ID {
+	s.Act(w, keys.MarkAll)
+	defer s.Act(w, keys.MarkAll)
+	return s.Subject(w).Jobs
+}
+
+func TestTimelineIsTheListOfTheJobs(t *testing.T) {
+	w := screentest.NewWorld(t)
+	d := lineDaemon(w)
+	list := jobs.New()
+	screentest.Show(t, list, canvas.New(80, 22).View(), w, d, keys.Sort, keys.Down, keys.Down, keys.Down)
+	s, _ := openLine(t, w, d, 80, 24)
+	for i := range s.rows.Len() {
+		if got, want := s.rows.At(i), listed(list, w)[i]; got != want {
+			t.Fatalf("row %d: got %s, want %s as on the screen of the jobs", i, got, want)
+		}
+	}
+	if got, want := s.Subject(w).Jobs, list.Subject(w).Jobs; !slices.Equal(got, want) {
+		t.Errorf("got the cursor on %v, want %v as on the screen of the jobs", got, want)
+	}
+	screentest.Perform(t, s, w, d, keys.Filter)
+	for _, k := range "etl" {
+		effects, _ := s.Type(w, screen.Key{Name: string(k), Text: string(k)})
+		screentest.Settle(t, s, w, d, effects)
+	}
+	if s.rows.Len() != 1 || w.Query.Text != "etl" {
+		t.Errorf("got %d rows and the filter %q, want the one that matches", s.rows.Len(), w.Query.Text)
+	}
+	screentest.Settle(t, list, w, d, list.Open(w))
+	if len(listed(list, w)) != 1 || list.View().Text != "etl" {
+		t.Errorf("the jobs: got %d rows and the filter %q, want those of the time line", len(listed(list, w)), list.View().Text)
+	}
+	s.Type(w, screen.Key{Name: "enter"})
+	screentest.Perform(t, s, w, d, keys.Back, keys.Last)
+	screentest.Settle(t, list, w, d, list.Open(w))
+	if got, want := list.Subject(w).Jobs, s.Subject(w).Jobs; !slices.Equal(got, want) {
+		t.Errorf("the jobs: got the cursor on %v, want %v as on the time line", got, want)
+	}
+	if len(listed(list, w)) != 16 || w.Query.Text != "" {
+		t.Errorf("got %d jobs and the filter %q after esc, want all", len(listed(list, w)), w.Query.Text)
+	}
+}
+
+// The dashboard may begin with the time line.
+func TestTimelineNarrowsJobsThatWereNotShownYet(t *testing.T) {
+	w := screentest.NewWorld(t)
+	w.Query.Text = "etl"
+	d := lineDaemon(w)
+	list := jobs.New()
+	screentest.Settle(t, list, w, d, list.Open(w))
+	if len(listed(list, w)) != 1 || w.Query.Text != "etl" {
+		t.Errorf("got %d rows and the filter %q, want the one that matches etl", len(listed(list, w)), w.Query.Text)
+	}
+}
+
+func TestAxisStandsOnFullHoursOfTheZone(t *testing.T) {
+	kolkata := time.FixedZone("IST", 5*3600+1800)
+	a := newAxis(screentest.Now, usualSpan, 48, kolkata)
+	if got := a.from.In(kolkata).Format("15:04"); got != "10:30" {
+		t.Errorf("got an axis from %s, want 10:30", got)
+	}
+	a = newAxis(screentest.Now, 48*time.Hour, 48, kolkata)
+	if got := a.from.In(kolkata).Format("15:04"); got != "22:00" {
+		t.Errorf("hours: got an axis from %s, want 22:00", got)
+	}
+	for _, tc := range []struct {
+		at   time.Time
+		want int
+	}{{a.from, 0}, {a.from.Add(-1), -1}, {a.from.Add(-a.step), -1}, {a.from.Add(-a.step - 1), -2}, {a.from.Add(a.step - 1), 0}, {a.to(), 48}} {
+		if got := a.index(tc.at); got != tc.want {
+			t.Errorf("%s after the beginning: got cell %d, want %d", tc.at.Sub(a.from), got, tc.want)
+		}
+	}
+}
+
+func TestBarsTellSmallDifferencesFromLargeOnes(t *testing.T) {
+	for _, tc := range []struct {
+		counts []int
+		want   string
+	}{
+		{[]int{0, 1, 7}, "017"}, {[]int{30, 31}, "01"}, {[]int{300, 310}, "00"}, {[]int{30, 36}, "04"}, {[]int{5, 5}, "00"}, {[]int{0, 0}, "00"}, {[]int{1000, 500, 10}, "730"},
+	} {
+		level, got := barsOf(tc.counts, 8), ""
+		for _, n := range tc.counts {
+			got += fmt.Sprint(level(n))
+		}
+		if got != tc.want {
+			t.Errorf("%v: got %s, want %s", tc.counts, got, tc.want)
+		}
+	}
+}
+
+func TestClashesScreens(t *testing.T) {
+	for name, change := range map[string]func(d *screentest.Daemon){
+		"clashes": func(*screentest.Daemon) {},
+		"clashes-none": func(d *screentest.Daemon) {
+			d.OnClashes = func(q api.ClashQuery) (api.Clashes, error) {
+				return api.Clashes{From: screentest.Now, To: screentest.Now.Add(day), Starts: 5}, nil
+			}
+		},
+		"clashes-error": func(d *screentest.Daemon) {
+			d.OnClashes = func(api.ClashQuery) (api.Clashes, error) {
+				return api.Clashes{}, &api.Error{Kind: api.Unreachable, What: "cannot find clashes", Why: "connection refused", Fix: "systemctl status cronring"}
+			}
+		},
+		"clashes-hostile": func(d *screentest.Daemon) {
+			d.OnClashes = func(q api.ClashQuery) (api.Clashes, error) {
+				c, err := fixtureClashes(q)
+				for i := range c.Clashes {
+					c.Clashes[i].Starts, c.Clashes[i].Jobs = 12345, []job.ID{"\x1b[2J\u202ex", job.ID(strings.Repeat("long", 90))}
+				}
+				return c, err
+			}
+		},
+	} {
+		screentest.Check(t, name, func(v canvas.View, w *screen.World) {
+			d := lineDaemon(w)
+			line, _ := openLine(t, w, d, v.Width(), v.Height())
+			change(d)
+			s := newClashes(line)
+			screentest.Settle(t, s, w, d, s.Open(w))
+			screentest.Draw(s, v, w)
+		})
+	}
+}
+
+func TestClashIsShownOnTheTimeline(t *testing.T) {
+	w := screentest.NewWorld(t)
+	d := lineDaemon(w)
+	line, _ := openLine(t, w, d, 80, 24)
+	effects := screentest.Perform(t, line, w, d, keys.Clashes)
+	s := effects[0].(screen.Goto).Screen
+	screentest.Settle(t, s, w, d, s.Open(w))
+	if effects = screentest.Perform(t, s, w, d, keys.Down, keys.Open); len(effects) != 1 || effects[0] != (screen.Back{}) {
+		t.Fatalf("got %v, want to go back", effects)
+	}
+	screentest.Show(t, line, canvas.New(80, 22).View(), w, d)
+	a := line.axis(w)
+	if got := a.at(a.cells / 2).In(w.Local).Format("15:04"); got != "20:00" {
+		t.Errorf("got %s in the middle, want the minute 20:00", got)
+	}
+	if got, want := line.cursorText(a, w), "20:00 Fri  21 starts of 3 jobs: db-snap, pg-backup, vault-sync"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,50 @@
+package why
+
+import (
+	"strings"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// remedy does what is proposed: what the dashboard can do, it does itself, with
+// its questions; the rest goes to the clipboard. The proposal is looked at, not
+// run: only words that are known, about this very job, do anything.
+func (s *Why) remedy(w *screen.World, r api.Remedy) []screen.Effect {
+	subject := s.Subject(w)
+	program, rest, _ := strings.Cut(r.Command, " ")
+	verb, rest, _ := strings.Cut(rest, " ")
+	name := screen.Quote(string(s.answer.Job))
+	about, option, _ := strings.Cut(rest, " ")
+	key, value, isOption := strings.Cut(option, "=")
+	switch {
+	case program == "${EDITOR:-vi}":
+		return []screen.Effect{screen.Press{Action: keys.Edit, Subject: subject}}
+	case program != "cronring":
+	case verb == "logs" && s.answer.Run != nil && strings.HasSuffix(rest, s.answer.Run.ID.String()):
+		return []screen.Effect{screen.Press{Action: keys.ShowOutput, Subject: subject}}
+	case verb == "run" && rest == "--force "+name:
+		return []screen.Effect{change.ForceRun(s.answer.Job)}
+	case about != name:
+	case verb == "history" && option == "":
+		return []screen.Effect{screen.Show{Action: keys.ShowRuns, Subject: screen.Subject{Jobs: []job.ID{s.answer.Job}}}}
+	case verb == "set" && isOption && !strings.Contains(value, " "):
+		return []screen.Effect{change.SetOption(w, s.answer.Job, key, value)}
+	case verb == "backfill" && strings.HasPrefix(option, "--at "):
+		return []screen.Effect{screen.Press{Action: keys.Backfill, Subject: screen.Subject{Jobs: []job.ID{s.answer.Job}, At: s.answer.At}}}
+	case option == "" && remedyKeys[verb] != "":
+		return []screen.Effect{screen.Press{Action: remedyKeys[verb], Subject: screen.Subject{Jobs: []job.ID{s.answer.Job}}}}
+	}
+	return []screen.Effect{screen.Clip{Text: w.InShell(r.Command), What: "the command"}}
+}
+
+// edits reports whether a proposal is about what the crontab says.
+func edits(r api.Remedy) bool {
+	return strings.HasPrefix(r.Command, "cronring set ") || strings.HasPrefix(r.Command, "${EDITOR:-vi} ")
+}
+
+// remedyKeys are the verbs of remedies that a key does to the job.
+var remedyKeys = map[string]keys.Action{"run": keys.Run, "resume": keys.Pause, "stop": keys.Stop}

@@ -1,0 +1,166 @@
+package shell
+
+import (
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// act does what a key means. What means nothing now says why.
+func (s *Shell) act(a keys.Action) {
+	if why := s.refuses(a); why != "" {
+		s.warn(s.word(a) + ": " + why)
+		return
+	}
+	if moves[a] {
+		s.moved = s.now
+		s.w.Busy = true
+	}
+	front := s.front()
+	if s.everywhere(a) || a != keys.Open && s.do(a, front.Subject(s.w)) {
+		return
+	}
+	effects, ok := front.Act(s.w, a)
+	s.perform(front, effects)
+	if !ok {
+		s.warn(s.word(a) + ": nothing here to do that with")
+	}
+}
+
+// moves are the actions after which a list stands still for a while.
+var moves = map[keys.Action]bool{
+	keys.Down: true, keys.Up: true, keys.First: true, keys.Last: true, keys.HalfDown: true, keys.HalfUp: true,
+	keys.PageDown: true, keys.PageUp: true, keys.Mark: true, keys.Range: true,
+}
+
+// word is what an action is called at the foot of a screen.
+func (s *Shell) word(a keys.Action) string {
+	if b, ok := s.w.Keys.Binding(a, s.scopes()...); ok {
+		return b.Short
+	}
+	return string(a)
+}
+
+// press does what a key of Subject does, to a subject of somebody's choice.
+func (s *Shell) press(a keys.Action, about screen.Subject) {
+	switch why := s.refusesFor(a, about); {
+	case why != "":
+		s.warn(s.word(a) + ": " + why)
+	case !s.do(a, about):
+		s.warn(s.word(a) + ": nothing here to do that with")
+	}
+}
+
+// refuses says why an action does nothing now.
+func (s *Shell) refuses(a keys.Action) string {
+	if why := s.refusesFor(a, s.front().Subject(s.w)); why != "" {
+		return why
+	}
+	return s.front().Refuses(s.w, a)
+}
+
+// refusesFor says why an action does nothing to a subject.
+func (s *Shell) refusesFor(a keys.Action, about screen.Subject) string {
+	if why := s.refusesAll(a); why != "" {
+		return why
+	}
+	if a == keys.Undo {
+		return s.refusesUndo(about)
+	}
+	if why := s.refusesSubject(a, about); why != "" {
+		return why
+	}
+	return s.w.Denied(a, about)
+}
+
+// refusesAll says why an action does nothing now, whatever it is about.
+func (s *Shell) refusesAll(a keys.Action) string {
+	if changes[a] {
+		switch l := s.w.Link; {
+		case s.w.ReadOnly != "":
+			return s.w.ReadOnly
+		case !l.Live:
+			return "the daemon does not answer"
+		}
+	}
+	if a == keys.Reload && s.w.Status.Denied.Reload != "" {
+		return s.w.Status.Denied.Reload
+	}
+	if a == keys.Previous && len(s.previous) == 0 {
+		return "there is no view before this one"
+	}
+	return ""
+}
+
+// changes are the actions that read-only accounts may not do, nor anybody while
+// the daemon does not answer.
+var changes = map[keys.Action]bool{
+	keys.Run: true, keys.Stop: true, keys.Pause: true, keys.Acknowledge: true, keys.Backfill: true, keys.Retry: true,
+	keys.Delete: true, keys.Add: true, keys.Edit: true, keys.Undo: true, keys.Reload: true, keys.Save: true, keys.Try: true,
+}
+
+// everywhere does what is the same on all screens. It reports whether it was
+// that.
+func (s *Shell) everywhere(a keys.Action) bool {
+	if root, ok := s.roots[a]; ok {
+		s.turn([]screen.Screen{root})
+		return true
+	}
+	switch a {
+	case keys.Help:
+		s.over = newHelp(s)
+	case keys.CommandLog:
+		s.over = &commandLog{}
+	case keys.Palette:
+		s.over = newPalette(s)
+	case keys.Undo:
+		s.takeBack()
+	case keys.Previous:
+		s.turn(s.previous)
+	case keys.Times:
+		s.w.Absolute = !s.w.Absolute
+	case keys.Zone:
+		s.turnZone()
+	case keys.Views:
+		s.openViews()
+	case keys.Mouse:
+		s.turnMouse()
+	case keys.Reload:
+		s.confirm(nil, reload())
+	case keys.Redraw:
+		s.order(nil, screen.Redraw{})
+	case keys.Back:
+		s.back(a)
+	case keys.Leave:
+		if !s.back(a) {
+			s.order(nil, screen.Quit{})
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// back goes back, after the screen had its turn: it may have a filter or marks
+// to clear.
+func (s *Shell) back(a keys.Action) bool {
+	front := s.front()
+	effects, ok := front.Act(s.w, a)
+	s.perform(front, effects)
+	return ok || s.pop()
+}
+
+func (s *Shell) turnZone() {
+	s.w.Zone = (s.w.Zone + 1) % (screen.ZoneUTC + 1)
+	s.say("times are in " + map[screen.ZoneMode]string{
+		screen.ZoneLocal: "the zone of this terminal", screen.ZoneJob: "the zone of each job", screen.ZoneUTC: "UTC"}[s.w.Zone])
+}
+
+func (s *Shell) turnMouse() {
+	s.mouse = !s.mouse
+	s.order(nil, screen.Mouse{On: s.mouse})
+	if s.mouse {
+		s.say("the mouse moves the cursor; to select text: shift, or turn it off")
+	} else {
+		s.say("the mouse selects text")
+	}
+}

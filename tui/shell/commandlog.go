@@ -1,0 +1,97 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// maxLog bounds the command log.
+const maxLog = 500
+
+// entry is one line of the command log: what was done, as a command.
+type entry struct {
+	number  int
+	at      time.Time
+	command string
+	said    string
+	failed  bool
+	ended   bool
+}
+
+// note puts a Do into the log.
+func (s *Shell) note(d screen.Do) *entry {
+	s.count++
+	e := &entry{number: s.count, at: s.w.Now, command: s.w.InShell(screen.ShellCommand(d.Command))}
+	s.log = append(s.log[max(len(s.log)-maxLog+1, 0):], e)
+	return e
+}
+
+func (e *entry) end(said string, err error) {
+	e.said, e.ended = said, true
+	if err != nil {
+		e.said, e.failed = plainError(err), true
+	}
+}
+
+// plainError is an error in one line.
+func plainError(err error) string {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Fix != "" {
+		return e.Error() + "   " + e.Fix
+	}
+	return err.Error()
+}
+
+func callOf(d screen.Do) func(context.Context, screen.Daemon) (any, error) {
+	return func(ctx context.Context, daemon screen.Daemon) (any, error) { return d.Call(ctx, daemon) }
+}
+
+// commandLog shows what was done as commands, the newest first.
+type commandLog struct{ top int }
+
+func (l *commandLog) key(s *Shell, k screen.Key) {
+	switch k.Name {
+	case "esc", "q", "@", "enter":
+		s.over = nil
+	case "j", "down":
+		l.top++
+	case "k", "up":
+		l.top--
+	}
+	l.top = min(max(l.top, 0), max(len(s.log)-1, 0))
+}
+
+func (l *commandLog) height(_ *Shell, _, room int) int { return room }
+
+func (l *commandLog) draw(v canvas.View, s *Shell) {
+	v.PutCut(1, 0, v.Width()-2, "What was done here, newest first", s.w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title})
+	if len(s.log) == 0 {
+		v.PutCut(1, 2, v.Width()-2, "Nothing yet. Each action is shown here as the command that does the same.", s.w.Glyphs.Ellipsis, canvas.Style{})
+	}
+	for i := range len(s.log) - l.top {
+		if 2*i+3 >= v.Height() {
+			break
+		}
+		s.log[len(s.log)-1-l.top-i].draw(v.In(0, 2*i+1, v.Width(), 2), s.w)
+	}
+	v.PutCut(1, v.Height()-1, v.Width()-2, "esc close   j k scroll", s.w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+func (e *entry) draw(v canvas.View, w *screen.World) {
+	sign, style := w.Glyphs.OK, canvas.Style{Role: canvas.Good}
+	said := e.said
+	switch {
+	case !e.ended:
+		sign, style, said = w.Glyphs.Running, canvas.Style{Role: canvas.Busy}, "waiting for the daemon"
+	case e.failed:
+		sign, style = w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
+	}
+	x := v.Put(1, 0, e.at.In(w.Local).Format("15:04:05")+" ", canvas.Style{})
+	x = v.Put(x, 0, sign+" ", style)
+	v.PutCut(x, 0, v.Width()-x-1, e.command, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	v.PutCut(x, 1, v.Width()-x-1, said, w.Glyphs.Ellipsis, canvas.Style{Faint: !e.failed})
+}

@@ -1,0 +1,220 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// question is a Do that waits for the person's word, as a strip at the bottom.
+type question struct {
+	owner screen.Screen
+	do    screen.Do
+	yes   string    // the key that confirms: never the one that brought this up
+	typed edit.Line // for the classes that want something typed
+}
+
+// confirm does a Do, or asks first, by its class.
+func (s *Shell) confirm(owner screen.Screen, d screen.Do) {
+	if s.w.ReadOnly != "" {
+		s.warn(s.w.ReadOnly)
+		return
+	}
+	if d.Class == screen.Undoable {
+		s.carryOut(owner, d)
+		return
+	}
+	q := &question{owner: owner, do: d, yes: "y"}
+	if s.trigger == q.yes {
+		q.yes = "Y"
+	}
+	s.over = q
+	if d.Learn != nil {
+		s.order(nil, screen.Ask{Slot: learnSlot, Call: func(ctx context.Context, daemon screen.Daemon) (any, error) {
+			lines, err := d.Learn(ctx, daemon)
+			return learned{q, lines}, err
+		}})
+	}
+}
+
+// learnSlot is where what else there is to know comes to.
+const learnSlot = "learn"
+
+// learned is what came of a question's Learn.
+type learned struct {
+	asked *question
+	lines []string
+}
+
+// tookLearned tells what was learned, if the question still stands. If nothing
+// was, the person knows what the question says.
+func (s *Shell) tookLearned(a screen.Answer) {
+	if l, ok := a.Value.(learned); ok && a.Err == nil && s.over == l.asked {
+		l.asked.do.Detail = append(l.lines, l.asked.do.Detail...)
+	}
+}
+
+// wanted is what has to be typed; empty: a key is enough.
+func (q *question) wanted() string {
+	switch q.do.Class {
+	case screen.Removes:
+		return strconv.Itoa(q.do.Count)
+	case screen.Protected:
+		return safe.Text(q.do.Name) // as it is shown: who could type the rest?
+	}
+	return ""
+}
+
+func (q *question) key(s *Shell, k screen.Key) {
+	if k.Name == "esc" {
+		s.over = nil
+		return
+	}
+	if q.wanted() != "" {
+		q.write(s, k)
+		return
+	}
+	switch {
+	case k.Name == q.yes:
+		s.over = nil
+		s.carryOut(q.owner, q.do)
+	case k.Name == "w" && q.do.Watch != nil:
+		s.over = nil
+		s.carryOut(q.owner, q.do)
+		s.perform(q.owner, q.do.Watch(s.w))
+	case k.Name == "d" && q.do.Preview != nil:
+		s.over = nil
+		s.perform(q.owner, q.do.Preview(s.w))
+	case k.Name == "n" || k.Name == "q":
+		s.over = nil
+	}
+}
+
+// write types into the question. What is asked for confirms as soon as it is
+// there, so that no other key does.
+func (q *question) write(s *Shell, k screen.Key) {
+	page.TypeInto(&q.typed, k)
+	if q.typed.Text() == q.wanted() {
+		s.over = nil
+		s.carryOut(q.owner, q.do)
+	}
+}
+
+// lines are the question and what there is to know, broken to a width; the
+// question takes the first of them.
+func (q *question) lines(width int) (all []string, question int) {
+	all = page.Wrap(safe.Text(q.do.Question), width, width)
+	question = len(all)
+	for _, text := range q.do.Detail {
+		all = append(all, page.Wrap(safe.Text(text), width, width)...)
+	}
+	return all, question
+}
+
+func (q *question) height(_ *Shell, width, room int) int {
+	lines, _ := q.lines(width - 2)
+	return min(len(lines)+1, room)
+}
+
+func (q *question) draw(v canvas.View, s *Shell) {
+	last := v.Height() - 1
+	lines, question := q.lines(v.Width() - 2)
+	for y, line := range lines[:max(min(len(lines), last), 0)] {
+		v.Put(1, y, line, canvas.Style{Bold: y < question})
+	}
+	if wanted := q.wanted(); wanted != "" {
+		v.PutCut(1, last, v.Width()-20, "Type "+wanted+" to confirm: ", s.w.Glyphs.Ellipsis, canvas.Style{})
+		x := min(1+safe.Width("Type "+wanted+" to confirm: "), v.Width()-19)
+		page.DrawInput(v, x, last, v.Width()-x-9, &q.typed, s.w)
+		v.PutRight(last, "esc no ", canvas.Style{})
+		return
+	}
+	keys := []string{q.yes + " " + q.word()}
+	if q.do.Watch != nil {
+		keys = append(keys, "w "+q.word()+" and watch")
+	}
+	if q.do.Preview != nil {
+		keys = append(keys, "d dry run")
+	}
+	v.PutCut(1, last, v.Width()-2, strings.Join(append(keys, "n/esc no"), "   "), s.w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+// word is the verb of the command: what y does.
+func (q *question) word() string {
+	if len(q.do.Command) > 1 {
+		return q.do.Command[1]
+	}
+	return "yes"
+}
+
+// doSlot is where the shell's own answers come to.
+const doSlot = "do"
+
+// carryOut does it, notes it in the command log, and tells what came of it.
+func (s *Shell) carryOut(owner screen.Screen, d screen.Do) {
+	e := s.note(d)
+	slot := fmt.Sprintf("%s %d", doSlot, e.number)
+	s.waiting[slot] = waiting{owner, d, e}
+	s.order(nil, screen.Ask{Slot: slot, Call: callOf(d)})
+}
+
+// waiting is a Do whose end has not come yet.
+type waiting struct {
+	owner screen.Screen
+	do    screen.Do
+	entry *entry
+}
+
+// took is what came of what the shell itself has asked.
+func (s *Shell) took(a screen.Answer) {
+	switch a.Slot {
+	case planSlot:
+		s.tookPlan(a)
+		return
+	case learnSlot:
+		s.tookLearned(a)
+		return
+	case versionSlot:
+		s.tookVersion(a)
+		return
+	}
+	w, ok := s.waiting[a.Slot]
+	if !ok {
+		return
+	}
+	delete(s.waiting, a.Slot)
+	said, _ := a.Value.(string)
+	w.entry.end(said, a.Err)
+	if a.Err != nil {
+		s.warn(plainError(a.Err))
+	} else {
+		s.say(w.toast(said))
+	}
+	if a.Err == nil && w.do.Undo != nil {
+		s.undo = append(s.undo[max(len(s.undo)-maxUndo+1, 0):], *w.do.Undo)
+	}
+	if w.do.Slot != "" && w.owner != nil {
+		s.perform(w.owner, w.owner.Take(s.w, screen.Answer{Slot: w.do.Slot, Value: a.Value, Err: a.Err, Done: true}))
+	}
+}
+
+// maxUndo bounds how many changes are remembered.
+const maxUndo = 100
+
+// toast tells what was done, how it is undone, and the command for it.
+func (w waiting) toast(said string) string {
+	if said == "" {
+		said = w.do.Question
+	}
+	if w.do.Undo != nil {
+		said += "   z undo"
+	}
+	return said + "   " + w.entry.command
+}

@@ -1,0 +1,319 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Draw draws everything.
+func (s *Shell) Draw(v canvas.View) {
+	s.w.Width = v.Width()
+	if v.Width() < screen.LeastWidth || v.Height() < screen.LeastHeight {
+		s.drawSmall(v)
+		return
+	}
+	s.drawHead(v.Row(0))
+	body := v.In(0, 1, v.Width(), v.Height()-2)
+	over := 0
+	if s.over != nil {
+		over = s.over.height(s, v.Width(), v.Height()-1)
+	}
+	if over < body.Height() {
+		banner := s.drawBanner(body)
+		s.bodyTop = 1 + banner
+		s.front().Draw(body.In(0, banner, body.Width(), body.Height()-banner), s.w)
+		s.drawFoot(v.Row(v.Height() - 1))
+		s.drawToast(body)
+	}
+	if s.over != nil {
+		lay := v.In(0, v.Height()-over, v.Width(), over)
+		if over < body.Height() {
+			lay = v.In(0, v.Height()-over-1, v.Width(), over+1)
+		}
+		lay.Fill(" ", canvas.Style{})
+		if over < body.Height() {
+			page.DrawRule(lay.Row(0), "", s.w.Glyphs)
+			lay = lay.Below(1)
+		}
+		s.over.draw(lay, s)
+	}
+}
+
+// drawSmall says on a terminal that is too small how many jobs are how.
+func (s *Shell) drawSmall(v canvas.View) {
+	text := fmt.Sprintf("too small: %dx%d, need %dx%d", v.Width(), v.Height(), screen.LeastWidth, screen.LeastHeight)
+	v.Put(0, 0, text, canvas.Style{})
+	s.drawCounts(v.Below(1), 0)
+}
+
+// drawHead draws the first line: the host, the screens, and how the daemon is.
+func (s *Shell) drawHead(row canvas.View) {
+	right := s.clockText(row.Width())
+	modal, isModal := s.front().(screen.Modal)
+	if _, always := s.front().(screen.Headed); row.Width() < screen.FullWidth && !always {
+		row.PutRight(0, right+" ", s.linkStyle())
+		s.drawCounts(row, 0)
+		return
+	}
+	end := row.PutRight(0, right+" ", s.linkStyle())
+	if s.w.ReadOnly != "" && row.Width() >= screen.FullWidth {
+		end = row.In(0, 0, max(end-1, 0), 1).PutRight(0, "read-only", canvas.Style{Role: canvas.Off})
+	}
+	row = row.In(0, 0, max(end, 0), 1)
+	if isModal {
+		row.PutCut(1, 0, row.Width()-1, modal.Heading(s.w), s.w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
+		return
+	}
+	x := row.Put(1, 0, "cronring", canvas.Style{Role: canvas.Title, Bold: true})
+	if host := s.w.Status.Host; host != "" {
+		room := min(row.Width()/5, safe.Width(safe.Text(host)))
+		row.PutCut(x+1, 0, room, host, s.w.Glyphs.Ellipsis, canvas.Style{})
+		x += 1 + room
+	}
+	s.drawTabs(row, x+2)
+}
+
+// drawTabs names the screens that a digit brings to the front.
+func (s *Shell) drawTabs(row canvas.View, x int) {
+	s.tabs = s.tabs[:0]
+	for _, r := range s.screens.Roots {
+		name := r.Name
+		if b, ok := s.w.Keys.Binding(r.Action, keys.Everywhere); ok && len(b.Keys) > 0 {
+			name = b.Keys[0] + " " + name
+		}
+		style := canvas.Style{}
+		if s.roots[r.Action] == s.stack[0] {
+			name, style = "["+name+"]", canvas.Style{Bold: true}
+		}
+		end := row.Put(x, 0, name, style)
+		s.tabs = append(s.tabs, tab{r.Action, x, end})
+		x = end + 1
+	}
+}
+
+// clockText is how the daemon is, and its time.
+func (s *Shell) clockText(width int) string {
+	l := s.w.Link
+	switch {
+	case !l.Tried:
+		return "connecting"
+	case !l.Live:
+		return "OFFLINE " + clockDistance(s.now.Sub(l.Since))
+	case !s.w.Board.Complete():
+		return "loading"
+	}
+	now := s.w.Now.In(s.zone())
+	switch {
+	case width < screen.FullWidth:
+		return now.Format("15:04:05")
+	case width < 80:
+		return "live " + now.Format("15:04:05")
+	}
+	return "live " + now.Format("15:04:05 MST")
+}
+
+// zone is the one of the first line: a job's own stands with the job.
+func (s *Shell) zone() *time.Location {
+	if s.w.Zone == screen.ZoneUTC {
+		return time.UTC
+	}
+	return s.w.Local
+}
+
+// clockDistance is minutes and seconds: 00:14.
+func clockDistance(d time.Duration) string {
+	d = max(d, 0).Truncate(time.Second)
+	if d >= time.Hour {
+		return fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%02d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+func (s *Shell) linkStyle() canvas.Style {
+	if s.w.Link.Tried && !s.w.Link.Live {
+		return canvas.Style{Role: canvas.Bad, Bold: true}
+	}
+	return canvas.Style{}
+}
+
+// drawCounts draws how many jobs are how, for where there is no room for words.
+func (s *Shell) drawCounts(row canvas.View, x int) {
+	g, b := s.w.Glyphs, s.w.Board
+	for _, c := range []struct {
+		sign  string
+		n     int
+		style canvas.Style
+	}{
+		{g.Failed, b.Count(job.StateFailing), canvas.Style{Role: canvas.Bad, Bold: true}},
+		{g.Late, b.Count(job.StateLate), canvas.Style{Role: canvas.Doubt, Bold: true}},
+		{g.Running, b.Count(job.StateRunning), canvas.Style{Role: canvas.Busy}},
+		{g.Held, b.Count(job.StateHeld), canvas.Style{Role: canvas.Off}},
+		{g.OK, b.Count(job.StateOK), canvas.Style{Role: canvas.Good}},
+	} {
+		if c.n > 0 {
+			x = row.Put(x, 0, fmt.Sprintf("%s%d", c.sign, c.n), c.style) + 1
+		}
+	}
+}
+
+// drawBanner says above the body that the daemon does not answer, and gives how
+// many lines that took.
+func (s *Shell) drawBanner(body canvas.View) int {
+	l := s.w.Link
+	if l.Live || !l.Tried {
+		return 0
+	}
+	width := body.Width() - 2
+	lines := page.Wrap(s.w.Glyphs.Failed+" "+safe.Text(s.linkError()), width, width)
+	bad := len(lines)
+	if body.Height() >= 12 {
+		said := fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn())
+		if s.w.Board.Len() > 0 {
+			said = fmt.Sprintf("Rows below are from %s, %s ago; times are frozen. Retrying in %s.",
+				s.w.Now.In(s.zone()).Format("15:04:05"), s.now.Sub(l.Since).Round(time.Second), s.retryIn())
+		}
+		lines = append(lines, page.Wrap(said, width, width)...)
+		lines = append(lines, "Try:  systemctl status cronring    journalctl -u cronring -e   cronring doctor")
+	}
+	lines = lines[:min(len(lines), max(body.Height()/2, 1))]
+	for y, line := range lines {
+		style := canvas.Style{}
+		if y < bad {
+			style = canvas.Style{Role: canvas.Bad, Bold: true}
+		}
+		body.PutCut(1, y, width, line, s.w.Glyphs.Ellipsis, style)
+	}
+	return len(lines)
+}
+
+func (s *Shell) linkError() string {
+	if s.w.Link.Err == nil {
+		return "cronringd does not answer"
+	}
+	text := s.w.Link.Err.Error()
+	if _, reason, ok := strings.Cut(text, "cannot see the board: "); ok {
+		return reason
+	}
+	return text
+}
+
+// retryIn counts down to the next attempt.
+func (s *Shell) retryIn() string {
+	left := s.w.Link.Retry - s.now.Sub(s.tried)
+	return max(left, 0).Round(time.Second).String()
+}
+
+// drawToast draws what there is to say on the last lines of the body.
+func (s *Shell) drawToast(body canvas.View) {
+	const most = 3
+	if s.toast.text == "" {
+		return
+	}
+	sign, style := s.w.Glyphs.OK, canvas.Style{Role: canvas.Good, Bold: true}
+	if s.toast.bad {
+		sign, style = s.w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
+	}
+	width := body.Width() - 4
+	lines := page.Wrap(safe.Text(s.toast.text), width, width)
+	if most := min(most, body.Height()); len(lines) > most {
+		lines[most-1] += " " + strings.Join(lines[most:], " ")
+		lines = lines[:most]
+	}
+	v := body.Below(body.Height() - len(lines))
+	v.Fill(" ", canvas.Style{})
+	v.Put(1, 0, sign, style)
+	for y, line := range lines {
+		v.PutCut(3, y, width, line, s.w.Glyphs.Ellipsis, canvas.Style{Bold: true})
+	}
+}
+
+// usual are the keys at the foot of a screen that does not choose its own, and
+// those that come in between where there is room for them.
+var (
+	usual = []keys.Action{
+		keys.Open, keys.Run, keys.Stop, keys.Pause, keys.Explain, keys.ShowOutput, keys.Edit, keys.Mark, keys.Filter,
+		keys.States, keys.Sort, keys.Times, keys.Palette, keys.Help, keys.Leave,
+	}
+	spare = []keys.Action{
+		keys.Leave, keys.Times, keys.Sort, keys.States, keys.Mark, keys.Edit, keys.Stop, keys.Pause, keys.Palette,
+		keys.ShowOutput, keys.Open,
+	}
+)
+
+// drawFoot draws the last line: the keys that are worth knowing here.
+func (s *Shell) drawFoot(row canvas.View) {
+	actions, dropped := usual, spare
+	if f, ok := s.front().(screen.Foot); ok {
+		actions = f.Foot(s.w)
+		dropped = nil
+		for i := len(actions) - 1; i > 0; i-- {
+			if actions[i] != keys.Help { // it tells of the others
+				dropped = append(dropped, actions[i])
+			}
+		}
+	}
+	x, gap := 1, 2
+	if row.Width() < screen.FullWidth {
+		x, gap = 0, 1
+	}
+	hints := s.hints(actions)
+	for _, a := range dropped {
+		if x+widthOf(hints, gap)-gap <= row.Width() {
+			break
+		}
+		hints = without(hints, a)
+	}
+	for _, h := range hints {
+		style := canvas.Style{}
+		if h.off {
+			style = canvas.Style{Role: canvas.Off}
+		}
+		keyStyle := style
+		keyStyle.Bold = !h.off
+		end := row.Put(x, 0, h.key, keyStyle)
+		x = row.Put(end, 0, " "+h.word, style) + gap
+	}
+}
+
+// hint is one key at the foot.
+type hint struct {
+	action    keys.Action
+	key, word string
+	off       bool
+}
+
+func (s *Shell) hints(actions []keys.Action) []hint {
+	var all []hint
+	scopes := []keys.Scope{s.front().Scope(), keys.Subject, keys.List, keys.Everywhere}
+	for _, a := range actions {
+		if b, ok := s.w.Keys.Binding(a, scopes...); ok && len(b.Keys) > 0 {
+			all = append(all, hint{a, b.Keys[0], b.Short, s.refuses(a) != ""})
+		}
+	}
+	return all
+}
+
+func widthOf(hints []hint, gap int) int {
+	n := 0
+	for _, h := range hints {
+		n += safe.Width(h.key) + 1 + safe.Width(h.word) + gap
+	}
+	return n
+}
+
+func without(hints []hint, a keys.Action) []hint {
+	for i, h := range hints {
+		if h.action == a {
+			return append(hints[:i:i], hints[i+1:]...)
+		}
+	}
+	return hints
+}

@@ -1,0 +1,113 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/edit"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// help shows every key of the front screen, its own first. Typing searches.
+type help struct {
+	scopes []keys.Scope
+	search edit.Line
+	top    int
+}
+
+func newHelp(s *Shell) *help {
+	scopes := []keys.Scope{s.front().Scope(), keys.Subject, keys.List, keys.Everywhere}
+	return &help{scopes: scopes}
+}
+
+func (h *help) key(s *Shell, k screen.Key) {
+	switch k.Name {
+	case "esc", "enter":
+		s.over = nil
+	case "?":
+		s.over = nil
+	case "down":
+		h.top++
+	case "up":
+		h.top--
+	case "pgdown":
+		h.top += 10
+	case "pgup":
+		h.top -= 10
+	default:
+		if page.TypeInto(&h.search, k) {
+			h.top = 0
+		}
+	}
+	h.top = max(h.top, 0)
+}
+
+func (h *help) height(_ *Shell, _, room int) int { return room }
+
+// helpLine is a heading of a scope, or one of its keys.
+type helpLine struct {
+	heading string
+	binding keys.Binding
+	refused string
+}
+
+// lines are those that hold what is searched for.
+func (h *help) lines(s *Shell) []helpLine {
+	text := strings.ToLower(h.search.Text())
+	var all []helpLine
+	for _, scope := range h.scopes {
+		named := false
+		for _, b := range s.w.Keys.Of(scope) {
+			if !strings.Contains(strings.ToLower(strings.Join([]string{string(b.Action), strings.Join(b.Keys, " "), b.Short, b.Long, b.Command}, " ")), text) {
+				continue
+			}
+			if !named {
+				all, named = append(all, helpLine{heading: string(scope)}), true
+			}
+			all = append(all, helpLine{binding: b, refused: s.refuses(b.Action)})
+		}
+	}
+	return all
+}
+
+func (h *help) draw(v canvas.View, s *Shell) {
+	x := v.Put(1, 0, "Keys", canvas.Style{Role: canvas.Title, Bold: true})
+	x = v.Put(x, 0, "   search: ", canvas.Style{})
+	page.DrawInput(v, x, 0, v.Width()-x-1, &h.search, s.w)
+	lines, room := h.lines(s), v.Height()-2
+	h.top = min(h.top, max(len(lines)-room, 0))
+	if len(lines) == 0 {
+		v.PutCut(1, 1, v.Width()-2, "No key does that. Backspace, or esc.", s.w.Glyphs.Ellipsis, canvas.Style{})
+	}
+	for y := range min(room, len(lines)-h.top) {
+		lines[h.top+y].draw(v.Row(1+y), s.w.Glyphs)
+	}
+	more := "esc close   type to search"
+	if len(lines) > room {
+		more += "   up down scroll"
+	}
+	v.PutCut(1, v.Height()-1, v.Width()-2, more, s.w.Glyphs.Ellipsis, canvas.Style{})
+}
+
+func (l helpLine) draw(row canvas.View, g *canvas.Glyphs) {
+	if l.heading != "" {
+		page.DrawRule(row, l.heading, g)
+		return
+	}
+	const keyWidth = 14
+	text, style := l.binding.Long, canvas.Style{}
+	if l.refused != "" {
+		text, style = text+" ("+l.refused+")", canvas.Style{Role: canvas.Off}
+	}
+	keyStyle := style
+	keyStyle.Bold = l.refused == ""
+	row.PutCut(1, 0, keyWidth, strings.Join(l.binding.Keys, " "), g.Ellipsis, keyStyle)
+	room := row.Width() - keyWidth - 3
+	if command := l.binding.Command; command != "" && room-safe.Width(text)-2 >= len(command) {
+		row.PutRight(0, command+" ", canvas.Style{Faint: true})
+	}
+	row.PutCut(keyWidth+2, 0, room, text, g.Ellipsis, style)
+}

@@ -1,0 +1,344 @@
+// Package shell owns the frame around the screens: which screen is in front, what
+// every key does everywhere, questions, the palette, help and the log of commands.
+//
+// The shell performs the effects that screens return. What needs the terminal or the
+// daemon it passes on as Orders to package tui.
+package shell
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/board"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Order is something that the shell cannot do itself: an effect, and the screen
+// that its answers go back to; nil: the shell's own.
+type Order struct {
+	Owner  screen.Screen
+	Effect screen.Effect
+}
+
+// stillTime is how long a list does not re-sort after the person has moved.
+const stillTime = 2 * time.Second
+
+// maxDepth bounds how many screens lie on each other.
+const maxDepth = 32
+
+// Shell is the dashboard without its terminal: it holds the screens, hands keys
+// and answers to them, and does what is the same on all.
+type Shell struct {
+	w       *screen.World
+	now     time.Time     // of this host, as told last
+	offset  time.Duration // from it to the daemon's clock
+	tried   time.Time     // when the daemon was tried last, in vain
+	moved   time.Time     // when the person moved last
+	trigger string        // the key that is being handled
+
+	screens  Screens
+	roots    map[keys.Action]screen.Screen // those on the first line
+	stack    []screen.Screen               // the front one last
+	previous []screen.Screen               // what was there before the last switch
+	over     overlay                       // nil: nothing lies over the front
+	toast    toast
+	log      []*entry
+	waiting  map[string]waiting // by slot
+	undo     []screen.Do
+	sought   *version // of a file, to be put back; a key forgets it
+	greeting string   // what the person is told first
+	job      job.ID   // that the cursor goes to once it is there; empty: none
+	count    int      // of entries of the log, ever
+	views    []screen.View
+	mouse    bool
+	tabs     []tab // as drawn last
+	bodyTop  int   // the line that the front screen was drawn from
+	orders   []Order
+}
+
+// overlay lies over the front screen and gets every key.
+type overlay interface {
+	key(s *Shell, k screen.Key)
+	draw(v canvas.View, s *Shell)
+	// height is how many lines it wants of those that there are.
+	height(s *Shell, width, room int) int
+}
+
+// Start is how the dashboard begins.
+type Start struct {
+	World  screen.World  // with a board, or without one
+	Screen keys.Action   // of the first screen; empty: the jobs
+	Job    string        // to begin with; empty: whichever is first
+	Views  []screen.View // that were saved
+	Say    string        // what the person is told first
+	Over   screen.Screen // shown over the first screen, such as the editor; nil: none
+}
+
+// Screens are the screens that a shell shows.
+type Screens struct {
+	Roots  []Root // on the first line; the dashboard begins with the first of them
+	Opened map[keys.Action]func(w *screen.World, s screen.Subject) screen.Screen
+}
+
+// Root is a screen that is named on the first line. Opened are the screens that a key
+// opens about what is selected.
+type Root struct {
+	Action keys.Action
+	Name   string
+	Make   func() screen.Screen
+}
+
+// New makes a shell with all screens, of which one is in front.
+func New(start Start, screens Screens) *Shell {
+	w := start.World
+	if w.Board == nil {
+		w.Board = board.New()
+	}
+	s := &Shell{w: &w, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}}
+	for _, r := range screens.Roots {
+		s.roots[r.Action] = r.Make()
+	}
+	first := s.roots[start.Screen]
+	if first == nil {
+		first = s.roots[screens.Roots[0].Action]
+	}
+	s.stack, s.views = []screen.Screen{first}, start.Views
+	s.greeting, s.job = start.Say, job.ID(start.Job)
+	if start.Over != nil {
+		s.stack = append(s.stack, start.Over)
+	}
+	return s
+}
+
+// World is what the screens see.
+func (s *Shell) World() *screen.World { return s.w }
+
+// Init opens the first screen.
+func (s *Shell) Init(now time.Time) []Order {
+	s.at(now)
+	s.open()
+	if s.greeting != "" {
+		s.warn(s.greeting)
+	}
+	return s.flush()
+}
+
+// Key answers to a key.
+func (s *Shell) Key(now time.Time, k screen.Key) []Order {
+	s.at(now)
+	s.trigger, s.sought = k.Name, nil
+	s.toast.hide()
+	switch front := s.front(); {
+	case k.Name == quitKey:
+		s.order(nil, screen.Quit{})
+	case s.over != nil:
+		s.over.key(s, k)
+	case !s.typed(front, k):
+		if a, ok := s.w.Keys.Find(k.Name, s.scopes()...); ok {
+			s.act(a)
+		}
+	}
+	return s.flush()
+}
+
+// Paste types a text where text is typed; elsewhere it is no command.
+func (s *Shell) Paste(now time.Time, text string) []Order {
+	s.at(now)
+	switch k := (screen.Key{Name: "paste", Text: text}); {
+	case s.over != nil:
+		s.over.key(s, k)
+	default:
+		s.typed(s.front(), k)
+	}
+	return s.flush()
+}
+
+// quitKey ends the dashboard whatever is going on.
+const quitKey = "ctrl+c"
+
+// typed hands a key to a screen that is being typed in.
+func (s *Shell) typed(front screen.Screen, k screen.Key) bool {
+	typist, ok := front.(screen.Typist)
+	if !ok || !typist.Typing() {
+		return false
+	}
+	effects, ok := typist.Type(s.w, k)
+	s.perform(front, effects)
+	return ok
+}
+
+// scopes are those of the front screen, the narrowest first.
+func (s *Shell) scopes() []keys.Scope {
+	scopes := []keys.Scope{s.front().Scope()}
+	if subject := s.front().Subject(s.w); len(subject.Jobs) > 0 || subject.Run != 0 || subject.File != "" {
+		scopes = append(scopes, keys.Subject)
+	}
+	return append(scopes, keys.List, keys.Everywhere)
+}
+
+// Take hands an answer to who has asked.
+func (s *Shell) Take(now time.Time, owner screen.Screen, a screen.Answer) []Order {
+	s.at(now)
+	if owner == nil {
+		s.took(a)
+	} else {
+		s.perform(owner, owner.Take(s.w, a))
+	}
+	return s.flush()
+}
+
+// Update takes in what the daemon has sent, which proves that it is there.
+func (s *Shell) Update(now time.Time, updates ...api.BoardUpdate) []Order {
+	back := !s.w.Link.Live && s.w.Link.Tried
+	s.w.Link = screen.Link{Live: true, Tried: true, Socket: s.w.Link.Socket}
+	for _, u := range updates {
+		if !u.Now.IsZero() {
+			s.offset = u.Now.Sub(now)
+		}
+		if u.Head != nil {
+			s.w.Status = *u.Head
+		}
+		s.w.Board.Apply(u)
+	}
+	s.at(now)
+	if back {
+		s.say("connected again")
+	}
+	s.refresh()
+	s.seek()
+	return s.flush()
+}
+
+// seek puts the cursor on the job that the dashboard was begun with.
+func (s *Shell) seek() {
+	seeker, ok := s.front().(screen.Seeker)
+	if s.job == "" || !ok {
+		return
+	}
+	if _, known := s.w.Board.Find(s.job); known {
+		s.perform(s.front(), seeker.Seek(s.w, s.job))
+		s.job = ""
+	} else if s.w.Board.Complete() {
+		s.warn("no job is called " + string(s.job))
+		s.job = ""
+	}
+}
+
+// Lost says that the daemon does not answer, and when it is tried again.
+func (s *Shell) Lost(now time.Time, err error, retry time.Duration) []Order {
+	l := &s.w.Link
+	if l.Live || !l.Tried {
+		l.Since = now
+	}
+	l.Live, l.Tried, l.Err, l.Retry = false, true, err, retry
+	s.tried = now
+	s.now = now
+	s.refresh()
+	return s.flush()
+}
+
+// Tick says that time has passed.
+func (s *Shell) Tick(now time.Time) []Order {
+	s.at(now)
+	s.toast.age(now)
+	s.refresh()
+	return s.flush()
+}
+
+// refresh lets the front screen follow what has changed. Those behind it do when
+// they come back.
+func (s *Shell) refresh() { s.perform(s.front(), s.front().Refresh(s.w)) }
+
+// at sets the clocks. While the daemon cannot be reached, its own stands still.
+func (s *Shell) at(now time.Time) {
+	s.now = now
+	if s.w.Link.Live {
+		s.w.Now = now.Add(s.offset)
+	}
+	s.w.Busy = now.Sub(s.moved) < stillTime
+}
+
+func (s *Shell) front() screen.Screen { return s.stack[len(s.stack)-1] }
+
+func (s *Shell) order(owner screen.Screen, e screen.Effect) {
+	s.orders = append(s.orders, Order{owner, e})
+}
+
+func (s *Shell) flush() []Order {
+	orders := s.orders
+	s.orders = nil
+	return orders
+}
+
+// perform does what a screen wants, as far as that needs no terminal and no
+// daemon.
+func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case screen.Goto:
+			s.push(e.Screen)
+		case screen.Show:
+			s.push(s.screens.Opened[e.Action](s.w, e.Subject))
+		case screen.Back:
+			s.pop()
+		case screen.Do:
+			s.confirm(owner, e)
+		case screen.Press:
+			s.press(e.Action, e.Subject)
+		case screen.Say:
+			if e.Bad {
+				s.warn(e.Text)
+			} else {
+				s.say(e.Text)
+			}
+		case screen.Clip:
+			s.order(owner, e)
+			s.say("copied " + e.What)
+		default:
+			s.order(owner, e)
+		}
+	}
+}
+
+// push brings a screen to the front of the others.
+func (s *Shell) push(next screen.Screen) {
+	s.order(s.front(), screen.Unfollow{})
+	if len(s.stack) == maxDepth {
+		s.order(s.stack[1], screen.Drop{})
+		s.stack = slices.Delete(s.stack, 1, 2)
+	}
+	s.stack = append(s.stack, next)
+	s.open()
+}
+
+// pop leaves the front screen, unless it is the last.
+func (s *Shell) pop() bool {
+	if len(s.stack) == 1 {
+		return false
+	}
+	s.order(s.front(), screen.Drop{})
+	s.stack = s.stack[:len(s.stack)-1]
+	s.open()
+	return true
+}
+
+// turn brings other screens to the front; a key goes back to those before.
+func (s *Shell) turn(stack []screen.Screen) {
+	if slices.Equal(stack, s.stack) {
+		return
+	}
+	s.order(s.front(), screen.Unfollow{})
+	for _, old := range s.previous[min(len(s.previous), 1):] {
+		if !slices.Contains(stack, old) {
+			s.order(old, screen.Drop{})
+		}
+	}
+	s.previous, s.stack = s.stack, stack
+	s.open()
+}
+
+func (s *Shell) open() { s.perform(s.front(), s.front().Open(s.w)) }

@@ -1,0 +1,656 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+	"github.com/cronring/cronring/tui/screen/screentest"
+)
+
+// plainScreen is a screen that shows its name, for tests of the shell.
+type plainScreen struct {
+	name    string
+	about   screen.Subject
+	refuse  map[keys.Action]string
+	acted   []keys.Action
+	opened  int
+	answers []screen.Answer
+	on      map[keys.Action][]screen.Effect // what it answers to keys
+	typing  bool
+	text    string
+}
+
+func (p *plainScreen) Scope() keys.Scope { return keys.Jobs }
+
+func (p *plainScreen) Open(*screen.World) []screen.Effect {
+	p.opened++
+	return nil
+}
+
+func (p *plainScreen) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	p.acted = append(p.acted, a)
+	effects, ok := p.on[a]
+	return effects, ok
+}
+
+func (p *plainScreen) Take(_ *screen.World, a screen.Answer) []screen.Effect {
+	p.answers = append(p.answers, a)
+	return nil
+}
+
+func (p *plainScreen) Refresh(*screen.World) []screen.Effect         { return nil }
+func (p *plainScreen) Subject(*screen.World) screen.Subject          { return p.about }
+func (p *plainScreen) Refuses(_ *screen.World, a keys.Action) string { return p.refuse[a] }
+func (p *plainScreen) Typing() bool                                  { return p.typing }
+func (p *plainScreen) Draw(v canvas.View, _ *screen.World)           { v.Put(0, 0, p.name, canvas.Style{}) }
+func (p *plainScreen) Type(_ *screen.World, k screen.Key) (e []screen.Effect, ok bool) {
+	p.text += k.Text
+	return nil, k.Text != ""
+}
+
+// newTestShell is a shell with the jobs of the fixture and one plain screen for
+// each root.
+func newTestShell(t *testing.T) (*Shell, *plainScreen) {
+	t.Helper()
+	return shellOn(screentest.NewWorld(t))
+}
+
+func shellOn(w *screen.World) (*Shell, *plainScreen) {
+	screens := Screens{
+		Roots:  []Root{{keys.ShowJobs, "Jobs", nil}, {keys.ShowRuns, "Runs", nil}, {keys.ShowTimeline, "Timeline", nil}, {keys.ShowRing, "Ring", nil}, {keys.ShowFiles, "Files", nil}},
+		Opened: map[keys.Action]func(*screen.World, screen.Subject) screen.Screen{},
+	}
+	for _, a := range []keys.Action{keys.Open, keys.Explain, keys.ShowOutput, keys.ShowRuns, keys.ShowGroups, keys.PageOutput, keys.Edit, keys.Add, keys.ShowDST} {
+		screens.Opened[a] = func(_ *screen.World, about screen.Subject) screen.Screen {
+			return &plainScreen{name: string(a), about: about}
+		}
+	}
+	s := &Shell{w: w, now: screentest.Now, screens: screens, roots: map[keys.Action]screen.Screen{}, waiting: map[string]waiting{}}
+	for _, r := range screens.Roots {
+		s.roots[r.Action] = &plainScreen{name: r.Name}
+	}
+	front := &plainScreen{name: "jobs", about: screen.Subject{Jobs: []job.ID{"etl-orders"}}}
+	s.roots[keys.ShowJobs] = front
+	s.stack = []screen.Screen{front}
+	return s, front
+}
+
+// nothing does nothing, well.
+func nothing(context.Context, screen.Daemon) (string, error) { return "", nil }
+
+// typeKeys gives keys to a shell, and what it wants done.
+func typeKeys(s *Shell, names ...string) []Order {
+	var all []Order
+	for _, name := range names {
+		k := screen.Key{Name: name}
+		if len(name) == 1 {
+			k.Text = name
+		}
+		all = append(all, s.Key(s.now.Add(time.Millisecond), k)...)
+	}
+	return all
+}
+
+// carry carries out what the shell asked for itself.
+func carry(t *testing.T, s *Shell, d screen.Daemon, orders []Order) {
+	t.Helper()
+	for _, o := range orders {
+		if ask, ok := o.Effect.(screen.Ask); ok {
+			value, err := ask.Call(t.Context(), d)
+			carry(t, s, d, s.Take(s.now, o.Owner, screen.Answer{Slot: ask.Slot, Value: value, Err: err, Done: true}))
+		}
+	}
+}
+
+func shown(s *Shell, width, height int) string {
+	c := canvas.New(width, height)
+	s.Draw(c.View())
+	return c.Text()
+}
+
+func TestConfirmLadderNeedsItsOwnKey(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		job  job.ID
+		keys string
+		want []string // what reached the daemon
+	}{
+		{"run, then y", "etl-orders", "r y", []string{"run etl-orders"}},
+		{"run, the same key again", "etl-orders", "r r", nil},
+		{"run, enter", "etl-orders", "r enter", nil},
+		{"run, space", "etl-orders", "r space", nil},
+		{"run, then no", "etl-orders", "r n y", nil},
+		{"run, then esc", "etl-orders", "r esc y", nil},
+		{"stop, the same key again", "zfs-scrub", "x x enter", nil},
+		{"stop, then y", "zfs-scrub", "x y", []string{"stop zfs-scrub"}},
+		{"stop what does not run", "etl-orders", "x y", nil},
+		{"pause at once", "etl-orders", "p", []string{"pause etl-orders"}},
+		{"pause, then undo", "etl-orders", "p z", []string{"pause etl-orders", "resume etl-orders"}},
+		{"resume what is paused", "report-daily", "p", []string{"resume report-daily"}},
+		{"acknowledge, then undo", "etl-orders", "a z", []string{"ack etl-orders", "ack etl-orders"}},
+		{"protected: y is not enough", "pg-backup", "r y", nil},
+		{"protected: its name", "pg-backup", "r p g - b a c k u p", []string{"run pg-backup"}},
+		{"protected: pause wants it, too", "pg-backup", "p y", nil},
+		{"reload", "etl-orders", "R", []string{"reload"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, front := newTestShell(t)
+			front.about = screen.Subject{Jobs: []job.ID{tc.job}}
+			d := &screentest.Daemon{}
+			for _, key := range strings.Fields(tc.keys) {
+				carry(t, s, d, typeKeys(s, key))
+			}
+			if !slices.Equal(d.Asked, tc.want) {
+				t.Errorf("got %q, want %q", d.Asked, tc.want)
+			}
+		})
+	}
+}
+
+func TestConfirmBulkWantsTheCount(t *testing.T) {
+	s, front := newTestShell(t)
+	front.about = screen.Subject{Jobs: []job.ID{"etl-orders", "sitemap", "ntp-check"}, Marked: true}
+	d := &screentest.Daemon{}
+	carry(t, s, d, typeKeys(s, "r", "y", "2", "enter"))
+	if len(d.Asked) != 0 {
+		t.Fatalf("got %q before the count was typed, want nothing", d.Asked)
+	}
+	carry(t, s, d, typeKeys(s, "backspace", "backspace", "3"))
+	if want := []string{"run etl-orders sitemap ntp-check"}; !slices.Equal(d.Asked, want) {
+		t.Errorf("got %q, want %q", d.Asked, want)
+	}
+}
+
+func TestConfirmKeyIsNotTheTrigger(t *testing.T) {
+	s, front := newTestShell(t)
+	front.on = map[keys.Action][]screen.Effect{keys.Open: {screen.Do{Class: screen.Effects, Question: "Sure?", Command: []string{"cronring", "run"},
+		Call: func(context.Context, screen.Daemon) (string, error) { return "", errors.New("it was done") }}}}
+	s.trigger = "y"
+	s.perform(front, front.on[keys.Open])
+	if orders := typeKeys(s, "y"); len(orders) != 0 {
+		t.Errorf("the key that asked also confirmed: got %v, want nothing", orders)
+	}
+	if orders := typeKeys(s, "Y"); len(orders) != 1 {
+		t.Errorf("got %d orders for Y, want 1", len(orders))
+	}
+}
+
+func TestReadOnlyRefusesWithItsReason(t *testing.T) {
+	s, _ := newTestShell(t)
+	s.w.ReadOnly = "nothing is changed: --read-only"
+	for _, key := range []string{"r", "x", "p", "a", "D", "b", "R", "e", "A"} {
+		if orders := typeKeys(s, key); len(orders) != 0 {
+			t.Errorf("%s, read-only: got %v, want nothing", key, orders)
+		}
+		if got := shown(s, 80, 24); !strings.Contains(got, "--read-only") {
+			t.Errorf("%s, read-only: the reason is not shown:\n%s", key, got)
+		}
+	}
+}
+
+func TestRefusedKeySaysWhy(t *testing.T) {
+	s, _ := newTestShell(t)
+	typeKeys(s, "x")
+	if got, want := s.toast.text, "stop: not running"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s, _ = newTestShell(t)
+	s.Lost(s.now, errors.New("connection refused"), time.Second)
+	typeKeys(s, "r")
+	if got, want := s.toast.text, "run: the daemon does not answer"; got != want {
+		t.Errorf("offline: got %q, want %q", got, want)
+	}
+}
+
+func TestStackGoesBackTheWayItCame(t *testing.T) {
+	s, front := newTestShell(t)
+	deeper := &plainScreen{name: "deeper"}
+	s.perform(front, []screen.Effect{screen.Goto{Screen: deeper}})
+	if s.front() != deeper || deeper.opened != 1 {
+		t.Fatal("a screen that was gone to is not in front")
+	}
+	typeKeys(s, "2")
+	if got := s.front().(*plainScreen).name; got != "Runs" {
+		t.Errorf("after 2: got %s in front, want Runs", got)
+	}
+	typeKeys(s, "-")
+	if s.front() != deeper {
+		t.Errorf("after -: got %s in front, want deeper", s.front().(*plainScreen).name)
+	}
+	orders := typeKeys(s, "esc")
+	if s.front() != front || front.opened != 1 {
+		t.Errorf("after esc: got %s in front, opened %d times; want jobs, once", s.front().(*plainScreen).name, front.opened)
+	}
+	if !slices.Contains(orders, Order{deeper, screen.Drop{}}) {
+		t.Errorf("got %v, want what deeper waits for dropped", orders)
+	}
+	if orders := typeKeys(s, "esc"); len(orders) != 0 {
+		t.Errorf("esc at the top: got %v, want nothing", orders)
+	}
+	if orders := typeKeys(s, "q"); !slices.Contains(orders, Order{nil, screen.Quit{}}) {
+		t.Errorf("q at the top: got %v, want the end", orders)
+	}
+}
+
+func TestDeepStackIsBounded(t *testing.T) {
+	s, front := newTestShell(t)
+	for range 3 * maxDepth {
+		s.perform(s.front(), []screen.Effect{screen.Goto{Screen: &plainScreen{}}})
+	}
+	if len(s.stack) != maxDepth || s.stack[0] != front {
+		t.Errorf("got %d screens, want %d on the first", len(s.stack), maxDepth)
+	}
+}
+
+func TestTypingKeepsLetters(t *testing.T) {
+	s, front := newTestShell(t)
+	front.typing = true
+	if orders := typeKeys(s, "r", "q", "2", "y"); len(orders) != 0 || front.text != "rq2y" {
+		t.Errorf("got %v and text %q, want nothing and rq2y", orders, front.text)
+	}
+	if orders := typeKeys(s, "ctrl+c"); !slices.Contains(orders, Order{nil, screen.Quit{}}) {
+		t.Errorf("ctrl+c: got %v, want the end", orders)
+	}
+}
+
+func TestPasteIsNoCommand(t *testing.T) {
+	s, front := newTestShell(t)
+	if orders := s.Paste(s.now, "rqy"); len(orders) != 0 || len(front.acted) != 0 {
+		t.Errorf("got %v, want nothing done", orders)
+	}
+	typeKeys(s, "r")
+	if orders := s.Paste(s.now, "y"); len(orders) != 0 {
+		t.Errorf("a paste confirmed: got %v, want nothing", orders)
+	}
+}
+
+func TestOfflineFreezesTheTime(t *testing.T) {
+	s, _ := newTestShell(t)
+	s.Update(screentest.Now, api.BoardUpdate{Now: screentest.Now})
+	s.Tick(screentest.Now.Add(3 * time.Second))
+	s.Lost(screentest.Now.Add(4*time.Second), errors.New("connection refused"), time.Second)
+	s.Tick(screentest.Now.Add(18 * time.Second))
+	if got, want := s.w.Now, screentest.Now.Add(3*time.Second); !got.Equal(want) {
+		t.Errorf("offline: got %s, want %s", got, want)
+	}
+	got := shown(s, 80, 24)
+	for _, want := range []string{"OFFLINE 00:14", "connection refused", "frozen", "systemctl status"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("offline: %q is not shown:\n%s", want, got)
+		}
+	}
+	s.Update(screentest.Now.Add(20*time.Second), api.BoardUpdate{Now: screentest.Now.Add(25 * time.Second)})
+	if got, want := s.w.Now, screentest.Now.Add(25*time.Second); !got.Equal(want) {
+		t.Errorf("back: got %s, want %s", got, want)
+	}
+	if got := shown(s, 80, 24); !strings.Contains(got, "connected again") || strings.Contains(got, "OFFLINE") {
+		t.Errorf("back: the screen does not say so:\n%s", got)
+	}
+}
+
+func TestBusyEndsAfterAMove(t *testing.T) {
+	s, front := newTestShell(t)
+	front.on = map[keys.Action][]screen.Effect{keys.Down: nil}
+	typeKeys(s, "j")
+	if !s.w.Busy {
+		t.Error("after a move: not busy")
+	}
+	s.Tick(s.now.Add(stillTime))
+	if s.w.Busy {
+		t.Errorf("%s after a move: still busy", stillTime)
+	}
+}
+
+// When nothing is left that was changed here, z offers what the file of the
+// selected job said before, whoever changed it.
+func TestUndoOffersTheVersionBefore(t *testing.T) {
+	d := &screentest.Daemon{
+		OnTable: func(file, _ string) (api.TableText, error) {
+			return api.TableText{Table: api.Table{File: file, By: "bob", Changed: screentest.Now.Add(-time.Hour)}, Text: []byte("a\nb\n")}, nil
+		},
+		OnRevisions: func(q api.RevisionQuery) ([]api.Revision, error) {
+			return []api.Revision{{ID: 32, File: q.File}, {ID: 31, File: q.File}, {ID: 30, File: q.File}}, nil
+		},
+		OnRevision: func(id int64) (api.Revision, error) {
+			return api.Revision{ID: id, Text: []byte(map[int64]string{32: "a\nb\n", 31: "a\nc\n", 30: "\n"}[id])}, nil
+		},
+	}
+	s, front := newTestShell(t)
+	carry(t, s, d, typeKeys(s, "p")) // what was changed here comes first
+	carry(t, s, d, typeKeys(s, "z"))
+	if s.over != nil || len(s.undo) != 0 {
+		t.Fatalf("z asks %v, want the pause taken back at once", s.over)
+	}
+	d.Asked = nil
+	late := typeKeys(s, "z")
+	carry(t, s, d, late)
+	if got := shown(s, 80, 24); !strings.Contains(got, "Put revision 31 of /etc/cron.d/etl back?") || !strings.Contains(got, "+1 -1 lines") || !strings.Contains(got, "of bob") {
+		t.Errorf("z does not offer revision 31:\n%s", got)
+	}
+	carry(t, s, d, typeKeys(s, "y"))
+	if want := []string{"undo"}; !slices.Equal(d.Asked, want) || s.log[len(s.log)-1].command != "cronring undo 31" {
+		t.Errorf("asked %q, logged %q, want %q and cronring undo 31", d.Asked, s.log[len(s.log)-1].command, want)
+	}
+	late = typeKeys(s, "z")
+	typeKeys(s, "j")
+	if carry(t, s, d, late); s.over != nil {
+		t.Error("an answer that comes after another key asks all the same")
+	}
+	front.about = screen.Subject{}
+	typeKeys(s, "z")
+	if got := shown(s, 80, 24); !strings.Contains(got, "no file is selected") {
+		t.Errorf("without a file z does not say why it does nothing:\n%s", got)
+	}
+	front.about = screen.Subject{File: "/etc/cron.d/etl"}
+	d.OnRevisions = func(api.RevisionQuery) ([]api.Revision, error) { return nil, nil }
+	carry(t, s, d, typeKeys(s, "z"))
+	if got := shown(s, 80, 24); !strings.Contains(got, "no other version of /etc/cron.d/etl is kept") {
+		t.Errorf("without a version z does not say so:\n%s", got)
+	}
+}
+
+// The question before a stop names the processes, once the daemon has told.
+func TestStopNamesTheProcess(t *testing.T) {
+	d := &screentest.Daemon{
+		OnHistory: func(f api.Filter) (api.Runs, error) {
+			if !f.Live || !slices.Equal(f.Refs, []string{"zfs-scrub"}) {
+				return api.Runs{}, screentest.ErrNotFaked
+			}
+			return api.Runs{Runs: []job.Run{
+				{ID: 8, Job: "zfs-scrub", State: job.RunQueued}, {ID: 7, Job: "zfs-scrub", State: job.RunRunning, PID: 90533, User: "root"},
+			}}, nil
+		},
+		OnOneRun: func(string) (job.Run, error) { return job.Run{ID: 7, Job: "zfs-scrub", PID: 90534}, nil },
+	}
+	s, front := newTestShell(t)
+	for _, tc := range []struct {
+		about screen.Subject
+		want  []string
+	}{
+		{screen.Subject{Jobs: []job.ID{"zfs-scrub"}}, []string{"Stop zfs-scrub?", "pid 90533: run 7 of zfs-scrub as root", "run 8 of zfs-scrub: no process yet, it is queued"}},
+		{screen.Subject{Jobs: []job.ID{"zfs-scrub"}, Run: 7}, []string{"Stop run 7?", "pid 90534: run 7 of zfs-scrub"}},
+	} {
+		front.about = tc.about
+		orders := typeKeys(s, "x")
+		if got := shown(s, 80, 24); !strings.Contains(got, tc.want[0]) || strings.Contains(got, "pid") {
+			t.Errorf("before the daemon has answered:\n%s", got)
+		}
+		carry(t, s, d, orders)
+		for _, want := range tc.want {
+			if got := shown(s, 80, 24); !strings.Contains(got, want) {
+				t.Errorf("want %q in the question:\n%s", want, got)
+			}
+		}
+		typeKeys(s, "esc")
+	}
+}
+
+func TestCommandLogQuotesForAShell(t *testing.T) {
+	for _, tc := range []struct{ word, want string }{
+		{"etl-orders", "etl-orders"}, {"", "''"}, {"a b", "'a b'"}, {"it's", `'it'\''s'`}, {"$(reboot)", "'$(reboot)'"},
+		{"x;y", "'x;y'"}, {"\x1b[2J", "'\x1b[2J'"},
+	} {
+		if got := screen.ShellCommand([]string{tc.word}); got != tc.want {
+			t.Errorf("%q: got %s, want %s", tc.word, got, tc.want)
+		}
+	}
+}
+
+// A command that is copied or logged acts on the daemon that is shown, also where
+// the dashboard was told which that is.
+func TestCommandsGoWhereTheDashboardLooks(t *testing.T) {
+	s, _ := newTestShell(t)
+	line := func() string { return s.note(screen.Do{Command: []string{"cronring", "stop", "a b"}}).command }
+	if got, want := line(), "cronring stop 'a b'"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.w.Reach = []string{"-H", "ann@far", "--socket", "/a b"}
+	if got, want := line(), "cronring -H ann@far --socket '/a b' stop 'a b'"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := s.w.InShell("${EDITOR:-vi} +1 x"), "${EDITOR:-vi} +1 x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestEveryActionIsLogged(t *testing.T) {
+	s, _ := newTestShell(t)
+	d := &screentest.Daemon{}
+	carry(t, s, d, typeKeys(s, "r"))
+	carry(t, s, d, typeKeys(s, "y"))
+	carry(t, s, d, typeKeys(s, "p"))
+	typeKeys(s, "@")
+	got := shown(s, 80, 24)
+	for _, want := range []string{"cronring run etl-orders", "cronring pause etl-orders", "started run 4231"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the command log does not show %q:\n%s", want, got)
+		}
+	}
+}
+
+// A job is run again as its newest failed occurrence, a run as its own.
+func TestRetryAsksForTheSameOccurrence(t *testing.T) {
+	for _, tc := range []struct {
+		about                   screen.Subject
+		question, asked, logged string
+	}{
+		{screen.Subject{Jobs: []job.ID{"etl-orders"}}, "Run what failed last of etl-orders again", "retry etl-orders", "cronring retry etl-orders"},
+		{screen.Subject{Jobs: []job.ID{"etl-orders"}, Run: 4213}, "Run run 4213 again", "retry 4213", "cronring retry 4213"},
+	} {
+		s, front := newTestShell(t)
+		front.about = tc.about
+		d := &screentest.Daemon{}
+		carry(t, s, d, typeKeys(s, "ctrl+r"))
+		if got := shown(s, 80, 24); !strings.Contains(got, tc.question) {
+			t.Errorf("the question is not %q:\n%s", tc.question, got)
+		}
+		carry(t, s, d, typeKeys(s, "y"))
+		if !slices.Equal(d.Asked, []string{tc.asked}) || s.log[len(s.log)-1].command != tc.logged {
+			t.Errorf("asked %q, logged %q, want %q and %q", d.Asked, s.log[len(s.log)-1].command, tc.asked, tc.logged)
+		}
+	}
+}
+
+func TestHelpShowsEveryKeyThatCounts(t *testing.T) {
+	s, _ := newTestShell(t)
+	typeKeys(s, "?")
+	got := shown(s, 160, 120)
+	for _, b := range s.w.Keys.Of(keys.Jobs, keys.Subject, keys.List, keys.Everywhere) {
+		if !strings.Contains(got, strings.Join(b.Keys, " ")) || !strings.Contains(got, b.Long) {
+			t.Errorf("help does not show %v: %s", b.Keys, b.Long)
+		}
+	}
+	if !strings.Contains(got, "not running") {
+		t.Error("help does not say why stop does nothing")
+	}
+}
+
+func TestPaletteFindsVerbsAndJobs(t *testing.T) {
+	for _, tc := range []struct {
+		typed string
+		want  string // the first that is offered
+	}{
+		{"", "run etl-orders"}, {"time", "timeline"}, {"run pg", "run pg-backup"}, {"why ", "why etl-orders"},
+		{"pause NTP", "pause ntp-check"}, {"qu", "quit"},
+	} {
+		s, _ := newTestShell(t)
+		typeText(s, ":"+tc.typed)
+		p := s.over.(*palette)
+		if len(p.found) == 0 || p.found[0].text() != tc.want {
+			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.want)
+		}
+	}
+}
+
+// typeText types letters and blanks.
+func typeText(s *Shell, text string) {
+	for _, r := range text {
+		if r == ' ' {
+			s.Key(s.now, screen.Key{Name: "space", Text: " "})
+			continue
+		}
+		typeKeys(s, string(r))
+	}
+}
+
+// Where no job is selected, the palette asks for one by name, or by a pattern for
+// several.
+func TestPaletteNamesJobsAnywhere(t *testing.T) {
+	for _, tc := range []struct {
+		typed string
+		first string   // what is offered first
+		asked []string // of the daemon, once it is chosen
+		says  string   // on the screen then
+	}{
+		{typed: "pause", first: "pause", says: "pause apt-daily"},
+		{typed: "pause [ez]*", first: "pause [ez]*", asked: []string{"pause etl-orders zfs-scrub"}, says: "paused 2 jobs"},
+		{typed: "pause etl-orders log", first: "pause etl-orders logrotate", asked: []string{"pause etl-orders logrotate"}, says: "paused 2 jobs"},
+		{typed: "pause etl-orders etl-orders ", first: "pause etl-orders etl-orders", asked: []string{"pause etl-orders"}, says: "paused etl-orders"},
+		{typed: "run zfs* etl-orders", first: "run zfs* etl-orders", says: "Type 2 to confirm"},
+		{typed: "why *s*", first: "why *s*", says: "why: one job at a time"},
+		{typed: "pause nobody ", first: "pause nobody", says: "pause: no job is called nobody"},
+		{typed: "pause x*y", first: "pause x*y", says: "pause: no job is called x*y"},
+		{typed: "pause [", first: "pause [", says: "pause: no job is called ["},
+		{typed: "run --force etl", first: "run --force etl", says: "run: options are for the command line"},
+		{typed: "stop log", first: "stop logrotate", says: "stop: not running"},
+	} {
+		s, front := newTestShell(t)
+		front.about = screen.Subject{}
+		d := &screentest.Daemon{}
+		typeText(s, ":"+tc.typed)
+		if p := s.over.(*palette); len(p.found) == 0 || p.found[0].text() != tc.first {
+			t.Errorf("%q: got %v, want %s first", tc.typed, p.found, tc.first)
+		}
+		carry(t, s, d, typeKeys(s, "enter"))
+		if !slices.Equal(d.Asked, tc.asked) {
+			t.Errorf("%q: asked %q, want %q", tc.typed, d.Asked, tc.asked)
+		}
+		if got := shown(s, 120, 40); !strings.Contains(got, tc.says) {
+			t.Errorf("%q: want %q on the screen:\n%s", tc.typed, tc.says, got)
+		}
+	}
+	// A pattern means the same as on the command line: a name, or OWNER/NAME.
+	for pattern, want := range map[string][]job.ID{
+		"b*": {"alice/backup", "backup"}, "alice/*": {"alice/backup"}, "root/b*": {"backup"}, "a*": {"apt-daily"},
+	} {
+		w := newWorld(t)
+		w.Board.Apply(api.BoardUpdate{Now: now, Complete: true, Rows: []api.Row{{Job: "backup"}, {Job: "alice/backup"}, {Job: "apt-daily"}}})
+		s, _ := shellOn(w)
+		typeText(s, ":pause "+pattern+" ")
+		if p := s.over.(*palette); len(p.found) == 0 || !slices.Equal(p.found[0].jobs, want) {
+			t.Errorf("%s: got %v, want %v", pattern, p.found, want)
+		}
+	}
+	s, front := newTestShell(t)
+	front.about = screen.Subject{}
+	typeText(s, ":dst zfs")
+	typeKeys(s, "enter")
+	if dst := s.front().(*plainScreen); dst.name != string(keys.ShowDST) || dst.about.Jobs[0] != "zfs-scrub" {
+		t.Errorf("got %T in front, want what the clocks do to zfs-scrub", s.front())
+	}
+}
+
+// What the daemon will not let the account do is dim beforehand, with its reason.
+func TestDeniedKeysSayWhy(t *testing.T) {
+	denied := api.Denied{Reload: "only root may; you are ann", Entries: "its entry is not in your own crontab; you are ann"}
+	for _, tc := range []struct {
+		key, job string
+		crontab  string // why ann may have none
+		want     string
+	}{
+		{"R", "etl-orders", "", "reload: only root may; you are ann"},
+		{"e", "etl-orders", "", "edit: its entry is not in your own crontab; you are ann"},
+		{"D", "etl-orders", "", "delete: its entry is not in your own crontab; you are ann"},
+		{"e", "logrotate", "it is in cron.deny", "edit: it is in cron.deny"},
+		{"A", "logrotate", "it is in cron.deny", "add: it is in cron.deny"},
+		{"D", "logrotate", "", "Delete 1 entry from 1 file?"},
+		{"r", "etl-orders", "it is in cron.deny", "Run etl-orders now"},
+	} {
+		s, front := newTestShell(t)
+		fixed := screentest.Rows()[0]
+		fixed.Fixed = true
+		s.w.Board.Apply(api.BoardUpdate{Rows: []api.Row{fixed}})
+		s.w.Status.Denied = denied
+		s.w.Status.Denied.Crontab = tc.crontab
+		front.about = screen.Subject{Jobs: []job.ID{job.ID(tc.job)}}
+		a, _ := s.w.Keys.Find(tc.key, s.scopes()...)
+		if dim := s.refuses(a) != ""; dim != strings.Contains(tc.want, ": ") {
+			t.Errorf("%s of %s: dim is %t", tc.key, tc.job, dim)
+		}
+		typeKeys(s, tc.key)
+		if got := shown(s, 80, 24); !strings.Contains(got, tc.want) {
+			t.Errorf("%s of %s: want %q on the screen:\n%s", tc.key, tc.job, tc.want, got)
+		}
+	}
+}
+
+func TestPaletteAsksBeforeItActs(t *testing.T) {
+	s, _ := newTestShell(t)
+	d := &screentest.Daemon{}
+	carry(t, s, d, typeKeys(s, ":", "r", "u", "n", "enter", "enter"))
+	if len(d.Asked) != 0 {
+		t.Fatalf("got %q without a yes, want nothing", d.Asked)
+	}
+	carry(t, s, d, typeKeys(s, "y"))
+	if want := []string{"run etl-orders"}; !slices.Equal(d.Asked, want) {
+		t.Errorf("got %q, want %q", d.Asked, want)
+	}
+}
+
+func TestDrawAtAnySize(t *testing.T) {
+	for _, over := range []string{"", "?", ":", "@", "r", "y"} {
+		for width := range 60 {
+			for _, height := range []int{1, 2, 9, 10, 11, 15} {
+				s, _ := newTestShell(t)
+				if over != "" {
+					typeKeys(s, over)
+				}
+				screentest.CheckWidths(t, fmt.Sprintf("%q at %dx%d", over, width+1, height), shown(s, width+1, height), width+1)
+			}
+		}
+	}
+}
+
+func TestBackfillAsksByItsSize(t *testing.T) {
+	for _, tc := range []struct {
+		occurrences int
+		keys        string
+		want        []string
+	}{
+		{3, "enter enter y", []string{"backfill etl-orders 2026-11-20..2026-11-20"}},
+		{3, "enter n", nil},
+		{12, "enter y", nil},
+		{12, "enter 1 2", []string{"backfill etl-orders 2026-11-20..2026-11-20"}},
+		{0, "enter y", nil},
+		{3, "esc y", nil},
+	} {
+		s, _ := newTestShell(t)
+		d := &screentest.Daemon{Planned: tc.occurrences}
+		for _, key := range append([]string{"b"}, strings.Fields(tc.keys)...) {
+			carry(t, s, d, typeKeys(s, key))
+		}
+		if !slices.Equal(d.Asked, tc.want) {
+			t.Errorf("%d occurrences, b %s: got %q, want %q", tc.occurrences, tc.keys, d.Asked, tc.want)
+		}
+	}
+}
+
+func TestBackfillPlanThatComesLateAsksNothing(t *testing.T) {
+	s, _ := newTestShell(t)
+	d := &screentest.Daemon{Planned: 2}
+	orders := typeKeys(s, "b", "enter", "esc")
+	carry(t, s, d, orders)
+	if s.over != nil {
+		t.Errorf("got %T over the screen, want nothing", s.over)
+	}
+}

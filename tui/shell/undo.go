@@ -1,0 +1,94 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/tui/change"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// versionSlot is where the version comes to that a file had before.
+const versionSlot = "version"
+
+// version is what is looked for to be put back.
+type version struct {
+	file  string
+	table api.TableText
+	old   api.Revision
+}
+
+// takeBack undoes the last change that was made here, or, when none is left, the
+// last one of the file that is selected, whoever made it.
+func (s *Shell) takeBack() {
+	if n := len(s.undo); n > 0 {
+		last := s.undo[n-1]
+		s.undo = s.undo[:n-1]
+		s.carryOut(nil, last)
+		return
+	}
+	v := &version{file: s.w.Placed(s.front().Subject(s.w)).File}
+	s.sought = v
+	s.say("looking for what " + v.file + " said before")
+	s.order(nil, screen.Ask{Slot: versionSlot, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return v, v.find(ctx, d) }})
+}
+
+// refusesUndo says why nothing can be undone.
+func (s *Shell) refusesUndo(about screen.Subject) string {
+	if len(s.undo) > 0 {
+		return ""
+	}
+	if about = s.w.Placed(about); about.File == "" {
+		return "nothing was changed here that can be undone, and no file is selected"
+	}
+	return s.w.Denied(keys.Edit, about)
+}
+
+// find finds the newest version that the file does not have now.
+func (v *version) find(ctx context.Context, d screen.Daemon) (err error) {
+	const few = 10
+	if v.table, err = d.Table(ctx, v.file, ""); err != nil {
+		return err
+	}
+	all, err := d.Revisions(ctx, api.RevisionQuery{File: v.table.File, Limit: few})
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if v.old, err = d.Revision(ctx, r.ID); err != nil {
+			return err
+		}
+		if v.old.Gone != v.table.Missing || string(v.old.Text) != string(v.table.Text) {
+			return nil
+		}
+	}
+	return &api.Error{Kind: api.NotFound, What: "cannot undo: no other version of " + v.file + " is kept", Fix: "cronring revisions --file " + screen.Quote(v.file)}
+}
+
+// tookVersion asks whether the version is to be put back, unless another key was
+// pressed meanwhile: the question must not catch what was meant for something
+// else.
+func (s *Shell) tookVersion(a screen.Answer) {
+	v, ok := a.Value.(*version)
+	if !ok || s.sought != v {
+		return
+	}
+	s.sought = nil
+	if a.Err != nil {
+		s.warn(plainError(a.Err))
+		return
+	}
+	name := change.FileName(&v.table.Table)
+	d := change.Restore(v.old.ID, name)
+	d.Class, d.Question = screen.Effects, fmt.Sprintf("Put revision %d of %s back?", v.old.ID, name)
+	if v.old.Gone {
+		d.Question = fmt.Sprintf("Take %s away, as it was not there before?", name)
+	}
+	d.Detail = []string{change.CountChanges(change.DiffLines(string(v.table.Text), string(v.old.Text)))}
+	if v.table.By != "" {
+		d.Detail = append(d.Detail, fmt.Sprintf("The last change is of %s, %s.", v.table.By, s.w.Past(v.table.Changed, "")))
+	}
+	s.confirm(nil, d)
+}

@@ -1,0 +1,163 @@
+package table
+
+import (
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Column is one column of a table. Either Text or Draw draws its cells.
+type Column[R any] struct {
+	Title string
+	Width int  // with the blank behind it
+	From  int  // the narrowest screen that shows the column
+	Rank  int  // if not all columns fit, the one with the highest rank goes first; 0: never
+	Grow  int  // how much wider the column becomes where there is room
+	Fill  bool // the column takes the rest of the width
+	Least int  // width that a Fill column has before others grow
+	Most  int  // width at which a Fill column stops; 0: no limit
+	Right bool // text ends at the right
+
+	Text func(w *screen.World, r *R) (string, canvas.Style)
+	Draw func(f *Field, w *screen.World, r *R)
+}
+
+// placedColumn is a column with its place on the screen.
+type placedColumn[R any] struct {
+	*Column[R]
+	x, width int
+}
+
+// placeColumns chooses the columns that fit into width cells on a screen of some width,
+// and distributes the rest of the width. The first column begins at left. The
+// result uses the memory of shown.
+func placeColumns[R any](columns []Column[R], left, screen, width int, shown []placedColumn[R]) []placedColumn[R] {
+	shown, total := shown[:0], left
+	for i := range columns {
+		if c := &columns[i]; c.From <= screen {
+			shown = append(shown, placedColumn[R]{c, 0, c.Width})
+			total += c.Width
+		}
+	}
+	for total > width {
+		i := leastImportant(shown)
+		if i < 0 {
+			break
+		}
+		total -= shown[i].width
+		shown = append(shown[:i], shown[i+1:]...)
+	}
+	distribute(shown, width-total)
+	for i := range shown {
+		shown[i].x = left
+		left += shown[i].width
+	}
+	return shown
+}
+
+// leastImportant returns the index of the column that is dropped next, or -1.
+func leastImportant[R any](shown []placedColumn[R]) int {
+	worst, rank := -1, 0
+	for i := range shown {
+		if shown[i].Rank > rank {
+			worst, rank = i, shown[i].Rank
+		}
+	}
+	return worst
+}
+
+// distribute adds the spare width to the columns: the Fill column gets its least
+// width, the others grow from left to right, and the Fill column takes the rest.
+func distribute[R any](shown []placedColumn[R], spare int) {
+	fill := -1
+	for i := range shown {
+		if shown[i].Fill {
+			fill = i
+		}
+	}
+	kept := 0
+	if fill >= 0 {
+		kept = max(shown[fill].Least-shown[fill].width, 0)
+	}
+	for i := range shown {
+		more := max(min(shown[i].Grow, spare-kept), 0)
+		shown[i].width += more
+		spare -= more
+	}
+	if fill < 0 {
+		return
+	}
+	c := &shown[fill]
+	if c.width += spare; c.Most > 0 {
+		c.width = min(c.width, c.Most)
+	}
+}
+
+// drawTitle draws the title above the column.
+func (p *placedColumn[R]) drawTitle(row canvas.View, style canvas.Style, ellipsis string) {
+	p.put(row, p.Title, style, ellipsis)
+}
+
+// drawCell draws the cell of a row. The field is for columns that draw several
+// texts into one cell.
+func (p *placedColumn[R]) drawCell(row canvas.View, w *screen.World, r *R, f *Field) {
+	if p.Draw == nil {
+		text, style := p.Text(w, r)
+		p.put(row, text, style, w.Glyphs.Ellipsis)
+		return
+	}
+	f.view, f.x, f.ellipsis = row.In(p.x, 0, p.width-1, 1), 0, w.Glyphs.Ellipsis
+	p.Draw(f, w, r)
+	f.End()
+}
+
+func (p *placedColumn[R]) put(row canvas.View, text string, style canvas.Style, ellipsis string) {
+	x, width := p.x, p.width-1
+	if p.Right {
+		n := min(page.Width(text), width)
+		x, width = x+width-n, n
+	}
+	row.PutCut(x, 0, width, text, ellipsis, style)
+}
+
+// Field is a cell that text is written into piece by piece. ASCII text costs no
+// allocation.
+type Field struct {
+	view     canvas.View
+	x        int
+	ellipsis string
+	number   [24]byte
+}
+
+// NewField returns a field for a view of one line.
+func NewField(v canvas.View, ellipsis string) *Field { return &Field{view: v, ellipsis: ellipsis} }
+
+// Put appends text, Bytes the ASCII text in a buffer that the caller reuses.
+func (f *Field) Put(text string, s canvas.Style)   { f.x = f.view.Put(f.x, 0, text, s) }
+func (f *Field) Bytes(text []byte, s canvas.Style) { f.x = f.view.PutBytes(f.x, 0, text, s) }
+
+// Buffer returns an empty buffer for Bytes.
+func (f *Field) Buffer() []byte { return f.number[:0] }
+
+// Width returns the width of the whole field.
+func (f *Field) Width() int { return f.view.Width() }
+
+// View returns the cells of the field, for what is not text.
+func (f *Field) View() canvas.View { return f.view }
+
+// Reserve calls draw with a field that ends before the last n cells; the next text
+// follows directly behind what draw has written.
+func (f *Field) Reserve(n int, draw func()) {
+	whole := f.view
+	f.view = whole.In(0, 0, whole.Width()-n, 1)
+	draw()
+	f.End()
+	f.x, f.view = min(f.x, f.view.Width()), whole
+}
+
+// End marks text that did not fit.
+func (f *Field) End() {
+	if width := f.view.Width(); f.x > width && width > 0 {
+		f.view.Put(width-1, 0, f.ellipsis, canvas.Style{})
+	}
+}

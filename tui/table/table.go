@@ -1,0 +1,246 @@
+// Package table owns lists on the screen: columns as data, a cursor, marks and a
+// filter.
+//
+// A Source provides the rows. A screen embeds a Table, describes its columns, and adds
+// what only its rows can do.
+package table
+
+import (
+	"strings"
+
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/page"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// Source provides the rows of a table in their order.
+type Source[K comparable, R any] interface {
+	Items[K]
+	// Row returns the row at an index. It is valid until the source changes.
+	Row(i int) *R
+	// Filter keeps only rows that match a text.
+	Filter(text string)
+}
+
+// Table is a list of rows of type R with a cursor, marks, a filter and columns.
+// Each row has a key of type K: cursor and marks stay with their rows when the
+// rows change. A screen embeds a Table and adds what is its own.
+type Table[K comparable, R any] struct {
+	Source  Source[K, R]
+	Columns []Column[R]
+	Left    int          // column of the screen at which the first cell begins
+	MarkAt  int          // column of the screen that shows the sign of a marked row
+	Titles  canvas.Style // of the titles of columns
+	ToFirst bool         // when a filter hides the row under the cursor, the cursor moves to the first row
+
+	In      keys.Scope             // scope of the screen's keys
+	Keys    []keys.Action          // keys on the last line
+	Refused map[keys.Action]string // why keys of lists do nothing here
+
+	listing Listing[K]
+	filter  string // that the source was filtered by
+	placed  []placedColumn[R]
+	field   Field
+}
+
+// TitleStyle is the style of most titles of columns.
+var TitleStyle = canvas.Style{Role: canvas.Title, Bold: true}
+
+// Scope returns the scope of the screen's keys, Foot the keys on the last line.
+func (t *Table[K, R]) Scope() keys.Scope                { return t.In }
+func (t *Table[K, R]) Foot(*screen.World) []keys.Action { return t.Keys }
+
+// Refuses returns why a key does nothing here, or "".
+func (t *Table[K, R]) Refuses(_ *screen.World, a keys.Action) string { return t.Refused[a] }
+
+// Act performs a key of lists.
+func (t *Table[K, R]) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
+	return nil, t.Move(a)
+}
+
+// Refuse returns one reason for several keys.
+func Refuse(reason string, actions ...keys.Action) map[keys.Action]string {
+	refused := make(map[keys.Action]string, len(actions))
+	for _, a := range actions {
+		refused[a] = reason
+	}
+	return refused
+}
+
+// Typing reports that keys go to the filter.
+func (t *Table[K, R]) Typing() bool { return t.listing.Typing() }
+
+// Type performs a key while the filter is typed.
+func (t *Table[K, R]) Type(_ *screen.World, k screen.Key) ([]screen.Effect, bool) {
+	ok := t.listing.Type(t.Source, k)
+	t.refilter()
+	return nil, ok
+}
+
+// Move performs a key of lists, and reports whether it is one. It reports false for
+// keys.Back if no range, mark or filter is left to clear.
+func (t *Table[K, R]) Move(a keys.Action) bool {
+	ok := t.listing.Act(t.Source, a)
+	t.refilter()
+	return ok
+}
+
+// refilter passes a changed filter on to the source.
+func (t *Table[K, R]) refilter() {
+	if text := t.listing.Filter(); text != t.filter {
+		t.filter = text
+		t.Source.Filter(text)
+		t.Relist()
+	}
+}
+
+// Relist adjusts the cursor after the choice or the order of rows has changed.
+func (t *Table[K, R]) Relist() {
+	if k, ok := t.listing.Cursor(); ok && t.ToFirst && t.Source.Place(k) < 0 {
+		t.listing.Act(t.Source, keys.First)
+	}
+	t.Settle()
+}
+
+// Settle adjusts cursor and marks after rows have changed.
+func (t *Table[K, R]) Settle() { t.listing.Settle(t.Source) }
+
+// Filter returns the text of the filter. SetFilter replaces the text of a source
+// that is filtered already.
+func (t *Table[K, R]) Filter() string { return t.listing.Filter() }
+func (t *Table[K, R]) SetFilter(text string) {
+	t.listing.SetFilter(text)
+	t.filter = t.listing.Filter()
+}
+
+// Cursor returns the key of the row under the cursor, Index its index, and Current
+// the row, which is nil in an empty table.
+func (t *Table[K, R]) Cursor() (k K, ok bool) { return t.listing.Cursor() }
+func (t *Table[K, R]) Index() int             { return t.listing.Index() }
+func (t *Table[K, R]) Current() *R {
+	if _, ok := t.listing.Cursor(); !ok || t.listing.Index() >= t.Source.Len() {
+		return nil
+	}
+	return t.Source.Row(t.listing.Index())
+}
+
+// Select moves the cursor to a row, and reports whether the row is listed.
+func (t *Table[K, R]) Select(k K) bool { return t.listing.Select(t.Source, k) }
+
+// Chosen returns the keys that an action is about: those of the marked rows, or that
+// of the row under the cursor. Marks counts the marked rows, Marked reports whether
+// one is marked, and Unmark removes all marks.
+func (t *Table[K, R]) Chosen() (chosen []K, marked bool) { return t.listing.Chosen(t.Source) }
+func (t *Table[K, R]) Marks() int                        { return t.listing.Marks(t.Source) }
+func (t *Table[K, R]) Marked(i int) bool                 { return t.listing.Marked(t.Source, i) }
+func (t *Table[K, R]) Unmark()                           { t.listing.Unmark() }
+
+// Seen returns the range of rows that were drawn last, Window that to draw on a
+// number of lines.
+func (t *Table[K, R]) Seen() (first, last int)             { return t.listing.Seen(t.Source) }
+func (t *Table[K, R]) Window(height int) (first, last int) { return t.listing.Window(t.Source, height) }
+
+// SelectLine moves the cursor to the row on a line of those drawn last. It reports
+// whether there is such a row, and whether the cursor was on it already.
+func (t *Table[K, R]) SelectLine(y int) (ok, again bool) {
+	first, last := t.Window(t.listing.height)
+	i := first + y
+	if y < 0 || i >= last {
+		return false, false
+	}
+	again = i == t.listing.Index()
+	t.Select(t.Source.At(i))
+	return true, again
+}
+
+// DrawFilter draws the filter, and returns the column after it.
+func (t *Table[K, R]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) int {
+	return t.listing.DrawFilter(v, x, y, width, w)
+}
+
+// Place chooses the columns for a view of some width on a screen of another width.
+func (t *Table[K, R]) Place(screen, width int) {
+	t.placed = placeColumns(t.Columns, t.Left, screen, width, t.placed)
+}
+
+// Draw draws the titles of the columns and the rows in view.
+func (t *Table[K, R]) Draw(v canvas.View, w *screen.World) {
+	t.Place(v.Width(), v.Width())
+	t.DrawTitles(v.Row(0), w)
+	t.DrawRows(v.Below(1), w)
+}
+
+// DrawTitles draws the titles of the columns that Place has chosen.
+func (t *Table[K, R]) DrawTitles(row canvas.View, w *screen.World) {
+	for i := range t.placed {
+		t.placed[i].drawTitle(row, t.Titles, w.Glyphs.Ellipsis)
+	}
+}
+
+// DrawRows draws the rows in view in the columns that Place has chosen.
+func (t *Table[K, R]) DrawRows(v canvas.View, w *screen.World) {
+	first, last := t.Window(v.Height())
+	for i := first; i < last; i++ {
+		row := v.Row(i - first)
+		t.DrawCells(row, w, t.Source.Row(i))
+		if t.Marked(i) {
+			row.Put(t.MarkAt, 0, w.Glyphs.Mark, canvas.Style{Role: canvas.Match, Bold: true})
+		}
+		if i == t.Index() {
+			row.Put(0, 0, w.Glyphs.Cursor, canvas.Style{Bold: true})
+			row.Restyle(page.Selected)
+		}
+	}
+}
+
+// DrawCells draws one row.
+func (t *Table[K, R]) DrawCells(row canvas.View, w *screen.World, r *R) {
+	for i := range t.placed {
+		t.placed[i].drawCell(row, w, r, &t.field)
+	}
+}
+
+// Rows is a Source whose rows are in a slice.
+type Rows[K comparable, R any] struct {
+	Key   func(r *R) K
+	Words func(r *R) string // text that a filter searches; nil: there is no filter
+
+	all    []R
+	shown  []int     // indexes of the rows that match the filter
+	places map[K]int // of rows in shown
+	filter string
+}
+
+// Set replaces the rows. All returns them, also those that the filter hides.
+func (s *Rows[K, R]) Set(all []R) {
+	s.all = all
+	s.Filter(s.filter)
+}
+func (s *Rows[K, R]) All() []R { return s.all }
+
+// Filter shows the rows that contain a text, in upper or lower case.
+func (s *Rows[K, R]) Filter(text string) {
+	s.filter = text
+	text = strings.ToLower(text)
+	s.shown, s.places = s.shown[:0], make(map[K]int, len(s.all))
+	for i := range s.all {
+		if r := &s.all[i]; text == "" || strings.Contains(strings.ToLower(s.Words(r)), text) {
+			s.places[s.Key(r)] = len(s.shown)
+			s.shown = append(s.shown, i)
+		}
+	}
+}
+
+// Len counts the rows that are shown, At returns the key of one, and Row the row.
+func (s *Rows[K, R]) Len() int     { return len(s.shown) }
+func (s *Rows[K, R]) At(i int) K   { return s.Key(s.Row(i)) }
+func (s *Rows[K, R]) Row(i int) *R { return &s.all[s.shown[i]] }
+
+// Place returns the index of a row, or -1.
+func (s *Rows[K, R]) Place(k K) int {
+	if i, ok := s.places[k]; ok {
+		return i
+	}
+	return -1
+}

@@ -1,0 +1,116 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/keys"
+	"github.com/cronring/cronring/tui/screen"
+)
+
+// fruitTable is a table of names, each of which is its own key.
+func fruitTable(columns ...Column[string]) (*Table[string, string], *Rows[string, string]) {
+	rows := &Rows[string, string]{Key: func(s *string) string { return *s }, Words: func(s *string) string { return *s }}
+	rows.Set([]string{"apple", "banana", "cherry", "date"})
+	t := &Table[string, string]{Source: rows, Columns: columns, Left: 1, MarkAt: 0}
+	t.Settle()
+	return t, rows
+}
+
+func TestTableColumnsFitTheWidth(t *testing.T) {
+	columns := []Column[string]{
+		{Title: "A", Width: 10},
+		{Title: "B", Width: 8, Rank: 1, Grow: 5},
+		{Title: "C", Width: 6, Rank: 2, From: 30},
+		{Title: "D", Fill: true, Least: 12, Most: 20},
+	}
+	for _, tc := range []struct {
+		width int
+		want  string
+	}{
+		{11, "A 1+10 D 11+0"},
+		{20, "A 1+10 B 11+8 D 19+1"},
+		{29, "A 1+10 B 11+8 D 19+10"},
+		{30, "A 1+10 B 11+8 C 19+6 D 25+5"},
+		{38, "A 1+10 B 11+9 C 20+6 D 26+12"},
+		{50, "A 1+10 B 11+13 C 24+6 D 30+20"},
+		{99, "A 1+10 B 11+13 C 24+6 D 30+20"},
+	} {
+		var got []string
+		for _, p := range placeColumns(columns, 1, tc.width, tc.width, nil) {
+			got = append(got, fmt.Sprintf("%s %d+%d", p.Title, p.x, p.width))
+		}
+		if got := strings.Join(got, " "); got != tc.want {
+			t.Errorf("width %d: got %s, want %s", tc.width, got, tc.want)
+		}
+	}
+}
+
+func TestTableDrawsTitlesCellsMarksAndCursor(t *testing.T) {
+	table, _ := fruitTable(
+		Column[string]{Title: "NAME", Width: 6, Text: func(_ *screen.World, s *string) (string, canvas.Style) { return *s, canvas.Style{} }},
+		Column[string]{Title: "LONG", Width: 5, Right: true, Text: func(_ *screen.World, s *string) (string, canvas.Style) { return fmt.Sprint(len(*s)), canvas.Style{} }},
+		Column[string]{Title: "TWICE", Fill: true, Draw: func(f *Field, _ *screen.World, s *string) {
+			f.Put(*s, canvas.Style{})
+			f.Put(*s, canvas.Style{})
+		}},
+	)
+	w := &screen.World{Glyphs: canvas.GlyphsOf(canvas.ASCII)}
+	table.Move(keys.Mark) // and the cursor goes on to banana
+	c := canvas.New(22, 4)
+	table.Draw(c.View(), w)
+	want := " NAME  LONG TWICE     \n*apple    5 appleapp~ \n>bana~    6 bananaba~ \n cher~    6 cherrych~ \n"
+	if got := c.Text(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if lines := strings.Split(c.Mask(), "\n"); strings.Trim(lines[2], "0") != "" || strings.Contains(lines[1], "0") {
+		t.Errorf("reversed:\n%s\nwant the third line alone", c.Mask())
+	}
+}
+
+func TestTableFilterHidesRows(t *testing.T) {
+	for _, toFirst := range []bool{false, true} {
+		table, rows := fruitTable()
+		table.ToFirst = toFirst
+		table.Select("cherry")
+		table.Move(keys.Filter)
+		for _, letter := range []string{"A", "N"} {
+			table.Type(nil, screen.Key{Name: letter, Text: letter})
+		}
+		if rows.Len() != 1 || *table.Current() != "banana" {
+			t.Fatalf("filter AN: %d rows, cursor on %v, want banana alone", rows.Len(), table.Current())
+		}
+		rows.Set([]string{"mango", "apple", "orange", "banana"})
+		table.Settle()
+		if got := rows.At(0) + " " + rows.At(1) + " " + rows.At(2); rows.Len() != 3 || got != "mango orange banana" || *table.Current() != "banana" {
+			t.Errorf("other rows: got %s with the cursor on %s, want mango orange banana and banana", got, *table.Current())
+		}
+		table.Type(nil, screen.Key{Name: "G", Text: "G"})
+		want := map[bool]string{false: "orange", true: "mango"}[toFirst] // banana was the third row, and the second is the last now
+		if *table.Current() != want {
+			t.Errorf("to the first %v: cursor on %s, want %s", toFirst, *table.Current(), want)
+		}
+		table.Type(nil, screen.Key{Name: "esc"})
+		if rows.Len() != 4 || table.Filter() != "" {
+			t.Errorf("after esc: %d rows and filter %q, want all 4", rows.Len(), table.Filter())
+		}
+	}
+}
+
+func TestTableSelectsAClickedLine(t *testing.T) {
+	table, _ := fruitTable()
+	c := canvas.New(10, 2)
+	table.DrawRows(c.View(), &screen.World{Glyphs: canvas.GlyphsOf(canvas.ASCII)})
+	for _, tc := range []struct {
+		y         int
+		ok, again bool
+		cursor    string
+	}{{1, true, false, "banana"}, {1, true, true, "banana"}, {2, false, false, "banana"}, {-1, false, false, "banana"}} {
+		ok, again := table.SelectLine(tc.y)
+		if got, _ := table.Cursor(); ok != tc.ok || again != tc.again || got != tc.cursor {
+			t.Errorf("line %d: got %v %v %s, want %v %v %s", tc.y, ok, again, got, tc.ok, tc.again, tc.cursor)
+		}
+	}
+}
