@@ -543,8 +543,8 @@ func TestPaletteNamesJobsAnywhere(t *testing.T) {
 	for pattern, want := range map[string][]job.ID{
 		"b*": {"alice/backup", "backup"}, "alice/*": {"alice/backup"}, "root/b*": {"backup"}, "a*": {"apt-daily"},
 	} {
-		w := newWorld(t)
-		w.Board.Apply(api.BoardUpdate{Now: now, Complete: true, Rows: []api.Row{{Job: "backup"}, {Job: "alice/backup"}, {Job: "apt-daily"}}})
+		w := screentest.NewWorld(t)
+		w.Board.Apply(api.BoardUpdate{Now: screentest.Now, Complete: true, Rows: []api.Row{{Job: "backup"}, {Job: "alice/backup"}, {Job: "apt-daily"}}})
 		s, _ := shellOn(w)
 		typeText(s, ":pause "+pattern+" ")
 		if p := s.over.(*palette); len(p.found) == 0 || !slices.Equal(p.found[0].jobs, want) {
