@@ -91,10 +91,16 @@ func (h *hub) leave(s *subscriber) {
 	}
 }
 
+// publish passes an event on. The data of a chunk is copied, where it is kept.
 func (h *hub) publish(e api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.remember(e)
+	if e.Chunk != nil && len(h.subscribers) > 0 {
+		c := *e.Chunk
+		c.Data = bytes.Clone(c.Data)
+		e.Chunk = &c
+	}
 	for s := range h.subscribers {
 		s.send(e)
 	}
@@ -130,10 +136,11 @@ func (h *hub) remember(e api.Event) {
 // add keeps a piece of output, and drops the oldest beyond backlogOutput or the
 // share of the run's user.
 func (s *said) add(c job.Chunk) {
-	if over := weight(c) - backlogOutput; over > 0 { // the rest of its memory is not kept
+	if over := weight(c) - backlogOutput; over > 0 {
 		c.Cut += int64(over)
-		c.Data = bytes.Clone(c.Data[over:])
+		c.Data = c.Data[over:]
 	}
+	c.Data = bytes.Clone(c.Data)
 	s.chunks = append(s.chunks, c)
 	s.size += weight(c)
 	most := backlogOutput

@@ -119,9 +119,11 @@ func (v *voice) ready(user string) bool {
 }
 
 // chunk is called by the goroutine that reads the output of all jobs, and, with
-// a word of the daemon's own, by the one that starts them. Neither can wait.
+// a word of the daemon's own, by the one that starts them. Neither can wait, and
+// both use the memory of the data again.
 func (v *voice) chunk(c job.Chunk) {
 	if c.Stream == job.System {
+		c.Data = bytes.Clone(c.Data)
 		v.add(c, c.User, 0)
 		return
 	}
@@ -129,6 +131,7 @@ func (v *voice) chunk(c job.Chunk) {
 		c.Data = v.take(c)
 	}
 	if len(c.Data) > 0 {
+		c.Data = bytes.Clone(c.Data)
 		v.add(c, c.User, weight(c))
 	}
 }

@@ -2,10 +2,13 @@ package daemon
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/budget"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 )
@@ -135,5 +138,38 @@ func TestOutputIsLimitedInSharedLogsOnly(t *testing.T) {
 		if got := v.limit != nil; got != want {
 			t.Errorf("%s: limited %t, want %t", log, got, want)
 		}
+	}
+}
+
+// What a run prints lies in memory that the next output overwrites. It is copied for
+// those who keep it, and not for anybody else: a copy of each piece made the daemon
+// take more of the processor than a job that prints much.
+func TestOutputIsCopiedOnlyWhereItIsKept(t *testing.T) {
+	var out strings.Builder
+	l := loop{hub: newHub(budget.New(1<<20, 1<<20)), voice: newVoice(journal.NewText(&out))}
+	l.voice.limit = newOutputLimit()
+	l.voice.limit.begin(1)
+	events := l.hub.subscribe(t.Context())
+	buffer := []byte(strings.Repeat("first\n", 64<<10/6))
+	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer[:6]})
+	l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.System, Data: buffer[:6]})
+	clear(buffer)
+	before, _ := l.hub.follow(t.Context(), 1)
+	l.voice.sayAll()
+	if seen := drain(events); !slices.Equal(seen, []string{"first\n", "first\n"}) || string(before[0].Data) != "first\n" || strings.Count(out.String(), "first\n") != 2 {
+		t.Errorf("followed %q, kept %q, logged %q, want the first output in each", seen, before[0].Data, out.String())
+	}
+	clear(l.hub.subscribers) // the readers leave
+	const pieces = 100
+	var stats [2]runtime.MemStats
+	for i := range pieces + 2 { // the first two exceed the limit of the log
+		if i == 2 {
+			runtime.ReadMemStats(&stats[0])
+		}
+		l.chunk(job.Chunk{Run: 1, Job: "j", User: "ann", Stream: job.Stdout, Data: buffer})
+	}
+	runtime.ReadMemStats(&stats[1])
+	if per := (stats[1].TotalAlloc - stats[0].TotalAlloc) / pieces; per > 2*backlogOutput {
+		t.Errorf("a piece of %d bytes that nobody reads takes %d bytes of memory", len(buffer), per)
 	}
 }

@@ -240,6 +240,9 @@ func (p *pump) run() error {
 		for _, event := range events[:n] {
 			p.read(event, at)
 		}
+		if p.pace.all >= floodBytes && time.Since(p.pace.since) < paceTick {
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(floodNap)}, nil) // a signal may end it
+		}
 	}
 }
 
@@ -277,7 +280,7 @@ func (p *pump) read(event unix.EpollEvent, at time.Time) {
 	case n > 0 && stream.name == logStream:
 		p.s.note(stream.child, "%s", bytes.TrimSpace(p.buf[frameHead:frameHead+min(n, mostLogWords)]))
 	case n > 0:
-		p.pace.read[stream.child.user] += n
+		p.pace.add(stream.child.user, n)
 		p.s.keep(stream.child, stream.name, at, p.buf[:frameHead+n])
 	case err == unix.EAGAIN || err == unix.EINTR:
 	default:

@@ -16,7 +16,7 @@ import (
 
 func TestOutputStreamsApartInOrder(t *testing.T) {
 	seen := make(chan job.Chunk, 1)
-	r := newRig(t, Options{Live: func(c job.Chunk) { seen <- c }})
+	r := newRig(t, Options{Live: func(c job.Chunk) { c.Data = bytes.Clone(c.Data); seen <- c }})
 	g := newGate(t)
 	id := r.start("echo one; " + g.command() + "; echo two >&2; " + g.command() + "; echo three")
 	for _, want := range []job.Chunk{

@@ -11,6 +11,7 @@ import (
 // pace is how much was read of each user's output in this tick.
 type pace struct {
 	read  map[string]int // bytes
+	all   int            // of all users
 	since time.Time      // when the tick began
 }
 
@@ -21,6 +22,15 @@ const (
 	paceTick      = 10 * time.Millisecond
 	paceBytes     = 1 << 20
 	readyPatience = time.Second
+)
+
+// A job prints some KB at a time, and to be woken for each costs more than to read
+// it. After floodBytes in one tick the pump lets pipes fill for floodNap before it
+// looks at them again. A pipe of 64 KiB that is full by then is still read faster
+// than paceBytes allow.
+const (
+	floodBytes = 64 << 10
+	floodNap   = 250 * time.Microsecond
 )
 
 // mayRead reports whether a stream can be read now. An output pipe that cannot
@@ -74,7 +84,12 @@ func (p *pump) putAside(fd int32, s stream) {
 
 func (p *pace) begin(at time.Time) {
 	clear(p.read)
-	p.since = at
+	p.all, p.since = 0, at
+}
+
+func (p *pace) add(user string, n int) {
+	p.read[user] += n
+	p.all += n
 }
 
 // readOn begins a tick: pipes that were put aside return to the epoll set,

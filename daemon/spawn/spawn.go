@@ -1,7 +1,6 @@
 package spawn
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,7 +26,7 @@ import (
 type Options struct {
 	// Live is called with each piece of output as it is read, from more than
 	// one goroutine. It must not wait: while it runs, no job's output is read.
-	// The chunk's Data is the receiver's to keep.
+	// The chunk's Data is valid until it returns.
 	Live func(job.Chunk)
 
 	// Ready reports whether Live can take output of a user's runs. While it
@@ -755,7 +754,6 @@ func (s *Spawner) keep(c *child, stream job.Stream, at time.Time, room []byte) {
 		s.record(c, stream, at, room)
 	}
 	if s.options.Live != nil {
-		data = bytes.Clone(data)
 		s.options.Live(job.Chunk{Run: c.run, Job: c.job, User: c.user, Stream: stream, At: at, Data: data})
 	}
 }
