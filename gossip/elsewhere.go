@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -64,5 +65,5 @@ func (r *Ring) hostOf(id string) string {
 	if m := r.members[id]; m != nil {
 		return m.meta.name
 	}
-	return id
+	return cmp.Or(r.peers[id].Name, id)
 }

@@ -275,7 +275,14 @@ func (r *Ring) report(n register.News) {
 		r.emit(engine.Deprived{Occurrences: []engine.Occurrence{toEngine(m.Occurrence)}, By: m.Member})
 	}
 	for _, m := range n.Doubled {
-		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Member: m.Member, Run: job.RunID(m.Run)})
+		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Host: r.hostOf(m.Member), Run: job.RunID(m.Run)})
+		// The packet that says that it ran here may have been lost.
+		if own, ok := r.register.Own(m.Occurrence); ok && r.members[m.Member] != nil {
+			r.members[m.Member].owed = append(r.members[m.Member].owed, own)
+		}
+	}
+	if len(n.Doubled) > 0 {
+		r.insist()
 	}
 	r.orphaned(n.Orphans)
 }

@@ -466,7 +466,7 @@ func TestMarksDoubledAfterHeal(t *testing.T) {
 			w.await(5*time.Second, "both hear that it ran twice", func() bool {
 				return h.heard(func(e engine.Event) bool {
 					d, ok := e.(engine.Doubled)
-					return ok && d.Key == numbered(7) && d.Member == other && d.Run == 12
+					return ok && d.Key == numbered(7) && d.Host == "host-"+other && d.Run == 12
 				})
 			})
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/job"
 )
 
 // start is a job that began, as the job itself tells it.
@@ -214,6 +215,20 @@ func (l *lab) checkDouble(o occurrence, a, b start) {
 		l.says(s.member(), o, "that it ran twice", func(why *api.Why) bool {
 			return strings.Contains(strings.Join(why.Facts, " "), "did not see each other")
 		})
+	}
+	l.listsDouble(o, a, b)
+	l.listsDouble(o, b, a)
+}
+
+// listsDouble checks that the history of the member of one start names the host of the
+// other.
+func (l *lab) listsDouble(o occurrence, one, other start) {
+	l.t.Helper()
+	runs, err := l.nodes[one.member()].client.History(l.t.Context(), api.Filter{Refs: []string{o.job}, Limit: 10_000})
+	if err != nil || !slices.ContainsFunc(runs.Runs, func(r job.Run) bool {
+		return r.Due.Unix() == o.due && strings.HasPrefix(r.Doubled, "ran on "+other.node+" too")
+	}) {
+		l.t.Errorf("the history of %s does not list that %v ran on %s too (%v)", one.node, o, other.node, err)
 	}
 }
 

@@ -124,7 +124,7 @@ func (e *Engine) doubled(ev Doubled) {
 	}
 	e.record(job.Record{
 		Kind: job.Doubled, Job: e.jobs.id(slot), Due: ev.Due,
-		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(ev.Due), e.ring.hostOf(ev.Member), ev.Run),
+		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(ev.Due), ev.Host, ev.Run),
 	})
 }
 

@@ -152,8 +152,8 @@ type HandedOver struct {
 // they did not see each other.
 type Doubled struct {
 	Occurrence
-	Member string
-	Run    job.RunID // the other member's
+	Host string    // the other member's
+	Run  job.RunID // likewise
 }
 
 // Holdings is all ring jobs of this member's tables, for the others to know.

@@ -51,6 +51,13 @@ func DoubledOf(due time.Time) string {
 	return "the occurrence of " + due.UTC().Format(time.RFC3339Nano) + " "
 }
 
+// CutDoubled splits the Detail of a Doubled into what DoubledOf returns, and where the
+// occurrence ran too.
+func CutDoubled(detail string) (of, where string, ok bool) {
+	of, where, ok = strings.Cut(detail, " ran on ")
+	return of + " ", "ran on " + where, ok
+}
+
 // RecordKind is the closed list of facts.
 type RecordKind string
 

@@ -41,6 +41,7 @@ type Run struct {
 	Token      uint64    `json:"token,omitempty"`    // of a ring with voters: each grant's is larger than those before it
 	Env        []string  `json:"env,omitempty"`      // NAME=value, which who asked for it had it have beside its table's
 	Stop       *Stop     `json:"stop,omitempty"`     // how a person had it ended
+	Doubled    string    `json:"doubled,omitempty"`  // where in the ring its occurrence ran too, and as which run
 	Node       string    `json:"node,omitempty"`     // the member of the ring whose run it is; "": of who tells of it
 }
 

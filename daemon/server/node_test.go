@@ -65,10 +65,15 @@ func TestWhyOfRingJobs(t *testing.T) {
 	w.step(engine.Claimed{Occurrence: occurrence, Grant: engine.Granted, Token: 9})
 	w.started(1)
 	says("j", string(api.Passed), "of the ring's members it was")
-	w.step(engine.Doubled{Occurrence: occurrence, Member: "elm", Run: 7})
+	w.step(engine.Doubled{Occurrence: occurrence, Host: "elm", Run: 7})
 	says("j", string(api.Passed), "ran on elm too, as run 7: the two members did not see each other")
 	if r := w.facts()[len(w.facts())-1]; r.Kind != job.Doubled || r.Job != "j" {
 		t.Errorf("the newest record is %+v, want that it was doubled", r)
+	}
+	w.ended(1, 0)
+	runs, err := w.client().History(t.Context(), api.Filter{})
+	if err != nil || len(runs.Runs) != 1 || runs.Runs[0].Doubled != "ran on elm too, as run 7" {
+		t.Errorf("the history has %+v, %v, want that the run is doubled", runs, err)
 	}
 }
 

@@ -145,6 +145,9 @@ func (s *Server) eachRun(ctx context.Context, c *call, f store.Filter) iter.Seq2
 		for left := f.Limit; left > 0; left -= runsPage {
 			f.Limit = min(left, runsPage)
 			runs, err := s.store.Runs(ctx, f)
+			if err == nil {
+				err = s.addDoubles(ctx, runs)
+			}
 			if err != nil {
 				yield(job.Run{}, fmt.Errorf("read history: %w", err))
 				return
@@ -160,6 +163,33 @@ func (s *Server) eachRun(ctx context.Context, c *call, f store.Filter) iter.Seq2
 			f.Before = runs[len(runs)-1].ID
 		}
 	}
+}
+
+// addDoubles notes of runs where in the ring their occurrences ran too.
+func (s *Server) addDoubles(ctx context.Context, runs []job.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	oldest := slices.MinFunc(runs, func(a, b job.Run) int { return a.Decided.Compare(b.Decided) })
+	type occurrence struct {
+		job job.ID
+		of  string
+	}
+	places := map[occurrence]string{}
+	err := s.store.Doubles(ctx, oldest.Decided, func(id job.ID, detail string) {
+		if of, where, ok := job.CutDoubled(detail); ok {
+			places[occurrence{id, of}] = where
+		}
+	})
+	if len(places) == 0 {
+		return err
+	}
+	for i := range runs {
+		if r := &runs[i]; !r.Started.IsZero() {
+			r.Doubled = places[occurrence{r.Job, job.DoubledOf(r.Due)}]
+		}
+	}
+	return err
 }
 
 // liveOf gives the runs of some jobs that have not ended, newest first.

@@ -92,6 +92,7 @@ type Store interface {
 	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
 	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)
 	Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error)
+	Doubles(ctx context.Context, since time.Time, f func(id job.ID, detail string)) error
 	Output(ctx context.Context, id job.RunID) ([]job.Chunk, error)
 	Lives(ctx context.Context, from, to time.Time) ([]store.Life, error)
 	State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error)

@@ -538,6 +538,15 @@ func (w *world) Records(_ context.Context, from, to time.Time, limit int) ([]job
 	return found[:min(len(found), limit)], w.broken
 }
 
+func (w *world) Doubles(_ context.Context, since time.Time, f func(id job.ID, detail string)) error {
+	for _, r := range w.facts() {
+		if r.Kind == job.Doubled && !r.At.Before(since) {
+			f(r.Job, r.Detail)
+		}
+	}
+	return w.broken
+}
+
 func (w *world) Output(_ context.Context, id job.RunID) ([]job.Chunk, error) {
 	return w.chunks[id], w.broken
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -188,6 +189,26 @@ func TestCommitRecordsComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "records", got, c.want)
+	}
+}
+
+func TestDoublesAreListed(t *testing.T) {
+	s := open(t, t.TempDir())
+	doubled := func(at time.Time, id job.ID) job.Record {
+		return job.Record{At: at, Kind: job.Doubled, Job: id, Detail: job.DoubledOf(at) + "ran on elm too, as run 7"}
+	}
+	commit(t, s, Batch{Records: []job.Record{doubled(noon, "a"), doubled(noon.Add(1), "b"), {At: noon.Add(2), Kind: job.Up}, doubled(noon.Add(3), "a")}})
+	var got []string
+	err := s.Doubles(t.Context(), noon.Add(1), func(id job.ID, detail string) {
+		of, where, ok := job.CutDoubled(detail)
+		got = append(got, fmt.Sprint(id, ": ", of, where, " ", ok))
+	})
+	want := []string{
+		"b: " + job.DoubledOf(noon.Add(1)) + "ran on elm too, as run 7 true",
+		"a: " + job.DoubledOf(noon.Add(3)) + "ran on elm too, as run 7 true",
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 

@@ -84,6 +84,22 @@ func cutDetail(detail string) string {
 	return job.CutText(detail)
 }
 
+// Doubles calls f with each note since an instant that another member of the ring ran an
+// occurrence of a job too.
+func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, detail string)) error {
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var id job.ID
+		var detail string
+		err := rows.Scan(&id, &detail)
+		f(id, detail)
+		return err
+	}, "SELECT job, detail FROM record WHERE at >= ? AND kind = ?", nanosBound(since), job.Doubled)
+	if err != nil {
+		return fmt.Errorf("read doubles: %w", err)
+	}
+	return nil
+}
+
 // Records gives the facts that are no steps in the life of a run (paused,
 // resumed, loaded, stepped, up, down; a backfill begun and over; a dead letter
 // taken off) from (inclusive) to (exclusive), in time order. The run of a dead

@@ -210,6 +210,15 @@ func (r *Register) Holder(o Occurrence) string {
 	return ""
 }
 
+// Own is what this member has of an occurrence.
+func (r *Register) Own(o Occurrence) (Mark, bool) {
+	e := r.entries[o]
+	if e == nil || e.mine.phase == 0 {
+		return Mark{}, false
+	}
+	return mark(o, &e.mine), true
+}
+
 // ran tells whether this member ran it to its end, whatever others took it for that
 // did not know.
 func (e *entry) ran() bool { return e.mine.phase == Over && e.mine.run != 0 && !e.mine.vanished }

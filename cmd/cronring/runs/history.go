@@ -106,18 +106,22 @@ func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *
 		r := &runs[i]
 		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.Standing(), a.Took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
-			cli.CpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write), askedText(r))
+			cli.CpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write), noteText(r))
 		t.Rows[i][4].Tone = runTone(r)
 	}
 	addNodes(t, runs)
 	return t
 }
 
-// askedText is what a person wanted of a run, beside that it runs.
-func askedText(r *job.Run) string {
+// noteText is what a person wanted of a run, beside that it runs, and where in the ring
+// its occurrence ran too.
+func noteText(r *job.Run) string {
 	var parts []string
 	if r.Stop != nil {
 		parts = append(parts, "stopped "+r.Stop.Words())
+	}
+	if r.Doubled != "" {
+		parts = append(parts, r.Doubled)
 	}
 	if len(r.Env) > 0 {
 		parts = append(parts, "env "+strings.Join(r.Env, " "))

@@ -1,0 +1,47 @@
+package gossip
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/gossip/register"
+)
+
+// Two members ran an occurrence, and only one of them hears the other's packet: both note
+// it, with the name of the other's host.
+func TestBothMembersNoteADouble(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(3)
+		a, b := w.hosts[0], w.hosts[1]
+		w.cut([]*host{a}, []*host{b, w.hosts[2]})
+		o := occurrence(7)
+		for i, h := range []*host{a, b} {
+			h.Claim(engine.Claim{Occurrence: o})
+			w.granted(h, o, engine.Granted)
+			h.Progress(engine.Progress{Occurrence: o, Phase: engine.Begun, Run: job.RunID(i + 1), Attempt: 1})
+		}
+		time.Sleep(time.Second) // until the packets are lost
+		w.heal()
+		for _, h := range []*host{a, b} {
+			if h.heard(isDouble(o, "", 0)) {
+				t.Fatalf("%s has heard of it before", h.id)
+			}
+		}
+		m := register.Mark{Occurrence: toRegister(o), Member: b.id, Phase: register.Begun, Attempt: 1, Run: 2}
+		packet, _ := register.AppendMarks(nil, []register.Mark{m}, packetRoom)
+		a.box.NotifyMsg(packet)
+		w.await(time.Second, "both note it", func() bool {
+			return a.heard(isDouble(o, "host-"+b.id, 2)) && b.heard(isDouble(o, "host-"+a.id, 1))
+		})
+	})
+}
+
+// isDouble matches a double with a run of a host; "": of any.
+func isDouble(o engine.Occurrence, host string, run job.RunID) func(engine.Event) bool {
+	return func(e engine.Event) bool {
+		d, ok := e.(engine.Doubled)
+		return ok && d.Key == o.Key && d.Due.Equal(o.Due) && (host == "" || d.Host == host && d.Run == run)
+	}
+}
