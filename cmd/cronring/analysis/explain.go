@@ -38,7 +38,7 @@ a JOB of the daemon, which tells its options too, wherever they were set, and
 with which jobs it starts together in the next seven days.`,
 		Example: "  cronring explain '30 2 * * *' --tz America/New_York\n  cronring explain '0 9 * * mon mail -s report ann%Hello'\n  cronring explain backup",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return explain(a, cmd.Context(), args[0], f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return explain(cmd.Context(), a, args[0], f) },
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "as seen at `T` instead of now: "+cli.TimeHelp)
 	f.Add(cmd)
@@ -49,7 +49,7 @@ with which jobs it starts together in the next seven days.`,
 	return cmd
 }
 
-func explain(a *cli.App, ctx context.Context, text string, f *explainFlags) error {
+func explain(ctx context.Context, a *cli.App, text string, f *explainFlags) error {
 	loc, err := a.Location()
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func explain(a *cli.App, ctx context.Context, text string, f *explainFlags) erro
 		from = cmp.Or(from, a.Now())
 		x, err = explainText(text, f, loc, from.In(loc))
 	} else {
-		x, err = explainJob(a, ctx, text, from)
+		x, err = explainJob(ctx, a, text, from)
 		from = cmp.Or(from, a.Now())
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func explain(a *cli.App, ctx context.Context, text string, f *explainFlags) erro
 func isLine(text string) bool { return isSchedule(text) || strings.Contains(text, "\n") }
 
 // explainJob asks the daemon.
-func explainJob(a *cli.App, ctx context.Context, ref string, from time.Time) (api.Explanation, error) {
+func explainJob(ctx context.Context, a *cli.App, ref string, from time.Time) (api.Explanation, error) {
 	return a.Daemon().Explain(ctx, ref, from)
 }
 

@@ -51,7 +51,7 @@ does there without them, as warnings.`,
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return lint(a, cmd.Context(), args, f, out)
+			return lint(cmd.Context(), a, args, f, out)
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
@@ -65,7 +65,7 @@ does there without them, as warnings.`,
 	return cmd
 }
 
-func lint(a *cli.App, ctx context.Context, names []string, f lintFlags, out *cli.Output) error {
+func lint(ctx context.Context, a *cli.App, names []string, f lintFlags, out *cli.Output) error {
 	source, err := TablesAt(a, f.root)
 	if err != nil {
 		return err

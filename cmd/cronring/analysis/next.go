@@ -100,7 +100,7 @@ func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
 	case single && isEntry(what):
 		c, err = entryNext(a, what, loc, f, f.window(now, until))
 	default:
-		c, err = jobsNext(a, cmd.Context(), api.ComingQuery{Refs: args, From: from, Until: until, Limit: f.number}, loc)
+		c, err = jobsNext(cmd.Context(), a, api.ComingQuery{Refs: args, From: from, Until: until, Limit: f.number}, loc)
 	}
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Wind
 }
 
 // jobsNext asks the daemon. What a single job means is told, too.
-func jobsNext(a *cli.App, ctx context.Context, q api.ComingQuery, loc *time.Location) (coming, error) {
+func jobsNext(ctx context.Context, a *cli.App, q api.ComingQuery, loc *time.Location) (coming, error) {
 	client := a.Daemon()
 	found, err := client.Coming(ctx, q)
 	if err != nil {

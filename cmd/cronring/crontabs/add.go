@@ -50,7 +50,7 @@ func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) erro
 	if err := oneOfFileAndUser(f.file, f.user); err != nil {
 		return err
 	}
-	by, err := openTables(a, cmd.Context())
+	by, err := openTables(cmd.Context(), a)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func add(a *cli.App, cmd *cobra.Command, expr, command string, f *addFlags) erro
 	if err := c.append(expr, escapePercent(command), f); err != nil {
 		return err
 	}
-	return carryOut(a, cmd.Context(), c, &f.changeFlags)
+	return carryOut(cmd.Context(), a, c, &f.changeFlags)
 }
 
 // append adds the entry, and makes sure that it is read as it was meant.

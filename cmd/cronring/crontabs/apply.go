@@ -47,7 +47,7 @@ a directory that is not in DIR prunes nothing.
 With -H the files go to where the other host has them.`,
 		Example: "  cronring apply -n /srv/config/cron\n  cronring apply --prune -y /srv/config/cron",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return apply(a, cmd.Context(), args[0], prune, f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return apply(cmd.Context(), a, args[0], prune, f) },
 	}
 	cmd.Flags().BoolVar(&prune, "prune", false, "remove crontabs that DIR does not have")
 	f.add(a, cmd)
@@ -55,8 +55,8 @@ With -H the files go to where the other host has them.`,
 	return cmd
 }
 
-func apply(a *cli.App, ctx context.Context, dir string, prune bool, f *changeFlags) error {
-	by, err := openTables(a, ctx)
+func apply(ctx context.Context, a *cli.App, dir string, prune bool, f *changeFlags) error {
+	by, err := openTables(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -68,12 +68,12 @@ func apply(a *cli.App, ctx context.Context, dir string, prune bool, f *changeFla
 	if err != nil {
 		return err
 	}
-	plan, err := planApply(a, ctx, by, wanted)
+	plan, err := planApply(ctx, a, by, wanted)
 	if err != nil {
 		return err
 	}
 	if prune {
-		gone, err := planPrune(a, ctx, by, dir, wanted, places)
+		gone, err := planPrune(ctx, a, by, dir, wanted, places)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func apply(a *cli.App, ctx context.Context, dir string, prune bool, f *changeFla
 		a.Infof("everything matches %s already", safe.Text(dir))
 	}
 	for _, r := range plan {
-		if err := install(a, ctx, by, r, f); err != nil {
+		if err := install(ctx, a, by, r, f); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func readApplied(dir string, places *api.Places) ([]applied, error) {
 }
 
 // planApply checks every file, and gives what is to be written.
-func planApply(a *cli.App, ctx context.Context, by changer, wanted []applied) ([]api.TableRequest, error) {
+func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([]api.TableRequest, error) {
 	loc, err := a.Location()
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func onlyRegular(path string) error {
 }
 
 // planPrune gives the crontabs that the directory could have and does not.
-func planPrune(a *cli.App, ctx context.Context, by changer, dir string, wanted []applied, places *api.Places) ([]api.TableRequest, error) {
+func planPrune(ctx context.Context, a *cli.App, by changer, dir string, wanted []applied, places *api.Places) ([]api.TableRequest, error) {
 	tables, err := by.Tables(ctx)
 	if err != nil {
 		return nil, err

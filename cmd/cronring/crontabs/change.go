@@ -51,7 +51,7 @@ func (f *changeFlags) add(a *cli.App, cmd *cobra.Command) {
 
 // openTables returns the daemon, or the files themselves if there is no daemon. Only the host's own daemon is
 // gone without: one that was named must answer.
-func openTables(a *cli.App, ctx context.Context) (changer, error) {
+func openTables(ctx context.Context, a *cli.App) (changer, error) {
 	_, err := a.Daemon().Health(ctx)
 	if err == nil {
 		return a.Daemon(), nil
@@ -127,7 +127,7 @@ func (c *Change) request() api.TableRequest {
 }
 
 // carryOut shows what a change does and, unless it is only to be shown, makes it.
-func carryOut(a *cli.App, ctx context.Context, c *Change, f *changeFlags) error {
+func carryOut(ctx context.Context, a *cli.App, c *Change, f *changeFlags) error {
 	loc, err := a.Location()
 	if err != nil {
 		return err
@@ -141,11 +141,11 @@ func carryOut(a *cli.App, ctx context.Context, c *Change, f *changeFlags) error 
 		a.Infof("%s stays as it is", safe.Text(c.Old.File))
 		return nil
 	}
-	return install(a, ctx, c.by, c.request(), f)
+	return install(ctx, a, c.by, c.request(), f)
 }
 
 // install makes a change, and says how to take it back.
-func install(a *cli.App, ctx context.Context, by changer, r api.TableRequest, f *changeFlags) error {
+func install(ctx context.Context, a *cli.App, by changer, r api.TableRequest, f *changeFlags) error {
 	if f.dryRun {
 		a.Infof("%s is not changed: this was a dry run", safe.Text(r.File))
 		return nil

@@ -106,7 +106,7 @@ func TestApplyReadsOnlyFiles(t *testing.T) {
 			t.Errorf("%s: %v, want it read: %t", path, err, ok)
 		}
 	}
-	if _, err := planApply(a, t.Context(), nil, []applied{{source: pipe, user: "ann"}}); err == nil {
+	if _, err := planApply(t.Context(), a, nil, []applied{{source: pipe, user: "ann"}}); err == nil {
 		t.Error("a pipe is applied")
 	}
 }

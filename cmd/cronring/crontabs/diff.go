@@ -51,7 +51,7 @@ was asked. The exit code is 0 for no difference, 1 for some, 2 for trouble.`,
 		Example: "  crontab -l | cronring diff - new.crontab\n  cronring diff new.crontab\n  cronring diff --rev 32 --runs 30d",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := diff(a, cmd.Context(), args, f)
+			found, err := diff(cmd.Context(), a, args, f)
 			switch {
 			case err != nil:
 				a.Report(err)
@@ -76,7 +76,7 @@ was asked. The exit code is 0 for no difference, 1 for some, 2 for trouble.`,
 	return cmd
 }
 
-func diff(a *cli.App, ctx context.Context, args []string, f *diffFlags) (int, error) {
+func diff(ctx context.Context, a *cli.App, args []string, f *diffFlags) (int, error) {
 	loc, err := a.Location()
 	if err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func diff(a *cli.App, ctx context.Context, args []string, f *diffFlags) (int, er
 		return 0, cli.UsageError("count the runs of "+f.runs.String(), "it is more than nothing, and at most 90d", "")
 	}
 	from = cmp.Or(from, a.Now())
-	v, err := readVersions(a, ctx, args, f, loc)
+	v, err := readVersions(ctx, a, args, f, loc)
 	if err != nil {
 		return 0, err
 	}
@@ -113,7 +113,7 @@ type diffed struct {
 	others   []review.Version // the other crontabs of the host
 }
 
-func readVersions(a *cli.App, ctx context.Context, args []string, f *diffFlags, loc *time.Location) (v diffed, err error) {
+func readVersions(ctx context.Context, a *cli.App, args []string, f *diffFlags, loc *time.Location) (v diffed, err error) {
 	named := f.rev != "" || f.file != "" || f.user != ""
 	switch {
 	case len(args) == 2 && !named:
@@ -127,19 +127,19 @@ func readVersions(a *cli.App, ctx context.Context, args []string, f *diffFlags, 
 	case len(args) == 0 && f.rev == "":
 		return v, cli.UsageError("compare nothing", "no file is named, and no revision", "cronring diff NEW    or: cronring diff --rev N")
 	}
-	by, err := openTables(a, ctx)
+	by, err := openTables(ctx, a)
 	if err != nil {
 		return v, err
 	}
-	return installedDiff(a, ctx, by, args, f)
+	return installedDiff(ctx, a, by, args, f)
 }
 
 // installedDiff compares with what is installed, or was. All texts are read as
 // the installed crontab is.
-func installedDiff(a *cli.App, ctx context.Context, by changer, args []string, f *diffFlags) (v diffed, err error) {
+func installedDiff(ctx context.Context, a *cli.App, by changer, args []string, f *diffFlags) (v diffed, err error) {
 	var revision api.Revision
 	if f.rev != "" {
-		if revision, err = oneRevision(a, ctx, f.rev); err != nil {
+		if revision, err = oneRevision(ctx, a, f.rev); err != nil {
 			return v, err
 		}
 		f.file = revision.File
@@ -173,7 +173,7 @@ func installedDiff(a *cli.App, ctx context.Context, by changer, args []string, f
 }
 
 // oneRevision asks the daemon, which alone has revisions.
-func oneRevision(a *cli.App, ctx context.Context, number string) (api.Revision, error) {
+func oneRevision(ctx context.Context, a *cli.App, number string) (api.Revision, error) {
 	id, err := revisionNumber(number)
 	if err != nil {
 		return api.Revision{}, err

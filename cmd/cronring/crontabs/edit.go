@@ -49,7 +49,7 @@ The editor is --editor, else $CRONRING_EDITOR, $VISUAL, $EDITOR, or the host's.`
 			if f.tui {
 				return editShown(a, cmd, file, f)
 			}
-			return edit(a, cmd.Context(), file, f)
+			return edit(cmd.Context(), a, file, f)
 		},
 	}
 	cmd.Flags().StringVarP(&f.user, "user", "u", "", "the crontab of the account `NAME`")
@@ -80,11 +80,11 @@ func (f *editFlags) check(file string) error {
 	return nil
 }
 
-func edit(a *cli.App, ctx context.Context, file string, f *editFlags) error {
+func edit(ctx context.Context, a *cli.App, file string, f *editFlags) error {
 	if err := f.check(file); err != nil {
 		return err
 	}
-	by, err := openTables(a, ctx)
+	by, err := openTables(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func edit(a *cli.App, ctx context.Context, file string, f *editFlags) error {
 		return editTrouble(a, c, err)
 	}
 	defer d.Close()
-	return editRounds(a, ctx, c, terminal, d, f)
+	return editRounds(ctx, a, c, terminal, d, f)
 }
 
 // choice is the editor that was asked for before the usual ones.
@@ -129,7 +129,7 @@ func editTrouble(a *cli.App, c *Change, err error) error {
 
 // editRounds edits until the text is installed or given up. After trouble the
 // draft stays, as it may be an hour's work.
-func editRounds(a *cli.App, ctx context.Context, c *Change, terminal *crontab1.Program, d *crontab1.Draft, f *editFlags) error {
+func editRounds(ctx context.Context, a *cli.App, c *Change, terminal *crontab1.Program, d *crontab1.Draft, f *editFlags) error {
 	for {
 		if err := terminal.RunEditor(d); err != nil {
 			return keepDraft(a, d, editTrouble(a, c, err))
@@ -143,7 +143,7 @@ func editRounds(a *cli.App, ctx context.Context, c *Change, terminal *crontab1.P
 			return nil
 		}
 		c.draft = crontab.NewDraft(string(text), c.config.Format)
-		again, err := judgeDraft(a, ctx, c, f)
+		again, err := judgeDraft(ctx, a, c, f)
 		switch {
 		case again:
 			continue
@@ -168,7 +168,7 @@ var errGivenUp = errors.New("given up")
 
 // judgeDraft shows what the text does and installs it, or tells that the person
 // wants to edit on.
-func judgeDraft(a *cli.App, ctx context.Context, c *Change, f *editFlags) (again bool, err error) {
+func judgeDraft(ctx context.Context, a *cli.App, c *Change, f *editFlags) (again bool, err error) {
 	blocked, err := showDraft(a, c)
 	if err != nil {
 		return false, err
@@ -189,7 +189,7 @@ func judgeDraft(a *cli.App, ctx context.Context, c *Change, f *editFlags) (again
 			return false, errGivenUp
 		}
 	}
-	err = install(a, ctx, c.by, c.request(), &f.changeFlags)
+	err = install(ctx, a, c.by, c.request(), &f.changeFlags)
 	if api.KindOf(err) != api.Conflict || !asks {
 		return false, err
 	}
@@ -202,7 +202,7 @@ func judgeDraft(a *cli.App, ctx context.Context, c *Change, f *editFlags) (again
 		return false, err
 	}
 	c.Old.Sum = now.Sum
-	return false, install(a, ctx, c.by, c.request(), &f.changeFlags)
+	return false, install(ctx, a, c.by, c.request(), &f.changeFlags)
 }
 
 // choose asks until the answer begins with one of some letters; the end of the

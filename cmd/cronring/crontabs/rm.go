@@ -34,7 +34,7 @@ name, unless -y is given. What a file said is kept as a revision.`,
 }
 
 func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFlags) error {
-	by, err := openTables(a, cmd.Context())
+	by, err := openTables(cmd.Context(), a)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func rm(a *cli.App, cmd *cobra.Command, refs []string, comment bool, f *changeFl
 		if _, _, err := c.review(a.Now()); err != nil {
 			return err
 		}
-		if err := install(a, cmd.Context(), by, c.request(), f); err != nil {
+		if err := install(cmd.Context(), a, by, c.request(), f); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 			return err
 		}
 	}
-	by, err := openTables(a, cmd.Context())
+	by, err := openTables(cmd.Context(), a)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func set(a *cli.App, cmd *cobra.Command, ref string, settings []string, f *chang
 			return cli.UsageError("set "+key, err.Error(), "cronring edit "+c.Old.File)
 		}
 	}
-	return carryOut(a, cmd.Context(), c, f)
+	return carryOut(cmd.Context(), a, c, f)
 }
 
 // checkOption refuses what is no option, and what this version does not act on:

@@ -18,7 +18,7 @@ import (
 // that systemd knows to be down is not asked.
 func (e *examination) greet(ctx context.Context) (api.Status, error) {
 	if e.socket == api.SystemSocket && e.Booted() {
-		units, err := show(e.Machine, ctx, []string{"Id", "LoadState", "ActiveState"}, "cronring.service")
+		units, err := show(ctx, e.Machine, []string{"Id", "LoadState", "ActiveState"}, "cronring.service")
 		if err == nil && units[0]["LoadState"] == "loaded" && slices.Contains([]string{"inactive", "failed"}, units[0]["ActiveState"]) {
 			return api.Status{}, &api.Error{
 				Kind: api.Unreachable, What: "cronringd does not run", Why: "cronring.service is " + units[0]["ActiveState"],
@@ -83,7 +83,7 @@ func checkUnit(ctx context.Context, e *examination) []finding {
 	if !e.Booted() {
 		return []finding{{Grade: gradeUnseen, What: "systemd does not run this host: whoever starts cronringd here must do so at each boot"}}
 	}
-	units, err := show(e.Machine, ctx, unitProperties, "cronring.service", "cronring.socket")
+	units, err := show(ctx, e.Machine, unitProperties, "cronring.service", "cronring.socket")
 	if err != nil {
 		return []finding{{Grade: gradeUnseen, What: "systemd does not tell about cronring.service", Why: err.Error()}}
 	}
@@ -137,7 +137,7 @@ func unitState(service map[string]string) []finding {
 
 // show asks systemd for properties of units. The answer has one map for each
 // unit, in their order.
-func show(m *inventory.Machine, ctx context.Context, properties []string, units ...string) ([]map[string]string, error) {
+func show(ctx context.Context, m *inventory.Machine, properties []string, units ...string) ([]map[string]string, error) {
 	argv := append([]string{"systemctl", "show", "--no-pager", "-p", strings.Join(properties, ",")}, units...)
 	out, status, err := m.Exec(ctx, argv...)
 	if err != nil || status != 0 {

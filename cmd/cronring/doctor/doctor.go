@@ -159,7 +159,7 @@ are cronring's own. With -n it prints them and runs nothing.`,
 			if e.socket = a.Socket; e.socket == "" {
 				e.socket = api.FindSocket(os.Getenv)
 			}
-			return doctor(a, cmd.Context(), e, f)
+			return doctor(cmd.Context(), a, e, f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "warnings, too, make the exit code 8")
@@ -171,10 +171,10 @@ are cronring's own. With -n it prints them and runs nothing.`,
 	return cmd
 }
 
-func doctor(a *cli.App, ctx context.Context, e *examination, f *doctorFlags) error {
+func doctor(ctx context.Context, a *cli.App, e *examination, f *doctorFlags) error {
 	findings := e.examine(ctx)
 	if f.fix {
-		if mend(a, ctx, e, findings, f.dry) {
+		if mend(ctx, a, e, findings, f.dry) {
 			findings = e.examine(ctx)
 		}
 	}
@@ -222,7 +222,7 @@ func (e *examination) answers() bool { return e.statusErr == nil }
 
 // mend runs the harmless remedies, and says what it does. It reports whether
 // it ran any.
-func mend(a *cli.App, ctx context.Context, e *examination, findings []finding, dry bool) bool {
+func mend(ctx context.Context, a *cli.App, e *examination, findings []finding, dry bool) bool {
 	ran := false
 	for _, found := range findings {
 		for _, r := range found.Fix {

@@ -136,7 +136,7 @@ func TestDoctorFindsNothingOnAGoodHost(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	stdout, stderr, err := inventorytest.Spoken(t, func(a *cli.App) error {
-		return doctor(a, context.Background(), e, &doctorFlags{strict: true, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
+		return doctor(context.Background(), a, e, &doctorFlags{strict: true, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if err != nil || !strings.HasPrefix(stdout, "✓ daemon       cronringd 1 answers on /run/cronring/cronring.sock: 1 job of 1 table\n") || !strings.Contains(stderr, "0 problems") {
 		t.Errorf("got %v\n%s%s", err, stdout, stderr)
@@ -387,7 +387,7 @@ func TestDoctorFixesOnlyWhatIsHarmless(t *testing.T) {
 			return inventory.Run(ctx, argv...)
 		}
 		stdout, stderr, err := inventorytest.Spoken(t, func(a *cli.App) error {
-			return doctor(a, context.Background(), e, &doctorFlags{fix: true, dry: dry, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
+			return doctor(context.Background(), a, e, &doctorFlags{fix: true, dry: dry, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 		})
 		if err != cli.ExitCode(cli.ExitProblems) || !strings.Contains(stderr, "left to you: systemctl disable --now cron\n") {
 			t.Errorf("dry %t: got %v and %q, want exit 8, as the second cron is left to a person", dry, err, stderr)
@@ -458,7 +458,7 @@ func TestDoctorStartsNoDaemon(t *testing.T) {
 func TestDoctorJSON(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t))
 	stdout, _, err := inventorytest.Spoken(t, func(a *cli.App) error {
-		return doctor(a, context.Background(), e, &doctorFlags{out: &cli.Output{Choice: cli.Choice{Value: cli.FormJSON}}})
+		return doctor(context.Background(), a, e, &doctorFlags{out: &cli.Output{Choice: cli.Choice{Value: cli.FormJSON}}})
 	})
 	var r examined
 	if json.Unmarshal([]byte(stdout), &r) != nil || err != nil || r.V != 1 || len(r.Findings) < len(checks) {
@@ -470,7 +470,7 @@ func TestDoctorSignsInASCII(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t))
 	stdout, _, _ := inventorytest.Spoken(t, func(a *cli.App) error {
 		t.Setenv("LC_ALL", "C")
-		return doctor(a, context.Background(), e, &doctorFlags{out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
+		return doctor(context.Background(), a, e, &doctorFlags{out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if !strings.HasPrefix(stdout, "+ daemon") {
 		t.Errorf("got %q, want + for what is in order", stdout)
@@ -483,7 +483,7 @@ func TestDoctorSignsInASCII(t *testing.T) {
 func TestDoctorShowsNoEscapes(t *testing.T) {
 	e := patient(t, goodUnits, healthy(t), inventorytest.Hostile)
 	stdout, stderr, _ := inventorytest.Spoken(t, func(a *cli.App) error {
-		return doctor(a, context.Background(), e, &doctorFlags{fix: true, dry: true, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
+		return doctor(context.Background(), a, e, &doctorFlags{fix: true, dry: true, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if strings.ContainsAny(stdout+stderr, "\x1b\x07") {
 		t.Errorf("got an escape in %q", stdout+stderr)

@@ -76,7 +76,7 @@ func (e *examination) rivalUnits(ctx context.Context) (found []finding, active [
 	if !e.Booted() {
 		return nil, nil
 	}
-	units, err := show(e.Machine, ctx, []string{"Id", "ActiveState", "UnitFileState"}, rivalUnits...)
+	units, err := show(ctx, e.Machine, []string{"Id", "ActiveState", "UnitFileState"}, rivalUnits...)
 	if err != nil {
 		return []finding{{Grade: gradeUnseen, What: "systemd does not tell which units are active", Why: err.Error()}}, nil
 	}
@@ -199,7 +199,7 @@ func (e *examination) anacron(ctx context.Context) []finding {
 	if !e.Booted() {
 		return []finding{found}
 	}
-	units, err := show(e.Machine, ctx, []string{"Id", "LoadState", "ActiveState"}, "anacron.timer")
+	units, err := show(ctx, e.Machine, []string{"Id", "LoadState", "ActiveState"}, "anacron.timer")
 	if err == nil && units[0]["LoadState"] == "loaded" && units[0]["ActiveState"] != "active" {
 		found = finding{Grade: gradeWarning, What: "anacron is installed, but anacron.timer is not active: its jobs run only when something else starts it",
 			Why: "lines of /etc/crontab leave the daily, weekly and monthly scripts to anacron where it is installed",

@@ -22,13 +22,13 @@ func NewBridge(a *cli.App) *cobra.Command {
 either side ends. This is what -H runs on the other host; as the forced command
 of a key in authorized_keys it gives that key the daemon and nothing else.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return bridge(a, cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return bridge(cmd.Context(), a) },
 	}
 	cmd.Flags().StringVar(&a.Socket, "socket", "", "`PATH` of the daemon's socket (default: $CRONRING_SOCKET, else where it usually is)")
 	return cmd
 }
 
-func bridge(a *cli.App, ctx context.Context) error {
+func bridge(ctx context.Context, a *cli.App) error {
 	path := a.Socket
 	if path == "" {
 		path = api.FindSocket(os.Getenv)

@@ -40,13 +40,13 @@ config path lists the files in the order in which they are read.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case args[0] == "check":
-				return configCheck(a, cmd.Context(), dir, out)
+				return configCheck(cmd.Context(), a, dir, out)
 			case args[0] == "path":
 				return configPath(a, dir, out)
 			case len(args) == 2:
-				return configOfJob(a, cmd.Context(), args[1], out)
+				return configOfJob(cmd.Context(), a, args[1], out)
 			}
-			return configShow(a, cmd.Context(), out)
+			return configShow(cmd.Context(), a, out)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "config", analysis.ConfigDir, "check, path: `DIR` of cronring.toml and conf.d")
@@ -69,7 +69,7 @@ func configArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func configShow(a *cli.App, ctx context.Context, out *cli.Output) error {
+func configShow(ctx context.Context, a *cli.App, out *cli.Output) error {
 	c, err := a.Daemon().Config(ctx)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func configShow(a *cli.App, ctx context.Context, out *cli.Output) error {
 	return nil
 }
 
-func configOfJob(a *cli.App, ctx context.Context, ref string, out *cli.Output) error {
+func configOfJob(ctx context.Context, a *cli.App, ref string, out *cli.Output) error {
 	c, err := a.Daemon().JobConfig(ctx, ref)
 	if err != nil {
 		return err
@@ -118,14 +118,14 @@ func settingTable(what string, settings []api.Setting) *cli.Table {
 
 // configCheck reads the configuration and, where that is possible, the tables
 // that it is for.
-func configCheck(a *cli.App, ctx context.Context, dir string, out *cli.Output) error {
+func configCheck(ctx context.Context, a *cli.App, dir string, out *cli.Output) error {
 	source, err := analysis.TablesAt(a, "")
 	if err != nil {
 		return err
 	}
 	c := config.Read(dir)
 	source.Sidecar, source.Channels, source.RingUsers = c.Sidecar, c.ChannelUsers(), c.RingUsers()
-	remarks := append(c.Remarks, ring.Faults(ctx, &c, ring.Live(a, ctx))...)
+	remarks := append(c.Remarks, ring.Faults(ctx, &c, ring.Live(ctx, a))...)
 	if c.Sidecar != nil {
 		remarks = append(remarks, analysis.UnusedOf(c, spool.OpenSource(source).Scan(ctx))...)
 	}

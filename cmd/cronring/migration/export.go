@@ -39,7 +39,7 @@ systemd  a .timer and a .service for each; comments in them say what
 json     the jobs, as list -o json has them
 ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
 		Example: "  cronring export --to ical >runs.ics\n  cronring export backup --to systemd --dir units",
-		RunE:    func(cmd *cobra.Command, args []string) error { return export(a, cmd.Context(), args, f) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return export(cmd.Context(), a, args, f) },
 	}
 	cmd.Flags().Var(f.to, "to", "what for: crontab, systemd, json, ical")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "systemd: write the units into `DIR`, over none that is there")
@@ -48,7 +48,7 @@ ical     their coming runs as a calendar (RFC 5545): --for, else 7 days`,
 	return cmd
 }
 
-func export(a *cli.App, ctx context.Context, refs []string, f *exportFlags) error {
+func export(ctx context.Context, a *cli.App, refs []string, f *exportFlags) error {
 	if f.dir != "" && f.to.Value != "systemd" {
 		return cli.UsageError("write "+f.to.Value+" into a directory", "only units of systemd are files of their own", "leave --dir out")
 	}

@@ -76,7 +76,7 @@ if they differ.`,
 				return cli.UsageError("shadow that host", "--root names one that does not run", "cronring import --shadow")
 			}
 			if f.shadow {
-				return runShadow(a, cmd.Context(), f)
+				return runShadow(cmd.Context(), a, f)
 			}
 			if f.against != "" || f.length != 0 {
 				return cli.UsageError("compare or wait", "--for and --against go with --shadow", "cronring import --shadow --for 1h --against journal")
@@ -85,7 +85,7 @@ if they differ.`,
 			if f.root != "" {
 				m = inventory.At(filepath.Clean(f.root), a.Now)
 			}
-			return importHost(a, cmd.Context(), m, args, f)
+			return importHost(cmd.Context(), a, m, args, f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit 8 if anything would behave differently")
@@ -154,14 +154,14 @@ type importedPhase struct {
 	Due     bool   `json:"due"`             // today
 }
 
-func importHost(a *cli.App, ctx context.Context, m *inventory.Machine, sources []string, f *importFlags) error {
+func importHost(ctx context.Context, a *cli.App, m *inventory.Machine, sources []string, f *importFlags) error {
 	if len(sources) == 0 {
 		sources = importSources
 	}
 	if f.out.Value == formCrontab {
 		sources = []string{"systemd"}
 	}
-	r := report(m, ctx, sources)
+	r := report(ctx, m, sources)
 	switch f.out.Value {
 	case cli.FormJSON:
 		if err := a.PrintJSON(r); err != nil {
@@ -183,7 +183,7 @@ func importHost(a *cli.App, ctx context.Context, m *inventory.Machine, sources [
 }
 
 // report looks at all sources that are asked for.
-func report(m *inventory.Machine, ctx context.Context, sources []string) imported {
+func report(ctx context.Context, m *inventory.Machine, sources []string) imported {
 	r := imported{V: api.Version, Family: familyName(m.Host.Family), Zone: m.Host.Zone.String()}
 	tables := m.Tables(ctx)
 	if slices.Contains(sources, "cron") {
@@ -191,7 +191,7 @@ func report(m *inventory.Machine, ctx context.Context, sources []string) importe
 		again := twins(tables)
 		for i := range tables {
 			if !tables[i].Anacron() && tables[i].Path != "/etc/anacrontab" {
-				r.Cron.Tables = append(r.Cron.Tables, importTable(m, ctx, &tables[i], again))
+				r.Cron.Tables = append(r.Cron.Tables, importTable(ctx, m, &tables[i], again))
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func report(m *inventory.Machine, ctx context.Context, sources []string) importe
 		r.Anacron = importAnacron(m, tables)
 	}
 	if slices.Contains(sources, "systemd") {
-		r.Timers = timers(m, ctx)
+		r.Timers = timers(ctx, m)
 	}
 	return r
 }
@@ -211,7 +211,7 @@ func familyName(f crontab.Family) string {
 	return "debian"
 }
 
-func importTable(m *inventory.Machine, ctx context.Context, t *inventory.Table, again map[*crontab.Entry]string) importedTable {
+func importTable(ctx context.Context, m *inventory.Machine, t *inventory.Table, again map[*crontab.Entry]string) importedTable {
 	r := importedTable{Path: t.Path, Refused: t.Refused, Why: t.Why}
 	if t.Ignored {
 		r.Ignored, r.Why = t.Why, ""

@@ -43,12 +43,12 @@ type onesided struct {
 
 // compareShadow compares what cronring would have started with what the
 // host's cron did, in the whole minutes of a watch.
-func compareShadow(a *cli.App, ctx context.Context, s *shadow, starts []shadowed, begin, end time.Time, against string) error {
+func compareShadow(ctx context.Context, a *cli.App, s *shadow, starts []shadowed, begin, end time.Time, against string) error {
 	from, to := begin.Truncate(time.Minute).Add(time.Minute), end.Add(-slack).Truncate(time.Minute)
 	if !from.Before(to) {
 		return &api.Error{What: "cannot compare", Why: errNoMinute.Error(), Kind: api.Internal}
 	}
-	theirs, err := readLog(s.Machine, ctx, against, from, to.Add(late))
+	theirs, err := readLog(ctx, s.Machine, against, from, to.Add(late))
 	if err != nil {
 		return &api.Error{What: "cannot read the log of the running cron", Why: err.Error(), Fix: "name its file: --against " + likelyLog(), Kind: api.Internal}
 	}
@@ -110,7 +110,7 @@ func compareStarts(ours []shadowed, theirs []logged, from, to time.Time) (same i
 func logText(command string) string { return strings.TrimSpace(crontab.Printable(command)) }
 
 // readLog reads the CMD lines of a period, from the journal or from a file.
-func readLog(m *inventory.Machine, ctx context.Context, against string, from, to time.Time) ([]logged, error) {
+func readLog(ctx context.Context, m *inventory.Machine, against string, from, to time.Time) ([]logged, error) {
 	if against != "journal" {
 		f, err := os.Open(against)
 		if err != nil {

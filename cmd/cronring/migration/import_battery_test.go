@@ -19,7 +19,7 @@ func TestImportSaysThatJobsRunOnBattery(t *testing.T) {
 			"/etc/default/anacron": "ANACRON_RUN_ON_BATTERY_POWER=" + value + "\n",
 		}), crontab.Debian, "UTC")
 		settings := m.Settings()
-		if r := report(m, context.Background(), []string{"anacron"}); r.Anacron == nil {
+		if r := report(context.Background(), m, []string{"anacron"}); r.Anacron == nil {
 			t.Fatal("anacron is not in the report")
 		}
 		i := slices.IndexFunc(settings, func(s inventory.Setting) bool { return s.Setting == "ANACRON_RUN_ON_BATTERY_POWER="+value })

@@ -175,7 +175,7 @@ func (s *shadow) shadowed(now time.Time, start engine.Start) shadowed {
 }
 
 // runShadow is import --shadow.
-func runShadow(a *cli.App, ctx context.Context, f *importFlags) error {
+func runShadow(ctx context.Context, a *cli.App, f *importFlags) error {
 	if f.out.Value == formCrontab {
 		return cli.UsageError("print that", "-o crontab does not go with --shadow", "cronring import systemd -o crontab")
 	}
@@ -188,10 +188,10 @@ func runShadow(a *cli.App, ctx context.Context, f *importFlags) error {
 	signal.Reset(os.Interrupt)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return recordShadow(a, ctx, newShadow(inventory.This(a.Now)), f)
+	return recordShadow(ctx, a, newShadow(inventory.This(a.Now)), f)
 }
 
-func recordShadow(a *cli.App, ctx context.Context, s *shadow, f *importFlags) error {
+func recordShadow(ctx context.Context, a *cli.App, s *shadow, f *importFlags) error {
 	var starts []shadowed
 	s.seen = func(one shadowed) error {
 		starts = append(starts, one)
@@ -209,7 +209,7 @@ func recordShadow(a *cli.App, ctx context.Context, s *shadow, f *importFlags) er
 		return nil
 	}
 	// What ended the watch must not end the comparison.
-	return compareShadow(a, context.WithoutCancel(ctx), s, starts, begin, s.Now(), f.against)
+	return compareShadow(context.WithoutCancel(ctx), a, s, starts, begin, s.Now(), f.against)
 }
 
 func printShadowed(a *cli.App, one shadowed, out *cli.Output) error {

@@ -110,7 +110,7 @@ func against(t *testing.T, log string) (stdout string, err error) {
 		s := newShadow(inventorytest.Machine(t, root, crontab.Debian, "UTC"))
 		virtual(s, nil)
 		f := &importFlags{length: cli.Duration(5*time.Minute + 30*time.Second), against: path, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}}
-		return recordShadow(a, context.Background(), s, f)
+		return recordShadow(context.Background(), a, s, f)
 	})
 	_, after, _ := strings.Cut(stdout, "2026-11-21 12:05:00: ")
 	return after, err
@@ -157,12 +157,12 @@ func TestShadowReadsTheJournal(t *testing.T) {
 		}
 		return "1795262401.000001 db CRON[1]: (root) CMD (a)\n", 0, nil
 	}
-	got, err := readLog(m, context.Background(), "journal", inventorytest.Noon, inventorytest.Noon.Add(time.Minute))
+	got, err := readLog(context.Background(), m, "journal", inventorytest.Noon, inventorytest.Noon.Add(time.Minute))
 	if err != nil || len(got) != 1 || got[0].command != "a" || got[0].at.Unix() != 1795262401 {
 		t.Errorf("got %v, %v", got, err)
 	}
 	m.Exec = func(context.Context, ...string) (string, int, error) { return "", 1, nil }
-	if got, err := readLog(m, context.Background(), "journal", inventorytest.Noon, inventorytest.Noon.Add(time.Minute)); err != nil || len(got) != 0 {
+	if got, err := readLog(context.Background(), m, "journal", inventorytest.Noon, inventorytest.Noon.Add(time.Minute)); err != nil || len(got) != 0 {
 		t.Errorf("an empty journal: got %v, %v", got, err)
 	}
 }
@@ -175,7 +175,7 @@ func TestShadowTooShortToCompare(t *testing.T) {
 	_, _, err := inventorytest.Spoken(t, func(a *cli.App) error {
 		s := newShadow(inventorytest.Machine(t, inventorytest.Plant(t), crontab.Debian, "UTC"))
 		virtual(s, nil)
-		return recordShadow(a, context.Background(), s, &importFlags{length: cli.Duration(time.Minute), against: path, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
+		return recordShadow(context.Background(), a, s, &importFlags{length: cli.Duration(time.Minute), against: path, out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}})
 	})
 	if e, ok := errors.AsType[*api.Error](err); !ok || !strings.Contains(e.Why, "no whole minute") {
 		t.Errorf("got %v, want a word about the time watched", err)

@@ -18,7 +18,7 @@ func reported(t *testing.T, m *inventory.Machine, strict bool, form string, sour
 	t.Helper()
 	stdout, _, err = inventorytest.Spoken(t, func(a *cli.App) error {
 		out := &cli.Output{Choice: cli.Choice{Value: form}}
-		return importHost(a, context.Background(), m, sources, &importFlags{strict: strict, out: out})
+		return importHost(context.Background(), a, m, sources, &importFlags{strict: strict, out: out})
 	})
 	return stdout, err
 }
@@ -107,7 +107,7 @@ func TestImportChanges(t *testing.T) {
 		root := inventorytest.Plant(t, inventorytest.Files{"/etc/crontab": tc.text})
 		for family, want := range map[crontab.Family]string{crontab.Debian: tc.debian, crontab.RHEL: tc.rhel} {
 			m := inventorytest.Machine(t, root, family, "America/New_York")
-			r := report(m, context.Background(), []string{"cron"})
+			r := report(context.Background(), m, []string{"cron"})
 			var all []string
 			for _, table := range r.Cron.Tables {
 				for _, c := range append(table.Changes, table.NotRun...) {

@@ -47,7 +47,7 @@ var unitPlaces = []string{
 }
 
 // timers reads the timer units of the host.
-func timers(m *inventory.Machine, ctx context.Context) []timer {
+func timers(ctx context.Context, m *inventory.Machine) []timer {
 	paths := map[string]string{}
 	for _, place := range slices.Backward(unitPlaces) {
 		found, _ := filepath.Glob(filepath.Join(m.Root, place, "*.timer"))
@@ -63,7 +63,7 @@ func timers(m *inventory.Machine, ctx context.Context) []timer {
 		list = append(list, readTimer(m, name, path))
 	}
 	slices.SortFunc(list, func(a, b timer) int { return cmp.Compare(a.Unit, b.Unit) })
-	addElapsed(m, ctx, list)
+	addElapsed(ctx, m, list)
 	return list
 }
 
@@ -376,7 +376,7 @@ func optionSpan(d time.Duration) string {
 }
 
 // addElapsed asks systemd, where it runs, when each timer elapses.
-func addElapsed(m *inventory.Machine, ctx context.Context, list []timer) {
+func addElapsed(ctx context.Context, m *inventory.Machine, list []timer) {
 	if !m.Booted() || len(list) == 0 {
 		return
 	}

@@ -17,7 +17,7 @@ import (
 func oneTimer(t *testing.T, timerText, service string, more ...inventorytest.Files) timer {
 	t.Helper()
 	files := append(more, inventorytest.Files{"/usr/lib/systemd/system/x.timer": timerText, "/usr/lib/systemd/system/x.service": service})
-	list := timers(inventorytest.Machine(t, inventorytest.Plant(t, files...), crontab.Debian, "UTC"), context.Background())
+	list := timers(context.Background(), inventorytest.Machine(t, inventorytest.Plant(t, files...), crontab.Debian, "UTC"))
 	if len(list) != 1 {
 		t.Fatalf("got %d timers, want 1: %+v", len(list), list)
 	}
@@ -79,7 +79,7 @@ func TestTimersLeaveOutMaskedAndAliases(t *testing.T) {
 		"/etc/systemd/system/own.timer":       "[Timer]\nOnCalendar=weekly\n",
 	})
 	var got []string
-	for _, tm := range timers(inventorytest.Machine(t, root, crontab.Debian, "UTC"), context.Background()) {
+	for _, tm := range timers(context.Background(), inventorytest.Machine(t, root, crontab.Debian, "UTC")) {
 		got = append(got, tm.Path)
 	}
 	if diff := cmp.Diff([]string{"/usr/lib/systemd/system/first.timer", "/etc/systemd/system/own.timer"}, got); diff != "" {
@@ -92,13 +92,13 @@ func TestTimersAskWhenTheyElapse(t *testing.T) {
 	m.Exec = func(context.Context, ...string) (string, int, error) {
 		return `[{"next":1795305600000000,"left":1,"last":0,"passed":0,"unit":"x.timer","activates":"x.service"},{"next":null,"unit":"y.timer"}]`, 0, nil
 	}
-	got := timers(m, context.Background())
+	got := timers(context.Background(), m)
 	if want := time.Unix(1795305600, 0); !got[0].Next.Equal(want) || !got[0].Last.IsZero() {
 		t.Errorf("got next %s, last %s; want %s and none", got[0].Next, got[0].Last, want)
 	}
 	for _, broken := range []string{"", "{", `[{"next":"soon"}]`} {
 		m.Exec = func(context.Context, ...string) (string, int, error) { return broken, 0, nil }
-		if got := timers(m, context.Background()); len(got) != 1 || !got[0].Next.IsZero() {
+		if got := timers(context.Background(), m); len(got) != 1 || !got[0].Next.IsZero() {
 			t.Errorf("systemctl prints %q: got %+v", broken, got)
 		}
 	}

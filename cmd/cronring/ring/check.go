@@ -86,7 +86,7 @@ func portFault(ctx context.Context, r *config.Ring, live *api.Ring) string {
 }
 
 // Live returns the ring of the daemon that answers this command, or an empty one.
-func Live(a *cli.App, ctx context.Context) *api.Ring {
+func Live(ctx context.Context, a *cli.App) *api.Ring {
 	live, _ := a.Daemon().Ring(ctx) // without a daemon this host is in no ring
 	return &live
 }

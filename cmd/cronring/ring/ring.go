@@ -71,17 +71,17 @@ Anyone may see the status, root alone changes anything.`,
 				if err := a.ThisHostOnly("ring " + verb); err != nil {
 					return err
 				}
-				return setUpRing(a, cmd.Context(), setup)
+				return setUpRing(cmd.Context(), a, setup)
 			}
 			switch verb {
 			case "status":
-				return ringStatus(a, cmd.Context(), out)
+				return ringStatus(cmd.Context(), a, out)
 			case "diff":
-				return ringDiff(a, cmd.Context(), args[0], out)
+				return ringDiff(cmd.Context(), a, args[0], out)
 			case "keygen":
 				return ringKeygen(a, args)
 			}
-			return changeRing(a, cmd.Context(), api.RingRequest{Do: verb, Seeds: args}, out)
+			return changeRing(cmd.Context(), a, api.RingRequest{Do: verb, Seeds: args}, out)
 		},
 	}
 	setup.add(cmd)
@@ -107,7 +107,7 @@ func ringArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func ringStatus(a *cli.App, ctx context.Context, out *cli.Output) error {
+func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {
 	r, err := a.Daemon().Ring(ctx)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func drainedLine(d *api.Drained) string {
 	return "this host takes no ring jobs, and no run of them is here any more"
 }
 
-func ringDiff(a *cli.App, ctx context.Context, member string, out *cli.Output) error {
+func ringDiff(ctx context.Context, a *cli.App, member string, out *cli.Output) error {
 	d, err := a.Daemon().RingDiff(ctx, member)
 	if err != nil {
 		return err
@@ -288,7 +288,7 @@ func printRingDiff(a *cli.App, d *api.RingDiff, out *cli.Output) {
 	}
 }
 
-func changeRing(a *cli.App, ctx context.Context, r api.RingRequest, out *cli.Output) error {
+func changeRing(ctx context.Context, a *cli.App, r api.RingRequest, out *cli.Output) error {
 	done, err := a.Daemon().ChangeRing(ctx, r)
 	if err != nil {
 		return err

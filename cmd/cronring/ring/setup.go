@@ -66,7 +66,7 @@ func (s *ringSetup) wanted(cmd *cobra.Command, a *cli.App, verb string) bool {
 
 // setUpRing writes a key and a configuration where there is none, checks what is there, and
 // prints the next steps. What exists stays as it is.
-func setUpRing(a *cli.App, ctx context.Context, s ringSetup) error {
+func setUpRing(ctx context.Context, a *cli.App, s ringSetup) error {
 	if err := s.complete(); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func setUpRing(a *cli.App, ctx context.Context, s ringSetup) error {
 		return err
 	}
 	c = config.Read(s.dir)
-	faults := append(c.Remarks, Faults(ctx, &c, Live(a, ctx))...)
+	faults := append(c.Remarks, Faults(ctx, &c, Live(ctx, a))...)
 	if err := analysis.PrintLint(a, faults, analysis.ConfigTexts(s.dir), &cli.Output{Choice: cli.Choice{Value: cli.FormText}}); err != nil {
 		return err
 	}

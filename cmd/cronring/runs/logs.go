@@ -87,7 +87,7 @@ func logs(a *cli.App, cmd *cobra.Command, ref string, f *logFlags) error {
 		return cli.UsageError("print "+strconv.Itoa(f.number)+" lines", "it is a number of lines", "")
 	}
 	f.follow = f.follow || f.wait
-	last, err := printLogs(a, cmd.Context(), a.Daemon(), ref, f, loc)
+	last, err := printLogs(cmd.Context(), a, a.Daemon(), ref, f, loc)
 	switch {
 	case !f.wait:
 		return err
@@ -106,16 +106,16 @@ func logs(a *cli.App, cmd *cobra.Command, ref string, f *logFlags) error {
 
 // printLogs prints what one run wrote, or several of a job, and gives the newest
 // as it ended, if that was waited for.
-func printLogs(a *cli.App, ctx context.Context, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
+func printLogs(ctx context.Context, a *cli.App, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
 	if !f.follow && !f.raw {
 		end := a.Page()
 		defer end()
 	}
 	newest := runRef(ref)
 	if f.since.IsZero() || newest == ref {
-		return printOutput(a, ctx, client, newest, f, loc)
+		return printOutput(ctx, a, client, newest, f, loc)
 	}
-	runs, err := runsSince(a, ctx, client, ref, f.since)
+	runs, err := runsSince(ctx, a, client, ref, f.since)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func printLogs(a *cli.App, ctx context.Context, client *api.Client, ref string, 
 		if f.out.Value == cli.FormText && !f.raw && !a.Quiet {
 			a.Printf("==> run %d of %s  %s  %s <==\n", r.ID, safe.Text(string(r.Job)), r.Started.In(loc).Format(cli.LongTime), safe.Text(r.Standing()))
 		}
-		if last, err = printOutput(a, ctx, client, r.ID.String(), &one, loc); err != nil {
+		if last, err = printOutput(ctx, a, client, r.ID.String(), &one, loc); err != nil {
 			return last, err
 		}
 	}
@@ -140,7 +140,7 @@ const mostLogRuns = 1000
 
 // runsSince gives the runs of a job that had not ended at an instant, the oldest
 // first.
-func runsSince(a *cli.App, ctx context.Context, client *api.Client, ref string, since time.Time) ([]job.Run, error) {
+func runsSince(ctx context.Context, a *cli.App, client *api.Client, ref string, since time.Time) ([]job.Run, error) {
 	found, err := client.History(ctx, api.Filter{Refs: []string{ref}, Limit: mostLogRuns})
 	if err != nil {
 		return nil, err
@@ -158,10 +158,10 @@ func runsSince(a *cli.App, ctx context.Context, client *api.Client, ref string, 
 
 // printOutput prints what a run wrote, and gives the run as it ended, if that
 // was waited for.
-func printOutput(a *cli.App, ctx context.Context, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
+func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
 	p := &outputPrinter{App: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
 	if f.journal {
-		if p.said, err = journalOf(a, ctx, client, ref, f.since); err != nil {
+		if p.said, err = journalOf(ctx, a, client, ref, f.since); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +182,7 @@ func printOutput(a *cli.App, ctx context.Context, client *api.Client, ref string
 		}
 	}
 	if last != nil && f.journal { // more was said until its end
-		if p.said, err = journalOf(a, ctx, client, last.ID.String(), cmp.Or(p.heard, f.since)); err != nil {
+		if p.said, err = journalOf(ctx, a, client, last.ID.String(), cmp.Or(p.heard, f.since)); err != nil {
 			p.close()
 			return last, err
 		}

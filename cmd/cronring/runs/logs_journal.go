@@ -29,7 +29,7 @@ const (
 )
 
 // journalOf reads what the daemon wrote to the journal about a run.
-func journalOf(a *cli.App, ctx context.Context, client *api.Client, ref string, since time.Time) ([]job.Chunk, error) {
+func journalOf(ctx context.Context, a *cli.App, client *api.Client, ref string, since time.Time) ([]job.Chunk, error) {
 	if a.Host != "" {
 		return nil, cli.UsageError("read the journal of "+a.Host, "journalctl reads that of this host", "ssh "+a.Host+" cronring logs "+ref+" --journal")
 	}

@@ -35,7 +35,7 @@ type progress struct {
 
 // withProgress does what waits for runs of jobs, and says meanwhile how far they
 // are. Trouble with that is none of the runs'.
-func withProgress(a *cli.App, ctx context.Context, client *api.Client, refs []string, wait func() ([]job.Run, error)) ([]job.Run, error) {
+func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []string, wait func() ([]job.Run, error)) ([]job.Run, error) {
 	if a.Quiet {
 		return wait()
 	}

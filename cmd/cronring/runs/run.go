@@ -44,7 +44,7 @@ stayed below, elsewhere with a line each 10 seconds; -q tells nothing.`,
 				return cli.UsageError("run with such an environment", err.Error(), "cronring run --help")
 			}
 			if follow {
-				return followRun(a, cmd.Context(), r)
+				return followRun(cmd.Context(), a, r)
 			}
 			return runJobs(a, cmd, r, out)
 		},
@@ -67,13 +67,13 @@ func runJobs(a *cli.App, cmd *cobra.Command, r api.RunRequest, out *cli.Output) 
 		runs, err := start()
 		return endRuns(a, runs, err, false, out)
 	}
-	runs, err := withProgress(a, cmd.Context(), client, r.Refs, start)
+	runs, err := withProgress(cmd.Context(), a, client, r.Refs, start)
 	return endRuns(a, runs, err, r.Wait, out)
 }
 
 // followRun runs one job and prints what its attempts write.
-func followRun(a *cli.App, ctx context.Context, r api.RunRequest) error {
-	last, err := followAttempts(a, ctx, a.Daemon(), r)
+func followRun(ctx context.Context, a *cli.App, r api.RunRequest) error {
+	last, err := followAttempts(ctx, a, a.Daemon(), r)
 	if err != nil {
 		a.Report(err)
 		return cli.ExitCode(cli.ExitWaitFailed)
@@ -86,7 +86,7 @@ func followRun(a *cli.App, ctx context.Context, r api.RunRequest) error {
 	return nil
 }
 
-func followAttempts(a *cli.App, ctx context.Context, client *api.Client, r api.RunRequest) (*job.Run, error) {
+func followAttempts(ctx context.Context, a *cli.App, client *api.Client, r api.RunRequest) (*job.Run, error) {
 	jobs, err := client.List(ctx, api.Query{Refs: r.Refs})
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func followAttempts(a *cli.App, ctx context.Context, client *api.Client, r api.R
 	attempt := &runs[0]
 	for {
 		f := &logFlags{follow: true, stream: cli.OneOf("all"), out: &cli.Output{Choice: cli.Choice{Value: cli.FormText}}}
-		last, err := printOutput(a, ctx, client, attempt.ID.String(), f, time.UTC)
+		last, err := printOutput(ctx, a, client, attempt.ID.String(), f, time.UTC)
 		if err != nil || last == nil {
 			return attempt, err
 		}

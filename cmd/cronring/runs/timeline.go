@@ -34,7 +34,7 @@ Without JOB the worst 40 are drawn.`,
 				return err
 			}
 			client := a.Daemon()
-			refs, err := timelineRefs(a, cmd.Context(), client, args)
+			refs, err := timelineRefs(cmd.Context(), a, client, args)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ Without JOB the worst 40 are drawn.`,
 }
 
 // timelineRefs are the jobs to draw.
-func timelineRefs(a *cli.App, ctx context.Context, client *api.Client, refs []string) ([]string, error) {
+func timelineRefs(ctx context.Context, a *cli.App, client *api.Client, refs []string) ([]string, error) {
 	const some = 40
 	if len(refs) > 0 {
 		return refs, nil
