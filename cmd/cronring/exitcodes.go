@@ -10,12 +10,12 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
-// exitMeaning is what one exit code says, and of which verbs.
+// exitMeaning is the meaning of an exit code, and the commands that use it.
 type exitMeaning struct {
 	code  int
 	text  string
 	verbs []string // nil: of all
-	asks  bool     // only of those that ask the daemon
+	asks  bool     // only for commands that use the daemon
 }
 
 // exitMeanings are all exit codes: help, the manual pages of the verbs and the tests
@@ -70,8 +70,7 @@ func newExitCodes() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: text.String()}
 }
 
-// verbsOf names the verbs that a code is of, and those of which it says
-// something else.
+// verbsOf lists the commands of an exit code, or those that use it for something else.
 func verbsOf(m exitMeaning) string {
 	switch {
 	case m.verbs != nil:

@@ -67,7 +67,7 @@ func paged(root *cobra.Command) (verbs []*cobra.Command) {
 	return verbs
 }
 
-// pagedAs finds the verb that was named, or gives all.
+// pagedAs returns the named command, or all.
 func pagedAs(root *cobra.Command, args []string) ([]*cobra.Command, error) {
 	all := paged(root)
 	if len(args) == 0 {
@@ -98,8 +98,8 @@ func listPages(a *cli.App, verbs []*cobra.Command) {
 	a.PrintTable(t, &cli.Output{Choice: cli.Choice{Value: cli.FormTable}, NoHeader: true})
 }
 
-// writePages writes files that everybody may read, whatever the umask: they are
-// installed so.
+// writePages writes files that everybody can read, whatever the umask: they are installed
+// with that mode.
 func writePages(a *cli.App, dir string, verbs []*cobra.Command) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write pages: %w", err)
@@ -163,12 +163,13 @@ func view(a *cli.App, p *page, viewer []string) (shown bool, err error) {
 		cmd.Env = pagerEnv(a)
 		signal.Ignore(os.Interrupt) // it is the pager's from here on
 	}
-	// One that showed something has done what it could; how a pager ends means nothing.
+	// A program that printed something has succeeded; the exit code of a pager means
+	// nothing.
 	err = cmd.Run()
 	return err == nil && (a.Terminal || to.n > 0), nil
 }
 
-// counter passes a result on and tells whether there was one.
+// counter forwards a result and counts its bytes.
 type counter struct {
 	to *cli.App
 	n  int

@@ -12,12 +12,11 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
-// pageDate is when what the commands do last changed, as the pages of section 1
-// that are written by hand have it.
+// pageDate is the date of the last change of the commands, as in the manual pages written
+// by hand.
 const pageDate = "November 22, 2026"
 
-// page is the manual page of a verb. All that it says is made of the tree of
-// commands.
+// page is the manual page of a command, generated from the tree of commands.
 type page struct {
 	name     string // "cronring-list"
 	short    string
@@ -27,7 +26,7 @@ type page struct {
 	seeAlso  []reference
 }
 
-// manual is what a page says of one command line.
+// manual is the section of a page about one command line.
 type manual struct {
 	line  string // "cronring backfill"
 	usage string // what follows it
@@ -112,14 +111,14 @@ func seeAlso(verb *cobra.Command) []reference {
 	return slices.Compact(all)
 }
 
-// block is a paragraph, or lines that stand as they are.
+// block is a paragraph, or literal lines.
 type block struct {
 	lines   []string
 	literal bool
 }
 
-// blocks reads the text of a help: paragraphs with blank lines between. One that
-// is indented or has columns stands as it is.
+// blocks splits a help text into paragraphs at blank lines. An indented paragraph or one
+// with columns is literal.
 func blocks(text string) (all []block) {
 	for part := range strings.SplitSeq(text, "\n\n") {
 		lines := strings.Split(strings.Trim(part, "\n"), "\n")
@@ -128,7 +127,7 @@ func blocks(text string) (all []block) {
 	return all
 }
 
-// argument is what a flag takes: how it is called, and whether it can be left out.
+// argument returns the name and description of a flag's value, and whether it is optional.
 func argument(f *pflag.Flag) (name, usage string, optional bool) {
 	name, usage = pflag.UnquoteUsage(f)
 	switch f.DefValue {
@@ -193,7 +192,7 @@ func (r *roff) macro(words ...string) { r.b.WriteString("." + strings.Join(words
 // as another that cannot be pasted into a shell.
 var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
-// hyphen is one within a word of prose, which stays what it is.
+// hyphen matches an escaped hyphen within a word of prose.
 var hyphen = regexp.MustCompile(`([a-z])\\-([a-z])`)
 
 // line writes a line of text.
@@ -205,8 +204,8 @@ func (r *roff) line(text string) {
 	r.b.WriteString(text + "\n")
 }
 
-// sentences ends a sentence: each begins a line of the source, by which its end
-// is known.
+// sentences matches the end of a sentence. In the source of a page, each sentence begins a
+// line.
 var sentences = regexp.MustCompile(`([.!?]["')]*) `)
 
 func (r *roff) literal(lines []string) {
@@ -315,7 +314,7 @@ func (w *pageText) heading(name string) {
 	w.b.WriteString(name + "\n")
 }
 
-// wrapped writes words in lines that fit, with so many blanks before each.
+// wrapped writes words in lines that fit the width, indented by blanks.
 func (w *pageText) wrapped(indent int, text string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {

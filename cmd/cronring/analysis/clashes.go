@@ -79,7 +79,7 @@ func printClashes(a *cli.App, found api.Clashes, out *cli.Output, loc *time.Loca
 	return nil
 }
 
-// startNames lists the jobs of a clash, as far as they are told.
+// startNames lists the known jobs of a clash.
 func startNames(c api.Clash) string {
 	names := make([]string, len(c.Jobs))
 	for i, id := range c.Jobs {

@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// UnusedOf is what of a configuration is for no entry. Only root can tell, as
-// others cannot see all tables.
+// UnusedOf returns the parts of a configuration that no entry uses. Only root can know,
+// because others cannot read all crontabs.
 func UnusedOf(c config.Config, s spool.Snapshot) []crontab.Diagnostic {
 	if c.Sidecar == nil || os.Geteuid() != 0 {
 		return nil
@@ -29,12 +29,12 @@ func ConfigTexts(dir string) map[string]string {
 	return texts
 }
 
-// ConfigFiles is what is read, in order. The first is named even if it is
-// missing: it is where to begin.
+// ConfigFiles returns the configuration files, in the order of reading. The first is
+// included even if it is missing.
 func ConfigFiles(dir string) []string {
 	more, _ := filepath.Glob(filepath.Join(dir, "conf.d", "*.toml"))
 	return append([]string{filepath.Join(dir, "cronring.toml")}, more...)
 }
 
-// ConfigDir is where the daemon looks without --config.
+// ConfigDir is the daemon's default configuration directory.
 const ConfigDir = "/etc/cronring"

@@ -80,7 +80,7 @@ func explain(ctx context.Context, a *cli.App, text string, f *explainFlags) erro
 // perhaps with lines of options above it.
 func isLine(text string) bool { return isSchedule(text) || strings.Contains(text, "\n") }
 
-// explainJob asks the daemon.
+// explainJob requests the explanation of a job from the daemon.
 func explainJob(ctx context.Context, a *cli.App, ref string, from time.Time) (api.Explanation, error) {
 	return a.Daemon().Explain(ctx, ref, from)
 }
@@ -145,7 +145,7 @@ func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.L
 	printAdvice(a, x.Diagnostics)
 }
 
-// printShared tells with which jobs one starts together.
+// printShared prints which jobs start at the same time.
 func printShared(a *cli.App, x api.Explanation, loc *time.Location) {
 	if x.Job == "" {
 		return

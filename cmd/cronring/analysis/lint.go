@@ -115,15 +115,15 @@ func TablesAt(a *cli.App, root string) (spool.SourceOptions, error) {
 	return source, nil
 }
 
-// linted is what was found in all files.
+// linted collects the findings in all files.
 type linted struct {
 	remarks []crontab.Diagnostic
 	texts   map[string]string // of the files that were read
 	unread  error             // the last file that was not
 }
 
-// files looks at files one by one: at what stands in them and, where cron
-// itself would look for them, at whether it would read them.
+// files checks the contents of files. In directories of cron it also checks whether cron
+// would read them.
 func (l *linted) files(ctx context.Context, a *cli.App, names []string, f lintFlags, source spool.SourceOptions) {
 	var tables []*crontab.Table
 	for _, name := range names {
@@ -171,8 +171,8 @@ func (l *linted) judge(ctx context.Context, name string, source spool.SourceOpti
 	return refusal
 }
 
-// host looks at all tables that the daemon would read, and at what the
-// configuration says of their entries.
+// host checks all crontabs that the daemon would read, and what the configuration says
+// about their entries.
 func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFlags, c config.Config) {
 	source.Sidecar = c.Sidecar
 	if f.root == "" {

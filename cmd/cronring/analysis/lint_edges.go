@@ -7,9 +7,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// addEdges adds what is wrong with after= and on= of the entries of all tables
-// together. A name that none of them has may be in a file that lint was not
-// given; all tells that there is no such file.
+// addEdges adds errors in after= and on= across all crontabs. An unknown name may be in a
+// file that lint was not given; if all is set, there is no such file.
 func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 	var entries []*crontab.Entry
 	var edged []int32

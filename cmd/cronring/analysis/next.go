@@ -41,7 +41,7 @@ type coming struct {
 	Diagnostics []api.Diagnostic `json:"diagnostics"`
 }
 
-// node is whose a run is, in a ring.
+// node returns the owner of a run in a ring.
 func (c *coming) node(i int) string {
 	if c.Nodes == nil {
 		return ""
@@ -108,8 +108,8 @@ func next(a *cli.App, cmd *cobra.Command, args []string, f *nextFlags) error {
 	return printComing(a, c, now, loc, f.out)
 }
 
-// isSchedule reports whether a word is meant as a schedule: it has blanks, or
-// begins with @ and is no group of jobs.
+// isSchedule reports whether a word is a schedule: it contains blanks, or begins with @
+// and is not a group of jobs.
 func isSchedule(what string) bool {
 	switch what {
 	case "@failed", "@running", "@late", "@paused":
@@ -118,7 +118,7 @@ func isSchedule(what string) bool {
 	return strings.ContainsAny(what, " \t") || strings.HasPrefix(what, "@")
 }
 
-// isEntry reports whether a word is FILE:LINE of a file that is there.
+// isEntry reports whether a word is FILE:LINE of an existing file.
 func isEntry(what string) bool {
 	name, line, ok := cutLast(what, ":")
 	if !ok || line == "" || strings.Trim(line, "0123456789") != "" {
@@ -184,8 +184,7 @@ func newComing(spec string, s cron.Schedule, loc *time.Location, w Window, remar
 	return c
 }
 
-// entryNext is about one line of a crontab file, in the zone that the file
-// gives it.
+// entryNext returns the next runs of a line of a crontab file, in the zone of that file.
 func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Window) (coming, error) {
 	name, number, _ := cutLast(what, ":")
 	line, _ := strconv.Atoi(number)
@@ -214,7 +213,7 @@ func entryNext(a *cli.App, what string, loc *time.Location, f *nextFlags, w Wind
 	return coming{}, e
 }
 
-// jobsNext asks the daemon. What a single job means is told, too.
+// jobsNext requests the next runs from the daemon. For a single job it adds its meaning.
 func jobsNext(ctx context.Context, a *cli.App, q api.ComingQuery, loc *time.Location) (coming, error) {
 	client := a.Daemon()
 	found, err := client.Coming(ctx, q)

@@ -91,7 +91,7 @@ func printOutlook(a *cli.App, o *outlook, view *engine.View, takes time.Duration
 	}
 }
 
-// period names the time that was simulated. A civil day need not have 24 hours.
+// period formats the simulated time. A day can have 23 or 25 hours.
 func (o *outlook) period() string {
 	length := o.to.Sub(o.from)
 	hours := when.Brief(length)
@@ -106,7 +106,7 @@ func (o *outlook) period() string {
 
 func isMidnight(t time.Time) bool { return t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 }
 
-// changeNote says what a change of the host's zone does to the jobs in it.
+// changeNote describes the effect of a change of the host's zone on jobs.
 func changeNote(c crontab.Change, view *engine.View) string {
 	before, after := crontab.Wall(c.At, c.Before), crontab.Wall(c.At, c.After)
 	low, high := before, after
@@ -141,7 +141,7 @@ func changeNote(c crontab.Change, view *engine.View) string {
 	return note
 }
 
-// verbed gives noun and verb their number: "1 job runs", "2 jobs run".
+// verbed adjusts noun and verb to a number: "1 job runs", "2 jobs run".
 func verbed(n int, noun, verb string) string {
 	if n == 1 {
 		verb += "s"

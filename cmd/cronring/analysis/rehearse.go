@@ -15,7 +15,7 @@ type rehearsal struct {
 	engine *engine.Engine
 	from   time.Time
 	to     time.Time     // exclusive
-	takes  time.Duration // how long each run goes on
+	takes  time.Duration // how long each run takes
 	seen   func(at time.Time, e engine.Effect) error
 
 	at     time.Time
@@ -30,9 +30,9 @@ type runEnd struct {
 	run job.RunID
 }
 
-// rehearse lets tables run from one instant up to, but not including, another,
-// as if the daemon had been up all along: entries for the start of the host do
-// not run. seen is told each effect.
+// rehearse simulates crontabs from one instant up to, but not including, another, as if
+// the daemon had been up all along; @reboot entries do not run. It calls seen with each
+// effect.
 func rehearse(tables []*crontab.Table, from, to time.Time, takes time.Duration, seen func(time.Time, engine.Effect) error) (*engine.View, error) {
 	r := &rehearsal{
 		engine: engine.New(engine.State{}),
@@ -89,7 +89,7 @@ func HostName() string {
 	return name
 }
 
-// perform stands in for the hands of the daemon.
+// perform carries out an effect in the simulation.
 func (r *rehearsal) perform(e engine.Effect) {
 	switch e := e.(type) {
 	case engine.Start:

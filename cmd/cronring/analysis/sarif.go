@@ -63,8 +63,8 @@ type (
 
 var sarifLevels = map[crontab.Severity]string{crontab.Error: "error", crontab.Warning: "warning", crontab.Notice: "note"}
 
-// newSARIF gives remarks the form of SARIF. texts is needed as its columns
-// count characters and ours count bytes.
+// newSARIF converts diagnostics to SARIF. It needs texts because SARIF counts columns in
+// characters, and diagnostics count bytes.
 func newSARIF(remarks []crontab.Diagnostic, texts map[string]string) sarifLog {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "cronring", Version: api.Release(), InformationURI: "https://github.com/cronring/cronring", Rules: []sarifRule{}}

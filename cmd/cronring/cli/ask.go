@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// input is where questions are answered.
+// input is the source of answers to questions.
 type input struct {
 	In      io.Reader
 	NoInput bool // --no-input
 }
 
-// CanAsk tells whether somebody sits before a terminal.
+// CanAsk reports whether input and messages are a terminal and questions are allowed.
 func (a *App) CanAsk() bool {
 	if a.NoInput {
 		return false

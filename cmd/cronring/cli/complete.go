@@ -12,8 +12,7 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// CompleteFlag has the words of a flag completed that takes several, with commas
-// between.
+// CompleteFlag completes the words of a flag that takes several, separated by commas.
 func CompleteFlag(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
 		done := typed[:strings.LastIndexByte(typed, ',')+1]
@@ -24,7 +23,7 @@ func CompleteFlag(cmd *cobra.Command, flag string, words []string) {
 	})
 }
 
-// completionPatience is how long a person who presses tab is kept waiting.
+// completionPatience limits how long completion waits for the daemon.
 const completionPatience = 50 * time.Millisecond
 
 // CompleteJobs offers the names of jobs, and of the sets of jobs, that begin
@@ -42,8 +41,8 @@ func (a *App) CompleteJobs(cmd *cobra.Command, args []string, typed string) ([]s
 	return names, directive
 }
 
-// jobNames asks the daemon for the names that begin with a word. Names that a
-// shell could take for something else are not offered.
+// jobNames returns the daemon's job names that begin with typed. It leaves out names that
+// a shell could misread.
 func (a *App) jobNames(ctx context.Context, typed string) (names []string) {
 	if ctx == nil {
 		ctx = context.Background()

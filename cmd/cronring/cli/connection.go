@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// connection is what the flags say about the daemon.
+// connection holds the flags about the daemon, and its client.
 type connection struct {
 	Socket   string
 	Host     string

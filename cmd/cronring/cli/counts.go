@@ -16,7 +16,7 @@ func Entries(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// WarnBroken says on stderr that lines of a file were left out.
+// WarnBroken warns on stderr that lines of a file are ignored because of errors.
 func WarnBroken(a *App, name string, remarks []crontab.Diagnostic) {
 	n := ErrorsIn(remarks)
 	if n > 0 {

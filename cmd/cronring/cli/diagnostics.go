@@ -22,7 +22,7 @@ func (p *Printer) PrintDiagnostic(d api.Diagnostic) {
 	p.Printf("%s %s %s %s\n", place, p.Paint(SeverityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, safe.Text(d.Message))
 }
 
-// excerptSide is how much of a long line is shown on either side of the place.
+// excerptSide limits how much of a long line is shown on either side of the error.
 const excerptSide = 60
 
 // PrintExcerpt shows the line, with carets under the place of the remark.
@@ -44,7 +44,7 @@ func (p *Printer) PrintExcerpt(d api.Diagnostic, line string) {
 	}
 }
 
-// oneCellTabs is a part of a line in which a tab takes one cell, so that carets fit.
+// oneCellTabs replaces tabs by blanks, so that carets align.
 func oneCellTabs(text string) string { return safe.Text(strings.ReplaceAll(text, "\t", " ")) }
 
 // CountDiagnostics sums remarks up: "1 error, 2 warnings".

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// ExitCode is an error that needs no words any more: only the exit code is left.
+// ExitCode is an error that has been reported already: it only carries the exit code.
 type ExitCode int
 
 func (e ExitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -21,7 +21,7 @@ func UsageError(what, why, fix string) error {
 	return &api.Error{What: "cannot " + what, Why: why, Fix: fix, Kind: api.Usage}
 }
 
-// FileError gives trouble with a file its exit code.
+// FileError wraps an error about a file with its exit code.
 func FileError(name string, err error) error {
 	e := &api.Error{What: fmt.Sprintf("cannot read %q", name), Why: err.Error(), Kind: api.Internal}
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
@@ -50,8 +50,8 @@ func CheckArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// checkFlags refuses flags that exclude each other, and asks for those that must
-// be there, before cobra does: it would be an error without a kind.
+// checkFlags checks required and mutually exclusive flags before cobra does, whose errors
+// have no exit code of ours.
 func checkFlags(cmd *cobra.Command) error {
 	err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
 	if err == nil {
@@ -71,7 +71,7 @@ const (
 	ExitInterrupted = 130
 )
 
-// Report says what went wrong and gives its exit code.
+// Report prints an error and returns its exit code.
 func (p *Printer) Report(err error) int {
 	if err == nil {
 		return ExitDone
@@ -83,7 +83,7 @@ func (p *Printer) Report(err error) int {
 	if !ok {
 		e = &api.Error{What: err.Error()}
 	}
-	p.Out.Flush() // in the order in which it was said; trouble with it shows at the end
+	p.Out.Flush() // to keep the order of output; a write error is reported at the end
 	fmt.Fprintf(p.Err, "cronring: %s\n", safe.Text(e.What))
 	for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
 		if part.text != "" {

@@ -17,10 +17,10 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// chosen is what --json=FIELDS and --jq choose of a result.
+// chosen is the part of a document that --json=FIELDS and --jq select.
 type chosen struct {
 	document reflect.Type
-	names    bool // print what there is to choose from
+	names    bool // only print the names of the fields
 	fields   []string
 	query    *gojq.Code
 }
@@ -163,7 +163,7 @@ func FieldNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// textType is what has no fields in JSON, as times.
+// textType marks types that are text in JSON, such as times.
 var textType = reflect.TypeFor[encoding.TextMarshaler]()
 
 // chooseFrom prints what was chosen of a document, if anything was.
@@ -220,8 +220,7 @@ func (c *chosen) pick(document any) any {
 	return items
 }
 
-// fieldsOf makes an object of the chosen fields. One that the item does not
-// have is null, so that each has all.
+// fieldsOf returns an object with the chosen fields. A field that the item lacks is null.
 func (c *chosen) fieldsOf(item any) map[string]any {
 	object := map[string]any{}
 	for _, field := range c.fields {
@@ -286,8 +285,8 @@ func (p *Printer) PrintLine(v any) error {
 	return enc.Encode(v)
 }
 
-// jsonOut is where JSON is printed. On a terminal, characters that could change
-// how it is shown are escaped as \uXXXX: the document stays the same.
+// jsonOut returns the writer for JSON. For a terminal it escapes control characters as
+// \uXXXX, which does not change the document.
 func (p *Printer) jsonOut() io.Writer {
 	if p.Terminal {
 		return safe.JSON{W: p.Out}

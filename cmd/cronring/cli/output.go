@@ -21,7 +21,7 @@ func (c *Choice) String() string { return c.Value }
 
 func (c *Choice) Type() string { return "WORD" }
 
-// Set refuses a word that is not on the list.
+// Set rejects a word that is not on the list.
 func (c *Choice) Set(word string) error {
 	if !slices.Contains(c.Values, word) {
 		return fmt.Errorf("it must be one of %s", strings.Join(c.Values, ", "))

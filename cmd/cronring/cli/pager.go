@@ -35,12 +35,12 @@ func (p *Printer) Page() (end func()) {
 	}
 }
 
-// pager holds text back until it is longer than the terminal, and then gives it
-// to a program.
+// pager buffers text until it is longer than the terminal, and then starts a program to
+// page it.
 type pager struct {
 	program  string
 	to       io.Writer // what is short goes there
-	lines    int       // so many fit
+	lines    int       // how many lines fit
 	terminal *os.File
 	talk     io.Writer
 	held     []byte
@@ -64,9 +64,8 @@ func (p *pager) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// begin starts the program. A shell reads its name, as people write arguments
-// there; less leaves what fits on the screen and shows colours, unless LESS
-// says otherwise.
+// begin starts the program through a shell, because PAGER often contains arguments. Unless
+// LESS is set, less leaves short text on the screen and shows colours.
 func (p *pager) begin() bool {
 	p.cmd = exec.Command("/bin/sh", "-c", p.program)
 	p.cmd.Stdout, p.cmd.Stderr = p.terminal, p.talk

@@ -14,7 +14,7 @@ import (
 // Infof talks to the person, unless -q.
 func (p *Printer) Infof(format string, args ...any) {
 	if !p.Quiet {
-		p.Out.Flush() // in the order in which it was said; trouble with it shows at the end
+		p.Out.Flush() // to keep the order of output; a write error is reported at the end
 		fmt.Fprintf(p.Err, format+"\n", args...)
 	}
 }
@@ -50,12 +50,12 @@ func newPrinter(out *os.File, err io.Writer) Printer {
 	return p
 }
 
-// Tone is the meaning that a colour stands for. No meaning is told by colour
-// alone: a word or sign always stands beside it.
+// Tone is the meaning of a colour. Colour is never the only sign: a word or symbol always
+// accompanies it.
 type Tone string
 
-// Colored reports whether colour may be written: https://no-color.org says
-// that NO_COLOR rules unless the person asks on the command line.
+// Colored reports whether to use colour. NO_COLOR (https://no-color.org) wins over the
+// default, and --color over both.
 func (p *Printer) Colored() bool {
 	switch p.Color.String() {
 	case "always":
@@ -70,7 +70,7 @@ func (p *Printer) Colored() bool {
 	return force != "" && force != "0" || p.Terminal && os.Getenv("TERM") != "dumb"
 }
 
-// Paint gives text the colour of a tone, where colour is wanted.
+// Paint adds the colour of a tone to text, if colour is enabled.
 func (p *Printer) Paint(t Tone, text string) string {
 	if t == Normal || !p.Colored() {
 		return text
@@ -86,7 +86,7 @@ func (p *Printer) AddQuiet(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "print results and errors only")
 }
 
-// measure asks how large the terminal is now.
+// measure reads the current size of the terminal.
 func (p *Printer) measure() {
 	if size, err := unix.IoctlGetWinsize(int(p.stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
 		p.Width, p.height = int(size.Col), int(size.Row)

@@ -16,7 +16,7 @@ type Source struct {
 	Text string
 }
 
-// FormatFlags are the flags that say how a crontab file is to be read.
+// FormatFlags are the flags for the format of a crontab file.
 type FormatFlags struct {
 	System bool
 }

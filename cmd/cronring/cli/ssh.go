@@ -31,7 +31,7 @@ func remoteHost(host string) error {
 	return nil
 }
 
-// sshArgs is what ssh is called with.
+// sshArgs returns the arguments for ssh.
 func (a *App) sshArgs(host string) []string {
 	args := []string{"-T"}
 	if a.NoInput || a.Drawing { // a question would be drawn over, and its answer taken for keys
@@ -80,7 +80,7 @@ type sshConn struct {
 	failed error // how ssh ended, once it has
 }
 
-// sshEnds is how long ssh may take to end after its side of the connection has.
+// sshEnds limits how long ssh may keep running after its end of the connection is closed.
 const sshEnds = time.Second
 
 func (c *sshConn) Read(p []byte) (int, error) {
@@ -114,13 +114,13 @@ func (c *sshConn) explain(err error) error {
 	}
 }
 
-// heldTalk keeps the end of what a program says.
+// heldTalk keeps the last messages of a program.
 type heldTalk struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// mostTalk is how much of it is kept.
+// mostTalk limits the size of heldTalk.
 const mostTalk = 4 << 10
 
 func (h *heldTalk) Write(p []byte) (int, error) {

@@ -4,8 +4,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// StateLook is how a state is shown: a sign, a word and a tone, so that none of
-// the three is needed.
+// StateLook holds the symbol, word and tone of each state. Each of the three is enough to
+// recognise it.
 var StateLook = map[job.State]struct {
 	full, ascii, Word string
 	Tone              Tone

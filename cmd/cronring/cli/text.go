@@ -72,7 +72,7 @@ func ShellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Single gives the one element of a list.
+// Single returns the element of a list that has exactly one.
 func Single[T any](list []T) (one T, ok bool) {
 	if len(list) != 1 {
 		return one, false
@@ -103,8 +103,8 @@ func FirstOnly(i int, name string) string {
 	return name
 }
 
-// ScheduleText is what starts a job, as written: its time fields, or the option in
-// their place.
+// ScheduleText returns a job's schedule as written: the time fields, or the option that
+// replaces them.
 func ScheduleText(j *job.Job) string {
 	return job.StartsOn(j.Schedule, func(key string) string { return j.Options[key] })
 }

@@ -102,7 +102,7 @@ func (a *App) AddZone(cmd *cobra.Command, use string) {
 	cmd.MarkFlagsMutuallyExclusive("tz", "utc")
 }
 
-// Location gives the zone that the flags name, else the host's.
+// Location returns the zone of the flags, or the host's.
 func (a *App) Location() (*time.Location, error) {
 	switch {
 	case a.Zone.utc:
@@ -145,7 +145,7 @@ func FormatTime(t time.Time, form string, loc *time.Location) string {
 	return t.In(loc).Format(form)
 }
 
-// Took is how long a run took or has been going, or "" before its start.
+// Took formats how long a run took or has been running. It is empty before the start.
 func (a *App) Took(r *job.Run) string {
 	switch {
 	case r == nil || r.Started.IsZero():
@@ -156,7 +156,7 @@ func (a *App) Took(r *job.Run) string {
 	return when.Brief(r.Ended.Sub(r.Started))
 }
 
-// FromNow says how far off an instant is: "in 2m49s", "2m11s ago".
+// FromNow formats the distance of t from now: "in 2m49s", "2m11s ago".
 func (a *App) FromNow(t time.Time) string {
 	d := t.Sub(a.Now())
 	if d < 0 {
@@ -165,7 +165,7 @@ func (a *App) FromNow(t time.Time) string {
 	return "in " + when.Brief(d.Round(time.Second))
 }
 
-// Ago says how long ago a run began.
+// Ago formats how long ago a run started.
 func (a *App) Ago(r *job.Run) string {
 	if r == nil {
 		return "never"

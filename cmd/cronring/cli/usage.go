@@ -9,8 +9,7 @@ import (
 	"github.com/cronring/cronring/tui/amount"
 )
 
-// Used says what the processes of a run have used, or nothing where nothing is
-// known.
+// Used formats the resource usage of a run, or returns "" if it is unknown.
 func Used(u *job.Usage) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{

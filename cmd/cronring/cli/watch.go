@@ -14,19 +14,19 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// The daemon tells when something changed, and is then asked: at most once in
-// watchPace, and never for more than a small part of its time.
+// The daemon reports changes, and the answer is requested again: at most once per
+// watchPace, and for at most one watchShare-th of the time.
 const (
 	watchPace  = time.Second
-	watchShare = 10 // it is asked for one part in so many
+	watchShare = 10 // requests take at most 1/watchShare of the time
 )
 
 // Watch shows the answer to a question, and shows it again when that changes.
 type Watch struct {
 	Changes <-chan error                // nil: something changed; else the end
-	Ask     func(context.Context) error // asks the daemon, and keeps the answer
+	Ask     func(context.Context) error // requests the answer and keeps it
 	Draw    func() error                // shows it
-	Ticks   bool                        // shows it each second, too: times that are told from now on change
+	Ticks   bool                        // also redraw every second, for times relative to now
 }
 
 func AddWatch(cmd *cobra.Command, watched *bool, what string) {
@@ -70,8 +70,8 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// follow tells of changes on the daemon's board: first when all of it has come,
-// so that none is missed after the question that follows.
+// FollowBoard reports changes of the daemon's board that matter. The first report follows
+// the complete board, so a request made after it misses nothing.
 func FollowBoard(ctx context.Context, client *api.Client, matters func(*api.BoardUpdate) bool) <-chan error {
 	changes := make(chan error, 1)
 	go func() {
@@ -90,7 +90,7 @@ func FollowBoard(ctx context.Context, client *api.Client, matters func(*api.Boar
 			}
 			select {
 			case changes <- nil:
-			default: // one is told of already
+			default: // a report is pending already
 			}
 		}
 	}()
@@ -103,11 +103,11 @@ func (p *Printer) CanRedraw() bool { return p.Terminal && os.Getenv("TERM") != "
 // Redraw is the part of a terminal on which something is drawn again and again.
 type Redraw struct {
 	*Printer
-	lines int // so many are drawn
+	lines int // number of lines drawn
 }
 
-// Put draws a result over the one before, as far as it fits: one write, without
-// the terminal's own line breaks.
+// Put draws text over the previous one, as far as it fits: in a single write, with the
+// terminal's line wrapping off.
 func (s *Redraw) Put(text []byte) error {
 	s.measure()
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
@@ -119,14 +119,14 @@ func (s *Redraw) Put(text []byte) error {
 	}
 	s.Printf("\r\x1b[?7l")
 	for _, line := range lines {
-		s.Printf("\x1b[K%s\n", line) // after the line it would take away what stands in the last column
+		s.Printf("\x1b[K%s\n", line) // clears before the text: afterwards it would erase the last column
 	}
 	s.Printf("\x1b[J\x1b[?7h")
 	s.lines = len(lines)
 	return s.Out.Flush()
 }
 
-// Capture is what a function prints as a part of the result.
+// Capture returns what show prints as a result.
 func (p *Printer) Capture(show func()) []byte {
 	var text bytes.Buffer
 	result := p.Out

@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// OpenTerminal gives the two ends of a new terminal.
+// OpenTerminal returns the two ends of a new terminal.
 func OpenTerminal(t *testing.T) (outside, inside *os.File) {
 	t.Helper()
 	outside, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -38,8 +38,8 @@ func OpenTerminal(t *testing.T) (outside, inside *os.File) {
 	return outside, inside
 }
 
-// Scripted listens like a daemon and gives fixed answers by path; what it is
-// asked otherwise is not found.
+// Scripted serves fixed answers by method and path, like a daemon. Other requests get a
+// "not found" error.
 func Scripted(t *testing.T, answers map[string][]any) (socket string) {
 	t.Helper()
 	return Served(t, func(w http.ResponseWriter, r *http.Request) {

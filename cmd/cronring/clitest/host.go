@@ -145,7 +145,7 @@ func (h *Host) Serve() {
 	h.T.Cleanup(h.Stop)
 }
 
-// Logged gives cron's log, and empties it.
+// Logged returns cron's log and clears it.
 func (h *Host) Logged() string {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -154,7 +154,7 @@ func (h *Host) Logged() string {
 	return all
 }
 
-// Result is what became of one call of crontab.
+// Result is the output and exit code of a call of crontab.
 type Result struct {
 	Out, Err string
 	Code     int
@@ -213,8 +213,8 @@ func (h *Host) Script(text string) string {
 	return path
 }
 
-// FakeDaemon listens as another account: the kernel tells callers the uid that
-// the listener had.
+// FakeDaemon listens as another user: the kernel reports to clients the uid of the
+// listener.
 func (h *Host) FakeDaemon(uid int, heard chan<- string) string {
 	h.T.Helper()
 	path := filepath.Join(h.Dir, "fake")

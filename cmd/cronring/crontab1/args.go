@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// operation is what crontab(1) is asked to do.
+// operation is the action that crontab(1) is called for.
 type operation byte
 
 const (

@@ -24,8 +24,8 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// tables is where crontab(1) finds tables and puts them: the daemon, or for
-// root, when there is none, the spool itself.
+// tables reads and writes crontabs: the daemon, or for root without a daemon the spool
+// itself.
 type tables interface {
 	Crontab(ctx context.Context, user string, edit, header bool) (api.Crontab, error)
 	InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error)
@@ -50,15 +50,15 @@ func New() *Program {
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, Env: os.Getenv, uid: uint32(os.Geteuid()),
 		Host: host, places: host.Places(""), socket: api.SystemSocket,
 	}
-	// Root's environment may be somebody else's (sudo -E, su), and root's
-	// tables are nobody else's business.
+	// Root's environment can come from another user (sudo -E, su), who must not receive
+	// root's crontabs.
 	if named := os.Getenv("CRONRING_SOCKET"); named != "" && c.uid != 0 {
 		c.socket = named
 	}
 	return c
 }
 
-// Run carries out one command line and gives the exit code: 0 or 1.
+// Run executes a command line and returns the exit code: 0 or 1.
 func (c *Program) Run(args []string) int {
 	parsed, err := c.Parse(args)
 	if err == nil {
@@ -87,7 +87,7 @@ func (c *Program) do(ctx context.Context) error {
 	return c.replace(ctx)
 }
 
-// probeTime is how long a daemon may take for its first answer.
+// probeTime limits how long the daemon may take for its first answer.
 const probeTime = 20 * time.Second
 
 // tables finds the daemon, or goes without it.
@@ -136,9 +136,9 @@ func (c *Program) list(ctx context.Context) error {
 	return err
 }
 
-// obfuscation shows what hides part of a line, as Debian's crontab does, also
-// where the output is no terminal yet. A carriage return at the end of a line
-// hides nothing: it stays, so that "crontab -l | crontab -" keeps such files.
+// obfuscation makes characters visible that hide part of a line, as Debian's crontab does,
+// even if the output is not a terminal. A carriage return at the end of a line stays, so
+// that "crontab -l | crontab -" keeps such files.
 var obfuscation = strings.NewReplacer("\r\n", "\r\n", "\r", `\r`, "\b", `\b`)
 
 func (c *Program) remove(ctx context.Context) error {
@@ -160,7 +160,7 @@ func (c *Program) remove(ctx context.Context) error {
 	return nil
 }
 
-// userName is whose table this is about.
+// userName returns the owner of the crontab.
 func (c *Program) userName() string {
 	if c.args.user != "" {
 		return c.args.user
@@ -188,7 +188,7 @@ func (c *Program) replace(ctx context.Context) error {
 	return nil
 }
 
-// notice says what did not go well beside what was asked for.
+// notice prints the daemon's notice about a change.
 func (c *Program) notice(done api.Installed) {
 	if done.Notice != "" {
 		c.say("crontab: %s", safe.Text(done.Notice))
@@ -320,7 +320,7 @@ type errUsageShown struct{ text string }
 
 func (e errUsageShown) Error() string { return e.text }
 
-// report says what went wrong, and gives the exit code.
+// report prints an error and returns the exit code.
 func (c *Program) report(err error) int {
 	if err == nil {
 		return cli.ExitDone

@@ -1,3 +1,3 @@
-// Package crontab1 owns crontab(1): the program that cronring is when it is called as
-// crontab, with the options, messages and exit codes of Debian's and cronie's.
+// Package crontab1 owns crontab(1): the program that runs when cronring is called as
+// crontab, with the options, messages and exit codes of Debian's and cronie's crontab.
 package crontab1

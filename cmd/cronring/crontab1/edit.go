@@ -21,7 +21,7 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// FirstLines is what an editor shows to somebody who has no table yet.
+// FirstLines is the initial text for a user without a crontab.
 const FirstLines = `# One line for each task: when, and what.
 #
 # m h dom mon dow  command
@@ -94,7 +94,8 @@ func (c *Program) editDraft(ctx context.Context, t tables, d *Draft, base string
 	}
 }
 
-// installDraft installs over the version that the edit began with, or asks.
+// installDraft installs the text over the version that the edit began with. If that has
+// changed, it asks.
 func (c *Program) installDraft(ctx context.Context, t tables, text []byte, path, base string) error {
 	for {
 		done, err := t.InstallCrontab(ctx, api.InstallRequest{User: c.args.user, File: path, Text: text, Base: base})
@@ -133,7 +134,7 @@ func (c *Program) leave(d *Draft, err error) error {
 	return errSaid{"crontab: edits left in " + safe.Text(d.Path)}
 }
 
-// unopened says, as cron does, that there is nothing to install.
+// unopened is the error, in cron's words, for a draft that cannot be read after the edit.
 type unopened struct{ err error }
 
 func (e unopened) Error() string {
@@ -201,9 +202,8 @@ func (d *Draft) Read() ([]byte, error) {
 
 const defaultTemp = "/tmp"
 
-// tempDir is TMPDIR, unless others than the caller and root could exchange
-// what is made in it: an editor goes by names, and would write into what
-// somebody else put there.
+// tempDir returns TMPDIR, unless users other than the caller and root could replace files
+// in it: an editor opens files by name, and would write to what another user put there.
 func (c *Program) tempDir() string {
 	dir := c.Env("TMPDIR")
 	if dir == "" || !filepath.IsAbs(dir) {
@@ -244,8 +244,7 @@ func (c *Program) editor() string {
 	return choices[0]
 }
 
-// RunEditor runs the editor as the shell would, with the draft's name as one
-// word whatever is in it.
+// RunEditor runs the editor through a shell, with the draft's name as a single argument.
 func (c *Program) RunEditor(d *Draft) error {
 	editor := c.editor()
 	cmd := exec.Command("/bin/sh", "-c", editor+` "$1"`, "sh", d.Path)

@@ -107,7 +107,7 @@ func (c *Change) append(expr, command string, f *addFlags) error {
 	return cli.UsageError("add to "+c.Old.File, "cron would not read the line as an entry: "+line, "cronring explain 'LINE'")
 }
 
-// heed refuses an entry that would be held, as nobody adds one for that.
+// heed rejects an entry that would be held: nobody adds one on purpose.
 func (c *Change) heed(e *crontab.Entry) error {
 	if held := e.Options().Held; held != "" {
 		return cli.UsageError("add to "+c.Old.File, held, "cronring lint "+cli.ShellWord(c.Old.File))

@@ -95,8 +95,8 @@ func apply(ctx context.Context, a *cli.App, dir string, prune bool, f *changeFla
 	return nil
 }
 
-// placesOf tells where the files of a directory go: to the places of the host
-// whose daemon is asked, which need not be this one.
+// placesOf returns where the files of a directory belong on the daemon's host, which can
+// be another one.
 func placesOf(ctx context.Context, by changer) (*api.Places, error) {
 	places, err := by.Places(ctx)
 	if err == nil && places == nil {
@@ -151,7 +151,7 @@ func readApplied(dir string, places *api.Places) ([]applied, error) {
 	return all, nil
 }
 
-// planApply checks every file, and gives what is to be written.
+// planApply checks every file and returns the changes to make.
 func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([]api.TableRequest, error) {
 	loc, err := a.Location()
 	if err != nil {
@@ -193,7 +193,7 @@ func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([
 	return plan, nil
 }
 
-// onlyRegular refuses what is no file, or leads to none: a pipe would never end.
+// onlyRegular rejects everything but regular files: a pipe would never end.
 func onlyRegular(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -205,7 +205,7 @@ func onlyRegular(path string) error {
 	return nil
 }
 
-// planPrune gives the crontabs that the directory could have and does not.
+// planPrune returns the crontabs that the directory could contain but does not.
 func planPrune(ctx context.Context, a *cli.App, by changer, dir string, wanted []applied, places *api.Places) ([]api.TableRequest, error) {
 	tables, err := by.Tables(ctx)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// changer is where crontabs are read and changed: the daemon, or for root, when
-// there is none, the files themselves.
+// changer reads and changes crontabs: the daemon, or for root without a daemon the files
+// themselves.
 type changer interface {
 	Tables(ctx context.Context) ([]api.Table, error)
 	Places(ctx context.Context) (*api.Places, error)
@@ -49,8 +49,8 @@ func (f *changeFlags) add(a *cli.App, cmd *cobra.Command) {
 	a.AddQuiet(cmd)
 }
 
-// openTables returns the daemon, or the files themselves if there is no daemon. Only the host's own daemon is
-// gone without: one that was named must answer.
+// openTables returns the daemon, or the files themselves if the host's own daemon does not
+// run. A daemon that was named must answer.
 func openTables(ctx context.Context, a *cli.App) (changer, error) {
 	_, err := a.Daemon().Health(ctx)
 	if err == nil {
@@ -89,7 +89,7 @@ func openChange(ctx context.Context, by changer, file, user string) (*Change, er
 	return c, nil
 }
 
-// review tells what the draft would do, and refuses one with new errors.
+// review compares the draft with the installed text, and rejects a draft with new errors.
 func (c *Change) review(now time.Time) (*crontab.Table, []review.Difference, error) {
 	text := c.draft.Text()
 	table, remarks := crontab.Parse(c.Old.File, text, c.config)
@@ -102,8 +102,8 @@ func (c *Change) review(now time.Time) (*crontab.Table, []review.Difference, err
 	return table, found, nil
 }
 
-// readTable finds a file by its whole path, or by the name that the daemon knows
-// it by: one that was given its files by name calls them by that.
+// readTable finds a crontab by its absolute path, or by the name that the daemon uses: a
+// daemon started with relative names keeps them.
 func readTable(ctx context.Context, by changer, file, user string) (api.TableText, error) {
 	if file == "" || filepath.IsAbs(file) {
 		return by.Table(ctx, file, user)
@@ -144,7 +144,7 @@ func carryOut(ctx context.Context, a *cli.App, c *Change, f *changeFlags) error 
 	return install(ctx, a, c.by, c.request(), f)
 }
 
-// install makes a change, and says how to take it back.
+// install makes a change and prints how to undo it.
 func install(ctx context.Context, a *cli.App, by changer, r api.TableRequest, f *changeFlags) error {
 	if f.dryRun {
 		a.Infof("%s is not changed: this was a dry run", safe.Text(r.File))
@@ -175,8 +175,7 @@ type FoundEntry struct {
 	Entry *crontab.Entry
 }
 
-// OpenJobs finds the entries of jobs, by the crontabs that they stand in, each file's
-// in its order.
+// OpenJobs finds the entries of jobs, grouped by crontab and in the order of its lines.
 func OpenJobs(ctx context.Context, by changer, refs []string) ([]*Change, map[*Change][]FoundEntry, error) {
 	jobs, err := by.List(ctx, api.Query{Refs: refs})
 	if e, ok := errors.AsType[*api.Error](err); ok {
@@ -223,8 +222,8 @@ func (c *Change) find(j *job.Job) (*crontab.Entry, error) {
 	}
 }
 
-// confirm asks for a word to be typed. Where nobody can be asked it is an error,
-// which tells of -y.
+// confirm requires the user to type a word. If no user can be asked, it returns an error
+// that mentions -y.
 func confirm(a *cli.App, what, word string, f *changeFlags) error {
 	if f.yes || f.dryRun {
 		return nil
@@ -247,7 +246,7 @@ func oneOfFileAndUser(file, user string) error {
 	return nil
 }
 
-// joinWords makes a shell's command line of the words of one.
+// joinWords joins arguments to a shell command.
 func joinWords(words []string) string {
 	if len(words) == 1 {
 		return words[0]
@@ -267,8 +266,7 @@ func optionKeys() []string {
 	return keys
 }
 
-// escapePercent keeps cron from ending the command at a %. One that is escaped
-// already stays.
+// escapePercent escapes each %, which would end the command in cron. An escaped one stays.
 func escapePercent(command string) string {
 	var b strings.Builder
 	for i := 0; i < len(command); i++ {

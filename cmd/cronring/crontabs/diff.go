@@ -172,7 +172,7 @@ func installedDiff(ctx context.Context, a *cli.App, by changer, args []string, f
 	return v, err
 }
 
-// oneRevision asks the daemon, which alone has revisions.
+// oneRevision requests a revision from the daemon, which alone keeps them.
 func oneRevision(ctx context.Context, a *cli.App, number string) (api.Revision, error) {
 	id, err := revisionNumber(number)
 	if err != nil {
@@ -238,7 +238,7 @@ func printDifferencesIn(a *cli.App, found []review.Difference, loc *time.Locatio
 	}
 }
 
-// spanText says how long a time is, in days where it has full ones.
+// spanText formats a duration, in days if it has whole ones.
 func spanText(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d%day == 0 {
@@ -247,7 +247,7 @@ func spanText(d time.Duration) string {
 	return when.Brief(d)
 }
 
-// differenceText says a difference in words.
+// differenceText describes a difference.
 func differenceText(d review.Difference, loc *time.Location, span string) string {
 	switch d.Kind {
 	case review.Added:
@@ -274,7 +274,7 @@ func differenceText(d review.Difference, loc *time.Location, span string) string
 	return text
 }
 
-// clashText says with which jobs one would start together.
+// clashText lists the jobs that would start at the same time.
 func clashText(c *review.Clash, loc *time.Location) string {
 	if c == nil {
 		return ""

@@ -166,8 +166,8 @@ func keepDraft(a *cli.App, d *crontab1.Draft, err error) error {
 // errGivenUp is a person's no.
 var errGivenUp = errors.New("given up")
 
-// judgeDraft shows what the text does and installs it, or tells that the person
-// wants to edit on.
+// judgeDraft shows the effect of the text and installs it. It reports whether the user
+// wants to edit again.
 func judgeDraft(ctx context.Context, a *cli.App, c *Change, f *editFlags) (again bool, err error) {
 	blocked, err := showDraft(a, c)
 	if err != nil {
@@ -205,8 +205,8 @@ func judgeDraft(ctx context.Context, a *cli.App, c *Change, f *editFlags) (again
 	return false, install(ctx, a, c.by, c.request(), &f.changeFlags)
 }
 
-// choose asks until the answer begins with one of some letters; the end of the
-// input is the last of them.
+// choose asks until the answer begins with one of some letters. The end of the input
+// counts as the last of them.
 func choose(a *cli.App, question string, letters ...string) string {
 	for {
 		a.Out.Flush()
@@ -223,8 +223,8 @@ func choose(a *cli.App, question string, letters ...string) string {
 	}
 }
 
-// showDraft shows the remarks on lines that were not there before, and what the
-// change does. blocked is why it cannot be installed.
+// showDraft shows the diagnostics of new lines and the effect of the change. blocked is
+// the reason that it cannot be installed.
 func showDraft(a *cli.App, c *Change) (blocked, err error) {
 	loc, err := a.Location()
 	if err != nil {

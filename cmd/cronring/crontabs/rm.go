@@ -85,8 +85,8 @@ func (c *Change) drop(entries []FoundEntry, comment bool) error {
 	return nil
 }
 
-// confirmRemoval asks for the names of protected jobs, and for the number of
-// entries where there are several.
+// confirmRemoval requires the user to type the names of protected jobs, or the number of
+// entries if there are several.
 func confirmRemoval(a *cli.App, total int, protected []job.ID, f *changeFlags) error {
 	for _, id := range protected {
 		if err := confirm(a, "remove it, as it is protected", string(id), f); err != nil {

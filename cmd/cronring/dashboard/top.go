@@ -26,8 +26,8 @@ type topFlags struct {
 	root   func(*cli.App) *cobra.Command
 }
 
-// NewTop returns the command top. root makes all commands, for those that a user
-// of --plain types.
+// NewTop returns the command top. root builds the tree of commands, for commands that a
+// user of --plain types.
 func NewTop(a *cli.App, root func(*cli.App) *cobra.Command) *cobra.Command {
 	f := &topFlags{root: root, screen: cli.OneOf("jobs", "runs", "timeline", "ring", "files")}
 	cmd := &cobra.Command{
@@ -107,7 +107,7 @@ func top(a *cli.App, cmd *cobra.Command, f *topFlags) error {
 	}
 	talk, ok := a.Err.(*os.File)
 	a.Drawing = ok && cli.IsTerminal(talk)
-	signal.Reset(os.Interrupt) // the dashboard gives the terminal back first
+	signal.Reset(os.Interrupt) // the dashboard restores the terminal first
 	return tui.Run(cmd.Context(), tui.Options{
 		Client: a.Daemon(), In: a.In.(*os.File), Out: os.Stdout, Look: look,
 		Start: shell.Start{World: world, Screen: keys.Action(f.screen.String()), Job: f.job, Views: views, Say: strings.Join(remarks, "; ")},

@@ -147,7 +147,7 @@ func (p *plainTop) talk(events <-chan heard, lines <-chan typed, next chan<- str
 	}
 }
 
-// answer does what was typed. It reports whether that was to stop.
+// answer executes a typed line. It reports whether the user wants to quit.
 func (p *plainTop) answer(line string) bool {
 	words := strings.Fields(line)
 	switch {
@@ -170,7 +170,7 @@ func (p *plainTop) answer(line string) bool {
 	return false
 }
 
-// watches reports a command that would go on because of --watch.
+// watches reports whether a command would run endlessly because of --watch.
 func watches(words []string) bool {
 	return slices.Contains([]string{"list", "ls", "status"}, words[0]) && slices.ContainsFunc(words[1:], func(word string) bool {
 		letters, flag := strings.CutPrefix(word, "-")
@@ -194,7 +194,7 @@ func (p *plainTop) command(words []string) {
 	sub.Run(root, words)
 }
 
-// tell says in one line what happened, if it is worth one.
+// tell prints an event as one line, if it is worth one.
 func (p *plainTop) tell(e api.Event) {
 	switch {
 	case p.tells == "off":
@@ -207,7 +207,7 @@ func (p *plainTop) tell(e api.Event) {
 	}
 }
 
-// recordSentence says a fact as a sentence; "" for what nobody needs to hear.
+// recordSentence formats a record as a sentence. It is empty for unimportant records.
 func recordSentence(r *job.Record, onlyFailures bool) string {
 	switch {
 	case r.Kind == job.Ended && r.Run != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// Crontabs is tables without a daemon, for root alone: whoever else could write
-// the spool could run commands as anybody.
+// Crontabs reads and changes users' crontabs without a daemon. Only root may use it:
+// another user who could write the spool could run commands as anybody.
 type Crontabs struct {
 	host     spool.Host
 	places   spool.Places
@@ -24,8 +24,8 @@ func NewCrontabs(host spool.Host, places spool.Places) *Crontabs {
 	return &Crontabs{host: host, places: places, accounts: account.New(account.Options{})}
 }
 
-// Notice is said when a change was made that no daemon has seen. The next
-// one finds it, and keeps it beside the versions that it knows.
+// Notice is shown after a change without a daemon. The next daemon finds the change and
+// keeps it as a revision.
 const Notice = "written without the daemon: it counts from the daemon's next start on"
 
 func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, error) {
@@ -111,5 +111,5 @@ func (d *Crontabs) RemoveCrontab(ctx context.Context, user string) (api.Installe
 	return done, err
 }
 
-// EndEdit is only for a log, which nobody keeps now.
+// EndEdit does nothing: the daemon would only log it.
 func (d *Crontabs) EndEdit(context.Context, string) error { return nil }

@@ -37,7 +37,7 @@ func (d *Tables) Tables(ctx context.Context) ([]api.Table, error) {
 	return all, nil
 }
 
-// Places gives the host's own.
+// Places returns the host's own places.
 func (d *Tables) Places(context.Context) (*api.Places, error) {
 	return &api.Places{Crontab: d.places.Crontab, Anacrontab: d.places.Anacrontab, CronD: d.places.CronD}, nil
 }
@@ -132,8 +132,7 @@ func (d *Tables) write(ctx context.Context, now api.TableText, r api.TableReques
 	return spool.Restore(d.places, now.File, string(r.Text))
 }
 
-// List finds jobs by name, glob or FILE:LINE: what else can be asked of a job
-// only a daemon knows.
+// List finds jobs by name, glob or FILE:LINE. Other references need the daemon.
 func (d *Tables) List(ctx context.Context, q api.Query) ([]job.Status, error) {
 	version := review.NewVersion(d.scan(ctx).Tables...)
 	var found []job.Status
@@ -154,7 +153,7 @@ func (d *Tables) List(ctx context.Context, q api.Query) ([]job.Status, error) {
 	return found, nil
 }
 
-// names tells whether a reference names a job.
+// names reports whether a reference matches a job.
 func names(ref string, j job.Job) bool {
 	place := fmt.Sprintf("%s:%d", j.Table, j.Line)
 	return job.IsGlob(ref) && j.ID.Matches(ref) || ref == string(j.ID) || ref == j.ID.Full() || ref == place || strings.HasSuffix(place, "/"+ref)

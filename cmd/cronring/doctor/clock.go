@@ -15,8 +15,7 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// The years in which a clock can be right. Before the first this program was
-// not written.
+// The years in which a clock can be right. This program did not exist before the first.
 const firstYear, lastYear = 2025, 2100
 
 // checkClock looks at the time that the host believes in.
@@ -35,7 +34,7 @@ func checkClock(_ context.Context, e *examination) []finding {
 	return append(found, e.hardwareClock(now)...)
 }
 
-// synchronised asks the kernel whether anybody keeps the clock right.
+// synchronised checks with the kernel whether the clock is synchronised.
 func (e *examination) synchronised() []finding {
 	t, err := e.adjtimex()
 	switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// greet asks the daemon for its status. systemd starts one that is down when
-// somebody connects to its socket, and stops another cron for that, so a daemon
-// that systemd knows to be down is not asked.
+// greet requests the daemon's status. A connection to the socket would make systemd start
+// a stopped daemon, and stop another cron for that. So a daemon that systemd reports as
+// stopped is not contacted.
 func (e *examination) greet(ctx context.Context) (api.Status, error) {
 	if e.socket == api.SystemSocket && e.Booted() {
 		units, err := show(ctx, e.Machine, []string{"Id", "LoadState", "ActiveState"}, "cronring.service")
@@ -29,7 +29,7 @@ func (e *examination) greet(ctx context.Context) (api.Status, error) {
 	return e.ask(ctx)
 }
 
-// checkDaemon asks the daemon how it is.
+// checkDaemon checks the daemon's own status.
 func checkDaemon(_ context.Context, e *examination) []finding {
 	if !e.answers() {
 		return []finding{unanswered(e.statusErr)}
@@ -72,13 +72,13 @@ func unanswered(err error) finding {
 	return found
 }
 
-// unitProperties is what checkUnit asks systemd about the service.
+// unitProperties are the properties that checkUnit reads from systemd.
 var unitProperties = []string{
 	"Id", "LoadState", "ActiveState", "SubState", "Result", "UnitFileState", "KillMode", "WatchdogUSec", "Restart",
 	"NRestarts", "NeedDaemonReload", "DropInPaths",
 }
 
-// checkUnit asks systemd about the service.
+// checkUnit checks the service with systemd.
 func checkUnit(ctx context.Context, e *examination) []finding {
 	if !e.Booted() {
 		return []finding{{Grade: gradeUnseen, What: "systemd does not run this host: whoever starts cronringd here must do so at each boot"}}
@@ -96,7 +96,7 @@ func checkUnit(ctx context.Context, e *examination) []finding {
 	if e.answers() && socket["LoadState"] == "loaded" && socket["ActiveState"] == "failed" {
 		found = append(found, finding{Grade: gradeWarning, What: "cronring.socket failed", Fix: advice("systemctl restart cronring.socket")})
 	}
-	if len(found) == 0 && service["ActiveState"] != "inactive" { // which checkDaemon tells
+	if len(found) == 0 && service["ActiveState"] != "inactive" { // checkDaemon reports that
 		found = []finding{{Grade: gradeOK, What: fmt.Sprintf("cronring.service is %s and %s, with watchdog and KillMode=process",
 			service["ActiveState"], service["UnitFileState"])}}
 	}
@@ -106,7 +106,7 @@ func checkUnit(ctx context.Context, e *examination) []finding {
 	return found
 }
 
-// unitState is what is wrong with the service.
+// unitState returns the problems of the service.
 func unitState(service map[string]string) []finding {
 	var found []finding
 	add := func(wrong bool, f finding) {
@@ -135,8 +135,8 @@ func unitState(service map[string]string) []finding {
 	return found
 }
 
-// show asks systemd for properties of units. The answer has one map for each
-// unit, in their order.
+// show reads properties of units from systemd. It returns a map for each unit, in their
+// order.
 func show(ctx context.Context, m *inventory.Machine, properties []string, units ...string) ([]map[string]string, error) {
 	argv := append([]string{"systemctl", "show", "--no-pager", "-p", strings.Join(properties, ",")}, units...)
 	out, status, err := m.Exec(ctx, argv...)
@@ -159,7 +159,7 @@ func show(ctx context.Context, m *inventory.Machine, properties []string, units 
 	return all, nil
 }
 
-// checkPAM tells how jobs start, and what that costs.
+// checkPAM reports how jobs start, and the cost of that.
 func checkPAM(_ context.Context, e *examination) []finding {
 	session := e.status.Session
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// grade is how well a thing is that doctor looked at.
+// grade is the severity of a finding.
 type grade string
 
 const (
@@ -24,7 +24,8 @@ const (
 	gradeUnseen  grade = "unseen" // could not be looked at, mostly for want of rights
 )
 
-// gradeLook is how a grade is shown: the sign alone tells it, without colour.
+// gradeLook holds the symbol and tone of each grade. The symbol alone is enough to
+// recognise it.
 var gradeLook = map[grade]struct {
 	full, ascii string
 	tone        cli.Tone
@@ -35,7 +36,7 @@ var gradeLook = map[grade]struct {
 	gradeUnseen:  {"?", "?", cli.Faint},
 }
 
-// finding is what one check has to say of one thing.
+// finding is the result of a check.
 type finding struct {
 	Check string   `json:"check"`
 	Grade grade    `json:"grade"`
@@ -67,7 +68,7 @@ type check struct {
 	look func(ctx context.Context, e *examination) []finding
 }
 
-// checks is all that doctor looks at, in the order in which it tells.
+// checks are all checks of doctor, in the order of its output.
 var checks = []check{
 	{"daemon", checkDaemon},
 	{"second cron", checkRivals},
@@ -93,18 +94,18 @@ type examination struct {
 	ask        func(context.Context) (api.Status, error)
 	askRing    func(context.Context) (api.Ring, error)
 	privileged bool   // may see what is root's
-	owner      uint32 // of what is to be root's
+	owner      uint32 // the owner of what must belong to root
 
 	status    api.Status
 	statusErr error
 	tables    []inventory.Table
 }
 
-// kernel is what only system calls tell.
+// kernel makes the system calls of checks.
 type kernel struct {
 	adjtimex func() (unix.Timex, error)
 	statfs   func(path string) (unix.Statfs_t, error)
-	timerfd  func(clock int) error // whether the kernel gives a timer of that clock
+	timerfd  func(clock int) error // whether the kernel has a timer of that clock
 }
 
 func thisKernel() kernel {
@@ -220,8 +221,7 @@ func (e *examination) examine(ctx context.Context) []finding {
 // answers reports whether the daemon does.
 func (e *examination) answers() bool { return e.statusErr == nil }
 
-// mend runs the harmless remedies, and says what it does. It reports whether
-// it ran any.
+// mend runs the harmless remedies and prints them. It reports whether it ran any.
 func mend(ctx context.Context, a *cli.App, e *examination, findings []finding, dry bool) bool {
 	ran := false
 	for _, found := range findings {

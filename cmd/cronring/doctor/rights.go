@@ -50,8 +50,7 @@ func checkRights(_ context.Context, e *examination) []finding {
 	return []finding{{Grade: gradeOK, What: "state, socket and spool belong to whom they should"}}
 }
 
-// own checks a file of the daemon's own. One that does not exist yet is made
-// with its rights.
+// own checks a file of the daemon. A missing one will be created with the right mode.
 func (e *examination) own(path string, mode fs.FileMode, why string) []finding {
 	info, err := os.Lstat(e.Path(path))
 	switch {
@@ -60,7 +59,7 @@ func (e *examination) own(path string, mode fs.FileMode, why string) []finding {
 	case err != nil:
 		return []finding{{Grade: gradeUnseen, What: path + " cannot be looked at", Why: inventory.Reason(err)}}
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil // somebody moved it: the rights are those of the other place
+		return nil // an administrator moved it: the mode is that of the new place
 	}
 	stat := info.Sys().(*syscall.Stat_t)
 	var fix []remedy
@@ -79,8 +78,8 @@ func (e *examination) own(path string, mode fs.FileMode, why string) []finding {
 	return []finding{{Grade: gradeProblem, What: what, Why: why, Fix: fix}}
 }
 
-// socketRights checks that all accounts can reach the daemon: who they are is
-// told by the kernel, and what they may do is decided by the daemon.
+// socketRights checks that all users can reach the daemon: the kernel identifies them, and
+// the daemon decides what they may do.
 func (e *examination) socketRights() []finding {
 	if e.socket != api.SystemSocket {
 		return nil
@@ -98,8 +97,8 @@ func (e *examination) socketRights() []finding {
 	return nil
 }
 
-// spoolRights checks the directory of users' tables by the rules of the
-// family: another cron, installed again, wants to find them so.
+// spoolRights checks the directory of user crontabs by the rules of the family, so that
+// another cron can be installed again.
 func (e *examination) spoolRights() []finding {
 	p := e.Places()
 	path := e.HostPath(p.Users)
@@ -153,9 +152,9 @@ func (e *examination) groupNamed(gid uint32, name string) bool {
 	return false
 }
 
-// checkCrontab looks at crontab(1), which asks the daemon and so needs no
-// right of its own. dpkg's override of the old cron's outlives that package,
-// and would give its set-gid bit to ours.
+// checkCrontab checks crontab(1), which uses the daemon and therefore needs no privileges.
+// dpkg's override for the old cron's crontab outlives that package, and would make ours
+// set-gid.
 func checkCrontab(_ context.Context, e *examination) []finding {
 	info, err := os.Stat(e.Path(crontabProgram))
 	if err != nil {

@@ -18,10 +18,9 @@ import (
 // of a daemon.
 var rivalUnits = []string{"cron.service", "crond.service", "cronie.service", "dcron.service", "fcron.service", "bcron.service", "cron.target"}
 
-// rivalPrograms are the daemons of other crons that take no lock which our
-// daemon takes, too, by the name of their file. Debian's cron and cronie take
-// one, and their processes without it are no daemons: they wait for a job that
-// a cron started which is gone since.
+// rivalPrograms are the file names of other cron daemons that do not take the lock of
+// cron's daemons. Debian's cron and cronie take it. Their processes without it are not
+// daemons: they wait for a job of a cron that has ended.
 var rivalPrograms = []string{busyboxCron, "fcron", "bcron-sched", "bcron-start"}
 
 const busyboxCron = "busybox crond"
@@ -30,8 +29,8 @@ const busyboxCron = "busybox crond"
 // twice.
 func foreignTables(name string) bool { return strings.HasPrefix(name, "fcron") }
 
-// checkRivals looks for another cron in three ways, as each misses some: the
-// units, the lock of most crons, and the processes of those that take none.
+// checkRivals searches for another cron in three ways, because each misses some: the
+// units, the lock of most crons, and the processes of the others.
 func checkRivals(ctx context.Context, e *examination) []finding {
 	found, known := e.rivalUnits(ctx)
 	processes, blind := e.rivalProcesses()
@@ -53,13 +52,13 @@ func checkRivals(ctx context.Context, e *examination) []finding {
 	return append(found, e.anacron(ctx)...)
 }
 
-// sameCron reports whether a process is the one that a unit started.
+// sameCron reports whether a process belongs to a unit.
 func sameCron(unit, program string) bool {
 	stem, _, _ := strings.Cut(unit, ".")
 	return stem == program || stem == "crond" && program == busyboxCron || stem == "cronie" && program == "crond" || stem == "dcron" && program == "crond" || strings.HasPrefix(program, stem+"-")
 }
 
-// rival says what another cron does beside cronring.
+// rival describes the effect of another cron beside cronring.
 func (e *examination) rival(what, program, fix string) finding {
 	if foreignTables(program) {
 		return finding{Grade: gradeWarning, What: what + " is also active: its jobs are in tables of its own, and not seen here"}
@@ -71,7 +70,8 @@ func (e *examination) rival(what, program, fix string) finding {
 	return finding{Grade: gradeProblem, What: what + " is also active: " + twice + " would run twice", Fix: advice(fix)}
 }
 
-// rivalUnits asks systemd, and gives the names of those that are active.
+// rivalUnits queries systemd for units of other crons. active holds the names of those
+// that run.
 func (e *examination) rivalUnits(ctx context.Context) (found []finding, active []string) {
 	if !e.Booted() {
 		return nil, nil
@@ -97,9 +97,9 @@ func (e *examination) rivalUnits(ctx context.Context) (found []finding, active [
 	return found, active
 }
 
-// rivalProcesses looks through /proc for crons in this PID namespace: the one
-// of a container is no rival. Only root's count, as anybody may give a process
-// any name. blind says that some could not be seen.
+// rivalProcesses searches /proc for crons in this PID namespace; the cron of a container
+// does not count. Only processes of root count, because every user can choose the name of
+// a process. blind reports whether some could not be seen.
 func (e *examination) rivalProcesses() (list []holder.Process, blind bool) {
 	entries, err := os.ReadDir(e.Path("/proc"))
 	if err != nil {
@@ -190,7 +190,7 @@ func (e *examination) lockHolder() (holder.Process, bool) {
 	return p, ok && p.PID != e.status.PID && p.Name != "cronringd"
 }
 
-// anacron tells who does anacron's jobs.
+// anacron reports whether anacron or cronring runs anacron's jobs.
 func (e *examination) anacron(ctx context.Context) []finding {
 	if !e.AnacronInstalled() {
 		return nil

@@ -18,10 +18,10 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// sendmail is what cron mails with.
+// sendmail is the program that cron sends email with.
 const sendmail = "/usr/sbin/sendmail"
 
-// mailStuck is how long a message may wait before that is a finding.
+// mailStuck is the age from which a queued email is a finding.
 const mailStuck = time.Hour
 
 // checkMail looks whether what jobs print reaches anybody.
@@ -66,14 +66,14 @@ func (e *examination) mailing() (named, wanted int) {
 	return named, wanted
 }
 
-// mailConfigured reports whether the configuration says what to do with mail.
+// mailConfigured reports whether the configuration has settings for email.
 func (e *examination) mailConfigured() bool {
 	mail := config.Read(e.Path(analysis.ConfigDir)).Mail
 	return mail.Off || mail.Command != ""
 }
 
-// The ends of names in the queue: of a letter that is being written, and of one
-// that nobody could be made to take.
+// The suffixes of names in the queue: of an email that is being written, and of one that
+// could not be delivered.
 const (
 	mailUnwritten = ".tmp"
 	mailDead      = ".dead"
@@ -160,7 +160,7 @@ func (e *examination) room(path string) []finding {
 	return []finding{f}
 }
 
-// bytesText says a number of bytes in a few letters.
+// bytesText formats a number of bytes in a few characters.
 func bytesText(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1024 {

@@ -34,7 +34,7 @@ func checkTables(ctx context.Context, e *examination) []finding {
 func (e *examination) checkTable(ctx context.Context, t *inventory.Table) []finding {
 	switch {
 	case t.Ignored && strings.HasPrefix(t.Base(), "."):
-		return nil // nobody expects such a file to run
+		return nil // hidden files are not expected to run
 	case t.Ignored:
 		return []finding{{Grade: gradeWarning, What: t.Path + " is " + t.Why}}
 	case t.Refused != "" && t.Denied && !e.privileged:

@@ -98,7 +98,7 @@ func configOfJob(ctx context.Context, a *cli.App, ref string, out *cli.Output) e
 	return nil
 }
 
-// settingTable has what is built in faint: the rest is what somebody said.
+// settingTable shows built-in values faint, so that configured ones stand out.
 func settingTable(what string, settings []api.Setting) *cli.Table {
 	t := &cli.Table{Header: []string{what, "value", "origin", "place"}}
 	for _, s := range settings {

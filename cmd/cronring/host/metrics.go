@@ -56,8 +56,8 @@ begin anew with the daemon.`,
 	return cmd
 }
 
-// metricsOfNobody is what is known where the daemon cannot be reached. A file that
-// went on to tell how it last was would say that it is well.
+// metricsOfNobody returns the metrics for an unreachable daemon. Old values would claim
+// that it still runs.
 func metricsOfNobody() []byte {
 	host, _ := os.Hostname()
 	m := metrics.New("node", host)
@@ -66,9 +66,9 @@ func metricsOfNobody() []byte {
 	return m.Bytes()
 }
 
-// replaceFile puts a file in the place of another, so that nobody reads half of it.
-// Until then it has a name that collectors, which look for *.prom, pass over. What is
-// no file, as /dev/stdout is none, stays: root would take it from everybody.
+// replaceFile replaces a file atomically. The temporary name has no suffix .prom, so that
+// collectors ignore it. Anything but a regular file, such as /dev/stdout, is written to
+// instead: root would replace it for everybody.
 func replaceFile(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("write %s: it is no file, and would be replaced by one", path)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Failure says why a program of the host was of no use.
+// Failure describes why a program of the host failed.
 func Failure(out string, status int, err error) string {
 	if err != nil {
 		return err.Error()

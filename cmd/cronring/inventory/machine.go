@@ -19,12 +19,12 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// Exec runs a program of the host and gives what it printed on its
-// standard output and its exit status. The error says that it could not run.
+// Exec runs a program of the host and returns its standard output and exit status. The
+// error means that it could not run.
 type Exec func(ctx context.Context, argv ...string) (stdout string, status int, err error)
 
-// Machine is the host that doctor and import look at: its files below root,
-// and what only its programs can tell.
+// Machine is the host that doctor and import examine: its files below Root, and the
+// answers of its programs.
 type Machine struct {
 	Root string // put before each path: "" for the machine itself
 	Host spool.Host
@@ -69,8 +69,8 @@ func At(root string, now func() time.Time) *Machine {
 
 var ErrNotRunning = errors.New("the host does not run")
 
-// Barred is why nothing starts as an account now: it is not there, or expired.
-// A directory service that does not answer bars nobody.
+// Barred returns why no job of a user starts now: the user does not exist, or has expired.
+// If a directory service does not answer, no user is barred.
 func (m *Machine) Barred(ctx context.Context, name string) (job.Reason, string) {
 	a, err := m.Find(ctx, name)
 	if unknown(err) {
@@ -85,8 +85,8 @@ func (m *Machine) Barred(ctx context.Context, name string) (job.Reason, string) 
 	return "", ""
 }
 
-// patience is how long a program of the host may take. A directory service or
-// a D-Bus that hangs is a finding, not a reason to hang too.
+// patience limits how long a program of the host may take. If a directory service or D-Bus
+// hangs, that is a finding, and doctor itself must not hang.
 const patience = 20 * time.Second
 
 // maxAnswer bounds what is kept of a program's output.
@@ -120,10 +120,10 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Path is where a file of the host is found.
+// Path returns where a file of the host is in this file system.
 func (m *Machine) Path(name string) string { return filepath.Join(m.Root, name) }
 
-// HostPath is a found path as the host knows it.
+// HostPath returns the path that a found file has on the host.
 func (m *Machine) HostPath(path string) string {
 	if m.Root == "" {
 		return path
@@ -134,11 +134,10 @@ func (m *Machine) HostPath(path string) string {
 // Places are those of the host's tables.
 func (m *Machine) Places() spool.Places { return m.Host.Places(m.Root) }
 
-// maxSettings is how much of a configuration file or of a file of the kernel
-// is read.
+// maxSettings limits how much of a configuration file or kernel file is read.
 const maxSettings = 1 << 20
 
-// Read gives the text of a small file that is not a crontab.
+// Read returns the text of a small file that is not a crontab.
 func (m *Machine) Read(name string) (string, error) { return m.readUpTo(name, maxSettings) }
 
 func (m *Machine) readUpTo(name string, most int64) (string, error) {
@@ -151,8 +150,8 @@ func (m *Machine) readUpTo(name string, most int64) (string, error) {
 	return string(text), err
 }
 
-// Open opens a file of the host. A FIFO that somebody put there does not make
-// it wait, and links of a host in a directory lead nowhere but into that.
+// Open opens a file of the host. It does not block on a FIFO, and symbolic links cannot
+// lead out of Root.
 func (m *Machine) Open(name string) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if m.Root == "" {
@@ -179,7 +178,7 @@ func (m *Machine) Exists(name string) bool {
 // Booted reports whether systemd runs the host: the test of sd_booted(3).
 func (m *Machine) Booted() bool { return m.Exists("/run/systemd/system") }
 
-// Reason is the part of an error that a person who knows the path needs.
+// Reason returns the error without its path, for a user who knows the path.
 func Reason(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err.Error()
@@ -189,7 +188,7 @@ func Reason(err error) string {
 
 // Table is one crontab of the host, as far as it may be read and trusted.
 type Table struct {
-	Path    string // as the host knows it
+	Path    string // its path on the host
 	Refused string // cron's word for a table that does not count, or ""
 	Why     string // it is refused or ignored
 	Fix     string
@@ -203,7 +202,7 @@ type Table struct {
 // Counts reports whether the table's good lines run.
 func (t *Table) Counts() bool { return t.Table != nil }
 
-// entries is how many lines of the table cron runs.
+// entries returns how many lines of the table cron runs.
 func (t *Table) entries() int {
 	if !t.Counts() || t.Anacron() {
 		return 0
@@ -211,7 +210,7 @@ func (t *Table) entries() int {
 	return len(t.Table.Entries)
 }
 
-// CountEntries is how many lines of all tables run.
+// CountEntries returns how many lines of all tables run.
 func CountEntries(tables []Table) int {
 	n := 0
 	for i := range tables {

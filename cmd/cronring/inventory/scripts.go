@@ -16,7 +16,7 @@ type SilentScript struct {
 	Why  string `json:"why"`
 }
 
-// SilentScripts looks through the directories that run-parts is told to run.
+// SilentScripts returns the files that run-parts ignores in the directories that it runs.
 func (m *Machine) SilentScripts() []SilentScript {
 	var list []SilentScript
 	for _, period := range []string{"hourly", "daily", "weekly", "monthly", "yearly"} {
@@ -44,7 +44,7 @@ func rhelSkips(name string) bool {
 // debianName is run-parts's rule for names of scripts.
 var debianName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// Accounts are those that the table's entries run as.
+// Accounts returns the users of the table's entries.
 func (t *Table) Accounts() []string {
 	var names []string
 	for i := range t.Table.Entries {

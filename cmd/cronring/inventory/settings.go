@@ -9,8 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 )
 
-// Setting is one word of the old crons' settings, and what becomes of
-// it.
+// Setting is a setting of an old cron, and its effect under cronring.
 type Setting struct {
 	File    string `json:"file"`
 	Setting string `json:"setting"`
@@ -20,7 +19,7 @@ type Setting struct {
 
 const keptByUnit = "kept: the unit of cronringd reads the file"
 
-// cronOptions says what cronringd does with an option of the family's cron.
+// cronOptions describes what cronringd does with each option of the family's cron.
 var cronOptions = map[crontab.Family]map[string]string{
 	crontab.Debian: {
 		"-f": "has no effect: cronringd always stays in the foreground",
@@ -68,7 +67,7 @@ func (m *Machine) Settings() []Setting {
 	return list
 }
 
-// PamSetting tells whether jobs get a PAM session.
+// PamSetting reports whether jobs get a PAM session.
 func (m *Machine) PamSetting() []Setting {
 	p := m.Pam(m.Host.Family)
 	switch {
@@ -161,5 +160,5 @@ func (m *Machine) assignments(path string) [][2]string {
 	return list
 }
 
-// Text says a setting in one line.
+// Text formats a setting in one line.
 func (s Setting) Text() string { return fmt.Sprintf("%s: %s", s.Setting, s.Becomes) }

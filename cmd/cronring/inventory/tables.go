@@ -18,8 +18,8 @@ func (m *Machine) Source() *spool.Source {
 	})
 }
 
-// LsbNames reports whether the old cron was told to take other names in
-// /etc/cron.d, as the daemon then does, too.
+// LsbNames reports whether the old cron accepts the LSB's names in /etc/cron.d. The daemon
+// then does the same.
 func (m *Machine) LsbNames() bool {
 	if m.Host.Family != crontab.Debian {
 		return false
@@ -40,8 +40,8 @@ func (f Accounts) Find(ctx context.Context, name string) (account.Account, error
 	return f(ctx, name)
 }
 
-// Tables reads the crontabs of the host, in the order in which the daemon
-// loads them, and after them what is refused or ignored.
+// Tables reads the crontabs of the host in the daemon's order, followed by refused and
+// ignored files.
 func (m *Machine) Tables(ctx context.Context) []Table {
 	list := m.tablesOf(m.Source().Scan(ctx))
 	if m.AnacronInstalled() {
@@ -96,8 +96,8 @@ func (m *Machine) tablesOf(scan spool.Snapshot) []Table {
 	return list
 }
 
-// Anacrontab finds the table of anacron among those of the host. Its lines are
-// no crontab's, and where anacron is installed they are its own.
+// Anacrontab finds anacron's table among those of the host. Its lines are not those of a
+// crontab. If anacron is installed, it runs them itself.
 func Anacrontab(tables []Table) *Table {
 	for i := range tables {
 		if tables[i].Anacron() {

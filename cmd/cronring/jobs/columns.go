@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// column is one thing that a list tells of a job.
+// column is a column of a list of jobs.
 type column struct {
 	name  string
 	plain func(*jobRow) string
@@ -31,7 +31,7 @@ type jobRow struct {
 	document any // the job as JSON has it, once a field of that is asked for
 }
 
-// jobColumns are what a list of jobs has if nothing else is asked for.
+// jobColumns are the default columns of a list of jobs.
 var jobColumns = []column{
 	{"state", func(r *jobRow) string { return string(r.State) }, (*jobRow).stateCell,
 		func(one, other *job.Status) int { return cmp.Compare(severity(one.State), severity(other.State)) }},
@@ -51,7 +51,7 @@ var jobColumns = []column{
 	{"command", func(r *jobRow) string { return r.Job.Command }, nil, nil},
 }
 
-// nextCell also says whose the next occurrence of a ring job is.
+// nextCell also shows the owner of the next occurrence of a ring job.
 func (r *jobRow) nextCell() cli.Cell {
 	text := when.Away(r.Next, r.a.Now())
 	if r.Node != "" {
@@ -60,7 +60,7 @@ func (r *jobRow) nextCell() cli.Cell {
 	return cli.Cell{Text: text}
 }
 
-// lastCell says who had the newest occurrence, if that was another member.
+// lastCell shows the member that had the newest occurrence, if it was another one.
 func (r *jobRow) lastCell() cli.Cell {
 	if e := r.Elsewhere; e != nil {
 		return cli.Cell{Text: when.Ago(e.Due, r.a.Now()) + " on " + e.Node}
@@ -141,8 +141,8 @@ func columnNames() (names []string) {
 	return names
 }
 
-// jobFields are the names that --fields takes: those of columns, and those of
-// fields of JSON that are no columns.
+// jobFields returns the names that --fields accepts: the columns, and the other fields of
+// the JSON form.
 func jobFields() []string {
 	names := columnNames()
 	for _, name := range cli.FieldNames(reflect.TypeFor[job.Status]()) {
@@ -153,7 +153,7 @@ func jobFields() []string {
 	return names
 }
 
-// columnOf gives the column of a name.
+// columnOf returns the column with a name.
 func columnOf(name string) (column, error) {
 	name = strings.TrimPrefix(name, ".") // as kubectl writes it
 	if i := slices.IndexFunc(jobColumns, func(c column) bool { return c.name == name }); i >= 0 {
@@ -170,8 +170,8 @@ func columnOf(name string) (column, error) {
 	return column{name: name, plain: func(r *jobRow) string { return r.field(name) }}, nil
 }
 
-// field is a field of JSON as text: nothing for none, and JSON for what is no
-// plain value.
+// field formats a field of the JSON form: "" if it is missing, JSON if it is not a plain
+// value.
 func (r *jobRow) field(name string) string {
 	if r.document == nil {
 		text, err := json.Marshal(r.Status)
@@ -200,7 +200,7 @@ func (r *jobRow) field(name string) string {
 // columnsFlag is --fields.
 type columnsFlag struct {
 	columns []column
-	names   bool // print what there is to choose from
+	names   bool // only print the names of the columns
 }
 
 func (f *columnsFlag) String() string { return "" }
@@ -222,8 +222,8 @@ func (f *columnsFlag) Set(text string) error {
 	return nil
 }
 
-// customColumns is the word of -o before columns with titles of one's own:
-// custom-columns=NAME:field,...
+// customColumns is the prefix of the form of -o with columns and titles of the user's
+// choice: custom-columns=NAME:field,...
 const customColumns = "custom-columns="
 
 // customForm is the -o flag of list.

@@ -71,7 +71,7 @@ type drawing struct {
 	a     *cli.App
 	nodes []api.Node
 	index map[job.ID]int
-	below [][]link // by node: those that wait for it or start on it
+	below [][]link // by node: the jobs that wait for it or start after it
 	drawn []bool
 	bars  struct{ through, last, down, gap string }
 }
@@ -106,8 +106,8 @@ func (t *drawing) link(e api.Edge, child int, key string) {
 	}
 }
 
-// print draws each job below those that it waits for. Those of a circle have
-// no beginning: the first of them in its table is one.
+// print draws each job below the jobs that it waits for. A cycle has no beginning: its
+// first job in the crontab is drawn on top.
 func (t *drawing) print() {
 	hasParent := make([]bool, len(t.nodes))
 	for _, links := range t.below {
@@ -124,7 +124,7 @@ func (t *drawing) print() {
 	}
 }
 
-// deepest is how far a line is indented at most, in levels.
+// deepest limits the indentation of a line, in levels.
 const deepest = 20
 
 // draw writes a job and all below it, without recursion: a chain is as long as
@@ -182,7 +182,7 @@ func (t *drawing) line(prefix string, depth int, l link, again bool) {
 	a.Printf("%s%s\n", prefix, strings.Join(words, "  "))
 }
 
-// facts says how a job is.
+// facts returns what the line of a job shows.
 func (t *drawing) facts(n *api.Node) []string {
 	a, look := t.a, cli.StateLook[n.State]
 	words := []string{a.Paint(look.Tone, cli.StateSign(n.State)+" "+look.Word)}
@@ -213,7 +213,7 @@ func (t *drawing) ago(at time.Time) string {
 	return " " + when.Brief(t.a.Now().Sub(at).Round(time.Second)) + " ago"
 }
 
-// going says what a live run does.
+// going describes a live run.
 func (t *drawing) going(r job.Run) string {
 	switch {
 	case r.State == job.RunRunning:
@@ -230,14 +230,14 @@ func (t *drawing) going(r job.Run) string {
 	return fmt.Sprintf("run %d waits for %s", r.ID, strings.Join(whom, ", "))
 }
 
-// isOver tells whether a parent's run has ended since its child began to wait.
+// isOver reports whether a parent's run has ended since its child began to wait.
 func (t *drawing) isOver(p job.Parent) bool {
 	i, ok := t.index[p.Job]
 	return ok && p.Run != 0 && t.nodes[i].Newest != nil && t.nodes[i].Newest.ID == p.Run
 }
 
-// printDot writes the graph for Graphviz: from each job to those that wait for
-// it, and with broken lines to those that start on it.
+// printDot writes the graph for Graphviz: solid lines lead to jobs that wait for a job,
+// dashed lines to jobs that start after it.
 func printDot(a *cli.App, g api.Graph) {
 	a.Printf("digraph cronring {\n")
 	for i := range g.Jobs {

@@ -191,7 +191,7 @@ func (l *listing) watch(ctx context.Context) error {
 	return w.Run(ctx)
 }
 
-// toldJobs is what was printed of each job.
+// toldJobs holds the lines that were printed of each job.
 type toldJobs struct {
 	lines map[job.ID]toldJob
 }
@@ -201,8 +201,8 @@ type toldJob struct {
 	job  job.Status
 }
 
-// changed gives the jobs whose line is another now, and those that are gone; the
-// first time all.
+// changed returns the jobs whose line has changed, and those that have left the list. The
+// first time it returns all.
 func (t *toldJobs) changed(l *listing) (jobs []job.Status) {
 	before := t.lines
 	t.lines = make(map[job.ID]toldJob, len(l.jobs))

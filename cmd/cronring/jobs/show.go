@@ -91,8 +91,7 @@ func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	}
 }
 
-// printLive tells of a run that has not ended: for how long it has been running,
-// or what it waits for.
+// printLive prints for how long a run has been running, or what it waits for.
 func printLive(a *cli.App, r *job.Run, loc *time.Location) {
 	switch {
 	case r.State == job.RunRunning:

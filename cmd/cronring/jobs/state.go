@@ -12,8 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// maxState is more than the daemon keeps under one key: what is larger need
-// not be sent.
+// maxState is larger than any value that the daemon accepts; longer input is cut to it.
 const maxState = 128 << 10
 
 func NewState(a *cli.App) *cobra.Command {
@@ -57,7 +56,7 @@ func (f *jobFlag) ref() (string, error) {
 	return "", cli.UsageError("tell whose state is meant", "this is no run of cronring, as CRONRING_JOB is not set", "add --job JOB")
 }
 
-// stateOf asks for what is kept under a key; for "" it lists the keys.
+// stateOf returns the value of a key, or all keys for "".
 func stateOf(a *cli.App, cmd *cobra.Command, job *jobFlag, key string) (s api.State, err error) {
 	ref, err := job.ref()
 	if err != nil {

@@ -81,7 +81,7 @@ func showStatus(a *cli.App, cmd *cobra.Command, f *statusFlags) error {
 	return nil
 }
 
-// standing is how the daemon is, as it answered.
+// standing is the daemon's answer about its status.
 type standing struct {
 	app    *cli.App
 	loc    *time.Location
@@ -188,7 +188,7 @@ func StateCounts(n map[job.State]int) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// printTroubled gives one line for each job that is not simply well.
+// printTroubled prints a line for each job that is not simply well.
 func printTroubled(a *cli.App, jobs []job.Status, loc *time.Location) {
 	width := 0
 	for _, j := range jobs {
@@ -200,7 +200,7 @@ func printTroubled(a *cli.App, jobs []job.Status, loc *time.Location) {
 	}
 }
 
-// trouble says in one line what is the matter with a job.
+// trouble returns one line about the problem of a job.
 func trouble(a *cli.App, j job.Status, loc *time.Location) string {
 	why := "    cronring why " + string(j.Job.ID)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// unitsOf are the timer and the service that come nearest to an entry. What
-// they do not say stands in the service as a comment.
+// unitsOf returns the timer and the service that come nearest to an entry. The service
+// lists in a comment what they lack.
 func unitsOf(e crontabs.FoundEntry) []unitFile {
 	name := "cronring-" + unitName(string(e.Id))
 	timer, lacks := timerOf(e)
@@ -57,7 +57,7 @@ func timerOf(e crontabs.FoundEntry) (text string, lacks []string) {
 	return b.String(), lacks
 }
 
-// lacking is what the units do not do that the entry does.
+// lacking returns what the entry does and the units do not.
 func lacking(e *crontab.Entry) []string {
 	lacks := []string{
 		"systemd never starts a unit that is still running: that is overlap=skip",
@@ -96,8 +96,7 @@ func serviceOf(e crontabs.FoundEntry, lacks []string) string {
 	return b.String()
 }
 
-// oneLine keeps foreign text in the line of a comment, and that from going on
-// in the next.
+// oneLine keeps foreign text on the line of a comment, without continuing it on the next.
 func oneLine(text string) string {
 	return strings.TrimRight(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -110,8 +109,8 @@ func oneLine(text string) string {
 // unitText is foreign text as a value without quotes.
 func unitText(text string) string { return strings.ReplaceAll(oneLine(text), "%", "%%") }
 
-// unitQuoted is foreign text as one quoted word, in which nothing is expanded.
-// A $ is for the caller to double, where it means something.
+// unitQuoted returns foreign text as one quoted word in which nothing is expanded. The
+// caller must double each $ where it has a meaning.
 func unitQuoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -34,7 +34,7 @@ type importFlags struct {
 	out     *cli.Output
 }
 
-// importSources are what import looks at.
+// importSources are the sources that import reads.
 var importSources = []string{"cron", "anacron", "systemd"}
 
 func NewImport(a *cli.App) *cobra.Command {
@@ -99,7 +99,7 @@ if they differ.`,
 	return cmd
 }
 
-// imported is what a host has.
+// imported is the report about a host.
 type imported struct {
 	V       int              `json:"v"`
 	Family  string           `json:"family"`
@@ -137,7 +137,7 @@ type importedEntry struct {
 }
 
 type importedAnacron struct {
-	Installed bool            `json:"installed"` // and then it goes on with its jobs
+	Installed bool            `json:"installed"` // then it keeps running its jobs
 	Table     string          `json:"table,omitempty"`
 	Refused   string          `json:"refused,omitempty"`
 	Jobs      []importedPhase `json:"jobs,omitempty"`
@@ -500,7 +500,7 @@ func printCandidates(a *cli.App, timers []timer) {
 	}
 }
 
-// cronLogs are where a host without a journal keeps the lines of cron.
+// cronLogs are the log files of cron on hosts without a journal.
 var cronLogs = []string{"/var/log/syslog", "/var/log/cron", "/var/log/cron.log", "/var/log/messages"}
 
 // likelyLog is the first of them that exists.

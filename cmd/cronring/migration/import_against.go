@@ -105,8 +105,7 @@ func compareStarts(ours []shadowed, theirs []logged, from, to time.Time) (same i
 	return same, differ
 }
 
-// logText is a command as cron logs it. Blanks around it are no part of what is
-// compared.
+// logText returns a command in the form of cron's log, without surrounding blanks.
 func logText(command string) string { return strings.TrimSpace(crontab.Printable(command)) }
 
 // readLog reads the CMD lines of a period, from the journal or from a file.
@@ -131,7 +130,7 @@ func readLog(ctx context.Context, m *inventory.Machine, against string, from, to
 // of the job. With -L 8 Debian's cron puts another number before the command.
 var cmdLine = regexp.MustCompile(`^(\S+|[A-Z][a-z][a-z] [ 0-9][0-9] [0-9:]{8}) (?:\S+ )?(?:CRON|CROND)(?:\[\d+\])?: \(([^)]*)\) CMD \((?:\[\d+\] )?(.*)\)\s*$`)
 
-// maxLogLine is the longest line that is looked at; others are no cron's.
+// maxLogLine is the longest line that is read; cron writes none that long.
 const maxLogLine = 1 << 20
 
 func parseLog(m *inventory.Machine, r io.Reader, from, to time.Time) ([]logged, error) {

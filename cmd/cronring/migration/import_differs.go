@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// change is one way in which cronring does another thing with a line, or with
-// a whole table, than the host's own cron.
+// change is a difference between cronring and the host's cron, for a line or a whole
+// table.
 type change struct {
 	Code crontab.Code `json:"code,omitempty"` // of the remark that lint makes about it
 	Text string       `json:"text"`
@@ -58,15 +58,15 @@ func plainComment(code crontab.Code) bool { return strings.HasPrefix(string(code
 type tableChanges struct {
 	table   []change         // for the table as a whole
 	entries map[int][]change // by line
-	dead    []change         // lines that ran and do not any more
+	dead    []change         // lines that ran before and no longer do
 }
 
 func (c *tableChanges) add(line int, code crontab.Code, text string) {
 	c.entries[line] = append(c.entries[line], change{code, text})
 }
 
-// compareOld says what cronring does differently with a table. The year after now
-// is searched for changes of the zone.
+// compareOld returns what cronring does differently with a table. It searches the year
+// after now for changes of the zone.
 func compareOld(t *inventory.Table, family crontab.Family, now time.Time) tableChanges {
 	c := tableChanges{entries: map[int][]change{}}
 	for _, d := range t.Remarks {
@@ -103,7 +103,7 @@ func (c *tableChanges) remark(t *inventory.Table, d crontab.Diagnostic, family c
 // oldLongest is the longest command that Debian's cron takes, in bytes.
 const oldLongest = 998
 
-// oldLines is how many lines Debian's cron takes.
+// oldLines is the maximum number of lines in Debian's cron.
 const oldLines = 10_000
 
 var (
@@ -111,8 +111,8 @@ var (
 	leadingTilde    = regexp.MustCompile(`(^|[ \t,])~`)
 )
 
-// debianRefuses is why Debian's cron reads nothing of a table that cronring
-// reads: one bad line costs it all of them.
+// debianRefuses returns why Debian's cron ignores a whole table that cronring reads: one
+// invalid line is enough.
 func debianRefuses(t *inventory.Table) string {
 	for _, d := range t.Remarks {
 		_, ran := deadLines[crontab.Debian][d.Code]
@@ -140,7 +140,7 @@ func debianRefuses(t *inventory.Table) string {
 	return ""
 }
 
-// entry adds what no remark of lint tells.
+// entry adds the differences that lint does not report.
 func (c *tableChanges) entry(e *crontab.Entry, family crontab.Family, now time.Time) {
 	line := e.Line()
 	if zone, ok := e.Lookup("CRON_TZ"); ok && zone != "" && family == crontab.Debian {
@@ -206,8 +206,7 @@ func gapMinutes(e *crontab.Entry, now time.Time) (n int, at time.Time) {
 	return 0, at
 }
 
-// notes are what is worth knowing of an entry, though no cron does it
-// differently.
+// notes returns facts about an entry that are the same in every cron.
 func notes(t *inventory.Table, e *crontab.Entry) []string {
 	var list []string
 	if e.Reboot() {
@@ -221,12 +220,11 @@ func notes(t *inventory.Table, e *crontab.Entry) []string {
 	return list
 }
 
-// twin is what two entries have in common that run the same thing at the same
-// time.
+// twin identifies entries that run the same command at the same time.
 type twin struct{ schedule, user, command string }
 
-// twins finds entries that stand in the host's tables more than once. It gives
-// the place of the first for each of the others.
+// twins finds entries that occur more than once in the host's tables. It returns the place
+// of the first for each of the others.
 func twins(tables []inventory.Table) map[*crontab.Entry]string {
 	first, found := map[twin]string{}, map[*crontab.Entry]string{}
 	for i := range tables {

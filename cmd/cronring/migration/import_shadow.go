@@ -45,10 +45,10 @@ type shadow struct {
 	wait   func(ctx context.Context, until time.Time) error
 	seen   func(shadowed) error
 
-	scanned time.Time // when tables are to be read next
+	scanned time.Time // when to read the tables next
 }
 
-// newShadow makes a shadow that has not begun.
+// newShadow returns a shadow that has not started.
 func newShadow(m *inventory.Machine) *shadow {
 	return &shadow{
 		Machine: m, engine: engine.New(engine.State{}), up: sinceBoot, wait: waitUntil,
@@ -56,7 +56,7 @@ func newShadow(m *inventory.Machine) *shadow {
 	}
 }
 
-// sinceBoot is the clock that counts through a suspend and that nobody sets.
+// sinceBoot returns the clock that includes suspends and is never set.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
@@ -77,11 +77,11 @@ func waitUntil(ctx context.Context, until time.Time) error {
 	}
 }
 
-// beforeMinute is how long before a full minute the tables are read, so that
-// what was changed in time counts for it.
+// beforeMinute is how long before a full minute the tables are read, so that a change
+// counts for that minute.
 const beforeMinute = time.Second
 
-// run goes on until the context or, if it is not zero, a time ends it.
+// run watches until the context ends or, if until is not zero, that time.
 func (s *shadow) run(ctx context.Context, until time.Time) error {
 	for {
 		now := s.Now().Round(0)
@@ -104,7 +104,7 @@ func (s *shadow) run(ctx context.Context, until time.Time) error {
 	}
 }
 
-// step lets the engine see the time, and the tables if they are to be read.
+// step passes the time to the engine, and the tables if they are due.
 func (s *shadow) step(ctx context.Context, now time.Time) error {
 	var events []engine.Event
 	// A clock that was set back far would keep the tables unread for long.
@@ -135,8 +135,8 @@ func (s *shadow) step(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// load reads the tables, the accounts for which nothing starts, and the stamps
-// of anacron's jobs.
+// load reads the tables, the users whose jobs must not start, and the timestamps of
+// anacron's jobs.
 func (s *shadow) load(ctx context.Context) []engine.Event {
 	scan := s.source.Scan(ctx)
 	barred, asked, stamps := map[string]engine.Barred{}, map[string]bool{}, map[string]crontab.Day{}
@@ -223,5 +223,5 @@ func printShadowed(a *cli.App, one shadowed, out *cli.Output) error {
 	return a.Out.Flush()
 }
 
-// errNoMinute says that a watch was too short to be compared.
+// errNoMinute means that a watch was too short for a comparison.
 var errNoMinute = errors.New("no whole minute was watched: wait longer, --for 5m")

@@ -39,9 +39,8 @@ type timer struct {
 	Problem    string    `json:"problem,omitempty"` // why the unit could not be read
 }
 
-// unitPlaces are the directories of units, in the order in which they override
-// each other. Those of generators are left out: what stands there is made from
-// other files, crontabs perhaps.
+// unitPlaces are the directories of units, in the order of precedence. Generated units are
+// excluded: they come from other files, perhaps crontabs.
 var unitPlaces = []string{
 	"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
 }
@@ -115,8 +114,8 @@ func readTimer(m *inventory.Machine, name, path string) timer {
 	return t
 }
 
-// service finds the unit that a timer starts; one that is missing or cannot be
-// read has no settings.
+// service returns the unit that a timer starts. If it is missing or unreadable, it has no
+// settings.
 func service(m *inventory.Machine, name string) unit {
 	for _, place := range unitPlaces {
 		path := filepath.Join(m.Root, place, name)
@@ -226,8 +225,7 @@ func yes(value string) bool {
 	return slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(value))
 }
 
-// translate looks for the lines of a system crontab that do what the timer
-// does, and says what stands in the way.
+// translate converts a timer to lines of a system crontab, or records what prevents it.
 func (t *timer) translate(name string, u, service unit) {
 	if strings.Contains(name, "@") {
 		t.WhyNot = append(t.WhyNot, "it is a template: each instance is a timer of its own")
@@ -304,8 +302,8 @@ var plainSettings = []string{"Type", "ExecStart", "User", "SyslogIdentifier", "K
 // plainUnitSettings are those of any unit that change nothing either.
 var plainUnitSettings = []string{"Description", "Documentation", "After", "Before", "Wants"}
 
-// plainWord is one that neither systemd nor a shell reads as anything but
-// itself. A % would end the command in a crontab, and is a specifier in a unit.
+// plainWord matches a word that neither systemd nor a shell interprets. A % would end the
+// command in a crontab, and is a specifier in a unit.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@:,./+=-]+$`)
 
 // command is the account and the command that do what the service does. A
@@ -375,7 +373,7 @@ func optionSpan(d time.Duration) string {
 	return text
 }
 
-// addElapsed asks systemd, where it runs, when each timer elapses.
+// addElapsed reads from systemd, if it runs, when each timer elapses next.
 func addElapsed(ctx context.Context, m *inventory.Machine, list []timer) {
 	if !m.Booted() || len(list) == 0 {
 		return

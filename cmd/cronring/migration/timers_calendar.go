@@ -10,8 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// calendarShortcuts are the words that systemd.time(7) has for whole
-// expressions.
+// calendarShortcuts are the words of systemd.time(7) for whole expressions.
 var calendarShortcuts = map[string]string{
 	"minutely":      "*-*-* *:*:00",
 	"hourly":        "*-*-* *:00:00",
@@ -31,8 +30,8 @@ type calendar struct {
 	zone string // for tz=; "" is the host's
 }
 
-// translateCalendar gives the schedule of cron that names the same instants as
-// an OnCalendar= expression, or an error that says what cron has no words for.
+// translateCalendar returns the cron schedule with the same times as an OnCalendar=
+// expression. The error names what cron cannot express.
 func translateCalendar(expression string) (calendar, error) {
 	var c calendar
 	words := strings.Fields(expression)
@@ -139,8 +138,8 @@ func calendarWeekdays(text string) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// calendarWeekday numbers a weekday from Monday, 1, to Sunday, 7: in the order
-// of systemd, in which ranges run, and with values that every cron takes.
+// calendarWeekday numbers a weekday from Monday, 1, to Sunday, 7: ranges of systemd follow
+// that order, and every cron accepts the values.
 func calendarWeekday(name string) (int, error) {
 	for i, full := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {
 		if lower := strings.ToLower(name); lower == full || lower == full[:3] {

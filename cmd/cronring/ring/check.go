@@ -24,7 +24,7 @@ import (
 // uses it too.
 const ringDiagnostic crontab.Code = "B604"
 
-// answerTime is how long a member may take to answer a check.
+// answerTime limits how long a member may take to answer a check.
 const answerTime = 2 * time.Second
 
 // Faults reports what keeps the ring of a configuration from working, as far as this
@@ -68,7 +68,8 @@ func Faults(ctx context.Context, c *config.Config, live *api.Ring) []crontab.Dia
 	return all
 }
 
-// portFault returns why this host cannot listen where the configuration says, or "".
+// portFault returns the reason that this host cannot listen at the configured address, or
+// "".
 func portFault(ctx context.Context, r *config.Ring, live *api.Ring) string {
 	err := tryListen(ctx, r.Listen())
 	switch {
@@ -106,7 +107,7 @@ func tryListen(ctx context.Context, address string) error {
 	return errors.Join(stream.Close(), packets.Close())
 }
 
-// listensAt reports whether the daemon's member is the one that has that port.
+// listensAt reports whether the port is already used by the daemon's own member.
 func listensAt(live *api.Ring, r *config.Ring) bool {
 	_, port, _ := net.SplitHostPort(r.Listen())
 	return slices.ContainsFunc(live.Members, func(m api.Member) bool {

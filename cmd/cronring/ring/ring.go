@@ -21,7 +21,7 @@ import (
 // ringInit is the verb that sets up the first member of a ring.
 const ringInit = "init"
 
-// ringVerbs are what ring does, with the most arguments that each takes.
+// ringVerbs are the actions of ring, with the maximum number of arguments of each.
 var ringVerbs = map[string]int{
 	"status": 0, "diff": 1, "keygen": 1, ringInit: 0,
 	api.RingJoin: 64, api.RingLeave: 0, api.RingDrain: 0, api.RingUndrain: 0, api.RingRotate: 0,
@@ -135,7 +135,7 @@ func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {
 	return nil
 }
 
-// ringLine says in one line how a ring is.
+// ringLine summarises a ring in one line.
 func ringLine(r *api.Ring) string {
 	up := 0
 	for i := range r.Members {
@@ -229,7 +229,7 @@ func printRingTrouble(a *cli.App, r *api.Ring) {
 	}
 }
 
-// drainedLine says how far this host is that gives its ring jobs away.
+// drainedLine describes how far this host has handed over its ring jobs.
 func drainedLine(d *api.Drained) string {
 	switch {
 	case !d.HandedOver:

@@ -23,7 +23,8 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// ringSetup is what ring init and ring join write for a host that is in no ring.
+// ringSetup holds the settings that ring init and ring join write for a host without a
+// ring.
 type ringSetup struct {
 	dir, name, key, bind, member string
 	seeds                        []string
@@ -202,7 +203,7 @@ func ownAddress(bind string) string {
 	return host
 }
 
-// keyBytes is how long the key of a ring is: AES-256.
+// keyBytes is the length of a ring's key: AES-256.
 const keyBytes = 32
 
 // newKey returns the line of a key file.

@@ -14,8 +14,7 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// askFrom is how many occurrences a backfill may have before a person is asked
-// whether they are meant.
+// askFrom is the number of occurrences above which a backfill asks for confirmation.
 const askFrom = 10
 
 // backfillFlags are the flags of backfill.
@@ -159,7 +158,7 @@ func backfill(a *cli.App, cmd *cobra.Command, args []string, f *backfillFlags) e
 	return err
 }
 
-// request is what the command line asks for.
+// request builds the request of a command line.
 func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillRequest, err error) {
 	r = api.BackfillRequest{
 		Ref: args[0], Overlap: f.overlap, Reprocess: job.Reprocess(f.reprocess.Value), MaxActive: f.maxActive,
@@ -187,8 +186,8 @@ func (f *backfillFlags) request(args []string, now time.Time) (r api.BackfillReq
 	return r, nil
 }
 
-// backfillAt gives what --at names as a backfill's FROM and TO. Times of day stay
-// without a zone: the daemon reads them in that of the entry.
+// backfillAt converts --at to FROM and TO. Times of day stay without a zone: the daemon
+// reads them in the zone of the entry.
 func backfillAt(text string, now time.Time) (from, to string, err error) {
 	wall := time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
 	t, err := cli.ParseTime(text, wall, time.UTC)
@@ -210,8 +209,8 @@ func backfillAt(text string, now time.Time) (from, to string, err error) {
 	return text, text, nil
 }
 
-// mayBackfill asks the person whether many runs are meant. Where nobody can be
-// asked, --yes must have said so.
+// mayBackfill asks for confirmation of many runs. If no user can be asked, --yes is
+// required.
 func mayBackfill(a *cli.App, b api.Backfill, yes bool) error {
 	runs := b.Plan.Count - b.Plan.LeftOut
 	if runs <= askFrom || yes {

@@ -64,7 +64,7 @@ func printEvent(a *cli.App, e api.Event, out *cli.Output, loc *time.Location) er
 	return nil
 }
 
-// recordText says a fact in one line.
+// recordText formats a record in one line.
 func recordText(r *job.Record) string {
 	parts := []string{string(r.Kind)}
 	if r.Job != "" {

@@ -24,7 +24,7 @@ type historyFlags struct {
 	out          *cli.Output
 }
 
-// triggers are what runs are caused by.
+// triggers are the possible causes of runs.
 var triggers = []string{
 	string(job.TriggerClock), string(job.TriggerBoot), string(job.TriggerManual), string(job.TriggerRetry),
 	string(job.TriggerCatchup), string(job.TriggerBackfill), string(job.TriggerDependency),
@@ -113,8 +113,8 @@ func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *
 	return t
 }
 
-// noteText is what a person wanted of a run, beside that it runs, and where in the ring
-// its occurrence ran too.
+// noteText describes what a user requested for a run, besides starting it, and where in
+// the ring its occurrence ran too.
 func noteText(r *job.Run) string {
 	var parts []string
 	if r.Stop != nil {
@@ -129,7 +129,7 @@ func noteText(r *job.Run) string {
 	return strings.Join(parts, "; ")
 }
 
-// addNodes says of runs whose they are, where some are of other members.
+// addNodes adds a column with the member of each run, if some ran on other members.
 func addNodes(t *cli.Table, runs []job.Run) {
 	if !slices.ContainsFunc(runs, func(r job.Run) bool { return r.Node != "" }) {
 		return

@@ -104,8 +104,8 @@ func logs(a *cli.App, cmd *cobra.Command, ref string, f *logFlags) error {
 	return nil
 }
 
-// printLogs prints what one run wrote, or several of a job, and gives the newest
-// as it ended, if that was waited for.
+// printLogs prints the output of a run, or of several runs of a job. If it waited for the
+// newest one, it returns that.
 func printLogs(ctx context.Context, a *cli.App, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
 	if !f.follow && !f.raw {
 		end := a.Page()
@@ -138,8 +138,7 @@ func printLogs(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 // mostLogRuns bounds how many runs of a job are printed together.
 const mostLogRuns = 1000
 
-// runsSince gives the runs of a job that had not ended at an instant, the oldest
-// first.
+// runsSince returns the runs of a job that had not ended at an instant, the oldest first.
 func runsSince(ctx context.Context, a *cli.App, client *api.Client, ref string, since time.Time) ([]job.Run, error) {
 	found, err := client.History(ctx, api.Filter{Refs: []string{ref}, Limit: mostLogRuns})
 	if err != nil {
@@ -156,8 +155,7 @@ func runsSince(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 	return runs, nil
 }
 
-// printOutput prints what a run wrote, and gives the run as it ended, if that
-// was waited for.
+// printOutput prints the output of a run. If it waited for the end, it returns the run.
 func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
 	p := &outputPrinter{App: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
 	if f.journal {

@@ -19,7 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// journalStream is what lines of the journal count as beside the streams of a run.
+// journalStream is the stream of lines from the journal.
 const journalStream job.Stream = "journal"
 
 // Bounds of what is taken from the journal about one run.
@@ -52,9 +52,9 @@ func journalOf(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 	return chunks, nil
 }
 
-// journalArgs chooses the lines about a run. Anybody may write lines that name
-// it, but for whom they count is what the journal itself says: the account of
-// the daemon, which is that of its socket.
+// journalArgs selects the lines about a run. Every user can write lines that mention it.
+// The journal itself records the writer, so only lines of the daemon's user, the owner of
+// its socket, count.
 func journalArgs(a *cli.App, r *job.Run, since time.Time) ([]string, error) {
 	socket := a.Socket
 	if socket == "" {
@@ -75,7 +75,7 @@ func journalArgs(a *cli.App, r *job.Run, since time.Time) ([]string, error) {
 	return args, nil
 }
 
-// journalctl gives what the program prints, as far as that is bounded.
+// journalctl returns the program's output, up to a limit.
 func journalctl(ctx context.Context, args []string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

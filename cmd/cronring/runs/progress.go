@@ -22,7 +22,7 @@ const (
 	progressLines = 10 * time.Second
 )
 
-// progress says on stderr how far runs are that a person waits for.
+// progress prints on stderr how far runs are that the user waits for.
 type progress struct {
 	app    *cli.App
 	client *api.Client
@@ -33,8 +33,8 @@ type progress struct {
 	width  int                      // of what is drawn there now
 }
 
-// withProgress does what waits for runs of jobs, and says meanwhile how far they
-// are. Trouble with that is none of the runs'.
+// withProgress calls wait, and prints meanwhile how far the runs are. An error of the
+// progress display does not affect them.
 func withProgress(ctx context.Context, a *cli.App, client *api.Client, refs []string, wait func() ([]job.Run, error)) ([]job.Run, error) {
 	if a.Quiet {
 		return wait()
@@ -74,11 +74,11 @@ func (p *progress) watch(ctx context.Context) {
 	}
 }
 
-// step looks how far the runs are, and says it.
+// step requests the state of the runs and prints it.
 func (p *progress) step(ctx context.Context) {
 	found, err := p.client.History(ctx, api.Filter{Refs: p.refs, Live: true, Limit: 1000})
 	if err != nil {
-		return // who waits is told
+		return // wait reports the error
 	}
 	runs := slices.DeleteFunc(found.Runs, func(r job.Run) bool {
 		return r.ID <= p.after || r.Trigger != job.TriggerManual && r.Trigger != job.TriggerRetry
@@ -102,7 +102,7 @@ func (p *progress) step(ctx context.Context) {
 	}
 }
 
-// draw puts a line in the place of the one before.
+// draw replaces the previous line.
 func (p *progress) draw(text string) {
 	if !p.drawn || text == "" && p.width == 0 {
 		return
@@ -118,7 +118,7 @@ func (p *progress) draw(text string) {
 	}
 }
 
-// text says how far live runs are.
+// text describes how far live runs are.
 func (p *progress) text(runs []job.Run, now time.Time) string {
 	r, single := cli.Single(runs)
 	if !single {
@@ -149,7 +149,7 @@ func (p *progress) text(runs []job.Run, now time.Time) string {
 	return text + takes(took, usual)
 }
 
-// takes says how long a run has taken, and what is usual.
+// takes formats the time that a run has taken, and its usual time.
 func takes(took, usual time.Duration) string {
 	text := when.Brief(took.Round(time.Second))
 	if usual > 0 {

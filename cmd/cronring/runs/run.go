@@ -78,7 +78,7 @@ func followRun(ctx context.Context, a *cli.App, r api.RunRequest) error {
 		a.Report(err)
 		return cli.ExitCode(cli.ExitWaitFailed)
 	}
-	a.Out.Flush() // in the order in which it was written; trouble with it shows at the end
+	a.Out.Flush() // to keep the order of output; a write error is reported at the end
 	a.Infof("run %d of %s: %s in %s", last.ID, safe.Text(string(last.Job)), safe.Text(last.Standing()), a.Took(last))
 	if code := exitOf(last); code != cli.ExitDone {
 		return cli.ExitCode(code)

@@ -109,7 +109,8 @@ func addStats(t *cli.Table, g *api.StatsGroup, name string, out *cli.Output) {
 	}
 }
 
-// rate is a share in percent, "" of none. It says 100 only of all.
+// rate formats a share in percent, "" if there is none. It is only 100 if all are
+// included.
 func rate(part, all int) string {
 	if all == 0 {
 		return ""

@@ -52,7 +52,7 @@ does. Who stopped a run, and how, is in its history.`,
 	return cmd
 }
 
-// stopText says how a run is being stopped.
+// stopText describes how a run is being stopped.
 func stopText(r *job.Run) string {
 	switch {
 	case r.Stop == nil:

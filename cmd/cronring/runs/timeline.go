@@ -73,16 +73,16 @@ func timelineRefs(ctx context.Context, a *cli.App, client *api.Client, refs []st
 	return refs, nil
 }
 
-// The columns beside the axis, and how wide it is where nobody knows how wide
-// the terminal is.
+// The widths of the columns beside the axis, and of the axis if the terminal's width is
+// unknown.
 const (
 	timelineName  = 18
 	timelineNext  = 8
 	timelineWidth = 80
 )
 
-// timelineQuery cuts the time into cells of a round length, so many that they
-// fit beside names and next starts.
+// timelineQuery divides the time into cells of a round length that fit beside names and
+// next runs.
 func timelineQuery(a *cli.App, refs []string, past, next time.Duration, loc *time.Location) api.TimelineQuery {
 	room := max(10, cmp.Or(a.Width, timelineWidth)-timelineName-timelineNext-4)
 	cell := time.Minute
@@ -136,7 +136,7 @@ type axis struct {
 	a    *cli.App
 	line api.Timeline
 	loc  *time.Location
-	now  int // the cell before which now stands
+	now  int // the cell that begins at or after now
 	bar  string
 }
 
@@ -168,7 +168,7 @@ func (x *axis) print() {
 	x.legend()
 }
 
-// roundLength says a length of full minutes, hours or days.
+// roundLength formats a length of whole minutes, hours or days.
 func roundLength(d time.Duration) string {
 	switch {
 	case d < time.Hour:

@@ -24,8 +24,8 @@ import (
 // a link; a path that ends with / is a directory.
 type Files map[string]string
 
-// Plant makes a tree below a new directory. Tables of users get the mode that
-// crontab(1) gives them.
+// Plant creates a tree in a new directory. User crontabs get the mode that crontab(1)
+// sets.
 func Plant(t *testing.T, files ...Files) string {
 	t.Helper()
 	root := t.TempDir()
@@ -77,8 +77,8 @@ func NeedRoot(t *testing.T) {
 // Noon is the present of the hosts in tests.
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// Machine is a host at noon that knows a few accounts. Programs are refused
-// unless the test brings an execution.
+// Machine returns a host at noon with a few users. Programs fail unless the test sets
+// Exec.
 func Machine(t *testing.T, root string, family crontab.Family, zone string) *inventory.Machine {
 	t.Helper()
 	loc, err := spool.LoadZone(zone)
