@@ -75,7 +75,7 @@ func summary(doc string) string {
 
 // mapLine formats the entry of one package in at most 96 columns.
 func mapLine(path, owned string) string {
-	const hang = 20
+	const hang = 24
 	var b strings.Builder
 	line := fmt.Sprintf("%-*s", hang, path)
 	for _, word := range strings.Fields(owned) {
