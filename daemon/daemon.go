@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/cronring/cronring/daemon/clock"
 	"github.com/cronring/cronring/daemon/manager"
@@ -87,7 +88,7 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	}
 	l.config = inForce
 	defer l.voice.close()
-	if l.history, err = store.Open(ctx, o.State); err != nil {
+	if l.history, err = l.openHistory(ctx); err != nil {
 		return nil, err
 	}
 	defer l.history.Close()
@@ -182,6 +183,24 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 		err = errors.Join(err, spawning.wait(), l.leaveTails())
 	}
 	return next, errors.Join(err, crew.wait())
+}
+
+// openHistory says so before it upgrades a long history, as no job starts meanwhile.
+func (l *loop) openHistory(ctx context.Context) (*store.Store, error) {
+	size, outdated := store.Outdated(l.options.State)
+	if !outdated {
+		return store.Open(ctx, l.options.State)
+	}
+	l.log.Info("upgrading the history; jobs start when that is done", "megabytes", size>>20)
+	l.voice.sayAll() // nobody else does yet
+	begun := time.Now()
+	done := l.manager.Upgrading()
+	defer done()
+	history, err := store.Open(ctx, l.options.State)
+	if err == nil {
+		l.log.Info("the history is upgraded", "after", time.Since(begun).Round(time.Millisecond).String())
+	}
+	return history, err
 }
 
 // makeRuntime makes the directory of what outlives the daemon but not the

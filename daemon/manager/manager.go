@@ -72,6 +72,31 @@ func (m *Manager) Reloading() {
 	m.tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec() + "STATUS=executing itself anew")
 }
 
+// upgradeTime is how long the upgrade of a history may take.
+const upgradeTime = time.Hour
+
+// Upgrading reports that the start takes long, as the history is being upgraded, and
+// feeds the watchdog until done is called.
+func (m *Manager) Upgrading() (done func()) {
+	m.tell(fmt.Sprintf("STATUS=upgrading the history\nEXTEND_TIMEOUT_USEC=%d", upgradeTime.Microseconds()))
+	if m.watchdog == 0 {
+		return func() {}
+	}
+	over := make(chan struct{})
+	go func() {
+		for feed := time.NewTicker(m.Watchdog()); ; {
+			select {
+			case <-over:
+				feed.Stop()
+				return
+			case <-feed.C:
+				m.Alive()
+			}
+		}
+	}()
+	return func() { close(over) }
+}
+
 // Stopping says that the daemon is about to end.
 func (m *Manager) Stopping() { m.tell(daemon.SdNotifyStopping) }
 

@@ -84,6 +84,7 @@ func TestMessagesReachTheManager(t *testing.T) {
 		{m.Alive, "WATCHDOG=1"},
 		{func() { m.Status("4 jobs") }, "STATUS=4 jobs"},
 		{m.Reloading, "RELOADING=1\nMONOTONIC_USEC="},
+		{func() { m.Upgrading()() }, "STATUS=upgrading the history\nEXTEND_TIMEOUT_USEC=3600000000"},
 		{m.Stopping, "STOPPING=1"},
 	} {
 		c.say()
@@ -91,6 +92,20 @@ func TestMessagesReachTheManager(t *testing.T) {
 			t.Errorf("the manager heard %q, want %q", got, c.want)
 		}
 	}
+}
+
+func TestWatchdogIsFedDuringAnUpgrade(t *testing.T) {
+	t.Setenv("WATCHDOG_USEC", "2000")
+	t.Setenv("WATCHDOG_PID", fmt.Sprint(os.Getpid()))
+	m, hear := listen(t)
+	done := m.Upgrading()
+	hear()
+	for range 3 {
+		if got := hear().text; got != "WATCHDOG=1" {
+			t.Errorf("the manager heard %q, want its watchdog fed", got)
+		}
+	}
+	done()
 }
 
 func TestWithoutManagerNothingHappens(t *testing.T) {

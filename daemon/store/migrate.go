@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"embed"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,6 +74,24 @@ func schemaSteps() ([]string, error) {
 		return nil, fmt.Errorf("list schema: %w", err)
 	}
 	return steps, nil
+}
+
+// Outdated reports whether Open has to upgrade the database in DIR first, and the
+// size of its file: with 10 million runs, 2.5 GB, that takes half a minute.
+func Outdated(dir string) (size int64, outdated bool) {
+	const versionAt, headerSize = 60, 64 // see https://sqlite.org/fileformat.html
+	var header [headerSize]byte
+	f, err := os.Open(filepath.Join(dir, fileName))
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if _, short := io.ReadFull(f, header[:]); err != nil || short != nil {
+		return 0, false
+	}
+	steps, err := schemaSteps()
+	return info.Size(), err == nil && int(binary.BigEndian.Uint32(header[versionAt:])) < len(steps)
 }
 
 // migrate brings the schema up to date, one transaction for each step.
