@@ -161,7 +161,7 @@ func writeFiles(t *testing.T, dir string, examples []manpages.Example) {
 
 // TestManualKeyFile has the dashboard read the example of its key file.
 func TestManualKeyFile(t *testing.T) {
-	for _, e := range examplesOf(t, "cronring.1", manPage(t)) {
+	for _, e := range examplesOf(t, "cronring-dashboard.7", readPage(t, "../../man/cronring-dashboard.7")) {
 		if e.Kind != manpages.Keys {
 			continue
 		}

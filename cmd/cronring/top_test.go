@@ -24,22 +24,22 @@ var scopeTitles = []struct {
 // TestManKeys holds the keys of the manual page to those of the dashboard; with
 // UPDATE_SCRIPTS=1 it writes them anew.
 func TestManKeys(t *testing.T) {
-	page := manPage(t)
+	page := readPage(t, "../../man/cronring-dashboard.7")
 	before, rest, found := strings.Cut(page, ".Ss Keys\n")
 	_, after, ended := strings.Cut(rest, ".Ss Key file\n")
 	if !found || !ended {
-		t.Fatal("man/cronring.1 has no sections Keys and Key file")
+		t.Fatal("man/cronring-dashboard.7 has no sections Keys and Key file")
 	}
 	want := ".Ss Keys\n" + manKeys() + ".Ss Key file\n"
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
-		if err := os.WriteFile("../../man/cronring.1", []byte(before+want+after), 0o644); err != nil {
+		if err := os.WriteFile("../../man/cronring-dashboard.7", []byte(before+want+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	got := ".Ss Keys\n" + strings.TrimSuffix(rest, after)
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("keys of the dashboard and of man/cronring.1 differ (-table +page; UPDATE_SCRIPTS=1 writes them anew):\n%s", diff)
+		t.Errorf("keys of the dashboard and of man/cronring-dashboard.7 differ (-table +page; UPDATE_SCRIPTS=1 writes them anew):\n%s", diff)
 	}
 }
 

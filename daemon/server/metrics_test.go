@@ -288,7 +288,7 @@ func TestMetricsOfARing(t *testing.T) {
 
 // TestMetricsStandInTheManual holds the page and the program to the same families.
 func TestMetricsStandInTheManual(t *testing.T) {
-	page, err := os.ReadFile("../../man/cronring.1")
+	page, err := os.ReadFile("../../man/cronring-metrics.7")
 	if err != nil {
 		t.Fatal(err)
 	}
