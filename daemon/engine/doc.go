@@ -87,4 +87,7 @@
 //  28. Of the occurrences that a job missed, one starts, unless catchup=all.
 //  29. No run waits for an earlier one of its job if none lives.
 //  30. No run starts later than deadline= allows, unless a person insists.
+//  31. timeout= asks a run to end when its time is over, and stop-grace= kills it
+//     when that is over: neither sooner nor later.
+//  32. A further attempt starts no sooner than backoff= allows, and waits no longer.
 package engine

@@ -77,6 +77,7 @@ type history struct {
 	trials  trials
 
 	queueing queueing
+	times    durations
 
 	// Where the jobs that are installed stand.
 	jobs  *jobs
@@ -100,7 +101,7 @@ func simulate(t *testing.T, seed uint64, verbose bool) {
 	h := &history{
 		w: w, decided: map[instant]string{}, last: map[job.ID]time.Time{}, since: map[job.ID]time.Time{},
 		given: map[job.RunID]bool{}, begun: map[job.RunID]bool{}, live: map[job.ID]map[job.RunID]bool{},
-		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(), queueing: newQueueing(),
+		adopted: map[job.RunID]bool{}, periods: map[job.RunID]string{}, kin: newKin(), trials: newTrials(), queueing: newQueueing(), times: newDurations(),
 	}
 	w.check = h.check
 	if verbose {
@@ -264,6 +265,7 @@ func (h *history) set(d time.Duration) {
 	if d < 0 {
 		maps.Copy(h.kin.unclear, h.kin.waits)
 	}
+	clear(h.times.tries) // the time of an attempt is one of the wall clock to the next daemon
 	if d <= -smallStep {
 		h.restartEra()
 	}
@@ -340,6 +342,7 @@ func (h *history) successor() {
 	h.bars = nil
 	h.restart()
 	h.placesKept()
+	h.times = newDurations()
 	h.w.start()
 }
 
@@ -421,6 +424,7 @@ func (h *history) check(w *world, effects []Effect) {
 	h.once(effects)
 	h.complete()
 	h.goesOn()
+	h.timely(effects)
 }
 
 // sleeps reports whether the engine has nothing left to do now.

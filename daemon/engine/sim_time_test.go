@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// durations is what the invariants about durations are checked against. All times are
+// since boot. It knows of nothing that the daemon before this one began.
+type durations struct {
+	runs    map[job.RunID]*timed
+	limited map[job.RunID]*timed // those of runs with timeout=
+	ended   *timed               // the run whose end was recorded last, or nil
+	tries   map[job.RunID]try
+}
+
+// timed is a run with a process, and the options that it was started with.
+type timed struct {
+	options        *crontab.Options
+	lost           int
+	started, asked time.Duration // 0: not yet
+}
+
+// try is a further attempt that waits for its time.
+type try struct{ since, least, most time.Duration }
+
+func newDurations() durations {
+	return durations{runs: map[job.RunID]*timed{}, limited: map[job.RunID]*timed{}, tries: map[job.RunID]try{}}
+}
+
+// timely holds invariants 31 and 32 to one step.
+func (h *history) timely(effects []Effect) {
+	now := h.w.now.Up
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case Start:
+			id := effect.Run.ID
+			if t, ok := h.times.tries[id]; ok && now-t.since < t.least {
+				h.w.t.Errorf("invariant 32: run %d is tried again after %s, not %s", id, now-t.since, t.least)
+			}
+			delete(h.times.tries, id)
+			t := &timed{options: effect.Entry.Options(), lost: effect.Run.Lost}
+			if h.times.runs[id] = t; t.options.Timeout > 0 {
+				h.times.limited[id] = t
+			}
+		case Kill:
+			h.killed(effect)
+		case Fact:
+			if effect.Record.Run != nil {
+				h.timed(effect.Record)
+			}
+		}
+	}
+	if h.sleeps() {
+		h.overdue()
+	}
+}
+
+func (h *history) timed(r job.Record) {
+	id, now := r.Run.ID, h.w.now.Up
+	t := h.times.runs[id]
+	switch {
+	case r.Kind == job.Started && t != nil:
+		t.started = now
+	case r.Kind == job.Ended:
+		if t != nil {
+			h.succeeded(r.Run, t.options)
+		}
+		h.times.ended = t
+		delete(h.times.runs, id)
+		delete(h.times.limited, id)
+	case r.Kind == job.Queued && r.Run.Reason == job.WaitsForRetry && h.times.ended != nil && h.times.ended.lost == r.Run.Lost:
+		o := h.times.ended.options
+		spread := func(d time.Duration, percent int) time.Duration {
+			return time.Duration(float64(d) * float64(100+percent) / 100)
+		}
+		h.times.tries[id] = try{
+			since: now,
+			least: max(leastWait, spread(o.Backoff.Min, -o.RetryJitter)) - time.Microsecond, // as floats are rounded
+			most:  max(leastWait, spread(o.Backoff.Max, o.RetryJitter)) + time.Second,
+		}
+	case r.Kind == job.Dropped:
+		delete(h.times.tries, id)
+	}
+}
+
+// succeeded holds the other half of invariant 16: ok= names all that is a success.
+func (h *history) succeeded(r *job.Run, o *crontab.Options) {
+	switch r.Reason {
+	case job.StopAsked, job.DaemonStopped, job.Replaced:
+		return
+	}
+	ok := r.Outcome.Kind == job.Exited && slices.Contains(o.OK, uint8(r.Outcome.Code))
+	if ok != (r.Verdict == job.VerdictOK) {
+		h.w.t.Errorf("invariant 16: run %d ended %s, with ok=%v, and is %q", r.ID, r.Outcome, o.OK, r.Verdict)
+	}
+}
+
+// killed holds that timeout= and stop-grace= end no run too soon.
+func (h *history) killed(k Kill) {
+	t, r, now := h.times.runs[k.Run], h.w.engine.live[k.Run], h.w.now.Up
+	if t == nil || r == nil || r.stop != job.OverTime {
+		return
+	}
+	if k.Signal != syscall.SIGKILL {
+		if now-t.started < t.options.Timeout {
+			h.w.t.Errorf("invariant 31: run %d is stopped after %s, with timeout=%s", k.Run, now-t.started, t.options.Timeout)
+		}
+		t.asked = now
+	} else if now-t.asked < t.options.StopGrace {
+		h.w.t.Errorf("invariant 31: run %d is killed %s after it was asked to end, with stop-grace=%s", k.Run, now-t.asked, t.options.StopGrace)
+	}
+}
+
+// overdue holds that the times of timeout=, stop-grace= and backoff= come to an end.
+func (h *history) overdue() {
+	now := h.w.now.Up
+	for id, t := range h.times.limited {
+		r := h.w.engine.live[id]
+		if t.started == 0 || r == nil {
+			continue
+		}
+		if r.stop == "" && now-t.started > t.options.Timeout {
+			h.w.t.Errorf("invariant 31: run %d runs for %s, with timeout=%s", id, now-t.started, t.options.Timeout)
+		}
+		if _, running := h.w.running[id]; running && r.stop == job.OverTime && now-t.asked > t.options.StopGrace {
+			h.w.t.Errorf("invariant 31: run %d lives %s after it was asked to end, with stop-grace=%s", id, now-t.asked, t.options.StopGrace)
+		}
+	}
+	for id, t := range h.times.tries {
+		if h.kin.runs[id].Reason == job.WaitsForRetry && now-t.since > t.most {
+			h.w.t.Errorf("invariant 32: run %d waits to be tried again for %s, not %s", id, now-t.since, t.most)
+		}
+	}
+}
