@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// LoadZone finds a zone by the name that a crontab gives it.
+// LoadZone loads a zone by its name in a crontab.
 func LoadZone(name string) (*time.Location, error) {
 	if name == "" || name == "Local" {
 		return nil, fmt.Errorf("%q names no zone", name)
@@ -98,7 +98,7 @@ func changeEntries(ctx context.Context, d screen.Daemon, file string, jobs []job
 	return d.InstallTable(ctx, api.TableRequest{File: t.File, Text: []byte(draft.Text()), Base: t.Sum})
 }
 
-// FileName is what a crontab is called in a list: the path, or whose it is.
+// FileName returns a crontab's name in lists: its path, or its user.
 func FileName(t *api.Table) string {
 	if t.User != "" {
 		return "crontab " + t.User

@@ -36,7 +36,7 @@ func Guard(w *screen.World, about screen.Subject, d screen.Do) screen.Do {
 	return d
 }
 
-// Command is the one that does the same to all jobs of an action.
+// Command returns the equivalent shell command for the jobs of a subject.
 func Command(verb string, about screen.Subject, flags ...string) []string {
 	return append(append([]string{"cronring", verb}, screen.Refs(about)...), flags...)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CountChanges says how many lines of a file become others.
+// CountChanges returns how many lines a change adds and removes.
 func CountChanges(all []Change) string {
 	added, removed := 0, 0
 	for _, c := range all {
@@ -19,17 +19,17 @@ func CountChanges(all []Change) string {
 	return fmt.Sprintf("+%d -%d lines. What it says now is kept as a revision.", added, removed)
 }
 
-// Change is a line of a difference: ' ' for one that stays.
+// Change is one line of a difference. Sign is '+', '-', or ' ' for an unchanged line.
 type Change struct {
 	Sign rune
 	Line string
 }
 
-// around is how many lines that stay are shown beside those that do not.
+// around is how many unchanged lines are shown beside changed ones.
 const around = 1
 
-// DiffLines tells how to come from one text to another, line by line: what is
-// the same at both ends is left out, but for what stands beside.
+// DiffLines returns the lines that differ between two texts. It omits equal lines at
+// both ends, except around changes.
 func DiffLines(from, to string) []Change {
 	a, b := splitText(from), splitText(to)
 	head := 0
@@ -61,12 +61,11 @@ func splitText(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// mostCompared bounds the work for two texts that share little: beyond it all
-// lines of the one go and all of the other come.
+// mostCompared bounds the comparison. Above it, all lines of one text are removed and
+// all of the other added.
 const mostCompared = 1000 * 1000
 
-// common finds the longest common lines of two texts, and tells what is to change
-// between them.
+// common compares two texts by their longest common subsequence of lines.
 func common(a, b []string) []Change {
 	var changes []Change
 	if len(a)*len(b) > mostCompared {

@@ -39,8 +39,8 @@ func Remove(w *screen.World, about screen.Subject) screen.Do {
 	})
 }
 
-// removeEntries removes the entries of jobs. What was done before something went
-// wrong is told with it.
+// removeEntries removes the entries of jobs. With an error it returns the changes
+// made before.
 func removeEntries(ctx context.Context, d screen.Daemon, refs []string) ([]api.Installed, error) {
 	jobs, err := d.List(ctx, api.Query{Refs: refs})
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/cronring/cronring/tui/safe"
 )
 
-// Failure is a run that failed, and the line of its output that says why.
+// Failure is a failed run and the line of its output that names the error.
 type Failure struct {
 	Job    job.ID
 	Run    job.RunID
 	At     time.Time // its end
 	Ending string    // "exit 1"
-	Line   string    // see errorLine; empty: it said nothing, or nobody asked
+	Line   string    // see errorLine; empty: there is none, or it was not read
 }
 
 // Cause is failures that look alike: they ended in the same way, and what they
@@ -55,8 +55,8 @@ func Group(failures []Failure) []Cause {
 	return causes
 }
 
-// key is what failures of one cause share. An exit status alone is no cause that
-// two jobs could share, but an end that came from outside is.
+// key identifies the cause. Different jobs do not share an exit status as a cause,
+// but they share an end from outside, such as a timeout.
 func (f Failure) key() string {
 	how := pattern(f.Ending)
 	switch {
@@ -68,8 +68,7 @@ func (f Failure) key() string {
 	return how
 }
 
-// title says the cause in the words of the job, without what logs put before
-// them.
+// title returns the error line without the prefixes of log messages.
 func (f Failure) title() string {
 	if line := strings.TrimSpace(logPrefix.ReplaceAllString(f.Line, "")); line != "" {
 		return line
@@ -77,7 +76,7 @@ func (f Failure) title() string {
 	return f.Ending
 }
 
-// Jobs are those that the cause has met, each once, the newest first.
+// Jobs returns the jobs with this cause, the newest first.
 func (c *Cause) Jobs() []job.ID {
 	var jobs []job.ID
 	for _, f := range c.Failures {
@@ -116,8 +115,8 @@ func Summary(causes []Cause) string {
 	return fmt.Sprintf("%s, %s: %s", page.Count(len(jobs), "failing job"), page.Count(len(causes), "cause"), strings.Join(words, "; "))
 }
 
-// variable is what differs between two failures of one cause, in the order in
-// which it is looked for; the groups are named by placeholders.
+// variable matches what differs between failures of one cause, in order of
+// precedence. Placeholders name the groups.
 var variable = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`(\b[a-z][a-z0-9+.-]*://[^\s"')>]+)`,
 	`(` + instant + `)`,
@@ -136,7 +135,7 @@ const instant = `\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?
 
 var Times = regexp.MustCompile(`(?i)` + instant)
 
-// logPrefix is what programs write before a message: a time, a level, a number
+// logPrefix matches what programs write before a message: a time, a level, a number
 // in brackets.
 var logPrefix = regexp.MustCompile(`(?i)^(?:\s*(?:` + instant + `|\[[^\]]*\]|(?:error|err|fatal|critical|crit|warning|warn|E)\b[:|\]]*)[\s:|-]*)+`)
 
@@ -157,17 +156,17 @@ func pattern(line string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// maxErrorLine is how much of a line is looked at, in bytes.
+// maxErrorLine is how many bytes of a line are examined.
 const maxErrorLine = 400
 
-// complaint is words that tell a complaint from a report.
+// complaint matches words of error messages.
 var complaint = regexp.MustCompile(`(?i)\b(?:errors?|fatal|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|denied|refused|timed? ?out|` +
 	`not found|no such|not permitted|exception|panic|invalid|unreachable|killed|out of memory|no space|segmentation|abort(?:ed)?|broken|expired|missing|` +
 	`\w+(?:Error|Exception))\b`)
 
-// errorLine is the first line of a run's output that tells of an error: of what
-// it wrote to standard error, then of the rest; failing that the first line of
-// standard error. Of a traceback it is the line after it, which names the error.
+// errorLine returns the first error message of a run: from standard error, else from
+// standard output, else the first line of standard error. After a traceback it
+// returns the line that names the error.
 func errorLine(chunks []job.Chunk) string {
 	var out, err lineList
 	streams := map[job.Stream]*safe.Lines{job.Stdout: {W: &out}, job.Stderr: {W: &err}}

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// HistoryHeight is how many lines drawHistory takes.
+// HistoryHeight is the height of DrawHistory.
 const HistoryHeight = 6
 
 func historyTitle(w *screen.World, d *Info) string {

@@ -8,24 +8,24 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// outlook is what the schedule of a job says of the time to come.
+// outlook is the coming runs of a job.
 type outlook struct {
 	Runs    []time.Time
 	Changes []clockChange // the next two of the clocks
 }
 
-// clockChange is what a change of the clocks does to a schedule.
+// clockChange is the effect of a clock change on a schedule.
 type clockChange struct {
 	before, after time.Time // what clocks show
 	effect        string
 }
 
-// Text says the change with its day in some form.
+// Text returns the change, with its day in a layout.
 func (c clockChange) Text(day string) string {
 	return fmt.Sprintf("%s %s -> %s: %s", c.before.Format(day), c.before.Format("15:04"), c.after.Format("15:04"), c.effect)
 }
 
-// maxOutlook is how many occurrences to come are shown.
+// maxOutlook limits the coming occurrences.
 const maxOutlook = 40
 
 // newOutlook reads the schedule of a job as the daemon does, to see further than

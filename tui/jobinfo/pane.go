@@ -42,7 +42,7 @@ func DrawPane(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	}
 }
 
-// Section draws a title with some lines below it, and gives what is left.
+// Section draws a title and lines below it, and returns the rest of the view.
 func Section(v canvas.View, title string, height int, w *screen.World, draw func(canvas.View)) canvas.View {
 	if v.Height() < 2 {
 		return v.Below(v.Height())
@@ -80,8 +80,8 @@ func DrawMeaning(row canvas.View, w *screen.World, r *api.Row, d *Info) {
 	row.PutCut(0, 0, row.Width()-room-3, meaning, w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// drawReasons draws why a job is how it is: what happened, what it said, what
-// comes of it.
+// drawReasons draws the reason of the job's state, the error line, and what happens
+// next.
 func drawReasons(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	lines := []string{Situation(w, r, d.Past)}
 	if said := d.complaint(r); said != "" {
@@ -105,7 +105,8 @@ func drawReasons(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 	}
 }
 
-// NextTitle also says in what zone the next occurrences are told, and whose the first is.
+// NextTitle returns a title with the zone of the occurrences and the owner of the
+// first.
 func NextTitle(what string, w *screen.World, r *api.Row) string {
 	text := what + " (" + w.ZoneName(r.Zone) + ")"
 	if r.Node != "" {
@@ -114,7 +115,7 @@ func NextTitle(what string, w *screen.World, r *api.Row) string {
 	return text
 }
 
-// nextHeight is how many lines drawNextRuns takes.
+// nextHeight is the height of drawNextRuns.
 const nextHeight = 4
 
 // drawNextRuns draws the next occurrences in two columns, and what the next
@@ -181,7 +182,7 @@ func drawTail(v canvas.View, w *screen.World, zone string, d *Info) {
 	}
 }
 
-// endLines says how the run whose output is shown ended, and what it used.
+// endLines returns how the run ended, and the resources that it used.
 func (d *Info) endLines() []failure.TailLine {
 	if d.Job == nil || d.Job.Last == nil || d.Job.Last.ID != d.tail.Run {
 		return nil
@@ -201,7 +202,7 @@ func (d *Info) endLines() []failure.TailLine {
 	return lines
 }
 
-// UsageText says what a run used, as far as that is known.
+// UsageText returns the resources that a run used, as far as they are known.
 func UsageText(u job.Usage) string {
 	text := ""
 	add := func(word string, known bool, value string) {

@@ -55,7 +55,7 @@ func drawGlance(v canvas.View, w *screen.World, r *api.Row, said string, past *a
 	page.DrawWrapped(v, said, w)
 }
 
-// Situation says how a job is, in half a sentence.
+// Situation describes the state of a job in half a sentence.
 func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 	switch r.State {
 	case job.StateFailing:
@@ -97,7 +97,7 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 	return text + ", next " + nextText(w, r)
 }
 
-// failed says how a job failed, how often, and since when.
+// failed describes the last failure of a job, and since when it fails.
 func failed(w *screen.World, r *api.Row, past *api.JobPast) string {
 	text := r.Ending
 	if r.Took > 0 {
@@ -112,7 +112,7 @@ func failed(w *screen.World, r *api.Row, past *api.JobPast) string {
 	return text
 }
 
-// lastGood is when the newest run began that succeeded; zero: none is known.
+// lastGood returns when the last successful run began, or zero.
 func lastGood(past *api.JobPast) time.Time {
 	if past == nil {
 		return time.Time{}
@@ -132,7 +132,7 @@ func FirstRun(w *screen.World, r *api.Row) string {
 	return "has not run yet, first run " + nextText(w, r) + ", r runs it now"
 }
 
-// nextText says the next start both ways: "18:05:00 in 2m49s".
+// nextText returns the next start in both forms: "18:05:00 in 2m49s".
 func nextText(w *screen.World, r *api.Row) string {
 	if r.Next.IsZero() {
 		return "not planned"
@@ -166,8 +166,7 @@ func drawPlan(row canvas.View, w *screen.World, r *api.Row, d *Info) {
 	row.PutCut(x, 0, row.Width()-x-1, place, w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// retryPlan says when a job that failed is tried again: "retry 1/3 at 18:02:30 in
-// 19s".
+// retryPlan returns when a failed job is tried again: "retry 1/3 at 18:02:30 in 19s".
 func retryPlan(w *screen.World, r *api.Row, d *Info) string {
 	if r.State != job.StateFailing || d.Job == nil {
 		return ""
@@ -204,7 +203,7 @@ func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
 	row.PutCut(1, 0, end-2, text, w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// complaint is what the newest run said of its failure, if it failed.
+// complaint returns the error line of the last run, if it failed.
 func (d *Info) complaint(r *api.Row) string {
 	if r.State != job.StateFailing || d.ID != r.Job || d.tail == nil || d.tail.Run != r.LastRun {
 		return ""

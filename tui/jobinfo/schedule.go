@@ -16,11 +16,10 @@ import (
 // schedule names. What delays each start by chance is not among them.
 var shaping = []string{"dst", "sec", "from", "until", "count"}
 
-// ReadSchedule reads the schedule of a job as the daemon does: its time fields,
-// with those values in the place of ~ that the next occurrence shows, and the
-// options that shape it. s is nil for what does not go by the clock, and where
-// the result is not what the daemon told of the next occurrences: an option does
-// more than is known here.
+// ReadSchedule parses the schedule of a job as the daemon does: its time fields, with
+// ~ replaced by the values of the next occurrence, and the options that alter the
+// schedule. s is nil if the job does not run by the clock, or if the result disagrees
+// with the occurrences that the daemon reported.
 func ReadSchedule(j *api.Job, zone *crontab.Zone) (spec string, s cron.Schedule) {
 	spec = job.FieldsOf(job.StartsOn(j.Job.Schedule, func(key string) string { return j.Job.Options[key] }))
 	switch {
@@ -47,7 +46,7 @@ func ReadSchedule(j *api.Job, zone *crontab.Zone) (spec string, s cron.Schedule)
 	return spec, s
 }
 
-// Delayed tells that starts come later than the schedule says, by chance.
+// Delayed reports whether starts are delayed by a random time.
 func Delayed(j *api.Job) bool { return j.Job.Options["jitter"] != "" || j.Job.Options["spread"] != "" }
 
 func agrees(s cron.Schedule, upcoming []time.Time) bool {

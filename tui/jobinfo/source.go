@@ -13,11 +13,11 @@ func SourceName(table string) string {
 	return table[strings.LastIndexByte(table, filepath.Separator)+1:]
 }
 
-// IsUsersTable tells the crontab of an account, which crontab -e edits, from a
-// file of the system.
+// IsUsersTable reports whether a crontab belongs to a user, who edits it with crontab
+// -e.
 func IsUsersTable(table string) bool { return strings.HasPrefix(table, "/var/spool/") }
 
-// sourceOf names where a job stands, in a few cells: "etl:14", "crontab www:2".
+// sourceOf returns the place of a job in a few cells: "etl:14", "crontab www:2".
 func sourceOf(r *api.Row) string {
 	name := SourceName(r.Table) + ":" + strconv.Itoa(r.Line)
 	if IsUsersTable(r.Table) {

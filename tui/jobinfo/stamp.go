@@ -17,6 +17,6 @@ type Stamp struct {
 
 func StampOf(r *api.Row) Stamp { return Stamp{r.LastRun, r.Live, r.Began, r.State} }
 
-// Patience is how long what is known of a job is shown after it has changed, so
-// that what changes often is asked together.
+// Patience is the longest delay until a change of a job is requested, so that
+// frequent changes are requested together.
 const Patience = time.Second

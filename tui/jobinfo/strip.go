@@ -35,8 +35,7 @@ func drawLengths(v canvas.View, cells []api.Cell, p95 time.Duration, w *screen.W
 	}
 }
 
-// bar is a length of time as one of eight heights, of which the last is p95 and
-// all beyond.
+// bar returns a duration as one of eight heights. The highest means p95 or longer.
 func bar(g *canvas.Glyphs, took, p95 time.Duration) string {
 	if p95 <= 0 {
 		return g.Bars[0]

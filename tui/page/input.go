@@ -40,8 +40,8 @@ func TypeInto(line *edit.Line, k screen.Key) bool {
 	return true
 }
 
-// DrawInput draws a line of input with its caret into a field, and gives the
-// column after it.
+// DrawInput draws an input line with its caret into a field, and returns the column
+// after it.
 func DrawInput(v canvas.View, x, y, width int, line *edit.Line, w *screen.World) int {
 	shown, cursor := line.View(max(width, 1))
 	field := v.In(x, y, width, 1)

@@ -21,9 +21,8 @@ type Span struct {
 	Style canvas.Style
 }
 
-// Paragraph is a line of a page before it is broken: its last span is wrapped
-// between words, and goes on at hang. A rule is drawn across the page, with its
-// text in front.
+// Paragraph is one logical line of a page. Its last span is wrapped between words,
+// and further rows begin at Hang. A rule is a heading across the page.
 type Paragraph struct {
 	Spans []Span
 	Hang  int
@@ -38,7 +37,7 @@ type Page struct {
 	height     int // likewise
 }
 
-// Set gives the page another text, and leaves it where it is scrolled to.
+// Set replaces the text, and keeps the scroll position.
 func (p *Page) Set(paragraphs []Paragraph) { p.Paragraphs = paragraphs }
 
 // Act scrolls; ok is false for an action that does not.
@@ -112,9 +111,8 @@ func (q Paragraph) Wrapped(rows []Paragraph, width int) []Paragraph {
 	return rows
 }
 
-// Wrap breaks clean text between words, so that the first line takes no
-// more than one number of cells and the others no more than another. A word that
-// is too long is broken anywhere.
+// Wrap breaks clean text between words: the first line is at most first cells wide,
+// the others at most others. A longer word is broken anywhere.
 func Wrap(text string, first, others int) []string {
 	var lines []string
 	room := max(first, 1)
@@ -127,8 +125,8 @@ func Wrap(text string, first, others int) []string {
 	return append(lines, text)
 }
 
-// breakAt is where a text that is wider than room is broken, in bytes: behind
-// the last blank that fits or else behind the last grapheme. It is never 0.
+// breakAt returns the byte at which text that is wider than room is broken: after the
+// last blank that fits, or else after the last grapheme. It is never 0.
 func breakAt(text string, room int) int {
 	end, blank, x := 0, 0, 0
 	for g := displaywidth.StringGraphemes(text); g.Next(); {
@@ -160,7 +158,7 @@ func Line(text string, s canvas.Style) Paragraph {
 
 func Heading(title string) Paragraph { return Paragraph{Spans: []Span{{Text: title}}, rule: true} }
 
-// ErrorText tells of an error in its three parts.
+// ErrorText shows what failed, why, and what to do.
 func ErrorText(w *screen.World, err error) []Paragraph {
 	what, why, fix := err.Error(), "", ""
 	if e, ok := errors.AsType[*api.Error](err); ok {
@@ -183,7 +181,7 @@ func DrawRule(row canvas.View, name string, g *canvas.Glyphs) {
 	}
 }
 
-// Selected is how the line of the cursor is drawn, beside the sign in front.
+// Selected returns the style of the line under the cursor.
 func Selected(s canvas.Style) canvas.Style {
 	s.Reverse = true
 	return s
@@ -200,8 +198,7 @@ func DrawNotice(v canvas.View, lines []string) {
 	}
 }
 
-// DrawWrapped draws text between words in the lines of a view, and gives how many
-// it took.
+// DrawWrapped draws wrapped text, and returns the number of lines.
 func DrawWrapped(v canvas.View, text string, w *screen.World) int {
 	lines := Wrap(safe.Text(text), v.Width(), v.Width())
 	for y := range min(len(lines), v.Height()) {
@@ -214,7 +211,7 @@ func DrawWrapped(v canvas.View, text string, w *screen.World) int {
 	return len(lines)
 }
 
-// DrawError says what went wrong, why, and what to do.
+// DrawError draws what failed, why, and what to do.
 func DrawError(v canvas.View, err error, w *screen.World) {
 	var p Page
 	p.Set(ErrorText(w, err))

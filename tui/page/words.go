@@ -56,7 +56,7 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Lag says a delay, which may be none.
+// Lag returns a delay in words.
 func Lag(d time.Duration) string {
 	if d < time.Millisecond {
 		return "under 1 ms"

@@ -1,14 +1,14 @@
 package screen
 
-// Quit ends the dashboard, Redraw draws every cell anew, and Mouse gives the
-// mouse to the dashboard or back to the terminal.
+// Quit ends the dashboard, Redraw draws every cell again, and Mouse turns mouse
+// events on or off.
 type (
 	Quit   struct{}
 	Redraw struct{}
 	Mouse  struct{ On bool }
 )
 
-// Unfollow ends all that a screen follows, Drop all that it has asked, too: it
+// Unfollow ends all Follows of a screen. Drop ends its Asks too, because the screen
 // is gone.
 type (
 	Unfollow struct{}

@@ -6,8 +6,8 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 )
 
-// StateLook is how a state is shown: a sign, a word and a role, so that none of
-// the three is needed. The words are those of the command line.
+// StateLook returns a sign, a word and a style for a state. Each of them is enough to
+// tell the states apart. The words are those of the command line.
 func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 	g := w.Glyphs
 	switch s {
@@ -27,7 +27,7 @@ func StateLook(w *World, s job.State) (sign, word string, style canvas.Style) {
 	return g.New, "new", canvas.Style{Role: canvas.Fresh}
 }
 
-// OutcomeLook is how what became of an occurrence is shown in one cell.
+// OutcomeLook returns a sign and a style for one cell of a history.
 func OutcomeLook(w *World, k api.CellKind) (sign string, style canvas.Style) {
 	g := w.Glyphs
 	switch k {

@@ -15,13 +15,14 @@ import (
 // Screen is one of the dashboard's screens. Its methods are called by the shell,
 // one at a time.
 type Screen interface {
-	// Scope names the screen, and where its keys stand in the table.
+	// Scope returns the screen's section in the table of keys.
 	Scope() keys.Scope
 	// Open is called when it comes to the front, also when it comes back.
 	Open(w *World) []Effect
-	// Act answers to a key of List, of Subject that the shell left to it, or of
-	// its own scope, and to keys.Back before the shell leaves it. ok is false for
-	// an action that it does not know, and for Back where nothing is to be cleared.
+	// Act performs an action: one of lists, one on the subject that the shell does
+	// not perform, or one of the screen's own scope. It also gets keys.Back before
+	// the shell leaves the screen. ok is false for an unknown action, and for Back if
+	// nothing was cleared.
 	Act(w *World, a keys.Action) (effects []Effect, ok bool)
 	// Take receives what came of an Ask or a Follow of this screen.
 	Take(w *World, a Answer) []Effect
@@ -30,10 +31,10 @@ type Screen interface {
 	Refresh(w *World) []Effect
 	// Draw draws everything but the shell's first and last line.
 	Draw(v canvas.View, w *World)
-	// Subject is what is selected.
+	// Subject returns the selection.
 	Subject(w *World) Subject
-	// Refuses says why an action does nothing now; empty: it does something. The
-	// key is shown dim, and pressing it shows the reason.
+	// Refuses returns why an action does nothing now, or "". The key is drawn dim,
+	// and pressing it shows the reason.
 	Refuses(w *World, a keys.Action) string
 }
 
@@ -41,8 +42,8 @@ type Screen interface {
 // first.
 type Typist interface {
 	Typing() bool
-	// Type answers to a key. ok is false for one that means nothing to text: it
-	// is looked up in the table then.
+	// Type performs a key. ok is false for a key that does not edit text; it is then
+	// looked up in the table of keys.
 	Type(w *World, k Key) (effects []Effect, ok bool)
 }
 
@@ -51,8 +52,8 @@ type Modal interface {
 	Heading(w *World) string
 }
 
-// Headed is a Modal whose heading also narrow screens have, as nothing else there
-// says what is shown.
+// Headed is a Modal whose heading is also drawn on narrow screens, because nothing
+// else there names the content.
 type Headed interface {
 	Modal
 	Headed()
@@ -76,9 +77,9 @@ type Key struct {
 	Text string
 }
 
-// Subject is what an action is about.
+// Subject is the selection that an action applies to.
 type Subject struct {
-	Jobs   []job.ID  // the marked ones, or the one under the cursor
+	Jobs   []job.ID  // the marked jobs, or the job under the cursor
 	Marked bool      // Jobs are marked, be it one
 	Run    job.RunID // 0: the newest of the job
 	At     time.Time // an occurrence; zero: none
@@ -86,7 +87,7 @@ type Subject struct {
 	Line   int
 }
 
-// Answer is what came of an Ask, or one of the things that came of a Follow.
+// Answer is the result of an Ask, or one result of a Follow.
 type Answer struct {
 	Slot  string
 	Value any
@@ -94,18 +95,18 @@ type Answer struct {
 	Done  bool // nothing more comes
 }
 
-// Effect is what a screen wants done. The list is closed.
+// Effect is a request of a screen to the shell. Only this package defines effects.
 type Effect interface{ effect() }
 
-// Ask asks the daemon. A newer one of the same screen and slot replaces it: its
-// answer is dropped then.
+// Ask sends one request to the daemon. A newer Ask of the same screen and slot
+// replaces it: the older answer is dropped.
 type Ask struct {
 	Slot string
 	Call func(ctx context.Context, d Daemon) (any, error)
 }
 
-// Follow asks for what comes again and again, until the slot is asked anew,
-// the screen is left, or the end.
+// Follow requests a sequence of results. It ends with the sequence, with another
+// request in the same slot, or when the user leaves the screen.
 type Follow struct {
 	Slot string
 	Call func(ctx context.Context, d Daemon) iter.Seq2[any, error]
@@ -127,29 +128,29 @@ type Show struct {
 // Back goes back to the screen before.
 type Back struct{}
 
-// Do changes something. It stands on the confirm ladder by its class, in the
-// command log, and can be undone if its Undo is set.
+// Do changes something. Its class decides how the user confirms it. It is listed in
+// the command log, and can be undone if Undo is set.
 type Do struct {
 	Class    Class
-	Question string   // for the strip; for Undoable what the toast says was done
+	Question string   // the question; for Undoable, what was done
 	Detail   []string // more lines: what exactly, what stays
-	Count    int      // to be typed where the class wants it
+	Count    int      // number that the user types, if the class requires it
 	Name     string   // of a protected job, to be typed
 	Command  []string // the shell command that does the same, as arguments
 	Call     func(ctx context.Context, d Daemon) (said string, err error)
 	Watch    func(w *World) []Effect                               // for "run and watch"; nil: there is none
 	Preview  func(w *World) []Effect                               // for "dry run"; nil: there is none
-	Learn    func(ctx context.Context, d Daemon) ([]string, error) // what else there is to know, which the daemon is asked for; nil: nothing
+	Learn    func(ctx context.Context, d Daemon) ([]string, error) // requests more lines for Detail; nil: none
 	Undo     *Do                                                   // what takes it back; nil: nothing does
-	Slot     string                                                // the screen is told the end under this name, too; empty: it is not
+	Slot     string                                                // the screen gets the result in this slot too; empty: it does not
 }
 
-// Class is how far an action reaches, and so how it is confirmed.
+// Class is the extent of an action, which decides how the user confirms it.
 type Class uint8
 
 // The classes of the ladder.
 const (
-	Undoable  Class = iota // done at once; a toast tells how to undo it
+	Undoable  Class = iota // performed without a question; a message names the key that undoes it
 	Effects                // y
 	Kills                  // y, with what it means
 	Removes                // type the count
@@ -163,8 +164,8 @@ type Press struct {
 	Subject Subject
 }
 
-// Execute gives the terminal to a program, a pager or an editor, and tells the
-// screen when it has ended.
+// Execute hands the terminal to a program such as a pager or an editor, and reports
+// its end to the screen.
 type Execute struct {
 	Slot    string
 	Program func() *exec.Cmd
@@ -173,7 +174,7 @@ type Execute struct {
 // Clip puts text on the clipboard. Say shows a line for a while.
 type Clip struct{ Text, What string }
 
-// Say tells the person something for a few seconds.
+// Say shows a message for a few seconds.
 type Say struct {
 	Text string
 	Bad  bool // it is about something that went wrong
@@ -191,7 +192,7 @@ func (Execute) effect() {}
 func (Clip) effect()    {}
 func (Say) effect()     {}
 
-// Daemon is what screens ask; api.Client is one.
+// Daemon is the part of api.Client that screens use.
 type Daemon interface {
 	Status(ctx context.Context) (api.Status, error)
 	Show(ctx context.Context, ref string) (api.Job, error)

@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// Denied says why the account may not change what an action changes, as the daemon
-// has told: it refuses all the same.
+// Denied returns why the user must not change what an action changes, as reported by
+// the daemon, or "". The daemon checks it again.
 func (w *World) Denied(a keys.Action, about Subject) string {
 	denied := &w.Status.Denied
 	switch a {
@@ -55,7 +55,7 @@ func Names(jobs []job.ID) string {
 	return text
 }
 
-// JobsText names the jobs of an action: the one, or how many.
+// JobsText returns the name of the only job of a subject, or the number of jobs.
 func JobsText(about Subject) string {
 	if len(about.Jobs) == 1 {
 		return string(about.Jobs[0])

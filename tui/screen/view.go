@@ -5,7 +5,7 @@ import (
 	"github.com/cronring/cronring/tui/board"
 )
 
-// View is how a list is looked at, under a name.
+// View is a saved filter, order and width of a list.
 type View struct {
 	Name    string      `json:"name"`
 	Text    string      `json:"text,omitempty"` // filter

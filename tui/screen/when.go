@@ -11,8 +11,8 @@ import (
 // crontabs.
 const maxZones = 1024
 
-// In is the zone in which a time of a job is shown, which has the zone of that
-// name: "Local" and "" are the host's.
+// In returns the zone in which times of a job are shown. The argument is the job's
+// zone; "Local" and "" mean the zone of the host.
 func (w *World) In(zone string) *time.Location {
 	switch w.Zone {
 	case ZoneUTC:
@@ -23,7 +23,8 @@ func (w *World) In(zone string) *time.Location {
 	return w.Local
 }
 
-// LoadZone is a zone by its name. One that is not known here is the person's own.
+// LoadZone returns a zone by its name, or the user's own zone if this host does not
+// have it.
 func (w *World) LoadZone(name string) *time.Location {
 	if name == "" || name == "Local" {
 		name = w.Status.Zone
@@ -42,7 +43,7 @@ func (w *World) LoadZone(name string) *time.Location {
 	return loc
 }
 
-// ZoneWord says once on a screen in which zone its times are: "CET", "UTC", "job
+// ZoneWord returns the name of the zone in which times are shown: "CET", "UTC", "job
 // zones".
 func (w *World) ZoneWord() string {
 	switch w.Zone {
@@ -54,8 +55,8 @@ func (w *World) ZoneWord() string {
 	return w.Now.In(w.Local).Format("MST")
 }
 
-// AppendNext says an instant to come, of a job of that zone: "2m49s", or
-// "18:05:00" where times are shown as such.
+// AppendNext appends a future time of a job: "2m49s", or "18:05:00" if absolute times
+// are shown.
 func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
 		return when.AppendPoint(b, t.In(w.In(zone)), w.Now)
@@ -63,11 +64,11 @@ func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
 	return when.AppendAway(b, t, w.Now)
 }
 
-// Past says an instant that is past, of a job of that zone: "2m11s", or
-// "18:00:00" where times are shown as such.
+// Past returns a past time of a job: "2m11s", or "18:00:00" if absolute times are
+// shown.
 func (w *World) Past(t time.Time, zone string) string { return string(w.AppendPast(nil, t, zone)) }
 
-// AppendPast appends what Past says.
+// AppendPast appends the text of Past.
 func (w *World) AppendPast(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
 		return when.AppendPoint(b, t.In(w.In(zone)), w.Now)
@@ -75,15 +76,14 @@ func (w *World) AppendPast(b []byte, t time.Time, zone string) []byte {
 	return when.AppendAgo(b, t, w.Now)
 }
 
-// Point says an instant, of a job of that zone, as such: "18:05:00", "Mon 18:05".
+// Point returns a time of a job as "18:05:00" or "Mon 18:05".
 func (w *World) Point(t time.Time, zone string) string { return when.Point(t.In(w.In(zone)), w.Now) }
 
-// Stamp says an instant, of a job of that zone, in full: "Fri 20 Nov 02:30:00
-// CET".
+// Stamp returns a time of a job in full: "Fri 20 Nov 02:30:00 CET".
 func (w *World) Stamp(t time.Time, zone string) string { return when.Stamp(t.In(w.In(zone)), w.Now) }
 
-// Since is how long ago something began, in whole seconds: what counts up on the
-// screen changes with the second.
+// Since returns the time since t in whole seconds, so that counters change once a
+// second.
 func (w *World) Since(t time.Time) time.Duration { return max(w.Now.Sub(t), 0).Truncate(time.Second) }
 
 func Midnight(t time.Time, loc *time.Location) time.Time {
@@ -99,7 +99,7 @@ func (w *World) ZoneName(zone string) string {
 	return zone
 }
 
-// instantText says a minute with its day: "02:30 Sat", "02:30 Sat 28 Nov".
+// Minute returns a minute and its day: "02:30 Sat", "02:30 Sat 28 Nov".
 func (w *World) Minute(t time.Time, loc *time.Location) string {
 	form := "15:04 Mon"
 	if t.Sub(w.Now).Abs() > 6*24*time.Hour {

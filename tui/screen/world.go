@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/tui/keys"
 )
 
-// World is what all screens see. The shell alone changes it, but for
+// World is the data that all screens share. Only the shell changes it, except for
 // Query and At.
 type World struct {
 	Now    time.Time // the daemon's clock; frozen while Link is not live
@@ -25,20 +25,20 @@ type World struct {
 	Absolute bool     // times are shown as such, not by their distance
 	Still    bool     // nothing moves by itself: animation is off
 	ReadOnly string   // why nothing may be changed; empty: it may
-	Reach    []string // flags with which a command finds the daemon that is shown here; none: it does by itself
+	Reach    []string // flags with which a command connects to the same daemon; none: the defaults do
 
 	Width int         // of the terminal, as drawn last
 	Query board.Query // what lists of jobs go by: the same jobs on all screens
 	At    job.ID      // the job that was under the cursor of one of them last
 
-	// Busy says that the person moved within the last two seconds, so that
-	// lists do not re-sort under the cursor.
+	// Busy reports that the user moved the cursor within the last two seconds, so
+	// that lists are not sorted again under the cursor.
 	Busy bool
 
 	zones map[string]*time.Location // by name, as far as they were shown
 }
 
-// Link is how the daemon can be reached.
+// Link is the state of the connection to the daemon.
 type Link struct {
 	Live   bool
 	Socket string
@@ -48,10 +48,10 @@ type Link struct {
 	Tried  bool          // an attempt has ended; before the first one nothing is known
 }
 
-// ZoneMode is the zone in which times are shown.
+// ZoneMode selects the zone of the times on the screen.
 type ZoneMode uint8
 
-// The zone modes, in the order in which a key goes through them.
+// The zone modes. A key selects them in this order.
 const (
 	ZoneLocal ZoneMode = iota
 	ZoneJob

@@ -5,7 +5,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// act does what a key means. What means nothing now says why.
+// act performs an action, or shows why it does nothing now.
 func (s *Shell) act(a keys.Action) {
 	if why := s.refuses(a); why != "" {
 		s.warn(s.word(a) + ": " + why)
@@ -26,13 +26,13 @@ func (s *Shell) act(a keys.Action) {
 	}
 }
 
-// moves are the actions after which a list stands still for a while.
+// moves are the actions after which lists are not sorted for a while.
 var moves = map[keys.Action]bool{
 	keys.Down: true, keys.Up: true, keys.First: true, keys.Last: true, keys.HalfDown: true, keys.HalfUp: true,
 	keys.PageDown: true, keys.PageUp: true, keys.Mark: true, keys.Range: true,
 }
 
-// word is what an action is called at the foot of a screen.
+// word returns the short name of an action.
 func (s *Shell) word(a keys.Action) string {
 	if b, ok := s.w.Keys.Binding(a, s.scopes()...); ok {
 		return b.Short
@@ -40,7 +40,7 @@ func (s *Shell) word(a keys.Action) string {
 	return string(a)
 }
 
-// press does what a key of Subject does, to a subject of somebody's choice.
+// press performs an action on a subject that a screen chose.
 func (s *Shell) press(a keys.Action, about screen.Subject) {
 	switch why := s.refusesFor(a, about); {
 	case why != "":
@@ -50,7 +50,7 @@ func (s *Shell) press(a keys.Action, about screen.Subject) {
 	}
 }
 
-// refuses says why an action does nothing now.
+// refuses returns why an action does nothing now, or "".
 func (s *Shell) refuses(a keys.Action) string {
 	if why := s.refusesFor(a, s.front().Subject(s.w)); why != "" {
 		return why
@@ -58,7 +58,7 @@ func (s *Shell) refuses(a keys.Action) string {
 	return s.front().Refuses(s.w, a)
 }
 
-// refusesFor says why an action does nothing to a subject.
+// refusesFor returns why an action does nothing to a subject, or "".
 func (s *Shell) refusesFor(a keys.Action, about screen.Subject) string {
 	if why := s.refusesAll(a); why != "" {
 		return why
@@ -72,7 +72,7 @@ func (s *Shell) refusesFor(a keys.Action, about screen.Subject) string {
 	return s.w.Denied(a, about)
 }
 
-// refusesAll says why an action does nothing now, whatever it is about.
+// refusesAll returns why an action does nothing to any subject, or "".
 func (s *Shell) refusesAll(a keys.Action) string {
 	if changes[a] {
 		switch l := s.w.Link; {
@@ -91,15 +91,14 @@ func (s *Shell) refusesAll(a keys.Action) string {
 	return ""
 }
 
-// changes are the actions that read-only accounts may not do, nor anybody while
-// the daemon does not answer.
+// changes are the actions that need write access and a connection to the daemon.
 var changes = map[keys.Action]bool{
 	keys.Run: true, keys.Stop: true, keys.Pause: true, keys.Acknowledge: true, keys.Backfill: true, keys.Retry: true,
 	keys.Delete: true, keys.Add: true, keys.Edit: true, keys.Undo: true, keys.Reload: true, keys.Save: true, keys.Try: true,
 }
 
-// everywhere does what is the same on all screens. It reports whether it was
-// that.
+// everywhere performs actions that are the same on all screens, and reports whether
+// the action is one of them.
 func (s *Shell) everywhere(a keys.Action) bool {
 	if root, ok := s.roots[a]; ok {
 		s.turn([]screen.Screen{root})

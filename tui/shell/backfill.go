@@ -13,14 +13,14 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// askFrom is how many occurrences a backfill may have before their number has to
-// be typed.
+// askFrom is the number of occurrences above which the user types it to confirm a
+// backfill.
 const askFrom = 10
 
-// planSlot is where the plan of a backfill comes to.
+// planSlot is the slot of a backfill's plan.
 const planSlot = "plan"
 
-// backfill runs the occurrence that is selected, or asks which.
+// backfill runs the selected occurrence, or asks for a range.
 func (s *Shell) backfill(about screen.Subject) {
 	ref := string(about.Jobs[0])
 	if !about.At.IsZero() {
@@ -45,8 +45,7 @@ func (s *Shell) backfill(about screen.Subject) {
 	s.over = p
 }
 
-// planOf has the daemon tell what a backfill would do, before the person is asked
-// whether it is meant.
+// planOf requests what a backfill would run, before the user confirms it.
 func planOf(p *prompt, r api.BackfillRequest) func(context.Context, screen.Daemon) (any, error) {
 	return func(ctx context.Context, d screen.Daemon) (any, error) {
 		dry := r
@@ -56,14 +55,14 @@ func planOf(p *prompt, r api.BackfillRequest) func(context.Context, screen.Daemo
 	}
 }
 
-// plan is what a backfill would do.
+// plan is what a backfill would run.
 type plan struct {
 	asked   *prompt
 	request api.BackfillRequest
 	answer  *api.BackfillPlan
 }
 
-// tookPlan asks the person, unless the prompt was left: an answer that comes late
+// tookPlan asks the user to confirm, unless the prompt was closed: a late question
 // must not catch keys that were meant for something else.
 func (s *Shell) tookPlan(a screen.Answer) {
 	p, ok := a.Value.(plan)

@@ -13,15 +13,16 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// question is a Do that waits for the person's word, as a strip at the bottom.
+// question is a Do that waits for the user's confirmation, at the bottom of the
+// screen.
 type question struct {
 	owner screen.Screen
 	do    screen.Do
-	yes   string    // the key that confirms: never the one that brought this up
+	yes   string    // key that confirms, which is never the key that opened the question
 	typed edit.Line // for the classes that want something typed
 }
 
-// confirm does a Do, or asks first, by its class.
+// confirm performs a Do, or asks first if its class requires it.
 func (s *Shell) confirm(owner screen.Screen, d screen.Do) {
 	if s.w.ReadOnly != "" {
 		s.warn(s.w.ReadOnly)
@@ -44,24 +45,23 @@ func (s *Shell) confirm(owner screen.Screen, d screen.Do) {
 	}
 }
 
-// learnSlot is where what else there is to know comes to.
+// learnSlot is the slot of more lines for a question.
 const learnSlot = "learn"
 
-// learned is what came of a question's Learn.
+// learned is the result of a question's Learn.
 type learned struct {
 	asked *question
 	lines []string
 }
 
-// tookLearned tells what was learned, if the question still stands. If nothing
-// was, the person knows what the question says.
+// tookLearned adds the lines to the question if it is still open.
 func (s *Shell) tookLearned(a screen.Answer) {
 	if l, ok := a.Value.(learned); ok && a.Err == nil && s.over == l.asked {
 		l.asked.do.Detail = append(l.lines, l.asked.do.Detail...)
 	}
 }
 
-// wanted is what has to be typed; empty: a key is enough.
+// wanted returns the text that the user must type, or "" if a key is enough.
 func (q *question) wanted() string {
 	switch q.do.Class {
 	case screen.Removes:
@@ -107,8 +107,8 @@ func (q *question) write(s *Shell, k screen.Key) {
 	}
 }
 
-// lines are the question and what there is to know, broken to a width; the
-// question takes the first of them.
+// lines returns the question and its details, wrapped to a width, and the number of
+// lines of the question.
 func (q *question) lines(width int) (all []string, question int) {
 	all = page.Wrap(safe.Text(q.do.Question), width, width)
 	question = len(all)
@@ -154,10 +154,10 @@ func (q *question) word() string {
 	return "yes"
 }
 
-// doSlot is where the shell's own answers come to.
+// doSlot is the prefix of the slots of changes.
 const doSlot = "do"
 
-// carryOut does it, notes it in the command log, and tells what came of it.
+// carryOut performs a Do, adds it to the command log, and shows the result.
 func (s *Shell) carryOut(owner screen.Screen, d screen.Do) {
 	e := s.note(d)
 	slot := fmt.Sprintf("%s %d", doSlot, e.number)
@@ -165,14 +165,14 @@ func (s *Shell) carryOut(owner screen.Screen, d screen.Do) {
 	s.order(nil, screen.Ask{Slot: slot, Call: callOf(d)})
 }
 
-// waiting is a Do whose end has not come yet.
+// waiting is a Do whose result is not known yet.
 type waiting struct {
 	owner screen.Screen
 	do    screen.Do
 	entry *entry
 }
 
-// took is what came of what the shell itself has asked.
+// took handles the answers to the shell's own requests.
 func (s *Shell) took(a screen.Answer) {
 	switch a.Slot {
 	case planSlot:
@@ -208,7 +208,7 @@ func (s *Shell) took(a screen.Answer) {
 // maxUndo bounds how many changes are remembered.
 const maxUndo = 100
 
-// toast tells what was done, how it is undone, and the command for it.
+// toast returns what was done, the key that undoes it, and the command.
 func (w waiting) toast(said string) string {
 	if said == "" {
 		said = w.do.Question

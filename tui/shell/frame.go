@@ -47,7 +47,7 @@ func (s *Shell) Draw(v canvas.View) {
 	}
 }
 
-// drawSmall says on a terminal that is too small how many jobs are how.
+// drawSmall draws the states of jobs on a terminal that is too small for a screen.
 func (s *Shell) drawSmall(v canvas.View) {
 	text := fmt.Sprintf("too small: %dx%d, need %dx%d", v.Width(), v.Height(), screen.LeastWidth, screen.LeastHeight)
 	v.Put(0, 0, text, canvas.Style{})
@@ -99,7 +99,7 @@ func (s *Shell) drawTabs(row canvas.View, x int) {
 	}
 }
 
-// clockText is how the daemon is, and its time.
+// clockText returns the state of the connection and the daemon's time.
 func (s *Shell) clockText(width int) string {
 	l := s.w.Link
 	switch {
@@ -120,7 +120,7 @@ func (s *Shell) clockText(width int) string {
 	return "live " + now.Format("15:04:05 MST")
 }
 
-// zone is the one of the first line: a job's own stands with the job.
+// zone returns the zone of the first line. The zone of a job is shown with the job.
 func (s *Shell) zone() *time.Location {
 	if s.w.Zone == screen.ZoneUTC {
 		return time.UTC
@@ -144,7 +144,7 @@ func (s *Shell) linkStyle() canvas.Style {
 	return canvas.Style{}
 }
 
-// drawCounts draws how many jobs are how, for where there is no room for words.
+// drawCounts draws the number of jobs in each state, without words.
 func (s *Shell) drawCounts(row canvas.View, x int) {
 	g, b := s.w.Glyphs, s.w.Board
 	for _, c := range []struct {
@@ -164,8 +164,8 @@ func (s *Shell) drawCounts(row canvas.View, x int) {
 	}
 }
 
-// drawBanner says above the body that the daemon does not answer, and gives how
-// many lines that took.
+// drawBanner draws above the body that the daemon does not answer, and returns the
+// number of lines.
 func (s *Shell) drawBanner(body canvas.View) int {
 	l := s.w.Link
 	if l.Live || !l.Tried {
@@ -211,7 +211,7 @@ func (s *Shell) retryIn() string {
 	return max(left, 0).Round(time.Second).String()
 }
 
-// drawToast draws what there is to say on the last lines of the body.
+// drawToast draws the current message on the last lines of the body.
 func (s *Shell) drawToast(body canvas.View) {
 	const most = 3
 	if s.toast.text == "" {
@@ -235,8 +235,8 @@ func (s *Shell) drawToast(body canvas.View) {
 	}
 }
 
-// usual are the keys at the foot of a screen that does not choose its own, and
-// those that come in between where there is room for them.
+// usual are the keys on the last line of a screen that does not choose its own. Those
+// of spare are dropped first if there is no room.
 var (
 	usual = []keys.Action{
 		keys.Open, keys.Run, keys.Stop, keys.Pause, keys.Explain, keys.ShowOutput, keys.Edit, keys.Mark, keys.Filter,
@@ -255,7 +255,7 @@ func (s *Shell) drawFoot(row canvas.View) {
 		actions = f.Foot(s.w)
 		dropped = nil
 		for i := len(actions) - 1; i > 0; i-- {
-			if actions[i] != keys.Help { // it tells of the others
+			if actions[i] != keys.Help { // it lists the others
 				dropped = append(dropped, actions[i])
 			}
 		}

@@ -54,7 +54,7 @@ type helpLine struct {
 	refused string
 }
 
-// lines are those that hold what is searched for.
+// lines returns the keys that match the search.
 func (h *help) lines(s *Shell) []helpLine {
 	text := strings.ToLower(h.search.Text())
 	var all []helpLine

@@ -16,7 +16,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// verb is a word of the command line that the dashboard does, too.
+// verb is a command of the command line that the dashboard also has.
 type verb struct {
 	word   string
 	action keys.Action
@@ -24,7 +24,7 @@ type verb struct {
 	help   string
 }
 
-// reach is how many jobs a verb takes.
+// reach is the number of jobs that a verb takes.
 type reach uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	someJobs
 )
 
-// verbs are in the order in which they are offered.
+// verbs lists the commands as they are offered.
 var verbs = []verb{
 	{"run", keys.Run, someJobs, "run now"},
 	{"why", keys.Explain, oneJob, "explain the last missed or failed occurrence"},
@@ -62,7 +62,7 @@ var verbs = []verb{
 	{"quit", keys.Quit, noJob, "end the dashboard"},
 }
 
-// palette is where a command is typed.
+// palette is a prompt for commands.
 type palette struct {
 	line   edit.Line
 	cursor int
@@ -73,7 +73,7 @@ type palette struct {
 type candidate struct {
 	verb  verb
 	words []string // the jobs, as the command line takes them
-	jobs  []job.ID // those that they name
+	jobs  []job.ID // jobs that words match
 	bar   string   // why the words mean nothing; empty: they do
 }
 
@@ -174,7 +174,7 @@ func (c *candidate) add(w *screen.World, word string) {
 	}
 }
 
-// judge says why a command cannot be about as many jobs as it names.
+// judge sets why a command does not take that many jobs.
 func (c *candidate) judge() {
 	slices.Sort(c.jobs)
 	c.jobs = slices.Compact(c.jobs)
@@ -183,13 +183,13 @@ func (c *candidate) judge() {
 	}
 }
 
-// isPattern tells a pattern for names from a name.
+// isPattern reports whether a word is a pattern and not a job's name.
 func isPattern(w *screen.World, word string) bool {
 	_, exact := w.Board.Find(job.ID(word))
 	return !exact && job.IsGlob(word)
 }
 
-// verbsFor are those that begin with a word, an exact one first.
+// verbsFor returns the verbs that begin with a word, an exact match first.
 func verbsFor(word string) []verb {
 	var found []verb
 	for _, v := range verbs {
@@ -210,7 +210,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// withJobs are a verb with each of the jobs that a name may mean, after those that
+// withJobs returns a verb with each job that a name can mean, after the jobs that
 // were named before.
 func withJobs(w *screen.World, v verb, before *candidate, name string) []candidate {
 	var found []candidate
@@ -226,7 +226,8 @@ func withJobs(w *screen.World, v verb, before *candidate, name string) []candida
 	return found
 }
 
-// jobsNamed are the jobs whose name holds a text, those that begin with it first.
+// jobsNamed returns the jobs whose name contains a text, those that begin with it
+// first.
 func jobsNamed(b *board.Board, text string) []job.ID {
 	text = strings.ToLower(text)
 	var first, others []job.ID
@@ -276,7 +277,7 @@ func (p *palette) enter(s *Shell) {
 		return
 	}
 	c := p.found[p.cursor]
-	if c.verb.about != noJob && len(c.words) == 0 { // which one is to be typed yet
+	if c.verb.about != noJob && len(c.words) == 0 { // the job is still missing
 		p.line.Set(c.text() + " ")
 		p.find(s)
 		return
@@ -293,12 +294,12 @@ func (p *palette) enter(s *Shell) {
 	}
 }
 
-// subject is what the command is about.
+// subject returns the jobs of the command.
 func (c candidate) subject() screen.Subject {
 	return screen.Subject{Jobs: c.jobs, Marked: len(c.jobs) > 1}
 }
 
-// refusal says why the command does nothing now.
+// refusal returns why the command does nothing now, or "".
 func (c candidate) refusal(s *Shell) string {
 	switch {
 	case c.bar != "":
@@ -313,7 +314,7 @@ func (c candidate) refusal(s *Shell) string {
 
 func (c candidate) text() string { return strings.Join(append([]string{c.verb.word}, c.words...), " ") }
 
-// command is the one for a shell.
+// command returns the equivalent shell command.
 func (c candidate) command(s *Shell) []string {
 	if c.verb.about != noJob {
 		return append([]string{"cronring", c.verb.word}, c.words...)
@@ -324,7 +325,7 @@ func (c candidate) command(s *Shell) []string {
 	return []string{"cronring"}
 }
 
-// helpText says what the command does, and to how many jobs.
+// helpText describes the command and its number of jobs.
 func (c candidate) helpText() string {
 	switch {
 	case c.verb.about != noJob && len(c.words) == 0:
@@ -353,8 +354,8 @@ func (p *palette) draw(v canvas.View, s *Shell) {
 	v.PutCut(1, v.Height()-1, v.Width()-2, "tab complete  enter go  ctrl+y copy as shell command  esc close", s.w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// column is where the help stands: behind the longest command, as far as half of
-// the width allows.
+// column returns the column of the help texts: behind the longest command, but at
+// most in the middle.
 func (p *palette) column(width int) int {
 	longest := 22
 	for _, c := range p.found {

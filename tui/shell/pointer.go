@@ -31,7 +31,7 @@ func (s *Shell) clickTab(x int) {
 	}
 }
 
-// tab is where the name of a screen stands on the first line.
+// tab is the place of a screen's name on the first line.
 type tab struct {
 	action   keys.Action
 	from, to int

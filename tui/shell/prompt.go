@@ -7,7 +7,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// prompt asks for one line of text.
+// prompt reads one line of text.
 type prompt struct {
 	title string
 	hint  string // what to type, with an example

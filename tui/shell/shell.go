@@ -24,7 +24,7 @@ type Order struct {
 	Effect screen.Effect
 }
 
-// stillTime is how long a list does not re-sort after the person has moved.
+// stillTime is the time without sorting after the user has moved the cursor.
 const stillTime = 2 * time.Second
 
 // maxDepth bounds how many screens lie on each other.
@@ -34,7 +34,7 @@ const maxDepth = 32
 // and answers to them, and does what is the same on all.
 type Shell struct {
 	w       *screen.World
-	now     time.Time     // of this host, as told last
+	now     time.Time     // this host's time
 	offset  time.Duration // from it to the daemon's clock
 	tried   time.Time     // when the daemon was tried last, in vain
 	moved   time.Time     // when the person moved last
@@ -50,7 +50,7 @@ type Shell struct {
 	waiting  map[string]waiting // by slot
 	undo     []screen.Do
 	sought   *version // of a file, to be put back; a key forgets it
-	greeting string   // what the person is told first
+	greeting string   // first message to the user
 	job      job.ID   // that the cursor goes to once it is there; empty: none
 	count    int      // of entries of the log, ever
 	views    []screen.View
@@ -64,17 +64,17 @@ type Shell struct {
 type overlay interface {
 	key(s *Shell, k screen.Key)
 	draw(v canvas.View, s *Shell)
-	// height is how many lines it wants of those that there are.
+	// height returns how many of the lines in room the overlay needs.
 	height(s *Shell, width, room int) int
 }
 
-// Start is how the dashboard begins.
+// Start is the initial state of a dashboard.
 type Start struct {
 	World  screen.World  // with a board, or without one
 	Screen keys.Action   // of the first screen; empty: the jobs
 	Job    string        // to begin with; empty: whichever is first
 	Views  []screen.View // that were saved
-	Say    string        // what the person is told first
+	Say    string        // first message to the user
 	Over   screen.Screen // shown over the first screen, such as the editor; nil: none
 }
 
@@ -92,7 +92,7 @@ type Root struct {
 	Make   func() screen.Screen
 }
 
-// New makes a shell with all screens, of which one is in front.
+// New makes a shell with all screens.
 func New(start Start, screens Screens) *Shell {
 	w := start.World
 	if w.Board == nil {
@@ -114,7 +114,7 @@ func New(start Start, screens Screens) *Shell {
 	return s
 }
 
-// World is what the screens see.
+// World returns the data that screens share.
 func (s *Shell) World() *screen.World { return s.w }
 
 // Init opens the first screen.
@@ -145,7 +145,7 @@ func (s *Shell) Key(now time.Time, k screen.Key) []Order {
 	return s.flush()
 }
 
-// Paste types a text where text is typed; elsewhere it is no command.
+// Paste inserts text where text is typed; elsewhere it does nothing.
 func (s *Shell) Paste(now time.Time, text string) []Order {
 	s.at(now)
 	switch k := (screen.Key{Name: "paste", Text: text}); {
@@ -157,7 +157,7 @@ func (s *Shell) Paste(now time.Time, text string) []Order {
 	return s.flush()
 }
 
-// quitKey ends the dashboard whatever is going on.
+// quitKey always ends the dashboard.
 const quitKey = "ctrl+c"
 
 // typed hands a key to a screen that is being typed in.
@@ -228,7 +228,7 @@ func (s *Shell) seek() {
 	}
 }
 
-// Lost says that the daemon does not answer, and when it is tried again.
+// Lost reports that the daemon does not answer, and when the next attempt is.
 func (s *Shell) Lost(now time.Time, err error, retry time.Duration) []Order {
 	l := &s.w.Link
 	if l.Live || !l.Tried {
@@ -241,7 +241,7 @@ func (s *Shell) Lost(now time.Time, err error, retry time.Duration) []Order {
 	return s.flush()
 }
 
-// Tick says that time has passed.
+// Tick advances the time.
 func (s *Shell) Tick(now time.Time) []Order {
 	s.at(now)
 	s.toast.age(now)
@@ -253,7 +253,7 @@ func (s *Shell) Tick(now time.Time) []Order {
 // they come back.
 func (s *Shell) refresh() { s.perform(s.front(), s.front().Refresh(s.w)) }
 
-// at sets the clocks. While the daemon cannot be reached, its own stands still.
+// at sets the clocks. Without a connection the daemon's clock is frozen.
 func (s *Shell) at(now time.Time) {
 	s.now = now
 	if s.w.Link.Live {
@@ -274,8 +274,8 @@ func (s *Shell) flush() []Order {
 	return orders
 }
 
-// perform does what a screen wants, as far as that needs no terminal and no
-// daemon.
+// perform performs the effects of a screen, and queues those that need the terminal
+// or the daemon.
 func (s *Shell) perform(owner screen.Screen, effects []screen.Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {

@@ -43,7 +43,7 @@ func (s *Shell) do(a keys.Action, about screen.Subject) bool {
 	return true
 }
 
-// refusesSubject says why an action has nothing to act on.
+// refusesSubject returns why an action does not apply to a subject, or "".
 func (s *Shell) refusesSubject(a keys.Action, about screen.Subject) string {
 	if _, isSubject := s.w.Keys.Binding(a, keys.Subject); !isSubject || a == keys.Add {
 		return ""

@@ -2,11 +2,10 @@ package shell
 
 import "time"
 
-// toastTime is how long a toast stays.
+// toastTime is the time that a message is shown.
 const toastTime = 6 * time.Second
 
-// toast is what the person is told in passing, on the last line of the body. The
-// next key hides it.
+// toast is a message on the last lines of the body. The next key hides it.
 type toast struct {
 	text  string
 	bad   bool
@@ -21,6 +20,6 @@ func (t *toast) age(now time.Time) {
 	}
 }
 
-// say tells something, and warn that something could not be done.
+// say shows a message, warn an error.
 func (s *Shell) say(text string)  { s.toast = toast{text, false, s.now.Add(toastTime)} }
 func (s *Shell) warn(text string) { s.toast = toast{text, true, s.now.Add(toastTime)} }

@@ -10,18 +10,18 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// versionSlot is where the version comes to that a file had before.
+// versionSlot is the slot of the previous version of a file.
 const versionSlot = "version"
 
-// version is what is looked for to be put back.
+// version is a search for the version to restore.
 type version struct {
 	file  string
 	table api.TableText
 	old   api.Revision
 }
 
-// takeBack undoes the last change that was made here, or, when none is left, the
-// last one of the file that is selected, whoever made it.
+// takeBack undoes the last change of this dashboard, or if there is none, the last
+// change of the selected file by any user.
 func (s *Shell) takeBack() {
 	if n := len(s.undo); n > 0 {
 		last := s.undo[n-1]
@@ -35,7 +35,7 @@ func (s *Shell) takeBack() {
 	s.order(nil, screen.Ask{Slot: versionSlot, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return v, v.find(ctx, d) }})
 }
 
-// refusesUndo says why nothing can be undone.
+// refusesUndo returns why nothing can be undone, or "".
 func (s *Shell) refusesUndo(about screen.Subject) string {
 	if len(s.undo) > 0 {
 		return ""
@@ -67,9 +67,8 @@ func (v *version) find(ctx context.Context, d screen.Daemon) (err error) {
 	return &api.Error{Kind: api.NotFound, What: "cannot undo: no other version of " + v.file + " is kept", Fix: "cronring revisions --file " + screen.Quote(v.file)}
 }
 
-// tookVersion asks whether the version is to be put back, unless another key was
-// pressed meanwhile: the question must not catch what was meant for something
-// else.
+// tookVersion asks whether to restore the version, unless another key was pressed
+// meanwhile: the question must not catch it.
 func (s *Shell) tookVersion(a screen.Answer) {
 	v, ok := a.Value.(*version)
 	if !ok || s.sought != v {

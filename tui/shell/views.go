@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Kept says what came of a Keep.
+// Kept reports the result of a Keep.
 func (s *Shell) Kept(now time.Time, err error) {
 	s.at(now)
 	if err != nil {

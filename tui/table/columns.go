@@ -11,7 +11,7 @@ type Column[R any] struct {
 	Title string
 	Width int  // with the blank behind it
 	From  int  // the narrowest screen that shows the column
-	Rank  int  // if not all columns fit, the one with the highest rank goes first; 0: never
+	Rank  int  // the column with the highest rank is dropped first; 0: never
 	Grow  int  // how much wider the column becomes where there is room
 	Fill  bool // the column takes the rest of the width
 	Least int  // width that a Fill column has before others grow

@@ -9,22 +9,20 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Items is what a listing is of: things in an order, each with an identity.
+// Items is a sequence whose items have keys.
 type Items[K comparable] interface {
 	Len() int
 	At(i int) K
 	Place(k K) int // -1: it is not there
 }
 
-// Listing is a cursor over items, what of them is in view, which are marked, and
-// the text that they are filtered by. The cursor, the marks and the end of a range
-// stand on items and not on places: they stay when the order changes. The zero
-// value is ready.
+// list is a cursor, marks, a range and a filter text over items. Cursor, marks and
+// range refer to keys, so they stay with their items when the order changes. The zero
+// value is ready to use.
 //
-// The owner calls Settle after the items have changed, and draws what Window
-// gives. Filtering is the owner's: it compares Filter with what it filtered by
-// after each Act and Type.
-type Listing[K comparable] struct {
+// The owner calls Settle after items have changed, and draws the items of Window. It
+// filters the items itself after Filter has changed.
+type list[K comparable] struct {
 	cursor K
 	at     int // place of the cursor; 0 when there is nothing
 	set    bool
@@ -43,14 +41,13 @@ type Listing[K comparable] struct {
 	typing bool
 }
 
-// unseen is how many lines a listing takes for granted before it was drawn.
+// unseen is the assumed height of a list that was not drawn yet.
 const unseen = 50
 
-// Settle finds the places anew after items have changed. What is gone loses its
-// mark; a cursor on it stays at its place, on what stands there now. The cursor
-// keeps its line on the screen, unless the beginning is in view: that stays in
-// view, as far as the cursor lets it.
-func (l *Listing[K]) Settle(items Items[K]) {
+// Settle adjusts cursor, marks and range after items have changed. A removed item
+// loses its mark, and a cursor on it stays at its index. The cursor keeps its line on
+// the screen, unless the first item is in view.
+func (l *list[K]) Settle(items Items[K]) {
 	l.known = false
 	l.dropMarks(items)
 	if l.ranged {
@@ -74,7 +71,7 @@ func (l *Listing[K]) Settle(items Items[K]) {
 
 // dropMarks takes the marks of what is gone, in one pass over the items: all of
 // them may be marked.
-func (l *Listing[K]) dropMarks(items Items[K]) {
+func (l *list[K]) dropMarks(items Items[K]) {
 	if len(l.marks) == 0 {
 		return
 	}
@@ -89,7 +86,7 @@ func (l *Listing[K]) dropMarks(items Items[K]) {
 }
 
 // Select moves the cursor to an item; false: it is not there.
-func (l *Listing[K]) Select(items Items[K], k K) bool {
+func (l *list[K]) Select(items Items[K], k K) bool {
 	l.known = false
 	place := items.Place(k)
 	if place >= 0 {
@@ -99,13 +96,13 @@ func (l *Listing[K]) Select(items Items[K], k K) bool {
 }
 
 // Cursor is the item under the cursor; false: there is none.
-func (l *Listing[K]) Cursor() (k K, ok bool) { return l.cursor, l.set }
+func (l *list[K]) Cursor() (k K, ok bool) { return l.cursor, l.set }
 
 // Index is the place of the cursor.
-func (l *Listing[K]) Index() int { return l.at }
+func (l *list[K]) Index() int { return l.at }
 
 // move puts the cursor on a place, or on the nearest that there is.
-func (l *Listing[K]) move(items Items[K], place int) {
+func (l *list[K]) move(items Items[K], place int) {
 	n := items.Len()
 	if n == 0 {
 		l.at, l.set, l.top = 0, false, 0
@@ -115,9 +112,9 @@ func (l *Listing[K]) move(items Items[K], place int) {
 	l.cursor, l.set = items.At(l.at), true
 }
 
-// Window is the items in view on so many lines: those from first to before last.
-// The cursor is among them.
-func (l *Listing[K]) Window(items Items[K], height int) (first, last int) {
+// Window returns the range of items to draw on a number of lines. The cursor is in
+// it.
+func (l *list[K]) Window(items Items[K], height int) (first, last int) {
 	l.height = max(height, 1)
 	n := items.Len()
 	l.top = min(max(l.top, l.at-l.height+1), l.at)
@@ -127,13 +124,13 @@ func (l *Listing[K]) Window(items Items[K], height int) (first, last int) {
 
 // Seen is the items that were in view when they were drawn last, with as many
 // before and after as a page may bring up.
-func (l *Listing[K]) Seen(items Items[K]) (first, last int) {
+func (l *list[K]) Seen(items Items[K]) (first, last int) {
 	page := l.page()
 	top := min(max(l.top, l.at-page+1), l.at)
 	return max(top, 0), min(top+page, items.Len())
 }
 
-func (l *Listing[K]) page() int {
+func (l *list[K]) page() int {
 	if l.height == 0 {
 		return unseen
 	}
@@ -142,7 +139,7 @@ func (l *Listing[K]) page() int {
 
 // Act answers to a key of lists. false: it means nothing to a listing, or, for
 // keys.Back, there is nothing to clear.
-func (l *Listing[K]) Act(items Items[K], a keys.Action) bool {
+func (l *list[K]) Act(items Items[K], a keys.Action) bool {
 	l.known = false
 	switch a {
 	case keys.Down:
@@ -178,15 +175,15 @@ func (l *Listing[K]) Act(items Items[K], a keys.Action) bool {
 }
 
 // leap moves the cursor and what is in view alike.
-func (l *Listing[K]) leap(items Items[K], by int) {
+func (l *list[K]) leap(items Items[K], by int) {
 	old := l.at
 	l.move(items, l.at+by)
 	l.top += l.at - old
 }
 
-// mark marks the item under the cursor, or takes its mark, and goes on to the
-// next. A range is marked as a whole.
-func (l *Listing[K]) mark(items Items[K]) {
+// mark marks the item under the cursor or removes its mark, and moves to the next. It
+// marks a range as a whole.
+func (l *list[K]) mark(items Items[K]) {
 	if l.ranged {
 		l.stretch(items)
 		return
@@ -203,7 +200,7 @@ func (l *Listing[K]) mark(items Items[K]) {
 }
 
 // stretch begins a range at the cursor, or ends it: what is in it is marked.
-func (l *Listing[K]) stretch(items Items[K]) {
+func (l *list[K]) stretch(items Items[K]) {
 	if !l.ranged {
 		l.anchor, l.from, l.ranged = l.cursor, l.at, l.set
 		return
@@ -215,7 +212,7 @@ func (l *Listing[K]) stretch(items Items[K]) {
 }
 
 // markAll marks every item, or takes all marks where every one has it.
-func (l *Listing[K]) markAll(items Items[K]) {
+func (l *list[K]) markAll(items Items[K]) {
 	l.ranged = false
 	if len(l.marks) == items.Len() {
 		clear(l.marks)
@@ -226,7 +223,7 @@ func (l *Listing[K]) markAll(items Items[K]) {
 	}
 }
 
-func (l *Listing[K]) put(k K) {
+func (l *list[K]) put(k K) {
 	if l.marks == nil {
 		l.marks = map[K]struct{}{}
 	}
@@ -234,7 +231,7 @@ func (l *Listing[K]) put(k K) {
 }
 
 // clear takes back one thing: a range, else the marks, else the filter.
-func (l *Listing[K]) clear() bool {
+func (l *list[K]) clear() bool {
 	switch {
 	case l.ranged:
 		l.ranged = false
@@ -249,13 +246,13 @@ func (l *Listing[K]) clear() bool {
 }
 
 // Unmark takes all marks, as after an action on them.
-func (l *Listing[K]) Unmark() {
+func (l *list[K]) Unmark() {
 	l.ranged, l.known = false, false
 	clear(l.marks)
 }
 
 // Marked reports whether the item at a place is marked, or in the range.
-func (l *Listing[K]) Marked(items Items[K], i int) bool {
+func (l *list[K]) Marked(items Items[K], i int) bool {
 	if l.ranged && i >= min(l.from, l.at) && i <= max(l.from, l.at) {
 		return true
 	}
@@ -266,10 +263,10 @@ func (l *Listing[K]) Marked(items Items[K], i int) bool {
 	return ok
 }
 
-// Chosen is what an action is about: the marked items and those in the range, in
-// their order, or the one under the cursor. marked tells which of both. It is
-// asked for with every key of the foot, and looked for once.
-func (l *Listing[K]) Chosen(items Items[K]) (chosen []K, marked bool) {
+// Chosen returns what an action applies to, in order: the marked items and those in
+// the range, or the item under the cursor. marked reports which. The result is
+// cached, because every key on the last line needs it.
+func (l *list[K]) Chosen(items Items[K]) (chosen []K, marked bool) {
 	marked = l.ranged || len(l.marks) > 0
 	if !l.known {
 		l.chosen, l.known = l.choose(items, marked), true
@@ -277,7 +274,7 @@ func (l *Listing[K]) Chosen(items Items[K]) (chosen []K, marked bool) {
 	return l.chosen, marked
 }
 
-func (l *Listing[K]) choose(items Items[K], marked bool) []K {
+func (l *list[K]) choose(items Items[K], marked bool) []K {
 	switch {
 	case marked:
 	case l.set:
@@ -294,8 +291,8 @@ func (l *Listing[K]) choose(items Items[K], marked bool) []K {
 	return chosen
 }
 
-// Marks is how many are marked, or in the range.
-func (l *Listing[K]) Marks(items Items[K]) int {
+// Marks returns how many items are marked or in the range.
+func (l *list[K]) Marks(items Items[K]) int {
 	if !l.ranged {
 		return len(l.marks)
 	}
@@ -308,18 +305,16 @@ func (l *Listing[K]) Marks(items Items[K]) int {
 	return n
 }
 
-// Filter is the text to filter by, also while it is typed. SetFilter gives
-// another.
-func (l *Listing[K]) Filter() string        { return l.input.Text() }
-func (l *Listing[K]) SetFilter(text string) { l.input.Set(text) }
+// Filter returns the filter, also while it is typed. SetFilter replaces it.
+func (l *list[K]) Filter() string        { return l.input.Text() }
+func (l *list[K]) SetFilter(text string) { l.input.Set(text) }
 
 // Typing reports that keys go to the filter.
-func (l *Listing[K]) Typing() bool { return l.typing }
+func (l *list[K]) Typing() bool { return l.typing }
 
-// Type answers to a key while the filter is typed. Enter keeps it, esc clears it,
-// and keys that move, but for those that mean something in a line of text, move
-// the cursor meanwhile.
-func (l *Listing[K]) Type(items Items[K], k screen.Key) bool {
+// Type performs a key while the filter is typed. Enter keeps the filter, esc clears
+// it, and keys that do not edit text move the cursor.
+func (l *list[K]) Type(items Items[K], k screen.Key) bool {
 	switch k.Name {
 	case "enter":
 		l.typing = false
@@ -339,9 +334,9 @@ func (l *Listing[K]) Type(items Items[K], k screen.Key) bool {
 	return true
 }
 
-// DrawFilter draws the filter, with a caret while it is typed, and gives the
-// column after it. It draws nothing where there is none.
-func (l *Listing[K]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) int {
+// DrawFilter draws the filter if there is one, with a caret while it is typed, and
+// returns the column after it.
+func (l *list[K]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) int {
 	if l.typing {
 		x = v.Put(x, y, "/", canvas.Style{Role: canvas.Match})
 		return page.DrawInput(v, x, y, width-1, &l.input, w)

@@ -30,7 +30,7 @@ func (s Slice[K]) Place(k K) int {
 func letters(text string) Slice[string] { return strings.Split(text, "") }
 
 // press gives a listing keys by their actions, parted by blanks.
-func press(t *testing.T, l *Listing[string], items Slice[string], actions ...keys.Action) {
+func press(t *testing.T, l *list[string], items Slice[string], actions ...keys.Action) {
 	t.Helper()
 	for _, a := range actions {
 		if !l.Act(items, a) {
@@ -39,14 +39,14 @@ func press(t *testing.T, l *Listing[string], items Slice[string], actions ...key
 	}
 }
 
-func wantCursor(t *testing.T, l *Listing[string], want string) {
+func wantCursor(t *testing.T, l *list[string], want string) {
 	t.Helper()
 	if got, _ := l.Cursor(); got != want {
 		t.Errorf("cursor: got %q, want %q", got, want)
 	}
 }
 
-func wantChosen(t *testing.T, l *Listing[string], items Slice[string], want string) {
+func wantChosen(t *testing.T, l *list[string], items Slice[string], want string) {
 	t.Helper()
 	chosen, _ := l.Chosen(items)
 	if got := strings.Join(chosen, ""); got != want {
@@ -73,7 +73,7 @@ func TestListingMoves(t *testing.T) {
 		{[]keys.Action{keys.Last, keys.PageUp}, "t", "opqrst"},
 		{[]keys.Action{keys.PageDown, keys.PageDown, keys.PageDown, keys.PageDown, keys.PageDown}, "z", "uvwxyz"},
 	} {
-		var l Listing[string]
+		var l list[string]
 		l.Settle(items)
 		l.Window(items, 6)
 		for _, a := range tc.actions {
@@ -89,7 +89,7 @@ func TestListingMoves(t *testing.T) {
 }
 
 func TestListingCursorStaysOnItsItem(t *testing.T) {
-	var l Listing[string]
+	var l list[string]
 	items := letters("abcdefgh")
 	l.Settle(items)
 	l.Window(items, 4)
@@ -128,7 +128,7 @@ func TestListingCursorStaysOnItsItem(t *testing.T) {
 }
 
 func TestListingMarks(t *testing.T) {
-	var l Listing[string]
+	var l list[string]
 	items := letters("abcdefgh")
 	l.Settle(items)
 	wantChosen(t, &l, items, "a")
@@ -153,7 +153,7 @@ func TestListingMarks(t *testing.T) {
 }
 
 func TestListingBackClearsOneThingAtATime(t *testing.T) {
-	var l Listing[string]
+	var l list[string]
 	items := letters("abcd")
 	l.Settle(items)
 	l.SetFilter("x")
@@ -172,7 +172,7 @@ func TestListingBackClearsOneThingAtATime(t *testing.T) {
 }
 
 func TestListingRangeEndsWithItsItem(t *testing.T) {
-	var l Listing[string]
+	var l list[string]
 	items := letters("abcd")
 	l.Settle(items)
 	press(t, &l, items, keys.Range, keys.Down)
@@ -182,7 +182,7 @@ func TestListingRangeEndsWithItsItem(t *testing.T) {
 }
 
 func TestListingFilterIsTyped(t *testing.T) {
-	var l Listing[string]
+	var l list[string]
 	items := letters("abcd")
 	l.Settle(items)
 	press(t, &l, items, keys.Filter)
@@ -225,7 +225,7 @@ func TestListingDrawsItsFilter(t *testing.T) {
 		{"abcdefghijkl", true, "/fghijkl▏ ", 9},
 		{"日本語日本語", false, "/日本語…  ", 9},
 	} {
-		var l Listing[string]
+		var l list[string]
 		l.SetFilter(tc.text)
 		l.typing = tc.typing
 		c := canvas.New(10, 1)
@@ -241,7 +241,7 @@ func TestListingOfManyMovesWithoutAllocating(t *testing.T) {
 	for i := range items {
 		items[i] = i
 	}
-	var l Listing[int]
+	var l list[int]
 	var boxed Items[int] = items
 	l.Settle(boxed)
 	got := testing.AllocsPerRun(100, func() {

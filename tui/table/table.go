@@ -38,7 +38,7 @@ type Table[K comparable, R any] struct {
 	Keys    []keys.Action          // keys on the last line
 	Refused map[keys.Action]string // why keys of lists do nothing here
 
-	listing Listing[K]
+	listing list[K]
 	filter  string // that the source was filtered by
 	placed  []placedColumn[R]
 	field   Field
@@ -204,7 +204,7 @@ func (t *Table[K, R]) DrawCells(row canvas.View, w *screen.World, r *R) {
 // Rows is a Source whose rows are in a slice.
 type Rows[K comparable, R any] struct {
 	Key   func(r *R) K
-	Words func(r *R) string // text that a filter searches; nil: there is no filter
+	Words func(r *R) string // text to search; nil: no filter
 
 	all    []R
 	shown  []int     // indexes of the rows that match the filter
@@ -212,7 +212,7 @@ type Rows[K comparable, R any] struct {
 	filter string
 }
 
-// Set replaces the rows. All returns them, also those that the filter hides.
+// Set replaces the rows. All returns all rows, including hidden ones.
 func (s *Rows[K, R]) Set(all []R) {
 	s.all = all
 	s.Filter(s.filter)

@@ -67,7 +67,7 @@ func (s *Detail) Scope() keys.Scope {
 	return keys.Detail
 }
 
-// Heading names the job, and says how it is.
+// Heading returns the job's name and state.
 func (s *Detail) Heading(w *screen.World) string {
 	row, ok := s.row(w)
 	if !ok {
@@ -87,7 +87,7 @@ func (s *Detail) row(w *screen.World) (api.Row, bool) {
 
 const slotConfig = "config"
 
-// Open asks for what the tab shows.
+// Open requests the data of the current tab.
 func (s *Detail) Open(w *screen.World) []screen.Effect {
 	s.runs.asking = false
 	s.file.Reopen()
@@ -98,7 +98,7 @@ func (s *Detail) Open(w *screen.World) []screen.Effect {
 	return effects
 }
 
-// Refresh asks again for what has changed.
+// Refresh requests changed data again.
 func (s *Detail) Refresh(w *screen.World) []screen.Effect {
 	effects := s.ask(w)
 	if in := s.within(); in != nil {
@@ -167,8 +167,8 @@ func (s *Detail) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.page.Act(a)
 }
 
-// turn goes on by some tabs. The output is that of the run which is chosen in the
-// history; what is followed of it ends when the tab is left.
+// turn selects another tab. The output tab shows the run that is selected in the
+// history, and stops following it when another tab is selected.
 func (s *Detail) turn(w *screen.World, by int) []screen.Effect {
 	var effects []screen.Effect
 	if s.tab == tabOutput {
@@ -221,7 +221,7 @@ func (s *Detail) Subject(w *screen.World) screen.Subject {
 	return subject
 }
 
-// Refuses says what does nothing in a tab.
+// Refuses returns why a key does nothing in the current tab.
 func (s *Detail) Refuses(w *screen.World, a keys.Action) string {
 	if in := s.within(); in != nil {
 		return in.Refuses(w, a)
@@ -246,7 +246,7 @@ func (s *Detail) Foot(w *screen.World) []keys.Action {
 	return append(first, keys.PreviousRun, keys.NextRun, keys.Open, keys.Run, keys.Stop, keys.Pause, keys.ShowOutput, keys.Edit, keys.Acknowledge, keys.Copy, keys.Back, keys.Help)
 }
 
-// Draw draws what the job is, the names of the tabs, and the one in front.
+// Draw draws the job, the names of the tabs, and the current tab.
 func (s *Detail) Draw(v canvas.View, w *screen.World) {
 	row, ok := s.row(w)
 	if !ok {

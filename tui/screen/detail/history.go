@@ -54,10 +54,10 @@ func newJobRuns(zone func(w *screen.World) string) *jobRuns {
 
 const slotJobRuns = "job-runs"
 
-// manyRuns is how many are asked for; all are on the screen of runs.
+// manyRuns is how many runs are requested; the screen of runs shows all.
 const manyRuns = 200
 
-// ask asks for the runs, again when another has begun or ended.
+// ask requests the runs, again after another run has begun or ended.
 func (r *jobRuns) ask(w *screen.World, id job.ID) []screen.Effect {
 	slot, ok := w.Board.Find(id)
 	if !ok || r.asking || !w.Link.Live {
@@ -83,7 +83,7 @@ func (r *jobRuns) take(a screen.Answer) {
 	r.known = true
 	r.table.Settle()
 	if first {
-		r.table.Move(keys.First) // who looks at the newest goes on doing so
+		r.table.Move(keys.First) // a cursor on the newest run stays on the newest run
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *Detail) drawRunList(v canvas.View, w *screen.World) {
 	s.runs.table.DrawRows(v, w)
 }
 
-// runStart says when a run began, or will.
+// runStart returns when a run began, or when it will.
 func runStart(w *screen.World, zone string, r *job.Run) string {
 	switch {
 	case !r.Started.IsZero():
@@ -187,7 +187,7 @@ func runStart(w *screen.World, zone string, r *job.Run) string {
 	return w.Past(r.Decided, zone)
 }
 
-// runLook is how a run is shown in one cell.
+// runLook returns a sign and a style for a run.
 func runLook(w *screen.World, r *job.Run) (string, canvas.Style) {
 	switch {
 	case r.State.Live():
@@ -200,7 +200,7 @@ func runLook(w *screen.World, r *job.Run) (string, canvas.Style) {
 	return screen.OutcomeLook(w, api.CellSkipped)
 }
 
-// runEnding says how a run ended, or how far it is.
+// runEnding returns how a run ended, or its state while it lives.
 func runEnding(r *job.Run) string {
 	switch {
 	case r.State.Live():

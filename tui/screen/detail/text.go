@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// nextText is the tab of what is to come.
+// nextText returns the tab of coming runs.
 func (s *Detail) nextText(w *screen.World, row *api.Row) []page.Paragraph {
 	if s.file.Job == nil {
 		return []page.Paragraph{page.Line(" Asking cronringd ...", canvas.Style{Role: canvas.Off})}
@@ -67,8 +67,7 @@ func (s *Detail) configText(width int) []page.Paragraph {
 	return append(text, page.Line(" cronring config show "+screen.Quote(string(s.id)), canvas.Style{Bold: true}))
 }
 
-// settingParagraphs is one option. What is built in is dim: the rest is what
-// somebody said.
+// settingParagraphs returns the lines of one option. Built-in values are dim.
 func settingParagraphs(s *api.Setting, width int) []page.Paragraph {
 	style := canvas.Style{}
 	origin := s.Origin

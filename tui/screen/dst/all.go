@@ -19,8 +19,8 @@ import (
 	"github.com/cronring/cronring/tui/table"
 )
 
-// affected lists the jobs whose times the next two changes of their clocks
-// touch: those that name a time which is missing, or comes twice.
+// affected lists the jobs with a scheduled time that one of the next two clock
+// changes skips or repeats.
 type affected struct {
 	table.Table[touchedKey, touched]
 	rows   table.Rows[touchedKey, touched]
@@ -92,7 +92,7 @@ func (s *affected) Open(w *screen.World) []screen.Effect {
 	return s.ask(w)
 }
 
-// find looks through all jobs. Those that are written alike are looked at once.
+// find checks all jobs. Equal schedules in one zone are checked once.
 func (s *affected) find(w *screen.World) {
 	s.zones, s.found = map[string]*crontab.Zone{}, w.Board.Complete()
 	rows := s.rows.All()[:0]
@@ -143,7 +143,7 @@ const mostOptions = 2000
 
 const slotTouched = "touched"
 
-// ask asks for the options of the jobs in view: they may say what a change does.
+// ask requests the options of the jobs in view, because they can alter the effect.
 func (s *affected) ask(w *screen.World) []screen.Effect {
 	const most = 60
 	first, last := s.Seen()
@@ -164,7 +164,7 @@ func (s *affected) ask(w *screen.World) []screen.Effect {
 			if err != nil && api.KindOf(err) != api.NotFound {
 				return all, err
 			}
-			all[id] = &j // one that is gone stays as the list has it
+			all[id] = &j // a removed job stays as it is listed
 		}
 		return all, nil
 	}}}
@@ -193,8 +193,8 @@ func (s *affected) Refresh(w *screen.World) []screen.Effect {
 	return s.ask(w)
 }
 
-// effect is what a change does to a job, exactly where its options are known,
-// else as for an entry without any.
+// effect describes what a change does to a job: exactly if its options are known,
+// otherwise as for an entry without options.
 func (s *affected) effect(w *screen.World, r *touched) string {
 	zone := s.zoneOf(w, r.zone)
 	if j := s.jobs[r.key.job]; j != nil && j.Job.ID != "" {
@@ -230,7 +230,7 @@ func (s *affected) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return s.ask(w), ok
 }
 
-// Subject is the jobs that are marked, or the one under the cursor.
+// Subject returns the marked jobs, or the job under the cursor.
 func (s *affected) Subject(*screen.World) screen.Subject {
 	chosen, marked := s.Chosen()
 	subject := screen.Subject{Marked: marked}
@@ -268,7 +268,7 @@ func (s *affected) Draw(v canvas.View, w *screen.World) {
 	}
 }
 
-// drawCount says how many they are.
+// drawCount draws the number of jobs.
 func (s *affected) drawCount(row canvas.View, w *screen.World) {
 	jobs := map[job.ID]struct{}{}
 	for _, r := range s.rows.All() {

@@ -25,8 +25,8 @@ type DST struct {
 	page page.Page
 }
 
-// New makes the screen for what is selected: a job, or else all jobs to whom
-// the changes do something.
+// New makes the screen for the selected job, or for all affected jobs if none is
+// selected.
 func New(s screen.Subject) screen.Screen {
 	if len(s.Jobs) == 0 {
 		return newAffected()
@@ -50,14 +50,14 @@ func (s *DST) about(w *screen.World) string {
 	return text
 }
 
-// startsOn is what starts the job, as written.
+// startsOn returns the schedule as written.
 func (s *DST) startsOn() string {
 	return job.StartsOn(s.job.Job.Schedule, func(key string) string { return s.job.Job.Options[key] })
 }
 
 const slotShow = "show"
 
-// Open asks for the job.
+// Open requests the job.
 func (s *DST) Open(*screen.World) []screen.Effect {
 	id := s.id
 	return []screen.Effect{screen.Ask{Slot: slotShow, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Show(ctx, string(id)) }}}
@@ -72,7 +72,7 @@ func (s *DST) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// Refresh asks again when the daemon has come back.
+// Refresh repeats a request that failed while the daemon was away.
 func (s *DST) Refresh(w *screen.World) []screen.Effect {
 	if w.Link.Live && s.err != nil && api.KindOf(s.err) == api.Unreachable {
 		return s.Open(w)
@@ -97,7 +97,7 @@ func (s *DST) Subject(*screen.World) screen.Subject {
 	return subject
 }
 
-// Refuses says what a page has not.
+// Refuses returns why a key does nothing here.
 func (s *DST) Refuses(_ *screen.World, a keys.Action) string {
 	switch a {
 	case keys.ShowDST:
@@ -160,7 +160,7 @@ func (s *DST) paragraphs(w *screen.World, width int) []page.Paragraph {
 	return text
 }
 
-// changeTitle says when clocks are changed, and how.
+// changeTitle returns the day and the times of a change.
 func changeTitle(c crontab.Change) string {
 	verb := "fall"
 	if c.Forward() {
@@ -170,12 +170,12 @@ func changeTitle(c crontab.Change) string {
 	return fmt.Sprintf("%s  clocks %s %s -> %s", before.Format("Mon 2 Jan 2006"), verb, before.Format("15:04"), after.Format("15:04"))
 }
 
-// tableFrom is the narrowest screen on which the stretches stand beside each
-// other; on others they stand below each other.
+// tableFrom is the narrowest screen on which stretches are columns; on others they
+// are rows.
 const tableFrom = 78
 
-// changeTable tells of each stretch around a change what the clock shows, when
-// that is, what the fields say, and what is made of it.
+// changeTable shows each stretch around a change: the clock, UTC, what the fields
+// match, and what cronring runs.
 func changeTable(w *screen.World, c crontab.Change, stretches []crontab.Stretch, width int) []page.Paragraph {
 	lines := [][]page.Span{{{Text: "wall"}}, {{Text: "UTC"}}, {{Text: "match"}}, {{Text: "here"}}}
 	for i := range stretches {
@@ -254,7 +254,7 @@ func stretchCells(w *screen.World, c crontab.Change, st *crontab.Stretch) [4]pag
 	return [4]page.Span{wall, {Text: st.At.UTC().Format("15:04")}, match, here}
 }
 
-// timesText is the one time that the fields name, or how many they name.
+// timesText returns the only matching time, or the number of matching times.
 func timesText(named []time.Time) string {
 	if len(named) == 1 {
 		return named[0].Format("15:04")

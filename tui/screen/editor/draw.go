@@ -75,12 +75,10 @@ func (e *Editor) drawAsking(v canvas.View, w *screen.World) {
 	}
 }
 
-// gutter is how many cells stand before the text of a line: its number, and the
-// mark of what is wrong with it.
+// gutter returns the width of the line number and the sign before the text.
 func (e *Editor) gutter() int { return max(len(fmt.Sprint(e.buffer.Len()+e.table.Above)), 2) + 4 }
 
-// drawText draws the lines in view, and below those that something is wrong with
-// what that is.
+// drawText draws the lines in view, each with its diagnostic below it.
 func (e *Editor) drawText(v canvas.View, w *screen.World) {
 	e.height = v.Height()
 	gutter := e.gutter()
@@ -95,8 +93,8 @@ func (e *Editor) drawText(v canvas.View, w *screen.World) {
 	}
 }
 
-// explains tells whether what is wrong with a line stands below it. With little
-// room only that of the cursor's line does.
+// explains reports whether the diagnostic of a line is drawn below it. On a low
+// screen only the cursor's line has one.
 func (e *Editor) explains(i int) bool {
 	const little = 8
 	return len(e.checked.Remarks(i+1)) > 0 && (e.height > little || i == e.buffer.Cursor().Line)
@@ -163,7 +161,7 @@ func (e *Editor) drawLine(row canvas.View, i, gutter, room int, w *screen.World)
 	})
 }
 
-// sign is what stands before a line.
+// sign returns the sign before a line.
 func (e *Editor) sign(line int, w *screen.World) (string, canvas.Style) {
 	switch {
 	case e.checked.Worst(line) == crontab.Error:
@@ -176,7 +174,7 @@ func (e *Editor) sign(line int, w *screen.World) (string, canvas.Style) {
 	return " ", canvas.Style{}
 }
 
-// lineStyle tells comments and options from what runs.
+// lineStyle returns the style of a line: comments and options differ from entries.
 func lineStyle(line string) canvas.Style {
 	switch text := strings.TrimLeft(line, " \t"); {
 	case strings.HasPrefix(text, "#@ "):
@@ -187,7 +185,8 @@ func lineStyle(line string) canvas.Style {
 	return canvas.Style{}
 }
 
-// drawRemark points at what the worst remark on a line is about, and says it.
+// drawRemark underlines the part of the line that the worst diagnostic is about, and
+// shows its message.
 func (e *Editor) drawRemark(row canvas.View, i, gutter int, w *screen.World) {
 	remarks := e.checked.Remarks(i + 1)
 	worst := remarks[0]
@@ -222,7 +221,7 @@ func (e *Editor) drawRemark(row canvas.View, i, gutter int, w *screen.World) {
 	row.PutCut(x, 0, row.Width()-x-1, text, w.Glyphs.Ellipsis, style)
 }
 
-// fact is a line of the pane: a word and what it tells.
+// fact is a line of the pane: a name and a value.
 type fact struct{ name, text string }
 
 // drawAbout draws what is known of the line under the cursor.
@@ -239,7 +238,7 @@ func (e *Editor) drawAbout(v canvas.View, w *screen.World) {
 	}
 }
 
-// lineWords says in words what a line is.
+// lineWords describes a line.
 func (e *Editor) lineWords(line int) string {
 	if e.about != nil {
 		text := crontab.Describe(e.about.Schedule) + ", as " + e.about.User()
@@ -316,8 +315,8 @@ func (e *Editor) nextText(room int, w *screen.World) string {
 	return "never by the clock"
 }
 
-// nextStamp is an occurrence, in the zone of its entry: that is what is being
-// edited.
+// nextStamp returns an occurrence in the zone of its entry, because the user edits it
+// there.
 func nextStamp(w *screen.World, t time.Time, zone *time.Location) string {
 	t = t.In(zone)
 	layout := "Mon 2 Jan 15:04"
@@ -349,7 +348,7 @@ func (e *Editor) clashText() string {
 	return text
 }
 
-// envText is what the file says of the environment: the rest is the host's.
+// envText returns the environment that the file sets. The rest comes from the host.
 func (e *Editor) envText() string {
 	env := e.about.Env()
 	if len(env) == 0 {

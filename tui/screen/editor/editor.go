@@ -189,7 +189,7 @@ func (e *Editor) loaded(w *screen.World, a screen.Answer) []screen.Effect {
 	return e.consider(w)
 }
 
-// seen is what was found out about a version of the text.
+// seen is the result of checking one version of the text.
 type seen struct {
 	version int
 	checked *edit.Checked
@@ -213,7 +213,7 @@ func (e *Editor) upToDate() {
 	}
 }
 
-// looked is what takes a while to find out about an entry.
+// looked holds what takes a while to compute for an entry.
 type looked struct {
 	key     string
 	outlook edit.Outlook
@@ -247,7 +247,7 @@ func (e *Editor) consider(w *screen.World) []screen.Effect {
 	}})
 }
 
-// entry is the one that the line under the cursor is about.
+// entry returns the entry at the cursor, or nil.
 func (e *Editor) entry() *crontab.Entry {
 	return e.checked.About(e.buffer.Cursor().Line+1, func(line int) (string, bool) {
 		if line > e.buffer.Len() {
@@ -275,7 +275,7 @@ func (e *Editor) Subject(*screen.World) screen.Subject {
 	return screen.Subject{File: e.table.File, Line: e.buffer.Cursor().Line + 1 + e.table.Above}
 }
 
-// Refuses says why nothing can be saved or tried now.
+// Refuses returns why nothing can be saved or run now.
 func (e *Editor) Refuses(w *screen.World, a keys.Action) string {
 	switch {
 	case a == keys.Form && w.ReadOnly != "":
@@ -308,9 +308,9 @@ func (e *Editor) refusesSave() string {
 	return ""
 }
 
-// refusesTry says why the line cannot be run now: only what the file has is run,
-// so that each run belongs to an entry by which it is judged, found again after a
-// restart and listed.
+// refusesTry returns why the entry at the cursor cannot be run now. Only saved
+// entries can be run: each run must belong to an entry that later restarts and lists
+// find again.
 func (e *Editor) refusesTry(w *screen.World) string {
 	if e.upToDate(); e.about == nil {
 		return "the line is no entry"
@@ -339,7 +339,7 @@ func (e *Editor) tried(w *screen.World) (job.ID, bool) {
 	return row.Job, ok && row.Command == command
 }
 
-// Act answers to the keys that are no text.
+// Act performs the keys that are not text.
 func (e *Editor) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	if a == keys.Back {
 		return e.leave()
@@ -372,7 +372,7 @@ func (e *Editor) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return append(e.consider(w), e.check()), true
 }
 
-// leave asks before it throws away what was typed.
+// leave asks before it discards changes.
 func (e *Editor) leave() ([]screen.Effect, bool) {
 	if !e.known || !e.buffer.Changed() {
 		return nil, false
@@ -398,13 +398,14 @@ func (e *Editor) save(*screen.World) []screen.Effect {
 	return []screen.Effect{e.install(request)}
 }
 
-// install is the change, and what takes it back: which revision that is the
-// daemon says when it is done.
+// install returns the request that saves the text. The daemon reports the revision
+// that Undo restores.
 func (e *Editor) install(r api.TableRequest) screen.Do {
 	return change.Install(r, e.name(), []string{"cronring", "edit", e.table.File}, slotSaved)
 }
 
-// saved goes on with what was saved, or asks whose version it is to be.
+// saved continues after a save, or asks which version to keep if the file has changed
+// meanwhile.
 func (e *Editor) saved(a screen.Answer) []screen.Effect {
 	e.saves = false
 	if a.Err == nil {
@@ -429,7 +430,7 @@ func (e *Editor) saved(a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// reread goes by what the file says now, and keeps what was typed since.
+// reread compares with the file as it is now, and keeps later edits.
 func (e *Editor) reread(w *screen.World, a screen.Answer) []screen.Effect {
 	if a.Err != nil {
 		return nil // the next save finds out
@@ -487,7 +488,7 @@ func (e *Editor) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return []screen.Effect{e.check()}, true
 }
 
-// typeReadOnly moves, and says why it does nothing else.
+// typeReadOnly moves the cursor, and reports why it does not edit.
 func (e *Editor) typeReadOnly(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	switch {
 	case e.move(k.Name):

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// form is an entry as fields: what each column takes stands beside it.
+// form shows an entry as fields with a hint for each.
 type form struct {
 	title  string
 	line   int // of the entry, from 1; 0: it is a new one
@@ -108,8 +108,8 @@ func (f *form) columns() string {
 	return strings.Join(words, " ")
 }
 
-// changedColumns tells whether the line is another one: otherwise it stays as it
-// is, blanks included.
+// changedColumns reports whether a column has changed. Otherwise the line keeps its
+// exact text.
 func (f *form) changedColumns() bool {
 	for i := range f.fields {
 		if f.fields[i].option == "" && f.fields[i].line.Text() != f.fields[i].was {
@@ -219,7 +219,7 @@ func (f *form) drawField(row canvas.View, i int, w *screen.World) {
 	row.PutCut(from, 0, room, field.line.Text(), w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// meaning says the schedule of the fields in words, or what is wrong with it.
+// meaning describes the schedule of the fields, or its error.
 func (f *form) meaning() string {
 	var words []string
 	for i := range f.fields {

@@ -20,10 +20,10 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// Files lists the crontabs, with the versions of the one under the cursor.
+// Files lists the crontabs, with the versions of the selected one.
 type Files struct {
 	table.Table[string, api.Table]
-	tables table.Rows[string, api.Table] // in the order in which the daemon reads them
+	tables table.Rows[string, api.Table] // in the daemon's order
 	known  bool
 	err    error
 	asked  time.Time // when, by the daemon's clock
@@ -55,17 +55,17 @@ const (
 	slotExternal  = "external"
 )
 
-// Open asks anew: files change.
+// Open requests the crontabs, because files change.
 func (f *Files) Open(w *screen.World) []screen.Effect {
 	f.asked, f.jobs, f.files, f.peeked = w.Now, w.Status.Jobs, w.Status.Tables, ""
 	return []screen.Effect{screen.Ask{Slot: slotTables, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Tables(ctx) }}}
 }
 
-// stale is how old the list may be where nothing tells of a change.
+// stale is the age at which the list is requested again if nothing reports a change.
 const stale = 15 * time.Second
 
-// Refresh asks anew when files have changed, as far as jobs tell of it, when the
-// daemon has come back, and now and then.
+// Refresh requests the crontabs again when jobs or files have changed, when the
+// daemon is back, and from time to time.
 func (f *Files) Refresh(w *screen.World) []screen.Effect {
 	moved := w.Status.Jobs != f.jobs || w.Status.Tables != f.files
 	if w.Link.Live && (f.err != nil || moved || w.Now.Sub(f.asked) > stale) {
@@ -94,7 +94,7 @@ func (f *Files) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// peek asks for the versions of the file under the cursor, if it is another one.
+// peek requests the versions of the selected file.
 func (f *Files) peek() []screen.Effect {
 	path, ok := f.Cursor()
 	if !ok || path == f.peeked {
@@ -120,7 +120,7 @@ func (f *Files) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 		return f.external(w), true
 	case keys.Revisions:
 		if t := f.Current(); t != nil {
-			return []screen.Effect{screen.Goto{Screen: NewVersions(*t)}}, true
+			return []screen.Effect{screen.Goto{Screen: newVersions(*t)}}, true
 		}
 		return nil, true
 	case keys.Restore:
@@ -141,8 +141,8 @@ func (f *Files) edit() []screen.Effect {
 	return []screen.Effect{screen.Show{Action: keys.Edit, Subject: screen.Subject{File: t.File}}}
 }
 
-// external gives the terminal to the command that edits with the person's own
-// editor, and checks what it leaves.
+// external runs the command that edits the file with the user's own editor, and then
+// checks it.
 func (f *Files) external(w *screen.World) []screen.Effect {
 	t := f.Current()
 	if t == nil {
@@ -181,7 +181,7 @@ func (f *Files) Subject(*screen.World) screen.Subject {
 	return screen.Subject{File: path}
 }
 
-// Refuses says what cannot be done to the file under the cursor.
+// Refuses returns why a key does nothing with the selected file.
 func (f *Files) Refuses(w *screen.World, a keys.Action) string {
 	switch t := f.Current(); {
 	case t == nil && (a == keys.Open || a == keys.External || a == keys.Revisions):
@@ -244,7 +244,7 @@ func revisionCell(_ *screen.World, t *api.Table) (string, canvas.Style) {
 	return fmt.Sprint(t.Revision), canvas.Style{}
 }
 
-// lintCell says how a file reads.
+// lintCell returns the worst diagnostics of a file.
 func lintCell(w *screen.World, t *api.Table) (string, canvas.Style) {
 	g := w.Glyphs
 	switch {
@@ -262,7 +262,7 @@ func lintCell(w *screen.World, t *api.Table) (string, canvas.Style) {
 	return g.OK + " ok", canvas.Style{Role: canvas.Good}
 }
 
-// sign is the worst of a file in one cell, for where there is no column for it.
+// fileSign returns the sign of lintCell, for screens without that column.
 func fileSign(w *screen.World, t *api.Table) (string, canvas.Style) {
 	text, style := lintCell(w, t)
 	if text == "" {
@@ -343,7 +343,7 @@ func (f *Files) drawEmpty(v canvas.View, w *screen.World) {
 	v.PutCut(1, 2, v.Width()-2, "A adds an entry, or: cronring import cron", w.Glyphs.Ellipsis, canvas.Style{})
 }
 
-// longest is how wide the widest name is, so that columns stand near.
+// longest returns the width of the widest name, so that columns stay close to names.
 func (f *Files) longest() int {
 	longest := len("FILE")
 	for i := range f.tables.Len() {

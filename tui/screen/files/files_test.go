@@ -51,7 +51,7 @@ func TestFilesScreens(t *testing.T) {
 		screentest.Draw(openFiles(t, w, d), v, w)
 	})
 	screentest.Check(t, "files-versions", func(v canvas.View, w *screen.World) {
-		s := NewVersions(screentest.SomeTables()[1])
+		s := newVersions(screentest.SomeTables()[1])
 		screentest.Settle(t, s, w, screentest.FilesDaemon(), s.Open(w))
 		screentest.Press(t, s, w, screentest.FilesDaemon(), keys.Down)
 		screentest.Draw(s, v, w)
@@ -106,7 +106,7 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 		t.Errorf("open without a right to a crontab: refused with %q", why)
 	}
 	w.Status.Denied.Crontab = ""
-	s := NewVersions(screentest.SomeTables()[1])
+	s := newVersions(screentest.SomeTables()[1])
 	screentest.Settle(t, s, w, d, s.Open(w))
 	screentest.Press(t, s, w, d, keys.Down)
 	rest := screentest.Press(t, s, w, d, keys.Restore)

@@ -14,8 +14,8 @@ import (
 	"github.com/cronring/cronring/tui/table"
 )
 
-// Versions lists the versions of a crontab, with what differs between the one
-// under the cursor and the file as it is now.
+// Versions lists the versions of a crontab, and how the selected one differs from the
+// file.
 type Versions struct {
 	table.Table[int64, api.Revision]
 	revisions table.Rows[int64, api.Revision]
@@ -26,12 +26,12 @@ type Versions struct {
 	now    string // the text of the file
 	read   bool
 	peeked int64
-	old    *api.Revision // the one under the cursor, with its text
+	old    *api.Revision // the selected one, with its text
 	diff   []change.Change
 }
 
-// NewVersions lists the versions of a crontab.
-func NewVersions(t api.Table) *Versions {
+// newVersions lists the versions of a crontab.
+func newVersions(t api.Table) *Versions {
 	s := &Versions{file: t, revisions: table.Rows[int64, api.Revision]{Key: func(r *api.Revision) int64 { return r.ID }}}
 	s.Table = table.Table[int64, api.Revision]{
 		Source: &s.revisions, Left: 3, Titles: canvas.Style{Role: canvas.Title}, In: keys.Files,
@@ -56,7 +56,7 @@ const (
 	slotRestored = "restored"
 )
 
-// Open asks for the versions, and for what the file says now.
+// Open requests the versions and the current text.
 func (s *Versions) Open(*screen.World) []screen.Effect {
 	file := s.file.File
 	s.peeked = 0
@@ -144,7 +144,7 @@ func (*Versions) Headed() {}
 // Subject is the file.
 func (s *Versions) Subject(*screen.World) screen.Subject { return screen.Subject{File: s.file.File} }
 
-// Refuses says why a version cannot be put back.
+// Refuses returns why a version cannot be restored.
 func (s *Versions) Refuses(w *screen.World, a keys.Action) string {
 	if a != keys.Restore && a != keys.Open {
 		return ""

@@ -88,7 +88,7 @@ func (s *Incident) Heading(*screen.World) string {
 	return fmt.Sprintf("Incident: %s in 24 hours", page.Count(s.total, "failure"))
 }
 
-// Open asks what has failed.
+// Open requests the failures.
 func (s *Incident) Open(w *screen.World) []screen.Effect { return s.ask(w) }
 
 // gathered is the failures, and what their runs said.
@@ -110,8 +110,8 @@ func (s *Incident) ask(w *screen.World) []screen.Effect {
 	}}}
 }
 
-// likeness is what runs have in common whose output is read but once: a job that
-// fails in the same way again mostly says the same.
+// likeness identifies failures of which only the newest output is read: the same job
+// failing in the same way usually prints the same.
 type likeness struct {
 	job    job.ID
 	ending string
@@ -169,7 +169,7 @@ func (s *Incident) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// Refresh asks again after the board has changed.
+// Refresh requests the failures again after the board has changed.
 func (s *Incident) Refresh(w *screen.World) []screen.Effect {
 	changed := s.version != w.Board.Version() || s.err != nil && api.KindOf(s.err) == api.Unreachable
 	if !w.Link.Live || !changed || w.Now.Sub(s.asked) < incidentPause {
@@ -191,7 +191,7 @@ func (s *Incident) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	case keys.Write:
 		return s.write(w), true
 	case keys.Filter, keys.Mark, keys.Range, keys.MarkAll:
-		return nil, true // Refuses says why
+		return nil, true // Refuses returns the reason
 	}
 	return nil, s.Move(a)
 }
@@ -221,8 +221,8 @@ func (s *Incident) write(w *screen.World) []screen.Effect {
 	return []screen.Effect{screen.Ask{Slot: slotWrite, Call: func(context.Context, screen.Daemon) (any, error) { return name, writeNew(name, text) }}}
 }
 
-// writeNew writes a file that must not be there yet. Others may not read it: it
-// has the words of jobs in it.
+// writeNew creates a file that must not exist. Only its owner may read it, because it
+// contains output of jobs.
 func writeNew(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -232,7 +232,8 @@ func writeNew(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// written tells where it is. Where no file can be written the clipboard gets it.
+// written reports the file's name. If the file cannot be written, the report goes to
+// the clipboard.
 func (s *Incident) written(w *screen.World, a screen.Answer) []screen.Effect {
 	if a.Err == nil {
 		return []screen.Effect{screen.Say{Text: "written to " + a.Value.(string) + " in the current directory"}}
@@ -291,7 +292,7 @@ func plainMarkdown(text string) string {
 	return b.String()
 }
 
-// Draw draws the causes, and below them the one under the cursor.
+// Draw draws the causes, and below them details of the selected one.
 func (s *Incident) Draw(v canvas.View, w *screen.World) {
 	s.drawHead(v.Row(0), w)
 	v = v.Below(1)
@@ -317,7 +318,7 @@ func (s *Incident) drawHead(v canvas.View, w *screen.World) {
 	v.PutCut(1, 0, v.Width()-1, text, w.Glyphs.Ellipsis, canvas.Style{Bold: true})
 }
 
-// draw draws one cause: when it struck, whom, and what the newest failure said.
+// drawCause draws one cause: when it struck, which jobs, and the newest error line.
 func drawCause(c *failure.Cause, v canvas.View, w *screen.World) {
 	if v.Height() < 4 {
 		return
@@ -387,7 +388,7 @@ func causeText(c *failure.Cause, w *screen.World) []page.Paragraph {
 	return text
 }
 
-// empty is what stands in the place of the causes.
+// empty returns the text that replaces an empty list.
 func (s *Incident) empty(w *screen.World) []page.Paragraph {
 	switch {
 	case s.err != nil:

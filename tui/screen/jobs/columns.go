@@ -87,8 +87,8 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 	s.table.Place(full, width)
 }
 
-// The widths up to which columns grow with their longest text: any where all columns
-// are shown, and schedules otherwise.
+// Limits of the width of a column that grows with its longest text: with all columns
+// shown, and for schedules otherwise.
 const (
 	longestWide     = 200
 	longestSchedule = 28
@@ -132,8 +132,8 @@ func (s *Jobs) longest(column jobColumn) int {
 	return n
 }
 
-// drawSchedule draws what starts the job. Where only the seconds say something and
-// there is no room for all, it draws them alone.
+// drawSchedule draws the schedule. If the whole does not fit and only its seconds
+// differ from "every minute", it draws the seconds.
 func drawSchedule(f *table.Field, _ *screen.World, r *api.Row) {
 	text := r.Schedule
 	if seconds, ok := strings.CutPrefix(text, "* * * * * "); ok && len(text) > f.Width() {
@@ -165,7 +165,7 @@ func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 	}
 }
 
-// drawNode names the member of the ring whose the next occurrence is: this host
+// drawNode draws the member of the ring that owns the next occurrence. This host
 // stands out.
 func drawNode(f *table.Field, w *screen.World, r *api.Row) {
 	style := canvas.Style{Role: canvas.Off}

@@ -43,14 +43,13 @@ func (s *Jobs) Draw(v canvas.View, w *screen.World) {
 	s.drawBelow(v.Below(v.Height()-foot), w)
 }
 
-// narrowed reports that the list is not what it is by default: that is said
-// also where there is no room for the counts.
+// narrowed reports whether the list has a filter, marks or an open menu, which must
+// be visible on narrow screens too.
 func (s *Jobs) narrowed() bool {
 	return s.Typing() || s.query.Text != "" || len(s.query.States) > 0 || s.table.Marks() > 0
 }
 
-// footHeight is how many lines go to what is below the list: the menu of states,
-// or the peek pane.
+// footHeight returns the height of the menu of states, or of the peek pane.
 func (s *Jobs) footHeight(full, height int) int {
 	switch {
 	case s.menu:
@@ -111,7 +110,7 @@ func (s *Jobs) drawSplit(v canvas.View, w *screen.World) {
 	s.sums.draw(v.Row(v.Height()-2), w)
 }
 
-// drawHead draws how many jobs are how, and what the list goes by.
+// drawHead draws how many jobs are in each state, and the filter and order.
 func (s *Jobs) drawHead(row canvas.View, w *screen.World) {
 	end := s.drawQuery(row, w)
 	row = row.In(0, 0, max(end, 0), 1)
@@ -147,8 +146,8 @@ func dayText(w *screen.World) string {
 	return fmt.Sprintf("24 h: %s, %s ok, lag p99 %s", page.CountLong(d.Runs, "run"), page.Percent(d.OK, d.Runs), page.Lag(d.LagP99))
 }
 
-// drawQuery draws at the right what the list is sorted and narrowed by, and
-// gives the column before it.
+// drawQuery draws the order and the filter at the right, and returns the column
+// before them.
 func (s *Jobs) drawQuery(row canvas.View, w *screen.World) int {
 	place := 0
 	if s.rows.Len() > 0 {
@@ -217,8 +216,7 @@ func (s *Jobs) drawList(v canvas.View, full int, w *screen.World) {
 	s.drawUnseen(body.Below(s.rows.Len()), w)
 }
 
-// drawUnseen says below a short list that there are jobs which the account does
-// not see.
+// drawUnseen reports, below a short list, that the user does not see all jobs.
 func (s *Jobs) drawUnseen(v canvas.View, w *screen.World) {
 	if st := &w.Status; v.Height() > 1 && st.Loaded > st.Jobs {
 		text := fmt.Sprintf("you see %s of %s jobs: your own. Root sees all.", page.Thousands(st.Jobs), page.Thousands(st.Loaded))
@@ -226,7 +224,7 @@ func (s *Jobs) drawUnseen(v canvas.View, w *screen.World) {
 	}
 }
 
-// EmptyText says why nothing is listed, and the next step.
+// EmptyText returns why the list is empty, and what to do.
 func EmptyText(w *screen.World, query board.Query) []string {
 	st := &w.Status
 	switch {
@@ -240,7 +238,7 @@ func EmptyText(w *screen.World, query board.Query) []string {
 		}
 		return []string{fmt.Sprintf("0 of %s %s. esc clears", page.Thousands(w.Board.Len()), what)}
 	case !w.Board.Complete() && w.Link.Tried && !w.Link.Live:
-		return nil // the shell says it
+		return nil // the shell reports it
 	case !w.Board.Complete():
 		return []string{"Asking cronringd ..."}
 	case st.Loaded > 0:
@@ -255,7 +253,7 @@ func EmptyText(w *screen.World, query board.Query) []string {
 	}
 }
 
-// menuHeight is how many lines the menu of states takes.
+// menuHeight returns the height of the menu of states.
 func menuHeight(width int) int { return (len(stateKeys)+menuColumns(width)-1)/menuColumns(width) + 1 }
 
 func menuColumns(width int) int { return max(width/menuCell, 1) }

@@ -14,8 +14,7 @@ import (
 	"github.com/cronring/cronring/tui/table"
 )
 
-// Jobs is the list of jobs, the worst first, with what is known of the one under
-// the cursor below or beside it.
+// Jobs lists all jobs, the worst first, with details of the job under the cursor.
 type Jobs struct {
 	rows    Rows
 	table   table.Table[job.ID, api.Row]
@@ -84,7 +83,7 @@ func (r *Rows) Filter(text string) {
 func (r *Rows) Len() int        { return r.List.Len() }
 func (r *Rows) At(i int) job.ID { return r.Board.Row(r.List.At(i)).Job }
 
-// Place is where a job stands in the list.
+// Place returns the index of a job, or -1.
 func (r *Rows) Place(id job.ID) int {
 	if slot, ok := r.Board.Find(id); ok {
 		return r.List.Place(slot)
@@ -95,7 +94,7 @@ func (r *Rows) Place(id job.ID) int {
 // Scope is that of the jobs.
 func (*Jobs) Scope() keys.Scope { return keys.Jobs }
 
-// Open lists the jobs, and asks for what is shown of them.
+// Open lists the jobs, and requests details of those in view.
 func (s *Jobs) Open(w *screen.World) []screen.Effect {
 	s.adopt(w)
 	s.pasts.asking, s.sums.asking = false, false
@@ -139,7 +138,7 @@ func (s *Jobs) adopt(w *screen.World) {
 	s.table.Select(w.At)
 }
 
-// ask asks for what is in view and not known.
+// ask requests unknown details of the jobs in view.
 func (s *Jobs) ask(w *screen.World) []screen.Effect {
 	w.Query = s.query
 	if id, ok := s.table.Cursor(); ok {
@@ -151,7 +150,7 @@ func (s *Jobs) ask(w *screen.World) []screen.Effect {
 	return append(effects, s.sums.ask(w, s.split)...)
 }
 
-// inView gives the rows that are in view. Each is valid until the next.
+// inView yields the rows in view. Each is valid until the next.
 func (s *Jobs) inView(yield func(*api.Row) bool) {
 	first, last := s.table.Seen()
 	for i := first; i < last; i++ {
@@ -301,7 +300,7 @@ func (s *Jobs) current() (api.Row, bool) {
 	return s.rows.Board.Row(slot), true
 }
 
-// Subject is the marked jobs, or the one under the cursor.
+// Subject returns the marked jobs, or the job under the cursor.
 func (s *Jobs) Subject(*screen.World) screen.Subject {
 	if s.rows.List == nil {
 		return screen.Subject{}
@@ -314,13 +313,13 @@ func (s *Jobs) Subject(*screen.World) screen.Subject {
 	return subject
 }
 
-// View is how the list is looked at now.
+// View returns the current filter, order and width.
 func (s *Jobs) View() screen.View {
 	return screen.View{Text: s.query.Text, States: s.query.States, Order: s.order(), Reverse: s.query.Reverse, Wide: s.wide}
 }
 
-// SetView looks at the list in another way. What the view names and nobody knows
-// (it comes from a file) counts for nothing.
+// SetView applies a saved view. It ignores unknown states and orders, because the
+// view comes from a file.
 func (s *Jobs) SetView(w *screen.World, v screen.View) []screen.Effect {
 	known := func(state job.State) bool {
 		return slices.ContainsFunc(stateKeys, func(c stateKey) bool { return c.state == state })
@@ -352,7 +351,7 @@ func (s *Jobs) Seek(w *screen.World, id job.ID) []screen.Effect {
 	return s.ask(w)
 }
 
-// Click moves the cursor to a row, or opens the one that it is on.
+// Click selects a row, or opens the selected one.
 func (s *Jobs) Click(w *screen.World, x, y int) []screen.Effect {
 	if x >= s.right || s.rows.List == nil {
 		return nil
@@ -366,7 +365,7 @@ func (s *Jobs) Click(w *screen.World, x, y int) []screen.Effect {
 	return s.ask(w)
 }
 
-// Refuses says what keys of lists do nothing here.
+// Refuses returns why a key does nothing here.
 func (s *Jobs) Refuses(_ *screen.World, a keys.Action) string {
 	switch a {
 	case keys.NextMatch, keys.PrevMatch:

@@ -10,15 +10,15 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// stripCells is how many occurrences a list shows of each job.
+// stripCells is the number of occurrences of each job in the list.
 const stripCells = 12
 
 // maxPasts bounds the jobs whose past is remembered.
 const maxPasts = 2000
 
-// pasts is the past of jobs that were in view, and is asked anew when another of
-// their runs has ended or begun. One question is on its way at a time, so that a
-// key that repeats asks no more than the daemon can answer.
+// pasts caches the past of jobs that were in view. It is requested again after a run
+// has begun or ended. Only one request is under way at a time, so that a repeating
+// key does not flood the daemon.
 type pasts struct {
 	known  map[job.ID]pastEntry
 	asking bool
@@ -42,7 +42,7 @@ func (p *pasts) of(id job.ID) *api.JobPast {
 	return &e.past
 }
 
-// ask asks for what is not known of rows, or has changed since.
+// ask requests the past of rows that are unknown or have changed.
 func (p *pasts) ask(w *screen.World, rows func(yield func(*api.Row) bool)) []screen.Effect {
 	if p.asking || !w.Link.Live {
 		return nil

@@ -18,7 +18,7 @@ import (
 // common.
 const maxSums = 50
 
-// sums is what the jobs that fail now have in common.
+// sums groups the jobs that fail now by cause.
 type sums struct {
 	lines   map[job.RunID]string // what runs said of their failure
 	asking  bool
@@ -29,7 +29,7 @@ type sums struct {
 
 const slotSums = "sums"
 
-// ask asks what the failing jobs said, as far as that is shown and not known.
+// ask requests the error lines of failing jobs, if they are shown and unknown.
 func (s *sums) ask(w *screen.World, shown bool) []screen.Effect {
 	if !shown || w.Board.Count(job.StateFailing) == 0 {
 		s.text = ""

@@ -14,9 +14,8 @@ import (
 // maxDiffLines bounds how much of two outputs is compared.
 const maxDiffLines = 20_000
 
-// diffLines compares two texts line by line, in the unified form. Times of day
-// and dates, which tell no two runs apart, may differ in lines that are the same;
-// of those the new one is shown.
+// diffLines compares two texts line by line, in the unified format. It ignores times
+// and dates, and shows those of the new text.
 func diffLines(before, after []string) []logLine {
 	before, after = before[:min(len(before), maxDiffLines)], after[:min(len(after), maxDiffLines)]
 	unified := diff.Diff("before", timeless(before), "after", timeless(after))

@@ -27,7 +27,7 @@ type paint struct {
 	style canvas.Style
 }
 
-// laid is a line as it is shown: without colours in it, which stand aside, tabs
+// laid is a line prepared for the screen: colours separate from the text, tabs
 // expanded, and broken into rows.
 type laid struct {
 	text   string
@@ -106,9 +106,9 @@ const tabStop = 8
 // accents without end.
 const maxGrapheme = 32
 
-// expand takes the colours out of a clean line, and sets blanks for tabs. base is
-// the style that a reset goes back to, begin the one that the line before has
-// left, and end what this one leaves.
+// expand separates colours from a clean line, and expands tabs. A reset returns to
+// base; begin is the style at the end of the previous line, and end the style after
+// this line.
 func expand(text string, base, begin canvas.Style) (plain string, paints []paint, end canvas.Style) {
 	paints = []paint{{0, begin}}
 	if isPlainText(text) {
@@ -134,7 +134,7 @@ func expand(text string, base, begin canvas.Style) (plain string, paints []paint
 		codes, rest, ok := strings.Cut(text, "m")
 		text = rest
 		if !ok {
-			break // no sequence: there is none but those that set colours
+			break // not a sequence: only those that set colours are left
 		}
 		now = painted(now, base, strings.TrimPrefix(codes, "\x1b["))
 		paints = append(paints, paint{b.Len(), now})
@@ -161,7 +161,7 @@ func alignPaints(text string, paints []paint) {
 	}
 }
 
-// appendText appends clean text and gives its width.
+// appendText appends clean text and returns its width.
 func appendText(b *strings.Builder, text string) (width int) {
 	if isPlainText(text) {
 		b.WriteString(text)
@@ -218,11 +218,11 @@ func (l *logLine) plain() string {
 	return l.text
 }
 
-// size is what a line takes, in bytes.
+// size returns the memory of a line in bytes.
 func (l *logLine) size() int { return len(l.text) + len(l.bare) }
 
-// painted is a style after the codes of one sequence that sets colours. base is
-// what a reset goes back to.
+// painted returns a style after the codes of one colour sequence. A reset returns to
+// base.
 func painted(s, base canvas.Style, codes string) canvas.Style {
 	params := parameters(codes)
 	for len(params) > 0 {

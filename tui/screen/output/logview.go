@@ -37,7 +37,7 @@ type logView struct {
 	cut    bool       // long lines are cut, not wrapped
 	bare   bool       // no times in front
 	raw    bool       // text alone
-	alone  bool       // the lines are no output: they have no time and no stream
+	alone  bool       // the lines are not output: they have neither time nor stream
 	follow bool       // stay at the end
 	only   job.Stream // the one stream to show; "": all
 
@@ -50,7 +50,7 @@ type logView struct {
 	input   edit.Line
 	typing  bool
 	needle  string
-	found   int // the line that a search stands on; -1: none
+	found   int // line of the current match; -1: none
 	hits    int // lines with the needle, of those counted
 	counted int // lines before this one are counted
 }
@@ -71,7 +71,7 @@ func (l *logView) take(c job.Chunk) {
 	w.Write(c.Data)
 }
 
-// tell adds a line of the daemon's own.
+// tell adds a message of the dashboard.
 func (l *logView) tell(at time.Time, text string) {
 	l.add(daemonLine(text, at))
 }
@@ -162,7 +162,7 @@ func (l *logView) end() int { return l.dropped + len(l.lines) }
 // last is the number after the last line.
 func (l *logView) last() int { return l.end() + len(l.unfinished()) }
 
-// changed says that something has come behind what was the last finished line.
+// changed invalidates what follows the last finished line.
 func (l *logView) changed(end int) {
 	for i := range logStreams {
 		delete(l.cache, end+i)
@@ -190,7 +190,7 @@ func (l *logView) unfinished() []logLine {
 	return l.open
 }
 
-// line gives a line by its number; nil: there is none.
+// line returns a line by its number, or nil.
 func (l *logView) line(n int) *logLine {
 	switch {
 	case n < l.dropped:
@@ -262,8 +262,8 @@ func (l *logView) laid(n int) *laid {
 	return out
 }
 
-// down and up move a place by rows, as far as there are lines. They tell by how
-// many.
+// down and up move a place by rows, as far as there are lines, and return the number
+// of rows.
 func (l *logView) down(p place, by int) (place, int) {
 	for left := by; left > 0; {
 		if rest := len(l.laid(p.line).rows) - 1 - p.row; rest >= left {
@@ -311,7 +311,7 @@ func (l *logView) start() place {
 	return place{n, 0}
 }
 
-// settle makes the first row in view one that is there.
+// settle moves the first row in view to an existing row.
 func (l *logView) settle() {
 	n, ok := l.next(l.top.line)
 	if !ok {
@@ -331,7 +331,7 @@ func (p place) after(q place) bool {
 	return p.line > q.line || p.line == q.line && p.row > q.row
 }
 
-// act answers to a key. ok is false for one that means nothing to a log.
+// act performs a key. ok is false for a key that does not apply to a log.
 func (l *logView) act(a keys.Action) (ok bool) {
 	switch a {
 	case keys.Down:
@@ -475,8 +475,8 @@ func (l *logView) count() int {
 	return l.hits
 }
 
-// indexFold is where a text begins in another, letters of ASCII in any case; -1:
-// nowhere.
+// indexFold returns the index of a text in another, ignoring the case of ASCII
+// letters, or -1.
 func indexFold(s, needle string) int {
 	if needle == "" {
 		return 0
@@ -521,7 +521,7 @@ func equalFold(a, b string) bool {
 	return true
 }
 
-// streams goes on to the next choice of streams: all, then each alone.
+// streams selects the next choice of streams: all, then each alone.
 func (l *logView) streams() {
 	choices := append([]job.Stream{""}, logStreams...)
 	l.only = choices[(slices.Index(choices, l.only)+1)%len(choices)]
@@ -560,7 +560,7 @@ func (l *logView) draw(v canvas.View, w *screen.World, loc *time.Location) {
 	}
 }
 
-// gutter is the width of what stands before the text.
+// gutter returns the width of time and stream before the text.
 func (l *logView) gutter(width int) int {
 	switch {
 	case l.raw:

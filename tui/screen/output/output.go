@@ -24,7 +24,7 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// Output shows what a run wrote, and goes on while it runs.
+// Output shows what a run wrote, and continues while it runs.
 type Output struct {
 	subject screen.Subject
 	run     job.Run
@@ -36,7 +36,7 @@ type Output struct {
 	paging  bool        // the pager gets it, and then the screen is left
 }
 
-// comparison is how the output differs from that of a run that went well.
+// comparison is the difference from the output of a successful run.
 type comparison struct {
 	run job.Run
 	log logView
@@ -45,7 +45,7 @@ type comparison struct {
 // New shows the output of a run, or of the newest run of a job.
 func New(s screen.Subject) *Output { return &Output{subject: s, log: logView{follow: true}} }
 
-// NewPager gives the same to the pager as soon as it has come.
+// NewPager passes the output to the pager when it is complete.
 func NewPager(s screen.Subject) *Output { return &Output{subject: s, paging: true} }
 
 // Scope is that of output.
@@ -71,7 +71,7 @@ const (
 	slotPager   = "output-pager"
 )
 
-// Open asks for the run and its output. What has come to its end stays.
+// Open requests the run and its output, unless they are complete.
 func (s *Output) Open(*screen.World) []screen.Effect {
 	if s.done {
 		return nil
@@ -89,8 +89,8 @@ func (s *Output) Open(*screen.World) []screen.Effect {
 	}}}
 }
 
-// newestOf is the newest run of a job. One that waits to be tried again has
-// written nothing yet: the attempt that failed is of interest.
+// newestOf returns the newest run of a job. A run that waits for a retry has no
+// output yet: the failed attempt is shown instead.
 func newestOf(ctx context.Context, d screen.Daemon, id job.ID) (job.Run, error) {
 	run, err := d.OneRun(ctx, string(id)+"@last")
 	if err != nil || run.State != job.RunWaiting || run.Reason != job.WaitsForRetry {
@@ -177,7 +177,7 @@ func (s *Output) event(e api.Event) {
 	}
 }
 
-// conclude tells below the output how the run ended.
+// conclude appends how the run ended.
 func (s *Output) conclude() {
 	r := &s.run
 	line := r.Standing()
@@ -196,12 +196,12 @@ func (s *Output) conclude() {
 	}
 }
 
-// endReasons are those that tell of the end of a run, not of its beginning.
+// endReasons are the reasons that belong to the end of a run, not to its beginning.
 var endReasons = map[job.Reason]bool{
 	job.StopAsked: true, job.OverTime: true, job.OverMemory: true, job.OverTasks: true, job.DaemonStopped: true, job.DaemonDied: true,
 }
 
-// usageWords says what a run used, as far as it is known.
+// usageWords returns the resources that a run used, as far as they are known.
 func usageWords(u *job.Usage) string {
 	cpu := ""
 	if u.CPU > 0 {
@@ -225,14 +225,14 @@ func leavePager(err error) []screen.Effect {
 	return []screen.Effect{screen.Back{}}
 }
 
-// pager makes the program that shows the output. The words of the environment
-// are the person's own, and a shell takes them apart as it does for others.
+// pager returns the program that shows the output. The variables are the user's own,
+// and a shell splits them as it does for other programs.
 func (s *Output) pager() func() *exec.Cmd {
 	var text strings.Builder
 	for i := range s.log.lines {
 		line := s.log.lines[i].text
 		if text.WriteString(line); strings.Contains(line, "\x1b") {
-			text.WriteString("\x1b[0m") // pagers begin each line anew, and streams mix
+			text.WriteString("\x1b[0m") // pagers reset styles at line ends, and streams are mixed
 		}
 		text.WriteByte('\n')
 	}
@@ -243,7 +243,7 @@ func (s *Output) pager() func() *exec.Cmd {
 	}
 }
 
-// Refresh asks again when the daemon has come back.
+// Refresh repeats a request that failed while the daemon was away.
 func (s *Output) Refresh(w *screen.World) []screen.Effect {
 	if w.Link.Live && s.err != nil && api.KindOf(s.err) == api.Unreachable {
 		s.err = nil
@@ -299,7 +299,7 @@ func (s *Output) Type(_ *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return nil, s.shown().typed(k)
 }
 
-// near asks for the run of the job before or after this one.
+// near requests the previous or next run of the job.
 func (s *Output) near(a keys.Action) []screen.Effect {
 	if !s.known {
 		return nil
@@ -374,8 +374,8 @@ func orNone(r job.Run, id job.ID, after job.RunID) (job.Run, error) {
 	return r, nil
 }
 
-// compare asks how the output differs from that of the last run that went well,
-// or goes back to the output alone.
+// compare requests the difference from the last successful run, or returns to the
+// output.
 func (s *Output) compare() []screen.Effect {
 	if s.against != nil {
 		s.against = nil
@@ -424,7 +424,7 @@ func plainLines(l *logView, only job.Stream) []string {
 	return lines
 }
 
-// Refuses says what cannot be done with this output now.
+// Refuses returns why a key does nothing with this output now.
 func (s *Output) Refuses(_ *screen.World, a keys.Action) string {
 	switch {
 	case a == keys.Follow && s.done:
@@ -457,7 +457,7 @@ func (s *Output) Draw(v canvas.View, w *screen.World) {
 		log.draw(v, w, s.zone(w))
 		return
 	}
-	defer func() { s.drawStatus(v.Row(0), w, log) }() // it says what is in view
+	defer func() { s.drawStatus(v.Row(0), w, log) }() // it shows the lines in view
 	body := v.Below(1)
 	if log.typing || log.needle != "" {
 		s.drawSearch(body.Row(body.Height()-1), w, log)
@@ -476,7 +476,7 @@ func (s *Output) zone(w *screen.World) *time.Location {
 	return w.In(row.Zone)
 }
 
-// instead is what stands in the place of a log without lines.
+// instead returns the text that replaces an empty log.
 func (s *Output) instead(w *screen.World, log *logView) []page.Paragraph {
 	off := canvas.Style{Role: canvas.Off}
 	_, some := log.next(log.dropped)
@@ -499,7 +499,7 @@ func (s *Output) instead(w *screen.World, log *logView) []page.Paragraph {
 	return []page.Paragraph{page.Line(" It wrote nothing.", off)}
 }
 
-// drawStatus says how the run is, and how the log is shown.
+// drawStatus draws the state of the run, and how the log is shown.
 func (s *Output) drawStatus(v canvas.View, w *screen.World, log *logView) {
 	width, end := v.Width(), v.Width()
 	if words := s.modes(log); words != "" {
@@ -518,7 +518,7 @@ func (s *Output) drawStatus(v canvas.View, w *screen.World, log *logView) {
 	}
 }
 
-// status is what is said of the run, the weightiest first.
+// status returns the state of the run, the most important first.
 func (s *Output) status(w *screen.World, width int) []page.Span {
 	r := &s.run
 	sign, style := screen.RunSign(w, r)
@@ -544,7 +544,7 @@ func (s *Output) status(w *screen.World, width int) []page.Span {
 	return words
 }
 
-// modes says how the log is shown, and where one is in it.
+// modes returns how the log is shown, and the position in it.
 func (s *Output) modes(log *logView) string {
 	var words []string
 	if s.against == nil && !s.done && s.known {

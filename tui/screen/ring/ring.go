@@ -23,9 +23,8 @@ import (
 	"github.com/cronring/cronring/tui/when"
 )
 
-// Ring shows the hosts that share jobs: what each owns, and what is odd. Where the
-// daemon stands alone it says what a ring is, what this host owns, and what can be
-// done without one.
+// Ring shows the members of a ring, how many jobs each owns, and warnings. Without a
+// ring it describes this host and explains what a ring does.
 type Ring struct {
 	table.Table[string, api.Member]
 	members table.Rows[string, api.Member]
@@ -45,13 +44,13 @@ func New() *Ring {
 	return s
 }
 
-// slotRing is the slot of its question, which is asked anew after ringPeriod.
+// slotRing is the slot of the request, which is repeated after ringPeriod.
 const (
 	slotRing   = "ring"
 	ringPeriod = 2 * time.Second
 )
 
-// Open asks for the ring.
+// Open requests the ring.
 func (s *Ring) Open(w *screen.World) []screen.Effect {
 	s.asked = w.Now
 	return []screen.Effect{screen.Ask{Slot: slotRing, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return d.Ring(ctx) }}}
@@ -68,7 +67,7 @@ func (s *Ring) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// Refresh asks again.
+// Refresh repeats the request.
 func (s *Ring) Refresh(w *screen.World) []screen.Effect {
 	if w.Link.Live && w.Now.Sub(s.asked) >= ringPeriod {
 		return s.Open(w)
@@ -78,7 +77,7 @@ func (s *Ring) Refresh(w *screen.World) []screen.Effect {
 
 func (s *Ring) alone() bool { return s.answer.Name == "" }
 
-// Act moves among the members, and scrolls what stands below them.
+// Act moves among the members, and scrolls the text below them.
 func (s *Ring) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	if !s.alone() && (a == keys.Up || a == keys.Down) {
 		return nil, s.Move(a)
@@ -86,10 +85,10 @@ func (s *Ring) Act(_ *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return nil, s.page.Act(a)
 }
 
-// Subject is nothing: a member is no job.
+// Subject returns nothing: a member is not a job.
 func (*Ring) Subject(*screen.World) screen.Subject { return screen.Subject{} }
 
-// Refuses says what members have not.
+// Refuses returns why a key does nothing here.
 func (s *Ring) Refuses(_ *screen.World, a keys.Action) string {
 	switch a {
 	case keys.Filter, keys.Sort, keys.Reverse, keys.States, keys.Mark, keys.Range, keys.MarkAll, keys.Views, keys.Wide, keys.NextPane, keys.PreviousPane:
@@ -110,8 +109,7 @@ func (s *Ring) Refuses(_ *screen.World, a keys.Action) string {
 	return ""
 }
 
-// Draw draws the members and what is to be said of them, or this host as the one
-// node there is.
+// Draw draws the members and the text below them, or this host alone.
 func (s *Ring) Draw(v canvas.View, w *screen.World) {
 	if s.alone() {
 		s.drawAlone(v, w)
@@ -128,7 +126,7 @@ func (s *Ring) Draw(v canvas.View, w *screen.World) {
 	s.page.Draw(v.Below(rows+2), w.Glyphs)
 }
 
-// summary says in one line how the ring is.
+// summary describes the ring in one line.
 func (s *Ring) summary() string {
 	r, up := &s.answer, 0
 	for i := range r.Members {
@@ -260,7 +258,7 @@ func (s *Ring) below(w *screen.World, width int) []page.Paragraph {
 	return text
 }
 
-// odd is what is to be looked at.
+// odd returns the warnings.
 func (s *Ring) odd(w *screen.World) []page.Paragraph {
 	var text []page.Paragraph
 	doubt := canvas.Style{Role: canvas.Doubt}
@@ -286,7 +284,7 @@ func (s *Ring) odd(w *screen.World) []page.Paragraph {
 	return text
 }
 
-// drawAlone draws this host as the one node there is, and what a ring would be.
+// drawAlone draws this host and the explanation of rings.
 func (s *Ring) drawAlone(v canvas.View, w *screen.World) {
 	up := "0"
 	if w.Link.Live {
@@ -349,7 +347,7 @@ func versionText(st *api.Status) string {
 	return safe.Text(st.Version)
 }
 
-// ringText says what a ring is, and what one does without.
+// ringText explains rings, and what is possible without one.
 func ringText() []page.Paragraph {
 	plain := func(text string) page.Paragraph { return page.Line(" "+text, canvas.Style{}) }
 	command := func(text string) page.Paragraph {

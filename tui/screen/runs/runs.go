@@ -40,7 +40,7 @@ type Runs struct {
 // preset is which runs are listed.
 type preset uint8
 
-// The presets, in the order in which a key goes through them.
+// The presets. A key selects them in this order.
 const (
 	allRuns preset = iota
 	failedRuns
@@ -106,13 +106,13 @@ const (
 	slotOlder  = "runs-older"
 )
 
-// Open asks for the newest.
+// Open requests the newest runs.
 func (s *Runs) Open(w *screen.World) []screen.Effect {
-	s.asking = false // what was asked before it was left does not come any more
+	s.asking = false // older answers do not arrive any longer
 	return s.ask(w)
 }
 
-// query is what the daemon is asked for.
+// query returns the filter of a request.
 func (s *Runs) query(w *screen.World) api.Filter {
 	f := api.Filter{Limit: runPage}
 	if s.only != "" {
@@ -135,7 +135,7 @@ func (s *Runs) query(w *screen.World) api.Filter {
 type fresh struct {
 	preset preset
 	runs   api.Runs
-	joined bool // the runs reach back to those that are known
+	joined bool // the runs are contiguous with the known ones
 	older  bool // there may be older ones
 }
 
@@ -163,7 +163,7 @@ func (s *Runs) ask(w *screen.World) []screen.Effect {
 	}}}
 }
 
-// update asks how runs are now that are too old for the page.
+// update requests live runs that are older than the page.
 func (f *fresh) update(ctx context.Context, d screen.Daemon, live []job.RunID) error {
 	for _, id := range live {
 		if slices.ContainsFunc(f.runs.Runs, func(r job.Run) bool { return r.ID == id }) {
@@ -203,8 +203,7 @@ func (s *Runs) live() []job.RunID {
 	return ids
 }
 
-// more asks for the next older page when the cursor comes near the end of what
-// is shown.
+// more requests the next older page when the cursor is near the end of the list.
 func (s *Runs) more(w *screen.World) []screen.Effect {
 	near, all := s.Index()+runPage/4 >= s.rows.Len(), s.rows.All()
 	if !s.older || s.asking || !near || len(all) >= mostRuns || len(all) == 0 {
@@ -271,7 +270,7 @@ func merged(rows []runRow, got api.Runs) []runRow {
 	return rows[:min(len(rows), mostRuns)]
 }
 
-// words are what a filter looks through.
+// words returns the text that a filter searches.
 func (r *runRow) words() string {
 	if r.missed != nil {
 		return strings.Join([]string{string(r.missed.Job), r.outcome()}, "\n")
@@ -279,7 +278,7 @@ func (r *runRow) words() string {
 	return strings.Join([]string{r.run.ID.String(), string(r.run.Job), r.outcome(), string(r.run.Trigger), r.run.User, r.run.By}, "\n")
 }
 
-// outcome is how it ended, how far it has come, or why it was missed.
+// outcome returns how the run ended, its state, or why it was skipped.
 func (r *runRow) outcome() string {
 	switch {
 	case r.missed != nil && r.missed.Count > 1:
@@ -290,7 +289,7 @@ func (r *runRow) outcome() string {
 	return r.run.Standing()
 }
 
-// Refresh asks for what is new, once a second at most.
+// Refresh requests new runs, at most once a second.
 func (s *Runs) Refresh(w *screen.World) []screen.Effect {
 	changed := s.version != w.Board.Version() || s.err != nil && api.KindOf(s.err) == api.Unreachable
 	if !w.Link.Live || !changed || w.Now.Sub(s.asked) < time.Second {
@@ -348,7 +347,7 @@ func (s *Runs) Type(w *screen.World, k screen.Key) ([]screen.Effect, bool) {
 	return s.more(w), ok
 }
 
-// Subject is the run under the cursor, or the jobs of those that are marked.
+// Subject returns the run under the cursor, or the jobs of the marked runs.
 func (s *Runs) Subject(*screen.World) screen.Subject {
 	chosen, marked := s.Chosen()
 	subject := screen.Subject{Marked: marked}
@@ -446,7 +445,7 @@ func cpuText(r *job.Run) string {
 	return when.Brief(r.Usage.CPU)
 }
 
-// triggerText is what started it, in the words that a person has for it.
+// triggerText returns what started a run.
 func triggerText(r *job.Run) string {
 	switch r.Trigger {
 	case job.TriggerClock:
@@ -461,7 +460,7 @@ func triggerText(r *job.Run) string {
 	return string(r.Trigger)
 }
 
-// Draw draws the list below a line that says which runs it has.
+// Draw draws the list below a line that names the preset.
 func (s *Runs) Draw(v canvas.View, w *screen.World) {
 	s.drawHead(v.Row(0), w)
 	s.Columns = runColumns(w)
@@ -507,7 +506,7 @@ func (s *Runs) drawHead(v canvas.View, w *screen.World) {
 	}
 }
 
-// empty is what stands in the place of a list without rows.
+// empty returns the text that replaces an empty list.
 func (s *Runs) empty(w *screen.World) []page.Paragraph {
 	switch {
 	case s.err != nil:
@@ -522,7 +521,7 @@ func (s *Runs) empty(w *screen.World) []page.Paragraph {
 	return []page.Paragraph{page.Line(" Nothing has run yet.", screen.Dim)}
 }
 
-// peek says more of a row than it has columns for.
+// peek returns details of a row that have no column.
 func (r *runRow) peek(w *screen.World) []page.Paragraph {
 	zone := w.JobZone(r.run.Job)
 	due := "due " + w.Stamp(r.run.Due, zone)

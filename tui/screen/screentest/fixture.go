@@ -29,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden screens of testdata/tui anew")
 
-// sizes are those that every screen is drawn at.
+// sizes are the sizes of golden screens.
 var sizes = []struct{ width, height int }{{40, 15}, {80, 24}, {120, 40}, {160, 48}}
 
 // Check compares what draw shows with testdata/tui/NAME.txtar at every
@@ -397,8 +397,8 @@ func (d *Daemon) note(verb string, refs ...string) {
 	d.Asked = append(d.Asked, strings.Join(append([]string{verb}, refs...), " "))
 }
 
-// Settle carries out the effects of a screen that ask, and those that come of
-// their answers, until nothing is asked any more. It gives the others.
+// Settle performs the requests of a screen, and those that follow from the answers,
+// until none is left. It returns the other effects.
 func Settle(t testing.TB, s screen.Screen, w *screen.World, d screen.Daemon, effects []screen.Effect) []screen.Effect {
 	t.Helper()
 	var rest []screen.Effect
@@ -453,7 +453,7 @@ func Overlapped() api.Why {
 	}
 }
 
-// Draw is what a screen shows, with the first line that the shell gives it.
+// Draw draws a screen and the heading that the shell draws for it.
 func Draw(s screen.Screen, v canvas.View, w *screen.World) {
 	if m, ok := s.(screen.Modal); ok {
 		v.PutCut(1, 0, v.Width()-1, m.Heading(w), w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Title, Bold: true})
@@ -481,8 +481,8 @@ func Act(t *testing.T, s screen.Screen, w *screen.World, d screen.Daemon, presse
 	return rest
 }
 
-// Perform gives a screen actions, and hands it what it asks for. It gives the other
-// effects.
+// Perform performs actions and the requests that follow from them. It returns the
+// other effects.
 func Perform(t *testing.T, s screen.Screen, w *screen.World, d screen.Daemon, actions ...keys.Action) []screen.Effect {
 	t.Helper()
 	var rest []screen.Effect
@@ -689,8 +689,8 @@ func fixtureHistory(f api.Filter) (api.Runs, error) {
 	return runs, nil
 }
 
-// Show draws a screen on a canvas, hands it what it asks for, and draws it again:
-// what is in view is known by then.
+// Show draws a screen, answers its requests, and draws it again, because a screen
+// requests only what is in view.
 func Show(t *testing.T, s screen.Screen, v canvas.View, w *screen.World, d screen.Daemon, actions ...keys.Action) {
 	t.Helper()
 	Settle(t, s, w, d, s.Open(w))

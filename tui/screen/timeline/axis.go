@@ -30,9 +30,8 @@ const (
 	mostSpan  = 14 * day
 )
 
-// newAxis is an axis of so many cells, fewer if that were too much time, which
-// shows some span around a middle. Cells begin where clocks of the zone show full
-// hours, quarters and so on.
+// newAxis returns an axis of at most cells cells that shows span around middle. Cells
+// begin at full hours, quarters and so on of the zone.
 func newAxis(middle time.Time, span time.Duration, cells int, loc *time.Location) axis {
 	a := axis{step: steps[stepFor(span, cells)]}
 	a.cells = min(cells, int(mostSpan/a.step)) &^ 1
@@ -40,7 +39,7 @@ func newAxis(middle time.Time, span time.Duration, cells int, loc *time.Location
 	return a
 }
 
-// stepFor is the place of the shortest step at which so many cells show a span.
+// stepFor returns the index of the shortest step with which cells cover span.
 func stepFor(span time.Duration, cells int) int {
 	for i, step := range steps {
 		if step*time.Duration(cells) >= span {
@@ -68,7 +67,7 @@ func floorTo(t time.Time, step time.Duration, loc *time.Location) time.Time {
 func (a axis) at(cell int) time.Time { return a.from.Add(time.Duration(cell) * a.step) }
 func (a axis) to() time.Time         { return a.at(a.cells) }
 
-// index is the cell that an instant is in, which need not be on the axis.
+// index returns the cell of a time, which can be outside the axis.
 func (a axis) index(t time.Time) int {
 	d := t.Sub(a.from)
 	if d < 0 {
@@ -124,7 +123,7 @@ func (a axis) labels(loc *time.Location) []label {
 	return all
 }
 
-// labelWidth is how many cells the labels at some distance take.
+// labelWidth returns the width of labels at a distance.
 func labelWidth(every time.Duration) int {
 	switch {
 	case every >= day:
@@ -135,7 +134,7 @@ func labelWidth(every time.Duration) int {
 	return len("15")
 }
 
-// stepText says how long a cell is.
+// stepText returns the length of a cell.
 func stepText(step time.Duration) string {
 	switch {
 	case step < time.Hour:
@@ -146,7 +145,7 @@ func stepText(step time.Duration) string {
 	return page.Count(int(step/day), "day")
 }
 
-// rangeText says from when to when the axis goes.
+// rangeText returns the beginning and the end of the axis.
 func (a axis) rangeText(loc *time.Location) string {
 	form := "15:04 Mon"
 	if a.to().Sub(a.from) > 6*day {

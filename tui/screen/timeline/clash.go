@@ -15,8 +15,8 @@ import (
 	"github.com/cronring/cronring/tui/table"
 )
 
-// clashes lists the minutes of the next day in which jobs start together, and
-// says where there is room for another.
+// clashes lists the minutes of the next day in which several jobs start, and suggests
+// free minutes.
 type clashes struct {
 	table.Table[int64, api.Clash]
 	minutes table.Rows[int64, api.Clash] // by their Unix time
@@ -55,7 +55,7 @@ func newClashes(line *Timeline) *clashes {
 	return s
 }
 
-// clashList is what the daemon told of clashes, and of room for other jobs.
+// clashList is the daemon's answer.
 type clashList struct {
 	answer api.Clashes
 	slots  []api.Slot
@@ -76,12 +76,12 @@ func (s *clashes) Heading(w *screen.World) string {
 	return text
 }
 
-// timeText says which time the minutes are of.
+// timeText returns the time that the list covers.
 func (s *clashes) timeText(w *screen.World) string {
 	return w.Minute(s.answer.From, s.line.zone(w)) + " to " + w.Minute(s.answer.To, s.line.zone(w))
 }
 
-// Open asks.
+// Open requests the clashes.
 func (s *clashes) Open(*screen.World) []screen.Effect {
 	return []screen.Effect{screen.Ask{Slot: slotClashes, Call: func(ctx context.Context, d screen.Daemon) (any, error) { return askClashes(ctx, d) }}}
 }
@@ -110,7 +110,7 @@ func (s *clashes) Take(_ *screen.World, a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// Refresh asks again when the daemon has come back.
+// Refresh repeats a request that failed while the daemon was away.
 func (s *clashes) Refresh(w *screen.World) []screen.Effect {
 	if w.Link.Live && s.err != nil && api.KindOf(s.err) == api.Unreachable {
 		return s.Open(w)
@@ -177,7 +177,7 @@ func (s *clashes) Draw(v canvas.View, w *screen.World) {
 	s.drawMinutes(v.Below(1), w)
 }
 
-// summary says how many clashes there are, and where there are none.
+// summary returns the number of clashes, and free minutes.
 func (s *clashes) summary() []page.Paragraph {
 	text := []page.Paragraph{{Spans: []page.Span{{Text: fmt.Sprintf(" %s with 2 starts or more; %s in all", page.Count(s.answer.Minutes, "minute"), page.Count(s.answer.Starts, "start"))}}, Hang: 1}}
 	for i, slot := range s.slots {

@@ -74,7 +74,7 @@ func (s *Timeline) Draw(v canvas.View, w *screen.World) {
 	}
 }
 
-// drawHead says which time is shown, how fine, and of which jobs.
+// drawHead draws the time range, the length of a cell and the number of jobs.
 func (s *Timeline) drawHead(row canvas.View, a axis, w *screen.World) {
 	loc := s.zone(w)
 	right := s.countText(w)
@@ -110,7 +110,7 @@ func keyText(w *screen.World, a keys.Action) string {
 	return "-"
 }
 
-// countText is how many jobs are listed.
+// countText returns the number of jobs.
 func (s *Timeline) countText(w *screen.World) string {
 	parts := []string{}
 	if n := s.table.Marks(); n > 0 {
@@ -130,7 +130,7 @@ func (s *Timeline) countText(w *screen.World) string {
 	return strings.Join(parts, "  ")
 }
 
-// column is where a cell is drawn.
+// column returns the column of a cell.
 func (p linePlaces) column(a axis, cell, present int) int {
 	if present >= 0 && cell >= present {
 		cell++
@@ -138,8 +138,8 @@ func (p linePlaces) column(a axis, cell, present int) int {
 	return p.left + cell
 }
 
-// present is the cell of now, before which the line of now stands; -1: it is not
-// on the axis.
+// present returns the cell of now, or -1 if it is not on the axis. The line of now is
+// drawn before it.
 func (a axis) present(now time.Time) int {
 	if i := a.index(now); i >= 0 && i < a.cells {
 		return i
@@ -197,9 +197,9 @@ func (s *Timeline) drawStarts(row canvas.View, a axis, p linePlaces, w *screen.W
 	}
 }
 
-// barsOf gives the height of bars above the emptiest cell, so that the full ones
-// stand out where all have many starts. Between the lowest bar and the highest
-// lies a quarter of the most at least: a small difference stays small.
+// barsOf returns the height of bars above the emptiest cell, so that full cells stand
+// out where all have many starts. The range from the lowest to the highest bar covers
+// at least a quarter of the maximum: a small difference stays small.
 func barsOf(counts []int, bars int) func(n int) int {
 	least, most := slices.Min(counts), slices.Max(counts)
 	spread := max(most-least, most/4, 1)
@@ -221,7 +221,7 @@ func (s *Timeline) drawRows(v canvas.View, a axis, p linePlaces, w *screen.World
 	}
 }
 
-// emptyText says why nothing is listed, and the next step.
+// emptyText returns why the list is empty, and what to do.
 func (s *Timeline) emptyText(w *screen.World) []string {
 	return jobs.EmptyText(w, w.Query)
 }
@@ -251,8 +251,7 @@ func (s *Timeline) drawRow(row canvas.View, i int, a axis, p linePlaces, w *scre
 	row.In(p.column(a, a.index(s.cell), present), 0, 1, 1).Restyle(page.Selected)
 }
 
-// drawLineNext says when a job runs next: in the column NEXT of the jobs, too,
-// where the sign of a pause stands apart.
+// drawLineNext draws when a job runs next, with a sign if it is paused.
 func drawLineNext(v canvas.View, r *api.Row, w *screen.World) {
 	f := table.NewField(v, w.Glyphs.Ellipsis)
 	if r.State == job.StateHeld || r.State == job.StateDisabled {
@@ -262,8 +261,8 @@ func drawLineNext(v canvas.View, r *api.Row, w *screen.World) {
 	f.End()
 }
 
-// drawFoot says what is under the cursor, when most starts are, and what the
-// signs mean.
+// drawFoot draws details of the cell under the cursor, the busiest minute and a
+// legend.
 func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 	page.DrawRule(v.Row(0), s.cursorText(a, w), w.Glyphs)
 	v.PutCut(1, 1, v.Width()-2, s.peakText(w), w.Glyphs.Ellipsis, canvas.Style{})
@@ -282,8 +281,7 @@ func (s *Timeline) drawFoot(v canvas.View, a axis, w *screen.World) {
 	}
 }
 
-// cursorText says what is under the cursor: what became of an occurrence, or who
-// starts together.
+// cursorText describes the cell under the cursor.
 func (s *Timeline) cursorText(a axis, w *screen.World) string {
 	row, ok := s.current(w)
 	if !ok {
@@ -304,7 +302,7 @@ func (s *Timeline) cursorText(a axis, w *screen.World) string {
 	return s.togetherText(w, &row, m)
 }
 
-// isAhead tells what has not happened yet.
+// isAhead reports whether a kind is in the future.
 func isAhead(k api.CellKind) bool {
 	return k == api.CellPlanned || k == api.CellExpected || k == api.CellHeld
 }
@@ -315,7 +313,7 @@ var pastWords = map[api.CellKind]string{
 	api.CellSpan: "was still running", api.CellSkipped: "was not run",
 }
 
-// pastText is what became of what is in a cell.
+// pastText describes a past cell.
 func pastText(w *screen.World, r *api.Row, c *api.TimelineCell, loc *time.Location) string {
 	text := string(r.Job) + " " + pastWords[c.Kind]
 	if !c.Due.IsZero() {
@@ -330,7 +328,7 @@ func pastText(w *screen.World, r *api.Row, c *api.TimelineCell, loc *time.Locati
 	return text
 }
 
-// togetherText is who starts in the minutes that were asked about.
+// togetherText lists the jobs that start together in a cell.
 func (s *Timeline) togetherText(w *screen.World, r *api.Row, m minutes) string {
 	if len(s.clash.Clashes) > 0 {
 		c := &s.clash.Clashes[0]
@@ -348,11 +346,11 @@ func (s *Timeline) togetherText(w *screen.World, r *api.Row, m minutes) string {
 	return fmt.Sprintf("%s  %d starts, no two in one minute", at, s.clash.Starts)
 }
 
-// mostClashNames is how many jobs the daemon names of those that start together.
+// mostClashNames is how many jobs of one clash the daemon names.
 const mostClashNames = 20
 
-// clashText says how many start together, and which jobs. One that is due several
-// times in the minute is named once.
+// clashText returns how many starts a clash has, and the names of its jobs. A job
+// that is due several times is named once.
 func clashText(c *api.Clash) string {
 	switch n := len(c.Jobs); {
 	case n == c.Starts:
@@ -363,7 +361,7 @@ func clashText(c *api.Clash) string {
 	return fmt.Sprintf("%d starts: %s", c.Starts, namesText(c))
 }
 
-// peakText says when most jobs start at once, and where there is room.
+// peakText returns the busiest minute and a quiet one.
 func (s *Timeline) peakText(w *screen.World) string {
 	line := &s.line.line
 	list := keyText(w, keys.Clashes) + " clash list"
@@ -386,8 +384,7 @@ func (s *Timeline) peakText(w *screen.World) string {
 	return text + "   " + list
 }
 
-// clockText says a minute, with its day if that is neither today nor within a
-// day.
+// clockText returns a minute, with its day if it is more than a day away.
 func clockText(w *screen.World, t time.Time, loc *time.Location) string {
 	if d := t.Sub(w.Now); d > day || d < -day {
 		return w.Minute(t, loc)

@@ -16,10 +16,10 @@ import (
 	"github.com/cronring/cronring/tui/table"
 )
 
-// Timeline shows what ran and what will run on one axis around now: the jobs as
-// they are listed on the screen of the jobs, and how many start in each cell.
+// Timeline shows past and coming runs of the listed jobs on one time axis around now,
+// and how many jobs start in each cell.
 //
-// Below is who starts together with what is under the cursor.
+// Below it lists what starts together with the selection.
 type Timeline struct {
 	rows    jobs.Rows
 	table   table.Table[job.ID, api.Row]
@@ -40,7 +40,7 @@ type Timeline struct {
 
 	together minutes     // what together is known about
 	clash    api.Clashes // the starts in it
-	clashed  bool        // the daemon has told them
+	clashed  bool        // clash is known
 }
 
 // New makes the screen.
@@ -50,21 +50,21 @@ func New() *Timeline {
 	return s
 }
 
-// lineQuestion is what was asked about.
+// lineQuestion is the subject of a request.
 type lineQuestion struct {
 	axis   axis
 	jobs   []job.ID
 	stamps []jobinfo.Stamp
 }
 
-// lineAnswer is what the daemon told.
+// lineAnswer is the daemon's answer.
 type lineAnswer struct {
 	axis axis
 	line api.Timeline
 	jobs map[job.ID]*api.TimelineJob
 }
 
-// minutes is a time in which jobs may start together.
+// minutes is a range of time in which starts are counted.
 type minutes struct{ from, to time.Time }
 
 // Scope is that of the time line.
@@ -108,7 +108,7 @@ func (s *Timeline) Refresh(w *screen.World) []screen.Effect {
 	return s.ask(w)
 }
 
-// zone is that of the axis: jobs of several zones stand below each other.
+// zone returns the zone of the axis, which is the same for jobs of all zones.
 func (s *Timeline) zone(w *screen.World) *time.Location {
 	if w.Zone == screen.ZoneUTC {
 		return time.UTC
@@ -116,7 +116,7 @@ func (s *Timeline) zone(w *screen.World) *time.Location {
 	return w.Local
 }
 
-// axis is what is shown now.
+// axis returns the current axis.
 func (s *Timeline) axis(w *screen.World) axis {
 	if s.cells == 0 {
 		s.cells = placeLine(w.Width, w.Absolute).cells
@@ -128,9 +128,8 @@ func (s *Timeline) axis(w *screen.World) axis {
 	return a
 }
 
-// ask asks about what is in view, if another time or other jobs are than those
-// asked about, or something has become of these. One question is on its way at a
-// time.
+// ask requests what is in view after the axis or the jobs have changed, or after a
+// run has begun or ended. Only one request is under way at a time.
 func (s *Timeline) ask(w *screen.World) []screen.Effect {
 	if id, ok := s.table.Cursor(); ok {
 		w.At = id
@@ -171,7 +170,7 @@ func newLineAnswer(a axis, line api.Timeline) lineAnswer {
 	return answer
 }
 
-// question is what would be asked now.
+// question returns the subject of a request now.
 func (s *Timeline) question(w *screen.World) lineQuestion {
 	q := lineQuestion{axis: s.axis(w)}
 	first, last := s.table.Seen()
@@ -183,8 +182,8 @@ func (s *Timeline) question(w *screen.World) lineQuestion {
 	return q
 }
 
-// askTogether asks who starts in the cell under the cursor, or with the next
-// occurrence of the job.
+// askTogether requests the starts in the selected cell, or at the next occurrence of
+// the job.
 func (s *Timeline) askTogether(w *screen.World) []screen.Effect {
 	m := s.minutes(w)
 	if m == s.together {
@@ -199,7 +198,7 @@ func (s *Timeline) askTogether(w *screen.World) []screen.Effect {
 	}}}
 }
 
-// minutes are those that are asked about: none of the past.
+// minutes returns the range of askTogether, without the past.
 func (s *Timeline) minutes(w *screen.World) minutes {
 	a, present := s.axis(w), w.Now.Truncate(time.Minute)
 	from, to := s.cell, s.cell
@@ -244,7 +243,7 @@ func (s *Timeline) current(w *screen.World) (api.Row, bool) {
 	return w.Row(screen.Subject{Jobs: []job.ID{id}})
 }
 
-// under is what stands in the cell under the cursor, if something does.
+// under returns the content of the selected cell, if there is any.
 func (s *Timeline) under(w *screen.World) (c api.TimelineCell, ok bool) {
 	id, known := s.table.Cursor()
 	if !known || s.cell.IsZero() {
@@ -259,8 +258,8 @@ func (s *Timeline) under(w *screen.World) (c api.TimelineCell, ok bool) {
 	return c, false
 }
 
-// of gives the cells of a job with their places on an axis, which may begin
-// elsewhere than the one that was asked about.
+// of yields the cells of a job and their index on an axis, which can begin at another
+// time than the requested one.
 func (l *lineAnswer) of(id job.ID, a axis) func(yield func(*api.TimelineCell, int) bool) {
 	return func(yield func(*api.TimelineCell, int) bool) {
 		j := l.jobs[id]
@@ -309,7 +308,7 @@ func (s *Timeline) Act(w *screen.World, a keys.Action) ([]screen.Effect, bool) {
 	return s.ask(w), true
 }
 
-// farthest is how far from now one may look.
+// farthest is how far from now the axis can be scrolled.
 const farthest = 366 * day
 
 // scroll moves the axis by a quarter of it.
@@ -338,15 +337,15 @@ func (s *Timeline) zoom(w *screen.World, by int) {
 	s.dropCell(w)
 }
 
-// dropCell takes the cursor from a cell that is not in view any more.
+// dropCell unselects a cell that is no longer in view.
 func (s *Timeline) dropCell(w *screen.World) {
 	if a := s.axis(w); !s.cell.IsZero() && (s.cell.Before(a.from) || !s.cell.Before(a.to())) {
 		s.cell = time.Time{}
 	}
 }
 
-// step moves the cursor to the next cell of the row in which something is, or to
-// the one before. It begins at now.
+// step selects the next or previous cell of the row that is not empty, beginning at
+// now.
 func (s *Timeline) step(w *screen.World, by int) {
 	if at, ok := s.neighbour(w, by); ok {
 		s.cell = at
@@ -442,8 +441,8 @@ func (s *Timeline) Seek(w *screen.World, id job.ID) []screen.Effect {
 	return s.ask(w)
 }
 
-// Subject is the marked jobs, or the one under the cursor with the run or the
-// occurrence in its cell.
+// Subject returns the marked jobs, or the job under the cursor with the run or
+// occurrence of the selected cell.
 func (s *Timeline) Subject(w *screen.World) screen.Subject {
 	if s.rows.List == nil {
 		return screen.Subject{}
@@ -459,7 +458,7 @@ func (s *Timeline) Subject(w *screen.World) screen.Subject {
 	return subject
 }
 
-// Refuses says what has no meaning on a time line.
+// Refuses returns why a key does nothing here.
 func (s *Timeline) Refuses(w *screen.World, a keys.Action) string {
 	switch a {
 	case keys.Sort, keys.Reverse, keys.States, keys.Views, keys.Wide:

@@ -10,9 +10,9 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// remedy does what is proposed: what the dashboard can do, it does itself, with
-// its questions; the rest goes to the clipboard. The proposal is looked at, not
-// run: only words that are known, about this very job, do anything.
+// remedy performs a proposal. What the dashboard can do it does itself, with the
+// usual questions; any other command goes to the clipboard. Nothing is executed: only
+// known words about this job have an effect.
 func (s *Why) remedy(w *screen.World, r api.Remedy) []screen.Effect {
 	subject := s.Subject(w)
 	program, rest, _ := strings.Cut(r.Command, " ")
@@ -41,7 +41,7 @@ func (s *Why) remedy(w *screen.World, r api.Remedy) []screen.Effect {
 	return []screen.Effect{screen.Clip{Text: w.InShell(r.Command), What: "the command"}}
 }
 
-// edits reports whether a proposal is about what the crontab says.
+// edits reports whether a proposal changes the crontab.
 func edits(r api.Remedy) bool {
 	return strings.HasPrefix(r.Command, "cronring set ") || strings.HasPrefix(r.Command, "${EDITOR:-vi} ")
 }

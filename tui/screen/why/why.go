@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Why tells why an occurrence of a job ran or did not, step by step.
+// Why explains, step by step, why an occurrence of a job ran or did not.
 type Why struct {
 	subject screen.Subject
 	answer  api.Why
@@ -60,7 +60,7 @@ const (
 	slotAround = "why-around"
 )
 
-// Open asks.
+// Open requests the explanation.
 func (s *Why) Open(w *screen.World) []screen.Effect { return s.ask(w) }
 
 func (s *Why) ask(w *screen.World) []screen.Effect {
@@ -98,7 +98,7 @@ func askWhy(ctx context.Context, d screen.Daemon, s screen.Subject) (api.Why, er
 	return d.Why(ctx, string(id), s.At)
 }
 
-// askAround gives the occurrences that one can go to from another.
+// askAround requests the occurrences before and after.
 func askAround(ctx context.Context, d screen.Daemon, id job.ID) ([]time.Time, error) {
 	const back = 100
 	pasts, err := d.Past(ctx, []job.ID{id}, back)
@@ -140,7 +140,8 @@ func (s *Why) Take(w *screen.World, a screen.Answer) []screen.Effect {
 	return nil
 }
 
-// Refresh asks again when the job has changed, or the daemon has come back.
+// Refresh requests the explanation again after the job has changed, or when the
+// daemon is back.
 func (s *Why) Refresh(w *screen.World) []screen.Effect {
 	if !w.Link.Live {
 		return nil
@@ -250,8 +251,7 @@ func (s *Why) paragraphs(w *screen.World, width int) []page.Paragraph {
 	return s.explained(w, width)
 }
 
-// explained is the whole explanation. What it says, the command line says in
-// the same words.
+// explained returns the whole explanation, in the words of the command line.
 func (s *Why) explained(w *screen.World, width int) []page.Paragraph {
 	a := &s.answer
 	sign, style := stepSign(w, a.Sum())
@@ -305,8 +305,8 @@ func stepSign(w *screen.World, s api.StepState) (string, canvas.Style) {
 	return "-", canvas.Style{Role: canvas.Off}
 }
 
-// commandColumn is where the commands begin, behind the longest of the short
-// words for what they do.
+// commandColumn returns the column of commands, behind the longest of the short
+// descriptions.
 func (s *Why) commandColumn(width int) int {
 	column := 0
 	for _, r := range s.answer.Remedies {
@@ -333,7 +333,7 @@ func paired(what, command string, column int, style canvas.Style) []page.Paragra
 	return []page.Paragraph{{Spans: []page.Span{{Text: safe.Pad(what, column), Style: style}, {Text: command, Style: text}}, Hang: min(column, 6)}}
 }
 
-// command is the shell command that says the same.
+// command returns the shell command that prints the same.
 func (s *Why) command(w *screen.World) string {
 	return w.InShell("cronring why " + screen.Quote(string(s.answer.Job)) + " --at " + shellTime(s.answer.At, w.Now, w.Local))
 }

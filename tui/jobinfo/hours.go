@@ -9,21 +9,20 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// heatDays is how many days the strip of hours goes back, this one included.
-const heatDays = 6
+// hourDays is the number of days that the hours cover, including today.
+const hourDays = 6
 
-// HoursHeight is how many lines it takes: one names the hours.
-const HoursHeight = heatDays + 1
+// HoursHeight is the height of the hours, with the line that names them.
+const HoursHeight = hourDays + 1
 
 // heat is the worst that happened in each hour of some days, by their dates.
 type heat struct {
-	days  [heatDays]time.Time // midnights, the newest first
-	hours [heatDays][24]api.CellKind
+	days  [hourDays]time.Time // midnights, the newest first
+	hours [hourDays][24]api.CellKind
 }
 
-// heatRanks is the order in which kinds hide each other; what is to come is no
-// outcome.
-var heatRanks = []api.CellKind{api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSpan, api.CellSkipped}
+// worstFirst orders outcomes from the worst. Coming runs are not outcomes.
+var worstFirst = []api.CellKind{api.CellFailed, api.CellLate, api.CellRunning, api.CellOK, api.CellSpan, api.CellSkipped}
 
 // NewHours sorts the cells of a time line, of an hour each, by the days and hours
 // of a zone. An hour that the clock shows twice is shown once, with the worse of
@@ -44,8 +43,8 @@ func NewHours(line *api.Timeline, now time.Time, loc *time.Location) heat {
 			continue
 		}
 		place := &h.hours[day][at.Hour()]
-		rank := slices.Index(heatRanks, c.Kind)
-		if known := slices.Index(heatRanks, *place); rank >= 0 && (known < 0 || rank < known) {
+		rank := slices.Index(worstFirst, c.Kind)
+		if known := slices.Index(worstFirst, *place); rank >= 0 && (known < 0 || rank < known) {
 			*place = c.Kind
 		}
 	}

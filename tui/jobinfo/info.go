@@ -13,9 +13,8 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// Info is what the daemon tells of the one job that is looked at. It comes in
-// parts, each of which is shown as soon as it is there; another job drops what
-// is still on its way.
+// Info is the daemon's data about the selected job. It arrives in parts, and each is
+// shown when it arrives. Selecting another job drops the rest.
 type Info struct {
 	ID     job.ID
 	seen   api.Row // the job on the board when it was asked for
@@ -33,10 +32,10 @@ type Info struct {
 
 const Slot = "dossier"
 
-// pastCells is how many occurrences are shown of the one job.
+// pastCells is the number of occurrences that are shown.
 const pastCells = 150
 
-// liveAgain is how often the output of a run that lives is asked for again.
+// liveAgain is the time between two requests for the output of a live run.
 const liveAgain = 3 * time.Second
 
 // Reopen is called when its screen comes to the front: what was on its way when
@@ -47,7 +46,7 @@ func (d *Info) Reopen() {
 	}
 }
 
-// Ask asks for a job, if it is another one than before or has changed since.
+// Ask requests the data of a job, if another job is selected or the job has changed.
 func (d *Info) Ask(w *screen.World, id job.ID, whole bool) []screen.Effect {
 	if id != d.ID {
 		was := *d
@@ -65,15 +64,15 @@ func (d *Info) Ask(w *screen.World, id job.ID, whole bool) []screen.Effect {
 		return nil
 	}
 	d.seen, d.whole, d.asking, d.asked = row, whole, true, w.Now
-	from := screen.Midnight(w.Now, w.In(row.Zone)).AddDate(0, 0, 1-heatDays)
+	from := screen.Midnight(w.Now, w.In(row.Zone)).AddDate(0, 0, 1-hourDays)
 	return []screen.Effect{screen.Follow{Slot: Slot, Call: func(ctx context.Context, daemon screen.Daemon) iter.Seq2[any, error] {
-		return func(yield func(any, error) bool) { readDossier(ctx, daemon, &row, whole, from, yield) }
+		return func(yield func(any, error) bool) { readInfo(ctx, daemon, &row, whole, from, yield) }
 	}}}
 }
 
-// outdated reports whether what is known is to be asked for again: another part
-// is wanted, the job has changed, a run of it writes, or the last question found
-// no answer. What changes all the time is asked for once in a while.
+// outdated reports whether to request the data again: more parts are needed, the job
+// has changed, a run writes output, or the last request failed. Frequent changes are
+// batched.
 func (d *Info) outdated(w *screen.World, row api.Row, whole bool) bool {
 	since := w.Now.Sub(d.asked)
 	switch {
@@ -87,8 +86,8 @@ func (d *Info) outdated(w *screen.World, row api.Row, whole bool) bool {
 	return since >= liveAgain && (row.Live > 0 || d.err != nil)
 }
 
-// readDossier asks for one part after the other, those that are seen first.
-func readDossier(ctx context.Context, d screen.Daemon, row *api.Row, whole bool, from time.Time, yield func(any, error) bool) {
+// readInfo requests one part after the other, visible parts first.
+func readInfo(ctx context.Context, d screen.Daemon, row *api.Row, whole bool, from time.Time, yield func(any, error) bool) {
 	shown, err := d.Show(ctx, string(row.Job))
 	if err != nil {
 		yield(nil, err)
@@ -115,7 +114,7 @@ func readDossier(ctx context.Context, d screen.Daemon, row *api.Row, whole bool,
 	}
 	if whole {
 		yield(d.Timeline(ctx, api.TimelineQuery{
-			Refs: []string{string(row.Job)}, From: from, To: from.Add(heatDays * 24 * time.Hour), Cells: heatDays * 24,
+			Refs: []string{string(row.Job)}, From: from, To: from.Add(hourDays * 24 * time.Hour), Cells: hourDays * 24,
 		}))
 	}
 }

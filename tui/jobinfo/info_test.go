@@ -30,8 +30,8 @@ func TestDossierInterruptedIsAskedAgain(t *testing.T) {
 func TestHeatShowsTheWorstOfEachHour(t *testing.T) {
 	w := screentest.NewWorld(t)
 	monday := time.Date(2026, 10, 26, 12, 0, 0, 0, w.Local) // the day before was of 25 hours
-	from := screen.Midnight(monday.AddDate(0, 0, 1-heatDays), w.Local)
-	line := api.Timeline{From: from, To: from.Add(heatDays * 24 * time.Hour), Cells: heatDays * 24, Jobs: []api.TimelineJob{{}}}
+	from := screen.Midnight(monday.AddDate(0, 0, 1-hourDays), w.Local)
+	line := api.Timeline{From: from, To: from.Add(hourDays * 24 * time.Hour), Cells: hourDays * 24, Jobs: []api.TimelineJob{{}}}
 	put := func(at time.Time, k api.CellKind) {
 		line.Jobs[0].Cells = append(line.Jobs[0].Cells, api.TimelineCell{Cell: int(at.Sub(from) / time.Hour), Kind: k})
 	}
