@@ -1,9 +1,19 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"syscall"
+	"testing"
 	"time"
+
+	"github.com/cronring/cronring/daemon/api"
 )
 
 // fault is something that happens to a ring.
@@ -15,7 +25,7 @@ type fault struct {
 
 // faults are tried one after the other; each leaves the ring as it was.
 var faults = []fault{
-	{name: "rest", do: func(c *chaos) { c.last(30 * time.Second) }},
+	{name: "rest", do: func(c *chaos) { c.used("a member", 30*time.Second) }},
 	{name: "kill-20-times", do: func(c *chaos) {
 		for range 20 {
 			h := c.hosts[rand.N(5)]
@@ -64,30 +74,242 @@ var faults = []fault{
 			c.do("heal")
 		})
 	}},
-	{name: "rolling-restart", do: func(c *chaos) {
+	{name: "loss-30-percent", do: func(c *chaos) {
+		c.during("the loss of packets", each, func() {
+			for i, others := range []string{"2,3,4,5", "3,4,5", "4,5", "5"} {
+				c.do("loss", strconv.Itoa(i+1), others, "30")
+			}
+			c.last(40 * time.Second)
+			c.do("heal")
+		})
+	}},
+	{name: "delay-200ms", do: func(c *chaos) {
+		heal := c.delay(200 * time.Millisecond)
+		c.last(40 * time.Second)
+		heal()
+	}},
+	{name: "flapping-link", do: func(c *chaos) {
+		c.during("the flapping link", apart(3), func() {
+			for range 10 {
+				c.do("link", "4", "down")
+				c.last(2 * time.Second)
+				c.do("link", "4", "up")
+				c.last(2 * time.Second)
+			}
+		})
+	}},
+	{name: "full-disk", do: func(c *chaos) {
+		h := c.hosts[1]
+		filler := filepath.Join(h.disk, "filler")
+		fill(c.t, filler)
+		c.last(20 * time.Second)
+		c.must(os.Remove(filler))
+	}},
+	{name: "clock-2s-ahead", do: func(c *chaos) { c.clock("2", 25*time.Second) }},
+	{name: "clock-2s-behind", do: func(c *chaos) { c.clock("-2", 25*time.Second) }},
+	{name: "clock-60s-ahead", do: func(c *chaos) { c.clock("60", 25*time.Second) }},
+	{name: "clock-1h-ahead", do: func(c *chaos) { c.clock("3600", 20*time.Second) }},
+	{name: "rolling-restart", do: func(c *chaos) { c.rolling(func(*host) {}) }},
+	{name: "rolling-upgrade", do: func(c *chaos) {
+		c.rolling(c.install(programWith(c.t, "metaVersion")))
+		c.last(5 * time.Second)
+		c.rolling(c.install(c.bin))
+	}},
+	{name: "incompatible-upgrade", do: func(c *chaos) {
+		install := c.install(programWith(c.t, "metaVersion", "leastVersion"))
 		for _, h := range c.hosts[:5] {
-			h.stop(syscall.SIGTERM)
-			h.start()
-			c.whole()
+			c.restart(h, install)
+			c.last(5 * time.Second)
 		}
+		c.whole()
+		c.last(5 * time.Second)
+		c.note("all end, and start with the version before")
+		onEach(c.hosts[:5], func(h *host) { h.stop(syscall.SIGTERM) })
+		onEach(c.hosts[:5], func(h *host) {
+			h.bin = c.bin
+			h.start()
+		})
+	}},
+	{name: "crontab-edited-on-3-of-5", do: func(c *chaos) {
+		c.word += "x"
+		for _, h := range c.hosts[:3] {
+			h.write("/etc/cron.d/chaos", c.crontab("ring"))
+		}
+		c.note("edited on 3")
+		c.last(30 * time.Second)
+		for _, h := range c.hosts[3:5] {
+			h.write("/etc/cron.d/chaos", c.crontab("ring"))
+		}
+		c.note("edited on the others")
+		c.last(15 * time.Second)
+	}},
+	{name: "account-missing-on-3-of-5", do: func(c *chaos) {
+		for _, h := range c.hosts[:3] {
+			text, err := os.ReadFile(h.path("/etc/passwd"))
+			c.must(err)
+			h.write("/etc/passwd", strings.Replace(string(text), robot+":", "away:", 1))
+		}
+		c.note("no account on 3")
+		c.last(45 * time.Second)
+		for _, h := range c.hosts[:3] {
+			text, err := os.ReadFile(h.path("/etc/passwd"))
+			c.must(err)
+			h.write("/etc/passwd", strings.Replace(string(text), "away:", robot+":", 1))
+		}
+		c.note("accounts are back")
+	}},
+	{name: "five-joins-at-once", do: func(c *chaos) {
+		for len(c.hosts) < 10 {
+			c.add()
+		}
+		c.note("five start")
+		onEach(c.hosts[5:], func(h *host) { h.start() })
+		for _, h := range c.hosts {
+			await(c.t, h.name()+" sees ten members", func() bool { return upOn(c.t, h.daemon.client) == 10 })
+		}
+		c.last(10 * time.Second)
+		c.note("five end")
+		onEach(c.hosts[5:], func(h *host) { h.stop(syscall.SIGTERM) })
+	}},
+	{name: "drain-and-two-leaves", do: func(c *chaos) {
+		c.ask(api.RingDrain, c.hosts[0])
+		c.ask(api.RingLeave, c.hosts[3], c.hosts[4])
+		c.last(15 * time.Second)
+		c.ask(api.RingUndrain, c.hosts[0])
+		c.ask(api.RingJoin, c.hosts[3], c.hosts[4])
 	}},
 	{name: "all-off-20s", do: func(c *chaos) {
 		onEach(c.hosts[:5], func(h *host) { h.powerOff() })
 		c.died(c.hosts[:5]...)
 		c.last(20 * time.Second)
+		c.note("all boot")
 		onEach(c.hosts[:5], func(h *host) {
 			h.boot()
 			h.start()
 		})
 	}},
+	{name: "voters-changed", mode: api.RingStrict, do: func(c *chaos) {
+		c.rolling(func(h *host) { c.configure(h, c.mode, 2, 3, 4) })
+		c.last(10 * time.Second)
+		c.rolling(func(h *host) { c.configure(h, c.mode, 1, 2, 3) })
+	}},
+	{name: "mixed-modes", mode: api.RingStrict, do: func(c *chaos) {
+		h := c.hosts[4]
+		c.restart(h, func(h *host) { c.configure(h, api.RingAvailable) })
+		c.last(15 * time.Second)
+		c.do("cut", "5", "1,2,3,4")
+		c.last(20 * time.Second)
+		c.do("heal")
+		c.restart(h, func(h *host) { c.configure(h, c.mode, 1, 2, 3) })
+	}},
+	{name: "disk-of-a-voter-wiped", mode: api.RingStrict, do: func(c *chaos) { c.wiped(c.hosts[1]) }},
+	{name: "disks-of-two-voters-wiped", mode: api.RingStrict, do: func(c *chaos) { c.wiped(c.hosts[1], c.hosts[2]) }},
 }
 
-// stopped has a daemon stand still.
+// stopped stops a daemon with SIGSTOP for a while.
 func (c *chaos) stopped(d time.Duration) {
 	h := c.hosts[2]
-	c.during("n3 stood still", apart(2), func() {
+	c.during("n3 was stopped", apart(2), func() {
 		h.signal(syscall.SIGSTOP)
 		c.last(d)
 		h.signal(syscall.SIGCONT)
 	})
+}
+
+// clock sets the clock of a host for a while.
+func (c *chaos) clock(ahead string, d time.Duration) {
+	h := c.hosts[3]
+	offset := c.fakes[h]
+	if offset == "" {
+		offset = filepath.Join(c.dir, ".clock")
+		setClock(c.t, offset, "0")
+		c.fakes[h] = offset
+		h.stop(syscall.SIGTERM)
+		h.start(fakeClock(c.t), offset)
+		c.whole()
+	}
+	setClock(c.t, offset, ahead)
+	c.note("the clock of n4 is " + ahead + " seconds ahead")
+	c.last(d)
+	setClock(c.t, offset, "0")
+	c.note("it is right again")
+}
+
+// rolling changes and restarts the members one after the other.
+func (c *chaos) rolling(change func(*host)) {
+	for _, h := range c.hosts[:5] {
+		c.restart(h, change)
+		c.whole()
+	}
+}
+
+// restart ends a daemon, changes its host and starts it again.
+func (c *chaos) restart(h *host, change func(*host)) {
+	c.note("restart of " + h.name())
+	h.stop(syscall.SIGTERM)
+	change(h)
+	h.start()
+}
+
+// install returns what gives a host the programs of a directory.
+func (c *chaos) install(bin string) func(*host) {
+	return func(h *host) { h.bin = bin }
+}
+
+// programWith builds cronringd with greater numbers of the wire format.
+func programWith(t *testing.T, numbers ...string) (bin string) {
+	t.Helper()
+	bin = t.TempDir()
+	source, err := filepath.Abs("../../gossip/meta.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range numbers {
+		line := regexp.MustCompile(`(?m)^(\s` + name + `\s*= \d+)$`)
+		if !line.Match(text) {
+			t.Fatalf("%s has no number %s", source, name)
+		}
+		text = line.ReplaceAll(text, []byte("$1 + 1"))
+	}
+	changed, overlay := filepath.Join(bin, "meta.go"), filepath.Join(bin, "overlay.json")
+	for path, text := range map[string]string{changed: string(text), overlay: fmt.Sprintf(`{"Replace": {%q: %q}}`, source, changed)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(bin, "cronringd"), ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// ask sends a request such as a drain to members, all at once.
+func (c *chaos) ask(what string, hosts ...*host) {
+	c.t.Helper()
+	c.note(what)
+	onEach(hosts, func(h *host) {
+		if _, err := h.daemon.client.ChangeRing(c.t.Context(), api.RingRequest{Do: what}); err != nil {
+			c.t.Errorf("%s: %s: %v", h.name(), what, err)
+		}
+	})
+}
+
+// wiped kills daemons, and starts them again with an empty disk.
+func (c *chaos) wiped(hosts ...*host) {
+	for _, h := range hosts {
+		h.stop(syscall.SIGKILL)
+	}
+	c.died(hosts...)
+	c.last(5 * time.Second)
+	for _, h := range hosts {
+		h.shell("find /var/lib/cronring -mindepth 1 -delete")
+		h.start()
+	}
+	c.last(15 * time.Second)
 }

@@ -124,7 +124,7 @@ func childOf(pid int, comm string) int {
 	return 0
 }
 
-// path is where this machine sees a file of the host.
+// path returns the path under which this machine sees a file of the host.
 func (h *host) path(name string) string { return fmt.Sprintf("/proc/%d/root%s", h.pid, name) }
 
 // write writes a file of the host's root.

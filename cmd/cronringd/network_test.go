@@ -69,7 +69,7 @@ func others(i, n int) string {
 	return strings.Join(all, ",")
 }
 
-// fakeClock builds the program that gives another one a clock of its own.
+// fakeClock builds a program that runs another program under a clock of its own.
 func fakeClock(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fakeclock")

@@ -39,7 +39,7 @@ func linesOf(e manpages.Example) []string {
 	return strings.Split(strings.TrimSpace(strings.ReplaceAll(e.Text, "\\\n", " ")), "\n")
 }
 
-// upOn is how many members a daemon sees that take part.
+// upOn returns the number of members that take part, as a daemon sees them.
 func upOn(t *testing.T, c *api.Client) int {
 	r, _ := c.Ring(t.Context())
 	return takingPart(&r)
@@ -54,7 +54,7 @@ func takingPart(r *api.Ring) (up int) {
 	return up
 }
 
-// TestRingSetupOfTwoHosts does what cronring-ring-setup(7) says, on two hosts.
+// TestRingSetupOfTwoHosts follows cronring-ring-setup(7) on two hosts.
 func TestRingSetupOfTwoHosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: boots two hosts")
@@ -98,7 +98,7 @@ func hasRun(t *testing.T, h *host, name string) bool {
 	return err == nil && len(runs.Runs) > 0
 }
 
-// doOn does what a line of the page says on a host.
+// doOn carries out a line of the page on a host.
 func doOn(t *testing.T, e manpages.Example, h, first *host, line string) {
 	t.Helper()
 	words := strings.Fields(line)
@@ -137,7 +137,7 @@ func doOn(t *testing.T, e manpages.Example, h, first *host, line string) {
 	}
 }
 
-// TestRingSetupOfThreeDaemons does what cronring-ring-setup(7) says, on one host and
+// TestRingSetupOfThreeDaemons follows cronring-ring-setup(7) on one host and
 // without root.
 func TestRingSetupOfThreeDaemons(t *testing.T) {
 	if testing.Short() {
