@@ -31,7 +31,7 @@ func TestManPageHasTheFlags(t *testing.T) {
 	}
 	_, crons, _ := strings.Cut(page, "The options of the host's own cron")
 	crons, _, _ = strings.Cut(crons, ".Ss ")
-	debian, rhel, _ := strings.Cut(crons, "Hosts of Red Hat's:")
+	debian, rhel, _ := strings.Cut(crons, "On Red Hat and related systems:")
 	for family, text := range map[crontab.Family]string{crontab.Debian: debian, crontab.RHEL: rhel} {
 		var inProgram []string
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)

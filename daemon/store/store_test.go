@@ -178,7 +178,7 @@ func TestNewerDatabaseMovedAwayAndBack(t *testing.T) {
 	_, section, _ := strings.Cut(string(page), "\n.Sh PACKAGES\n")
 	section, _, _ = strings.Cut(section, "\n.Sh ")
 	section = strings.ReplaceAll(section, "\n", " ")
-	for _, want := range []string{"written by a newer cronring", "mv /var/lib/cronring/" + fileName + "* ", "a job that was paused runs again"} {
+	for _, want := range []string{"written by a newer cronring", "mv /var/lib/cronring/" + fileName + "* ", "a paused job runs again"} {
 		if !strings.Contains(section, want) {
 			t.Errorf("PACKAGES of cronringd(8) does not say %q", want)
 		}
