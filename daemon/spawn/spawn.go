@@ -603,9 +603,19 @@ func (s *Spawner) endStart(c *child) {
 	if c.progress.Failure() == nil {
 		c.progress = nil
 		if c.tool == nil && !c.check {
-			s.events <- engine.Started{Run: c.run, PID: c.pid, At: now()}
+			s.events <- engine.Started{Run: c.run, PID: c.pid, At: s.startOf(c)}
 		}
 	}
+}
+
+// startOf is now, or the end of a child that was reaped before.
+func (s *Spawner) startOf(c *child) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := now(); c.ended.IsZero() || at.Before(c.ended) {
+		return at
+	}
+	return c.ended
 }
 
 // endUnstarted gives a child whose command did not run its outcome.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
+	"github.com/cronring/cronring/daemon/starter"
 )
 
 func TestOutcomeOfEveryExitCode(t *testing.T) {
@@ -262,4 +263,17 @@ func TestAsPID1(t *testing.T) {
 	g.open(1)
 	// kill -0 finds a dead process too, until it is reaped.
 	wantOutcome(t, r.do("while kill -0 "+orphan+" 2>/dev/null; do :; done"), exited(0))
+}
+
+// On a busy host a process can be reaped before the pump sees that it runs: its run
+// must not take less than no time.
+func TestStartIsNotLaterThanTheEnd(t *testing.T) {
+	s := New(Options{})
+	ended := now().Add(-time.Second)
+	for _, c := range []*child{{run: 1, progress: &starter.Progress{}, ended: ended}, {run: 2, progress: &starter.Progress{}}} {
+		s.endStart(c)
+		if at := (<-s.events).(engine.Started).At; at.After(ended) != c.ended.IsZero() {
+			t.Errorf("run %d began at %s, and the first ended at %s", c.run, at, ended)
+		}
+	}
 }
