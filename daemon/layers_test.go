@@ -20,7 +20,7 @@ const module = "github.com/cronring/cronring"
 // layers is the order of the house, bottom first. A package imports only from
 // rows before its own: never up, never sideways.
 var layers = [][]string{
-	{"crontab", "daemon/job", "gossip/rendezvous"},
+	{"crontab", "daemon/job", "daemon/display", "gossip/rendezvous"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "gossip/register"},
 	{"daemon/review"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link", "gossip/link/linktest"},
@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"daemon/api"},
 	{"daemon/server"},
 	{"daemon"},
-	{"tui/safe", "tui/keys", "tui/when", "tui/amount", "tui/hush"},
+	{"tui/keys", "tui/hush"},
 	{"tui/canvas", "tui/board", "tui/edit"},
 	{"tui/screen"},
 	{"tui/page", "tui/screen/screentest"},

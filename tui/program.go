@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/shell"
 )
@@ -305,7 +305,7 @@ func (m *model) one(o shell.Order) tea.Cmd {
 		return tea.Exec(lent{e.Program(), m.pen}, func(err error) tea.Msg { return executed{o.Owner, e.Slot, err} })
 	case screen.Clip:
 		return func() tea.Msg {
-			m.pen.write(ansi.SetSystemClipboard(safe.Paragraphs(e.Text)))
+			m.pen.write(ansi.SetSystemClipboard(display.Paragraphs(e.Text)))
 			return nil
 		}
 	case screen.Keep:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // cell is one place on the screen. A grapheme of two cells stands in the first;
@@ -127,7 +127,7 @@ func (v View) Restyle(change func(Style) Style) {
 // it. What is beyond the right border is left out.
 func (v View) Put(x, y int, text string, s Style) int {
 	if y < 0 || y >= v.height {
-		return x + safe.Width(text)
+		return x + display.Width(text)
 	}
 	if isASCII(text) {
 		for i := range len(text) {
@@ -135,7 +135,7 @@ func (v View) Put(x, y int, text string, s Style) int {
 		}
 		return x + len(text)
 	}
-	text = safe.Text(text)
+	text = display.Text(text)
 	for g := displaywidth.StringGraphemes(text); g.Next(); {
 		n := g.Width()
 		if n == 0 {
@@ -163,7 +163,7 @@ func (v View) Put(x, y int, text string, s Style) int {
 // PutRight draws text so that it ends at the right border, and gives the column
 // before it.
 func (v View) PutRight(y int, text string, s Style) int {
-	x := v.width - safe.Width(text)
+	x := v.width - display.Width(text)
 	v.Put(x, y, text, s)
 	return x - 1
 }
@@ -173,7 +173,7 @@ func (v View) PutCut(x, y, width int, text, ellipsis string, s Style) {
 	field := v.In(x, y, width, 1)
 	switch {
 	case !isASCII(text):
-		field.Put(0, 0, displaywidth.TruncateString(safe.Text(text), width, ellipsis), s)
+		field.Put(0, 0, displaywidth.TruncateString(display.Text(text), width, ellipsis), s)
 	case len(text) > width && width > 0:
 		field.Put(width-1, 0, ellipsis, s)
 		text = text[:width-1]

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func TestPutStaysInsideItsView(t *testing.T) {
@@ -15,7 +15,7 @@ func TestPutStaysInsideItsView(t *testing.T) {
 				c.View().In(1, 1, width, 1).Put(x, 0, text, Style{})
 				lines := strings.Split(c.Text(), "\n")
 				for y, line := range lines[:3] {
-					if got := safe.Width(line); got != 6 {
+					if got := display.Width(line); got != 6 {
 						t.Fatalf("put %q at %d in %d cells: line %d is %d cells wide (%q), want 6", text, x, width, y, got, line)
 					}
 				}
@@ -100,7 +100,7 @@ func TestGlyphsTakeOneCell(t *testing.T) {
 			g.Across, g.Down, g.Tee, g.Foot, g.Cursor, g.Mark, g.Ellipsis, g.Caret,
 		}, g.Bars[:]...)
 		for _, glyph := range all {
-			if got := safe.Width(glyph); got != 1 {
+			if got := display.Width(glyph); got != 1 {
 				t.Errorf("tier %d: %q takes %d cells, want 1", tier, glyph, got)
 			}
 		}

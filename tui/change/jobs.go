@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/screen"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // Guard makes an action on several jobs, or on a protected one, harder to begin.
@@ -48,7 +48,7 @@ func Run(w *screen.World, about screen.Subject) screen.Do {
 		r := rows[0]
 		question = fmt.Sprintf("Run %s now as %s?", r.Job, r.User)
 		if r.Took > 0 {
-			question += "  takes about " + when.Brief(r.Took)
+			question += "  takes about " + display.Brief(r.Took)
 		}
 		if !r.Next.IsZero() {
 			question += ", the one at " + w.Point(r.Next, r.Zone) + " stays"
@@ -100,7 +100,7 @@ func Stop(w *screen.World, about screen.Subject) screen.Do {
 		d.Question, d.Command = "Stop run "+number+"?", []string{"cronring", "stop", number}
 	}
 	if rows := w.Rows(about); len(rows) == 1 && !rows[0].Began.IsZero() {
-		d.Question += fmt.Sprintf("  it has been running for %s", when.Brief(w.Now.Sub(rows[0].Began).Truncate(time.Second)))
+		d.Question += fmt.Sprintf("  it has been running for %s", display.Brief(w.Now.Sub(rows[0].Began).Truncate(time.Second)))
 	}
 	d.Learn = living(about)
 	d.Call = func(ctx context.Context, daemon screen.Daemon) (string, error) {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -16,7 +16,7 @@ import (
 func ForceRun(id job.ID) screen.Do {
 	return screen.Do{
 		Class:    screen.Effects,
-		Question: "Run " + safe.Text(string(id)) + " now, although something keeps it back?",
+		Question: "Run " + display.Text(string(id)) + " now, although something keeps it back?",
 		Detail:   []string{"Pauses, if=, host= and runs that are going are passed over."},
 		Command:  []string{"cronring", "run", "--force", string(id)},
 		Call: func(ctx context.Context, d screen.Daemon) (string, error) {

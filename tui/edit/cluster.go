@@ -8,7 +8,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // tabStop is how far apart the columns are that a tab leads to.
@@ -33,8 +33,8 @@ func first(text string, column int) cluster {
 	}
 	g := displaywidth.StringGraphemes(text)
 	g.Next()
-	c := cluster{size: len(g.Value()), shown: safe.Text(g.Value())}
-	if c.width = safe.Width(c.shown); c.width == 0 {
+	c := cluster{size: len(g.Value()), shown: display.Text(g.Value())}
+	if c.width = display.Width(c.shown); c.width == 0 {
 		c.shown = escaped(g.Value()) // a mark that has nothing to stand on
 		c.width = len(c.shown)
 	}

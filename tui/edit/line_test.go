@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func TestLineKeysEditText(t *testing.T) {
@@ -97,7 +97,7 @@ func TestShownFitsAndIsHarmless(t *testing.T) {
 		{"👩\u200d🚀", 0, 20, `👩\u200d🚀`},
 	} {
 		got := Shown(tc.text, tc.left, tc.room)
-		if got != tc.want || safe.Width(got) > tc.room {
+		if got != tc.want || display.Width(got) > tc.room {
 			t.Errorf("%q from column %d in %d cells: got %q, want %q", tc.text, tc.left, tc.room, got, tc.want)
 		}
 	}

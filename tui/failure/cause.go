@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // Failure is a failed run and the line of its output that names the error.
@@ -104,7 +104,7 @@ func Summary(causes []Cause) string {
 		}
 		names := make([]string, 0, named)
 		for _, id := range met[:min(named, len(met))] {
-			names = append(names, safe.Text(string(id)))
+			names = append(names, display.Text(string(id)))
 		}
 		list := strings.Join(names, ", ")
 		if more := len(met) - named; more > 0 {
@@ -169,7 +169,7 @@ var complaint = regexp.MustCompile(`(?i)\b(?:errors?|fatal|fail(?:ed|s|ure)?|can
 // returns the line that names the error.
 func errorLine(chunks []job.Chunk) string {
 	var out, err lineList
-	streams := map[job.Stream]*safe.Lines{job.Stdout: {W: &out}, job.Stderr: {W: &err}}
+	streams := map[job.Stream]*display.Lines{job.Stdout: {W: &out}, job.Stderr: {W: &err}}
 	for _, c := range chunks {
 		if lines := streams[c.Stream]; lines != nil {
 			lines.Write(c.Data) // a list takes everything

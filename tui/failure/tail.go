@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -35,7 +35,7 @@ const (
 // long one the first part is read.
 func ReadTail(ctx context.Context, d screen.Daemon, run job.RunID) (Tail, error) {
 	lines := tailWriter{}
-	streams := map[job.Stream]*safe.Lines{}
+	streams := map[job.Stream]*display.Lines{}
 	var head []job.Chunk
 	size := 0
 	for e, err := range d.Output(ctx, run.String(), false) {
@@ -50,7 +50,7 @@ func ReadTail(ctx context.Context, d screen.Daemon, run job.RunID) (Tail, error)
 			head = append(head, *c)
 		}
 		if streams[c.Stream] == nil {
-			streams[c.Stream] = &safe.Lines{W: &lines}
+			streams[c.Stream] = &display.Lines{W: &lines}
 		}
 		lines.at, lines.stream = c.At, c.Stream
 		streams[c.Stream].Write(c.Data) // a list takes everything

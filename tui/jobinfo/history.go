@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // HistoryHeight is the height of DrawHistory.
@@ -19,7 +19,7 @@ func historyTitle(w *screen.World, d *Info) string {
 		return "History"
 	}
 	first := d.Past.Cells[0].Due
-	return fmt.Sprintf("History: %s, %s", page.Count(len(d.Past.Cells), "occurrence"), when.Brief(w.Since(first)))
+	return fmt.Sprintf("History: %s, %s", page.Count(len(d.Past.Cells), "occurrence"), display.Brief(w.Since(first)))
 }
 
 // DrawHistory draws what became of the newest occurrences above how long they
@@ -98,6 +98,6 @@ func drawFigures(v canvas.View, past *api.JobPast) {
 		}
 	}
 	put(0, x, "ok rate "+page.Percent(past.OK, past.Runs))
-	x = v.Put(0, 1, fmt.Sprintf("p50 %s  p95 %s  max %s", when.Brief(past.P50), when.Brief(past.P95), when.Brief(past.Max)), canvas.Style{})
+	x = v.Put(0, 1, fmt.Sprintf("p50 %s  p95 %s  max %s", display.Brief(past.P50), display.Brief(past.P95), display.Brief(past.Max)), canvas.Style{})
 	put(1, x, "lag p99 "+page.Lag(past.LagP99))
 }

@@ -4,13 +4,12 @@ import (
 	"fmt"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/amount"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/failure"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // PaneWidth is the width of the details beside a list, on a screen of 160 cells.
@@ -130,7 +129,7 @@ func drawNextRuns(v canvas.View, w *screen.World, r *api.Row, d *Info) {
 		if y > 1 {
 			break
 		}
-		v.Put(x, y, fmt.Sprintf("%-10s in %s", w.Point(at, r.Zone), when.Away(at, w.Now)), canvas.Style{})
+		v.Put(x, y, fmt.Sprintf("%-10s in %s", w.Point(at, r.Zone), display.Away(at, w.Now)), canvas.Style{})
 	}
 	if len(d.Job.Upcoming) == 0 {
 		v.Put(0, 0, "nothing is planned", canvas.Style{Role: canvas.Off})
@@ -193,7 +192,7 @@ func (d *Info) endLines() []failure.TailLine {
 	}
 	text := run.Ending()
 	if !run.Started.IsZero() {
-		text += " after " + when.Brief(run.Ended.Sub(run.Started))
+		text += " after " + display.Brief(run.Ended.Sub(run.Started))
 	}
 	lines := []failure.TailLine{line(text)}
 	if used := UsageText(run.Usage); used != "" {
@@ -213,9 +212,9 @@ func UsageText(u job.Usage) string {
 			text += word + " " + value
 		}
 	}
-	add("cpu", u.CPU > 0, when.Brief(u.CPU))
-	add("memory", u.Memory > 0, amount.Bytes(u.Memory))
-	add("read", u.Read > 0, amount.Bytes(u.Read))
-	add("wrote", u.Write > 0, amount.Bytes(u.Write))
+	add("cpu", u.CPU > 0, display.Brief(u.CPU))
+	add("memory", u.Memory > 0, display.Bytes(u.Memory))
+	add("read", u.Read > 0, display.Bytes(u.Read))
+	add("wrote", u.Write > 0, display.Bytes(u.Write))
 	return text
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // DrawPeek draws in a few lines what is worth knowing of a job: how it is, what
@@ -62,16 +62,16 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 		return failed(w, r, past)
 	case job.StateLate:
 		if w.Now.After(r.Next) && !r.Next.IsZero() {
-			return "due " + w.Point(r.Next, r.Zone) + ", not started after " + when.Brief(w.Since(r.Next))
+			return "due " + w.Point(r.Next, r.Zone) + ", not started after " + display.Brief(w.Since(r.Next))
 		}
 		return "late"
 	case job.StateRunning:
 		text := "is waiting to start"
 		if !r.Began.IsZero() {
-			text = "running for " + when.Brief(w.Since(r.Began))
+			text = "running for " + display.Brief(w.Since(r.Began))
 		}
 		if past != nil && past.P95 > 0 {
-			text += ", p95 is " + when.Brief(past.P95)
+			text += ", p95 is " + display.Brief(past.P95)
 		}
 		return text
 	case job.StateHeld:
@@ -92,7 +92,7 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 		text = r.Ending + ", acknowledged"
 	}
 	if r.Took > 0 {
-		text += " in " + when.Brief(r.Took)
+		text += " in " + display.Brief(r.Took)
 	}
 	return text + ", next " + nextText(w, r)
 }
@@ -101,7 +101,7 @@ func Situation(w *screen.World, r *api.Row, past *api.JobPast) string {
 func failed(w *screen.World, r *api.Row, past *api.JobPast) string {
 	text := r.Ending
 	if r.Took > 0 {
-		text += " in " + when.Brief(r.Took)
+		text += " in " + display.Brief(r.Took)
 	}
 	if r.Streak > 1 {
 		text += fmt.Sprintf(", %d failures in a row", r.Streak)
@@ -137,7 +137,7 @@ func nextText(w *screen.World, r *api.Row) string {
 	if r.Next.IsZero() {
 		return "not planned"
 	}
-	away := when.Away(r.Next, w.Now)
+	away := display.Away(r.Next, w.Now)
 	if away != "due" {
 		away = "in " + away
 	}
@@ -180,7 +180,7 @@ func retryPlan(w *screen.World, r *api.Row, d *Info) string {
 		if most := d.Job.Job.Options["retry"]; most != "" {
 			text += "/" + most
 		}
-		return text + " at " + w.Point(run.NotBefore, r.Zone) + " in " + when.Away(run.NotBefore, w.Now)
+		return text + " at " + w.Point(run.NotBefore, r.Zone) + " in " + display.Away(run.NotBefore, w.Now)
 	}
 	return ""
 }
@@ -192,9 +192,9 @@ func drawNewest(row canvas.View, w *screen.World, r *api.Row) {
 	case r.LastRun == 0:
 		text = "no run has ended yet"
 	case r.Ending != "":
-		text = fmt.Sprintf("run %d of %s failed %s ago", r.LastRun, r.Job, when.Ago(r.Last.Add(r.Took), w.Now))
+		text = fmt.Sprintf("run %d of %s failed %s ago", r.LastRun, r.Job, display.Ago(r.Last.Add(r.Took), w.Now))
 	default:
-		text = fmt.Sprintf("run %d of %s ended well %s ago", r.LastRun, r.Job, when.Ago(r.Last.Add(r.Took), w.Now))
+		text = fmt.Sprintf("run %d of %s ended well %s ago", r.LastRun, r.Job, display.Ago(r.Last.Add(r.Took), w.Now))
 	}
 	end := row.Width()
 	if b, ok := w.Keys.Binding(keys.Acknowledge, keys.Subject); ok && r.State == job.StateFailing && len(b.Keys) > 0 {

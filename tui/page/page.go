@@ -9,9 +9,9 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -100,9 +100,9 @@ func (q Paragraph) Wrapped(rows []Paragraph, width int) []Paragraph {
 	head, last := q.Spans[:len(q.Spans)-1], q.Spans[len(q.Spans)-1]
 	x := 0
 	for _, s := range head {
-		x += safe.Width(safe.Text(s.Text))
+		x += display.Width(display.Text(s.Text))
 	}
-	for i, text := range Wrap(safe.Text(last.Text), width-x, width-q.Hang) {
+	for i, text := range Wrap(display.Text(last.Text), width-x, width-q.Hang) {
 		if i > 0 {
 			head = []Span{{Text: strings.Repeat(" ", q.Hang)}}
 		}
@@ -116,7 +116,7 @@ func (q Paragraph) Wrapped(rows []Paragraph, width int) []Paragraph {
 func Wrap(text string, first, others int) []string {
 	var lines []string
 	room := max(first, 1)
-	for safe.Width(text) > room {
+	for display.Width(text) > room {
 		end := breakAt(text, room)
 		lines = append(lines, strings.TrimRight(text[:end], " "))
 		text = strings.TrimLeft(text[end:], " ")
@@ -200,7 +200,7 @@ func DrawNotice(v canvas.View, lines []string) {
 
 // DrawWrapped draws wrapped text, and returns the number of lines.
 func DrawWrapped(v canvas.View, text string, w *screen.World) int {
-	lines := Wrap(safe.Text(text), v.Width(), v.Width())
+	lines := Wrap(display.Text(text), v.Width(), v.Width())
 	for y := range min(len(lines), v.Height()) {
 		if y == v.Height()-1 {
 			v.PutCut(0, y, v.Width(), strings.Join(lines[y:], " "), w.Glyphs.Ellipsis, canvas.Style{})

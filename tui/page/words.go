@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // Thousands writes a number with a blank between groups of three digits.
@@ -38,11 +37,11 @@ func Percent(part, whole int) string {
 
 // Shorten is foreign text in room cells, in letters of any terminal.
 func Shorten(text string, room int) string {
-	text = safe.Text(text)
-	if safe.Width(text) <= room {
+	text = display.Text(text)
+	if display.Width(text) <= room {
 		return text
 	}
-	return strings.TrimSuffix(safe.Cut(text, room-2), "…") + "..."
+	return strings.TrimSuffix(display.Cut(text, room-2), "…") + "..."
 }
 
 // Count is a number of things in words: "1 cause", "2 causes", "3 entries".
@@ -64,8 +63,8 @@ func Lag(d time.Duration) string {
 	if d < time.Second {
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	}
-	return when.Brief(d)
+	return display.Brief(d)
 }
 
 // Width returns how many cells a text takes that may hold control characters.
-func Width(text string) int { return safe.Width(safe.Text(text)) }
+func Width(text string) int { return display.Width(display.Text(text)) }

@@ -3,8 +3,8 @@ package screen
 import (
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // maxZones bounds the zones that a world remembers: their names come from
@@ -59,9 +59,9 @@ func (w *World) ZoneWord() string {
 // are shown.
 func (w *World) AppendNext(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
-		return when.AppendPoint(b, t.In(w.In(zone)), w.Now)
+		return display.AppendPoint(b, t.In(w.In(zone)), w.Now)
 	}
-	return when.AppendAway(b, t, w.Now)
+	return display.AppendAway(b, t, w.Now)
 }
 
 // Past returns a past time of a job: "2m11s", or "18:00:00" if absolute times are
@@ -71,16 +71,16 @@ func (w *World) Past(t time.Time, zone string) string { return string(w.AppendPa
 // AppendPast appends the text of Past.
 func (w *World) AppendPast(b []byte, t time.Time, zone string) []byte {
 	if w.Absolute && !t.IsZero() {
-		return when.AppendPoint(b, t.In(w.In(zone)), w.Now)
+		return display.AppendPoint(b, t.In(w.In(zone)), w.Now)
 	}
-	return when.AppendAgo(b, t, w.Now)
+	return display.AppendAgo(b, t, w.Now)
 }
 
 // Point returns a time of a job as "18:05:00" or "Mon 18:05".
-func (w *World) Point(t time.Time, zone string) string { return when.Point(t.In(w.In(zone)), w.Now) }
+func (w *World) Point(t time.Time, zone string) string { return display.Point(t.In(w.In(zone)), w.Now) }
 
 // Stamp returns a time of a job in full: "Fri 20 Nov 02:30:00 CET".
-func (w *World) Stamp(t time.Time, zone string) string { return when.Stamp(t.In(w.In(zone)), w.Now) }
+func (w *World) Stamp(t time.Time, zone string) string { return display.Stamp(t.In(w.In(zone)), w.Now) }
 
 // Since returns the time since t in whole seconds, so that counters change once a
 // second.
@@ -113,7 +113,7 @@ func (w *World) Took(r *job.Run) string {
 	case r.Started.IsZero():
 		return "-"
 	case r.Ended.IsZero():
-		return when.Brief(w.Now.Sub(r.Started).Truncate(time.Second))
+		return display.Brief(w.Now.Sub(r.Started).Truncate(time.Second))
 	}
-	return when.Brief(r.Ended.Sub(r.Started))
+	return display.Brief(r.Ended.Sub(r.Started))
 }

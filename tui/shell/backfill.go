@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/screen"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // askFrom is the number of occurrences above which the user types it to confirm a
@@ -26,7 +26,7 @@ func (s *Shell) backfill(about screen.Subject) {
 	if !about.At.IsZero() {
 		at := about.At.UTC().Format(time.RFC3339)
 		s.confirm(s.front(), change.Guard(s.w, about, screen.Do{
-			Class: screen.Effects, Question: fmt.Sprintf("Run %s for its occurrence of %s?", ref, when.Stamp(about.At.In(s.zone()), s.w.Now)),
+			Class: screen.Effects, Question: fmt.Sprintf("Run %s for its occurrence of %s?", ref, display.Stamp(about.At.In(s.zone()), s.w.Now)),
 			Command: []string{"cronring", "backfill", ref, "--at", at, "--reprocess=all"},
 			Call:    change.Backfill(api.BackfillRequest{Ref: ref, From: at, To: at, Reprocess: job.ReprocessAll}),
 		}))
@@ -99,7 +99,7 @@ func (s *Shell) firsts(times []time.Time, n int) string {
 	const shown = 4
 	var words []string
 	for _, t := range times[:min(len(times), shown)] {
-		words = append(words, when.Point(t.In(s.zone()), s.w.Now))
+		words = append(words, display.Point(t.In(s.zone()), s.w.Now))
 	}
 	if more := n - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -67,7 +67,7 @@ func (q *question) wanted() string {
 	case screen.Removes:
 		return strconv.Itoa(q.do.Count)
 	case screen.Protected:
-		return safe.Text(q.do.Name) // as it is shown: who could type the rest?
+		return display.Text(q.do.Name) // as it is shown: who could type the rest?
 	}
 	return ""
 }
@@ -110,10 +110,10 @@ func (q *question) write(s *Shell, k screen.Key) {
 // lines returns the question and its details, wrapped to a width, and the number of
 // lines of the question.
 func (q *question) lines(width int) (all []string, question int) {
-	all = page.Wrap(safe.Text(q.do.Question), width, width)
+	all = page.Wrap(display.Text(q.do.Question), width, width)
 	question = len(all)
 	for _, text := range q.do.Detail {
-		all = append(all, page.Wrap(safe.Text(text), width, width)...)
+		all = append(all, page.Wrap(display.Text(text), width, width)...)
 	}
 	return all, question
 }
@@ -131,7 +131,7 @@ func (q *question) draw(v canvas.View, s *Shell) {
 	}
 	if wanted := q.wanted(); wanted != "" {
 		v.PutCut(1, last, v.Width()-20, "Type "+wanted+" to confirm: ", s.w.Glyphs.Ellipsis, canvas.Style{})
-		x := min(1+safe.Width("Type "+wanted+" to confirm: "), v.Width()-19)
+		x := min(1+display.Width("Type "+wanted+" to confirm: "), v.Width()-19)
 		page.DrawInput(v, x, last, v.Width()-x-9, &q.typed, s.w)
 		v.PutRight(last, "esc no ", canvas.Style{})
 		return

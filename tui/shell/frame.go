@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -74,7 +74,7 @@ func (s *Shell) drawHead(row canvas.View) {
 	}
 	x := row.Put(1, 0, "cronring", canvas.Style{Role: canvas.Title, Bold: true})
 	if host := s.w.Status.Host; host != "" {
-		room := min(row.Width()/5, safe.Width(safe.Text(host)))
+		room := min(row.Width()/5, display.Width(display.Text(host)))
 		row.PutCut(x+1, 0, room, host, s.w.Glyphs.Ellipsis, canvas.Style{})
 		x += 1 + room
 	}
@@ -172,7 +172,7 @@ func (s *Shell) drawBanner(body canvas.View) int {
 		return 0
 	}
 	width := body.Width() - 2
-	lines := page.Wrap(s.w.Glyphs.Failed+" "+safe.Text(s.linkError()), width, width)
+	lines := page.Wrap(s.w.Glyphs.Failed+" "+display.Text(s.linkError()), width, width)
 	bad := len(lines)
 	if body.Height() >= 12 {
 		said := fmt.Sprintf("Nothing is known yet. Retrying in %s.", s.retryIn())
@@ -222,7 +222,7 @@ func (s *Shell) drawToast(body canvas.View) {
 		sign, style = s.w.Glyphs.Failed, canvas.Style{Role: canvas.Bad, Bold: true}
 	}
 	width := body.Width() - 4
-	lines := page.Wrap(safe.Text(s.toast.text), width, width)
+	lines := page.Wrap(display.Text(s.toast.text), width, width)
 	if most := min(most, body.Height()); len(lines) > most {
 		lines[most-1] += " " + strings.Join(lines[most:], " ")
 		lines = lines[:most]
@@ -304,7 +304,7 @@ func (s *Shell) hints(actions []keys.Action) []hint {
 func widthOf(hints []hint, gap int) int {
 	n := 0
 	for _, h := range hints {
-		n += safe.Width(h.key) + 1 + safe.Width(h.word) + gap
+		n += display.Width(h.key) + 1 + display.Width(h.word) + gap
 	}
 	return n
 }

@@ -3,11 +3,11 @@ package shell
 import (
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -106,7 +106,7 @@ func (l helpLine) draw(row canvas.View, g *canvas.Glyphs) {
 	keyStyle.Bold = l.refused == ""
 	row.PutCut(1, 0, keyWidth, strings.Join(l.binding.Keys, " "), g.Ellipsis, keyStyle)
 	room := row.Width() - keyWidth - 3
-	if command := l.binding.Command; command != "" && room-safe.Width(text)-2 >= len(command) {
+	if command := l.binding.Command; command != "" && room-display.Width(text)-2 >= len(command) {
 		row.PutRight(0, command+" ", canvas.Style{Faint: true})
 	}
 	row.PutCut(keyWidth+2, 0, room, text, g.Ellipsis, style)

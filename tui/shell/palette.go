@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -359,7 +359,7 @@ func (p *palette) draw(v canvas.View, s *Shell) {
 func (p *palette) column(width int) int {
 	longest := 22
 	for _, c := range p.found {
-		longest = max(longest, safe.Width(safe.Text(c.text())))
+		longest = max(longest, display.Width(display.Text(c.text())))
 	}
 	return min(longest+6, width/2)
 }

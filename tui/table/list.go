@@ -1,11 +1,11 @@
 package table
 
 import (
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -347,5 +347,5 @@ func (l *list[K]) DrawFilter(v canvas.View, x, y, width int, w *screen.World) in
 	}
 	x = v.Put(x, y, "/", canvas.Style{Role: canvas.Match})
 	v.PutCut(x, y, width-1, text, w.Glyphs.Ellipsis, canvas.Style{Role: canvas.Match})
-	return x + min(safe.Width(safe.Text(text)), width-1)
+	return x + min(display.Width(display.Text(text)), width-1)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/when"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // explainFlags are the flags of explain.
@@ -135,7 +135,7 @@ func printExplanation(a *cli.App, x api.Explanation, from time.Time, loc *time.L
 		if x.Job != "" {
 			t = t.In(loc)
 		}
-		a.PrintField(cli.FirstOnly(i, "next"), t.Format(cli.LongTime)+"  in "+when.Brief(t.Sub(from).Round(time.Second)))
+		a.PrintField(cli.FirstOnly(i, "next"), t.Format(cli.LongTime)+"  in "+display.Brief(t.Sub(from).Round(time.Second)))
 	}
 	for i, c := range x.Changes {
 		a.PrintField(cli.FirstOnly(i, "clock"), changeTitle(c))

@@ -13,8 +13,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 type lintFlags struct {
@@ -224,7 +224,7 @@ func PrintLint(a *cli.App, remarks []crontab.Diagnostic, texts map[string]string
 			a.PrintExcerpt(d, strings.TrimSuffix(lines[d.File][d.Line-1], "\r"))
 		}
 		if d.Fix != "" {
-			a.Printf("      fix: %s\n", safe.Text(d.Fix))
+			a.Printf("      fix: %s\n", display.Text(d.Fix))
 		}
 	}
 	return nil

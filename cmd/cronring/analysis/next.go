@@ -15,9 +15,8 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // nextFlags are the flags of next.
@@ -262,10 +261,10 @@ func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *
 		for i, t := range c.Next {
 			a.Printf("%s", t.Format(cli.PlainTime))
 			if many {
-				a.Printf("\t%s", safe.Text(string(c.Jobs[i])))
+				a.Printf("\t%s", display.Text(string(c.Jobs[i])))
 			}
 			if c.Nodes != nil {
-				a.Printf("\t%s", safe.Text(c.node(i)))
+				a.Printf("\t%s", display.Text(c.node(i)))
 			}
 			a.Printf("\n")
 		}
@@ -276,12 +275,12 @@ func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *
 	}
 	width := len(strconv.Itoa(len(c.Next)))
 	for i, t := range c.Next {
-		a.Printf("%*d  %s  in %s", width, i+1, t.Format(cli.LongTime), when.Brief(t.Sub(from).Round(time.Second)))
+		a.Printf("%*d  %s  in %s", width, i+1, t.Format(cli.LongTime), display.Brief(t.Sub(from).Round(time.Second)))
 		if many {
-			a.Printf("  %s", safe.Text(string(c.Jobs[i])))
+			a.Printf("  %s", display.Text(string(c.Jobs[i])))
 		}
 		if node := c.node(i); node != "" {
-			a.Printf("  on %s", safe.Text(node))
+			a.Printf("  on %s", display.Text(node))
 		}
 		a.Printf("\n")
 	}
@@ -293,22 +292,22 @@ func printComing(a *cli.App, c coming, from time.Time, loc *time.Location, out *
 }
 
 func printMeaning(a *cli.App, c coming, loc *time.Location) {
-	a.Printf("%s", safe.Text(c.Meaning))
+	a.Printf("%s", display.Text(c.Meaning))
 	if c.PerYear > 0 {
 		a.Printf(" (%s a year)", cli.Plural(c.PerYear, "run"))
 	}
 	a.Printf("\n")
 	if c.Zone != loc.String() {
-		a.Printf("in the zone %s\n", safe.Text(c.Zone))
+		a.Printf("in the zone %s\n", display.Text(c.Zone))
 	}
 }
 
 // printAdvice writes remarks on something that has no place in a file.
 func printAdvice(a *cli.App, remarks []api.Diagnostic) {
 	for _, d := range remarks {
-		a.Printf("%s %s %s", a.Paint(cli.SeverityTone[d.Severity], d.Severity), d.Code, safe.Text(d.Message))
+		a.Printf("%s %s %s", a.Paint(cli.SeverityTone[d.Severity], d.Severity), d.Code, display.Text(d.Message))
 		if d.Fix != "" {
-			a.Printf("; fix: %s", safe.Text(d.Fix))
+			a.Printf("; fix: %s", display.Text(d.Fix))
 		}
 		a.Printf("\n")
 	}

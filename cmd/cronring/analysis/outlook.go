@@ -10,10 +10,9 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // outlook sums a rehearsal up.
@@ -94,7 +93,7 @@ func printOutlook(a *cli.App, o *outlook, view *engine.View, takes time.Duration
 // period formats the simulated time. A day can have 23 or 25 hours.
 func (o *outlook) period() string {
 	length := o.to.Sub(o.from)
-	hours := when.Brief(length)
+	hours := display.Brief(length)
 	if length%time.Hour == 0 {
 		hours = cli.Plural(int(length/time.Hour), "real hour")
 	}
@@ -155,7 +154,7 @@ func (o *outlook) overlapText() string {
 	}
 	var texts []string
 	for _, id := range slices.Sorted(maps.Keys(o.overlaps)) {
-		texts = append(texts, safe.Text(string(id))+" "+o.overlaps[id].text())
+		texts = append(texts, display.Text(string(id))+" "+o.overlaps[id].text())
 	}
 	const most = 10
 	if len(texts) > most {

@@ -7,7 +7,7 @@ package cli
 //     failed, why, and what to do next.
 //   - Each kind of failure has its exit code, and a code never changes its meaning.
 //   - Text from elsewhere (commands, names, output of jobs) is never printed
-//     unchanged: package safe escapes it.
+//     unchanged: package display escapes it.
 //   - An escape sequence is only written for colour, and colour only to a
 //     terminal, unless --color=always is given.
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // CompleteFlag completes the words of a flag that takes several, separated by commas.
@@ -58,7 +58,7 @@ func (a *App) jobNames(ctx context.Context, typed string) (names []string) {
 		return nil
 	}
 	for i := range jobs {
-		if name := string(jobs[i].Job.ID); ShellWord(name) == name && safe.Text(name) == name {
+		if name := string(jobs[i].Job.ID); ShellWord(name) == name && display.Text(name) == name {
 			names = append(names, name)
 		}
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // connection holds the flags about the daemon, and its client.
@@ -57,7 +56,7 @@ func (a *App) Prepare(cmd *cobra.Command) error {
 	}
 	if d := time.Duration(a.timeout); d > 0 {
 		ctx, cancel := context.WithTimeoutCause(cmd.Context(), d, &api.Error{
-			Kind: api.TimedOut, What: "cannot wait any longer: the " + when.Brief(d) + " of --timeout are over", Fix: "cronring status",
+			Kind: api.TimedOut, What: "cannot wait any longer: the " + display.Brief(d) + " of --timeout are over", Fix: "cronring status",
 		})
 		context.AfterFunc(ctx, cancel)
 		cmd.SetContext(ctx)
@@ -97,11 +96,11 @@ func (a *App) disconnect() {
 // trace reports a request to the daemon and its duration, for CRONRING_DEBUG. It is
 // a single write, because requests run concurrently.
 func (a *App) trace(t api.Trace) {
-	line := fmt.Sprintf("cronring: %s %s: ", t.Method, safe.Text(t.Path))
-	took := when.Brief(t.Took.Round(10 * time.Microsecond))
+	line := fmt.Sprintf("cronring: %s %s: ", t.Method, display.Text(t.Path))
+	took := display.Brief(t.Took.Round(10 * time.Microsecond))
 	switch {
 	case t.Err != nil:
-		line += fmt.Sprintf("no answer after %s: %s", took, safe.Text(t.Err.Error()))
+		line += fmt.Sprintf("no answer after %s: %s", took, display.Text(t.Err.Error()))
 	case t.Ended:
 		line += fmt.Sprintf("%d bytes, over after %s", t.Bytes, took)
 	default:

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 func Entries(n int) string {
@@ -20,7 +20,7 @@ func Entries(n int) string {
 func WarnBroken(a *App, name string, remarks []crontab.Diagnostic) {
 	n := ErrorsIn(remarks)
 	if n > 0 {
-		a.Infof("%s: %s, those lines are left out    cronring lint %s", safe.Text(name), Plural(n, "error"), safe.Text(name))
+		a.Infof("%s: %s, those lines are left out    cronring lint %s", display.Text(name), Plural(n, "error"), display.Text(name))
 	}
 }
 
@@ -43,6 +43,6 @@ func PauseEnd(h *job.Hold, loc *time.Location) string {
 
 func PrintPart(a *App, name, text string) {
 	if text != "" {
-		a.Printf("  %s   %s\n", name, safe.Text(text))
+		a.Printf("  %s   %s\n", name, display.Text(text))
 	}
 }

@@ -5,21 +5,21 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 var SeverityTone = map[string]Tone{"error": Bad, "warning": Warn, "notice": Faint}
 
 // PrintDiagnostic writes one remark in one line, as compilers do.
 func (p *Printer) PrintDiagnostic(d api.Diagnostic) {
-	place := safe.Text(d.File)
+	place := display.Text(d.File)
 	if d.Line > 0 { // else it is about the file as a whole
 		place += fmt.Sprintf(":%d", d.Line)
 	}
 	if d.Column > 0 {
 		place += fmt.Sprintf(":%d", d.Column)
 	}
-	p.Printf("%s %s %s %s\n", place, p.Paint(SeverityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, safe.Text(d.Message))
+	p.Printf("%s %s %s %s\n", place, p.Paint(SeverityTone[d.Severity], fmt.Sprintf("%-7s", d.Severity)), d.Code, display.Text(d.Message))
 }
 
 // excerptSide limits how much of a long line is shown on either side of the error.
@@ -40,12 +40,12 @@ func (p *Printer) PrintExcerpt(d api.Diagnostic, line string) {
 	}
 	p.Printf("      %s%s%s\n", before, marked, after)
 	if d.Column > 0 {
-		p.Printf("      %s%s\n", strings.Repeat(" ", safe.Width(before)), p.Paint(SeverityTone[d.Severity], strings.Repeat("^", max(safe.Width(marked), 1))))
+		p.Printf("      %s%s\n", strings.Repeat(" ", display.Width(before)), p.Paint(SeverityTone[d.Severity], strings.Repeat("^", max(display.Width(marked), 1))))
 	}
 }
 
 // oneCellTabs replaces tabs by blanks, so that carets align.
-func oneCellTabs(text string) string { return safe.Text(strings.ReplaceAll(text, "\t", " ")) }
+func oneCellTabs(text string) string { return display.Text(strings.ReplaceAll(text, "\t", " ")) }
 
 // CountDiagnostics sums remarks up: "1 error, 2 warnings".
 func CountDiagnostics(remarks []api.Diagnostic) string {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // ExitCode is an error that has been reported already: it only carries the exit code.
@@ -84,10 +84,10 @@ func (p *Printer) Report(err error) int {
 		e = &api.Error{What: err.Error()}
 	}
 	p.Out.Flush() // to keep the order of output; a write error is reported at the end
-	fmt.Fprintf(p.Err, "cronring: %s\n", safe.Text(e.What))
+	fmt.Fprintf(p.Err, "cronring: %s\n", display.Text(e.What))
 	for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
 		if part.text != "" {
-			fmt.Fprintf(p.Err, "  %s   %s\n", part.name, safe.Text(part.text))
+			fmt.Fprintf(p.Err, "  %s   %s\n", part.name, display.Text(part.text))
 		}
 	}
 	return e.Kind.Exit()

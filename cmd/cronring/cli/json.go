@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // chosen is the part of a document that --json=FIELDS and --jq select.
@@ -250,7 +250,7 @@ func (p *Printer) printQuery(results gojq.Iter) error {
 			return UsageError("carry out --jq", v.Error(), "")
 		case string:
 			for line := range strings.SplitSeq(v, "\n") {
-				p.Printf("%s\n", safe.Text(line))
+				p.Printf("%s\n", display.Text(line))
 			}
 		default:
 			text, err := gojq.Marshal(v)
@@ -289,7 +289,7 @@ func (p *Printer) PrintLine(v any) error {
 // \uXXXX, which does not change the document.
 func (p *Printer) jsonOut() io.Writer {
 	if p.Terminal {
-		return safe.JSON{W: p.Out}
+		return display.JSON{W: p.Out}
 	}
 	return p.Out
 }

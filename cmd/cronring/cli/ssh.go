@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // The daemon of another host is asked through ssh: "cronring bridge" runs
@@ -136,7 +136,7 @@ func (h *heldTalk) last() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(h.text)), "\n")
-	return safe.Text(strings.TrimSpace(lines[len(lines)-1]))
+	return display.Text(strings.TrimSpace(lines[len(lines)-1]))
 }
 
 // socketPair makes a connection with itself.

@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // The forms of a result that is a list. Table is for eyes and fits the
@@ -45,7 +45,7 @@ func (t *Table) Add(texts ...string) {
 func (p *Printer) PrintTable(t *Table, o *Output) {
 	for _, row := range t.Rows {
 		for i := range row {
-			row[i].Text = safe.Text(row[i].Text)
+			row[i].Text = display.Text(row[i].Text)
 		}
 	}
 	if !o.NoHeader {
@@ -84,7 +84,7 @@ func (t *Table) widths() []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], safe.Width(c.Text))
+			widths[i] = max(widths[i], display.Width(c.Text))
 		}
 	}
 	return widths
@@ -97,12 +97,12 @@ func (p *Printer) printAligned(row []Cell, widths []int, fit bool) {
 		room = 1 << 30
 	}
 	for i, c := range row {
-		text := safe.Cut(c.Text, room)
+		text := display.Cut(c.Text, room)
 		p.Out.WriteString(p.Paint(c.Tone, text))
 		if room -= widths[i] + 2; i == len(row)-1 || room <= 0 {
 			break
 		}
-		p.Out.WriteString(strings.Repeat(" ", widths[i]-safe.Width(text)+2))
+		p.Out.WriteString(strings.Repeat(" ", widths[i]-display.Width(text)+2))
 	}
 	p.Out.WriteByte('\n')
 }

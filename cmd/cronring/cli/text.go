@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // Sign chooses between a sign and its ASCII form, by CRONRING_GLYPHS or else by
@@ -47,7 +47,7 @@ func EscapeText(text string) string {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(safe.Text(part))
+			b.WriteString(display.Text(part))
 		}
 		if ended {
 			b.WriteByte('\n')
@@ -91,7 +91,7 @@ func ReasonSuffix(reason string) string {
 // PrintField writes one named line, and nothing for an empty text.
 func (p *Printer) PrintField(name, text string) {
 	if text != "" {
-		p.Printf("  %-9s %s\n", name, safe.Text(text))
+		p.Printf("  %-9s %s\n", name, display.Text(text))
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // timeForms are the ways to write an instant besides RFC 3339, read in the zone
@@ -74,7 +74,7 @@ func parseDay(text string, now time.Time) (time.Time, error) {
 // 1h30m, 2d, 1w.
 type Duration time.Duration
 
-func (d *Duration) String() string { return when.Brief(time.Duration(*d)) }
+func (d *Duration) String() string { return display.Brief(time.Duration(*d)) }
 func (d *Duration) Type() string   { return "D" }
 
 // Set reads the flag's value.
@@ -151,18 +151,18 @@ func (a *App) Took(r *job.Run) string {
 	case r == nil || r.Started.IsZero():
 		return ""
 	case r.Ended.IsZero():
-		return when.Brief(a.Now().Sub(r.Started).Truncate(time.Second))
+		return display.Brief(a.Now().Sub(r.Started).Truncate(time.Second))
 	}
-	return when.Brief(r.Ended.Sub(r.Started))
+	return display.Brief(r.Ended.Sub(r.Started))
 }
 
 // FromNow formats the distance of t from now: "in 2m49s", "2m11s ago".
 func (a *App) FromNow(t time.Time) string {
 	d := t.Sub(a.Now())
 	if d < 0 {
-		return when.Brief(-d.Round(time.Second)) + " ago"
+		return display.Brief(-d.Round(time.Second)) + " ago"
 	}
-	return "in " + when.Brief(d.Round(time.Second))
+	return "in " + display.Brief(d.Round(time.Second))
 }
 
 // Ago formats how long ago a run started.
@@ -170,5 +170,5 @@ func (a *App) Ago(r *job.Run) string {
 	if r == nil {
 		return "never"
 	}
-	return when.Ago(r.Started, a.Now())
+	return display.Ago(r.Started, a.Now())
 }

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/amount"
 )
 
 // Used formats the resource usage of a run, or returns "" if it is unknown.
 func Used(u *job.Usage) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{
-		{"cpu", CpuTime(u.CPU)}, {"memory", amount.Bytes(u.Memory)}, {"read", amount.Bytes(u.Read)}, {"written", amount.Bytes(u.Write)},
+		{"cpu", CpuTime(u.CPU)}, {"memory", display.Bytes(u.Memory)}, {"read", display.Bytes(u.Read)}, {"written", display.Bytes(u.Write)},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.name+" "+p.value)

@@ -20,8 +20,8 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/direct"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // tables reads and writes crontabs: the daemon, or for root without a daemon the spool
@@ -146,7 +146,7 @@ func (c *Program) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.args.ask && !c.asked("crontab: really delete "+safe.Text(c.userName())+"'s crontab? (y/n) ") {
+	if c.args.ask && !c.asked("crontab: really delete "+display.Text(c.userName())+"'s crontab? (y/n) ") {
 		return nil
 	}
 	done, err := t.RemoveCrontab(ctx, c.args.user)
@@ -191,7 +191,7 @@ func (c *Program) replace(ctx context.Context) error {
 // notice prints the daemon's notice about a change.
 func (c *Program) notice(done api.Installed) {
 	if done.Notice != "" {
-		c.say("crontab: %s", safe.Text(done.Notice))
+		c.say("crontab: %s", display.Text(done.Notice))
 	}
 }
 
@@ -226,16 +226,16 @@ func (c *Program) readFile(name string) (string, error) {
 	} else {
 		var err error
 		if f, err = os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil {
-			return "", errSaid{safe.Text(name) + ": " + errnoText(err)}
+			return "", errSaid{display.Text(name) + ": " + errnoText(err)}
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			return "", errSaid{safe.Text(name) + ": Not a regular file."}
+			return "", errSaid{display.Text(name) + ": Not a regular file."}
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
 	if err != nil {
-		return "", errSaid{safe.Text(name) + ": " + errnoText(err)}
+		return "", errSaid{display.Text(name) + ": " + errnoText(err)}
 	}
 	return string(text), nil
 }
@@ -290,7 +290,7 @@ func (c *Program) check(name, text string) error {
 // showRemark begins as cron does, with the file's name in quotes; unlike
 // Debian's cron it counts lines from 1.
 func (c *Program) showRemark(name, text string, d crontab.Diagnostic) {
-	line := fmt.Sprintf("\"%s\":%d: ", safe.Text(name), d.Line)
+	line := fmt.Sprintf("\"%s\":%d: ", display.Text(name), d.Line)
 	if d.Severity == crontab.Warning {
 		line += "warning: "
 	}
@@ -298,15 +298,15 @@ func (c *Program) showRemark(name, text string, d crontab.Diagnostic) {
 	if d.Column > 0 {
 		line += fmt.Sprintf(" (column %d)", d.Column)
 	}
-	c.say("%s", safe.Text(line))
+	c.say("%s", display.Text(line))
 	if !cli.IsTerminal(c.err) {
 		return
 	}
 	for part := range strings.Lines(d.Excerpt(text)) {
-		c.say("    %s", safe.Text(strings.TrimSuffix(part, "\n")))
+		c.say("    %s", display.Text(strings.TrimSuffix(part, "\n")))
 	}
 	if d.Fix != "" {
-		c.say("    fix: %s", safe.Text(d.Fix))
+		c.say("    fix: %s", display.Text(d.Fix))
 	}
 }
 
@@ -330,17 +330,17 @@ func (c *Program) report(err error) int {
 	case !ok:
 		c.say("%s", strings.TrimSuffix(err.Error(), "\n"))
 	case e.Kind == api.NotFound && strings.HasPrefix(e.What, "user `"):
-		c.say("crontab:  %s", safe.Text(e.What))
+		c.say("crontab:  %s", display.Text(e.What))
 	case e.Kind == api.NotFound, e.Kind == api.NotAllowed && !strings.HasPrefix(e.What, "cannot "):
-		c.say("%s", safe.Text(e.What))
+		c.say("%s", display.Text(e.What))
 		if e.Fix != "" {
-			c.say("%s", safe.Text(e.Fix))
+			c.say("%s", display.Text(e.Fix))
 		}
 	default:
-		c.say("crontab: %s", safe.Text(e.What))
+		c.say("crontab: %s", display.Text(e.What))
 		for _, part := range []struct{ name, text string }{{"why", e.Why}, {"fix", e.Fix}} {
 			if part.text != "" {
-				c.say("  %s   %s", part.name, safe.Text(part.text))
+				c.say("  %s   %s", part.name, display.Text(part.text))
 			}
 		}
 	}

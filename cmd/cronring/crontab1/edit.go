@@ -18,7 +18,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // FirstLines is the initial text for a user without a crontab.
@@ -50,7 +50,7 @@ func (c *Program) edit(ctx context.Context) error {
 	defer t.EndEdit(ctx, c.args.user)
 	start := table.Text
 	if table.Missing {
-		c.say("no crontab for %s - using an empty one", safe.Text(table.User))
+		c.say("no crontab for %s - using an empty one", display.Text(table.User))
 		start = nil
 		if c.debian() {
 			start = []byte(FirstLines)
@@ -110,7 +110,7 @@ func (c *Program) installDraft(ctx context.Context, t tables, text []byte, path,
 		if e != nil || now.Sum == base {
 			return err
 		}
-		if !c.asked("crontab: " + safe.Text(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
+		if !c.asked("crontab: " + display.Text(now.User) + "'s crontab was changed while you edited it. Install yours over it? (y/n) ") {
 			return errSaid{}
 		}
 		base = now.Sum
@@ -131,7 +131,7 @@ func (c *Program) leave(d *Draft, err error) error {
 	if said, ok := err.(errSaid); !ok || said.text != "" {
 		c.report(err)
 	}
-	return errSaid{"crontab: edits left in " + safe.Text(d.Path)}
+	return errSaid{"crontab: edits left in " + display.Text(d.Path)}
 }
 
 // unopened is the error, in cron's words, for a draft that cannot be read after the edit.
@@ -155,16 +155,16 @@ type Draft struct {
 func (c *Program) NewDraft(start []byte) (*Draft, error) {
 	dir, err := os.MkdirTemp(c.tempDir(), "crontab.")
 	if err != nil {
-		return nil, errSaid{safe.Text(c.tempDir()) + ": " + errnoText(err)}
+		return nil, errSaid{display.Text(c.tempDir()) + ": " + errnoText(err)}
 	}
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, errSaid{safe.Text(dir) + ": " + errnoText(err)}
+		return nil, errSaid{display.Text(dir) + ": " + errnoText(err)}
 	}
 	d := &Draft{dir: f, Path: filepath.Join(dir, "crontab"), Start: start}
 	if err := os.WriteFile(d.Path, start, 0o600); err != nil {
 		d.Close()
-		return nil, errSaid{safe.Text(d.Path) + ": " + errnoText(err)}
+		return nil, errSaid{display.Text(d.Path) + ": " + errnoText(err)}
 	}
 	return d, nil
 }
@@ -189,13 +189,13 @@ func (d *Draft) Read() ([]byte, error) {
 	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, errSaid{safe.Text(d.Path) + ": " + errnoText(err)}
+		return nil, errSaid{display.Text(d.Path) + ": " + errnoText(err)}
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, errSaid{safe.Text(d.Path) + ": Not a regular file."}
+		return nil, errSaid{display.Text(d.Path) + ": Not a regular file."}
 	case st.Uid != uint32(os.Geteuid()):
-		return nil, errSaid{"crontab: " + safe.Text(d.Path) + " belongs to somebody else now"}
+		return nil, errSaid{"crontab: " + display.Text(d.Path) + " belongs to somebody else now"}
 	}
 	return io.ReadAll(io.LimitReader(f, crontab.MaxText+1))
 }
@@ -216,7 +216,7 @@ func (c *Program) tempDir() string {
 		}
 		shared := st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR || shared || st.Uid != 0 && st.Uid != c.uid {
-			c.say("crontab: TMPDIR is not used, as others can change %s", safe.Text(at))
+			c.say("crontab: TMPDIR is not used, as others can change %s", display.Text(at))
 			return defaultTemp
 		}
 		if at == "/" {
@@ -263,7 +263,7 @@ func (c *Program) RunEditor(d *Draft) error {
 		if status.CoreDump() {
 			core = "core dumped"
 		}
-		return errSaid{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", safe.Text(editor), status.Signal(), core)}
+		return errSaid{fmt.Sprintf("crontab: \"%s\" killed; signal %d (%s)", display.Text(editor), status.Signal(), core)}
 	}
-	return errSaid{fmt.Sprintf("crontab: \"%s\" exited with status %d", safe.Text(strings.TrimSpace(editor)), status.ExitStatus())}
+	return errSaid{fmt.Sprintf("crontab: \"%s\" exited with status %d", display.Text(strings.TrimSpace(editor)), status.ExitStatus())}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // The names in a directory that apply makes the host match.
@@ -85,7 +85,7 @@ func apply(ctx context.Context, a *cli.App, dir string, prune bool, f *changeFla
 		plan = append(plan, gone...)
 	}
 	if len(plan) == 0 {
-		a.Infof("everything matches %s already", safe.Text(dir))
+		a.Infof("everything matches %s already", display.Text(dir))
 	}
 	for _, r := range plan {
 		if err := install(ctx, a, by, r, f); err != nil {
@@ -180,7 +180,7 @@ func planApply(ctx context.Context, a *cli.App, by changer, wanted []applied) ([
 			bad = append(bad, err)
 			continue
 		}
-		a.Printf("%s\n", safe.Text(c.Old.File))
+		a.Printf("%s\n", display.Text(c.Old.File))
 		printDifferences(a, found, loc)
 		plan = append(plan, c.request())
 	}
@@ -229,7 +229,7 @@ func planPrune(ctx context.Context, a *cli.App, by changer, dir string, wanted [
 		if err != nil {
 			return nil, err
 		}
-		a.Printf("%s %s  %s\n", a.Paint(cli.Warn, "-"), safe.Text(t.File), cli.Entries(now.Entries))
+		a.Printf("%s %s  %s\n", a.Paint(cli.Warn, "-"), display.Text(t.File), cli.Entries(now.Entries))
 		plan = append(plan, api.TableRequest{File: t.File, Gone: true, Base: now.Sum})
 	}
 	return plan, nil

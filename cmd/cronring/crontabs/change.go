@@ -20,10 +20,10 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/direct"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // changer reads and changes crontabs: the daemon, or for root without a daemon the files
@@ -138,7 +138,7 @@ func carryOut(ctx context.Context, a *cli.App, c *Change, f *changeFlags) error 
 	}
 	printDifferences(a, found, loc)
 	if c.draft.Text() == string(c.Old.Text) && !c.Old.Missing {
-		a.Infof("%s stays as it is", safe.Text(c.Old.File))
+		a.Infof("%s stays as it is", display.Text(c.Old.File))
 		return nil
 	}
 	return install(ctx, a, c.by, c.request(), f)
@@ -147,7 +147,7 @@ func carryOut(ctx context.Context, a *cli.App, c *Change, f *changeFlags) error 
 // install makes a change and prints how to undo it.
 func install(ctx context.Context, a *cli.App, by changer, r api.TableRequest, f *changeFlags) error {
 	if f.dryRun {
-		a.Infof("%s is not changed: this was a dry run", safe.Text(r.File))
+		a.Infof("%s is not changed: this was a dry run", display.Text(r.File))
 		return nil
 	}
 	done, err := by.InstallTable(ctx, r)
@@ -158,13 +158,13 @@ func install(ctx context.Context, a *cli.App, by changer, r api.TableRequest, f 
 	if done.Gone {
 		verb = "removed"
 	}
-	text := fmt.Sprintf("%s %s, %s", verb, safe.Text(done.File), cli.Entries(done.Entries))
+	text := fmt.Sprintf("%s %s, %s", verb, display.Text(done.File), cli.Entries(done.Entries))
 	if done.Before != 0 {
 		text += fmt.Sprintf("; undo: cronring undo %d", done.Before)
 	}
 	a.Infof("%s", text)
 	if done.Notice != "" {
-		a.Infof("%s", safe.Text(done.Notice))
+		a.Infof("%s", display.Text(done.Notice))
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func confirm(a *cli.App, what, word string, f *changeFlags) error {
 	if !a.CanAsk() {
 		return cli.UsageError(what+" unasked", "no person can be asked here", "say that it is meant: -y")
 	}
-	answer := a.Ask(fmt.Sprintf("Type %s to %s: ", safe.Text(word), what))
+	answer := a.Ask(fmt.Sprintf("Type %s to %s: ", display.Text(word), what))
 	if answer != word {
 		return &api.Error{Kind: api.Conflict, What: "nothing is changed: the answer was not " + word}
 	}

@@ -12,10 +12,9 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // diffFlags are the flags of diff.
@@ -223,10 +222,10 @@ func printDifferences(a *cli.App, found []review.Difference, loc *time.Location)
 func printDifferencesIn(a *cli.App, found []review.Difference, loc *time.Location, span time.Duration) {
 	width := 0
 	for _, d := range found {
-		width = max(width, safe.Width(safe.Text(string(d.Job))))
+		width = max(width, display.Width(display.Text(string(d.Job))))
 	}
 	for _, d := range found {
-		name := safe.Text(string(d.Job))
+		name := display.Text(string(d.Job))
 		mark, tone := "~", cli.Warn
 		switch d.Kind {
 		case review.Added:
@@ -234,7 +233,7 @@ func printDifferencesIn(a *cli.App, found []review.Difference, loc *time.Locatio
 		case review.Removed:
 			mark, tone = "-", cli.Bad
 		}
-		a.Printf("%s %s  %s\n", a.Paint(tone, mark), safe.Pad(name, width), safe.Text(differenceText(d, loc, spanText(span))))
+		a.Printf("%s %s  %s\n", a.Paint(tone, mark), display.Pad(name, width), display.Text(differenceText(d, loc, spanText(span))))
 	}
 }
 
@@ -244,7 +243,7 @@ func spanText(d time.Duration) string {
 	if d%day == 0 {
 		return cli.Plural(int(d/day), "day")
 	}
-	return when.Brief(d)
+	return display.Brief(d)
 }
 
 // differenceText describes a difference.

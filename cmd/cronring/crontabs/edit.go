@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/dashboard"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // editFlags are the flags of edit.
@@ -139,7 +139,7 @@ func editRounds(ctx context.Context, a *cli.App, c *Change, terminal *crontab1.P
 			return keepDraft(a, d, editTrouble(a, c, err))
 		}
 		if bytes.Equal(text, d.Start) {
-			a.Infof("%s stays as it is", safe.Text(c.Old.File))
+			a.Infof("%s stays as it is", display.Text(c.Old.File))
 			return nil
 		}
 		c.draft = crontab.NewDraft(string(text), c.config.Format)
@@ -148,7 +148,7 @@ func editRounds(ctx context.Context, a *cli.App, c *Change, terminal *crontab1.P
 		case again:
 			continue
 		case errors.Is(err, errGivenUp):
-			a.Infof("%s stays as it is", safe.Text(c.Old.File))
+			a.Infof("%s stays as it is", display.Text(c.Old.File))
 			return nil
 		}
 		return keepDraft(a, d, err)
@@ -158,7 +158,7 @@ func editRounds(ctx context.Context, a *cli.App, c *Change, terminal *crontab1.P
 func keepDraft(a *cli.App, d *crontab1.Draft, err error) error {
 	if err != nil {
 		d.Keep = true
-		a.Infof("what you wrote is in %s", safe.Text(d.Path))
+		a.Infof("what you wrote is in %s", display.Text(d.Path))
 	}
 	return err
 }

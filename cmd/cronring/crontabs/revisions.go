@@ -8,7 +8,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func NewRevisions(a *cli.App) *cobra.Command {
@@ -98,7 +98,7 @@ func printRevision(a *cli.App, cmd *cobra.Command, number string, out *cli.Outpu
 	case out.Value == cli.FormJSONL:
 		return a.PrintLine(r)
 	case r.Gone:
-		a.Infof("revision %d: from then on there was no %s", r.ID, safe.Text(r.File))
+		a.Infof("revision %d: from then on there was no %s", r.ID, display.Text(r.File))
 	case a.Terminal:
 		a.Printf("%s", cli.EscapeText(string(r.Text)))
 	default:

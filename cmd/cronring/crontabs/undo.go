@@ -10,7 +10,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func NewUndo(a *cli.App) *cobra.Command {
@@ -76,15 +76,15 @@ func printUndone(a *cli.App, done api.Installed) {
 			a.PrintDiagnostic(d)
 		}
 	}
-	what := fmt.Sprintf("restored %s, %s", safe.Text(done.File), cli.Entries(done.Entries))
+	what := fmt.Sprintf("restored %s, %s", display.Text(done.File), cli.Entries(done.Entries))
 	if done.Gone {
-		what = fmt.Sprintf("removed %s, as before", safe.Text(done.File))
+		what = fmt.Sprintf("removed %s, as before", display.Text(done.File))
 	}
 	if done.Before != 0 {
 		what += fmt.Sprintf("; undo: cronring undo %d", done.Before)
 	}
 	a.Printf("%s\n", what)
 	if done.Notice != "" {
-		a.Infof("%s", safe.Text(done.Notice))
+		a.Infof("%s", display.Text(done.Notice))
 	}
 }

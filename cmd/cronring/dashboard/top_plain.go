@@ -13,9 +13,8 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/jobs"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // plainTop is the dashboard as a talk: one line for each thing that happens, and
@@ -55,7 +54,7 @@ func plain(a *cli.App, cmd *cobra.Command, readOnly string, root func(*cli.App) 
 		return err
 	}
 	p := &plainTop{a: a, root: root, readOnly: readOnly, tells: "all"}
-	a.Printf("cronringd on %s: %s%s. Type help, or quit.\n", safe.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
+	a.Printf("cronringd on %s: %s%s. Type help, or quit.\n", display.Text(s.Host), cli.Plural(s.Jobs, "job"), jobs.StateCounts(s.States))
 	events, lines, next := make(chan heard), make(chan typed), make(chan struct{})
 	go follow(ctx, client, events)
 	go readLines(ctx, a.In, next, lines)
@@ -163,7 +162,7 @@ func (p *plainTop) answer(line string) bool {
 	case slices.Contains(unending, words[0]), watches(words):
 		p.a.Printf("%s never ends: it is for a shell of its own\n", words[0])
 	case p.readOnly != "" && !slices.Contains(lookOnly, words[0]):
-		p.a.Printf("%s: %s\n", safe.Text(words[0]), p.readOnly)
+		p.a.Printf("%s: %s\n", display.Text(words[0]), p.readOnly)
 	default:
 		p.command(words)
 	}
@@ -202,7 +201,7 @@ func (p *plainTop) tell(e api.Event) {
 		p.a.Printf("%s left out: too much happened\n", cli.Plural(e.Gap.Lost, "event"))
 	case e.Record != nil:
 		if text := recordSentence(e.Record, p.tells == "failed"); text != "" {
-			p.a.Printf("%s %s\n", e.Record.At.Local().Format("15:04:05"), safe.Text(text))
+			p.a.Printf("%s %s\n", e.Record.At.Local().Format("15:04:05"), display.Text(text))
 		}
 	}
 }
@@ -229,7 +228,7 @@ func recordSentence(r *job.Record, onlyFailures bool) string {
 func endSentence(r *job.Run, onlyFailures bool) string {
 	took := ""
 	if !r.Started.IsZero() {
-		took = " after " + when.Brief(r.Ended.Sub(r.Started))
+		took = " after " + display.Brief(r.Ended.Sub(r.Started))
 	}
 	switch {
 	case r.Failed():

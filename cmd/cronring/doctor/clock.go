@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // The years in which a clock can be right. This program did not exist before the first.
@@ -45,7 +45,7 @@ func (e *examination) synchronised() []finding {
 			Fix: advice("timedatectl set-ntp true    or install chrony")}}
 	}
 	most := time.Duration(t.Maxerror) * time.Microsecond
-	return []finding{{Grade: gradeOK, What: "the clock is synchronised, to " + when.Brief(most) + " at worst"}}
+	return []finding{{Grade: gradeOK, What: "the clock is synchronised, to " + display.Brief(most) + " at worst"}}
 }
 
 // hardwareLocal reads the third line of /etc/adjtime.
@@ -68,7 +68,7 @@ func (e *examination) hardwareClock(now time.Time) []finding {
 	if adjust, _ := e.Read("/etc/adjtime"); hardwareLocal(adjust) || off < time.Minute {
 		return nil
 	}
-	return []finding{{Grade: gradeWarning, What: "the hardware clock differs by " + when.Brief(off.Round(time.Second)),
+	return []finding{{Grade: gradeWarning, What: "the hardware clock differs by " + display.Brief(off.Round(time.Second)),
 		Why: "the next boot begins with that time", Fix: advice("hwclock --systohc")}}
 }
 

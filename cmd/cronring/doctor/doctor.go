@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // grade is the severity of a finding.
@@ -228,17 +228,17 @@ func mend(ctx context.Context, a *cli.App, e *examination, findings []finding, d
 		for _, r := range found.Fix {
 			switch {
 			case !r.Harmless:
-				a.Infof("left to you: %s", safe.Text(r.Command))
+				a.Infof("left to you: %s", display.Text(r.Command))
 			case dry:
-				a.Infof("would run: %s", safe.Text(r.Command))
+				a.Infof("would run: %s", display.Text(r.Command))
 			default:
 				ran = true
 				out, status, err := e.Exec(ctx, r.argv...)
 				if err != nil || status != 0 {
-					a.Infof("tried: %s: it failed: %s", safe.Text(r.Command), safe.Text(strings.TrimSpace(inventory.Failure(out, status, err))))
+					a.Infof("tried: %s: it failed: %s", display.Text(r.Command), display.Text(strings.TrimSpace(inventory.Failure(out, status, err))))
 					continue
 				}
-				a.Infof("ran: %s", safe.Text(r.Command))
+				a.Infof("ran: %s", display.Text(r.Command))
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func printFindings(a *cli.App, findings []finding) {
 	}
 	for _, found := range findings {
 		look := gradeLook[found.Grade]
-		a.Printf("%s %s  %s\n", a.Paint(look.tone, cli.Sign(look.full, look.ascii)), safe.Pad(found.Check, width), safe.Text(found.What))
+		a.Printf("%s %s  %s\n", a.Paint(look.tone, cli.Sign(look.full, look.ascii)), display.Pad(found.Check, width), display.Text(found.What))
 		cli.PrintPart(a, "why", found.Why)
 		for _, r := range found.Fix {
 			cli.PrintPart(a, "fix", r.Command)

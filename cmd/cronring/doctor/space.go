@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/analysis"
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/tui/when"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // sendmail is the program that cron sends email with.
@@ -102,7 +102,7 @@ func (e *examination) mailQueue() []finding {
 		}
 	}
 	if age := e.Now().Sub(oldest); n > 0 && age > mailStuck {
-		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", cli.Plural(n, "message"), when.Brief(age.Round(time.Second))),
+		found = append(found, finding{Grade: gradeWarning, What: fmt.Sprintf("%s could not be handed over, the oldest since %s", cli.Plural(n, "message"), display.Brief(age.Round(time.Second))),
 			Why: sendmail + " refuses, or is missing", Fix: advice("journalctl -u cronring -g mail")})
 	}
 	if dead > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 func NewConfig(a *cli.App) *cobra.Command {
@@ -92,7 +92,7 @@ func configOfJob(ctx context.Context, a *cli.App, ref string, out *cli.Output) e
 	a.PrintTable(settingTable("option", c.Options), out)
 	for _, why := range []string{c.Held, c.Degraded} {
 		if why != "" {
-			a.Infof("%s", safe.Text(why))
+			a.Infof("%s", display.Text(why))
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func configPath(a *cli.App, dir string, out *cli.Output) error {
 		return a.PrintJSON(files)
 	}
 	for _, path := range files {
-		a.Printf("%s\n", safe.Text(path))
+		a.Printf("%s\n", display.Text(path))
 	}
 	return nil
 }

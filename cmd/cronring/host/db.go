@@ -10,8 +10,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/amount"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func NewDB(a *cli.App) *cobra.Command {
@@ -60,13 +59,13 @@ func printDBStats(a *cli.App, s api.DBStats, out *cli.Output) error {
 	if out.Value == cli.FormJSON {
 		return a.PrintJSON(s)
 	}
-	a.Printf("%s  %s", safe.Text(s.Path), amount.Bytes(s.Bytes))
+	a.Printf("%s  %s", display.Text(s.Path), display.Bytes(s.Bytes))
 	if s.Free > 0 {
-		a.Printf(", of them %s free", amount.Bytes(s.Free))
+		a.Printf(", of them %s free", display.Bytes(s.Free))
 	}
 	a.Printf("\n")
 	for _, name := range slices.Sorted(maps.Keys(s.Rows)) {
-		a.Printf("  %-10s %d\n", safe.Text(name), s.Rows[name])
+		a.Printf("  %-10s %d\n", display.Text(name), s.Rows[name])
 	}
 	return nil
 }
@@ -78,7 +77,7 @@ func printDBDone(a *cli.App, what string, done api.DBDone, out *cli.Output) erro
 			return err
 		}
 	case what == api.DBBackup:
-		a.Printf("%s  %s\n", safe.Text(done.Path), amount.Bytes(done.Bytes))
+		a.Printf("%s  %s\n", display.Text(done.Path), display.Bytes(done.Bytes))
 	case what == api.DBPrune:
 		a.Printf("removed %s, %s, %s, and the output of %s\n", cli.Plural(done.Runs, "run"),
 			cli.Plural(done.Skips, "skipped occurrence"), cli.Plural(done.Letters, "dead letter"), cli.Plural(done.Outputs, "run"))
@@ -86,7 +85,7 @@ func printDBDone(a *cli.App, what string, done api.DBDone, out *cli.Output) erro
 		a.Printf("the history is sound\n")
 	default:
 		for _, p := range done.Problems {
-			a.Printf("%s\n", safe.Text(p))
+			a.Printf("%s\n", display.Text(p))
 		}
 	}
 	if len(done.Problems) > 0 {

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func NewNotify(a *cli.App) *cobra.Command {
@@ -21,7 +21,7 @@ Only root may.`,
 			if err := a.Daemon().Notify(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			a.Infof("channel %s took a test notice", safe.Text(args[0]))
+			a.Infof("channel %s took a test notice", display.Text(args[0]))
 			return nil
 		},
 	}

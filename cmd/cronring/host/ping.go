@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func NewPing(a *cli.App) *cobra.Command {
@@ -24,8 +23,8 @@ that every account may. The exit code is 5 if it does not answer.`,
 				return err
 			}
 			took := time.Since(began).Round(10 * time.Microsecond)
-			a.Printf("cronringd %s on %s answered in %s, up %s\n", safe.Text(h.Version), safe.Text(h.Host), took,
-				when.Brief(a.Now().Sub(h.Started).Truncate(time.Second)))
+			a.Printf("cronringd %s on %s answered in %s, up %s\n", display.Text(h.Version), display.Text(h.Host), took,
+				display.Brief(a.Now().Sub(h.Started).Truncate(time.Second)))
 			return nil
 		},
 	}

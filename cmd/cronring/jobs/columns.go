@@ -11,8 +11,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // column is a column of a list of jobs.
@@ -53,7 +53,7 @@ var jobColumns = []column{
 
 // nextCell also shows the owner of the next occurrence of a ring job.
 func (r *jobRow) nextCell() cli.Cell {
-	text := when.Away(r.Next, r.a.Now())
+	text := display.Away(r.Next, r.a.Now())
 	if r.Node != "" {
 		text += " on " + r.Node
 	}
@@ -63,7 +63,7 @@ func (r *jobRow) nextCell() cli.Cell {
 // lastCell shows the member that had the newest occurrence, if it was another one.
 func (r *jobRow) lastCell() cli.Cell {
 	if e := r.Elsewhere; e != nil {
-		return cli.Cell{Text: when.Ago(e.Due, r.a.Now()) + " on " + e.Node}
+		return cli.Cell{Text: display.Ago(e.Due, r.a.Now()) + " on " + e.Node}
 	}
 	return cli.Cell{Text: r.a.Ago(r.Last)}
 }

@@ -10,9 +10,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // formDot is the language of Graphviz.
@@ -167,7 +166,7 @@ func (t *drawing) draw(root int) {
 
 func (t *drawing) line(prefix string, depth int, l link, again bool) {
 	a, n := t.a, &t.nodes[l.child]
-	words := []string{safe.Text(string(n.Job.ID))}
+	words := []string{display.Text(string(n.Job.ID))}
 	if l.label != "" {
 		words = append(words, a.Paint(cli.Faint, l.label))
 	}
@@ -187,20 +186,20 @@ func (t *drawing) facts(n *api.Node) []string {
 	a, look := t.a, cli.StateLook[n.State]
 	words := []string{a.Paint(look.Tone, cli.StateSign(n.State)+" "+look.Word)}
 	if n.When != "" {
-		words = append(words, "when="+safe.Text(n.When))
+		words = append(words, "when="+display.Text(n.When))
 	}
 	if r := n.Newest; r != nil {
 		words = append(words, fmt.Sprintf("run %d %s%s", r.ID, r.Verdict.Words(), t.ago(r.Ended)))
 	}
 	for _, r := range n.Running {
-		words = append(words, safe.Text(t.going(r)))
+		words = append(words, display.Text(t.going(r)))
 	}
 	if n.Job.Held != "" {
-		return append(words, safe.Text(n.Job.Held))
+		return append(words, display.Text(n.Job.Held))
 	}
 	for _, e := range slices.Concat(n.After, n.On) {
 		if _, ok := t.index[e.Job]; !ok {
-			words = append(words, "not shown here: "+safe.Text(string(e.Job)))
+			words = append(words, "not shown here: "+display.Text(string(e.Job)))
 		}
 	}
 	return words
@@ -210,7 +209,7 @@ func (t *drawing) ago(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return " " + when.Brief(t.a.Now().Sub(at).Round(time.Second)) + " ago"
+	return " " + display.Brief(t.a.Now().Sub(at).Round(time.Second)) + " ago"
 }
 
 // going describes a live run.
@@ -265,7 +264,7 @@ func printDotEdge(a *cli.App, e api.Edge, child job.ID, style string) {
 func dotText(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		line = strings.ReplaceAll(safe.Text(line), `\`, `\\`)
+		line = strings.ReplaceAll(display.Text(line), `\`, `\\`)
 		lines[i] = strings.ReplaceAll(line, `"`, `\"`)
 	}
 	return `"` + strings.Join(lines, `\n`) + `"`

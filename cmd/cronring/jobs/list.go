@@ -14,8 +14,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // listFlags are the flags of list.
@@ -152,7 +152,7 @@ func printJobs(a *cli.App, jobs []job.Status, f *listFlags, out *cli.Output, loc
 		return cli.PrintLines(a, jobs)
 	case cli.FormName:
 		for _, j := range jobs {
-			a.Printf("%s\n", safe.Text(string(j.Job.ID)))
+			a.Printf("%s\n", display.Text(string(j.Job.ID)))
 		}
 		return nil
 	}

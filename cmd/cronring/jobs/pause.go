@@ -7,8 +7,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 func NewPause(a *cli.App) *cobra.Command {
@@ -51,6 +51,6 @@ func NewPause(a *cli.App) *cobra.Command {
 
 func printChanged(a *cli.App, what string, jobs []job.ID) {
 	for _, id := range jobs {
-		a.Printf("%s %s\n", what, safe.Text(string(id)))
+		a.Printf("%s %s\n", what, display.Text(string(id)))
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 func NewShow(a *cli.App) *cobra.Command {
@@ -51,7 +51,7 @@ func NewShow(a *cli.App) *cobra.Command {
 
 func printJob(a *cli.App, j api.Job, loc *time.Location) {
 	look := cli.StateLook[j.State]
-	a.Printf("%s  %s\n", safe.Text(string(j.Job.ID)), a.Paint(look.Tone, cli.StateSign(j.State)+" "+string(j.State)))
+	a.Printf("%s  %s\n", display.Text(string(j.Job.ID)), a.Paint(look.Tone, cli.StateSign(j.State)+" "+string(j.State)))
 	a.PrintField("schedule", cli.ScheduleText(&j.Job)+"   "+j.Meaning)
 	a.PrintField("zone", j.Job.Zone)
 	a.PrintField("source", fmt.Sprintf("%s:%d", j.Job.Table, j.Job.Line))

@@ -10,9 +10,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // statusFlags are the flags of status.
@@ -140,11 +139,11 @@ func hasProblems(s api.Status, jobs []job.Status) bool {
 }
 
 func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location) {
-	a.Printf("cronringd %s on %s, up %s", s.Version, safe.Text(s.Host), when.Brief(s.Now.Sub(s.Started).Round(time.Second)))
+	a.Printf("cronringd %s on %s, up %s", s.Version, display.Text(s.Host), display.Brief(s.Now.Sub(s.Started).Round(time.Second)))
 	if s.Next != nil {
-		a.Printf("    next: %s %s %s", safe.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.FromNow(s.Next.At))
+		a.Printf("    next: %s %s %s", display.Text(string(s.Next.Job)), s.Next.At.In(loc).Format("15:04:05 MST"), a.FromNow(s.Next.At))
 		if s.Next.Node != "" {
-			a.Printf(" on %s", safe.Text(s.Next.Node))
+			a.Printf(" on %s", display.Text(s.Next.Node))
 		}
 	}
 	a.Printf("\n%s%s", cli.Plural(s.Jobs, "job"), StateCounts(s.States))
@@ -169,7 +168,7 @@ func printStatus(a *cli.App, s api.Status, jobs []job.Status, loc *time.Location
 }
 
 func printProblem(a *cli.App, sign string, p api.Problem) {
-	a.Printf("%s %s\n", sign, safe.Text(p.What))
+	a.Printf("%s %s\n", sign, display.Text(p.What))
 	cli.PrintPart(a, "why", p.Why)
 	cli.PrintPart(a, "fix", p.Fix)
 }
@@ -192,11 +191,11 @@ func StateCounts(n map[job.State]int) string {
 func printTroubled(a *cli.App, jobs []job.Status, loc *time.Location) {
 	width := 0
 	for _, j := range jobs {
-		width = max(width, safe.Width(safe.Text(string(j.Job.ID))))
+		width = max(width, display.Width(display.Text(string(j.Job.ID))))
 	}
 	for _, j := range jobs {
 		a.Printf("%s %s  %s\n", a.Paint(cli.StateLook[j.State].Tone, cli.StateSign(j.State)),
-			safe.Pad(safe.Text(string(j.Job.ID)), width), safe.Text(trouble(a, j, loc)))
+			display.Pad(display.Text(string(j.Job.ID)), width), display.Text(trouble(a, j, loc)))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func NewWhy(a *cli.App) *cobra.Command {
@@ -52,22 +52,22 @@ else about the newest one; or about a run that somebody asked for since.`,
 }
 
 func printWhy(a *cli.App, w api.Why, loc *time.Location) {
-	a.Printf("%s at %s\n", safe.Text(string(w.Job)), w.At.In(loc).Format(cli.LongTime))
-	a.Printf("%s %s\n\n", stepSign(a, w.Sum()), safe.Text(w.Verdict))
+	a.Printf("%s at %s\n", display.Text(string(w.Job)), w.At.In(loc).Format(cli.LongTime))
+	a.Printf("%s %s\n\n", stepSign(a, w.Sum()), display.Text(w.Verdict))
 	for _, step := range w.Steps {
-		a.Printf("  %s %-9s %s\n", stepSign(a, step.State), step.Name, safe.Text(step.Fact))
+		a.Printf("  %s %-9s %s\n", stepSign(a, step.State), step.Name, display.Text(step.Fact))
 	}
 	for i, fact := range w.Facts {
 		if i == 0 {
 			a.Printf("\n")
 		}
-		a.Printf("  %s\n", safe.Text(fact))
+		a.Printf("  %s\n", display.Text(fact))
 	}
 	for i, r := range w.Remedies {
 		if i == 0 {
 			a.Printf("\ndo one of these\n")
 		}
-		a.Printf("  %s    %s\n", safe.Text(r.What), safe.Text(r.Command))
+		a.Printf("  %s    %s\n", display.Text(r.What), display.Text(r.Command))
 	}
 }
 

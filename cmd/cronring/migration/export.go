@@ -15,8 +15,8 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/crontabs"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // exportFlags are the flags of export.
@@ -88,7 +88,7 @@ func exportTable(a *cli.App, t *crontabs.Change) {
 	if a.Terminal {
 		text = cli.EscapeText(text)
 	}
-	a.Printf("# %s\n%s", safe.Text(t.Old.File), text)
+	a.Printf("# %s\n%s", display.Text(t.Old.File), text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		a.Printf("\n")
 	}
@@ -118,7 +118,7 @@ func exportUnits(a *cli.App, e crontabs.FoundEntry, dir string) error {
 		if err := errors.Join(err, file.Close()); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
-		a.Infof("%s", safe.Text(path))
+		a.Infof("%s", display.Text(path))
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func calendarEvent(a *cli.App, id job.ID, command string, at, now time.Time) {
 
 // calendarText is foreign text as the value of a property.
 func calendarText(text string) string {
-	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(safe.Text(text))
+	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`).Replace(display.Text(text))
 }
 
 // calendarLine writes a line, folded so that none has more than 75 bytes, and

@@ -15,9 +15,8 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // formCrontab is the lines that would do the same, ready for a file in
@@ -288,7 +287,7 @@ func periodText(p *crontab.Period) string {
 // delayText is a delay as written. The part of it that is drawn at random is
 // not what the daemon draws.
 func delayText(m *inventory.Machine, e *crontab.Entry, p *crontab.Period) string {
-	text := when.Brief(p.Delay)
+	text := display.Brief(p.Delay)
 	random, _ := e.Lookup("RANDOM_DELAY")
 	if columns := strings.Fields(e.Raw()); random != "" && len(columns) > 1 && m.Host.Family == crontab.RHEL {
 		text = fmt.Sprintf("%sm and up to %sm at random", columns[1], random)
@@ -355,7 +354,7 @@ func printImportedCron(a *cli.App, c *importedCron) {
 		printImportedTable(a, &c.Tables[i])
 	}
 	for _, s := range c.Silent {
-		a.Printf("%s  never runs: %s\n", safe.Text(s.Path), s.Why)
+		a.Printf("%s  never runs: %s\n", display.Text(s.Path), s.Why)
 	}
 	file := ""
 	for _, s := range c.Settings {
@@ -367,41 +366,41 @@ func printImportedCron(a *cli.App, c *importedCron) {
 		if s.Differs {
 			mark = a.Paint(cli.Warn, "~")
 		}
-		a.Printf("   %s %s\n", mark, safe.Text(s.Text()))
+		a.Printf("   %s %s\n", mark, display.Text(s.Text()))
 	}
 }
 
 func printImportedTable(a *cli.App, t *importedTable) {
-	path := safe.Text(t.Path)
+	path := display.Text(t.Path)
 	switch {
 	case t.Ignored != "":
-		a.Printf("%s  %s\n", path, safe.Text(t.Ignored))
+		a.Printf("%s  %s\n", path, display.Text(t.Ignored))
 		return
 	case !t.readable:
-		a.Printf("%s  refused, %s: %s\n", path, t.Refused, safe.Text(t.Why))
+		a.Printf("%s  refused, %s: %s\n", path, t.Refused, display.Text(t.Why))
 		return
 	}
 	a.Printf("%s  %s", path, cli.Entries(len(t.Entries)))
 	if t.Errors > 0 {
-		a.Printf(", %s    cronring lint %s", cli.Plural(t.Errors, "error"), safe.Text(cli.ShellWord(t.Path)))
+		a.Printf(", %s    cronring lint %s", cli.Plural(t.Errors, "error"), display.Text(cli.ShellWord(t.Path)))
 	}
 	a.Printf("\n")
 	printChanges(a, "  ", t.Changes)
 	for _, c := range t.NotRun {
-		a.Printf("  %s %s, and does not run\n", a.Paint(cli.Bad, "-"), safe.Text(c.Text))
+		a.Printf("  %s %s, and does not run\n", a.Paint(cli.Bad, "-"), display.Text(c.Text))
 	}
 	for _, e := range t.Entries {
-		a.Printf("%5d  %s  %s  %s\n", e.Line, safe.Text(strings.Join(strings.Fields(e.Schedule), " ")), safe.Text(e.User), safe.Text(e.Command))
+		a.Printf("%5d  %s  %s  %s\n", e.Line, display.Text(strings.Join(strings.Fields(e.Schedule), " ")), display.Text(e.User), display.Text(e.Command))
 		printChanges(a, "       ", e.Changes)
 		for _, note := range e.Notes {
-			a.Printf("         %s\n", safe.Text(note))
+			a.Printf("         %s\n", display.Text(note))
 		}
 	}
 }
 
 func printChanges(a *cli.App, indent string, changes []change) {
 	for _, c := range changes {
-		a.Printf("%s%s %s\n", indent, a.Paint(cli.Warn, "~"), safe.Text(c.Text))
+		a.Printf("%s%s %s\n", indent, a.Paint(cli.Warn, "~"), display.Text(c.Text))
 	}
 }
 
@@ -413,7 +412,7 @@ func printAnacron(a *cli.App, r *importedAnacron) {
 		a.Printf("anacron is installed, without a table\n")
 		return
 	case r.Refused != "":
-		a.Printf("%s  refused, %s\n", r.Table, safe.Text(r.Refused))
+		a.Printf("%s  refused, %s\n", r.Table, display.Text(r.Refused))
 		return
 	case r.Installed:
 		a.Printf("%s  %s of anacron, which is installed and goes on with them\n", r.Table, cli.Plural(len(r.Jobs), "job"))
@@ -428,7 +427,7 @@ func printAnacron(a *cli.App, r *importedAnacron) {
 		if j.Due {
 			last += ", due"
 		}
-		a.Printf("%5d  %s  %s after %s, %s  %s\n", j.Line, safe.Text(j.ID), j.Period, j.Delay, last, safe.Text(j.Command))
+		a.Printf("%5d  %s  %s after %s, %s  %s\n", j.Line, display.Text(j.ID), j.Period, j.Delay, last, display.Text(j.Command))
 	}
 }
 
@@ -446,12 +445,12 @@ func printTimers(a *cli.App, timers []timer) {
 }
 
 func printTimer(a *cli.App, t *timer) {
-	a.Printf("%s", safe.Text(t.Unit))
+	a.Printf("%s", display.Text(t.Unit))
 	for _, c := range t.Calendar {
-		a.Printf("  %s", safe.Text(c))
+		a.Printf("  %s", display.Text(c))
 	}
 	for _, o := range t.Other {
-		a.Printf("  %s", safe.Text(o))
+		a.Printf("  %s", display.Text(o))
 	}
 	if !t.Enabled {
 		a.Printf("  (not enabled)")
@@ -461,16 +460,16 @@ func printTimer(a *cli.App, t *timer) {
 	}
 	a.Printf("\n")
 	if t.Problem != "" {
-		a.Printf("       %s cannot be read: %s\n", a.Paint(cli.Bad, "-"), safe.Text(t.Problem))
+		a.Printf("       %s cannot be read: %s\n", a.Paint(cli.Bad, "-"), display.Text(t.Problem))
 	}
 	for _, line := range t.Lines {
-		a.Printf("       %s\n", safe.Text(line))
+		a.Printf("       %s\n", display.Text(line))
 	}
 	for _, why := range t.WhyNot {
-		a.Printf("       %s no line does the same: %s\n", a.Paint(cli.Faint, "-"), safe.Text(why))
+		a.Printf("       %s no line does the same: %s\n", a.Paint(cli.Faint, "-"), display.Text(why))
 	}
 	for _, loss := range t.Loses {
-		a.Printf("       %s %s\n", a.Paint(cli.Warn, "~"), safe.Text(loss))
+		a.Printf("       %s %s\n", a.Paint(cli.Warn, "~"), display.Text(loss))
 	}
 }
 
@@ -483,19 +482,19 @@ func printCandidates(a *cli.App, timers []timer) {
 			if t.Problem != "" {
 				why = t.Problem
 			}
-			a.Printf("# %s: no line does the same: %s\n", safe.Text(t.Unit), safe.Text(why))
+			a.Printf("# %s: no line does the same: %s\n", display.Text(t.Unit), display.Text(why))
 			continue
 		}
 		state := "with it: systemctl disable --now " + t.Unit
 		if !t.Enabled {
 			state = "the timer is not enabled"
 		}
-		a.Printf("# %s; %s\n", safe.Text(t.Unit), safe.Text(state))
+		a.Printf("# %s; %s\n", display.Text(t.Unit), display.Text(state))
 		for _, line := range t.Lines {
 			if !t.Enabled {
 				line = "# " + line
 			}
-			a.Printf("%s\n", safe.Text(line))
+			a.Printf("%s\n", display.Text(line))
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // logged is one start that the host's own cron logged.
@@ -60,7 +60,7 @@ func compareShadow(ctx context.Context, a *cli.App, s *shadow, starts []shadowed
 		if d.ours {
 			who = "only cronring"
 		}
-		a.Printf("  %s  (%s) CMD (%s)  %s\n", d.at.In(zone).Format(time.DateTime), safe.Text(d.user), safe.Text(d.command), who)
+		a.Printf("  %s  (%s) CMD (%s)  %s\n", d.at.In(zone).Format(time.DateTime), display.Text(d.user), display.Text(d.command), who)
 	}
 	if len(differ) > 0 {
 		return cli.ExitCode(cli.ExitFailed)

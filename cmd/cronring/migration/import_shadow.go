@@ -15,10 +15,10 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/cmd/cronring/inventory"
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/spool"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // shadowed is one start that cronring would make.
@@ -219,7 +219,7 @@ func printShadowed(a *cli.App, one shadowed, out *cli.Output) error {
 		}
 		return a.Out.Flush()
 	}
-	a.Printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), safe.Text(filepath.Base(one.Table)), one.Line, safe.Text(one.User), safe.Text(one.Command))
+	a.Printf("%s  %s:%d  (%s) CMD (%s)\n", one.At.In(one.Due.Location()).Format(time.DateTime), display.Text(filepath.Base(one.Table)), one.Line, display.Text(one.User), display.Text(one.Command))
 	return a.Out.Flush()
 }
 

@@ -14,8 +14,7 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // ringInit is the verb that sets up the first member of a ring.
@@ -121,7 +120,7 @@ func ringStatus(ctx context.Context, a *cli.App, out *cli.Output) error {
 	}
 	if out.Value == cli.FormName {
 		for _, m := range r.Members {
-			a.Printf("%s\n", safe.Text(m.Name))
+			a.Printf("%s\n", display.Text(m.Name))
 		}
 		return nil
 	}
@@ -143,7 +142,7 @@ func ringLine(r *api.Ring) string {
 			up++
 		}
 	}
-	line := fmt.Sprintf("ring \"%s\"  %d of %d up  %s", safe.Text(r.Name), up, len(r.Members), r.Mode)
+	line := fmt.Sprintf("ring \"%s\"  %d of %d up  %s", display.Text(r.Name), up, len(r.Members), r.Mode)
 	if r.Quorum > 0 {
 		line += fmt.Sprintf("  quorum %d of %d", r.Quorum, len(r.Voters))
 	}
@@ -161,7 +160,7 @@ func memberTable(a *cli.App, r *api.Ring, out *cli.Output) *cli.Table {
 		name := m.Name
 		since, rtt, clock := m.Since.Format(time.RFC3339), exactly(m.RTT), exactly(m.Clock)
 		if out.ForPeople() {
-			since, rtt, clock = when.Brief(a.Now().Sub(m.Since)), m.RTT.Round(10*time.Microsecond).String(), signed(m.Clock)
+			since, rtt, clock = display.Brief(a.Now().Sub(m.Since)), m.RTT.Round(10*time.Microsecond).String(), signed(m.Clock)
 			if m.ID == r.Self {
 				name, rtt, clock = name+" *", "", ""
 			}
@@ -209,23 +208,23 @@ func printRingTrouble(a *cli.App, r *api.Ring) {
 		a.Printf("%s %s ran on two members in the last 24 h, as they did not see each other    cronring why JOB --at T\n", a.Paint(cli.Warn, "!"), cli.Plural(r.Doubled, "occurrence"))
 	}
 	if r.Held != "" {
-		a.Printf("%s this host takes no ring jobs now: %s\n", a.Paint(cli.Bad, cli.Sign("✗", "x")), safe.Text(r.Held))
+		a.Printf("%s this host takes no ring jobs now: %s\n", a.Paint(cli.Bad, cli.Sign("✗", "x")), display.Text(r.Held))
 	}
 	if r.Drained != nil {
 		a.Printf("%s\n", drainedLine(r.Drained))
 	}
 	for _, p := range r.Problems {
-		a.Printf("%s %s", a.Paint(cli.Warn, "!"), safe.Text(p.What))
+		a.Printf("%s %s", a.Paint(cli.Warn, "!"), display.Text(p.What))
 		if p.Why != "" {
-			a.Printf(": %s", safe.Text(p.Why))
+			a.Printf(": %s", display.Text(p.Why))
 		}
 		if p.Fix != "" {
-			a.Printf("    fix: %s", safe.Text(p.Fix))
+			a.Printf("    fix: %s", display.Text(p.Fix))
 		}
 		a.Printf("\n")
 	}
 	for _, m := range r.Handovers {
-		a.Printf("%s  %s\n", m.At.Local().Format(cli.LongTime), safe.Text(m.What))
+		a.Printf("%s  %s\n", m.At.Local().Format(cli.LongTime), display.Text(m.What))
 	}
 }
 
@@ -261,7 +260,7 @@ func ringDiff(ctx context.Context, a *cli.App, member string, out *cli.Output) e
 func printRingDiff(a *cli.App, d *api.RingDiff, out *cli.Output) {
 	if out.Value == cli.FormName {
 		for _, id := range d.IDs() {
-			a.Printf("%s\n", safe.Text(string(id)))
+			a.Printf("%s\n", display.Text(string(id)))
 		}
 		return
 	}
@@ -284,7 +283,7 @@ func printRingDiff(a *cli.App, d *api.RingDiff, out *cli.Output) {
 		a.PrintTable(t, out)
 	}
 	if out.ForPeople() {
-		a.Infof("%s the same as on %s, %d differ, %d here alone, %d there alone", cli.Plural(d.Same, "ring job"), safe.Text(d.Member), len(d.Differ), len(d.Missing), len(d.Extra))
+		a.Infof("%s the same as on %s, %d differ, %d here alone, %d there alone", cli.Plural(d.Same, "ring job"), display.Text(d.Member), len(d.Differ), len(d.Missing), len(d.Extra))
 	}
 }
 
@@ -296,9 +295,9 @@ func changeRing(ctx context.Context, a *cli.App, r api.RingRequest, out *cli.Out
 	if out.Value == cli.FormJSON {
 		return a.PrintJSON(done)
 	}
-	a.Infof("%s", safe.Text(done.Did))
+	a.Infof("%s", display.Text(done.Did))
 	for _, line := range done.More {
-		a.Infof("%s", safe.Text(line))
+		a.Infof("%s", display.Text(line))
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
-	"github.com/cronring/cronring/tui/safe"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 // ringSetup holds the settings that ring init and ring join write for a host without a
@@ -77,7 +77,7 @@ func setUpRing(ctx context.Context, a *cli.App, s ringSetup) error {
 	}
 	if c.Ring.Name != "" {
 		at := c.Places["ring.name"]
-		a.Infof("%s:%d has the ring \"%s\" already: nothing is changed", safe.Text(at.File), at.Line, safe.Text(c.Ring.Name))
+		a.Infof("%s:%d has the ring \"%s\" already: nothing is changed", display.Text(at.File), at.Line, display.Text(c.Ring.Name))
 	} else if err := writeRing(a, &s); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func writeRing(a *cli.App, s *ringSetup) error {
 	if err := writeNew(path, 0o644, s.text()); err != nil {
 		return cannotSetUp(err)
 	}
-	a.Infof("wrote %s", safe.Text(path))
+	a.Infof("wrote %s", display.Text(path))
 	return nil
 }
 
@@ -175,10 +175,10 @@ func nextSteps(a *cli.App, s *ringSetup, c *config.Config) {
 	}
 	_, port, _ := net.SplitHostPort(c.Ring.Listen())
 	a.Infof("next:")
-	a.Infof("  start the daemon:   %s", safe.Text(start))
+	a.Infof("  start the daemon:   %s", display.Text(start))
 	a.Infof("  let members reach port %s of this host, TCP and UDP", port)
 	if len(s.seeds) == 0 {
-		a.Infof("  %s:   cronring ring join%s %s", safe.Text(copied), safe.Text(flags), safe.Text(ownAddress(c.Ring.Listen())))
+		a.Infof("  %s:   cronring ring join%s %s", display.Text(copied), display.Text(flags), display.Text(ownAddress(c.Ring.Listen())))
 	}
 	a.Infof("  see the members:   cronring ring")
 }
@@ -234,7 +234,7 @@ func writeKey(a *cli.App, path string) error {
 		}
 		return e
 	}
-	a.Infof("wrote a new key to %s", safe.Text(path))
+	a.Infof("wrote a new key to %s", display.Text(path))
 	return nil
 }
 

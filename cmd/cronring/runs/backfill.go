@@ -10,8 +10,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // askFrom is the number of occurrences above which a backfill asks for confirmation.
@@ -221,7 +221,7 @@ func mayBackfill(a *cli.App, b api.Backfill, yes bool) error {
 		return cli.UsageError(what, fmt.Sprintf("more than %d are begun only if --yes says so", askFrom), "the same with --yes; or see them: with --dry-run")
 	}
 	answer := a.Ask(fmt.Sprintf("%s will run %d times, from %s on. Type yes to begin: ",
-		safe.Text(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339)))
+		display.Text(string(b.Job)), runs, b.Plan.First[0].Format(time.RFC3339)))
 	if answer != "yes" {
 		a.Infof("nothing was begun")
 		return cli.ExitCode(cli.ExitFailed)
@@ -235,7 +235,7 @@ func printPlan(a *cli.App, b api.Backfill, loc *time.Location, out *cli.Output) 
 	}
 	runs := b.Plan.Count - b.Plan.LeftOut
 	a.Printf("%s: %d occurrences, %d would run, %d are left out by --reprocess=%s\n",
-		safe.Text(string(b.Job)), b.Plan.Count, runs, b.Plan.LeftOut, safe.Text(string(b.Reprocess)))
+		display.Text(string(b.Job)), b.Plan.Count, runs, b.Plan.LeftOut, display.Text(string(b.Reprocess)))
 	for _, at := range b.Plan.First {
 		a.Printf("  %s\n", at.In(loc).Format(cli.LongTime))
 	}
@@ -247,7 +247,7 @@ func printPlan(a *cli.App, b api.Backfill, loc *time.Location, out *cli.Output) 
 
 func backfillLine(b *job.Backfill) string {
 	return fmt.Sprintf("backfill %d  %s  %s: %d started, %d left out, %d failed",
-		b.ID, safe.Text(string(b.Job)), safe.Text(string(b.State)), b.Started, b.Skipped, b.Failed)
+		b.ID, display.Text(string(b.Job)), display.Text(string(b.State)), b.Started, b.Skipped, b.Failed)
 }
 
 func backfillTable(found []job.Backfill, out *cli.Output, loc *time.Location) *cli.Table {

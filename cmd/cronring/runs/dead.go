@@ -8,8 +8,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 func NewDead(a *cli.App) *cobra.Command {
@@ -124,7 +124,7 @@ func NewDrop(a *cli.App) *cobra.Command {
 				return cli.PrintLines(a, letters)
 			}
 			for _, l := range letters {
-				a.Printf("discarded run %d of %s\n", l.Run.ID, safe.Text(string(l.Run.Job)))
+				a.Printf("discarded run %d of %s\n", l.Run.ID, display.Text(string(l.Run.Job)))
 			}
 			return nil
 		},

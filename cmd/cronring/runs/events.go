@@ -9,8 +9,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 func NewEvents(a *cli.App) *cobra.Command {
@@ -49,15 +49,15 @@ func printEvent(a *cli.App, e api.Event, out *cli.Output, loc *time.Location) er
 	}
 	switch {
 	case e.Record != nil:
-		a.Printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), safe.Text(recordText(e.Record)))
+		a.Printf("%s %s\n", e.Record.At.In(loc).Format("15:04:05.000"), display.Text(recordText(e.Record)))
 	case e.Chunk != nil:
 		for line := range strings.Lines(string(e.Chunk.Data)) {
 			a.Printf("%s run %d %s  %s\n", e.Chunk.At.In(loc).Format("15:04:05.000"), e.Chunk.Run, e.Chunk.Stream,
-				safe.AppendLine(nil, []byte(strings.TrimRight(line, "\r\n")), false))
+				display.AppendLine(nil, []byte(strings.TrimRight(line, "\r\n")), false))
 		}
 	case e.Notice != nil:
 		a.Printf("%s notice  %s  %s  %s\n", e.Notice.At.In(loc).Format("15:04:05.000"), e.Notice.On,
-			safe.Text(string(e.Notice.Job)), safe.Text(e.Notice.Text))
+			display.Text(string(e.Notice.Job)), display.Text(e.Notice.Text))
 	case e.Gap != nil:
 		a.Printf("[%s left out: this reader was too slow]\n", cli.Plural(e.Gap.Lost, "event"))
 	}

@@ -11,9 +11,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/amount"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // historyFlags are the flags of history that need reading.
@@ -77,7 +76,7 @@ func history(a *cli.App, cmd *cobra.Command, f *historyFlags) error {
 		return err
 	}
 	for _, who := range runs.Missing {
-		a.Infof("left out: %s", safe.Text(who))
+		a.Infof("left out: %s", display.Text(who))
 	}
 	end := a.Page()
 	defer end()
@@ -106,7 +105,7 @@ func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *
 		r := &runs[i]
 		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.Standing(), a.Took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
-			cli.CpuTime(r.Usage.CPU), amount.Bytes(r.Usage.Memory), amount.Bytes(r.Usage.Read), amount.Bytes(r.Usage.Write), noteText(r))
+			cli.CpuTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r))
 		t.Rows[i][4].Tone = runTone(r)
 	}
 	addNodes(t, runs)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 // logFlags are the flags of logs.
@@ -120,13 +120,13 @@ func printLogs(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 		return nil, err
 	}
 	if len(runs) == 0 {
-		a.Infof("no run of %s wrote anything since then", safe.Text(ref))
+		a.Infof("no run of %s wrote anything since then", display.Text(ref))
 	}
 	for i := range runs {
 		r, one := &runs[i], *f
 		one.follow = f.follow && i == len(runs)-1
 		if f.out.Value == cli.FormText && !f.raw && !a.Quiet {
-			a.Printf("==> run %d of %s  %s  %s <==\n", r.ID, safe.Text(string(r.Job)), r.Started.In(loc).Format(cli.LongTime), safe.Text(r.Standing()))
+			a.Printf("==> run %d of %s  %s  %s <==\n", r.ID, display.Text(string(r.Job)), r.Started.In(loc).Format(cli.LongTime), display.Text(r.Standing()))
 		}
 		if last, err = printOutput(ctx, a, client, r.ID.String(), &one, loc); err != nil {
 			return last, err
@@ -157,7 +157,7 @@ func runsSince(ctx context.Context, a *cli.App, client *api.Client, ref string, 
 
 // printOutput prints the output of a run. If it waited for the end, it returns the run.
 func printOutput(ctx context.Context, a *cli.App, client *api.Client, ref string, f *logFlags, loc *time.Location) (last *job.Run, err error) {
-	p := &outputPrinter{App: a, flags: f, loc: loc, cleaners: map[job.Stream]*safe.Lines{}}
+	p := &outputPrinter{App: a, flags: f, loc: loc, cleaners: map[job.Stream]*display.Lines{}}
 	if f.journal {
 		if p.said, err = journalOf(ctx, a, client, ref, f.since); err != nil {
 			return nil, err
@@ -195,7 +195,7 @@ type outputPrinter struct {
 	flags    *logFlags
 	loc      *time.Location
 	at       time.Time // of the chunk being printed
-	cleaners map[job.Stream]*safe.Lines
+	cleaners map[job.Stream]*display.Lines
 	said     []job.Chunk // of the journal, still to be printed
 	heard    time.Time   // just after the newest line of it that was printed
 }
@@ -250,10 +250,10 @@ func (p *outputPrinter) print(c job.Chunk) error {
 	return err
 }
 
-func (p *outputPrinter) cleaner(s job.Stream) *safe.Lines {
+func (p *outputPrinter) cleaner(s job.Stream) *display.Lines {
 	c := p.cleaners[s]
 	if c == nil {
-		c = &safe.Lines{W: p.Out, Color: p.Colored()}
+		c = &display.Lines{W: p.Out, Color: p.Colored()}
 		switch {
 		case s == journalStream && !p.flags.times:
 			c.Prefix = func() string { return "[journal] " }

@@ -10,9 +10,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // How often it is said how far runs are that are waited for: on a terminal in
@@ -108,9 +107,9 @@ func (p *progress) draw(text string) {
 		return
 	}
 	if p.app.Width > 0 {
-		text = safe.Cut(text, p.app.Width-1)
+		text = display.Cut(text, p.app.Width-1)
 	}
-	width := safe.Width(text)
+	width := display.Width(text)
 	blank := strings.Repeat(" ", max(p.width-width, 0))
 	fmt.Fprint(p.app.Err, "\r"+text+blank)
 	if p.width = width; text == "" {
@@ -134,9 +133,9 @@ func (p *progress) text(runs []job.Run, now time.Time) string {
 		}
 		return text
 	}
-	name := fmt.Sprintf("run %d of %s", r.ID, safe.Text(string(r.Job)))
+	name := fmt.Sprintf("run %d of %s", r.ID, display.Text(string(r.Job)))
 	if r.State != job.RunRunning {
-		return name + ": " + safe.Text(r.Standing()) + ". " + r.Reason.Sentence()
+		return name + ": " + display.Text(r.Standing()) + ". " + r.Reason.Sentence()
 	}
 	took, usual := max(now.Sub(r.Started), 0), p.usual[string(r.Job)]
 	if !p.drawn {
@@ -151,9 +150,9 @@ func (p *progress) text(runs []job.Run, now time.Time) string {
 
 // takes formats the time that a run has taken, and its usual time.
 func takes(took, usual time.Duration) string {
-	text := when.Brief(took.Round(time.Second))
+	text := display.Brief(took.Round(time.Second))
 	if usual > 0 {
-		text += " of about " + when.Brief(usual.Round(min(usual, time.Second)))
+		text += " of about " + display.Brief(usual.Round(min(usual, time.Second)))
 	}
 	return text
 }

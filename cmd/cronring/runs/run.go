@@ -8,8 +8,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
 )
 
 func NewRun(a *cli.App) *cobra.Command {
@@ -79,7 +79,7 @@ func followRun(ctx context.Context, a *cli.App, r api.RunRequest) error {
 		return cli.ExitCode(cli.ExitWaitFailed)
 	}
 	a.Out.Flush() // to keep the order of output; a write error is reported at the end
-	a.Infof("run %d of %s: %s in %s", last.ID, safe.Text(string(last.Job)), safe.Text(last.Standing()), a.Took(last))
+	a.Infof("run %d of %s: %s in %s", last.ID, display.Text(string(last.Job)), display.Text(last.Standing()), a.Took(last))
 	if code := exitOf(last); code != cli.ExitDone {
 		return cli.ExitCode(code)
 	}
@@ -108,7 +108,7 @@ func followAttempts(ctx context.Context, a *cli.App, client *api.Client, r api.R
 		if last.Verdict != job.VerdictRetry {
 			return last, nil
 		}
-		a.Infof("attempt %d: %s, another one follows", last.Attempt, safe.Text(last.Result()))
+		a.Infof("attempt %d: %s, another one follows", last.Attempt, display.Text(last.Result()))
 		if attempt, err = nextAttempt(ctx, client, last); attempt == nil {
 			return last, err
 		}
@@ -155,7 +155,7 @@ func printRuns(a *cli.App, runs []job.Run, out *cli.Output, state func(*job.Run)
 			a.Printf("%d\n", r.ID)
 			continue
 		}
-		a.Printf("run %d  %s  %s", r.ID, safe.Text(string(r.Job)), a.Paint(runTone(r), safe.Text(state(r))))
+		a.Printf("run %d  %s  %s", r.ID, display.Text(string(r.Job)), a.Paint(runTone(r), display.Text(state(r))))
 		if !r.Ended.IsZero() {
 			a.Printf(" in %s", a.Took(r))
 		}

@@ -10,8 +10,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/tui/amount"
-	"github.com/cronring/cronring/tui/when"
+	"github.com/cronring/cronring/daemon/display"
 )
 
 func NewStats(a *cli.App) *cobra.Command {
@@ -90,7 +89,7 @@ func addStats(t *cli.Table, g *api.StatsGroup, name string, out *cli.Output) {
 	length := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 	memory := strconv.FormatInt(g.Memory, 10)
 	if out.ForPeople() {
-		length, memory = when.Brief, amount.Bytes(g.Memory)
+		length, memory = display.Brief, display.Bytes(g.Memory)
 	}
 	timed := func(d time.Duration) string {
 		if g.Time == 0 {

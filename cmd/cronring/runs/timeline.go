@@ -12,9 +12,8 @@ import (
 
 	"github.com/cronring/cronring/cmd/cronring/cli"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/safe"
-	"github.com/cronring/cronring/tui/when"
 )
 
 func NewTimeline(a *cli.App) *cobra.Command {
@@ -181,8 +180,8 @@ func roundLength(d time.Duration) string {
 
 // row writes a name, cells with now in between, and what comes after them.
 func (x *axis) row(name string, cells []cli.Cell, after string, t cli.Tone) {
-	name = safe.Cut(safe.Text(name), timelineName)
-	x.a.Printf("%s%s ", x.a.Paint(t, name), strings.Repeat(" ", timelineName-safe.Width(name)))
+	name = display.Cut(display.Text(name), timelineName)
+	x.a.Printf("%s%s ", x.a.Paint(t, name), strings.Repeat(" ", timelineName-display.Width(name)))
 	for i := 0; i <= len(cells); i++ {
 		if i == x.now {
 			x.a.Printf("%s", x.a.Paint(cli.Faint, x.bar))
@@ -282,7 +281,7 @@ func (x *axis) next(j *api.TimelineJob) string {
 	if j.Next.IsZero() && (j.State == job.StateHeld || j.State == job.StateDisabled) {
 		return cli.Sign("‖", "=") + " " + string(j.State)
 	}
-	return when.Away(j.Next, x.line.Now)
+	return display.Away(j.Next, x.line.Now)
 }
 
 func (x *axis) legend() {

@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/amount"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // jobRuns is the newest runs of one job, with a cursor.
@@ -145,9 +144,9 @@ func (s *Detail) drawUsage(v canvas.View) {
 	if cpu == 0 {
 		return
 	}
-	text := "cpu " + when.Brief(cpu) + " in " + page.Count(s.runs.list.Len(), "run") + ", most " + when.Brief(longest)
+	text := "cpu " + display.Brief(cpu) + " in " + page.Count(s.runs.list.Len(), "run") + ", most " + display.Brief(longest)
 	if memory > 0 {
-		text += "  memory at most " + amount.Bytes(memory)
+		text += "  memory at most " + display.Bytes(memory)
 	}
 	if page.Width(text) <= v.Width() {
 		v.Put(0, 0, text, canvas.Style{})
@@ -182,7 +181,7 @@ func runStart(w *screen.World, zone string, r *job.Run) string {
 	case !r.Started.IsZero():
 		return w.Past(r.Started, zone)
 	case r.State == job.RunWaiting && r.NotBefore.After(w.Now):
-		return "in " + when.Away(r.NotBefore, w.Now)
+		return "in " + display.Away(r.NotBefore, w.Now)
 	}
 	return w.Past(r.Decided, zone)
 }

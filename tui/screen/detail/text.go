@@ -5,12 +5,11 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // nextText returns the tab of coming runs.
@@ -24,8 +23,8 @@ func (s *Detail) nextText(w *screen.World, row *api.Row) []page.Paragraph {
 		text = append(text, page.Line(" nothing is planned", canvas.Style{}))
 	}
 	for _, at := range ahead.Runs {
-		stamp := safe.Pad(w.Stamp(at, row.Zone), 30)
-		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + stamp}, {Text: "in " + when.Away(at, w.Now)}}})
+		stamp := display.Pad(w.Stamp(at, row.Zone), 30)
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + stamp}, {Text: "in " + display.Away(at, w.Now)}}})
 	}
 	if len(ahead.Changes) > 0 {
 		text = append(text, page.Heading("What the next changes of the clocks do"))
@@ -82,13 +81,13 @@ func settingParagraphs(s *api.Setting, width int) []page.Paragraph {
 		value = "-"
 	}
 	const behindKey, behindValue = 18, 24
-	key := page.Span{Text: " " + safe.Pad(safe.Text(s.Key), behindKey-1), Style: style}
-	value = safe.Text(value)
-	if behindKey+behindValue+page.Width(origin) > width || safe.Width(value) >= behindValue {
+	key := page.Span{Text: " " + display.Pad(display.Text(s.Key), behindKey-1), Style: style}
+	value = display.Text(value)
+	if behindKey+behindValue+page.Width(origin) > width || display.Width(value) >= behindValue {
 		return []page.Paragraph{
 			{Spans: []page.Span{key, {Text: value, Style: style}}, Hang: behindKey},
 			{Spans: []page.Span{{Text: "   ", Style: style}, {Text: origin, Style: canvas.Style{Role: canvas.Off}}}, Hang: 3},
 		}
 	}
-	return []page.Paragraph{{Spans: []page.Span{key, {Text: safe.Pad(value, behindValue), Style: style}, {Text: origin, Style: style}}, Hang: behindKey}}
+	return []page.Paragraph{{Spans: []page.Span{key, {Text: display.Pad(value, behindValue), Style: style}, {Text: origin, Style: style}}, Hang: behindKey}}
 }

@@ -8,12 +8,12 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -193,13 +193,13 @@ func changeTable(w *screen.World, c crontab.Change, stretches []crontab.Stretch,
 		for i, cell := range line {
 			switch {
 			case i == 0 && width >= tableFrom:
-				q.Spans = append(q.Spans, page.Span{Text: safe.Pad(" "+cell.Text, 8), Style: canvas.Style{Role: canvas.Off}})
+				q.Spans = append(q.Spans, page.Span{Text: display.Pad(" "+cell.Text, 8), Style: canvas.Style{Role: canvas.Off}})
 			case i == 0:
-				q.Spans = append(q.Spans, page.Span{Text: safe.Pad(" "+cell.Text, room+2), Style: cell.Style})
+				q.Spans = append(q.Spans, page.Span{Text: display.Pad(" "+cell.Text, room+2), Style: cell.Style})
 			case i == len(line)-1:
 				q.Spans = append(q.Spans, cell)
 			default:
-				q.Spans = append(q.Spans, page.Span{Text: safe.Pad(cell.Text, room), Style: cell.Style})
+				q.Spans = append(q.Spans, page.Span{Text: display.Pad(cell.Text, room), Style: cell.Style})
 			}
 		}
 		text = append(text, q)

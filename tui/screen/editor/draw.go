@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/review"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -63,9 +63,9 @@ func (e *Editor) Draw(v canvas.View, w *screen.World) {
 // drawAsking draws the question on the last lines, as many as it takes.
 func (e *Editor) drawAsking(v canvas.View, w *screen.World) {
 	width := v.Width() - 2
-	lines := page.Wrap(safe.Text(e.asks.text+"   "+e.asks.hint), width, width)
+	lines := page.Wrap(display.Text(e.asks.text+"   "+e.asks.hint), width, width)
 	if len(lines) > 1 {
-		lines = append(page.Wrap(safe.Text(e.asks.text), width, width), page.Wrap(e.asks.hint, width, width)...)
+		lines = append(page.Wrap(display.Text(e.asks.text), width, width), page.Wrap(e.asks.hint, width, width)...)
 	}
 	v = v.Below(max(v.Height()-len(lines)-1, 0))
 	v.Fill(" ", canvas.Style{})
@@ -215,7 +215,7 @@ func (e *Editor) drawRemark(row canvas.View, i, gutter int, w *screen.World) {
 		}
 	}
 	const readable = 24
-	if room := row.Width() - x - 1; room < readable && room < safe.Width(text) { // before the carets, or over them
+	if room := row.Width() - x - 1; room < readable && room < display.Width(text) { // before the carets, or over them
 		x = gutter
 	}
 	row.PutCut(x, 0, row.Width()-x-1, text, w.Glyphs.Ellipsis, style)
@@ -301,7 +301,7 @@ func (e *Editor) nextText(room int, w *screen.World) string {
 		if i > 0 {
 			one = "   " + one
 		}
-		if safe.Width(text)+safe.Width(one) > room && i > 0 {
+		if display.Width(text)+display.Width(one) > room && i > 0 {
 			break
 		}
 		text += one

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/change"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // Files lists the crontabs, with the versions of the selected one.
@@ -216,7 +215,7 @@ func fileColumns() []table.Column[api.Table] {
 			return fmt.Sprintf("%04o", t.Mode)
 		})},
 		{Title: "REV", Width: 6, From: 60, Right: true, Text: revisionCell},
-		{Title: "CHANGED", Width: when.PointWidth + 1, From: 80, Text: func(w *screen.World, t *api.Table) (string, canvas.Style) {
+		{Title: "CHANGED", Width: display.PointWidth + 1, From: 80, Text: func(w *screen.World, t *api.Table) (string, canvas.Style) {
 			if t.Changed.IsZero() {
 				return "", canvas.Style{}
 			}
@@ -327,7 +326,7 @@ func (f *Files) drawSums(row canvas.View, w *screen.World) {
 	if f.tables.Len() > 0 {
 		place = fmt.Sprintf("%d/%d ", f.Index()+1, f.tables.Len())
 	}
-	end := row.Width() - safe.Width(place) - 1
+	end := row.Width() - display.Width(place) - 1
 	if x < end-3 {
 		f.DrawFilter(row, x, 0, end-x, w)
 		row.PutRight(0, place, canvas.Style{})
@@ -388,7 +387,7 @@ func revisionText(w *screen.World, r api.Revision) string {
 	if r.Gone {
 		size = "no file"
 	}
-	text := fmt.Sprintf("%4d  %-*s  %-8s %s", r.ID, when.PointWidth, w.Past(r.At, ""), r.How, size)
+	text := fmt.Sprintf("%4d  %-*s  %-8s %s", r.ID, display.PointWidth, w.Past(r.At, ""), r.How, size)
 	if r.By != "" {
 		text += "  by " + r.By
 	}

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/failure"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
 )
@@ -276,14 +276,14 @@ func writeCause(c *failure.Cause, b *strings.Builder, w *screen.World, n int) {
 		fmt.Fprintf(b, "\nand %d earlier ones.\n", more)
 	}
 	if line := c.Failures[0].Line; line != "" {
-		fmt.Fprintf(b, "\nThe newest said (`cronring logs %s`):\n\n    %s\n", c.Failures[0].Run, safe.Text(line))
+		fmt.Fprintf(b, "\nThe newest said (`cronring logs %s`):\n\n    %s\n", c.Failures[0].Run, display.Text(line))
 	}
 }
 
 // plainMarkdown is foreign text that Markdown reads as text.
 func plainMarkdown(text string) string {
 	var b strings.Builder
-	for _, r := range safe.Text(text) {
+	for _, r := range display.Text(text) {
 		if strings.ContainsRune("\\`*_{}[]<>()#+!|~&", r) {
 			b.WriteByte('\\')
 		}
@@ -383,7 +383,7 @@ func causeText(c *failure.Cause, w *screen.World) []page.Paragraph {
 		if n > 1 {
 			words += ", first " + w.Stamp(first, "")
 		}
-		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + safe.Pad(safe.Text(string(id)), 18) + " ", Style: canvas.Style{Bold: true}}, {Text: words}}, Hang: 5})
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: " " + display.Pad(display.Text(string(id)), 18) + " ", Style: canvas.Style{Bold: true}}, {Text: words}}, Hang: 5})
 	}
 	return text
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // jobColumn names a column of the list of jobs.
@@ -70,7 +70,7 @@ func (s *Jobs) fit(w *screen.World, full, width int) {
 		case column == columnState && full >= screen.WordFrom:
 			c.Width = 7
 		case (column == columnNext || column == columnLast) && w.Absolute:
-			c.Width = when.PointWidth + 1
+			c.Width = display.PointWidth + 1
 		}
 		if s.wide {
 			c.From, c.Rank, c.Fill = 0, 0, false
@@ -155,7 +155,7 @@ func drawState(f *table.Field, w *screen.World, r *api.Row) {
 func DrawNext(f *table.Field, w *screen.World, r *api.Row) {
 	switch {
 	case r.State == job.StateHeld && !r.HeldUntil.IsZero() && !w.Absolute:
-		f.Bytes(when.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
+		f.Bytes(display.AppendHour(f.Buffer(), r.HeldUntil.In(w.In(r.Zone)), w.Now), canvas.Style{Role: canvas.Off})
 	case r.State == job.StateHeld, r.State == job.StateDisabled:
 		f.Bytes(w.AppendNext(f.Buffer(), r.HeldUntil, r.Zone), canvas.Style{Role: canvas.Off})
 	case r.State == job.StateLate:
@@ -186,9 +186,9 @@ func drawLast(f *table.Field, w *screen.World, r *api.Row) {
 func drawTook(f *table.Field, w *screen.World, r *api.Row) {
 	switch {
 	case r.State == job.StateRunning && !r.Began.IsZero():
-		f.Bytes(when.AppendBrief(f.Buffer(), w.Since(r.Began)), canvas.Style{Role: canvas.Busy})
+		f.Bytes(display.AppendBrief(f.Buffer(), w.Since(r.Began)), canvas.Style{Role: canvas.Busy})
 	case r.Took > 0:
-		f.Bytes(when.AppendBrief(f.Buffer(), r.Took), canvas.Style{})
+		f.Bytes(display.AppendBrief(f.Buffer(), r.Took), canvas.Style{})
 	default:
 		f.Put("-", canvas.Style{Role: canvas.Off})
 	}
@@ -196,7 +196,7 @@ func drawTook(f *table.Field, w *screen.World, r *api.Row) {
 
 func (s *Jobs) drawP95(f *table.Field, _ *screen.World, r *api.Row) {
 	if past := s.pasts.of(r.Job); past != nil && past.P95 > 0 {
-		f.Bytes(when.AppendBrief(f.Buffer(), past.P95), canvas.Style{})
+		f.Bytes(display.AppendBrief(f.Buffer(), past.P95), canvas.Style{})
 		return
 	}
 	f.Put("-", canvas.Style{Role: canvas.Off})

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/edit"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -28,7 +28,7 @@ type logView struct {
 	lines    []logLine
 	dropped  int // lines before the first one
 	bytes    int
-	cleaners map[job.Stream]*safe.Lines
+	cleaners map[job.Stream]*display.Lines
 	colors   map[job.Stream]canvas.Style // that the newest lines have left
 	open     []logLine                   // not finished, unless stale
 	stale    bool
@@ -94,13 +94,13 @@ func (l *logView) reset() {
 	l.top, l.found, l.hits, l.counted = place{}, -1, 0, 0
 }
 
-func (l *logView) cleaner(s job.Stream) *safe.Lines {
+func (l *logView) cleaner(s job.Stream) *display.Lines {
 	c := l.cleaners[s]
 	if c == nil {
 		if l.cleaners == nil {
-			l.cleaners = map[job.Stream]*safe.Lines{}
+			l.cleaners = map[job.Stream]*display.Lines{}
 		}
-		c = &safe.Lines{W: logSink{l, s}, Color: s != job.System, Flow: true}
+		c = &display.Lines{W: logSink{l, s}, Color: s != job.System, Flow: true}
 		l.cleaners[s] = c
 	}
 	return c
@@ -624,8 +624,8 @@ func (l *logView) drawMatches(v canvas.View, out *laid, from, to int, current bo
 		if at += i + len(l.needle); begin >= end {
 			continue
 		}
-		x := safe.Width(out.text[from:begin])
-		v.In(x, 0, safe.Width(out.text[begin:end]), 1).Restyle(func(s canvas.Style) canvas.Style {
+		x := display.Width(out.text[from:begin])
+		v.In(x, 0, display.Width(out.text[begin:end]), 1).Restyle(func(s canvas.Style) canvas.Style {
 			return canvas.Style{Role: canvas.Match, Reverse: true, Bold: current}
 		})
 	}

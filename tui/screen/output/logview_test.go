@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/screentest"
 )
@@ -40,7 +40,7 @@ func shownLog(t testing.TB, l *logView, width, height int) []string {
 	l.draw(c.View(), w, time.UTC)
 	lines := strings.Split(strings.TrimSuffix(c.Text(), "\n"), "\n")
 	for i, line := range lines {
-		if got := safe.Width(line); got != width {
+		if got := display.Width(line); got != width {
 			t.Errorf("row %d is %d cells wide, want %d: %q", i, got, width, line)
 		}
 		lines[i] = strings.TrimRight(line, " ")
@@ -88,7 +88,7 @@ func TestLogCarriesColours(t *testing.T) {
 	cut := out("")
 	cut.Cut = 7
 	l := logOf(out("\x1b[31mone\ntwo\n"), errs("plain\n"), out("\x1b[0;1;44m\nthree\x1b[m\nfour\n\x1b[31mfive\n"), cut, out("six\n"),
-		out("\x1b[31m"+strings.Repeat("x", 2*safe.MaxLine)+"\x1b[0m\nseven\n\x1b[31meight\nopen"))
+		out("\x1b[31m"+strings.Repeat("x", 2*display.MaxLine)+"\x1b[0m\nseven\n\x1b[31meight\nopen"))
 	l.tell(screentest.Now, "the daemon's")
 	type styled struct {
 		text  string
@@ -265,7 +265,7 @@ func TestLogOfOneLongLineIsBounded(t *testing.T) {
 		l.take(job.Chunk{Stream: job.Stdout, Data: piece})
 	}
 	l.finish()
-	if len(l.lines) != 1 || l.bytes > safe.MaxLine+64 || !strings.HasSuffix(l.lines[0].text, "[line cut]") {
+	if len(l.lines) != 1 || l.bytes > display.MaxLine+64 || !strings.HasSuffix(l.lines[0].text, "[line cut]") {
 		t.Errorf("10 MB on one line are kept as %d lines of %d bytes", len(l.lines), l.bytes)
 	}
 }

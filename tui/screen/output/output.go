@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/amount"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // Output shows what a run wrote, and continues while it runs.
@@ -182,9 +180,9 @@ func (s *Output) conclude() {
 	r := &s.run
 	line := r.Standing()
 	if !r.Started.IsZero() {
-		line += " after " + when.Brief(r.Ended.Sub(r.Started))
+		line += " after " + display.Brief(r.Ended.Sub(r.Started))
 	}
-	s.log.tell(r.Ended, safe.Text(line))
+	s.log.tell(r.Ended, display.Text(line))
 	if text := usageWords(&r.Usage); text != "" {
 		s.log.tell(r.Ended, text)
 	}
@@ -205,11 +203,11 @@ var endReasons = map[job.Reason]bool{
 func usageWords(u *job.Usage) string {
 	cpu := ""
 	if u.CPU > 0 {
-		cpu = when.Brief(u.CPU)
+		cpu = display.Brief(u.CPU)
 	}
 	var words []string
 	for _, part := range []struct{ name, value string }{
-		{"cpu", cpu}, {"memory", amount.Bytes(u.Memory)}, {"read", amount.Bytes(u.Read)}, {"written", amount.Bytes(u.Write)},
+		{"cpu", cpu}, {"memory", display.Bytes(u.Memory)}, {"read", display.Bytes(u.Read)}, {"written", display.Bytes(u.Write)},
 	} {
 		if part.value != "" {
 			words = append(words, part.name+" "+part.value)
@@ -309,7 +307,7 @@ func (s *Output) near(a keys.Action) []screen.Effect {
 		if a == keys.PreviousRun {
 			r, err := runBefore(ctx, d, id, at, func(*job.Run) bool { return true })
 			if errors.Is(err, errNoRun) {
-				err = fmt.Errorf("run %s is the oldest of %s that is known", at, safe.Text(string(id)))
+				err = fmt.Errorf("run %s is the oldest of %s that is known", at, display.Text(string(id)))
 			}
 			return r, err
 		}
@@ -369,7 +367,7 @@ func runAfter(ctx context.Context, d screen.Daemon, id job.ID, after job.RunID) 
 
 func orNone(r job.Run, id job.ID, after job.RunID) (job.Run, error) {
 	if r.ID == 0 {
-		return r, fmt.Errorf("run %s is the newest of %s", after, safe.Text(string(id)))
+		return r, fmt.Errorf("run %s is the newest of %s", after, display.Text(string(id)))
 	}
 	return r, nil
 }
@@ -511,7 +509,7 @@ func (s *Output) drawStatus(v canvas.View, w *screen.World, log *logView) {
 	}
 	x := 1
 	for i, p := range s.status(w, width) {
-		if n := safe.Width(safe.Text(p.Text)); i > 0 && x+2+n > v.Width() {
+		if n := display.Width(display.Text(p.Text)); i > 0 && x+2+n > v.Width() {
 			return
 		}
 		x = v.Put(x, 0, p.Text, p.Style) + 2
@@ -532,9 +530,9 @@ func (s *Output) status(w *screen.World, width int) []page.Span {
 			end = w.Now
 		}
 		row, _ := w.Row(s.subject)
-		took := "took " + when.Brief(end.Sub(r.Started))
+		took := "took " + display.Brief(end.Sub(r.Started))
 		if r.Ended.IsZero() {
-			took = "since " + when.Brief(end.Sub(r.Started).Truncate(time.Second))
+			took = "since " + display.Brief(end.Sub(r.Started).Truncate(time.Second))
 		}
 		words = append(words, page.Span{Text: took}, page.Span{Text: "began " + w.Stamp(r.Started, row.Zone)})
 	}

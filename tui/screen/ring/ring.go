@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // Ring shows the members of a ring, how many jobs each owns, and warnings. Without a
@@ -104,7 +103,7 @@ func (s *Ring) Refuses(_ *screen.World, a keys.Action) string {
 		case m == nil || m.ID == s.answer.Self:
 			return "this is the host whose dashboard it is"
 		}
-		return "to compare its jobs with this host's: cronring ring diff " + safe.Text(m.Name)
+		return "to compare its jobs with this host's: cronring ring diff " + display.Text(m.Name)
 	}
 	return ""
 }
@@ -134,7 +133,7 @@ func (s *Ring) summary() string {
 			up++
 		}
 	}
-	text := fmt.Sprintf("ring \"%s\"  %d of %d up  ", safe.Text(r.Name), up, len(r.Members))
+	text := fmt.Sprintf("ring \"%s\"  %d of %d up  ", display.Text(r.Name), up, len(r.Members))
 	if r.Quorum > 0 {
 		text += fmt.Sprintf("quorum %d  ", r.Quorum)
 	}
@@ -174,7 +173,7 @@ func (s *Ring) memberColumns() []table.Column[api.Member] {
 			return "same", canvas.Style{}
 		}},
 		{Title: "SINCE", Width: 8, Text: func(w *screen.World, m *api.Member) (string, canvas.Style) {
-			return when.Brief(w.Now.Sub(m.Since)), canvas.Style{}
+			return display.Brief(w.Now.Sub(m.Since)), canvas.Style{}
 		}},
 		{Title: "RTT", Width: 9, Text: plain(func(m *api.Member) string {
 			return remote(m, fmt.Sprintf("%.1f ms", float64(m.RTT)/float64(time.Millisecond)))
@@ -243,7 +242,7 @@ func (s *Ring) below(w *screen.World, width int) []page.Paragraph {
 		m := &s.answer.Members[i]
 		bar := strings.Repeat(w.Glyphs.Bars[7], m.Owns*room/most)
 		text = append(text, page.Paragraph{Spans: []page.Span{
-			{Text: " " + safe.Pad(page.Shorten(m.Name, name), name) + " "}, {Text: bar, Style: memberStyle(m.State)}, {Text: " " + page.Thousands(m.Owns)},
+			{Text: " " + display.Pad(page.Shorten(m.Name, name), name) + " "}, {Text: bar, Style: memberStyle(m.State)}, {Text: " " + page.Thousands(m.Owns)},
 		}})
 	}
 	if odd := s.odd(w); len(odd) > 0 {
@@ -311,7 +310,7 @@ func (s *Ring) drawNode(title, row canvas.View, w *screen.World) {
 		host = "this host"
 	}
 	if !st.Started.IsZero() {
-		up = when.Brief(w.Now.Sub(st.Started))
+		up = display.Brief(w.Now.Sub(st.Started))
 	}
 	lagText := "-"
 	if st.Day != nil && st.Day.Runs > 0 {
@@ -344,7 +343,7 @@ func versionText(st *api.Status) string {
 	if st.Version == "" {
 		return "-"
 	}
-	return safe.Text(st.Version)
+	return display.Text(st.Version)
 }
 
 // ringText explains rings, and what is possible without one.

@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
-	"github.com/cronring/cronring/tui/amount"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // Runs lists runs, newest first, and what was missed.
@@ -377,7 +375,7 @@ func (s *Runs) Refuses(w *screen.World, a keys.Action) string {
 // startWidth is the width of the column with the time of a row.
 func startWidth(w *screen.World) int {
 	if w.Absolute {
-		return when.PointWidth + 1
+		return display.PointWidth + 1
 	}
 	return 9
 }
@@ -394,7 +392,7 @@ func runColumns(w *screen.World) []table.Column[runRow] {
 		{Title: "OUTCOME", Width: 13, Grow: 24, Text: outcomeText}, // a long one: "not started: ..."
 		{Title: "TOOK", From: 60, Width: 7, Text: func(w *screen.World, r *runRow) (string, canvas.Style) { return w.Took(&r.run), canvas.Style{} }},
 		{Title: "CPU", From: 80, Width: 7, Text: dim(cpuText)},
-		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return amount.Bytes(r.Usage.Memory) })},
+		{Title: "MEM", From: 80, Width: 6, Text: dim(func(r *job.Run) string { return display.Bytes(r.Usage.Memory) })},
 		{Title: "TRIGGER", From: 60, Width: 11, Text: dim(triggerText)},
 		{Title: "NODE", From: 110, Width: 9, Text: func(w *screen.World, _ *runRow) (string, canvas.Style) { return w.Status.Host, screen.Dim }},
 		{Title: "USER", From: 110, Width: 9, Text: dim(func(r *job.Run) string { return r.User })},
@@ -442,7 +440,7 @@ func cpuText(r *job.Run) string {
 	if r.Usage.CPU == 0 {
 		return ""
 	}
-	return when.Brief(r.Usage.CPU)
+	return display.Brief(r.Usage.CPU)
 }
 
 // triggerText returns what started a run.
@@ -489,7 +487,7 @@ func (s *Runs) drawHead(v canvas.View, w *screen.World) {
 	v = v.In(0, 0, max(end, 0), 1)
 	title := "runs: " + presetNames[s.preset]
 	if s.only != "" {
-		title = "runs of " + safe.Text(string(s.only)) + ": " + presetNames[s.preset]
+		title = "runs of " + display.Text(string(s.only)) + ": " + presetNames[s.preset]
 	}
 	x := v.Put(1, 0, title, canvas.Style{Bold: true}) + 2
 	if s.preset == missedRuns {

@@ -19,11 +19,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/board"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -66,7 +66,7 @@ func ends(text string) string { return strings.ReplaceAll(text, "\n", "|\n") }
 func CheckWidths(t *testing.T, name, text string, want int) {
 	t.Helper()
 	for y, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if got := safe.Width(line); got != want {
+		if got := display.Width(line); got != want {
 			t.Errorf("%s: line %d is %d cells wide, want %d: %q", name, y+1, got, want, line)
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/table"
 )
@@ -182,7 +182,7 @@ func (s *clashes) summary() []page.Paragraph {
 	text := []page.Paragraph{{Spans: []page.Span{{Text: fmt.Sprintf(" %s with 2 starts or more; %s in all", page.Count(s.answer.Minutes, "minute"), page.Count(s.answer.Starts, "start"))}}, Hang: 1}}
 	for i, slot := range s.slots {
 		kind := []string{"hourly", "daily"}[i]
-		text = append(text, page.Paragraph{Spans: []page.Span{{Text: safe.Pad(" quietest, "+kind, 19)}, {Text: slot.Schedule, Style: canvas.Style{Bold: true}},
+		text = append(text, page.Paragraph{Spans: []page.Span{{Text: display.Pad(" quietest, "+kind, 19)}, {Text: slot.Schedule, Style: canvas.Style{Bold: true}},
 			{Text: fmt.Sprintf("  %s there, %d in the busiest", page.Count(slot.Starts, "start"), slot.Busiest)}}, Hang: 3})
 	}
 	return append(text, page.Line(" same text in a shell: cronring clashes --suggest daily", canvas.Style{Role: canvas.Off}))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
@@ -15,7 +16,6 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 	"github.com/cronring/cronring/tui/screen/jobs"
 	"github.com/cronring/cronring/tui/table"
-	"github.com/cronring/cronring/tui/when"
 )
 
 // linePlaces are the columns of the time line.
@@ -39,7 +39,7 @@ func placeLine(width int, absolute bool) linePlaces {
 		p.name = 24
 	}
 	if absolute {
-		next = max(next, when.PointWidth+1)
+		next = max(next, display.PointWidth+1)
 	}
 	p.left = p.name + 2
 	p.cells = max(width-p.left-2-next, 2) &^ 1

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/api"
+	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
-	"github.com/cronring/cronring/tui/safe"
 	"github.com/cronring/cronring/tui/screen"
 )
 
@@ -292,7 +292,7 @@ func stepParagraph(w *screen.World, step api.Step) page.Paragraph {
 	if step.State == api.NotReached {
 		fact.Role = canvas.Off
 	}
-	return page.Paragraph{Spans: []page.Span{{Text: " " + sign + " ", Style: style}, {Text: safe.Pad(string(step.Name), 10), Style: fact}, {Text: step.Fact, Style: fact}}, Hang: 13}
+	return page.Paragraph{Spans: []page.Span{{Text: " " + sign + " ", Style: style}, {Text: display.Pad(string(step.Name), 10), Style: fact}, {Text: step.Fact, Style: fact}}, Hang: 13}
 }
 
 func stepSign(w *screen.World, s api.StepState) (string, canvas.Style) {
@@ -310,7 +310,7 @@ func stepSign(w *screen.World, s api.StepState) (string, canvas.Style) {
 func (s *Why) commandColumn(width int) int {
 	column := 0
 	for _, r := range s.answer.Remedies {
-		if n := safe.Width(safe.Text(r.What)) + 8; n <= width/2 {
+		if n := display.Width(display.Text(r.What)) + 8; n <= width/2 {
 			column = max(column, n)
 		}
 	}
@@ -318,19 +318,19 @@ func (s *Why) commandColumn(width int) int {
 }
 
 func remedyParagraphs(n int, r api.Remedy, column int) []page.Paragraph {
-	return paired(fmt.Sprintf(" %d  %s", n, safe.Text(r.What)), r.Command, column, canvas.Style{})
+	return paired(fmt.Sprintf(" %d  %s", n, display.Text(r.What)), r.Command, column, canvas.Style{})
 }
 
 // paired puts a command beside what it does, or below where that is too long.
 func paired(what, command string, column int, style canvas.Style) []page.Paragraph {
 	text := canvas.Style{Bold: style == canvas.Style{}, Role: style.Role}
-	if safe.Width(what)+2 > column {
+	if display.Width(what)+2 > column {
 		return []page.Paragraph{
 			{Spans: []page.Span{{Text: what, Style: style}}, Hang: 4},
 			{Spans: []page.Span{{Text: "      "}, {Text: command, Style: text}}, Hang: 6},
 		}
 	}
-	return []page.Paragraph{{Spans: []page.Span{{Text: safe.Pad(what, column), Style: style}, {Text: command, Style: text}}, Hang: min(column, 6)}}
+	return []page.Paragraph{{Spans: []page.Span{{Text: display.Pad(what, column), Style: style}, {Text: command, Style: text}}, Hang: min(column, 6)}}
 }
 
 // command returns the shell command that prints the same.

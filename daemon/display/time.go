@@ -1,9 +1,4 @@
-// Package when owns how lengths of time and instants are said to people: in few
-// cells, and with the same words on the command line and on the dashboard.
-//
-// What has an Append form can be said without allocating, as a screenful of them
-// is with every key that is pressed.
-package when
+package display
 
 import (
 	"math"

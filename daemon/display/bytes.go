@@ -1,5 +1,4 @@
-// Package amount owns how amounts of bytes are said to people.
-package amount
+package display
 
 import "strconv"
 

@@ -1,6 +1,4 @@
-// Package safe owns how foreign text (names, commands, output of jobs) becomes
-// fit for a terminal: without what could take it over, and measured in cells.
-package safe
+package display
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package amount
+package display
 
 import (
 	"math"
