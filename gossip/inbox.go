@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -232,6 +233,20 @@ func (b *inbox) NotifyJoin(n *memberlist.Node) { b.hear(n, true) }
 func (b *inbox) NotifyUpdate(n *memberlist.Node) { b.hear(n, true) }
 
 func (b *inbox) NotifyLeave(n *memberlist.Node) { b.hear(n, false) }
+
+// reports passes on what one memberlist reports until that is shut down. The timers of
+// its suspicions continue then, and would report members as dead that its successor sees.
+type reports struct {
+	*inbox
+	over atomic.Bool
+}
+
+// NotifyLeave reports a member that is dead or has left.
+func (r *reports) NotifyLeave(n *memberlist.Node) {
+	if !r.over.Load() {
+		r.inbox.NotifyLeave(n)
+	}
+}
 
 func (b *inbox) hear(n *memberlist.Node, alive bool) {
 	m, addr, err := readNode(n)

@@ -88,6 +88,7 @@ type Ring struct {
 	ctx     context.Context
 	helpers sync.WaitGroup
 	list    *memberlist.Memberlist // nil: this host is in no ring
+	reports *reports               // of list
 	keyring *memberlist.Keyring
 	keys    [][]byte
 	self    netip.AddrPort
@@ -424,7 +425,8 @@ func (r *Ring) configure(transport memberlist.Transport) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.Label, c.Transport = r.o.ID, r.o.Ring, transport
 	c.Logger = newScribe(r.o.Log)
-	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{r}, r.box, r.box, r.box, delegate{r}
+	r.reports = &reports{inbox: r.box}
+	c.Delegate, c.Events, c.Alive, c.Conflict, c.Ping = delegate{r}, r.reports, r.box, r.box, delegate{r}
 	c.DelegateProtocolMin, c.DelegateProtocolMax, c.DelegateProtocolVersion = 1, 1, 1
 	c.DeadNodeReclaimTime = reclaimTime
 	c.EnableCompression = false // what travels is digests and hashes
@@ -496,6 +498,7 @@ func (r *Ring) after(wait time.Duration, do func()) {
 
 func (r *Ring) stop() {
 	if r.list != nil {
+		r.reports.over.Store(true)
 		_ = r.list.Shutdown() // it has no errors of its own
 		r.list = nil
 	}

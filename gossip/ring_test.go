@@ -3,7 +3,9 @@ package gossip
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -162,6 +164,28 @@ func TestRingStartedAtOnce(t *testing.T) {
 			w.host().start()
 		}
 		t.Logf("all see all after %s", w.agree(15*time.Second, w.hosts))
+	})
+}
+
+// A member that left and joined again must not believe its earlier memberlist, whose
+// suspicions end in a report of a dead member after it was shut down.
+func TestJoinForgetsWhatWasSuspectedBefore(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(5)
+		h := w.hosts[0]
+		w.cut(w.hosts[:1], w.hosts[1:])
+		w.await(20*time.Second, "it suspects another member", func() bool { return strings.Contains(h.log.String(), "Suspect ") })
+		_ = h.Leave(t.Context()) // nobody hears it
+		w.heal()
+		if err := h.Join(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.agree(time.Minute, w.hosts)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := h.sees(); len(got) != 5 {
+			t.Errorf("a minute after it joined again, it sees %v", got)
+		}
 	})
 }
 

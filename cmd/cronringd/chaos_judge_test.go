@@ -138,13 +138,17 @@ func (c *chaos) diedAbout(o occurrence) bool {
 	return slices.ContainsFunc(c.deaths, func(d death) bool { return d.hits(o.due) })
 }
 
+// slowStart is how long a process that a member started before it died may take to write
+// its line, on a busy machine.
+const slowStart = 2 * time.Second
+
 // excuse returns why an occurrence may have started more than once, or "".
 func (c *chaos) excuse(o occurrence, starts []start) string {
 	why := ""
 	for i, b := range starts {
 		for _, a := range starts[:i] {
 			untold := slices.ContainsFunc(c.deaths, func(d death) bool {
-				return d.member == a.member() && a.at.Before(d.at.Add(time.Second)) && b.at.After(d.at) && (c.reruns(o.job) || c.mode == api.RingAvailable && d.hits(o.due))
+				return d.member == a.member() && a.at.Before(d.at.Add(slowStart)) && b.at.After(d.at) && (c.reruns(o.job) || c.mode == api.RingAvailable && d.hits(o.due))
 			})
 			hit := slices.IndexFunc(c.troubles, func(x trouble) bool { return x.hits(o.due, a.member(), b.member()) })
 			switch {

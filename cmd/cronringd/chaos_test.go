@@ -282,6 +282,8 @@ func TestChaos(t *testing.T) {
 			})
 			c.t = t
 			onEach(c.hosts, func(h *host) { h.start() })
+			c.whole()
+			c.last(10 * time.Second) // the voters choose a leader, and members compare their jobs
 			for _, f := range faults {
 				if f.mode != "" && f.mode != mode {
 					continue
