@@ -11,7 +11,7 @@ BIN         ?= bin
 MANDIR      ?= $(BIN)/man
 # What needs no host to be tested.
 DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
-RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk)$$
+RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
 ARCHES      ?= amd64 arm64 arm

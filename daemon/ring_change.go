@@ -65,8 +65,25 @@ func (r *ring) change(ctx context.Context, q api.RingRequest, view func() *engin
 		return r.drain(ctx, view)
 	case api.RingLeave:
 		return r.part(ctx, view)
+	case api.RingRecover:
+		return r.recover(ctx)
 	}
 	return r.rotate(ctx)
+}
+
+// recover makes this voter's log the ledger after most voters have lost theirs.
+func (r *ring) recover(ctx context.Context) (api.RingDone, error) {
+	voters := r.voters.Load()
+	if voters == nil {
+		return api.RingDone{}, errors.New("no voters are known here: this is for strict mode, once all voters were seen")
+	}
+	if err := voters.Recover(ctx); err != nil {
+		return api.RingDone{}, err
+	}
+	return api.RingDone{
+		Did:  "this host's log of grants is the ring's from now on",
+		More: []string{"what is due before now, or within about a minute, is granted to nobody, because it may have been granted before", "the other voters are taken in as they answer: cronring ring"},
+	}, nil
 }
 
 func (r *ring) join(ctx context.Context, seeds []string) (api.RingDone, error) {

@@ -100,6 +100,7 @@ const (
 	RingDrain   = "drain"
 	RingUndrain = "undrain"
 	RingRotate  = "rotate-key"
+	RingRecover = "recover"
 )
 
 // RingRequest asks for something to be done with the ring.

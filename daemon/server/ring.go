@@ -60,9 +60,9 @@ func (s *Server) changeRing(ctx context.Context, c *call) error {
 		return err
 	}
 	switch r.Do {
-	case api.RingJoin, api.RingLeave, api.RingDrain, api.RingUndrain, api.RingRotate:
+	case api.RingJoin, api.RingLeave, api.RingDrain, api.RingUndrain, api.RingRotate, api.RingRecover:
 	default:
-		return badRequest(fmt.Sprintf("do=%q is nothing that can be done with a ring", r.Do), "it is join, leave, drain, undrain or rotate-key")
+		return badRequest(fmt.Sprintf("do=%q is nothing that can be done with a ring", r.Do), "it is join, leave, drain, undrain, rotate-key or recover")
 	}
 	ring := s.backend.Ring()
 	if ring == nil {

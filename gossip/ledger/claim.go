@@ -59,6 +59,7 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	})
 	answers := make([]engine.Claimed, len(claims))
 	for i, r := range results {
+		l.see(seen{r.token, r.term})
 		answers[i] = engine.Claimed{Occurrence: claims[i].Occurrence, Grant: r.grant, By: r.by, Token: r.token}
 	}
 	return answers
@@ -153,7 +154,7 @@ func (l *Ledger) try(ctx context.Context, b batch, try int) ([]result, error) {
 	if len(known) == 0 {
 		return nil, errors.New("no voter leads")
 	}
-	return l.askVoter(ctx, known[try%len(known)], request{batch: b})
+	return l.askVoter(ctx, known[try%len(known)], request{seen: l.newestSeen(), batch: b})
 }
 
 // askVoter sends claims to one voter, and remembers who leads.
@@ -204,6 +205,7 @@ func (l *Ledger) serveClaim(ctx context.Context, peer string, body []byte) ([]by
 	if q.claimant != peer && !(q.forwarded && v.isVoter(peer)) {
 		return nil, fmt.Errorf("claims of %s are not yours", q.claimant)
 	}
+	l.see(q.seen)
 	if v.leads() {
 		results, err := v.propose(ctx, q.batch)
 		if err != nil {
@@ -215,7 +217,7 @@ func (l *Ledger) serveClaim(ctx context.Context, peer string, body []byte) ([]by
 	if leader == "" || leader == peer || leader == l.id || q.forwarded {
 		return answer{leader: leader}.encode(), nil
 	}
-	a, err := l.send(ctx, leader, request{true, q.batch})
+	a, err := l.send(ctx, leader, request{true, l.newestSeen(), q.batch})
 	if err != nil {
 		return nil, err
 	}

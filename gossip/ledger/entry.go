@@ -19,10 +19,10 @@ const (
 
 // The forms, which are kept on disk and sent between members.
 const (
-	entryForm    = 3
-	requestForm  = 3
-	answerForm   = 2
-	snapshotForm = 3
+	entryForm    = 4
+	requestForm  = 4
+	answerForm   = 3
+	snapshotForm = 4
 	formerForm   = 2 // of entries and snapshots on the disks of version 0.7.0, without entries and with former keys
 )
 
@@ -63,6 +63,7 @@ type batch struct {
 type entry struct {
 	time    int64
 	batches []batch
+	base    uint64 // of the grants from now on, which are recovered; 0: as it was
 }
 
 // result is what became of one claim.
@@ -70,7 +71,8 @@ type result struct {
 	grant engine.Grant
 	by    string
 	token uint64
-	other bool // it is refused, and was granted for another entry
+	other bool   // it is refused, and was granted for another entry
+	term  uint64 // raft's, of the log's entry that granted it
 }
 
 var errForm = errors.New("malformed")
@@ -79,6 +81,7 @@ var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
 func (e entry) encode() []byte {
 	b := binary.BigEndian.AppendUint64([]byte{entryForm}, uint64(e.time))
+	b = binary.AppendUvarint(b, e.base)
 	b = binary.AppendUvarint(b, uint64(len(e.batches)))
 	for _, batch := range e.batches {
 		b = batch.append(b)
@@ -125,6 +128,9 @@ func decodeEntry(b []byte) (entry, error) {
 		return entry{}, fmt.Errorf("read entry: form %d is unknown", form)
 	}
 	e := entry{time: int64(r.uint64())}
+	if form != formerForm {
+		e.base = r.uvarint()
+	}
 	for range r.count(mostBatches) {
 		e.batches = append(e.batches, r.batch(form))
 		if r.bad {
@@ -138,11 +144,12 @@ func decodeEntry(b []byte) (entry, error) {
 // names the claimant, who else is the sender.
 type request struct {
 	forwarded bool
+	seen      seen
 	batch
 }
 
 func (q request) encode() []byte {
-	return q.append([]byte{requestForm, boolByte(q.forwarded)})
+	return q.append(q.seen.append([]byte{requestForm, boolByte(q.forwarded)}))
 }
 
 func decodeRequest(b []byte) (request, error) {
@@ -150,7 +157,7 @@ func decodeRequest(b []byte) (request, error) {
 	if form := r.byte(); form != requestForm {
 		return request{}, fmt.Errorf("read claims: form %d is unknown", form)
 	}
-	q := request{forwarded: r.byte() == 1, batch: r.batch(requestForm)}
+	q := request{forwarded: r.byte() == 1, seen: seen{r.uint64(), r.uint64()}, batch: r.batch(requestForm)}
 	return q, r.end("claims")
 }
 
@@ -171,6 +178,7 @@ func (a answer) encode() []byte {
 		b = append(b, byte(r.grant))
 		b = appendString(b, r.by)
 		b = append(binary.AppendUvarint(b, r.token), boolByte(r.other))
+		b = binary.AppendUvarint(b, r.term)
 	}
 	return b
 }
@@ -185,7 +193,7 @@ func decodeAnswer(b []byte) (answer, error) {
 		return a, r.end("answer")
 	}
 	for range r.count(mostClaims) {
-		one := result{grant: engine.Grant(r.byte()), by: r.member(true), token: r.uvarint(), other: r.byte() == 1}
+		one := result{grant: engine.Grant(r.byte()), by: r.member(true), token: r.uvarint(), other: r.byte() == 1, term: r.uvarint()}
 		if one.grant != engine.Granted && one.grant != engine.Refused {
 			r.bad = true
 		}

@@ -33,6 +33,9 @@ func (v *voter) propose(ctx context.Context, b batch) ([]result, error) {
 	if v.ledger.clockIsSure() && b.isAhead(time.Now()) {
 		return nil, errAhead
 	}
+	if err := v.checkSeen(); err != nil {
+		return nil, err
+	}
 	p := &proposal{b, make(chan outcome, 1)}
 	select {
 	case v.asked <- p:

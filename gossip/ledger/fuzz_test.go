@@ -19,7 +19,7 @@ type readCloser struct{ io.Reader }
 
 func (readCloser) Close() error { return nil }
 
-var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, occurrence{}, request{}, answer{}, result{})
+var unexported = cmp.AllowUnexported(entry{}, batch{}, claim{}, occurrence{}, request{}, seen{}, answer{}, result{})
 
 // resum gives fuzzed bytes the checksum that they need to get anywhere.
 func resum(b []byte) []byte {
@@ -44,7 +44,7 @@ func formerEntry(e entry) []byte {
 
 // FuzzEntry holds what is read to what is written, in any order.
 func FuzzEntry(f *testing.F) {
-	e := entry{7, []batch{{"a", []claim{{occurrence{numbered(1), -2}, numbered(5), 6, "", false}, {occurrence: occurrence{numbered(3), 4}, from: "b", again: true}}}, {"c", nil}}}
+	e := entry{time: 7, batches: []batch{{"a", []claim{{occurrence{numbered(1), -2}, numbered(5), 6, "", false}, {occurrence: occurrence{numbered(3), 4}, from: "b", again: true}}}, {"c", nil}}}
 	whole := e.encode()
 	f.Add(whole[:len(whole)-4])
 	f.Add(entry{}.encode())
@@ -67,7 +67,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzRequest(f *testing.F) {
-	f.Add(request{true, batch{"a", []claim{{occurrence{numbered(1), 2}, numbered(5), 6, "b", true}}}}.encode())
+	f.Add(request{true, seen{9, 2}, batch{"a", []claim{{occurrence{numbered(1), 2}, numbered(5), 6, "b", true}}}}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := decodeRequest(b)
 		if err != nil {
@@ -81,7 +81,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	f.Add(answer{true, "c", []result{{engine.Granted, "", 5, false}, {engine.Refused, "b", 0, true}}}.encode())
+	f.Add(answer{true, "c", []result{{engine.Granted, "", 5, false, 0}, {engine.Refused, "b", 0, true, 0}}}.encode())
 	f.Add(answer{leader: "b"}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decodeAnswer(b)
@@ -97,7 +97,7 @@ func FuzzAnswer(f *testing.F) {
 
 func FuzzSnapshot(f *testing.F) {
 	g := newGrants()
-	g.apply(1, entry{noon.UnixNano(), []batch{{"a", []claim{at(1, noon), at(2, noon)}}, {"b", []claim{at(3, noon.AddDate(0, 0, 1))}}}})
+	g.apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{at(1, noon), at(2, noon)}}, {"b", []claim{at(3, noon.AddDate(0, 0, 1))}}}})
 	var b bytes.Buffer
 	if err := g.freeze().encode(&b); err != nil {
 		f.Fatal(err)

@@ -32,10 +32,12 @@ type grants struct {
 	buckets map[int64]*bucket // by minute of their due instants
 	order   []int64           // of the buckets, ascending
 	count   int
-	most    int   // mostGrants
-	floor   int64 // the first minute that is not forgotten
-	newest  int64 // the latest due instant that was granted
-	time    int64 // of the newest entry
+	most    int    // mostGrants
+	floor   int64  // the first minute that is not forgotten
+	newest  int64  // the latest due instant that was granted
+	time    int64  // of the newest entry
+	term    uint64 // of raft, of the entry that is applied
+	base    uint64 // is added to the index of an entry for its token; see recovery
 }
 
 // bucket is the grants of a minute. One that a snapshot is made of is frozen,
@@ -47,7 +49,7 @@ type bucket struct {
 
 type grant struct {
 	by    unique.Handle[string]
-	index uint64  // of the log's newest entry that granted it
+	index uint64  // the token: of the log's newest entry that granted it, with base added
 	entry job.Key // for which it was claimed; zero: not known
 	free  bool    // it was given back
 }
@@ -66,6 +68,10 @@ func minuteOf(due int64) int64 {
 
 // apply decides the claims of the entry with an index, in order.
 func (g *grants) apply(index uint64, e entry) [][]result {
+	if e.base > 0 {
+		g.recover(e.time, e.base)
+	}
+	index += g.base
 	all := make([][]result, len(e.batches))
 	for i, b := range e.batches {
 		by := unique.Make(b.claimant)
@@ -96,14 +102,14 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 	case had.by == by && !had.free: // the token is that of the newest claim, as its run is to start now
 		had.index = index
 		g.set(minute, c.occurrence, had)
-		return result{grant: engine.Granted, token: index}
+		return result{grant: engine.Granted, token: index, term: g.term}
 	case gives, had.index == index, !(had.free && c.again) && (had.by == by || had.by.Value() != c.from):
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
 		return result{grant: engine.Refused, by: had.by.Value(), other: other}
 	}
 	g.set(minute, c.occurrence, grant{by: by, index: index, entry: c.entry})
 	g.newest = max(g.newest, c.due)
-	return result{grant: engine.Granted, token: index}
+	return result{grant: engine.Granted, token: index, term: g.term}
 }
 
 // find returns who has the occurrence of a claim, also if a member of version 0.7.0
@@ -162,12 +168,13 @@ func (g *grants) forget() {
 // image is grants at one moment, which stays as it is.
 type image struct {
 	floor, newest, time int64
+	base                uint64
 	minutes             []int64
 	buckets             []*bucket
 }
 
 func (g *grants) freeze() image {
-	i := image{g.floor, g.newest, g.time, slices.Clone(g.order), make([]*bucket, 0, len(g.order))}
+	i := image{g.floor, g.newest, g.time, g.base, slices.Clone(g.order), make([]*bucket, 0, len(g.order))}
 	for _, minute := range g.order {
 		g.buckets[minute].frozen = true
 		i.buckets = append(i.buckets, g.buckets[minute])
@@ -183,6 +190,7 @@ func (i image) encode(w io.Writer) error {
 	for _, v := range []int64{i.floor, i.newest, i.time} {
 		b = binary.AppendVarint(b, v)
 	}
+	b = binary.AppendUvarint(b, i.base)
 	b = binary.AppendUvarint(b, uint64(len(i.minutes)))
 	members := map[unique.Handle[string]]uint64{}
 	for n, minute := range i.minutes {
@@ -223,6 +231,9 @@ func decodeGrants(from io.Reader) (*grants, error) {
 		return nil, fmt.Errorf("read snapshot: form %d is unknown", d.form)
 	}
 	g.floor, g.newest, g.time = d.varint(), d.varint(), d.varint()
+	if d.form != formerForm {
+		g.base = d.uvarint()
+	}
 	for left := d.uvarint(); left > 0 && d.err == nil; left-- {
 		d.bucket(g)
 	}

@@ -17,7 +17,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // one has grants decide a single claim.
 func (g *grants) one(index uint64, now time.Time, by string, c claim) result {
-	return g.apply(index, entry{now.UnixNano(), []batch{{by, []claim{c}}}})[0][0]
+	return g.apply(index, entry{time: now.UnixNano(), batches: []batch{{by, []claim{c}}}})[0][0]
 }
 
 func at(key uint64, due time.Time) claim {
@@ -33,17 +33,17 @@ func TestGrantsDecide(t *testing.T) {
 		c    claim
 		want result
 	}{
-		{"a", c, result{engine.Granted, "", 1, false}},
-		{"a", c, result{engine.Granted, "", 2, false}},
-		{"b", c, result{engine.Refused, "a", 0, false}},
-		{"b", at(1, noon.Add(1)), result{engine.Granted, "", 4, false}},
-		{"b", at(2, noon), result{engine.Granted, "", 5, false}},
-		{"b", from("c"), result{engine.Refused, "a", 0, false}},
-		{"b", from("a"), result{engine.Granted, "", 7, false}},
-		{"c", from("a"), result{engine.Refused, "b", 0, false}},
-		{"a", c, result{engine.Refused, "b", 0, false}},
-		{"a", from("b"), result{engine.Granted, "", 10, false}},
-		{"a", at(3, time.Unix(-61, 5)), result{engine.Refused, "", 0, false}},
+		{"a", c, result{engine.Granted, "", 1, false, 0}},
+		{"a", c, result{engine.Granted, "", 2, false, 0}},
+		{"b", c, result{engine.Refused, "a", 0, false, 0}},
+		{"b", at(1, noon.Add(1)), result{engine.Granted, "", 4, false, 0}},
+		{"b", at(2, noon), result{engine.Granted, "", 5, false, 0}},
+		{"b", from("c"), result{engine.Refused, "a", 0, false, 0}},
+		{"b", from("a"), result{engine.Granted, "", 7, false, 0}},
+		{"c", from("a"), result{engine.Refused, "b", 0, false, 0}},
+		{"a", c, result{engine.Refused, "b", 0, false, 0}},
+		{"a", from("b"), result{engine.Granted, "", 10, false, 0}},
+		{"a", at(3, time.Unix(-61, 5)), result{engine.Refused, "", 0, false, 0}},
 	}
 	for i, s := range steps {
 		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
@@ -66,19 +66,19 @@ func TestGrantsGivenBack(t *testing.T) {
 		c    claim
 		want result
 	}{
-		{"a", from("a"), result{engine.Refused, "", 0, false}},
-		{"a", c, result{engine.Granted, "", 2, false}},
-		{"b", from("b"), result{engine.Refused, "a", 0, false}},
-		{"b", again, result{engine.Refused, "a", 0, false}},
-		{"a", from("a"), result{engine.Granted, "", 2, false}},
-		{"a", from("a"), result{engine.Granted, "", 2, false}},
-		{"b", c, result{engine.Refused, "a", 0, false}},
-		{"a", c, result{engine.Refused, "a", 0, false}},
-		{"b", again, result{engine.Granted, "", 9, false}},
-		{"c", again, result{engine.Refused, "b", 0, false}},
-		{"a", from("a"), result{engine.Refused, "b", 0, false}},
-		{"b", from("b"), result{engine.Granted, "", 9, false}},
-		{"b", again, result{engine.Granted, "", 13, false}},
+		{"a", from("a"), result{engine.Refused, "", 0, false, 0}},
+		{"a", c, result{engine.Granted, "", 2, false, 0}},
+		{"b", from("b"), result{engine.Refused, "a", 0, false, 0}},
+		{"b", again, result{engine.Refused, "a", 0, false, 0}},
+		{"a", from("a"), result{engine.Granted, "", 2, false, 0}},
+		{"a", from("a"), result{engine.Granted, "", 2, false, 0}},
+		{"b", c, result{engine.Refused, "a", 0, false, 0}},
+		{"a", c, result{engine.Refused, "a", 0, false, 0}},
+		{"b", again, result{engine.Granted, "", 9, false, 0}},
+		{"c", again, result{engine.Refused, "b", 0, false, 0}},
+		{"a", from("a"), result{engine.Refused, "b", 0, false, 0}},
+		{"b", from("b"), result{engine.Granted, "", 9, false, 0}},
+		{"b", again, result{engine.Granted, "", 13, false, 0}},
 	}
 	for i, s := range steps {
 		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
@@ -94,10 +94,10 @@ func TestGrantsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := back.one(15, noon, "c", c), (result{engine.Refused, "b", 0, false}); got != want {
+	if got, want := back.one(15, noon, "c", c), (result{engine.Refused, "b", 0, false, 0}); got != want {
 		t.Errorf("after a snapshot, to who knows nothing: got %+v, want %+v", got, want)
 	}
-	if got, want := back.one(16, noon, "c", again), (result{engine.Granted, "", 16, false}); got != want || back.count != 1 {
+	if got, want := back.one(16, noon, "c", again), (result{engine.Granted, "", 16, false, 0}); got != want || back.count != 1 {
 		t.Errorf("after a snapshot, to who knows: got %+v of %d, want %+v of 1", got, back.count, want)
 	}
 }
@@ -106,8 +106,8 @@ func TestGrantsGivenBack(t *testing.T) {
 // greater than that of the first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {
 	c := at(1, noon)
-	got := newGrants().apply(1, entry{noon.UnixNano(), []batch{{"a", []claim{c}}, {"b", []claim{{occurrence: c.occurrence, from: "a"}}}}})
-	want := [][]result{{{engine.Granted, "", 1, false}}, {{engine.Refused, "a", 0, false}}}
+	got := newGrants().apply(1, entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{c}}, {"b", []claim{{occurrence: c.occurrence, from: "a"}}}}})
+	want := [][]result{{{engine.Granted, "", 1, false, 0}}, {{engine.Refused, "a", 0, false, 0}}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)
 	}
@@ -146,7 +146,7 @@ func TestGrantsKeepWhatAWrongClockCallsOld(t *testing.T) {
 	}
 	for _, due := range []int64{math.MinInt64, math.MaxInt64} {
 		g := newGrants()
-		g.apply(1, entry{due, []batch{{"a", []claim{{occurrence: occurrence{numbered(1), due}}}}}})
+		g.apply(1, entry{time: due, batches: []batch{{"a", []claim{{occurrence: occurrence{numbered(1), due}}}}}})
 		if g.count != 1 {
 			t.Errorf("due %d: got %d grants, want one", due, g.count)
 		}
@@ -190,7 +190,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		t.Errorf("read back: got %+v, want 100 grants in two buckets", back)
 	}
 	for key := range uint64(100) {
-		want := result{engine.Refused, fmt.Sprint("member-", key%7), 0, false}
+		want := result{engine.Refused, fmt.Sprint("member-", key%7), 0, false, 0}
 		if got := back.one(300, noon, "x", at(key, noon.Add(time.Duration(key)*time.Second))); got != want {
 			t.Errorf("occurrence %d: got %+v, want %+v", key, got, want)
 		}
@@ -211,7 +211,7 @@ func TestMachineThatCannotFollowGrantsNothing(t *testing.T) {
 	} {
 		var failed error
 		m := &machine{fail: func(err error) { failed = err }, grants: newGrants()}
-		good := entry{noon.UnixNano(), []batch{{"a", []claim{at(1, noon)}}}}.encode()
+		good := entry{time: noon.UnixNano(), batches: []batch{{"a", []claim{at(1, noon)}}}}.encode()
 		if _, ok := m.Apply(logOf(1, good)).([][]result); !ok {
 			t.Fatal("a good entry was not applied")
 		}

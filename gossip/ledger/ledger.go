@@ -13,10 +13,12 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
@@ -76,13 +78,16 @@ type Ledger struct {
 
 	clockIsSure func() bool
 
+	recovers atomic.Bool // the voter starts again as the only one; see Recover
+
 	mu      sync.Mutex
 	voters  []string
 	changed chan struct{} // closed, and replaced, when the voters change
 	voter   *voter        // nil: there is none now
 	leader  string        // who led when it was last heard, or ""
 	problem error         // why this member's voter does not work
-	told    time.Time     // when that was logged
+	seen    seen
+	told    time.Time // when that was logged
 }
 
 // New makes a ledger and lets other members ask it over the link.
@@ -157,6 +162,9 @@ func (l *Ledger) Run(ctx context.Context) {
 			continue
 		}
 		err := l.vote(ctx)
+		if errors.Is(err, errRecover) {
+			continue
+		}
 		l.note(err)
 		if err != nil {
 			l.wait(ctx, changed, retryEvery)

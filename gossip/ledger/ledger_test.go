@@ -194,7 +194,7 @@ func TestClaimIsOfWhoSendsIt(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
 		leader := w.leader()
 		for _, forwarded := range []bool{false, true} {
-			forged := request{forwarded, batch{"a", []claim{at(1, time.Now())}}}
+			forged := request{forwarded, seen{}, batch{"a", []claim{at(1, time.Now())}}}
 			if forged.claimant == leader {
 				forged.claimant = "b"
 			}

@@ -31,6 +31,7 @@ func (m *machine) Apply(l *raft.Log) any {
 		m.lose(fmt.Errorf("entry %d: %w", l.Index, err))
 		return m.lost
 	}
+	m.grants.term = l.Term
 	return m.grants.apply(l.Index, e)
 }
 
@@ -70,6 +71,13 @@ func (m *machine) err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lost
+}
+
+// base is what is added to the index of an entry for its token.
+func (m *machine) base() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.grants.base
 }
 
 // figures says how many grants there are.

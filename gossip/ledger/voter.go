@@ -128,6 +128,10 @@ func (v *voter) startRaft(chatter *chatter) error {
 				v.fail(fmt.Errorf("read ledger: %v", p))
 			}
 		}()
+		if err := v.recover(c, snapshots); err != nil {
+			v.fail(err)
+			return
+		}
 		r, err := raft.NewRaft(c, v.machine, v.disk, v.disk, snapshots, v.transport)
 		if err != nil {
 			v.fail(err)

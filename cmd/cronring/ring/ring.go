@@ -23,14 +23,14 @@ const ringInit = "init"
 // ringVerbs are the actions of ring, with the maximum number of arguments of each.
 var ringVerbs = map[string]int{
 	"status": 0, "diff": 1, "keygen": 1, ringInit: 0,
-	api.RingJoin: 64, api.RingLeave: 0, api.RingDrain: 0, api.RingUndrain: 0, api.RingRotate: 0,
+	api.RingJoin: 64, api.RingLeave: 0, api.RingDrain: 0, api.RingUndrain: 0, api.RingRotate: 0, api.RingRecover: 0,
 }
 
 func NewRing(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	var setup ringSetup
 	cmd := &cobra.Command{
-		Use:   "ring [status] | init | join [ADDR...] | diff MEMBER | drain | undrain | leave | keygen [FILE] | rotate-key",
+		Use:   "ring [status] | init | join [ADDR...] | diff MEMBER | drain | undrain | leave | keygen [FILE] | rotate-key | recover",
 		Short: "See and change the ring of hosts that share jobs",
 		Long: `See and change the ring of hosts that share jobs: cronring-ring(7) says what it
 promises.
@@ -54,6 +54,10 @@ leave       drains, and parts from the others until join or the next start.
 keygen      prints a new key, or writes it to FILE, which must not exist.
 rotate-key  gives all members a new key and then forgets the old one. All
             must be up.
+recover     in strict mode, on a voter that still has its log after most
+            voters have lost theirs: makes that log the ring's. It is
+            refused while a majority has its logs. See RECOVERY in
+            cronring-ring(7).
 
 Anyone may see the status, root alone changes anything.`,
 		Example: "  cronring ring init\n  cronring ring\n  cronring ring drain && apt-get upgrade",
