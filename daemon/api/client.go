@@ -222,7 +222,7 @@ func getRows[T any](ctx context.Context, c *Client, purpose, path string, v url.
 	defer response.Body.Close()
 	rows := []T{}
 	in := json.NewDecoder(response.Body)
-	for token := json.Token(nil); err == nil && token != json.Delim('['); {
+	for token := json.Token(""); err == nil && token != nil && token != json.Delim('['); { // nil: null, an empty list
 		token, err = in.Token()
 	}
 	for err == nil && in.More() {

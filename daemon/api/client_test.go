@@ -63,7 +63,7 @@ func TestListThatIsCut(t *testing.T) {
 	const row = `{"job":{"id":"a"},"state":"ok"}`
 	for body, want := range map[string]int{
 		"": -1, `{"v":1,`: -1, `{"v":1}`: -1, `{"v":1,"jobs":[`: -1, `{"v":1,"jobs":[` + row: -1, `{"v":1,"jobs":[` + row + `,{"job"`: -1,
-		`{"v":1,"jobs":[]}`: 0, `{"v":1,"jobs":[` + row + "," + row + "]}\n": 2,
+		`{"v":1,"jobs":[]}`: 0, `{"v":1,"jobs":null}`: 0, `{"v":1,"jobs":[` + row + "," + row + "]}\n": 2,
 	} {
 		jobs, err := answering(t, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"+body).List(t.Context(), Query{})
 		if (err == nil) != (want >= 0) || len(jobs) != max(want, 0) || want > 0 && jobs[1].State != "ok" {
