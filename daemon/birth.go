@@ -259,6 +259,7 @@ func (s *spawning) handBack() []engine.Event {
 func (l *loop) spawnOptions() spawn.Options {
 	o := spawn.Options{
 		Live:     l.chunk,
+		Began:    l.voice.began,
 		Ready:    l.voice.ready,
 		Memory:   l.memory,
 		Location: func(name string) (*time.Location, error) { return l.tables.location(name) },

@@ -16,7 +16,7 @@ func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*
 	if o.Config.Ring.Name != "" {
 		node = o.Config.Ring.Node()
 	}
-	sink, mode, err := journal.Open(journal.Options{
+	options := journal.Options{
 		Mode: journal.Mode(cmp.Or(o.Log, o.Config.Log.To)), Host: o.host(),
 		Words:   o.words(),
 		Node:    node,
@@ -24,12 +24,15 @@ func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*
 		CMDOUT:  func() bool { return !mailReady() },
 		Journal: o.path(journal.JournalSocket), Syslog: o.path(journal.SyslogSocket),
 		Stdout: o.Stdout, Stderr: o.Stderr, Getenv: os.Getenv, Zone: zone,
-	})
+	}
+	sink, mode, err := journal.Open(options)
 	if err != nil {
 		return nil, nil, err
 	}
 	v := newVoice(sink)
 	switch mode {
+	case journal.ModeJournal:
+		v.starts = journal.NewStartWriter(options)
 	case journal.ModeText:
 		v.slow = "standard output is read too slowly"
 		return v, slog.New(slog.NewTextHandler(o.Stderr, nil)), nil

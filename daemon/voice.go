@@ -18,11 +18,12 @@ import (
 // voice passes what jobs do and print, and what the daemon says of itself, to
 // a sink of package journal: lines of output whole, and all in order.
 type voice struct {
-	sink  journal.Sink
-	begun map[stream][]byte // lines that have no end yet
-	early early             // output that came before word of its run's start
-	steps steps             // of the clock
-	slow  string            // what keeps us waiting
+	sink   journal.Sink
+	begun  map[stream][]byte    // lines that have no end yet
+	early  early                // output that came before word of its run's start
+	steps  steps                // of the clock
+	starts *journal.StartWriter // nil: starts are logged with their records
+	slow   string               // what keeps us waiting
 
 	mu    sync.Mutex
 	limit *outputLimit   // nil: standard output is logged to, which users do not share
@@ -31,6 +32,7 @@ type voice struct {
 	bytes *budget.Budget // how many bytes of output
 	lost  int
 	runs  map[job.RunID]*journal.Run // what is known of runs that live
+	wrote map[job.RunID]bool         // of them, those whose start is in the log before its record is
 	over  []job.RunID                // runs whose end there was no room for
 	wake  chan struct{}              // queue is not empty
 }
@@ -65,7 +67,7 @@ const (
 func newVoice(sink journal.Sink) *voice {
 	v := &voice{
 		sink: sink, begun: map[stream][]byte{}, early: early{of: map[job.RunID][]job.Chunk{}},
-		runs: map[job.RunID]*journal.Run{}, slow: "the log takes them too slowly",
+		runs: map[job.RunID]*journal.Run{}, wrote: map[job.RunID]bool{}, slow: "the log takes them too slowly",
 		wake: make(chan struct{}, 1),
 	}
 	v.empty()
@@ -102,6 +104,31 @@ func (v *voice) know(r *journal.Run) {
 	if v.limit != nil && !r.Unheard {
 		v.limit.begin(r.ID)
 	}
+}
+
+// began is called when a run has a process, which is not reaped before it returns.
+func (v *voice) began(id job.RunID, pid int) {
+	v.mu.Lock()
+	known := v.runs[id]
+	if v.starts == nil || known == nil {
+		v.mu.Unlock()
+		return
+	}
+	about := *known
+	v.mu.Unlock()
+	about.PID = pid
+	if v.starts.Write(about, time.Now()) {
+		v.mu.Lock()
+		v.wrote[id] = true
+		v.mu.Unlock()
+	}
+}
+
+// isWritten reports whether the start of a run is in the log.
+func (v *voice) isWritten(id job.RunID) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.wrote[id]
 }
 
 func (v *voice) about(id job.RunID) *journal.Run {
@@ -322,6 +349,7 @@ func (v *voice) sayRecord(r *job.Record) {
 	}
 	if r.Run != nil {
 		said.About = v.about(r.Run.ID)
+		said.Written = v.isWritten(r.Run.ID)
 	}
 	switch {
 	case r.Kind == job.Started && said.About != nil:
@@ -370,6 +398,7 @@ func (v *voice) forget(id job.RunID) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.runs, id)
+	delete(v.wrote, id)
 	if v.limit != nil {
 		v.limit.forget(id)
 	}

@@ -30,9 +30,9 @@
 // and its parts. A value that has a line feed is written in the protocol's
 // binary form, so that nothing a job prints or is called can forge a field.
 //
-// Cron's line about a start is sent as that of the job's process, so that
-// journalctl shows its number; OBJECT_PID is the daemon then. Of a process that
-// has ended by that time, SYSLOG_PID alone has the number.
+// A StartWriter sends cron's line about a start as that of the job's process, so
+// that journalctl shows its number; OBJECT_PID is the daemon then. In a line that
+// the Sink writes instead, SYSLOG_PID alone has the number.
 //
 // The identifier is the family's for cron's own lines (cron, CRON, crond,
 // CROND), the job's name for what it prints, and cronringd for all else.

@@ -32,15 +32,16 @@ func (j *native) write(n *note, wait time.Duration) error {
 		j.buf = nil
 	}
 	j.buf = encodeNote(j.buf[:0], n)
-	err := j.send(deadline, n.process)
+	err := j.send(deadline)
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	j.close() // a journal that was started anew has another socket
-	return j.send(deadline, 0)
+	return j.send(deadline)
 }
 
-func (j *native) send(deadline time.Time, process int) error {
+// prepare connects, if that is necessary.
+func (j *native) prepare(deadline time.Time) error {
 	if j.conn == nil {
 		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: j.path, Net: "unixgram"})
 		if err != nil {
@@ -48,11 +49,12 @@ func (j *native) send(deadline time.Time, process int) error {
 		}
 		j.conn = conn
 	}
-	if err := j.conn.SetWriteDeadline(deadline); err != nil {
+	return j.conn.SetWriteDeadline(deadline)
+}
+
+func (j *native) send(deadline time.Time) error {
+	if err := j.prepare(deadline); err != nil {
 		return err
-	}
-	if process != 0 && !limited(process) && j.sendAs(process) == nil {
-		return nil
 	}
 	_, err := j.conn.Write(j.buf)
 	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.ENOBUFS) {
@@ -61,12 +63,19 @@ func (j *native) send(deadline time.Time, process int) error {
 	return err
 }
 
-// sendAs sends the entry as that of a process. journalctl and the copy for syslog
-// show the number of the sender, and cron's lines come from the job. Only root may
-// do that, and only while the process lives.
-func (j *native) sendAs(process int) error {
+// writeAs writes an entry as that of a process. Only root may do that, and only until
+// the process is reaped.
+func (j *native) writeAs(n *note, process int, wait time.Duration) error {
+	j.buf = encodeNote(j.buf[:0], n)
+	if err := j.prepare(time.Now().Add(wait)); err != nil {
+		return err
+	}
 	as := unix.Ucred{Pid: int32(process), Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
-	return j.sendControl(j.buf, unix.UnixCredentials(&as))
+	err := j.sendControl(j.buf, unix.UnixCredentials(&as))
+	if err != nil && !errors.Is(err, syscall.ESRCH) {
+		j.close() // a journal that was started anew has another socket
+	}
+	return err
 }
 
 // limited reports whether a process is in the unit that jobs with limits share.

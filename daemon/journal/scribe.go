@@ -21,7 +21,6 @@ type note struct {
 	pid      int
 	message  []byte
 	raw      bool // message is a job's bytes
-	process  int  // the entry is written as that of this process, if it lives; 0: of the daemon
 	fields   []field
 }
 
@@ -94,6 +93,8 @@ func (s *scribe) jobName(id job.ID) string {
 // Record writes what the family's cron would, and the record in words.
 func (s *scribe) Record(r *Record) {
 	switch {
+	case r.Kind == job.Started && r.Written:
+		return
 	case r.Kind == job.Started && s.cron && r.About != nil:
 		s.sayCron(r, s.words.Started(r.About))
 		return
@@ -127,15 +128,16 @@ func cronsOutcome(r *job.Run) job.Outcome {
 // sayCron writes cron's lines about a record.
 func (s *scribe) sayCron(r *Record, lines []CronLine) {
 	for i := range lines {
-		n := s.cronNote(&lines[i])
-		n.at = r.At
-		n.fields = recordFields(n.fields, r.Record)
-		if r.Kind == job.Started && lines[i].PID != 0 {
-			n.process = lines[i].PID
-			n.fields = append(n.fields, field{"OBJECT_PID", strconv.Itoa(s.pid)}) // journalctl -u finds the entry by it
-		}
+		n := s.recordNote(&lines[i], r.Record)
 		s.write(&n)
 	}
+}
+
+func (s *scribe) recordNote(l *CronLine, r *job.Record) note {
+	n := s.cronNote(l)
+	n.at = r.At
+	n.fields = recordFields(n.fields, r)
+	return n
 }
 
 // sayOwn writes a record in the daemon's own words.
@@ -233,9 +235,7 @@ func (s *scribe) Trouble() (int64, error) {
 // write takes a note to the log. A log that took nothing lately is asked now
 // and then only, so that it does not keep us from the rest.
 func (s *scribe) write(n *note) {
-	if s.node != "" {
-		n.fields = append(n.fields, field{"CRONRING_NODE", s.node})
-	}
+	n.fields = s.mark(n.fields)
 	now := s.now()
 	wait := s.patience
 	if s.failing {
@@ -262,6 +262,14 @@ func (s *scribe) write(n *note) {
 		s.why.Store(nil)
 		s.hint("the log takes entries again\n")
 	}
+}
+
+// mark adds the member of the ring.
+func (s *scribe) mark(fields []field) []field {
+	if s.node == "" {
+		return fields
+	}
+	return append(fields, field{"CRONRING_NODE", s.node})
 }
 
 func (s *scribe) lose() {

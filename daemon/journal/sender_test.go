@@ -4,15 +4,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Cron's line about a start is that of the job's process, as long as it lives.
+// Cron's line about a start is that of the job's process, until it is reaped.
 func TestStartIsSentAsTheProcessOfTheJob(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED, NOT TESTED: only root sends entries of other processes")
@@ -25,55 +28,46 @@ func TestStartIsSentAsTheProcessOfTheJob(t *testing.T) {
 	if err := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) }); err != nil {
 		t.Fatal(err)
 	}
-	sink := openScribe(t, Options{Mode: ModeJournal, Journal: s.path})
-	sleeper := exec.Command("cat")
-	stdin, err := sleeper.StdinPipe()
+	writer := NewStartWriter(Options{Mode: ModeJournal, Journal: s.path})
+	process := exec.Command("true")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := process.Process.Pid
+	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil { // it has ended
+		t.Fatal(err)
+	}
+	run := job.Run{ID: 1, Job: "j", PID: pid, Reason: job.OnTime}
+	about := NewRun(&run, &job.Job{User: "bob", Command: "true"}, false)
+	if !writer.Write(*about, time.Now()) {
+		t.Fatal("the line was not written")
+	}
+	b, oob := make([]byte, 1<<12), make([]byte, 1<<10)
+	n, oobn, _, _, err := s.conn.ReadMsgUnix(b, oob)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sleeper.Start(); err != nil {
+	messages, err := syscall.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
 		t.Fatal(err)
 	}
-	pid := sleeper.Process.Pid
-	sender := func(kind job.RecordKind) int {
-		t.Helper()
-		run := job.Run{ID: 1, Job: "j", PID: pid, Outcome: job.Outcome{Kind: job.Exited, Code: 1}}
-		about := NewRun(&run, &job.Job{User: "bob", Command: "true"}, false)
-		sink.Record(&Record{Record: &job.Record{Kind: kind, Job: "j", Run: &run}, Words: "words", About: about})
-		b, oob, pids := make([]byte, 1<<12), make([]byte, 1<<10), []int(nil)
-		err := raw.Control(func(fd uintptr) {
-			for {
-				_, n, _, _, err := unix.Recvmsg(int(fd), b, oob, unix.MSG_DONTWAIT)
-				if err != nil {
-					return // there are no more messages
-				}
-				messages, err := syscall.ParseSocketControlMessage(oob[:n])
-				if err != nil {
-					t.Fatal(err)
-				}
-				from, err := syscall.ParseUnixCredentials(&messages[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				pids = append(pids, int(from.Pid))
-			}
-		})
-		if err != nil || len(pids) == 0 {
-			t.Fatalf("no message was sent: %v", err)
+	from, err := syscall.ParseUnixCredentials(&messages[0])
+	if err != nil || int(from.Pid) != pid {
+		t.Errorf("sent by process %d (%v), want the job's, %d", from.Pid, err, pid)
+	}
+	for _, want := range []string{"MESSAGE=(bob) CMD (true)\n", "SYSLOG_IDENTIFIER=CRON\n", "CRONRING_KIND=started\n", "CRONRING_REASON=on-time\n", "CRONRING_RUN=1\n", "OBJECT_PID=" + strconv.Itoa(os.Getpid()) + "\n"} {
+		if !strings.Contains(string(b[:n]), want) {
+			t.Errorf("%q is not in the entry:\n%s", want, b[:n])
 		}
-		return pids[0]
 	}
-	if got := sender(job.Started); got != pid {
-		t.Errorf("a start was sent by process %d, want the job's, %d", got, pid)
-	}
-	if got := sender(job.Ended); got != os.Getpid() {
-		t.Errorf("an end was sent by process %d, want the daemon's, %d", got, os.Getpid())
-	}
-	stdin.Close()
-	if err := sleeper.Wait(); err != nil {
+	if err := process.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if got := sender(job.Started); got != os.Getpid() {
-		t.Errorf("a start of a process that has ended was sent by %d, want the daemon, %d", got, os.Getpid())
+	if writer.Write(*about, time.Now()) {
+		t.Error("a line was written as a process that there is not")
+	}
+	var none *StartWriter
+	if none.Write(*about, time.Now()) {
+		t.Error("a line was written to no journal")
 	}
 }

@@ -31,6 +31,7 @@ type Run struct {
 	Due        time.Time
 	Attempt    int
 	Trigger    job.Trigger
+	Reason     job.Reason
 	User       string
 	Table      string
 	Line       int
@@ -46,7 +47,7 @@ type Run struct {
 // NewRun gathers what is to be known of a run.
 func NewRun(r *job.Run, j *job.Job, quiet bool) *Run {
 	return &Run{
-		Job: r.Job, ID: r.ID, Invocation: r.Invocation, Due: r.Due, Attempt: r.Attempt, Trigger: r.Trigger,
+		Job: r.Job, ID: r.ID, Invocation: r.Invocation, Due: r.Due, Attempt: r.Attempt, Trigger: r.Trigger, Reason: r.Reason,
 		User: j.User, Table: j.Table, Line: j.Line, Command: j.Command, Quiet: quiet, PID: r.PID,
 	}
 }
@@ -64,8 +65,9 @@ type Line struct {
 // Record is a fact, and how people say it; "" is not worth saying to them.
 type Record struct {
 	*job.Record
-	Words string
-	About *Run // nil: no more is known than the record says
+	Words   string
+	About   *Run // nil: no more is known than the record says
+	Written bool // a StartWriter has written the line of the start
 }
 
 // Entry is something that the daemon says of itself.

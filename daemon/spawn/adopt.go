@@ -56,6 +56,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 		session: h.Session && s.options.Sessions != nil,
 		kept:    s.options.Keep != nil,
 		named:   s.options.Runs != "",
+		begun:   h.Progress == nil,
 	}
 	if c.session && h.Outcome.Kind == job.Lost { // by somebody who could not ask its manager
 		h.Outcome = job.Outcome{}

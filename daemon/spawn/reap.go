@@ -2,6 +2,9 @@ package spawn
 
 import (
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cronring/cronring/daemon/job"
 )
@@ -9,49 +12,64 @@ import (
 // reap takes the status of every child that is dead. One SIGCHLD may stand
 // for many of them.
 func (s *Spawner) reap() {
-	for {
-		c, more := s.bury()
+	for pid := nextDead(); pid > 0; pid = nextDead() {
+		s.mu.Lock()
+		c := s.byPID[pid]
+		s.mu.Unlock()
 		if c != nil {
-			s.report(c, nil)
+			s.tellBegun(c)
 		}
-		if !more {
-			return
+		if c = s.bury(pid); c != nil {
+			s.report(c, nil)
 		}
 	}
 }
 
-// bury reaps one child. It returns the child if nothing more is to come of
-// it, and whether there may be more dead. The lock is held throughout, so that
-// Kill cannot signal a number that is free for another process.
-func (s *Spawner) bury() (done *child, more bool) {
+// bury reaps a dead child, and returns it if nothing more is to come of it. The
+// lock is held throughout, so that Kill cannot signal a number that is free for
+// another process.
+func (s *Spawner) bury(pid int) (done *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pid, status, used, err := waitAny()
-	if err != nil || pid == 0 {
-		return nil, false
-	}
+	status, used := wait(pid)
 	if c := s.logs[pid]; c != nil {
 		s.reapLog(c, status)
-		return nil, true
+		return nil
 	}
 	c := s.byPID[pid]
 	if c == nil { // an orphan that came to us, as PID 1, or the starter
 		s.starter.Reaped(pid)
-		return nil, true
+		return nil
 	}
 	delete(s.byPID, pid)
 	c.usage = usageOf(&used, s.starter.Peak())
 	if !s.settle(c, outcome(status)) {
-		return nil, true
+		return nil
 	}
-	return c, true
+	return c
 }
 
-func waitAny() (pid int, status syscall.WaitStatus, used syscall.Rusage, err error) {
+// nextDead returns a child that is dead and not reaped, or 0.
+func nextDead() int {
 	for {
-		pid, err = syscall.Wait4(-1, &status, syscall.WNOHANG, &used)
-		if err != syscall.EINTR {
-			return pid, status, used, err
+		var info unix.Siginfo
+		switch err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err {
+		case nil:
+			const word = unsafe.Sizeof(uintptr(0))
+			const first = (3*4 + word - 1) &^ (word - 1) // of the fields after si_signo, si_errno and si_code: si_pid
+			return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), first)))
+		case unix.EINTR:
+		default:
+			return 0
+		}
+	}
+}
+
+// wait reaps a dead child. Nobody else in this process does.
+func wait(pid int) (status syscall.WaitStatus, used syscall.Rusage) {
+	for {
+		if _, err := syscall.Wait4(pid, &status, 0, &used); err != syscall.EINTR {
+			return status, used
 		}
 	}
 }

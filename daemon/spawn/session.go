@@ -203,6 +203,7 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 	}
 	if !c.check {
 		s.tellKeeper(c, io.ours)
+		s.tellBegun(c)
 		s.events <- engine.Started{Run: c.run, PID: pid, At: now()}
 	}
 	s.pump.watch(c, io.ours, 0)

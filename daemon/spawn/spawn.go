@@ -29,6 +29,10 @@ type Options struct {
 	// The chunk's Data is valid until it returns.
 	Live func(job.Chunk)
 
+	// Began is called once for each run that gets a process, which is not reaped before
+	// it returns. It must not wait.
+	Began func(run job.RunID, pid int)
+
 	// Ready reports whether Live can take output of a user's runs. While it
 	// cannot, they are not read, for up to a second at a time, so that they wait
 	// and not the receiver; nil is always.
@@ -148,6 +152,8 @@ type Spawner struct {
 	checkTime   time.Duration   // how long the command of if= may take
 	logPatience time.Duration
 
+	beginning sync.Mutex // held while Options.Began is called; guards child.begun
+
 	mu        sync.Mutex
 	queue     []*child                 // given and not yet begun, oldest first
 	tools     []*child                 // the same for programs of the daemon's
@@ -187,6 +193,7 @@ type child struct {
 	timer    *time.Timer       // of a check
 	tail     *tail             // nil: its end is not reported yet; the pump's
 	named    bool              // it has files as in names.go
+	begun    bool              // Options.Began was called
 
 	// Guarded by Spawner.mu.
 	found   *found         // what became of asking for the account
@@ -595,6 +602,7 @@ func (s *Spawner) beginHere(c *child, who account.Account) {
 // endStart is called by the pump when the pipe for reports is closed: the
 // command runs, or never will.
 func (s *Spawner) endStart(c *child) {
+	s.tellBegun(c)
 	if c.tool == nil {
 		for _, warning := range c.progress.Warnings() {
 			s.note(c, "%s", warning)
@@ -616,6 +624,20 @@ func (s *Spawner) startOf(c *child) time.Time {
 		return at
 	}
 	return c.ended
+}
+
+// tellBegun has Options.Began called. The pump does so when the command runs or never
+// will, and the hand before it reaps the process, whichever comes first.
+func (s *Spawner) tellBegun(c *child) {
+	if s.options.Began == nil || c.tool != nil || c.check {
+		return
+	}
+	s.beginning.Lock()
+	defer s.beginning.Unlock()
+	if !c.begun {
+		c.begun = true
+		s.options.Began(c.run, c.pid)
+	}
 }
 
 // endUnstarted gives a child whose command did not run its outcome.

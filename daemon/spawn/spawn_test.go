@@ -277,3 +277,37 @@ func TestStartIsNotLaterThanTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// Whoever is told of a start can name the process, however short its life is, and
+// however long the goroutine that reads all output is busy.
+func TestBeganIsCalledBeforeTheProcessIsReaped(t *testing.T) {
+	began := make(chan job.RunID, 10)
+	reading, read := make(chan bool, 10), make(chan bool)
+	r := newRig(t, Options{
+		Began: func(run job.RunID, pid int) {
+			if err := syscall.Kill(pid, 0); err != nil {
+				t.Errorf("process %d of run %d: %v", pid, run, err)
+			}
+			began <- run
+		},
+		Live: func(job.Chunk) { reading <- true; <-read },
+	})
+	long := r.start("echo up; exec sleep 1000")
+	if got := receive(r, "the first start", began); got != long {
+		t.Fatalf("run %d began, want %d", got, long)
+	}
+	receive(r, "the first line", reading)
+	short := r.start("exit 0")
+	if got := receive(r, "the start of a run that nobody reads", began); got != short {
+		t.Errorf("run %d began, want %d", got, short)
+	}
+	close(read)
+	r.await(short)
+	wantOutcome(t, r.do("true", env("SHELL=/nowhere")), job.Outcome{Kind: job.NotStarted, Error: "run SHELL /nowhere: no such file or directory"})
+	if got := receive(r, "the start of a run without SHELL", began); got != r.last {
+		t.Errorf("run %d began, want %d", got, r.last)
+	}
+	if len(began) > 0 {
+		t.Errorf("run %d began twice", <-began)
+	}
+}

@@ -39,6 +39,8 @@ for field in RUN INVOCATION DUE TRIGGER ATTEMPT OUTCOME TABLE LINE; do
 	await 60 "the journal has CRONRING_$field" sh -c "journalctl --no-pager -o verbose CRONRING_JOB=voice | grep CRONRING_$field"
 done
 await 60 "log watchers find the command" sh -c 'journalctl --no-pager -t CRON -o short | grep -E "CRON\[[0-9]+\]: \(root\) CMD \(echo hello from voice\)"'
+pid=$(cronring history voice -n 1 -o jsonl | sed -n 's/.*"pid":\([0-9]*\).*/\1/p')
+await 60 "CRON[pid] has the number of a process that has ended at once" sh -c 'journalctl --no-pager -u cronring -t CRON -o short | grep -F "CRON['"$pid"']: (root) CMD (echo hello from voice)"'
 
 cronring run sleeper >/dev/null; await 60 "a job runs" test -s out/sleeper
 await 60 "CRON[pid] has the number of the job's process" sh -c 'journalctl --no-pager -u cronring -t CRON -o short | grep -F "CRON[$(cat out/sleeper)]: (root) CMD (echo"'
