@@ -62,7 +62,7 @@ func (p *pruning) forgetGoneOf(ctx context.Context, owner string) error {
 	for _, n := range numbers {
 		for _, c := range []cut{
 			{find: allRuns, to: math.MaxInt64, args: []any{n[0]}, drop: dropRun, count: &p.done.Runs},
-			{find: moreSkips, to: math.MaxInt64, args: []any{n[0], math.MaxInt64, 0}, drop: dropSkip, count: &p.done.Skips},
+			{find: moreSkips, to: math.MaxInt64, args: []any{n[0], int64(math.MaxInt64), 0}, drop: dropSkip, count: &p.done.Skips},
 		} {
 			if err := p.cut(ctx, c); err != nil {
 				return err
