@@ -87,3 +87,18 @@ func TestConfigurationKeepsOutputOutOfTheJournal(t *testing.T) {
 		t.Errorf("%d lines of output are in the journal, want none", n)
 	}
 }
+
+// As under cron, a job whose SHELL is not there has begun.
+func TestJournalHasTheStartWithoutShell(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.withJournal()
+	h.write("etc/crontab", "SHELL=/nowhere\n#@ name=a\n0 0 1 1 * bob echo no shell\n")
+	h.start()
+	h.do("a")
+	h.said("msg=(bob) CMD (echo no shell)")
+	h.said("msg=a[", "not started: ")
+	if n := h.count("CMD (echo no shell)"); n != 1 {
+		t.Errorf("the start is %d times in the journal, want once", n)
+	}
+}

@@ -24,7 +24,7 @@ type StartWriter struct {
 }
 
 // startWait is how long the journal may keep the start of a job waiting.
-const startWait = time.Millisecond
+const startWait = 5 * time.Millisecond
 
 // NewStartWriter returns nil if the journal would not take such lines: they are root's.
 func NewStartWriter(o Options) *StartWriter {
