@@ -191,6 +191,9 @@ func (c *chaos) try(f fault, table *chaosTable) {
 	c.do("heal")
 	c.whole()
 	c.last(8 * time.Second) // what would start twice has time to
+	if f.stalls {
+		from = time.Now().Unix() - 10
+	}
 	c.settle(f.name, from, table)
 }
 
