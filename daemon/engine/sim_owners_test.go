@@ -106,12 +106,17 @@ func (n *neighbourhood) note(e Effect) {
 	if _, known := n.runs[run]; run != 0 && !known {
 		n.runs[run] = len(n.runs) + 1
 	}
-	fmt.Fprintln(&n.story, runNumbers.ReplaceAllStringFunc(line, func(text string) string {
+	fmt.Fprintln(&n.story, n.numbered(line))
+}
+
+// numbered replaces the numbers of runs by those of n.runs.
+func (n *neighbourhood) numbered(line string) string {
+	return runNumbers.ReplaceAllStringFunc(line, func(text string) string {
 		return number.ReplaceAllStringFunc(text, func(digits string) string {
 			id, _ := strconv.ParseUint(digits, 10, 63)
 			return fmt.Sprintf("#%d", n.runs[job.RunID(id)])
 		})
-	}))
+	})
 }
 
 // state is what the engine shows and the store keeps of the watched jobs.
@@ -121,7 +126,12 @@ func (n *neighbourhood) state() string {
 	for i := range v.Len() {
 		if id := v.ID(i); n.isWatched(id) {
 			j := v.Job(i)
-			fmt.Fprintf(&b, "%s line %d held %q pause %+v next %s mark %+v\n", id, j.Line, j.Held, v.Hold(i), v.Next(i, n.now.Wall), n.marks[id])
+			var hold job.Hold
+			if h := v.Hold(i); h != nil {
+				hold = *h
+				hold.Reason = n.numbered(h.Reason)
+			}
+			fmt.Fprintf(&b, "%s line %d held %q pause %+v next %s mark %+v\n", id, j.Line, j.Held, hold, v.Next(i, n.now.Wall), n.marks[id])
 		}
 	}
 	for _, r := range v.Runs() {
