@@ -227,6 +227,8 @@ func compareOwners(t *testing.T, seed uint64, verbose bool) {
 	zone := randomZone(t, rng)
 	at := time.Date(2026, time.Month(1+rng.IntN(12)), 1+rng.IntN(28), rng.IntN(24), rng.IntN(60), rng.IntN(60), 0, time.UTC)
 	watched, text := owners[rng.IntN(len(owners))], randomTable(rng)
+	// The spread of waits before attempts is drawn from the number of a person's run.
+	text = strings.ReplaceAll(text, "#@ retry=", "#@ retry-jitter=0%\n#@ retry=")
 	alone, among := newNeighbourhood(t, at, zone, watched, text), newNeighbourhood(t, at, zone, watched, text)
 	both := []*neighbourhood{alone, among}
 	alone.limits.MaxPerUser = rng.IntN(3)
