@@ -417,7 +417,7 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 	case s == syscall.SIGUSR2:
 		l.manager.Reloading()
 		return l.drain(in, renewal)
-	case l.leaving == staying && l.ring.leaves(l.life, l.view.Load):
+	case l.leaving == staying && l.ring.leaves(l.life):
 		l.parting = s
 		return staying
 	case l.leaving == staying && l.manager.Present():

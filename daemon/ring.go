@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +16,6 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/config"
 	"github.com/cronring/cronring/daemon/engine"
-	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/store"
 	"github.com/cronring/cronring/gossip"
 	"github.com/cronring/cronring/gossip/ledger"
@@ -210,7 +207,7 @@ func (r *ring) attend(ctx context.Context, view func() *engine.View, history *st
 func (r *ring) take(ctx context.Context, effects []engine.Effect) {
 	var own, granted []engine.Claim
 	var progress []engine.Progress
-	var given, back []engine.HandOver
+	var unstarted *engine.Unstarted
 	for _, e := range effects {
 		switch e := e.(type) {
 		case engine.Holdings:
@@ -223,12 +220,8 @@ func (r *ring) take(ctx context.Context, effects []engine.Effect) {
 			} else {
 				own = append(own, e)
 			}
-		case engine.HandOver:
-			if e.Ledger {
-				back = append(back, e)
-			} else {
-				given = append(given, e)
-			}
+		case engine.Unstarted:
+			unstarted = &e
 		}
 	}
 	if len(progress) > 0 {
@@ -240,11 +233,8 @@ func (r *ring) take(ctx context.Context, effects []engine.Effect) {
 	if len(granted) > 0 {
 		r.asking.Go(func() { r.askVoters(ctx, granted) })
 	}
-	if len(given) > 0 {
-		r.members.HandOver(given...)
-	}
-	if len(back) > 0 {
-		r.asking.Go(func() { r.giveBack(ctx, back) })
+	if unstarted != nil {
+		r.members.Unstarted(*unstarted)
 	}
 }
 
@@ -274,34 +264,9 @@ func (r *ring) askVoters(ctx context.Context, claims []engine.Claim) {
 	}
 }
 
-// giveBack has the voters take back what others are to have, before those are told.
-func (r *ring) giveBack(ctx context.Context, given []engine.HandOver) {
-	voters := r.voters.Load()
-	for voters == nil { // they granted it to the daemon before this one
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Second):
-			voters = r.voters.Load()
-		}
-	}
-	done := map[engine.Occurrence]bool{}
-	for _, answer := range voters.Release(ctx, given) {
-		if done[answer.Occurrence] = answer.Done; answer.Done {
-			continue
-		}
-		select {
-		case r.granted <- answer:
-		case <-ctx.Done():
-			return
-		}
-	}
-	r.members.HandOver(slices.DeleteFunc(given, func(h engine.HandOver) bool { return !done[h.Occurrence] })...)
-}
-
 // leaves tells whether the others are yet to be told that this member goes; then
 // it has them told, and left is readable when they have taken over.
-func (r *ring) leaves(ctx context.Context, view func() *engine.View) bool {
+func (r *ring) leaves(ctx context.Context) bool {
 	if r == nil || r.leaving {
 		return false
 	}
@@ -309,7 +274,7 @@ func (r *ring) leaves(ctx context.Context, view func() *engine.View) bool {
 	r.asking.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, leaveTime)
 		defer cancel()
-		if err := r.leaveAnyway(ctx, view); err != nil {
+		if err := r.leave(ctx); err != nil {
 			r.log.Warn("left the ring without a word: others take over when they notice", "error", err)
 		}
 		r.left <- struct{}{}
@@ -327,45 +292,6 @@ func (r *ring) gone() <-chan struct{} {
 
 // leaveTime bounds how long a departure may take.
 const leaveTime = 10 * time.Second
-
-// giveTime is how much of it goes by until the others have what waits here.
-const giveTime = gossip.Settle + 2*time.Second
-
-// leaveAnyway leaves as a daemon does that is told to stop: what it cannot give away
-// by then waits for its next start.
-func (r *ring) leaveAnyway(ctx context.Context, view func() *engine.View) error {
-	if r.members.Drain(ctx) == nil { // else it is in no ring
-		giving, cancel := context.WithTimeout(ctx, giveTime)
-		defer cancel()
-		if _, err := r.awaitHandOver(giving, view); err != nil {
-			r.log.Warn("ring jobs that wait here are not handed over, and go on at the next start", "error", err)
-		}
-	}
-	return r.leave(ctx)
-}
-
-// awaitHandOver waits until a member that was drained has handed over what it can,
-// and returns the runs that stay.
-func (r *ring) awaitHandOver(ctx context.Context, view func() *engine.View) (here []job.Run, err error) {
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for {
-		here, over, leaving := view().Leaving()
-		if leaving && (over || r.isAlone()) {
-			return here, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("hand over what waits: %w", ctx.Err())
-		case <-look.C:
-		}
-	}
-}
-
-// isAlone tells whether nobody else is there to hand anything over to.
-func (r *ring) isAlone() bool {
-	return !slices.ContainsFunc(r.members.Snapshot().Members, func(m gossip.View) bool { return m.ID != r.id && m.State == gossip.Alive })
-}
 
 // leave parts from the others, and gives the lead among the voters away.
 func (r *ring) leave(ctx context.Context) error {

@@ -157,13 +157,14 @@ func (b ringBackend) Status() api.Ring {
 	return status
 }
 
-// drainedOf is how far this host is with giving its ring jobs away, or nil.
+// drainedOf counts the runs of the ring that are here, if this host is drained, or returns
+// nil.
 func drainedOf(v *engine.View) *api.Drained {
-	here, over, leaving := v.Leaving()
-	if !leaving {
+	here, drained := v.Drained()
+	if !drained {
 		return nil
 	}
-	d := &api.Drained{HandedOver: over}
+	d := &api.Drained{}
 	for i := range here {
 		if here[i].State == job.RunQueued || here[i].State == job.RunWaiting {
 			d.Waiting++

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/gossip/link"
 )
 
@@ -337,6 +338,14 @@ func TestRingOverSockets(t *testing.T) {
 			<-r.Events()
 		}
 	}
+	go func() {
+		for {
+			if _, ok := (<-b.Events()).(engine.Departing); ok {
+				b.Unstarted(engine.Unstarted{})
+				return
+			}
+		}
+	}()
 	if err := b.Leave(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -81,11 +81,11 @@ type heard struct {
 	stamp     time.Time // of the newest word about this member itself
 	done      []func()  // what helpers found out
 
-	holdings *engine.Holdings
-	claims   []engine.Claim
-	progress []engine.Progress
-	taken    []Holder
-	given    []engine.HandOver
+	holdings  *engine.Holdings
+	claims    []engine.Claim
+	progress  []engine.Progress
+	taken     []Holder
+	unstarted *engine.Unstarted
 }
 
 func newInbox(self string, now func() time.Time) *inbox {

@@ -5,14 +5,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/gossip/link"
 	"github.com/cronring/cronring/gossip/register"
 )
 
 // Times of a departure.
 const (
-	tellTime  = 3 * time.Second // for members to hear what this one insists on
-	leaveTime = 2 * time.Second // for the word that this member left
-	lastAge   = time.Minute     // of what last words are about: what is older came around
+	finalTime   = 3 * time.Second        // for the engine to give up what has not begun, and all members to hear the final state
+	retellPause = 200 * time.Millisecond // between two attempts to tell a member
+	leaveTime   = 2 * time.Second        // for the word that this member left
+	lastAge     = time.Minute            // of what has ended in the final state: what is older came around
 )
 
 // Drain makes this member take no new occurrences, from Settle on. It stays a member,
@@ -58,43 +61,88 @@ func (r *Ring) Leave(ctx context.Context) error {
 	}
 }
 
-// leave tells the others from when on this member is gone, and goes then.
+// leave drains this member, has its engine give up what has not begun, tells the others its
+// final state, and goes.
 func (r *Ring) leave() {
 	r.draining = true
 	r.setPart()
 	settle := max(0, time.Until(r.idleFrom))
 	if len(r.alive()) == 0 {
-		settle = 0 // nobody is to take over
+		settle = 0 // nobody is there to take over
 	}
-	latest := time.Now().Add(settle + tellTime)
 	r.after(settle, func() {
-		r.takeLeave()
-		r.depart(latest)
+		r.departing = true
+		r.register.Abandon()
+		r.emit(engine.Departing{})
+		r.depart(time.Now().Add(finalTime))
 	})
 }
 
-// takeLeave has the others hear for sure that this member leaves, and how far it is
-// with what it took of late. Packets said so before, but may have been lost; and who
-// knows nothing of a run, or that it was taken only, has nobody left to ask. From now
-// on it gives nothing away: what fails yet is tried again here.
-func (r *Ring) takeLeave() {
-	own := slices.DeleteFunc(r.register.Marks(r.o.Now().Add(-lastAge), marksMax), func(m register.Mark) bool {
-		return m.Member != r.o.ID
-	})
-	r.departing = true
-	for _, p := range r.alive() {
-		p.owed, p.owedLast = slices.Concat(p.owed, own), true
+// Unstarted tells the others the final state of this member: what its engine gave up, and
+// how far it is with all else that it took.
+func (r *Ring) Unstarted(u engine.Unstarted) { r.box.put(func(h *heard) { h.unstarted = &u }) }
+
+// broadcastFinal sends the final state to each member until it confirms that. A lost packet
+// would leave a run without anybody who knows of it.
+func (r *Ring) broadcastFinal(u engine.Unstarted) {
+	now := r.o.Now()
+	for _, x := range u.Occurrences {
+		o := toRegister(x.Occurrence)
+		if holder := r.register.Holder(o); holder == "" || holder == r.o.ID {
+			r.register.Progress(o, stepOf(engine.Progress{Phase: x.Phase, Attempt: x.Attempt + 1, Lost: x.Lost}), now)
+		}
 	}
+	own := slices.DeleteFunc(r.register.Marks(time.Time{}, marksMax), func(m register.Mark) bool {
+		return m.Member != r.o.ID || m.Phase == register.Over && m.Due < now.Add(-lastAge).UnixNano()
+	})
+	var parts [][]byte
+	for len(own) > 0 || len(parts) == 0 {
+		b, n := register.AppendMarks([]byte{0}, own, link.MaxBody-1)
+		parts, own = append(parts, b), own[n:]
+	}
+	parts[len(parts)-1][0] = 1
+	for _, m := range r.alive() {
+		m.owed = append(m.owed, parts...)
+	}
+	r.final = true
 	r.insist()
 }
 
-// depart leaves when the others have heard this member's last words, but not much
-// later than it said.
+// insist sends members the messages of marks that they have not confirmed.
+func (r *Ring) insist() {
+	for _, m := range r.alive() {
+		if len(m.owed) == 0 || m.telling || time.Now().Before(m.retell) {
+			continue
+		}
+		m.telling = true
+		body, to := m.owed[0], m.peer()
+		r.help(func(ctx context.Context) func() {
+			ctx, cancel := context.WithTimeout(ctx, claimTime)
+			defer cancel()
+			_, err := r.o.Link.Ask(ctx, to, verbTell, body)
+			return func() {
+				m.telling = false
+				if err != nil {
+					m.retell = time.Now().Add(retellPause)
+				} else if len(m.owed) > 0 && &m.owed[0][0] == &body[0] { // else it was gone meanwhile
+					m.owed = m.owed[1:]
+				}
+				r.insist()
+			}
+		})
+	}
+}
+
+// depart leaves when all members have heard the final state, or at the latest time.
 func (r *Ring) depart(latest time.Time) {
-	if r.owes() && time.Now().Before(latest) {
+	untold := slices.ContainsFunc(r.alive(), func(m *member) bool { return !r.final || len(m.owed) > 0 })
+	if untold && time.Now().Before(latest) {
 		r.insist()
 		r.after(retellPause/4, func() { r.depart(latest) })
 		return
+	}
+	if untold {
+		r.o.Log.Warn("ring: not all members answered as this one left; to those that did not, it is dead")
 	}
 	list := r.list
 	r.help(func(context.Context) func() {
@@ -103,11 +151,34 @@ func (r *Ring) depart(latest time.Time) {
 	})
 }
 
+// hearTold takes marks that a member sends until they are confirmed. If they are the last part
+// of its final state, it has left.
+func (r *Ring) hearTold(ctx context.Context, from string, body []byte) ([]byte, error) {
+	if len(body) == 0 || body[0] > 1 {
+		return nil, errWire
+	}
+	marks, err := register.DecodeMarks(body[1:])
+	if err != nil {
+		return nil, err
+	}
+	return nil, r.do(ctx, func() error {
+		r.marked = true
+		r.learnMarks(marks)
+		if m := r.members[from]; m != nil && body[0] == 1 {
+			m.parted = m.meta.since
+			r.setState(m, Left)
+			r.forget(m)
+			r.lose(m)
+		}
+		return nil
+	})
+}
+
 func (r *Ring) left(err error) {
 	r.stop()
 	clear(r.members)
 	r.sight.Store(sightOf(r.o.ID))
-	r.joined, r.draining, r.joining, r.departing = false, false, false, false
+	r.joined, r.draining, r.joining, r.departing, r.final = false, false, false, false, false
 	r.changed = true
 	for _, w := range r.waiting {
 		w <- err

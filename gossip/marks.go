@@ -17,8 +17,7 @@ import (
 // Verbs about occurrences.
 const (
 	verbClaim  = "claim"  // may this member take them?
-	verbGiven  = "given"  // what a member gave away, in a message of marks
-	verbLast   = "last"   // the last words of a member that leaves, likewise
+	verbTell   = "tell"   // marks that a member has to confirm
 	verbMarks  = "marks"  // who took what, since when
 	verbNewest = "newest" // the newest that was taken, of each job
 )
@@ -102,7 +101,7 @@ func (r *Ring) claim(claims []engine.Claim) {
 	var questions []register.Question
 	for _, c := range claims {
 		o := toRegister(c.Occurrence)
-		if r.list == nil {
+		if r.list == nil || r.departing {
 			r.emit(engine.Claimed{Occurrence: c.Occurrence, Grant: engine.Unknown})
 			continue
 		}
@@ -198,19 +197,13 @@ func stepOf(p engine.Progress) register.Step {
 	if p.Phase == engine.Taken {
 		attempt--
 	}
-	s := attemptsOf(attempt, p.Lost)
+	s := register.Step{Attempt: uint16(min(max(attempt, 0), math.MaxUint16))}
+	s.Lost = uint8(min(max(p.Lost, 0), int(s.Attempt), math.MaxUint8))
 	s.Phase = register.Phase(p.Phase)
 	s.Vanished = p.Phase > engine.Taken && (p.Verdict == job.VerdictLost || p.Verdict == job.VerdictLeft)
 	if p.Phase != engine.Taken {
 		s.Run = int64(p.Run)
 	}
-	return s
-}
-
-// attemptsOf is a step with the attempts that began.
-func attemptsOf(attempt, lost int) (s register.Step) {
-	s.Attempt = uint16(min(max(attempt, 0), math.MaxUint16))
-	s.Lost = uint8(min(max(lost, 0), int(s.Attempt), math.MaxUint8))
 	return s
 }
 
@@ -278,7 +271,8 @@ func (r *Ring) report(n register.News) {
 		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Host: r.hostOf(m.Member), Run: job.RunID(m.Run)})
 		// The packet that says that it ran here may have been lost.
 		if own, ok := r.register.Own(m.Occurrence); ok && r.members[m.Member] != nil {
-			r.members[m.Member].owed = append(r.members[m.Member].owed, own)
+			b, _ := register.AppendMarks([]byte{0}, []register.Mark{own}, packetRoom)
+			r.members[m.Member].owed = append(r.members[m.Member].owed, b)
 		}
 	}
 	if len(n.Doubled) > 0 {
@@ -287,7 +281,7 @@ func (r *Ring) report(n register.News) {
 	r.orphaned(n.Orphans)
 }
 
-// orphaned has the engine hear of what members took that are gone, or gave away.
+// orphaned has the engine hear of what members took that are gone.
 func (r *Ring) orphaned(marks []register.Mark) {
 	by := make(map[string][]engine.Orphan)
 	var order []string
@@ -296,11 +290,12 @@ func (r *Ring) orphaned(marks []register.Mark) {
 			order = append(order, m.Member)
 		}
 		by[m.Member] = append(by[m.Member], engine.Orphan{
-			Occurrence: toEngine(m.Occurrence), Phase: engine.Phase(m.Phase), Attempt: int(m.Attempt), Lost: int(m.Lost), Given: m.Given,
+			Occurrence: toEngine(m.Occurrence), Phase: engine.Phase(m.Phase), Attempt: int(m.Attempt), Lost: int(m.Lost),
 		})
 	}
 	for _, id := range order {
-		r.emit(engine.Orphaned{Member: id, Orphans: by[id]})
+		m := r.members[id]
+		r.emit(engine.Orphaned{Member: id, Orphans: by[id], Left: m != nil && m.state == Left})
 	}
 }
 

@@ -226,22 +226,6 @@ func TestMarksOrphans(t *testing.T) {
 	})
 }
 
-func TestMarksLeaverHasNoOrphans(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(3)
-		o := occurrence(7)
-		w.hosts[2].Claim(engine.Claim{Occurrence: o})
-		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) })
-		if err := w.hosts[2].Leave(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		w.agree(5*time.Second, w.hosts[:2])
-		if w.hosts[0].heard(func(e engine.Event) bool { _, ok := e.(engine.Orphaned); return ok }) {
-			t.Error("what it took is said to be orphaned, want nothing: it left on purpose")
-		}
-	})
-}
-
 // TestMarksOfLeaverAreHeardAtLast: what a member took and began just before it left
 // is known to be its own, and that it left, although no packet of it arrives.
 func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
@@ -260,8 +244,8 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 			if got := other.view(h.id).State; got != Left {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
-			if all := other.orphans(h.id); len(all) > 0 {
-				t.Errorf("%s: orphans %+v, want none: it left on purpose", other.id, all)
+			if all := other.orphans(h.id); len(all) != 1 || all[0].Phase != engine.Begun {
+				t.Errorf("%s: orphans %+v, want what it began", other.id, all)
 			}
 			other.Claim(engine.Claim{Occurrence: o})
 			w.granted(other, o, engine.Refused)
@@ -269,10 +253,10 @@ func TestMarksOfLeaverAreHeardAtLast(t *testing.T) {
 	})
 }
 
-// orphans are those that a host heard of.
+// orphans are those of a member that left.
 func (h *host) orphans(of string) (all []engine.Orphan) {
 	h.heard(func(e engine.Event) bool {
-		if o, ok := e.(engine.Orphaned); ok && o.Member == of {
+		if o, ok := e.(engine.Orphaned); ok && o.Member == of && o.Left {
 			all = append(all, o.Orphans...)
 		}
 		return false
@@ -280,23 +264,24 @@ func (h *host) orphans(of string) (all []engine.Orphan) {
 	return all
 }
 
-// TestMarksOfLeaverAreHandedOver: all others know of what a member gives away
-// before it leaves, although no packet of it arrives; one of them has it then, and
-// nobody says that it ran twice.
-func TestMarksOfLeaverAreHandedOver(t *testing.T) {
+// TestMarksOfLeaverAreTakenOver: all others know what a member had not begun when it left,
+// although no packet of it arrives; one of them has it then, and nobody says that it ran
+// twice.
+func TestMarksOfLeaverAreTakenOver(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(4)
 		o, retried := occurrence(7), occurrence(8)
 		h := w.hosts[3]
 		h.Claim(engine.Claim{Occurrence: o}, engine.Claim{Occurrence: retried})
+		w.granted(h, o, engine.Granted)
+		w.granted(h, retried, engine.Granted)
 		h.Progress(engine.Progress{Occurrence: retried, Phase: engine.Begun, Run: 3, Attempt: 1})
-		w.await(time.Second, "others hear of it", func() bool { return w.hosts[0].heardOthers(o) && w.hosts[0].heardOthers(retried) })
 		if err := h.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(Settle)
 		w.net.lose(1)
-		h.HandOver(engine.HandOver{Occurrence: o}, engine.HandOver{Occurrence: retried, Attempt: 1})
+		h.unstarted = []engine.Orphan{{Occurrence: o, Phase: engine.Taken}, {Occurrence: retried, Phase: engine.Taken, Attempt: 1}}
 		began := time.Now()
 		if err := h.Leave(t.Context()); err != nil {
 			t.Fatal(err)
@@ -311,8 +296,8 @@ func TestMarksOfLeaverAreHandedOver(t *testing.T) {
 				t.Errorf("%s: it is %s, want it to have left", other.id, got)
 			}
 			all := other.orphans(h.id)
-			if len(all) != 2 || !all[0].Given || !all[1].Given || all[0].Attempt+all[1].Attempt != 1 {
-				t.Fatalf("%s: orphans %+v, want what was given, with the attempts", other.id, all)
+			if len(all) != 2 || all[0].Phase != engine.Taken || all[1].Phase != engine.Taken || all[0].Attempt+all[1].Attempt != 1 {
+				t.Fatalf("%s: orphans %+v, want what had not begun, with the attempts", other.id, all)
 			}
 		}
 		for _, other := range w.hosts[:2] {
@@ -350,76 +335,43 @@ func (h *host) inRun(t *testing.T, f func()) {
 	}
 }
 
-// TestMarksGivenToWhoGoesMeanwhile: a member that goes while it is told what another
-// one gives away is owed nothing more.
-func TestMarksGivenToWhoGoesMeanwhile(t *testing.T) {
+// TestLeaverClaimsNothing: what is granted after the final state would be unknown to all.
+func TestLeaverClaimsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.ring(2)
-		h, o := w.hosts[0], occurrence(7)
-		h.Claim(engine.Claim{Occurrence: o})
-		w.granted(h, o, engine.Granted)
-		var m *member
-		telling, owes := false, true
+		h, o, asked := w.hosts[0], occurrence(7), occurrence(8)
+		w.net.lose(1)
 		h.inRun(t, func() {
-			h.give([]engine.HandOver{{Occurrence: o}})
-			m = h.members[w.hosts[1].id]
-			telling = m.telling
-			h.hearOf(m.id, word{meta: m.meta, addr: m.addr})
+			h.claim([]engine.Claim{{Occurrence: asked}})
+			h.departing = true
+			h.register.Abandon()
 		})
-		if !telling {
-			t.Fatal("the other one is not being told, want the request under way")
-		}
-		w.await(time.Second, "it is answered", func() bool {
-			h.inRun(t, func() { telling, owes = m.telling, len(m.owed) > 0 })
-			return !telling
-		})
-		if owes {
-			t.Error("it is owed more, want nothing")
+		h.Claim(engine.Claim{Occurrence: o})
+		w.granted(h, o, engine.Unknown)
+		time.Sleep(time.Second)
+		if grant, _ := h.verdict(asked); grant != 0 {
+			t.Errorf("a claim that was under way: got grant %d, want none", grant)
 		}
 	})
 }
 
-// TestMarksAreNotGivenAfterLastWords: nobody would wait for the others to hear of it.
-func TestMarksAreNotGivenAfterLastWords(t *testing.T) {
+// TestLeaverWithoutFinalState: an engine that does not answer delays the departure by a
+// bounded time, and the others see a dead member.
+func TestLeaverWithoutFinalState(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.ring(2)
-		h, o := w.hosts[0], occurrence(7)
-		h.Claim(engine.Claim{Occurrence: o})
-		w.granted(h, o, engine.Granted)
-		h.inRun(t, h.takeLeave)
-		h.HandOver(engine.HandOver{Occurrence: o})
-		done := true
-		w.await(time.Second, "an answer", func() bool {
-			return h.heard(func(e engine.Event) bool { x, is := e.(engine.HandedOver); done = !is || x.Done; return is })
-		})
-		if done {
-			t.Error("it is handed over, want it to stay")
+		w.ring(3)
+		h := w.hosts[2]
+		h.mute = true
+		began := time.Now()
+		if err := h.Leave(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-	})
-}
-
-// TestMarksAreNotGivenToNobody: who is alone, or in no ring, keeps what it took.
-func TestMarksAreNotGivenToNobody(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
-		w.ring(1)
-		o := occurrence(7)
-		h := w.hosts[0]
-		h.Claim(engine.Claim{Occurrence: o})
-		w.granted(h, o, engine.Granted)
-		for range 2 {
-			h.HandOver(engine.HandOver{Occurrence: o})
-			w.await(time.Second, "an answer", func() bool {
-				return h.heard(func(e engine.Event) bool { _, is := e.(engine.HandedOver); return is })
-			})
-			if h.heard(func(e engine.Event) bool { x, is := e.(engine.HandedOver); return is && x.Done }) {
-				t.Error("it is given to nobody, want it kept")
-			}
-			h.mu.Lock()
-			h.events = nil
-			h.mu.Unlock()
-			if err := h.Leave(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+		if took := time.Since(began); took < Settle+finalTime || took > Settle+finalTime+leaveTime {
+			t.Errorf("it left after %s", took)
+		}
+		w.agree(30*time.Second, w.hosts[:2])
+		if got := w.hosts[0].view(h.id).State; got != Gone {
+			t.Errorf("to the others it is %s, want %s", got, Gone)
 		}
 	})
 }

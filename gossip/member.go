@@ -11,7 +11,6 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
-	"github.com/cronring/cronring/gossip/register"
 )
 
 // State is what is known of whether a member is there.
@@ -51,19 +50,15 @@ type member struct {
 	fails    int
 	trouble  string // why it could not be asked
 
-	owed     []register.Mark // that it has not heard of for sure, and is to
-	owedLast bool            // nor that these are the last
-	telling  bool
-	retell   time.Time
-	parted   time.Time // the since of which it said its last words
+	owed    [][]byte // messages of marks that it has not confirmed, and is sent again
+	telling bool
+	retell  time.Time
+	parted  time.Time // the since of which it told its final state
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
 	samples []sample
 	ahead   time.Duration // its clock, of this one's, by the samples
 }
-
-// isOwed tells whether the member is to hear something for sure, and has not.
-func (m *member) isOwed() bool { return len(m.owed) > 0 || m.owedLast }
 
 // left reports whether the member sent the final state of its present life.
 func (m *member) left() bool { return !m.parted.IsZero() && m.parted.Equal(m.meta.since) }

@@ -107,7 +107,8 @@ type Ring struct {
 	joinBy    time.Time
 	joined    bool
 	draining  bool
-	departing bool      // its last words are said
+	departing bool      // its engine gives up what has not begun
+	final     bool      // its final state is on its way
 	idleFrom  time.Time // of a member that drains: from then on its engine takes nothing
 	joinedAt  time.Time
 	metAll    time.Time    // by then it has heard of all members
@@ -170,8 +171,7 @@ func New(o Options) (*Ring, error) {
 	o.Link.Handle(verbRoster, r.answerRoster)
 	o.Link.Handle(verbHello, r.answerHello)
 	o.Link.Handle(verbClaim, r.answerClaim)
-	o.Link.Handle(verbGiven, r.answerGiven)
-	o.Link.Handle(verbLast, r.answerLast)
+	o.Link.Handle(verbTell, r.hearTold)
 	o.Link.Handle(verbMarks, r.answerMarks)
 	o.Link.Handle(verbNewest, r.answerNewest)
 	return r, nil
@@ -534,7 +534,9 @@ func (r *Ring) hear(h heard) {
 	r.hearMarks(h.marks)
 	r.heldBy(h.taken)
 	r.claim(h.claims)
-	r.give(h.given)
+	if h.unstarted != nil && r.departing && !r.final {
+		r.broadcastFinal(*h.unstarted)
+	}
 	for _, f := range h.done {
 		f()
 	}
@@ -569,41 +571,48 @@ func (r *Ring) hearOf(id string, w word) {
 	was, apart := m.state, m.changed
 	anew := was == Alive && w.alive && !w.meta.since.Equal(m.meta.since)
 	m.meta, m.addr = w.meta, w.addr
+	r.changed = true
 	switch {
-	case w.alive:
-		m.state = Alive
-		r.remember(m, now)
-		r.compare(m)
-	case m.left():
-		m.state = Left
-		r.forget(m)
-	default:
-		m.state = Gone
+	case m.left(): // what it said before that comes around yet
+		r.setState(m, Left)
+		return
+	case !w.alive:
+		r.setState(m, Gone)
+		if was == Alive {
+			r.lose(m)
+		}
+		return
 	}
-	if m.state == Gone && was == Alive || anew {
+	r.setState(m, Alive)
+	r.remember(m, now)
+	r.compare(m)
+	if anew {
 		r.lose(m)
 	}
-	if m.state == Alive && (was != Alive || anew) {
-		if r.clock.open {
-			r.askClock(m)
-		}
-		r.register.Regain(m.id)
-		if r.joined {
-			r.learn(m, apart)
-		}
+	if was == Alive && !anew {
+		return
 	}
-	if (m.state == Alive) != (was == Alive) {
-		r.sight.Store(r.sight.Load() ^ sightOf(id))
+	if r.clock.open {
+		r.askClock(m)
+	}
+	r.register.Regain(m.id)
+	if r.joined {
+		r.learn(m, apart)
+	}
+}
+
+// setState notes whether a member is there.
+func (r *Ring) setState(m *member, s State) {
+	if m.state == s {
+		return
+	}
+	if (m.state == Alive) != (s == Alive) {
+		r.sight.Store(r.sight.Load() ^ sightOf(m.id))
 		r.doubts = 0
 	}
-	if m.state != Alive {
-		m.owed, m.owedLast = nil, false
-	}
-	if m.state != was {
-		m.changed = now
-		r.o.Log.Info("ring: member is "+m.state.String(), "member", id, "host", w.meta.name, "addr", w.addr)
-	}
+	m.state, m.changed, m.owed = s, r.o.Now(), nil
 	r.changed = true
+	r.o.Log.Info("ring: member is "+s.String(), "member", m.id, "host", m.meta.name, "addr", m.addr)
 }
 
 // conflict hears that two hosts have one ID, as after a disk was copied. The

@@ -240,12 +240,14 @@ type host struct {
 	log    *lockedBuffer
 	stop   func()
 
-	mu      sync.Mutex
-	last    *engine.Membership
-	newest  map[job.Key]time.Time
-	events  []engine.Event   // others than Ring
-	holding []engine.Holding // its ring jobs when it starts
-	rings   int
+	mu        sync.Mutex
+	last      *engine.Membership
+	newest    map[job.Key]time.Time
+	events    []engine.Event   // others than Ring
+	holding   []engine.Holding // its ring jobs when it starts
+	unstarted []engine.Orphan  // what it has not begun when it leaves
+	mute      bool             // its engine does not answer
+	rings     int
 }
 
 type lockedBuffer struct {
@@ -351,6 +353,9 @@ func (h *host) run(o Options, linked func(context.Context)) *host {
 }
 
 func (h *host) take(e engine.Event) {
+	if _, ok := e.(engine.Departing); ok && !h.mute {
+		h.Unstarted(engine.Unstarted{Occurrences: h.unstarted})
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r, ok := e.(engine.Ring)

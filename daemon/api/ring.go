@@ -36,12 +36,11 @@ type Claims struct {
 	Unknown uint64 `json:"unknown"` // nobody could say; they are asked for again
 }
 
-// Drained is what a member has yet of the ring that gives its jobs away. With no
-// runs, and all handed over, it can be stopped without anybody waiting for it.
+// Drained is the runs of the ring that are on a drained member yet. If there are none, it can
+// be stopped without anybody waiting for it.
 type Drained struct {
-	HandedOver bool `json:"handed_over"`
-	Running    int  `json:"running"` // runs of the ring, which end where they are
-	Waiting    int  `json:"waiting"` // and those that have not begun, and stay
+	Running int `json:"running"`
+	Waiting int `json:"waiting"` // and those that have not begun
 }
 
 // The modes of a ring.

@@ -29,10 +29,10 @@ type bid struct {
 	asked   bool      // and Claimed is to come
 	stale   bool      // this member was gone since it asked
 	since   time.Time // of a run of the daemon before this one: when that was last seen
-	run     *run      // one that is claimed anew, or given; nil: none is made yet
-	gives   bool      // HandedOver is to come
+	run     *run      // one that is claimed anew; nil: none is made yet
 	orphan  Orphan
 	from    string   // the member that orphan was of
+	left    bool     // that member left
 	heirs   *orphan  // what became an orphan after it was asked for
 	skips   []missed // what is skipped along with it
 	tries   int
@@ -95,7 +95,7 @@ func (r *ring) forget(b *bid) {
 // bidAll claims what is due to be claimed, as much as a step has room for.
 func (e *Engine) bidAll() {
 	r := e.ring
-	if r == nil || r.suspended || e.draining {
+	if r == nil || r.suspended || r.departed || e.draining {
 		return
 	}
 	for room := stepSize * e.pace; room > 0 && len(r.queue) > 0 && r.queue[0].until <= e.now.Up; room-- {
@@ -171,6 +171,11 @@ func (e *Engine) claimed(ev Claimed) {
 	}
 	b.asked = false
 	switch {
+	case ev.Grant == Granted && e.ring.departed: // the others take it over
+		e.ring.forget(b)
+		if b.run != nil {
+			b.run.bid = nil
+		}
 	case ev.Grant == Granted && b.stale: // it may have been taken for an orphan since
 		b.stale, b.again = false, true
 		e.ring.park(b, e.now.Up)
@@ -225,7 +230,7 @@ func (e *Engine) decideShared(j *firing, b *bid) *run {
 		e.skip(j, due, due, 1, reason, detail)
 		return nil
 	}
-	if b.orphan.Given {
+	if b.left {
 		return e.takeOver(j, b)
 	}
 	if b.orphan.began() {

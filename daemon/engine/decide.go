@@ -345,7 +345,7 @@ func (e *Engine) newRun(j *firing, due time.Time, t job.Trigger) *run {
 		r.Token, r.tokenAt = b.token, e.now.Up
 		if b.orphan.began() {
 			r.Attempt, r.Lost = max(b.orphan.Attempt, 1)+1, b.orphan.Lost
-			if !b.orphan.Given {
+			if !b.left {
 				r.Lost++
 			}
 		}

@@ -111,7 +111,6 @@ type run struct {
 	patience bool          // a person said how long it may take to end
 	tokenAt  time.Duration // Moment.Up at which its Token came
 	bid      *bid          // it goes on when this has been granted anew; nil: it may
-	kept     bool          // it was not to be handed over, and ends here
 }
 
 // New makes an engine that goes on where State ended. It has no jobs until
@@ -164,7 +163,6 @@ func (e *Engine) Step(now Moment, events ...Event) []Effect {
 	e.bidAll()
 	e.fill()
 	e.dispatch(nil)
-	e.handOver()
 	e.ring.foresee(e)
 	out := e.out
 	e.out = nil
@@ -222,8 +220,8 @@ func (e *Engine) take(ev Event) {
 		e.orphaned(ev)
 	case Claimed:
 		e.claimed(ev)
-	case HandedOver:
-		e.handedOver(ev)
+	case Departing:
+		e.depart()
 	case Doubled:
 		e.doubled(ev)
 	}

@@ -15,6 +15,7 @@ const mostEarly = 1000
 type orphan struct {
 	Orphan
 	from string
+	left bool
 }
 
 // orphaned bids for what a member took that is gone. What it had begun may have
@@ -34,7 +35,7 @@ func (e *Engine) orphaned(ev Orphaned) {
 	for _, x := range ev.Orphans {
 		slot, ok := e.jobs.sharedBy(x.Key)
 		if ok && x.Phase != Over && e.liveOfOccurrence(x.Occurrence, slot) == nil {
-			e.inherit(slot, orphan{x, ev.Member})
+			e.inherit(slot, orphan{x, ev.Member, ev.Left})
 		}
 	}
 }
@@ -47,19 +48,21 @@ func (e *Engine) inherit(slot int32, x orphan) {
 		return // nobody can have been to run that
 	}
 	o, own := e.jobs.options(slot), x.from == e.ring.seats.Self
-	sure := own || x.Given || x.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
-	if !e.isCandidate(slot) || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
+	b := e.ring.bids[x.Occurrence]
+	switch {
+	case b != nil && b.asked:
+		b.heirs = &x
 		return
-	}
-	if b := e.ring.bids[x.Occurrence]; b != nil {
-		if b.asked {
-			b.heirs = &x
-			return
-		}
+	case b != nil: // what it was of has ended, or is known to be further
 		e.ring.forget(b)
 	}
-	b := e.newBid(slot, x.Due)
-	b.again, b.orphan, b.from = true, x.Orphan, x.from
+	sure := own || x.left || x.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
+	endsThere := x.left && (x.Phase == Begun || e.jobs.clans[slot] != nil)
+	if endsThere || !e.isCandidate(slot) || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
+		return
+	}
+	b = e.newBid(slot, x.Due)
+	b.again, b.orphan, b.from, b.left = true, x.Orphan, x.from, x.left
 	if !slices.Contains(e.pending, slot) { // else what was due before it is undecided
 		e.marks[slot] = max(e.marks[slot], x.Due.UnixNano())
 	}

@@ -101,23 +101,21 @@ type Deprived struct {
 	By          string
 }
 
-// Orphaned says that occurrences were taken by a member that is gone, or has given
-// them away, without being over as far as anybody knows; or by this member, which
-// does not know of it.
+// Orphaned reports occurrences that a member took and has not ended, as far as is known: a
+// member that is gone, or this one, which was restarted and does not know of them.
 type Orphaned struct {
 	Member  string
 	Orphans []Orphan
+	// Left: the member left, and told its final state. What it had not begun, it never will.
+	Left bool
 }
 
-// Orphan is one of Orphaned.
+// Orphan is an orphaned occurrence.
 type Orphan struct {
 	Occurrence
 	Phase   Phase
-	Attempt int // the newest that is known to have begun, with whoever had it; 0: none
+	Attempt int // the newest that is known to have begun, on any member; 0: none
 	Lost    int // of them, those that if-lost=rerun started as the one before was lost
-	// Given: its member is there, or left as planned, and does not go on with it.
-	// Nothing of it runs; the newest attempt failed, if there was one.
-	Given bool
 }
 
 // began tells whether something ran of it.
@@ -141,12 +139,9 @@ const (
 	Unknown       // nobody could be asked who would know; it may be asked again
 )
 
-// HandedOver says what became of a HandOver. If it was not done, as nobody is there
-// to be told or another member has the occurrence, it may be asked for anew.
-type HandedOver struct {
-	Occurrence
-	Done bool
-}
+// Departing tells the engine that this member is about to tell the others its final state.
+// Unstarted comes back.
+type Departing struct{}
 
 // Doubled says that another member ran an occurrence that this one ran too, as
 // they did not see each other.
@@ -170,15 +165,8 @@ type Claim struct {
 	Ledger bool   // the voters are to grant it
 }
 
-// HandOver gives an occurrence away that this member took, as it is about to
-// leave: the others are told, and the one that comes first takes it. HandedOver
-// comes back.
-type HandOver struct {
-	Occurrence
-	Attempt int // the newest that began; 0: none
-	Lost    int
-	Ledger  bool // the voters granted it, and are to take it back first
-}
+// Unstarted is what this member took, has not begun, and leaves to the others.
+type Unstarted struct{ Occurrences []Orphan }
 
 // Progress tells the other members how far an occurrence is that was claimed.
 type Progress struct {
@@ -197,9 +185,10 @@ func (Orphaned) event() {}
 func (Claimed) event()  {}
 func (Doubled) event()  {}
 
-func (HandedOver) event() {}
+func (Departing) event() {}
 
 func (Holdings) effect() {}
 func (Claim) effect()    {}
-func (HandOver) effect() {}
 func (Progress) effect() {}
+
+func (Unstarted) effect() {}

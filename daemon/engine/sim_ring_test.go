@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -204,7 +205,6 @@ type grantOf struct {
 	entry job.Key // for which it was claimed
 	by    string
 	token uint64
-	free  bool            // it was given back
 	at    time.Time       // that it was claimed
 	saw   map[string]bool // members that the claimant saw then
 }
@@ -224,23 +224,31 @@ type note struct {
 	attempt int
 	lost    int
 	run     job.RunID
-	given   bool
 	ran     bool // to its end
 	times   int  // that it was taken before
 }
 
 // newer tells whether a note says more than another one of the same member.
 func (x note) newer(was note) bool {
-	switch {
-	case x.times != was.times:
+	if x.times != was.times {
 		return x.times > was.times
-	case x.given || was.given:
-		return !was.given
-	case x.phase != was.phase:
-		return x.phase > was.phase
 	}
-	return x.attempt > was.attempt
+	return x.step() > was.step()
 }
+
+// step orders how far a member is: an attempt begins, the next one waits, and so on.
+func (x note) step() int {
+	switch x.phase {
+	case Taken:
+		return 2*x.attempt + 1
+	case Begun:
+		return 2 * max(x.attempt, 1)
+	}
+	return math.MaxInt
+}
+
+// began tells whether a run of it goes on, or ended.
+func (x note) began() bool { return x.phase >= Begun && x.run != 0 }
 
 // meta is what a member says of itself.
 type meta struct {
@@ -292,9 +300,9 @@ type node struct {
 // question is a claim that others are asked about.
 type question struct {
 	left  map[string]bool
-	times int   // that it was taken before
-	phase Phase // how far it is at most since it was taken last, as who asks knows
-	mine  bool  // it is that member's, which asks whether it still is
+	times int  // that it was taken before
+	last  note // how far it is at most since it was taken last, as who asks knows
+	mine  bool // it is that member's, which asks whether it still is
 }
 
 func (l *lab) in(d time.Duration, do func()) {
@@ -388,8 +396,8 @@ func (n *node) act(effects []Effect) {
 			n.claim(e)
 		case Progress:
 			n.progress(e)
-		case HandOver:
-			n.giveAway(e)
+		case Unstarted:
+			n.farewell(e)
 		case Start:
 			n.begin(e)
 		case Fact:
@@ -491,24 +499,16 @@ func (n *node) hear(m meta) {
 	}
 }
 
-// leaves tells whether a member is about to leave, or did: what it has then stays
-// its own.
-func (n *node) leaves(id string) bool { return n.parted[id] }
-
 // bury is that a member is dead to this one.
 func (n *node) bury(id string) {
 	n.lab.say("%s: %s is dead", n.id, id)
 	delete(n.heard, id)
-	if n.leaves(id) {
-		n.view()
-		return
-	}
 	n.lost[id] = true
 	var orphans []Orphan
 	for o, all := range n.notes {
 		x, ok := all[id]
 		if !ok || x.phase == Over || all[n.id].ran || slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(m string) bool {
-			return !all[m].given && (m == n.id || !n.heard[m].IsZero())
+			return m == n.id || !n.heard[m].IsZero()
 		}) {
 			continue
 		}
@@ -521,10 +521,10 @@ func (n *node) bury(id string) {
 	}
 	slices.SortFunc(orphans, func(a, b Orphan) int { return cmp.Or(a.Due.Compare(b.Due), a.Key.Compare(b.Key)) })
 	n.view()
-	n.tell(Orphaned{id, orphans})
+	n.tell(Orphaned{id, orphans, n.parted[id]})
 }
 
-func (x note) orphan(o Occurrence) Orphan { return Orphan{o, x.phase, x.attempt, x.lost, x.given} }
+func (x note) orphan(o Occurrence) Orphan { return Orphan{o, x.phase, x.attempt, x.lost} }
 
 // view tells the engine who is there.
 func (n *node) view() {
@@ -597,8 +597,8 @@ func inOrder(a, b Occurrence) int { return cmp.Or(a.Due.Compare(b.Due), a.Key.Co
 // learn takes in what is known of an occurrence.
 func (n *node) learn(o Occurrence, id string, x note) {
 	if id == n.id { // it knows better, unless it was started anew
-		if x.phase == Taken && !x.given && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
-			n.tell(Orphaned{n.id, []Orphan{{Occurrence: o, Phase: Taken, Attempt: x.attempt, Lost: x.lost}}})
+		if x.phase == Taken && len(n.notes[o]) == 0 && n.gave[o] == "" && n.asks[o] == nil {
+			n.tell(Orphaned{n.id, []Orphan{{Occurrence: o, Phase: Taken, Attempt: x.attempt, Lost: x.lost}}, false})
 		}
 		return
 	}
@@ -655,14 +655,13 @@ func (n *node) keep(o Occurrence, id string, x note) {
 	if id != n.id && !known {
 		n.tell(Others{[]Occurrence{o}})
 	}
-	if id != n.id && x.given && x.phase != Over && !n.notes[o][n.id].ran && n.holder(o, "", false) == "" {
-		n.tell(Orphaned{id, []Orphan{x.orphan(o)}})
+	if id != n.id && n.lost[id] && x.phase != Over && !n.notes[o][n.id].ran && n.holder(o, "", true) == "" {
+		n.tell(Orphaned{id, []Orphan{x.orphan(o)}, n.parted[id]})
 	}
 	own := n.notes[o][n.id]
 	for _, other := range slices.Sorted(maps.Keys(n.notes[o])) {
 		y := n.notes[o][other]
-		anew := own.given && own.times < y.times || y.given && y.times < own.times
-		if other != n.id && own.run != 0 && y.run != 0 && !n.shown[o] && own.lost == 0 && y.lost == 0 && !anew {
+		if other != n.id && own.began() && y.began() && !n.shown[o] && own.lost == 0 && y.lost == 0 {
 			n.shown[o] = true
 			n.tell(Doubled{o, other, y.run})
 		}
@@ -673,7 +672,7 @@ func (n *node) keep(o Occurrence, id string, x note) {
 func (n *node) holder(o Occurrence, but string, again bool) string {
 	times := n.times(o)
 	for _, id := range slices.Sorted(maps.Keys(n.notes[o])) {
-		if x := n.notes[o][id]; id != but && x.times == times && (!x.given || x.phase == Over) && (!again || !n.lost[id]) {
+		if x := n.notes[o][id]; id != but && x.times == times && (!again || x.phase == Over || !n.lost[id]) {
 			return id
 		}
 	}
@@ -690,8 +689,7 @@ func (n *node) claim(c Claim) {
 		n.vote(c)
 		return
 	}
-	x, own := n.notes[o][n.id]
-	own = own && !x.given
+	_, own := n.notes[o][n.id]
 	switch by := n.holder(o, n.id, c.Again); {
 	case by != "" && (!own || c.Again):
 		n.refused(o, by)
@@ -702,7 +700,7 @@ func (n *node) claim(c Claim) {
 
 // refused lets go of what another member has.
 func (n *node) refused(o Occurrence, by string) {
-	if x := n.notes[o][n.id]; x.phase == Taken && !x.given {
+	if x := n.notes[o][n.id]; x.phase == Taken {
 		delete(n.notes[o], n.id)
 	}
 	n.tell(Claimed{Occurrence: o, Grant: Refused, By: by})
@@ -717,8 +715,8 @@ func (n *node) have(o Occurrence) {
 // taken is the note of an occurrence that is taken, perhaps not for the first time.
 func (n *node) taken(o Occurrence) note {
 	x, own := n.notes[o][n.id]
-	if own && !x.given {
-		return note{phase: Taken, times: x.times}
+	if own {
+		return note{phase: Taken, times: x.times, attempt: x.attempt}
 	}
 	if len(n.notes[o]) == 0 {
 		return note{phase: Taken}
@@ -738,54 +736,29 @@ func (n *node) times(o Occurrence) (times int) {
 	return times
 }
 
-// giveAway gives what others are to take: the voters take it back first.
-func (n *node) giveAway(h HandOver) {
-	l, o := n.lab, h.Occurrence
-	if !h.Ledger {
-		n.given(h)
-		return
+// farewell has all members hear how far this one is with what it took, and leaves.
+func (n *node) farewell(u Unstarted) {
+	n.lab.given += len(u.Occurrences)
+	for _, x := range u.Occurrences {
+		y := n.notes[x.Occurrence][n.id]
+		y.phase, y.attempt, y.lost = Taken, max(x.Attempt, y.attempt), max(x.Lost, y.lost)
+		n.keep(x.Occurrence, n.id, y)
 	}
-	if !n.quorum() {
-		n.soon(time.Second, func() { n.giveAway(h) })
-		return
+	clear(n.asks)
+	own := map[Occurrence]note{}
+	for o, all := range n.notes {
+		if x, ok := all[n.id]; ok && (x.phase != Over || n.lab.now.Sub(o.Due) < time.Minute) {
+			own[o] = x
+		}
 	}
-	l.in(time.Duration(1+l.rng.IntN(300))*time.Millisecond, func() {
-		at, g := o, l.granted[o]
-		if g.by != n.id && g.entry != n.meta.held[o.Key] {
-			at = n.apart(o)
-			g = l.granted[at]
+	n.insist(func(to *node) {
+		for _, o := range slices.SortedFunc(maps.Keys(own), inOrder) {
+			to.learn(o, n.id, own[o])
 		}
-		if g.by == n.id {
-			g.free = true
-			l.granted[at] = g
-			l.died[o] = l.died[o] || !n.up
-		}
-		n.soon(0, func() {
-			switch {
-			case !n.quorum() || l.rng.IntN(10) == 0: // the word of it is lost
-				n.giveAway(h)
-			case g.by != "" && g.by != n.id:
-				n.tell(HandedOver{o, false})
-			default:
-				n.given(h)
-			}
-		})
+		to.parted[n.id] = true
+		to.bury(n.id)
 	})
-}
-
-// given says that an occurrence is for others, until all have heard it.
-func (n *node) given(h HandOver) {
-	o := h.Occurrence
-	if n.parting {
-		n.tell(HandedOver{o, false})
-		return
-	}
-	n.lab.given++
-	x := n.notes[o][n.id]
-	x.phase, x.attempt, x.lost, x.given = max(x.phase, Taken), max(x.attempt, h.Attempt), max(x.lost, h.Lost), true
-	n.note(o, x)
-	n.insist(func(to *node) { to.learn(o, n.id, x) })
-	n.tell(HandedOver{o, true})
+	n.await(func() bool { return n.untold == 0 }, n.leave)
 }
 
 // insist says something to all that are alive, until each has heard it, or is dead.
@@ -817,16 +790,19 @@ func (n *node) questionOf(c Claim) *question {
 	all, times := n.notes[c.Occurrence], n.times(c.Occurrence)
 	own, known := all[n.id]
 	switch {
-	case known && !own.given && own.phase < Over && own.times == times && (c.Again || own.phase == Taken):
+	case known && own.phase < Over && own.times == times && (c.Again || own.phase == Taken):
 		q.mine, q.times = true, times
 		if times > 0 {
-			q.phase = Taken
+			q.last = note{phase: Taken, attempt: own.attempt}
 		}
 	case c.Again:
-		q.times, q.phase = 1, Taken
+		q.times, q.last = 1, note{phase: Taken}
 		for _, x := range all {
 			if x.times == times {
-				q.times, q.phase = times+1, max(q.phase, x.phase)
+				q.times = times + 1
+				if x.step() > q.last.step() {
+					q.last = x
+				}
 			}
 		}
 	}
@@ -849,8 +825,6 @@ func (x note) beats(y note) bool {
 	switch {
 	case x.times != y.times:
 		return x.times > y.times
-	case x.given != y.given:
-		return y.given
 	}
 	return x.phase > Taken && y.phase == Taken
 }
@@ -861,7 +835,7 @@ func (n *node) stands(id string, x note, from string, q *question) bool {
 	case id == from && (x.phase == Taken || q.mine && x.phase == Begun):
 		return false
 	case x.times < q.times:
-		return id == n.id && !x.given || x.phase > q.phase && !(x.given && x.times+1 < q.times)
+		return id == n.id || x.step() > q.last.step()
 	case x.times == q.times && q.mine:
 		return x.phase > Taken || id < from
 	}
@@ -952,7 +926,7 @@ func (n *node) vote(c Claim) {
 			at = n.apart(o)
 			g, ok = l.granted[at]
 		}
-		if !ok || c.Again && (g.free || c.From == g.by && !alive[g.by]) {
+		if !ok || c.Again && c.From == g.by && !alive[g.by] {
 			l.tokens++
 			g = grantOf{of: o, entry: entry, by: n.id, token: l.tokens, at: l.now, saw: alive}
 			l.granted[at] = g
@@ -962,7 +936,7 @@ func (n *node) vote(c Claim) {
 			switch {
 			case !n.quorum() || l.rng.IntN(10) == 0: // the word of it is lost
 				n.tell(Claimed{Occurrence: o, Grant: Unknown})
-			case g.by == n.id && !g.free:
+			case g.by == n.id:
 				n.views[o], n.claimed[o] = g.saw, g.at
 				n.tell(Claimed{Occurrence: o, Grant: Granted, Token: g.token})
 			default:
@@ -992,8 +966,12 @@ func (n *node) quorum() bool {
 }
 
 func (n *node) progress(p Progress) {
+	was, attempt := n.notes[p.Occurrence][n.id], p.Attempt
+	if was.phase == Taken && p.Phase == Begun { // the attempt after those that are known
+		attempt = max(attempt, was.attempt+1)
+	}
 	n.note(p.Occurrence, note{
-		phase: p.Phase, attempt: p.Attempt, lost: p.Lost, run: p.Run, times: n.notes[p.Occurrence][n.id].times,
+		phase: p.Phase, attempt: attempt, lost: p.Lost, run: p.Run, times: was.times,
 		ran: p.Phase == Over && p.Run != 0 && p.Verdict != job.VerdictLost && p.Verdict != job.VerdictLeft,
 	})
 }
@@ -1113,13 +1091,9 @@ func (n *node) pause(d time.Duration) {
 func (n *node) part() {
 	n.lab.say("%s is about to leave", n.id)
 	n.drains()
-	heard := n.lab.now.Add(settle)
-	n.await(func() bool {
-		_, handedOver, ok := n.engine.View().Leaving()
-		return ok && handedOver && !n.lab.now.Before(heard)
-	}, func() {
-		n.takeLeave()
-		n.await(func() bool { return n.untold == 0 }, n.leave)
+	n.soon(settle, func() {
+		n.parting = true
+		n.tell(Departing{})
 	})
 }
 
@@ -1160,23 +1134,6 @@ func (n *node) await(is func() bool, do func()) {
 			do()
 		} else {
 			n.await(is, do)
-		}
-	})
-}
-
-// takeLeave insists on how far a member is with what it took of late.
-func (n *node) takeLeave() {
-	n.parting = true
-	own := map[Occurrence]note{}
-	for o, all := range n.notes {
-		if x, ok := all[n.id]; ok && n.lab.now.Sub(o.Due) < time.Minute {
-			own[o] = x
-		}
-	}
-	n.insist(func(to *node) {
-		to.parted[n.id] = true
-		for _, o := range slices.SortedFunc(maps.Keys(own), inOrder) {
-			to.learn(o, n.id, own[o])
 		}
 	})
 }
@@ -1459,10 +1416,9 @@ func (l *lab) waits(id job.ID, o Occurrence, left bool) bool {
 	})
 }
 
-// isTold tells whether a member was told that what it ran was doubled, or else, where
-// it gave that away, somebody who went on with it.
+// isTold tells whether a member was told that what it ran was doubled.
 func (l *lab) isTold(o Occurrence, n *node) bool {
-	return l.doubled[o][n.id] || n.notes[o][n.id].given && len(l.doubled[o]) > 1
+	return l.doubled[o][n.id]
 }
 
 func (l *lab) judgeOne(id job.ID, o Occurrence, until time.Time) {

@@ -51,9 +51,9 @@ var update = flag.Bool("update", false, "write what the stories really say")
 //	took JOB T                  another member took an occurrence
 //	gone MEMBER JOB T taken|begun [ATTEMPT LOST]
 //	                            a member is gone that took one
-//	gave MEMBER JOB T ATTEMPT LOST
-//	                            a member gives one away of which so many attempts began
-//	handed JOB T yes | no       what became of what this host gives away
+//	left MEMBER JOB T ATTEMPT LOST
+//	                            a member left, and had not begun it
+//	depart                      this member is about to tell the others its final state
 //	deprived, doubled JOB T MEMBER
 //	                            a member took one too, or ran it too
 //	owner JOB T                 whose an occurrence is
@@ -296,7 +296,7 @@ func (s *story) command(words []string, body string) {
 		return
 	case "members":
 		s.members(words[1:])
-	case "claim", "took", "gone", "gave", "handed", "deprived", "doubled":
+	case "claim", "took", "gone", "left", "depart", "deprived", "doubled":
 		s.ringEvent(words)
 	case "owner":
 		s.owner(job.ID(words[1]), s.time(words[2]))
@@ -385,19 +385,21 @@ func (s *story) ringEvent(words []string) {
 		if len(words) > 5 {
 			orphan.Attempt, orphan.Lost = int(s.run(words[5])), int(s.run(words[6]))
 		}
-		s.w.step(Orphaned{words[1], []Orphan{orphan}})
+		s.w.step(Orphaned{words[1], []Orphan{orphan}, false})
 		return
 	}
-	if words[0] == "gave" {
-		orphan := Orphan{Occurrence: Occurrence{s.ringKey(words[2]), s.time(words[3])}, Phase: Taken, Given: true}
+	if words[0] == "depart" {
+		s.w.step(Departing{})
+		return
+	}
+	if words[0] == "left" {
+		orphan := Orphan{Occurrence: Occurrence{s.ringKey(words[2]), s.time(words[3])}, Phase: Taken}
 		orphan.Attempt, orphan.Lost = int(s.run(words[4])), int(s.run(words[5]))
-		s.w.step(Orphaned{words[1], []Orphan{orphan}})
+		s.w.step(Orphaned{words[1], []Orphan{orphan}, true})
 		return
 	}
 	o := Occurrence{s.ringKey(words[1]), s.time(words[2])}
 	switch words[0] {
-	case "handed":
-		s.w.step(HandedOver{o, words[3] == "yes"})
 	case "took":
 		s.w.step(Others{[]Occurrence{o}})
 	case "deprived":

@@ -19,7 +19,7 @@ import (
 // its daemon was restarted, is claimed anew before it goes on: the others may
 // have taken it for an orphan.
 //
-// A member that is about to leave hands over what it has not begun (leave.go).
+// A member that leaves gives up what it has not begun (leave.go).
 //
 // Nothing of this touches an era: an occurrence of a ring is (key, due) for ever,
 // and a clock that is set back repeats none.
@@ -38,7 +38,7 @@ type ring struct {
 	suspended bool          // it claims nothing in this step; see suspend
 	expected  time.Duration // Moment.Up at which the last step wanted the next one; 0: not known
 	looked    time.Duration // Moment.Up of the last step
-	leaving   bool          // this member takes nothing any more
+	departed  bool          // it told the others its final state, and takes nothing any more
 }
 
 func newRing() *ring {
@@ -132,11 +132,7 @@ func (e *Engine) joined(ev Ring) {
 	}
 	unknown := r.seats == nil
 	r.seats = newSeats(ev.Membership)
-	if r.leaving = r.seats.isDraining(); !r.leaving {
-		for _, x := range r.unbegun {
-			x.kept = false
-		}
-	}
+	r.departed = r.departed && (r.seats == nil || r.seats.isDraining())
 	for key, newest := range ev.Newest {
 		slot, ok := e.jobs.sharedBy(key)
 		if !ok {
@@ -289,8 +285,7 @@ func (r *ring) show(v *View) {
 	if r == nil {
 		return
 	}
-	v.seats, v.leaving = r.seats, r.leaving
-	v.handing = len(r.bids)
+	v.seats, v.drained = r.seats, r.seats.isDraining()
 	for _, all := range r.stalled {
 		for _, b := range all {
 			v.bids = append(v.bids, Bid{v.jobs.id(b.slot), b.Due, b.waiting})

@@ -27,8 +27,7 @@ type View struct {
 	labels   map[string]string
 	seats    *seats // nil: nothing is known of a ring
 	bids     []Bid
-	handing  int  // occurrences that this member may take yet, or gives away
-	leaving  bool // ring.leaving
+	drained  bool // this member takes nothing new
 }
 
 // View returns the world as of the last Step.

@@ -352,11 +352,11 @@ func (w *world) tell(e Effect) string {
 		return fmt.Sprintf("  tell %s %s: %s", e.Notice.On, e.Notice.Job, e.Notice.Text)
 	case Claim:
 		return w.tellClaim(e)
-	case HandOver:
-		slot, _ := w.engine.jobs.sharedBy(e.Key)
-		line := fmt.Sprintf("  give %s %s attempt=%d lost=%d", w.engine.jobs.id(slot), w.clock(e.Due), e.Attempt, e.Lost)
-		if e.Ledger {
-			line += " ledger"
+	case Unstarted:
+		line := fmt.Sprintf("  unstarted %d", len(e.Occurrences))
+		for _, o := range e.Occurrences {
+			slot, _ := w.engine.jobs.sharedBy(o.Key)
+			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.id(slot), w.clock(o.Due), o.Attempt, o.Lost)
 		}
 		return line
 	case Progress:

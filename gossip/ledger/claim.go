@@ -37,7 +37,6 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	results := make([]result, len(claims))
 	for i, c := range claims {
 		one := l.claimOf(c.Occurrence)
-		one.again = c.Again
 		b.claims = append(b.claims, one)
 		results[i].grant = engine.Unknown
 	}
@@ -55,7 +54,7 @@ func (l *Ledger) claim(ctx context.Context, claims []engine.Claim) []engine.Clai
 	l.repeat(ctx, b, results, func(i int) (claim, bool) {
 		r, c := results[i], b.claims[i]
 		c.from = r.by
-		return c, c.again && r.grant == engine.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
+		return c, claims[i].Again && r.grant == engine.Refused && r.by != "" && r.by == claims[i].From && l.gone(r.by)
 	})
 	answers := make([]engine.Claimed, len(claims))
 	for i, r := range results {
@@ -87,34 +86,6 @@ func (l *Ledger) repeat(ctx context.Context, b batch, results []result, change f
 			results[i] = decided[n]
 		}
 	}
-}
-
-// Release gives back what was granted to this member, for claims that say Again. It
-// is done when it is this member's no more, and not done if another one has it. Unlike a claim it is asked
-// for until an answer comes, or ctx is over: one that is under way yet would take
-// away what the member was granted again meanwhile.
-func (l *Ledger) Release(ctx context.Context, given []engine.HandOver) []engine.HandedOver {
-	answers := make([]engine.HandedOver, 0, len(given))
-	for chunk := range slices.Chunk(given, mostClaims) {
-		b := batch{claimant: l.id}
-		for _, h := range chunk {
-			one := l.claimOf(h.Occurrence)
-			one.from = l.id
-			b.claims = append(b.claims, one)
-		}
-		results, err := l.decide(ctx, b)
-		if err != nil {
-			return answers
-		}
-		l.repeat(ctx, b, results, func(i int) (claim, bool) { return b.claims[i].apart(), results[i].other })
-		if slices.ContainsFunc(results, func(r result) bool { return r.grant == engine.Unknown }) {
-			return answers
-		}
-		for i, h := range chunk {
-			answers = append(answers, engine.HandedOver{Occurrence: h.Occurrence, Done: results[i].grant == engine.Granted || results[i].by == ""})
-		}
-	}
-	return answers
 }
 
 // decide has a batch decided by whoever leads, which it looks for until ctx is

@@ -33,15 +33,12 @@ type occurrence struct {
 }
 
 // claim is one occurrence that a member asks for. From names the member that it
-// may be taken from, as the claimant sees that it is gone. Where that is the
-// claimant, it gives the occurrence back. Again says that the claimant has heard
-// of how far the occurrence is, and may have what was given back.
+// may be taken from, as the claimant sees that it is gone.
 type claim struct {
 	occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: not known
 	former uint64  // the key of the job in version 0.7.0, see engine.FormerKey; 0: not known
 	from   string
-	again  bool
 }
 
 // apart returns the claim under a key that only claims for the same entry share. It
@@ -97,7 +94,7 @@ func (c batch) append(b []byte) []byte {
 		b = binary.BigEndian.AppendUint64(b, uint64(claim.due))
 		b = append(b, claim.entry[:]...)
 		b = binary.BigEndian.AppendUint64(b, claim.former)
-		b = append(appendString(b, claim.from), boolByte(claim.again))
+		b = appendString(b, claim.from)
 	}
 	return b
 }
@@ -282,7 +279,10 @@ func (r *reader) batch(form byte) batch {
 			one.occurrence = occurrence{r.key(), int64(r.uint64())}
 			one.entry, one.former = r.key(), r.uint64()
 		}
-		one.from, one.again = r.member(true), r.byte() == 1
+		one.from = r.member(true)
+		if form == formerForm {
+			r.byte() // whether it may have what was given back
+		}
 		if r.bad {
 			break
 		}

@@ -26,8 +26,7 @@ const (
 
 // grants is who has been given what: all voters that applied the same entries
 // hold the same. An occurrence is granted to one member, and taken from it only
-// by who names it as gone. That member itself can give it back; then it is for who
-// knows that, and so how far the occurrence is: others would begin it anew.
+// by who names it as gone.
 type grants struct {
 	buckets map[int64]*bucket // by minute of their due instants
 	order   []int64           // of the buckets, ascending
@@ -51,7 +50,6 @@ type grant struct {
 	by    unique.Handle[string]
 	index uint64  // the token: of the log's newest entry that granted it, with base added
 	entry job.Key // for which it was claimed; zero: not known
-	free  bool    // it was given back
 }
 
 func newGrants() *grants {
@@ -91,19 +89,13 @@ func (g *grants) claim(index uint64, by unique.Handle[string], c claim) result {
 		return result{grant: engine.Refused}
 	}
 	had, ok := g.find(minute, c)
-	switch gives := c.from == by.Value(); {
-	case !ok && gives:
-		return result{grant: engine.Refused}
+	switch {
 	case !ok:
-	case had.by == by && gives:
-		had.free = true
-		g.set(minute, c.occurrence, had)
-		return result{grant: engine.Granted, token: had.index}
-	case had.by == by && !had.free: // the token is that of the newest claim, as its run is to start now
+	case had.by == by: // the token is that of the newest claim, as its run is to start now
 		had.index = index
 		g.set(minute, c.occurrence, had)
 		return result{grant: engine.Granted, token: index, term: g.term}
-	case gives, had.index == index, !(had.free && c.again) && (had.by == by || had.by.Value() != c.from):
+	case had.index == index, had.by.Value() != c.from:
 		other := had.entry != c.entry && had.entry != job.Key{} && c.entry != job.Key{}
 		return result{grant: engine.Refused, by: had.by.Value(), other: other}
 	}
@@ -200,7 +192,7 @@ func (i image) encode(w io.Writer) error {
 			b = append(b, o.key[:]...)
 			b = binary.AppendUvarint(b, uint64(o.due-minute*bucketSpan))
 			b = append(b, g.entry[:]...)
-			b = append(binary.AppendUvarint(b, g.index), boolByte(g.free))
+			b = binary.AppendUvarint(b, g.index)
 			number, known := members[g.by]
 			if !known {
 				number = uint64(len(members))
@@ -282,7 +274,10 @@ func (d *snapshotReader) bucket(g *grants) {
 		if offset >= uint64(bucketSpan) {
 			d.fail()
 		}
-		had := grant{index: d.uvarint(), entry: entry, free: d.byte() == 1}
+		had := grant{index: d.uvarint(), entry: entry}
+		if d.form == formerForm {
+			d.byte() // whether it was given back
+		}
 		had.by = d.member()
 		b.grants[occurrence{key, minute*bucketSpan + int64(offset)}] = had
 	}

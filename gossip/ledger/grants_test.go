@@ -55,53 +55,6 @@ func TestGrantsDecide(t *testing.T) {
 	}
 }
 
-// TestGrantsGivenBack: what its member gives back is for who knows of it, once.
-func TestGrantsGivenBack(t *testing.T) {
-	g := newGrants()
-	c := at(1, noon)
-	again := claim{occurrence: c.occurrence, again: true}
-	from := func(member string) claim { return claim{occurrence: c.occurrence, from: member} }
-	steps := []struct {
-		by   string
-		c    claim
-		want result
-	}{
-		{"a", from("a"), result{engine.Refused, "", 0, false, 0}},
-		{"a", c, result{engine.Granted, "", 2, false, 0}},
-		{"b", from("b"), result{engine.Refused, "a", 0, false, 0}},
-		{"b", again, result{engine.Refused, "a", 0, false, 0}},
-		{"a", from("a"), result{engine.Granted, "", 2, false, 0}},
-		{"a", from("a"), result{engine.Granted, "", 2, false, 0}},
-		{"b", c, result{engine.Refused, "a", 0, false, 0}},
-		{"a", c, result{engine.Refused, "a", 0, false, 0}},
-		{"b", again, result{engine.Granted, "", 9, false, 0}},
-		{"c", again, result{engine.Refused, "b", 0, false, 0}},
-		{"a", from("a"), result{engine.Refused, "b", 0, false, 0}},
-		{"b", from("b"), result{engine.Granted, "", 9, false, 0}},
-		{"b", again, result{engine.Granted, "", 13, false, 0}},
-	}
-	for i, s := range steps {
-		if got := g.one(uint64(i+1), noon, s.by, s.c); got != s.want {
-			t.Errorf("step %d, %s says %+v: got %+v, want %+v", i+1, s.by, s.c, got, s.want)
-		}
-	}
-	g.one(14, noon, "b", from("b"))
-	var b bytes.Buffer
-	if err := g.freeze().encode(&b); err != nil {
-		t.Fatal(err)
-	}
-	back, err := decodeGrants(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := back.one(15, noon, "c", c), (result{engine.Refused, "b", 0, false, 0}); got != want {
-		t.Errorf("after a snapshot, to who knows nothing: got %+v, want %+v", got, want)
-	}
-	if got, want := back.one(16, noon, "c", again), (result{engine.Granted, "", 16, false, 0}); got != want || back.count != 1 {
-		t.Errorf("after a snapshot, to who knows: got %+v of %d, want %+v of 1", got, back.count, want)
-	}
-}
-
 // TestGrantsOfOneEntryHaveOneHolder: the token of a second grant is to be
 // greater than that of the first.
 func TestGrantsOfOneEntryHaveOneHolder(t *testing.T) {

@@ -162,27 +162,6 @@ func TestClaimAgainTakesFromWhoIsGoneAlone(t *testing.T) {
 	})
 }
 
-func TestReleaseLetsAnotherMemberHaveIt(t *testing.T) {
-	inWorld(t, []string{"a", "b", "c"}, []string{"d"}, func(t *testing.T, w *world) {
-		c := claimsOf(1)[0]
-		w.want(w.claim("d", c), engine.Granted, "")
-		w.want(w.claim("a", c), engine.Refused, "d")
-		for _, who := range []string{"a", "d"} {
-			want := who == "d"
-			got := w.get(who).Release(t.Context(), []engine.HandOver{{Occurrence: c.Occurrence}})
-			if len(got) != 1 || got[0].Done != want || got[0].Occurrence != c.Occurrence {
-				t.Errorf("%s gives it back: got %+v, want %t", who, got, want)
-			}
-			if want {
-				w.want(w.claim("a", c), engine.Refused, "d")
-				again := c
-				again.Again = true
-				w.want(w.claim("a", again), engine.Granted, "")
-			}
-		}
-	})
-}
-
 func TestClaimIsForwardedByAVoter(t *testing.T) {
 	inWorld(t, three, []string{"d"}, func(t *testing.T, w *world) {
 		w.network.Part([]string{"d"}, []string{w.leader()})

@@ -26,7 +26,7 @@ func (r *Register) own(o Occurrence) Outcome {
 	switch held := e.holder(); {
 	case held.phase == 0:
 		return Outcome{}
-	case held == &e.mine && held.phase == Taken && !held.given:
+	case held == &e.mine && held.phase == Taken:
 		return Outcome{Grant: Granted, Mark: mark(o, held)}
 	default:
 		return Outcome{Grant: Refused, By: held.member.Value()}
@@ -60,7 +60,7 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 	if own := r.unfinished(o); own != nil && (again || own.phase == Taken) {
 		q.Mine, q.Generation = true, own.generation
 		if q.Generation > 0 {
-			q.Phase = Taken
+			q.Phase, q.Attempt = Taken, own.attempt
 		}
 	} else if again {
 		out := Outcome{}
@@ -83,19 +83,17 @@ func (r *Register) Ask(o Occurrence, again bool, peers []string, now time.Time) 
 	return q, Outcome{}
 }
 
-// unfinished is what this member took, holds and has neither ended nor given away,
-// or nil.
+// unfinished is what this member took, holds and has not ended, or nil.
 func (r *Register) unfinished(o Occurrence) *state {
 	e := r.entries[o]
-	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.mine.given || e.holder() != &e.mine {
+	if e == nil || e.mine.phase == 0 || e.mine.phase == Over || e.holder() != &e.mine {
 		return nil
 	}
 	return &e.mine
 }
 
 // again is what this member knows by itself of a claim of what a member took
-// that is gone, or has given it away. One of peers was started anew, or is back, and answers for
-// itself. What is forgotten is taken for claimed once.
+// that is gone. One of peers was started anew, or is back, and answers for itself. What is forgotten is taken for claimed once.
 func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
 	e := r.entries[o]
@@ -103,11 +101,11 @@ func (r *Register) again(o Occurrence, peers []string) (Question, Outcome) {
 		return q, Outcome{}
 	}
 	held := e.holder()
-	if held.phase == Over || held.phase > 0 && !held.given && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
+	if held.phase == Over || held.phase > 0 && !r.gone[held.member] && !slices.Contains(peers, held.member.Value()) {
 		return q, Outcome{Grant: Refused, By: held.member.Value()}
 	}
 	if held.phase > 0 {
-		q.Generation, q.Phase = next(held.generation), held.phase
+		q.Generation, q.Phase, q.Attempt = next(held.generation), held.phase, held.attempt
 	}
 	if r.gone[e.asked] || r.gone[e.lostTo] {
 		q.Generation = max(q.Generation, next(e.askedIn))
@@ -164,8 +162,7 @@ func (r *Register) stands(s *state, asker name, q Question) bool {
 	case q.Mine && s.phase == Begun && s.member == asker: // it is about the next attempt
 		return false
 	case s.generation < q.Generation:
-		superseded := s.given && next(s.generation) < q.Generation // who took it since knew how far it was
-		return s.member == r.self && !s.given || s.phase > q.Phase && !superseded
+		return s.member == r.self || s.step() > step(q.Phase, q.Attempt)
 	case s.generation == q.Generation && q.Mine:
 		return s.phase > Taken || s.member.Value() < asker.Value()
 	}

@@ -27,8 +27,7 @@
 // knows that it is further refuses with that. Of two marks of an occurrence that
 // of the higher generation holds.
 //
-// Who is about to leave gives away what it has not begun: Give. Whoever hears of it
-// claims it in the next generation, and nobody waits for the word of who gave it.
+// A member that leaves tells all others its final state, and is gone for them.
 //
 // Who was gone for a while and has what it took still before it asks whether it
 // still has it. Claims under way give way to that; only what was taken again

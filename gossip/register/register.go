@@ -3,6 +3,7 @@ package register
 import (
 	"cmp"
 	"container/heap"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,6 @@ type Mark struct {
 	Member     string
 	Generation uint8 // how often it was taken before, by members that were gone
 	Phase      Phase
-	Given      bool   // it is not over, and that member will not go on with it: it is for whoever comes first
 	Vanished   bool   // the process of the newest attempt did: it ended in no other way
 	Attempt    uint16 // the newest that began, also with members before; 0: none
 	Lost       uint8  // of the attempts, those that were made as the one before vanished
@@ -74,8 +74,9 @@ type Question struct {
 	Occurrence
 	Serial     uint32 // of the asker's claims, so that no answer counts for another
 	Generation uint8
-	Phase      Phase // how far it is at most in the generation before, as the asker knows; in the first: 0
-	Mine       bool  // the asker took it, and asks whether it still has it
+	Phase      Phase  // how far it is at most in the generation before, as the asker knows; in the first: 0
+	Attempt    uint16 // of Phase
+	Mine       bool   // the asker took it, and asks whether it still has it
 }
 
 // Reply is the kind of an Answer.
@@ -102,7 +103,7 @@ type Answer struct {
 // News is what changed by what was learned from others.
 type News struct {
 	Others   []Occurrence // taken by others, which was not known
-	Orphans  []Mark       // taken and not over, by members that are gone or gave it away, or by this one before it was started anew
+	Orphans  []Mark       // taken and not over, by members that are gone, or by this one before it was started anew
 	Doubled  []Mark       // runs of others of what ran here too
 	Deprived []Mark       // of others that took what was taken here and has not begun: it must not
 }
@@ -171,9 +172,24 @@ type state struct {
 	phase      Phase // 0: nobody took it
 	lost       uint8
 	vanished   bool
-	given      bool
 	orphan     bool // its member was gone since it said so
 }
+
+// step orders how far a member is: an attempt begins, the next one waits and begins, and so
+// on, until it is over.
+func step(p Phase, attempt uint16) int {
+	switch p {
+	case Taken:
+		return 2*int(attempt) + 1
+	case Begun:
+		return 2 * int(max(attempt, 1))
+	case Over:
+		return math.MaxInt
+	}
+	return 0
+}
+
+func (s *state) step() int { return step(s.phase, s.attempt) }
 
 func (s *state) began() bool { return s.phase >= Begun && s.run != 0 }
 
@@ -184,8 +200,6 @@ func (s *state) beats(other *state) bool {
 		return s.phase > 0
 	case s.generation != other.generation:
 		return s.generation > other.generation
-	case s.given != other.given:
-		return other.given
 	case (s.phase == Taken) != (other.phase == Taken):
 		return other.phase == Taken
 	case s.orphan != other.orphan:
@@ -225,7 +239,7 @@ func (e *entry) ran() bool { return e.mine.phase == Over && e.mine.run != 0 && !
 
 // yield lets go what this member took and has not begun.
 func (e *entry) yield() {
-	if e != nil && e.mine.phase == Taken && !e.mine.given {
+	if e != nil && e.mine.phase == Taken {
 		e.mine = state{}
 	}
 }
@@ -233,7 +247,7 @@ func (e *entry) yield() {
 func mark(o Occurrence, s *state) Mark {
 	return Mark{
 		Occurrence: o, Member: s.member.Value(), Generation: s.generation, Phase: s.phase,
-		Given: s.given, Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run,
+		Vanished: s.vanished, Attempt: s.attempt, Lost: s.lost, Run: s.run,
 	}
 }
 
@@ -256,16 +270,17 @@ func New(self string, limits Limits) *Register {
 // it was granted by who knows better than all members: that it is Taken again.
 func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	e := r.entry(o, now)
-	if held := e.holder(); s.Phase == Taken && held.phase > 0 && (e.mine.phase == 0 || e.mine.given) {
+	if held := e.holder(); s.Phase == Taken && held.phase > 0 && e.mine.phase == 0 {
 		r.take(o, next(held.generation), now)
 	}
 	mine := &e.mine
-	if mine.given { // its last word is said
-		return mark(o, mine), News{}
+	attempt := max(mine.attempt, s.Attempt)
+	if s.Phase == Begun && mine.phase == Taken { // the next one
+		attempt = max(mine.attempt+1, s.Attempt)
 	}
-	if s.Phase > mine.phase || s.Phase == Begun && mine.phase == Begun && s.Attempt > mine.attempt {
+	if step(s.Phase, attempt) > mine.step() {
 		mine.member, mine.phase, mine.vanished = r.self, s.Phase, s.Vanished
-		mine.attempt, mine.lost = max(mine.attempt, s.Attempt), max(mine.lost, s.Lost)
+		mine.attempt, mine.lost = attempt, max(mine.lost, s.Lost)
 		if s.Run != 0 {
 			mine.run = s.Run
 		}
@@ -276,20 +291,8 @@ func (r *Register) Progress(o Occurrence, s Step, now time.Time) (Mark, News) {
 	return mark(o, mine), news
 }
 
-// Give notes that this member will not go on with an occurrence that it took, and
-// returns what the others are to be told. It is not ok if another member has it.
-// Who wants it claims it again; so does this member, if it wants it back.
-func (r *Register) Give(o Occurrence, s Step, now time.Time) (given Mark, ok bool) {
-	e := r.entry(o, now)
-	if held := e.holder(); held.phase == Over || held.phase > 0 && held != &e.mine {
-		return Mark{}, false
-	}
-	mine := &e.mine
-	mine.member, mine.given = r.self, true
-	mine.phase, mine.attempt, mine.lost = max(mine.phase, Taken), max(mine.attempt, s.Attempt), max(mine.lost, s.Lost)
-	r.advance(o, r.self, now)
-	return mark(o, mine), true
-}
+// Abandon ends all claims of this member, as it leaves.
+func (r *Register) Abandon() { clear(r.claims) }
 
 // Learn takes marks from others. What they say of this member it knows better.
 func (r *Register) Learn(marks []Mark, now time.Time) News {
@@ -304,13 +307,13 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	o := m.Occurrence
 	s := state{
 		member: unique.Make(m.Member), run: m.Run, generation: m.Generation, phase: m.Phase,
-		given: m.Given, vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost,
+		vanished: m.Vanished, attempt: m.Attempt, lost: m.Lost,
 	}
 	if s.phase == 0 || r.tooFar(o.Due, now) {
 		return
 	}
 	if s.member == r.self {
-		if s.phase == Taken && !s.given && r.knowsNothing(o, now) {
+		if s.phase == Taken && r.knowsNothing(o, now) {
 			news.Orphans = append(news.Orphans, *m)
 		}
 		return
@@ -337,11 +340,11 @@ func (r *Register) learn(m *Mark, now time.Time, news *News) {
 	if e.holder() != &e.theirs {
 		return
 	}
-	if e.mine.phase == Taken && !e.mine.given {
+	if e.mine.phase == Taken {
 		e.mine = state{}
 		news.Deprived = append(news.Deprived, *m)
 	}
-	if (r.gone[s.member] || s.given) && s.phase < Over && !e.ran() {
+	if r.gone[s.member] && s.phase < Over && !e.ran() {
 		news.Orphans = append(news.Orphans, *m)
 	}
 }
@@ -357,11 +360,7 @@ func (s *state) replaces(known *state) bool {
 	if s.member != known.member || known.phase == 0 {
 		return s.beats(known)
 	}
-	if s.generation == known.generation && s.given != known.given {
-		return s.given // it is the last word
-	}
-	return cmp.Or(
-		cmp.Compare(s.generation, known.generation), cmp.Compare(s.phase, known.phase), cmp.Compare(s.attempt, known.attempt)) > 0
+	return cmp.Or(cmp.Compare(s.generation, known.generation), cmp.Compare(s.step(), known.step())) > 0
 }
 
 // double notes that a run of another member doubles ours, once for each member.
@@ -369,9 +368,8 @@ func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
 	if !e.mine.began() || !other.began() || slices.Contains(r.doubles[o], other.member) {
 		return
 	}
-	// What was lost with one member, or given away, and taken again by the other ran
-	// as it should.
-	if e.mine.generation < other.generation && (e.mine.vanished || e.mine.given) ||
+	// What was lost with one member and taken again by the other ran as it should.
+	if e.mine.generation < other.generation && e.mine.vanished ||
 		e.mine.generation > other.generation && (other.phase < Over || other.vanished) {
 		return
 	}
@@ -381,7 +379,7 @@ func (r *Register) double(o Occurrence, e *entry, other *state, news *News) {
 	news.Doubled = append(news.Doubled, mark(o, other))
 }
 
-// Lose notes that a member is gone without having left, or was started anew, and
+// Lose notes that a member is gone, or was started anew, and
 // returns what it took and has not ended, as far as is known, oldest first.
 func (r *Register) Lose(member string) []Mark {
 	lost := unique.Make(member)

@@ -81,30 +81,33 @@ func TestOrphans(t *testing.T) {
 	want(t, "claim of what is x's, which is back", out, Outcome{Grant: Refused, By: "x"})
 }
 
-// TestGivenTwice: who gave away what it had begun, to one that gave it away before it
-// went on, does not stand against the third.
-func TestGivenTwice(t *testing.T) {
+// TestWaitingIsAfterTheAttempt: the final state of a member that left, whose attempt failed,
+// replaces that the attempt began, and whoever knows it may claim the next attempt.
+func TestWaitingIsAfterTheAttempt(t *testing.T) {
 	r, o := New("a", DefaultLimits), due(1, 0)
-	r.Progress(o, Step{Phase: Begun, Attempt: 1, Run: 7}, noon)
-	mine, _ := r.Give(o, Step{Attempt: 1}, noon)
-	q := Question{Occurrence: o, Generation: 1, Phase: Taken}
-	want(t, "a claim that does not know of the attempt", r.Answer("c", q, noon), Answer{Occurrence: o, Reply: Known, Mark: mine})
-	r.Learn([]Mark{{Occurrence: o, Member: "b", Generation: 1, Phase: Taken, Given: true, Attempt: 1}}, noon)
-	q.Generation = 2
-	want(t, "a claim of what was given twice", r.Answer("c", q, noon), Answer{Occurrence: o, Reply: Free})
+	r.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 3}}, noon)
+	late := New("b", DefaultLimits)
+	late.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 1, Run: 3}}, noon)
+	waiting := Mark{Occurrence: o, Member: "x", Phase: Taken, Attempt: 1, Run: 3}
+	r.Learn([]Mark{waiting}, noon)
+	want(t, "what x lost", r.Lose("x"), []Mark{waiting})
+	q, _ := r.Ask(o, true, []string{"b"}, noon)
+	want(t, "the answer of a member that has not heard it", late.Answer("a", q, noon).Reply, Free)
+	other := New("c", DefaultLimits)
+	other.Learn([]Mark{{Occurrence: o, Member: "x", Phase: Begun, Attempt: 2, Run: 4}}, noon)
+	want(t, "the answer of a member that knows of the next attempt", other.Answer("a", q, noon).Reply, Known)
 }
 
 // TestWhatRanHereIsNoOrphan, whoever took it meanwhile and could not know.
 func TestWhatRanHereIsNoOrphan(t *testing.T) {
-	r, given, lost, vanished := New("a", DefaultLimits), due(1, 0), due(2, 0), due(3, 0)
-	for _, o := range []Occurrence{given, lost, vanished} {
+	r, lost, vanished := New("a", DefaultLimits), due(2, 0), due(3, 0)
+	for _, o := range []Occurrence{lost, vanished} {
 		r.Progress(o, Step{Phase: Over, Attempt: 1, Run: 7, Vanished: o == vanished}, noon)
 	}
 	news := r.Learn([]Mark{
-		{Occurrence: given, Member: "x", Generation: 1, Phase: Taken, Given: true},
 		{Occurrence: lost, Member: "x", Generation: 1, Phase: Taken},
 	}, noon)
-	want(t, "what x gave", news, News{})
+	want(t, "what x took", news, News{})
 	again := Mark{Occurrence: vanished, Member: "x", Generation: 1, Phase: Taken}
 	r.Learn([]Mark{again}, noon)
 	want(t, "what x lost", r.Lose("x"), []Mark{again})

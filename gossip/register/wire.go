@@ -13,9 +13,9 @@ import (
 // number from then on. There is one form of each message: what a decoder
 // accepts, an encoder wrote. The high digit is the version of a form.
 const (
-	kindMarks     = 0x31
-	kindQuestions = 0x22
-	kindAnswers   = 0x33
+	kindMarks     = 0x41
+	kindQuestions = 0x32
+	kindAnswers   = 0x43
 	kindNewest    = 0x24
 )
 
@@ -72,7 +72,7 @@ func AppendQuestions(b []byte, questions []Question) []byte {
 		if q.Mine {
 			phase |= mineBit
 		}
-		b = append(b, q.Generation, phase)
+		b = binary.BigEndian.AppendUint16(append(b, q.Generation, phase), q.Attempt)
 	}
 	return b
 }
@@ -84,7 +84,8 @@ func DecodeQuestions(b []byte) ([]Question, error) {
 		q.Generation = d.byte()
 		phase := d.byte()
 		q.Phase, q.Mine = Phase(phase&^mineBit), phase&mineBit != 0
-		d.check(q.Generation <= lastGeneration && q.Phase < Over && (q.Generation == 0) == (q.Phase == 0))
+		q.Attempt = binary.BigEndian.Uint16(d.take(2))
+		d.check(q.Generation <= lastGeneration && q.Phase < Over && (q.Generation == 0) == (q.Phase == 0) && (q.Phase > 0 || q.Attempt == 0))
 		return q
 	})
 }
@@ -140,9 +141,6 @@ func appendOccurrence(b []byte, o Occurrence) []byte {
 // vanishedBit marks the phase of a mark as Vanished.
 const vanishedBit = 1 << 7
 
-// givenBit marks the phase of a mark as Given.
-const givenBit = 1 << 6
-
 // mineBit marks the phase of a question as Mine.
 const mineBit = 1 << 7
 
@@ -179,9 +177,6 @@ func (n *names) appendState(b []byte, m *Mark) []byte {
 	phase := byte(m.Phase)
 	if m.Vanished {
 		phase |= vanishedBit
-	}
-	if m.Given {
-		phase |= givenBit
 	}
 	b = binary.BigEndian.AppendUint16(append(b, m.Generation, phase), m.Attempt)
 	return binary.BigEndian.AppendUint64(append(b, m.Lost), uint64(m.Run))
@@ -256,10 +251,10 @@ func (d *decoder) state(m *Mark) {
 	m.Member = d.member()
 	m.Generation = d.byte()
 	phase := d.byte()
-	m.Phase, m.Vanished, m.Given = Phase(phase&^(vanishedBit|givenBit)), phase&vanishedBit != 0, phase&givenBit != 0
+	m.Phase, m.Vanished = Phase(phase&^vanishedBit), phase&vanishedBit != 0
 	m.Attempt = binary.BigEndian.Uint16(d.take(2))
 	m.Lost = d.byte()
 	m.Run = d.number()
-	d.check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Vanished || m.Phase > Taken) && (!m.Given || m.Phase < Over))
+	d.check(m.Generation <= lastGeneration && m.Phase >= Taken && m.Phase <= Over && (!m.Vanished || m.Phase > Taken))
 	d.check(uint16(m.Lost) <= m.Attempt)
 }

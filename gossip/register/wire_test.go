@@ -11,7 +11,7 @@ import (
 var sampleMarks = []Mark{
 	{Occurrence: Occurrence{numbered(1), 2}, Member: "a", Phase: Taken},
 	{Occurrence: Occurrence{numbered(math.MaxUint64), math.MaxInt64}, Member: "node-2.x_Y", Generation: 3, Phase: Over, Vanished: true, Attempt: 513, Lost: 3, Run: 9},
-	{Occurrence: Occurrence{numbered(5), 6}, Member: "b", Phase: Begun, Given: true, Attempt: 2, Run: 7},
+	{Occurrence: Occurrence{numbered(5), 6}, Member: "b", Phase: Begun, Attempt: 2, Run: 7},
 	{Occurrence: Occurrence{numbered(3), 4}, Member: "a", Phase: Begun, Vanished: true, Attempt: 1, Run: math.MaxInt64},
 }
 
@@ -94,7 +94,6 @@ func TestDecodersRefuse(t *testing.T) {
 		"no phase":                     change(state+5, 0),
 		"a phase beyond the last":      change(state+5, 4),
 		"vanished before it began":     change(state+5, vanishedBit|byte(Taken)),
-		"given away after the end":     change(state+5, givenBit|byte(Over)),
 		"more lost than began":         change(state+8, 1),
 		"a part":                       good[:len(good)-1],
 		"more":                         append(bytes.Clone(good), 0),

@@ -46,11 +46,11 @@ join        on a host whose configuration has no ring, does the same for a
 diff        compares this host's ring jobs with those of MEMBER, by name or
             ID: a member runs for others only what it holds in the same
             words. The exit code is 0 if they are the same, 1 if not.
-drain       gives this host's ring jobs to the others, and what of them
-            waits here, and returns when they have it; what has begun goes
-            on to its end, and status counts it. It holds until undrain,
-            also over restarts.
-leave       drains, and parts from the others until join or the next start.
+drain       gives this host's ring jobs to the others. This host continues
+            with the runs of them that are here, which status counts. It
+            holds until undrain, also over restarts.
+leave       drains, gives the others also what waits here, and leaves the
+            ring until join or the next start.
 keygen      prints a new key, or writes it to FILE, which must not exist.
 rotate-key  gives all members a new key and then forgets the old one. All
             must be up.
@@ -232,13 +232,10 @@ func printRingTrouble(a *cli.App, r *api.Ring) {
 	}
 }
 
-// drainedLine describes how far this host has handed over its ring jobs.
+// drainedLine describes a host that is drained.
 func drainedLine(d *api.Drained) string {
-	switch {
-	case !d.HandedOver:
-		return "this host gives its ring jobs away: " + cli.Plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
-	case d.Waiting+d.Running > 0:
-		return "this host takes no ring jobs, and what others can have they have; here to the end: " + cli.Plural(d.Waiting, "run") + " not begun, " + strconv.Itoa(d.Running) + " going"
+	if d.Waiting+d.Running > 0 {
+		return "this host takes no new ring jobs, and continues with " + cli.Plural(d.Running, "run") + ", and " + strconv.Itoa(d.Waiting) + " not begun"
 	}
 	return "this host takes no ring jobs, and no run of them is here any more"
 }
