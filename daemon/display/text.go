@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLine is how much of one line of a job's output is shown, in bytes.
+// MaxLine limits how many bytes of a line of a job's output are shown.
 const MaxLine = 8192
 
 // Text makes foreign text (a command, a name, a path) fit for one field of
@@ -77,8 +77,8 @@ func Paragraphs(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// isClean tells text that is fit as it is, as nearly all is: nothing has to be
-// built for it.
+// isClean reports whether text can be shown unchanged. Nearly all text can, without
+// allocating.
 func isClean(s string) bool {
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -112,7 +112,7 @@ type Lines struct {
 	W      io.Writer
 	Prefix func() string // written before each line; nil for none
 	Color  bool          // colours stay
-	Flow   bool          // and go on over line ends: W undoes them
+	Flow   bool          // and stay on after the end of a line: the writer of W resets them
 	line   []byte        // since the last newline
 	cut    bool          // the line is longer than MaxLine; the rest is left out
 }
@@ -151,8 +151,8 @@ func (c *Lines) Close() error {
 	return c.endLine()
 }
 
-// keep holds a part of a line. What was redrawn need not be held, so that a
-// progress bar of any length shows its end.
+// keep buffers a part of a line. Text that was overwritten is dropped, so that the end of
+// a progress bar of any length is shown.
 func (c *Lines) keep(p []byte) {
 	if i := bytes.LastIndexByte(bytes.TrimRight(p, "\r"), '\r'); i >= 0 {
 		c.line, c.cut, p = c.line[:0], false, p[i+1:]
@@ -198,7 +198,7 @@ func AppendLine(b, line []byte, color bool) []byte {
 	return b
 }
 
-// appendClean is AppendLine that undoes no colours, and tells whether some were
+// appendClean is AppendLine without the reset of colours. It reports whether some were
 // set.
 func appendClean(b, line []byte, color bool) (text []byte, painted bool) {
 	for {
@@ -226,8 +226,7 @@ func appendClean(b, line []byte, color bool) (text []byte, painted bool) {
 	}
 }
 
-// plainLen is how many bytes at the start of p are printable ASCII or tabs, as
-// nearly all are.
+// plainLen returns the number of bytes at the start of p that are printable ASCII or tabs.
 func plainLen(p []byte) int {
 	for i, c := range p {
 		if (c < 0x20 || c > 0x7e) && c != '\t' {
@@ -237,9 +236,9 @@ func plainLen(p []byte) int {
 	return len(p)
 }
 
-// escapeLen gives the length of the escape sequence at the start of p, and
-// whether it only sets colours. The forms are those of ECMA-48: CSI with
-// parameters and a final byte, strings up to their terminator, and short ones.
+// escapeLen returns the length of the escape sequence at the start of p, and whether it
+// only sets colours. The forms are those of ECMA-48: CSI with parameters and a final byte,
+// strings up to their terminator, and short sequences.
 func escapeLen(p []byte) (n int, sgr bool) {
 	if len(p) == 1 {
 		return 1, false

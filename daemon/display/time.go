@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Brief says a length of time in six cells or so: 7ms, 12.4s, 49s, 2m49s, 9h14m,
-// 6d05h.
+// Brief formats a duration in about six cells: 7ms, 12.4s, 49s, 2m49s, 9h14m, 6d05h.
 func Brief(d time.Duration) string { return string(AppendBrief(nil, d)) }
 
-// AppendBrief appends what Brief says.
+// AppendBrief appends the text of Brief.
 func AppendBrief(b []byte, d time.Duration) []byte {
 	switch {
 	case d < 0:
@@ -39,11 +38,11 @@ func appendPair(b []byte, n int64, unit byte, rest int64, restUnit byte) []byte 
 	return append(b, byte('0'+rest/10), byte('0'+rest%10), restUnit)
 }
 
-// Away says how far off an instant is, in whole seconds: "2m49s"; "due" where it
-// has come, "-" where there is none.
+// Away formats the time until t in whole seconds: "2m49s"; "due" if t has passed, "-" for
+// the zero time.
 func Away(t, now time.Time) string { return string(AppendAway(nil, t, now)) }
 
-// AppendAway appends what Away says.
+// AppendAway appends the text of Away.
 func AppendAway(b []byte, t, now time.Time) []byte {
 	d := t.Sub(now).Round(time.Second)
 	switch {
@@ -55,11 +54,11 @@ func AppendAway(b []byte, t, now time.Time) []byte {
 	return AppendBrief(b, d)
 }
 
-// Ago says how long an instant is past, in whole seconds: "2m11s"; "now" where it
-// is not, "never" where there is none.
+// Ago formats the time since t in whole seconds: "2m11s"; "now" if t has not passed,
+// "never" for the zero time.
 func Ago(t, now time.Time) string { return string(AppendAgo(nil, t, now)) }
 
-// AppendAgo appends what Ago says.
+// AppendAgo appends the text of Ago.
 func AppendAgo(b []byte, t, now time.Time) []byte {
 	d := now.Sub(t).Round(time.Second)
 	switch {
@@ -74,11 +73,11 @@ func AppendAgo(b []byte, t, now time.Time) []byte {
 // PointWidth is the most cells that Point takes.
 const PointWidth = 9
 
-// Point says an instant, in its own zone, in at most PointWidth cells: "18:05:00"
-// on the day of now, "Mon 18:05" within six days of it, "28 Mar 27" further off.
+// Point formats a time in its own zone in at most PointWidth cells: "18:05:00" on the day
+// of now, "Mon 18:05" within six days of it, "28 Mar 27" otherwise.
 func Point(t, now time.Time) string { return string(AppendPoint(nil, t, now)) }
 
-// AppendPoint appends what Point says.
+// AppendPoint appends the text of Point.
 func AppendPoint(b []byte, t, now time.Time) []byte {
 	switch days(t, now) {
 	case 0:
@@ -105,8 +104,7 @@ func AppendHour(b []byte, t, now time.Time) []byte {
 	return t.AppendFormat(b, "2006")
 }
 
-// near is what days says of another day that its name alone tells from the others
-// around now.
+// near is the result of days for a day whose name identifies it among the days around now.
 const near = 1
 
 // days is 0 on the same day, in the zone of t, near within six days, and 2 beyond.
@@ -124,8 +122,8 @@ func days(t, now time.Time) int {
 	return 2
 }
 
-// Stamp says an instant, in its own zone, in full: "Fri 20 Nov 02:30:00 CET", with
-// the year where it is not that of now.
+// Stamp formats a time in its own zone in full: "Fri 20 Nov 02:30:00 CET", with the year
+// if it is not that of now.
 func Stamp(t, now time.Time) string {
 	if t.Year() == now.In(t.Location()).Year() {
 		return t.Format("Mon 2 Jan 15:04:05 MST")

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
+// NewClashes returns the command clashes.
 func NewClashes(a *cli.App) *cobra.Command {
 	var q api.ClashQuery
 	next := cli.Duration(24 * time.Hour)

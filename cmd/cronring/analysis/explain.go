@@ -23,6 +23,7 @@ type explainFlags struct {
 	out  *cli.Output
 }
 
+// NewExplain returns the command explain.
 func NewExplain(a *cli.App) *cobra.Command {
 	f := &explainFlags{}
 	cmd := &cobra.Command{

@@ -25,6 +25,7 @@ type lintFlags struct {
 	root     string
 }
 
+// NewLint returns the command lint.
 func NewLint(a *cli.App) *cobra.Command {
 	var f lintFlags
 	var out *cli.Output
@@ -107,7 +108,7 @@ func TablesAt(a *cli.App, root string) (spool.SourceOptions, error) {
 		}
 		m = inventory.At(root, a.Now)
 	}
-	source := spool.SourceOptions{Host: m.Host, Places: m.Places(), Accounts: inventory.Accounts(m.Find), LSBNames: m.LsbNames()}
+	source := spool.SourceOptions{Host: m.Host, Places: m.Places(), Accounts: inventory.Accounts(m.Find), LSBNames: m.LSBNames()}
 	if root == "" {
 		c := config.Read(ConfigDir)
 		source.MaxEntries = c.EntriesPerUser()
@@ -198,6 +199,7 @@ func (l *linted) host(ctx context.Context, source spool.SourceOptions, f lintFla
 	}
 }
 
+// Fails reports whether diagnostics include an error, or with strict a warning.
 func Fails(remarks []crontab.Diagnostic, strict bool) bool {
 	for _, d := range remarks {
 		if d.Severity == crontab.Error || strict && d.Severity == crontab.Warning {
@@ -207,6 +209,7 @@ func Fails(remarks []crontab.Diagnostic, strict bool) bool {
 	return false
 }
 
+// PrintLint prints diagnostics with the lines of texts, or as JSON or SARIF.
 func PrintLint(a *cli.App, remarks []crontab.Diagnostic, texts map[string]string, out *cli.Output) error {
 	switch out.Value {
 	case cli.FormJSON:

@@ -48,6 +48,7 @@ func (c *coming) node(i int) string {
 	return c.Nodes[i]
 }
 
+// NewNext returns the command next.
 func NewNext(a *cli.App) *cobra.Command {
 	f := &nextFlags{}
 	cmd := &cobra.Command{

@@ -35,6 +35,7 @@ type simulated struct {
 	Attempt  int         `json:"attempt"`
 }
 
+// NewSimulate returns the command simulate.
 func NewSimulate(a *cli.App) *cobra.Command {
 	f := &simulateFlags{}
 	cmd := &cobra.Command{

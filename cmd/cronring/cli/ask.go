@@ -55,6 +55,7 @@ func ReadAnswer(in io.Reader) (string, bool) {
 // maxAnswer is longer than any answer.
 const maxAnswer = 1 << 10
 
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil

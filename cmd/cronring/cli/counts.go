@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// Entries formats a number of entries.
 func Entries(n int) string {
 	if n == 1 {
 		return "1 entry"
@@ -24,6 +25,7 @@ func WarnBroken(a *App, name string, remarks []crontab.Diagnostic) {
 	}
 }
 
+// ErrorsIn counts the errors among diagnostics.
 func ErrorsIn(remarks []crontab.Diagnostic) int {
 	n := 0
 	for _, d := range remarks {
@@ -34,6 +36,7 @@ func ErrorsIn(remarks []crontab.Diagnostic) int {
 	return n
 }
 
+// PauseEnd describes when a pause ends.
 func PauseEnd(h *job.Hold, loc *time.Location) string {
 	if h.Until.IsZero() {
 		return " until resumed"
@@ -41,6 +44,7 @@ func PauseEnd(h *job.Hold, loc *time.Location) string {
 	return " until " + h.Until.In(loc).Format(LongTime)
 }
 
+// PrintPart prints a part of a problem, such as its fix, unless it is empty.
 func PrintPart(a *App, name, text string) {
 	if text != "" {
 		a.Printf("  %s   %s\n", name, display.Text(text))

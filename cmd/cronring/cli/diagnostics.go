@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// SeverityTone holds the tone of each severity.
 var SeverityTone = map[string]Tone{"error": Bad, "warning": Warn, "notice": Faint}
 
 // PrintDiagnostic writes one remark in one line, as compilers do.

@@ -15,6 +15,7 @@ type Choice struct {
 	Value  string
 }
 
+// OneOf returns a flag with these values; the first is its default.
 func OneOf(words ...string) *Choice { return &Choice{Values: words, Value: words[0]} }
 
 func (c *Choice) String() string { return c.Value }
@@ -50,6 +51,7 @@ func (p *Printer) ListOutput(cmd *cobra.Command, forms ...string) *Output {
 	return o
 }
 
+// AddNoHeader adds the flag --no-header.
 func AddNoHeader(cmd *cobra.Command, o *Output) {
 	cmd.Flags().BoolVar(&o.NoHeader, "no-header", false, "leave out the line of column names")
 }

@@ -78,10 +78,12 @@ func (p *Printer) Paint(t Tone, text string) string {
 	return "\x1b[" + string(t) + "m" + text + "\x1b[0m"
 }
 
+// AddColor adds the flag --color.
 func (p *Printer) AddColor(cmd *cobra.Command) {
 	cmd.Flags().Var(p.Color, "color", "when to use colour: auto, always, never")
 }
 
+// AddQuiet adds the flag --quiet.
 func (p *Printer) AddQuiet(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "print results and errors only")
 }

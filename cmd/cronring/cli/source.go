@@ -21,10 +21,12 @@ type FormatFlags struct {
 	System bool
 }
 
+// Add adds the flags to a command.
 func (f *FormatFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.System, "system", false, "the lines have a column for the account (/etc/crontab and /etc/cron.d/* always do)")
 }
 
+// ReadSource reads a file, or standard input for "-".
 func (a *App) ReadSource(name string) (Source, error) {
 	if name == "-" {
 		text, err := io.ReadAll(a.In)

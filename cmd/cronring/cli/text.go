@@ -30,6 +30,7 @@ func Sign(full, ascii string) string {
 	return ascii
 }
 
+// Plural formats a number of things: "1 run", "2 runs".
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -65,6 +66,7 @@ func ShellLine(argv []string) string {
 	return strings.Join(words, " ")
 }
 
+// ShellWord quotes a word for a shell if necessary.
 func ShellWord(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == "" {
 		return word

@@ -19,6 +19,7 @@ import (
 // of the flags.
 var timeForms = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
+// TimeHelp lists the forms of a time for help texts.
 const TimeHelp = `RFC 3339, "2026-03-08 02:30", "02:30" today, "yesterday 02:30", or "-2h" from now`
 
 var errTime = errors.New("it is no instant: write " + TimeHelp)
@@ -96,6 +97,7 @@ type ZoneFlags struct {
 	utc  bool
 }
 
+// AddZone adds --tz and --utc.
 func (a *App) AddZone(cmd *cobra.Command, use string) {
 	cmd.Flags().StringVar(&a.Zone.name, "tz", "", "`ZONE` "+use+" (default: the host's)")
 	cmd.Flags().BoolVar(&a.Zone.utc, "utc", false, "the same as --tz UTC")
@@ -129,15 +131,10 @@ func (a *App) FlagTime(name, text string, loc *time.Location) (time.Time, error)
 	return t, nil
 }
 
-// FormatPlain writes an instant for programs: "" for none.
-func FormatPlain(t time.Time, loc *time.Location) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.In(loc).Format(PlainTime)
-}
+// FormatPlain formats a time for programs: RFC 3339, or "" for the zero time.
+func FormatPlain(t time.Time, loc *time.Location) string { return FormatTime(t, PlainTime, loc) }
 
-// FormatTime writes an instant, or "" for none.
+// FormatTime formats a time, or returns "" for the zero time.
 func FormatTime(t time.Time, form string, loc *time.Location) string {
 	if t.IsZero() {
 		return ""

@@ -13,7 +13,7 @@ import (
 func Used(u *job.Usage) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{
-		{"cpu", CpuTime(u.CPU)}, {"memory", display.Bytes(u.Memory)}, {"read", display.Bytes(u.Read)}, {"written", display.Bytes(u.Write)},
+		{"cpu", CPUTime(u.CPU)}, {"memory", display.Bytes(u.Memory)}, {"read", display.Bytes(u.Read)}, {"written", display.Bytes(u.Write)},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.name+" "+p.value)
@@ -25,8 +25,8 @@ func Used(u *job.Usage) string {
 	return "    " + strings.Join(parts, ", ")
 }
 
-// CpuTime writes processor time, "" for none.
-func CpuTime(d time.Duration) string {
+// CPUTime writes processor time, "" for none.
+func CPUTime(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}

@@ -29,6 +29,7 @@ type Watch struct {
 	Ticks   bool                        // also redraw every second, for times relative to now
 }
 
+// AddWatch adds the flag --watch.
 func AddWatch(cmd *cobra.Command, watched *bool, what string) {
 	cmd.Flags().BoolVarP(watched, "watch", "w", false, "go on, and show "+what+" again when it changes; piped, print changed lines")
 }

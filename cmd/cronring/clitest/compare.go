@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// Contents reads a file from its beginning.
 func Contents(t testing.TB, f *os.File) string {
 	t.Helper()
 	text, err := os.ReadFile(f.Name())
@@ -18,6 +19,7 @@ func Contents(t testing.TB, f *os.File) string {
 	return string(text)
 }
 
+// Submatches returns the first group of each match of a pattern.
 func Submatches(text, pattern string) []string {
 	var found []string
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -26,6 +28,7 @@ func Submatches(text, pattern string) []string {
 	return found
 }
 
+// CompareSets fails the test if two sets of names differ.
 func CompareSets(t *testing.T, what string, inTree, inPage []string) {
 	t.Helper()
 	slices.Sort(inTree)

@@ -75,6 +75,8 @@ func (q quietLoop) Reload(context.Context) ([]crontab.Diagnostic, error) {
 	return nil, nil
 }
 
+// NewHost starts the server of a daemon on a host of a family. It skips the test
+// without root.
 func NewHost(t *testing.T, family crontab.Family) *Host {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -108,6 +110,7 @@ func publicDir(t *testing.T) string {
 	return dir
 }
 
+// Serve starts the server.
 func (h *Host) Serve() {
 	h.T.Helper()
 	history, err := store.Open(h.T.Context(), filepath.Join(h.Dir, "state"))
@@ -187,6 +190,7 @@ func (h *Host) Temp() string {
 	return dir
 }
 
+// File returns a temporary file with a text, at its beginning.
 func (h *Host) File(text string) *os.File {
 	h.T.Helper()
 	f, err := os.CreateTemp(h.T.TempDir(), "")

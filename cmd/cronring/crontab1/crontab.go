@@ -44,6 +44,7 @@ type Program struct {
 	args         crontabArgs
 }
 
+// New returns crontab(1) for the calling user, on the standard streams.
 func New() *Program {
 	host := spool.ThisHost()
 	c := &Program{

@@ -152,6 +152,7 @@ type Draft struct {
 	Keep  bool
 }
 
+// NewDraft creates a draft with the text start. The caller must close it.
 func (c *Program) NewDraft(start []byte) (*Draft, error) {
 	dir, err := os.MkdirTemp(c.tempDir(), "crontab.")
 	if err != nil {

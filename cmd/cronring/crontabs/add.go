@@ -18,6 +18,7 @@ type addFlags struct {
 	user, file string
 }
 
+// NewAdd returns the command add.
 func NewAdd(a *cli.App) *cobra.Command {
 	f := &addFlags{}
 	cmd := &cobra.Command{

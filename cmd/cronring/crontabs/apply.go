@@ -25,6 +25,7 @@ const (
 	applyUsers      = "users"
 )
 
+// NewApply returns the command apply.
 func NewApply(a *cli.App) *cobra.Command {
 	f := &changeFlags{}
 	var prune bool

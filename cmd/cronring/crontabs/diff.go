@@ -30,6 +30,7 @@ type diffFlags struct {
 // longestDiff bounds the time over which runs are counted.
 const longestDiff = 90 * 24 * time.Hour
 
+// NewDiff returns the command diff.
 func NewDiff(a *cli.App) *cobra.Command {
 	f := &diffFlags{runs: cli.Duration(7 * 24 * time.Hour)}
 	cmd := &cobra.Command{

@@ -26,6 +26,7 @@ type editFlags struct {
 	tui    bool
 }
 
+// NewEdit returns the command edit.
 func NewEdit(a *cli.App) *cobra.Command {
 	f := &editFlags{}
 	cmd := &cobra.Command{

@@ -6,6 +6,7 @@ import (
 	"github.com/cronring/cronring/cmd/cronring/cli"
 )
 
+// NewReload returns the command reload.
 func NewReload(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reload",

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// NewRevisions returns the command revisions.
 func NewRevisions(a *cli.App) *cobra.Command {
 	var q api.RevisionQuery
 	var out *cli.Output

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewRm returns the command rm.
 func NewRm(a *cli.App) *cobra.Command {
 	f := &changeFlags{}
 	var comment bool

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
+// NewSet returns the command set.
 func NewSet(a *cli.App) *cobra.Command {
 	f := &changeFlags{}
 	cmd := &cobra.Command{

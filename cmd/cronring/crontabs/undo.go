@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// NewUndo returns the command undo.
 func NewUndo(a *cli.App) *cobra.Command {
 	var r api.UndoRequest
 	cmd := &cobra.Command{

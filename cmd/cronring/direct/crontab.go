@@ -20,6 +20,7 @@ type Crontabs struct {
 	accounts spool.Accounts
 }
 
+// NewCrontabs returns the user crontabs of a host.
 func NewCrontabs(host spool.Host, places spool.Places) *Crontabs {
 	return &Crontabs{host: host, places: places, accounts: account.New(account.Options{})}
 }
@@ -46,6 +47,7 @@ func (d *Crontabs) owner(ctx context.Context, name string) (account.Account, err
 	return who, err
 }
 
+// Crontab returns the crontab of a user, root for "", on request with its header.
 func (d *Crontabs) Crontab(ctx context.Context, user string, _, header bool) (api.Crontab, error) {
 	who, err := d.owner(ctx, user)
 	if err != nil {
@@ -73,6 +75,8 @@ func (d *Crontabs) body(raw string) string {
 	return raw
 }
 
+// InstallCrontab writes the crontab of a user. If Base is set, the installed text must
+// match it.
 func (d *Crontabs) InstallCrontab(ctx context.Context, r api.InstallRequest) (api.Installed, error) {
 	who, err := d.owner(ctx, r.User)
 	if err != nil {
@@ -94,6 +98,7 @@ func (d *Crontabs) InstallCrontab(ctx context.Context, r api.InstallRequest) (ap
 	return api.Installed{User: who.Name, Notice: Notice}, spool.Install(d.places, who, text)
 }
 
+// RemoveCrontab removes the crontab of a user.
 func (d *Crontabs) RemoveCrontab(ctx context.Context, user string) (api.Installed, error) {
 	who, err := d.owner(ctx, user)
 	if err != nil {

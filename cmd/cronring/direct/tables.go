@@ -22,12 +22,14 @@ type Tables struct {
 	source spool.SourceOptions
 }
 
+// NewTables returns the crontabs of this host.
 func NewTables() *Tables {
 	host := spool.ThisHost()
 	d := NewCrontabs(host, host.Places(""))
 	return &Tables{d, spool.SourceOptions{Host: host, Places: d.places, Accounts: d.accounts}}
 }
 
+// Tables lists the crontabs of the host.
 func (d *Tables) Tables(ctx context.Context) ([]api.Table, error) {
 	var all []api.Table
 	for _, t := range d.scan(ctx).Tables {
@@ -67,6 +69,7 @@ func (d *Tables) place(ctx context.Context, file, user string) (at string, who a
 	return file, who, false, err
 }
 
+// Table returns the crontab at a path, or that of a user.
 func (d *Tables) Table(ctx context.Context, file, user string) (api.TableText, error) {
 	at, who, users, err := d.place(ctx, file, user)
 	if err != nil {
@@ -102,6 +105,8 @@ func (d *Tables) Table(ctx context.Context, file, user string) (api.TableText, e
 	return t, nil
 }
 
+// InstallTable writes or removes a crontab. If Base is set, the installed text must
+// match it.
 func (d *Tables) InstallTable(ctx context.Context, r api.TableRequest) (api.Installed, error) {
 	now, err := d.Table(ctx, r.File, r.User)
 	if err != nil {

@@ -134,6 +134,7 @@ type doctorFlags struct {
 	out              *cli.Output
 }
 
+// NewDoctor returns the command doctor.
 func NewDoctor(a *cli.App) *cobra.Command {
 	f := &doctorFlags{}
 	cmd := &cobra.Command{

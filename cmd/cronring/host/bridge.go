@@ -14,6 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
+// NewBridge returns the command bridge.
 func NewBridge(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bridge",

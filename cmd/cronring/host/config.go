@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
+// NewConfig returns the command config.
 func NewConfig(a *cli.App) *cobra.Command {
 	var dir string
 	var out *cli.Output

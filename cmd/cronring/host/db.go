@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// NewDB returns the command db.
 func NewDB(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/metrics"
 )
 
+// NewMetrics returns the command metrics.
 func NewMetrics(a *cli.App) *cobra.Command {
 	var q api.MetricsQuery
 	var file string

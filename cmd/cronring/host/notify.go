@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// NewNotify returns the command notify.
 func NewNotify(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify CHANNEL",

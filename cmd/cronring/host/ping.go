@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// NewPing returns the command ping.
 func NewPing(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ping",

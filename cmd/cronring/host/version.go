@@ -9,6 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
+// NewVersion returns the command version.
 func NewVersion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -67,6 +67,7 @@ func At(root string, now func() time.Time) *Machine {
 	return m
 }
 
+// ErrNotRunning is returned for programs of a host that is only a directory.
 var ErrNotRunning = errors.New("the host does not run")
 
 // Barred returns why no job of a user starts now: the user does not exist, or has expired.
@@ -92,6 +93,7 @@ const patience = 20 * time.Second
 // maxAnswer bounds what is kept of a program's output.
 const maxAnswer = 64 << 20
 
+// Run runs a program of this host, with a time limit and without localisation.
 func Run(ctx context.Context, argv ...string) (string, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

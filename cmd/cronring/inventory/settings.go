@@ -67,8 +67,8 @@ func (m *Machine) Settings() []Setting {
 	return list
 }
 
-// PamSetting reports whether jobs get a PAM session.
-func (m *Machine) PamSetting() []Setting {
+// PAMSetting reports whether jobs get a PAM session.
+func (m *Machine) PAMSetting() []Setting {
 	p := m.Pam(m.Host.Family)
 	switch {
 	case p.Service == "":

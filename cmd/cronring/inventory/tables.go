@@ -14,13 +14,13 @@ import (
 // Source reads the host's tables as the daemon does.
 func (m *Machine) Source() *spool.Source {
 	return spool.OpenSource(spool.SourceOptions{
-		Host: m.Host, Places: m.Places(), Accounts: Accounts(m.Find), LSBNames: m.LsbNames(),
+		Host: m.Host, Places: m.Places(), Accounts: Accounts(m.Find), LSBNames: m.LSBNames(),
 	})
 }
 
-// LsbNames reports whether the old cron accepts the LSB's names in /etc/cron.d. The daemon
+// LSBNames reports whether the old cron accepts the LSB's names in /etc/cron.d. The daemon
 // then does the same.
-func (m *Machine) LsbNames() bool {
+func (m *Machine) LSBNames() bool {
 	if m.Host.Family != crontab.Debian {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
+// NewAck returns the command ack.
 func NewAck(a *cli.App) *cobra.Command {
 	var r api.AckRequest
 	cmd := &cobra.Command{

@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
+// NewEnv returns the command env.
 func NewEnv(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{

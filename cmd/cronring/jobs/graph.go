@@ -17,6 +17,7 @@ import (
 // formDot is the language of Graphviz.
 const formDot = "dot"
 
+// NewGraph returns the command graph.
 func NewGraph(a *cli.App) *cobra.Command {
 	var q api.Query
 	var all bool

@@ -28,6 +28,7 @@ type listFlags struct {
 	out    *cli.Output
 }
 
+// NewList returns the command list.
 func NewList(a *cli.App) *cobra.Command {
 	f := &listFlags{}
 	cmd := &cobra.Command{

@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewPause returns the command pause.
 func NewPause(a *cli.App) *cobra.Command {
 	var r api.PauseRequest
 	var pause cli.Duration

@@ -7,6 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
+// NewResume returns the command resume.
 func NewResume(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume JOB...",

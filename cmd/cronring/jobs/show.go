@@ -15,6 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewShow returns the command show.
 func NewShow(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	var property string

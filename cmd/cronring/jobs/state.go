@@ -15,6 +15,7 @@ import (
 // maxState is larger than any value that the daemon accepts; longer input is cut to it.
 const maxState = 128 << 10
 
+// NewState returns the command state.
 func NewState(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state get|set|list|delete",

@@ -21,6 +21,7 @@ type statusFlags struct {
 	out   *cli.Output
 }
 
+// NewStatus returns the command status.
 func NewStatus(a *cli.App) *cobra.Command {
 	f := &statusFlags{}
 	cmd := &cobra.Command{

@@ -10,6 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// NewWhy returns the command why.
 func NewWhy(a *cli.App) *cobra.Command {
 	var at string
 	var out *cli.Output

@@ -26,6 +26,7 @@ type exportFlags struct {
 	length cli.Duration
 }
 
+// NewExport returns the command export.
 func NewExport(a *cli.App) *cobra.Command {
 	f := &exportFlags{to: cli.OneOf("crontab", "systemd", "json", "ical"), length: cli.Duration(7 * 24 * time.Hour)}
 	cmd := &cobra.Command{

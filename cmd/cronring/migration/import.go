@@ -36,6 +36,7 @@ type importFlags struct {
 // importSources are the sources that import reads.
 var importSources = []string{"cron", "anacron", "systemd"}
 
+// NewImport returns the command import.
 func NewImport(a *cli.App) *cobra.Command {
 	f := &importFlags{}
 	cmd := &cobra.Command{
@@ -186,7 +187,7 @@ func report(ctx context.Context, m *inventory.Machine, sources []string) importe
 	r := imported{V: api.Version, Family: familyName(m.Host.Family), Zone: m.Host.Zone.String()}
 	tables := m.Tables(ctx)
 	if slices.Contains(sources, "cron") {
-		r.Cron = &importedCron{Settings: append(m.Settings(), m.PamSetting()...), Silent: m.SilentScripts(), Tables: []importedTable{}}
+		r.Cron = &importedCron{Settings: append(m.Settings(), m.PAMSetting()...), Silent: m.SilentScripts(), Tables: []importedTable{}}
 		again := twins(tables)
 		for i := range tables {
 			if !tables[i].Anacron() && tables[i].Path != "/etc/anacrontab" {

@@ -26,6 +26,7 @@ var ringVerbs = map[string]int{
 	api.RingJoin: 64, api.RingLeave: 0, api.RingDrain: 0, api.RingUndrain: 0, api.RingRotate: 0, api.RingRecover: 0,
 }
 
+// NewRing returns the command ring.
 func NewRing(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	var setup ringSetup

@@ -29,6 +29,7 @@ type backfillFlags struct {
 	out       *cli.Output
 }
 
+// NewBackfill returns the command backfill.
 func NewBackfill(a *cli.App) *cobra.Command {
 	f := &backfillFlags{reprocess: cli.OneOf("none", "failed", "all")}
 	cmd := &cobra.Command{

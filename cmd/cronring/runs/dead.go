@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewDead returns the command dead.
 func NewDead(a *cli.App) *cobra.Command {
 	var q api.LetterQuery
 	var out *cli.Output
@@ -73,6 +74,7 @@ func printLetters(a *cli.App, letters []api.Letter, out *cli.Output, loc *time.L
 	return nil
 }
 
+// NewRedrive returns the command redrive.
 func NewRedrive(a *cli.App) *cobra.Command {
 	var r api.LetterRequest
 	var out *cli.Output
@@ -101,6 +103,7 @@ anew with the first attempt. The letter is gone as soon as the run is decided.`,
 	return cmd
 }
 
+// NewDrop returns the command drop.
 func NewDrop(a *cli.App) *cobra.Command {
 	var r api.LetterRequest
 	var out *cli.Output

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewEvents returns the command events.
 func NewEvents(a *cli.App) *cobra.Command {
 	var out *cli.Output
 	cmd := &cobra.Command{

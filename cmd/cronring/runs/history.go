@@ -29,6 +29,7 @@ var triggers = []string{
 	string(job.TriggerCatchup), string(job.TriggerBackfill), string(job.TriggerDependency),
 }
 
+// NewHistory returns the command history.
 func NewHistory(a *cli.App) *cobra.Command {
 	f := &historyFlags{trigger: &cli.Choice{Values: triggers}}
 	cmd := &cobra.Command{
@@ -105,7 +106,7 @@ func runTable(a *cli.App, runs []job.Run, out *cli.Output, loc *time.Location) *
 		r := &runs[i]
 		t.Add(r.ID.String(), string(r.Job), cli.FormatTime(r.Due, form, loc), cli.FormatTime(r.Started, form, loc), r.Standing(), a.Took(r),
 			string(r.Trigger), strconv.Itoa(r.Attempt), r.By,
-			cli.CpuTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r))
+			cli.CPUTime(r.Usage.CPU), display.Bytes(r.Usage.Memory), display.Bytes(r.Usage.Read), display.Bytes(r.Usage.Write), noteText(r))
 		t.Rows[i][4].Tone = runTone(r)
 	}
 	addNodes(t, runs)

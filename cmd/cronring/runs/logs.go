@@ -28,6 +28,7 @@ type logFlags struct {
 	out                *cli.Output
 }
 
+// NewLogs returns the command logs.
 func NewLogs(a *cli.App) *cobra.Command {
 	f := &logFlags{stream: cli.OneOf("all", string(job.Stdout), string(job.Stderr), string(job.System))}
 	cmd := &cobra.Command{

@@ -8,6 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewRetry returns the command retry.
 func NewRetry(a *cli.App) *cobra.Command {
 	var r api.RetryRequest
 	var since string

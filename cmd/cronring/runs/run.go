@@ -12,6 +12,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewRun returns the command run.
 func NewRun(a *cli.App) *cobra.Command {
 	var r api.RunRequest
 	var out *cli.Output

@@ -13,6 +13,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
+// NewStats returns the command stats.
 func NewStats(a *cli.App) *cobra.Command {
 	var q api.StatsQuery
 	var since, until string

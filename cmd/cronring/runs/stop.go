@@ -11,6 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewStop returns the command stop.
 func NewStop(a *cli.App) *cobra.Command {
 	var r api.StopRequest
 	var grace cli.Duration

@@ -16,6 +16,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
+// NewTimeline returns the command timeline.
 func NewTimeline(a *cli.App) *cobra.Command {
 	past, next := cli.Duration(12*time.Hour), cli.Duration(12*time.Hour)
 	var out *cli.Output

@@ -140,6 +140,7 @@ func Debian(t *testing.T) Files {
 	return files
 }
 
+// Rhel returns the files of a stock Red Hat host.
 func Rhel(t *testing.T) Files {
 	t.Helper()
 	return Files{
