@@ -201,6 +201,9 @@ func (h *host) signal(s syscall.Signal) {
 	if pid := h.daemonPID(); pid != 0 {
 		syscall.Kill(pid, s)
 	}
+	if s == syscall.SIGCONT {
+		h.daemon.cmd.Process.Signal(s) // nsenter stops with its child
+	}
 }
 
 // stop ends the daemon, and waits until it is gone.
