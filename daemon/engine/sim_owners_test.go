@@ -53,6 +53,7 @@ type neighbourhood struct {
 func newNeighbourhood(t *testing.T, at time.Time, zone *time.Location, watched, text string) *neighbourhood {
 	n := &neighbourhood{world: newWorld(t, at, zone), watched: watched, texts: map[string]string{watched: text}, runs: map[job.RunID]int{}}
 	n.log = n.note
+	n.pace = 1000 // else runs of others could make one wait for the next step, at the same instant
 	return n
 }
 

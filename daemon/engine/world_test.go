@@ -26,6 +26,7 @@ type world struct {
 	now    Moment
 	zone   *time.Location
 	seed   uint64
+	pace   int // of the engine; 0: the usual one
 	tables []*crontab.Table
 
 	// the store
@@ -143,6 +144,7 @@ func (w *world) start() {
 		s.Ran[b.ID] = w.ranIn(b.Job, b.From, b.To)
 	}
 	w.engine = New(s)
+	w.engine.Pace(max(w.pace, 1))
 	w.owed, w.checking = nil, map[job.RunID]bool{}
 	w.state.Booted = false
 	w.step(w.load())
