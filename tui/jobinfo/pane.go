@@ -2,6 +2,7 @@ package jobinfo
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cronring/cronring/daemon/api"
 	"github.com/cronring/cronring/daemon/display"
@@ -203,18 +204,17 @@ func (d *Info) endLines() []failure.TailLine {
 
 // UsageText returns the resources that a run used, as far as they are known.
 func UsageText(u job.Usage) string {
-	text := ""
-	add := func(word string, known bool, value string) {
-		if known {
-			if text != "" {
-				text += "  "
-			}
-			text += word + " " + value
+	cpu := ""
+	if u.CPU > 0 {
+		cpu = display.Brief(u.CPU)
+	}
+	var words []string
+	for _, part := range []struct{ name, value string }{
+		{"cpu", cpu}, {"memory", display.Bytes(u.Memory)}, {"read", display.Bytes(u.Read)}, {"written", display.Bytes(u.Write)},
+	} {
+		if part.value != "" {
+			words = append(words, part.name+" "+part.value)
 		}
 	}
-	add("cpu", u.CPU > 0, display.Brief(u.CPU))
-	add("memory", u.Memory > 0, display.Bytes(u.Memory))
-	add("read", u.Read > 0, display.Bytes(u.Read))
-	add("wrote", u.Write > 0, display.Bytes(u.Write))
-	return text
+	return strings.Join(words, "  ")
 }

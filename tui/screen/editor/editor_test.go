@@ -80,7 +80,7 @@ func TestEditorScreens(t *testing.T) {
 	screentest.Check(t, "editor-form", func(v canvas.View, w *screen.World) {
 		d := editorDaemon()
 		e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
-		screentest.Press(t, e, w, d, keys.Form)
+		screentest.Act(t, e, w, d, keys.Form)
 		typed(t, e, w, d, "tab", "backspace", "4")
 		screentest.Draw(e, v, w)
 	})
@@ -121,7 +121,7 @@ func TestEditorSavesOverWhatItRead(t *testing.T) {
 	for _, r := range "@daily etl x" {
 		typed(t, e, w, d, string(r))
 	}
-	rest := screentest.Press(t, e, w, d, keys.Save)
+	rest := screentest.Act(t, e, w, d, keys.Save)
 	do, ok := rest[len(rest)-1].(screen.Do)
 	if !ok || do.Class != screen.Undoable || strings.Join(do.Command, " ") != "cronring edit /etc/cron.d/etl" {
 		t.Fatalf("save: got %+v", rest)
@@ -160,7 +160,7 @@ func TestEditorBlocksNewErrorsOnly(t *testing.T) {
 	if why := e.Refuses(w, keys.Save); !strings.Contains(why, "blocked by 1 new error") {
 		t.Errorf("with a new error: %q", why)
 	}
-	screentest.Press(t, e, w, d, keys.UndoText)
+	screentest.Act(t, e, w, d, keys.UndoText)
 	if why := e.Refuses(w, keys.Save); why != "" {
 		t.Errorf("without it: %q", why)
 	}
@@ -194,7 +194,7 @@ func TestEditorTellsOfConflicts(t *testing.T) {
 	w, d := screentest.NewWorld(t), editorDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
 	typed(t, e, w, d, "#")
-	screentest.Press(t, e, w, d, keys.Save)
+	screentest.Act(t, e, w, d, keys.Save)
 	e.Take(w, screen.Answer{Slot: slotSaved, Err: &api.Error{Kind: api.Conflict, What: "changed meanwhile"}, Done: true})
 	if e.asks == nil {
 		t.Fatal("a conflict is not told")
@@ -251,7 +251,7 @@ func TestEditorTriesSavedLine(t *testing.T) {
 		if tc.want != "" || t.Failed() {
 			continue
 		}
-		rest := screentest.Press(t, e, w, d, keys.Try)
+		rest := screentest.Act(t, e, w, d, keys.Try)
 		if p, ok := rest[0].(screen.Press); !ok || p.Action != keys.Run || p.Subject.Jobs[0] != "orders" {
 			t.Errorf("%s: got %+v, want orders to be run", tc.name, rest)
 		}
@@ -261,7 +261,7 @@ func TestEditorTriesSavedLine(t *testing.T) {
 func TestEditorGoesToNextProblem(t *testing.T) {
 	w, d := screentest.NewWorld(t), editorDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl"})
-	screentest.Press(t, e, w, d, keys.Problem)
+	screentest.Act(t, e, w, d, keys.Problem)
 	if c := e.buffer.Cursor(); c.Line != 7 || c.At != 9 {
 		t.Errorf("got %+v, want line 7, byte 9: the weekday of the odd line", c)
 	}
@@ -270,13 +270,13 @@ func TestEditorGoesToNextProblem(t *testing.T) {
 func TestFormWritesTheLine(t *testing.T) {
 	w, d := screentest.NewWorld(t), editorDaemon()
 	e := openEditor(t, w, d, screen.Subject{File: "/etc/cron.d/etl", Line: 7})
-	screentest.Press(t, e, w, d, keys.Form)
+	screentest.Act(t, e, w, d, keys.Form)
 	typed(t, e, w, d, "ctrl+u", "1", "5", "up", "up", "up", "ctrl+u", "q", "u", "e", "u", "e", "enter")
 	want := strings.Replace(screentest.ETLText, "overlap=skip\n0,30 2", "overlap=queue\n15 2", 1)
 	if e.form != nil || e.buffer.Text() != want {
 		t.Errorf("got %q, want %q", e.buffer.Text(), want)
 	}
-	screentest.Press(t, e, w, d, keys.UndoText)
+	screentest.Act(t, e, w, d, keys.UndoText)
 	if e.buffer.Text() != screentest.ETLText {
 		t.Errorf("undone: got %q", e.buffer.Text())
 	}

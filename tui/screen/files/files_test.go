@@ -23,12 +23,12 @@ func openFiles(t *testing.T, w *screen.World, d screen.Daemon) *Files {
 func TestFilesScreens(t *testing.T) {
 	screentest.Check(t, "files", func(v canvas.View, w *screen.World) {
 		f := openFiles(t, w, screentest.FilesDaemon())
-		screentest.Press(t, f, w, screentest.FilesDaemon(), keys.Down)
+		screentest.Act(t, f, w, screentest.FilesDaemon(), keys.Down)
 		screentest.Draw(f, v, w)
 	})
 	screentest.Check(t, "files-refused", func(v canvas.View, w *screen.World) {
 		f := openFiles(t, w, screentest.FilesDaemon())
-		screentest.Press(t, f, w, screentest.FilesDaemon(), keys.Down, keys.Down, keys.Down)
+		screentest.Act(t, f, w, screentest.FilesDaemon(), keys.Down, keys.Down, keys.Down)
 		screentest.Draw(f, v, w)
 	})
 	screentest.Check(t, "files-empty", func(v canvas.View, w *screen.World) {
@@ -53,7 +53,7 @@ func TestFilesScreens(t *testing.T) {
 	screentest.Check(t, "files-versions", func(v canvas.View, w *screen.World) {
 		s := newVersions(screentest.SomeTables()[1])
 		screentest.Settle(t, s, w, screentest.FilesDaemon(), s.Open(w))
-		screentest.Press(t, s, w, screentest.FilesDaemon(), keys.Down)
+		screentest.Act(t, s, w, screentest.FilesDaemon(), keys.Down)
 		screentest.Draw(s, v, w)
 	})
 }
@@ -61,7 +61,7 @@ func TestFilesScreens(t *testing.T) {
 func TestFilesFilterNarrows(t *testing.T) {
 	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	f := openFiles(t, w, d)
-	screentest.Press(t, f, w, d, keys.Filter)
+	screentest.Act(t, f, w, d, keys.Filter)
 	for _, letter := range "post" {
 		effects, ok := f.Type(w, screen.Key{Name: string(letter), Text: string(letter)})
 		if !ok {
@@ -84,7 +84,7 @@ func TestFilesFilterNarrows(t *testing.T) {
 func TestFilesOpenEditAndRestore(t *testing.T) {
 	w, d := screentest.NewWorld(t), screentest.FilesDaemon()
 	f := openFiles(t, w, d)
-	screentest.Press(t, f, w, d, keys.Down)
+	screentest.Act(t, f, w, d, keys.Down)
 	for action, want := range map[keys.Action]func(e screen.Effect) bool{
 		keys.Open:      func(e screen.Effect) bool { s, ok := e.(screen.Show); return ok && s.Action == keys.Edit },
 		keys.Revisions: func(e screen.Effect) bool { g, ok := e.(screen.Goto); _, is := g.Screen.(*Versions); return ok && is },
@@ -93,7 +93,7 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 			return ok && strings.Join(x.Program().Args[1:], " ") == "edit --socket /run/cronring/cronring.sock -- /etc/cron.d/etl"
 		},
 	} {
-		if rest := screentest.Press(t, f, w, d, action); len(rest) != 1 || !want(rest[0]) {
+		if rest := screentest.Act(t, f, w, d, action); len(rest) != 1 || !want(rest[0]) {
 			t.Errorf("%s: got %+v", action, rest)
 		}
 	}
@@ -108,8 +108,8 @@ func TestFilesOpenEditAndRestore(t *testing.T) {
 	w.Status.Denied.Crontab = ""
 	s := newVersions(screentest.SomeTables()[1])
 	screentest.Settle(t, s, w, d, s.Open(w))
-	screentest.Press(t, s, w, d, keys.Down)
-	rest := screentest.Press(t, s, w, d, keys.Restore)
+	screentest.Act(t, s, w, d, keys.Down)
+	rest := screentest.Act(t, s, w, d, keys.Restore)
 	do, ok := rest[0].(screen.Do)
 	if !ok || do.Class != screen.Effects || strings.Join(do.Command, " ") != "cronring undo 28" || do.Detail[0] != "+1 -1 lines. What it says now is kept as a revision." {
 		t.Errorf("restore: got %+v", rest)

@@ -17,6 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/tui/canvas"
+	"github.com/cronring/cronring/tui/jobinfo"
 	"github.com/cronring/cronring/tui/keys"
 	"github.com/cronring/cronring/tui/page"
 	"github.com/cronring/cronring/tui/screen"
@@ -183,7 +184,7 @@ func (s *Output) conclude() {
 		line += " after " + display.Brief(r.Ended.Sub(r.Started))
 	}
 	s.log.tell(r.Ended, display.Text(line))
-	if text := usageWords(&r.Usage); text != "" {
+	if text := jobinfo.UsageText(r.Usage); text != "" {
 		s.log.tell(r.Ended, text)
 	}
 	if text := r.Reason.Sentence(); text != "" && endReasons[r.Reason] {
@@ -197,23 +198,6 @@ func (s *Output) conclude() {
 // endReasons are the reasons that belong to the end of a run, not to its beginning.
 var endReasons = map[job.Reason]bool{
 	job.StopAsked: true, job.OverTime: true, job.OverMemory: true, job.OverTasks: true, job.DaemonStopped: true, job.DaemonDied: true,
-}
-
-// usageWords returns the resources that a run used, as far as they are known.
-func usageWords(u *job.Usage) string {
-	cpu := ""
-	if u.CPU > 0 {
-		cpu = display.Brief(u.CPU)
-	}
-	var words []string
-	for _, part := range []struct{ name, value string }{
-		{"cpu", cpu}, {"memory", display.Bytes(u.Memory)}, {"read", display.Bytes(u.Read)}, {"written", display.Bytes(u.Write)},
-	} {
-		if part.value != "" {
-			words = append(words, part.name+" "+part.value)
-		}
-	}
-	return strings.Join(words, "  ")
 }
 
 func leavePager(err error) []screen.Effect {
@@ -536,7 +520,7 @@ func (s *Output) status(w *screen.World, width int) []page.Span {
 		}
 		words = append(words, page.Span{Text: took}, page.Span{Text: "began " + w.Stamp(r.Started, row.Zone)})
 	}
-	if text := usageWords(&r.Usage); text != "" {
+	if text := jobinfo.UsageText(r.Usage); text != "" {
 		words = append(words, page.Span{Text: text, Style: canvas.Style{Role: canvas.Off}})
 	}
 	return words

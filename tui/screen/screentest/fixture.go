@@ -468,42 +468,15 @@ func GoOffline(w *screen.World) {
 	}}
 }
 
-func Act(t *testing.T, s screen.Screen, w *screen.World, d screen.Daemon, pressed ...keys.Action) []screen.Effect {
-	t.Helper()
-	var rest []screen.Effect
-	for _, a := range pressed {
-		effects, ok := s.Act(w, a)
-		if !ok {
-			t.Fatalf("%s means nothing to the screen", a)
-		}
-		rest = append(rest, Settle(t, s, w, d, effects)...)
-	}
-	return rest
-}
-
-// Perform performs actions and the requests that follow from them. It returns the
-// other effects.
-func Perform(t *testing.T, s screen.Screen, w *screen.World, d screen.Daemon, actions ...keys.Action) []screen.Effect {
-	t.Helper()
-	var rest []screen.Effect
-	for _, a := range actions {
-		if why := s.Refuses(w, a); why != "" {
-			t.Fatalf("%s is refused: %s", a, why)
-		}
-		effects, ok := s.Act(w, a)
-		if !ok {
-			t.Fatalf("%s means nothing", a)
-		}
-		rest = append(rest, Settle(t, s, w, d, effects)...)
-	}
-	return rest
-}
-
-// Press does what keys mean to a screen alone.
-func Press(t *testing.T, s screen.Screen, w *screen.World, d screen.Daemon, actions ...keys.Action) (rest []screen.Effect) {
+// Act performs actions and the requests that follow from them. It returns the other
+// effects.
+func Act(t *testing.T, s screen.Screen, w *screen.World, d screen.Daemon, actions ...keys.Action) (rest []screen.Effect) {
 	t.Helper()
 	for _, a := range actions {
-		effects, _ := s.Act(w, a)
+		effects, ok := s.Act(w, a)
+		if why := s.Refuses(w, a); !ok && why == "" {
+			t.Fatalf("%s means nothing to the screen, and is not refused", a)
+		}
 		rest = append(rest, Settle(t, s, w, d, effects)...)
 	}
 	return rest

@@ -219,7 +219,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 		w := screentest.NewWorld(t)
 		d := lineDaemon(w)
 		s, _ := openLine(t, w, d, 80, 24)
-		screentest.Perform(t, s, w, d, tc.actions...)
+		screentest.Act(t, s, w, d, tc.actions...)
 		a := s.axis(w)
 		got := a.rangeText(w.Local) + "  1 cell = " + stepText(a.step)
 		if got != tc.want {
@@ -247,7 +247,7 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 		w := screentest.NewWorld(t)
 		d := lineDaemon(w)
 		s, _ := openLine(t, w, d, 80, 24)
-		screentest.Perform(t, s, w, d, tc.actions...)
+		screentest.Act(t, s, w, d, tc.actions...)
 		subject := s.Subject(w)
 		at := "0"
 		if !subject.At.IsZero() {
@@ -256,7 +256,7 @@ func TestTimelineOpensWhatIsUnderTheCursor(t *testing.T) {
 		if got := fmt.Sprintf("%v %d %s", subject.Jobs, subject.Run, at); got != tc.subject {
 			t.Errorf("%s: got the subject %s, want %s", tc.name, got, tc.subject)
 		}
-		effects := screentest.Perform(t, s, w, d, keys.Open)
+		effects := screentest.Act(t, s, w, d, keys.Open)
 		if len(effects) != 1 {
 			t.Errorf("%s: got %v, want a screen", tc.name, effects)
 			continue
@@ -357,7 +357,7 @@ func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 	if got, want := s.Subject(w).Jobs, list.Subject(w).Jobs; !slices.Equal(got, want) {
 		t.Errorf("got the cursor on %v, want %v as on the screen of the jobs", got, want)
 	}
-	screentest.Perform(t, s, w, d, keys.Filter)
+	screentest.Act(t, s, w, d, keys.Filter)
 	for _, k := range "etl" {
 		effects, _ := s.Type(w, screen.Key{Name: string(k), Text: string(k)})
 		screentest.Settle(t, s, w, d, effects)
@@ -370,7 +370,7 @@ func TestTimelineIsTheListOfTheJobs(t *testing.T) {
 		t.Errorf("the jobs: got %d rows and the filter %q, want those of the time line", len(listed(list, w)), list.View().Text)
 	}
 	s.Type(w, screen.Key{Name: "enter"})
-	screentest.Perform(t, s, w, d, keys.Back, keys.Last)
+	screentest.Act(t, s, w, d, keys.Back, keys.Last)
 	screentest.Settle(t, list, w, d, list.Open(w))
 	if got, want := list.Subject(w).Jobs, s.Subject(w).Jobs; !slices.Equal(got, want) {
 		t.Errorf("the jobs: got the cursor on %v, want %v as on the time line", got, want)
@@ -467,10 +467,10 @@ func TestClashIsShownOnTheTimeline(t *testing.T) {
 	w := screentest.NewWorld(t)
 	d := lineDaemon(w)
 	line, _ := openLine(t, w, d, 80, 24)
-	effects := screentest.Perform(t, line, w, d, keys.Clashes)
+	effects := screentest.Act(t, line, w, d, keys.Clashes)
 	s := effects[0].(screen.Goto).Screen
 	screentest.Settle(t, s, w, d, s.Open(w))
-	if effects = screentest.Perform(t, s, w, d, keys.Down, keys.Open); len(effects) != 1 || effects[0] != (screen.Back{}) {
+	if effects = screentest.Act(t, s, w, d, keys.Down, keys.Open); len(effects) != 1 || effects[0] != (screen.Back{}) {
 		t.Fatalf("got %v, want to go back", effects)
 	}
 	screentest.Show(t, line, canvas.New(80, 22).View(), w, d)
