@@ -1,4 +1,4 @@
-// Package tui owns the terminal of the dashboard: it reads keys, carries out what
-// the screens want of the daemon, and writes the frames that they draw. Nothing
-// else in the program knows of Bubble Tea and Lip Gloss.
+// Package tui owns the terminal of the dashboard: it reads keys, sends the requests
+// of screens to the daemon, and writes frames. No other package uses Bubble Tea or
+// Lip Gloss.
 package tui

@@ -8,9 +8,8 @@ import (
 	"github.com/cronring/cronring/tui/screen"
 )
 
-// errands are the questions that screens have asked and wait for. Of each screen
-// and slot the newest counts: the one before it is ended, and what still comes of
-// it is dropped.
+// errands are the open requests of screens. Only the newest of each screen and slot
+// counts: the older one is cancelled, and its results are dropped.
 type errands struct {
 	ctx    context.Context
 	daemon screen.Daemon
@@ -30,7 +29,7 @@ type errand struct {
 	follows bool
 }
 
-// answered is what came of an errand.
+// answered is a result of an errand.
 type answered struct {
 	key    errandKey
 	number uint64

@@ -24,7 +24,7 @@ type feed struct {
 
 	mu      sync.Mutex
 	pending []api.BoardUpdate
-	told    bool // the program knows that something is pending
+	told    bool // the program has been notified of pending data
 }
 
 // Messages of the feed to the program.
@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// run follows the board until ctx ends, and begins anew when it breaks off.
+// run follows the board until ctx ends, and reconnects when the stream breaks.
 func (f *feed) run(ctx context.Context) {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -72,10 +72,10 @@ func (f *feed) put(u api.BoardUpdate) {
 	}
 }
 
-// mostRows is how many jobs are taken in before keys are looked at again.
+// mostRows bounds the jobs that are applied before keys are read again.
 const mostRows = 8192
 
-// take gives what has come since it was asked last, or the first part of it, and
+// take returns what has arrived since the last call, or the first part of it, and
 // whether there is more.
 func (f *feed) take() (some []api.BoardUpdate, more bool) {
 	f.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/tui/canvas"
 )
 
-// Look is what the terminal can show and the person likes.
+// Look is what the terminal supports and the user prefers.
 type Look struct {
 	profile colorprofile.Profile
 	theme   string
@@ -16,7 +16,7 @@ type Look struct {
 	Still   bool // nothing moves by itself
 }
 
-// Wishes are what flags say about the look; the environment says the rest.
+// Wishes are the preferences that flags set. The environment sets the rest.
 type Wishes struct {
 	Color string // auto, always, never; empty: auto
 	ASCII bool
@@ -39,8 +39,8 @@ func Capable(env func(string) string) bool {
 	return t != "" && t != "dumb"
 }
 
-// findProfile is how many colours there are. The first that has something to say
-// decides: the flag, CRONRING_COLOR, NO_COLOR, CLICOLOR_FORCE, the terminal.
+// findProfile returns the colour profile. The first of these that is set decides: the
+// flag, CRONRING_COLOR, NO_COLOR, CLICOLOR_FORCE, the terminal.
 func findProfile(w Wishes, env func(string) string) colorprofile.Profile {
 	for _, word := range []string{w.Color, env("CRONRING_COLOR")} {
 		switch word {
@@ -61,8 +61,8 @@ func findProfile(w Wishes, env func(string) string) colorprofile.Profile {
 	return terminalProfile(env)
 }
 
-// terminalProfile is how many colours the terminal has: what COLORTERM says, the
-// name, then its description.
+// terminalProfile returns the colours of the terminal, by COLORTERM, by its name, and
+// by its terminfo entry.
 func terminalProfile(env func(string) string) colorprofile.Profile {
 	t := env("TERM")
 	switch c := strings.ToLower(env("COLORTERM")); {
@@ -74,8 +74,8 @@ func terminalProfile(env func(string) string) colorprofile.Profile {
 	return max(colorprofile.Env([]string{"TERM=" + t}), colorprofile.Terminfo(t))
 }
 
-// findTier is which characters there are: what the person says, what the locale
-// allows, and what the terminal's font has.
+// findTier returns the characters to use, by the user's preference, the locale, and
+// the terminal's font.
 func findTier(w Wishes, env func(string) string) canvas.Tier {
 	if w.ASCII {
 		return canvas.ASCII

@@ -46,14 +46,14 @@ func (p *palette) Sequence(s canvas.Style) string {
 	return text
 }
 
-// make writes a style: it is what Lip Gloss puts before a text in it.
+// make returns the sequence that Lip Gloss writes before a text in a style.
 func (p *palette) make(s canvas.Style) string {
 	const text = "x" // of no style's sequence
 	before, _, _ := strings.Cut(p.style(s).Render(text), text)
 	return before
 }
 
-// style is what a style is on this terminal.
+// style converts a style for this terminal.
 func (p *palette) style(s canvas.Style) lipgloss.Style {
 	style := lipgloss.NewStyle().
 		Bold(s.Bold).Faint(s.Faint || p.faint(s)).Italic(s.Italic).Underline(s.Underline).Reverse(s.Reverse)
@@ -98,9 +98,8 @@ func foreignOr(c canvas.Color, other color.Color) color.Color {
 	return color.RGBA{R: r, G: g, B: b, A: 0xff}
 }
 
-// themes give the roles colours. ansi is the terminal's own sixteen; of the
-// others, which name their own, cvd tells good from bad for eyes that do not see
-// red or green.
+// themes assign colours to roles. ansi uses the terminal's own sixteen colours. cvd
+// is for users who cannot tell red from green.
 var themes = map[string][canvas.Roles]color.Color{
 	"ansi": {
 		canvas.Good: lipgloss.Green, canvas.Bad: lipgloss.Red, canvas.Doubt: lipgloss.Yellow, canvas.Busy: lipgloss.Cyan,

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What takes the terminal over and what gives it back: the other screen, no
-// cursor, and pastes that say that they are some.
+// The sequences that take and release the terminal: alternate screen, no cursor,
+// bracketed paste.
 const (
 	takeOver = ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste
 	giveBack = mouseOff + ansi.ResetStyle + ansi.ResetModeBracketedPaste + ansi.SetModeTextCursorEnable + ansi.ResetModeAltScreenSaveCursor
@@ -21,9 +21,9 @@ const (
 	mouseOff = ansi.ResetModeMouseNormal + ansi.ResetModeMouseExtSgr
 )
 
-// pen has the terminal, and writes to it. Bubble Tea's own renderer wakes up at each frame
-// whether anything is to be drawn or not, which is most of what an idle dashboard
-// would cost; it also holds keys back until its next frame.
+// pen writes to the terminal. Bubble Tea's own renderer wakes up for every frame,
+// which would be most of the cost of an idle dashboard, and delays keys until its
+// next frame.
 type pen struct {
 	in int // the terminal that keys come from
 
@@ -60,7 +60,7 @@ func (p *pen) take() error {
 	return nil
 }
 
-// give gives the terminal back.
+// give releases the terminal.
 func (p *pen) give() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ func (p *pen) write(text string) (ok bool) {
 	return p.err == nil
 }
 
-// point gives the mouse to the dashboard, or back to the terminal.
+// point turns mouse events on or off.
 func (p *pen) point(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

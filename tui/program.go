@@ -20,7 +20,7 @@ import (
 	"github.com/cronring/cronring/tui/shell"
 )
 
-// Options is how the dashboard is begun.
+// Options are the options of Run.
 type Options struct {
 	Client *api.Client
 	In     *os.File
@@ -57,10 +57,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// memoryPercent is how much garbage may come on top of what is kept, in percent of
-// it, once all jobs are there. Nearly all that is kept is the jobs, which hold few
-// pointers: to go through them more often than usual costs next to nothing, and
-// spares a third.
+// memoryPercent is GOGC once all jobs have arrived. Nearly all memory holds jobs,
+// which contain few pointers: frequent collections cost next to nothing, and save a
+// third of the memory.
 const memoryPercent = 30
 
 // model is the dashboard as Bubble Tea sees it. Everything in it happens in one
@@ -74,7 +73,7 @@ type model struct {
 	views   string // file in which views are saved
 
 	canvas  *canvas.Canvas
-	shown   *canvas.Canvas // what the terminal shows; of no size: nobody knows
+	shown   *canvas.Canvas // on the terminal; of no size: unknown
 	frame   []byte
 	dirty   bool      // what the shell shows may have changed since
 	writing bool      // a frame is on its way to the terminal
@@ -112,7 +111,7 @@ func sizeOf(f *os.File) (resized, bool) {
 	return resized{int(size.Col), int(size.Row)}, true
 }
 
-// watchSize tells each time that the terminal's size may have changed.
+// watchSize reports each possible change of the terminal's size.
 func watchSize(ctx context.Context, f *os.File, send func(tea.Msg)) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, unix.SIGWINCH)
@@ -134,14 +133,14 @@ type tick time.Time
 
 func beat() tea.Cmd { return tea.Every(time.Second, func(t time.Time) tea.Msg { return tick(t) }) }
 
-// executed says that a program has given the terminal back.
+// executed reports that a program has returned the terminal.
 type executed struct {
 	owner screen.Screen
 	slot  string
 	err   error
 }
 
-// kept says what came of saving the views.
+// kept is the result of saving the views.
 type kept struct{ err error }
 
 func (m *model) Init() tea.Cmd {
@@ -175,7 +174,7 @@ func (m *model) handle(now time.Time, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case resized:
 		m.canvas.Resize(msg.width, msg.height)
-		m.shown.Resize(0, 0) // what was on its way when the size changed stands anywhere now
+		m.shown.Resize(0, 0) // output during the change can be anywhere
 	case tea.KeyPressMsg:
 		return m.carryOut(m.shell.Key(now, keyOf(msg.Key())))
 	case tea.PasteMsg:
@@ -218,8 +217,8 @@ func (m *model) feedOn(now time.Time) tea.Cmd {
 	return cmd
 }
 
-// shrink gives back what it took to read all jobs, once they are there: it is more
-// than what keeping them takes.
+// shrink returns memory to the system once all jobs have arrived: loading them takes
+// more than keeping them.
 func (m *model) shrink() tea.Cmd {
 	if m.shrunk || !m.shell.World().Board.Complete() {
 		return nil
@@ -232,14 +231,14 @@ func (m *model) shrink() tea.Cmd {
 	}
 }
 
-// painted says that a frame was written, or that it is time for the next.
+// painted reports that a frame was written, or that the next one is due.
 type painted struct{}
 
 // pace is the least time between two frames.
 const pace = time.Second / 120
 
-// paint draws a frame if something has happened, and writes what of it is new.
-// While a slow terminal takes the one before, or right behind it, it waits.
+// paint draws a frame if something has changed, and writes the difference. It waits
+// while a slow terminal takes the previous frame.
 func (m *model) paint(now time.Time) tea.Cmd {
 	if !m.dirty || m.writing {
 		return nil
@@ -260,7 +259,7 @@ func (m *model) paint(now time.Time) tea.Cmd {
 	frame := string(m.frame)
 	return func() tea.Msg {
 		if !m.pen.write(frame) {
-			return tea.QuitMsg{} // the terminal is gone, and not everybody is told by a signal
+			return tea.QuitMsg{} // the terminal is gone, without a signal in some cases
 		}
 		return painted{}
 	}

@@ -16,12 +16,12 @@ import (
 // maxSettings bounds a file of settings.
 const maxSettings = 1 << 20
 
-// KeyFile is where a person's own keys are: $XDG_CONFIG_HOME/cronring/keys.
+// KeyFile returns the path of the user's key file: $XDG_CONFIG_HOME/cronring/keys.
 func KeyFile(env func(string) string) string {
 	return filepath.Join(home(env, "XDG_CONFIG_HOME", ".config"), "cronring", "keys")
 }
 
-// ViewFile is where saved views are: $XDG_STATE_HOME/cronring/views.
+// ViewFile returns the path of the saved views: $XDG_STATE_HOME/cronring/views.
 func ViewFile(env func(string) string) string {
 	return filepath.Join(home(env, "XDG_STATE_HOME", filepath.Join(".local", "state")), "cronring", "views")
 }
@@ -33,8 +33,8 @@ func home(env func(string) string, name, otherwise string) string {
 	return filepath.Join(env("HOME"), otherwise)
 }
 
-// ReadKeys reads a key file. A missing one changes nothing; what is wrong with it
-// is told.
+// ReadKeys reads a key file. A missing file changes nothing. It also returns the
+// errors in the file.
 func ReadKeys(path string) (*keys.Map, []string) {
 	text, err := readSettings(path)
 	if err != nil {

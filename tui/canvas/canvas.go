@@ -10,14 +10,14 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// cell is one place on the screen. A grapheme of two cells stands in the first;
-// the second has an empty text.
+// cell is one position on the screen. A grapheme that is two cells wide is in the
+// first; the text of the second is empty.
 type cell struct {
 	text  string
 	style Style
 }
 
-// Canvas is a screenful. The zero value has no cells; Resize gives it some.
+// Canvas is a grid of cells. The zero value has no cells; Resize adds them.
 type Canvas struct {
 	width, height int
 	cells         []cell
@@ -30,7 +30,7 @@ func New(width, height int) *Canvas {
 	return c
 }
 
-// Resize gives the canvas another size and clears it.
+// Resize changes the size and clears the canvas.
 func (c *Canvas) Resize(width, height int) {
 	c.width, c.height = max(width, 0), max(height, 0)
 	if n := c.width * c.height; cap(c.cells) >= n {
@@ -51,8 +51,8 @@ func (c *Canvas) Clear() {
 // View is the whole canvas to draw on.
 func (c *Canvas) View() View { return View{canvas: c, width: c.width, height: c.height} }
 
-// Palette says how a style is written to a terminal: the sequence that sets it
-// after a reset, or nothing. See the tui package for those of each tier.
+// Palette converts a style into the sequence that sets it after a reset, or into
+// nothing.
 type Palette interface{ Sequence(Style) string }
 
 func appendChange(b []byte, p Palette, from, to Style) []byte {
@@ -66,7 +66,7 @@ func appendChange(b []byte, p Palette, from, to Style) []byte {
 	return append(b, sequence...)
 }
 
-// Text is what the canvas shows, without styles: lines with trailing blanks.
+// Text returns the canvas without styles. Its lines keep trailing blanks.
 func (c *Canvas) Text() string {
 	var b strings.Builder
 	for y := range c.height {
@@ -104,7 +104,7 @@ func (v View) Row(y int) View { return v.In(0, y, v.width, 1) }
 func (v View) Below(n int) View { return v.In(0, n, v.width, v.height-n) }
 func (v View) Above(n int) View { return v.In(0, 0, v.width, n) }
 
-// Fill gives every cell one text of one cell.
+// Fill sets every cell to one text of one cell.
 func (v View) Fill(text string, s Style) {
 	for y := range v.height {
 		for x := range v.width {
@@ -123,8 +123,8 @@ func (v View) Restyle(change func(Style) Style) {
 	}
 }
 
-// Put draws text, which may be foreign, at a place, and gives the column after
-// it. What is beyond the right border is left out.
+// Put draws text, which can be untrusted, and returns the column after it. It omits
+// what is beyond the right border.
 func (v View) Put(x, y int, text string, s Style) int {
 	if y < 0 || y >= v.height {
 		return x + display.Width(text)
@@ -160,8 +160,8 @@ func (v View) Put(x, y int, text string, s Style) int {
 	return x
 }
 
-// PutRight draws text so that it ends at the right border, and gives the column
-// before it.
+// PutRight draws text that ends at the right border, and returns the column before
+// it.
 func (v View) PutRight(y int, text string, s Style) int {
 	x := v.width - display.Width(text)
 	v.Put(x, y, text, s)
@@ -203,7 +203,7 @@ func (v View) set(x, y int, text string, s Style) {
 	}
 	row := v.canvas.cells[(v.y+y)*v.canvas.width:][:v.canvas.width]
 	x += v.x
-	if text != "" && row[x].text == "" && x > 0 { // the second half of what stood here goes, and so does the first
+	if text != "" && row[x].text == "" && x > 0 { // clear the other half of what was here
 		row[x-1].text = " "
 	}
 	if x+1 < len(row) && row[x+1].text == "" {

@@ -2,13 +2,12 @@ package canvas
 
 import "strconv"
 
-// AppendChanges appends what a terminal has to be sent that shows one canvas, so
-// that it shows another of the same size. With a nil old, or one of another size,
-// nothing is known of what the terminal shows: it is cleared first.
+// AppendChanges appends the output that changes a terminal from showing old to
+// showing another canvas of the same size. If old is nil or has another size, it
+// clears the terminal first.
 //
-// Terminals do not agree on how wide some graphemes are. Behind each one that is
-// not plain the column is therefore said anew, so that nothing to the right of a
-// stranger's name can move.
+// Terminals disagree about the width of some graphemes. After each such grapheme the
+// column is set explicitly, so that nothing to the right of an untrusted name moves.
 func (c *Canvas) AppendChanges(b []byte, old *Canvas, p Palette) []byte {
 	all := old == nil || old.width != c.width || old.height != c.height
 	if all {
@@ -32,7 +31,7 @@ func (c *Canvas) Copy(from *Canvas) {
 	c.cells = append(c.cells[:0], from.cells...)
 }
 
-// writer writes cells, and knows where the terminal's cursor is.
+// writer writes cells, and tracks the cursor of the terminal.
 type writer struct {
 	b       []byte
 	palette Palette
@@ -101,8 +100,8 @@ func (w *writer) put(c cell, width int) {
 	}
 }
 
-// plainWidth reports text of which every terminal knows that it takes one cell:
-// ASCII, Latin, and the lines and blocks that the dashboard draws with.
+// plainWidth reports whether every terminal draws a text in one cell: ASCII, Latin,
+// and the lines and blocks of the dashboard.
 func plainWidth(text string) bool {
 	switch {
 	case len(text) == 1:

@@ -26,7 +26,7 @@ type Glyphs struct {
 	Caret                                string // where text is typed
 }
 
-// GlyphsOf gives the signs of a tier.
+// GlyphsOf returns the signs of a tier.
 func GlyphsOf(t Tier) *Glyphs { return &glyphs[t] }
 
 var glyphs = [...]Glyphs{

@@ -5,9 +5,8 @@ import "strings"
 // letters of the roles, for Mask.
 const maskLetters = ".gfdronthm"
 
-// Mask is how the canvas looks, one letter a cell, for tests that compare what
-// colours say: the role's letter, a capital where it is bold, a digit where it is
-// reversed, '?' for foreign colours.
+// Mask returns the styles as one letter per cell, for tests: the role's letter, a
+// capital if it is bold, a digit if it is reversed, and '?' for foreign colours.
 func (c *Canvas) Mask() string {
 	var b strings.Builder
 	for y := range c.height {

@@ -1,7 +1,7 @@
 package canvas
 
-// Style is how a cell looks. No meaning is told by it alone: a word or a sign
-// always stands beside it.
+// Style is the look of a cell. A word or a sign beside it always has the same
+// meaning.
 type Style struct {
 	Role       Role
 	Foreground Color // of foreign output; else the role's
@@ -13,7 +13,7 @@ type Style struct {
 	Reverse    bool
 }
 
-// Role is what a colour stands for. Which colour that is, the theme says.
+// Role is the meaning of a colour. The theme selects the colour.
 type Role uint8
 
 // The roles.
@@ -40,5 +40,5 @@ func Indexed(n uint8) Color     { return 1<<24 | Color(n) }
 func RGB(r, g, b uint8) Color   { return 2<<24 | Color(r)<<16 | Color(g)<<8 | Color(b) }
 func (c Color) IsIndexed() bool { return c>>24 == 1 }
 
-// Levels gives red, green and blue, or the index in the last.
+// Levels returns red, green and blue, or the index in the last.
 func (c Color) Levels() (r, g, b uint8) { return uint8(c >> 16), uint8(c >> 8), uint8(c) }

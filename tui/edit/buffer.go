@@ -11,9 +11,9 @@ type Pos struct {
 	At   int // in bytes of the line
 }
 
-// Buffer is a text of many lines with a cursor. Each line keeps its own end, and
-// what is no text stays what it is: a file that is not changed is the same, byte
-// for byte. Its zero value is an empty text.
+// Buffer is a text of several lines with a cursor. Each line keeps its own line end,
+// and bytes that are not text stay: an unchanged file is identical, byte for byte.
+// The zero value is an empty text.
 type Buffer struct {
 	lines   []bufferLine
 	cursor  Pos
@@ -22,7 +22,7 @@ type Buffer struct {
 	redo    []step
 	version int // changes whenever the text does
 	saved   int // the version that is saved
-	newest  int // the highest version so far
+	newest  int // highest version so far
 }
 
 // bufferLine is a line and its end: "\n", "\r\n", or "" for the last.
@@ -75,22 +75,21 @@ func (b *Buffer) Text() string {
 	return text.String()
 }
 
-// Len is how many lines there are, the last one, which has no end, included; Line
-// is one of them without its end.
+// Len returns the number of lines, including the last one, which has no end. Line
+// returns a line without its end.
 func (b *Buffer) Len() int          { return len(b.lines) }
 func (b *Buffer) Line(i int) string { return b.lines[i].text }
 
-// Cursor is where the cursor is; Column the cell of its line that it is in when
-// the line is shown from its beginning.
+// Cursor returns the position of the cursor, and Column its cell in the line.
 func (b *Buffer) Cursor() Pos { return b.cursor }
 func (b *Buffer) Column() int { return width(b.line()[:b.cursor.At]) }
 
-// Version is another one after each change of the text, and the same again when
-// a change was taken back. Changed tells whether it is another than was saved.
+// Version changes with the text, and changes back when a change is undone. Changed
+// reports whether the text differs from the saved one.
 func (b *Buffer) Version() int  { return b.version }
 func (b *Buffer) Changed() bool { return b.version != b.saved }
 
-// Saved says that the text is saved as it is.
+// Saved marks the current text as saved.
 func (b *Buffer) Saved() { b.saved = b.version }
 
 func (b *Buffer) line() string { return b.lines[b.cursor.Line].text }
@@ -163,8 +162,7 @@ func (b *Buffer) End() {
 	b.settle()
 }
 
-// Move moves by so many lines down, or up, in the same column as far as the lines
-// have it.
+// Move moves some lines down or up, in the same column if the line is long enough.
 func (b *Buffer) Move(lines int) {
 	column := b.column
 	if column < 0 {
@@ -176,7 +174,7 @@ func (b *Buffer) Move(lines int) {
 	b.column = column
 }
 
-// lineEnd is how a new line ends: as the one above it.
+// lineEnd returns the end of a new line: that of the line above.
 func (b *Buffer) lineEnd() string {
 	for i := b.cursor.Line; i >= 0; i-- {
 		if b.lines[i].end != "" {
@@ -298,7 +296,7 @@ func (b *Buffer) change(first, count int, now []bufferLine, cursor Pos, typed bo
 	b.cursor, b.version, b.column = cursor, b.newest, -1
 }
 
-// joins tells whether a change goes on where this one ended.
+// joins reports whether a change continues at the end of this one.
 func (s *step) joins(next step) bool {
 	return s.first == next.first && s.after == next.before && len(s.now) == 1
 }

@@ -39,7 +39,7 @@ func NewChecker(t *api.TableText, zone func(string) (*time.Location, error)) *Ch
 // Format is that of the file.
 func (c *Checker) Format() crontab.Format { return c.config.Format }
 
-// Checked is what is known of one version of the text.
+// Checked is the result of checking one version of the text.
 type Checked struct {
 	Errors   int
 	Warnings int
@@ -49,7 +49,7 @@ type Checked struct {
 	table   *crontab.Table
 	remarks map[int][]crontab.Diagnostic // by line, from 1; notices are left out
 	lines   []int                        // that have some, in order
-	saved   map[int]int                  // line of each entry before the edit, by line; none for one that is new
+	saved   map[int]int                  // line of each entry before the edit; new entries have none
 }
 
 // Check reads a text as the daemon would.
@@ -133,9 +133,9 @@ func (c *Checked) About(line int, text func(line int) (string, bool)) *crontab.E
 	}
 }
 
-// Saved is the line that an entry has in the file, and in what the entry would run
-// differently from there: its account, command, environment or options. ok is
-// false for one that is not in the file.
+// Saved returns the entry's line in the saved file, and in what the saved entry
+// differs: user, command, environment or options. ok is false if the file does not
+// have the entry.
 func (c *Checked) Saved(e *crontab.Entry) (line int, differs []string, ok bool) {
 	line, ok = c.saved[e.Line()]
 	for _, d := range c.Changes {
@@ -147,7 +147,7 @@ func (c *Checked) Saved(e *crontab.Entry) (line int, differs []string, ok bool) 
 	return line, differs, ok
 }
 
-// Count is how many jobs a save would add, change and remove.
+// Count returns how many jobs a save would add, change and remove.
 func (c *Checked) Count() (added, changed, removed int) {
 	for _, d := range c.Changes {
 		switch d.Kind {
@@ -162,7 +162,7 @@ func (c *Checked) Count() (added, changed, removed int) {
 	return added, changed, removed
 }
 
-// Next is the first occurrences of an entry after an instant, at most so many.
+// Next returns the first occurrences of an entry after a time, at most n.
 func Next(s cron.Schedule, after time.Time, most int) []time.Time {
 	var list []time.Time
 	for t := s.Next(after); !t.IsZero() && len(list) < most; t = s.Next(t) {
@@ -171,7 +171,7 @@ func Next(s cron.Schedule, after time.Time, most int) []time.Time {
 	return list
 }
 
-// Outlook is what takes a while to find out about an entry.
+// Outlook holds what takes a while to compute for an entry.
 type Outlook struct {
 	Year   int // in which
 	Runs   int // it has so many
@@ -179,8 +179,8 @@ type Outlook struct {
 	Others int // entries of the file that start in the minute of its next one
 }
 
-// LookAhead counts the runs of a year, tells what the next two changes of the
-// clock do, and which lines start together.
+// LookAhead counts the runs of a year, describes the next two clock changes, and
+// counts the entries that start together.
 func (c *Checked) LookAhead(e *crontab.Entry, now time.Time) Outlook {
 	zone := e.Zone()
 	o := Outlook{Year: now.In(zone.Location()).Year(), Clocks: "no change of the clock within two years", Others: c.others(e, now)}

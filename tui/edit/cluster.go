@@ -11,18 +11,18 @@ import (
 	"github.com/cronring/cronring/daemon/display"
 )
 
-// tabStop is how far apart the columns are that a tab leads to.
+// tabStop is the distance between tab stops.
 const tabStop = 8
 
-// cluster is what people take for one character.
+// cluster is what a user sees as one character.
 type cluster struct {
 	size  int    // bytes of the text
 	shown string // what stands for it on the screen
 	width int    // cells of that
 }
 
-// first is the cluster that text, which is not empty, begins with, when it
-// stands in a column.
+// first returns the cluster at the beginning of text, which must not be empty, in a
+// column.
 func first(text string, column int) cluster {
 	if text[0] == '\t' {
 		width := tabStop - column%tabStop
@@ -35,7 +35,7 @@ func first(text string, column int) cluster {
 	g.Next()
 	c := cluster{size: len(g.Value()), shown: display.Text(g.Value())}
 	if c.width = display.Width(c.shown); c.width == 0 {
-		c.shown = escaped(g.Value()) // a mark that has nothing to stand on
+		c.shown = escaped(g.Value()) // a combining mark without a base
 		c.width = len(c.shown)
 	}
 	return c
@@ -51,7 +51,7 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// width is how many cells text takes from column 0 on.
+// width returns the cells of text that begins in column 0.
 func width(text string) int {
 	column := 0
 	for text != "" {
@@ -62,7 +62,7 @@ func width(text string) int {
 	return column
 }
 
-// before is where the cluster begins that ends at byte at, or 0.
+// before returns the beginning of the cluster that ends at byte at, or 0.
 func before(text string, at int) int {
 	begin, column := 0, 0
 	for next := 0; next < at; {
@@ -74,7 +74,8 @@ func before(text string, at int) int {
 	return begin
 }
 
-// after is where the cluster ends that begins at byte at, or the text's end.
+// after returns the end of the cluster that begins at byte at, or the end of the
+// text.
 func after(text string, at int) int {
 	if at >= len(text) {
 		return len(text)
@@ -97,7 +98,7 @@ func atColumn(text string, column int) int {
 	return begin
 }
 
-// CellOf is the cell in which a byte of text is shown.
+// CellOf returns the cell in which a byte of text is drawn.
 func CellOf(text string, at int) int { return width(text[:min(max(at, 0), len(text))]) }
 
 // Shown is the part of text from column left on that fits into room cells, fit
@@ -121,7 +122,7 @@ func Shown(text string, left, room int) string {
 	return b.String()
 }
 
-// wordBefore is where the word begins that ends at or before byte at.
+// wordBefore returns the beginning of the word that ends at or before byte at.
 func wordBefore(text string, at int) int {
 	word, inside := 0, false
 	for next := 0; next < at; next = after(text, next) {
@@ -135,7 +136,7 @@ func wordBefore(text string, at int) int {
 	return word
 }
 
-// wordAfter is where the word ends that begins at or after byte at.
+// wordAfter returns the end of the word that begins at or after byte at.
 func wordAfter(text string, at int) int {
 	for at < len(text) && !inWord(text, at) {
 		at = after(text, at)

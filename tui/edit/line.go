@@ -22,14 +22,14 @@ func NewLine(text string) Line {
 	return l
 }
 
-// Text is what was typed.
+// Text returns the typed text.
 func (l *Line) Text() string { return l.text }
 
 // Set puts a text in place, with the cursor behind it.
 func (l *Line) Set(text string) { *l = NewLine(text) }
 
-// Insert adds text before the cursor. Of a paste of several lines one is made;
-// what would not fit is left out, and so is what is no text.
+// Insert adds text before the cursor. It joins the lines of a paste, and omits what
+// does not fit and what is not text.
 func (l *Line) Insert(text string) {
 	text = oneLine(text)
 	if room := MaxLine - len(l.text); len(text) > room {
@@ -42,8 +42,8 @@ func (l *Line) Insert(text string) {
 	l.at += len(text)
 }
 
-// oneLine makes blanks of line ends and tabs, and drops other controls and what
-// is no UTF-8.
+// oneLine replaces line ends and tabs with blanks, and drops other control characters
+// and invalid UTF-8.
 func oneLine(text string) string {
 	text = strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {

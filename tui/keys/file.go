@@ -9,9 +9,9 @@ import (
 // maxRemarks bounds how much is said about one key file.
 const maxRemarks = 20
 
-// Read gives the table with the keys of a key file in the place of its own. A
-// line is "ACTION = KEY KEY": the action does what these keys ask for, and no
-// others; without a key nothing does. What makes no sense is left out, and told.
+// Read returns the table with the keys of a key file. A line is "ACTION = KEY KEY":
+// only these keys perform the action, or none if there are no keys. Invalid lines are
+// ignored and reported.
 func Read(text string) (*Map, []string) {
 	bindings := slices.Clone(table)
 	var remarks []string
@@ -27,7 +27,7 @@ func Read(text string) (*Map, []string) {
 	return newMap(bindings), remarks
 }
 
-// rebind gives an action other keys, or says why not.
+// rebind assigns keys to an action, or returns why it cannot.
 func rebind(bindings []Binding, line string) string {
 	name, list, ok := strings.Cut(line, "=")
 	if !ok {
@@ -51,8 +51,7 @@ func rebind(bindings []Binding, line string) string {
 	return ""
 }
 
-// taken gives the action that has a key where it would be asked for the other
-// one, too.
+// taken returns the action that already has a key in an overlapping scope.
 func taken(bindings []Binding, own int, key string) Action {
 	if key == "ctrl+c" {
 		return Quit

@@ -1,12 +1,12 @@
-// Package keys owns which key does what: one table of actions, from which the
-// dashboard, its help, the manual page and the key file are made.
+// Package keys owns the keys of the dashboard: one table of actions for the
+// dashboard, its help, the manual page and the key file.
 package keys
 
-// Action is what a key does, by a name that a key file can use.
+// Action is the name of what a key does. Key files use it.
 type Action string
 
-// Scope is where a binding counts. The narrower one wins: the screen's own,
-// then Subject if something is selected there, then Everywhere.
+// Scope is where a binding applies. The narrowest one wins: the screen's own, then
+// Subject if something is selected, then Everywhere.
 type Scope string
 
 // The scopes.
@@ -157,7 +157,7 @@ func newMap(bindings []Binding) *Map {
 	return m
 }
 
-// Find gives the action of a key in the first of some scopes that knows it.
+// Find returns the action of a key in the first scope that has the key.
 func (m *Map) Find(key string, scopes ...Scope) (a Action, ok bool) {
 	for _, s := range scopes {
 		if a, ok = m.byKey[s][key]; ok {
@@ -167,7 +167,7 @@ func (m *Map) Find(key string, scopes ...Scope) (a Action, ok bool) {
 	return "", false
 }
 
-// Of gives the bindings of scopes, in the order of the table.
+// Of returns the bindings of scopes, in the order of the table.
 func (m *Map) Of(scopes ...Scope) []Binding {
 	var all []Binding
 	for _, s := range scopes {
@@ -180,7 +180,7 @@ func (m *Map) Of(scopes ...Scope) []Binding {
 	return all
 }
 
-// Binding gives the row of an action in the first of some scopes that has it.
+// Binding returns the row of an action in the first scope that has it.
 func (m *Map) Binding(a Action, scopes ...Scope) (b Binding, ok bool) {
 	for _, s := range scopes {
 		for i := range m.bindings {
