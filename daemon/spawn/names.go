@@ -198,12 +198,12 @@ func StartTicks(pid int) string {
 // stat is the fields of /proc/PID/stat from the third one on; see proc(5).
 type stat []string
 
-// Fields of stat.
+// Indexes into stat: the numbers of the fields in proc(5) minus 3.
 const (
-	statState = 3 - 3
-	statGroup = 5 - 3
-	statStart = 22 - 3
-	statExit  = 52 - 3
+	statState = 0
+	statGroup = 2
+	statStart = 19
+	statExit  = 49
 )
 
 // statOf returns nil if there is no such process. The second field, in parentheses,
