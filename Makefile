@@ -64,7 +64,7 @@ check: build ## the tests alone, without booted machines and rings of daemons
 
 lint: ## gofmt, vet, staticcheck, workflows, scripts, manual pages
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet ./... && GOARCH=arm $(GO) vet ./daemon/... ./gossip/... ./crontab
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml
 	@if command -v shellcheck >/dev/null; then shellcheck -S warning -x .ci/run testdata/lab/*.sh testdata/lab/sendmail packaging/scripts/*; else echo "SKIPPED: shellcheck is not installed, so the scripts are not linted"; fi

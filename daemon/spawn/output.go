@@ -241,7 +241,8 @@ func (p *pump) run() error {
 			p.read(event, at)
 		}
 		if p.pace.all >= floodBytes && time.Since(p.pace.since) < paceTick {
-			_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(floodNap)}, nil) // a signal may end it
+			nap := unix.NsecToTimespec(int64(floodNap))
+			_ = unix.Nanosleep(&nap, nil) // a signal may end it
 		}
 	}
 }
