@@ -54,6 +54,9 @@ func TestCrashUnderAManager(t *testing.T) {
 	w := h.watch()
 	alone := w.await("the end of a run", func(r job.Record) bool { return r.Kind == job.Ended && r.Job == "alone" }).Run.ID
 	h.stop()
+	for _, pid := range h.keepers() { // they write until background processes end
+		gone(t, pid)
+	}
 	checkAfterCrashes(t, h, alone)
 	if doubled, err := os.ReadFile(h.path("doubled")); err == nil {
 		t.Errorf("runs that began while another was under way, or after one that was cut off:\n%s", doubled)
