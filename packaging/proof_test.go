@@ -43,7 +43,7 @@ func TestPrivilegeEscalationsRefused(t *testing.T) {
 // none for long. By how little is BenchmarkStartsUnderFlood's to say: it is
 // milliseconds, which other work on the machine is good for, too.
 func TestFloodKeepsNoStartBack(t *testing.T) {
-	// Not parallel, like TestAttacks.
+	t.Parallel()
 	needLab(t)
 	idle, flooded := underFlood(t)
 	for when, runs := range map[string][]job.Run{"in peace": idle, "under the flood": flooded} {
