@@ -334,19 +334,19 @@ func backward(seen []start) (a, b start, found bool) {
 	return a, b, false
 }
 
-// slowStart is how long the shell of a job can take to write its line.
-const slowStart = 5 * time.Second
+// lineDelay is how long the shell of a job can take to write its line.
+const lineDelay = 5 * time.Second
 
 // backwardStart finds two starts of a job, one after the other, of which the second has
 // the smaller token. A job writes its line some time after its grant, on a busy machine
-// seconds later, so starts that are closer than slowStart might have been granted in the
+// seconds later, so starts that are closer than lineDelay might have been granted in the
 // other order.
 func backwardStart(seen []start) (a, b start, found bool) {
 	newest := map[string]start{}
 	waiting := map[string][]start{}
 	for _, s := range slices.SortedFunc(slices.Values(seen), func(a, b start) int { return a.at.Compare(b.at) }) {
 		w := append(waiting[s.job], s)
-		for len(w) > 0 && w[0].at.Before(s.at.Add(-slowStart)) {
+		for len(w) > 0 && w[0].at.Before(s.at.Add(-lineDelay)) {
 			if w[0].token > newest[s.job].token {
 				newest[s.job] = w[0]
 			}
