@@ -33,6 +33,7 @@ type lab struct {
 
 	troubles []trouble
 	deaths   []death
+	stops    []stop
 }
 
 // patience bounds how long the lab waits for anything.
@@ -396,6 +397,7 @@ func (l *lab) stopped(long time.Duration) {
 	l.pass(long)
 	mended := time.Now()
 	l.signal(still, syscall.SIGCONT)
+	l.stops = append(l.stops, stop{still, from, mended})
 	l.wholeAgain("one stood still")
 	l.troubled(fmt.Sprintf("n%d stood still", still+1), from, mended, apart(still))
 	l.pass(3 * time.Second)
