@@ -180,7 +180,7 @@ func TestJoinForgetsWhatWasSuspectedBefore(t *testing.T) {
 		if err := h.Join(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.agree(time.Minute, w.hosts)
+		w.await(time.Minute, "it sees all members", func() bool { return len(h.sees()) == 5 })
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := h.sees(); len(got) != 5 {
