@@ -12,6 +12,8 @@ MANDIR      ?= $(BIN)/man
 # What needs no host to be tested.
 DECIDING    := ./daemon/job ./daemon/budget ./gossip/rendezvous
 RINGS       := ^TestRing(OfFive|WithAClockAhead|WithAClockThatIsSet|OfTwoModes|WithAFullDisk|IsRecovered)$$
+# One goroutine works for minutes in these, if the race detector watches it.
+UNRACED     := ^Test(WhyOfEvery.*|RoutesPerPeer|PruneLooksAtNewsInSmallSteps)$$
 PREFIX      ?= /usr
 DESTDIR     ?=
 ARCHES      ?= amd64 arm64 arm
@@ -71,7 +73,7 @@ lint: ## gofmt, vet, staticcheck, workflows, scripts, manual pages
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.[1-9]; else echo "SKIPPED: mandoc is not installed, so the manual pages are not linted"; fi
 
 race: ## the packages with goroutines, under the race detector
-	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -skip '^TestWhyOfEvery' -race $$($(GO) list ./daemon/... ./gossip/... ./cmd/... ./tui | grep -v /engine$$); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
+	@if command -v $$($(GO) env CC) >/dev/null; then CGO_ENABLED=1 $(GO) test -short -count=1 -timeout 20m -skip '$(UNRACED)' -race $$($(GO) list ./daemon/... ./gossip/... ./cmd/... ./tui | grep -v /engine$$); else echo "SKIPPED: there is no C compiler, which the race detector needs"; fi
 
 long: fuzz sim crash zones ring attacks arm ## the suites that take long
 
