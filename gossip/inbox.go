@@ -227,24 +227,26 @@ func readNode(n *memberlist.Node) (meta, netip.AddrPort, error) {
 	return m, addr, nil
 }
 
-// NotifyJoin, NotifyUpdate and NotifyLeave run under memberlist's lock.
-func (b *inbox) NotifyJoin(n *memberlist.Node) { b.hear(n, true) }
-
-func (b *inbox) NotifyUpdate(n *memberlist.Node) { b.hear(n, true) }
-
-func (b *inbox) NotifyLeave(n *memberlist.Node) { b.hear(n, false) }
-
-// reports passes on what one memberlist reports until that is shut down. The timers of
-// its suspicions continue then, and would report members as dead that its successor sees.
+// reports passes on what one memberlist reports until that is shut down. Its probes and the
+// timers of its suspicions continue then, and would report members as dead that its
+// successor sees. The methods run under memberlist's lock.
 type reports struct {
 	*inbox
 	over atomic.Bool
 }
 
+// NotifyJoin reports a member that is alive.
+func (r *reports) NotifyJoin(n *memberlist.Node) { r.hear(n, true) }
+
+// NotifyUpdate reports a member that changed what it says of itself.
+func (r *reports) NotifyUpdate(n *memberlist.Node) { r.hear(n, true) }
+
 // NotifyLeave reports a member that is dead or has left.
-func (r *reports) NotifyLeave(n *memberlist.Node) {
+func (r *reports) NotifyLeave(n *memberlist.Node) { r.hear(n, false) }
+
+func (r *reports) hear(n *memberlist.Node, alive bool) {
 	if !r.over.Load() {
-		r.inbox.NotifyLeave(n)
+		r.inbox.hear(n, alive)
 	}
 }
 
@@ -320,12 +322,6 @@ func (b *inbox) NotifyPingComplete(n *memberlist.Node, trip time.Duration, paylo
 		h.samples[id] = s
 	})
 }
-
-var _ interface {
-	memberlist.EventDelegate
-	memberlist.AliveDelegate
-	memberlist.ConflictDelegate
-} = (*inbox)(nil)
 
 func hostPort(addr netip.AddrPort) string {
 	return net.JoinHostPort(addr.Addr().String(), fmt.Sprint(addr.Port()))

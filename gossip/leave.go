@@ -97,10 +97,10 @@ func (r *Ring) broadcastFinal(u engine.Unstarted) {
 	})
 	var parts [][]byte
 	for len(own) > 0 || len(parts) == 0 {
-		b, n := register.AppendMarks([]byte{0}, own, link.MaxBody-1)
+		b, n := register.AppendMarks(appendTime(nil, time.Time{}), own, link.MaxBody-timeLen)
 		parts, own = append(parts, b), own[n:]
 	}
-	parts[len(parts)-1][0] = 1
+	copy(parts[len(parts)-1], appendTime(nil, r.own.since))
 	for _, m := range r.alive() {
 		m.owed = append(m.owed, parts...)
 	}
@@ -151,27 +151,41 @@ func (r *Ring) depart(latest time.Time) {
 	})
 }
 
-// hearTold takes marks that a member sends until they are confirmed. If they are the last part
-// of its final state, it has left.
+// timeLen is the length of what appendTime appends.
+const timeLen = 8
+
+// hearTold takes marks that a member sends until they are confirmed. The last message of its
+// final state begins with the time at which it joined; others begin with 0. A message can
+// arrive after its sender has joined again, and then it does not end the new membership.
 func (r *Ring) hearTold(ctx context.Context, from string, body []byte) ([]byte, error) {
-	if len(body) == 0 || body[0] > 1 {
+	in := reader{rest: body}
+	since := in.time()
+	marks, err := register.DecodeMarks(in.rest)
+	if in.bad || err != nil {
 		return nil, errWire
-	}
-	marks, err := register.DecodeMarks(body[1:])
-	if err != nil {
-		return nil, err
 	}
 	return nil, r.do(ctx, func() error {
 		r.marked = true
 		r.learnMarks(marks)
-		if m := r.members[from]; m != nil && body[0] == 1 {
-			m.parted = m.meta.since
-			r.setState(m, Left)
-			r.forget(m)
-			r.lose(m)
+		if m := r.members[from]; m != nil && !since.IsZero() && !m.left() {
+			m.parted = since
+			r.checkLeft(m)
 		}
 		return nil
 	})
+}
+
+// checkLeft treats a member as dead that has sent its final state, and reports whether it has.
+func (r *Ring) checkLeft(m *member) bool {
+	if !m.left() {
+		return false
+	}
+	if m.state != Left {
+		r.setState(m, Left)
+		r.forget(m)
+		r.lose(m)
+	}
+	return true
 }
 
 func (r *Ring) left(err error) {

@@ -271,7 +271,7 @@ func (r *Ring) report(n register.News) {
 		r.emit(engine.Doubled{Occurrence: toEngine(m.Occurrence), Host: r.hostOf(m.Member), Run: job.RunID(m.Run)})
 		// The packet that says that it ran here may have been lost.
 		if own, ok := r.register.Own(m.Occurrence); ok && r.members[m.Member] != nil {
-			b, _ := register.AppendMarks([]byte{0}, []register.Mark{own}, packetRoom)
+			b, _ := register.AppendMarks(appendTime(nil, time.Time{}), []register.Mark{own}, packetRoom)
 			r.members[m.Member].owed = append(r.members[m.Member].owed, b)
 		}
 	}

@@ -53,14 +53,14 @@ type member struct {
 	owed    [][]byte // messages of marks that it has not confirmed, and is sent again
 	telling bool
 	retell  time.Time
-	parted  time.Time // the since of which it told its final state
+	parted  time.Time // meta.since of the membership whose final state it sent last
 
 	labels  map[string]string // as they were asked for, if they are too many for its word
 	samples []sample
 	ahead   time.Duration // its clock, of this one's, by the samples
 }
 
-// left reports whether the member sent the final state of its present life.
+// left reports whether the member sent the final state of its present membership.
 func (m *member) left() bool { return !m.parted.IsZero() && m.parted.Equal(m.meta.since) }
 
 // basis is what a difference was made from: when it is another one, the

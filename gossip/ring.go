@@ -573,8 +573,7 @@ func (r *Ring) hearOf(id string, w word) {
 	m.meta, m.addr = w.meta, w.addr
 	r.changed = true
 	switch {
-	case m.left(): // what it said before that comes around yet
-		r.setState(m, Left)
+	case r.checkLeft(m): // gossip still carries what it said before that
 		return
 	case !w.alive:
 		r.setState(m, Gone)

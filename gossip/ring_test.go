@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cronring/cronring/gossip/link"
+	"github.com/cronring/cronring/gossip/register"
 )
 
 func TestRingSplitAndHealed(t *testing.T) {
@@ -180,11 +183,33 @@ func TestJoinForgetsWhatWasSuspectedBefore(t *testing.T) {
 		if err := h.Join(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.await(time.Minute, "it sees all members", func() bool { return len(h.sees()) == 5 })
+		w.agree(5*time.Minute, w.hosts)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := h.sees(); len(got) != 5 {
-			t.Errorf("a minute after it joined again, it sees %v", got)
+		w.agree(0, w.hosts)
+	})
+}
+
+// A final state that arrives after its sender has joined again does not end the new membership.
+func TestFinalStateOfAnEarlierMembership(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.ring(2)
+		h, other := w.hosts[0], w.hosts[1]
+		before := other.view(h.id).Since
+		if err := h.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Join(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.agree(time.Minute, w.hosts)
+		final, _ := register.AppendMarks(appendTime(nil, before), nil, packetRoom)
+		to := link.Peer{ID: other.id, Addr: linkAddr(other.addr, other.addr.Port()+1)}
+		if _, err := h.o.Link.Ask(t.Context(), to, verbTell, final); err != nil {
+			t.Fatal(err)
+		}
+		if got := other.view(h.id).State; got != Alive {
+			t.Errorf("it is %s, want %s", got, Alive)
 		}
 	})
 }
