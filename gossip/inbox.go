@@ -139,7 +139,7 @@ func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 	case !ok && len(b.known) >= maxMembers:
 		return errors.New("too many members")
 	case ok && m.stamp.Before(g.stamp):
-		return errors.New("an old word of this member")
+		return errors.New(staleWord)
 	case ok && g.now && m.stamp.Equal(g.stamp) && b.now().Sub(g.died) > graveTime:
 		b.doubt(n.Name, addr)
 		return errors.New("it is dead: asking it first")
@@ -148,6 +148,10 @@ func (b *inbox) NotifyAlive(n *memberlist.Node) error {
 	}
 	return nil
 }
+
+// staleWord is the reason against a message that gossip still carries although a later one has
+// arrived. It is not logged.
+const staleWord = "a later message of this member has arrived"
 
 // otherFormTime is how long a member whose messages have another form is shown after
 // its last message.

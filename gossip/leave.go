@@ -36,12 +36,12 @@ func (r *Ring) Drain(ctx context.Context) error {
 
 // Leave drains this host, waits until that holds, and leaves the ring.
 func (r *Ring) Leave(ctx context.Context) error {
-	var left chan error
+	var left chan struct{}
 	err := r.do(ctx, func() error {
 		if r.list == nil {
 			return nil
 		}
-		left = make(chan error, 1)
+		left = make(chan struct{})
 		r.waiting = append(r.waiting, left)
 		if len(r.waiting) == 1 {
 			r.leave()
@@ -52,8 +52,8 @@ func (r *Ring) Leave(ctx context.Context) error {
 		return err
 	}
 	select {
-	case err := <-left:
-		return err
+	case <-left:
+		return nil
 	case <-r.running:
 		return errOver
 	case <-ctx.Done():
@@ -133,21 +133,32 @@ func (r *Ring) insist() {
 	}
 }
 
-// depart leaves when all members have heard the final state, or at the latest time.
+// depart leaves when all members have confirmed the final state, or at the latest time.
 func (r *Ring) depart(latest time.Time) {
-	untold := slices.ContainsFunc(r.alive(), func(m *member) bool { return !r.final || len(m.owed) > 0 })
-	if untold && time.Now().Before(latest) {
+	others := r.alive()
+	var untold []string
+	for _, m := range others {
+		if !r.final || len(m.owed) > 0 {
+			untold = append(untold, m.meta.name)
+		}
+	}
+	if len(untold) > 0 && time.Now().Before(latest) {
 		r.insist()
 		r.after(retellPause/4, func() { r.depart(latest) })
 		return
 	}
-	if untold {
-		r.o.Log.Warn("ring: not all members answered as this one left; to those that did not, it is dead")
+	if len(untold) > 0 {
+		r.o.Log.Warn("ring: some members did not confirm that this host leaves, and take over when they find it dead", "members", untold)
+	}
+	if len(others) == 0 {
+		r.left()
+		return
 	}
 	list := r.list
 	r.help(func(context.Context) func() {
-		err := list.Leave(leaveTime)
-		return func() { r.left(err) }
+		// It also fails if the last of the others leaves meanwhile. They were told already.
+		_ = list.Leave(leaveTime)
+		return r.left
 	})
 }
 
@@ -188,14 +199,14 @@ func (r *Ring) checkLeft(m *member) bool {
 	return true
 }
 
-func (r *Ring) left(err error) {
+func (r *Ring) left() {
 	r.stop()
 	clear(r.members)
 	r.sight.Store(sightOf(r.o.ID))
 	r.joined, r.draining, r.joining, r.departing, r.final = false, false, false, false, false
 	r.changed = true
 	for _, w := range r.waiting {
-		w <- err
+		close(w)
 	}
 	r.waiting = nil
 }

@@ -55,7 +55,7 @@ func (s *scribe) Write(line []byte) (int, error) {
 func readLine(line []byte) (slog.Level, string, bool) {
 	level := slog.LevelWarn
 	switch {
-	case bytes.HasPrefix(line, []byte("[DEBUG]")):
+	case bytes.HasPrefix(line, []byte("[DEBUG]")), bytes.Contains(line, []byte(staleWord)):
 		return 0, "", false
 	case bytes.HasPrefix(line, []byte("[INFO]")):
 		level = slog.LevelInfo

@@ -111,9 +111,9 @@ type Ring struct {
 	final     bool      // its final state is on its way
 	idleFrom  time.Time // of a member that drains: from then on its engine takes nothing
 	joinedAt  time.Time
-	metAll    time.Time    // by then it has heard of all members
-	waiting   []chan error // for this member to have left
-	clash     string       // another host has this member's ID
+	metAll    time.Time       // by then it has heard of all members
+	waiting   []chan struct{} // closed when this member has left
+	clash     string          // another host has this member's ID
 	clashed   time.Time
 	remedy    string // what a person can do about barred
 	barred    string

@@ -2,8 +2,11 @@ package gossip
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,4 +244,34 @@ func TestRunsOfMembersAreShown(t *testing.T) {
 			w.await(30*time.Second, "the runs of "+busy.id+" are shown", func() bool { return h.view(busy.id).Load == 7 })
 		}
 	})
+}
+
+// Members that leave together do not warn of each other.
+func TestMembersLeaveTogether(t *testing.T) {
+	for _, leavers := range []int{2, 3, 5} {
+		t.Run(fmt.Sprint(leavers), func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				w.ring(5)
+				var all sync.WaitGroup
+				for _, h := range w.hosts[:leavers] {
+					all.Go(func() {
+						time.Sleep(rand.N(time.Second))
+						if err := h.Leave(t.Context()); err != nil {
+							t.Errorf("%s: %v", h.id, err)
+						}
+						h.stop() // as the daemon does when its host stops
+					})
+				}
+				all.Wait()
+				w.agree(5*time.Second, w.hosts[leavers:])
+				for _, h := range w.hosts {
+					for line := range strings.Lines(h.log.String()) { // memberlist reports connections that end
+						if strings.Contains(line, "level=WARN") && !strings.Contains(line, "ring: memberlist") {
+							t.Errorf("%s: %s", h.id, line)
+						}
+					}
+				}
+			})
+		})
+	}
 }

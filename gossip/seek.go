@@ -22,6 +22,7 @@ const (
 	firstRetry  = time.Second
 	lastRetry   = time.Minute
 	peerTime    = 7 * 24 * time.Hour // that a member is looked for
+	failsToWarn = 4                  // of a seed: about seven seconds, because all hosts may start together
 )
 
 // target is somewhere a member may be found: a seed, or where one was.
@@ -216,7 +217,7 @@ func (r *Ring) tried(t *target, found []netip.AddrPort, err error) {
 	wait := min(firstRetry<<min(t.fails, 6), lastRetry)
 	if err != nil {
 		t.fails++
-		if t.seed && t.fails == 1 {
+		if t.seed && t.fails == failsToWarn && !r.leftFrom(found) {
 			r.o.Log.Warn("ring: seed does not answer", "seed", t.addr, "err", err)
 		}
 	} else {
@@ -224,6 +225,16 @@ func (r *Ring) tried(t *target, found []netip.AddrPort, err error) {
 	}
 	// Not all at once, as after a network that was down for all.
 	t.retry = time.Now().Add(wait/2 + rand.N(wait))
+}
+
+// leftFrom reports whether a member that had one of some addresses has left.
+func (r *Ring) leftFrom(addrs []netip.AddrPort) bool {
+	for _, m := range r.members {
+		if m.state == Left && slices.Contains(addrs, m.addr) {
+			return true
+		}
+	}
+	return false
 }
 
 // joinedNow notices that the seeds answered and said what was taken, or need not
