@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -585,38 +584,4 @@ func FuzzFrame(f *testing.F) {
 			t.Errorf("read %x as %+v, written as %x", b, fr, again)
 		}
 	})
-}
-
-// BenchmarkAsk is a request to another member and its answer, on loopback.
-func BenchmarkAsk(b *testing.B) {
-	var links []*Link
-	ctx, cancel := context.WithCancel(b.Context())
-	var all sync.WaitGroup
-	for _, id := range []string{"a", "b"} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
-		l, err := New(Options{ID: id, Ring: "ring", Keys: [][]byte{key(1)}, Listener: listener})
-		if err != nil {
-			b.Fatal(err)
-		}
-		l.Handle("echo", echo)
-		all.Go(func() { l.Run(ctx) })
-		links = append(links, l)
-	}
-	to := Peer{"b", links[1].listener.Addr().String()}
-	var took []time.Duration
-	for b.Loop() {
-		begun := time.Now()
-		if _, err := links[0].Ask(ctx, to, "echo", []byte("hello")); err != nil {
-			b.Fatal(err)
-		}
-		took = append(took, time.Since(begun))
-	}
-	cancel()
-	all.Wait()
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
