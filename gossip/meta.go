@@ -30,8 +30,8 @@ const (
 // it, raises metaVersion alone. Any other change raises leastVersion, too: the encoder of
 // that message then writes the form that its reader says in its meta.
 const (
-	metaVersion  = 5
-	leastVersion = 5
+	metaVersion  = 6
+	leastVersion = 6
 )
 
 // meta is what a member says of itself in each of its alive messages.

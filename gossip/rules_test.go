@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func TestMessagesOfALaterVersion(t *testing.T) {
 	}
 	least := 1 + 1 + len(m.name) + 1 + len(m.version)
 	b[least]++
-	if _, err := decodeMeta(b); err == nil || !strings.Contains(err.Error(), "form 5") {
+	if _, err := decodeMeta(b); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("form %d", metaVersion)) {
 		t.Errorf("that only later versions can read: got %v", err)
 	}
 	if s, ok := decodeSample(append(idle(t).encodeSample(), "more"...), 0, time.Now()); !ok || s.offset.Abs() > time.Minute {

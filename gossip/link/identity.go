@@ -18,27 +18,27 @@ import (
 	"time"
 )
 
-// identity is what this member shows and whom it trusts, of one set of keys.
+// identity is this member's certificate, and the authorities that it trusts, by one set of keys.
 type identity struct {
 	leaf tls.Certificate
 	keys []authority // primary first
 }
 
-// authority is what a key of the ring makes.
+// authority signs the certificates of one key of the ring.
 type authority struct {
 	public ed25519.PublicKey
-	seal   cipher.AEAD // of the IDs in its certificates
+	seal   cipher.AEAD // encrypts the member IDs in its certificates
 }
 
-// peerage is what a certificate says of the member that showed it.
-type peerage struct {
+// certificate is the content of a certificate that a member showed.
+type certificate struct {
 	id        string
 	authority string
 }
 
 func newIdentity(id, ring string, keys [][]byte) (*identity, error) {
-	if len(keys) == 0 || len(keys) > mostKeys {
-		return nil, fmt.Errorf("the ring has %d keys, wants 1 to %d", len(keys), mostKeys)
+	if len(keys) == 0 || len(keys) > maxKeys {
+		return nil, fmt.Errorf("the ring has %d keys: expected 1 to %d", len(keys), maxKeys)
 	}
 	i := &identity{}
 	for n, key := range keys {
@@ -56,10 +56,10 @@ func newIdentity(id, ring string, keys [][]byte) (*identity, error) {
 	return i, nil
 }
 
-// derive makes an authority of a key. The purposes are part of the protocol.
+// derive returns the authority of a key. The texts of its purposes are part of the protocol.
 func derive(key []byte, ring string) (ed25519.PrivateKey, cipher.AEAD, error) {
 	if len(key) != keyBytes {
-		return nil, nil, fmt.Errorf("a key of the ring has %d bytes, wants %d", len(key), keyBytes)
+		return nil, nil, fmt.Errorf("a key of the ring has %d bytes: expected %d", len(key), keyBytes)
 	}
 	seed, err := hkdf.Key(sha256.New, key, nil, "cronring link authority 1\x00"+ring, ed25519.SeedSize)
 	if err != nil {
@@ -80,7 +80,7 @@ func derive(key []byte, ring string) (ed25519.PrivateKey, cipher.AEAD, error) {
 	return ed25519.NewKeyFromSeed(seed), seal, nil
 }
 
-// issue makes this member's certificate, with a key that nobody else has.
+// issue makes this member's certificate, with a private key of its own.
 func issue(id string, by ed25519.PrivateKey, seal cipher.AEAD) (tls.Certificate, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -99,15 +99,15 @@ func issue(id string, by ed25519.PrivateKey, seal cipher.AEAD) (tls.Certificate,
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, nil
 }
 
-// verify says whose certificate was shown. That the peer has its private key
-// was proven by the handshake.
-func (i *identity) verify(s tls.ConnectionState, who *peerage) error {
+// verify reads the certificate that a peer showed. The handshake has proven that the peer
+// has the private key.
+func (i *identity) verify(s tls.ConnectionState, shown *certificate) error {
 	if len(s.PeerCertificates) != 1 {
-		return errors.New("it does not show one certificate")
+		return errors.New("it shows no certificate, or several")
 	}
 	c := s.PeerCertificates[0]
 	if c.PublicKeyAlgorithm != x509.Ed25519 || c.SignatureAlgorithm != x509.PureEd25519 {
-		return errors.New("its certificate is of another kind")
+		return errors.New("its certificate has another signature algorithm")
 	}
 	for _, a := range i.keys {
 		if !ed25519.Verify(a.public, c.RawTBSCertificate, c.Signature) {
@@ -117,13 +117,13 @@ func (i *identity) verify(s tls.ConnectionState, who *peerage) error {
 		if err != nil {
 			return err
 		}
-		*who = peerage{id, string(a.public)}
+		*shown = certificate{id, string(a.public)}
 		return nil
 	}
 	return errors.New("it has no key of this ring")
 }
 
-// open reads the ID of a certificate that the authority signed.
+// open decrypts the member ID of a certificate that the authority signed.
 func (a *authority) open(name string) (string, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(name)
 	if err != nil {
@@ -136,7 +136,7 @@ func (a *authority) open(name string) (string, error) {
 	return string(id), CheckID(string(id))
 }
 
-// trusts says whether an authority is of a key that the ring has.
+// trusts reports whether an authority belongs to a key of the ring.
 func (i *identity) trusts(public string) bool {
 	for _, a := range i.keys {
 		if bytes.Equal(a.public, []byte(public)) {
@@ -146,10 +146,9 @@ func (i *identity) trusts(public string) bool {
 	return false
 }
 
-// client is how to greet a service. The names and chains that TLS would check
-// are not what makes a member: verify is, and runs on each connection, as none
-// is resumed.
-func (i *identity) client(service string, who *peerage) *tls.Config {
+// client configures a connection to a service. TLS's own check of names and chains does not
+// apply: verify checks the peer, on each connection, because none is resumed.
+func (i *identity) client(service string, shown *certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		Certificates:       []tls.Certificate{i.leaf},
@@ -159,13 +158,13 @@ func (i *identity) client(service string, who *peerage) *tls.Config {
 			if s.NegotiatedProtocol != service {
 				return errors.New("it does not offer " + service)
 			}
-			return i.verify(s, who)
+			return i.verify(s, shown)
 		},
 	}
 }
 
-// server is how to be greeted.
-func (i *identity) server(services []string, who *peerage) *tls.Config {
+// server configures accepted connections.
+func (i *identity) server(services []string, shown *certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		Certificates:           []tls.Certificate{i.leaf},
@@ -174,9 +173,9 @@ func (i *identity) server(services []string, who *peerage) *tls.Config {
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if s.NegotiatedProtocol == "" {
-				return errors.New("it names no service")
+				return errors.New("it does not name a service")
 			}
-			return i.verify(s, who)
+			return i.verify(s, shown)
 		},
 	}
 }

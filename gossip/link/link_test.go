@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,13 @@ func startIn(t *testing.T, network *linktest.Network, id, ring string, keys ...[
 	return member{l, stop}
 }
 
+// open returns how many connections a member has.
+func (m member) open() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.conns)
+}
+
 func at(id string) Peer { return Peer{id, id} }
 
 func echo(_ context.Context, peer string, body []byte) ([]byte, error) {
@@ -82,8 +90,8 @@ func TestAskAnswersAsWhomTheCertificateSays(t *testing.T) {
 		for range 3 {
 			mustAsk(t, a, at("b"))
 		}
-		if got := b.Stats(); got.Open != 1 || got.Served != 3 {
-			t.Errorf("after three requests: got %+v, want one connection and three served", got)
+		if open, got := b.open(), b.stats; open != 1 || got.served != 3 {
+			t.Errorf("after three requests: got %d connections and %+v, want one connection and three served", open, got)
 		}
 		_, err := a.Ask(t.Context(), at("b"), "no", nil)
 		if want := (&Refusal{"b", "not [31m now"}).Error(); err == nil || err.Error() != want {
@@ -98,7 +106,6 @@ func TestAskAnswersAsWhomTheCertificateSays(t *testing.T) {
 		if _, err := a.Ask(t.Context(), at("nowhere"), "echo", nil); err == nil {
 			t.Error("ask nowhere: got no error")
 		}
-		mustAsk(t, a, Peer{"", "b"})
 	})
 }
 
@@ -117,6 +124,15 @@ func TestAskCarriesBodiesUpToTheBound(t *testing.T) {
 		}
 		if _, err := a.Ask(t.Context(), at("b"), "back", append(body, 0)); err == nil {
 			t.Error("too large body: got no error")
+		}
+		// A member that does not check the size of its requests is refused.
+		response, err := a.client.RoundTrip(httptest.NewRequest("POST", "http://"+at("b").host()+"/back", bytes.NewReader(append(body, 0))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if reason, err := io.ReadAll(response.Body); string(reason) != "the request is too long" || err != nil {
+			t.Errorf("too large body: got %d with %d bytes, %v, want it refused", response.StatusCode, len(reason), err)
 		}
 	})
 }
@@ -137,7 +153,7 @@ func TestAskBoundsRequestsInFlight(t *testing.T) {
 			return nil, nil
 		})
 		var all sync.WaitGroup
-		for range 3 * inFlight {
+		for range 3 * maxRequests {
 			all.Go(func() {
 				if _, err := a.Ask(t.Context(), at("b"), "slow", nil); err != nil {
 					t.Error(err)
@@ -145,8 +161,8 @@ func TestAskBoundsRequestsInFlight(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if got := most.Load(); got != inFlight {
-			t.Errorf("requests at a time: got %d, want %d", got, inFlight)
+		if got := most.Load(); got != maxRequests {
+			t.Errorf("requests at a time: got %d, want %d", got, maxRequests)
 		}
 	})
 }
@@ -155,12 +171,15 @@ func TestAskHandlersStopWithTheAsker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := linktest.New()
 		a, b := start(t, network, "a", key(1)), start(t, network, "b", key(1))
+		begun := time.Now()
 		b.Handle("wait", func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 			<-ctx.Done()
+			if took := time.Since(begun); took != time.Second {
+				t.Errorf("the handler stopped after %s, want a second", took)
+			}
 			return nil, ctx.Err()
 		})
 		b.Handle("echo", echo)
-		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := a.Ask(ctx, at("b"), "wait", nil); err == nil {
@@ -182,7 +201,7 @@ func TestAskDeadPeersHoldUpNobody(t *testing.T) {
 		mustAsk(t, a, at("b"))
 		network.Part([]string{"a"}, []string{"b"})
 		var all sync.WaitGroup
-		for range 2 * inFlight {
+		for range 2 * maxRequests {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
@@ -198,10 +217,10 @@ func TestAskDeadPeersHoldUpNobody(t *testing.T) {
 			t.Errorf("ask of the peer that lives took %s", took)
 		}
 		all.Wait()
-		time.Sleep(probeTime)
+		time.Sleep(silentTime + pingTime)
 		synctest.Wait()
-		if got := a.Stats().Open; got != 1 {
-			t.Errorf("after the probe: got %d connections, want that of c alone", got)
+		if got := a.open(); got != 1 {
+			t.Errorf("after a ping: got %d connections, want that of c alone", got)
 		}
 		network.Heal()
 		mustAsk(t, a, at("b"))
@@ -236,8 +255,8 @@ func TestAskHangsUpWhenIdle(t *testing.T) {
 		mustAsk(t, a, at("b"))
 		time.Sleep(idleTime)
 		synctest.Wait()
-		if got, lines := a.Stats().Open+b.Stats().Open, len(a.lines); got != 0 || lines != 0 {
-			t.Errorf("after %s: got %d connections, %d lines, want none", idleTime, got, lines)
+		if got := a.open() + b.open(); got != 0 {
+			t.Errorf("after %s: got %d connections, want none", idleTime, got)
 		}
 		mustAsk(t, a, at("b"))
 	})
@@ -292,7 +311,7 @@ func TestLinkRekeysWithoutRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if got := b.Stats().Open; got != 0 {
+		if got := b.open(); got != 0 {
 			t.Errorf("connections with a key that is gone: got %d, want none", got)
 		}
 		if _, err := a.Ask(t.Context(), at("b"), "echo", nil); err == nil {
@@ -351,6 +370,9 @@ var strangers = map[string]func(t *testing.T, raw net.Conn){
 	},
 }
 
+// preface is the first message of an HTTP/2 client: its preface and empty settings.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
 // greetAs does a stranger's handshake, which must end without an answer, and
 // looks at what was shown to it.
 func greetAs(t *testing.T, raw net.Conn, config *tls.Config) {
@@ -362,7 +384,7 @@ func greetAs(t *testing.T, raw net.Conn, config *tls.Config) {
 		return nil
 	}
 	c := tls.Client(raw, config)
-	c.Write(frame{Kind: frameAsk, ID: 1, Wait: time.Second, Verb: "echo"}.append(nil))
+	c.Write([]byte(preface))
 	if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Errorf("a stranger was answered")
 	}
@@ -384,8 +406,8 @@ func TestStrangersLearnAndChangeNothing(t *testing.T) {
 				synctest.Wait()
 				io.Copy(io.Discard, raw) // ends when the member has hung up
 				raw.Close()
-				if got := a.Stats(); got.Refused != 1 || got.Open != 0 || got.Served != 0 {
-					t.Errorf("got %+v, want one refused", got)
+				if open, got := a.open(), a.stats; got.refused != 1 || open != 0 || got.served != 0 {
+					t.Errorf("got %+v and %d connections, want one refused", got, open)
 				}
 				mustAsk(t, b, at("the-member"))
 			})
@@ -439,7 +461,7 @@ func TestStrangersCannotCrowdOutMembers(t *testing.T) {
 		network := linktest.New()
 		a, b := start(t, network, "a", key(1)), start(t, network, "b", key(1))
 		a.Handle("echo", echo)
-		for range 3 * mostKnocks {
+		for range 3 * maxHandshakes {
 			raw, err := network.Dialer("stranger")(t.Context(), "a")
 			if err != nil {
 				t.Fatal(err)
@@ -447,8 +469,8 @@ func TestStrangersCannotCrowdOutMembers(t *testing.T) {
 			defer raw.Close()
 		}
 		synctest.Wait()
-		if got := len(a.knock.list); got != mostKnocks {
-			t.Errorf("handshakes under way: got %d, want %d", got, mostKnocks)
+		if got := len(a.handshakes.list); got != maxHandshakes {
+			t.Errorf("handshakes under way: got %d, want %d", got, maxHandshakes)
 		}
 		begun := time.Now()
 		mustAsk(t, b, at("a"))
@@ -457,7 +479,7 @@ func TestStrangersCannotCrowdOutMembers(t *testing.T) {
 		}
 		time.Sleep(handshakeTime)
 		synctest.Wait()
-		if got := len(a.knock.list); got != 0 {
+		if got := len(a.handshakes.list); got != 0 {
 			t.Errorf("handshakes after %s: got %d, want none", handshakeTime, got)
 		}
 	})
@@ -471,7 +493,7 @@ func TestMembersHaveABoundOfConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n := range mostConnsPeer {
+		for n := range maxConnsPeer {
 			c, err := b.Dial(t.Context(), at("a"), Raft)
 			if err != nil {
 				t.Fatalf("connection %d: %v", n, err)
@@ -564,24 +586,4 @@ func TestCheckID(t *testing.T) {
 			t.Errorf("CheckID(%q): got %v, want %v", id, got, want)
 		}
 	}
-}
-
-// FuzzFrame holds the decoder to its bounds, and to reading what was written.
-func FuzzFrame(f *testing.F) {
-	for _, fr := range []frame{
-		{Kind: frameAsk, ID: 7, Wait: time.Second, Verb: "claims", Body: []byte("body")},
-		{Kind: frameAnswer, ID: 1}, {Kind: frameRefusal, Body: []byte("no")}, {Kind: framePing},
-	} {
-		f.Add(fr.append(nil))
-	}
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		fr, err := readFrame(bytes.NewReader(b))
-		if err != nil {
-			return
-		}
-		if again := fr.append(nil); !bytes.Equal(again, b[:len(again)]) {
-			t.Errorf("read %x as %+v, written as %x", b, fr, again)
-		}
-	})
 }
