@@ -80,7 +80,7 @@ func (b *bars) lookUp(ctx context.Context, user string, now time.Time, before en
 	a, err := b.accounts.Find(ctx, user)
 	var unknown *account.UnknownError
 	if errors.As(err, &unknown) {
-		return engine.Barred{Reason: job.NoAccount, Detail: unknown.Error()}, true
+		return engine.Barred{Reason: job.NoUser, Detail: unknown.Error()}, true
 	}
 	if err != nil {
 		return before, before != engine.Barred{}

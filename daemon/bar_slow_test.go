@@ -42,7 +42,7 @@ func TestBarsDoNotWaitForADeadDirectoryService(t *testing.T) {
 			if took := time.Since(before); took > barPatience {
 				t.Errorf("%s: it took %v, want %v at most", what, took, barPatience)
 			}
-			if n := len(barred); n != 50 || barred["user7"].Reason != job.NoAccount {
+			if n := len(barred); n != 50 || barred["user7"].Reason != job.NoUser {
 				t.Errorf("%s: %d accounts are barred, user7 for %q; want 50, as unknown", what, n, barred["user7"].Reason)
 			}
 		}

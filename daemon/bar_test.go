@@ -29,7 +29,7 @@ func TestBarsFollowTheAccounts(t *testing.T) {
 	if !changed || len(barred) != 2 || barred["old"].Reason != job.AccountRefused || barred["old"].Detail == "" {
 		t.Errorf("at first: changed %t, %v", changed, barred)
 	}
-	if diff := cmp.Diff(engine.Barred{Reason: job.NoAccount, Detail: "unknown user later"}, barred["later"]); diff != "" {
+	if diff := cmp.Diff(engine.Barred{Reason: job.NoUser, Detail: "unknown user later"}, barred["later"]); diff != "" {
 		t.Errorf("an account that does not exist (-want +got):\n%s", diff)
 	}
 	if _, changed := b.find(t.Context(), tables, now); changed {

@@ -145,7 +145,7 @@ func TestHostTakesBoundsAtReload(t *testing.T) {
 	first := h.run("a")[0].ID
 	h.printed(first, "in\n")
 	runs, err := h.client.Run(h.context(), api.RunRequest{Refs: []string{"b"}})
-	if err != nil || len(runs) != 1 || runs[0].Reason != job.WaitsForPlace {
+	if err != nil || len(runs) != 1 || runs[0].Reason != job.WaitsForSlot {
 		t.Fatalf("the second run is %+v (%v), want it to wait for a place", runs, err)
 	}
 	second := runs[0]

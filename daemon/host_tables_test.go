@@ -309,7 +309,7 @@ func TestHostRunsNobodyWhoIsNotThere(t *testing.T) {
 			t.Errorf("it was skipped because %s (%s), want %s", r.Reason, r.Detail, detail)
 		}
 	}
-	skipped(job.NoAccount, "carol")
+	skipped(job.NoUser, "carol")
 	skipped(job.AccountRefused, "expired")
 	h.write("etc/passwd", h.read("etc/passwd")+fmt.Sprintf("carol:x:61003:61003::%s:/bin/sh\n", h.path("home")))
 	r := w.await("carol's job ends", func(r job.Record) bool { return r.Kind == job.Ended && r.Run.User == "carol" })

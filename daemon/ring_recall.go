@@ -33,7 +33,7 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	left := map[engine.Occurrence]bool{}
 	add := func(run *job.Run) {
 		o := engine.Occurrence{Key: keys[run.Job], Due: run.Due.UTC()}
-		if run.Reason == job.HandedOn { // its attempts before that are the others' to know of
+		if run.Reason == job.HandedOver { // its attempts before that are the others' to know of
 			left[o] = true
 		}
 		if p, ok := progressOf(run); ok && !left[o] {
@@ -74,7 +74,7 @@ func progressOf(run *job.Run) (p engine.Progress, ok bool) {
 	default:
 		return p, false
 	}
-	if run.By != "" || run.Backfill != 0 || run.Reason == job.OtherMember || run.Reason == job.HandedOn {
+	if run.By != "" || run.Backfill != 0 || run.Reason == job.OtherMember || run.Reason == job.HandedOver {
 		return p, false
 	}
 	p = engine.Progress{

@@ -39,7 +39,7 @@ func TestProgressOfRuns(t *testing.T) {
 			r.State, r.Reason, r.Verdict = job.RunDropped, job.PastDeadline, ""
 		}), word(engine.Over, 0, "")},
 		"that another member has": {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.OtherMember }), nil},
-		"that was handed on":      {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.HandedOn }), nil},
+		"that was handed on":      {run(func(r *job.Run) { r.State, r.Reason = job.RunDropped, job.HandedOver }), nil},
 		"that a person asked for": {run(func(r *job.Run) { r.Trigger, r.By = job.TriggerRetry, "ann" }), nil},
 		"of a backfill":           {run(func(r *job.Run) { r.Backfill = 3 }), nil},
 		"of a manual kind":        {run(func(r *job.Run) { r.Trigger = job.TriggerManual }), nil},

@@ -153,7 +153,7 @@ func (l *loop) findBars(ctx context.Context, tables []*crontab.Table) (barred ma
 			continue
 		}
 		text := bar.Detail
-		if bar.Reason == job.NoAccount {
+		if bar.Reason == job.NoUser {
 			text = "getpwnam() failed - user unknown" // cronie's words, once instead of at each start
 		}
 		l.voice.cron(journal.CronLine{Who: user, Word: "ERROR", Text: text})

@@ -85,11 +85,11 @@ func TestVoiceCountsWhatIsLeftOut(t *testing.T) {
 func TestVoiceSaysRecordsInWords(t *testing.T) {
 	for want, r := range map[string]job.Record{
 		"skipped: The job was paused (by ann).": {Kind: job.Decided, Decision: job.DecideSkip, Reason: job.IsPaused, Detail: "by ann"},
-		"skipped 5 times up to 2026-11-20T12:00:00Z: It was noticed too late, and catchup= makes up none so old.": {
+		"skipped 5 times up to 2026-11-20T12:00:00Z: It was noticed too late, and catchup= does not cover an occurrence this old.": {
 			Kind: job.Decided, Decision: job.DecideSkip, Reason: job.Late, Count: 5, Due: noon},
-		"decided: It waits for an earlier run of the same job to end.":   {Kind: job.Decided, Decision: job.DecideHold, Reason: job.WaitsForRun},
-		"queued: The attempt failed; the next one waits for its time.":   {Kind: job.Queued, Reason: job.WaitsForRetry},
-		"dropped: It was queued, and a newer occurrence took its place.": {Kind: job.Dropped, Reason: job.Replaced},
+		"decided: It is waiting for an earlier run of the same job to end.":     {Kind: job.Decided, Decision: job.DecideHold, Reason: job.WaitsForRun},
+		"queued: The attempt failed, and the next one is waiting for its time.": {Kind: job.Queued, Reason: job.WaitsForRetry},
+		"dropped: It was queued, and a newer occurrence replaced it.":           {Kind: job.Dropped, Reason: job.Replaced},
 		"starting":                  {Kind: job.Decided, Decision: job.DecideRun, Run: &job.Run{Trigger: job.TriggerClock}},
 		"starting (retry)":          {Kind: job.Ready, Run: &job.Run{Trigger: job.TriggerRetry}},
 		"not started: unknown user": {Kind: job.Ended, Run: &job.Run{Outcome: job.Outcome{Kind: job.NotStarted, Error: "unknown user"}}},

@@ -57,11 +57,11 @@ const (
 	StepSchedule StepName = "schedule"
 	StepClock    StepName = "clock"
 	StepDaemon   StepName = "daemon"
-	StepNode     StepName = "node"
+	StepHost     StepName = "host"
 	StepOverlap  StepName = "overlap"
 	StepCheck    StepName = "check"   // if=
 	StepParents  StepName = "parents" // after=
-	StepPlace    StepName = "place"   // pool=, max-running
+	StepSlot     StepName = "slot"    // pool=, max-running
 	StepGate     StepName = "gate"
 )
 

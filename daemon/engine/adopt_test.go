@@ -159,12 +159,12 @@ func TestBarBeforeTheFirstLoadHoldsBootEntries(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	table := w.system("t", "@reboot ghost x\n")
 	e := New(State{Booted: true})
-	effects := e.Step(w.now, Bar{map[string]Barred{"ghost": {job.NoAccount, "no such user"}}}, Load{Tables: []*crontab.Table{table}})
+	effects := e.Step(w.now, Bar{map[string]Barred{"ghost": {job.NoUser, "no such user"}}}, Load{Tables: []*crontab.Table{table}})
 	decided := recordsOf(effects, job.Decided)
-	if len(decided) != 1 || decided[0].Reason != job.NoAccount || decided[0].Detail != "no such user" {
+	if len(decided) != 1 || decided[0].Reason != job.NoUser || decided[0].Detail != "no such user" {
 		t.Errorf("got %+v, want it skipped for want of an account", decided)
 	}
-	if b, barred := e.View().Barred("ghost"); !barred || b.Reason != job.NoAccount {
+	if b, barred := e.View().Barred("ghost"); !barred || b.Reason != job.NoUser {
 		t.Errorf("Barred(ghost) = %v, %t", b, barred)
 	}
 	if _, barred := e.View().Barred("root"); barred {
@@ -195,7 +195,7 @@ func TestAdoptedWithoutAProcessIsStillToStart(t *testing.T) {
 func TestBarredJobIsHeldInTheView(t *testing.T) {
 	w := newWorld(t, noon, time.UTC)
 	e := New(State{})
-	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{map[string]Barred{"ann": {job.NoAccount, "unknown user ann"}}}, Load{Tables: []*crontab.Table{w.table("t", "* * * * * x\n")}})
+	e.Step(Moment{Wall: noon, Up: time.Hour}, Bar{map[string]Barred{"ann": {job.NoUser, "unknown user ann"}}}, Load{Tables: []*crontab.Table{w.table("t", "* * * * * x\n")}})
 	if got := e.View().Job(0).Held; got != "unknown user ann" {
 		t.Errorf("held: %q, want the reason of the bar", got)
 	}

@@ -245,7 +245,7 @@ func (e *Engine) decideShared(j *firing, b *bid) *run {
 		e.skip(j, due, due, 1, p.reason, lateness(e.now.Wall, due))
 		return nil
 	case p.onTime == 1:
-		return e.admit(j, due, job.TriggerCatchup, job.MadeUp)
+		return e.admit(j, due, job.TriggerCatchup, job.CaughtUp)
 	}
 	return e.admit(j, due, job.TriggerClock, job.OnTime)
 }

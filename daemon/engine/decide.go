@@ -79,7 +79,7 @@ func (e *Engine) decide(slot int32, until time.Time, seen *lookup) {
 	e.skipOld(j, due, p)
 	for i, at := range due.list[p.missed:] {
 		if p.missed+i < p.onTime {
-			e.admit(j, at, job.TriggerCatchup, job.MadeUp)
+			e.admit(j, at, job.TriggerCatchup, job.CaughtUp)
 		} else {
 			e.admit(j, at, job.TriggerClock, job.OnTime)
 		}
@@ -288,7 +288,7 @@ func (e *Engine) going(r *run) string {
 			return fmt.Sprintf("run %d waits for the command of if=", r.ID)
 		case job.WaitsForParents:
 			return fmt.Sprintf("run %d waits for the runs that after= names", r.ID)
-		case job.WaitsForPlace:
+		case job.WaitsForSlot:
 			return fmt.Sprintf("run %d waits for a place", r.ID)
 		}
 		return fmt.Sprintf("run %d waits for an earlier one", r.ID)

@@ -190,7 +190,7 @@ type Bar struct {
 
 // Barred is why nothing may start as an account.
 type Barred struct {
-	Reason job.Reason // job.NoAccount, job.AccountRefused
+	Reason job.Reason // job.NoUser, job.AccountRefused
 	Detail string
 }
 

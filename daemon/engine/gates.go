@@ -169,7 +169,7 @@ func queuedAt(reason job.Reason, attempt int) gate {
 		return gateOverlap
 	case job.WaitsForParents:
 		return gateParents
-	case job.WaitsForRetry, job.WaitsForPlace:
+	case job.WaitsForRetry, job.WaitsForSlot:
 		return gatePlace
 	}
 	if attempt > 1 {

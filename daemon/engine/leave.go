@@ -39,10 +39,10 @@ func (e *Engine) depart() {
 		given = append(given, Orphan{
 			Occurrence: Occurrence{e.jobs.ringKeys[slot], x.Due}, Phase: Taken, Attempt: x.Attempt - 1, Lost: x.Lost,
 		})
-		if x.Reason == job.WaitsForPlace {
+		if x.Reason == job.WaitsForSlot {
 			e.vacate(x)
 		}
-		e.dropFor(x, job.HandedOn, "")
+		e.dropFor(x, job.HandedOver, "")
 		e.promote(x.Job)
 	}
 	e.emit(Unstarted{given})
@@ -63,7 +63,7 @@ func (e *Engine) isForOthers(x *run, slot int32) bool {
 
 // isElsewhere tells whether a run was dropped as its occurrence is another
 // member's, which says how far it is.
-func (r *run) isElsewhere() bool { return r.Reason == job.OtherMember || r.Reason == job.HandedOn }
+func (r *run) isElsewhere() bool { return r.Reason == job.OtherMember || r.Reason == job.HandedOver }
 
 // takeOver continues with an occurrence that a member gave up when it left. That one did
 // not miss it, so catchup= does not apply. The pause before a further attempt begins again.

@@ -541,7 +541,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 		e.recordRun(job.Queued, "", r, waiting(r))
 	case old.Reason == job.WaitsForCheck: // nobody knows what the command answered
 		e.goOn(r, job.RanAfterCheck)
-	case old.Reason == job.WaitsForPlace:
+	case old.Reason == job.WaitsForSlot:
 		e.lineUp(r)
 	case r.waitsForTime():
 		e.timers.add(timer{at: e.upAt(old.NotBefore), run: r.ID, kind: waitOver})

@@ -135,7 +135,7 @@ type missed struct {
 func isMissed(r job.Reason) bool {
 	switch r {
 	case job.Late, job.Superseded, job.OverLimit, job.PastDeadline, job.QueueOverflow, job.TooManyWait,
-		job.ParentFailed, job.ParentMissed, job.NoAccount, job.AccountRefused:
+		job.ParentFailed, job.ParentMissed, job.NoUser, job.AccountRefused:
 		return true
 	}
 	return false

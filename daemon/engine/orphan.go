@@ -160,7 +160,7 @@ func (e *Engine) resumeShared(r *run) {
 		e.pass(r)
 	case r.inLine():
 		e.promote(r.Job)
-	case r.Reason == job.WaitsForPlace:
+	case r.Reason == job.WaitsForSlot:
 		e.lineUp(r)
 	case r.Reason == job.WaitsForCheck:
 		if !r.asking && !e.goOn(r, job.RanAfterCheck) {

@@ -29,7 +29,7 @@ func (e *Engine) decidePeriod(j *firing, due occurrences) {
 	e.skipOld(j, due, p)
 	for i, at := range due.list[p.missed:] {
 		if p.missed+i < p.onTime {
-			e.admitPeriod(j, at, job.TriggerCatchup, job.MadeUp)
+			e.admitPeriod(j, at, job.TriggerCatchup, job.CaughtUp)
 		} else {
 			e.admitPeriod(j, at, job.TriggerClock, job.OnTime)
 		}

@@ -90,7 +90,7 @@ func (e *Engine) place(r *run) answer {
 		return passes
 	case e.draining:
 		e.lineUp(r)
-		e.wait(r, job.RunQueued, job.WaitsForPlace, "the daemon is about to be replaced")
+		e.wait(r, job.RunQueued, job.WaitsForSlot, "the daemon is about to be replaced")
 		if !p.limits.needsSlot(r) {
 			return waits
 		}
@@ -105,7 +105,7 @@ func (e *Engine) place(r *run) answer {
 	if r.claim == nil || r.claim.line == nil { // its turn came while one before it was dropped and another took up its job
 		return waits
 	}
-	e.wait(r, job.RunQueued, job.WaitsForPlace, e.crowd(r))
+	e.wait(r, job.RunQueued, job.WaitsForSlot, e.crowd(r))
 	return e.overflow(r)
 }
 
@@ -161,7 +161,7 @@ func (e *Engine) dispatch(asker *run) bool {
 		}
 		p.left--
 		p.chosen = c.run
-		stays := e.goOn(c.run, job.RanAfterPlace)
+		stays := e.goOn(c.run, job.RanAfterSlot)
 		p.chosen = nil
 		if !stays {
 			e.promote(c.run.Job)

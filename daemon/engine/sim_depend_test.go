@@ -252,7 +252,7 @@ func (h *history) join(s Start) {
 	switch {
 	case r.Trigger == job.TriggerManual, r.Trigger == job.TriggerRetry, r.Backfill != 0, len(o.After) == 0:
 		return
-	case r.Reason == job.RanAfterPlace: // they were asked before it waited for a place
+	case r.Reason == job.RanAfterSlot: // they were asked before it waited for a place
 		return
 	case len(parents) != len(o.After):
 		w.t.Errorf("invariant 11: run %d of %s started with parents %v", r.ID, r.Job, parents)

@@ -110,7 +110,7 @@ func (h *history) queue(r job.Record) {
 	}
 	id := r.Run.ID
 	switch {
-	case r.Run.State == job.RunQueued && r.Run.Reason == job.WaitsForPlace:
+	case r.Run.State == job.RunQueued && r.Run.Reason == job.WaitsForSlot:
 		q.waits[id] = h.seatOf(*r.Run)
 		return
 	case r.Kind == job.Ended:

@@ -1030,7 +1030,7 @@ func (n *node) fact(r job.Record) {
 				l.skipped[Occurrence{key, at}] = true
 			}
 		}
-	case r.Kind == job.Dropped && r.Reason != job.OtherMember && r.Reason != job.HandedOn:
+	case r.Kind == job.Dropped && r.Reason != job.OtherMember && r.Reason != job.HandedOver:
 		l.skipped[o] = true
 	}
 }

@@ -213,7 +213,7 @@ func (h *history) do(rng *rand.Rand) {
 		users := map[string]Barred{}
 		for _, user := range []string{"ann", "root"} {
 			if rng.IntN(3) == 0 {
-				users[user] = Barred{job.NoAccount, "simulated"}
+				users[user] = Barred{job.NoUser, "simulated"}
 			}
 		}
 		say("bar %v", users)

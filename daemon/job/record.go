@@ -94,14 +94,15 @@ const (
 	DecideHold Decision = "hold" // queued; a later record starts or drops it
 )
 
-// Reason is why an occurrence was decided as it was: a closed list, one
-// sentence each, shared by command line, dashboard, journal and mail.
+// Reason explains a decision about an occurrence, or the end of a run. The list is
+// closed, and each reason has one sentence that command line, dashboard, journal and
+// mail share.
 type Reason string
 
-// The reasons. Sentence says each in words.
+// The reasons. Sentence describes each of them.
 const (
 	OnTime        Reason = "on-time"
-	MadeUp        Reason = "made-up"
+	CaughtUp      Reason = "caught-up"
 	AtBoot        Reason = "at-boot"
 	AskedFor      Reason = "asked-for"
 	Retried       Reason = "retried"
@@ -112,14 +113,14 @@ const (
 	ParentEnded     Reason = "parent-ended" // on=
 	RanAfterParents Reason = "ran-after-parents"
 	RanAfterCheck   Reason = "ran-after-check"
-	RanAfterPlace   Reason = "ran-after-place"
+	RanAfterSlot    Reason = "ran-after-slot"
 	Backfilled      Reason = "backfilled"
 	Redriven        Reason = "redriven"
 	Rerun           Reason = "rerun" // if-lost=rerun
 
-	Late         Reason = "late"          // late, and the catch-up rule makes up none so old
+	Late         Reason = "late"          // late, and older than the catch-up rule covers
 	Superseded   Reason = "superseded"    // late, and a newer occurrence started instead
-	OverLimit    Reason = "over-limit"    // late, and more were missed than catchup=all:N makes up
+	OverLimit    Reason = "over-limit"    // late, and more were missed than catchup=all:N covers
 	PastDeadline Reason = "past-deadline" // later than deadline=
 	IsPaused     Reason = "paused"
 	IsDisabled   Reason = "disabled"
@@ -129,8 +130,8 @@ const (
 	Replaced     Reason = "replaced"   // a newer occurrence took its place in the queue
 	JobRemoved   Reason = "job-removed"
 	AlreadyRan   Reason = "already-ran" // its period is not over; the detail names the day
-	NoAccount    Reason = "no-account"
-	// The account may not run jobs: expired, or its password must be changed.
+	NoUser       Reason = "no-user"
+	// The account must not run jobs: it is expired, or its password must be changed.
 	AccountRefused Reason = "account-refused"
 
 	OtherHost        Reason = "other-host"
@@ -142,18 +143,18 @@ const (
 	ParentFailed     Reason = "parent-failed"
 	ParentSkipped    Reason = "parent-skipped"
 	ParentMissed     Reason = "parent-missed"
-	AlreadyProcessed Reason = "already-processed" // --reprocess of a backfill leaves it out
+	AlreadyProcessed Reason = "already-processed" // --reprocess of a backfill excludes it
 
 	OtherLabels Reason = "other-labels" // need=, avoid=
 	OtherMember Reason = "other-member"
-	HandedOn    Reason = "handed-on"  // the other side of it is TakenOver
-	TakenOver   Reason = "taken-over" // the detail names the member that handed it on
+	HandedOver  Reason = "handed-over" // the other side of it is TakenOver
+	TakenOver   Reason = "taken-over"  // the detail names the member that handed it over
 	NoMember    Reason = "no-member"
 	NoQuorum    Reason = "no-quorum"
 
 	WaitsForParents Reason = "waits-for-parents"
 	WaitsForCheck   Reason = "waits-for-check"
-	WaitsForPlace   Reason = "waits-for-place" // of a pool, or under max-running
+	WaitsForSlot    Reason = "waits-for-slot" // of a pool, or under max-running
 
 	WaitsForRun   Reason = "waits-for-run"
 	WaitsForRetry Reason = "waits-for-retry"
@@ -167,77 +168,77 @@ const (
 )
 
 var sentences = map[Reason]string{
-	OnTime:           "It was due and nothing stood in its way.",
-	MadeUp:           "It was missed at its time and made up afterwards, as catchup= says.",
-	AtBoot:           "The host started, and @reboot entries run once for each start.",
-	AskedFor:         "A person asked for it.",
-	Retried:          "The attempt before it failed, and retry= allows another.",
+	OnTime:           "It was due, and nothing prevented it.",
+	CaughtUp:         "It was missed at its time, and catchup= ran it later.",
+	AtBoot:           "The host started, and @reboot entries run once at each start.",
+	AskedFor:         "A user started it.",
+	Retried:          "The previous attempt failed, and retry= allows another.",
 	RanAfterQueue:    "It waited for an earlier run of the same job to end, and then started.",
-	FoundDue:         "Its period was over when the daemon looked.",
-	RanAfterDelay:    "It waited for the delay and the hours that its line names, and then started.",
-	ParentEnded:      "A run of a job that it starts on ended, as on= says.",
-	RanAfterParents:  "The runs that it waited for ended as after= asks, and then it started.",
+	FoundDue:         "Its period was over when the daemon checked.",
+	RanAfterDelay:    "It waited for the delay and the hours in its entry, and then started.",
+	ParentEnded:      "A run of a job in on= ended with the required outcome.",
+	RanAfterParents:  "The jobs in after= ended with the required outcomes, and then it started.",
 	RanAfterCheck:    "The command of if= allowed it.",
-	RanAfterPlace:    "It waited for a place, and then started.",
-	Backfilled:       "A person asked for this occurrence to be run again, by backfill.",
-	Redriven:         "A person had it run again, as the same occurrence.",
-	Rerun:            "The run before it was lost, and if-lost=rerun starts another.",
-	Late:             "It was noticed too late, and catchup= makes up none so old.",
-	Superseded:       "It was missed, and a newer occurrence started in its place.",
-	OverLimit:        "It was missed together with more occurrences than catchup=all:N makes up.",
+	RanAfterSlot:     "It waited for a free slot, and then started.",
+	Backfilled:       "A user ran this occurrence again with a backfill.",
+	Redriven:         "A user ran it again, as the same occurrence.",
+	Rerun:            "The previous run was lost, and if-lost=rerun starts another.",
+	Late:             "It was noticed too late, and catchup= does not cover an occurrence this old.",
+	Superseded:       "It was missed, and a newer occurrence ran instead.",
+	OverLimit:        "More occurrences were missed than catchup=all:N covers.",
 	PastDeadline:     "It was noticed later than deadline= allows.",
 	IsPaused:         "The job was paused.",
-	IsDisabled:       "The entry says enabled=no.",
-	IsHeld:           "The entry is held: what it says of when or how it may run cannot be followed.",
-	Overlapping:      "The run before it was still going, and overlap= allows no second one.",
-	QueueFull:        "The run before it was still going, and another occurrence was queued already.",
-	Replaced:         "It was queued, and a newer occurrence took its place.",
-	JobRemoved:       "The entry was removed from its table before the run started.",
-	AlreadyRan:       "It ran in this period already.",
-	NoAccount:        "The account that it runs as does not exist.",
-	AccountRefused:   "The account that it runs as may not run jobs.",
-	OtherHost:        "host= names other hosts than this one.",
-	OtherLabels:      "need= and avoid= leave this host out.",
-	OtherMember:      "Another member of the ring took it while this one was gone.",
-	HandedOn:         "This member was about to leave the ring, and handed it on to the others.",
-	TakenOver:        "The member of the ring that had it was about to leave, and handed it on.",
-	NoMember:         "No member of the ring may run it.",
-	NoQuorum:         "The ring had no quorum to say whose it was, and a newer one waits for that.",
-	TooMany:          "As many runs as max-instances= allows were going.",
-	QueueOverflow:    "As many runs of the user waited for a slot as queue-max of the configuration allows.",
-	TooManyWait:      "As many runs of the account waited to start as one account may have.",
-	Broken:           "The job failed so often in a row that breaker= holds it.",
+	IsDisabled:       "The entry has enabled=no.",
+	IsHeld:           "The entry is held, because running it without one of its options would be unsafe.",
+	Overlapping:      "The previous run was still active, and overlap= does not allow a second one.",
+	QueueFull:        "The previous run was still active, and another occurrence was already queued.",
+	Replaced:         "It was queued, and a newer occurrence replaced it.",
+	JobRemoved:       "The entry was removed from its crontab before the run started.",
+	AlreadyRan:       "It already ran in this period.",
+	NoUser:           "The user that it runs as does not exist.",
+	AccountRefused:   "Its user is not allowed to run jobs.",
+	OtherHost:        "host= does not include this host.",
+	OtherLabels:      "need= and avoid= exclude this host.",
+	OtherMember:      "Another member of the ring took it over while this member was unreachable.",
+	HandedOver:       "This member was leaving the ring, and handed it over to the others.",
+	TakenOver:        "The member of the ring that owned it was leaving, and handed it over.",
+	NoMember:         "No member of the ring is allowed to run it.",
+	NoQuorum:         "The ring had no quorum to decide its owner, and a newer occurrence is waiting for one.",
+	TooMany:          "The job already had max-instances= active runs.",
+	QueueOverflow:    "Its user already had queue-max runs waiting for a slot.",
+	TooManyWait:      "Its user already had the maximum number of waiting runs.",
+	Broken:           "The job failed several times in a row, and breaker= suspended it.",
 	CheckRefused:     "The command of if= did not allow it.",
-	ParentFailed:     "A run that it waited for failed, and after= asks for another end.",
-	ParentSkipped:    "A run that it waited for did not fail, and after= asks for another end.",
-	ParentMissed:     "A run that it waited for did not end within wait=.",
-	AlreadyProcessed: "It has run before, and --reprocess leaves it out.",
-	WaitsForParents:  "It waits for the runs that after= names.",
-	WaitsForCheck:    "It waits for the command of if= to answer.",
-	WaitsForPlace:    "It is due, and waits for a place among the runs of its pool, its account or the host.",
-	WaitsForRun:      "It waits for an earlier run of the same job to end.",
-	WaitsForRetry:    "The attempt failed; the next one waits for its time.",
-	WaitsForDelay:    "It is due, and waits for the delay and the hours that its line names.",
-	StopAsked:        "A person asked for it to be stopped.",
+	ParentFailed:     "A job in after= failed, and after= requires another outcome.",
+	ParentSkipped:    "A job in after= did not fail, and after= requires another outcome.",
+	ParentMissed:     "A job in after= did not end within wait=.",
+	AlreadyProcessed: "It has already run, and --reprocess excludes it.",
+	WaitsForParents:  "It is waiting for the jobs in after=.",
+	WaitsForCheck:    "It is waiting for the command of if= to end.",
+	WaitsForSlot:     "It is due, and is waiting for a free slot of its pool, its user or the host.",
+	WaitsForRun:      "It is waiting for an earlier run of the same job to end.",
+	WaitsForRetry:    "The attempt failed, and the next one is waiting for its time.",
+	WaitsForDelay:    "It is due, and is waiting for the delay and the hours in its entry.",
+	StopAsked:        "A user stopped it.",
 	OverTime:         "It ran longer than timeout= allows.",
-	OverMemory:       "It was killed as it used more memory than memory= allows.",
-	OverTasks:        "It failed when it had as many processes as tasks= allows.",
-	DaemonStopped:    "The daemon was told to stop, and the run did not end in time.",
-	DaemonDied:       "The daemon ended while the run was going, so its end was not seen.",
+	OverMemory:       "It was killed because it used more memory than memory= allows.",
+	OverTasks:        "It failed with as many processes as tasks= allows.",
+	DaemonStopped:    "The daemon stopped, and the run did not end in time.",
+	DaemonDied:       "The daemon ended during the run, so the end of the run is unknown.",
 }
 
 // Reasons are all of the list, in the order of their words.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(sentences)) }
 
-// Sentence says the reason in one sentence, or is "" for an unknown one.
+// Sentence describes the reason in one sentence. It returns "" for an unknown reason.
 func (r Reason) Sentence() string { return sentences[r] }
 
-// IsStop reports whether the reason is that somebody had the run end.
+// IsStop reports whether the run was stopped from outside.
 func (r Reason) IsStop() bool {
 	return r == StopAsked || r == OverTime || r == Replaced || r == DaemonStopped
 }
 
-// With says the reason in one sentence, with the detail of a record in it.
+// With describes the reason in one sentence that includes the detail of a record.
 func (r Reason) With(detail string) string {
 	if detail == "" {
 		return r.Sentence()

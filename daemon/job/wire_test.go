@@ -78,13 +78,13 @@ func TestWireForm(t *testing.T) {
 
 func TestEveryReasonHasASentence(t *testing.T) {
 	for _, r := range []Reason{
-		OnTime, MadeUp, AtBoot, AskedFor, Retried, RanAfterQueue, Late, Superseded, OverLimit, PastDeadline, IsPaused,
+		OnTime, CaughtUp, AtBoot, AskedFor, Retried, RanAfterQueue, Late, Superseded, OverLimit, PastDeadline, IsPaused,
 		IsDisabled, IsHeld, Overlapping, QueueFull, Replaced, JobRemoved, WaitsForRun, WaitsForRetry, StopAsked,
-		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoAccount, AccountRefused, WaitsForDelay,
-		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterPlace, Backfilled, Redriven, Rerun, OtherHost, TooMany,
+		OverTime, DaemonStopped, DaemonDied, FoundDue, RanAfterDelay, AlreadyRan, NoUser, AccountRefused, WaitsForDelay,
+		ParentEnded, RanAfterParents, RanAfterCheck, RanAfterSlot, Backfilled, Redriven, Rerun, OtherHost, TooMany,
 		QueueOverflow, TooManyWait, Broken, CheckRefused, ParentFailed, ParentSkipped, ParentMissed, AlreadyProcessed,
-		WaitsForParents, WaitsForCheck, WaitsForPlace, OverMemory, OverTasks,
-		OtherLabels, OtherMember, HandedOn, TakenOver, NoMember, NoQuorum,
+		WaitsForParents, WaitsForCheck, WaitsForSlot, OverMemory, OverTasks,
+		OtherLabels, OtherMember, HandedOver, TakenOver, NoMember, NoQuorum,
 	} {
 		if r.Sentence() == "" {
 			t.Errorf("%s has no sentence", r)

@@ -230,7 +230,7 @@ func (w *world) happen(r *rand.Rand, s *Server) string {
 		return "load"
 	case 14:
 		if r.IntN(8) == 0 {
-			w.step(engine.Bar{Users: map[string]engine.Barred{"bob": {Reason: job.NoAccount, Detail: "gone"}}})
+			w.step(engine.Bar{Users: map[string]engine.Barred{"bob": {Reason: job.NoUser, Detail: "gone"}}})
 			return "bar bob"
 		}
 		w.step(engine.Bar{})

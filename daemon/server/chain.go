@@ -22,11 +22,11 @@ var links = []struct {
 	{api.StepSchedule, (*evidence).scheduleFact, ""},
 	{api.StepClock, (*evidence).clockFact, ""},
 	{api.StepDaemon, (*evidence).daemonFact, ""},
-	{api.StepNode, (*evidence).nodeFact, ""},
+	{api.StepHost, (*evidence).nodeFact, ""},
 	{api.StepOverlap, (*evidence).overlapFact, ""},
 	{api.StepCheck, (*evidence).checkFact, "if"},
 	{api.StepParents, (*evidence).parentsFact, "after"},
-	{api.StepPlace, (*evidence).placeFact, "pool"},
+	{api.StepSlot, (*evidence).placeFact, "pool"},
 	{api.StepGate, (*evidence).gateFact, ""},
 }
 
@@ -65,7 +65,7 @@ func (ev *evidence) crossed() api.StepName {
 	case !ev.decided && (ev.up == nil || ev.stops):
 		return api.StepDaemon
 	case ev.isElsewhere():
-		return api.StepNode
+		return api.StepHost
 	case !ev.decided:
 		return api.StepEntry
 	case ev.run != nil && ev.run.Outcome.Kind == job.NotStarted:
@@ -100,7 +100,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 	switch r {
 	case job.JobRemoved:
 		return api.StepEntry
-	case job.IsPaused, job.IsDisabled, job.IsHeld, job.Broken, job.NoAccount, job.AccountRefused:
+	case job.IsPaused, job.IsDisabled, job.IsHeld, job.Broken, job.NoUser, job.AccountRefused:
 		return api.StepEnabled
 	case job.Late, job.Superseded, job.OverLimit:
 		return ev.whyLate()
@@ -117,10 +117,10 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 		return api.StepCheck
 	case job.ParentFailed, job.ParentSkipped, job.ParentMissed, job.WaitsForParents:
 		return api.StepParents
-	case job.WaitsForPlace, job.QueueOverflow, job.TooManyWait:
-		return api.StepPlace
-	case job.OtherHost, job.OtherLabels, job.OtherMember, job.HandedOn, job.NoMember, job.NoQuorum:
-		return api.StepNode
+	case job.WaitsForSlot, job.QueueOverflow, job.TooManyWait:
+		return api.StepSlot
+	case job.OtherHost, job.OtherLabels, job.OtherMember, job.HandedOver, job.NoMember, job.NoQuorum:
+		return api.StepHost
 	}
 	return api.StepGate
 }
@@ -141,7 +141,7 @@ func (ev *evidence) crossFact(step api.StepName) string {
 		return mismatch(ev.entry, ev.at) + ev.neighbours()
 	case step == api.StepEntry && !ev.decided:
 		return "no decision is recorded although the daemon was up: " + ev.absence()
-	case step == api.StepNode && !ev.decided:
+	case step == api.StepHost && !ev.decided:
 		return ev.turn.words(ev.host)
 	case step == api.StepEnabled && !ev.decided:
 		return ev.standing()
@@ -316,7 +316,7 @@ func (ev *evidence) placeFact() string {
 	switch {
 	case ev.run == nil:
 		return "pool=" + pool + ": it never came to ask for a place"
-	case ev.run.Reason == job.RanAfterPlace:
+	case ev.run.Reason == job.RanAfterSlot:
 		return "it waited for a place in pool=" + pool
 	}
 	return "there was a place in pool=" + pool

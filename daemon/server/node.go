@@ -69,7 +69,7 @@ func (t *ownership) words(host string) string {
 	}
 	switch {
 	case len(fit) == 0:
-		return "no member of the ring may run it (" + strings.Join(others, "; ") + ")"
+		return "no member of the ring is allowed to run it (" + strings.Join(others, "; ") + ")"
 	case len(fit) == 1:
 		return "as the ring is now, it is " + fit[0] + "'s, and no other member may run it"
 	}

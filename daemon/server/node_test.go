@@ -32,7 +32,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 			t.Fatalf("status %d, %v, %s", status, err, text)
 		}
 		for _, s := range why.Steps {
-			if s.Name == api.StepNode {
+			if s.Name == api.StepHost {
 				return string(s.State) + ": " + s.Fact + "\n" + strings.Join(why.Facts, "\n")
 			}
 		}
@@ -55,7 +55,7 @@ func TestWhyOfRingJobs(t *testing.T) {
 		return m
 	}
 	w.step(engine.Ring{Membership: members("box", "elm")})
-	says("db", string(api.Passed), "no member of the ring may run it (box: need= asks for role:db; elm: need= asks for role:db)")
+	says("db", string(api.Passed), "no member of the ring is allowed to run it (box: need= asks for role:db; elm: need= asks for role:db)")
 	w.step(engine.Ring{Membership: members("box")})
 	w.to(due.Format(time.RFC3339))
 	w.step(engine.Claimed{Occurrence: occurrence, Grant: engine.Unknown})

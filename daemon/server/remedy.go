@@ -24,7 +24,7 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 		return ev.makeRoom()
 	case api.StepParents:
 		return []api.Remedy{ev.command("see whom it waits for, and how they are", "graph"), ev.command("run it now, without waiting", "run")}
-	case api.StepNode:
+	case api.StepHost:
 		if ev.isElsewhere() {
 			return ev.askThere()
 		}
@@ -68,7 +68,7 @@ func (ev *evidence) enable() []api.Remedy {
 	switch {
 	case ev.hold != nil:
 		return []api.Remedy{ev.command("end the pause", "resume")}
-	case ev.bar == job.NoAccount:
+	case ev.bar == job.NoUser:
 		return []api.Remedy{{What: "see whether the host knows the account", Command: "getent passwd " + quote(ev.job.User)}}
 	case ev.bar == job.AccountRefused:
 		return []api.Remedy{{What: "see the dates of the account", Command: "chage -l " + quote(ev.job.User)}}

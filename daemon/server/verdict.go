@@ -35,9 +35,9 @@ func (ev *evidence) verdict(cross api.StepName) string {
 		return "It will not start. " + sentence(ev.crossFact(cross))
 	case !ev.decided && cross == api.StepEntry:
 		return "It did not start, and no decision about it is recorded."
-	case !ev.decided && cross == api.StepNode && ev.turn.taker != "":
+	case !ev.decided && cross == api.StepHost && ev.turn.taker != "":
 		return "It is another member's. On " + ev.turn.taker + ": " + ev.turn.said
-	case !ev.decided && cross == api.StepNode:
+	case !ev.decided && cross == api.StepHost:
 		return "It was not decided here. " + sentence(ev.crossFact(cross))
 	case !ev.decided:
 		return "It did not start. " + sentence(ev.crossFact(cross))

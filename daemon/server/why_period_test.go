@@ -80,7 +80,7 @@ func TestWhyOfAnExactInstantIsOfNoneSoonAfter(t *testing.T) {
 func TestWhyOfABarredAccountSaysWhereToLook(t *testing.T) {
 	w := newWorld(t, "#@ name=ghost\n* * * * * ghost true\n#@ name=old\n* * * * * old true\n")
 	w.step(engine.Bar{Users: map[string]engine.Barred{
-		"ghost": {Reason: job.NoAccount, Detail: "unknown user ghost"},
+		"ghost": {Reason: job.NoUser, Detail: "unknown user ghost"},
 		"old":   {Reason: job.AccountRefused, Detail: "account expired on 2022-01-09"},
 	}})
 	client := w.client()

@@ -193,13 +193,13 @@ var stopsAt = map[job.Reason][]api.StepName{
 	job.Late: {api.StepDaemon, api.StepClock}, job.Superseded: {api.StepDaemon, api.StepClock}, job.OverLimit: {api.StepDaemon, api.StepClock},
 	job.PastDeadline: {api.StepDaemon, api.StepClock, api.StepOverlap},
 	job.IsPaused:     {api.StepEnabled}, job.IsDisabled: {api.StepEnabled}, job.IsHeld: {api.StepEnabled}, job.Broken: {api.StepEnabled},
-	job.NoAccount: {api.StepEnabled}, job.AccountRefused: {api.StepEnabled}, job.OtherHost: {api.StepNode}, job.JobRemoved: {api.StepEntry},
+	job.NoUser: {api.StepEnabled}, job.AccountRefused: {api.StepEnabled}, job.OtherHost: {api.StepHost}, job.JobRemoved: {api.StepEntry},
 	job.Overlapping: {api.StepOverlap}, job.QueueFull: {api.StepOverlap}, job.Replaced: {api.StepOverlap}, job.TooMany: {api.StepOverlap},
 	job.WaitsForRun: {api.StepOverlap}, job.AlreadyRan: {api.StepGate}, job.StopAsked: {api.StepGate},
 	job.CheckRefused: {api.StepCheck}, job.WaitsForCheck: {api.StepCheck},
 	job.ParentFailed: {api.StepParents}, job.ParentSkipped: {api.StepParents}, job.ParentMissed: {api.StepParents}, job.WaitsForParents: {api.StepParents},
-	job.OtherLabels: {api.StepNode}, job.OtherMember: {api.StepNode}, job.HandedOn: {api.StepNode}, job.NoMember: {api.StepNode}, job.NoQuorum: {api.StepNode},
-	job.QueueOverflow: {api.StepPlace}, job.TooManyWait: {api.StepPlace}, job.WaitsForPlace: {api.StepPlace},
+	job.OtherLabels: {api.StepHost}, job.OtherMember: {api.StepHost}, job.HandedOver: {api.StepHost}, job.NoMember: {api.StepHost}, job.NoQuorum: {api.StepHost},
+	job.QueueOverflow: {api.StepSlot}, job.TooManyWait: {api.StepSlot}, job.WaitsForSlot: {api.StepSlot},
 }
 
 // fits holds an answer against the decision and the run's newest record.

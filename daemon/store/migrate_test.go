@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,5 +159,30 @@ func copyFile(t testing.TB, from, to string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A history of the version before keeps the meaning of its reasons under their new words.
+func TestOlderDatabaseGetsTheNewReasons(t *testing.T) {
+	dir := t.TempDir()
+	script := "INSERT INTO job (n, id) VALUES (1, 'a');"
+	for i, reason := range []string{"made-up", "ran-after-place", "waits-for-place", "handed-on", "on-time"} {
+		script += row(i+1, 1, "ann", fmt.Sprint("i", i), "ended", "exited", 0) + fmt.Sprintf("UPDATE run SET reason = '%s' WHERE id = %d;", reason, i+1)
+	}
+	script += `INSERT INTO occurrence (due, job, era, count, at, decision, reason, detail) VALUES (9000, 1, 0, 1, 9000, 'skip', 'no-account', 'unknown user ann');`
+	older(t, dir, 11, script)
+	s := open(t, dir)
+	runs, err := s.Runs(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []job.Reason
+	for _, r := range slices.Backward(runs) {
+		got = append(got, r.Reason)
+	}
+	same(t, "reasons of runs", got, []job.Reason{job.CaughtUp, job.RanAfterSlot, job.WaitsForSlot, job.HandedOver, job.OnTime})
+	skip, ok, err := s.DecisionAt(t.Context(), "a", fromNanos(9000))
+	if err != nil || !ok || skip.Reason != job.NoUser {
+		t.Errorf("got %+v, %v; want one decision because of no-user", skip, err)
 	}
 }

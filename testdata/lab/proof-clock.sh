@@ -23,7 +23,7 @@ for case in "$@"; do
 	systemctl start $unit
 	grep -q every <(timeout 150 tail -n +1 -F out/log)
 	$move
-	# The minute after the end says that all before is done, made-up starts too.
+	# The minute after the end says that all before is done, catch-up starts too.
 	timeout 600 sh -c "tail -n +1 -F out/log | grep -m1 '^$end every'" >/dev/null
 	claim "$case: lived until $end" grep -q "^$end every" out/log
 	mv out/log "out/$case.log"

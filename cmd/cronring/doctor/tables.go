@@ -49,7 +49,7 @@ func (e *examination) checkTable(ctx context.Context, t *inventory.Table) []find
 	}
 	for _, name := range t.Accounts() {
 		switch reason, why := e.Barred(ctx, name); reason {
-		case job.NoAccount:
+		case job.NoUser:
 			found = append(found, finding{Grade: gradeWarning, What: t.Path + ": " + why, Why: "its entries are held until there is one"})
 		case job.AccountRefused:
 			found = append(found, finding{Grade: gradeWarning, What: t.Path + ": " + why, Why: "its entries are skipped until it may",

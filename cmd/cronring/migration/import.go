@@ -235,7 +235,7 @@ func importTable(ctx context.Context, m *inventory.Machine, t *inventory.Table, 
 		}
 		if reason := reasons[e.User()]; reason != "" {
 			entry.Notes = append(entry.Notes, "does not run: "+whys[e.User()])
-			refused = refused || reason == job.NoAccount && m.Host.Family == crontab.Debian && t.Table.Format == crontab.System
+			refused = refused || reason == job.NoUser && m.Host.Family == crontab.Debian && t.Table.Format == crontab.System
 		}
 		r.Entries = append(r.Entries, entry)
 	}

@@ -437,7 +437,7 @@ func Overlapped() api.Why {
 			{Name: api.StepSchedule, State: api.Passed, Fact: "minute 30, hour 2, every day"},
 			{Name: api.StepClock, State: api.Passed, Fact: "02:30 exists once in Europe/Berlin that day; no step seen"},
 			{Name: api.StepDaemon, State: api.Passed, Fact: "up since 3 Nov 09:12:40, ticked 02:30:00.004 (4 ms late)"},
-			{Name: api.StepNode, State: api.Passed, Fact: "db-01 runs it: the entry is this host's own"},
+			{Name: api.StepHost, State: api.Passed, Fact: "db-01 runs it: the entry is this host's own"},
 			{Name: api.StepOverlap, State: api.Crossed, Fact: "run 4187 began 02:00:00, was running at 02:30:00, ended 02:41:07"},
 			{Name: api.StepGate, State: api.NotReached, Fact: "not reached"},
 		},
