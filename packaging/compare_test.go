@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -127,25 +128,19 @@ func runTogether(t *testing.T, minutes int, one, other machine) (result, result,
 }
 
 // runBoth runs two machines at the same time, each with a root of its own.
+// runBoth boots two machines at the same moment. As parallel tests one would
+// wait for minutes until there is a place for it.
 func runBoth(t *testing.T, one, other machine) (result, result) {
-	binaries(t)
-	both := []machine{one, other}
-	var results [2]result
-	for i := range both {
-		both[i].dir = t.TempDir()
-	}
-	t.Run("machines", func(t *testing.T) {
-		for i, m := range both {
-			t.Run(fmt.Sprint(i), func(t *testing.T) {
-				t.Parallel()
-				results[i] = m.run(t)
-			})
-		}
-	})
+	first, second := one.prepare(t), other.prepare(t)
+	var both sync.WaitGroup
+	both.Go(first.boot)
+	both.Go(second.boot)
+	both.Wait()
+	a, b := first.judge(t), second.judge(t)
 	if t.Failed() {
 		t.FailNow()
 	}
-	return results[0], results[1]
+	return a, b
 }
 
 // comparedTables are the files of testdata/lab/NAME as machine.files.

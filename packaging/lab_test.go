@@ -62,27 +62,22 @@ func (r result) file(t testing.TB, name string) string {
 // OK" of the script is an error of the test.
 func (m machine) run(t testing.TB) result {
 	t.Helper()
-	r, err := m.boot(t)
-	t.Logf("%s", r.said)
-	if err != nil {
-		t.Errorf("%s: %v", m.proof, err)
-	}
-	oks := 0
-	for line := range strings.Lines(r.said) {
-		switch {
-		case strings.HasPrefix(line, "NOT OK"):
-			t.Error(strings.TrimSpace(line))
-		case strings.HasPrefix(line, "ok "):
-			oks++
-		}
-	}
-	if oks == 0 {
-		t.Errorf("%s showed nothing", m.proof)
-	}
-	return r
+	p := m.prepare(t)
+	p.boot()
+	return p.judge(t)
 }
 
-func (m machine) boot(t testing.TB) (result, error) {
+// prepared is a machine whose files are laid out. boot may be called by any
+// goroutine, the rest by the test's own.
+type prepared struct {
+	machine
+	context context.Context
+	args    []string // of boot-systemd.sh
+	result  result
+	err     error // of boot-systemd.sh
+}
+
+func (m machine) prepare(t testing.TB) *prepared {
 	t.Helper()
 	if m.limit == 0 {
 		m.limit = 10 * time.Minute
@@ -91,9 +86,9 @@ func (m machine) boot(t testing.TB) (result, error) {
 	if m.dir == "" {
 		m.dir = dir
 	}
-	r := result{out: filepath.Join(m.dir, "out")}
 	m.furnish(t, filepath.Join(dir, "lab"))
-	args := []string{"run", "--setup", "--copy", filepath.Join(dir, "lab") + ":/lab", "--out", r.out, "--pkgs", m.packages}
+	out := filepath.Join(m.dir, "out")
+	args := []string{"run", "--setup", "--copy", filepath.Join(dir, "lab") + ":/lab", "--out", out, "--pkgs", m.packages}
 	if m.engine != "" {
 		args = append(args, "--engine", m.engine)
 	}
@@ -104,17 +99,41 @@ func (m machine) boot(t testing.TB) (result, error) {
 		args = append(args, "--suite", m.suite)
 	}
 	args = append(args, "--", filepath.Join(lab, "proof-"+m.proof+".sh"))
-	ctx, cancel := context.WithTimeout(t.Context(), m.limit)
+	return &prepared{machine: m, context: t.Context(), args: append(args, m.args...), result: result{out: out}}
+}
+
+func (p *prepared) boot() {
+	ctx, cancel := context.WithTimeout(p.context, p.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(lab, "boot-systemd.sh"), append(args, m.args...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(lab, "boot-systemd.sh"), p.args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it cleans up
 	cmd.WaitDelay = 20 * time.Second
 	said, err := cmd.CombinedOutput()
-	r.said = string(said)
+	p.result.said, p.err = string(said), err
 	if ctx.Err() != nil {
-		err = fmt.Errorf("not done after %v: %w", m.limit, err)
+		p.err = fmt.Errorf("not done after %v: %w", p.limit, err)
 	}
-	return r, err
+}
+
+func (p *prepared) judge(t testing.TB) result {
+	t.Helper()
+	t.Logf("%s", p.result.said)
+	if p.err != nil {
+		t.Errorf("%s: %v", p.proof, p.err)
+	}
+	oks := 0
+	for line := range strings.Lines(p.result.said) {
+		switch {
+		case strings.HasPrefix(line, "NOT OK"):
+			t.Error(strings.TrimSpace(line))
+		case strings.HasPrefix(line, "ok "):
+			oks++
+		}
+	}
+	if oks == 0 {
+		t.Errorf("%s showed nothing", p.proof)
+	}
+	return p.result
 }
 
 // furnish lays out the folder that becomes /lab.
