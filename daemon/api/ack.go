@@ -6,8 +6,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// AckRequest says that somebody has seen that jobs failed: until they fail
-// again they do not count as failing.
+// AckRequest acknowledges the failures of jobs: they do not count as failing until they fail again.
 type AckRequest struct {
 	Refs   []string `json:"jobs,omitempty"`
 	All    bool     `json:"all,omitempty"` // all that fail, instead of Refs
@@ -15,7 +14,7 @@ type AckRequest struct {
 	Undo   bool     `json:"undo,omitempty"` // they count again
 }
 
-// Ack acknowledges failures, and gives the jobs that it took effect on.
+// Ack acknowledges failures, and returns the jobs that changed.
 func (c *Client) Ack(ctx context.Context, r AckRequest) ([]job.ID, error) {
 	return postParts(r.Refs, func(part []string) ([]job.ID, error) {
 		r.Refs = part

@@ -11,17 +11,16 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// BoardUpdate is one piece of what Client.Board gives: first the jobs that the
-// account sees, worst first, in several pieces, then what has changed. The one
-// with Complete ends the first part; it comes again after a daemon could not
-// tell what had changed and has sent everything anew.
+// BoardUpdate is one item of Client.Board: first the jobs that the user sees, worst first, in
+// several items, then the changes. Complete marks the end of the first part. It occurs again after
+// the daemon could not determine what had changed and sent all jobs again.
 type BoardUpdate struct {
-	Begin    bool      // the stream begins: what an earlier one said may no longer be so
+	Begin    bool      // the stream begins: earlier updates may be out of date
 	Now      time.Time // the daemon's clock
 	Head     *Status   // when it changed
-	Rows     []Row     // new ones, and those that changed
-	Gone     []job.ID  // jobs that are no more
-	Complete bool      // every job has been given
+	Rows     []Row     // new rows and changed rows
+	Gone     []job.ID  // jobs that no longer exist
+	Complete bool      // every job has been sent
 }
 
 // Row is a job on the board: as Status describes it, in one line.
@@ -51,9 +50,8 @@ type Row struct {
 	Why       string        // one line: what it is held, late or waiting for
 }
 
-// Board gives the jobs that the account sees as rows, and then what changes of
-// them, until ctx ends, the daemon stops or the caller breaks off. An error is
-// the last item; that the daemon stopped is one.
+// Board returns the jobs that the user sees as rows, and then their changes, until ctx ends, the
+// daemon stops or the caller breaks off. The last item is an error, also when the daemon stopped.
 func (c *Client) Board(ctx context.Context) iter.Seq2[BoardUpdate, error] {
 	const purpose = "see the board"
 	return func(yield func(BoardUpdate, error) bool) {

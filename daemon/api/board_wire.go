@@ -14,10 +14,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A board goes over the socket as frames: a kind, the length of what follows,
-// and that. Numbers are varints, times are nanoseconds from the frame's own,
-// and text that many rows share goes over once: JSON for a hundred thousand
-// rows would take longer than all else together.
+// The board travels over the socket as frames: a kind, the length of the payload, the payload.
+// Numbers are varints, times are nanoseconds relative to the frame's own, and text that many rows
+// share is sent once. JSON for a hundred thousand rows would take longer than all other steps.
 
 // boardGreeting begins the stream. Its number changes with the form of frames.
 const boardGreeting = "cronring board 2\n"
@@ -224,7 +223,7 @@ func (r *Row) has() (has uint64) {
 func (e *BoardEncoder) number(n int64) { e.frame = binary.AppendVarint(e.frame, n) }
 func (e *BoardEncoder) size(n int)     { e.frame = binary.AppendUvarint(e.frame, uint64(n)) }
 
-// time writes nothing for no time: has says so.
+// time writes nothing for the zero time; the row's bits in has record that.
 func (e *BoardEncoder) time(t time.Time) {
 	if !t.IsZero() {
 		e.number(t.UnixNano() - e.now)
@@ -244,8 +243,8 @@ func (e *BoardEncoder) text(text string) {
 	e.frame = append(e.frame, text...)
 }
 
-// shared writes a text of a column, or where the stream had it before: 0 goes
-// before one that is not remembered, 1 before one that is from here on.
+// shared writes a text of a column, or its index in the stream if it was sent before. 0 precedes a
+// text that is not stored for later use, 1 a text that is stored from here on.
 func (e *BoardEncoder) shared(column int, text string) {
 	latest := &e.latest[column]
 	if latest.ref >= 2 && latest.text == text {
@@ -359,8 +358,8 @@ func makeRows(n int) []Row {
 	return make([]Row, n)
 }
 
-// Free gives the rows back once nobody looks at them any more: a hundred thousand
-// that are each read and taken in need the memory of a few thousand.
+// Free returns the rows to the pool when the caller no longer needs them. Reading a hundred
+// thousand rows one update at a time then needs the memory of a few thousand.
 func (u *BoardUpdate) Free() {
 	if len(u.Rows) == 0 {
 		return
@@ -371,8 +370,8 @@ func (u *BoardUpdate) Free() {
 	freeRows.Put(&rows)
 }
 
-// frame is one of them as it is read. Once something in it makes no sense it
-// is bad, and all that is read of it is zero.
+// frame is a frame that is being read. After the first invalid value it is bad, and all further
+// values are zero.
 type frame struct {
 	rest    string
 	decoder *boardDecoder
@@ -451,7 +450,7 @@ func (f *frame) time(has uint64) time.Time {
 	return time.Unix(0, f.now+f.number()).UTC()
 }
 
-// count is how many things follow, each of at least one byte.
+// count returns the number of items that follow, each of at least one byte.
 func (f *frame) count() int {
 	n := f.unsigned()
 	if n > uint64(len(f.rest)) {

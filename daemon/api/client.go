@@ -15,13 +15,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Client asks one daemon. It may be used from several goroutines.
+// Client sends requests to one daemon. It may be used from several goroutines.
 type Client struct {
-	socket   string // its path, or for people what stands for it
+	socket   string // its path, or a name to show instead
 	remote   bool   // it is on another host
-	readOnly bool   // nothing is asked that changes anything
+	readOnly bool   // reject requests that change anything
 	http     *http.Client
-	patience time.Duration // for the answer to a question
+	patience time.Duration // maximum time for the answer to a query
 }
 
 // Dial names the socket to use. It does not connect: each call does, as Connect
@@ -30,8 +30,8 @@ func Dial(socket string) *Client {
 	return newClient(socket, func(ctx context.Context) (net.Conn, error) { return Connect(ctx, socket) })
 }
 
-// Through is Dial for the daemon of another host: each connection is one that
-// dial makes. name is what errors call it.
+// Through is Dial for the daemon of another host: dial makes each connection. name identifies the
+// daemon in errors.
 func Through(name string, dial func(context.Context) (net.Conn, error)) *Client {
 	c := newClient(name, dial)
 	c.remote = true
@@ -43,29 +43,28 @@ func newClient(name string, dial func(context.Context) (net.Conn, error)) *Clien
 	return &Client{socket: name, http: &http.Client{Transport: transport}, patience: answerTime}
 }
 
-// ReadOnly has the client refuse, from here on, to ask for anything that
-// changes something.
+// ReadOnly makes the client reject all further requests that change anything.
 func (c *Client) ReadOnly() { c.readOnly = true }
 
-// Close gives up idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Status tells how the daemon and its jobs are.
+// Status returns the state of the daemon and its jobs.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return get[Status](ctx, c, "see the status", "/v1/status", nil)
 }
 
-// Health tells how the daemon itself is, without looking at jobs.
+// Health returns the state of the daemon itself, without the jobs.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "see the health", "/v1/health", nil)
 }
 
-// List gives the jobs that q chooses.
+// List returns the jobs that q selects.
 func (c *Client) List(ctx context.Context, q Query) ([]job.Status, error) {
 	return getRows[job.Status](ctx, c, "list jobs", "/v1/jobs", q.values())
 }
 
-// Show gives everything about the one job that ref names.
+// Show returns all details of the one job that ref names.
 func (c *Client) Show(ctx context.Context, ref string) (Job, error) {
 	return get[Job](ctx, c, "show a job", "/v1/job", url.Values{"job": {ref}})
 }
@@ -79,27 +78,26 @@ func (c *Client) Why(ctx context.Context, ref string, at time.Time) (Why, error)
 	return get[Why](ctx, c, "explain a job", "/v1/why", v)
 }
 
-// Graph tells how the jobs that q chooses, and all that are connected with
-// them, wait for and start on each other. all asks for those, too, that nothing
-// connects.
+// Graph returns the dependencies of the jobs that q selects, and of all jobs connected with them.
+// all includes jobs without dependencies.
 func (c *Client) Graph(ctx context.Context, q Query, all bool) (Graph, error) {
 	v := q.values()
 	setFlag(v, "all", all)
 	return get[Graph](ctx, c, "see the graph", "/v1/graph", v)
 }
 
-// History gives the runs that f chooses, newest first.
+// History returns the runs that f selects, newest first.
 func (c *Client) History(ctx context.Context, f Filter) (Runs, error) {
 	return get[Runs](ctx, c, "read the history", "/v1/runs", f.values())
 }
 
-// OneRun gives the run that ref names: a number, job@last, job@-2, job@failed.
+// OneRun returns the run that ref names: a number, job@last, job@-2, job@failed.
 func (c *Client) OneRun(ctx context.Context, ref string) (job.Run, error) {
 	r, err := get[Run](ctx, c, "read a run", "/v1/run", url.Values{"run": {ref}})
 	return r.Run, err
 }
 
-// Diagnostics gives the remarks on the loaded crontab files.
+// Diagnostics returns the diagnostics of the loaded crontabs.
 func (c *Client) Diagnostics(ctx context.Context) ([]Diagnostic, error) {
 	d, err := get[Diagnostics](ctx, c, "read remarks", "/v1/diagnostics", nil)
 	return d.Diagnostics, err
@@ -115,7 +113,7 @@ func (c *Client) Run(ctx context.Context, r RunRequest) ([]job.Run, error) {
 	})
 }
 
-// Stop asks for runs to be ended, and gives those that are being ended.
+// Stop requests the end of runs, and returns the runs that are being ended.
 func (c *Client) Stop(ctx context.Context, r StopRequest) ([]job.Run, error) {
 	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
 		r.Refs = part
@@ -142,8 +140,7 @@ func (c *Client) Resume(ctx context.Context, r ResumeRequest) ([]job.ID, error) 
 	})
 }
 
-// Reload makes the daemon read its crontab files again, and gives the remarks
-// on them.
+// Reload makes the daemon read its crontabs again, and returns their diagnostics.
 func (c *Client) Reload(ctx context.Context) ([]Diagnostic, error) {
 	d, err := post[Diagnostics](ctx, c, "reload", "/v1/reload", struct{}{})
 	return d.Diagnostics, err
@@ -200,8 +197,8 @@ func setNumber(v url.Values, key string, n int64) {
 	}
 }
 
-// answerTime bounds how long a daemon may take to answer a question. One that
-// the service manager tries in vain to start would take for ever.
+// answerTime is the maximum time that a daemon may take to answer a query. A daemon that the
+// service manager repeatedly fails to start would never answer.
 const answerTime = 30 * time.Second
 
 func get[T any](ctx context.Context, c *Client, purpose, path string, v url.Values) (T, error) {

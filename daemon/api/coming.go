@@ -8,12 +8,12 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// MaxComing is how many coming runs one answer holds at most.
+// MaxComing is the maximum number of coming runs in one answer.
 const MaxComing = 10_000
 
-// ComingQuery asks which runs come next.
+// ComingQuery selects coming runs.
 type ComingQuery struct {
-	Refs  []string  // job references; none: all that the account sees
+	Refs  []string  // job references; none: all jobs that the user sees
 	From  time.Time // zero: now; it cannot be in the past
 	Until time.Time // before that; zero: no end
 	Limit int       // 0: 10; at most MaxComing
@@ -34,8 +34,8 @@ type ComingRun struct {
 	Node string `json:"node,omitempty"` // of a ring job: the host whose it is, as the ring is now
 }
 
-// Coming gives the runs to come that q chooses: none of what is paused without
-// an end, disabled or held.
+// Coming returns the coming runs that q selects. Jobs that are disabled, held or paused without an
+// end have none.
 func (c *Client) Coming(ctx context.Context, q ComingQuery) (Coming, error) {
 	v := url.Values{"job": q.Refs}
 	setTime(v, "from", q.From)

@@ -7,14 +7,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Config is what the daemon goes by.
+// Config is the daemon's configuration.
 type Config struct {
 	V         int       `json:"v"`
 	Directory string    `json:"directory,omitempty"` // of the configuration
 	Settings  []Setting `json:"settings"`
 }
 
-// JobConfig is what holds for one job.
+// JobConfig is the effective configuration of one job.
 type JobConfig struct {
 	V        int       `json:"v"`
 	Job      job.ID    `json:"job"`
@@ -35,12 +35,12 @@ type Setting struct {
 	Line   int    `json:"line,omitempty"`
 }
 
-// Config tells what the daemon goes by.
+// Config returns the daemon's configuration.
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	return get[Config](ctx, c, "see the configuration", "/v1/config", nil)
 }
 
-// JobConfig tells what holds for the one job that ref names.
+// JobConfig returns the effective configuration of the one job that ref names.
 func (c *Client) JobConfig(ctx context.Context, ref string) (JobConfig, error) {
 	return get[JobConfig](ctx, c, "see what holds for a job", "/v1/config/job", url.Values{"job": {ref}})
 }

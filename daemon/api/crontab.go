@@ -17,7 +17,7 @@ type InstallRequest struct {
 	User string `json:"user,omitempty"`            // "": the caller
 	File string `json:"file,omitempty" max:"4096"` // where the text comes from, for remarks and the header
 	Text []byte `json:"text"`
-	Base string `json:"base,omitempty"` // refuse unless the table has this sum; "": whatever it says
+	Base string `json:"base,omitempty"` // refuse unless the crontab has this checksum; "": any content
 }
 
 // UserRequest is about one user's table.
@@ -25,20 +25,20 @@ type UserRequest struct {
 	User string `json:"user,omitempty"` // "": the caller
 }
 
-// UndoRequest restores a version of a table.
+// UndoRequest restores a version of a crontab.
 type UndoRequest struct {
-	Revision int64  `json:"revision,omitempty"`        // 0: the one before the newest
+	Revision int64  `json:"revision,omitempty"`        // 0: the version before the newest
 	User     string `json:"user,omitempty"`            // whose, when neither revision nor file is named; "": the caller
 	File     string `json:"file,omitempty" max:"4096"` // which, when no revision is named
 }
 
-// Installed is what became of a table: it was installed, removed or restored,
-// and the daemon has taken it in.
+// Installed describes a crontab that was installed, removed or restored, and that the daemon has
+// loaded.
 type Installed struct {
 	V        int          `json:"v"`
 	User     string       `json:"user"`
 	File     string       `json:"file"`
-	Gone     bool         `json:"gone,omitempty"`     // there is no table now
+	Gone     bool         `json:"gone,omitempty"`     // the crontab was removed
 	Entries  int          `json:"entries"`            // of the new table; of the old one when it is gone
 	Restored int64        `json:"restored,omitempty"` // the revision that was restored
 	Before   int64        `json:"before,omitempty"`   // the revision that undoes this; 0: none is kept
@@ -54,7 +54,7 @@ type Revision struct {
 	At   time.Time `json:"at"`
 	By   string    `json:"by,omitempty"`   // who did it, when that is known
 	How  string    `json:"how"`            // "install", "remove", "undo", "seen"
-	Gone bool      `json:"gone,omitempty"` // there was no table from then on
+	Gone bool      `json:"gone,omitempty"` // no crontab existed after this change
 	Size int       `json:"size"`           // in bytes
 	Text []byte    `json:"text,omitempty"` // of one revision; lists leave it out
 }
@@ -64,7 +64,7 @@ type RevisionQuery struct {
 	File   string
 	User   string
 	Before int64 // older than this one: for the next page
-	Limit  int   // at most so many, the newest; 0 means 100
+	Limit  int   // maximum number, the newest; 0 means 100
 }
 
 // Revisions is a list of versions, newest first.

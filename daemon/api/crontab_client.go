@@ -5,9 +5,9 @@ import (
 	"net/url"
 )
 
-// Crontab gives the table of a user; "" is the caller. With edit the log says
-// that an edit begins rather than that the table was listed; with header the
-// text has the lines that crontab(1) itself put above it.
+// Crontab returns the crontab of a user; "" is the caller. With edit, the log records the start of
+// an edit instead of a listing. With header, the text includes the lines that crontab(1) itself
+// wrote above it.
 func (c *Client) Crontab(ctx context.Context, user string, edit, header bool) (Crontab, error) {
 	v := url.Values{}
 	setText(v, "user", user)
@@ -27,13 +27,13 @@ func (c *Client) RemoveCrontab(ctx context.Context, user string) (Installed, err
 	return post[Installed](ctx, c, "remove the crontab", "/v1/crontab/remove", UserRequest{User: user})
 }
 
-// EndEdit has the log say that an edit of a table is over, whatever came of it.
+// EndEdit logs the end of an edit of a crontab, whatever its result.
 func (c *Client) EndEdit(ctx context.Context, user string) error {
 	_, err := post[Crontab](ctx, c, "end the edit", "/v1/crontab/edited", UserRequest{User: user})
 	return err
 }
 
-// Revisions gives the versions of tables that q chooses, newest first.
+// Revisions returns the versions of crontabs that q selects, newest first.
 func (c *Client) Revisions(ctx context.Context, q RevisionQuery) ([]Revision, error) {
 	v := url.Values{}
 	setText(v, "file", q.File)
@@ -44,7 +44,7 @@ func (c *Client) Revisions(ctx context.Context, q RevisionQuery) ([]Revision, er
 	return r.Revisions, err
 }
 
-// Revision gives one version of a table, with its text.
+// Revision returns one version of a crontab, with its text.
 func (c *Client) Revision(ctx context.Context, id int64) (Revision, error) {
 	v := url.Values{}
 	setNumber(v, "revision", id)

@@ -2,7 +2,7 @@ package api
 
 import "context"
 
-// DBStats is how large the history is.
+// DBStats is the size of the history.
 type DBStats struct {
 	V     int              `json:"v"`
 	Path  string           `json:"path"`
@@ -11,19 +11,19 @@ type DBStats struct {
 	Rows  map[string]int64 `json:"rows"`
 }
 
-// The things that DBRequest asks for.
+// The actions of a DBRequest.
 const (
 	DBCheck  = "check"
 	DBPrune  = "prune"
 	DBBackup = "backup"
 )
 
-// DBRequest asks for the history to be looked after.
+// DBRequest requests maintenance of the history.
 type DBRequest struct {
 	Do string `json:"do"`
 }
 
-// DBDone is what came of it.
+// DBDone is the result of a DBRequest.
 type DBDone struct {
 	V        int      `json:"v"`
 	Problems []string `json:"problems,omitempty"` // check: what is damaged
@@ -35,7 +35,7 @@ type DBDone struct {
 	Bytes    int64    `json:"bytes,omitempty"`    // its size
 }
 
-// DBStats tells how large the history is.
+// DBStats returns the size of the history.
 func (c *Client) DBStats(ctx context.Context) (DBStats, error) {
 	return get[DBStats](ctx, c, "measure the history", "/v1/db", nil)
 }

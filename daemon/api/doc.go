@@ -1,10 +1,9 @@
-// Package api owns what is said over the control socket: the wire types, and
-// the client that programs and the command line use. It knows nothing of the
-// server behind the socket.
+// Package api defines the interface of the control socket: the wire types, and the client that
+// programs and the command line use. It does not depend on the server.
 //
 // Everything is HTTP and JSON. A document carries "v":1; within a version
 // fields are added, never renamed or given another meaning. Streams are
-// NDJSON, one object per line. Whatever goes wrong is an Error.
+// NDJSON, one object per line. Every failure is an Error.
 package api
 
 // Version is the "v" of every document.

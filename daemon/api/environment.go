@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Environment is what a run of a job would find if it started now.
+// Environment describes what a run of a job would find if it started now.
 type Environment struct {
 	V       int             `json:"v"`
 	Job     job.ID          `json:"job"`
@@ -37,7 +37,7 @@ type ResourceLimit struct {
 	Hard *uint64 `json:"hard,omitempty"`
 }
 
-// Environment tells what a run of the job that ref names would find.
+// Environment returns what a run of the job that ref names would find.
 func (c *Client) Environment(ctx context.Context, ref string) (Environment, error) {
 	return get[Environment](ctx, c, "tell the environment of a job", "/v1/env", url.Values{"job": {ref}})
 }

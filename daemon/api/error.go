@@ -2,9 +2,8 @@ package api
 
 import "errors"
 
-// Error is what went wrong, in the three parts that a person is shown: what,
-// why, and what to do next. It is the body of every answer that is not a
-// success, and the error of every Client method.
+// Error describes a failure in the three parts that users see: what, why, and what to do next. It
+// is the body of every answer that is not a success, and the error of every Client method.
 type Error struct {
 	V    int    `json:"v"`
 	What string `json:"error"`         // "cannot pause "etl-order": no such job"
@@ -20,7 +19,7 @@ func (e *Error) Error() string {
 	return e.What + ": " + e.Why
 }
 
-// Kind tells errors apart for programs.
+// Kind distinguishes errors for programs.
 type Kind string
 
 // The kinds of error.

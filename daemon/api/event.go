@@ -6,7 +6,7 @@ import "github.com/cronring/cronring/daemon/job"
 type Event struct {
 	Record *job.Record `json:"record,omitempty"`
 	Chunk  *job.Chunk  `json:"chunk,omitempty"`
-	Notice *job.Notice `json:"notice,omitempty"` // what channels are told, or the log alone
+	Notice *job.Notice `json:"notice,omitempty"` // a notification for channels, or for the log alone
 	Gap    *Gap        `json:"gap,omitempty"`
 	Error  *Error      `json:"error,omitempty"` // the stream ends with it
 }

@@ -33,8 +33,8 @@ type Explanation struct {
 	Table       string          `json:"table,omitempty"`
 	Line        int             `json:"line,omitempty"`
 	Hold        *job.Hold       `json:"hold,omitempty"`
-	Shared      int             `json:"shared,omitempty"`  // minutes of the seven days to come in which other jobs start, too
-	Clashes     []Clash         `json:"clashes,omitempty"` // the fullest of them; its own start is counted, not named
+	Shared      int             `json:"shared,omitempty"`  // minutes of the next seven days in which other jobs also start
+	Clashes     []Clash         `json:"clashes,omitempty"` // the fullest of them; the job's own start is counted, not named
 }
 
 // ZoneChange is one change of a zone's offset and what it does to a schedule.
@@ -53,11 +53,11 @@ type OptionMeaning struct {
 	PlainCron string `json:"plain_cron"` // what the entry does under a cron that takes options for comments
 }
 
-// explainedRuns is how many coming runs an explanation has.
+// explainedRuns is the number of coming runs in an explanation.
 const explainedRuns = 3
 
-// NewExplanation explains a schedule as it is seen from an instant on, whose
-// location says which civil year that is in.
+// NewExplanation explains a schedule as seen from the instant from. Its location determines the
+// calendar year.
 func NewExplanation(spec string, s cron.Schedule, zone *crontab.Zone, remarks []crontab.Diagnostic, from time.Time) Explanation {
 	x := Explanation{
 		V: Version, Schedule: spec, Meaning: crontab.Describe(s), Zone: zone.String(),
@@ -95,8 +95,7 @@ func (x *Explanation) AddEntry(e *crontab.Entry, options []crontab.Option) {
 	}
 }
 
-// Explain says in plain words what the job that ref names does, as seen from an
-// instant on; zero: now.
+// Explain describes what the job that ref names does, as seen from an instant on; zero: now.
 func (c *Client) Explain(ctx context.Context, ref string, from time.Time) (Explanation, error) {
 	v := url.Values{"job": {ref}}
 	setTime(v, "from", from)

@@ -2,18 +2,18 @@ package api
 
 import "github.com/cronring/cronring/daemon/job"
 
-// Graph is how jobs wait for and start on each other.
+// Graph describes which jobs wait for and start on each other.
 type Graph struct {
 	V    int    `json:"v"`
 	Jobs []Node `json:"jobs"` // in the order of their tables
 }
 
-// Node is a job of a Graph. Parents that are not in the graph are those that the
-// account may not see, or that nobody is called.
+// Node is a job of a Graph. A parent is missing from the graph if the user may not see it, or if no
+// job has its name.
 type Node struct {
 	job.Status
-	Newest *job.Run `json:"newest,omitempty"` // the newest run that is over, also one that never started
-	After  []Edge   `json:"after,omitempty"`  // whom it waits for
+	Newest *job.Run `json:"newest,omitempty"` // the newest run that ended or was dropped
+	After  []Edge   `json:"after,omitempty"`  // the jobs that it waits for
 	When   string   `json:"when,omitempty"`   // how many of them, as written; empty: all
 	On     []Edge   `json:"on,omitempty"`     // whose end starts it
 }

@@ -35,13 +35,13 @@ type Job struct {
 type Filter struct {
 	Refs    []string // job references
 	Failed  bool     // ended, and not with success
-	Live    bool     // have not ended; the rest counts for nothing but Refs and Limit
+	Live    bool     // not ended; only Refs and Limit apply as well
 	Skipped bool     // occurrences that were not run, instead of runs
 	Trigger job.Trigger
 	Since   time.Time
 	Until   time.Time
 	Before  job.RunID // older than this run: for the next page
-	Limit   int       // at most so many, the newest; 0 means 100
+	Limit   int       // maximum number, the newest; 0 means 100
 	Node    string    // of that member of the ring, or AllNodes; "": of the asked host
 }
 
@@ -62,22 +62,22 @@ type Run struct {
 	job.Run
 }
 
-// RunRequest asks for runs now.
+// RunRequest requests runs now.
 type RunRequest struct {
 	Refs  []string `json:"jobs"`
 	Force bool     `json:"force,omitempty"`           // also when paused, held, disabled or overlapping
 	Wait  bool     `json:"wait,omitempty"`            // answer when the last attempt has ended
-	Env   []string `json:"env,omitempty" max:"16384"` // NAME=value, over what the crontab says; see job.CheckEnv
+	Env   []string `json:"env,omitempty" max:"16384"` // NAME=value, overrides the crontab; see job.CheckEnv
 }
 
-// StopRequest asks for runs to be ended.
+// StopRequest requests the end of runs.
 type StopRequest struct {
 	Refs      []string      `json:"refs"`                 // job references: all their runs; or run references
-	Signal    string        `json:"signal,omitempty"`     // the name of one of those of stop-signal=; "": what that says
+	Signal    string        `json:"signal,omitempty"`     // a signal that stop-signal= allows; "": the job's stop-signal=
 	KillAfter time.Duration `json:"kill_after,omitempty"` // from the signal to KILL, nanoseconds; 0: as usual; at most a day
 }
 
-// PauseRequest asks for occurrences to be skipped until the job is resumed.
+// PauseRequest makes jobs skip their occurrences until they are resumed.
 type PauseRequest struct {
 	Refs   []string  `json:"jobs"`
 	Until  time.Time `json:"until,omitzero"` // zero: until resumed

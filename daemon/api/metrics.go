@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// MetricsQuery asks for what monitoring reads.
+// MetricsQuery selects metrics.
 type MetricsQuery struct {
-	Jobs bool     // also of jobs one by one
-	Refs []string // of which; none: all that the account sees
+	Jobs bool     // include metrics of single jobs
+	Refs []string // the jobs; none: all that the user sees
 }
 
-// Metrics gives the text that monitoring reads, in Prometheus' format.
+// Metrics returns the metrics in the text format of Prometheus.
 func (c *Client) Metrics(ctx context.Context, q MetricsQuery) ([]byte, error) {
 	const purpose = "read metrics"
 	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errNoAnswer)

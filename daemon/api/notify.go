@@ -2,12 +2,12 @@ package api
 
 import "context"
 
-// NotifyRequest asks for a test notice through a channel.
+// NotifyRequest requests a test notification through a channel.
 type NotifyRequest struct {
 	Channel string `json:"channel"`
 }
 
-// Notified says that a channel took a test notice; one of mail has it queued.
+// Notified reports that a channel accepted a test notification; an email channel has queued it.
 type Notified struct {
 	V       int    `json:"v"`
 	Channel string `json:"channel"`

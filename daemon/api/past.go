@@ -8,23 +8,23 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// MaxPast is how many jobs one question about the past may name.
+// MaxPast is the maximum number of jobs in one query of the past.
 const MaxPast = 200
 
 // CellKind is the closed list of what an occurrence or a part of a time line
 // shows.
 type CellKind string
 
-// The kinds, from the one that hides all others in the same cell down.
+// The kinds. Each hides the kinds after it in the same cell.
 const (
 	CellFailed   CellKind = "failed"
 	CellLate     CellKind = "late" // due, its grace over, and not started
 	CellRunning  CellKind = "running"
 	CellOK       CellKind = "ok"
 	CellSkipped  CellKind = "skipped"
-	CellSpan     CellKind = "span" // a run that began in an earlier cell went on
+	CellSpan     CellKind = "span" // a run that began in an earlier cell and continued
 	CellPlanned  CellKind = "planned"
-	CellExpected CellKind = "expected" // as long as runs took, one that was planned or lives will still go on
+	CellExpected CellKind = "expected" // a planned or live run will still be running then, judged by earlier runs
 	CellHeld     CellKind = "held"     // the schedule names an occurrence that a pause will skip
 )
 
@@ -39,9 +39,8 @@ type Cell struct {
 	Count  int           `json:"count,omitempty"`  // occurrences skipped alike that the cell stands for; 0 means one
 }
 
-// JobPast is the newest runs and skips of a job, and what its last 100 runs came
-// to. Each attempt is a run: one that failed is shown and counted though another
-// follows it.
+// JobPast holds the newest runs and skips of a job, and statistics of its last 100 runs. Each
+// attempt is a run: a failed attempt is shown and counted even if another follows it.
 type JobPast struct {
 	Job    job.ID        `json:"job"`
 	Cells  []Cell        `json:"cells"`      // oldest first
@@ -62,8 +61,8 @@ type Pasts struct {
 	Jobs []JobPast `json:"jobs"`
 }
 
-// Past gives the last n occurrences of up to MaxPast jobs. Those that are gone
-// meanwhile are left out.
+// Past returns the last n occurrences of up to MaxPast jobs. Jobs that no longer exist are left
+// out.
 func (c *Client) Past(ctx context.Context, jobs []job.ID, n int) ([]JobPast, error) {
 	v := url.Values{}
 	for _, id := range jobs {

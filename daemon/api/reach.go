@@ -11,8 +11,8 @@ import (
 
 var errNoAnswer = errors.New("no answer came in time: it stands still, or systemd tries in vain to start it")
 
-// explain says in words why no daemon was reached. An Error that a daemon
-// sent is kept as it is, and so is the end of ctx, which is the caller's own.
+// explain describes why no daemon was reached. It keeps an Error that a daemon sent, and the end of
+// ctx, which is the caller's own.
 func (c *Client) explain(ctx context.Context, purpose string, err error) error {
 	if sent, ok := errors.AsType[*Error](err); ok {
 		return sent

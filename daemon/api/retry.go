@@ -7,14 +7,14 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// RetryRequest asks for occurrences to be run again.
+// RetryRequest requests that occurrences run again.
 type RetryRequest struct {
-	Refs  []string  `json:"refs"`           // runs that are over; or jobs: of each the newest run that failed
-	Since time.Time `json:"since,omitzero"` // of jobs: leave out those whose newest failed run is older
+	Refs  []string  `json:"refs"`           // ended runs; or jobs: the newest failed run of each
+	Since time.Time `json:"since,omitzero"` // for jobs: skip those whose newest failed run is older
 	Wait  bool      `json:"wait,omitempty"` // answer when the last attempt has ended
 }
 
-// Retry runs occurrences again, and gives the new runs.
+// Retry runs occurrences again, and returns the new runs.
 func (c *Client) Retry(ctx context.Context, r RetryRequest) ([]job.Run, error) {
 	return postParts(r.Refs, func(part []string) ([]job.Run, error) {
 		r.Refs = part

@@ -14,7 +14,7 @@ type Ring struct {
 	Name      string    `json:"name,omitempty"` // "": the host is in no ring
 	Mode      string    `json:"mode,omitempty"` // RingAvailable or RingStrict
 	Self      string    `json:"self,omitempty"` // this member's ID
-	Joined    bool      `json:"joined"`         // false: ring jobs wait, as nobody has answered yet
+	Joined    bool      `json:"joined"`         // false: ring jobs wait because no member has answered yet
 	Jobs      int       `json:"jobs"`           // ring jobs of this host's tables
 	Members   []Member  `json:"members"`        // those known, gone ones too, by name
 	Voters    []Voter   `json:"voters,omitempty"`
@@ -29,18 +29,18 @@ type Ring struct {
 	Drained   *Drained  `json:"drained,omitempty"`      // how far this member is that takes no ring jobs; nil: it takes some
 }
 
-// Claims is what became of the occurrences that a member asked for.
+// Claims counts the results of a member's claims.
 type Claims struct {
 	Granted uint64 `json:"granted"`
-	Refused uint64 `json:"refused"` // another member has them
-	Unknown uint64 `json:"unknown"` // nobody could say; they are asked for again
+	Refused uint64 `json:"refused"` // another member has the occurrence
+	Unknown uint64 `json:"unknown"` // no member could decide; claimed again later
 }
 
 // Drained is the runs of the ring that are on a drained member yet. If there are none, it can
 // be stopped without anybody waiting for it.
 type Drained struct {
 	Running int `json:"running"`
-	Waiting int `json:"waiting"` // and those that have not begun
+	Waiting int `json:"waiting"` // runs that have not begun
 }
 
 // The modes of a ring.
@@ -62,18 +62,18 @@ type Member struct {
 	RTT     time.Duration     `json:"rtt_ns,omitempty"`
 	Clock   time.Duration     `json:"clock_offset_ns,omitempty"` // its clock less this host's
 	Owns    int               `json:"owns"`                      // ring jobs of the asked host's tables
-	Runs    int               `json:"runs"`                      // that go on there, as of its last word
-	Lacks   int               `json:"lacks,omitempty"`           // ring jobs of the asked host that it has not, or otherwise
+	Runs    int               `json:"runs"`                      // that run there, according to its last message
+	Lacks   int               `json:"lacks,omitempty"`           // ring jobs of the asked host that it lacks or has with a different entry
 }
 
-// MemberState is how a member is.
+// MemberState is the state of a member.
 type MemberState string
 
 // The states of members.
 const (
 	MemberUp       MemberState = "up"
 	MemberJoining  MemberState = "joining"  // up, and owns nothing yet
-	MemberDraining MemberState = "draining" // up, and owns nothing any more
+	MemberDraining MemberState = "draining" // up, but owns nothing
 	MemberDown     MemberState = "down"
 	MemberLeft     MemberState = "left"
 )
@@ -92,7 +92,7 @@ type Move struct {
 	Jobs int       `json:"jobs"`
 }
 
-// The things that RingRequest asks for.
+// The actions of a RingRequest.
 const (
 	RingJoin    = "join"
 	RingLeave   = "leave"
@@ -102,31 +102,31 @@ const (
 	RingRecover = "recover"
 )
 
-// RingRequest asks for something to be done with the ring.
+// RingRequest requests an action in the ring.
 type RingRequest struct {
 	Do    string   `json:"do"`
 	Seeds []string `json:"seeds,omitempty"` // join: where to look; none: those of the configuration
 }
 
-// RingDone is what came of it.
+// RingDone is the result of a RingRequest.
 type RingDone struct {
 	V    int      `json:"v"`
 	Did  string   `json:"did"`             // a sentence
-	More []string `json:"more,omitempty"`  // sentences on what is to be known or done besides
+	More []string `json:"more,omitempty"`  // sentences with further information or steps
 	Jobs int      `json:"moved,omitempty"` // jobs that other members take over
 }
 
-// RingDiff is how the ring jobs of another member differ from this host's.
+// RingDiff is the difference between the ring jobs of another member and this host's.
 type RingDiff struct {
 	V       int        `json:"v"`
 	Member  string     `json:"member"`
 	Same    int        `json:"same"`
-	Differ  []RingPair `json:"differ,omitempty"`  // both have the job, and not the same entry
-	Missing []RingJob  `json:"missing,omitempty"` // it has not
-	Extra   []RingJob  `json:"extra,omitempty"`   // this host has not
+	Differ  []RingPair `json:"differ,omitempty"`  // both have the job, with different entries
+	Missing []RingJob  `json:"missing,omitempty"` // the member lacks them
+	Extra   []RingJob  `json:"extra,omitempty"`   // this host lacks them
 }
 
-// RingPair is a job of which two members have other entries.
+// RingPair is a job whose entries differ between two members.
 type RingPair struct {
 	Here  RingJob `json:"here"`
 	There RingJob `json:"there"`
@@ -150,7 +150,7 @@ type RingJobs struct {
 	Jobs []RingJob `json:"jobs"`
 }
 
-// Ring tells of the ring.
+// Ring returns the state of the ring.
 func (c *Client) Ring(ctx context.Context) (Ring, error) {
 	return get[Ring](ctx, c, "see the ring", "/v1/ring", nil)
 }

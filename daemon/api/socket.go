@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// SystemSocket is where the host's own daemon listens.
+// SystemSocket is the path of the system daemon's socket.
 const SystemSocket = "/run/cronring/cronring.sock"
 
-// FindSocket is the socket to connect to: $CRONRING_SOCKET, else SystemSocket if
-// it exists, else the one of a daemon that this user runs (UserSocket). For root
-// it is never UserSocket: $HOME can be another user's, as sudo may keep it.
+// FindSocket returns the socket to connect to: $CRONRING_SOCKET, else SystemSocket if it exists,
+// else the socket of a daemon that this user runs (UserSocket). For root it is never UserSocket:
+// $HOME can be another user's, because sudo may keep it.
 func FindSocket(getenv func(string) string) string { return findSocket(getenv, os.Geteuid()) }
 
 func findSocket(getenv func(string) string, uid int) string {
@@ -32,8 +32,7 @@ func findSocket(getenv func(string) string, uid int) string {
 	return UserSocket(getenv)
 }
 
-// UserSocket is where a daemon listens that a user runs in the foreground,
-// unless its flags name another socket.
+// UserSocket is the default socket of a daemon that a user runs in the foreground.
 func UserSocket(getenv func(string) string) string {
 	state := getenv("XDG_STATE_HOME")
 	if state == "" {

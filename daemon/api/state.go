@@ -16,7 +16,7 @@ type StateEntry struct {
 	Value []byte    `json:"value,omitempty"`
 }
 
-// State is what a job keeps: one entry with its value, or all without.
+// State is the saved state of a job: one entry with its value, or all entries without values.
 type State struct {
 	V       int          `json:"v"`
 	Job     job.ID       `json:"job"`
@@ -31,14 +31,14 @@ type StateRequest struct {
 	Delete bool   `json:"delete,omitempty"`
 }
 
-// State gives one entry of a job's memory, or without a key all of them.
+// State returns one entry of a job's saved state, or all of them if key is "".
 func (c *Client) State(ctx context.Context, ref, key string) (State, error) {
 	v := url.Values{"job": {ref}}
 	setText(v, "key", key)
 	return get[State](ctx, c, "read a job's state", "/v1/state", v)
 }
 
-// SetState changes one entry, and gives it.
+// SetState changes one entry, and returns it.
 func (c *Client) SetState(ctx context.Context, r StateRequest) (State, error) {
 	return post[State](ctx, c, "keep a job's state", "/v1/state", r)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// StatsQuery asks what runs came to.
+// StatsQuery selects statistics of runs.
 type StatsQuery struct {
 	Refs  []string  // job references; none: all that the account sees
 	Since time.Time // zero: 30 days ago
@@ -14,18 +14,18 @@ type StatsQuery struct {
 	By    string    // "job" (also ""), "user", "hour" (of the day, in the host's zone) or "node"
 }
 
-// Stats is what runs came to, in groups.
+// Stats are statistics of runs, in groups.
 type Stats struct {
 	V      int          `json:"v"`
 	Since  time.Time    `json:"since"`
 	Until  time.Time    `json:"until"`
 	By     string       `json:"by"`
-	Zone   string       `json:"zone"` // in which hours are counted
+	Zone   string       `json:"zone"` // the zone of hours
 	Groups []StatsGroup `json:"groups"`
 	All    StatsGroup   `json:"all"`
 }
 
-// StatsGroup is what the runs of one job, account, hour or node came to.
+// StatsGroup holds the statistics of the runs of one job, user, hour or member.
 type StatsGroup struct {
 	Name    string        `json:"name"`
 	Runs    int           `json:"runs"` // ended ones
@@ -42,7 +42,7 @@ type StatsGroup struct {
 	Memory  int64         `json:"memory"`     // the largest peak, bytes; 0: not known
 }
 
-// Stats gives what runs came to.
+// Stats returns statistics of runs.
 func (c *Client) Stats(ctx context.Context, q StatsQuery) (Stats, error) {
 	v := url.Values{"job": q.Refs}
 	setTime(v, "since", q.Since)

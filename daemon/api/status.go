@@ -23,12 +23,12 @@ type Status struct {
 	Denied   Denied            `json:"denied,omitzero"`
 }
 
-// Denied is what the account that asks may not do, and why, for programs that
-// offer it to people: each is the end of a sentence, and empty where it may. The
-// daemon refuses all the same.
+// Denied describes what the requesting user may not do, and why, so that programs need not offer
+// it. Each field completes a sentence, and is empty if the action is allowed. The daemon checks
+// permissions in any case.
 type Denied struct {
-	Reload  string `json:"reload,omitempty"`  // having all tables read again
-	Entries string `json:"entries,omitempty"` // changing entries of tables that are not its own: see Row.Fixed
+	Reload  string `json:"reload,omitempty"`  // reading all crontabs again
+	Entries string `json:"entries,omitempty"` // changing entries of other users' crontabs: see Row.Fixed
 	Crontab string `json:"crontab,omitempty"` // changing its own crontab
 }
 
@@ -64,14 +64,14 @@ type Health struct {
 	Lost      int       `json:"lost,omitempty"`      // records that it could not wait for
 }
 
-// Session is how jobs start: in a session that PAM opens, or not.
+// Session reports whether jobs start in a session that PAM opens.
 type Session struct {
 	PAM     bool   `json:"pam"`
 	Service string `json:"service,omitempty"` // the file in /etc/pam.d that decides
 	Why     string `json:"why,omitempty"`     // the line or the setting that requires PAM
 }
 
-// Problem is one standing trouble, in the three parts of an Error.
+// Problem is a lasting problem, in the three parts of an Error.
 type Problem struct {
 	What string `json:"what"`
 	Why  string `json:"why,omitempty"`
@@ -90,8 +90,8 @@ type Diagnostic struct {
 	Fix      string       `json:"fix,omitempty"`
 }
 
-// NewDiagnostics gives remarks their written form. It never returns nil, so
-// that an empty list is [] in JSON.
+// NewDiagnostics converts diagnostics for the wire. It never returns nil, so that an empty list is
+// [] in JSON.
 func NewDiagnostics(remarks []crontab.Diagnostic) []Diagnostic {
 	written := make([]Diagnostic, 0, len(remarks))
 	for _, d := range remarks {
@@ -103,7 +103,7 @@ func NewDiagnostics(remarks []crontab.Diagnostic) []Diagnostic {
 	return written
 }
 
-// Diagnostics is a list of remarks on crontab files.
+// Diagnostics is a list of diagnostics of crontabs.
 type Diagnostics struct {
 	V           int          `json:"v"`
 	Diagnostics []Diagnostic `json:"diagnostics"`

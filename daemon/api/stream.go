@@ -13,30 +13,30 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Events gives what happens to the jobs that refs name (none: all that may be
-// seen) as it happens, until ctx ends, the daemon stops or the caller breaks
-// off. Slow readers get a Gap. An error is the last item.
+// Events returns the events of the jobs that refs name (none: all visible jobs) as they happen,
+// until ctx ends, the daemon stops or the caller breaks off. Slow readers get a Gap. An error is
+// the last item.
 func (c *Client) Events(ctx context.Context, refs ...string) iter.Seq2[Event, error] {
 	return c.stream(ctx, "follow events", "/v1/events?"+url.Values{"job": refs}.Encode())
 }
 
-// Output gives what a run wrote, in order: Chunks. With follow, and while the
-// run lives, it goes on until the run has ended, and then gives the Record of
-// that end. Slow readers get a Gap. An error is the last item.
+// Output returns the output of a run, in order, as Chunks. With follow, it continues until a live
+// run has ended, and then returns the Record of that end. Slow readers get a Gap. An error is the
+// last item.
 func (c *Client) Output(ctx context.Context, run string, follow bool) iter.Seq2[Event, error] {
 	return c.OutputOf(ctx, OutputQuery{Run: run, Follow: follow})
 }
 
-// OutputQuery chooses output of one run.
+// OutputQuery selects output of one run.
 type OutputQuery struct {
 	Run    string
 	Follow bool
-	Since  time.Time  // what was written before is left out
+	Since  time.Time  // omit what was written before
 	Stream job.Stream // "": all
-	Lines  int        // of what was written until now only the last so many lines; 0: all
+	Lines  int        // only the last lines of what was written until now; 0: all
 }
 
-// OutputOf is Output of what q chooses.
+// OutputOf returns the output that q selects, like Output.
 func (c *Client) OutputOf(ctx context.Context, q OutputQuery) iter.Seq2[Event, error] {
 	v := url.Values{"run": {q.Run}}
 	setFlag(v, "follow", q.Follow)

@@ -8,8 +8,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// Table is one crontab file that the daemon reads, or would read if it were
-// there.
+// Table is one crontab file that the daemon reads, or would read if it existed.
 type Table struct {
 	File     string    `json:"file"`
 	User     string    `json:"user,omitempty"`     // whose a user's own table is; "" for others
@@ -17,10 +16,10 @@ type Table struct {
 	Owner    string    `json:"owner,omitempty"`    // of the file
 	Mode     uint32    `json:"mode,omitempty"`     // its permissions: 0o644
 	Entries  int       `json:"entries"`            // that count
-	Errors   int       `json:"errors,omitempty"`   // remarks on its lines
+	Errors   int       `json:"errors,omitempty"`   // diagnostics of its lines
 	Warnings int       `json:"warnings,omitempty"` // likewise
-	Revision int64     `json:"revision,omitempty"` // of what it says; 0: none is kept
-	Changed  time.Time `json:"changed,omitzero"`   // when that came
+	Revision int64     `json:"revision,omitempty"` // of its content; 0: none is kept
+	Changed  time.Time `json:"changed,omitzero"`   // the time of that revision
 	By       string    `json:"by,omitempty"`       // who wrote it, when that is known
 	Refused  string    `json:"refused,omitempty"`  // why it is not read
 	Fix      string    `json:"fix,omitempty"`      // of what it is refused for
@@ -33,20 +32,20 @@ type Tables struct {
 	Places *Places `json:"places,omitempty"` // nil: the daemon was given its files by name
 }
 
-// Places is where the system's crontabs of a host are.
+// Places are the paths of a host's system crontabs.
 type Places struct {
 	Crontab    string `json:"crontab"`
 	Anacrontab string `json:"anacrontab"`
 	CronD      string `json:"cron_d"` // a directory
 }
 
-// TableText is a crontab file with what it says, and how to read that.
+// TableText is a crontab file with its text, and how to parse it.
 type TableText struct {
 	V int `json:"v"`
 	Table
 	Text       []byte `json:"text,omitempty"`
 	Sum        string `json:"sum"`             // for TableRequest.Base
-	Above      int    `json:"above,omitempty"` // lines of the file above the text, which are crontab(1)'s
+	Above      int    `json:"above,omitempty"` // lines of the file above the text, written by crontab(1)
 	Format     string `json:"format"`          // FormatUser and so on
 	Family     string `json:"family"`          // of the host: FamilyDebian, FamilyRHEL
 	Account    string `json:"account"`         // of entries that name none
@@ -81,7 +80,7 @@ func FormatOf(f crontab.Format) string {
 	return ""
 }
 
-// Config is how to parse the text. zone finds the zones that it names.
+// Config returns how to parse the text. zone finds the zones that it names.
 func (t *TableText) Config(zone func(string) (*time.Location, error)) crontab.Config {
 	c := crontab.Config{
 		Format: formats[t.Format], Owner: t.Account, Privileged: t.Privileged, Zone: zone, StandIn: t.StandsIn,
@@ -98,16 +97,16 @@ func (t *TableText) Config(zone func(string) (*time.Location, error)) crontab.Co
 	return c
 }
 
-// TableRequest puts a text in the place of a crontab file.
+// TableRequest replaces the text of a crontab file.
 type TableRequest struct {
 	File string `json:"file,omitempty" max:"4096"` // by its whole path, as in Table
 	User string `json:"user,omitempty"`            // instead: that account's own table; with neither the caller's
 	Text []byte `json:"text,omitempty"`
 	Gone bool   `json:"gone,omitempty"` // remove it
-	Base string `json:"base,omitempty"` // refuse unless the file has this sum; "": whatever it says
+	Base string `json:"base,omitempty"` // refuse unless the file has this checksum; "": any content
 }
 
-// Tables gives the crontab files that the caller may read and change.
+// Tables returns the crontab files that the caller may read and change.
 func (c *Client) Tables(ctx context.Context) ([]Table, error) {
 	t, err := c.allTables(ctx)
 	return t.Tables, err
@@ -117,15 +116,15 @@ func (c *Client) allTables(ctx context.Context) (Tables, error) {
 	return get[Tables](ctx, c, "list crontabs", "/v1/tables", nil)
 }
 
-// Places tells where the system's crontabs of the daemon's host are. nil: the
-// daemon was given its files by name, or is too old to tell.
+// Places returns the paths of the system crontabs on the daemon's host. It returns nil if the
+// daemon was started with files by name, or is too old to report them.
 func (c *Client) Places(ctx context.Context) (*Places, error) {
 	t, err := c.allTables(ctx)
 	return t.Places, err
 }
 
-// Table gives a crontab file with its text: the one at a path, or a user's own;
-// with neither the caller's own.
+// Table returns a crontab file with its text: by path, or a user's own crontab. Without either it
+// returns the caller's own.
 func (c *Client) Table(ctx context.Context, file, user string) (TableText, error) {
 	v := url.Values{}
 	setText(v, "file", file)

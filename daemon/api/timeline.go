@@ -8,10 +8,10 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// MaxCells is how many cells a time line may have.
+// MaxCells is the maximum number of cells of a time line.
 const MaxCells = 1000
 
-// TimelineQuery asks for what ran and what will run.
+// TimelineQuery selects past and planned runs.
 type TimelineQuery struct {
 	Refs  []string  // job references; none: only the load of all jobs that the account sees
 	From  time.Time // zero: 12 hours ago
@@ -28,9 +28,9 @@ type Timeline struct {
 	Cells int           `json:"cells"`
 	Jobs  []TimelineJob `json:"jobs"`
 
-	Load   []int     `json:"load"`              // per cell: runs that the account sees and that have begun, and planned starts of the jobs that it sees
+	Load   []int     `json:"load"`              // per cell: runs that the user sees and that have begun, and planned starts of the jobs that it sees
 	Peak   int       `json:"peak"`              // most starts in one minute to come, until To
-	PeakAt time.Time `json:"peak_at,omitzero"`  // the first minute with so many
+	PeakAt time.Time `json:"peak_at,omitzero"`  // the first minute with Peak starts
 	Quiet  time.Time `json:"quiet_at,omitzero"` // the minute with the fewest within half an hour of it
 }
 
@@ -43,7 +43,7 @@ type TimelineJob struct {
 	Cells []TimelineCell `json:"cells"` // in order of time; empty ones are left out
 }
 
-// TimelineCell is what one cell shows: the worst of what it holds.
+// TimelineCell is one cell: the worst kind in it.
 type TimelineCell struct {
 	Cell  int       `json:"cell"` // counted from 0
 	Kind  CellKind  `json:"kind"`
@@ -52,17 +52,17 @@ type TimelineCell struct {
 	Run   job.RunID `json:"run,omitempty"`   // of it, if it has one
 }
 
-// ClashQuery asks where jobs pile up.
+// ClashQuery selects minutes in which many jobs start.
 type ClashQuery struct {
 	Refs    []string // job references; none: all that the account sees
 	From    time.Time
 	To      time.Time // at most a week after From; zero: 24 hours after it
 	Least   int       // starts in one minute that make a clash; 0: 2
-	Limit   int       // at most so many clashes, the largest; 0: 20
+	Limit   int       // maximum number of clashes, the largest; 0: 20
 	Suggest string    // "hourly" or "daily": the quietest minute for a new job of that kind
 }
 
-// Clashes is the minutes in which jobs start together.
+// Clashes are the minutes in which jobs start together.
 type Clashes struct {
 	V       int       `json:"v"`
 	From    time.Time `json:"from"`
@@ -78,7 +78,7 @@ type Clashes struct {
 type Clash struct {
 	At     time.Time `json:"at"`
 	Starts int       `json:"starts"`
-	Jobs   []job.ID  `json:"jobs"`              // some of those that start, by name
+	Jobs   []job.ID  `json:"jobs"`              // some of the jobs that start, by name
 	Quiet  time.Time `json:"quiet_at,omitzero"` // the minute with the fewest starts within half an hour
 }
 
@@ -89,7 +89,7 @@ type Slot struct {
 	Busiest  int    `json:"busiest"`  // what the worst choice of the same kind would have
 }
 
-// Timeline gives the past and the future of jobs on one axis.
+// Timeline returns the past and the future of jobs on one axis.
 func (c *Client) Timeline(ctx context.Context, q TimelineQuery) (Timeline, error) {
 	v := url.Values{"job": q.Refs}
 	setTime(v, "from", q.From)
@@ -98,7 +98,7 @@ func (c *Client) Timeline(ctx context.Context, q TimelineQuery) (Timeline, error
 	return get[Timeline](ctx, c, "see the time line", "/v1/timeline", v)
 }
 
-// Clashes gives the minutes to come in which jobs start together.
+// Clashes returns the coming minutes in which jobs start together.
 func (c *Client) Clashes(ctx context.Context, q ClashQuery) (Clashes, error) {
 	v := url.Values{"job": q.Refs}
 	setTime(v, "from", q.From)

@@ -6,20 +6,18 @@ import (
 	"time"
 )
 
-// Trace is one request as it went: twice, when its answer began and when that
-// was over.
+// Trace describes one request: once when its answer begins, once when the answer is complete.
 type Trace struct {
 	Method string
 	Path   string // with its query
-	Status int    // of HTTP; 0: no answer came, and Err says why
+	Status int    // of HTTP; 0: no answer came, see Err
 	Err    error
 	Took   time.Duration // since the request was begun
 	Ended  bool          // the answer is over
 	Bytes  int64         // of the answer, when it is
 }
 
-// Trace has each request from here on told to a function, which may be called
-// from several goroutines.
+// Trace calls tell for each further request, possibly from several goroutines.
 func (c *Client) Trace(tell func(Trace)) {
 	c.http.Transport = &tracer{c.http.Transport, tell}
 }
@@ -29,7 +27,7 @@ type tracer struct {
 	tell func(Trace)
 }
 
-// CloseIdleConnections is what Client.Close comes to.
+// CloseIdleConnections makes Client.Close reach the wrapped transport.
 func (t *tracer) CloseIdleConnections() {
 	if idle, ok := t.to.(interface{ CloseIdleConnections() }); ok {
 		idle.CloseIdleConnections()
@@ -50,7 +48,7 @@ func (t *tracer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// tracedBody tells of the end of an answer when it is closed.
+// tracedBody reports the end of an answer when it is closed.
 type tracedBody struct {
 	io.ReadCloser
 	told  Trace

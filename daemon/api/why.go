@@ -7,16 +7,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Why explains what became of one occurrence of a job: the same eight steps
-// always, and those of if= and after= where the entry has them, in the same
-// order, and the first cross wins.
+// Why explains what happened to one occurrence of a job. It always has the same eight steps, and
+// those of if= and after= if the entry has them, in the same order. The first crossed step decides.
 type Why struct {
 	V        int          `json:"v"`
 	Job      job.ID       `json:"job"`
 	Table    string       `json:"table"`
 	Line     int          `json:"line"`
 	At       time.Time    `json:"at"`   // the occurrence, or the instant asked about
-	Zone     string       `json:"zone"` // in which the schedule is read
+	Zone     string       `json:"zone"` // the zone of the schedule
 	Ran      bool         `json:"ran"`
 	Verdict  string       `json:"verdict"` // one or two sentences
 	Decision job.Decision `json:"decision,omitempty"`
@@ -27,8 +26,8 @@ type Why struct {
 	Remedies []Remedy     `json:"remedies,omitempty"`
 }
 
-// Sum sums it up: passed is what went well, crossed what did not start or
-// failed. What is still to come, or waits, is neither.
+// Sum returns Passed if the occurrence ran well, Crossed if it did not start or failed, and neither
+// if it is yet to come or waits.
 func (w *Why) Sum() StepState {
 	crossed := func(s Step) bool { return s.State == Crossed }
 	switch {
@@ -50,7 +49,7 @@ type Step struct {
 // StepName is the closed list of links.
 type StepName string
 
-// The links, in the order in which an occurrence passes them.
+// The steps, in the order in which an occurrence passes them.
 const (
 	StepEntry    StepName = "entry"
 	StepEnabled  StepName = "enabled"
@@ -65,7 +64,7 @@ const (
 	StepGate     StepName = "gate"
 )
 
-// StepState tells how far the occurrence came.
+// StepState is the progress of the occurrence in a step.
 type StepState string
 
 // The states of a step. After the first crossed one nothing is reached.

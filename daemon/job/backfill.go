@@ -17,22 +17,22 @@ type Backfill struct {
 
 	Cursor  time.Time     `json:"cursor"` // the newest occurrence that was decided; before From: none
 	Started int           `json:"started"`
-	Skipped int           `json:"skipped"` // left out, as Reprocess says
+	Skipped int           `json:"skipped"` // excluded by Reprocess
 	Failed  int           `json:"failed"`  // of those started: failed for good, or dropped
 	State   BackfillState `json:"state"`
 }
 
-// Reprocess says which occurrences a backfill runs that ran before.
+// Reprocess selects which occurrences that already ran a backfill runs again.
 type Reprocess string
 
-// The answers. An occurrence that never ran is always run.
+// The values of Reprocess. An occurrence that never ran is always run.
 const (
 	ReprocessNone   Reprocess = "none"
 	ReprocessFailed Reprocess = "failed"
 	ReprocessAll    Reprocess = "all"
 )
 
-// BackfillState tells how far a backfill has come.
+// BackfillState is the progress of a backfill.
 type BackfillState string
 
 // The states of a backfill.

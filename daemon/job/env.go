@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Bounds of the variables that a person gives a run.
+// Limits of the variables that a user sets for one run.
 const (
 	MaxEnv     = 64       // variables
 	maxEnvText = 16 << 10 // bytes of all of them
 )
 
-// takenNames are those that say something to the daemon or about the run.
+// takenNames are variables that the daemon sets or that change what it does.
 var takenNames = []string{
-	"TRACEPARENT", "LOGNAME", "USER", // the run is told them
+	"TRACEPARENT", "LOGNAME", "USER", // set for each run
 	"HOME", "SHELL", "PATH", "MAILTO", "MAILFROM", "CRON_TZ", "RANDOM_DELAY", // cron acts on them
 	"START_HOURS_RANGE", "NO_MAIL_OUTPUT",
 }
 
-// CheckEnv tells what is wrong with variables for one run: NAME=value, each name
-// once, and none that the daemon itself sets or acts on.
+// CheckEnv returns an error unless each variable for one run has the form NAME=value, occurs once,
+// and is neither set nor interpreted by the daemon itself.
 func CheckEnv(env []string) error {
 	if len(env) > MaxEnv {
 		return fmt.Errorf("%d variables are given, at most %d can be", len(env), MaxEnv)

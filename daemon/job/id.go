@@ -46,8 +46,8 @@ func (id ID) Name() string {
 	return string(id)
 }
 
-// Full returns OWNER/NAME also for root's jobs. ParseID accepts this form, which
-// tells a job of root's from a bare name.
+// Full returns OWNER/NAME also for root's jobs. ParseID accepts this form, which distinguishes
+// root's job NAME from a bare name.
 func (id ID) Full() string { return id.Owner() + "/" + id.Name() }
 
 // ParseID reads OWNER/NAME. If the text has no slash, it is a bare name, which
@@ -74,11 +74,10 @@ func (id ID) Matches(glob string) bool {
 	return ok
 }
 
-// DeriveID makes the ID of an entry without a name= option. Its name is eight
-// hex digits of the command's SHA-256 with, from the second identical entry on,
-// an ordinal. For root's crontabs the file's stem and the user stand before that.
-// Time fields and line number are left out, so that changing the time or moving
-// the line keeps the history.
+// DeriveID returns the ID of an entry without a name= option. The name consists of eight hex digits
+// of the command's SHA-256 and, from the second identical entry on, an ordinal. In root's crontabs,
+// the file's stem and the user precede it. Time fields and line number do not count, so a job keeps
+// its history when its time or its line changes.
 func DeriveID(owner, table, user, command string, twin int) ID {
 	sum := sha256.Sum256([]byte(command))
 	id := make([]byte, 0, len(owner)+len(table)+len(user)+16)
@@ -99,8 +98,8 @@ func DeriveID(owner, table, user, command string, twin int) ID {
 	return ID(id)
 }
 
-// appendUser appends the user column of an entry, in which a slash would look
-// like the end of an owner.
+// appendUser appends the user column of an entry. A slash becomes an underscore, because ParseID
+// ends the owner at a slash.
 func appendUser(id []byte, user string) []byte {
 	at := len(id)
 	id = append(id, user...)

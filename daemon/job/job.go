@@ -25,9 +25,8 @@ type Job struct {
 	Degraded string            `json:"degraded,omitempty"` // an option that has no effect, and why
 }
 
-// StartsOn is what starts a job, as written: its time fields with the seconds
-// that sec= adds to them, or the option in their place. option gives the text of
-// an option, or "".
+// StartsOn returns what starts a job, as written: its time fields with the seconds that sec= adds
+// to them, or the option that replaces them. option returns the text of an option, or "".
 func StartsOn(schedule string, option func(key string) string) string {
 	said := func(key string) string {
 		if value := option(key); value != "" {
@@ -71,8 +70,8 @@ type Status struct {
 	Elsewhere *Elsewhere `json:"elsewhere,omitempty"` // another member of the ring took a later occurrence than Last
 }
 
-// Elsewhere is the newest occurrence of a ring job, which another member than the
-// one that tells took: that one knows what became of it.
+// Elsewhere is the newest occurrence of a ring job, if a member other than the reporting one
+// claimed it. Only that member has its outcome.
 type Elsewhere struct {
 	Node string    `json:"node"`
 	Due  time.Time `json:"due"`
@@ -83,8 +82,8 @@ type State string
 
 // The states of a job, worst first.
 const (
-	StateFailing  State = "failing"  // the newest run failed, and nobody has acknowledged that
-	StateLate     State = "late"     // due, and neither started nor skipped; or Trouble says why
+	StateFailing  State = "failing"  // the newest run failed and is not acknowledged
+	StateLate     State = "late"     // due, and neither started nor skipped; or see Trouble
 	StateRunning  State = "running"  // a run lives
 	StateHeld     State = "held"     // paused by a person, or held because a guard cannot be followed
 	StateDisabled State = "disabled" // enabled=no
@@ -101,8 +100,8 @@ type Hold struct {
 	User   string    `json:"user,omitempty"` // whose job it was
 }
 
-// Binds tells whether the pause is of a job of that account, and not of one
-// that another account had under the same name.
+// Binds reports whether the pause applies to that user's job, and not to a job that another user
+// had under the same name.
 func (h Hold) Binds(user string) bool { return h.User == "" || h.User == user }
 
 // Holds is the pauses of jobs. A name may pass to another account and back, and
@@ -110,7 +109,7 @@ func (h Hold) Binds(user string) bool { return h.User == "" || h.User == user }
 // them.
 type Holds map[ID][]Hold
 
-// Of is the pause of an account's job.
+// Of returns the pause of a user's job.
 func (m Holds) Of(id ID, user string) (h Hold, paused bool) {
 	for _, h := range m[id] {
 		if h.Binds(user) {
@@ -120,10 +119,10 @@ func (m Holds) Of(id ID, user string) (h Hold, paused bool) {
 	return Hold{}, false
 }
 
-// Put makes h the pause of a job of its account.
+// Put stores h as the pause of a job of its user.
 func (m Holds) Put(id ID, h Hold) { m[id] = append(m.others(id, h.User), h) }
 
-// Lift ends the pause of an account's job: of every one's, if user is "".
+// Lift ends the pause of a user's job, or the pauses of all users' jobs if user is "".
 func (m Holds) Lift(id ID, user string) {
 	if left := m.others(id, user); len(left) > 0 {
 		m[id] = left
@@ -132,7 +131,7 @@ func (m Holds) Lift(id ID, user string) {
 	delete(m, id)
 }
 
-// others is a new list of the pauses of a job that are not an account's.
+// others returns a new list of the pauses of a job that belong to other users.
 func (m Holds) others(id ID, user string) (others []Hold) {
 	for _, h := range m[id] {
 		if user != "" && !h.Binds(user) {
@@ -150,6 +149,6 @@ type Mark struct {
 	Era Era       `json:"era"`
 }
 
-// Era counts how often the clock was set back so far that occurrences repeat.
-// (job, due, era) names one occurrence for ever.
+// Era counts how often the clock was set back so far that occurrences repeat. (job, due, era)
+// identifies one occurrence permanently.
 type Era int64

@@ -8,9 +8,9 @@ import (
 	"fmt"
 )
 
-// Key identifies a job where its ID would be too long: in maps, in the database
-// and between the members of a ring. It is the start of a SHA-256, so that nobody
-// can choose a name whose key is that of another user's job.
+// Key identifies a job where its ID would be too long: in maps, in the database and between the
+// members of a ring. It is the start of a SHA-256, so that users cannot choose a name that collides
+// with the key of another user's job.
 type Key [16]byte
 
 // KeyOf returns the key of the job with an ID, which contains its owner, that runs
@@ -32,8 +32,8 @@ func SumKey(text []byte) Key {
 // Compare orders keys by their bytes.
 func (k Key) Compare(other Key) int { return bytes.Compare(k[:], other[:]) }
 
-// Uint64 returns the first eight bytes as a number, for rendezvous hashing, which
-// only spreads jobs by it.
+// Uint64 returns the first eight bytes as a number. Rendezvous hashing uses it only to distribute
+// jobs.
 func (k Key) Uint64() uint64 { return binary.BigEndian.Uint64(k[:]) }
 
 // String returns the key in hexadecimal digits.

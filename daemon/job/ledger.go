@@ -2,8 +2,8 @@ package job
 
 import "time"
 
-// Ledger is what the engine remembers of a job from run to run, beside its
-// mark. It survives reload and restart.
+// Ledger is the state of a job that the engine keeps from run to run, in addition to its mark. It
+// survives reload and restart.
 type Ledger struct {
 	Job  ID     `json:"job"`
 	User string `json:"user"` // whose runs these were
@@ -15,15 +15,14 @@ type Ledger struct {
 
 	Success time.Time `json:"success,omitzero"` // end of the newest success
 	Bad     int       `json:"bad,omitempty"`    // occurrences in a row that failed
-	Told    Told      `json:"told,omitempty"`   // what channels were told of and not yet of its end
+	Told    Told      `json:"told,omitempty"`   // troubles that were notified and have not ended
 	Open    time.Time `json:"open,omitzero"`    // until then breaker= holds the job; in the past: the next run is a probe
 	Watched time.Time `json:"watched,omitzero"` // since when expect= counts, where no later success is known
 	Ack     *Ack      `json:"ack,omitempty"`
 }
 
-// Ack says that a person has seen that a job failed. It covers the runs up to
-// one: the next that fails counts again, and any that ends an occurrence takes
-// it away.
+// Ack records that a user has acknowledged the failure of a job. It covers runs up to Run: the next
+// failure counts again, and any run that ends an occurrence clears it.
 type Ack struct {
 	Run    RunID     `json:"run"` // the newest that it covers
 	At     time.Time `json:"at"`
@@ -31,13 +30,13 @@ type Ack struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Covers tells whether a failed run has been seen.
+// Covers reports whether the failure of a run has been acknowledged.
 func (a *Ack) Covers(id RunID) bool { return a != nil && id <= a.Run }
 
-// Told is a set of troubles that channels know of.
+// Told is a set of troubles for which a notification was sent.
 type Told uint8
 
-// The troubles that last until something ends them.
+// The troubles that last until an event ends them.
 const (
 	ToldFailure Told = 1 << iota // a streak of failures
 	ToldLate                     // starts later than max-late=

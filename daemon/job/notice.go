@@ -2,8 +2,8 @@ package job
 
 import "time"
 
-// Notice is a happening that channels are to be told of. The engine decides
-// that there is one; how it is told is not its business.
+// Notice is an event that channels must be notified of. The engine only decides that it happened;
+// package notify delivers it.
 type Notice struct {
 	At       time.Time `json:"at"`
 	On       NoticeOn  `json:"on"`
@@ -17,10 +17,10 @@ type Notice struct {
 	Channels []string  `json:"channels,omitempty"`
 }
 
-// NoticeOn is the closed list of happenings, as notify-on= names them.
+// NoticeOn is the closed list of events that notify-on= names.
 type NoticeOn string
 
-// The happenings.
+// The events.
 const (
 	OnFail    NoticeOn = "fail"
 	OnDead    NoticeOn = "dead"

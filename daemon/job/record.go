@@ -28,10 +28,10 @@ type Record struct {
 	Was      time.Time  `json:"was,omitzero"`       // what a clock that was Stepped would show at At; the store keeps Detail alone
 }
 
-// DecidesOccurrence tells the decisions about what happens once, as the clock, a
-// boot, a catch-up rule or the end of another job's run named it, from those
-// about what somebody asked for. A person may ask twice, and a backfill goes
-// over what was decided in its time: what it leaves out it counts itself.
+// DecidesOccurrence distinguishes decisions about occurrences, which happen once and result from
+// the clock, a boot, a catch-up rule or the end of another job's run, from decisions about
+// requests. A user may request a run twice, and a backfill repeats past occurrences; it counts what
+// it skips itself.
 func (r *Record) DecidesOccurrence() bool {
 	switch {
 	case r.Kind != Decided:
@@ -46,13 +46,13 @@ func (r *Record) DecidesOccurrence() bool {
 	return false
 }
 
-// DoubledOf is how the Detail of a Doubled begins, which names the occurrence.
+// DoubledOf returns the start of the Detail of a Doubled record, which names the occurrence.
 func DoubledOf(due time.Time) string {
 	return "the occurrence of " + due.UTC().Format(time.RFC3339Nano) + " "
 }
 
-// CutDoubled splits the Detail of a Doubled into what DoubledOf returns, and where the
-// occurrence ran too.
+// CutDoubled splits the Detail of a Doubled record into what DoubledOf returns and where else the
+// occurrence ran.
 func CutDoubled(detail string) (of, where string, ok bool) {
 	of, where, ok = strings.Cut(detail, " ran on ")
 	return of + " ", "ran on " + where, ok
@@ -68,23 +68,23 @@ const (
 	Ready    RecordKind = "ready"   // a queued or waiting run is started now
 	Dropped  RecordKind = "dropped" // a queued or waiting run will never start
 	Started  RecordKind = "started"
-	Stopping RecordKind = "stopping" // a person wants a run to end
+	Stopping RecordKind = "stopping" // a user requested the end of a run
 	Ended    RecordKind = "ended"
 	Paused   RecordKind = "paused"
 	Resumed  RecordKind = "resumed"
-	Loaded   RecordKind = "loaded"  // tables were read; Detail counts
-	Stepped  RecordKind = "stepped" // the clock was set; Detail says by how much
-	Filled   RecordKind = "filled"  // a backfill was begun, has gone on, or is over
-	Redrove  RecordKind = "redrove" // Run was run again, and is no dead letter any more: Detail names the new run
+	Loaded   RecordKind = "loaded"  // crontabs were read; Detail counts
+	Stepped  RecordKind = "stepped" // the clock was set; Detail is by how much
+	Filled   RecordKind = "filled"  // a backfill began, continued or ended
+	Redrove  RecordKind = "redrove" // Run, a dead letter, was retried and is a dead letter no longer: Detail names the new run
 	Buried   RecordKind = "buried"  // Run, a dead letter, was discarded
-	Doubled  RecordKind = "doubled" // another member of the ring ran the occurrence too
+	Doubled  RecordKind = "doubled" // another member of the ring also ran the occurrence
 	Acked    RecordKind = "acked"   // a person has seen that the job failed
 	Unacked  RecordKind = "unacked" // and has taken that back
 	Up       RecordKind = "up"      // the daemon started
 	Down     RecordKind = "down"    // the daemon stops in good order
 )
 
-// Decision is what became of an occurrence.
+// Decision is the result for an occurrence.
 type Decision string
 
 // The decisions.
@@ -227,7 +227,7 @@ var sentences = map[Reason]string{
 	DaemonDied:       "The daemon ended during the run, so the end of the run is unknown.",
 }
 
-// Reasons are all of the list, in the order of their words.
+// Reasons returns all reasons in alphabetical order.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(sentences)) }
 
 // Sentence describes the reason in one sentence. It returns "" for an unknown reason.

@@ -1,21 +1,21 @@
 package job
 
-// Rename is a job whose ID does not contain its owner yet, as in a database of
-// version 0.7 or before, and its ID of today.
+// Rename maps the ID of a job in a database of version 0.7 or before, which does not contain the
+// owner, to its current ID.
 type Rename struct {
 	Old, New ID
 	User     string // that it runs as
 }
 
-// Renames finds the IDs of today for those of version 0.7 or before. An ID of
-// then can have been that of several users' jobs, one after the other.
+// Renames finds the current IDs for those of version 0.7 or before. Several users' jobs can have
+// had the same old ID, one after the other.
 type Renames struct {
 	All   []Rename
 	byOld map[ID]Rename
 	known map[ID]bool // the new IDs
 }
 
-// NewRenames makes Renames of a list in which no Old and no New occurs twice.
+// NewRenames makes Renames from a list in which each Old and each New is unique.
 func NewRenames(all []Rename) *Renames {
 	r := &Renames{All: all, byOld: make(map[ID]Rename, len(all)), known: make(map[ID]bool, len(all))}
 	for _, x := range all {
@@ -24,9 +24,9 @@ func NewRenames(all []Rename) *Renames {
 	return r
 }
 
-// Settle corrects what the crontabs say by what the history knows: the user that
-// each of its jobs ran as last, or "". If a crontab that claims a name is younger
-// than the history, the name still belongs to the user whose job it was.
+// Settle corrects the list by the history: last is the user that each of its jobs last ran as, or
+// "". If the crontab that claims a name is newer than the history, the name still belongs to the
+// user whose job it was.
 func (r *Renames) Settle(last map[ID]string) {
 	at := make(map[ID]int, len(r.All)) // by New
 	for i, x := range r.All {
@@ -39,7 +39,7 @@ func (r *Renames) Settle(last map[ID]string) {
 		}
 		k, ok := at[NewID(user, string(x.Old))]
 		if !ok {
-			continue // that user has no such job any more
+			continue // that user's job no longer exists
 		}
 		if _, written := last[r.All[k].Old]; written {
 			continue // it went by another ID since
@@ -51,8 +51,8 @@ func (r *Renames) Settle(last map[ID]string) {
 	}
 }
 
-// Of returns the ID of what a user's job with the ID id left behind. If user is
-// "", it belongs to whose job had the ID last.
+// Of returns the current ID for an old ID of a user's job. If user is "", it is the ID for the last
+// user whose job had the old ID.
 func (r *Renames) Of(id ID, user string) ID {
 	x, ok := r.byOld[id]
 	if ok && (user == "" || user == x.User) {
@@ -64,7 +64,7 @@ func (r *Renames) Of(id ID, user string) ID {
 	return id
 }
 
-// Run renames the job of a run.
+// Run updates the ID in a run.
 func (r *Renames) Run(x *Run) {
 	x.Job = r.Of(x.Job, x.User)
 	for i := range x.Parents {
@@ -72,7 +72,7 @@ func (r *Renames) Run(x *Run) {
 	}
 }
 
-// Record renames the job of a record, and of what it is about.
+// Record updates the IDs in a record.
 func (r *Renames) Record(x *Record) {
 	user := x.User
 	if x.Hold != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// RunID numbers the runs of one host from 1, in the order in which they were
-// decided. It is never used twice.
+// RunID numbers the runs of one host from 1, in the order in which they were decided. Numbers are
+// never reused.
 type RunID int64
 
 func (id RunID) String() string { return strconv.FormatInt(int64(id), 10) }
@@ -40,20 +40,20 @@ type Run struct {
 	Backfill   int64     `json:"backfill,omitempty"` // the Backfill that it is of
 	Token      uint64    `json:"token,omitempty"`    // of a ring with voters: each grant's is larger than those before it
 	Env        []string  `json:"env,omitempty"`      // NAME=value, which who asked for it had it have beside its table's
-	Stop       *Stop     `json:"stop,omitempty"`     // how a person had it ended
-	Doubled    string    `json:"doubled,omitempty"`  // where in the ring its occurrence ran too, and as which run
-	Node       string    `json:"node,omitempty"`     // the member of the ring whose run it is; "": of who tells of it
+	Stop       *Stop     `json:"stop,omitempty"`     // by whom and how it was stopped
+	Doubled    string    `json:"doubled,omitempty"`  // where else in the ring its occurrence ran, and as which run
+	Node       string    `json:"node,omitempty"`     // the member of the ring whose run it is; "": the reporting member
 }
 
-// Stop is how a person had a run ended.
+// Stop is a request to end a run.
 type Stop struct {
 	By     string        `json:"by"`
 	At     time.Time     `json:"at"`
-	Signal string        `json:"signal,omitempty"` // its name: TERM; "": it had not begun
+	Signal string        `json:"signal,omitempty"` // its name: TERM; "": the run had not begun
 	Grace  time.Duration `json:"grace,omitempty"`  // from the signal to KILL, nanoseconds
 }
 
-// Words says who had it stopped, and how: "by ann: HUP, KILL after 5s".
+// Words returns who requested the stop, and how: "by ann: HUP, KILL after 5s".
 func (s *Stop) Words() string {
 	text := "by " + s.By
 	if s.Signal != "" {
@@ -73,14 +73,14 @@ func (r *Run) OK() bool {
 	return r.Outcome.OK()
 }
 
-// Failed reports that the run ended and was neither a success nor skipped, nor
-// lost where that counts as nothing.
+// Failed reports whether the run failed. A success, a skip and a lost run that does not count are
+// not failures.
 func (r *Run) Failed() bool {
 	return !r.Outcome.IsZero() && !r.OK() && r.Verdict != VerdictSkip && r.Verdict != VerdictLeft
 }
 
-// Ending says how the run ended, and what that counts as where the outcome
-// alone would tell otherwise: "exit 3 (counts as success)".
+// Ending describes the end of the run and, if its verdict differs from its outcome, what it counts
+// as: "exit 3 (counts as success)".
 func (r *Run) Ending() string {
 	how := r.Result()
 	switch {
@@ -99,7 +99,7 @@ func (r *Run) Ending() string {
 	return how
 }
 
-// Standing says how the run ended, or how far it has come.
+// Standing describes the end of the run or, if it has not ended, its state.
 func (r *Run) Standing() string {
 	switch r.State {
 	case RunEnded:
@@ -118,8 +118,8 @@ func (r *Run) status() string {
 	return r.Result()
 }
 
-// Result returns the outcome in words. A limit that ended the run says more than the
-// status that the run ended with because of it.
+// Result returns the outcome in words. If a limit ended the run, it returns the limit instead of
+// the exit status.
 func (r *Run) Result() string {
 	switch {
 	case r.Outcome.Kind != Exited && r.Outcome.Kind != Signalled || r.Outcome.OK():
@@ -131,8 +131,8 @@ func (r *Run) Result() string {
 	return r.Outcome.String()
 }
 
-// Verdict is what the end of a run means for its occurrence. It is empty for a
-// live run, and for one that was dropped without meaning anything to others.
+// Verdict is the effect of a run's end on its occurrence. It is empty while the run is live, and
+// for a dropped run without effect.
 type Verdict string
 
 // The verdicts. All but VerdictRetry are final: no attempt follows.
@@ -147,7 +147,7 @@ const (
 	VerdictRetry    Verdict = "retry"    // failed, and another attempt follows
 )
 
-// Words says the verdict as the end of a sentence about the run's job.
+// Words returns the verdict as the predicate of a sentence about the job.
 func (v Verdict) Words() string {
 	switch v {
 	case VerdictOK:
@@ -185,7 +185,7 @@ type Parent struct {
 	Verdict Verdict `json:"verdict,omitempty"` // empty: it had not ended
 }
 
-// Usage is what the processes of a run have used. Zero values are not known.
+// Usage is the resource usage of a run's processes. Zero values are unknown.
 type Usage struct {
 	CPU    time.Duration `json:"cpu,omitempty"`    // user and system time, nanoseconds
 	Memory int64         `json:"memory,omitempty"` // peak, bytes
@@ -193,7 +193,7 @@ type Usage struct {
 	Write  int64         `json:"write,omitempty"`  // bytes to disks
 }
 
-// RunState tells how far a run has come.
+// RunState is the progress of a run.
 type RunState string
 
 // The states of a run. Queued, waiting, decided and running are live.
@@ -203,7 +203,7 @@ const (
 	RunDecided RunState = "decided" // to be started now
 	RunRunning RunState = "running" // a process exists
 	RunEnded   RunState = "ended"   // Outcome is known, or known to be lost
-	RunDropped RunState = "dropped" // was queued or waiting, and will never start; Reason says why
+	RunDropped RunState = "dropped" // was queued or waiting, and will never start; see Reason
 )
 
 // Live reports whether the run may still start or end.
@@ -212,7 +212,7 @@ func (s RunState) Live() bool { return s != RunEnded && s != RunDropped }
 // Trigger is what caused a run.
 type Trigger string
 
-// The triggers, as the environment variable CRONRING_TRIGGER gives them.
+// The triggers, as in the environment variable CRONRING_TRIGGER.
 const (
 	TriggerClock      Trigger = "clock"
 	TriggerBoot       Trigger = "boot"
@@ -224,15 +224,15 @@ const (
 	TriggerEvent      Trigger = "event"
 )
 
-// Invocation is the idempotency key of an occurrence: 32 hex digits, stable
-// over job, due time and era, shared by retries. A manual run mixes in its
-// own RunID through salt, as two of them may share a due time.
+// Invocation is the idempotency key of an occurrence: 32 hex digits that depend on job, due time
+// and era, so that retries share it. Manual runs pass their RunID as salt, because two of them may
+// share a due time.
 func Invocation(id ID, due time.Time, era Era, salt RunID) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d", id, due.UnixNano(), era, salt))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Outcome is how a run ended. The zero value means that it has not.
+// Outcome describes how a run ended. The zero value means that it has not ended.
 type Outcome struct {
 	Kind   OutcomeKind `json:"kind"`
 	Code   int         `json:"code,omitempty"`   // exit status, for Exited
@@ -258,8 +258,8 @@ func (o Outcome) IsZero() bool { return o.Kind == "" }
 // OK reports success: exit status 0.
 func (o Outcome) OK() bool { return o.Kind == Exited && o.Code == 0 }
 
-// String says the outcome in a few words: "ok", "exit 3", "signal 9",
-// "timed out", "not started: no such user", "lost".
+// String describes the outcome in a few words: "ok", "exit 3", "signal 9", "timed out", "not
+// started: no such user", "lost".
 func (o Outcome) String() string {
 	switch o.Kind {
 	case "":
@@ -281,7 +281,7 @@ func (o Outcome) String() string {
 	return string(o.Kind)
 }
 
-// Stream tells the two outputs of a run, and the daemon's own words, apart.
+// Stream distinguishes the two outputs of a run and the daemon's own messages.
 type Stream string
 
 // The streams of a run's output.
@@ -299,5 +299,5 @@ type Chunk struct {
 	Stream Stream    `json:"stream"`
 	At     time.Time `json:"at"`
 	Data   []byte    `json:"data,omitempty"` // any bytes; base64 in JSON
-	Cut    int64     `json:"cut,omitempty"`  // bytes left out between the chunk before and this one
+	Cut    int64     `json:"cut,omitempty"`  // bytes omitted between the previous chunk and this one
 }

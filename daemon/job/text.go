@@ -2,8 +2,7 @@ package job
 
 import "unicode/utf8"
 
-// MaxText is how many bytes a text in a request may have, such as the reason of
-// a pause.
+// MaxText is the maximum length in bytes of a text in a request, such as the reason of a pause.
 const MaxText = 500
 
 // CutText cuts a text that is longer than MaxText bytes between two runes, and
