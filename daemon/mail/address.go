@@ -14,8 +14,7 @@ type addresses struct {
 	lines  []Line
 }
 
-// recipient is whom mailto= names, MAILTO, or the account where the table sets
-// neither; "" is nobody.
+// recipient returns the address in mailto=, else in MAILTO, else the user. "" means no recipient.
 func (a *addresses) recipient(env *variables, mailto *string) string {
 	to, name := a.user, "MAILTO"
 	switch {
@@ -63,9 +62,9 @@ func (a *addresses) safe(name, address string) bool {
 // agent breaks.
 const longestAddress = 900
 
-// plain tells whether text is made of what the family lets into a header and
-// onto a command line: a letter or a digit first, then also a few others. What
-// is between two commas is short, so that no agent cuts it into header lines.
+// plain reports whether text has only characters that the family allows in a header and on a
+// command line: a letter or a digit first, then also a few others. Parts between commas must be
+// short, so that no mail agent breaks them into header lines.
 func plain(text string, family crontab.Family) bool {
 	others := "@!:%-.,_+=/"
 	if family == crontab.RHEL {

@@ -10,9 +10,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Output is what a run printed, for a Report: both streams as they came,
-// without the daemon's own words, and a line where bytes are missing. The size
-// is that of the job's own bytes; 0 means that it printed nothing.
+// Output returns what a run printed, for a Report: both streams as they came, without the daemon's
+// own messages, and with a line where bytes are missing. size counts the job's own bytes; 0 means
+// that it printed nothing.
 func Output(chunks []job.Chunk) (output io.Reader, size int64) {
 	var pieces []io.Reader
 	for _, c := range chunks {
@@ -58,7 +58,7 @@ func (f followed) Read(p []byte) (int, error) {
 	return f.text.Read(p)
 }
 
-// Close lets go of output that nobody will read.
+// Close releases output that will not be read.
 func (f followed) Close() error { return letGo(f.output) }
 
 // dropCR leaves out each carriage return.
@@ -75,10 +75,10 @@ func (d dropCR) Read(p []byte) (int, error) {
 	return len(kept), err
 }
 
-// Close lets go of output that nobody will read.
+// Close releases output that will not be read.
 func (d dropCR) Close() error { return letGo(d.from) }
 
-// Close lets go of output that nobody will read.
+// Close releases output that will not be read.
 func (c *capped) Close() error { return letGo(c.from) }
 
 func letGo(output io.Reader) error {
@@ -88,12 +88,12 @@ func letGo(output io.Reader) error {
 	return nil
 }
 
-// capped reads so many bytes, and if there are more, a notice instead.
+// capped reads at most left bytes, and then a notice if there are more.
 type capped struct {
 	from   io.Reader
 	left   int
 	last   byte
-	notice []byte // nil when there is nothing more to say
+	notice []byte // nil after it was read
 	over   bool
 }
 

@@ -8,10 +8,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Compose writes the letter that the family's cron would send, or returns nil
-// where none is due: nothing was printed, MAILTO is empty, the entry wants
-// mail only of failures, mail is off, the address is not safe. The lines are
-// for cron's log.
+// Compose returns the message that the family's cron would send. It returns nil if none is due: the
+// job printed nothing, MAILTO is empty, the entry requests mail only for failures, mail is off, or
+// the address is not safe. The lines are for cron's log.
 func Compose(c Config, r Report) (*Letter, []Line) {
 	if !r.due() || c.off() {
 		return nil, nil
@@ -41,12 +40,12 @@ func Compose(c Config, r Report) (*Letter, []Line) {
 	return l, a.lines
 }
 
-// off tells whether the host sends no mail at all.
+// off reports whether the host sends no mail at all.
 func (c Config) off() bool { return c.Syslog || c.Command == "off" }
 
-// due tells whether the entry asks for a letter about this run. An attempt that
-// another one follows is no failure yet to mail=failure, and each is a run of
-// its own to all else, as a cron knows nothing of attempts.
+// due reports whether the entry requests mail about this run. For mail=failure, a failed attempt
+// does not count if another follows. Otherwise each attempt counts as a run, because cron has no
+// attempts.
 func (r *Report) due() bool {
 	switch r.When {
 	case crontab.MailNever:
@@ -65,7 +64,7 @@ func mailer(c Config, r Report, from, to string) []string {
 	sendmail := cmp.Or(c.Sendmail, Sendmail)
 	switch {
 	case c.Command != "" && r.Anacron == "":
-		return strings.Fields(c.Command) // cronie splits at blanks, too, and asks no shell
+		return strings.Fields(c.Command) // cronie also splits at spaces, without a shell
 	case r.Anacron != "":
 		return []string{sendmail, "-FAnacron", "-odi", to}
 	case c.Family == crontab.RHEL:
@@ -74,9 +73,8 @@ func mailer(c Config, r Report, from, to string) []string {
 	return []string{sendmail, "-FCronDaemon", "-i", "-B8BITMIME", "-oem", to}
 }
 
-// mailerEnv is cronie's job environment. Debian's cron gives the mailer its
-// own; we give of that what programs expect, as the account could read the
-// rest in /proc and it is not for its eyes.
+// mailerEnv returns the mailer's environment. In cronie it is the job's; in Debian's cron it is the
+// daemon's, of which it passes on what programs expect: the user could read the rest in /proc.
 func mailerEnv(c Config, r Report, env *variables) []string {
 	if c.Family == crontab.RHEL && r.Anacron == "" {
 		return env.list
@@ -94,9 +92,9 @@ func mailerEnv(c Config, r Report, env *variables) []string {
 	return append(list, "PATH="+path)
 }
 
-// variables is the environment that cron gives a job, as the family's
-// X-Cron-Env headers list it: what the session adds (cronie), the table's in
-// order, then cron's own that the table does not set.
+// variables is the environment that cron passes to a job, in the order of the family's X-Cron-Env
+// headers: the variables of the session (cronie), those of the crontab in order, then cron's own
+// that the crontab does not set.
 type variables struct {
 	list  []string
 	index map[string]int

@@ -77,7 +77,7 @@ func (p *Post) deliver(ctx context.Context, it *item) {
 	}
 }
 
-// send gives the mailer its time, and only a little more once the daemon stops.
+// send lets the mailer run for sendTime, and for at most stopTime after the daemon begins to stop.
 func (p *Post) send(ctx context.Context, d Delivery) (int, string, error) {
 	timed, cancel := queue.Patient(ctx, sendTime, stopTime)
 	defer cancel()
@@ -149,9 +149,9 @@ func (p *Post) sayFailed(it *item, status int) {
 	p.options.Say(Line{it.user, "MAIL", fmt.Sprintf("mailed %d byte%s of output but got status 0x%04x from MTA", it.output, plural, status)})
 }
 
-// permanent tells of the exit codes that say that another try would fail, too
-// (sysexits.h): usage, data, unknown recipient, unknown host. Trying again
-// would only have the agent send its refusal again.
+// permanent reports whether the exit code means that another try would also fail (sysexits.h):
+// usage, data, unknown recipient, unknown host. Each further try would make the agent send its
+// refusal again.
 func permanent(status int) bool {
 	switch ws := syscall.WaitStatus(status); {
 	case !ws.Exited():
@@ -161,8 +161,8 @@ func permanent(status int) bool {
 	}
 }
 
-// tooOld asks for some tries as well, as the clock may have been set by years
-// since the letter was born.
+// tooOld also requires some tries, because the clock may have been set forward by years since the
+// message was created.
 func (p *Post) tooOld(it *item) bool {
 	return it.tries >= fewestTries && time.Since(it.born) > lifetime
 }
@@ -179,7 +179,7 @@ func (p *Post) later(it *item, why string, tried bool) {
 	}
 }
 
-// giveUp puts a letter with the dead. One that is only in memory is lost.
+// giveUp moves a message to the undeliverable ones. A message that is only in memory is lost.
 func (p *Post) giveUp(it *item) {
 	if it.direct == nil {
 		p.dir.Bury(it.number, it.user)
@@ -194,8 +194,8 @@ func (p *Post) giveUp(it *item) {
 	}
 }
 
-// available looks for the mailer, each time anew: it may be installed at any
-// moment. A change is said once, in the family's words.
+// available checks each time whether the mailer exists, because it may be installed at any moment.
+// A change is logged once, in the family's words.
 func (p *Post) available(argv []string) bool {
 	there := len(argv) > 0 && findProgram(argv[0])
 	p.mu.Lock()

@@ -21,8 +21,8 @@ const mostVariables = 1000
 // header is the lines above a body.
 type header struct{ bytes.Buffer }
 
-// line adds one header. Whatever text holds, it stays one line: control bytes
-// are shown as cron shows them. tail stays whole when the text is cut.
+// line adds one header. It stays one line whatever text contains: control bytes are shown as cron
+// shows them. tail stays complete when the text is cut.
 func (h *header) line(name, text, tail string) {
 	text = cut(visible(text), longestLine-len(name)-len(": ")-len(tail))
 	h.WriteString(name + ": " + text + tail + "\n")
@@ -74,8 +74,8 @@ func cronieHeader(c Config, r Report, env *variables, from, to string) []byte {
 	return h.end()
 }
 
-// anacronHeader is what anacron writes. Debian's knows no MAILFROM and has
-// fewer headers on the form, and in another place.
+// anacronHeader returns the headers that anacron writes. Debian's anacron ignores MAILFROM and
+// writes fewer headers on the format, in another place.
 func anacronHeader(c Config, r Report, from, to string) []byte {
 	var h header
 	subject := "Anacron job '" + r.Anacron + "' on " + c.Host
@@ -134,9 +134,9 @@ func charset(c Config) string {
 	return name
 }
 
-// codeset is what nl_langinfo(CODESET) would say of the locale that the
-// environment names, taking it as installed. One without a codeset in its name
-// is taken for UTF-8, as nearly all are today.
+// codeset returns what nl_langinfo(CODESET) would return for the locale in the environment, if that
+// is installed. A locale without a codeset in its name counts as UTF-8, because nearly all are
+// today.
 func codeset(getenv func(string) string) string {
 	var locale string
 	if getenv != nil {
@@ -177,7 +177,7 @@ func visible(text string) string {
 		switch {
 		case !control(r):
 			_, size := utf8.DecodeRuneInString(text[i:])
-			b.WriteString(text[i : i+size]) // also bytes that are no UTF-8
+			b.WriteString(text[i : i+size]) // also bytes that are not UTF-8
 		case r < 0x80:
 			b.WriteByte('^')
 			b.WriteByte(byte(r) ^ '@')

@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/budget"
 )
 
-// item is a letter in the queue. What it says stays on the disk.
+// item is a message in the queue. Its text stays on the disk.
 type item struct {
 	number uint64
 	user   string
@@ -26,9 +26,8 @@ type direct struct {
 	message  []byte
 }
 
-// lanes is the queue in memory: a lane for each account, oldest letter first.
-// The accounts take turns, so that one that prints much delays the others by
-// one letter at a time.
+// lanes is the queue in memory: a lane for each user, oldest message first. Users alternate, so
+// that a user with much output delays the others by one message at a time.
 type lanes struct {
 	of    map[string]*lane
 	order []string // accounts with letters; the head has its turn

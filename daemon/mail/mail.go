@@ -1,16 +1,13 @@
-// Package mail owns how the output of jobs becomes mail: what a letter says,
-// who it goes to, and the queue on disk in which it waits for the host's mail
-// transfer agent.
+// Package mail turns the output of jobs into email: the text, the recipients, and the queue on disk
+// in which a message waits for the host's mail transfer agent.
 //
-// Compose decides and writes: it is pure. Post keeps and hands over: a letter
-// that was taken is not lost by a restart, a kill or an agent that fails for
-// days. A letter may be handed over twice when the daemon is killed between
-// the agent's success and the removal of the file, never not at all.
+// Compose decides and writes, without side effects. Post stores and delivers: a restart, a kill, or
+// an agent that fails for days does not lose a message. If the daemon is killed between the agent's
+// success and the removal of the file, the agent gets the message twice.
 //
-// Whatever a letter is made of is a stranger's text. No byte of a command, an
-// assignment or a host's name can begin a header line of its own, and no
-// address can be read as an option of the mailer, which runs as the account
-// whose job printed, never as root for another.
+// All parts of a message are untrusted. No byte of a command, an assignment or a host name can
+// begin a header line, and no address can be interpreted as an option of the mailer. The mailer
+// runs as the job's user, never as root for another user.
 package mail
 
 import (
@@ -22,20 +19,19 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Sendmail is where mail transfer agents put their program.
+// Sendmail is the path at which mail transfer agents install their program.
 const Sendmail = "/usr/sbin/sendmail"
 
-// MaxBody is how many bytes of output a letter carries; the history has the
-// rest.
+// MaxBody is the maximum output in a message, in bytes. The history has the rest.
 const MaxBody = 10 << 20
 
-// Config is how this host's cron sends mail.
+// Config describes how this host's cron sends mail.
 type Config struct {
 	Family     crontab.Family
-	Host       string              // the host's name as the kernel gives it
-	FullHost   bool                // Debian's -n: all of the name stands in the Subject, not its first part
+	Host       string              // the host's name according to the kernel
+	FullHost   bool                // Debian's -n: the Subject has the full name, not its first part
 	MarkFailed bool                // Debian's -L 4: the Subject of a failed run's mail ends with "(failed)"
-	Charset    string              // codeset of the daemon's locale; "" is what Getenv says of it
+	Charset    string              // codeset of the daemon's locale; "" is the codeset according to Getenv
 	Sendmail   string              // "" is the constant
 	Command    string              // cronie's -m: takes sendmail's place; "off" sends nothing
 	Syslog     bool                // cronie's -s: output goes to the log, not into mail
@@ -74,8 +70,7 @@ type Line struct{ Who, Word, Text string }
 // Problem is one standing trouble: what, why, and what to do about it.
 type Problem struct{ What, Why, Fix string }
 
-// envelope is what stands in the first line of a queued file, as JSON; the
-// message follows.
+// envelope is the first line of a queued file, as JSON; the message follows.
 type envelope struct {
 	User   string    `json:"user"`
 	Dir    string    `json:"dir"`

@@ -11,20 +11,19 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Notice is something that people are told beside what their jobs print.
+// Notice is a message to users that is not the output of a job.
 type Notice struct {
-	Account account.Account // whom the mailer runs as
-	To      []string        // addresses; none: those of the job
+	Account account.Account // user of the mailer
+	To      []string        // addresses; none: the job's
 	MailTo  *string         // the job's mailto=; nil: it has none
-	Unasked bool            // nobody asked for it: an empty MAILTO silences it
+	Unasked bool            // no option requested it: an empty MAILTO suppresses it
 	Env     []string        // the assignments of its table, for MAILTO and MAILFROM
 	Subject string          // what follows the names of account and host
 	Text    string
 }
 
-// Recipient returns the addresses to which a notice goes, separated by commas; "" is
-// nobody. A job that names nobody for its output is not silenced by that if it asks
-// for the notice: its account gets it.
+// Recipient returns the addresses that receive a notice, separated by commas; "" means none. If a
+// job requests the notice and has no recipient for its output, its user gets the notice.
 func (n *Notice) Recipient(c Config) string {
 	switch {
 	case len(n.To) > 0:
@@ -44,7 +43,7 @@ func (n *Notice) variables(c Config) *variables {
 	return newVariables(c.Family, Report{Job: &job.Job{Env: n.Env}, Account: n.Account})
 }
 
-// ComposeNotice writes the letter, or says why there is none.
+// ComposeNotice returns the message, or an error if there is none.
 func ComposeNotice(c Config, n Notice) (*Letter, error) {
 	if c.off() {
 		return nil, errOff

@@ -21,8 +21,8 @@ type Options struct {
 
 	// Send runs the mailer as the account, with the message as its standard
 	// input, and waits for its end: the wait status, and what it printed. The
-	// error says that it could not be run or did not end before ctx did. There is
-	// one call at a time for each account, and maxMailers in all.
+	// error means that it could not be run or did not end before ctx did. There is one call at a
+	// time for each user, and maxMailers in all.
 	Send func(ctx context.Context, d Delivery) (status int, output string, err error)
 
 	Say      func(Line)   // takes cron's own log lines; nil drops them
@@ -48,12 +48,12 @@ const (
 	lifetime    = 4 * 24 * time.Hour
 	fewestTries = 8                // also where a clock that was set makes the letter look old
 	slowTime    = 30 * time.Second // until a mailer that still runs is reported
-	sendTime    = 5 * time.Minute  // for the mailer; it is to queue, not to talk
+	sendTime    = 5 * time.Minute  // for the mailer; it should queue, not deliver
 	stopTime    = 5 * time.Second
 )
 
-// maxMailers is how many mailers run at once. A mailer that hangs delays the
-// letters of its account alone, until as many accounts have one.
+// maxMailers is the number of mailers that run at once. A mailer that hangs delays only the
+// messages of its user, unless maxMailers users have one.
 const maxMailers = 8
 
 // Limits on what waits in memory: letters not yet written down, and letters that
@@ -79,9 +79,8 @@ type Post struct {
 	state  state
 }
 
-// Open reads the queue that an earlier daemon left in the directory. A
-// directory that cannot be used is no error: letters are then handed over
-// without being kept, and Problems says so.
+// Open reads the queue that an earlier daemon left in the directory. An unusable directory is not
+// an error: messages are then delivered without being stored, and Problems reports it.
 func Open(o Options) *Post {
 	o.Messages = cmp.Or(o.Messages, 10_000)
 	o.Bytes = cmp.Or(o.Bytes, 256<<20)
@@ -124,7 +123,7 @@ func (p *Post) Give(l *Letter) {
 	signal(p.taken)
 }
 
-// Count is how many letters wait.
+// Count returns the number of messages in the queue.
 func (p *Post) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// state is what Problems speaks of.
+// state is what Problems reports.
 type state struct {
 	missing  missing
 	disk     trouble
 	saidFull time.Time
-	refused  int // letters that a bound kept out
-	lost     int // letters that neither disk nor memory could keep
-	dead     int // letters that nobody took; they are kept
+	refused  int // messages rejected by a limit
+	lost     int // messages that neither disk nor memory could store
+	dead     int // undeliverable messages, which are kept
 }
 
 type missing struct {
@@ -35,7 +35,7 @@ func (t *trouble) note(err error) {
 
 const mailerLog = "look at the mail transfer agent's own log"
 
-// Problems says what is wrong with mail, for the status.
+// Problems returns the problems with mail, for the status.
 func (p *Post) Problems() []Problem {
 	p.mu.Lock()
 	s, slow := p.state, p.lanes.slow()

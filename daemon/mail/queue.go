@@ -27,7 +27,7 @@ func write(dir queue.Dir, it *item, e envelope, message []byte) error {
 	return dir.Write(it.number, append(first, '\n'), message)
 }
 
-// open gives a letter's envelope, and its message ready to be read.
+// open returns a message's envelope and its text, ready to be read.
 func open(dir queue.Dir, it *item) (envelope, *os.File, error) {
 	if it.direct != nil {
 		f, err := memoryFile(it.direct.message)
@@ -65,8 +65,8 @@ func readEnvelope(f io.Reader) (e envelope, length int64, err error) {
 	return e, int64(len(line)), nil
 }
 
-// memoryFile is a message as a file that needs no disk. Nobody can change it,
-// as the mailer could open it again through /proc.
+// memoryFile returns a message as a file in memory. It is sealed, because the mailer could open it
+// again through /proc.
 func memoryFile(message []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("mail", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -1,17 +1,15 @@
-// Package notify owns how people and programs outside are told of what
-// happened to jobs: the channels that the configuration names, what each of
-// them is sent, and the queue on disk in which a notice waits until it was
-// taken.
+// Package notify sends notifications about jobs to people and programs: the channels of the
+// configuration, the messages, and the queue on disk in which a message waits until its channel
+// accepts it.
 //
-// A notice that was given is not lost by a restart, nor by a channel that does
-// not answer for a day. It may be sent twice when the daemon ends while a
-// channel takes it: both carry the same ID. Each channel has a queue of its
-// own, so that one that hangs holds up no other, and no account can fill it.
+// Neither a restart nor a channel that does not answer for a day loses an accepted notification. It
+// may be sent twice if the daemon ends while a channel accepts it; both copies have the same ID.
+// Each channel has its own queue, so that a channel that hangs does not delay others, and no user
+// can fill another channel's.
 //
-// What a notice says is a stranger's text: no byte of it begins a variable, a
-// header or a line of its own, or ends a string of a JSON document. A URL is a
-// secret as much as what stands in a file of secrets: no error and no problem
-// says more of it than its scheme and host.
+// The text of a notification is untrusted: no byte of it begins a variable, a header or a line, or
+// ends a string of a JSON document. A URL is as secret as the content of a file of secrets: errors
+// and problems contain only its scheme and host.
 package notify
 
 import (
@@ -26,24 +24,23 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// The types of channels: how they tell.
+// The types of channels.
 const (
-	Mail    = "mail"    // a letter to To
+	Mail    = "mail"    // email to To
 	Command = "command" // a program, which gets the notice as JSON and in variables
 	Webhook = "webhook" // a POST
 )
 
-// Channel is one way to tell, as the administrator declares it. The zero value
-// of each field but Name and Type leaves it to the daemon. crontab.MailChannel
-// is declared by nobody and always there.
+// Channel is one way to send notifications, as configured. Zero values, except of Name and Type,
+// select defaults. crontab.MailChannel is built in.
 type Channel struct {
 	Name  string
 	Type  string
-	Users []string // accounts whose own tables may name it, "*" for all; root's tables always may
+	Users []string // users whose own crontabs may name it, "*" for all; root's crontabs always may
 
 	To      []string // Mail: addresses
-	Command []string // Command: the program and its arguments; no shell has a part in it
-	User    string   // Mail, Command: the account that the program runs as; "" is nobody
+	Command []string // Command: the program and its arguments, without a shell
+	User    string   // Mail, Command: the user that the program runs as; "" is the user nobody
 
 	URL        string            // Webhook: http or https
 	URLFile    string            // Webhook: a file with the URL, in the place of URL
@@ -55,12 +52,11 @@ type Channel struct {
 	Retry   time.Duration // Command, Webhook: how long a notice is tried; 0 is a day
 }
 
-// Nobody is the account that programs of channels run as where the channel
-// names none. Root has to be named to be used.
+// Nobody is the user that runs the programs of channels that name no user. Root must be named to be
+// used.
 const Nobody = "nobody"
 
-// Bounds on what a configuration can ask for, and what holds where it asks for
-// nothing.
+// Limits and defaults of the configuration.
 const (
 	defaultTimeout = 30 * time.Second
 	longestTimeout = 5 * time.Minute
@@ -69,8 +65,8 @@ const (
 	longestURL     = 8 << 10
 )
 
-// Check says what is wrong with a channel: what it lacks, what its type has no
-// use for, what makes no sense. The error shows no secret.
+// Check returns an error if a channel lacks a field, has one that its type does not use, or has an
+// invalid one. The error contains no secret.
 func (c *Channel) Check() error {
 	if err := checkName(c.Name); err != nil {
 		return err
@@ -116,7 +112,7 @@ type field struct {
 	set  bool
 }
 
-// fields are those that not every type has.
+// fields returns the fields that only some types have.
 func (c *Channel) fields() []field {
 	return []field{
 		{"to", len(c.To) > 0}, {"command", len(c.Command) > 0}, {"user", c.User != ""},
@@ -202,7 +198,7 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkHeader keeps to itself what a header says.
+// checkHeader never includes a header's value in its error.
 func checkHeader(name, value string) error {
 	if name == "" || strings.IndexFunc(name, func(r rune) bool { return !wordRune(r) }) >= 0 {
 		return fmt.Errorf("header: %q is no name of one", name)

@@ -16,7 +16,7 @@ type Program struct {
 	Stdin []byte
 }
 
-// run gives a message to a channel's program once.
+// run passes a message to a channel's program once.
 func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *failure {
 	text, err := m.json()
 	if err != nil {
@@ -36,7 +36,7 @@ func (n *Notifier) run(ctx context.Context, c *Channel, m *Message) *failure {
 	return nil
 }
 
-// hint is what a program complained of, as one line.
+// hint returns the start of a program's error output, as one line.
 func hint(output []byte) string {
 	const most = 300
 	words := bytes.Join(bytes.Fields(output), []byte(" "))

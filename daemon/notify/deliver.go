@@ -9,7 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/queue"
 )
 
-// serve has a lane worked off, unless somebody is at it. The lock is held.
+// serve starts a goroutine that works off a lane, unless it has one. The lock is held.
 func (n *Notifier) serve(ctx context.Context, name string, l *lane) {
 	if l.served || len(l.items) == 0 || ctx.Err() != nil {
 		return
@@ -34,8 +34,7 @@ func (n *Notifier) work(ctx context.Context, name string, l *lane) {
 	}
 }
 
-// pick is the lane's; one that is empty is left and forgotten, but for what was
-// wrong with it.
+// pick is lane.pick with the lock. It deletes an empty lane, except for its last error.
 func (n *Notifier) pick(name string, l *lane) (*item, time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,7 +90,7 @@ func (n *Notifier) send(ctx context.Context, c *Channel, m *Message) *failure {
 	return n.post(timed, c, m)
 }
 
-// failed is what the error of a hand means.
+// failed converts an error of Mail or Run to a failure.
 func failed(err error) *failure {
 	if err == nil {
 		return nil
@@ -123,13 +122,13 @@ func (n *Notifier) drop(l *lane, it *item) {
 	n.count(it, -1)
 }
 
-// tooOld asks for some tries as well, as the clock may have been set by years
-// since the message was born.
+// tooOld also requires some tries, because the clock may have been set forward by years since the
+// message was created.
 func (it *item) tooOld(c *Channel) bool {
 	return it.tries+1 >= fewestTries && !time.Now().Before(it.end(c))
 }
 
-// end is when a message is tried for the last time.
+// end returns the time of a message's last try.
 func (it *item) end(c *Channel) time.Time { return it.born.Add(cmp.Or(c.Retry, defaultRetry)) }
 
 func wait(tries int) time.Duration { return min(firstWait<<min(tries, 10), longestWait) }
@@ -141,8 +140,8 @@ func (n *Notifier) leave(it *item) {
 	it.next = time.Now().Add(firstWait)
 }
 
-// later has a message wait for another try. Where the channel answered nobody,
-// or asks for rest, all others wait with it.
+// later delays a message until another try. If the channel failed for all messages, or requested a
+// delay, all others wait with it.
 func (n *Notifier) later(l *lane, it *item, c *Channel, f *failure) {
 	n.mu.Lock()
 	first := l.why == ""
@@ -154,7 +153,7 @@ func (n *Notifier) later(l *lane, it *item, c *Channel, f *failure) {
 	}
 }
 
-// delay is when a message is tried again, and perhaps its channel.
+// delay sets the time of a message's next try, and perhaps its channel's.
 func (l *lane) delay(it *item, c *Channel, f *failure) {
 	now := time.Now()
 	it.next = now.Add(max(wait(it.tries), f.after))

@@ -17,24 +17,24 @@ type item struct {
 	next    time.Time // not before; zero: at once
 }
 
-// lane is what waits for one channel, oldest first.
+// lane is the queue of one channel, oldest message first.
 type lane struct {
 	items []*item
-	turns map[string]uint64 // by account: when one of its messages was tried last
+	turns map[string]uint64 // by user: when one of its messages was tried last
 	turn  uint64
-	wake  chan struct{} // there is more to do than was known
+	wake  chan struct{} // new work arrived
 
-	until  time.Time // the channel answers nobody: all wait
-	fails  int       // how often it has answered nobody
-	why    string    // what was wrong when a message was tried last; "": nothing
-	served bool      // a goroutine is at it
+	until  time.Time // the channel failed for all messages: all wait
+	fails  int       // how often it has failed for all messages
+	why    string    // the last error; "": none
+	served bool      // a goroutine works on it
 }
 
 func newLane() *lane {
 	return &lane{turns: map[string]uint64{}, wake: make(chan struct{}, 1)}
 }
 
-// count is how many messages an account has here.
+// count returns the number of a user's messages in the lane.
 func (l *lane) count(user string) (n int) {
 	for _, it := range l.items {
 		if it.message.User == user {
@@ -44,10 +44,9 @@ func (l *lane) count(user string) (n int) {
 	return n
 }
 
-// pick is the message to be tried now, or else the time at which one is due;
-// both are zero for an empty lane. The accounts take turns. What was told of a
-// job later waits for what was told earlier: that it has recovered must not be
-// heard before that it failed.
+// pick returns the message to try now, or else the time at which one is due; both are zero for an
+// empty lane. Users alternate. The messages about a job stay in order: its recovery must not be
+// reported before its failure.
 func (l *lane) pick(now time.Time) (best *item, soonest time.Time) {
 	type owner struct {
 		user string

@@ -16,21 +16,21 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Message is what a channel is told, and the document that hooks and webhooks
-// get as JSON. Its ID is the same at each try.
+// Message is the content of a notification, and the JSON document that commands and webhooks get.
+// Its ID is the same at each try.
 type Message struct {
 	V       int    `json:"v"` // 1; fields may be added
 	ID      string `json:"id"`
 	Host    string `json:"host"`
 	Channel string `json:"channel"`
-	Test    bool   `json:"test,omitempty"` // somebody tries the channel; nothing happened
+	Test    bool   `json:"test,omitempty"` // a test of the channel; no event happened
 	job.Notice
 }
 
 // longestText bounds each text of a message, in bytes.
 const longestText = 4 << 10
 
-// newMessage is a notice for one channel, with bounds on what it says.
+// newMessage makes a message for one channel, with its texts limited in length.
 func newMessage(n job.Notice, id, host, channel string) Message {
 	n.Channels = nil
 	n.Text = clip(n.Text)
@@ -59,11 +59,11 @@ func clip(text string) string {
 
 func (m *Message) json() ([]byte, error) { return json.Marshal(m) }
 
-// fact is one thing that a message says, under the name that it has in
-// variables (CRONRING_NOTICE_NAME) and in templates (.Name).
+// fact is one value of a message, with its name in variables (CRONRING_NOTICE_NAME) and in
+// templates (.Name).
 type fact struct{ variable, name, value string }
 
-// facts is what a message says, each as one line.
+// facts returns the values of a message, each as one line.
 func (m *Message) facts() []fact {
 	r := cmp.Or(m.Run, &job.Run{})
 	list := []fact{
@@ -121,7 +121,7 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// environ is a message as variables, all of which are set.
+// environ returns a message as variables, including empty ones.
 func (m *Message) environ() []string {
 	var list []string
 	for _, f := range m.facts() {
@@ -196,8 +196,8 @@ func (c *Channel) template() (*template.Template, error) {
 	return t, nil
 }
 
-// isJSON tells whether the body is to be a JSON document, which it is where the
-// headers say nothing else.
+// isJSON reports whether the body must be a JSON document: unless a Content-Type header specifies
+// another type.
 func (c *Channel) isJSON() bool {
 	kind := "application/json"
 	for name, value := range c.Header {

@@ -28,13 +28,12 @@ type Options struct {
 	Host    string // the host's name
 	Version string
 
-	// Mail makes a letter of a message, for the channel's addresses, or without
-	// any for whom the job's mail goes to, and has it kept until it is sent.
+	// Mail makes an email of a message, for the channel's addresses, or if it has none for the
+	// recipient of the job's mail, and stores it until it is sent.
 	Mail func(ctx context.Context, c *Channel, m *Message) error
 
-	// Run runs a channel's program and waits for its end: how it ended, and
-	// what it complained of. The error says that it could not be run, or did
-	// not end before ctx did.
+	// Run runs a channel's program and waits for its end. It returns how the program ended and its
+	// error output. The error means that it could not be run, or did not end before ctx did.
 	Run func(ctx context.Context, p Program) (outcome job.Outcome, errput []byte, err error)
 
 	// Both are called by several goroutines. Of their errors ErrNotNow and a
@@ -49,14 +48,14 @@ const (
 	maxWaiting  = 1000 // messages, of root and of all other users
 	firstWait   = 15 * time.Second
 	longestWait = time.Hour
-	fewestTries = 5           // also where a clock that was set makes a message look old
-	stopTime    = time.Second // a daemon that is executed anew starts no job meanwhile
+	fewestTries = 5           // also if a clock change makes a message look old
+	stopTime    = time.Second // while the daemon replaces itself by exec, it starts no job
 )
 
 // longestFile bounds a file of the queue.
 const longestFile = 256 << 10
 
-// Notifier tells channels. Its methods may be called from any goroutine.
+// Notifier sends notifications to channels. Its methods may be called from any goroutine.
 type Notifier struct {
 	options Options
 	dir     queue.Dir
@@ -75,9 +74,9 @@ type Notifier struct {
 	serving sync.WaitGroup
 }
 
-// Open reads the queue that an earlier daemon left. A directory that cannot be
-// used is no error: messages are then sent without being kept, and Problems
-// says so. There is no channel before Configure but the built-in one.
+// Open reads the queue that an earlier daemon left. An unusable directory is not an error: messages
+// are then sent without being stored, and Problems reports it. Before Configure, only the built-in
+// channel exists.
 func Open(o Options) *Notifier {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -148,8 +147,8 @@ func (n *Notifier) count(it *item, by int) {
 	}
 }
 
-// Configure says which channels there are from now on. They have been checked.
-// What waits for one that is not as it was is tried at once.
+// Configure replaces the channels, which must have been checked. Messages that wait for a changed
+// channel are tried immediately.
 func (n *Notifier) Configure(channels []Channel) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -200,7 +199,7 @@ func newID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// lose says that a notice goes nowhere.
+// lose records a notification without a channel.
 func (n *Notifier) lose(m *Message) {
 	n.options.Log.Error("a notice goes nowhere: there is no such channel", "channel", m.Channel, "job", m.Job, "on", m.On)
 	n.mu.Lock()
@@ -246,7 +245,7 @@ func (n *Notifier) fits(user string) bool {
 	return own <= min(maxWaiting/4, left)
 }
 
-// Waiting is how many messages wait.
+// Waiting returns the number of messages in the queue.
 func (n *Notifier) Waiting() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -340,16 +339,16 @@ func (n *Notifier) Try(ctx context.Context, name string, notice job.Notice) erro
 	return nil
 }
 
-// UnknownError says that there is no such channel.
+// UnknownError reports that a channel does not exist.
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return "there is no channel " + e.Name }
 
-// ErrNotNow says that nothing was tried, as the daemon is about to be replaced
-// or has only begun: the message waits, and nothing is wrong with the channel.
+// ErrNotNow means that nothing was tried, because the daemon is about to be replaced or has only
+// just started: the message waits, and the channel is not at fault.
 var ErrNotNow = errors.New("not now")
 
-// FinalError says that another try would end as this one did.
+// FinalError means that another try would fail in the same way.
 type FinalError struct{ Why string }
 
 func (e *FinalError) Error() string { return e.Why }

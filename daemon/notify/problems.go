@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// state is what Problems speaks of, beside the lanes.
+// state is what Problems reports, in addition to the lanes.
 type state struct {
 	disk     error // why the queue is not written
 	saidFull time.Time
-	refused  int            // messages that there was no room for
-	lost     int            // messages that were given up and are not kept
-	dead     int            // likewise, and they are kept
+	refused  int            // messages that did not fit in the queue
+	lost     int            // messages that were given up and not stored
+	dead     int            // messages that were given up and stored
 	gaveUp   string         // of the last of them: channel and why
 	unknown  map[string]int // notices for channels that there are not
 }
@@ -24,7 +24,7 @@ const maxUnknown = 20
 // Problem is one standing trouble: what, why, and what to do about it.
 type Problem struct{ What, Why, Fix string }
 
-// Problems says what is wrong with channels, for the status.
+// Problems returns the problems with channels, for the status.
 func (n *Notifier) Problems() []Problem {
 	n.mu.Lock()
 	defer n.mu.Unlock()

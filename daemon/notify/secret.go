@@ -12,9 +12,9 @@ import (
 // longestSecret bounds a file of secrets.
 const longestSecret = 64 << 10
 
-// readSecret reads a file that only root, or whoever the daemon runs as, can
-// have written, and that not everybody can read. What is around the text is
-// not part of it, as editors end each file with a line feed.
+// readSecret reads a file that only root or the daemon's user can have written, and that not all
+// users can read. It removes white space around the text, because editors end each file with a line
+// feed.
 func readSecret(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -25,17 +25,17 @@ const (
 	idHeader        = "Cronring-Notice"
 )
 
-// failure is why a channel did not take a message.
+// failure describes why a channel did not accept a message.
 type failure struct {
-	why     string        // everybody may read it in the status: it shows no secret
-	said    string        // what the other side complained of, which is for root and for the log
-	final   bool          // another try would end as this one did
+	why     string        // any user may read it in the status: it contains no secret
+	said    string        // the other side's error text, for root and the log
+	final   bool          // another try would fail in the same way
 	untried bool          // nothing was tried
-	silent  bool          // it did not answer at all, and would not to others
-	after   time.Duration // what it asks to be left alone for
+	silent  bool          // the channel did not answer at all, and would not for other messages
+	after   time.Duration // the delay that it requested
 }
 
-// full is all that there is to say.
+// full returns the reason with the other side's error text.
 func (f *failure) full() string {
 	if f.said == "" {
 		return f.why
@@ -83,7 +83,7 @@ func (n *Notifier) post(ctx context.Context, c *Channel, m *Message) *failure {
 		return &failure{why: place(request.URL) + ": " + bare(err, request.URL), silent: true}
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // what it says is of no interest, and the connection may be used again
+	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // the text does not matter, but the connection can be reused
 	if answer.StatusCode/100 == 2 {
 		return nil
 	}
@@ -96,8 +96,8 @@ func (n *Notifier) post(ctx context.Context, c *Channel, m *Message) *failure {
 
 var errTemplate = errors.New("template")
 
-// request is what a message is sent as. What the channel keeps in files is read
-// each time, so that it can be changed without a word to the daemon.
+// request builds the HTTP request for a message. It reads the channel's files each time, so that
+// they can be changed without a reload.
 func (c *Channel) request(m *Message) (*http.Request, error) {
 	where := c.URL
 	if c.URLFile != "" {
@@ -145,7 +145,7 @@ func sign(key, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// place is what may be said of a URL.
+// place returns the parts of a URL that are not secret.
 func place(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // bare is an error without the URL, which net/http puts in front and an answer
@@ -174,7 +174,7 @@ func bare(err error, u *url.URL) string {
 	return clip(text)
 }
 
-// worthAnother tells of the answers after which another try may end better.
+// worthAnother reports whether another try may succeed after this status.
 func worthAnother(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
