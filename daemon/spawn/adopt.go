@@ -15,20 +15,19 @@ type adoption struct {
 	from  Handed
 }
 
-// Adopt takes over the processes of another daemon: all that Handover gave
-// before exec, or, after a crash, what is left of them. It is called
-// before Run, which then reports their ends as it does for its own; none of
-// them is reported as started again.
+// Adopt takes over the processes of another daemon: all that Handover returned before exec or,
+// after a crash, the remaining ones. It must be called before Run, which then reports their ends
+// but not their starts.
 //
-// After a crash Child is false, and PID, Out, Err and PIDFD are what there is,
-// from the service manager or by Find:
-//   - With a pidfd the outcome is known if the kernel tells it (Linux 6.15),
-//     and lost if not; either way the end is seen, and Kill works.
-//   - With pipes alone the run is lost when both come to their end.
-//   - With neither it is lost at once.
+// After a crash Child is false, and PID, Out, Err and PIDFD come from the service manager or from
+// Find, as far as they exist:
+//   - With a pidfd the outcome is known if the kernel reports it (Linux 6.15),
+//     and lost if not; either way the end is noticed, and Kill works.
+//   - With pipes alone the run is lost when both are closed.
+//   - With neither it is lost immediately.
 //
-// What was captured until the crash comes from Options.Runs. A run that is
-// over by the time of Adopt is read to its end all the same, and so is a tail.
+// The output before the crash comes from Options.Runs. Adopt also reads the remaining output of a
+// run that has ended meanwhile, and of a tail.
 func (s *Spawner) Adopt(handed []Handed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +44,7 @@ func (s *Spawner) Adopt(handed []Handed) {
 	}
 }
 
-// adopted makes a child of what is known of it, with only those descriptors
-// that are what they are said to be. Spawner.mu is held.
+// adopted makes a child from h. It keeps only descriptors of the expected type. Spawner.mu is held.
 func (s *Spawner) adopted(h *Handed) *child {
 	c := &child{
 		run: h.Run, job: h.Job, user: h.User, pid: h.PID,
@@ -58,7 +56,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 		named:   s.options.Runs != "",
 		begun:   h.Progress == nil,
 	}
-	if c.session && h.Outcome.Kind == job.Lost { // by somebody who could not ask its manager
+	if c.session && h.Outcome.Kind == job.Lost { // the previous daemon could not query the session's manager
 		h.Outcome = job.Outcome{}
 		c.outcome = h.Outcome
 	}
@@ -68,7 +66,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 		s.byPID[h.PID] = c
 	}
 	if !ours || h.Progress == nil {
-		h.Status = 0 // nobody waits for it; a number from another process is none here
+		h.Status = 0 // this process does not wait for it, so another process's number is not valid here
 	}
 	if h.Tail && h.Out == 0 && h.Err == 0 {
 		h.Out, h.Err = s.openNames(h.Run)
@@ -107,7 +105,7 @@ func (s *Spawner) adopted(h *Handed) *child {
 	return c
 }
 
-// isChild asks without reaping.
+// isChild checks without reaping.
 func isChild(pid int) bool {
 	const options = unix.WEXITED | unix.WNOHANG | unix.WNOWAIT
 	return pid > 0 && unix.Waitid(unix.P_PID, pid, nil, options, nil) == nil
@@ -133,7 +131,7 @@ func isPidfd(fd int) bool {
 	return err != unix.EBADF && err != unix.ENOSYS && err != unix.EINVAL
 }
 
-// remember gives a run back what it printed. Spawner.mu is held.
+// remember restores the output that a run had printed. Spawner.mu is held.
 func (s *Spawner) remember(c *child, h *Handed) {
 	output := h.Output
 	if s.options.Runs != "" {

@@ -34,18 +34,18 @@ type piece struct {
 
 const pieceBytes = 16
 
-// mostPieces returns how many pieces a part of so many bytes keeps. Each piece
-// becomes a row of the history: output that comes byte by byte from two streams
-// in turn must not make a million of them.
+// mostPieces returns the maximum number of pieces in a part of half bytes. Each piece becomes a row
+// of the history: output that alternates between two streams byte by byte must not make a million
+// rows.
 func mostPieces(half int) int { return min(max(64, half/64), 1024) }
 
-// captureCost is how much memory a capture takes at most for each byte of its
-// limit, including pieces and room to grow.
+// captureCost is the maximum memory of a capture for each byte of its limit, including pieces and
+// room to grow.
 const captureCost = 3
 
 var streams = [...]job.Stream{job.Stdout, job.Stderr, job.System}
 
-// together is how far apart writes to one stream may be and count as one.
+// together is the maximum time in nanoseconds between writes to one stream that become one piece.
 const together = int64(100 * time.Millisecond)
 
 // minOutput keeps the arithmetic of halves and pieces away from nothing.
@@ -99,8 +99,8 @@ func (c *capture) addTail(half int, p piece, data []byte) {
 	c.tail.append(half, p, data)
 }
 
-// chunks gives all that was kept, with the number of bytes left out on the
-// first chunk after the gap.
+// chunks returns all output that was kept. The first chunk after the gap has the number of omitted
+// bytes.
 func (c *capture) chunks(run job.RunID, id job.ID) []job.Chunk {
 	chunks := make([]job.Chunk, 0, len(c.head.pieces)+len(c.tail.pieces))
 	chunks = c.head.appendChunks(chunks)
@@ -115,7 +115,7 @@ func (c *capture) chunks(run job.RunID, id job.ID) []job.Chunk {
 	return chunks
 }
 
-// restore takes what chunks gave, so that it goes on where that left off.
+// restore adds what chunks returned, so that the capture continues after it.
 func (c *capture) restore(limit int, chunks []job.Chunk) {
 	for _, chunk := range chunks {
 		if chunk.Cut > 0 {

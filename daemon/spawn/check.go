@@ -8,13 +8,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// defaultCheckTime is how long the command of if= may take.
+// defaultCheckTime is the time limit of the if= command.
 const defaultCheckTime = time.Minute
 
-// Check asks the command of if= whether a run may start; engine.Checked tells.
-// It runs as the run itself would: as its account, in its environment, under
-// its limits and in a session, but that nobody reads what it prints.
-// Kill ends it. A daemon that takes over asks again.
+// Check runs the if= command to decide whether a run may start, and sends engine.Checked. The
+// command runs like the run itself: as its user, in its environment, under its limits and in a
+// session; its output is discarded. Kill ends it. After a hand-over the new daemon runs the check
+// again.
 func (s *Spawner) Check(check engine.Check) {
 	start := check.Start
 	start.Job.Command, start.Job.Stdin = check.Command, ""
@@ -35,8 +35,8 @@ func (s *Spawner) limitCheck(c *child) {
 	})
 }
 
-// endCheck tells how the command of if= ended. One that was ended for a hold
-// that came to nothing is run again.
+// endCheck reports how the if= command ended. If it was killed for a Hold that failed, it runs
+// again.
 func (s *Spawner) endCheck(c *child) {
 	if c.timer != nil {
 		c.timer.Stop()
@@ -61,8 +61,7 @@ func (s *Spawner) endCheck(c *child) {
 	s.settleOwed()
 }
 
-// dropChecks ends the commands of if= that run, so that the daemon can stand
-// still. Spawner.mu is held.
+// dropChecks kills the if= commands that run, so that the Spawner can pause. Spawner.mu is held.
 func (s *Spawner) dropChecks() {
 	for _, c := range s.living {
 		if c.check && c.pid != 0 {

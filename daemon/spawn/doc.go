@@ -6,20 +6,19 @@
 // the hand starts and reaps (so that no child can end before it is known), and
 // the pump reads every output pipe through one epoll instance. Processes are
 // made by a starter (package starter), never by this process itself: users
-// could delay it otherwise. os/exec and
-// os.Process are of no use here: each Wait parks a thread, and ten thousand
-// sleeping jobs would be ten thousand threads. Only what waits for somebody
-// else has goroutines of its own, a few for all: accounts that a directory
-// service is asked for, and sessions that the service manager begins.
+// made by a starter (package starter), never by this process itself: users could delay it
+// otherwise. os/exec and os.Process are not used here: each Wait parks a thread, and ten thousand
+// sleeping jobs would be ten thousand threads. Only operations that wait for other services have
+// their own goroutines, a few for all: looking up users in a directory service, and beginning
+// sessions through the service manager.
 //
 // While Run runs, it reaps every child of this process, orphans too when the
 // process is PID 1. Nothing else in the process may wait for a child, which
 // rules out os/exec elsewhere: Exec is for that.
 //
-// Runs outlive the daemon in two ways. Hold, Handover and Adopt give them to
-// the program that takes this one's place by exec: they stay its children, and
-// nothing is lost. After a crash Adopt takes what the service manager kept
-// (Options.Keep), the kernel tells through a pidfd how they ended, and what
-// they printed is in files (Options.Runs); what nobody can tell is lost, and
-// never a success.
+// Runs outlive the daemon in two ways. Hold, Handover and Adopt pass them to the program that
+// replaces this one by exec: they stay its children, and nothing is lost. After a crash, Adopt
+// takes the descriptors that the service manager kept (Options.Keep), the kernel reports through a
+// pidfd how processes ended, and files hold their output (Options.Runs). A run without a known end
+// is lost, and never a success.
 package spawn

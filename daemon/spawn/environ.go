@@ -21,8 +21,8 @@ func familyPath(family crontab.Family) string {
 	return "/usr/bin:/bin"
 }
 
-// environment is a process environment in which each name stands once: what
-// two values of one name mean differs from shell to shell.
+// environment is a process environment in which each name occurs once. Shells disagree about which
+// of two values counts.
 type environment struct {
 	vars  []string
 	index map[string]int
@@ -53,11 +53,9 @@ func (e *environment) get(name string) string {
 	return e.vars[i][len(name)+1:]
 }
 
-// environ builds a job's environment: the host's, cron's variables and the
-// table's over it, what was asked for this run alone, and then those that neither
-// may forge. As PATH is always
-// among cron's, one in /etc/environment has no effect, as in the crons before.
-// The daemon's own environment has no part in it.
+// environ builds a job's environment. In order: the host's variables, cron's, the crontab's, those
+// of this run, and last those that none of these may forge. PATH is always among cron's, so PATH in
+// /etc/environment has no effect, as in other crons. The daemon's own environment is not used.
 func (s *Spawner) environ(start *engine.Start, who account.Account, base []string) environment {
 	n := len(base) + len(start.Job.Env) + len(start.Run.Env) + 20
 	e := environment{vars: make([]string, 0, n), index: make(map[string]int, n)}
@@ -83,7 +81,7 @@ func (s *Spawner) baseEnv(who account.Account) []string {
 	return s.options.BaseEnv(who)
 }
 
-// describeRun tells a job about itself.
+// describeRun sets the variables that describe the run.
 func (s *Spawner) describeRun(e *environment, start *engine.Start) {
 	run := &start.Run
 	e.set("CRONRING_JOB", string(start.Job.ID))
@@ -106,7 +104,7 @@ func (s *Spawner) describeRun(e *environment, start *engine.Start) {
 	e.set("TRACEPARENT", traceparent(s.options.Node, run))
 }
 
-// instant is empty for one that is not known.
+// instant is empty for the zero time.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""

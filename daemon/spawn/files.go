@@ -40,7 +40,7 @@ func (f *files) open() error {
 	f.budget(f.original.Cur)
 	_ = f.probe(&f.original) // otherwise children get the soft limit that Go has raised
 	if f.original.Max < wantedFiles {
-		// Prlimit, because Setrlimit would tell Go that children keep this limit.
+		// Prlimit, because after Setrlimit Go would pass this limit to children.
 		f.raised = unix.Prlimit(0, unix.RLIMIT_NOFILE, &raisedLimit, nil) == nil
 	}
 	if f.raised {
@@ -86,9 +86,8 @@ func (f *files) release(fds ...int) {
 	}
 }
 
-// probe reads the limits with which this process was started. Go gives them to
-// nothing except a child, so that one is made, which ends as soon as its input
-// does. It is reaped like an orphan.
+// probe reads the limits with which this process was started. Go restores them only in a child, so
+// probe starts one, which ends as soon as its input does. It is reaped like an orphan.
 func (f *files) probe(limit *unix.Rlimit) error {
 	var input [2]int
 	if err := syscall.Pipe2(input[:], syscall.O_CLOEXEC); err != nil {

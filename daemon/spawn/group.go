@@ -15,12 +15,12 @@ import (
 
 // Groups makes control groups: what bounds a run, and ends all of it.
 type Groups interface {
-	// Needs says whether a run is to have a group.
+	// Needs reports whether a run needs a group.
 	Needs(*engine.Start) bool
 
-	// Make makes the group of a run, with its limits set. It may wait, and is
-	// called by several goroutines. An error says that the run must not begin;
-	// no group and no error, that it may without.
+	// Make makes the group of a run, with its limits set. It may wait, and is called by several
+	// goroutines. An error means that the run must not begin; no group and no error mean that it
+	// may run without one.
 	Make(ctx context.Context, name string, start *engine.Start) (Group, error)
 
 	// Find is for a group that another daemon has made; text is of its
@@ -35,23 +35,23 @@ type Group interface {
 	Dir() string       // that a process can enter at birth, or ""
 	Doors() []string   // files into which a process writes 0 to enter
 	Kill()             // all processes; it may wait
-	Usage() job.Usage  // so far
-	Limit() job.Reason // that it ran into: job.OverMemory, job.OverTasks, or ""
-	Remove() bool      // false: there are processes left in it
+	Usage() job.Usage  // until now
+	Limit() job.Reason // that was reached: job.OverMemory, job.OverTasks, or ""
+	Remove() bool      // false: the group still has processes
 }
 
-// prepareCallers is how many groups are made at once.
+// prepareCallers is the number of groups that are made at once.
 const prepareCallers = 2
 
 // preparing is the runs whose groups are being made. It is guarded by
 // Spawner.mu.
 type preparing struct {
 	all     map[*child]bool
-	waiting []*child // of all, those that nobody is at yet
+	waiting []*child // of all, those that no goroutine works on yet
 	busy    int      // goroutines
 }
 
-// made is what became of making a group.
+// made is the result of making a group.
 type made struct {
 	group Group
 	err   error
@@ -61,7 +61,7 @@ func (s *Spawner) needsGroup(c *child) bool {
 	return s.options.Groups != nil && s.options.Groups.Needs(c.start)
 }
 
-// made is what became of a run's group, if that is known yet.
+// made returns the result of making a run's group, or nil if it is not known yet.
 func (s *Spawner) made(c *child) *made {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,10 +166,9 @@ func (s *Spawner) groupOf(h *Handed) Group {
 	return g
 }
 
-// endGroup takes a last look at the group of a run that is over, and removes
-// it. What a run leaves behind on purpose goes on in it, as under cron; not so
-// after a stop, nor when a limit was its end: what a fork bomb leaves behind is
-// more of it.
+// endGroup reads the usage of the group of an ended run, and removes the group. Background
+// processes continue in it, as under cron. After a stop, or after a limit ended the run, they are
+// killed: what a fork bomb leaves behind is more of it.
 func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 	used = c.usage
 	if c.group == nil {
@@ -195,11 +194,11 @@ func (s *Spawner) endGroup(c *child) (used job.Usage, limit job.Reason) {
 	return used, limit
 }
 
-// left is groups in which background processes live on. It is the hand's.
+// left holds groups in which background processes are still alive. Only the hand uses it.
 type left struct {
 	groups []Group
 	pause  time.Duration
-	timer  <-chan time.Time // nil: none is left
+	timer  <-chan time.Time // nil: the list is empty
 }
 
 // The pauses between two looks at groups that are not empty.
@@ -230,10 +229,9 @@ func (l *left) sweep() {
 	}
 }
 
-// usageOf is what the kernel reports about a process that was reaped, and about
-// those that it has waited for itself. The peak of memory is unknown, and 0, if
-// it is not above shared, in bytes: the kernel counts the memory in which a
-// process was forked as its own.
+// usageOf returns what the kernel reports about a reaped process, and about the children that it
+// has waited for itself. The peak of memory is unknown, and 0, unless it is above shared, in bytes:
+// the kernel counts the memory in which a process was forked as its own.
 func usageOf(r *syscall.Rusage, shared int64) job.Usage {
 	const block = 512
 	peak := int64(r.Maxrss) << 10

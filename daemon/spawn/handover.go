@@ -18,9 +18,8 @@ import (
 	"github.com/cronring/cronring/daemon/starter"
 )
 
-// Handed is a run with a process, as one daemon leaves it to the next. It goes
-// through JSON. Descriptors are numbers in this process, and stay what they
-// are over exec; 0 stands for one that there is not.
+// Handed is a run with a process that one daemon hands over to the next, as JSON. Descriptors are
+// numbers in this process and stay the same over exec; 0 means none.
 type Handed struct {
 	Run job.RunID
 	Job job.ID
@@ -28,18 +27,18 @@ type Handed struct {
 
 	User string `json:",omitempty"` // whose memory its output takes
 
-	// Child says that the process is this process's child, as after exec. It
-	// is false after a crash, when the process has gone to another parent.
+	// Child means that the process is this process's child, as after exec. It is false after a
+	// crash, when the process has another parent.
 	Child   bool
-	Session bool `json:",omitempty"` // Options.Sessions started it, and tells of its end
+	Session bool `json:",omitempty"` // Options.Sessions started it, and reports its end
 	Unsure  bool `json:",omitempty"` // a session that may not have begun; Started is never sent
 
 	Out   int `json:",omitempty"` // reading end of standard output
 	Err   int `json:",omitempty"` // reading end of standard error
 	PIDFD int `json:",omitempty"`
 
-	// Output is what was read so far, Cut and all. After a crash it is not
-	// known, and Adopt takes it from Options.Runs.
+	// Output is what was read so far, including omissions. After a crash it is unknown, and Adopt
+	// takes it from Options.Runs.
 	Output []job.Chunk `json:",omitempty"`
 
 	// Outcome, Ended, Usage and Limit are set for a process that is gone already
@@ -49,29 +48,28 @@ type Handed struct {
 	Usage   job.Usage   `json:",omitzero"`
 	Limit   job.Reason  `json:",omitempty"` // that a session ran into, or a run that its keeper saw the end of
 
-	// Tail reports that the end of the run was reported, and that background
-	// processes hold its output open. OutputMax is what Late still reports.
+	// Tail reports that the end of the run was reported, and that background processes hold its
+	// output open. OutputMax is what Late still reports.
 	Tail bool `json:",omitempty"`
 
 	OutputMax int             `json:",omitempty"` // bytes of output kept; 0 leaves it to Options
 	Log       int             `json:",omitempty"` // writing end of what goes to the file of log=
 	LogStatus int             `json:",omitempty"` // reading end of what is said about that file
-	Group     json.RawMessage `json:",omitempty"` // the control group; after a crash a file in Options.Runs knows it
-	Stopped   bool            `json:",omitempty"` // it was asked to end
-	Over      job.Outcome     `json:",omitzero"`  // how its process ended, if it was asked to end and others of its process group have not ended
+	Group     json.RawMessage `json:",omitempty"` // the control group; after a crash it is read from a file in Options.Runs
+	Stopped   bool            `json:",omitempty"` // a stop was requested
+	Over      job.Outcome     `json:",omitzero"`  // how its process ended, if it was stopped and other processes of its group are alive
 
-	// Progress and Status are what is known about a process whose command may
-	// not run yet, and where it reports: Started was not sent. Only the parent
-	// makes use of them.
+	// Progress and Status describe a process whose command may not run yet, and the descriptor of
+	// its reports: Started was not sent. Only the parent uses them.
 	Progress *starter.Progress `json:"Stage,omitempty"`
 	Status   int               `json:",omitempty"`
 }
 
-// hold is one request to stand still.
+// hold is one request to pause.
 type hold struct {
-	pumped  chan struct{} // closed when the pump stands still
-	parked  chan struct{} // closed when the hand does too
-	resumed chan struct{} // closed to go on
+	pumped  chan struct{} // closed when the pump has paused
+	parked  chan struct{} // closed when the hand has paused too
+	resumed chan struct{} // closed to continue
 	forced  bool          // guarded by Spawner.mu: do not wait for anything
 	once    sync.Once
 	failed  bool // Run ended instead; set before parked is closed
@@ -84,11 +82,16 @@ func (h *hold) fail() {
 	})
 }
 
-// Hold has the Spawner stand still, so that another program can take this
-// one's place: nothing is forked, reaped, read or reported from its return
-// until Resume. It returns the runs that were given to Start and have no
-// process; they are begun after Resume, and otherwise are the caller's to give
-// to the next Spawner.
+// Hold makes the Spawner pause, so that another program can replace this one: from its return until
+// Resume, nothing is forked, reaped, read or reported. It returns the runs that were passed to
+// Start and have no process. They begin after Resume; otherwise the caller passes them to the next
+// Spawner. 96-101:|  2. takes the remaining Events without waiting for more, and handles them. Then
+// Started was
+//
+//	   sent for the runs that Handover returns, except for one with Progress set, and Ended was not;
+//	3. does not call Start or Exec any more: they only queue;
+//	4. calls Handover, stores what it and Hold returned, and calls exec;
+//	5. calls Resume if that fails.
 //
 // To hand over without losing an event, the caller
 //
@@ -100,9 +103,9 @@ func (h *hold) fail() {
 //  4. calls Handover, writes down what it and Hold gave, and calls exec;
 //  5. calls Resume if that fails.
 //
-// Before it stands still the Spawner waits for programs that Exec started and
-// for sessions being begun. When ctx is done it waits no longer, and kills those
-// programs: what they were to do is to be done again.
+// Before it pauses, the Spawner waits for programs that Exec started and for sessions that are
+// being begun. When ctx is done it stops waiting and kills those programs: their work must be
+// repeated.
 //
 // Hold is for a Spawner whose Run is going, and is called by one goroutine at
 // a time. While it holds, Run does not see the end of its own context.
@@ -140,8 +143,7 @@ func (s *Spawner) force(h *hold) {
 	s.nudge()
 }
 
-// parkIfQuiet stands still if that is asked for and nothing is under way that
-// cannot be handed over.
+// parkIfQuiet pauses if Hold was called and no operation is in progress that cannot be handed over.
 func (s *Spawner) parkIfQuiet() {
 	h, cancelled := s.quiet()
 	if h == nil {
@@ -156,8 +158,8 @@ func (s *Spawner) parkIfQuiet() {
 	<-h.resumed
 }
 
-// quiet takes the runs that were stopped before they started out of the queue:
-// nobody is to start them elsewhere.
+// quiet removes the runs that were stopped before they started from the queue, so that the next
+// Spawner does not start them.
 func (s *Spawner) quiet() (h *hold, cancelled []*child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +201,7 @@ func (s *Spawner) waitingStarts() []engine.Start {
 	return starts
 }
 
-// Resume ends a Hold: everything goes on as if it had not been.
+// Resume ends a Hold: the Spawner continues as before.
 func (s *Spawner) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,10 +214,9 @@ func (s *Spawner) Resume() {
 	s.nudge()
 }
 
-// Handover gives all runs with a process, for Adopt in the program that takes
-// this one's place, and leaves their descriptors open for it. Hold must have
-// returned. Each child has a pidfd then, where the kernel has them, so that
-// the other program may as well be no parent of theirs.
+// Handover returns all runs with a process, for Adopt in the program that replaces this one, and
+// keeps their descriptors open for it. Hold must have returned. Each child then has a pidfd, if the
+// kernel supports them, so that the other program need not be their parent.
 func (s *Spawner) Handover() []Handed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,8 +235,8 @@ func (s *Spawner) Handover() []Handed {
 	return list
 }
 
-// processes are the runs that began: those that live, those that are dead and
-// still read, and tails. Spawner.mu is held.
+// processes returns the runs that began: living ones, dead ones whose output is still read, and
+// tails. Spawner.mu is held.
 func (s *Spawner) processes() map[*child]*Handed {
 	all := make(map[*child]*Handed)
 	for _, c := range s.living {
@@ -314,7 +315,7 @@ func (s *Spawner) inherit(all map[*child]*Handed, yes bool) {
 	}
 }
 
-// park has the pump stand still once it is through with what it does.
+// park pauses the pump after its current work.
 func (p *pump) park(h *hold) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

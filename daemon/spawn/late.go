@@ -9,12 +9,11 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// A run ends when its first process does. What that process left in the
-// background keeps the output pipes: under cron it lives on, and so it must
-// here. If nobody read the pipes, the next line would end it with SIGPIPE.
+// A run ends when its first process does. Background processes of that process keep the output
+// pipes. Under cron they stay alive, and so they must here. If the pipes were closed, SIGPIPE would
+// end them at their next line.
 
-// tail is what remains of a run whose end was reported, while a process holds
-// its output open.
+// tail is the remainder of a run whose end was reported, while a process holds its output open.
 type tail struct {
 	left  int  // bytes of output that are still reported
 	waits bool // child.out has output that is not reported yet
@@ -29,7 +28,7 @@ type Late struct {
 	User   string
 	Output []job.Chunk
 	Memory *budget.Lease // for Output; the receiver releases it
-	Last   bool          // no process holds the output open any more
+	Last   bool          // no process holds the output open
 }
 
 const (
@@ -197,8 +196,8 @@ func (p *pump) reportLate(isTime func(time.Time) bool) {
 	}
 }
 
-// recordLate adds what tails have to the files of their runs, for the daemon
-// after this one: nobody receives events any more.
+// recordLate appends the output of tails to the files of their runs, for the next daemon, because
+// events are no longer received.
 func (p *pump) recordLate() {
 	for _, c := range p.late {
 		if !c.tail.waits || p.s.options.Runs == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/cronring/cronring/daemon/starter"
 )
 
-// command is what launch has the starter start.
+// command describes a process for the starter.
 type command struct {
 	path        string
 	argv        []string
@@ -26,18 +26,18 @@ type command struct {
 	limits      account.Limits
 	wants       wants
 	groupFiles  []string // files of the control group that it enters, if not at birth
-	group       int      // the directory of one that it enters at birth; 0 is none
+	group       int      // directory of the group that it enters at birth; 0: none
 	dirOptional bool     // it runs in / where dir cannot be entered
 }
 
-// wants is what an entry's options ask of its process.
+// wants are the settings that an entry's options request for its process.
 type wants struct {
 	noFile int // most open files; 0 leaves it
 	nice   *int
 	idle   bool
 
-	// These report that the user's own crontab asks for it, so that the kernel
-	// holds it to what the user may do; otherwise root does.
+	// These report that the user's own crontab set the option, so that the kernel applies the
+	// user's limits; otherwise it applies root's.
 	ownNoFile, ownNice bool
 }
 
@@ -52,8 +52,8 @@ func wanted(start *engine.Start) wants {
 	}
 }
 
-// isOwn reports whether an option was set by the user: it stands in the user's
-// crontab, and not in the daemon's configuration.
+// isOwn reports whether an option was set by the user, in the user's crontab and not in the
+// daemon's configuration.
 func isOwn(e *crontab.Entry, key string) (own bool) {
 	if e == nil || e.Table().Format != crontab.User {
 		return false
@@ -159,8 +159,7 @@ func (s *Spawner) request(cmd command) starter.Command {
 	return r
 }
 
-// bounded is what a run is to the kernel, with all that it is held to but its
-// control group.
+// bounded returns the command of a run with all its limits except its control group.
 func (s *Spawner) bounded(start *engine.Start, who account.Account) (command, error) {
 	cmd, err := s.command(start, who, s.baseEnv(who))
 	if err != nil {
@@ -196,8 +195,8 @@ func (s *Spawner) join(c *child, cmd *command) (err error) {
 	return err
 }
 
-// command is what a run is to the kernel: under anacron always /bin/sh, and
-// never in anybody's home.
+// command returns the command of a run. Under anacron the shell is always /bin/sh and the directory
+// never a user's home.
 func (s *Spawner) command(start *engine.Start, who account.Account, base []string) (command, error) {
 	cred, err := credential(who)
 	if err != nil {

@@ -24,9 +24,9 @@ const (
 	lastLook  = 500 * time.Millisecond
 )
 
-// leavesGroup reports whether a child whose process has ended was asked to end, and
-// others of its process group have not ended. Spawner.mu is held, and has been since
-// before the process was reaped.
+// leavesGroup reports whether a child whose process has ended was asked to end while other
+// processes of its group are alive. Spawner.mu is held, and has been since before the process was
+// reaped.
 func (c *child) leavesGroup() bool {
 	known := c.pidfd != 0 || !c.foreign // else the number may be another's
 	return c.stopped && !c.killed && known && c.signalGroup(0) != unix.ESRCH
@@ -34,10 +34,9 @@ func (c *child) leavesGroup() bool {
 
 // signalGroup signals the process group of a child whose process has ended.
 //
-// A pidfd names the group for as long as it has members. Kernels before 6.9 know
-// groups by number alone. The number is not given anew while the group has members,
-// and awaitGroup notices soon when it has none; whoever has the number after that
-// leads another group.
+// A pidfd identifies the group for as long as it has members. Kernels before 6.9 identify groups
+// only by number. The number is not reused while the group has members, and awaitGroup soon notices
+// when it has none; a process that gets the number later leads another group.
 func (c *child) signalGroup(sig syscall.Signal) error {
 	if c.pidfd != 0 {
 		if err := unix.PidfdSendSignal(c.pidfd, sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP); err != unix.EINVAL {

@@ -12,28 +12,26 @@ import (
 	"github.com/cronring/cronring/daemon/starter"
 )
 
-// What a run with log=file:PATH prints is appended to the file by a process of
-// the run's account, which gets it through a pipe: so nothing is opened with
-// root's rights, and a file that takes nothing, as one of a network or of the
-// account's own making may, holds up nobody but itself.
+// A process of the run's user appends the output of a run with log=file:PATH to the file, and gets
+// it through a pipe. So nothing is opened with root's rights, and a file that blocks, such as one
+// on a network or on the user's own file system, delays only this process.
 
 // logName is argv[0] of that process.
 const logName = "cronring-log"
 
-// logPipe is how much output waits for such a file at most, in the memory of the
-// kernel. What comes when that is full is left out of the file, and the run
-// continues.
+// logPipe is the maximum output in bytes that waits for such a file in the kernel's memory. When it
+// is full, further output is missing from the file, and the run continues.
 const logPipe = 256 << 10
 
 // mostLogWords bounds what a stranger's process may add to a run's output at
 // once.
 const mostLogWords = 512
 
-// logFile is the way to a run's file. The zero value is one that has none.
+// logFile is the connection to a run's file. The zero value means no file.
 type logFile struct {
-	fd   int   // 0: none, or none any more
+	fd   int   // 0: none, or closed
 	pid  int   // of the process that writes; 0: it has ended
-	lost int64 // bytes that it did not take
+	lost int64 // bytes that the pipe did not accept
 
 	unstarted bool // the process could not become the program that writes
 }
@@ -52,7 +50,7 @@ func (l *logFile) write(data []byte) {
 
 const cannotLog = "cannot append to %s: %v"
 
-// openLog starts the process of a run's file. Without it the run goes on.
+// openLog starts the process that writes a run's file. If it fails, the run continues without it.
 func (s *Spawner) openLog(c *child, io *stdio, file string, cmd command) {
 	status, input, err := s.startLog(c, file, cmd)
 	if err != nil {
@@ -109,10 +107,9 @@ func (s *Spawner) reapLog(c *child, status syscall.WaitStatus) {
 	c.log.unstarted = status.Exited() && status.ExitStatus() == starter.ExitFailed
 }
 
-// logPatience is how long the process of a file has for what is in its pipe
-// when the run is over. An account may have a file system of its own that
-// answers nothing: without an end its processes would become ever more, outside
-// of the account's own limits.
+// logPatience is the time that the process has for the output in its pipe after the run has ended.
+// A user may have a file system that does not answer: without this limit the number of such
+// processes would grow, outside of the user's own limits.
 const logPatience = time.Minute
 
 // endLog is called when a run is over.
@@ -156,8 +153,7 @@ func (s *Spawner) closeLog(c *child) {
 	c.log.fd = 0
 }
 
-// hasPrinted tells whether a run's output has come to its end. Spawner.mu is
-// held.
+// hasPrinted reports whether all output of a run was read. Spawner.mu is held.
 func (p *pump) hasPrinted(c *child) bool {
 	for _, fd := range c.pipes[:2] {
 		if held, ok := p.streams[int32(fd)]; ok && held.child == c {

@@ -26,8 +26,8 @@ import (
 //   - RUN.process says which process it is. It is a symbolic link to its text,
 //     which takes one call to make and is always complete.
 //
-// Nobody else can write to the directory, so nobody can put other files there.
-// The pipes belong to the account, which could open them by /proc/PID/fd anyway.
+// Other users cannot write to the directory, so they cannot put other files there. The pipes belong
+// to the run's user, who could open them by /proc/PID/fd anyway.
 const (
 	outSuffix     = ".out"
 	errSuffix     = ".err"
@@ -71,7 +71,7 @@ func openNamedPipe(path string, cred *syscall.Credential) (ends [2]int, err erro
 	return ends, err
 }
 
-// openNames opens the pipes of a run of another daemon; 0 is one that is gone.
+// openNames opens the pipes of another daemon's run; 0 means that a pipe no longer exists.
 func (s *Spawner) openNames(run job.RunID) (stdout, stderr int) {
 	if s.options.Runs == "" {
 		return 0, 0
@@ -126,7 +126,7 @@ func (s *Spawner) removeNames(c *child) {
 
 func removeNames(base string) {
 	for _, suffix := range []string{outSuffix, errSuffix, processSuffix} {
-		_ = unix.Unlink(base + suffix) // some have not all
+		_ = unix.Unlink(base + suffix) // some runs have only some of them
 	}
 }
 

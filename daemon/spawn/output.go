@@ -30,14 +30,14 @@ type pump struct {
 	lingering []lingerer       // reaped children with an open pipe, oldest first
 	late      []*child         // tails with output to report
 	lateAt    time.Time        // when it is reported
-	slow      []*child         // tails without descriptors, in the order in which they are read
+	slow      []*child         // tails without descriptors, in the order of reading
 	slowAt    time.Time        // when some of them are
 	parking   *hold
 	stopped   bool
 }
 
-// stream is one descriptor of one child: an output pipe, or one of three others
-// that tell something of it.
+// stream is one descriptor of one child: an output pipe, or one of three others that report its
+// state.
 type stream struct {
 	child *child
 	name  job.Stream
@@ -116,8 +116,8 @@ func (p *pump) hasRoom(n int) bool {
 	return int64(len(p.streams)+p.s.extra+n) <= p.s.files.pipes.Load()
 }
 
-// spare takes n descriptors that the pump does not read into account, if there
-// is room for them; a negative n gives them back.
+// spare reserves n descriptors that the pump does not read, if the limit allows it; a negative n
+// releases them.
 func (p *pump) spare(n int) bool {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -128,7 +128,7 @@ func (p *pump) spare(n int) bool {
 	return true
 }
 
-// watch takes over the pipes of a child, and the one for its reports.
+// watch begins to read the pipes of a child and the pipe for its reports.
 func (p *pump) watch(c *child, ends pipes, status int) {
 	err := p.addAll(c, ends, status)
 	if err == nil {
@@ -170,9 +170,8 @@ func (p *pump) addOne(fd int, c *child, name job.Stream) error {
 	return err
 }
 
-// add does nothing about 0, which stands for none. A pidfd is readable for as
-// long as nobody has reaped the process, which may be a while: it is to tell
-// of each change once.
+// add ignores fd 0, which means none. A pidfd stays readable until the process is reaped, which may
+// take a while: edge-triggered, it reports each change once.
 func (p *pump) add(fd int, c *child, name job.Stream) error {
 	if fd == 0 {
 		return nil
@@ -247,7 +246,7 @@ func (p *pump) run() error {
 	}
 }
 
-// wait asks the epoll instance when Go's poller says that it has something.
+// wait queries the epoll instance when Go's poller reports that it is ready.
 func (p *pump) wait(events []unix.EpollEvent) (n int, err error) {
 	var failed error
 	err = p.conn.Read(func(fd uintptr) bool {
@@ -327,10 +326,9 @@ func (p *pump) end(fd int32, stream stream) {
 	}
 }
 
-// forget takes a descriptor out of the epoll set. Closing alone would leave it
-// there for as long as somebody holds a copy, as a fork elsewhere does, and
-// the pump would spin. Spawner.mu is held, and the number is not free for
-// another pipe before this.
+// forget removes a descriptor from the epoll set. Closing alone would leave it there while a copy
+// is open, such as in a fork of another process, and the pump would spin. Spawner.mu is held, and
+// the number cannot be reused before this.
 func (p *pump) forget(fd int32) {
 	if !p.streams[fd].waits {
 		p.leave(fd)
@@ -360,7 +358,7 @@ func (p *pump) expire() {
 	}
 }
 
-// overdue takes out whoever's time is up, and sets the time for the next.
+// overdue removes the lingerers whose time has passed, and sets the deadline for the next.
 func (p *pump) overdue(at time.Time) []lingerer {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -390,7 +388,7 @@ func (p *pump) nextDeadline() (next time.Time) {
 	return next
 }
 
-// holds tells an open pipe of a child from a later one with the same number.
+// holds distinguishes an open pipe of a child from a later one with the same number.
 func (p *pump) holds(fd int32, c *child) (stream, bool) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

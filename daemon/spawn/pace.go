@@ -8,7 +8,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// pace is how much was read of each user's output in this tick.
+// pace counts how much of each user's output was read in this tick.
 type pace struct {
 	read  map[string]int // bytes
 	all   int            // of all users

@@ -17,10 +17,9 @@ import (
 // the descriptor store of the service manager. Neither method may wait, as
 // every run's start and end passes through them.
 type Keeper interface {
-	// Keep is called once for each run when its process exists, with the
-	// reading ends of its output and a pidfd; 0 stands for one that there is
-	// not. They are closed when the Spawner needs them no more: whoever uses
-	// them after Keep has returned makes duplicates first.
+	// Keep is called once for each run when its process exists, with the reading ends of its output
+	// and a pidfd; 0 means none. They are closed when the Spawner no longer needs them: to use them
+	// after Keep has returned, duplicate them first.
 	Keep(run job.RunID, out, err, pidfd int)
 
 	// Forget is called once for each run that was kept or adopted, after its
@@ -68,16 +67,13 @@ func (s *Spawner) dropPidfd(c *child) {
 	}
 }
 
-// killForeign signals the process group of somebody else's child. Spawner.mu
-// is held.
+// killForeign signals the process group of a process that is not our child. Spawner.mu is held.
 //
-// A pidfd names the process and, as the process leads a group, the group: not
-// by a number that may be given to another, and also when the leader is dead.
-// Kernels before 6.9 know that for the process alone. There the group is
-// signalled by number, if the leader was alive or unreaped just before; a
-// number cannot be given anew while any member of its group is left, so that
-// the whole group would have to end, and the number to come round, between
-// the two calls.
+// A pidfd identifies the process and, because the process leads a group, the group: without a
+// number that may be reused, and also when the leader is dead. Kernels before 6.9 support that for
+// the process alone. There the group is signalled by number, if the leader was alive or unreaped
+// just before. A number cannot be reused while any member of its group is left, so the whole group
+// would have to end, and the number be reused, between the two calls.
 func (s *Spawner) killForeign(c *child, sig syscall.Signal) {
 	switch {
 	case c.pidfd != 0:
@@ -100,8 +96,7 @@ const (
 
 func lost(why string) job.Outcome { return job.Outcome{Kind: job.Lost, Error: why} }
 
-// giveUp ends a run whose process is out of reach, so that nobody waits for it
-// for ever.
+// giveUp ends a run whose process is out of reach, so that nothing waits for it forever.
 func (s *Spawner) giveUp(c *child) {
 	s.mu.Lock()
 	if !c.outcome.IsZero() {
@@ -115,8 +110,8 @@ func (s *Spawner) giveUp(c *child) {
 	}
 }
 
-// loseUnseen ends a run of which nothing is left but the pipes, when those are
-// at their end. Spawner.mu is held.
+// loseUnseen ends a run of which only the pipes are left, when those are closed. Spawner.mu is
+// held.
 func (s *Spawner) loseUnseen(c *child) bool {
 	return c.foreign && c.pidfd == 0 && c.over.IsZero() && s.settle(c, lost(lostUnseen))
 }
@@ -150,10 +145,10 @@ func (s *Spawner) seeDeath(c *child, reaped, last bool) {
 	}
 }
 
-// exit returns how a process of another parent ended. Kernels from 6.15 report
-// that once it is reaped; from 6.9 the pidfd says when that is. A process that is not
-// reaped yet shows it in /proc. It is not known while neither is so and the process
-// may still be reaped; some containers have a process 1 that never does.
+// exit returns how a process of another parent ended. Kernels from 6.15 report that once it is
+// reaped; from 6.9 the pidfd reports when that is. A process that is not reaped yet shows it in
+// /proc. The end is unknown while neither holds and the process may still be reaped; in some
+// containers process 1 never does.
 func (c *child) exit(reaped, last bool) (end job.Outcome, known bool) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
 	err := unix.IoctlPidfdInfo(c.pidfd, &info)
@@ -182,6 +177,6 @@ func (c *child) zombieStatus() (syscall.WaitStatus, bool) {
 	}
 	_, err := os.Readlink("/proc/" + strconv.Itoa(c.pid) + "/exe")
 	mayRead := errors.Is(err, fs.ErrNotExist)
-	unreaped := unix.PidfdSendSignal(c.pidfd, 0, nil, 0) == nil // until here the number was no other process's
+	unreaped := unix.PidfdSendSignal(c.pidfd, 0, nil, 0) == nil // until here the number was this process's
 	return syscall.WaitStatus(s.number(statExit)), mayRead && unreaped
 }

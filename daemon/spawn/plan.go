@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 )
 
-// Plan is what a run would be to the kernel.
+// Plan describes the process of a run.
 type Plan struct {
 	Account account.Account
 	Argv    []string
@@ -24,8 +24,8 @@ type Plan struct {
 	Session bool // PAM opens a session for it, and has an environment and limits of its own
 }
 
-// Plan tells what a run would be if it started now: what Start does is made of
-// the same. It may wait for a directory service.
+// Plan returns what a run would be if it started now. Start uses the same functions. Plan may wait
+// for a directory service.
 func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (Plan, error) {
 	who, err := s.options.Accounts.Find(ctx, start.Job.User)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Spawner) Plan(ctx context.Context, start *engine.Start) (Plan, error) {
 	return p, nil
 }
 
-// planned is what launch or beginSession makes.
+// planned makes the same command as launch or beginSession.
 func (s *Spawner) planned(start *engine.Start, who account.Account, session bool) (command, error) {
 	if session {
 		return s.command(start, who, nil)
@@ -66,7 +66,7 @@ func (s *Spawner) planned(start *engine.Start, who account.Account, session bool
 	return s.bounded(start, who)
 }
 
-// ofRun are the variables that tell a run about itself.
+// ofRun returns the variables that describe a run.
 func (s *Spawner) ofRun(start *engine.Start) []string {
 	e := environment{index: map[string]int{}}
 	s.describeRun(&e, start)

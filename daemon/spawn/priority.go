@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// advantage is how far the daemon's nice value is below that of its jobs. At
-// this distance the kernel gives it about nine times the share of a busy job.
+// advantage is the difference between the daemon's nice value and that of its jobs. With this
+// difference the kernel gives the daemon about nine times the share of a busy job.
 const advantage = 10
 
 // priority is the daemon's own, above that of its jobs, so that it starts jobs on time while
 // other jobs use all processors.
 type priority struct {
-	original int // nice value with which the daemon was started, and jobs are
+	original int // nice value with which the daemon was started, and with which jobs start
 	raised   bool
 }
 
-// raise gives this process precedence, if it may: in a container, or as a user,
-// it may not. Processes that it starts get the original value back.
+// raise increases the priority of this process, if permitted: not in a container, nor for a user.
+// Processes that it starts get the original value back.
 func (p *priority) raise() {
 	original, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
@@ -43,9 +43,8 @@ func (p *priority) restore() {
 	}
 }
 
-// setNice sets the nice value of all threads, since Linux keeps one for each. A
-// new thread gets that of the thread which made it, so that a second look finds
-// those that were made during the first.
+// setNice sets the nice value of all threads, because Linux has one for each. A new thread inherits
+// it from the thread that made it, so a second pass finds threads that were made during the first.
 func setNice(nice int) bool {
 	done := map[string]bool{}
 	for {

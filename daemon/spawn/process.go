@@ -34,9 +34,9 @@ func closeOnExec() error {
 	return nil
 }
 
-// catchIgnored puts a handler that does nothing in place of each ignored
-// signal: nohup and the like go on protecting the daemon, but exec passes
-// ignored signals on, and turns handlers into the default.
+// catchIgnored installs a handler that does nothing for each ignored signal. The daemon stays
+// protected, as by nohup, but its children are not: exec passes ignored signals on, and resets
+// handlers.
 func catchIgnored() error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -66,8 +66,8 @@ func catchIgnored() error {
 // leaves the first two ignored in what it starts.
 const firstReserved, lastReserved = 32, 34
 
-// setDefault gives a signal its default action. All of struct sigaction is
-// zero then, on every architecture.
+// setDefault sets the default action of a signal. All of struct sigaction is zero then, on every
+// architecture.
 func setDefault(sig syscall.Signal) {
 	var action [4]uint64
 	const maskSize = 8

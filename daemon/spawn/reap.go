@@ -9,8 +9,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// reap takes the status of every child that is dead. One SIGCHLD may stand
-// for many of them.
+// reap collects the status of all dead children. One SIGCHLD may represent many of them.
 func (s *Spawner) reap() {
 	for pid := nextDead(); pid > 0; pid = nextDead() {
 		s.mu.Lock()
@@ -25,9 +24,8 @@ func (s *Spawner) reap() {
 	}
 }
 
-// bury reaps a dead child, and returns it if nothing more is to come of it. The
-// lock is held throughout, so that Kill cannot signal a number that is free for
-// another process.
+// bury reaps a dead child, and returns it if no more events are expected from it. The lock is held
+// throughout, so that Kill cannot signal a number that another process has meanwhile.
 func (s *Spawner) bury(pid int) (done *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +63,7 @@ func nextDead() int {
 	}
 }
 
-// wait reaps a dead child. Nobody else in this process does.
+// wait reaps a dead child. It is the only function in this process that does.
 func wait(pid int) (status syscall.WaitStatus, used syscall.Rusage) {
 	for {
 		if _, err := syscall.Wait4(pid, &status, 0, &used); err != syscall.EINTR {

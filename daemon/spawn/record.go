@@ -17,8 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// maxRecording is how much of a run's output its file holds, bookkeeping
-// included. Then comes a mark.
+// maxRecording is the maximum size of a run's output file, including bookkeeping. A mark follows.
 const maxRecording = 10 << 20
 
 // A file consists of frames. Each has a head and then its data. The head holds
@@ -28,11 +27,10 @@ const maxRecording = 10 << 20
 // data extends to the end of the file.
 const frameHead = 16
 
-// markFrame stands in place of a stream where the rest was left out.
+// markFrame replaces a stream's number where the rest was omitted.
 const markFrame = 0xff
 
-// recording is the file of one run's output. The zero value is one that was
-// not begun.
+// recording is the file of one run's output. The zero value has no file yet.
 type recording struct {
 	fd    int           // 0: not open
 	size  int           // of its complete frames
@@ -117,9 +115,8 @@ func (s *Spawner) record(c *child, stream job.Stream, at time.Time, room []byte)
 	f.size += len(room)
 }
 
-// recordingSpace is how much the files of users other than root can take in a
-// directory together. Those of root are limited by hasSpace alone, and by the
-// disk where the directory is not in memory.
+// recordingSpace returns the budget for the files of users other than root in a directory. Root's
+// files are limited by hasSpace alone, and by the disk if the directory is not in memory.
 func recordingSpace(dir string) *budget.Budget {
 	const most = 1 << 30
 	var fs unix.Statfs_t
@@ -129,7 +126,7 @@ func recordingSpace(dir string) *budget.Budget {
 	return budget.New(min(int64(fs.Blocks)*int64(fs.Bsize)/4, most), math.MaxInt64)
 }
 
-// spaceStep is how much of a file is written between two looks at the space.
+// spaceStep is how much of a file is written between two checks of the space.
 const spaceStep = 64 << 10
 
 // hasSpace reports whether a file in memory may grow. What is in memory with
@@ -149,7 +146,7 @@ func putHead(frame []byte, stream uint8, at time.Time, size int) {
 	binary.LittleEndian.PutUint64(frame[8:], uint64(at.UnixNano()))
 }
 
-// openRecording begins the file, or goes on with that of a daemon before.
+// openRecording begins the file, or continues that of a previous daemon.
 func (s *Spawner) openRecording(c *child) bool {
 	f := &c.file
 	if !s.pump.spare(1) {
@@ -170,8 +167,8 @@ func (s *Spawner) openRecording(c *child) bool {
 	return true
 }
 
-// openRecordingAt makes room for a new file: one that is in its place belongs
-// to a history that is gone, in which another run had this number.
+// openRecordingAt makes a new file. An existing file belongs to a deleted history, in which another
+// run had this number.
 func openRecordingAt(path string, begun bool) (int, error) {
 	flags := syscall.O_RDWR | syscall.O_CLOEXEC | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	if !begun {
@@ -213,14 +210,13 @@ func (s *Spawner) closeRecording(c *child) {
 
 func (s *Spawner) dropRecording(c *child) {
 	s.closeRecording(c)
-	_ = os.Remove(s.recordPath(c.run)) // nobody can do better
+	_ = os.Remove(s.recordPath(c.run)) // a failure cannot be repaired here
 	c.file.space.Add(-int64(c.file.size))
 	c.file = recording{over: true, space: c.file.space}
 }
 
-// endRecording returns the file of an ended run and the space that it takes, if
-// somebody claims it. Otherwise removeRecording has to be called once the end is
-// reported.
+// endRecording returns the file of an ended run and the space that it uses, if Claim accepts it.
+// Otherwise removeRecording must be called once the end is reported.
 func (s *Spawner) endRecording(c *child) (path string, space *budget.Lease) {
 	s.closeRecording(c)
 	if c.file.begun && s.options.Claim != nil && s.options.Claim(c.run) {
@@ -243,8 +239,8 @@ func ReadOutput(path string) (chunks []job.Chunk, cut bool, err error) {
 	return chunks, cut, err
 }
 
-// readFrames reads a file up to its mark or its last whole frame, and says how
-// much of it that is. Without a mark the run may not be over.
+// readFrames reads a file up to its mark or its last whole frame, and returns the length of that
+// part. Without a mark the run may not be over.
 func readFrames(path string) (chunks []job.Chunk, whole int64, marked bool, err error) {
 	data, changed, err := readRecording(path)
 	if err != nil {

@@ -12,16 +12,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Sessions starts jobs through somebody else, who is their parent: the service
-// manager, which gives each a unit and a PAM session.
+// Sessions starts jobs through the service manager, which is their parent and gives each a unit and
+// a PAM session.
 type Sessions interface {
-	// Takes says whether a job is started that way.
+	// Takes reports whether a job is started that way.
 	Takes(*job.Job) bool
 
-	// Start begins a session and returns the process of its command, 0 if
-	// that is not known, and what the job's output should say about the start,
-	// if anything. It may wait, and has to give up by itself. An error says
-	// that there is no session and will be none.
+	// Start begins a session. It returns the process of its command, 0 if that is unknown, and a
+	// note about the start for the job's output, or "". It may wait, and must have its own time
+	// limit. An error means that the session does not and will not exist.
 	Start(ctx context.Context, session Session) (pid int, note string, err error)
 
 	// Kill signals all processes of a session. It must not wait, nor call the
@@ -49,7 +48,7 @@ func (c *child) sessionName() string {
 	return SessionOf(c.run)
 }
 
-// Session is what to start. The descriptors are good until Start returns.
+// Session describes what to start. The descriptors are valid until Start returns.
 type Session struct {
 	Name    string
 	Job     job.Job
@@ -62,7 +61,7 @@ type Session struct {
 	Options *crontab.Options
 }
 
-// SessionEnd is how a session ended.
+// SessionEnd describes how a session ended.
 type SessionEnd struct {
 	Outcome job.Outcome
 	At      time.Time // zero: now
@@ -70,9 +69,9 @@ type SessionEnd struct {
 	Limit   job.Reason // that it ran into, or ""
 }
 
-// sessionCallers is how many sessions of one user are begun at once. A module of
-// PAM may wait for a directory service, or for something that the user controls;
-// other users' starts must not wait with it.
+// sessionCallers is how many sessions of one user are begun at once. A PAM module may wait for a
+// directory service, or for something that the user controls; other users' starts must not wait
+// with it.
 const sessionCallers = 4
 
 // sessionCalls are the sessions of one user that are being begun.
@@ -139,8 +138,8 @@ func (s *Spawner) makeCalls(user string, calls *sessionCalls) {
 	}
 }
 
-// callSession does not begin what is no longer wanted. A call that is made is
-// not cut off, as nobody would know what came of it.
+// callSession does not begin a session that is no longer wanted. It does not interrupt a call,
+// because its result would be unknown.
 func (s *Spawner) callSession(ctx context.Context, c *child, session Session) (pid int, note string, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -153,7 +152,7 @@ func (s *Spawner) callSession(ctx context.Context, c *child, session Session) (p
 	return s.options.Sessions.Start(context.WithoutCancel(ctx), session)
 }
 
-// errHeld says that a session is to be begun another time.
+// errHeld means that a session must be begun later.
 var errHeld = errors.New("the daemon is being replaced")
 
 func (s *Spawner) isHeld() bool {
@@ -210,8 +209,8 @@ func (s *Spawner) sessionBegan(c *child, io stdio, pid int, note string, err err
 	s.awaitSession(c)
 }
 
-// awaitSession has the hand told of the end of a session. It is called by the
-// hand, or before that runs.
+// awaitSession makes the hand process the end of a session. It is called by the hand, or before
+// that runs.
 func (s *Spawner) awaitSession(c *child) {
 	name, check := c.sessionName(), c.check
 	s.crew.Go(func() {

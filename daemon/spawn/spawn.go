@@ -46,16 +46,16 @@ type Options struct {
 	// time.LoadLocation.
 	Location func(zone string) (*time.Location, error)
 
-	// Accounts knows whom jobs run as; nil reads the host's files alone.
+	// Accounts finds the users that jobs run as; nil reads the host's files alone.
 	Accounts Accounts
 
-	// BaseEnv is what the host gives an account before cron's own variables
-	// and the table's: /etc/environment, the locale. nil is nothing. It is
-	// called by the goroutine that starts every run, and must not wait.
+	// BaseEnv returns the variables that the host sets for a user before cron's own and the
+	// crontab's: /etc/environment, the locale. nil means none. It is called by the goroutine that
+	// starts every run, and must not wait.
 	BaseEnv func(account.Account) []string
 
-	// Limits is what the host grants an account; nil is what the daemon has.
-	// It must not wait either.
+	// Limits returns the limits that the host sets for a user; nil means the daemon's limits. It
+	// must not wait either.
 	Limits func(account.Account) account.Limits
 
 	// Family decides where crons differ: a job whose HOME cannot be entered
@@ -65,32 +65,31 @@ type Options struct {
 	Path   string        // PATH of jobs whose table sets none; "" is the family's
 	Node   string        // the host's name, for CRONRING_NODE
 	Socket string        // path of a control socket that clients do not find by themselves, for CRONRING_SOCKET; "" is none
-	Output int           // bytes of output kept for each run that says nothing of it; 0 is 64 KiB
+	Output int           // bytes of output kept for each run without its own limit; 0 is 64 KiB
 	Linger time.Duration // how long the end of a run waits for processes that hold its output open; 0 is 2 s
 
-	// Keep is told of the descriptors of running jobs; nil keeps none.
+	// Keep receives the descriptors of running jobs; nil keeps none.
 	Keep Keeper
 
-	// Runs is a directory for the output of running jobs, one file each, so
-	// that it outlives a crash of the daemon and is there whole, and for what Find
-	// needs to know of them; "" is none.
-	// It should be in memory, and must be writable by nobody else.
+	// Runs is a directory for the output of running jobs, one file each, and for the files that
+	// Find needs. With it the complete output survives a crash of the daemon; "" is none. It should
+	// be in memory, and other users must not be able to write to it.
 	Runs string
 
-	// Boot is the identity of this start of the system, which tells processes from
-	// others that had their numbers before.
+	// Boot identifies this start of the system. It distinguishes processes from earlier ones with
+	// the same numbers.
 	Boot string
 
 	// Record has output after the end of a run added to its file in Runs, and not
 	// reported as Late.
 	Record bool
 
-	// Claim is asked when a run with a file in Runs is over, and says whether
-	// somebody takes the file, and with it the duty to remove it; nil is
-	// nobody. It is called before the end is reported and must not wait.
+	// Claim is called when a run with a file in Runs has ended. It returns true if the receiver
+	// takes the file and the duty to remove it; nil means false. It is called before the end is
+	// reported and must not wait.
 	Claim func(job.RunID) bool
 
-	// Sessions starts jobs through somebody else; nil starts all of them here.
+	// Sessions starts jobs through the service manager; nil starts all of them here.
 	Sessions Sessions
 
 	// Precedence raises the priority of this process above that of the jobs, if
@@ -101,7 +100,7 @@ type Options struct {
 	Groups Groups
 }
 
-// Accounts is what a Spawner asks an *account.Directory.
+// Accounts is the part of *account.Directory that a Spawner uses.
 type Accounts interface {
 	// Known answers at once, or not at all.
 	Known(name string) (account.Account, bool)
@@ -119,14 +118,13 @@ type Ended struct {
 	File   string // of all that it printed, for ReadOutput, if Options.Claim took it
 	Late   bool   // a process holds its output open: Late follows
 
-	// Memory is what Output takes of Options.Memory, and Space what File takes of
-	// the directory. The receiver releases them when it is done with each.
+	// Memory is what Output uses of Options.Memory, and Space what File uses of the directory. The
+	// receiver releases each when it no longer needs it.
 	Memory, Space *budget.Lease
 }
 
-// UserMemory and RootMemory are how many bytes captured output takes at most, of
-// all users other than root and of root. It is held until it is in the history
-// and in its mail.
+// UserMemory and RootMemory are the maximum bytes of captured output of all users other than root
+// and of root. The memory is used until the output is in the history and in its mail.
 const (
 	UserMemory = 64 << 20
 	RootMemory = 64 << 20
@@ -155,9 +153,9 @@ type Spawner struct {
 	beginning sync.Mutex // held while Options.Began is called; guards child.begun
 
 	mu        sync.Mutex
-	queue     []*child                 // given and not yet begun, oldest first
+	queue     []*child                 // passed to Start and not yet begun, oldest first
 	tools     []*child                 // the same for programs of the daemon's
-	acts      []func()                 // for the hand, whatever else it may not do
+	acts      []func()                 // for the hand, also while it is paused
 	living    map[job.RunID]*child     // queued, or with a process not yet reaped
 	byPID     map[int]*child           // with a process of ours not yet reaped
 	logs      map[int]*child           // with a process that writes its file of log=, by that one
@@ -165,12 +163,12 @@ type Spawner struct {
 	owed      int                      // runs whose end is not yet reported
 	busy      map[*child]bool          // programs of the daemon's, queued or going
 	calls     map[string]*sessionCalls // by user
-	unsure    int                      // sessions of which it is not known whether they began
+	unsure    int                      // sessions that may or may not have begun
 	extra     int                      // descriptors besides those that the pump reads
 	ask       inquiry                  // accounts to be found
 	groups    preparing                // groups to be made
-	hold      *hold                    // nil: nobody asked for it
-	leftovers []*child                 // that have over set, or had
+	hold      *hold                    // nil: not requested
+	leftovers []*child                 // children with over set, now or earlier
 	closed    bool                     // Run has returned, or is about to
 }
 
@@ -181,13 +179,13 @@ type child struct {
 	check    bool // it is the command of if=
 	user     string
 	limit    int               // bytes of output kept at most
-	room     int               // bytes of output that memory is taken for; up to limit
+	room     int               // bytes of output that memory is reserved for; up to limit
 	memory   *budget.Lease     // for out
-	start    *engine.Start     // nil from the fork on, but of a check: a sleeping job is to cost little
+	start    *engine.Start     // nil from the fork on, except for a check: a sleeping job should cost little
 	out      capture           // the hand's until the pipes are watched, then the pump's
 	file     recording         // likewise
 	tool     *tool             // nil: a run
-	progress *starter.Progress // nil: the command runs, or there is no process; the pump's
+	progress *starter.Progress // nil: the command runs, or no process exists; the pump's
 	group    Group             // nil: none; set before there is a process
 	log      logFile           // of log=file:PATH; the pump's
 	timer    *time.Timer       // of a check
@@ -198,29 +196,29 @@ type child struct {
 	// Guarded by Spawner.mu.
 	found   *found         // what became of asking for the account
 	made    *made          // what became of making the group
-	pid     int            // 0: no process, or none that is known
+	pid     int            // 0: no process, or an unknown one
 	pidfd   int            // 0: none
-	foreign bool           // somebody else reaps it
-	session bool           // Options.Sessions tells of its end
+	foreign bool           // another process reaps it
+	session bool           // Options.Sessions reports its end
 	unsure  bool           // whether the session began is not known yet
-	kept    bool           // Options.Keep has to forget it
-	kill    syscall.Signal // asked for while there was no process
-	stopped bool           // it was asked to end
+	kept    bool           // Options.Keep must forget it
+	kill    syscall.Signal // requested before the process existed
+	stopped bool           // a stop was requested
 	killed  bool           // with SIGKILL
-	over    job.Outcome    // how its process ended, while others of its process group have not; see leftover.go
+	over    job.Outcome    // how its process ended, while others of its process group are alive; see leftover.go
 	again   bool           // a check that was ended for a hold
 	late    bool           // a check whose time was over
-	reaping *time.Timer    // of a dead process that its parent has not reaped
+	reaping *time.Timer    // for a dead process that its parent has not reaped
 	pipes   pipes          // set while they are watched, and after
-	open    int            // pipes that have not come to their end
+	open    int            // pipes that are not closed yet
 	outcome job.Outcome    // zero until reaped
 	ended   time.Time      // when it was reaped
-	usage   job.Usage      // as far as the kernel told then
+	usage   job.Usage      // as reported by the kernel at that time
 	reached job.Reason     // the limit that a session ran into
 }
 
-// eventQueue is how many events can wait for the receiver. Starts wait for it once
-// the queue is full, so it holds those of a large burst.
+// eventQueue is the number of events that can wait for the receiver. Starts wait for it once the
+// queue is full, so it is large enough for a large burst.
 const eventQueue = 8192
 
 // New makes a Spawner. Nothing is touched before Run.
@@ -254,23 +252,22 @@ func New(options Options) *Spawner {
 	}
 }
 
-// Helper is the whole program of a process that a Spawner starts for itself: the
-// starter, or one that writes a file of log=. In any other process it does
-// nothing. Programs that run a Spawner call it first of all.
+// Helper is the whole program of a process that a Spawner starts for itself: the starter, or a
+// writer of a log= file. In any other process it does nothing. Programs that run a Spawner must
+// call it first.
 func Helper() {
 	starter.Serve()
 	runLog()
 }
 
-// Events gives engine.Started and then Ended for each run, or Ended alone for
-// one that could not be started; and Late after it. The receiver drains it until
-// Run has returned; while it does not, no run is started, reaped or read.
+// Events returns a channel of engine.Started and then Ended for each run, or only Ended for a run
+// that could not be started; Late may follow. The receiver must drain it until Run has returned;
+// while it does not, no run is started, reaped or read.
 func (s *Spawner) Events() <-chan engine.Event { return s.events }
 
-// Start begins a run. It never blocks: the run is queued behind those that
-// were given before, and Events tells what comes of it. The queue needs no
-// bound of its own, as it holds nothing but runs that the engine holds too.
-// After Run has returned, Start does nothing.
+// Start begins a run. It never blocks: it queues the run, and Events reports what happens. The
+// queue has no limit, because it contains only runs that the engine holds too. After Run has
+// returned, Start does nothing.
 func (s *Spawner) Start(start engine.Start) { s.take(s.newChild(&start)) }
 
 func (s *Spawner) newChild(start *engine.Start) *child {
@@ -293,11 +290,10 @@ func (s *Spawner) outputOf(start *engine.Start) int {
 	return wanted
 }
 
-// chunkBytes is what a chunk takes beside its data.
+// chunkBytes is the size of a chunk in addition to its data.
 const chunkBytes = int64(unsafe.Sizeof(job.Chunk{}))
 
-// minRoom is how many bytes of output memory is taken for at first: few runs
-// print more.
+// minRoom is how many bytes of output memory is reserved for at first: few runs print more.
 const minRoom = 4 << 10
 
 // makeRoom takes memory for n more bytes of a run's output. If the share of the
@@ -323,11 +319,10 @@ func (s *Spawner) take(c *child) {
 	s.nudge()
 }
 
-// Kill sends a signal to the process group of a run, and SIGKILL to all of its
-// control group, where it has one: whoever left the session does not survive a
-// stop. A run that still waits to be started never is; one that has ended is
-// left alone. Where there is no sure way to signal a process that another
-// daemon began, nothing is sent, and SIGKILL gives the run up as lost.
+// Kill sends a signal to the process group of a run, and SIGKILL to all of its control group, if it
+// has one, so that processes that left the session do not survive a stop. A run that still waits to
+// be started is cancelled; an ended run is ignored. If there is no safe way to signal a process
+// that another daemon began, nothing is sent, and SIGKILL marks the run as lost.
 func (s *Spawner) Kill(kill engine.Kill) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -385,9 +380,8 @@ func (s *Spawner) later(act func()) {
 	s.nudge()
 }
 
-// Run starts, reads and reaps until ctx is done. Then it starts no more, and
-// returns once every run has ended and been reported: who wants that soon
-// kills them. It is called once.
+// Run starts, reads and reaps until ctx is done. Then it starts no more, and returns once every run
+// has ended and was reported; to shorten that, kill the runs. It is called once.
 func (s *Spawner) Run(ctx context.Context) error {
 	defer s.shut()
 	var end context.CancelFunc
@@ -430,12 +424,12 @@ func (s *Spawner) Run(ctx context.Context) error {
 // burst is the number of starts between two looks at the dead.
 const burst = 16
 
-// hand is the one goroutine that forks and reaps. One is as fast as two: what
-// a start costs is mostly the kernel's exec, on whatever core is free.
+// hand is the one goroutine that forks and reaps. A second would not be faster: a start costs
+// mostly the kernel's exec, on whatever core is free.
 func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 	stop := ctx.Done()
 	begin := func(c *child) { s.begin(ctx, c) }
-	s.reap() // those that died while one daemon took the other's place
+	s.reap() // children that died while one daemon replaced the other
 	for {
 		s.working.Store(int64(time.Since(epoch)))
 		s.act()
@@ -460,7 +454,7 @@ func (s *Spawner) hand(ctx context.Context, died <-chan os.Signal) {
 	}
 }
 
-// epoch is where the monotonic time of Spawner.working begins.
+// epoch is the zero of the monotonic time in Spawner.working.
 var epoch = time.Now().Add(-1)
 
 // Working returns how long the goroutine that starts and reaps processes has
@@ -532,7 +526,7 @@ var (
 
 func (s *Spawner) refuse(c *child) { s.abandon(c, errStopping) }
 
-// close says whether nothing is left to do, and takes nothing on if so.
+// close reports whether all work is done, and rejects new work if so.
 func (s *Spawner) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -540,7 +534,7 @@ func (s *Spawner) close() bool {
 	return s.closed
 }
 
-// shut answers those who came too late, or for nothing.
+// shut ends requests that came too late.
 func (s *Spawner) shut() {
 	s.mu.Lock()
 	s.closed = true
@@ -640,10 +634,10 @@ func (s *Spawner) tellBegun(c *child) {
 	}
 }
 
-// endUnstarted gives a child whose command did not run its outcome.
+// endUnstarted sets the outcome of a child whose command did not run.
 //
-// When cron does not find SHELL it has forked already, so that its message about
-// that is output, and is mailed. It is output here as well.
+// If cron does not find SHELL, it has already forked, so its message about that is output, and is
+// mailed. It is output here as well.
 func (s *Spawner) endUnstarted(c *child) {
 	why := c.progress.Failure()
 	shell, ok := errors.AsType[*starter.ExecError](why)
@@ -699,9 +693,9 @@ func (s *Spawner) conclude(c *child, outcome job.Outcome) (done bool) {
 	return true
 }
 
-// report tells of a run's end. It is called once for each run, by whoever saw
-// the last of it, with s.mu free: the receiver may be slow. left is nil unless
-// a process holds the output open.
+// report sends a run's end. It is called once for each run, by the goroutine that saw its last
+// event, with s.mu free: the receiver may be slow. left is nil unless a process holds the output
+// open.
 func (s *Spawner) report(c *child, left *tail) {
 	if c.progress != nil {
 		s.endUnstarted(c)

@@ -18,7 +18,7 @@ type pipes [3]int
 // pipeStreams are the streams of pipes.
 var pipeStreams = [len(pipes{})]job.Stream{job.Stdout, job.Stderr, logStream}
 
-// count is how many there are. 0 is never a pipe: it is the daemon's stdin.
+// count returns the number of open pipes. 0 is never a pipe: it is the daemon's stdin.
 func (p pipes) count() (n int) {
 	for _, fd := range p {
 		if fd != 0 {
@@ -67,9 +67,8 @@ func (s *Spawner) openStdio(c *child, cmd command) (stdio, error) {
 	return io, nil
 }
 
-// openInput makes a file of the text after a command's %. Unlike a pipe it
-// needs nobody to feed it, also when the text is long and the command never
-// reads; it goes away with its last reader.
+// openInput makes a file of the text after a command's %. Unlike a pipe it needs no writer, even if
+// the text is long and the command never reads it. It is deleted with its last reader.
 func openInput(text string) (int, error) {
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

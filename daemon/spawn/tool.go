@@ -27,20 +27,19 @@ type Tool struct {
 	MaxOutput int              // bytes kept of each stream, the rest is thrown away; 0 is 1 MiB
 }
 
-// Result is what came of a Tool.
+// Result is the result of a Tool.
 type Result struct {
 	Output  []byte // standard output
 	Errput  []byte // standard error
 	Outcome job.Outcome
 }
 
-// Exec runs a program and waits for its end. An exit status other than 0 is no
-// error. When ctx is done the program's process group is killed, and Exec
-// returns without waiting for what that brings.
+// Exec runs a program and waits for its end. An exit status other than 0 is not an error. When ctx
+// is done, the program's process group is killed, and Exec returns without waiting for its end.
 //
-// Exec may be called before Run and while Run waits for its last runs; Run
-// waits for programs as it does for runs. Whoever drains Events must not call
-// it, as it is ended by goroutines that send events.
+// Exec may be called before Run and while Run waits for its last runs; Run waits for programs as it
+// does for runs. The goroutine that drains Events must not call it, because goroutines that send
+// events end it.
 func (s *Spawner) Exec(ctx context.Context, t Tool) (Result, error) {
 	c, err := newTool(t)
 	if err != nil {
@@ -94,8 +93,8 @@ func newTool(t Tool) (*child, error) {
 	return &child{tool: &tool{command: cmd, stdin: stdin, limit: limit, done: make(chan struct{})}}, nil
 }
 
-// programDirs is where the host keeps its own programs. No environment has a
-// say in it, as root may run them.
+// programDirs are the directories of the host's own programs. The environment cannot change them,
+// because root may run the programs.
 var programDirs = []string{"/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
 func findProgram(name string) (string, error) {
@@ -192,7 +191,7 @@ func (t *tool) keep(stream job.Stream, data []byte) {
 	*into = append(*into, data[:min(len(data), t.limit-len(*into))]...)
 }
 
-// finish tells Exec. Nobody may listen any more.
+// finish reports the result to Exec, which may no longer wait for it.
 func (s *Spawner) finish(c *child) {
 	c.tool.result.Outcome = c.outcome
 	close(c.tool.done)

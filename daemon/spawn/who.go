@@ -12,8 +12,8 @@ import (
 	"github.com/cronring/cronring/daemon/account"
 )
 
-// inquirers is how many accounts may be asked for at once. Each is a program
-// or a connection to a directory service, which may be slow or dead.
+// inquirers is how many users may be looked up at once. Each lookup is a program or a connection to
+// a directory service, which may be slow or dead.
 const inquirers = 4
 
 // inquiry is the accounts that no answer is at hand for. It is guarded by
@@ -24,13 +24,13 @@ type inquiry struct {
 	busy    int                 // goroutines that ask
 }
 
-// found is what became of asking for an account.
+// found is the result of looking up a user.
 type found struct {
 	account account.Account
 	err     error
 }
 
-// account is whom a run is to run as, if that is known yet.
+// account returns the user of a run, if the lookup is complete.
 func (s *Spawner) account(c *child) (who account.Account, ok bool, err error) {
 	s.mu.Lock()
 	found := c.found
@@ -94,9 +94,8 @@ func (s *Spawner) deliver(name string, f found) {
 	s.nudge()
 }
 
-// credential is what a child must change to become an account: nil if the
-// daemon is it already. Groups are always given, as Go drops all of them
-// otherwise.
+// credential returns what a child must change to become a user: nil if the daemon already runs as
+// it. Groups are always set, because Go drops all of them otherwise.
 func credential(who account.Account) (*syscall.Credential, error) {
 	own := os.Geteuid()
 	switch {
