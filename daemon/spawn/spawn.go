@@ -155,7 +155,7 @@ type Spawner struct {
 	mu        sync.Mutex
 	queue     []*child                 // passed to Start and not yet begun, oldest first
 	tools     []*child                 // the same for programs of the daemon's
-	acts      []func()                 // for the hand, also while it is paused
+	acts      []func()                 // for the hand to call, before it begins runs
 	living    map[job.RunID]*child     // queued, or with a process not yet reaped
 	byPID     map[int]*child           // with a process of ours not yet reaped
 	logs      map[int]*child           // with a process that writes its file of log=, by that one

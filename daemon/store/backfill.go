@@ -17,7 +17,7 @@ type Of struct {
 	Limit int    // 0: 100
 }
 
-// where says it in SQL, for a query that names the job's name and the user so.
+// where returns an SQL condition; name and user are the columns of the job's name and user.
 func (o Of) where(name, user string) (text string, args []any) {
 	text = "WHERE true"
 	if o.Jobs != nil {
@@ -37,8 +37,8 @@ func (o Of) limit() int {
 	return o.Limit
 }
 
-// putBackfill writes how far a backfill has come. That it was begun, and that
-// it is over, are facts to be told later; the steps between are too many.
+// putBackfill writes the progress of a backfill. It also adds a record when the backfill begins or
+// ends, but not for the many steps in between.
 func (w *writer) putBackfill(r *job.Record) error {
 	b := r.Backfill
 	text, err := json.Marshal(b)
@@ -57,7 +57,7 @@ func (w *writer) putBackfill(r *job.Record) error {
 	return w.note(r, nil, string(text))
 }
 
-// Backfills gives those of some jobs, newest first.
+// Backfills returns the backfills of some jobs, newest first.
 func (s *Store) Backfills(ctx context.Context, of Of) ([]job.Backfill, error) {
 	where, args := of.where("job", "user")
 	return s.backfills(ctx, where+" ORDER BY id DESC LIMIT ?", append(args, of.limit())...)
@@ -88,10 +88,9 @@ const ranQuery = `SELECT due, state, ` + verdict + ` FROM run
 const verdict = `CASE WHEN verdict <> '' OR outcome = '' THEN verdict WHEN outcome = 'exited' AND code = 0 THEN 'ok'
 	WHEN outcome = 'lost' THEN 'lost' ELSE 'fail' END`
 
-// Ran gives the occurrences of a job that ran as an account from one instant
-// to another, both included, by their due times in Unix nanoseconds, and how
-// the newest run of each ended: "" for one that is live. One whose last
-// attempt was dropped ended as the attempt before.
+// Ran returns the occurrences of a job that ran as a user between two instants, both included, by
+// their due times in Unix nanoseconds, with the verdict of the newest run of each: "" if it is
+// live. If the last attempt was dropped, the attempt before counts.
 func (s *Store) Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error) {
 	ran := map[int64]job.Verdict{}
 	err := s.each(ctx, func(rows *sql.Rows) error {

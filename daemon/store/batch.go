@@ -12,9 +12,9 @@ import (
 type Batch struct {
 	At      time.Time // the step's wall time
 	Era     job.Era   // the era after the step
-	BootID  string    // the kernel's boot_id, to tell a restart from a reboot
+	BootID  string    // the kernel's boot_id, to distinguish a restart from a reboot
 	Records []job.Record
-	Ledgers []job.Ledger   // of one job and account the last one counts
+	Ledgers []job.Ledger   // the last one for each job and user counts
 	Roster  *engine.Roster // nil: unchanged
 	Outputs []Output
 }

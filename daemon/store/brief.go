@@ -10,13 +10,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// briefColumns is what sums and strips need of a run. Who looks at a hundred
-// thousand of them pays for each column.
+// briefColumns are the columns of a run that sums and strips need. Queries read up to a hundred
+// thousand runs, so each column costs.
 const briefColumns = `job.id, run.id, run.due, run.trigger, run.state, run.reason, run.decided, run.started, run.ended, run.user,
 	run.outcome, run.code, run.signal, run.error, run.verdict, run.cpu, run.memory`
 
-// Newest calls f for up to n newest runs of each job, in no order. Of a run it gives
-// what tells when it ran and how it went.
+// Newest calls f for up to n newest runs of each job, in no particular order. The runs have only
+// times and results.
 func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Run)) error {
 	list, err := json.Marshal(jobs)
 	if err != nil {
@@ -26,9 +26,8 @@ func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Ru
 		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?)`, string(list), n)
 }
 
-// Between calls f for up to n runs of some jobs, or of all if jobs is nil, that
-// were decided from (inclusive) to (exclusive), newest first, with what Newest
-// gives.
+// Between calls f for up to n runs of some jobs, or of all if jobs is nil, that were decided from
+// (inclusive) to (exclusive), newest first, with the same fields as Newest.
 func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
 	first, err := s.before(ctx, from)
 	if err != nil {
@@ -50,8 +49,8 @@ func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, 
 	return s.eachBrief(ctx, f, rest+" ORDER BY run.id DESC LIMIT ?", append(args, n)...)
 }
 
-// LastBefore calls f for the newest run of each job that was decided before a
-// time, with what Newest gives.
+// LastBefore calls f for the newest run of each job that was decided before a time, with the same
+// fields as Newest.
 func (s *Store) LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error {
 	last, err := s.before(ctx, t)
 	if err != nil {
@@ -174,7 +173,7 @@ func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n 
 		ORDER BY o.due DESC`, string(list), nanosBound(from), nanosBound(to), n)
 }
 
-// SkipsBetween is Skips of all jobs, of those that were decided in that time.
+// SkipsBetween is Skips for all jobs and for the decisions of a period.
 func (s *Store) SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
 	return s.eachSkip(ctx, f, `FROM occurrence AS o JOIN job ON job.n = o.job
 		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, nanosBound(from), nanosBound(to), n)

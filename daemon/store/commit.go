@@ -86,9 +86,9 @@ func (s *statements) close() error {
 	return errors.Join(errs...)
 }
 
-// Commit writes the batch in one transaction. An error means that nothing was
-// written and that the store stays usable: *DecidedError names the decisions
-// to leave out, IsFull tells a full disk apart.
+// Commit writes the batch in one transaction. An error means that nothing was written and that the
+// store stays usable: *DecidedError lists the decisions to leave out, IsFull recognises a full
+// disk.
 func (s *Store) Commit(ctx context.Context, b Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,21 +237,21 @@ func (w *writer) putRun(n int64, rec *job.Record) error {
 	return err
 }
 
-// isFresh tells whether a run has nothing yet but its decision to start now, as
-// most have when they are first written.
+// isFresh reports whether a run has only its decision to start now, like most runs when they are
+// first written.
 func isFresh(r *job.Run) bool {
 	return r.State == job.RunDecided && r.Started.IsZero() && r.PID == 0 && r.Outcome.IsZero() &&
 		r.NotBefore.IsZero() && r.Verdict == "" && r.Usage == (job.Usage{}) && len(r.Parents) == 0 && r.Backfill == 0 &&
 		len(r.Env) == 0 && r.Stop == nil
 }
 
-// asked is what a person wanted of a run.
+// asked is the part of a run that a user requested.
 type asked struct {
 	Env  []string  `json:"env,omitempty"`
 	Stop *job.Stop `json:"stop,omitempty"`
 }
 
-// askedText is how that is stored: NULL for nothing, as for nearly all runs.
+// askedText returns the stored form: NULL for nothing, as for nearly all runs.
 func askedText(r *job.Run) (driver.Value, error) {
 	if len(r.Env) == 0 && r.Stop == nil {
 		return nil, nil
@@ -260,7 +260,7 @@ func askedText(r *job.Run) (driver.Value, error) {
 	return string(text), err
 }
 
-// parentsText is how parents are stored: NULL for none, as nearly all runs have.
+// parentsText returns the stored form of parents: NULL for none, as for nearly all runs.
 func parentsText(parents []job.Parent) (driver.Value, error) {
 	if len(parents) == 0 {
 		return nil, nil
@@ -289,7 +289,7 @@ func (w *writer) putRecord(r *job.Record) error {
 	return w.note(r, hold, nil)
 }
 
-// note keeps a fact for Records to tell.
+// note stores a fact for Records.
 func (w *writer) note(r *job.Record, hold, backfill driver.Value) error {
 	var run driver.Value
 	if r.Run != nil {

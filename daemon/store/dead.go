@@ -9,11 +9,11 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Letter is a dead letter: a run that failed for good and waits for somebody
-// to run it again or to discard it. Output gives what it printed.
+// Letter is a dead letter: a run that failed for good and waits until a user retries or discards
+// it. Output returns what it printed.
 type Letter struct {
 	Run job.Run
-	At  time.Time // since when it lies there
+	At  time.Time // since when it is a dead letter
 	Why string    // the detail of the record of its end
 }
 
@@ -31,13 +31,13 @@ func (w *writer) takeOff(r *job.Record) error {
 	return w.note(r, nil, nil)
 }
 
-// Letters gives the dead letters of some jobs, newest first.
+// Letters returns the dead letters of some jobs, newest first.
 func (s *Store) Letters(ctx context.Context, of Of) ([]Letter, error) {
 	where, args := of.where("job.id", "dead.user")
 	return s.letters(ctx, where+" ORDER BY dead.run DESC LIMIT ?", append(args, of.limit())...)
 }
 
-// Letter gives the dead letter of a run; ok is false when it is none.
+// Letter returns the dead letter of a run; ok is false if the run is not one.
 func (s *Store) Letter(ctx context.Context, id job.RunID) (l Letter, ok bool, err error) {
 	letters, err := s.letters(ctx, "WHERE dead.run = ?", int64(id))
 	if len(letters) == 0 {

@@ -23,9 +23,8 @@ const decisionsQuery = decision + `o.run IS NOT NULL AND (o.due, o.era) IN (SELE
 	UNION ALL ` + decision + `o.run IS NULL AND o.due >= ?2 AND coalesce(o.first, o.due) < ?3
 	ORDER BY due DESC, era DESC LIMIT ?4`
 
-// Decisions gives what became of a job's occurrences from (inclusive) to
-// (exclusive), in time order; Run is the run as it is now. When there are
-// more than limit, the newest are given.
+// Decisions returns the decisions for a job's occurrences from (inclusive) to (exclusive), in time
+// order; Run is the run as it is now. If there are more than limit, it returns the newest.
 func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error) {
 	records, err := s.decisions(ctx, decisionsQuery, id, nanosBound(from), nanosBound(to), limit)
 	slices.Reverse(records)
@@ -36,7 +35,7 @@ func (s *Store) Decisions(ctx context.Context, id job.ID, from, to time.Time, li
 const decisionAtQuery = decision + "o.due = ?2 UNION ALL " +
 	decision + "o.run IS NULL AND o.due > ?2 AND o.first <= ?2 ORDER BY era DESC LIMIT 1"
 
-// DecisionAt gives what became of one occurrence, in its newest era.
+// DecisionAt returns the decision for one occurrence, in its newest era.
 func (s *Store) DecisionAt(ctx context.Context, id job.ID, due time.Time) (rec job.Record, ok bool, err error) {
 	records, err := s.decisions(ctx, decisionAtQuery, id, nanosBound(due))
 	if len(records) == 0 {
@@ -100,10 +99,9 @@ func (s *Store) Doubles(ctx context.Context, since time.Time, f func(id job.ID, 
 	return nil
 }
 
-// Records gives the facts that are no steps in the life of a run (paused,
-// resumed, loaded, stepped, up, down; a backfill begun and over; a dead letter
-// taken off) from (inclusive) to (exclusive), in time order. The run of a dead
-// letter is as it is now, and nil once it is forgotten.
+// Records returns the facts that are not steps of a run (paused, resumed, loaded, stepped, up,
+// down; a backfill that began or ended; a dead letter that was removed) from (inclusive) to
+// (exclusive), in time order. The run of a dead letter is as it is now, and nil once it is pruned.
 func (s *Store) Records(ctx context.Context, from, to time.Time, limit int) ([]job.Record, error) {
 	var records []job.Record
 	err := s.each(ctx, func(rows *sql.Rows) error {

@@ -25,8 +25,8 @@ func IsReadOnly(err error) bool {
 	return errors.Is(err, unix.EROFS) || primaryCode(err) == sqlite3.SQLITE_READONLY
 }
 
-// IsDamaged reports whether err means that the file is no sound database.
-// Opening the store anew sets it aside.
+// IsDamaged reports whether err means that the file is not a sound database. Open sets such a file
+// aside.
 func IsDamaged(err error) bool {
 	if _, ok := errors.AsType[*damageError](err); ok {
 		return true
@@ -44,13 +44,13 @@ func primaryCode(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// damageError is what quick_check found.
+// damageError is the result of quick_check.
 type damageError struct{ found string }
 
 func (e *damageError) Error() string { return "check database: " + e.found }
 
-// NewerError says that a newer version wrote the database. This one must not
-// touch it, as it cannot know what its rows mean.
+// NewerError reports that a newer version wrote the database. This version must not change it,
+// because it does not know the meaning of its rows.
 type NewerError struct {
 	Path   string
 	Schema int // of the database
@@ -63,10 +63,9 @@ func (e *NewerError) Error() string {
 		e.Path, e.Schema, e.Known)
 }
 
-// DecidedError says that occurrences had been decided before, by another run
-// or skip. Nothing of the batch was written. Records holds the indexes of the
-// refused decisions in Batch.Records, in order: the caller leaves them out,
-// does not start their runs, and commits the rest.
+// DecidedError reports that occurrences had been decided before, by another run or skip. Nothing of
+// the batch was written. Records holds the indexes of the rejected decisions in Batch.Records, in
+// order: the caller leaves them out, does not start their runs, and commits the rest.
 type DecidedError struct {
 	Records []int
 	First   string // names the first of them

@@ -13,7 +13,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Sizes is how large the history is.
+// Sizes describes the size of the history.
 type Sizes struct {
 	Path  string
 	Bytes int64            // of the file and its journal
@@ -21,7 +21,7 @@ type Sizes struct {
 	Rows  map[string]int64 // by table
 }
 
-// tables are those that are counted.
+// tables are the tables that are counted.
 var tables = []string{"run", "occurrence", "output", "record", "life", "job", "revision", "dead", "state", "backfill"}
 
 // Sizes measures the history.
@@ -40,7 +40,7 @@ func (s *Store) Sizes(ctx context.Context) (Sizes, error) {
 	return z, err
 }
 
-// Bytes is how large the file of the history and its journal are.
+// Bytes returns the size of the history's file and its journal.
 func (s *Store) Bytes() (n int64) {
 	for _, path := range []string{s.path, s.path + "-wal"} {
 		if info, err := os.Stat(path); err == nil {
@@ -50,11 +50,10 @@ func (s *Store) Bytes() (n int64) {
 	return n
 }
 
-// mostProblems bounds what Check tells of a file that is damaged all over.
+// mostProblems limits the result of Check for a file that is damaged throughout.
 const mostProblems = 100
 
-// Check reads all of the database and tells what is damaged. Commits go on
-// meanwhile.
+// Check reads all of the database and returns what is damaged. Commits continue meanwhile.
 func (s *Store) Check(ctx context.Context) (problems []string, err error) {
 	err = s.each(ctx, func(rows *sql.Rows) error {
 		var text string
@@ -70,12 +69,12 @@ func (s *Store) Check(ctx context.Context) (problems []string, err error) {
 	return problems, nil
 }
 
-// keepBackups is how many copies there are at most.
+// keepBackups is the maximum number of copies.
 const keepBackups = 5
 
-// Backup writes a copy of the database as it is now beside it, and removes the
-// oldest copies beyond five. Its name is of the second; that it exists is an
-// error that is os.ErrExist. Commits go on meanwhile.
+// Backup writes a copy of the current database next to it, and removes the oldest copies beyond
+// five. The name contains the time in seconds; if it exists, the error is os.ErrExist. Commits
+// continue meanwhile.
 func (s *Store) Backup(ctx context.Context, now time.Time) (path string, size int64, err error) {
 	dir := filepath.Join(filepath.Dir(s.path), "backup")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -98,8 +97,8 @@ func (s *Store) Backup(ctx context.Context, now time.Time) (path string, size in
 	return path, info.Size(), dropBackups(dir)
 }
 
-// copyTo writes a copy to a file of which what is there goes: one that was cut
-// short. The connection is its own, as those for queries may write nothing.
+// copyTo writes a copy to a file, and replaces an incomplete one. It uses its own connection,
+// because those for queries must not write.
 func (s *Store) copyTo(ctx context.Context, path string) error {
 	if err := remove(path); err != nil {
 		return err
@@ -134,7 +133,7 @@ func remove(path string) error {
 	return nil
 }
 
-// dropBackups removes the oldest copies beyond those that are kept.
+// dropBackups removes the oldest copies beyond keepBackups.
 func dropBackups(dir string) error {
 	all, err := filepath.Glob(filepath.Join(dir, "cronring-*.db"))
 	if err != nil {

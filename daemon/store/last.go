@@ -11,11 +11,11 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// readers is how many connections share a look at all jobs.
+// readers is the number of connections that share a query of all jobs.
 const readers = 2
 
-// Last calls f for the newest ended run of each job, in no order. Of a run it
-// gives what tells how it went: ID, Job, User, Started, Ended, Outcome, Verdict.
+// Last calls f for the newest ended run of each job, in no particular order. The runs have only ID,
+// Job, User, Started, Ended, Outcome and Verdict.
 func (s *Store) Last(ctx context.Context, f func(job.Run)) error {
 	var jobs int64
 	if err := s.read.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM job").Scan(&jobs); err != nil {
@@ -77,8 +77,8 @@ func (s *Store) lastWith(ctx context.Context, f func(job.Run), runs, which strin
 	return nil
 }
 
-// Streaks calls f for each job whose newest occurrence was no success: how many
-// failed in a row, and when it last succeeded. Nothing else of the ledgers is read.
+// Streaks calls f for each job whose newest occurrence did not succeed, with the number of failures
+// in a row and the time of the last success. Other fields of the ledgers are not read.
 func (s *Store) Streaks(ctx context.Context, f func(l job.Ledger)) error {
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		var l job.Ledger

@@ -22,7 +22,7 @@ func (w *writer) putLedger(l *job.Ledger) error {
 	return err
 }
 
-// ackText is how an acknowledgement is stored: NULL for none.
+// ackText returns the stored form of an acknowledgement: NULL for none.
 func ackText(a *job.Ack) (driver.Value, error) {
 	if a == nil {
 		return nil, nil

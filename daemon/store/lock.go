@@ -32,9 +32,8 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lastFork is how long a lock may outlive its process: a daemon that is killed
-// just when it forks leaves a process of its own user that holds the lock until
-// it has executed its program.
+// lastFork is how long a lock may outlive its process. If a daemon is killed just when it forks,
+// the new process holds the lock until it executes its program.
 const lastFork = 2 * time.Second
 
 func takeLock(f *os.File, dir string) error {

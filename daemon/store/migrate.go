@@ -23,10 +23,9 @@ var suffixes = []string{"", "-wal", "-shm"}
 // gigabytes before its first job is worse than damage that is found later.
 const checkTime = 250 * time.Millisecond
 
-// createPrivate makes sure that the file exists and that only its owner can
-// read it: SQLite would create it as umask says. The files beside it inherit
-// its mode. It must happen before SQLite opens the file, as closing any
-// descriptor of it would drop SQLite's locks.
+// createPrivate ensures that the file exists and that only its owner can read it; SQLite would
+// apply the umask. The files next to it inherit its mode. It must happen before SQLite opens the
+// file, because closing any descriptor of it would release SQLite's locks.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

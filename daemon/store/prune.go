@@ -12,29 +12,28 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Policy is how much history is kept. Zero fields keep everything.
+// Policy limits the history that is kept. Zero fields mean no limit.
 type Policy struct {
 	PerJob  int           // runs, and skips, of one job
 	Age     time.Duration // since the decision
 	Letters int           // dead letters of one account
 	Output  int64         // bytes that runs of one account but root have printed
-	Rows    int           // runs, skips, backfills and other facts of each user other than root, so many of each kind
-	Gone    int           // jobs of each user other than root that are not installed any more
+	Rows    int           // maximum runs, skips, backfills and other facts of each user other than root, for each kind
+	Gone    int           // jobs of each user other than root that are no longer installed
 	All     bool          // look at all jobs, as once in sweepEvery
 
-	// Own returns what is kept of a job in place of PerJob and Age; ok is false for
-	// jobs for which these count. nil is none.
+	// Own returns the limits of a job instead of PerJob and Age; ok is false for jobs without their
+	// own. nil means that no job has its own.
 	Own func(id job.ID) (k Keep, ok bool)
 
-	// Installed reports whether a user has a job of that name, or a run of it
-	// lives. What is remembered of one that is gone is removed once it is as old
-	// as Age, or exceeds Gone. nil keeps everything. The functions are called by the
-	// goroutine of Prune.
+	// Installed reports whether a user has a job of that name, or a live run of it. The data of
+	// other jobs is removed once it is as old as Age, or exceeds Gone. nil keeps everything. The
+	// functions are called by the goroutine of Prune.
 	Installed func(id job.ID, user string) bool
 }
 
-// Keep is how much history is kept of a job. Zero bounds keep everything. Runs that
-// another user had under its name stay: it is not for this one to say how long.
+// Keep limits the history of one job. Zero limits keep everything. They do not affect runs that
+// another user had under the same name.
 type Keep struct {
 	User   string
 	PerJob int
@@ -44,32 +43,32 @@ type Keep struct {
 // Pruned counts what Prune removed.
 type Pruned struct {
 	Runs, Skips, Letters int
-	Outputs              int // runs of which what they printed was removed
-	Jobs                 int // that were forgotten
+	Outputs              int // runs whose output was removed
+	Jobs                 int // jobs that were removed
 
 	Steps   int           // reads of one snapshot, and transactions
 	Longest time.Duration // of the steps
 	Widest  int           // most rows that one step looked at
 }
 
-// Prune looks for rows in steps, each of which reads one snapshot of the database:
-// while a snapshot is read, the journal cannot be reset and grows. It removes the
-// rows for sliceTime in one transaction, so that commits pass in between. After
-// stepTime it rests for as long, so that it has half of one processor at most.
+// Prune searches for rows in steps, each of which reads one snapshot of the database: while a
+// snapshot is read, the journal cannot be reset and grows. It removes rows in transactions of
+// sliceTime, so that commits can run in between. After stepTime it pauses for as long, so that it
+// uses at most half of one processor.
 const (
 	pageRows  = 2000 // that one step looks at
 	stepTime  = 10 * time.Millisecond
 	sliceTime = time.Millisecond
 )
 
-// sweepEvery is how often Prune looks at all jobs. In between it looks at those that
-// got runs or skips: the others have as many as before, and old ones can wait.
+// sweepEvery is how often Prune checks all jobs. In between it checks those that got new runs or
+// skips: the others have as many as before, and their age limit can wait.
 const sweepEvery = 24 * time.Hour
 
-// news is what was written since Prune looked at it.
+// news lists the jobs with rows that Prune has not checked yet.
 type news struct {
 	runs, skips map[int64]job.ID // jobs by number
-	users       map[string]bool  // whose these are
+	users       map[string]bool  // their users
 }
 
 func newNews() news {
@@ -85,9 +84,8 @@ func (k *news) note(n int64, r *job.Record) {
 	k.runs[n], k.users[r.Run.User] = r.Job, true
 }
 
-// cut is one way in which rows leave the history. Readers find them and the
-// writer only removes them: commits wait for what is removed, not for what is
-// looked at.
+// cut is one way in which rows leave the history. Readers find the rows and the writer only removes
+// them, so that commits wait for removals, but not for searches.
 type cut struct {
 	find  string // rows between the keys ?1 and ?2 in their order, ?3 at most: key, what names the row, whether it goes
 	to    int64  // rows with this key and later ones stay
@@ -96,15 +94,15 @@ type cut struct {
 	count *int
 }
 
-// over is what Prune may take: no live run, never a job's newest, nor the one
-// by which its newest occurrence was over, and no dead letter. As runs neither
-// come back to life nor become any of that again, what is over stays so.
+// over selects the runs that Prune may remove: no live run, not a job's newest, not the run that
+// ended its newest occurrence, and no dead letter. A run that is over never becomes any of these
+// again.
 const over = `state IN ('ended', 'dropped') AND run.id < (SELECT max(id) FROM run AS newest WHERE newest.job = run.job)
 	AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.job = run.job AND ledger.run = run.id)
 	AND NOT EXISTS (SELECT 1 FROM dead WHERE dead.run = run.id)`
 
-// page selects the rows of one step, in the order of an index; gone is whether they
-// go.
+// page selects the rows of one step, in the order of an index; gone is an expression for whether
+// they are removed.
 func page(key, name, gone, from string) string {
 	return "SELECT " + key + ", " + name + ", " + gone + " " + from + " AND " + key + " > ?1 AND " + key + " < ?2 ORDER BY " + key + " LIMIT ?3"
 }
@@ -122,7 +120,7 @@ const (
 
 const skipName = "due, job, era"
 
-// fillOver is over of backfills: none that goes on, and not the newest.
+// fillOver is over for backfills: it excludes running ones and the newest.
 const fillOver = "state <> 'going' AND id < (SELECT max(id) FROM backfill)"
 
 var (
@@ -169,8 +167,8 @@ type rows struct {
 	count *int
 }
 
-// Prune removes history that the policy does not keep. Marks are no history:
-// they stay. Commits may go on meanwhile; a second Prune waits for the first.
+// Prune removes history beyond the policy. Marks always stay. Commits may continue meanwhile; a
+// second Prune waits for the first.
 func (s *Store) Prune(ctx context.Context, now time.Time, policy Policy) (done Pruned, err error) {
 	s.pruning.Lock()
 	defer s.pruning.Unlock()
@@ -294,8 +292,7 @@ func (p *pruning) skipsOf(ctx context.Context, n int64, id job.ID) error {
 	return p.cut(ctx, cut{find: moreSkips, to: max(most, old), args: []any{n, most, old}, drop: dropSkip, count: &p.done.Skips})
 }
 
-// others removes old facts that are no runs or skips, and dead letters that are too
-// many.
+// others removes old facts that are not runs or skips, and excess dead letters.
 func (p *pruning) others(ctx context.Context) error {
 	uncounted := new(int)
 	var cuts []cut
@@ -366,7 +363,7 @@ func (p *pruning) cut(ctx context.Context, c cut) error {
 	return nil
 }
 
-// flush removes what was found, if there are at least so many rows.
+// flush removes the rows that were found, if there are at least least of them.
 func (p *pruning) flush(ctx context.Context, least int) error {
 	for drop, r := range p.found {
 		if len(r.names) < least {

@@ -14,10 +14,9 @@ import (
 const dropJob = `DELETE FROM job WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM run WHERE run.job = ?1)
 	AND NOT EXISTS (SELECT 1 FROM occurrence AS o WHERE o.job = ?1 AND o.run IS NULL)`
 
-// forgetGone forgets the jobs that users other than root had and that are not
-// installed any more, the oldest beyond a number, with all that the history has of
-// them. Else a user who installs crontab after crontab, each with other names,
-// fills the disk.
+// forgetGone removes the oldest jobs beyond a limit that users other than root had and that are no
+// longer installed, with all their history. Otherwise a user could fill the disk by installing
+// crontab after crontab with new names.
 func (p *pruning) forgetGone(ctx context.Context) error {
 	if p.policy.Gone == 0 || p.policy.Installed == nil {
 		return nil

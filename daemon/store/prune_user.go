@@ -62,8 +62,8 @@ func (p *pruning) users(ctx context.Context) error {
 	return nil
 }
 
-// printed is how much the runs of users other than root have printed, as far as it
-// was counted. What was removed since is still in it.
+// printed counts how much the runs of users other than root have printed. It includes output that
+// was removed after it was counted.
 type printed struct {
 	upTo  int64 // the newest run
 	bytes map[string]int64
@@ -75,9 +75,8 @@ const (
 		WHERE output.run > ? AND output.run <= ? AND user <> 'root' GROUP BY output.run ORDER BY output.run DESC`
 )
 
-// outputs removes the oldest output of users whose runs printed too much. What
-// was counted is remembered, so that it looks at new runs alone, until somebody
-// seems to exceed the limit.
+// outputs removes the oldest output of users whose runs printed too much. It reads only runs that
+// it has not counted yet, until a user seems to exceed the limit.
 func (p *pruning) outputs(ctx context.Context) error {
 	if p.policy.Output == 0 || p.Bytes() < p.policy.Output {
 		return nil // all that is kept is less

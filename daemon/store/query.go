@@ -35,7 +35,7 @@ const (
 	skips  = "(state = 'dropped' AND attempt <= 1 OR verdict = 'skip')"
 )
 
-// where says the filter in SQL.
+// where returns the filter in SQL.
 func (f Filter) where() (text string, args []any) {
 	var conditions []string
 	add := func(condition string, values ...any) {
@@ -83,7 +83,7 @@ func (f Filter) where() (text string, args []any) {
 	return text + " ORDER BY run.id DESC LIMIT ?", append(args, limit)
 }
 
-// Run gives one run; ok is false when there is none.
+// Run returns one run; ok is false if it does not exist.
 func (s *Store) Run(ctx context.Context, id job.RunID) (r job.Run, ok bool, err error) {
 	runs, err := s.runs(ctx, "WHERE run.id = ?", int64(id))
 	if len(runs) == 0 {
@@ -92,7 +92,7 @@ func (s *Store) Run(ctx context.Context, id job.RunID) (r job.Run, ok bool, err 
 	return runs[0], true, nil
 }
 
-// Runs gives the chosen runs, newest first.
+// Runs returns the selected runs, newest first.
 func (s *Store) Runs(ctx context.Context, f Filter) ([]job.Run, error) {
 	where, args := f.where()
 	return s.runs(ctx, where, args...)
@@ -107,12 +107,12 @@ func (s *Store) Numbered(ctx context.Context, ids []job.RunID, f func(job.Run)) 
 	return s.eachRun(ctx, f, "WHERE run.id IN (SELECT value FROM json_each(?))", string(list))
 }
 
-// Recent gives up to n newest runs of each job, newest first.
+// Recent returns up to n newest runs of each job, newest first.
 func (s *Store) Recent(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
 	return s.newest(ctx, "", jobs, n)
 }
 
-// Ended gives up to n newest ended runs of each job, newest first.
+// Ended returns up to n newest ended runs of each job, newest first.
 func (s *Store) Ended(ctx context.Context, jobs []job.ID, n int) (map[job.ID][]job.Run, error) {
 	return s.newest(ctx, "AND state = 'ended' ", jobs, n)
 }
@@ -136,7 +136,7 @@ const runColumns = `run.id, job.id, run.due, run.era, run.attempt, run.trigger, 
 	run.state, run.reason, run.not_before, run.started, run.ended, run.pid, run.outcome, run.code, run.signal, run.error,
 	run.verdict, run.cpu, run.memory, run.read, run.write, run.parents, run.backfill, run.lost, run.asked`
 
-// runs gives the runs that the rest of a query chooses.
+// runs returns the runs that the rest of a query selects.
 func (s *Store) runs(ctx context.Context, rest string, args ...any) ([]job.Run, error) {
 	var runs []job.Run
 	err := s.eachRun(ctx, func(r job.Run) { runs = append(runs, r) }, rest, args...)
@@ -164,7 +164,7 @@ func (s *Store) eachRun(ctx context.Context, f func(job.Run), rest string, args 
 	return nil
 }
 
-// runRow is a run as SQLite gives it. All may be NULL, for a skip that has none.
+// runRow is a run as SQLite returns it. All columns may be NULL, for a skip without a run.
 type runRow struct {
 	id, due, era, attempt, decided, notBefore, started, ended, pid, code, signal sql.NullInt64
 	cpu, memory, read, write, backfill, lost                                     sql.NullInt64
@@ -208,7 +208,7 @@ func (r *runRow) run() (job.Run, error) {
 	return run, err
 }
 
-// Output gives what a run has written, in order.
+// Output returns the output of a run, in order.
 func (s *Store) Output(ctx context.Context, id job.RunID) ([]job.Chunk, error) {
 	var chunks []job.Chunk
 	err := s.each(ctx, func(rows *sql.Rows) error {

@@ -6,10 +6,9 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Rename gives the jobs in a history of version 0.7 or before, when their IDs had
-// no owner, their IDs of today. It renames in r, which is what Restore returned,
-// and in the database, in one transaction. After an error, as on a full disk, each
-// Commit tries the latter first.
+// Rename replaces the IDs of jobs in a history of version 0.7 or before, which had no owner, by
+// their current IDs. It changes r, the result of Restore, and the database in one transaction.
+// After an error, such as on a full disk, each Commit first tries to change the database again.
 func (s *Store) Rename(ctx context.Context, renames *job.Renames, r *Restored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +73,7 @@ const (
 		UPDATE backfill SET job = renaming.new, backfill = json_set(backfill, '$.job', renaming.new) FROM renaming
 			WHERE backfill.job = renaming.old AND backfill.user = renaming.user;`
 
-	// A job that ran for nobody else was nobody else's.
+	// If a job ran for no other user, its skips are this user's.
 	tellSkips = `UPDATE occurrence SET user = renaming.user FROM renaming CROSS JOIN job ON job.id = renaming.new
 		WHERE occurrence.job = job.n AND occurrence.run IS NULL AND occurrence.user = ''
 			AND NOT EXISTS (SELECT 1 FROM ledger WHERE ledger.job = job.n)

@@ -16,13 +16,13 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// reserve stands in for a writer that could not be opened because the disk is
-// full or read-only: jobs must run all the same. It knows what the history said,
-// and Commit opens the writer as soon as the disk takes it.
+// reserve replaces a writer that could not be opened because the disk is full or read-only: jobs
+// must run anyway. It holds the content of the history, and Commit opens the writer as soon as the
+// disk allows.
 type reserve struct {
 	restored Restored
-	fresh    bool  // there was no history to read: restored.Seed is new and is to be kept
-	unread   error // why a history that is there could not be read: it must not be written before the next start
+	fresh    bool  // no history existed: restored.Seed is new and must be stored
+	unread   error // why the existing history could not be read: it must not be written before the next start
 }
 
 // openReserve reads what a start must know without writing anything.
@@ -39,7 +39,7 @@ func openReserve(ctx context.Context, path string, readOnly bool) *reserve {
 	return &reserve{restored: *restored}
 }
 
-// readWithoutWriting returns nil if there is no history.
+// readWithoutWriting returns nil if no history exists.
 func readWithoutWriting(ctx context.Context, path string, readOnly bool) (*Restored, error) {
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, nil
@@ -68,10 +68,10 @@ func readWithoutWriting(ctx context.Context, path string, readOnly bool) (*Resto
 	return &restored, err
 }
 
-// reserveSource opens the database so that nothing is written. An exclusive reader
-// needs no shared memory file, for which there may be no room either, but a lock
-// that a read-only disk does not give. There the files of the last writer serve;
-// if it closed the database, all of the history is in the database itself.
+// reserveSource returns a source that opens the database without writing. An exclusive reader needs
+// no shared memory file, for which there may be no space either, but a lock that a read-only disk
+// does not allow. On such a disk SQLite reads the files of the last writer; if that closed the
+// database, all of the history is in the database itself.
 func reserveSource(path string, readOnly bool) string {
 	if !readOnly {
 		return source(path, "locking_mode(exclusive)", "temp_store(memory)")
@@ -90,9 +90,9 @@ func freshReserve() *reserve {
 	}}
 }
 
-// seeAsNew has a database of an older version look like one of this version to
-// whoever asks through the connection, without writing to it: names of the
-// temporary database, which is in memory, go before those of the file.
+// seeAsNew makes a database of an older version look like one of this version on this connection,
+// without writing to it: names of the temporary database, which is in memory, precede those of the
+// file.
 func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
 	var text string
 	switch {
@@ -122,8 +122,8 @@ func seeAsNew(ctx context.Context, db *sql.DB, version int) error {
 	return nil
 }
 
-// writer is the one that writes, opened now if there was no room before, with
-// what Rename has left to do done. The caller holds s.mu.
+// writer returns the writer. It opens it now if that failed before, and completes Rename. The
+// caller holds s.mu.
 func (s *Store) writer(ctx context.Context) (*writer, error) {
 	if s.write == nil {
 		if s.reserve.unread != nil {

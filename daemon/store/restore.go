@@ -12,15 +12,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Restored is what a start must know of the lives before it. It is all zero,
-// except for Seed and NextRun, in a new database.
+// Restored is the state that a start needs from earlier lives of the daemon. In a new database all
+// fields are zero except Seed and NextRun.
 type Restored struct {
 	Marks    []job.Mark
 	Live     []job.Run // queued, waiting, decided or running when last seen; oldest first
 	Holds    job.Holds
 	Known    []engine.Known
-	Ledgers  []job.Ledger // those that changed last are last
-	NextRun  job.RunID    // the first number that no run has had
+	Ledgers  []job.Ledger // the last changed are last
+	NextRun  job.RunID    // the first unused number
 	Era      job.Era
 	LastSeen time.Time // wall time of the newest commit
 	BootID   string    // of the newest commit
@@ -29,9 +29,9 @@ type Restored struct {
 
 	LastUsers map[job.ID]string // if Unowned: of each job in the history the user that it ran as last, or ""
 
-	Backfills    []job.Backfill                  // those that are going, oldest first
+	Backfills    []job.Backfill                  // the running ones, oldest first
 	Ran          map[int64]map[int64]job.Verdict // of each of them by ID; see Store.Ran
-	NextBackfill int64                           // the first number that no backfill has had
+	NextBackfill int64                           // the first unused number
 }
 
 // Restore reads what the engine starts from.

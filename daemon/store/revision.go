@@ -33,7 +33,7 @@ const (
 	RevisionInstalled = "install" // crontab(1)
 	RevisionRemoved   = "remove"  // crontab -r
 	RevisionUndone    = "undo"    // an older version was restored
-	RevisionSeen      = "seen"    // somebody else wrote the file
+	RevisionSeen      = "seen"    // another program wrote the file
 )
 
 // RevisionFilter chooses revisions. Zero fields choose all.
@@ -44,9 +44,8 @@ type RevisionFilter struct {
 	Limit  int   // 0: 100
 }
 
-// How many revisions of one file are kept. The newest few stay whatever
-// their age, and the newest two whatever their size: of those one can be
-// undone.
+// How many revisions of one file are kept. The newest few stay regardless of their age, and the
+// newest two regardless of their size, so that the last change can be undone.
 const (
 	revisionsKept  = 100
 	revisionsFew   = 10
@@ -54,11 +53,10 @@ const (
 	revisionsBytes = 32 << 20 // as stored
 )
 
-// SaveRevision keeps a version of a file and gives its number. A version that
-// says what the newest one of that file says is no new one: then the number is
-// that one's. If that one was only seen a moment ago, it is now known who made
-// it: a watcher can be faster than the one who tells, or so slow that what it
-// has seen is a moment old. Old versions go by the way.
+// SaveRevision stores a version of a file and returns its number. If the newest version of that
+// file has the same text, it returns that version's number. If that version was only seen a moment
+// ago, it now gets its author: a watcher can report a change earlier or later than the request that
+// made it. It also removes old versions.
 func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err error) {
 	if r.Gone {
 		r.Text = nil
@@ -66,7 +64,7 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	sum := sumOf(r)
 	newest, known, err := s.newestRevision(ctx, r.File)
 	if err == nil && newest.ID != 0 && newest.UID == r.UID && bytes.Equal(known, sum) && !newest.isMadeBy(r) {
-		return newest.ID, nil // nearly always so: a host that starts tells of all its files
+		return newest.ID, nil // the usual case: a starting host reports all of its files
 	}
 	packed, err := pack(r)
 	if err != nil {
@@ -78,7 +76,7 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
-	newest, known, err = s.newestRevision(ctx, r.File) // somebody else may have saved one
+	newest, known, err = s.newestRevision(ctx, r.File) // another goroutine may have saved one
 	if err != nil {
 		return 0, fmt.Errorf("save revision: %w", err)
 	}
@@ -105,7 +103,7 @@ func (s *Store) SaveRevision(ctx context.Context, r Revision) (id int64, err err
 	return id, nil
 }
 
-// sumOf tells texts apart; nil is that of no file.
+// sumOf returns the checksum of a text; nil if the file does not exist.
 func sumOf(r Revision) []byte {
 	if r.Gone {
 		return nil
@@ -131,26 +129,24 @@ func pack(r Revision) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// aMoment is how much earlier than its maker tells of it a version may be seen.
+// aMoment is the maximum time between a version that was seen and its report by the author.
 const aMoment = time.Minute
 
-// isMadeBy tells whether a version that was seen is the one that its maker
-// tells of only now.
+// isMadeBy reports whether a version that was seen is the one that its author reports now.
 func (r Revision) isMadeBy(maker Revision) bool {
 	late := maker.At.Sub(r.At)
 	return r.How == RevisionSeen && maker.How != RevisionSeen && -aMoment < late && late < aMoment
 }
 
-// newestRevision gives the newest revision of a file, without its text, and
-// its sum; number 0 when there is none.
+// newestRevision returns the newest revision of a file, without its text, and its checksum; number
+// 0 if there is none.
 func (s *Store) newestRevision(ctx context.Context, file string) (r Revision, sum []byte, err error) {
 	err = s.each(ctx, func(rows *sql.Rows) error { return r.scan(rows, &sum) },
 		"SELECT "+revisionColumns+", sum FROM revision WHERE file = ? ORDER BY id DESC LIMIT 1", file)
 	return r, sum, err
 }
 
-// lately finds what a version says among those of the last moment; 0 when it
-// is none of them.
+// lately searches the versions of the last moment for one with the same text; 0 if there is none.
 func (s *Store) lately(ctx context.Context, r Revision, sum []byte) (id int64, err error) {
 	err = s.each(ctx, func(rows *sql.Rows) error { return rows.Scan(&id) },
 		"SELECT id FROM revision WHERE file = ? AND uid = ? AND at > ? AND sum IS ? ORDER BY id DESC LIMIT 1",
@@ -199,7 +195,7 @@ func (w *writer) once(ctx context.Context, text string, args ...driver.Value) er
 	return errors.Join(err, stmt.Close())
 }
 
-// Revision gives one revision, with its text; ok is false when there is none.
+// Revision returns one revision, with its text; ok is false if it does not exist.
 func (s *Store) Revision(ctx context.Context, id int64) (r Revision, ok bool, err error) {
 	var packed []byte
 	err = s.each(ctx, func(rows *sql.Rows) error {
@@ -215,7 +211,7 @@ func (s *Store) Revision(ctx context.Context, id int64) (r Revision, ok bool, er
 	return r, ok, nil
 }
 
-// Revisions gives the chosen revisions without their texts, newest first.
+// Revisions returns the selected revisions without their texts, newest first.
 func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, error) {
 	where, args := f.where()
 	var found []Revision
@@ -231,7 +227,7 @@ func (s *Store) Revisions(ctx context.Context, f RevisionFilter) ([]Revision, er
 	return found, nil
 }
 
-// NewestRevisions gives the newest revision of each file, without the texts.
+// NewestRevisions returns the newest revision of each file, without the texts.
 func (s *Store) NewestRevisions(ctx context.Context) (map[string]Revision, error) {
 	found := map[string]Revision{}
 	err := s.each(ctx, func(rows *sql.Rows) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// rosterPart is how many jobs one row of the roster holds.
+// rosterPart is the maximum number of jobs in one row of the roster.
 const rosterPart = 4096
 
 // A row of the roster is its form and its jobs, each with key, spec and since. A row
@@ -22,8 +22,8 @@ const (
 	formerKnownSize = 24
 )
 
-// partBits is how many bits of a row's number count the rows of one crontab.
-// The others name the crontab.
+// partBits is the number of bits of a row's number that count the rows of one crontab. The others
+// identify the crontab.
 const partBits = 12
 
 // putRoster writes the rows of the crontabs of r, as far as they changed.

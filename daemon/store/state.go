@@ -23,7 +23,7 @@ const (
 
 var stateKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// StateError says why a job may not keep something. It is for whoever asked.
+// StateError is the reason why a job cannot save a value, for the caller of the API.
 type StateError struct{ reason string }
 
 func (e *StateError) Error() string { return e.reason }
@@ -35,8 +35,7 @@ type StateEntry struct {
 	At   time.Time
 }
 
-// SetState keeps a value under a key for a job of an account. *StateError says
-// that a bound is in the way.
+// SetState stores a value under a key for a user's job. *StateError reports a limit.
 func (s *Store) SetState(ctx context.Context, id job.ID, user, key string, value []byte, now time.Time) error {
 	switch {
 	case !stateKey.MatchString(key):
@@ -110,7 +109,7 @@ func (s *Store) changeState(ctx context.Context, f func(*writer) error) error {
 	return nil
 }
 
-// State gives the value under a key; ok is false when there is none.
+// State returns the value under a key; ok is false if there is none.
 func (s *Store) State(ctx context.Context, id job.ID, user, key string) (value []byte, ok bool, err error) {
 	err = s.each(ctx, func(rows *sql.Rows) error {
 		ok = true
@@ -122,7 +121,7 @@ func (s *Store) State(ctx context.Context, id job.ID, user, key string) (value [
 	return value, ok, nil
 }
 
-// States gives all that a job of an account keeps, by key.
+// States returns all values that a user's job has saved, by key.
 func (s *Store) States(ctx context.Context, id job.ID, user string) ([]StateEntry, error) {
 	var all []StateEntry
 	err := s.each(ctx, func(rows *sql.Rows) error {

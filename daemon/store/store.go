@@ -22,11 +22,11 @@ const fileName = "cronring.db"
 // Store is an open history database. Its methods may be called concurrently;
 // commits and slices of Prune take turns, readers wait for neither.
 type Store struct {
-	// Notice says what Open did about a damaged database; "" if it was sound.
+	// Notice describes what Open did about a damaged database; "" if it was sound.
 	Notice string
 
 	path    string
-	mu      sync.Mutex // held by whoever writes
+	mu      sync.Mutex // held while writing
 	lock    *os.File   // nil: the disk is read-only, and the lock is taken with write
 	write   *writer
 	reserve *reserve // in place of write, while the disk does not take anything
@@ -39,11 +39,10 @@ type Store struct {
 	read    *sql.DB
 }
 
-// Open opens DIR/cronring.db, or creates it, and locks DIR against a second
-// daemon (*LockedError). A damaged database is set aside and a new one begun,
-// as jobs must go on: see Store.Notice. On a disk that is full or read-only the
-// store is open all the same, and Commit fails until it can write. A database from
-// a newer version is refused (*NewerError).
+// Open opens DIR/cronring.db, or creates it, and locks DIR against a second daemon (*LockedError).
+// It sets a damaged database aside and begins a new one, because jobs must keep running: see
+// Store.Notice. On a disk that is full or read-only it also succeeds, and Commit fails until it can
+// write. It rejects a database from a newer version (*NewerError).
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -119,7 +118,7 @@ func source(path string, pragmas ...string) string {
 	return u.String()
 }
 
-// Close waits for the commit under way and gives up the lock.
+// Close waits for the current commit and releases the lock.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ type Life struct {
 	BootID   string
 }
 
-// Lives gives the daemon's lives that touch the time from..to, oldest first.
+// Lives returns the daemon's lives that overlap the time from..to, oldest first.
 func (s *Store) Lives(ctx context.Context, from, to time.Time) ([]Life, error) {
 	var lives []Life
 	err := s.each(ctx, func(rows *sql.Rows) error {
@@ -48,8 +48,8 @@ type Totals struct {
 	LagP99  time.Duration // from due to started, of the newest runs on the clock
 }
 
-// ranked is how many lags the percentile is taken of. Ranking all of a busy
-// day would take the better part of a second.
+// ranked is the maximum number of lags for the percentile. Ranking all lags of a busy day would
+// take nearly a second.
 const ranked = 10_000
 
 // Totals sums up what was decided at or after since.

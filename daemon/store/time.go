@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// nanos is how a time is stored: NULL for the zero time.
+// nanos returns the stored form of a time: NULL for the zero time.
 func nanos(t time.Time) driver.Value {
 	if t.IsZero() {
 		return nil

@@ -12,9 +12,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// writer is the one connection that writes. It speaks to the driver without
-// database/sql in between, which needs 2.5 times the allocations for the same
-// rows. It is used by one goroutine at a time.
+// writer is the one connection that writes. It uses the driver directly, because database/sql needs
+// 2.5 times the allocations for the same rows. It is used by one goroutine at a time.
 type writer struct {
 	conn  driver.Conn
 	stmts statements
@@ -24,8 +23,8 @@ type writer struct {
 	news  news
 }
 
-// lockWait is how long a commit waits while another program, such as sqlite3 of an
-// administrator, holds the lock of the database. No job starts meanwhile.
+// lockWait is how long a commit waits while another program, such as an administrator's sqlite3,
+// holds the lock of the database. No job starts meanwhile.
 const lockWait = 100 * time.Millisecond
 
 // openWriter opens the database, checks it and brings its schema up to date.
@@ -80,8 +79,8 @@ func (w *writer) transact(f func() error) error {
 	}
 	if err := f(); err != nil {
 		clear(w.jobs)
-		// SQLite itself has rolled back after the worse errors, such as a full
-		// disk, and then refuses to do it again; err says what matters.
+		// After severe errors, such as a full disk, SQLite itself has rolled back, and then rejects
+		// another rollback; err is the relevant error.
 		_ = tx.Rollback()
 		return err
 	}
