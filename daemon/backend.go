@@ -39,9 +39,8 @@ func (b backend) Ask(ctx context.Context, e engine.Event) (engine.Answer, error)
 	}
 }
 
-// Reload has the tables read again, and waits for that. Once begun it goes on
-// without whoever asked: what was read and not taken would not be seen as a
-// change by the next one.
+// Reload reads the crontabs again, and waits for that. It continues even if the caller gives up:
+// otherwise changes that were read but not applied would not count as changes at the next reload.
 func (b backend) Reload(ctx context.Context) ([]crontab.Diagnostic, error) {
 	done := make(chan error, 1)
 	select {
@@ -83,7 +82,7 @@ func (b backend) Follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan 
 
 func (b backend) Prune(ctx context.Context) (store.Pruned, error) { return b.pruneOnce(ctx, true) }
 
-// Plan asks the spawner, of which the runs are made too.
+// Plan uses the spawner, which also starts the runs.
 func (b backend) Plan(ctx context.Context, start engine.Start) (api.Environment, error) {
 	p, err := b.spawner.Plan(ctx, &start)
 	if err != nil {
@@ -110,15 +109,14 @@ func (b backend) Waiting() (w server.Waiting) {
 	return w
 }
 
-// startedAt returns when the daemon started, as the host's clock counts now: if the
-// clock was set since, what it showed then has no meaning any more. Rounding keeps
-// the answer the same from call to call.
+// startedAt returns when the daemon started, according to the host's clock now: if the clock was
+// set since, its earlier time has no meaning. Rounding keeps the answer the same from call to call.
 func startedAt(begun, now engine.Moment) time.Time {
 	moved := now.Wall.Sub(begun.Wall) - (now.Up - begun.Up)
 	return begun.Wall.Add(moved.Round(time.Second))
 }
 
-// Health says what is wrong with the daemon itself.
+// Health returns the problems of the daemon itself.
 func (b backend) Health() api.Health {
 	host, _ := os.Hostname()
 	s := b.tables.current()
@@ -161,7 +159,7 @@ func (b backend) Health() api.Health {
 	return h
 }
 
-// overflowShown is how long it is a problem that runs were dropped.
+// overflowShown is how long dropped runs are reported as a problem.
 const overflowShown = time.Hour
 
 // queueProblems reports that runs were dropped lately because too many waited.
@@ -177,8 +175,7 @@ func (b backend) queueProblems() []api.Problem {
 	}}
 }
 
-// tableProblems says which tables do not count, and that changes of them may
-// be seen late.
+// tableProblems reports crontabs that are not in force, and changes that may be noticed late.
 func tableProblems(s spool.Snapshot) []api.Problem {
 	var all []api.Problem
 	for _, r := range s.Refused {
@@ -237,7 +234,7 @@ func (l *loop) noteCrontab(pid int, who, word, text string) {
 	l.voice.cron(journal.CronLine{From: journal.Crontab, PID: pid, Who: who, Word: word, Text: text})
 }
 
-// accountName is the name of who asks on the socket.
+// accountName returns the name of a user on the socket.
 func (l *loop) accountName(uid uint32) (string, error) {
 	return l.accounts.Name(context.Background(), uid)
 }

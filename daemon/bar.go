@@ -16,8 +16,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// bars finds the accounts that tables name and for which nothing may start.
-// It is asked by one goroutine at a time.
+// bars finds users that crontabs name and that must not run jobs. It is used by one goroutine at a
+// time.
 type bars struct {
 	accounts *account.Directory
 	tables   []*crontab.Table // that users were taken from
@@ -33,10 +33,9 @@ const (
 	barPatience   = 6 * time.Second
 )
 
-// find looks all accounts of the tables up and reports whether the answer
-// differs from the one before. Of an account that cannot be looked up now, what
-// was said before holds; at first it is not barred, and its runs find out
-// themselves.
+// find looks up all users of the crontabs and reports whether the result has changed. If a user
+// cannot be looked up, the previous result stays. Initially no user is barred; starting a run fails
+// then.
 func (b *bars) find(ctx context.Context, tables []*crontab.Table, now time.Time) (barred map[string]engine.Barred, changed bool) {
 	if !slices.Equal(b.tables, tables) {
 		b.tables, b.users = tables, usersOf(tables)

@@ -49,8 +49,7 @@ func (l *loop) zone() *time.Location {
 	return time.Local // nothing was read yet
 }
 
-// listen opens the control socket: the one that the daemon before listened
-// on, or that the service manager opened, or one of our own.
+// listen opens the control socket: the previous daemon's, the service manager's, or a new one.
 func (l *loop) listen(before *handover) (net.Listener, error) {
 	if before != nil {
 		l.ownSocket = before.OwnSocket
@@ -64,10 +63,10 @@ func (l *loop) listen(before *handover) (net.Listener, error) {
 	return server.Listen(l.options.Socket)
 }
 
-// inheritance is what lives on from a daemon before this one.
+// inheritance is what remains from the previous daemon.
 type inheritance struct {
 	children []spawn.Handed
-	starts   []engine.Start // decided and given to a spawner that did not come to them
+	starts   []engine.Start // decided and passed to a spawner that did not begin them
 	stopping map[job.RunID]job.Reason
 	backlog  backlog
 }
@@ -119,7 +118,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 			}
 			continue
 		}
-		if !lives { // the history knows its end, or it was found before
+		if !lives { // the history has its end, or it was found before
 			letGo(h)
 			continue
 		}
@@ -146,7 +145,7 @@ func (l *loop) inherit(before *handover, live []job.Run) inheritance {
 			l.inheritLate(&in.backlog, &h)
 		}
 	}
-	for id, r := range runs { // nobody has them; what they printed until then is known
+	for id, r := range runs { // runs without a process; their output until then is known
 		began := r.State == job.RunRunning || r.State == job.RunDecided
 		if began && l.printed(&spawn.Handed{Run: id}) != nil {
 			in.children = append(in.children, spawn.Handed{Run: id, Job: r.Job, User: r.User, PID: r.PID})
@@ -174,7 +173,7 @@ func (l *loop) inheritLate(k *backlog, h *spawn.Handed) {
 	discard(path)
 }
 
-// letGo closes what is left of a run that nobody waits for.
+// letGo closes the remaining descriptors of a run that is not awaited.
 func letGo(h spawn.Handed) {
 	for _, fd := range handedFiles(&h) {
 		_ = syscall.Close(fd) // nothing was written to it
@@ -201,7 +200,7 @@ func (l *loop) forgetOthers(live []job.Run) {
 	}
 }
 
-// printed is what a run that lives on has printed until now.
+// printed returns what a run of the previous daemon has printed until now.
 func (l *loop) printed(h *spawn.Handed) []job.Chunk {
 	if len(h.Output) > 0 || l.runs == "" {
 		return h.Output
@@ -213,15 +212,14 @@ func (l *loop) printed(h *spawn.Handed) []job.Chunk {
 	return chunks
 }
 
-// spawning is a spawner at work. What it says before the loop listens is kept.
+// spawning is a running spawner. Its events are kept until the loop receives them.
 type spawning struct {
 	crew
 	stop  chan struct{}
 	early chan []engine.Event
 }
 
-// spawn sets the spawner to work, as accounts may have to be looked up through
-// it before anything else can go on.
+// spawn starts the spawner, because other steps may need it to look up users.
 func (l *loop) spawn(ctx context.Context, in inheritance) *spawning {
 	l.accounts = account.New(account.Options{Exec: l.execTool, Root: l.options.Root})
 	l.spawner = spawn.New(l.spawnOptions())
@@ -301,7 +299,7 @@ func (l *loop) execTool(ctx context.Context, argv ...string) (stdout []byte, sta
 	return r.Output, cmp.Or(status, r.Outcome.Code), err
 }
 
-// remember makes the engine go on where the history ends.
+// remember restores the engine from the history.
 func (l *loop) remember(memory store.Restored, in inheritance) {
 	now := l.clock.Now()
 	state := engine.State{
@@ -314,7 +312,7 @@ func (l *loop) remember(memory store.Restored, in inheritance) {
 		state.Booted = l.bootsNow(state.Booted)
 		state.Since = takeSince(l.options.State)
 		if l.options.relieves && state.Since.IsZero() {
-			state.Since = now.Wall // until when the other cron ran nobody said
+			state.Since = now.Wall // it is unknown until when the other cron ran
 		}
 		state.Stamps = spool.ReadStamps(l.tables.places.Stamps)
 	}
@@ -353,8 +351,7 @@ func (l *loop) resume() {
 	l.unstarted = nil
 }
 
-// bootsNow tells whether this is the first start of any cron since the host
-// booted.
+// bootsNow reports whether this is the first start of any cron since the host booted.
 func (l *loop) bootsNow(first bool) bool {
 	l.unmarked = true
 	first = first && !bootIsMarked(l.options.Root)
@@ -362,8 +359,8 @@ func (l *loop) bootsNow(first bool) bool {
 	return first
 }
 
-// markBoot leaves the marks of this boot after the commit of the first step: a
-// daemon that ends before that has not decided the @reboot entries.
+// markBoot creates the marks of this boot after the commit of the first step: a daemon that ends
+// before that has not decided the @reboot entries.
 func (l *loop) markBoot() {
 	if !l.unmarked {
 		return

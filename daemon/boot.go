@@ -8,9 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// bootID tells one start of the system from the next. In a container the
-// kernel's id is the host's, so the start time of process 1 is part of it:
-// when that is new, so is the system.
+// bootID identifies a start of the system. In a container the kernel's id is the host's, so it
+// includes the start time of process 1: when that changes, the system is new.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id)) + "/" + spawn.StartTicks(1)

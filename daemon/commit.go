@@ -29,16 +29,15 @@ const (
 	retryPart  = 500
 )
 
-// partOutput is how many bytes of output are written in one step at most, each
-// chunk counting rowBytes more: a burst of output must not keep the loop from
-// what is due. The rest waits for the next steps, and its runs' users have less
-// memory for their next runs until then.
+// partOutput is the maximum output in bytes that is written in one step, where each chunk counts
+// rowBytes more: a burst of output must not delay due jobs. The rest waits for the next steps, and
+// until then the users of its runs have less memory for their next runs.
 const (
 	partOutput = 512 << 10
 	rowBytes   = 1 << 10
 )
 
-// backlog is what the store did not take yet, in order.
+// backlog is the data that the store has not accepted yet, in order.
 type backlog struct {
 	records []job.Record
 	outputs budget.Queue[pendingOutput]
@@ -46,20 +45,20 @@ type backlog struct {
 	size    int             // bytes of all outputs
 	ledgers ledgers
 	roster  *engine.Roster
-	lost    int  // records that there was no room for
-	failing bool // the store took nothing when it was tried last
+	lost    int  // records that did not fit
+	failing bool // the last write failed
 	timer   <-chan time.Time
 	due     bool // the timer has rung: try the store again
 }
 
-// pendingOutput is what a run printed and the store has not taken yet.
+// pendingOutput is output of a run that the store has not accepted yet.
 type pendingOutput struct {
 	store.Output
 	user   string
 	memory *budget.Lease
 }
 
-// size is what the output counts in a part.
+// size returns how much the output counts against partOutput, in bytes.
 func (o *pendingOutput) size() (n int) {
 	for _, c := range o.Chunks {
 		n += len(c.Data) + rowBytes
@@ -75,10 +74,9 @@ type trouble struct {
 	lost      int
 }
 
-// commit writes a step's facts, and some of the output that waits, and returns
-// the runs whose occurrence the history says was decided before. If the store
-// takes nothing the facts wait, and their acts go ahead: a full disk must not
-// stop jobs.
+// commit writes a step's facts, and some of the waiting output. It returns the runs whose
+// occurrence was decided before, according to the history. If the store fails, the facts wait, and
+// their acts proceed: a full disk must not stop jobs.
 func (l *loop) commit(b store.Batch) (refused map[job.RunID]bool) {
 	if len(b.Records) == 0 && len(b.Ledgers) == 0 && b.Roster == nil && !l.backlog.due {
 		return nil
@@ -132,7 +130,7 @@ func (l *loop) writeOutputs() {
 	}
 }
 
-// write gives the store a batch, without what it refuses.
+// write writes a batch to the store, without the decisions that it rejects.
 func (l *loop) write(b store.Batch) (refused map[job.RunID]bool, err error) {
 	if len(l.backlog.records) <= len(b.Records) { // else the runs of some are not known yet
 		b.Outputs = l.backlog.nextOutputs()
@@ -308,9 +306,8 @@ func (m *ledgers) keep(changed []job.Ledger) {
 // list is all of them, in no order.
 func (m ledgers) list() []job.Ledger { return slices.Collect(maps.Values(m)) }
 
-// replay makes what the history says what it would say, had it taken what the
-// daemon before this one had to tell it. Otherwise runs that it started would
-// be started again, and the ends that it saw be unknown.
+// replay adds to the history the facts that the previous daemon could not write. Otherwise its runs
+// would be started again, and the ends that it saw would be unknown.
 func (h *handover) replay(m *store.Restored, boot string) {
 	m.BootID = boot // it is the same process
 	if h.Roster != nil {
@@ -347,8 +344,8 @@ func (h *handover) replay(m *store.Restored, boot string) {
 	slices.SortFunc(m.Live, func(a, b job.Run) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// replayRan adds to what is known of the time of each backfill. history is asked
-// about those that it does not know yet.
+// replayRan completes the known occurrences of each backfill. It queries history for backfills
+// without any.
 func (h *handover) replayRan(ctx context.Context, history *store.Store, m *store.Restored) (err error) {
 	for _, b := range m.Backfills {
 		if m.Ran[b.ID] == nil {
@@ -373,8 +370,8 @@ func replayHold(m *store.Restored, r *job.Record) {
 	m.Holds.Put(r.Job, *r.Hold)
 }
 
-// replayBackfill puts a backfill as it is after a record in the place of what
-// the history knows of it. Once it is over the engine has no use for it.
+// replayBackfill replaces a backfill by its state after a record. The engine does not need a
+// backfill that has ended.
 func replayBackfill(m *store.Restored, b *job.Backfill) {
 	m.NextBackfill = max(m.NextBackfill, b.ID+1)
 	m.Backfills = slices.DeleteFunc(m.Backfills, func(old job.Backfill) bool { return old.ID == b.ID })

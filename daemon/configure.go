@@ -13,9 +13,9 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 )
 
-// configuration is what the administrator decided, as it is in force.
+// configuration is the configuration in force.
 type configuration struct {
-	dir string // "": there is none to be read again
+	dir string // "": no configuration to read again
 
 	mu      sync.Mutex
 	now     config.Config
@@ -24,9 +24,8 @@ type configuration struct {
 	unused  []crontab.Diagnostic // parts that are for no entry of the tables
 }
 
-// openConfiguration begins with what was read at the start. A daemon that was
-// executed anew goes on with what held before, rather than with a part of
-// something broken.
+// openConfiguration starts with the configuration that was read at the start. If that is invalid
+// after a replacement by exec, the previous daemon's configuration stays in force.
 func openConfiguration(o *Options, before *handover) *configuration {
 	c := &configuration{dir: o.ConfigDir, now: o.Config}
 	if before != nil && before.Config != nil && o.Config.Err() != nil {
@@ -42,10 +41,9 @@ func (c *configuration) current() config.Config {
 	return c.now
 }
 
-// readAgain takes the configuration as it stands now, unless something is wrong
-// with it: then all of what held before holds. It reports whether what is in
-// force is another. What is the same stays the same value, so that tables that
-// it is said of need not be parsed again.
+// readAgain reads the configuration again. If it is invalid, all of the previous one stays in
+// force. It reports whether the configuration in force has changed. Unchanged parts keep their
+// values, so that the crontabs that they concern need not be parsed again.
 func (c *configuration) readAgain() (changed bool) {
 	if c.dir == "" {
 		return false
@@ -77,14 +75,15 @@ func (c *configuration) look(tables []*crontab.Table) {
 	}
 }
 
-// remarks is all there is to say of the configuration.
+// remarks returns all diagnostics of the configuration.
 func (c *configuration) remarks() []crontab.Diagnostic {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Concat(c.now.Remarks, c.refused, c.unused)
 }
 
-// problems is what of it does not count, and notices what is worth knowing.
+// problems returns the parts that are not in force as problems, and others worth knowing as
+// notices.
 func (c *configuration) problems() (problems, notices []api.Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,9 +107,8 @@ func (c *configuration) problems() (problems, notices []api.Problem) {
 	return problems, notices
 }
 
-// configure takes the configuration as it stands now and reports whether what is
-// in force is another. One that is not taken is said in the log, and in the
-// status until it is mended.
+// configure reads the configuration again and reports whether the one in force has changed. An
+// invalid one is reported in the log, and in the status until it is fixed.
 func (l *loop) configure() (changed bool) {
 	changed = l.config.readAgain()
 	inForce := l.config.current()
@@ -132,7 +130,7 @@ func (l *loop) configure() (changed bool) {
 	return changed
 }
 
-// loadOf is the tables with what the host says of them.
+// loadOf returns the crontabs with the host's settings.
 func (l *loop) loadOf(ctx context.Context, tables []*crontab.Table) engine.Load {
 	c := l.config.current()
 	return engine.Load{

@@ -2,7 +2,7 @@ package daemon
 
 import "github.com/cronring/cronring/daemon/api"
 
-// Config is what the daemon goes by, without secrets.
+// Config returns the configuration in force, without secrets.
 func (b backend) Config() api.Config {
 	c := b.config.current()
 	answer := api.Config{Directory: b.config.dir, Settings: []api.Setting{}}

@@ -16,11 +16,10 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// Run is the daemon. It opens everything in order, loops until it is told to
-// stop (a signal, or the end of ctx), and closes everything in reverse. It
-// returns when all that it started is gone, but for running jobs where it
-// leaves them to a daemon that comes later. When the program is executed anew
-// it does not return at all.
+// Run is the daemon. It opens everything in order, loops until it is stopped (a signal, or the end
+// of ctx), and closes everything in reverse. It returns when everything that it started has ended,
+// except jobs that it leaves running for a later daemon. If it replaces itself by exec, it does not
+// return.
 func Run(ctx context.Context, o Options) error {
 	before, err := takeHandover()
 	if err != nil {
@@ -46,8 +45,8 @@ func Run(ctx context.Context, o Options) error {
 	return become(next, o.Signals)
 }
 
-// become executes the program that stands where this one was started from. If
-// an upgrade left something there that cannot be executed, this one goes on.
+// become executes the program at the path of this one. If an upgrade left a file there that cannot
+// be executed, it executes this program again.
 func become(next *handover, signals <-chan os.Signal) error {
 	path, err := program()
 	if err == nil {
@@ -77,8 +76,8 @@ func release(lock *os.File) error {
 	return lock.Close()
 }
 
-// live is one life of the daemon. It returns what the next one needs if the
-// program is to be executed anew.
+// live is one life of the daemon. It returns what the next life needs if the program will be
+// executed again.
 func live(ctx context.Context, o *Options, before *handover, service *manager.Manager) (next *handover, err error) {
 	o.Socket = cmp.Or(o.Socket, filepath.Join(o.State, "cronring.sock"))
 	inForce := openConfiguration(o, before)
@@ -185,14 +184,14 @@ func live(ctx context.Context, o *Options, before *handover, service *manager.Ma
 	return next, errors.Join(err, crew.wait())
 }
 
-// openHistory says so before it upgrades a long history, as no job starts meanwhile.
+// openHistory logs a message before it upgrades a long history, because no job starts meanwhile.
 func (l *loop) openHistory(ctx context.Context) (*store.Store, error) {
 	size, outdated := store.Outdated(l.options.State)
 	if !outdated {
 		return store.Open(ctx, l.options.State)
 	}
 	l.log.Info("upgrading the history; jobs start when that is done", "megabytes", size>>20)
-	l.voice.sayAll() // nobody else does yet
+	l.voice.sayAll() // voice.run has not started yet
 	begun := time.Now()
 	done := l.manager.Upgrading()
 	defer done()
@@ -203,8 +202,8 @@ func (l *loop) openHistory(ctx context.Context) (*store.Store, error) {
 	return history, err
 }
 
-// makeRuntime makes the directory of what outlives the daemon but not the
-// boot, and in it the one for the output of running jobs, which it returns.
+// makeRuntime makes the directory of files that outlive the daemon but not the boot, and in it the
+// directory for the output of running jobs, which it returns.
 func makeRuntime(dir string) (runs string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make runtime directory: %w", err)

@@ -1,21 +1,20 @@
-// Package daemon owns the loop: the one goroutine that asks the engine what
-// to do, writes the answer down and then does it.
+// Package daemon owns the loop: the one goroutine that steps the engine, commits its decisions and
+// then performs them.
 //
 // A step is: read the clock once, Step, Commit (one transaction), publish an
 // immutable view, perform the acts in order, set the alarm to Wake. Acts only
-// begin things; what comes of them arrives as events. When the store fails,
-// jobs still run, records wait in a bounded queue, and the status says so.
+// begin things; their results arrive as events. If the store fails, jobs still run, records wait in
+// a bounded queue, and the status reports it.
 //
-// A daemon without files stands in for the host's cron. It hands running jobs
-// on whatever becomes of it: over exec (handover.go), through the service
-// manager's store of descriptors after a crash (birth.go), through a keeper
-// when it is stopped (keeper.go).
+// A daemon without files replaces the host's cron. Running jobs survive it: over exec
+// (handover.go), through the service manager's store of descriptors after a crash (birth.go), and
+// through a keeper when it is stopped (keeper.go).
 //
 // In a ring the engine's claims go to gossip, or to the ledger of the voters, and
 // their answers come back as events like all others (ring.go).
 //
-// The house, from the bottom up; a package imports only from rows below its
-// own (layers_test.go holds the list):
+// The packages, top layer first; a package imports only from rows below its own (layers_test.go has
+// the list):
 //
 //	cmd/cronringd  cmd/cronring                 mains
 //	daemon                                      the loop: sees many packages
@@ -30,6 +29,6 @@
 //	gossip/register                             who took which occurrence, pure
 //	crontab  daemon/job  gossip/rendezvous      nouns, pure
 //
-// Trouble with time has three rooms: daylight saving in crontab, a clock that
-// was set in engine, suspend in clock.
+// Three packages handle changes of time: crontab for daylight saving time, engine for a clock that
+// was set, clock for suspend.
 package daemon

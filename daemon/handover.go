@@ -21,16 +21,15 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// handover is what a daemon leaves to the one that it becomes when it executes
-// its program anew. The process stays the same one, so children stay children,
-// locks stay held, and descriptors keep their numbers. What the history knows
-// is not in here.
+// handover is the state that a daemon leaves to its successor when it executes its program again.
+// The process stays the same, so children stay children, locks stay held, and descriptors keep
+// their numbers. It does not contain what is in the history.
 type handover struct {
 	Children  []spawn.Handed           `json:"children,omitempty"`
-	Starts    []engine.Start           `json:"starts,omitempty"` // given to the spawner, which did not come to them
+	Starts    []engine.Start           `json:"starts,omitempty"` // passed to the spawner, which did not begin them
 	Stopping  map[job.RunID]job.Reason `json:"stopping,omitempty"`
 	Socket    int                      `json:"socket"`               // the control socket, listening
-	OwnSocket bool                     `json:"own_socket,omitempty"` // the daemon made it, and is to remove it
+	OwnSocket bool                     `json:"own_socket,omitempty"` // the daemon made it, and must remove it
 	Lock      int                      `json:"lock,omitempty"`       // of all crons; 0: not held
 	Records   []job.Record             `json:"records,omitempty"`
 	Outputs   []store.Output           `json:"outputs,omitempty"` // with Records: what the store did not take
@@ -74,7 +73,7 @@ func takeHandover() (*handover, error) {
 	}
 	err = json.NewDecoder(f).Decode(h)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Field, "roster") {
-		h.Roster, err = nil, nil // of version 0.7, with other keys: the history has one that is older
+		h.Roster, err = nil, nil // of version 0.7, with other keys: the history has an older one
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take over: %w", err)
@@ -91,8 +90,8 @@ var asked = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, sy
 
 const bitsPerWord = int(8 * unsafe.Sizeof(unix.Sigset_t{}.Val[0]))
 
-// descriptors are those that must live through exec, beside those of Children,
-// which the spawner sees to.
+// descriptors returns the descriptors that must stay open over exec, except those of Children,
+// which the spawner handles.
 func (h *handover) descriptors() []int {
 	if h.Lock == 0 {
 		return []int{h.Socket}
@@ -100,13 +99,11 @@ func (h *handover) descriptors() []int {
 	return []int{h.Socket, h.Lock}
 }
 
-// execute ends this program and begins the one at path in its place. It
-// returns only if that failed.
+// execute replaces this program by the one at path. It returns only if that failed.
 //
-// The signals that people send are blocked across it: what arrives before the
-// successor has its handlers would end it otherwise. They stay pending, and its
-// call of signal.Notify lets them in. Those that other threads took until then
-// are in arrived, and handed over by their numbers.
+// It blocks the signals that people send: without the successor's handlers they would end the
+// process. They stay pending until the successor calls signal.Notify. Signals that other threads
+// received until then are in arrived, and handed over by their numbers.
 func (h *handover) execute(path string, arrived <-chan os.Signal) error {
 	fd, err := memoryFile("handover", h)
 	if err != nil {
@@ -133,8 +130,8 @@ func (h *handover) execute(path string, arrived <-chan os.Signal) error {
 	return fmt.Errorf("execute %s: %w", path, err)
 }
 
-// late numbers the signals that the successor has to heed in this one's place.
-// That the program be executed anew is what is about to happen.
+// late returns the numbers of the signals that the successor must handle, except the signal to
+// execute the program again, which is about to happen.
 func (h *handover) late(arrived <-chan os.Signal) string {
 	for len(arrived) > 0 {
 		h.signals = append(h.signals, <-arrived)
@@ -168,8 +165,8 @@ func memoryFile(name string, document any) (fd int, err error) {
 	return fd, nil
 }
 
-// handOver gathers what the next life needs. The socket goes on listening, so
-// that whoever connects meanwhile only waits.
+// handOver collects what the next life needs. The socket keeps listening, so that clients that
+// connect meanwhile only wait.
 func (l *loop) handOver(listener net.Listener) (*handover, error) {
 	own, ok := listener.(*net.UnixListener)
 	if !ok {

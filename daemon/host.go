@@ -17,22 +17,21 @@ import (
 	"github.com/cronring/cronring/daemon/holder"
 )
 
-// pidFile is what Debian's cron and cronie lock, so that there is one cron on
-// a host.
+// pidFile is the file that Debian's cron and cronie lock, so that a host runs only one cron.
 const pidFile = "/run/crond.pid"
 
-// rebootMarks are what Debian's cron and cronie leave behind when they have
-// run the @reboot entries of this boot.
+// rebootMarks are the files that Debian's cron and cronie create when they have run the @reboot
+// entries of this boot.
 var rebootMarks = []string{"/run/crond.reboot", "/run/cron.reboot"}
 
-// ownSign ends our number in pidFile: no other cron writes a blank there, and
-// whoever reads a number skips it.
+// ownSign follows our number in pidFile: no other cron writes a space there, and programs that read
+// a number skip it.
 const ownSign = " \n"
 
-// lockHost takes the lock of all crons, in both ways: Debian's takes it with
-// flock, cronie with fcntl. It is held until the file is closed; fcntl's goes
-// with any descriptor of the file, so nobody else in this process may open it.
-// relieves tells whether another cron had the lock last.
+// lockHost takes the lock of all crons, in both ways: Debian's takes it with flock, cronie with
+// fcntl. It is held until the file is closed. Closing any descriptor of the file releases fcntl's
+// lock, so no other function in this process may open it. relieves reports whether another cron had
+// the lock last.
 func lockHost(root string) (lock *os.File, relieves bool, err error) {
 	path := filepath.Join(root, pidFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
@@ -59,10 +58,10 @@ func lockBoth(f *os.File) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_SETLK, &whole)
 }
 
-// heldBy is what whoever had the lock last wrote into its file.
+// heldBy returns what the last holder of the lock wrote into its file.
 func heldBy(f *os.File) string {
 	text := make([]byte, 32)
-	n, _ := f.ReadAt(text, 0) // an empty file is no holder's name
+	n, _ := f.ReadAt(text, 0) // an empty file names no holder
 	return string(text[:n])
 }
 
@@ -111,9 +110,8 @@ func markBoot(root string) error {
 	return errors.Join(errs...)
 }
 
-// takeSince is until when another cron ran the tables, or zero. What installs
-// cronring in its place says so by the time of a file in the state directory.
-// It counts once.
+// takeSince returns until when another cron ran the crontabs, or zero. The installation of cronring
+// records it as the time of a file in the state directory. It counts once.
 func takeSince(state string) time.Time {
 	mark := filepath.Join(state, "since")
 	info, err := os.Lstat(mark)

@@ -18,12 +18,12 @@ const (
 	backlogBytes  = 1 << 20
 )
 
-// backlogOutput is how many bytes of the output of a live run are kept for those
-// who follow it later: the newest. The store has all of it when the run has ended.
+// backlogOutput is the maximum output of a live run, in bytes, that is kept for later followers:
+// the newest. The store has all of it when the run has ended.
 const backlogOutput = 16 << 10
 
-// hub hands events to whoever subscribed. A slow subscriber loses events and
-// is told so; it never holds anybody up.
+// hub sends events to subscribers. A slow subscriber loses events and receives a gap instead; it
+// never delays others.
 type hub struct {
 	mu          sync.Mutex
 	subscribers map[*subscriber]struct{}
@@ -59,8 +59,7 @@ func (h *hub) subscribe(ctx context.Context) <-chan api.Event {
 	return h.enter(ctx)
 }
 
-// follow also gives what a live run wrote before, so that nothing is missing
-// in between and nothing comes twice.
+// follow also returns what a live run wrote before, without gaps or repetitions.
 func (h *hub) follow(ctx context.Context, id job.RunID) ([]job.Chunk, <-chan api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,12 +158,11 @@ func (s *said) add(c job.Chunk) {
 	}
 }
 
-// weight is how much memory a piece takes: a hostile job can write single bytes.
+// weight is the memory of a piece, in bytes: a hostile job can write single bytes.
 func weight(c job.Chunk) int { return len(c.Data) + 128 }
 
-// send never blocks: the channel has room for backlogEvents and one gap. The
-// last thing in a full channel is always a gap, so that a reader learns that
-// something is missing even when nothing follows.
+// send never blocks: the channel has room for backlogEvents and one gap. The last item in a full
+// channel is always a gap, so that a reader notices missing events even when none follow.
 func (s *subscriber) send(e api.Event) {
 	size := 0
 	if e.Chunk != nil {
@@ -183,8 +181,7 @@ func (s *subscriber) send(e api.Event) {
 	}
 }
 
-// hasRoom reports whether an event with so many bytes can be sent. An empty
-// channel takes any.
+// hasRoom reports whether an event of that size can be sent. An empty channel accepts any.
 func (s *subscriber) hasRoom(size int) bool {
 	s.sizes = s.sizes[len(s.sizes)-len(s.events):]
 	waiting := size

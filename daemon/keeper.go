@@ -22,12 +22,11 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// A daemon that is told to stop leaves running jobs alone. But without anybody
-// who reads what they print they would be killed by their next line, and
-// without anybody who watches nobody could tell how they ended. So it leaves a
-// keeper behind: this program under another name, which reads their output
-// into their files, writes down their ends, and goes when the last one ends or
-// a daemon comes and takes them over.
+// A daemon that is stopped leaves running jobs alone. But if no process read their output, SIGPIPE
+// would end them at their next line, and if no process waited for them, their results would be
+// unknown. So the daemon starts a keeper: this program under another name, which writes their
+// output into their files, records their ends, and exits when the last job ends or a daemon takes
+// them over.
 //
 // The service manager's store of descriptors does the same after a crash, but
 // it is emptied when the service is stopped.
@@ -39,21 +38,21 @@ const keeperName = "cronring-keeper"
 // and a pipe that is closed when the keeper is at work.
 const keeperVariable = "CRONRING_KEEPER"
 
-// keeping is what a keeper is told.
+// keeping is the input of a keeper.
 type keeping struct {
 	Runs     string         `json:"runs"` // directory of the output of runs
 	Children []spawn.Handed `json:"children"`
 }
 
-// keeperSocket is where a keeper waits for a daemon.
+// keeperSocket is the path at which a keeper waits for a daemon.
 func keeperSocket(runs string) string { return filepath.Join(runs, "keeper.sock") }
 
-// endFile is where a keeper writes how a run ended.
+// endFile is the file into which a keeper writes how a run ended.
 func endFile(runs string, id job.RunID) string { return filepath.Join(runs, id.String()+endSuffix) }
 
 const endSuffix = ".end"
 
-// ending is what stands there.
+// ending is the content of that file.
 type ending struct {
 	Outcome job.Outcome `json:"outcome"`
 	Ended   time.Time   `json:"ended"`
@@ -71,8 +70,8 @@ func (l *loop) leaveTails() error {
 	return l.leaveKeeper(tails)
 }
 
-// leaveKeeper starts a keeper for runs of a spawner that stands still or has
-// ended, and returns when the keeper is at work.
+// leaveKeeper starts a keeper for runs of a paused or ended spawner, and returns when the keeper
+// works.
 func (l *loop) leaveKeeper(children []spawn.Handed) error {
 	if len(children) == 0 || l.runs == "" {
 		return nil
@@ -196,7 +195,7 @@ func (k *keeping) note(ev engine.Event) int {
 
 func (k *keeping) noteEnd(e spawn.Ended) {
 	if e.Outcome.Kind == job.Lost && k.inSession(e.Run) {
-		return // systemd knows better
+		return // systemd has better information
 	}
 	text, err := json.Marshal(ending{e.Outcome, e.At, e.Usage, e.Limit})
 	if err == nil {
@@ -246,7 +245,7 @@ func (k *keeping) giveUp(s *spawn.Spawner, to *net.UnixConn) error {
 	return nil
 }
 
-// handedFiles are the descriptors of a run, in the order in which they travel.
+// handedFiles returns the descriptors of a run, in the order in which they are sent.
 func handedFiles(h *spawn.Handed) (fds []int) {
 	for _, fd := range []int{h.Out, h.Err, h.PIDFD, h.Log, h.LogStatus} {
 		if fd != 0 {
@@ -269,7 +268,7 @@ func takeFromKeeper(runs string) (children []spawn.Handed, err error) {
 		c.Close()
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EINVAL) {
-		err = nil // nobody listens, or nobody can: the path is too long
+		err = nil // no keeper listens, or none can: the path is too long
 	}
 	if err != nil {
 		err = fmt.Errorf("take running jobs over from their keeper: %w", err)

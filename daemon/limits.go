@@ -25,12 +25,12 @@ type groups struct {
 	holds []*os.File // what holders wait for the end of
 }
 
-// holdFlag is the argument with which systemd starts this program to hold
-// control groups; the name of its unit follows.
+// holdFlag is the argument with which systemd starts this program to hold control groups; the name
+// of its unit follows.
 const holdFlag = "--hold-groups"
 
-// groupPatience bounds how long a run waits for systemd. One that only should
-// have a group does not wait for long.
+// groupPatience is how long a run waits for systemd, and shortPatience how long it waits if the
+// group is optional.
 const (
 	groupPatience = 30 * time.Second
 	shortPatience = 2 * time.Second
@@ -52,7 +52,7 @@ func (l *loop) openGroups() error {
 	return nil
 }
 
-// stateName tells daemons of one host apart.
+// stateName distinguishes daemons of one host.
 func stateName(state string) string {
 	path, err := filepath.Abs(state)
 	if err != nil {
@@ -63,7 +63,7 @@ func stateName(state string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// hasSystemd tells whether systemd runs here and takes our word.
+// hasSystemd reports whether systemd runs here and accepts our requests.
 func hasSystemd() bool {
 	_, err := os.Stat("/run/systemd/system")
 	return err == nil && os.Geteuid() == 0
@@ -105,14 +105,14 @@ func (g *groups) close() {
 	g.tree.Close()
 }
 
-// Needs says that a run is to have a group for its limits, and should have one
-// where the daemon itself may have to end it: then all of it ends.
+// Needs reports whether a run must have a group for its limits, or should have one because the
+// daemon may have to end all of its processes.
 func (g *groups) Needs(s *engine.Start) bool {
 	o := s.Entry.Options()
 	return cgroup.Needs(o.Resources) || o.Timeout > 0 || o.Overlap == crontab.OverlapReplace || o.Overlap == crontab.OverlapKill
 }
 
-// Make leaves a run without limits to itself where there are no groups.
+// Make runs jobs without limits without a group if groups are not available.
 func (g *groups) Make(ctx context.Context, name string, s *engine.Start) (spawn.Group, error) {
 	r := s.Entry.Options().Resources
 	must := cgroup.Needs(r)
@@ -141,8 +141,7 @@ func (g *groups) Find(text []byte) (spawn.Group, error) {
 	return found, nil
 }
 
-// unfit finds the options whose limits cannot be enforced on this host, and says
-// why.
+// unfit returns the options whose limits cannot be enforced on this host, and why.
 func (l *loop) unfit(ctx context.Context, tables []*crontab.Table) map[*crontab.Options]string {
 	all := map[*crontab.Options]string{}
 	asked := map[crontab.Resources]string{}
@@ -163,7 +162,7 @@ func (l *loop) unfit(ctx context.Context, tables []*crontab.Table) map[*crontab.
 	return all
 }
 
-// missing asks once for each set of limits, whatever their sizes.
+// missing checks each set of limits once, regardless of their sizes.
 func (l *loop) missing(ctx context.Context, r *crontab.Resources, asked map[crontab.Resources]string) string {
 	kind := crontab.Resources{
 		Memory: min(r.Memory, 1), MemoryHigh: min(r.MemoryHigh, 1), CPU: min(r.CPU, 1), Tasks: min(r.Tasks, 1),

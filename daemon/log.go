@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 )
 
-// openVoice opens what the daemon says things to, and a log that goes the same
-// way. Where that is standard output, the log goes to standard error instead.
+// openVoice opens the output for job events, and a log with the same destination. If that is
+// standard output, the log uses standard error instead.
 func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*voice, *slog.Logger, error) {
 	lines, node := o.Config.Log.CronLines, ""
 	if o.Config.Ring.Name != "" {
@@ -44,7 +44,7 @@ func openVoice(o *Options, mailReady func() bool, zone func() *time.Location) (*
 	return v, slog.New(journal.NewHandler(v.log, nil)), nil
 }
 
-// words is what the host's own cron says.
+// words returns the messages of the host's own cron.
 func (o *Options) words() journal.Words {
 	w := journal.Words{Family: o.Family, Level: journal.Level(o.Cron.LogLevel)}
 	if w.Level == 0 {

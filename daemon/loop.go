@@ -27,9 +27,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// stepEvents is how many events one step takes in at most: enough to write
-// the ends of a burst of jobs in few transactions, few enough that a step
-// stays within milliseconds.
+// stepEvents is the maximum number of events in one step: enough to write the ends of a burst of
+// jobs in few transactions, few enough that a step stays within milliseconds.
 const stepEvents = 256
 
 // A step is larger while commits take longer than usualCommit: as many times as
@@ -40,9 +39,9 @@ const (
 	mostPace    = 100
 )
 
-// rest is how long the loop leaves starts and ends of runs lying after it has
-// dealt with some: in a burst they are written together, which costs a tenth.
-// It is also what a burst may add to a retry or to the next run in a queue.
+// rest is how long the loop collects starts and ends of runs after it has handled some: in a burst
+// they are committed together, which costs a tenth. It is also the delay that a burst may add to a
+// retry or to the next run in a queue.
 const rest = 10 * time.Millisecond
 
 // loop is the one goroutine that owns the engine. Its fields above the line
@@ -57,11 +56,11 @@ type loop struct {
 	locks      map[string]*spool.StampLock  // anacron's, by period
 	leaving    departure
 	unmarked   bool           // see markBoot
-	parted     bool           // the spawner stands still
-	unstarted  []engine.Start // what it had not come to then
-	foreseen   chan os.Signal // signals that came to the daemon before this one; full at first
-	unheeded   []os.Signal    // for the daemon after this one
-	parting    os.Signal      // is heeded when the ring knows of it
+	parted     bool           // the spawner is paused
+	unstarted  []engine.Start // starts that it had not begun then
+	foreseen   chan os.Signal // signals that the previous daemon received; full at first
+	unheeded   []os.Signal    // for the next daemon
+	parting    os.Signal      // is handled when the ring has been notified
 	sincePrune int
 	commitTime time.Duration  // of the last commits; see noteCommit
 	memory     *budget.Budget // for what runs print, until it is in the history and in its mail
@@ -84,7 +83,7 @@ type loop struct {
 	groups    *groups
 	boot      string
 	begun     engine.Moment
-	life      context.Context // until all that Run started is to end
+	life      context.Context // until everything that Run started must end
 	ownSocket bool            // the control socket is removed at the end
 	asks      chan ask
 	rereads   chan chan<- error
@@ -101,14 +100,14 @@ type loop struct {
 	away      chan struct{} // closed when running jobs are about to be left
 }
 
-// departure is how the loop ends.
+// departure is the way in which the loop ends.
 type departure int
 
 const (
 	staying departure = iota
-	waiting           // when no job runs any more
-	parting           // at once: jobs go on, and a later start of the daemon takes them over
-	renewal           // at once: the program is executed anew in this process
+	waiting           // when no job runs
+	parting           // immediately: jobs keep running, and the next start of the daemon takes them over
+	renewal           // immediately: the program is executed again in this process
 )
 
 // ask is a question from outside, with the place where the answer goes.
@@ -117,16 +116,16 @@ type ask struct {
 	reply chan<- engine.Answer
 }
 
-// inbox is what one step works on.
+// inbox is the input of one step.
 type inbox struct {
 	events []engine.Event
-	ended  []spawn.Ended          // of events, those that are the end of a run
+	ended  []spawn.Ended          // of events, the ends of runs
 	late   []spawn.Late           // of events, output after the end of a run
-	after  []chan<- engine.Answer // who waits for the step, rather than for an answer of the engine
+	after  []chan<- engine.Answer // callers that wait for the step, not for an answer of the engine
 }
 
-// run steps until the daemon is told to stop, and leaves as it was told to.
-// early is what the spawner has said already.
+// run steps until the daemon is stopped, and returns how to leave. early are the spawner's events
+// until now.
 func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // runs may take long to end once ctx is done
 	ctx, cancel := context.WithCancel(ctx)
@@ -227,7 +226,7 @@ func (l *loop) run(ctx context.Context, early []engine.Event) (departure, error)
 	if l.leaving != renewal {
 		l.voice.cron(l.options.words().Down()...)
 	}
-	l.backlog.due = true // whatever it says, this is the last chance
+	l.backlog.due = true // in any case: this is the last chance
 	l.step(inbox{}, job.Record{At: l.clock.Now().Wall, Kind: job.Down})
 	l.writeOutputs()
 	if l.leaving == renewal {
@@ -244,13 +243,13 @@ func (l *loop) recall() {
 			j := v.Job(i)
 			l.tell(&r, &j, v.Entry(i))
 			if r.State == job.RunRunning || r.State == job.RunDecided {
-				l.lockStamp(v.Entry(i)) // somebody else may have it by now; the job runs all the same
+				l.lockStamp(v.Entry(i)) // another process may have the lock by now; the job keeps running
 			}
 		}
 	}
 }
 
-// tell lets those know of a run who speak of it until its end.
+// tell registers a run with the parts that report it until its end.
 func (l *loop) tell(r *job.Run, j *job.Job, entry *crontab.Entry) {
 	l.entries[r.ID] = entry
 	if p := entry.Options().Period; p != nil && entry.Table().Format == crontab.Anacron {
@@ -280,7 +279,7 @@ func (l *loop) feedWatchdog() {
 	l.manager.Status(l.statusLine())
 }
 
-// gone tells whether the loop may end.
+// gone reports whether the loop may end.
 func (l *loop) gone() bool {
 	switch l.leaving {
 	case staying:
@@ -291,7 +290,7 @@ func (l *loop) gone() bool {
 	return l.parted && len(l.owed) == 0 && len(l.spawner.Events()) == 0
 }
 
-// ready is a channel that is readable when the engine wants to step at once.
+// ready returns a channel that is readable when the engine should step immediately.
 func (l *loop) ready() <-chan struct{} {
 	if wake := l.engine.Wake(); len(l.owed) > 0 || !wake.IsZero() && !wake.After(l.clock.Now().Wall) {
 		return closed
@@ -321,7 +320,7 @@ func (l *loop) gather(in *inbox) {
 	}
 }
 
-// pace is how many times its usual size a step has.
+// pace returns the size of a step as a multiple of its usual size.
 func (l *loop) pace() int { return min(1+int(l.commitTime/usualCommit), mostPace) }
 
 // noteCommit keeps how long commits take. A fast one after slow ones halves it.
@@ -373,7 +372,7 @@ func (l *loop) step(in inbox, more ...job.Record) {
 	l.clock.Alarm(now, l.engine.Wake())
 }
 
-// publish tells everybody who watches.
+// publish sends records to all subscribers and the log.
 func (l *loop) publish(records []job.Record) {
 	for i := range records {
 		l.hub.publish(api.Event{Record: &records[i]})
@@ -388,7 +387,7 @@ func (l *loop) chunk(c job.Chunk) {
 	l.voice.chunk(c)
 }
 
-// signals gives first what the daemon before this one did not come to.
+// signals first returns the signals that the previous daemon did not handle.
 func (l *loop) signals() <-chan os.Signal {
 	if len(l.foreseen) > 0 {
 		return l.foreseen
@@ -406,12 +405,11 @@ func (l *loop) foresee(s os.Signal) {
 	l.foreseen = next
 }
 
-// heed does what a signal asks for and returns the departure that begins with
-// it, if one does.
+// heed handles a signal and returns the departure that it begins, if any.
 func (l *loop) heed(s os.Signal, in *inbox) departure {
 	switch {
 	case s == syscall.SIGHUP:
-		return staying // the one after a renewal reads everything anyway
+		return staying // the next daemon reads all files anyway
 	case s == syscall.SIGUSR2 && (l.leaving != staying || l.parting != nil):
 		return staying // it is about to end
 	case s == syscall.SIGUSR2:
@@ -429,7 +427,7 @@ func (l *loop) heed(s os.Signal, in *inbox) departure {
 		l.unheeded = append(l.unheeded, s)
 		return staying
 	case l.leaving == parting:
-		return staying // jobs are left alone however often we are told
+		return staying // jobs are left alone, even after repeated signals
 	}
 	in.events = append(in.events, engine.Abandon{})
 	return staying
@@ -459,8 +457,7 @@ const (
 	toolTime = 3 * time.Second
 )
 
-// part has the spawner stand still. What it still has to tell comes before the
-// channel is readable.
+// part pauses the spawner. Its remaining events arrive before the channel is readable.
 func (l *loop) part() <-chan []engine.Start {
 	close(l.away)
 	parted := make(chan []engine.Start, 1)
@@ -476,14 +473,14 @@ func (l *loop) part() <-chan []engine.Start {
 	return parted
 }
 
-// starting tells whether runs are about to begin. A daemon that stops begins
-// them first: a keeper does not, and the next start may be far off.
+// starting reports whether runs are about to begin. A daemon that stops begins them first: a keeper
+// cannot, and the next start may be far off.
 func (l *loop) starting() bool {
 	return slices.ContainsFunc(l.view.Load().Runs(), func(r job.Run) bool { return r.State == job.RunDecided })
 }
 
-// refuseUnstarted ends the runs that did not even begin within holdTime, unless
-// there is somebody to hand them to.
+// refuseUnstarted fails the runs that did not begin within holdTime, unless a successor will start
+// them.
 func (l *loop) refuseUnstarted() {
 	if l.leaving != parting {
 		return
@@ -494,7 +491,7 @@ func (l *loop) refuseUnstarted() {
 	l.unstarted = nil
 }
 
-// statusLine says in one line how the daemon is.
+// statusLine describes the daemon's state in one line.
 func (l *loop) statusLine() string {
 	v := l.view.Load()
 	running := 0

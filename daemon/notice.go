@@ -19,7 +19,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// openNotices opens the queue of what channels are to be told.
+// openNotices opens the queue of notifications.
 func (l *loop) openNotices() {
 	host, _ := os.Hostname()
 	l.notices = notify.Open(notify.Options{
@@ -29,8 +29,7 @@ func (l *loop) openNotices() {
 	l.notices.Configure(l.config.current().Channels)
 }
 
-// notify says a notice in the log and to who watches, and hands it to its
-// channels.
+// notify writes a notification to the log and to subscribers, and passes it to its channels.
 func (l *loop) notify(n job.Notice) {
 	attrs := []slog.Attr{
 		slog.String("on", string(n.On)), slog.String("job", string(n.Job)), slog.String("user", n.User),
@@ -58,8 +57,8 @@ func noticeLevel(on job.NoticeOn) slog.Level {
 	return slog.LevelWarn
 }
 
-// runHook runs a channel's program. As with mailers, the one that is running
-// when the daemon leaves is waited for, and further ones are the next daemon's.
+// runHook runs a channel's program. As with mailers, a program that is running when the daemon
+// leaves is waited for, and further ones are left to the next daemon.
 func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []byte, error) {
 	if l.isAway() {
 		return job.Outcome{}, nil, notify.ErrNotNow
@@ -78,9 +77,8 @@ func (l *loop) runHook(ctx context.Context, p notify.Program) (job.Outcome, []by
 	return r.Outcome, r.Errput, err
 }
 
-// mailNotice makes a letter of a notice and gives it to the post, which keeps
-// it. Letters of a channel with addresses are the administrator's, those of the
-// built-in one the job's.
+// mailNotice makes an email of a notification and queues it. A channel with addresses uses the
+// administrator's settings, the built-in one the job's.
 func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Message) error {
 	v := l.view.Load()
 	switch {
@@ -110,7 +108,7 @@ func (l *loop) mailNotice(ctx context.Context, c *notify.Channel, m *notify.Mess
 	return nil
 }
 
-// entryOf is what an account's job is made of now, or nil.
+// entryOf returns the current entry of a user's job, or nil.
 func entryOf(v *engine.View, id job.ID, user string) *crontab.Entry {
 	i, ok := v.Find(id)
 	if !ok || v.Entry(i).User() != user {
@@ -119,7 +117,7 @@ func entryOf(v *engine.View, id job.ID, user string) *crontab.Entry {
 	return v.Entry(i)
 }
 
-// isAway tells whether running jobs are about to be left.
+// isAway reports whether running jobs are about to be left.
 func (l *loop) isAway() bool {
 	select {
 	case <-l.away:

@@ -14,13 +14,13 @@ import (
 
 // Options say how a daemon runs.
 type Options struct {
-	Files   []string       // crontab files; none: the tables of the host, as cron reads them
-	System  bool           // all of Files have a column for the account
-	Family  crontab.Family // whose cron the daemon stands in for
+	Files   []string       // crontab files; none: the host's crontabs, as cron reads them
+	System  bool           // all of Files have a user column
+	Family  crontab.Family // the cron that the daemon replaces
 	State   string         // directory of the history; made if it is missing
 	Runtime string         // directory of what outlives the daemon but not the boot; "": State, if it can be written
 	Socket  string         // control socket; "" is cronring.sock in State
-	Grace   time.Duration  // how long running jobs may go on after the signal to stop
+	Grace   time.Duration  // how long running jobs may continue after the signal to stop
 	Log     string         // "", auto, text, json, journal, syslog: where to write; "" leaves it to Config
 	Stdout  io.Writer      // what jobs do and print, when it is written there
 	Stderr  io.Writer      // what the daemon has to say of itself then
@@ -34,14 +34,13 @@ type Options struct {
 	relieves bool          // another cron had the host until now
 	preserve time.Duration // how often output is copied to the disk; 0 is preserveInterval
 
-	// Signals tells the daemon what an administrator wants: SIGHUP reads the
-	// tables again, SIGUSR2 executes the program anew in place; any other stops
-	// in good order, and a second one stops without waiting for running jobs.
+	// Signals are requests of an administrator: SIGHUP reads the crontabs again, SIGUSR2 executes
+	// the program again in place; any other stops in good order, and a second one stops without
+	// waiting for running jobs.
 	Signals <-chan os.Signal
 }
 
-// Cron is what the options of cron and cronie ask for. The names of their
-// letters are in cronringd(8).
+// Cron holds the options of cron and cronie. Their letters are in cronringd(8).
 type Cron struct {
 	LSBNames    bool   // names in cron.d as run-parts --lsbsysinit takes them
 	LogLevel    int    // bits: 1 start, 2 end, 4 failures, 8 process numbers
@@ -49,19 +48,19 @@ type Cron struct {
 	Mailer      string // command that gets mails instead of sendmail; "off": none
 	ToSyslog    bool   // output goes to the log instead of mail
 	InheritPath bool   // jobs start with the daemon's own PATH
-	NoWatch     bool   // tables are looked at once a minute
-	Permissive  bool   // tables are read whoever owns them; the configuration must say so too
+	NoWatch     bool   // crontabs are checked once a minute
+	Permissive  bool   // crontabs are read whoever owns them; the configuration must allow it too
 	Cluster     bool   // cronie's cluster, which is refused
 }
 
-// host reports whether the daemon stands in for the host's cron.
+// host reports whether the daemon replaces the host's cron.
 func (o *Options) host() bool { return len(o.Files) == 0 }
 
 // path is a path of the host.
 func (o *Options) path(name string) string { return filepath.Join(o.Root, name) }
 
-// jobPath is the PATH of jobs whose table sets none: by family, or the
-// daemon's own where cronie's -P asks for it.
+// jobPath is the PATH of jobs whose crontab sets none: the family's default, or the daemon's own
+// with cronie's -P.
 func (o *Options) jobPath() string {
 	switch {
 	case o.Cron.InheritPath:
@@ -72,14 +71,14 @@ func (o *Options) jobPath() string {
 	return "/usr/bin:/bin"
 }
 
-// jobSocket is the control socket as jobs find it in their environment, unless it
-// is where clients look anyway.
+// jobSocket returns the control socket for the environment of jobs, or "" if it is where clients
+// look anyway.
 func (o *Options) jobSocket() string {
 	if o.Socket == api.SystemSocket {
 		return ""
 	}
 	path, err := filepath.Abs(o.Socket)
-	if err != nil { // there is no working directory any more
+	if err != nil { // the working directory does not exist
 		return ""
 	}
 	return path

@@ -40,8 +40,7 @@ type sessions struct {
 	missing func(context.Context, *crontab.Resources) string // why limits cannot be enforced here
 }
 
-// becomeFlag is the one argument with which systemd starts this program to
-// become a job.
+// becomeFlag is the one argument with which systemd starts this program to become a job.
 const becomeFlag = "--become-a-job"
 
 // Become is the whole program of a session until it becomes the job, and that
@@ -201,8 +200,8 @@ func (s *sessions) call(what string, call func(context.Context) error) {
 	})
 }
 
-// recent is how long ago an end counts as now. Its start was seen by our clock,
-// a little late, and nothing may end before it began.
+// recent is the maximum age of an end that counts as now. Our clock sees the start a little late,
+// and nothing may end before it began.
 const recent = 5 * time.Second
 
 // Wait waits for the end of a session.
@@ -215,8 +214,8 @@ func (s *sessions) Wait(ctx context.Context, name string) (spawn.SessionEnd, err
 	return end, err
 }
 
-// mark is a file that says that a run is a session: a daemon that finds its
-// process gone must know whom to ask.
+// mark is a file that marks a run as a session: a daemon that finds its process gone must query the
+// service manager.
 func (s *sessions) mark(name string) string {
 	return filepath.Join(s.runs, strings.TrimPrefix(name, "run-")+".session")
 }

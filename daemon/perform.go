@@ -31,7 +31,7 @@ func (l *loop) perform(effects []engine.Effect, refused map[job.RunID]bool) {
 	}
 }
 
-// begin gives a run to the spawner, if nothing speaks against it.
+// begin passes a run to the spawner, unless it must not start.
 func (l *loop) begin(s engine.Start, refused bool) {
 	switch {
 	case refused:

@@ -17,7 +17,7 @@ import (
 	"github.com/cronring/cronring/daemon/spawn"
 )
 
-// mailConfig is how this host's cron sends mail, or not.
+// mailConfig returns how this host's cron sends mail.
 func (l *loop) mailConfig() mail.Config {
 	o := &l.options
 	host, _ := os.Hostname() // a host without a name is Cron <root@>
@@ -59,8 +59,8 @@ func (l *loop) sayMail(line mail.Line) {
 
 var errAway = errors.New("the daemon is being replaced")
 
-// send runs a mailer as the account whose job printed. The one that is running
-// when the daemon leaves is waited for; further ones are the next daemon's.
+// send runs a mailer as the job's user. A mailer that is running when the daemon leaves is waited
+// for; further ones are left to the next daemon.
 func (l *loop) send(ctx context.Context, d mail.Delivery) (status int, output string, err error) {
 	if l.isAway() {
 		return 0, "", errAway
@@ -107,8 +107,8 @@ func (l *loop) deliverAll(records []job.Record, ended []spawn.Ended) {
 	}
 }
 
-// deliver mails what a run printed, if the host's cron would. It returns the entry of
-// a lost run that printed nothing, if its loss is to be mailed.
+// deliver mails what a run printed, if the host's cron would. For a lost run without output it
+// returns the entry if the loss must be mailed.
 func (l *loop) deliver(r *job.Run, out spawn.Ended) (lost *crontab.Entry) {
 	entry := l.entries[r.ID]
 	delete(l.entries, r.ID)
@@ -147,14 +147,14 @@ func (l *loop) deliver(r *job.Run, out spawn.Ended) (lost *crontab.Entry) {
 	return nil
 }
 
-// mailsSilence tells whether a run that printed nothing may be worth a mail:
-// looking its account up for each would cost a busy host dear.
+// mailsSilence reports whether a run without output may need an email: looking up the user of each
+// would cost too much on a busy host.
 func mailsSilence(entry *crontab.Entry) bool {
 	when := entry.Options().Mail
 	return when == crontab.MailAlways || when == crontab.MailFailure
 }
 
-// mail gives the post a letter, if one is due.
+// mail passes a message to the queue, if one is due.
 func (l *loop) mail(r *job.Run, entry *crontab.Entry, a account.Account, out spawn.Ended) {
 	j := engine.Describe(r.Job, entry)
 	report := mail.Report{
@@ -208,14 +208,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.text.Read(p)
 }
 
-// Close gives back what the output takes, also where no letter is written: there
-// is no mailer, or no room in the queue.
+// Close releases the memory and space of the output, also if no message is written because no
+// mailer or no space in the queue is available.
 func (b *body) Close() error {
 	b.once.Do(func() { forgetOutput(b.out) })
 	return nil
 }
 
-// forgetOutput gives back what the output of a run takes outside of the history.
+// forgetOutput releases what the output of a run uses outside of the history.
 func forgetOutput(out spawn.Ended) {
 	discard(out.File)
 	out.Space.Release()

@@ -24,15 +24,15 @@ type preserver struct {
 	copied   map[string]int64 // bytes of each copy
 }
 
-// preserveInterval is how much time of the output of running jobs a power loss
-// costs at most, and mostPreserved the bytes that are copied in that time. Runs
-// with little to copy come first.
+// preserveInterval is how much of the output of running jobs a power failure can lose, as time, and
+// mostPreserved the maximum bytes that are copied in that time. Runs with little to copy come
+// first.
 const (
 	preserveInterval = 15 * time.Second
 	mostPreserved    = 16 << 20
 )
 
-// newPreserver returns a preserver that knows the copies of a daemon before.
+// newPreserver returns a preserver that knows the copies of a previous daemon.
 func newPreserver(runs, state string) *preserver {
 	p := &preserver{from: runs, to: filepath.Join(state, "output"), young: map[string]bool{}, copied: map[string]int64{}}
 	for name, size := range recordings(p.to) {
@@ -106,7 +106,7 @@ func (p *preserver) step(last bool) {
 	}
 }
 
-// copyFrom makes the copy of a file complete, of which a number of bytes is there.
+// copyFrom completes the copy of a file, of which done bytes exist.
 func copyFrom(from, to, name string, done int64) (n int64, err error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return 0, err

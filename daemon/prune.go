@@ -10,13 +10,12 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// What is kept of each user, whatever keep= and output-max= of his jobs add up to,
-// besides history-rows-per-user of the configuration: dead letters, bytes of
-// output but for root, and jobs that are not installed any more, but for root.
-// After pruneEvery records the history is searched for what exceeds that; there
-// is no timer, so that a host where nothing happens is left alone. A search that
-// took long is not repeated soon: a user who makes records must not keep the
-// processor busy with it.
+// What is kept of each user, whatever keep= and output-max= of the user's jobs add up to, in
+// addition to history-rows-per-user of the configuration: dead letters, and for users other than
+// root bytes of output and jobs that are no longer installed. After pruneEvery records the history
+// is searched for excess data; there is no timer, so that an idle host stays idle. A search that
+// took long is not repeated soon: a user who makes many records must not keep the processor busy
+// with it.
 const (
 	keepLetters = 10_000
 	keepOutput  = 1 << 30
@@ -58,8 +57,8 @@ func (l *loop) pruneOnce(ctx context.Context, all bool) (store.Pruned, error) {
 	return l.history.Prune(ctx, l.clock.Now().Wall, p)
 }
 
-// policy is what keep= says: the built-in one for nearly all jobs, and for
-// those that are gone.
+// policy returns the limits of keep=: the built-in one for nearly all jobs, including jobs that are
+// no longer installed.
 func policy(v *engine.View, rows int) store.Policy {
 	usual := crontab.DefaultOptions().Keep
 	lives := map[job.ID]bool{}
@@ -83,8 +82,7 @@ func policy(v *engine.View, rows int) store.Policy {
 	}
 }
 
-// wantPrune counts decisions and asks for a prune when there are enough. It
-// never waits.
+// wantPrune counts decisions and requests a prune when enough have accumulated. It never waits.
 func (l *loop) wantPrune(records []job.Record) {
 	l.sincePrune += len(records)
 	if l.sincePrune < pruneEvery {

@@ -11,9 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// giveOwners renames jobs in what version 0.7 or before left behind, whose IDs did
-// not contain the owner of the crontab. Only the crontabs tell which IDs become
-// USER/NAME.
+// giveOwners renames jobs in the data of version 0.7 or before, whose IDs did not contain the owner
+// of the crontab. Only the crontabs determine which IDs become USER/NAME.
 func (l *loop) giveOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
 	renames := engine.Renames(l.allTables())
 	if err := l.history.Rename(ctx, renames, memory); err != nil {

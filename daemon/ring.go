@@ -22,8 +22,8 @@ import (
 	"github.com/cronring/cronring/gossip/link"
 )
 
-// ring is the loop's part in the ring of hosts. A nil one is no ring: it has
-// nothing to tell, and takes nothing.
+// ring is the loop's part in the ring of hosts. A nil ring is valid: it has no events and ignores
+// effects.
 type ring struct {
 	log       *slog.Logger
 	config    config.Ring
@@ -59,7 +59,7 @@ func (l *loop) openRing() {
 	}
 }
 
-// ringProblems is what is wrong with this host's part in the ring.
+// ringProblems returns the problems of this host in the ring.
 func (b backend) ringProblems() []api.Problem {
 	switch {
 	case b.ringless != nil:
@@ -142,7 +142,7 @@ func linkKeys(keys [][]byte) [][]byte {
 	return [][]byte{make([]byte, 32)}
 }
 
-// events is what the engine is to hear of the ring.
+// events returns the ring's events for the engine.
 func (r *ring) events() <-chan engine.Event {
 	if r == nil {
 		return nil
@@ -150,7 +150,7 @@ func (r *ring) events() <-chan engine.Event {
 	return r.members.Events()
 }
 
-// grants is what the voters answered.
+// grants returns the voters' answers.
 func (r *ring) grants() <-chan engine.Event {
 	if r == nil {
 		return nil
@@ -158,7 +158,7 @@ func (r *ring) grants() <-chan engine.Event {
 	return r.granted
 }
 
-// mode is what the engine is to know of the configuration.
+// mode returns the ring's configuration for the engine.
 func (r *ring) mode() engine.RingMode {
 	switch {
 	case r == nil:
@@ -171,8 +171,8 @@ func (r *ring) mode() engine.RingMode {
 
 // run starts all of it with the crew, and serve answers other members' daemons.
 func (r *ring) run(ctx context.Context, crew *crew, view func() *engine.View, history *store.Store, serve func(context.Context, net.Listener) error) {
-	// The link ends after those that have last words for others: a voter that
-	// leads hands that over.
+	// The link ends after the members and voters have sent their last messages: a voter that leads
+	// hands that over.
 	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
 	var talking sync.WaitGroup
 	talk := func(f func()) {
@@ -192,7 +192,7 @@ func (r *ring) run(ctx context.Context, crew *crew, view func() *engine.View, hi
 	crew.start(func() error { r.watch(ctx, view); return nil })
 }
 
-// attend is a member of the ring from when the engine knows its jobs.
+// attend takes part in the ring as soon as the engine has the jobs.
 func (r *ring) attend(ctx context.Context, view func() *engine.View, history *store.Store) {
 	select {
 	case <-r.ready:
@@ -203,7 +203,7 @@ func (r *ring) attend(ctx context.Context, view func() *engine.View, history *st
 	r.asking.Wait()
 }
 
-// take begins what a step wants of the ring. Its answers come as events.
+// take performs a step's effects on the ring. The answers arrive as events.
 func (r *ring) take(ctx context.Context, effects []engine.Effect) {
 	var own, granted []engine.Claim
 	var progress []engine.Progress
@@ -238,8 +238,8 @@ func (r *ring) take(ctx context.Context, effects []engine.Effect) {
 	}
 }
 
-// askVoters has the ledger grant what is claimed, and tells the others of it as
-// of all that this member takes.
+// askVoters claims occurrences in the ledger, and announces granted ones to other members, like all
+// claims.
 func (r *ring) askVoters(ctx context.Context, claims []engine.Claim) {
 	var answers []engine.Claimed
 	if voters := r.voters.Load(); voters != nil {
@@ -264,8 +264,8 @@ func (r *ring) askVoters(ctx context.Context, claims []engine.Claim) {
 	}
 }
 
-// leaves tells whether the others are yet to be told that this member goes; then
-// it has them told, and left is readable when they have taken over.
+// leaves reports whether other members must still be notified that this member leaves. It then
+// notifies them, and left becomes readable when they have taken over.
 func (r *ring) leaves(ctx context.Context) bool {
 	if r == nil || r.leaving {
 		return false
@@ -293,7 +293,7 @@ func (r *ring) gone() <-chan struct{} {
 // leaveTime bounds how long a departure may take.
 const leaveTime = 10 * time.Second
 
-// leave parts from the others, and gives the lead among the voters away.
+// leave leaves the ring, and hands over the lead among the voters.
 func (r *ring) leave(ctx context.Context) error {
 	err := r.members.Leave(ctx)
 	if voters := r.voters.Load(); voters != nil {
@@ -345,7 +345,7 @@ func (l *lateListener) Close() error {
 	return l.bound.Close()
 }
 
-// Addr is where it listens, or nil before that.
+// Addr returns the listening address, or nil before that.
 func (l *lateListener) Addr() net.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()

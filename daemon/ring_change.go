@@ -37,7 +37,7 @@ func (b backend) Ring() server.Ring {
 // Transport carries requests to the daemons of members.
 func (b ringBackend) Transport() http.RoundTripper { return b.ring.transport }
 
-// Change does what root asks for.
+// Change performs an action that root requested.
 func (b ringBackend) Change(ctx context.Context, r api.RingRequest) (api.RingDone, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
@@ -138,10 +138,10 @@ func (r *ring) stopClaiming(ctx context.Context, view func() *engine.View) ([]jo
 	}
 }
 
-// mostNamed is how many runs are named.
+// mostNamed is the maximum number of runs in the list.
 const mostNamed = 20
 
-// endsHere says which runs of the ring end where they are.
+// endsHere lists the runs of the ring that end on this host.
 func endsHere(here []job.Run) (lines []string) {
 	for i, run := range here {
 		if i == mostNamed {
@@ -166,7 +166,7 @@ func (r *ring) drain(ctx context.Context, view func() *engine.View) (api.RingDon
 	}, nil
 }
 
-// drained is the file that says that this host is to stay without ring jobs.
+// drained is the path of the file that keeps this host without ring jobs.
 func (r *ring) drained() string { return filepath.Join(r.dir, "drained") }
 
 // stayDrained keeps a host without ring jobs that was so when its daemon ended. It
@@ -187,12 +187,11 @@ func (r *ring) stayDrained(ctx context.Context) error {
 	return nil
 }
 
-// verbKeys is the request by which a member gives the others the ring's keys.
+// verbKeys is the request by which a member sends the ring's keys to others.
 const verbKeys = "keys"
 
-// rotate gives all members a new key and then takes the old ones away, in three
-// stages: all accept it, all write with it, all forget the others. At each
-// moment every member can read every other.
+// rotate replaces the key of all members in three stages: all accept the new key, all write with
+// it, all forget the others. At each moment every member can read messages of every other.
 func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
 	if !r.rotating.CompareAndSwap(false, true) {
 		return api.RingDone{}, errors.New("the keys are being changed already")
@@ -231,9 +230,9 @@ func (r *ring) rotate(ctx context.Context) (api.RingDone, error) {
 		More: []string{"hosts that are down now, or whose key file is written by other means, need the new " + r.config.KeyFile}}, nil
 }
 
-// giveKeys has a member use other keys. That one cuts connections that were made
-// with a key which is to go, the one on which it is asked among them: it is asked
-// again then, with the new one.
+// giveKeys changes the keys of a member. The member closes connections that were made with a
+// removed key, including the connection of this request: the request is then repeated with the new
+// key.
 func (r *ring) giveKeys(ctx context.Context, m gossip.View, keys [][]byte) error {
 	for {
 		_, err := r.link.Ask(ctx, link.Peer{ID: m.ID, Addr: m.Link}, verbKeys, keyText(keys))
@@ -248,7 +247,7 @@ func (r *ring) giveKeys(ctx context.Context, m gossip.View, keys [][]byte) error
 	}
 }
 
-// keyLen is how long a key is: AES-256.
+// keyLen is the length of a key in bytes: AES-256.
 const keyLen = 32
 
 func keyText(keys [][]byte) []byte {
@@ -259,8 +258,8 @@ func keyText(keys [][]byte) []byte {
 	return b.Bytes()
 }
 
-// takeKeys is what a member gives: it has the ring's key, and could do all that
-// these let anybody do.
+// takeKeys accepts keys from another member. That member has the ring's key, so the new keys give
+// it no more power.
 func (r *ring) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, error) {
 	keys, err := gossip.ParseKeys(body)
 	if err != nil {
@@ -275,8 +274,8 @@ func (r *ring) takeKeys(ctx context.Context, _ string, body []byte) ([]byte, err
 	return nil, r.setKeys(ctx, keys)
 }
 
-// setKeys has this host use other keys from now on. Members tell each other which
-// they know: until word of a stage has come around, the next one is refused.
+// setKeys changes this host's keys. Members publish the keys that they know: until the others have
+// confirmed a stage, the next one is rejected.
 func (r *ring) setKeys(ctx context.Context, keys [][]byte) error {
 	r.keys.Lock()
 	defer r.keys.Unlock()
@@ -293,10 +292,10 @@ func (r *ring) setKeys(ctx context.Context, keys [][]byte) error {
 	}
 }
 
-// keyPause is how long to wait for word of the others' keys.
+// keyPause is how long to wait for news of the others' keys.
 const keyPause = 200 * time.Millisecond
 
-// reread takes up the keys as they stand in their file now.
+// reread reads the keys from their file again.
 func (r *ring) reread(ctx context.Context) error {
 	if r == nil || r.config.KeyFile == "" {
 		return nil

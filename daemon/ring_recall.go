@@ -9,15 +9,16 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// What a daemon that starts tells the ring of: what this host took in the last
-// day, newest first. Where all members start at once nobody else knows.
+// Limits of what a starting daemon announces to the ring: the occurrences that this host ran in the
+// last day, newest first. If all members start at the same time, no other member has this
+// information.
 const (
 	recallTime = 24 * time.Hour
 	recallMost = 100_000
 )
 
-// recall tells the other members what this host took before its daemon started:
-// first what goes on, of which it knows the attempts.
+// recall announces what this host ran before its daemon started: first the live runs, whose
+// attempts it knows.
 func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store) {
 	var shared []job.ID
 	keys := map[job.ID]job.Key{}
@@ -66,8 +67,8 @@ func (r *ring) recall(ctx context.Context, v *engine.View, history *store.Store)
 	}
 }
 
-// progressOf is how far the occurrence of a run is by it. A person's run is none of
-// the ring's, and what another member took is that one's.
+// progressOf returns the progress of a run's occurrence. Manual runs do not belong to the ring, and
+// occurrences of another member are reported by that member.
 func progressOf(run *job.Run) (p engine.Progress, ok bool) {
 	switch run.Trigger {
 	case job.TriggerClock, job.TriggerCatchup, job.TriggerRetry:
@@ -85,7 +86,7 @@ func progressOf(run *job.Run) (p engine.Progress, ok bool) {
 		p.Phase = engine.Taken
 	case run.State.Live():
 		p.Phase = engine.Begun
-	case run.Verdict == job.VerdictRetry: // the next attempt says how far it is
+	case run.Verdict == job.VerdictRetry: // the next attempt reports its own progress
 		p.Phase = engine.Begun
 	default:
 		p.Phase = engine.Over

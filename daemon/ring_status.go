@@ -17,22 +17,22 @@ import (
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
-// maxMoves is how many hand-overs are remembered.
+// maxMoves is the number of hand-overs that are remembered.
 const maxMoves = 20
 
-// chronicle is what was seen of the ring while it went on: whose the jobs are,
-// and how they went from one member to others.
+// chronicle records what happened in the ring: the owners of jobs, and how jobs moved between
+// members.
 type chronicle struct {
 	mu     sync.Mutex
-	view   *engine.View // of which shares are
+	view   *engine.View // for which shares were counted
 	shares map[string]int
-	none   int // ring jobs that are nobody's
+	none   int // ring jobs without an owner
 	states map[string]gossip.State
 	drains map[string]bool
 	moves  []api.Move
 }
 
-// count counts the answers to claims among what the ring says.
+// count counts the answers to claims among the ring's events.
 func (r *ring) count(ev engine.Event) engine.Event {
 	if c, ok := ev.(engine.Claimed); ok && int(c.Grant) < len(r.claims) {
 		r.claims[c.Grant].Add(1)
@@ -72,7 +72,7 @@ func (c *chronicle) look(v *engine.View, s *gossip.Snapshot, now time.Time) {
 	}
 }
 
-// forget drops members that the ring knows no more.
+// forget drops members that the ring has forgotten.
 func (c *chronicle) forget(s *gossip.Snapshot) {
 	if len(c.states) <= len(s.Members) {
 		return
@@ -195,7 +195,7 @@ func memberStatus(m *gossip.View) api.Member {
 	return status
 }
 
-// addVoters says how those are who grant occurrences.
+// addVoters adds the state of the voters.
 func (r *ring) addVoters(status *api.Ring) {
 	if !r.config.Strict {
 		return
@@ -214,8 +214,8 @@ func (r *ring) addVoters(status *api.Ring) {
 	}
 }
 
-// safeLoss is how many members may go down, any of them, without a ring job having
-// nobody to run or grant it. It takes all members to be alike.
+// safeLoss returns how many members, in any combination, may go down while every ring job still has
+// a member to run it and enough voters to grant it. It assumes that all members are alike.
 func safeLoss(status *api.Ring) int {
 	up, votersUp := 0, 0
 	for i := range status.Members {
@@ -235,7 +235,7 @@ func safeLoss(status *api.Ring) int {
 	return safe
 }
 
-// problems is what is odd about the ring.
+// problems returns the problems of the ring.
 func (r *ring) problems(s *gossip.Snapshot, v *engine.View) []api.Problem {
 	var all []api.Problem
 	if s.Problem != "" {
@@ -327,8 +327,8 @@ func memberProblems(m *gossip.View, self string) []api.Problem {
 	return all
 }
 
-// foreignClaims reports the jobs of which a member claims occurrences without holding
-// this host's entry.
+// foreignClaims reports the jobs of which a member claims occurrences without having this host's
+// entry.
 func foreignClaims(m *gossip.View, v *engine.View) []api.Problem {
 	if len(m.Foreign) == 0 || m.State != gossip.Alive {
 		return nil

@@ -20,8 +20,7 @@ import (
 // host which starts while it sees none of them is a voter all the same.
 const votersFile = "voters.json"
 
-// seekVoters is how often the addresses of voters are compared with the members
-// that are there.
+// seekVoters is how often the addresses of voters are compared with the current members.
 const seekVoters = time.Second
 
 // vote is this host's part in granting occurrences, from when all voters have been
@@ -65,9 +64,9 @@ func (r *ring) seekVoters(known map[string]string) (changed bool) {
 	return changed
 }
 
-// voterID is the member that is meant, or the one that was meant before: that one
-// stays it while it is there, and of several others none becomes it, as each says
-// its name and its address itself.
+// voterID returns the member with a voter's address. If it is before, that member stays the voter
+// while it is present. If several others match, none becomes the voter, because members choose
+// their names and addresses themselves.
 func voterID(voter, before string, members []gossip.View) string {
 	var meant []string
 	for i := range members {
@@ -100,8 +99,8 @@ func (r *ring) voterIDs(known map[string]string) []string {
 	return ids
 }
 
-// declare says who the voters are. The first time that begins this host's own
-// part, whose end done tells.
+// declare sets the voters. The first call starts this host's own voter, and done is closed at its
+// end.
 func (r *ring) declare(ctx context.Context, ids []string, done chan struct{}) {
 	if voters := r.voters.Load(); voters != nil {
 		if err := voters.SetVoters(ids); err != nil {
@@ -134,13 +133,13 @@ func (r *ring) find(id string) (gossip.View, bool) {
 	return members[i], true
 }
 
-// linkOf is where a member takes connections.
+// linkOf returns the address at which a member accepts connections.
 func (r *ring) linkOf(id string) (address string, ok bool) {
 	m, ok := r.find(id)
 	return m.Link, ok
 }
 
-// isGone tells whether a member is seen to be dead or to have left.
+// isGone reports whether a member is known to be dead or to have left.
 func (r *ring) isGone(id string) bool {
 	m, ok := r.find(id)
 	return ok && m.State != gossip.Alive
@@ -155,7 +154,7 @@ func (r *ring) recallVoters() map[string]string {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.log.Error("cannot read who the voters are; they are looked for anew", "error", err)
 	}
-	if known == nil { // the file says null
+	if known == nil { // the file contains null
 		return map[string]string{}
 	}
 	return known

@@ -8,9 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// lockStamp takes anacron's lock for a run of one of its jobs. It reports
-// false when somebody else is at that job. A stamp that cannot be locked for
-// another reason keeps no job from running.
+// lockStamp takes anacron's lock for a run of one of its jobs. It returns false if another process
+// runs that job. A stamp that cannot be locked for another reason does not prevent the run.
 func (l *loop) lockStamp(entry *crontab.Entry) bool {
 	p := entry.Options().Period
 	if p == nil {
@@ -46,7 +45,7 @@ func (l *loop) stamp(s engine.Stamp) {
 	})
 }
 
-// unlockStamp gives back the lock of a run that left no stamp.
+// unlockStamp releases the lock of a run that left no stamp.
 func (l *loop) unlockStamp(entry *crontab.Entry) {
 	if p := entry.Options().Period; p != nil && l.locks[p.ID] != nil {
 		l.locks[p.ID].Close()

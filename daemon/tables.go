@@ -35,9 +35,9 @@ type tables struct {
 	now     spool.Snapshot
 }
 
-// openTables reads all tables for the first time. One of those that were named
-// by hand and cannot be read is an error then, as nothing is known of it, unless
-// another daemon hands its runs over: it is awaited then.
+// openTables reads all crontabs for the first time. A crontab that was named on the command line
+// and cannot be read is an error then, unless another daemon hands its runs over: then it is
+// awaited.
 func (l *loop) openTables(ctx context.Context, seed uint64, takesOver bool) error {
 	o := &l.options
 	host := spool.ThisHost()
@@ -71,13 +71,13 @@ func (l *loop) openTables(ctx context.Context, seed uint64, takesOver bool) erro
 	return errors.Join(unread...)
 }
 
-// startPatience bounds twice how long a start waits for a directory service:
-// for the owners of tables, and for whom they name. Those whom it does not know
-// by then come when it does, and root's jobs run meanwhile.
+// startPatience is half of the maximum time that a start waits for a directory service: once for
+// the owners of crontabs, once for the users that they name. Crontabs of users that are unknown by
+// then are loaded later, and root's jobs run meanwhile.
 const startPatience = 3 * time.Second
 
-// awaited names the tables whose accounts are not known yet, and whether that
-// is because nobody could tell.
+// awaited returns the crontabs whose users are not known yet, and whether the reason is that the
+// lookup failed.
 func awaited(s spool.Snapshot) map[string]bool {
 	tables := map[string]bool{}
 	for _, r := range s.Refused {
@@ -93,7 +93,7 @@ func (l *loop) tend(ctx context.Context) error {
 	return l.tables.source.Watch(ctx, func() { l.must(ctx, l.reload(ctx, false)) })
 }
 
-// must takes what came of reading tables where nobody waits for it.
+// must handles the result of reading crontabs if no caller waits for it.
 func (l *loop) must(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		l.log.Error("the tables could not be read again", "error", err)
@@ -114,7 +114,7 @@ func (t *tables) current() spool.Snapshot {
 	return t.now
 }
 
-// location finds a zone by the name that a job gives it.
+// location returns the zone with a name that a job uses.
 func (t *tables) location(name string) (*time.Location, error) {
 	if zone := t.current().Zone; name == zone.String() {
 		return zone, nil
@@ -122,9 +122,9 @@ func (t *tables) location(name string) (*time.Location, error) {
 	return spool.LoadZone(name)
 }
 
-// firstEvents is what the engine is told at the start, and what keepFirst is
-// to be told when the daemon is ready: each version costs a write to the disk,
-// and a host may have ten thousand tables.
+// firstEvents returns the engine's events at the start, and the changes to pass to keepFirst when
+// the daemon is ready: each version costs a write to the disk, and a host may have ten thousand
+// crontabs.
 func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change) {
 	defer l.tables.reading.Unlock()
 	s := l.tables.current()
@@ -143,7 +143,7 @@ func (l *loop) firstEvents(ctx context.Context) ([]engine.Event, []spool.Change)
 	return []engine.Event{engine.Bar{Users: barred}, load}, s.Changes
 }
 
-// findBars looks for accounts that nothing may start as, and says which are new.
+// findBars returns the users that must not run jobs, and logs new ones.
 func (l *loop) findBars(ctx context.Context, tables []*crontab.Table) (barred map[string]engine.Barred, changed bool) {
 	before := l.tables.bars.said
 	barred, changed = l.tables.bars.find(ctx, tables, l.clock.Now().Wall)
@@ -161,9 +161,9 @@ func (l *loop) findBars(ctx context.Context, tables []*crontab.Table) (barred ma
 	return barred, changed
 }
 
-// reload reads the tables again, and the accounts that they name, and waits
-// until the loop has taken what changed. The configuration is read again only
-// when that is asked for, as nobody is to meet one that is being written.
+// reload reads the crontabs and their users again, and waits until the loop has applied the
+// changes. It reads the configuration only if all is set, because an administrator may be writing
+// it.
 func (l *loop) reload(ctx context.Context, all bool) error {
 	t := l.tables
 	t.reading.Lock()
@@ -175,7 +175,7 @@ func (l *loop) reload(ctx context.Context, all bool) error {
 	defer l.keepVersions(ctx, s.Changes)
 	var changes []engine.Event
 	if barred, changed := l.findBars(ctx, s.Tables); changed {
-		changes = append(changes, engine.Bar{Users: barred}) // first: a new table may name nobody
+		changes = append(changes, engine.Bar{Users: barred}) // first: a new crontab may have no valid user
 	}
 	if s.Changed || renewed {
 		if l.standsIn() {
@@ -214,8 +214,7 @@ func (l *loop) standsIn() bool {
 	return before && !l.tables.anacron
 }
 
-// announce says what became of the tables since they were read before, and of
-// the zone that their times are in.
+// announce logs the changes of the crontabs since the last load, and of the zone of their times.
 func (l *loop) announce(s spool.Snapshot) {
 	if before := l.tables.zone; before != nil && before.String() != s.Zone.String() {
 		l.log.Info("the host's time zone is another", "zone", s.Zone.String(), "before", before.String())
@@ -251,8 +250,8 @@ func (l *loop) announce(s spool.Snapshot) {
 	}
 }
 
-// loadSummary is what changed in a load. One line of the log describes all of it:
-// a host can have thousands of crontabs.
+// loadSummary describes the changes of a load for one line of the log, because a host can have
+// thousands of crontabs.
 type loadSummary struct {
 	first                []string // paths of the first maxNamed crontabs
 	count, gone, entries int
@@ -299,8 +298,8 @@ func (l *loop) warnOfErrors(remarks []crontab.Diagnostic) {
 	}
 }
 
-// keepVersions keeps what changed in the history, whoever changed it, so that
-// it can be undone.
+// keepVersions stores changed crontabs in the history, whoever changed them, so that changes can be
+// undone.
 func (l *loop) keepVersions(ctx context.Context, changes []spool.Change) {
 	if !l.options.host() || len(changes) == 0 {
 		return

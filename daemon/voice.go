@@ -15,12 +15,12 @@ import (
 	"github.com/cronring/cronring/daemon/journal"
 )
 
-// voice passes what jobs do and print, and what the daemon says of itself, to
-// a sink of package journal: lines of output whole, and all in order.
+// voice passes events and output of jobs, and the daemon's own messages, to a sink of package
+// journal: output as complete lines, and everything in order.
 type voice struct {
 	sink   journal.Sink
-	begun  map[stream][]byte    // lines that have no end yet
-	early  early                // output that came before word of its run's start
+	begun  map[stream][]byte    // incomplete lines
+	early  early                // output that came before the start of its run
 	steps  steps                // of the clock
 	starts *journal.StartWriter // nil: starts are logged with their records
 	slow   string               // what keeps us waiting
@@ -31,9 +31,9 @@ type voice struct {
 	items *budget.Budget // how many items each user can have in queue
 	bytes *budget.Budget // how many bytes of output
 	lost  int
-	runs  map[job.RunID]*journal.Run // what is known of runs that live
+	runs  map[job.RunID]*journal.Run // properties of live runs
 	wrote map[job.RunID]bool         // of them, those whose start is in the log before its record is
-	over  []job.RunID                // runs whose end there was no room for
+	over  []job.RunID                // runs whose end did not fit
 	wake  chan struct{}              // queue is not empty
 }
 
@@ -63,7 +63,7 @@ const (
 	patience   = time.Second
 )
 
-// newVoice makes a voice that speaks to a sink.
+// newVoice returns a voice that writes to a sink.
 func newVoice(sink journal.Sink) *voice {
 	v := &voice{
 		sink: sink, begun: map[stream][]byte{}, early: early{of: map[job.RunID][]job.Chunk{}},
@@ -80,8 +80,8 @@ func (v *voice) empty() {
 	v.items, v.bytes = budget.New(maxRecords, maxRecords), budget.New(maxQueued, maxQueued)
 }
 
-// begin tells what a run is, before it starts; it is forgotten when the run
-// ends. It is called by the loop.
+// begin stores the properties of a run before it starts; they are dropped when the run ends. It is
+// called by the loop.
 func (v *voice) begin(run *job.Run, j *job.Job, entry *crontab.Entry) {
 	r := journal.NewRun(run, j, entry.Quiet())
 	log := entry.Options().Log
@@ -145,9 +145,9 @@ func (v *voice) ready(user string) bool {
 	return v.bytes.Fits(user, maxPiece) && v.items.Fits(user, 1)
 }
 
-// chunk is called by the goroutine that reads the output of all jobs, and, with
-// a word of the daemon's own, by the one that starts them. Neither can wait, and
-// both use the memory of the data again.
+// chunk is called by the goroutine that reads the output of all jobs and, with the daemon's own
+// messages, by the goroutine that starts them. Neither can wait, and both reuse the memory of the
+// data.
 func (v *voice) chunk(c job.Chunk) {
 	if c.Stream == job.System {
 		c.Data = bytes.Clone(c.Data)
@@ -181,8 +181,7 @@ func (v *voice) record(r *job.Record) {
 	}
 }
 
-// cron says lines of cron's own log, in their place among the records. One
-// without words is none.
+// cron writes lines of cron's own log, in order with the records. It skips empty ones.
 func (v *voice) cron(lines ...journal.CronLine) {
 	for i := range lines {
 		if lines[i].Word+lines[i].Text != "" {
@@ -191,7 +190,7 @@ func (v *voice) cron(lines ...journal.CronLine) {
 	}
 }
 
-// log says what the daemon logs. It can be called from any goroutine.
+// log writes an entry of the daemon's log. It can be called from any goroutine.
 func (v *voice) log(e *journal.Entry) { v.add(e, budget.Root, 0) }
 
 // ownerOf returns the user whose share a record takes.
@@ -232,8 +231,8 @@ func (v *voice) takeAll() (items []any, lost int, over []job.RunID) {
 	return items, lost, over
 }
 
-// run writes until ctx ends, and then what is left. That standard output is
-// closed or its disk full is no reason to stop jobs.
+// run writes until ctx ends, and then writes the rest. A closed standard output or a full disk must
+// not stop jobs.
 func (v *voice) run(ctx context.Context) error {
 	for {
 		select {
@@ -248,8 +247,8 @@ func (v *voice) run(ctx context.Context) error {
 	}
 }
 
-// close says what is left. It is for the goroutine that runs, or when none
-// does; what is said later needs another close.
+// close writes the rest. It must be called by the goroutine of run, or when that does not run;
+// later messages need another close.
 func (v *voice) close() {
 	v.sayAll()
 	v.sayUnsaid()
@@ -289,7 +288,7 @@ func (v *voice) wait(c job.Chunk) bool {
 		return false
 	}
 	before := v.early.of[c.Run]
-	long := len(before) > 0 && c.At.Sub(before[0].At) > patience // word of the start is lost
+	long := len(before) > 0 && c.At.Sub(before[0].At) > patience // the start was lost
 	if long || v.early.size+len(c.Data) > maxEarly {
 		v.sayEarly(c.Run)
 		return false
@@ -299,7 +298,7 @@ func (v *voice) wait(c job.Chunk) bool {
 	return true
 }
 
-// sayEarly says what was laid aside for a run.
+// sayEarly writes the output that was stored for a run.
 func (v *voice) sayEarly(id job.RunID) {
 	chunks := v.early.of[id]
 	delete(v.early.of, id)
@@ -367,8 +366,7 @@ func (v *voice) sayRecord(r *job.Record) {
 	}
 }
 
-// sayRest says the lines that will have no end any more, and how much output of
-// the run was not logged.
+// sayRest writes the run's last, incomplete lines, and how much of its output was not logged.
 func (v *voice) sayRest(r *job.Record, about *journal.Run) {
 	line := journal.Line{At: r.At, Job: r.Job, Run: r.Run.ID, About: about}
 	for _, line.Stream = range []job.Stream{job.Stdout, job.Stderr, job.System} {
@@ -390,7 +388,7 @@ func (v *voice) notLogged(run job.RunID) amount {
 	return v.limit.rest(run)
 }
 
-// forget lets go of all that is kept of a run.
+// forget drops all data of a run.
 func (v *voice) forget(id job.RunID) {
 	for _, of := range []job.Stream{job.Stdout, job.Stderr, job.System} {
 		delete(v.begun, stream{id, of})
@@ -404,7 +402,7 @@ func (v *voice) forget(id job.RunID) {
 	}
 }
 
-// recordWords says a record that concerns a job, or the clock, in a few words.
+// recordWords describes a record about a job, or the clock, in a few words.
 func recordWords(r *job.Record) string {
 	switch {
 	case r.Decision == job.DecideSkip && r.Count > 1:

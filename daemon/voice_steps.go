@@ -22,7 +22,7 @@ type steps struct {
 
 const stepsApart = time.Minute
 
-// take tells whether a step is to be said now.
+// take reports whether to log a step now.
 func (s *steps) take(r *job.Record) bool {
 	if s.rest != nil {
 		s.newest = r
@@ -33,8 +33,7 @@ func (s *steps) take(r *job.Record) bool {
 	return true
 }
 
-// sayUnsaid says the newest step, if it was not said, so that the log ends with
-// what the clock shows.
+// sayUnsaid logs the newest step, if it was not logged, so that the log ends with the current time.
 func (v *voice) sayUnsaid() {
 	last, more := v.steps.newest, v.steps.unsaid-1
 	v.steps = steps{}
@@ -54,8 +53,8 @@ func (v *voice) sayUnsaid() {
 	v.sink.Flush()
 }
 
-// stepWords says from when to when the clock was set, and what follows, as
-// cronring-time(7) does.
+// stepWords describes how the clock was set, and the consequences, in the terms of
+// cronring-time(7).
 func stepWords(r *job.Record) string {
 	then := "the skipped occurrences are late, and catchup= decides"
 	switch back := r.Was.Sub(r.At); {
