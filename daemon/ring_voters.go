@@ -64,9 +64,9 @@ func (r *ring) seekVoters(known map[string]string) (changed bool) {
 	return changed
 }
 
-// voterID returns the member with a voter's address. If it is before, that member stays the voter
-// while it is present. If several others match, none becomes the voter, because members choose
-// their names and addresses themselves.
+// voterID returns the member with a voter's ID, address or name. The member before stays the voter
+// while it is alive and matches. If several others match, none becomes the voter, because members
+// choose their names and addresses themselves.
 func voterID(voter, before string, members []gossip.View) string {
 	var meant []string
 	for i := range members {

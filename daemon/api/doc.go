@@ -1,4 +1,4 @@
-// Package api defines the interface of the control socket: the wire types, and the client that
+// Package api owns the interface of the control socket: the wire types, and the client that
 // programs and the command line use. It does not depend on the server.
 //
 // Everything is HTTP and JSON. A document carries "v":1; within a version

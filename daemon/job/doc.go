@@ -1,4 +1,4 @@
-// Package job defines the types that all other packages share: job, run, outcome, decision, reason,
+// Package job owns the types that all other packages share: job, run, outcome, decision, reason,
 // record. Each concept has one type, from the SQLite row to the row on the screen.
 //
 // The package is pure data: no clock, no disk, no goroutine. The JSON form of

@@ -1,5 +1,5 @@
-// Package mail turns the output of jobs into email: the text, the recipients, and the queue on disk
-// in which a message waits for the host's mail transfer agent.
+// Package mail owns the email that reports the output of jobs: the text, the recipients, and the
+// queue on disk in which a message waits for the host's mail transfer agent.
 //
 // Compose decides and writes, without side effects. Post stores and delivers: a restart, a kill, or
 // an agent that fails for days does not lose a message. If the daemon is killed between the agent's

@@ -1,4 +1,4 @@
-// Package notify sends notifications about jobs to people and programs: the channels of the
+// Package notify owns the notifications that channels send about jobs: the channels of the
 // configuration, the messages, and the queue on disk in which a message waits until its channel
 // accepts it.
 //

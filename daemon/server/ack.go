@@ -39,8 +39,8 @@ func (s *Server) ack(ctx context.Context, c *call) error {
 	return c.answer(api.Changed{V: api.Version, Jobs: ids})
 }
 
-// failing gives the jobs whose failure is to be acknowledged. One that is named
-// and does not fail is an error; with All there may be none.
+// failing returns the jobs whose failure must be acknowledged. A named job that does not fail is an
+// error; with All the list may be empty.
 func (s *Server) failing(ctx context.Context, c *call, r api.AckRequest) ([]counted, error) {
 	jobs := c.visible()
 	if !r.All {

@@ -72,10 +72,10 @@ func (s *Server) stopRuns(ctx context.Context, c *call) error {
 	return c.answer(api.Runs{V: api.Version, Runs: stopped})
 }
 
-// longestStop bounds how long a run that is to end may take.
+// longestStop is the maximum time from the stop of a run to its KILL.
 const longestStop = 24 * time.Hour
 
-// stopOf is how runs are to be ended.
+// stopOf returns how to end runs.
 func stopOf(c *call, r api.StopRequest) (how engine.Stop, err error) {
 	how = engine.Stop{By: c.peer.String(), Grace: r.KillAfter}
 	if r.KillAfter < 0 || r.KillAfter > longestStop {
@@ -154,7 +154,7 @@ func (s *Server) change(ctx context.Context, c *call, verb string, refs []string
 	return c.answer(api.Changed{V: api.Version, Jobs: jobs})
 }
 
-// targets gives the jobs to act on: at least one.
+// targets returns the jobs to act on: at least one.
 func (s *Server) targets(ctx context.Context, c *call, verb string, refs []string) ([]job.ID, error) {
 	if len(refs) == 0 {
 		return nil, badRequest("cannot "+verb+": no job is named", "a name, a glob, FILE:LINE or a set like @failed is wanted")
@@ -178,8 +178,8 @@ func (s *Server) targets(ctx context.Context, c *call, verb string, refs []strin
 	return ids, nil
 }
 
-// each asks the engine about one job after the other. What it refuses for one
-// does not keep it from the others; the first refusal is the error.
+// each sends an event to the engine for each job. A refusal for one job does not affect the others;
+// the first refusal is the error.
 func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, event func(job.ID) engine.Event) ([]job.Run, error) {
 	var done []string
 	var first *api.Error
@@ -206,7 +206,7 @@ func (s *Server) each(ctx context.Context, c *call, verb string, jobs []job.ID, 
 	return runs, nil
 }
 
-// refused says in words what the engine would not do to a job or run.
+// refused returns the error for what the engine refused to do to a job or run.
 func refused(verb, name string, r *engine.Refusal) *api.Error {
 	e := &api.Error{Kind: api.Conflict, What: "cannot " + doing(verb) + " " + strconv.Quote(name), Why: clause(r.Reason)}
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// planned is how many occurrences a plan names at most, and backfillRows how
-// many backfills one answer holds.
+// planned is the maximum number of occurrences in a plan, and backfillRows of backfills in one
+// answer.
 const (
 	planned      = 1000
 	backfillRows = 1000
@@ -96,7 +96,7 @@ func (c *call) backfillOf(i int, r *api.BackfillRequest) (job.Backfill, error) {
 			"it must look like 2026-03-01, 2026-03-01T02:30 (both in the entry's zone) or 2026-03-01T02:30:00Z")
 	}
 	b.From, b.To = from.UTC(), last.UTC()
-	if !first.After(c.now) && last.After(c.now) { // of today, what has been so far
+	if !first.After(c.now) && last.After(c.now) { // today until now
 		b.To = c.now
 	}
 	return b, nil
@@ -124,8 +124,8 @@ func parseSpan(text string, loc *time.Location) (first, last time.Time, ok bool)
 	return first, last, false
 }
 
-// awaitBackfill gives a backfill as it is when it is over. events must have
-// been subscribed to before it was asked for.
+// awaitBackfill waits for the end of a backfill and returns it. events must have been subscribed to
+// before the request.
 func (s *Server) awaitBackfill(ctx context.Context, events <-chan api.Event, b job.Backfill) (job.Backfill, error) {
 	for {
 		e, ok := <-events
@@ -141,7 +141,7 @@ func (s *Server) awaitBackfill(ctx context.Context, events <-chan api.Event, b j
 	}
 }
 
-// backfillBy is a backfill as the history knows it.
+// backfillBy returns a backfill from the history.
 func (s *Server) backfillBy(ctx context.Context, b job.Backfill) (job.Backfill, error) {
 	all, err := s.store.Backfills(ctx, store.Of{Jobs: []job.ID{b.Job}, User: b.User, Limit: backfillRows})
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 const (
 	firstPage  = 64                     // rows of the first piece: what a screen shows
 	otherPages = 2048                   // of the others
-	foldTime   = 100 * time.Millisecond // what happens within it goes together
-	shortIdle  = time.Second            // no sooner does it look again by itself
-	longIdle   = 10 * time.Second       // and no later: some changes nobody tells of
+	foldTime   = 100 * time.Millisecond // events within it are sent together
+	shortIdle  = time.Second            // minimum time until it looks again by itself
+	longIdle   = 10 * time.Second       // maximum time: some changes cause no event
 )
 
-// board answers with all jobs that the caller sees, and goes on with what
-// changes of them.
+// board answers with all jobs that the caller sees, and then with their changes.
 func (s *Server) board(ctx context.Context, c *call) error {
 	w := s.boards.watch(c.peer)
 	if w == nil {
@@ -58,15 +57,15 @@ func (s *Server) board(ctx context.Context, c *call) error {
 		return nil
 	}
 	if frames, err = encoder.AppendError(frames[:0], asError(err)); err == nil {
-		c.w.Write(frames) // the last words; whoever is gone misses nothing
+		c.w.Write(frames) // the last frame; a reader that left misses nothing
 	}
 	return nil
 }
 
-// errReaderGone is the end of a stream that nobody reads any more.
+// errReaderGone reports that the reader of a stream has left.
 type errReaderGone struct{ error }
 
-// board is what one reader has been sent, by the number of each job.
+// board is the state that one reader has received, by the number of each job.
 type board struct {
 	s     *Server
 	peer  peer
@@ -131,7 +130,7 @@ func (b *board) rest(ctx context.Context) error {
 	return nil
 }
 
-// soonest is when a row will be another by itself.
+// soonest returns when a row will next change by itself.
 func (b *board) soonest() time.Time {
 	if len(b.due) == 0 {
 		return b.now.Add(longIdle)
@@ -146,7 +145,7 @@ func (b *board) round(ctx context.Context) error {
 		return err
 	}
 	slots, all := b.s.boards.changed(b.watch, names)
-	view := b.s.backend.View() // only now: it knows of all that changed, and of what comes later the watcher is told again
+	view := b.s.backend.View() // only now: it includes all these changes, and later ones wake the watcher again
 	if !view.SameJobs(names.view) {
 		b.s.boards.forget(b.watch)
 		return nil
@@ -171,8 +170,7 @@ func (b *board) round(ctx context.Context) error {
 	return nil
 }
 
-// renumber takes over what was sent of jobs that stay, and gives those that are
-// gone.
+// renumber copies the state of remaining jobs to the new numbers, and returns the removed jobs.
 func (b *board) renumber(names *numbering) (gone []job.ID) {
 	before, n := *b, len(names.order)
 	b.names = names

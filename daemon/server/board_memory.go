@@ -13,30 +13,29 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// memory is what boards and lists must know of the past of every job: its newest
-// ended run. To ask the history for that each time takes long where jobs are many,
-// so it is asked once, for the first board or list, and told of what ends from then
-// on. Until somebody wants one it holds nothing.
+// memory caches the newest ended run of every job, for boards and lists. Reading the history each
+// time takes long for many jobs, so the first board or list reads it once, and later ends update
+// the cache. Until then the cache is empty.
 type memory struct {
 	store Store
 	view  func() *engine.View
 	seed  maphash.Seed
-	turn  chan struct{} // whoever brings it up to date has what is in it
+	turn  chan struct{} // held while updating; the updater has all of it
 
 	mu    sync.Mutex
-	names *numbering // nil: nobody has asked yet
+	names *numbering // nil: not used yet
 	known
 	filling  bool
-	missed   news // what was told while it was filled
+	missed   news // updates that arrived during filling
 	ends     int  // of runs
 	watchers map[*watcher]struct{}
 }
 
-// known is what is known of the past of jobs, by number.
+// known holds the past of jobs, by number.
 type known struct {
 	lasts   []last
-	endings map[int32]string // of those that failed
-	own     map[int32]past   // where the newest was another account's: the newest of its own
+	endings map[int32]string // of failed runs
+	own     map[int32]past   // if the newest run was another user's: the newest of its own
 }
 
 func newKnown(jobs int) *known {
@@ -59,24 +58,23 @@ func lastOf(r *job.Run) last {
 	return last{run: r.ID, began: nanosOf(r.Started), ended: nanosOf(r.Ended), failed: r.Failed()}
 }
 
-// numbering tells which job has which number. It is immutable, and good as long
-// as the tables are.
+// numbering assigns numbers to jobs. It is immutable, and valid until the crontabs change.
 type numbering struct {
 	view  *engine.View // one with these numbers
 	slots map[uint64]int32
 	order []int32 // by name
 }
 
-// news is what a memory is told.
+// news is an update of a memory.
 type news struct {
 	ended   []*job.Run
 	streaks []job.Ledger
 }
 
-// watcher is told which jobs have changed since it last asked.
+// watcher receives the jobs that have changed since its last query.
 type watcher struct {
 	peer  peer
-	wake  chan struct{} // readable when something has
+	wake  chan struct{} // readable when a job has changed
 	dirty []uint64      // by number, a bit each
 	all   bool          // any may have
 }
@@ -88,11 +86,10 @@ func newMemory(s Store, view func() *engine.View) *memory {
 	}
 }
 
-// key stands for a job's name. It cannot be foreseen, so that nobody finds two
-// names with the same.
+// key represents a job's name. It is a seeded hash, so that users cannot construct a collision.
 func (m *memory) key(id job.ID) uint64 { return maphash.String(m.seed, string(id)) }
 
-// tap is told of each step; see Backend.Tap.
+// tap receives the results of each step; see Backend.Tap.
 func (m *memory) tap(facts []job.Record, ledgers []job.Ledger) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,8 +133,8 @@ func (m *memory) takeStreak(l job.Ledger) {
 	}
 }
 
-// takeEnd notes the end of a run, unless a newer one is known. So it does not
-// matter in which order ends are told.
+// takeEnd stores the end of a run, unless a newer one is known. So the order of ends does not
+// matter.
 func (n *numbering) takeEnd(m *memory, r *job.Run, k *known) {
 	slot, ok := n.slots[m.key(r.Job)]
 	if !ok {
@@ -166,7 +163,7 @@ func (n *numbering) takeEnd(m *memory, r *job.Run, k *known) {
 	}
 }
 
-// past is what is known of the newest ended run of a job.
+// past returns the newest ended run of a job.
 func (k *known) past(slot int32) past {
 	p := past{last: k.lasts[slot]}
 	if p.failed {
@@ -239,8 +236,7 @@ const (
 	accountBoards = 4
 )
 
-// watch makes a watcher, for whom everything has changed; nil if the account
-// has enough.
+// watch adds a watcher that has everything to read; nil if the user has too many.
 func (m *memory) watch(p peer) *watcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,7 +251,7 @@ func (m *memory) watch(p peer) *watcher {
 	return w
 }
 
-// guests counts the watchers that are no keepers, and those of one account.
+// guests counts the watchers of users who are not admins, and those of one user.
 func (m *memory) guests(key uint32) (all, own int) {
 	for w := range m.watchers {
 		if !w.peer.keeper {
@@ -274,9 +270,8 @@ func (m *memory) unwatch(w *watcher) {
 	delete(m.watchers, w)
 }
 
-// changed gives the numbers of the jobs that have changed since it was asked
-// last, or that any may have; they are those of names. Numbers that are no
-// longer good stand for all.
+// changed returns the numbers of the jobs that have changed since the last call, or all if any may
+// have; they are those of names. all is also true if the numbers are no longer valid.
 func (m *memory) changed(w *watcher, names *numbering) (slots []int32, all bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -304,7 +299,7 @@ func (m *memory) forget(w *watcher) {
 	w.poke()
 }
 
-// past is what is known of a job's newest ended run.
+// past describes a job's newest ended run.
 type past struct {
 	last
 	ending string // how it failed
@@ -352,14 +347,14 @@ func (m *memory) newest(ctx context.Context, ids []job.ID, keeper bool) ([]last,
 	return lasts, nil
 }
 
-// ended counts the runs that it was told the end of.
+// ended returns the number of runs whose end was received.
 func (m *memory) ended() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ends
 }
 
-// follow brings the memory up to the tables of today, and gives its numbers.
+// follow updates the memory to the current crontabs, and returns its numbers.
 func (m *memory) follow(ctx context.Context) (*numbering, error) {
 	select {
 	case m.turn <- struct{}{}:
@@ -393,8 +388,8 @@ func (m *memory) number(view *engine.View) *numbering {
 	return next
 }
 
-// refill goes over from one numbering to another. It keeps what it knows, and
-// asks the history for the rest. Meanwhile all that happens is noted apart.
+// refill moves from one numbering to another. It keeps what it has, and reads the rest from the
+// history. Updates that arrive meanwhile are stored separately.
 func (m *memory) refill(ctx context.Context, before, next *numbering) error {
 	m.mu.Lock()
 	m.filling = true
@@ -425,8 +420,8 @@ func (m *memory) refill(ctx context.Context, before, next *numbering) error {
 	return nil
 }
 
-// keep copies what is known of jobs that stay, and gives the numbers of the
-// others. The loop is let in between.
+// keep copies the data of remaining jobs, and returns the numbers of the others. It releases the
+// lock from time to time, so that the loop can proceed.
 func (m *memory) keep(before, next *numbering, k *known) (missing []int32) {
 	const some = 4096
 	type pair struct{ from, to int32 }

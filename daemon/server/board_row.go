@@ -18,9 +18,9 @@ type painter struct {
 	view   *engine.View
 	now    time.Time
 	peer   peer
-	own    string // table that the peer may change, if it is no keeper
+	own    string // crontab that the peer may change, if it is not an admin
 	pasts  []past
-	live   map[int32][]*job.Run // runs that live and that the reader sees
+	live   map[int32][]*job.Run // live runs that the reader sees
 	marked map[int32]bool       // jobs that a pause or a trouble is known of; nil: any may be one
 	where  *whereabouts
 }
@@ -58,7 +58,7 @@ func (p *painter) slot(id job.ID) (int32, bool) {
 	return slot, ok
 }
 
-// read gives what is known of the past of jobs, until it is asked again.
+// read reads the past of jobs, valid until the next call.
 func (p *painter) read(slots []int32) (pasts []past, ok bool) {
 	p.pasts, ok = p.memory.read(p.pasts[:0], p.names, slots, p.peer.keeper)
 	return p.pasts, ok
@@ -100,7 +100,7 @@ func (p *painter) row(slot int32, l *past) (r api.Row, due int64) {
 		r.HeldUntil = s.hold.Until.UTC()
 	}
 	due = p.firstOf(math.MaxInt64, r.Next, r.HeldUntil)
-	if c.failed && r.Node != "" { // nobody tells when another member takes it
+	if c.failed && r.Node != "" { // no event reports that another member claims it
 		due = p.firstOf(due, p.now.Add(longIdle))
 	}
 	for _, run := range p.live[slot] {
@@ -114,8 +114,7 @@ func (p *painter) row(slot int32, l *past) (r api.Row, due int64) {
 	return r, due
 }
 
-// firstOf is the first of instants to come, of which one is given in
-// nanoseconds.
+// firstOf returns the earliest future instant, of due in nanoseconds and instants.
 func (p *painter) firstOf(due int64, instants ...time.Time) int64 {
 	for _, t := range instants {
 		if t.After(p.now) {
@@ -136,7 +135,7 @@ func (p *painter) waiting(slot int32) *job.Run {
 	return oldest
 }
 
-// why says in a few words what keeps a job from running.
+// why describes briefly what prevents a job from running.
 func (s *standing) why(c condition, waiting *job.Run) string {
 	switch {
 	case s.trouble != "":
@@ -153,7 +152,7 @@ func (s *standing) why(c condition, waiting *job.Run) string {
 	return s.held
 }
 
-// at is when it began, or ended if it could not; the zero time of none.
+// at returns when it began, or ended if it could not begin; the zero time if there is none.
 func (l *last) at() time.Time {
 	if l.began != 0 {
 		return timeOf(l.began)
@@ -161,7 +160,7 @@ func (l *last) at() time.Time {
 	return timeOf(l.ended)
 }
 
-// startsOn is what starts the job of an entry, as lists say it.
+// startsOn returns what starts the job of an entry, for lists.
 func startsOn(e *crontab.Entry, o *crontab.Options) string {
 	if len(o.Items) == 0 {
 		return e.Spec()

@@ -8,9 +8,8 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// totals is the sum of the last day for one board. Where much has run it takes
-// long to find, so the board goes on without, and it is not found again before
-// a multiple of that time.
+// totals computes the sums of the last day for one board. For many runs that takes long, so the
+// board continues without them, and they are not computed again before a multiple of that time.
 type totals struct {
 	told chan struct{} // readable when there is a new one
 	work sync.WaitGroup
@@ -52,7 +51,7 @@ func (t *totals) look(ctx context.Context, s *Server, now time.Time) {
 		defer t.mu.Unlock()
 		t.busy, t.took = false, time.Since(begin)
 		if err != nil {
-			return // the status says so
+			return // the status reports it
 		}
 		t.day = day
 		select {

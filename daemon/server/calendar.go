@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/crontab"
 )
 
-// mismatch says why a schedule does not name an instant.
+// mismatch returns why a schedule does not contain an instant.
 func mismatch(e *crontab.Entry, at time.Time) string {
 	fields := strings.Fields(e.Spec())
 	base, plain := unwrap(e.Schedule).(*crontab.Schedule)
@@ -30,7 +30,7 @@ func mismatch(e *crontab.Entry, at time.Time) string {
 	return "the fields match, but what stands above the entry moves or ends it: " + crontab.Describe(e.Schedule)
 }
 
-// unwrap gives what modifiers stand over.
+// unwrap returns the schedule below modifiers.
 func unwrap(s cron.Schedule) cron.Schedule {
 	for {
 		over, ok := s.(interface{ Unwrap() cron.Schedule })
@@ -41,9 +41,8 @@ func unwrap(s cron.Schedule) cron.Schedule {
 	}
 }
 
-// wrongFields says which of five fields do not name a wall time. Each is
-// asked by itself, with stars for the others; day and weekday only together,
-// as they are joined by a rule of their own.
+// wrongFields returns which of five fields do not match a wall time. It checks each one with stars
+// for the others; day and weekday only together, because they are combined by a rule of their own.
 func wrongFields(fields []string, wall time.Time) []string {
 	var wrong []string
 	ask := func(spec, value, written string) {
@@ -66,9 +65,8 @@ func wrongFields(fields []string, wall time.Time) []string {
 	return wrong
 }
 
-// names tells whether fields name a wall time. It is asked in UTC, where each
-// wall time exists once. What ~ was drawn as is not known here, so a field
-// with one is never what is wrong.
+// names reports whether fields match a wall time. It checks in UTC, where each wall time exists
+// once. The value chosen for ~ is not known here, so a field with ~ always matches.
 func names(spec string, wall time.Time) bool {
 	s, _ := crontab.ParseSchedule(spec, nil, 0)
 	if s == nil || strings.Contains(spec, "~") {
@@ -80,7 +78,7 @@ func names(spec string, wall time.Time) bool {
 
 func quoted(field string) string { return `"` + field + `"` }
 
-// wallFact says how often the wall time of an instant exists on its day.
+// wallFact describes how often the wall time of an instant exists on its day.
 func wallFact(z *crontab.Zone, at time.Time) string {
 	if fact := repeatFact(z, at); fact != "" {
 		return fact
@@ -95,7 +93,7 @@ func wallFact(z *crontab.Zone, at time.Time) string {
 	return fmt.Sprintf("%s exists once in %s that day", wall.Format("15:04"), z)
 }
 
-// repeatFact says that the wall time of an instant came twice, or is "".
+// repeatFact reports that the wall time of an instant occurs twice, or returns "".
 func repeatFact(z *crontab.Zone, at time.Time) string {
 	for _, c := range changesOn(z, at) {
 		length := time.Duration(c.Before-c.After) * time.Second
@@ -112,7 +110,7 @@ func repeatFact(z *crontab.Zone, at time.Time) string {
 	return ""
 }
 
-// changesOn gives the changes of offset on the civil day of an instant.
+// changesOn returns the changes of offset on the civil day of an instant.
 func changesOn(z *crontab.Zone, at time.Time) []crontab.Change {
 	y, m, d := at.In(z.Location()).Date()
 	day := time.Date(y, m, d, 0, 0, 0, 0, z.Location())

@@ -27,7 +27,7 @@ type call struct {
 	w     http.ResponseWriter
 
 	cost  cost
-	limit *expensiveQueries // nil: another member asks
+	limit *expensiveQueries // nil: another member's request
 	slot  *slot             // from begin to end; nil for admins
 }
 
@@ -50,8 +50,8 @@ func (c *call) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// end gives back what begin took, if it has not been given back yet. It is
-// also called before a request waits for events.
+// end releases what begin acquired, unless already released. It is also called before a request
+// waits for events.
 func (c *call) end() {
 	c.slot.end()
 	c.slot = nil
@@ -77,8 +77,8 @@ func (c *call) fail(err error) {
 	c.send(httpStatus[e.Kind], "application/json", append(text, '\n'))
 }
 
-// asError gives an error its written form. Whatever is not an Error is the
-// daemon's own trouble.
+// asError converts an error for the wire. An error that is not an Error is an internal error of the
+// daemon.
 func asError(err error) *api.Error {
 	e := api.Error{Kind: api.Internal, What: "cannot answer", Why: err.Error(), Fix: "cronring status"}
 	if known, ok := errors.AsType[*api.Error](err); ok {
@@ -124,7 +124,7 @@ func (c *call) hurry() {
 // program may mean something by them that this daemon would not do.
 func body[T any](c *call) (T, error) { return bodyOf[T](c, maxBody) }
 
-// bodyOf is body for a document of at most so many bytes.
+// bodyOf is body for a document of at most limit bytes.
 func bodyOf[T any](c *call, limit int64) (T, error) {
 	var document T
 	d := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, limit))

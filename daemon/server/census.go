@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// aStrip is how many recent runs of a job are shown.
+// aStrip is the number of recent runs in a job's strip.
 const aStrip = 12
 
 // counted is a job in a census.
@@ -34,9 +34,9 @@ type jobState struct {
 	id     job.ID
 }
 
-// states yields the states of jobs, in the order given. It is for lists that are
-// sorted or chosen by state: it reads the history only for jobs of which the memory
-// knows nothing yet, and does not describe the jobs. An error is the last item.
+// states yields the states of jobs, in the order of jobs. It is for lists that are sorted or
+// filtered by state: it reads the history only for jobs that the memory lacks, and does not
+// describe the jobs. An error is the last item.
 func (s *Server) states(ctx context.Context, c *call, jobs []int) iter.Seq2[jobState, error] {
 	return func(yield func(jobState, error) bool) {
 		live, where := c.liveByJob(), s.whereabouts(c.view)
@@ -120,7 +120,7 @@ func collect(all iter.Seq2[counted, error]) (list []counted, err error) {
 	return list, nil
 }
 
-// liveByJob gives the live runs that the caller sees, oldest first.
+// liveByJob returns the live runs that the caller sees, oldest first.
 func (c *call) liveByJob() map[job.ID][]job.Run {
 	live := map[job.ID][]job.Run{}
 	for _, r := range c.view.Runs() {
@@ -144,7 +144,7 @@ func (s *Server) recent(ctx context.Context, c *call, id job.ID) ([]job.Run, err
 	return seen, nil
 }
 
-// ownLast gives the newest ended run that a job had as an account, if any.
+// ownLast returns the newest ended run of a job as a user, if any.
 func (s *Server) ownLast(ctx context.Context, id job.ID, user string) (runs []job.Run, err error) {
 	var newest job.RunID
 	if err := s.store.LastBy(ctx, id, user, func(r job.Run) { newest = r.ID }); err != nil || newest == 0 {
@@ -172,15 +172,15 @@ func (c *call) count(i int, j job.Job, live []job.Run, newest *job.Run, where *w
 	return counted{Status: st, number: i}
 }
 
-// condition is what a job's state is made of.
+// condition is what determines a job's state.
 type condition struct {
-	ended, failed bool // its newest run; a failure that nobody has acknowledged
+	ended, failed bool // its newest run; a failure that was not acknowledged
 	late, running bool
 	held          bool
 	disabled      bool
 }
 
-// standing is what pauses, troubles and other members report of a job.
+// standing is the pause, problem or remote state of a job.
 type standing struct {
 	hold    *job.Hold
 	held    string // why its entry must not run
@@ -189,9 +189,9 @@ type standing struct {
 	away    *job.Elsewhere
 }
 
-// conditionOf returns the condition of job i apart from its live runs, and the
-// reasons for it. marked is whether there may be a pause, a trouble or an
-// acknowledgement of the job; see View.Marked.
+// conditionOf returns the condition of job i apart from its live runs, and the reasons for it.
+// marked reports whether the job may have a pause, a problem or an acknowledgement; see
+// View.Marked.
 func conditionOf(v *engine.View, i int, l *last, where *whereabouts, marked bool) (condition, standing) {
 	var s standing
 	o := v.Options(i)

@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// links is the chain, in order: the name of each step, and what it says of an
-// occurrence that passes it.
+// links is the chain, in order: the name of each step, and its text for an occurrence that passes
+// it.
 var links = []struct {
 	name   api.StepName
 	passed func(*evidence) string
@@ -30,7 +30,7 @@ var links = []struct {
 	{api.StepGate, (*evidence).gateFact, ""},
 }
 
-// chain tells of each step; after the crossed one none is reached.
+// chain returns all steps; after the crossed one none is reached.
 func (ev *evidence) chain(cross api.StepName) []api.Step {
 	steps := make([]api.Step, 0, len(links))
 	state := api.Passed
@@ -76,7 +76,7 @@ func (ev *evidence) crossed() api.StepName {
 	return ev.stepOf(ev.reason())
 }
 
-// waitsForOthers tells whether the run waits for more than a time.
+// waitsForOthers reports whether the run waits for more than a time.
 func (ev *evidence) waitsForOthers() bool {
 	return ev.run.State == job.RunWaiting && (ev.run.Reason == job.WaitsForParents || ev.run.Reason == job.WaitsForCheck)
 }
@@ -86,8 +86,7 @@ func (ev *evidence) pausedAt() bool {
 	return h != nil && !ev.at.Before(h.Since) && (h.Until.IsZero() || ev.at.Before(h.Until))
 }
 
-// reason is why the occurrence is where it is: what was decided, or what
-// became of the run afterwards.
+// reason returns why the occurrence is in its state: the decision, or the later fate of the run.
 func (ev *evidence) reason() job.Reason {
 	if ev.run != nil && ev.run.Reason != "" {
 		return ev.run.Reason
@@ -125,8 +124,7 @@ func (ev *evidence) stepOf(r job.Reason) api.StepName {
 	return api.StepGate
 }
 
-// whyLate tells a clock that jumped over the occurrence from a daemon that
-// was not there for it.
+// whyLate distinguishes a clock that jumped over the occurrence from a daemon that was not running.
 func (ev *evidence) whyLate() api.StepName {
 	if ev.stepped != nil && ev.up != nil {
 		return api.StepClock
@@ -134,7 +132,7 @@ func (ev *evidence) whyLate() api.StepName {
 	return api.StepDaemon
 }
 
-// crossFact says why the occurrence stopped at a step.
+// crossFact describes why the occurrence stopped at a step.
 func (ev *evidence) crossFact(step api.StepName) string {
 	switch {
 	case step == api.StepSchedule:
@@ -157,7 +155,7 @@ func (ev *evidence) crossFact(step api.StepName) string {
 	return ev.because()
 }
 
-// because says a reason with its numbers and names.
+// because returns the reason with its numbers and names.
 func (ev *evidence) because() string {
 	fact := clause(ev.reason().Sentence())
 	if ev.record.Detail != "" && ev.reason() == ev.record.Reason {
@@ -272,7 +270,7 @@ func lateness(d time.Duration) string {
 	return length(d) + " after its time"
 }
 
-// lastSign marks the end of a life that nobody wrote down.
+// lastSign marks the end of a life that was not recorded.
 func lastSign(clean bool) string {
 	if clean {
 		return ""
@@ -294,7 +292,7 @@ func (ev *evidence) overlapFact() string {
 	return "no other run of it was in the way (overlap=" + rule + ")"
 }
 
-// checkFact says whether the command of if= was asked.
+// checkFact describes whether the if= command ran.
 func (ev *evidence) checkFact() string {
 	if ev.run == nil || ev.run.Trigger == job.TriggerRetry {
 		return "the command of if= was not asked"
@@ -302,7 +300,7 @@ func (ev *evidence) checkFact() string {
 	return "the command of if= did not stand in its way"
 }
 
-// parentsFact says how the runs ended that it waited for.
+// parentsFact describes how the runs ended that it waited for.
 func (ev *evidence) parentsFact() string {
 	if ev.run == nil || len(ev.run.Parents) == 0 {
 		return "it waited for nobody"
@@ -310,7 +308,7 @@ func (ev *evidence) parentsFact() string {
 	return ev.parentWords(ev.run.Parents)
 }
 
-// placeFact says whether the run had to wait for others of its pool.
+// placeFact describes whether the run had to wait for others of its pool.
 func (ev *evidence) placeFact() string {
 	pool := ev.job.Options["pool"]
 	switch {
@@ -322,7 +320,7 @@ func (ev *evidence) placeFact() string {
 	return "there was a place in pool=" + pool
 }
 
-// mostParents is how many runs an answer names.
+// mostParents is the maximum number of runs in an answer.
 const mostParents = 20
 
 func (ev *evidence) parentWords(parents []job.Parent) string {

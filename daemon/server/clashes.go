@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// Bounds of what is told of clashes.
+// Limits of the answer.
 const (
 	clashTime   = 24 * time.Hour
 	mostClash   = 7 * 24 * time.Hour
@@ -19,7 +19,7 @@ const (
 	clashNames  = 20
 )
 
-// clashes tells in which minutes to come jobs start together.
+// clashes answers with the coming minutes in which jobs start together.
 func (s *Server) clashes(ctx context.Context, c *call) error {
 	q, err := c.clashQuery()
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *call) clashQuery() (q api.ClashQuery, err error) {
 	return q, nil
 }
 
-// atLeast is the minutes with so many starts or more, the fullest first.
+// atLeast returns the minutes with n starts or more, the fullest first.
 func (l *load) atLeast(n int) []int {
 	var full []int
 	for m, count := range l.counts {

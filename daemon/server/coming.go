@@ -9,13 +9,13 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// usualComing is how many coming runs are told if nobody says.
+// usualComing is the default number of coming runs.
 const usualComing = 10
 
-// skew is how far a caller's clock may be behind: its now is no past.
+// skew is how far a caller's clock may be behind, so that its current time is not rejected as past.
 const skew = time.Minute
 
-// coming tells which runs come next, of several jobs in order of time.
+// coming answers with the coming runs of several jobs in order of time.
 func (s *Server) coming(ctx context.Context, c *call) error {
 	q, err := c.comingQuery()
 	if err != nil {
@@ -106,7 +106,7 @@ func (r nextRuns) Less(i, k int) bool {
 }
 func (r *nextRuns) Push(x any) { *r = append(*r, x.(nextRun)) }
 
-// Pop takes the last away, as heap wants it.
+// Pop removes the last element, as package heap requires.
 func (r *nextRuns) Pop() any {
 	last := (*r)[len(*r)-1]
 	*r = (*r)[:len(*r)-1]

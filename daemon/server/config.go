@@ -15,7 +15,7 @@ func (s *Server) config(_ context.Context, c *call) error {
 	return c.answer(answer)
 }
 
-// jobConfig tells of each option what holds for a job, and who said so.
+// jobConfig answers with the effective value of each option of a job, and its origin.
 func (s *Server) jobConfig(ctx context.Context, c *call) error {
 	i, err := s.only(ctx, c, "show", c.query.Get("job"))
 	if err != nil {

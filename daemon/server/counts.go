@@ -13,8 +13,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// counts is how often what has happened since the daemon started. The loop stands
-// still while it is told, so it only adds.
+// counts counts events since the daemon started. The loop waits while it is updated, so it only
+// adds.
 type counts struct {
 	view func() *engine.View
 	seed maphash.Seed
@@ -43,7 +43,7 @@ type jobCounts struct {
 	skips map[job.Reason]uint64 // nil: none
 }
 
-// outcomes are what ends of runs are counted by; outcomeOf gives their places.
+// outcomes are the classes of ended runs; outcomeOf returns the index.
 var outcomes = [...]string{"ok", "failed", "retried", "skipped", "lost"}
 
 func outcomeOf(r *job.Run) int {
@@ -80,7 +80,7 @@ func (c *counts) key(id job.ID, user string) uint64 {
 	return maphash.Comparable(c.seed, [2]string{string(id), user})
 }
 
-// tap is told of each step; see Backend.Tap.
+// tap receives the results of each step; see Backend.Tap.
 func (c *counts) tap(facts []job.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *counts) skip(f *job.Record, n uint64) {
 	j.skips[f.Reason] += n
 }
 
-// of is where a job is counted.
+// of returns the counts of a job.
 func (c *counts) of(id job.ID, user string) *jobCounts {
 	key := c.key(id, user)
 	j := c.jobs[key]
@@ -160,7 +160,7 @@ func (c *counts) makeRoom() {
 	c.jobs = stay
 }
 
-// job is what was counted of an account's job.
+// job returns the counts of a user's job.
 func (c *counts) job(id job.ID, user string) (ended [len(outcomes)]uint32, skips map[job.Reason]uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +171,7 @@ func (c *counts) job(id job.ID, user string) (ended [len(outcomes)]uint32, skips
 	return j.ended, maps.Clone(j.skips)
 }
 
-// totals is what was counted of all jobs.
+// totals returns the counts of all jobs.
 func (c *counts) totals() totalCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +216,7 @@ func (c *counts) readDoubles(ctx context.Context, s Store, since time.Time) erro
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.read { // nobody else was faster
+	if !c.read { // no other goroutine was faster
 		c.doubles, c.read = append(before, c.doubles...), true
 	}
 	return nil

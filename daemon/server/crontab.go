@@ -20,8 +20,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// Crontabs is what is needed to change tables: those of the host, or those that
-// the daemon was given by name.
+// Crontabs is what the server needs to change crontabs: the host's, or those that the daemon was
+// given by name.
 type Crontabs struct {
 	Host      spool.Host
 	Places    spool.Places
@@ -30,12 +30,12 @@ type Crontabs struct {
 	Version   string // for the header of tables
 	LSBNames  bool   // names as Debian's cron takes them with -l
 
-	// MaxEntries returns the most entries of a user's crontab; 0 is no limit.
-	// nil: there is none.
+	// MaxEntries returns the maximum number of entries of a user's crontab; 0 means no limit. nil:
+	// no limit exists.
 	MaxEntries func() int
 
-	// Files are the tables that the daemon was given by name instead of the
-	// host's. System says that they have a column for the account.
+	// Files are the crontabs that the daemon was given by name instead of the host's. System means
+	// that they have a user column.
 	Files  []string
 	System bool
 
@@ -57,12 +57,12 @@ type Revisions interface {
 // under way at a time, one of each account: a caller waits for room.
 const (
 	maxInstall   = crontab.MaxText/3*4 + 64<<10 // see bodyFor
-	maxLarge     = 3                            // of more than maxBody, of callers that are no keepers
+	maxLarge     = 3                            // of more than maxBody, from callers that are not admins
 	largeTimeout = 10 * time.Second
 )
 
-// desk is where tables are changed: one at a time, so that what was compared
-// is what is replaced.
+// desk changes crontabs, one at a time, so that a file does not change between comparison and
+// replacement.
 type desk struct {
 	*Crontabs
 	mu      sync.Mutex
@@ -189,8 +189,8 @@ func (s *Server) hostDesk() (*desk, error) {
 	return s.desk, nil
 }
 
-// owner decides whether the caller may touch the table of a user, and says
-// whose that is. "" is the caller.
+// owner checks whether the caller may change the crontab of a user, and returns the user. "" is the
+// caller.
 func (d *desk) owner(ctx context.Context, c *call, name string) (account.Account, error) {
 	if c.peer.name == "" {
 		return account.Account{}, &api.Error{
@@ -227,8 +227,7 @@ func unknownUser(name string) error {
 	return &api.Error{Kind: api.NotFound, What: "user `" + name + "' unknown"}
 }
 
-// admit asks cron.allow and cron.deny, and answers in the words of the
-// family's crontab(1).
+// admit checks cron.allow and cron.deny, and answers in the words of the family's crontab(1).
 func (d *desk) admit(ctx context.Context, c *call, target string) error {
 	caller := c.peer.name
 	if c.peer.keeper {
@@ -290,7 +289,7 @@ func (s *Server) showCrontab(ctx context.Context, c *call) error {
 	})
 }
 
-// askedFor is whose table a request is about that names nothing else.
+// askedFor returns whose crontab a request is about that names no file.
 func (s *Server) askedFor(ctx context.Context, c *call) (d *desk, who account.Account, err error) {
 	if d, err = s.hostDesk(); err != nil {
 		return nil, who, err
@@ -320,7 +319,7 @@ type installed struct {
 	body    string // what its owner wrote
 }
 
-// look reads the table of an account; none is no error.
+// look reads the crontab of a user; a missing one is not an error.
 func (d *desk) look(who account.Account) (t installed, err error) {
 	if t.path, err = d.Places.UserTable(who.Name); err != nil {
 		return t, err
@@ -333,7 +332,7 @@ func (d *desk) look(who account.Account) (t installed, err error) {
 	return t, err
 }
 
-// cannot says what the disk kept from being done.
+// cannot returns the error for a failed operation on the disk.
 func cannot(verb string, who account.Account, err error) error {
 	e := &api.Error{Kind: api.Internal, What: "cannot " + verb + " the crontab of " + who.Name, Why: err.Error(), Fix: "cronring doctor"}
 	if store.IsFull(err) {
@@ -342,7 +341,7 @@ func cannot(verb string, who account.Account, err error) error {
 	return e
 }
 
-// size is how much there is to look at.
+// size returns the size of a user's crontab in bytes.
 func (d *desk) size(who account.Account) int64 {
 	path, err := d.Places.UserTable(who.Name)
 	if err != nil {
@@ -355,7 +354,7 @@ func (d *desk) size(who account.Account) int64 {
 	return info.Size()
 }
 
-// sum tells versions of a table apart.
+// sum returns the checksum of a version of a crontab.
 func (t installed) sum() string {
 	if t.missing {
 		return spool.NoTable
@@ -371,7 +370,7 @@ func (d *desk) parse(name string, who account.Account, text string) (*crontab.Ta
 	return crontab.Parse(name, text, c)
 }
 
-// maxEntries returns the most entries of the crontab of a user; 0 is no limit.
+// maxEntries returns the maximum number of entries of the crontab of a user; 0 means no limit.
 func (d *desk) maxEntries(who account.Account) int {
 	if who.UID == 0 || d.MaxEntries == nil {
 		return 0
@@ -492,7 +491,7 @@ func (d *desk) install(ctx context.Context, c *call, who account.Account, r api.
 			}
 		}
 	}
-	if err == nil { // what cannot be read, because somebody planted it, is not kept
+	if err == nil { // an unreadable file, which another user may have planted, is not stored
 		d.remember(ctx, answer, c.now, who, old)
 	}
 	if err := spool.Install(d.Places, who, d.dress(r.File, string(r.Text), c.now)); err != nil {
@@ -571,8 +570,8 @@ func (d *desk) remember(ctx context.Context, answer *api.Installed, now time.Tim
 	})
 }
 
-// save keeps a version. A history that cannot be written keeps nobody from
-// changing a table; they are told.
+// save stores a version. If the history cannot be written, the crontab is changed anyway, with a
+// notice to the caller.
 func (d *desk) save(ctx context.Context, answer *api.Installed, r store.Revision) int64 {
 	id, err := d.Revisions.SaveRevision(context.WithoutCancel(ctx), r)
 	if err != nil {

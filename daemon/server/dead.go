@@ -39,7 +39,7 @@ func (s *Server) redrive(ctx context.Context, c *call) error {
 	return c.answer(api.Runs{V: api.Version, Runs: runs})
 }
 
-// runAgain starts each run's occurrence anew. verb is the command that asks.
+// runAgain starts each run's occurrence again. verb is the requested command.
 func (s *Server) runAgain(ctx context.Context, c *call, verb string, letters []api.Letter) ([]job.Run, error) {
 	runs := []job.Run{}
 	err := s.eachLetter(ctx, verb, letters, func(l api.Letter) engine.Event {
@@ -63,8 +63,8 @@ func (s *Server) drop(ctx context.Context, c *call) error {
 	return c.answer(api.Letters{V: api.Version, Letters: dropped})
 }
 
-// eachLetter asks the engine about one letter after the other. What it refuses
-// for one does not keep it from the others; the first refusal is the error.
+// eachLetter sends an event to the engine for each letter. A refusal for one does not affect the
+// others; the first refusal is the error.
 func (s *Server) eachLetter(ctx context.Context, verb string, letters []api.Letter, event func(api.Letter) engine.Event, done func(api.Letter, engine.Answer)) error {
 	var first *api.Error
 	count := 0
@@ -93,7 +93,7 @@ func (s *Server) eachLetter(ctx context.Context, verb string, letters []api.Lett
 	return first
 }
 
-// named gives the letters that a request names: at least one.
+// named returns the letters that a request names: at least one.
 func (s *Server) named(ctx context.Context, c *call, verb string) ([]api.Letter, error) {
 	r, err := body[api.LetterRequest](c)
 	if err != nil {
@@ -132,8 +132,7 @@ func (s *Server) named(ctx context.Context, c *call, verb string) ([]api.Letter,
 	return found, nil
 }
 
-// lettersBy returns the letters that a reference names: the one of a run, or all
-// of a job.
+// lettersBy returns the letters that a reference names: that of a run, or all of a job.
 func (s *Server) lettersBy(ctx context.Context, c *call, verb, text string) ([]api.Letter, error) {
 	ref, err := parseRunRef(text)
 	if err != nil {
@@ -172,8 +171,7 @@ func (s *Server) lettersBy(ctx context.Context, c *call, verb, text string) ([]a
 	return letters, err
 }
 
-// lettersOf gives the letters of jobs, or of all where jobs is nil, that the
-// caller sees.
+// lettersOf returns the letters of jobs, or of all if jobs is nil, that the caller sees.
 func (s *Server) lettersOf(ctx context.Context, c *call, jobs []job.ID, limit int) ([]api.Letter, error) {
 	of := store.Of{Jobs: jobs, Limit: limit}
 	if !c.peer.keeper {

@@ -11,8 +11,7 @@ import (
 // the user of an entry, the new user must not read the earlier decisions. So
 // handlers read decisions only through the functions in this file.
 
-// seesDecision is seesRun for a decision, which has a run or, if it was to skip, a
-// user of its own.
+// seesDecision is seesRun for a decision, which has a run or, for a skip, its own user.
 func (c *call) seesDecision(r job.Record) bool {
 	if r.Run != nil {
 		return c.seesRun(*r.Run)

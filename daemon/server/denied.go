@@ -7,7 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/spool"
 )
 
-// ownTable is where the peer's own table stands; "" if it has none here.
+// ownTable returns the path of the peer's own crontab; "" if it has none here.
 func (d *desk) ownTable(p peer) string {
 	if d.Crontabs == nil || len(d.Files) > 0 {
 		return ""
@@ -19,8 +19,8 @@ func (d *desk) ownTable(p peer) string {
 	return path
 }
 
-// denied says beforehand what an account will be refused, in as far as that is
-// known without asking who it is once more: routes, placeOf and owner decide.
+// denied returns which requests of a user will be refused, as far as that is known without looking
+// up the user again: routes, placeOf and owner decide.
 func (s *Server) denied(p peer) api.Denied {
 	if p.keeper {
 		return api.Denied{}

@@ -1,8 +1,7 @@
-// Package server owns the daemon's side of the control socket: who may ask,
-// what is asked, and the answers, as HTTP and JSON over a unix socket.
+// Package server owns the daemon's side of the control socket: permissions, requests and answers,
+// as HTTP and JSON over a unix socket.
 //
-// It decides nothing. What is so now comes from the engine's newest View,
-// which costs the loop nothing to read; what was so comes from the store; what
-// is to change goes to the loop through Backend.Ask. So a caller that is slow,
-// wrong or hostile can take its own connection's time, and no more.
+// It decides nothing. The present comes from the engine's newest View, which costs the loop nothing
+// to read; the past comes from the store; changes go to the loop through Backend.Ask. So a slow,
+// wrong or hostile caller can only block its own connection.
 package server

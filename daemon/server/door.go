@@ -45,10 +45,9 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
-// Accept waits for a caller for whom there is room. Others receive the answer
-// that the daemon is busy. This must be quick: all users wait in one queue, which
-// a user can fill by connecting in a loop. The answer fits into the socket's
-// buffer, so writing it cannot block.
+// Accept waits for a connection within the limits. Others receive the answer that the daemon is
+// busy. This must be quick: all users wait in one queue, which a user can fill by connecting in a
+// loop. The answer fits into the socket's buffer, so writing it cannot block.
 func (d *door) Accept() (net.Conn, error) {
 	for {
 		c, err := d.Listener.Accept()
@@ -112,8 +111,8 @@ func (d *door) exit(uid uint32) {
 	}
 }
 
-// empty waits until nobody is inside any more, but no longer than a limit. It
-// is for a door that is closed.
+// empty waits until all accepted connections are closed, but no longer than limit. The door must be
+// closed.
 func (d *door) empty(limit time.Duration) {
 	late := time.After(limit)
 	for d.count() > 0 {

@@ -7,12 +7,11 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// whereabouts tells where ring jobs run. A job that failed here and that another
-// member has since taken is that one's to tell of: here it would be failing for
-// ever.
+// whereabouts finds where ring jobs run. If a job failed here and another member has since claimed
+// an occurrence, that member reports its state: here it would be failing forever.
 type whereabouts struct {
 	view  *engine.View
-	ring  Ring // nil: this host is in none
+	ring  Ring // nil: this host is not in a ring
 	owner func(i int, at time.Time) string
 }
 

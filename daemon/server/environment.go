@@ -18,8 +18,7 @@ var holding = []string{
 	"timeout", "memory", "memory-high", "cpu", "tasks", "cpu-weight", "io-weight", "nofile", "nice", "idle", "slice",
 }
 
-// jobEnvironment tells what the next run of a job would find if it started
-// now.
+// jobEnvironment answers with what the next run of a job would find if it started now.
 func (s *Server) jobEnvironment(ctx context.Context, c *call) error {
 	i, err := s.only(ctx, c, "env", c.query.Get("job"))
 	if err != nil {

@@ -19,8 +19,7 @@ type stream struct {
 	control *http.ResponseController
 }
 
-// newStream begins an answer that goes on. The caller knows from its header
-// that from here on nothing is missed.
+// newStream begins an answer without an end. After its header the caller misses no event.
 func (c *call) newStream() *stream {
 	c.patient()
 	c.w.Header().Set("Content-Type", "application/x-ndjson")
@@ -36,8 +35,8 @@ func (st *stream) send(e api.Event) error {
 	return errors.Join(st.w.Encode(e), st.control.Flush())
 }
 
-// relay sends what choose lets through, until events end, the reader is gone
-// or choose says that it is done.
+// relay sends the events that choose selects, until events end, the reader has left or choose
+// returns done.
 func (st *stream) relay(events <-chan api.Event, choose func(api.Event) (send, done bool)) {
 	for e := range events {
 		send, done := choose(e)
@@ -61,8 +60,8 @@ func (s *Server) events(ctx context.Context, c *call) error {
 	return nil
 }
 
-// wanted tells which jobs a stream is about. Names and globs go on choosing
-// among jobs that are loaded later; the other forms mean the jobs of now.
+// wanted returns which jobs a stream is about. Names and globs also select jobs that are loaded
+// later; the other forms mean the current jobs.
 func (s *Server) wanted(ctx context.Context, c *call) (func(job.ID) bool, error) {
 	refs := c.query["job"]
 	if len(refs) == 0 {
@@ -87,8 +86,8 @@ func (s *Server) wanted(ctx context.Context, c *call) (func(job.ID) bool, error)
 	}, nil
 }
 
-// printers tells whether the output of a run is the peer's business. That goes
-// by the run and not by its job: a name can be another account's by now.
+// printers returns a function that reports whether the peer may see the output of a run. It checks
+// the run and not its job: the name may belong to another user by now.
 func (s *Server) printers(ctx context.Context, p peer) func(job.RunID) bool {
 	const most = 1000
 	known := map[job.RunID]bool{}
@@ -112,8 +111,7 @@ func (s *Server) printers(ctx context.Context, p peer) func(job.RunID) bool {
 	}
 }
 
-// mayHear tells whether an event is the peer's business. Facts about the
-// daemon itself are everybody's.
+// mayHear reports whether the peer may see an event. All users may see events of the daemon itself.
 func (s *Server) mayHear(p peer, e api.Event, prints func(job.RunID) bool) bool {
 	if p.keeper {
 		return true

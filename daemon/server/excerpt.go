@@ -13,7 +13,7 @@ import (
 type excerpt struct {
 	since  time.Time
 	stream job.Stream // "": all
-	lines  int        // the last so many; 0: all
+	lines  int        // the last lines; 0: all
 }
 
 func (c *call) excerpt() (q excerpt, err error) {
@@ -32,8 +32,8 @@ func (c *call) excerpt() (q excerpt, err error) {
 
 func (q excerpt) wants(s job.Stream) bool { return q.stream == "" || q.stream == s }
 
-// of gives the part of what was written until now. The chunks are the caller's
-// own, their data may be another's.
+// of returns the part of the existing output. The chunks belong to the caller, their data may be
+// shared.
 func (q excerpt) of(chunks []job.Chunk) []job.Chunk {
 	kept := make([]job.Chunk, 0, len(chunks))
 	for _, c := range chunks {
@@ -47,8 +47,8 @@ func (q excerpt) of(chunks []job.Chunk) []job.Chunk {
 	return lastLines(kept, q.lines)
 }
 
-// lastLines gives the last lines of several streams, in the order in which they
-// were written. One that has not ended is a line, too.
+// lastLines returns the last lines of several streams, in the order in which they were written. An
+// incomplete line counts too.
 func lastLines(chunks []job.Chunk, left int) []job.Chunk {
 	var kept []job.Chunk
 	open := map[job.Stream]bool{} // its line that is being taken began before

@@ -33,16 +33,15 @@ func newExpensiveQueries() *expensiveQueries {
 	}
 }
 
-// slot is what an expensive query holds. The nil slot belongs to a query that
-// is not limited.
+// slot is what an expensive query holds. The nil slot belongs to a query without a limit.
 type slot struct {
 	all       *expensiveQueries
 	key       uint32 // see peer.limitKey
 	computing bool
 }
 
-// take waits until the caller may start an expensive query. end gives the slot
-// back. The error is that of ctx.
+// take waits until the caller may start an expensive query. end releases the slot. The error is
+// that of ctx.
 func (q *expensiveQueries) take(ctx context.Context, p peer) (*slot, error) {
 	if p.keeper {
 		return nil, nil
@@ -82,7 +81,7 @@ func (s *slot) rest() {
 	}
 }
 
-// end gives the slot back.
+// end releases the slot.
 func (s *slot) end() {
 	if s != nil {
 		s.rest()

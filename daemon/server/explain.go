@@ -11,11 +11,11 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// explainedClashes is how many shared minutes are told of a job.
+// explainedClashes is the maximum number of shared minutes in an explanation.
 const explainedClashes = 3
 
-// explain says in plain words what a job does: when, how often, what changes of
-// its zone do to it, what its options mean, and with whom it starts together.
+// explain describes a job: when and how often it runs, how changes of its zone affect it, what its
+// options mean, and which jobs start at the same time.
 func (s *Server) explain(ctx context.Context, c *call) error {
 	i, err := s.only(ctx, c, "explain", c.query.Get("job"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// graph tells how the jobs that the caller sees wait for and start on each
-// other: all that are connected, or with those that are asked for.
+// graph answers with the dependencies of the jobs that the caller sees: of all connected jobs, or
+// of the requested ones.
 func (s *Server) graph(ctx context.Context, c *call) error {
 	g := c.newWeb()
 	chosen := g.jobs
@@ -29,11 +29,11 @@ func (s *Server) graph(ctx context.Context, c *call) error {
 	return answerRows(ctx, c, "jobs", s.nodes(ctx, c, chosen))
 }
 
-// web is whom the jobs that a caller sees are connected with, either way.
+// web holds the connections of the jobs that a caller sees, in both directions.
 type web struct {
 	jobs  []int
 	near  map[int][]int
-	edged map[int]bool // those that name others, whether or not there are any
+	edged map[int]bool // jobs that name others, whether or not these exist
 }
 
 func (c *call) newWeb() *web {
@@ -103,10 +103,9 @@ func (s *Server) nodes(ctx context.Context, c *call, jobs []int) iter.Seq2[api.N
 	}
 }
 
-// newest gives the newest run of each job that is over and means something to
-// others.
+// newest returns the newest run of each job that is over and that matters to others.
 func (s *Server) newest(ctx context.Context, c *call, jobs []int) (map[job.ID]*job.Run, error) {
-	const enough = 20 // above which nobody waits: those before it live, were dropped, or are tried again
+	const enough = 20 // newer runs are live, were dropped, or will be retried
 	ids := make([]job.ID, len(jobs))
 	for k, i := range jobs {
 		ids[k] = c.view.ID(i)

@@ -40,8 +40,8 @@ func (c *call) asksForState(st job.State) bool {
 	return len(states) == 0 || slices.Contains(states, string(st))
 }
 
-// bySeverity sorts jobs by state, the worst first, and then by name. It leaves
-// out those that the caller does not ask for.
+// bySeverity sorts jobs by state, the worst first, and then by name. It omits jobs that the caller
+// does not request.
 func (s *Server) bySeverity(ctx context.Context, c *call, jobs []int) ([]int, error) {
 	type ranked struct {
 		severity, number int
@@ -73,7 +73,7 @@ func (c *call) asksFor(i int) bool {
 	return (user == "" || user == e.User()) && (table == "" || isTable(table, e.Table().Name)) && hasLabels(e, c.query["label"])
 }
 
-// hasLabels tells whether an entry has all of some labels.
+// hasLabels reports whether an entry has all of some labels.
 func hasLabels(e *crontab.Entry, wanted []string) bool {
 	if len(wanted) == 0 {
 		return true
@@ -109,7 +109,7 @@ func (s *Server) showJob(ctx context.Context, c *call) error {
 	})
 }
 
-// upcoming gives the next few occurrences that will run.
+// upcoming returns the next few occurrences that will run.
 func (c *call) upcoming(i int) []time.Time {
 	const few = 5
 	var list []time.Time

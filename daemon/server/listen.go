@@ -12,14 +12,13 @@ import (
 	"time"
 )
 
-// maxPath is what fits into the kernel's sockaddr_un, without its final NUL.
+// maxPath is the maximum length in the kernel's sockaddr_un, without its final NUL.
 const maxPath = 107
 
-// Listen makes the control socket at path. Root's daemon serves every account
-// (each sees its own jobs only), so all may connect to it; that of another
-// account has jobs of that account only, so nobody else may. The directory
-// must exist. A socket that a daemon left behind is replaced, once it is
-// proved that nobody answers on it. Closing the listener removes the socket.
+// Listen makes the control socket at path. Root's daemon serves all users (each sees its own jobs
+// only), so all may connect; another user's daemon has only that user's jobs, so others may not.
+// The directory must exist. It replaces a socket of an ended daemon, after checking that no process
+// answers on it. Closing the listener removes the socket.
 func Listen(path string) (net.Listener, error) {
 	mode := fs.FileMode(0o600)
 	if os.Geteuid() == 0 {
@@ -84,9 +83,9 @@ func removeStale(path string) error {
 	return nil
 }
 
-// bind makes the socket so that at no instant more accounts can connect than
-// may: Linux gives the new file the mode that the socket had before bind, less
-// the umask (unix(7) does not say so; unix_bind_bsd in net/unix/af_unix.c does).
+// bind makes the socket so that at no time more users can connect than allowed: Linux gives the new
+// file the mode that the socket had before bind, less the umask (unix(7) does not mention it; see
+// unix_bind_bsd in net/unix/af_unix.c).
 func bind(path string, mode fs.FileMode) (net.Listener, error) {
 	closed := func(_, _ string, raw syscall.RawConn) error {
 		var failed error

@@ -11,8 +11,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// load is how many jobs start in each minute of a time, as their schedules have
-// it. Jobs of one schedule are counted together: a hundred thousand have few.
+// load counts the scheduled starts of jobs in each minute of a period. Jobs with the same schedule
+// are counted together: a hundred thousand jobs have few schedules.
 type load struct {
 	from   time.Time // a full minute
 	counts []int     // by minute
@@ -26,8 +26,8 @@ type sameTimes struct {
 	jobs     []int     // by their numbers in the view
 }
 
-// mostStarts bounds how many occurrences are looked at for one load. Schedules
-// beyond it, of whom the last are left out, fire each second.
+// mostStarts is the maximum number of occurrences for one load. Beyond it the last schedules are
+// omitted, which fire each second.
 const mostStarts = 5_000_000
 
 // newLoad counts the starts of jobs from (inclusive) to (exclusive), both full
@@ -88,7 +88,7 @@ func (g *sameTimes) next(t time.Time) time.Time {
 	return g.schedule.Next(t)
 }
 
-// minute is where a minute stands in the counts.
+// minute returns the index of a minute in the counts.
 func (l *load) minute(t time.Time) int { return int(t.Sub(l.from) / time.Minute) }
 
 func (l *load) at(minute int) time.Time { return l.from.Add(time.Duration(minute) * time.Minute) }
@@ -120,7 +120,7 @@ func (l *load) quietNear(minute int) time.Time {
 	return l.at(best)
 }
 
-// starting gives the names of jobs that start in a minute, at most so many.
+// starting returns the names of jobs that start in a minute, at most most.
 func (l *load) starting(v *engine.View, minute, most int) []job.ID {
 	begin := l.at(minute)
 	names := []job.ID{}

@@ -18,13 +18,13 @@ import (
 	"github.com/cronring/cronring/daemon/metrics"
 )
 
-// mostMetricJobs is how many jobs metrics tell of one by one: each is a dozen
-// series for whoever keeps them.
+// mostMetricJobs is the maximum number of jobs with metrics of their own: each has a dozen series
+// in the monitoring system.
 const mostMetricJobs = 10_000
 
-// metrics answers with the text that monitoring reads. What is of the whole host is
-// for keepers; all others are told of their own jobs. It answers even when the
-// history cannot be read: that is when it is needed most.
+// metrics answers with the metrics. Metrics of the whole host are for admins; other users receive
+// those of their own jobs. It answers even if the history cannot be read, because monitoring is
+// needed most then.
 func (s *Server) metrics(ctx context.Context, c *call) error {
 	m, err := s.newGauges(ctx, c)
 	if err != nil {
@@ -54,19 +54,19 @@ type gauges struct {
 	view   *engine.View
 	health api.Health
 	ring   *api.Ring // nil: the host is in none
-	each   []job.ID  // to be told of one by one; nil: none is
-	left   int       // of those that were asked for
+	each   []job.ID  // jobs with their own metrics; nil: none
+	left   int       // of the requested jobs
 
 	states map[job.State]int
 	told   []toldJob
 	where  *whereabouts
 }
 
-// toldJob is a job that is told of.
+// toldJob is a job with its own metrics.
 type toldJob struct {
 	i int
 	past
-	elsewhere bool // another member had its newest occurrence
+	elsewhere bool // another member claimed its newest occurrence
 }
 
 func (s *Server) newGauges(ctx context.Context, c *call) (*gauges, error) {
@@ -90,7 +90,7 @@ func (s *Server) newGauges(ctx context.Context, c *call) (*gauges, error) {
 	for k, i := range wanted {
 		m.each[k] = c.view.ID(i)
 	}
-	slices.Sort(m.each) // so that, of too many, the same ones are told of each time
+	slices.Sort(m.each) // so that, of too many, the same ones are included each time
 	m.left = max(0, len(m.each)-mostMetricJobs)
 	m.each = m.each[:len(m.each)-m.left]
 	return m, nil
@@ -167,8 +167,8 @@ func truth(so bool) float64 {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// addDaemon tells what everybody may know of the daemon, and how the jobs are that
-// whoever asks may see.
+// addDaemon adds what all users may see of the daemon, and the states of the jobs that the caller
+// sees.
 func (m *gauges) addDaemon(read bool) {
 	m.gauge("cronring_up", "Whether cronringd answered.", 1)
 	m.Family("cronring_build_info", metrics.Gauge, "Always 1; the labels tell the program.")
@@ -194,7 +194,7 @@ func (m *gauges) addDaemon(read bool) {
 	}
 }
 
-// addHost tells what is known of the whole host.
+// addHost adds the metrics of the whole host.
 func (m *gauges) addHost() {
 	t := m.s.counts.totals()
 	m.Family("cronring_runs_total", metrics.Counter, "Runs that ended, by how; after those that are retried another attempt follows.")
@@ -232,7 +232,7 @@ func (m *gauges) addHost() {
 	}
 }
 
-// addRing tells how this host is in its ring.
+// addRing adds the state of this host in its ring.
 func (m *gauges) addRing() {
 	r := m.ring
 	if r == nil {
@@ -273,7 +273,7 @@ func (m *gauges) addRing() {
 	m.counter("cronring_ring_doubled_total", "Occurrences that this member ran and that were found to have run on another one, too.", float64(m.s.counts.totals().doubled))
 }
 
-// addJobs tells of jobs one by one.
+// addJobs adds metrics of single jobs.
 func (m *gauges) addJobs() {
 	labels := make([][]string, len(m.told))
 	for k := range m.told {
@@ -321,7 +321,7 @@ func (m *gauges) addJobCounts(labels [][]string) {
 		var ended [len(outcomes)]uint32
 		ended, skips[k] = m.s.counts.job(m.view.ID(m.told[k].i), m.view.Entry(m.told[k].i).User())
 		for i, n := range ended {
-			if i < 2 || n > 0 { // each has those that alerts are made of
+			if i < 2 || n > 0 { // each job has those that alerts use
 				m.Add(float64(n), slices.Concat(labels[k], []string{"outcome", outcomes[i]})...)
 			}
 		}
@@ -334,7 +334,7 @@ func (m *gauges) addJobCounts(labels [][]string) {
 	}
 }
 
-// residentBytes is how much of the daemon is in memory, as the kernel counts it.
+// residentBytes returns the daemon's resident memory, as reported by the kernel.
 func residentBytes() (n int64, ok bool) {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := bytes.Fields(text)
@@ -345,7 +345,7 @@ func residentBytes() (n int64, ok bool) {
 	return pages * int64(os.Getpagesize()), err == nil
 }
 
-// cpuSeconds is how long the daemon has computed, itself and for the kernel.
+// cpuSeconds returns the daemon's CPU time in user and system mode.
 func cpuSeconds() float64 {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil { // it cannot fail

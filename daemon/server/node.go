@@ -8,16 +8,16 @@ import (
 	"github.com/cronring/cronring/daemon/engine"
 )
 
-// ownership is what is known of whose an occurrence of a ring job is.
+// ownership describes which member owns an occurrence of a ring job.
 type ownership struct {
 	owner engine.Owner
-	known bool // else nothing is known of the ring
-	waits bool // nobody could say yet
+	known bool // else the state of the ring is unknown
+	waits bool // not decided yet
 	why   string
 
-	taker   string   // the member that decided it, and says so; "": none was found
+	taker   string   // the member that reports to have decided it; "": none was found
 	said    string   // its verdict
-	unasked []string // who could not be asked, and why
+	unasked []string // members that could not be asked, and why
 }
 
 // turnOf finds whose an occurrence is, as the ring is now: nil for a job that is
@@ -36,7 +36,7 @@ func turnOf(v *engine.View, i int, ev *evidence) *ownership {
 	return t
 }
 
-// nodeFact says why it was this host's to run.
+// nodeFact describes why this host had to run it.
 func (ev *evidence) nodeFact() string {
 	switch {
 	case ev.turn == nil:
@@ -47,7 +47,7 @@ func (ev *evidence) nodeFact() string {
 	return ev.turn.words(ev.host)
 }
 
-// words says whose an occurrence is that was not decided here.
+// words describes which member owns an occurrence that was not decided here.
 func (t *ownership) words(host string) string {
 	switch {
 	case t.taker != "":
@@ -76,6 +76,6 @@ func (t *ownership) words(host string) string {
 	return "as the ring is now, it is " + fit[0] + "'s; " + fit[1] + " is next in line"
 }
 
-// isElsewhere tells whether an occurrence that was not decided here may have been
-// decided by another member, or is to be.
+// isElsewhere reports whether another member may have decided an occurrence that was not decided
+// here, or will decide it.
 func (ev *evidence) isElsewhere() bool { return ev.turn != nil && !ev.decided }

@@ -9,11 +9,11 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// mostAsked is how many members are asked about an occurrence: no others take one.
+// mostAsked is the maximum number of members asked about an occurrence: no others claim one.
 const mostAsked = 4
 
-// addOthers asks the members that come first in line what became of an occurrence
-// that was not decided here. Only root is told: see askMember.
+// addOthers asks the likely owners about an occurrence that was not decided here. Only for root:
+// see askMember.
 func (s *Server) addOthers(ctx context.Context, c *call, ev *evidence) error {
 	ring := s.backend.Ring()
 	if ring == nil || !ev.isElsewhere() || ev.at.After(ev.now) || !c.peer.keeper || c.query.Get("alone") != "" {
@@ -40,7 +40,7 @@ func (s *Server) addOthers(ctx context.Context, c *call, ev *evidence) error {
 	return nil
 }
 
-// askThere is what can be done about an occurrence of another member's.
+// askThere returns the remedies for an occurrence of another member.
 func (ev *evidence) askThere() []api.Remedy {
 	return []api.Remedy{
 		{What: "see who is first in line, and how they are", Command: "cronring ring status"},

@@ -9,8 +9,8 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// output sends what a run wrote; with follow=true it goes on until the run
-// has ended, and sends the record of that last.
+// output sends what a run wrote; with follow=true it continues until the run has ended, and sends
+// the record of that last.
 func (s *Server) output(ctx context.Context, c *call) error {
 	follow, err := c.flag("follow")
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Server) isLive(id job.RunID) bool {
 	return live
 }
 
-// sendEnd makes the record of a run's end from what the store knows of it.
+// sendEnd sends the record of a run's end, from the store.
 func (s *Server) sendEnd(ctx context.Context, c *call, st *stream, id job.RunID) {
 	r, err := s.numbered(ctx, c, "logs", id)
 	if err != nil {

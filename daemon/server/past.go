@@ -11,15 +11,15 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// Bounds of what is told of the past of a job.
+// Limits of the answer.
 const (
 	usualCells = aStrip
 	mostCells  = 200
-	summedRuns = 100 // that a job's durations and lags are taken of
+	summedRuns = 100 // that a job's durations and lags are computed from
 )
 
-// past tells of the newest occurrences of some jobs, and what their last runs
-// came to. Jobs are meant by their exact names: these are what a board has.
+// past answers with the newest occurrences of some jobs, and statistics of their last runs. It
+// takes exact names, as on a board.
 func (s *Server) past(ctx context.Context, c *call) error {
 	n, err := c.number("n")
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Server) recallAll(ctx context.Context, c *call, pasts []*jobPast) error
 
 var farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// jobPast collects what is told of one job.
+// jobPast collects the past of one job.
 type jobPast struct {
 	c       *call
 	i       int // in the view
@@ -96,7 +96,7 @@ func (p *jobPast) takeSkip(r job.Record) {
 	p.cells = append(p.cells, api.Cell{Kind: api.CellSkipped, Due: r.Due, Count: r.Count, Ending: clause(r.Reason.Sentence())})
 }
 
-// cellOf shows a run; ok is false for one that need not have begun yet.
+// cellOf returns the cell of a run; ok is false if the run need not have begun yet.
 func cellOf(r *job.Run, now time.Time, grace time.Duration) (cell api.Cell, ok bool) {
 	cell = api.Cell{Kind: api.CellOK, Due: r.Due, Began: r.Started, Run: r.ID}
 	switch {
@@ -121,7 +121,7 @@ func cellOf(r *job.Run, now time.Time, grace time.Duration) (cell api.Cell, ok b
 	return cell, true
 }
 
-// at is where in time a cell belongs.
+// at returns the time of a cell.
 func at(c *api.Cell) time.Time {
 	if !c.Began.IsZero() {
 		return c.Began
@@ -129,7 +129,7 @@ func at(c *api.Cell) time.Time {
 	return c.Due
 }
 
-// told is the answer: the newest cells, oldest first.
+// told returns the answer: the newest cells, oldest first.
 func (p *jobPast) told() api.JobPast {
 	slices.SortStableFunc(p.cells, func(a, b api.Cell) int { return at(&b).Compare(at(&a)) })
 	cells := append([]api.Cell{}, p.cells[:min(p.most, len(p.cells))]...)

@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// peer is who asks. The kernel tells the uid, as it was when the peer
-// connected; nothing that the peer sends is believed.
+// peer is the user of a connection. The kernel reports the uid, as it was when the peer connected;
+// the server trusts nothing that the peer sends.
 type peer struct {
 	uid    uint32
-	name   string // the account; "" when the host knows none of that uid
-	keeper bool   // root, or the daemon's own account: sees and does all
+	name   string // the user's name; "" if the host has none for that uid
+	keeper bool   // root, or the daemon's own user: sees and does all
 }
 
-// sees tells whether jobs and runs of an account are this peer's business.
+// sees reports whether the peer may see a user's jobs and runs.
 func (p peer) sees(account string) bool {
 	return p.keeper || p.name != "" && p.name == account
 }
@@ -40,7 +40,7 @@ func (p peer) limitKey() uint32 {
 	return p.uid
 }
 
-// peerUID asks the kernel who is at the other end.
+// peerUID returns the uid at the other end, from the kernel.
 func peerUID(c net.Conn) (uint32, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {

@@ -62,8 +62,8 @@ func lineNumber(text string) (int, bool) {
 	return int(n), err == nil && n > 0 && text[0] != '+'
 }
 
-// matchesPlace tells whether FILE:LINE is where a job stands. FILE may be any
-// end of the path that begins after a slash.
+// matchesPlace reports whether FILE:LINE is the place of a job. FILE may be any end of the path
+// that begins after a slash.
 func (r jobRef) matchesPlace(table string, line int) bool {
 	return line == r.line && isTable(r.file, table)
 }
@@ -77,7 +77,7 @@ func isTable(name, table string) bool {
 type runRef struct {
 	id     job.RunID
 	job    string
-	back   int  // 1 is the last run, 2 the one before
+	back   int  // 1 is the last run, 2 the previous one
 	failed bool // the last that failed
 }
 
@@ -111,5 +111,5 @@ func parseRunRef(text string) (runRef, error) {
 	return runRef{job: text, back: 1}, nil
 }
 
-// maxBack is how far job@-N reaches.
+// maxBack is the maximum N of job@-N.
 const maxBack = 1000

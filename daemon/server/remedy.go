@@ -7,7 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// remedies tells what can be done about it.
+// remedies returns what can be done about it.
 func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 	switch cross {
 	case "":
@@ -29,7 +29,7 @@ func (ev *evidence) remedies(cross api.StepName) []api.Remedy {
 			return ev.askThere()
 		}
 		return append(ev.afterRun(), ev.command("run it all the same", "run --force"))
-	case api.StepCheck: // which keeps back what a person asks for, too
+	case api.StepCheck: // it also prevents manual runs
 		return append(ev.afterRun(), ev.command("run it all the same", "run --force"))
 	}
 	return append(ev.afterRun(), ev.command("run it now", "run"))
@@ -96,7 +96,7 @@ func (ev *evidence) makeRoom() []api.Remedy {
 	return []api.Remedy{ev.command("see the run that is in the way", "history"), ev.command("end all its runs", "stop")}
 }
 
-// afterRun is what can be done when there was a run.
+// afterRun returns what can be done if there was a run.
 func (ev *evidence) afterRun() []api.Remedy {
 	r := ev.run
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/cronring/cronring/daemon/job"
 )
 
-// visible gives the numbers of all jobs that the caller sees, in table order.
+// visible returns the numbers of all jobs that the caller sees, in crontab order.
 func (c *call) visible() []int {
 	seen := make([]int, 0, c.view.Len())
 	for i := range c.view.Len() {
@@ -32,10 +32,9 @@ func (c *call) seesRun(r job.Run) bool {
 	return c.peer.sees(r.User)
 }
 
-// resolve gives the numbers of the jobs that references name, each once, in
-// the order of the references. A reference that names no job that the caller
-// sees is an error, whether the job exists or not; a set may be empty. verb is
-// the command that asks, for the words of that error.
+// resolve returns the numbers of the jobs that references name, each once, in the order of the
+// references. A reference without a job that the caller sees is an error, whether the job exists or
+// not; a set may be empty. verb is the requested command, for the text of that error.
 func (s *Server) resolve(ctx context.Context, c *call, verb string, refs []string) ([]int, error) {
 	var found []int
 	for _, text := range refs {
@@ -120,12 +119,12 @@ func (c *call) named(verb, text string) (i int, ok bool, err error) {
 	}
 }
 
-// where gives the visible jobs for which choose is true.
+// where returns the visible jobs for which choose is true.
 func (c *call) where(choose func(i int) bool) []int {
 	return slices.DeleteFunc(c.visible(), func(i int) bool { return !choose(i) })
 }
 
-// members gives the visible jobs of a set.
+// members returns the visible jobs of a set.
 func (s *Server) members(ctx context.Context, c *call, set jobSet) ([]int, error) {
 	if set == setPaused {
 		return c.where(func(i int) bool { return c.view.Hold(i) != nil }), nil
@@ -152,7 +151,7 @@ func (set jobSet) holds(st jobState) bool {
 	return st.running
 }
 
-// only gives the one job that a reference names.
+// only returns the one job that a reference names.
 func (s *Server) only(ctx context.Context, c *call, verb, text string) (int, error) {
 	found, err := s.resolveOne(ctx, c, verb, text)
 	if err != nil {
@@ -186,8 +185,8 @@ func (c *call) fewOf(jobs []int, name func(job.ID) string) string {
 	return strings.Join(names, ", ")
 }
 
-// noSuchJob never tells a job that does not exist from one that the caller
-// may not see: it counts and suggests only what is visible.
+// noSuchJob does not reveal whether a job does not exist or the caller may not see it: it counts
+// and suggests only visible jobs.
 func (c *call) noSuchJob(verb, text string) *api.Error {
 	visible := c.visible()
 	e := &api.Error{
@@ -210,8 +209,8 @@ func (c *call) noSuchJob(verb, text string) *api.Error {
 	return e
 }
 
-// namesAccount says in e which jobs are the account's, where text is the name of
-// one: who does not know what their job is called asks by that.
+// namesAccount adds the jobs of a user to e, if text is the user's name: callers who do not know
+// the name of their job often try that.
 func (c *call) namesAccount(e *api.Error, verb, text string, visible []int) bool {
 	theirs := slices.DeleteFunc(slices.Clone(visible), func(i int) bool { return c.view.Entry(i).User() != text })
 	switch len(theirs) {
@@ -227,7 +226,7 @@ func (c *call) namesAccount(e *api.Error, verb, text string, visible []int) bool
 	return true
 }
 
-// doing says what a command does, where its name is not a verb.
+// doing returns a command as a verb phrase, if its name is not a verb.
 func doing(command string) string {
 	switch command {
 	case "ack":

@@ -10,7 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// retry runs occurrences again: one that is a dead letter is none any more.
+// retry runs occurrences again. A dead letter is removed by that.
 func (s *Server) retry(ctx context.Context, c *call) error {
 	r, err := body[api.RetryRequest](c)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Server) retry(ctx context.Context, c *call) error {
 	return c.answer(api.Runs{V: api.Version, Runs: runs})
 }
 
-// toRetry gives the runs that a request names, each once: at least one.
+// toRetry returns the runs that a request names, each once: at least one.
 func (s *Server) toRetry(ctx context.Context, c *call, r api.RetryRequest) (again []api.Letter, err error) {
 	seen := map[job.RunID]bool{}
 	for _, text := range r.Refs {
@@ -57,8 +57,7 @@ func (s *Server) toRetry(ctx context.Context, c *call, r api.RetryRequest) (agai
 	return again, nil
 }
 
-// failedBy gives the run that a reference names; if it names jobs, the newest
-// failed run of each.
+// failedBy returns the run that a reference names; if it names jobs, the newest failed run of each.
 func (s *Server) failedBy(ctx context.Context, c *call, text string, since time.Time) ([]job.Run, error) {
 	ref, err := parseRunRef(text)
 	if err != nil {

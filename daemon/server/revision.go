@@ -10,9 +10,9 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// sees tells whether a version of a table is the caller's business: the whole
-// host's are a keeper's, and the versions of their own table everybody's. Those
-// of somebody who had the name before are not: tables hold passwords.
+// sees reports whether the caller may see a version of a crontab: admins all versions, other users
+// those of their own crontab. Versions of an earlier user with the same name are excluded: crontabs
+// contain passwords.
 func (d *desk) sees(c *call, r store.Revision) bool {
 	name, ok := d.Places.IsUserTable(r.File)
 	return c.peer.keeper || ok && c.peer.name != "" && name == c.peer.name && r.User == name && r.UID == c.peer.uid
@@ -84,8 +84,7 @@ func (s *Server) showRevision(ctx context.Context, c *call) error {
 	return c.answer(api.OneRevision{V: api.Version, Revision: written(r)})
 }
 
-// revision gives one version. One that is not the caller's business is not
-// there.
+// revision returns one version. A version that the caller may not see is reported as missing.
 func (d *desk) revision(ctx context.Context, c *call, verb string, id int64) (store.Revision, error) {
 	r, ok, err := d.Revisions.Revision(ctx, id)
 	if err != nil {

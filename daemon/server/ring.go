@@ -24,7 +24,7 @@ import (
 type Ring interface {
 	// Status is the ring as this member sees it. It never blocks.
 	Status() api.Ring
-	// Change does what root asks for, and waits until the other members know.
+	// Change performs an action for root, and waits until the other members have been notified.
 	Change(ctx context.Context, r api.RingRequest) (api.RingDone, error)
 	// Taken is the newest occurrence of a job, by its View.RingKey, that another
 	// member took, and what names that one's host. It never blocks.
@@ -33,7 +33,7 @@ type Ring interface {
 	Transport() http.RoundTripper
 }
 
-// ring tells of the ring. That a host is in none is an answer, too.
+// ring answers with the state of the ring, also if the host is not in one.
 func (s *Server) ring(ctx context.Context, c *call) error {
 	answer := api.Ring{Members: []api.Member{}}
 	if r := s.backend.Ring(); r != nil {
@@ -81,7 +81,7 @@ func (s *Server) ringJobs(_ context.Context, c *call) error {
 	return c.answer(api.RingJobs{V: api.Version, Jobs: c.ringJobs()})
 }
 
-// ringJobs lists the ring jobs that whoever asks may see, by name.
+// ringJobs lists the ring jobs that the caller may see, by name.
 func (c *call) ringJobs() []api.RingJob {
 	jobs := []api.RingJob{}
 	for i, h := range c.view.Holdings() {
@@ -149,7 +149,7 @@ func memberOf(r api.Ring, name string) (api.Member, error) {
 			found = append(found, m)
 		}
 	}
-	// One that went and came back under another ID leaves its name behind.
+	// A member that left and came back under another ID leaves its name behind.
 	if up := slices.DeleteFunc(slices.Clone(found), func(m api.Member) bool { return !m.State.Up() }); len(up) > 0 {
 		found = up
 	}
@@ -176,8 +176,8 @@ const (
 	membersAsked  = 16   // at a time
 )
 
-// askMember asks another member's daemon, as root: accounts of one name need not
-// be one person on all hosts, so that nobody else may ask.
+// askMember queries another member's daemon, as root. Users with the same name on two hosts need
+// not be the same person, so no other user may query.
 func askMember[T any](ctx context.Context, c *call, ring Ring, m api.Member, path string, query url.Values) (answer T, err error) {
 	if !c.peer.keeper {
 		return answer, notAllowed(c.r, c.peer)
@@ -217,13 +217,13 @@ func askMember[T any](ctx context.Context, c *call, ring Ring, m api.Member, pat
 	return answer, nil
 }
 
-// brief bounds what another member says to people.
+// brief limits the length of another member's text.
 func brief(words string) string {
 	return strings.ToValidUTF8(words[:min(len(words), memberWords)], "")
 }
 
-// addNodes adds to a history that of other members: of the one that is named, or
-// of all of them that are up. Who cannot be asked is told in Missing.
+// addNodes adds the history of other members: of the named one, or of all that are up. Members that
+// cannot be queried are listed in Missing.
 func (s *Server) addNodes(ctx context.Context, c *call, limit int, answer *api.Runs) error {
 	which := c.query.Get("node")
 	ring := s.backend.Ring()
@@ -286,7 +286,7 @@ func addNode(all *api.Runs, name string, one *api.Runs, limit int) {
 	all.Skipped = slices.Clone(all.Skipped[:min(limit, len(all.Skipped))])
 }
 
-// memberRoutes is what the daemons of other members may ask.
+// memberRoutes are the requests that the daemons of other members may send.
 var memberRoutes = []struct {
 	path   string
 	handle handler
@@ -298,9 +298,9 @@ var memberRoutes = []struct {
 	{"/v1/ring/jobs", (*Server).ringJobs},
 }
 
-// ServeMembers answers other members on l, the ring's own connections, until ctx
-// ends, and returns when all handlers have. Members read, and change nothing:
-// whoever has the ring's key is root on a host of the ring.
+// ServeMembers answers other members on l, the ring's own connections, until ctx ends, and returns
+// when all handlers have. Members read, and change nothing: anyone with the ring's key is root on a
+// host of the ring.
 func (s *Server) ServeMembers(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -321,8 +321,8 @@ func (s *Server) ServeMembers(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// memberMux knows the routes of members, who are answered as root, and of this
-// host alone: who wants to know of others asks them.
+// memberMux has the routes for members, which are answered as for root. The answers are about this
+// host alone: a member queries each of the others itself.
 func (s *Server) memberMux(active *sync.WaitGroup) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range memberRoutes {

@@ -7,8 +7,7 @@ import (
 	"github.com/cronring/cronring/daemon/api"
 )
 
-// may says which accounts a route is for. What a route answers is further
-// narrowed to the jobs that the account sees: see peer.sees.
+// may is the permission of a route. Answers contain only jobs that the user sees: see peer.sees.
 type may int
 
 const (
@@ -17,7 +16,7 @@ const (
 	keeper            // root and the daemon's own account
 )
 
-// cost tells how a route is kept from using up memory and processors.
+// cost is how a route is limited in its use of memory and processors.
 type cost int
 
 const (

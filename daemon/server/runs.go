@@ -14,7 +14,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// maxRows is how many runs one answer holds at most.
+// maxRows is the maximum number of runs in one answer.
 const maxRows = 10_000
 
 func (s *Server) listRuns(ctx context.Context, c *call) error {
@@ -75,8 +75,8 @@ func (c *call) filter() (f store.Filter, err error) {
 	return f, nil
 }
 
-// historyOf gives the jobs whose history is asked for; nil means all. A name
-// may be that of a job which is no longer loaded: its history is still there.
+// historyOf returns the jobs whose history is requested; nil means all. A name may be that of a job
+// that is no longer loaded: its history still exists.
 func (s *Server) historyOf(ctx context.Context, c *call) ([]job.ID, error) {
 	refs := c.query["job"]
 	if len(refs) == 0 && c.peer.keeper {
@@ -105,8 +105,7 @@ func (s *Server) historyOf(ctx context.Context, c *call) ([]job.ID, error) {
 	return slices.Compact(ids), nil
 }
 
-// removed tells whether text is the name of a job of which only history is
-// left.
+// removed reports whether text is the name of a job of which only history is left.
 func (s *Server) removed(ctx context.Context, c *call, text string) (job.ID, bool) {
 	candidates := []job.ID{job.NewID(c.peer.name, text), job.ID(text)}
 	if id, full := job.ParseID(text); full {
@@ -132,7 +131,7 @@ func (s *Server) runs(ctx context.Context, c *call, f store.Filter) ([]job.Run, 
 	return seen, nil
 }
 
-// runsPage is how many runs are read from the history at a time.
+// runsPage is the number of runs that are read from the history at a time.
 const runsPage = 1000
 
 // eachRun yields the runs that f chooses and that the caller may see, newest
@@ -192,7 +191,7 @@ func (s *Server) addDoubles(ctx context.Context, runs []job.Run) error {
 	return err
 }
 
-// liveOf gives the runs of some jobs that have not ended, newest first.
+// liveOf returns the runs of some jobs that have not ended, newest first.
 func (c *call) liveOf(f store.Filter) []job.Run {
 	live := []job.Run{}
 	for _, r := range c.view.Runs() {
@@ -204,9 +203,8 @@ func (c *call) liveOf(f store.Filter) []job.Run {
 	return live[:min(f.Limit, len(live))]
 }
 
-// skips returns occurrences that were not run, newest first: those that were decided
-// to be skipped, and runs that ended without running anything. Without a time to
-// begin at, it looks at the last day.
+// skips returns occurrences that were not run, newest first: skipped ones, and runs that ended
+// without running anything. Without a start time it returns those of the last day.
 func (s *Server) skips(ctx context.Context, c *call, f store.Filter) ([]job.Record, error) {
 	if f.Until.IsZero() {
 		f.Until = c.now.Add(time.Minute)
@@ -254,7 +252,7 @@ func (s *Server) showRun(ctx context.Context, c *call) error {
 	return c.answer(api.Run{V: api.Version, Run: r})
 }
 
-// oneRun gives the run that a reference names.
+// oneRun returns the run that a reference names.
 func (s *Server) oneRun(ctx context.Context, c *call, verb, text string) (job.Run, error) {
 	ref, err := parseRunRef(text)
 	if err != nil {
@@ -281,8 +279,8 @@ func (s *Server) oneRun(ctx context.Context, c *call, verb, text string) (job.Ru
 	return job.Run{}, c.noSuchRun(verb, text, id, len(runs))
 }
 
-// newest puts live runs over what the store knows of them, newest first. The
-// store can lag behind while its disk is full.
+// newest replaces stored runs by live ones, newest first. The store can lag behind while its disk
+// is full.
 func newest(stored, live []job.Run) []job.Run {
 	isLive := map[job.RunID]bool{}
 	for _, r := range live {
@@ -307,7 +305,7 @@ func (c *call) noSuchRun(verb, text string, id job.ID, have int) *api.Error {
 	}
 }
 
-// numbered gives the run of that number, as it is now.
+// numbered returns the run of that number, as it is now.
 func (s *Server) numbered(ctx context.Context, c *call, verb string, id job.RunID) (job.Run, error) {
 	r, ok := liveRun(s.backend.View(), id)
 	if !ok {

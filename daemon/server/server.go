@@ -32,29 +32,26 @@ type Backend interface {
 	Diagnostics() []crontab.Diagnostic
 	// Refused are the crontab files that are not read now.
 	Refused() []spool.Refusal
-	// Config is what the daemon goes by.
+	// Config returns the daemon's configuration.
 	Config() api.Config
-	// Health tells how the daemon is.
+	// Health returns the state of the daemon.
 	Health() api.Health
-	// Waiting tells what waits to be sent. It never blocks.
+	// Waiting returns the sizes of the send queues. It never blocks.
 	Waiting() Waiting
-	// Subscribe gives what happens from now on, until ctx ends or the daemon
-	// stops, which closes the channel. It is bounded: what a slow reader has
-	// no room for is replaced by a Gap, which comes even when nothing follows.
-	// An event comes after the View that
-	// knows of it and after it was given to the store, and a run's output
-	// before the record of its end.
+	// Subscribe returns a channel of events from now on, until ctx ends or the daemon stops, which
+	// closes the channel. The channel is bounded: a Gap replaces events for which a slow reader has
+	// no room, even if no event follows. An event comes after the View that contains it and after
+	// it was passed to the store, and a run's output before the record of its end.
 	Subscribe(ctx context.Context) <-chan api.Event
-	// Tap has f called with the facts and ledgers of each step from now on,
-	// after the View that knows of them. The loop stands still meanwhile, so f
-	// must not wait for anything. There is one tap: the last.
+	// Tap makes f receive the facts and ledgers of each step from now on, after the View that
+	// contains them. The loop waits for f, so f must not wait for anything. There is one tap: the
+	// last.
 	Tap(f func(facts []job.Record, ledgers []job.Ledger))
-	// Follow also gives the newest output that a live run wrote before; what
-	// comes after it is in the channel. Of a run that is not live it gives
-	// nothing: the store has its output.
+	// Follow also returns the newest output that a live run wrote before; later output is in the
+	// channel. For a run that is not live it returns nothing: the store has its output.
 	Follow(ctx context.Context, id job.RunID) (before []job.Chunk, after <-chan api.Event)
-	// Plan is what a run would be to the kernel if it started now, but for what
-	// PAM adds. It may wait for a directory service.
+	// Plan returns what a run would be if it started now, except what PAM adds. It may wait for a
+	// directory service.
 	Plan(ctx context.Context, start engine.Start) (api.Environment, error)
 	// Prune removes history that the options of jobs do not keep, now.
 	Prune(ctx context.Context) (store.Pruned, error)
@@ -65,7 +62,7 @@ type Backend interface {
 	Ring() Ring
 }
 
-// Waiting is how much waits to be sent.
+// Waiting holds the sizes of the send queues.
 type Waiting struct {
 	Letters int // of mail
 	Notices int // to channels
@@ -109,7 +106,7 @@ type Store interface {
 	Ran(ctx context.Context, id job.ID, user string, from, to time.Time) (map[int64]job.Verdict, error)
 }
 
-// Options is what a Server needs. All fields but Crontabs must be set.
+// Options configure a Server. All fields but Crontabs must be set.
 type Options struct {
 	Backend Backend
 	Store   Store
@@ -162,7 +159,7 @@ func New(o Options) *Server {
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 15 * time.Second // the whole request
-	writeTimeout  = 30 * time.Second // an answer that is no stream
+	writeTimeout  = 30 * time.Second // an answer that is not a stream
 	idleTimeout   = time.Minute      // between requests
 	askTimeout    = 10 * time.Second // for the loop's answer
 	closeTimeout  = time.Second      // from the end of Serve's ctx to closing connections by force
@@ -206,9 +203,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("serve control socket: %w", err)
 }
 
-// shut lets those who came in time have their answers, but waits for no
-// reader. It is not http.Server.Shutdown, which drops who is about to ask: a
-// daemon that is replaced is to be missed by nobody.
+// shut completes the answers to accepted connections, but waits for no reader. It does not use
+// http.Server.Shutdown, which drops connections without a request: when a daemon is replaced, no
+// request must be lost.
 func (s *Server) shut(hs *http.Server, door *door) {
 	hs.SetKeepAlivesEnabled(false)
 	door.empty(closeTimeout)

@@ -30,9 +30,8 @@ func (s *Server) addDecision(ctx context.Context, c *call, ev *evidence) error {
 	return s.addAt(ctx, c, ev)
 }
 
-// addAt looks at what was decided for the very instant ev.at; failing that, at the
-// occurrence within the minute from there on, and then at a run that somebody
-// asked for in that minute.
+// addAt looks for a decision for the instant ev.at itself; then for the occurrence within the
+// minute that begins there, and then for a manual run in that minute.
 func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 	if done, err := s.addExactly(ctx, c, ev); done || err != nil {
 		return err
@@ -56,8 +55,8 @@ func (s *Server) addAt(ctx context.Context, c *call, ev *evidence) error {
 	return nil
 }
 
-// addExactly looks at what was decided for the very instant. The schedule may name
-// another one soon after a run that somebody asked for.
+// addExactly looks for a decision for the instant itself. The schedule may have another occurrence
+// soon after a manual run.
 func (s *Server) addExactly(ctx context.Context, c *call, ev *evidence) (done bool, err error) {
 	at := ev.at
 	if ev.record, ev.decided, err = s.decisionAt(ctx, c, ev.job.ID, at); err != nil {
@@ -97,8 +96,8 @@ func (ev *evidence) findStart(c *call, from, to time.Time) {
 	}
 }
 
-// addAsked finds the newest run of those chosen that somebody asked for. It is
-// no occurrence, so the ledger does not know it.
+// addAsked finds the newest manual run among the chosen ones. It is not an occurrence, so the
+// ledger does not contain it.
 func (s *Server) addAsked(ctx context.Context, c *call, ev *evidence, f store.Filter) error {
 	f.Jobs, f.Trigger, f.Limit = []job.ID{ev.job.ID}, job.TriggerManual, 1
 	runs, err := s.runs(ctx, c, f)
@@ -114,9 +113,8 @@ func (s *Server) addAsked(ctx context.Context, c *call, ev *evidence, f store.Fi
 	return nil
 }
 
-// addNewest finds what was decided last: a run that somebody asked for, or an
-// occurrence, and of the occurrences of the last hour, day or month the newest
-// that was not run, or else the newest.
+// addNewest finds the newest decision: a manual run, or an occurrence. Of the occurrences of the
+// last hour, day or month it prefers the newest that was not run.
 func (s *Server) addNewest(ctx context.Context, c *call, ev *evidence) error {
 	if err := s.addNewestOccurrence(ctx, c, ev); err != nil {
 		return err
@@ -140,7 +138,7 @@ func (s *Server) addNewestOccurrence(ctx context.Context, c *call, ev *evidence)
 	return nil
 }
 
-// newestSince gives the newest decision, one not to run before others.
+// newestSince returns the newest decision; it prefers skips.
 func (s *Server) newestSince(ctx context.Context, c *call, ev *evidence, from time.Time) (newest job.Record, err error) {
 	records, err := s.decisions(ctx, c, ev.job.ID, from, ev.now.Add(time.Second), maxRows)
 	for _, r := range records {

@@ -10,8 +10,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// memory gives the job of a reference and the account that it runs as: what a
-// job keeps is its account's.
+// memory returns the job of a reference and its user: saved state belongs to the user.
 func (s *Server) memory(ctx context.Context, c *call, ref string) (job.ID, string, error) {
 	i, err := s.only(ctx, c, "state", ref)
 	if err != nil {

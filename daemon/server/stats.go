@@ -77,8 +77,8 @@ func zoneOf(name string) *time.Location {
 	return time.UTC
 }
 
-// choose finds the jobs that are asked about. For keepers that ask about all,
-// those that are no longer installed count too.
+// choose finds the requested jobs. For admins who request all, jobs that are no longer installed
+// count too.
 func (t *tally) choose(ctx context.Context) error {
 	jobs := t.c.visible()
 	if refs := t.c.query["job"]; len(refs) > 0 {
@@ -136,7 +136,7 @@ func (t *tally) take(r *job.Run) {
 	t.group(r.Job, r.User, r.Due).add(r, t.grace[r.Job])
 }
 
-// group is where an occurrence counts.
+// group returns the group of an occurrence.
 func (t *tally) group(id job.ID, user string, due time.Time) *sum {
 	name := string(id)
 	switch t.answer.By {
@@ -155,7 +155,7 @@ func (t *tally) group(id job.ID, user string, due time.Time) *sum {
 	return g
 }
 
-// told is the answer: hours in their order, and else what took most time first.
+// told returns the answer: hours in their order, and other groups by total time.
 func (t *tally) told() api.Stats {
 	a := t.answer
 	a.Groups = make([]api.StatsGroup, 0, len(t.groups))
@@ -184,8 +184,8 @@ type sum struct {
 	lags  []time.Duration
 }
 
-// add counts a run that has ended. One that another attempt follows is no
-// failure of its own, but what it took was in vain.
+// add counts an ended run. If another attempt follows, the run is not a failure of its own, but its
+// time was wasted.
 func (s *sum) add(r *job.Run, grace time.Duration) {
 	if r.State != job.RunEnded {
 		return
@@ -213,7 +213,7 @@ func (s *sum) add(r *job.Run, grace time.Duration) {
 	}
 }
 
-// told is the sum under a name.
+// told returns the statistics of a group with its name.
 func (s *sum) told(name string) api.StatsGroup {
 	g := s.group
 	slices.Sort(s.took)
@@ -222,7 +222,7 @@ func (s *sum) told(name string) api.StatsGroup {
 	return g
 }
 
-// quantile is the smallest of sorted values that so many percent do not exceed.
+// quantile returns the smallest of sorted values that percent percent of them do not exceed.
 func quantile(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {
 		return 0

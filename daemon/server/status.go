@@ -20,8 +20,7 @@ func (s *Server) healthNow() api.Health {
 	return h
 }
 
-// status answers even when the history cannot be read: that is when it is
-// needed most.
+// status answers even if the history cannot be read, because it is needed most then.
 func (s *Server) status(ctx context.Context, c *call) error {
 	jobs := c.visible()
 	st := s.head(c.view, c.now)

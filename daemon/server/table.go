@@ -20,7 +20,7 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// place is where a table stands that a request is about.
+// place is the crontab that a request is about.
 type place struct {
 	path string
 	user bool            // it is a user's own
@@ -35,7 +35,7 @@ func (p place) quoted() string {
 	return p.path
 }
 
-// anyDesk is the desk, whatever tables there are on it.
+// anyDesk returns the desk, for any kind of crontabs.
 func (s *Server) anyDesk() (*desk, error) {
 	if s.desk.Crontabs == nil {
 		return s.hostDesk()
@@ -43,8 +43,8 @@ func (s *Server) anyDesk() (*desk, error) {
 	return s.desk, nil
 }
 
-// placeOf decides whether the caller may touch a file, and says which that is:
-// a user's own table as crontab(1) does, any other only a keeper.
+// placeOf checks whether the caller may change a file, and returns it: a user's own crontab as for
+// crontab(1), any other only for admins.
 func (s *Server) placeOf(ctx context.Context, c *call, file, user string) (*desk, place, error) {
 	d, err := s.anyDesk()
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *desk) known(file string) (string, error) {
 	return "", e
 }
 
-// config is how the daemon reads the table at a place.
+// config returns how the daemon parses the crontab at a place.
 func (d *desk) config(p place) crontab.Config {
 	if len(d.Files) > 0 {
 		return d.Host.Named(p.path, d.System)
@@ -113,7 +113,7 @@ func (d *desk) config(p place) crontab.Config {
 	return c
 }
 
-// see reads the table at a place; none is no error.
+// see reads the crontab at a place; a missing one is not an error.
 func (d *desk) see(p place) (installed, error) {
 	if p.user {
 		return d.look(p.who)
@@ -158,7 +158,7 @@ func (d *desk) write(p place, text string, gone bool) error {
 	return err
 }
 
-// mine is who a revision of the table at a place is kept for.
+// mine returns the user for whom a revision of the crontab at a place is stored.
 func (p place) mine() (user string, uid uint32) {
 	if p.user {
 		return p.who.Name, p.who.UID
@@ -211,8 +211,7 @@ func (s *Server) showTable(ctx context.Context, c *call) error {
 	return c.answer(answer)
 }
 
-// date says which revision a table is at. What a watcher saw says nothing of
-// who it was.
+// date sets the revision of a crontab. A revision that a watcher saw has no author.
 func date(t *api.Table, r store.Revision) { t.Revision, t.Changed, t.By = r.ID, r.At, r.By }
 
 func unread(p place, err error) error {
@@ -227,7 +226,7 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// entryOf is a table as the disk shows it, without what it says.
+// entryOf returns a crontab as found on the disk, without its text.
 func (s *Server) entryOf(p place) api.Table {
 	t := api.Table{File: p.path}
 	if p.user {
@@ -277,8 +276,7 @@ func (s *Server) listTables(ctx context.Context, c *call) error {
 	return c.answer(answer)
 }
 
-// newestOf gives the newest revisions of tables: of one's own, only that is looked
-// for.
+// newestOf returns the newest revisions of crontabs. For a user it queries only the user's own.
 func (s *Server) newestOf(ctx context.Context, c *call, d *desk, list []api.Table) (map[string]store.Revision, error) {
 	if c.peer.keeper {
 		return d.Revisions.NewestRevisions(ctx)
@@ -296,9 +294,9 @@ func (s *Server) newestOf(ctx context.Context, c *call, d *desk, list []api.Tabl
 	return found, nil
 }
 
-// loaded lists the tables that the daemon has read, those that it refuses, and
-// the caller's own, be it there or not; in the order in which it reads them. Who
-// is no keeper gets that alone.
+// loaded lists the crontabs that the daemon has read, those that it refuses, and the caller's own,
+// even if missing; in the order in which it reads them. Users who are not admins receive only their
+// own.
 func (s *Server) loaded(c *call, d *desk) []api.Table {
 	type found struct{ errors, warnings int }
 	remarks := map[string]*found{}
@@ -397,9 +395,9 @@ func (s *Server) installTable(ctx context.Context, c *call) error {
 	return c.answer(answer)
 }
 
-// change replaces or removes the table at a place, keeping what it said. What
-// would not be read there is refused, and so is a new error in it: those that
-// were there before are not this caller's, and keep nobody from another change.
+// change replaces or removes the crontab at a place, and stores the previous version. It refuses a
+// file that would not be read there, and new errors in it. Earlier errors are not this caller's,
+// and do not prevent another change.
 func (d *desk) change(ctx context.Context, c *call, p place, r api.TableRequest, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

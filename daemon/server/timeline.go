@@ -24,7 +24,7 @@ const (
 	mostPlanned = 2000   // occurrences of a job that are counted; of others only whether there is one
 )
 
-// timeline tells what ran and what will run, on one axis.
+// timeline answers with past and planned runs on one axis.
 func (s *Server) timeline(ctx context.Context, c *call) error {
 	a, err := c.axis()
 	if err != nil {
@@ -86,9 +86,8 @@ func (c *call) axis() (a axis, err error) {
 	return a, nil
 }
 
-// cell is where an instant lies: -1 before the first, and as many as there are
-// behind the last. What begin gives for the one after it is later than t, always:
-// who goes on from there gets on.
+// cell returns the cell of an instant: -1 before the first, and cells after the last. begin of the
+// next cell is always later than t, so that loops make progress.
 func (a *axis) cell(t time.Time) int {
 	d, span := t.Sub(a.from), a.to.Sub(a.from)
 	switch {
@@ -146,8 +145,8 @@ func (s *Server) lines(ctx context.Context, c *call, a axis, jobs []int) ([]*lin
 	return lines, nil
 }
 
-// drawPast reads the runs of the time, the one of each job before it, as that
-// may have gone on for long, and what was skipped.
+// drawPast reads the runs of the period, the run of each job before it, because that may have
+// lasted into it, and skips.
 func (s *Server) drawPast(ctx context.Context, c *call, a axis, ids []job.ID, byID map[job.ID]*line) error {
 	if len(ids) == 0 || !a.from.Before(a.now) {
 		return nil
@@ -168,7 +167,7 @@ func (s *Server) drawPast(ctx context.Context, c *call, a axis, ids []job.ID, by
 	})
 }
 
-// run draws a run: where it began, and how long it went on.
+// run draws a run: where it began, and how long it took.
 func (l *line) run(r *job.Run) {
 	cell, ok := cellOf(r, l.axis.now, l.grace)
 	if !ok {
@@ -261,8 +260,7 @@ func (l *line) each(t time.Time, next func(time.Time) time.Time, f func(time.Tim
 	}
 }
 
-// expect draws how long a run may take. Runs are told of in the order in which
-// they begin.
+// expect draws how long a run may take. Runs must be added in the order in which they begin.
 func (l *line) expect(from, to, due time.Time, id job.RunID) {
 	last := min(l.axis.cell(to), l.axis.cells-1)
 	for k := max(0, l.ahead, l.axis.cell(from)+1); k <= last; k++ {
@@ -284,9 +282,8 @@ func (l *line) told() api.TimelineJob {
 	return told
 }
 
-// addLoad counts the starts of all jobs by cell: until now those that were, and
-// from the next minute on those that schedules have. It finds the fullest minute
-// to come.
+// addLoad counts the starts of all jobs by cell: past starts until now, and scheduled starts from
+// the next minute on. It finds the fullest coming minute.
 func (s *Server) addLoad(ctx context.Context, c *call, a axis, t *api.Timeline) error {
 	t.Load = make([]int, a.cells)
 	if a.to.Sub(a.from) > longestLoad {
@@ -312,17 +309,16 @@ func (s *Server) addLoad(ctx context.Context, c *call, a axis, t *api.Timeline) 
 	return nil
 }
 
-// loads keeps the newest load of all jobs, as a time line that is looked at asks
-// for it again and again.
+// loads caches the newest load of all jobs, because an open time line requests it repeatedly.
 type loads struct {
-	turn   chan struct{} // whoever looks has what is in it
+	turn   chan struct{} // held while using the other fields
 	view   *engine.View
 	axis   axis // now is when it was made
 	load   *load
 	starts []int // runs that began, by cell
 }
 
-// loadAge is how old a load may be: pauses change it, too, and what begins.
+// loadAge is the maximum age of a load: pauses and new runs change it.
 const loadAge = 20 * time.Second
 
 func newLoads() *loads { return &loads{turn: make(chan struct{}, 1)} }

@@ -59,7 +59,7 @@ func (s *Server) undo(ctx context.Context, c *call) error {
 	return c.answer(answer)
 }
 
-// previous is what the table at a place was before its newest change.
+// previous returns the version of the crontab at a place before its newest change.
 func (d *desk) previous(ctx context.Context, p place) (store.Revision, error) {
 	now, err := d.see(p)
 	if err != nil {
@@ -87,8 +87,8 @@ func (d *desk) previous(ctx context.Context, p place) (store.Revision, error) {
 	}
 }
 
-// restoreUser goes the way of crontab(1). What was installed once may be
-// installed again, whatever this version thinks of its lines.
+// restoreUser works like crontab(1). A version that was installed once may be installed again, even
+// if this version of cronring reports errors in it.
 func (d *desk) restoreUser(ctx context.Context, c *call, target store.Revision, answer *api.Installed) error {
 	who, err := d.owner(ctx, c, target.User)
 	if err != nil {
@@ -123,7 +123,7 @@ func undone(c *call, target store.Revision) store.Revision {
 	}
 }
 
-// restoreOther writes a table that is no user's; only keepers come here.
+// restoreOther writes a crontab that is not a user's; only admins come here.
 func (d *desk) restoreOther(ctx context.Context, c *call, target store.Revision, answer *api.Installed) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

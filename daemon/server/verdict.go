@@ -16,7 +16,7 @@ func (ev *evidence) stamp(t time.Time) string {
 	return t.In(ev.entry.Zone().Location()).Format("Mon 2 Jan 2006 15:04:05 MST")
 }
 
-// verdict says what became of the occurrence.
+// verdict returns what happened to the occurrence.
 func (ev *evidence) verdict(cross api.StepName) string {
 	switch {
 	case ev.run != nil && ev.run.State == job.RunQueued:
@@ -45,7 +45,7 @@ func (ev *evidence) verdict(cross api.StepName) string {
 	return "It did not start. " + ev.reason().Sentence()
 }
 
-// told says how the run of the occurrence went.
+// told describes how the run of the occurrence went.
 func (ev *evidence) told() string {
 	r := ev.run
 	switch {
@@ -67,7 +67,7 @@ func (ev *evidence) told() string {
 		ev.reason().Sentence(), r.ID, length(r.Ended.Sub(r.Started)), r.Ending(), ev.follows())
 }
 
-// follows says what comes after a failure.
+// follows describes what comes after a failure.
 func (ev *evidence) follows() string {
 	if ev.run.Verdict != job.VerdictRetry {
 		return ""
@@ -86,7 +86,7 @@ func (ev *evidence) follows() string {
 	}
 }
 
-// facts tells what else bears on it.
+// facts returns other relevant facts.
 func (ev *evidence) facts(cross api.StepName, again int) []string {
 	var facts []string
 	if again > 1 && cross != "" {
@@ -127,10 +127,10 @@ func (ev *evidence) facts(cross api.StepName, again int) []string {
 	return facts
 }
 
-// mostWaiting is how many waiting occurrences an answer names.
+// mostWaiting is the maximum number of waiting occurrences in an answer.
 const mostWaiting = 10
 
-// acknowledged says who has seen that the run failed.
+// acknowledged reports who acknowledged the failure of the run.
 func (ev *evidence) acknowledged() string {
 	a := ev.ack
 	fact := fmt.Sprintf("%s acknowledged at %s that run %d failed", a.By, ev.stamp(a.At), a.Run)

@@ -10,8 +10,8 @@ import (
 	"github.com/cronring/cronring/daemon/store"
 )
 
-// begin starts runs and, with wait, gives them as they are after their last
-// attempt. It listens before they start, so that no end is missed.
+// begin starts runs and, with wait, returns them as they are after their last attempt. It
+// subscribes before they start, so that no end is missed.
 func (s *Server) begin(ctx context.Context, c *call, wait bool, start func() ([]job.Run, error)) ([]job.Run, error) {
 	if !wait {
 		return start()
@@ -27,8 +27,8 @@ func (s *Server) begin(ctx context.Context, c *call, wait bool, start func() ([]
 	return s.await(ctx, c, events, runs)
 }
 
-// await gives runs as they are after their last attempt. events must have
-// been subscribed to before the runs were asked for.
+// await returns runs as they are after their last attempt. events must have been subscribed to
+// before the request.
 func (s *Server) await(ctx context.Context, c *call, events <-chan api.Event, runs []job.Run) ([]job.Run, error) {
 	left := len(runs)
 	settled := make([]bool, len(runs))
@@ -58,8 +58,8 @@ func stoppedWaiting(ctx context.Context) error {
 	}
 }
 
-// concerns tells whether an event can be the end of a run: a record that says
-// so, or a gap that may hold one.
+// concerns reports whether an event can be the end of a run: its record, or a gap that may hide
+// one.
 func concerns(e api.Event, r job.Run) bool {
 	if e.Gap != nil {
 		return true
@@ -67,14 +67,14 @@ func concerns(e api.Event, r job.Run) bool {
 	return e.Record != nil && e.Record.Run != nil && !e.Record.Run.State.Live() && e.Record.Run.Invocation == r.Invocation
 }
 
-// goesOn tells whether an attempt at a run is live.
+// goesOn reports whether an attempt at a run is live.
 func (s *Server) goesOn(r job.Run) bool {
 	return slices.ContainsFunc(s.backend.View().Runs(), func(other job.Run) bool { return other.Invocation == r.Invocation })
 }
 
-// lastAttempt gives the newest attempt at a run of which none is live. The
-// event can be older than that: attempts may have followed since. The store
-// knows, unless its disk is full; then the event has to do.
+// lastAttempt returns the newest attempt at a run without live attempts. The event can be older:
+// attempts may have followed. The store has the newest one, unless its disk is full; then the event
+// is used.
 func (s *Server) lastAttempt(ctx context.Context, c *call, e api.Event, r job.Run) job.Run {
 	if e.Gap == nil {
 		r = *e.Record.Run

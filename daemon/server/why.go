@@ -128,11 +128,11 @@ func (s *Server) addClock(ctx context.Context, _ *call, ev *evidence) error {
 	return nil
 }
 
-// lookBack is how far back the daemon's former life is looked for.
+// lookBack is how far back the daemon's previous life is searched for.
 const lookBack = 366 * 24 * time.Hour
 
-// addLives finds out whether the daemon was up. What a later life decided, no
-// earlier one was there for, whatever it wrote last.
+// addLives finds out whether the daemon was up. If a later life decided the occurrence, no earlier
+// life was up for it, whatever it wrote last.
 func (s *Server) addLives(ctx context.Context, _ *call, ev *evidence) error {
 	if ev.at.After(ev.now) {
 		return nil
@@ -156,7 +156,7 @@ func (s *Server) addLives(ctx context.Context, _ *call, ev *evidence) error {
 	return nil
 }
 
-// ended is when a life is known to have ended, if it has.
+// ended returns when a life is known to have ended, if it has.
 func ended(l store.Life) time.Time {
 	if l.Down.IsZero() {
 		return l.LastSeen

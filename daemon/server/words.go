@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// count says a number of things in words.
+// count returns a number of things in words.
 func count(n int, thing string) string {
 	switch n {
 	case 0:
@@ -17,7 +17,7 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// length says a duration in its two largest units: 7h57m, 3d2h, 12.4s.
+// length formats a duration in its two largest units: 7h57m, 3d2h, 12.4s.
 func length(d time.Duration) string {
 	switch {
 	case d < time.Second:
