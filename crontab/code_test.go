@@ -54,7 +54,7 @@ func TestEachCodeIsListedAndMade(t *testing.T) {
 	graph, entries := connectNamed(
 		userTable(t, "ann", "#@ name=a after=b\n0 1 * * * a\n#@ name=c after=c\n0 1 * * * c\n#@ name=p\n0 1 * * * p\n"),
 		userTable(t, "bob", "#@ name=p\n0 1 * * * p\n#@ default after=p\n"+strings.Repeat("0 1 * * * q\n", maxLinks+1)))
-	for _, d := range graph.Remarks(func(i int32) *Entry { return entries[i] }) {
+	for _, d := range graph.Remarks(func(i int) *Entry { return entries[i] }) {
 		made[d.Code] = true
 	}
 	side := &Sidecar{Jobs: map[string]JobConfig{"a b": {}}}

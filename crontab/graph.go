@@ -18,14 +18,14 @@ const CodeNobody Code = "B417"
 // asks. Entries that nothing connects are not in it, nor the links of those at
 // fault.
 type Graph struct {
-	After  [][]Link        // by place in edged: whom an entry waits for, as its Options.After
-	On     [][]Link        // likewise: whose end starts it, as its Options.On
-	Faults map[int32]Fault // by number: entries that must not run
+	After  [][]Link      // by place in edged: whom an entry waits for, as its Options.After
+	On     [][]Link      // likewise: whose end starts it, as its Options.On
+	Faults map[int]Fault // by number: entries that must not run
 }
 
 // Link is an Edge whose job was found.
 type Link struct {
-	Parent   int32
+	Parent   int
 	Outcomes Outcomes
 }
 
@@ -50,9 +50,9 @@ type Fault struct {
 // An entry that names no job is at fault, and so is each that waits for itself
 // in a circle. Of a circle through several owners only those entries are at fault
 // that root does not own: no user holds root's entries by joining them.
-func Connect(edged []int32, entry func(int32) *Entry, called func(owner, name string) (int32, bool), known *Graph) *Graph {
+func Connect(edged []int, entry func(int) *Entry, called func(owner, name string) (int, bool), known *Graph) *Graph {
 	c := &connecting{edged: edged, numbered: entry, called: called}
-	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int32]Fault{}
+	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int]Fault{}
 	if known != nil && c.count(known) <= maxLinks { // else some of them may be too many by now
 		copy(c.After, known.After)
 		copy(c.On, known.On)
@@ -75,10 +75,10 @@ func Connect(edged []int32, entry func(int32) *Entry, called func(owner, name st
 // by their number: a host may have very many, and each load connects all.
 type connecting struct {
 	Graph
-	edged    []int32
+	edged    []int
 	ways     [][]int // by place: the places of its parents, each once for each edge; see lead
-	numbered func(int32) *Entry
-	called   func(owner, name string) (int32, bool)
+	numbered func(int) *Entry
+	called   func(owner, name string) (int, bool)
 }
 
 func (c *connecting) entry(at int) *Entry { return c.numbered(c.edged[at]) }
@@ -144,9 +144,9 @@ func orElse(child *Entry, reference string) string {
 }
 
 // parent finds the job that a child names.
-func (c *connecting) parent(child *Entry, reference string) (parent int32, ok bool) {
+func (c *connecting) parent(child *Entry, reference string) (parent int, ok bool) {
 	own := child.Table().owner
-	visible := func(owner, name string) (int32, bool) {
+	visible := func(owner, name string) (int, bool) {
 		i, ok := c.called(owner, name)
 		return i, ok && (own == "root" || owner == own || c.numbered(i).User() == own)
 	}
@@ -340,7 +340,7 @@ func (c *connecting) named(child, parent int) (key, name string) {
 }
 
 // Remarks are the faults as lint shows them, in order.
-func (g *Graph) Remarks(entry func(int32) *Entry) []Diagnostic {
+func (g *Graph) Remarks(entry func(int) *Entry) []Diagnostic {
 	var remarks []Diagnostic
 	for _, i := range slices.Sorted(maps.Keys(g.Faults)) {
 		f, e := g.Faults[i], entry(i)

@@ -11,11 +11,11 @@ import (
 // connectNamed connects the entries of tables by their names alone.
 func connectNamed(tables ...*Table) (*Graph, []*Entry) {
 	var entries []*Entry
-	var edged []int32
-	names := map[string]int32{}
+	var edged []int
+	names := map[string]int{}
 	for _, t := range tables {
 		for i := range t.Entries {
-			e, n := &t.Entries[i], int32(len(entries))
+			e, n := &t.Entries[i], len(entries)
 			entries = append(entries, e)
 			names[t.Owner()+"/"+e.Options().Name] = n
 			if o := e.Options(); len(o.After)+len(o.On) > 0 {
@@ -23,8 +23,8 @@ func connectNamed(tables ...*Table) (*Graph, []*Entry) {
 			}
 		}
 	}
-	called := func(owner, name string) (int32, bool) { i, ok := names[owner+"/"+name]; return i, ok }
-	return Connect(edged, func(i int32) *Entry { return entries[i] }, called, nil), entries
+	called := func(owner, name string) (int, bool) { i, ok := names[owner+"/"+name]; return i, ok }
+	return Connect(edged, func(i int) *Entry { return entries[i] }, called, nil), entries
 }
 
 func userTable(t testing.TB, owner, text string) *Table {
@@ -139,7 +139,7 @@ func TestConnectBoundsTheEdgesOfAnOwner(t *testing.T) {
 	}
 	b.WriteString("\n" + strings.Repeat("0 2 * * * x\n", maxLinks/1000+2))
 	g, entries := connectNamed(userTable(t, "ann", b.String()), userTable(t, "bob", "#@ name=p\n0 1 * * * p\n#@ after=p\n0 1 * * * q\n"))
-	remarks := g.Remarks(func(i int32) *Entry { return entries[i] })
+	remarks := g.Remarks(func(i int) *Entry { return entries[i] })
 	if len(remarks) != 2 || remarks[0].Code != "B419" {
 		t.Errorf("got %v, want the last two entries of ann refused", remarks)
 	}
@@ -150,7 +150,7 @@ func TestConnectRemarksPointAtTheOption(t *testing.T) {
 	if len(g.Faults) != 1 {
 		t.Fatalf("got %v", g.Faults)
 	}
-	remarks := g.Remarks(func(i int32) *Entry { return entries[i] })
+	remarks := g.Remarks(func(i int) *Entry { return entries[i] })
 	if got, want := fmt.Sprint(remarks), "[crontabs/bob:2:12: after= makes a circle: a -> a: the entry is held]"; got != want || remarks[0].Length != len("after=a") {
 		t.Errorf("got %s, length %d\nwant %s", got, remarks[0].Length, want)
 	}
@@ -187,7 +187,7 @@ func TestConnectHoldsJustTheMembersOfCircles(t *testing.T) {
 		}
 		g, _ := connectNamed(userTable(t, "ann", b.String()))
 		for i := range n {
-			if _, held := g.Faults[int32(i)]; held != reach[i][i] {
+			if _, held := g.Faults[i]; held != reach[i][i] {
 				t.Fatalf("seed %d: entry %d held: %t, in a circle: %t\n%s", seed, i, held, reach[i][i], b.String())
 			}
 		}

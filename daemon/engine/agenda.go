@@ -16,8 +16,8 @@ import (
 // and fire together, so a tick costs nothing for the million that are not due.
 type agenda struct {
 	groups []group
-	heap   []int32 // indexes into groups, soonest first; groups that never fire are not in it
-	faulty []int32 // groups that were found to be faulty and whose jobs are not held yet; see holdFaulty
+	heap   []int // indexes into groups, soonest first; groups that never fire are not in it
+	faulty []int // groups that were found to be faulty and whose jobs are not held yet; see holdFaulty
 }
 
 // group is the jobs of one schedule.
@@ -25,7 +25,7 @@ type group struct {
 	schedule cron.Schedule
 	spec     uint64 // what names its occurrences; see specHashes
 	next     int64  // Unix nanoseconds
-	members  []int32
+	members  []int
 }
 
 // nextAfter returns the first occurrence of s after t, or the zero Time. An
@@ -45,8 +45,8 @@ func isOccurrence(next, after time.Time) bool { return next.After(after) && cron
 func (a *agenda) reset(now time.Time) {
 	a.heap, a.faulty = a.heap[:0], nil
 	for i := range a.groups {
-		if a.plan(int32(i), now) {
-			a.heap = append(a.heap, int32(i))
+		if a.plan(i, now) {
+			a.heap = append(a.heap, i)
 		}
 	}
 	heap.Init(a)
@@ -55,7 +55,7 @@ func (a *agenda) reset(now time.Time) {
 // plan sets when a group fires first after now. It reports false if the group
 // never does. If now itself lies outside the years of the language, an occurrence
 // there is not a fault of the schedule.
-func (a *agenda) plan(i int32, now time.Time) bool {
+func (a *agenda) plan(i int, now time.Time) bool {
 	g := &a.groups[i]
 	next := g.schedule.Next(now)
 	switch {
@@ -102,7 +102,7 @@ func (a *agenda) next() time.Time {
 
 // due appends to pending the members of all groups that fire at now or
 // before, in table order, and plans those groups anew.
-func (a *agenda) due(now time.Time, pending []int32) []int32 {
+func (a *agenda) due(now time.Time, pending []int) []int {
 	limit, before := now.UnixNano(), len(pending)
 	for len(a.heap) > 0 && a.groups[a.heap[0]].next <= limit {
 		pending = append(pending, a.groups[a.heap[0]].members...)
@@ -123,7 +123,7 @@ func (a *agenda) due(now time.Time, pending []int32) []int32 {
 func (a *agenda) Len() int           { return len(a.heap) }
 func (a *agenda) Less(i, j int) bool { return a.groups[a.heap[i]].next < a.groups[a.heap[j]].next }
 func (a *agenda) Swap(i, j int)      { a.heap[i], a.heap[j] = a.heap[j], a.heap[i] }
-func (a *agenda) Push(x any)         { a.heap = append(a.heap, x.(int32)) }
+func (a *agenda) Push(x any)         { a.heap = append(a.heap, x.(int)) }
 func (a *agenda) Pop() any {
 	last := a.heap[len(a.heap)-1]
 	a.heap = a.heap[:len(a.heap)-1]

@@ -43,7 +43,7 @@ type fill struct {
 	job.Backfill
 	ran     map[int64]job.Verdict
 	jobs    *jobs // those in which slot is its job's
-	slot    int32
+	slot    int
 	live    int // its runs that have not ended
 	left    job.Record
 	changed bool
@@ -104,7 +104,7 @@ func (e *Engine) backfill(ev Backfill) {
 }
 
 // fillOf makes a request whole, or says why it cannot be.
-func (s *jobs) fillOf(b job.Backfill, now time.Time) (job.Backfill, int32, *Refusal) {
+func (s *jobs) fillOf(b job.Backfill, now time.Time) (job.Backfill, int, *Refusal) {
 	slot, ok := s.find(b.Job)
 	if !ok {
 		return b, 0, &Refusal{NotFound, "no such job"}
@@ -255,7 +255,7 @@ func (e *Engine) advance(f *fill, looks, starts *int) {
 
 // fillSlot is the slot of a backfill's job, -1 if it may still come, or why the
 // backfill cannot go on.
-func (e *Engine) fillSlot(f *fill) (slot int32, why string) {
+func (e *Engine) fillSlot(f *fill) (slot int, why string) {
 	if f.jobs == e.jobs {
 		return f.slot, ""
 	}

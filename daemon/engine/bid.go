@@ -20,7 +20,7 @@ const (
 type bid struct {
 	Occurrence
 	jobs    *jobs // those in which slot is its job's
-	slot    int32
+	slot    int
 	until   time.Duration // Moment.Up
 	at      int           // where it stands in the queue; -1: nowhere
 	rank    int
@@ -46,7 +46,7 @@ func (b *bid) before(x *bid) bool {
 
 func (b *bid) stand(at int) { b.at = at }
 
-func (e *Engine) newBid(slot int32, due time.Time) *bid {
+func (e *Engine) newBid(slot int, due time.Time) *bid {
 	return &bid{Occurrence: Occurrence{e.jobs.ringKeys[slot], due}, jobs: e.jobs, slot: slot, at: -1}
 }
 

@@ -58,7 +58,7 @@ func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrenc
 
 // decide says of every occurrence of one job from its mark until an instant what
 // becomes of it: the gates, in order.
-func (e *Engine) decide(slot int32, until time.Time, seen *lookup) {
+func (e *Engine) decide(slot int, until time.Time, seen *lookup) {
 	entry := e.jobs.entry(slot)
 	due := seen.between(entry.Schedule, e.marks[slot], until)
 	if due.empty() || entry.Options().Scope == crontab.ScopeRing && e.bidFor(slot, due) {
@@ -88,7 +88,7 @@ func (e *Engine) decide(slot int32, until time.Time, seen *lookup) {
 
 // firing is a job whose occurrence is being decided.
 type firing struct {
-	slot     int32
+	slot     int
 	id       job.ID
 	entry    *crontab.Entry
 	options  *crontab.Options
@@ -115,7 +115,7 @@ func isHere(o *crontab.Options, node string) bool {
 	})
 }
 
-func (e *Engine) firing(slot int32) *firing {
+func (e *Engine) firing(slot int) *firing {
 	return &firing{slot: slot, id: e.jobs.id(slot), entry: e.jobs.entry(slot), options: e.jobs.options(slot)}
 }
 

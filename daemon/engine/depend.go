@@ -147,7 +147,7 @@ func (e *Engine) newestDue(p parent) time.Time { return e.ledger(p.id, p.user).D
 
 // undecided tells whether a job has an occurrence, due by now, that waits to be
 // decided.
-func (e *Engine) undecided(slot int32, due time.Time) bool {
+func (e *Engine) undecided(slot int, due time.Time) bool {
 	mark := e.marks[slot]
 	if mark >= due.UnixNano() {
 		return false
@@ -221,7 +221,7 @@ func (e *Engine) missParents(r *run) {
 
 // heed tells those that wait for a job that a run of it is over, or that one of
 // its occurrences was decided.
-func (e *Engine) heed(slot int32) {
+func (e *Engine) heed(slot int) {
 	var woken []*run
 	for _, b := range e.jobs.family.waiting(slot) {
 		for _, r := range e.byJob[e.jobs.id(b.child)] {
@@ -293,7 +293,7 @@ func (e *Engine) followAll() {
 
 // startOn admits an occurrence of each job that starts on the end of a run of the
 // job at a slot. The runs of a backfill start nobody: they are of the past.
-func (e *Engine) startOn(r *run, slot int32) {
+func (e *Engine) startOn(r *run, slot int) {
 	if !r.Verdict.Final() || r.Backfill != 0 {
 		return
 	}
@@ -327,7 +327,7 @@ func (e *Engine) endTime(r *run) time.Time {
 
 // freshDue is an instant for an occurrence of a job without a schedule, which
 // names none before: two parents may end at once.
-func (e *Engine) freshDue(slot int32, at time.Time) time.Time {
+func (e *Engine) freshDue(slot int, at time.Time) time.Time {
 	if mark := e.marks[slot]; at.UnixNano() <= mark && mark-at.UnixNano() < int64(time.Second) {
 		at = time.Unix(0, mark+1).UTC()
 	}

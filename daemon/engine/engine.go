@@ -54,7 +54,7 @@ type Engine struct {
 	jobs    *jobs   // what is installed; immutable
 	marks   []int64 // per slot: the newest decided occurrence, Unix nanoseconds
 	agenda  agenda
-	pending []int32 // slots that came due and that no step had room for yet, in order
+	pending []int // slots that came due and that no step had room for yet, in order
 
 	live    map[job.RunID]*run
 	byJob   map[job.ID][]*run // the same, oldest first
@@ -75,8 +75,8 @@ type Engine struct {
 	lent     bool                    // a view has holds as it is
 	expected map[owned]time.Duration // when the next timer of expect= runs out
 
-	unsettled []*run  // that the last loads concern; see settle
-	unwatched []int32 // slots likewise
+	unsettled []*run // that the last loads concern; see settle
+	unwatched []int  // slots likewise
 
 	over      []*run // runs of whose end others are to be told; see follow
 	following bool   // somebody sees to that
@@ -94,7 +94,7 @@ type run struct {
 	options  *crontab.Options // of the entry that it was decided by
 	zone     *time.Location   // the entry's
 	jobs     *jobs            // those in which slot is its job's; nil: none yet
-	slot     int32
+	slot     int
 	stop     job.Reason    // why it is being stopped, or ""
 	gate     gate          // the one that it stands before
 	cause    job.Reason    // why it starts, once it has passed them all

@@ -20,7 +20,7 @@ func isFormer(key job.Key) bool { return key.Uint64() == 0 }
 
 // formerHash returns the hash that a slot's ID had in version 0.7.0: IDs had no owner,
 // and those of all entries without a name were like those of root's crontabs.
-func (s *jobs) formerHash(slot int32) uint64 {
+func (s *jobs) formerHash(slot int) uint64 {
 	id := s.id(slot)
 	if id.Owner() == "root" {
 		return hash(string(id))
@@ -44,7 +44,7 @@ func (s *jobs) rename(known map[job.Key]past) {
 		return
 	}
 	for slot, key := range s.keys {
-		if p, ok := former[FormerKey(s.formerHash(int32(slot)))]; ok {
+		if p, ok := former[FormerKey(s.formerHash(slot))]; ok {
 			p.mark, p.ever = max(p.mark, known[key].mark), known[key].ever
 			known[key] = p
 		}

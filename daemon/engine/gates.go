@@ -107,7 +107,7 @@ func (e *Engine) starting(r *run) Start {
 }
 
 // slotOf finds the job of a run, once for each load of the crontabs.
-func (e *Engine) slotOf(r *run) (slot int32, ok bool) {
+func (e *Engine) slotOf(r *run) (slot int, ok bool) {
 	if r.jobs != e.jobs {
 		r.jobs, r.slot = e.jobs, -1
 		if slot, ok = e.jobs.find(r.Job); ok {

@@ -11,7 +11,7 @@ import (
 // family is whom after= and on= connect, by slot. It is immutable, and holds
 // nothing of jobs that name nobody and that nobody names.
 type family struct {
-	edged  []int32 // the jobs that name others, in order
+	edged  []int // the jobs that name others, in order
 	graph  *crontab.Graph
 	held   []bond // by parent: whose after= names it
 	starts []bond // by parent: whose on= names it
@@ -19,7 +19,7 @@ type family struct {
 
 // parent is a job that another waits for.
 type parent struct {
-	slot     int32
+	slot     int
 	id       job.ID
 	user     string
 	outcomes crontab.Outcomes
@@ -27,14 +27,14 @@ type parent struct {
 
 // bond is an edge as its parent sees it.
 type bond struct {
-	parent, child int32
+	parent, child int
 	edge          int // which one of the child's
 	outcomes      crontab.Outcomes
 }
 
 // connect finds whom the entries at the slots of edged mean, but for those that
 // mean whom they meant before.
-func (s *jobs) connect(edged []int32, stays *stay) *family {
+func (s *jobs) connect(edged []int, stays *stay) *family {
 	if len(edged) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *jobs) connect(edged []int32, stays *stay) *family {
 
 // spread lets the name of an entry with shards= mean all of them, and its faults
 // be those of each.
-func (s *jobs) spread(g *crontab.Graph, at int, child int32) {
+func (s *jobs) spread(g *crontab.Graph, at int, child int) {
 	if t, k, index := s.at(child); index > 0 {
 		if fault, ok := g.Faults[s.first[t]+k]; ok {
 			g.Faults[child], g.After[at], g.On[at] = fault, nil, nil
@@ -86,8 +86,8 @@ func (s *jobs) spread(g *crontab.Graph, at int, child int32) {
 
 // keepLinks takes over what the entries of a table meant before, if nobody came
 // or went whom one of them names. names has the keys of what the others name.
-func (s *jobs) keepLinks(known *crontab.Graph, stays *stay) (names map[job.Key]int32) {
-	names = map[job.Key]int32{}
+func (s *jobs) keepLinks(known *crontab.Graph, stays *stay) (names map[job.Key]int) {
+	names = map[job.Key]int{}
 	at := 0
 	for i, sheet := range s.sheets {
 		if sheet == nil || len(sheet.edged) == 0 {
@@ -138,7 +138,7 @@ func (s *jobs) moved(links []crontab.Link, stays *stay) []crontab.Link {
 }
 
 // bonds sorts edges, which are there by place in edged, by parent.
-func bonds(edged []int32, links [][]crontab.Link) []bond {
+func bonds(edged []int, links [][]crontab.Link) []bond {
 	n := 0
 	for _, own := range links {
 		n += len(own)
@@ -158,16 +158,16 @@ func bonds(edged []int32, links [][]crontab.Link) []bond {
 // caller finds the slot of the entry of an owner with a name. named has the keys
 // of all IDs that it will be asked for; it stores there the slot with that ID, or
 // -1.
-func (s *jobs) caller(named map[job.Key]int32) func(owner, name string) (int32, bool) {
+func (s *jobs) caller(named map[job.Key]int) func(owner, name string) (int, bool) {
 	if len(named) == 0 {
 		return nil
 	}
 	for slot, key := range s.keys {
 		if _, ok := named[key]; ok {
-			named[key] = int32(slot)
+			named[key] = slot
 		}
 	}
-	shards := map[job.ID]int32{} // the first ones of entries that have several
+	shards := map[job.ID]int{} // the first ones of entries that have several
 	for i, sheet := range s.sheets {
 		if sheet == nil {
 			continue
@@ -179,7 +179,7 @@ func (s *jobs) caller(named map[job.Key]int32) func(owner, name string) (int32, 
 			}
 		}
 	}
-	return func(owner, name string) (int32, bool) {
+	return func(owner, name string) (int, bool) {
 		id := job.NewID(owner, name)
 		if first, ok := shards[id]; ok {
 			return first, true
@@ -190,7 +190,7 @@ func (s *jobs) caller(named map[job.Key]int32) func(owner, name string) (int32, 
 }
 
 // fault is why a slot must not run, or "".
-func (f *family) fault(slot int32) string {
+func (f *family) fault(slot int) string {
 	if f == nil {
 		return ""
 	}
@@ -199,7 +199,7 @@ func (f *family) fault(slot int32) string {
 
 // links are whom after= and on= of a job mean. Those of one that is held for its
 // edges are none.
-func (f *family) links(child int32) (after, on []crontab.Link) {
+func (f *family) links(child int) (after, on []crontab.Link) {
 	if f == nil {
 		return nil, nil
 	}
@@ -211,7 +211,7 @@ func (f *family) links(child int32) (after, on []crontab.Link) {
 }
 
 // parents are the jobs that a job waits for.
-func (s *jobs) parents(child int32) []parent {
+func (s *jobs) parents(child int) []parent {
 	after, _ := s.family.links(child)
 	parents := make([]parent, len(after))
 	for i, link := range after {
@@ -221,7 +221,7 @@ func (s *jobs) parents(child int32) []parent {
 }
 
 // waiting are the jobs that wait for a job.
-func (f *family) waiting(parent int32) []bond {
+func (f *family) waiting(parent int) []bond {
 	if f == nil {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (f *family) waiting(parent int32) []bond {
 }
 
 // started are the jobs that the end of a job's run starts.
-func (f *family) started(parent int32) []bond {
+func (f *family) started(parent int) []bond {
 	if f == nil {
 		return nil
 	}
@@ -237,8 +237,8 @@ func (f *family) started(parent int32) []bond {
 }
 
 // bondsOf is those of bonds that have a parent, in the order of the children.
-func bondsOf(bonds []bond, parent int32) []bond {
-	first, ok := slices.BinarySearchFunc(bonds, parent, func(b bond, slot int32) int { return cmp.Compare(b.parent, slot) })
+func bondsOf(bonds []bond, parent int) []bond {
+	first, ok := slices.BinarySearchFunc(bonds, parent, func(b bond, slot int) int { return cmp.Compare(b.parent, slot) })
 	if !ok {
 		return nil
 	}
@@ -258,7 +258,7 @@ type Edge struct {
 // Edges are the jobs that after= and on= of job i name. Those of a job that is
 // held for its edges are as written.
 func (v *View) Edges(i int) (after, on []Edge) {
-	o := v.jobs.options(int32(i))
+	o := v.jobs.options(i)
 	if len(o.After)+len(o.On) == 0 {
 		return nil, nil
 	}
@@ -279,6 +279,6 @@ func (v *View) Edges(i int) (after, on []Edge) {
 		}
 		return edges
 	}
-	waits, begins := v.jobs.family.links(int32(i))
+	waits, begins := v.jobs.family.links(i)
 	return edges(waits, o.After), edges(begins, o.On)
 }

@@ -16,22 +16,22 @@ import (
 
 // share lists the ring jobs by key, so that they are found by it, and connects
 // those that belong together.
-func (s *jobs) share(slots []int32) {
+func (s *jobs) share(slots []int) {
 	if s.shared = slots; len(slots) == 0 {
 		return
 	}
 	s.toll = 1
-	s.ringKeys = make(map[int32]job.Key, len(slots))
+	s.ringKeys = make(map[int]job.Key, len(slots))
 	for _, slot := range slots {
 		s.ringKeys[slot] = job.KeyOf(s.id(slot), s.entry(slot).User())
 	}
-	slices.SortFunc(s.shared, func(a, b int32) int { return s.ringKeys[a].Compare(s.ringKeys[b]) })
+	slices.SortFunc(s.shared, func(a, b int) int { return s.ringKeys[a].Compare(s.ringKeys[b]) })
 	s.clans = s.findClans()
 }
 
 // sharedBy finds a ring job by its ring key.
-func (s *jobs) sharedBy(key job.Key) (slot int32, ok bool) {
-	at, ok := slices.BinarySearchFunc(s.shared, key, func(slot int32, key job.Key) int { return s.ringKeys[slot].Compare(key) })
+func (s *jobs) sharedBy(key job.Key) (slot int, ok bool) {
+	at, ok := slices.BinarySearchFunc(s.shared, key, func(slot int, key job.Key) int { return s.ringKeys[slot].Compare(key) })
 	if !ok {
 		return 0, false
 	}
@@ -39,12 +39,12 @@ func (s *jobs) sharedBy(key job.Key) (slot int32, ok bool) {
 }
 
 // findClans finds the ring jobs that after= and on= connect, by slot.
-func (s *jobs) findClans() map[int32]*clan {
+func (s *jobs) findClans() map[int]*clan {
 	if s.family == nil {
 		return nil
 	}
-	over := map[int32]int32{} // a step towards the one that stands for all of a clan
-	root := func(slot int32) int32 {
+	over := map[int]int{} // a step towards the one that stands for all of a clan
+	root := func(slot int) int {
 		for {
 			next, ok := over[slot]
 			if !ok || next == slot {
@@ -71,7 +71,7 @@ func (s *jobs) findClans() map[int32]*clan {
 	if len(over) == 0 {
 		return nil
 	}
-	clans, byRoot := map[int32]*clan{}, map[int32]*clan{}
+	clans, byRoot := map[int]*clan{}, map[int]*clan{}
 	for slot := range over {
 		c := byRoot[root(slot)]
 		if c == nil {
@@ -92,7 +92,7 @@ func (s *jobs) findClans() map[int32]*clan {
 
 // parted is why a job must not run that waits for, or starts on, one that is
 // another kind of scope's: the one is on one member and the other on each.
-func (s *jobs) parted(child int32, links []crontab.Link) string {
+func (s *jobs) parted(child int, links []crontab.Link) string {
 	for _, link := range links {
 		if s.isShared(child) != s.isShared(link.Parent) {
 			return "names " + string(s.id(link.Parent)) + ", and scope=ring is said of only one of them"
@@ -155,7 +155,7 @@ func (s *jobs) holdings() []Holding {
 
 // isCandidate reports whether this host can run a ring job: its entry is neither
 // disabled nor held, and its user exists here and may log in.
-func (e *Engine) isCandidate(slot int32) bool {
+func (e *Engine) isCandidate(slot int) bool {
 	o := e.jobs.options(slot)
 	_, barred := e.bars[e.jobs.entry(slot).User()]
 	return o.Enabled && o.Held == "" && !barred
@@ -186,8 +186,8 @@ func (e *Engine) bar(users map[string]Barred) {
 }
 
 // eachHeld returns jobs.held with their jobs.
-func (s *jobs) eachHeld() iter.Seq2[int32, Holding] {
-	return func(yield func(int32, Holding) bool) {
+func (s *jobs) eachHeld() iter.Seq2[int, Holding] {
+	return func(yield func(int, Holding) bool) {
 		held := s.held
 		for _, slot := range s.shared {
 			if len(held) == 0 {
@@ -207,7 +207,7 @@ func (s *jobs) eachHeld() iter.Seq2[int32, Holding] {
 // entryHash returns a SHA-256 of all that an entry says, but not of where it is
 // written, which may differ from host to host. Each text is hashed with its length,
 // so that no two entries are hashed alike. specs remembers the hashes of schedules.
-func (s *jobs) entryHash(slot int32, specs map[cron.Schedule]job.Key) job.Key {
+func (s *jobs) entryHash(slot int, specs map[cron.Schedule]job.Key) job.Key {
 	e := s.entry(slot)
 	spec, ok := specs[e.Schedule]
 	if !ok {
@@ -235,14 +235,14 @@ func (s *jobs) entryHash(slot int32, specs map[cron.Schedule]job.Key) job.Key {
 }
 
 // judgeShards finds the entries that shards= would make too many jobs of.
-func (s *jobs) judgeShards() (short map[int32]string) {
+func (s *jobs) judgeShards() (short map[int]string) {
 	for i, sheet := range s.sheets {
 		if sheet == nil {
 			continue
 		}
 		for _, k := range sheet.excess {
 			if short == nil {
-				short = map[int32]string{}
+				short = map[int]string{}
 			}
 			short[s.first[i]+k] = fmt.Sprintf("shards= of its table makes more than %d jobs", mostShards)
 		}

@@ -22,29 +22,29 @@ type jobs struct {
 
 	ownerless bool // IDs are as in version 0.7; see Renames
 
-	first  []int32          // slot of each table's first entry
-	sheets []*sheet         // what is rare in each table; nil: nothing
-	keys   []job.Key        // per slot: the key of its ID alone; see idKey
-	twins  map[int32]twin   // by slot, but for the first of entries alike
-	taken  map[int32]int32  // slots whose name= an earlier slot of the same owner has
-	once   []int32          // slots of entries that run once in a period
-	daily  map[string]bool  // IDs of periods that an anacrontab asks about each day
-	wide   []int32          // slots of entries that ask for more than one slot of a pool
-	short  map[int32]string // of them, those that ask for more than there is, and why; see judgePools
-	watch  []int32          // slots with expect=, or of whose hold channels want to know
-	groups []group          // all slots by schedule; see agenda
+	first  []int           // slot of each table's first entry
+	sheets []*sheet        // what is rare in each table; nil: nothing
+	keys   []job.Key       // per slot: the key of its ID alone; see idKey
+	twins  map[int]twin    // by slot, but for the first of entries alike
+	taken  map[int]int     // slots whose name= an earlier slot of the same owner has
+	once   []int           // slots of entries that run once in a period
+	daily  map[string]bool // IDs of periods that an anacrontab asks about each day
+	wide   []int           // slots of entries that ask for more than one slot of a pool
+	short  map[int]string  // of them, those that ask for more than there is, and why; see judgePools
+	watch  []int           // slots with expect=, or of whose hold channels want to know
+	groups []group         // all slots by schedule; see agenda
 	unfit  map[*crontab.Options]string
 	faulty map[cron.Schedule]bool // schedules that cannot be followed; see holdFaulty
 	family *family                // whom after= and on= connect; nil: nobody
 
-	watched map[job.Key]int32 // watch, by key
+	watched map[job.Key]int // watch, by key
 
 	ring     RingMode
-	held     []Holding         // those of shared that may run; see holdings
-	shared   []int32           // slots of scope=ring, by ring key
-	ringKeys map[int32]job.Key // of them, as all members of the ring have it: it includes the user
-	clans    map[int32]*clan   // of them, those that family connects
-	toll     int               // what to look at an occurrence costs beyond its effects: 1 if any is shared
+	held     []Holding       // those of shared that may run; see holdings
+	shared   []int           // slots of scope=ring, by ring key
+	ringKeys map[int]job.Key // of them, as all members of the ring have it: it includes the user
+	clans    map[int]*clan   // of them, those that family connects
+	toll     int             // what to look at an occurrence costs beyond its effects: 1 if any is shared
 }
 
 // twin is an entry that is not the first one of its ID.
@@ -55,24 +55,24 @@ type twin struct {
 
 // called is what the slots that were settled before are called by.
 type called struct {
-	slots map[job.Key]int32
+	slots map[job.Key]int
 	twins map[job.ID]int // the newest ordinal among entries alike, by the ID that the second of them would have
 }
 
 // sheet is the entries of a table that more is to be asked about than when they
 // are due, by place in the table. It is immutable, and as long good as the table.
 type sheet struct {
-	once, wide, watch, edged, shared []int32
+	once, wide, watch, edged, shared []int
 
 	names  []job.Key // of the names that those of edged name
 	shards []shard   // the jobs of entries with shards=, but for the first of each: their places are behind those of the entries
-	excess []int32   // entries of which there would be too many
+	excess []int     // entries of which there would be too many
 }
 
 // shard is one of the jobs that shards= makes of an entry.
 type shard struct {
-	entry int32 // its place in the table
-	index int32 // from 1
+	entry int // its place in the table
+	index int // from 1
 }
 
 // mostShards is how many jobs shards= may add to those of a table.
@@ -82,19 +82,19 @@ func newSheet(t *crontab.Table) *sheet {
 	var s sheet
 	for k := range t.Entries {
 		o := t.Entries[k].Options()
-		s.list(int32(k), o)
+		s.list(k, o)
 		switch more := o.Shards - 1; {
 		case more <= 0:
 		case len(s.shards)+more > mostShards:
-			s.excess = append(s.excess, int32(k))
+			s.excess = append(s.excess, k)
 		default:
 			for n := range more {
-				s.shards = append(s.shards, shard{int32(k), int32(n + 1)})
+				s.shards = append(s.shards, shard{k, n + 1})
 			}
 		}
 	}
 	for at, x := range s.shards {
-		s.list(int32(len(t.Entries)+at), t.Entries[x.entry].Options())
+		s.list(len(t.Entries)+at, t.Entries[x.entry].Options())
 	}
 	if len(s.once)+len(s.wide)+len(s.watch)+len(s.edged)+len(s.shared)+len(s.shards)+len(s.excess) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func newSheet(t *crontab.Table) *sheet {
 }
 
 // list puts a job where it belongs.
-func (s *sheet) list(k int32, o *crontab.Options) {
+func (s *sheet) list(k int, o *crontab.Options) {
 	if o.Period != nil {
 		s.once = append(s.once, k)
 	}
@@ -123,11 +123,11 @@ func (s *sheet) list(k int32, o *crontab.Options) {
 }
 
 // namedBy returns the keys of the names that entries of a table name, in order.
-func namedBy(t *crontab.Table, edged []int32) []job.Key {
+func namedBy(t *crontab.Table, edged []int) []job.Key {
 	names := map[job.Key]bool{}
 	read := map[*crontab.Edge]bool{} // a default may name a thousand jobs above very many entries
 	for _, k := range edged {
-		if int(k) >= len(t.Entries) { // a shard, whose entry was there before
+		if k >= len(t.Entries) { // a shard, whose entry was there before
 			break
 		}
 		o := t.Entries[k].Options()
@@ -184,7 +184,7 @@ func (s *stay) isTouched(key job.Key) bool { return s.touched[key] }
 // number gives slots to all entries, and finds the tables that stay.
 func (s *jobs) number(before *jobs) *stay {
 	n := len(s.tables)
-	s.first, s.sheets = make([]int32, n), make([]*sheet, n)
+	s.first, s.sheets = make([]int, n), make([]*sheet, n)
 	stays := &stay{before: before, from: make([]int, n), to: make([]int, len(before.tables)), touched: map[job.Key]bool{}}
 	for at := range stays.to {
 		stays.to[at] = -1
@@ -192,29 +192,29 @@ func (s *jobs) number(before *jobs) *stay {
 	places := before.places()
 	slots := 0
 	for i, t := range s.tables {
-		s.first[i] = int32(slots)
+		s.first[i] = slots
 		if at, same := places[t]; same {
 			stays.from[i], stays.to[at], s.sheets[i] = at, i, before.sheets[at]
 		} else {
 			stays.from[i], s.sheets[i] = -1, newSheet(t)
 		}
-		slots += int(s.size(i))
+		slots += s.size(i)
 	}
 	s.keys = make([]job.Key, slots)
 	return stays
 }
 
 // size is how many jobs a table has.
-func (s *jobs) size(table int) int32 {
-	n := int32(len(s.tables[table].Entries))
+func (s *jobs) size(table int) int {
+	n := len(s.tables[table].Entries)
 	if sheet := s.sheets[table]; sheet != nil {
-		n += int32(len(sheet.shards))
+		n += len(sheet.shards)
 	}
 	return n
 }
 
 // now is the slot that an entry of before has, if it stays.
-func (s *jobs) now(slot int32, stays *stay) (now int32, ok bool) {
+func (s *jobs) now(slot int, stays *stay) (now int, ok bool) {
 	at := stays.before.table(slot)
 	if stays.to[at] < 0 {
 		return 0, false
@@ -224,12 +224,12 @@ func (s *jobs) now(slot int32, stays *stay) (now int32, ok bool) {
 
 // gather lists what the sheets list, and returns the slots with edges and those
 // of scope=ring.
-func (s *jobs) gather() (edged, shared []int32) {
+func (s *jobs) gather() (edged, shared []int) {
 	for i, sheet := range s.sheets {
 		if sheet == nil {
 			continue
 		}
-		slots := func(to, places []int32) []int32 {
+		slots := func(to, places []int) []int {
 			for _, k := range places {
 				to = append(to, s.first[i]+k)
 			}
@@ -248,8 +248,8 @@ func (s *jobs) gather() (edged, shared []int32) {
 
 // settle settles the identity of all slots.
 func (s *jobs) settle(stays *stay) {
-	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
-	c := &called{make(map[job.Key]int32, len(s.keys)), map[job.ID]int{}}
+	s.twins, s.taken = map[int]twin{}, map[int]int{}
+	c := &called{make(map[job.Key]int, len(s.keys)), map[job.ID]int{}}
 	for i := range s.tables {
 		for k := range s.size(i) {
 			var natural job.Key
@@ -290,8 +290,8 @@ func (s *jobs) settleNew(stays *stay) bool {
 			before.touch(before.first[at]+k, touched)
 		}
 	}
-	s.twins, s.taken = map[int32]twin{}, map[int32]int32{}
-	c := &called{map[job.Key]int32{}, map[job.ID]int{}}
+	s.twins, s.taken = map[int]twin{}, map[int]int{}
+	c := &called{map[job.Key]int{}, map[job.ID]int{}}
 	for i := range s.tables {
 		if from[i] >= 0 {
 			continue
@@ -317,7 +317,7 @@ func (s *jobs) settleNew(stays *stay) bool {
 }
 
 // touch notes what a slot is called by.
-func (s *jobs) touch(slot int32, touched map[job.Key]bool) {
+func (s *jobs) touch(slot int, touched map[job.Key]bool) {
 	touched[s.keys[slot]], touched[s.natural(slot)] = true, true
 	if s.entry(slot).Options().Shards > 1 {
 		touched[idKey(s.stem(slot))] = true
@@ -345,8 +345,8 @@ func (s *jobs) keepTwins(stays *stay) bool {
 
 // carried is, for each slot, the one that the same entry of the same table had
 // before, under the same key, or -1.
-func (s *jobs) carried(before *jobs) []int32 {
-	from := make([]int32, s.len())
+func (s *jobs) carried(before *jobs) []int {
+	from := make([]int, s.len())
 	known := before.places()
 	for i, t := range s.tables {
 		at, same := known[t]
@@ -370,7 +370,7 @@ func (s *jobs) places() map[*crontab.Table]int {
 }
 
 // natural is the key of a slot as if it had no twin.
-func (s *jobs) natural(slot int32) job.Key {
+func (s *jobs) natural(slot int) job.Key {
 	if t, ok := s.twins[slot]; ok {
 		return t.natural
 	}
@@ -380,7 +380,7 @@ func (s *jobs) natural(slot int32) job.Key {
 // name settles the identity of a slot: its key, the ordinal of a twin, or that
 // another entry has its name already. natural is its key without that, or zero
 // where it is not known.
-func (s *jobs) name(slot int32, natural job.Key, c *called) {
+func (s *jobs) name(slot int, natural job.Key, c *called) {
 	if natural == (job.Key{}) {
 		natural = idKey(s.id(slot))
 	}
@@ -399,7 +399,7 @@ func (s *jobs) name(slot int32, natural job.Key, c *called) {
 // nameTwin gives a twin its ordinal, the first one that is free, and returns
 // its key. A table may hold very many entries alike: none of them asks again
 // for the ordinals of those before it.
-func (s *jobs) nameTwin(slot int32, natural job.Key, c *called) job.Key {
+func (s *jobs) nameTwin(slot int, natural job.Key, c *called) job.Key {
 	s.twins[slot] = twin{2, natural}
 	second := s.id(slot)
 	key := idKey(second)
@@ -415,19 +415,19 @@ func (s *jobs) nameTwin(slot int32, natural job.Key, c *called) job.Key {
 	}
 }
 
-func (s *jobs) len() int32 { return int32(len(s.keys)) }
+func (s *jobs) len() int { return len(s.keys) }
 
-func (s *jobs) entry(slot int32) *crontab.Entry {
+func (s *jobs) entry(slot int) *crontab.Entry {
 	t, k, _ := s.at(slot)
 	return &s.tables[t].Entries[k]
 }
 
 // at is the table of a slot, the place of its entry there, and which of the
 // entry's shards it is.
-func (s *jobs) at(slot int32) (table int, k, index int32) {
+func (s *jobs) at(slot int) (table int, k, index int) {
 	table = s.table(slot)
 	k = slot - s.first[table]
-	if n := int32(len(s.tables[table].Entries)); k >= n {
+	if n := len(s.tables[table].Entries); k >= n {
 		x := s.sheets[table].shards[k-n]
 		return table, x.entry, x.index
 	}
@@ -435,11 +435,11 @@ func (s *jobs) at(slot int32) (table int, k, index int32) {
 }
 
 // table is the place of the table that a slot is of.
-func (s *jobs) table(slot int32) int {
+func (s *jobs) table(slot int) int {
 	return sort.Search(len(s.first), func(i int) bool { return s.first[i] > slot }) - 1
 }
 
-func (s *jobs) id(slot int32) job.ID {
+func (s *jobs) id(slot int) job.ID {
 	stem := s.stem(slot)
 	if s.entry(slot).Options().Shards <= 1 {
 		return stem
@@ -449,7 +449,7 @@ func (s *jobs) id(slot int32) job.ID {
 }
 
 // stem is what all shards of an entry are called.
-func (s *jobs) stem(slot int32) job.ID {
+func (s *jobs) stem(slot int) job.ID {
 	e := s.entry(slot)
 	owner := e.Table().Owner()
 	if s.ownerless {
@@ -462,22 +462,22 @@ func (s *jobs) stem(slot int32) job.ID {
 }
 
 // shardsOf is the slots of all shards of the entry whose first one a slot is.
-func (s *jobs) shardsOf(slot int32) []int32 {
+func (s *jobs) shardsOf(slot int) []int {
 	t, k, index := s.at(slot)
 	if index > 0 || s.entry(slot).Options().Shards <= 1 {
-		return []int32{slot}
+		return []int{slot}
 	}
-	all := []int32{slot}
+	all := []int{slot}
 	shards := s.sheets[t].shards
-	at, _ := slices.BinarySearchFunc(shards, k, func(x shard, k int32) int { return cmp.Compare(x.entry, k) })
+	at, _ := slices.BinarySearchFunc(shards, k, func(x shard, k int) int { return cmp.Compare(x.entry, k) })
 	for ; at < len(shards) && shards[at].entry == k; at++ {
-		all = append(all, s.first[t]+int32(len(s.tables[t].Entries)+at))
+		all = append(all, s.first[t]+len(s.tables[t].Entries)+at)
 	}
 	return all
 }
 
 // scheduleFault says why a job is held whose schedule cannot be followed.
-func (s *jobs) scheduleFault(slot int32) string {
+func (s *jobs) scheduleFault(slot int) string {
 	if len(s.faulty) == 0 || !s.faulty[s.entry(slot).Schedule] {
 		return ""
 	}
@@ -486,7 +486,7 @@ func (s *jobs) scheduleFault(slot int32) string {
 
 // options are the entry's own. An entry whose name is taken, or whose edges are
 // at fault, is held.
-func (s *jobs) options(slot int32) *crontab.Options {
+func (s *jobs) options(slot int) *crontab.Options {
 	o := s.entry(slot).Options()
 	if why := cmp.Or(s.family.fault(slot), s.short[slot], s.unfit[o], s.scheduleFault(slot), shardFault(o), ringFault(s.entry(slot), o, s.ring)); why != "" && o.Held == "" {
 		held := *o
@@ -501,11 +501,11 @@ func (s *jobs) options(slot int32) *crontab.Options {
 	return o
 }
 
-func (s *jobs) find(id job.ID) (slot int32, ok bool) {
+func (s *jobs) find(id job.ID) (slot int, ok bool) {
 	key := idKey(id)
 	for i, x := range s.keys {
 		if x == key {
-			return int32(i), true
+			return i, true
 		}
 	}
 	return 0, false
@@ -526,7 +526,7 @@ func (s *jobs) named(name string) []int {
 	return slots
 }
 
-func (s *jobs) job(slot int32) job.Job { return describe(s.id(slot), s.entry(slot), s.options(slot)) }
+func (s *jobs) job(slot int) job.Job { return describe(s.id(slot), s.entry(slot), s.options(slot)) }
 
 // Describe makes the job of an entry. It is for who keeps the entry of a run,
 // which is small, rather than the Job that came with its Start.

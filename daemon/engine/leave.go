@@ -49,7 +49,7 @@ func (e *Engine) depart() {
 }
 
 // isForOthers reports whether a run waits that another member may take over.
-func (e *Engine) isForOthers(x *run, slot int32) bool {
+func (e *Engine) isForOthers(x *run, slot int) bool {
 	s := e.ring.seats
 	others := s.weigher(e.jobs, slot)
 	return (x.State == job.RunQueued || x.State == job.RunWaiting) && e.jobs.clans[slot] == nil &&

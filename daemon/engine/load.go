@@ -60,7 +60,7 @@ func (e *Engine) load(ev Load) {
 		}
 		e.restore()
 	} else { // what a crontab's line missed before it was written is not missed
-		fresh = slices.DeleteFunc(fresh, func(slot int32) bool { return !anacronLine(e.jobs.entry(slot)) })
+		fresh = slices.DeleteFunc(fresh, func(slot int) bool { return !anacronLine(e.jobs.entry(slot)) })
 		e.welcome()
 	}
 	e.watchLater(p, everything)
@@ -75,13 +75,13 @@ func (e *Engine) load(ev Load) {
 
 // decideBefore decides, by the entries that p removes or gives other times, what
 // came due before that edit was saved. late are the slots that have come due.
-func (e *Engine) decideBefore(p *prepared, late []int32) {
+func (e *Engine) decideBefore(p *prepared, late []int) {
 	if len(late) == 0 {
 		return
 	}
 	stays := make([]bool, len(p.to))
 	for old, slot := range p.to {
-		stays[old] = slot >= 0 && p.from[slot] == int32(old)
+		stays[old] = slot >= 0 && p.from[slot] == old
 	}
 	for _, f := range p.fresh {
 		if f.was >= 0 && f.same {
@@ -116,7 +116,7 @@ func (e *Engine) lastOfRemoved(p *prepared) map[string]int64 {
 	last := map[string]int64{}
 	for old, slot := range p.to {
 		if slot < 0 && e.marks[old] <= e.now.Wall.UnixNano() {
-			name := e.jobs.entry(int32(old)).Table().Name
+			name := e.jobs.entry(old).Table().Name
 			last[name] = max(last[name], e.marks[old])
 		}
 	}
@@ -126,7 +126,7 @@ func (e *Engine) lastOfRemoved(p *prepared) map[string]int64 {
 // marksOf returns the marks of the jobs of p. A job that stays keeps its mark;
 // one that is new, or whose times changed, starts from when its crontab was
 // saved: nothing before is missed. periods lists the new ones that have a period.
-func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int32) {
+func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int) {
 	var stored map[job.Key]past
 	if e.memory != nil {
 		stored = e.memory.past()
@@ -316,14 +316,14 @@ func (m specHashes) of(s cron.Schedule) uint64 {
 
 // group sorts the slots by schedule. from is what they carry over from those
 // of before.
-func (s *jobs) group(before []group, from []int32) []group {
+func (s *jobs) group(before []group, from []int) []group {
 	came, index := s.newGroups(from)
 	to := successors(from)
 	groups := make([]group, 0, len(before)+len(came))
 	for _, g := range before {
-		stay := make([]int32, 0, len(g.members))
+		stay := make([]int, 0, len(g.members))
 		for _, old := range g.members {
-			if int(old) < len(to) && to[old] >= 0 {
+			if old < len(to) && to[old] >= 0 {
 				stay = append(stay, to[old])
 			}
 		}
@@ -349,26 +349,26 @@ func (s *jobs) group(before []group, from []int32) []group {
 
 // newGroups sorts the slots that carry nothing over. index is where a schedule
 // stands.
-func (s *jobs) newGroups(from []int32) (groups []group, index map[cron.Schedule]int32) {
-	index = map[cron.Schedule]int32{}
-	var slots, of []int32 // of each of these: its group
+func (s *jobs) newGroups(from []int) (groups []group, index map[cron.Schedule]int) {
+	index = map[cron.Schedule]int{}
+	var slots, of []int // of each of these: its group
 	var sizes []int
 	for slot, old := range from {
 		if old >= 0 {
 			continue
 		}
-		schedule := s.entry(int32(slot)).Schedule
+		schedule := s.entry(slot).Schedule
 		at, ok := index[schedule]
 		if !ok {
-			at = int32(len(groups))
+			at = len(groups)
 			index[schedule] = at
 			groups, sizes = append(groups, group{schedule: schedule}), append(sizes, 0)
 		}
 		sizes[at]++
-		slots, of = append(slots, int32(slot)), append(of, at)
+		slots, of = append(slots, slot), append(of, at)
 	}
 	for at, n := range sizes {
-		groups[at].members = make([]int32, 0, n)
+		groups[at].members = make([]int, 0, n)
 	}
 	for i, at := range of {
 		groups[at].members = append(groups[at].members, slots[i])
@@ -378,14 +378,14 @@ func (s *jobs) newGroups(from []int32) (groups []group, index map[cron.Schedule]
 
 // successors is, for each slot of before, the one that carries it over, or -1.
 // None does after its end.
-func successors(from []int32) []int32 {
-	var to []int32
+func successors(from []int) []int {
+	var to []int
 	for slot, old := range from {
-		for int(old) >= len(to) {
+		for old >= len(to) {
 			to = append(to, -1)
 		}
 		if old >= 0 {
-			to[old] = int32(slot)
+			to[old] = slot
 		}
 	}
 	return to
@@ -394,7 +394,7 @@ func successors(from []int32) []int32 {
 // behind lists the slots with an occurrence between mark and now: late already,
 // or, if it remembers jobs from before the first load, missed while the daemon
 // was away.
-func (e *Engine) behind(p *prepared, late []int32, remembers bool) []int32 {
+func (e *Engine) behind(p *prepared, late []int, remembers bool) []int {
 	if len(late) == 0 && !remembers {
 		return nil
 	}
@@ -423,10 +423,10 @@ func (e *Engine) behind(p *prepared, late []int32, remembers bool) []int32 {
 			behind[f.slot] = missed
 		}
 	}
-	var slots []int32
+	var slots []int
 	for slot, is := range behind {
 		if is {
-			slots = append(slots, int32(slot))
+			slots = append(slots, slot)
 		}
 	}
 	return slots

@@ -238,7 +238,7 @@ func runningFor(r *run) string {
 
 // watch begins what is watched of a job beyond single runs: the next success
 // that expect= asks for, and whether the entry is held.
-func (e *Engine) watch(slot int32) {
+func (e *Engine) watch(slot int) {
 	j := e.firing(slot)
 	l := e.ledger(j.id, j.entry.User())
 	e.tellHeld(j, &l)
@@ -333,7 +333,7 @@ const ringPause = time.Minute
 
 // ranElsewhere notes that another member took an occurrence: it is that one's to
 // tell what became of it.
-func (e *Engine) ranElsewhere(slot int32, due time.Time) {
+func (e *Engine) ranElsewhere(slot int, due time.Time) {
 	o := e.jobs.options(slot)
 	if o.Expect == 0 {
 		return

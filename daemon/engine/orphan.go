@@ -43,7 +43,7 @@ func (e *Engine) orphaned(ev Orphaned) {
 // inherit bids for an orphan, unless it may have begun and is not to be run again.
 // One that is asked for already comes next if that is refused, as by whoever does
 // not know of its member's end.
-func (e *Engine) inherit(slot int32, x orphan) {
+func (e *Engine) inherit(slot int, x orphan) {
 	if due := x.Due; due.After(e.now.Wall.Add(MaxSkew)) || !e.jobs.entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // nobody can have been to run that
 	}
@@ -110,7 +110,7 @@ func (e *Engine) deprived(ev Deprived) {
 }
 
 // liveOfOccurrence is the run of an occurrence that lives here, or nil.
-func (e *Engine) liveOfOccurrence(o Occurrence, slot int32) *run {
+func (e *Engine) liveOfOccurrence(o Occurrence, slot int) *run {
 	for _, r := range e.byJob[e.jobs.id(slot)] {
 		if r.isShared() && r.Due.Equal(o.Due) {
 			return r

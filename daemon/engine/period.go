@@ -200,7 +200,7 @@ func (e *Engine) lookAgain(r *run) {
 // line is made up only for a stamp that says that today's run is missing: a
 // host whose cron ran it this morning has none, and must not run it again
 // because we are installed at noon.
-func (e *Engine) look(slot int32) {
+func (e *Engine) look(slot int) {
 	j := e.firing(slot)
 	now := e.now.Wall
 	if e.draining || e.marks[slot] > now.UnixNano() || slices.Contains(e.pending, slot) {

@@ -54,7 +54,7 @@ func (s *jobs) judgePools(l Limits) {
 			continue
 		}
 		if s.short == nil {
-			s.short = map[int32]string{}
+			s.short = map[int]string{}
 		}
 		s.short[slot] = why
 	}

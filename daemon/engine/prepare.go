@@ -22,22 +22,22 @@ type prepared struct {
 	jobs   *jobs // what is installed next
 	agenda agenda
 
-	from    []int32 // by slot: where the same entry under the same key was, or -1
-	to      []int32 // by slot of before: where the job is next, or -1
+	from    []int   // by slot: where the same entry under the same key was, or -1
+	to      []int   // by slot of before: where the job is next, or -1
 	fresh   []fresh // the slots that carry no entry over
 	changed bool    // jobs come or go, or their times change
-	watch   []int32 // slots of jobs.watch that are new, or held or degraded otherwise than before
+	watch   []int   // slots of jobs.watch that are new, or held or degraded otherwise than before
 	held    bool    // jobs.held is another than before
 
 	rosters []RosterTable // of crontabs with fresh slots, without Known.Since
-	first   []int32       // of each of them: its first slot
+	first   []int         // of each of them: its first slot
 }
 
 // fresh is a slot whose entry is new, or has another key than before.
 type fresh struct {
-	slot int32
-	was  int32 // the slot of before with the same key, or -1
-	same bool  // with the same times
+	slot int
+	was  int  // the slot of before with the same key, or -1
+	same bool // with the same times
 }
 
 // Prepare returns ev with the work done that needs only what is installed in
@@ -88,14 +88,14 @@ func (p *prepared) since(name string, now time.Time) time.Time {
 
 // match finds the former slots of the jobs, and which jobs are new.
 func (p *prepared) match() {
-	p.to = make([]int32, len(p.before.keys))
+	p.to = make([]int, len(p.before.keys))
 	for old := range p.to {
 		p.to[old] = -1
 	}
 	fresher := 0
 	for slot, old := range p.from {
 		if old >= 0 {
-			p.to[old] = int32(slot)
+			p.to[old] = slot
 		} else {
 			fresher++
 		}
@@ -104,10 +104,10 @@ func (p *prepared) match() {
 	if fresher == 0 {
 		return
 	}
-	former := make(map[job.Key]int32, fresher)
+	former := make(map[job.Key]int, fresher)
 	for old, slot := range p.to {
 		if slot < 0 {
-			former[p.before.keys[old]] = int32(old)
+			former[p.before.keys[old]] = old
 		}
 	}
 	specs := specHashes{}
@@ -116,7 +116,7 @@ func (p *prepared) match() {
 		if old >= 0 {
 			continue
 		}
-		f := fresh{slot: int32(slot), was: -1}
+		f := fresh{slot: slot, was: -1}
 		if old, ok := former[p.jobs.keys[slot]]; ok {
 			f.was, p.to[old] = old, f.slot
 			f.same = specs.of(p.before.entry(old).Schedule) == specs.of(p.jobs.entry(f.slot).Schedule)
@@ -129,10 +129,10 @@ func (p *prepared) match() {
 // plan plans all groups from p.at on.
 func (p *prepared) plan() {
 	p.agenda.groups = slices.Clone(p.jobs.groups)
-	p.agenda.heap = make([]int32, 0, len(p.agenda.groups))
+	p.agenda.heap = make([]int, 0, len(p.agenda.groups))
 	for i := range p.agenda.groups {
-		if p.agenda.plan(int32(i), p.at) {
-			p.agenda.heap = append(p.agenda.heap, int32(i))
+		if p.agenda.plan(i, p.at) {
+			p.agenda.heap = append(p.agenda.heap, i)
 		}
 	}
 	heap.Init(&p.agenda)
@@ -140,7 +140,7 @@ func (p *prepared) plan() {
 
 // findWatched finds the jobs of jobs.watch that the load concerns.
 func (p *prepared) findWatched() {
-	p.jobs.watched = make(map[job.Key]int32, len(p.jobs.watch))
+	p.jobs.watched = make(map[job.Key]int, len(p.jobs.watch))
 	for _, slot := range p.jobs.watch {
 		p.jobs.watched[p.jobs.keys[slot]] = slot
 		old := p.from[slot]
@@ -164,7 +164,7 @@ func (p *prepared) listRosters() {
 		}
 		known := make([]Known, size)
 		for k := range known {
-			slot := first + int32(k)
+			slot := first + k
 			known[k].Key, known[k].Spec = p.jobs.keys[slot], specs.of(p.jobs.entry(slot).Schedule)
 		}
 		p.rosters, p.first = append(p.rosters, RosterTable{t.Name, known}), append(p.first, first)
@@ -180,7 +180,7 @@ func (p *prepared) listRosters() {
 func (p *prepared) roster(marks []int64) Roster {
 	for i, t := range p.rosters {
 		for k := range t.Known {
-			t.Known[k].Since = time.Unix(0, marks[p.first[i]+int32(k)]).UTC()
+			t.Known[k].Since = time.Unix(0, marks[p.first[i]+k]).UTC()
 		}
 	}
 	return Roster{Tables: p.rosters}
@@ -192,9 +192,9 @@ func (p *prepared) roster(marks []int64) Roster {
 // entry changed. everything: no run keeps what it knows of its parents.
 func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 	runs := make([]*run, 0, len(e.live))
-	var arrived map[job.Key]int32 // the fresh slots, once somebody asks
+	var arrived map[job.Key]int // the fresh slots, once somebody asks
 	for _, r := range e.live {
-		before, slot := r.slot, int32(-1)
+		before, slot := r.slot, -1
 		located := r.jobs == p.before && before >= 0
 		switch {
 		case located:
@@ -205,7 +205,7 @@ func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 			}
 		default:
 			if arrived == nil {
-				arrived = make(map[job.Key]int32, len(p.fresh))
+				arrived = make(map[job.Key]int, len(p.fresh))
 				for _, f := range p.fresh {
 					arrived[p.jobs.keys[f.slot]] = f.slot
 				}

@@ -28,8 +28,8 @@ type seats struct {
 // clan is jobs that after= and on= connect: one member runs all of them.
 type clan struct {
 	key   job.Key // the smallest of theirs
-	first int32   // whose that is
-	slots []int32
+	first int     // whose that is
+	slots []int
 }
 
 func newSeats(m *Membership) *seats {
@@ -53,7 +53,7 @@ func newSeats(m *Membership) *seats {
 
 // spot returns this member's rank for an occurrence, or -1 if it must not claim it.
 // nobody reports that no member may run the job, and that this one has to record it.
-func (s *seats) spot(in *jobs, slot int32, due time.Time) (rank int, nobody bool) {
+func (s *seats) spot(in *jobs, slot int, due time.Time) (rank int, nobody bool) {
 	if s.self < 0 {
 		return -1, false
 	}
@@ -93,7 +93,7 @@ func (s *seats) isFirst() bool {
 
 // rankKey is what an occurrence of a job is shared out by: a clan's are those of
 // one member, whatever route= says.
-func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
+func (s *jobs) rankKey(slot int, due time.Time) uint64 {
 	switch c := s.clans[slot]; {
 	case c != nil:
 		return c.key.Uint64()
@@ -104,7 +104,7 @@ func (s *jobs) rankKey(slot int32, due time.Time) uint64 {
 }
 
 // weigher returns the weights of members for a job; a member with 0 must not run it.
-func (s *seats) weigher(in *jobs, slot int32) func(i int) rendezvous.Weight {
+func (s *seats) weigher(in *jobs, slot int) func(i int) rendezvous.Weight {
 	lead, fits := slot, s.judge(in, slot)
 	if c := in.clans[slot]; c != nil {
 		lead = c.first
@@ -126,7 +126,7 @@ func (s *seats) weigher(in *jobs, slot int32) func(i int) rendezvous.Weight {
 }
 
 // judge returns whether members may run a job, and all jobs that it is connected with.
-func (s *seats) judge(in *jobs, slot int32) func(i int) bool {
+func (s *seats) judge(in *jobs, slot int) func(i int) bool {
 	c := in.clans[slot]
 	if c == nil {
 		o, key := in.entry(slot).Options(), in.ringKeys[slot]
@@ -135,7 +135,7 @@ func (s *seats) judge(in *jobs, slot int32) func(i int) bool {
 	if s.clans[c] == nil {
 		all := make([]bool, len(s.Members))
 		for i := range all {
-			all[i] = !slices.ContainsFunc(c.slots, func(slot int32) bool { return !s.fits(i, in.ringKeys[slot], in.entry(slot).Options()) })
+			all[i] = !slices.ContainsFunc(c.slots, func(slot int) bool { return !s.fits(i, in.ringKeys[slot], in.entry(slot).Options()) })
 		}
 		s.clans[c] = all
 	}
@@ -179,7 +179,7 @@ type Candidate struct {
 // Owner is whose the occurrence of job i is that is due at an instant. It is not
 // ok for a job that is not the ring's, or while nothing is known of that.
 func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) {
-	slot := int32(i)
+	slot := i
 	if v.seats == nil || !v.jobs.isShared(slot) {
 		return Owner{}, false
 	}
@@ -202,8 +202,8 @@ func (s *seats) candidate(i int, against string) Candidate {
 }
 
 // against is why a member does not take the occurrences of a job.
-func (s *seats) against(in *jobs, slot int32, i int) string {
-	m, slots := &s.Members[i], []int32{slot}
+func (s *seats) against(in *jobs, slot int, i int) string {
+	m, slots := &s.Members[i], []int{slot}
 	if c := in.clans[slot]; c != nil {
 		slots = c.slots
 	}

@@ -14,7 +14,7 @@ func (v *View) RingJobs() int { return len(v.jobs.shared) }
 func (v *View) Holdings() iter.Seq2[int, Holding] {
 	return func(yield func(int, Holding) bool) {
 		for slot, h := range v.jobs.eachHeld() {
-			if _, barred := v.bars[v.jobs.entry(slot).User()]; !barred && !yield(int(slot), h) {
+			if _, barred := v.bars[v.jobs.entry(slot).User()]; !barred && !yield(slot, h) {
 				return
 			}
 		}
@@ -52,7 +52,7 @@ func (v *View) Owners() func(i int, at time.Time) string {
 	}
 	s := newSeats(v.seats.Membership)
 	return func(i int, at time.Time) string {
-		slot := int32(i)
+		slot := i
 		if !v.jobs.isShared(slot) {
 			return ""
 		}

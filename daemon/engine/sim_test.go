@@ -82,7 +82,7 @@ type history struct {
 	// Where the jobs that are installed stand.
 	jobs  *jobs
 	ids   []job.ID
-	slots map[job.ID]int32
+	slots map[job.ID]int
 }
 
 // instant is an occurrence as invariant 4 has it.
@@ -142,7 +142,7 @@ func (h *history) index() bool {
 	if h.jobs == installed {
 		return false
 	}
-	h.jobs, h.ids, h.slots = installed, nil, map[job.ID]int32{}
+	h.jobs, h.ids, h.slots = installed, nil, map[job.ID]int{}
 	for slot := range installed.len() {
 		id := installed.id(slot)
 		h.ids, h.slots[id] = append(h.ids, id), slot
@@ -151,7 +151,7 @@ func (h *history) index() bool {
 }
 
 // find returns the slot of an installed job.
-func (h *history) find(id job.ID) (slot int32, ok bool) {
+func (h *history) find(id job.ID) (slot int, ok bool) {
 	h.index()
 	slot, ok = h.slots[id]
 	return slot, ok

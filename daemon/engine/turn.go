@@ -83,7 +83,7 @@ func (r *ring) next() (at time.Duration, ok bool) {
 }
 
 // isShared tells whether the occurrences of a job are those of a ring.
-func (s *jobs) isShared(slot int32) bool { return s.entry(slot).Options().Scope == crontab.ScopeRing }
+func (s *jobs) isShared(slot int) bool { return s.entry(slot).Options().Scope == crontab.ScopeRing }
 
 // isShared tells whether a run is of such an occurrence, rather than what a
 // person asked for.
@@ -174,7 +174,7 @@ func (r *ring) suspend(e *Engine) {
 
 // behindShared lists the ring jobs with an occurrence that is due and was not decided
 // while the member was suspended.
-func (e *Engine) behindShared() (slots []int32) {
+func (e *Engine) behindShared() (slots []int) {
 	for _, slot := range e.jobs.shared {
 		if next := nextAfter(e.jobs.entry(slot).Schedule, time.Unix(0, e.marks[slot]).UTC()); !next.IsZero() && !next.After(e.now.Wall) {
 			slots = append(slots, slot)
@@ -185,7 +185,7 @@ func (e *Engine) behindShared() (slots []int32) {
 
 // bidFor says whose turn the occurrences of a ring job are, and bids for those
 // that may be this member's. It leaves to decide what needs no ring.
-func (e *Engine) bidFor(slot int32, due occurrences) (handled bool) {
+func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 	o := e.jobs.options(slot)
 	if e.ring == nil || !e.isCandidate(slot) {
 		return false

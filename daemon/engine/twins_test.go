@@ -51,7 +51,7 @@ func alike(rng *rand.Rand) string {
 	return b.String()
 }
 
-func firstFree(s *jobs, slot int32, taken map[job.ID]bool) job.ID {
+func firstFree(s *jobs, slot int, taken map[job.ID]bool) job.ID {
 	e, o := s.entry(slot), s.entry(slot).Options()
 	suffix := ""
 	if o.Shards > 1 {

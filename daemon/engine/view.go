@@ -56,14 +56,14 @@ func (v *View) Now() Moment { return v.now }
 func (v *View) Draining() bool { return v.draining }
 
 // Len is the number of jobs. They are numbered from 0, in table order.
-func (v *View) Len() int { return int(v.jobs.len()) }
+func (v *View) Len() int { return v.jobs.len() }
 
 // ID names job i.
-func (v *View) ID(i int) job.ID { return v.jobs.id(int32(i)) }
+func (v *View) ID(i int) job.ID { return v.jobs.id(i) }
 
 // Job describes job i. It is held, too, while nothing may start as its account.
 func (v *View) Job(i int) job.Job {
-	j := v.jobs.job(int32(i))
+	j := v.jobs.job(i)
 	if b, barred := v.bars[j.User]; barred && j.Held == "" {
 		j.Held = b.Detail
 	}
@@ -71,19 +71,19 @@ func (v *View) Job(i int) job.Job {
 }
 
 // Entry is the crontab entry of job i.
-func (v *View) Entry(i int) *crontab.Entry { return v.jobs.entry(int32(i)) }
+func (v *View) Entry(i int) *crontab.Entry { return v.jobs.entry(i) }
 
 // RingKey is what names job i among the members of a ring; not ok for a job that is
 // no ring's.
 func (v *View) RingKey(i int) (key job.Key, ok bool) {
-	key, ok = v.jobs.ringKeys[int32(i)]
+	key, ok = v.jobs.ringKeys[i]
 	return key, ok
 }
 
 // Find returns the number of a job.
 func (v *View) Find(id job.ID) (i int, ok bool) {
 	slot, ok := v.jobs.find(id)
-	return int(slot), ok
+	return slot, ok
 }
 
 // Named returns the numbers of the jobs with that name, of all owners, in order.
@@ -105,7 +105,7 @@ func (v *View) Next(i int, after time.Time) time.Time {
 			after = h.Until.Add(-1)
 		}
 	}
-	if v.jobs.options(int32(i)).Period != nil {
+	if v.jobs.options(i).Period != nil {
 		if at := v.waitsUntil(v.ID(i)); at.After(after) {
 			return at
 		}
@@ -127,7 +127,7 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 
 // Planned reports that occurrences of job i are to run, but for a pause.
 func (v *View) Planned(i int) bool {
-	o := v.jobs.options(int32(i))
+	o := v.jobs.options(i)
 	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != crontab.ScopeRing {
 		return false
 	}
@@ -194,7 +194,7 @@ func (v *View) SameRules(o *View) bool {
 
 // Options is the options of job i as they count: an entry that may not run is
 // held by them.
-func (v *View) Options(i int) *crontab.Options { return v.jobs.options(int32(i)) }
+func (v *View) Options(i int) *crontab.Options { return v.jobs.options(i) }
 
 // Marked lists the jobs that a pause, a trouble or an acknowledgement is known of,
 // of whatever account: of all others Hold, Trouble and Ack have nothing to say.

@@ -11,11 +11,11 @@ import (
 // file that lint was not given; if all is set, there is no such file.
 func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 	var entries []*crontab.Entry
-	var edged []int32
+	var edged []int
 	for _, table := range tables {
 		for i := range table.Entries {
 			if o := table.Entries[i].Options(); len(o.After)+len(o.On) > 0 {
-				edged = append(edged, int32(len(entries)))
+				edged = append(edged, len(entries))
 			}
 			entries = append(entries, &table.Entries[i])
 		}
@@ -23,9 +23,9 @@ func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 	if len(edged) == 0 {
 		return
 	}
-	entry := func(i int32) *crontab.Entry { return entries[i] }
+	entry := func(i int) *crontab.Entry { return entries[i] }
 	known := idsOf(entries)
-	called := func(owner, name string) (int32, bool) {
+	called := func(owner, name string) (int, bool) {
 		i, ok := known[job.NewID(owner, name)]
 		return i, ok
 	}
@@ -40,8 +40,8 @@ func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 
 // idsOf is the entries by the IDs that they have in the daemon. Of several
 // entries with the same name= the first has it.
-func idsOf(entries []*crontab.Entry) map[job.ID]int32 {
-	known := map[job.ID]int32{}
+func idsOf(entries []*crontab.Entry) map[job.ID]int {
+	known := map[job.ID]int{}
 	for i, e := range entries {
 		owner := e.Table().Owner()
 		id := job.NewID(owner, e.Options().Name)
@@ -52,13 +52,13 @@ func idsOf(entries []*crontab.Entry) map[job.ID]int32 {
 			}
 		}
 		if !taken(known, id) {
-			known[id] = int32(i)
+			known[id] = i
 		}
 	}
 	return known
 }
 
-func taken(known map[job.ID]int32, id job.ID) bool {
+func taken(known map[job.ID]int, id job.ID) bool {
 	_, ok := known[id]
 	return ok
 }
