@@ -38,8 +38,7 @@ type Fault struct {
 
 // Connect finds the jobs that the entries of edged, which is in order, name in
 // after= and on=. called returns the entry of an owner with that name: its name=,
-// or the one that is derived where that is missing. known is links that were
-// found before and are still valid; nil: none.
+// or the one that is derived where that is missing.
 //
 // OWNER/NAME is the job of that owner. A bare name is a job of the same owner or,
 // in a user's crontab, of one of root's crontabs that runs as this user. Root's
@@ -50,13 +49,9 @@ type Fault struct {
 // An entry that names no job is at fault, and so is each that waits for itself
 // in a circle. Of a circle through several owners only those entries are at fault
 // that root does not own: no user holds root's entries by joining them.
-func Connect(edged []int, entry func(int) *Entry, called func(owner, name string) (int, bool), known *Graph) *Graph {
+func Connect(edged []int, entry func(int) *Entry, called func(owner, name string) (int, bool)) *Graph {
 	c := &connecting{edged: edged, numbered: entry, called: called}
 	c.After, c.On, c.Faults = make([][]Link, len(edged)), make([][]Link, len(edged)), map[int]Fault{}
-	if known != nil && c.count(known) <= maxLinks { // else some of them may be too many by now
-		copy(c.After, known.After)
-		copy(c.On, known.On)
-	}
 	c.findAll()
 	if c.lead() {
 		isRoots := func(at int) bool { return c.entry(at).Table().owner == "root" }
@@ -83,26 +78,10 @@ type connecting struct {
 
 func (c *connecting) entry(at int) *Entry { return c.numbered(c.edged[at]) }
 
-// count is how many jobs all entries name.
-func (c *connecting) count(known *Graph) (edges int) {
-	for at := range c.edged {
-		n := len(known.After[at]) + len(known.On[at])
-		if n == 0 {
-			o := c.entry(at).Options()
-			n = len(o.After) + len(o.On)
-		}
-		edges += n
-	}
-	return edges
-}
-
-// findAll finds the links that are not known.
+// findAll finds the links of all entries.
 func (c *connecting) findAll() {
 	links := map[string]int{} // by owner
 	for at := range c.edged {
-		if len(c.After[at])+len(c.On[at]) > 0 {
-			continue
-		}
 		child := c.entry(at)
 		o, owner := child.Options(), child.Table().owner
 		links[owner] += len(o.After)

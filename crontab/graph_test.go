@@ -24,7 +24,7 @@ func connectNamed(tables ...*Table) (*Graph, []*Entry) {
 		}
 	}
 	called := func(owner, name string) (int, bool) { i, ok := names[owner+"/"+name]; return i, ok }
-	return Connect(edged, func(i int) *Entry { return entries[i] }, called, nil), entries
+	return Connect(edged, func(i int) *Entry { return entries[i] }, called), entries
 }
 
 func userTable(t testing.TB, owner, text string) *Table {

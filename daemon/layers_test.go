@@ -21,6 +21,7 @@ const module = "github.com/cronring/cronring"
 // rows before its own: never up, never sideways.
 var layers = [][]string{
 	{"crontab", "daemon/job", "daemon/display", "gossip/rendezvous"},
+	{"daemon/engine/catalog"},
 	{"daemon/engine", "daemon/account", "daemon/queue", "daemon/budget", "daemon/holder", "daemon/starter", "gossip/register"},
 	{"daemon/review"},
 	{"daemon/clock", "daemon/spawn", "daemon/spool", "daemon/store", "daemon/mail", "daemon/notify", "daemon/journal", "daemon/metrics", "daemon/session", "daemon/manager", "daemon/cgroup", "gossip/link", "gossip/link/linktest"},
@@ -49,7 +50,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and name: a test can call them a million
 // times, and nothing but their arguments changes what they say.
-var pure = []string{"crontab", "daemon/job", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/register"}
+var pure = []string{"crontab", "daemon/job", "daemon/engine/catalog", "daemon/engine", "daemon/review", "daemon/metrics", "gossip/rendezvous", "gossip/register"}
 
 // impure says why a pure package must not import something.
 var impure = map[string]string{

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cronring/cronring/crontab"
 	"github.com/cronring/cronring/daemon/account"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/daemon/journal"
 	"github.com/cronring/cronring/daemon/mail"
@@ -156,7 +156,7 @@ func mailsSilence(entry *crontab.Entry) bool {
 
 // mail passes a message to the queue, if one is due.
 func (l *loop) mail(r *job.Run, entry *crontab.Entry, a account.Account, out spawn.Ended) {
-	j := engine.Describe(r.Job, entry)
+	j := catalog.Describe(r.Job, entry)
 	report := mail.Report{
 		Job: &j, Run: r, Account: a, Path: l.options.jobPath(),
 		MailOnFailure: entry.MailOnFailure(), When: entry.Options().Mail, To: entry.Options().MailTo,

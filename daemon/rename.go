@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/crontab"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/spool"
 	"github.com/cronring/cronring/daemon/store"
 )
@@ -14,7 +14,7 @@ import (
 // giveOwners renames jobs in the data of version 0.7 or before, whose IDs did not contain the owner
 // of the crontab. Only the crontabs determine which IDs become USER/NAME.
 func (l *loop) giveOwners(ctx context.Context, memory *store.Restored, in *inheritance) {
-	renames := engine.Renames(l.allTables())
+	renames := catalog.Renames(l.allTables())
 	if err := l.history.Rename(ctx, renames, memory); err != nil {
 		l.log.Error("the jobs in the history cannot be renamed yet; it is tried again with each commit", "error", err)
 	}

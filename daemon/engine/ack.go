@@ -9,14 +9,14 @@ import (
 // acknowledge notes that a person has seen a job's failures. It is kept in the
 // job's ledger, which is where its streak of failures is.
 func (e *Engine) acknowledge(ev Ack) {
-	slot, ok := e.jobs.find(ev.Job)
+	slot, ok := e.jobs.Find(ev.Job)
 	if !ok {
 		e.refuse(ev.Token, NotFound, "no such job")
 		return
 	}
 	seen := ev.Seen
 	seen.At = e.now.Wall
-	l := e.ledger(ev.Job, e.jobs.entry(slot).User())
+	l := e.ledger(ev.Job, e.jobs.Entry(slot).User())
 	l.Ack = &seen
 	e.setLedger(l)
 	detail := fmt.Sprintf("run %d, by %s", seen.Run, seen.By)
@@ -28,12 +28,12 @@ func (e *Engine) acknowledge(ev Ack) {
 }
 
 func (e *Engine) unacknowledge(ev Unack) {
-	slot, ok := e.jobs.find(ev.Job)
+	slot, ok := e.jobs.Find(ev.Job)
 	if !ok {
 		e.refuse(ev.Token, NotFound, "no such job")
 		return
 	}
-	l := e.ledger(ev.Job, e.jobs.entry(slot).User())
+	l := e.ledger(ev.Job, e.jobs.Entry(slot).User())
 	if l.Ack == nil {
 		e.refuse(ev.Token, Conflict, "no failure of it is acknowledged")
 		return

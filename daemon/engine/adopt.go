@@ -12,8 +12,8 @@ import (
 // process is about to be started by whoever adopted it.
 func (e *Engine) adopt(old job.Run, a Adopted) {
 	r := &run{Run: old, recorded: &old, gate: gateOpen, options: crontab.DefaultOptions(), stop: a.Stop}
-	if slot, ok := e.jobs.find(old.Job); ok && isOf(r, e.jobs.entry(slot).User()) {
-		r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
+	if slot, ok := e.jobs.Find(old.Job); ok && isOf(r, e.jobs.Entry(slot).User()) {
+		r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	}
 	if r.stop == "" && old.Stop != nil {
 		r.stop = job.StopAsked // the daemon ended before it could hand that over

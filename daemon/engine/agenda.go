@@ -2,18 +2,18 @@ package engine
 
 import (
 	"container/heap"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 )
 
 // agenda knows which schedule comes due next. It holds schedules, not jobs:
 // entries that name the same times in the same zone share one schedule value
-// and fire together, so a tick costs nothing for the million that are not due.
+// and fire together, so a tick costs nothing for those that are not due.
 type agenda struct {
 	groups []group
 	heap   []int // indexes into groups, soonest first; groups that never fire are not in it
@@ -22,10 +22,8 @@ type agenda struct {
 
 // group is the jobs of one schedule.
 type group struct {
-	schedule cron.Schedule
-	spec     uint64 // what names its occurrences; see specHashes
-	next     int64  // Unix nanoseconds
-	members  []int
+	catalog.Group
+	next int64 // Unix nanoseconds
 }
 
 // nextAfter returns the first occurrence of s after t, or the zero Time. An
@@ -57,7 +55,7 @@ func (a *agenda) reset(now time.Time) {
 // there is not a fault of the schedule.
 func (a *agenda) plan(i int, now time.Time) bool {
 	g := &a.groups[i]
-	next := g.schedule.Next(now)
+	next := g.Schedule.Next(now)
 	switch {
 	case next.IsZero():
 		return false
@@ -78,18 +76,13 @@ func (e *Engine) holdFaulty() {
 	if len(e.agenda.faulty) == 0 {
 		return
 	}
-	jobs := *e.jobs // it is shared with views
-	jobs.faulty = make(map[cron.Schedule]bool, len(e.jobs.faulty)+len(e.agenda.faulty))
-	maps.Copy(jobs.faulty, e.jobs.faulty)
-	for _, i := range e.agenda.faulty {
-		jobs.faulty[e.agenda.groups[i].schedule] = true
-	}
+	jobs := e.jobs.Hold(e.agenda.faulty, "its schedule does not name a later time as the next one. That is a fault of cronring: report it with the time fields and options of the entry")
 	for _, r := range e.live {
 		if r.jobs == e.jobs {
-			r.jobs = &jobs
+			r.jobs = jobs
 		}
 	}
-	e.jobs, e.agenda.faulty = &jobs, nil
+	e.jobs, e.agenda.faulty = jobs, nil
 }
 
 // next is when the soonest group fires, or the zero time.
@@ -105,7 +98,7 @@ func (a *agenda) next() time.Time {
 func (a *agenda) due(now time.Time, pending []int) []int {
 	limit, before := now.UnixNano(), len(pending)
 	for len(a.heap) > 0 && a.groups[a.heap[0]].next <= limit {
-		pending = append(pending, a.groups[a.heap[0]].members...)
+		pending = append(pending, a.groups[a.heap[0]].Jobs...)
 		if a.plan(a.heap[0], now) {
 			heap.Fix(a, 0)
 		} else {

@@ -20,7 +20,7 @@ func (e *Engine) refuse(t Token, kind RefusalKind, reason string) {
 }
 
 func (e *Engine) runNow(ev RunNow) {
-	slot, ok := e.jobs.find(ev.Job)
+	slot, ok := e.jobs.Find(ev.Job)
 	if !ok {
 		e.refuse(ev.Token, NotFound, "no such job")
 		return
@@ -92,12 +92,12 @@ func (e *Engine) objection(j *firing) string {
 func (e *Engine) stopRuns(ev Stop) {
 	var stopped []job.Run
 	id := ev.Job
-	slot, known := e.jobs.find(id)
+	slot, known := e.jobs.Find(id)
 	for _, r := range e.sorted() {
 		if ev.Run != 0 && r.ID != ev.Run || ev.Run == 0 && r.Job != ev.Job {
 			continue
 		}
-		if ev.Run == 0 && known && !isOf(r, e.jobs.entry(slot).User()) {
+		if ev.Run == 0 && known && !isOf(r, e.jobs.Entry(slot).User()) {
 			continue
 		}
 		id = r.Job
@@ -123,13 +123,13 @@ func (e *Engine) sorted() []*run {
 }
 
 func (e *Engine) pause(ev Pause) {
-	slot, ok := e.jobs.find(ev.Job)
+	slot, ok := e.jobs.Find(ev.Job)
 	if !ok {
 		e.refuse(ev.Token, NotFound, "no such job")
 		return
 	}
 	h := ev.Hold
-	h.Since, h.User = e.now.Wall, e.jobs.entry(slot).User()
+	h.Since, h.User = e.now.Wall, e.jobs.Entry(slot).User()
 	e.setHold(ev.Job, h.User, &h)
 	e.record(job.Record{Kind: job.Paused, Job: ev.Job, Detail: h.Reason, Hold: &h})
 	e.answer(ev.Token, nil, nil)
@@ -137,7 +137,7 @@ func (e *Engine) pause(ev Pause) {
 
 func (e *Engine) resume(ev Resume) {
 	paused, mended, user := len(e.holds[ev.Job]) > 0, false, ""
-	if slot, loaded := e.jobs.find(ev.Job); loaded {
+	if slot, loaded := e.jobs.Find(ev.Job); loaded {
 		j := e.firing(slot)
 		user = j.entry.User()
 		_, paused = e.holds.Of(j.id, user)

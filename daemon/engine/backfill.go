@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -42,7 +43,7 @@ const (
 type fill struct {
 	job.Backfill
 	ran     map[int64]job.Verdict
-	jobs    *jobs // those in which slot is its job's
+	jobs    *catalog.Catalog // those in which slot is its job's
 	slot    int
 	live    int // its runs that have not ended
 	left    job.Record
@@ -82,7 +83,7 @@ func (e *Engine) backfill(ev Backfill) {
 		e.refuse(ev.Token, Draining, "the daemon is stopping and starts nothing")
 		return
 	}
-	b, slot, refusal := e.jobs.fillOf(ev.Request, e.now.Wall)
+	b, slot, refusal := fillOf(e.jobs, ev.Request, e.now.Wall)
 	if refusal == nil {
 		refusal = e.fills.admits(&b)
 	}
@@ -104,12 +105,12 @@ func (e *Engine) backfill(ev Backfill) {
 }
 
 // fillOf makes a request whole, or says why it cannot be.
-func (s *jobs) fillOf(b job.Backfill, now time.Time) (job.Backfill, int, *Refusal) {
-	slot, ok := s.find(b.Job)
+func fillOf(in *catalog.Catalog, b job.Backfill, now time.Time) (job.Backfill, int, *Refusal) {
+	slot, ok := in.Find(b.Job)
 	if !ok {
 		return b, 0, &Refusal{NotFound, "no such job"}
 	}
-	entry, o := s.entry(slot), s.options(slot)
+	entry, o := in.Entry(slot), in.Options(slot)
 	b.User, b.From, b.To = entry.User(), b.From.UTC(), b.To.UTC()
 	why := ""
 	switch {
@@ -221,7 +222,7 @@ func (e *Engine) advance(f *fill, looks, starts *int) {
 	if slot < 0 {
 		return
 	}
-	schedule := e.jobs.entry(slot).Schedule
+	schedule := e.jobs.Entry(slot).Schedule
 	for *looks > 0 && *starts > 0 {
 		due := nextAfter(schedule, f.Cursor).UTC()
 		switch {
@@ -259,14 +260,14 @@ func (e *Engine) fillSlot(f *fill) (slot int, why string) {
 	if f.jobs == e.jobs {
 		return f.slot, ""
 	}
-	slot, ok := e.jobs.find(f.Job)
+	slot, ok := e.jobs.Find(f.Job)
 	switch {
 	case !ok && e.awaited != nil:
 		return -1, ""
-	case !ok || e.jobs.entry(slot).User() != f.User:
+	case !ok || e.jobs.Entry(slot).User() != f.User:
 		return 0, "the entry was removed from its table"
 	}
-	entry := e.jobs.entry(slot)
+	entry := e.jobs.Entry(slot)
 	if entry.Schedule == crontab.Never || entry.Schedule == crontab.Reboot || entry.Options().Period != nil {
 		return 0, "the clock names no occurrences of the entry any more"
 	}
@@ -363,12 +364,12 @@ type FillPlan struct {
 // PlanBackfill tells what a backfill would do now, with the first few of its
 // occurrences, or why it would be refused.
 func (v *View) PlanBackfill(request job.Backfill, ran map[int64]job.Verdict, few int) (FillPlan, error) {
-	b, slot, refusal := v.jobs.fillOf(request, v.now.Wall)
+	b, slot, refusal := fillOf(v.jobs, request, v.now.Wall)
 	if refusal != nil {
 		return FillPlan{}, refusal
 	}
 	f := &fill{Backfill: b, ran: ran}
-	schedule := v.jobs.entry(slot).Schedule
+	schedule := v.jobs.Entry(slot).Schedule
 	var p FillPlan
 	for at := nextAfter(schedule, b.From.Add(-1)); !at.IsZero() && !at.After(b.To); at = nextAfter(schedule, at) {
 		if p.Count++; p.Count > MaxBackfill {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -19,7 +20,7 @@ const (
 // bid is an occurrence that this member may take.
 type bid struct {
 	Occurrence
-	jobs    *jobs // those in which slot is its job's
+	jobs    *catalog.Catalog // those in which slot is its job's
 	slot    int
 	until   time.Duration // Moment.Up
 	at      int           // where it stands in the queue; -1: nowhere
@@ -47,7 +48,7 @@ func (b *bid) before(x *bid) bool {
 func (b *bid) stand(at int) { b.at = at }
 
 func (e *Engine) newBid(slot int, due time.Time) *bid {
-	return &bid{Occurrence: Occurrence{e.jobs.ringKeys[slot], due}, jobs: e.jobs, slot: slot, at: -1}
+	return &bid{Occurrence: Occurrence{e.jobs.RingKey(slot), due}, jobs: e.jobs, slot: slot, at: -1}
 }
 
 // compete ranks this member for an occurrence as of an instant, and has it bid
@@ -144,19 +145,19 @@ func (e *Engine) claimFor(b *bid, o *crontab.Options) {
 // claim asks for an occurrence.
 func (e *Engine) claim(b *bid, ledger bool) {
 	b.asked = true
-	e.emit(Claim{Occurrence: b.Occurrence, Job: e.jobs.id(b.slot), Again: b.again, From: b.from, Ledger: ledger})
+	e.emit(Claim{Occurrence: b.Occurrence, Job: e.jobs.ID(b.slot), Again: b.again, From: b.from, Ledger: ledger})
 }
 
 // optionsOf is the options of a bid's job today. It is not ok if that has none
 // to bid for any more.
 func (e *Engine) optionsOf(b *bid) (o *crontab.Options, ok bool) {
 	if b.jobs != e.jobs {
-		if b.slot, ok = e.jobs.sharedBy(b.Key); !ok {
+		if b.slot, ok = e.jobs.FindRing(b.Key); !ok {
 			return nil, false
 		}
 		b.jobs = e.jobs
 	}
-	o = e.jobs.options(b.slot)
+	o = e.jobs.Options(b.slot)
 	return o, o.Enabled && o.Held == ""
 }
 

@@ -122,7 +122,7 @@ func (e *Engine) noteTrouble(l job.Ledger) {
 // today decide: where breaker= was taken away nothing holds the job.
 func (v *View) Trouble(i int) Trouble {
 	t := v.troubles[owned{v.ID(i), v.Entry(i).User()}]
-	o := v.jobs.options(i)
+	o := v.jobs.Options(i)
 	if !o.Enabled {
 		return Trouble{}
 	}
@@ -143,7 +143,7 @@ func (v *View) brokenHold(i int) *job.Hold {
 	if t.Broken.IsZero() {
 		return nil
 	}
-	b := v.jobs.options(i).Breaker
+	b := v.jobs.Options(i).Breaker
 	return &job.Hold{
 		Since: t.Broken.Add(-b.Hold), Until: t.Broken, By: "cronring",
 		Reason: fmt.Sprintf("breaker=, %d failures in a row", t.Bad),

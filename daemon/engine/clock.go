@@ -53,10 +53,10 @@ func (e *Engine) setBack(by time.Duration) {
 	e.recordStep("back", -by)
 	now := e.now.Wall.UnixNano()
 	for slot := range e.marks {
-		if e.jobs.isShared(slot) {
+		if e.jobs.InRing(slot) {
 			continue
 		}
-		e.marks[slot] = afterSetBack(e.jobs.entry(slot).Schedule, e.marks[slot], now, by)
+		e.marks[slot] = afterSetBack(e.jobs.Entry(slot).Schedule, e.marks[slot], now, by)
 	}
 	e.agenda.reset(e.now.Wall)
 	e.emit(e.roster())

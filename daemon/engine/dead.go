@@ -10,8 +10,8 @@ import (
 // invocation and its parents, but else as a run that a person asks for.
 func (e *Engine) redrive(ev Redrive) {
 	dead := ev.Dead
-	slot, ok := e.jobs.find(dead.Job)
-	if !ok || dead.User != "" && dead.User != e.jobs.entry(slot).User() {
+	slot, ok := e.jobs.Find(dead.Job)
+	if !ok || dead.User != "" && dead.User != e.jobs.Entry(slot).User() {
 		e.refuse(ev.Token, NotFound, "its job is no longer installed")
 		return
 	}

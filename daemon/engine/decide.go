@@ -24,10 +24,10 @@ func (e *Engine) fire() {
 	for n < len(e.pending) && room > 0 && seen.asked < mostAsked {
 		before := len(e.out)
 		e.decide(e.pending[n], e.now.Wall, &seen)
-		if e.jobs.family != nil {
+		if e.jobs.HasEdges() {
 			e.heed(e.pending[n])
 		}
-		room -= max(len(e.out)-before, e.jobs.toll)
+		room -= max(len(e.out)-before, min(len(e.jobs.RingJobs()), 1)) // to look at an occurrence of a ring costs something
 		n++
 	}
 	e.pending = e.pending[n:]
@@ -59,7 +59,7 @@ func (l *lookup) between(s cron.Schedule, mark int64, until time.Time) occurrenc
 // decide says of every occurrence of one job from its mark until an instant what
 // becomes of it: the gates, in order.
 func (e *Engine) decide(slot int, until time.Time, seen *lookup) {
-	entry := e.jobs.entry(slot)
+	entry := e.jobs.Entry(slot)
 	due := seen.between(entry.Schedule, e.marks[slot], until)
 	if due.empty() || entry.Options().Scope == crontab.ScopeRing && e.bidFor(slot, due) {
 		return
@@ -116,7 +116,7 @@ func isHere(o *crontab.Options, node string) bool {
 }
 
 func (e *Engine) firing(slot int) *firing {
-	return &firing{slot: slot, id: e.jobs.id(slot), entry: e.jobs.entry(slot), options: e.jobs.options(slot)}
+	return &firing{slot: slot, id: e.jobs.ID(slot), entry: e.jobs.Entry(slot), options: e.jobs.Options(slot)}
 }
 
 // standing is the first gate: it asks whether the job may run at all. No

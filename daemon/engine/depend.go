@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -26,7 +27,7 @@ import (
 
 // awaiting is what a run that waits knows of its parents.
 type awaiting struct {
-	parents []parent
+	parents []catalog.Parent
 	since   time.Time // their occurrences count that came due later
 	known   []job.Parent
 	tally   tally
@@ -84,26 +85,26 @@ func (r *run) withParents(w *awaiting) []job.Parent {
 // await looks at all parents of a run.
 func (e *Engine) await(r *run) *awaiting {
 	slot, _ := e.slotOf(r)
-	parents := e.jobs.parents(slot)
+	parents := e.jobs.Parents(slot)
 	w := &awaiting{parents: parents, since: e.sinceOf(r), known: make([]job.Parent, len(parents)), tally: tally{edges: len(parents)}}
 	for i, p := range parents {
 		w.known[i] = e.endOf(p, w.since, r.Due)
-		w.tally.count(w.known[i].Verdict, p.outcomes, 1)
+		w.tally.count(w.known[i].Verdict, p.Outcomes, 1)
 	}
 	return w
 }
 
 // update takes in what is known of one parent now.
 func (w *awaiting) update(i int, now job.Parent) {
-	w.tally.count(w.known[i].Verdict, w.parents[i].outcomes, -1)
-	w.tally.count(now.Verdict, w.parents[i].outcomes, 1)
+	w.tally.count(w.known[i].Verdict, w.parents[i].Outcomes, -1)
+	w.tally.count(now.Verdict, w.parents[i].Outcomes, 1)
 	w.known[i] = now
 }
 
 // sinceOf is the run's own previous occurrence.
 func (e *Engine) sinceOf(r *run) time.Time {
 	slot, _ := e.slotOf(r)
-	s := e.jobs.entry(slot).Schedule
+	s := e.jobs.Entry(slot).Schedule
 	switch {
 	case s == crontab.Reboot:
 		return r.Due.Add(-1)
@@ -122,28 +123,28 @@ func (e *Engine) sinceOf(r *run) time.Time {
 
 // endOf is what is known of a parent's newest occurrence after since, for a run
 // that is due.
-func (e *Engine) endOf(p parent, since, due time.Time) job.Parent {
+func (e *Engine) endOf(p catalog.Parent, since, due time.Time) job.Parent {
 	var newest *run
-	for _, r := range e.byJob[p.id] {
-		if isOf(r, p.user) && r.Backfill == 0 && r.Due.After(since) && !r.Due.After(due) && (newest == nil || !r.Due.Before(newest.Due)) {
+	for _, r := range e.byJob[p.ID] {
+		if isOf(r, p.User) && r.Backfill == 0 && r.Due.After(since) && !r.Due.After(due) && (newest == nil || !r.Due.Before(newest.Due)) {
 			newest = r
 		}
 	}
 	if newest != nil {
-		return job.Parent{Job: p.id, Run: newest.ID}
+		return job.Parent{Job: p.ID, Run: newest.ID}
 	}
-	if e.undecided(p.slot, due) {
-		return job.Parent{Job: p.id}
+	if e.undecided(p.Job, due) {
+		return job.Parent{Job: p.ID}
 	}
-	l := e.ledger(p.id, p.user)
+	l := e.ledger(p.ID, p.User)
 	if l.Verdict.Final() && l.Due.After(since) && !l.Due.After(e.now.Wall) { // else the clock was set back behind it
-		return job.Parent{Job: p.id, Run: l.Run, Verdict: l.Verdict}
+		return job.Parent{Job: p.ID, Run: l.Run, Verdict: l.Verdict}
 	}
-	return job.Parent{Job: p.id}
+	return job.Parent{Job: p.ID}
 }
 
 // newestDue is when the newest occurrence of a parent that is over was due.
-func (e *Engine) newestDue(p parent) time.Time { return e.ledger(p.id, p.user).Due }
+func (e *Engine) newestDue(p catalog.Parent) time.Time { return e.ledger(p.ID, p.User).Due }
 
 // undecided tells whether a job has an occurrence, due by now, that waits to be
 // decided.
@@ -152,7 +153,7 @@ func (e *Engine) undecided(slot int, due time.Time) bool {
 	if mark >= due.UnixNano() {
 		return false
 	}
-	next := nextAfter(e.jobs.entry(slot).Schedule, time.Unix(0, mark).UTC())
+	next := nextAfter(e.jobs.Entry(slot).Schedule, time.Unix(0, mark).UTC())
 	return !next.IsZero() && !next.After(due) && !next.After(e.now.Wall)
 }
 
@@ -188,7 +189,7 @@ func (e *Engine) patience(r *run) time.Time {
 	if e.now.Wall.After(from) {
 		from = e.now.Wall
 	}
-	return nextAfter(e.jobs.entry(slot).Schedule, from).UTC()
+	return nextAfter(e.jobs.Entry(slot).Schedule, from).UTC()
 }
 
 // refuseFor drops a run whose parents ended otherwise than it asks. Where that
@@ -223,16 +224,16 @@ func (e *Engine) missParents(r *run) {
 // its occurrences was decided.
 func (e *Engine) heed(slot int) {
 	var woken []*run
-	for _, b := range e.jobs.family.waiting(slot) {
-		for _, r := range e.byJob[e.jobs.id(b.child)] {
-			if r.await == nil || !r.waitsForParents() || b.edge >= len(r.await.parents) || r.await.parents[b.edge].slot != slot {
+	for _, b := range e.jobs.Waiting(slot) {
+		for _, r := range e.byJob[e.jobs.ID(b.Job)] {
+			if r.await == nil || !r.waitsForParents() || b.Edge >= len(r.await.parents) || r.await.parents[b.Edge].Job != slot {
 				continue
 			}
-			now := e.endOf(r.await.parents[b.edge], r.await.since, r.Due)
-			if r.await.known[b.edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.await.parents[b.edge]).After(r.Due) {
+			now := e.endOf(r.await.parents[b.Edge], r.await.since, r.Due)
+			if r.await.known[b.Edge].Verdict.Final() && now.Verdict.Final() && e.newestDue(r.await.parents[b.Edge]).After(r.Due) {
 				continue // that it came later on does not take back what this run waited for
 			}
-			r.await.update(b.edge, now)
+			r.await.update(b.Edge, now)
 			if chanceOf(r.options.When, r.await.tally) != open {
 				woken = append(woken, r)
 			}
@@ -253,8 +254,8 @@ func (e *Engine) reconsider(r *run) {
 		return
 	}
 	slot, _ := e.slotOf(r)
-	r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
-	if r.options.Held == "" && isOf(r, e.jobs.entry(slot).User()) && r.hasParents() {
+	r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
+	if r.options.Held == "" && isOf(r, e.jobs.Entry(slot).User()) && r.hasParents() {
 		tooLate := r.until > 0 && r.until <= e.now.Up // and nobody was there to see whether they came in time
 		if w := e.await(r); tooLate || chanceOf(r.options.When, w.tally) == open {
 			r.await = w
@@ -271,7 +272,7 @@ func (e *Engine) reconsider(r *run) {
 // another one at once, and so on: they queue up here, as a chain may be longer
 // than calls can be deep.
 func (e *Engine) follow(r *run) {
-	if e.jobs.family == nil {
+	if !e.jobs.HasEdges() {
 		return
 	}
 	e.over = append(e.over, r)
@@ -297,18 +298,18 @@ func (e *Engine) startOn(r *run, slot int) {
 	if !r.Verdict.Final() || r.Backfill != 0 {
 		return
 	}
-	bonds := e.jobs.family.started(slot)
-	if len(bonds) == 0 || !isOf(r, e.jobs.entry(slot).User()) { // or the name is another account's by now
+	bonds := e.jobs.Starting(slot)
+	if len(bonds) == 0 || !isOf(r, e.jobs.Entry(slot).User()) { // or the name is another account's by now
 		return
 	}
 	parent := job.Parent{Job: r.Job, Run: r.ID, Verdict: r.Verdict}
 	for _, b := range bonds {
-		if b.outcomes&outcomesOf(r.Verdict) == 0 {
+		if b.Outcomes&outcomesOf(r.Verdict) == 0 {
 			continue
 		}
-		j := e.firing(b.child)
+		j := e.firing(b.Job)
 		j.parents, j.detail = []job.Parent{parent}, endWords(parent)
-		due := e.freshDue(b.child, e.endTime(r))
+		due := e.freshDue(b.Job, e.endTime(r))
 		if reason, detail := e.standing(j); reason != "" {
 			e.skip(j, due, due, 1, reason, detail)
 			continue
@@ -388,7 +389,7 @@ func (w *awaiting) list(say func(job.Parent) string) string {
 func (w *awaiting) culprit(join crontab.Join, c chance) string {
 	byEdge := join == crontab.JoinAll || join == crontab.JoinAny
 	for i, p := range w.known {
-		if c == failed && p.Verdict.Bad() && !(byEdge && w.parents[i].outcomes&outcomesOf(p.Verdict) != 0) {
+		if c == failed && p.Verdict.Bad() && !(byEdge && w.parents[i].Outcomes&outcomesOf(p.Verdict) != 0) {
 			return endWords(p)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -51,8 +52,8 @@ type Engine struct {
 	draining bool
 	pace     int // see Pace
 
-	jobs    *jobs   // what is installed; immutable
-	marks   []int64 // per slot: the newest decided occurrence, Unix nanoseconds
+	jobs    *catalog.Catalog // what is installed
+	marks   []int64          // per slot: the newest decided occurrence, Unix nanoseconds
 	agenda  agenda
 	pending []int // slots that came due and that no step had room for yet, in order
 
@@ -66,7 +67,8 @@ type Engine struct {
 	fills   fills
 	node    string
 	labels  map[string]string
-	ring    *ring // nil: this host is in none
+	unfit   map[*crontab.Options]string // see Load
+	ring    *ring                       // nil: this host is in none
 	bars    map[string]Barred
 	stamps  map[string]crontab.Day
 
@@ -93,7 +95,7 @@ type run struct {
 	recorded *job.Run         // an immutable copy as of the newest record; nil: none
 	options  *crontab.Options // of the entry that it was decided by
 	zone     *time.Location   // the entry's
-	jobs     *jobs            // those in which slot is its job's; nil: none yet
+	jobs     *catalog.Catalog // those in which slot is its job's; nil: none yet
 	slot     int
 	stop     job.Reason    // why it is being stopped, or ""
 	gate     gate          // the one that it stands before
@@ -121,7 +123,7 @@ func New(s State) *Engine {
 		era:      s.Era,
 		nextRun:  max(s.NextRun, 1),
 		pace:     1,
-		jobs:     &jobs{},
+		jobs:     &catalog.Catalog{},
 		live:     map[job.RunID]*run{},
 		byJob:    map[job.ID][]*run{},
 		stalled:  crowd{},

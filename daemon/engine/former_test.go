@@ -2,10 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"hash/fnv"
 	"testing"
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -30,7 +32,9 @@ func TestUpgradeDecidesAsWithKeysOfToday(t *testing.T) {
 		"late", "bob.bob.2d711642", "bob.bob.2d711642#0", "bob.bob.2d711642#1",
 	} {
 		k := known[slot]
-		k.Key = FormerKey(hash(id))
+		h := fnv.New64a()
+		h.Write([]byte(id))
+		k.Key = catalog.FormerKey(h.Sum64())
 		former = append(former, k)
 	}
 	marks := []job.Mark{{Job: "decided", Due: noon}, {Job: "bob/late", Due: noon.Add(-2 * time.Hour)}}

@@ -103,14 +103,14 @@ func (e *Engine) renewToken(r *run) answer {
 // starting is the Start of a run whose job is installed.
 func (e *Engine) starting(r *run) Start {
 	slot, _ := e.slotOf(r)
-	return Start{Job: e.jobs.job(slot), Run: r.Run, Entry: e.jobs.entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
+	return Start{Job: e.jobs.Job(slot), Run: r.Run, Entry: e.jobs.Entry(slot), LastSuccess: e.ledger(r.Job, r.User).Success}
 }
 
 // slotOf finds the job of a run, once for each load of the crontabs.
 func (e *Engine) slotOf(r *run) (slot int, ok bool) {
 	if r.jobs != e.jobs {
 		r.jobs, r.slot = e.jobs, -1
-		if slot, ok = e.jobs.find(r.Job); ok {
+		if slot, ok = e.jobs.Find(r.Job); ok {
 			r.slot = slot
 		}
 	}

@@ -37,7 +37,7 @@ func (e *Engine) depart() {
 			continue
 		}
 		given = append(given, Orphan{
-			Occurrence: Occurrence{e.jobs.ringKeys[slot], x.Due}, Phase: Taken, Attempt: x.Attempt - 1, Lost: x.Lost,
+			Occurrence: Occurrence{e.jobs.RingKey(slot), x.Due}, Phase: Taken, Attempt: x.Attempt - 1, Lost: x.Lost,
 		})
 		if x.Reason == job.WaitsForSlot {
 			e.vacate(x)
@@ -52,7 +52,7 @@ func (e *Engine) depart() {
 func (e *Engine) isForOthers(x *run, slot int) bool {
 	s := e.ring.seats
 	others := s.weigher(e.jobs, slot)
-	return (x.State == job.RunQueued || x.State == job.RunWaiting) && e.jobs.clans[slot] == nil &&
+	return (x.State == job.RunQueued || x.State == job.RunWaiting) && e.jobs.Component(slot) == nil &&
 		rendezvous.First(0, s.nodes, func(i int) rendezvous.Weight {
 			if i == s.self {
 				return 0
@@ -90,7 +90,7 @@ func (v *View) Drained() (here []job.Run, ok bool) {
 		return nil, false
 	}
 	return slices.DeleteFunc(v.Runs(), func(r job.Run) bool {
-		_, shared := v.jobs.sharedBy(job.KeyOf(r.Job, r.User))
+		_, shared := v.jobs.FindRing(job.KeyOf(r.Job, r.User))
 		return !shared || r.By != "" || r.Backfill != 0
 	}), true
 }

@@ -116,7 +116,7 @@ func (e *Engine) pauseFailed(r *run) {
 		return
 	}
 	slot, ok := e.slotOf(r)
-	if !ok || !isOf(r, e.jobs.entry(slot).User()) {
+	if !ok || !isOf(r, e.jobs.Entry(slot).User()) {
 		return
 	}
 	if h, held := e.holds.Of(r.Job, r.User); held && h.Until.IsZero() {

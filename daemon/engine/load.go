@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -26,8 +27,8 @@ func (e *Engine) load(ev Load) {
 	if p == nil || p.before != e.jobs || e.now.Wall.Before(p.at) {
 		p = prepare(&ev, e.jobs, e.now.Wall)
 	}
-	everything := first || e.node != ev.Node || !maps.Equal(e.labels, ev.Labels) || e.jobs.ring != ev.Ring || !maps.Equal(e.jobs.unfit, ev.Unfit)
-	e.node, e.labels = ev.Node, ev.Labels
+	everything := first || e.node != ev.Node || !maps.Equal(e.labels, ev.Labels) || e.ring.configuredMode() != ev.Ring || !maps.Equal(e.unfit, ev.Unfit)
+	e.node, e.labels, e.unfit = ev.Node, ev.Labels, ev.Unfit
 	if first && len(ev.Awaited) > 0 {
 		e.awaited = e.memory.await(ev.Awaited)
 	}
@@ -35,7 +36,7 @@ func (e *Engine) load(ev Load) {
 	e.decideBefore(p, late)
 	marks, fresh := e.marksOf(p)
 	if first {
-		e.awaited.forget(p.jobs.keys)
+		e.awaited.forget(p.jobs)
 	}
 	remembers := first || e.awaited != nil
 	e.jobs, e.marks, e.agenda = p.jobs, marks, p.agenda
@@ -43,8 +44,8 @@ func (e *Engine) load(ev Load) {
 	e.measure(ev.Limits, e.moveRuns(p, everything))
 	e.holdFaulty()
 	e.pending = e.behind(p, late, remembers)
-	if p.changed || first {
-		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", e.jobs.len(), len(ev.Tables))})
+	if p.Changed || first {
+		e.record(job.Record{Kind: job.Loaded, Detail: fmt.Sprintf("%d jobs from %d tables", e.jobs.Len(), len(ev.Tables))})
 		if first {
 			e.emit(e.roster())
 		} else {
@@ -56,11 +57,11 @@ func (e *Engine) load(ev Load) {
 	}
 	if first {
 		if e.memory.Booted {
-			fresh = e.jobs.once
+			fresh = e.jobs.Periods()
 		}
 		e.restore()
 	} else { // what a crontab's line missed before it was written is not missed
-		fresh = slices.DeleteFunc(fresh, func(slot int) bool { return !anacronLine(e.jobs.entry(slot)) })
+		fresh = slices.DeleteFunc(fresh, func(slot int) bool { return !anacronLine(e.jobs.Entry(slot)) })
 		e.welcome()
 	}
 	e.watchLater(p, everything)
@@ -79,21 +80,21 @@ func (e *Engine) decideBefore(p *prepared, late []int) {
 	if len(late) == 0 {
 		return
 	}
-	stays := make([]bool, len(p.to))
-	for old, slot := range p.to {
-		stays[old] = slot >= 0 && p.from[slot] == old
+	stays := make([]bool, len(p.To))
+	for old, slot := range p.To {
+		stays[old] = slot >= 0 && p.From[slot] == old
 	}
-	for _, f := range p.fresh {
-		if f.was >= 0 && f.same {
-			stays[f.was] = true
+	for _, f := range p.Fresh {
+		if f.Was >= 0 && f.Same {
+			stays[f.Was] = true
 		}
 	}
 	var seen lookup
 	for _, slot := range late {
-		if stays[slot] || e.jobs.isShared(slot) {
+		if stays[slot] || e.jobs.InRing(slot) {
 			continue
 		}
-		entry := e.jobs.entry(slot)
+		entry := e.jobs.Entry(slot)
 		until := p.since(entry.Table().Name, e.now.Wall)
 		if e.draining { // nothing starts
 			if due := seen.between(entry.Schedule, e.marks[slot], until); !due.empty() {
@@ -102,7 +103,7 @@ func (e *Engine) decideBefore(p *prepared, late []int) {
 			continue
 		}
 		e.decide(slot, until, &seen)
-		if e.jobs.family != nil {
+		if e.jobs.HasEdges() {
 			e.heed(slot)
 		}
 	}
@@ -114,9 +115,9 @@ func (e *Engine) decideBefore(p *prepared, late []int) {
 // edit made must not run it again.
 func (e *Engine) lastOfRemoved(p *prepared) map[string]int64 {
 	last := map[string]int64{}
-	for old, slot := range p.to {
+	for old, slot := range p.To {
 		if slot < 0 && e.marks[old] <= e.now.Wall.UnixNano() {
-			name := e.jobs.entry(old).Table().Name
+			name := e.jobs.Entry(old).Table().Name
 			last[name] = max(last[name], e.marks[old])
 		}
 	}
@@ -130,34 +131,34 @@ func (e *Engine) marksOf(p *prepared) (marks []int64, periods []int) {
 	var stored map[job.Key]past
 	if e.memory != nil {
 		stored = e.memory.past()
-		p.jobs.rename(stored)
+		rename(stored, p.jobs)
 	}
 	if e.awaited != nil {
-		p.jobs.rename(e.awaited.past)
+		rename(e.awaited.past, p.jobs)
 	}
-	specs := specHashes{}
-	marks = make([]int64, len(p.from))
+	specs := catalog.Specs{}
+	marks = make([]int64, len(p.From))
 	now := e.now.Wall.UnixNano()
 	removed := e.lastOfRemoved(p)
-	for slot, old := range p.from {
+	for slot, old := range p.From {
 		if old >= 0 {
 			marks[slot] = e.marks[old]
 		}
 	}
-	for _, f := range p.fresh {
-		slot, entry := f.slot, p.jobs.entry(f.slot)
+	for _, f := range p.Fresh {
+		slot, entry := f.Job, p.jobs.Entry(f.Job)
 		s := entry.Schedule
 		var past past
-		known, same := f.was >= 0, f.same
+		known, same := f.Was >= 0, f.Same
 		if known {
-			past.mark = e.marks[f.was]
-		} else if past, known = stored[p.jobs.keys[slot]]; known {
-			same = past.spec == specs.of(s)
+			past.mark = e.marks[f.Was]
+		} else if past, known = stored[p.jobs.Key(slot)]; known {
+			same = past.spec == specs.Of(s)
 		}
 		late := !known && e.awaited.has(entry)
 		if late {
-			past, known = e.awaited.past[p.jobs.keys[slot]]
-			same = known && past.spec == specs.of(s)
+			past, known = e.awaited.past[p.jobs.Key(slot)]
+			same = known && past.spec == specs.Of(s)
 		}
 		since := p.since(entry.Table().Name, e.now.Wall).UnixNano()
 		switch {
@@ -227,12 +228,12 @@ func (s *State) await(tables map[string]bool) *awaited {
 
 // forget lets go of what is known of jobs that did not have to be waited for:
 // a table of an account that was deleted may be awaited for ever.
-func (a *awaited) forget(keys []job.Key) {
+func (a *awaited) forget(jobs *catalog.Catalog) {
 	if a == nil {
 		return
 	}
-	for _, key := range keys {
-		delete(a.past, key)
+	for i := range jobs.Len() {
+		delete(a.past, jobs.Key(i))
 	}
 	a.past = maps.Clone(a.past) // a map never shrinks
 }
@@ -253,7 +254,7 @@ func (e *Engine) welcome() {
 	if e.awaited.booted {
 		e.boot(func(t *crontab.Table) bool { return e.awaited.tables[t.Name] })
 	}
-	for _, t := range e.jobs.tables {
+	for _, t := range e.jobs.Tables() {
 		delete(e.awaited.tables, t.Name)
 	}
 	if len(e.awaited.tables) == 0 {
@@ -267,11 +268,11 @@ func (s *State) past() map[job.Key]past {
 	m := make(map[job.Key]past, len(s.Known))
 	former := false
 	for _, k := range s.Known {
-		former = former || isFormer(k.Key)
+		former = former || catalog.IsFormer(k.Key)
 		m[k.Key] = past{spec: k.Spec, mark: k.Since.UnixNano()}
 	}
 	for _, mk := range s.Marks {
-		key := idKey(mk.Job)
+		key := catalog.KeyOf(mk.Job)
 		if p, ok := m[key]; ok || former {
 			p.ever = mk.Due.UnixNano()
 			if mk.Era == s.Era {
@@ -283,112 +284,39 @@ func (s *State) past() map[job.Key]past {
 	return m
 }
 
+// rename moves what is known under keys of version 0.7 to the keys of today.
+func rename(known map[job.Key]past, jobs *catalog.Catalog) {
+	former := maps.Clone(known)
+	maps.DeleteFunc(former, func(key job.Key, _ past) bool { return !catalog.IsFormer(key) })
+	if len(former) == 0 {
+		return
+	}
+	for slot := range jobs.Len() {
+		if p, ok := former[catalog.FormerKey(jobs.Former(slot))]; ok {
+			key := jobs.Key(slot)
+			p.mark, p.ever = max(p.mark, known[key].mark), known[key].ever
+			known[key] = p
+		}
+	}
+}
+
 // roster returns all jobs.
 func (e *Engine) roster() Roster {
-	r := Roster{Whole: true, Tables: make([]RosterTable, len(e.jobs.tables))}
+	r := Roster{Whole: true, Tables: make([]RosterTable, len(e.jobs.Tables()))}
 	known := make([]Known, len(e.marks))
-	for slot, key := range e.jobs.keys {
-		known[slot].Key, known[slot].Since = key, time.Unix(0, e.marks[slot]).UTC()
+	for slot := range known {
+		known[slot].Key, known[slot].Since = e.jobs.Key(slot), time.Unix(0, e.marks[slot]).UTC()
 	}
-	for _, g := range e.jobs.groups {
-		for _, slot := range g.members {
-			known[slot].Spec = g.spec
+	for _, g := range e.jobs.Groups() {
+		for _, slot := range g.Jobs {
+			known[slot].Spec = g.Spec
 		}
 	}
-	for i, t := range e.jobs.tables {
-		r.Tables[i] = RosterTable{t.Name, known[e.jobs.first[i]:][:e.jobs.size(i)]}
+	for i, t := range e.jobs.Tables() {
+		first, past := e.jobs.Of(i)
+		r.Tables[i] = RosterTable{t.Name, known[first:past]}
 	}
 	return r
-}
-
-// specHashes names schedules by what they say rather than by address, so that
-// a later process knows them again.
-type specHashes map[cron.Schedule]uint64
-
-func (m specHashes) of(s cron.Schedule) uint64 {
-	h, ok := m[s]
-	if !ok {
-		h = hash(crontab.Identity(s))
-		m[s] = h
-	}
-	return h
-}
-
-// group sorts the slots by schedule. from is what they carry over from those
-// of before.
-func (s *jobs) group(before []group, from []int) []group {
-	came, index := s.newGroups(from)
-	to := successors(from)
-	groups := make([]group, 0, len(before)+len(came))
-	for _, g := range before {
-		stay := make([]int, 0, len(g.members))
-		for _, old := range g.members {
-			if old < len(to) && to[old] >= 0 {
-				stay = append(stay, to[old])
-			}
-		}
-		g.members = stay
-		if at, ok := index[g.schedule]; ok {
-			g.members = slices.Concat(stay, came[at].members)
-			slices.Sort(g.members)
-			came[at].members = nil
-		}
-		if len(g.members) > 0 {
-			groups = append(groups, g)
-		}
-	}
-	specs := specHashes{}
-	for _, g := range came {
-		if len(g.members) > 0 {
-			g.spec = specs.of(g.schedule)
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
-// newGroups sorts the slots that carry nothing over. index is where a schedule
-// stands.
-func (s *jobs) newGroups(from []int) (groups []group, index map[cron.Schedule]int) {
-	index = map[cron.Schedule]int{}
-	var slots, of []int // of each of these: its group
-	var sizes []int
-	for slot, old := range from {
-		if old >= 0 {
-			continue
-		}
-		schedule := s.entry(slot).Schedule
-		at, ok := index[schedule]
-		if !ok {
-			at = len(groups)
-			index[schedule] = at
-			groups, sizes = append(groups, group{schedule: schedule}), append(sizes, 0)
-		}
-		sizes[at]++
-		slots, of = append(slots, slot), append(of, at)
-	}
-	for at, n := range sizes {
-		groups[at].members = make([]int, 0, n)
-	}
-	for i, at := range of {
-		groups[at].members = append(groups[at].members, slots[i])
-	}
-	return groups, index
-}
-
-// successors is, for each slot of before, the one that carries it over, or -1.
-// None does after its end.
-func successors(from []int) []int {
-	var to []int
-	for slot, old := range from {
-		for old >= len(to) {
-			to = append(to, -1)
-		}
-		if old >= 0 {
-			to[old] = slot
-		}
-	}
-	return to
 }
 
 // behind lists the slots with an occurrence between mark and now: late already,
@@ -398,12 +326,12 @@ func (e *Engine) behind(p *prepared, late []int, remembers bool) []int {
 	if len(late) == 0 && !remembers {
 		return nil
 	}
-	waits := make([]bool, len(p.to))
+	waits := make([]bool, len(p.To))
 	for _, old := range late {
 		waits[old] = true
 	}
-	behind := make([]bool, len(p.from))
-	for slot, old := range p.from {
+	behind := make([]bool, len(p.From))
+	for slot, old := range p.From {
 		behind[slot] = old >= 0 && waits[old]
 	}
 	var (
@@ -411,16 +339,16 @@ func (e *Engine) behind(p *prepared, late []int, remembers bool) []int {
 		since    int64
 		missed   bool
 	)
-	for _, f := range p.fresh {
-		switch mark := e.marks[f.slot]; {
-		case f.was >= 0:
-			behind[f.slot] = f.same && waits[f.was]
+	for _, f := range p.Fresh {
+		switch mark := e.marks[f.Job]; {
+		case f.Was >= 0:
+			behind[f.Job] = f.Same && waits[f.Was]
 		case remembers:
-			if s := e.jobs.entry(f.slot).Schedule; s != schedule || mark != since {
+			if s := e.jobs.Entry(f.Job).Schedule; s != schedule || mark != since {
 				next := nextAfter(s, time.Unix(0, mark).UTC())
 				schedule, since, missed = s, mark, !next.IsZero() && !next.After(e.now.Wall)
 			}
-			behind[f.slot] = missed
+			behind[f.Job] = missed
 		}
 	}
 	var slots []int
@@ -471,8 +399,8 @@ func (e *Engine) lose(r job.Run) {
 	r.State, r.Ended, r.Reason = job.RunEnded, e.now.Wall, job.DaemonDied
 	r.Outcome = job.Outcome{Kind: job.Lost}
 	lost := &run{Run: r, options: crontab.DefaultOptions()}
-	if slot, ok := e.jobs.find(r.Job); ok && isOf(lost, e.jobs.entry(slot).User()) {
-		lost.options, lost.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
+	if slot, ok := e.jobs.Find(r.Job); ok && isOf(lost, e.jobs.Entry(slot).User()) {
+		lost.options, lost.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	}
 	lost.Verdict = judge(lost)
 	e.recordRun(job.Ended, "", lost, "")
@@ -483,14 +411,14 @@ func (e *Engine) lose(r job.Run) {
 // the daemon was away makes it a missed one that catchup= leaves out.
 func (e *Engine) restoreWaiting(old job.Run, lastSeen time.Time) {
 	r := &run{Run: old, recorded: &old, gate: queuedAt(old.Reason, old.Attempt)}
-	slot, ok := e.jobs.find(old.Job)
-	if !ok || !isOf(r, e.jobs.entry(slot).User()) { // or the name is another account's by now
+	slot, ok := e.jobs.Find(old.Job)
+	if !ok || !isOf(r, e.jobs.Entry(slot).User()) { // or the name is another account's by now
 		r.options = crontab.DefaultOptions()
 		e.add(r)
 		e.drop(r, job.JobRemoved)
 		return
 	}
-	r.options, r.zone = e.jobs.options(slot), e.jobs.entry(slot).Zone().Location()
+	r.options, r.zone = e.jobs.Options(slot), e.jobs.Entry(slot).Zone().Location()
 	e.add(r)
 	e.watchStart(r)
 	if e.reclaim(r); r.bid != nil {
@@ -527,7 +455,7 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 	if old.NotBefore.After(due) {
 		due = old.NotBefore
 	}
-	p := catchup(r.options, crontab.FixedTime(e.jobs.entry(slot).Schedule), []time.Time{due}, e.now.Wall)
+	p := catchup(r.options, crontab.FixedTime(e.jobs.Entry(slot).Schedule), []time.Time{due}, e.now.Wall)
 	if old.Backfill != 0 { // of the past it is anyway
 		p = plan{}
 	}
@@ -550,8 +478,8 @@ func (e *Engine) goOnWaiting(r *run, lastSeen time.Time) {
 
 // boot runs the @reboot entries of some tables, in table order.
 func (e *Engine) boot(of func(*crontab.Table) bool) {
-	for slot := range e.jobs.len() {
-		if entry := e.jobs.entry(slot); entry.Schedule != crontab.Reboot || !of(entry.Table()) {
+	for slot := range e.jobs.Len() {
+		if entry := e.jobs.Entry(slot); entry.Schedule != crontab.Reboot || !of(entry.Table()) {
 			continue
 		}
 		j := e.firing(slot)

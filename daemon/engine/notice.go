@@ -300,8 +300,8 @@ func (e *Engine) miss(t timer) {
 		return
 	}
 	delete(e.expected, t.of)
-	slot, ok := e.jobs.watched[idKey(t.of.job)]
-	if !ok || e.jobs.entry(slot).User() != t.of.user {
+	slot, ok := e.jobs.Find(t.of.job)
+	if !ok || e.jobs.Entry(slot).User() != t.of.user {
 		return
 	}
 	j := e.firing(slot)
@@ -313,7 +313,7 @@ func (e *Engine) miss(t timer) {
 		e.expect(j.options, l)
 		return
 	}
-	if e.jobs.isShared(slot) && (e.ring == nil || e.ring.seats == nil) { // others may have run it
+	if e.jobs.InRing(slot) && (e.ring == nil || e.ring.seats == nil) { // others may have run it
 		t.at = e.in(ringPause)
 		e.expected[t.of] = t.at
 		e.timers.add(t)
@@ -334,11 +334,11 @@ const ringPause = time.Minute
 // ranElsewhere notes that another member took an occurrence: it is that one's to
 // tell what became of it.
 func (e *Engine) ranElsewhere(slot int, due time.Time) {
-	o := e.jobs.options(slot)
+	o := e.jobs.Options(slot)
 	if o.Expect == 0 {
 		return
 	}
-	l := e.ledger(e.jobs.id(slot), e.jobs.entry(slot).User())
+	l := e.ledger(e.jobs.ID(slot), e.jobs.Entry(slot).User())
 	if !due.After(l.Watched) {
 		return
 	}

@@ -33,7 +33,7 @@ func (e *Engine) orphaned(ev Orphaned) {
 		return
 	}
 	for _, x := range ev.Orphans {
-		slot, ok := e.jobs.sharedBy(x.Key)
+		slot, ok := e.jobs.FindRing(x.Key)
 		if ok && x.Phase != Over && e.liveOfOccurrence(x.Occurrence, slot) == nil {
 			e.inherit(slot, orphan{x, ev.Member, ev.Left})
 		}
@@ -44,10 +44,10 @@ func (e *Engine) orphaned(ev Orphaned) {
 // One that is asked for already comes next if that is refused, as by whoever does
 // not know of its member's end.
 func (e *Engine) inherit(slot int, x orphan) {
-	if due := x.Due; due.After(e.now.Wall.Add(MaxSkew)) || !e.jobs.entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
+	if due := x.Due; due.After(e.now.Wall.Add(MaxSkew)) || !e.jobs.Entry(slot).Schedule.Next(due.Add(-1)).Equal(due) {
 		return // nobody can have been to run that
 	}
-	o, own := e.jobs.options(slot), x.from == e.ring.seats.Self
+	o, own := e.jobs.Options(slot), x.from == e.ring.seats.Self
 	b := e.ring.bids[x.Occurrence]
 	switch {
 	case b != nil && b.asked:
@@ -57,7 +57,7 @@ func (e *Engine) inherit(slot int, x orphan) {
 		e.ring.forget(b)
 	}
 	sure := own || x.left || x.Phase == Taken && (e.ring.mode == Available || o.Partitioned == crontab.PartitionedRun)
-	endsThere := x.left && (x.Phase == Begun || e.jobs.clans[slot] != nil)
+	endsThere := x.left && (x.Phase == Begun || e.jobs.Component(slot) != nil)
 	if endsThere || !e.isCandidate(slot) || !sure && (o.IfLost != crontab.LostReruns || x.Lost >= maxReruns) {
 		return
 	}
@@ -84,7 +84,7 @@ func (e *Engine) others(ev Others) {
 		if b := e.ring.bids[o]; b != nil && !b.asked && !b.again {
 			e.ring.forget(b)
 		}
-		if slot, ok := e.jobs.sharedBy(o.Key); ok {
+		if slot, ok := e.jobs.FindRing(o.Key); ok {
 			e.ranElsewhere(slot, o.Due)
 		}
 	}
@@ -99,7 +99,7 @@ func (e *Engine) deprived(ev Deprived) {
 		if b := e.ring.bids[o]; b != nil && b.run == nil {
 			e.ring.forget(b)
 		}
-		slot, ok := e.jobs.sharedBy(o.Key)
+		slot, ok := e.jobs.FindRing(o.Key)
 		if !ok {
 			continue
 		}
@@ -111,7 +111,7 @@ func (e *Engine) deprived(ev Deprived) {
 
 // liveOfOccurrence is the run of an occurrence that lives here, or nil.
 func (e *Engine) liveOfOccurrence(o Occurrence, slot int) *run {
-	for _, r := range e.byJob[e.jobs.id(slot)] {
+	for _, r := range e.byJob[e.jobs.ID(slot)] {
 		if r.isShared() && r.Due.Equal(o.Due) {
 			return r
 		}
@@ -121,12 +121,12 @@ func (e *Engine) liveOfOccurrence(o Occurrence, slot int) *run {
 
 // doubled records that an occurrence ran twice in the ring.
 func (e *Engine) doubled(ev Doubled) {
-	slot, ok := e.jobs.sharedBy(ev.Key)
+	slot, ok := e.jobs.FindRing(ev.Key)
 	if !ok {
 		return
 	}
 	e.record(job.Record{
-		Kind: job.Doubled, Job: e.jobs.id(slot), Due: ev.Due,
+		Kind: job.Doubled, Job: e.jobs.ID(slot), Due: ev.Due,
 		Detail: fmt.Sprintf("%sran on %s too, as run %d", job.DoubledOf(ev.Due), ev.Host, ev.Run),
 	})
 }

@@ -39,21 +39,7 @@ func (e *Engine) decidePeriod(j *firing, due occurrences) {
 // ranOn tells whether the period of a job is not over yet, and on which day it
 // ran. Without a stamp it is over.
 func (e *Engine) ranOn(j *firing) (day string, ran bool) {
-	return ranOn(e.stamps, e.jobs.rule(j.entry), crontab.DayOf(e.now.Wall, j.entry.Zone().Location()))
-}
-
-// rule is the period that an occurrence of an entry is held against. A line of
-// anacrontab is asked about each day, so that a period which is not over costs
-// it nothing. A crontab's line beside it leaves the work to it by the same
-// measure. But a line that stands alone is asked about at its own times only: a
-// weekly one made up on Wednesday would not run on Sunday, and next in eleven
-// days. It runs at its times, and no more than once a day.
-func (s *jobs) rule(entry *crontab.Entry) *crontab.Period {
-	p := entry.Options().Period
-	if s.daily[p.ID] {
-		return p
-	}
-	return &crontab.Period{ID: p.ID, Days: 1, Delay: p.Delay, From: p.From, Until: p.Until}
+	return ranOn(e.stamps, e.jobs.Period(j.entry), crontab.DayOf(e.now.Wall, j.entry.Zone().Location()))
 }
 
 func ranOn(stamps map[string]crontab.Day, p *crontab.Period, today crontab.Day) (day string, ran bool) {
@@ -182,8 +168,8 @@ func (e *Engine) lookAgain(r *run) {
 	if stamp, known := e.stamps[p.ID]; !known || stamp >= crontab.DayOf(e.now.Wall, r.zone) {
 		return
 	}
-	for _, slot := range e.jobs.once {
-		if e.jobs.options(slot).Period.ID == p.ID {
+	for _, slot := range e.jobs.Periods() {
+		if e.jobs.Options(slot).Period.ID == p.ID {
 			e.look(slot)
 		}
 	}
@@ -234,7 +220,7 @@ func (e *Engine) missesToday(j *firing) bool {
 // the first occurrence of each period, later by its delay and hours.
 func (v *View) nextOfPeriod(entry *crontab.Entry, after time.Time) time.Time {
 	const patience = 10_000 // occurrences: 27 years of midnights
-	p, zone := v.jobs.rule(entry), entry.Zone().Location()
+	p, zone := v.jobs.Period(entry), entry.Zone().Location()
 	stamps := v.stamps
 	if v.busy[p.ID] { // the run that lives is today's
 		stamps = map[string]crontab.Day{p.ID: crontab.DayOf(v.now.Wall, zone)}

@@ -250,7 +250,7 @@ func (e *Engine) measure(l Limits, changed []*run) {
 	if before.served != nil && reflect.DeepEqual(before.limits, l) {
 		for _, r := range changed {
 			if slot, known := e.slotOf(r); known {
-				r.options = e.jobs.options(slot)
+				r.options = e.jobs.Options(slot)
 				e.lineUp(r)
 			}
 		}
@@ -280,7 +280,7 @@ func (e *Engine) placeAgain() {
 			e.occupy(r)
 		case waits:
 			if slot, known := e.slotOf(r); known {
-				r.options = e.jobs.options(slot)
+				r.options = e.jobs.Options(slot)
 			}
 			e.lineUp(r)
 		}

@@ -32,44 +32,37 @@ func (l *Limits) pool(owner, name string) (key string, p Pool, declared bool) {
 	return owner + "\x00" + name, Pool{Size: 1}, declared
 }
 
-// judgePools finds the entries that can never start, as they ask for more
-// slots than their pool has: it has one at least.
-func (s *jobs) judgePools(l Limits) {
-	s.short = s.judgeShards()
-	type ask struct {
-		owner, pool string
-		slots       int
-	}
-	judged := map[ask]string{}
-	for _, slot := range s.wide {
-		entry := s.entry(slot)
-		o := entry.Options()
-		this := ask{entry.Table().Owner(), o.Pool, o.Slots}
-		why, ok := judged[this]
-		if !ok {
-			why = l.shortOf(entry, o)
-			judged[this] = why
-		}
-		if why == "" {
-			continue
-		}
-		if s.short == nil {
-			s.short = map[int]string{}
-		}
-		s.short[slot] = why
-	}
+// demand is what an entry asks a pool for.
+type demand struct {
+	owner, pool string
+	slots       int
 }
 
-// shortOf is why there are never slots enough for an entry, or "".
-func (l *Limits) shortOf(entry *crontab.Entry, o *crontab.Options) string {
-	key, p, declared := l.pool(entry.Table().Owner(), o.Pool)
-	if o.Slots <= p.Size {
+// shortOf returns why an entry can never start, because it asks for more slots than its
+// pool has, or "". A pool has one at least. known remembers the answers.
+func (l *Limits) shortOf(entry *crontab.Entry, known map[demand]string) string {
+	o := entry.Options()
+	if o.Pool == "" || o.Slots <= 1 {
 		return ""
 	}
-	why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", o.Pool, o.Slots, p.Size)
+	d := demand{entry.Table().Owner(), o.Pool, o.Slots}
+	why, ok := known[d]
+	if !ok {
+		why = l.shortage(d)
+		known[d] = why
+	}
+	return why
+}
+
+func (l *Limits) shortage(d demand) string {
+	key, p, declared := l.pool(d.owner, d.pool)
+	if d.slots <= p.Size {
+		return ""
+	}
+	why := fmt.Sprintf("pool=%s asks for %d slots, and there are %d", d.pool, d.slots, p.Size)
 	switch {
-	case declared && key != o.Pool:
-		why += ": the pool that the configuration declares is not for tables of " + entry.Table().Owner()
+	case declared && key != d.pool:
+		why += ": the pool that the configuration declares is not for tables of " + d.owner
 	case !declared:
 		why += ": the configuration declares no such pool"
 	}

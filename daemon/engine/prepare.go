@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -16,28 +17,20 @@ const settleSize = 8
 // prepared is the part of a Load that takes long and depends on nothing but
 // what is installed. It is computed beside the engine, and used once.
 type prepared struct {
-	before *jobs     // what was installed
-	at     time.Time // wall time from which the agenda is planned
+	before *catalog.Catalog // what was installed
+	at     time.Time        // wall time from which the agenda is planned
 	saved  map[string]time.Time
-	jobs   *jobs // what is installed next
+	jobs   *catalog.Catalog // what is installed next
 	agenda agenda
 
-	from    []int   // by slot: where the same entry under the same key was, or -1
-	to      []int   // by slot of before: where the job is next, or -1
-	fresh   []fresh // the slots that carry no entry over
-	changed bool    // jobs come or go, or their times change
-	watch   []int   // slots of jobs.watch that are new, or held or degraded otherwise than before
-	held    bool    // jobs.held is another than before
+	catalog.Diff // of jobs and before
+
+	watched []int // jobs with expect=, or of whose hold channels want to know
+	watch   []int // those of watched that are new, or held or degraded otherwise than before
+	held    bool  // the holdings are others than before
 
 	rosters []RosterTable // of crontabs with fresh slots, without Known.Since
 	first   []int         // of each of them: its first slot
-}
-
-// fresh is a slot whose entry is new, or has another key than before.
-type fresh struct {
-	slot int
-	was  int  // the slot of before with the same key, or -1
-	same bool // with the same times
 }
 
 // Prepare returns ev with the work done that needs only what is installed in
@@ -51,14 +44,12 @@ func (v *View) Prepare(ev Load) Load {
 	return ev
 }
 
-func prepare(ev *Load, before *jobs, now time.Time) *prepared {
-	next := newJobs(ev.Tables, before)
-	next.judgePools(ev.Limits)
-	next.unfit, next.ring = ev.Unfit, ev.Ring
-	next.held = next.holdings()
-	p := &prepared{before: before, at: now, saved: ev.Saved, jobs: next, from: next.carried(before), held: !slices.Equal(next.held, before.held)}
-	p.match()
-	next.groups = next.group(before.groups, p.from)
+func prepare(ev *Load, before *catalog.Catalog, now time.Time) *prepared {
+	next := catalog.New(ev.Tables, before, ev.unfit())
+	p := &prepared{
+		before: before, at: now, saved: ev.Saved, jobs: next, Diff: next.Compare(before),
+		held: !slices.Equal(next.Holdings(), before.Holdings()),
+	}
 	for name := range p.saved {
 		if since := p.since(name, now); since.Before(p.at) {
 			p.at = since
@@ -86,51 +77,12 @@ func (p *prepared) since(name string, now time.Time) time.Time {
 	return saved
 }
 
-// match finds the former slots of the jobs, and which jobs are new.
-func (p *prepared) match() {
-	p.to = make([]int, len(p.before.keys))
-	for old := range p.to {
-		p.to[old] = -1
-	}
-	fresher := 0
-	for slot, old := range p.from {
-		if old >= 0 {
-			p.to[old] = slot
-		} else {
-			fresher++
-		}
-	}
-	p.changed = len(p.from) != len(p.to)
-	if fresher == 0 {
-		return
-	}
-	former := make(map[job.Key]int, fresher)
-	for old, slot := range p.to {
-		if slot < 0 {
-			former[p.before.keys[old]] = old
-		}
-	}
-	specs := specHashes{}
-	p.fresh = make([]fresh, 0, fresher)
-	for slot, old := range p.from {
-		if old >= 0 {
-			continue
-		}
-		f := fresh{slot: slot, was: -1}
-		if old, ok := former[p.jobs.keys[slot]]; ok {
-			f.was, p.to[old] = old, f.slot
-			f.same = specs.of(p.before.entry(old).Schedule) == specs.of(p.jobs.entry(f.slot).Schedule)
-		}
-		p.changed = p.changed || !f.same
-		p.fresh = append(p.fresh, f)
-	}
-}
-
 // plan plans all groups from p.at on.
 func (p *prepared) plan() {
-	p.agenda.groups = slices.Clone(p.jobs.groups)
+	p.agenda.groups = make([]group, len(p.jobs.Groups()))
 	p.agenda.heap = make([]int, 0, len(p.agenda.groups))
-	for i := range p.agenda.groups {
+	for i, g := range p.jobs.Groups() {
+		p.agenda.groups[i].Group = g
 		if p.agenda.plan(i, p.at) {
 			p.agenda.heap = append(p.agenda.heap, i)
 		}
@@ -138,13 +90,16 @@ func (p *prepared) plan() {
 	heap.Init(&p.agenda)
 }
 
-// findWatched finds the jobs of jobs.watch that the load concerns.
+// findWatched finds the watched jobs, and those of them that the load concerns.
 func (p *prepared) findWatched() {
-	p.jobs.watched = make(map[job.Key]int, len(p.jobs.watch))
-	for _, slot := range p.jobs.watch {
-		p.jobs.watched[p.jobs.keys[slot]] = slot
-		old := p.from[slot]
-		if old < 0 || isHeldOtherwise(p.before.options(old), p.jobs.options(slot)) {
+	for slot := range p.jobs.Len() {
+		o := p.jobs.Entry(slot).Options()
+		if o.Expect == 0 && !tells(o, crontab.NoticeHeld) {
+			continue
+		}
+		p.watched = append(p.watched, slot)
+		old := p.From[slot]
+		if old < 0 || isHeldOtherwise(p.before.Options(old), p.jobs.Options(slot)) {
 			p.watch = append(p.watch, slot)
 		}
 	}
@@ -155,21 +110,21 @@ func isHeldOtherwise(a, b *crontab.Options) bool { return a.Held != b.Held || a.
 // listRosters lists the jobs of crontabs with fresh slots, and the crontabs
 // that are gone.
 func (p *prepared) listRosters() {
-	specs, names := specHashes{}, make(map[string]bool, len(p.jobs.tables))
-	for i, t := range p.jobs.tables {
+	specs, names := catalog.Specs{}, make(map[string]bool, len(p.jobs.Tables()))
+	for i, t := range p.jobs.Tables() {
 		names[t.Name] = true
-		first, size := p.jobs.first[i], p.jobs.size(i)
-		if !slices.Contains(p.from[first:first+size], -1) {
+		first, past := p.jobs.Of(i)
+		if !slices.Contains(p.From[first:past], -1) {
 			continue
 		}
-		known := make([]Known, size)
+		known := make([]Known, past-first)
 		for k := range known {
 			slot := first + k
-			known[k].Key, known[k].Spec = p.jobs.keys[slot], specs.of(p.jobs.entry(slot).Schedule)
+			known[k].Key, known[k].Spec = p.jobs.Key(slot), specs.Of(p.jobs.Entry(slot).Schedule)
 		}
 		p.rosters, p.first = append(p.rosters, RosterTable{t.Name, known}), append(p.first, first)
 	}
-	for _, t := range p.before.tables {
+	for _, t := range p.before.Tables() {
 		if !names[t.Name] {
 			p.rosters, p.first = append(p.rosters, RosterTable{Name: t.Name}), append(p.first, 0)
 		}
@@ -198,24 +153,24 @@ func (e *Engine) moveRuns(p *prepared, everything bool) (changed []*run) {
 		located := r.jobs == p.before && before >= 0
 		switch {
 		case located:
-			slot = p.to[before]
+			slot = p.To[before]
 		case r.jobs != p.before: // nobody has looked for its job yet
-			if at, ok := p.jobs.find(r.Job); ok {
+			if at, ok := p.jobs.Find(r.Job); ok {
 				slot = at
 			}
 		default:
 			if arrived == nil {
-				arrived = make(map[job.Key]int, len(p.fresh))
-				for _, f := range p.fresh {
-					arrived[p.jobs.keys[f.slot]] = f.slot
+				arrived = make(map[job.Key]int, len(p.Fresh))
+				for _, f := range p.Fresh {
+					arrived[p.jobs.Key(f.Job)] = f.Job
 				}
 			}
-			if at, ok := arrived[idKey(r.Job)]; ok {
+			if at, ok := arrived[catalog.KeyOf(r.Job)]; ok {
 				slot = at
 			}
 		}
 		r.jobs, r.slot = p.jobs, slot
-		carried := located && slot >= 0 && p.from[slot] == before
+		carried := located && slot >= 0 && p.From[slot] == before
 		if !r.waitsForParents() || everything || !carried || !p.moveParents(r) {
 			r.await = nil
 		}
@@ -254,15 +209,12 @@ func (p *prepared) moveParents(r *run) bool {
 	if r.await == nil {
 		return false
 	}
-	links, _ := p.jobs.family.links(r.slot)
-	if len(links) != len(r.await.parents) {
+	parents := p.jobs.Parents(r.slot)
+	if len(parents) != len(r.await.parents) {
 		return false
 	}
-	parents := make([]parent, len(links))
-	for i, link := range links {
-		parents[i] = r.await.parents[i]
-		parents[i].slot = link.Parent
-		if p.from[link.Parent] != r.await.parents[i].slot || link.Outcomes != parents[i].outcomes {
+	for i, was := range r.await.parents {
+		if p.From[parents[i].Job] != was.Job || parents[i].Outcomes != was.Outcomes {
 			return false
 		}
 	}
@@ -295,13 +247,13 @@ func (e *Engine) settle(n int) {
 // those that are left from the loads before.
 func (e *Engine) watchLater(p *prepared, everything bool) {
 	if everything {
-		e.unwatched = slices.Clone(p.jobs.watch)
+		e.unwatched = slices.Clone(p.watched)
 		return
 	}
 	left := e.unwatched
 	e.unwatched = slices.Clone(p.watch)
 	for _, old := range left {
-		if slot := p.to[old]; slot >= 0 {
+		if slot := p.To[old]; slot >= 0 {
 			e.unwatched = append(e.unwatched, slot)
 		}
 	}

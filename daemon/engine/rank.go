@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
@@ -17,26 +18,19 @@ const ranks = 4
 
 // seats is a Membership as occurrences are shared out among it. Who comes first
 // is worked out when an occurrence is due: a change of members costs nothing for
-// the jobs that are not. It is immutable but for what it remembers of clans.
+// the jobs that are not. It is immutable but for what it remembers of components.
 type seats struct {
 	*Membership
-	nodes []rendezvous.Node // by place in Members
-	self  int               // -1: not among them
-	clans map[*clan][]bool  // by clan, whether each member may run its jobs
-}
-
-// clan is jobs that after= and on= connect: one member runs all of them.
-type clan struct {
-	key   job.Key // the smallest of theirs
-	first int     // whose that is
-	slots []int
+	nodes     []rendezvous.Node             // by place in Members
+	self      int                           // -1: not among them
+	connected map[*catalog.Component][]bool // whether each member may run its jobs
 }
 
 func newSeats(m *Membership) *seats {
 	if m == nil {
 		return nil
 	}
-	s := &seats{Membership: m, nodes: make([]rendezvous.Node, len(m.Members)), self: -1, clans: map[*clan][]bool{}}
+	s := &seats{Membership: m, nodes: make([]rendezvous.Node, len(m.Members)), self: -1, connected: map[*catalog.Component][]bool{}}
 	for i := range m.Members {
 		x := &m.Members[i]
 		weight := rendezvous.One
@@ -53,12 +47,12 @@ func newSeats(m *Membership) *seats {
 
 // spot returns this member's rank for an occurrence, or -1 if it must not claim it.
 // nobody reports that no member may run the job, and that this one has to record it.
-func (s *seats) spot(in *jobs, slot int, due time.Time) (rank int, nobody bool) {
+func (s *seats) spot(in *catalog.Catalog, slot int, due time.Time) (rank int, nobody bool) {
 	if s.self < 0 {
 		return -1, false
 	}
 	weigh := s.weigher(in, slot)
-	if rank = s.rank(in.rankKey(slot, due), weigh); rank >= 0 {
+	if rank = s.rank(rankKey(in, slot, due), weigh); rank >= 0 {
 		return rank, false
 	}
 	return -1, s.isFirst() && rendezvous.First(0, s.nodes, weigh) < 0
@@ -91,25 +85,26 @@ func (s *seats) isFirst() bool {
 	return first.ID == s.Self
 }
 
-// rankKey is what an occurrence of a job is shared out by: a clan's are those of
-// one member, whatever route= says.
-func (s *jobs) rankKey(slot int, due time.Time) uint64 {
-	switch c := s.clans[slot]; {
+// rankKey returns the key by which the owner of an occurrence is found. All occurrences of a
+// component are one member's, whatever route= says.
+func rankKey(in *catalog.Catalog, slot int, due time.Time) uint64 {
+	key := in.RingKey(slot).Uint64()
+	switch c := in.Component(slot); {
 	case c != nil:
-		return c.key.Uint64()
-	case s.entry(slot).Options().Route == crontab.RouteAny:
-		return s.ringKeys[slot].Uint64() ^ uint64(due.UnixNano())*0x9e3779b97f4a7c15
+		return c.Key.Uint64()
+	case in.Entry(slot).Options().Route == crontab.RouteAny:
+		return key ^ uint64(due.UnixNano())*0x9e3779b97f4a7c15
 	}
-	return s.ringKeys[slot].Uint64()
+	return key
 }
 
 // weigher returns the weights of members for a job; a member with 0 must not run it.
-func (s *seats) weigher(in *jobs, slot int) func(i int) rendezvous.Weight {
+func (s *seats) weigher(in *catalog.Catalog, slot int) func(i int) rendezvous.Weight {
 	lead, fits := slot, s.judge(in, slot)
-	if c := in.clans[slot]; c != nil {
-		lead = c.first
+	if c := in.Component(slot); c != nil {
+		lead = c.Lead
 	}
-	prefer := in.entry(lead).Options().Prefer
+	prefer := in.Entry(lead).Options().Prefer
 	return func(i int) rendezvous.Weight {
 		m := &s.Members[i]
 		if m.Draining || !fits(i) {
@@ -126,20 +121,20 @@ func (s *seats) weigher(in *jobs, slot int) func(i int) rendezvous.Weight {
 }
 
 // judge returns whether members may run a job, and all jobs that it is connected with.
-func (s *seats) judge(in *jobs, slot int) func(i int) bool {
-	c := in.clans[slot]
+func (s *seats) judge(in *catalog.Catalog, slot int) func(i int) bool {
+	c := in.Component(slot)
 	if c == nil {
-		o, key := in.entry(slot).Options(), in.ringKeys[slot]
+		o, key := in.Entry(slot).Options(), in.RingKey(slot)
 		return func(i int) bool { return s.fits(i, key, o) }
 	}
-	if s.clans[c] == nil {
+	if s.connected[c] == nil {
 		all := make([]bool, len(s.Members))
 		for i := range all {
-			all[i] = !slices.ContainsFunc(c.slots, func(slot int) bool { return !s.fits(i, in.ringKeys[slot], in.entry(slot).Options()) })
+			all[i] = !slices.ContainsFunc(c.Jobs, func(slot int) bool { return !s.fits(i, in.RingKey(slot), in.Entry(slot).Options()) })
 		}
-		s.clans[c] = all
+		s.connected[c] = all
 	}
-	return func(i int) bool { return s.clans[c][i] }
+	return func(i int) bool { return s.connected[c][i] }
 }
 
 func (s *seats) fits(i int, key job.Key, o *crontab.Options) bool {
@@ -180,13 +175,13 @@ type Candidate struct {
 // ok for a job that is not the ring's, or while nothing is known of that.
 func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) {
 	slot := i
-	if v.seats == nil || !v.jobs.isShared(slot) {
+	if v.seats == nil || !v.jobs.InRing(slot) {
 		return Owner{}, false
 	}
 	s := newSeats(v.seats.Membership)
-	owner.Job = v.jobs.id(slot)
+	owner.Job = v.jobs.ID(slot)
 	weigh := s.weigher(v.jobs, slot)
-	for _, i := range rendezvous.Rank(v.jobs.rankKey(slot, at), s.nodes, weigh, nil) {
+	for _, i := range rendezvous.Rank(rankKey(v.jobs, slot, at), s.nodes, weigh, nil) {
 		owner.Members = append(owner.Members, s.candidate(i, ""))
 	}
 	for i := range s.Members {
@@ -202,18 +197,18 @@ func (s *seats) candidate(i int, against string) Candidate {
 }
 
 // against is why a member does not take the occurrences of a job.
-func (s *seats) against(in *jobs, slot int, i int) string {
+func (s *seats) against(in *catalog.Catalog, slot int, i int) string {
 	m, slots := &s.Members[i], []int{slot}
-	if c := in.clans[slot]; c != nil {
-		slots = c.slots
+	if c := in.Component(slot); c != nil {
+		slots = c.Jobs
 	}
 	for _, x := range slots {
-		o, of := in.entry(x).Options(), ""
+		o, of := in.Entry(x).Options(), ""
 		if x != slot {
-			of = " of " + string(in.id(x)) + ", which it is connected with"
+			of = " of " + string(in.ID(x)) + ", which it is connected with"
 		}
 		short, _, _ := strings.Cut(m.Name, ".")
-		lack, lacks := m.Lacks[in.ringKeys[x]]
+		lack, lacks := m.Lacks[in.RingKey(x)]
 		switch {
 		case lacks && lack.Theirs != job.Key{}:
 			return "it holds another entry" + of

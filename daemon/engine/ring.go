@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -54,14 +55,8 @@ const RolloutTime = time.Minute
 // an occurrence was due, so that what it reports about that counts.
 func (l Lack) Vouches(o Occurrence) bool { return o.Due.Before(l.Since.Add(RolloutTime)) }
 
-// Holding is a ring job that this member's tables have.
-type Holding struct {
-	Key  job.Key
-	Hash job.Key // of all that the entry says: members with another one hold another job
-	// Former is what FormerKey takes of the job: members of version 0.7.0 were granted
-	// its occurrences under that key. It is of this host alone.
-	Former uint64
-}
+// Holding is a job of the ring that this member can run.
+type Holding = catalog.Holding
 
 // Phase is how far an occurrence is that a member took.
 type Phase uint8

@@ -4,17 +4,18 @@ import (
 	"iter"
 	"time"
 
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/gossip/rendezvous"
 )
 
 // RingJobs is the number of jobs whose occurrences are those of a ring.
-func (v *View) RingJobs() int { return len(v.jobs.shared) }
+func (v *View) RingJobs() int { return len(v.jobs.RingJobs()) }
 
 // Holdings gives the ring jobs that this host may run, by their numbers.
-func (v *View) Holdings() iter.Seq2[int, Holding] {
+func (v *View) Holdings() iter.Seq2[int, catalog.Holding] {
 	return func(yield func(int, Holding) bool) {
-		for slot, h := range v.jobs.eachHeld() {
-			if _, barred := v.bars[v.jobs.entry(slot).User()]; !barred && !yield(slot, h) {
+		for slot, h := range v.jobs.EachHolding() {
+			if _, barred := v.bars[v.jobs.Entry(slot).User()]; !barred && !yield(slot, h) {
 				return
 			}
 		}
@@ -32,8 +33,8 @@ func (v *View) Shares(at time.Time) (of map[string]int, nobodys int) {
 		return of, 0
 	}
 	s := newSeats(v.seats.Membership)
-	for _, slot := range v.jobs.shared {
-		i := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot))
+	for _, slot := range v.jobs.RingJobs() {
+		i := rendezvous.First(rankKey(v.jobs, slot, at), s.nodes, s.weigher(v.jobs, slot))
 		if i < 0 {
 			nobodys++
 			continue
@@ -53,10 +54,10 @@ func (v *View) Owners() func(i int, at time.Time) string {
 	s := newSeats(v.seats.Membership)
 	return func(i int, at time.Time) string {
 		slot := i
-		if !v.jobs.isShared(slot) {
+		if !v.jobs.InRing(slot) {
 			return ""
 		}
-		first := rendezvous.First(v.jobs.rankKey(slot, at), s.nodes, s.weigher(v.jobs, slot))
+		first := rendezvous.First(rankKey(v.jobs, slot, at), s.nodes, s.weigher(v.jobs, slot))
 		if first < 0 {
 			return ""
 		}

@@ -170,7 +170,7 @@ func (h *history) parentsLack(r job.Run) {
 	if !ok || h.kin.unclear[r.ID] {
 		return
 	}
-	e := h.w.engine.jobs.entry(slot)
+	e := h.w.engine.jobs.Entry(slot)
 	since := crontab.Previous(e.Schedule, r.Due)
 	ends := slices.ContainsFunc(e.Options().After, func(edge crontab.Edge) bool { return h.kin.ended[job.ID(edge.Job)] })
 	if since.IsZero() || !ends || e.Options().Period != nil {
@@ -182,7 +182,7 @@ func (h *history) parentsLack(r job.Run) {
 		if !ok {
 			return
 		}
-		l := h.trials.ledgers[owned{id, h.w.engine.jobs.entry(parent).User()}]
+		l := h.trials.ledgers[owned{id, h.w.engine.jobs.Entry(parent).User()}]
 		if !l.Verdict.Final() || !l.Due.After(since) || l.Due.After(h.w.now.Wall) {
 			return
 		}
@@ -197,10 +197,10 @@ func (h *history) parentsLack(r job.Run) {
 
 func (h *history) startsOn(child job.ID) []crontab.Edge {
 	slot, ok := h.find(child)
-	if !ok || h.w.engine.jobs.options(slot).Held != "" {
+	if !ok || h.w.engine.jobs.Options(slot).Held != "" {
 		return nil
 	}
-	return h.w.engine.jobs.options(slot).On
+	return h.w.engine.jobs.Options(slot).On
 }
 
 // ends notes which children the end of a run is to start.
@@ -240,7 +240,7 @@ func (h *history) join(s Start) {
 	if !ok {
 		return
 	}
-	o := w.engine.jobs.options(slot)
+	o := w.engine.jobs.Options(slot)
 	if strings.Contains(o.Held, "circle") && r.Trigger != job.TriggerManual {
 		w.t.Errorf("invariant 14: run %d of %s started, which is in a circle", r.ID, r.Job)
 	}
@@ -298,7 +298,7 @@ func (h *history) parent(r job.Run, edge crontab.Edge, p job.Parent) {
 		return
 	}
 	slot, _ := h.find(r.Job)
-	since := crontab.Previous(h.w.engine.jobs.entry(slot).Schedule, r.Due) // zero for those without a schedule
+	since := crontab.Previous(h.w.engine.jobs.Entry(slot).Schedule, r.Due) // zero for those without a schedule
 	was, known := h.kin.runs[p.Run]
 	if !known || was.Verdict != p.Verdict || was.State.Live() || !was.Due.After(since) {
 		t.Errorf("invariant 11: run %d of %s, due %s, takes %v for its parent since %s, which is %+v", r.ID, r.Job, r.Due, p, since, was)

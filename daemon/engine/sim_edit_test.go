@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -77,10 +78,10 @@ func (w *edits) write(saved time.Time) {
 	edited := w.table("edited", b.String())
 	fmt.Fprintf(&w.story, "> saved at %s: %q\n", saved.Format("15:04:05.000"), b.String())
 	entries, since := map[job.ID]*crontab.Entry{}, map[job.ID]time.Time{}
-	set := newJobs([]*crontab.Table{edited}, &jobs{})
-	for slot := range set.len() {
-		id := set.id(slot)
-		entries[id], since[id] = set.entry(slot), saved
+	set := catalog.New([]*crontab.Table{edited}, nil, nil)
+	for slot := range set.Len() {
+		id := set.ID(slot)
+		entries[id], since[id] = set.Entry(slot), saved
 		if old := w.entries[id]; old != nil && timing(old) == timing(entries[id]) {
 			since[id] = w.since[id]
 		}

@@ -129,7 +129,7 @@ func (h *history) seatOf(r job.Run) seat {
 	if !ok {
 		return s
 	}
-	entry := h.w.engine.jobs.entry(slot)
+	entry := h.w.engine.jobs.Entry(slot)
 	o := entry.Options()
 	s.priority, s.pool, s.slots, s.owner = o.Priority, o.Pool, o.Slots, entry.Table().Owner()
 	return s

@@ -13,6 +13,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -80,7 +81,7 @@ type history struct {
 	times    durations
 
 	// Where the jobs that are installed stand.
-	jobs  *jobs
+	jobs  *catalog.Catalog
 	ids   []job.ID
 	slots map[job.ID]int
 }
@@ -143,8 +144,8 @@ func (h *history) index() bool {
 		return false
 	}
 	h.jobs, h.ids, h.slots = installed, nil, map[job.ID]int{}
-	for slot := range installed.len() {
-		id := installed.id(slot)
+	for slot := range installed.Len() {
+		id := installed.ID(slot)
 		h.ids, h.slots[id] = append(h.ids, id), slot
 	}
 	return true
@@ -328,10 +329,10 @@ func (h *history) adopt(rng *rand.Rand) {
 // successor starts the next daemon; of all runs it knows only those that it
 // watches to be alive.
 func (h *history) successor() {
-	set := newJobs(h.w.tables, &jobs{})
+	set := catalog.New(h.w.tables, nil, nil)
 	for id := range h.periods {
-		slot, known := set.find(h.w.live[id].Job)
-		if !h.watched(id) || !known || set.options(slot).Period == nil {
+		slot, known := set.Find(h.w.live[id].Job)
+		if !h.watched(id) || !known || set.Options(slot).Period == nil {
 			delete(h.periods, id) // an entry that is gone has no period either
 		}
 	}
@@ -355,7 +356,7 @@ func (h *history) watched(id job.RunID) bool {
 // before a Load, in the words of the rule rather than of the code: a new job,
 // or one whose times changed, starts from now.
 func (h *history) expect() {
-	set := newJobs(h.w.tables, &jobs{})
+	set := catalog.New(h.w.tables, nil, nil)
 	before := map[job.ID]string{}
 	if h.w.engine != nil {
 		v := h.w.engine.View()
@@ -364,10 +365,10 @@ func (h *history) expect() {
 		}
 	}
 	since := map[job.ID]time.Time{}
-	for slot := range set.len() {
-		id := set.id(slot)
+	for slot := range set.Len() {
+		id := set.ID(slot)
 		since[id] = h.w.now.Wall
-		if times, ok := before[id]; ok && times == timing(set.entry(slot)) {
+		if times, ok := before[id]; ok && times == timing(set.Entry(slot)) {
 			if since[id], ok = h.since[id]; !ok {
 				delete(since, id)
 			}
@@ -446,7 +447,7 @@ func (h *history) once(effects []Effect) {
 			continue
 		}
 		slot, ok := h.find(r.Job)
-		if before := runs[r.Job]; before != nil && ok && h.w.engine.jobs.options(slot).Catchup != crontab.CatchupAll {
+		if before := runs[r.Job]; before != nil && ok && h.w.engine.jobs.Options(slot).Catchup != crontab.CatchupAll {
 			h.w.t.Errorf("invariant 28: %s runs for %s and for %s at one instant", r.Job, before.Due, r.Due)
 		}
 		runs[r.Job] = r
@@ -461,11 +462,11 @@ func (h *history) period(r job.Run) {
 	if !ok {
 		return
 	}
-	entry := h.w.engine.jobs.entry(slot)
+	entry := h.w.engine.jobs.Entry(slot)
 	if entry.Options().Period == nil {
 		return
 	}
-	p := h.w.engine.jobs.rule(entry)
+	p := h.w.engine.jobs.Period(entry)
 	if r.Trigger == job.TriggerClock || r.Trigger == job.TriggerCatchup {
 		today := crontab.DayOf(h.w.now.Wall, entry.Zone().Location())
 		if stamp, known := h.w.state.Stamps[p.ID]; known && !p.Due(stamp, today) {
@@ -485,7 +486,7 @@ func (h *history) period(r job.Run) {
 func (h *history) stamped(r *job.Run, left Stamp) {
 	id, once := h.periods[r.ID]
 	delete(h.periods, r.ID)
-	if slot, known := h.find(r.Job); !known || h.w.engine.jobs.options(slot).Period == nil {
+	if slot, known := h.find(r.Job); !known || h.w.engine.jobs.Options(slot).Period == nil {
 		return // adopted by a daemon that has no such entry any more
 	}
 	wants := once && r.Outcome.Kind != job.Lost && r.Outcome.Kind != job.NotStarted && r.Reason != job.DaemonStopped
@@ -557,8 +558,8 @@ func (h *history) complete() {
 	if !h.sleeps() {
 		return
 	}
-	for slot := range w.engine.jobs.len() {
-		id, s := h.ids[slot], w.engine.jobs.entry(slot).Schedule
+	for slot := range w.engine.jobs.Len() {
+		id, s := h.ids[slot], w.engine.jobs.Entry(slot).Schedule
 		from, known := h.since[id]
 		if last, ok := h.last[id]; ok && last.After(from) {
 			from, known = last, true
@@ -598,7 +599,7 @@ func (h *history) schedule(id job.ID) cron.Schedule {
 	if !ok {
 		return nil
 	}
-	return h.w.engine.jobs.entry(slot).Schedule
+	return h.w.engine.jobs.Entry(slot).Schedule
 }
 
 func (h *history) boots(id job.ID) bool { return h.schedule(id) == crontab.Reboot }

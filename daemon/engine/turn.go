@@ -45,6 +45,14 @@ func newRing() *ring {
 	return &ring{suspended: true, bids: map[Occurrence]*bid{}, stalled: map[job.Key][]*bid{}, unbegun: map[job.RunID]*run{}}
 }
 
+// configuredMode returns the mode of the configuration; NoRing without a ring.
+func (r *ring) configuredMode() RingMode {
+	if r == nil {
+		return NoRing
+	}
+	return r.mode
+}
+
 func (r *ring) holdOff() time.Duration {
 	if r.seats == nil || r.seats.HoldOff <= 0 {
 		return usualHoldOff
@@ -82,10 +90,7 @@ func (r *ring) next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// isShared tells whether the occurrences of a job are those of a ring.
-func (s *jobs) isShared(slot int) bool { return s.entry(slot).Options().Scope == crontab.ScopeRing }
-
-// isShared tells whether a run is of such an occurrence, rather than what a
+// isShared tells whether a run is of an occurrence of a ring, rather than what a
 // person asked for.
 func (r *run) isShared() bool {
 	if r.options.Scope != crontab.ScopeRing || r.asked() {
@@ -134,7 +139,7 @@ func (e *Engine) joined(ev Ring) {
 	r.seats = newSeats(ev.Membership)
 	r.departed = r.departed && (r.seats == nil || r.seats.isDraining())
 	for key, newest := range ev.Newest {
-		slot, ok := e.jobs.sharedBy(key)
+		slot, ok := e.jobs.FindRing(key)
 		if !ok {
 			continue
 		}
@@ -175,8 +180,8 @@ func (r *ring) suspend(e *Engine) {
 // behindShared lists the ring jobs with an occurrence that is due and was not decided
 // while the member was suspended.
 func (e *Engine) behindShared() (slots []int) {
-	for _, slot := range e.jobs.shared {
-		if next := nextAfter(e.jobs.entry(slot).Schedule, time.Unix(0, e.marks[slot]).UTC()); !next.IsZero() && !next.After(e.now.Wall) {
+	for _, slot := range e.jobs.RingJobs() {
+		if next := nextAfter(e.jobs.Entry(slot).Schedule, time.Unix(0, e.marks[slot]).UTC()); !next.IsZero() && !next.After(e.now.Wall) {
 			slots = append(slots, slot)
 		}
 	}
@@ -186,7 +191,7 @@ func (e *Engine) behindShared() (slots []int) {
 // bidFor says whose turn the occurrences of a ring job are, and bids for those
 // that may be this member's. It leaves to decide what needs no ring.
 func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
-	o := e.jobs.options(slot)
+	o := e.jobs.Options(slot)
 	if e.ring == nil || !e.isCandidate(slot) {
 		return false
 	}
@@ -198,7 +203,7 @@ func (e *Engine) bidFor(slot int, due occurrences) (handled bool) {
 		e.compete(e.newBid(slot, due.last()), due.last())
 		return true
 	}
-	p := catchup(o, crontab.FixedTime(e.jobs.entry(slot).Schedule), due.list, e.now.Wall)
+	p := catchup(o, crontab.FixedTime(e.jobs.Entry(slot).Schedule), due.list, e.now.Wall)
 	p.missed = max(0, min(p.missed, len(due.list)-1)) // the newest tells of those before it, whatever becomes of it
 	p.tooLate = min(p.tooLate, p.missed)
 	skips := leftOut(due, p)
@@ -288,7 +293,7 @@ func (r *ring) show(v *View) {
 	v.seats, v.drained = r.seats, r.seats.isDraining()
 	for _, all := range r.stalled {
 		for _, b := range all {
-			v.bids = append(v.bids, Bid{v.jobs.id(b.slot), b.Due, b.waiting})
+			v.bids = append(v.bids, Bid{v.jobs.ID(b.slot), b.Due, b.waiting})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -15,7 +16,7 @@ type View struct {
 	now      Moment
 	draining bool
 	node     string
-	jobs     *jobs
+	jobs     *catalog.Catalog
 	holds    job.Holds
 	bars     map[string]Barred
 	stamps   map[string]crontab.Day
@@ -56,38 +57,41 @@ func (v *View) Now() Moment { return v.now }
 func (v *View) Draining() bool { return v.draining }
 
 // Len is the number of jobs. They are numbered from 0, in table order.
-func (v *View) Len() int { return v.jobs.len() }
+func (v *View) Len() int { return v.jobs.Len() }
 
 // ID names job i.
-func (v *View) ID(i int) job.ID { return v.jobs.id(i) }
+func (v *View) ID(i int) job.ID { return v.jobs.ID(i) }
 
 // Job describes job i. It is held, too, while nothing may start as its account.
 func (v *View) Job(i int) job.Job {
-	j := v.jobs.job(i)
+	j := v.jobs.Job(i)
 	if b, barred := v.bars[j.User]; barred && j.Held == "" {
 		j.Held = b.Detail
 	}
 	return j
 }
 
+// Edges returns the jobs that after= and on= of job i name. Those of a job that is held
+// for its edges are as written.
+func (v *View) Edges(i int) (after, on []catalog.Edge) { return v.jobs.Edges(i) }
+
 // Entry is the crontab entry of job i.
-func (v *View) Entry(i int) *crontab.Entry { return v.jobs.entry(i) }
+func (v *View) Entry(i int) *crontab.Entry { return v.jobs.Entry(i) }
 
 // RingKey is what names job i among the members of a ring; not ok for a job that is
 // no ring's.
 func (v *View) RingKey(i int) (key job.Key, ok bool) {
-	key, ok = v.jobs.ringKeys[i]
-	return key, ok
+	return v.jobs.RingKey(i), v.jobs.InRing(i)
 }
 
 // Find returns the number of a job.
 func (v *View) Find(id job.ID) (i int, ok bool) {
-	slot, ok := v.jobs.find(id)
+	slot, ok := v.jobs.Find(id)
 	return slot, ok
 }
 
 // Named returns the numbers of the jobs with that name, of all owners, in order.
-func (v *View) Named(name string) []int { return v.jobs.named(name) }
+func (v *View) Named(name string) []int { return v.jobs.Named(name) }
 
 // Next is the first occurrence of job i after an instant that is planned to
 // run: the zero time when there is none, because it names none, is disabled
@@ -105,7 +109,7 @@ func (v *View) Next(i int, after time.Time) time.Time {
 			after = h.Until.Add(-1)
 		}
 	}
-	if v.jobs.options(i).Period != nil {
+	if v.jobs.Options(i).Period != nil {
 		if at := v.waitsUntil(v.ID(i)); at.After(after) {
 			return at
 		}
@@ -127,7 +131,7 @@ func (v *View) waitsUntil(id job.ID) time.Time {
 
 // Planned reports that occurrences of job i are to run, but for a pause.
 func (v *View) Planned(i int) bool {
-	o := v.jobs.options(i)
+	o := v.jobs.Options(i)
 	if !o.Enabled || o.Held != "" || !isHere(o, v.node) || misfit(o, v.labels) != "" && o.Scope != crontab.ScopeRing {
 		return false
 	}
@@ -194,7 +198,7 @@ func (v *View) SameRules(o *View) bool {
 
 // Options is the options of job i as they count: an entry that may not run is
 // held by them.
-func (v *View) Options(i int) *crontab.Options { return v.jobs.options(i) }
+func (v *View) Options(i int) *crontab.Options { return v.jobs.Options(i) }
 
 // Marked lists the jobs that a pause, a trouble or an acknowledgement is known of,
 // of whatever account: of all others Hold, Trouble and Ack have nothing to say.
@@ -240,4 +244,4 @@ func (v *View) Busy() (runs int) {
 }
 
 // Tables is the loaded crontab files.
-func (v *View) Tables() []*crontab.Table { return v.jobs.tables }
+func (v *View) Tables() []*crontab.Table { return v.jobs.Tables() }

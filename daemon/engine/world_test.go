@@ -357,13 +357,13 @@ func (w *world) tell(e Effect) string {
 	case Unstarted:
 		line := fmt.Sprintf("  unstarted %d", len(e.Occurrences))
 		for _, o := range e.Occurrences {
-			slot, _ := w.engine.jobs.sharedBy(o.Key)
-			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.id(slot), w.clock(o.Due), o.Attempt, o.Lost)
+			slot, _ := w.engine.jobs.FindRing(o.Key)
+			line += fmt.Sprintf("\n    %s %s attempt=%d lost=%d", w.engine.jobs.ID(slot), w.clock(o.Due), o.Attempt, o.Lost)
 		}
 		return line
 	case Progress:
-		slot, _ := w.engine.jobs.sharedBy(e.Key)
-		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.id(slot), w.clock(e.Due))
+		slot, _ := w.engine.jobs.FindRing(e.Key)
+		return fmt.Sprintf("  %s %s %s", []string{"", "take", "begin", "over"}[e.Phase], w.engine.jobs.ID(slot), w.clock(e.Due))
 	case Holdings:
 		return fmt.Sprintf("  hold %d", len(e.Holdings))
 	case Roster, Ledger:

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/daemon/api"
-	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -124,7 +124,7 @@ func (s *Server) newest(ctx context.Context, c *call, jobs []int) (map[job.ID]*j
 	return newest, nil
 }
 
-func edges(from []engine.Edge) []api.Edge {
+func edges(from []catalog.Edge) []api.Edge {
 	var all []api.Edge
 	for _, e := range from {
 		all = append(all, api.Edge{Job: e.Job, Outcomes: e.Outcomes.Words()})

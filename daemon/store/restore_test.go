@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -269,7 +270,7 @@ func TestRestoreRosterOfTheFormBefore(t *testing.T) {
 			for _, n := range []uint64{hash, uint64(i), uint64(noon.UnixNano())} {
 				row = binary.LittleEndian.AppendUint64(row, n)
 			}
-			want = append(want, engine.Known{Key: engine.FormerKey(hash), Spec: uint64(i), Since: noon})
+			want = append(want, engine.Known{Key: catalog.FormerKey(hash), Spec: uint64(i), Since: noon})
 		}
 		older(t, dir, 8, fmt.Sprintf("INSERT INTO roster VALUES (0, x'%x')", row))
 		s := open(t, dir)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 )
 
@@ -91,7 +92,7 @@ func appendKnown(known []engine.Known, blob []byte) ([]engine.Known, error) {
 	size, keyOf := knownSize, func(b []byte) job.Key { return job.Key(b) }
 	switch {
 	case len(blob)%formerKnownSize == 0:
-		size, keyOf = formerKnownSize, func(b []byte) job.Key { return engine.FormerKey(binary.LittleEndian.Uint64(b)) }
+		size, keyOf = formerKnownSize, func(b []byte) job.Key { return catalog.FormerKey(binary.LittleEndian.Uint64(b)) }
 	case len(blob)%knownSize == 1 && blob[0] == rosterForm:
 		blob = blob[1:]
 	default:

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 )
@@ -37,7 +38,7 @@ type occurrence struct {
 type claim struct {
 	occurrence
 	entry  job.Key // the hash of the claimant's entry; zero: not known
-	former uint64  // the key of the job in version 0.7.0, see engine.FormerKey; 0: not known
+	former uint64  // the key of the job in version 0.7.0, see catalog.FormerKey; 0: not known
 	from   string
 }
 
@@ -274,7 +275,7 @@ func (r *reader) batch(form byte) batch {
 	for range r.count(mostClaims) {
 		var one claim
 		if form == formerForm {
-			one.occurrence = occurrence{engine.FormerKey(r.uint64()), int64(r.uint64())}
+			one.occurrence = occurrence{catalog.FormerKey(r.uint64()), int64(r.uint64())}
 		} else {
 			one.occurrence = occurrence{r.key(), int64(r.uint64())}
 			one.entry, one.former = r.key(), r.uint64()

@@ -12,6 +12,7 @@ import (
 	"unique"
 
 	"github.com/cronring/cronring/daemon/engine"
+	"github.com/cronring/cronring/daemon/engine/catalog"
 	"github.com/cronring/cronring/daemon/job"
 	"github.com/cronring/cronring/gossip/link"
 )
@@ -113,7 +114,7 @@ func (g *grants) find(minute int64, c claim) (had grant, ok bool) {
 		return grant{}, false
 	}
 	if had, ok = b.grants[c.occurrence]; !ok && c.former != 0 {
-		had, ok = b.grants[occurrence{engine.FormerKey(c.former), c.due}]
+		had, ok = b.grants[occurrence{catalog.FormerKey(c.former), c.due}]
 	}
 	return had, ok
 }
@@ -319,7 +320,7 @@ func (d *snapshotReader) formerKey() job.Key {
 	var b [8]byte
 	_, err := io.ReadFull(d.r, b[:])
 	d.keep(err)
-	return engine.FormerKey(binary.BigEndian.Uint64(b[:]))
+	return catalog.FormerKey(binary.BigEndian.Uint64(b[:]))
 }
 
 func (d *snapshotReader) uvarint() uint64 {

@@ -29,7 +29,7 @@ func (l *linted) addEdges(tables []*crontab.Table, all bool) {
 		i, ok := known[job.NewID(owner, name)]
 		return i, ok
 	}
-	for _, d := range crontab.Connect(edged, entry, called, nil).Remarks(entry) {
+	for _, d := range crontab.Connect(edged, entry, called).Remarks(entry) {
 		if d.Code == crontab.CodeNobody && !all {
 			d.Severity = crontab.Warning
 			d.Message = strings.TrimSuffix(d.Message, ": the entry is held") + " in these files: if none is elsewhere, the entry is held"

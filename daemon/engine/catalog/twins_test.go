@@ -1,4 +1,4 @@
-package engine
+package catalog
 
 import (
 	"fmt"
@@ -23,11 +23,11 @@ func TestTwinsTakeTheFirstFreeOrdinal(t *testing.T) {
 			fmt.Fprintf(&texts, "%s:\n%s", owner, text)
 			tables = append(tables, tableOf(owner, text))
 		}
-		s := newJobs(tables, &jobs{})
+		s := New(tables, nil, nil)
 		taken := map[job.ID]bool{}
-		for slot := range s.len() {
+		for slot := range s.Len() {
 			want := firstFree(s, slot, taken)
-			if got := s.id(slot); got != want {
+			if got := s.ID(slot); got != want {
 				t.Fatalf("seed %d: slot %d is called %s, want %s\n%s", seed, slot, got, want, &texts)
 			}
 		}
@@ -51,12 +51,11 @@ func alike(rng *rand.Rand) string {
 	return b.String()
 }
 
-func firstFree(s *jobs, slot int, taken map[job.ID]bool) job.ID {
-	e, o := s.entry(slot), s.entry(slot).Options()
+func firstFree(s *Catalog, slot int, taken map[job.ID]bool) job.ID {
+	e, o := s.Entry(slot), s.Entry(slot).Options()
 	suffix := ""
 	if o.Shards > 1 {
-		_, _, index := s.at(slot)
-		suffix = fmt.Sprint("#", index)
+		suffix = fmt.Sprint("#", s.jobs[slot].shard)
 	}
 	owner := e.Table().Owner()
 	id := job.DeriveID(owner, e.Table().Name, e.User(), e.Command(), 0) + job.ID(suffix)
@@ -79,13 +78,19 @@ func TestEqualLinesCostNoMoreThanOthers(t *testing.T) {
 		"#@ name=backup\n0 0 * * * true\n": lines - 1, // the name is the first one's
 	} {
 		tables := []*crontab.Table{tableOf("ann", strings.Repeat(line, lines))}
-		var s *jobs
-		each := testing.AllocsPerRun(1, func() { s = newJobs(tables, &jobs{}) }) / lines
+		var s *Catalog
+		each := testing.AllocsPerRun(1, func() { s = New(tables, nil, nil) }) / lines
 		if each > 20 {
 			t.Errorf("%q %d times: %.0f allocations for each, want a few", line, lines, each)
 		}
-		if got, want := string(s.id(lines-1)), fmt.Sprint("-", last); !strings.HasSuffix(got, want) {
+		if got, want := string(s.ID(lines-1)), fmt.Sprint("-", last); !strings.HasSuffix(got, want) {
 			t.Errorf("%q %d times: the last is called %s, want it to end in %s", line, lines, got, want)
 		}
 	}
+}
+
+// tableOf parses a crontab of root's whose entries run as a user.
+func tableOf(user, text string) *crontab.Table {
+	t, _ := crontab.Parse(user, text, crontab.Config{User: user})
+	return t
 }

@@ -1,0 +1,244 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// maxShards is how many jobs shards= can add to those of a crontab.
+const maxShards = 100_000
+
+// Catalog is what is installed. It is immutable. The zero value has no jobs.
+type Catalog struct {
+	tables []*crontab.Table
+	first  []int // by crontab: its first job
+	jobs   []installed
+	second map[int]int // by the first shard of an entry: its second
+	whole  map[int]int // by each other shard: the first
+
+	ownerless bool // IDs are as in version 0.7; see Renames
+	byKey     map[job.Key]int
+	twins     map[int]twin
+	taken     map[int]int // jobs whose name= another job of the same owner has, which is the value
+
+	graph  graph
+	ring   ring
+	groups []Group
+	once   []int           // jobs that run once in a period
+	daily  map[string]bool // IDs of periods, whether an anacrontab asks about them each day
+	held   map[int]string  // why jobs must not run whose entries could
+}
+
+// installed is an entry, or one shard of it.
+type installed struct {
+	entry *crontab.Entry
+	key   job.Key // of its ID alone
+	shard int
+}
+
+// New returns the catalog of crontabs. before is the catalog that it replaces, or
+// nil; identities of crontabs that are in it too are not computed again. unfit
+// returns why the host cannot run an entry, or ""; nil: the host can run all.
+func New(tables []*crontab.Table, before *Catalog, unfit func(*crontab.Entry) string) *Catalog {
+	if before == nil {
+		before = &Catalog{}
+	}
+	c := &Catalog{tables: tables}
+	excess := c.install()
+	c.identify(before)
+	c.connect()
+	c.findRing()
+	c.group(before.groups)
+	c.findPeriods()
+	c.judge(excess, unfit)
+	c.ring.holdings = c.findHoldings()
+	return c
+}
+
+// install lists the jobs of all crontabs. It returns the entries whose shards would
+// be too many.
+func (c *Catalog) install() (excess []int) {
+	n := 0
+	for _, t := range c.tables {
+		n += len(t.Entries)
+	}
+	c.jobs, c.second, c.whole = make([]installed, 0, n), map[int]int{}, map[int]int{}
+	for _, t := range c.tables {
+		first := len(c.jobs)
+		c.first = append(c.first, first)
+		for k := range t.Entries {
+			c.jobs = append(c.jobs, installed{entry: &t.Entries[k]})
+		}
+		left := maxShards
+		for k := range t.Entries {
+			switch more := t.Entries[k].Options().Shards - 1; {
+			case more <= 0:
+			case more > left:
+				excess = append(excess, first+k)
+			default:
+				left -= more
+				c.second[first+k] = len(c.jobs)
+				for n := range more {
+					c.whole[len(c.jobs)] = first + k
+					c.jobs = append(c.jobs, installed{entry: &t.Entries[k], shard: n + 1})
+				}
+			}
+		}
+	}
+	return excess
+}
+
+// judge finds the jobs that must not run. Each keeps the first reason.
+func (c *Catalog) judge(excess []int, unfit func(*crontab.Entry) string) {
+	c.held = map[int]string{}
+	for i, fault := range c.graph.Faults {
+		c.hold(i, fault.Text)
+	}
+	for i := range c.jobs {
+		entry := c.jobs[i].entry
+		if unfit != nil {
+			c.hold(i, unfit(entry))
+		}
+		if o := entry.Options(); o.Shards > 1 && o.Period != nil {
+			c.hold(i, "shards=: a line that runs once in a period leaves one stamp, so it cannot be several jobs")
+		}
+	}
+	for _, i := range excess {
+		c.hold(i, fmt.Sprintf("shards= of its table makes more than %d jobs", maxShards))
+	}
+	for i, other := range c.taken {
+		c.hold(i, "the name "+c.Entry(i).Options().Name+" is taken by an entry of "+c.Entry(other).Table().Name)
+	}
+}
+
+func (c *Catalog) hold(i int, why string) {
+	if why != "" && c.held[i] == "" {
+		c.held[i] = why
+	}
+}
+
+// Tables returns the crontabs.
+func (c *Catalog) Tables() []*crontab.Table { return c.tables }
+
+// Of returns the jobs of a crontab, which is given by its place in Tables: all
+// numbers from first, without past.
+func (c *Catalog) Of(table int) (first, past int) {
+	if table+1 < len(c.first) {
+		return c.first[table], c.first[table+1]
+	}
+	return c.first[table], len(c.jobs)
+}
+
+// places returns where each crontab is in tables.
+func (c *Catalog) places() map[*crontab.Table]int {
+	places := make(map[*crontab.Table]int, len(c.tables))
+	for i, t := range c.tables {
+		places[t] = i
+	}
+	return places
+}
+
+// Len returns the number of jobs.
+func (c *Catalog) Len() int { return len(c.jobs) }
+
+// Entry returns the crontab entry of a job. The shards of an entry have the same.
+func (c *Catalog) Entry(i int) *crontab.Entry { return c.jobs[i].entry }
+
+// Options returns the options of a job. They are those of its entry, except that a
+// job which must not run is held by them.
+func (c *Catalog) Options(i int) *crontab.Options {
+	o := c.jobs[i].entry.Options()
+	if why := c.held[i]; why != "" && o.Held == "" {
+		held := *o
+		held.Held = why
+		return &held
+	}
+	return o
+}
+
+// Job describes a job as its records and clients show it.
+func (c *Catalog) Job(i int) job.Job { return describe(c.ID(i), c.Entry(i), c.Options(i)) }
+
+// Describe returns the description of the job with an ID and an entry. It is for
+// callers that keep the entry of a run, because it is smaller.
+func Describe(id job.ID, e *crontab.Entry) job.Job { return describe(id, e, e.Options()) }
+
+func describe(id job.ID, e *crontab.Entry, o *crontab.Options) job.Job {
+	stdin, _ := e.Stdin()
+	j := job.Job{
+		ID: id, Table: e.Table().Name, Line: e.Line(), User: e.User(),
+		Schedule: e.Spec(), Zone: e.Zone().String(), Command: e.Command(), Stdin: stdin, Dir: e.Dir(), Env: e.Env(),
+		Disabled: !o.Enabled, Held: o.Held, Degraded: o.Degraded,
+	}
+	if o.Shards > 1 {
+		_, index, _ := strings.Cut(id.Name(), "#")
+		j.Shard, _ = strconv.Atoi(index)
+		j.Shards = o.Shards
+	}
+	if len(o.Items) > 0 {
+		j.Options = make(map[string]string, len(o.Items))
+		for _, it := range o.Items {
+			j.Options[it.Key] = it.Value
+		}
+	}
+	return j
+}
+
+// shardsOf returns all shards of the entry whose first shard a job is, or the job.
+func (c *Catalog) shardsOf(i int) []int {
+	all := []int{i}
+	if second, ok := c.second[i]; ok {
+		for n := range c.Entry(i).Options().Shards - 1 {
+			all = append(all, second+n)
+		}
+	}
+	return all
+}
+
+// findPeriods lists the jobs that run once in a period.
+func (c *Catalog) findPeriods() {
+	c.daily = map[string]bool{}
+	for i := range c.jobs {
+		e := c.jobs[i].entry
+		if p := e.Options().Period; p != nil {
+			c.once = append(c.once, i)
+			c.daily[p.ID] = c.daily[p.ID] || e.Table().Format == crontab.Anacron
+		}
+	}
+}
+
+// Periods returns the jobs that run once in a period.
+func (c *Catalog) Periods() []int { return c.once }
+
+// Period returns the period that an occurrence of an entry with one is compared
+// with. The daemon looks at a line of anacrontab every day, so that a period which
+// is not over costs it nothing. Lines of other crontabs that share the period's ID
+// are compared in the same way, and leave the work to it. But a line of a crontab
+// alone is looked at only at its own times: a weekly line that was caught up on
+// Wednesday would not run on Sunday, and next in eleven days. It runs at its times,
+// and at most once a day.
+func (c *Catalog) Period(e *crontab.Entry) *crontab.Period {
+	p := e.Options().Period
+	if c.daily[p.ID] {
+		return p
+	}
+	return &crontab.Period{ID: p.ID, Days: 1, Delay: p.Delay, From: p.From, Until: p.Until}
+}
+
+// Hold returns a catalog in which the jobs of some groups, which are given by their
+// places in Groups, are held too.
+func (c *Catalog) Hold(groups []int, why string) *Catalog {
+	held := *c
+	held.held = maps.Clone(c.held)
+	for _, g := range groups {
+		for _, i := range c.groups[g].Jobs {
+			held.hold(i, why)
+		}
+	}
+	return &held
+}

@@ -1,0 +1,217 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cronring/cronring/crontab"
+	"github.com/cronring/cronring/daemon/job"
+)
+
+// graph is how after= and on= connect jobs. It holds nothing of jobs that name no
+// other and that no other names.
+type graph struct {
+	crontab.Graph       // by place in edged
+	edged         []int // the jobs that name others, in order
+	waiting       []Dependent
+	starting      []Dependent
+}
+
+// Parent is a job that another job waits for.
+type Parent struct {
+	Job      int
+	ID       job.ID
+	User     string
+	Outcomes crontab.Outcomes
+}
+
+// Dependent is a job that names another one, which is its parent, in after= or on=.
+type Dependent struct {
+	Parent, Job int
+	Edge        int // its place among the parents of Job
+	Outcomes    crontab.Outcomes
+}
+
+// Edge is a job that another one names in after= or on=.
+type Edge struct {
+	Job      job.ID
+	Outcomes crontab.Outcomes
+}
+
+// connect finds the jobs that after= and on= name.
+func (c *Catalog) connect() {
+	g := &c.graph
+	for i := range c.jobs {
+		if o := c.jobs[i].entry.Options(); len(o.After)+len(o.On) > 0 {
+			g.edged = append(g.edged, i)
+		}
+	}
+	if len(g.edged) == 0 {
+		return
+	}
+	g.Graph = *crontab.Connect(g.edged, c.Entry, c.finder())
+	for at, child := range g.edged {
+		c.spread(at, child)
+	}
+	c.part()
+	g.waiting, g.starting = dependents(g.edged, g.After), dependents(g.edged, g.On)
+}
+
+// finder returns a function that finds the job of an owner with a name. The name of
+// an entry with shards= is that of its first shard. Many entries name the same jobs.
+func (c *Catalog) finder() func(owner, name string) (i int, ok bool) {
+	type found struct {
+		job int
+		ok  bool
+	}
+	known := map[job.ID]found{}
+	return func(owner, name string) (int, bool) {
+		id := job.NewID(owner, name)
+		x, asked := known[id]
+		if !asked {
+			x.job, x.ok = c.Find(id)
+			if len(c.second) > 0 {
+				first, ok := c.Find(id + "#0")
+				if _, several := c.second[first]; ok && several {
+					x.job, x.ok = first, true
+				}
+			}
+			known[id] = x
+		}
+		return x.job, x.ok
+	}
+}
+
+// spread makes the name of an entry with shards= mean all of its shards, and its
+// fault that of each.
+func (c *Catalog) spread(at, child int) {
+	g := &c.graph
+	if first, ok := c.whole[child]; ok {
+		if fault, faulty := g.Faults[first]; faulty {
+			g.Faults[child], g.After[at], g.On[at] = fault, nil, nil
+			return
+		}
+	}
+	if len(c.second) > 0 {
+		g.After[at], g.On[at] = c.spreadLinks(g.After[at]), c.spreadLinks(g.On[at])
+	}
+}
+
+func (c *Catalog) spreadLinks(links []crontab.Link) (all []crontab.Link) {
+	for _, link := range links {
+		for _, i := range c.shardsOf(link.Parent) {
+			all = append(all, crontab.Link{Parent: i, Outcomes: link.Outcomes})
+		}
+	}
+	return all
+}
+
+// part holds the jobs that wait for, or start on, a job of another scope: the one is
+// on one member of the ring and the other on each host.
+func (c *Catalog) part() {
+	g := &c.graph
+	for at, child := range g.edged {
+		key, why := "after", c.parted(child, g.After[at])
+		if why == "" {
+			key, why = "on", c.parted(child, g.On[at])
+		}
+		if why == "" {
+			continue
+		}
+		if _, faulty := g.Faults[child]; !faulty {
+			g.Faults[child] = crontab.Fault{Key: key, Code: crontab.CodeNobody, Text: key + "= " + why}
+		}
+		g.After[at], g.On[at] = nil, nil
+	}
+}
+
+func (c *Catalog) parted(child int, links []crontab.Link) string {
+	for _, link := range links {
+		if c.InRing(child) != c.InRing(link.Parent) {
+			return "names " + string(c.ID(link.Parent)) + ", and scope=ring is said of only one of them"
+		}
+	}
+	return ""
+}
+
+// dependents sorts links, which are given by place in edged, by parent.
+func dependents(edged []int, links [][]crontab.Link) []Dependent {
+	n := 0
+	for _, own := range links {
+		n += len(own)
+	}
+	all := make([]Dependent, 0, n)
+	for at, own := range links {
+		for edge, link := range own {
+			all = append(all, Dependent{link.Parent, edged[at], edge, link.Outcomes})
+		}
+	}
+	slices.SortFunc(all, func(a, b Dependent) int {
+		return cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Edge, b.Edge))
+	})
+	return all
+}
+
+// dependentsOf returns the part of all, which is sorted by parent, with that parent.
+func dependentsOf(all []Dependent, parent int) []Dependent {
+	byParent := func(d Dependent, parent int) int { return cmp.Compare(d.Parent, parent) }
+	first, _ := slices.BinarySearchFunc(all, parent, byParent)
+	past, _ := slices.BinarySearchFunc(all[first:], parent+1, byParent)
+	return all[first : first+past]
+}
+
+// HasEdges reports whether any job names another one in after= or on=.
+func (c *Catalog) HasEdges() bool { return len(c.graph.edged) > 0 }
+
+// links returns the links of after= and on= of a job. A job that is held for its edges
+// has none.
+func (c *Catalog) links(i int) (after, on []crontab.Link) {
+	at, ok := slices.BinarySearch(c.graph.edged, i)
+	if !ok {
+		return nil, nil
+	}
+	return c.graph.After[at], c.graph.On[at]
+}
+
+// Parents returns the jobs that a job waits for, in the order of its after=.
+func (c *Catalog) Parents(i int) []Parent {
+	after, _ := c.links(i)
+	parents := make([]Parent, len(after))
+	for n, link := range after {
+		parents[n] = Parent{link.Parent, c.ID(link.Parent), c.Entry(link.Parent).User(), link.Outcomes}
+	}
+	return parents
+}
+
+// Waiting returns the jobs that wait for a job, by number. A job that names it twice is
+// in it twice.
+func (c *Catalog) Waiting(i int) []Dependent { return dependentsOf(c.graph.waiting, i) }
+
+// Starting returns the jobs that start when a run of a job ends, as Waiting does.
+func (c *Catalog) Starting(i int) []Dependent { return dependentsOf(c.graph.starting, i) }
+
+// Edges returns the jobs that after= and on= of a job name. Those of a job that is held
+// for its edges are as written.
+func (c *Catalog) Edges(i int) (after, on []Edge) {
+	o := c.Entry(i).Options()
+	waits, starts := c.links(i)
+	return c.edges(waits, o.After), c.edges(starts, o.On)
+}
+
+func (c *Catalog) edges(found []crontab.Link, written []crontab.Edge) []Edge {
+	if len(written) == 0 {
+		return nil
+	}
+	if len(found) == 0 { // it is held
+		edges := make([]Edge, len(written))
+		for n, w := range written {
+			edges[n] = Edge{job.ID(w.Job), w.Outcomes}
+		}
+		return edges
+	}
+	edges := make([]Edge, len(found))
+	for n, link := range found {
+		edges[n] = Edge{c.ID(link.Parent), link.Outcomes}
+	}
+	return edges
+}
