@@ -72,7 +72,7 @@ type history struct {
 	live    map[job.ID]map[job.RunID]bool
 	texts   []tableText
 	adopted map[job.RunID]bool   // runs that a later daemon watches
-	periods map[job.RunID]string // live runs of periods
+	periods map[job.RunID]string // live runs of periods; "" if their entry was gone for a time
 	bars    map[string]Barred
 	kin     kin
 	trials  trials
@@ -332,8 +332,11 @@ func (h *history) successor() {
 	set := catalog.New(h.w.tables, nil, nil)
 	for id := range h.periods {
 		slot, known := set.Find(h.w.live[id].Job)
-		if !h.watched(id) || !known || set.Options(slot).Period == nil {
-			delete(h.periods, id) // an entry that is gone has no period either
+		switch {
+		case !h.watched(id):
+			delete(h.periods, id)
+		case !known || set.Options(slot).Period == nil:
+			h.periods[id] = ""
 		}
 	}
 	for _, live := range h.live {
@@ -486,6 +489,9 @@ func (h *history) period(r job.Run) {
 func (h *history) stamped(r *job.Run, left Stamp) {
 	id, once := h.periods[r.ID]
 	delete(h.periods, r.ID)
+	if once && id == "" {
+		return // it leaves a stamp only if the entry is there again
+	}
 	if slot, known := h.find(r.Job); !known || h.w.engine.jobs.Options(slot).Period == nil {
 		return // adopted by a daemon that has no such entry any more
 	}
