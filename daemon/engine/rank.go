@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ const ranks = 4
 // the jobs that are not. It is immutable but for what it remembers of components.
 type seats struct {
 	*Membership
+	since     time.Time                     // it has had these members since then
 	nodes     []rendezvous.Node             // by place in Members
 	self      int                           // -1: not among them
 	connected map[*catalog.Component][]bool // whether each member may run its jobs
@@ -43,6 +45,24 @@ func newSeats(m *Membership) *seats {
 		}
 	}
 	return s
+}
+
+// mostFormer is how many memberships are remembered, so that the owner of a past occurrence
+// is known. They are forgotten when the daemon ends.
+const mostFormer = 100
+
+// remember makes a membership the newest of all, the oldest first. One with the same members
+// as before takes the place of that one.
+func remember(all []*seats, m *Membership, now time.Time) []*seats {
+	s := newSeats(m)
+	if s == nil {
+		return all
+	}
+	s.since = now
+	if last := len(all) - 1; last >= 0 && reflect.DeepEqual(all[last].Members, m.Members) {
+		s.since, all = all[last].since, all[:last]
+	}
+	return append(slices.Clip(all[max(0, len(all)-mostFormer+1):]), s) // views share all
 }
 
 // spot returns this member's rank for an occurrence, or -1 if it must not claim it.
@@ -171,14 +191,26 @@ type Candidate struct {
 	Against  string // why it does not take the job, or ""
 }
 
-// Owner is whose the occurrence of job i is that is due at an instant. It is not
-// ok for a job that is not the ring's, or while nothing is known of that.
-func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) {
-	slot := i
-	if v.seats == nil || !v.jobs.InRing(slot) {
+// Owner returns the owner of an occurrence of job i by the present members. It is not ok for a
+// job that is not the ring's, or if the members are not known.
+func (v *View) Owner(i int, at time.Time) (owner Owner, ok bool) { return v.ownerAmong(v.seats, i, at) }
+
+// OwnerThen returns the owner of an occurrence of job i by the members at its time, which are
+// not known if that is too long ago.
+func (v *View) OwnerThen(i int, at time.Time) (owner Owner, ok bool) {
+	for _, s := range slices.Backward(v.former) {
+		if !s.since.After(at) {
+			return v.ownerAmong(s, i, at)
+		}
+	}
+	return Owner{}, false
+}
+
+func (v *View) ownerAmong(s *seats, slot int, at time.Time) (owner Owner, ok bool) {
+	if s == nil || !v.jobs.InRing(slot) {
 		return Owner{}, false
 	}
-	s := newSeats(v.seats.Membership)
+	s = newSeats(s.Membership)
 	owner.Job = v.jobs.ID(slot)
 	weigh := s.weigher(v.jobs, slot)
 	for _, i := range rendezvous.Rank(rankKey(v.jobs, slot, at), s.nodes, weigh, nil) {

@@ -29,7 +29,8 @@ const usualHoldOff = 2 * time.Second
 // ring is what the engine knows of the ring that the host is in.
 type ring struct {
 	mode      RingMode
-	seats     *seats // nil: not known yet
+	seats     *seats   // nil: not known yet
+	former    []*seats // and seats, the oldest first
 	bids      map[Occurrence]*bid
 	queue     order[*bid]        // those that wait for their time
 	stalled   map[job.Key][]*bid // by key, the oldest first: those that nobody could decide
@@ -136,7 +137,11 @@ func (e *Engine) joined(ev Ring) {
 		return
 	}
 	unknown := r.seats == nil
-	r.seats = newSeats(ev.Membership)
+	r.former = remember(r.former, ev.Membership, e.now.Wall)
+	r.seats = nil
+	if ev.Membership != nil {
+		r.seats = r.former[len(r.former)-1]
+	}
 	r.departed = r.departed && (r.seats == nil || r.seats.isDraining())
 	for key, newest := range ev.Newest {
 		slot, ok := e.jobs.FindRing(key)
@@ -290,7 +295,7 @@ func (r *ring) show(v *View) {
 	if r == nil {
 		return
 	}
-	v.seats, v.drained = r.seats, r.seats.isDraining()
+	v.seats, v.former, v.drained = r.seats, r.former, r.seats.isDraining()
 	for _, all := range r.stalled {
 		for _, b := range all {
 			v.bids = append(v.bids, Bid{v.jobs.ID(b.slot), b.Due, b.waiting})

@@ -27,6 +27,7 @@ type View struct {
 	troubles map[owned]Trouble
 	labels   map[string]string
 	seats    *seats // nil: nothing is known of a ring
+	former   []*seats
 	bids     []Bid
 	drained  bool // this member takes nothing new
 }

@@ -11,7 +11,8 @@ import (
 // ownership describes which member owns an occurrence of a ring job.
 type ownership struct {
 	owner engine.Owner
-	known bool // else the state of the ring is unknown
+	known bool // else the members of the ring are not known
+	past  bool // it is due, so the owner is that of the members of that time
 	waits bool // not decided yet
 	why   string
 
@@ -20,14 +21,17 @@ type ownership struct {
 	unasked []string // members that could not be asked, and why
 }
 
-// turnOf finds whose an occurrence is, as the ring is now: nil for a job that is
-// no ring's.
+// turnOf finds the owner of an occurrence; nil for a job that is not the ring's.
 func turnOf(v *engine.View, i int, ev *evidence) *ownership {
 	if v.Entry(i).Options().Scope != crontab.ScopeRing {
 		return nil
 	}
-	t := &ownership{}
-	t.owner, t.known = v.Owner(i, ev.at)
+	t := &ownership{past: !ev.at.After(v.Now().Wall)}
+	owner := v.Owner
+	if t.past {
+		owner = v.OwnerThen
+	}
+	t.owner, t.known = owner(i, ev.at)
 	for _, b := range v.Bids() {
 		if b.Job == ev.job.ID && b.Due.Equal(ev.at) {
 			t.waits, t.why = true, b.Why
@@ -56,6 +60,8 @@ func (t *ownership) words(host string) string {
 		return "the ring has no quorum: " + t.why
 	case t.waits:
 		return "the ring has no quorum: the voters do not answer, and are asked again"
+	case !t.known && t.past:
+		return host + " does not know which members the ring had then"
 	case !t.known:
 		return host + " knows nothing of the other members of the ring yet"
 	}
@@ -67,13 +73,17 @@ func (t *ownership) words(host string) string {
 			others = append(others, fmt.Sprintf("%s: %s", c.Name, c.Against))
 		}
 	}
+	is, next, may := "as the ring is now, it is ", " is next in line", " is allowed to run it"
+	if t.past {
+		is, next, may = "as the ring was then, it was ", " was next in line", " was allowed to run it"
+	}
 	switch {
 	case len(fit) == 0:
-		return "no member of the ring is allowed to run it (" + strings.Join(others, "; ") + ")"
+		return "no member of the ring" + may + " (" + strings.Join(others, "; ") + ")"
 	case len(fit) == 1:
-		return "as the ring is now, it is " + fit[0] + "'s, and no other member may run it"
+		return is + fit[0] + "'s, and no other member" + may
 	}
-	return "as the ring is now, it is " + fit[0] + "'s; " + fit[1] + " is next in line"
+	return is + fit[0] + "'s; " + fit[1] + next
 }
 
 // isElsewhere reports whether another member may have decided an occurrence that was not decided

@@ -77,6 +77,35 @@ func TestWhyOfRingJobs(t *testing.T) {
 	}
 }
 
+// The owner of a past occurrence is that of the members of its time.
+func TestWhyByTheMembersOfThatTime(t *testing.T) {
+	w := ringWorld(t)
+	w.ring = nil // this host alone is asked
+	w.to(w.now.Truncate(time.Hour).Add(90 * time.Minute).Format(time.RFC3339))
+	due := w.now.Truncate(time.Hour)
+	i := 0
+	for owner, ok := w.View().OwnerThen(i, due); ok && owner.Members[0].Name != "db-02"; owner, ok = w.View().OwnerThen(i, due) {
+		i++
+	}
+	w.step(engine.Ring{Membership: &engine.Membership{Self: "a", Members: []engine.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+	w.pass(time.Minute)
+	w.step()
+	says := func(at time.Time, want string) {
+		t.Helper()
+		status, text := w.walk(0, "GET", "/v1/why", walked{query: "job=" + string(w.View().ID(i)) + "&at=" + at.Format("2006-01-02T15:04:05Z")})
+		if status != 200 || !strings.Contains(text, want) {
+			t.Errorf("why at %s: status %d, %s; want %q", at, status, text, want)
+		}
+	}
+	says(due, "as the ring was then, it was db-02's; db-01 was next in line")
+	says(due.Add(time.Hour), "as the ring is now, it is db-01's, and no other member is allowed to run it")
+	for range 300 { // flapping members do not fill the memory
+		w.step(engine.Ring{Membership: &engine.Membership{Self: "a", Members: []engine.Member{{ID: "a", Name: "db-01", Weight: 1}, {ID: "b", Name: "db-02", Weight: 1}}}})
+		w.step(engine.Ring{Membership: &engine.Membership{Self: "a", Members: []engine.Member{{ID: "a", Name: "db-01", Weight: 1}}}})
+	}
+	says(due, "does not know which members the ring had then")
+}
+
 // ringWorld is a host in a ring of two with some jobs of the ring and one of its own.
 func ringWorld(t *testing.T) *world {
 	w := emptyWorld(t)
