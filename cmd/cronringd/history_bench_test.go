@@ -162,6 +162,14 @@ func (h longHistory) write(b *testing.B, dir string) {
 	exec(`INSERT INTO ledger (job, user, verdict, run, due, ended, success, bad, told)
 		SELECT job, user, verdict, id, due, ended, CASE WHEN verdict = 'ok' THEN ended END, verdict <> 'ok', verdict <> 'ok' FROM run WHERE id > ? - ?`, h.runs, all)
 	exec("PRAGMA optimize")
+	s, err = store.Open(b.Context(), dir) // a daemon prepares statistics when some thousand runs are over
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Prune(b.Context(), time.Now(), store.Policy{}); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // crontab writes the jobs of the history that are installed. They are due once a
@@ -188,7 +196,7 @@ func ask[T any](name string, f func(context.Context, *api.Client) (T, error)) qu
 }
 
 // questions are the requests of commands and the dashboard that read the history,
-// but for sums of weeks: those of stats, of db stats, and of a long time line.
+// but for sums of weeks: those of db stats, and of a long time line.
 func (h longHistory) questions() []question {
 	const one = "job-00017"
 	day, now := time.Now().Add(-24*time.Hour), time.Now()
@@ -248,6 +256,7 @@ func (h longHistory) questions() []question {
 		ask("stats of a job", func(ctx context.Context, c *api.Client) (api.Stats, error) {
 			return c.Stats(ctx, api.StatsQuery{Refs: []string{one}})
 		}),
+		ask("stats", func(ctx context.Context, c *api.Client) (api.Stats, error) { return c.Stats(ctx, api.StatsQuery{}) }),
 		ask("metrics", func(ctx context.Context, c *api.Client) ([]byte, error) { return c.Metrics(ctx, api.MetricsQuery{}) }),
 		ask("metrics of jobs", func(ctx context.Context, c *api.Client) ([]byte, error) {
 			return c.Metrics(ctx, api.MetricsQuery{Jobs: true})

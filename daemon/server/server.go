@@ -85,6 +85,7 @@ type Store interface {
 	Starts(ctx context.Context, user string, from, to time.Time, parts int) ([]int, error)
 	LastBefore(ctx context.Context, jobs []job.ID, t time.Time, f func(*job.Run)) error
 	Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(job.Record)) error
+	CountSkips(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error
 	SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error
 	Decisions(ctx context.Context, id job.ID, from, to time.Time, limit int) ([]job.Record, error)
 	DecisionAt(ctx context.Context, id job.ID, due time.Time) (job.Record, bool, error)

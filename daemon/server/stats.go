@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -37,6 +38,7 @@ type tally struct {
 	c      *call
 	answer api.Stats
 	zone   *time.Location
+	host   string
 	jobs   []job.ID          // those asked about; nil: all
 	most   int               // runs
 	users  map[job.ID]string // whose those are that the caller sees
@@ -63,7 +65,7 @@ func (s *Server) newTally(ctx context.Context, c *call) (*tally, error) {
 	}
 	h := s.backend.Health()
 	t := &tally{
-		s: s, c: c, zone: zoneOf(h.Zone), users: map[job.ID]string{}, grace: map[job.ID]time.Duration{}, groups: map[string]*sum{},
+		s: s, c: c, zone: zoneOf(h.Zone), host: h.Host, users: map[job.ID]string{}, grace: map[job.ID]time.Duration{}, groups: map[string]*sum{},
 		answer: api.Stats{V: api.Version, Since: since, Until: until, By: by, Zone: h.Zone},
 	}
 	return t, t.choose(ctx)
@@ -122,18 +124,22 @@ func (t *tally) read(ctx context.Context) error {
 		a.Since = oldest
 	}
 	skip := func(r job.Record) {
-		if user, ok := t.users[r.Job]; ok {
+		if user, ok := t.users[r.Job]; ok && t.c.seesDecision(r) {
 			n := max(1, r.Count)
 			t.all.group.Skipped += n
 			t.group(r.Job, user, r.Due).group.Skipped += n
 		}
 	}
-	return t.s.eachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, skip)
+	if t.jobs != nil {
+		return t.s.eachSkip(ctx, t.c, t.jobs, a.Since, end, statsSkips, skip)
+	}
+	return t.s.store.CountSkips(ctx, a.Since, end, statsSkips, skip)
 }
 
 func (t *tally) take(r *job.Run) {
-	t.all.add(r, t.grace[r.Job])
-	t.group(r.Job, r.User, r.Due).add(r, t.grace[r.Job])
+	grace := t.grace[r.Job]
+	t.all.add(r, grace)
+	t.group(r.Job, r.User, r.Due).add(r, grace)
 }
 
 // group returns the group of an occurrence.
@@ -145,7 +151,7 @@ func (t *tally) group(id job.ID, user string, due time.Time) *sum {
 	case "hour":
 		name = due.In(t.zone).Format("15")
 	case "node":
-		name = t.s.backend.Health().Host
+		name = t.host
 	}
 	g, ok := t.groups[name]
 	if !ok {
@@ -216,16 +222,39 @@ func (s *sum) add(r *job.Run, grace time.Duration) {
 // told returns the statistics of a group with its name.
 func (s *sum) told(name string) api.StatsGroup {
 	g := s.group
-	slices.Sort(s.took)
-	slices.Sort(s.lags)
 	g.Name, g.P50, g.P95, g.Max, g.LagP99 = name, quantile(s.took, 50), quantile(s.took, 95), quantile(s.took, 100), quantile(s.lags, 99)
 	return g
 }
 
-// quantile returns the smallest of sorted values that percent percent of them do not exceed.
-func quantile(sorted []time.Duration, percent int) time.Duration {
-	if len(sorted) == 0 {
+// quantile returns the smallest value that so many percent do not exceed. It puts
+// values in another order, but does not sort all of a million.
+func quantile(values []time.Duration, percent int) time.Duration {
+	if len(values) == 0 {
 		return 0
 	}
-	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
+	k, low, high := max(0, (len(values)*percent+99)/100-1), 0, len(values)-1
+	for low < high {
+		pivot, i, j := values[low+rand.IntN(high-low+1)], low, high
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			high = j
+		case k >= i:
+			low = i
+		default:
+			return values[k]
+		}
+	}
+	return values[k]
 }

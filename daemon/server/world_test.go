@@ -491,6 +491,10 @@ func (w *world) Skips(_ context.Context, jobs []job.ID, from, to time.Time, n in
 	return w.broken
 }
 
+func (w *world) CountSkips(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
+	return w.SkipsBetween(ctx, from, to, n, f)
+}
+
 func (w *world) SkipsBetween(_ context.Context, from, to time.Time, n int, f func(job.Record)) error {
 	for _, r := range w.facts() {
 		if r.Kind == job.Decided && r.Run == nil && !r.At.Before(from) && r.At.Before(to) && n > 0 {

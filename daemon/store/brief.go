@@ -26,8 +26,9 @@ func (s *Store) Newest(ctx context.Context, jobs []job.ID, n int, f func(*job.Ru
 		JOIN run ON run.id IN (SELECT id FROM run WHERE job = job.n ORDER BY id DESC LIMIT ?)`, string(list), n)
 }
 
-// Between calls f for up to n runs of some jobs, or of all if jobs is nil, that were decided from
-// (inclusive) to (exclusive), newest first, with the same fields as Newest.
+// Between calls f for up to n runs of some jobs, or of all if jobs is nil, that
+// were decided from (inclusive) to (exclusive), newest first, with the same fields
+// as Newest; of all jobs without the reason, and the signal and error of the outcome.
 func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, n int, f func(*job.Run)) error {
 	first, err := s.before(ctx, from)
 	if err != nil {
@@ -37,16 +38,15 @@ func (s *Store) Between(ctx context.Context, jobs []job.ID, from, to time.Time, 
 	if err != nil {
 		return err
 	}
-	rest, args := "FROM run CROSS JOIN job ON job.n = run.job WHERE run.id > ? AND run.id <= ?", []any{first, last}
-	if jobs != nil {
-		list, err := json.Marshal(jobs)
-		if err != nil {
-			return fmt.Errorf("list jobs: %w", err)
-		}
-		rest = "FROM job CROSS JOIN run ON run.job = job.n AND run.id > ? AND run.id <= ? WHERE job.id IN (SELECT value FROM json_each(?))"
-		args = append(args, string(list))
+	if jobs == nil {
+		return s.allBetween(ctx, job.RunID(first), job.RunID(last), n, f)
 	}
-	return s.eachBrief(ctx, f, rest+" ORDER BY run.id DESC LIMIT ?", append(args, n)...)
+	list, err := json.Marshal(jobs)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	return s.eachBrief(ctx, f, `FROM job CROSS JOIN run ON run.job = job.n AND run.id > ? AND run.id <= ?
+		WHERE job.id IN (SELECT value FROM json_each(?)) ORDER BY run.id DESC LIMIT ?`, first, last, string(list), n)
 }
 
 // LastBefore calls f for the newest run of each job that was decided before a time, with the same
@@ -167,7 +167,7 @@ func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n 
 	if err != nil {
 		return fmt.Errorf("list jobs: %w", err)
 	}
-	return s.eachSkip(ctx, f, `FROM json_each(?1) AS wanted JOIN job ON job.id = wanted.value
+	return s.eachSkip(ctx, f, skipColumns+`FROM json_each(?1) AS wanted JOIN job ON job.id = wanted.value
 		JOIN occurrence AS o ON o.job = job.n AND o.run IS NULL AND o.due IN (SELECT due FROM occurrence
 			WHERE job = job.n AND run IS NULL AND due >= ?2 AND due < ?3 ORDER BY due DESC LIMIT ?4)
 		ORDER BY o.due DESC`, string(list), nanosBound(from), nanosBound(to), n)
@@ -175,11 +175,22 @@ func (s *Store) Skips(ctx context.Context, jobs []job.ID, from, to time.Time, n 
 
 // SkipsBetween is Skips for all jobs and for the decisions of a period.
 func (s *Store) SkipsBetween(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
-	return s.eachSkip(ctx, f, `FROM occurrence AS o JOIN job ON job.n = o.job
-		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`, nanosBound(from), nanosBound(to), n)
+	return s.eachSkip(ctx, f, skipColumns+skipsBetween, nanosBound(from), nanosBound(to), n)
 }
 
-func (s *Store) eachSkip(ctx context.Context, f func(job.Record), rest string, args ...any) error {
+// CountSkips is SkipsBetween without First and Reason, in half the time: an index has
+// the rest.
+func (s *Store) CountSkips(ctx context.Context, from, to time.Time, n int, f func(job.Record)) error {
+	return s.eachSkip(ctx, f, "SELECT job.id, o.due, NULL, o.count, o.at, '', o.user "+skipsBetween, nanosBound(from), nanosBound(to), n)
+}
+
+const (
+	skipColumns  = "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "
+	skipsBetween = `FROM occurrence AS o CROSS JOIN job ON job.n = o.job
+		WHERE o.run IS NULL AND o.at >= ? AND o.at < ? ORDER BY o.at DESC LIMIT ?`
+)
+
+func (s *Store) eachSkip(ctx context.Context, f func(job.Record), query string, args ...any) error {
 	err := s.each(ctx, func(rows *sql.Rows) error {
 		r := job.Record{Kind: job.Decided, Decision: job.DecideSkip}
 		var due, at int64
@@ -188,7 +199,7 @@ func (s *Store) eachSkip(ctx context.Context, f func(job.Record), rest string, a
 		r.Due, r.First, r.At = fromNanos(due), instant(first), fromNanos(at)
 		f(r)
 		return err
-	}, "SELECT job.id, o.due, o.first, o.count, o.at, o.reason, o.user "+rest, args...)
+	}, query, args...)
 	if err != nil {
 		return fmt.Errorf("read skips: %w", err)
 	}

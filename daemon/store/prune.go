@@ -56,7 +56,7 @@ type Pruned struct {
 // sliceTime, so that commits can run in between. After stepTime it pauses for as long, so that it
 // uses at most half of one processor.
 const (
-	pageRows  = 2000 // that one step looks at
+	pageRows  = 500 // that one step looks at
 	stepTime  = 10 * time.Millisecond
 	sliceTime = time.Millisecond
 )
@@ -131,7 +131,7 @@ var (
 	oldRecords   = page("at", "id", "1", "FROM record WHERE true")
 	oldLives     = page("seen", "id", "id < (SELECT max(id) FROM life)", "FROM life WHERE true")
 	oldBackfills = page("asked", "id", fillOver, "FROM backfill WHERE true")
-	moreLetters  = page("run", "run", "place > ?4", "FROM (SELECT run, row_number() OVER (PARTITION BY user ORDER BY run DESC) AS place FROM dead) WHERE true")
+	letters      = "SELECT run, user FROM dead WHERE run < ? ORDER BY run DESC LIMIT ?"
 
 	moreRunsOfUser  = page("id", "id", over, runsOfUser)
 	moreSkipsOfUser = page("due", skipName, "1", skipsOfUser)
@@ -177,7 +177,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, policy Policy) (done P
 		s.swept = now
 	}
 	p := &pruning{Store: s, policy: policy, now: now, done: &done, news: s.takeNews(), ages: map[time.Duration]int64{}, found: map[string]*rows{}}
-	for _, part := range []func(context.Context) error{p.jobs, p.others, p.users, p.outputs, p.forget, p.forgetGone} {
+	for _, part := range []func(context.Context) error{p.jobs, p.others, p.users, p.outputs, p.forget, p.forgetGone, p.blocks} {
 		err := part(ctx)
 		if err == nil {
 			err = p.flush(ctx, 1)
@@ -221,17 +221,16 @@ func (p *pruning) jobs(ctx context.Context) error {
 
 // eachJob calls f for all jobs.
 func (p *pruning) eachJob(ctx context.Context, f func(n int64, id job.ID) error) error {
-	for last := int64(0); ; {
-		ids := map[int64]job.ID{}
-		err := p.step(ctx, func() error {
-			return p.each(ctx, func(rows *sql.Rows) error {
-				var id job.ID
-				err := rows.Scan(&last, &id)
-				ids[last] = id
-				return err
-			}, "SELECT n, id FROM job WHERE n > ? ORDER BY n LIMIT ?", last, pageRows)
-		})
-		if err != nil || len(ids) == 0 {
+	ids, last := map[int64]job.ID{}, int64(0)
+	for seen := pageRows; seen == pageRows; {
+		clear(ids)
+		err := p.page(ctx, &seen, func(rows *sql.Rows) error {
+			var id job.ID
+			err := rows.Scan(&last, &id)
+			ids[last] = id
+			return err
+		}, "SELECT n, id FROM job WHERE n > ? ORDER BY n LIMIT ?", last)
+		if err != nil {
 			return err
 		}
 		for n, id := range ids {
@@ -240,6 +239,20 @@ func (p *pruning) eachJob(ctx context.Context, f func(n int64, id job.ID) error)
 			}
 		}
 	}
+	return nil
+}
+
+// page calls f for the rows of a query, whose last argument is pageRows, in one step,
+// and counts them. With fewer than pageRows it was the last page.
+func (p *pruning) page(ctx context.Context, seen *int, f func(*sql.Rows) error, query string, args ...any) error {
+	*seen = 0
+	defer func() { p.done.Widest = max(p.done.Widest, *seen) }()
+	return p.step(ctx, func() error {
+		return p.each(ctx, func(rows *sql.Rows) error {
+			*seen++
+			return f(rows)
+		}, query, append(args, pageRows)...)
+	})
 }
 
 func (p *pruning) keep(id job.ID) Keep {
@@ -303,15 +316,38 @@ func (p *pruning) others(ctx context.Context) error {
 			cut{find: oldLives, to: before, drop: dropLife, count: uncounted},
 			cut{find: oldBackfills, to: before, drop: dropBackfill, count: uncounted})
 	}
-	if p.policy.Letters > 0 {
-		cuts = append(cuts, cut{find: moreLetters, to: math.MaxInt64, args: []any{p.policy.Letters}, drop: dropLetter, count: &p.done.Letters})
-	}
 	for _, c := range cuts {
 		if err := p.cut(ctx, c); err != nil {
 			return err
 		}
 	}
+	if p.policy.Letters > 0 {
+		return p.letters(ctx)
+	}
 	return nil
+}
+
+// letters removes the oldest dead letters of users who have too many.
+func (p *pruning) letters(ctx context.Context) error {
+	has := map[string]int{}
+	var old [][]driver.Value
+	last := int64(math.MaxInt64)
+	for seen := pageRows; seen == pageRows; {
+		err := p.page(ctx, &seen, func(rows *sql.Rows) error {
+			var user string
+			err := rows.Scan(&last, &user)
+			if has[user]++; has[user] > p.policy.Letters {
+				old = append(old, []driver.Value{last})
+			}
+			return err
+		}, letters, last)
+		if err != nil {
+			return err
+		}
+	}
+	n, err := p.dropAll(ctx, dropLetter, old)
+	p.done.Letters += n
+	return err
 }
 
 // oldest returns the key of the oldest of the newest most rows of a job or user; the

@@ -40,23 +40,22 @@ func (p *pruning) forgetGone(ctx context.Context) error {
 
 func (p *pruning) forgetGoneOf(ctx context.Context, owner string) error {
 	var numbers [][]driver.Value
-	gone := 0
-	err := p.step(ctx, func() error {
-		return p.each(ctx, func(rows *sql.Rows) error {
-			var n int64
+	gone, last := 0, int64(math.MaxInt64)
+	for seen := pageRows; seen == pageRows; {
+		err := p.page(ctx, &seen, func(rows *sql.Rows) error {
 			var id job.ID
-			err := rows.Scan(&n, &id)
+			err := rows.Scan(&last, &id)
 			if err != nil || p.policy.Installed(id, strings.TrimSuffix(owner, "/")) {
 				return err
 			}
 			if gone++; gone > p.policy.Gone {
-				numbers = append(numbers, []driver.Value{n})
+				numbers = append(numbers, []driver.Value{last})
 			}
 			return nil
-		}, "SELECT n, id FROM job WHERE owner = ? AND owner <> '' ORDER BY n DESC", owner)
-	})
-	if err != nil {
-		return err
+		}, "SELECT n, id FROM job WHERE owner = ? AND owner <> '' AND n < ? ORDER BY n DESC LIMIT ?", owner, last)
+		if err != nil {
+			return err
+		}
 	}
 	for _, n := range numbers {
 		for _, c := range []cut{
@@ -81,41 +80,41 @@ func (p *pruning) forgetGoneOf(ctx context.Context, owner string) error {
 	return err
 }
 
-// What is remembered of jobs, with the time of its newest change, and how it is
-// removed.
+// What the history has of jobs, with whether it is older than ?3, and how it is removed.
 const (
-	oldLedgers = `SELECT ledger.job, user, job.id FROM ledger JOIN job ON job.n = ledger.job
-		WHERE coalesce(ended, watched, 0) < ?1`
-	oldStates = `SELECT state.job, user, job.id FROM state JOIN job ON job.n = state.job
-		GROUP BY state.job, user HAVING max(at) < ?1`
+	ledgersOfJobs = `SELECT ledger.job, user, job.id, coalesce(ended, watched, 0) < ?3 FROM ledger JOIN job ON job.n = ledger.job
+		WHERE (ledger.job, user) > (?1, ?2) ORDER BY ledger.job, user LIMIT ?4`
+	statesOfJobs = `SELECT state.job, user, job.id, max(at) < ?3 FROM state JOIN job ON job.n = state.job
+		WHERE (state.job, user) > (?1, ?2) GROUP BY state.job, user ORDER BY state.job, user LIMIT ?4`
 
 	dropLedger = "DELETE FROM ledger WHERE job = ? AND user = ?"
 	dropStates = "DELETE FROM state WHERE job = ? AND user = ?"
 )
 
-// forget removes what is remembered of jobs that are gone.
+// forget removes ledgers and states of jobs that are gone.
 func (p *pruning) forget(ctx context.Context) error {
 	if p.policy.Age == 0 || p.policy.Installed == nil {
 		return nil
 	}
-	for find, drop := range map[string]string{oldLedgers: dropLedger, oldStates: dropStates} {
+	for find, drop := range map[string]string{ledgersOfJobs: dropLedger, statesOfJobs: dropStates} {
 		var gone [][]driver.Value
-		err := p.step(ctx, func() error {
-			return p.each(ctx, func(rows *sql.Rows) error {
-				var n int64
-				var user string
+		var n int64
+		var user string
+		for seen := pageRows; seen == pageRows; {
+			err := p.page(ctx, &seen, func(rows *sql.Rows) error {
 				var id job.ID
-				err := rows.Scan(&n, &user, &id)
-				if err == nil && !p.policy.Installed(id, user) {
+				var old bool
+				err := rows.Scan(&n, &user, &id, &old)
+				if err == nil && old && !p.policy.Installed(id, user) {
 					gone = append(gone, []driver.Value{n, user})
 				}
 				return err
-			}, find, nanosBound(p.now.Add(-p.policy.Age)))
-		})
-		if err == nil {
-			_, err = p.dropAll(ctx, drop, gone)
+			}, find, n, user, nanosBound(p.now.Add(-p.policy.Age)))
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if _, err := p.dropAll(ctx, drop, gone); err != nil {
 			return err
 		}
 	}
